@@ -1,0 +1,47 @@
+// PYTORCH_CUDA_ALLOC_CONF, parsed into values. Source: docs/fidelity.md.
+#ifndef MEMREPLAY_SIM_ALLOCATOR_CONFIG_H_
+#define MEMREPLAY_SIM_ALLOCATOR_CONFIG_H_
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "sim/torch_profile.h"
+#include "trace/units.h"
+
+namespace memreplay {
+
+inline constexpr Bytes kUnlimited{~uint64_t{0}};
+
+enum class Backend : uint8_t { kNative, kCudaMallocAsync };
+
+struct AllocatorConfig {
+  std::string conf;  // the last string parsed, as given
+  Backend backend = Backend::kNative;
+  Bytes max_split_size = kUnlimited;
+  Bytes max_non_split_rounding = MiB(20);
+  double garbage_collection_threshold = 0;                 // 0 = off
+  std::array<uint64_t, 16> roundup_power2_divisions = {};  // index k: [2^(20+k), 2^(21+k))
+  bool expandable_segments = false;
+  bool release_lock_on_cudamalloc = false;
+  bool graph_capture_record_stream_reuse = false;
+  double per_process_memory_fraction = 1.0;
+  Bytes large_segment_size = MiB(20);
+  bool throw_on_cudamalloc_oom = false;
+  std::string expandable_segments_reserve;  // as given; "" = 9/8 of total memory
+};
+
+// Parses `conf` over `config` with that release's grammar, reset rules and
+// errors: keys are applied left to right; on an error the earlier ones stay.
+// Errors: InvalidArgument in the meaning of that release's exception. Warnings
+// (ignored keys) are appended to `warnings` if given.
+absl::Status ParseAllocatorConf(std::string_view conf, const TorchProfile& profile,
+                                AllocatorConfig* config,
+                                std::vector<std::string>* warnings = nullptr);
+
+}  // namespace memreplay
+
+#endif  // MEMREPLAY_SIM_ALLOCATOR_CONFIG_H_

@@ -1,0 +1,56 @@
+// What an allocator may ask of a GPU. Implemented by SimulatedDevice, by the
+// device that repeats a recording's answers, and by a real one.
+#ifndef MEMREPLAY_SIM_DEVICE_H_
+#define MEMREPLAY_SIM_DEVICE_H_
+
+#include <cstdint>
+#include <optional>
+
+#include "trace/units.h"
+
+namespace memreplay {
+
+// A point in a stream's work, as from cudaEventRecord.
+struct StreamEvent {
+  uint32_t stream = 0;
+  uint64_t ticket = 0;  // grows by one per stream
+};
+
+// Out of memory is an answer (nullopt, false), never an error.
+class Device {
+ public:
+  virtual ~Device() = default;
+
+  // cudaDeviceProp::totalGlobalMem, constant.
+  virtual Bytes TotalMemory() const = 0;
+  // First result of cudaMemGetInfo.
+  virtual Bytes FreeMemory() = 0;
+
+  // cudaMalloc / cudaFree. `size` is what is asked; the device rounds.
+  virtual std::optional<Address> AllocateSegment(Bytes size) = 0;
+  virtual void FreeSegment(Address address, Bytes size) = 0;
+
+  // cuMemAddressReserve / cuMemAddressFree; never fails on address space.
+  virtual Address ReserveRange(Bytes size) = 0;
+  virtual void ReleaseRange(Address address, Bytes size) = 0;
+  // Creates and maps pages of `page` bytes over [address, address + size), one
+  // by one in ascending order; both multiples of `page`. False: a page could
+  // not be created; then none of this call's pages remains.
+  virtual bool MapPages(Address address, Bytes size, Bytes page) = 0;
+  virtual void UnmapPages(Address address, Bytes size, Bytes page) = 0;
+
+  // Stream progress.
+  virtual StreamEvent RecordEvent(uint32_t stream) = 0;
+  virtual bool IsComplete(const StreamEvent& event) = 0;
+  virtual void Synchronize(const StreamEvent& event) = 0;
+  // The program says that all work recorded on `stream` so far is complete.
+  virtual void StreamDone(uint32_t stream) = 0;
+
+  // Fault injection: the next `count` segment allocations or page creations
+  // fail as if memory were exhausted.
+  virtual void FailNext(uint64_t count) = 0;
+};
+
+}  // namespace memreplay
+
+#endif  // MEMREPLAY_SIM_DEVICE_H_

@@ -1,0 +1,41 @@
+// The one verb: feeds a schedule to an allocator.
+#ifndef MEMREPLAY_SIM_RUN_H_
+#define MEMREPLAY_SIM_RUN_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "sim/allocator.h"
+#include "sim/observer.h"
+#include "trace/schedule.h"
+
+namespace memreplay {
+
+// A request that PyTorch would have answered with an exception (a bad settings
+// string, a pool ended twice). An outcome, not an error of the run.
+struct RequestFailure {
+  uint64_t request = 0;  // index into Schedule::requests()
+  std::string message;
+};
+
+struct RunResult {
+  uint64_t ooms = 0;
+  std::vector<RequestFailure> failures;
+};
+
+struct RunOptions {
+  bool check_invariants = false;  // after every request; slow
+};
+
+// For each request: allocator.Apply(request, observer). Observers see marks and
+// settings too. O(requests).
+RunResult Run(const Schedule& schedule, Allocator& allocator, Observer& observer,
+              const RunOptions& options = {});
+
+// Passes what the file recorded to `observer`, unsimulated.
+void ObserveRecorded(const Schedule& schedule, Observer& observer);
+
+}  // namespace memreplay
+
+#endif  // MEMREPLAY_SIM_RUN_H_

@@ -1,0 +1,44 @@
+// The state of device memory as a snapshot lists it: segments, and in each its
+// blocks in address order. Used for what a file says and for what a run left.
+#ifndef MEMREPLAY_TRACE_MEMORY_STATE_H_
+#define MEMREPLAY_TRACE_MEMORY_STATE_H_
+
+#include <vector>
+
+#include "trace/units.h"
+
+namespace memreplay {
+
+enum class BlockState : uint8_t {
+  kAllocated,    // "active_allocated"
+  kPendingFree,  // "active_pending_free": freed, other streams may still use it
+  kInactive,     // "inactive"
+};
+
+struct BlockInfo {
+  Address address;  // null in files of PyTorch 2.0; the reader fills it in
+  Bytes size;
+  Bytes requested_size;  // stale (of the last allocation) for inactive blocks
+  BlockState state = BlockState::kInactive;
+  AllocationId id = kNoAllocation;  // of active blocks, where known
+  uint32_t stack = 0;
+};
+
+// One cudaMalloc segment, or one contiguous mapped range of an expandable one.
+struct SegmentInfo {
+  Address address;
+  Bytes total_size;
+  StreamHandle stream;
+  PoolId pool_id;
+  bool is_large = false;  // segment_type "large": the kind of its pool, not its size
+  bool is_expandable = false;
+  uint32_t stack = 0;
+  std::vector<BlockInfo> blocks;
+};
+
+// All segments of one device, ascending by address.
+using MemoryState = std::vector<SegmentInfo>;
+
+}  // namespace memreplay
+
+#endif  // MEMREPLAY_TRACE_MEMORY_STATE_H_
