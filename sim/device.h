@@ -47,8 +47,14 @@ class Device {
   virtual void StreamDone(uint32_t stream) = 0;
 
   // Fault injection: the next `count` segment allocations or page creations
-  // fail as if memory were exhausted.
+  // fail as if memory were exhausted. Replaces an earlier count. A call that
+  // would have failed anyway uses up one of them too.
   virtual void FailNext(uint64_t count) = 0;
+
+  // Memory taken, or given back, past the allocator (kOutsideAlloc: NCCL, a
+  // context ...). Always succeeds. Devices that cannot take it ignore it.
+  virtual void TakeOutside(Bytes /*size*/) {}
+  virtual void ReturnOutside(Bytes /*size*/) {}
 };
 
 }  // namespace memreplay
