@@ -1,0 +1,193 @@
+#include "cli/flags.h"
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_join.h"
+#include "report/sizes.h"
+#include "trace/strings.h"
+
+namespace memreplay {
+namespace {
+
+size_t EditDistance(std::string_view a, std::string_view b) {
+  std::vector<size_t> row(b.size() + 1);
+  std::iota(row.begin(), row.end(), size_t{0});
+  for (size_t i = 0; i < a.size(); ++i) {
+    size_t diagonal = row[0];
+    row[0] = i + 1;
+    for (size_t j = 0; j < b.size(); ++j) {
+      const size_t substituted = diagonal + (a[i] == b[j] ? 0 : 1);
+      diagonal = row[j + 1];
+      row[j + 1] = std::min({substituted, row[j] + 1, row[j + 1] + 1});
+    }
+  }
+  return row[b.size()];
+}
+
+}  // namespace
+
+std::string_view NearestWord(std::string_view word, absl::Span<const std::string_view> candidates) {
+  std::string_view nearest;
+  size_t best = std::max<size_t>(2, word.size() / 3) + 1;
+  for (std::string_view candidate : candidates) {
+    size_t distance = EditDistance(word, candidate);
+    // An abbreviation is near, however much is missing.
+    if (word.size() >= 3 && candidate.substr(0, word.size()) == word) distance = 1;
+    if (distance < best) {
+      best = distance;
+      nearest = candidate;
+    }
+  }
+  return nearest;
+}
+
+FlagSet::FlagSet(std::string usage, std::string description)
+    : usage_(std::move(usage)), description_(std::move(description)) {}
+
+void FlagSet::Add(std::string_view name, std::string_view value, std::string_view help,
+                  std::function<absl::Status(std::string_view)> set) {
+  flags_.push_back(
+      {std::string(name), std::string(value), std::string(help), std::move(set), false});
+}
+
+void FlagSet::AddSwitch(std::string_view name, bool* target, std::string_view help) {
+  Add(name, "", help, [target](std::string_view text) {
+    return absl::SimpleAtob(ToAbsl(text), target)
+               ? absl::OkStatus()
+               : absl::InvalidArgumentError(StrCat("expected true or false, found '", text, "'"));
+  });
+}
+
+void FlagSet::AddText(std::string_view name, std::string_view value, std::string* target,
+                      std::string_view help) {
+  Add(name, value, help, [target](std::string_view text) {
+    *target = std::string(text);
+    return absl::OkStatus();
+  });
+}
+
+void FlagSet::AddOptionalText(std::string_view name, std::string_view value,
+                              std::optional<std::string>* target, std::string_view help) {
+  Add(name, value, help, [target](std::string_view text) {
+    *target = std::string(text);
+    return absl::OkStatus();
+  });
+}
+
+void FlagSet::AddSize(std::string_view name, std::optional<Bytes>* target, std::string_view help) {
+  Add(name, "SIZE", help, [target](std::string_view text) {
+    absl::StatusOr<Bytes> size = ParseSize(text);
+    if (!size.ok()) return size.status();
+    *target = *size;
+    return absl::OkStatus();
+  });
+}
+
+void FlagSet::AddNumber(std::string_view name, std::string_view value,
+                        std::optional<int64_t>* target, std::string_view help) {
+  Add(name, value, help, [target](std::string_view text) {
+    int64_t number = 0;
+    if (!absl::SimpleAtoi(ToAbsl(text), &number)) {
+      return absl::InvalidArgumentError(StrCat("expected a number, found '", text, "'"));
+    }
+    *target = number;
+    return absl::OkStatus();
+  });
+}
+
+void FlagSet::AddChoice(std::string_view name, std::vector<std::string> choices,
+                        std::string* target, std::string_view help) {
+  const std::string placeholder = absl::StrJoin(choices, "|");
+  Add(name, placeholder, help, [target, choices, placeholder](std::string_view text) {
+    if (std::find(choices.begin(), choices.end(), text) == choices.end()) {
+      return absl::InvalidArgumentError(StrCat("expected ", placeholder, ", found '", text, "'"));
+    }
+    *target = std::string(text);
+    return absl::OkStatus();
+  });
+}
+
+FlagSet::Flag* FlagSet::Find(std::string_view name) {
+  for (Flag& flag : flags_) {
+    if (flag.name == name) return &flag;
+  }
+  return nullptr;
+}
+
+absl::Status FlagSet::UnknownFlag(std::string_view name) const {
+  std::vector<std::string_view> names = {"help"};
+  for (const Flag& flag : flags_) names.push_back(flag.name);
+  const std::string_view nearest = NearestWord(name, names);
+  return absl::InvalidArgumentError(StrCat("unknown flag --", name,
+                                           nearest.empty()
+                                               ? std::string("; --help lists what is known")
+                                               : StrCat("; did you mean --", nearest, "?")));
+}
+
+absl::StatusOr<std::vector<std::string>> FlagSet::Parse(absl::Span<const std::string> args) {
+  std::vector<std::string> arguments;
+  for (size_t at = 0; at < args.size(); ++at) {
+    std::string_view arg = args[at];
+    if (arg == "--") {
+      arguments.insert(arguments.end(), args.begin() + at + 1, args.end());
+      break;
+    }
+    if (arg == "--help" || arg == "-h") {
+      help_requested_ = true;
+      return arguments;
+    }
+    if (arg.size() < 2 || arg[0] != '-') {
+      arguments.emplace_back(arg);
+      continue;
+    }
+    if (arg.substr(0, 2) != "--") {
+      return absl::InvalidArgumentError(StrCat("unknown flag ", arg, "; flags begin with --"));
+    }
+    arg.remove_prefix(2);
+    const size_t equals = arg.find('=');
+    const std::string_view name = arg.substr(0, equals);
+    Flag* flag = Find(name);
+    if (flag == nullptr) return UnknownFlag(name);
+    if (flag->given) {
+      return absl::InvalidArgumentError(StrCat("--", name, " is given twice"));
+    }
+    flag->given = true;
+    std::string_view value;
+    if (equals != std::string_view::npos) {
+      value = arg.substr(equals + 1);
+    } else if (flag->value.empty()) {
+      value = "true";
+    } else if (at + 1 < args.size()) {
+      value = args[++at];
+    } else {
+      return absl::InvalidArgumentError(StrCat("--", name, " wants a value: ", flag->value));
+    }
+    const absl::Status set = flag->set(value);
+    if (!set.ok()) {
+      return absl::InvalidArgumentError(StrCat("--", name, ": ", ToStd(set.message())));
+    }
+  }
+  return arguments;
+}
+
+std::string FlagSet::Help() const {
+  std::string text = StrCat("usage: memreplay ", usage_, "\n\n", description_, "\n");
+  if (flags_.empty()) return text;
+  constexpr size_t kColumn = 26;
+  StrAppend(&text, "\nflags:\n");
+  for (const Flag& flag : flags_) {
+    std::string left = StrCat("  --", flag.name);
+    if (!flag.value.empty()) StrAppend(&left, " ", flag.value);
+    if (left.size() + 2 > kColumn) {
+      StrAppend(&text, left, "\n", std::string(kColumn, ' '), flag.help, "\n");
+    } else {
+      StrAppend(&text, left, std::string(kColumn - left.size(), ' '), flag.help, "\n");
+    }
+  }
+  return text;
+}
+
+}  // namespace memreplay

@@ -1,0 +1,99 @@
+#include "cli/flags.h"
+
+#include <gtest/gtest.h>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace memreplay {
+namespace {
+
+struct Parsed {
+  bool json = false;
+  std::string out;
+  std::optional<std::string> conf;
+  std::optional<Bytes> capacity;
+  std::optional<int64_t> device;
+  std::string start = "exact";
+  absl::StatusOr<std::vector<std::string>> arguments;
+  bool help = false;
+  std::string help_text;
+};
+
+Parsed Parse(std::vector<std::string> args) {
+  Parsed p;
+  FlagSet flags("replay FILE... [flags]", "Replays.");
+  flags.AddSwitch("json", &p.json, "print JSON");
+  flags.AddText("events-out", "FILE", &p.out, "write events to FILE");
+  flags.AddOptionalText("conf", "CONF", &p.conf, "settings");
+  flags.AddSize("capacity", &p.capacity, "size of the device");
+  flags.AddNumber("device", "N", &p.device, "only this device");
+  flags.AddChoice("start", {"exact", "empty"}, &p.start, "start state");
+  p.arguments = flags.Parse(args);
+  p.help = flags.help_requested();
+  p.help_text = flags.Help();
+  return p;
+}
+
+std::string ErrorOf(std::vector<std::string> args) {
+  return std::string(Parse(std::move(args)).arguments.status().message());
+}
+
+TEST(Flags, ReadsEveryType) {
+  const Parsed p = Parse({"a", "--json", "--events-out=x", "--conf", "", "--capacity", "80GiB", "-",
+                          "--device=-1", "--start", "empty", "--", "--b"});
+  ASSERT_TRUE(p.arguments.ok()) << p.arguments.status();
+  EXPECT_EQ(*p.arguments, (std::vector<std::string>{"a", "-", "--b"}));
+  EXPECT_TRUE(p.json);
+  EXPECT_EQ(p.out, "x");
+  EXPECT_EQ(p.conf, "");
+  EXPECT_EQ(p.capacity, GiB(80));
+  EXPECT_EQ(p.device, -1);
+  EXPECT_EQ(p.start, "empty");
+}
+
+TEST(Flags, LeavesWhatIsNotGiven) {
+  const Parsed p = Parse({"--json=false"});
+  ASSERT_TRUE(p.arguments.ok());
+  EXPECT_FALSE(p.json);
+  EXPECT_FALSE(p.conf.has_value());
+  EXPECT_FALSE(p.capacity.has_value());
+  EXPECT_EQ(p.start, "exact");
+}
+
+TEST(Flags, ErrorsSayWhatWasMeant) {
+  EXPECT_EQ(ErrorOf({"--jsno"}), "unknown flag --jsno; did you mean --json?");
+  EXPECT_EQ(ErrorOf({"--cap=1"}), "unknown flag --cap; did you mean --capacity?");
+  EXPECT_EQ(ErrorOf({"--quux"}), "unknown flag --quux; --help lists what is known");
+  EXPECT_EQ(ErrorOf({"-json"}), "unknown flag -json; flags begin with --");
+  EXPECT_EQ(ErrorOf({"--conf"}), "--conf wants a value: CONF");
+  EXPECT_EQ(ErrorOf({"--json", "--json"}), "--json is given twice");
+  EXPECT_EQ(ErrorOf({"--json=maybe"}), "--json: expected true or false, found 'maybe'");
+  EXPECT_EQ(ErrorOf({"--device=one"}), "--device: expected a number, found 'one'");
+  EXPECT_EQ(ErrorOf({"--start=warm"}), "--start: expected exact|empty, found 'warm'");
+  EXPECT_EQ(ErrorOf({"--capacity=much"}),
+            "--capacity: expected a size such as 80GiB, 512MiB, 12GB or a number of bytes, found "
+            "'much'");
+}
+
+TEST(Flags, HelpListsEachFlag) {
+  const Parsed p = Parse({"--help", "--nonsense"});
+  ASSERT_TRUE(p.arguments.ok());
+  EXPECT_TRUE(p.help);
+  EXPECT_EQ(p.help_text,
+            "usage: memreplay replay FILE... [flags]\n"
+            "\n"
+            "Replays.\n"
+            "\n"
+            "flags:\n"
+            "  --json                  print JSON\n"
+            "  --events-out FILE       write events to FILE\n"
+            "  --conf CONF             settings\n"
+            "  --capacity SIZE         size of the device\n"
+            "  --device N              only this device\n"
+            "  --start exact|empty     start state\n");
+}
+
+}  // namespace
+}  // namespace memreplay
