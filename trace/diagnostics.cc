@@ -1,6 +1,7 @@
 #include "trace/diagnostics.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace memreplay {
 namespace {
@@ -41,6 +42,13 @@ const DiagnosticRow& DescribeDiagnostic(DiagnosticKind kind) {
   return kTable[static_cast<size_t>(kind)];
 }
 
+std::optional<DiagnosticKind> DiagnosticFromName(std::string_view name) {
+  for (size_t row = 0; row < std::size(kTable); ++row) {
+    if (kTable[row].name == name) return static_cast<DiagnosticKind>(row);
+  }
+  return std::nullopt;
+}
+
 std::string_view SeverityName(Severity severity) {
   switch (severity) {
     case Severity::kInfo: return "info";
@@ -54,6 +62,14 @@ void Diagnostics::Add(DiagnosticKind kind, uint64_t position, std::string_view d
   const auto row = static_cast<size_t>(kind);
   ++counts_[row];
   if (places_[row].size() < kKeptPlaces) places_[row].push_back({position, std::string(detail)});
+}
+
+void Diagnostics::Restore(DiagnosticKind kind, uint64_t count, std::vector<Place> places) {
+  const auto row = static_cast<size_t>(kind);
+  counts_[row] += count;
+  for (Place& place : places) {
+    if (places_[row].size() < kKeptPlaces) places_[row].push_back(std::move(place));
+  }
 }
 
 void Diagnostics::Merge(const Diagnostics& other) {

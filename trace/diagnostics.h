@@ -4,6 +4,7 @@
 #define MEMREPLAY_TRACE_DIAGNOSTICS_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -46,6 +47,7 @@ struct DiagnosticRow {
 };
 
 const DiagnosticRow& DescribeDiagnostic(DiagnosticKind kind);
+std::optional<DiagnosticKind> DiagnosticFromName(std::string_view name);
 std::string_view SeverityName(Severity severity);
 
 // Counts per kind, and for each the first few places and details.
@@ -59,6 +61,8 @@ class Diagnostics {
 
   // `position` is an event index, or a byte offset for kUnknownKey.
   void Add(DiagnosticKind kind, uint64_t position, std::string_view detail = "");
+  // Adds what an earlier reader counted and one of our formats kept.
+  void Restore(DiagnosticKind kind, uint64_t count, std::vector<Place> places);
   // Adds another's counts and places (readers and builders are merged so).
   void Merge(const Diagnostics& other);
 

@@ -30,4 +30,11 @@ std::string_view EventKindName(EventKind kind) {
   return "unknown";
 }
 
+std::optional<EventKind> EventKindFromName(std::string_view name) {
+  for (int kind = 0; kind <= static_cast<int>(EventKind::kSnapshot); ++kind) {
+    if (name == EventKindName(static_cast<EventKind>(kind))) return static_cast<EventKind>(kind);
+  }
+  return std::nullopt;
+}
+
 }  // namespace memreplay

@@ -4,6 +4,7 @@
 #define MEMREPLAY_TRACE_EVENT_H_
 
 #include <cstdint>
+#include <optional>
 #include <string_view>
 #include <type_traits>
 
@@ -18,7 +19,7 @@ enum class EventKind : uint8_t {
   kRecordStream,  // id, stream = the other stream that uses the block
   kStreamDone,    // everything recorded on `stream` so far is complete
   kEmptyCache,    // torch.cuda.empty_cache()
-  kMark,          // text = label; a phase marker
+  kMark,          // text = label; size.value() = MarkKind; asks nothing of memory
   kSettings,      // text = PYTORCH_CUDA_ALLOC_CONF string set at run time
   kFraction,      // text = per-process memory fraction, as decimal text
   kFailNext,      // size.value() = how many next driver allocations fail
@@ -38,11 +39,27 @@ enum class EventKind : uint8_t {
   kSnapshot,  // size = active bytes of the device at that moment
 };
 
+// What a kMark means; kept in Event::size.
+enum class MarkKind : uint8_t {
+  kPhase,        // text = path of the phase that begins here, '.'-separated
+  kLabel,        // text = label of this moment
+  kRetag,        // address = handle of a live allocation, text = its new tag
+  kEventRecord,  // address = number of a CUDA event, recorded on stream
+  kStreamWait,   // stream waits for the event numbered address
+};
+
 constexpr bool IsRequest(EventKind kind) { return kind < EventKind::kFreeCompleted; }
 
 // PyTorch's name of a trace action ("alloc", "free_requested", "segment_map"
 // ...); for requests that PyTorch does not record, our own ("empty_cache").
 std::string_view EventKindName(EventKind kind);
+std::optional<EventKind> EventKindFromName(std::string_view name);
+
+// Whether Event::text_or_stack is a text (else a stack).
+constexpr bool HasText(EventKind kind) {
+  return kind == EventKind::kMark || kind == EventKind::kSettings || kind == EventKind::kFraction ||
+         kind == EventKind::kOutsideAlloc;
+}
 
 inline constexpr uint32_t kNoStack = 0;  // index 0 of every StackTable is the empty stack
 inline constexpr uint32_t kNoText = 0;   // index 0 of every StringTable is ""

@@ -86,6 +86,9 @@ struct Trace {
   std::optional<Bytes> total_memory;
   std::optional<double> memory_fraction;
   Completion completion = Completion::kAtOnce;
+  // Members of the header that say how the program was made ("config", "seed",
+  // "meta"), as one JSON object; empty if none.
+  std::string program_header;
 };
 
 }  // namespace memreplay
