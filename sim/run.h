@@ -24,8 +24,18 @@ struct RunResult {
   std::vector<RequestFailure> failures;
 };
 
+// Is told which request comes next. For parties that follow a recording: the
+// device that repeats its answers, the comparison with it.
+class RequestListener {
+ public:
+  virtual ~RequestListener() = default;
+  // Before the request with this index in Schedule::requests() is applied.
+  virtual void OnRequest(size_t request) = 0;
+};
+
 struct RunOptions {
-  bool check_invariants = false;  // after every request; slow
+  bool check_invariants = false;            // after every request; slow
+  std::vector<RequestListener*> listeners;  // told in this order; not owned
 };
 
 // For each request: allocator.Apply(request, observer). Observers see marks and

@@ -22,6 +22,7 @@ struct BlockInfo {
   BlockState state = BlockState::kInactive;
   AllocationId id = kNoAllocation;  // of active blocks, where known
   uint32_t stack = 0;
+  uint32_t pending_stream = 0;  // start states, kPendingFree: the stream that the free waits for
 };
 
 // One cudaMalloc segment, or one contiguous mapped range of an expandable one.

@@ -28,6 +28,7 @@ struct StartAllocation {
   BlockState state = BlockState::kAllocated;
   uint32_t stream = 0;
   uint32_t stack = 0;
+  uint32_t pending_stream = 0;  // kPendingFree: the stream that the free waits for
 };
 
 // Immutable after Build(). Thread-safe to read.
@@ -42,14 +43,16 @@ class Schedule {
   int device() const { return trace_->devices[device_index_].device; }
   bool is_program() const { return trace_->is_program; }
 
-  // What is fed to an allocator: dense ids, in order. Requests that PyTorch
-  // does not record (empty_cache, record_stream and its completion) are
-  // inferred for recorded traces.
+  // What is fed to an allocator: dense ids, in order; addresses are null (what
+  // an allocator gives is its own affair). Requests that PyTorch does not record
+  // (empty_cache, record_stream and its completion) are inferred for recorded
+  // traces; a recorded oom stands for an alloc of its (rounded) size.
   absl::Span<const Event> requests() const { return requests_; }
 
   // For each request the index in recorded() of the first event that belongs
-  // to it (its effects may precede its own entry: segment_alloc before alloc).
-  // Empty for programs.
+  // to it (its effects may precede its own entry: segment_alloc before alloc);
+  // they end where the next request's begin. Inferred requests without events
+  // of their own have an empty range. Ascending. Empty for programs.
   absl::Span<const uint32_t> recorded_begin() const { return recorded_begin_; }
 
   // All events as recorded, with dense ids. Empty for programs.
@@ -65,7 +68,10 @@ class Schedule {
   const MemoryState* final_state() const { return has_final_state_ ? &final_state_ : nullptr; }
 
   uint32_t allocation_count() const { return allocation_count_; }
-  uint32_t stream_count() const { return stream_count_; }  // inferred ones included
+  // The trace's streams, and after them one for each free that completed late,
+  // in the order in which they completed (PyTorch does not record which streams
+  // those were). The latter's handles are made up, above all of the trace's.
+  uint32_t stream_count() const { return stream_count_; }
   StreamHandle stream_handle(uint32_t stream) const;
 
   // The reader's and the builder's.

@@ -1,0 +1,48 @@
+// A recording replayed as it happened, under the recording's own answers of the
+// driver, and how far that agrees with what the file says.
+#ifndef MEMREPLAY_SIM_EXACT_REPLAY_H_
+#define MEMREPLAY_SIM_EXACT_REPLAY_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "sim/allocator_config.h"
+#include "sim/fidelity.h"
+#include "sim/memory_stats.h"
+#include "sim/run.h"
+#include "sim/torch_profile.h"
+#include "trace/diagnostics.h"
+#include "trace/memory_state.h"
+#include "trace/schedule.h"
+
+namespace memreplay {
+
+struct ExactReplayResult {
+  RunResult run;
+  uint64_t recorded_events = 0;
+  uint64_t compared_events = 0;
+  uint64_t matched_events = 0;
+  std::optional<Divergence> first_divergence;
+  FinalComparison final_blocks;  // all zero where the file has no final state
+  // Number of recorded events if every one is exact, else the index of the
+  // first that is not, and why.
+  uint64_t exact_until_event = 0;
+  std::string exactness_reason;
+  MemoryStats statistics;   // at the end
+  MemoryState segments;     // at the end
+  Diagnostics diagnostics;  // of the start state; the schedule's own are not repeated
+};
+
+// Rebuilds the start state if the trace is warm, replays on a RecordedDevice
+// and compares. `config` are the settings in force during the recording.
+// `extra` (may be null) observes the events of the run. The schedule must not
+// be a program's. A warm trace with a final state is run twice: once to find
+// which cached block of the start each final one stems from.
+ExactReplayResult ReplayAsRecorded(const Schedule& schedule, const AllocatorConfig& config,
+                                   const TorchProfile& profile, Observer* extra = nullptr,
+                                   const RunOptions& options = {});
+
+}  // namespace memreplay
+
+#endif  // MEMREPLAY_SIM_EXACT_REPLAY_H_
