@@ -46,13 +46,13 @@ std::string ToJson(const pb::Message& message, bool indented) {
 
 }  // namespace
 
-std::string RenderJson(const Report& report, JsonLayout layout) {
+std::string RenderJson(const proto::Report& report, JsonLayout layout) {
   std::string json = ToJson(report, layout == JsonLayout::kIndented);
   if (json.empty() || json.back() != '\n') json += '\n';
   return json;
 }
 
-google::protobuf::Value DivergenceValue(const Divergence* divergence) {
+google::protobuf::Value DivergenceValue(const proto::Divergence* divergence) {
   pb::Value value;
   if (divergence == nullptr) {
     value.set_null_value(pb::NULL_VALUE);

@@ -14,11 +14,11 @@ enum class JsonLayout {
   kOneLine,   // one report per line; ends with a newline
 };
 
-std::string RenderJson(const Report& report, JsonLayout layout);
+std::string RenderJson(const proto::Report& report, JsonLayout layout);
 
 // The Value that Fidelity::first_divergence holds: the JSON mapping of
 // `divergence`, or null.
-google::protobuf::Value DivergenceValue(const Divergence* divergence);
+google::protobuf::Value DivergenceValue(const proto::Divergence* divergence);
 
 }  // namespace memreplay
 

@@ -7,11 +7,11 @@
 namespace memreplay {
 namespace {
 
-Report SmallReport() {
-  Report report;
+proto::Report SmallReport() {
+  proto::Report report;
   report.set_schema_version(1);
   report.set_command("replay");
-  DeviceReport& device = *report.add_devices();
+  proto::DeviceReport& device = *report.add_devices();
   device.mutable_fidelity()->set_compared_events(int64_t{1} << 40);
   *device.mutable_fidelity()->mutable_first_divergence() = DivergenceValue(nullptr);
   return report;
@@ -34,11 +34,11 @@ TEST(RenderJson, ShowsThatNothingDiverged) {
 }
 
 TEST(RenderJson, ShowsADivergenceInItsOwnMapping) {
-  Divergence divergence;
+  proto::Divergence divergence;
   divergence.set_index(91);
   divergence.mutable_recorded()->set_action("alloc");
   divergence.mutable_recorded()->set_addr(0x7f0000000000);
-  Report report = SmallReport();
+  proto::Report report = SmallReport();
   *report.mutable_devices(0)->mutable_fidelity()->mutable_first_divergence() =
       DivergenceValue(&divergence);
   EXPECT_NE(RenderJson(report, JsonLayout::kOneLine)
@@ -49,7 +49,7 @@ TEST(RenderJson, ShowsADivergenceInItsOwnMapping) {
 }
 
 TEST(RenderJson, PrintsMapsInKeyOrder) {
-  Report report;
+  proto::Report report;
   auto& statistics = *report.add_devices()->mutable_statistics();
   for (int i = 999; i >= 100; --i) statistics["stat_" + std::to_string(i)] = i;
   const std::string json = RenderJson(report, JsonLayout::kOneLine);

@@ -1,0 +1,322 @@
+#include "report/render_text.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/strings/str_format.h"
+#include "report/sizes.h"
+#include "report/verdict.h"
+#include "trace/strings.h"
+
+namespace memreplay {
+namespace {
+
+constexpr int kMaxFailures = 10;
+constexpr int kMaxFreeLists = 8;
+
+// Appends "  label      text\n", the text in one column.
+void Line(std::string* out, std::string_view label, std::string_view text) {
+  absl::StrAppendFormat(out, "  %-18s %s\n", ToAbsl(label), ToAbsl(text));
+}
+
+std::string PoolName(const google::protobuf::RepeatedField<int64_t>& id) {
+  if (id.size() < 2 || (id.Get(0) == 0 && id.Get(1) == 0)) return "default pool";
+  return StrCat("pool (", id.Get(0), ",", id.Get(1), ")");
+}
+
+std::string StreamName(int64_t stream) {
+  return stream == 0 ? "stream 0" : StrCat("stream ", absl::StrFormat("0x%x", stream));
+}
+
+std::string EventText(const proto::Event& event) {
+  if (event.action() == "oom") {
+    return StrCat("oom ", FormatCount(event.size(), "byte"), ", ", FormatCount(event.addr()),
+                  " free, ", StreamName(event.stream()));
+  }
+  return StrCat(event.action(), " ", absl::StrFormat("0x%x", event.addr()), " ",
+                FormatCount(event.size(), "byte"), ", ", StreamName(event.stream()));
+}
+
+std::string Settings(const proto::DeviceReport& device) {
+  std::string text = device.conf().empty() ? std::string("default settings") : device.conf();
+  if (device.capacity_bytes() > 0) {
+    StrAppend(&text, ", device of ", FormatSize(device.capacity_bytes()));
+  }
+  return text;
+}
+
+std::string Percent(int64_t change, int64_t of) {
+  if (of == 0) return "";
+  return absl::StrFormat(" (%+.1f %%)",
+                         100.0 * static_cast<double>(change) / static_cast<double>(of));
+}
+
+std::string Of(int64_t part, int64_t whole) {
+  return part == whole ? StrCat("all ", FormatCount(whole))
+                       : StrCat(FormatCount(part), " of ", FormatCount(whole));
+}
+
+// --- The answer: one sentence per device, and what is wrong. ---
+
+std::string InspectAnswer(const proto::DeviceReport& device) {
+  const proto::Inventory& inventory = device.inventory();
+  std::string text;
+  if (inventory.is_program()) {
+    text = StrCat("a program of ", FormatCount(device.events(), "request"), "; peak ",
+                  FormatSize(device.recorded().peak_requested_bytes()), " requested");
+  } else if (inventory.has_final_state()) {
+    text = StrCat(FormatSize(inventory.final_reserved_bytes()), " reserved at the end, ",
+                  FormatSize(inventory.final_allocated_bytes()), " of it allocated; ",
+                  FormatCount(device.events(), "event"));
+  } else {
+    text = StrCat(FormatCount(device.events(), "event"), ", no final state");
+  }
+  return text;
+}
+
+std::string AsRecordedAnswer(const proto::DeviceReport& device) {
+  const proto::Fidelity& fidelity = device.fidelity();
+  if (fidelity.compared_events() == 0) return "no events to replay";
+  std::string counts = StrCat(
+      Of(fidelity.matched_events(), fidelity.compared_events()), " events and ",
+      Of(device.final_blocks().matched(), device.final_blocks().compared()), " final blocks match");
+  if (!fidelity.first_divergence().has_struct_value() &&
+      device.exact_until_event() >= device.events()) {
+    return StrCat("the replay agrees with the recording: ", counts);
+  }
+  if (!fidelity.first_divergence().has_struct_value()) {
+    return StrCat("the replay is exact until event ", FormatCount(device.exact_until_event()), ": ",
+                  counts);
+  }
+  return StrCat("THE REPLAY DIFFERS FROM THE RECORDING: ", counts);
+}
+
+std::string WhatIfAnswer(const proto::DeviceReport& device) {
+  std::string text = StrCat("peak reserved ", FormatSize(device.peak_reserved_bytes()));
+  const int64_t recorded = device.recorded().peak_reserved_bytes();
+  if (recorded > 0) {
+    const int64_t change = device.peak_reserved_bytes() - recorded;
+    StrAppend(&text, change == 0
+                         ? ", as recorded"
+                         : StrCat(" instead of ", FormatSize(recorded), Percent(change, recorded)));
+  }
+  StrAppend(&text, "; ",
+            device.ooms() == 0
+                ? std::string("no out of memory")
+                : StrCat("OUT OF MEMORY ", FormatCount(device.ooms(), "time"),
+                         device.recorded().ooms() > 0
+                             ? StrCat(" (recorded: ", FormatCount(device.recorded().ooms()), ")")
+                             : ""));
+  return text;
+}
+
+void Answer(const proto::DeviceReport& device, std::string* out) {
+  std::string answer;
+  if (device.mode() == "inspect") {
+    answer = InspectAnswer(device);
+  } else if (device.mode() == "as_recorded") {
+    answer = AsRecordedAnswer(device);
+  } else {
+    answer = WhatIfAnswer(device);
+  }
+  StrAppend(out, "device ", device.device(), ": ", answer, ".\n");
+  for (const std::string& fault : FindFaults(device)) StrAppend(out, "  WRONG: ", fault, ".\n");
+}
+
+// --- Sections. ---
+
+void RenderDivergence(const proto::DeviceReport& device, std::string* out) {
+  const auto divergence = FirstDivergence(device.fidelity());
+  if (!divergence) return;
+  Line(out, "first divergence", StrCat("event ", FormatCount(divergence->index())));
+  Line(out, "  recorded",
+       divergence->has_recorded() ? EventText(divergence->recorded()) : "nothing more");
+  Line(out, "  simulated",
+       divergence->has_simulated() ? EventText(divergence->simulated()) : "nothing more");
+}
+
+void RenderPeaks(const proto::DeviceReport& device, std::string* out) {
+  const struct {
+    std::string_view label;
+    int64_t value;
+    int64_t recorded;
+  } kRows[] = {
+      {"peak reserved", device.peak_reserved_bytes(), device.recorded().peak_reserved_bytes()},
+      {"peak active", device.peak_active_bytes(), 0},
+      {"peak allocated", device.peak_allocated_bytes(), 0},
+      {"peak requested", device.peak_requested_bytes(), device.recorded().peak_requested_bytes()},
+  };
+  for (const auto& row : kRows) {
+    std::string text = FormatSizeExactly(row.value);
+    if (device.mode() == "what_if" && row.recorded > 0) {
+      const int64_t change = row.value - row.recorded;
+      StrAppend(&text, change == 0
+                           ? std::string(", as recorded")
+                           : StrCat("; recorded ", FormatSize(row.recorded), ", change ",
+                                    FormatSizeChange(change), Percent(change, row.recorded)));
+    }
+    Line(out, row.label, text);
+  }
+  std::string ooms = FormatCount(device.ooms(), "time");
+  if (device.mode() == "what_if" && !device.inventory().is_program()) {
+    StrAppend(&ooms, "; recorded ", FormatCount(device.recorded().ooms()));
+  }
+  Line(out, "out of memory", ooms);
+}
+
+void RenderFragmentation(const proto::DeviceReport& device, std::string* out) {
+  if (!device.has_fragmentation()) return;
+  const proto::Fragmentation& f = device.fragmentation();
+  StrAppend(out, device.mode() == "inspect"
+                     ? std::string("\n  fragmentation at the end\n")
+                     : StrCat("\n  fragmentation at event ", FormatCount(f.at_event()),
+                              ", where reserved peaks\n"));
+  Line(out, "reserved - active", FormatSizeExactly(f.reserved_minus_active_bytes()));
+  Line(out, "inactive split", FormatSizeExactly(f.inactive_split_bytes()));
+  Line(out, "internal", FormatSizeExactly(f.internal_bytes()));
+  if (f.unservable_requests() > 0) {
+    Line(out, "unservable",
+         absl::StrFormat("%.1f %% of free bytes could serve none of the last %s",
+                         100.0 * f.unservable_share(),
+                         FormatCount(f.unservable_requests(), "request")));
+  }
+  int shown = 0;
+  for (const auto& free : f.largest_free()) {
+    if (shown++ == kMaxFreeLists) {
+      Line(out, "", StrCat("and ", f.largest_free_size() - kMaxFreeLists, " more free lists"));
+      break;
+    }
+    Line(out, shown == 1 ? "free blocks" : "",
+         StrCat(PoolName(free.segment_pool_id()), ", ", free.segment_type(), ", ",
+                StreamName(free.stream()), ": ", FormatSize(free.free_bytes()), " in ",
+                FormatCount(free.free_blocks(), "block"), ", largest ", FormatSize(free.bytes())));
+  }
+}
+
+void RenderInventory(const proto::DeviceReport& device, std::string* out) {
+  const proto::Inventory& inventory = device.inventory();
+  if (!inventory.is_program()) {
+    std::string history;
+    if (device.events() == 0) {
+      history = "none recorded; only the state at the end is known";
+    } else if (inventory.is_cold()) {
+      history = "complete: recording began before the first allocation";
+    } else {
+      history =
+          StrCat("partial: ", FormatCount(inventory.start_allocations(), "allocation"), " (",
+                 FormatSize(inventory.start_requested_bytes()), ") live and ",
+                 FormatSize(inventory.start_reserved_bytes()), " reserved when recording began");
+    }
+    Line(out, "history", history);
+  }
+  if (inventory.last_time_us() > inventory.first_time_us()) {
+    Line(out, "recorded over",
+         absl::StrFormat(
+             "%.3f s",
+             static_cast<double>(inventory.last_time_us() - inventory.first_time_us()) / 1e6));
+  }
+  if (device.events() > 0) {
+    if (!inventory.is_program()) {
+      Line(out, "peak reserved", FormatSizeExactly(device.recorded().peak_reserved_bytes()));
+    }
+    Line(out, "peak requested", FormatSizeExactly(device.recorded().peak_requested_bytes()));
+    Line(out, "out of memory", FormatCount(device.recorded().ooms(), "time"));
+  }
+  if (inventory.has_final_state()) {
+    StrAppend(out, "\n  at the end: ", FormatCount(inventory.final_segments(), "segment"), ", ",
+              FormatCount(inventory.final_blocks(), "block"), "\n");
+    Line(out, "reserved", FormatSizeExactly(inventory.final_reserved_bytes()));
+    Line(out, "active", FormatSizeExactly(inventory.final_active_bytes()));
+    Line(out, "allocated", FormatSizeExactly(inventory.final_allocated_bytes()));
+  }
+  if (!inventory.actions().empty()) {
+    StrAppend(out, "\n  ",
+              FormatCount(device.events(), inventory.is_program() ? "request" : "event"), "\n");
+    const std::map<std::string, int64_t> sorted(inventory.actions().begin(),
+                                                inventory.actions().end());
+    for (const auto& [action, count] : sorted) Line(out, action, FormatCount(count));
+  }
+  if (inventory.streams_size() > 0) {
+    StrAppend(out, "\n  ", FormatCount(inventory.streams_size(), "stream"), "\n");
+    for (const auto& stream : inventory.streams()) {
+      Line(out, StreamName(stream.stream()),
+           StrCat(FormatCount(stream.allocs(), "alloc"), " of ",
+                  FormatSize(stream.requested_bytes()), " in total; at the end ",
+                  FormatCount(stream.segments(), "segment"), " of ",
+                  FormatSize(stream.reserved_bytes())));
+    }
+  }
+  if (inventory.pools_size() > 0) {
+    StrAppend(out, "\n  ", FormatCount(inventory.pools_size(), "pool"), " at the end\n");
+    for (const auto& pool : inventory.pools()) {
+      Line(
+          out, PoolName(pool.segment_pool_id()),
+          StrCat(FormatCount(pool.segments(), "segment"), " of ", FormatSize(pool.reserved_bytes()),
+                 ", ", FormatSize(pool.active_bytes()), " active"));
+    }
+  }
+}
+
+void RenderDiagnostics(const proto::DeviceReport& device, std::string* out) {
+  if (device.diagnostics_size() > 0) StrAppend(out, "\n  diagnostics\n");
+  for (const proto::Diagnostic& diagnostic : device.diagnostics()) {
+    std::string where;
+    for (const auto& place : diagnostic.places()) {
+      StrAppend(&where, where.empty() ? "first at " : ", ", FormatCount(place.position()));
+      if (!place.detail().empty()) StrAppend(&where, " [", place.detail(), "]");
+    }
+    StrAppend(out, "  ", diagnostic.severity(), ": ", diagnostic.name(), ", ",
+              FormatCount(diagnostic.count(), "time"), ": ", diagnostic.sentence(),
+              where.empty() ? "" : StrCat("; ", where), "\n");
+  }
+}
+
+void RenderDevice(const proto::DeviceReport& device, std::string* out) {
+  StrAppend(out, "\ndevice ", device.device(), "\n");
+  const bool inspect = device.mode() == "inspect";
+  Line(out, "settings", inspect && device.conf().empty() ? "none recorded" : Settings(device));
+  if (device.has_torch()) {
+    Line(out, "torch", StrCat(device.torch().release(), " (", device.torch().why(), ")"));
+  }
+  for (const std::string& note : device.notes()) Line(out, "note", note);
+  if (inspect) {
+    RenderInventory(device, out);
+  } else {
+    if (device.mode() == "as_recorded") {
+      Line(out, "exact until",
+           device.exact_until_event() >= device.events()
+               ? std::string("the end")
+               : StrCat("event ", FormatCount(device.exact_until_event()), " of ",
+                        FormatCount(device.events()), ": ", device.exactness_reason()));
+    }
+    RenderDivergence(device, out);
+    RenderPeaks(device, out);
+  }
+  RenderFragmentation(device, out);
+  if (device.failures_size() > 0) StrAppend(out, "\n  requests that end in an exception\n");
+  int shown = 0;
+  for (const proto::RequestFailure& failure : device.failures()) {
+    if (shown++ == kMaxFailures) {
+      StrAppend(out, "  and ", device.failures_size() - kMaxFailures, " more\n");
+      break;
+    }
+    Line(out, StrCat("request ", FormatCount(failure.request())), failure.message());
+  }
+  RenderDiagnostics(device, out);
+}
+
+}  // namespace
+
+std::string RenderText(const proto::Report& report) {
+  std::string out = StrCat(report.file(), ": ", report.format(), ", ",
+                           FormatCount(report.devices_size(), "device"), "\n");
+  for (const proto::DeviceReport& device : report.devices()) Answer(device, &out);
+  for (const proto::DeviceReport& device : report.devices()) RenderDevice(device, &out);
+  return out;
+}
+
+}  // namespace memreplay

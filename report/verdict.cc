@@ -1,0 +1,56 @@
+#include "report/verdict.h"
+
+#include <google/protobuf/util/json_util.h>
+
+#include <algorithm>
+
+#include "report/sizes.h"
+#include "trace/strings.h"
+
+namespace memreplay {
+
+std::vector<std::string> FindFaults(const proto::DeviceReport& device) {
+  std::vector<std::string> faults;
+  if (const auto divergence = FirstDivergence(device.fidelity())) {
+    faults.push_back(StrCat("the replay differs from the recording from event ",
+                            FormatCount(divergence->index()), " on"));
+  } else if (device.final_blocks().matched() < device.final_blocks().compared()) {
+    const int64_t wrong = device.final_blocks().compared() - device.final_blocks().matched();
+    faults.push_back(StrCat(FormatCount(wrong, "block"), " of the final state ",
+                            wrong == 1 ? "differs" : "differ", " from the recording"));
+  }
+  if (device.mode() == "what_if" && device.ooms() > device.recorded().ooms()) {
+    faults.push_back(StrCat("memory runs out ",
+                            FormatCount(device.ooms() - device.recorded().ooms(), "time"),
+                            device.recorded().ooms() > 0 ? " more than recorded" : ""));
+  }
+  if (device.failures_size() > 0) {
+    faults.push_back(StrCat(FormatCount(device.failures_size(), "request"),
+                            device.failures_size() == 1 ? " ends" : " end", " in an exception"));
+  }
+  for (const proto::Diagnostic& diagnostic : device.diagnostics()) {
+    if (diagnostic.severity() == "error") {
+      faults.push_back(StrCat("the input contradicts itself: ", diagnostic.name(), ", ",
+                              FormatCount(diagnostic.count(), "time")));
+    }
+  }
+  return faults;
+}
+
+bool HasFaults(const proto::Report& report) {
+  return std::any_of(report.devices().begin(), report.devices().end(),
+                     [](const proto::DeviceReport& device) { return !FindFaults(device).empty(); });
+}
+
+std::optional<proto::Divergence> FirstDivergence(const proto::Fidelity& fidelity) {
+  if (!fidelity.first_divergence().has_struct_value()) return std::nullopt;
+  std::string json;
+  proto::Divergence divergence;
+  if (!google::protobuf::util::MessageToJsonString(fidelity.first_divergence(), &json).ok() ||
+      !google::protobuf::util::JsonStringToMessage(json, &divergence).ok()) {
+    return std::nullopt;
+  }
+  return divergence;
+}
+
+}  // namespace memreplay
