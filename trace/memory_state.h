@@ -3,6 +3,7 @@
 #ifndef MEMREPLAY_TRACE_MEMORY_STATE_H_
 #define MEMREPLAY_TRACE_MEMORY_STATE_H_
 
+#include <string_view>
 #include <vector>
 
 #include "trace/units.h"
@@ -14,6 +15,16 @@ enum class BlockState : uint8_t {
   kPendingFree,  // "active_pending_free": freed, other streams may still use it
   kInactive,     // "inactive"
 };
+
+// PyTorch's name of the state.
+constexpr std::string_view BlockStateName(BlockState state) {
+  switch (state) {
+    case BlockState::kAllocated: return "active_allocated";
+    case BlockState::kPendingFree: return "active_pending_free";
+    case BlockState::kInactive: return "inactive";
+  }
+  return "unknown";
+}
 
 struct BlockInfo {
   Address address;  // null in files of PyTorch 2.0; the reader fills it in
