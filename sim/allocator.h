@@ -36,8 +36,10 @@ class Allocator {
   // A request that runs out of memory emits kOom and no kAlloc; later frees
   // and uses of its id are skipped. kSettings, kFraction and kMark are not
   // passed here: Run() resolves them.
-  // O(log free blocks) plus what it releases.
-  virtual void Apply(const Event& request, Observer& out) = 0;
+  // An error is a request that PyTorch answers with an exception other than
+  // out of memory (a pool ended twice, an assertion); the state is then as
+  // PyTorch leaves it. O(log free blocks) plus what it releases.
+  virtual absl::Status Apply(const Event& request, Observer& out) = 0;
 
   // Settings changed at run time, in PyTorch's grammar. An error is PyTorch's
   // own (unknown key, value out of range); keys before the offending one stay

@@ -1,0 +1,172 @@
+// PyTorch's CUDA caching allocator (backend "native"): the same decisions, in
+// the same order, with the same statistics and trace entries, on any Device.
+//
+// Source of every rule: docs/fidelity.md, which names per topic the release,
+// the evidence, and the test. What differs between releases is a field of
+// TorchProfile.
+#ifndef MEMREPLAY_SIM_CACHING_ALLOCATOR_H_
+#define MEMREPLAY_SIM_CACHING_ALLOCATOR_H_
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "sim/allocator.h"
+#include "sim/allocator_config.h"
+#include "sim/block.h"
+#include "sim/block_pool.h"
+#include "sim/device.h"
+#include "sim/expandable_segment.h"
+#include "sim/flat_hash_order.h"
+#include "sim/rule.h"
+#include "sim/stream_uses.h"
+#include "sim/torch_profile.h"
+
+namespace memreplay {
+
+struct CachingAllocatorOptions {
+  StreamOrder stream_order = StreamOrder::kPyTorchHash;
+  // Event::stream -> handle and Event::pool -> id, as in the trace. Streams
+  // beyond the table (inferred ones) never own blocks.
+  std::vector<StreamHandle> streams = {StreamHandle(0)};
+  std::vector<PoolId> pools = {PoolId{}};
+  uint32_t allocation_count = 0;  // ids are below this; grows on demand
+};
+
+class CachingAllocator final : public Allocator {
+ public:
+  // `profile` and `device` must outlive the allocator. A memory fraction set by
+  // `config` is in force from the start.
+  CachingAllocator(const TorchProfile& profile, const AllocatorConfig& config, Device& device,
+                   CachingAllocatorOptions options = {});
+  ~CachingAllocator() override;
+
+  // Takes over memory that existed before the first request: segments, and in
+  // them active blocks (with ids) and cached ones. Expandable ranges must carry
+  // their reservation's pages only; neighbours without pages are not restored.
+  // Statistics count it as allocated once. Call before the first Apply().
+  void Restore(const MemoryState& state);
+
+  absl::Status Apply(const Event& request, Observer& out) override;
+  absl::Status ApplySettings(std::string_view conf) override;
+  absl::Status SetMemoryFraction(double fraction) override;
+  // Marks a pool as one that serves default requests when memory runs out
+  // (MemPool(use_on_oom=True)) or that hands out whole segments (no_split).
+  // Creates the pool if it does not exist.
+  void SetPoolOptions(uint16_t pool, bool use_on_oom, bool no_split);
+
+  const MemoryStats& statistics() const override { return stats_; }
+  void ResetPeakStatistics() override { stats_.ResetPeak(); }
+  MemoryState Segments() const override;
+  void VisitFreeBlocks(absl::FunctionRef<void(const FreeBlock&)> visit) const override;
+  void CheckInvariants() const override;
+
+  const AllocatorConfig& config() const { return config_; }
+  const RuleCounts& rule_counts() const { return rules_; }
+  // Bytes obtained from the device: segments and mapped pages of all pools.
+  Bytes total_allocated_memory() const { return total_; }
+
+ private:
+  // One request on its way through malloc.
+  struct Params {
+    BlockPool* pool;
+    uint32_t stream;
+    Bytes requested;
+    Bytes size;          // rounded
+    Bytes segment_size;  // what cudaMalloc would be asked for
+    bool expandable;     // expandable segments are in force for this request
+    AllocationId id;
+    uint32_t stack;
+    Observer* out;
+  };
+  using PendingFree = std::pair<StreamEvent, Block*>;
+
+  // caching_allocator.cc: malloc and free.
+  absl::Status Malloc(const Event& request, Observer& out);
+  BlockPool& SelectPool(const Event& request, Bytes size);
+  Block* GetFreeBlock(const Params& params);
+  Block* AllocBlock(const Params& params, bool retry);
+  bool ShouldSplit(const Block& block, const Params& params);
+  void TakeBlock(Block* block, bool split, const Params& params);
+  Block* UseOnOomPools(Params& params);
+  void Free(const Event& request, Observer& out);
+  void FreeBlock(Block* block, uint32_t stack, Observer& out);
+  // Bytes absorbed; zero if `src` may not be merged into `dst`.
+  Bytes TryMerge(Block* dst, Block* src);
+
+  // caching_allocator_streams.cc: record_stream, events, private pools.
+  void RecordStream(const Event& request);
+  void InsertEvents(Block* block);
+  void ProcessEvents(uint32_t stack, Observer& out);
+  void SynchronizeAndFreeEvents(const PrivatePool* only, uint32_t stack, Observer& out);
+  void HandleDeferred(uint32_t stack, Observer& out);
+  std::vector<uint32_t> PendingStreams() const;
+  HashedKey KeyOf(uint32_t stream) const;
+  absl::Status PoolBegin(uint16_t pool);
+  absl::Status PoolEnd(uint16_t pool);
+  absl::Status PoolRelease(uint16_t pool);
+  PrivatePool* FindPool(uint16_t pool);
+  PrivatePool& CreatePool(uint16_t pool);
+  bool in_capture() const { return !captures_.empty() && profile_.pool_context_acts_as_capture; }
+
+  // caching_allocator_release.cc: what goes back to the device.
+  void CollectGarbage(const Params& params);
+  bool ReleaseAvailable(const Params& params);
+  absl::Status EmptyCache(const Event& request, Observer& out);
+  void ReleaseCachedBlocks(uint32_t stack, Observer& out);
+  void ReleaseBlocks(BlockPool& pool, uint32_t stack, Observer& out);
+  void ReleaseBlock(Block* block, uint32_t stack, Observer& out);
+
+  // caching_allocator_expandable.cc
+  Block* FindExpandableBlock(const Params& params);
+  Block* TryAllocateExpandableBlock(const Params& params);
+  bool MapBlock(Block* block, Bytes want, const Params& params);
+  void UnmapBlock(Block* block, uint32_t stack, Observer& out);
+  void ReleaseExpandableSegment(Block* block);
+  Bytes PageSize(const BlockPool& pool) const;
+
+  // Slab of blocks: stable addresses, reused objects.
+  Block* NewBlock(Address address, Bytes size, BlockPool* pool, uint32_t stream);
+  void DeleteBlock(Block* block);
+
+  bool garbage_collection_on() const {
+    return limit_.has_value() && config_.garbage_collection_threshold > 0;
+  }
+  void Fire(Rule rule) { ++rules_[static_cast<size_t>(rule)]; }
+  void Emit(Observer& out, EventKind kind, const Block& block, Bytes size, uint32_t stack);
+
+  const TorchProfile& profile_;
+  AllocatorConfig config_;
+  Device& device_;
+  StreamOrder stream_order_;
+  std::vector<StreamHandle> streams_;
+  std::vector<PoolId> pool_ids_;
+
+  BlockPool small_{false, nullptr, 0};
+  BlockPool large_{true, nullptr, 0};
+  std::vector<Block*> live_;  // by AllocationId; null: not live
+  std::deque<Block> slab_;
+  std::vector<Block*> unused_;
+  std::vector<std::unique_ptr<ExpandableSegment>> reservations_;
+
+  std::vector<std::unique_ptr<PrivatePool>> private_pools_;  // dead ones included
+  std::vector<PrivatePool*> pool_by_index_;                  // live ones; null: none
+  FlatHashOrder<PrivatePool*> freeable_;
+  FlatHashOrder<PrivatePool*> use_on_oom_;
+  std::vector<PrivatePool*> captures_;              // being filled, oldest first
+  std::vector<Block*> deferred_;                    // frees put off while a pool is being filled
+  FlatHashOrder<std::deque<PendingFree>> pending_;  // by stream
+
+  Bytes total_;
+  std::optional<Bytes> limit_;
+  MemoryStats stats_;
+  RuleCounts rules_ = {};
+  absl::Status failure_;  // an assertion of PyTorch's met on the way
+};
+
+}  // namespace memreplay
+
+#endif  // MEMREPLAY_SIM_CACHING_ALLOCATOR_H_

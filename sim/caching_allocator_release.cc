@@ -1,0 +1,165 @@
+// What the caching allocator gives back to the device, and when.
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "sim/caching_allocator.h"
+
+namespace memreplay {
+
+void CachingAllocator::CollectGarbage(const Params& params) {
+  const double limit = static_cast<double>(limit_->value());
+  const Bytes threshold(static_cast<uint64_t>(config_.garbage_collection_threshold * limit));
+  if (total_ <= threshold) {
+    Fire(Rule::kGarbageBelowThreshold);
+    return;
+  }
+  const Bytes target = total_ - threshold;
+  Bytes reclaimed;
+
+  // Only the default large pool is looked at. Age: lookups since the block was cached.
+  BlockPool& pool = large_;
+  const auto age = [&pool](const Block* block) { return pool.lookups - block->gc_base; };
+  uint64_t total_age = 0;
+  uint64_t count = 0;
+  for (const FreeSet& set : pool.free_sets()) {
+    for (const FreeKey& key : set) {
+      if (key.block->is_split()) continue;
+      total_age += age(key.block);
+      ++count;
+    }
+  }
+  if (count == 0) return;
+  bool freed = true;
+  for (int round = 1; reclaimed < target && freed && count > 0; ++round) {
+    freed = false;
+    const double average = static_cast<double>(total_age) / static_cast<double>(count);
+    for (Block* block : pool.FreeBlocks()) {
+      if (block->is_split() || (block->expandable != nullptr && profile_.gc_skips_expandable)) {
+        continue;
+      }
+      const uint64_t block_age = age(block);
+      if (static_cast<double>(block_age) < average) continue;
+      Fire(round == 1 ? Rule::kGarbageCollected : Rule::kGarbageSecondRound);
+      reclaimed += block->size;
+      total_age -= block_age;
+      --count;
+      freed = true;
+      ReleaseBlock(block, params.stack, *params.out);
+    }
+  }
+}
+
+bool CachingAllocator::ReleaseAvailable(const Params& params) {
+  if (config_.max_split_size == kUnlimited) return false;
+  const Bytes wanted = std::max(params.size, config_.max_split_size);
+  FreeSet& set = params.pool->free_of(params.stream);
+  const auto skips = [this](const Block* block) {
+    return block->expandable != nullptr && profile_.release_available_skips_expandable;
+  };
+  auto it = set.lower_bound({wanted.value(), 0, nullptr});
+  if (it != set.end() && !skips(it->block)) {
+    Fire(Rule::kReleaseOneOversize);
+    ReleaseBlock(it->block, params.stack, *params.out);
+    return true;
+  }
+  // No single block suffices: the largest first, until the sum does. Blocks
+  // may have been released even if it does not.
+  Bytes released;
+  while (it != set.begin() && released < wanted) {
+    --it;
+    Block* block = it->block;
+    if (block->size < config_.max_split_size) break;
+    if (skips(block)) continue;
+    Fire(Rule::kReleaseSeveralOversize);
+    released += block->size;
+    const FreeKey key = *it;
+    ReleaseBlock(block, params.stack, *params.out);
+    it = set.lower_bound(key);  // what followed the released block
+  }
+  if (released < wanted) Fire(Rule::kReleaseAvailableShort);
+  return released >= wanted;
+}
+
+absl::Status CachingAllocator::EmptyCache(const Event& request, Observer& out) {
+  const bool in_pool = !captures_.empty();
+  if (in_pool) {
+    Fire(Rule::kEmptyCacheInPool);
+    if (profile_.empty_cache_in_pool == EmptyCacheInPool::kAsserts) {
+      ++stats_.num_sync_all_streams;
+      return absl::FailedPreconditionError(
+          "empty_cache while a pool is being filled: internal assertion of this release");
+    }
+  } else {
+    Fire(Rule::kEmptyCache);
+  }
+  ReleaseCachedBlocks(request.text_or_stack, out);
+  return std::exchange(failure_, absl::OkStatus());
+}
+
+void CachingAllocator::ReleaseCachedBlocks(uint32_t stack, Observer& out) {
+  if (captures_.empty() || profile_.empty_cache_in_pool == EmptyCacheInPool::kAsIfNotInPool) {
+    SynchronizeAndFreeEvents(nullptr, stack, out);
+    ReleaseBlocks(large_, stack, out);
+    ReleaseBlocks(small_, stack, out);
+  }
+  for (size_t slot = freeable_.Next(0); slot < freeable_.slot_count() && failure_.ok();) {
+    PrivatePool& pool = *freeable_.value_at(slot);
+    if (pool.use_count != 0) {
+      failure_ = absl::InternalError("a pool to be released is in use again: internal assertion");
+      return;
+    }
+    Fire(Rule::kPrivatePoolFlushed);
+    ReleaseBlocks(pool.small, stack, out);
+    ReleaseBlocks(pool.large, stack, out);
+    if (pool.cuda_malloc_count == 0) {
+      Fire(Rule::kPrivatePoolErased);
+      pool.is_live = false;
+      pool_by_index_[pool.index] = nullptr;
+      freeable_.EraseSlot(slot);
+      slot = freeable_.Next(slot);
+    } else {
+      slot = freeable_.Next(slot + 1);
+    }
+  }
+}
+
+void CachingAllocator::ReleaseBlocks(BlockPool& pool, uint32_t stack, Observer& out) {
+  std::vector<Block*> to_unmap;
+  for (Block* block : pool.FreeBlocks()) {
+    if (block->expandable != nullptr) {
+      to_unmap.push_back(block);
+    } else if (!block->is_split()) {
+      ReleaseBlock(block, stack, out);
+    }
+  }
+  for (Block* block : to_unmap) {
+    UnmapBlock(block, stack, out);
+    if (!failure_.ok()) return;
+    if (!block->mapped && !block->is_split()) ReleaseExpandableSegment(block);
+  }
+}
+
+void CachingAllocator::ReleaseBlock(Block* block, uint32_t stack, Observer& out) {
+  if (block->expandable != nullptr || block->is_split()) {
+    failure_ = absl::InternalError(absl::StrCat(
+        "release of a ", block->expandable != nullptr ? "mapped" : "split", " block of ",
+        block->size.value(), " bytes: undefined in this release of PyTorch"));
+    return;
+  }
+  BlockPool& pool = *block->pool;
+  const bool is_large = pool.is_large();
+  const int64_t size = block->size.signed_value();
+  ++stats_.num_device_free;
+  Emit(out, EventKind::kSegmentFree, *block, block->size, stack);
+  device_.FreeSegment(block->address, block->size);
+  total_ -= block->size;
+  if (pool.owner() != nullptr) --pool.owner()->cuda_malloc_count;
+  stats_.segment.Decrease(is_large, 1);
+  stats_.reserved_bytes.Decrease(is_large, size);
+  if (block->size >= config_.max_split_size) stats_.oversize_segments.Decrease(1);
+  pool.Erase(block);
+  DeleteBlock(block);
+}
+
+}  // namespace memreplay
