@@ -15,11 +15,12 @@ namespace {
 constexpr int kReleases = 16;
 constexpr std::string_view kDefaultRelease = "2.11";
 
-// Each release is the one before it with its changes. A line marked "assumed"
-// is known only to lie between two releases; docs/fidelity.md says which.
+// Each release is the one before it with its changes. All of it was seen by
+// running that release's library, except lines marked "described", which rest
+// on the specification; see docs/fidelity.md.
 constexpr std::array<TorchProfile, kReleases> MakeProfiles() {
   std::array<TorchProfile, kReleases> rows;
-  int next = 0;
+  size_t next = 0;
   TorchProfile p;
   auto release = [&](std::string_view name) {
     p.release = name;
@@ -28,108 +29,108 @@ constexpr std::array<TorchProfile, kReleases> MakeProfiles() {
 
   p.conf_keys.Add({ConfKey::kBackend, ConfKey::kMaxSplitSizeMb,
                    ConfKey::kGarbageCollectionThreshold, ConfKey::kRoundupPower2Divisions});
+  p.unclosed_list_undefined = true;
   p.division_one_keeps_size = true;
-  p.trace_frees_need_history = true;
-  p.segment_free_after_statistics = true;
+  p.trace_frees_need_history = true;       // described
+  p.segment_free_after_statistics = true;  // described
   p.snapshot.block_history = true;
   release("2.0");
 
   p.conf_keys.Add({ConfKey::kExpandableSegments});
   p.expandable_segments = true;
   p.pool_search = PoolSearch::kStreamMap;
-  p.trace_frees_need_history = false;
-  p.oom_message = OomMessage::kCapacty;
+  p.trace_frees_need_history = false;    // described
+  p.oom_message = OomMessage::kCapacty;  // described
   p.snapshot.block_history = false;
   p.snapshot.block_addresses = true;
   p.snapshot.is_expandable = true;
   release("2.1");
 
   p.conf_keys.Add({ConfKey::kReleaseLockOnCudamalloc, ConfKey::kPinnedUseCudaHostRegister,
-                   ConfKey::kPinnedNumRegisterThreads});  // assumed
-  p.division_list_allows_zero = true;                     // assumed
-  p.pool_search = PoolSearch::kOldestFirst;               // assumed
-  p.counts_sync_all_streams = true;                       // assumed
-  p.counts_device_calls = true;                           // assumed
-  p.segment_free_after_statistics = false;
-  p.segment_release_has_stack = true;
-  p.oom_message = OomMessage::kWithLimit;
+                   ConfKey::kPinnedNumRegisterThreads});
+  p.segment_free_after_statistics = false;  // described
+  p.segment_release_has_stack = true;       // described
+  p.oom_message = OomMessage::kWithLimit;   // described
   p.snapshot.time_us = true;
   release("2.2");
 
-  p.recording_again_clears = false;
+  p.pool_search = PoolSearch::kOldestFirst;
+  p.counts_sync_all_streams = true;
+  p.counts_device_calls = true;
+  p.recording_again_clears = false;  // described
   p.snapshot.allocator_settings = true;
   release("2.3");
 
-  p.division_one_keeps_size = false;  // assumed
+  p.division_list_allows_zero = true;
+  p.division_one_keeps_size = false;
   p.deferred_free_drops_capture_streams = true;
-  p.oom_message = OomMessage::kWithPrivatePools;
+  p.oom_message = OomMessage::kWithPrivatePools;  // described
   release("2.4");
 
   p.private_pools_expandable = true;
   p.gc_skips_expandable = true;
   p.release_available_skips_expandable = true;
-  p.mem_pools = true;
-  p.user_allocator_pools = UserAllocatorPools::kExpandable;
+  p.user_allocator_pools = UserAllocatorPools::kExpandable;  // described
   p.snapshot.external_annotations = true;
   release("2.5");
 
   p.conf_keys.Add({ConfKey::kMaxNonSplitRoundingMb, ConfKey::kPinnedUseBackgroundThreads});
-  p.flush_scope = FlushScope::kThreadPool;
-  p.synchronize_of_one_pool = true;
+  p.pool_create = true;
+  p.flush_scope = FlushScope::kThreadPool;  // described
+  p.synchronize_of_one_pool = true;         // described
   release("2.6");
 
-  p.user_allocator_pools = UserAllocatorPools::kError;  // assumed
+  p.unclosed_list_undefined = false;
+  p.user_allocator_pools = UserAllocatorPools::kError;  // described
   release("2.7");
 
   p.use_on_oom = UseOnOom::kLast;
   p.flush_scope = FlushScope::kExplicitId;
-  p.empty_cache_in_pool = EmptyCacheInPool::kFreeablePools;  // assumed
+  p.empty_cache_in_pool = EmptyCacheInPool::kFreeablePools;
   p.snapshot.compile_context = true;
   release("2.8");
 
-  p.conf_variables = {"PYTORCH_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF"};  // assumed
-  p.conf_keys.Add({ConfKey::kGraphCaptureRecordStreamReuse,
-                   ConfKey::kPinnedReserveSegmentSizeMb});  // the second assumed
-  p.conf_shared_parser = true;
-  p.deferred_frees = DeferredFrees::kAddressHash;
+  p.conf_keys.Add({ConfKey::kGraphCaptureRecordStreamReuse});
+  p.deferred_frees = DeferredFrees::kAddressHash;  // described
   p.snapshot.graph_capture_record_stream_reuse = true;
   release("2.9");
 
-  p.conf_variables = {"PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF"};
-  p.conf_keys.Add({ConfKey::kPerProcessMemoryFraction});
-  p.division_list_rest_excludes_last = true;  // assumed
+  p.conf_variables = {"PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_HIP_ALLOC_CONF", "PYTORCH_ALLOC_CONF"};
+  p.conf_shared_parser = true;
+  p.conf_keys.Add({ConfKey::kPerProcessMemoryFraction, ConfKey::kPinnedReserveSegmentSizeMb});
+  p.max_split_may_equal_large_segment = true;
+  p.division_list_rest_excludes_last = true;
   p.pool_search = PoolSearch::kNewestFirst;
   p.no_split_pools = true;
-  p.use_on_oom = UseOnOom::kBeforeRelease;                     // assumed
-  p.use_on_oom_forgotten_at_destruction = true;                // assumed
-  p.user_allocator_pools = UserAllocatorPools::kOwnAllocator;  // assumed
-  p.fraction_total = FractionTotal::kTotalGlobalMem;
+  p.user_allocator_pools = UserAllocatorPools::kOwnAllocator;  // described
+  p.fraction_total = FractionTotal::kTotalGlobalMem;           // described
   p.fraction_sticky = false;
-  p.can_skip_actions = true;
+  p.can_skip_actions = true;  // described
   p.snapshot.user_metadata = true;
   release("2.10");
 
   p.conf_keys.Add({ConfKey::kLargeSegmentSizeMb});
-  p.max_split_may_equal_large_segment = true;
   p.parse_resets_max_non_split_rounding = true;
+  p.use_on_oom = UseOnOom::kBeforeRelease;
+  p.use_on_oom_forgotten_at_destruction = true;  // described
   release("2.11");
 
-  p.conf_keys.Add(
-      {ConfKey::kThrowOnCudamallocOom, ConfKey::kPinnedFreeCatchAll});  // the second assumed
+  p.conf_keys.Add({ConfKey::kThrowOnCudamallocOom, ConfKey::kPinnedFreeCatchAll});
   p.counts_oom_rejections = true;
   release("2.12");
 
+  p.conf_keys.Add({ConfKey::kPinnedMaxRoundThresholdMb, ConfKey::kPinnedMaxCachedSizeMb});
   p.pool_context_acts_as_capture = false;
   p.empty_cache_in_pool = EmptyCacheInPool::kAsIfNotInPool;
-  p.reserved_bytes_by_private_pools = true;
+  p.reserved_bytes_by_private_pools = true;  // described
   p.snapshot.pool_id = true;
   release("2.13");
 
-  p.conf_keys.Add(
-      {ConfKey::kExpandableSegmentsReserve, ConfKey::kExpandableSegmentsReserveByClass});
   p.no_split_forgotten_at_destruction = true;
   release("2.14");
 
+  p.conf_keys.Add(
+      {ConfKey::kExpandableSegmentsReserve, ConfKey::kExpandableSegmentsReserveByClass});
   release("2.15");
   return rows;
 }

@@ -29,6 +29,8 @@ enum class ConfKey : uint8_t {
   kPinnedUseBackgroundThreads,
   kPinnedReserveSegmentSizeMb,
   kPinnedFreeCatchAll,
+  kPinnedMaxRoundThresholdMb,
+  kPinnedMaxCachedSizeMb,
   kGraphCaptureRecordStreamReuse,
   kPerProcessMemoryFraction,
   kLargeSegmentSizeMb,
@@ -70,7 +72,8 @@ enum class FlushScope : uint8_t {
   kExplicitId,  // named by the caller; (0,0) = everything
 };
 
-// empty_cache() while a pool is being filled. [flush]
+// empty_cache() while a MemPool is being filled. In a graph capture kAsIfNotInPool
+// is kFreeablePools. [flush]
 enum class EmptyCacheInPool : uint8_t {
   kAsserts,        // counts a synchronisation, then throws; releases nothing
   kFreeablePools,  // leaves the default pools, releases freeable private pools
@@ -114,17 +117,21 @@ struct TorchProfile {
   std::string_view release;  // "2.11"
 
   // --- Settings [settings] ---
-  // Variables read, first set one wins; empty entries at the end.
-  std::array<std::string_view, 2> conf_variables = {"PYTORCH_CUDA_ALLOC_CONF", ""};
+  // Variables read, first set one wins (set to "" is set); empty entries at the end.
+  std::array<std::string_view, 3> conf_variables = {"PYTORCH_CUDA_ALLOC_CONF", "", ""};
   ConfKeySet conf_keys;  // those this release knows
   // The parser that all accelerators share, followed by CUDA's: every isspace
   // character is dropped (else only ' '), separators are not enforced, numbers
   // are unsigned 64 bit (else int), errors are ValueError (else RuntimeError).
   bool conf_shared_parser = false;
-  // max_split_size_mb: large_segment_size itself is allowed (else only above 20).
+  // max_split_size_mb and max_non_split_rounding_mb may be large_segment_size
+  // itself (else only above 20).
   bool max_split_may_equal_large_segment = false;
   bool parse_resets_max_non_split_rounding = false;  // to large_segment_size
   bool division_list_allows_zero = false;
+  // A list of divisions without its "]" reads past the end of the settings: what
+  // happens is not defined (else it is an error).
+  bool unclosed_list_undefined = false;
   // In a list of divisions, ">:d" starts after the last boundary (else at it).
   bool division_list_rest_excludes_last = false;
 
@@ -141,7 +148,7 @@ struct TorchProfile {
 
   // --- Private pools [pools] [use-on-oom] [user-pools] ---
   PoolSearch pool_search = PoolSearch::kCaptureId;
-  bool mem_pools = false;  // torch.cuda.MemPool
+  bool pool_create = false;  // a pool can exist before it is first filled
   bool no_split_pools = false;
   bool no_split_forgotten_at_destruction = false;
   UseOnOom use_on_oom = UseOnOom::kNone;
