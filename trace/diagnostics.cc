@@ -58,9 +58,10 @@ std::string_view SeverityName(Severity severity) {
   return "unknown";
 }
 
-void Diagnostics::Add(DiagnosticKind kind, uint64_t position, std::string_view detail) {
+void Diagnostics::Add(DiagnosticKind kind, uint64_t position, std::string_view detail,
+                      uint64_t times) {
   const auto row = static_cast<size_t>(kind);
-  ++counts_[row];
+  counts_[row] += times;
   if (places_[row].size() < kKeptPlaces) places_[row].push_back({position, std::string(detail)});
 }
 

@@ -59,8 +59,10 @@ class Diagnostics {
     std::string detail;  // "key 'foo'", "address 0x7f..", may be empty
   };
 
-  // `position` is an event index, or a byte offset for kUnknownKey.
-  void Add(DiagnosticKind kind, uint64_t position, std::string_view detail = "");
+  // `position` is an event index, or a byte offset for kUnknownKey. A place may
+  // stand for several occurrences (`times`, at least 1) of the same thing.
+  void Add(DiagnosticKind kind, uint64_t position, std::string_view detail = "",
+           uint64_t times = 1);
   // Adds what an earlier reader counted and one of our formats kept.
   void Restore(DiagnosticKind kind, uint64_t count, std::vector<Place> places);
   // Adds another's counts and places (readers and builders are merged so).

@@ -1,0 +1,47 @@
+#include <string>
+#include <string_view>
+
+#include "absl/strings/escaping.h"
+#include "trace/byte_source.h"
+#include "trace/strings.h"
+#include "trace/torch_snapshot_reader.h"
+#include "trace/trace_reader.h"
+
+namespace memreplay {
+namespace {
+
+// Formats are told apart from this many (decompressed) bytes.
+constexpr size_t kHead = 4096;
+
+struct Format {
+  std::string_view name;
+  bool (*detect)(std::string_view head);
+  absl::StatusOr<Trace> (*read)(ByteSource& source, const std::string& path);
+};
+
+// The first that recognises the head reads the file.
+constexpr Format kFormats[] = {
+    {"PyTorch snapshot (pickle)", IsSnapshotPickle, ReadSnapshotPickle},
+};
+
+}  // namespace
+
+absl::StatusOr<Trace> OpenTrace(const std::string& path) {
+  absl::StatusOr<std::unique_ptr<ByteSource>> source = ByteSource::Open(path);
+  if (!source.ok()) return source.status();
+  const std::string_view head = (*source)->Peek(kHead).substr(0, kHead);
+  if (!(*source)->status().ok() && head.empty()) {
+    return absl::InvalidArgumentError(StrCat(path, ": ", (*source)->status().message()));
+  }
+  if (head.empty()) return absl::InvalidArgumentError(StrCat(path, ": unpacks to nothing"));
+  std::string names;
+  for (const Format& format : kFormats) {
+    if (format.detect(head)) return format.read(**source, path);
+    StrAppend(&names, names.empty() ? "" : ", ", format.name);
+  }
+  return absl::InvalidArgumentError(StrCat(path, ": unknown format: begins with \"",
+                                           absl::CHexEscape(ToAbsl(head.substr(0, 16))),
+                                           "\"; expected one of: ", names));
+}
+
+}  // namespace memreplay
