@@ -76,7 +76,7 @@ void FragmentationObserver::Sample(uint64_t event) {
       sample.free_sets.push_back(
           {.pool = block.pool, .is_large = block.is_large, .stream = block.stream});
     }
-    FreeSet& set = sample.free_sets[entry->second];
+    FreeSetUse& set = sample.free_sets[entry->second];
     set.largest = std::max(set.largest, block.size);
     set.free += block.size;
     ++set.blocks;

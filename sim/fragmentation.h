@@ -17,7 +17,7 @@
 namespace memreplay {
 
 // The cached blocks that share a free set: they serve the same requests.
-struct FreeSet {
+struct FreeSetUse {
   uint16_t pool = 0;  // index into the trace's pool table
   bool is_large = false;
   uint32_t stream = 0;
@@ -33,7 +33,7 @@ struct Fragmentation {
   Bytes unused;                    // reserved - active
   Bytes inactive_split;            // free bytes in segments that other blocks share
   Bytes free;                      // of all cached blocks
-  std::vector<FreeSet> free_sets;  // in the order of VisitFreeBlocks
+  std::vector<FreeSetUse> free_sets;  // in the order of VisitFreeBlocks
   // Free bytes in blocks too small for each of the last `requests` requests
   // that its free set could have been asked for.
   Bytes unservable;
