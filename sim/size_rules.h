@@ -56,6 +56,17 @@ inline Bytes AllocationSize(Bytes rounded, const AllocatorConfig& config) {
   return RoundUp(rounded, kRoundLarge);
 }
 
+// Address space that an expandable segment reserves on a device of
+// `total_memory`, before it is rounded up to pages.
+inline Bytes ExpandableReservation(Bytes total_memory, const AllocatorConfig& config) {
+  const Bytes most = total_memory + Bytes(total_memory.value() / 8);
+  const ExpandableReserve& reserve = config.expandable_segments_reserve;
+  if (reserve.bytes.value() != 0) return std::min(reserve.bytes, most);
+  if (reserve.share <= 0) return most;
+  const double wanted = reserve.share * static_cast<double>(total_memory.value());
+  return wanted < static_cast<double>(most.value()) ? Bytes(static_cast<uint64_t>(wanted)) : most;
+}
+
 // Whether a block of `rounded` bytes is asked of the small pool.
 constexpr bool IsSmall(Bytes rounded) { return rounded <= kSmallSize; }
 

@@ -108,5 +108,18 @@ TEST(SizeRules, LargeSegmentSizeIsConfigurable) {
   EXPECT_EQ(AllocationSize(MiB(11), config), MiB(12));
 }
 
+TEST(SizeRules, ExpandableReservation) {
+  AllocatorConfig config;
+  EXPECT_EQ(ExpandableReservation(Bytes(85028765696), config).value(), 95657361408u);
+  config.expandable_segments_reserve.share = 0.5;
+  EXPECT_EQ(ExpandableReservation(GiB(100), config), GiB(50));
+  config.expandable_segments_reserve.share = 5;
+  EXPECT_EQ(ExpandableReservation(GiB(100), config).value(), GiB(225).value() / 2);
+  config.expandable_segments_reserve.share = 0;
+  config.expandable_segments_reserve.bytes = GiB(40);
+  EXPECT_EQ(ExpandableReservation(GiB(100), config), GiB(40));
+  EXPECT_EQ(ExpandableReservation(GiB(8), config), GiB(9));
+}
+
 }  // namespace
 }  // namespace memreplay
