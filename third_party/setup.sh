@@ -1,0 +1,66 @@
+# shellcheck shell=bash
+# The one list of what this project needs from Debian 12, and how it is
+# installed. Sourced by ./memreplay and ./check; runs nothing by itself.
+
+# To build and run the program.
+# shellcheck disable=SC2034  # used by the scripts that source this file
+BUILD_PACKAGES=(
+  bazel-bootstrap bazel-platforms bazel-rules-java bazel-rules-proto bazel-skylib
+  g++
+  git
+  libabsl-dev
+  libprotobuf-dev protobuf-compiler
+  libzstd-dev
+  python3
+  unzip zip
+  zlib1g-dev
+)
+
+# To test and lint it, besides.
+# shellcheck disable=SC2034
+CHECK_PACKAGES=(
+  clang-format-14
+  clang-tidy-14
+  libbenchmark-dev
+  libgmock-dev
+  libgtest-dev
+  pyflakes3
+  python3-pip
+  shellcheck
+)
+
+# install_missing PACKAGE...: installs those that are not there, with sudo when
+# not root, after saying which. All output is on stderr. Fails, having said
+# what to do, where it cannot.
+install_missing() {
+  local missing=()
+  if ! command -v dpkg-query >/dev/null; then
+    echo "memreplay: this is not a Debian system; install the equivalents of: $*" >&2
+    return 1
+  fi
+  mapfile -t missing < <(comm -23 <(printf '%s\n' "$@" | sort -u) <(
+    dpkg-query -W -f='${db:Status-Status} ${Package}\n' "$@" 2>/dev/null |
+      sed -n 's/^installed //p' | sort -u))
+  ((${#missing[@]})) || return 0
+
+  local as_root=()
+  if [[ $(id -u) != 0 ]]; then
+    as_root=(sudo)
+    if ! command -v sudo >/dev/null; then
+      echo "memreplay: run this as root first: apt-get install ${missing[*]}" >&2
+      return 1
+    fi
+  fi
+  echo "memreplay: installing Debian packages${as_root:+ (with sudo)}: ${missing[*]}" >&2
+  if ! "${as_root[@]}" apt-get -qq update </dev/null >&2 ||
+    ! "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive \
+      apt-get -qq -o Dpkg::Use-Pty=0 install -y --no-install-recommends "${missing[@]}" \
+      </dev/null >&2; then
+    echo "memreplay: apt-get could not install: ${missing[*]}" >&2
+    return 1
+  fi
+}
+
+# Bazel wants a place for its caches, and one encoding.
+export HOME="${HOME:-$(getent passwd "$(id -u)" | cut -d: -f6)}"
+export LC_ALL=C.UTF-8
