@@ -98,7 +98,7 @@ void FlagSet::AddNumber(std::string_view name, std::string_view value,
   });
 }
 
-void FlagSet::AddChoice(std::string_view name, std::vector<std::string> choices,
+void FlagSet::AddChoice(std::string_view name, const std::vector<std::string>& choices,
                         std::string* target, std::string_view help) {
   const std::string placeholder = absl::StrJoin(choices, "|");
   Add(name, placeholder, help, [target, choices, placeholder](std::string_view text) {

@@ -34,7 +34,7 @@ class FlagSet {
   void AddNumber(std::string_view name, std::string_view value, std::optional<int64_t>* target,
                  std::string_view help);
   // One of `choices`.
-  void AddChoice(std::string_view name, std::vector<std::string> choices, std::string* target,
+  void AddChoice(std::string_view name, const std::vector<std::string>& choices, std::string* target,
                  std::string_view help);
 
   // `--name value`, `--name=value`, switches also `--name=false`; `--` ends the

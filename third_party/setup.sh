@@ -52,13 +52,19 @@ install_missing() {
     fi
   fi
   echo "memreplay: installing Debian packages${as_root:+ (with sudo)}: ${missing[*]}" >&2
-  if ! "${as_root[@]}" apt-get -qq update </dev/null >&2 ||
-    ! "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive \
-      apt-get -qq -o Dpkg::Use-Pty=0 install -y --no-install-recommends "${missing[@]}" \
-      </dev/null >&2; then
+  local log status=0
+  log=$(mktemp)
+  {
+    "${as_root[@]}" apt-get -qq update &&
+      "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive \
+        apt-get -qq -o Dpkg::Use-Pty=0 install -y --no-install-recommends "${missing[@]}"
+  } </dev/null >"$log" 2>&1 || status=$?
+  if ((status)); then
+    tail -n 30 "$log" >&2
     echo "memreplay: apt-get could not install: ${missing[*]}" >&2
-    return 1
   fi
+  rm -f "$log"
+  return "$status"
 }
 
 # Bazel wants a place for its caches, and one encoding.

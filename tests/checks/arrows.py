@@ -23,7 +23,7 @@ SEES = {
 # and is the only one that may know its header.
 FORBIDDEN = {
     "trace": r"absl/flags/.*|iostream|chrono|absl/time/clock\.h|cuda.*\.h",
-    "sim": r"absl/flags/.*|iostream|fstream|filesystem|cstdio|stdio\.h|fcntl\.h|unistd\.h|chrono"
+    "sim": r"absl/flags/.*|iostream|fstream|filesystem|fcntl\.h|unistd\.h|chrono"
     r"|ctime|absl/time/clock\.h|cuda.*\.h",
     "report": r"absl/flags/.*|iostream|fstream|filesystem|chrono|absl/time/clock\.h|cuda.*\.h",
 }

@@ -49,14 +49,15 @@ def lint(source):
     try:
         run = subprocess.run(
             ["clang-tidy-14", "--quiet", str(source), "--", *FLAGS],
-            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False,
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False,
             timeout=SECONDS_PER_FILE)
     except subprocess.TimeoutExpired:
         return source, f"{source}: clang-tidy took more than {SECONDS_PER_FILE} s\n"
     if run.returncode == 0:
         stamp.touch()
         return source, None
-    return source, run.stdout
+    # On stderr are counts of suppressed warnings, and what it has to say when it crashes.
+    return source, run.stdout or run.stderr
 
 
 def main(names):

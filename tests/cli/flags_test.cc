@@ -21,7 +21,7 @@ struct Parsed {
   std::string help_text;
 };
 
-Parsed Parse(std::vector<std::string> args) {
+Parsed Parse(const std::vector<std::string>& args) {
   Parsed p;
   FlagSet flags("replay FILE... [flags]", "Replays.");
   flags.AddSwitch("json", &p.json, "print JSON");
