@@ -34,8 +34,8 @@ class FlagSet {
   void AddNumber(std::string_view name, std::string_view value, std::optional<int64_t>* target,
                  std::string_view help);
   // One of `choices`.
-  void AddChoice(std::string_view name, const std::vector<std::string>& choices, std::string* target,
-                 std::string_view help);
+  void AddChoice(std::string_view name, const std::vector<std::string>& choices,
+                 std::string* target, std::string_view help);
 
   // `--name value`, `--name=value`, switches also `--name=false`; `--` ends the
   // flags; `-` alone is an argument. Returns what is not a flag, in order.

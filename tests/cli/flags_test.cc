@@ -36,8 +36,8 @@ Parsed Parse(const std::vector<std::string>& args) {
   return p;
 }
 
-std::string ErrorOf(std::vector<std::string> args) {
-  return std::string(Parse(std::move(args)).arguments.status().message());
+std::string ErrorOf(const std::vector<std::string>& args) {
+  return std::string(Parse(args).arguments.status().message());
 }
 
 TEST(Flags, ReadsEveryType) {
