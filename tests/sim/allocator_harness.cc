@@ -13,7 +13,7 @@ std::string Size(uint64_t size) {
 
 }  // namespace
 
-AllocatorHarness::AllocatorHarness(HarnessOptions options) {
+AllocatorHarness::AllocatorHarness(const HarnessOptions& options) {
   SimulatedDevice::Options device;
   if (options.capacity != 0) device.capacity = Bytes(options.capacity);
   device.explicit_completion = options.explicit_completion;

@@ -26,7 +26,7 @@ struct HarnessOptions {
 
 class AllocatorHarness : public Observer {
  public:
-  explicit AllocatorHarness(HarnessOptions options = {});
+  explicit AllocatorHarness(const HarnessOptions& options = {});
 
   // Returns the id. `stream` is an index into options.streams.
   AllocationId Alloc(uint64_t size, uint32_t stream = 0);
