@@ -27,12 +27,12 @@ struct FreeSetUse {
 };
 
 struct Fragmentation {
-  uint64_t at_event = 0;           // index of the event after which the sample was taken
-  Usage usage;                     // at that moment
-  Bytes internal;                  // active - requested
-  Bytes unused;                    // reserved - active
-  Bytes inactive_split;            // free bytes in segments that other blocks share
-  Bytes free;                      // of all cached blocks
+  uint64_t at_event = 0;              // index of the event after which the sample was taken
+  Usage usage;                        // at that moment
+  Bytes internal;                     // active - requested
+  Bytes unused;                       // reserved - active
+  Bytes inactive_split;               // free bytes in segments that other blocks share
+  Bytes free;                         // of all cached blocks
   std::vector<FreeSetUse> free_sets;  // in the order of VisitFreeBlocks
   // Free bytes in blocks too small for each of the last `requests` requests
   // that its free set could have been asked for.
