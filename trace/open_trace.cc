@@ -3,7 +3,11 @@
 
 #include "absl/strings/escaping.h"
 #include "trace/byte_source.h"
+#include "trace/flat_jsonl_reader.h"
+#include "trace/op_log_reader.h"
+#include "trace/protobuf_format.h"
 #include "trace/strings.h"
+#include "trace/text_format.h"
 #include "trace/torch_snapshot_reader.h"
 #include "trace/trace_reader.h"
 
@@ -19,9 +23,21 @@ struct Format {
   absl::StatusOr<Trace> (*read)(ByteSource& source, const std::string& path);
 };
 
+// A reader whose messages do not name the file.
+template <absl::StatusOr<Trace> (*read)(ByteSource& source)>
+absl::StatusOr<Trace> Named(ByteSource& source, const std::string& path) {
+  absl::StatusOr<Trace> trace = read(source);
+  if (trace.ok()) return trace;
+  return absl::Status(trace.status().code(), StrCat(path, ": ", ToStd(trace.status().message())));
+}
+
 // The first that recognises the head reads the file.
 constexpr Format kFormats[] = {
     {"PyTorch snapshot (pickle)", IsSnapshotPickle, ReadSnapshotPickle},
+    {"memreplay protobuf", LooksLikeProtobufTrace, Named<ReadProtobufTrace>},
+    {"memreplay text", LooksLikeText, Named<ReadText>},
+    {"flat JSON lines", LooksLikeFlatJsonl, Named<ReadFlatJsonl>},
+    {"op log", LooksLikeOpLog, Named<ReadOpLog>},
 };
 
 }  // namespace
