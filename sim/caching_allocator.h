@@ -47,6 +47,7 @@ class CachingAllocator final : public Allocator {
   // Takes over memory that existed before the first request: segments, and in
   // them active blocks (with ids) and cached ones. Expandable ranges must carry
   // their reservation's pages only; neighbours without pages are not restored.
+  // A pending free waits for its pending_stream.
   // Statistics count it as allocated once. Call before the first Apply().
   void Restore(const MemoryState& state);
 

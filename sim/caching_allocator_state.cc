@@ -105,6 +105,15 @@ void CachingAllocator::Restore(const MemoryState& state) {
       }
       block->id = info.id;
       block->stack = info.stack;
+      stats_.active.Increase(segment.is_large, 1);
+      stats_.active_bytes.Increase(segment.is_large, size);
+      stats_.requested_bytes.Increase(segment.is_large, info.requested_size.signed_value());
+      if (info.state == BlockState::kPendingFree) {
+        block->event_count = 1;
+        pending_.TryEmplace(KeyOf(info.pending_stream))
+            .emplace_back(device_.RecordEvent(info.pending_stream), block);
+        continue;
+      }
       block->allocated = true;
       if (info.id != kNoAllocation) {
         if (info.id >= live_.size()) live_.resize(info.id + 1, nullptr);
@@ -112,9 +121,6 @@ void CachingAllocator::Restore(const MemoryState& state) {
       }
       stats_.allocation.Increase(segment.is_large, 1);
       stats_.allocated_bytes.Increase(segment.is_large, size);
-      stats_.active.Increase(segment.is_large, 1);
-      stats_.active_bytes.Increase(segment.is_large, size);
-      stats_.requested_bytes.Increase(segment.is_large, info.requested_size.signed_value());
       if (info.size >= config_.max_split_size) stats_.oversize_allocations.Increase(1);
     }
     if (reservation != nullptr) {

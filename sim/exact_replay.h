@@ -4,24 +4,36 @@
 #define MEMREPLAY_SIM_EXACT_REPLAY_H_
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 
+#include "sim/allocator.h"
 #include "sim/allocator_config.h"
 #include "sim/fidelity.h"
 #include "sim/memory_stats.h"
+#include "sim/observer.h"
 #include "sim/run.h"
+#include "sim/start_state.h"
 #include "sim/torch_profile.h"
-#include "trace/diagnostics.h"
 #include "trace/memory_state.h"
 #include "trace/schedule.h"
 
 namespace memreplay {
 
+struct ExactReplayOptions {
+  bool check_invariants = false;
+  // If set, called before the first request with what is there then and with
+  // the allocator; returns who observes the events (null: nobody). Both
+  // arguments stay valid until the replay ends.
+  std::function<Observer*(const MemoryState& start, const Allocator& allocator)> observe;
+};
+
 struct ExactReplayResult {
   RunResult run;
+  StartState start;  // empty for cold traces; its diagnostics are for the report
   uint64_t recorded_events = 0;
-  uint64_t compared_events = 0;
+  uint64_t compared_events = 0;  // those that PyTorch records
   uint64_t matched_events = 0;
   std::optional<Divergence> first_divergence;
   FinalComparison final_blocks;  // all zero where the file has no final state
@@ -29,19 +41,18 @@ struct ExactReplayResult {
   // first that is not, and why.
   uint64_t exact_until_event = 0;
   std::string exactness_reason;
-  MemoryStats statistics;   // at the end
-  MemoryState segments;     // at the end
-  Diagnostics diagnostics;  // of the start state; the schedule's own are not repeated
+  MemoryStats statistics;  // at the end
+  MemoryState segments;    // at the end
 };
 
 // Rebuilds the start state if the trace is warm, replays on a RecordedDevice
-// and compares. `config` are the settings in force during the recording.
-// `extra` (may be null) observes the events of the run. The schedule must not
-// be a program's. A warm trace with a final state is run twice: once to find
-// which cached block of the start each final one stems from.
+// and compares. `config` are the settings in force during the recording. The
+// schedule must not be a program's. A warm trace with a final state is run
+// twice: once to find which cached block of the start each final one stems
+// from (their stale requested sizes), once to prove and to be observed.
 ExactReplayResult ReplayAsRecorded(const Schedule& schedule, const AllocatorConfig& config,
-                                   const TorchProfile& profile, Observer* extra = nullptr,
-                                   const RunOptions& options = {});
+                                   const TorchProfile& profile,
+                                   const ExactReplayOptions& options = {});
 
 }  // namespace memreplay
 

@@ -49,7 +49,10 @@ class Fidelity final : public Observer, public RequestListener {
   uint64_t exact_until_event() const;
 
  private:
-  void Advance(uint64_t end);
+  // Deals with recorded events that no simulated one answers: compares snapshots,
+  // passes by requests that PyTorch does not record.
+  void SkipAsides(uint64_t end);
+  void Advance(uint64_t end);  // what is left before `end` is missing
   void Diverge(uint64_t index, const Event* recorded, const Event* simulated);
 
   const Schedule& schedule_;

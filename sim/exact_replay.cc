@@ -1,0 +1,139 @@
+#include "sim/exact_replay.h"
+
+#include <algorithm>
+#include <cstddef>
+
+#include "absl/strings/str_cat.h"
+#include "sim/caching_allocator.h"
+#include "sim/recorded_device.h"
+#include "sim/simulated_device.h"
+
+namespace memreplay {
+namespace {
+
+// Marks the requested sizes of the start's cached blocks with their number, so
+// that they are recognised at the end. No request is as large.
+constexpr uint64_t kTag = uint64_t{1} << 62;
+
+class NoObserver final : public Observer {
+ public:
+  void OnEvent(const Event& /*event*/) override {}
+};
+
+CachingAllocatorOptions AllocatorOptions(const Schedule& schedule) {
+  CachingAllocatorOptions options;
+  options.stream_order = StreamOrder::kAscending;
+  options.streams = schedule.trace().streams;
+  options.pools = schedule.trace().pools;
+  options.allocation_count = schedule.allocation_count();
+  return options;
+}
+
+// What cached blocks of the start were last asked for is in no file, except
+// where such a block is still cached at the end: replays once to find those.
+void FindStaleRequests(const Schedule& schedule, const AllocatorConfig& config,
+                       const TorchProfile& profile, Bytes total_memory, MemoryState& start) {
+  std::vector<BlockInfo*> cached;
+  for (SegmentInfo& segment : start) {
+    for (BlockInfo& block : segment.blocks) {
+      if (block.state != BlockState::kInactive) continue;
+      block.requested_size = Bytes(kTag + cached.size());
+      cached.push_back(&block);
+    }
+  }
+  RecordedDevice device(schedule, total_memory);
+  CachingAllocator allocator(profile, config, device, AllocatorOptions(schedule));
+  allocator.Restore(start);
+  NoObserver nobody;
+  Run(schedule, allocator, nobody, {.listeners = {&device}});
+  for (BlockInfo* block : cached) block->requested_size = Bytes();
+
+  const MemoryState simulated = allocator.Segments();
+  const MemoryState& recorded = *schedule.final_state();
+  size_t s = 0;
+  for (const SegmentInfo& segment : recorded) {
+    while (s < simulated.size() && simulated[s].address < segment.address) ++s;
+    if (s == simulated.size()) break;
+    if (simulated[s].address != segment.address) continue;
+    auto block = simulated[s].blocks.begin();
+    for (const BlockInfo& info : segment.blocks) {
+      while (block != simulated[s].blocks.end() && block->address < info.address) ++block;
+      if (block == simulated[s].blocks.end()) break;
+      if (block->address != info.address || info.state != BlockState::kInactive ||
+          block->state != BlockState::kInactive || block->requested_size < Bytes(kTag)) {
+        continue;
+      }
+      cached[block->requested_size.value() - kTag]->requested_size = info.requested_size;
+    }
+  }
+}
+
+std::string WhyNotExact(const ExactReplayResult& result, const Schedule& schedule) {
+  if (!result.first_divergence.has_value()) return "";
+  const Divergence& divergence = *result.first_divergence;
+  std::string why =
+      absl::StrCat("event ", divergence.index, ": ", DescribeDivergence(divergence, schedule));
+  const StartState& start = result.start;
+  if (start.contradicted_at.has_value() && *start.contradicted_at <= divergence.index) {
+    absl::StrAppend(&why, "; no start state under these settings explains event ",
+                    *start.contradicted_at, ": ", start.contradiction);
+  } else if (!schedule.is_cold() && schedule.final_state() == nullptr) {
+    absl::StrAppend(&why,
+                    "; the recording began with memory in use, and the file lists no segments");
+  } else {
+    const auto undetermined =
+        std::count_if(start.hidden.begin(), start.hidden.end(), [&](const HiddenExtent& hidden) {
+          return hidden.choices != 1 && hidden.freed_by >= divergence.index;
+        });
+    if (undetermined > 0) {
+      absl::StrAppend(&why, "; the file does not determine the extents of ", undetermined,
+                      " blocks that were live at the beginning");
+    }
+  }
+  return why;
+}
+
+}  // namespace
+
+ExactReplayResult ReplayAsRecorded(const Schedule& schedule, const AllocatorConfig& config,
+                                   const TorchProfile& profile, const ExactReplayOptions& options) {
+  ExactReplayResult result;
+  const Bytes total_memory =
+      schedule.trace().total_memory.value_or(SimulatedDevice::kUnlimitedTotal);
+  if (!schedule.is_cold()) {
+    result.start = RebuildStartState(schedule, config, profile);
+    if (schedule.final_state() != nullptr) {
+      FindStaleRequests(schedule, config, profile, total_memory, result.start.segments);
+    }
+  }
+
+  RecordedDevice device(schedule, total_memory);
+  CachingAllocator allocator(profile, config, device, AllocatorOptions(schedule));
+  if (!result.start.segments.empty()) allocator.Restore(result.start.segments);
+  const auto active = static_cast<uint64_t>(allocator.statistics().active_bytes.all.current);
+  Fidelity fidelity(schedule, Bytes(active));
+  ObserverList observers = {&fidelity};
+  if (options.observe) {
+    Observer* extra = options.observe(result.start.segments, allocator);
+    if (extra != nullptr) observers.Add(extra);
+  }
+  result.run =
+      Run(schedule, allocator, observers,
+          {.check_invariants = options.check_invariants, .listeners = {&device, &fidelity}});
+  fidelity.Finish();
+
+  result.recorded_events = schedule.recorded().size();
+  result.compared_events = fidelity.compared();
+  result.matched_events = fidelity.matched();
+  result.first_divergence = fidelity.first_divergence();
+  result.exact_until_event = fidelity.exact_until_event();
+  result.exactness_reason = WhyNotExact(result, schedule);
+  result.statistics = allocator.statistics();
+  result.segments = allocator.Segments();
+  if (schedule.final_state() != nullptr) {
+    result.final_blocks = CompareFinalState(*schedule.final_state(), result.segments);
+  }
+  return result;
+}
+
+}  // namespace memreplay

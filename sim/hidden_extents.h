@@ -1,0 +1,60 @@
+// The evidence in recorded addresses for how long the blocks were that lived
+// when the recording began and are gone at its end. Used by start_state.cc.
+#ifndef MEMREPLAY_SIM_HIDDEN_EXTENTS_H_
+#define MEMREPLAY_SIM_HIDDEN_EXTENTS_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/types/span.h"
+#include "sim/allocator_config.h"
+#include "sim/torch_profile.h"
+#include "trace/memory_state.h"
+#include "trace/schedule.h"
+#include "trace/units.h"
+
+namespace memreplay {
+
+// A block of a large pool's cudaMalloc segment with a free block behind it. Its
+// extent is `rounded` plus a slack: a multiple of 512 up to `most_slack`.
+struct OpenExtent {
+  Address address;
+  AllocationId id = kNoAllocation;
+  Bytes requested;
+  Bytes rounded;
+  Bytes most_slack;
+  // Found by FollowAddresses():
+  std::optional<Bytes> revealed;                       // the slack
+  std::vector<std::pair<int64_t, int64_t>> ruled_out;  // closed intervals of slack
+  size_t merge_at = 64;                                // when to join overlapping ones
+  uint64_t ruled_out_by = 0;                           // the last event that ruled any out
+  uint64_t freed_by = ~uint64_t{0};                    // event; none: live to the end
+};
+
+struct ExtentEvidence {
+  // First event that is no best fit, or starts at no free block, under any extents.
+  std::optional<uint64_t> contradicted_at;
+  std::string contradiction;
+};
+
+// Goes through the recorded events with the recorded addresses. `segments` are
+// those of the start with their active blocks; `open` ascending by address.
+ExtentEvidence FollowAddresses(const Schedule& schedule, const AllocatorConfig& config,
+                               const TorchProfile& profile, const MemoryState& segments,
+                               std::vector<OpenExtent>& open);
+
+struct SlackChoices {
+  uint64_t count = 0;
+  Bytes smallest;
+  Bytes largest;
+};
+
+// What is not ruled out of 0, 512 ... most_slack; all zero if nothing is left.
+SlackChoices FeasibleSlacks(const OpenExtent& open);
+
+}  // namespace memreplay
+
+#endif  // MEMREPLAY_SIM_HIDDEN_EXTENTS_H_

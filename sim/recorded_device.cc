@@ -1,0 +1,155 @@
+#include "sim/recorded_device.h"
+
+#include <algorithm>
+
+namespace memreplay {
+
+RecordedDevice::RecordedDevice(const Schedule& schedule, Bytes total_memory)
+    : schedule_(schedule), total_memory_(total_memory) {}
+
+void RecordedDevice::OnRequest(size_t request) {
+  const absl::Span<const uint32_t> begins = schedule_.recorded_begin();
+  next_ = begins[request];
+  end_ = request + 1 < begins.size() ? begins[request + 1] : schedule_.recorded().size();
+}
+
+const Event* RecordedDevice::NextEffect() {
+  for (; next_ < end_; ++next_) {
+    const Event& event = schedule_.recorded()[next_];
+    switch (event.kind) {
+      case EventKind::kSegmentAlloc:
+      case EventKind::kSegmentFree:
+      case EventKind::kSegmentMap:
+      case EventKind::kSegmentUnmap:
+      case EventKind::kOom: return &event;
+      default: break;
+    }
+  }
+  return nullptr;
+}
+
+void RecordedDevice::Consume(EventKind kind, Address address, Bytes size) {
+  const Event* event = NextEffect();
+  if (event != nullptr && event->kind == kind && event->address == address && event->size == size) {
+    ++next_;
+  }
+}
+
+bool RecordedDevice::InjectedFailure() {
+  if (failures_ == 0) return false;
+  --failures_;
+  return true;
+}
+
+Address RecordedDevice::Invent(Bytes size) {
+  ++invented_;
+  const Address address = invented_end_;
+  invented_end_ = invented_end_ + RoundUp(size, MiB(2));
+  return address;
+}
+
+Bytes RecordedDevice::FreeMemory() {
+  for (size_t i = next_; i < end_; ++i) {
+    const Event& event = schedule_.recorded()[i];
+    if (event.kind == EventKind::kOom) return Bytes(event.address.value());
+  }
+  return Bytes();
+}
+
+std::optional<Address> RecordedDevice::AllocateSegment(Bytes size) {
+  if (InjectedFailure()) return std::nullopt;
+  const Event* event = NextEffect();
+  if (event != nullptr) {
+    switch (event->kind) {
+      case EventKind::kSegmentAlloc:
+        if (event->size != size) break;
+        ++next_;
+        return event->address;
+      case EventKind::kSegmentFree:
+      case EventKind::kSegmentUnmap:
+      case EventKind::kOom: return std::nullopt;
+      default: break;
+    }
+  }
+  return Invent(size);
+}
+
+void RecordedDevice::FreeSegment(Address address, Bytes size) {
+  Consume(EventKind::kSegmentFree, address, size);
+}
+
+Address RecordedDevice::ReserveRange(Bytes size) {
+  const Event* event = NextEffect();
+  Address base;
+  if (event != nullptr && event->kind == EventKind::kSegmentMap) {
+    base = event->address;
+  } else {
+    // Nothing was mapped at once. The first pages that lie in no reservation yet.
+    for (size_t i = next_; i < schedule_.recorded().size() && base.is_null(); ++i) {
+      const Event& later = schedule_.recorded()[i];
+      if (later.kind != EventKind::kSegmentMap) continue;
+      const bool known = std::any_of(
+          reservations_.begin(), reservations_.end(), [&later](const auto& reservation) {
+            return later.address >= reservation.first &&
+                   later.address < reservation.first + reservation.second;
+          });
+      if (!known) base = later.address;
+    }
+    if (base.is_null()) base = Invent(size);
+  }
+  reservations_.emplace_back(base, size);
+  return base;
+}
+
+void RecordedDevice::ReleaseRange(Address address, Bytes size) {
+  const auto it = std::find(reservations_.begin(), reservations_.end(), std::pair(address, size));
+  if (it != reservations_.end()) reservations_.erase(it);
+}
+
+bool RecordedDevice::MapPages(Address address, Bytes size, Bytes /*page*/) {
+  if (InjectedFailure()) return false;
+  const Event* event = NextEffect();
+  if (event != nullptr) {
+    switch (event->kind) {
+      case EventKind::kSegmentMap:
+        if (event->address != address || event->size != size) break;
+        ++next_;
+        return true;
+      case EventKind::kSegmentFree:
+      case EventKind::kSegmentUnmap:
+      case EventKind::kOom: return false;
+      default: break;
+    }
+  }
+  ++invented_;
+  return true;
+}
+
+void RecordedDevice::UnmapPages(Address address, Bytes size, Bytes /*page*/) {
+  Consume(EventKind::kSegmentUnmap, address, size);
+}
+
+RecordedDevice::Progress& RecordedDevice::StreamProgress(uint32_t stream) {
+  if (stream >= streams_.size()) streams_.resize(stream + 1);
+  return streams_[stream];
+}
+
+StreamEvent RecordedDevice::RecordEvent(uint32_t stream) {
+  return {stream, ++StreamProgress(stream).recorded};
+}
+
+bool RecordedDevice::IsComplete(const StreamEvent& event) {
+  return event.ticket <= StreamProgress(event.stream).completed;
+}
+
+void RecordedDevice::Synchronize(const StreamEvent& event) {
+  Progress& progress = StreamProgress(event.stream);
+  progress.completed = std::max(progress.completed, event.ticket);
+}
+
+void RecordedDevice::StreamDone(uint32_t stream) {
+  Progress& progress = StreamProgress(stream);
+  progress.completed = progress.recorded;
+}
+
+}  // namespace memreplay
