@@ -26,7 +26,7 @@ struct ExactReplayOptions {
   // If set, called before the first request with what is there then and with
   // the allocator; returns who observes the events (null: nobody). Both
   // arguments stay valid until the replay ends.
-  std::function<Observer*(const MemoryState& start, const Allocator& allocator)> observe;
+  std::function<Observer*(const MemoryState& start, const Allocator& allocator)> observe = nullptr;
 };
 
 struct ExactReplayResult {

@@ -34,8 +34,8 @@ class RequestListener {
 };
 
 struct RunOptions {
-  bool check_invariants = false;            // after every request; slow
-  std::vector<RequestListener*> listeners;  // told in this order; not owned
+  bool check_invariants = false;                 // after every request; slow
+  std::vector<RequestListener*> listeners = {};  // told in this order; not owned
 };
 
 // For each request: allocator.Apply(request, observer). Observers see marks and
