@@ -7,22 +7,11 @@
 
 #include "absl/container/btree_set.h"
 #include "sim/block.h"
+#include "sim/free_set.h"
 
 namespace memreplay {
 
 struct PrivatePool;
-
-// Free blocks of one stream, ordered by (size, address).
-struct FreeKey {
-  uint64_t size;
-  uint64_t address;
-  Block* block;
-
-  friend bool operator<(const FreeKey& a, const FreeKey& b) {
-    return a.size != b.size ? a.size < b.size : a.address < b.address;
-  }
-};
-using FreeSet = absl::btree_set<FreeKey>;
 
 // Address ranges without pages of one stream, by address.
 struct UnmappedLess {
@@ -47,11 +36,11 @@ class BlockPool {
   void Insert(Block* block) {
     block->gc_base = lookups;
     block->is_free = true;
-    free_of(block->stream).insert({block->size.value(), block->address.value(), block});
+    free_of(block->stream).Insert(block);
   }
   void Erase(Block* block) {
     block->is_free = false;
-    free_of(block->stream).erase({block->size.value(), block->address.value(), block});
+    free_of(block->stream).Erase(block);
   }
   FreeSet& free_of(uint32_t stream) {
     if (stream >= free_.size()) free_.resize(stream + 1);
@@ -68,7 +57,7 @@ class BlockPool {
   std::vector<Block*> FreeBlocks() const {
     std::vector<Block*> blocks;
     for (const FreeSet& set : free_) {
-      for (const FreeKey& key : set) blocks.push_back(key.block);
+      set.Visit([&blocks](Block* block) { blocks.push_back(block); });
     }
     return blocks;
   }

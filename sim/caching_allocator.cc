@@ -170,32 +170,32 @@ BlockPool& CachingAllocator::SelectPool(const Event& request, Bytes size) {
 Block* CachingAllocator::GetFreeBlock(const Params& params) {
   BlockPool& pool = *params.pool;
   if (garbage_collection_on()) ++pool.lookups;
-  FreeSet& set = pool.free_of(params.stream);
-  auto it = set.lower_bound({params.size.value(), 0, nullptr});
-  if (it != set.end() && it->block->expandable != nullptr) {
+  const FreeSet& set = pool.free_of(params.stream);
+  Block* block = set.LowerBound(params.size);
+  if (block != nullptr && block->expandable != nullptr) {
     if (params.expandable) {
       // A block at the end of the mapped range counts with the room behind it,
       // so that a hole is used before the range's end.
       const auto room = [](const Block* b) {
         return b->size + (b->next != nullptr && !b->next->mapped ? b->next->size : Bytes(0));
       };
-      for (auto next = std::next(it); it->block->expandable != nullptr && next != set.end() &&
-                                      room(next->block) < room(it->block);
-           it = next, ++next) {
+      while (block->expandable != nullptr) {
+        Block* next = set.Next(block);
+        if (next == nullptr || room(next) >= room(block)) break;
         Fire(Rule::kExpandableRoomWalk);
+        block = next;
       }
     } else {
       Fire(Rule::kExpandableSkipped);
       do {
-        ++it;
-      } while (it != set.end() && it->block->expandable != nullptr);
+        block = set.Next(block);
+      } while (block != nullptr && block->expandable != nullptr);
     }
   }
-  if (it == set.end()) {
+  if (block == nullptr) {
     Fire(Rule::kFreeBlockNone);
     return nullptr;
   }
-  Block* block = it->block;
   if (params.size < config_.max_split_size) {
     if (block->size >= config_.max_split_size) {
       Fire(Rule::kOversizeBlockForSmaller);
@@ -206,8 +206,7 @@ Block* CachingAllocator::GetFreeBlock(const Params& params) {
     return nullptr;
   }
   Fire(Rule::kFreeBlockFound);
-  set.erase(it);
-  block->is_free = false;
+  pool.Erase(block);
   return block;
 }
 

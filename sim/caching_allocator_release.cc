@@ -23,11 +23,11 @@ void CachingAllocator::CollectGarbage(const Params& params) {
   uint64_t total_age = 0;
   uint64_t count = 0;
   for (const FreeSet& set : pool.free_sets()) {
-    for (const FreeKey& key : set) {
-      if (key.block->is_split()) continue;
-      total_age += age(key.block);
+    set.Visit([&](const Block* block) {
+      if (block->is_split()) return;
+      total_age += age(block);
       ++count;
-    }
+    });
   }
   if (count == 0) return;
   bool freed = true;
@@ -53,29 +53,28 @@ void CachingAllocator::CollectGarbage(const Params& params) {
 bool CachingAllocator::ReleaseAvailable(const Params& params) {
   if (config_.max_split_size == kUnlimited) return false;
   const Bytes wanted = std::max(params.size, config_.max_split_size);
-  FreeSet& set = params.pool->free_of(params.stream);
+  const FreeSet& set = params.pool->free_of(params.stream);
   const auto skips = [this](const Block* block) {
     return block->expandable != nullptr && profile_.release_available_skips_expandable;
   };
-  auto it = set.lower_bound({wanted.value(), 0, nullptr});
-  if (it != set.end() && !skips(it->block)) {
+  Block* block = set.LowerBound(wanted);
+  if (block != nullptr && !skips(block)) {
     Fire(Rule::kReleaseOneOversize);
-    ReleaseBlock(it->block, params.stack, *params.out);
+    ReleaseBlock(block, params.stack, *params.out);
     return true;
   }
   // No single block suffices: the largest first, until the sum does. Blocks
   // may have been released even if it does not.
   Bytes released;
-  while (it != set.begin() && released < wanted) {
-    --it;
-    Block* block = it->block;
-    if (block->size < config_.max_split_size) break;
-    if (skips(block)) continue;
-    Fire(Rule::kReleaseSeveralOversize);
-    released += block->size;
-    const FreeKey key = *it;
-    ReleaseBlock(block, params.stack, *params.out);
-    it = set.lower_bound(key);  // what followed the released block
+  block = block == nullptr ? set.Last() : set.Prev(block);
+  while (block != nullptr && released < wanted && block->size >= config_.max_split_size) {
+    Block* const smaller = set.Prev(block);
+    if (!skips(block)) {
+      Fire(Rule::kReleaseSeveralOversize);
+      released += block->size;
+      ReleaseBlock(block, params.stack, *params.out);
+    }
+    block = smaller;
   }
   if (released < wanted) Fire(Rule::kReleaseAvailableShort);
   return released >= wanted;

@@ -164,11 +164,10 @@ void CachingAllocator::VisitFreeBlocks(
     absl::FunctionRef<void(const memreplay::FreeBlock&)> visit) const {
   const auto visit_pool = [visit](const BlockPool& pool) {
     for (const FreeSet& set : pool.free_sets()) {
-      for (const FreeKey& key : set) {
-        const Block& block = *key.block;
-        visit({block.address, block.size, block.stream, pool.index(), pool.is_large(),
-               block.is_split(), block.expandable != nullptr});
-      }
+      set.Visit([&](const Block* block) {
+        visit({block->address, block->size, block->stream, pool.index(), pool.is_large(),
+               block->is_split(), block->expandable != nullptr});
+      });
     }
   };
   visit_pool(small_);
@@ -197,8 +196,7 @@ void CachingAllocator::CheckInvariants() const {
       MEMREPLAY_CHECK(block.mapped || block.next->mapped, "two unmapped neighbours not merged");
     }
     const bool in_free_set = block.stream < block.pool->free_sets().size() &&
-                             block.pool->free_sets()[block.stream].contains(
-                                 {block.size.value(), block.address.value(), nullptr});
+                             block.pool->free_sets()[block.stream].Contains(&block);
     MEMREPLAY_CHECK(in_free_set == block.is_free, "free set and block disagree");
     MEMREPLAY_CHECK(block.is_free != (block.allocated || block.is_pending() || !block.mapped),
                     "a block is neither cached, active nor unmapped");
