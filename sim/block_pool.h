@@ -84,9 +84,6 @@ struct PrivatePool {
   uint16_t index;
   int64_t use_count = 1;          // contexts and graphs that hold it
   int64_t cuda_malloc_count = 0;  // PyTorch's cudaMalloc_count, with its quirks
-  bool is_live = true;            // in graph_pools
-  bool use_on_oom = false;
-  bool no_split = false;
   BlockPool small;
   BlockPool large;
 };

@@ -16,7 +16,8 @@ CachingAllocator::CachingAllocator(const TorchProfile& profile, const AllocatorC
       streams_(std::move(options.streams)),
       pool_ids_(std::move(options.pools)),
       live_(options.allocation_count, nullptr),
-      pool_by_index_(pool_ids_.size(), nullptr) {
+      pool_by_index_(pool_ids_.size(), nullptr),
+      no_split_(pool_ids_.size(), false) {
   stats_.max_split_size = config_.max_split_size.signed_value();
   if (config_.per_process_memory_fraction < 1) {
     SetMemoryFraction(config_.per_process_memory_fraction).IgnoreError();
@@ -60,12 +61,23 @@ absl::Status CachingAllocator::Apply(const Event& request, Observer& out) {
       out.OnEvent(request);
       device_.FailNext(request.size.value());
       return absl::OkStatus();
+    case EventKind::kPoolCreate:
+      out.OnEvent(request);
+      return PoolCreate(request.pool, request.size.value());
+    case EventKind::kPoolForget:
+      out.OnEvent(request);
+      use_on_oom_.Erase(PoolKey(pool_ids_[request.pool]));
+      return absl::OkStatus();
     case EventKind::kPoolBegin: out.OnEvent(request); return PoolBegin(request.pool);
     case EventKind::kPoolEnd: out.OnEvent(request); return PoolEnd(request.pool);
     case EventKind::kPoolRelease: out.OnEvent(request); return PoolRelease(request.pool);
     case EventKind::kResetPeak:
       out.OnEvent(request);
       stats_.ResetPeak();
+      return absl::OkStatus();
+    case EventKind::kResetAccumulated:
+      out.OnEvent(request);
+      stats_.ResetAccumulated();
       return absl::OkStatus();
     case EventKind::kOutsideAlloc:
       out.OnEvent(request);
@@ -118,21 +130,7 @@ absl::Status CachingAllocator::Malloc(const Event& request, Observer& out) {
   if (block == nullptr) {
     if (garbage_collection_on()) CollectGarbage(params);
     block = AllocBlock(params, /*retry=*/false);
-    if (block == nullptr && profile_.use_on_oom == UseOnOom::kBeforeRelease) {
-      block = UseOnOomPools(params);
-    }
-    if (block == nullptr && ReleaseAvailable(params)) block = AllocBlock(params, false);
-    if (block == nullptr) {
-      if (in_capture()) {
-        Fire(Rule::kFlushSkippedInPool);
-      } else if (failure_.ok()) {
-        Fire(Rule::kFlushRetry);
-        ReleaseCachedBlocks(params.stack, out);
-        block = AllocBlock(params, /*retry=*/true);
-        if (block != nullptr) Fire(Rule::kFlushRetryServed);
-      }
-    }
-    if (block == nullptr && profile_.use_on_oom == UseOnOom::kLast) block = UseOnOomPools(params);
+    if (block == nullptr) block = AllocByReleasing(params);
   }
   if (!failure_.ok()) return std::exchange(failure_, absl::OkStatus());
   if (block == nullptr) {
@@ -151,6 +149,31 @@ absl::Status CachingAllocator::Malloc(const Event& request, Observer& out) {
   }
   TakeBlock(block, ShouldSplit(*block, params), params);
   return absl::OkStatus();
+}
+
+// What malloc tries once the device has refused, in this order. Stops at an
+// assertion of PyTorch's (failure_).
+Block* CachingAllocator::AllocByReleasing(Params& params) {
+  Block* block = nullptr;
+  if (!failure_.ok()) return nullptr;
+  if (profile_.use_on_oom == UseOnOom::kBeforeRelease) block = UseOnOomPools(params);
+  if (block == nullptr && ReleaseAvailable(params) && failure_.ok()) {
+    block = AllocBlock(params, /*retry=*/false);
+  }
+  if (block == nullptr && failure_.ok()) {
+    if (in_capture()) {
+      Fire(Rule::kFlushSkippedInPool);
+    } else {
+      Fire(Rule::kFlushRetry);
+      ReleaseCachedBlocks(0, params.stack, *params.out);
+      if (failure_.ok()) block = AllocBlock(params, /*retry=*/true);
+      if (block != nullptr) Fire(Rule::kFlushRetryServed);
+    }
+  }
+  if (block == nullptr && failure_.ok() && profile_.use_on_oom == UseOnOom::kLast) {
+    block = UseOnOomPools(params);
+  }
+  return block;
 }
 
 BlockPool& CachingAllocator::SelectPool(const Event& request, Bytes size) {
@@ -217,6 +240,14 @@ Block* CachingAllocator::AllocBlock(const Params& params, bool retry) {
     Fire(Rule::kLimitRefused);
     return nullptr;
   }
+  if (config_.throw_on_cudamalloc_oom && total_ + params.segment_size > device_.TotalMemory()) {
+    Fire(Rule::kRejectedEarly);
+    ++stats_.num_oom_rejections;
+    failure_ = absl::ResourceExhaustedError(absl::StrCat(
+        "throw_on_cudamalloc_oom: ", params.segment_size.value(), " bytes more than the ",
+        total_.value(), " in use would exceed the device's memory"));
+    return nullptr;
+  }
   PrivatePool* owner = pool.owner();
   if (params.expandable && (owner == nullptr || profile_.private_pools_expandable)) {
     Block* block = TryAllocateExpandableBlock(params);
@@ -243,8 +274,7 @@ Block* CachingAllocator::AllocBlock(const Params& params, bool retry) {
 }
 
 bool CachingAllocator::ShouldSplit(const Block& block, const Params& params) {
-  const PrivatePool* owner = block.pool->owner();
-  if (profile_.no_split_pools && owner != nullptr && owner->no_split) {
+  if (IsNoSplit(*block.pool)) {
     Fire(Rule::kNoSplitPool);
     return false;
   }
@@ -311,7 +341,8 @@ Block* CachingAllocator::UseOnOomPools(Params& params) {
   if (params.pool->owner() != nullptr) return nullptr;
   for (size_t slot = use_on_oom_.Next(0); slot < use_on_oom_.slot_count();
        slot = use_on_oom_.Next(slot + 1)) {
-    PrivatePool& pool = *use_on_oom_.value_at(slot);
+    const uint16_t index = use_on_oom_.value_at(slot);
+    PrivatePool& pool = FindPool(index) != nullptr ? *FindPool(index) : CreatePool(index);
     Params fallback = params;
     fallback.pool = params.pool->is_large() ? &pool.large : &pool.small;
     fallback.expandable = false;

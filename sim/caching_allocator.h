@@ -54,11 +54,6 @@ class CachingAllocator final : public Allocator {
   absl::Status Apply(const Event& request, Observer& out) override;
   absl::Status ApplySettings(std::string_view conf) override;
   absl::Status SetMemoryFraction(double fraction) override;
-  // Marks a pool as one that serves default requests when memory runs out
-  // (MemPool(use_on_oom=True)) or that hands out whole segments (no_split).
-  // Creates the pool if it does not exist.
-  void SetPoolOptions(uint16_t pool, bool use_on_oom, bool no_split);
-
   const MemoryStats& statistics() const override { return stats_; }
   void ResetPeakStatistics() override { stats_.ResetPeak(); }
   MemoryState Segments() const override;
@@ -90,6 +85,7 @@ class CachingAllocator final : public Allocator {
   BlockPool& SelectPool(const Event& request, Bytes size);
   Block* GetFreeBlock(const Params& params);
   Block* AllocBlock(const Params& params, bool retry);
+  Block* AllocByReleasing(Params& params);
   bool ShouldSplit(const Block& block, const Params& params);
   void TakeBlock(Block* block, bool split, const Params& params);
   Block* UseOnOomPools(Params& params);
@@ -106,18 +102,24 @@ class CachingAllocator final : public Allocator {
   void HandleDeferred(uint32_t stack, Observer& out);
   std::vector<uint32_t> PendingStreams() const;
   HashedKey KeyOf(uint32_t stream) const;
+  absl::Status PoolCreate(uint16_t pool, uint64_t flags);
   absl::Status PoolBegin(uint16_t pool);
   absl::Status PoolEnd(uint16_t pool);
   absl::Status PoolRelease(uint16_t pool);
-  PrivatePool* FindPool(uint16_t pool);
+  PrivatePool* FindPool(uint16_t pool) const;
+  bool IsNoSplit(const BlockPool& pool) const;
   PrivatePool& CreatePool(uint16_t pool);
-  bool in_capture() const { return !captures_.empty() && profile_.pool_context_acts_as_capture; }
+  // The rules of a graph capture are in force.
+  bool in_capture() const {
+    return profile_.pool_context_acts_as_capture ? !captures_.empty() : graph_captures_ > 0;
+  }
 
   // caching_allocator_release.cc: what goes back to the device.
   void CollectGarbage(const Params& params);
   bool ReleaseAvailable(const Params& params);
   absl::Status EmptyCache(const Event& request, Observer& out);
-  void ReleaseCachedBlocks(uint32_t stack, Observer& out);
+  // `only`: index of the one pool to release, 0 = all.
+  void ReleaseCachedBlocks(uint16_t only, uint32_t stack, Observer& out);
   void ReleaseBlocks(BlockPool& pool, uint32_t stack, Observer& out);
   void ReleaseBlock(Block* block, uint32_t stack, Observer& out);
 
@@ -156,8 +158,10 @@ class CachingAllocator final : public Allocator {
   std::vector<std::unique_ptr<PrivatePool>> private_pools_;  // dead ones included
   std::vector<PrivatePool*> pool_by_index_;                  // live ones; null: none
   FlatHashOrder<PrivatePool*> freeable_;
-  FlatHashOrder<PrivatePool*> use_on_oom_;
+  FlatHashOrder<uint16_t> use_on_oom_;              // pool indexes
+  std::vector<bool> no_split_;                      // by pool index
   std::vector<PrivatePool*> captures_;              // being filled, oldest first
+  int graph_captures_ = 0;                          // of those, pools of CUDA graphs
   std::vector<Block*> deferred_;                    // frees put off while a pool is being filled
   FlatHashOrder<std::deque<PendingFree>> pending_;  // by stream
 

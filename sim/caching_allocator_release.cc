@@ -81,31 +81,42 @@ bool CachingAllocator::ReleaseAvailable(const Params& params) {
 }
 
 absl::Status CachingAllocator::EmptyCache(const Event& request, Observer& out) {
-  const bool in_pool = !captures_.empty();
-  if (in_pool) {
-    Fire(Rule::kEmptyCacheInPool);
-    if (profile_.empty_cache_in_pool == EmptyCacheInPool::kAsserts) {
-      ++stats_.num_sync_all_streams;
-      return absl::FailedPreconditionError(
-          "empty_cache while a pool is being filled: internal assertion of this release");
-    }
-  } else {
-    Fire(Rule::kEmptyCache);
+  // In releases where a pool being filled acts as a capture it does so here too.
+  const bool refused = in_capture() && request.pool == 0 &&
+                       profile_.empty_cache_in_pool == EmptyCacheInPool::kAsserts;
+  Fire(captures_.empty() ? Rule::kEmptyCache : Rule::kEmptyCacheInPool);
+  if (refused) {
+    ++stats_.num_sync_all_streams;
+    return absl::FailedPreconditionError(
+        "empty_cache while a pool is being filled: internal assertion of this release");
   }
-  ReleaseCachedBlocks(request.text_or_stack, out);
+  ReleaseCachedBlocks(request.pool, request.text_or_stack, out);
   return std::exchange(failure_, absl::OkStatus());
 }
 
-void CachingAllocator::ReleaseCachedBlocks(uint32_t stack, Observer& out) {
-  if (captures_.empty() || profile_.empty_cache_in_pool == EmptyCacheInPool::kAsIfNotInPool) {
+void CachingAllocator::ReleaseCachedBlocks(uint16_t only, uint32_t stack, Observer& out) {
+  if (only == 0 && !in_capture()) {
     SynchronizeAndFreeEvents(nullptr, stack, out);
     ReleaseBlocks(large_, stack, out);
     ReleaseBlocks(small_, stack, out);
   }
   for (size_t slot = freeable_.Next(0); slot < freeable_.slot_count() && failure_.ok();) {
     PrivatePool& pool = *freeable_.value_at(slot);
+    if (only != 0) {
+      if (pool.index != only) {
+        slot = freeable_.Next(slot + 1);
+        continue;
+      }
+      if (in_capture()) {
+        ++stats_.num_sync_all_streams;
+        failure_ = absl::FailedPreconditionError(
+            "empty_cache of a pool while one is being filled: internal assertion of this release");
+        return;
+      }
+      SynchronizeAndFreeEvents(&pool, stack, out);
+    }
     if (pool.use_count != 0) {
-      failure_ = absl::InternalError("a pool to be released is in use again: internal assertion");
+      failure_ = absl::InternalError("use_count == 0: internal assertion on releasing a pool");
       return;
     }
     Fire(Rule::kPrivatePoolFlushed);
@@ -113,8 +124,8 @@ void CachingAllocator::ReleaseCachedBlocks(uint32_t stack, Observer& out) {
     ReleaseBlocks(pool.large, stack, out);
     if (pool.cuda_malloc_count == 0) {
       Fire(Rule::kPrivatePoolErased);
-      pool.is_live = false;
       pool_by_index_[pool.index] = nullptr;
+      if (profile_.no_split_forgotten_at_destruction) no_split_[pool.index] = false;
       freeable_.EraseSlot(slot);
       slot = freeable_.Next(slot);
     } else {

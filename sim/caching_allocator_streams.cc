@@ -6,15 +6,6 @@
 #include "sim/caching_allocator.h"
 
 namespace memreplay {
-namespace {
-
-// Pool ids hash as their first component, or the second if that is zero.
-HashedKey PoolKey(const PoolId& id) {
-  return {id.first != 0 ? id.first : id.second, id.first != 0 ? uint64_t{1} : uint64_t{0}};
-}
-
-}  // namespace
-
 HashedKey CachingAllocator::KeyOf(uint32_t stream) const {
   if (stream_order_ == StreamOrder::kAscending || stream >= streams_.size()) {
     return StreamKey(stream, StreamOrder::kAscending);
@@ -100,7 +91,7 @@ void CachingAllocator::SynchronizeAndFreeEvents(const PrivatePool* only, uint32_
   }
 }
 
-PrivatePool* CachingAllocator::FindPool(uint16_t pool) {
+PrivatePool* CachingAllocator::FindPool(uint16_t pool) const {
   return pool < pool_by_index_.size() ? pool_by_index_[pool] : nullptr;
 }
 
@@ -127,6 +118,7 @@ absl::Status CachingAllocator::PoolBegin(uint16_t pool) {
     return absl::FailedPreconditionError("the pool is already being filled");
   }
   captures_.push_back(found);
+  if (found->id.first != 0) ++graph_captures_;
   return absl::OkStatus();
 }
 
@@ -135,6 +127,7 @@ absl::Status CachingAllocator::PoolEnd(uint16_t pool) {
   if (it == captures_.end()) {
     return absl::FailedPreconditionError("end of a pool that is not being filled");
   }
+  if ((*it)->id.first != 0) --graph_captures_;
   captures_.erase(it);
   return absl::OkStatus();
 }
@@ -152,11 +145,22 @@ absl::Status CachingAllocator::PoolRelease(uint16_t pool) {
   return absl::OkStatus();
 }
 
-void CachingAllocator::SetPoolOptions(uint16_t pool, bool use_on_oom, bool no_split) {
+absl::Status CachingAllocator::PoolCreate(uint16_t pool, uint64_t flags) {
   PrivatePool* found = FindPool(pool);
-  if (found == nullptr) found = &CreatePool(pool);
-  found->no_split |= no_split;
-  if (use_on_oom) use_on_oom_.TryEmplace(PoolKey(found->id), found);
+  if (found == nullptr) {
+    CreatePool(pool);
+  } else if (found->use_count <= 0) {
+    return absl::FailedPreconditionError("use_count > 0: internal assertion on creating a pool");
+  } else {
+    ++found->use_count;
+  }
+  if ((flags & kPoolUseOnOom) != 0) use_on_oom_.TryEmplace(PoolKey(pool_ids_[pool]), pool);
+  if ((flags & kPoolNoSplit) != 0) no_split_[pool] = true;
+  return absl::OkStatus();
+}
+
+bool CachingAllocator::IsNoSplit(const BlockPool& pool) const {
+  return profile_.no_split_pools && no_split_[pool.index()];
 }
 
 }  // namespace memreplay

@@ -44,6 +44,20 @@ void MemoryStats::ResetPeak() {
   oversize_segments.peak = oversize_segments.current;
 }
 
+void MemoryStats::ResetAccumulated() {
+  for (const NamedArray& named : kArrays) {
+    StatArray& array = this->*named.array;
+    for (Stat* stat : {&array.all, &array.small_pool, &array.large_pool}) {
+      stat->allocated = stat->freed = 0;
+    }
+  }
+  for (Stat* stat : {&oversize_allocations, &oversize_segments}) {
+    stat->allocated = stat->freed = 0;
+  }
+  num_alloc_retries = num_ooms = num_sync_all_streams = 0;
+  num_device_alloc = num_device_free = num_oom_rejections = 0;
+}
+
 FlatList FlatStatistics(const MemoryStats& stats, const TorchProfile& profile) {
   FlatList out;
   for (const NamedArray& named : kArrays) {
@@ -64,6 +78,9 @@ FlatList FlatStatistics(const MemoryStats& stats, const TorchProfile& profile) {
   if (profile.counts_device_calls) {
     out.emplace_back("num_device_alloc", stats.num_device_alloc);
     out.emplace_back("num_device_free", stats.num_device_free);
+  }
+  if (profile.counts_oom_rejections) {
+    out.emplace_back("num_oom_rejections", stats.num_oom_rejections);
   }
   std::sort(out.begin(), out.end());
   return out;

@@ -67,9 +67,11 @@ struct MemoryStats {
   int64_t num_sync_all_streams = 0;
   int64_t num_device_alloc = 0;
   int64_t num_device_free = 0;
-  int64_t max_split_size = -1;  // at construction; -1 = unlimited
+  int64_t num_oom_rejections = 0;  // refused by throw_on_cudamalloc_oom
+  int64_t max_split_size = -1;     // at construction; -1 = unlimited
 
   void ResetPeak();
+  void ResetAccumulated();
   friend bool operator==(const MemoryStats&, const MemoryStats&) = default;
 };
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "sim/flat_hash_order.h"
+#include "trace/units.h"
 
 namespace memreplay {
 
@@ -24,6 +25,11 @@ enum class StreamOrder : uint8_t {
 // The table key of a stream, given as its number in a program (the handle) or,
 // for kAscending, as any number unique to it.
 HashedKey StreamKey(uint64_t stream, StreamOrder order);
+
+// The table key of a pool id: its first component, or the second if that is zero.
+constexpr HashedKey PoolKey(const PoolId& id) {
+  return id.first != 0 ? HashedKey{id.first, 1} : HashedKey{id.second, 0};
+}
 
 // The other streams that use one block.
 class StreamUses {

@@ -13,10 +13,13 @@ std::string_view EventKindName(EventKind kind) {
     case EventKind::kSettings: return "settings";
     case EventKind::kFraction: return "memory_fraction";
     case EventKind::kFailNext: return "fail_next";
+    case EventKind::kPoolCreate: return "pool_create";
+    case EventKind::kPoolForget: return "pool_forget";
     case EventKind::kPoolBegin: return "pool_begin";
     case EventKind::kPoolEnd: return "pool_end";
     case EventKind::kPoolRelease: return "pool_release";
     case EventKind::kResetPeak: return "reset_peak";
+    case EventKind::kResetAccumulated: return "reset_accumulated";
     case EventKind::kOutsideAlloc: return "outside_alloc";
     case EventKind::kOutsideFree: return "outside_free";
     case EventKind::kFreeCompleted: return "free_completed";

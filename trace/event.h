@@ -14,21 +14,24 @@ namespace memreplay {
 
 enum class EventKind : uint8_t {
   // Requests: what the program asked. Fields not named are zero.
-  kAlloc,         // size = bytes asked for, stream; id; address once granted
-  kFree,          // PyTorch's free_requested: id, address, size, stream
-  kRecordStream,  // id, stream = the other stream that uses the block
-  kStreamDone,    // everything recorded on `stream` so far is complete
-  kEmptyCache,    // torch.cuda.empty_cache()
-  kMark,          // text = label; size.value() = MarkKind; asks nothing of memory
-  kSettings,      // text = PYTORCH_CUDA_ALLOC_CONF string set at run time
-  kFraction,      // text = per-process memory fraction, as decimal text
-  kFailNext,      // size.value() = how many next driver allocations fail
-  kPoolBegin,     // pool; allocations of every stream go to it
-  kPoolEnd,       // pool
-  kPoolRelease,   // pool
-  kResetPeak,     // torch.cuda.reset_peak_memory_stats()
-  kOutsideAlloc,  // id, size, text: memory taken past the allocator (NCCL ...)
-  kOutsideFree,   // id, size
+  kAlloc,             // size = bytes asked for, stream; id; address once granted
+  kFree,              // PyTorch's free_requested: id, address, size, stream
+  kRecordStream,      // id, stream = the other stream that uses the block
+  kStreamDone,        // everything recorded on `stream` so far is complete
+  kEmptyCache,        // torch.cuda.empty_cache(); pool = only that one's, 0 = all
+  kMark,              // text = label; size.value() = MarkKind; asks nothing of memory
+  kSettings,          // text = PYTORCH_CUDA_ALLOC_CONF string set at run time
+  kFraction,          // text = per-process memory fraction, as decimal text
+  kFailNext,          // size.value() = how many next driver allocations fail
+  kPoolCreate,        // pool; MemPool(); size.value() = PoolFlags
+  kPoolForget,        // pool; no longer serves other pools' requests on out of memory
+  kPoolBegin,         // pool; allocations of every stream go to it
+  kPoolEnd,           // pool
+  kPoolRelease,       // pool
+  kResetPeak,         // torch.cuda.reset_peak_memory_stats()
+  kResetAccumulated,  // torch.cuda.reset_accumulated_memory_stats()
+  kOutsideAlloc,      // id, size, text: memory taken past the allocator (NCCL ...)
+  kOutsideFree,       // id, size
   // Effects: what the allocator did, in PyTorch's trace vocabulary.
   kFreeCompleted,  // id, address, size, stream
   kSegmentAlloc,   // address, size, stream
@@ -46,6 +49,12 @@ enum class MarkKind : uint8_t {
   kRetag,        // address = handle of a live allocation, text = its new tag
   kEventRecord,  // address = number of a CUDA event, recorded on stream
   kStreamWait,   // stream waits for the event numbered address
+};
+
+// Options of a MemPool, in Event::size of kPoolCreate; may be added up.
+enum PoolFlags : uint64_t {
+  kPoolUseOnOom = 1,  // serves the default pools when memory runs out
+  kPoolNoSplit = 2,   // hands out whole segments
 };
 
 constexpr bool IsRequest(EventKind kind) { return kind < EventKind::kFreeCompleted; }

@@ -406,7 +406,7 @@ TEST(SpecCases, D22UseOnOom) {
   options.capacity = 80 * kMB;
   options.pools = {PoolId{}, PoolId{0, 1}, PoolId{0, 2}};
   AllocatorHarness h(options);
-  h.allocator().SetPoolOptions(2, /*use_on_oom=*/true, /*no_split=*/false);
+  ASSERT_TRUE(h.Do(EventKind::kPoolCreate, kNoAllocation, 0, 2, kPoolUseOnOom).ok());
   const auto in_pool = [&h](uint16_t pool, uint64_t size) {
     EXPECT_TRUE(h.Do(EventKind::kPoolBegin, kNoAllocation, 0, pool).ok());
     const AllocationId id = h.Alloc(size);
