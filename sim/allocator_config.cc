@@ -330,25 +330,31 @@ class SharedGrammar {
     if (at_ >= tokens_.size()) return PastEnd(name);
     if (key == ConfKey::kRoundupPower2Divisions && tokens_[at_] == "[") {
       std::optional<size_t> last;
-      return List(name, [&](const std::string& boundary, const std::string& value) {
-        return setter_.SetDivisions(boundary, value, &last);
-      });
+      return List(
+          name,
+          [&](const std::string& boundary, const std::string& value) {
+            return setter_.SetDivisions(boundary, value, &last);
+          },
+          [](const std::string& token) { return token != "]"; });
     }
     if (key == ConfKey::kExpandableSegmentsReserveByClass) {
-      return List(name, [](const std::string&, const std::string&) { return absl::OkStatus(); });
+      return List(
+          name, [](const std::string&, const std::string&) { return absl::OkStatus(); },
+          [](const std::string& token) { return token == ","; });
     }
     return setter_.Set(key, tokens_[at_]);
   }
 
-  template <typename SetItem>
-  absl::Status List(std::string_view where, SetItem set_item) {
+  // `is_separator` tells whether the token after an item is passed over.
+  template <typename SetItem, typename IsSeparator>
+  absl::Status List(std::string_view where, SetItem set_item, IsSeparator is_separator) {
     while (++at_ < tokens_.size() && tokens_[at_] != "]") {
       const std::string& first = tokens_[at_];
       at_ += 2;
       if (at_ >= tokens_.size()) return PastEnd(where);
       if (absl::Status s = set_item(first, tokens_[at_]); !s.ok()) return s;
       if (at_ + 1 >= tokens_.size()) return PastEnd(where);
-      if (tokens_[at_ + 1] != "]") ++at_;  // the separator
+      if (is_separator(tokens_[at_ + 1])) ++at_;
     }
     if (at_ >= tokens_.size()) return setter_.Error(where, "\"]\"", "the end");
     return absl::OkStatus();
