@@ -475,7 +475,8 @@ bool FlatJsonlReader::EventRecord(const FlatRecord& row) {
   event.stream = TraceBuilder::kNoStream;
   if (row.kind == EventKind::kMark) event.size = Bytes(static_cast<uint64_t>(row.mark));
   const bool is_effect = row.k == "fx";
-  const bool is_resetting = row.kind == EventKind::kResetPeak;
+  const bool is_resetting =
+      row.kind == EventKind::kResetPeak || row.kind == EventKind::kResetAccumulated;
   uint64_t number = 0;
 
   // Who: the handle of a program; address and number of a recorded trace.
@@ -508,6 +509,15 @@ bool FlatJsonlReader::EventRecord(const FlatRecord& row) {
     if (n == nullptr) return Missing("n");
     if (!Unsigned(*n, &number)) return false;
     event.size = Bytes(number);
+  } else if (row.kind == EventKind::kPoolCreate && !is_effect) {
+    uint64_t flags = 0;
+    for (const auto& [name, flag] : {std::pair("oom", kPoolUseOnOom), {"nosplit", kPoolNoSplit}}) {
+      const JsonMember* member = Find(name);
+      if (member == nullptr) continue;
+      if (!Below(*member, 2, &number)) return false;
+      if (number == 1) flags |= flag;
+    }
+    event.size = Bytes(flags);
   } else if (row.kind != EventKind::kMark || is_effect) {
     if (const JsonMember* size = Find("b")) {
       if (!Unsigned(*size, &number)) return false;
@@ -579,7 +589,13 @@ bool FlatJsonlReader::EventRecord(const FlatRecord& row) {
     if (what == nullptr) return Missing("n");
     std::string_view text;
     if (!String(*what, &text)) return false;
-    if (text != "reset_peak") return Fail(*what, "\"reset_peak\"");
+    if (text == "reset_peak") {
+      event.kind = EventKind::kResetPeak;
+    } else if (text == "reset_accumulated") {
+      event.kind = EventKind::kResetAccumulated;
+    } else {
+      return Fail(*what, "\"reset_peak\" or \"reset_accumulated\"");
+    }
   } else if (row.has_label && !Label(&event)) {
     return false;
   }
@@ -597,9 +613,8 @@ bool FlatJsonlReader::EventRecord(const FlatRecord& row) {
     time = static_cast<int64_t>(static_cast<uint64_t>(builder_.clock(device)) + number);
   }
 
-  const bool concerns_all = row.kind == EventKind::kEmptyCache ||
-                            row.kind == EventKind::kResetPeak || row.kind == EventKind::kSettings ||
-                            row.kind == EventKind::kMark;
+  const bool concerns_all = row.kind == EventKind::kEmptyCache || is_resetting ||
+                            row.kind == EventKind::kSettings || row.kind == EventKind::kMark;
   const bool repeat = concerns_all && !has_device && !uses_handle && declared_devices_ > 1;
   for (int d = repeat ? 0 : device; d < (repeat ? declared_devices_ : device + 1); ++d) {
     if (time) {

@@ -252,6 +252,9 @@ const FlatRecord* RecordOf(const Event& event) {
   if (!IsRequest(event.kind)) return nullptr;
   for (const FlatRecord& record : kFlatRecords) {
     if (record.kind != event.kind) continue;
+    if (event.kind == EventKind::kPoolCreate) {
+      return event.size.value() <= (kPoolUseOnOom | kPoolNoSplit) ? &record : nullptr;
+    }
     if (event.kind != EventKind::kMark) return &record;
     if (event.size.value() == static_cast<uint64_t>(record.mark)) {
       return record.text.empty() && event.text_or_stack != kNoText ? nullptr : &record;
@@ -294,6 +297,9 @@ void FlatJsonlWriter::WriteEvent(const DeviceTrace& device, size_t index) {
   }
   if (event.kind == EventKind::kFailNext) {
     StrAppend(&out_, ",\"n\":", event.size.value());
+  } else if (event.kind == EventKind::kPoolCreate && record != nullptr) {
+    if ((event.size.value() & kPoolUseOnOom) != 0) StrAppend(&out_, ",\"oom\":1");
+    if ((event.size.value() & kPoolNoSplit) != 0) StrAppend(&out_, ",\"nosplit\":1");
   } else if (event.kind != EventKind::kMark || record == nullptr) {
     if (event.size != Bytes() || requires_member('b')) {
       StrAppend(&out_, ",\"b\":", event.size.value());
@@ -317,6 +323,8 @@ void FlatJsonlWriter::WriteEvent(const DeviceTrace& device, size_t index) {
     }
   } else if (event.kind == EventKind::kResetPeak) {
     StrAppend(&out_, ",\"n\":\"reset_peak\"");
+  } else if (event.kind == EventKind::kResetAccumulated) {
+    StrAppend(&out_, ",\"n\":\"reset_accumulated\"");
   }
   if (label != nullptr) {
     out_.append(*label);

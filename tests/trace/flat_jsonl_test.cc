@@ -45,6 +45,9 @@ TEST(FlatJsonlTest, ReadsEveryRecordOfAProgram) {
 {"k":"c"}
 {"k":"m","n":"label"}
 {"k":"x","n":"reset_peak"}
+{"k":"x","n":"reset_accumulated"}
+{"k":"cp","p":[0,2],"oom":1,"nosplit":1}
+{"k":"cx","p":[0,2]}
 {"k":"X","b":1048576,"n":"nccl"}
 {"k":"Xf","b":1048576,"n":"nccl"}
 {"k":"done","s":1}
@@ -58,7 +61,7 @@ TEST(FlatJsonlTest, ReadsEveryRecordOfAProgram) {
   ASSERT_TRUE(trace.ok()) << trace.status();
   EXPECT_EQ(DumpTrace(*trace), R"(is_program 1
 streams 0 1
-pools 0,0 0,1
+pools 0,0 0,2 0,1
 layout 0
 program_header {"config":{"B":[1,2]},"seed":7}
 total 1073741824
@@ -77,15 +80,18 @@ mark id=4294967295 address=17 size=2 block=0 stream=0 pool=0 <gradient>
 empty_cache id=4294967295 address=0 size=0 block=0 stream=0 pool=0 []
 mark id=4294967295 address=0 size=1 block=0 stream=0 pool=0 <label>
 reset_peak id=4294967295 address=0 size=0 block=0 stream=0 pool=0 []
+reset_accumulated id=4294967295 address=0 size=0 block=0 stream=0 pool=0 []
+pool_create id=4294967295 address=0 size=3 block=0 stream=0 pool=1 []
+pool_forget id=4294967295 address=0 size=0 block=0 stream=0 pool=1 []
 outside_alloc id=4294967295 address=0 size=1048576 block=0 stream=0 pool=0 <nccl>
 outside_free id=4294967295 address=0 size=1048576 block=0 stream=0 pool=0 [<>:0:<nccl> ]
 stream_done id=4294967295 address=0 size=0 block=0 stream=1 pool=0 []
 settings id=4294967295 address=0 size=0 block=0 stream=0 pool=0 <max_split_size_mb:64>
 memory_fraction id=4294967295 address=0 size=0 block=0 stream=0 pool=0 <0.50>
 fail_next id=4294967295 address=0 size=2 block=0 stream=0 pool=0 []
-pool_begin id=4294967295 address=0 size=0 block=0 stream=0 pool=1 []
-pool_end id=4294967295 address=0 size=0 block=0 stream=0 pool=1 []
-pool_release id=4294967295 address=0 size=0 block=0 stream=0 pool=1 []
+pool_begin id=4294967295 address=0 size=0 block=0 stream=0 pool=2 []
+pool_end id=4294967295 address=0 size=0 block=0 stream=0 pool=2 []
+pool_release id=4294967295 address=0 size=0 block=0 stream=0 pool=2 []
 )");
   const auto again = Read(Write(*trace));
   ASSERT_TRUE(again.ok()) << again.status();
@@ -187,7 +193,8 @@ TEST(FlatJsonlTest, ErrorsSayWhereWhatWasExpectedAndFound) {
   EXPECT_EQ(ErrorOf("{\"k\":\"h\",\"format\":\"memsched-flat\",\"version\":2}\n"),
             "line 1, byte 44: expected 1 for \"version\", found 2");
   EXPECT_EQ(ErrorOf(h + "{\"k\":\"x\",\"n\":\"reset\"}"),
-            "line 2, byte 64: expected \"reset_peak\" for \"n\", found \"reset\"");
+            "line 2, byte 64: expected \"reset_peak\" or \"reset_accumulated\" for \"n\", found "
+            "\"reset\"");
   EXPECT_EQ(ErrorOf(h + "{\"k\":\"a\",\"id\":1,\"b\":5,\"st\":1}"),
             "line 2, byte 77: expected a stack that an \"st\" record defined for \"st\", found 1");
   EXPECT_EQ(ErrorOf(h + "{\"k\":\"m\",\"n\":\"\\q\"}"),
