@@ -38,6 +38,7 @@ constexpr Format kFormats[] = {
     {"memreplay text", LooksLikeText, Named<ReadText>},
     {"flat JSON lines", LooksLikeFlatJsonl, Named<ReadFlatJsonl>},
     {"op log", LooksLikeOpLog, Named<ReadOpLog>},
+    {"PyTorch snapshot (JSON)", IsSnapshotJson, ReadSnapshotJson},
 };
 
 }  // namespace

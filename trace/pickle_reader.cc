@@ -85,7 +85,7 @@ class Machine {
   absl::Status PushLong(size_t length_bytes);
   absl::Status ReadLength(size_t length_bytes, uint64_t* length);
   absl::Status Put(uint64_t slot);
-  absl::Status Get(uint64_t slot);
+  absl::Status GetRun();
 
   ByteSource& source_;
   ValueHeap& heap_;
@@ -228,13 +228,34 @@ absl::Status Machine::Put(uint64_t slot) {
   return absl::OkStatus();
 }
 
-absl::Status Machine::Get(uint64_t slot) {
-  const Value value = heap_.Recall(slot);
-  if (value.is(Kind::kAbsent)) {
-    return Error(StrCat(PickleOpName(opcode_), " of memo slot ", slot, ", which was never filled"));
-  }
-  Push(value);
-  return absl::OkStatus();
+// All BINGETs and LONG_BINGETs that follow each other: most of a file with
+// stacks. At least one is whole at at_.
+absl::Status Machine::GetRun() {
+  constexpr ptrdiff_t kLong = 5;
+  const char* at = at_;
+  bool found = true;
+  uint32_t slot = 0;
+  do {
+    ptrdiff_t length = kLong;
+    if (*at == static_cast<char>(PickleOp::kLongBinGet)) {
+      slot = Load<uint32_t>(at + 1);
+    } else if (*at == static_cast<char>(PickleOp::kBinGet)) {
+      slot = static_cast<uint8_t>(at[1]);
+      length = 2;
+    } else {
+      break;
+    }
+    const Value value = heap_.Recall(slot);
+    found = !value.is(Kind::kAbsent);
+    if (!found) break;
+    Push(value);
+    at += length;
+  } while (end_ - at >= kLong);
+  at_ = at;
+  if (found) return absl::OkStatus();
+  opcode_offset_ = offset();
+  return Error(StrCat(PickleOpName(static_cast<uint8_t>(*at)), " of memo slot ", slot,
+                      ", which was never filled"));
 }
 
 absl::StatusOr<Pickle> Machine::Run() {
@@ -246,6 +267,7 @@ absl::StatusOr<Pickle> Machine::Run() {
                                  static_cast<uint8_t>(*at_)));
   }
   result.protocol = static_cast<uint8_t>(at_[1]);
+  absl::Status status;  // OK at the top of every round
   for (;;) {
     if (static_cast<size_t>(end_ - at_) < kLongestFixed) Refill(kLongestFixed);
     opcode_offset_ = offset();
@@ -253,7 +275,6 @@ absl::StatusOr<Pickle> Machine::Run() {
     opcode_ = static_cast<uint8_t>(*at_);
     size_t length = 1;  // of the opcode with its fixed arguments
     size_t mark = 0;
-    absl::Status status;
     switch (static_cast<PickleOp>(opcode_)) {
       case PickleOp::kProto:
         if (!Have(length = 2)) return Truncated();
@@ -409,12 +430,14 @@ absl::StatusOr<Pickle> Machine::Run() {
         status = Put(Load<uint32_t>(at_ + 1));
         break;
       case PickleOp::kBinGet:
-        if (!Have(length = 2)) return Truncated();
-        status = Get(static_cast<uint8_t>(at_[1]));
+        if (!Have(2)) return Truncated();
+        status = GetRun();
+        length = 0;
         break;
       case PickleOp::kLongBinGet:
-        if (!Have(length = 5)) return Truncated();
-        status = Get(Load<uint32_t>(at_ + 1));
+        if (!Have(5)) return Truncated();
+        status = GetRun();
+        length = 0;
         break;
       default: {
         const std::string_view name = PickleOpName(opcode_);

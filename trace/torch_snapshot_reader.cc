@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "trace/json_reader.h"
 #include "trace/pickle_reader.h"
 #include "trace/snapshot_assembly.h"
 #include "trace/snapshot_records.h"
@@ -22,6 +23,26 @@ absl::Status InFile(const std::string& path, const absl::Status& status) {
 }
 
 }  // namespace
+
+absl::StatusOr<Trace> ReadSnapshotJson(ByteSource& source, const std::string& path) {
+  Trace trace;
+  trace.format = "torch_snapshot_json";
+  ValueHeap heap;
+  SnapshotRecords records(heap, &trace);
+  const absl::StatusOr<Value> root = ReadJson(source, heap, records);
+  if (!root.ok()) return InFile(path, root.status());
+  const absl::Status status = SnapshotAssembly(heap, records, &trace, source.position()).Run(*root);
+  if (!status.ok()) return InFile(path, status);
+  return trace;
+}
+
+bool IsSnapshotJson(std::string_view head) {
+  head.remove_prefix(head.starts_with("\xef\xbb\xbf") ? 3 : 0);
+  head.remove_prefix(std::min(head.find_first_not_of(" \t\r\n"), head.size()));
+  const auto has = [&](std::string_view text) { return head.find(text) != head.npos; };
+  if (head.starts_with('{')) return has("\"segments\"") || has("\"device_traces\"");
+  return head.starts_with('[') && has("\"total_size\"");
+}
 
 bool IsSnapshotPickle(std::string_view head) { return !head.empty() && head[0] == '\x80'; }
 
