@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "proto/trace.pb.h"
+#include "trace/file_kinds.h"
 #include "trace/layout_fields.h"
 #include "trace/protobuf_format.h"
 #include "trace/strings.h"
@@ -234,11 +235,11 @@ class ProtobufReader {
     if (!has_times_ && !from.time_change().empty()) return Fail("no times", "times");
     for (int i = 0; i < count; ++i) {
       Event event;
-      const int kind = from.kind(i) - 1;
-      if (kind < 0 || kind > static_cast<int>(EventKind::kSnapshot)) {
-        return Fail("kinds of events from 1 to 22", StrCat(from.kind(i)));
+      const auto kind = static_cast<size_t>(from.kind(i));  // negative: large
+      if (kind >= kinds_.size() || !kinds_[kind]) {
+        return Fail("a known kind of event", StrCat("number ", from.kind(i)));
       }
-      event.kind = static_cast<EventKind>(kind);
+      event.kind = *kinds_[kind];
       if (!from.pool().empty()) {
         if (from.pool(i) >= trace_.pools.size()) return Fail("a pool of the header", "another");
         event.pool = static_cast<uint16_t>(from.pool(i));
@@ -354,6 +355,7 @@ class ProtobufReader {
   bool has_times_ = false;
   bool ended_ = false;
   uint64_t events_ = 0;
+  const std::vector<std::optional<EventKind>> kinds_ = KindsInFile();
   // Numbers in the file -> indexes in the tables.
   std::vector<uint32_t> texts_ = {kNoText};
   std::vector<uint32_t> frames_;

@@ -2,6 +2,7 @@
 #include <string>
 
 #include "proto/trace.pb.h"
+#include "trace/file_kinds.h"
 #include "trace/layout_fields.h"
 #include "trace/protobuf_format.h"
 #include "trace/strings.h"
@@ -12,10 +13,6 @@ namespace {
 
 constexpr size_t kPerRecord = 4096;  // events, blocks, frames
 constexpr size_t kTextBytesPerRecord = 1 << 16;
-
-static_assert(static_cast<int>(file::SNAPSHOT) == static_cast<int>(EventKind::kSnapshot) + 1);
-static_assert(static_cast<int>(file::FREE_COMPLETED) ==
-              static_cast<int>(EventKind::kFreeCompleted) + 1);
 
 class ProtobufWriter {
  public:
@@ -178,7 +175,7 @@ class ProtobufWriter {
     };
     const std::vector<Event>& events = device.events;
     for (size_t i = begin; i < end; ++i) {
-      to->add_kind(static_cast<file::Kind>(static_cast<int>(events[i].kind) + 1));
+      to->add_kind(kinds_[static_cast<size_t>(events[i].kind)]);
     }
     column([&](size_t i) { return uint32_t{events[i].pool}; },
            [&](uint32_t v) { to->add_pool(v); });
@@ -254,6 +251,7 @@ class ProtobufWriter {
   const Trace& trace_;
   BufferedOutput output_;
   uint64_t events_ = 0;
+  const std::vector<file::Kind> kinds_ = FileKinds();  // by EventKind
 };
 
 }  // namespace

@@ -68,6 +68,8 @@ TEST_F(WriteTraceTest, IntegersOfEveryLengthSurviveAPickle) {
   trace.devices.resize(1);
   trace.streams.resize(1);
   trace.pools.resize(1);
+  trace.layout.has_is_expandable = false;  // of segments and blocks: there are none
+  trace.layout.has_block_addresses = false;
   DeviceTrace& device = trace.devices[0];
   device.final_state.clear();
   device.events.clear();
