@@ -6,6 +6,7 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
 #include "report/sizes.h"
 #include "trace/strings.h"
 
@@ -98,6 +99,18 @@ void FlagSet::AddNumber(std::string_view name, std::string_view value,
   });
 }
 
+void FlagSet::AddFraction(std::string_view name, std::optional<double>* target,
+                          std::string_view help) {
+  Add(name, "X", help, [target](std::string_view text) {
+    double number = 0;
+    if (!absl::SimpleAtod(ToAbsl(text), &number)) {
+      return absl::InvalidArgumentError(StrCat("expected a number, found '", text, "'"));
+    }
+    *target = number;
+    return absl::OkStatus();
+  });
+}
+
 void FlagSet::AddChoice(std::string_view name, const std::vector<std::string>& choices,
                         std::string* target, std::string_view help) {
   const std::string placeholder = absl::StrJoin(choices, "|");
@@ -177,15 +190,14 @@ std::string FlagSet::Help() const {
   std::string text = StrCat("usage: memreplay ", usage_, "\n\n", description_, "\n");
   if (flags_.empty()) return text;
   constexpr size_t kColumn = 26;
+  const std::string margin(kColumn, ' ');
   StrAppend(&text, "\nflags:\n");
   for (const Flag& flag : flags_) {
     std::string left = StrCat("  --", flag.name);
     if (!flag.value.empty()) StrAppend(&left, " ", flag.value);
-    if (left.size() + 2 > kColumn) {
-      StrAppend(&text, left, "\n", std::string(kColumn, ' '), flag.help, "\n");
-    } else {
-      StrAppend(&text, left, std::string(kColumn - left.size(), ' '), flag.help, "\n");
-    }
+    StrAppend(&text, left,
+              left.size() + 2 > kColumn ? StrCat("\n", margin) : margin.substr(left.size()),
+              absl::StrReplaceAll(flag.help, {{"\n", StrCat("\n", margin)}}), "\n");
   }
   return text;
 }

@@ -33,6 +33,8 @@ class FlagSet {
   void AddSize(std::string_view name, std::optional<Bytes>* target, std::string_view help);
   void AddNumber(std::string_view name, std::string_view value, std::optional<int64_t>* target,
                  std::string_view help);
+  // A decimal number; the range is the target's affair.
+  void AddFraction(std::string_view name, std::optional<double>* target, std::string_view help);
   // One of `choices`.
   void AddChoice(std::string_view name, const std::vector<std::string>& choices,
                  std::string* target, std::string_view help);

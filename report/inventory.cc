@@ -22,9 +22,14 @@ struct Level {
   int64_t peak = 0;
   int64_t least = 0;
 
-  void Add(int64_t change) {
+  int64_t peak_at = 0;  // number of the event
+
+  void Add(int64_t change, int64_t event) {
     now += change;
-    peak = std::max(peak, now);
+    if (now > peak) {
+      peak = now;
+      peak_at = event;
+    }
     least = std::min(least, now);
   }
 };
@@ -63,22 +68,24 @@ Walk WalkEvents(const Trace& trace, const DeviceTrace& device) {
                                     ? EventKind::kFree
                                     : EventKind::kFreeCompleted;
   ProgramSizes program;
+  int64_t at = -1;
   for (const Event& event : device.events) {
+    ++at;
     const int64_t size = event.size.signed_value();
     if (event.kind == EventKind::kAlloc) {
       if (trace.is_program) program.Alloc(event);
-      walk.requested.Add(size);
-      walk.allocations.Add(1);
+      walk.requested.Add(size, at);
+      walk.allocations.Add(1, at);
     } else if (event.kind == end_of_life) {
       const int64_t freed = trace.is_program ? program.Free(event) : size;
       if (freed >= 0) {
-        walk.requested.Add(-freed);
-        walk.allocations.Add(-1);
+        walk.requested.Add(-freed, at);
+        walk.allocations.Add(-1, at);
       }
     } else if (event.kind == EventKind::kSegmentAlloc || event.kind == EventKind::kSegmentMap) {
-      walk.reserved.Add(size);
+      walk.reserved.Add(size, at);
     } else if (event.kind == EventKind::kSegmentFree || event.kind == EventKind::kSegmentUnmap) {
-      walk.reserved.Add(-size);
+      walk.reserved.Add(-size, at);
     }
   }
   return walk;
@@ -218,6 +225,7 @@ DeviceContents DescribeContents(const Trace& trace, size_t device_index) {
   proto::RecordedPeaks& peaks = contents.peaks;
   peaks.set_peak_reserved_bytes(start.reserved + walk.reserved.peak);
   peaks.set_peak_requested_bytes(start.requested + walk.requested.peak);
+  peaks.set_peak_reserved_event(walk.reserved.peak_at);
   peaks.set_ooms(walk.counts[static_cast<size_t>(EventKind::kOom)]);
   return contents;
 }

@@ -84,6 +84,10 @@ std::string AsRecordedAnswer(const proto::DeviceReport& device) {
   std::string counts = StrCat(
       Of(fidelity.matched_events(), fidelity.compared_events()), " events and ",
       Of(device.final_blocks().matched(), device.final_blocks().compared()), " final blocks match");
+  if (device.final_blocks().matched() < device.final_blocks().compared() &&
+      !fidelity.first_divergence().has_struct_value()) {
+    return StrCat("THE STATE AT THE END DIFFERS FROM THE RECORDING: ", counts);
+  }
   if (!fidelity.first_divergence().has_struct_value() &&
       device.exact_until_event() >= device.events()) {
     return StrCat("the replay agrees with the recording: ", counts);
@@ -278,7 +282,8 @@ void RenderDiagnostics(const proto::DeviceReport& device, std::string* out) {
 void RenderDevice(const proto::DeviceReport& device, std::string* out) {
   StrAppend(out, "\ndevice ", device.device(), "\n");
   const bool inspect = device.mode() == "inspect";
-  Line(out, "settings", inspect && device.conf().empty() ? "none recorded" : Settings(device));
+  Line(out, "settings",
+       inspect && device.conf().empty() ? "default, or not recorded" : Settings(device));
   if (device.has_torch()) {
     Line(out, "torch", StrCat(device.torch().release(), " (", device.torch().why(), ")"));
   }

@@ -1,0 +1,26 @@
+// The subcommands of memreplay. To add one: a file <name>_command.cc, a
+// declaration here, a row in main.cc.
+#ifndef MEMREPLAY_CLI_COMMAND_H_
+#define MEMREPLAY_CLI_COMMAND_H_
+
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+
+namespace memreplay {
+
+// Exit statuses of the program.
+inline constexpr int kExitAnswered = 0;
+inline constexpr int kExitBad = 1;       // the answer is bad
+inline constexpr int kExitUnusable = 2;  // the input or the call is
+
+// Each takes what follows its name on the command line and returns the exit
+// status. An error is one line for stderr and means kExitUnusable.
+absl::StatusOr<int> RunInspect(absl::Span<const std::string> args);
+absl::StatusOr<int> RunReplay(absl::Span<const std::string> args);
+absl::StatusOr<int> RunConvert(absl::Span<const std::string> args);
+
+}  // namespace memreplay
+
+#endif  // MEMREPLAY_CLI_COMMAND_H_

@@ -1,0 +1,91 @@
+// memreplay: dispatches to the subcommands.
+#include <csignal>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cli/command.h"
+#include "cli/flags.h"
+#include "cli/output.h"
+#include "report/version.h"
+#include "trace/strings.h"
+
+namespace memreplay {
+namespace {
+
+struct Command {
+  std::string_view name;
+  std::string_view summary;
+  absl::StatusOr<int> (*run)(absl::Span<const std::string> args);
+};
+
+constexpr Command kCommands[] = {
+    {"inspect", "what is in a file: devices, streams, pools, peaks, how complete it is",
+     RunInspect},
+    {"replay", "replay a file, as recorded or under other settings; compare with the recording",
+     RunReplay},
+};
+
+std::string Help() {
+  std::string text =
+      "memreplay replays what a PyTorch program asked of GPU memory through PyTorch's own\n"
+      "caching-allocator rules, without a GPU.\n"
+      "\n"
+      "usage: memreplay COMMAND [ARGUMENTS]\n"
+      "\n"
+      "commands:\n";
+  for (const Command& command : kCommands) {
+    StrAppend(&text, "  ", command.name, std::string(10 - command.name.size(), ' '),
+              command.summary, "\n");
+  }
+  StrAppend(&text,
+            "\n"
+            "memreplay COMMAND --help tells more. A FILE is a torch.cuda.memory._dump_snapshot()\n"
+            "pickle or any format that convert writes; plain, gzip or zstd; the format is told\n"
+            "from its bytes.\n"
+            "\n"
+            "exit status: 0 answered and nothing wrong, 1 the answer is bad (the replay differs\n"
+            "from the recording, memory runs out, the file contradicts itself), 2 the input or\n"
+            "the call is unusable.\n");
+  return text;
+}
+
+absl::StatusOr<int> Dispatch(const std::vector<std::string>& args) {
+  if (args.empty()) {
+    return absl::InvalidArgumentError("no command given; memreplay --help lists them");
+  }
+  const std::string& name = args[0];
+  if (name == "--help" || name == "-h" || name == "help") {
+    if (const absl::Status printed = Print(Help()); !printed.ok()) return printed;
+    return kExitAnswered;
+  }
+  if (name == "--version") {
+    if (const absl::Status printed = Print(StrCat("memreplay ", kVersion, "\n")); !printed.ok()) {
+      return printed;
+    }
+    return kExitAnswered;
+  }
+  std::vector<std::string_view> names = {"--help", "--version"};
+  for (const Command& command : kCommands) {
+    if (name == command.name) return command.run(absl::MakeConstSpan(args).subspan(1));
+    names.push_back(command.name);
+  }
+  const std::string_view nearest = NearestWord(name, names);
+  return absl::InvalidArgumentError(
+      StrCat(name[0] == '-' ? "unknown flag " : "unknown command ", name,
+             nearest.empty() ? std::string("; memreplay --help lists what is known")
+                             : StrCat("; did you mean ", nearest, "?")));
+}
+
+int Main(int argc, char** argv) {
+  std::signal(SIGPIPE, SIG_IGN);  // a closed pipe is an error of write()
+  const absl::StatusOr<int> status = Dispatch(std::vector<std::string>(argv + 1, argv + argc));
+  if (status.ok()) return *status;
+  PrintError(ToStd(status.status().message()));
+  return kExitUnusable;
+}
+
+}  // namespace
+}  // namespace memreplay
+
+int main(int argc, char** argv) { return memreplay::Main(argc, argv); }

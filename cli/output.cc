@@ -1,0 +1,109 @@
+#include "cli/output.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+#include <cstdio>
+#include <cstring>
+#include <utility>
+
+#include "absl/strings/str_format.h"
+#include "trace/strings.h"
+
+namespace memreplay {
+
+absl::StatusOr<OutputFile> OutputFile::Open(const std::string& path) {
+  if (path == "-") return OutputFile(STDOUT_FILENO, "standard output");
+  const int fd = open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  if (fd < 0) {
+    return absl::InvalidArgumentError(
+        StrCat(path, ": cannot open for writing: ", std::strerror(errno)));
+  }
+  return OutputFile(fd, path);
+}
+
+OutputFile::OutputFile(OutputFile&& other) noexcept
+    : fd_(std::exchange(other.fd_, -1)),
+      name_(std::move(other.name_)),
+      status_(std::move(other.status_)) {}
+
+OutputFile::~OutputFile() { Close().IgnoreError(); }
+
+void OutputFile::Write(std::string_view text) {
+  while (!text.empty() && status_.ok()) {
+    const ssize_t written = write(fd_, text.data(), text.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) {
+      status_ = absl::DataLossError(StrCat(name_, ": cannot write: ", std::strerror(errno)));
+      return;
+    }
+    text.remove_prefix(static_cast<size_t>(written));
+  }
+}
+
+absl::Status OutputFile::Close() {
+  if (fd_ >= 0 && fd_ != STDOUT_FILENO && close(fd_) != 0 && status_.ok()) {
+    status_ = absl::DataLossError(StrCat(name_, ": cannot write: ", std::strerror(errno)));
+  }
+  fd_ = -1;
+  return status_;
+}
+
+absl::Status Print(std::string_view text) {
+  absl::StatusOr<OutputFile> out = OutputFile::Open("-");
+  out->Write(text);
+  return out->Close();
+}
+
+void PrintError(std::string_view message) {
+  std::fprintf(stderr, "memreplay: %.*s\n", static_cast<int>(message.size()), message.data());
+}
+
+Progress::Progress(std::string activity) : activity_(std::move(activity)) {
+  if (isatty(STDERR_FILENO) == 1) thread_ = std::thread([this] { Show(); });
+}
+
+Progress::~Progress() {
+  if (!thread_.joinable()) return;
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    finished_ = true;
+  }
+  changed_.notify_one();
+  thread_.join();
+}
+
+void Progress::SetActivity(std::string activity) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  activity_ = std::move(activity);
+  total_ = 0;
+  done_ = 0;
+}
+
+void Progress::Show() {
+  using std::chrono::milliseconds;
+  using std::chrono::steady_clock;
+  const auto begin = steady_clock::now();
+  std::unique_lock<std::mutex> lock(mutex_);
+  bool shown = false;
+  milliseconds wait(1000);
+  while (!changed_.wait_for(lock, wait, [this] { return finished_; })) {
+    wait = milliseconds(200);
+    const double seconds = std::chrono::duration<double>(steady_clock::now() - begin).count();
+    const size_t total = total_.load(std::memory_order_relaxed);
+    const size_t done = done_.load(std::memory_order_relaxed);
+    const std::string percent =
+        total == 0 ? ""
+                   : absl::StrFormat(" %.0f %%,", 100.0 * static_cast<double>(done) /
+                                                      static_cast<double>(total));
+    std::fprintf(stderr, "\r\x1b[Kmemreplay: %s:%s %.1f s", activity_.c_str(), percent.c_str(),
+                 seconds);
+    std::fflush(stderr);
+    shown = true;
+  }
+  if (shown) std::fputs("\r\x1b[K", stderr);
+}
+
+}  // namespace memreplay

@@ -1,0 +1,74 @@
+// Standard output, files and the terminal.
+#ifndef MEMREPLAY_CLI_OUTPUT_H_
+#define MEMREPLAY_CLI_OUTPUT_H_
+
+#include <atomic>
+#include <condition_variable>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <thread>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+namespace memreplay {
+
+// A file being written, or standard output for "-". Unbuffered: write large
+// pieces. The first error sticks and is told by Close().
+class OutputFile {
+ public:
+  static absl::StatusOr<OutputFile> Open(const std::string& path);
+  OutputFile(OutputFile&& other) noexcept;
+  OutputFile& operator=(OutputFile&&) = delete;
+  ~OutputFile();
+
+  void Write(std::string_view text);
+  const absl::Status& status() const { return status_; }
+  absl::Status Close();
+
+ private:
+  OutputFile(int fd, std::string name) : fd_(fd), name_(std::move(name)) {}
+
+  int fd_;
+  std::string name_;
+  absl::Status status_;
+};
+
+// Writes all of `text` to standard output.
+absl::Status Print(std::string_view text);
+
+// One line on stderr: "memreplay: ...".
+void PrintError(std::string_view message);
+
+// What is going on, on stderr while it is a terminal, from the first second
+// on; wiped at the end. A thread of its own writes it.
+class Progress {
+ public:
+  // `activity` is shown as "reading step.pickle".
+  explicit Progress(std::string activity);
+  ~Progress();
+  Progress(const Progress&) = delete;
+  Progress& operator=(const Progress&) = delete;
+
+  void SetActivity(std::string activity);
+  // 0 total: unknown, no percentage is shown. Cheap; any thread.
+  void SetTotal(size_t total) { total_.store(total, std::memory_order_relaxed); }
+  void SetDone(size_t done) { done_.store(done, std::memory_order_relaxed); }
+  bool visible() const { return thread_.joinable(); }
+
+ private:
+  void Show();
+
+  std::atomic<size_t> total_{0};
+  std::atomic<size_t> done_{0};
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool finished_ = false;
+  std::string activity_;
+  std::thread thread_;
+};
+
+}  // namespace memreplay
+
+#endif  // MEMREPLAY_CLI_OUTPUT_H_

@@ -1,0 +1,191 @@
+// memreplay replay FILE...
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "cli/command.h"
+#include "cli/flags.h"
+#include "cli/output.h"
+#include "cli/report_each.h"
+#include "report/build_report.h"
+#include "report/event_log.h"
+#include "report/inventory.h"
+#include "sim/replay_settings.h"
+#include "sim/sampled_replay.h"
+#include "sim/what_if.h"
+#include "trace/schedule.h"
+#include "trace/strings.h"
+#include "trace/trace_reader.h"
+
+namespace memreplay {
+namespace {
+
+constexpr char kDescription[] =
+    "Replays what a file asked of GPU memory through PyTorch's caching allocator.\n"
+    "\n"
+    "Without --conf, --torch, --capacity and --fraction a recording is replayed as it\n"
+    "happened: under its own settings and the driver's recorded answers, and every\n"
+    "event and final block is compared with the recording. With any of them it is\n"
+    "replayed on a simulated device under those settings, and what changes is told.\n"
+    "Programs (flat JSON lines) are always replayed on a simulated device; flags\n"
+    "override their header.\n"
+    "\n"
+    "Exit status 1 tells of a difference from the recording, of memory that runs out\n"
+    "where it did not in the recording, and of a file that contradicts itself.";
+
+struct Options {
+  SettingsRequest settings;
+  std::optional<std::string> events_out;
+  std::optional<std::string> events_out_dir;
+  std::optional<int64_t> device;
+  std::string start = "recorded";
+  bool json = false;
+};
+
+// Tells the terminal how far a run is.
+class ProgressObserver final : public Observer {
+ public:
+  explicit ProgressObserver(Progress* progress) : progress_(progress) {}
+  void OnEvent(const Event& /*event*/) override {
+    if (++events_ % 4096 == 0) progress_->SetDone(events_);
+  }
+
+ private:
+  Progress* progress_;
+  size_t events_ = 0;
+};
+
+absl::StatusOr<proto::DeviceReport> ReplayDevice(std::shared_ptr<const Trace> trace,
+                                                 size_t device_index,
+                                                 const ReplaySettings& settings,
+                                                 const Options& options, OutputFile* events,
+                                                 Progress* progress) {
+  const bool several_devices = trace->devices.size() > 1 && !options.device.has_value();
+  progress->SetActivity(StrCat("preparing device ", trace->devices[device_index].device));
+  const proto::RecordedPeaks recorded = DescribeContents(*trace, device_index).peaks;
+  const Schedule schedule = Schedule::Build(std::move(trace), device_index);
+  ObserverList watchers;
+  std::optional<EventLog> log;
+  if (events != nullptr) {
+    std::vector<StreamHandle> streams;
+    for (uint32_t stream = 0; stream < schedule.stream_count(); ++stream) {
+      streams.push_back(schedule.stream_handle(stream));
+    }
+    log.emplace(
+        std::move(streams), [events](std::string_view text) { events->Write(text); },
+        several_devices ? schedule.device() : -1);
+    watchers.Add(&*log);
+  }
+  ProgressObserver progress_observer(progress);
+  if (progress->visible()) watchers.Add(&progress_observer);
+  progress->SetActivity(StrCat("replaying device ", schedule.device()));
+
+  if (settings.as_recorded) {
+    progress->SetTotal(schedule.recorded().size());
+    const auto sample_at = static_cast<uint64_t>(recorded.peak_reserved_event());
+    return ReportReplay(schedule, settings, recorded,
+                        ReplaySampled(schedule, settings, sample_at, &watchers));
+  }
+  WhatIfOptions what_if;
+  what_if.fragmentation = true;
+  if (options.start == "fresh") what_if.start = StartPolicy::kFresh;
+  const absl::StatusOr<WhatIfResult> result = ReplayWhatIf(schedule, settings, &watchers, what_if);
+  if (!result.ok()) return result.status();
+  return ReportWhatIf(schedule, settings, recorded, *result);
+}
+
+// Where the events of `file` go, "" for nowhere.
+std::string EventsPath(const std::string& file, const Options& options) {
+  if (options.events_out.has_value()) return *options.events_out;
+  if (!options.events_out_dir.has_value()) return "";
+  const std::string name = file.substr(file.rfind('/') + 1);
+  return StrCat(*options.events_out_dir, "/", name, ".events.jsonl");
+}
+
+absl::StatusOr<proto::Report> ReplayFile(const std::string& file, const Options& options) {
+  Progress progress(StrCat("reading ", file));
+  absl::StatusOr<Trace> opened = OpenTrace(file);
+  if (!opened.ok()) return opened.status();
+  const auto trace = std::make_shared<const Trace>(*std::move(opened));
+  const absl::StatusOr<ReplaySettings> settings = ResolveSettings(*trace, options.settings);
+  if (!settings.ok()) return settings.status();
+
+  std::optional<OutputFile> events;
+  if (const std::string path = EventsPath(file, options); !path.empty()) {
+    absl::StatusOr<OutputFile> file_or = OutputFile::Open(path);
+    if (!file_or.ok()) return file_or.status();
+    events.emplace(*std::move(file_or));
+  }
+  proto::Report report = StartReport("replay", file, *trace);
+  for (size_t index = 0; index < trace->devices.size(); ++index) {
+    if (options.device.has_value() && trace->devices[index].device != *options.device) continue;
+    absl::StatusOr<proto::DeviceReport> device = ReplayDevice(
+        trace, index, *settings, options, events.has_value() ? &*events : nullptr, &progress);
+    if (!device.ok()) return device.status();
+    *report.add_devices() = *std::move(device);
+  }
+  if (options.device.has_value() && report.devices().empty()) {
+    return absl::NotFoundError(StrCat(file, ": holds nothing of device ", *options.device));
+  }
+  if (events.has_value()) {
+    if (const absl::Status closed = events->Close(); !closed.ok()) return closed;
+  }
+  return report;
+}
+
+absl::Status CheckCall(const std::vector<std::string>& files, const Options& options) {
+  if (files.empty()) {
+    return absl::InvalidArgumentError("replay: no FILE given; memreplay replay --help tells more");
+  }
+  if (options.events_out.has_value() && options.events_out_dir.has_value()) {
+    return absl::InvalidArgumentError("replay: give --events-out or --events-out-dir, not both");
+  }
+  if (options.events_out.has_value() && files.size() > 1) {
+    return absl::InvalidArgumentError(
+        "replay: --events-out takes the events of one FILE; for several give --events-out-dir");
+  }
+  if (options.events_out == "-" && options.json) {
+    return absl::InvalidArgumentError(
+        "replay: --json and --events-out - cannot both have standard output");
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<int> RunReplay(absl::Span<const std::string> args) {
+  Options options;
+  FlagSet flags("replay FILE... [flags]", kDescription);
+  flags.AddOptionalText("conf", "CONF", &options.settings.conf,
+                        "PYTORCH_CUDA_ALLOC_CONF to replay under");
+  flags.AddOptionalText("torch", "VERSION", &options.settings.torch,
+                        "PyTorch release whose allocator to model");
+  flags.AddSize("capacity", &options.settings.capacity, "memory of the device, such as 80GiB");
+  flags.AddFraction("fraction", &options.settings.fraction,
+                    "share of it that PyTorch may use, 0 to 1");
+  flags.AddChoice("start", {"recorded", "fresh"}, &options.start,
+                  "what is there before the first request: the recording's segments and\n"
+                  "blocks, or only what was live, allocated anew");
+  flags.AddNumber("device", "N", &options.device, "only this device of the file");
+  flags.AddOptionalText("events-out", "FILE", &options.events_out,
+                        "write every event, one JSON object per line; - is standard output");
+  flags.AddOptionalText("events-out-dir", "DIR", &options.events_out_dir,
+                        "the same for several files: DIR/<name of the file>.events.jsonl");
+  flags.AddSwitch("json", &options.json,
+                  "print the report as JSON; of several files one line each, in order");
+  const absl::StatusOr<std::vector<std::string>> files = flags.Parse(args);
+  if (!files.ok()) return InCommand("replay", files.status());
+  if (flags.help_requested()) return PrintHelp(flags.Help());
+  if (const absl::Status call = CheckCall(*files, options); !call.ok()) return call;
+
+  // The text of the report gives way where events have standard output.
+  const ReportForm form = options.events_out == "-" ? ReportForm::kNone
+                          : options.json            ? ReportForm::kJson
+                                                    : ReportForm::kText;
+  return ReportEach("replay", *files, form,
+                    [&](const std::string& file) { return ReplayFile(file, options); });
+}
+
+}  // namespace memreplay

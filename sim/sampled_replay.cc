@@ -1,0 +1,61 @@
+#include "sim/sampled_replay.h"
+
+#include "sim/size_rules.h"
+#include "trace/memory_state.h"
+
+namespace memreplay {
+
+void SnapshotEcho::EchoSnapshots() {
+  const absl::Span<const Event> recorded = schedule_.recorded();
+  while (position_ < recorded.size() && recorded[position_].kind == EventKind::kSnapshot) {
+    Event snapshot = recorded[position_++];
+    snapshot.size = active_;
+    next_->OnEvent(snapshot);
+  }
+}
+
+void SnapshotEcho::OnEvent(const Event& event) {
+  const bool traced =
+      !IsRequest(event.kind) || event.kind == EventKind::kAlloc || event.kind == EventKind::kFree;
+  if (traced) {
+    EchoSnapshots();
+    ++position_;
+  }
+  next_->OnEvent(event);
+  active_ = usage_.current().active();
+}
+
+SampledReplay ReplaySampled(const Schedule& schedule, const ReplaySettings& settings,
+                            uint64_t sample_at, Observer* extra) {
+  SampledReplay result;
+  std::optional<UsageObserver> usage;
+  std::optional<FragmentationObserver> fragmentation;
+  std::optional<SnapshotEcho> echo;
+  ObserverList observers;
+
+  ExactReplayOptions options;
+  options.observe = [&](const MemoryState& start, const Allocator& allocator) -> Observer* {
+    usage.emplace(UsageOf(start));
+    FragmentationOptions fragmentation_options;
+    fragmentation_options.at_event = sample_at;
+    fragmentation_options.block_size_for = [&settings](Bytes size) {
+      return RoundSize(size, settings.config, *settings.torch.profile);
+    };
+    fragmentation.emplace(allocator, *usage, fragmentation_options);
+    observers.Add(&*usage);
+    observers.Add(&*fragmentation);
+    if (extra != nullptr) {
+      echo.emplace(schedule, *usage, extra);
+      observers.Add(&*echo);
+    }
+    return &observers;
+  };
+  result.exact = ReplayAsRecorded(schedule, settings.config, *settings.torch.profile, options);
+  // A moment that never came leaves no sample: the allocator is gone.
+  if (echo.has_value()) echo->Finish();
+  result.peak = usage->peak();
+  result.fragmentation = fragmentation->sample();
+  return result;
+}
+
+}  // namespace memreplay

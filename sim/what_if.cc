@@ -1,0 +1,155 @@
+#include "sim/what_if.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "sim/caching_allocator.h"
+#include "sim/simulated_device.h"
+#include "sim/size_rules.h"
+#include "sim/start_state.h"
+
+namespace memreplay {
+namespace {
+
+SimulatedDevice::Options DeviceOptions(const Schedule& schedule, const ReplaySettings& settings) {
+  SimulatedDevice::Options options;
+  options.capacity = settings.capacity;
+  // The completions of a recording are requests of its schedule.
+  options.explicit_completion =
+      !schedule.is_program() || schedule.trace().completion == Completion::kExplicit;
+  return options;
+}
+
+CachingAllocatorOptions AllocatorOptions(const Schedule& schedule) {
+  CachingAllocatorOptions options;
+  // PyTorch's order is that of its streams' hashes; those of a recording that
+  // complete late are made up.
+  if (!schedule.is_program()) options.stream_order = StreamOrder::kAscending;
+  options.streams = schedule.trace().streams;
+  options.pools = schedule.trace().pools;
+  options.allocation_count = schedule.allocation_count();
+  return options;
+}
+
+// The same segments, in the same order, where `device` puts them.
+absl::StatusOr<MemoryState> Relocate(const MemoryState& recorded, SimulatedDevice& device) {
+  MemoryState relocated = recorded;
+  for (SegmentInfo& segment : relocated) {
+    if (segment.is_expandable) {
+      return absl::UnimplementedError("the recording began with expandable segments");
+    }
+    const std::optional<Address> address = device.AllocateSegment(segment.total_size);
+    if (!address.has_value()) {
+      return absl::ResourceExhaustedError(
+          "the device cannot hold the segments that the recording began with");
+    }
+    for (BlockInfo& block : segment.blocks)
+      block.address = *address + (block.address - segment.address);
+    segment.address = *address;
+  }
+  std::sort(relocated.begin(), relocated.end(),
+            [](const SegmentInfo& a, const SegmentInfo& b) { return a.address < b.address; });
+  return relocated;
+}
+
+absl::Status AllocateStart(const Schedule& schedule, Allocator& allocator, Observer& observer) {
+  for (const StartAllocation& start : schedule.start_allocations()) {
+    Event request;
+    request.kind = EventKind::kAlloc;
+    request.id = start.id;
+    request.size = start.requested_size;
+    request.stream = start.stream;
+    request.text_or_stack = start.stack;
+    absl::Status applied = allocator.Apply(request, observer);
+    if (applied.ok() && start.state == BlockState::kPendingFree) {
+      request.kind = EventKind::kRecordStream;
+      request.stream = start.pending_stream;
+      applied = allocator.Apply(request, observer);
+      request.kind = EventKind::kFree;
+      request.stream = start.stream;
+      if (applied.ok()) applied = allocator.Apply(request, observer);
+    }
+    if (!applied.ok()) return applied;
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<WhatIfResult> ReplayWhatIf(const Schedule& schedule, const ReplaySettings& settings,
+                                          Observer* extra, const WhatIfOptions& options) {
+  WhatIfResult result;
+  result.start = options.start;
+  MemoryState start;
+  if (options.start == StartPolicy::kRecorded && !schedule.is_cold()) {
+    start = RebuildStartState(schedule, settings.recorded_config, *settings.torch.profile).segments;
+    SimulatedDevice trial(DeviceOptions(schedule, settings));
+    if (const auto fits = Relocate(start, trial); !fits.ok()) {
+      result.start = StartPolicy::kFresh;
+      result.start_note = std::string(fits.status().message());
+    }
+  }
+  // One run; a second samples what the first has found to be the peak.
+  const auto run_once = [&](Observer* watcher, const uint64_t* sample_at) -> absl::Status {
+    SimulatedDevice device(DeviceOptions(schedule, settings));
+    CachingAllocator allocator(*settings.torch.profile, settings.config, device,
+                               AllocatorOptions(schedule));
+    if (settings.fraction.has_value()) {
+      const absl::Status set = allocator.SetMemoryFraction(*settings.fraction);
+      if (!set.ok()) return set;
+    }
+    UsageObserver before;
+    if (result.start == StartPolicy::kRecorded) {
+      const absl::StatusOr<MemoryState> relocated = Relocate(start, device);
+      if (!relocated.ok()) return relocated.status();
+      if (!relocated->empty()) allocator.Restore(*relocated);
+      before = UsageObserver(UsageOf(*relocated));
+    } else if (const absl::Status started = AllocateStart(schedule, allocator, before);
+               !started.ok()) {
+      return started;
+    }
+    const auto ooms_before = static_cast<uint64_t>(allocator.statistics().num_ooms);
+    UsageObserver usage(before.current());
+    ObserverList observers = {&usage};
+    std::optional<FragmentationObserver> fragmentation;
+    if (sample_at != nullptr) {
+      FragmentationOptions fragmentation_options;
+      fragmentation_options.at_event = *sample_at;
+      fragmentation_options.block_size_for = [&allocator, &settings](Bytes size) {
+        return RoundSize(size, allocator.config(), *settings.torch.profile);
+      };
+      fragmentation.emplace(allocator, usage, fragmentation_options);
+      observers.Add(&*fragmentation);
+    }
+    if (watcher != nullptr) observers.Add(watcher);
+    RunResult run = Run(schedule, allocator, observers, options.run);
+    if (fragmentation.has_value()) {
+      fragmentation->Finish();
+      result.fragmentation = fragmentation->sample();
+      return absl::OkStatus();
+    }
+    result.run = std::move(run);
+    result.run.ooms += ooms_before;
+    result.events = usage.events();
+    result.peak = usage.peak();
+    for (size_t kind = 0; kind < kUsageKinds; ++kind) {
+      result.peak_event[kind] = usage.peak_event(static_cast<UsageKind>(kind));
+    }
+    result.statistics = allocator.statistics();
+    result.segments = allocator.Segments();
+    return absl::OkStatus();
+  };
+
+  absl::Status ran = run_once(extra, nullptr);
+  if (ran.ok() && options.fragmentation) {
+    uint64_t at = result.peak_event[static_cast<size_t>(UsageKind::kReserved)];
+    if (at == UsageObserver::kAtStart) at = 0;
+    ran = run_once(nullptr, &at);
+  }
+  if (!ran.ok()) return ran;
+  return result;
+}
+
+}  // namespace memreplay

@@ -1,0 +1,58 @@
+// A trace or a program replayed on a simulated device under chosen settings.
+#ifndef MEMREPLAY_SIM_WHAT_IF_H_
+#define MEMREPLAY_SIM_WHAT_IF_H_
+
+#include <array>
+#include <cstdint>
+#include <optional>
+
+#include "absl/status/statusor.h"
+#include "sim/fragmentation.h"
+#include "sim/memory_stats.h"
+#include "sim/observer.h"
+#include "sim/replay_settings.h"
+#include "sim/run.h"
+#include "sim/usage.h"
+#include "trace/memory_state.h"
+#include "trace/schedule.h"
+
+namespace memreplay {
+
+// What is there before the first request of a warm recording.
+enum class StartPolicy : uint8_t {
+  kRecorded,  // the segments and blocks of the recording, cached ones included
+  kFresh,     // only what was live, allocated anew in address order
+};
+
+struct WhatIfResult {
+  RunResult run;
+  uint64_t events = 0;  // emitted, requests that PyTorch does not record included
+  Usage peak;
+  std::array<uint64_t, kUsageKinds> peak_event = {};
+  MemoryStats statistics;                      // at the end
+  MemoryState segments;                        // at the end
+  std::optional<Fragmentation> fragmentation;  // where reserved peaks, if asked for
+  StartPolicy start = StartPolicy::kRecorded;  // the one followed
+  std::string start_note;                      // why not the one asked for
+};
+
+struct WhatIfOptions {
+  StartPolicy start = StartPolicy::kRecorded;
+  // Sample fragmentation where reserved memory peaks: runs everything twice.
+  bool fragmentation = false;
+  RunOptions run;
+};
+
+// Segments of a recorded start keep their order but not their addresses, which
+// are the simulated device's own. A start that cannot be set up so (expandable
+// segments; more than the device holds) is allocated anew instead. `recorded`
+// are the settings that the recording was made under. `extra` (may be null)
+// sees the events of the requests. Error: the memory fraction of `settings` is
+// outside [0, 1].
+absl::StatusOr<WhatIfResult> ReplayWhatIf(const Schedule& schedule, const ReplaySettings& settings,
+                                          Observer* extra = nullptr,
+                                          const WhatIfOptions& options = {});
+
+}  // namespace memreplay
+
+#endif  // MEMREPLAY_SIM_WHAT_IF_H_
