@@ -117,9 +117,11 @@ constexpr std::array<TorchProfile, kReleases> MakeProfiles() {
 
   p.conf_keys.Add({ConfKey::kThrowOnCudamallocOom, ConfKey::kPinnedFreeCatchAll});
   p.counts_oom_rejections = true;
+  p.free_tie = FreeTie::kBlockAge;
   release("2.12");
 
   p.conf_keys.Add({ConfKey::kPinnedMaxRoundThresholdMb, ConfKey::kPinnedMaxCachedSizeMb});
+  p.free_tie = FreeTie::kSegmentAge;
   p.pool_context_acts_as_capture = false;
   p.empty_cache_in_pool = EmptyCacheInPool::kAsIfNotInPool;
   p.reserved_bytes_by_private_pools = true;  // described

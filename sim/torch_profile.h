@@ -91,6 +91,14 @@ enum class UserAllocatorPools : uint8_t {
 // Order in which frees that were put off during a capture are done. [deferred]
 enum class DeferredFrees : uint8_t { kFifo, kAddressHash };
 
+// Which of several free blocks of one stream and size is taken (and released)
+// first. [free-order]
+enum class FreeTie : uint8_t {
+  kAddress,     // the lowest address
+  kBlockAge,    // the oldest Block object: the remainder of a split keeps the old one
+  kSegmentAge,  // the oldest segment, then the lowest address
+};
+
 // The text of OutOfMemoryError. [oom-message]
 enum class OomMessage : uint8_t {
   kTriedAllocated,    // "(GPU 0; x total capacity; y already allocated; ..."
@@ -137,6 +145,9 @@ struct TorchProfile {
 
   // --- Sizes [sizes] ---
   bool division_one_keeps_size = false;  // divisions of 1 leave a size unrounded
+
+  // --- Free blocks [free-order] ---
+  FreeTie free_tie = FreeTie::kAddress;
 
   // --- Expandable segments [expandable] ---
   bool expandable_segments = false;
