@@ -1,0 +1,49 @@
+"""Runs the commands that README.md shows and compares what they print.
+
+Usage: readme.py [--update]
+
+In a ```console block, a line that begins with "$ " is a command and what follows
+is its output, up to the next command or the end of the block. --update writes
+the true output into README.md.
+"""
+
+import difflib
+import pathlib
+import subprocess
+import sys
+
+README = pathlib.Path("README.md")
+
+
+def with_true_output(lines):
+    result = []
+    in_console = False
+    for line in lines:
+        if line == "```console":
+            in_console = True
+        elif in_console and line == "```":
+            in_console = False
+        if not in_console or line == "```console":
+            result.append(line)
+        elif line.startswith("$ "):
+            run = subprocess.run(
+                ["bash", "-c", line[2:]], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT, text=True, check=False)
+            result += [line, *run.stdout.splitlines()]
+    return result
+
+
+def main(update):
+    shown = README.read_text(encoding="utf-8").splitlines()
+    true = with_true_output(shown)
+    commands = sum(line.startswith("$ ") for line in shown)
+    if update:
+        README.write_text("\n".join(true) + "\n", encoding="utf-8")
+    difference = list(difflib.unified_diff(shown, true, "README.md", "true output", lineterm=""))
+    print("\n".join(difference))
+    print(f"{commands} commands")
+    return 1 if (difference and not update) or commands == 0 else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main("--update" in sys.argv[1:]))
