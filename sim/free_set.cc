@@ -18,8 +18,8 @@ void FreeSet::Insert(Block* block) {
   }
   bucket.sorted.insert(std::upper_bound(bucket.sorted.begin(), bucket.sorted.end(), key), key);
   if (bucket.sorted.size() > kMostSorted) {
-    bucket.tree = std::make_unique<absl::btree_set<Key>>(bucket.sorted.begin(),
-                                                         bucket.sorted.end());
+    bucket.tree =
+        std::make_unique<absl::btree_set<Key>>(bucket.sorted.begin(), bucket.sorted.end());
     bucket.sorted = {};
   }
 }
