@@ -1,8 +1,10 @@
 // How many operations per second the simulator replays, beside a plain best-fit
 // model on the same operations, and the ratio of the two.
 //
-//   MEMREPLAY_OP_LOG=file   operations to replay (see op_log.h); without it a
-//                           built-in synthetic list of about 670,000
+//   MEMREPLAY_OP_LOG=file   what to replay: any file that OpenTrace() reads and
+//                           that holds only allocations and frees ("id size"
+//                           and "id -size" lines, for one); without it a
+//                           built-in synthetic program of about 640,000
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -15,24 +17,26 @@
 
 #include "benchmark/benchmark.h"
 #include "sim/caching_allocator.h"
+#include "sim/run.h"
 #include "sim/simulated_device.h"
 #include "sim/torch_profile.h"
 #include "sim/usage.h"
-#include "tests/sim/op_log.h"
+#include "tests/sim/synthetic_log.h"
+#include "trace/schedule.h"
+#include "trace/trace_reader.h"
 
 namespace memreplay {
 namespace {
 
-const std::vector<Event>& Operations() {
-  static const std::vector<Event>& operations = *[] {
+const Schedule& Operations() {
+  static const Schedule& operations = *[] {
     const char* path = std::getenv("MEMREPLAY_OP_LOG");
-    if (path == nullptr) return new std::vector<Event>(SyntheticOpLog(340));
-    absl::StatusOr<std::vector<Event>> log = ReadOpLog(path);
-    if (!log.ok()) {
-      std::fprintf(stderr, "%s\n", std::string(log.status().message()).c_str());
+    absl::StatusOr<Trace> trace = path == nullptr ? SyntheticLog(340) : OpenTrace(path);
+    if (!trace.ok() || trace->devices.empty()) {
+      std::fprintf(stderr, "%s\n", trace.status().ToString().c_str());
       std::exit(2);
     }
-    return new std::vector<Event>(*std::move(log));
+    return new Schedule(Schedule::Build(std::make_shared<const Trace>(*std::move(trace)), 0));
   }();
   return operations;
 }
@@ -43,25 +47,27 @@ class NullObserver final : public Observer {
 };
 
 void Replay(benchmark::State& state, const AllocatorConfig& config, bool with_usage) {
-  const std::vector<Event>& operations = Operations();
+  const Schedule& operations = Operations();
   UsageObserver usage;
   for (auto _ : state) {
     state.PauseTiming();
     SimulatedDevice device{SimulatedDevice::Options{}};
-    auto allocator = std::make_unique<CachingAllocator>(DefaultTorchProfile(), config, device);
+    CachingAllocatorOptions options;
+    options.streams = operations.trace().streams;
+    options.allocation_count = operations.allocation_count();
+    auto allocator =
+        std::make_unique<CachingAllocator>(DefaultTorchProfile(), config, device, options);
     usage = UsageObserver();
     NullObserver nobody;
     Observer& observer = with_usage ? static_cast<Observer&>(usage) : nobody;
-    Allocator& seam = *allocator;
     state.ResumeTiming();
-    for (const Event& request : operations) {
-      if (!seam.Apply(request, observer).ok()) state.SkipWithError("an operation failed");
-    }
+    const RunResult result = Run(operations, *allocator, observer);
     state.PauseTiming();
+    if (!result.failures.empty()) state.SkipWithError("an operation failed");
     allocator.reset();
     state.ResumeTiming();
   }
-  state.SetItemsProcessed(static_cast<int64_t>(state.iterations() * operations.size()));
+  state.SetItemsProcessed(static_cast<int64_t>(state.iterations() * operations.requests().size()));
   state.counters["peak_allocated"] = static_cast<double>(usage.peak().allocated().value());
   state.counters["peak_reserved"] = static_cast<double>(usage.peak().reserved().value());
 }
@@ -187,13 +193,13 @@ class PlainBestFit {
 };
 
 void BM_PlainBestFit(benchmark::State& state) {
-  const std::vector<Event>& operations = Operations();
+  const Schedule& operations = Operations();
   uint64_t allocated = 0, reserved = 0;
   for (auto _ : state) {
     state.PauseTiming();
-    auto model = std::make_unique<PlainBestFit>(operations.size());
+    auto model = std::make_unique<PlainBestFit>(operations.allocation_count());
     state.ResumeTiming();
-    for (const Event& request : operations) {
+    for (const Event& request : operations.requests()) {
       if (request.kind == EventKind::kAlloc) {
         model->Alloc(request.id, request.size.value());
       } else {
@@ -206,7 +212,7 @@ void BM_PlainBestFit(benchmark::State& state) {
     model.reset();
     state.ResumeTiming();
   }
-  state.SetItemsProcessed(static_cast<int64_t>(state.iterations() * operations.size()));
+  state.SetItemsProcessed(static_cast<int64_t>(state.iterations() * operations.requests().size()));
   state.counters["peak_allocated"] = static_cast<double>(allocated);
   state.counters["peak_reserved"] = static_cast<double>(reserved);
 }
@@ -246,7 +252,7 @@ class RatioReporter final : public benchmark::ConsoleReporter {
 int main(int argc, char** argv) {
   benchmark::Initialize(&argc, argv);
   if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 2;
-  std::printf("%zu operations\n", memreplay::Operations().size());
+  std::printf("%zu operations\n", memreplay::Operations().requests().size());
   memreplay::RatioReporter reporter;
   benchmark::RunSpecifiedBenchmarks(&reporter);
   const double replay = reporter.Best("BM_Replay");
