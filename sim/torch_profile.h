@@ -38,6 +38,7 @@ enum class ConfKey : uint8_t {
   kExpandableSegmentsReserve,
   kExpandableSegmentsReserveByClass,
 };
+inline constexpr ConfKey kLastConfKey = ConfKey::kExpandableSegmentsReserveByClass;
 
 class ConfKeySet {
  public:
