@@ -1,5 +1,4 @@
 // memreplay: dispatches to the subcommands.
-#include <csignal>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -24,6 +23,7 @@ constexpr Command kCommands[] = {
      RunInspect},
     {"replay", "replay a file, as recorded or under other settings; compare with the recording",
      RunReplay},
+    {"convert", "write a file in another format", RunConvert},
 };
 
 std::string Help() {
@@ -78,7 +78,6 @@ absl::StatusOr<int> Dispatch(const std::vector<std::string>& args) {
 }
 
 int Main(int argc, char** argv) {
-  std::signal(SIGPIPE, SIG_IGN);  // a closed pipe is an error of write()
   const absl::StatusOr<int> status = Dispatch(std::vector<std::string>(argv + 1, argv + argc));
   if (status.ok()) return *status;
   PrintError(ToStd(status.status().message()));
