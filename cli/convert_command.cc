@@ -6,6 +6,7 @@
 #include "cli/flags.h"
 #include "cli/output.h"
 #include "cli/report_each.h"
+#include "report/sizes.h"
 #include "trace/strings.h"
 #include "trace/trace_reader.h"
 #include "trace/write_trace.h"

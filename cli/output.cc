@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "absl/strings/str_format.h"
+#include "report/text.h"
 #include "trace/strings.h"
 
 namespace memreplay {
@@ -58,7 +59,8 @@ absl::Status Print(std::string_view text) {
 }
 
 void PrintError(std::string_view message) {
-  std::fprintf(stderr, "memreplay: %.*s\n", static_cast<int>(message.size()), message.data());
+  // One line, whatever a file made the message say.
+  std::fprintf(stderr, "memreplay: %s\n", CleanText(message).c_str());
 }
 
 Progress::Progress(std::string activity) : activity_(std::move(activity)) {

@@ -1,0 +1,253 @@
+// The program from the outside: what it prints, to which stream, and how it
+// exits, on small files written here. Each case is a golden file; see
+// tests/golden.h for how to update them.
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "tests/golden.h"
+
+namespace memreplay {
+namespace {
+
+using std::string_literals::operator""s;
+
+// A recording from its first allocation on: a small block freed beside one that
+// stays, and a large one.
+constexpr char kRecording[] = R"(memreplay-text 1
+streams 0
+layout device_traces time_us block_addresses is_expandable
+device 0 final
+segment_alloc 0x7f0000000000 size=2097152 stream=0
+alloc 0x7f0000000000 size=1000 stream=0
+alloc 0x7f0000000400 size=512 stream=0
+free_requested 0x7f0000000000 size=1000 stream=0
+free_completed 0x7f0000000000 size=1000 stream=0
+segment_alloc 0x7f0000200000 size=20971520 stream=0
+alloc 0x7f0000200000 size=3145728 stream=0
+segment 0x7f0000000000 size=2097152 stream=0 pool=0,0 small
+block 0x7f0000000000 size=1024 requested=1000 state=inactive
+block 0x7f0000000400 size=512 requested=512 state=active_allocated
+block 0x7f0000000600 size=2095616 requested=0 state=inactive
+segment 0x7f0000200000 size=20971520 stream=0 pool=0,0 large
+block 0x7f0000200000 size=3145728 requested=3145728 state=active_allocated
+block 0x7f0000500000 size=17825792 requested=0 state=inactive
+)";
+
+// The largest block is split once the 30 MiB are free: reserved differs from
+// setting to setting.
+constexpr char kProgram[] =
+    R"({"k":"h","format":"memsched-flat","version":1,"unit":"B","streams":1,"devices":1,"total":104857600}
+{"k":"a","id":1,"b":31457280}
+{"k":"a","id":2,"b":1000}
+{"k":"f","id":1}
+{"k":"a","id":3,"b":20971520}
+{"k":"a","id":4,"b":15728640}
+{"k":"c"}
+{"k":"f","id":2}
+{"k":"f","id":3}
+{"k":"f","id":4}
+)";
+
+constexpr char kProgramWithHeader[] =
+    R"({"k":"h","format":"memsched-flat","version":1,"unit":"B","streams":1,"devices":1,"total":104857600,"fraction":0.25,"conf":"max_split_size_mb:40"}
+{"k":"a","id":1,"b":20971520}
+{"k":"a","id":2,"b":20971520}
+{"k":"conf","v":"no_such_key:1"}
+)";
+
+class MemreplayTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    binary_ = std::filesystem::absolute("cli/memreplay").string();
+    root_ = std::filesystem::current_path();
+    directory_ = std::filesystem::path(testing::TempDir()) / "memreplay_test";
+    std::filesystem::remove_all(directory_);
+    std::filesystem::create_directories(directory_ / "a_directory");
+    std::filesystem::create_directories(directory_ / "events");
+    Write("recording.txt", kRecording);
+    Write("program.jsonl", kProgram);
+    Write("header.jsonl", kProgramWithHeader);
+    std::string diverging = kRecording;
+    diverging.replace(diverging.find("alloc 0x7f0000000400"), 20, "alloc 0x7f0000000800");
+    Write("diverging.txt", diverging);
+  }
+
+  void Write(const std::string& name, const std::string& content) {
+    std::ofstream(directory_ / name, std::ios::binary) << content;
+  }
+  std::string Read(const std::string& name) {
+    std::ifstream file(directory_ / name, std::ios::binary);
+    return {std::istreambuf_iterator<char>(file), {}};
+  }
+
+  struct Outcome {
+    int status = -1;
+    std::string out;
+    std::string err;
+  };
+
+  // `arguments` are a piece of shell; files are named relative to the directory.
+  Outcome Run(const std::string& arguments) {
+    const std::string command = "cd '" + directory_.string() + "' && '" + binary_ + "' " +
+                                arguments + " >stdout.tmp 2>stderr.tmp </dev/null";
+    const int status = std::system(command.c_str());
+    return {WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status), Read("stdout.tmp"),
+            Read("stderr.tmp")};
+  }
+
+  // Runs each and compares the lot with golden/NAME.txt.
+  void ExpectSession(const std::string& name, const std::vector<std::string>& runs) {
+    std::string session;
+    for (const std::string& arguments : runs) {
+      const Outcome outcome = Run(arguments);
+      session += "$ memreplay " + arguments + "\n" + outcome.out;
+      if (!outcome.err.empty()) session += "(stderr) " + outcome.err;
+      session += "(exit " + std::to_string(outcome.status) + ")\n\n";
+    }
+    ExpectGolden("tests/cli/golden/" + name + ".txt", session);
+  }
+
+  std::string binary_;
+  std::filesystem::path root_;
+  std::filesystem::path directory_;
+};
+
+TEST_F(MemreplayTest, Help) {
+  ExpectSession("help",
+                {"--help", "inspect --help", "replay --help", "convert --help", "--version"});
+}
+
+TEST_F(MemreplayTest, UnusableCalls) {
+  ExpectSession("unusable_calls", {"",
+                                   "repaly program.jsonl",
+                                   "--verison",
+                                   "quux",
+                                   "replay",
+                                   "inspect",
+                                   "replay program.jsonl --cnof x",
+                                   "replay program.jsonl --capacity much",
+                                   "replay program.jsonl --capacity",
+                                   "replay program.jsonl --start warm",
+                                   "replay program.jsonl --fraction 1.5",
+                                   "replay program.jsonl --torch 1.0",
+                                   "replay program.jsonl --torch soon",
+                                   "replay program.jsonl --conf no_such_key:1",
+                                   "replay program.jsonl --conf max_split_size_mb:1",
+                                   "replay program.jsonl --conf backend:cudaMallocAsync",
+                                   "replay program.jsonl --device 3",
+                                   "inspect program.jsonl --device 3",
+                                   "replay program.jsonl recording.txt --events-out x",
+                                   "replay program.jsonl --events-out x --events-out-dir events",
+                                   "replay program.jsonl --json --events-out -",
+                                   "replay program.jsonl --events-out no_such_directory/x",
+                                   "convert program.jsonl",
+                                   "convert program.jsonl out.unknown",
+                                   "convert program.jsonl - --to txet",
+                                   "convert no_such_file out.txt"});
+}
+
+TEST_F(MemreplayTest, SaysThatTheDiskIsFull) {
+  if (!std::filesystem::is_character_file("/dev/full")) GTEST_SKIP() << "there is no /dev/full";
+  for (const std::string arguments : {"replay program.jsonl --events-out /dev/full",
+                                      "convert program.jsonl /dev/full --to text"}) {
+    const Outcome outcome = Run(arguments);
+    EXPECT_EQ(outcome.status, 2);
+    EXPECT_EQ(outcome.err, "memreplay: /dev/full: cannot write: No space left on device\n");
+  }
+}
+
+TEST_F(MemreplayTest, UnusableFiles) {
+  ASSERT_EQ(Run("convert recording.txt good.pickle").status, 0);
+  const std::string good = Read("good.pickle");
+  ASSERT_GT(good.size(), 100u);
+  Write("truncated.pickle", good.substr(0, good.size() / 2));
+  std::string flipped = good;
+  flipped[good.size() / 3] = static_cast<char>(flipped[good.size() / 3] ^ 0x80);
+  Write("bit_flipped.pickle", flipped);
+  Write("empty.pickle", "");
+  Write("one_byte.pickle", "\x80");
+  Write("gigantic.pickle", "\x80\x04\x8d\xff\xff\xff\xff\xff\xff\xff\x7f"s + good.substr(2));
+  Write("malicious.pickle", "\x80\x02"s + "cos\nsystem\nq\x01(U\x11" + "echo owned >owned" + "tR.");
+  Write("malicious_0.pickle", "cos\nsystem\n(S'echo owned >owned'\ntR."s);
+  Write("truncated.jsonl", std::string(kProgram).substr(0, 150));
+  Write("not_a_trace.txt", "hello\n");
+  ExpectSession(
+      "unusable_files",
+      {"inspect no_such_file", "inspect a_directory", "inspect empty.pickle",
+       "inspect one_byte.pickle", "inspect truncated.pickle", "inspect bit_flipped.pickle",
+       "inspect gigantic.pickle", "inspect malicious.pickle", "inspect malicious_0.pickle",
+       "inspect truncated.jsonl", "inspect not_a_trace.txt", "replay no_such_file",
+       "replay truncated.pickle", "replay malicious.pickle", "convert malicious.pickle out.txt"});
+  EXPECT_FALSE(std::filesystem::exists(directory_ / "owned"));
+}
+
+TEST_F(MemreplayTest, Inspect) {
+  ExpectSession("inspect",
+                {"inspect recording.txt", "inspect program.jsonl", "inspect recording.txt --json"});
+}
+
+TEST_F(MemreplayTest, ReplayAsRecorded) {
+  ExpectSession("as_recorded",
+                {"replay recording.txt", "replay diverging.txt",
+                 "replay recording.txt --events-out -", "replay diverging.txt --json"});
+}
+
+TEST_F(MemreplayTest, WhatIf) {
+  ExpectSession("what_if", {"replay recording.txt --conf expandable_segments:True",
+                            "replay recording.txt --capacity 10MiB",
+                            "replay recording.txt --torch 2.6.0 --start fresh"});
+}
+
+TEST_F(MemreplayTest, Programs) {
+  ExpectSession("programs", {"replay program.jsonl", "replay program.jsonl --json",
+                             "replay program.jsonl --events-out -",
+                             "replay program.jsonl --conf expandable_segments:True --events-out -",
+                             "replay header.jsonl", "replay header.jsonl --fraction 1 --conf ''"});
+}
+
+TEST_F(MemreplayTest, SeveralFiles) {
+  const Outcome outcome =
+      Run("replay program.jsonl no_such_file recording.txt --json --events-out-dir events");
+  EXPECT_EQ(outcome.status, 2);
+  EXPECT_EQ(outcome.err, "memreplay: no_such_file: there is no such file\n");
+  // One line per input, in order.
+  std::vector<std::string> lines;
+  std::stringstream stream(outcome.out);
+  for (std::string line; std::getline(stream, line);) lines.push_back(line);
+  ASSERT_EQ(lines.size(), 3u);
+  EXPECT_NE(lines[0].find("\"file\":\"program.jsonl\""), std::string::npos);
+  EXPECT_NE(lines[1].find("\"file\":\"no_such_file\""), std::string::npos);
+  EXPECT_NE(lines[1].find("\"error\":\"no_such_file: there is no such file\""), std::string::npos);
+  EXPECT_NE(lines[2].find("\"file\":\"recording.txt\""), std::string::npos);
+  ASSERT_EQ(Run("replay program.jsonl --events-out alone.jsonl").status, 0);
+  EXPECT_EQ(Read("events/program.jsonl.events.jsonl"), Read("alone.jsonl"));
+  EXPECT_FALSE(Read("alone.jsonl").empty());
+  EXPECT_FALSE(Read("events/recording.txt.events.jsonl").empty());
+}
+
+TEST_F(MemreplayTest, ConvertsThereAndBack) {
+  for (const std::string extension : {"txt", "mrpb", "jsonl", "pickle"}) {
+    SCOPED_TRACE(extension);
+    const Outcome there = Run("convert recording.txt copy." + extension);
+    EXPECT_EQ(there.status, 0) << there.err;
+    const Outcome replayed = Run("replay copy." + extension + " --events-out -");
+    EXPECT_EQ(replayed.status, 0) << replayed.err;
+    EXPECT_EQ(replayed.out, Run("replay recording.txt --events-out -").out);
+  }
+}
+
+TEST_F(MemreplayTest, SameInputSameBytes) {
+  const std::string once = Run("replay program.jsonl --json").out;
+  EXPECT_FALSE(once.empty());
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(Run("replay program.jsonl --json").out, once);
+}
+
+}  // namespace
+}  // namespace memreplay
