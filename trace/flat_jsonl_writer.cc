@@ -227,7 +227,8 @@ std::string FlatJsonlWriter::MakeLabel(uint32_t stack) {
   const std::string_view text = trace_.strings[tensor.name];
   if (text.find('\n') != std::string_view::npos) return "";
   std::vector<JsonMember> members;
-  if (ScanJsonObject(StrCat("{", text, "}"), &members) || members.empty()) return "";
+  const std::string object = StrCat("{", text, "}");  // the members are views into it
+  if (ScanJsonObject(object, &members) || members.empty()) return "";
   // In the reader's order and spacing, or they would not read back the same.
   std::string canonical;
   for (const std::string_view key : {"dt", "sh", "saved"}) {

@@ -36,7 +36,8 @@ struct JsonError {
 inline constexpr int kMaxJsonDepth = 64;
 
 // Splits `text`, which must be exactly one object (array), white space around
-// it allowed. `members` (`elements`) is overwritten; views point into `text`.
+// it allowed. `members` (`elements`) is overwritten; views point into `text`,
+// which must outlive them.
 // Returns the first error, or nothing; what was complete before it is in the
 // vector. O(length), no allocation but the vector's.
 // Bytes from 0x80 on are passed through unchecked.
