@@ -6,6 +6,7 @@
 #include <array>
 #include <cstdint>
 #include <optional>
+#include <ostream>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -57,6 +58,7 @@ enum class Mix : uint8_t {
   kCount,
 };
 std::string_view MixName(Mix mix);
+inline void PrintTo(Mix mix, std::ostream* out) { *out << MixName(mix); }  // for GoogleTest
 
 // O(steps). No state is reached that PyTorch itself leaves undefined.
 Program GenerateProgram(Mix mix, uint64_t seed, int steps);

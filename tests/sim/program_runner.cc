@@ -193,6 +193,7 @@ ProgramOutcome RunProgramIsolated(const Program& program, const TorchProfile& pr
   const pid_t child = fork();
   if (child == 0) {
     close(ends[0]);
+    dup2(ends[1], STDERR_FILENO);  // what is said before a stop
     const ProgramOutcome result = RunProgram(program, profile);
     const auto send = [&](const void* data, size_t size) {
       const char* bytes = static_cast<const char*>(data);
@@ -222,9 +223,9 @@ ProgramOutcome RunProgramIsolated(const Program& program, const TorchProfile& pr
   waitpid(child, &status, 0);
   constexpr size_t kFixed = sizeof(outcome.rules) + sizeof(outcome.events) + sizeof(outcome.ooms);
   if (!WIFEXITED(status) || WEXITSTATUS(status) != 0 || received.size() < kFixed) {
-    outcome.failure = WIFSIGNALED(status)
-                          ? StrCat("the process was stopped by signal ", WTERMSIG(status))
-                          : StrCat("the process ended with ", WEXITSTATUS(status));
+    outcome.failure =
+        StrCat(WIFSIGNALED(status) ? "stopped by signal " : "ended with status ",
+               WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status), ": ", received);
     return outcome;
   }
   const char* at = received.data();
