@@ -72,6 +72,29 @@ std::vector<Mix> AllMixes() {
 INSTANTIATE_TEST_SUITE_P(Mixes, ProgramTest, testing::ValuesIn(AllMixes()),
                          [](const auto& mix) { return std::string(MixName(mix.param)); });
 
+// Every release's rules hold together; each release has programs of its own, of
+// a third of the mixes.
+TEST(ReleaseTest, HoldsUnderEveryRelease) {
+  uint64_t seed = 1000;
+  for (const TorchProfile& profile : AllTorchProfiles()) {
+    if (!profile.expandable_segments) continue;  // the programs' settings are unknown to it
+    for (const Mix mix : AllMixes()) {
+      if (++seed % 3 != 0) continue;
+      const Program program = GenerateProgram(mix, seed, kSteps / 3);
+      const auto run = [&](const Program& candidate) {
+        return RunProgramIsolated(candidate, profile).failure;
+      };
+      const std::string failure = run(program);
+      if (failure.empty()) continue;
+      const Program shortest =
+          ShrinkProgram(program, [&](const Program& candidate) { return !run(candidate).empty(); });
+      ADD_FAILURE() << profile.release << ", " << MixName(mix) << " seed " << seed << ": "
+                    << failure << "\nshortest program that fails (" << run(shortest) << "):\n"
+                    << ProgramText(shortest);
+    }
+  }
+}
+
 // The mixes together reach the rules of the allocator: each that is not listed
 // here fires at least once.
 TEST(ProgramCoverageTest, EveryRuleFires) {
