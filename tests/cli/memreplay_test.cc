@@ -120,8 +120,8 @@ class MemreplayTest : public testing::Test {
 };
 
 TEST_F(MemreplayTest, Help) {
-  ExpectSession("help",
-                {"--help", "inspect --help", "replay --help", "convert --help", "--version"});
+  ExpectSession("help", {"--help", "inspect --help", "replay --help", "convert --help",
+                         "lint --help", "--version"});
 }
 
 TEST_F(MemreplayTest, UnusableCalls) {
