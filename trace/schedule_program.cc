@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "trace/schedule_builder.h"
 
@@ -13,10 +14,8 @@ enum class HandleUse : uint8_t { kNone, kBegins, kEnds, kUses };
 
 HandleUse UseOfHandle(const Event& event) {
   switch (event.kind) {
-    case EventKind::kAlloc:
-    case EventKind::kOutsideAlloc: return HandleUse::kBegins;
-    case EventKind::kFree:
-    case EventKind::kOutsideFree: return HandleUse::kEnds;
+    case EventKind::kAlloc: return HandleUse::kBegins;
+    case EventKind::kFree: return HandleUse::kEnds;
     case EventKind::kRecordStream: return HandleUse::kUses;
     case EventKind::kMark:
       return event.size.value() == static_cast<uint64_t>(MarkKind::kRetag) ? HandleUse::kUses
@@ -29,14 +28,55 @@ std::string HandleText(const Event& event) {
   return absl::StrCat("handle ", event.address.value());
 }
 
+// Memory taken past the allocator goes by its handle or, without one, its name.
+// What one name took adds up; a return that states no size returns it all.
+class OutsideMemory {
+ public:
+  explicit OutsideMemory(const Trace& trace) : trace_(trace) {}
+
+  // False: a return of what nobody took.
+  bool Resolve(Event& request) {
+    if (request.kind == EventKind::kOutsideAlloc) {
+      taken_[KeyOf(request.address, request.text_or_stack)] += request.size;
+      return true;
+    }
+    uint32_t name = kNoText;
+    const auto frames = trace_.stacks[request.text_or_stack];
+    if (!frames.empty()) name = trace_.stacks.frame(frames[0]).name;
+    const auto it = taken_.find(KeyOf(request.address, name));
+    if (it == taken_.end()) return false;
+    if (request.size == Bytes(0) || request.size > it->second) request.size = it->second;
+    it->second -= request.size;
+    if (it->second == Bytes(0)) taken_.erase(it);
+    return true;
+  }
+
+ private:
+  using Key = std::pair<uint64_t, uint32_t>;  // handle, or 0 and a text
+  static Key KeyOf(Address handle, uint32_t name) {
+    return {handle.value(), handle.is_null() ? name : kNoText};
+  }
+
+  const Trace& trace_;
+  absl::flat_hash_map<Key, Bytes> taken_;
+};
+
 }  // namespace
 
 void ScheduleBuilder::BuildProgram() {
   Diagnostics& diagnostics = schedule_.diagnostics_;
+  OutsideMemory outside(*schedule_.trace_);
   schedule_.requests_.reserve(source_.events.size());
   for (uint32_t i = 0; i < source_.events.size(); ++i) {
     Event request = source_.events[i];
     if (!IsRequest(request.kind)) continue;  // effects come out of the replay
+    if (request.kind == EventKind::kOutsideAlloc || request.kind == EventKind::kOutsideFree) {
+      if (!outside.Resolve(request)) {
+        diagnostics.Add(DiagnosticKind::kFreeOfDeadHandle, i, HandleText(request));
+        continue;
+      }
+      request.address = Address();
+    }
     const HandleUse use = UseOfHandle(request);
     if (use != HandleUse::kNone) {
       const uint64_t handle = request.address.value();
