@@ -29,8 +29,9 @@ struct Block {
   BlockPool* pool = nullptr;
   ExpandableSegment* expandable = nullptr;  // null: a cudaMalloc segment
   std::unique_ptr<StreamUses> uses;         // null: never recorded on another stream
-  uint64_t gc_base = 0;                     // pool's lookup count at the last insertion
-  AllocationId id = kNoAllocation;          // while active
+  uint64_t tie = 0;                 // orders cached blocks of one size before their addresses do
+  uint64_t gc_base = 0;             // pool's lookup count at the last insertion
+  AllocationId id = kNoAllocation;  // while active
   uint32_t stream = 0;
   uint32_t stack = 0;          // of the last allocation, while active
   uint32_t segment_stack = 0;  // of the segment's creation; of the head block only

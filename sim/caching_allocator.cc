@@ -263,6 +263,7 @@ Block* CachingAllocator::AllocBlock(const Params& params, bool retry) {
   if (owner != nullptr) ++owner->cuda_malloc_count;
   total_ += params.segment_size;
   Block* block = NewBlock(*address, params.segment_size, &pool, params.stream);
+  BeginSegment(block);
   const int64_t size = params.segment_size.signed_value();
   stats_.segment.Increase(pool.is_large(), 1);
   stats_.reserved_bytes.Increase(pool.is_large(), size);
@@ -301,6 +302,7 @@ void CachingAllocator::TakeBlock(Block* block, bool split, const Params& params)
     Block* remainder = block;
     block = NewBlock(remainder->address, params.size, &pool, remainder->stream);
     block->expandable = remainder->expandable;
+    if (profile_.free_tie == FreeTie::kSegmentAge) block->tie = remainder->tie;
     block->segment_stack = remainder->segment_stack;
     block->prev = remainder->prev;
     if (block->prev != nullptr) block->prev->next = block;
@@ -341,10 +343,20 @@ Block* CachingAllocator::UseOnOomPools(Params& params) {
   if (params.pool->owner() != nullptr) return nullptr;
   for (size_t slot = use_on_oom_.Next(0); slot < use_on_oom_.slot_count();
        slot = use_on_oom_.Next(slot + 1)) {
+    // PyTorch begins an allocation to the pool and ends it again: a pool that
+    // is gone is made anew for the moment, one that was released is an assertion.
     const uint16_t index = use_on_oom_.value_at(slot);
-    PrivatePool& pool = FindPool(index) != nullptr ? *FindPool(index) : CreatePool(index);
+    PrivatePool* pool = FindPool(index);
+    if (pool == nullptr) {
+      pool = &CreatePool(index);
+      pool->use_count = 0;
+      freeable_.TryEmplace(PoolKey(pool->id), pool);
+    } else if (pool->use_count <= 0) {
+      failure_ = absl::InternalError("use_count > 0: internal assertion on a use-on-OOM pool");
+      return nullptr;
+    }
     Params fallback = params;
-    fallback.pool = params.pool->is_large() ? &pool.large : &pool.small;
+    fallback.pool = params.pool->is_large() ? &pool->large : &pool->small;
     fallback.expandable = false;
     if (Block* block = GetFreeBlock(fallback); block != nullptr) {
       Fire(Rule::kUseOnOom);
@@ -455,6 +467,7 @@ Block* CachingAllocator::NewBlock(Address address, Bytes size, BlockPool* pool, 
   block->pool = pool;
   block->stream = stream;
   block->in_use = true;
+  if (profile_.free_tie == FreeTie::kBlockAge) block->tie = ++last_tie_;
   return block;
 }
 

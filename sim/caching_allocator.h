@@ -134,6 +134,10 @@ class CachingAllocator final : public Allocator {
   // Slab of blocks: stable addresses, reused objects.
   Block* NewBlock(Address address, Bytes size, BlockPool* pool, uint32_t stream);
   void DeleteBlock(Block* block);
+  // The new block is the first of a segment or reservation.
+  void BeginSegment(Block* block) {
+    if (profile_.free_tie == FreeTie::kSegmentAge) block->tie = ++last_tie_;
+  }
 
   bool garbage_collection_on() const {
     return limit_.has_value() && config_.garbage_collection_threshold > 0;
@@ -165,6 +169,7 @@ class CachingAllocator final : public Allocator {
   std::vector<Block*> deferred_;                    // frees put off while a pool is being filled
   FlatHashOrder<std::deque<PendingFree>> pending_;  // by stream
 
+  uint64_t last_tie_ = 0;  // numbers blocks or segments, where that orders equal blocks
   Bytes total_;
   std::optional<Bytes> limit_;
   MemoryStats stats_;

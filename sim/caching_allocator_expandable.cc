@@ -37,6 +37,7 @@ Block* CachingAllocator::FindExpandableBlock(const Params& params) {
   reservations_.push_back(std::make_unique<ExpandableSegment>(
       ExpandableSegment{device_.ReserveRange(size), page, size}));
   Block* block = NewBlock(reservations_.back()->base, size, params.pool, params.stream);
+  BeginSegment(block);
   block->mapped = false;
   block->expandable = reservations_.back().get();
   params.pool->unmapped_of(params.stream).insert(block);
@@ -77,6 +78,7 @@ bool CachingAllocator::MapBlock(Block* block, Bytes want, const Params& params) 
     Block* rest = NewBlock(begin + mapped, block->size - mapped, &pool, block->stream);
     rest->mapped = false;
     rest->expandable = block->expandable;
+    if (profile_.free_tie == FreeTie::kSegmentAge) rest->tie = block->tie;
     rest->prev = block;
     rest->next = block->next;
     if (rest->next != nullptr) rest->next->prev = rest;
@@ -123,6 +125,7 @@ void CachingAllocator::UnmapBlock(Block* block, uint32_t stack, Observer& out) {
     Fire(Rule::kUnmapHead);
     Block* head = NewBlock(block->address, begin - block->address, &pool, block->stream);
     head->expandable = block->expandable;
+    if (profile_.free_tie == FreeTie::kSegmentAge) head->tie = block->tie;
     head->segment_stack = block->segment_stack;
     head->prev = block->prev;
     if (head->prev != nullptr) head->prev->next = head;
@@ -134,6 +137,7 @@ void CachingAllocator::UnmapBlock(Block* block, uint32_t stack, Observer& out) {
     Fire(Rule::kUnmapTail);
     Block* tail = NewBlock(end, block->end() - end, &pool, block->stream);
     tail->expandable = block->expandable;
+    if (profile_.free_tie == FreeTie::kSegmentAge) tail->tie = block->tie;
     tail->next = block->next;
     if (tail->next != nullptr) tail->next->prev = tail;
     tail->prev = block;

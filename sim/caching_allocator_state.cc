@@ -56,11 +56,14 @@ void CachingAllocator::Restore(const MemoryState& state) {
 
     ExpandableSegment* reservation = nullptr;
     Block* prev = nullptr;
+    uint64_t tie = 0;  // the file does not say in which order its segments came
+    if (profile_.free_tie == FreeTie::kSegmentAge) tie = ++last_tie_;
     if (segment.is_expandable) {
       Block*& last = last_expandable[{pool, stream}];
       if (last != nullptr && segment.address + segment.total_size <= last->end()) {
         // A further range of the same reservation: the hole before it has no pages.
         reservation = last->expandable;
+        if (profile_.free_tie == FreeTie::kSegmentAge) tie = last->tie;
         const Bytes hole = segment.address - last->address;
         pool->unmapped_of(stream).erase(last);
         if (hole > Bytes(0)) {
@@ -87,6 +90,7 @@ void CachingAllocator::Restore(const MemoryState& state) {
     for (const BlockInfo& info : segment.blocks) {
       Block* block = NewBlock(info.address, info.size, pool, stream);
       block->requested_size = info.requested_size;
+      if (profile_.free_tie == FreeTie::kSegmentAge) block->tie = tie;
       block->expandable = reservation;
       block->prev = prev;
       if (prev != nullptr)
@@ -128,6 +132,7 @@ void CachingAllocator::Restore(const MemoryState& state) {
       const Address end = segment.address + segment.total_size;
       Block* rest = NewBlock(end, (reservation->base + reservation->size) - end, pool, stream);
       rest->mapped = false;
+      if (profile_.free_tie == FreeTie::kSegmentAge) rest->tie = tie;
       rest->expandable = reservation;
       rest->prev = prev;
       if (prev != nullptr) prev->next = rest;

@@ -78,7 +78,7 @@ Block* FreeSet::LowerBound(Bytes size) const {
   const int index = BucketOf(size.value());
   if (IsUsed(index)) {
     const Bucket& here = bucket(index);
-    const Key key{size.value(), 0, nullptr};
+    const Key key{size.value(), 0, 0, nullptr};
     if (here.tree != nullptr) {
       const auto it = here.tree->lower_bound(key);
       if (it != here.tree->end()) return it->block;

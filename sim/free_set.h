@@ -1,4 +1,5 @@
-// The cached blocks of one stream in best-fit order: by size, then address.
+// The cached blocks of one stream in best-fit order: by size, then Block::tie
+// (the same for all where the release knows none), then address.
 #ifndef MEMREPLAY_SIM_FREE_SET_H_
 #define MEMREPLAY_SIM_FREE_SET_H_
 
@@ -18,7 +19,7 @@ namespace memreplay {
 // bucket order is the size order), found through bitmaps; a bucket is a short
 // sorted array, and becomes a tree when many blocks gather in it.
 // All operations O(log of the bucket); in practice a few loads. A block must
-// keep its size and address while it is in the set.
+// keep its size, tie and address while it is in the set.
 class FreeSet {
  public:
   void Insert(Block* block);
@@ -37,14 +38,16 @@ class FreeSet {
  private:
   struct Key {
     uint64_t size;
+    uint64_t tie;
     uint64_t address;
     Block* block;
     friend bool operator<(const Key& a, const Key& b) {
-      return a.size != b.size ? a.size < b.size : a.address < b.address;
+      if (a.size != b.size) return a.size < b.size;
+      return a.tie != b.tie ? a.tie < b.tie : a.address < b.address;
     }
   };
   static Key KeyOf(const Block* block) {
-    return {block->size.value(), block->address.value(), const_cast<Block*>(block)};
+    return {block->size.value(), block->tie, block->address.value(), const_cast<Block*>(block)};
   }
   struct Bucket {
     std::vector<Key> sorted;
