@@ -11,6 +11,7 @@
 #include "absl/strings/charconv.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/numbers.h"
+#include "trace/json_scanner.h"
 #include "trace/strings.h"
 
 namespace memreplay {
@@ -20,37 +21,6 @@ using Kind = Value::Kind;
 
 constexpr size_t kLongestNumber = 1024;
 constexpr size_t kWindow = 4096;
-
-void AppendUtf8(uint32_t code, std::string* text) {
-  if (code < 0x80) {
-    text->push_back(static_cast<char>(code));
-  } else if (code < 0x800) {
-    text->push_back(static_cast<char>(0xc0 | code >> 6));
-    text->push_back(static_cast<char>(0x80 | (code & 0x3f)));
-  } else if (code < 0x10000) {
-    text->push_back(static_cast<char>(0xe0 | code >> 12));
-    text->push_back(static_cast<char>(0x80 | (code >> 6 & 0x3f)));
-    text->push_back(static_cast<char>(0x80 | (code & 0x3f)));
-  } else {
-    text->push_back(static_cast<char>(0xf0 | code >> 18));
-    text->push_back(static_cast<char>(0x80 | (code >> 12 & 0x3f)));
-    text->push_back(static_cast<char>(0x80 | (code >> 6 & 0x3f)));
-    text->push_back(static_cast<char>(0x80 | (code & 0x3f)));
-  }
-}
-
-bool Hex4(std::string_view digits, uint32_t* code) {
-  *code = 0;
-  if (digits.size() < 4) return false;
-  for (const char c : digits.substr(0, 4)) {
-    const int digit = c >= '0' && c <= '9'                 ? c - '0'
-                      : (c | 32) >= 'a' && (c | 32) <= 'f' ? (c | 32) - 'a' + 10
-                                                           : -1;
-    if (digit < 0) return false;
-    *code = *code << 4 | static_cast<uint32_t>(digit);
-  }
-  return true;
-}
 
 class JsonReader {
  public:
@@ -94,7 +64,6 @@ class JsonReader {
   absl::Status ReadScalar(char first);
   absl::Status ReadString();
   absl::Status ReadNumber();
-  absl::Status Unescape(std::string_view text);
   absl::Status ReadKey();
   absl::Status Close();
 
@@ -106,35 +75,6 @@ class JsonReader {
   std::string unescaped_;
 };
 
-// Decodes escapes of `text` (without quotes) into unescaped_.
-absl::Status JsonReader::Unescape(std::string_view text) {
-  constexpr std::string_view kLetters = "\"\\/bfnrt";
-  constexpr std::string_view kMeaning = "\"\\/\b\f\n\r\t";
-  unescaped_.clear();
-  for (size_t i = 0; i < text.size();) {
-    if (text[i] != '\\') {
-      unescaped_.push_back(text[i++]);
-      continue;
-    }
-    const char letter = text[i + 1];  // a text never ends with a lone backslash
-    i += 2;
-    if (const size_t at = kLetters.find(letter); at != std::string_view::npos) {
-      unescaped_.push_back(kMeaning[at]);
-      continue;
-    }
-    uint32_t code = 0, low = 0;
-    if (letter != 'u' || !Hex4(text.substr(i), &code)) return Error("a text with valid escapes");
-    i += 4;
-    if (code >= 0xd800 && code < 0xdc00 && text.substr(i).starts_with("\\u") &&
-        Hex4(text.substr(i + 2), &low) && low >= 0xdc00 && low < 0xe000) {
-      code = 0x10000 + ((code - 0xd800) << 10) + (low - 0xdc00);
-      i += 6;
-    }
-    AppendUtf8(code, &unescaped_);
-  }
-  return absl::OkStatus();
-}
-
 absl::Status JsonReader::ReadString() {
   bool escaped = false;
   size_t end = 1;
@@ -142,7 +82,7 @@ absl::Status JsonReader::ReadString() {
   for (;; ++end) {
     while (end >= text.size()) {
       const size_t before = text.size();
-      if (before <= kMaxJsonString) text = source_.Peek(2 * before + 1);
+      if (before <= kMaxSnapshotJsonString) text = source_.Peek(2 * before + 1);
       if (text.size() <= before) return Error("a text with an end");
     }
     const char c = text[end];
@@ -154,8 +94,12 @@ absl::Status JsonReader::ReadString() {
   }
   std::string_view content = text.substr(1, end - 1);
   if (escaped) {
-    const absl::Status status = Unescape(content);
-    if (!status.ok()) return status;
+    size_t at = 0;
+    JsonValue value;
+    if (ScanJsonString(text.substr(0, end + 1), &at, &value).has_value()) {
+      return Error("a text with valid escapes");
+    }
+    unescaped_ = UnescapeJson(value.raw);
     content = unescaped_;
   }
   stack_.push_back(Value(Kind::kString, heap_.strings().Intern(content)));
@@ -262,7 +206,7 @@ absl::StatusOr<Value> JsonReader::Run() {
     absl::Status status;
     bool complete = true;
     if (first == '{' || first == '[') {
-      if (open_.size() >= kMaxJsonDepth) return Error("less nesting");
+      if (open_.size() >= kMaxSnapshotJsonDepth) return Error("less nesting");
       open_.push_back({stack_.size(), first == '{'});
       source_.Skip(1);
       complete = Next() == (first == '{' ? '}' : ']');

@@ -12,8 +12,8 @@
 namespace memreplay {
 
 // Limits that no honest writer reaches.
-inline constexpr size_t kMaxJsonDepth = 1000;
-inline constexpr size_t kMaxJsonString = size_t{256} << 20;  // bytes as written
+inline constexpr size_t kMaxSnapshotJsonDepth = 1000;
+inline constexpr size_t kMaxSnapshotJsonString = size_t{256} << 20;  // bytes as written
 
 // Numbers without '.' and exponent are integers, exact up to 64 bits; NaN,
 // Infinity and -Infinity are read as Python writes them. Nothing but white

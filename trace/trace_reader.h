@@ -14,7 +14,8 @@ namespace memreplay {
 
 // Reads a whole file (plain, gzip or zstd; decompressed size is bounded).
 // Errors: NotFound, PermissionDenied, InvalidArgument (a directory, an unknown
-// format, a malformed file). The message names the file, the byte offset (or
+// format, a malformed file), DataLoss (compressed data is damaged or cut off),
+// ResourceExhausted (it unpacks to too much). The message names the file, the byte offset (or
 // line), what was expected and what was found.
 absl::StatusOr<Trace> OpenTrace(const std::string& path);
 

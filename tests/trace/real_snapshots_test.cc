@@ -90,6 +90,9 @@ TEST_F(RealSnapshots, AllAreReadAndCountedRight) {
     EXPECT_EQ(trace->layout.pickle_protocol, 4);
     EXPECT_EQ(trace->diagnostics.count(DiagnosticKind::kNoTrace), wanted == 0 ? 1u : 0u);
     EXPECT_EQ(trace->diagnostics.count(DiagnosticKind::kUnknownKey), 0u);
+    // Only the synthetic file contradicts itself.
+    EXPECT_EQ(trace->diagnostics.count(DiagnosticKind::kSegmentSumMismatch),
+              std::string(expected.file) == "mosaic_synthetic" ? 5u : 0u);
   }
 }
 
