@@ -21,7 +21,7 @@ constexpr EventKind kActionKinds[] = {
     EventKind::kSegmentUnmap, EventKind::kOom,         EventKind::kSnapshot,
 };
 
-absl::Status Expected(std::string_view what, std::string found) {
+absl::Status Expected(std::string_view what, const std::string& found) {
   return absl::InvalidArgumentError(StrCat("expected ", what, ", found ", found));
 }
 

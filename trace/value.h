@@ -35,7 +35,7 @@ class Value {
   };
 
   constexpr Value() = default;
-  constexpr Value(Kind kind, uint64_t payload = 0)
+  explicit constexpr Value(Kind kind, uint64_t payload = 0)
       : bits_(payload << 8 | static_cast<uint8_t>(kind)) {}
   static constexpr Value Record(uint8_t tag, uint32_t index) {
     return Value(Kind::kRecord, uint64_t{tag} << 32 | index);

@@ -10,7 +10,7 @@
 namespace memreplay {
 namespace {
 
-using std::string_literals::operator""s;
+using std::string_literals::operator""s;  // NOLINT(misc-unused-using-decls)
 
 // Keeps dicts as they are.
 class KeepDicts : public DictReducer {

@@ -181,11 +181,11 @@ Py Py::Container(Kind kind, std::vector<Py> items) {
   return value;
 }
 
-Py Py::Dict(std::vector<std::pair<const char*, Py>> pairs) {
+Py Py::Dict(const std::vector<std::pair<const char*, Py>>& pairs) {
   Py value = Container(kDict, {});
-  for (auto& [key, item] : pairs) {
+  for (const auto& [key, item] : pairs) {
     value.items.emplace_back(key);
-    value.items.push_back(std::move(item));
+    value.items.push_back(item);
   }
   return value;
 }

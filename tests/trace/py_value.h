@@ -20,6 +20,8 @@ struct Py {
   std::vector<Py> items;  // of dicts: key, value, key, value ...
 
   Py() = default;
+  // Implicit, so that {"size", 512} reads as in Python.
+  // NOLINTBEGIN(google-explicit-constructor)
   Py(bool flag) : kind(kBool), integer(flag) {}
   Py(int value) : kind(kInt), integer(value) {}
   Py(int64_t value) : kind(kInt), integer(value) {}
@@ -28,9 +30,11 @@ struct Py {
   Py(const char* value) : kind(kString), text(value) {}
   Py(std::string value) : kind(kString), text(std::move(value)) {}
 
+  // NOLINTEND(google-explicit-constructor)
+
   static Py List(std::vector<Py> items) { return Container(kList, std::move(items)); }
   static Py Tuple(std::vector<Py> items) { return Container(kTuple, std::move(items)); }
-  static Py Dict(std::vector<std::pair<const char*, Py>> pairs);
+  static Py Dict(const std::vector<std::pair<const char*, Py>>& pairs);
 
   // The value under a key of a dict, to change it; made if there is none.
   Py& operator[](const char* key);

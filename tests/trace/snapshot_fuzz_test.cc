@@ -15,7 +15,7 @@
 namespace memreplay {
 namespace {
 
-using std::string_literals::operator""s;
+using std::string_literals::operator""s;  // NOLINT(misc-unused-using-decls)
 
 // Enough to visit every branch of the reader, few enough for every check-in.
 constexpr int kRounds = 4000;

@@ -370,8 +370,8 @@ TEST(TorchSnapshotReader, AbsurdLineNumbersBecomeZero) {
 }
 
 TEST(TorchSnapshotReader, MissingFieldsAreNamed) {
-  const auto without = [](const char* action, std::vector<std::pair<const char*, Py>> rest) {
-    Py entry = Py::Dict(std::move(rest));
+  const auto without = [](const char* action, const std::vector<std::pair<const char*, Py>>& rest) {
+    Py entry = Py::Dict(rest);
     entry["action"] = action;
     return ErrorOf(Py::Dict({{"device_traces", Py::List({Py::List({entry})})}}));
   };
