@@ -48,13 +48,14 @@ struct Options {
 class ProgressObserver final : public Observer {
  public:
   explicit ProgressObserver(Progress* progress) : progress_(progress) {}
-  void OnEvent(const Event& /*event*/) override {
-    if (++events_ % 4096 == 0) progress_->SetDone(events_);
+  void OnEvent(const Event& event) override {
+    requests_ += IsRequest(event.kind);
+    if (requests_ % 4096 == 0) progress_->SetDone(requests_);
   }
 
  private:
   Progress* progress_;
-  size_t events_ = 0;
+  size_t requests_ = 0;
 };
 
 absl::StatusOr<proto::DeviceReport> ReplayDevice(std::shared_ptr<const Trace> trace,
@@ -81,9 +82,9 @@ absl::StatusOr<proto::DeviceReport> ReplayDevice(std::shared_ptr<const Trace> tr
   ProgressObserver progress_observer(progress);
   if (progress->visible()) watchers.Add(&progress_observer);
   progress->SetActivity(StrCat("replaying device ", schedule.device()));
+  progress->SetTotal(schedule.requests().size());
 
   if (settings.as_recorded) {
-    progress->SetTotal(schedule.recorded().size());
     const auto sample_at = static_cast<uint64_t>(recorded.peak_reserved_event());
     return ReportReplay(schedule, settings, recorded,
                         ReplaySampled(schedule, settings, sample_at, &watchers));
