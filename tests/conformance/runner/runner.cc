@@ -170,16 +170,17 @@ void begin_pool(A* a, const Record& r, const std::vector<cudaStream_t>& streams)
   } else {
     unsupported("bp");
   }
-  if constexpr (requires { a->markCaptureBegin(0); }) {
-    if (id.first != 0) a->markCaptureBegin(0);
-  }
+  if (id.first == 0) return;
+  if constexpr (requires { a->markCaptureBegin(0); }) a->markCaptureBegin(0);
+  fake_cuda_capture(1);
 }
 
 template <typename A>
 void end_pool(A* a, const Record& r, const std::vector<cudaStream_t>& streams) {
   const PoolId id(r.pool.first, r.pool.second);
-  if constexpr (requires { a->markCaptureEnd(0); }) {
-    if (id.first != 0) a->markCaptureEnd(0);
+  if (id.first != 0) {
+    fake_cuda_capture(0);
+    if constexpr (requires { a->markCaptureEnd(0); }) a->markCaptureEnd(0);
   }
   if constexpr (requires { a->endAllocateToPool(0, id); }) {
     a->endAllocateToPool(0, id);
