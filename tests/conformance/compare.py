@@ -1,0 +1,183 @@
+"""Comparing what two engines did with a program, and finding the shortest program on which they differ.
+
+An engine is PyTorch's library of one release, or memreplay. Both take program files and give Outcome objects.
+"""
+
+import json
+import os
+import pathlib
+import subprocess
+import tempfile
+
+import harness
+
+
+class Library:
+    def __init__(self, version, jobs=1):
+        self.name = f"torch {version}"
+        self.runner = harness.build(version)
+        self.jobs = jobs
+
+    def run(self, programs, folder):
+        outputs = [pathlib.Path(folder) / (path.stem + ".library") for path in programs]
+        harness.run_library(self.runner, programs, outputs, self.jobs)
+        outcomes = []
+        for path in outputs:
+            outcomes.append(harness.Outcome(path.read_text()))
+            path.unlink()
+        return outcomes
+
+
+class Memreplay:
+    """`memreplay replay A.jsonl B.jsonl ... --torch=V --events-out-dir DIR --json`: one report per line, and the events
+    of A.jsonl in DIR/A.jsonl, one object per line with the keys of a trace entry (action, addr or device_free, size,
+    stream). The report has devices[0].statistics (PyTorch's flat names), devices[0].segments and, for settings and
+    calls that PyTorch refuses, errors: [{"line": N, ...}]."""
+
+    def __init__(self, path, version, jobs=1):
+        self.name = "memreplay"
+        self.path = str(path)
+        self.version = harness.minor(version)
+        self.jobs = jobs
+
+    def run(self, programs, folder):
+        chunks = [programs[i::self.jobs] for i in range(self.jobs)]
+        started = []
+        for index, chunk in enumerate(chunks):
+            if not chunk:
+                continue
+            events = pathlib.Path(folder) / f"events{index}"
+            events.mkdir(exist_ok=True)
+            reports = open(pathlib.Path(folder) / f"reports{index}", "w+")
+            command = [self.path, "replay", *map(str, chunk), f"--torch={self.version}", f"--events-out-dir={events}", "--json"]
+            started.append((chunk, events, reports, subprocess.Popen(command, stdout=reports, stderr=subprocess.PIPE, text=True)))
+        found = {}
+        for chunk, events, reports, process in started:
+            errors = process.communicate()[1]
+            reports.seek(0)
+            lines = [line for line in reports.read().splitlines() if line.startswith("{")]
+            reports.close()
+            for index, program in enumerate(chunk):
+                outcome = harness.Outcome("")
+                if index >= len(lines):
+                    outcome.result = {"failed": f"memreplay ended with {process.returncode}: {errors[-500:]}"}
+                else:
+                    report = json.loads(lines[index])
+                    device = report["devices"][0]
+                    outcome.result = {"statistics": device["statistics"], "segments": device["segments"]}
+                    if "errors" in report:
+                        outcome.result["errors"] = report["errors"]
+                    recorded = events / program.name
+                    if recorded.exists():
+                        outcome.lines = recorded.read_text().splitlines()
+                        recorded.unlink()
+                found[program] = outcome
+        return [found[program] for program in programs]
+
+
+def run_texts(engine, texts):
+    """Runs programs given as text; returns their outcomes in order."""
+    with tempfile.TemporaryDirectory(dir=scratch()) as folder:
+        programs = []
+        for index, text in enumerate(texts):
+            programs.append(pathlib.Path(folder) / f"{index}.jsonl")
+            programs[-1].write_text(text)
+        return engine.run(programs, folder)
+
+
+def scratch():
+    return "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
+
+
+KEYS = ("action", "addr", "device_free", "size", "stream")
+
+
+def event_key(line):
+    event = json.loads(line)
+    return tuple(event.get(key) for key in KEYS)
+
+
+def difference(left, right, same_release=True):
+    """None when both did the same, else what differs first, in words."""
+    for outcome in (left, right):
+        if "failed" in outcome.result:
+            return "an engine failed: " + str(outcome.result["failed"])
+    if left.lines != right.lines:
+        for index in range(max(len(left.lines), len(right.lines))):
+            a = left.lines[index] if index < len(left.lines) else None
+            b = right.lines[index] if index < len(right.lines) else None
+            if a == b:
+                continue
+            if a is None or b is None or event_key(a) != event_key(b):
+                return f"event {index}: {a or 'none'} against {b or 'none'}"
+    if ("crashed" in left.result) != ("crashed" in right.result):
+        return "one of them crashed"
+    a, b = left.result.get("statistics", {}), right.result.get("statistics", {})
+    for name in sorted(set(a) | set(b)):
+        if a.get(name) != b.get(name) and (same_release or (name in a and name in b)):
+            return f"statistic {name}: {a.get(name)} against {b.get(name)}"
+    a, b = left.result.get("segments", []), right.result.get("segments", [])
+    for index in range(max(len(a), len(b))):
+        if index >= len(a) or index >= len(b):
+            return f"segment {index} is only in one of them: {json.dumps((a + b)[-1] if index < len(a) or index < len(b) else None)}"
+        for key in set(a[index]) | (set(b[index]) if same_release else set()):
+            if key in a[index] and a[index][key] != b[index].get(key):
+                if key == "blocks":
+                    for x, y in zip(a[index][key], b[index].get(key, [])):
+                        if x != {k: y.get(k) for k in x}:
+                            return f"segment {index}, block {json.dumps(x)} against {json.dumps(y)}"
+                    if len(a[index][key]) == len(b[index].get(key, [])):
+                        continue
+                return f"segment {index}, {key}: {json.dumps(a[index][key])[:300]} against {json.dumps(b[index].get(key))[:300]}"
+    if "errors" in left.result and "errors" in right.result:
+        a, b = ([error["line"] for error in outcome.result["errors"]] for outcome in (left, right))
+        if a != b:
+            return f"lines with an error: {a} against {b}"
+    return None
+
+
+def shrink(left, right, text, same_release=True, budget=60):
+    """The shortest program, in lines, that delta debugging finds, on which both engines still differ."""
+
+    def failing(candidates):
+        a, b = run_texts(left, candidates), run_texts(right, candidates)
+        for index in range(len(candidates)):
+            if "crashed" not in a[index].result and difference(a[index], b[index], same_release) is not None:
+                return index
+        return None
+
+    lines = text.splitlines(keepends=True)
+    header, records = lines[0], lines[1:]
+    # The first difference is an event: what comes long after it cannot matter. Try prefixes first.
+    lengths = sorted({len(records) * i // 32 for i in range(1, 33)})
+    found = failing([header + "".join(records[:n]) for n in lengths])
+    if found is not None:
+        records = records[:lengths[found]]
+    parts = 2
+    while len(records) >= 2 and budget > 0:
+        budget -= 1
+        parts = min(parts, len(records))
+        bounds = [len(records) * i // parts for i in range(parts + 1)]
+        candidates = [records[:bounds[i]] + records[bounds[i + 1]:] for i in range(parts)]
+        found = failing([header + "".join(c) for c in candidates])
+        if found is not None:
+            records = candidates[found]
+            parts = max(2, parts - 1)
+        elif parts >= len(records):
+            break
+        else:
+            parts = min(len(records), parts * 2)
+    # The header's settings, one by one.
+    base = json.loads(header)
+    changed = True
+    while changed:
+        changed = False
+        candidates = [{k: v for k, v in base.items() if k != key} for key in ("conf", "fraction", "completion", "seed") if key in base]
+        pairs = base.get("conf", "").split(",")
+        if len(pairs) > 1 and "[" not in base["conf"]:
+            candidates += [base | {"conf": ",".join(pairs[:i] + pairs[i + 1:])} for i in range(len(pairs))]
+        texts = [json.dumps(c, separators=(",", ":")) + "\n" + "".join(records) for c in candidates]
+        found = failing(texts) if texts else None
+        if found is not None:
+            base, changed = candidates[found], True
+    return json.dumps(base, separators=(",", ":")) + "\n" + "".join(records)
