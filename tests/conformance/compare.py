@@ -136,18 +136,45 @@ def difference(left, right, same_release=True):
     return None
 
 
+def pool_mistakes(records):
+    """How many pool calls are refused because of the calls before them. Shrinking adds none: it would only find the
+    next best difference, which is in how the refusal is handled."""
+    active, count, mistakes = set(), {}, 0
+    for line in records:
+        if '"k":"bp"' not in line and '"k":"ep"' not in line and '"k":"rp"' not in line and '"k":"cp"' not in line:
+            continue
+        record = json.loads(line)
+        pool = tuple(record["p"])
+        if record["k"] == "bp":
+            mistakes += pool in active
+            active.add(pool)
+            count[pool] = count.get(pool, 0) + 1
+        elif record["k"] == "cp":
+            count[pool] = count.get(pool, 0) + 1
+        elif record["k"] == "ep":
+            mistakes += pool not in active
+            active.discard(pool)
+        else:
+            mistakes += count.get(pool, 0) <= 0 or (count[pool] == 1 and pool in active)
+            count[pool] = count.get(pool, 0) - 1
+    return mistakes
+
+
 def shrink(left, right, text, same_release=True, budget=60):
     """The shortest program, in lines, that delta debugging finds, on which both engines still differ."""
 
     def failing(candidates):
+        allowed = [i for i, text in enumerate(candidates) if pool_mistakes(text.splitlines()[1:]) <= mistakes]
+        candidates = [candidates[i] for i in allowed]
         a, b = run_texts(left, candidates), run_texts(right, candidates)
         for index in range(len(candidates)):
             if "crashed" not in a[index].result and difference(a[index], b[index], same_release) is not None:
-                return index
+                return allowed[index]
         return None
 
     lines = text.splitlines(keepends=True)
     header, records = lines[0], lines[1:]
+    mistakes = pool_mistakes(records)
     # The first difference is an event: what comes long after it cannot matter. Try prefixes first.
     lengths = sorted({len(records) * i // 32 for i in range(1, 33)})
     found = failing([header + "".join(records[:n]) for n in lengths])

@@ -243,7 +243,8 @@ class Generator:
     def free(self, identity):
         block = self.live[identity]
         if block["uses"] and self.deferring():
-            if self.release.since(2, 9) and self.deferred >= 1 and not block["captured_use"]:
+            others = self.deferred >= 1 or any(b["captured_use"] for b in self.live.values())
+            if self.release.since(2, 9) and others and not block["captured_use"]:
                 return False  # exclusion 2
             self.deferred += 1
         self.emit("f", id=identity)

@@ -14,6 +14,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 import zipfile
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -102,12 +103,12 @@ def build(version):
     sources = sorted(p for folder in ("fake_cuda", "runner") for p in (HERE / folder).rglob("*") if p.is_file())
     digest = hashlib.sha256(b"".join(p.read_bytes() for p in sources)).hexdigest()[:12]
     out = CACHE / f"build-{version}-{digest}"
-    runner = out / "runner"
-    if runner.exists():
-        return runner
-    for old in CACHE.glob(f"build-{version}-*"):
-        shutil.rmtree(old, ignore_errors=True)
-    out.mkdir(parents=True)
+    if (out / "runner").exists():
+        return out / "runner"
+    for old in CACHE.glob(f"build-{version}-*"):  # of other states of the sources, perhaps another checkout's
+        if old.stat().st_mtime < time.time() - 86400:
+            shutil.rmtree(old, ignore_errors=True)
+    final, out = out, pathlib.Path(tempfile.mkdtemp(dir=CACHE, prefix="building-"))
     lib = torch / "lib"
     soname = re.search(r"libcudart\.so\.[\d.]+", _output("readelf", "-d", lib / "libc10_cuda.so")).group()
     cxx11 = re.search(r"c10::.*__cxx11", _output("nm", "-DC", lib / "libc10.so")) is not None
@@ -128,11 +129,16 @@ def build(version):
          out / "libcuda.so.1", "-ldl", "-o", out / soname)
     make(*shared, fake / "nvml.cc", "-Wl,-soname,libnvidia-ml.so.1", "-o", out / "libnvidia-ml.so.1")
     # DT_RPATH, not DT_RUNPATH: it must also serve what the wheel's libraries ask for.
+    runner = out / "runner"
     make(*compiler, f"-D_GLIBCXX_USE_CXX11_ABI={int(cxx11)}", f"-DTORCH_RELEASE={release}", "-I", fake / "include",
          "-I", torch / "include", *sorted((HERE / "runner").glob("*.cc")), "-o", runner,
-         f"-Wl,--disable-new-dtags,-rpath,{out}:{lib}", "-Wl,--no-as-needed,--allow-shlib-undefined",
+         f"-Wl,--disable-new-dtags,-rpath,{final}:{lib}", "-Wl,--no-as-needed,--allow-shlib-undefined",
          out / "libcuda.so.1", out / soname, out / "libnvidia-ml.so.1", lib / "libc10.so", lib / "libc10_cuda.so")
-    return runner
+    try:
+        out.rename(final)
+    except OSError:  # someone else was faster
+        shutil.rmtree(out)
+    return final / "runner"
 
 
 class Outcome:

@@ -166,7 +166,9 @@ void begin_pool(A* a, const Record& r, const std::vector<cudaStream_t>& streams)
   if constexpr (requires { a->beginAllocateToPool(0, id, [](cudaStream_t) { return true; }); }) {
     a->beginAllocateToPool(0, id, [](cudaStream_t) { return true; });
   } else if constexpr (requires { a->beginAllocateStreamToPool(0, streams[0], id); }) {
+    // Each stream counts as a use; the program means one.
     for (const cudaStream_t stream : streams) a->beginAllocateStreamToPool(0, stream, id);
+    for (std::size_t i = 1; i < streams.size(); ++i) a->releasePool(0, id);
   } else {
     unsupported("bp");
   }
