@@ -28,9 +28,30 @@ class Library:
         return outcomes
 
 
+def numbers(value):
+    """Protobuf's JSON writes 64-bit integers as strings."""
+    if isinstance(value, dict):
+        return {key: numbers(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [numbers(item) for item in value]
+    if isinstance(value, str) and value.removeprefix("-").isdigit():
+        return int(value)
+    return value
+
+
+def json_values(text):
+    """The JSON objects that follow each other in a text; one that stands alone may be spread over lines."""
+    decoder = json.JSONDecoder()
+    at = text.find("{")
+    while at >= 0:
+        value, end = decoder.raw_decode(text, at)
+        yield value
+        at = text.find("{", end)
+
+
 class Memreplay:
     """`memreplay replay A.jsonl B.jsonl ... --torch=V --events-out-dir DIR --json`: one report per line, and the events
-    of A.jsonl in DIR/A.jsonl, one object per line with the keys of a trace entry (action, addr or device_free, size,
+    of A.jsonl in DIR/A.jsonl.events.jsonl, one object per line with the keys of a trace entry (action, addr or device_free, size,
     stream). The report has devices[0].statistics (PyTorch's flat names), devices[0].segments and, for settings and
     calls that PyTorch refuses, errors: [{"line": N, ...}]."""
 
@@ -55,24 +76,31 @@ class Memreplay:
         for chunk, events, reports, process in started:
             errors = process.communicate()[1]
             reports.seek(0)
-            lines = [line for line in reports.read().splitlines() if line.startswith("{")]
+            found_reports = list(json_values(reports.read()))
             reports.close()
             for index, program in enumerate(chunk):
                 outcome = harness.Outcome("")
-                if index >= len(lines):
+                if index >= len(found_reports):
                     outcome.result = {"failed": f"memreplay ended with {process.returncode}: {errors[-500:]}"}
                 else:
-                    report = json.loads(lines[index])
-                    device = report["devices"][0]
-                    outcome.result = {"statistics": device["statistics"], "segments": device["segments"]}
-                    if "errors" in report:
-                        outcome.result["errors"] = report["errors"]
-                    recorded = events / program.name
+                    outcome.result = self.result(found_reports[index])
+                    recorded = events / (program.name + ".events.jsonl")
                     if recorded.exists():
                         outcome.lines = recorded.read_text().splitlines()
                         recorded.unlink()
                 found[program] = outcome
         return [found[program] for program in programs]
+
+
+    @staticmethod
+    def result(report):
+        if not report.get("devices"):
+            return {"failed": report.get("error", "memreplay reported no device")}
+        device = numbers(report["devices"][0])
+        result = {"statistics": device["statistics"], "segments": device.get("segments", [])}
+        if "errors" in report:
+            result["errors"] = numbers(report["errors"])
+        return result
 
 
 def run_texts(engine, texts):
