@@ -9,7 +9,7 @@ torch's C++ writer. Next to each NAME.pickle lies NAME.stats.json, torch.cuda.me
 
 Frames would name files of the machine they were recorded on. The Python writer's are cut down before pickling
 ("torch/..." and this script's name); the scenario for the C++ writer keeps only Python frames of this script, which is
-started under its bare name.
+compiled under its bare name.
 """
 
 import argparse
@@ -18,6 +18,7 @@ import json
 import os
 import pathlib
 import pickle
+import re
 import subprocess
 import sys
 import tempfile
@@ -225,6 +226,10 @@ SCENARIOS = {
 }
 
 
+# The code's file name is what frames show; Python would make a script's absolute.
+START = """import sys; sys.argv.pop(0); exec(compile(open(sys.argv[0]).read(), sys.argv[0], 'exec'), {'__name__': '__main__', '__file__': sys.argv[0]})"""
+
+
 def neutral(filename):
     for mark in ("site-packages/", "lib/python"):
         if mark in filename:
@@ -279,12 +284,20 @@ def build(python, folder):
     soname = next(word.strip("[]") for word in dynamic.split() if word.startswith("[libcudart.so"))
     symbols = subprocess.run(["nm", "-DC", lib / "libc10.so"], text=True, capture_output=True, check=True).stdout
     cxx11 = any("c10::" in line and "__cxx11" in line for line in symbols.splitlines())
+    # Whatever else this release's libraries want of the runtime succeeds and does nothing.
+    wanted = set()
+    for path in lib.glob("*.so*"):
+        listed = subprocess.run(["nm", "-D", "--undefined-only", path], text=True, capture_output=True).stdout
+        wanted |= {word.split("@")[0] for line in listed.splitlines() for word in line.split() if "@libcudart" in word}
+    known = (FAKE / "runtime.cc").read_text() + (HERE / "runtime_extra.cc").read_text()
+    missing = sorted(name for name in wanted if not re.search(rf"\b{name}\b", known))
+    (folder / "missing.cc").write_text("".join(f'extern "C" int {name}() {{ return 0; }}\n' for name in missing))
     (folder / "version.map").write_text(f"{soname} {{ global: *; }};\n")
     shared = ["g++", "-O1", "-std=c++20", "-w", "-shared", "-fPIC"]
     driver, runtime, nvml, writer = (folder / n for n in ("libcuda.so.1", soname, "libnvidia-ml.so.1", "cpp_writer.so"))
     for command in (
         [*shared, FAKE / "driver.cc", FAKE / "fake_memory.cc", "-Wl,-soname,libcuda.so.1", "-o", driver],
-        [*shared, FAKE / "runtime.cc", HERE / "runtime_extra.cc", f"-Wl,-soname,{soname}", f"-Wl,--version-script={folder}/version.map",
+        [*shared, FAKE / "runtime.cc", HERE / "runtime_extra.cc", folder / "missing.cc", f"-Wl,-soname,{soname}", f"-Wl,--version-script={folder}/version.map",
          driver, "-ldl", "-o", runtime],
         [*shared, FAKE / "nvml.cc", "-Wl,-soname,libnvidia-ml.so.1", "-o", nvml],
         [*shared, f"-D_GLIBCXX_USE_CXX11_ABI={int(cxx11)}", HERE / "cpp_writer.cc", lib / "libtorch_cuda.so", "-Wl,--allow-shlib-undefined",
@@ -316,7 +329,7 @@ def main():
             environment.pop("PYTORCH_CUDA_ALLOC_CONF", None)
             if conf:
                 environment["PYTORCH_CUDA_ALLOC_CONF"] = conf
-            done = subprocess.run([options.python, "record_fixtures.py", "--child", name, str(out)], cwd=HERE, env=environment, text=True,
+            done = subprocess.run([options.python, "-c", START, "record_fixtures.py", "--child", name, str(out)], cwd=HERE, env=environment, text=True,
                                   capture_output=True)
             size = (out / (name + ".pickle")).stat().st_size if done.returncode == 0 else 0
             print(f"{name}: {size} bytes" if size else f"{name}: FAILED {done.returncode}\n{done.stdout[-500:]}{done.stderr[-1500:]}", flush=True)

@@ -287,7 +287,7 @@ void write_statistics(Text& out, const Stats& s) {
     std::map<PoolId, std::remove_cvref_t<decltype(s.reserved_bytes)>> sorted;
     for (const auto& [id, value] : s.reserved_bytes_by_private_pools) sorted.emplace(id, value);
     for (const auto& [id, value] : sorted) {
-      json.array("reserved_bytes_by_private_pools." + std::to_string(id.first) + "." + std::to_string(id.second), value);
+      json.array("reserved_bytes_by_private_pools." + std::to_string(id.first) + "_" + std::to_string(id.second), value);
     }
   }
   json.close();
