@@ -62,35 +62,35 @@ class Memreplay:
         self.jobs = jobs
 
     def run(self, programs, folder):
-        chunks = [programs[i::self.jobs] for i in range(self.jobs)]
-        started = []
-        for index, chunk in enumerate(chunks):
-            if not chunk:
-                continue
-            events = pathlib.Path(folder) / f"events{index}"
-            events.mkdir(exist_ok=True)
-            reports = open(pathlib.Path(folder) / f"reports{index}", "w+")
-            command = [self.path, "replay", *map(str, chunk), f"--torch={self.version}", f"--events-out-dir={events}", "--json"]
-            started.append((chunk, events, reports, subprocess.Popen(command, stdout=reports, stderr=subprocess.PIPE, text=True)))
         found = {}
-        for chunk, events, reports, process in started:
-            errors = process.communicate()[1]
-            reports.seek(0)
-            found_reports = list(json_values(reports.read()))
-            reports.close()
-            for index, program in enumerate(chunk):
-                outcome = harness.Outcome("")
-                if index >= len(found_reports):
-                    outcome.result = {"failed": f"memreplay ended with {process.returncode}: {errors[-500:]}"}
-                else:
-                    outcome.result = self.result(found_reports[index])
+        left = list(programs)
+        while left:  # a run that dies takes the programs after it along: they are run again without it
+            chunks = [left[i::self.jobs] for i in range(self.jobs)]
+            left = []
+            for chunk, events, reports, process in [self.start(c, n, folder) for n, c in enumerate(chunks) if c]:
+                errors = process.communicate()[1]
+                reports.seek(0)
+                answers = list(json_values(reports.read()))
+                reports.close()
+                for program, report in zip(chunk, answers):
+                    outcome = found[program] = harness.Outcome("")
+                    outcome.result = self.result(report)
                     recorded = events / (program.name + ".events.jsonl")
                     if recorded.exists():
                         outcome.lines = recorded.read_text().splitlines()
                         recorded.unlink()
-                found[program] = outcome
+                if len(answers) < len(chunk):
+                    outcome = found[chunk[len(answers)]] = harness.Outcome("")
+                    outcome.result = {"failed": f"memreplay ended with {process.returncode}: {errors[-500:]}"}
+                    left += chunk[len(answers) + 1:]
         return [found[program] for program in programs]
 
+    def start(self, chunk, number, folder):
+        events = pathlib.Path(folder) / f"events{number}"
+        events.mkdir(exist_ok=True)
+        reports = open(pathlib.Path(folder) / f"reports{number}", "w+")
+        command = [self.path, "replay", *map(str, chunk), f"--torch={self.version}", f"--events-out-dir={events}", "--json"]
+        return chunk, events, reports, subprocess.Popen(command, stdout=reports, stderr=subprocess.PIPE, text=True)
 
     @staticmethod
     def result(report):

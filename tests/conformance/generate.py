@@ -22,7 +22,6 @@ answer to compare with:
     expandable_segments is left to the releases after that.
  7. graph_capture_record_stream_reuse beside captures: it asks the driver for the nodes of a real graph.
  8. use-on-OOM pools beside expandable_segments: exclusion 3 could not be kept (a default block may lie in the pool).
- 9. In 2.12 the order among equal free blocks is that of host pointers; see FINDINGS.md for what is done about it.
 """
 
 import argparse
