@@ -1,4 +1,6 @@
 #!/usr/bin/env python3
+ 9. large_segment_size_mb of an odd number beside expandable_segments: pages that are no multiple of the driver's
+    granularity of 2 MiB, which a real driver refuses to create.
 """Random programs for the conformance harness, one per seed.
 
   generate.py --torch 2.15 --start 0 --seeds 100 --out DIR     writes DIR/SEED.jsonl
@@ -107,6 +109,8 @@ class Generator:
         lowest = 20 if release.since(2, 10) else 21
         self.large_segment = r.choice([11, 12, 16, 20, 21, 32, 64, 100]) if "large_segment" in self.options else 20
         self.max_split = r.choice([lowest, 21, 22, 25, 40, 40, 64, 100, 200, 1000]) if "max_split" in self.options else None
+        if "expandable" in self.options and self.large_segment % 2:
+            self.large_segment += 1  # exclusion 9
         if self.max_split is not None:
             self.max_split = max(self.max_split, self.large_segment)
         self.expandable = "expandable" in self.options and self.chance(0.75)
@@ -160,7 +164,7 @@ class Generator:
             parts.append(f"per_process_memory_fraction:{r.choice([0.1, 0.3, 0.5, 0.75, 0.9, 1.0])}")
         if "large_segment" in self.options and (first or self.chance(0.5)):
             if not first and self.max_split is None and "nonsplit" not in self.options and self.chance(0.5):
-                self.large_segment = r.choice([11, 16, 20, 32, 64])
+                self.large_segment = r.choice([12, 16, 20, 32, 64])
             parts.append(f"large_segment_size_mb:{self.large_segment}")
         if "throw" in self.options:
             parts.append(f"throw_on_cudamalloc_oom:{self.chance(0.7)}")
