@@ -1,6 +1,4 @@
 #!/usr/bin/env python3
- 9. large_segment_size_mb of an odd number beside expandable_segments: pages that are no multiple of the driver's
-    granularity of 2 MiB, which a real driver refuses to create.
 """Random programs for the conformance harness, one per seed.
 
   generate.py --torch 2.15 --start 0 --seeds 100 --out DIR     writes DIR/SEED.jsonl
@@ -24,6 +22,8 @@ answer to compare with:
     expandable_segments is left to the releases after that.
  7. graph_capture_record_stream_reuse beside captures: it asks the driver for the nodes of a real graph.
  8. use-on-OOM pools beside expandable_segments: exclusion 3 could not be kept (a default block may lie in the pool).
+ 9. large_segment_size_mb of an odd number beside expandable_segments: pages that are no multiple of the driver's
+    granularity of 2 MiB, which a real driver refuses to create.
 """
 
 import argparse
