@@ -68,7 +68,10 @@ std::string DescribeDivergence(const Divergence& divergence, const Schedule& sch
 }
 
 Fidelity::Fidelity(const Schedule& schedule, Bytes active_at_start)
-    : schedule_(schedule), active_(active_at_start) {}
+    : schedule_(schedule),
+      head_end_(schedule.recorded_begin().empty() ? schedule.recorded().size()
+                                                  : schedule.recorded_begin().front()),
+      active_(active_at_start) {}
 
 uint64_t Fidelity::exact_until_event() const {
   return first_divergence_.has_value() ? first_divergence_->index : schedule_.recorded().size();
@@ -102,8 +105,10 @@ void Fidelity::SkipAsides(uint64_t end) {
 
 void Fidelity::Advance(uint64_t end) {
   for (SkipAsides(end); next_ < end; SkipAsides(end)) {
-    ++compared_;
-    Diverge(next_, &schedule_.recorded()[next_], nullptr);
+    if (next_ >= head_end_) {
+      ++compared_;
+      Diverge(next_, &schedule_.recorded()[next_], nullptr);
+    }
     ++next_;
   }
 }

@@ -25,8 +25,9 @@ std::string DescribeDivergence(const Divergence& divergence, const Schedule& sch
 
 // Compares action, address, size, stream and order with Schedule::recorded(),
 // request by request: an event too many or too few is not carried over into the
-// next request. A recorded `snapshot` is matched when its size equals the
-// simulated active bytes. Pass it to Run() both as an observer and as a
+// next request. What precedes the first request's events is the rest of a
+// request whose own event the recording lost, and is not compared. A recorded `snapshot` is matched
+// when its size equals the simulated active bytes. Pass it to Run() both as an observer and as a
 // listener, and call Finish() afterwards. O(1) per event.
 class Fidelity final : public Observer, public RequestListener {
  public:
@@ -57,6 +58,7 @@ class Fidelity final : public Observer, public RequestListener {
 
   const Schedule& schedule_;
   uint64_t next_ = 0;  // recorded events before it were compared
+  uint64_t head_end_;  // events before it belong to a lost request
   uint64_t end_ = 0;   // of the current request's recorded events
   Bytes active_;       // simulated
   uint64_t compared_ = 0;

@@ -1,7 +1,14 @@
 #include "trace/recorded_groups.h"
 
+#include <algorithm>
+#include <bit>
+
 namespace memreplay {
 namespace {
+
+// What tells the pools of cudaMalloc segments apart.
+constexpr Bytes kSmallRequest = MiB(1);
+constexpr Bytes kSmallSegment = MiB(2);
 
 bool IsRelease(const Event& event) {
   return event.kind == EventKind::kSegmentFree || event.kind == EventKind::kSegmentUnmap;
@@ -117,11 +124,32 @@ class Grouper {
       if (events_[i].text_or_stack != malloc.text_or_stack) foreign_end = i + 1;
     }
     if (stacks_known) return foreign_end;
+    if (WouldHaveServed(malloc, release_end)) return release_end;
     const bool driver_had_room = reserved_before_ + supply <= facts_.peak_reserved;
     if (!failed && driver_had_room && !supplied_before && !facts_.releases_may_be_partial) {
       return release_end;
     }
     return begin_;
+  }
+
+  // Whether a segment released by the pending effects was cached when `malloc`
+  // would have looked for a block, and large enough.
+  bool WouldHaveServed(const Event& malloc, uint32_t end) const {
+    if (facts_.fitting_blocks_may_be_refused) return false;
+    const uint64_t size =
+        facts_.rounds_to_power_of_two ? std::bit_ceil(malloc.size.value()) : malloc.size.value();
+    const Bytes needed = RoundUp(Bytes(size), Bytes(512));
+    for (uint32_t i = begin_; i < end; ++i) {
+      // Frees that the flush waited for: what it released was in use before.
+      if (roles_[i] == EventRole::kLateCompletion) return false;
+      const Event& event = events_[i];
+      if (event.kind == EventKind::kSegmentFree && event.stream == malloc.stream &&
+          event.pool == malloc.pool && event.size >= needed &&
+          (event.size == kSmallSegment) == (malloc.size <= kSmallRequest)) {
+        return true;
+      }
+    }
+    return false;
   }
 
   const absl::Span<const Event> events_;

@@ -36,6 +36,10 @@ struct GroupingFacts {
   // Settings under which a malloc may release segments without the driver
   // having refused (garbage collection), or only some of them (max_split_size).
   bool releases_may_be_partial = false;
+  // Settings under which a block that is large enough may be refused (max_split_size).
+  bool fitting_blocks_may_be_refused = false;
+  // Settings that round requests up to at most the next power of two, not to 512.
+  bool rounds_to_power_of_two = false;
   // False: the trace records its own empty_cache requests; none is inferred.
   bool infer_empty_cache = true;
 };
@@ -44,6 +48,8 @@ struct GroupingFacts {
 // the malloc that they precede, unless
 //   * it got no new memory and did not run out: then there was no reason for them;
 //   * their stack is not the malloc's (PyTorch notes the malloc's on both);
+//   * without stacks: a segment released would have served the malloc, had it
+//     still been there;
 //   * without stacks: the device is seen holding as much as the malloc asked
 //     for, so the driver had no reason to refuse.
 // Those others, and late completions that no malloc follows, are an

@@ -18,21 +18,20 @@ bool IsSegmentEffect(EventKind kind) {
          kind == EventKind::kSegmentMap || kind == EventKind::kSegmentUnmap;
 }
 
-// Whether the settings that the file names let a malloc release segments
-// without a refusal of the driver, or only some of them.
-bool ReleasesMayBePartial(const Trace& trace) {
-  if (!trace.settings.has_value()) return false;
-  return trace.settings->garbage_collection_threshold.value_or(0) > 0 ||
-         trace.settings->max_split_size.value_or(-1) >= 0;
-}
-
 }  // namespace
 
 void ScheduleBuilder::Identify() {
   const std::vector<Event>& events = schedule_.recorded_;
   const auto count = static_cast<uint32_t>(events.size());
   roles_.assign(count, EventRole::kAside);
-  facts_.releases_may_be_partial = ReleasesMayBePartial(schedule_.trace());
+  if (const auto& settings = schedule_.trace().settings; settings.has_value()) {
+    facts_.fitting_blocks_may_be_refused = settings->max_split_size.value_or(-1) >= 0;
+    facts_.releases_may_be_partial = facts_.fitting_blocks_may_be_refused ||
+                                     settings->garbage_collection_threshold.value_or(0) > 0;
+    for (const auto& [megabytes, divisions] : settings->roundup_power2_divisions) {
+      facts_.rounds_to_power_of_two |= divisions > 0;
+    }
+  }
   for (const Event& e : events) {
     has_completions_ |= e.kind == EventKind::kFreeCompleted;
     if (e.kind == EventKind::kEmptyCache) facts_.infer_empty_cache = false;
@@ -118,6 +117,12 @@ void ScheduleBuilder::IdentifyCompletion(uint32_t i) {
     roles_[i] = EventRole::kImpliedFree;
     live_.erase(it);
     return;
+  }
+  if (it == live_.end() && i == 0) {
+    // The free that it completes is the last event that was lost.
+    schedule_.diagnostics_.Add(DiagnosticKind::kFreeCompletedWithoutRequest, i,
+                               At(completion.address));
+    return;  // stays aside
   }
   roles_[i] = EventRole::kLateCompletion;
   if (it == live_.end()) {

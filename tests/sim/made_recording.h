@@ -1,0 +1,35 @@
+// Recordings made by the simulator itself from random programs: what a snapshot
+// of such a run would hold, and nothing else.
+#ifndef MEMREPLAY_TESTS_SIM_MADE_RECORDING_H_
+#define MEMREPLAY_TESTS_SIM_MADE_RECORDING_H_
+
+#include <cstdint>
+#include <memory>
+
+#include "sim/allocator_config.h"
+#include "trace/trace.h"
+#include "trace/units.h"
+
+namespace memreplay::testing {
+
+struct Made {
+  uint64_t seed = 1;
+  uint32_t requests = 500;
+  AllocatorConfig config = {};
+  Bytes capacity = GiB(64);
+  uint32_t streams = 1;
+  bool late_frees = false;    // blocks used on other streams, completing later
+  bool empty_caches = false;  // now and then
+  bool stacks = true;         // every request its own, as with the level "all"
+  Bytes largest = MiB(64);    // requests are log-uniform up to this
+};
+
+// Runs the program and records it from the first event on.
+Trace MakeRecording(const Made& made);
+
+// The same without its first `events` events, as after a lost head.
+std::shared_ptr<const Trace> WithoutHead(const Made& made, size_t events);
+
+}  // namespace memreplay::testing
+
+#endif  // MEMREPLAY_TESTS_SIM_MADE_RECORDING_H_
