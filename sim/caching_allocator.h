@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "sim/allocator.h"
 #include "sim/allocator_config.h"
 #include "sim/block.h"
@@ -36,6 +37,13 @@ struct CachingAllocatorOptions {
   uint32_t allocation_count = 0;  // ids are below this; grows on demand
 };
 
+// What a MemoryState does not tell of memory that existed before, by address.
+struct RestoreHints {
+  // What the range without pages behind a mapped one (key: its end) was last
+  // asked for, before its pages went. Seen once it has pages again.
+  absl::flat_hash_map<uint64_t, Bytes> unmapped_requests;
+};
+
 class CachingAllocator final : public Allocator {
  public:
   // `profile` and `device` must outlive the allocator. A memory fraction set by
@@ -47,9 +55,10 @@ class CachingAllocator final : public Allocator {
   // Takes over memory that existed before the first request: segments, and in
   // them active blocks (with ids) and cached ones. Expandable ranges must carry
   // their reservation's pages only; neighbours without pages are not restored.
-  // A pending free waits for its pending_stream.
+  // An empty expandable range (total_size 0) before them says where their
+  // reservation begins. A pending free waits for its pending_stream.
   // Statistics count it as allocated once. Call before the first Apply().
-  void Restore(const MemoryState& state);
+  void Restore(const MemoryState& state, const RestoreHints& hints = {});
 
   absl::Status Apply(const Event& request, Observer& out) override;
   absl::Status ApplySettings(std::string_view conf) override;

@@ -33,7 +33,7 @@ struct Sums {
 
 }  // namespace
 
-void CachingAllocator::Restore(const MemoryState& state) {
+void CachingAllocator::Restore(const MemoryState& state, const RestoreHints& hints) {
   absl::flat_hash_map<uint64_t, uint32_t> stream_index;
   for (uint32_t i = 0; i < streams_.size(); ++i) stream_index.emplace(streams_[i].value(), i);
   // Last block of the reservation that each (pool, stream) is filling.
@@ -132,6 +132,8 @@ void CachingAllocator::Restore(const MemoryState& state) {
       const Address end = segment.address + segment.total_size;
       Block* rest = NewBlock(end, (reservation->base + reservation->size) - end, pool, stream);
       rest->mapped = false;
+      const auto request = hints.unmapped_requests.find(end.value());
+      if (request != hints.unmapped_requests.end()) rest->requested_size = request->second;
       if (profile_.free_tie == FreeTie::kSegmentAge) rest->tie = tie;
       rest->expandable = reservation;
       rest->prev = prev;

@@ -29,24 +29,34 @@ CachingAllocatorOptions AllocatorOptions(const Schedule& schedule) {
   return options;
 }
 
-// What cached blocks of the start were last asked for is in no file, except
-// where such a block is still cached at the end: replays once to find those.
+// What cached blocks of the start, and ranges without pages, were last asked
+// for is in no file, except where such a block is cached at the end: replays
+// once to find those.
 void FindStaleRequests(const Schedule& schedule, const AllocatorConfig& config,
-                       const TorchProfile& profile, Bytes total_memory, MemoryState& start) {
-  std::vector<BlockInfo*> cached;
+                       const TorchProfile& profile, Bytes total_memory, MemoryState& start,
+                       RestoreHints& hints) {
+  std::vector<Bytes*> stale;
+  const auto tag = [&stale](Bytes* requested) {
+    *requested = Bytes(kTag + stale.size());
+    stale.push_back(requested);
+  };
+  for (const SegmentInfo& segment : start) {
+    if (segment.is_expandable) {
+      hints.unmapped_requests[(segment.address + segment.total_size).value()] = Bytes();
+    }
+  }
+  for (auto& [end, requested] : hints.unmapped_requests) tag(&requested);
   for (SegmentInfo& segment : start) {
     for (BlockInfo& block : segment.blocks) {
-      if (block.state != BlockState::kInactive) continue;
-      block.requested_size = Bytes(kTag + cached.size());
-      cached.push_back(&block);
+      if (block.state == BlockState::kInactive) tag(&block.requested_size);
     }
   }
   RecordedDevice device(schedule, total_memory);
   CachingAllocator allocator(profile, config, device, AllocatorOptions(schedule));
-  allocator.Restore(start);
+  allocator.Restore(start, hints);
   NoObserver nobody;
   Run(schedule, allocator, nobody, {.listeners = {&device}});
-  for (BlockInfo* block : cached) block->requested_size = Bytes();
+  for (Bytes* requested : stale) *requested = Bytes();
 
   const MemoryState simulated = allocator.Segments();
   const MemoryState& recorded = *schedule.final_state();
@@ -63,12 +73,19 @@ void FindStaleRequests(const Schedule& schedule, const AllocatorConfig& config,
           block->state != BlockState::kInactive || block->requested_size < Bytes(kTag)) {
         continue;
       }
-      cached[block->requested_size.value() - kTag]->requested_size = info.requested_size;
+      *stale[block->requested_size.value() - kTag] = info.requested_size;
     }
   }
 }
 
-std::string WhyNotExact(const ExactReplayResult& result, const Schedule& schedule) {
+// Whether the file begins with a malloc's own entry, and `event` is that.
+bool IsFirstRequest(const Schedule& schedule, uint64_t event) {
+  const absl::Span<const Event> recorded = schedule.recorded();
+  return event == 0 && !recorded.empty() && recorded[0].kind == EventKind::kAlloc;
+}
+
+std::string WhyNotExact(const ExactReplayResult& result, const Schedule& schedule,
+                        const AllocatorConfig& config) {
   if (!result.first_divergence.has_value()) return "";
   const Divergence& divergence = *result.first_divergence;
   std::string why =
@@ -89,6 +106,16 @@ std::string WhyNotExact(const ExactReplayResult& result, const Schedule& schedul
       absl::StrAppend(&why, "; the file does not determine the extents of ", undetermined,
                       " blocks that were live at the beginning");
     }
+    if (!schedule.is_cold() && config.garbage_collection_threshold > 0) {
+      absl::StrAppend(&why,
+                      "; the ages of cached blocks at the beginning, by which garbage "
+                      "collection chooses, are in no file");
+    }
+    if (!schedule.is_cold() && IsFirstRequest(schedule, divergence.index)) {
+      absl::StrAppend(&why,
+                      "; what that request did before may have been lost with the recording's "
+                      "head");
+    }
   }
   return why;
 }
@@ -100,16 +127,17 @@ ExactReplayResult ReplayAsRecorded(const Schedule& schedule, const AllocatorConf
   ExactReplayResult result;
   const Bytes total_memory =
       schedule.trace().total_memory.value_or(SimulatedDevice::kUnlimitedTotal);
+  RestoreHints hints;
   if (!schedule.is_cold()) {
     result.start = RebuildStartState(schedule, config, profile);
     if (schedule.final_state() != nullptr) {
-      FindStaleRequests(schedule, config, profile, total_memory, result.start.segments);
+      FindStaleRequests(schedule, config, profile, total_memory, result.start.segments, hints);
     }
   }
 
   RecordedDevice device(schedule, total_memory);
   CachingAllocator allocator(profile, config, device, AllocatorOptions(schedule));
-  if (!result.start.segments.empty()) allocator.Restore(result.start.segments);
+  if (!result.start.segments.empty()) allocator.Restore(result.start.segments, hints);
   const auto active = static_cast<uint64_t>(allocator.statistics().active_bytes.all.current);
   Fidelity fidelity(schedule, Bytes(active));
   ObserverList observers = {&fidelity};
@@ -127,7 +155,7 @@ ExactReplayResult ReplayAsRecorded(const Schedule& schedule, const AllocatorConf
   result.matched_events = fidelity.matched();
   result.first_divergence = fidelity.first_divergence();
   result.exact_until_event = fidelity.exact_until_event();
-  result.exactness_reason = WhyNotExact(result, schedule);
+  result.exactness_reason = WhyNotExact(result, schedule, config);
   result.statistics = allocator.statistics();
   result.segments = allocator.Segments();
   if (schedule.final_state() != nullptr) {

@@ -1,7 +1,9 @@
 #include "sim/hidden_extents.h"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
+#include <set>
 
 #include "absl/strings/str_cat.h"
 #include "sim/size_rules.h"
@@ -35,6 +37,7 @@ class Follower {
            const MemoryState& segments, std::vector<OpenExtent>& open)
       : schedule_(schedule), config_(config), profile_(profile), open_(open) {
     for (const SegmentInfo& segment : segments) {
+      for (const BlockInfo& block : segment.blocks) active_bytes_ += block.size;
       if (!segment.is_large || segment.is_expandable) continue;
       AddSegment(segment.address, segment.total_size, segment.stream, segment.pool_id);
       for (const BlockInfo& block : segment.blocks) {
@@ -70,6 +73,10 @@ class Follower {
         }
       } else if (event.kind == EventKind::kAlloc) {
         OnAlloc(event, event.address == fresh, releases);
+      } else if (event.kind == EventKind::kSnapshot) {
+        snapshots_.push_back({event_,
+                              event.size.signed_value() - active_bytes_.signed_value(),
+                              {active_.begin(), active_.end()}});
       }
       if (event.kind == EventKind::kAlloc || event.kind == EventKind::kFree ||
           event.kind == EventKind::kOom) {
@@ -77,10 +84,18 @@ class Follower {
         fresh = Address();
       }
     }
+    FitSnapshots();
     return std::move(evidence_);
   }
 
  private:
+  // The slacks of `open` add up to `slack`.
+  struct Snapshot {
+    uint64_t event;
+    int64_t slack;
+    std::set<uint32_t> open;
+  };
+
   struct Live {
     Bytes size;               // least size, while the extent is open
     uint32_t open = kClosed;  // index into open_
@@ -130,8 +145,13 @@ class Follower {
   }
 
   void OnGone(const Event& event) {
+    if (event.id == kNoAllocation) return;  // of a request that was lost
     const auto it = live_.find(event.address);
-    if (it == live_.end()) return;
+    if (it == live_.end()) {
+      active_bytes_ -= RoundSize(event.size, config_, profile_);
+      return;
+    }
+    active_bytes_ -= it->second.size;
     if (it->second.open != kClosed) {
       open_[it->second.open].freed_by = event_;
       Close(it->second.open);
@@ -141,9 +161,11 @@ class Follower {
 
   void OnAlloc(const Event& event, bool is_fresh, bool releases) {
     const Bytes rounded = RoundSize(event.size, config_, profile_);
-    if (IsSmall(rounded)) return;
-    const auto segment = SegmentOf(event.address);
-    if (segment == segments_.end()) return;  // expandable, or not known
+    const auto segment = IsSmall(rounded) ? segments_.end() : SegmentOf(event.address);
+    if (segment == segments_.end()) {  // small, expandable, or not known
+      active_bytes_ += rounded;
+      return;
+    }
     const auto after = live_.lower_bound(event.address);
     if (after != live_.end() && after->first == event.address) {
       return Contradict(event, "lies on a live block");
@@ -172,7 +194,9 @@ class Follower {
     const bool split = config_.expandable_segments
                            ? rest >= kMinBlockSize
                            : rounded < config_.max_split_size && rest > kSmallSize;
-    live_.emplace_hint(after, event.address, Live{split ? rounded : room, kClosed});
+    const Bytes size = split ? rounded : room;
+    live_.emplace_hint(after, event.address, Live{size, kClosed});
+    active_bytes_ += size;
   }
 
   void Reveal(const Event& event, Live& block, Bytes slack) {
@@ -190,7 +214,51 @@ class Follower {
     open.revealed = slack;
     Close(block.open);
     block.size += slack;
+    active_bytes_ += slack;
     block.open = kClosed;
+  }
+
+  // Extents only ever close, so what is open at a snapshot was open at all
+  // earlier ones: from one to the next, only the difference is to be fitted.
+  void FitSnapshots() {
+    for (Snapshot& snapshot : snapshots_) {
+      std::erase_if(snapshot.open, [&](uint32_t index) {
+        const std::optional<Bytes>& revealed = open_[index].revealed;
+        if (revealed.has_value()) snapshot.slack -= revealed->signed_value();
+        return revealed.has_value();
+      });
+    }
+    std::set<uint32_t> fitted;
+    int64_t fitted_slack = 0;
+    for (size_t i = snapshots_.size(); i-- > 0;) {
+      std::vector<uint32_t> added;
+      std::set_difference(snapshots_[i].open.begin(), snapshots_[i].open.end(), fitted.begin(),
+                          fitted.end(), std::back_inserter(added));
+      Fit(added, snapshots_[i].slack - fitted_slack);
+      fitted = snapshots_[i].open;
+      fitted_slack = snapshots_[i].slack;
+    }
+  }
+
+  // Finds slacks with that sum: each in turn as large as it may be.
+  void Fit(const std::vector<uint32_t>& open, int64_t sum) {
+    std::vector<std::vector<Bytes>> values;
+    for (uint32_t index : open) {
+      values.push_back(FeasibleSlacks(open_[index]));
+      if (values.back().empty()) return;
+      sum -= values.back().front().signed_value();
+    }
+    if (sum < 0) return;
+    std::vector<Bytes> chosen;
+    for (const std::vector<Bytes>& feasible : values) {
+      const Bytes most = feasible.front() + Bytes(static_cast<uint64_t>(sum));
+      chosen.push_back(*std::prev(std::upper_bound(feasible.begin(), feasible.end(), most)));
+      sum -= (chosen.back() - feasible.front()).signed_value();
+    }
+    if (sum != 0) return;
+    for (size_t i = 0; i < open.size(); ++i) {
+      (open.size() == 1 ? open_[open[i]].revealed : open_[open[i]].assumed) = chosen[i];
+    }
   }
 
   // The block taken had `taken` bytes; smaller ones that would have done, or at a
@@ -239,6 +307,8 @@ class Follower {
   std::vector<uint32_t> active_;  // indexes of extents still open
   SegmentMap segments_;
   LiveMap live_;
+  Bytes active_bytes_;  // of the device, open extents at their least
+  std::vector<Snapshot> snapshots_;
   uint64_t event_ = 0;
   ExtentEvidence evidence_;
 };
@@ -251,26 +321,17 @@ ExtentEvidence FollowAddresses(const Schedule& schedule, const AllocatorConfig& 
   return Follower(schedule, config, profile, segments, open).Run();
 }
 
-SlackChoices FeasibleSlacks(const OpenExtent& open) {
+std::vector<Bytes> FeasibleSlacks(const OpenExtent& open) {
   Intervals intervals = open.ruled_out;
   MergeIntervals(intervals);
-  constexpr int64_t kStep = static_cast<int64_t>(kMinBlockSize.value());
-  SlackChoices choices;
-  const auto add = [&choices](int64_t first, int64_t last) {  // multiples of kStep
-    if (first > last) return;
-    if (choices.count == 0) choices.smallest = Bytes(static_cast<uint64_t>(first));
-    choices.largest = Bytes(static_cast<uint64_t>(last));
-    choices.count += static_cast<uint64_t>((last - first) / kStep + 1);
-  };
-  int64_t next = 0;
-  const int64_t most = open.most_slack.signed_value();
-  for (const auto& [first, last] : intervals) {
-    // The last multiple below `first`, the next above `last`.
-    if (first > next) add(next, std::min(most, (first - 1) / kStep * kStep));
-    next = std::max(next, (last / kStep + 1) * kStep);
+  std::vector<Bytes> slacks;
+  auto interval = intervals.begin();
+  for (Bytes slack; slack <= open.most_slack; slack += kMinBlockSize) {
+    while (interval != intervals.end() && interval->second < slack.signed_value()) ++interval;
+    if (interval != intervals.end() && interval->first <= slack.signed_value()) continue;
+    slacks.push_back(slack);
   }
-  add(next, most / kStep * kStep);
-  return choices;
+  return slacks;
 }
 
 }  // namespace memreplay

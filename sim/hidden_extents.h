@@ -28,6 +28,7 @@ struct OpenExtent {
   Bytes most_slack;
   // Found by FollowAddresses():
   std::optional<Bytes> revealed;                       // the slack
+  std::optional<Bytes> assumed;                        // one that fits recorded snapshots
   std::vector<std::pair<int64_t, int64_t>> ruled_out;  // closed intervals of slack
   size_t merge_at = 64;                                // when to join overlapping ones
   uint64_t ruled_out_by = 0;                           // the last event that ruled any out
@@ -42,18 +43,14 @@ struct ExtentEvidence {
 
 // Goes through the recorded events with the recorded addresses. `segments` are
 // those of the start with their active blocks; `open` ascending by address.
+// A recorded snapshot (active bytes of the device) fixes the sum of the slacks
+// that are open then.
 ExtentEvidence FollowAddresses(const Schedule& schedule, const AllocatorConfig& config,
                                const TorchProfile& profile, const MemoryState& segments,
                                std::vector<OpenExtent>& open);
 
-struct SlackChoices {
-  uint64_t count = 0;
-  Bytes smallest;
-  Bytes largest;
-};
-
-// What is not ruled out of 0, 512 ... most_slack; all zero if nothing is left.
-SlackChoices FeasibleSlacks(const OpenExtent& open);
+// What is not ruled out of 0, 512 ... most_slack, ascending.
+std::vector<Bytes> FeasibleSlacks(const OpenExtent& open);
 
 }  // namespace memreplay
 

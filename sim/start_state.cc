@@ -17,7 +17,7 @@ class Rebuilder {
       : schedule_(schedule), config_(config), profile_(profile) {}
 
   StartState Run() && {
-    state_.segments = StartSegments(schedule_);
+    state_.segments = StartSegments(schedule_, config_.large_segment_size);
     PlaceBlocks();
     if (!open_.empty()) Solve();
     FillGaps();
@@ -100,21 +100,21 @@ class Rebuilder {
         slack = *open.revealed;
         ++state_.revealed;
       } else {
-        const SlackChoices choices = FeasibleSlacks(open);
-        slack = choices.smallest;
+        const std::vector<Bytes> slacks = FeasibleSlacks(open);
+        if (!slacks.empty()) slack = open.assumed.value_or(slacks.front());
         HiddenExtent hidden;
         hidden.address = open.address;
         hidden.requested = open.requested;
-        hidden.smallest = open.rounded + choices.smallest;
-        hidden.largest = open.rounded + choices.largest;
-        hidden.choices = choices.count;
+        hidden.smallest = open.rounded + (slacks.empty() ? Bytes() : slacks.front());
+        hidden.largest = open.rounded + (slacks.empty() ? Bytes() : slacks.back());
+        hidden.choices = slacks.size();
         hidden.chosen = open.rounded + slack;
         hidden.freed_by = open.freed_by;
-        if (choices.count == 0) {
+        if (slacks.empty()) {
           Contradict(open.ruled_out_by,
                      absl::StrCat("no extent of the block at 0x", absl::Hex(open.address.value()),
                                   " makes every recorded address the best fit"));
-        } else if (choices.count > 1) {
+        } else if (slacks.size() > 1) {
           state_.diagnostics.Add(
               DiagnosticKind::kStartStateUnderdetermined, open.freed_by,
               absl::StrCat("block at 0x", absl::Hex(open.address.value()), " of ",

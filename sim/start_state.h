@@ -32,7 +32,8 @@ struct HiddenExtent {
 
 struct StartState {
   // Segments, their active blocks with ids, and free blocks between them, whose
-  // requested sizes (stale, in no file) are zero.
+  // requested sizes (stale, in no file) are zero. An empty expandable range says
+  // where a reservation begins, see CachingAllocator::Restore().
   MemoryState segments;
   uint64_t given = 0;                // extents the final state lists, or that leave no choice
   uint64_t revealed = 0;             // extents told by the address of a block placed behind
@@ -48,8 +49,9 @@ struct StartState {
 // released. Blocks: the schedule's start allocations. Extents: given, or one of
 // those under which every recorded address is the best fit: the first block
 // placed behind one tells its end; a larger block taken, or a new segment, while
-// a smaller free one would have done, rules extents out. Each extent can be
-// found on its own, since recorded addresses, not simulated ones, are followed.
+// a smaller free one would have done, rules extents out; snapshots give sums of
+// active bytes. Each extent can be found on its own, since recorded addresses,
+// not simulated ones, are followed.
 // `config` are the settings in force during the recording.
 // O(events * (log blocks + open extents)).
 StartState RebuildStartState(const Schedule& schedule, const AllocatorConfig& config,

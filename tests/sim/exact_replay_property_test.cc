@@ -1,9 +1,12 @@
 // What the simulator records, the simulator replays: for random programs under
 // many settings, complete or with the head lost at any event. The recording
 // holds what PyTorch's has; the rest has to be inferred.
-#include <algorithm>
+#include <cstdlib>
 #include <memory>
+#include <random>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "gtest/gtest.h"
 #include "sim/exact_replay.h"
@@ -45,17 +48,59 @@ AllocatorConfig Divisions() {
 struct Case {
   const char* name;
   Made made;
-  uint64_t seeds = 40;
+  uint64_t inexact_percent = 0;  // of recordings with their heads lost, at most
 };
+
+// MEMREPLAY_SEEDS asks for more.
+uint64_t Seeds() {
+  const char* seeds = std::getenv("MEMREPLAY_SEEDS");
+  return seeds != nullptr ? std::strtoull(seeds, nullptr, 10) : 6;
+}
 
 void PrintTo(const Case& test, std::ostream* out) { *out << test.name; }
 
+class Collector final : public Observer {
+ public:
+  explicit Collector(std::vector<Event>* events) : events_(events) {}
+  void OnEvent(const Event& event) override {
+    if (event.kind == EventKind::kAlloc || event.kind == EventKind::kFree ||
+        !IsRequest(event.kind)) {
+      events_->push_back(event);
+    }
+  }
+
+ private:
+  std::vector<Event>* events_;
+};
+
 ExactReplayResult Replay(std::shared_ptr<const Trace> trace, const Made& made,
-                         Diagnostics* diagnostics = nullptr) {
+                         Diagnostics* diagnostics = nullptr,
+                         std::vector<Event>* simulated = nullptr) {
   const Schedule schedule = Schedule::Build(std::move(trace), 0);
   if (diagnostics != nullptr) *diagnostics = schedule.diagnostics();
-  return ReplayAsRecorded(schedule, made.config, DefaultTorchProfile(),
-                          {.check_invariants = made.requests <= 500});
+  Collector collector(simulated);
+  ExactReplayOptions options;
+  options.check_invariants = made.requests <= 500;
+  if (simulated != nullptr) {
+    options.observe = [&collector](const MemoryState&, const Allocator&) { return &collector; };
+  }
+  return ReplayAsRecorded(schedule, made.config, DefaultTorchProfile(), options);
+}
+
+// What is claimed to be exact, compared once more, by other means.
+void ExpectSamePrefix(const std::vector<Event>& recorded, const std::vector<Event>& simulated,
+                      const ExactReplayResult& result) {
+  // The rest of a request that was lost is at the very beginning.
+  size_t r = result.recorded_events - result.compared_events;
+  for (size_t s = 0; r < result.exact_until_event; ++r) {
+    if (recorded[r].kind == EventKind::kSnapshot) continue;
+    ASSERT_LT(s, simulated.size());
+    ASSERT_EQ(recorded[r].kind, simulated[s].kind) << "event " << r;
+    ASSERT_EQ(recorded[r].address, simulated[s].address) << "event " << r;
+    ASSERT_EQ(recorded[r].size, simulated[s].size) << "event " << r;
+    ASSERT_EQ(recorded[r].stream, simulated[s].stream) << "event " << r;
+    ++s;
+  }
 }
 
 class ExactReplayProperty : public ::testing::TestWithParam<Case> {};
@@ -64,7 +109,7 @@ TEST_P(ExactReplayProperty, CompleteRecordingsAreExact) {
   Made made = GetParam().made;
   uint64_t events = 0;
   uint64_t ooms = 0;
-  for (made.seed = 1; made.seed <= GetParam().seeds; ++made.seed) {
+  for (made.seed = 1; made.seed <= Seeds(); ++made.seed) {
     SCOPED_TRACE(made.seed);
     Diagnostics diagnostics;
     const ExactReplayResult result =
@@ -81,26 +126,49 @@ TEST_P(ExactReplayProperty, CompleteRecordingsAreExact) {
   RecordProperty("ooms", std::to_string(ooms));
 }
 
+// What of an allocator's state no file tells before it matters.
+bool TellsOfHiddenState(const std::string& reason) {
+  for (const char* clause : {"does not determine the extents of", "ages of cached blocks",
+                             "may have been lost with the recording's head"}) {
+    if (reason.find(clause) != std::string::npos) return true;
+  }
+  return false;
+}
+
 TEST_P(ExactReplayProperty, LostHeadsAreRebuilt) {
   Made made = GetParam().made;
   uint64_t hidden = 0;
   uint64_t revealed = 0;
-  for (made.seed = 1; made.seed <= GetParam().seeds; ++made.seed) {
+  uint64_t replays = 0;
+  uint64_t inexact = 0;
+  std::mt19937_64 random(7);
+  for (made.seed = 1; made.seed <= Seeds(); ++made.seed) {
     const size_t events = MakeRecording(made).devices[0].events.size();
-    for (size_t cut : {events / 7, events / 3, events / 2, events * 9 / 10, events}) {
+    for (size_t cut : {events / 7, events / 2, events * 9 / 10, random() % events, events}) {
       SCOPED_TRACE(Message() << "seed " << made.seed << " without " << cut << " events");
-      const ExactReplayResult result = Replay(WithoutHead(made, cut), made);
-      ASSERT_EQ(result.exactness_reason, "");
+      const std::shared_ptr<const Trace> trace = WithoutHead(made, cut);
+      std::vector<Event> simulated;
+      const ExactReplayResult result = Replay(trace, made, nullptr, &simulated);
+      ++replays;
+      hidden += result.start.hidden.size();
+      revealed += result.start.revealed;
+      ExpectSamePrefix(trace->devices[0].events, simulated, result);
+      if (result.exactness_reason != "") {
+        ++inexact;
+        ASSERT_LT(result.exact_until_event, events - cut);
+        ASSERT_TRUE(TellsOfHiddenState(result.exactness_reason)) << result.exactness_reason;
+        continue;
+      }
       ASSERT_EQ(result.exact_until_event, events - cut);
       // The rest of a request whose own event is lost is not compared.
       ASSERT_LE(result.recorded_events - result.compared_events, 1u);
       ASSERT_TRUE(result.final_blocks.exact()) << result.final_blocks.first_mismatch;
-      hidden += result.start.hidden.size();
-      revealed += result.start.revealed;
     }
   }
   RecordProperty("hidden", std::to_string(hidden));
   RecordProperty("revealed", std::to_string(revealed));
+  RecordProperty("inexact", std::to_string(inexact));
+  EXPECT_LE(inexact, replays * GetParam().inexact_percent / 100);
 }
 
 INSTANTIATE_TEST_SUITE_P(
@@ -116,8 +184,8 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"late_frees_pressure",
              {.requests = 1500, .capacity = MiB(600), .late_frees = true, .empty_caches = true}},
         Case{"divisions", {.config = Divisions()}},
-        Case{"max_split", {.requests = 1500, .config = MaxSplit(), .capacity = MiB(700)}},
-        Case{"collecting", {.requests = 1500, .config = Collecting(), .capacity = MiB(900)}},
+        Case{"max_split", {.requests = 1500, .config = MaxSplit(), .capacity = MiB(700)}, 2},
+        Case{"collecting", {.requests = 1500, .config = Collecting(), .capacity = MiB(900)}, 5},
         Case{"expandable", {.config = Expandable(), .streams = 2, .empty_caches = true}},
         Case{"expandable_pressure",
              {.requests = 1500, .config = Expandable(), .capacity = MiB(600)}}),
