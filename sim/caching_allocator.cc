@@ -112,10 +112,11 @@ absl::Status CachingAllocator::Malloc(const Event& request, Observer& out) {
   }
   if (request.size == Bytes(0)) return absl::OkStatus();  // a null pointer
 
-  if (!in_capture() && (!pending_.empty() || !deferred_.empty())) {
+  Params params;
+  params.in_capture = in_capture() || IsRecordedInCapture(request.pool);
+  if (!params.in_capture && (!pending_.empty() || !deferred_.empty())) {
     ProcessEvents(request.text_or_stack, out);
   }
-  Params params;
   params.requested = request.size;
   params.size = RoundSize(request.size, config_, profile_);
   params.pool = &SelectPool(request, params.size);
@@ -161,7 +162,7 @@ Block* CachingAllocator::AllocByReleasing(Params& params) {
     block = AllocBlock(params, /*retry=*/false);
   }
   if (block == nullptr && failure_.ok()) {
-    if (in_capture()) {
+    if (params.in_capture) {
       Fire(Rule::kFlushSkippedInPool);
     } else {
       Fire(Rule::kFlushRetry);

@@ -83,6 +83,7 @@ class CachingAllocator final : public Allocator {
     Bytes size;          // rounded
     Bytes segment_size;  // what cudaMalloc would be asked for
     bool expandable;     // expandable segments are in force for this request
+    bool in_capture;     // a pool is being filled
     AllocationId id;
     uint32_t stack;
     Observer* out;
@@ -119,6 +120,11 @@ class CachingAllocator final : public Allocator {
   bool IsNoSplit(const BlockPool& pool) const;
   PrivatePool& CreatePool(uint16_t pool);
   // The rules of a graph capture are in force.
+  // A recording does not say when pools are being filled, but an allocation
+  // that got memory of one shows that it was.
+  bool IsRecordedInCapture(uint16_t pool) const {
+    return pool != 0 && (profile_.pool_context_acts_as_capture || pool_ids_[pool].first != 0);
+  }
   bool in_capture() const {
     return profile_.pool_context_acts_as_capture ? !captures_.empty() : graph_captures_ > 0;
   }

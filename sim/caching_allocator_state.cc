@@ -50,7 +50,11 @@ void CachingAllocator::Restore(const MemoryState& state, const RestoreHints& hin
       MEMREPLAY_CHECK(it != pool_ids_.end(), "restored segment in an unknown pool");
       const auto index = static_cast<uint16_t>(it - pool_ids_.begin());
       owner = FindPool(index) != nullptr ? FindPool(index) : &CreatePool(index);
-      ++owner->cuda_malloc_count;
+      // Mapped ranges: as many as they can at most be unmapped in.
+      owner->cuda_malloc_count +=
+          segment.is_expandable
+              ? static_cast<int64_t>(segment.total_size.value() / kSmallBuffer.value())
+              : 1;
       pool = segment.is_large ? &owner->large : &owner->small;
     }
 

@@ -1,12 +1,12 @@
 #include "sim/exact_replay.h"
 
-#include <algorithm>
 #include <cstddef>
+#include <vector>
 
-#include "absl/strings/str_cat.h"
 #include "sim/caching_allocator.h"
 #include "sim/recorded_device.h"
 #include "sim/simulated_device.h"
+#include "sim/why_not_exact.h"
 
 namespace memreplay {
 namespace {
@@ -78,48 +78,6 @@ void FindStaleRequests(const Schedule& schedule, const AllocatorConfig& config,
   }
 }
 
-// Whether the file begins with a malloc's own entry, and `event` is that.
-bool IsFirstRequest(const Schedule& schedule, uint64_t event) {
-  const absl::Span<const Event> recorded = schedule.recorded();
-  return event == 0 && !recorded.empty() && recorded[0].kind == EventKind::kAlloc;
-}
-
-std::string WhyNotExact(const ExactReplayResult& result, const Schedule& schedule,
-                        const AllocatorConfig& config) {
-  if (!result.first_divergence.has_value()) return "";
-  const Divergence& divergence = *result.first_divergence;
-  std::string why =
-      absl::StrCat("event ", divergence.index, ": ", DescribeDivergence(divergence, schedule));
-  const StartState& start = result.start;
-  if (start.contradicted_at.has_value() && *start.contradicted_at <= divergence.index) {
-    absl::StrAppend(&why, "; no start state under these settings explains event ",
-                    *start.contradicted_at, ": ", start.contradiction);
-  } else if (!schedule.is_cold() && schedule.final_state() == nullptr) {
-    absl::StrAppend(&why,
-                    "; the recording began with memory in use, and the file lists no segments");
-  } else {
-    const auto undetermined =
-        std::count_if(start.hidden.begin(), start.hidden.end(), [&](const HiddenExtent& hidden) {
-          return hidden.choices != 1 && hidden.freed_by >= divergence.index;
-        });
-    if (undetermined > 0) {
-      absl::StrAppend(&why, "; the file does not determine the extents of ", undetermined,
-                      " blocks that were live at the beginning");
-    }
-    if (!schedule.is_cold() && config.garbage_collection_threshold > 0) {
-      absl::StrAppend(&why,
-                      "; the ages of cached blocks at the beginning, by which garbage "
-                      "collection chooses, are in no file");
-    }
-    if (!schedule.is_cold() && IsFirstRequest(schedule, divergence.index)) {
-      absl::StrAppend(&why,
-                      "; what that request did before may have been lost with the recording's "
-                      "head");
-    }
-  }
-  return why;
-}
-
 }  // namespace
 
 ExactReplayResult ReplayAsRecorded(const Schedule& schedule, const AllocatorConfig& config,
@@ -155,7 +113,7 @@ ExactReplayResult ReplayAsRecorded(const Schedule& schedule, const AllocatorConf
   result.matched_events = fidelity.matched();
   result.first_divergence = fidelity.first_divergence();
   result.exact_until_event = fidelity.exact_until_event();
-  result.exactness_reason = WhyNotExact(result, schedule, config);
+  result.exactness_reason = WhyNotExact(result, schedule, config, profile);
   result.statistics = allocator.statistics();
   result.segments = allocator.Segments();
   if (schedule.final_state() != nullptr) {

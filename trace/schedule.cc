@@ -36,6 +36,7 @@ Schedule ScheduleBuilder::Build() && {
     BuildProgram();
   } else {
     schedule_.recorded_ = source_.events;
+    TellPools();
     Identify();
     ReadFinalState();
     NumberLateStreams();

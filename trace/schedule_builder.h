@@ -31,6 +31,7 @@ class ScheduleBuilder {
   void BuildProgram();
 
   // Recordings, in this order. schedule_recorded.cc
+  void TellPools();
   void Identify();  // ids, roles, start allocations that the trace frees
   void IdentifyAlloc(uint32_t i);
   uint32_t IdentifyFree(uint32_t i);  // returns the last event dealt with
@@ -44,6 +45,8 @@ class ScheduleBuilder {
   void MakeRequests();
   void EmitGroup(const RecordedGroup& group);
   void EmitCompletions(const RecordedGroup& group);
+  void EmitEmptyCache(const RecordedGroup& group);
+  void EmitPoolReleases(const RecordedGroup& group);
   void EmitStreamDone(uint32_t rank, uint32_t recorded_begin);
   void Emit(const Event& request, uint32_t recorded_begin);
 
@@ -57,6 +60,8 @@ class ScheduleBuilder {
   bool has_completions_ = false;  // the file records free_completed at all
   bool infer_record_stream_ = true;
   GroupingFacts facts_;
+  bool infer_pool_release_ = true;
+  std::vector<bool> pool_released_;  // by pool
 
   // Late completions have a rank each, in recorded order; those that never
   // come have the last ranks. By the index of the free_requested and of the

@@ -6,6 +6,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
+#include "trace/recorded_pools.h"
 #include "trace/schedule_builder.h"
 
 namespace memreplay {
@@ -19,6 +20,15 @@ bool IsSegmentEffect(EventKind kind) {
 }
 
 }  // namespace
+
+void ScheduleBuilder::TellPools() {
+  const Trace& trace = schedule_.trace();
+  pool_released_.assign(trace.pools.size(), false);
+  if (trace.pools.size() < 2 || trace.layout.has_event_pool_id || !source_.has_final_state) return;
+  const bool told = std::any_of(schedule_.recorded_.begin(), schedule_.recorded_.end(),
+                                [](const Event& e) { return e.pool != 0; });
+  if (!told) TellPoolsBySegments(source_.final_state, trace.pools, &schedule_.recorded_);
+}
 
 void ScheduleBuilder::Identify() {
   const std::vector<Event>& events = schedule_.recorded_;
@@ -36,6 +46,7 @@ void ScheduleBuilder::Identify() {
     has_completions_ |= e.kind == EventKind::kFreeCompleted;
     if (e.kind == EventKind::kEmptyCache) facts_.infer_empty_cache = false;
     if (e.kind == EventKind::kRecordStream) infer_record_stream_ = false;
+    if (e.kind == EventKind::kPoolRelease) infer_pool_release_ = false;
   }
   for (uint32_t i = 0; i < count; ++i) {
     const EventKind kind = events[i].kind;
@@ -334,18 +345,8 @@ void ScheduleBuilder::MakeRequests() {
 
 void ScheduleBuilder::EmitGroup(const RecordedGroup& group) {
   if (late_count_ > 0) EmitCompletions(group);
-  if (group.request == RecordedGroup::kInferredEmptyCache) {
-    Event request;
-    request.kind = EventKind::kEmptyCache;
-    Bytes released;
-    for (uint32_t i = group.begin; i < group.end; ++i) {
-      if (roles_[i] == EventRole::kSegmentEffect) released += event(i).size;
-    }
-    schedule_.diagnostics_.Add(DiagnosticKind::kInferredEmptyCache, group.begin,
-                               absl::StrCat(released.value(), " bytes released"));
-    Emit(request, group.begin);
-    return;
-  }
+  if (pool_released_.size() > 1) EmitPoolReleases(group);
+  if (group.request == RecordedGroup::kInferredEmptyCache) return EmitEmptyCache(group);
   Event request = event(group.request);
   if (request.kind == EventKind::kOom) {
     request.kind = EventKind::kAlloc;
@@ -367,6 +368,47 @@ void ScheduleBuilder::EmitGroup(const RecordedGroup& group) {
   if (request.kind != EventKind::kMark) request.address = Address();
   request.block_size = Bytes();
   Emit(request, group.begin);
+}
+
+void ScheduleBuilder::EmitEmptyCache(const RecordedGroup& group) {
+  Bytes released;
+  bool only_private = true;
+  for (uint32_t i = group.begin; i < group.end; ++i) {
+    if (roles_[i] == EventRole::kSegmentEffect) released += event(i).size;
+    only_private &= event(i).pool != 0;
+  }
+  schedule_.diagnostics_.Add(DiagnosticKind::kInferredEmptyCache, group.begin,
+                             absl::StrCat(released.value(), " bytes released"));
+  Event request;
+  request.kind = EventKind::kEmptyCache;
+  if (!only_private) return Emit(request, group.begin);
+  // The default pools may have been spared: the destruction of a MemPool
+  // empties that one's cache only, empty_cache while a pool is being filled
+  // only those that nobody holds any more. One pool after the other is both.
+  for (uint32_t i = group.begin; i < group.end; ++i) {
+    if (i > group.begin && event(i).pool == event(i - 1).pool) continue;
+    request.pool = event(i).pool;
+    Emit(request, i);
+  }
+}
+
+// Memory of a private pool goes back once nobody holds the pool any more:
+// PyTorch does not record when that was.
+void ScheduleBuilder::EmitPoolReleases(const RecordedGroup& group) {
+  if (!infer_pool_release_) return;
+  const uint16_t own =
+      group.request == RecordedGroup::kInferredEmptyCache ? 0 : event(group.request).pool;
+  for (uint32_t i = group.begin; i < group.end; ++i) {
+    const Event& e = event(i);
+    if (e.kind != EventKind::kSegmentFree && e.kind != EventKind::kSegmentUnmap) continue;
+    // Under max_split_size a malloc releases cached segments of its own pool.
+    if (e.pool == 0 || e.pool == own || pool_released_[e.pool]) continue;
+    pool_released_[e.pool] = true;
+    Event release;
+    release.kind = EventKind::kPoolRelease;
+    release.pool = e.pool;
+    Emit(release, group.begin);
+  }
 }
 
 void ScheduleBuilder::EmitCompletions(const RecordedGroup& group) {

@@ -18,6 +18,7 @@ namespace {
 using testing::Made;
 using testing::MakeRecording;
 using ::testing::Message;
+using testing::ProfileOf;
 using testing::WithoutHead;
 
 AllocatorConfig Expandable() {
@@ -29,6 +30,12 @@ AllocatorConfig Expandable() {
 AllocatorConfig MaxSplit() {
   AllocatorConfig config;
   config.max_split_size = MiB(24);
+  return config;
+}
+
+AllocatorConfig ExpandableMaxSplit() {
+  AllocatorConfig config = MaxSplit();
+  config.expandable_segments = true;
   return config;
 }
 
@@ -84,7 +91,7 @@ ExactReplayResult Replay(std::shared_ptr<const Trace> trace, const Made& made,
   if (simulated != nullptr) {
     options.observe = [&collector](const MemoryState&, const Allocator&) { return &collector; };
   }
-  return ReplayAsRecorded(schedule, made.config, DefaultTorchProfile(), options);
+  return ReplayAsRecorded(schedule, made.config, ProfileOf(made), options);
 }
 
 // What is claimed to be exact, compared once more, by other means.
@@ -128,8 +135,9 @@ TEST_P(ExactReplayProperty, CompleteRecordingsAreExact) {
 
 // What of an allocator's state no file tells before it matters.
 bool TellsOfHiddenState(const std::string& reason) {
-  for (const char* clause : {"does not determine the extents of", "ages of cached blocks",
-                             "may have been lost with the recording's head"}) {
+  for (const char* clause :
+       {"does not determine the extents of", "ages of cached blocks",
+        "may have been lost with the recording's head", "whose pool the segments were"}) {
     if (reason.find(clause) != std::string::npos) return true;
   }
   return false;
@@ -187,6 +195,28 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"max_split", {.requests = 1500, .config = MaxSplit(), .capacity = MiB(700)}, 2},
         Case{"collecting", {.requests = 1500, .config = Collecting(), .capacity = MiB(900)}, 5},
         Case{"expandable", {.config = Expandable(), .streams = 2, .empty_caches = true}},
+        Case{"oom", {.requests = 1500, .capacity = MiB(250), .streams = 2}},
+        Case{"pools", {.pools = 3}},
+        Case{"pools_released",
+             {.requests = 1500, .empty_caches = true, .pools = 6, .release_pools = true}},
+        Case{"pools_pressure", {.requests = 1500, .capacity = MiB(600), .pools = 2}},
+        Case{"pools_late_frees", {.streams = 2, .late_frees = true, .pools = 2}},
+        Case{"pools_untold", {.torch = "2.6", .pools = 3, .event_pools = false}},
+        Case{"pools_expandable", {.config = Expandable(), .empty_caches = true, .pools = 2}},
+        Case{"expandable_late_frees",
+             {.config = Expandable(), .streams = 2, .late_frees = true, .empty_caches = true}},
+        Case{"max_split_pools",
+             {.requests = 1500,
+              .config = MaxSplit(),
+              .capacity = MiB(700),
+              .empty_caches = true,
+              .pools = 2,
+              .release_pools = true},
+             5},
+        Case{"expandable_max_split",
+             {.requests = 1500, .config = ExpandableMaxSplit(), .capacity = MiB(700)},
+             5},
+        Case{"oldest", {.torch = "2.0", .streams = 2, .late_frees = true, .empty_caches = true}},
         Case{"expandable_pressure",
              {.requests = 1500, .config = Expandable(), .capacity = MiB(600)}}),
     [](const auto& parameters) { return std::string(parameters.param.name); });

@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <random>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -16,7 +17,7 @@ namespace {
 // Keeps what PyTorch's trace would have.
 class Recorder final : public Observer {
  public:
-  explicit Recorder(std::vector<Event>& events) : events_(events) {}
+  Recorder(std::vector<Event>& events, bool pools) : events_(events), pools_(pools) {}
   void OnEvent(const Event& event) override {
     const bool recorded =
         event.kind == EventKind::kAlloc || event.kind == EventKind::kFree || !IsRequest(event.kind);
@@ -24,11 +25,13 @@ class Recorder final : public Observer {
     Event entry = event;
     entry.id = kNoAllocation;
     entry.block_size = Bytes();
+    if (!pools_) entry.pool = 0;
     events_.push_back(entry);
   }
 
  private:
   std::vector<Event>& events_;
+  const bool pools_;
 };
 
 class Program {
@@ -39,13 +42,14 @@ class Program {
         device_({.capacity = made.capacity,
                  .unlimited_total = SimulatedDevice::kUnlimitedTotal,
                  .explicit_completion = true}),
-        allocator_(DefaultTorchProfile(), made.config, device_, Options(trace)),
+        allocator_(ProfileOf(made), made.config, device_, Options(trace)),
         trace_(trace),
-        recorder_(trace.devices[0].events) {}
+        recorder_(trace.devices[0].events, made.event_pools) {}
 
   void Run() {
     for (uint32_t i = 0; i < made_.requests; ++i) {
       ++stack_;
+      if (made_.pools > 0 && i % 31 == 0) SwitchPool();
       const uint64_t dice = Below(100);
       // Phases of growth and of shrinking, so that segments become free.
       const uint64_t alloc_share = (i / 97) % 3 == 2 ? 25 : 55;
@@ -73,6 +77,7 @@ class Program {
   static CachingAllocatorOptions Options(const Trace& trace) {
     CachingAllocatorOptions options;
     options.streams = trace.streams;
+    options.pools = trace.pools;
     return options;
   }
 
@@ -114,6 +119,34 @@ class Program {
     Ask(EventKind::kFree, id, Bytes(), 0);
   }
 
+  // Ends the pool that is being filled, or begins another.
+  void SwitchPool() {
+    if (filled_ != 0) {
+      AskPool(EventKind::kPoolEnd, filled_);
+      // As use_mem_pool does; the pool itself stays.
+      AskPool(EventKind::kPoolRelease, filled_);
+      filled_ = 0;
+      return;
+    }
+    const auto pool = static_cast<uint16_t>(1 + Below(made_.pools));
+    if (released_.contains(pool)) return;
+    if (made_.release_pools && created_.contains(pool) && Below(3) == 0) {
+      released_.insert(pool);
+      AskPool(EventKind::kPoolRelease, pool);
+      return;
+    }
+    if (created_.insert(pool).second) AskPool(EventKind::kPoolCreate, pool);
+    filled_ = pool;
+    AskPool(EventKind::kPoolBegin, pool);
+  }
+
+  void AskPool(EventKind kind, uint16_t pool) {
+    Event request;
+    request.kind = kind;
+    request.pool = pool;
+    (void)allocator_.Apply(request, recorder_);
+  }
+
   void Snapshot() {
     Event event;
     event.kind = EventKind::kSnapshot;
@@ -131,9 +164,17 @@ class Program {
   AllocationId next_id_ = 0;
   std::vector<AllocationId> live_;
   std::vector<uint64_t> sizes_;
+  uint16_t filled_ = 0;
+  std::set<uint16_t> created_;
+  std::set<uint16_t> released_;
 };
 
 }  // namespace
+
+const TorchProfile& ProfileOf(const Made& made) {
+  if (made.torch.empty()) return DefaultTorchProfile();
+  return **FindTorchProfile(made.torch);
+}
 
 Trace MakeRecording(const Made& made) {
   Trace trace;
@@ -141,6 +182,8 @@ Trace MakeRecording(const Made& made) {
   trace.devices.resize(1);
   trace.streams.clear();
   for (uint32_t i = 0; i < made.streams; ++i) trace.streams.emplace_back(i * 0x1000);
+  for (uint64_t i = 1; i <= made.pools; ++i) trace.pools.push_back({0, i});
+  trace.layout.has_event_pool_id = made.event_pools;
   trace.total_memory = made.capacity;
   RecordedSettings& settings = trace.settings.emplace();
   settings.garbage_collection_threshold = made.config.garbage_collection_threshold;

@@ -5,8 +5,10 @@
 
 #include <cstdint>
 #include <memory>
+#include <string_view>
 
 #include "sim/allocator_config.h"
+#include "sim/torch_profile.h"
 #include "trace/trace.h"
 #include "trace/units.h"
 
@@ -16,13 +18,19 @@ struct Made {
   uint64_t seed = 1;
   uint32_t requests = 500;
   AllocatorConfig config = {};
+  std::string_view torch = "";  // release; "" = the default
   Bytes capacity = GiB(64);
   uint32_t streams = 1;
-  bool late_frees = false;    // blocks used on other streams, completing later
-  bool empty_caches = false;  // now and then
-  bool stacks = true;         // every request its own, as with the level "all"
-  Bytes largest = MiB(64);    // requests are log-uniform up to this
+  bool late_frees = false;     // blocks used on other streams, completing later
+  bool empty_caches = false;   // now and then
+  bool stacks = true;          // every request its own, as with the level "all"
+  uint32_t pools = 0;          // private pools, filled now and then
+  bool release_pools = false;  // and given up again
+  bool event_pools = true;     // events name their pools, as from 2.13 on
+  Bytes largest = MiB(64);     // requests are log-uniform up to this
 };
+
+const TorchProfile& ProfileOf(const Made& made);
 
 // Runs the program and records it from the first event on.
 Trace MakeRecording(const Made& made);

@@ -259,7 +259,7 @@ TEST(ScheduleProgramTest, OtherRequestsPassThroughAndEffectsDoNot) {
                                 .FreeRequested(1, 0)
                                 .Build();
   EXPECT_EQ(RequestsText(schedule),
-            "alloc#0 record_stream#0@0 empty_cache mark#0 mark outside_alloc#1 outside_free#1 "
+            "alloc#0 record_stream#0@0 empty_cache mark#0 mark outside_alloc outside_free "
             "free_requested#0");
   EXPECT_TRUE(schedule.diagnostics().empty());
 }
