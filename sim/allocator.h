@@ -49,10 +49,13 @@ class Allocator {
   virtual absl::Status SetMemoryFraction(double fraction) = 0;
 
   virtual const MemoryStats& statistics() const = 0;
+  // How many requests ran out of memory, also where PyTorch does not count them.
+  virtual int64_t ooms() const { return statistics().num_ooms; }
   virtual void ResetPeakStatistics() = 0;
   // Segments ascending by address, as torch.cuda.memory_snapshot() lists them.
   virtual MemoryState Segments() const = 0;
-  // In the order of the free sets: pool, kind, stream, size, address.
+  // In the order of the free sets: pool, kind, stream, size, then as the release
+  // orders equal blocks (TorchProfile::free_tie).
   virtual void VisitFreeBlocks(absl::FunctionRef<void(const FreeBlock&)> visit) const = 0;
   // Stops the process with a message if an invariant is broken. O(blocks).
   virtual void CheckInvariants() const = 0;

@@ -1,5 +1,6 @@
 #include "sim/caching_allocator.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -119,6 +120,9 @@ absl::Status CachingAllocator::Malloc(const Event& request, Observer& out) {
   }
   params.requested = request.size;
   params.size = RoundSize(request.size, config_, profile_);
+  if (params.size != std::max(kMinBlockSize, RoundUp(request.size, kMinBlockSize))) {
+    Fire(Rule::kDivisionRounding);
+  }
   params.pool = &SelectPool(request, params.size);
   params.stream = request.stream;
   params.segment_size = AllocationSize(params.size, config_);
@@ -158,7 +162,7 @@ Block* CachingAllocator::AllocByReleasing(Params& params) {
   Block* block = nullptr;
   if (!failure_.ok()) return nullptr;
   if (profile_.use_on_oom == UseOnOom::kBeforeRelease) block = UseOnOomPools(params);
-  if (block == nullptr && ReleaseAvailable(params) && failure_.ok()) {
+  if (block == nullptr && failure_.ok() && ReleaseAvailable(params) && failure_.ok()) {
     block = AllocBlock(params, /*retry=*/false);
   }
   if (block == nullptr && failure_.ok()) {
@@ -241,12 +245,12 @@ Block* CachingAllocator::AllocBlock(const Params& params, bool retry) {
     Fire(Rule::kLimitRefused);
     return nullptr;
   }
-  if (config_.throw_on_cudamalloc_oom && total_ + params.segment_size > device_.TotalMemory()) {
+  if (config_.throw_on_cudamalloc_oom && total_ + params.segment_size > RejectionLimit()) {
     Fire(Rule::kRejectedEarly);
     ++stats_.num_oom_rejections;
     failure_ = absl::ResourceExhaustedError(absl::StrCat(
         "throw_on_cudamalloc_oom: ", params.segment_size.value(), " bytes more than the ",
-        total_.value(), " in use would exceed the device's memory"));
+        total_.value(), " in use would exceed the share of the device's memory"));
     return nullptr;
   }
   PrivatePool* owner = pool.owner();
@@ -265,14 +269,18 @@ Block* CachingAllocator::AllocBlock(const Params& params, bool retry) {
   total_ += params.segment_size;
   Block* block = NewBlock(*address, params.segment_size, &pool, params.stream);
   BeginSegment(block);
-  const int64_t size = params.segment_size.signed_value();
   stats_.segment.Increase(pool.is_large(), 1);
-  stats_.reserved_bytes.Increase(pool.is_large(), size);
+  CountReserved(pool, params.segment_size.signed_value());
   if (params.segment_size >= config_.max_split_size) stats_.oversize_segments.Increase(1);
   ++stats_.num_device_alloc;
   block->segment_stack = params.stack;
   Emit(*params.out, EventKind::kSegmentAlloc, *block, block->size, params.stack);
   return block;
+}
+
+Bytes CachingAllocator::RejectionLimit() const {
+  const auto total = static_cast<double>(device_.TotalMemory().value());
+  return Bytes(static_cast<uint64_t>(config_.per_process_memory_fraction * total));
 }
 
 bool CachingAllocator::ShouldSplit(const Block& block, const Params& params) {
@@ -453,6 +461,18 @@ Bytes CachingAllocator::TryMerge(Block* dst, Block* src) {
   dst->size += absorbed;
   DeleteBlock(src);
   return absorbed;
+}
+
+void CachingAllocator::CountReserved(const BlockPool& pool, int64_t change) {
+  const auto count = [&pool, change](StatArray& array) {
+    if (change >= 0) {
+      array.Increase(pool.is_large(), change);
+    } else {
+      array.Decrease(pool.is_large(), -change);
+    }
+  };
+  count(stats_.reserved_bytes);
+  if (pool.owner() != nullptr) count(stats_.reserved_bytes_by_private_pools[pool.owner()->id]);
 }
 
 Block* CachingAllocator::NewBlock(Address address, Bytes size, BlockPool* pool, uint32_t stream) {

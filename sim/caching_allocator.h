@@ -96,6 +96,7 @@ class CachingAllocator final : public Allocator {
   Block* GetFreeBlock(const Params& params);
   Block* AllocBlock(const Params& params, bool retry);
   Block* AllocByReleasing(Params& params);
+  Bytes RejectionLimit() const;  // of throw_on_cudamalloc_oom
   bool ShouldSplit(const Block& block, const Params& params);
   void TakeBlock(Block* block, bool split, const Params& params);
   Block* UseOnOomPools(Params& params);
@@ -126,7 +127,7 @@ class CachingAllocator final : public Allocator {
     return pool != 0 && (profile_.pool_context_acts_as_capture || pool_ids_[pool].first != 0);
   }
   bool in_capture() const {
-    return profile_.pool_context_acts_as_capture ? !captures_.empty() : graph_captures_ > 0;
+    return profile_.pool_context_acts_as_capture ? !captures_.empty() : graph_capture_;
   }
 
   // caching_allocator_release.cc: what goes back to the device.
@@ -157,6 +158,8 @@ class CachingAllocator final : public Allocator {
   bool garbage_collection_on() const {
     return limit_.has_value() && config_.garbage_collection_threshold > 0;
   }
+  // Counts bytes that `pool` got from the device, or gave back (negative).
+  void CountReserved(const BlockPool& pool, int64_t change);
   void Fire(Rule rule) { ++rules_[static_cast<size_t>(rule)]; }
   void Emit(Observer& out, EventKind kind, const Block& block, Bytes size, uint32_t stack);
 
@@ -177,11 +180,11 @@ class CachingAllocator final : public Allocator {
   std::vector<std::unique_ptr<PrivatePool>> private_pools_;  // dead ones included
   std::vector<PrivatePool*> pool_by_index_;                  // live ones; null: none
   FlatHashOrder<PrivatePool*> freeable_;
-  FlatHashOrder<uint16_t> use_on_oom_;              // pool indexes
-  std::vector<bool> no_split_;                      // by pool index
-  std::vector<PrivatePool*> captures_;              // being filled, oldest first
-  int graph_captures_ = 0;                          // of those, pools of CUDA graphs
-  std::vector<Block*> deferred_;                    // frees put off while a pool is being filled
+  FlatHashOrder<uint16_t> use_on_oom_;  // pool indexes
+  std::vector<bool> no_split_;          // by pool index
+  std::vector<PrivatePool*> captures_;  // being filled, oldest first
+  bool graph_capture_ = false;          // a graph's pool is; the first end of one ends it
+  std::vector<Block*> deferred_;        // frees put off while a pool is being filled
   FlatHashOrder<std::deque<PendingFree>> pending_;  // by stream
 
   uint64_t last_tie_ = 0;  // numbers blocks or segments, where that orders equal blocks

@@ -30,10 +30,10 @@ Block* CachingAllocator::FindExpandableBlock(const Params& params) {
     }
     if (room >= params.size) return start;
   }
-  Fire(Rule::kReserve);
   const Bytes page = PageSize(*params.pool);
-  const Bytes total = device_.TotalMemory();
-  const Bytes size = RoundUp(total + Bytes(total.value() / 8), page);
+  const Bytes size = RoundUp(ExpandableReservation(device_.TotalMemory(), config_), page);
+  if (params.size > size && !profile_.reserves_for_oversized_request) return nullptr;
+  Fire(Rule::kReserve);
   reservations_.push_back(std::make_unique<ExpandableSegment>(
       ExpandableSegment{device_.ReserveRange(size), page, size}));
   Block* block = NewBlock(reservations_.back()->base, size, params.pool, params.stream);
@@ -46,6 +46,7 @@ Block* CachingAllocator::FindExpandableBlock(const Params& params) {
 
 Block* CachingAllocator::TryAllocateExpandableBlock(const Params& params) {
   Block* block = FindExpandableBlock(params);
+  if (block == nullptr) return nullptr;
   if (!block->mapped) {
     if (!MapBlock(block, std::min(block->size, params.size), params)) return nullptr;
   } else {
@@ -90,7 +91,7 @@ bool CachingAllocator::MapBlock(Block* block, Bytes want, const Params& params) 
   TryMerge(block, block->next);
   pool.Insert(block);
   total_ += mapped;
-  stats_.reserved_bytes.Increase(pool.is_large(), mapped.signed_value());
+  CountReserved(pool, mapped.signed_value());
   ++stats_.num_device_alloc;
   Event event;
   event.kind = EventKind::kSegmentMap;
@@ -119,6 +120,7 @@ void CachingAllocator::UnmapBlock(Block* block, uint32_t stack, Observer& out) {
   }
   Fire(Rule::kUnmap);
   const Bytes size = end - begin;
+  device_.StreamDone(block->stream);  // PyTorch waits for the stream before it takes pages away
   device_.UnmapPages(begin, size, segment.page);
   pool.Erase(block);
   if (begin > block->address) {
@@ -152,7 +154,7 @@ void CachingAllocator::UnmapBlock(Block* block, uint32_t stack, Observer& out) {
   pool.unmapped_of(block->stream).insert(block);
 
   total_ -= size;
-  stats_.reserved_bytes.Decrease(pool.is_large(), size.signed_value());
+  CountReserved(pool, -size.signed_value());
   if (PrivatePool* owner = pool.owner(); owner != nullptr && profile_.private_pools_expandable) {
     if (owner->cuda_malloc_count <= 0) {
       failure_ = absl::InternalError("cudaMalloc_count > 0: internal assertion on unmapping");

@@ -159,14 +159,13 @@ void CachingAllocator::ReleaseBlock(Block* block, uint32_t stack, Observer& out)
   }
   BlockPool& pool = *block->pool;
   const bool is_large = pool.is_large();
-  const int64_t size = block->size.signed_value();
   ++stats_.num_device_free;
   Emit(out, EventKind::kSegmentFree, *block, block->size, stack);
   device_.FreeSegment(block->address, block->size);
   total_ -= block->size;
   if (pool.owner() != nullptr) --pool.owner()->cuda_malloc_count;
   stats_.segment.Decrease(is_large, 1);
-  stats_.reserved_bytes.Decrease(is_large, size);
+  CountReserved(pool, -block->size.signed_value());
   if (block->size >= config_.max_split_size) stats_.oversize_segments.Decrease(1);
   pool.Erase(block);
   DeleteBlock(block);

@@ -77,9 +77,9 @@ void CachingAllocator::Restore(const MemoryState& state, const RestoreHints& hin
         }
       } else {
         const Bytes page = PageSize(*pool);
-        const Bytes total = device_.TotalMemory();
-        const Bytes size = std::max(RoundUp(total + Bytes(total.value() / 8), page),
-                                    RoundUp(segment.total_size, page) + page);
+        const Bytes size =
+            std::max(RoundUp(ExpandableReservation(device_.TotalMemory(), config_), page),
+                     RoundUp(segment.total_size, page) + page);
         reservations_.push_back(
             std::make_unique<ExpandableSegment>(ExpandableSegment{segment.address, page, size}));
         reservation = reservations_.back().get();
@@ -89,7 +89,7 @@ void CachingAllocator::Restore(const MemoryState& state, const RestoreHints& hin
       if (segment.total_size >= config_.max_split_size) stats_.oversize_segments.Increase(1);
     }
     total_ += segment.total_size;
-    stats_.reserved_bytes.Increase(segment.is_large, segment.total_size.signed_value());
+    CountReserved(*pool, segment.total_size.signed_value());
 
     for (const BlockInfo& info : segment.blocks) {
       Block* block = NewBlock(info.address, info.size, pool, stream);

@@ -118,7 +118,7 @@ absl::Status CachingAllocator::PoolBegin(uint16_t pool) {
     return absl::FailedPreconditionError("the pool is already being filled");
   }
   captures_.push_back(found);
-  if (found->id.first != 0) ++graph_captures_;
+  if (found->id.first != 0) graph_capture_ = true;
   return absl::OkStatus();
 }
 
@@ -127,7 +127,7 @@ absl::Status CachingAllocator::PoolEnd(uint16_t pool) {
   if (it == captures_.end()) {
     return absl::FailedPreconditionError("end of a pool that is not being filled");
   }
-  if ((*it)->id.first != 0) --graph_captures_;
+  if ((*it)->id.first != 0) graph_capture_ = false;
   captures_.erase(it);
   return absl::OkStatus();
 }

@@ -40,6 +40,11 @@ void MemoryStats::ResetPeak() {
       stat->peak = stat->current;
     }
   }
+  for (auto& [pool, array] : reserved_bytes_by_private_pools) {
+    for (Stat* stat : {&array.all, &array.small_pool, &array.large_pool}) {
+      stat->peak = stat->current;
+    }
+  }
   oversize_allocations.peak = oversize_allocations.current;
   oversize_segments.peak = oversize_segments.current;
 }
@@ -47,6 +52,11 @@ void MemoryStats::ResetPeak() {
 void MemoryStats::ResetAccumulated() {
   for (const NamedArray& named : kArrays) {
     StatArray& array = this->*named.array;
+    for (Stat* stat : {&array.all, &array.small_pool, &array.large_pool}) {
+      stat->allocated = stat->freed = 0;
+    }
+  }
+  for (auto& [pool, array] : reserved_bytes_by_private_pools) {
     for (Stat* stat : {&array.all, &array.small_pool, &array.large_pool}) {
       stat->allocated = stat->freed = 0;
     }
@@ -66,6 +76,15 @@ FlatList FlatStatistics(const MemoryStats& stats, const TorchProfile& profile) {
     Append(prefix + "all", array.all, &out);
     Append(prefix + "small_pool", array.small_pool, &out);
     Append(prefix + "large_pool", array.large_pool, &out);
+  }
+  if (profile.reserved_bytes_by_private_pools) {
+    for (const auto& [pool, array] : stats.reserved_bytes_by_private_pools) {
+      const std::string prefix = "reserved_bytes_by_private_pools." + std::to_string(pool.first) +
+                                 "_" + std::to_string(pool.second) + ".";
+      Append(prefix + "all", array.all, &out);
+      Append(prefix + "small_pool", array.small_pool, &out);
+      Append(prefix + "large_pool", array.large_pool, &out);
+    }
   }
   Append("oversize_allocations", stats.oversize_allocations, &out);
   Append("oversize_segments", stats.oversize_segments, &out);

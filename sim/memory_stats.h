@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -60,6 +61,8 @@ struct MemoryStats {
   StatArray active_bytes;
   StatArray inactive_split_bytes;
   StatArray requested_bytes;
+  // Private pools that ever held memory, also those that are gone (2.13 and later).
+  std::map<PoolId, StatArray> reserved_bytes_by_private_pools;
   Stat oversize_allocations;
   Stat oversize_segments;
   int64_t num_alloc_retries = 0;

@@ -9,27 +9,6 @@
 namespace memreplay {
 namespace {
 
-absl::Status NotModelled(std::string_view what) {
-  return absl::UnimplementedError(
-      StrCat(what, " is not modelled by this version; refused rather than ignored"));
-}
-
-// Settings that a program changes on its way.
-absl::Status CheckProgramSettings(const Trace& trace, const ReplaySettings& settings) {
-  for (const DeviceTrace& device : trace.devices) {
-    AllocatorConfig config = settings.config;
-    for (const Event& event : device.events) {
-      if (event.kind != EventKind::kSettings) continue;
-      // What PyTorch rejects is an outcome of that request.
-      ParseAllocatorConf(trace.strings[event.text_or_stack], *settings.torch.profile, &config)
-          .IgnoreError();
-      const absl::Status modelled = CheckModelled(config);
-      if (!modelled.ok()) return modelled;
-    }
-  }
-  return absl::OkStatus();
-}
-
 // What the file was recorded under, or what a program's header asks for.
 absl::StatusOr<AllocatorConfig> RecordedConfig(const Trace& trace, const TorchProfile& profile,
                                                std::vector<std::string>* notes) {
@@ -104,9 +83,11 @@ absl::StatusOr<ReplaySettings> ResolveSettings(const Trace& trace, const Setting
     return absl::InvalidArgumentError(
         StrCat("memory fraction: expected a number from 0 to 1, found ", *settings.fraction));
   }
-  absl::Status modelled = CheckModelled(settings.config);
-  if (modelled.ok() && trace.is_program) modelled = CheckProgramSettings(trace, settings);
-  if (!modelled.ok()) return modelled;
+  if (settings.config.backend == Backend::kCudaMallocAsync) {
+    settings.notes.push_back(
+        "backend:cudaMallocAsync is approximate: used bytes are exact, the driver's pool is taken "
+        "as their high-water mark in steps of 32 MiB");
+  }
   return settings;
 }
 
@@ -132,18 +113,6 @@ void ApplyRecordedSettings(const RecordedSettings& recorded, AllocatorConfig* co
       config->roundup_power2_divisions[index] = divisions;
     }
   }
-}
-
-absl::Status CheckModelled(const AllocatorConfig& config) {
-  if (config.backend != Backend::kNative) return NotModelled("backend:cudaMallocAsync");
-  if (config.graph_capture_record_stream_reuse) {
-    return NotModelled("graph_capture_record_stream_reuse:True");
-  }
-  if (config.throw_on_cudamalloc_oom) return NotModelled("throw_on_cudamalloc_oom:True");
-  if (config.expandable_segments_reserve != ExpandableReserve{}) {
-    return NotModelled("expandable_segments_reserve");
-  }
-  return absl::OkStatus();
 }
 
 }  // namespace memreplay

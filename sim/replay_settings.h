@@ -55,9 +55,6 @@ absl::StatusOr<ReplaySettings> ResolveSettings(const Trace& trace, const Setting
 // The settings that the file lists, over `config`.
 void ApplyRecordedSettings(const RecordedSettings& recorded, AllocatorConfig* config);
 
-// Unimplemented if `config` asks for something that memreplay has no model of.
-absl::Status CheckModelled(const AllocatorConfig& config);
-
 }  // namespace memreplay
 
 #endif  // MEMREPLAY_SIM_REPLAY_SETTINGS_H_

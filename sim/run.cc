@@ -24,7 +24,7 @@ RunResult Run(const Schedule& schedule, Allocator& allocator, Observer& observer
               const RunOptions& options) {
   RunResult result;
   const StringTable& strings = schedule.trace().strings;
-  const int64_t ooms_before = allocator.statistics().num_ooms;
+  const int64_t ooms_before = allocator.ooms();
   const absl::Span<const Event> requests = schedule.requests();
   for (size_t i = 0; i < requests.size(); ++i) {
     const Event& request = requests[i];
@@ -48,7 +48,7 @@ RunResult Run(const Schedule& schedule, Allocator& allocator, Observer& observer
     }
     if (options.check_invariants) allocator.CheckInvariants();
   }
-  result.ooms = static_cast<uint64_t>(allocator.statistics().num_ooms - ooms_before);
+  result.ooms = static_cast<uint64_t>(allocator.ooms() - ooms_before);
   return result;
 }
 

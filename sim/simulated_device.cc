@@ -76,9 +76,8 @@ void SimulatedDevice::ReleaseRange(Address address, Bytes size) {
   reservation_sizes_.erase(range);
 }
 
-bool SimulatedDevice::MapPages(Address address, Bytes size, Bytes page) {
-  MEMREPLAY_CHECK(page.value() != 0 && address.value() % AddressSpace::kUnit.value() == 0 &&
-                      size.value() % page.value() == 0,
+bool SimulatedDevice::MapPages(Address, Bytes size, Bytes page) {
+  MEMREPLAY_CHECK(page.value() != 0 && size.value() % page.value() == 0,
                   "mapping that is not made of whole pages");
   const Bytes per_page = WholeUnits(page);
   const uint64_t pages = size / page;

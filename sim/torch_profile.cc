@@ -124,7 +124,7 @@ constexpr std::array<TorchProfile, kReleases> MakeProfiles() {
   p.free_tie = FreeTie::kSegmentAge;
   p.pool_context_acts_as_capture = false;
   p.empty_cache_in_pool = EmptyCacheInPool::kAsIfNotInPool;
-  p.reserved_bytes_by_private_pools = true;  // described
+  p.reserved_bytes_by_private_pools = true;
   p.snapshot.pool_id = true;
   release("2.13");
 
@@ -133,6 +133,7 @@ constexpr std::array<TorchProfile, kReleases> MakeProfiles() {
 
   p.conf_keys.Add(
       {ConfKey::kExpandableSegmentsReserve, ConfKey::kExpandableSegmentsReserveByClass});
+  p.reserves_for_oversized_request = false;
   release("2.15");
   return rows;
 }

@@ -155,6 +155,8 @@ struct TorchProfile {
   // Private pools use them too, and their segment count goes down by one with
   // each unmapped range.
   bool private_pools_expandable = false;
+  // A request larger than a whole reservation still makes one (and fails later).
+  bool reserves_for_oversized_request = true;
   bool gc_skips_expandable = false;
   bool release_available_skips_expandable = false;
 

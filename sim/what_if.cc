@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "sim/caching_allocator.h"
+#include "sim/cuda_malloc_async_allocator.h"
 #include "sim/simulated_device.h"
 #include "sim/size_rules.h"
 #include "sim/start_state.h"
@@ -83,7 +84,10 @@ absl::StatusOr<WhatIfResult> ReplayWhatIf(const Schedule& schedule, const Replay
   WhatIfResult result;
   result.start = options.start;
   MemoryState start;
-  if (options.start == StartPolicy::kRecorded && !schedule.is_cold()) {
+  if (settings.config.backend != Backend::kNative) {
+    result.start = StartPolicy::kFresh;
+    if (!schedule.is_cold()) result.start_note = "the driver's pool has no segments to begin with";
+  } else if (options.start == StartPolicy::kRecorded && !schedule.is_cold()) {
     start = RebuildStartState(schedule, settings.recorded_config, *settings.torch.profile).segments;
     SimulatedDevice trial(DeviceOptions(schedule, settings));
     if (const auto fits = Relocate(start, trial); !fits.ok()) {
@@ -94,8 +98,15 @@ absl::StatusOr<WhatIfResult> ReplayWhatIf(const Schedule& schedule, const Replay
   // One run; a second samples what the first has found to be the peak.
   const auto run_once = [&](Observer* watcher, const uint64_t* sample_at) -> absl::Status {
     SimulatedDevice device(DeviceOptions(schedule, settings));
-    CachingAllocator allocator(*settings.torch.profile, settings.config, device,
-                               AllocatorOptions(schedule));
+    // The driver's pool knows no segments to begin with: its start is allocated.
+    std::optional<CachingAllocator> caching;
+    std::optional<CudaMallocAsyncAllocator> async;
+    if (settings.config.backend == Backend::kNative) {
+      caching.emplace(*settings.torch.profile, settings.config, device, AllocatorOptions(schedule));
+    } else {
+      async.emplace(device);
+    }
+    Allocator& allocator = caching.has_value() ? static_cast<Allocator&>(*caching) : *async;
     if (settings.fraction.has_value()) {
       const absl::Status set = allocator.SetMemoryFraction(*settings.fraction);
       if (!set.ok()) return set;
@@ -104,21 +115,22 @@ absl::StatusOr<WhatIfResult> ReplayWhatIf(const Schedule& schedule, const Replay
     if (result.start == StartPolicy::kRecorded) {
       const absl::StatusOr<MemoryState> relocated = Relocate(start, device);
       if (!relocated.ok()) return relocated.status();
-      if (!relocated->empty()) allocator.Restore(*relocated);
+      if (!relocated->empty()) caching->Restore(*relocated);
       before = UsageObserver(UsageOf(*relocated));
     } else if (const absl::Status started = AllocateStart(schedule, allocator, before);
                !started.ok()) {
       return started;
     }
-    const auto ooms_before = static_cast<uint64_t>(allocator.statistics().num_ooms);
+    const auto ooms_before = static_cast<uint64_t>(allocator.ooms());
     UsageObserver usage(before.current());
     ObserverList observers = {&usage};
     std::optional<FragmentationObserver> fragmentation;
     if (sample_at != nullptr) {
       FragmentationOptions fragmentation_options;
       fragmentation_options.at_event = *sample_at;
-      fragmentation_options.block_size_for = [&allocator, &settings](Bytes size) {
-        return RoundSize(size, allocator.config(), *settings.torch.profile);
+      fragmentation_options.block_size_for = [&caching, &settings](Bytes size) {
+        return caching.has_value() ? RoundSize(size, caching->config(), *settings.torch.profile)
+                                   : size;
       };
       fragmentation.emplace(allocator, usage, fragmentation_options);
       observers.Add(&*fragmentation);

@@ -56,7 +56,7 @@ class Generator:
         self.contexts = []      # pools being filled, oldest first
         self.pools = {}         # pool id -> references this program holds
         self.destroyed = 0
-        self.deferred = 0       # deferred frees since no pool was being filled
+        self.deferred = 0       # deferred frees that no malloc has dealt with yet
         self.max_split_dropped = False
 
     def emit(self, kind, **fields):
@@ -240,6 +240,8 @@ class Generator:
         if stream:
             fields["s"] = stream
         self.emit("a", **fields)
+        if size > 0 and not self.deferring():
+            self.deferred = 0  # only a malloc deals with them
         self.live[identity] = {"stream": stream, "pool": self.pool_of_next(), "uses": False, "captured_use": False}
         return identity
 
@@ -301,8 +303,6 @@ class Generator:
                 self.free(identity)  # exclusion 1
         self.emit("ep", p=list(pool))
         self.contexts.remove(pool)
-        if not self.deferring():
-            self.deferred = 0
         if self.pools[pool] > 1 and self.chance(0.5):
             self.release_pool(pool)
 

@@ -30,6 +30,7 @@ class CheckedRun final : public Observer, public RequestListener {
  public:
   CheckedRun(const Program& program, const TorchProfile& profile)
       : program_(program),
+        profile_(profile),
         schedule_(Schedule::Build(std::make_shared<const Trace>(ToTrace(program)), 0)),
         device_(SimulatedDevice::Options{.capacity = program.total,
                                          .explicit_completion = program.explicit_completion}) {
@@ -132,8 +133,11 @@ class CheckedRun final : public Observer, public RequestListener {
     std::optional<Key> previous;
     allocator_->VisitFreeBlocks([&](const FreeBlock& block) {
       free += block.size;
-      const Key key(block.pool, block.is_large, block.stream, block.size, block.address);
-      if (previous.has_value() && *previous >= key) {
+      // Releases that order equal blocks by age leave the address out of it.
+      const bool by_address = profile_.free_tie == FreeTie::kAddress;
+      const Key key(block.pool, block.is_large, block.stream, block.size,
+                    by_address ? block.address : Address());
+      if (previous.has_value() && (by_address ? *previous >= key : *previous > key)) {
         Fail("free blocks are not in the order of the free sets");
       }
       previous = key;
@@ -165,6 +169,7 @@ class CheckedRun final : public Observer, public RequestListener {
   }
 
   const Program& program_;
+  const TorchProfile& profile_;
   const Schedule schedule_;
   SimulatedDevice device_;
   std::unique_ptr<CachingAllocator> allocator_;

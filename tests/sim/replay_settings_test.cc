@@ -117,15 +117,13 @@ TEST(ResolveSettings, ProgramsBringTheirHeader) {
   EXPECT_TRUE(ResolveSettings(Program("no_such_key:1"), request).ok());
 }
 
-TEST(ResolveSettings, RefusesWhatPyTorchRejectsAndWhatIsNotModelled) {
+TEST(ResolveSettings, RefusesWhatPyTorchRejects) {
   const auto error = [](const Trace& trace, const SettingsRequest& request) {
     return std::string(ResolveSettings(trace, request).status().message());
   };
   SettingsRequest request;
   request.conf = "no_such_key:1";
   EXPECT_NE(error(Recording(), request).find("rejects 'no_such_key:1'"), std::string::npos);
-  request.conf = "backend:cudaMallocAsync";
-  EXPECT_NE(error(Recording(), request).find("not modelled"), std::string::npos);
   request = {};
   request.torch = "1.0";
   EXPECT_NE(error(Recording(), request).find("1.0"), std::string::npos);
@@ -134,16 +132,19 @@ TEST(ResolveSettings, RefusesWhatPyTorchRejectsAndWhatIsNotModelled) {
   EXPECT_NE(error(Recording(), request).find("expected a number from 0 to 1, found 1.5"),
             std::string::npos);
 
-  // Settings that a program changes on its way count too; what PyTorch rejects
-  // there is the program's affair.
+  // What a program changes on its way and PyTorch rejects is the program's affair.
   Trace program = Program("");
   AddSettingsEvent(program, "no_such_key:1");
   EXPECT_TRUE(ResolveSettings(program, {}).ok());
-  request = {};
-  request.torch = "2.11";
-  AddSettingsEvent(program, "graph_capture_record_stream_reuse:True");
-  EXPECT_NE(error(program, request).find("graph_capture_record_stream_reuse:True"),
-            std::string::npos);
+}
+
+TEST(ResolveSettings, SaysThatTheAsyncBackendIsApproximate) {
+  SettingsRequest request;
+  request.conf = "backend:cudaMallocAsync";
+  const absl::StatusOr<ReplaySettings> settings = ResolveSettings(Recording(), request);
+  ASSERT_TRUE(settings.ok());
+  ASSERT_EQ(settings->notes.size(), 1u);
+  EXPECT_NE(settings->notes[0].find("approximate"), std::string::npos);
 }
 
 }  // namespace
