@@ -1,0 +1,144 @@
+// nanoGPT's schedule against walks that were made independently, event by event.
+// The walks are no part of this project: MEMREPLAY_SHARED names the folder that
+// holds data/golden. What they amount to (a digest of every size, order and
+// lifetime, and the peaks) is kept here, so that the proof stands without them.
+#include <cstdlib>
+#include <fstream>
+#include <iostream>
+#include <map>
+#include <sstream>
+#include <string>
+
+#include "gtest/gtest.h"
+#include "tests/trace/synth/program_digest.h"
+#include "trace/synth/nanogpt.h"
+#include "trace/trace_reader.h"
+
+namespace memreplay::synth {
+namespace {
+
+struct Golden {
+  const char* name;
+  const char* settings;  // key=value, separated by spaces
+  int64_t parameters;
+  size_t events;  // allocations, frees and phases
+  uint64_t digest;
+  uint64_t peak_allocated;  // bytes, of the whole run
+};
+
+void PrintTo(const Golden& golden, std::ostream* out) { *out << golden.name; }
+
+constexpr Golden kGolden[] = {
+    {"seedA_fp16_flash",
+     "n_layer=6 n_head=6 n_embd=384 block_size=512 batch_size=16 gradient_accumulation_steps=4 "
+     "compile=False dtype=float16",
+     30135168, 7372, 1755092046148371661u, 6204826112},
+    {"seedA_fp16_manual",
+     "n_layer=6 n_head=6 n_embd=384 block_size=512 batch_size=16 gradient_accumulation_steps=2 "
+     "compile=False dtype=float16 attention=manual",
+     30135168, 6082, 17008315668905162218u, 7117480448},
+    {"seedA_fp32",
+     "n_layer=6 n_head=6 n_embd=384 block_size=512 batch_size=16 gradient_accumulation_steps=2 "
+     "compile=False dtype=float32",
+     30135168, 3610, 7741294648855761615u, 8328032256},
+    {"seedA_ckpt",
+     "n_layer=6 n_head=6 n_embd=384 block_size=512 batch_size=16 gradient_accumulation_steps=2 "
+     "compile=False dtype=float16 checkpoint=block",
+     30135168, 5716, 7704028765518391524u, 5577646592},
+    {"seedB_fp16_flash",
+     "n_layer=12 n_head=12 n_embd=576 block_size=1024 batch_size=16 gradient_accumulation_steps=2 "
+     "compile=False dtype=float16",
+     77355072, 8812, 9220989725265783273u, 15445191168},
+    {"gpt2_124M_bf16",
+     "n_layer=12 n_head=12 n_embd=768 block_size=1024 batch_size=12 gradient_accumulation_steps=2 "
+     "compile=False dtype=bfloat16",
+     124373760, 8782, 12855137411567362263u, 13815245824},
+    {"tiny_char",
+     "n_layer=6 n_head=6 n_embd=384 block_size=256 batch_size=64 gradient_accumulation_steps=1 "
+     "compile=False dtype=bfloat16 vocab_size=65 dropout=0.2",
+     10745088, 3510, 3137982531085493002u, 1711479808},
+};
+
+NanoGptConfig Config(const Golden& golden) {
+  NanoGptConfig config;
+  std::istringstream words(golden.settings);
+  std::string word;
+  while (words >> word) {
+    const size_t equals = word.find('=');
+    const absl::Status applied =
+        ApplySetting({word.substr(0, equals), word.substr(equals + 1)}, &config);
+    EXPECT_TRUE(applied.ok()) << applied;
+  }
+  return config;
+}
+
+Trace Generate(const Golden& golden) {
+  absl::StatusOr<Trace> program = NanoGptProgram(Config(golden));
+  EXPECT_TRUE(program.ok()) << program.status();
+  return *std::move(program);
+}
+
+class NanoGptGolden : public ::testing::TestWithParam<Golden> {};
+
+TEST_P(NanoGptGolden, HasTheDigestAndThePeak) {
+  const Golden& golden = GetParam();
+  const Trace program = Generate(golden);
+  EXPECT_EQ(Config(golden).parameter_count(), golden.parameters);
+  const std::vector<std::string> lines = Instants(program);
+  EXPECT_EQ(Digest(lines), golden.digest);
+  uint64_t peak = 0;
+  for (const auto& [phase, bytes] : PhasePeaks(program)) peak = std::max(peak, bytes);
+  EXPECT_EQ(peak, golden.peak_allocated);
+  size_t events = 0;
+  for (const Event& event : program.devices[0].events) {
+    events += event.kind == EventKind::kAlloc || event.kind == EventKind::kFree ||
+              event.size.value() == static_cast<uint64_t>(MarkKind::kPhase);
+  }
+  EXPECT_EQ(events, golden.events);
+}
+
+TEST_P(NanoGptGolden, EqualsTheWalkEventByEvent) {
+  const char* shared = std::getenv("MEMREPLAY_SHARED");
+  if (shared == nullptr) GTEST_SKIP() << "MEMREPLAY_SHARED is not set: no walks here";
+  const std::string folder = std::string(shared) + "/data/golden/";
+  const absl::StatusOr<Trace> walk = OpenTrace(folder + GetParam().name + ".jsonl");
+  ASSERT_TRUE(walk.ok()) << walk.status();
+  const std::vector<std::string> expected = Instants(*walk);
+  const std::vector<std::string> found = Instants(Generate(GetParam()));
+  std::string phase;
+  for (size_t i = 0; i < std::min(expected.size(), found.size()); ++i) {
+    if (expected[i][0] == 'P') phase = expected[i];
+    ASSERT_EQ(found[i], expected[i]) << "instant " << i << " in " << phase;
+  }
+  EXPECT_EQ(found.size(), expected.size());
+}
+
+TEST_P(NanoGptGolden, HasTheWalksPeakInEveryPhase) {
+  const char* shared = std::getenv("MEMREPLAY_SHARED");
+  if (shared == nullptr) GTEST_SKIP() << "MEMREPLAY_SHARED is not set: no walks here";
+  std::ifstream file(std::string(shared) + "/data/golden/expected.json");
+  std::stringstream text;
+  text << file.rdbuf();
+  // "name": {... "peak_allocated": {"phase": bytes, ...} ...}
+  const std::string all = text.str();
+  const size_t entry = all.find("\"" + std::string(GetParam().name) + "\"");
+  ASSERT_NE(entry, std::string::npos);
+  const size_t begin = all.find('{', all.find("\"peak_allocated\"", entry));
+  std::istringstream peaks(all.substr(begin + 1, all.find('}', begin) - begin - 1));
+  std::map<std::string, uint64_t> expected;
+  for (std::string pair; std::getline(peaks, pair, ',');) {
+    const size_t open = pair.find('"');
+    const size_t close = pair.find('"', open + 1);
+    expected[pair.substr(open + 1, close - open - 1)] =
+        std::stoull(pair.substr(pair.find(':', close) + 1));
+  }
+  std::map<std::string, uint64_t> found;
+  for (const auto& [phase, bytes] : PhasePeaks(Generate(GetParam()))) found[phase] = bytes;
+  EXPECT_EQ(found, expected);
+}
+
+INSTANTIATE_TEST_SUITE_P(Walks, NanoGptGolden, ::testing::ValuesIn(kGolden),
+                         [](const auto& parameters) { return std::string(parameters.param.name); });
+
+}  // namespace
+}  // namespace memreplay::synth

@@ -1,0 +1,123 @@
+// Matrix products and attention.
+#include <array>
+#include <utility>
+
+#include "trace/synth/ops.h"
+
+namespace memreplay::synth {
+namespace {
+
+constexpr std::string_view kTemporary = "temporary";
+
+int64_t RoundUpTo(int64_t value, int64_t unit) { return (value + unit - 1) / unit * unit; }
+
+// [B, H, T, D], stored as [B, T, H, D].
+Tensor NewHeads(Session& s, std::string_view op, const Tensor& like, std::string_view tag) {
+  return s.New(op, {like.size(0), like.size(2), like.size(1), like.size(3)}, like.dtype(), tag)
+      .Transposed(1, 2);
+}
+
+std::array<Tensor, 3> NewHeadGradients(Session& s, const Tensors& saved) {
+  return {NewHeads(s, "dq", saved[0], kTemporary), NewHeads(s, "dk", saved[1], kTemporary),
+          NewHeads(s, "dv", saved[2], kTemporary)};
+}
+
+}  // namespace
+
+Tensor Linear(Session& s, Tensor x, const Tensor& weight, const Tensor& bias,
+              std::string_view tag) {
+  // Autocast goes through the arguments from the last to the first.
+  const Tensor b = AutocastArgument(s, bias);
+  const Tensor w = AutocastArgument(s, weight);
+  x = AutocastArgument(s, x);
+  Sizes sizes = x.sizes();
+  sizes.back() = w.size(0);
+  Tensor y = s.New("mm", std::move(sizes), x.dtype(), tag);
+  s.UseGemm();
+  if (b.defined()) {  // addmm goes through cublasLt, with a workspace of its own
+    s.NewScratch("cublasLt workspace", Bytes(1 << 20));
+  }
+  s.Record({x, w, b}, {y}, {x, w},
+           [has_bias = b.defined()](Session& session, const Tensors& grads,
+                                    const Tensors& saved) -> Tensors {
+             session.UseGemm();
+             Tensor dw = session.New("mm dweight", saved[1].sizes(), saved[1].dtype(), kTemporary);
+             Tensor dx = session.New("mm dx", saved[0].sizes(), saved[0].dtype(), kTemporary);
+             // The bias was broadcast over the rows: the engine sums its gradient.
+             return {std::move(dx), std::move(dw), has_bias ? grads[0] : Tensor()};
+           });
+  return y;
+}
+
+Tensor BatchedMatMul(Session& s, Tensor a, const Tensor& b) {
+  const int64_t batch = a.size(0) * a.size(1);
+  const int64_t m = a.size(2);
+  const int64_t k = a.size(3);
+  const int64_t n = b.size(3);
+  const Sizes sizes = {a.size(0), a.size(1), m, n};
+  const Tensor right = AutocastArgument(s, b);
+  a = AutocastArgument(s, a);
+  // bmm takes three dimensions: operands that cannot be folded are copied.
+  const Tensor left3 = Reshape(s, a, {batch, m, k});
+  const Tensor right3 = Reshape(s, right, {batch, k, n});
+  Tensor y = s.New("bmm", {batch, m, n}, a.dtype());
+  s.UseGemm();
+  s.Record({left3, right3}, {y}, {left3, right3},
+           [](Session& session, const Tensors&, const Tensors& saved) -> Tensors {
+             session.UseGemm();
+             Tensor db = session.New("bmm db", saved[1].sizes(), saved[1].dtype(), kTemporary);
+             Tensor da = session.New("bmm da", saved[0].sizes(), saved[0].dtype(), kTemporary);
+             return {std::move(da), std::move(db)};
+           });
+  return Reshape(s, y, sizes);
+}
+
+Tensor FlashAttention(Session& s, const Tensor& q, const Tensor& k, const Tensor& v) {
+  const int64_t batch = q.size(0);
+  const int64_t heads = q.size(1);
+  const int64_t length = q.size(2);
+  Tensor out = NewHeads(s, "flash_attention", q, "activation");  // h BTC
+  Tensor lse = s.New("flash_attention logsumexp", {batch, heads, length}, DType::kFloat32);
+  Tensors saved = {q, k, v, out, lse};
+  if (s.platform().flash_random_state_on_gpu) {
+    saved.push_back(s.New("flash_attention rng_state", {2}, DType::kInt64));
+    saved.push_back(s.New("flash_attention unused", {}, DType::kInt64));
+  }
+  s.Record({q, k, v}, {out}, saved,
+           [](Session& session, const Tensors&, const Tensors& kept) -> Tensors {
+             std::array<Tensor, 3> grads = NewHeadGradients(session, kept);
+             const Tensor& query = kept[0];
+             // Per query row, padded to 128 rows and 32 channels, in fp32.
+             const int64_t rows = query.size(0) * query.size(1) * RoundUpTo(query.size(2), 128);
+             const auto softmax_d = session.NewScratch("flash_attention softmax_d",
+                                                       Bytes(static_cast<uint64_t>(4 * rows)));
+             const auto dq_sum = session.NewScratch(
+                 "flash_attention dq_accum",
+                 Bytes(static_cast<uint64_t>(4 * rows * RoundUpTo(query.size(3), 32))));
+             return {grads[0], grads[1], grads[2]};
+           });
+  return out;
+}
+
+Tensor EfficientAttention(Session& s, const Tensor& q, const Tensor& k, const Tensor& v) {
+  const Tensor seed = s.New("efficient_attention seed", {}, DType::kInt64);
+  const Tensor offset = s.New("efficient_attention offset", {}, DType::kInt64);
+  Tensor out = NewHeads(s, "efficient_attention", q, "activation");
+  Tensor lse;  // only computed for backward
+  if (s.grad_enabled()) {
+    lse = s.New("efficient_attention logsumexp", {q.size(0), q.size(1), RoundUpTo(q.size(2), 32)},
+                DType::kFloat32);
+  }
+  s.Record({q, k, v}, {out}, {q, k, v, out, lse, seed, offset},
+           [](Session& session, const Tensors&, const Tensors& kept) -> Tensors {
+             std::array<Tensor, 3> grads = NewHeadGradients(session, kept);
+             const Tensor& query = kept[0];
+             session.NewScratch(
+                 "efficient_attention delta",
+                 Bytes(static_cast<uint64_t>(4 * query.size(0) * query.size(1) * query.size(2))));
+             return {grads[0], grads[1], grads[2]};
+           });
+  return out;
+}
+
+}  // namespace memreplay::synth

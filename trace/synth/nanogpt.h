@@ -1,0 +1,19 @@
+// nanoGPT's training run as a program: model.py and train.py, op by op.
+#ifndef MEMREPLAY_TRACE_SYNTH_NANOGPT_H_
+#define MEMREPLAY_TRACE_SYNTH_NANOGPT_H_
+
+#include "absl/status/statusor.h"
+#include "trace/synth/nanogpt_config.h"
+#include "trace/trace.h"
+
+namespace memreplay::synth {
+
+// Phases: "model", "eval@iter0", then for each iteration i "it<i>.fwd<m>" and
+// "it<i>.bwd<m>" for each micro-step m, "it<i>.step", "it<i>.after"; "eval" and
+// "end". Every size is what PyTorch requests; the allocator rounds. Error: that of
+// Validate().
+absl::StatusOr<Trace> NanoGptProgram(const NanoGptConfig& config);
+
+}  // namespace memreplay::synth
+
+#endif  // MEMREPLAY_TRACE_SYNTH_NANOGPT_H_

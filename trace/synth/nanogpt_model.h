@@ -1,0 +1,59 @@
+// nanoGPT's model.py.
+#ifndef MEMREPLAY_TRACE_SYNTH_NANOGPT_MODEL_H_
+#define MEMREPLAY_TRACE_SYNTH_NANOGPT_MODEL_H_
+
+#include <vector>
+
+#include "trace/synth/nanogpt_config.h"
+#include "trace/synth/optimizer.h"
+#include "trace/synth/session.h"
+#include "trace/synth/tensor.h"
+
+namespace memreplay::synth {
+
+class NanoGpt {
+ public:
+  // model.to("cuda")
+  NanoGpt(Session& s, const NanoGptConfig& config);
+
+  struct Output {
+    Tensor logits;
+    Tensor loss;
+  };
+  Output Forward(const Tensor& indices, const Tensor& targets);
+
+  // Once each, in the order of model.named_parameters().
+  const Parameters& parameters() const { return parameters_; }
+  // As configure_optimizers() groups them: those with two dimensions decay.
+  Parameters OptimizerOrder() const;
+
+ private:
+  struct Weights {
+    Tensor weight;
+    Tensor bias;  // empty without bias
+  };
+  struct Block {
+    Weights ln_1, c_attn, c_proj, ln_2, c_fc, mlp_c_proj;
+    Tensor mask;  // manual attention: what tril() left
+  };
+
+  Tensor NewParameter(const std::string& name, Sizes sizes);
+  Weights NewWeights(const std::string& name, Sizes sizes);
+  Tensor Attention(const Block& block, const Tensor& x);
+  Tensor ManualAttention(const Block& block, const Tensor& q, const Tensor& k, const Tensor& v,
+                         Tensor& att);
+  Tensor Mlp(const Block& block, const Tensor& x);
+  Tensor RunBlock(const Block& block, const Tensor& x);
+
+  Session& s_;
+  const NanoGptConfig config_;
+  const std::string attention_;
+  Parameters parameters_;
+  Tensor wte_, wpe_, lm_head_;
+  std::vector<Block> blocks_;
+  Weights ln_f_;
+};
+
+}  // namespace memreplay::synth
+
+#endif  // MEMREPLAY_TRACE_SYNTH_NANOGPT_MODEL_H_

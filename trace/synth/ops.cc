@@ -1,0 +1,295 @@
+// Ops on elements, rows and shapes. Matrices and attention: matrix_ops.cc.
+#include "trace/synth/ops.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace memreplay::synth {
+namespace {
+
+constexpr std::string_view kTemporary = "temporary";
+constexpr std::string_view kLogits = "logits";
+
+DType Promote(DType a, DType b) { return a == b ? a : DType::kFloat32; }
+
+// An op whose gradient has the size and type of its input.
+BackwardFunction OneGradient(std::string_view op) {
+  return [op](Session& s, const Tensors& grads, const Tensors&) -> Tensors {
+    return {s.New(op, grads[0].sizes(), grads[0].dtype(), kTemporary)};
+  };
+}
+
+}  // namespace
+
+Tensor Add(Session& s, const Tensor& a, const Tensor& b) {
+  const Sizes& sizes = a.element_count() >= b.element_count() ? a.sizes() : b.sizes();
+  Tensor y = s.New("add", sizes, Promote(a.dtype(), b.dtype()));
+  // The gradient goes to both; the engine casts and sums where they differ.
+  s.Record({a, b}, {y}, {}, [](Session&, const Tensors& grads, const Tensors&) -> Tensors {
+    return {grads[0], grads[0]};
+  });
+  return y;
+}
+
+Tensor Multiply(Session& s, const Tensor& a, const Tensor& b) {
+  const Sizes& sizes = a.element_count() >= b.element_count() ? a.sizes() : b.sizes();
+  const DType dtype = Promote(a.dtype(), b.dtype());
+  Tensor y = s.New("mul", sizes, dtype);
+  const bool wants_a = a.requires_grad();
+  const bool wants_b = b.requires_grad();
+  s.Record({a, b}, {y}, {wants_b ? a : Tensor(), wants_a ? b : Tensor()},
+           [wants_a, wants_b](Session& session, const Tensors& grads, const Tensors&) -> Tensors {
+             const Tensor& g = grads[0];
+             Tensors result(2);
+             if (wants_a) result[0] = session.New("mul grad", g.sizes(), g.dtype(), kTemporary);
+             if (wants_b) result[1] = session.New("mul grad", g.sizes(), g.dtype(), kTemporary);
+             return result;
+           });
+  return y;
+}
+
+Tensor Scale(Session& s, Tensor x, std::string_view op) {
+  Tensor y = s.New(op, x.sizes(), x.dtype());
+  s.Record({x}, {y}, {}, OneGradient("scale grad"));
+  return y;
+}
+
+Tensor Gelu(Session& s, Tensor x) {
+  Tensor y = s.New("gelu", x.sizes(), x.dtype());
+  s.Record({x}, {y}, {x}, OneGradient("gelu grad"));
+  return y;
+}
+
+Tensor Silu(Session& s, Tensor x) {
+  Tensor y = s.New("silu", x.sizes(), x.dtype());
+  s.Record({x}, {y}, {x}, OneGradient("silu grad"));
+  return y;
+}
+
+Tensor Dropout(Session& s, Tensor x, double p) {
+  if (p == 0 || !s.training()) return x;
+  Tensor mask = s.New("dropout mask", x.sizes(), DType::kBool);  // 1 byte an element
+  Tensor y = s.New("dropout", x.sizes(), x.dtype());
+  s.Record({x}, {y}, {mask}, OneGradient("dropout grad"));
+  return y;
+}
+
+Tensor MaskedFill(Session& s, Tensor x, const Tensor& mask) {
+  Tensor y = s.New("masked_fill", x.sizes(), x.dtype());
+  s.Record({x}, {y}, {mask}, OneGradient("masked_fill grad"));
+  return y;
+}
+
+Tensor EqualsZero(Session& s, const Tensor& x) { return s.New("eq", x.sizes(), DType::kBool); }
+
+Tensor Cast(Session& s, Tensor x, DType dtype, std::string_view op) {
+  if (x.dtype() == dtype) return x;
+  const bool is_weight = x.is_parameter();
+  const bool is_logits = op == "nll_loss input";
+  Tensor y = s.New(op, x.sizes(), dtype,
+                   is_weight   ? "weight_cast"
+                   : is_logits ? kLogits
+                               : std::string_view("activation"));
+  s.Record(
+      {x}, {y}, {},
+      [from = x.dtype(), is_logits](Session& session, const Tensors& grads,
+                                    const Tensors&) -> Tensors {
+        return {session.New("cast grad", grads[0].sizes(), from, is_logits ? kLogits : kTemporary)};
+      });
+  return y;
+}
+
+Tensor AutocastArgument(Session& s, const Tensor& x) {
+  const std::optional<DType> dtype = s.autocast();
+  if (!dtype.has_value() || !x.defined() || x.dtype() != DType::kFloat32) return x;
+  if (!x.is_parameter()) return Cast(s, x, *dtype);
+  Tensor cast = s.CachedCast(x);
+  if (!cast.defined()) {
+    cast = Cast(s, x, *dtype, "weight cast");
+    s.CacheCast(x, cast);
+  }
+  return cast;
+}
+
+Tensor LayerNorm(Session& s, const Tensor& x, const Tensor& weight, const Tensor& bias) {
+  const int64_t rows = x.element_count() / x.size(-1);
+  Tensor y = s.New("layer_norm", x.sizes(), DType::kFloat32);       // 4 BTC
+  Tensor mean = s.New("layer_norm mean", {rows}, DType::kFloat32);  // 4 BT
+  Tensor rstd = s.New("layer_norm rstd", {rows}, DType::kFloat32);  // 4 BT
+  s.Record({x, weight, bias}, {y}, {x, mean, rstd},
+           [channels = x.size(-1), has_bias = bias.defined()](Session& session, const Tensors&,
+                                                              const Tensors& saved) -> Tensors {
+             Tensors grads(3);
+             grads[0] = session.New("layer_norm dx", saved[0].sizes(), DType::kFloat32, kTemporary);
+             grads[1] = session.New("layer_norm dweight", {channels}, DType::kFloat32, kTemporary);
+             if (has_bias) {
+               grads[2] = session.New("layer_norm dbias", {channels}, DType::kFloat32, kTemporary);
+             }
+             return grads;
+           });
+  return y;
+}
+
+Tensor Softmax(Session& s, Tensor x) {
+  const DType dtype = s.autocast().has_value() ? DType::kFloat32 : x.dtype();
+  Tensor y = s.New("softmax", x.sizes(), dtype);
+  s.Record({x}, {y}, {y},
+           [from = x.dtype()](Session& session, const Tensors& grads, const Tensors&) -> Tensors {
+             return {session.New("softmax grad", grads[0].sizes(), from, kTemporary)};
+           });
+  return y;
+}
+
+namespace {
+
+// The dense gradient of an embedding of V rows: n indices select them.
+Tensor EmbeddingGradient(Session& s, const Sizes& weight_sizes, int64_t n) {
+  constexpr int64_t kSortAbove = 3072;  // fewer indices go to a kernel without scratch
+  const auto make_grad = [&] {
+    return s.New("embedding grad", weight_sizes, DType::kFloat32, kTemporary);  // 4 VC
+  };
+  if (n <= kSortAbove) return make_grad();
+  const auto scratch = [&s](std::string_view op, int64_t bytes) {
+    return s.NewScratch(op, Bytes(static_cast<uint64_t>(bytes)));
+  };
+  const int64_t segments = std::min(n, weight_sizes[0]);  // one for each row that occurs
+  const int64_t partial_segments = n / 10 + segments;     // of at most 10 indices
+  const auto sorted = scratch("embedding sorted indices", 8 * n);
+  const auto origin = scratch("embedding original positions", 8 * n);
+  {
+    const auto positions = scratch("embedding positions", 8 * n);
+    const auto sort = scratch("embedding sort", 16 * n + 32768);
+  }
+  Tensor grad = make_grad();
+  const auto offsets = scratch("embedding segment offsets", 8 * n);
+  const auto count = scratch("embedding segment count", 8);
+  const auto partials = scratch("embedding partials per segment", 8 * segments);
+  const auto partials_offset = scratch("embedding partials offsets", 8 * segments);
+  const auto partials_count = scratch("embedding partial count", 8);
+  const auto partial_offset = scratch("embedding partial offsets", 8 * partial_segments);
+  const auto sums = scratch("embedding partial sums", 4 * partial_segments * weight_sizes[1]);
+  return grad;
+}
+
+}  // namespace
+
+Tensor Embedding(Session& s, const Tensor& weight, const Tensor& indices) {
+  Sizes sizes = indices.sizes();
+  sizes.push_back(weight.size(1));
+  Tensor y = s.New("embedding", std::move(sizes), weight.dtype());
+  s.Record(
+      {weight}, {y}, {indices},
+      [sizes = weight.sizes()](Session& session, const Tensors&, const Tensors& saved) -> Tensors {
+        return {EmbeddingGradient(session, sizes, saved[0].element_count())};
+      });
+  return y;
+}
+
+namespace {
+
+// An explicit dtype keeps autocast from casting: the result is of the logits' type.
+Tensor LogSoftmax(Session& s, const Tensor& logits) {
+  Tensor y = s.New("log_softmax", logits.sizes(), logits.dtype(), kLogits);  // h BTV
+  s.Record({logits}, {y}, {y},
+           [](Session& session, const Tensors& grads, const Tensors&) -> Tensors {
+             return {session.New("log_softmax grad", grads[0].sizes(), grads[0].dtype(), kLogits)};
+           });
+  return y;
+}
+
+Tensor NllLoss(Session& s, const Tensor& log_probabilities, const Tensor& targets) {
+  Tensor loss = s.New("loss", {}, DType::kFloat32, kLogits);
+  Tensor weight = s.New("total_weight", {}, DType::kFloat32, kLogits);
+  s.Record({log_probabilities}, {loss}, {log_probabilities, targets, weight},
+           [](Session& session, const Tensors&, const Tensors& saved) -> Tensors {
+             return {session.New("nll_loss grad", saved[0].sizes(), saved[0].dtype(), kLogits)};
+           });
+  return loss;
+}
+
+}  // namespace
+
+Tensor CrossEntropy(Session& s, const Tensor& logits, const Tensor& targets) {
+  const Scope scope(s, "cross_entropy");
+  const int64_t classes = logits.size(-1);
+  const Tensor rows = Reshape(s, logits, {logits.element_count() / classes, classes});
+  const Tensor log_probabilities = LogSoftmax(s, rows);
+  // nll_loss is on the fp32 list of autocast, cross_entropy itself is not.
+  const Tensor input = s.autocast().has_value()
+                           ? Cast(s, log_probabilities, DType::kFloat32, "nll_loss input")
+                           : log_probabilities;  // 4 BTV
+  return NllLoss(s, input, targets);
+}
+
+Tensor Reshape(Session& s, const Tensor& x, const Sizes& sizes, std::string_view op) {
+  std::optional<Sizes> strides = ViewStrides(x.sizes(), x.strides(), sizes);
+  Tensor y;
+  if (strides.has_value()) {
+    y = x.View(sizes, *std::move(strides));
+  } else {
+    y = s.New(op, sizes, x.dtype(),
+              s.grad_enabled() || op == "clone (reshape)" ? "activation" : kTemporary);
+  }
+  s.Record({x}, {y}, {},
+           [from = x.sizes()](Session& session, const Tensors& grads, const Tensors&) -> Tensors {
+             return {Reshape(session, grads[0], from, "clone (reshape grad)")};
+           });
+  return y;
+}
+
+Tensor Transpose(Session& s, const Tensor& x, int a, int b) {
+  Tensor y = x.Transposed(a, b);
+  s.Record({x}, {y}, {}, [a, b](Session&, const Tensors& grads, const Tensors&) -> Tensors {
+    return {grads[0].Transposed(a, b)};
+  });
+  return y;
+}
+
+Tensor Contiguous(Session& s, const Tensor& x) {
+  if (x.is_contiguous()) return x;
+  Tensor y = s.New("contiguous", x.sizes(), x.dtype());
+  s.Record({x}, {y}, {},
+           [](Session&, const Tensors& grads, const Tensors&) -> Tensors { return {grads[0]}; });
+  return y;
+}
+
+Tensors Split(Session& s, const Tensor& x, const Sizes& lengths) {
+  Tensors parts;
+  for (const int64_t length : lengths) {
+    Sizes sizes = x.sizes();
+    sizes.back() = length;
+    parts.push_back(x.View(std::move(sizes), x.strides()));
+  }
+  s.Record({x}, parts, {},
+           [sizes = x.sizes()](Session& session, const Tensors& grads, const Tensors&) -> Tensors {
+             return {session.New("split grad (cat)", sizes, grads[0].dtype(), kTemporary)};
+           });
+  return parts;
+}
+
+Tensor Checkpoint(Session& s, const std::function<Tensor(const Tensor&)>& block, const Tensor& x) {
+  Tensor y;
+  {
+    const GradMode no_graph(s, false);
+    y = block(x).Detached();
+  }
+  s.Record({x}, {y}, {x},
+           [block, autocast = s.autocast()](Session& session, Tensors& grads,
+                                            const Tensors& saved) -> Tensors {
+             Tensor input = saved[0].Detached();
+             input.RequireGrad();
+             Tensor output;
+             {
+               const GradMode graph(session, true);
+               const Autocast again(session, autocast);
+               output = block(input);
+             }
+             // The gradient is handed on, not shared: the block's first sum with it
+             // is formed in place.
+             RunBackward(session, output, std::move(grads[0]));
+             return {std::move(input.grad())};
+           });
+  return y;
+}
+
+}  // namespace memreplay::synth

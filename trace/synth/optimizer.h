@@ -1,0 +1,49 @@
+// Optimizers and gradient clipping: what a step allocates, keeps and needs for a
+// while.
+#ifndef MEMREPLAY_TRACE_SYNTH_OPTIMIZER_H_
+#define MEMREPLAY_TRACE_SYNTH_OPTIMIZER_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "trace/synth/session.h"
+#include "trace/synth/tensor.h"
+
+namespace memreplay::synth {
+
+struct Parameter {
+  std::string name;
+  Tensor tensor;
+};
+using Parameters = std::vector<Parameter>;
+
+enum class OptimizerKind : uint8_t {
+  kAdamWFused,    // updates in one kernel; its step counters are on the GPU
+  kAdamWForeach,  // a list of temporaries as large as all parameters
+  kAdamWSingle,   // temporaries as large as one parameter, one after the other
+  kSgd,           // no state
+};
+
+class Optimizer {
+ public:
+  // In the order in which it goes through them.
+  Optimizer(OptimizerKind kind, Parameters parameters)
+      : kind_(kind), parameters_(std::move(parameters)) {}
+
+  // The first step makes the state.
+  void Step(Session& s);
+  void ZeroGrad();  // set_to_none=True
+
+ private:
+  OptimizerKind kind_;
+  Parameters parameters_;
+  std::vector<Tensor> state_;
+};
+
+// torch.nn.utils.clip_grad_norm_
+void ClipGradNorm(Session& s, const Parameters& parameters);
+
+}  // namespace memreplay::synth
+
+#endif  // MEMREPLAY_TRACE_SYNTH_OPTIMIZER_H_
