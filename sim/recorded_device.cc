@@ -2,12 +2,15 @@
 
 #include <algorithm>
 
+#include "sim/size_rules.h"
+
 namespace memreplay {
 
 RecordedDevice::RecordedDevice(const Schedule& schedule, Bytes total_memory)
     : schedule_(schedule), total_memory_(total_memory) {}
 
 void RecordedDevice::OnRequest(size_t request) {
+  request_ = request;
   const absl::Span<const uint32_t> begins = schedule_.recorded_begin();
   next_ = begins[request];
   end_ = request + 1 < begins.size() ? begins[request + 1] : schedule_.recorded().size();
@@ -84,21 +87,37 @@ Address RecordedDevice::ReserveRange(Bytes size) {
   if (event != nullptr && event->kind == EventKind::kSegmentMap) {
     base = event->address;
   } else {
-    // Nothing was mapped at once. The first pages that lie in no reservation yet.
-    for (size_t i = next_; i < schedule_.recorded().size() && base.is_null(); ++i) {
-      const Event& later = schedule_.recorded()[i];
-      if (later.kind != EventKind::kSegmentMap) continue;
-      const bool known = std::any_of(
-          reservations_.begin(), reservations_.end(), [&later](const auto& reservation) {
-            return later.address >= reservation.first &&
-                   later.address < reservation.first + reservation.second;
-          });
-      if (!known) base = later.address;
-    }
+    base = FirstPagesLater();
     if (base.is_null()) base = Invent(size);
   }
   reservations_.emplace_back(base, size);
   return base;
+}
+
+// Nothing was mapped at once in a new reservation: where its first pages come,
+// those of the same stream and pool that lie in no reservation yet. Null if none do.
+Address RecordedDevice::FirstPagesLater() const {
+  const Event& request = schedule_.requests()[request_];
+  const auto is_known = [this](Address address) {
+    return std::any_of(reservations_.begin(), reservations_.end(), [&](const auto& reservation) {
+      return address >= reservation.first && address < reservation.first + reservation.second;
+    });
+  };
+  const absl::Span<const Event> recorded = schedule_.recorded();
+  Address first;  // mapped by the malloc whose entry is still to come
+  for (size_t i = next_; i < recorded.size(); ++i) {
+    const Event& later = recorded[i];
+    if (later.kind == EventKind::kAlloc || later.kind == EventKind::kOom) {
+      if (!first.is_null() && (later.size > kSmallSize) == (request.size > kSmallSize))
+        return first;
+      first = Address();
+    } else if (later.kind == EventKind::kSegmentMap && first.is_null() &&
+               later.stream == request.stream && later.pool == request.pool &&
+               !is_known(later.address)) {
+      first = later.address;
+    }
+  }
+  return Address();
 }
 
 void RecordedDevice::ReleaseRange(Address address, Bytes size) {

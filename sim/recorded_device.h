@@ -20,7 +20,8 @@ namespace memreplay {
 // or running out, where the allocator asks for memory. What the recording has no
 // answer to (the simulation has left it) succeeds, at addresses from
 // kInventedBase up. Streams complete when StreamDone() says so.
-// Each call is O(events of the request).
+// Each call is O(events of the request), but O(events) for a reservation in which
+// nothing is mapped at once.
 class RecordedDevice final : public Device, public RequestListener {
  public:
   // Above every address of a CUDA device (49 bits).
@@ -61,10 +62,12 @@ class RecordedDevice final : public Device, public RequestListener {
   void Consume(EventKind kind, Address address, Bytes size);
   bool InjectedFailure();
   Address Invent(Bytes size);
+  Address FirstPagesLater() const;
   Progress& StreamProgress(uint32_t stream);
 
   const Schedule& schedule_;
   const Bytes total_memory_;
+  size_t request_ = 0;
   size_t next_ = 0;  // recorded events of the request at hand: [next_, end_)
   size_t end_ = 0;
   Address invented_end_ = kInventedBase;

@@ -76,6 +76,10 @@ std::string WhyNotExact(const ExactReplayResult& result, const Schedule& schedul
   if (HasUntoldPools(schedule)) {
     causes.push_back("the file does not say whose pool the segments were that it saw released");
   }
+  if (causes.empty() && schedule.trace().pools.size() > 1) {
+    causes.push_back(
+        "PyTorch records neither when private pools were being filled nor when they were given up");
+  }
   if (causes.empty()) {
     causes.push_back(
         "nothing in the file explains it: other settings may have been in force, or the file is "

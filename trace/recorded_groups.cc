@@ -124,7 +124,7 @@ class Grouper {
       if (events_[i].text_or_stack != malloc.text_or_stack) foreign_end = i + 1;
     }
     if (stacks_known) return foreign_end;
-    if (WouldHaveServed(malloc, release_end)) return release_end;
+    if (WouldHaveServed(request, release_end)) return release_end;
     const bool driver_had_room = reserved_before_ + supply <= facts_.peak_reserved;
     if (!failed && driver_had_room && !supplied_before && !facts_.releases_may_be_partial) {
       return release_end;
@@ -132,10 +132,11 @@ class Grouper {
     return begin_;
   }
 
-  // Whether a segment released by the pending effects was cached when `malloc`
-  // would have looked for a block, and large enough.
-  bool WouldHaveServed(const Event& malloc, uint32_t end) const {
+  // Whether a segment, or pages, released by the pending effects were cached when
+  // `request` would have looked for a block, and large enough.
+  bool WouldHaveServed(uint32_t request, uint32_t end) const {
     if (facts_.fitting_blocks_may_be_refused) return false;
+    const Event& malloc = events_[request];
     const uint64_t size =
         facts_.rounds_to_power_of_two ? std::bit_ceil(malloc.size.value()) : malloc.size.value();
     const Bytes needed = RoundUp(Bytes(size), Bytes(512));
@@ -143,9 +144,26 @@ class Grouper {
       // Frees that the flush waited for: what it released was in use before.
       if (roles_[i] == EventRole::kLateCompletion) return false;
       const Event& event = events_[i];
-      if (event.kind == EventKind::kSegmentFree && event.stream == malloc.stream &&
-          event.pool == malloc.pool && event.size >= needed &&
-          (event.size == kSmallSegment) == (malloc.size <= kSmallRequest)) {
+      if (IsRelease(event) && event.stream == malloc.stream && event.pool == malloc.pool &&
+          event.size >= needed && IsOfKind(event, request)) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  // Whether what `release` gave back is of the kind of pool, small or large, that
+  // serves `request`.
+  bool IsOfKind(const Event& release, uint32_t request) const {
+    const bool small = events_[request].size <= kSmallRequest;
+    if (release.kind == EventKind::kSegmentFree) return (release.size == kSmallSegment) == small;
+    // Small pages hardly ever add up to large ones.
+    const uint64_t page = facts_.large_page.value();
+    if (page != 0 && (release.size.value() % page == 0) != small) return true;
+    // Pages that the malloc maps there again are of the same reservation.
+    for (uint32_t i = request; i-- > begin_ && events_[i].kind == EventKind::kSegmentMap;) {
+      if (events_[i].address >= release.address &&
+          events_[i].address < release.address + release.size) {
         return true;
       }
     }

@@ -40,6 +40,8 @@ struct GroupingFacts {
   bool fitting_blocks_may_be_refused = false;
   // Settings that round requests up to at most the next power of two, not to 512.
   bool rounds_to_power_of_two = false;
+  // Pages of expandable segments in large pools; zero: not known.
+  Bytes large_page = MiB(20);
   // False: the trace records its own empty_cache requests; none is inferred.
   bool infer_empty_cache = true;
 };
@@ -48,8 +50,8 @@ struct GroupingFacts {
 // the malloc that they precede, unless
 //   * it got no new memory and did not run out: then there was no reason for them;
 //   * their stack is not the malloc's (PyTorch notes the malloc's on both);
-//   * without stacks: a segment released would have served the malloc, had it
-//     still been there;
+//   * without stacks: a segment or pages released would have served the malloc,
+//     had they still been there;
 //   * without stacks: the device is seen holding as much as the malloc asked
 //     for, so the driver had no reason to refuse.
 // Those others, and late completions that no malloc follows, are an

@@ -38,6 +38,7 @@ void ScheduleBuilder::Identify() {
     facts_.fitting_blocks_may_be_refused = settings->max_split_size.value_or(-1) >= 0;
     facts_.releases_may_be_partial = facts_.fitting_blocks_may_be_refused ||
                                      settings->garbage_collection_threshold.value_or(0) > 0;
+    if (settings->conf.find("large_segment_size") != std::string::npos) facts_.large_page = Bytes();
     for (const auto& [megabytes, divisions] : settings->roundup_power2_divisions) {
       facts_.rounds_to_power_of_two |= divisions > 0;
     }
@@ -345,8 +346,8 @@ void ScheduleBuilder::MakeRequests() {
 
 void ScheduleBuilder::EmitGroup(const RecordedGroup& group) {
   if (late_count_ > 0) EmitCompletions(group);
-  if (pool_released_.size() > 1) EmitPoolReleases(group);
   if (group.request == RecordedGroup::kInferredEmptyCache) return EmitEmptyCache(group);
+  EmitPoolReleases(group);
   Event request = event(group.request);
   if (request.kind == EventKind::kOom) {
     request.kind = EventKind::kAlloc;
@@ -379,14 +380,23 @@ void ScheduleBuilder::EmitEmptyCache(const RecordedGroup& group) {
   }
   schedule_.diagnostics_.Add(DiagnosticKind::kInferredEmptyCache, group.begin,
                              absl::StrCat(released.value(), " bytes released"));
+  // The destruction of a MemPool empties that pool's cache only; empty_cache
+  // while a pool is being filled spares the default pools; several calls may
+  // have followed each other. One pool after the other is all of these, but for
+  // pools that a call for all releases anyway.
   Event request;
   request.kind = EventKind::kEmptyCache;
-  if (!only_private) return Emit(request, group.begin);
-  // The default pools may have been spared: the destruction of a MemPool
-  // empties that one's cache only, empty_cache while a pool is being filled
-  // only those that nobody holds any more. One pool after the other is both.
-  for (uint32_t i = group.begin; i < group.end; ++i) {
-    if (i > group.begin && event(i).pool == event(i - 1).pool) continue;
+  uint32_t begin = group.begin;
+  if (!only_private) {
+    for (uint32_t i = group.begin; i < group.end; ++i) {
+      if (event(i).pool == 0 || pool_released_[event(i).pool]) begin = i + 1;
+    }
+    EmitPoolReleases({group.begin, begin, group.request});
+    Emit(request, group.begin);
+  }
+  for (uint32_t i = begin; i < group.end; ++i) {
+    if (i > begin && event(i).pool == event(i - 1).pool) continue;
+    EmitPoolReleases({i, i + 1, group.request});
     request.pool = event(i).pool;
     Emit(request, i);
   }
@@ -395,7 +405,7 @@ void ScheduleBuilder::EmitEmptyCache(const RecordedGroup& group) {
 // Memory of a private pool goes back once nobody holds the pool any more:
 // PyTorch does not record when that was.
 void ScheduleBuilder::EmitPoolReleases(const RecordedGroup& group) {
-  if (!infer_pool_release_) return;
+  if (pool_released_.size() < 2 || !infer_pool_release_) return;
   const uint16_t own =
       group.request == RecordedGroup::kInferredEmptyCache ? 0 : event(group.request).pool;
   for (uint32_t i = group.begin; i < group.end; ++i) {
