@@ -45,9 +45,11 @@ proto::DeviceReport StartDevice(int device, const ProfileChoice& torch, std::str
   return report;
 }
 
-proto::DeviceReport StartReplay(int device, const ReplaySettings& settings) {
-  proto::DeviceReport report = StartDevice(device, settings.torch, settings.config.conf);
+proto::DeviceReport StartReplay(const Schedule& schedule, const ReplaySettings& settings,
+                                std::string_view mode) {
+  proto::DeviceReport report = StartDevice(schedule.device(), settings.torch, settings.config.conf);
   for (const std::string& note : settings.notes) report.add_notes(CleanText(note));
+  report.set_mode(std::string(mode));
   return report;
 }
 
@@ -145,8 +147,7 @@ proto::DeviceReport ReportReplay(const Schedule& schedule, const ReplaySettings&
                                  const proto::RecordedPeaks& recorded,
                                  const SampledReplay& replay) {
   const ExactReplayResult& result = replay.exact;
-  proto::DeviceReport report = StartReplay(schedule.device(), settings);
-  report.set_mode("as_recorded");
+  proto::DeviceReport report = StartReplay(schedule, settings, "as_recorded");
   report.set_events(static_cast<int64_t>(result.recorded_events));
 
   proto::Fidelity& fidelity = *report.mutable_fidelity();
@@ -181,8 +182,7 @@ proto::DeviceReport ReportReplay(const Schedule& schedule, const ReplaySettings&
 
 proto::DeviceReport ReportWhatIf(const Schedule& schedule, const ReplaySettings& settings,
                                  const proto::RecordedPeaks& recorded, const WhatIfResult& result) {
-  proto::DeviceReport report = StartReplay(schedule.device(), settings);
-  report.set_mode("what_if");
+  proto::DeviceReport report = StartReplay(schedule, settings, "what_if");
   report.set_events(static_cast<int64_t>(schedule.is_program() ? schedule.requests().size()
                                                                : schedule.recorded().size()));
   report.set_capacity_bytes(settings.capacity.value_or(Bytes()).signed_value());
@@ -204,6 +204,18 @@ proto::DeviceReport ReportWhatIf(const Schedule& schedule, const ReplaySettings&
   AddSegments(result.segments, report.mutable_segments());
   if (result.fragmentation.has_value()) AddFragmentation(*result.fragmentation, schedule, &report);
   AddDiagnostics(schedule.diagnostics(), &report);
+  return report;
+}
+
+proto::DeviceReport ReportOom(const Schedule& schedule, const ReplaySettings& settings,
+                              proto::OutOfMemory oom) {
+  proto::DeviceReport report = StartReplay(schedule, settings, "oom");
+  report.set_events(static_cast<int64_t>(schedule.is_program() ? schedule.requests().size()
+                                                               : schedule.recorded().size()));
+  report.set_capacity_bytes(settings.capacity.value_or(Bytes()).signed_value());
+  report.set_ooms(oom.ooms());
+  AddDiagnostics(schedule.diagnostics(), &report);
+  *report.mutable_oom() = std::move(oom);
   return report;
 }
 

@@ -31,6 +31,10 @@ proto::DeviceReport ReportReplay(const Schedule& schedule, const ReplaySettings&
 proto::DeviceReport ReportWhatIf(const Schedule& schedule, const ReplaySettings& settings,
                                  const proto::RecordedPeaks& recorded, const WhatIfResult& result);
 
+// Of the command oom; `oom` as made by OomReport() (report/oom_report.h).
+proto::DeviceReport ReportOom(const Schedule& schedule, const ReplaySettings& settings,
+                              proto::OutOfMemory oom);
+
 }  // namespace memreplay
 
 #endif  // MEMREPLAY_REPORT_BUILD_REPORT_H_

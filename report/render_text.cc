@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/strings/str_format.h"
+#include "report/render_oom.h"
 #include "report/sizes.h"
 #include "report/verdict.h"
 #include "trace/strings.h"
@@ -317,6 +318,7 @@ void RenderDevice(const proto::DeviceReport& device, std::string* out) {
 }  // namespace
 
 std::string RenderText(const proto::Report& report) {
+  if (report.command() == "oom") return RenderOomText(report);
   std::string out = StrCat(report.file(), ": ", report.format(), ", ",
                            FormatCount(report.devices_size(), "device"), "\n");
   for (const proto::DeviceReport& device : report.devices()) Answer(device, &out);

@@ -24,6 +24,9 @@ std::vector<std::string> FindFaults(const proto::DeviceReport& device) {
                             FormatCount(device.ooms() - device.recorded().ooms(), "time"),
                             device.recorded().ooms() > 0 ? " more than recorded" : ""));
   }
+  if (device.has_oom() && device.oom().verdict() != "none") {
+    faults.push_back(StrCat("memory runs out: ", device.oom().verdict()));
+  }
   if (device.failures_size() > 0) {
     faults.push_back(StrCat(FormatCount(device.failures_size(), "request"),
                             device.failures_size() == 1 ? " ends" : " end", " in an exception"));

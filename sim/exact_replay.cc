@@ -103,9 +103,10 @@ ExactReplayResult ReplayAsRecorded(const Schedule& schedule, const AllocatorConf
     Observer* extra = options.observe(result.start.segments, allocator);
     if (extra != nullptr) observers.Add(extra);
   }
-  result.run =
-      Run(schedule, allocator, observers,
-          {.check_invariants = options.check_invariants, .listeners = {&device, &fidelity}});
+  result.run = Run(schedule, allocator, observers,
+                   {.check_invariants = options.check_invariants,
+                    .listeners = {&device, &fidelity},
+                    .intervention = options.intervention});
   fidelity.Finish();
 
   result.recorded_events = schedule.recorded().size();

@@ -23,6 +23,8 @@ namespace memreplay {
 
 struct ExactReplayOptions {
   bool check_invariants = false;
+  Intervention* intervention =
+      nullptr;  // may look and stop; changes make nonsense of the comparison
   // If set, called before the first request with what is there then and with
   // the allocator; returns who observes the events (null: nobody). Both
   // arguments stay valid until the replay ends.

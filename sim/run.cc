@@ -28,6 +28,11 @@ RunResult Run(const Schedule& schedule, Allocator& allocator, Observer& observer
   const absl::Span<const Event> requests = schedule.requests();
   for (size_t i = 0; i < requests.size(); ++i) {
     const Event& request = requests[i];
+    if (options.intervention != nullptr) [[unlikely]] {
+      const Intervention::Next next = options.intervention->BeforeRequest(i, allocator, observer);
+      if (next == Intervention::Next::kStop) break;
+      if (next == Intervention::Next::kSkip) continue;
+    }
     for (RequestListener* listener : options.listeners) listener->OnRequest(i);
     absl::Status status;
     switch (request.kind) {

@@ -33,9 +33,21 @@ class RequestListener {
   virtual void OnRequest(size_t request) = 0;
 };
 
+// Interferes with a run, for questions of the kind "what if, just here".
+class Intervention {
+ public:
+  enum class Next : uint8_t { kApply, kSkip, kStop };
+  virtual ~Intervention() = default;
+  // Before the request with this index in Schedule::requests() is applied (or
+  // skipped, or the run ends). May apply requests of its own to `allocator`,
+  // passing `observer` on.
+  virtual Next BeforeRequest(size_t request, Allocator& allocator, Observer& observer) = 0;
+};
+
 struct RunOptions {
   bool check_invariants = false;                 // after every request; slow
   std::vector<RequestListener*> listeners = {};  // told in this order; not owned
+  Intervention* intervention = nullptr;          // not owned
 };
 
 // For each request: allocator.Apply(request, observer). Observers see marks and

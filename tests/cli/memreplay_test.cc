@@ -62,6 +62,30 @@ constexpr char kProgramWithHeader[] =
 {"k":"conf","v":"no_such_key:1"}
 )";
 
+// 8 MiB free beside a live block, 10 MiB free on the device: no place for 16.
+constexpr char kOomRecording[] = R"(memreplay-text 1
+streams 0
+layout device_traces time_us block_addresses is_expandable
+device 0 final
+segment_alloc 0x7f0000000000 size=20971520 stream=0
+alloc 0x7f0000000000 size=8388608 stream=0
+alloc 0x7f0000800000 size=4194304 stream=0
+free_requested 0x7f0000000000 size=8388608 stream=0
+free_completed 0x7f0000000000 size=8388608 stream=0
+oom 0xa00000 size=16777216 stream=0
+segment 0x7f0000000000 size=20971520 stream=0 pool=0,0 large
+block 0x7f0000000000 size=8388608 requested=8388608 state=inactive
+block 0x7f0000800000 size=4194304 requested=4194304 state=active_allocated
+block 0x7f0000c00000 size=8388608 requested=0 state=inactive
+)";
+
+constexpr char kOomMessage[] =
+    "CUDA out of memory. Tried to allocate 22.78 GiB. GPU 0 has a total capacity of 31.47 GiB of "
+    "which 12.73 GiB is free. Including non-PyTorch memory, this process has 18.73 GiB memory in "
+    "use. Of the allocated memory 9.08 GiB is allocated by PyTorch, and 9.35 GiB is reserved by "
+    "PyTorch but unallocated. If reserved but unallocated memory is large try setting "
+    "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True to avoid fragmentation.\n";
+
 class MemreplayTest : public testing::Test {
  protected:
   void SetUp() override {
@@ -74,6 +98,9 @@ class MemreplayTest : public testing::Test {
     Write("recording.txt", kRecording);
     Write("program.jsonl", kProgram);
     Write("header.jsonl", kProgramWithHeader);
+    Write("oom.txt", kOomRecording);
+    Write("message.txt", kOomMessage);
+    std::filesystem::copy("tests/data/mechanisms", directory_ / "mechanisms");
     std::string diverging = kRecording;
     diverging.replace(diverging.find("alloc 0x7f0000000400"), 20, "alloc 0x7f0000000800");
     Write("diverging.txt", diverging);
@@ -95,8 +122,10 @@ class MemreplayTest : public testing::Test {
 
   // `arguments` are a piece of shell; files are named relative to the directory.
   Outcome Run(const std::string& arguments) {
-    const std::string command = "cd '" + directory_.string() + "' && '" + binary_ + "' " +
-                                arguments + " >stdout.tmp 2>stderr.tmp </dev/null";
+    const std::string command =
+        "cd '" + directory_.string() + "' && '" + binary_ + "' " +
+        (arguments.find('<') == std::string::npos ? arguments + " </dev/null" : arguments) +
+        " >stdout.tmp 2>stderr.tmp";
     const int status = std::system(command.c_str());
     return {WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status), Read("stdout.tmp"),
             Read("stderr.tmp")};
@@ -120,8 +149,8 @@ class MemreplayTest : public testing::Test {
 };
 
 TEST_F(MemreplayTest, Help) {
-  ExpectSession("help", {"--help", "inspect --help", "replay --help", "convert --help",
-                         "lint --help", "--version"});
+  ExpectSession("help", {"--help", "inspect --help", "replay --help", "oom --help",
+                         "convert --help", "lint --help", "--version"});
 }
 
 TEST_F(MemreplayTest, UnusableCalls) {
@@ -210,6 +239,23 @@ TEST_F(MemreplayTest, Programs) {
                              "replay program.jsonl --events-out -",
                              "replay program.jsonl --conf expandable_segments:True --events-out -",
                              "replay header.jsonl", "replay header.jsonl --fraction 1 --conf ''"});
+}
+
+TEST_F(MemreplayTest, OutOfMemory) {
+  ExpectSession("oom", {"oom oom.txt --card 40MiB", "oom recording.txt", "oom program.jsonl",
+                        "oom recording.txt --capacity 10MiB", "oom mechanisms/leak.jsonl",
+                        "oom mechanisms/pending_free.jsonl", "oom mechanisms/split_giant.jsonl",
+                        "oom mechanisms/stray_stream.jsonl", "oom mechanisms/shortage.jsonl",
+                        "oom mechanisms/stranded_weights.jsonl", "oom oom.txt --json"});
+}
+
+TEST_F(MemreplayTest, OutOfMemoryMessage) {
+  ExpectSession("oom_message",
+                {"oom --message message.txt", "oom --message program.jsonl", "oom --message none",
+                 "oom --message message.txt program.jsonl", "oom"});
+  const Outcome piped = Run("oom --message - < message.txt");
+  EXPECT_EQ(piped.status, 1);
+  EXPECT_EQ(piped.out, Run("oom --message message.txt").out);
 }
 
 TEST_F(MemreplayTest, SeveralFiles) {

@@ -1,0 +1,163 @@
+// memreplay oom FILE...
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "cli/command.h"
+#include "cli/flags.h"
+#include "cli/output.h"
+#include "cli/report_each.h"
+#include "report/build_report.h"
+#include "report/oom_message.h"
+#include "report/oom_report.h"
+#include "report/render_json.h"
+#include "report/render_oom.h"
+#include "sim/oom_analysis.h"
+#include "sim/replay_settings.h"
+#include "trace/byte_source.h"
+#include "trace/schedule.h"
+#include "trace/strings.h"
+#include "trace/trace_reader.h"
+
+namespace memreplay {
+namespace {
+
+constexpr char kDescription[] =
+    "Tells why memory ran out: what was asked, where all bytes of the card were at that\n"
+    "moment, what pins the free ones, and what would have helped, each answer simulated.\n"
+    "\n"
+    "The out-of-memory event is the recorded one (of several, the last). With --capacity,\n"
+    "--conf or --fraction, and for programs, the file is replayed on such a device, and\n"
+    "the first one is looked at. --message reads PyTorch's error text instead of a FILE\n"
+    "(- is standard input) and does the arithmetic.\n"
+    "\n"
+    "verdicts: true_shortage   no packing of what was live leaves room\n"
+    "          fragmentation   there was room, in pieces; settings that would have served\n"
+    "          leak            every step leaves something behind\n"
+    "          pending_free    made again after a synchronisation, the request succeeds\n"
+    "\n"
+    "Exit status 1 tells that memory runs out, 0 that it does not.";
+
+constexpr int64_t kMaxTop = 1000;
+constexpr size_t kMaxText = size_t{16} << 20;
+
+struct Options {
+  SettingsRequest settings;
+  std::optional<Bytes> card;
+  std::optional<int64_t> device;
+  std::optional<int64_t> top;
+  std::optional<std::string> message;
+  bool json = false;
+};
+
+absl::StatusOr<proto::Report> OomOfFile(const std::string& file, const Options& options) {
+  Progress progress(StrCat("reading ", file));
+  absl::StatusOr<Trace> opened = OpenTrace(file);
+  if (!opened.ok()) return opened.status();
+  const auto trace = std::make_shared<const Trace>(*std::move(opened));
+  absl::StatusOr<ReplaySettings> settings = ResolveSettings(*trace, options.settings);
+  if (!settings.ok()) return settings.status();
+  // Another release's rules may be held against the same recording.
+  settings->as_recorded = !trace->is_program && !options.settings.conf.has_value() &&
+                          !options.settings.capacity.has_value() &&
+                          !options.settings.fraction.has_value();
+  OomReportOptions report_options;
+  report_options.card = options.card;
+  if (options.top.has_value()) report_options.top = static_cast<int>(*options.top);
+
+  proto::Report report = StartReport("oom", file, *trace);
+  for (size_t index = 0; index < trace->devices.size(); ++index) {
+    if (options.device.has_value() && trace->devices[index].device != *options.device) continue;
+    progress.SetActivity(StrCat("examining device ", trace->devices[index].device));
+    const Schedule schedule = Schedule::Build(trace, index);
+    const absl::StatusOr<std::optional<OomAnalysis>> analysis = AnalyseOom(schedule, *settings);
+    if (!analysis.ok()) return analysis.status();
+    proto::DeviceReport& device = *report.add_devices();
+    device = ReportOom(schedule, *settings,
+                       OomReport(schedule, *settings, analysis->has_value() ? &**analysis : nullptr,
+                                 report_options));
+    if (!report.has_oom() || (!RanOut(report.oom()) && RanOut(device.oom()))) {
+      *report.mutable_oom() = device.oom();
+    }
+  }
+  if (options.device.has_value() && report.devices().empty()) {
+    return absl::NotFoundError(StrCat(file, ": holds nothing of device ", *options.device));
+  }
+  return report;
+}
+
+// All of a text file; its end, where the message is, if it is very long.
+absl::StatusOr<std::string> ReadText(const std::string& path) {
+  absl::StatusOr<std::unique_ptr<ByteSource>> source =
+      ByteSource::Open(path == "-" ? "/dev/stdin" : path);
+  if (!source.ok()) return source.status();
+  std::string text;
+  for (std::string_view piece = (*source)->Peek(1); !piece.empty(); piece = (*source)->Peek(1)) {
+    text.append(piece);
+    (*source)->Skip(piece.size());
+    if (text.size() > 2 * kMaxText) text.erase(0, text.size() - kMaxText);
+  }
+  if (!(*source)->status().ok()) return (*source)->status();
+  return text;
+}
+
+absl::StatusOr<int> AnswerMessage(const Options& options) {
+  absl::StatusOr<std::string> text = ReadText(*options.message);
+  if (!text.ok()) return text.status();
+  const absl::StatusOr<OomMessageNumbers> message = ParseOomMessage(*text);
+  if (!message.ok()) {
+    return absl::Status(message.status().code(),
+                        StrCat(*options.message, ": ", ToStd(message.status().message())));
+  }
+  const proto::Report report = OomMessageReport(*message);
+  const absl::Status printed =
+      Print(options.json ? RenderJson(report, JsonLayout::kIndented) : RenderOomText(report));
+  if (!printed.ok()) return printed;
+  return kExitBad;
+}
+
+}  // namespace
+
+absl::StatusOr<int> RunOom(absl::Span<const std::string> args) {
+  Options options;
+  FlagSet flags("oom FILE... [flags]", kDescription);
+  flags.AddSize("capacity", &options.settings.capacity,
+                "replay on a device of this memory, such as 16GiB");
+  flags.AddOptionalText("conf", "CONF", &options.settings.conf,
+                        "PYTORCH_CUDA_ALLOC_CONF to replay under");
+  flags.AddOptionalText("torch", "V", &options.settings.torch,
+                        "PyTorch release whose allocator to model");
+  flags.AddFraction("fraction", &options.settings.fraction,
+                    "share of the device that PyTorch may use, 0 to 1");
+  flags.AddSize("card", &options.card,
+                "memory of the card that the recording was made on; else estimated");
+  flags.AddNumber("device", "N", &options.device, "only this device of the file");
+  flags.AddNumber("top", "N", &options.top, "how many stacks and segments the report holds");
+  flags.AddOptionalText("message", "FILE", &options.message,
+                        "read PyTorch's error message instead; - is standard input");
+  flags.AddSwitch("json", &options.json,
+                  "print the report as JSON; of several files one line each, in order");
+  const absl::StatusOr<std::vector<std::string>> files = flags.Parse(args);
+  if (!files.ok()) return InCommand("oom", files.status());
+  if (flags.help_requested()) return PrintHelp(flags.Help());
+  if (options.top.has_value() && (*options.top < 1 || *options.top > kMaxTop)) {
+    return absl::InvalidArgumentError(
+        StrCat("oom: --top: expected 1 to ", kMaxTop, ", found ", *options.top));
+  }
+  if (options.message.has_value()) {
+    if (!files->empty()) {
+      return absl::InvalidArgumentError("oom: give a FILE or --message, not both");
+    }
+    return AnswerMessage(options);
+  }
+  if (files->empty()) {
+    return absl::InvalidArgumentError("oom: no FILE given; memreplay oom --help tells more");
+  }
+  return ReportEach("oom", *files, options.json ? ReportForm::kJson : ReportForm::kText,
+                    [&](const std::string& file) { return OomOfFile(file, options); });
+}
+
+}  // namespace memreplay
