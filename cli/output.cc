@@ -63,8 +63,14 @@ void PrintError(std::string_view message) {
   std::fprintf(stderr, "memreplay: %s\n", CleanText(message).c_str());
 }
 
+namespace {
+std::atomic<bool> progress_shown = false;  // several at once would overwrite each other
+}  // namespace
+
 Progress::Progress(std::string activity) : activity_(std::move(activity)) {
-  if (isatty(STDERR_FILENO) == 1) thread_ = std::thread([this] { Show(); });
+  if (isatty(STDERR_FILENO) == 1 && !progress_shown.exchange(true)) {
+    thread_ = std::thread([this] { Show(); });
+  }
 }
 
 Progress::~Progress() {
@@ -75,6 +81,7 @@ Progress::~Progress() {
   }
   changed_.notify_one();
   thread_.join();
+  progress_shown = false;
 }
 
 void Progress::SetActivity(std::string activity) {

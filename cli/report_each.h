@@ -14,8 +14,15 @@ namespace memreplay {
 
 enum class ReportForm { kText, kJson, kNone };
 
+// `paths` with each directory replaced by the files in it (not those below, not
+// hidden ones), by name. Error: a directory that cannot be listed or is empty.
+absl::StatusOr<std::vector<std::string>> ExpandDirectories(const std::vector<std::string>& paths);
+
 // Prints the report of each file as soon as it is there, in order: text, or
-// JSON, indented for one file and one line each for several. A file without an
+// JSON, indented for one file and one line each for several. Directories count
+// as their files. Several files are answered at once, by up to four threads, so
+// `answer` must be callable from any; the job's table comes at the end, in JSON
+// as `job` of the last line. A file without an
 // answer is a line on stderr, and with several files in JSON also a report that
 // holds the error, so that lines and files stay in step. Returns the worst exit
 // status; an error only if standard output cannot be written.

@@ -258,6 +258,20 @@ TEST_F(MemreplayTest, OutOfMemoryMessage) {
   EXPECT_EQ(piped.out, Run("oom --message message.txt").out);
 }
 
+TEST_F(MemreplayTest, Jobs) {
+  std::filesystem::create_directories(directory_ / "ranks");
+  for (int rank = 0; rank < 5; ++rank) {
+    std::string program = kProgram;
+    if (rank == 3) program.replace(program.find("20971520"), 8, "41943040");
+    Write("ranks/rank" + std::to_string(rank) + ".jsonl", program);
+  }
+  Write("ranks/.hidden", "no trace");
+  ExpectSession("jobs", {"replay ranks | tail -7", "inspect ranks | tail -7",
+                         "oom ranks --capacity 60MiB | tail -7", "oom mechanisms | tail -8",
+                         "inspect ranks none | tail -7", "inspect events",
+                         "replay ranks --json | tail -1 | tr ',' '\\n' | sed -n '/job/,$p'"});
+}
+
 TEST_F(MemreplayTest, SeveralFiles) {
   const Outcome outcome =
       Run("replay program.jsonl no_such_file recording.txt --json --events-out-dir events");
