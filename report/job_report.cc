@@ -19,10 +19,15 @@ int64_t Median(std::vector<int64_t> values) {
   return values.empty() ? 0 : values[(values.size() - 1) / 2];
 }
 
+// What rows are compared by: programs that are not run have nothing reserved.
+int64_t Figure(const proto::Job::Row& row) {
+  return row.reserved_bytes() > 0 ? row.reserved_bytes() : row.requested_bytes();
+}
+
 void FindOdd(proto::Job* job) {
   if (job->rows_size() < kLeastRows) return;
   std::vector<int64_t> values;
-  for (const proto::Job::Row& row : job->rows()) values.push_back(row.reserved_bytes());
+  for (const proto::Job::Row& row : job->rows()) values.push_back(Figure(row));
   const int64_t median = Median(values);
   std::vector<int64_t> distances;
   for (const int64_t value : values) distances.push_back(std::abs(value - median));
@@ -70,15 +75,15 @@ void FinishJob(proto::Job* job) {
   // Out of memory is worse than any peak.
   const auto worse = [](const proto::Job::Row& a, const proto::Job::Row& b) {
     if ((a.ooms() > 0) != (b.ooms() > 0)) return b.ooms() > 0;
-    return a.reserved_bytes() < b.reserved_bytes();
+    return Figure(a) < Figure(b);
   };
   const auto worst = std::max_element(job->rows().begin(), job->rows().end(), worse);
   job->set_worst_row(static_cast<int32_t>(worst - job->rows().begin()));
   const auto by_bytes = [](const proto::Job::Row& a, const proto::Job::Row& b) {
-    return a.reserved_bytes() < b.reserved_bytes();
+    return Figure(a) < Figure(b);
   };
   const auto [low, high] = std::minmax_element(job->rows().begin(), job->rows().end(), by_bytes);
-  job->set_spread_bytes(high->reserved_bytes() - low->reserved_bytes());
+  job->set_spread_bytes(Figure(*high) - Figure(*low));
   FindOdd(job);
 }
 

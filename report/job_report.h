@@ -10,8 +10,8 @@
 namespace memreplay {
 
 // One row for each device of a report, in order. The figure that is compared:
-// peak reserved, of the recording for "inspect", of the run for "replay"; bytes
-// missing or obtainable for "oom" do not compare, there it is what was reserved.
+// peak reserved, of the recording for "inspect", of the run for "replay", at the
+// event for "oom"; what was requested where nothing is reserved (programs).
 // Files without an answer have no row and are counted.
 void AddToJob(const proto::Report& report, proto::Job* job);
 

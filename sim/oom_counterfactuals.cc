@@ -210,6 +210,7 @@ std::vector<std::pair<std::string, std::string>> OtherSettings(const ReplaySetti
                                                                Bytes request, int max) {
   const AllocatorConfig& now = settings.config;
   const TorchProfile& profile = *settings.torch.profile;
+  if (now.backend != Backend::kNative) return {{"default settings", ""}};
   std::vector<std::string> changes;
   if (profile.conf_keys.Has(ConfKey::kExpandableSegments) && !now.expandable_segments) {
     changes.emplace_back("expandable_segments:True");
@@ -283,7 +284,6 @@ absl::StatusOr<std::vector<Counterfactual>> TryCounterfactuals(
     under.config = AllocatorConfig();
     // What the release refuses is no advice.
     if (!ParseAllocatorConf(conf, *settings.torch.profile, &under.config).ok()) continue;
-    if (!CheckModelled(under.config).ok()) continue;
     Counterfactual setting;
     setting.kind = ChangeKind::kSetting;
     setting.conf = std::move(conf);

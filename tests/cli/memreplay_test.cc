@@ -122,10 +122,8 @@ class MemreplayTest : public testing::Test {
 
   // `arguments` are a piece of shell; files are named relative to the directory.
   Outcome Run(const std::string& arguments) {
-    const std::string command =
-        "cd '" + directory_.string() + "' && '" + binary_ + "' " +
-        (arguments.find('<') == std::string::npos ? arguments + " </dev/null" : arguments) +
-        " >stdout.tmp 2>stderr.tmp";
+    const std::string command = "cd '" + directory_.string() + "' && { '" + binary_ + "' " +
+                                arguments + "\n} >stdout.tmp 2>stderr.tmp </dev/null";
     const int status = std::system(command.c_str());
     return {WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status), Read("stdout.tmp"),
             Read("stderr.tmp")};
