@@ -53,6 +53,7 @@ void FindStaleRequests(const Schedule& schedule, const AllocatorConfig& config,
   }
   RecordedDevice device(schedule, total_memory);
   CachingAllocator allocator(profile, config, device, AllocatorOptions(schedule));
+  device.Hold(start);
   allocator.Restore(start, hints);
   NoObserver nobody;
   Run(schedule, allocator, nobody, {.listeners = {&device}});
@@ -94,6 +95,7 @@ ExactReplayResult ReplayAsRecorded(const Schedule& schedule, const AllocatorConf
   }
 
   RecordedDevice device(schedule, total_memory);
+  device.Hold(result.start.segments);
   CachingAllocator allocator(profile, config, device, AllocatorOptions(schedule));
   if (!result.start.segments.empty()) allocator.Restore(result.start.segments, hints);
   const auto active = static_cast<uint64_t>(allocator.statistics().active_bytes.all.current);

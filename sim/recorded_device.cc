@@ -1,6 +1,7 @@
 #include "sim/recorded_device.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "sim/size_rules.h"
 
@@ -8,6 +9,20 @@ namespace memreplay {
 
 RecordedDevice::RecordedDevice(const Schedule& schedule, Bytes total_memory)
     : schedule_(schedule), total_memory_(total_memory) {}
+
+void RecordedDevice::Hold(const MemoryState& segments) {
+  for (const SegmentInfo& segment : segments) {
+    if (segment.total_size > Bytes()) held_.emplace(segment.address, segment.total_size);
+  }
+}
+
+bool RecordedDevice::IsHeld(Address address, Bytes size) const {
+  const auto next = held_.lower_bound(address);
+  if (next != held_.end() && next->first < address + size) return true;
+  if (next == held_.begin()) return false;
+  const auto& [begin, held] = *std::prev(next);
+  return begin + held > address;
+}
 
 void RecordedDevice::OnRequest(size_t request) {
   request_ = request;
@@ -29,6 +44,24 @@ const Event* RecordedDevice::NextEffect() {
     }
   }
   return nullptr;
+}
+
+// Pages are mapped and unmapped in different runs.
+void RecordedDevice::Release(Address address, Bytes size) {
+  const Address end = address + size;
+  auto it = held_.upper_bound(address);
+  if (it != held_.begin()) --it;
+  while (it != held_.end() && it->first < end) {
+    const Address begin = it->first;
+    const Address held_end = begin + it->second;
+    if (held_end <= address) {
+      ++it;
+      continue;
+    }
+    it = held_.erase(it);
+    if (begin < address) held_.emplace(begin, address - begin);
+    if (end < held_end) held_.emplace(end, held_end - end);
+  }
 }
 
 void RecordedDevice::Consume(EventKind kind, Address address, Bytes size) {
@@ -65,8 +98,9 @@ std::optional<Address> RecordedDevice::AllocateSegment(Bytes size) {
   if (event != nullptr) {
     switch (event->kind) {
       case EventKind::kSegmentAlloc:
-        if (event->size != size) break;
+        if (event->size != size || IsHeld(event->address, size)) break;
         ++next_;
+        held_.emplace(event->address, size);
         return event->address;
       case EventKind::kSegmentFree:
       case EventKind::kSegmentUnmap:
@@ -74,33 +108,37 @@ std::optional<Address> RecordedDevice::AllocateSegment(Bytes size) {
       default: break;
     }
   }
-  return Invent(size);
+  const Address invented = Invent(size);
+  held_.emplace(invented, size);
+  return invented;
 }
 
 void RecordedDevice::FreeSegment(Address address, Bytes size) {
+  held_.erase(address);
   Consume(EventKind::kSegmentFree, address, size);
 }
 
 Address RecordedDevice::ReserveRange(Bytes size) {
+  const Event& request = schedule_.requests()[request_];
   const Event* event = NextEffect();
-  Address base;
-  if (event != nullptr && event->kind == EventKind::kSegmentMap) {
-    base = event->address;
-  } else {
-    base = FirstPagesLater();
-    if (base.is_null()) base = Invent(size);
-  }
-  reservations_.emplace_back(base, size);
+  const bool maps = event != nullptr && event->kind == EventKind::kSegmentMap;
+  Address base = maps ? event->address : FirstPagesLater(request);
+  const bool taken = std::any_of(reservations_.begin(), reservations_.end(),
+                                 [base](const Reservation& r) { return r.base == base; });
+  if (base.is_null() || taken || IsHeld(base, kSmallBuffer)) base = Invent(size);
+  reservations_.push_back({base, size, request.stream, request.pool, request.size > kSmallSize});
   return base;
 }
 
 // Nothing was mapped at once in a new reservation: where its first pages come,
-// those of the same stream and pool that lie in no reservation yet. Null if none do.
-Address RecordedDevice::FirstPagesLater() const {
-  const Event& request = schedule_.requests()[request_];
-  const auto is_known = [this](Address address) {
-    return std::any_of(reservations_.begin(), reservations_.end(), [&](const auto& reservation) {
-      return address >= reservation.first && address < reservation.first + reservation.second;
+// those of the same kind that lie in no reservation of that kind. Null if none
+// do. (Sizes of reservations say little: files do not tell the device's memory.)
+Address RecordedDevice::FirstPagesLater(const Event& request) const {
+  const bool is_large = request.size > kSmallSize;
+  const auto is_known = [&](Address address) {
+    return std::any_of(reservations_.begin(), reservations_.end(), [&](const Reservation& r) {
+      return r.stream == request.stream && r.pool == request.pool && r.is_large == is_large &&
+             address >= r.base && address < r.base + r.size;
     });
   };
   const absl::Span<const Event> recorded = schedule_.recorded();
@@ -108,8 +146,7 @@ Address RecordedDevice::FirstPagesLater() const {
   for (size_t i = next_; i < recorded.size(); ++i) {
     const Event& later = recorded[i];
     if (later.kind == EventKind::kAlloc || later.kind == EventKind::kOom) {
-      if (!first.is_null() && (later.size > kSmallSize) == (request.size > kSmallSize))
-        return first;
+      if (!first.is_null() && (later.size > kSmallSize) == is_large) return first;
       first = Address();
     } else if (later.kind == EventKind::kSegmentMap && first.is_null() &&
                later.stream == request.stream && later.pool == request.pool &&
@@ -121,18 +158,21 @@ Address RecordedDevice::FirstPagesLater() const {
 }
 
 void RecordedDevice::ReleaseRange(Address address, Bytes size) {
-  const auto it = std::find(reservations_.begin(), reservations_.end(), std::pair(address, size));
+  const auto it =
+      std::find_if(reservations_.begin(), reservations_.end(),
+                   [&](const Reservation& r) { return r.base == address && r.size == size; });
   if (it != reservations_.end()) reservations_.erase(it);
 }
 
 bool RecordedDevice::MapPages(Address address, Bytes size, Bytes /*page*/) {
-  if (InjectedFailure()) return false;
+  if (InjectedFailure() || IsHeld(address, size)) return false;
   const Event* event = NextEffect();
   if (event != nullptr) {
     switch (event->kind) {
       case EventKind::kSegmentMap:
         if (event->address != address || event->size != size) break;
         ++next_;
+        held_.emplace(address, size);
         return true;
       case EventKind::kSegmentFree:
       case EventKind::kSegmentUnmap:
@@ -141,10 +181,12 @@ bool RecordedDevice::MapPages(Address address, Bytes size, Bytes /*page*/) {
     }
   }
   ++invented_;
+  held_.emplace(address, size);
   return true;
 }
 
 void RecordedDevice::UnmapPages(Address address, Bytes size, Bytes /*page*/) {
+  Release(address, size);
   Consume(EventKind::kSegmentUnmap, address, size);
 }
 

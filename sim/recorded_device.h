@@ -3,12 +3,13 @@
 #define MEMREPLAY_SIM_RECORDED_DEVICE_H_
 
 #include <cstdint>
+#include <map>
 #include <optional>
-#include <utility>
 #include <vector>
 
 #include "sim/device.h"
 #include "sim/run.h"
+#include "trace/memory_state.h"
 #include "trace/schedule.h"
 #include "trace/units.h"
 
@@ -19,7 +20,8 @@ namespace memreplay {
 // recorded as such: it is seen from the next recorded effect being a release,
 // or running out, where the allocator asks for memory. What the recording has no
 // answer to (the simulation has left it) succeeds, at addresses from
-// kInventedBase up. Streams complete when StreamDone() says so.
+// kInventedBase up; so does what the recording answers with memory that the
+// simulation still holds. Streams complete when StreamDone() says so.
 // Each call is O(events of the request), but O(events) for a reservation in which
 // nothing is mapped at once.
 class RecordedDevice final : public Device, public RequestListener {
@@ -30,6 +32,9 @@ class RecordedDevice final : public Device, public RequestListener {
   // `total_memory` decides how large reservations are, and what a memory
   // fraction is of; recordings do not say it. `schedule` must outlive this.
   RecordedDevice(const Schedule& schedule, Bytes total_memory);
+
+  // Segments and mapped ranges that are there before the first request.
+  void Hold(const MemoryState& segments);
 
   void OnRequest(size_t request) override;
 
@@ -52,6 +57,14 @@ class RecordedDevice final : public Device, public RequestListener {
   uint64_t invented() const { return invented_; }
 
  private:
+  struct Reservation {
+    Address base;
+    Bytes size;
+    // The pages of one reservation are of one stream and pool, small or large.
+    uint32_t stream;
+    uint16_t pool;
+    bool is_large;
+  };
   struct Progress {
     uint64_t recorded = 0;
     uint64_t completed = 0;
@@ -62,7 +75,9 @@ class RecordedDevice final : public Device, public RequestListener {
   void Consume(EventKind kind, Address address, Bytes size);
   bool InjectedFailure();
   Address Invent(Bytes size);
-  Address FirstPagesLater() const;
+  Address FirstPagesLater(const Event& request) const;
+  void Release(Address address, Bytes size);  // of held_
+  bool IsHeld(Address address, Bytes size) const;
   Progress& StreamProgress(uint32_t stream);
 
   const Schedule& schedule_;
@@ -73,7 +88,8 @@ class RecordedDevice final : public Device, public RequestListener {
   Address invented_end_ = kInventedBase;
   uint64_t invented_ = 0;
   uint64_t failures_ = 0;
-  std::vector<std::pair<Address, Bytes>> reservations_;
+  std::vector<Reservation> reservations_;
+  std::map<Address, Bytes> held_;  // segments and pages, disjoint
   std::vector<Progress> streams_;
 };
 
