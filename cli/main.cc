@@ -24,6 +24,7 @@ constexpr Command kCommands[] = {
     {"replay", "replay a file, as recorded or under other settings; compare with the recording",
      RunReplay},
     {"oom", "why memory ran out, and what would have helped", RunOom},
+    {"diff", "what changed between two files or reports", RunDiff},
     {"convert", "write a file in another format", RunConvert},
     {"lint", "what is wrong, useless or risky in a PYTORCH_CUDA_ALLOC_CONF string", RunLint},
 };

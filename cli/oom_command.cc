@@ -2,13 +2,13 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "cli/command.h"
 #include "cli/flags.h"
 #include "cli/output.h"
+#include "cli/read_text.h"
 #include "cli/report_each.h"
 #include "report/build_report.h"
 #include "report/oom_message.h"
@@ -17,7 +17,6 @@
 #include "report/render_oom.h"
 #include "sim/oom_analysis.h"
 #include "sim/replay_settings.h"
-#include "trace/byte_source.h"
 #include "trace/schedule.h"
 #include "trace/strings.h"
 #include "trace/trace_reader.h"
@@ -42,7 +41,6 @@ constexpr char kDescription[] =
     "Exit status 1 tells that memory runs out, 0 that it does not.";
 
 constexpr int64_t kMaxTop = 1000;
-constexpr size_t kMaxText = size_t{16} << 20;
 
 struct Options {
   SettingsRequest settings;
@@ -87,21 +85,6 @@ absl::StatusOr<proto::Report> OomOfFile(const std::string& file, const Options& 
     return absl::NotFoundError(StrCat(file, ": holds nothing of device ", *options.device));
   }
   return report;
-}
-
-// All of a text file; its end, where the message is, if it is very long.
-absl::StatusOr<std::string> ReadText(const std::string& path) {
-  absl::StatusOr<std::unique_ptr<ByteSource>> source =
-      ByteSource::Open(path == "-" ? "/dev/stdin" : path);
-  if (!source.ok()) return source.status();
-  std::string text;
-  for (std::string_view piece = (*source)->Peek(1); !piece.empty(); piece = (*source)->Peek(1)) {
-    text.append(piece);
-    (*source)->Skip(piece.size());
-    if (text.size() > 2 * kMaxText) text.erase(0, text.size() - kMaxText);
-  }
-  if (!(*source)->status().ok()) return (*source)->status();
-  return text;
 }
 
 absl::StatusOr<int> AnswerMessage(const Options& options) {

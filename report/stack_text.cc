@@ -19,6 +19,17 @@ bool IsTorch(std::string_view file) {
          absl::StartsWith(path, "torch/");
 }
 
+// Frames that every allocation has: the recorder, the allocator, the making of
+// an empty tensor.
+bool IsPlumbing(std::string_view name) {
+  for (const std::string_view part :
+       {"torch::unwind::", "CapturedTraceback", "gather_with_cpp", "CUDACachingAllocator",
+        "at::detail::", "c10::StorageImpl", "at::(anonymous namespace)::create_out"}) {
+    if (name.find(part) != std::string_view::npos) return true;
+  }
+  return name.empty();
+}
+
 // The last two directories and the name.
 std::string_view ShortPath(std::string_view path) {
   size_t at = path.size();
@@ -57,6 +68,11 @@ proto::Stack StackOf(const Trace& trace, uint32_t stack) {
     if (own == nullptr && !IsTorch(file)) own = &frame;
   }
   if (own == nullptr) own = python;
+  for (const uint32_t index : frames) {  // no Python: what asked the allocator
+    if (own != nullptr) break;
+    const Frame& frame = trace.stacks.frame(index);
+    if (!IsPlumbing(trace.strings[frame.name])) own = &frame;
+  }
   if (own == nullptr && !frames.empty()) own = &trace.stacks.frame(frames[0]);
   std::string summary = own == nullptr ? "no stack recorded" : FrameText(trace, *own, true);
   if (summary.size() > kMaxSummary)

@@ -270,6 +270,19 @@ TEST_F(MemreplayTest, Jobs) {
                          "replay ranks --json | tail -1 | tr ',' '\\n' | sed -n '/job/,$p'"});
 }
 
+TEST_F(MemreplayTest, Diff) {
+  Write("grown.jsonl",
+        std::string(kProgram) + "{\"k\":\"a\",\"id\":9,\"b\":52428800,\"t\":\"new\"}\n");
+  Run("replay program.jsonl --json >a.json");
+  Run("replay program.jsonl --conf expandable_segments:True --torch 2.6 --json >b.json");
+  Run("replay program.jsonl recording.txt --json >two.json");
+  ExpectSession("diff",
+                {"diff program.jsonl grown.jsonl", "diff program.jsonl program.jsonl",
+                 "diff mechanisms/leak.jsonl mechanisms/shortage.jsonl", "diff a.json b.json",
+                 "diff program.jsonl a.json", "diff program.jsonl", "diff program.jsonl none",
+                 "diff two.json a.json", "diff recording.txt oom.txt --json"});
+}
+
 TEST_F(MemreplayTest, SeveralFiles) {
   const Outcome outcome =
       Run("replay program.jsonl no_such_file recording.txt --json --events-out-dir events");

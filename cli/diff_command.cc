@@ -1,0 +1,94 @@
+// memreplay diff A B
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "cli/command.h"
+#include "cli/flags.h"
+#include "cli/output.h"
+#include "cli/read_text.h"
+#include "cli/report_each.h"
+#include "report/build_report.h"
+#include "report/diff_report.h"
+#include "report/render_json.h"
+#include "sim/replay_settings.h"
+#include "trace/strings.h"
+#include "trace/trace_reader.h"
+
+namespace memreplay {
+namespace {
+
+constexpr char kDescription[] =
+    "Compares two files, or two reports that --json wrote: peaks, the state at the end,\n"
+    "events by action, settings; of files also what each stack held at the peak, and the\n"
+    "steps of the loop.\n"
+    "\n"
+    "Exit status 0, however much they differ.";
+
+constexpr int64_t kDefaultTop = 50;
+constexpr int64_t kMaxTop = 100000;
+
+absl::StatusOr<DiffSide> OpenSide(const std::string& path) {
+  const Progress progress(StrCat("reading ", path));
+  DiffSide side;
+  const absl::StatusOr<bool> is_report = StartsLikeReport(path);
+  if (!is_report.ok()) return is_report.status();
+  if (*is_report) {
+    const absl::StatusOr<std::string> text = ReadText(path);
+    if (!text.ok()) return text.status();
+    absl::StatusOr<proto::Report> report = ParseReport(*text);
+    if (!report.ok()) {
+      return absl::Status(report.status().code(),
+                          StrCat(path, ": ", ToStd(report.status().message())));
+    }
+    side.report = *std::move(report);
+    side.report.set_file(
+        StrCat(path, " (", side.report.command(), " of ", side.report.file(), ")"));
+    return side;
+  }
+  absl::StatusOr<Trace> opened = OpenTrace(path);
+  if (!opened.ok()) return opened.status();
+  side.trace = std::make_shared<const Trace>(*std::move(opened));
+  const absl::StatusOr<ProfileChoice> torch = ChooseProfile(*side.trace, std::nullopt);
+  if (!torch.ok()) return torch.status();
+  side.report = StartReport("inspect", path, *side.trace);
+  for (size_t index = 0; index < side.trace->devices.size(); ++index) {
+    *side.report.add_devices() = ReportContents(*side.trace, index, *torch);
+  }
+  return side;
+}
+
+}  // namespace
+
+absl::StatusOr<int> RunDiff(absl::Span<const std::string> args) {
+  bool json = false;
+  std::optional<int64_t> top;
+  FlagSet flags("diff A B [flags]", kDescription);
+  flags.AddNumber("top", "N", &top, "how many stacks the report holds, 50 if not given");
+  flags.AddSwitch("json", &json, "print the report as JSON");
+  const absl::StatusOr<std::vector<std::string>> files = flags.Parse(args);
+  if (!files.ok()) return InCommand("diff", files.status());
+  if (flags.help_requested()) return PrintHelp(flags.Help());
+  if (files->size() != 2) {
+    return absl::InvalidArgumentError(StrCat("diff: expected A and B, found ", files->size(),
+                                             " arguments; memreplay diff --help tells more"));
+  }
+  if (top.has_value() && (*top < 1 || *top > kMaxTop)) {
+    return absl::InvalidArgumentError(
+        StrCat("diff: --top: expected 1 to ", kMaxTop, ", found ", *top));
+  }
+  const absl::StatusOr<DiffSide> a = OpenSide((*files)[0]);
+  if (!a.ok()) return a.status();
+  const absl::StatusOr<DiffSide> b = OpenSide((*files)[1]);
+  if (!b.ok()) return b.status();
+  proto::Report report = StartReport("diff", "", Trace());
+  *report.mutable_diff() = DiffReports(*a, *b, static_cast<int>(top.value_or(kDefaultTop)));
+  const absl::Status printed =
+      Print(json ? RenderJson(report, JsonLayout::kIndented) : RenderDiffText(report.diff()));
+  if (!printed.ok()) return printed;
+  return kExitAnswered;
+}
+
+}  // namespace memreplay

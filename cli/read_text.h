@@ -1,0 +1,21 @@
+// Whole small files, plain or compressed.
+#ifndef MEMREPLAY_CLI_READ_TEXT_H_
+#define MEMREPLAY_CLI_READ_TEXT_H_
+
+#include <string>
+
+#include "absl/status/statusor.h"
+
+namespace memreplay {
+
+// All of a file ("-": standard input); of a very long one the end, at least 64
+// MiB of it. Errors as of ByteSource::Open(), and a read that fails.
+absl::StatusOr<std::string> ReadText(const std::string& path);
+
+// Whether the file begins as a report in JSON does. Pipes do not: they cannot
+// be read twice.
+absl::StatusOr<bool> StartsLikeReport(const std::string& path);
+
+}  // namespace memreplay
+
+#endif  // MEMREPLAY_CLI_READ_TEXT_H_
