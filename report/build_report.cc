@@ -201,6 +201,12 @@ proto::DeviceReport ReportWhatIf(const Schedule& schedule, const ReplaySettings&
   }
   AddFailures(result.run, &report);
   AddStatistics(result.statistics, *settings.torch.profile, &report);
+  for (size_t rule = 0; rule < kRuleCount; ++rule) {
+    if (result.rules[rule] > 0) {
+      (*report.mutable_rules())[std::string(kRuleNames[rule])] =
+          static_cast<int64_t>(result.rules[rule]);
+    }
+  }
   AddSegments(result.segments, report.mutable_segments());
   if (result.fragmentation.has_value()) AddFragmentation(*result.fragmentation, schedule, &report);
   AddDiagnostics(schedule.diagnostics(), &report);

@@ -151,6 +151,7 @@ absl::StatusOr<WhatIfResult> ReplayWhatIf(const Schedule& schedule, const Replay
     }
     result.statistics = allocator.statistics();
     result.segments = allocator.Segments();
+    if (caching.has_value()) result.rules = caching->rule_counts();
     return absl::OkStatus();
   };
 

@@ -11,6 +11,7 @@
 #include "sim/memory_stats.h"
 #include "sim/observer.h"
 #include "sim/replay_settings.h"
+#include "sim/rule.h"
 #include "sim/run.h"
 #include "sim/usage.h"
 #include "trace/memory_state.h"
@@ -31,6 +32,7 @@ struct WhatIfResult {
   std::array<uint64_t, kUsageKinds> peak_event = {};
   MemoryStats statistics;                      // at the end
   MemoryState segments;                        // at the end
+  RuleCounts rules = {};                       // how often each rule of the caching allocator fired
   std::optional<Fragmentation> fragmentation;  // where reserved peaks, if asked for
   StartPolicy start = StartPolicy::kRecorded;  // the one followed
   std::string start_note;                      // why not the one asked for

@@ -97,7 +97,8 @@ class Memreplay:
         if not report.get("devices"):
             return {"failed": report.get("error", "memreplay reported no device")}
         device = numbers(report["devices"][0])
-        result = {"statistics": device["statistics"], "segments": device.get("segments", [])}
+        result = {"statistics": device["statistics"], "segments": device.get("segments", []),
+                  "rules": device.get("rules", {})}
         if "errors" in report:
             result["errors"] = numbers(report["errors"])
         return result

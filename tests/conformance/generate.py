@@ -24,6 +24,8 @@ answer to compare with:
  8. use-on-OOM pools beside expandable_segments: exclusion 3 could not be kept (a default block may lie in the pool).
  9. large_segment_size_mb of an odd number beside expandable_segments: pages that are no multiple of the driver's
     granularity of 2 MiB, which a real driver refuses to create.
+10. Up to 2.2, the end of a pool that is not being filled: the refused call has already counted the captures underway
+    down, once per stream, and every later call believes in a capture.
 """
 
 import argparse
@@ -360,7 +362,7 @@ class Generator:
             if held and self.chance(0.02):
                 self.release_pool(r.choice(held))
         if self.bad_calls and self.with_pools and self.chance(0.01):
-            self.emit(r.choice(["ep", "rp"]), p=[0, 77])
+            self.emit(r.choice(["ep", "rp"]) if self.release.since(2, 3) else "rp", p=[0, 77])
 
     # ------------------------------------------------------------------------------------------------ patterns
 

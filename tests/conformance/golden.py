@@ -1,7 +1,6 @@
 """Golden results: small programs with what PyTorch's libraries did, for unit tests where there is no wheel."""
 
 import json
-import pathlib
 import shutil
 
 import compare

@@ -99,7 +99,7 @@ TEST(ReleaseTest, HoldsUnderEveryRelease) {
 // here fires at least once.
 TEST(ProgramCoverageTest, EveryRuleFires) {
   const std::set<Rule> not_reached = {
-      Rule::kRejectedEarly,     // 2.12 and later
+      Rule::kRejectedEarly,  // 2.12 and later
   };
   RuleCounts total = {};
   for (const Mix mix : AllMixes()) {

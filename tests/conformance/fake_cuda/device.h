@@ -20,7 +20,8 @@ struct Device {
   bool explicit_completion = false;
   bool capturing = false;
   std::uint64_t sequence = 0;
-  std::unordered_map<std::uint64_t, std::uint64_t> done;      // stream -> last completed sequence number
+  std::unordered_map<std::uint64_t, std::uint64_t>
+      done;  // stream -> last completed sequence number
   std::unordered_map<int, std::uint64_t> streams_of_priority;  // priority -> streams created
 
   bool complete(const Event& event) {

@@ -1,5 +1,5 @@
-// A fake libcuda.so.1: the state of the device, its controls, and the driver functions for virtual memory. Whatever
-// else PyTorch asks the driver for exists and answers "not supported".
+// A fake libcuda.so.1: the state of the device, its controls, and the driver functions for virtual
+// memory. Whatever else PyTorch asks the driver for exists and answers "not supported".
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -10,7 +10,8 @@
 namespace memreplay::fake {
 
 Device& device() {
-  static Device* instance = new Device;  // never destroyed: destructors of other libraries may still free memory
+  static Device* instance =
+      new Device;  // never destroyed: destructors of other libraries may still free memory
   return *instance;
 }
 
@@ -90,8 +91,8 @@ int cuMemGetAllocationGranularity(std::size_t* granularity, const AllocationProp
   *granularity = memreplay::fake::kUnit;
   return kSuccess;
 }
-int cuMemAddressReserve(unsigned long long* address, std::size_t size, std::size_t, unsigned long long,
-                        unsigned long long) {
+int cuMemAddressReserve(unsigned long long* address, std::size_t size, std::size_t,
+                        unsigned long long, unsigned long long) {
   auto& d = device();
   std::lock_guard lock(d.mutex);
   *address = d.memory.reserve(size);
@@ -102,9 +103,10 @@ int cuMemAddressFree(unsigned long long address, std::size_t) {
   std::lock_guard lock(d.mutex);
   return d.memory.unreserve(address) ? kSuccess : kInvalidValue;
 }
-int cuMemCreate(unsigned long long* handle, std::size_t size, const AllocationProperties* properties,
-                unsigned long long) {
-  if (properties != nullptr && (properties->requested_handle_types & kHandleTypeFabric) != 0) return kNotSupported;
+int cuMemCreate(unsigned long long* handle, std::size_t size,
+                const AllocationProperties* properties, unsigned long long) {
+  if (properties != nullptr && (properties->requested_handle_types & kHandleTypeFabric) != 0)
+    return kNotSupported;
   auto& d = device();
   std::lock_guard lock(d.mutex);
   *handle = d.memory.create_page(size);
@@ -115,7 +117,9 @@ int cuMemRelease(unsigned long long handle) {
   std::lock_guard lock(d.mutex);
   return d.memory.release_page(handle) ? kSuccess : kInvalidValue;
 }
-int cuMemMap(unsigned long long, std::size_t, std::size_t, unsigned long long, unsigned long long) { return kSuccess; }
+int cuMemMap(unsigned long long, std::size_t, std::size_t, unsigned long long, unsigned long long) {
+  return kSuccess;
+}
 int cuMemUnmap(unsigned long long, std::size_t) { return kSuccess; }
 int cuMemSetAccess(unsigned long long, std::size_t, const void*, std::size_t) { return kSuccess; }
 int cuMemGetAddressRange(unsigned long long* base, std::size_t* size, unsigned long long address) {
@@ -123,7 +127,8 @@ int cuMemGetAddressRange(unsigned long long* base, std::size_t* size, unsigned l
   *size = device().memory.size_of(address);
   return kSuccess;
 }
-int cuMemGetAddressRange_v2(unsigned long long* base, std::size_t* size, unsigned long long address) {
+int cuMemGetAddressRange_v2(unsigned long long* base, std::size_t* size,
+                            unsigned long long address) {
   return cuMemGetAddressRange(base, size, address);
 }
 

@@ -6,7 +6,8 @@ namespace memreplay::fake {
 namespace {
 
 std::uint64_t whole_units(std::uint64_t bytes) {
-  if (bytes > ~std::uint64_t{0} - (kUnit - 1)) return bytes / kUnit * kUnit;  // too large for anything anyway
+  if (bytes > ~std::uint64_t{0} - (kUnit - 1))
+    return bytes / kUnit * kUnit;  // too large for anything anyway
   return (bytes + kUnit - 1) / kUnit * kUnit;
 }
 

@@ -1,20 +1,28 @@
 // The memory of an imaginary GPU: which addresses exist, and how many bytes are left.
 //
-// This is the one statement of the address rule. Whatever answers for a driver in this project (the fake CUDA runtime
-// of the conformance harness, the simulated device of the replayer) follows it to the byte:
+// This is the one statement of the address rule. Whatever answers for a driver in this project (the
+// fake CUDA runtime of the conformance harness, the simulated device of the replayer) follows it to
+// the byte:
 //
-//   * Everything is counted in units of 2 MiB. An allocation of n bytes takes ceil(n / 2 MiB) units of address space
+//   * Everything is counted in units of 2 MiB. An allocation of n bytes takes ceil(n / 2 MiB) units
+//   of address space
 //     and the same number of bytes of capacity.
-//   * allocate(n) answers with the lowest multiple of 2 MiB at or above kAllocationBase at which n bytes are free:
+//   * allocate(n) answers with the lowest multiple of 2 MiB at or above kAllocationBase at which n
+//   bytes are free:
 //     first fit, the holes left by freed allocations included.
-//   * reserve(n) answers by the same rule in a region of its own, from kReservationBase up. A reservation takes
+//   * reserve(n) answers by the same rule in a region of its own, from kReservationBase up. A
+//   reservation takes
 //     address space and no capacity.
-//   * create_page(n) takes capacity and no address space. Its handle is a running number that is never used twice.
-//   * allocate and create_page fail when used + n (n in whole units) exceeds total. total itself need not be a multiple
+//   * create_page(n) takes capacity and no address space. Its handle is a running number that is
+//   never used twice.
+//   * allocate and create_page fail when used + n (n in whole units) exceeds total. total itself
+//   need not be a multiple
 //     of 2 MiB; what is left over is never handed out, but free_bytes() counts it.
-//   * external(n) is memory taken by someone else: exact bytes, no addresses. It always succeeds; free_bytes() is never
+//   * external(n) is memory taken by someone else: exact bytes, no addresses. It always succeeds;
+//   free_bytes() is never
 //     below zero.
-//   * fail_next(n): the next n calls of allocate or create_page fail, whatever room there is. Only calls that reach
+//   * fail_next(n): the next n calls of allocate or create_page fail, whatever room there is. Only
+//   calls that reach
 //     the driver count; a call that fails for want of memory uses up one of them too.
 #pragma once
 
@@ -51,12 +59,12 @@ class Memory {
  public:
   explicit Memory(std::uint64_t total = std::uint64_t{80} << 30) : total_(total) {}
 
-  std::uint64_t allocate(std::uint64_t bytes);         // 0: out of memory
-  bool free(std::uint64_t address);                    // false: nothing there
-  std::uint64_t reserve(std::uint64_t bytes);          // 0: no address space
-  bool unreserve(std::uint64_t address);               // false: nothing there
-  std::uint64_t create_page(std::uint64_t bytes);      // 0: out of memory
-  bool release_page(std::uint64_t handle);             // false: no such page
+  std::uint64_t allocate(std::uint64_t bytes);     // 0: out of memory
+  bool free(std::uint64_t address);                // false: nothing there
+  std::uint64_t reserve(std::uint64_t bytes);      // 0: no address space
+  bool unreserve(std::uint64_t address);           // false: nothing there
+  std::uint64_t create_page(std::uint64_t bytes);  // 0: out of memory
+  bool release_page(std::uint64_t handle);         // false: no such page
   void external(std::int64_t delta);
   void fail_next(std::uint64_t calls) { failures_ = calls; }
 

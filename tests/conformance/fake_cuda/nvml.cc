@@ -1,5 +1,5 @@
-// A fake libnvidia-ml.so.1, so that a real one is never asked. PyTorch asks it, in the text of an out-of-memory error,
-// which processes use the device: none do.
+// A fake libnvidia-ml.so.1, so that a real one is never asked. PyTorch asks it, in the text of an
+// out-of-memory error, which processes use the device: none do.
 extern "C" {
 int nvmlInit_v2() { return 0; }
 int nvmlDeviceGetHandleByPciBusId_v2(const char*, void** handle) {

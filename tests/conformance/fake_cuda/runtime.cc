@@ -1,8 +1,9 @@
-// A fake CUDA runtime. It is linked under the soname and symbol version that the allocator's library wants
-// (libcudart.so.11.0, .12 or .13) and stands on the fake driver.
+// A fake CUDA runtime. It is linked under the soname and symbol version that the allocator's
+// library wants (libcudart.so.11.0, .12 or .13) and stands on the fake driver.
 //
-// Streams: the n-th stream created with one priority (n from 1) has the handle n, so a program's stream numbers are the
-// handles that the allocator sees, in the same order. Priorities other than 0 get handles from 1000 * |priority| up.
+// Streams: the n-th stream created with one priority (n from 1) has the handle n, so a program's
+// stream numbers are the handles that the allocator sees, in the same order. Priorities other than
+// 0 get handles from 1000 * |priority| up.
 #include <dlfcn.h>
 
 #include <cstddef>
@@ -123,7 +124,8 @@ int cudaDeviceEnablePeerAccess(int, unsigned) { return kSuccess; }
 int cudaGetDriverEntryPoint(const char* symbol, void** function, unsigned long long, int* status) {
   return entry_point(symbol, function, status);
 }
-int cudaGetDriverEntryPointByVersion(const char* symbol, void** function, unsigned, unsigned long long, int* status) {
+int cudaGetDriverEntryPointByVersion(const char* symbol, void** function, unsigned,
+                                     unsigned long long, int* status) {
   return entry_point(symbol, function, status);
 }
 
@@ -155,7 +157,8 @@ int cudaMemcpyPeerAsync(void*, int, const void*, int, std::size_t, void*) { retu
 int cudaStreamCreateWithPriority(void** out, unsigned, int priority) {
   auto& d = device();
   std::lock_guard lock(d.mutex);
-  const std::uint64_t offset = static_cast<std::uint64_t>(priority < 0 ? -priority : priority) * 1000;
+  const std::uint64_t offset =
+      static_cast<std::uint64_t>(priority < 0 ? -priority : priority) * 1000;
   *out = reinterpret_cast<void*>(++d.streams_of_priority[priority] + offset);
   return kSuccess;
 }

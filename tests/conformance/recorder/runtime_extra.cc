@@ -1,6 +1,6 @@
-// What a whole installed PyTorch wants of the CUDA runtime besides the allocator's part (../fake_cuda/runtime.cc): enough
-// to be imported and to allocate. Kernels are registered and forgotten; launching one, copying or capturing reports
-// success and does nothing.
+// What a whole installed PyTorch wants of the CUDA runtime besides the allocator's part
+// (../fake_cuda/runtime.cc): enough to be imported and to allocate. Kernels are registered and
+// forgotten; launching one, copying or capturing reports success and does nothing.
 #include <cstddef>
 #include <cstdlib>
 #include <cstring>
@@ -17,10 +17,12 @@ void** __cudaRegisterFatBinary(void*) {
 }
 void __cudaRegisterFatBinaryEnd(void**) {}
 void __cudaUnregisterFatBinary(void**) {}
-void __cudaRegisterFunction(void**, const char*, char*, const char*, int, void*, void*, void*, void*, int*) {}
+void __cudaRegisterFunction(void**, const char*, char*, const char*, int, void*, void*, void*,
+                            void*, int*) {}
 void __cudaRegisterVar(void**, char*, char*, const char*, int, std::size_t, int, int) {}
 int __cudaPopCallConfiguration(void*, void*, std::size_t*, void**) { return 0; }
-unsigned __cudaPushCallConfiguration(unsigned long long, unsigned, unsigned long long, unsigned, std::size_t, void*) {
+unsigned __cudaPushCallConfiguration(unsigned long long, unsigned, unsigned long long, unsigned,
+                                     std::size_t, void*) {
   return 0;
 }
 
@@ -46,7 +48,9 @@ int cudaFreeHost(void* address) {
 }
 int cudaStreamCreateWithPriority(void** out, unsigned, int priority);
 int cudaStreamCreate(void** out) { return cudaStreamCreateWithPriority(out, 0, 0); }
-int cudaStreamCreateWithFlags(void** out, unsigned) { return cudaStreamCreateWithPriority(out, 0, 0); }
+int cudaStreamCreateWithFlags(void** out, unsigned) {
+  return cudaStreamCreateWithPriority(out, 0, 0);
+}
 
 #define SUCCEEDS(name) \
   int name() { return 0; }

@@ -114,11 +114,15 @@ void parse_line(Scanner& in, int line, Program& program) {
     } else if (key == "s") {
       record.stream = in.integer();
     } else if (key == "n") {
-      if (text) record.text = in.string();
-      else record.count = in.integer();
+      if (text)
+        record.text = in.string();
+      else
+        record.count = in.integer();
     } else if (key == "v") {
-      if (text) record.text = in.string();
-      else record.value = std::strtod(in.token().c_str(), nullptr);
+      if (text)
+        record.text = in.string();
+      else
+        record.value = std::strtod(in.token().c_str(), nullptr);
     } else if (key == "p" && in.peek() == '[') {
       in.expect('[');
       record.pool.first = in.integer();

@@ -1,4 +1,5 @@
-// A program of the conformance harness: one flat JSON record per line (see ../README.md for the records).
+// A program of the conformance harness: one flat JSON record per line (see ../README.md for the
+// records).
 #pragma once
 
 #include <cstdint>
@@ -9,14 +10,14 @@
 namespace memreplay::conformance {
 
 struct Record {
-  int line = 0;       // in the file, from 1
-  std::string kind;   // "k"
-  std::string text;   // "v" or "n" when a string
+  int line = 0;      // in the file, from 1
+  std::string kind;  // "k"
+  std::string text;  // "v" or "n" when a string
   std::uint64_t id = 0;
   std::uint64_t bytes = 0;
   std::uint64_t stream = 0;
-  std::uint64_t count = 0;                          // "n" when a number
-  double value = 0;                                 // "v" when a number
+  std::uint64_t count = 0;  // "n" when a number
+  double value = 0;         // "v" when a number
   std::pair<std::uint64_t, std::uint64_t> pool{0, 0};
   bool has_pool = false;
   bool use_on_oom = false;

@@ -1,20 +1,22 @@
-// Runs programs through PyTorch's own compiled allocator (libc10_cuda.so of an unpacked wheel) on the fake CUDA runtime,
-// and writes what it did: its trace, its final statistics and its final segments.
+// Runs programs through PyTorch's own compiled allocator (libc10_cuda.so of an unpacked wheel) on
+// the fake CUDA runtime, and writes what it did: its trace, its final statistics and its final
+// segments.
 //
 //   runner PROGRAM              one program, output on stdout
-//   runner --list FILE          the file's lines are "PROGRAM OUTPUT"; each program runs in a process of its own,
+//   runner --list FILE          the file's lines are "PROGRAM OUTPUT"; each program runs in a
+//   process of its own,
 //                               forked from this one before the allocator was first used
 //
 // Output: one trace entry per line, then one line with the result (see ../README.md).
 //
-// TORCH_RELEASE is major * 100 + minor of the wheel; releases differ in the calls, not in what is asked of them.
-#include <sys/mman.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
+// TORCH_RELEASE is major * 100 + minor of the wheel; releases differ in the calls, not in what is
+// asked of them.
 #include <c10/core/DeviceType.h>
 #include <c10/cuda/CUDACachingAllocator.h>
 #include <c10/cuda/CUDAStream.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
 #if __has_include(<c10/cuda/CUDAAllocatorConfig.h>)
 #include <c10/cuda/CUDAAllocatorConfig.h>
 #endif
@@ -45,19 +47,21 @@
 
 #if TORCH_RELEASE >= 201
 namespace c10::cuda::_internal {
-void setHasPrimaryContext(bool (*)(c10::DeviceIndex));  // what libtorch_cuda would do when it is loaded
+void setHasPrimaryContext(
+    bool (*)(c10::DeviceIndex));  // what libtorch_cuda would do when it is loaded
 }
 #endif
 
 namespace {
 
 namespace allocator = c10::cuda::CUDACachingAllocator;
+using memreplay::conformance::json_string;
 using memreplay::conformance::parse_program;
 using memreplay::conformance::Program;
-using memreplay::conformance::json_string;
 using memreplay::conformance::Record;
 
-volatile int* current_line = nullptr;  // shared with the parent process, to tell where a crash happened
+volatile int* current_line =
+    nullptr;  // shared with the parent process, to tell where a crash happened
 
 class Text {
  public:
@@ -70,8 +74,7 @@ class Text {
     return *this;
   }
   template <typename T>
-    requires std::is_integral_v<T>
-  Text& operator<<(T value) {
+  requires std::is_integral_v<T> Text& operator<<(T value) {
     char buffer[24];
     const auto end = std::to_chars(buffer, buffer + sizeof buffer, value).ptr;
     out_.append(buffer, end);
@@ -97,7 +100,8 @@ std::string type_name(const std::type_info& type) {
   return out;
 }
 
-// ---------------------------------------------------------------------------------------------- calls by release
+// ----------------------------------------------------------------------------------------------
+// calls by release
 
 #if TORCH_RELEASE >= 201
 std::shared_ptr<c10::GatheredContext> no_context() { return nullptr; }
@@ -109,9 +113,16 @@ void record_history(A* a) {
 #if TORCH_RELEASE <= 200
   a->recordHistory(true, nullptr, entries, false);
 #else
-  if constexpr (requires { a->recordHistory(true, no_context, entries, allocator::RecordContext::NEVER, false, std::vector<std::string>{}); }) {
-    a->recordHistory(true, no_context, entries, allocator::RecordContext::NEVER, false, std::vector<std::string>{});
-  } else if constexpr (requires { a->recordHistory(true, no_context, entries, allocator::RecordContext::NEVER, false); }) {
+  if constexpr (requires {
+                  a->recordHistory(true, no_context, entries, allocator::RecordContext::NEVER,
+                                   false, std::vector<std::string>{});
+                }) {
+    a->recordHistory(true, no_context, entries, allocator::RecordContext::NEVER, false,
+                     std::vector<std::string>{});
+  } else if constexpr (requires {
+                         a->recordHistory(true, no_context, entries,
+                                          allocator::RecordContext::NEVER, false);
+                       }) {
     a->recordHistory(true, no_context, entries, allocator::RecordContext::NEVER, false);
   } else {
     a->recordHistory(true, no_context, entries, allocator::RecordContext::NEVER);
@@ -159,7 +170,8 @@ void forget_use_on_oom(A* a, const Record& r) {
   if constexpr (requires { a->setUseOnOOM(0, id, false); }) a->setUseOnOOM(0, id, false);
 }
 
-// Pools with a first number other than 0 belong to CUDA graphs: releases that tell a capture from a mere pool are told.
+// Pools with a first number other than 0 belong to CUDA graphs: releases that tell a capture from a
+// mere pool are told.
 template <typename A>
 void begin_pool(A* a, const Record& r, const std::vector<cudaStream_t>& streams) {
   const PoolId id(r.pool.first, r.pool.second);
@@ -196,8 +208,10 @@ void end_pool(A* a, const Record& r, const std::vector<cudaStream_t>& streams) {
 template <typename A>
 void release_pool(A* a, const Record& r) {
   const PoolId id(r.pool.first, r.pool.second);
-  if constexpr (requires { a->releasePool(0, id); }) a->releasePool(0, id);
-  else unsupported("rp");
+  if constexpr (requires { a->releasePool(0, id); })
+    a->releasePool(0, id);
+  else
+    unsupported("rp");
 }
 
 template <typename A>
@@ -210,7 +224,8 @@ void empty_cache(A* a, const Record& r) {
   }
 }
 
-// ------------------------------------------------------------------------------------------------------ output
+// ------------------------------------------------------------------------------------------------------
+// output
 
 template <typename Entry>
 void write_entry(Text& out, const Entry& e) {
@@ -227,7 +242,10 @@ void write_entry(Text& out, const Entry& e) {
     case Entry::SEGMENT_UNMAP: action = "segment_unmap"; break;
 #endif
     case Entry::SNAPSHOT: action = "snapshot"; break;
-    case Entry::OOM: action = "oom"; oom = true; break;
+    case Entry::OOM:
+      action = "oom";
+      oom = true;
+      break;
     default: break;
   }
   out << "{\"action\":\"" << action << (oom ? "\",\"device_free\":" : "\",\"addr\":")
@@ -279,15 +297,20 @@ void write_statistics(Text& out, const Stats& s) {
   json.scalar("num_alloc_retries", s.num_alloc_retries);
   json.scalar("num_ooms", s.num_ooms);
   json.scalar("max_split_size", s.max_split_size);
-  if constexpr (requires { s.num_sync_all_streams; }) json.scalar("num_sync_all_streams", s.num_sync_all_streams);
-  if constexpr (requires { s.num_device_alloc; }) json.scalar("num_device_alloc", s.num_device_alloc);
+  if constexpr (requires { s.num_sync_all_streams; })
+    json.scalar("num_sync_all_streams", s.num_sync_all_streams);
+  if constexpr (requires { s.num_device_alloc; })
+    json.scalar("num_device_alloc", s.num_device_alloc);
   if constexpr (requires { s.num_device_free; }) json.scalar("num_device_free", s.num_device_free);
-  if constexpr (requires { s.num_oom_rejections; }) json.scalar("num_oom_rejections", s.num_oom_rejections);
+  if constexpr (requires { s.num_oom_rejections; })
+    json.scalar("num_oom_rejections", s.num_oom_rejections);
   if constexpr (requires { s.reserved_bytes_by_private_pools; }) {
     std::map<PoolId, std::remove_cvref_t<decltype(s.reserved_bytes)>> sorted;
     for (const auto& [id, value] : s.reserved_bytes_by_private_pools) sorted.emplace(id, value);
     for (const auto& [id, value] : sorted) {
-      json.array("reserved_bytes_by_private_pools." + std::to_string(id.first) + "_" + std::to_string(id.second), value);
+      json.array("reserved_bytes_by_private_pools." + std::to_string(id.first) + "_" +
+                     std::to_string(id.second),
+                 value);
     }
   }
   json.close();
@@ -302,20 +325,27 @@ void write_segments(Text& out, const Segments& segments) {
         << ",\"total_size\":" << static_cast<std::uint64_t>(s.total_size)
         << ",\"allocated_size\":" << static_cast<std::uint64_t>(s.allocated_size)
         << ",\"active_size\":" << static_cast<std::uint64_t>(s.active_size);
-    if constexpr (requires { s.requested_size; }) out << ",\"requested_size\":" << static_cast<std::uint64_t>(s.requested_size);
+    if constexpr (requires { s.requested_size; })
+      out << ",\"requested_size\":" << static_cast<std::uint64_t>(s.requested_size);
     out << ",\"stream\":" << reinterpret_cast<std::uint64_t>(s.stream) << ",\"segment_type\":\""
         << (s.is_large ? "large" : "small") << "\"";
     if constexpr (requires { s.owner_private_pool_id; }) {
-      out << ",\"segment_pool_id\":[" << s.owner_private_pool_id.first << "," << s.owner_private_pool_id.second << "]";
+      out << ",\"segment_pool_id\":[" << s.owner_private_pool_id.first << ","
+          << s.owner_private_pool_id.second << "]";
     }
-    if constexpr (requires { s.is_expandable; }) out << ",\"is_expandable\":" << (s.is_expandable ? "true" : "false");
+    if constexpr (requires { s.is_expandable; })
+      out << ",\"is_expandable\":" << (s.is_expandable ? "true" : "false");
     out << ",\"blocks\":[";
     std::uint64_t address = static_cast<std::uint64_t>(s.address);
     bool first_block = true;
     for (const auto& b : s.blocks) {
-      const char* state = b.allocated ? "active_allocated" : b.active ? "active_pending_free" : "inactive";
-      out << (first_block ? "" : ",") << "{\"address\":" << address << ",\"size\":" << static_cast<std::uint64_t>(b.size);
-      if constexpr (requires { b.requested_size; }) out << ",\"requested_size\":" << static_cast<std::uint64_t>(b.requested_size);
+      const char* state = b.allocated ? "active_allocated"
+                          : b.active  ? "active_pending_free"
+                                      : "inactive";
+      out << (first_block ? "" : ",") << "{\"address\":" << address
+          << ",\"size\":" << static_cast<std::uint64_t>(b.size);
+      if constexpr (requires { b.requested_size; })
+        out << ",\"requested_size\":" << static_cast<std::uint64_t>(b.requested_size);
       out << ",\"state\":\"" << state << "\"}";
       address += static_cast<std::uint64_t>(b.size);
       first_block = false;
@@ -326,7 +356,8 @@ void write_segments(Text& out, const Segments& segments) {
   out << "]";
 }
 
-// -------------------------------------------------------------------------------------------------------- running
+// --------------------------------------------------------------------------------------------------------
+// running
 
 class Run {
  public:
@@ -362,13 +393,15 @@ class Run {
   }
   void error(int line, const std::string& type, const std::string& message) {
     Text text;
-    errors_.push_back("{\"line\":" + std::to_string(line) + ",\"type\":" + json_string(type) + ",\"message\":" +
-                      json_string(first_line(message)) + "}");
+    errors_.push_back("{\"line\":" + std::to_string(line) + ",\"type\":" + json_string(type) +
+                      ",\"message\":" + json_string(first_line(message)) + "}");
   }
 
   void prepare() {
-    if (program_.has_conf) setenv("PYTORCH_CUDA_ALLOC_CONF", program_.conf.c_str(), 1);
-    else unsetenv("PYTORCH_CUDA_ALLOC_CONF");
+    if (program_.has_conf)
+      setenv("PYTORCH_CUDA_ALLOC_CONF", program_.conf.c_str(), 1);
+    else
+      unsetenv("PYTORCH_CUDA_ALLOC_CONF");
     fake_cuda_reset(program_.total);
     fake_cuda_explicit(program_.explicit_completion ? 1 : 0);
     std::uint64_t most = 0;
@@ -381,7 +414,8 @@ class Run {
     streams_.push_back(c10::cuda::getDefaultCUDAStream(0));
     for (std::uint64_t s = 1; s <= most; ++s) {
       streams_.push_back(c10::cuda::getStreamFromPool(false, 0));
-      if (reinterpret_cast<std::uint64_t>(streams_.back().stream()) != s) throw std::runtime_error("stream handles are not in order");
+      if (reinterpret_cast<std::uint64_t>(streams_.back().stream()) != s)
+        throw std::runtime_error("stream handles are not in order");
     }
     for (const std::uint64_t s : used) used_streams_.push_back(streams_[s].stream());
 #if TORCH_RELEASE >= 211
@@ -389,7 +423,8 @@ class Run {
 #endif
     guarded(0, [] { allocator::init(1); });
     guarded(0, [&] { record_history(allocator::get()); });
-    if (program_.has_fraction) guarded(0, [&] { allocator::setMemoryFraction(program_.fraction, 0); });
+    if (program_.has_fraction)
+      guarded(0, [&] { allocator::setMemoryFraction(program_.fraction, 0); });
   }
 
   void step(const Record& r) {
@@ -414,8 +449,10 @@ class Run {
     } else if (k == "c") {
       empty_cache(a, r);
     } else if (k == "x") {
-      if (r.text == "reset_accumulated") allocator::resetAccumulatedStats(0);
-      else allocator::resetPeakStats(0);
+      if (r.text == "reset_accumulated")
+        allocator::resetAccumulatedStats(0);
+      else
+        allocator::resetPeakStats(0);
     } else if (k == "X") {
       external_[r.text] += r.bytes;
       fake_cuda_external(static_cast<std::int64_t>(r.bytes));
@@ -461,7 +498,8 @@ class Run {
     out << ",\"ooms\":[";
     for (std::size_t i = 0; i < ooms_.size(); ++i) out << (i == 0 ? "" : ",") << ooms_[i];
     out << "],\"oom_messages\":[";
-    for (std::size_t i = 0; i < oom_messages_.size() && i < 2; ++i) out << (i == 0 ? "" : ",") << json_string(oom_messages_[i]);
+    for (std::size_t i = 0; i < oom_messages_.size() && i < 2; ++i)
+      out << (i == 0 ? "" : ",") << json_string(oom_messages_[i]);
     out << "],\"errors\":[";
     for (std::size_t i = 0; i < errors_.size(); ++i) out << (i == 0 ? "" : ",") << errors_[i];
     out << "]}\n";
@@ -517,7 +555,8 @@ int run_list(const std::string& list) {
     waitpid(child, &status, 0);
     if (status != 0) {
       std::ofstream out(output, std::ios::app);
-      out << "{\"crashed\":" << (WIFSIGNALED(status) ? WTERMSIG(status) : -WEXITSTATUS(status)) << ",\"line\":" << *current_line << "}\n";
+      out << "{\"crashed\":" << (WIFSIGNALED(status) ? WTERMSIG(status) : -WEXITSTATUS(status))
+          << ",\"line\":" << *current_line << "}\n";
     }
   }
   return 0;
@@ -526,7 +565,8 @@ int run_list(const std::string& list) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  current_line = static_cast<int*>(mmap(nullptr, sizeof(int), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
+  current_line = static_cast<int*>(
+      mmap(nullptr, sizeof(int), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
 #if TORCH_RELEASE >= 201
   c10::cuda::_internal::setHasPrimaryContext([](c10::DeviceIndex) { return true; });
 #endif

@@ -1,4 +1,5 @@
-// The few runtime declarations that c10's headers mention. Ours, so that nothing depends on an installed toolkit.
+// The few runtime declarations that c10's headers mention. Ours, so that nothing depends on an
+// installed toolkit.
 #pragma once
 
 #include <cuda.h>
@@ -69,7 +70,8 @@ cudaError_t cudaDeviceGetStreamPriorityRange(int*, int*);
 cudaError_t cudaMalloc(void**, std::size_t);
 cudaError_t cudaFree(void*);
 cudaError_t cudaMemGetInfo(std::size_t*, std::size_t*);
-cudaError_t cudaMemcpyAsync(void*, const void*, std::size_t, cudaMemcpyKind, cudaStream_t = nullptr);
+cudaError_t cudaMemcpyAsync(void*, const void*, std::size_t, cudaMemcpyKind,
+                            cudaStream_t = nullptr);
 cudaError_t cudaStreamQuery(cudaStream_t);
 cudaError_t cudaStreamSynchronize(cudaStream_t);
 cudaError_t cudaStreamIsCapturing(cudaStream_t, cudaStreamCaptureStatus*);
@@ -78,9 +80,11 @@ cudaError_t cudaStreamGetCaptureInfo(cudaStream_t, cudaStreamCaptureStatus*, uns
 cudaError_t cudaStreamGetCaptureInfo_v2(cudaStream_t, cudaStreamCaptureStatus*, unsigned long long*,
                                         cudaGraph_t* = nullptr, const cudaGraphNode_t** = nullptr,
                                         std::size_t* = nullptr);
-cudaError_t cudaUserObjectCreate(cudaUserObject_t*, void*, cudaHostFn_t, unsigned int, unsigned int);
+cudaError_t cudaUserObjectCreate(cudaUserObject_t*, void*, cudaHostFn_t, unsigned int,
+                                 unsigned int);
 cudaError_t cudaUserObjectRelease(cudaUserObject_t, unsigned int = 1);
-cudaError_t cudaGraphRetainUserObject(cudaGraph_t, cudaUserObject_t, unsigned int = 1, unsigned int = 0);
+cudaError_t cudaGraphRetainUserObject(cudaGraph_t, cudaUserObject_t, unsigned int = 1,
+                                      unsigned int = 0);
 cudaError_t cudaThreadExchangeStreamCaptureMode(cudaStreamCaptureMode*);
 cudaError_t cudaStreamWaitEvent(cudaStream_t, cudaEvent_t, unsigned int = 0);
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t*, unsigned int);
