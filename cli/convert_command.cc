@@ -52,18 +52,6 @@ absl::StatusOr<const TraceFormat*> ChooseFormat(const std::string& to, const std
              nearest.empty() ? std::string() : StrCat("; did you mean ", nearest, "?")));
 }
 
-class FileSink final : public ByteSink {
- public:
-  explicit FileSink(OutputFile* file) : file_(file) {}
-  absl::Status Append(std::string_view bytes) override {
-    file_->Write(bytes);
-    return file_->status();
-  }
-
- private:
-  OutputFile* file_;
-};
-
 }  // namespace
 
 absl::StatusOr<int> RunConvert(absl::Span<const std::string> args) {

@@ -11,6 +11,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "trace/byte_sink.h"
 
 namespace memreplay {
 
@@ -67,6 +68,19 @@ class Progress {
   bool finished_ = false;
   std::string activity_;
   std::thread thread_;
+};
+
+// Lets a writer of traces write to an OutputFile, which must outlive it.
+class FileSink final : public ByteSink {
+ public:
+  explicit FileSink(OutputFile* file) : file_(file) {}
+  absl::Status Append(std::string_view bytes) override {
+    file_->Write(bytes);
+    return file_->status();
+  }
+
+ private:
+  OutputFile* file_;
 };
 
 }  // namespace memreplay

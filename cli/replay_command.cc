@@ -14,9 +14,11 @@
 #include "report/inventory.h"
 #include "sim/replay_settings.h"
 #include "sim/sampled_replay.h"
+#include "sim/trace_recorder.h"
 #include "sim/what_if.h"
 #include "trace/schedule.h"
 #include "trace/strings.h"
+#include "trace/torch_snapshot_writer.h"
 #include "trace/trace_reader.h"
 
 namespace memreplay {
@@ -39,6 +41,7 @@ struct Options {
   SettingsRequest settings;
   std::optional<std::string> events_out;
   std::optional<std::string> events_out_dir;
+  std::optional<std::string> snapshot_out;
   std::optional<int64_t> device;
   std::string start = "recorded";
   bool json = false;
@@ -62,6 +65,7 @@ absl::StatusOr<proto::DeviceReport> ReplayDevice(std::shared_ptr<const Trace> tr
                                                  size_t device_index,
                                                  const ReplaySettings& settings,
                                                  const Options& options, OutputFile* events,
+                                                 std::vector<RecordedRun>* runs,
                                                  Progress* progress) {
   const bool several_devices = trace->devices.size() > 1 && !options.device.has_value();
   progress->SetActivity(StrCat("preparing device ", trace->devices[device_index].device));
@@ -79,6 +83,8 @@ absl::StatusOr<proto::DeviceReport> ReplayDevice(std::shared_ptr<const Trace> tr
         several_devices ? schedule.device() : -1);
     watchers.Add(&*log);
   }
+  TraceRecorder recorder;
+  if (options.snapshot_out.has_value()) watchers.Add(&recorder);
   ProgressObserver progress_observer(progress);
   if (progress->visible()) watchers.Add(&progress_observer);
   progress->SetActivity(StrCat("replaying device ", schedule.device()));
@@ -86,14 +92,16 @@ absl::StatusOr<proto::DeviceReport> ReplayDevice(std::shared_ptr<const Trace> tr
 
   if (settings.as_recorded) {
     const auto sample_at = static_cast<uint64_t>(recorded.peak_reserved_event());
-    return ReportReplay(schedule, settings, recorded,
-                        ReplaySampled(schedule, settings, sample_at, &watchers));
+    const SampledReplay replay = ReplaySampled(schedule, settings, sample_at, &watchers);
+    runs->push_back({schedule.device(), recorder.TakeEvents(), replay.exact.segments});
+    return ReportReplay(schedule, settings, recorded, replay);
   }
   WhatIfOptions what_if;
   what_if.fragmentation = true;
   if (options.start == "fresh") what_if.start = StartPolicy::kFresh;
   const absl::StatusOr<WhatIfResult> result = ReplayWhatIf(schedule, settings, &watchers, what_if);
   if (!result.ok()) return result.status();
+  runs->push_back({schedule.device(), recorder.TakeEvents(), result->segments});
   return ReportWhatIf(schedule, settings, recorded, *result);
 }
 
@@ -103,6 +111,18 @@ std::string EventsPath(const std::string& file, const Options& options) {
   if (!options.events_out_dir.has_value()) return "";
   const std::string name = file.substr(file.rfind('/') + 1);
   return StrCat(*options.events_out_dir, "/", name, ".events.jsonl");
+}
+
+// The runs as torch.cuda.memory._dump_snapshot() would have dumped them.
+absl::Status WriteSnapshot(const std::string& path, const Trace& trace,
+                           const ReplaySettings& settings, std::vector<RecordedRun> runs) {
+  absl::StatusOr<OutputFile> file = OutputFile::Open(path);
+  if (!file.ok()) return file.status();
+  FileSink sink(&*file);
+  const absl::Status written = WriteTorchSnapshot(
+      MakeRecording(trace, DescribeSettings(settings.config), std::move(runs)), sink, nullptr);
+  const absl::Status closed = file->Close();
+  return closed.ok() ? written : closed;
 }
 
 absl::StatusOr<proto::Report> ReplayFile(const std::string& file, const Options& options) {
@@ -120,10 +140,12 @@ absl::StatusOr<proto::Report> ReplayFile(const std::string& file, const Options&
     events.emplace(*std::move(file_or));
   }
   proto::Report report = StartReport("replay", file, *trace);
+  std::vector<RecordedRun> runs;
   for (size_t index = 0; index < trace->devices.size(); ++index) {
     if (options.device.has_value() && trace->devices[index].device != *options.device) continue;
-    absl::StatusOr<proto::DeviceReport> device = ReplayDevice(
-        trace, index, *settings, options, events.has_value() ? &*events : nullptr, &progress);
+    absl::StatusOr<proto::DeviceReport> device =
+        ReplayDevice(trace, index, *settings, options, events.has_value() ? &*events : nullptr,
+                     &runs, &progress);
     if (!device.ok()) return device.status();
     *report.add_devices() = *std::move(device);
   }
@@ -132,6 +154,11 @@ absl::StatusOr<proto::Report> ReplayFile(const std::string& file, const Options&
   }
   if (events.has_value()) {
     if (const absl::Status closed = events->Close(); !closed.ok()) return closed;
+  }
+  if (options.snapshot_out.has_value()) {
+    const absl::Status written =
+        WriteSnapshot(*options.snapshot_out, *trace, *settings, std::move(runs));
+    if (!written.ok()) return written;
   }
   return report;
 }
@@ -146,6 +173,9 @@ absl::Status CheckCall(const std::vector<std::string>& files, const Options& opt
   if (options.events_out.has_value() && files.size() > 1) {
     return absl::InvalidArgumentError(
         "replay: --events-out takes the events of one FILE; for several give --events-out-dir");
+  }
+  if (options.snapshot_out.has_value() && files.size() > 1) {
+    return absl::InvalidArgumentError("replay: --snapshot-out takes the runs of one FILE");
   }
   if (options.events_out == "-" && options.json) {
     return absl::InvalidArgumentError(
@@ -174,6 +204,9 @@ absl::StatusOr<int> RunReplay(absl::Span<const std::string> args) {
                         "write every event, one JSON object per line; - is standard output");
   flags.AddOptionalText("events-out-dir", "DIR", &options.events_out_dir,
                         "the same for several files: DIR/<name of the file>.events.jsonl");
+  flags.AddOptionalText("snapshot-out", "FILE", &options.snapshot_out,
+                        "write trace and state of the run as a torch memory snapshot, for\n"
+                        "torch.cuda._memory_viz and pytorch.org/memory_viz");
   flags.AddSwitch("json", &options.json,
                   "print the report as JSON; of several files one line each, in order");
   const absl::StatusOr<std::vector<std::string>> files = flags.Parse(args);

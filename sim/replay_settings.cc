@@ -115,4 +115,18 @@ void ApplyRecordedSettings(const RecordedSettings& recorded, AllocatorConfig* co
   }
 }
 
+RecordedSettings DescribeSettings(const AllocatorConfig& config) {
+  RecordedSettings settings;
+  settings.conf = config.conf;
+  settings.max_split_size = config.max_split_size.signed_value();  // unlimited prints as -1
+  settings.garbage_collection_threshold = config.garbage_collection_threshold;
+  settings.expandable_segments = config.expandable_segments;
+  settings.graph_capture_record_stream_reuse = config.graph_capture_record_stream_reuse;
+  for (size_t index = 0; index < config.roundup_power2_divisions.size(); ++index) {
+    settings.roundup_power2_divisions.emplace_back(uint64_t{1} << index,
+                                                   config.roundup_power2_divisions[index]);
+  }
+  return settings;
+}
+
 }  // namespace memreplay

@@ -55,6 +55,9 @@ absl::StatusOr<ReplaySettings> ResolveSettings(const Trace& trace, const Setting
 // The settings that the file lists, over `config`.
 void ApplyRecordedSettings(const RecordedSettings& recorded, AllocatorConfig* config);
 
+// The reverse: what a snapshot taken under `config` lists.
+RecordedSettings DescribeSettings(const AllocatorConfig& config);
+
 }  // namespace memreplay
 
 #endif  // MEMREPLAY_SIM_REPLAY_SETTINGS_H_
