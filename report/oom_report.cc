@@ -278,6 +278,39 @@ proto::StepSummary StepsReport(const Steps& steps, const StepGrowth& growth) {
   return to;
 }
 
+proto::LeakEvidence LeakReport(const Trace& trace, const StackGrowth& leak) {
+  proto::LeakEvidence to;
+  to.set_bytes_per_step(leak.bytes / static_cast<int64_t>(leak.steps));
+  to.set_steps(static_cast<int64_t>(leak.steps));
+  to.set_left_bytes(leak.bytes);
+  to.set_left_allocations(static_cast<int64_t>(leak.allocations));
+  *to.mutable_stack() = StackOf(trace, leak.stack);
+  for (const uint64_t event : leak.events) to.add_events(static_cast<int64_t>(event));
+  return to;
+}
+
+proto::LoopReport ReportLoop(const Schedule& schedule, const DeviceTrace& device,
+                             const StreamCost* cost) {
+  proto::LoopReport loop;
+  const Trace& trace = schedule.trace();
+  const Steps steps = FindSteps(trace, device, device.events.size());
+  const StepGrowth growth = GrowthPerStep(trace, device, steps, device.events.size());
+  *loop.mutable_steps() = StepsReport(steps, growth);
+  if (const StackGrowth* leak = FindLeak(steps, growth)) {
+    *loop.mutable_leak() = LeakReport(trace, *leak);
+  }
+  loop.set_several_streams(AllocatesOnSeveralStreams(schedule));
+  if (cost != nullptr) {
+    loop.set_peak_reserved_bytes(cost->peak_reserved.signed_value());
+    loop.set_peak_reserved_one_stream_bytes(cost->peak_reserved_one_stream.signed_value());
+  }
+  const HistoryBar bar = UncertaintyOfStart(schedule);
+  loop.set_uncertain_blocks(static_cast<int64_t>(bar.blocks));
+  loop.set_uncertain_bytes(bar.bytes.signed_value());
+  loop.set_peaks_are_lower_bounds(!schedule.is_program() && !schedule.is_cold());
+  return loop;
+}
+
 proto::OutOfMemory OomReport(const Schedule& schedule, const ReplaySettings& settings,
                              const OomAnalysis* analysis, const OomReportOptions& options) {
   proto::OutOfMemory oom;
@@ -316,14 +349,7 @@ proto::OutOfMemory OomReport(const Schedule& schedule, const ReplaySettings& set
   AddCounterfactuals(trace, *analysis, &oom);
   *oom.mutable_steps() = StepsReport(analysis->steps, analysis->growth);
   if (analysis->leak.has_value()) {
-    proto::LeakEvidence& leak = *oom.mutable_leak();
-    const StackGrowth& stack = *analysis->leak;
-    leak.set_bytes_per_step(stack.bytes / static_cast<int64_t>(stack.steps));
-    leak.set_steps(static_cast<int64_t>(stack.steps));
-    leak.set_left_bytes(stack.bytes);
-    leak.set_left_allocations(static_cast<int64_t>(stack.allocations));
-    *leak.mutable_stack() = StackOf(trace, stack.stack);
-    for (const uint64_t event : stack.events) leak.add_events(static_cast<int64_t>(event));
+    *oom.mutable_leak() = LeakReport(trace, *analysis->leak);
   }
   oom.set_sentence(Sentence(*analysis, oom));
   if (scene.ooms > 1) {

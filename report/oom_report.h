@@ -9,6 +9,7 @@
 #include "sim/oom_analysis.h"
 #include "sim/replay_settings.h"
 #include "sim/steps.h"
+#include "sim/stream_cost.h"
 #include "trace/memory_state.h"
 #include "trace/schedule.h"
 
@@ -37,6 +38,12 @@ struct Card {
 std::optional<Card> SmallestCard(Bytes bytes);
 
 proto::StepSummary StepsReport(const Steps& steps, const StepGrowth& growth);
+
+proto::LeakEvidence LeakReport(const Trace& trace, const StackGrowth& leak);
+
+// Of "inspect --deep". `cost` null: not simulated.
+proto::LoopReport ReportLoop(const Schedule& schedule, const DeviceTrace& device,
+                             const StreamCost* cost);
 
 // The exit status wants to know: did it run out?
 inline bool RanOut(const proto::OutOfMemory& oom) { return oom.verdict() != "none"; }

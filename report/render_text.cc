@@ -266,6 +266,50 @@ void RenderInventory(const proto::DeviceReport& device, std::string* out) {
   }
 }
 
+void RenderLoop(const proto::DeviceReport& device, std::string* out) {
+  if (!device.has_loop()) return;
+  const proto::LoopReport& loop = device.loop();
+  const proto::StepSummary& steps = loop.steps();
+  StrAppend(out, "\n  the loop\n");
+  if (steps.steps() == 0) {
+    Line(out, "steps", "none found: nothing repeats three times");
+  } else {
+    Line(out, "steps",
+         absl::StrFormat("%s of %s by %s, events %s to %s; %.0f %% of all allocations",
+                         FormatCount(steps.steps()),
+                         FormatCount(steps.allocations_per_step(), "allocation"), steps.source(),
+                         FormatCount(steps.first_event()), FormatCount(steps.end_event()),
+                         100.0 * steps.coverage()));
+    Line(out, "growth per step",
+         StrCat(FormatSizeChange(steps.growth_bytes_per_step()), "; ",
+                FormatSize(steps.swing_bytes()), " taken and given back within a step"));
+  }
+  if (loop.has_leak()) {
+    Line(out, "LEAK",
+         StrCat(FormatSize(loop.leak().bytes_per_step()), " per step by ",
+                loop.leak().stack().summary(), ", ", FormatSize(loop.leak().left_bytes()),
+                " in all"));
+  }
+  if (loop.several_streams() && loop.peak_reserved_bytes() > 0) {
+    Line(out, "several streams",
+         StrCat("cost ",
+                FormatSize(loop.peak_reserved_bytes() - loop.peak_reserved_one_stream_bytes()),
+                ": reserved peaks at ", FormatSize(loop.peak_reserved_bytes()),
+                ", on one stream at ", FormatSize(loop.peak_reserved_one_stream_bytes()),
+                " (both simulated)"));
+  } else if (loop.several_streams()) {
+    Line(out, "several streams",
+         "their cost is not simulated: the recording's beginning is missing");
+  }
+  if (loop.peaks_are_lower_bounds()) {
+    Line(out, "error bar",
+         StrCat("peaks are those since recording began; ",
+                FormatCount(loop.uncertain_blocks(), "block"),
+                " of before may be longer than asked, by ", FormatSize(loop.uncertain_bytes()),
+                " in all at most"));
+  }
+}
+
 void RenderDiagnostics(const proto::DeviceReport& device, std::string* out) {
   if (device.diagnostics_size() > 0) StrAppend(out, "\n  diagnostics\n");
   for (const proto::Diagnostic& diagnostic : device.diagnostics()) {
@@ -303,6 +347,7 @@ void RenderDevice(const proto::DeviceReport& device, std::string* out) {
     RenderPeaks(device, out);
   }
   RenderFragmentation(device, out);
+  RenderLoop(device, out);
   if (device.failures_size() > 0) StrAppend(out, "\n  requests that end in an exception\n");
   int shown = 0;
   for (const proto::RequestFailure& failure : device.failures()) {

@@ -270,6 +270,12 @@ TEST_F(MemreplayTest, Jobs) {
                          "replay ranks --json | tail -1 | tr ',' '\\n' | sed -n '/job/,$p'"});
 }
 
+TEST_F(MemreplayTest, InspectDeep) {
+  ExpectSession("inspect_deep",
+                {"inspect --deep mechanisms/leak.jsonl",
+                 "inspect --deep mechanisms/stray_stream.jsonl", "inspect --deep recording.txt"});
+}
+
 TEST_F(MemreplayTest, Diff) {
   Write("grown.jsonl",
         std::string(kProgram) + "{\"k\":\"a\",\"id\":9,\"b\":52428800,\"t\":\"new\"}\n");
