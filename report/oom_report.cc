@@ -18,8 +18,10 @@ namespace {
 constexpr size_t kMaxPins = 3;
 constexpr size_t kMaxCures = 2;
 
-// What drivers report as total memory (cudaMemGetInfo), collected from public
-// out-of-memory messages; boards of one kind differ by some MiB.
+// Totals as drivers report them, for an estimate only. Those of 24, 96 and 180
+// GiB are from public out-of-memory messages, the others are nominal sizes less
+// what boards of the kind usually keep and not verified; boards of one kind
+// differ by some MiB, with ECC by several percent. --card gives the true one.
 constexpr Card kCards[] = {
     {"8 GiB", MiB(7974)},   {"11 GiB", MiB(11178)},   {"12 GiB", MiB(12053)},
     {"16 GiB", MiB(16151)}, {"24 GiB", MiB(24259)},   {"32 GiB", MiB(32510)},
