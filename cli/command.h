@@ -22,6 +22,8 @@ absl::StatusOr<int> RunReplay(absl::Span<const std::string> args);
 absl::StatusOr<int> RunOom(absl::Span<const std::string> args);
 absl::StatusOr<int> RunDiff(absl::Span<const std::string> args);
 absl::StatusOr<int> RunConvert(absl::Span<const std::string> args);
+absl::StatusOr<int> RunSweep(absl::Span<const std::string> args);
+absl::StatusOr<int> RunFit(absl::Span<const std::string> args);
 absl::StatusOr<int> RunLint(absl::Span<const std::string> args);
 
 }  // namespace memreplay

@@ -50,8 +50,7 @@ FlagSet::FlagSet(std::string usage, std::string description)
 
 void FlagSet::Add(std::string_view name, std::string_view value, std::string_view help,
                   std::function<absl::Status(std::string_view)> set) {
-  flags_.push_back(
-      {std::string(name), std::string(value), std::string(help), std::move(set), false});
+  flags_.push_back({std::string(name), std::string(value), std::string(help), std::move(set)});
 }
 
 void FlagSet::AddSwitch(std::string_view name, bool* target, std::string_view help) {
@@ -76,6 +75,15 @@ void FlagSet::AddOptionalText(std::string_view name, std::string_view value,
     *target = std::string(text);
     return absl::OkStatus();
   });
+}
+
+void FlagSet::AddTexts(std::string_view name, std::string_view value,
+                       std::vector<std::string>* target, std::string_view help) {
+  Add(name, value, help, [target](std::string_view text) {
+    target->emplace_back(text);
+    return absl::OkStatus();
+  });
+  flags_.back().repeats = true;
 }
 
 void FlagSet::AddSize(std::string_view name, std::optional<Bytes>* target, std::string_view help) {
@@ -164,7 +172,7 @@ absl::StatusOr<std::vector<std::string>> FlagSet::Parse(absl::Span<const std::st
     const std::string_view name = arg.substr(0, equals);
     Flag* flag = Find(name);
     if (flag == nullptr) return UnknownFlag(name);
-    if (flag->given) {
+    if (flag->given && !flag->repeats) {
       return absl::InvalidArgumentError(StrCat("--", name, " is given twice"));
     }
     flag->given = true;

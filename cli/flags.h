@@ -30,6 +30,9 @@ class FlagSet {
                std::string_view help);
   void AddOptionalText(std::string_view name, std::string_view value,
                        std::optional<std::string>* target, std::string_view help);
+  // May be given several times; the values in order.
+  void AddTexts(std::string_view name, std::string_view value, std::vector<std::string>* target,
+                std::string_view help);
   void AddSize(std::string_view name, std::optional<Bytes>* target, std::string_view help);
   void AddNumber(std::string_view name, std::string_view value, std::optional<int64_t>* target,
                  std::string_view help);
@@ -56,6 +59,7 @@ class FlagSet {
     std::string help;
     std::function<absl::Status(std::string_view)> set;
     bool given = false;
+    bool repeats = false;
   };
   void Add(std::string_view name, std::string_view value, std::string_view help,
            std::function<absl::Status(std::string_view)> set);

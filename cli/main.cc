@@ -25,6 +25,8 @@ constexpr Command kCommands[] = {
      RunReplay},
     {"oom", "why memory ran out, and what would have helped", RunOom},
     {"diff", "what changed between two files or reports", RunDiff},
+    {"sweep", "rank settings, given ones or a search; lines to paste", RunSweep},
+    {"fit", "the smallest device memory on which a file survives, per settings", RunFit},
     {"convert", "write a file in another format", RunConvert},
     {"lint", "what is wrong, useless or risky in a PYTORCH_CUDA_ALLOC_CONF string", RunLint},
 };

@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_format.h"
 #include "report/render_oom.h"
+#include "report/render_sweep.h"
 #include "report/sizes.h"
 #include "report/verdict.h"
 #include "trace/strings.h"
@@ -56,11 +57,6 @@ std::string Percent(int64_t change, int64_t of) {
                          100.0 * static_cast<double>(change) / static_cast<double>(of));
 }
 
-std::string Of(int64_t part, int64_t whole) {
-  return part == whole ? StrCat("all ", FormatCount(whole))
-                       : StrCat(FormatCount(part), " of ", FormatCount(whole));
-}
-
 // --- The answer: one sentence per device, and what is wrong. ---
 
 std::string InspectAnswer(const proto::DeviceReport& device) {
@@ -77,27 +73,6 @@ std::string InspectAnswer(const proto::DeviceReport& device) {
     text = StrCat(FormatCount(device.events(), "event"), ", no final state");
   }
   return text;
-}
-
-std::string AsRecordedAnswer(const proto::DeviceReport& device) {
-  const proto::Fidelity& fidelity = device.fidelity();
-  if (fidelity.compared_events() == 0) return "no events to replay";
-  std::string counts = StrCat(
-      Of(fidelity.matched_events(), fidelity.compared_events()), " events and ",
-      Of(device.final_blocks().matched(), device.final_blocks().compared()), " final blocks match");
-  if (device.final_blocks().matched() < device.final_blocks().compared() &&
-      !fidelity.first_divergence().has_struct_value()) {
-    return StrCat("THE STATE AT THE END DIFFERS FROM THE RECORDING: ", counts);
-  }
-  if (!fidelity.first_divergence().has_struct_value() &&
-      device.exact_until_event() >= device.events()) {
-    return StrCat("the replay agrees with the recording: ", counts);
-  }
-  if (!fidelity.first_divergence().has_struct_value()) {
-    return StrCat("the replay is exact until event ", FormatCount(device.exact_until_event()), ": ",
-                  counts);
-  }
-  return StrCat("THE REPLAY DIFFERS FROM THE RECORDING: ", counts);
 }
 
 std::string WhatIfAnswer(const proto::DeviceReport& device) {
@@ -124,7 +99,7 @@ void Answer(const proto::DeviceReport& device, std::string* out) {
   if (device.mode() == "inspect") {
     answer = InspectAnswer(device);
   } else if (device.mode() == "as_recorded") {
-    answer = AsRecordedAnswer(device);
+    answer = FidelitySentence(device);
   } else {
     answer = WhatIfAnswer(device);
   }
@@ -366,6 +341,14 @@ std::string RenderText(const proto::Report& report) {
   if (report.command() == "oom") return RenderOomText(report);
   std::string out = StrCat(report.file(), ": ", report.format(), ", ",
                            FormatCount(report.devices_size(), "device"), "\n");
+  if (report.command() == "sweep" || report.command() == "fit") {
+    for (int i = 0; i < report.devices_size(); ++i) {
+      const proto::DeviceReport& device = report.devices(i);
+      StrAppend(&out, i == 0 ? "" : "\n",
+                device.has_fits() ? RenderFits(device) : RenderSweep(device));
+    }
+    return out;
+  }
   for (const proto::DeviceReport& device : report.devices()) Answer(device, &out);
   for (const proto::DeviceReport& device : report.devices()) RenderDevice(device, &out);
   return out;

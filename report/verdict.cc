@@ -8,6 +8,35 @@
 #include "trace/strings.h"
 
 namespace memreplay {
+namespace {
+
+std::string Of(int64_t part, int64_t whole) {
+  return part == whole ? StrCat("all ", FormatCount(whole))
+                       : StrCat(FormatCount(part), " of ", FormatCount(whole));
+}
+
+}  // namespace
+
+std::string FidelitySentence(const proto::DeviceReport& device) {
+  const proto::Fidelity& fidelity = device.fidelity();
+  if (fidelity.compared_events() == 0) return "no events to replay";
+  std::string counts = StrCat(
+      Of(fidelity.matched_events(), fidelity.compared_events()), " events and ",
+      Of(device.final_blocks().matched(), device.final_blocks().compared()), " final blocks match");
+  if (device.final_blocks().matched() < device.final_blocks().compared() &&
+      !fidelity.first_divergence().has_struct_value()) {
+    return StrCat("THE STATE AT THE END DIFFERS FROM THE RECORDING: ", counts);
+  }
+  if (!fidelity.first_divergence().has_struct_value() &&
+      device.exact_until_event() >= device.events()) {
+    return StrCat("the replay agrees with the recording: ", counts);
+  }
+  if (!fidelity.first_divergence().has_struct_value()) {
+    return StrCat("the replay is exact until event ", FormatCount(device.exact_until_event()), ": ",
+                  counts);
+  }
+  return StrCat("THE REPLAY DIFFERS FROM THE RECORDING: ", counts);
+}
 
 std::vector<std::string> FindFaults(const proto::DeviceReport& device) {
   std::vector<std::string> faults;
@@ -26,6 +55,9 @@ std::vector<std::string> FindFaults(const proto::DeviceReport& device) {
   }
   if (device.has_oom() && device.oom().verdict() != "none") {
     faults.push_back(StrCat("memory runs out: ", device.oom().verdict()));
+  }
+  if (device.mode() == "sweep" && device.sweep().rows_size() > 0 && device.sweep().rows(0).oom()) {
+    faults.push_back("memory runs out under all settings tried");
   }
   if (device.failures_size() > 0) {
     faults.push_back(StrCat(FormatCount(device.failures_size(), "request"),

@@ -10,6 +10,9 @@
 
 namespace memreplay {
 
+// How a replay agrees with its recording, in half a sentence.
+std::string FidelitySentence(const proto::DeviceReport& device);
+
 // One sentence per reason, empty when the answer is good: the replay of a
 // recording differs from it, memory ran out where the recording's did not, a
 // request failed with an exception, the input contradicts itself.

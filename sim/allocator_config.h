@@ -42,6 +42,7 @@ struct AllocatorConfig {
   Bytes large_segment_size = MiB(20);
   bool throw_on_cudamalloc_oom = false;
   ExpandableReserve expandable_segments_reserve;
+  friend bool operator==(const AllocatorConfig&, const AllocatorConfig&) = default;
 };
 
 // Parses `conf` over `config` with that release's grammar, reset rules and

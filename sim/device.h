@@ -16,6 +16,18 @@ struct StreamEvent {
   uint64_t ticket = 0;  // grows by one per stream
 };
 
+// How often the driver was called. What one call costs in time differs by card and
+// driver and is not known here.
+struct DeviceCalls {
+  uint64_t segment_allocs = 0;  // cudaMalloc, refused ones included
+  uint64_t segment_frees = 0;   // cudaFree; each waits for the whole device
+  uint64_t maps = 0;            // pages created and mapped, refused ones included
+  uint64_t unmaps = 0;          // pages unmapped and released
+  uint64_t waits = 0;           // for an event, one by one
+  uint64_t total() const { return segment_allocs + segment_frees + maps + unmaps + waits; }
+  friend bool operator==(const DeviceCalls&, const DeviceCalls&) = default;
+};
+
 // Out of memory is an answer (nullopt, false), never an error.
 class Device {
  public:

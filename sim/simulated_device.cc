@@ -41,6 +41,7 @@ bool SimulatedDevice::Charge(Bytes size) {
 }
 
 std::optional<Address> SimulatedDevice::AllocateSegment(Bytes size) {
+  ++calls_.segment_allocs;
   const bool absurd = size >= kAbsurd;
   const Bytes units = absurd ? kAbsurd : WholeUnits(size);
   if (!Charge(units)) return std::nullopt;
@@ -54,6 +55,7 @@ std::optional<Address> SimulatedDevice::AllocateSegment(Bytes size) {
 }
 
 void SimulatedDevice::FreeSegment(Address address, Bytes size) {
+  ++calls_.segment_frees;
   const auto segment = segment_sizes_.find(address.value());
   MEMREPLAY_CHECK(segment != segment_sizes_.end(), "free of an address that is no segment");
   MEMREPLAY_CHECK(segment->second == size, "segment freed with another size than allocated");
@@ -82,6 +84,7 @@ bool SimulatedDevice::MapPages(Address, Bytes size, Bytes page) {
   const Bytes per_page = WholeUnits(page);
   const uint64_t pages = size / page;
   for (uint64_t created = 0; created < pages; ++created) {
+    ++calls_.maps;
     if (!Charge(per_page)) {
       used_ -= per_page * created;
       return false;
@@ -93,6 +96,7 @@ bool SimulatedDevice::MapPages(Address, Bytes size, Bytes page) {
 void SimulatedDevice::UnmapPages(Address, Bytes size, Bytes page) {
   const Bytes units = WholeUnits(page) * (size / page);
   MEMREPLAY_CHECK(units <= used_, "more pages unmapped than were mapped");
+  calls_.unmaps += size / page;
   used_ -= units;
 }
 
@@ -110,6 +114,7 @@ bool SimulatedDevice::IsComplete(const StreamEvent& event) {
 }
 
 void SimulatedDevice::Synchronize(const StreamEvent& event) {
+  ++calls_.waits;
   StreamProgress& progress = Progress(event.stream);
   progress.completed = std::max(progress.completed, event.ticket);
 }

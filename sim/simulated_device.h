@@ -64,6 +64,8 @@ class SimulatedDevice final : public Device {
   void TakeOutside(Bytes size) override { outside_ += size; }
   void ReturnOutside(Bytes size) override;
 
+  const DeviceCalls& calls() const { return calls_; }
+
  private:
   struct StreamProgress {
     uint64_t recorded = 0;   // tickets handed out
@@ -80,6 +82,7 @@ class SimulatedDevice final : public Device {
   Bytes used_;     // whole units of segments and mapped pages
   Bytes outside_;  // taken by others
   uint64_t failures_ = 0;
+  DeviceCalls calls_;
   // The second range of each is a spill-over for devices beyond any real size.
   AddressSpace segments_;
   AddressSpace reservations_;

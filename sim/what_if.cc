@@ -77,6 +77,45 @@ absl::Status AllocateStart(const Schedule& schedule, Allocator& allocator, Obser
   return absl::OkStatus();
 }
 
+DeviceCalls Difference(const DeviceCalls& now, const DeviceCalls& before) {
+  DeviceCalls calls;
+  calls.segment_allocs = now.segment_allocs - before.segment_allocs;
+  calls.segment_frees = now.segment_frees - before.segment_frees;
+  calls.maps = now.maps - before.maps;
+  calls.unmaps = now.unmaps - before.unmaps;
+  calls.waits = now.waits - before.waits;
+  return calls;
+}
+
+// Notes the moments that a result tells of: the first out of memory, and what was
+// in use when reserved memory peaked.
+class MomentObserver final : public Observer, public RequestListener {
+ public:
+  // `usage` must see each event before this does.
+  MomentObserver(const UsageObserver& usage, WhatIfResult& result)
+      : usage_(usage), result_(result), peak_(usage.current().reserved()) {
+    result.at_peak = usage.current();
+  }
+  void OnRequest(size_t request) override { request_ = request; }
+  void OnEvent(const Event& event) override {
+    if (event.kind == EventKind::kOom) {
+      if (!result_.first_oom.has_value()) result_.first_oom = request_;
+    } else if (event.kind != EventKind::kAlloc) {
+      return;
+    }
+    // Memory is obtained within a request, whose last event is one of the two.
+    if (usage_.peak().reserved() <= peak_) return;
+    peak_ = usage_.peak().reserved();
+    result_.at_peak = usage_.current();
+  }
+
+ private:
+  const UsageObserver& usage_;
+  WhatIfResult& result_;
+  Bytes peak_;
+  uint64_t request_ = 0;
+};
+
 }  // namespace
 
 absl::StatusOr<WhatIfResult> ReplayWhatIf(const Schedule& schedule, const ReplaySettings& settings,
@@ -88,7 +127,10 @@ absl::StatusOr<WhatIfResult> ReplayWhatIf(const Schedule& schedule, const Replay
     result.start = StartPolicy::kFresh;
     if (!schedule.is_cold()) result.start_note = "the driver's pool has no segments to begin with";
   } else if (options.start == StartPolicy::kRecorded && !schedule.is_cold()) {
-    start = RebuildStartState(schedule, settings.recorded_config, *settings.torch.profile).segments;
+    start = options.recorded_start != nullptr
+                ? *options.recorded_start
+                : RebuildStartState(schedule, settings.recorded_config, *settings.torch.profile)
+                      .segments;
     SimulatedDevice trial(DeviceOptions(schedule, settings));
     if (const auto fits = Relocate(start, trial); !fits.ok()) {
       result.start = StartPolicy::kFresh;
@@ -136,7 +178,18 @@ absl::StatusOr<WhatIfResult> ReplayWhatIf(const Schedule& schedule, const Replay
       observers.Add(&*fragmentation);
     }
     if (watcher != nullptr) observers.Add(watcher);
-    RunResult run = Run(schedule, allocator, observers, options.run);
+    RunOptions run_options = options.run;
+    MomentObserver moments(usage, result);
+    if (sample_at == nullptr) {
+      observers.Add(&moments);
+      run_options.listeners.push_back(&moments);
+      if (options.observe) {
+        Observer* const observer = options.observe(allocator);
+        if (observer != nullptr) observers.Add(observer);
+      }
+    }
+    const DeviceCalls calls_before = device.calls();
+    RunResult run = Run(schedule, allocator, observers, run_options);
     if (fragmentation.has_value()) {
       fragmentation->Finish();
       result.fragmentation = fragmentation->sample();
@@ -149,6 +202,7 @@ absl::StatusOr<WhatIfResult> ReplayWhatIf(const Schedule& schedule, const Replay
     for (size_t kind = 0; kind < kUsageKinds; ++kind) {
       result.peak_event[kind] = usage.peak_event(static_cast<UsageKind>(kind));
     }
+    result.calls = Difference(device.calls(), calls_before);
     result.statistics = allocator.statistics();
     result.segments = allocator.Segments();
     if (caching.has_value()) result.rules = caching->rule_counts();

@@ -4,9 +4,13 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <optional>
+#include <string>
 
 #include "absl/status/statusor.h"
+#include "sim/allocator.h"
+#include "sim/device.h"
 #include "sim/fragmentation.h"
 #include "sim/memory_stats.h"
 #include "sim/observer.h"
@@ -30,6 +34,9 @@ struct WhatIfResult {
   uint64_t events = 0;  // emitted, requests that PyTorch does not record included
   Usage peak;
   std::array<uint64_t, kUsageKinds> peak_event = {};
+  DeviceCalls calls;                           // since the first request
+  std::optional<uint64_t> first_oom;           // the request that first ran out of memory
+  Usage at_peak;                               // once the request that reserved most was served
   MemoryStats statistics;                      // at the end
   MemoryState segments;                        // at the end
   RuleCounts rules = {};                       // how often each rule of the caching allocator fired
@@ -42,6 +49,12 @@ struct WhatIfOptions {
   StartPolicy start = StartPolicy::kRecorded;
   // Sample fragmentation where reserved memory peaks: runs everything twice.
   bool fragmentation = false;
+  // The segments of a warm recording's start, if they are known already (of
+  // RebuildStartState() under the recorded settings); else they are rebuilt.
+  const MemoryState* recorded_start = nullptr;
+  // If set, called before the first request of the first run with the allocator,
+  // which stays valid until that run ends; who it returns (null: nobody) observes.
+  std::function<Observer*(const Allocator& allocator)> observe = nullptr;
   RunOptions run;
 };
 

@@ -147,8 +147,8 @@ class MemreplayTest : public testing::Test {
 };
 
 TEST_F(MemreplayTest, Help) {
-  ExpectSession("help", {"--help", "inspect --help", "replay --help", "oom --help",
-                         "convert --help", "lint --help", "--version"});
+  ExpectSession("help", {"--help", "inspect --help", "replay --help", "oom --help", "sweep --help",
+                         "fit --help", "convert --help", "lint --help", "--version"});
 }
 
 TEST_F(MemreplayTest, UnusableCalls) {
@@ -287,6 +287,30 @@ TEST_F(MemreplayTest, Diff) {
                  "diff mechanisms/leak.jsonl mechanisms/shortage.jsonl", "diff a.json b.json",
                  "diff program.jsonl a.json", "diff program.jsonl", "diff program.jsonl none",
                  "diff two.json a.json", "diff recording.txt oom.txt --json"});
+}
+
+// The mechanism cases of tests/data, each with the sentence that explains it.
+TEST_F(MemreplayTest, Sweep) {
+  for (const std::string name : {"growth", "stranding", "stray_stream"}) {
+    std::filesystem::copy_file(root_ / "tests/data/sweep" / (name + ".jsonl"),
+                               directory_ / (name + ".jsonl"));
+  }
+  ExpectSession("sweep",
+                {"sweep growth.jsonl --conf max_split_size_mb:128,expandable_segments:True "
+                 "--conf max_split_size_mb:128 --conf expandable_segments:True",
+                 "sweep stranding.jsonl --top 5", "sweep stray_stream.jsonl --torch 2.6 --top 4",
+                 "sweep stranding.jsonl --capacity 6GiB --top 3",
+                 "sweep program.jsonl --conf '' --conf no_such_key:1 --capacity 40MiB",
+                 "sweep recording.txt --top 2", "sweep diverging.txt --top 1",
+                 "sweep program.jsonl --conf expandable_segments:True --json"});
+}
+
+TEST_F(MemreplayTest, Fit) {
+  std::filesystem::copy_file(root_ / "tests/data/sweep/stranding.jsonl",
+                             directory_ / "stranding.jsonl");
+  ExpectSession("fit", {"fit stranding.jsonl",
+                        "fit stranding.jsonl --conf max_split_size_mb:20 --conf no_such_key:1",
+                        "fit recording.txt --conf ''", "fit program.jsonl --conf '' --json"});
 }
 
 TEST_F(MemreplayTest, SeveralFiles) {

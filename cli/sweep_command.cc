@@ -1,0 +1,165 @@
+// memreplay sweep FILE...
+#include <algorithm>
+#include <future>
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "cli/command.h"
+#include "cli/current_replay.h"
+#include "cli/flags.h"
+#include "cli/output.h"
+#include "cli/report_each.h"
+#include "report/build_report.h"
+#include "report/sweep_report.h"
+#include "sim/conf_search.h"
+#include "sim/sweep.h"
+#include "trace/strings.h"
+#include "trace/trace_reader.h"
+
+namespace memreplay {
+namespace {
+
+constexpr char kDescription[] =
+    "Replays a file under many settings and ranks them: those that survive first, then\n"
+    "by peak reserved memory, retries and calls of the driver. Without --conf it\n"
+    "searches what the release allows and prints the best few as lines to paste.\n"
+    "\n"
+    "Before anything else it replays the file under its own settings and says how far\n"
+    "that agrees with the recording.\n"
+    "\n"
+    "Exit status 1 tells of a recording that is not reproduced, of memory that runs out\n"
+    "under all settings, and of a file that contradicts itself.";
+
+struct Options {
+  std::vector<std::string> confs;
+  SettingsRequest settings;
+  std::optional<int64_t> device;
+  std::optional<int64_t> top;
+  std::string start = "recorded";
+  bool json = false;
+};
+
+absl::StatusOr<proto::DeviceReport> SweepDevice(std::shared_ptr<const Trace> trace,
+                                                size_t device_index, const ReplaySettings& resolved,
+                                                const Options& options) {
+  const Schedule schedule = Schedule::Build(std::move(trace), device_index);
+  absl::StatusOr<CurrentReplay> current = ReplayCurrent(schedule, device_index, resolved);
+  if (!current.ok()) return current.status();
+  ReplaySettings settings = resolved;
+  if (!settings.capacity.has_value()) {
+    settings.capacity = CapacityAtOom(schedule, current->start);
+    if (settings.capacity.has_value()) {
+      current->report.set_capacity_bytes(settings.capacity->signed_value());
+      current->report.add_notes(
+          "the device is taken to hold what was reserved and what was free when the recording ran "
+          "out of memory");
+    }
+  }
+
+  SweepAnswer answer;
+  std::future<void> bounds = std::async(std::launch::async, [&] {
+    const std::vector<Lifetime> lifetimes = LifetimesOf(schedule);
+    answer.live = PeakLiveOf(lifetimes);
+    answer.packing = BestPacking(lifetimes);
+  });
+  const SweepContext context = {
+      schedule, settings, &current->start,
+      options.start == "fresh" ? StartPolicy::kFresh : StartPolicy::kRecorded,
+      std::max<size_t>(1, std::thread::hardware_concurrency())};
+  answer.searched = options.confs.empty();
+  if (answer.searched) {
+    answer.rows = SearchConf(context);
+    const auto in_force =
+        std::find_if(answer.rows.begin(), answer.rows.end(), [&](const SweepRow& row) {
+          return row.config == settings.config && row.fraction == settings.fraction;
+        });
+    answer.current = *in_force;
+  } else {
+    std::vector<Candidate> candidates;
+    for (const std::string& conf : options.confs) candidates.push_back({conf, settings.fraction});
+    answer.rows = Sweep(context, candidates);
+    std::sort(answer.rows.begin(), answer.rows.end(), RanksBefore);
+    answer.current = ReplayRow(context, settings);
+  }
+  answer.current_cause = WhyReserved(context, answer.current);
+  const auto worst = std::find_if(answer.rows.rbegin(), answer.rows.rend(),
+                                  [](const SweepRow& row) { return row.refused.empty(); });
+  if (!answer.searched && worst != answer.rows.rend())
+    answer.worst_cause = WhyReserved(context, *worst);
+  if (options.top.has_value()) answer.shown = static_cast<size_t>(*options.top);
+  bounds.get();
+  if (!schedule.is_cold() && answer.current.start == StartPolicy::kRecorded) {
+    current->report.add_notes(
+        "every replay begins with the segments and blocks that the recording began with, cached "
+        "ones included; --start fresh begins with only what was live");
+  }
+  if (!answer.current.start_note.empty()) {
+    current->report.add_notes(
+        StrCat("begins with what was live when recording began, allocated "
+               "anew: ",
+               answer.current.start_note));
+  }
+  AddSweep(answer, schedule, *settings.torch.profile, &current->report);
+  return std::move(current->report);
+}
+
+absl::StatusOr<proto::Report> SweepFile(const std::string& file, const Options& options) {
+  Progress progress(StrCat("reading ", file));
+  absl::StatusOr<Trace> opened = OpenTrace(file);
+  if (!opened.ok()) return opened.status();
+  const auto trace = std::make_shared<const Trace>(*std::move(opened));
+  const absl::StatusOr<ReplaySettings> settings = ResolveSettings(*trace, options.settings);
+  if (!settings.ok()) return settings.status();
+  progress.SetActivity(StrCat("sweeping ", file));
+  proto::Report report = StartReport("sweep", file, *trace);
+  for (size_t index = 0; index < trace->devices.size(); ++index) {
+    if (options.device.has_value() && trace->devices[index].device != *options.device) continue;
+    absl::StatusOr<proto::DeviceReport> device = SweepDevice(trace, index, *settings, options);
+    if (!device.ok()) return device.status();
+    *report.add_devices() = *std::move(device);
+  }
+  if (options.device.has_value() && report.devices().empty()) {
+    return absl::NotFoundError(StrCat(file, ": holds nothing of device ", *options.device));
+  }
+  LiftSweep(&report);
+  return report;
+}
+
+}  // namespace
+
+absl::StatusOr<int> RunSweep(absl::Span<const std::string> args) {
+  Options options;
+  FlagSet flags("sweep FILE... [flags]", kDescription);
+  flags.AddTexts("conf", "CONF", &options.confs,
+                 "settings to try; may be given several times; none: search");
+  flags.AddOptionalText("torch", "VERSION", &options.settings.torch,
+                        "PyTorch release whose allocator to model");
+  flags.AddSize("capacity", &options.settings.capacity, "memory of the device, such as 80GiB");
+  flags.AddFraction("fraction", &options.settings.fraction,
+                    "share of it that PyTorch may use, 0 to 1");
+  flags.AddChoice("start", {"recorded", "fresh"}, &options.start,
+                  "what is there before the first request: the recording's segments and\n"
+                  "blocks, or only what was live, allocated anew");
+  flags.AddNumber("device", "N", &options.device, "only this device of the file");
+  flags.AddNumber("top", "N", &options.top, "how many of the ranked settings to print: 10");
+  flags.AddSwitch("json", &options.json,
+                  "print the report as JSON; of several files one line each, in order");
+  const absl::StatusOr<std::vector<std::string>> files = flags.Parse(args);
+  if (!files.ok()) return InCommand("sweep", files.status());
+  if (flags.help_requested()) return PrintHelp(flags.Help());
+  if (files->empty()) {
+    return absl::InvalidArgumentError("sweep: no FILE given; memreplay sweep --help tells more");
+  }
+  if (options.top.has_value() && *options.top < 1) {
+    return absl::InvalidArgumentError(
+        StrCat("sweep: --top: expected at least 1, found ", *options.top));
+  }
+  return ReportEach("sweep", *files, options.json ? ReportForm::kJson : ReportForm::kText,
+                    [&](const std::string& file) { return SweepFile(file, options); });
+}
+
+}  // namespace memreplay

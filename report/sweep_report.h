@@ -1,0 +1,54 @@
+// What a sweep, or a search for the smallest device, amounts to -> Report.
+#ifndef MEMREPLAY_REPORT_SWEEP_REPORT_H_
+#define MEMREPLAY_REPORT_SWEEP_REPORT_H_
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "proto/report.pb.h"
+#include "sim/lifetimes.h"
+#include "sim/packing.h"
+#include "sim/peak_cause.h"
+#include "sim/smallest_capacity.h"
+#include "sim/sweep.h"
+#include "trace/schedule.h"
+
+namespace memreplay {
+
+struct SweepAnswer {
+  std::vector<SweepRow> rows;  // best first
+  SweepRow current;            // the settings in force, whether or not among the rows
+  bool searched = false;
+  size_t shown = 10;
+  PeakLive live;
+  Packing packing;
+  // Why the current settings reserve what they do, and the worst of the rows.
+  std::optional<PeakCause> current_cause;
+  std::optional<PeakCause> worst_cause;
+};
+
+// Fills `report`, which describes the replay of the current settings, and makes
+// its mode "sweep".
+void AddSweep(const SweepAnswer& answer, const Schedule& schedule, const TorchProfile& profile,
+              proto::DeviceReport* report);
+
+struct FitRow {
+  Candidate candidate;
+  bool is_current = false;
+  std::string refused;
+  SmallestCapacity found;
+};
+
+void AddFits(const std::vector<FitRow>& rows, const PeakLive& live, const Packing& packing,
+             proto::DeviceReport* report);
+
+// Copies what belongs to the first device to the report's own fields.
+void LiftSweep(proto::Report* report);
+
+// What to know before using settings: one sentence each, the worst first.
+std::vector<std::string> RisksOf(const AllocatorConfig& config, std::optional<double> fraction);
+
+}  // namespace memreplay
+
+#endif  // MEMREPLAY_REPORT_SWEEP_REPORT_H_
