@@ -18,7 +18,8 @@ CachingAllocator::CachingAllocator(const TorchProfile& profile, const AllocatorC
       pool_ids_(std::move(options.pools)),
       live_(options.allocation_count, nullptr),
       pool_by_index_(pool_ids_.size(), nullptr),
-      no_split_(pool_ids_.size(), false) {
+      no_split_(pool_ids_.size(), false),
+      tie_guide_(options.tie_guide) {
   stats_.max_split_size = config_.max_split_size.signed_value();
   if (config_.per_process_memory_fraction < 1) {
     SetMemoryFraction(config_.per_process_memory_fraction).IgnoreError();
@@ -200,6 +201,9 @@ Block* CachingAllocator::GetFreeBlock(const Params& params) {
   if (garbage_collection_on()) ++pool.lookups;
   const FreeSet& set = pool.free_of(params.stream);
   Block* block = set.LowerBound(params.size);
+  if (tie_guide_ != nullptr && block != nullptr) [[unlikely]] {
+    block = tie_guide_->Choose(block, set);
+  }
   if (block != nullptr && block->expandable != nullptr) {
     if (params.expandable) {
       // A block at the end of the mapped range counts with the room behind it,

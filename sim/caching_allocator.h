@@ -28,6 +28,15 @@
 
 namespace memreplay {
 
+// Chooses between cached blocks of one size, in place of their order.
+class TieGuide {
+ public:
+  virtual ~TieGuide() = default;
+  // `first`, or another of its size in `set`.
+  virtual Block* Choose(Block* first, const FreeSet& set) = 0;
+  virtual void OnRelease(const Block& block) = 0;  // a segment goes back to the device
+};
+
 struct CachingAllocatorOptions {
   StreamOrder stream_order = StreamOrder::kPyTorchHash;
   // Event::stream -> handle and Event::pool -> id, as in the trace. Streams
@@ -35,6 +44,7 @@ struct CachingAllocatorOptions {
   std::vector<StreamHandle> streams = {StreamHandle(0)};
   std::vector<PoolId> pools = {PoolId{}};
   uint32_t allocation_count = 0;  // ids are below this; grows on demand
+  TieGuide* tie_guide = nullptr;  // null: PyTorch's order
 };
 
 // What a MemoryState does not tell of memory that existed before, by address.
@@ -42,6 +52,9 @@ struct RestoreHints {
   // What the range without pages behind a mapped one (key: its end) was last
   // asked for, before its pages went. Seen once it has pages again.
   absl::flat_hash_map<uint64_t, Bytes> unmapped_requests;
+  // [free-order] Restored blocks, or segments, are numbered from 1 in the order
+  // of their addresses; this by that number orders them instead. Empty: as they are.
+  std::vector<uint64_t> tie_ranks;
 };
 
 class CachingAllocator final : public Allocator {
@@ -71,6 +84,8 @@ class CachingAllocator final : public Allocator {
 
   const AllocatorConfig& config() const { return config_; }
   const RuleCounts& rule_counts() const { return rules_; }
+  // How many blocks, or segments, have a tie: numbers from 1.
+  uint64_t tie_count() const { return last_tie_; }
   // Bytes obtained from the device: segments and mapped pages of all pools.
   Bytes total_allocated_memory() const { return total_; }
 
@@ -187,6 +202,7 @@ class CachingAllocator final : public Allocator {
   std::vector<Block*> deferred_;        // frees put off while a pool is being filled
   FlatHashOrder<std::deque<PendingFree>> pending_;  // by stream
 
+  TieGuide* tie_guide_ = nullptr;
   uint64_t last_tie_ = 0;  // numbers blocks or segments, where that orders equal blocks
   Bytes total_;
   std::optional<Bytes> limit_;

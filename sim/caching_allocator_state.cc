@@ -39,6 +39,17 @@ void CachingAllocator::Restore(const MemoryState& state, const RestoreHints& hin
   // Last block of the reservation that each (pool, stream) is filling.
   std::map<std::pair<BlockPool*, uint32_t>, Block*> last_expandable;
 
+  const auto rank = [&hints](uint64_t number) {
+    return number < hints.tie_ranks.size() ? hints.tie_ranks[number] : number;
+  };
+  const auto new_block = [&](Address address, Bytes size, BlockPool* pool, uint32_t stream,
+                             uint64_t segment_tie) {
+    Block* block = NewBlock(address, size, pool, stream);
+    // NewBlock() has numbered it, or else segments are what is numbered.
+    block->tie = profile_.free_tie == FreeTie::kBlockAge ? rank(block->tie) : segment_tie;
+    return block;
+  };
+
   for (const SegmentInfo& segment : state) {
     const auto found = stream_index.find(segment.stream.value());
     MEMREPLAY_CHECK(found != stream_index.end(), "restored segment on an unknown stream");
@@ -61,7 +72,7 @@ void CachingAllocator::Restore(const MemoryState& state, const RestoreHints& hin
     ExpandableSegment* reservation = nullptr;
     Block* prev = nullptr;
     uint64_t tie = 0;  // the file does not say in which order its segments came
-    if (profile_.free_tie == FreeTie::kSegmentAge) tie = ++last_tie_;
+    if (profile_.free_tie == FreeTie::kSegmentAge) tie = rank(++last_tie_);
     if (segment.is_expandable) {
       Block*& last = last_expandable[{pool, stream}];
       if (last != nullptr && segment.address + segment.total_size <= last->end()) {
@@ -92,9 +103,8 @@ void CachingAllocator::Restore(const MemoryState& state, const RestoreHints& hin
     CountReserved(*pool, segment.total_size.signed_value());
 
     for (const BlockInfo& info : segment.blocks) {
-      Block* block = NewBlock(info.address, info.size, pool, stream);
+      Block* block = new_block(info.address, info.size, pool, stream, tie);
       block->requested_size = info.requested_size;
-      if (profile_.free_tie == FreeTie::kSegmentAge) block->tie = tie;
       block->expandable = reservation;
       block->prev = prev;
       if (prev != nullptr)
@@ -134,11 +144,11 @@ void CachingAllocator::Restore(const MemoryState& state, const RestoreHints& hin
     if (reservation != nullptr) {
       // Behind the mapped range: the rest of the reservation, without pages.
       const Address end = segment.address + segment.total_size;
-      Block* rest = NewBlock(end, (reservation->base + reservation->size) - end, pool, stream);
+      Block* rest =
+          new_block(end, (reservation->base + reservation->size) - end, pool, stream, tie);
       rest->mapped = false;
       const auto request = hints.unmapped_requests.find(end.value());
       if (request != hints.unmapped_requests.end()) rest->requested_size = request->second;
-      if (profile_.free_tie == FreeTie::kSegmentAge) rest->tie = tie;
       rest->expandable = reservation;
       rest->prev = prev;
       if (prev != nullptr) prev->next = rest;

@@ -1,11 +1,13 @@
 #include "sim/exact_replay.h"
 
 #include <cstddef>
+#include <utility>
 #include <vector>
 
 #include "sim/caching_allocator.h"
 #include "sim/recorded_device.h"
 #include "sim/simulated_device.h"
+#include "sim/tie_evidence.h"
 #include "sim/why_not_exact.h"
 
 namespace memreplay {
@@ -27,6 +29,24 @@ CachingAllocatorOptions AllocatorOptions(const Schedule& schedule) {
   options.pools = schedule.trace().pools;
   options.allocation_count = schedule.allocation_count();
   return options;
+}
+
+// Finds out in which order equal blocks of the start are chosen. False if the
+// recorded choices contradict each other.
+bool FindTies(const Schedule& schedule, const AllocatorConfig& config, const TorchProfile& profile,
+              Bytes total_memory, const MemoryState& start, RestoreHints& hints) {
+  TieEvidence evidence(schedule);
+  RecordedDevice device(schedule, total_memory);
+  device.Hold(start);
+  CachingAllocatorOptions options = AllocatorOptions(schedule);
+  options.tie_guide = &evidence;
+  CachingAllocator allocator(profile, config, device, std::move(options));
+  allocator.Restore(start);
+  const uint64_t count = allocator.tie_count();
+  NoObserver nobody;
+  Run(schedule, allocator, nobody, {.listeners = {&device, &evidence}});
+  hints.tie_ranks = evidence.Ranks(count);
+  return !evidence.contradictory();
 }
 
 // What cached blocks of the start, and ranges without pages, were last asked
@@ -89,6 +109,10 @@ ExactReplayResult ReplayAsRecorded(const Schedule& schedule, const AllocatorConf
   RestoreHints hints;
   if (!schedule.is_cold()) {
     result.start = RebuildStartState(schedule, config, profile);
+    if (profile.free_tie != FreeTie::kAddress) {
+      result.ties_known =
+          FindTies(schedule, config, profile, total_memory, result.start.segments, hints);
+    }
     if (schedule.final_state() != nullptr) {
       FindStaleRequests(schedule, config, profile, total_memory, result.start.segments, hints);
     }

@@ -33,7 +33,8 @@ struct ExactReplayOptions {
 
 struct ExactReplayResult {
   RunResult run;
-  StartState start;  // empty for cold traces; its diagnostics are for the report
+  StartState start;        // empty for cold traces; its diagnostics are for the report
+  bool ties_known = true;  // false: choices between equal blocks contradict each other
   uint64_t recorded_events = 0;
   uint64_t compared_events = 0;  // those that PyTorch records
   uint64_t matched_events = 0;
@@ -49,9 +50,10 @@ struct ExactReplayResult {
 
 // Rebuilds the start state if the trace is warm, replays on a RecordedDevice
 // and compares. `config` are the settings in force during the recording. The
-// schedule must not be a program's. A warm trace with a final state is run
-// twice: once to find which cached block of the start each final one stems
-// from (their stale requested sizes), once to prove and to be observed.
+// schedule must not be a program's. A warm trace is run up to three times: to
+// find which of equal blocks were older (from 2.12 on), to find which cached
+// block of the start each final one stems from (their stale requested sizes),
+// and to prove and to be observed.
 ExactReplayResult ReplayAsRecorded(const Schedule& schedule, const AllocatorConfig& config,
                                    const TorchProfile& profile,
                                    const ExactReplayOptions& options = {});

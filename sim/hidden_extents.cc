@@ -283,7 +283,9 @@ class Follower {
       int64_t first = 0;
       if (!is_fresh) {
         const int64_t equal = most - taken.signed_value();
-        const bool equal_is_lower = begin.value() + static_cast<uint64_t>(equal) < address.value();
+        // Later releases do not choose the lower one but the older.
+        const bool equal_is_lower = profile_.free_tie == FreeTie::kAddress &&
+                                    begin.value() + static_cast<uint64_t>(equal) < address.value();
         first = std::max<int64_t>(0, equal_is_lower ? equal : equal + 1);
       }
       if (first > last || first > open.most_slack.signed_value()) continue;

@@ -72,6 +72,14 @@ std::string WhyNotExact(const ExactReplayResult& result, const Schedule& schedul
     causes.push_back("the recording began with memory in use, and the file lists no segments");
   } else if (!schedule.is_cold()) {
     AddStartState(result, schedule, config, &causes);
+    if (profile.free_tie != FreeTie::kAddress) {
+      causes.push_back(
+          result.ties_known
+              ? "which of equal blocks at the beginning were older, by which this release "
+                "chooses, is in no file and follows from recorded addresses only in part"
+              : "which of equal blocks at the beginning were older, by which this release "
+                "chooses, is in no file, and the recorded addresses contradict each other on it");
+    }
   }
   if (HasUntoldPools(schedule)) {
     causes.push_back("the file does not say whose pool the segments were that it saw released");

@@ -101,6 +101,7 @@ class Program {
     // Often the same few sizes, as in training, and sizes at thresholds.
     if (Below(2) == 0 && !sizes_.empty()) size = sizes_[Below(sizes_.size())];
     if (Below(20) == 0) size = (uint64_t{1} << 20) * (1 + Below(12)) + Below(3) - 1;
+    if (made_.few_sizes) size = (uint64_t{1} << 20) * (Below(3) == 0 ? 1 : 11 + 2 * Below(2));
     sizes_.push_back(size);
     live_.push_back(next_id_);
     Ask(EventKind::kAlloc, next_id_++, Bytes(size), static_cast<uint32_t>(Below(made_.streams)));

@@ -28,6 +28,7 @@ struct Made {
   bool release_pools = false;  // and given up again
   bool event_pools = true;     // events name their pools, as from 2.13 on
   Bytes largest = MiB(64);     // requests are log-uniform up to this
+  bool few_sizes = false;      // many blocks of equal sizes
 };
 
 const TorchProfile& ProfileOf(const Made& made);
