@@ -29,6 +29,7 @@ constexpr Command kCommands[] = {
     {"fit", "the smallest device memory on which a file survives, per settings", RunFit},
     {"convert", "write a file in another format", RunConvert},
     {"lint", "what is wrong, useless or risky in a PYTORCH_CUDA_ALLOC_CONF string", RunLint},
+    {"synth", "a training run's program from its configuration, and what it will need", RunSynth},
 };
 
 std::string Help() {

@@ -147,8 +147,9 @@ class MemreplayTest : public testing::Test {
 };
 
 TEST_F(MemreplayTest, Help) {
-  ExpectSession("help", {"--help", "inspect --help", "replay --help", "oom --help", "sweep --help",
-                         "fit --help", "convert --help", "lint --help", "--version"});
+  ExpectSession("help",
+                {"--help", "inspect --help", "replay --help", "oom --help", "sweep --help",
+                 "fit --help", "convert --help", "lint --help", "synth --help", "--version"});
 }
 
 TEST_F(MemreplayTest, UnusableCalls) {
@@ -348,6 +349,24 @@ TEST_F(MemreplayTest, SameInputSameBytes) {
   const std::string once = Run("replay program.jsonl --json").out;
   EXPECT_FALSE(once.empty());
   for (int i = 0; i < 3; ++i) EXPECT_EQ(Run("replay program.jsonl --json").out, once);
+}
+
+TEST_F(MemreplayTest, Synth) {
+  const std::string tiny =
+      "synth nanogpt --n_layer=1 --n_head=2 --n_embd=64 --block_size=64 --batch_size=4 "
+      "--gradient_accumulation_steps=1 --vocab_size=1000 --dtype=float16 --eval_passes=2 ";
+  Write("train.py",
+        "# a config file\nbatch_size = 2\nn_head = 5 # as in the paper\nlearning_rate = 1e-3\n");
+  ExpectSession("synth", {tiny + "--compile=False --summary", tiny + "--summary",
+                          tiny + "--compile=False --summary --capacity 24MiB",
+                          tiny + "--iterations=1 --compile=False -o run.mrt", "replay run.mrt",
+                          tiny + "--iterations=0 --eval_last=False", "synth nanogpt train.py",
+                          "synth nanogpt train.py --n_head=4 --n_layer=2 --json --iterations=0 "
+                          "--eval_last=False",
+                          "synth nanogpt --eval_batch_size=4",
+                          "synth nanogpt --grad_checkpoint=True", "synth nanogpt --n_layers=4",
+                          "synth nanogpt --n_layer=many", "synth nanogpt no_such_file.py",
+                          "synth nanogpt --to=nothing", "synth gpt5", "synth"});
 }
 
 }  // namespace

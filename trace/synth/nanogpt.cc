@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "trace/strings.h"
+#include "trace/synth/nanogpt_compiled.h"
 #include "trace/synth/nanogpt_model.h"
 #include "trace/synth/ops.h"
 #include "trace/synth/optimizer.h"
@@ -32,6 +33,9 @@ class Training {
   void Run() {
     s_.writer().Phase("model");
     NanoGpt model(s_, config_);
+    std::optional<CompiledNanoGpt> compiled;
+    if (config_.compile) compiled.emplace(s_, config_, model);
+    compiled_ = compiled.has_value() ? &*compiled : nullptr;
     Optimizer optimizer(OptimizerOf(config_), model.OptimizerOrder());
     Batch batch = GetBatch();
     Tensors scaler;
@@ -80,18 +84,27 @@ class Training {
 
   bool uses_scaler() const { return config_.dtype == "float16"; }
 
+  NanoGpt::Output Forward(NanoGpt& model, const Batch& batch) {
+    return compiled_ != nullptr ? compiled_->Forward(batch.x, batch.y)
+                                : model.Forward(batch.x, batch.y);
+  }
+
   void MicroStep(NanoGpt& model, NanoGpt::Output& output, Batch& batch,
                  const std::string& backward_phase) {
     {
       const Autocast autocast(s_, AutocastOf(config_));
-      output = model.Forward(batch.x, batch.y);
+      output = Forward(model, batch);
       output.loss = Scale(s_, output.loss, "loss / accum");
     }
     batch = GetBatch();
     s_.writer().Phase(backward_phase);
     // A scaler that is not enabled returns the loss itself.
     const Tensor scaled = uses_scaler() ? Scale(s_, output.loss, "scaled loss") : output.loss;
-    RunBackward(s_, scaled);
+    if (compiled_ != nullptr) {
+      compiled_->Backward();
+    } else {
+      RunBackward(s_, scaled);
+    }
   }
 
   void Step(NanoGpt& model, Optimizer& optimizer) {
@@ -117,15 +130,17 @@ class Training {
     Batch batch;
     NanoGpt::Output output;
     for (int64_t pass = 0; pass < passes; ++pass) {
+      s_.writer().Moment(StrCat("pass ", pass + 1));
       batch = GetBatch();
       const Autocast autocast(s_, AutocastOf(config_));
-      output = model.Forward(batch.x, batch.y);
+      output = Forward(model, batch);
     }
     s_.set_training(true);
   }
 
   Session& s_;
   const NanoGptConfig& config_;
+  CompiledNanoGpt* compiled_ = nullptr;  // null: eager
   Trace finished_;
 };
 

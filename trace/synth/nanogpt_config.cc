@@ -23,6 +23,9 @@ struct Key {
 };
 
 const Key kKeys[] = {
+    // First, because they set others.
+    {"dataset", &NanoGptConfig::dataset},
+    {"init_from", &NanoGptConfig::init_from, "scratch|gpt2|gpt2-medium|gpt2-large|gpt2-xl"},
     {"n_layer", &NanoGptConfig::n_layer},
     {"n_head", &NanoGptConfig::n_head},
     {"n_embd", &NanoGptConfig::n_embd},
@@ -39,8 +42,6 @@ const Key kKeys[] = {
     {"eval_iters", &NanoGptConfig::eval_iters},
     {"max_iters", &NanoGptConfig::max_iters},
     {"eval_only", &NanoGptConfig::eval_only},
-    {"dataset", &NanoGptConfig::dataset},
-    {"init_from", &NanoGptConfig::init_from, "scratch|gpt2|gpt2-medium|gpt2-large|gpt2-xl"},
     {"attention", &NanoGptConfig::attention, "auto|flash|efficient|manual"},
     {"optimizer", &NanoGptConfig::optimizer, "adamw_fused|adamw_foreach|adamw_single|sgd"},
     {"checkpoint", &NanoGptConfig::checkpoint, "none|block"},
@@ -129,15 +130,12 @@ absl::Status WrongType(const Setting& setting, std::string_view expected) {
 }
 
 absl::Status UnknownKey(const Setting& setting) {
-  for (const Hint& hint : kHints) {
-    if (hint.key == setting.key) {
-      return absl::InvalidArgumentError(
-          StrCat("nanoGPT has no key ", setting.key, ": ", hint.hint));
-    }
-  }
-  return absl::InvalidArgumentError(StrCat("nanoGPT has no key ", setting.key,
-                                           ": its configurator.py raises ValueError for it on the "
-                                           "command line and ignores it silently in a file"));
+  const std::string_view hint = HintForKey(setting.key);
+  return absl::InvalidArgumentError(
+      StrCat("nanoGPT has no key ", setting.key, ": ",
+             !hint.empty() ? hint
+                           : "its configurator.py raises ValueError for it on the command line "
+                             "and ignores it silently in a file"));
 }
 
 bool IsChoice(std::string_view choices, std::string_view value) {
@@ -173,10 +171,34 @@ void ApplyPretrained(NanoGptConfig* config) {
 
 }  // namespace
 
-std::vector<std::string_view> NanoGptKeys() {
-  std::vector<std::string_view> names;
-  for (const Key& key : kKeys) names.push_back(key.name);
-  return names;
+std::string_view HintForKey(std::string_view key) {
+  for (const Hint& hint : kHints) {
+    if (hint.key == key) return hint.hint;
+  }
+  return {};
+}
+
+std::vector<KeyInfo> NanoGptKeys() {
+  const NanoGptConfig defaults;
+  std::vector<KeyInfo> keys;
+  for (const Key& key : kKeys) {
+    KeyInfo info{key.name, "V", ""};
+    if (const auto* integer = std::get_if<int64_t NanoGptConfig::*>(&key.member)) {
+      info.values = "N";
+      info.default_value = StrCat(defaults.**integer);
+    } else if (const auto* number = std::get_if<double NanoGptConfig::*>(&key.member)) {
+      info.values = "X";
+      info.default_value = StrCat(defaults.**number);
+    } else if (const auto* boolean = std::get_if<bool NanoGptConfig::*>(&key.member)) {
+      info.values = "True|False";
+      info.default_value = defaults.**boolean ? "True" : "False";
+    } else if (const auto* text = std::get_if<std::string NanoGptConfig::*>(&key.member)) {
+      if (!key.choices.empty()) info.values = std::string(key.choices);
+      info.default_value = defaults.**text;
+    }
+    keys.push_back(std::move(info));
+  }
+  return keys;
 }
 
 absl::Status ApplySetting(const Setting& setting, NanoGptConfig* config) {
@@ -291,6 +313,12 @@ absl::Status Validate(const NanoGptConfig& c) {
   }
   if (c.compile && c.checkpoint != "none") {
     return fail("checkpoint=block is not modelled together with compile=True");
+  }
+  if (c.compile && c.resolved_attention() == "manual") {
+    return fail("attention=manual is not modelled together with compile=True");
+  }
+  if (c.compile && c.torch_version.substr(0, 2) == "1.") {
+    return fail("compile=True wants PyTorch 2.0 or later, found torch_version ", c.torch_version);
   }
   // Everything is counted in 64 bits with room to add up.
   const double bt = static_cast<double>(c.batch_size) * static_cast<double>(c.block_size);

@@ -65,9 +65,20 @@ struct Setting {
   std::string value;  // a Python literal
 };
 
-// Keys that are known, in the order of NanoGptConfig. Those of nanoGPT that do not
-// concern memory are known too and do nothing.
-std::vector<std::string_view> NanoGptKeys();
+// A key for --help.
+struct KeyInfo {
+  std::string_view name;
+  std::string values;         // "N", "True|False", "auto|flash" ...
+  std::string default_value;  // empty: the key has nothing to do with memory
+};
+
+// Keys that are known, in the order in which command lines apply them. Those of
+// nanoGPT that do not concern memory are known too and do nothing.
+std::vector<KeyInfo> NanoGptKeys();
+
+// What to do instead, for keys that do not exist but are believed in
+// (eval_batch_size); else empty.
+std::string_view HintForKey(std::string_view key);
 
 // Errors: InvalidArgument: an unknown key (with a hint), a value of another type
 // than the key's, as nanoGPT's configurator would say.

@@ -58,6 +58,23 @@ Parameters NanoGpt::OptimizerOrder() const {
   return ordered;
 }
 
+void NanoGpt::AccumulateGrads(Session& s, Tensors grads) {
+  for (Parameter& parameter : parameters_) {
+    Tensor& p = parameter.tensor;
+    Tensor grad;
+    for (Tensor& candidate : grads) {
+      if (candidate.defined() && candidate.element_count() == p.element_count()) {
+        grad = std::move(candidate);
+        break;
+      }
+    }
+    if (!grad.defined()) grad = s.New("bias grad", p.sizes(), p.dtype(), "temporary");
+    if (p.grad().defined()) continue;
+    p.grad() = std::move(grad);
+    s.writer().Retag(p.grad().handle(), "gradient");
+  }
+}
+
 Tensor NanoGpt::ManualAttention(const Block& block, const Tensor& q, const Tensor& k,
                                 const Tensor& v, Tensor& att) {
   att = Scale(s_, BatchedMatMul(s_, q, Transpose(s_, k, -2, -1)), "scale");  // h BHTT

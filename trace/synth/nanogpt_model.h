@@ -26,6 +26,10 @@ class NanoGpt {
   const Parameters& parameters() const { return parameters_; }
   // As configure_optimizers() groups them: those with two dimensions decay.
   Parameters OptimizerOrder() const;
+  // Hands gradients, made in any order, to the parameters of the same size. A
+  // parameter without one gets one of its own (biases, which a compiled backward
+  // sums in passing).
+  void AccumulateGrads(Session& s, Tensors grads);
 
  private:
   struct Weights {

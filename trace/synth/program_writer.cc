@@ -25,7 +25,7 @@ uint64_t ProgramWriter::Allocate(Bytes size, const Label& label, uint64_t stream
       {trace.strings.Intern(label.tag), trace.strings.Intern(label.name), 0});
   if (!label.dtype.empty()) {
     const std::string tensor =
-        StrCat("{\"dt\":\"", label.dtype, "\",\"sh\":[", absl::StrJoin(label.sizes, ","), "]}");
+        StrCat("\"dt\":\"", label.dtype, "\",\"sh\":[", absl::StrJoin(label.sizes, ","), "]");
     frames[count++] = trace.stacks.InternFrame(
         {trace.strings.Intern(kTensorFrame), trace.strings.Intern(tensor), 0});
   }
@@ -55,23 +55,23 @@ void ProgramWriter::RecordStream(uint64_t handle, uint64_t stream) {
   Add(event);
 }
 
-void ProgramWriter::Phase(std::string_view name) {
+void ProgramWriter::Mark(MarkKind kind, uint64_t handle, std::string_view text) {
+  if (finished_) return;
   Event event;
   event.kind = EventKind::kMark;
-  event.size = Bytes(static_cast<uint64_t>(MarkKind::kPhase));
+  event.size = Bytes(static_cast<uint64_t>(kind));
+  event.address = Address(handle);
   event.stream = TraceBuilder::kNoStream;
-  event.text_or_stack = builder_.trace().strings.Intern(name);
+  event.text_or_stack = builder_.trace().strings.Intern(text);
   Add(event);
 }
 
+void ProgramWriter::Phase(std::string_view name) { Mark(MarkKind::kPhase, 0, name); }
+
+void ProgramWriter::Moment(std::string_view name) { Mark(MarkKind::kLabel, 0, name); }
+
 void ProgramWriter::Retag(uint64_t handle, std::string_view tag) {
-  Event event;
-  event.kind = EventKind::kMark;
-  event.size = Bytes(static_cast<uint64_t>(MarkKind::kRetag));
-  event.address = Address(handle);
-  event.stream = TraceBuilder::kNoStream;
-  event.text_or_stack = builder_.trace().strings.Intern(tag);
-  Add(event);
+  Mark(MarkKind::kRetag, handle, tag);
 }
 
 Trace ProgramWriter::Finish(std::string header) {

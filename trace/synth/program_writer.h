@@ -30,6 +30,7 @@ class ProgramWriter {
   void Free(uint64_t handle, uint64_t stream = 0);
   void RecordStream(uint64_t handle, uint64_t stream);
   void Phase(std::string_view name);
+  void Moment(std::string_view name);  // a label inside a phase
   void Retag(uint64_t handle, std::string_view tag);
 
   uint64_t events() const { return events_; }
@@ -40,6 +41,7 @@ class ProgramWriter {
 
  private:
   void Add(const Event& event);
+  void Mark(MarkKind kind, uint64_t handle, std::string_view text);
 
   TraceBuilder builder_;
   uint64_t last_handle_ = 0;
