@@ -75,7 +75,7 @@ std::string Calls(const proto::SweepRow::DeviceCalls& calls) {
                 FormatCount(calls.synchronize()));
 }
 
-std::vector<std::string> RowCells(std::string rank, const proto::SweepRow& row) {
+std::vector<std::string> RowCells(const std::string& rank, const proto::SweepRow& row) {
   if (!row.refused().empty()) {
     return {
         rank, "-",

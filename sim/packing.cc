@@ -200,7 +200,7 @@ uint64_t PairsTogether(absl::Span<const Lifetime> lifetimes, const Indexes& item
 std::pair<Indexes, Indexes> LargestWithin(absl::Span<const Lifetime> lifetimes, uint64_t budget) {
   Indexes all(lifetimes.size());
   std::iota(all.begin(), all.end(), 0);
-  if (PairsTogether(lifetimes, all) <= budget) return {std::move(all), {}};
+  if (PairsTogether(lifetimes, all) <= budget) return {all, {}};
   Indexes by_size = all;
   std::stable_sort(by_size.begin(), by_size.end(), [&](uint32_t a, uint32_t b) {
     return lifetimes[a].rounded > lifetimes[b].rounded;
