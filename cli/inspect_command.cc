@@ -29,7 +29,8 @@ constexpr char kDescription[] =
     "Exit status 1 tells of a file that contradicts itself.";
 
 // What takes longer than reading the file.
-absl::StatusOr<proto::LoopReport> LookDeeper(std::shared_ptr<const Trace> trace, size_t index) {
+absl::StatusOr<proto::LoopReport> LookDeeper(const std::shared_ptr<const Trace>& trace,
+                                             size_t index) {
   const Schedule schedule = Schedule::Build(trace, index);
   std::optional<StreamCost> cost;
   if (schedule.is_cold() && AllocatesOnSeveralStreams(schedule)) {

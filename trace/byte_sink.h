@@ -48,7 +48,7 @@ class BufferedOutput {
     if (text_.size() >= kFlushAt) Flush();
   }
   void Flush();
-  void Fail(absl::Status status) { status_.Update(status); }
+  void Fail(const absl::Status& status) { status_.Update(status); }
   absl::Status Finish();
 
  private:

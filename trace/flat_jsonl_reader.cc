@@ -29,7 +29,7 @@ const FlatRecord* FindRecord(std::string_view k) {
   static const std::array<const FlatRecord*, 128> kByLetter = [] {
     std::array<const FlatRecord*, 128> table{};
     for (const FlatRecord& record : kFlatRecords) {
-      if (record.k.size() == 1) table[static_cast<size_t>(record.k[0])] = &record;
+      if (record.k.size() == 1) table[static_cast<unsigned char>(record.k[0])] = &record;
     }
     return table;
   }();

@@ -75,7 +75,7 @@ void PickleWriter::Unsigned(uint64_t value) {
     while (bytes < 8 && (value >> (8 * bytes - 1)) != 0) ++bytes;
     const bool needs_sign = bytes == 8 && (value >> 63) != 0;
     out_ += '\x8a';
-    Little(static_cast<uint64_t>(bytes + needs_sign), 1);
+    Little(static_cast<uint64_t>(bytes) + needs_sign, 1);
     Little(value, bytes);
     if (needs_sign) Little(0, 1);
   }

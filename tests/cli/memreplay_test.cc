@@ -16,7 +16,7 @@
 namespace memreplay {
 namespace {
 
-using std::string_literals::operator""s;
+using std::string_literals::operator""s;  // NOLINT(misc-unused-using-decls): "..."s below
 
 // A recording from its first allocation on: a small block freed beside one that
 // stays, and a large one.

@@ -135,7 +135,7 @@ TEST_P(ExactReplayProperty, CompleteRecordingsAreExact) {
     Diagnostics diagnostics;
     const ExactReplayResult result =
         Replay(std::make_shared<const Trace>(MakeRecording(made)), made, &diagnostics);
-    if (result.exactness_reason != "" && GetParam().inexact_complete_percent > 0) {
+    if (!result.exactness_reason.empty() && GetParam().inexact_complete_percent > 0) {
       ++inexact;
       ASSERT_TRUE(TellsOfHiddenState(result.exactness_reason)) << result.exactness_reason;
       continue;
@@ -171,7 +171,7 @@ TEST_P(ExactReplayProperty, LostHeadsAreRebuilt) {
       hidden += result.start.hidden.size();
       revealed += result.start.revealed;
       ExpectSamePrefix(trace->devices[0].events, simulated, result);
-      if (result.exactness_reason != "") {
+      if (!result.exactness_reason.empty()) {
         ++inexact;
         ASSERT_LT(result.exact_until_event, events - cut);
         ASSERT_TRUE(TellsOfHiddenState(result.exactness_reason)) << result.exactness_reason;

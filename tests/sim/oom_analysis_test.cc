@@ -19,7 +19,7 @@ struct Analysed {
   std::optional<OomAnalysis> analysis;
 };
 
-Analysed Analyse(const std::string& name, SettingsRequest request = {}) {
+Analysed Analyse(const std::string& name, const SettingsRequest& request = {}) {
   Analysed run;
   auto trace = OpenTrace("tests/data/mechanisms/" + name + ".jsonl");
   EXPECT_TRUE(trace.ok()) << trace.status();

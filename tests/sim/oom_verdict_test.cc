@@ -9,8 +9,8 @@
 namespace memreplay {
 namespace {
 
-constexpr Bytes Gib(double n) { return Bytes(static_cast<uint64_t>(n * (1 << 30) + 0.5)); }
-constexpr Bytes Mib(double n) { return Bytes(static_cast<uint64_t>(n * (1 << 20) + 0.5)); }
+Bytes Gib(double n) { return Bytes(static_cast<uint64_t>(std::llround(n * (1 << 30)))); }
+Bytes Mib(double n) { return Bytes(static_cast<uint64_t>(std::llround(n * (1 << 20)))); }
 
 struct Case {
   const char* source;

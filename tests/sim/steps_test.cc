@@ -116,7 +116,7 @@ TEST(FindSteps, PhasesOfAProgram) {
       mark.size = Bytes(static_cast<uint64_t>(MarkKind::kPhase));
       mark.text_or_stack = loop.trace_.strings.Intern("it" + std::to_string(step) + "." + part);
       loop.trace_.devices[0].events.push_back(mark);
-      loop.Alloc(static_cast<uint64_t>(3 + 7 * step), 1);
+      loop.Alloc(3 + 7 * static_cast<uint64_t>(step), 1);
     }
   }
   const Steps steps = FindSteps(loop.trace_, loop.device(), ~uint64_t{0});

@@ -7,7 +7,7 @@
 #include "trace/write_trace.h"
 
 int main(int argc, char** argv) {
-  using namespace memreplay;
+  using namespace memreplay;  // NOLINT(google-build-using-namespace): a program of ours
   const TraceFormat* format = argc == 3 ? FindWritableFormat(argv[1]) : nullptr;
   if (format == nullptr) {
     std::cerr << "expected FORMAT FILE\n";

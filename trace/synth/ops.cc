@@ -48,18 +48,21 @@ Tensor Multiply(Session& s, const Tensor& a, const Tensor& b) {
   return y;
 }
 
+// NOLINTNEXTLINE(performance-unnecessary-value-param): the op holds its input while it runs.
 Tensor Scale(Session& s, Tensor x, std::string_view op) {
   Tensor y = s.New(op, x.sizes(), x.dtype());
   s.Record({x}, {y}, {}, OneGradient("scale grad"));
   return y;
 }
 
+// NOLINTNEXTLINE(performance-unnecessary-value-param): the op holds its input while it runs.
 Tensor Gelu(Session& s, Tensor x) {
   Tensor y = s.New("gelu", x.sizes(), x.dtype());
   s.Record({x}, {y}, {x}, OneGradient("gelu grad"));
   return y;
 }
 
+// NOLINTNEXTLINE(performance-unnecessary-value-param): the op holds its input while it runs.
 Tensor Silu(Session& s, Tensor x) {
   Tensor y = s.New("silu", x.sizes(), x.dtype());
   s.Record({x}, {y}, {x}, OneGradient("silu grad"));
@@ -74,6 +77,7 @@ Tensor Dropout(Session& s, Tensor x, double p) {
   return y;
 }
 
+// NOLINTNEXTLINE(performance-unnecessary-value-param): the op holds its input while it runs.
 Tensor MaskedFill(Session& s, Tensor x, const Tensor& mask) {
   Tensor y = s.New("masked_fill", x.sizes(), x.dtype());
   s.Record({x}, {y}, {mask}, OneGradient("masked_fill grad"));
@@ -130,6 +134,7 @@ Tensor LayerNorm(Session& s, const Tensor& x, const Tensor& weight, const Tensor
   return y;
 }
 
+// NOLINTNEXTLINE(performance-unnecessary-value-param): the op holds its input while it runs.
 Tensor Softmax(Session& s, Tensor x) {
   const DType dtype = s.autocast().has_value() ? DType::kFloat32 : x.dtype();
   Tensor y = s.New("softmax", x.sizes(), dtype);
