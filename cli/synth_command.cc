@@ -57,18 +57,6 @@ absl::StatusOr<std::string> ReadText(const std::string& path) {
   return text.str();
 }
 
-class FileSink final : public ByteSink {
- public:
-  explicit FileSink(OutputFile* file) : file_(file) {}
-  absl::Status Append(std::string_view bytes) override {
-    file_->Write(bytes);
-    return file_->status();
-  }
-
- private:
-  OutputFile* file_;
-};
-
 absl::Status WriteProgram(const Trace& program, const Options& options) {
   const std::string path = options.out.empty() ? "-" : options.out;
   const TraceFormat* format =
