@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "cli/answer_file.h"
 #include "cli/command.h"
 #include "cli/flags.h"
 #include "cli/output.h"
@@ -15,7 +16,6 @@
 #include "report/render_json.h"
 #include "sim/replay_settings.h"
 #include "trace/strings.h"
-#include "trace/trace_reader.h"
 
 namespace memreplay {
 namespace {
@@ -48,15 +48,18 @@ absl::StatusOr<DiffSide> OpenSide(const std::string& path) {
         StrCat(path, " (", side.report.command(), " of ", side.report.file(), ")"));
     return side;
   }
-  absl::StatusOr<Trace> opened = OpenTrace(path);
+  absl::StatusOr<std::shared_ptr<const Trace>> opened = OpenShared(path);
   if (!opened.ok()) return opened.status();
-  side.trace = std::make_shared<const Trace>(*std::move(opened));
+  side.trace = *std::move(opened);
   const absl::StatusOr<ProfileChoice> torch = ChooseProfile(*side.trace, std::nullopt);
   if (!torch.ok()) return torch.status();
-  side.report = StartReport("inspect", path, *side.trace);
-  for (size_t index = 0; index < side.trace->devices.size(); ++index) {
-    *side.report.add_devices() = ReportContents(*side.trace, index, *torch);
-  }
+  absl::StatusOr<proto::Report> report =
+      ReportDevices("inspect", path, *side.trace, std::nullopt,
+                    [&](size_t index) -> absl::StatusOr<proto::DeviceReport> {
+                      return ReportContents(*side.trace, index, *torch);
+                    });
+  if (!report.ok()) return report.status();
+  side.report = *std::move(report);
   return side;
 }
 

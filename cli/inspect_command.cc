@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "cli/answer_file.h"
 #include "cli/command.h"
 #include "cli/flags.h"
 #include "cli/output.h"
@@ -16,7 +17,6 @@
 #include "sim/stream_cost.h"
 #include "trace/schedule.h"
 #include "trace/strings.h"
-#include "trace/trace_reader.h"
 
 namespace memreplay {
 namespace {
@@ -46,25 +46,20 @@ absl::StatusOr<proto::LoopReport> LookDeeper(const std::shared_ptr<const Trace>&
 absl::StatusOr<proto::Report> InspectFile(const std::string& file, std::optional<int64_t> device,
                                           bool deep) {
   const Progress progress(StrCat("reading ", file));
-  absl::StatusOr<Trace> opened = OpenTrace(file);
+  const absl::StatusOr<std::shared_ptr<const Trace>> opened = OpenShared(file);
   if (!opened.ok()) return opened.status();
-  const auto trace = std::make_shared<const Trace>(*std::move(opened));
+  const std::shared_ptr<const Trace>& trace = *opened;
   const absl::StatusOr<ProfileChoice> torch = ChooseProfile(*trace, std::nullopt);
   if (!torch.ok()) return torch.status();
-  proto::Report report = StartReport("inspect", file, *trace);
-  for (size_t index = 0; index < trace->devices.size(); ++index) {
-    if (device.has_value() && trace->devices[index].device != *device) continue;
-    proto::DeviceReport& to = *report.add_devices();
-    to = ReportContents(*trace, index, *torch);
-    if (!deep) continue;
-    absl::StatusOr<proto::LoopReport> loop = LookDeeper(trace, index);
-    if (!loop.ok()) return loop.status();
-    *to.mutable_loop() = *std::move(loop);
-  }
-  if (device.has_value() && report.devices().empty()) {
-    return absl::NotFoundError(StrCat(file, ": holds nothing of device ", *device));
-  }
-  return report;
+  return ReportDevices("inspect", file, *trace, device,
+                       [&](size_t index) -> absl::StatusOr<proto::DeviceReport> {
+                         proto::DeviceReport report = ReportContents(*trace, index, *torch);
+                         if (!deep) return report;
+                         absl::StatusOr<proto::LoopReport> loop = LookDeeper(trace, index);
+                         if (!loop.ok()) return loop.status();
+                         *report.mutable_loop() = *std::move(loop);
+                         return report;
+                       });
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "cli/answer_file.h"
 #include "cli/command.h"
 #include "cli/flags.h"
 #include "cli/output.h"
@@ -19,7 +20,6 @@
 #include "sim/replay_settings.h"
 #include "trace/schedule.h"
 #include "trace/strings.h"
-#include "trace/trace_reader.h"
 
 namespace memreplay {
 namespace {
@@ -53,36 +53,34 @@ struct Options {
 
 absl::StatusOr<proto::Report> OomOfFile(const std::string& file, const Options& options) {
   Progress progress(StrCat("reading ", file));
-  absl::StatusOr<Trace> opened = OpenTrace(file);
+  const absl::StatusOr<OpenedFile> opened = OpenWithSettings(file, options.settings);
   if (!opened.ok()) return opened.status();
-  const auto trace = std::make_shared<const Trace>(*std::move(opened));
-  absl::StatusOr<ReplaySettings> settings = ResolveSettings(*trace, options.settings);
-  if (!settings.ok()) return settings.status();
+  const std::shared_ptr<const Trace>& trace = opened->trace;
+  ReplaySettings settings = opened->settings;
   // Another release's rules may be held against the same recording.
-  settings->as_recorded = !trace->is_program && !options.settings.conf.has_value() &&
-                          !options.settings.capacity.has_value() &&
-                          !options.settings.fraction.has_value();
+  settings.as_recorded = !trace->is_program && !options.settings.conf.has_value() &&
+                         !options.settings.capacity.has_value() &&
+                         !options.settings.fraction.has_value();
   OomReportOptions report_options;
   report_options.card = options.card;
   if (options.top.has_value()) report_options.top = static_cast<int>(*options.top);
 
-  proto::Report report = StartReport("oom", file, *trace);
-  for (size_t index = 0; index < trace->devices.size(); ++index) {
-    if (options.device.has_value() && trace->devices[index].device != *options.device) continue;
+  const auto examine = [&](size_t index) -> absl::StatusOr<proto::DeviceReport> {
     progress.SetActivity(StrCat("examining device ", trace->devices[index].device));
     const Schedule schedule = Schedule::Build(trace, index);
-    const absl::StatusOr<std::optional<OomAnalysis>> analysis = AnalyseOom(schedule, *settings);
+    const absl::StatusOr<std::optional<OomAnalysis>> analysis = AnalyseOom(schedule, settings);
     if (!analysis.ok()) return analysis.status();
-    proto::DeviceReport& device = *report.add_devices();
-    device = ReportOom(schedule, *settings,
-                       OomReport(schedule, *settings, analysis->has_value() ? &**analysis : nullptr,
-                                 report_options));
-    if (!report.has_oom() || (!RanOut(report.oom()) && RanOut(device.oom()))) {
-      *report.mutable_oom() = device.oom();
+    return ReportOom(schedule, settings,
+                     OomReport(schedule, settings, analysis->has_value() ? &**analysis : nullptr,
+                               report_options));
+  };
+  absl::StatusOr<proto::Report> report =
+      ReportDevices("oom", file, *trace, options.device, examine);
+  if (!report.ok()) return report;
+  for (const proto::DeviceReport& device : report->devices()) {
+    if (!report->has_oom() || (!RanOut(report->oom()) && RanOut(device.oom()))) {
+      *report->mutable_oom() = device.oom();
     }
-  }
-  if (options.device.has_value() && report.devices().empty()) {
-    return absl::NotFoundError(StrCat(file, ": holds nothing of device ", *options.device));
   }
   return report;
 }

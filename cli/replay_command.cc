@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "cli/answer_file.h"
 #include "cli/command.h"
 #include "cli/flags.h"
 #include "cli/output.h"
@@ -19,7 +20,6 @@
 #include "trace/schedule.h"
 #include "trace/strings.h"
 #include "trace/torch_snapshot_writer.h"
-#include "trace/trace_reader.h"
 
 namespace memreplay {
 namespace {
@@ -127,11 +127,8 @@ absl::Status WriteSnapshot(const std::string& path, const Trace& trace,
 
 absl::StatusOr<proto::Report> ReplayFile(const std::string& file, const Options& options) {
   Progress progress(StrCat("reading ", file));
-  absl::StatusOr<Trace> opened = OpenTrace(file);
+  const absl::StatusOr<OpenedFile> opened = OpenWithSettings(file, options.settings);
   if (!opened.ok()) return opened.status();
-  const auto trace = std::make_shared<const Trace>(*std::move(opened));
-  const absl::StatusOr<ReplaySettings> settings = ResolveSettings(*trace, options.settings);
-  if (!settings.ok()) return settings.status();
 
   std::optional<OutputFile> events;
   if (const std::string path = EventsPath(file, options); !path.empty()) {
@@ -139,25 +136,19 @@ absl::StatusOr<proto::Report> ReplayFile(const std::string& file, const Options&
     if (!file_or.ok()) return file_or.status();
     events.emplace(*std::move(file_or));
   }
-  proto::Report report = StartReport("replay", file, *trace);
   std::vector<RecordedRun> runs;
-  for (size_t index = 0; index < trace->devices.size(); ++index) {
-    if (options.device.has_value() && trace->devices[index].device != *options.device) continue;
-    absl::StatusOr<proto::DeviceReport> device =
-        ReplayDevice(trace, index, *settings, options, events.has_value() ? &*events : nullptr,
-                     &runs, &progress);
-    if (!device.ok()) return device.status();
-    *report.add_devices() = *std::move(device);
-  }
-  if (options.device.has_value() && report.devices().empty()) {
-    return absl::NotFoundError(StrCat(file, ": holds nothing of device ", *options.device));
-  }
+  absl::StatusOr<proto::Report> report =
+      ReportDevices("replay", file, *opened->trace, options.device, [&](size_t index) {
+        return ReplayDevice(opened->trace, index, opened->settings, options,
+                            events.has_value() ? &*events : nullptr, &runs, &progress);
+      });
+  if (!report.ok()) return report;
   if (events.has_value()) {
     if (const absl::Status closed = events->Close(); !closed.ok()) return closed;
   }
   if (options.snapshot_out.has_value()) {
     const absl::Status written =
-        WriteSnapshot(*options.snapshot_out, *trace, *settings, std::move(runs));
+        WriteSnapshot(*options.snapshot_out, *opened->trace, opened->settings, std::move(runs));
     if (!written.ok()) return written;
   }
   return report;

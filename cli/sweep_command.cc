@@ -8,17 +8,16 @@
 #include <utility>
 #include <vector>
 
+#include "cli/answer_file.h"
 #include "cli/command.h"
 #include "cli/current_replay.h"
 #include "cli/flags.h"
 #include "cli/output.h"
 #include "cli/report_each.h"
-#include "report/build_report.h"
 #include "report/sweep_report.h"
 #include "sim/conf_search.h"
 #include "sim/sweep.h"
 #include "trace/strings.h"
-#include "trace/trace_reader.h"
 
 namespace memreplay {
 namespace {
@@ -109,23 +108,13 @@ absl::StatusOr<proto::DeviceReport> SweepDevice(std::shared_ptr<const Trace> tra
 
 absl::StatusOr<proto::Report> SweepFile(const std::string& file, const Options& options) {
   Progress progress(StrCat("reading ", file));
-  absl::StatusOr<Trace> opened = OpenTrace(file);
+  const absl::StatusOr<OpenedFile> opened = OpenWithSettings(file, options.settings);
   if (!opened.ok()) return opened.status();
-  const auto trace = std::make_shared<const Trace>(*std::move(opened));
-  const absl::StatusOr<ReplaySettings> settings = ResolveSettings(*trace, options.settings);
-  if (!settings.ok()) return settings.status();
   progress.SetActivity(StrCat("sweeping ", file));
-  proto::Report report = StartReport("sweep", file, *trace);
-  for (size_t index = 0; index < trace->devices.size(); ++index) {
-    if (options.device.has_value() && trace->devices[index].device != *options.device) continue;
-    absl::StatusOr<proto::DeviceReport> device = SweepDevice(trace, index, *settings, options);
-    if (!device.ok()) return device.status();
-    *report.add_devices() = *std::move(device);
-  }
-  if (options.device.has_value() && report.devices().empty()) {
-    return absl::NotFoundError(StrCat(file, ": holds nothing of device ", *options.device));
-  }
-  LiftSweep(&report);
+  absl::StatusOr<proto::Report> report = ReportDevices(
+      "sweep", file, *opened->trace, options.device,
+      [&](size_t index) { return SweepDevice(opened->trace, index, opened->settings, options); });
+  if (report.ok()) LiftSweep(&*report);
   return report;
 }
 
