@@ -13,6 +13,7 @@
 #include "report/sizes.h"
 #include "report/stack_text.h"
 #include "sim/peak_holdings.h"
+#include "sim/step_growth.h"
 #include "sim/steps.h"
 #include "trace/schedule.h"
 #include "trace/strings.h"

@@ -8,6 +8,7 @@
 #include "proto/report.pb.h"
 #include "sim/oom_analysis.h"
 #include "sim/replay_settings.h"
+#include "sim/step_growth.h"
 #include "sim/steps.h"
 #include "sim/stream_cost.h"
 #include "trace/memory_state.h"
@@ -37,9 +38,10 @@ struct Card {
 };
 std::optional<Card> SmallestCard(Bytes bytes);
 
-proto::StepSummary StepsReport(const Steps& steps, const StepGrowth& growth);
+proto::StepSummary StepsReport(const Trace& trace, const Steps& steps, const StepGrowth& growth);
 
-proto::LeakEvidence LeakReport(const Trace& trace, const StackGrowth& leak);
+proto::LeakEvidence LeakReport(const Trace& trace, const DeviceTrace& device, const Steps& steps,
+                               const SiteGrowth& leak);
 
 // Of "inspect --deep". `cost` null: not simulated.
 proto::LoopReport ReportLoop(const Schedule& schedule, const DeviceTrace& device,

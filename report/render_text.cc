@@ -19,6 +19,8 @@ namespace {
 
 constexpr int kMaxFailures = 10;
 constexpr int kMaxFreeLists = 8;
+constexpr int kMaxSites = 3;
+constexpr int kLeastGrownSteps = 3;
 
 // Appends "  label      text\n", the text in one column.
 void Line(std::string* out, std::string_view label, std::string_view text) {
@@ -247,23 +249,45 @@ void RenderLoop(const proto::DeviceReport& device, std::string* out) {
   const proto::StepSummary& steps = loop.steps();
   StrAppend(out, "\n  the loop\n");
   if (steps.steps() == 0) {
-    Line(out, "steps", "none found: nothing repeats three times");
+    Line(out, "steps", StrCat("none found: ", steps.why_none()));
   } else {
     Line(out, "steps",
-         absl::StrFormat("%s of %s by %s, events %s to %s; %.0f %% of all allocations",
+         absl::StrFormat("%s of %s by %s%s, events %s to %s; %.0f %% of all allocations",
                          FormatCount(steps.steps()),
                          FormatCount(steps.allocations_per_step(), "allocation"), steps.source(),
+                         steps.name().empty() ? "" : StrCat(" ", steps.name()),
                          FormatCount(steps.first_event()), FormatCount(steps.end_event()),
                          100.0 * steps.coverage()));
     Line(out, "growth per step",
          StrCat(FormatSizeChange(steps.growth_bytes_per_step()), "; ",
-                FormatSize(steps.swing_bytes()), " taken and given back within a step"));
+                FormatSize(steps.swing_bytes()), " taken within a step"));
+    if (steps.may_be_layers()) {
+      Line(out, "", "each keeps most of what it takes: perhaps the layers of one pass, no steps");
+    }
   }
   if (loop.has_leak()) {
     Line(out, "LEAK",
          StrCat(FormatSize(loop.leak().bytes_per_step()), " per step by ",
                 loop.leak().stack().summary(), ", ", FormatSize(loop.leak().left_bytes()),
-                " in all"));
+                " in all; grows in ",
+                loop.leak().every_steps() > 1
+                    ? StrCat("one of ", loop.leak().every_steps(), " steps")
+                    : StrCat(FormatCount(loop.leak().grown_steps()), " of ",
+                             FormatCount(loop.leak().steps(), "step"))));
+    std::string first;
+    for (const int64_t event : loop.leak().events()) {
+      StrAppend(&first, first.empty() ? "allocated at event " : ", ", FormatCount(event));
+    }
+    Line(out, "", first);
+  } else {
+    int shown = 0;
+    for (const proto::SiteGrowth& site : steps.sites()) {
+      if (site.grown_steps() < kLeastGrownSteps) continue;
+      if (shown++ == kMaxSites) break;
+      Line(out, shown == 1 ? "grew, no leak" : "",
+           StrCat(FormatSize(site.grown_bytes()), " in ", FormatCount(site.grown_steps(), "step"),
+                  " by ", site.stack().summary()));
+    }
   }
   if (loop.several_streams() && loop.peak_reserved_bytes() > 0) {
     Line(out, "several streams",

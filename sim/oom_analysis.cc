@@ -43,26 +43,18 @@ std::vector<StackHolding> Holdings(const MemoryState& state) {
   return holdings;
 }
 
-const DeviceTrace* DeviceOf(const Schedule& schedule) {
-  for (const DeviceTrace& device : schedule.trace().devices) {
-    if (device.device == schedule.device()) return &device;
-  }
-  return nullptr;
-}
-
 void FindSteps(const Schedule& schedule, OomAnalysis* analysis) {
-  const DeviceTrace* device = DeviceOf(schedule);
-  if (device == nullptr) return;
-  analysis->steps = FindSteps(schedule.trace(), *device, analysis->scene.event);
+  const DeviceTrace& device = schedule.device_trace();
+  analysis->steps = FindSteps(schedule.trace(), device, analysis->scene.event);
   if (analysis->steps.count() == 0) return;
   // What is freed while the exception of a recorded oom unwinds is no leak; nor
   // is what the next step would have freed.
   const std::vector<uint64_t>& begins = analysis->steps.begins;
   const uint64_t step = (begins.back() - begins.front()) / analysis->steps.count();
   const uint64_t until =
-      analysis->scene.recorded ? device->events.size() : analysis->scene.event + step;
-  analysis->growth = GrowthPerStep(schedule.trace(), *device, analysis->steps, until);
-  if (const StackGrowth* leak = FindLeak(analysis->steps, analysis->growth)) analysis->leak = *leak;
+      analysis->scene.recorded ? device.events.size() : analysis->scene.event + step;
+  analysis->growth = GrowthPerStep(schedule.trace(), device, analysis->steps, until);
+  if (const SiteGrowth* leak = FindLeak(analysis->steps, analysis->growth)) analysis->leak = *leak;
 }
 
 OomVerdict Judge(const OomAnalysis& analysis) {

@@ -12,6 +12,7 @@
 #include "sim/oom_scene.h"
 #include "sim/oom_verdict.h"
 #include "sim/replay_settings.h"
+#include "sim/step_growth.h"
 #include "sim/steps.h"
 #include "trace/schedule.h"
 
@@ -36,7 +37,7 @@ struct OomAnalysis {
   bool reproduced = false;
   Steps steps;  // before the scene
   StepGrowth growth;
-  std::optional<StackGrowth> leak;  // the stack behind one
+  std::optional<SiteGrowth> leak;  // the site behind one
   OomVerdict verdict = OomVerdict::kTrueShortage;
 };
 

@@ -41,6 +41,7 @@ class Schedule {
 
   const Trace& trace() const { return *trace_; }
   int device() const { return trace_->devices[device_index_].device; }
+  const DeviceTrace& device_trace() const { return trace_->devices[device_index_]; }
   bool is_program() const { return trace_->is_program; }
 
   // What is fed to an allocator: dense ids, in order; addresses are null (what

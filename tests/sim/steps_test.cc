@@ -2,43 +2,15 @@
 
 #include <gtest/gtest.h>
 
+#include "sim/step_growth.h"
+#include "tests/sim/made_loop.h"
+
 namespace memreplay {
 namespace {
 
-// A recording of one device, written by hand; addresses are never reused.
-class Loop {
- public:
-  Loop() {
-    trace_.streams = {StreamHandle(0)};
-    trace_.devices.emplace_back();
-  }
-  uint64_t Alloc(uint64_t mib, uint32_t stack) {
-    next_ += 1 << 30;
-    Add(EventKind::kAlloc, next_, mib, stack);
-    return next_;
-  }
-  void Free(uint64_t address, uint64_t mib) {
-    Add(EventKind::kFree, address, mib, 0);
-    Add(EventKind::kFreeCompleted, address, mib, 0);
-  }
-  void Add(EventKind kind, uint64_t address, uint64_t mib, uint32_t stack) {
-    Event event;
-    event.kind = kind;
-    event.address = Address(address);
-    event.size = MiB(mib);
-    event.text_or_stack = stack;
-    trace_.devices[0].events.push_back(event);
-  }
-  const DeviceTrace& device() const { return trace_.devices[0]; }
-  Trace trace_;
-
- private:
-  uint64_t next_ = 0;
-};
-
 // `steps` steps of three layers forward and back; each leaves `leaked` MiB.
-Loop Training(int steps, uint64_t leaked) {
-  Loop loop;
+MadeLoop Training(int steps, uint64_t leaked) {
+  MadeLoop loop;
   for (int layer = 0; layer < 5; ++layer) loop.Alloc(100, 1);
   for (int step = 0; step < steps; ++step) {
     const uint64_t a = loop.Alloc(10, 2);
@@ -53,7 +25,7 @@ Loop Training(int steps, uint64_t leaked) {
 }
 
 TEST(FindSteps, ThePeriodOfALoop) {
-  const Loop loop = Training(10, 0);
+  const MadeLoop loop = Training(10, 0);
   const Steps steps = FindSteps(loop.trace_, loop.device(), ~uint64_t{0});
   EXPECT_EQ(steps.source, StepSource::kPeriod);
   EXPECT_EQ(steps.allocations_per_step, 3u);
@@ -71,19 +43,19 @@ TEST(FindSteps, ThePeriodOfALoop) {
 }
 
 TEST(FindSteps, NoneInWhatDoesNotRepeat) {
-  Loop loop;
+  MadeLoop loop;
   for (uint64_t i = 1; i < 40; ++i) loop.Alloc(i * i, static_cast<uint32_t>(i));
   EXPECT_EQ(FindSteps(loop.trace_, loop.device(), ~uint64_t{0}).count(), 0u);
   EXPECT_EQ(FindSteps(loop.trace_, loop.device(), 0).count(), 0u);
 }
 
 TEST(FindLeak, NamesTheStack) {
-  const Loop loop = Training(12, 7);
+  const MadeLoop loop = Training(12, 7);
   const Steps steps = FindSteps(loop.trace_, loop.device(), ~uint64_t{0});
   const StepGrowth growth = GrowthPerStep(loop.trace_, loop.device(), steps, ~uint64_t{0});
   EXPECT_EQ(growth.median, 7 << 20);
   EXPECT_EQ(growth.growing, steps.count());
-  const StackGrowth* leak = FindLeak(steps, growth);
+  const SiteGrowth* leak = FindLeak(steps, growth);
   ASSERT_NE(leak, nullptr);
   EXPECT_EQ(leak->stack, 4u);
   EXPECT_EQ(leak->bytes, static_cast<int64_t>(steps.count()) * (7 << 20));
@@ -92,7 +64,7 @@ TEST(FindLeak, NamesTheStack) {
 }
 
 TEST(FindLeak, WhatUnwindsIsNone) {
-  Loop loop = Training(12, 7);
+  MadeLoop loop = Training(12, 7);
   const Steps steps = FindSteps(loop.trace_, loop.device(), ~uint64_t{0});
   const size_t events = loop.device().events.size();
   for (size_t i = 0; i < events; ++i) {
@@ -107,7 +79,7 @@ TEST(FindLeak, WhatUnwindsIsNone) {
 }
 
 TEST(FindSteps, PhasesOfAProgram) {
-  Loop loop;
+  MadeLoop loop;
   loop.trace_.is_program = true;
   for (int step = 0; step < 5; ++step) {
     for (const char* part : {"fwd", "bwd"}) {
@@ -123,6 +95,59 @@ TEST(FindSteps, PhasesOfAProgram) {
   EXPECT_EQ(steps.source, StepSource::kMarks);
   EXPECT_EQ(steps.begins, (std::vector<uint64_t>{0, 4, 8, 12, 16}));
   EXPECT_EQ(steps.allocations_per_step, 2u);
+}
+
+// Ten steps of 9 events each, 1 ms per event.
+MadeLoop Timed(int steps) {
+  MadeLoop loop = Training(steps, 0);
+  for (size_t i = 0; i < loop.device().events.size(); ++i) {
+    loop.trace_.devices[0].time_us.push_back(static_cast<int64_t>(1000 * i));
+  }
+  return loop;
+}
+
+void Annotate(const std::string& name, const char* stage, int64_t time_us, MadeLoop* loop) {
+  loop->trace_.annotations.push_back(
+      {loop->trace_.strings.Intern(name), loop->trace_.strings.Intern(stage), 0, time_us});
+}
+
+TEST(FindSteps, NumberedAnnotationsOfARecording) {
+  MadeLoop loop = Timed(10);
+  // Training() begins with 5 events; steps 2 to 5 were profiled. PyTorch writes
+  // annotations in no order.
+  for (const int step : {4, 2, 3, 5}) {
+    const int64_t start = 1000 * (5 + 9 * step) - 10;
+    Annotate("ProfilerStep#" + std::to_string(step), "END", start + 9000, &loop);
+    Annotate("ProfilerStep#" + std::to_string(step), "START", start, &loop);
+    Annotate("layer" + std::to_string(step), "START", start + 500, &loop);
+  }
+  const Steps steps = FindSteps(loop.trace_, loop.device(), ~uint64_t{0});
+  EXPECT_EQ(steps.source, StepSource::kAnnotations);
+  EXPECT_EQ(steps.name, "ProfilerStep#");
+  EXPECT_EQ(steps.begins, (std::vector<uint64_t>{23, 32, 41, 50, 59}));
+  EXPECT_EQ(steps.allocations_per_step, 3u);
+}
+
+TEST(FindSteps, FromOneOptimizerStepToTheNext) {
+  MadeLoop loop = Timed(10);
+  for (int step = 0; step < 6; ++step) {
+    Annotate("Optimizer.step#Adam.step", "START", 1000 * (12 + 9 * step), &loop);
+    Annotate("Optimizer.step#Adam.step", "END", 1000 * (13 + 9 * step), &loop);
+  }
+  const Steps steps = FindSteps(loop.trace_, loop.device(), ~uint64_t{0});
+  EXPECT_EQ(steps.source, StepSource::kAnnotations);
+  EXPECT_EQ(steps.begins, (std::vector<uint64_t>{13, 22, 31, 40, 49, 58}));
+}
+
+// One optimizer step: what repeats ten times is a part of it.
+TEST(FindSteps, PartsOfOneAnnotatedStepAreNone) {
+  MadeLoop loop = Timed(10);
+  Annotate("Optimizer.step#Adam.step", "START", 80000, &loop);
+  Annotate("Optimizer.step#Adam.step", "END", 81000, &loop);
+  const Steps steps = FindSteps(loop.trace_, loop.device(), ~uint64_t{0});
+  EXPECT_EQ(steps.count(), 0u);
+  EXPECT_NE(steps.why_none.find("Optimizer.step#Adam.step comes 1 time"), std::string::npos)
+      << steps.why_none;
 }
 
 }  // namespace
