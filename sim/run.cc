@@ -49,9 +49,7 @@ RunResult Run(const Schedule& schedule, Allocator& allocator, Observer& observer
     }
     if (!status.ok()) [[unlikely]] {
       const absl::string_view message = status.message();
-      result.failures.push_back({.request = i,
-                                 .message = std::string(message.data(), message.size()),
-                                 .is_out_of_memory = absl::IsResourceExhausted(status)});
+      result.failures.push_back({i, std::string(message.data(), message.size())});
     }
     if (options.check_invariants) allocator.CheckInvariants();
   }

@@ -7,6 +7,7 @@
 
 #include "sim/caching_allocator.h"
 #include "sim/cuda_malloc_async_allocator.h"
+#include "sim/prepare_run.h"
 #include "sim/simulated_device.h"
 #include "sim/size_rules.h"
 #include "sim/start_state.h"
@@ -17,64 +18,8 @@ namespace {
 SimulatedDevice::Options DeviceOptions(const Schedule& schedule, const ReplaySettings& settings) {
   SimulatedDevice::Options options;
   options.capacity = settings.capacity;
-  // The completions of a recording are requests of its schedule.
-  options.explicit_completion =
-      !schedule.is_program() || schedule.trace().completion == Completion::kExplicit;
+  options.explicit_completion = CompletesExplicitly(schedule);
   return options;
-}
-
-CachingAllocatorOptions AllocatorOptions(const Schedule& schedule) {
-  CachingAllocatorOptions options;
-  // PyTorch's order is that of its streams' hashes; those of a recording that
-  // complete late are made up.
-  if (!schedule.is_program()) options.stream_order = StreamOrder::kAscending;
-  options.streams = schedule.trace().streams;
-  options.pools = schedule.trace().pools;
-  options.allocation_count = schedule.allocation_count();
-  return options;
-}
-
-// The same segments, in the same order, where `device` puts them.
-absl::StatusOr<MemoryState> Relocate(const MemoryState& recorded, SimulatedDevice& device) {
-  MemoryState relocated = recorded;
-  for (SegmentInfo& segment : relocated) {
-    if (segment.is_expandable) {
-      return absl::UnimplementedError("the recording began with expandable segments");
-    }
-    const std::optional<Address> address = device.AllocateSegment(segment.total_size);
-    if (!address.has_value()) {
-      return absl::ResourceExhaustedError(
-          "the device cannot hold the segments that the recording began with");
-    }
-    for (BlockInfo& block : segment.blocks)
-      block.address = *address + (block.address - segment.address);
-    segment.address = *address;
-  }
-  std::sort(relocated.begin(), relocated.end(),
-            [](const SegmentInfo& a, const SegmentInfo& b) { return a.address < b.address; });
-  return relocated;
-}
-
-absl::Status AllocateStart(const Schedule& schedule, Allocator& allocator, Observer& observer) {
-  for (const StartAllocation& start : schedule.start_allocations()) {
-    Event request;
-    request.kind = EventKind::kAlloc;
-    request.id = start.id;
-    request.size = start.requested_size;
-    request.stream = start.stream;
-    request.text_or_stack = start.stack;
-    absl::Status applied = allocator.Apply(request, observer);
-    if (applied.ok() && start.state == BlockState::kPendingFree) {
-      request.kind = EventKind::kRecordStream;
-      request.stream = start.pending_stream;
-      applied = allocator.Apply(request, observer);
-      request.kind = EventKind::kFree;
-      request.stream = start.stream;
-      if (applied.ok()) applied = allocator.Apply(request, observer);
-    }
-    if (!applied.ok()) return applied;
-  }
-  return absl::OkStatus();
 }
 
 DeviceCalls Difference(const DeviceCalls& now, const DeviceCalls& before) {
@@ -132,7 +77,7 @@ absl::StatusOr<WhatIfResult> ReplayWhatIf(const Schedule& schedule, const Replay
                 : RebuildStartState(schedule, settings.recorded_config, *settings.torch.profile)
                       .segments;
     SimulatedDevice trial(DeviceOptions(schedule, settings));
-    if (const auto fits = Relocate(start, trial); !fits.ok()) {
+    if (const auto fits = RelocateSegments(start, trial); !fits.ok()) {
       result.start = StartPolicy::kFresh;
       result.start_note = std::string(fits.status().message());
     }
@@ -144,7 +89,8 @@ absl::StatusOr<WhatIfResult> ReplayWhatIf(const Schedule& schedule, const Replay
     std::optional<CachingAllocator> caching;
     std::optional<CudaMallocAsyncAllocator> async;
     if (settings.config.backend == Backend::kNative) {
-      caching.emplace(*settings.torch.profile, settings.config, device, AllocatorOptions(schedule));
+      caching.emplace(*settings.torch.profile, settings.config, device,
+                      AllocatorOptionsFor(schedule));
     } else {
       async.emplace(device);
     }
@@ -155,7 +101,7 @@ absl::StatusOr<WhatIfResult> ReplayWhatIf(const Schedule& schedule, const Replay
     }
     UsageObserver before;
     if (result.start == StartPolicy::kRecorded) {
-      const absl::StatusOr<MemoryState> relocated = Relocate(start, device);
+      const absl::StatusOr<MemoryState> relocated = RelocateSegments(start, device);
       if (!relocated.ok()) return relocated.status();
       if (!relocated->empty()) caching->Restore(*relocated);
       before = UsageObserver(UsageOf(*relocated));
