@@ -13,7 +13,6 @@
 #include "report/build_report.h"
 #include "report/oom_report.h"
 #include "sim/oom_counterfactuals.h"
-#include "sim/release_evidence.h"
 #include "sim/replay_settings.h"
 #include "sim/stream_cost.h"
 #include "trace/schedule.h"
@@ -35,7 +34,7 @@ absl::StatusOr<proto::LoopReport> LookDeeper(const std::shared_ptr<const Trace>&
   const Schedule schedule = Schedule::Build(trace, index);
   std::optional<StreamCost> cost;
   if (schedule.is_cold() && AllocatesOnSeveralStreams(schedule)) {
-    const absl::StatusOr<ReplaySettings> settings = ResolveSettingsByReplay(trace, {});
+    const absl::StatusOr<ReplaySettings> settings = ResolveSettings(*trace, {});
     if (!settings.ok()) return settings.status();
     const absl::StatusOr<StreamCost> measured = CostOfStreams(schedule, *settings);
     if (!measured.ok()) return measured.status();

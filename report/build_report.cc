@@ -72,7 +72,6 @@ void AddFailures(const RunResult& run, proto::DeviceReport* report) {
     proto::RequestFailure& to = *report->add_failures();
     to.set_request(static_cast<int64_t>(failure.request));
     to.set_message(CleanText(failure.message));
-    to.set_is_out_of_memory(failure.is_out_of_memory);
   }
 }
 
@@ -105,6 +104,26 @@ void AddFragmentation(const Fragmentation& from, const Schedule& schedule,
     list.set_free_bytes(set.free.signed_value());
     list.set_free_blocks(static_cast<int64_t>(set.blocks));
   }
+}
+
+// What the run began with, and what there is to compare it with.
+void AddOrigin(const Schedule& schedule, const proto::RecordedPeaks& recorded, StartPolicy start,
+               const std::string& start_note, proto::DeviceReport* report) {
+  if (schedule.is_program()) {
+    report->mutable_inventory()->set_is_program(true);
+    return;
+  }
+  *report->mutable_recorded() = recorded;
+  if (schedule.is_cold()) return;
+  report->add_notes(start == StartPolicy::kRecorded
+                        ? "begins with the segments and blocks that the recording began with"
+                        : StrCat("begins with what was live when recording began, allocated anew",
+                                 start_note.empty() ? "" : StrCat(": ", start_note)));
+}
+
+int64_t CountOf(const Schedule& schedule) {
+  return static_cast<int64_t>(schedule.is_program() ? schedule.requests().size()
+                                                    : schedule.recorded().size());
 }
 
 }  // namespace
@@ -184,22 +203,10 @@ proto::DeviceReport ReportReplay(const Schedule& schedule, const ReplaySettings&
 proto::DeviceReport ReportWhatIf(const Schedule& schedule, const ReplaySettings& settings,
                                  const proto::RecordedPeaks& recorded, const WhatIfResult& result) {
   proto::DeviceReport report = StartReplay(schedule, settings, "what_if");
-  report.set_events(static_cast<int64_t>(schedule.is_program() ? schedule.requests().size()
-                                                               : schedule.recorded().size()));
+  report.set_events(CountOf(schedule));
   report.set_capacity_bytes(settings.capacity.value_or(Bytes()).signed_value());
   AddPeaks(result.peak, &report);
-  if (!schedule.is_cold() && !schedule.is_program()) {
-    report.add_notes(
-        result.start == StartPolicy::kRecorded
-            ? "begins with the segments and blocks that the recording began with"
-            : StrCat("begins with what was live when recording began, allocated anew",
-                     result.start_note.empty() ? "" : StrCat(": ", result.start_note)));
-  }
-  if (schedule.is_program()) {
-    report.mutable_inventory()->set_is_program(true);
-  } else {
-    *report.mutable_recorded() = recorded;
-  }
+  AddOrigin(schedule, recorded, result.start, result.start_note, &report);
   AddFailures(result.run, &report);
   AddStatistics(result.statistics, *settings.torch.profile, &report);
   for (size_t rule = 0; rule < kRuleCount; ++rule) {
@@ -214,11 +221,25 @@ proto::DeviceReport ReportWhatIf(const Schedule& schedule, const ReplaySettings&
   return report;
 }
 
+proto::DeviceReport ReportDeviceRun(const RunPlan& plan, const proto::RecordedPeaks& recorded,
+                                    const DeviceRun& run) {
+  const Schedule& schedule = *plan.schedule;
+  proto::DeviceReport report = StartReplay(schedule, *plan.settings, "gpu");
+  report.set_events(CountOf(schedule));
+  report.set_capacity_bytes(run.total.signed_value());
+  AddPeaks(run.peak, &report);
+  AddOrigin(schedule, recorded, plan.start, plan.start_note, &report);
+  AddFailures(run.run, &report);
+  AddStatistics(run.statistics, *plan.settings->torch.profile, &report);
+  if (run.fragmentation.has_value()) AddFragmentation(*run.fragmentation, schedule, &report);
+  AddDiagnostics(schedule.diagnostics(), &report);
+  return report;
+}
+
 proto::DeviceReport ReportOom(const Schedule& schedule, const ReplaySettings& settings,
                               proto::OutOfMemory oom) {
   proto::DeviceReport report = StartReplay(schedule, settings, "oom");
-  report.set_events(static_cast<int64_t>(schedule.is_program() ? schedule.requests().size()
-                                                               : schedule.recorded().size()));
+  report.set_events(CountOf(schedule));
   report.set_capacity_bytes(settings.capacity.value_or(Bytes()).signed_value());
   report.set_ooms(oom.ooms());
   AddDiagnostics(schedule.diagnostics(), &report);

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "proto/report.pb.h"
+#include "sim/device_run.h"
 #include "sim/replay_settings.h"
 #include "sim/sampled_replay.h"
 #include "sim/what_if.h"
@@ -30,6 +31,11 @@ proto::DeviceReport ReportReplay(const Schedule& schedule, const ReplaySettings&
 // A recording under other settings, or a program.
 proto::DeviceReport ReportWhatIf(const Schedule& schedule, const ReplaySettings& settings,
                                  const proto::RecordedPeaks& recorded, const WhatIfResult& result);
+
+// A schedule as it ran on a real device; gpu_report.h adds what it is held against.
+// Without segments: what a run leaves there is given back.
+proto::DeviceReport ReportDeviceRun(const RunPlan& plan, const proto::RecordedPeaks& recorded,
+                                    const DeviceRun& run);
 
 // Of the command oom; `oom` as made by OomReport() (report/oom_report.h).
 proto::DeviceReport ReportOom(const Schedule& schedule, const ReplaySettings& settings,

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/strings/str_format.h"
+#include "report/render_gpu.h"
 #include "report/render_oom.h"
 #include "report/render_sweep.h"
 #include "report/sizes.h"
@@ -370,6 +371,12 @@ std::string RenderText(const proto::Report& report) {
       const proto::DeviceReport& device = report.devices(i);
       StrAppend(&out, i == 0 ? "" : "\n",
                 device.has_fits() ? RenderFits(device) : RenderSweep(device));
+    }
+    return out;
+  }
+  if (report.command() == "gpu") {
+    for (int i = 0; i < report.devices_size(); ++i) {
+      StrAppend(&out, i == 0 ? "" : "\n", RenderGpu(report.devices(i)));
     }
     return out;
   }

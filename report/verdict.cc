@@ -59,6 +59,11 @@ std::vector<std::string> FindFaults(const proto::DeviceReport& device) {
   if (device.mode() == "sweep" && device.sweep().rows_size() > 0 && device.sweep().rows(0).oom()) {
     faults.push_back("memory runs out under all settings tried");
   }
+  for (const proto::GpuFault& fault : device.gpu().faults()) {
+    faults.push_back(fault.repetition() == 0
+                         ? fault.sentence()
+                         : StrCat("repetition ", fault.repetition() + 1, ": ", fault.sentence()));
+  }
   if (device.failures_size() > 0) {
     faults.push_back(StrCat(FormatCount(device.failures_size(), "request"),
                             device.failures_size() == 1 ? " ends" : " end", " in an exception"));

@@ -15,7 +15,8 @@ std::string FidelitySentence(const proto::DeviceReport& device);
 
 // One sentence per reason, empty when the answer is good: the replay of a
 // recording differs from it, memory ran out where the recording's did not, a
-// request failed with an exception, the input contradicts itself.
+// request failed with an exception, a real device did otherwise than predicted, the
+// input contradicts itself.
 std::vector<std::string> FindFaults(const proto::DeviceReport& device);
 
 // Of all devices.
