@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "report/build_report.h"
+#include "sim/release_evidence.h"
 #include "trace/strings.h"
 #include "trace/trace_reader.h"
 
@@ -18,7 +19,7 @@ absl::StatusOr<OpenedFile> OpenWithSettings(const std::string& file,
                                             const SettingsRequest& request) {
   absl::StatusOr<std::shared_ptr<const Trace>> trace = OpenShared(file);
   if (!trace.ok()) return trace.status();
-  absl::StatusOr<ReplaySettings> settings = ResolveSettings(**trace, request);
+  absl::StatusOr<ReplaySettings> settings = ResolveSettingsByReplay(*trace, request);
   if (!settings.ok()) return settings.status();
   return OpenedFile{*std::move(trace), *std::move(settings)};
 }

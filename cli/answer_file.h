@@ -23,7 +23,7 @@ struct OpenedFile {
   std::shared_ptr<const Trace> trace;
   ReplaySettings settings;
 };
-// Errors: OpenTrace()'s and ResolveSettings()'s.
+// Errors: OpenTrace()'s and ResolveSettingsByReplay()'s.
 absl::StatusOr<OpenedFile> OpenWithSettings(const std::string& file,
                                             const SettingsRequest& request);
 

@@ -13,6 +13,7 @@
 #include "report/build_report.h"
 #include "report/oom_report.h"
 #include "sim/oom_counterfactuals.h"
+#include "sim/release_evidence.h"
 #include "sim/replay_settings.h"
 #include "sim/stream_cost.h"
 #include "trace/schedule.h"
@@ -34,7 +35,7 @@ absl::StatusOr<proto::LoopReport> LookDeeper(const std::shared_ptr<const Trace>&
   const Schedule schedule = Schedule::Build(trace, index);
   std::optional<StreamCost> cost;
   if (schedule.is_cold() && AllocatesOnSeveralStreams(schedule)) {
-    const absl::StatusOr<ReplaySettings> settings = ResolveSettings(*trace, {});
+    const absl::StatusOr<ReplaySettings> settings = ResolveSettingsByReplay(trace, {});
     if (!settings.ok()) return settings.status();
     const absl::StatusOr<StreamCost> measured = CostOfStreams(schedule, *settings);
     if (!measured.ok()) return measured.status();

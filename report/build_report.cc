@@ -72,6 +72,7 @@ void AddFailures(const RunResult& run, proto::DeviceReport* report) {
     proto::RequestFailure& to = *report->add_failures();
     to.set_request(static_cast<int64_t>(failure.request));
     to.set_message(CleanText(failure.message));
+    to.set_is_out_of_memory(failure.is_out_of_memory);
   }
 }
 

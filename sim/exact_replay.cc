@@ -31,6 +31,19 @@ CachingAllocatorOptions AllocatorOptions(const Schedule& schedule) {
   return options;
 }
 
+// Ends a run that has left its recording.
+class StopAtDivergence final : public Intervention {
+ public:
+  explicit StopAtDivergence(const Fidelity& fidelity) : fidelity_(fidelity) {}
+  Next BeforeRequest(size_t /*request*/, Allocator& /*allocator*/,
+                     Observer& /*observer*/) override {
+    return fidelity_.first_divergence().has_value() ? Next::kStop : Next::kApply;
+  }
+
+ private:
+  const Fidelity& fidelity_;
+};
+
 // Finds out in which order equal blocks of the start are chosen. False if the
 // recorded choices contradict each other.
 bool FindTies(const Schedule& schedule, const AllocatorConfig& config, const TorchProfile& profile,
@@ -129,10 +142,11 @@ ExactReplayResult ReplayAsRecorded(const Schedule& schedule, const AllocatorConf
     Observer* extra = options.observe(result.start.segments, allocator);
     if (extra != nullptr) observers.Add(extra);
   }
+  StopAtDivergence stop(fidelity);
   result.run = Run(schedule, allocator, observers,
                    {.check_invariants = options.check_invariants,
                     .listeners = {&device, &fidelity},
-                    .intervention = options.intervention});
+                    .intervention = options.stop_at_divergence ? &stop : options.intervention});
   fidelity.Finish();
 
   result.recorded_events = schedule.recorded().size();

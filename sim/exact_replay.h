@@ -23,6 +23,9 @@ namespace memreplay {
 
 struct ExactReplayOptions {
   bool check_invariants = false;
+  // Goes no further than the request at which the replay leaves the recording;
+  // what is said of the end is then void.
+  bool stop_at_divergence = false;
   Intervention* intervention =
       nullptr;  // may look and stop; changes make nonsense of the comparison
   // If set, called before the first request with what is there then and with

@@ -49,7 +49,9 @@ RunResult Run(const Schedule& schedule, Allocator& allocator, Observer& observer
     }
     if (!status.ok()) [[unlikely]] {
       const absl::string_view message = status.message();
-      result.failures.push_back({i, std::string(message.data(), message.size())});
+      result.failures.push_back({.request = i,
+                                 .message = std::string(message.data(), message.size()),
+                                 .is_out_of_memory = absl::IsResourceExhausted(status)});
     }
     if (options.check_invariants) allocator.CheckInvariants();
   }

@@ -17,6 +17,8 @@ namespace memreplay {
 struct RequestFailure {
   uint64_t request = 0;  // index into Schedule::requests()
   std::string message;
+  // An OutOfMemoryError that leaves no trace entry: a rejection, or more than 1 EB asked.
+  bool is_out_of_memory = false;
 };
 
 struct RunResult {

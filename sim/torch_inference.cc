@@ -111,14 +111,6 @@ std::string Evidence(const std::vector<const TorchProfile*>& fitting, const Trac
   return evidence.empty() ? "" : StrCat(" (", absl::StrJoin(evidence, ", "), ")");
 }
 
-const TorchProfile* NewestUpToDefault(const std::vector<const TorchProfile*>& fitting) {
-  const TorchProfile* chosen = fitting.front();
-  for (const TorchProfile* profile : fitting) {
-    if (profile <= &DefaultTorchProfile()) chosen = profile;
-  }
-  return chosen;
-}
-
 }  // namespace
 
 TorchInference InferTorchProfile(const Trace& trace) {
@@ -129,22 +121,30 @@ TorchInference InferTorchProfile(const Trace& trace) {
     if (oldest_with_all == nullptr) oldest_with_all = &profile;
     if (LacksNothing(profile, trace)) fitting.push_back(&profile);
   }
-  const TorchProfile& fallback = DefaultTorchProfile();
-  if (fitting.size() == AllTorchProfiles().size()) {
-    return {&fallback, StrCat("the file says nothing of its release; taken as ", fallback.release)};
-  }
+  TorchInference inferred;
   if (!fitting.empty()) {
-    const TorchProfile* chosen = NewestUpToDefault(fitting);
-    std::string why = StrCat("layout of ", Range(fitting), Evidence(fitting, trace));
-    if (fitting.size() > 1) why += StrCat("; taken as ", chosen->release);
-    return {chosen, std::move(why)};
+    inferred.profile = fitting.back();
+    inferred.layout = fitting.size() == AllTorchProfiles().size()
+                          ? "the file says nothing of its release"
+                          : StrCat("layout of ", Range(fitting), Evidence(fitting, trace));
+  } else if (oldest_with_all != nullptr) {
+    inferred.profile = oldest_with_all;
+    inferred.layout = "layout of no release";
+  } else {
+    inferred.profile = &DefaultTorchProfile();
+    inferred.layout = "layout of no release";
   }
-  if (oldest_with_all != nullptr) {
-    return {oldest_with_all,
-            StrCat("layout of no release; taken as the oldest that has all its keys, ",
-                   oldest_with_all->release)};
+  inferred.why = inferred.layout;
+  if (fitting.size() > 1) {
+    inferred.why += StrCat("; taken as ", inferred.profile->release);
+  } else if (oldest_with_all == nullptr) {
+    inferred.why += StrCat("; taken as ", inferred.profile->release);
+  } else if (fitting.empty()) {
+    inferred.why +=
+        StrCat("; taken as the oldest that has all its keys, ", inferred.profile->release);
   }
-  return {&fallback, StrCat("layout of no release; taken as ", fallback.release)};
+  inferred.fitting = std::move(fitting);
+  return inferred;
 }
 
 }  // namespace memreplay

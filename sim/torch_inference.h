@@ -3,6 +3,7 @@
 #define MEMREPLAY_SIM_TORCH_INFERENCE_H_
 
 #include <string>
+#include <vector>
 
 #include "sim/torch_profile.h"
 #include "trace/trace.h"
@@ -11,15 +12,16 @@ namespace memreplay {
 
 struct TorchInference {
   const TorchProfile* profile = nullptr;
+  std::vector<const TorchProfile*> fitting;  // all that fit, oldest first; empty: none does
+  std::string layout;                        // "layout of 2.5 to 2.7 (...)"
   // "layout of 2.5 to 2.7 (external_annotations, no compile_context); taken as 2.7"
   std::string why;
 };
 
 // Narrows the releases down by the keys that the file has and lacks, and by the
-// keys of its settings string. Of several that fit, the newest that is not newer
-// than the default. A file that fits none (edited, or made by another tool) is
-// taken as the release that its newest key asks for; one that says nothing, as
-// the default.
+// keys of its settings string. Of several that fit, the newest. A file that fits none (edited, or
+// made by another tool) is taken as the release that its newest key asks for; one that says
+// nothing, as the default.
 TorchInference InferTorchProfile(const Trace& trace);
 
 }  // namespace memreplay

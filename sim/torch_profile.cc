@@ -13,7 +13,6 @@ namespace memreplay {
 namespace {
 
 constexpr int kReleases = 16;
-constexpr std::string_view kDefaultRelease = "2.11";
 
 // Each release is the one before it with its changes. All of it was seen by
 // running that release's library, except lines marked "described", which rest
@@ -145,11 +144,7 @@ static_assert(kProfiles.back().release == "2.15");
 
 absl::Span<const TorchProfile> AllTorchProfiles() { return kProfiles; }
 
-const TorchProfile& DefaultTorchProfile() {
-  return *std::find_if(kProfiles.begin(), kProfiles.end(), [](const TorchProfile& profile) {
-    return profile.release == kDefaultRelease;
-  });
-}
+const TorchProfile& DefaultTorchProfile() { return kProfiles.back(); }
 
 namespace {
 

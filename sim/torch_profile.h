@@ -209,7 +209,8 @@ absl::Span<const TorchProfile> AllTorchProfiles();
 // The row of "2.6", "2.6.0", "v2.6.1+cu124" or "2.6.0a0+git1234". InvalidArgument
 // if that is no version; NotFound lists what is known and names the newest.
 absl::StatusOr<const TorchProfile*> FindTorchProfile(std::string_view version);
-// The row used where nothing says which release it was.
+// The row used where nothing says which release it was: the newest, whose library agreed with the
+// model on most programs (docs/fidelity.md, "How much was compared").
 const TorchProfile& DefaultTorchProfile();
 
 }  // namespace memreplay

@@ -53,7 +53,7 @@ class Memreplay:
     """`memreplay replay A.jsonl B.jsonl ... --torch=V --events-out-dir DIR --json`: one report per line, and the events
     of A.jsonl in DIR/A.jsonl.events.jsonl, one object per line with the keys of a trace entry (action, addr or device_free, size,
     stream). The report has devices[0].statistics (PyTorch's flat names), devices[0].segments and, for settings and
-    calls that PyTorch refuses, errors: [{"line": N, ...}]."""
+    calls that PyTorch refuses, devices[0].failures: [{"request": N, ...}]."""
 
     def __init__(self, path, version, jobs=1):
         self.name = "memreplay"
@@ -74,7 +74,7 @@ class Memreplay:
                 reports.close()
                 for program, report in zip(chunk, answers):
                     outcome = found[program] = harness.Outcome("")
-                    outcome.result = self.result(report)
+                    outcome.result = self.result(report, program)
                     recorded = events / (program.name + ".events.jsonl")
                     if recorded.exists():
                         outcome.lines = recorded.read_text().splitlines()
@@ -93,15 +93,35 @@ class Memreplay:
         return chunk, events, reports, subprocess.Popen(command, stdout=reports, stderr=subprocess.PIPE, text=True)
 
     @staticmethod
-    def result(report):
+    def result(report, program):
         if not report.get("devices"):
             return {"failed": report.get("error", "memreplay reported no device")}
         device = numbers(report["devices"][0])
-        result = {"statistics": device["statistics"], "segments": device.get("segments", []),
-                  "rules": device.get("rules", {})}
-        if "errors" in report:
-            result["errors"] = numbers(report["errors"])
-        return result
+        lines = request_lines(program.read_text())
+        # The runner lists OutOfMemoryErrors apart; trace entries and statistics tell of them.
+        errors = [{"line": lines[failure["request"]]} for failure in device.get("failures", [])
+                  if not failure["is_out_of_memory"]]
+        return {"statistics": device["statistics"], "segments": device.get("segments", []),
+                "rules": device.get("rules", {}), "errors": errors}
+
+
+def request_lines(text):
+    """The lines of a program, from 1, that are requests: all but the header, and but the return of bytes that nobody
+    took."""
+    found, outside = [], {}
+    for number, line in enumerate(text.splitlines(), 1):
+        record = json.loads(line)
+        kind, name = record["k"], record.get("n")
+        if kind == "X":
+            outside[name] = outside.get(name, 0) + record["b"]
+        elif kind == "Xf":
+            returned = min(record.get("b", 1 << 63), outside.get(name, 0))
+            if returned == 0:
+                continue
+            outside[name] -= returned
+        if kind != "h":
+            found.append(number)
+    return found
 
 
 def run_texts(engine, texts):

@@ -11,6 +11,7 @@ One string of ';'-separated steps. M and K are binary units; ids are names.
   bp p0,1 / ep p0,1 / rp p0,1                           begin, end, release
   peak / accumulated                                    reset statistics
   X 10M             memory taken by others              Xf 10M         given back
+  repeat 20 a x% 2M | f y     the steps between bars, 20 times; % is the number of the round, from 0
 """
 
 import json
@@ -30,13 +31,21 @@ def pool(text):
     return [int(part) for part in text.lstrip("p").split(",")]
 
 
+def steps(text):
+    for step in (part.strip() for part in text.replace("\n", ";").split(";")):
+        if step.startswith("repeat "):
+            _, rounds, body = step.split(" ", 2)
+            for number in range(int(rounds)):
+                yield from (part.strip().replace("%", str(number)) for part in body.split("|"))
+        elif step and not step.startswith("#"):
+            yield step
+
+
 def program(text):
     header = {"k": "h", "format": "memsched-flat", "version": 1}
     records = []
     ids = {}
-    for step in (part.strip() for part in text.replace("\n", ";").split(";")):
-        if not step or step.startswith("#"):
-            continue
+    for step in steps(text):
         name, _, rest = step.partition(" ")
         words = rest.split()
         if name == "total":

@@ -62,6 +62,9 @@ std::shared_ptr<const Trace> Open(const std::string& name) {
   return trace.ok() ? std::make_shared<const Trace>(*std::move(trace)) : nullptr;
 }
 
+// Of the layouts and choices of these files; ResolveSettingsByReplay() finds it too.
+const TorchProfile& RecordedBy() { return **FindTorchProfile("2.11"); }
+
 class RealExactReplay : public ::testing::TestWithParam<Expectation> {};
 
 TEST_P(RealExactReplay, EveryEventAndFinalBlockMatches) {
@@ -72,8 +75,7 @@ TEST_P(RealExactReplay, EveryEventAndFinalBlockMatches) {
   const Schedule schedule = Schedule::Build(trace, 0);
   const double build_ms = Milliseconds(begin);
   const auto replay = std::chrono::steady_clock::now();
-  const ExactReplayResult result =
-      ReplayAsRecorded(schedule, AllocatorConfig(), DefaultTorchProfile());
+  const ExactReplayResult result = ReplayAsRecorded(schedule, AllocatorConfig(), RecordedBy());
   std::cout << expected.file << ": " << result.matched_events << "/" << result.compared_events
             << " events, " << result.final_blocks.matched << "/" << result.final_blocks.compared
             << " blocks, revealed " << result.start.revealed << ", hidden "
@@ -123,8 +125,7 @@ TEST(RealSnapshots, TrimmedByHand) {
   const std::shared_ptr<const Trace> trace = Open("drisspg_trimmed");
   if (trace == nullptr) GTEST_SKIP() << "MEMREPLAY_SHARED is not set: no real snapshots here";
   const Schedule schedule = Schedule::Build(trace, 0);
-  const ExactReplayResult result =
-      ReplayAsRecorded(schedule, AllocatorConfig(), DefaultTorchProfile());
+  const ExactReplayResult result = ReplayAsRecorded(schedule, AllocatorConfig(), RecordedBy());
   EXPECT_EQ(result.matched_events, 50u) << result.exactness_reason;
   EXPECT_EQ(result.exact_until_event, 50u);
   EXPECT_FALSE(result.final_blocks.exact());
@@ -139,8 +140,8 @@ TEST(RealSnapshots, WithoutEventsTheStartIsTheEnd) {
     for (size_t device = 0; device < trace->devices.size(); ++device) {
       const Schedule schedule = Schedule::Build(trace, device);
       EXPECT_FALSE(schedule.is_cold());
-      const ExactReplayResult result = ReplayAsRecorded(
-          schedule, AllocatorConfig(), DefaultTorchProfile(), {.check_invariants = true});
+      const ExactReplayResult result =
+          ReplayAsRecorded(schedule, AllocatorConfig(), RecordedBy(), {.check_invariants = true});
       EXPECT_EQ(result.matched_events, result.recorded_events) << result.exactness_reason;
       EXPECT_GT(result.final_blocks.compared, 0u);
       EXPECT_TRUE(result.final_blocks.exact()) << result.final_blocks.first_mismatch;

@@ -1,6 +1,6 @@
 // What PyTorch's own compiled libraries did with small programs (tests/data/
 // conformance, written by tests/conformance/run --write-golden), held against
-// the model: every event, statistic, segment and block, release by release.
+// the model: every event, statistic, segment, block and refusal, release by release.
 #include <dirent.h>
 #include <google/protobuf/struct.pb.h>
 #include <google/protobuf/util/json_util.h>
@@ -74,6 +74,7 @@ struct Answer {
   std::vector<std::string> events;
   std::vector<std::string> segments;
   std::map<std::string, int64_t> statistics;  // those that are not 0
+  std::vector<uint64_t> errors;               // lines that PyTorch refuses, OutOfMemoryError aside
 };
 
 Answer Expected(const Value& golden) {
@@ -101,6 +102,9 @@ Answer Expected(const Value& golden) {
   }
   for (const auto& [name, value] : Get(golden, "statistics").struct_value().fields()) {
     answer.statistics[name] = static_cast<int64_t>(value.number_value());
+  }
+  for (const Value& error : Get(golden, "errors").list_value().values()) {
+    answer.errors.push_back(Number(error, "line"));
   }
   return answer;
 }
@@ -138,7 +142,7 @@ Answer Model(const std::shared_ptr<const Trace>& trace, const TorchProfile& prof
     EXPECT_TRUE(allocator.SetMemoryFraction(*trace->memory_fraction).ok());
   }
   Recorder recorder(*trace);
-  Run(schedule, allocator, recorder);
+  const RunResult run = Run(schedule, allocator, recorder);
 
   Answer answer;
   answer.events = recorder.lines;
@@ -157,6 +161,10 @@ Answer Model(const std::shared_ptr<const Trace>& trace, const TorchProfile& prof
   }
   for (const auto& [name, value] : FlatStatistics(allocator.statistics(), profile)) {
     if (value != 0) answer.statistics[name] = value;
+  }
+  for (const RequestFailure& failure : run.failures) {
+    if (failure.is_out_of_memory) continue;
+    answer.errors.push_back(failure.request + 2);  // the header is line 1; each line is a request
   }
   return answer;
 }
@@ -179,6 +187,7 @@ TEST_P(LibraryGolden, TheModelDoesTheSame) {
       EXPECT_EQ(model.events, expected.events);
       EXPECT_EQ(model.segments, expected.segments);
       EXPECT_EQ(model.statistics, expected.statistics);
+      EXPECT_EQ(model.errors, expected.errors);
       ++compared;
     }
   }

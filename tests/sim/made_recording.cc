@@ -172,6 +172,23 @@ class Program {
 
 }  // namespace
 
+LayoutFacts LayoutOf(const TorchProfile& profile) {
+  LayoutFacts facts;
+  const SnapshotLayout& layout = profile.snapshot;
+  facts.has_device_traces = true;
+  facts.has_allocator_settings = layout.allocator_settings;
+  facts.has_external_annotations = layout.external_annotations;
+  facts.has_time_us = layout.time_us;
+  facts.has_compile_context = layout.compile_context;
+  facts.has_user_metadata = layout.user_metadata;
+  facts.has_event_pool_id = layout.pool_id;
+  facts.has_block_history = layout.block_history;
+  facts.has_block_addresses = layout.block_addresses;
+  facts.has_is_expandable = layout.is_expandable;
+  facts.has_graph_capture_record_stream_reuse = layout.graph_capture_record_stream_reuse;
+  return facts;
+}
+
 const TorchProfile& ProfileOf(const Made& made) {
   if (made.torch.empty()) return DefaultTorchProfile();
   return **FindTorchProfile(made.torch);

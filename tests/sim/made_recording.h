@@ -31,6 +31,9 @@ struct Made {
   bool few_sizes = false;      // many blocks of equal sizes
 };
 
+// What a snapshot with blocks and events of a release has and lacks.
+LayoutFacts LayoutOf(const TorchProfile& profile);
+
 const TorchProfile& ProfileOf(const Made& made);
 
 // Runs the program and records it from the first event on.

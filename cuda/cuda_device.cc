@@ -1,0 +1,263 @@
+#include "cuda/cuda_device.h"
+
+#include <algorithm>
+
+#include "sim/check.h"
+#include "trace/strings.h"
+
+namespace memreplay {
+namespace {
+
+constexpr Bytes kUnit = MiB(2);
+
+Bytes WholeUnits(Bytes size) { return RoundUp(std::max(size, Bytes(1)), kUnit); }
+
+// Where reservations are put that the driver refused: no address of a GPU.
+constexpr Address kUnreal = Address(0xf000000000000000);
+
+}  // namespace
+
+CudaDevice::CudaDevice(CudaContext& context, const CudaDeviceOptions& options)
+    : context_(context),
+      options_(options),
+      total_(options.capacity.value_or(context.card().total)),
+      streams_(context, options.explicit_completion),
+      ballast_(context),
+      outside_pages_(context) {}
+
+absl::StatusOr<std::unique_ptr<CudaDevice>> CudaDevice::Create(CudaContext& context,
+                                                               const CudaDeviceOptions& options) {
+  std::unique_ptr<CudaDevice> device(new CudaDevice(context, options));
+  if (options.capacity.has_value()) {
+    const Bytes free = context.FreeMemory();
+    if (!context.status().ok()) return context.status();
+    if (*options.capacity > free) {
+      return absl::FailedPreconditionError(
+          StrCat("GPU ", context.card().ordinal, " (", context.card().name, "): a capacity of ",
+                 options.capacity->value(), " bytes was asked for, ", free.value(),
+                 " bytes are free of ", context.card().total.value()));
+    }
+    if (options.by == CapacityBy::kBallast) device->ballast_.LeaveFree(*options.capacity);
+    if (!context.status().ok()) return context.status();
+  }
+  return device;
+}
+
+CudaDevice::~CudaDevice() {
+  // Once more what could not be given back at first.
+  if (!ReleaseEverything().ok()) (void)ReleaseEverything();
+}
+
+bool CudaDevice::Refuse(Refusal why) {
+  switch (why) {
+    case Refusal::kDriver: ++refusals_.by_driver; break;
+    case Refusal::kLimit: ++refusals_.by_limit; break;
+    case Refusal::kInjected: ++refusals_.injected; break;
+    case Refusal::kFailed: ++refusals_.after_failure; break;
+  }
+  refusals_.last = why;
+  return false;
+}
+
+bool CudaDevice::Admit(Bytes units) {
+  if (!status().ok()) return Refuse(Refusal::kFailed);
+  if (failures_ != 0) {
+    --failures_;
+    return Refuse(Refusal::kInjected);
+  }
+  if (units > context_.card().total) return Refuse(Refusal::kLimit);
+  if (options_.capacity.has_value() && options_.by == CapacityBy::kLimit) {
+    const Bytes taken = used_ + outside_;
+    if (taken >= total_ || units > total_ - taken) return Refuse(Refusal::kLimit);
+  }
+  return true;
+}
+
+bool CudaDevice::Granted(CUresult result, DriverCall call, Address address, Bytes size) {
+  if (result == CUDA_SUCCESS) return true;
+  if (result == CUDA_ERROR_OUT_OF_MEMORY) return Refuse(Refusal::kDriver);
+  context_.Succeeded(result, call, address.is_null() ? OfBytes(size) : OfBytesAt(size, address));
+  return Refuse(Refusal::kFailed);
+}
+
+Bytes CudaDevice::FreeMemory() {
+  const Bytes free = context_.FreeMemory();
+  if (!options_.capacity.has_value() || options_.by != CapacityBy::kLimit) return free;
+  const Bytes taken = used_ + outside_;
+  return taken >= total_ ? Bytes(0) : std::min(free, total_ - taken);
+}
+
+Bytes CudaDevice::DriverUsed() {
+  const Bytes used = context_.card().total - context_.FreeMemory();
+  return used - std::min(used, ballast_.size());
+}
+
+std::optional<Address> CudaDevice::AllocateSegment(Bytes size) {
+  ++calls_.segment_allocs;
+  const Bytes units = size > context_.card().total ? size : WholeUnits(size);
+  if (!Admit(units)) return std::nullopt;
+  CUdeviceptr address = 0;
+  const CUresult result =
+      context_.Call(DriverCall::kMemAlloc, size, context_.api().cuMemAlloc, &address, size.value());
+  if (!Granted(result, DriverCall::kMemAlloc, Address(), size)) return std::nullopt;
+  segments_.emplace(Address(address), size);
+  used_ += units;
+  return Address(address);
+}
+
+void CudaDevice::FreeSegment(Address address, Bytes size) {
+  ++calls_.segment_frees;
+  const auto segment = segments_.find(address);
+  MEMREPLAY_CHECK(segment != segments_.end(), "free of an address that is no segment");
+  MEMREPLAY_CHECK(segment->second == size, "segment freed with another size than allocated");
+  const CUresult result =
+      context_.Call(DriverCall::kMemFree, size, context_.api().cuMemFree, address.value());
+  if (!context_.Succeeded(result, DriverCall::kMemFree, OfBytesAt(size, address))) return;
+  segments_.erase(segment);
+  used_ -= WholeUnits(size);
+}
+
+Address CudaDevice::ReserveRange(Bytes size) {
+  const Bytes whole = WholeUnits(size);
+  CUdeviceptr address = 0;
+  if (status().ok()) {
+    const CUresult result =
+        context_.Call(DriverCall::kAddressReserve, whole, context_.api().cuMemAddressReserve,
+                      &address, whole.value(), kUnit.value(), 0, 0);
+    if (!context_.Succeeded(result, DriverCall::kAddressReserve, OfBytes(whole))) address = 0;
+  }
+  // The interface has no refusal here; nothing will be mapped there.
+  if (address == 0) return kUnreal + GiB(1) * unreal_ranges_++;
+  ranges_.emplace(Address(address), whole);
+  return Address(address);
+}
+
+void CudaDevice::ReleaseRange(Address address, Bytes size) {
+  if (address >= kUnreal) return;
+  const auto range = ranges_.find(address);
+  MEMREPLAY_CHECK(range != ranges_.end() && range->second == WholeUnits(size),
+                  "release of an address range that is not reserved");
+  const CUresult result =
+      context_.Call(DriverCall::kAddressFree, range->second, context_.api().cuMemAddressFree,
+                    address.value(), range->second.value());
+  if (!context_.Succeeded(result, DriverCall::kAddressFree, OfBytesAt(range->second, address))) {
+    return;
+  }
+  ranges_.erase(range);
+}
+
+bool CudaDevice::MapPage(Address address, Bytes size) {
+  if (!Admit(WholeUnits(size))) return false;
+  const CUmemAllocationProp properties = PageProperties(context_);
+  CUmemGenericAllocationHandle handle = 0;
+  const CUresult created = context_.Call(DriverCall::kCreate, size, context_.api().cuMemCreate,
+                                         &handle, size.value(), &properties, 0);
+  if (!Granted(created, DriverCall::kCreate, Address(), size)) return false;
+  const auto [page, is_new] = pages_.emplace(address, Page{.size = size, .handle = handle});
+  MEMREPLAY_CHECK(is_new, "a page is mapped where one is mapped");
+  used_ += WholeUnits(size);
+
+  const CUresult mapped = context_.Call(DriverCall::kMap, size, context_.api().cuMemMap,
+                                        address.value(), size.value(), 0, handle, 0);
+  bool granted = Granted(mapped, DriverCall::kMap, address, size);
+  if (granted) {
+    page->second.is_mapped = true;
+    CUmemAccessDesc access = {};
+    access.location = properties.location;
+    access.flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
+    const CUresult accessible =
+        context_.Call(DriverCall::kSetAccess, size, context_.api().cuMemSetAccess, address.value(),
+                      size.value(), &access, 1);
+    granted = Granted(accessible, DriverCall::kSetAccess, address, size);
+  }
+  if (!granted) DropPage(page);
+  return granted;
+}
+
+bool CudaDevice::DropPage(absl::btree_map<Address, Page>::iterator page) {
+  const auto [address, held] = *page;
+  if (held.is_mapped) {
+    const CUresult unmapped =
+        context_.Call(DriverCall::kUnmap, held.size, context_.api().cuMemUnmap, address.value(),
+                      held.size.value());
+    if (!context_.Succeeded(unmapped, DriverCall::kUnmap, OfBytesAt(held.size, address))) {
+      return false;
+    }
+    page->second.is_mapped = false;
+  }
+  const CUresult released =
+      context_.Call(DriverCall::kRelease, held.size, context_.api().cuMemRelease, held.handle);
+  if (!context_.Succeeded(released, DriverCall::kRelease, OfBytesAt(held.size, address))) {
+    return false;
+  }
+  used_ -= WholeUnits(held.size);
+  pages_.erase(page);
+  return true;
+}
+
+bool CudaDevice::MapPages(Address address, Bytes size, Bytes page) {
+  MEMREPLAY_CHECK(page.value() != 0 && size.value() % page.value() == 0,
+                  "mapping that is not made of whole pages");
+  const Address end = address + size;
+  for (Address at = address; at < end; at = at + page) {
+    ++calls_.maps;
+    if (MapPage(at, page)) continue;
+    while (at > address) {
+      at = at - page;
+      DropPage(pages_.find(at));
+    }
+    return false;
+  }
+  return true;
+}
+
+void CudaDevice::UnmapPages(Address address, Bytes size, Bytes page) {
+  const Address end = address + size;
+  for (Address at = address; at < end; at = at + page) {
+    ++calls_.unmaps;
+    const auto mapped = pages_.find(at);
+    MEMREPLAY_CHECK(mapped != pages_.end() && mapped->second.size == page,
+                    "unmapping of a page that is not mapped");
+    DropPage(mapped);
+  }
+}
+
+void CudaDevice::Synchronize(const StreamEvent& event) {
+  ++calls_.waits;
+  streams_.Synchronize(event);
+}
+
+void CudaDevice::TakeOutside(Bytes size) {
+  outside_ += size;
+  outside_pages_.SetSize(outside_);
+}
+
+void CudaDevice::ReturnOutside(Bytes size) {
+  outside_ -= std::min(size, outside_);
+  outside_pages_.SetSize(outside_);
+}
+
+absl::Status CudaDevice::ReleaseEverything() {
+  // Each loop passes over what the driver refuses to take back.
+  for (auto page = pages_.begin(); page != pages_.end();) {
+    const Address after = page->first + Bytes(1);
+    DropPage(page);
+    page = pages_.lower_bound(after);
+  }
+  for (auto range = ranges_.begin(); range != ranges_.end();) {
+    const auto [address, size] = *range;
+    ReleaseRange(address, size);
+    range = ranges_.lower_bound(address + Bytes(1));
+  }
+  for (auto segment = segments_.begin(); segment != segments_.end();) {
+    const auto [address, size] = *segment;
+    FreeSegment(address, size);
+    segment = segments_.lower_bound(address + Bytes(1));
+  }
+  outside_pages_.ReleaseAll();
+  ballast_.ReleaseAll();
+  outside_ = Bytes(0);
+  return status();
+}
+
+}  // namespace memreplay

@@ -1,0 +1,111 @@
+// The CUDA driver, opened when it is needed: the program is not linked with
+// libcuda and starts on machines that have none. The CUDA runtime (libcudart) is
+// not used: what it does for cudaMalloc and cudaFree is cuMemAlloc and cuMemFree.
+#ifndef MEMREPLAY_CUDA_CUDA_DRIVER_H_
+#define MEMREPLAY_CUDA_CUDA_DRIVER_H_
+
+#include <cuda.h>
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+// Every function of the driver that this program calls. cuda.h turns some of the
+// names into those of a later revision (cuMemAlloc is cuMemAlloc_v2), here, in
+// callers and in the library alike.
+#define MEMREPLAY_CUDA_ENTRY_POINTS(X) \
+  X(cuInit)                            \
+  X(cuDriverGetVersion)                \
+  X(cuGetErrorName)                    \
+  X(cuGetErrorString)                  \
+  X(cuDeviceGetCount)                  \
+  X(cuDeviceGet)                       \
+  X(cuDeviceGetName)                   \
+  X(cuDeviceTotalMem)                  \
+  X(cuDeviceGetAttribute)              \
+  X(cuDevicePrimaryCtxRetain)          \
+  X(cuDevicePrimaryCtxRelease)         \
+  X(cuCtxSetCurrent)                   \
+  X(cuCtxSynchronize)                  \
+  X(cuMemGetInfo)                      \
+  X(cuMemAlloc)                        \
+  X(cuMemFree)                         \
+  X(cuMemGetAllocationGranularity)     \
+  X(cuMemAddressReserve)               \
+  X(cuMemAddressFree)                  \
+  X(cuMemCreate)                       \
+  X(cuMemRelease)                      \
+  X(cuMemMap)                          \
+  X(cuMemUnmap)                        \
+  X(cuMemSetAccess)                    \
+  X(cuStreamCreate)                    \
+  X(cuStreamDestroy)                   \
+  X(cuStreamSynchronize)               \
+  X(cuStreamWaitEvent)                 \
+  X(cuEventCreate)                     \
+  X(cuEventRecord)                     \
+  X(cuEventSynchronize)                \
+  X(cuEventDestroy)                    \
+  X(cuDeviceGetDefaultMemPool)         \
+  X(cuMemPoolGetAttribute)             \
+  X(cuMemPoolSetAttribute)             \
+  X(cuMemPoolTrimTo)                   \
+  X(cuMemAllocAsync)                   \
+  X(cuMemFreeAsync)                    \
+  X(cuModuleLoadData)                  \
+  X(cuModuleUnload)                    \
+  X(cuModuleGetFunction)               \
+  X(cuLaunchKernel)                    \
+  X(cuMemHostAlloc)                    \
+  X(cuMemHostGetDevicePointer)         \
+  X(cuMemFreeHost)                     \
+  X(cuMemcpyDtoH)
+
+namespace memreplay {
+
+struct CudaEntryPoints {
+#define MEMREPLAY_DECLARE(name) decltype(&::name) name = nullptr;
+  MEMREPLAY_CUDA_ENTRY_POINTS(MEMREPLAY_DECLARE)
+#undef MEMREPLAY_DECLARE
+};
+
+class CudaDriver {
+ public:
+  // Where the driver's package puts it on the loader's path.
+  static constexpr std::string_view kLibrary = "libcuda.so.1";
+
+  // Opens `library` (a name for the loader, or a path), finds every entry point
+  // and initialises the driver. Errors: NotFound where there is no such library,
+  // Unimplemented where it lacks a function (the driver is too old; all of them
+  // are there since CUDA 11.2), FailedPrecondition where it finds no device.
+  // The library stays loaded until the process ends: drivers do not like to be
+  // unloaded.
+  static absl::StatusOr<std::unique_ptr<CudaDriver>> Open(std::string_view library = kLibrary);
+
+  const CudaEntryPoints& api() const { return api_; }
+  const std::string& library() const { return library_; }
+  // As cuDriverGetVersion says it: 13000 is "13.0".
+  int version() const { return version_; }
+  std::string VersionText() const;
+  int device_count() const { return device_count_; }
+
+  // "CALL DETAIL: CUDA_ERROR_NAME (what the driver says to it)". `detail` may be
+  // empty; `result` must not be CUDA_SUCCESS. Out of memory is ResourceExhausted,
+  // all else Internal.
+  absl::Status Error(CUresult result, std::string_view call, std::string_view detail) const;
+
+ private:
+  CudaDriver() = default;
+
+  std::string library_;
+  CudaEntryPoints api_;
+  int version_ = 0;
+  int device_count_ = 0;
+};
+
+}  // namespace memreplay
+
+#endif  // MEMREPLAY_CUDA_CUDA_DRIVER_H_
