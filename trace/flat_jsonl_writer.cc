@@ -350,7 +350,7 @@ void FlatJsonlWriter::WriteSegment(int device, const SegmentInfo& segment) {
   for (const BlockInfo& block : segment.blocks) {
     StrAppend(&out_, "{\"k\":\"blk\",\"addr\":", block.address.value(),
               ",\"b\":", block.size.value(), ",\"req\":", block.requested_size.value(),
-              ",\"state\":\"", kBlockStateNames[static_cast<size_t>(block.state)], "\"");
+              ",\"state\":\"", BlockStateName(block.state), "\"");
     if (block.id != kNoAllocation) StrAppend(&out_, ",\"id\":", block.id);
     StackMember(block.stack);
     StrAppend(&out_, "}\n");

@@ -27,9 +27,6 @@ inline constexpr LayoutField kLayoutFields[] = {
     {"graph_capture_record_stream_reuse", &LayoutFacts::has_graph_capture_record_stream_reuse},
 };
 
-inline constexpr std::string_view kBlockStateNames[] = {"active_allocated", "active_pending_free",
-                                                        "inactive"};  // by BlockState
-
 }  // namespace memreplay
 
 #endif  // MEMREPLAY_TRACE_LAYOUT_FIELDS_H_

@@ -3,6 +3,7 @@
 #ifndef MEMREPLAY_TRACE_MEMORY_STATE_H_
 #define MEMREPLAY_TRACE_MEMORY_STATE_H_
 
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -24,6 +25,15 @@ constexpr std::string_view BlockStateName(BlockState state) {
     case BlockState::kInactive: return "inactive";
   }
   return "unknown";
+}
+
+// The state of that name; nothing for any other text.
+constexpr std::optional<BlockState> BlockStateFromName(std::string_view name) {
+  for (const BlockState state :
+       {BlockState::kAllocated, BlockState::kPendingFree, BlockState::kInactive}) {
+    if (BlockStateName(state) == name) return state;
+  }
+  return std::nullopt;
 }
 
 struct BlockInfo {

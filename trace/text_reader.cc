@@ -523,10 +523,9 @@ bool TextReader::BlockLine() {
   block.size = Bytes(size);
   block.requested_size = Bytes(requested);
   if (const Token* state = Find("state")) {
-    size_t i = 0;
-    while (i < std::size(kBlockStateNames) && kBlockStateNames[i] != state->value) ++i;
-    if (i == std::size(kBlockStateNames)) return Fail(*state, "a state of a block");
-    block.state = static_cast<BlockState>(i);
+    const std::optional<BlockState> named = BlockStateFromName(state->value);
+    if (!named) return Fail(*state, "a state of a block");
+    block.state = *named;
   }
   builder_.Device(device_).final_state.back().blocks.push_back(block);
   return true;

@@ -208,7 +208,7 @@ class TextWriter {
       out_ += "block";
       Hex(block.address.value());
       StrAppend(&out_, " size=", block.size.value(), " requested=", block.requested_size.value(),
-                " state=", kBlockStateNames[static_cast<size_t>(block.state)]);
+                " state=", BlockStateName(block.state));
       if (block.id != kNoAllocation) StrAppend(&out_, " id=", block.id);
       StackValue(block.stack);
       out_ += "\n";

@@ -151,7 +151,7 @@ class SnapshotWriter {
       Number("size", block.size.value());
       Number("requested_size", block.requested_size.value());
       Key("state");
-      pickle_.Text(kBlockStateNames[static_cast<size_t>(block.state)]);
+      pickle_.Text(BlockStateName(block.state));
       Key("frames");
       Stack(block.stack);
       pickle_.End();
