@@ -1,7 +1,8 @@
 #include <gtest/gtest.h>
 
-#include <random>
+#include <utility>
 
+#include "tests/trace/format_contract.h"
 #include "tests/trace/trace_dump.h"
 #include "trace/flat_jsonl_reader.h"
 #include "trace/flat_jsonl_writer.h"
@@ -11,23 +12,13 @@ namespace memreplay {
 namespace {
 
 using testing::DumpTrace;
+using testing::TraceFormat;
 
-absl::StatusOr<Trace> Read(std::string text) {
-  auto source = ByteSource::FromBytes(std::move(text));
-  if (!source.ok()) return source.status();
-  return ReadFlatJsonl(**source);
-}
+constexpr TraceFormat kFormat = {ReadFlatJsonl, WriteFlatJsonl, "line "};
 
-std::string Write(const Trace& trace) {
-  StringSink sink;
-  const absl::Status status = WriteFlatJsonl(trace, sink);
-  EXPECT_TRUE(status.ok()) << status;
-  return sink.text();
-}
-
-std::string ErrorOf(std::string text) {
-  return std::string(Read(std::move(text)).status().message());
-}
+absl::StatusOr<Trace> Read(std::string bytes) { return kFormat.Read(std::move(bytes)); }
+std::string Write(const Trace& trace) { return kFormat.Write(trace); }
+std::string ErrorOf(std::string bytes) { return kFormat.ErrorOf(std::move(bytes)); }
 
 constexpr char kHeader[] = "{\"k\":\"h\",\"format\":\"memsched-flat\",\"version\":1}   \n";
 
@@ -96,17 +87,6 @@ pool_release id=4294967295 address=0 size=0 block=0 stream=0 pool=2 []
   const auto again = Read(Write(*trace));
   ASSERT_TRUE(again.ok()) << again.status();
   EXPECT_EQ(DumpTrace(*again), DumpTrace(*trace));
-}
-
-TEST(FlatJsonlTest, RandomTracesComeBackTheSame) {
-  for (uint64_t seed = 0; seed < 200; ++seed) {
-    const Trace trace = testing::RandomTrace(seed);
-    const std::string text = Write(trace);
-    const auto again = Read(text);
-    ASSERT_TRUE(again.ok()) << "seed " << seed << ": " << again.status() << "\n" << text;
-    ASSERT_EQ(DumpTrace(*again), DumpTrace(trace)) << "seed " << seed << "\n" << text;
-    EXPECT_EQ(Write(*again), text) << "seed " << seed;
-  }
 }
 
 TEST(FlatJsonlTest, FreesAndUsesFollowTheirAllocation) {
@@ -236,28 +216,9 @@ TEST(FlatJsonlTest, GoldenProgramsComeBackTheSame) {
   EXPECT_EQ(found, 7);
 }
 
-TEST(FlatJsonlTest, DamagedInputNeverCrashes) {
-  std::mt19937_64 random(1);
-  for (int i = 0; i < 1000; ++i) {
-    std::string text = Write(testing::RandomTrace(random() % 50));
-    for (uint64_t n = 1 + random() % 4; n > 0 && !text.empty(); --n) {
-      const size_t at = random() % text.size();
-      switch (random() % 4) {
-        case 0: text[at] = static_cast<char>(random()); break;
-        case 1: text.erase(at, 1 + random() % 8); break;
-        case 2: text.insert(at, text.substr(random() % text.size(), random() % 20)); break;
-        default: text.resize(at); break;
-      }
-    }
-    const auto trace = Read(text);
-    // What is still readable is well formed, and so can be written.
-    if (trace.ok()) {
-      Write(*trace);
-    } else if (!text.empty()) {
-      EXPECT_EQ(trace.status().message().substr(0, 5), "line ") << trace.status();
-    }
-  }
-}
-
 }  // namespace
+
+namespace testing {
+INSTANTIATE_TEST_SUITE_P(FlatJsonl, FormatContractTest, ::testing::Values(kFormat));
+}  // namespace testing
 }  // namespace memreplay

@@ -3,44 +3,25 @@
 #include <gtest/gtest.h>
 
 #include <random>
+#include <utility>
 
+#include "tests/trace/format_contract.h"
 #include "tests/trace/trace_dump.h"
 
 namespace memreplay {
 namespace {
 
 using testing::DumpTrace;
+using testing::TraceFormat;
 
-absl::StatusOr<Trace> Read(std::string bytes) {
-  auto source = ByteSource::FromBytes(std::move(bytes));
-  if (!source.ok()) return source.status();
-  return ReadProtobufTrace(**source);
-}
+constexpr TraceFormat kFormat = {ReadProtobufTrace, WriteProtobufTrace, "byte "};
 
-std::string Write(const Trace& trace) {
-  StringSink sink;
-  const absl::Status status = WriteProtobufTrace(trace, sink);
-  EXPECT_TRUE(status.ok()) << status;
-  return sink.text();
-}
-
-std::string ErrorOf(std::string bytes) {
-  return std::string(Read(std::move(bytes)).status().message());
-}
+absl::StatusOr<Trace> Read(std::string bytes) { return kFormat.Read(std::move(bytes)); }
+std::string Write(const Trace& trace) { return kFormat.Write(trace); }
+std::string ErrorOf(std::string bytes) { return kFormat.ErrorOf(std::move(bytes)); }
 
 std::string Magic(char version = 1) {
   return std::string(kProtobufMagic) + version + std::string(3, '\0');
-}
-
-TEST(ProtobufFormatTest, RandomTracesComeBackTheSame) {
-  for (uint64_t seed = 0; seed < 200; ++seed) {
-    const Trace trace = testing::RandomTrace(seed);
-    const std::string bytes = Write(trace);
-    const auto again = Read(bytes);
-    ASSERT_TRUE(again.ok()) << "seed " << seed << ": " << again.status();
-    ASSERT_EQ(DumpTrace(*again), DumpTrace(trace)) << "seed " << seed;
-    EXPECT_EQ(Write(*again), bytes) << "seed " << seed;
-  }
 }
 
 TEST(ProtobufFormatTest, LongListsAreCutIntoRecords) {
@@ -101,26 +82,9 @@ TEST(ProtobufFormatTest, ErrorsSayWhereWhatWasExpectedAndFound) {
             "byte 15: expected a device before its events, found none");
 }
 
-TEST(ProtobufFormatTest, DamagedInputNeverCrashes) {
-  std::mt19937_64 random(2);
-  int readable = 0;
-  for (int i = 0; i < 1500; ++i) {
-    std::string bytes = Write(testing::RandomTrace(random() % 50));
-    for (uint64_t n = 1 + random() % 3; n > 0; --n) {
-      const size_t at = random() % bytes.size();
-      if (random() % 3 == 0) {
-        bytes.insert(at, bytes.substr(random() % bytes.size(), random() % 9));
-      } else {
-        bytes[at] = static_cast<char>(random());
-      }
-    }
-    const auto trace = Read(std::move(bytes));
-    if (!trace.ok()) continue;
-    ++readable;
-    Write(*trace);  // what is still readable is well formed
-  }
-  EXPECT_GT(readable, 0);
-}
-
 }  // namespace
+
+namespace testing {
+INSTANTIATE_TEST_SUITE_P(Protobuf, FormatContractTest, ::testing::Values(kFormat));
+}  // namespace testing
 }  // namespace memreplay

@@ -2,31 +2,21 @@
 
 #include <gtest/gtest.h>
 
-#include <random>
+#include <utility>
 
+#include "tests/trace/format_contract.h"
 #include "tests/trace/trace_dump.h"
 
 namespace memreplay {
 namespace {
 
-using testing::DumpTrace;
+using testing::TraceFormat;
 
-absl::StatusOr<Trace> Read(std::string text) {
-  auto source = ByteSource::FromBytes(std::move(text));
-  if (!source.ok()) return source.status();
-  return ReadText(**source);
-}
+constexpr TraceFormat kFormat = {ReadText, WriteText, "line "};
 
-std::string Write(const Trace& trace) {
-  StringSink sink;
-  const absl::Status status = WriteText(trace, sink);
-  EXPECT_TRUE(status.ok()) << status;
-  return sink.text();
-}
-
-std::string ErrorOf(std::string text) {
-  return std::string(Read(std::move(text)).status().message());
-}
+absl::StatusOr<Trace> Read(std::string bytes) { return kFormat.Read(std::move(bytes)); }
+std::string Write(const Trace& trace) { return kFormat.Write(trace); }
+std::string ErrorOf(std::string bytes) { return kFormat.ErrorOf(std::move(bytes)); }
 
 TEST(TextFormatTest, PeopleCanWriteIt) {
   const auto trace = Read(R"(memreplay-text 1
@@ -77,17 +67,6 @@ TEST(TextFormatTest, ShowsARecordedTrace) {
       << text;
 }
 
-TEST(TextFormatTest, RandomTracesComeBackTheSame) {
-  for (uint64_t seed = 0; seed < 200; ++seed) {
-    const Trace trace = testing::RandomTrace(seed);
-    const std::string text = Write(trace);
-    const auto again = Read(text);
-    ASSERT_TRUE(again.ok()) << "seed " << seed << ": " << again.status() << "\n" << text;
-    ASSERT_EQ(DumpTrace(*again), DumpTrace(trace)) << "seed " << seed << "\n" << text;
-    EXPECT_EQ(Write(*again), text) << "seed " << seed;
-  }
-}
-
 TEST(TextFormatTest, IsToldFromItsFirstWord) {
   EXPECT_TRUE(LooksLikeText("memreplay-text 1\n"));
   EXPECT_FALSE(LooksLikeText("memreplay-texts 1\n"));
@@ -131,27 +110,9 @@ TEST(TextFormatTest, ErrorsSayWhereWhatWasExpectedAndFound) {
   EXPECT_EQ(ErrorOf(h + "fraction half\n"), "line 2, byte 26: expected a number, found 'half'");
 }
 
-TEST(TextFormatTest, DamagedInputNeverCrashes) {
-  std::mt19937_64 random(4);
-  int readable = 0;
-  for (int i = 0; i < 1000; ++i) {
-    std::string text = Write(testing::RandomTrace(random() % 50));
-    for (uint64_t n = 1 + random() % 3; n > 0 && !text.empty(); --n) {
-      const size_t at = random() % text.size();
-      switch (random() % 4) {
-        case 0: text[at] = static_cast<char>(random()); break;
-        case 1: text.erase(at, 1 + random() % 8); break;
-        case 2: text.insert(at, text.substr(random() % text.size(), random() % 20)); break;
-        default: text.resize(at); break;
-      }
-    }
-    const auto trace = Read(std::move(text));
-    if (!trace.ok()) continue;
-    ++readable;
-    Write(*trace);
-  }
-  EXPECT_GT(readable, 0);
-}
-
 }  // namespace
+
+namespace testing {
+INSTANTIATE_TEST_SUITE_P(Text, FormatContractTest, ::testing::Values(kFormat));
+}  // namespace testing
 }  // namespace memreplay
