@@ -5,6 +5,7 @@
 #include "trace/byte_source.h"
 #include "trace/flat_jsonl_reader.h"
 #include "trace/op_log_reader.h"
+#include "trace/program/program_reader.h"
 #include "trace/protobuf_format.h"
 #include "trace/strings.h"
 #include "trace/text_format.h"
@@ -37,6 +38,8 @@ constexpr Format kFormats[] = {
     {"memreplay protobuf", LooksLikeProtobufTrace, Named<ReadProtobufTrace>},
     {"memreplay text", LooksLikeText, Named<ReadText>},
     {"flat JSON lines", LooksLikeFlatJsonl, Named<ReadFlatJsonl>},
+    {"schedule program (text proto)", LooksLikeProgramText, Named<ReadProgramText>},
+    {"schedule program (JSON)", LooksLikeProgramJson, Named<ReadProgramJson>},
     {"op log", LooksLikeOpLog, Named<ReadOpLog>},
     {"PyTorch snapshot (JSON)", IsSnapshotJson, ReadSnapshotJson},
 };

@@ -1,0 +1,147 @@
+// The compiler of schedule programs, shared by its three parts: the head of a
+// program and its procedures (program_compiler.cc), names and values
+// (compile_values.cc), statements (compile_statements.cc).
+#ifndef MEMREPLAY_TRACE_PROGRAM_COMPILER_H_
+#define MEMREPLAY_TRACE_PROGRAM_COMPILER_H_
+
+#include <cstdint>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "trace/program/program_compiler.h"
+#include "trace/strings.h"
+
+namespace memreplay::program {
+
+// A message of the program: how errors name it, and where its fields stand.
+struct Where {
+  const google::protobuf::Message* message;
+  std::string path;
+  const google::protobuf::TextFormat::ParseInfoTree* places;  // null: unknown
+  google::protobuf::TextFormat::ParseLocation at = {};        // of the message itself
+};
+
+// All return false after an error, which is then in error_.
+class Compiler {
+ public:
+  Compiler(const ProgramText& text, const CompileOptions& options)
+      : text_(text), options_(options), root_{&text.program, "", text.places.get()} {}
+
+  absl::StatusOr<ProgramCode> Compile();
+
+ private:
+  struct Procedure {
+    std::string name;
+    const proto::Procedure* proto;
+    Where where;
+    uint32_t entry = kNone;
+    uint32_t slots = 0;
+  };
+  struct Variable {
+    std::string name;
+    uint32_t slot;
+    bool is_index;
+  };
+
+  // Errors.
+
+  static const google::protobuf::FieldDescriptor* Field(const Where& where, int field) {
+    return where.message->GetDescriptor()->FindFieldByNumber(field);
+  }
+  static google::protobuf::TextFormat::ParseLocation Location(const Where& where, int field,
+                                                              int index);
+  static std::string Place(const Where& where, int field, int index);
+  bool Wrong(const Where& where, int field, int index, std::string_view expected,
+             std::string_view found);
+  bool Wrong(const Where& where, int field, std::string_view expected, std::string_view found) {
+    const bool is_repeated = field != 0 && Field(where, field)->is_repeated();
+    return Wrong(where, field, is_repeated ? 0 : -1, expected, found);
+  }
+  static std::string Quote(std::string_view text) { return StrCat("\"", text, "\""); }
+  static Where Inside(const Where& where, const google::protobuf::Message& message, int field,
+                      int index);
+
+  // Names.
+
+  std::optional<Expression::Binding> Lookup(std::string_view name) const;
+  static bool IsName(std::string_view name);
+  // A new variable, visible until the block ends.
+  bool Declare(const Where& where, int field, int index, const std::string& name, bool is_index,
+               uint32_t* slot);
+
+  // Values.
+
+  bool Value(const Where& where, int field, int index, const std::string& text, uint32_t* number);
+  uint32_t Add(Expression expression) {
+    code_.expressions.push_back(std::move(expression));
+    return static_cast<uint32_t>(code_.expressions.size() - 1);
+  }
+  bool Optional(const Where& where, int field, const std::string& text, uint32_t* number) {
+    return text.empty() || Value(where, field, -1, text, number);
+  }
+  // "it{it}.fwd"; "{{" stands for a brace.
+  bool Text(const Where& where, int field, const std::string& text, uint32_t* number);
+  // "act[mb][l]".
+  bool Handle(const Where& where, int field, const std::string& text, uint32_t* number);
+  bool Stream(const Where& where, int field, const std::string& text, uint32_t* number);
+  bool Pool(const Where& where, int field, const std::string& text, uint32_t* number);
+  bool Label(const Where& where, const proto::Statement& statement, const std::string& handle,
+             uint32_t* number);
+  bool Weights(const Where& where, const proto::Distribution& distribution, size_t count,
+               DistributionCode* code);
+  bool Distribution(const Where& where, const proto::Distribution& distribution, int depth,
+                    uint32_t* number);
+  bool Random(const Where& where, const proto::RandomLoad& random, uint32_t* number);
+
+  // Parts.
+
+  bool Head();
+  bool Params();
+  bool Derived();
+  bool Derive(const std::string& name);
+  bool Procedures();
+  bool AddProcedures(const ProgramText& text);
+  bool FindProcedure(const Where& where, const std::string& name, size_t* index);
+  bool Main();
+  void Header();
+  bool KeysAreUnique(const Where& where, int field, size_t keys);
+
+  // Statements.
+
+  Operation& Emit(Operation::Kind kind, const Where& where, int field);
+  uint32_t here() const { return static_cast<uint32_t>(code_.operations.size()); }
+  bool Block(const Where& where, int field,
+             const google::protobuf::RepeatedPtrField<proto::Statement>& statements);
+  bool FindVerb(const Where& where, const proto::Statement& statement, int* field);
+  bool Statement(const Where& where, const proto::Statement& s);
+  bool Memory(const Where& where, const proto::Statement& s, int verb);
+  bool Loop(const Where& where, const proto::Statement& s, int verb);
+  bool Call(const Where& where, const proto::Statement& s);
+  bool Let(const Where& where, const proto::Statement& s);
+  bool Other(const Where& where, const proto::Statement& s, int verb);
+
+  const ProgramText& text_;
+  const CompileOptions& options_;
+  const Where root_;
+  ProgramCode code_;
+  absl::Status error_;
+  absl::flat_hash_map<std::string, int64_t> constants_;  // params and derived
+  std::set<std::string> deriving_;
+  absl::flat_hash_map<std::string, uint32_t> names_;  // of handles, their indexes taken out
+  std::vector<Procedure> procedures_;
+  absl::flat_hash_map<std::string, size_t> procedure_index_;
+  std::vector<std::pair<uint32_t, size_t>> calls_;  // operation, procedure
+  std::optional<ProgramText> patterns_;
+  // Of the procedure that is being compiled.
+  std::vector<Variable> variables_;
+  uint32_t slots_ = 0;
+};
+
+}  // namespace memreplay::program
+
+#endif  // MEMREPLAY_TRACE_PROGRAM_COMPILER_H_

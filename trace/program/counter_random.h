@@ -1,0 +1,56 @@
+// Random numbers of schedule programs: splitmix64 of a counter, so that any
+// program in any language can draw the same ones.
+#ifndef MEMREPLAY_TRACE_PROGRAM_COUNTER_RANDOM_H_
+#define MEMREPLAY_TRACE_PROGRAM_COUNTER_RANDOM_H_
+
+#include <cstdint>
+#include <optional>
+
+#include "absl/types/span.h"
+
+namespace memreplay::program {
+
+class CounterRandom {
+ public:
+  explicit CounterRandom(uint64_t seed) : state_(seed) {}
+
+  // The nth call gives splitmix64's nth number for the seed.
+  uint64_t Next() {
+    uint64_t z = state_ += 0x9e3779b97f4a7c15u;
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+    return z ^ (z >> 31);
+  }
+  // The upper 53 bits as a fraction: 0 <= u < 1.
+  double Unit() { return static_cast<double>(Next() >> 11) * 0x1p-53; }
+  // min <= n <= max, by the upper half of a 128-bit product; min <= max.
+  int64_t Between(int64_t min, int64_t max);
+  // Box-Muller, two draws, the cosine.
+  double Normal();
+  // An index, by weight; none negative, their sum positive and finite.
+  size_t Weighted(absl::Span<const double> weights);
+
+ private:
+  uint64_t state_;
+};
+
+// One number of a distribution whose parameters are known. Draws the same number
+// of random numbers whatever comes out.
+struct Draw {
+  enum class Kind : uint8_t { kUniform, kLogUniform, kLogNormal, kGeometric };
+  Kind kind = Kind::kUniform;
+  int64_t min = 1;  // at least 1 for kLogUniform
+  int64_t max = INT64_MAX;
+  int64_t round = 1;  // at least 1
+  double mu = 0;
+  double sigma = 0;
+  double mean = 1;  // at least 1
+};
+int64_t DrawFrom(const Draw& draw, CounterRandom& random);
+
+// `value` rounded up to a multiple of draw.round, then kept within its limits.
+int64_t RoundAndLimit(const Draw& draw, int64_t value);
+
+}  // namespace memreplay::program
+
+#endif  // MEMREPLAY_TRACE_PROGRAM_COUNTER_RANDOM_H_

@@ -1,0 +1,26 @@
+// Checks a schedule program and compiles it.
+#ifndef MEMREPLAY_TRACE_PROGRAM_PROGRAM_COMPILER_H_
+#define MEMREPLAY_TRACE_PROGRAM_PROGRAM_COMPILER_H_
+
+#include <cstdint>
+#include <map>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "trace/program/program_code.h"
+#include "trace/program/program_text.h"
+
+namespace memreplay::program {
+
+struct CompileOptions {
+  std::map<std::string, int64_t> params;  // instead of the program's own
+  uint64_t max_events = 0;                // 0: the program's own, or kDefaultMaxEvents
+};
+
+// InvalidArgument: "PLACE: expected X, found Y", PLACE being line and column
+// where they are known, and the path to the statement.
+absl::StatusOr<ProgramCode> CompileProgram(const ProgramText& text, const CompileOptions& options);
+
+}  // namespace memreplay::program
+
+#endif  // MEMREPLAY_TRACE_PROGRAM_PROGRAM_COMPILER_H_

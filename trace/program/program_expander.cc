@@ -1,0 +1,558 @@
+#include "trace/program/program_expander.h"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "trace/flat_records.h"
+#include "trace/strings.h"
+
+namespace memreplay::program {
+namespace {
+
+using Kind = Operation::Kind;
+
+// Outside every phase, after one.
+constexpr std::string_view kOutsidePhases = "-";
+
+Event MarkEvent(MarkKind kind, uint32_t text) {
+  Event event;
+  event.kind = EventKind::kMark;
+  event.size = Bytes(static_cast<uint64_t>(kind));
+  event.stream = ProgramExpander::kNoStream;
+  event.text_or_stack = text;
+  return event;
+}
+
+}  // namespace
+
+ProgramExpander::ProgramExpander(const ProgramCode* code, StringTable* strings, StackTable* stacks)
+    : code_(*code), strings_(*strings), stacks_(*stacks), random_(code->seed) {
+  variables_.resize(code_.main_slots);
+  text_numbers_.assign(code_.texts.size(), kNone);
+  stack_numbers_.assign(code_.labels.size(), kNone);
+  if (__builtin_mul_overflow(code_.max_events, kStepsPerEvent, &max_steps_)) {
+    max_steps_ = std::numeric_limits<uint64_t>::max();
+  }
+  for (const auto& [size, name] :
+       {std::pair{code_.context, std::string_view("CUDA context")},
+        std::pair{code_.other_processes, std::string_view("other processes")}}) {
+    if (size == Bytes(0)) continue;
+    Event event;
+    event.kind = EventKind::kOutsideAlloc;
+    event.size = size;
+    event.stream = kNoStream;
+    event.text_or_stack = strings_.Intern(name);
+    Emit(event);
+  }
+}
+
+bool ProgramExpander::Fail(std::string_view expected, std::string_view found) {
+  const std::string& place = code_.places[place_];
+  status_ = absl::InvalidArgumentError(
+      StrCat(place, place.empty() ? "" : ": ", "expected ", expected, ", found ", found));
+  return false;
+}
+
+bool ProgramExpander::Next(Event* event) {
+  while (true) {
+    if (queue_at_ < queue_.size()) {
+      *event = queue_[queue_at_++];
+      return true;
+    }
+    queue_.clear();
+    queue_at_ = 0;
+    if (ended_ || !status_.ok()) return false;
+    const Operation& op = code_.operations[at_++];
+    place_ = op.place;
+    if (++steps_ > max_steps_) {
+      Fail(StrCat("an end after at most ", code_.max_events, " events (max_events) and ",
+                  kStepsPerEvent, " statements for each"),
+           StrCat(events_, " events and more statements than that"));
+      return false;
+    }
+    // An operation that fails half way has no events.
+    if (!Execute(op)) queue_.clear();
+  }
+}
+
+// The phase is marked when something happens in it.
+bool ProgramExpander::Emit(const Event& event) {
+  const uint64_t count = phase_changed_ ? 2 : 1;
+  if (events_ + count > code_.max_events) {
+    return Fail(StrCat("at most ", code_.max_events, " events (max_events)"), "more");
+  }
+  events_ += count;
+  if (std::exchange(phase_changed_, false)) {
+    const uint32_t path = phases_.back();
+    queue_.push_back(
+        MarkEvent(MarkKind::kPhase, path == kNoText ? strings_.Intern(kOutsidePhases) : path));
+  }
+  queue_.push_back(event);
+  return true;
+}
+
+void ProgramExpander::VisitLive(const std::function<void(const Live&)>& visit) const {
+  std::vector<Live> all;
+  all.reserve(live_.size());
+  for (const auto& [key, live] : live_) all.push_back(live);
+  std::sort(all.begin(), all.end(),
+            [](const Live& a, const Live& b) { return a.handle < b.handle; });
+  for (const Live& live : all) visit(live);
+}
+
+// Values.
+
+bool ProgramExpander::Value(uint32_t expression, int64_t* value) {
+  Fault fault;
+  if (code_.expressions[expression].Evaluate(variables_.data() + base_, value, &fault)) {
+    return true;
+  }
+  return Fail(Expected(fault), Found(fault));
+}
+
+bool ProgramExpander::ValueAtLeast(uint32_t expression, int64_t least, std::string_view what,
+                                   int64_t* value) {
+  if (!Value(expression, value)) return false;
+  return *value >= least || Fail(StrCat(what, " of at least ", least), StrCat(*value));
+}
+
+bool ProgramExpander::Stream(uint32_t expression, uint32_t otherwise, uint32_t* stream) {
+  *stream = otherwise;
+  if (expression == kNone) return true;
+  int64_t value = 0;
+  if (!Value(expression, &value)) return false;
+  if (value < 0 || value >= code_.streams) {
+    return Fail(StrCat("one of ", code_.streams, " streams"), StrCat(value));
+  }
+  *stream = static_cast<uint32_t>(value);
+  return true;
+}
+
+bool ProgramExpander::Text(uint32_t text, uint32_t* string) {
+  if (text_numbers_[text] != kNone) {
+    *string = text_numbers_[text];
+    return true;
+  }
+  const TextTemplate& pieces = code_.texts[text];
+  scratch_.clear();
+  for (const TextTemplate::Piece& piece : pieces.pieces) {
+    scratch_ += piece.literal;
+    if (piece.value == kNone) continue;
+    int64_t value = 0;
+    if (!Value(piece.value, &value)) return false;
+    StrAppend(&scratch_, value);
+  }
+  *string = strings_.Intern(scratch_);
+  if (pieces.is_constant()) text_numbers_[text] = *string;
+  return true;
+}
+
+bool ProgramExpander::Label(uint32_t label, uint32_t* stack) {
+  if (stack_numbers_[label] != kNone) {
+    *stack = stack_numbers_[label];
+    return true;
+  }
+  const LabelTemplate& parts = code_.labels[label];
+  bool is_constant = true;
+  const auto text = [&](uint32_t part, uint32_t* string) {
+    *string = kNoText;
+    if (part == kNone) return true;
+    is_constant = is_constant && code_.texts[part].is_constant();
+    return Text(part, string);
+  };
+  std::array<uint32_t, 2> frames;
+  size_t count = 0;
+  uint32_t name = kNoText, tag = kNoText, tensor = kNoText;
+  if (!text(parts.name, &name) || !text(parts.tag, &tag) || !text(parts.tensor, &tensor)) {
+    return false;
+  }
+  frames[count++] = stacks_.InternFrame({tag, name, 0});
+  if (tensor != kNoText) {
+    frames[count++] = stacks_.InternFrame({strings_.Intern(kTensorFrame), tensor, 0});
+  }
+  *stack = stacks_.InternStack(absl::MakeConstSpan(frames.data(), count));
+  if (is_constant) stack_numbers_[label] = *stack;
+  return true;
+}
+
+bool ProgramExpander::DrawNumber(uint32_t distribution, int64_t* value) {
+  const DistributionCode& code = code_.distributions[distribution];
+  Draw draw = code.draw;
+  draw.min = draw.kind == Draw::Kind::kLogUniform ? 1 : 0;
+  if (code.round != kNone && !ValueAtLeast(code.round, 1, "round", &draw.round)) return false;
+  if (code.min != kNone && !ValueAtLeast(code.min, draw.min, "min", &draw.min)) return false;
+  if (code.max != kNone && !ValueAtLeast(code.max, draw.min, "max", &draw.max)) return false;
+  switch (code.kind) {
+    case DistributionCode::Kind::kDraw: *value = DrawFrom(draw, random_); return true;
+    case DistributionCode::Kind::kChoice:
+      if (!Value(code.choices[random_.Weighted(code.weights)], value)) return false;
+      break;
+    case DistributionCode::Kind::kMix:
+      if (!DrawNumber(code.choices[random_.Weighted(code.weights)], value)) return false;
+      break;
+  }
+  // A choice may be negative if nothing limits it.
+  if (code.min == kNone && code.round == kNone) draw.min = std::min(draw.min, *value);
+  *value = RoundAndLimit(draw, *value);
+  return true;
+}
+
+// Handles.
+
+bool ProgramExpander::Resolve(uint32_t handle, Key* key) {
+  const HandleTemplate& name = code_.handles[handle];
+  key->name = name.name;
+  for (size_t i = 0; i < name.indexes.size(); ++i) {
+    if (!Value(name.indexes[i], &key->indexes[i])) return false;
+  }
+  return true;
+}
+
+// "act[3][0]".
+std::string ProgramExpander::Spell(uint32_t handle, const Key& key) const {
+  const HandleTemplate& name = code_.handles[handle];
+  std::string spelt;
+  size_t index = 0;
+  for (size_t at = 0; at < name.text.size(); ++at) {
+    spelt += name.text[at];
+    if (name.text[at] != '[') continue;
+    StrAppend(&spelt, key.indexes[index++]);
+    at = name.text.find(']', at) - 1;
+  }
+  return spelt;
+}
+
+bool ProgramExpander::FindLive(uint32_t handle, Key* key, Live** live) {
+  if (!Resolve(handle, key)) return false;
+  const auto it = live_.find(*key);
+  if (it == live_.end()) {
+    return Fail(StrCat(Spell(handle, *key), " to be allocated"), "that it is not");
+  }
+  *live = &it->second;
+  return true;
+}
+
+// Operations.
+
+bool ProgramExpander::Execute(const Operation& op) {
+  switch (op.kind) {
+    case Kind::kAlloc:
+    case Kind::kFree:
+    case Kind::kMove:
+    case Kind::kUse:
+    case Kind::kRetag:
+    case Kind::kOutside:
+    case Kind::kOutsideFree: return Memory(op);
+    case Kind::kSet: return Value(op.value, &variables_[base_ + op.slot]);
+    case Kind::kDraw: return DrawNumber(op.other, &variables_[base_ + op.slot]);
+    case Kind::kPhaseBegin:
+    case Kind::kPhaseEnd: return Phase(op);
+    case Kind::kLoopBegin: return LoopBegin(op);
+    case Kind::kLoopNext: {
+      int64_t* loop = &variables_[base_ + op.slot];
+      if (--loop[1] == 0) return true;
+      loop[0] += loop[2];
+      at_ = op.target;
+      return true;
+    }
+    case Kind::kPick:
+      return Value(op.value + static_cast<uint32_t>(variables_[base_ + op.other]),
+                   &variables_[base_ + op.slot]);
+    case Kind::kBranch: {
+      int64_t condition = 0;
+      if (!Value(op.value, &condition)) return false;
+      if (condition == 0) at_ = op.target;
+      return true;
+    }
+    case Kind::kJump: at_ = op.target; return true;
+    case Kind::kCall: return Call(op);
+    case Kind::kReturn:
+      if (frames_.empty()) {
+        ended_ = true;
+        return true;
+      }
+      variables_.resize(base_);
+      base_ = frames_.back().variables;
+      at_ = frames_.back().return_to;
+      frames_.pop_back();
+      return true;
+    case Kind::kRandom: return Random(op);
+    default: return Synchronise(op);
+  }
+}
+
+bool ProgramExpander::Memory(const Operation& op) {
+  Key key;
+  Event event;
+  switch (op.kind) {
+    case Kind::kAlloc: {
+      int64_t size = 0;
+      if (!Resolve(op.handle, &key) || !ValueAtLeast(op.value, 0, "bytes", &size) ||
+          !Stream(op.stream, 0, &event.stream) || !Label(op.label, &event.text_or_stack)) {
+        return false;
+      }
+      const auto [it, is_new] = live_.try_emplace(key);
+      if (!is_new) return Fail(StrCat(Spell(op.handle, key), " to be free"), "that it is live");
+      it->second = {++last_handle_, Bytes(static_cast<uint64_t>(size)), event.stream,
+                    phases_.back(), op.handle};
+      event.kind = EventKind::kAlloc;
+      event.address = Address(last_handle_);
+      event.size = Bytes(static_cast<uint64_t>(size));
+      return Emit(event);
+    }
+    case Kind::kOutside: {
+      int64_t size = 0;
+      if (!Resolve(op.handle, &key) || !ValueAtLeast(op.value, 0, "bytes", &size) ||
+          !Text(op.other, &event.text_or_stack)) {
+        return false;
+      }
+      const auto [it, is_new] = outside_.try_emplace(key);
+      if (!is_new) return Fail(StrCat(Spell(op.handle, key), " to be free"), "that it is live");
+      it->second.handle = ++last_handle_;
+      event.kind = EventKind::kOutsideAlloc;
+      event.address = Address(last_handle_);
+      event.size = Bytes(static_cast<uint64_t>(size));
+      event.stream = kNoStream;
+      return Emit(event);
+    }
+    case Kind::kOutsideFree: {
+      if (!Resolve(op.handle, &key)) return false;
+      const auto it = outside_.find(key);
+      if (it == outside_.end()) {
+        return Fail(StrCat(Spell(op.handle, key), " to be taken"), "that it is not");
+      }
+      event.kind = EventKind::kOutsideFree;
+      event.address = Address(it->second.handle);
+      event.stream = kNoStream;
+      outside_.erase(it);
+      return Emit(event);
+    }
+    default: break;
+  }
+  Live* live = nullptr;
+  if (!FindLive(op.handle, &key, &live)) return false;
+  event.address = Address(live->handle);
+  switch (op.kind) {
+    case Kind::kFree:
+      if (!Stream(op.stream, live->stream, &event.stream)) return false;
+      event.kind = EventKind::kFree;
+      live_.erase(key);
+      return Emit(event);
+    case Kind::kUse:
+      if (!Stream(op.stream, 0, &event.stream)) return false;
+      event.kind = EventKind::kRecordStream;
+      return Emit(event);
+    case Kind::kRetag: {
+      uint32_t text = kNoText;
+      if (!Text(op.other, &text)) return false;
+      Event mark = MarkEvent(MarkKind::kRetag, text);
+      mark.address = event.address;
+      return Emit(mark);
+    }
+    default: break;
+  }
+  // A move: what the target held goes.
+  Key target;
+  if (!Resolve(op.other, &target)) return false;
+  if (target == key) return true;
+  Live moved = *live;
+  moved.name = op.other;
+  live_.erase(key);
+  const auto [it, is_new] = live_.try_emplace(target);
+  const Live before = std::exchange(it->second, moved);
+  if (is_new) return true;
+  event.kind = EventKind::kFree;
+  event.address = Address(before.handle);
+  event.stream = before.stream;
+  return Emit(event);
+}
+
+bool ProgramExpander::Synchronise(const Operation& op) {
+  Event event;
+  event.stream = kNoStream;
+  switch (op.kind) {
+    case Kind::kEvent:
+    case Kind::kWait: {
+      Key key;
+      if (!Resolve(op.handle, &key) || !Stream(op.stream, 0, &event.stream)) return false;
+      const bool records = op.kind == Kind::kEvent;
+      const auto it = cuda_events_.find(key);
+      if (it == cuda_events_.end() && !records) {
+        return Fail(StrCat("the event ", Spell(op.handle, key), " to be recorded"),
+                    "that it is not");
+      }
+      const uint64_t number =
+          records ? cuda_events_.try_emplace(key, cuda_events_.size() + 1).first->second
+                  : it->second;
+      event.kind = EventKind::kMark;
+      event.size =
+          Bytes(static_cast<uint64_t>(records ? MarkKind::kEventRecord : MarkKind::kStreamWait));
+      event.address = Address(number);
+      return Emit(event);
+    }
+    case Kind::kDone:
+      if (!Stream(op.stream, 0, &event.stream)) return false;
+      event.kind = EventKind::kStreamDone;
+      return Emit(event);
+    case Kind::kEmptyCache: event.kind = EventKind::kEmptyCache; return Emit(event);
+    case Kind::kMark:
+      if (!Text(op.other, &event.text_or_stack)) return false;
+      return Emit(MarkEvent(MarkKind::kLabel, event.text_or_stack));
+    case Kind::kResetPeak: event.kind = EventKind::kResetPeak; return Emit(event);
+    case Kind::kResetAccumulated: event.kind = EventKind::kResetAccumulated; return Emit(event);
+    case Kind::kSettings:
+    case Kind::kFraction:
+      if (!Text(op.other, &event.text_or_stack)) return false;
+      event.kind = op.kind == Kind::kSettings ? EventKind::kSettings : EventKind::kFraction;
+      return Emit(event);
+    case Kind::kFailNext: {
+      int64_t count = 0;
+      if (!ValueAtLeast(op.value, 0, "a count", &count)) return false;
+      event.kind = EventKind::kFailNext;
+      event.size = Bytes(static_cast<uint64_t>(count));
+      return Emit(event);
+    }
+    case Kind::kPoolBegin: event.kind = EventKind::kPoolBegin; break;
+    case Kind::kPoolEnd: event.kind = EventKind::kPoolEnd; break;
+    case Kind::kPoolForget: event.kind = EventKind::kPoolForget; break;
+    case Kind::kPoolRelease: event.kind = EventKind::kPoolRelease; break;
+    default:
+      event.kind = EventKind::kPoolCreate;
+      event.size = Bytes(op.value);
+      break;
+  }
+  event.pool = static_cast<uint16_t>(op.other + 1);
+  return Emit(event);
+}
+
+bool ProgramExpander::LoopBegin(const Operation& op) {
+  int64_t start = 0, stop = 0, step = 0;
+  if (!Value(op.value, &start) || !Value(op.value + 1, &stop)) return false;
+  if (op.other == kNone) {
+    step = start <= stop ? 1 : -1;
+  } else if (!Value(op.value + 2, &step)) {
+    return false;
+  }
+  if (step == 0) return Fail("a step other than 0", "0");
+  const bool is_empty = step > 0 ? start >= stop : start <= stop;
+  if (is_empty) {
+    at_ = op.target;
+    return true;
+  }
+  const uint64_t distance = step > 0 ? static_cast<uint64_t>(stop) - static_cast<uint64_t>(start)
+                                     : static_cast<uint64_t>(start) - static_cast<uint64_t>(stop);
+  const uint64_t stride = step > 0 ? static_cast<uint64_t>(step) : 0 - static_cast<uint64_t>(step);
+  const uint64_t count = (distance - 1) / stride + 1;
+  if (count > static_cast<uint64_t>(std::numeric_limits<int64_t>::max())) {
+    return Fail("at most 2^63 - 1 turns", "more");
+  }
+  int64_t* loop = &variables_[base_ + op.slot];
+  loop[0] = start;
+  loop[1] = static_cast<int64_t>(count);
+  loop[2] = step;
+  return true;
+}
+
+bool ProgramExpander::Call(const Operation& op) {
+  if (frames_.size() == kMaxCallDepth) {
+    return Fail(StrCat("at most ", kMaxCallDepth, " calls inside each other"), "another");
+  }
+  const CallCode& call = code_.calls[op.other];
+  const size_t base = variables_.size();
+  variables_.resize(base + call.slots);
+  for (size_t i = 0; i < call.arguments.size(); ++i) {
+    if (!Value(call.arguments[i], &variables_[base + i])) return false;
+  }
+  frames_.push_back({at_, base_});
+  base_ = base;
+  at_ = op.target;
+  return true;
+}
+
+bool ProgramExpander::Phase(const Operation& op) {
+  phase_changed_ = true;
+  if (op.kind == Kind::kPhaseEnd) {
+    phases_.pop_back();
+    return true;
+  }
+  uint32_t name = kNoText;
+  if (!Text(op.other, &name)) return false;
+  const uint32_t outer = phases_.back();
+  phases_.push_back(
+      outer == kNoText ? name : strings_.Intern(StrCat(strings_[outer], ".", strings_[name])));
+  return true;
+}
+
+// One turn: frees, then an allocation and what goes with it. The operation stays
+// until the load is over.
+bool ProgramExpander::Random(const Operation& op) {
+  const RandomLoadCode& code = code_.random_loads[op.other];
+  if (!load_) {
+    int64_t ops = 0, target = std::numeric_limits<int64_t>::max(), streams = 1;
+    if (!ValueAtLeast(code.ops, 0, "ops", &ops)) return false;
+    if (code.live_target != kNone && !ValueAtLeast(code.live_target, 0, "live_target", &target)) {
+      return false;
+    }
+    if (code.streams != kNone && !ValueAtLeast(code.streams, 1, "streams", &streams)) return false;
+    if (streams > code_.streams) {
+      return Fail(StrCat("at most ", code_.streams, " streams"), StrCat(streams));
+    }
+    load_.emplace(ops, target, streams);
+  }
+  const auto free = [&] {
+    const RandomLoad::Block block = load_->Free();
+    Event event;
+    event.kind = EventKind::kFree;
+    event.address = Address(block.handle);
+    event.stream = block.stream;
+    live_.erase(Key{kNone, {static_cast<int64_t>(block.handle)}});
+    return Emit(event);
+  };
+  if (load_->done()) {
+    if (!code.keep && !load_->empty()) {
+      --at_;  // again
+      return free();
+    }
+    load_.reset();
+    return true;
+  }
+  --at_;
+  RandomLoad::Block block;
+  int64_t lifetime = 0;
+  if (!DrawNumber(code.size, &block.size) || !DrawNumber(code.lifetime, &lifetime)) return false;
+  if (block.size < 0) return Fail("a size of at least 0", StrCat(block.size));
+  block.due = load_->op() + static_cast<uint64_t>(std::max<int64_t>(lifetime, 1));
+  block.stream = static_cast<uint32_t>(random_.Between(0, load_->streams() - 1));
+  while (load_->MustFree(block.size)) {
+    if (!free()) return false;
+  }
+  if (code.empty_cache_p > 0 && random_.Unit() < code.empty_cache_p) {
+    Event event;
+    event.kind = EventKind::kEmptyCache;
+    event.stream = kNoStream;
+    if (!Emit(event)) return false;
+  }
+  Event event;
+  event.kind = EventKind::kAlloc;
+  event.size = Bytes(static_cast<uint64_t>(block.size));
+  event.stream = block.stream;
+  if (!Label(code.label, &event.text_or_stack)) return false;
+  block.handle = ++last_handle_;
+  event.address = Address(block.handle);
+  load_->Add(block);
+  live_[Key{kNone, {static_cast<int64_t>(block.handle)}}] = {block.handle, event.size, block.stream,
+                                                             phases_.back(), kNone};
+  if (!Emit(event)) return false;
+  if (code.record_stream_p > 0 && load_->streams() > 1 && random_.Unit() < code.record_stream_p) {
+    Event use;
+    use.kind = EventKind::kRecordStream;
+    use.address = event.address;
+    const int64_t other = random_.Between(1, load_->streams() - 1);
+    use.stream = static_cast<uint32_t>((block.stream + other) % load_->streams());
+    return Emit(use);
+  }
+  return true;
+}
+
+}  // namespace memreplay::program

@@ -1,0 +1,95 @@
+#include "trace/program/program_reader.h"
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "trace/json_scanner.h"
+#include "trace/program/program_expander.h"
+#include "trace/strings.h"
+#include "trace/trace_builder.h"
+
+namespace memreplay {
+namespace {
+
+constexpr size_t kMaxProgram = size_t{16} << 20;
+constexpr size_t kHead = 4096;
+constexpr std::string_view kTextFormat = "program_text";
+constexpr std::string_view kJsonFormat = "program_json";
+
+// Takes `token` and the blanks before it from the front.
+bool Take(std::string_view token, std::string_view* text) {
+  text->remove_prefix(std::min(text->find_first_not_of(" \t\r\n"), text->size()));
+  if (text->substr(0, token.size()) != token) return false;
+  text->remove_prefix(token.size());
+  return true;
+}
+
+absl::StatusOr<Trace> Read(ByteSource& source, std::string_view format) {
+  const absl::StatusOr<program::ProgramCode> code = program::ReadProgramCode(source, {});
+  if (!code.ok()) return code.status();
+  return program::ExpandProgram(*code, format);
+}
+
+}  // namespace
+
+bool LooksLikeProgramText(std::string_view head) {
+  while (Take("#", &head)) head.remove_prefix(std::min(head.find('\n'), head.size()));
+  return Take("format", &head) && Take(":", &head) &&
+         (Take("\"memsched\"", &head) || Take("'memsched'", &head));
+}
+
+bool LooksLikeProgramJson(std::string_view head) {
+  // The scanner keeps the members before an error, so a cut text is no trouble.
+  std::vector<JsonMember> members;
+  ScanJsonObject(head, &members);
+  for (const JsonMember& member : members) {
+    if (member.key == "format") return member.value.raw == "memsched";
+  }
+  return false;
+}
+
+absl::StatusOr<Trace> ReadProgramText(ByteSource& source) { return Read(source, kTextFormat); }
+absl::StatusOr<Trace> ReadProgramJson(ByteSource& source) { return Read(source, kJsonFormat); }
+
+namespace program {
+
+absl::StatusOr<ProgramCode> ReadProgramCode(ByteSource& source, const CompileOptions& options) {
+  const std::string_view text = source.Peek(kMaxProgram + 1);
+  if (!source.status().ok()) return source.status();
+  if (text.size() > kMaxProgram) {
+    return absl::InvalidArgumentError(
+        StrCat("byte ", kMaxProgram, ": expected the end of the program, found more"));
+  }
+  const bool is_json = LooksLikeProgramJson(text.substr(0, kHead));
+  if (!is_json && !LooksLikeProgramText(text.substr(0, kHead))) {
+    return absl::InvalidArgumentError("expected a schedule program that begins with its format");
+  }
+  absl::StatusOr<ProgramText> parsed = is_json ? ParseProgramJson(text) : ParseProgramText(text);
+  if (!parsed.ok()) return parsed.status();
+  return CompileProgram(*parsed, options);
+}
+
+absl::StatusOr<Trace> ExpandProgram(const ProgramCode& code, std::string_view format) {
+  TraceBuilder builder{std::string(format)};
+  Trace& trace = builder.trace();
+  trace.is_program = true;
+  trace.total_memory = code.total;
+  trace.memory_fraction = code.fraction;
+  if (!code.conf.empty()) trace.settings.emplace().conf = code.conf;
+  trace.completion = code.completion;
+  trace.program_header = code.header;
+  for (uint64_t stream = 0; stream < code.streams; ++stream) {
+    builder.StreamNumber(StreamHandle(stream));  // in order, so that number and handle agree
+  }
+  for (const PoolId pool : code.pools) builder.PoolIndex(pool);
+  builder.Device(0);
+  ProgramExpander expander(&code, &trace.strings, &trace.stacks);
+  Event event;
+  while (expander.Next(&event)) builder.Add(0, event);
+  if (!expander.status().ok()) return expander.status();
+  return std::move(builder).Finish();
+}
+
+}  // namespace program
+}  // namespace memreplay

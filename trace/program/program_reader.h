@@ -1,0 +1,33 @@
+// Reads a schedule program, as text proto or JSON, and expands it into a Trace.
+#ifndef MEMREPLAY_TRACE_PROGRAM_PROGRAM_READER_H_
+#define MEMREPLAY_TRACE_PROGRAM_PROGRAM_READER_H_
+
+#include <string_view>
+
+#include "absl/status/statusor.h"
+#include "trace/byte_source.h"
+#include "trace/program/program_compiler.h"
+#include "trace/trace.h"
+
+namespace memreplay {
+
+bool LooksLikeProgramText(std::string_view head);
+bool LooksLikeProgramJson(std::string_view head);
+
+// Trace::format is "program_text" or "program_json". Errors: InvalidArgument.
+absl::StatusOr<Trace> ReadProgramText(ByteSource& source);
+absl::StatusOr<Trace> ReadProgramJson(ByteSource& source);
+
+namespace program {
+
+// Compiles the program in `source`, whichever its spelling. The message does not
+// name the file.
+absl::StatusOr<ProgramCode> ReadProgramCode(ByteSource& source, const CompileOptions& options);
+
+// All events of a program.
+absl::StatusOr<Trace> ExpandProgram(const ProgramCode& code, std::string_view format);
+
+}  // namespace program
+}  // namespace memreplay
+
+#endif  // MEMREPLAY_TRACE_PROGRAM_PROGRAM_READER_H_

@@ -1,0 +1,28 @@
+// The two spellings of a schedule program: text proto and protobuf's JSON.
+#ifndef MEMREPLAY_TRACE_PROGRAM_PROGRAM_TEXT_H_
+#define MEMREPLAY_TRACE_PROGRAM_PROGRAM_TEXT_H_
+
+#include <google/protobuf/text_format.h>
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "absl/status/statusor.h"
+#include "proto/schedule.pb.h"
+
+namespace memreplay::program {
+
+struct ProgramText {
+  proto::ScheduleProgram program;
+  // Where each field stands; null for JSON, whose parser does not say.
+  std::unique_ptr<google::protobuf::TextFormat::ParseInfoTree> places;
+};
+
+// InvalidArgument with line and column (of text).
+absl::StatusOr<ProgramText> ParseProgramText(std::string_view text);
+absl::StatusOr<ProgramText> ParseProgramJson(std::string_view text);
+
+}  // namespace memreplay::program
+
+#endif  // MEMREPLAY_TRACE_PROGRAM_PROGRAM_TEXT_H_

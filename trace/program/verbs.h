@@ -1,0 +1,65 @@
+// Which fields of a Statement go together.
+#ifndef MEMREPLAY_TRACE_PROGRAM_VERBS_H_
+#define MEMREPLAY_TRACE_PROGRAM_VERBS_H_
+
+#include <array>
+
+#include "proto/schedule.pb.h"
+
+namespace memreplay::program {
+
+// Field numbers of proto::Statement; 0 is none.
+struct Verb {
+  int field = 0;
+  std::array<int, 1> required = {};
+  std::array<int, 7> optional = {};
+};
+
+// Fields from here on are not verbs.
+inline constexpr int kFirstDetail = proto::Statement::kBytesFieldNumber;
+
+// One row a verb.
+inline constexpr auto kVerbs = [] {
+  using S = proto::Statement;
+  return std::array<Verb, 29>{{
+      {S::kAllocFieldNumber,
+       {S::kBytesFieldNumber},
+       {S::kTagFieldNumber, S::kSiteFieldNumber, S::kDtypeFieldNumber, S::kShapeFieldNumber,
+        S::kSavedFieldNumber, S::kStreamFieldNumber}},
+      {S::kTempFieldNumber,
+       {S::kBytesFieldNumber},
+       {S::kTagFieldNumber, S::kSiteFieldNumber, S::kDtypeFieldNumber, S::kShapeFieldNumber,
+        S::kSavedFieldNumber, S::kStreamFieldNumber, S::kBodyFieldNumber}},
+      {S::kFreeFieldNumber, {}, {S::kStreamFieldNumber}},
+      {S::kMoveFieldNumber, {S::kToFieldNumber}, {}},
+      {S::kUseFieldNumber, {S::kStreamFieldNumber}, {}},
+      {S::kRetagFieldNumber, {S::kTagFieldNumber}, {}},
+      {S::kLetFieldNumber, {}, {S::kValueFieldNumber, S::kFromFieldNumber}},
+      {S::kPhaseFieldNumber, {}, {S::kBodyFieldNumber}},
+      {S::kRepeatFieldNumber, {}, {S::kIndexFieldNumber, S::kBodyFieldNumber}},
+      {S::kForFieldNumber, {S::kRangeFieldNumber}, {S::kBodyFieldNumber}},
+      {S::kForeachFieldNumber, {S::kValuesFieldNumber}, {S::kBodyFieldNumber}},
+      {S::kIfFieldNumber, {}, {S::kThenFieldNumber, S::kElseFieldNumber}},
+      {S::kCallFieldNumber, {}, {S::kWithFieldNumber}},
+      {S::kEventFieldNumber, {}, {S::kStreamFieldNumber}},
+      {S::kWaitFieldNumber, {}, {S::kStreamFieldNumber}},
+      {S::kDoneFieldNumber, {}, {}},
+      {S::kEmptyCacheFieldNumber, {}, {}},
+      {S::kMarkFieldNumber, {}, {}},
+      {S::kResetFieldNumber, {}, {}},
+      {S::kConfFieldNumber, {}, {}},
+      {S::kFractionFieldNumber, {}, {}},
+      {S::kFailNextFieldNumber, {}, {}},
+      {S::kOutsideFieldNumber, {S::kBytesFieldNumber}, {S::kSiteFieldNumber}},
+      {S::kOutsideFreeFieldNumber, {}, {}},
+      {S::kPoolFieldNumber, {}, {S::kBodyFieldNumber}},
+      {S::kPoolCreateFieldNumber, {}, {S::kServesOnOomFieldNumber, S::kNoSplitFieldNumber}},
+      {S::kPoolForgetFieldNumber, {}, {}},
+      {S::kPoolReleaseFieldNumber, {}, {}},
+      {S::kRandomFieldNumber, {}, {}},
+  }};
+}();
+
+}  // namespace memreplay::program
+
+#endif  // MEMREPLAY_TRACE_PROGRAM_VERBS_H_
