@@ -80,6 +80,12 @@ bool CudaDevice::Granted(CUresult result, DriverCall call, Address address, Byte
   return Refuse(Refusal::kFailed);
 }
 
+void CudaDevice::CountPool(Bytes reserved) {
+  used_ += reserved;
+  used_ -= pool_;
+  pool_ = reserved;
+}
+
 Bytes CudaDevice::FreeMemory() {
   const Bytes free = context_.FreeMemory();
   if (!options_.capacity.has_value() || options_.by != CapacityBy::kLimit) return free;

@@ -28,7 +28,7 @@ enum class CapacityBy : uint8_t {
 };
 
 struct CudaDeviceOptions {
-  std::optional<Bytes> capacity;  // absent: the card as it is
+  std::optional<Bytes> capacity = std::nullopt;  // absent: the card as it is
   CapacityBy by = CapacityBy::kLimit;
   // As in SimulatedDevice: recorded stream work is pending until StreamDone() or
   // Synchronize(), instead of complete at once.
@@ -100,6 +100,15 @@ class CudaDevice final : public Device {
   // Segments and pages now held, each in whole units of 2 MiB.
   Bytes held() const { return used_; }
 
+  // For allocators that ask the driver themselves. Whether `units` more bytes may
+  // be asked for: not after an error, an injected failure, or beyond the limit.
+  bool Admit(Bytes units);
+  // Whether a call succeeded; out of memory counts as a refusal by the driver,
+  // anything else goes to status(). `address` may be null.
+  bool Granted(CUresult result, DriverCall call, Address address, Bytes size);
+  // How much a pool of the driver's holds now; part of held() from here on.
+  void CountPool(Bytes reserved);
+
   // Gives back everything: pages, ranges, segments, outside memory, ballast. Goes
   // on after an error, keeps what could not be given back for another try, and
   // answers with the first error. May be called at any time and more than once;
@@ -115,12 +124,7 @@ class CudaDevice final : public Device {
 
   CudaDevice(CudaContext& context, const CudaDeviceOptions& options);
 
-  // Whether `units` bytes may be asked of the driver; if not, why is counted.
-  bool Admit(Bytes units);
-  bool Refuse(Refusal why);
-  // Whether a call succeeded; out of memory counts as a refusal by the driver,
-  // anything else goes to status().
-  bool Granted(CUresult result, DriverCall call, Address address, Bytes size);
+  bool Refuse(Refusal why);  // counts it; false
   bool MapPage(Address address, Bytes size);
   // Unmaps and releases; false if a step failed, and then the page is kept.
   bool DropPage(absl::btree_map<Address, Page>::iterator page);
@@ -128,7 +132,8 @@ class CudaDevice final : public Device {
   CudaContext& context_;
   const CudaDeviceOptions options_;
   const Bytes total_;
-  Bytes used_;     // whole units of segments and pages
+  Bytes used_;  // whole units of segments and pages, and the pool's
+  Bytes pool_;
   Bytes outside_;  // as asked for
   uint64_t failures_ = 0;
   uint64_t unreal_ranges_ = 0;  // reservations that the driver refused

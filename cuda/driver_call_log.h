@@ -25,6 +25,7 @@ namespace memreplay {
   X(kRelease, cuMemRelease)                  \
   X(kGetInfo, cuMemGetInfo)                  \
   X(kStreamCreate, cuStreamCreate)           \
+  X(kContextSynchronize, cuCtxSynchronize)   \
   X(kStreamSynchronize, cuStreamSynchronize) \
   X(kStreamWaitEvent, cuStreamWaitEvent)     \
   X(kEventCreate, cuEventCreate)             \

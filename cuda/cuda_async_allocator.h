@@ -1,0 +1,86 @@
+// backend:cudaMallocAsync on a real GPU: the driver's own stream-ordered pool.
+// sim/cuda_malloc_async_allocator.h is what is simulated of it.
+#ifndef MEMREPLAY_CUDA_CUDA_ASYNC_ALLOCATOR_H_
+#define MEMREPLAY_CUDA_CUDA_ASYNC_ALLOCATOR_H_
+
+#include <cuda.h>
+
+#include <memory>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/inlined_vector.h"
+#include "absl/status/statusor.h"
+#include "cuda/cuda_device.h"
+#include "sim/allocator.h"
+#include "sim/memory_stats.h"
+
+namespace memreplay {
+
+// Every allocation is cuMemAllocAsync on its stream, from the default pool of the
+// GPU, whose release threshold is unlimited while this object lives. A free is
+// cuMemFreeAsync on the stream of the allocation, or, if others used the block, on
+// a stream that waits for all of them. empty_cache waits for the GPU and trims the
+// pool. Settings and statistics as in the simulated allocator, but used and
+// reserved bytes are what the driver says of the pool after each request.
+//
+// kSegmentMap and kSegmentUnmap tell of the pool's size only: the driver does not
+// say where in memory it grew, so their addresses are offsets into the pool.
+class CudaAsyncAllocator final : public Allocator {
+ public:
+  // `device`, which must outlive it, gives the context, the capacity and injected
+  // failures. A capacity by limit counts the pool's reserved bytes as far as they
+  // can be foreseen (used bytes in steps of 32 MiB); by ballast it is exact.
+  // Error: the GPU has no memory pools.
+  static absl::StatusOr<std::unique_ptr<CudaAsyncAllocator>> Create(CudaDevice& device);
+  // Frees what is live and leaves the pool as it was found.
+  ~CudaAsyncAllocator() override;
+
+  absl::Status Apply(const Event& request, Observer& out) override;
+  absl::Status ApplySettings(std::string_view conf) override;
+  absl::Status SetMemoryFraction(double fraction) override;
+  const MemoryStats& statistics() const override { return stats_; }
+  int64_t ooms() const override { return ooms_; }
+  void ResetPeakStatistics() override { stats_.ResetPeak(); }
+  MemoryState Segments() const override { return {}; }
+  void VisitFreeBlocks(absl::FunctionRef<void(const FreeBlock&)>) const override {}
+  void CheckInvariants() const override;
+
+  // The pool's high-water marks since Create(), by the driver.
+  Bytes PeakUsed();
+  Bytes PeakReserved();
+
+ private:
+  struct Live {
+    Event alloc;
+    absl::InlinedVector<uint32_t, 2> other_streams;
+  };
+
+  CudaAsyncAllocator(CudaDevice& device, CUmemoryPool pool);
+  absl::Status Prepare();
+  void Alloc(const Event& request, Observer& out);
+  void Free(const Event& request, Observer& out);
+  bool FreeOnDriver(const Live& live);
+  void EmptyCache(const Event& request, Observer& out);
+  Bytes Attribute(CUmemPool_attribute attribute);
+  // Asks the driver how large the pool is now and emits the change.
+  void Observe(const Event& cause, Observer& out);
+
+  CudaDevice& device_;
+  CudaContext& context_;
+  CUmemoryPool pool_;
+  std::optional<cuuint64_t> old_threshold_;
+  Bytes reserved_;   // of the pool, at the last look
+  Bytes used_;       // likewise
+  Bytes requested_;  // of live allocations
+  std::optional<Bytes> limit_;
+  absl::flat_hash_map<AllocationId, Live> live_;
+  int64_t ooms_ = 0;
+  MemoryStats stats_;
+};
+
+}  // namespace memreplay
+
+#endif  // MEMREPLAY_CUDA_CUDA_ASYNC_ALLOCATOR_H_

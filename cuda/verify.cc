@@ -1,0 +1,155 @@
+#include "cuda/verify.h"
+
+#include <algorithm>
+#include <array>
+
+#include "absl/strings/str_format.h"
+#include "cuda/verify_image.h"
+#include "cuda/verify_pattern.h"
+#include "trace/strings.h"
+
+namespace memreplay {
+namespace {
+
+constexpr unsigned kThreads = 256;                 // of a thread block
+constexpr unsigned kBlocksPerMultiprocessor = 16;  // enough to fill its memory pipeline
+
+// Seeds are never 0, so that memory of zeros is nobody's.
+uint64_t SeedOf(AllocationId id) { return uint64_t{id} + 1; }
+
+}  // namespace
+
+std::string BadBlock::Text() const {
+  std::string text = absl::StrFormat(
+      "event %d: block %d (%d bytes at 0x%x) does not hold what it was filled with from byte %d "
+      "on: "
+      "expected 0x%016x, found 0x%016x",
+      event, id, size.value(), address.value(), offset.value(), expected, found);
+  if (written_by.has_value()) StrAppend(&text, ", which is written by block ", *written_by);
+  return text;
+}
+
+absl::StatusOr<std::unique_ptr<BlockVerifier>> BlockVerifier::Create(CudaContext& context) {
+  std::unique_ptr<BlockVerifier> verifier(new BlockVerifier(context));
+  if (const absl::Status loaded = verifier->Load(); !loaded.ok()) return loaded;
+  return verifier;
+}
+
+absl::Status BlockVerifier::Load() {
+  const CudaEntryPoints& api = context_.api();
+  const CudaDriver& driver = context_.driver();
+  if (const CUresult result = api.cuModuleLoadData(&module_, memreplay_verify_image);
+      result != CUDA_SUCCESS) {
+    module_ = nullptr;
+    const absl::Status error =
+        driver.Error(result, "cuModuleLoadData", "of the kernels for --verify");
+    const CudaCard& card = context_.card();
+    return absl::FailedPreconditionError(StrCat(
+        ToStd(error.message()), "; they are built by CUDA ", CUDA_VERSION / 1000, ".",
+        CUDA_VERSION % 1000 / 10, ", the driver is for CUDA ", driver.VersionText(), ", GPU ",
+        card.ordinal, " (", card.name, ") has compute capability ", card.major, ".", card.minor));
+  }
+  for (const auto& [name, function] :
+       {std::pair(kFillKernel, &fill_), std::pair(kCheckKernel, &check_)}) {
+    if (const CUresult result = api.cuModuleGetFunction(function, module_, name);
+        result != CUDA_SUCCESS) {
+      return driver.Error(result, "cuModuleGetFunction", StrCat("of ", name));
+    }
+  }
+  void* host = nullptr;
+  if (const CUresult result =
+          api.cuMemHostAlloc(&host, sizeof(uint64_t), CU_MEMHOSTALLOC_DEVICEMAP);
+      result != CUDA_SUCCESS) {
+    return driver.Error(result, "cuMemHostAlloc", "of the result of --verify");
+  }
+  first_bad_ = static_cast<uint64_t*>(host);
+  if (const CUresult result = api.cuMemHostGetDevicePointer(&first_bad_on_gpu_, host, 0);
+      result != CUDA_SUCCESS) {
+    return driver.Error(result, "cuMemHostGetDevicePointer", "of the result of --verify");
+  }
+  return absl::OkStatus();
+}
+
+BlockVerifier::~BlockVerifier() {
+  if (first_bad_ != nullptr) context_.api().cuMemFreeHost(const_cast<uint64_t*>(first_bad_));
+  if (module_ != nullptr) context_.api().cuModuleUnload(module_);
+}
+
+void BlockVerifier::OnEvent(const Event& event) {
+  if (event.kind == EventKind::kAlloc && event.id != kNoAllocation) {
+    const Block block = {event.address, std::max(event.block_size, event.size), event.stream};
+    live_[event.id] = block;
+    highest_id_ = std::max(highest_id_, event.id);
+    Fill(event.id, block);
+  } else if (event.kind == EventKind::kFree) {
+    if (const auto block = live_.find(event.id); block != live_.end()) {
+      Check(event.id, block->second);
+      live_.erase(block);
+    }
+  }
+  ++next_event_;
+}
+
+void BlockVerifier::CheckLive() {
+  for (const auto& [id, block] : live_) Check(id, block);
+}
+
+bool BlockVerifier::Launch(CUfunction kernel, AllocationId id, const Block& block, bool is_check) {
+  if (!context_.status().ok()) return false;
+  CUstream const stream = context_.Stream(block.stream);
+  if (stream == nullptr) return false;
+  uint64_t address = block.address.value();
+  uint64_t size = block.size.value();
+  uint64_t seed = SeedOf(id);
+  std::array<void*, 4> arguments = {&address, &size, &seed, &first_bad_on_gpu_};
+  const uint64_t wanted = size / 8 / kThreads + 1;
+  const uint64_t most =
+      uint64_t{kBlocksPerMultiprocessor} * static_cast<uint64_t>(context_.card().multiprocessors);
+  const auto grid = static_cast<unsigned>(std::min(wanted, std::max<uint64_t>(most, 1)));
+  const std::string detail = StrCat(is_check ? "checking" : "filling", " block ", id, " ",
+                                    OfBytesAt(block.size, block.address));
+  const CUresult launched =
+      context_.Call(DriverCall::kLaunchKernel, Bytes(0), context_.api().cuLaunchKernel, kernel,
+                    grid, 1, 1, kThreads, 1, 1, 0, stream, arguments.data(), nullptr);
+  if (!context_.Succeeded(launched, DriverCall::kLaunchKernel, detail)) return false;
+  const CUresult done = context_.Call(DriverCall::kStreamSynchronize, Bytes(0),
+                                      context_.api().cuStreamSynchronize, stream);
+  return context_.Succeeded(done, DriverCall::kStreamSynchronize, detail);
+}
+
+void BlockVerifier::Fill(AllocationId id, const Block& block) {
+  if (Launch(fill_, id, block, /*is_check=*/false)) ++blocks_filled_;
+}
+
+void BlockVerifier::Check(AllocationId id, const Block& block) {
+  *first_bad_ = kNothingBad;
+  if (!Launch(check_, id, block, /*is_check=*/true)) return;
+  ++blocks_checked_;
+  bytes_checked_ += block.size;
+  const uint64_t offset = *first_bad_;
+  if (offset == kNothingBad) return;
+  ++bad_blocks_;
+  if (bad_.size() == kMostKept) return;
+
+  BadBlock bad = {.id = id,
+                  .address = block.address,
+                  .size = block.size,
+                  .event = next_event_,
+                  .offset = Bytes(offset),
+                  .written_by = std::nullopt};
+  const uint64_t word_at = block.address.value() + offset / 8 * 8;
+  const uint64_t length =
+      std::min<uint64_t>(8, block.address.value() + block.size.value() - word_at);
+  const CUresult read = context_.api().cuMemcpyDtoH(&bad.found, word_at, length);
+  context_.Succeeded(read, "cuMemcpyDtoH", OfBytesAt(Bytes(length), Address(word_at)));
+  bad.expected = PatternWord(SeedOf(id), word_at);
+  if (length < 8) {
+    bad.expected &= (uint64_t{1} << (8 * length)) - 1;
+  } else if (const uint64_t seed = SeedOfWord(bad.found, word_at);
+             seed >= 1 && seed - 1 <= highest_id_) {
+    bad.written_by = static_cast<AllocationId>(seed - 1);
+  }
+  bad_.push_back(bad);
+}
+
+}  // namespace memreplay

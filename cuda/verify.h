@@ -1,0 +1,94 @@
+// Whether the memory that an allocator hands out is really there, and really the
+// block's own: filled on the GPU when a block is handed out, checked when it is
+// given back.
+#ifndef MEMREPLAY_CUDA_VERIFY_H_
+#define MEMREPLAY_CUDA_VERIFY_H_
+
+#include <cuda.h>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/container/btree_map.h"
+#include "absl/status/statusor.h"
+#include "cuda/cuda_context.h"
+#include "sim/observer.h"
+#include "trace/event.h"
+#include "trace/units.h"
+
+namespace memreplay {
+
+// A block that does not hold what it was filled with.
+struct BadBlock {
+  AllocationId id = kNoAllocation;
+  Address address;
+  Bytes size;
+  uint64_t event = 0;  // index of the event at which it was found, from 0
+  Bytes offset;        // of the first bad byte or word in the block
+  uint64_t expected = 0;
+  uint64_t found = 0;
+  // Whose word was found there, if it is that of a block ever filled.
+  std::optional<AllocationId> written_by;
+
+  std::string Text() const;  // one sentence
+};
+
+// Watches kAlloc and kFree of a run whose Device or Allocator is on the same
+// context; every allocator emits kFree before it gives memory back. The whole
+// block is filled, also what rounding added. Each fill and check is waited for:
+// a page that is not there makes the GPU fault, and the error, in the context's
+// status(), names the block then. Takes no memory of the GPU but the kernels'.
+class BlockVerifier final : public Observer {
+ public:
+  // Loads the kernels. Error: the driver is older than the toolkit that built
+  // them, and cannot.
+  static absl::StatusOr<std::unique_ptr<BlockVerifier>> Create(CudaContext& context);
+  ~BlockVerifier() override;
+
+  void OnEvent(const Event& event) override;
+  // Checks the blocks that are live at the end.
+  void CheckLive();
+
+  uint64_t blocks_filled() const { return blocks_filled_; }
+  uint64_t blocks_checked() const { return blocks_checked_; }
+  Bytes bytes_checked() const { return bytes_checked_; }
+  uint64_t bad_blocks() const { return bad_blocks_; }
+  // The first of them, at most kMostKept.
+  const std::vector<BadBlock>& bad() const { return bad_; }
+  static constexpr size_t kMostKept = 100;
+
+ private:
+  struct Block {
+    Address address;
+    Bytes size;
+    uint32_t stream = 0;
+  };
+
+  explicit BlockVerifier(CudaContext& context) : context_(context) {}
+  absl::Status Load();
+  bool Launch(CUfunction kernel, AllocationId id, const Block& block, bool is_check);
+  void Fill(AllocationId id, const Block& block);
+  void Check(AllocationId id, const Block& block);
+
+  CudaContext& context_;
+  CUmodule module_ = nullptr;
+  CUfunction fill_ = nullptr;
+  CUfunction check_ = nullptr;
+  volatile uint64_t* first_bad_ = nullptr;  // memory of the host that the GPU writes
+  CUdeviceptr first_bad_on_gpu_ = 0;
+  absl::btree_map<AllocationId, Block> live_;
+  uint64_t next_event_ = 0;
+  AllocationId highest_id_ = 0;
+  uint64_t blocks_filled_ = 0;
+  uint64_t blocks_checked_ = 0;
+  Bytes bytes_checked_;
+  uint64_t bad_blocks_ = 0;
+  std::vector<BadBlock> bad_;
+};
+
+}  // namespace memreplay
+
+#endif  // MEMREPLAY_CUDA_VERIFY_H_

@@ -1,0 +1,153 @@
+// The same programs through the same allocators, on a simulated device and through
+// a driver: every event, address and statistic must agree.
+#include <dirent.h>
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "cuda/cuda_device.h"
+#include "cuda/verify.h"
+#include "gtest/gtest.h"
+#include "sim/caching_allocator.h"
+#include "sim/direct_allocator.h"
+#include "sim/run.h"
+#include "sim/simulated_device.h"
+#include "tests/cuda/fake_driver/fake_driver.h"
+#include "trace/schedule.h"
+#include "trace/strings.h"
+#include "trace/trace_reader.h"
+
+namespace memreplay {
+namespace {
+
+const std::string kFolder = "tests/data/conformance/";
+
+std::vector<std::string> Programs() {
+  std::vector<std::string> names;
+  DIR* folder = opendir(kFolder.c_str());
+  if (folder == nullptr) return names;
+  const std::string ending = ".jsonl";
+  while (const dirent* entry = readdir(folder)) {
+    const std::string file = entry->d_name;
+    if (file.ends_with(ending)) names.push_back(file.substr(0, file.size() - ending.size()));
+  }
+  closedir(folder);
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+class Recorder final : public Observer {
+ public:
+  void OnEvent(const Event& event) override {
+    lines.push_back(StrCat(EventKindName(event.kind), " id ", event.id, " at ",
+                           event.address.value(), " size ", event.size.value(), " of ",
+                           event.block_size.value(), " on ", event.stream));
+  }
+  std::vector<std::string> lines;
+};
+
+struct Outcome {
+  std::vector<std::string> events;
+  std::vector<std::pair<std::string, int64_t>> statistics;
+  uint64_t ooms = 0;
+  DeviceCalls calls;
+};
+
+template <typename AnyDevice>
+Outcome RunOn(AnyDevice& device, const Schedule& schedule, bool direct, Observer* watcher) {
+  const Trace& trace = schedule.trace();
+  const TorchProfile& profile = DefaultTorchProfile();
+  AllocatorConfig config;
+  const std::string conf = trace.settings.has_value() ? trace.settings->conf : "";
+  ParseAllocatorConf(conf, profile, &config).IgnoreError();  // an outcome in PyTorch too
+  CachingAllocatorOptions options;
+  options.streams = trace.streams;
+  options.pools = trace.pools;
+  std::unique_ptr<Allocator> allocator;
+  if (direct) {
+    allocator = std::make_unique<DirectAllocator>(device);
+  } else {
+    allocator = std::make_unique<CachingAllocator>(profile, config, device, options);
+  }
+  if (trace.memory_fraction.has_value()) {
+    EXPECT_TRUE(allocator->SetMemoryFraction(*trace.memory_fraction).ok());
+  }
+  Outcome outcome;
+  Recorder recorder;
+  ObserverList observers = {&recorder};
+  if (watcher != nullptr) observers.Add(watcher);
+  outcome.ooms = Run(schedule, *allocator, observers).ooms;
+  outcome.events = std::move(recorder.lines);
+  for (const auto& [name, value] : FlatStatistics(allocator->statistics(), profile)) {
+    outcome.statistics.emplace_back(std::string(name), value);
+  }
+  outcome.calls = device.calls();
+  return outcome;
+}
+
+enum class Kind { kCachingByLimit, kCachingByBallast, kDirect };
+
+class CudaReplayTest : public testing::TestWithParam<std::tuple<std::string, Kind>> {};
+
+TEST_P(CudaReplayTest, DecisionsAreThoseOfTheSimulation) {
+  const auto& [program, kind] = GetParam();
+  absl::StatusOr<Trace> opened = OpenTrace(kFolder + program + ".jsonl");
+  ASSERT_TRUE(opened.ok()) << ToStd(opened.status().message());
+  const auto trace = std::make_shared<const Trace>(*std::move(opened));
+  const Schedule schedule = Schedule::Build(trace, 0);
+  // The driver counts in whole units, so that a ballast can leave only those.
+  Bytes capacity = trace->total_memory.value_or(GiB(80));
+  if (kind == Kind::kCachingByBallast) capacity = RoundUp(capacity, MiB(2));
+  const bool explicit_completion = trace->completion == Completion::kExplicit;
+  SimulatedDevice simulated(
+      SimulatedDevice::Options{.capacity = capacity, .explicit_completion = explicit_completion});
+  const Outcome expected = RunOn(simulated, schedule, kind == Kind::kDirect, nullptr);
+
+  const FakeDriver fake(RoundUp(capacity, GiB(1)) + GiB(1));
+  {
+    const auto context = fake.NewContext();
+    const auto verifier = BlockVerifier::Create(*context);
+    ASSERT_TRUE(verifier.ok());
+    const auto device = CudaDevice::Create(
+        *context,
+        {.capacity = capacity,
+         .by = kind == Kind::kCachingByBallast ? CapacityBy::kBallast : CapacityBy::kLimit,
+         .explicit_completion = explicit_completion});
+    ASSERT_TRUE(device.ok()) << ToStd(device.status().message());
+    const Outcome outcome = RunOn(**device, schedule, kind == Kind::kDirect, verifier->get());
+    EXPECT_EQ(outcome.events, expected.events);
+    EXPECT_EQ(outcome.statistics, expected.statistics);
+    EXPECT_EQ(outcome.ooms, expected.ooms);
+    EXPECT_EQ(outcome.calls, expected.calls);
+    EXPECT_TRUE((*device)->status().ok()) << ToStd((*device)->status().message());
+    (*verifier)->CheckLive();
+    EXPECT_EQ((*verifier)->bad_blocks(), 0u) << (*verifier)->bad()[0].Text();
+    EXPECT_EQ((*verifier)->blocks_checked(), (*verifier)->blocks_filled());
+  }
+  EXPECT_EQ(fake.Leaks(), "");
+}
+
+std::string TestName(const testing::TestParamInfo<CudaReplayTest::ParamType>& param) {
+  std::string name = std::get<0>(param.param);
+  std::replace_if(
+      name.begin(), name.end(), [](char c) { return !std::isalnum(c); }, '_');
+  switch (std::get<1>(param.param)) {
+    case Kind::kCachingByLimit: return name + "_limit";
+    case Kind::kCachingByBallast: return name + "_ballast";
+    case Kind::kDirect: return name + "_direct";
+  }
+  return name;
+}
+
+INSTANTIATE_TEST_SUITE_P(Cases, CudaReplayTest,
+                         testing::Combine(testing::ValuesIn(Programs()),
+                                          testing::Values(Kind::kCachingByLimit,
+                                                          Kind::kCachingByBallast, Kind::kDirect)),
+                         TestName);
+
+}  // namespace
+}  // namespace memreplay

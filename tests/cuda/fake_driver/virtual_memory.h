@@ -1,0 +1,70 @@
+// What lies at the addresses of an imaginary GPU: which pages are mapped where,
+// and what the kernels wrote there. How many bytes there are, and which addresses
+// are handed out, is the business of fake_memory.h.
+#ifndef MEMREPLAY_TESTS_CUDA_FAKE_DRIVER_VIRTUAL_MEMORY_H_
+#define MEMREPLAY_TESTS_CUDA_FAKE_DRIVER_VIRTUAL_MEMORY_H_
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+
+namespace memreplay::fake {
+
+// Contents are kept as stretches filled by one call of the fill kernel (cuda/
+// verify_pattern.h), so that gigabytes cost nothing. Memory is zero before.
+class Content {
+ public:
+  // Bytes [begin, end) now hold the pattern of `seed`, as if byte 0 were at
+  // address `origin`.
+  void Fill(std::uint64_t begin, std::uint64_t end, std::uint64_t seed, std::uint64_t origin);
+  // The first of [begin, end) that is not so.
+  std::optional<std::uint64_t> FirstOther(std::uint64_t begin, std::uint64_t end,
+                                          std::uint64_t seed, std::uint64_t origin) const;
+  std::uint8_t At(std::uint64_t offset) const;
+
+ private:
+  struct Stretch {
+    std::uint64_t end;
+    std::uint64_t seed;
+    std::uint64_t origin;
+  };
+  std::map<std::uint64_t, Stretch> stretches_;  // by beginning, apart
+};
+
+struct Mapping {
+  std::uint64_t size;
+  std::uint64_t page;  // its handle; 0: not of cuMemMap
+  std::shared_ptr<Content> content;
+  bool is_accessible;
+};
+
+// All answers are false, or absent, where a GPU would fault or refuse.
+class VirtualMemory {
+ public:
+  bool Map(std::uint64_t address, const Mapping& mapping);  // false: something is there
+  bool SetAccessible(std::uint64_t address, std::uint64_t size);
+  // The mapping that is [address, address + size), taken out.
+  std::optional<Mapping> Unmap(std::uint64_t address, std::uint64_t size);
+  bool HasAny(std::uint64_t address, std::uint64_t size) const;
+
+  bool Fill(std::uint64_t address, std::uint64_t size, std::uint64_t seed);
+  // *first_bad: offset of the first byte that is not as filled, else untouched.
+  bool Check(std::uint64_t address, std::uint64_t size, std::uint64_t seed,
+             std::uint64_t* first_bad) const;
+  bool Read(std::uint64_t address, std::uint64_t size, std::uint8_t* to) const;
+
+  std::uint64_t pages_mapped() const;
+
+ private:
+  // Calls visit(mapping, begin, end, address of its byte 0) for each stretch of
+  // [address, address + size); false where one is not mapped or not accessible.
+  template <typename Visit>
+  bool ForEach(std::uint64_t address, std::uint64_t size, Visit visit) const;
+
+  std::map<std::uint64_t, Mapping> mappings_;
+};
+
+}  // namespace memreplay::fake
+
+#endif  // MEMREPLAY_TESTS_CUDA_FAKE_DRIVER_VIRTUAL_MEMORY_H_
