@@ -24,6 +24,7 @@ absl::StatusOr<int> RunDiff(absl::Span<const std::string> args);
 absl::StatusOr<int> RunConvert(absl::Span<const std::string> args);
 absl::StatusOr<int> RunSweep(absl::Span<const std::string> args);
 absl::StatusOr<int> RunFit(absl::Span<const std::string> args);
+absl::StatusOr<int> RunGpu(absl::Span<const std::string> args);
 absl::StatusOr<int> RunLint(absl::Span<const std::string> args);
 absl::StatusOr<int> RunSynth(absl::Span<const std::string> args);
 

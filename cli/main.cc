@@ -27,6 +27,7 @@ constexpr Command kCommands[] = {
     {"diff", "what changed between two files or reports", RunDiff},
     {"sweep", "rank settings, given ones or a search; lines to paste", RunSweep},
     {"fit", "the smallest device memory on which a file survives, per settings", RunFit},
+    {"gpu", "replay a file on a real GPU and hold it against the simulation", RunGpu},
     {"convert", "write a file in another format", RunConvert},
     {"lint", "what is wrong, useless or risky in a PYTORCH_CUDA_ALLOC_CONF string", RunLint},
     {"synth", "a training run's program from its configuration, and what it will need", RunSynth},
@@ -35,7 +36,7 @@ constexpr Command kCommands[] = {
 std::string Help() {
   std::string text =
       "memreplay replays what a PyTorch program asked of GPU memory through PyTorch's own\n"
-      "caching-allocator rules, without a GPU.\n"
+      "caching-allocator rules, without a GPU or, with the command gpu, on one.\n"
       "\n"
       "usage: memreplay COMMAND [ARGUMENTS]\n"
       "\n"

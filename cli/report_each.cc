@@ -25,18 +25,15 @@ namespace {
 
 using Answer = absl::FunctionRef<absl::StatusOr<proto::Report>(const std::string& file)>;
 
-// More would hold more files in memory than the machine may have room for.
-constexpr size_t kMaxWorkers = 4;
-
 // Answers several files at once, handed out in order. At most as many traces
 // as there are workers are in memory, and reports wait for no more than that
 // many before them.
 class Workers {
  public:
-  Workers(const std::vector<std::string>& files, Answer answer)
+  Workers(const std::vector<std::string>& files, Answer answer, size_t most)
       : files_(files), answer_(answer), answers_(files.size()) {
     const size_t cores = std::max<size_t>(1, std::thread::hardware_concurrency());
-    const size_t count = std::min({cores, kMaxWorkers, files.size()});
+    const size_t count = std::min({cores, most, files.size()});
     ahead_ = 2 * count;
     for (size_t i = 0; i < count; ++i) threads_.emplace_back([this] { Work(); });
   }
@@ -116,18 +113,18 @@ absl::StatusOr<std::vector<std::string>> ExpandDirectories(const std::vector<std
 }
 
 absl::StatusOr<int> ReportEach(std::string_view command, const std::vector<std::string>& paths,
-                               ReportForm form, Answer answer) {
+                               ReportForm form, Answer answer, size_t most_at_once) {
   const absl::StatusOr<std::vector<std::string>> files = ExpandDirectories(paths);
   if (!files.ok()) return files.status();
   const bool several = files->size() > 1;
   std::optional<Workers> workers;
-  if (several) workers.emplace(*files, answer);
+  if (several && most_at_once > 1) workers.emplace(*files, answer, most_at_once);
   int status = kExitAnswered;
   bool first = true;
   proto::Job job;
   for (size_t i = 0; i < files->size(); ++i) {
     const std::string& file = (*files)[i];
-    absl::StatusOr<proto::Report> report = several ? workers->Take(i) : answer(file);
+    absl::StatusOr<proto::Report> report = workers.has_value() ? workers->Take(i) : answer(file);
     if (report.ok()) {
       if (HasFaults(*report)) status = std::max(status, kExitBad);
     } else {

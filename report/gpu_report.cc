@@ -289,8 +289,13 @@ std::string ShortageSentence(const RunPlan& plan, const Shortage& shortage) {
 proto::DeviceReport ReportGpu(const RunPlan& plan, const proto::RecordedPeaks& recorded,
                               const DeviceRun& predicted, const std::vector<MeasuredRun>& measured,
                               GpuRunContext context) {
-  proto::DeviceReport report =
-      ReportDeviceRun(plan, recorded, measured.empty() ? predicted : measured.front().run);
+  proto::DeviceReport report = ReportDeviceRun(plan, recorded, measured.front().run);
+  if (recorded.ooms() > report.ooms()) {
+    report.add_notes(StrCat("the recording ran out of memory ",
+                            FormatCount(recorded.ooms(), "time"), ", this run ",
+                            FormatCount(report.ooms(), "time"),
+                            ": --capacity makes the card as small as the recording's was"));
+  }
   proto::GpuRun& gpu = *report.mutable_gpu();
   *gpu.mutable_card() = std::move(context.card);
   gpu.set_backend(plan.backend == RunBackend::kNative   ? "native"
@@ -298,13 +303,10 @@ proto::DeviceReport ReportGpu(const RunPlan& plan, const proto::RecordedPeaks& r
                                                         : "async");
   gpu.set_pace(context.pace);
   gpu.set_repetitions(static_cast<int32_t>(measured.size()));
-  gpu.set_stopped(context.stopped);
-  gpu.set_verified(context.verified);
+  if (context.verification.has_value()) *gpu.mutable_verification() = *context.verification;
   *gpu.mutable_predicted() = Figures(plan, predicted);
   AddFaults(plan, measured, context, &gpu);
   for (proto::GpuTime& time : context.times) *gpu.add_times() = std::move(time);
-  if (measured.empty()) return report;
-
   const MeasuredRun& first = measured.front();
   *gpu.mutable_measured() = Figures(plan, first.run);
   *gpu.mutable_as_predicted() = Comparison(plan, first.as_predicted);

@@ -2,7 +2,7 @@
 #ifndef MEMREPLAY_REPORT_GPU_REPORT_H_
 #define MEMREPLAY_REPORT_GPU_REPORT_H_
 
-#include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,15 +16,14 @@ namespace memreplay {
 struct GpuRunContext {
   proto::GpuCard card;
   std::string pace = "none";
-  bool stopped = false;
-  bool verified = false;
+  std::optional<proto::GpuVerification> verification;
   std::vector<std::string> verify_faults;  // sentences
   // Per repetition, in order, as many as were measured.
   std::vector<proto::GpuRepetition> repetitions;  // times; the rest is filled in
   std::vector<proto::GpuTime> times;              // of all repetitions
 };
 
-// `measured` holds at least one run, unless the first one was stopped.
+// `measured` holds at least one run.
 proto::DeviceReport ReportGpu(const RunPlan& plan, const proto::RecordedPeaks& recorded,
                               const DeviceRun& predicted, const std::vector<MeasuredRun>& measured,
                               GpuRunContext context);

@@ -61,9 +61,6 @@ void BytesRow(std::string* out, std::string_view label, int64_t predicted, int64
 
 std::string Answer(const proto::DeviceReport& device) {
   const proto::GpuRun& gpu = device.gpu();
-  if (gpu.repetitions() == 0) {
-    return gpu.stopped() ? "stopped; all memory was given back" : "nothing was run";
-  }
   const int64_t difference =
       gpu.measured().peak_reserved_bytes() - gpu.predicted_peak_reserved_with_addresses_bytes();
   const proto::GpuComparison& decisions = gpu.with_addresses();
@@ -71,7 +68,7 @@ std::string Answer(const proto::DeviceReport& device) {
   StrAppend(&text, difference == 0 ? "0 bytes" : FormatSizeChange(difference),
             " difference in peak reserved, ", Equal(decisions.equal(), decisions.compared()),
             " decisions equal");
-  if (gpu.repetitions() > 1) {
+  if (gpu.repetitions() > 1 && gpu.faults().empty()) {
     StrAppend(&text, ", in each of ", gpu.repetitions(), " repetitions");
   }
   return text;
@@ -139,6 +136,10 @@ void RenderDecisions(const proto::DeviceReport& device, std::string* out) {
     Line(out, "  measured",
          before.first().measured().empty() ? "nothing more" : before.first().measured());
   }
+  if (gpu.backend() == "async") {
+    Line(out, "", "requests only: how the driver's pool grows is its own affair, and approximated");
+    return;
+  }
   const proto::GpuComparison& with = gpu.with_addresses();
   Line(out, "with its addresses", StrCat(Equal(with.equal(), with.compared()), " equal"));
   if (before.has_first() && !with.has_first()) {
@@ -147,17 +148,15 @@ void RenderDecisions(const proto::DeviceReport& device, std::string* out) {
          "decide; nothing else differs");
   }
   const proto::GpuCalls& calls = gpu.calls();
-  if (gpu.backend() != "async") {
-    Line(out, "calls about memory",
-         StrCat(FormatCount(calls.measured()), ", ", Equal(calls.compared(), calls.measured()),
-                " as predicted with its addresses"));
-    Line(out, "driver's overhead",
-         calls.largest_used_difference_bytes() == 0
-             ? std::string("none: used bytes of the device are as predicted after every call")
-             : StrCat("used bytes of the device differ from the prediction by at most ",
-                      FormatSizeChange(calls.largest_used_difference_bytes()), ", at ",
-                      At(device, calls.largest_used_difference_position())));
-  }
+  Line(out, "calls about memory",
+       StrCat(FormatCount(calls.measured()), ", ", Equal(calls.compared(), calls.measured()),
+              " as predicted with its addresses"));
+  Line(out, "driver's overhead",
+       calls.largest_used_difference_bytes() == 0
+           ? std::string("none: used bytes of the device are as predicted after every call")
+           : StrCat("used bytes of the device differ from the prediction by at most ",
+                    FormatSizeChange(calls.largest_used_difference_bytes()), ", at ",
+                    At(device, calls.largest_used_difference_position())));
   if (gpu.measured().used_at_end_bytes() != 0) {
     Line(out, "at the end",
          StrCat(FormatSizeChange(gpu.measured().used_at_end_bytes()),
@@ -286,16 +285,20 @@ std::string RenderGpu(const proto::DeviceReport& device) {
   std::string out =
       StrCat("device ", device.device(), " on ", gpu.card().name(), ": ", Answer(device), ".\n");
   for (const std::string& fault : FindFaults(device)) StrAppend(&out, "  WRONG: ", fault, ".\n");
-  if (gpu.repetitions() > 0) Table(device, &out);
+  Table(device, &out);
   StrAppend(&out, "\n");
   Line(&out, "settings", device.conf().empty() ? "default settings" : device.conf());
   Line(&out, "torch", StrCat(device.torch().release(), " (", device.torch().why(), ")"));
   Line(&out, "card", CardText(gpu.card()));
   Line(&out, "backend",
-       StrCat(gpu.backend(), gpu.verified() ? ", every block filled and checked" : "",
+       StrCat(gpu.backend(),
+              gpu.has_verification()
+                  ? StrCat(", ", FormatCount(gpu.verification().blocks_checked(), "block"), " (",
+                           FormatSize(gpu.verification().bytes_checked()), ") filled and checked, ",
+                           FormatCount(gpu.verification().bad_blocks()), " bad")
+                  : "",
               gpu.pace() == "recorded" ? ", at the recorded pace" : ""));
   for (const std::string& note : device.notes()) Line(&out, "note", note);
-  if (gpu.repetitions() == 0) return out;
   RenderRepetitions(gpu, &out);
   RenderDecisions(device, &out);
   RenderOoms(device, &out);

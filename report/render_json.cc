@@ -52,6 +52,8 @@ std::string RenderJson(const proto::Report& report, JsonLayout layout) {
   return json;
 }
 
+std::string RenderJson(const proto::GpuCosts& costs) { return ToJson(costs, true); }
+
 google::protobuf::Value DivergenceValue(const proto::Divergence* divergence) {
   pb::Value value;
   if (divergence == nullptr) {

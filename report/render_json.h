@@ -16,6 +16,9 @@ enum class JsonLayout {
 
 std::string RenderJson(const proto::Report& report, JsonLayout layout);
 
+// The table of `memreplay gpu --costs-out`, indented.
+std::string RenderJson(const proto::GpuCosts& costs);
+
 // The Value that Fidelity::first_divergence holds: the JSON mapping of
 // `divergence`, or null.
 google::protobuf::Value DivergenceValue(const proto::Divergence* divergence);

@@ -50,7 +50,7 @@ class Moments final : public Observer, public RequestListener {
   uint32_t request_ = 0;
 };
 
-std::unique_ptr<Allocator> MakeAllocator(const RunPlan& plan, const RunWatch& watch,
+std::unique_ptr<Allocator> MakeAllocator(const RunPlan& plan, std::unique_ptr<Allocator> async,
                                          Device& device) {
   const Schedule& schedule = *plan.schedule;
   switch (plan.backend) {
@@ -58,7 +58,7 @@ std::unique_ptr<Allocator> MakeAllocator(const RunPlan& plan, const RunWatch& wa
       return std::make_unique<DirectAllocator>(
           device, DirectAllocatorOptions{schedule.trace().streams, schedule.trace().pools});
     case RunBackend::kAsync:
-      if (watch.make_async) return watch.make_async(device);
+      if (async != nullptr) return async;
       return std::make_unique<CudaMallocAsyncAllocator>(device);
     case RunBackend::kNative: break;
   }
@@ -119,13 +119,14 @@ void PlanStart(StartPolicy wanted, Bytes total, Bytes free, RunPlan* plan) {
   }
 }
 
-absl::StatusOr<DeviceRun> RunOnDevice(const RunPlan& plan, Device& device, const RunWatch& watch) {
+absl::StatusOr<DeviceRun> RunOnDevice(const RunPlan& plan, Device& device, RunWatch watch) {
   const Schedule& schedule = *plan.schedule;
   DeviceRun result;
   result.total = device.TotalMemory();
   result.free_before = device.FreeMemory();
   WatchedDevice watched(device, watch.free_memory);
-  std::unique_ptr<Allocator> allocator = MakeAllocator(plan, watch, watched);
+  const bool is_real_pool = watch.async != nullptr;
+  std::unique_ptr<Allocator> allocator = MakeAllocator(plan, std::move(watch.async), watched);
 
   const auto run = [&]() -> absl::Status {
     if (plan.settings->fraction.has_value()) {
@@ -168,7 +169,7 @@ absl::StatusOr<DeviceRun> RunOnDevice(const RunPlan& plan, Device& device, const
     ObserverList observers = {&usage, &timeline, &fragmentation, &moments, &decisions};
     if (checker.has_value()) observers.Add(&*checker);
     PoolWatcher pool(watched);
-    if (watch.make_async && plan.backend == RunBackend::kAsync) observers.Add(&pool);
+    if (is_real_pool) observers.Add(&pool);
     if (watch.extra != nullptr) observers.Add(watch.extra);
     RunOptions options;
     options.listeners = watch.listeners;
@@ -179,6 +180,7 @@ absl::StatusOr<DeviceRun> RunOnDevice(const RunPlan& plan, Device& device, const
     options.intervention = watch.intervention;
     result.run = Run(schedule, *allocator, observers, options);
     fragmentation.Finish();
+    if (watch.at_end) watch.at_end();
 
     result.events = usage.events();
     result.peak = usage.peak();
@@ -212,7 +214,7 @@ absl::StatusOr<DeviceRun> RunSimulated(const RunPlan& plan, Bytes total, Bytes f
   RelocatedDevice relocated(device, *placed);
   RunWatch watch;
   watch.listeners = {&relocated};
-  return RunOnDevice(plan, relocated, watch);
+  return RunOnDevice(plan, relocated, std::move(watch));
 }
 
 }  // namespace memreplay

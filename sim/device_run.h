@@ -49,12 +49,14 @@ struct RunPlan {
 };
 
 struct RunWatch {
-  // Makes the allocator of kAsync; without it the simulated one.
-  std::function<std::unique_ptr<Allocator>(Device& device)> make_async;
+  // The allocator of kAsync; without it the simulated one.
+  std::unique_ptr<Allocator> async;
   std::vector<RequestListener*> listeners;  // not owned; told before the device is asked
   Intervention* intervention = nullptr;     // not owned; may stop the run
   // Sees the events of start and requests; null: nobody. Not owned.
   Observer* extra = nullptr;
+  // Called after the last request, while everything is still held.
+  std::function<void()> at_end;
   // Free memory by another count than the device's own; see WatchedDevice.
   std::function<Bytes()> free_memory;
 };
@@ -96,8 +98,7 @@ void PlanStart(StartPolicy wanted, Bytes total, Bytes free, RunPlan* plan);
 // Runs, and gives everything back to `device`, whether or not the run was stopped.
 // O(requests + events). Error: the memory fraction is outside [0, 1], or the start
 // does not fit.
-absl::StatusOr<DeviceRun> RunOnDevice(const RunPlan& plan, Device& device,
-                                      const RunWatch& watch = {});
+absl::StatusOr<DeviceRun> RunOnDevice(const RunPlan& plan, Device& device, RunWatch watch = {});
 
 // The same on a simulated device of `total` bytes of which `free` are free. With
 // `placed`, regions lie where those calls' regions lay (relocated_device.h).

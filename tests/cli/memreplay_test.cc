@@ -147,9 +147,9 @@ class MemreplayTest : public testing::Test {
 };
 
 TEST_F(MemreplayTest, Help) {
-  ExpectSession("help",
-                {"--help", "inspect --help", "replay --help", "oom --help", "sweep --help",
-                 "fit --help", "convert --help", "lint --help", "synth --help", "--version"});
+  ExpectSession("help", {"--help", "inspect --help", "replay --help", "oom --help", "sweep --help",
+                         "fit --help", "gpu --help", "convert --help", "lint --help",
+                         "synth --help", "--version"});
 }
 
 TEST_F(MemreplayTest, UnusableCalls) {

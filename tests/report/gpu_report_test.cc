@@ -135,7 +135,7 @@ TEST(GpuReport, AsyncComparesRequestsOnly) {
   EXPECT_FALSE(HasFaults(report));
 }
 
-TEST(GpuReport, VerifyFaultsAndStops) {
+TEST(GpuReport, ABlockThatDoesNotHoldItsPatternIsWrong) {
   const std::shared_ptr<const Trace> trace = Tie();
   const Schedule schedule = Schedule::Build(trace, 0);
   const auto settings = ResolveSettings(*trace, {});
@@ -145,19 +145,26 @@ TEST(GpuReport, VerifyFaultsAndStops) {
   plan.settings = &*settings;
   const auto predicted = RunSimulated(plan, GiB(8), GiB(8));
   ASSERT_TRUE(predicted.ok());
+  AwkwardDevice device({});
+  auto run = RunOnDevice(plan, device);
+  ASSERT_TRUE(run.ok());
+  auto measured = HoldAgainst(plan, *predicted, *std::move(run));
+  ASSERT_TRUE(measured.ok());
+  std::vector<MeasuredRun> runs;
+  runs.push_back(*std::move(measured));
+
   GpuRunContext context;
-  context.stopped = true;
-  context.card.set_name("Imaginary 8 GiB");
-  proto::Report stopped = StartReport("gpu", "tie.jsonl", *trace);
-  *stopped.add_devices() = ReportGpu(plan, {}, *predicted, {}, context);
-  EXPECT_NE(RenderText(stopped).find("stopped; all memory was given back"), std::string::npos);
-  EXPECT_FALSE(HasFaults(stopped));
+  context.verification.emplace().set_blocks_checked(4);
+  context.verification->set_bad_blocks(1);
+  proto::Report report = StartReport("gpu", "tie.jsonl", *trace);
+  *report.add_devices() = ReportGpu(plan, {}, *predicted, runs, context);
+  EXPECT_FALSE(HasFaults(report));
+  EXPECT_NE(RenderText(report).find("4 blocks (0 B) filled and checked, 1 bad"), std::string::npos);
 
   context.verify_faults = {"block 3 holds the pattern of block 1"};
-  proto::Report wrong = StartReport("gpu", "tie.jsonl", *trace);
-  *wrong.add_devices() = ReportGpu(plan, {}, *predicted, {}, context);
-  EXPECT_TRUE(HasFaults(wrong));
-  EXPECT_NE(RenderText(wrong).find("WRONG: block 3 holds the pattern of block 1"),
+  *report.mutable_devices(0) = ReportGpu(plan, {}, *predicted, runs, context);
+  EXPECT_TRUE(HasFaults(report));
+  EXPECT_NE(RenderText(report).find("WRONG: block 3 holds the pattern of block 1"),
             std::string::npos);
 }
 

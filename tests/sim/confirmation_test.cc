@@ -116,7 +116,9 @@ TEST(Confirmation, AnotherLayoutIsExplainedByItsAddresses) {
   for (int seed = 1; seed <= 60; ++seed) {
     const Mix mix = static_cast<Mix>(seed % static_cast<int>(Mix::kCount));
     const memreplay::Program program = GenerateProgram(mix, static_cast<uint64_t>(seed), 300);
-    const Prepared prepared(ToTrace(program), {});
+    SettingsRequest request;
+    request.torch = "2.11";  // the lowest address first
+    const Prepared prepared(ToTrace(program), request);
     AwkwardDevice::Ways ways;
     ways.capacity = program.total == Bytes() ? GiB(8) : program.total;
     ways.explicit_completion = program.explicit_completion;
@@ -230,7 +232,7 @@ TEST(Confirmation, AStoppedRunGivesEverythingBack) {
     StopAt stop;
     RunWatch watch;
     watch.intervention = &stop;
-    const auto run = RunOnDevice(prepared.plan, device, watch);
+    const auto run = RunOnDevice(prepared.plan, device, std::move(watch));
     ASSERT_TRUE(run.ok());
     EXPECT_EQ(run->requests, 3u);
     EXPECT_EQ(run->used_at_end, 0);

@@ -1,0 +1,13 @@
+// Where no CUDA toolkit was found when this program was built.
+#include "absl/status/status.h"
+#include "cli/gpu_card.h"
+
+namespace memreplay {
+
+absl::StatusOr<std::unique_ptr<GpuCard>> OpenGpuCard(int /*ordinal*/) {
+  return absl::FailedPreconditionError(
+      "this memreplay was built on a machine without a CUDA toolkit and cannot use a GPU; see "
+      "docs/gpu.md");
+}
+
+}  // namespace memreplay

@@ -1,0 +1,35 @@
+#include "cli/stop_signal.h"
+
+namespace memreplay {
+namespace {
+
+// A handler can reach nothing else.
+volatile std::sig_atomic_t received_signal = 0;
+
+void Note(int signal) { received_signal = signal; }
+
+}  // namespace
+
+StopSignal::StopSignal() {
+  received_signal = 0;
+  struct sigaction action = {};
+  action.sa_handler = Note;
+  action.sa_flags = static_cast<int>(SA_RESETHAND);
+  sigemptyset(&action.sa_mask);
+  sigaction(SIGINT, &action, &interrupt_);
+  sigaction(SIGTERM, &action, &terminate_);
+}
+
+StopSignal::~StopSignal() {
+  sigaction(SIGINT, &interrupt_, nullptr);
+  sigaction(SIGTERM, &terminate_, nullptr);
+}
+
+bool StopSignal::received() const { return received_signal != 0; }
+
+std::string_view StopSignal::name() const {
+  if (received_signal == 0) return "";
+  return received_signal == SIGINT ? "SIGINT" : "SIGTERM";
+}
+
+}  // namespace memreplay

@@ -1,0 +1,232 @@
+// `memreplay gpu` from the outside, on the fake driver: what it prints, how it
+// exits, and that nothing stays behind on the card.
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <csignal>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <regex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "tests/golden.h"
+
+namespace memreplay {
+namespace {
+
+// Equal cached blocks in two segments, small ones, and a request too large for what
+// is cached.
+constexpr char kProgram[] =
+    R"({"k":"h","format":"memsched-flat","version":1,"unit":"B","streams":2,"devices":1}
+{"k":"a","id":1,"b":41943040}
+{"k":"a","id":2,"b":41943040}
+{"k":"a","id":3,"b":1000}
+{"k":"f","id":1}
+{"k":"f","id":2}
+{"k":"a","id":4,"b":31457280,"s":1}
+{"k":"u","id":4,"s":0}
+{"k":"a","id":5,"b":52428800}
+{"k":"f","id":4}
+{"k":"c"}
+{"k":"a","id":6,"b":2097152}
+{"k":"f","id":5}
+)";
+
+// `gap_us` between the first two requests.
+std::string Recording(int64_t gap_us) {
+  const auto at = [](int64_t time) { return " time=" + std::to_string(time) + "\n"; };
+  return "memreplay-text 1\nstreams 0\n"
+         "layout device_traces time_us block_addresses is_expandable\ndevice 0 final\n"
+         "segment_alloc 0x7f0000000000 size=20971520 stream=0" +
+         at(1000) + "alloc 0x7f0000000000 size=8388608 stream=0" + at(1000) +
+         "alloc 0x7f0000800000 size=4194304 stream=0" + at(1000 + gap_us) +
+         "segment 0x7f0000000000 size=20971520 stream=0 pool=0,0 large\n"
+         "block 0x7f0000000000 size=8388608 requested=8388608 state=active_allocated\n"
+         "block 0x7f0000800000 size=4194304 requested=4194304 state=active_allocated\n"
+         "block 0x7f0000c00000 size=8388608 requested=0 state=inactive\n";
+}
+
+class GpuTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    const std::filesystem::path root = std::filesystem::current_path();
+    binary_ = (root / "cli/memreplay").string();
+    directory_ = std::filesystem::path(testing::TempDir()) / "gpu_test";
+    std::filesystem::remove_all(directory_);
+    std::filesystem::create_directories(directory_ / "driver");
+    std::filesystem::create_symlink(root / "tests/cuda/fake_driver/libfake_cuda.so",
+                                    directory_ / "driver/libcuda.so.1");
+    Write("program.jsonl", kProgram);
+    Write("recording.txt", Recording(200'000));
+    Write("slow.txt", Recording(600'000'000));
+    std::filesystem::copy_file(root / "tests/data/snapshots/torch-2.15/expandable_oom.pickle",
+                               directory_ / "expandable_oom.pickle");
+    std::filesystem::copy_file(root / "tests/data/snapshots/torch-2.15/streams.pickle",
+                               directory_ / "streams.pickle");
+  }
+
+  void Write(const std::string& name, const std::string& content) {
+    std::ofstream(directory_ / name, std::ios::binary) << content;
+  }
+  std::string Read(const std::string& name) {
+    std::ifstream file(directory_ / name, std::ios::binary);
+    return {std::istreambuf_iterator<char>(file), {}};
+  }
+
+  // A piece of shell that runs `arguments` with the fake driver in its reach;
+  // `environment` as for env(1).
+  std::string Command(const std::string& arguments, const std::string& environment = "") {
+    return "cd '" + directory_.string() + "' && rm -f left.tmp && exec env LD_LIBRARY_PATH='" +
+           (directory_ / "driver").string() + "' MEMREPLAY_FAKE_GPU_LEFT=left.tmp " + environment +
+           " '" + binary_ + "' " + arguments + " >stdout.tmp 2>stderr.tmp </dev/null";
+  }
+
+  struct Outcome {
+    int status = -1;
+    std::string out;
+    std::string err;
+    std::string left;  // on the card
+  };
+
+  Outcome Finish(int status) {
+    return {WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status), Read("stdout.tmp"),
+            Read("stderr.tmp"), Read("left.tmp")};
+  }
+  Outcome Run(const std::string& arguments, const std::string& environment = "") {
+    return Finish(std::system(("( " + Command(arguments, environment) + "\n)").c_str()));
+  }
+
+  void ExpectSession(const std::string& name, const std::vector<std::string>& runs,
+                     const std::string& environment = "") {
+    std::string session;
+    for (const std::string& arguments : runs) {
+      const Outcome outcome = Run(arguments, environment);
+      // A call that is unusable may not even look for a driver.
+      if (outcome.status != 2 || !outcome.left.empty()) {
+        EXPECT_EQ(outcome.left, "end\n") << arguments;
+      }
+      session += "$ memreplay " + arguments + "\n" + outcome.out;
+      if (!outcome.err.empty()) session += "(stderr) " + outcome.err;
+      session += "(exit " + std::to_string(outcome.status) + ")\n\n";
+    }
+    // Times are never the same, nor is how wide they are.
+    session = std::regex_replace(session, std::regex(" +[0-9.]+ (ns|us|ms|s)\\b"), " TIME");
+    ExpectGolden("tests/cli/golden/" + name + ".txt", session);
+  }
+
+  std::string binary_;
+  std::filesystem::path directory_;
+};
+
+TEST_F(GpuTest, Confirms) {
+  ExpectSession("gpu", {"gpu program.jsonl --verify", "gpu recording.txt --repeat 3",
+                        "gpu program.jsonl --conf expandable_segments:True --torch 2.6",
+                        "gpu streams.pickle"});
+}
+
+TEST_F(GpuTest, Backends) {
+  ExpectSession("gpu_backends", {"gpu program.jsonl --backend direct --verify",
+                                 "gpu program.jsonl --backend async --verify",
+                                 "gpu program.jsonl --conf backend:cudaMallocAsync --torch 2.6"});
+}
+
+TEST_F(GpuTest, OutOfMemory) {
+  ExpectSession("gpu_oom", {"gpu expandable_oom.pickle --capacity 100MiB",
+                            "gpu expandable_oom.pickle --capacity 100MiB --capacity-by ballast",
+                            "gpu program.jsonl --capacity 100MiB --backend direct",
+                            "gpu expandable_oom.pickle"});
+}
+
+TEST_F(GpuTest, RefusesWhatDoesNotFit) {
+  const Outcome outcome = Run("gpu program.jsonl", "MEMREPLAY_FAKE_GPU_BYTES=67108864");
+  EXPECT_EQ(outcome.status, 2);
+  EXPECT_EQ(outcome.out, "");
+  EXPECT_EQ(outcome.err,
+            "memreplay: program.jsonl: too big for GPU 0 (Imaginary GPU): it needs 162 MiB "
+            "(169,869,312 bytes) and the device has 64.0 MiB (67,108,864 bytes) free; memory would "
+            "run out at request 1; nothing was allocated\n");
+  EXPECT_EQ(outcome.left, "end\n");
+}
+
+TEST_F(GpuTest, SaysWhatIsMissing) {
+  std::filesystem::create_directories(directory_ / "nothing");
+  Outcome outcome = Run("gpu program.jsonl", "LD_LIBRARY_PATH=nothing");
+  EXPECT_EQ(outcome.status, 2);
+  EXPECT_EQ(outcome.err.rfind("memreplay: gpu: no CUDA driver: the library libcuda.so.1 ", 0), 0u)
+      << outcome.err;
+  outcome = Run("gpu program.jsonl", "MEMREPLAY_FAKE_GPU_GPUS=0");
+  EXPECT_EQ(outcome.status, 2);
+  EXPECT_NE(outcome.err.find("finds no GPU"), std::string::npos) << outcome.err;
+  ExpectSession(
+      "gpu_unusable",
+      {"gpu program.jsonl --device 1", "gpu", "gpu program.jsonl --repeat 0",
+       "gpu program.jsonl --backend big", "gpu program.jsonl --pace recorded", "gpu no_such_file",
+       "gpu program.jsonl --capacity 1TiB", "gpu program.jsonl --trace-device 4"});
+}
+
+// Every kind of call fails once: the call is named, nothing stays behind.
+TEST_F(GpuTest, FailuresOfTheDriverGiveEverythingBack) {
+  for (const std::string call :
+       {"cuMemAlloc", "cuMemFree", "cuMemAddressReserve", "cuMemCreate", "cuMemMap",
+        "cuMemSetAccess", "cuMemUnmap", "cuMemRelease", "cuMemGetInfo", "cuLaunchKernel"}) {
+    const bool is_segment = call == "cuMemAlloc" || call == "cuMemFree";
+    const std::string arguments = std::string("gpu program.jsonl --verify --conf ") +
+                                  (is_segment ? "''" : "expandable_segments:True");
+    constexpr char kLaunchFailed[] = "719";
+    const Outcome outcome =
+        Run(arguments, "MEMREPLAY_FAKE_GPU_FAIL=" + call + ":2:" + kLaunchFailed);
+    EXPECT_EQ(outcome.status, 2) << call << "\n" << outcome.out;
+    EXPECT_NE(outcome.err.find(call), std::string::npos) << outcome.err;
+    EXPECT_EQ(outcome.left, "end\n") << call;
+  }
+}
+
+TEST_F(GpuTest, SignalsGiveEverythingBack) {
+  for (const int signal : {SIGINT, SIGTERM}) {
+    const std::string command = Command("gpu slow.txt --pace recorded");
+    const pid_t child = fork();
+    if (child == 0) {
+      execl("/bin/sh", "sh", "-c", command.c_str(), nullptr);
+      _exit(127);
+    }
+    // The driver is there, and the second request is ten minutes away.
+    for (int i = 0; i < 600 && Read("left.tmp").empty(); ++i) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(500));
+    ASSERT_EQ(kill(child, signal), 0);
+    int status = 0;
+    ASSERT_EQ(waitpid(child, &status, 0), child);
+    const Outcome outcome = Finish(status);
+    EXPECT_EQ(outcome.status, 2);
+    EXPECT_EQ(outcome.err, std::string("memreplay: slow.txt: stopped by ") +
+                               (signal == SIGINT ? "SIGINT" : "SIGTERM") +
+                               " at request 1 of 2; all memory was given back\n");
+    EXPECT_EQ(outcome.left, "end\n");
+  }
+}
+
+TEST_F(GpuTest, KeepsTheRecordedPace) {
+  const Outcome paced = Run("gpu recording.txt --pace recorded --json");
+  EXPECT_EQ(paced.status, 0) << paced.err;
+  std::smatch found;
+  ASSERT_TRUE(std::regex_search(paced.out, found, std::regex("\"wall_ns\": \"([0-9]+)\"")));
+  EXPECT_GE(std::stoll(found[1]), 200'000'000);
+}
+
+TEST_F(GpuTest, WritesCosts) {
+  const Outcome outcome = Run("gpu program.jsonl --costs-out costs.json");
+  EXPECT_EQ(outcome.status, 0) << outcome.err;
+  const std::string costs = Read("costs.json");
+  EXPECT_NE(costs.find("\"card\": \"Imaginary GPU\""), std::string::npos) << costs;
+  EXPECT_NE(costs.find("\"call\": \"cuMemAlloc\""), std::string::npos);
+  EXPECT_EQ(Run("gpu program.jsonl --costs-out no_such_directory/x").status, 2);
+}
+
+}  // namespace
+}  // namespace memreplay
