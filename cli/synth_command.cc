@@ -12,6 +12,7 @@
 #include "cli/flags.h"
 #include "cli/output.h"
 #include "cli/report_each.h"
+#include "cli/synth_program.h"
 #include "report/prediction.h"
 #include "report/render_json.h"
 #include "sim/phase_usage.h"
@@ -20,7 +21,6 @@
 #include "trace/schedule.h"
 #include "trace/strings.h"
 #include "trace/synth/nanogpt.h"
-#include "trace/write_trace.h"
 
 namespace memreplay {
 namespace {
@@ -36,7 +36,10 @@ constexpr char kDescription[] =
     "--iterations and --eval_passes, not max_iters and eval_iters, say how much is\n"
     "written.\n"
     "\n"
-    "Exit status 1 tells of memory that runs out (--summary, --json).";
+    "Exit status 1 tells of memory that runs out (--summary, --json).\n"
+    "\n"
+    "memreplay synth FILE expands a schedule program instead (FILE has a dot or a slash\n"
+    "in its name) or, with --check, tells what it asks for; synth FILE --help tells more.";
 
 struct Options {
   SettingsRequest settings;
@@ -55,25 +58,6 @@ absl::StatusOr<std::string> ReadText(const std::string& path) {
     return absl::NotFoundError(StrCat(path, ": expected a readable config file of at most 1 MiB"));
   }
   return text.str();
-}
-
-absl::Status WriteProgram(const Trace& program, const Options& options) {
-  const std::string path = options.out.empty() ? "-" : options.out;
-  const TraceFormat* format =
-      !options.to.empty() ? FindWritableFormat(options.to) : WritableFormatOfPath(path);
-  if (format == nullptr && !options.to.empty()) {
-    return absl::InvalidArgumentError(
-        StrCat("--to: unknown format '", options.to, "'; memreplay convert --help lists them"));
-  }
-  if (format == nullptr) format = FindWritableFormat("flat_jsonl");
-  absl::StatusOr<OutputFile> file = OutputFile::Open(path);
-  if (!file.ok()) return file.status();
-  FileSink sink(&*file);
-  std::vector<std::string> losses;
-  absl::Status written = format->write(program, sink, &losses);
-  absl::Status closed = file->Close();
-  for (const std::string& loss : losses) PrintError(StrCat("left out of ", path, ": ", loss));
-  return closed.ok() ? written : closed;
 }
 
 absl::StatusOr<int> Predict(Trace program, const PredictionContext& context,
@@ -113,7 +97,7 @@ absl::StatusOr<int> SynthNanoGpt(const std::vector<std::string>& configs,
   if (!program.ok()) return program.status();
   const bool predicts = options.summary || options.json;
   if (!predicts || !options.out.empty()) {
-    const absl::Status written = WriteProgram(*program, options);
+    const absl::Status written = WriteProgram(*program, options.out, options.to);
     if (!written.ok()) return written;
   }
   if (!predicts) return kExitAnswered;
@@ -131,6 +115,7 @@ absl::StatusOr<int> SynthNanoGpt(const std::vector<std::string>& configs,
 }  // namespace
 
 absl::StatusOr<int> RunSynth(absl::Span<const std::string> args) {
+  if (NamesProgramFile(args)) return RunSynthProgram(args);
   Options options;
   FlagSet flags("synth MODEL [CONFIG] [flags]", kDescription);
   flags.AddText("out", "FILE", &options.out,
@@ -163,7 +148,7 @@ absl::StatusOr<int> RunSynth(absl::Span<const std::string> args) {
   if (flags.help_requested()) return PrintHelp(flags.Help());
   if (names->empty() || (*names)[0] != "nanogpt") {
     return absl::InvalidArgumentError(
-        StrCat("synth: expected a model (nanogpt), found ",
+        StrCat("synth: expected a model (nanogpt) or the file of a program, found ",
                names->empty() ? std::string("none") : StrCat("'", (*names)[0], "'")));
   }
   std::vector<synth::Setting> given;

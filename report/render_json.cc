@@ -46,7 +46,7 @@ std::string ToJson(const pb::Message& message, bool indented) {
 
 }  // namespace
 
-std::string RenderJson(const proto::Report& report, JsonLayout layout) {
+std::string RenderJson(const google::protobuf::Message& report, JsonLayout layout) {
   std::string json = ToJson(report, layout == JsonLayout::kIndented);
   if (json.empty() || json.back() != '\n') json += '\n';
   return json;

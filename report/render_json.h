@@ -14,7 +14,7 @@ enum class JsonLayout {
   kOneLine,   // one report per line; ends with a newline
 };
 
-std::string RenderJson(const proto::Report& report, JsonLayout layout);
+std::string RenderJson(const google::protobuf::Message& report, JsonLayout layout);
 
 // The table of `memreplay gpu --costs-out`, indented.
 std::string RenderJson(const proto::GpuCosts& costs);

@@ -100,7 +100,7 @@ class MemreplayTest : public testing::Test {
     Write("header.jsonl", kProgramWithHeader);
     Write("oom.txt", kOomRecording);
     Write("message.txt", kOomMessage);
-    std::filesystem::copy("tests/data/mechanisms", directory_ / "mechanisms");
+    std::filesystem::copy("examples/mechanisms", directory_ / "mechanisms");
     std::string diverging = kRecording;
     diverging.replace(diverging.find("alloc 0x7f0000000400"), 20, "alloc 0x7f0000000800");
     Write("diverging.txt", diverging);
@@ -242,10 +242,10 @@ TEST_F(MemreplayTest, Programs) {
 
 TEST_F(MemreplayTest, OutOfMemory) {
   ExpectSession("oom", {"oom oom.txt --card 40MiB", "oom recording.txt", "oom program.jsonl",
-                        "oom recording.txt --capacity 10MiB", "oom mechanisms/leak.jsonl",
-                        "oom mechanisms/pending_free.jsonl", "oom mechanisms/split_giant.jsonl",
-                        "oom mechanisms/stray_stream.jsonl", "oom mechanisms/shortage.jsonl",
-                        "oom mechanisms/stranded_weights.jsonl", "oom oom.txt --json"});
+                        "oom recording.txt --capacity 10MiB", "oom mechanisms/leak.txtpb",
+                        "oom mechanisms/pending_free.txtpb", "oom mechanisms/split_giant.txtpb",
+                        "oom mechanisms/stray_stream.txtpb", "oom mechanisms/shortage.txtpb",
+                        "oom mechanisms/stranded_weights.txtpb", "oom oom.txt --json"});
 }
 
 TEST_F(MemreplayTest, OutOfMemoryMessage) {
@@ -273,8 +273,8 @@ TEST_F(MemreplayTest, Jobs) {
 
 TEST_F(MemreplayTest, InspectDeep) {
   ExpectSession("inspect_deep",
-                {"inspect --deep mechanisms/leak.jsonl",
-                 "inspect --deep mechanisms/stray_stream.jsonl", "inspect --deep recording.txt"});
+                {"inspect --deep mechanisms/leak.txtpb",
+                 "inspect --deep mechanisms/stray_stream.txtpb", "inspect --deep recording.txt"});
 }
 
 TEST_F(MemreplayTest, Diff) {
@@ -285,32 +285,32 @@ TEST_F(MemreplayTest, Diff) {
   Run("replay program.jsonl recording.txt --json >two.json");
   ExpectSession("diff",
                 {"diff program.jsonl grown.jsonl", "diff program.jsonl program.jsonl",
-                 "diff mechanisms/leak.jsonl mechanisms/shortage.jsonl", "diff a.json b.json",
+                 "diff mechanisms/leak.txtpb mechanisms/shortage.txtpb", "diff a.json b.json",
                  "diff program.jsonl a.json", "diff program.jsonl", "diff program.jsonl none",
                  "diff two.json a.json", "diff recording.txt oom.txt --json"});
 }
 
-// The mechanism cases of tests/data, each with the sentence that explains it.
+// The programs of examples/waste, each with the sentence that explains it.
 TEST_F(MemreplayTest, Sweep) {
   for (const std::string name : {"growth", "stranding", "stray_stream"}) {
-    std::filesystem::copy_file(root_ / "tests/data/sweep" / (name + ".jsonl"),
-                               directory_ / (name + ".jsonl"));
+    std::filesystem::copy_file(root_ / "examples/waste" / (name + ".txtpb"),
+                               directory_ / (name + ".txtpb"));
   }
   ExpectSession("sweep",
-                {"sweep growth.jsonl --conf max_split_size_mb:128,expandable_segments:True "
+                {"sweep growth.txtpb --conf max_split_size_mb:128,expandable_segments:True "
                  "--conf max_split_size_mb:128 --conf expandable_segments:True",
-                 "sweep stranding.jsonl --top 5", "sweep stray_stream.jsonl --torch 2.6 --top 4",
-                 "sweep stranding.jsonl --capacity 6GiB --top 3",
+                 "sweep stranding.txtpb --top 5", "sweep stray_stream.txtpb --torch 2.6 --top 4",
+                 "sweep stranding.txtpb --capacity 6GiB --top 3",
                  "sweep program.jsonl --conf '' --conf no_such_key:1 --capacity 40MiB",
                  "sweep recording.txt --top 2", "sweep diverging.txt --top 1",
                  "sweep program.jsonl --conf expandable_segments:True --json"});
 }
 
 TEST_F(MemreplayTest, Fit) {
-  std::filesystem::copy_file(root_ / "tests/data/sweep/stranding.jsonl",
-                             directory_ / "stranding.jsonl");
-  ExpectSession("fit", {"fit stranding.jsonl",
-                        "fit stranding.jsonl --conf max_split_size_mb:20 --conf no_such_key:1",
+  std::filesystem::copy_file(root_ / "examples/waste/stranding.txtpb",
+                             directory_ / "stranding.txtpb");
+  ExpectSession("fit", {"fit stranding.txtpb",
+                        "fit stranding.txtpb --conf max_split_size_mb:20 --conf no_such_key:1",
                         "fit recording.txt --conf ''", "fit program.jsonl --conf '' --json"});
 }
 
@@ -367,6 +367,37 @@ TEST_F(MemreplayTest, Synth) {
                           "synth nanogpt --grad_checkpoint=True", "synth nanogpt --n_layers=4",
                           "synth nanogpt --n_layer=many", "synth nanogpt no_such_file.py",
                           "synth nanogpt --to=nothing", "synth gpt5", "synth"});
+}
+
+TEST_F(MemreplayTest, SynthProgram) {
+  for (const std::string name : {"fsdp", "two_streams"}) {
+    std::filesystem::copy_file(root_ / "examples" / (name + ".txtpb"),
+                               directory_ / (name + ".txtpb"));
+  }
+  Write("wrong.txtpb", "format: \"memsched\"\nversion: 1\nprogram { free: \"x\" }\n");
+  ExpectSession("synth_program", {"synth fsdp.txtpb --check",
+                                  "synth fsdp.txtpb --check --set prefetch=3 | head -1",
+                                  "synth two_streams.txtpb --set steps=1",
+                                  "synth two_streams.txtpb --json --set steps=2",
+                                  "synth two_streams.txtpb -o two.mrpb",
+                                  "replay two.mrpb | sed -n 2p",
+                                  "replay two_streams.txtpb | sed -n 2p",
+                                  "fit two_streams.txtpb | sed -n 2p",
+                                  "sweep two_streams.txtpb --top 1 | sed -n 3p",
+                                  "inspect fsdp.txtpb | sed -n 1,2p",
+                                  "oom fsdp.txtpb --capacity 600MiB | sed -n 1,2p",
+                                  "convert two_streams.txtpb - --to op_log",
+                                  "synth wrong.txtpb",
+                                  "replay wrong.txtpb",
+                                  "synth fsdp.txtpb --check --max_events 100",
+                                  "synth fsdp.txtpb --max_events 0",
+                                  "synth fsdp.txtpb --set prefetch",
+                                  "synth fsdp.txtpb --set depth=1",
+                                  "synth none.txtpb",
+                                  "synth fsdp.txtpb two_streams.txtpb",
+                                  "synth fsdp.txtpb --to nothing",
+                                  "synth program.jsonl",
+                                  "synth fsdp.txtpb --help"});
 }
 
 }  // namespace

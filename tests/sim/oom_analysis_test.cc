@@ -1,4 +1,4 @@
-// The programs of tests/data/mechanisms, each with the verdict that its public
+// The programs of examples/mechanisms, each with the verdict that its public
 // report deserves, and what the counterfactuals must say of it.
 #include "sim/oom_analysis.h"
 
@@ -21,7 +21,7 @@ struct Analysed {
 
 Analysed Analyse(const std::string& name, const SettingsRequest& request = {}) {
   Analysed run;
-  auto trace = OpenTrace("tests/data/mechanisms/" + name + ".jsonl");
+  auto trace = OpenTrace("examples/mechanisms/" + name + ".txtpb");
   EXPECT_TRUE(trace.ok()) << trace.status();
   run.trace = std::make_shared<const Trace>(*std::move(trace));
   const Schedule schedule = Schedule::Build(run.trace, 0);

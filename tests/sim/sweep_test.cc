@@ -16,7 +16,9 @@
 namespace memreplay {
 namespace {
 
-// A program of tests/data, and what a sweep of it needs.
+constexpr char kServing[] = "tests/data/serving.jsonl";
+
+// A program, and what a sweep of it needs.
 struct Subject {
   explicit Subject(const std::string& name, const SettingsRequest& request = {})
       : trace(std::make_shared<const Trace>(Read(name))),
@@ -24,7 +26,7 @@ struct Subject {
         settings(*ResolveSettings(*trace, request)) {}
 
   static Trace Read(const std::string& name) {
-    absl::StatusOr<Trace> trace = OpenTrace("tests/data/" + name);
+    absl::StatusOr<Trace> trace = OpenTrace(name);
     EXPECT_TRUE(trace.ok()) << trace.status();
     return *std::move(trace);
   }
@@ -61,7 +63,7 @@ std::string Describe(const std::vector<SweepRow>& rows) {
 TEST(Mechanisms, MaxSplitWithExpandableSegmentsGrows) {
   for (const char* torch : {"2.1", "2.6", "2.11", "2.15"}) {
     SCOPED_TRACE(torch);
-    const Subject growth("sweep/growth.jsonl", Torch(torch));
+    const Subject growth("examples/waste/growth.txtpb", Torch(torch));
     const SweepRow both = growth.Row("max_split_size_mb:128,expandable_segments:True");
     EXPECT_GT(both.peak_reserved, MiB(13500));
     EXPECT_LT(both.peak_reserved, MiB(14500));
@@ -76,7 +78,7 @@ TEST(Mechanisms, MaxSplitWithExpandableSegmentsGrows) {
 
 // vllm#41268: 260 MiB stranded per pair.
 TEST(Mechanisms, MaxSplitAvoidsStranding) {
-  const Subject stranding("sweep/stranding.jsonl");
+  const Subject stranding("examples/waste/stranding.txtpb");
   const SweepRow as_is = stranding.Row("");
   EXPECT_EQ(as_is.peak_reserved, MiB(20 * 530));
   EXPECT_EQ(stranding.Row("max_split_size_mb:20").peak_reserved, MiB(20 * 270 + 530));
@@ -88,7 +90,7 @@ TEST(Mechanisms, MaxSplitAvoidsStranding) {
 
 // Megatron-LM#6885.
 TEST(Mechanisms, AStrayStreamKeepsItsMemory) {
-  const Subject stray("sweep/stray_stream.jsonl");
+  const Subject stray("examples/waste/stray_stream.txtpb");
   const SweepRow as_is = stray.Row("");
   EXPECT_GT(as_is.peak_reserved, as_is.peak_allocated + MiB(20900));
   const PeakCause cause = WhyReserved(stray.context(), as_is);
@@ -97,13 +99,13 @@ TEST(Mechanisms, AStrayStreamKeepsItsMemory) {
 }
 
 TEST(Sweep, RowsDoNotDependOnTheNumberOfThreads) {
-  const Subject serving("serving.jsonl");
+  const Subject serving(kServing);
   const std::string alone = Describe(SearchConf(serving.context(1)));
   EXPECT_EQ(Describe(SearchConf(serving.context(4))), alone);
 }
 
 TEST(Sweep, ARowIsWhatAReplayGives) {
-  const Subject serving("serving.jsonl");
+  const Subject serving(kServing);
   SettingsRequest request;
   request.conf = "max_split_size_mb:64";
   const auto settings = ResolveSettings(*serving.trace, request);
@@ -119,7 +121,7 @@ TEST(Sweep, ARowIsWhatAReplayGives) {
 }
 
 TEST(Sweep, SaysWhatTheReleaseRefuses) {
-  const Subject serving("serving.jsonl", Torch("2.0"));
+  const Subject serving(kServing, Torch("2.0"));
   const SweepRow row = serving.Row("expandable_segments:True");
   EXPECT_NE(row.refused, "");
   EXPECT_FALSE(row.survives());
@@ -129,7 +131,7 @@ TEST(Sweep, SaysWhatTheReleaseRefuses) {
 TEST(Sweep, TellsWhereMemoryRunsOut) {
   SettingsRequest request;
   request.capacity = GiB(2);
-  const Subject stranding("sweep/stranding.jsonl", request);
+  const Subject stranding("examples/waste/stranding.txtpb", request);
   const SweepRow row = stranding.Row("");
   EXPECT_GT(row.ooms, 0u);
   // Three blocks of 530 MiB fit into 2048 MiB. A layer is four requests, its mark
@@ -143,7 +145,7 @@ TEST(Sweep, TellsWhereMemoryRunsOut) {
 TEST(SearchConf, IsBoundedSortedAndWithoutHarm) {
   for (const char* torch : {"2.0", "2.3", "2.6", "2.9", "2.11", "2.15"}) {
     SCOPED_TRACE(torch);
-    const Subject serving("serving.jsonl", Torch(torch));
+    const Subject serving(kServing, Torch(torch));
     const std::vector<SweepRow> rows = SearchConf(serving.context(2));
     EXPECT_GT(rows.size(), 20u);
     EXPECT_LE(rows.size(), kMaxSearch);
@@ -160,7 +162,7 @@ TEST(SearchConf, IsBoundedSortedAndWithoutHarm) {
 }
 
 TEST(SearchConf, FindsWhatTheMechanismNeeds) {
-  const Subject stranding("sweep/stranding.jsonl");
+  const Subject stranding("examples/waste/stranding.txtpb");
   const std::vector<SweepRow> rows = SearchConf(stranding.context(2));
   EXPECT_EQ(rows[0].conf, "expandable_segments:True");
   const auto split = std::find_if(rows.begin(), rows.end(), [](const SweepRow& row) {
@@ -177,7 +179,7 @@ TEST(SearchConf, CollectsGarbageOnlyUnderALimit) {
       return row.config.garbage_collection_threshold > 0;
     });
   };
-  Subject growth("sweep/growth.jsonl", Torch("2.6"));
+  Subject growth("examples/waste/growth.txtpb", Torch("2.6"));
   const std::vector<SweepRow> limited = SearchConf(growth.context());
   EXPECT_TRUE(collects(limited));
   for (const SweepRow& row : limited) {
@@ -188,7 +190,7 @@ TEST(SearchConf, CollectsGarbageOnlyUnderALimit) {
 }
 
 TEST(FindSmallestCapacity, IsWhatTryingEverySizeFinds) {
-  const Subject stranding("sweep/stranding.jsonl");
+  const Subject stranding("examples/waste/stranding.txtpb");
   for (const char* conf : {"", "expandable_segments:True", "max_split_size_mb:20"}) {
     SCOPED_TRACE(conf);
     const auto settings = SettingsFor(stranding.settings, {conf, std::nullopt});

@@ -1,0 +1,134 @@
+#include "cli/synth_program.h"
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/command.h"
+#include "cli/flags.h"
+#include "cli/report_each.h"
+#include "report/render_json.h"
+#include "report/render_program_check.h"
+#include "trace/byte_source.h"
+#include "trace/json_scanner.h"
+#include "trace/program/program_check.h"
+#include "trace/program/program_reader.h"
+#include "trace/strings.h"
+#include "trace/write_trace.h"
+
+namespace memreplay {
+namespace {
+
+constexpr char kDescription[] =
+    "Expands a schedule program (text proto or JSON; docs/formats.md) into the requests\n"
+    "that it stands for. They go to standard output as flat JSON lines, or to the file\n"
+    "that -o names. With --check nothing is written: what the program asks for is told,\n"
+    "by phase, and what it leaves allocated; memory is what is live at once, however\n"
+    "many events there are. Other commands take such files as they are.";
+
+absl::StatusOr<std::pair<std::string, int64_t>> ParseSetting(const std::string& text) {
+  const size_t equals = text.find('=');
+  if (equals != std::string::npos && equals > 0) {
+    if (const auto value = ParseInt64(std::string_view(text).substr(equals + 1))) {
+      return std::pair(text.substr(0, equals), *value);
+    }
+  }
+  return absl::InvalidArgumentError(StrCat("--set: expected NAME=INTEGER, found '", text, "'"));
+}
+
+absl::StatusOr<program::ProgramCode> Compile(const std::string& path,
+                                             const program::CompileOptions& options) {
+  const absl::StatusOr<std::unique_ptr<ByteSource>> source = ByteSource::Open(path);
+  if (!source.ok()) return source.status();
+  return program::ReadProgramCode(**source, options);
+}
+
+}  // namespace
+
+bool NamesProgramFile(absl::Span<const std::string> args) {
+  return !args.empty() && args[0].substr(0, 1) != "-" &&
+         args[0].find_first_of("./") != std::string::npos;
+}
+
+absl::Status WriteProgram(const Trace& program, const std::string& path, const std::string& to) {
+  const std::string out = path.empty() ? "-" : path;
+  const TraceFormat* format = !to.empty() ? FindWritableFormat(to) : WritableFormatOfPath(out);
+  if (format == nullptr && !to.empty()) {
+    return absl::InvalidArgumentError(
+        StrCat("--to: unknown format '", to, "'; memreplay convert --help lists them"));
+  }
+  if (format == nullptr) format = FindWritableFormat("flat_jsonl");
+  absl::StatusOr<OutputFile> file = OutputFile::Open(out);
+  if (!file.ok()) return file.status();
+  FileSink sink(&*file);
+  std::vector<std::string> losses;
+  absl::Status written = format->write(program, sink, &losses);
+  absl::Status closed = file->Close();
+  for (const std::string& loss : losses) PrintError(StrCat("left out of ", out, ": ", loss));
+  return closed.ok() ? written : closed;
+}
+
+absl::StatusOr<int> RunSynthProgram(absl::Span<const std::string> args) {
+  std::string out, to;
+  std::vector<std::string> settings;
+  std::optional<int64_t> max_events;
+  bool check = false, json = false;
+  FlagSet flags("synth FILE [flags]", kDescription);
+  flags.AddTexts("set", "NAME=N", &settings,
+                 "a parameter of the program, instead of its own value");
+  flags.AddText("out", "FILE", &out, "where the requests go, also -o; - is standard output");
+  flags.AddText("to", "FORMAT", &to, "their format; without it, FILE's extension decides");
+  flags.AddSwitch("check", &check, "tell what it asks for");
+  flags.AddSwitch("json", &json, "tell it as JSON");
+  flags.AddNumber("max_events", "N", &max_events,
+                  "how many events it may have; its own max_events if not given");
+  std::vector<std::string> words(args.begin(), args.end());
+  for (std::string& word : words) {
+    if (word == "-o") word = "--out";
+  }
+  const absl::StatusOr<std::vector<std::string>> paths = flags.Parse(words);
+  if (!paths.ok()) return InCommand("synth", paths.status());
+  if (flags.help_requested()) return PrintHelp(flags.Help());
+  if (paths->size() != 1) {
+    return absl::InvalidArgumentError(StrCat("synth: expected one program, found ", paths->size()));
+  }
+  const std::string& path = paths->front();
+  program::CompileOptions options;
+  for (const std::string& text : settings) {
+    const auto setting = ParseSetting(text);
+    if (!setting.ok()) return InCommand("synth", setting.status());
+    options.params[setting->first] = setting->second;
+  }
+  if (max_events.has_value()) {
+    if (*max_events <= 0) {
+      return absl::InvalidArgumentError("synth: --max_events: expected a positive number");
+    }
+    options.max_events = static_cast<uint64_t>(*max_events);
+  }
+  Progress progress(StrCat("expanding ", path));
+  const auto named = [&](const absl::Status& status) {
+    return absl::Status(status.code(), StrCat(path, ": ", ToStd(status.message())));
+  };
+  const absl::StatusOr<program::ProgramCode> code = Compile(path, options);
+  if (!code.ok()) {
+    // What cannot be opened is named already.
+    const bool has_name = ToStd(code.status().message()).substr(0, path.size()) == path;
+    return has_name ? code.status() : named(code.status());
+  }
+  if (check || json) {
+    absl::StatusOr<proto::ProgramCheck> result = program::CheckProgram(*code);
+    if (!result.ok()) return named(result.status());
+    result->set_file(path);
+    const absl::Status printed =
+        Print(json ? RenderJson(*result, JsonLayout::kIndented) : RenderProgramCheck(*result));
+    if (!printed.ok()) return printed;
+    if (out.empty()) return kExitAnswered;
+  }
+  const absl::StatusOr<Trace> trace = program::ExpandProgram(*code, "program_text");
+  if (!trace.ok()) return named(trace.status());
+  const absl::Status written = WriteProgram(*trace, out, to);
+  if (!written.ok()) return InCommand("synth", written);
+  return kExitAnswered;
+}
+
+}  // namespace memreplay

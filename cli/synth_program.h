@@ -1,0 +1,24 @@
+// memreplay synth FILE: a schedule program expanded, or checked.
+#ifndef MEMREPLAY_CLI_SYNTH_PROGRAM_H_
+#define MEMREPLAY_CLI_SYNTH_PROGRAM_H_
+
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "cli/output.h"
+#include "trace/trace.h"
+
+namespace memreplay {
+
+// Whether the word after `synth` is a file; names of models have neither dot nor
+// slash.
+bool NamesProgramFile(absl::Span<const std::string> args);
+
+absl::StatusOr<int> RunSynthProgram(absl::Span<const std::string> args);
+
+// Writes `program` to `path` (- or empty: standard output) in the format `to`;
+// without one the extension decides, and flat JSON lines otherwise.
+absl::Status WriteProgram(const Trace& program, const std::string& path, const std::string& to);
+
+}  // namespace memreplay
+
+#endif  // MEMREPLAY_CLI_SYNTH_PROGRAM_H_

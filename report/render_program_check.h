@@ -1,0 +1,15 @@
+// What a schedule program asks for as a whole -> text.
+#ifndef MEMREPLAY_REPORT_RENDER_PROGRAM_CHECK_H_
+#define MEMREPLAY_REPORT_RENDER_PROGRAM_CHECK_H_
+
+#include <string>
+
+#include "proto/schedule.pb.h"
+
+namespace memreplay {
+
+std::string RenderProgramCheck(const proto::ProgramCheck& check);
+
+}  // namespace memreplay
+
+#endif  // MEMREPLAY_REPORT_RENDER_PROGRAM_CHECK_H_
