@@ -1,4 +1,4 @@
-"""Checks, or with --update rewrites, the table of docs/fidelity.md that says how much was compared.
+"""Checks, or with --update rewrites, what docs/fidelity.md (a table) and README.md (a sentence) say of how much was compared.
 
 The figures are those that tests/conformance/run --record kept. A release of the model's table without a figure, and a
 figure with a divergence, fail the check.
@@ -10,6 +10,7 @@ import re
 import sys
 
 DOC = pathlib.Path("docs/fidelity.md")
+README = pathlib.Path("README.md")
 PROOF = pathlib.Path("tests/data/conformance/proof.json")
 BEGIN, END = "<!-- proof: begin -->\n", "<!-- proof: end -->\n"
 
@@ -27,18 +28,25 @@ def table(proof):
     return "\n".join(lines) + "\n"
 
 
+def sentence(proof):
+    total = {key: sum(result[key] for result in proof.values()) for key in ("programs", "events", "divergences")}
+    return (f"{total['programs']:,} random programs, {total['events']:,} events,\n"
+            f"{len(proof)} releases, {total['divergences']} divergences\n")
+
+
 def main():
     proof = json.loads(PROOF.read_text())
-    text = DOC.read_text()
-    before, rest = text.split(BEGIN)
-    after = rest.split(END)[1]
-    wanted = before + BEGIN + table(proof) + END + after
-    if "--update" in sys.argv:
-        DOC.write_text(wanted)
-        return 0
     problems = []
-    if text != wanted:
-        problems.append(f"{DOC} does not show {PROOF}; python3 tests/checks/fidelity.py --update writes it")
+    for path, shown in ((DOC, table(proof)), (README, sentence(proof))):
+        text = path.read_text()
+        before, rest = text.split(BEGIN)
+        wanted = before + BEGIN + shown + END + rest.split(END)[1]
+        if "--update" in sys.argv:
+            path.write_text(wanted)
+        elif text != wanted:
+            problems.append(f"{path} does not show {PROOF}; python3 tests/checks/fidelity.py --update writes it")
+    if "--update" in sys.argv:
+        return 0
     known = {".".join(version.split(".")[:2]) for version in proof}
     problems += [f"{PROOF} has no figure for {release}" for release in releases() if release != "2.0" and release not in known]
     problems += [f"{version}: {result['divergences']} divergences" for version, result in proof.items() if result["divergences"]]
