@@ -11,7 +11,8 @@
 #include "cli/output.h"
 #include "cli/report_each.h"
 #include "report/build_report.h"
-#include "report/oom_report.h"
+#include "report/loop_report.h"
+#include "sim/look_back.h"
 #include "sim/oom_counterfactuals.h"
 #include "sim/release_evidence.h"
 #include "sim/replay_settings.h"
@@ -31,17 +32,20 @@ constexpr char kDescription[] =
 
 // What takes longer than reading the file.
 absl::StatusOr<proto::LoopReport> LookDeeper(const std::shared_ptr<const Trace>& trace,
-                                             size_t index) {
+                                             size_t index, const proto::RecordedPeaks& recorded) {
   const Schedule schedule = Schedule::Build(trace, index);
+  const absl::StatusOr<ReplaySettings> settings = ResolveSettings(*trace, {});
+  if (!settings.ok()) return settings.status();
   std::optional<StreamCost> cost;
   if (schedule.is_cold() && AllocatesOnSeveralStreams(schedule)) {
-    const absl::StatusOr<ReplaySettings> settings = ResolveSettingsByReplay(trace, {});
-    if (!settings.ok()) return settings.status();
     const absl::StatusOr<StreamCost> measured = CostOfStreams(schedule, *settings);
     if (!measured.ok()) return measured.status();
     cost = *measured;
   }
-  return ReportLoop(schedule, trace->devices[index], cost.has_value() ? &*cost : nullptr);
+  if (schedule.requests().empty()) return ReportLoop(schedule, nullptr, nullptr, recorded);
+  const absl::StatusOr<LookBack> look_back = LookBackOn(schedule, *settings);
+  if (!look_back.ok()) return look_back.status();
+  return ReportLoop(schedule, cost.has_value() ? &*cost : nullptr, &*look_back, recorded);
 }
 
 absl::StatusOr<proto::Report> InspectFile(const std::string& file, std::optional<int64_t> device,
@@ -56,7 +60,8 @@ absl::StatusOr<proto::Report> InspectFile(const std::string& file, std::optional
                        [&](size_t index) -> absl::StatusOr<proto::DeviceReport> {
                          proto::DeviceReport report = ReportContents(*trace, index, *torch);
                          if (!deep) return report;
-                         absl::StatusOr<proto::LoopReport> loop = LookDeeper(trace, index);
+                         absl::StatusOr<proto::LoopReport> loop =
+                             LookDeeper(trace, index, report.recorded());
                          if (!loop.ok()) return loop.status();
                          *report.mutable_loop() = *std::move(loop);
                          return report;
@@ -72,8 +77,9 @@ absl::StatusOr<int> RunInspect(absl::Span<const std::string> args) {
   FlagSet flags("inspect FILE... [flags]", kDescription);
   flags.AddNumber("device", "N", &device, "only this device of the file");
   flags.AddSwitch("deep", &deep,
-                  "also the steps of the loop and what they leave behind, what several\n"
-                  "streams cost, and what a beginning that is missing leaves uncertain");
+                  "also a replay: memory over time, who holds it, what several streams cost,\n"
+                  "the steps of the loop and what they leave behind, and how far the figures\n"
+                  "of a recording that began late may be off");
   flags.AddSwitch("json", &json,
                   "print the report as JSON; of several files one line each, in order");
   const absl::StatusOr<std::vector<std::string>> files = flags.Parse(args);

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "report/inventory.h"
+#include "report/loop_report.h"
 #include "report/sizes.h"
 #include "report/stack_text.h"
 #include "report/text.h"
@@ -17,7 +18,6 @@ namespace {
 
 constexpr size_t kMaxPins = 3;
 constexpr size_t kMaxCures = 2;
-constexpr int kMaxSites = 5;
 
 // Totals as drivers report them, for an estimate only. Those of 24, 96 and 180
 // GiB are from public out-of-memory messages, the others are nominal sizes less
@@ -263,91 +263,6 @@ proto::MemoryUse MemoryUseOf(const MemoryState& state) {
     }
   }
   return use;
-}
-
-namespace {
-
-proto::Stack StackOfSite(const Trace& trace, const SiteGrowth& site) {
-  proto::Stack stack = StackOf(trace, site.stack);
-  if (site.size > Bytes()) {
-    stack.set_summary(StrCat("allocations of ", FormatSize(site.size), ", ", stack.summary()));
-  }
-  return stack;
-}
-
-}  // namespace
-
-proto::StepSummary StepsReport(const Trace& trace, const Steps& steps, const StepGrowth& growth) {
-  proto::StepSummary to;
-  to.set_why_none(CleanText(steps.why_none));
-  if (steps.count() == 0) return to;
-  to.set_source(std::string(StepSourceName(steps.source)));
-  to.set_name(CleanText(steps.name));
-  to.set_steps(static_cast<int64_t>(steps.count()));
-  to.set_first_event(static_cast<int64_t>(steps.begins.front()));
-  to.set_end_event(static_cast<int64_t>(steps.begins.back()));
-  to.set_allocations_per_step(static_cast<int64_t>(steps.allocations_per_step));
-  to.set_agreement(steps.agreement);
-  to.set_coverage(steps.coverage);
-  to.set_whole(steps.whole);
-  to.set_may_be_layers(MayBeLayers(steps, growth));
-  to.set_growth_bytes_per_step(growth.median);
-  to.set_growing_steps(static_cast<int64_t>(growth.growing));
-  to.set_swing_bytes(growth.swing);
-  for (const uint64_t begin : steps.begins) to.add_begins(static_cast<int64_t>(begin));
-  for (const int64_t live : growth.live) to.add_live_bytes(live);
-  for (const SiteGrowth& site : growth.sites) {
-    if (to.sites_size() == kMaxSites) break;
-    proto::SiteGrowth& row = *to.add_sites();
-    *row.mutable_stack() = StackOfSite(trace, site);
-    row.set_size_bytes(site.size.signed_value());
-    row.set_grown_bytes(site.bytes);
-    row.set_grown_steps(static_cast<int64_t>(site.steps));
-    row.set_kept_bytes(site.kept);
-    row.set_allocations(static_cast<int64_t>(site.allocations));
-    for (const uint64_t event : site.events) row.add_events(static_cast<int64_t>(event));
-  }
-  return to;
-}
-
-proto::LeakEvidence LeakReport(const Trace& trace, const DeviceTrace& device, const Steps& steps,
-                               const SiteGrowth& leak) {
-  proto::LeakEvidence to;
-  to.set_bytes_per_step(leak.bytes / static_cast<int64_t>(steps.count()));
-  to.set_steps(static_cast<int64_t>(steps.count()));
-  to.set_left_bytes(leak.bytes);
-  to.set_left_allocations(static_cast<int64_t>(leak.allocations));
-  to.set_grown_steps(static_cast<int64_t>(leak.steps));
-  to.set_every_steps(static_cast<int64_t>(leak.every));
-  to.set_size_bytes(leak.size.signed_value());
-  *to.mutable_stack() = StackOfSite(trace, leak);
-  for (const uint64_t event : leak.events) {
-    to.add_events(static_cast<int64_t>(event));
-    to.add_addresses(static_cast<int64_t>(device.events[event].address.value()));
-  }
-  return to;
-}
-
-proto::LoopReport ReportLoop(const Schedule& schedule, const DeviceTrace& device,
-                             const StreamCost* cost) {
-  proto::LoopReport loop;
-  const Trace& trace = schedule.trace();
-  const Steps steps = FindSteps(trace, device, device.events.size());
-  const StepGrowth growth = GrowthPerStep(trace, device, steps, device.events.size());
-  *loop.mutable_steps() = StepsReport(trace, steps, growth);
-  if (const SiteGrowth* leak = FindLeak(steps, growth)) {
-    *loop.mutable_leak() = LeakReport(trace, device, steps, *leak);
-  }
-  loop.set_several_streams(AllocatesOnSeveralStreams(schedule));
-  if (cost != nullptr) {
-    loop.set_peak_reserved_bytes(cost->peak_reserved.signed_value());
-    loop.set_peak_reserved_one_stream_bytes(cost->peak_reserved_one_stream.signed_value());
-  }
-  const HistoryBar bar = UncertaintyOfStart(schedule);
-  loop.set_uncertain_blocks(static_cast<int64_t>(bar.blocks));
-  loop.set_uncertain_bytes(bar.bytes.signed_value());
-  loop.set_peaks_are_lower_bounds(!schedule.is_program() && !schedule.is_cold());
-  return loop;
 }
 
 proto::OutOfMemory OomReport(const Schedule& schedule, const ReplaySettings& settings,

@@ -8,9 +8,6 @@
 #include "proto/report.pb.h"
 #include "sim/oom_analysis.h"
 #include "sim/replay_settings.h"
-#include "sim/step_growth.h"
-#include "sim/steps.h"
-#include "sim/stream_cost.h"
 #include "trace/memory_state.h"
 #include "trace/schedule.h"
 
@@ -37,15 +34,6 @@ struct Card {
   Bytes total;
 };
 std::optional<Card> SmallestCard(Bytes bytes);
-
-proto::StepSummary StepsReport(const Trace& trace, const Steps& steps, const StepGrowth& growth);
-
-proto::LeakEvidence LeakReport(const Trace& trace, const DeviceTrace& device, const Steps& steps,
-                               const SiteGrowth& leak);
-
-// Of "inspect --deep". `cost` null: not simulated.
-proto::LoopReport ReportLoop(const Schedule& schedule, const DeviceTrace& device,
-                             const StreamCost* cost);
 
 // The exit status wants to know: did it run out?
 inline bool RanOut(const proto::OutOfMemory& oom) { return oom.verdict() != "none"; }

@@ -5,6 +5,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
+#include "report/lines.h"
 #include "report/sizes.h"
 #include "trace/strings.h"
 
@@ -15,19 +16,12 @@ constexpr int kMaxFreeLists = 8;
 constexpr int kMaxPinnedShown = 5;
 constexpr int kMaxLiveShown = 5;
 
-void Line(std::string* out, std::string_view label, std::string_view text) {
-  absl::StrAppendFormat(out, "  %-18s %s\n", ToAbsl(label), ToAbsl(text));
-}
-
 void SizeLine(std::string* out, int64_t bytes, std::string_view text) {
   absl::StrAppendFormat(out, "  %10s  %s\n", FormatSize(bytes), ToAbsl(text));
 }
 
 std::string Where(const google::protobuf::RepeatedField<int64_t>& pool, int64_t stream) {
-  const bool is_default = pool.size() < 2 || (pool.Get(0) == 0 && pool.Get(1) == 0);
-  return StrCat(is_default ? std::string("default pool")
-                           : StrCat("pool (", pool.Get(0), ",", pool.Get(1), ")"),
-                stream == 0 ? std::string(", stream 0") : absl::StrFormat(", stream 0x%x", stream));
+  return StrCat(PoolName(pool), ", ", StreamName(stream));
 }
 
 std::string Answer(const proto::OutOfMemory& oom) {

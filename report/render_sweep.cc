@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "report/lines.h"
 #include "report/sizes.h"
 #include "report/verdict.h"
 #include "trace/strings.h"
@@ -23,10 +24,6 @@ std::string ConfName(std::string_view conf, double fraction) {
   std::string name = conf.empty() ? "default settings" : std::string(conf);
   if (fraction > 0) StrAppend(&name, absl::StrFormat(", fraction %g", fraction));
   return name;
-}
-
-std::string StreamName(int64_t stream) {
-  return stream == 0 ? "stream 0" : StrCat("stream ", absl::StrFormat("0x%x", stream));
 }
 
 std::string Fidelity(const proto::DeviceReport& device) {

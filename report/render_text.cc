@@ -8,7 +8,9 @@
 #include <vector>
 
 #include "absl/strings/str_format.h"
+#include "report/lines.h"
 #include "report/render_gpu.h"
+#include "report/render_loop.h"
 #include "report/render_oom.h"
 #include "report/render_sweep.h"
 #include "report/sizes.h"
@@ -20,22 +22,6 @@ namespace {
 
 constexpr int kMaxFailures = 10;
 constexpr int kMaxFreeLists = 8;
-constexpr int kMaxSites = 3;
-constexpr int kLeastGrownSteps = 3;
-
-// Appends "  label      text\n", the text in one column.
-void Line(std::string* out, std::string_view label, std::string_view text) {
-  absl::StrAppendFormat(out, "  %-18s %s\n", ToAbsl(label), ToAbsl(text));
-}
-
-std::string PoolName(const google::protobuf::RepeatedField<int64_t>& id) {
-  if (id.size() < 2 || (id.Get(0) == 0 && id.Get(1) == 0)) return "default pool";
-  return StrCat("pool (", id.Get(0), ",", id.Get(1), ")");
-}
-
-std::string StreamName(int64_t stream) {
-  return stream == 0 ? "stream 0" : StrCat("stream ", absl::StrFormat("0x%x", stream));
-}
 
 std::string EventText(const proto::Event& event) {
   if (event.action() == "oom") {
@@ -244,72 +230,6 @@ void RenderInventory(const proto::DeviceReport& device, std::string* out) {
   }
 }
 
-void RenderLoop(const proto::DeviceReport& device, std::string* out) {
-  if (!device.has_loop()) return;
-  const proto::LoopReport& loop = device.loop();
-  const proto::StepSummary& steps = loop.steps();
-  StrAppend(out, "\n  the loop\n");
-  if (steps.steps() == 0) {
-    Line(out, "steps", StrCat("none found: ", steps.why_none()));
-  } else {
-    Line(out, "steps",
-         absl::StrFormat("%s of %s by %s%s, events %s to %s; %.0f %% of all allocations",
-                         FormatCount(steps.steps()),
-                         FormatCount(steps.allocations_per_step(), "allocation"), steps.source(),
-                         steps.name().empty() ? "" : StrCat(" ", steps.name()),
-                         FormatCount(steps.first_event()), FormatCount(steps.end_event()),
-                         100.0 * steps.coverage()));
-    Line(out, "growth per step",
-         StrCat(FormatSizeChange(steps.growth_bytes_per_step()), "; ",
-                FormatSize(steps.swing_bytes()), " taken within a step"));
-    if (steps.may_be_layers()) {
-      Line(out, "", "each keeps most of what it takes: perhaps the layers of one pass, no steps");
-    }
-  }
-  if (loop.has_leak()) {
-    Line(out, "LEAK",
-         StrCat(FormatSize(loop.leak().bytes_per_step()), " per step by ",
-                loop.leak().stack().summary(), ", ", FormatSize(loop.leak().left_bytes()),
-                " in all; grows in ",
-                loop.leak().every_steps() > 1
-                    ? StrCat("one of ", loop.leak().every_steps(), " steps")
-                    : StrCat(FormatCount(loop.leak().grown_steps()), " of ",
-                             FormatCount(loop.leak().steps(), "step"))));
-    std::string first;
-    for (const int64_t event : loop.leak().events()) {
-      StrAppend(&first, first.empty() ? "allocated at event " : ", ", FormatCount(event));
-    }
-    Line(out, "", first);
-  } else {
-    int shown = 0;
-    for (const proto::SiteGrowth& site : steps.sites()) {
-      if (site.grown_steps() < kLeastGrownSteps) continue;
-      if (shown++ == kMaxSites) break;
-      Line(out, shown == 1 ? "grew, no leak" : "",
-           StrCat(FormatSize(site.grown_bytes()), " in ", FormatCount(site.grown_steps(), "step"),
-                  " by ", site.stack().summary()));
-    }
-  }
-  if (loop.several_streams() && loop.peak_reserved_bytes() > 0) {
-    Line(out, "several streams",
-         StrCat("cost ",
-                FormatSize(loop.peak_reserved_bytes() - loop.peak_reserved_one_stream_bytes()),
-                ": reserved peaks at ", FormatSize(loop.peak_reserved_bytes()),
-                ", on one stream at ", FormatSize(loop.peak_reserved_one_stream_bytes()),
-                " (both simulated)"));
-  } else if (loop.several_streams()) {
-    Line(out, "several streams",
-         "their cost is not simulated: the recording's beginning is missing");
-  }
-  if (loop.peaks_are_lower_bounds()) {
-    Line(out, "error bar",
-         StrCat("peaks are those since recording began; ",
-                FormatCount(loop.uncertain_blocks(), "block"),
-                " of before may be longer than asked, by ", FormatSize(loop.uncertain_bytes()),
-                " in all at most"));
-  }
-}
-
 void RenderDiagnostics(const proto::DeviceReport& device, std::string* out) {
   if (device.diagnostics_size() > 0) StrAppend(out, "\n  diagnostics\n");
   for (const proto::Diagnostic& diagnostic : device.diagnostics()) {
@@ -347,7 +267,7 @@ void RenderDevice(const proto::DeviceReport& device, std::string* out) {
     RenderPeaks(device, out);
   }
   RenderFragmentation(device, out);
-  RenderLoop(device, out);
+  StrAppend(out, RenderLoopText(device));
   if (device.failures_size() > 0) StrAppend(out, "\n  requests that end in an exception\n");
   int shown = 0;
   for (const proto::RequestFailure& failure : device.failures()) {

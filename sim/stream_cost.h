@@ -2,6 +2,9 @@
 #ifndef MEMREPLAY_SIM_STREAM_COST_H_
 #define MEMREPLAY_SIM_STREAM_COST_H_
 
+#include <cstdint>
+#include <vector>
+
 #include "absl/status/statusor.h"
 #include "sim/replay_settings.h"
 #include "trace/schedule.h"
@@ -12,22 +15,22 @@ namespace memreplay {
 struct StreamCost {
   Bytes peak_reserved;             // as the program is
   Bytes peak_reserved_one_stream;  // with everything on one stream
+  uint32_t main_stream = 0;        // that asks for most bytes
+  // With one stream's requests made on the main stream; of the others, in the
+  // order of how much they ask for, at most kMaxMerged.
+  struct Merged {
+    uint32_t stream = 0;
+    Bytes peak_reserved;
+  };
+  std::vector<Merged> merged;
 };
+inline constexpr size_t kMaxMerged = 8;
 
-// Two runs under `settings` on an unlimited device, as nothing is ever cached
-// for one stream while another runs short there. For cold schedules: what a
-// recording began with keeps its streams. Error: as ReplayWhatIf().
+// Runs under `settings` on an unlimited device, as nothing is ever cached for one
+// stream while another runs short there: two, and one for each of `merged`. For
+// cold schedules: what a recording began with keeps its streams. Error: as
+// ReplayWhatIf().
 absl::StatusOr<StreamCost> CostOfStreams(const Schedule& schedule, const ReplaySettings& settings);
-
-// How far sums of block sizes may be off because blocks were handed out before
-// the recording began: such a block of the large pool, freed within it, may be
-// up to 1 MiB longer than its request. Peaks before the recording are in no
-// figure at all.
-struct HistoryBar {
-  uint64_t blocks = 0;  // of unknown extent
-  Bytes bytes;          // at most so much more is allocated, active
-};
-HistoryBar UncertaintyOfStart(const Schedule& schedule);
 
 }  // namespace memreplay
 

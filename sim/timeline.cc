@@ -14,21 +14,27 @@ void Widen(const Usage& lowest, const Usage& highest, TimelineBucket* bucket) {
 
 }  // namespace
 
-TimelineObserver::TimelineObserver(const UsageObserver& usage, size_t capacity)
-    : usage_(usage), capacity_(std::max<size_t>(capacity / 2 * 2, 2)) {}
+TimelineObserver::TimelineObserver(const UsageObserver& usage, size_t capacity,
+                                   const Allocator* allocator)
+    : usage_(usage), allocator_(allocator), capacity_(std::max<size_t>(capacity / 2 * 2, 2)) {}
 
 void TimelineObserver::OnEvent(const Event&) {
   const Usage& now = usage_.current();
   const uint64_t event = next_event_++;
+  const int64_t split =
+      allocator_ == nullptr ? 0 : allocator_->statistics().inactive_split_bytes.all.current;
+  const Bytes inactive(static_cast<uint64_t>(std::max<int64_t>(split, 0)));
   if (event % stride_ != 0) {
     TimelineBucket& bucket = buckets_.back();
     Widen(now, now, &bucket);
     bucket.last_event = event;
     bucket.last = now;
+    bucket.last_inactive_split = inactive;
+    bucket.highest_inactive_split = std::max(bucket.highest_inactive_split, inactive);
     return;
   }
   if (buckets_.size() == capacity_) HalveResolution();
-  buckets_.push_back({event, event, now, now, now});
+  buckets_.push_back({event, event, now, now, now, inactive, inactive});
 }
 
 void TimelineObserver::HalveResolution() {
@@ -39,6 +45,9 @@ void TimelineObserver::HalveResolution() {
     Widen(second.lowest, second.highest, &merged);
     merged.last_event = second.last_event;
     merged.last = second.last;
+    merged.last_inactive_split = second.last_inactive_split;
+    merged.highest_inactive_split =
+        std::max(merged.highest_inactive_split, second.highest_inactive_split);
     buckets_[i] = merged;
   }
   buckets_.resize(pairs);

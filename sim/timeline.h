@@ -1,11 +1,12 @@
-// The four figures of usage.h over a whole run, in bounded space, such that no
-// peak and no valley is lost.
+// The four figures of usage.h, and the inactive split memory, over a whole run, in
+// bounded space, such that no peak and no valley is lost.
 #ifndef MEMREPLAY_SIM_TIMELINE_H_
 #define MEMREPLAY_SIM_TIMELINE_H_
 
 #include <cstdint>
 #include <vector>
 
+#include "sim/allocator.h"
 #include "sim/observer.h"
 #include "sim/usage.h"
 #include "trace/event.h"
@@ -20,6 +21,8 @@ struct TimelineBucket {
   Usage lowest;
   Usage highest;
   Usage last;
+  Bytes highest_inactive_split;
+  Bytes last_inactive_split;
 };
 
 // Keeps at most `capacity` buckets (rounded down to an even number, at least
@@ -29,8 +32,11 @@ struct TimelineBucket {
 class TimelineObserver final : public Observer {
  public:
   // Reads `usage`, which must see each event before this observer does (put it
-  // first in the ObserverList) and must outlive it.
-  TimelineObserver(const UsageObserver& usage, size_t capacity);
+  // first in the ObserverList) and must outlive it. `allocator`: whose statistics
+  // tell of inactive split memory as they stand when the event is emitted (the
+  // block of a free counts from the next event on); null: it stays 0.
+  TimelineObserver(const UsageObserver& usage, size_t capacity,
+                   const Allocator* allocator = nullptr);
 
   void OnEvent(const Event& event) override;
 
@@ -41,6 +47,7 @@ class TimelineObserver final : public Observer {
   void HalveResolution();  // of an even number of full buckets
 
   const UsageObserver& usage_;
+  const Allocator* allocator_;
   const size_t capacity_;
   uint64_t stride_ = 1;
   uint64_t next_event_ = 0;
