@@ -53,6 +53,9 @@ class GpuCard {
   // One at a time. Errors: the capacity is not free; no memory pools; the kernels
   // cannot be loaded.
   virtual absl::StatusOr<std::unique_ptr<GpuSession>> Start(const GpuSessionOptions& options) = 0;
+  // Calls every function that a sweep counts, with several sizes; TakeTimes() has
+  // what they took. See cuda/driver_costs.h.
+  virtual absl::Status MeasureCosts() = 0;
   // Calls of the driver since the last TakeTimes(), by call and size.
   virtual std::vector<proto::GpuTime> TakeTimes() = 0;
 };

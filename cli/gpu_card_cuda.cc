@@ -7,6 +7,7 @@
 #include "cuda/cuda_device.h"
 #include "cuda/cuda_driver.h"
 #include "cuda/driver_call_log.h"
+#include "cuda/driver_costs.h"
 #include "cuda/verify.h"
 
 namespace memreplay {
@@ -96,6 +97,12 @@ class CudaCardOpened final : public GpuCard {
 
   absl::StatusOr<std::unique_ptr<GpuSession>> Start(const GpuSessionOptions& options) override {
     return CudaSession::Create(*context_, options);
+  }
+
+  absl::Status MeasureCosts() override {
+    const auto device = CudaDevice::Create(*context_, {});
+    if (!device.ok()) return device.status();
+    return MeasureDriverCosts(**device);
   }
 
   std::vector<proto::GpuTime> TakeTimes() override {

@@ -8,6 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "cli/answer_file.h"
 #include "cli/command.h"
 #include "cli/flags.h"
@@ -181,12 +183,20 @@ class GpuReplay {
     return ReportGpu(plan, recorded, *predicted, measured, std::move(context));
   }
 
+  // Of calls made for nothing but their times.
+  absl::Status MeasureCosts() {
+    const absl::Status measured = card_.MeasureCosts();
+    Merge(card_.TakeTimes(), &times_);
+    return measured;
+  }
+
   // Of everything measured so far.
   proto::GpuCosts Costs() {
     proto::GpuCosts costs;
     const proto::GpuCard card = card_.Describe();
     costs.set_card(card.name());
     costs.set_driver(card.driver());
+    costs.set_date(absl::FormatTime("%Y-%m-%d", absl::Now(), absl::UTCTimeZone()));
     for (const proto::GpuTime& time : times_) *costs.add_times() = time;
     return costs;
   }
@@ -252,7 +262,7 @@ absl::Status WriteCosts(const std::string& path, const proto::GpuCosts& costs) {
 
 absl::StatusOr<int> RunGpu(absl::Span<const std::string> args) {
   Options options;
-  FlagSet flags("gpu FILE... [flags]", kDescription);
+  FlagSet flags("gpu FILE... [flags]\n       memreplay gpu --costs-out FILE", kDescription);
   flags.AddOptionalText("conf", "CONF", &options.settings.conf,
                         "PYTORCH_CUDA_ALLOC_CONF to replay under");
   flags.AddOptionalText("torch", "VERSION", &options.settings.torch,
@@ -278,13 +288,14 @@ absl::StatusOr<int> RunGpu(absl::Span<const std::string> args) {
   flags.AddNumber("device", "N", &options.card, "the GPU to use: 0");
   flags.AddNumber("trace-device", "N", &options.trace_device, "only this device of the file");
   flags.AddOptionalText("costs-out", "FILE", &options.costs_out,
-                        "write what calls of the driver cost, as JSON; - is standard output");
+                        "write what calls of the driver cost, as JSON for sweep --costs; - is\n"
+                        "standard output; without a FILE to replay, calls are made to measure it");
   flags.AddSwitch("json", &options.json,
                   "print the report as JSON; of several files one line each, in order");
   const absl::StatusOr<std::vector<std::string>> paths = flags.Parse(args);
   if (!paths.ok()) return InCommand("gpu", paths.status());
   if (flags.help_requested()) return PrintHelp(flags.Help());
-  if (paths->empty()) {
+  if (paths->empty() && !options.costs_out.has_value()) {
     return absl::InvalidArgumentError("gpu: no FILE given; memreplay gpu --help tells more");
   }
   if (options.repeat.has_value() && *options.repeat < 1) {
@@ -301,6 +312,16 @@ absl::StatusOr<int> RunGpu(absl::Span<const std::string> args) {
   auto card = OpenGpuCard(static_cast<int>(options.card.value_or(0)));
   if (!card.ok()) return InCommand("gpu", card.status());
   GpuReplay replay(**card, options, stop);
+  if (paths->empty()) {
+    if (const absl::Status measured = replay.MeasureCosts(); !measured.ok()) {
+      return InCommand("gpu", measured);
+    }
+    if (const absl::Status written = WriteCosts(*options.costs_out, replay.Costs());
+        !written.ok()) {
+      return written;
+    }
+    return kExitAnswered;
+  }
   const absl::StatusOr<int> status = ReportEach(
       "gpu", *paths, options.json ? ReportForm::kJson : ReportForm::kText,
       [&](const std::string& file) -> absl::StatusOr<proto::Report> {

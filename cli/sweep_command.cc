@@ -13,7 +13,9 @@
 #include "cli/current_replay.h"
 #include "cli/flags.h"
 #include "cli/output.h"
+#include "cli/read_text.h"
 #include "cli/report_each.h"
+#include "report/driver_costs.h"
 #include "report/sweep_report.h"
 #include "sim/conf_search.h"
 #include "sim/sweep.h"
@@ -39,8 +41,17 @@ struct Options {
   std::optional<int64_t> device;
   std::optional<int64_t> top;
   std::string start = "recorded";
+  std::optional<std::string> costs_file;
+  std::optional<DriverCosts> costs;  // what the file says
   bool json = false;
 };
+
+absl::StatusOr<DriverCosts> ReadCosts(const std::string& file) {
+  const absl::StatusOr<std::string> text = ReadText(file);
+  if (!text.ok()) return text.status();
+  absl::StatusOr<DriverCosts> costs = ParseDriverCosts(*text);
+  return costs.ok() ? std::move(costs) : InCommand(file, costs.status());
+}
 
 absl::StatusOr<proto::DeviceReport> SweepDevice(std::shared_ptr<const Trace> trace,
                                                 size_t device_index, const ReplaySettings& resolved,
@@ -66,9 +77,13 @@ absl::StatusOr<proto::DeviceReport> SweepDevice(std::shared_ptr<const Trace> tra
     answer.packing = BestPacking(lifetimes);
   });
   const SweepContext context = {
-      schedule, settings, &current->start,
+      schedule,
+      settings,
+      &current->start,
       options.start == "fresh" ? StartPolicy::kFresh : StartPolicy::kRecorded,
-      std::max<size_t>(1, std::thread::hardware_concurrency())};
+      std::max<size_t>(1, std::thread::hardware_concurrency()),
+      options.costs.has_value() ? &options.costs->costs : nullptr};
+  if (options.costs.has_value()) answer.costs_of = options.costs->card_text;
   answer.searched = options.confs.empty();
   if (answer.searched) {
     answer.rows = SearchConf(context);
@@ -135,6 +150,9 @@ absl::StatusOr<int> RunSweep(absl::Span<const std::string> args) {
                   "blocks, or only what was live, allocated anew");
   flags.AddNumber("device", "N", &options.device, "only this device of the file");
   flags.AddNumber("top", "N", &options.top, "how many of the ranked settings to print: 10");
+  flags.AddOptionalText("costs", "FILE", &options.costs_file,
+                        "what calls of the driver cost, as memreplay gpu --costs-out wrote it:\n"
+                        "adds up the time of each row's calls");
   flags.AddSwitch("json", &options.json,
                   "print the report as JSON; of several files one line each, in order");
   const absl::StatusOr<std::vector<std::string>> files = flags.Parse(args);
@@ -146,6 +164,11 @@ absl::StatusOr<int> RunSweep(absl::Span<const std::string> args) {
   if (options.top.has_value() && *options.top < 1) {
     return absl::InvalidArgumentError(
         StrCat("sweep: --top: expected at least 1, found ", *options.top));
+  }
+  if (options.costs_file.has_value()) {
+    absl::StatusOr<DriverCosts> costs = ReadCosts(*options.costs_file);
+    if (!costs.ok()) return InCommand("sweep: --costs", costs.status());
+    options.costs = *std::move(costs);
   }
   return ReportEach("sweep", *files, options.json ? ReportForm::kJson : ReportForm::kText,
                     [&](const std::string& file) { return SweepFile(file, options); });

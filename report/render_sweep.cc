@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_format.h"
@@ -72,27 +73,38 @@ std::string Calls(const proto::SweepRow::DeviceCalls& calls) {
                 FormatCount(calls.synchronize()));
 }
 
-std::vector<std::string> RowCells(const std::string& rank, const proto::SweepRow& row) {
+std::string Seconds(double seconds) {
+  if (seconds < 0.9995e-3) return absl::StrFormat("%.0f us", 1e6 * seconds);
+  if (seconds < 0.9995) return absl::StrFormat("%.3g ms", 1e3 * seconds);
+  return absl::StrFormat("%.3g s", seconds);
+}
+
+// `with_time`: a column of what the calls would take.
+std::vector<std::string> RowCells(const std::string& rank, const proto::SweepRow& row,
+                                  bool with_time) {
   if (!row.refused().empty()) {
-    return {
-        rank, "-",
-        "-",  "-",
-        "-",  "-",
-        "-",  StrCat(ConfName(row.conf(), row.memory_fraction()), "  REFUSED: ", row.refused())};
+    std::vector<std::string> cells(with_time ? 8 : 7, "-");
+    cells.front() = rank;
+    cells.push_back(
+        StrCat(ConfName(row.conf(), row.memory_fraction()), "  REFUSED: ", row.refused()));
+    return cells;
   }
   std::string name = ConfName(row.conf(), row.memory_fraction());
   if (row.is_current()) StrAppend(&name, "  (in force)");
   if (!row.risks().empty() && row.risks(0).rfind("HARMFUL", 0) == 0) {
     StrAppend(&name, "  (HARMFUL PAIR)");
   }
-  return {rank,
-          row.oom() ? StrCat("event ", FormatCount(row.first_oom_event())) : "no",
-          FormatSize(row.peak_reserved_bytes()),
-          FormatSize(row.reserved_minus_allocated_bytes()),
-          absl::StrFormat("%.0f %%", 100 * row.fragmentation()),
-          FormatCount(row.alloc_retries()),
-          Calls(row.calls()),
-          name};
+  std::vector<std::string> cells = {
+      rank,
+      row.oom() ? StrCat("event ", FormatCount(row.first_oom_event())) : "no",
+      FormatSize(row.peak_reserved_bytes()),
+      FormatSize(row.reserved_minus_allocated_bytes()),
+      absl::StrFormat("%.0f %%", 100 * row.fragmentation()),
+      FormatCount(row.alloc_retries()),
+      Calls(row.calls())};
+  if (with_time) cells.push_back(Seconds(row.driver_seconds()));
+  cells.push_back(std::move(name));
+  return cells;
 }
 
 bool SameOutcome(const proto::SweepRow& a, const proto::SweepRow& b) {
@@ -105,6 +117,8 @@ bool SameOutcome(const proto::SweepRow& a, const proto::SweepRow& b) {
 std::string SweepTable(const proto::Sweep& sweep) {
   std::vector<std::vector<std::string>> rows = {{"", "out of memory", "peak reserved", "unused",
                                                  "share", "retries", "driver calls", "settings"}};
+  const bool with_time = !sweep.costs_of().empty();
+  if (with_time) rows[0].insert(rows[0].end() - 1, "their time");
   bool current_shown = false;
   for (int i = 0; i < sweep.rows_size() && rows.size() <= static_cast<size_t>(sweep.shown()); ++i) {
     // Of settings that come to the same, the simplest stands for all.
@@ -113,7 +127,7 @@ std::string SweepTable(const proto::Sweep& sweep) {
            !sweep.rows(last + 1).is_current() && SameOutcome(sweep.rows(i), sweep.rows(last + 1))) {
       ++last;
     }
-    rows.push_back(RowCells(StrCat(i + 1), sweep.rows(i)));
+    rows.push_back(RowCells(StrCat(i + 1), sweep.rows(i), with_time));
     if (last > i) {
       StrAppend(&rows.back().back(), "  (and ", FormatCount(last - i), " more to the same effect)");
     }
@@ -125,7 +139,8 @@ std::string SweepTable(const proto::Sweep& sweep) {
     for (int i = 0; i < sweep.rows_size(); ++i) {
       if (sweep.rows(i).is_current()) rank = i + 1;
     }
-    rows.push_back(RowCells(rank == 0 ? std::string("-") : StrCat(rank), sweep.current()));
+    rows.push_back(
+        RowCells(rank == 0 ? std::string("-") : StrCat(rank), sweep.current(), with_time));
   }
   return Table(rows);
 }
@@ -266,8 +281,12 @@ std::string RenderSweep(const proto::DeviceReport& device) {
   for (const std::string& note : device.notes()) StrAppend(&out, "  note: ", note, "\n");
   StrAppend(&out, "\n", SweepTable(sweep),
             "  unused: reserved - allocated where reserved peaks; driver calls: "
-            "cudaMalloc/cudaFree/map/unmap/wait\n  (counts only: what they cost on a card has not "
-            "been measured)\n");
+            "cudaMalloc/cudaFree/map/unmap/wait\n  ",
+            sweep.costs_of().empty()
+                ? std::string("(counts only; --costs gives them the times of a card)")
+                : StrCat("(their time: as measured on ", sweep.costs_of(),
+                         " while it was idle; without the waits)"),
+            "\n");
   std::vector<std::string> causes = {CauseSentence(sweep.current())};
   for (const proto::SweepRow& row : sweep.rows()) {
     if (!row.is_current()) causes.push_back(CauseSentence(row));

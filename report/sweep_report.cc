@@ -79,6 +79,7 @@ void FillRow(const SweepRow& from, const SweepRow& current, const Schedule& sche
   }
   to->set_alloc_retries(static_cast<int64_t>(from.alloc_retries));
   to->set_device_calls(static_cast<int64_t>(from.calls.total()));
+  to->set_driver_seconds(from.call_nanoseconds / 1e9);
   auto& calls = *to->mutable_calls();
   calls.set_cuda_malloc(static_cast<int64_t>(from.calls.segment_allocs));
   calls.set_cuda_free(static_cast<int64_t>(from.calls.segment_frees));
@@ -237,6 +238,7 @@ void AddSweep(const SweepAnswer& answer, const Schedule& schedule, const TorchPr
   proto::Sweep& sweep = *report->mutable_sweep();
   sweep.set_searched(answer.searched);
   sweep.set_shown(static_cast<int32_t>(answer.shown));
+  sweep.set_costs_of(CleanText(answer.costs_of));
   const auto worst = std::find_if(answer.rows.rbegin(), answer.rows.rend(),
                                   [](const SweepRow& row) { return row.refused.empty(); });
   for (const SweepRow& row : answer.rows) {

@@ -21,6 +21,7 @@ struct SweepAnswer {
   SweepRow current;            // the settings in force, whether or not among the rows
   bool searched = false;
   size_t shown = 10;
+  std::string costs_of;  // what SweepRow::call_nanoseconds was measured on; "": not known
   PeakLive live;
   Packing packing;
   // Why the current settings reserve what they do, and the worst of the rows.

@@ -22,6 +22,7 @@ SimulatedDevice::SimulatedDevice(const Options& options)
     : total_(options.capacity.value_or(options.unlimited_total)),
       unlimited_(!options.capacity.has_value()),
       explicit_completion_(options.explicit_completion),
+      costs_(options.costs),
       segments_({{kSegmentBase, kSegmentEnd}, {kSpillSegments, kSpillReservations}}),
       reservations_({{kReservationBase, kReservationEnd}, {kSpillReservations, kSpillEnd}}) {}
 
@@ -42,6 +43,7 @@ bool SimulatedDevice::Charge(Bytes size) {
 
 std::optional<Address> SimulatedDevice::AllocateSegment(Bytes size) {
   ++calls_.segment_allocs;
+  if (costs_ != nullptr) call_nanoseconds_ += costs_->segment_alloc.At(size);
   const bool absurd = size >= kAbsurd;
   const Bytes units = absurd ? kAbsurd : WholeUnits(size);
   if (!Charge(units)) return std::nullopt;
@@ -56,6 +58,7 @@ std::optional<Address> SimulatedDevice::AllocateSegment(Bytes size) {
 
 void SimulatedDevice::FreeSegment(Address address, Bytes size) {
   ++calls_.segment_frees;
+  if (costs_ != nullptr) call_nanoseconds_ += costs_->segment_free.At(size);
   const auto segment = segment_sizes_.find(address.value());
   MEMREPLAY_CHECK(segment != segment_sizes_.end(), "free of an address that is no segment");
   MEMREPLAY_CHECK(segment->second == size, "segment freed with another size than allocated");
@@ -85,6 +88,7 @@ bool SimulatedDevice::MapPages(Address, Bytes size, Bytes page) {
   const uint64_t pages = size / page;
   for (uint64_t created = 0; created < pages; ++created) {
     ++calls_.maps;
+    if (costs_ != nullptr) call_nanoseconds_ += costs_->map.At(page);
     if (!Charge(per_page)) {
       used_ -= per_page * created;
       return false;
@@ -97,6 +101,9 @@ void SimulatedDevice::UnmapPages(Address, Bytes size, Bytes page) {
   const Bytes units = WholeUnits(page) * (size / page);
   MEMREPLAY_CHECK(units <= used_, "more pages unmapped than were mapped");
   calls_.unmaps += size / page;
+  if (costs_ != nullptr) {
+    call_nanoseconds_ += static_cast<double>(size / page) * costs_->unmap.At(page);
+  }
   used_ -= units;
 }
 

@@ -8,6 +8,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "sim/address_space.h"
+#include "sim/call_costs.h"
 #include "sim/device.h"
 #include "trace/units.h"
 
@@ -42,6 +43,8 @@ class SimulatedDevice final : public Device {
     // Recorded stream work is pending until StreamDone() or Synchronize(),
     // instead of complete at once.
     bool explicit_completion = false;
+    // What calls cost, for call_nanoseconds(); not owned. Null: not known.
+    const CallCosts* costs = nullptr;
   };
 
   explicit SimulatedDevice(const Options& options);
@@ -65,6 +68,8 @@ class SimulatedDevice final : public Device {
   void ReturnOutside(Bytes size) override;
 
   const DeviceCalls& calls() const { return calls_; }
+  // What they would have taken, by Options::costs; without the waits.
+  double call_nanoseconds() const { return call_nanoseconds_; }
 
  private:
   struct StreamProgress {
@@ -79,10 +84,12 @@ class SimulatedDevice final : public Device {
   const Bytes total_;
   const bool unlimited_;
   const bool explicit_completion_;
+  const CallCosts* const costs_;
   Bytes used_;     // whole units of segments and mapped pages
   Bytes outside_;  // taken by others
   uint64_t failures_ = 0;
   DeviceCalls calls_;
+  double call_nanoseconds_ = 0;
   // The second range of each is a spill-over for devices beyond any real size.
   AddressSpace segments_;
   AddressSpace reservations_;

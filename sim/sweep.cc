@@ -13,6 +13,7 @@ WhatIfOptions OptionsOf(const SweepContext& context) {
   WhatIfOptions options;
   options.start = context.start;
   options.recorded_start = context.recorded_start;
+  options.costs = context.costs;
   return options;
 }
 
@@ -57,6 +58,7 @@ SweepRow ReplayRow(const SweepContext& context, const ReplaySettings& settings) 
   row.alloc_retries = static_cast<uint64_t>(result->statistics.num_alloc_retries);
   row.failures = result->run.failures.size();
   row.calls = result->calls;
+  row.call_nanoseconds = result->call_nanoseconds;
   row.start = result->start;
   row.start_note = result->start_note;
   return row;

@@ -9,6 +9,7 @@
 
 #include "absl/types/span.h"
 #include "sim/allocator_config.h"
+#include "sim/call_costs.h"
 #include "sim/device.h"
 #include "sim/peak_cause.h"
 #include "sim/replay_settings.h"
@@ -32,6 +33,7 @@ struct SweepContext {
   const MemoryState* recorded_start = nullptr;  // see WhatIfOptions
   StartPolicy start = StartPolicy::kRecorded;
   size_t threads = 1;
+  const CallCosts* costs = nullptr;  // of the driver's calls, if known
 };
 
 struct SweepRow {
@@ -49,6 +51,7 @@ struct SweepRow {
   uint64_t alloc_retries = 0;
   uint64_t failures = 0;  // requests that end in an exception
   DeviceCalls calls;
+  double call_nanoseconds = 0;  // what these calls take; 0 without costs
   StartPolicy start = StartPolicy::kRecorded;
   std::string start_note;
   bool survives() const { return refused.empty() && ooms == 0; }

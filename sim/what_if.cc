@@ -84,7 +84,9 @@ absl::StatusOr<WhatIfResult> ReplayWhatIf(const Schedule& schedule, const Replay
   }
   // One run; a second samples what the first has found to be the peak.
   const auto run_once = [&](Observer* watcher, const uint64_t* sample_at) -> absl::Status {
-    SimulatedDevice device(DeviceOptions(schedule, settings));
+    SimulatedDevice::Options device_options = DeviceOptions(schedule, settings);
+    device_options.costs = options.costs;
+    SimulatedDevice device(device_options);
     // The driver's pool knows no segments to begin with: its start is allocated.
     std::optional<CachingAllocator> caching;
     std::optional<CudaMallocAsyncAllocator> async;
@@ -135,6 +137,7 @@ absl::StatusOr<WhatIfResult> ReplayWhatIf(const Schedule& schedule, const Replay
       }
     }
     const DeviceCalls calls_before = device.calls();
+    const double nanoseconds_before = device.call_nanoseconds();
     RunResult run = Run(schedule, allocator, observers, run_options);
     if (fragmentation.has_value()) {
       fragmentation->Finish();
@@ -149,6 +152,7 @@ absl::StatusOr<WhatIfResult> ReplayWhatIf(const Schedule& schedule, const Replay
       result.peak_event[kind] = usage.peak_event(static_cast<UsageKind>(kind));
     }
     result.calls = Difference(device.calls(), calls_before);
+    result.call_nanoseconds = device.call_nanoseconds() - nanoseconds_before;
     result.statistics = allocator.statistics();
     result.segments = allocator.Segments();
     if (caching.has_value()) result.rules = caching->rule_counts();

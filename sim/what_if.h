@@ -10,6 +10,7 @@
 
 #include "absl/status/statusor.h"
 #include "sim/allocator.h"
+#include "sim/call_costs.h"
 #include "sim/device.h"
 #include "sim/fragmentation.h"
 #include "sim/memory_stats.h"
@@ -35,6 +36,7 @@ struct WhatIfResult {
   Usage peak;
   std::array<uint64_t, kUsageKinds> peak_event = {};
   DeviceCalls calls;                           // since the first request
+  double call_nanoseconds = 0;                 // likewise, by WhatIfOptions::costs
   std::optional<uint64_t> first_oom;           // the request that first ran out of memory
   Usage at_peak;                               // once the request that reserved most was served
   MemoryStats statistics;                      // at the end
@@ -55,6 +57,8 @@ struct WhatIfOptions {
   // If set, called before the first request of the first run with the allocator,
   // which stays valid until that run ends; who it returns (null: nobody) observes.
   std::function<Observer*(const Allocator& allocator)> observe = nullptr;
+  // What calls of the driver cost; not owned. Null: not known.
+  const CallCosts* costs = nullptr;
   RunOptions run;
 };
 

@@ -228,5 +228,26 @@ TEST_F(GpuTest, WritesCosts) {
   EXPECT_EQ(Run("gpu program.jsonl --costs-out no_such_directory/x").status, 2);
 }
 
+TEST_F(GpuTest, MeasuresCostsForSweep) {
+  const Outcome measured = Run("gpu --costs-out costs.json", "MEMREPLAY_FAKE_GPU_BYTES=1073741824");
+  EXPECT_EQ(measured.status, 0) << measured.err;
+  EXPECT_EQ(measured.out, "");
+  EXPECT_EQ(measured.left, "end\n");
+  const std::regex dated("\"date\": \"20[0-9]{2}-[0-9]{2}-[0-9]{2}\"");
+  EXPECT_TRUE(std::regex_search(Read("costs.json"), dated));
+  for (const std::string conf : {"''", "expandable_segments:True"}) {
+    const Outcome swept = Run("sweep program.jsonl --costs costs.json --conf " + conf);
+    EXPECT_EQ(swept.status, 0) << swept.err;
+    EXPECT_NE(swept.out.find("their time"), std::string::npos) << swept.out;
+    EXPECT_NE(swept.out.find("as measured on Imaginary GPU, driver 13.0, 20"), std::string::npos);
+  }
+  // A driver that fails is no table, and everything was given back.
+  const Outcome broken = Run("gpu --costs-out -", "MEMREPLAY_FAKE_GPU_FAIL=cuMemUnmap:3:999");
+  EXPECT_EQ(broken.status, 2);
+  EXPECT_NE(broken.err.find("cuMemUnmap"), std::string::npos) << broken.err;
+  EXPECT_EQ(broken.left, "end\n");
+  EXPECT_EQ(broken.out, "");
+}
+
 }  // namespace
 }  // namespace memreplay

@@ -86,6 +86,19 @@ constexpr char kOomMessage[] =
     "PyTorch but unallocated. If reserved but unallocated memory is large try setting "
     "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True to avoid fragmentation.\n";
 
+// Of an imaginary card: round numbers, in nanoseconds.
+constexpr char kCosts[] =
+    R"({"card": "Imaginary GPU", "driver": "13.0", "date": "2026-11-20", "times": [
+{"call": "cuMemAlloc", "size": "2097152", "count": "9", "median_ns": "100000"},
+{"call": "cuMemAlloc", "size": "20971520", "count": "9", "median_ns": "200000"},
+{"call": "cuMemFree", "size": "2097152", "count": "9", "median_ns": "300000"},
+{"call": "cuMemCreate", "size": "20971520", "count": "9", "median_ns": "200000"},
+{"call": "cuMemMap", "size": "20971520", "count": "9", "median_ns": "1000"},
+{"call": "cuMemSetAccess", "size": "20971520", "count": "9", "median_ns": "9000"},
+{"call": "cuMemUnmap", "size": "20971520", "count": "9", "median_ns": "50000"},
+{"call": "cuMemRelease", "size": "20971520", "count": "9", "median_ns": "90000"}]}
+)";
+
 class MemreplayTest : public testing::Test {
  protected:
   void SetUp() override {
@@ -292,6 +305,7 @@ TEST_F(MemreplayTest, Diff) {
 
 // The programs of examples/waste, each with the sentence that explains it.
 TEST_F(MemreplayTest, Sweep) {
+  Write("costs.json", kCosts);
   for (const std::string name : {"growth", "stranding", "stray_stream"}) {
     std::filesystem::copy_file(root_ / "examples/waste" / (name + ".txtpb"),
                                directory_ / (name + ".txtpb"));
@@ -302,7 +316,10 @@ TEST_F(MemreplayTest, Sweep) {
                  "sweep stranding.txtpb --top 5", "sweep stray_stream.txtpb --torch 2.6 --top 4",
                  "sweep stranding.txtpb --capacity 6GiB --top 3",
                  "sweep program.jsonl --conf '' --conf no_such_key:1 --capacity 40MiB",
-                 "sweep recording.txt --top 2", "sweep diverging.txt --top 1",
+                 "sweep stranding.txtpb --costs costs.json --conf '' --conf "
+                 "expandable_segments:True",
+                 "sweep stranding.txtpb --costs program.jsonl", "sweep recording.txt --top 2",
+                 "sweep diverging.txt --top 1",
                  "sweep program.jsonl --conf expandable_segments:True --json"});
 }
 
