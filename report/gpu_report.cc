@@ -240,7 +240,7 @@ void AddUsed(const RunPlan& plan, const MeasuredRun& measured, proto::GpuRun* gp
 // Everything for which the answer is bad.
 void AddFaults(const RunPlan& plan, const std::vector<MeasuredRun>& measured,
                const GpuRunContext& context, proto::GpuRun* gpu) {
-  const auto add = [&](size_t repetition, int64_t position, std::string sentence) {
+  const auto add = [&](size_t repetition, int64_t position, const std::string& sentence) {
     proto::GpuFault& fault = *gpu->add_faults();
     fault.set_sentence(CleanText(sentence));
     fault.set_repetition(static_cast<int32_t>(repetition));

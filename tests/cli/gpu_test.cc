@@ -186,6 +186,31 @@ TEST_F(GpuTest, FailuresOfTheDriverGiveEverythingBack) {
   }
 }
 
+TEST_F(GpuTest, VerifyFindsAPageThatIsThereTwice) {
+  const std::string arguments = "gpu program.jsonl --verify --conf expandable_segments:True --json";
+  const Outcome outcome = Run(arguments, "MEMREPLAY_FAKE_GPU_ALIAS=1");
+  EXPECT_EQ(outcome.status, 1) << outcome.err;
+  EXPECT_NE(outcome.out.find("\"bad_blocks\": \"2\""), std::string::npos) << outcome.out;
+  EXPECT_NE(outcome.out.find("does not hold what it was filled with from byte 0 on"),
+            std::string::npos);
+  EXPECT_EQ(outcome.left, "end\n");
+  EXPECT_EQ(Run(arguments).status, 0);
+}
+
+// A refusal that PyTorch overcomes: no event tells, the calls do.
+TEST_F(GpuTest, ARefusalThatWasNotPredictedIsWrong) {
+  constexpr char kOutOfMemory[] = "2";
+  const Outcome outcome =
+      Run("gpu program.jsonl", std::string("MEMREPLAY_FAKE_GPU_FAIL=cuMemAlloc:2:") + kOutOfMemory);
+  EXPECT_EQ(outcome.status, 1) << outcome.err;
+  EXPECT_NE(outcome.out.find("NOT CONFIRMED"), std::string::npos) << outcome.out;
+  EXPECT_NE(outcome.out.find("WRONG: the device answers otherwise at request 1: predicted allocate "
+                             "of 40.0 MiB, segment 1"),
+            std::string::npos)
+      << outcome.out;
+  EXPECT_EQ(outcome.left, "end\n");
+}
+
 TEST_F(GpuTest, SignalsGiveEverythingBack) {
   for (const int signal : {SIGINT, SIGTERM}) {
     const std::string command = Command("gpu slow.txt --pace recorded");

@@ -237,6 +237,20 @@ def neutral(filename):
     return os.path.basename(filename) if filename.startswith("/") else filename
 
 
+def cut_names(snapshot):
+    """Leaves no file name of this machine in the frames."""
+    seen = set()
+    stack = [snapshot]
+    while stack:  # every frame once; the shared objects stay shared
+        item = stack.pop()
+        if id(item) in seen or not isinstance(item, (dict, list)):
+            continue
+        seen.add(id(item))
+        if isinstance(item, dict) and "filename" in item:
+            item["filename"] = neutral(item["filename"])
+        stack.extend(item.values() if isinstance(item, dict) else item)
+
+
 def child(name, out):
     warnings.simplefilter("ignore")
     scenario, _, total, protocol, _ = SCENARIOS[name]
@@ -252,16 +266,7 @@ def child(name, out):
         data = ctypes.string_at(pointer, size.value)
     else:
         snapshot = torch.cuda.memory._snapshot()
-        seen = set()
-        stack = [snapshot]
-        while stack:  # every frame once; the shared objects stay shared
-            item = stack.pop()
-            if id(item) in seen or not isinstance(item, (dict, list)):
-                continue
-            seen.add(id(item))
-            if isinstance(item, dict) and "filename" in item:
-                item["filename"] = neutral(item["filename"])
-            stack.extend(item.values() if isinstance(item, dict) else item)
+        cut_names(snapshot)
         data = pickle.dumps(snapshot, protocol=protocol)
     pathlib.Path(out, name + ".pickle").write_bytes(data)
     stats = torch.cuda.memory_stats()

@@ -18,8 +18,8 @@ void fake_driver_fail(const char* entry_point, std::uint64_t nth, int code);
 std::uint64_t fake_driver_calls(const char* entry_point);
 // Memory taken (or given back, negative) by another process.
 void fake_driver_external(std::int64_t delta);
-// The next cuMemMap maps the page that was mapped last, instead of its own: a
-// broken driver.
+// The next cuMemMap that finds a page mapped before it maps that one, instead of
+// its own: a broken driver.
 void fake_driver_alias_next_map();
 
 struct FakeDriverHeld {

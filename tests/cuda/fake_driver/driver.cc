@@ -301,8 +301,10 @@ CUresult cuMemRelease(CUmemGenericAllocationHandle handle) {
 CUresult cuMemMap(CUdeviceptr address, size_t size, size_t offset,
                   CUmemGenericAllocationHandle handle, unsigned long long) {
   ENTER("cuMemMap");
-  if (gpu().alias_next && gpu().pages.count(gpu().last_mapped) != 0) handle = gpu().last_mapped;
-  gpu().alias_next = false;
+  if (gpu().alias_next && gpu().pages.count(gpu().last_mapped) != 0) {
+    handle = gpu().last_mapped;
+    gpu().alias_next = false;
+  }
   const auto page = gpu().pages.find(handle);
   if (page == gpu().pages.end() || page->second.size != size || offset != 0 ||
       !IsReserved(address, size) ||

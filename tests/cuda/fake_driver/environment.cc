@@ -3,6 +3,7 @@
 //   MEMREPLAY_FAKE_GPU_BYTES  how much memory it has
 //   MEMREPLAY_FAKE_GPU_GPUS   how many there are
 //   MEMREPLAY_FAKE_GPU_FAIL   ENTRY_POINT:NTH:CODE, as fake_driver_fail()
+//   MEMREPLAY_FAKE_GPU_ALIAS  if set, fake_driver_alias_next_map()
 //   MEMREPLAY_FAKE_GPU_LEFT   a file: "begun" once the driver is loaded, and when the
 //                             process ends what is still held: what and how many,
 //                             if any; then "end"
@@ -31,6 +32,7 @@ class Environment {
                        std::strtoull(text.c_str() + first + 1, nullptr, 10),
                        std::atoi(text.c_str() + second + 1));
     }
+    if (std::getenv("MEMREPLAY_FAKE_GPU_ALIAS") != nullptr) fake_driver_alias_next_map();
     if (std::FILE* file = OpenLeft()) {
       std::fprintf(file, "begun\n");
       std::fclose(file);
