@@ -1,5 +1,6 @@
 // The recipes of examples/, each held to the figures that its comment works out by
 // hand.
+#include <google/protobuf/util/json_util.h>
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -12,8 +13,10 @@
 #include "sim/phase_usage.h"
 #include "sim/replay_settings.h"
 #include "sim/what_if.h"
+#include "tests/trace/trace_dump.h"
 #include "trace/byte_source.h"
 #include "trace/program/program_reader.h"
+#include "trace/program/program_text.h"
 #include "trace/schedule.h"
 #include "trace/trace_reader.h"
 
@@ -153,6 +156,26 @@ TEST(Examples, Patterns) {
   EXPECT_EQ(expandable.phases.at("checkerboard").reserved, MiB(320));
   // One segment grows by pages of 20 MiB.
   EXPECT_EQ(expandable.phases.at("ramp").reserved, MiB(40));
+}
+
+// The other spelling says the same.
+TEST(Examples, ReadTheSameFromJson) {
+  for (const char* name : {"fsdp", "random_load", "patterns", "mechanisms/pending_free"}) {
+    const std::string path = std::string("examples/") + name + ".txtpb";
+    const auto source = ByteSource::Open(path);
+    ASSERT_TRUE(source.ok()) << source.status();
+    const auto text = program::ParseProgramText((*source)->Peek(1 << 20));
+    ASSERT_TRUE(text.ok()) << text.status();
+    std::string json;
+    ASSERT_TRUE(google::protobuf::util::MessageToJsonString(text->program, &json).ok());
+    const auto json_source = ByteSource::FromBytes(json);
+    ASSERT_TRUE(LooksLikeProgramJson((*json_source)->Peek(4096)));
+    const auto from_json = ReadProgramJson(**json_source);
+    ASSERT_TRUE(from_json.ok()) << from_json.status();
+    const auto from_text = OpenTrace(path);
+    ASSERT_TRUE(from_text.ok()) << from_text.status();
+    EXPECT_EQ(testing::DumpTrace(*from_json), testing::DumpTrace(*from_text));
+  }
 }
 
 // None is left out above.

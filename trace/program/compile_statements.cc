@@ -251,19 +251,14 @@ bool Compiler::Loop(const Where& where, const S& s, int verb) {
     variables_.push_back({index, counter, true});
   }
   const uint32_t begin = here();
-  // The operation wants the three one after another.
-  const auto first = static_cast<uint32_t>(code_.expressions.size());
-  for (const uint32_t value : values) {
-    code_.expressions.push_back(value == kNone ? Expression() : code_.expressions[value]);
-  }
+  const uint32_t first = AddCopies(values);  // the operation wants them one after another
   Operation& loop = Emit(Kind::kLoopBegin, where, verb);
   loop.slot = counter;
   loop.value = first;
   loop.other = values[2] == kNone ? kNone : 0;  // kNone: the step is towards the stop
   const uint32_t body = here();
   if (verb == S::kForeachFieldNumber) {
-    const auto first_pick = static_cast<uint32_t>(code_.expressions.size());
-    for (const uint32_t pick : picks) code_.expressions.push_back(code_.expressions[pick]);
+    const uint32_t first_pick = AddCopies(picks);
     Operation& pick = Emit(Kind::kPick, where, verb);
     pick.slot = variables_.back().slot;
     pick.value = first_pick;

@@ -7,7 +7,6 @@
 namespace memreplay::program {
 namespace {
 
-using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
 using Places = google::protobuf::TextFormat::ParseInfoTree;
 using P = proto::ScheduleProgram;
@@ -106,8 +105,20 @@ bool Compiler::Value(const Where& where, int field, int index, const std::string
         StrCat(place, ": ", ToStd(expression.status().message()), " of ", Quote(text)));
     return false;
   }
-  *number = Add(*std::move(expression));
+  *number = Add(*std::move(expression), text);
   return true;
+}
+
+uint32_t Compiler::AddCopies(absl::Span<const uint32_t> values) {
+  const auto first = static_cast<uint32_t>(code_.expressions.size());
+  for (const uint32_t value : values) {
+    if (value == kNone) {
+      Add(Expression());
+    } else {
+      Add(Expression(code_.expressions[value]), code_.expression_texts[value]);
+    }
+  }
+  return first;
 }
 
 bool Compiler::Text(const Where& where, int field, const std::string& text, uint32_t* number) {

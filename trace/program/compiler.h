@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/types/span.h"
 #include "trace/program/program_compiler.h"
 #include "trace/strings.h"
 
@@ -77,10 +78,13 @@ class Compiler {
   // Values.
 
   bool Value(const Where& where, int field, int index, const std::string& text, uint32_t* number);
-  uint32_t Add(Expression expression) {
+  uint32_t Add(Expression expression, std::string text = "") {
     code_.expressions.push_back(std::move(expression));
+    code_.expression_texts.push_back(std::move(text));
     return static_cast<uint32_t>(code_.expressions.size() - 1);
   }
+  // Numbers for the same, one after another.
+  uint32_t AddCopies(absl::Span<const uint32_t> values);
   bool Optional(const Where& where, int field, const std::string& text, uint32_t* number) {
     return text.empty() || Value(where, field, -1, text, number);
   }

@@ -121,6 +121,7 @@ struct ProgramCode {
   std::vector<Operation> operations;
   std::vector<std::string> places;  // "line 3, column 5: program[0].body[2]"
   std::vector<Expression> expressions;
+  std::vector<std::string> expression_texts;  // as written; as many
   std::vector<TextTemplate> texts;
   std::vector<HandleTemplate> handles;
   std::vector<LabelTemplate> labels;

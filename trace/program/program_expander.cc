@@ -108,7 +108,8 @@ bool ProgramExpander::Value(uint32_t expression, int64_t* value) {
   if (code_.expressions[expression].Evaluate(variables_.data() + base_, value, &fault)) {
     return true;
   }
-  return Fail(Expected(fault), Found(fault));
+  return Fail(Expected(fault),
+              StrCat(Found(fault), " in \"", code_.expression_texts[expression], "\""));
 }
 
 bool ProgramExpander::ValueAtLeast(uint32_t expression, int64_t least, std::string_view what,

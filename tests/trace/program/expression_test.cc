@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <limits>
+#include <optional>
+#include <random>
 #include <string>
 
 namespace memreplay::program {
@@ -121,6 +123,50 @@ TEST(Expression, SaysWhatIsWrong) {
             "expected an expression that is less deep, found this one at 40");
   EXPECT_EQ(Value(std::string(5000, '-')),
             "expected an expression that is less deep, found this one at 40");
+}
+
+std::string RandomExpression(std::mt19937_64& random, int depth) {
+  const auto pick = [&](size_t n) { return static_cast<size_t>(random() % n); };
+  const auto part = [&] { return RandomExpression(random, depth - 1); };
+  if (depth == 0) return std::string(1, "abc0123"[pick(7)]);
+  static constexpr const char* kBinary[] = {"+",  "-",  "*",  "/",  "%",  "<",
+                                            "<=", "==", "!=", "&&", "||", ">"};
+  static constexpr const char* kFunctions[] = {"min", "max", "ceil", "floor", "roundup"};
+  switch (pick(5)) {
+    case 0: return std::string(kFunctions[pick(5)]) + "(" + part() + "," + part() + ")";
+    case 1: return "if(" + part() + "," + part() + "," + part() + ")";
+    case 2: return (pick(2) == 0 ? "-(" : "!(") + part() + ")";
+    default: return "(" + part() + " " + kBinary[pick(12)] + " " + part() + ")";
+  }
+}
+
+// What is known when an expression is parsed is worked out then; the answer, or the
+// reason why there is none, is the same as when it is worked out later.
+TEST(Expression, ConstantsAndVariablesGiveTheSame) {
+  std::mt19937_64 random(5);
+  constexpr int64_t kValues[] = {-7, 12, int64_t{1} << 61};
+  size_t values = 0, faults = 0;
+  for (int i = 0; i < 5000; ++i) {
+    const std::string text = RandomExpression(random, 4);
+    std::string answers[2];
+    for (const bool is_constant : {false, true}) {
+      const auto resolve = [&](std::string_view name) {
+        const auto index = static_cast<int64_t>(name[0] - 'a');
+        return std::optional<Expression::Binding>(
+            {is_constant, is_constant ? kValues[index] : index});
+      };
+      const absl::StatusOr<Expression> expression = Expression::Parse(text, resolve);
+      ASSERT_TRUE(expression.ok()) << text << ": " << expression.status();
+      int64_t value = 0;
+      Fault fault;
+      const bool ok = expression->Evaluate(kValues, &value, &fault);
+      answers[is_constant ? 1 : 0] = ok ? std::to_string(value) : Expected(fault) + Found(fault);
+      ++(ok ? values : faults);
+    }
+    ASSERT_EQ(answers[0], answers[1]) << text;
+  }
+  EXPECT_GT(values, 2500u);
+  EXPECT_GT(faults, 1250u);
 }
 
 // A long sum is not a deep one.

@@ -443,7 +443,7 @@ TEST(ProgramReader, SaysWhatIsWrongAndWhere) {
        "line 3, column 41: program[0].body[0]: expected one of 1 streams, found 1"},
       {"program { alloc: \"x\" bytes: \"4000000000*4000000000\" }",
        "line 3, column 11: program[0]: expected a value within 64 bits, found 4000000000 * "
-       "4000000000"},
+       "4000000000 in \"4000000000*4000000000\""},
       {"program { let: \"a\" from { dist: \"uniform\" min: \"2\" max: \"1\" } }",
        "line 3, column 11: program[0]: expected max of at least 2, found 1"},
   };
