@@ -22,13 +22,14 @@ struct Packing {
 struct PackingOptions {
   // Pairs of lifetimes looked at per heuristic that compares them; allocations
   // beyond, the smallest ones, are packed by themselves on top.
-  uint64_t pair_budget = 4'000'000;
+  uint64_t pair_budget = 6'000'000;
 };
 
 // The lowest of several packings of the rounded sizes: nothing overlaps that is in
 // use at the same time, nothing moves. At least PeakLiveOf().rounded high; where it
 // is as high, it is optimal, else a better one may exist (the problem is NP-hard).
-// `lifetimes` as LifetimesOf() gives them. Same input, same packing.
+// `lifetimes` as LifetimesOf() gives them. Same input, same packing. Of 2 TiB and
+// more only the packing without lookahead is tried.
 // O(n log n + pair_budget * log n).
 Packing BestPacking(absl::Span<const Lifetime> lifetimes, const PackingOptions& options = {});
 
