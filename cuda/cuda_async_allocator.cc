@@ -29,7 +29,7 @@ absl::StatusOr<std::unique_ptr<CudaAsyncAllocator>> CudaAsyncAllocator::Create(C
                                                 "(cudaMallocAsync)"));
   }
   CUmemoryPool pool = nullptr;
-  if (!context.Succeeded(context.api().cuDeviceGetDefaultMemPool(&pool, card.ordinal),
+  if (!context.Succeeded(context.api().cuDeviceGetDefaultMemPool(&pool, context.device()),
                          "cuDeviceGetDefaultMemPool")) {
     return context.status();
   }

@@ -45,6 +45,7 @@ class CudaContext {
   const CudaDriver& driver() const { return driver_; }
   const CudaEntryPoints& api() const { return driver_.api(); }
   const CudaCard& card() const { return card_; }
+  CUdevice device() const { return device_; }
 
   // Free bytes of the GPU as the driver says, whoever took the rest; 0 if it fails.
   Bytes FreeMemory();

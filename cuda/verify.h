@@ -10,6 +10,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/container/btree_map.h"
@@ -64,12 +65,14 @@ class BlockVerifier final : public Observer {
   struct Block {
     Address address;
     Bytes size;
+    uint64_t seed = 0;
     uint32_t stream = 0;
   };
 
   explicit BlockVerifier(CudaContext& context) : context_(context) {}
   absl::Status Load();
-  bool Launch(CUfunction kernel, AllocationId id, const Block& block, bool is_check);
+  // Launches a kernel and waits for it; `why` goes into the message of an error.
+  bool Launch(CUfunction kernel, std::string_view why, const Block& block);
   void Fill(AllocationId id, const Block& block);
   void Check(AllocationId id, const Block& block);
 

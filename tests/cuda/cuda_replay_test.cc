@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <set>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -17,6 +18,7 @@
 #include "sim/run.h"
 #include "sim/simulated_device.h"
 #include "tests/cuda/fake_driver/fake_driver.h"
+#include "tests/sim/program_generator.h"
 #include "trace/schedule.h"
 #include "trace/strings.h"
 #include "trace/trace_reader.h"
@@ -91,13 +93,7 @@ Outcome RunOn(AnyDevice& device, const Schedule& schedule, bool direct, Observer
 
 enum class Kind { kCachingByLimit, kCachingByBallast, kDirect };
 
-class CudaReplayTest : public testing::TestWithParam<std::tuple<std::string, Kind>> {};
-
-TEST_P(CudaReplayTest, DecisionsAreThoseOfTheSimulation) {
-  const auto& [program, kind] = GetParam();
-  absl::StatusOr<Trace> opened = OpenTrace(kFolder + program + ".jsonl");
-  ASSERT_TRUE(opened.ok()) << ToStd(opened.status().message());
-  const auto trace = std::make_shared<const Trace>(*std::move(opened));
+void Compare(const std::shared_ptr<const Trace>& trace, Kind kind) {
   const Schedule schedule = Schedule::Build(trace, 0);
   // The driver counts in whole units, so that a ballast can leave only those.
   Bytes capacity = trace->total_memory.value_or(GiB(80));
@@ -130,6 +126,95 @@ TEST_P(CudaReplayTest, DecisionsAreThoseOfTheSimulation) {
   }
   EXPECT_EQ(fake.Leaks(), "");
 }
+
+// The whole program, whatever the driver does. `status`: the first error.
+void RunToTheEnd(const FakeDriver& fake, const Schedule& schedule, absl::Status* status) {
+  const auto context = fake.NewContext();
+  {
+    const auto device = CudaDevice::Create(
+        *context, {.capacity = schedule.trace().total_memory.value_or(GiB(80)),
+                   .explicit_completion = schedule.trace().completion == Completion::kExplicit});
+    if (device.ok()) {
+      RunOn(**device, schedule, false, nullptr);
+    } else {
+      *status = device.status();
+    }
+  }
+  if (status->ok()) *status = context->status();
+}
+
+// With a driver that fails once, at the first, a middle or the last call of each
+// kind: the allocator goes on as long as it is asked to.
+void FailEachCall(const std::shared_ptr<const Trace>& trace) {
+  const Schedule schedule = Schedule::Build(trace, 0);
+  const Bytes card = RoundUp(trace->total_memory.value_or(GiB(80)), GiB(1));
+  for (const char* const name :
+       {"cuMemAlloc", "cuMemFree", "cuMemAddressReserve", "cuMemAddressFree", "cuMemCreate",
+        "cuMemRelease", "cuMemMap", "cuMemUnmap", "cuMemSetAccess", "cuMemGetInfo",
+        "cuStreamCreate", "cuEventCreate", "cuEventRecord", "cuEventSynchronize"}) {
+    uint64_t calls = 0;
+    {
+      const FakeDriver sound(card);
+      absl::Status status;
+      RunToTheEnd(sound, schedule, &status);
+      ASSERT_EQ(status, absl::OkStatus());
+      calls = sound.Calls(name);
+    }
+    const std::set<uint64_t> which = {std::min<uint64_t>(calls, 1), calls / 2, calls};
+    for (const uint64_t nth : which) {
+      if (nth == 0) continue;
+      SCOPED_TRACE(StrCat("call ", nth, " of ", name));
+      const FakeDriver fake(card);
+      fake.Fail(name, nth, CUDA_ERROR_UNKNOWN);
+      absl::Status status;
+      RunToTheEnd(fake, schedule, &status);
+      EXPECT_NE(status.message().find(name), absl::string_view::npos) << status;
+      EXPECT_EQ(fake.Leaks(), "");
+    }
+  }
+}
+
+class CudaReplayTest : public testing::TestWithParam<std::tuple<std::string, Kind>> {};
+
+TEST_P(CudaReplayTest, DecisionsAreThoseOfTheSimulation) {
+  const auto& [program, kind] = GetParam();
+  absl::StatusOr<Trace> opened = OpenTrace(kFolder + program + ".jsonl");
+  ASSERT_TRUE(opened.ok()) << ToStd(opened.status().message());
+  Compare(std::make_shared<const Trace>(*std::move(opened)), kind);
+}
+
+class CudaRandomTest : public testing::TestWithParam<Mix> {
+ protected:
+  static constexpr int kSteps = 200;
+  static constexpr uint64_t kSeeds = 3;
+  std::shared_ptr<const Trace> Make(uint64_t seed) const {
+    return std::make_shared<const Trace>(ToTrace(GenerateProgram(GetParam(), seed, kSteps)));
+  }
+};
+
+TEST_P(CudaRandomTest, DecisionsAreThoseOfTheSimulation) {
+  for (uint64_t seed = 1; seed <= kSeeds; ++seed) {
+    for (const Kind kind : {Kind::kCachingByLimit, Kind::kCachingByBallast, Kind::kDirect}) {
+      SCOPED_TRACE(StrCat("seed ", seed, ", kind ", static_cast<int>(kind)));
+      Compare(Make(seed), kind);
+    }
+  }
+}
+
+TEST_P(CudaRandomTest, AFailingDriverEndsNothingButTheGrants) {
+  for (uint64_t seed = 1; seed <= kSeeds; ++seed) {
+    SCOPED_TRACE(StrCat("seed ", seed));
+    FailEachCall(Make(seed));
+  }
+}
+
+std::vector<Mix> AllMixes() {
+  std::vector<Mix> mixes;
+  for (int i = 0; i < static_cast<int>(Mix::kCount); ++i) mixes.push_back(static_cast<Mix>(i));
+  return mixes;
+}
+INSTANTIATE_TEST_SUITE_P(Mixes, CudaRandomTest, testing::ValuesIn(AllMixes()),
+                         [](const auto& mix) { return std::string(MixName(mix.param)); });
 
 std::string TestName(const testing::TestParamInfo<CudaReplayTest::ParamType>& param) {
   std::string name = std::get<0>(param.param);

@@ -84,6 +84,7 @@ std::optional<Mapping> VirtualMemory::Unmap(std::uint64_t address, std::uint64_t
 
 template <typename Visit>
 bool VirtualMemory::ForEach(std::uint64_t address, std::uint64_t size, Visit visit) const {
+  if (size == 0) return true;
   const std::uint64_t end = address + size;
   auto at = mappings_.upper_bound(address);
   if (at == mappings_.begin()) return false;
