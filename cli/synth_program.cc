@@ -7,7 +7,6 @@
 #include "cli/command.h"
 #include "cli/flags.h"
 #include "cli/report_each.h"
-#include "report/render_json.h"
 #include "report/render_program_check.h"
 #include "trace/byte_source.h"
 #include "trace/json_scanner.h"
@@ -120,7 +119,7 @@ absl::StatusOr<int> RunSynthProgram(absl::Span<const std::string> args) {
     if (!result.ok()) return named(result.status());
     result->set_file(path);
     const absl::Status printed =
-        Print(json ? RenderJson(*result, JsonLayout::kIndented) : RenderProgramCheck(*result));
+        Print(json ? RenderProgramCheckJson(*result) : RenderProgramCheck(*result));
     if (!printed.ok()) return printed;
     if (out.empty()) return kExitAnswered;
   }

@@ -3,6 +3,7 @@
 #include <map>
 
 #include "absl/strings/str_format.h"
+#include "report/render_json.h"
 #include "report/sizes.h"
 #include "report/text.h"
 #include "trace/strings.h"
@@ -37,6 +38,15 @@ std::string RenderProgramCheck(const proto::ProgramCheck& check) {
         PhaseName(phase.phase()));
   }
   return text;
+}
+
+std::string RenderProgramCheckJson(proto::ProgramCheck check) {
+  check.set_file(CleanText(check.file()));
+  check.set_peak_phase(CleanText(check.peak_phase()));
+  for (proto::PhaseCheck& phase : *check.mutable_phases()) {
+    phase.set_phase(CleanText(phase.phase()));
+  }
+  return RenderJson(check, JsonLayout::kIndented);
 }
 
 }  // namespace memreplay

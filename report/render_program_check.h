@@ -1,4 +1,4 @@
-// What a schedule program asks for as a whole -> text.
+// What a schedule program asks for as a whole -> text, JSON.
 #ifndef MEMREPLAY_REPORT_RENDER_PROGRAM_CHECK_H_
 #define MEMREPLAY_REPORT_RENDER_PROGRAM_CHECK_H_
 
@@ -9,6 +9,8 @@
 namespace memreplay {
 
 std::string RenderProgramCheck(const proto::ProgramCheck& check);
+// Names of phases may be any bytes; JSON shows them as text.
+std::string RenderProgramCheckJson(proto::ProgramCheck check);
 
 }  // namespace memreplay
 
