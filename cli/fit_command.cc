@@ -10,9 +10,14 @@
 #include "cli/answer_file.h"
 #include "cli/command.h"
 #include "cli/current_replay.h"
+#include "cli/fit_model.h"
 #include "cli/flags.h"
+#include "cli/inputs.h"
 #include "cli/output.h"
 #include "cli/report_each.h"
+#include "report/largest_fit_report.h"
+#include "report/prediction.h"
+#include "report/render_json.h"
 #include "report/sweep_report.h"
 #include "sim/parallel.h"
 #include "sim/smallest_capacity.h"
@@ -22,19 +27,26 @@ namespace memreplay {
 namespace {
 
 constexpr char kDescription[] =
-    "Finds the smallest device memory on which a file survives, for each --conf, or,\n"
-    "without one, for its own settings, the defaults and expandable segments. Every\n"
-    "device tried is a whole replay; those next to the edge are shown.\n"
+    "Finds the smallest device memory on which a file or a training run (MODEL, see\n"
+    "memreplay synth) survives, for each --conf, or, without one, for its own settings,\n"
+    "the defaults and expandable segments. Every device tried is a whole replay; those\n"
+    "next to the edge are shown.\n"
     "\n"
     "A recording that began with memory in use starts with only what was live,\n"
     "allocated anew.\n"
     "\n"
-    "Exit status 1 tells of a recording that is not reproduced and of a file that\n"
-    "contradicts itself.";
+    "MODEL --batch_size=? --capacity=12GiB finds the largest batch instead, for what the\n"
+    "allocator can get of a card; block_size, seq_len and the number of layers can be\n"
+    "asked for in the same way. Each setting's table shows what was tried: the peak, or\n"
+    "the phase and the tensor for which memory runs out.\n"
+    "\n"
+    "Exit status 1 tells of a recording that is not reproduced, of a file that\n"
+    "contradicts itself, and of a run that fits with no value under any setting.";
 
 struct Options {
   std::vector<std::string> confs;
   SettingsRequest settings;
+  std::optional<Bytes> context;
   std::optional<int64_t> device;
   bool json = false;
 };
@@ -92,9 +104,10 @@ absl::StatusOr<proto::DeviceReport> FitDevice(std::shared_ptr<const Trace> trace
   return std::move(current->report);
 }
 
-absl::StatusOr<proto::Report> FitFile(const std::string& file, const Options& options) {
+absl::StatusOr<proto::Report> FitFile(const std::string& file, const Inputs& inputs,
+                                      const Options& options) {
   Progress progress(StrCat("reading ", file));
-  const absl::StatusOr<OpenedFile> opened = OpenWithSettings(file, options.settings);
+  const absl::StatusOr<OpenedFile> opened = inputs.Open(file, options.settings);
   if (!opened.ok()) return opened.status();
   progress.SetActivity(StrCat("fitting ", file));
   absl::StatusOr<proto::Report> report = ReportDevices(
@@ -104,11 +117,29 @@ absl::StatusOr<proto::Report> FitFile(const std::string& file, const Options& op
   return report;
 }
 
+absl::StatusOr<int> FindValue(const Inputs& inputs, const Options& options) {
+  if (!options.settings.capacity.has_value()) {
+    return absl::InvalidArgumentError(
+        StrCat("--", inputs.unknown_key(), "=? wants --capacity: what the allocator can get"));
+  }
+  Progress progress(StrCat("trying values of ", inputs.unknown_key()));
+  const absl::StatusOr<proto::Report> report = FitModel(
+      inputs, {options.confs, options.settings, options.context.value_or(kAssumedContext)});
+  if (!report.ok()) return report.status();
+  const absl::Status printed =
+      Print(options.json ? RenderJson(*report, JsonLayout::kIndented) : RenderLargestFit(*report));
+  if (!printed.ok()) return printed;
+  for (const auto& setting : report->largest_fit().settings()) {
+    if (setting.largest() > 0) return kExitAnswered;
+  }
+  return kExitBad;
+}
+
 }  // namespace
 
 absl::StatusOr<int> RunFit(absl::Span<const std::string> args) {
   Options options;
-  FlagSet flags("fit FILE... [flags]", kDescription);
+  FlagSet flags("fit FILE...|MODEL [flags]", kDescription);
   flags.AddTexts("conf", "CONF", &options.confs, "settings; may be given several times");
   flags.AddOptionalText("torch", "VERSION", &options.settings.torch,
                         "PyTorch release whose allocator to model");
@@ -117,14 +148,32 @@ absl::StatusOr<int> RunFit(absl::Span<const std::string> args) {
   flags.AddNumber("device", "N", &options.device, "only this device of the file");
   flags.AddSwitch("json", &options.json,
                   "print the report as JSON; of several files one line each, in order");
-  const absl::StatusOr<std::vector<std::string>> files = flags.Parse(args);
-  if (!files.ok()) return InCommand("fit", files.status());
+  flags.AddSize("capacity", &options.settings.capacity,
+                "of MODEL --KEY=?: the memory that the allocator can get");
+  flags.AddSize("context", &options.context,
+                "of the CUDA context, which nvidia-smi shows besides; 225 MiB if not given");
+  absl::StatusOr<Inputs> inputs = Inputs::Split(args);
+  if (!inputs.ok()) return InCommand("fit", inputs.status());
+  absl::StatusOr<std::vector<std::string>> names = flags.Parse(inputs->args());
+  if (!names.ok()) return InCommand("fit", names.status());
   if (flags.help_requested()) return PrintHelp(flags.Help());
-  if (files->empty()) {
+  if (const absl::Status set = inputs->SetNames(*std::move(names)); !set.ok()) {
+    return InCommand("fit", set);
+  }
+  if (!inputs->unknown_key().empty()) {
+    const absl::StatusOr<int> status = FindValue(*inputs, options);
+    return status.ok() ? status : InCommand("fit", status.status());
+  }
+  if (options.settings.capacity.has_value()) {
+    return absl::InvalidArgumentError(
+        "fit: --capacity goes with MODEL --batch_size=?; of a file the smallest is found");
+  }
+  const std::vector<std::string>& files = inputs->files();
+  if (files.empty()) {
     return absl::InvalidArgumentError("fit: no FILE given; memreplay fit --help tells more");
   }
-  return ReportEach("fit", *files, options.json ? ReportForm::kJson : ReportForm::kText,
-                    [&](const std::string& file) { return FitFile(file, options); });
+  return ReportEach("fit", files, options.json ? ReportForm::kJson : ReportForm::kText,
+                    [&](const std::string& file) { return FitFile(file, *inputs, options); });
 }
 
 }  // namespace memreplay

@@ -14,6 +14,7 @@
 #include "cli/command.h"
 #include "cli/flags.h"
 #include "cli/gpu_card.h"
+#include "cli/inputs.h"
 #include "cli/output.h"
 #include "cli/report_each.h"
 #include "cli/stop_signal.h"
@@ -262,7 +263,7 @@ absl::Status WriteCosts(const std::string& path, const proto::GpuCosts& costs) {
 
 absl::StatusOr<int> RunGpu(absl::Span<const std::string> args) {
   Options options;
-  FlagSet flags("gpu FILE... [flags]\n       memreplay gpu --costs-out FILE", kDescription);
+  FlagSet flags("gpu FILE...|MODEL [flags]\n       memreplay gpu --costs-out FILE", kDescription);
   flags.AddOptionalText("conf", "CONF", &options.settings.conf,
                         "PYTORCH_CUDA_ALLOC_CONF to replay under");
   flags.AddOptionalText("torch", "VERSION", &options.settings.torch,
@@ -292,10 +293,15 @@ absl::StatusOr<int> RunGpu(absl::Span<const std::string> args) {
                         "standard output; without a FILE to replay, calls are made to measure it");
   flags.AddSwitch("json", &options.json,
                   "print the report as JSON; of several files one line each, in order");
-  const absl::StatusOr<std::vector<std::string>> paths = flags.Parse(args);
-  if (!paths.ok()) return InCommand("gpu", paths.status());
+  absl::StatusOr<Inputs> inputs = Inputs::Split(args);
+  if (!inputs.ok()) return InCommand("gpu", inputs.status());
+  absl::StatusOr<std::vector<std::string>> names = flags.Parse(inputs->args());
+  if (!names.ok()) return InCommand("gpu", names.status());
   if (flags.help_requested()) return PrintHelp(flags.Help());
-  if (paths->empty() && !options.costs_out.has_value()) {
+  if (const absl::Status set = inputs->SetNames(*std::move(names)); !set.ok()) {
+    return InCommand("gpu", set);
+  }
+  if (inputs->files().empty() && !options.costs_out.has_value()) {
     return absl::InvalidArgumentError("gpu: no FILE given; memreplay gpu --help tells more");
   }
   if (options.repeat.has_value() && *options.repeat < 1) {
@@ -312,7 +318,7 @@ absl::StatusOr<int> RunGpu(absl::Span<const std::string> args) {
   auto card = OpenGpuCard(static_cast<int>(options.card.value_or(0)));
   if (!card.ok()) return InCommand("gpu", card.status());
   GpuReplay replay(**card, options, stop);
-  if (paths->empty()) {
+  if (inputs->files().empty()) {
     if (const absl::Status measured = replay.MeasureCosts(); !measured.ok()) {
       return InCommand("gpu", measured);
     }
@@ -323,11 +329,11 @@ absl::StatusOr<int> RunGpu(absl::Span<const std::string> args) {
     return kExitAnswered;
   }
   const absl::StatusOr<int> status = ReportEach(
-      "gpu", *paths, options.json ? ReportForm::kJson : ReportForm::kText,
+      "gpu", inputs->files(), options.json ? ReportForm::kJson : ReportForm::kText,
       [&](const std::string& file) -> absl::StatusOr<proto::Report> {
         if (stop.received()) return absl::CancelledError(StrCat(file, ": not begun"));
         Progress progress(StrCat("reading ", file));
-        const absl::StatusOr<OpenedFile> opened = OpenWithSettings(file, options.settings);
+        const absl::StatusOr<OpenedFile> opened = inputs->Open(file, options.settings);
         if (!opened.ok()) return opened.status();
         return ReportDevices("gpu", file, *opened->trace, options.trace_device, [&](size_t index) {
           return replay.Answer(file, opened->trace, index, opened->settings, &progress);

@@ -8,6 +8,7 @@
 #include "cli/answer_file.h"
 #include "cli/command.h"
 #include "cli/flags.h"
+#include "cli/inputs.h"
 #include "cli/output.h"
 #include "cli/read_text.h"
 #include "cli/report_each.h"
@@ -51,9 +52,10 @@ struct Options {
   bool json = false;
 };
 
-absl::StatusOr<proto::Report> OomOfFile(const std::string& file, const Options& options) {
+absl::StatusOr<proto::Report> OomOfFile(const std::string& file, const Inputs& inputs,
+                                        const Options& options) {
   Progress progress(StrCat("reading ", file));
-  const absl::StatusOr<OpenedFile> opened = OpenWithSettings(file, options.settings);
+  const absl::StatusOr<OpenedFile> opened = inputs.Open(file, options.settings);
   if (!opened.ok()) return opened.status();
   const std::shared_ptr<const Trace>& trace = opened->trace;
   ReplaySettings settings = opened->settings;
@@ -104,7 +106,7 @@ absl::StatusOr<int> AnswerMessage(const Options& options) {
 
 absl::StatusOr<int> RunOom(absl::Span<const std::string> args) {
   Options options;
-  FlagSet flags("oom FILE... [flags]", kDescription);
+  FlagSet flags("oom FILE...|MODEL [flags]", kDescription);
   flags.AddSize("capacity", &options.settings.capacity,
                 "replay on a device of this memory, such as 16GiB");
   flags.AddOptionalText("conf", "CONF", &options.settings.conf,
@@ -121,24 +123,30 @@ absl::StatusOr<int> RunOom(absl::Span<const std::string> args) {
                         "read PyTorch's error message instead; - is standard input");
   flags.AddSwitch("json", &options.json,
                   "print the report as JSON; of several files one line each, in order");
-  const absl::StatusOr<std::vector<std::string>> files = flags.Parse(args);
-  if (!files.ok()) return InCommand("oom", files.status());
+  absl::StatusOr<Inputs> inputs = Inputs::Split(args);
+  if (!inputs.ok()) return InCommand("oom", inputs.status());
+  absl::StatusOr<std::vector<std::string>> names = flags.Parse(inputs->args());
+  if (!names.ok()) return InCommand("oom", names.status());
   if (flags.help_requested()) return PrintHelp(flags.Help());
+  if (const absl::Status set = inputs->SetNames(*std::move(names)); !set.ok()) {
+    return InCommand("oom", set);
+  }
+  const std::vector<std::string>& files = inputs->files();
   if (options.top.has_value() && (*options.top < 1 || *options.top > kMaxTop)) {
     return absl::InvalidArgumentError(
         StrCat("oom: --top: expected 1 to ", kMaxTop, ", found ", *options.top));
   }
   if (options.message.has_value()) {
-    if (!files->empty()) {
+    if (!files.empty()) {
       return absl::InvalidArgumentError("oom: give a FILE or --message, not both");
     }
     return AnswerMessage(options);
   }
-  if (files->empty()) {
+  if (files.empty()) {
     return absl::InvalidArgumentError("oom: no FILE given; memreplay oom --help tells more");
   }
-  return ReportEach("oom", *files, options.json ? ReportForm::kJson : ReportForm::kText,
-                    [&](const std::string& file) { return OomOfFile(file, options); });
+  return ReportEach("oom", files, options.json ? ReportForm::kJson : ReportForm::kText,
+                    [&](const std::string& file) { return OomOfFile(file, *inputs, options); });
 }
 
 }  // namespace memreplay

@@ -8,6 +8,7 @@
 #include "cli/answer_file.h"
 #include "cli/command.h"
 #include "cli/flags.h"
+#include "cli/inputs.h"
 #include "cli/output.h"
 #include "cli/report_each.h"
 #include "report/build_report.h"
@@ -125,9 +126,10 @@ absl::Status WriteSnapshot(const std::string& path, const Trace& trace,
   return closed.ok() ? written : closed;
 }
 
-absl::StatusOr<proto::Report> ReplayFile(const std::string& file, const Options& options) {
+absl::StatusOr<proto::Report> ReplayFile(const std::string& file, const Inputs& inputs,
+                                         const Options& options) {
   Progress progress(StrCat("reading ", file));
-  const absl::StatusOr<OpenedFile> opened = OpenWithSettings(file, options.settings);
+  const absl::StatusOr<OpenedFile> opened = inputs.Open(file, options.settings);
   if (!opened.ok()) return opened.status();
 
   std::optional<OutputFile> events;
@@ -179,7 +181,7 @@ absl::Status CheckCall(const std::vector<std::string>& files, const Options& opt
 
 absl::StatusOr<int> RunReplay(absl::Span<const std::string> args) {
   Options options;
-  FlagSet flags("replay FILE... [flags]", kDescription);
+  FlagSet flags("replay FILE...|MODEL [flags]", kDescription);
   flags.AddOptionalText("conf", "CONF", &options.settings.conf,
                         "PYTORCH_CUDA_ALLOC_CONF to replay under");
   flags.AddOptionalText("torch", "VERSION", &options.settings.torch,
@@ -200,17 +202,23 @@ absl::StatusOr<int> RunReplay(absl::Span<const std::string> args) {
                         "torch.cuda._memory_viz and pytorch.org/memory_viz");
   flags.AddSwitch("json", &options.json,
                   "print the report as JSON; of several files one line each, in order");
-  const absl::StatusOr<std::vector<std::string>> files = flags.Parse(args);
-  if (!files.ok()) return InCommand("replay", files.status());
+  absl::StatusOr<Inputs> inputs = Inputs::Split(args);
+  if (!inputs.ok()) return InCommand("replay", inputs.status());
+  absl::StatusOr<std::vector<std::string>> names = flags.Parse(inputs->args());
+  if (!names.ok()) return InCommand("replay", names.status());
   if (flags.help_requested()) return PrintHelp(flags.Help());
-  if (const absl::Status call = CheckCall(*files, options); !call.ok()) return call;
+  if (const absl::Status set = inputs->SetNames(*std::move(names)); !set.ok()) {
+    return InCommand("replay", set);
+  }
+  const std::vector<std::string>& files = inputs->files();
+  if (const absl::Status call = CheckCall(files, options); !call.ok()) return call;
 
   // The text of the report gives way where events have standard output.
   const ReportForm form = options.events_out == "-" ? ReportForm::kNone
                           : options.json            ? ReportForm::kJson
                                                     : ReportForm::kText;
-  return ReportEach("replay", *files, form,
-                    [&](const std::string& file) { return ReplayFile(file, options); });
+  return ReportEach("replay", files, form,
+                    [&](const std::string& file) { return ReplayFile(file, *inputs, options); });
 }
 
 }  // namespace memreplay

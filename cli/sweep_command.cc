@@ -12,6 +12,7 @@
 #include "cli/command.h"
 #include "cli/current_replay.h"
 #include "cli/flags.h"
+#include "cli/inputs.h"
 #include "cli/output.h"
 #include "cli/read_text.h"
 #include "cli/report_each.h"
@@ -121,9 +122,10 @@ absl::StatusOr<proto::DeviceReport> SweepDevice(std::shared_ptr<const Trace> tra
   return std::move(current->report);
 }
 
-absl::StatusOr<proto::Report> SweepFile(const std::string& file, const Options& options) {
+absl::StatusOr<proto::Report> SweepFile(const std::string& file, const Inputs& inputs,
+                                        const Options& options) {
   Progress progress(StrCat("reading ", file));
-  const absl::StatusOr<OpenedFile> opened = OpenWithSettings(file, options.settings);
+  const absl::StatusOr<OpenedFile> opened = inputs.Open(file, options.settings);
   if (!opened.ok()) return opened.status();
   progress.SetActivity(StrCat("sweeping ", file));
   absl::StatusOr<proto::Report> report = ReportDevices(
@@ -137,7 +139,7 @@ absl::StatusOr<proto::Report> SweepFile(const std::string& file, const Options& 
 
 absl::StatusOr<int> RunSweep(absl::Span<const std::string> args) {
   Options options;
-  FlagSet flags("sweep FILE... [flags]", kDescription);
+  FlagSet flags("sweep FILE...|MODEL [flags]", kDescription);
   flags.AddTexts("conf", "CONF", &options.confs,
                  "settings to try; may be given several times; none: search");
   flags.AddOptionalText("torch", "VERSION", &options.settings.torch,
@@ -155,10 +157,16 @@ absl::StatusOr<int> RunSweep(absl::Span<const std::string> args) {
                         "adds up the time of each row's calls");
   flags.AddSwitch("json", &options.json,
                   "print the report as JSON; of several files one line each, in order");
-  const absl::StatusOr<std::vector<std::string>> files = flags.Parse(args);
-  if (!files.ok()) return InCommand("sweep", files.status());
+  absl::StatusOr<Inputs> inputs = Inputs::Split(args);
+  if (!inputs.ok()) return InCommand("sweep", inputs.status());
+  absl::StatusOr<std::vector<std::string>> names = flags.Parse(inputs->args());
+  if (!names.ok()) return InCommand("sweep", names.status());
   if (flags.help_requested()) return PrintHelp(flags.Help());
-  if (files->empty()) {
+  if (const absl::Status set = inputs->SetNames(*std::move(names)); !set.ok()) {
+    return InCommand("sweep", set);
+  }
+  const std::vector<std::string>& files = inputs->files();
+  if (files.empty()) {
     return absl::InvalidArgumentError("sweep: no FILE given; memreplay sweep --help tells more");
   }
   if (options.top.has_value() && *options.top < 1) {
@@ -170,8 +178,8 @@ absl::StatusOr<int> RunSweep(absl::Span<const std::string> args) {
     if (!costs.ok()) return InCommand("sweep: --costs", costs.status());
     options.costs = *std::move(costs);
   }
-  return ReportEach("sweep", *files, options.json ? ReportForm::kJson : ReportForm::kText,
-                    [&](const std::string& file) { return SweepFile(file, options); });
+  return ReportEach("sweep", files, options.json ? ReportForm::kJson : ReportForm::kText,
+                    [&](const std::string& file) { return SweepFile(file, *inputs, options); });
 }
 
 }  // namespace memreplay

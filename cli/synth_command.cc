@@ -1,15 +1,16 @@
 // memreplay synth MODEL
-
-#include <fstream>
+#include <algorithm>
 #include <memory>
 #include <optional>
-#include <sstream>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_join.h"
 #include "cli/command.h"
 #include "cli/flags.h"
+#include "cli/inputs.h"
 #include "cli/output.h"
 #include "cli/report_each.h"
 #include "cli/synth_program.h"
@@ -20,17 +21,21 @@
 #include "sim/what_if.h"
 #include "trace/schedule.h"
 #include "trace/strings.h"
-#include "trace/synth/nanogpt.h"
+#include "trace/synth/models.h"
 
 namespace memreplay {
 namespace {
 
 constexpr char kDescription[] =
-    "Writes down what a training run will ask of GPU memory, without running it: MODEL\n"
-    "is nanogpt. CONFIG is a nanoGPT config file (key = value); flags override it, under\n"
-    "nanoGPT's own names. The program goes to standard output as flat JSON lines, or to\n"
-    "the file that -o names; with --summary or --json what it needs is told instead:\n"
-    "by phase, by category, and where and why memory runs out.\n"
+    "Writes down what a training run will ask of GPU memory, without running it. MODEL\n"
+    "is nanogpt (the keys are nanoGPT's own) or llama; memreplay synth MODEL --help lists\n"
+    "its keys. CONFIG is a config file like nanoGPT's (key = value); keys on the command\n"
+    "line override it. The program goes to standard output as flat JSON lines, or to the\n"
+    "file that -o names; with --summary or --json what it needs is told instead: by\n"
+    "phase, by category, and where and why memory runs out.\n"
+    "\n"
+    "MODEL [CONFIG] [--KEY=VALUE...] also stands for a FILE in replay, oom, sweep, fit and gpu;\n"
+    "fit MODEL --batch_size=? finds the largest batch.\n"
     "\n"
     "Memory repeats itself after two iterations and two evaluation passes, so that\n"
     "--iterations and --eval_passes, not max_iters and eval_iters, say how much is\n"
@@ -50,24 +55,20 @@ struct Options {
   bool json = false;
 };
 
-absl::StatusOr<std::string> ReadText(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::ostringstream text;
-  text << file.rdbuf();
-  if (!file.good() || text.str().size() > (1u << 20)) {
-    return absl::NotFoundError(StrCat(path, ": expected a readable config file of at most 1 MiB"));
-  }
-  return text.str();
-}
-
-absl::StatusOr<int> Predict(Trace program, const PredictionContext& context,
+absl::StatusOr<int> Predict(synth::TrainingRun run, std::string_view model,
                             const Options& options) {
-  const auto trace = std::make_shared<const Trace>(std::move(program));
-  const absl::StatusOr<ReplaySettings> settings = ResolveSettings(*trace, options.settings);
+  SettingsRequest request = options.settings;
+  request.torch = AllocatorRelease(run.torch_version);
+  PredictionContext context;
+  context.model = std::string(model);
+  context.parameters = run.parameters;
+  context.cuda_context = options.context.value_or(kAssumedContext);
+  const auto trace = std::make_shared<const Trace>(std::move(run.program));
+  const absl::StatusOr<ReplaySettings> settings = ResolveSettings(*trace, request);
   if (!settings.ok()) return settings.status();
-  const Schedule schedule = Schedule::Build(trace, 0);
   PhaseUsage usage(*trace);
-  const absl::StatusOr<WhatIfResult> result = ReplayWhatIf(schedule, *settings, &usage);
+  const absl::StatusOr<WhatIfResult> result =
+      ReplayWhatIf(Schedule::Build(trace, 0), *settings, &usage);
   if (!result.ok()) return result.status();
   const proto::Report report = PredictionReport(context, *settings, usage);
   const absl::Status printed =
@@ -76,48 +77,43 @@ absl::StatusOr<int> Predict(Trace program, const PredictionContext& context,
   return usage.oom().has_value() ? kExitBad : kExitAnswered;
 }
 
-// Files first, flags after, as nanoGPT's configurator would apply them.
-absl::StatusOr<int> SynthNanoGpt(const std::vector<std::string>& configs,
-                                 const std::vector<synth::Setting>& given, const Options& options) {
-  synth::NanoGptConfig config;
-  std::vector<synth::Setting> settings;
-  for (const std::string& path : configs) {
-    const absl::StatusOr<std::string> text = ReadText(path);
-    if (!text.ok()) return text.status();
-    const absl::StatusOr<std::vector<synth::Setting>> lines = synth::ReadConfigFile(*text, path);
-    if (!lines.ok()) return lines.status();
-    settings.insert(settings.end(), lines->begin(), lines->end());
-  }
-  settings.insert(settings.end(), given.begin(), given.end());
-  for (const synth::Setting& setting : settings) {
-    const absl::Status applied = synth::ApplySetting(setting, &config);
-    if (!applied.ok()) return applied;
-  }
-  absl::StatusOr<Trace> program = synth::NanoGptProgram(config);
-  if (!program.ok()) return program.status();
-  const bool predicts = options.summary || options.json;
-  if (!predicts || !options.out.empty()) {
-    const absl::Status written = WriteProgram(*program, options.out, options.to);
-    if (!written.ok()) return written;
-  }
-  if (!predicts) return kExitAnswered;
-  Options with_torch = options;
-  // The allocator of PyTorch 1.x is nearest to that of 2.0.
-  with_torch.settings.torch =
-      config.torch_version.substr(0, 2) == "1." ? "2.0" : config.torch_version;
-  PredictionContext context;
-  context.model = "nanogpt";
-  context.parameters = config.parameter_count();
-  context.cuda_context = options.context.value_or(MiB(225));
-  return Predict(*std::move(program), context, with_torch);
+std::string ModelNames() {
+  std::vector<std::string> names;
+  for (const synth::ModelKind& model : synth::ModelKinds()) names.emplace_back(model.name);
+  return absl::StrJoin(names, " or ");
 }
 
-}  // namespace
+// The keys of the model, for --help.
+std::string KeysHelp(const synth::ModelKind& model) {
+  std::string text = StrCat("\nkeys of ", model.name, ":\n");
+  std::vector<std::string_view> without_effect;
+  for (const synth::KeyInfo& key : model.keys()) {
+    if (key.default_value.empty()) {
+      without_effect.push_back(key.name);
+      continue;
+    }
+    std::string left = StrCat("  --", key.name, "=", key.values);
+    left.resize(std::max<size_t>(left.size() + 2, 34), ' ');
+    StrAppend(&text, left, "default ", key.default_value, "\n");
+  }
+  if (!without_effect.empty()) {
+    StrAppend(&text, "  known, without effect on memory:\n");
+    std::string line = "   ";
+    for (const std::string_view name : without_effect) {
+      if (line.size() + name.size() > 84) {
+        StrAppend(&text, line, "\n");
+        line = "   ";
+      }
+      StrAppend(&line, " ", name);
+    }
+    StrAppend(&text, line, "\n");
+  }
+  return text;
+}
 
-absl::StatusOr<int> RunSynth(absl::Span<const std::string> args) {
-  if (NamesProgramFile(args)) return RunSynthProgram(args);
+absl::StatusOr<int> Synth(absl::Span<const std::string> args) {
   Options options;
-  FlagSet flags("synth MODEL [CONFIG] [flags]", kDescription);
+  FlagSet flags("synth MODEL [CONFIG] [--KEY=VALUE...] [flags]", kDescription);
   flags.AddText("out", "FILE", &options.out,
                 "where the program goes, also -o; - is standard output");
   flags.AddText("to", "FORMAT", &options.to, "its format; without it, FILE's extension decides");
@@ -126,39 +122,42 @@ absl::StatusOr<int> RunSynth(absl::Span<const std::string> args) {
   flags.AddOptionalText("conf", "CONF", &options.settings.conf, "PYTORCH_CUDA_ALLOC_CONF");
   flags.AddSize("capacity", &options.settings.capacity, "memory that the allocator can get");
   flags.AddSize("context", &options.context, "of the CUDA context; 225 MiB if not given");
-  const std::vector<synth::KeyInfo> keys = synth::NanoGptKeys();
-  std::vector<std::optional<std::string>> values(keys.size());
-  for (size_t i = 0; i < keys.size(); ++i) {
-    flags.AddOptionalText(keys[i].name, keys[i].values, &values[i],
-                          keys[i].default_value.empty()
-                              ? std::string("known, without effect on memory")
-                              : StrCat("default ", keys[i].default_value));
-  }
   std::vector<std::string> words(args.begin(), args.end());
-  for (std::string& word : words) {
-    if (word == "-o") word = "--out";
-    if (word.substr(0, 2) != "--") continue;
-    const std::string key = word.substr(2, word.find('=') - 2);
-    if (const std::string_view hint = synth::HintForKey(key); !hint.empty()) {
-      return absl::InvalidArgumentError(StrCat("synth: nanoGPT has no key ", key, ": ", hint));
-    }
+  std::replace(words.begin(), words.end(), std::string("-o"), std::string("--out"));
+  absl::StatusOr<Inputs> inputs = Inputs::Split(words);
+  if (!inputs.ok()) return inputs.status();
+  absl::StatusOr<std::vector<std::string>> names = flags.Parse(inputs->args());
+  if (!names.ok()) return names.status();
+  if (flags.help_requested()) {
+    return PrintHelp(
+        StrCat(flags.Help(), inputs->model() == nullptr ? "" : KeysHelp(*inputs->model())));
   }
-  const absl::StatusOr<std::vector<std::string>> names = flags.Parse(words);
-  if (!names.ok()) return InCommand("synth", names.status());
-  if (flags.help_requested()) return PrintHelp(flags.Help());
-  if (names->empty() || (*names)[0] != "nanogpt") {
+  if (inputs->model() == nullptr) {
     return absl::InvalidArgumentError(
-        StrCat("synth: expected a model (nanogpt) or the file of a program, found ",
-               names->empty() ? std::string("none") : StrCat("'", (*names)[0], "'")));
+        StrCat("expected a model (", ModelNames(), ") or the file of a program, found ",
+               words.empty() ? std::string("none") : StrCat("'", words[0], "'")));
   }
-  std::vector<synth::Setting> given;
-  for (size_t i = 0; i < keys.size(); ++i) {
-    if (values[i].has_value()) {
-      given.push_back({std::string(keys[i].name), *values[i]});
-    }
+  if (!inputs->unknown_key().empty()) {
+    return absl::InvalidArgumentError(
+        StrCat("--", inputs->unknown_key(), "=?: memreplay fit finds values, synth needs one"));
   }
-  const absl::StatusOr<int> status =
-      SynthNanoGpt({names->begin() + 1, names->end()}, given, options);
+  if (const absl::Status set = inputs->SetNames(*std::move(names)); !set.ok()) return set;
+  absl::StatusOr<synth::TrainingRun> run = inputs->MakeRun();
+  if (!run.ok()) return run.status();
+  const bool predicts = options.summary || options.json;
+  if (!predicts || !options.out.empty()) {
+    const absl::Status written = WriteProgram(run->program, options.out, options.to);
+    if (!written.ok()) return written;
+  }
+  if (!predicts) return kExitAnswered;
+  return Predict(*std::move(run), inputs->model()->name, options);
+}
+
+}  // namespace
+
+absl::StatusOr<int> RunSynth(absl::Span<const std::string> args) {
+  if (NamesProgramFile(args)) return RunSynthProgram(args);
+  const absl::StatusOr<int> status = Synth(args);
   return status.ok() ? status : InCommand("synth", status.status());
 }
 

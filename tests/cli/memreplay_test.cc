@@ -162,7 +162,7 @@ class MemreplayTest : public testing::Test {
 TEST_F(MemreplayTest, Help) {
   ExpectSession("help", {"--help", "inspect --help", "replay --help", "oom --help", "sweep --help",
                          "fit --help", "gpu --help", "convert --help", "lint --help",
-                         "synth --help", "--version"});
+                         "synth --help", "synth nanogpt --help", "--version"});
 }
 
 TEST_F(MemreplayTest, UnusableCalls) {
@@ -415,6 +415,33 @@ TEST_F(MemreplayTest, SynthProgram) {
                                   "synth fsdp.txtpb --to nothing",
                                   "synth program.jsonl",
                                   "synth fsdp.txtpb --help"});
+}
+
+TEST_F(MemreplayTest, SynthLlama) {
+  const std::string tiny =
+      "synth llama --n_layers=1 --n_heads=4 --n_kv_heads=2 --dim=64 --ffn_dim=192 --seq_len=64 "
+      "--batch_size=4 --gradient_accumulation_steps=1 --vocab_size=1000 --eval_passes=2 ";
+  ExpectSession("synth_llama", {tiny + "--summary", tiny + "--iterations=0 --eval_last=False",
+                                "synth llama --n_kv_heads=5", "synth llama --hidden_size=64",
+                                "synth llama --n_layrs=64", "synth llama --help"});
+}
+
+// A model in the place of a file.
+TEST_F(MemreplayTest, Models) {
+  const std::string tiny =
+      " nanogpt train.py --n_layer=1 --n_head=2 --n_embd=64 --block_size=64 "
+      "--gradient_accumulation_steps=1 --vocab_size=1000 --compile=False ";
+  Write("train.py", "batch_size = 4\n");
+  ExpectSession(
+      "models",
+      {"replay" + tiny, "oom" + tiny + "--capacity 24MiB",
+       "sweep" + tiny + "--conf expandable_segments:True --conf max_split_size_mb:21", "fit" + tiny,
+       "fit" + tiny + "--batch_size=? --capacity 64MiB",
+       "fit" + tiny + "--batch_size=? --capacity 32MiB --conf max_split_size_mb:21 --json",
+       "fit" + tiny + "--block_size=? --capacity 4MiB", "fit" + tiny + "--batch_size=?",
+       "fit" + tiny + "--batch_size=? --block_size=? --capacity 4MiB",
+       "fit" + tiny + "--capacity 4MiB", "replay" + tiny + "--batch_size=?",
+       "replay" + tiny + "--eval_batch_size=1", "replay" + tiny + "--batch_size"});
 }
 
 }  // namespace

@@ -44,7 +44,8 @@ Tensor Linear(Session& s, Tensor x, const Tensor& weight, const Tensor& bias,
              Tensor dw = session.New("mm dweight", saved[1].sizes(), saved[1].dtype(), kTemporary);
              Tensor dx = session.New("mm dx", saved[0].sizes(), saved[0].dtype(), kTemporary);
              // The bias was broadcast over the rows: the engine sums its gradient.
-             return {std::move(dx), std::move(dw), has_bias ? grads[0] : Tensor()};
+             // The product has two dimensions and is seen as having those of x.
+             return {dx.AsView(), std::move(dw), has_bias ? grads[0] : Tensor()};
            });
   return y;
 }

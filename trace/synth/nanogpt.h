@@ -8,10 +8,7 @@
 
 namespace memreplay::synth {
 
-// Phases: "model", "eval@iter0", then for each iteration i "it<i>.fwd<m>" and
-// "it<i>.bwd<m>" for each micro-step m, "it<i>.step", "it<i>.after"; "eval" and
-// "end". Every size is what PyTorch requests; the allocator rounds. Error: that of
-// Validate().
+// TrainingProgram() of training.h. Error: that of Validate().
 absl::StatusOr<Trace> NanoGptProgram(const NanoGptConfig& config);
 
 }  // namespace memreplay::synth

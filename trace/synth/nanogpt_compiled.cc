@@ -48,7 +48,7 @@ Tensor CompiledNanoGpt::WeightCast(std::string_view name, int64_t out, int64_t i
   return s_.New(StrCat(name, " weight cast"), {out, in}, Compute(config_), "weight_cast");
 }
 
-NanoGpt::Output CompiledNanoGpt::Forward(const Tensor& indices, const Tensor& targets) {
+Model::Output CompiledNanoGpt::Forward(const Tensor& indices, const Tensor& targets) {
   const int64_t c = config_.n_embd;
   const bool keeps = s_.grad_enabled();
   Saved saved;
@@ -96,7 +96,7 @@ NanoGpt::Output CompiledNanoGpt::Forward(const Tensor& indices, const Tensor& ta
   branch = residual = Tensor();
   if (!keeps) saved.tok_emb = Tensor();
   saved.lm_head = WeightCast("lm_head", config_.vocab_size, c);
-  NanoGpt::Output output;
+  Output output;
   const int64_t rows = config_.batch_size * config_.block_size;
   saved.logits = s_.New("lm_head mm", {rows, config_.vocab_size}, Compute(config_), kLogits);
   // The cross entropy is computed from the logits in one pass, without copies.
@@ -168,7 +168,7 @@ Tensor CompiledNanoGpt::LayerBackward(Layer layer, Tensor residual_grad) {
   return NormBackward("ln_1", std::move(residual_grad), std::move(grad), std::move(layer.norm_1));
 }
 
-void CompiledNanoGpt::Backward() {
+void CompiledNanoGpt::Backward(Session& /*s*/, const Tensor& /*loss*/) {
   const OnThread autograd_thread(s_, Thread::kAutograd);
   const GradMode no_graph(s_, false);
   Saved saved = std::exchange(saved_, {});

@@ -11,18 +11,18 @@
 
 namespace memreplay::synth {
 
-class CompiledNanoGpt {
+class CompiledNanoGpt final : public Model {
  public:
-  // `model` owns the weights; it must outlive this.
-  CompiledNanoGpt(Session& s, const NanoGptConfig& config, NanoGpt& model)
-      : s_(s), config_(config), model_(model) {}
+  CompiledNanoGpt(Session& s, const NanoGptConfig& config)
+      : s_(s), config_(config), model_(s, config) {}
 
   // One call of the forward graph. With gradients wanted, what its backward needs
   // is kept until Backward().
-  NanoGpt::Output Forward(const Tensor& indices, const Tensor& targets);
+  Output Forward(const Tensor& indices, const Tensor& targets) override;
   // The backward graph; gradients are added to those of the model's parameters
   // when it returns.
-  void Backward();
+  void Backward(Session& s, const Tensor& loss) override;
+  const Parameters& parameters() const override { return model_.parameters(); }
 
  private:
   struct Layer {
@@ -45,8 +45,8 @@ class CompiledNanoGpt {
   Tensor LayerBackward(Layer layer, Tensor residual_grad);
 
   Session& s_;
-  const NanoGptConfig& config_;
-  NanoGpt& model_;
+  const NanoGptConfig config_;
+  NanoGpt model_;  // the weights
   Saved saved_;
   Tensors grads_;  // made by the backward graph so far
 };

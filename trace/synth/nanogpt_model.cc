@@ -48,16 +48,6 @@ NanoGpt::Weights NanoGpt::NewWeights(const std::string& name, Sizes sizes) {
   return weights;
 }
 
-Parameters NanoGpt::OptimizerOrder() const {
-  Parameters ordered;
-  for (const bool decays : {true, false}) {
-    for (const Parameter& parameter : parameters_) {
-      if ((parameter.tensor.sizes().size() >= 2) == decays) ordered.push_back(parameter);
-    }
-  }
-  return ordered;
-}
-
 void NanoGpt::AccumulateGrads(Session& s, Tensors grads) {
   for (Parameter& parameter : parameters_) {
     Tensor& p = parameter.tensor;
@@ -133,7 +123,7 @@ Tensor NanoGpt::RunBlock(const Block& block, const Tensor& input) {
   return Add(s_, x, branch);
 }
 
-NanoGpt::Output NanoGpt::Forward(const Tensor& indices, const Tensor& targets) {
+Model::Output NanoGpt::Forward(const Tensor& indices, const Tensor& targets) {
   const Tensor positions = s_.New("arange", {indices.size(1)}, DType::kInt64);
   const Tensor tok_emb = Embedding(s_, wte_, indices);
   const Tensor pos_emb = Embedding(s_, wpe_, positions);

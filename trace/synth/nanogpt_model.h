@@ -8,24 +8,17 @@
 #include "trace/synth/optimizer.h"
 #include "trace/synth/session.h"
 #include "trace/synth/tensor.h"
+#include "trace/synth/training.h"
 
 namespace memreplay::synth {
 
-class NanoGpt {
+class NanoGpt final : public Model {
  public:
   // model.to("cuda")
   NanoGpt(Session& s, const NanoGptConfig& config);
 
-  struct Output {
-    Tensor logits;
-    Tensor loss;
-  };
-  Output Forward(const Tensor& indices, const Tensor& targets);
-
-  // Once each, in the order of model.named_parameters().
-  const Parameters& parameters() const { return parameters_; }
-  // As configure_optimizers() groups them: those with two dimensions decay.
-  Parameters OptimizerOrder() const;
+  Output Forward(const Tensor& indices, const Tensor& targets) override;
+  const Parameters& parameters() const override { return parameters_; }
   // Hands gradients, made in any order, to the parameters of the same size. A
   // parameter without one gets one of its own (biases, which a compiled backward
   // sums in passing).

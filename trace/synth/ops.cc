@@ -1,4 +1,5 @@
-// Ops on elements, rows and shapes. Matrices and attention: matrix_ops.cc.
+// Ops on elements, rows and shapes. Matrices and attention: matrix_ops.cc; RMSNorm:
+// rms_norm.cc.
 #include "trace/synth/ops.h"
 
 #include <algorithm>
@@ -41,8 +42,8 @@ Tensor Multiply(Session& s, const Tensor& a, const Tensor& b) {
            [wants_a, wants_b](Session& session, const Tensors& grads, const Tensors&) -> Tensors {
              const Tensor& g = grads[0];
              Tensors result(2);
-             if (wants_a) result[0] = session.New("mul grad", g.sizes(), g.dtype(), kTemporary);
              if (wants_b) result[1] = session.New("mul grad", g.sizes(), g.dtype(), kTemporary);
+             if (wants_a) result[0] = session.New("mul grad", g.sizes(), g.dtype(), kTemporary);
              return result;
            });
   return y;
@@ -86,20 +87,14 @@ Tensor MaskedFill(Session& s, Tensor x, const Tensor& mask) {
 
 Tensor EqualsZero(Session& s, const Tensor& x) { return s.New("eq", x.sizes(), DType::kBool); }
 
-Tensor Cast(Session& s, Tensor x, DType dtype, std::string_view op) {
+Tensor Cast(Session& s, Tensor x, DType dtype, std::string_view op, std::string_view tag) {
   if (x.dtype() == dtype) return x;
-  const bool is_weight = x.is_parameter();
-  const bool is_logits = op == "nll_loss input";
-  Tensor y = s.New(op, x.sizes(), dtype,
-                   is_weight   ? "weight_cast"
-                   : is_logits ? kLogits
-                               : std::string_view("activation"));
-  s.Record(
-      {x}, {y}, {},
-      [from = x.dtype(), is_logits](Session& session, const Tensors& grads,
-                                    const Tensors&) -> Tensors {
-        return {session.New("cast grad", grads[0].sizes(), from, is_logits ? kLogits : kTemporary)};
-      });
+  Tensor y = s.New(op, x.sizes(), dtype, tag);
+  s.Record({x}, {y}, {},
+           [from = x.dtype(), grad_tag = tag == kLogits ? kLogits : kTemporary](
+               Session& session, const Tensors& grads, const Tensors&) -> Tensors {
+             return {session.New("cast grad", grads[0].sizes(), from, grad_tag)};
+           });
   return y;
 }
 
@@ -109,7 +104,7 @@ Tensor AutocastArgument(Session& s, const Tensor& x) {
   if (!x.is_parameter()) return Cast(s, x, *dtype);
   Tensor cast = s.CachedCast(x);
   if (!cast.defined()) {
-    cast = Cast(s, x, *dtype, "weight cast");
+    cast = Cast(s, x, *dtype, "weight cast", "weight_cast");
     s.CacheCast(x, cast);
   }
   return cast;
@@ -141,6 +136,18 @@ Tensor Softmax(Session& s, Tensor x) {
   s.Record({x}, {y}, {y},
            [from = x.dtype()](Session& session, const Tensors& grads, const Tensors&) -> Tensors {
              return {session.New("softmax grad", grads[0].sizes(), from, kTemporary)};
+           });
+  return y;
+}
+
+Tensor Rotate(Session& s, const Tensor& x, const Tensor& angles) {
+  Tensor y = s.New("rotate", x.sizes(), DType::kFloat32);  // 4 BTHD
+  // Linear in x: only the angles are kept.
+  s.Record({x}, {y}, {angles},
+           [](Session& session, const Tensors& grads, const Tensors& saved) -> Tensors {
+             const Tensor conjugate =
+                 session.New("rotate conjugate", saved[0].sizes(), DType::kComplex64, kTemporary);
+             return {session.New("rotate grad", grads[0].sizes(), DType::kFloat32, kTemporary)};
            });
   return y;
 }
@@ -221,7 +228,7 @@ Tensor CrossEntropy(Session& s, const Tensor& logits, const Tensor& targets) {
   const Tensor log_probabilities = LogSoftmax(s, rows);
   // nll_loss is on the fp32 list of autocast, cross_entropy itself is not.
   const Tensor input = s.autocast().has_value()
-                           ? Cast(s, log_probabilities, DType::kFloat32, "nll_loss input")
+                           ? Cast(s, log_probabilities, DType::kFloat32, "nll_loss input", kLogits)
                            : log_probabilities;  // 4 BTV
   return NllLoss(s, input, targets);
 }
@@ -255,6 +262,19 @@ Tensor Contiguous(Session& s, const Tensor& x) {
   Tensor y = s.New("contiguous", x.sizes(), x.dtype());
   s.Record({x}, {y}, {},
            [](Session&, const Tensors& grads, const Tensors&) -> Tensors { return {grads[0]}; });
+  return y;
+}
+
+Tensor Expand(Session& s, const Tensor& x, int dim, int64_t times) {
+  Sizes sizes = x.sizes();
+  Sizes strides = x.strides();
+  sizes[static_cast<size_t>(dim)] = times;
+  strides[static_cast<size_t>(dim)] = 0;
+  Tensor y = x.View(std::move(sizes), std::move(strides));
+  s.Record({x}, {y}, {},
+           [from = x.sizes()](Session& session, const Tensors& grads, const Tensors&) -> Tensors {
+             return {session.New("expand grad (sum)", from, grads[0].dtype(), kTemporary)};
+           });
   return y;
 }
 

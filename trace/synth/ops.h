@@ -22,8 +22,11 @@ namespace memreplay::synth {
 
 // --- element by element
 Tensor Add(Session& s, const Tensor& a, const Tensor& b);
-Tensor Multiply(Session& s, const Tensor& a, const Tensor& b);  // saves both
-Tensor Scale(Session& s, Tensor x, std::string_view op);        // by a number
+Tensor Multiply(Session& s, const Tensor& a, const Tensor& b);  // saves both; broadcasts
+Tensor Square(Session& s, const Tensor& x);                     // x.pow(2)
+Tensor AddNumber(Session& s, Tensor x);                         // x + epsilon
+Tensor Rsqrt(Session& s, Tensor x);
+Tensor Scale(Session& s, Tensor x, std::string_view op);  // by a number
 Tensor Gelu(Session& s, Tensor x);
 Tensor Silu(Session& s, Tensor x);
 Tensor Dropout(Session& s, Tensor x, double p);  // x itself if p is 0 or the model evaluates
@@ -32,21 +35,32 @@ Tensor EqualsZero(Session& s, const Tensor& x);
 // Casts to the autocast type: x itself if that is off or no cast is needed.
 // Weights are cast once while autocast lasts.
 Tensor AutocastArgument(Session& s, const Tensor& x);
-Tensor Cast(Session& s, Tensor x, DType dtype, std::string_view op = "cast");
+Tensor Cast(Session& s, Tensor x, DType dtype, std::string_view op = "cast",
+            std::string_view tag = "activation");
 
 // --- rows
 Tensor LayerNorm(Session& s, const Tensor& x, const Tensor& weight, const Tensor& bias);
 // On the fp32 list of autocast: the result of a 16-bit x is fp32, in one kernel.
 Tensor Softmax(Session& s, Tensor x);
+Tensor Mean(Session& s, Tensor x);  // of the last dimension, which stays as 1
+// x * (x.pow(2).mean(-1) + eps).rsqrt() * weight, op by op as before PyTorch 2.8 or
+// in one kernel.
+Tensor RmsNorm(Session& s, const Tensor& x, const Tensor& weight, bool fused);
 Tensor Embedding(Session& s, const Tensor& weight, const Tensor& indices);
 // F.cross_entropy(logits.view(-1, V), targets.view(-1)).
 Tensor CrossEntropy(Session& s, const Tensor& logits, const Tensor& targets);
+
+// Pairs of neighbouring channels of fp32 x [B, T, H, D] as complex numbers, turned by
+// `angles` [T, D / 2], of 8 bytes each.
+Tensor Rotate(Session& s, const Tensor& x, const Tensor& angles);
 
 // --- shapes; views where strides allow it, else copies
 Tensor Reshape(Session& s, const Tensor& x, const Sizes& sizes,
                std::string_view op = "clone (reshape)");
 Tensor Transpose(Session& s, const Tensor& x, int a, int b);
 Tensor Contiguous(Session& s, const Tensor& x);
+// A view in which dimension `dim`, of size 1, is repeated.
+Tensor Expand(Session& s, const Tensor& x, int dim, int64_t times);
 // Views of `x` of the given lengths along its last dimension.
 Tensors Split(Session& s, const Tensor& x, const Sizes& lengths);
 

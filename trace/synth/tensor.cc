@@ -12,7 +12,8 @@ uint64_t BytesPerElement(DType dtype) {
     case DType::kFloat32: return 4;
     case DType::kFloat16:
     case DType::kBFloat16: return 2;
-    case DType::kInt64: return 8;
+    case DType::kInt64:
+    case DType::kComplex64: return 8;
     case DType::kBool: return 1;
   }
   return 0;
@@ -25,6 +26,7 @@ std::string_view ShortName(DType dtype) {
     case DType::kBFloat16: return "bf16";
     case DType::kInt64: return "i64";
     case DType::kBool: return "b8";
+    case DType::kComplex64: return "c64";
   }
   return "";
 }
@@ -79,6 +81,12 @@ int64_t Tensor::size(int dim) const {
 
 Tensor Tensor::View(Sizes sizes, Sizes strides) const {
   return Tensor(impl_->storage, impl_->dtype, std::move(sizes), std::move(strides));
+}
+
+Tensor Tensor::AsView() const {
+  Tensor view = Detached();
+  view.impl_->base = impl_;
+  return view;
 }
 
 Tensor Tensor::Transposed(int a, int b) const {

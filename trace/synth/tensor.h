@@ -16,7 +16,7 @@
 
 namespace memreplay::synth {
 
-enum class DType : uint8_t { kFloat32, kFloat16, kBFloat16, kInt64, kBool };
+enum class DType : uint8_t { kFloat32, kFloat16, kBFloat16, kInt64, kBool, kComplex64 };
 
 uint64_t BytesPerElement(DType dtype);
 std::string_view ShortName(DType dtype);  // "f32"
@@ -69,6 +69,9 @@ class Tensor {
   // The same memory seen otherwise, unknown to autograd.
   Tensor View(Sizes sizes, Sizes strides) const;
   Tensor Transposed(int a, int b) const;
+  // The same tensor as a view that keeps what it is a view of: no gradient is added
+  // to it in place.
+  Tensor AsView() const;
   Tensor Detached() const { return View(impl_->sizes, impl_->strides); }
 
   // --- autograd (autograd.h)
@@ -103,6 +106,7 @@ class Tensor {
     std::shared_ptr<Node> grad_fn;
     size_t output = 0;
     std::weak_ptr<Node> accumulator;
+    std::shared_ptr<Impl> base;                         // of AsView()
     std::vector<Tensor> grad = std::vector<Tensor>(1);  // one element; Tensor is incomplete here
   };
   std::shared_ptr<Impl> impl_;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <string_view>
 
 #include "trace/strings.h"
 
@@ -13,9 +14,13 @@ bool IsPhase(const Event& event) {
          event.size.value() == static_cast<uint64_t>(MarkKind::kPhase);
 }
 
-}  // namespace
+bool IsVisible(const Trace& program, const Event& event) {
+  const auto frames = program.stacks[event.text_or_stack];
+  const std::string_view tag = program.strings[program.stacks.frame(frames[0]).filename];
+  return event.size > Bytes(16) && tag != "workspace";
+}
 
-std::vector<std::string> Instants(const Trace& program) {
+std::vector<std::string> InstantsOf(const Trace& program, bool all) {
   std::vector<std::string> lines;
   std::map<uint64_t, uint64_t> ordinals;  // by handle
   std::vector<uint64_t> freed;
@@ -30,8 +35,10 @@ std::vector<std::string> Instants(const Trace& program) {
   };
   for (const Event& event : program.devices.at(0).events) {
     if (event.kind == EventKind::kFree) {
-      freed.push_back(ordinals.at(event.address.value()));
+      const auto ordinal = ordinals.find(event.address.value());
+      if (ordinal != ordinals.end()) freed.push_back(ordinal->second);
     } else if (event.kind == EventKind::kAlloc) {
+      if (!all && !IsVisible(program, event)) continue;
       finish_instant();
       ordinals[event.address.value()] = next++;
       lines.push_back(StrCat("A ", event.size.value()));
@@ -42,6 +49,14 @@ std::vector<std::string> Instants(const Trace& program) {
   }
   finish_instant();
   return lines;
+}
+
+}  // namespace
+
+std::vector<std::string> Instants(const Trace& program) { return InstantsOf(program, true); }
+
+std::vector<std::string> VisibleInstants(const Trace& program) {
+  return InstantsOf(program, false);
 }
 
 uint64_t Digest(const std::vector<std::string>& lines) {

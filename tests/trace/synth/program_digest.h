@@ -15,6 +15,9 @@ namespace memreplay::synth {
 // frees ("F 3 17": which allocations, counted from 0). Frees with nothing between
 // them are one instant, in which order means nothing. Retagging is left out.
 std::vector<std::string> Instants(const Trace& program);
+// The same without workspaces and what holds a number or two (16 bytes or less): as
+// walks/record.py sees a run.
+std::vector<std::string> VisibleInstants(const Trace& program);
 
 // FNV-1a over the lines.
 uint64_t Digest(const std::vector<std::string>& lines);

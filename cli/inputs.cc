@@ -1,0 +1,120 @@
+#include "cli/inputs.h"
+
+#include <algorithm>
+#include <fstream>
+#include <sstream>
+#include <utility>
+
+#include "cli/flags.h"
+#include "trace/strings.h"
+
+namespace memreplay {
+namespace {
+
+// Keys that may be asked for: more of them means more memory.
+constexpr std::string_view kSearchable[] = {"batch_size", "block_size", "seq_len", "n_layer",
+                                            "n_layers"};
+
+absl::StatusOr<std::string> ReadConfig(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::ostringstream text;
+  text << file.rdbuf();
+  if (!file.good() || text.str().size() > (1u << 20)) {
+    return absl::NotFoundError(StrCat(path, ": expected a readable config file of at most 1 MiB"));
+  }
+  return text.str();
+}
+
+}  // namespace
+
+std::string AllocatorRelease(std::string_view torch_version) {
+  return torch_version.substr(0, 2) == "1." ? "2.0" : std::string(torch_version);
+}
+
+absl::StatusOr<Inputs> Inputs::Split(absl::Span<const std::string> args) {
+  Inputs inputs;
+  if (!args.empty()) inputs.model_ = synth::FindModel(args[0]);
+  if (inputs.model_ == nullptr) {
+    inputs.args_.assign(args.begin(), args.end());
+    return inputs;
+  }
+  const synth::ModelKind& model = *inputs.model_;
+  std::vector<std::string_view> names;
+  const std::vector<synth::KeyInfo> keys = model.keys();
+  for (const synth::KeyInfo& key : keys) names.push_back(key.name);
+  for (size_t i = 1; i < args.size(); ++i) {
+    const std::string& word = args[i];
+    const size_t equals = word.find('=');
+    const std::string key = word.substr(0, 2) == "--" ? word.substr(2, equals - 2) : "";
+    if (std::find(names.begin(), names.end(), key) != names.end()) {
+      if (equals == std::string::npos && i + 1 == args.size()) {
+        return absl::InvalidArgumentError(StrCat("--", key, ": expected a value"));
+      }
+      const std::string value = equals == std::string::npos ? args[++i] : word.substr(equals + 1);
+      if (value == "?" &&
+          std::find(std::begin(kSearchable), std::end(kSearchable), key) != std::end(kSearchable)) {
+        if (!inputs.unknown_key_.empty()) {
+          return absl::InvalidArgumentError(
+              StrCat("--", inputs.unknown_key_, " and --", key, ": only one of them may be '?'"));
+        }
+        inputs.unknown_key_ = key;
+        continue;
+      }
+      inputs.settings_.push_back({key, value});
+    } else if (const std::string_view hint = model.hint(key); !hint.empty()) {
+      return absl::InvalidArgumentError(StrCat(model.name, " has no key ", key, ": ", hint));
+    } else if (key.find('_') != std::string::npos) {  // flags of commands have dashes
+      const std::string_view nearest = NearestWord(key, names);
+      return absl::InvalidArgumentError(
+          StrCat(model.name, " has no key ", key,
+                 nearest.empty() ? std::string() : StrCat("; did you mean ", nearest, "?"),
+                 "; memreplay synth ", model.name, " --help lists them"));
+    } else {
+      inputs.args_.push_back(word);
+    }
+  }
+  return inputs;
+}
+
+absl::Status Inputs::SetNames(std::vector<std::string> names) {
+  if (model_ == nullptr) {
+    files_ = std::move(names);
+    return absl::OkStatus();
+  }
+  std::vector<synth::Setting> settings;
+  for (const std::string& path : names) {
+    const absl::StatusOr<std::string> text = ReadConfig(path);
+    if (!text.ok()) return text.status();
+    const absl::StatusOr<std::vector<synth::Setting>> lines = synth::ReadConfigFile(*text, path);
+    if (!lines.ok()) return lines.status();
+    settings.insert(settings.end(), lines->begin(), lines->end());
+  }
+  // Files first, flags after, as nanoGPT's configurator applies them.
+  settings.insert(settings.end(), settings_.begin(), settings_.end());
+  settings_ = std::move(settings);
+  files_ = {StrCat("synth ", model_->name)};
+  return absl::OkStatus();
+}
+
+absl::StatusOr<synth::TrainingRun> Inputs::MakeRun(std::optional<int64_t> value) const {
+  std::vector<synth::Setting> settings = settings_;
+  if (value.has_value()) settings.push_back({unknown_key_, StrCat(*value)});
+  return model_->make(settings);
+}
+
+absl::StatusOr<OpenedFile> Inputs::Open(const std::string& file, SettingsRequest request) const {
+  if (model_ == nullptr) return OpenWithSettings(file, request);
+  if (!unknown_key_.empty()) {
+    return absl::InvalidArgumentError(
+        StrCat("--", unknown_key_, "=?: only memreplay fit finds values"));
+  }
+  absl::StatusOr<synth::TrainingRun> run = MakeRun();
+  if (!run.ok()) return run.status();
+  if (!request.torch.has_value()) request.torch = AllocatorRelease(run->torch_version);
+  auto trace = std::make_shared<const Trace>(std::move(run->program));
+  absl::StatusOr<ReplaySettings> settings = ResolveSettings(*trace, request);
+  if (!settings.ok()) return settings.status();
+  return OpenedFile{std::move(trace), *std::move(settings)};
+}
+
+}  // namespace memreplay

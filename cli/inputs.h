@@ -1,0 +1,62 @@
+// What a command is asked about: files, or a training run that is written down for
+// the purpose: "nanogpt train.py --batch_size=16".
+#ifndef MEMREPLAY_CLI_INPUTS_H_
+#define MEMREPLAY_CLI_INPUTS_H_
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "cli/answer_file.h"
+#include "sim/replay_settings.h"
+#include "trace/synth/models.h"
+#include "trace/trace.h"
+
+namespace memreplay {
+
+class Inputs {
+ public:
+  // A command line whose first word is a model's name is about that model: its
+  // keys (--KEY=VALUE, --KEY VALUE) are taken out. Errors: InvalidArgument: a key
+  // that does not exist but is believed in (with what to do instead), a misspelt
+  // one, one without a value.
+  static absl::StatusOr<Inputs> Split(absl::Span<const std::string> args);
+
+  // What is left for the command's own flags.
+  const std::vector<std::string>& args() const { return args_; }
+
+  // `names`: of the command line left, what is no flag: files; of a model, its
+  // config files, which its keys override. Errors: an unreadable config file,
+  // settings that the model refuses.
+  absl::Status SetNames(std::vector<std::string> names);
+
+  const synth::ModelKind* model() const { return model_; }  // null: files
+  // The key given as "?", to be found; empty: none.
+  const std::string& unknown_key() const { return unknown_key_; }
+  // The run, with `value` for the unknown key. Only for models.
+  absl::StatusOr<synth::TrainingRun> MakeRun(std::optional<int64_t> value = std::nullopt) const;
+
+  // What there is to open; of a model one name, for Open().
+  const std::vector<std::string>& files() const { return files_; }
+  // As OpenWithSettings(); of a model, the release is the run's if none is asked for.
+  absl::StatusOr<OpenedFile> Open(const std::string& file, SettingsRequest request) const;
+
+ private:
+  const synth::ModelKind* model_ = nullptr;
+  std::string unknown_key_;
+  std::vector<std::string> args_;
+  std::vector<std::string> files_;
+  std::vector<synth::Setting> settings_;
+};
+
+// The release whose allocator is nearest: 2.0's for PyTorch 1.x.
+std::string AllocatorRelease(std::string_view torch_version);
+
+}  // namespace memreplay
+
+#endif  // MEMREPLAY_CLI_INPUTS_H_

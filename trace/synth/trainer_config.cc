@@ -1,0 +1,108 @@
+#include "trace/synth/trainer_config.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "absl/strings/numbers.h"
+#include "trace/strings.h"
+
+namespace memreplay::synth {
+
+std::string TrainerConfig::AttentionFor(int64_t channels_per_head) const {
+  if (attention != "auto") return attention;
+  if (torch_version.substr(0, 2) == "1.") return "manual";
+  double capability = 0;
+  if (!absl::SimpleAtod(compute_capability, &capability)) capability = 8.9;
+  const bool flash = dtype != "float32" && capability >= 8 && channels_per_head <= 256;
+  return flash ? "flash" : "efficient";
+}
+
+std::optional<DType> TrainerConfig::autocast() const {
+  if (dtype == "float16") return DType::kFloat16;
+  if (dtype == "bfloat16") return DType::kBFloat16;
+  return std::nullopt;
+}
+
+Platform TrainerConfig::platform() const {
+  Platform platform;
+  if (cublas_workspace > 0) {
+    platform.cublas_workspace = Bytes(static_cast<uint64_t>(cublas_workspace));
+  } else if (compute_capability.substr(0, 2) == "9.") {
+    platform.cublas_workspace = MiB(32);
+  }
+  platform.workspace_per_call = workspace_policy == "per_call";
+  return platform;
+}
+
+absl::Status CheckRanges(const std::vector<ConfigRange>& ranges) {
+  for (const ConfigRange& range : ranges) {
+    if (range.value < range.low || range.value > range.high) {
+      return absl::InvalidArgumentError(
+          StrCat(range.key, ": expected ", range.low, " to ", range.high, ", found ", range.value));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ValidateTrainer(const TrainerConfig& c, const ModelSizes& sizes) {
+  const auto fail = [](const auto&... pieces) {
+    return absl::InvalidArgumentError(StrCat(pieces...));
+  };
+  constexpr int64_t kAny = std::numeric_limits<int64_t>::max();
+  const absl::Status ranges = CheckRanges({
+      {"batch_size", c.batch_size, 1, 1 << 20},
+      {"gradient_accumulation_steps", c.gradient_accumulation_steps, 1, 1 << 16},
+      {"eval_interval", c.eval_interval, 1, kAny},
+      {"eval_iters", c.eval_iters, 1, 1 << 20},
+      {"max_iters", c.max_iters, 0, kAny},
+      {"iterations", c.iterations, 0, 1 << 20},
+      {"eval_passes", c.eval_passes, 0, 1 << 20},
+      {"cublas_workspace", c.cublas_workspace, 0, int64_t{1} << 40},
+  });
+  if (!ranges.ok()) return ranges;
+  const int64_t head = sizes.channels / sizes.heads;
+  if (c.attention == "flash" && (c.dtype == "float32" || head > 256)) {
+    return fail(
+        "attention=flash wants float16 or bfloat16 and at most 256 channels per head, "
+        "found ",
+        c.dtype, " and ", head);
+  }
+  if (c.compile && c.checkpoint != "none") {
+    return fail("checkpoint=block is not modelled together with compile=True");
+  }
+  if (c.compile && c.AttentionFor(head) == "manual") {
+    return fail("attention=manual is not modelled together with compile=True");
+  }
+  if (c.compile && c.torch_version.substr(0, 2) == "1.") {
+    return fail("compile=True wants PyTorch 2.0 or later, found torch_version ", c.torch_version);
+  }
+  // Everything is counted in 64 bits with room to add up.
+  const auto length = static_cast<double>(sizes.length);
+  const double bt = static_cast<double>(c.batch_size) * length;
+  const auto heads = static_cast<double>(sizes.heads);
+  const auto channels = static_cast<double>(sizes.channels);
+  const auto widest = static_cast<double>(sizes.widest_layer);
+  const auto vocabulary = static_cast<double>(sizes.vocabulary);
+  const double largest =
+      std::max({4 * bt * vocabulary, 4 * bt * widest, 4 * bt * heads * length,
+                4 * widest * channels, 4 * vocabulary * channels, 128 * 32 * bt * heads});
+  if (largest > std::ldexp(1.0, 50)) return fail("a tensor would be larger than 2^50 bytes");
+  const double evaluations =
+      2 + static_cast<double>(c.iterations) / static_cast<double>(c.eval_interval);
+  const auto all_passes = static_cast<double>(2 * c.eval_iters);
+  const double passes =
+      c.eval_passes == 0 ? all_passes : std::min(all_passes, static_cast<double>(c.eval_passes));
+  const double events =
+      250.0 * static_cast<double>(sizes.layers) *
+      (evaluations * passes +
+       static_cast<double>(c.iterations) * static_cast<double>(c.gradient_accumulation_steps));
+  if (events > 2e8) {
+    return fail("some ", std::llround(events),
+                " events would have to be written: fewer "
+                "iterations or eval_passes show the same memory");
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace memreplay::synth
