@@ -27,6 +27,7 @@ CudaDevice::CudaDevice(CudaContext& context, const CudaDeviceOptions& options)
 
 absl::StatusOr<std::unique_ptr<CudaDevice>> CudaDevice::Create(CudaContext& context,
                                                                const CudaDeviceOptions& options) {
+  if (!context.status().ok()) return context.status();
   std::unique_ptr<CudaDevice> device(new CudaDevice(context, options));
   if (options.capacity.has_value()) {
     const Bytes free = context.FreeMemory();

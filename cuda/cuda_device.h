@@ -65,7 +65,8 @@ class CudaDevice final : public Device {
  public:
   // `context` must outlive the device. What else is to be made on the context (a
   // BlockVerifier) should be made before, so that a ballast counts it. Error: the
-  // capacity is not free on the card now; the message has both numbers.
+  // capacity is not free on the card now; the message has both numbers. Or an earlier error of the
+  // context.
   static absl::StatusOr<std::unique_ptr<CudaDevice>> Create(CudaContext& context,
                                                             const CudaDeviceOptions& options);
   // Gives back whatever is still held.

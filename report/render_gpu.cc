@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "absl/strings/str_format.h"
+#include "report/duration.h"
 #include "report/sizes.h"
 #include "report/verdict.h"
 #include "trace/strings.h"
@@ -28,14 +29,6 @@ std::string At(const proto::DeviceReport& device, int64_t position) {
 std::string Equal(int64_t equal, int64_t compared) {
   return equal == compared ? StrCat("all ", FormatCount(compared))
                            : StrCat(FormatCount(equal), " of ", FormatCount(compared));
-}
-
-std::string Duration(int64_t ns) {
-  const auto value = static_cast<double>(ns);
-  if (ns < 1000) return StrCat(ns, " ns");
-  if (ns < 1'000'000) return absl::StrFormat("%.1f us", value / 1e3);
-  if (ns < 1'000'000'000) return absl::StrFormat("%.2f ms", value / 1e6);
-  return absl::StrFormat("%.2f s", value / 1e9);
 }
 
 void Line(std::string* out, std::string_view label, std::string_view text) {
@@ -196,8 +189,8 @@ void RenderTimes(const proto::GpuRun& gpu, std::string* out) {
     absl::StrAppendFormat(out, "  %-26s %10s %8s %8s %10s %10s %10s %10s\n", time.call(),
                           time.size() == 0 ? "" : FormatSize(time.size()),
                           FormatCount(time.count()), FormatCount(time.refused()),
-                          Duration(time.total_ns()), Duration(time.median_ns()),
-                          Duration(time.min_ns()), Duration(time.max_ns()));
+                          FormatDuration(time.total_ns()), FormatDuration(time.median_ns()),
+                          FormatDuration(time.min_ns()), FormatDuration(time.max_ns()));
   }
 }
 
@@ -208,10 +201,10 @@ void RenderRepetitions(const proto::GpuRun& gpu, std::string* out) {
                           [](const auto& a, const auto& b) { return a.wall_ns() < b.wall_ns(); });
   Line(out, "took",
        gpu.runs_size() == 1
-           ? StrCat(Duration(fast->wall_ns()), ", ", Duration(fast->driver_ns()), " of it in ",
-                    FormatCount(fast->driver_calls(), "call"), " of the driver")
-           : StrCat(Duration(fast->wall_ns()), " to ", Duration(slow->wall_ns()), ", ",
-                    Duration(fast->driver_ns()), " to ", Duration(slow->driver_ns()),
+           ? StrCat(FormatDuration(fast->wall_ns()), ", ", FormatDuration(fast->driver_ns()),
+                    " of it in ", FormatCount(fast->driver_calls(), "call"), " of the driver")
+           : StrCat(FormatDuration(fast->wall_ns()), " to ", FormatDuration(slow->wall_ns()), ", ",
+                    FormatDuration(fast->driver_ns()), " to ", FormatDuration(slow->driver_ns()),
                     " of it in calls of the driver; ", gpu.runs_size(), " repetitions"));
   const auto same = std::count_if(gpu.runs().begin(), gpu.runs().end(),
                                   [](const auto& run) { return run.same_decisions(); });

@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "report/duration.h"
 #include "report/lines.h"
 #include "report/sizes.h"
 #include "report/verdict.h"
@@ -73,12 +74,6 @@ std::string Calls(const proto::SweepRow::DeviceCalls& calls) {
                 FormatCount(calls.synchronize()));
 }
 
-std::string Seconds(double seconds) {
-  if (seconds < 0.9995e-3) return absl::StrFormat("%.0f us", 1e6 * seconds);
-  if (seconds < 0.9995) return absl::StrFormat("%.3g ms", 1e3 * seconds);
-  return absl::StrFormat("%.3g s", seconds);
-}
-
 // `with_time`: a column of what the calls would take.
 std::vector<std::string> RowCells(const std::string& rank, const proto::SweepRow& row,
                                   bool with_time) {
@@ -102,7 +97,7 @@ std::vector<std::string> RowCells(const std::string& rank, const proto::SweepRow
       absl::StrFormat("%.0f %%", 100 * row.fragmentation()),
       FormatCount(row.alloc_retries()),
       Calls(row.calls())};
-  if (with_time) cells.push_back(Seconds(row.driver_seconds()));
+  if (with_time) cells.push_back(FormatDuration(std::llround(1e9 * row.driver_seconds())));
   cells.push_back(std::move(name));
   return cells;
 }

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_format.h"
+#include "report/duration.h"
 #include "report/sizes.h"
 #include "report/text.h"
 #include "sim/conf_tokens.h"
@@ -164,8 +165,8 @@ std::string Change(std::string_view noun, uint64_t now, uint64_t before) {
   return StrCat(count, " ", noun, " instead of ", FormatCount(static_cast<int64_t>(before)));
 }
 
-void Suggest(const SweepRow& row, const SweepRow& current, const TorchProfile& profile,
-             proto::Sweep::Suggestion* to) {
+void Suggest(const SweepRow& row, const SweepRow& current, bool with_time,
+             const TorchProfile& profile, proto::Sweep::Suggestion* to) {
   to->add_lines(StrCat("export ", profile.conf_variables[0], "=", ShellQuoted(row.conf)));
   if (row.fraction.has_value() && row.fraction != current.fraction) {
     to->add_lines(StrCat("torch.cuda.set_per_process_memory_fraction(",
@@ -173,6 +174,10 @@ void Suggest(const SweepRow& row, const SweepRow& current, const TorchProfile& p
                          ")  # in the program, at its start"));
   }
   std::string cost = Change("calls of the driver", row.calls.total(), current.calls.total());
+  if (with_time) {
+    StrAppend(&cost, ", which take ", FormatDuration(std::llround(row.call_nanoseconds)),
+              " instead of ", FormatDuration(std::llround(current.call_nanoseconds)));
+  }
   if (row.alloc_retries + current.alloc_retries > 0) {
     StrAppend(&cost, "; ", Change("retries", row.alloc_retries, current.alloc_retries));
   }
@@ -256,7 +261,7 @@ void AddSweep(const SweepAnswer& answer, const Schedule& schedule, const TorchPr
   }
   FillBounds(answer.live, answer.packing, sweep.mutable_lower_bounds());
   for (const SweepRow* row : Choose(answer, profile)) {
-    Suggest(*row, answer.current, profile, sweep.add_suggestions());
+    Suggest(*row, answer.current, !answer.costs_of.empty(), profile, sweep.add_suggestions());
   }
 }
 
