@@ -1,10 +1,10 @@
-"""Runs the commands that README.md shows and compares what they print.
+"""Runs the commands that README.md and docs/schedules.md show and compares what they print.
 
 Usage: readme.py [--update]
 
 In a ```console block, a line that begins with "$ " is a command and what follows
 is its output, up to the next command or the end of the block. --update writes
-the true output into README.md.
+the true output into the pages.
 """
 
 import difflib
@@ -12,7 +12,7 @@ import pathlib
 import subprocess
 import sys
 
-README = pathlib.Path("README.md")
+PAGES = [pathlib.Path("README.md"), pathlib.Path("docs/schedules.md")]
 
 
 def with_true_output(lines):
@@ -33,16 +33,21 @@ def with_true_output(lines):
     return result
 
 
-def main(update):
-    shown = README.read_text(encoding="utf-8").splitlines()
+def check(page, update):
+    """Whether the page shows commands and what they print."""
+    shown = page.read_text(encoding="utf-8").splitlines()
     true = with_true_output(shown)
     commands = sum(line.startswith("$ ") for line in shown)
     if update:
-        README.write_text("\n".join(true) + "\n", encoding="utf-8")
-    difference = list(difflib.unified_diff(shown, true, "README.md", "true output", lineterm=""))
+        page.write_text("\n".join(true) + "\n", encoding="utf-8")
+    difference = list(difflib.unified_diff(shown, true, str(page), "true output", lineterm=""))
     print("\n".join(difference))
-    print(f"{commands} commands")
-    return 1 if (difference and not update) or commands == 0 else 0
+    print(f"{page}: {commands} commands")
+    return commands > 0 and (update or not difference)
+
+
+def main(update):
+    return 0 if all([check(page, update) for page in PAGES]) else 1
 
 
 if __name__ == "__main__":

@@ -136,6 +136,26 @@ TEST(TwelveGigabytes, SmallerBatchesAndCompilingFit) {
       Predict(std::string(kMedium) + "batch_size=16 compile=True", MiB(9728)).oom.has_value());
 }
 
+TEST(TwelveGigabytes, HowFarEachRemedyGets) {
+  struct Remedy {
+    const char* settings;
+    const char* conf;
+    const char* phase;  // of the out of memory; empty: it fits
+  };
+  constexpr Remedy kRemedies[] = {
+      {"compile=False checkpoint=block", "", "eval@iter0"},
+      {"compile=False checkpoint=block", "expandable_segments:True", "it0.bwd0"},
+      {"compile=False eval_iters=1", "", "eval@iter0"},
+      {"compile=True", "", "it0.bwd1"},
+      {"compile=True return_logits=False", "", ""},
+  };
+  for (const Remedy& remedy : kRemedies) {
+    const Outcome run = Predict(std::string(kMedium) + "batch_size=16 " + remedy.settings,
+                                MiB(9728), remedy.conf);
+    EXPECT_EQ(run.oom.has_value() ? run.oom->phase : "", remedy.phase) << remedy.settings;
+  }
+}
+
 // --- reserved memory, by an allocator model in another language
 
 struct Reserved {
