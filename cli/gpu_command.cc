@@ -1,6 +1,7 @@
 // memreplay gpu FILE...
 #include <algorithm>
 #include <chrono>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -101,23 +102,29 @@ RunBackend BackendFor(const ReplaySettings& settings, const Options& options) {
   return settings.config.backend == Backend::kNative ? RunBackend::kNative : RunBackend::kAsync;
 }
 
+// Times of calls of the driver in the order in which kinds were first seen.
+struct Times {
+  std::vector<proto::GpuTime> rows;
+  std::map<std::pair<std::string, int64_t>, size_t> row;  // by call and size
+};
+
 // Adds the times of one repetition to those of all. Medians are of the repetition
 // with most calls of that kind.
-void Merge(const std::vector<proto::GpuTime>& from, std::vector<proto::GpuTime>* to) {
+void Merge(const std::vector<proto::GpuTime>& from, Times* to) {
   for (const proto::GpuTime& time : from) {
-    const auto same = std::find_if(to->begin(), to->end(), [&](const proto::GpuTime& other) {
-      return other.call() == time.call() && other.size() == time.size();
-    });
-    if (same == to->end()) {
-      to->push_back(time);
+    const auto [it, is_new] =
+        to->row.try_emplace(std::make_pair(time.call(), time.size()), to->rows.size());
+    if (is_new) {
+      to->rows.push_back(time);
       continue;
     }
-    if (time.count() > same->count()) same->set_median_ns(time.median_ns());
-    same->set_count(same->count() + time.count());
-    same->set_refused(same->refused() + time.refused());
-    same->set_total_ns(same->total_ns() + time.total_ns());
-    same->set_min_ns(std::min(same->min_ns(), time.min_ns()));
-    same->set_max_ns(std::max(same->max_ns(), time.max_ns()));
+    proto::GpuTime& same = to->rows[it->second];
+    if (time.count() > same.count()) same.set_median_ns(time.median_ns());
+    same.set_count(same.count() + time.count());
+    same.set_refused(same.refused() + time.refused());
+    same.set_total_ns(same.total_ns() + time.total_ns());
+    same.set_min_ns(std::min(same.min_ns(), time.min_ns()));
+    same.set_max_ns(std::max(same.max_ns(), time.max_ns()));
   }
 }
 
@@ -168,6 +175,7 @@ class GpuReplay {
     predicted = RunSimulated(plan, total, simulated_free);
     if (!predicted.ok()) return predicted.status();
 
+    Times taken;
     std::vector<MeasuredRun> measured;
     const int64_t repetitions = options_.repeat.value_or(1);
     for (int64_t i = 0; i < repetitions; ++i) {
@@ -175,12 +183,13 @@ class GpuReplay {
           StrCat("replaying ", file, " on ", context.card.name(),
                  repetitions > 1 ? StrCat(", ", i + 1, " of ", repetitions) : std::string()));
       progress->SetTotal(schedule.requests().size());
-      absl::StatusOr<DeviceRun> run = Measure(plan, times, &context, progress);
+      absl::StatusOr<DeviceRun> run = Measure(plan, times, &context, &taken, progress);
       if (!run.ok()) return InCommand(file, run.status());
       absl::StatusOr<MeasuredRun> held = HoldAgainst(plan, *predicted, *std::move(run));
       if (!held.ok()) return held.status();
       measured.push_back(*std::move(held));
     }
+    context.times = std::move(taken.rows);
     return ReportGpu(plan, recorded, *predicted, measured, std::move(context));
   }
 
@@ -198,14 +207,14 @@ class GpuReplay {
     costs.set_card(card.name());
     costs.set_driver(card.driver());
     costs.set_date(absl::FormatTime("%Y-%m-%d", absl::Now(), absl::UTCTimeZone()));
-    for (const proto::GpuTime& time : times_) *costs.add_times() = time;
+    for (const proto::GpuTime& time : times_.rows) *costs.add_times() = time;
     return costs;
   }
 
  private:
   // Whatever happens, everything is given back.
   absl::StatusOr<DeviceRun> Measure(const RunPlan& plan, const std::vector<int64_t>& times,
-                                    GpuRunContext* context, Progress* progress) {
+                                    GpuRunContext* context, Times* all_taken, Progress* progress) {
     GpuSessionOptions session_options;
     session_options.capacity = plan.settings->capacity;
     session_options.by_ballast = options_.capacity_by == "ballast";
@@ -241,7 +250,7 @@ class GpuReplay {
       repetition.set_driver_ns(repetition.driver_ns() + time.total_ns());
       repetition.set_driver_calls(repetition.driver_calls() + time.count());
     }
-    Merge(taken, &context->times);
+    Merge(taken, all_taken);
     Merge(taken, &times_);
     return run;
   }
@@ -249,7 +258,7 @@ class GpuReplay {
   GpuCard& card_;
   const Options& options_;
   const StopSignal& stop_;
-  std::vector<proto::GpuTime> times_;
+  Times times_;
 };
 
 absl::Status WriteCosts(const std::string& path, const proto::GpuCosts& costs) {

@@ -57,6 +57,9 @@ std::string Answer(const proto::DeviceReport& device) {
   const int64_t difference =
       gpu.measured().peak_reserved_bytes() - gpu.predicted_peak_reserved_with_addresses_bytes();
   const proto::GpuComparison& decisions = gpu.with_addresses();
+  if (decisions.compared() == 0 && gpu.faults().empty()) {
+    return "nothing to confirm: the file has no requests, only what was there at its end";
+  }
   std::string text = gpu.faults().empty() ? "confirmed: " : "NOT CONFIRMED: ";
   StrAppend(&text, difference == 0 ? "0 bytes" : FormatSizeChange(difference),
             " difference in peak reserved, ", Equal(decisions.equal(), decisions.compared()),

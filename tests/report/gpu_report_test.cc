@@ -168,6 +168,12 @@ TEST(GpuReport, ABlockThatDoesNotHoldItsPatternIsWrong) {
             std::string::npos);
 }
 
+TEST(GpuReport, WhereNothingIsReplayedNothingIsConfirmed) {
+  proto::Report report = ReportOn({});
+  report.mutable_devices(0)->mutable_gpu()->mutable_with_addresses()->Clear();
+  EXPECT_NE(RenderText(report).find("nothing to confirm"), std::string::npos);
+}
+
 TEST(ShortageSentence, HasTheNumbers) {
   const std::shared_ptr<const Trace> trace = Tie();
   const Schedule schedule = Schedule::Build(trace, 0);
