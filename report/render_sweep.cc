@@ -165,6 +165,14 @@ void RenderSuggestions(const proto::Sweep& sweep, std::string* out) {
   }
 }
 
+std::string Ties(const proto::Sweep& sweep) {
+  if (sweep.ties() == 0) return "";
+  return sweep.ties() + 1 == sweep.rows_size()
+             ? "; all others come to the same"
+             : StrCat("; ", FormatCount(sweep.ties()),
+                      sweep.ties() == 1 ? " more comes to the same" : " more come to the same");
+}
+
 std::string SweepAnswer(const proto::Sweep& sweep) {
   if (sweep.rows_size() == 0) return "nothing to try";
   const proto::SweepRow& best = sweep.rows(0);
@@ -225,6 +233,14 @@ std::string Because(const proto::SweepRow& row, const proto::PeakCause::Cached& 
   return "are whole segments, each too small for it";
 }
 
+// By which stack, at which event; "" where neither is known.
+std::string Asker(const proto::PeakCause& cause) {
+  std::string text;
+  if (cause.stack().depth() > 0) StrAppend(&text, " by ", cause.stack().summary());
+  if (cause.event_index() >= 0) StrAppend(&text, " at event ", FormatCount(cause.event_index()));
+  return text;
+}
+
 std::string FitAnswer(const proto::Fits& fits) {
   const proto::Fits::Row* best = nullptr;
   const proto::Fits::Row* current = nullptr;
@@ -256,8 +272,9 @@ std::string CauseSentence(const proto::SweepRow& row) {
                 FormatSize(row.peak_reserved_bytes()), " are reserved for at most ",
                 FormatSize(row.peak_allocated_bytes()), " in use: when ",
                 FormatSize(row.cause().requested_bytes()), " were asked for on ",
-                StreamName(row.cause().stream()), ", ", FormatSize(cached->bytes()),
-                " lay cached in ", FormatCount(cached->blocks(), "block"), " (the largest ",
+                StreamName(row.cause().stream()), Asker(row.cause()), ", ",
+                FormatSize(cached->bytes()), " lay cached in ",
+                FormatCount(cached->blocks(), "block"), " (the largest ",
                 FormatSize(cached->largest_bytes()), ") that ", Because(row, *cached), ".");
 }
 
@@ -266,7 +283,7 @@ std::string RenderSweep(const proto::DeviceReport& device) {
   std::string out = StrCat("device ", device.device(), ": ",
                            IsReproduced(device) ? "" : "WARNING, the figures below are estimates: ",
                            Fidelity(device), ".\n");
-  StrAppend(&out, "device ", device.device(), ": ", SweepAnswer(sweep), ".\n");
+  StrAppend(&out, "device ", device.device(), ": ", SweepAnswer(sweep), Ties(sweep), ".\n");
   for (const std::string& fault : FindFaults(device)) StrAppend(&out, "  WRONG: ", fault, ".\n");
   StrAppend(&out, "  torch ", device.torch().release(), " (", device.torch().why(), "); ",
             device.capacity_bytes() > 0

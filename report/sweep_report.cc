@@ -8,6 +8,7 @@
 #include "absl/strings/str_format.h"
 #include "report/duration.h"
 #include "report/sizes.h"
+#include "report/stack_text.h"
 #include "report/text.h"
 #include "sim/conf_tokens.h"
 #include "trace/strings.h"
@@ -45,6 +46,15 @@ void AddCause(const PeakCause& cause, const Schedule& schedule, proto::SweepRow*
   to.set_requested_bytes(cause.requested.signed_value());
   to.set_stream(static_cast<int64_t>(schedule.stream_handle(cause.stream).value()));
   to.set_main(std::string(ObstacleName(cause.main())));
+  *to.mutable_stack() = StackOf(schedule.trace(), cause.stack);
+  to.set_event_index(-1);
+  const absl::Span<const Event> requests = schedule.requests();
+  const auto asked = std::find_if(requests.begin(), requests.end(), [&](const Event& request) {
+    return request.kind == EventKind::kAlloc && request.id == cause.id;
+  });
+  if (cause.id != kNoAllocation && asked != requests.end()) {
+    to.set_event_index(EventOfRequest(schedule, static_cast<uint64_t>(asked - requests.begin())));
+  }
   for (size_t i = 0; i < kObstacles; ++i) {
     const CachedBytes& cached = cause.cached[i];
     if (cached.blocks == 0) continue;
@@ -53,6 +63,7 @@ void AddCause(const PeakCause& cause, const Schedule& schedule, proto::SweepRow*
     out.set_bytes(cached.bytes.signed_value());
     out.set_blocks(static_cast<int64_t>(cached.blocks));
     out.set_largest_bytes(cached.largest.signed_value());
+    out.set_largest_address(static_cast<int64_t>(cached.largest_address.value()));
   }
 }
 
@@ -256,6 +267,14 @@ void AddSweep(const SweepAnswer& answer, const Schedule& schedule, const TorchPr
     }
   }
   FillRow(answer.current, answer.current, schedule, sweep.mutable_current());
+  if (!answer.rows.empty()) {
+    const SweepRow& best = answer.rows.front();
+    sweep.set_ties(static_cast<int32_t>(
+        std::count_if(answer.rows.begin() + 1, answer.rows.end(), [&best](const SweepRow& row) {
+          return row.refused.empty() && row.ooms == best.ooms &&
+                 row.peak_reserved == best.peak_reserved;
+        })));
+  }
   if (answer.current_cause.has_value()) {
     AddCause(*answer.current_cause, schedule, sweep.mutable_current());
   }

@@ -37,6 +37,8 @@ void PeakCauseObserver::OnEvent(const Event& event) {
   cause_.known = true;
   cause_.requested = event.size;
   cause_.stream = event.stream;
+  cause_.stack = event.text_or_stack;
+  cause_.id = event.id;
   const bool is_large = event.size > kSmallSize;
   const Bytes needed = event.block_size == Bytes(0) ? event.size : event.block_size;
   allocator_.VisitFreeBlocks([&](const FreeBlock& block) {
@@ -54,7 +56,10 @@ void PeakCauseObserver::OnEvent(const Event& event) {
     }
     CachedBytes& sum = cause_.cached[static_cast<size_t>(obstacle)];
     sum.bytes += block.size;
-    sum.largest = std::max(sum.largest, block.size);
+    if (block.size > sum.largest) {
+      sum.largest = block.size;
+      sum.largest_address = block.address;
+    }
     ++sum.blocks;
   });
 }

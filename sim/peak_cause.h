@@ -31,12 +31,15 @@ struct CachedBytes {
   Bytes bytes;
   uint64_t blocks = 0;
   Bytes largest;
+  Address largest_address;  // on the simulated device
 };
 
 struct PeakCause {
   bool known = false;
   Bytes requested;  // of the request
   uint32_t stream = 0;
+  uint32_t stack = 0;               // that asked
+  AllocationId id = kNoAllocation;  // of what was asked for, where it was granted
   std::array<CachedBytes, kObstacles> cached;
   const CachedBytes& operator[](Obstacle obstacle) const {
     return cached[static_cast<size_t>(obstacle)];

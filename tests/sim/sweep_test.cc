@@ -5,11 +5,13 @@
 #include <algorithm>
 #include <memory>
 #include <optional>
+#include <random>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "sim/conf_search.h"
+#include "sim/lifetimes.h"
 #include "sim/smallest_capacity.h"
 #include "trace/trace_reader.h"
 
@@ -21,7 +23,9 @@ constexpr char kServing[] = "tests/data/serving.jsonl";
 // A program, and what a sweep of it needs.
 struct Subject {
   explicit Subject(const std::string& name, const SettingsRequest& request = {})
-      : trace(std::make_shared<const Trace>(Read(name))),
+      : Subject(std::make_shared<const Trace>(Read(name)), request) {}
+  explicit Subject(std::shared_ptr<const Trace> given, const SettingsRequest& request = {})
+      : trace(std::move(given)),
         schedule(Schedule::Build(trace, 0)),
         settings(*ResolveSettings(*trace, request)) {}
 
@@ -213,6 +217,69 @@ TEST(FindSmallestCapacity, IsWhatTryingEverySizeFinds) {
         [](const CapacityProbe& a, const CapacityProbe& b) { return a.capacity < b.capacity; }));
     EXPECT_LE(found.probes.size(), 80u);
   }
+}
+
+// Requests of 2 to 60 MiB, freed at random.
+Trace RandomProgram(uint32_t seed) {
+  std::mt19937 random(seed);
+  Trace trace;
+  trace.is_program = true;
+  trace.streams = {StreamHandle(0)};
+  DeviceTrace& device = trace.devices.emplace_back();
+  std::vector<uint64_t> live;
+  for (uint64_t handle = 1; handle <= 40; ++handle) {
+    Event event;
+    event.kind = EventKind::kAlloc;
+    event.address = Address(handle);
+    event.size = MiB(2) * (1 + random() % 30);
+    device.events.push_back(event);
+    live.push_back(handle);
+    while (live.size() > 2 && random() % 5 < 2) {
+      const size_t which = random() % live.size();
+      event.kind = EventKind::kFree;
+      event.address = Address(live[which]);
+      device.events.push_back(event);
+      live.erase(live.begin() + static_cast<ptrdiff_t>(which));
+    }
+  }
+  return trace;
+}
+
+// A program that survives on a device and not on a larger one, where it caches
+// longer what then does not fit.
+TEST(FindSmallestCapacity, WhereSurvivalIsNotMonotone) {
+  int found_some = 0;
+  for (uint32_t seed = 0; seed < 60; ++seed) {
+    const Subject subject(std::make_shared<const Trace>(RandomProgram(seed)));
+    const Bytes least = PeakLiveOf(LifetimesOf(subject.schedule)).requested;
+    const Bytes unlimited = subject.Row("").peak_reserved;
+    const auto survives = [&](Bytes capacity) {
+      ReplaySettings trial = subject.settings;
+      trial.capacity = capacity;
+      return ReplayRow(subject.context(), trial).survives();
+    };
+    bool is_monotone = true;
+    bool before = false;
+    for (Bytes capacity = least; capacity <= unlimited; capacity += MiB(2)) {
+      const bool now = survives(capacity);
+      is_monotone &= now || !before;
+      before = now;
+    }
+    if (is_monotone) continue;
+    ++found_some;
+    SCOPED_TRACE(seed);
+    const SmallestCapacity found = FindSmallestCapacity(subject.context(), subject.settings, least);
+    ASSERT_TRUE(found.capacity.has_value() && found.safe_capacity.has_value());
+    EXPECT_LE(*found.capacity, *found.safe_capacity);
+    bool smallest_seen = false;
+    for (const CapacityProbe& probe : found.probes) {
+      EXPECT_EQ(probe.survives, survives(probe.capacity)) << probe.capacity.value();
+      EXPECT_TRUE(smallest_seen || !probe.survives || probe.capacity == *found.capacity);
+      smallest_seen |= probe.survives;
+      EXPECT_TRUE(probe.survives || probe.capacity < *found.safe_capacity);
+    }
+  }
+  EXPECT_GT(found_some, 0);
 }
 
 TEST(CapacityAtOom, IsWhatWasReservedAndWhatWasFree) {

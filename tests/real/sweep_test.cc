@@ -1,0 +1,86 @@
+// Sweeps of real recordings. See exact_replay_test.cc for where they come from.
+#include "sim/sweep.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "report/inventory.h"
+#include "sim/conf_search.h"
+#include "sim/lifetimes.h"
+#include "sim/packing.h"
+#include "sim/start_state.h"
+#include "trace/trace_reader.h"
+
+namespace memreplay {
+namespace {
+
+struct Case {
+  const char* file;
+  bool runs_out;  // as recorded
+};
+
+class RealSweep : public testing::TestWithParam<Case> {};
+
+TEST_P(RealSweep, IsSound) {
+  const char* shared = std::getenv("MEMREPLAY_SHARED");
+  if (shared == nullptr) GTEST_SKIP() << "MEMREPLAY_SHARED is not set: no real snapshots here";
+  auto opened = OpenTrace(std::string(shared) + "/data/snapshots/" + GetParam().file);
+  ASSERT_TRUE(opened.ok()) << opened.status();
+  const auto trace = std::make_shared<const Trace>(*std::move(opened));
+  const Schedule schedule = Schedule::Build(trace, 0);
+  ReplaySettings settings = *ResolveSettings(*trace, {});
+  const StartState start =
+      RebuildStartState(schedule, settings.recorded_config, *settings.torch.profile);
+  settings.capacity = CapacityAtOom(schedule, start.segments);
+  EXPECT_EQ(settings.capacity.has_value(), GetParam().runs_out);
+  const SweepContext context = {schedule, settings, &start.segments, StartPolicy::kRecorded, 2};
+  const std::vector<SweepRow> rows = SearchConf(context);
+  ASSERT_FALSE(rows.empty());
+  EXPECT_TRUE(std::is_sorted(rows.begin(), rows.end(), RanksBefore));
+
+  const std::vector<Lifetime> lifetimes = LifetimesOf(schedule);
+  const PeakLive live = PeakLiveOf(lifetimes);
+  EXPECT_LE(live.requested, live.rounded);
+  EXPECT_LE(live.rounded, BestPacking(lifetimes).height);
+  const auto current = std::find_if(rows.begin(), rows.end(), [&](const SweepRow& row) {
+    return row.config == settings.config && row.fraction == settings.fraction;
+  });
+  ASSERT_NE(current, rows.end());
+  // The simulated device of the same size does what the recorded one did.
+  EXPECT_EQ(current->peak_reserved.signed_value(),
+            DescribeContents(*trace, 0).peaks.peak_reserved_bytes());
+  EXPECT_EQ(current->ooms > 0, GetParam().runs_out);
+  for (const SweepRow& row : rows) {
+    SCOPED_TRACE(row.conf);
+    EXPECT_EQ(row.refused, "");
+    EXPECT_GE(row.peak_reserved, row.peak_allocated);
+    EXPECT_GE(row.at_peak.reserved(), row.at_peak.allocated());
+    EXPECT_EQ(row.first_oom.has_value(), row.ooms > 0);
+    // A true shortage is one under all settings.
+    if (GetParam().runs_out) {
+      EXPECT_GT(row.ooms, 0u);
+      EXPECT_LE(row.peak_reserved, *settings.capacity);
+    } else {
+      EXPECT_EQ(row.ooms, 0u);
+      EXPECT_GE(row.peak_reserved, live.requested);
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Files, RealSweep,
+                         testing::Values(Case{"decomfl_train_cold.pickle", false},
+                                         Case{"nesta_oom_cold.pickle", true},
+                                         Case{"silmont_cold.pickle", false},
+                                         Case{"kkaitlyn_fullstep_empty_cache.pickle", false}),
+                         [](const testing::TestParamInfo<Case>& tested) {
+                           const std::string file = tested.param.file;
+                           return file.substr(0, file.find('_'));
+                         });
+
+}  // namespace
+}  // namespace memreplay
