@@ -37,8 +37,9 @@ constexpr char kDescription[] =
     "\n"
     "MODEL --batch_size=? --capacity=12GiB finds the largest batch instead, for what the\n"
     "allocator can get of a card; block_size, seq_len and the number of layers can be\n"
-    "asked for in the same way. Each setting's table shows what was tried: the peak, or\n"
-    "the phase and the tensor for which memory runs out.\n"
+    "asked for in the same way, and with FILE --set NAME=? a parameter of a schedule\n"
+    "program, on its own device if no --capacity is given. Each setting's table shows what\n"
+    "was tried: the peak, or the phase and the tensor for which memory runs out.\n"
     "\n"
     "Exit status 1 tells of a recording that is not reproduced, of a file that\n"
     "contradicts itself, and of a run that fits with no value under any setting.";
@@ -118,9 +119,9 @@ absl::StatusOr<proto::Report> FitFile(const std::string& file, const Inputs& inp
 }
 
 absl::StatusOr<int> FindValue(const Inputs& inputs, const Options& options) {
-  if (!options.settings.capacity.has_value()) {
-    return absl::InvalidArgumentError(
-        StrCat("--", inputs.unknown_key(), "=? wants --capacity: what the allocator can get"));
+  if (inputs.model() == nullptr && inputs.files().size() != 1) {
+    return absl::InvalidArgumentError(StrCat(
+        "--set ", inputs.unknown_key(), "=?: expected one program, found ", inputs.files().size()));
   }
   Progress progress(StrCat("trying values of ", inputs.unknown_key()));
   const absl::StatusOr<proto::Report> report = FitModel(

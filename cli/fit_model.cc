@@ -57,7 +57,14 @@ absl::StatusOr<proto::Report> FitModel(const Inputs& inputs, const FitModelOptio
   const absl::StatusOr<synth::TrainingRun> smallest = inputs.MakeRun(1);
   if (!smallest.ok()) return smallest.status();
   SettingsRequest request = options.settings;
-  if (!request.torch.has_value()) request.torch = AllocatorRelease(smallest->torch_version);
+  if (!request.torch.has_value() && !smallest->torch_version.empty()) {
+    request.torch = AllocatorRelease(smallest->torch_version);
+  }
+  if (!request.capacity.has_value()) request.capacity = smallest->program.total_memory;
+  if (!request.capacity.has_value()) {
+    return absl::InvalidArgumentError(
+        StrCat(inputs.unknown_key(), "=? wants --capacity: what the allocator can get"));
+  }
   const absl::StatusOr<ProfileChoice> profile = ChooseProfile(smallest->program, request.torch);
   if (!profile.ok()) return profile.status();
   std::vector<std::string> confs = options.confs;
@@ -73,7 +80,7 @@ absl::StatusOr<proto::Report> FitModel(const Inputs& inputs, const FitModelOptio
     tried[i] = TryAll(inputs, one);
   });
   LargestFitContext context;
-  context.model = std::string(inputs.model()->name);
+  context.model = inputs.name();
   context.key = inputs.unknown_key();
   context.torch = std::string(profile->profile->release);
   context.capacity = *request.capacity;

@@ -1,4 +1,4 @@
-// memreplay fit MODEL --KEY=?
+// memreplay fit MODEL --KEY=? and fit PROGRAM --set NAME=?
 #ifndef MEMREPLAY_CLI_FIT_MODEL_H_
 #define MEMREPLAY_CLI_FIT_MODEL_H_
 

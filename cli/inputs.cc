@@ -6,6 +6,8 @@
 #include <utility>
 
 #include "cli/flags.h"
+#include "trace/json_scanner.h"
+#include "trace/program/program_reader.h"
 #include "trace/strings.h"
 
 namespace memreplay {
@@ -31,11 +33,46 @@ std::string AllocatorRelease(std::string_view torch_version) {
   return torch_version.substr(0, 2) == "1." ? "2.0" : std::string(torch_version);
 }
 
+absl::Status ReadParameter(std::string_view text, std::map<std::string, int64_t>* params,
+                           std::string* unknown) {
+  const size_t equals = text.find('=');
+  const std::string name(text.substr(0, equals));
+  if (equals != std::string_view::npos && !name.empty()) {
+    const std::string_view value = text.substr(equals + 1);
+    if (value == "?" && unknown != nullptr && unknown->empty()) {
+      *unknown = name;
+      return absl::OkStatus();
+    }
+    if (const std::optional<int64_t> number = ParseInt64(value)) {
+      (*params)[name] = *number;
+      return absl::OkStatus();
+    }
+  }
+  return absl::InvalidArgumentError(StrCat("--set: expected NAME=INTEGER",
+                                           unknown == nullptr ? "" : " or, once, NAME=?",
+                                           ", found '", text, "'"));
+}
+
 absl::StatusOr<Inputs> Inputs::Split(absl::Span<const std::string> args) {
   Inputs inputs;
   if (!args.empty()) inputs.model_ = synth::FindModel(args[0]);
   if (inputs.model_ == nullptr) {
-    inputs.args_.assign(args.begin(), args.end());
+    bool flags_ended = false;
+    for (size_t i = 0; i < args.size(); ++i) {
+      const std::string_view word = args[i];
+      flags_ended = flags_ended || word == "--";
+      const bool is_set = !flags_ended && word == "--set";
+      if (!is_set && (flags_ended || word.substr(0, 6) != "--set=")) {
+        inputs.args_.push_back(args[i]);
+        continue;
+      }
+      if (is_set && i + 1 == args.size()) {
+        return absl::InvalidArgumentError("--set: expected NAME=VALUE");
+      }
+      const absl::Status read =
+          ReadParameter(is_set ? args[++i] : word.substr(6), &inputs.params_, &inputs.unknown_key_);
+      if (!read.ok()) return read;
+    }
     return inputs;
   }
   const synth::ModelKind& model = *inputs.model_;
@@ -96,17 +133,40 @@ absl::Status Inputs::SetNames(std::vector<std::string> names) {
   return absl::OkStatus();
 }
 
+std::string Inputs::name() const {
+  if (model_ != nullptr) return std::string(model_->name);
+  return files_.empty() ? "" : files_[0];
+}
+
 absl::StatusOr<synth::TrainingRun> Inputs::MakeRun(std::optional<int64_t> value) const {
+  if (model_ == nullptr) {
+    program::CompileOptions options;
+    options.params = params_;
+    if (value.has_value()) options.params[unknown_key_] = *value;
+    absl::StatusOr<Trace> trace = program::OpenProgram(name(), options);
+    if (!trace.ok()) return trace.status();
+    return synth::TrainingRun{*std::move(trace), 0, ""};
+  }
   std::vector<synth::Setting> settings = settings_;
   if (value.has_value()) settings.push_back({unknown_key_, StrCat(*value)});
   return model_->make(settings);
 }
 
 absl::StatusOr<OpenedFile> Inputs::Open(const std::string& file, SettingsRequest request) const {
-  if (model_ == nullptr) return OpenWithSettings(file, request);
   if (!unknown_key_.empty()) {
-    return absl::InvalidArgumentError(
-        StrCat("--", unknown_key_, "=?: only memreplay fit finds values"));
+    return absl::InvalidArgumentError(StrCat(model_ == nullptr ? "--set " : "--", unknown_key_,
+                                             "=?: only memreplay fit finds values"));
+  }
+  if (model_ == nullptr) {
+    if (params_.empty()) return OpenWithSettings(file, request);
+    program::CompileOptions options;
+    options.params = params_;
+    absl::StatusOr<Trace> program = program::OpenProgram(file, options);
+    if (!program.ok()) return program.status();
+    auto trace = std::make_shared<const Trace>(*std::move(program));
+    absl::StatusOr<ReplaySettings> settings = ResolveSettings(*trace, request);
+    if (!settings.ok()) return settings.status();
+    return OpenedFile{std::move(trace), *std::move(settings)};
   }
   absl::StatusOr<synth::TrainingRun> run = MakeRun();
   if (!run.ok()) return run.status();

@@ -1,8 +1,11 @@
-// What a command is asked about: files, or a training run that is written down for
+// What a command is asked about: files, schedule programs with parameters set from
+// outside ("fsdp.txtpb --set prefetch=2"), or a training run that is written down for
 // the purpose: "nanogpt train.py --batch_size=16".
 #ifndef MEMREPLAY_CLI_INPUTS_H_
 #define MEMREPLAY_CLI_INPUTS_H_
 
+#include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -22,9 +25,9 @@ namespace memreplay {
 class Inputs {
  public:
   // A command line whose first word is a model's name is about that model: its
-  // keys (--KEY=VALUE, --KEY VALUE) are taken out. Errors: InvalidArgument: a key
-  // that does not exist but is believed in (with what to do instead), a misspelt
-  // one, one without a value.
+  // keys (--KEY=VALUE, --KEY VALUE) are taken out. Of others --set NAME=VALUE is. Errors:
+  // InvalidArgument: a key that does not exist but is believed in (with what to do instead), a
+  // misspelt one, one without a value.
   static absl::StatusOr<Inputs> Split(absl::Span<const std::string> args);
 
   // What is left for the command's own flags.
@@ -36,14 +39,18 @@ class Inputs {
   absl::Status SetNames(std::vector<std::string> names);
 
   const synth::ModelKind* model() const { return model_; }  // null: files
-  // The key given as "?", to be found; empty: none.
+  // The model's name, or the first file.
+  std::string name() const;
+  // The key or parameter given as "?", to be found; empty: none.
   const std::string& unknown_key() const { return unknown_key_; }
-  // The run, with `value` for the unknown key. Only for models.
+  // The run, with `value` for the unknown key. For models and the first file, which
+  // must be a program.
   absl::StatusOr<synth::TrainingRun> MakeRun(std::optional<int64_t> value = std::nullopt) const;
 
   // What there is to open; of a model one name, for Open().
   const std::vector<std::string>& files() const { return files_; }
-  // As OpenWithSettings(); of a model, the release is the run's if none is asked for.
+  // As OpenWithSettings(); of a model, the release is the run's if none is asked for. A
+  // file whose parameters are set must be a program.
   absl::StatusOr<OpenedFile> Open(const std::string& file, SettingsRequest request) const;
 
  private:
@@ -52,7 +59,13 @@ class Inputs {
   std::vector<std::string> args_;
   std::vector<std::string> files_;
   std::vector<synth::Setting> settings_;
+  std::map<std::string, int64_t> params_;
 };
+
+// Reads "NAME=16" into `params`. "NAME=?" goes into `unknown`, or is refused if that
+// is null or has one already.
+absl::Status ReadParameter(std::string_view text, std::map<std::string, int64_t>* params,
+                           std::string* unknown);
 
 // The release whose allocator is nearest: 2.0's for PyTorch 1.x.
 std::string AllocatorRelease(std::string_view torch_version);

@@ -30,7 +30,8 @@ constexpr Command kCommands[] = {
     {"gpu", "replay a file on a real GPU and hold it against the simulation", RunGpu},
     {"convert", "write a file in another format", RunConvert},
     {"lint", "what is wrong, useless or risky in a PYTORCH_CUDA_ALLOC_CONF string", RunLint},
-    {"synth", "what a training run or a schedule program will ask for, and what it needs", RunSynth},
+    {"synth", "what a training run or a schedule program will ask for, and what it needs",
+     RunSynth},
 };
 
 std::string Help() {
@@ -49,7 +50,8 @@ std::string Help() {
             "\n"
             "memreplay COMMAND --help tells more. A FILE is a torch.cuda.memory._dump_snapshot()\n"
             "pickle, any format that convert writes, or a schedule program (docs/formats.md);\n"
-            "plain, gzip or zstd; the format is told from its bytes.\n"
+            "plain, gzip or zstd; the format is told from its bytes. --set NAME=N sets a\n"
+            "parameter of a program for replay, oom, sweep, fit, gpu and synth.\n"
             "\n"
             "exit status: 0 answered and nothing wrong, 1 the answer is bad (the replay differs\n"
             "from the recording, memory runs out, the file contradicts itself), 2 the input or\n"

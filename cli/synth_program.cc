@@ -6,10 +6,9 @@
 
 #include "cli/command.h"
 #include "cli/flags.h"
+#include "cli/inputs.h"
 #include "cli/report_each.h"
 #include "report/render_program_check.h"
-#include "trace/byte_source.h"
-#include "trace/json_scanner.h"
 #include "trace/program/program_check.h"
 #include "trace/program/program_reader.h"
 #include "trace/strings.h"
@@ -24,23 +23,6 @@ constexpr char kDescription[] =
     "that -o names. With --check nothing is written: what the program asks for is told,\n"
     "by phase, and what it leaves allocated; memory is what is live at once, however\n"
     "many events there are. Other commands take such files as they are.";
-
-absl::StatusOr<std::pair<std::string, int64_t>> ParseSetting(const std::string& text) {
-  const size_t equals = text.find('=');
-  if (equals != std::string::npos && equals > 0) {
-    if (const auto value = ParseInt64(std::string_view(text).substr(equals + 1))) {
-      return std::pair(text.substr(0, equals), *value);
-    }
-  }
-  return absl::InvalidArgumentError(StrCat("--set: expected NAME=INTEGER, found '", text, "'"));
-}
-
-absl::StatusOr<program::ProgramCode> Compile(const std::string& path,
-                                             const program::CompileOptions& options) {
-  const absl::StatusOr<std::unique_ptr<ByteSource>> source = ByteSource::Open(path);
-  if (!source.ok()) return source.status();
-  return program::ReadProgramCode(**source, options);
-}
 
 }  // namespace
 
@@ -94,9 +76,8 @@ absl::StatusOr<int> RunSynthProgram(absl::Span<const std::string> args) {
   const std::string& path = paths->front();
   program::CompileOptions options;
   for (const std::string& text : settings) {
-    const auto setting = ParseSetting(text);
-    if (!setting.ok()) return InCommand("synth", setting.status());
-    options.params[setting->first] = setting->second;
+    const absl::Status read = ReadParameter(text, &options.params, nullptr);
+    if (!read.ok()) return InCommand("synth", read);
   }
   if (max_events.has_value()) {
     if (*max_events <= 0) {
@@ -105,15 +86,11 @@ absl::StatusOr<int> RunSynthProgram(absl::Span<const std::string> args) {
     options.max_events = static_cast<uint64_t>(*max_events);
   }
   Progress progress(StrCat("expanding ", path));
+  const absl::StatusOr<program::ProgramCode> code = program::OpenProgramCode(path, options);
+  if (!code.ok()) return code.status();
   const auto named = [&](const absl::Status& status) {
     return absl::Status(status.code(), StrCat(path, ": ", ToStd(status.message())));
   };
-  const absl::StatusOr<program::ProgramCode> code = Compile(path, options);
-  if (!code.ok()) {
-    // What cannot be opened is named already.
-    const bool has_name = ToStd(code.status().message()).substr(0, path.size()) == path;
-    return has_name ? code.status() : named(code.status());
-  }
   if (check || json) {
     absl::StatusOr<proto::ProgramCheck> result = program::CheckProgram(*code);
     if (!result.ok()) return named(result.status());
@@ -123,7 +100,7 @@ absl::StatusOr<int> RunSynthProgram(absl::Span<const std::string> args) {
     if (!printed.ok()) return printed;
     if (out.empty()) return kExitAnswered;
   }
-  const absl::StatusOr<Trace> trace = program::ExpandProgram(*code, "program_text");
+  const absl::StatusOr<Trace> trace = program::ExpandProgram(*code);
   if (!trace.ok()) return named(trace.status());
   const absl::Status written = WriteProgram(*trace, out, to);
   if (!written.ok()) return InCommand("synth", written);

@@ -36,15 +36,9 @@ struct Outcome {
 
 Outcome Replay(const std::string& name, const Params& params = {}, const std::string& conf = "") {
   Outcome outcome;
-  const auto source = ByteSource::Open("examples/" + name + ".txtpb");
-  EXPECT_TRUE(source.ok()) << source.status();
-  if (!source.ok()) return outcome;
   program::CompileOptions options;
   options.params = params;
-  const auto code = program::ReadProgramCode(**source, options);
-  EXPECT_TRUE(code.ok()) << code.status();
-  if (!code.ok()) return outcome;
-  auto trace = program::ExpandProgram(*code, "program_text");
+  auto trace = program::OpenProgram("examples/" + name + ".txtpb", options);
   EXPECT_TRUE(trace.ok()) << trace.status();
   if (!trace.ok()) return outcome;
   outcome.trace = std::make_shared<const Trace>(*std::move(trace));

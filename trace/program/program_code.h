@@ -131,6 +131,7 @@ struct ProgramCode {
   uint32_t main_slots = 0;
 
   // The head of the program, for the trace.
+  std::string format;  // Trace::format
   uint32_t streams = 1;
   std::vector<PoolId> pools;  // Operation::other counts from 0 here, Event::pool from 1
   uint64_t seed = 0;

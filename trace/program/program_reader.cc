@@ -25,10 +25,14 @@ bool Take(std::string_view token, std::string_view* text) {
   return true;
 }
 
-absl::StatusOr<Trace> Read(ByteSource& source, std::string_view format) {
+absl::StatusOr<Trace> Read(ByteSource& source) {
   const absl::StatusOr<program::ProgramCode> code = program::ReadProgramCode(source, {});
   if (!code.ok()) return code.status();
-  return program::ExpandProgram(*code, format);
+  return program::ExpandProgram(*code);
+}
+
+absl::Status Named(const std::string& path, const absl::Status& status) {
+  return absl::Status(status.code(), StrCat(path, ": ", ToStd(status.message())));
 }
 
 }  // namespace
@@ -49,8 +53,8 @@ bool LooksLikeProgramJson(std::string_view head) {
   return false;
 }
 
-absl::StatusOr<Trace> ReadProgramText(ByteSource& source) { return Read(source, kTextFormat); }
-absl::StatusOr<Trace> ReadProgramJson(ByteSource& source) { return Read(source, kJsonFormat); }
+absl::StatusOr<Trace> ReadProgramText(ByteSource& source) { return Read(source); }
+absl::StatusOr<Trace> ReadProgramJson(ByteSource& source) { return Read(source); }
 
 namespace program {
 
@@ -67,11 +71,13 @@ absl::StatusOr<ProgramCode> ReadProgramCode(ByteSource& source, const CompileOpt
   }
   absl::StatusOr<ProgramText> parsed = is_json ? ParseProgramJson(text) : ParseProgramText(text);
   if (!parsed.ok()) return parsed.status();
-  return CompileProgram(*parsed, options);
+  absl::StatusOr<ProgramCode> code = CompileProgram(*parsed, options);
+  if (code.ok()) code->format = std::string(is_json ? kJsonFormat : kTextFormat);
+  return code;
 }
 
-absl::StatusOr<Trace> ExpandProgram(const ProgramCode& code, std::string_view format) {
-  TraceBuilder builder{std::string(format)};
+absl::StatusOr<Trace> ExpandProgram(const ProgramCode& code) {
+  TraceBuilder builder(code.format);
   Trace& trace = builder.trace();
   trace.is_program = true;
   trace.total_memory = code.total;
@@ -89,6 +95,21 @@ absl::StatusOr<Trace> ExpandProgram(const ProgramCode& code, std::string_view fo
   while (expander.Next(&event)) builder.Add(0, event);
   if (!expander.status().ok()) return expander.status();
   return std::move(builder).Finish();
+}
+
+absl::StatusOr<ProgramCode> OpenProgramCode(const std::string& path,
+                                            const CompileOptions& options) {
+  const absl::StatusOr<std::unique_ptr<ByteSource>> source = ByteSource::Open(path);
+  if (!source.ok()) return source.status();
+  absl::StatusOr<ProgramCode> code = ReadProgramCode(**source, options);
+  return code.ok() ? std::move(code) : Named(path, code.status());
+}
+
+absl::StatusOr<Trace> OpenProgram(const std::string& path, const CompileOptions& options) {
+  const absl::StatusOr<ProgramCode> code = OpenProgramCode(path, options);
+  if (!code.ok()) return code.status();
+  absl::StatusOr<Trace> trace = ExpandProgram(*code);
+  return trace.ok() ? std::move(trace) : Named(path, trace.status());
 }
 
 }  // namespace program

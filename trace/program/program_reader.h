@@ -2,6 +2,7 @@
 #ifndef MEMREPLAY_TRACE_PROGRAM_PROGRAM_READER_H_
 #define MEMREPLAY_TRACE_PROGRAM_PROGRAM_READER_H_
 
+#include <string>
 #include <string_view>
 
 #include "absl/status/statusor.h"
@@ -25,7 +26,11 @@ namespace program {
 absl::StatusOr<ProgramCode> ReadProgramCode(ByteSource& source, const CompileOptions& options);
 
 // All events of a program.
-absl::StatusOr<Trace> ExpandProgram(const ProgramCode& code, std::string_view format);
+absl::StatusOr<Trace> ExpandProgram(const ProgramCode& code);
+
+// The same of the file at `path`; messages name it.
+absl::StatusOr<ProgramCode> OpenProgramCode(const std::string& path, const CompileOptions& options);
+absl::StatusOr<Trace> OpenProgram(const std::string& path, const CompileOptions& options);
 
 }  // namespace program
 }  // namespace memreplay

@@ -23,7 +23,7 @@ absl::StatusOr<Trace> Read(std::string bytes) {
   options.max_events = kMaxEvents;
   const absl::StatusOr<ProgramCode> code = ReadProgramCode(**source, options);
   if (!code.ok()) return code.status();
-  return ExpandProgram(*code, "program");
+  return ExpandProgram(*code);
 }
 
 // What holds for every program that expands: handles are used between their

@@ -21,7 +21,7 @@ absl::StatusOr<Trace> Read(const std::string& bytes, const CompileOptions& optio
   if (!source.ok()) return source.status();
   const absl::StatusOr<ProgramCode> code = ReadProgramCode(**source, options);
   if (!code.ok()) return code.status();
-  return ExpandProgram(*code, "program");
+  return ExpandProgram(*code);
 }
 
 std::string Error(const std::string& bytes, const CompileOptions& options = {}) {
