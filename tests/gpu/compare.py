@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 """Records on a GPU what PyTorch's allocator does, replays it on the same GPU, and prints both beside the simulation.
 
-  compare.py --memreplay MEMREPLAY --out FOLDER [--only NAME...] [--budget SECONDS] [--replay-only RECORDINGS]
+  compare.py --memreplay MEMREPLAY --out FOLDER [--only NAME...] [--budget SECONDS]
+             [--replay-only RECORDINGS | --fake-runtime PYTHON]
 
 Needs the program, PyTorch (in the Python that runs this) and NVIDIA's driver; nothing else. FOLDER gets table.txt,
 results.json and results.tar.gz, which holds every recording, report and cost table. With --replay-only nothing is recorded:
-snapshots, and what lies next to them, are taken from RECORDINGS. Exit status 1: some replay does not agree.
+snapshots, and what lies next to them, are taken from RECORDINGS. With --fake-runtime, PYTHON's PyTorch, a CUDA build, runs on
+the fake CUDA runtime of tests/conformance those workloads that compute nothing. Exit status 1: some replay does not agree.
 """
 
 import argparse
@@ -40,17 +42,37 @@ def last_line(text):
 # ------------------------------------------------------------------------------------------------ recording
 
 
-def record(name, workload, folder, torch_version):
-    """Whether NAME.pickle is there now; else why not."""
-    if version(torch_version) < version(workload.oldest):
-        return f"wants PyTorch {workload.oldest}"
-    environment = dict(os.environ)
-    for variable in ("PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF"):
-        environment.pop(variable, None)
-    if workload.conf:
-        environment["PYTORCH_CUDA_ALLOC_CONF"] = workload.conf
-    done = run([sys.executable, HERE / "record.py", name, folder], 180, env=environment, cwd=HERE)
-    return None if done.returncode == 0 else f"not recorded: {last_line(done.stderr)}"
+class Recorder:
+    """Records workloads with the PyTorch of `python`; `environment` is added to its own."""
+
+    def __init__(self, python, release, environment=None):
+        self.python, self.release, self.environment = python, release, environment or {}
+
+    def record(self, name, workload, folder):
+        """None if NAME.pickle is there now; else why not."""
+        if version(self.release) < version(workload.oldest):
+            return f"wants PyTorch {workload.oldest}"
+        environment = os.environ | self.environment
+        for variable in ("PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF"):
+            environment.pop(variable, None)
+        if workload.conf:
+            environment["PYTORCH_CUDA_ALLOC_CONF"] = workload.conf
+        done = run([self.python, HERE / "record.py", name, folder], 180, env=environment, cwd=HERE)
+        return None if done.returncode == 0 else f"not recorded: {last_line(done.stderr)}"
+
+
+def recorder_on_gpu():
+    import torch
+
+    return Recorder(sys.executable, torch.__version__) if torch.cuda.is_available() else None
+
+
+def recorder_on_fake_runtime(python, folder):
+    import workloads
+
+    folder.mkdir()
+    preload, _, release = workloads.shared.build(python, folder)
+    return Recorder(python, release, {"LD_PRELOAD": ":".join(map(str, preload)), "LD_LIBRARY_PATH": str(folder)})
 
 
 def version(text):
@@ -211,6 +233,7 @@ def main():
     parser.add_argument("--out", type=pathlib.Path, required=True)
     parser.add_argument("--only", nargs="*", help="these workloads")
     parser.add_argument("--budget", type=float, default=1500, help="seconds after which nothing new is begun")
+    parser.add_argument("--fake-runtime", metavar="PYTHON")
     parser.add_argument("--replay-only", type=pathlib.Path, metavar="RECORDINGS")
     options = parser.parse_args()
     options.memreplay = options.memreplay.resolve()
@@ -225,13 +248,13 @@ def compare(options, work):
     if options.replay_only:
         names = sorted(path.stem for path in options.replay_only.glob("*.pickle"))
     else:
-        import torch
         import workloads
 
-        if not torch.cuda.is_available():
+        names = [name for name, workload in workloads.WORKLOADS.items() if not (options.fake_runtime and workload.kernels)]
+        recorder = recorder_on_fake_runtime(options.fake_runtime, work / "runtime") if options.fake_runtime else recorder_on_gpu()
+        if recorder is None:
             print("compare.py: PyTorch finds no GPU here")
             return 2
-        names = list(workloads.WORKLOADS)
     for name in names:
         if options.only and name not in options.only:
             continue
@@ -239,7 +262,7 @@ def compare(options, work):
             rows.append({"workload": name, "message": "not begun: the time was up"})
             continue
         source = options.replay_only or work
-        problem = None if options.replay_only else record(name, workloads.WORKLOADS[name], work, torch.__version__)
+        problem = None if options.replay_only else recorder.record(name, workloads.WORKLOADS[name], work)
         if problem:
             rows.append({"workload": name, "message": problem})
         else:

@@ -30,6 +30,8 @@ class Workload:
     # Recording began after the first allocation, or its ring wrapped: peaks of the statistics are of the whole process.
     partial: bool = False
     oldest: str = "2.1"
+    # Nothing is computed: it can be recorded on the fake CUDA runtime too.
+    kernels: bool = True
 
 
 # ---------------------------------------------------------------------------------- something like nanoGPT
@@ -209,14 +211,14 @@ WORKLOADS = {
     "two_streams": Workload(two_streams),
     "two_streams_expandable": Workload(two_streams, EXPANDABLE),
     "cuda_graph": Workload(cuda_graph, oldest="2.4"),
-    "pools": Workload(pools_in_use, oldest="2.6"),
-    "churn": Workload(churn),
-    "garbage_collection": Workload(churn, "garbage_collection_threshold:0.6", limit_bytes=1 * GIB),
-    "roundup": Workload(churn, "roundup_power2_divisions:[64:8,128:4,>:2]"),
-    "max_split": Workload(churn, "max_split_size_mb:40"),
-    "oom": Workload(out_of_memory, limit_bytes=GIB // 2, oldest="2.5"),
-    "oom_expandable": Workload(out_of_memory, EXPANDABLE, limit_bytes=GIB // 2, oldest="2.5"),
+    "pools": Workload(pools_in_use, oldest="2.6", kernels=False),
+    "churn": Workload(churn, kernels=False),
+    "garbage_collection": Workload(churn, "garbage_collection_threshold:0.6", limit_bytes=1 * GIB, kernels=False),
+    "roundup": Workload(churn, "roundup_power2_divisions:[64:8,128:4,>:2]", kernels=False),
+    "max_split": Workload(churn, "max_split_size_mb:40", kernels=False),
+    "oom": Workload(out_of_memory, limit_bytes=GIB // 2, oldest="2.5", kernels=False),
+    "oom_expandable": Workload(out_of_memory, EXPANDABLE, limit_bytes=GIB // 2, oldest="2.5", kernels=False),
     "wrapped_ring": Workload(wrapped_ring, partial=True),
-    "warm": Workload(shared.scenario_warm, partial=True),
-    "empty_cache": Workload(shared.scenario_empty_cache),
+    "warm": Workload(shared.scenario_warm, partial=True, kernels=False),
+    "empty_cache": Workload(shared.scenario_empty_cache, kernels=False),
 }
