@@ -17,12 +17,12 @@ class AwkwardDevice final : public Device {
   struct Ways {
     Bytes capacity = GiB(8);
     bool explicit_completion = false;
-    bool descending = false;              // each new region lies below the ones before
-    std::optional<uint64_t> refuse;       // this segment or mapping, counted from 0
-    std::optional<uint64_t> refuse_from;  // this one and all after it
-    std::optional<uint64_t> overlap;      // this segment lies where the last one does
-    Bytes overhead = Bytes(0);            // of the driver's own, per segment
-    bool slow_streams = false;            // nothing is complete before it is waited for
+    bool descending = false;                   // each new region lies below the ones before
+    std::optional<uint64_t> refuse = {};       // this segment or mapping, counted from 0
+    std::optional<uint64_t> refuse_from = {};  // this one and all after it
+    std::optional<uint64_t> overlap = {};      // this segment lies where the last one does
+    Bytes overhead = Bytes(0);                 // of the driver's own, per segment
+    bool slow_streams = false;                 // nothing is complete before it is waited for
   };
 
   explicit AwkwardDevice(const Ways& ways)
