@@ -131,6 +131,8 @@ void FlagSet::AddChoice(std::string_view name, const std::vector<std::string>& c
   });
 }
 
+void FlagSet::AddShort(char letter, std::string_view name) { Find(name)->letter = letter; }
+
 FlagSet::Flag* FlagSet::Find(std::string_view name) {
   for (Flag& flag : flags_) {
     if (flag.name == name) return &flag;
@@ -164,12 +166,17 @@ absl::StatusOr<std::vector<std::string>> FlagSet::Parse(absl::Span<const std::st
       arguments.emplace_back(arg);
       continue;
     }
-    if (arg.substr(0, 2) != "--") {
+    const auto has_letter = [&arg](const Flag& candidate) {
+      return arg.size() == 2 && candidate.letter == arg[1];
+    };
+    const auto short_form = std::find_if(flags_.begin(), flags_.end(), has_letter);
+    if (arg.substr(0, 2) != "--" && short_form == flags_.end()) {
       return absl::InvalidArgumentError(StrCat("unknown flag ", arg, "; flags begin with --"));
     }
-    arg.remove_prefix(2);
     const size_t equals = arg.find('=');
-    const std::string_view name = arg.substr(0, equals);
+    const std::string_view name = short_form != flags_.end()
+                                      ? std::string_view(short_form->name)
+                                      : arg.substr(2, equals == arg.npos ? equals : equals - 2);
     Flag* flag = Find(name);
     if (flag == nullptr) return UnknownFlag(name);
     if (flag->given && !flag->repeats) {
@@ -201,7 +208,9 @@ std::string FlagSet::Help() const {
   const std::string margin(kColumn, ' ');
   StrAppend(&text, "\nflags:\n");
   for (const Flag& flag : flags_) {
-    std::string left = StrCat("  --", flag.name);
+    std::string left =
+        StrCat("  ", flag.letter == 0 ? "" : StrCat("-", std::string(1, flag.letter), ", "), "--",
+               flag.name);
     if (!flag.value.empty()) StrAppend(&left, " ", flag.value);
     StrAppend(&text, left,
               left.size() + 2 > kColumn ? StrCat("\n", margin) : margin.substr(left.size()),

@@ -38,12 +38,14 @@ class FlagSet {
                  std::string_view help);
   // A decimal number; the range is the target's affair.
   void AddFraction(std::string_view name, std::optional<double>* target, std::string_view help);
+  // "-o" for a flag that is registered already.
+  void AddShort(char letter, std::string_view name);
   // One of `choices`.
   void AddChoice(std::string_view name, const std::vector<std::string>& choices,
                  std::string* target, std::string_view help);
 
-  // `--name value`, `--name=value`, switches also `--name=false`; `--` ends the
-  // flags; `-` alone is an argument. Returns what is not a flag, in order.
+  // `--name value`, `--name=value`, `-o value` (AddShort()), switches also `--name=false`; `--`
+  // ends the flags; `-` alone is an argument. Returns what is not a flag, in order.
   // --help and -h set help_requested() and end parsing.
   // Errors: InvalidArgument: unknown flag (with the nearest known one), missing
   // or unreadable value, a flag given twice.
@@ -60,6 +62,7 @@ class FlagSet {
     std::function<absl::Status(std::string_view)> set;
     bool given = false;
     bool repeats = false;
+    char letter = 0;  // of its short form; 0: none
   };
   void Add(std::string_view name, std::string_view value, std::string_view help,
            std::function<absl::Status(std::string_view)> set);

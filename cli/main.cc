@@ -28,6 +28,8 @@ constexpr Command kCommands[] = {
     {"sweep", "rank settings, given ones or a search; lines to paste", RunSweep},
     {"fit", "the smallest device memory on which a file survives, per settings", RunFit},
     {"gpu", "replay a file on a real GPU and hold it against the simulation", RunGpu},
+    {"report", "an interactive page: timeline, block map, tables; other settings overlaid",
+     RunReport},
     {"convert", "write a file in another format", RunConvert},
     {"lint", "what is wrong, useless or risky in a PYTORCH_CUDA_ALLOC_CONF string", RunLint},
     {"synth", "what a training run or a schedule program will ask for, and what it needs",

@@ -58,11 +58,12 @@ proto::GpuFigures Figures(const RunPlan& plan, const DeviceRun& run) {
   for (size_t i = 0; i < run.timeline.size(); i += step) {
     const size_t end = std::min(i + step, run.timeline.size());
     proto::GpuPoint& point = *to.add_timeline();
-    point.set_event(static_cast<int64_t>(run.timeline[end - 1].last_event));
+    point.set_event(static_cast<int64_t>(run.timeline[end - 1].last_event()));
     Usage highest;
     for (size_t j = i; j < end; ++j) {
       for (size_t kind = 0; kind < kUsageKinds; ++kind) {
-        highest.bytes[kind] = std::max(highest.bytes[kind], run.timeline[j].highest.bytes[kind]);
+        highest.bytes[kind] =
+            std::max(highest.bytes[kind], run.timeline[j].highest[kind].usage.bytes[kind]);
       }
     }
     point.set_allocated_bytes(highest.allocated().signed_value());

@@ -24,18 +24,19 @@ proto::Stack StackOfSite(const Trace& trace, const SiteGrowth& site) {
 
 void AddHistory(const LookBack& look_back, proto::LoopReport* loop) {
   for (const TimelineBucket& bucket : look_back.timeline) {
+    const Usage highest = bucket.Highest();
     auto& point = *loop->add_history();
     point.set_first_event(static_cast<int64_t>(bucket.first_event));
-    point.set_last_event(static_cast<int64_t>(bucket.last_event));
-    point.set_reserved_bytes(bucket.last.reserved().signed_value());
-    point.set_active_bytes(bucket.last.active().signed_value());
-    point.set_allocated_bytes(bucket.last.allocated().signed_value());
+    point.set_last_event(static_cast<int64_t>(bucket.last_event()));
+    point.set_reserved_bytes(bucket.last.usage.reserved().signed_value());
+    point.set_active_bytes(bucket.last.usage.active().signed_value());
+    point.set_allocated_bytes(bucket.last.usage.allocated().signed_value());
     point.set_inactive_split_bytes(bucket.last_inactive_split.signed_value());
-    point.set_highest_reserved_bytes(bucket.highest.reserved().signed_value());
-    point.set_highest_active_bytes(bucket.highest.active().signed_value());
-    point.set_highest_allocated_bytes(bucket.highest.allocated().signed_value());
+    point.set_highest_reserved_bytes(highest.reserved().signed_value());
+    point.set_highest_active_bytes(highest.active().signed_value());
+    point.set_highest_allocated_bytes(highest.allocated().signed_value());
     point.set_highest_inactive_split_bytes(bucket.highest_inactive_split.signed_value());
-    point.set_lowest_allocated_bytes(bucket.lowest.allocated().signed_value());
+    point.set_lowest_allocated_bytes(bucket.Lowest().allocated().signed_value());
   }
 }
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/strings/str_format.h"
+#include "report/answer.h"
 #include "report/lines.h"
 #include "report/render_gpu.h"
 #include "report/render_loop.h"
@@ -32,67 +33,10 @@ std::string EventText(const proto::Event& event) {
                 FormatCount(event.size(), "byte"), ", ", StreamName(event.stream()));
 }
 
-std::string Settings(const proto::DeviceReport& device) {
-  std::string text = device.conf().empty() ? std::string("default settings") : device.conf();
-  if (device.capacity_bytes() > 0) {
-    StrAppend(&text, ", device of ", FormatSize(device.capacity_bytes()));
-  }
-  return text;
-}
-
-std::string Percent(int64_t change, int64_t of) {
-  if (of == 0) return "";
-  return absl::StrFormat(" (%+.1f %%)",
-                         100.0 * static_cast<double>(change) / static_cast<double>(of));
-}
-
 // --- The answer: one sentence per device, and what is wrong. ---
 
-std::string InspectAnswer(const proto::DeviceReport& device) {
-  const proto::Inventory& inventory = device.inventory();
-  std::string text;
-  if (inventory.is_program()) {
-    text = StrCat("a program of ", FormatCount(device.events(), "request"), "; peak ",
-                  FormatSize(device.recorded().peak_requested_bytes()), " requested");
-  } else if (inventory.has_final_state()) {
-    text = StrCat(FormatSize(inventory.final_reserved_bytes()), " reserved at the end, ",
-                  FormatSize(inventory.final_allocated_bytes()), " of it allocated; ",
-                  FormatCount(device.events(), "event"));
-  } else {
-    text = StrCat(FormatCount(device.events(), "event"), ", no final state");
-  }
-  return text;
-}
-
-std::string WhatIfAnswer(const proto::DeviceReport& device) {
-  std::string text = StrCat("peak reserved ", FormatSize(device.peak_reserved_bytes()));
-  const int64_t recorded = device.recorded().peak_reserved_bytes();
-  if (recorded > 0) {
-    const int64_t change = device.peak_reserved_bytes() - recorded;
-    StrAppend(&text, change == 0
-                         ? ", as recorded"
-                         : StrCat(" instead of ", FormatSize(recorded), Percent(change, recorded)));
-  }
-  StrAppend(&text, "; ",
-            device.ooms() == 0
-                ? std::string("no out of memory")
-                : StrCat("OUT OF MEMORY ", FormatCount(device.ooms(), "time"),
-                         device.recorded().ooms() > 0
-                             ? StrCat(" (recorded: ", FormatCount(device.recorded().ooms()), ")")
-                             : ""));
-  return text;
-}
-
 void Answer(const proto::DeviceReport& device, std::string* out) {
-  std::string answer;
-  if (device.mode() == "inspect") {
-    answer = InspectAnswer(device);
-  } else if (device.mode() == "as_recorded") {
-    answer = FidelitySentence(device);
-  } else {
-    answer = WhatIfAnswer(device);
-  }
-  StrAppend(out, "device ", device.device(), ": ", answer, ".\n");
+  StrAppend(out, "device ", device.device(), ": ", AnswerSentence(device), ".\n");
   for (const std::string& fault : FindFaults(device)) StrAppend(out, "  WRONG: ", fault, ".\n");
 }
 
@@ -126,7 +70,7 @@ void RenderPeaks(const proto::DeviceReport& device, std::string* out) {
       StrAppend(&text, change == 0
                            ? std::string(", as recorded")
                            : StrCat("; recorded ", FormatSize(row.recorded), ", change ",
-                                    FormatSizeChange(change), Percent(change, row.recorded)));
+                                    FormatSizeChange(change), PercentChange(change, row.recorded)));
     }
     Line(out, row.label, text);
   }
@@ -248,7 +192,7 @@ void RenderDevice(const proto::DeviceReport& device, std::string* out) {
   StrAppend(out, "\ndevice ", device.device(), "\n");
   const bool inspect = device.mode() == "inspect";
   Line(out, "settings",
-       inspect && device.conf().empty() ? "default, or not recorded" : Settings(device));
+       inspect && device.conf().empty() ? "default, or not recorded" : SettingsText(device));
   if (device.has_torch()) {
     Line(out, "torch", StrCat(device.torch().release(), " (", device.torch().why(), ")"));
   }
@@ -301,6 +245,10 @@ std::string RenderText(const proto::Report& report) {
     return out;
   }
   for (const proto::DeviceReport& device : report.devices()) Answer(device, &out);
+  if (report.command() == "report") {
+    if (report.has_written()) StrAppend(&out, "  page: ", report.written().path(), "\n");
+    return out;
+  }
   for (const proto::DeviceReport& device : report.devices()) RenderDevice(device, &out);
   return out;
 }

@@ -60,6 +60,7 @@ void FragmentationObserver::Sample(uint64_t event) {
   sample.internal = sample.usage.active() - sample.usage.requested();
   sample.unused = sample.usage.reserved() - sample.usage.active();
   sample.requests = recent_.size();
+  if (options_.keep_segments) sample.segments = allocator_.Segments();
 
   // Smallest recent request that each free set could have been asked for.
   std::map<std::tuple<uint16_t, bool, uint32_t>, Bytes> smallest;

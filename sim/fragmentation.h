@@ -12,6 +12,7 @@
 #include "sim/observer.h"
 #include "sim/usage.h"
 #include "trace/event.h"
+#include "trace/memory_state.h"
 #include "trace/units.h"
 
 namespace memreplay {
@@ -38,6 +39,7 @@ struct Fragmentation {
   // that its free set could have been asked for.
   Bytes unservable;
   uint64_t requests = 0;
+  MemoryState segments;  // if asked for
   double unservable_share() const {
     return free == Bytes(0)
                ? 0.0
@@ -54,6 +56,7 @@ struct FragmentationOptions {
   // Block size for a requested size. Default: rounded up to 512 bytes, which
   // is PyTorch's rule unless roundup_power2_divisions is set.
   std::function<Bytes(Bytes)> block_size_for = {};
+  bool keep_segments = false;  // in the sample; O(blocks) more
 };
 
 // Samples `allocator` during a run, and keeps the highest internal and unused

@@ -26,26 +26,34 @@ void SnapshotEcho::OnEvent(const Event& event) {
 }
 
 SampledReplay ReplaySampled(const Schedule& schedule, const ReplaySettings& settings,
-                            uint64_t sample_at, Observer* extra) {
+                            uint64_t sample_at, Observer* extra,
+                            const SampleOptions& sample_options) {
   SampledReplay result;
   std::optional<UsageObserver> usage;
   std::optional<FragmentationObserver> fragmentation;
   std::optional<SnapshotEcho> echo;
   ObserverList observers;
+  ObserverList watchers;
 
   ExactReplayOptions options;
   options.observe = [&](const MemoryState& start, const Allocator& allocator) -> Observer* {
     usage.emplace(UsageOf(start));
     FragmentationOptions fragmentation_options;
     fragmentation_options.at_event = sample_at;
+    fragmentation_options.keep_segments = sample_options.keep_segments;
     fragmentation_options.block_size_for = [&settings](Bytes size) {
       return RoundSize(size, settings.config, *settings.torch.profile);
     };
     fragmentation.emplace(allocator, *usage, fragmentation_options);
     observers.Add(&*usage);
     observers.Add(&*fragmentation);
-    if (extra != nullptr) {
-      echo.emplace(schedule, *usage, extra);
+    Observer* const watcher =
+        sample_options.observe ? sample_options.observe(usage->current()) : nullptr;
+    for (Observer* const observer : {extra, watcher}) {
+      if (observer != nullptr) watchers.Add(observer);
+    }
+    if (extra != nullptr || watcher != nullptr) {
+      echo.emplace(schedule, *usage, &watchers);
       observers.Add(&*echo);
     }
     return &observers;

@@ -4,6 +4,7 @@
 #define MEMREPLAY_SIM_SAMPLED_REPLAY_H_
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 
 #include "sim/exact_replay.h"
@@ -45,11 +46,19 @@ struct SampledReplay {
   std::optional<Fragmentation> fragmentation;
 };
 
+struct SampleOptions {
+  bool keep_segments = false;  // in the sample of fragmentation
+  // If set, called before the first request with what is in use then; returns
+  // another observer (null: none) to be told what `extra` is told.
+  std::function<Observer*(const Usage& start)> observe = nullptr;
+};
+
 // ReplayAsRecorded() under `settings`, with fragmentation sampled at or after
 // the event `sample_at` (of the recording). `extra` (may be null) sees the
 // events of the replay and the snapshots of the recording.
 SampledReplay ReplaySampled(const Schedule& schedule, const ReplaySettings& settings,
-                            uint64_t sample_at, Observer* extra);
+                            uint64_t sample_at, Observer* extra,
+                            const SampleOptions& sample_options = {});
 
 }  // namespace memreplay
 

@@ -118,6 +118,7 @@ absl::StatusOr<WhatIfResult> ReplayWhatIf(const Schedule& schedule, const Replay
     if (sample_at != nullptr) {
       FragmentationOptions fragmentation_options;
       fragmentation_options.at_event = *sample_at;
+      fragmentation_options.keep_segments = options.keep_segments;
       fragmentation_options.block_size_for = [&caching, &settings](Bytes size) {
         return caching.has_value() ? RoundSize(size, caching->config(), *settings.torch.profile)
                                    : size;

@@ -51,6 +51,7 @@ struct WhatIfOptions {
   StartPolicy start = StartPolicy::kRecorded;
   // Sample fragmentation where reserved memory peaks: runs everything twice.
   bool fragmentation = false;
+  bool keep_segments = false;  // in that sample
   // The segments of a warm recording's start, if they are known already (of
   // RebuildStartState() under the recorded settings); else they are rebuilt.
   const MemoryState* recorded_start = nullptr;

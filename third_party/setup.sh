@@ -11,6 +11,7 @@ BUILD_PACKAGES=(
   libabsl-dev
   libprotobuf-dev protobuf-compiler
   libzstd-dev
+  node-d3
   python3
   unzip zip
   zlib1g-dev
@@ -19,6 +20,7 @@ BUILD_PACKAGES=(
 # To test and lint it, besides.
 # shellcheck disable=SC2034
 CHECK_PACKAGES=(
+  chromium chromium-driver
   clang-format-14
   clang-tidy-14
   libbenchmark-dev
@@ -26,6 +28,7 @@ CHECK_PACKAGES=(
   libgtest-dev
   pyflakes3
   python3-pip
+  python3-selenium
   shellcheck
 )
 

@@ -161,7 +161,8 @@ class MemreplayTest : public testing::Test {
 
 TEST_F(MemreplayTest, Help) {
   ExpectSession("help", {"--help", "inspect --help", "replay --help", "oom --help", "sweep --help",
-                         "fit --help", "gpu --help", "convert --help", "lint --help",
+                         "fit --help", "gpu --help", "report --help",
+                         "convert --help", "lint --help",
                          "synth --help", "synth nanogpt --help", "--version"});
 }
 
@@ -288,6 +289,27 @@ TEST_F(MemreplayTest, InspectDeep) {
   ExpectSession("inspect_deep",
                 {"inspect --deep mechanisms/leak.txtpb",
                  "inspect --deep mechanisms/stray_stream.txtpb", "inspect --deep recording.txt"});
+}
+
+TEST_F(MemreplayTest, Report) {
+  std::filesystem::create_directories(directory_ / "pages");
+  std::filesystem::create_directories(directory_ / "rank1");
+  Write("rank1/program.jsonl", kProgram);
+  ExpectSession("report",
+                {"report recording.txt", "report program.jsonl -o out.html --capacity 40MiB",
+                 "report program.jsonl rank1/program.jsonl diverging.txt -o pages; ls pages",
+                 "report program.jsonl --conf expandable_segments:True --json | tr -d ' \\n' | "
+                 "grep -o '\"curve\":{[^}]*}'",
+                 "report", "report program.jsonl --conf no_such_key:1",
+                 "report program.jsonl recording.txt -o out.html",
+                 "report program.jsonl -o no_such_folder/out.html", "report program.jsonl -o",
+                 "report program.jsonl -x out.html", "report program.jsonl --json -o -",
+                 "report none -o none.html"});
+  const std::string page = Read("out.html");
+  EXPECT_TRUE(page.starts_with("<!doctype html>"));
+  EXPECT_TRUE(page.ends_with("</html>\n"));
+  EXPECT_EQ(Run("report program.jsonl --capacity 40MiB -o -").out, page);
+  EXPECT_FALSE(std::filesystem::exists(directory_ / "none.html"));
 }
 
 TEST_F(MemreplayTest, Diff) {

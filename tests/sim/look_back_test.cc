@@ -99,7 +99,7 @@ TEST(LookBackOn, TellsWhatAReplayTells) {
   ASSERT_LE(look_back->timeline.size(), kTimelineBuckets);
   Bytes reserved, split;
   for (const TimelineBucket& bucket : look_back->timeline) {
-    reserved = std::max(reserved, bucket.highest.reserved());
+    reserved = std::max(reserved, bucket.Highest().reserved());
     split = std::max(split, bucket.highest_inactive_split);
   }
   EXPECT_EQ(reserved, replay->peak.reserved());

@@ -111,14 +111,14 @@ TEST(TimelineTest, KeepsEveryExtreme) {
     for (const TimelineBucket& bucket : timeline.buckets()) {
       ASSERT_EQ(bucket.first_event, next);
       uint64_t lowest = ~uint64_t{0}, highest = 0;
-      for (uint64_t i = bucket.first_event; i <= bucket.last_event; ++i) {
+      for (uint64_t i = bucket.first_event; i <= bucket.last_event(); ++i) {
         lowest = std::min(lowest, values[i]);
         highest = std::max(highest, values[i]);
       }
-      ASSERT_EQ(bucket.lowest.allocated(), Bytes(lowest));
-      ASSERT_EQ(bucket.highest.allocated(), Bytes(highest));
-      ASSERT_EQ(bucket.last.allocated(), Bytes(values[bucket.last_event]));
-      next = bucket.last_event + 1;
+      ASSERT_EQ(bucket.Lowest().allocated(), Bytes(lowest));
+      ASSERT_EQ(bucket.Highest().allocated(), Bytes(highest));
+      ASSERT_EQ(bucket.last.usage.allocated(), Bytes(values[bucket.last_event()]));
+      next = bucket.last_event() + 1;
     }
     EXPECT_EQ(next, values.size());
     if (capacity == 100000) {

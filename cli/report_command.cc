@@ -1,0 +1,268 @@
+// memreplay report FILE...
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "cli/answer_file.h"
+#include "cli/command.h"
+#include "cli/flags.h"
+#include "cli/inputs.h"
+#include "cli/output.h"
+#include "cli/report_each.h"
+#include "report/build_report.h"
+#include "report/inventory.h"
+#include "report/page_report.h"
+#include "report/render_html.h"
+#include "sim/history.h"
+#include "sim/replay_settings.h"
+#include "sim/sampled_replay.h"
+#include "sim/what_if.h"
+#include "trace/schedule.h"
+#include "trace/strings.h"
+
+namespace memreplay {
+namespace {
+
+constexpr char kDescription[] =
+    "Writes a page about a replay: one HTML file that fetches nothing, for any browser.\n"
+    "The answer and the key figures; a timeline of reserved, active, allocated and\n"
+    "requested memory to zoom into; a map of the blocks where reserved memory peaks and\n"
+    "at the end, with their stacks; what held the memory; fragmentation; streams and\n"
+    "pools; diagnostics.\n"
+    "\n"
+    "What is replayed, and how, is as for memreplay replay, except that each --conf is\n"
+    "one more run whose timeline is drawn over the others.\n"
+    "\n"
+    "Exit status 1 as for memreplay replay; the runs of --conf do not count.";
+
+struct Options {
+  SettingsRequest settings;
+  std::vector<std::string> confs;
+  std::optional<std::string> output;
+  std::optional<int64_t> device;
+  bool json = false;
+};
+
+// A run on a simulated device, with its history.
+struct WatchedRun {
+  WhatIfResult result;
+  std::unique_ptr<HistoryObserver> history;
+};
+
+absl::StatusOr<WatchedRun> Watch(const Schedule& schedule, const ReplaySettings& settings,
+                                 const PageLimits& limits, bool keep_segments) {
+  WatchedRun watched;
+  WhatIfOptions options;
+  options.fragmentation = true;
+  options.keep_segments = keep_segments;
+  // The listener must be known before the run, the usage it starts from only is then.
+  struct Positions final : public RequestListener {
+    HistoryObserver* history = nullptr;
+    void OnRequest(size_t request) override {
+      if (history != nullptr) history->OnRequest(request);
+    }
+  } positions;
+  options.run.listeners.push_back(&positions);
+  options.observe = [&](const Allocator& allocator) -> Observer* {
+    watched.history =
+        std::make_unique<HistoryObserver>(schedule, HistoryObserver::Clock::kRequests,
+                                          UsageOf(allocator.Segments()), limits.timeline_buckets);
+    positions.history = watched.history.get();
+    return watched.history.get();
+  };
+  absl::StatusOr<WhatIfResult> result = ReplayWhatIf(schedule, settings, nullptr, options);
+  if (!result.ok()) return result.status();
+  watched.result = *std::move(result);
+  return watched;
+}
+
+absl::StatusOr<proto::DeviceReport> ReportOwnRun(const Schedule& schedule,
+                                                 const ReplaySettings& settings,
+                                                 const DeviceContents& contents,
+                                                 const PageLimits& limits) {
+  proto::DeviceReport report;
+  if (settings.as_recorded) {
+    std::optional<HistoryObserver> history;
+    SampleOptions options;
+    options.keep_segments = true;
+    options.observe = [&](const Usage& start) {
+      return &history.emplace(schedule, HistoryObserver::Clock::kEvents, start,
+                              limits.timeline_buckets);
+    };
+    const auto sample_at = static_cast<uint64_t>(contents.peaks.peak_reserved_event());
+    const SampledReplay replay = ReplaySampled(schedule, settings, sample_at, nullptr, options);
+    report = ReportReplay(schedule, settings, contents.peaks, replay);
+    *report.mutable_inventory() = contents.inventory;
+    AddPage(schedule, *history,
+            replay.fragmentation.has_value() ? &replay.fragmentation->segments : nullptr,
+            replay.exact.segments, limits, &report);
+    return report;
+  }
+  const absl::StatusOr<WatchedRun> run = Watch(schedule, settings, limits, true);
+  if (!run.ok()) return run.status();
+  report = ReportWhatIf(schedule, settings, contents.peaks, run->result);
+  *report.mutable_inventory() = contents.inventory;
+  AddPage(schedule, *run->history,
+          run->result.fragmentation.has_value() ? &run->result.fragmentation->segments : nullptr,
+          run->result.segments, limits, &report);
+  return report;
+}
+
+absl::StatusOr<proto::DeviceReport> ReportDevice(const std::shared_ptr<const Trace>& trace,
+                                                 size_t index, const ReplaySettings& settings,
+                                                 const std::vector<ReplaySettings>& others,
+                                                 Progress* progress) {
+  const int device = trace->devices[index].device;
+  progress->SetActivity(StrCat("replaying device ", device));
+  const DeviceContents contents = DescribeContents(*trace, index);
+  const Schedule schedule = Schedule::Build(trace, index);
+  const PageLimits limits;
+  absl::StatusOr<proto::DeviceReport> report = ReportOwnRun(schedule, settings, contents, limits);
+  if (!report.ok()) return report;
+  for (const ReplaySettings& other : others) {
+    progress->SetActivity(StrCat("replaying device ", device, " under ", other.config.conf));
+    const absl::StatusOr<WatchedRun> run = Watch(schedule, other, limits, false);
+    if (!run.ok()) return run.status();
+    AddOther(*run->history, limits, ReportWhatIf(schedule, other, contents.peaks, run->result),
+             &*report);
+  }
+  return report;
+}
+
+absl::Status WritePage(const std::string& path, const proto::Report& report) {
+  absl::StatusOr<OutputFile> file = OutputFile::Open(path);
+  if (!file.ok()) return file.status();
+  file->Write(RenderHtml(report));
+  return file->Close();
+}
+
+// `page` "" for none.
+absl::StatusOr<proto::Report> ReportFile(const std::string& file, const Inputs& inputs,
+                                         const std::string& page, const Options& options) {
+  Progress progress(StrCat("reading ", file));
+  const absl::StatusOr<OpenedFile> opened = inputs.Open(file, options.settings);
+  if (!opened.ok()) return opened.status();
+  std::vector<ReplaySettings> others;
+  for (const std::string& conf : options.confs) {
+    SettingsRequest request = options.settings;
+    request.conf = conf;
+    // The release of the page's own run, however that was found out.
+    request.torch = std::string(opened->settings.torch.profile->release);
+    absl::StatusOr<ReplaySettings> settings = ResolveSettings(*opened->trace, request);
+    if (!settings.ok()) return settings.status();
+    settings->torch = opened->settings.torch;
+    others.push_back(*std::move(settings));
+  }
+  absl::StatusOr<proto::Report> report =
+      ReportDevices("report", file, *opened->trace, options.device, [&](size_t index) {
+        return ReportDevice(opened->trace, index, opened->settings, others, &progress);
+      });
+  if (!report.ok() || page.empty()) return report;
+  progress.SetActivity(StrCat("writing ", page));
+  if (const absl::Status written = WritePage(page, *report); !written.ok()) return written;
+  report->mutable_written()->set_path(page);
+  return report;
+}
+
+// "dir/step.pickle.gz" -> "step.html"; with `whole_path`, "dir_step.html".
+std::string PageName(std::string file, bool whole_path) {
+  if (!whole_path) file = file.substr(file.rfind('/') + 1);
+  for (const std::string_view ending :
+       {".gz", ".zst", ".pickle", ".pkl", ".jsonl", ".json", ".txt", ".txtpb", ".pb"}) {
+    if (file.size() > ending.size() && file.ends_with(ending)) {
+      file.resize(file.size() - ending.size());
+    }
+  }
+  while (file.starts_with("/") || file.starts_with(".")) file.erase(0, 1);
+  for (char& c : file) {
+    if (c == '/') c = '_';
+  }
+  return StrCat(file.empty() ? "page" : file, ".html");
+}
+
+// A page for each file. Error: several files for one page.
+absl::StatusOr<std::map<std::string, std::string>> PagesOf(const std::vector<std::string>& files,
+                                                           const Inputs& inputs,
+                                                           const Options& options) {
+  std::map<std::string, std::string> pages;
+  if (options.json && !options.output.has_value()) return pages;
+  std::error_code error;
+  const std::string output = options.output.value_or(".");
+  const bool is_folder = !options.output.has_value() || output.ends_with('/') ||
+                         std::filesystem::is_directory(output, error);
+  if (!is_folder) {
+    if (files.size() > 1) {
+      return absl::InvalidArgumentError(StrCat(
+          "report: -o ", output, " takes the page of one FILE; ", "for several give a directory"));
+    }
+    pages[files[0]] = output;
+    return pages;
+  }
+  std::map<std::string, std::set<std::string>> claims;
+  for (const std::string& file : files) claims[PageName(file, false)].insert(file);
+  const synth::ModelKind* const model = inputs.model();
+  for (const std::string& file : files) {
+    const bool is_shared = claims[PageName(file, false)].size() > 1;
+    const std::string name =
+        model != nullptr ? StrCat(model->name, ".html") : PageName(file, is_shared);
+    pages[file] = !options.output.has_value() ? name
+                  : output.ends_with('/')     ? StrCat(output, name)
+                                              : StrCat(output, "/", name);
+  }
+  return pages;
+}
+
+}  // namespace
+
+absl::StatusOr<int> RunReport(absl::Span<const std::string> args) {
+  Options options;
+  FlagSet flags("report FILE...|MODEL [flags]", kDescription);
+  flags.AddOptionalText("output", "PAGE", &options.output,
+                        "where to write the page, or a directory; without it FILE's name with\n"
+                        ".html, in the current directory; - is standard output");
+  flags.AddShort('o', "output");
+  flags.AddTexts("conf", "CONF", &options.confs,
+                 "PYTORCH_CUDA_ALLOC_CONF to compare with; may be given several times");
+  flags.AddOptionalText("torch", "VERSION", &options.settings.torch,
+                        "PyTorch release whose allocator to model");
+  flags.AddSize("capacity", &options.settings.capacity, "memory of the device, such as 80GiB");
+  flags.AddFraction("fraction", &options.settings.fraction,
+                    "share of it that PyTorch may use, 0 to 1");
+  flags.AddNumber("device", "N", &options.device, "only this device of the file");
+  flags.AddSwitch("json", &options.json,
+                  "print what the page is made from as JSON; writes a page only with -o");
+  absl::StatusOr<Inputs> inputs = Inputs::Split(args);
+  if (!inputs.ok()) return InCommand("report", inputs.status());
+  absl::StatusOr<std::vector<std::string>> names = flags.Parse(inputs->args());
+  if (!names.ok()) return InCommand("report", names.status());
+  if (flags.help_requested()) return PrintHelp(flags.Help());
+  if (const absl::Status set = inputs->SetNames(*std::move(names)); !set.ok()) {
+    return InCommand("report", set);
+  }
+  if (inputs->files().empty()) {
+    return absl::InvalidArgumentError("report: no FILE given; memreplay report --help tells more");
+  }
+  const absl::StatusOr<std::vector<std::string>> files = ExpandDirectories(inputs->files());
+  if (!files.ok()) return files.status();
+  if (options.output == "-" && options.json) {
+    return absl::InvalidArgumentError("report: --json and -o - cannot both have standard output");
+  }
+  const absl::StatusOr<std::map<std::string, std::string>> pages =
+      PagesOf(*files, *inputs, options);
+  if (!pages.ok()) return pages.status();
+  const ReportForm form = options.output == "-" ? ReportForm::kNone
+                          : options.json        ? ReportForm::kJson
+                                                : ReportForm::kText;
+  return ReportEach("report", *files, form, [&](const std::string& file) {
+    const auto page = pages->find(file);
+    return ReportFile(file, *inputs, page == pages->end() ? "" : page->second, options);
+  });
+}
+
+}  // namespace memreplay

@@ -1,0 +1,13 @@
+#!/bin/bash
+# Pages in a browser; skipped, with a line, where there is none.
+# Arguments: the program, the script, files to make pages of.
+set -euo pipefail
+if ! command -v chromium >/dev/null || ! command -v chromedriver >/dev/null ||
+  ! /usr/bin/python3 -c 'import selenium' 2>/dev/null; then
+  echo "skipped: needs chromium, chromium-driver and python3-selenium"
+  exit 0
+fi
+export HOME=$TEST_TMPDIR
+program=$1 script=$2
+shift 2
+exec /usr/bin/python3 "$script" "$program" "$TEST_TMPDIR" "$@"
