@@ -133,8 +133,11 @@ class BlockMap {
   rowBytes() {
     const total = Number(this.map.reserved_bytes) - Number(this.map.left_out_bytes);
     const lengths = d3.range(18, 37).map((rows) => Math.ceil(total / rows / 1024) * 1024);
-    const largest = d3.greatest([...this.map.groups.values()].flat(), (a, b) => a.size - b.size);
-    if (largest.blocks.length < 300) lengths.push(largest.size);
+    const segments = [...this.map.groups.values()].flat();
+    const largest = d3.max(segments, (segment) => segment.size);
+    // Few enough blocks to be told apart in rows as long as that.
+    const blocks = d3.sum(segments, (segment) => segment.blocks.length);
+    if (blocks < 40 * total / largest) lengths.push(largest);
     return d3.least(lengths, (a, b) => this.roomLost(a) - this.roomLost(b));
   }
 
@@ -145,13 +148,14 @@ class BlockMap {
       let used = 0;
       for (const {size} of segments) {
         if (used > 0 && used + size > rowBytes) {
-          lost += rowBytes - used;
+          lost += Math.max(0, rowBytes - used);
           used = 0;
         }
-        lost += Math.floor((used + size) / (rowBytes + 1)) * rowBytes / 2;
-        used = (used + size) % rowBytes + gap;
+        const breaks = Math.ceil((used + size) / rowBytes) - 1;
+        lost += breaks * rowBytes / 2;
+        used += size - breaks * rowBytes + gap;
       }
-      lost += rowBytes - used;
+      lost += Math.max(0, rowBytes - used);
     }
     return lost;
   }

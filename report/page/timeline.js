@@ -157,9 +157,10 @@ class Timeline {
     this.whole = d3.scaleLinear().domain([0, this.end]).range([MARGIN.left, right]);
     const height = d3.scaleLinear().domain([0, d3.max(this.base.reserved) || 1])
         .range([overviewTop + OVERVIEW_HEIGHT, overviewTop]);
+    const points = d3.range(this.base.position.length).concat(-1);
     const area = (column) => d3.area().curve(d3.curveStepAfter)
-        .x((i) => this.whole(this.base.position[i])).y0(height(0))
-        .y1((i) => height(column[i]))(d3.range(this.base.position.length));
+        .x((i) => this.whole(i < 0 ? this.end : this.base.position[i])).y0(height(0))
+        .y1((i) => height(column[i < 0 ? column.length - 1 : i]))(points);
     this.overviewPath.attr("d", area(this.base.reserved));
     this.overviewLive.attr("d", area(this.base.allocated));
     this.brush.extent([[MARGIN.left, overviewTop], [right, overviewTop + OVERVIEW_HEIGHT]]);
