@@ -40,9 +40,10 @@ std::string Share(int64_t part, int64_t whole) {
   return absl::StrFormat("%.1f %%", 100.0 * static_cast<double>(part) / static_cast<double>(whole));
 }
 
-int64_t Statistic(const proto::DeviceReport& device, const std::string& name) {
+// "-" where the release does not keep that statistic.
+Cell StatisticCell(const proto::DeviceReport& device, const std::string& name) {
   const auto found = device.statistics().find(name);
-  return found == device.statistics().end() ? 0 : found->second;
+  return found == device.statistics().end() ? NumberCell("-") : CountCell(found->second);
 }
 
 // The summary; frames below it fold out.
@@ -286,6 +287,7 @@ std::string ComparisonTable(const proto::DeviceReport& device) {
   int others = 0;
   const auto add = [&](const proto::DeviceReport& run, bool is_base) {
     const int64_t change = run.peak_reserved_bytes() - device.peak_reserved_bytes();
+    const bool sampled = run.has_fragmentation();
     rows.push_back(
         {{.html = StrCat("<span class=\"nowrap\"><span class=\"swatch ",
                          is_base ? "reserved" : StrCat("other-", others++ % kColors), "\"></span>",
@@ -296,12 +298,12 @@ std::string ComparisonTable(const proto::DeviceReport& device) {
                             : StrCat(FormatSizeChange(change),
                                      PercentChange(change, device.peak_reserved_bytes()))),
          SizeCell(run.peak_allocated_bytes()),
-         SizeCell(run.fragmentation().reserved_minus_active_bytes()),
-         SizeCell(run.fragmentation().inactive_split_bytes()),
+         sampled ? SizeCell(run.fragmentation().reserved_minus_active_bytes()) : NumberCell("-"),
+         sampled ? SizeCell(run.fragmentation().inactive_split_bytes()) : NumberCell("-"),
          CountCell(run.ooms()),
-         CountCell(Statistic(run, "num_alloc_retries")),
-         CountCell(Statistic(run, "num_device_alloc")),
-         CountCell(Statistic(run, "num_device_free"))});
+         StatisticCell(run, "num_alloc_retries"),
+         StatisticCell(run, "num_device_alloc"),
+         StatisticCell(run, "num_device_free")});
   };
   add(device, true);
   for (const proto::Page::Other& other : device.page().others()) add(other.report(), false);

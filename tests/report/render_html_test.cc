@@ -34,6 +34,7 @@ proto::Report Example(const std::string& name) {
   device.set_peak_allocated_bytes(int64_t{6} << 30);
   device.set_peak_requested_bytes(6'000'000'000);
   device.set_ooms(1);
+  (*device.mutable_statistics())["num_alloc_retries"] = 3;
   device.mutable_inventory()->set_is_program(true);
   device.add_notes(name);
   proto::RequestFailure& failure = *device.add_failures();
