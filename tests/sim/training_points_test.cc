@@ -150,8 +150,8 @@ TEST(TwelveGigabytes, HowFarEachRemedyGets) {
       {"compile=True return_logits=False", "", ""},
   };
   for (const Remedy& remedy : kRemedies) {
-    const Outcome run = Predict(std::string(kMedium) + "batch_size=16 " + remedy.settings,
-                                MiB(9728), remedy.conf);
+    const Outcome run =
+        Predict(std::string(kMedium) + "batch_size=16 " + remedy.settings, MiB(9728), remedy.conf);
     EXPECT_EQ(run.oom.has_value() ? run.oom->phase : "", remedy.phase) << remedy.settings;
   }
 }

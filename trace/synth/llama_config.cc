@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "absl/strings/numbers.h"
-#include "absl/strings/str_split.h"
 #include "trace/strings.h"
 
 namespace memreplay::synth {
@@ -104,13 +102,7 @@ int64_t LlamaConfig::hidden_dim() const {
 }
 
 bool LlamaConfig::fused_norm() const {
-  if (rms_norm != "auto") return rms_norm == "fused";
-  const std::vector<std::string> parts = absl::StrSplit(ToAbsl(torch_version), '.');
-  int major = 0;
-  int minor = 0;
-  const bool known =
-      parts.size() >= 2 && absl::SimpleAtoi(parts[0], &major) && absl::SimpleAtoi(parts[1], &minor);
-  return known && (major > 2 || (major == 2 && minor >= 8));
+  return rms_norm == "auto" ? TorchAtLeast(2, 8) : rms_norm == "fused";
 }
 
 int64_t LlamaConfig::parameter_count() const {

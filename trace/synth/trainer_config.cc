@@ -5,13 +5,23 @@
 #include <limits>
 
 #include "absl/strings/numbers.h"
+#include "absl/strings/str_split.h"
 #include "trace/strings.h"
 
 namespace memreplay::synth {
 
+bool TrainerConfig::TorchAtLeast(int major, int minor) const {
+  const std::vector<std::string> parts = absl::StrSplit(torch_version, '.');
+  int given_major = 0;
+  int given_minor = 0;
+  const bool known = parts.size() >= 2 && absl::SimpleAtoi(parts[0], &given_major) &&
+                     absl::SimpleAtoi(parts[1], &given_minor);
+  return known && (given_major > major || (given_major == major && given_minor >= minor));
+}
+
 std::string TrainerConfig::AttentionFor(int64_t channels_per_head) const {
   if (attention != "auto") return attention;
-  if (torch_version.substr(0, 2) == "1.") return "manual";
+  if (!TorchAtLeast(2, 0)) return "manual";
   double capability = 0;
   if (!absl::SimpleAtod(compute_capability, &capability)) capability = 8.9;
   const bool flash = dtype != "float32" && capability >= 8 && channels_per_head <= 256;
@@ -31,6 +41,8 @@ Platform TrainerConfig::platform() const {
   } else if (compute_capability.substr(0, 2) == "9.") {
     platform.cublas_workspace = MiB(32);
   }
+  // Seen in 2.15 and not in 2.6; between them nobody looked.
+  platform.flash_random_state_on_gpu = TorchAtLeast(2, 7);
   platform.workspace_per_call = workspace_policy == "per_call";
   return platform;
 }
@@ -61,6 +73,9 @@ absl::Status ValidateTrainer(const TrainerConfig& c, const ModelSizes& sizes) {
       {"cublas_workspace", c.cublas_workspace, 0, int64_t{1} << 40},
   });
   if (!ranges.ok()) return ranges;
+  if (!c.TorchAtLeast(1, 0)) {
+    return fail("torch_version: expected a release such as 2.6, found '", c.torch_version, "'");
+  }
   const int64_t head = sizes.channels / sizes.heads;
   if (c.attention == "flash" && (c.dtype == "float32" || head > 256)) {
     return fail(
@@ -74,7 +89,7 @@ absl::Status ValidateTrainer(const TrainerConfig& c, const ModelSizes& sizes) {
   if (c.compile && c.AttentionFor(head) == "manual") {
     return fail("attention=manual is not modelled together with compile=True");
   }
-  if (c.compile && c.torch_version.substr(0, 2) == "1.") {
+  if (c.compile && !c.TorchAtLeast(2, 0)) {
     return fail("compile=True wants PyTorch 2.0 or later, found torch_version ", c.torch_version);
   }
   // Everything is counted in 64 bits with room to add up.

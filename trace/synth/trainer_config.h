@@ -45,6 +45,8 @@ struct TrainerConfig {
   bool eval_first = true;   // evaluate before iteration 0, as nanoGPT does
   bool eval_last = true;    // end with the evaluation that comes some time later
 
+  // Of torch_version, "2.6" or "2.6.0"; what cannot be read is older than anything.
+  bool TorchAtLeast(int major, int minor) const;
   // Never "auto".
   std::string AttentionFor(int64_t channels_per_head) const;
   std::optional<DType> autocast() const;

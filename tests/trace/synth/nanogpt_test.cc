@@ -5,6 +5,8 @@
 #include <map>
 #include <random>
 #include <string>
+#include <string_view>
+#include <utility>
 
 #include "gtest/gtest.h"
 #include "tests/trace/synth/program_digest.h"
@@ -177,6 +179,32 @@ TEST(NanoGptProgram, LeavesOnlyWhatATrainingRunKeeps) {
   }
 }
 
+TEST(NanoGptProgram, KeepsFlashAttentionsRandomStateAsTheReleaseDoes) {
+  NanoGptConfig config;
+  config.n_layer = 3;
+  config.n_head = 2;
+  config.n_embd = 64;
+  config.block_size = 64;
+  config.batch_size = 2;
+  config.gradient_accumulation_steps = 1;
+  config.compile = false;
+  config.iterations = 1;
+  config.eval_first = config.eval_last = false;
+  for (const auto& [release, states] : {std::pair("2.6", 0), {"2.15", 3}}) {
+    config.torch_version = release;
+    const absl::StatusOr<Trace> program = NanoGptProgram(config);
+    ASSERT_TRUE(program.ok()) << program.status();
+    int found = 0;
+    for (const Event& event : program->devices[0].events) {
+      if (event.kind != EventKind::kAlloc) continue;
+      const auto frames = program->stacks[event.text_or_stack];
+      const std::string_view name = program->strings[program->stacks.frame(frames[0]).name];
+      found += name.find("rng_state") != std::string_view::npos;
+    }
+    EXPECT_EQ(found, states) << release;
+  }
+}
+
 std::string Refusal(const std::vector<Setting>& settings) {
   NanoGptConfig config;
   for (const Setting& setting : settings) {
@@ -202,6 +230,8 @@ TEST(NanoGptConfig, RefusesWhatNanoGptWouldRefuse) {
   EXPECT_NE(Refusal({{"vocab_size", "16777216"}, {"batch_size", "1048576"}}), "");
   EXPECT_NE(Refusal({{"n_layer", "99999999999999999999"}}), "");
   EXPECT_NE(Refusal({{"attention", "flash"}, {"dtype", "float32"}}), "");
+  EXPECT_EQ(Refusal({{"torch_version", "soon"}}),
+            "torch_version: expected a release such as 2.6, found 'soon'");
 }
 
 TEST(NanoGptConfig, ReadsConfigFilesAsTheyAre) {
