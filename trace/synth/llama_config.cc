@@ -97,7 +97,8 @@ absl::Status ApplySetting(const Setting& setting, LlamaConfig* config) {
 
 int64_t LlamaConfig::hidden_dim() const {
   if (ffn_dim > 0) return ffn_dim;
-  const auto wide = static_cast<int64_t>(ffn_dim_multiplier * static_cast<double>(8 * dim / 3));
+  const int64_t two_thirds = 2 * (4 * dim) / 3;
+  const auto wide = static_cast<int64_t>(ffn_dim_multiplier * static_cast<double>(two_thirds));
   return (wide + multiple_of - 1) / multiple_of * multiple_of;
 }
 
