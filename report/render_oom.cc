@@ -146,7 +146,8 @@ void RenderSteps(const proto::OutOfMemory& oom, std::string* out) {
        StrCat(FormatCount(oom.steps().steps()), " of ",
               FormatCount(oom.steps().allocations_per_step(), "allocation"), " before it, by ",
               oom.steps().source(), "; live memory grows by ",
-              FormatSize(oom.steps().growth_bytes_per_step()), " per step"));
+              FormatSize(oom.steps().growth_bytes_per_step()), " per step",
+              oom.steps().may_be_layers() ? ", so that they may be the layers of one pass" : ""));
   if (oom.has_leak()) {
     Line(out, "left behind",
          StrCat(FormatSize(oom.leak().left_bytes()), " in ",
