@@ -202,7 +202,8 @@ class BlockMap {
       y += ROW_HEIGHT + ROW_GAP;
     }
     this.height = y + 2;
-    let note = `One row is ${formatSize(rowBytes)}.`;
+    let note = `${formatSize(Number(this.map.reserved_bytes))} are reserved then; one row is ` +
+        `${formatSize(rowBytes)}.`;
     if (Number(this.map.left_out_segments) > 0) {
       note += ` The largest segments; ${formatCount(this.map.left_out_segments)} more of ` +
           `${formatSize(Number(this.map.left_out_bytes))} in all are left out.`;
