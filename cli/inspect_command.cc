@@ -56,16 +56,15 @@ absl::StatusOr<proto::Report> InspectFile(const std::string& file, std::optional
   const std::shared_ptr<const Trace>& trace = *opened;
   const absl::StatusOr<ProfileChoice> torch = ChooseProfile(*trace, std::nullopt);
   if (!torch.ok()) return torch.status();
-  return ReportDevices("inspect", file, *trace, device,
-                       [&](size_t index) -> absl::StatusOr<proto::DeviceReport> {
-                         proto::DeviceReport report = ReportContents(*trace, index, *torch);
-                         if (!deep) return report;
-                         absl::StatusOr<proto::LoopReport> loop =
-                             LookDeeper(trace, index, report.recorded());
-                         if (!loop.ok()) return loop.status();
-                         *report.mutable_loop() = *std::move(loop);
-                         return report;
-                       });
+  return ReportDevices(
+      "inspect", file, *trace, device, [&](size_t index) -> absl::StatusOr<proto::DeviceReport> {
+        proto::DeviceReport report = ReportContents(*trace, index, *torch);
+        if (!deep) return report;
+        absl::StatusOr<proto::LoopReport> loop = LookDeeper(trace, index, report.recorded());
+        if (!loop.ok()) return loop.status();
+        *report.mutable_loop() = *std::move(loop);
+        return report;
+      });
 }
 
 }  // namespace

@@ -17,7 +17,7 @@ struct Repetition {
   // Where each ends: something else (an evaluation between training steps) may
   // follow before the next begins.
   std::vector<size_t> ends;
-  double agreement = 0;  // share of the tokens inside that come again one repeat later
+  double agreement = 0;    // share of the tokens inside that come again one repeat later
   size_t inside() const {  // tokens in repeats
     size_t sum = 0;
     for (size_t i = 0; i < ends.size(); ++i) sum += ends[i] - begins[i];

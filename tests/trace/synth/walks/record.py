@@ -90,7 +90,7 @@ def make_log():
         if func._schema.is_mutable:  # returns what it writes to, if anything
             written = [a for a, spec in zip(args, func._schema.arguments) if spec.alias_info and spec.alias_info.is_write]
             return written[0] if len(returns) == 1 else tuple(written) if returns else None
-        with FakeTensorMode() as mode:
+        with FakeTensorMode():
             fake_args, fake_kwargs = tree_map_only(torch.Tensor, like, (args, kwargs))
             fakes = func(*fake_args, **fake_kwargs)
         return tree_map_only(torch.Tensor, like, fakes)
