@@ -2,10 +2,10 @@
 
 #include <utility>
 
-#include "report/build_report.h"
-#include "sim/release_evidence.h"
-#include "trace/strings.h"
-#include "trace/trace_reader.h"
+#include "report/answer/build_report.h"
+#include "sim/recording/release_evidence.h"
+#include "trace/formats/open_trace.h"
+#include "trace/value/strings.h"
 
 namespace memreplay {
 

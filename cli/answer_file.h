@@ -11,8 +11,8 @@
 #include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 #include "proto/report.pb.h"
-#include "sim/replay_settings.h"
-#include "trace/trace.h"
+#include "sim/recording/replay_settings.h"
+#include "trace/value/trace.h"
 
 namespace memreplay {
 

@@ -6,10 +6,10 @@
 #include "cli/flags.h"
 #include "cli/output.h"
 #include "cli/report_each.h"
-#include "report/sizes.h"
-#include "trace/strings.h"
-#include "trace/trace_reader.h"
-#include "trace/write_trace.h"
+#include "report/words/sizes.h"
+#include "trace/formats/open_trace.h"
+#include "trace/formats/write_trace.h"
+#include "trace/value/strings.h"
 
 namespace memreplay {
 namespace {

@@ -2,10 +2,10 @@
 
 #include <utility>
 
-#include "report/build_report.h"
-#include "report/inventory.h"
-#include "sim/sampled_replay.h"
-#include "sim/what_if.h"
+#include "report/answer/build_report.h"
+#include "report/answer/inventory.h"
+#include "sim/recording/sampled_replay.h"
+#include "sim/whatif/what_if.h"
 
 namespace memreplay {
 

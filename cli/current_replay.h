@@ -4,9 +4,9 @@
 
 #include "absl/status/statusor.h"
 #include "proto/report.pb.h"
-#include "sim/replay_settings.h"
-#include "trace/memory_state.h"
-#include "trace/schedule.h"
+#include "sim/recording/replay_settings.h"
+#include "trace/schedule/schedule.h"
+#include "trace/value/memory_state.h"
 
 namespace memreplay {
 

@@ -11,11 +11,11 @@
 #include "cli/output.h"
 #include "cli/read_text.h"
 #include "cli/report_each.h"
-#include "report/build_report.h"
-#include "report/diff_report.h"
-#include "report/render_json.h"
-#include "sim/replay_settings.h"
-#include "trace/strings.h"
+#include "report/answer/build_report.h"
+#include "report/answer/diff_report.h"
+#include "report/words/render_json.h"
+#include "sim/recording/replay_settings.h"
+#include "trace/value/strings.h"
 
 namespace memreplay {
 namespace {

@@ -15,13 +15,13 @@
 #include "cli/inputs.h"
 #include "cli/output.h"
 #include "cli/report_each.h"
-#include "report/largest_fit_report.h"
-#include "report/prediction.h"
-#include "report/render_json.h"
-#include "report/sweep_report.h"
-#include "sim/parallel.h"
-#include "sim/smallest_capacity.h"
-#include "trace/strings.h"
+#include "report/answer/largest_fit_report.h"
+#include "report/answer/prediction.h"
+#include "report/answer/sweep_report.h"
+#include "report/words/render_json.h"
+#include "sim/run/parallel.h"
+#include "sim/whatif/smallest_capacity.h"
+#include "trace/value/strings.h"
 
 namespace memreplay {
 namespace {

@@ -5,12 +5,12 @@
 #include <thread>
 #include <utility>
 
-#include "report/largest_fit_report.h"
-#include "sim/largest_fit.h"
-#include "sim/parallel.h"
-#include "sim/phase_usage.h"
-#include "sim/what_if.h"
-#include "trace/schedule.h"
+#include "report/answer/largest_fit_report.h"
+#include "sim/observe/phase_usage.h"
+#include "sim/run/parallel.h"
+#include "sim/whatif/largest_fit.h"
+#include "sim/whatif/what_if.h"
+#include "trace/schedule/schedule.h"
 
 namespace memreplay {
 namespace {

@@ -8,8 +8,8 @@
 #include "absl/status/statusor.h"
 #include "cli/inputs.h"
 #include "proto/report.pb.h"
-#include "sim/replay_settings.h"
-#include "trace/units.h"
+#include "sim/recording/replay_settings.h"
+#include "trace/value/units.h"
 
 namespace memreplay {
 

@@ -7,8 +7,8 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
-#include "report/sizes.h"
-#include "trace/strings.h"
+#include "report/words/sizes.h"
+#include "trace/value/strings.h"
 
 namespace memreplay {
 namespace {

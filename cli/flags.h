@@ -13,7 +13,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
-#include "trace/units.h"
+#include "trace/value/units.h"
 
 namespace memreplay {
 

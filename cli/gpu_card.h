@@ -11,9 +11,9 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "proto/report.pb.h"
-#include "sim/device.h"
-#include "sim/device_run.h"
-#include "trace/units.h"
+#include "sim/confirm/device_run.h"
+#include "sim/model/device.h"
+#include "trace/value/units.h"
 
 namespace memreplay {
 

@@ -19,14 +19,14 @@
 #include "cli/output.h"
 #include "cli/report_each.h"
 #include "cli/stop_signal.h"
-#include "report/gpu_report.h"
-#include "report/inventory.h"
-#include "report/render_json.h"
-#include "sim/confirmation.h"
-#include "sim/prepare_run.h"
-#include "sim/request_times.h"
-#include "trace/schedule.h"
-#include "trace/strings.h"
+#include "report/answer/gpu_report.h"
+#include "report/answer/inventory.h"
+#include "report/words/render_json.h"
+#include "sim/confirm/confirmation.h"
+#include "sim/run/prepare_run.h"
+#include "sim/workload/request_times.h"
+#include "trace/schedule/schedule.h"
+#include "trace/value/strings.h"
 
 namespace memreplay {
 namespace {

@@ -6,9 +6,9 @@
 #include <utility>
 
 #include "cli/flags.h"
-#include "trace/json_scanner.h"
+#include "trace/bytes/json_scanner.h"
 #include "trace/program/program_reader.h"
-#include "trace/strings.h"
+#include "trace/value/strings.h"
 
 namespace memreplay {
 namespace {

@@ -16,9 +16,9 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "cli/answer_file.h"
-#include "sim/replay_settings.h"
+#include "sim/recording/replay_settings.h"
 #include "trace/synth/models.h"
-#include "trace/trace.h"
+#include "trace/value/trace.h"
 
 namespace memreplay {
 

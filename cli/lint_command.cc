@@ -7,9 +7,9 @@
 #include "cli/flags.h"
 #include "cli/output.h"
 #include "cli/report_each.h"
-#include "report/lint_report.h"
-#include "report/render_json.h"
-#include "sim/torch_profile.h"
+#include "report/answer/lint_report.h"
+#include "report/words/render_json.h"
+#include "sim/settings/torch_profile.h"
 
 namespace memreplay {
 namespace {

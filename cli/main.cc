@@ -6,8 +6,8 @@
 #include "cli/command.h"
 #include "cli/flags.h"
 #include "cli/output.h"
-#include "report/version.h"
-#include "trace/strings.h"
+#include "report/words/version.h"
+#include "trace/value/strings.h"
 
 namespace memreplay {
 namespace {

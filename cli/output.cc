@@ -10,8 +10,8 @@
 #include <utility>
 
 #include "absl/strings/str_format.h"
-#include "report/text.h"
-#include "trace/strings.h"
+#include "report/words/text.h"
+#include "trace/value/strings.h"
 
 namespace memreplay {
 

@@ -11,7 +11,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "trace/byte_sink.h"
+#include "trace/bytes/byte_sink.h"
 
 namespace memreplay {
 

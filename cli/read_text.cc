@@ -5,8 +5,8 @@
 #include <string_view>
 #include <system_error>
 
-#include "report/diff_report.h"
-#include "trace/byte_source.h"
+#include "report/answer/diff_report.h"
+#include "trace/bytes/byte_source.h"
 
 namespace memreplay {
 namespace {

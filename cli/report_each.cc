@@ -13,12 +13,12 @@
 
 #include "cli/command.h"
 #include "cli/output.h"
-#include "report/build_report.h"
-#include "report/job_report.h"
-#include "report/render_json.h"
-#include "report/render_text.h"
-#include "report/verdict.h"
-#include "trace/strings.h"
+#include "report/answer/build_report.h"
+#include "report/answer/job_report.h"
+#include "report/text/render_text.h"
+#include "report/words/render_json.h"
+#include "report/words/verdict.h"
+#include "trace/value/strings.h"
 
 namespace memreplay {
 namespace {

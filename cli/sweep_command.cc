@@ -16,11 +16,11 @@
 #include "cli/output.h"
 #include "cli/read_text.h"
 #include "cli/report_each.h"
-#include "report/driver_costs.h"
-#include "report/sweep_report.h"
-#include "sim/conf_search.h"
-#include "sim/sweep.h"
-#include "trace/strings.h"
+#include "report/answer/driver_costs.h"
+#include "report/answer/sweep_report.h"
+#include "sim/whatif/conf_search.h"
+#include "sim/whatif/sweep.h"
+#include "trace/value/strings.h"
 
 namespace memreplay {
 namespace {

@@ -14,14 +14,14 @@
 #include "cli/output.h"
 #include "cli/report_each.h"
 #include "cli/synth_program.h"
-#include "report/prediction.h"
-#include "report/render_json.h"
-#include "sim/phase_usage.h"
-#include "sim/replay_settings.h"
-#include "sim/what_if.h"
-#include "trace/schedule.h"
-#include "trace/strings.h"
+#include "report/answer/prediction.h"
+#include "report/words/render_json.h"
+#include "sim/observe/phase_usage.h"
+#include "sim/recording/replay_settings.h"
+#include "sim/whatif/what_if.h"
+#include "trace/schedule/schedule.h"
 #include "trace/synth/models.h"
+#include "trace/value/strings.h"
 
 namespace memreplay {
 namespace {

@@ -8,11 +8,11 @@
 #include "cli/flags.h"
 #include "cli/inputs.h"
 #include "cli/report_each.h"
-#include "report/render_program_check.h"
+#include "report/text/render_program_check.h"
+#include "trace/formats/write_trace.h"
 #include "trace/program/program_check.h"
 #include "trace/program/program_reader.h"
-#include "trace/strings.h"
-#include "trace/write_trace.h"
+#include "trace/value/strings.h"
 
 namespace memreplay {
 namespace {

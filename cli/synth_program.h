@@ -5,7 +5,7 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "cli/output.h"
-#include "trace/trace.h"
+#include "trace/value/trace.h"
 
 namespace memreplay {
 

@@ -1,5 +1,5 @@
 // backend:cudaMallocAsync on a real GPU: the driver's own stream-ordered pool.
-// sim/cuda_malloc_async_allocator.h is what is simulated of it.
+// sim/model/cuda_malloc_async_allocator.h is what is simulated of it.
 #ifndef MEMREPLAY_CUDA_CUDA_ASYNC_ALLOCATOR_H_
 #define MEMREPLAY_CUDA_CUDA_ASYNC_ALLOCATOR_H_
 
@@ -14,8 +14,8 @@
 #include "absl/container/inlined_vector.h"
 #include "absl/status/statusor.h"
 #include "cuda/cuda_device.h"
-#include "sim/allocator.h"
-#include "sim/memory_stats.h"
+#include "sim/model/allocator.h"
+#include "sim/model/memory_stats.h"
 
 namespace memreplay {
 

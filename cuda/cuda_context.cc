@@ -5,7 +5,7 @@
 
 #include "absl/strings/str_format.h"
 #include "cuda/held_pages.h"
-#include "trace/strings.h"
+#include "trace/value/strings.h"
 
 namespace memreplay {
 namespace {

@@ -15,7 +15,7 @@
 #include "absl/status/statusor.h"
 #include "cuda/cuda_driver.h"
 #include "cuda/driver_call_log.h"
-#include "trace/units.h"
+#include "trace/value/units.h"
 
 namespace memreplay {
 

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "sim/check.h"
-#include "trace/strings.h"
+#include "sim/model/check.h"
+#include "trace/value/strings.h"
 
 namespace memreplay {
 namespace {

@@ -12,8 +12,8 @@
 #include "cuda/cuda_context.h"
 #include "cuda/held_pages.h"
 #include "cuda/stream_progress.h"
-#include "sim/device.h"
-#include "trace/units.h"
+#include "sim/model/device.h"
+#include "trace/value/units.h"
 
 namespace memreplay {
 

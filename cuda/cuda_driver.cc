@@ -4,7 +4,7 @@
 
 #include <utility>
 
-#include "trace/strings.h"
+#include "trace/value/strings.h"
 
 namespace memreplay {
 namespace {

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "trace/units.h"
+#include "trace/value/units.h"
 
 namespace memreplay {
 

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "trace/strings.h"
+#include "trace/value/strings.h"
 
 namespace memreplay {
 namespace {

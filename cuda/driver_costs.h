@@ -6,7 +6,7 @@
 
 #include "absl/status/status.h"
 #include "cuda/cuda_device.h"
-#include "trace/units.h"
+#include "trace/value/units.h"
 
 namespace memreplay {
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "cuda/cuda_context.h"
-#include "trace/units.h"
+#include "trace/value/units.h"
 
 namespace memreplay {
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "cuda/cuda_context.h"
-#include "sim/device.h"
+#include "sim/model/device.h"
 
 namespace memreplay {
 

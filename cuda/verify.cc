@@ -6,7 +6,7 @@
 #include "absl/strings/str_format.h"
 #include "cuda/verify_image.h"
 #include "cuda/verify_pattern.h"
-#include "trace/strings.h"
+#include "trace/value/strings.h"
 
 namespace memreplay {
 namespace {

@@ -16,9 +16,9 @@
 #include "absl/container/btree_map.h"
 #include "absl/status/statusor.h"
 #include "cuda/cuda_context.h"
-#include "sim/observer.h"
-#include "trace/event.h"
-#include "trace/units.h"
+#include "sim/model/observer.h"
+#include "trace/value/event.h"
+#include "trace/value/units.h"
 
 namespace memreplay {
 

@@ -18,11 +18,11 @@ done
 snapshot=${1:+$(realpath "$1")}
 log=${2:+$(realpath "$2")}
 cd "$(dirname "$0")/.."
-bazel build --config=release //cli:memreplay //tests/sim:replay_benchmark >/dev/null 2>&1 ||
-  { echo "$0: the build failed: bazel build --config=release //cli:memreplay //tests/sim:replay_benchmark" >&2; exit 2; }
+bazel build --config=release //cli:memreplay //tests/bench:replay_benchmark >/dev/null 2>&1 ||
+  { echo "$0: the build failed: bazel build --config=release //cli:memreplay //tests/bench:replay_benchmark" >&2; exit 2; }
 bin=$(mktemp -d)
 trap 'rm -rf "$bin"' EXIT
-cp bazel-bin/cli/memreplay bazel-bin/tests/sim/replay_benchmark "$bin"
+cp bazel-bin/cli/memreplay bazel-bin/tests/bench/replay_benchmark "$bin"
 
 if [[ -n "$snapshot" ]]; then
   python3 - "$bin/memreplay" "$snapshot" <<'PYTHON'

@@ -1,6 +1,6 @@
 // Golden files: the expected text of an output, kept beside the test and
 // reviewed as a diff. To rewrite those of a test after a wanted change:
-//   MEMREPLAY_UPDATE_GOLDENS=$PWD bazel run //tests/report:render_text_test
+//   MEMREPLAY_UPDATE_GOLDENS=$PWD bazel run //tests/report/text:text_test
 #ifndef MEMREPLAY_TESTS_GOLDEN_H_
 #define MEMREPLAY_TESTS_GOLDEN_H_
 

@@ -5,7 +5,7 @@
 
 const UNITS = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
 
-// "6.73 GiB"; three or four digits, as report/sizes.h.
+// "6.73 GiB"; three or four digits, as report/words/sizes.h.
 function formatSize(bytes) {
   let value = Math.abs(bytes);
   let unit = 0;

@@ -1,16 +1,51 @@
-"""The folders are stages: proto <- trace <- sim <- {report, cuda} <- cli.
+"""The folders are a staircase: each sees only what stands above it in ORDER.
 
 Asks Bazel for every dependency between our folders (visibility should forbid
 the wrong ones; a careless visibility line would not be noticed otherwise) and
 looks at the #include lines for what a folder must not use: sim/ has no files,
-flags, printing or clocks, and nothing includes tests/.
+flags, printing or clocks, and nothing includes tests/. docs/design.md shows the
+staircase as it is in the BUILD files: --update draws it anew.
 """
 
 import pathlib
 import re
 import subprocess
 import sys
+import xml.etree.ElementTree
 
+# Bottom up. A path stands for the folder and what is below it, except where a
+# folder below has a row of its own.
+ORDER = [
+    "proto",
+    "trace/value",
+    "trace/bytes",
+    "trace/formats/flat",
+    "trace/formats/op_log",
+    "trace/formats/perfetto",
+    "trace/formats/protobuf",
+    "trace/formats/torch",
+    "trace/program",
+    "trace/synth",
+    "trace/formats",
+    "trace/schedule",
+    "sim/settings",
+    "sim/model",
+    "sim/run",
+    "sim/device",
+    "sim/observe",
+    "sim/workload",
+    "sim/recording",
+    "sim/whatif",
+    "sim/oom",
+    "sim/confirm",
+    "report/words",
+    "report/answer",
+    "report/text",
+    "report/page",
+    "cuda",
+    "cli",
+]
+# What the stages see of each other, whatever stands above them.
 SEES = {
     "proto": set(),
     "trace": {"proto"},
@@ -19,8 +54,10 @@ SEES = {
     "cuda": {"proto", "trace", "sim"},
     "cli": {"proto", "trace", "sim", "report", "cuda"},
 }
-# Standard and library headers by folder; `cuda/` loads the driver at run time
-# and is the only one that may know its header.
+# Siblings that do not know each other.
+APART = [{"sim/oom", "sim/confirm"}, {"report/text", "sim"}, {"report/page", "sim"}]
+# Standard and library headers by stage; cuda/ loads the driver at run time and
+# is the only one that may know its header.
 FORBIDDEN = {
     "trace": r"absl/flags/.*|iostream|chrono|absl/time/clock\.h|cuda.*\.h",
     "sim": r"absl/flags/.*|iostream|fstream|filesystem|fcntl\.h|unistd\.h|chrono"
@@ -28,47 +65,98 @@ FORBIDDEN = {
     "report": r"absl/flags/.*|iostream|fstream|filesystem|chrono|absl/time/clock\.h|cuda.*\.h",
 }
 INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]([^>"]+)[>"]', re.MULTILINE)
+DESIGN = pathlib.Path("docs/design.md")
+BEGIN, END = "<!-- folders: begin -->\n", "<!-- folders: end -->\n"
 
 
-def folder_of(label):
-    return label.removeprefix("//").split(":")[0].split("/")[0]
+def row_of(package):
+    """The row of ORDER that a package belongs to, None if it is none of ours."""
+    rows = [row for row in ORDER if package == row or package.startswith(row + "/")]
+    return max(rows, key=len) if rows else None
 
 
-def wrong_dependencies(folders):
-    """Sentences, one for each dependency against the arrows."""
-    for folder in folders:
-        query = subprocess.run(
-            ["bazel", "query", "--noshow_progress", "--ui_event_filters=-info",
-             "--keep_going", f"deps(//{folder}/...)"],
-            stdout=subprocess.PIPE, check=False, text=True)
-        if query.returncode not in (0, 3):
-            yield f"bazel query deps(//{folder}/...) failed"
-        for label in query.stdout.split():
-            target = folder_of(label)
-            if label.startswith("//") and target not in SEES[folder] | {folder, "third_party"}:
-                yield f"{folder}/ depends on {label}"
+def stage_of(row):
+    return row.split("/")[0]
 
 
-def wrong_includes(folders):
-    for folder in folders:
-        for path in sorted(pathlib.Path(folder).rglob("*")):
+def dependencies():
+    """{row: the rows that its targets name}, and the packages that have no row."""
+    stages = " + ".join(f"//{stage}/..." for stage in SEES if pathlib.Path(stage).exists())
+    query = subprocess.run(
+        ["bazel", "query", "--noshow_progress", "--ui_event_filters=-info", "--output=xml",
+         "--noimplicit_deps", f"kind(rule, {stages})"],
+        stdout=subprocess.PIPE, check=True, text=True)
+    uses, strangers = {row: set() for row in ORDER}, set()
+    for rule in xml.etree.ElementTree.fromstring(query.stdout).iter("rule"):
+        package = rule.get("name").removeprefix("//").split(":")[0]
+        row = row_of(package)
+        if row is None:
+            strangers.add(package)
+            continue
+        for entry in rule.iter("rule-input"):
+            label = entry.get("name")
+            target = label.startswith("//") and row_of(label.removeprefix("//").split(":")[0])
+            if target and target != row:
+                uses[row].add(target)
+    return uses, strangers
+
+
+def is_apart(row, target):
+    return any(any(target == side or stage_of(target) == side for side in pair - {row})
+               for pair in APART if row in pair)
+
+
+def wrong_arrows(uses):
+    for row, targets in uses.items():
+        for target in sorted(targets):
+            if (ORDER.index(target) > ORDER.index(row) or is_apart(row, target)
+                    or stage_of(target) not in SEES[stage_of(row)] | {stage_of(row)}):
+                yield f"{row}/ depends on {target}/"
+
+
+def wrong_includes():
+    for stage, seen in SEES.items():
+        for path in sorted(pathlib.Path(stage).rglob("*")):
             if path.suffix not in (".h", ".cc"):
                 continue
             for name in INCLUDE.findall(path.read_text(encoding="utf-8")):
                 target = name.split("/")[0] if "/" in name else None
-                if target in SEES | {"tests": None} and target not in SEES[folder] | {folder}:
+                if target in SEES | {"tests": None} and target not in seen | {stage}:
                     yield f"{path} includes {name}"
-                if folder in FORBIDDEN and re.fullmatch(FORBIDDEN[folder], name):
-                    yield f"{path} includes <{name}>, which {folder}/ must not use"
+                if stage in FORBIDDEN and re.fullmatch(FORBIDDEN[stage], name):
+                    yield f"{path} includes <{name}>, which {stage}/ must not use"
+
+
+def drawing(uses):
+    """One line a folder, bottom up: what it is for, and what it uses of its own stage."""
+    lines = ["```"]
+    for row in ORDER:
+        build = pathlib.Path(row, "BUILD.bazel").read_text(encoding="utf-8")
+        own = sorted((target for target in uses[row] if stage_of(target) == stage_of(row)),
+                     key=ORDER.index)
+        text = build.replace("\n# ", " ").split("\n")[0].removeprefix("# ")
+        lines.append(f"{row + '/':<24}{text}")
+        if own:
+            lines.append(f"{'':<24}  <- {', '.join(own)}")
+    return "\n".join([*lines, "```"]) + "\n"
 
 
 def main():
-    folders = [name for name in SEES if pathlib.Path(name, "BUILD.bazel").exists()]
-    wrong = [*wrong_dependencies(folders), *wrong_includes(folders)]
+    uses, strangers = dependencies()
+    wrong = [f"{package}/ has no place in the order" for package in sorted(strangers)]
+    wrong += [*wrong_arrows(uses), *wrong_includes()]
+    text = DESIGN.read_text(encoding="utf-8")
+    before, rest = text.split(BEGIN)
+    wanted = before + BEGIN + drawing(uses) + END + rest.split(END)[1]
+    if "--update" in sys.argv:
+        DESIGN.write_text(wanted, encoding="utf-8")
+    elif wanted != text:
+        wrong.append(f"{DESIGN} does not show the folders as they are; "
+                     f"python3 {sys.argv[0]} --update draws them")
     for sentence in wrong:
         print(sentence)
-    print(f"{len(folders)} folders: {', '.join(folders)}; {len(wrong)} wrong arrows")
-    return 1 if wrong or not folders else 0
+    print(f"{len(ORDER)} folders, {len(wrong)} wrong")
+    return 1 if wrong else 0
 
 
 if __name__ == "__main__":

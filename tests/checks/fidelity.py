@@ -17,7 +17,7 @@ BEGIN, END = "<!-- proof: begin -->\n", "<!-- proof: end -->\n"
 
 def releases():
     """Those that the model has a row for, but 2.0: its pools and traces are driven through another interface."""
-    return re.findall(r'release\("([\d.]+)"\)', pathlib.Path("sim/torch_profile.cc").read_text())
+    return re.findall(r'release\("([\d.]+)"\)', pathlib.Path("sim/settings/torch_profile.cc").read_text())
 
 
 def table(proof):

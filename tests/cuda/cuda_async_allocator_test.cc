@@ -5,7 +5,7 @@
 
 #include "gtest/gtest.h"
 #include "tests/cuda/fake_driver/fake_driver.h"
-#include "trace/strings.h"
+#include "trace/value/strings.h"
 
 namespace memreplay {
 namespace {

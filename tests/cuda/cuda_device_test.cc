@@ -8,8 +8,8 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/cuda/fake_driver/fake_driver.h"
-#include "tests/sim/device_contract.h"
-#include "trace/strings.h"
+#include "tests/sim/support/device_contract.h"
+#include "trace/value/strings.h"
 
 namespace memreplay {
 namespace {

@@ -13,15 +13,15 @@
 #include "cuda/cuda_device.h"
 #include "cuda/verify.h"
 #include "gtest/gtest.h"
-#include "sim/caching_allocator.h"
-#include "sim/direct_allocator.h"
-#include "sim/run.h"
-#include "sim/simulated_device.h"
+#include "sim/device/simulated_device.h"
+#include "sim/model/caching_allocator.h"
+#include "sim/model/direct_allocator.h"
+#include "sim/run/run.h"
 #include "tests/cuda/fake_driver/fake_driver.h"
-#include "tests/sim/program_generator.h"
-#include "trace/schedule.h"
-#include "trace/strings.h"
-#include "trace/trace_reader.h"
+#include "tests/sim/support/program_generator.h"
+#include "trace/formats/open_trace.h"
+#include "trace/schedule/schedule.h"
+#include "trace/value/strings.h"
 
 namespace memreplay {
 namespace {

@@ -6,7 +6,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/cuda/fake_driver/fake_driver.h"
-#include "trace/strings.h"
+#include "trace/value/strings.h"
 
 namespace memreplay {
 namespace {

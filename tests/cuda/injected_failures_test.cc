@@ -7,9 +7,9 @@
 #include "cuda/cuda_device.h"
 #include "cuda/verify.h"
 #include "gtest/gtest.h"
-#include "sim/observer.h"
+#include "sim/model/observer.h"
 #include "tests/cuda/fake_driver/fake_driver.h"
-#include "trace/strings.h"
+#include "trace/value/strings.h"
 
 namespace memreplay {
 namespace {

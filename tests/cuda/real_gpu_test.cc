@@ -6,8 +6,8 @@
 #include "cuda/cuda_device.h"
 #include "cuda/verify.h"
 #include "gtest/gtest.h"
-#include "tests/sim/device_contract.h"
-#include "trace/strings.h"
+#include "tests/sim/support/device_contract.h"
+#include "trace/value/strings.h"
 
 namespace memreplay {
 namespace {

@@ -10,15 +10,15 @@
 #include <string>
 #include <utility>
 
-#include "sim/phase_usage.h"
-#include "sim/replay_settings.h"
-#include "sim/what_if.h"
-#include "tests/trace/trace_dump.h"
-#include "trace/byte_source.h"
+#include "sim/observe/phase_usage.h"
+#include "sim/recording/replay_settings.h"
+#include "sim/whatif/what_if.h"
+#include "tests/trace/support/trace_dump.h"
+#include "trace/bytes/byte_source.h"
+#include "trace/formats/open_trace.h"
 #include "trace/program/program_reader.h"
 #include "trace/program/program_text.h"
-#include "trace/schedule.h"
-#include "trace/trace_reader.h"
+#include "trace/schedule/schedule.h"
 
 namespace memreplay {
 namespace {

@@ -2,7 +2,7 @@
 // the simulated one: its addresses explain every difference. The snapshots are no
 // part of this project: MEMREPLAY_SHARED names the folder that holds data/snapshots.
 //   bazel test //tests/real:confirmation_test --test_env=MEMREPLAY_SHARED=...
-#include "sim/confirmation.h"
+#include "sim/confirm/confirmation.h"
 
 #include <algorithm>
 #include <cstdlib>
@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "tests/sim/awkward_device.h"
-#include "trace/trace_reader.h"
+#include "tests/sim/support/awkward_device.h"
+#include "trace/formats/open_trace.h"
 
 namespace memreplay {
 namespace {

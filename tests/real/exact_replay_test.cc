@@ -2,7 +2,7 @@
 // project: MEMREPLAY_SHARED names the folder that holds data/snapshots, and
 // without it there is nothing to do.
 //   bazel test //tests/real:exact_replay_test --test_env=MEMREPLAY_SHARED=...
-#include "sim/exact_replay.h"
+#include "sim/recording/exact_replay.h"
 
 #include <chrono>
 #include <cstdlib>
@@ -12,7 +12,7 @@
 #include <utility>
 
 #include "gtest/gtest.h"
-#include "trace/trace_reader.h"
+#include "trace/formats/open_trace.h"
 
 namespace memreplay {
 namespace {

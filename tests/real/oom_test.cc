@@ -7,9 +7,9 @@
 #include <string>
 #include <utility>
 
-#include "report/oom_report.h"
-#include "sim/oom_analysis.h"
-#include "trace/trace_reader.h"
+#include "report/answer/oom_report.h"
+#include "sim/oom/oom_analysis.h"
+#include "trace/formats/open_trace.h"
 
 namespace memreplay {
 namespace {

@@ -1,5 +1,5 @@
 // Sweeps of real recordings. See exact_replay_test.cc for where they come from.
-#include "sim/sweep.h"
+#include "sim/whatif/sweep.h"
 
 #include <gtest/gtest.h>
 
@@ -9,12 +9,12 @@
 #include <string>
 #include <utility>
 
-#include "report/inventory.h"
-#include "sim/conf_search.h"
-#include "sim/lifetimes.h"
-#include "sim/packing.h"
-#include "sim/start_state.h"
-#include "trace/trace_reader.h"
+#include "report/answer/inventory.h"
+#include "sim/recording/start_state.h"
+#include "sim/whatif/conf_search.h"
+#include "sim/workload/lifetimes.h"
+#include "sim/workload/packing.h"
+#include "trace/formats/open_trace.h"
 
 namespace memreplay {
 namespace {

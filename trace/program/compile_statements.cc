@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "trace/json_scanner.h"
+#include "trace/bytes/json_scanner.h"
 #include "trace/program/compiler.h"
 #include "trace/program/verbs.h"
 

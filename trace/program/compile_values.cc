@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "trace/json_scanner.h"
+#include "trace/bytes/json_scanner.h"
 #include "trace/program/compiler.h"
 
 namespace memreplay::program {

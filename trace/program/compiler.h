@@ -15,7 +15,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/types/span.h"
 #include "trace/program/program_compiler.h"
-#include "trace/strings.h"
+#include "trace/value/strings.h"
 
 namespace memreplay::program {
 

@@ -5,7 +5,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "trace/program/program_expander.h"
-#include "trace/strings.h"
+#include "trace/value/strings.h"
 
 namespace memreplay::program {
 namespace {

@@ -10,8 +10,8 @@
 
 #include "trace/program/counter_random.h"
 #include "trace/program/expression.h"
-#include "trace/trace.h"
-#include "trace/units.h"
+#include "trace/value/trace.h"
+#include "trace/value/units.h"
 
 namespace memreplay::program {
 

@@ -3,7 +3,7 @@
 #include <cmath>
 #include <map>
 
-#include "trace/json_scanner.h"
+#include "trace/bytes/json_scanner.h"
 #include "trace/program/compiler.h"
 #include "trace/program/patterns.h"
 

@@ -4,8 +4,8 @@
 #include <limits>
 #include <utility>
 
-#include "trace/flat_records.h"
-#include "trace/strings.h"
+#include "trace/formats/flat/flat_records.h"
+#include "trace/value/strings.h"
 
 namespace memreplay::program {
 namespace {

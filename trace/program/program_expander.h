@@ -13,11 +13,11 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
-#include "trace/event.h"
 #include "trace/program/counter_random.h"
 #include "trace/program/program_code.h"
 #include "trace/program/random_load.h"
-#include "trace/tables.h"
+#include "trace/value/event.h"
+#include "trace/value/tables.h"
 
 namespace memreplay::program {
 

@@ -4,10 +4,10 @@
 #include <utility>
 #include <vector>
 
-#include "trace/json_scanner.h"
+#include "trace/bytes/json_scanner.h"
 #include "trace/program/program_expander.h"
-#include "trace/strings.h"
-#include "trace/trace_builder.h"
+#include "trace/value/strings.h"
+#include "trace/value/trace_builder.h"
 
 namespace memreplay {
 namespace {

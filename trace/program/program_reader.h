@@ -6,9 +6,9 @@
 #include <string_view>
 
 #include "absl/status/statusor.h"
-#include "trace/byte_source.h"
+#include "trace/bytes/byte_source.h"
 #include "trace/program/program_compiler.h"
-#include "trace/trace.h"
+#include "trace/value/trace.h"
 
 namespace memreplay {
 

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "trace/strings.h"
+#include "trace/value/strings.h"
 
 namespace memreplay::program {
 namespace {

@@ -13,7 +13,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
-#include "trace/strings.h"
+#include "trace/value/strings.h"
 
 namespace memreplay::synth {
 

@@ -2,9 +2,9 @@
 
 #include <memory>
 
-#include "trace/strings.h"
 #include "trace/synth/llama_model.h"
 #include "trace/synth/training.h"
+#include "trace/value/strings.h"
 
 namespace memreplay::synth {
 

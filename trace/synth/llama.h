@@ -4,7 +4,7 @@
 
 #include "absl/status/statusor.h"
 #include "trace/synth/llama_config.h"
-#include "trace/trace.h"
+#include "trace/value/trace.h"
 
 namespace memreplay::synth {
 

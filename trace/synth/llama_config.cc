@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "trace/strings.h"
+#include "trace/value/strings.h"
 
 namespace memreplay::synth {
 namespace {

@@ -2,8 +2,8 @@
 
 #include <utility>
 
-#include "trace/strings.h"
 #include "trace/synth/ops.h"
+#include "trace/value/strings.h"
 
 namespace memreplay::synth {
 

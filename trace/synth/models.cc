@@ -3,9 +3,9 @@
 #include <memory>
 #include <utility>
 
-#include "trace/strings.h"
 #include "trace/synth/llama.h"
 #include "trace/synth/nanogpt.h"
+#include "trace/value/strings.h"
 
 namespace memreplay::synth {
 namespace {

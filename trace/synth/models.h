@@ -10,7 +10,7 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "trace/synth/config_keys.h"
-#include "trace/trace.h"
+#include "trace/value/trace.h"
 
 namespace memreplay::synth {
 

@@ -2,10 +2,10 @@
 
 #include <memory>
 
-#include "trace/strings.h"
 #include "trace/synth/nanogpt_compiled.h"
 #include "trace/synth/nanogpt_model.h"
 #include "trace/synth/training.h"
+#include "trace/value/strings.h"
 
 namespace memreplay::synth {
 

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "trace/strings.h"
+#include "trace/value/strings.h"
 
 namespace memreplay::synth {
 namespace {

@@ -7,9 +7,9 @@
 #include <string_view>
 
 #include "absl/types/span.h"
-#include "trace/trace.h"
-#include "trace/trace_builder.h"
-#include "trace/units.h"
+#include "trace/value/trace.h"
+#include "trace/value/trace_builder.h"
+#include "trace/value/units.h"
 
 namespace memreplay::synth {
 

@@ -1,6 +1,6 @@
 #include "trace/synth/session.h"
 
-#include "trace/strings.h"
+#include "trace/value/strings.h"
 
 namespace memreplay::synth {
 

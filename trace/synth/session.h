@@ -16,7 +16,7 @@
 #include "trace/synth/autograd.h"
 #include "trace/synth/program_writer.h"
 #include "trace/synth/tensor.h"
-#include "trace/units.h"
+#include "trace/value/units.h"
 
 namespace memreplay::synth {
 

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "trace/synth/program_writer.h"
-#include "trace/units.h"
+#include "trace/value/units.h"
 
 namespace memreplay::synth {
 

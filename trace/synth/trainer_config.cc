@@ -6,7 +6,7 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
-#include "trace/strings.h"
+#include "trace/value/strings.h"
 
 namespace memreplay::synth {
 

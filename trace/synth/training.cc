@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "trace/strings.h"
 #include "trace/synth/ops.h"
+#include "trace/value/strings.h"
 
 namespace memreplay::synth {
 namespace {

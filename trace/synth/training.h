@@ -12,7 +12,7 @@
 #include "trace/synth/session.h"
 #include "trace/synth/tensor.h"
 #include "trace/synth/trainer_config.h"
-#include "trace/trace.h"
+#include "trace/value/trace.h"
 
 namespace memreplay::synth {
 

@@ -4,8 +4,8 @@
 
 #include <utility>
 
-#include "sim/check.h"
-#include "trace/strings.h"
+#include "sim/model/check.h"
+#include "trace/value/strings.h"
 
 namespace memreplay {
 namespace {

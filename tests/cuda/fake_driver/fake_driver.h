@@ -9,7 +9,7 @@
 #include "cuda/cuda_context.h"
 #include "cuda/cuda_driver.h"
 #include "tests/cuda/fake_driver/control.h"
-#include "trace/units.h"
+#include "trace/value/units.h"
 
 namespace memreplay {
 

@@ -6,10 +6,10 @@
 #include <set>
 #include <string>
 
-#include "tests/trace/trace_dump.h"
+#include "tests/trace/support/trace_dump.h"
 #include "trace/program/program_reader.h"
-#include "trace/strings.h"
-#include "trace/trace_builder.h"
+#include "trace/value/strings.h"
+#include "trace/value/trace_builder.h"
 
 namespace memreplay::program {
 namespace {

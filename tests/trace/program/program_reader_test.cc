@@ -5,10 +5,10 @@
 
 #include <string>
 
-#include "tests/trace/trace_dump.h"
-#include "trace/flat_jsonl_reader.h"
+#include "tests/trace/support/trace_dump.h"
+#include "trace/formats/flat/flat_jsonl_reader.h"
 #include "trace/program/program_expander.h"
-#include "trace/strings.h"
+#include "trace/value/strings.h"
 
 namespace memreplay::program {
 namespace {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "tests/trace/synth/program_digest.h"
+#include "tests/trace/support/program_digest.h"
 #include "trace/synth/ops.h"
 
 namespace memreplay::synth {

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "tests/trace/synth/program_digest.h"
-#include "trace/strings.h"
+#include "tests/trace/support/program_digest.h"
+#include "trace/value/strings.h"
 
 namespace memreplay::synth {
 namespace {

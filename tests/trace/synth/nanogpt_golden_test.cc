@@ -10,9 +10,9 @@
 #include <string>
 
 #include "gtest/gtest.h"
-#include "tests/trace/synth/program_digest.h"
+#include "tests/trace/support/program_digest.h"
+#include "trace/formats/open_trace.h"
 #include "trace/synth/nanogpt.h"
-#include "trace/trace_reader.h"
 
 namespace memreplay::synth {
 namespace {

@@ -9,8 +9,8 @@
 #include <utility>
 
 #include "gtest/gtest.h"
-#include "tests/trace/synth/program_digest.h"
-#include "trace/strings.h"
+#include "tests/trace/support/program_digest.h"
+#include "trace/value/strings.h"
 
 namespace memreplay::synth {
 namespace {

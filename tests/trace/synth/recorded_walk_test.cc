@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "tests/trace/synth/program_digest.h"
-#include "trace/strings.h"
+#include "tests/trace/support/program_digest.h"
 #include "trace/synth/models.h"
+#include "trace/value/strings.h"
 
 namespace memreplay::synth {
 namespace {

@@ -1,0 +1,28 @@
+// Several reports of one job, side by side: worst rank, spread, odd one out.
+#ifndef MEMREPLAY_REPORT_ANSWER_JOB_REPORT_H_
+#define MEMREPLAY_REPORT_ANSWER_JOB_REPORT_H_
+
+#include <string>
+
+#include "absl/types/span.h"
+#include "proto/report.pb.h"
+
+namespace memreplay {
+
+// One row for each device of a report, in order. The figure that is compared:
+// peak reserved, of the recording for "inspect", of the run for "replay", at the
+// event for "oom"; what was requested where nothing is reserved (programs).
+// Files without an answer have no row and are counted.
+void AddToJob(const proto::Report& report, proto::Job* job);
+
+// Fills in what the rows amount to. The odd one out is the row farthest from the
+// median, if that is more than 1 % of the median and four times the median
+// distance of all rows; it takes three rows.
+void FinishJob(proto::Job* job);
+
+// The table; "" for fewer than two rows.
+std::string RenderJobText(const proto::Job& job);
+
+}  // namespace memreplay
+
+#endif  // MEMREPLAY_REPORT_ANSWER_JOB_REPORT_H_

@@ -1,0 +1,54 @@
+#include "report/answer/lint_report.h"
+
+#include <algorithm>
+
+#include "report/words/text.h"
+#include "report/words/version.h"
+#include "sim/settings/conf_lint.h"
+#include "trace/value/strings.h"
+
+namespace memreplay {
+
+proto::Report LintReport(std::string_view conf, const TorchProfile& profile, std::string_view why) {
+  proto::Report report;
+  report.set_schema_version(kReportSchemaVersion);
+  report.set_tool_version(kVersion);
+  report.set_command("lint");
+  proto::Lint& lint = *report.mutable_lint();
+  lint.set_conf(CleanText(conf));
+  lint.mutable_torch()->set_release(std::string(profile.release));
+  lint.mutable_torch()->set_why(std::string(why));
+  for (const LintFinding& finding : LintAllocatorConf(conf, profile)) {
+    proto::Lint::Finding& out = *lint.add_findings();
+    out.set_severity(std::string(LintSeverityName(finding.severity)));
+    out.set_key(CleanText(finding.key));
+    out.set_sentence(CleanText(finding.sentence));
+  }
+  return report;
+}
+
+std::string RenderLintText(const proto::Lint& lint) {
+  const size_t errors = std::count_if(
+      lint.findings().begin(), lint.findings().end(),
+      [](const proto::Lint::Finding& finding) { return finding.severity() == "error"; });
+  const size_t warnings = std::count_if(
+      lint.findings().begin(), lint.findings().end(),
+      [](const proto::Lint::Finding& finding) { return finding.severity() == "warning"; });
+  std::string text = StrCat("PyTorch ", lint.torch().release(), " (", lint.torch().why(), ") ",
+                            errors != 0 ? "refuses these settings" : "accepts these settings", ": ",
+                            errors, errors == 1 ? " error, " : " errors, ", warnings,
+                            warnings == 1 ? " warning\n" : " warnings\n");
+  for (const proto::Lint::Finding& finding : lint.findings()) {
+    StrAppend(&text, "  ", finding.severity(), ": ", finding.key(),
+              finding.key().empty() ? "" : ": ", finding.sentence(), "\n");
+  }
+  return text;
+}
+
+bool HasErrors(const proto::Lint& lint) {
+  return std::any_of(
+      lint.findings().begin(), lint.findings().end(),
+      [](const proto::Lint::Finding& finding) { return finding.severity() == "error"; });
+}
+
+}  // namespace memreplay

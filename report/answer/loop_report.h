@@ -1,0 +1,25 @@
+// The loop of a program, how its memory moved, and what is not known -> Report.
+#ifndef MEMREPLAY_REPORT_ANSWER_LOOP_REPORT_H_
+#define MEMREPLAY_REPORT_ANSWER_LOOP_REPORT_H_
+
+#include "proto/report.pb.h"
+#include "sim/whatif/look_back.h"
+#include "sim/whatif/stream_cost.h"
+#include "sim/workload/step_growth.h"
+#include "sim/workload/steps.h"
+#include "trace/schedule/schedule.h"
+
+namespace memreplay {
+
+proto::StepSummary StepsReport(const Trace& trace, const Steps& steps, const StepGrowth& growth);
+
+proto::LeakEvidence LeakReport(const Trace& trace, const DeviceTrace& device, const Steps& steps,
+                               const SiteGrowth& leak);
+
+// Of "inspect --deep". Null: not simulated. `recorded`: of DescribeContents().
+proto::LoopReport ReportLoop(const Schedule& schedule, const StreamCost* cost,
+                             const LookBack* look_back, const proto::RecordedPeaks& recorded);
+
+}  // namespace memreplay
+
+#endif  // MEMREPLAY_REPORT_ANSWER_LOOP_REPORT_H_

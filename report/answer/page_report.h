@@ -1,0 +1,31 @@
+// What the page of the command report draws -> Report.
+#ifndef MEMREPLAY_REPORT_ANSWER_PAGE_REPORT_H_
+#define MEMREPLAY_REPORT_ANSWER_PAGE_REPORT_H_
+
+#include "proto/report.pb.h"
+#include "sim/observe/history.h"
+#include "trace/schedule/schedule.h"
+#include "trace/value/memory_state.h"
+
+namespace memreplay {
+
+// How much a page may hold, so that a browser opens it at once.
+struct PageLimits {
+  size_t timeline_buckets = 2048;  // of the HistoryObserver
+  size_t marks = 2000;             // of each kind
+  size_t map_blocks = 20000;       // of each map
+  size_t stacks = 50;              // of the table of holdings
+};
+
+// Fills `page` and `loop` of `report`, which describes the same run. `at_peak` null:
+// not known. O(requests), plus what is drawn.
+void AddPage(const Schedule& schedule, const HistoryObserver& history, const MemoryState* at_peak,
+             const MemoryState& at_end, const PageLimits& limits, proto::DeviceReport* report);
+
+// Another run of the schedule; takes from `other` what the page does not show.
+void AddOther(const HistoryObserver& history, const PageLimits& limits, proto::DeviceReport other,
+              proto::DeviceReport* report);
+
+}  // namespace memreplay
+
+#endif  // MEMREPLAY_REPORT_ANSWER_PAGE_REPORT_H_

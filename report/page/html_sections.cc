@@ -1,0 +1,325 @@
+#include "report/page/html_sections.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/strings/str_format.h"
+#include "report/page/html.h"
+#include "report/words/answer.h"
+#include "report/words/lines.h"
+#include "report/words/sizes.h"
+#include "report/words/verdict.h"
+#include "trace/value/strings.h"
+
+namespace memreplay {
+namespace {
+
+using Rows = std::vector<std::vector<Cell>>;
+
+constexpr int kMaxFailures = 50;
+constexpr int kMaxOoms = 20;
+constexpr int kColors = 5;  // of other runs; page.css
+
+std::string Card(std::string_view label, std::string_view value, std::string_view more,
+                 bool bad = false) {
+  return StrCat("<div class=\"card", bad ? " bad" : "", "\"><dt>", EscapeHtml(label),
+                "</dt><dd><b>", EscapeHtml(value), "</b>",
+                more.empty() ? "" : StrCat(" <small>", EscapeHtml(more), "</small>"),
+                "</dd></div>\n");
+}
+
+std::string PositionNoun(const proto::DeviceReport& device) {
+  return device.inventory().is_program() ? "request" : "event";
+}
+
+std::string Share(int64_t part, int64_t whole) {
+  if (whole <= 0) return "0 %";
+  return absl::StrFormat("%.1f %%", 100.0 * static_cast<double>(part) / static_cast<double>(whole));
+}
+
+// "-" where the release does not keep that statistic.
+Cell StatisticCell(const proto::DeviceReport& device, const std::string& name) {
+  const auto found = device.statistics().find(name);
+  return found == device.statistics().end() ? NumberCell("-") : CountCell(found->second);
+}
+
+// The summary; frames below it fold out.
+Cell StackCell(const proto::Page& page, int index) {
+  if (index < 0 || index >= page.stacks_size()) return TextCell("");
+  const proto::Page::Stack& stack = page.stacks(index);
+  if (stack.frames_size() < 2) return TextCell(stack.summary());
+  std::string html =
+      StrCat("<details><summary>", EscapeHtml(stack.summary()), "</summary><ol class=\"frames\">");
+  for (const int32_t frame : stack.frames()) {
+    if (frame < page.frames_size()) StrAppend(&html, Element("li", page.frames(frame)));
+  }
+  StrAppend(&html, "</ol>");
+  if (stack.depth() > stack.frames_size()) {
+    StrAppend(&html,
+              Element("small",
+                      StrCat("and ", FormatCount(stack.depth() - stack.frames_size(), "frame"))));
+  }
+  return {.html = StrCat(html, "</details>")};
+}
+
+std::string Section(std::string_view title, const std::string& html) {
+  if (html.empty()) return "";
+  return StrCat("<section>", Element("h3", title), "\n", html, "</section>\n");
+}
+
+std::string Note(std::string_view text) { return StrCat(Element("p class=\"note\"", text), "\n"); }
+
+std::string Holdings(const proto::DeviceReport& device) {
+  const proto::Page::Holdings& holdings = device.page().holdings();
+  if (holdings.requested_bytes() == 0) return "";
+  const int64_t all = holdings.requested_bytes();
+  std::string html = Note(StrCat(FormatSize(all), " are live at ", PositionNoun(device), " ",
+                                 FormatCount(holdings.position()),
+                                 ", where the program has asked for most, as requested."));
+  Rows rows;
+  for (const auto& row : holdings.categories()) {
+    rows.push_back({TextCell(row.category()), SizeCell(row.requested_bytes()),
+                    NumberCell(Share(row.requested_bytes(), all)), CountCell(row.allocations()),
+                    BarCell(row.requested_bytes(), all)});
+  }
+  StrAppend(&html, Table("By category", {"category", "live", "share", "allocations", ""}, rows));
+  // Where a tag is all there is of a stack, the second table says nothing new.
+  if (holdings.categories_size() >= holdings.stacks_size()) return html;
+  rows.clear();
+  for (const auto& row : holdings.stacks()) {
+    rows.push_back({SizeCell(row.requested_bytes()), NumberCell(Share(row.requested_bytes(), all)),
+                    CountCell(row.allocations()), BarCell(row.requested_bytes(), all),
+                    StackCell(device.page(), row.stack())});
+  }
+  StrAppend(&html, Table("By stack", {"live", "share", "allocations", "", "stack"}, rows));
+  if (holdings.left_out_stacks() > 0) {
+    StrAppend(&html, Note(StrCat("and ", FormatCount(holdings.left_out_stacks(), "more stack"),
+                                 " of ", FormatSize(holdings.left_out_bytes()), " in all")));
+  }
+  return html;
+}
+
+std::string FragmentationTables(const proto::DeviceReport& device) {
+  if (!device.has_fragmentation()) return "";
+  const proto::Fragmentation& f = device.fragmentation();
+  const auto row = [&](std::string_view name, int64_t bytes, std::string_view meaning) {
+    return std::vector<Cell>{TextCell(name), SizeCell(bytes),
+                             NumberCell(Share(bytes, device.peak_reserved_bytes())),
+                             TextCell(meaning)};
+  };
+  std::string html = Table(
+      "Where reserved memory peaks", {"", "bytes", "of reserved", "what it is"},
+      {row("reserved - active", f.reserved_minus_active_bytes(),
+           "held from the driver, used by no tensor"),
+       row("inactive split", f.inactive_split_bytes(),
+           "of that, beside live blocks: the segment cannot be given back"),
+       row("internal", f.internal_bytes(), "handed out beyond what was asked for: rounding")});
+  if (f.unservable_requests() > 0) {
+    StrAppend(&html,
+              Note(absl::StrFormat(
+                  "%.1f %% of the free bytes lie in blocks too small for each of the last %s.",
+                  100.0 * f.unservable_share(), FormatCount(f.unservable_requests(), "request"))));
+  }
+  Rows rows;
+  for (const auto& free : f.largest_free()) {
+    rows.push_back({TextCell(PoolName(free.segment_pool_id())), TextCell(free.segment_type()),
+                    TextCell(StreamName(free.stream())), SizeCell(free.free_bytes()),
+                    CountCell(free.free_blocks()), SizeCell(free.bytes())});
+  }
+  StrAppend(&html,
+            Table("Free blocks", {"pool", "kind", "stream", "free", "blocks", "largest"}, rows));
+  return html;
+}
+
+std::string GroupTable(const proto::Page::BlockMap& map) {
+  Rows rows;
+  for (const proto::Page::Group& group : map.groups()) {
+    rows.push_back({TextCell(PoolName(group.segment_pool_id())), TextCell(group.segment_type()),
+                    TextCell(StreamName(group.stream())), CountCell(group.segments()),
+                    SizeCell(group.reserved_bytes()), SizeCell(group.active_bytes()),
+                    SizeCell(group.reserved_bytes() - group.active_bytes()),
+                    SizeCell(group.largest_free_bytes())});
+  }
+  return Table(
+      map.moment() == "peak" ? "Segments where reserved memory peaks" : "Segments at the end",
+      {"pool", "kind", "stream", "segments", "reserved", "active", "free", "largest free"}, rows);
+}
+
+std::string StreamsAndPools(const proto::DeviceReport& device) {
+  std::string html;
+  for (const proto::Page::BlockMap& map : device.page().maps()) StrAppend(&html, GroupTable(map));
+  Rows rows;
+  for (const auto& stream : device.inventory().streams()) {
+    if (stream.allocs() == 0) continue;
+    rows.push_back({TextCell(StreamName(stream.stream())), CountCell(stream.allocs()),
+                    SizeCell(stream.requested_bytes())});
+  }
+  StrAppend(&html, Table("What streams asked for", {"stream", "allocations", "in all"}, rows));
+  return html;
+}
+
+std::string Loop(const proto::DeviceReport& device) {
+  const proto::StepSummary& steps = device.loop().steps();
+  if (steps.steps() == 0) return "";
+  std::string html =
+      Note(StrCat(FormatCount(steps.steps(), "step"), " of ",
+                  FormatCount(steps.allocations_per_step(), "allocation"), ", found by ",
+                  steps.source(), steps.name().empty() ? "" : StrCat(" (", steps.name(), ")"),
+                  "; each leaves ", FormatSizeChange(steps.growth_bytes_per_step()),
+                  " behind and takes ", FormatSize(steps.swing_bytes()), " meanwhile.",
+                  steps.may_be_layers() ? " Perhaps these are the layers of one pass." : ""));
+  if (device.loop().has_leak()) {
+    const proto::LeakEvidence& leak = device.loop().leak();
+    StrAppend(&html, StrCat(Element("p class=\"fault\"",
+                                    StrCat("Leak: ", FormatSize(leak.bytes_per_step()),
+                                           " per step by ", leak.stack().summary(), ", ",
+                                           FormatSize(leak.left_bytes()), " in all.")),
+                            "\n"));
+  }
+  return html;
+}
+
+std::string Ooms(const proto::Report& report, const proto::DeviceReport& device) {
+  const proto::Page::Curve& curve = device.page().curve();
+  Rows rows;
+  for (int i = 0; i < std::min(curve.oom_position_size(), kMaxOoms); ++i) {
+    rows.push_back({CountCell(curve.oom_position(i)), SizeCell(curve.oom_bytes(i))});
+  }
+  if (rows.empty()) return "";
+  std::string html = Table("Requests that found no memory", {PositionNoun(device), "size"}, rows);
+  const int64_t more = curve.oom_position_size() - std::ssize(rows) + curve.left_out_ooms();
+  if (more > 0) StrAppend(&html, Note(StrCat("and ", FormatCount(more), " more")));
+  StrAppend(&html, "<p class=\"note\">What pinned the memory and what would have helped: ",
+            Element("code", StrCat("memreplay oom ", report.file())), "</p>\n");
+  return html;
+}
+
+std::string Failures(const proto::DeviceReport& device) {
+  Rows rows;
+  for (const proto::RequestFailure& failure : device.failures()) {
+    if (std::ssize(rows) == kMaxFailures) break;
+    rows.push_back({CountCell(failure.request()), TextCell(failure.message())});
+  }
+  std::string html = Table("Requests that end in an exception", {"request", "message"}, rows);
+  if (device.failures_size() > kMaxFailures) {
+    StrAppend(&html,
+              Note(StrCat("and ", FormatCount(device.failures_size() - kMaxFailures), " more")));
+  }
+  return html;
+}
+
+std::string DiagnosticsTable(const proto::DeviceReport& device) {
+  Rows rows;
+  for (const proto::Diagnostic& diagnostic : device.diagnostics()) {
+    std::string where;
+    for (const auto& place : diagnostic.places()) {
+      StrAppend(&where, where.empty() ? "" : ", ", FormatCount(place.position()),
+                place.detail().empty() ? "" : StrCat(" [", place.detail(), "]"));
+    }
+    rows.push_back({TextCell(diagnostic.severity()), CountCell(diagnostic.count()),
+                    TextCell(StrCat(diagnostic.name(), ": ", diagnostic.sentence())),
+                    TextCell(where)});
+  }
+  return Table("What the file left to be desired", {"severity", "times", "what", "first at"}, rows);
+}
+
+}  // namespace
+
+std::string KeyFigures(const proto::DeviceReport& device) {
+  const int64_t reserved = device.peak_reserved_bytes();
+  std::string html = "<dl class=\"cards\">\n";
+  StrAppend(&html, Card("peak reserved", FormatSize(reserved), FormatCount(reserved, "byte")),
+            Card("peak allocated", FormatSize(device.peak_allocated_bytes()),
+                 FormatCount(device.peak_allocated_bytes(), "byte")),
+            Card("peak requested", FormatSize(device.peak_requested_bytes()),
+                 FormatCount(device.peak_requested_bytes(), "byte")));
+  if (device.has_fragmentation()) {
+    const int64_t unused = device.fragmentation().reserved_minus_active_bytes();
+    StrAppend(&html, Card("unused at the peak", FormatSize(unused),
+                          StrCat(Share(unused, reserved), " of reserved")));
+  }
+  StrAppend(&html, Card("out of memory", FormatCount(device.ooms(), "time"),
+                        device.recorded().ooms() > 0 && device.mode() == "what_if"
+                            ? StrCat("recorded: ", FormatCount(device.recorded().ooms()))
+                            : "",
+                        device.ooms() > 0));
+  const proto::Fidelity& fidelity = device.fidelity();
+  if (fidelity.compared_events() > 0) {
+    const bool differs = fidelity.matched_events() < fidelity.compared_events();
+    StrAppend(&html, Card("agrees with the recording",
+                          Share(fidelity.matched_events(), fidelity.compared_events()),
+                          StrCat(FormatCount(fidelity.matched_events()), " of ",
+                                 FormatCount(fidelity.compared_events(), "event")),
+                          differs));
+  } else {
+    StrAppend(&html, Card("agreement", "not compared",
+                          device.inventory().is_program() ? "a program: nothing was recorded"
+                          : device.mode() == "what_if"    ? "other settings than recorded"
+                                                          : "no recorded events"));
+  }
+  return StrCat(html, "</dl>\n");
+}
+
+std::string Circumstances(const proto::DeviceReport& device) {
+  std::string html =
+      StrCat("<p class=\"note\">", Element("code", SettingsText(device)),
+             EscapeHtml(StrCat("; PyTorch ", device.torch().release(), " (", device.torch().why(),
+                               "); ", FormatCount(device.events(), PositionNoun(device)))),
+             "</p>\n");
+  if (device.mode() == "as_recorded" && device.exact_until_event() < device.events()) {
+    StrAppend(&html, Note(StrCat("Exact until event ", FormatCount(device.exact_until_event()),
+                                 ": ", device.exactness_reason(), ".")));
+  }
+  if (device.loop().peaks_are_lower_bounds()) {
+    StrAppend(&html, Note("Recording began when memory was in use already: peaks are those since "
+                          "then. memreplay inspect --deep tells how far they may be off."));
+  }
+  for (const std::string& note : device.notes()) StrAppend(&html, Note(note));
+  return html;
+}
+
+std::string ComparisonTable(const proto::DeviceReport& device) {
+  if (device.page().others().empty()) return "";
+  Rows rows;
+  int others = 0;
+  const auto add = [&](const proto::DeviceReport& run, bool is_base) {
+    const int64_t change = run.peak_reserved_bytes() - device.peak_reserved_bytes();
+    const bool sampled = run.has_fragmentation();
+    rows.push_back(
+        {{.html = StrCat("<span class=\"nowrap\"><span class=\"swatch ",
+                         is_base ? "reserved" : StrCat("other-", others++ % kColors), "\"></span>",
+                         Element("code", run.conf().empty() ? "default settings" : run.conf()),
+                         "</span>")},
+         SizeCell(run.peak_reserved_bytes()),
+         NumberCell(is_base ? ""
+                            : StrCat(FormatSizeChange(change),
+                                     PercentChange(change, device.peak_reserved_bytes()))),
+         SizeCell(run.peak_allocated_bytes()),
+         sampled ? SizeCell(run.fragmentation().reserved_minus_active_bytes()) : NumberCell("-"),
+         sampled ? SizeCell(run.fragmentation().inactive_split_bytes()) : NumberCell("-"),
+         CountCell(run.ooms()),
+         StatisticCell(run, "num_alloc_retries"),
+         StatisticCell(run, "num_device_alloc"),
+         StatisticCell(run, "num_device_free")});
+  };
+  add(device, true);
+  for (const proto::Page::Other& other : device.page().others()) add(other.report(), false);
+  return Table("Before and after",
+               {"settings", "peak reserved", "change", "peak allocated", "unused at the peak",
+                "inactive split", "out of memory", "retries", "driver allocs", "driver frees"},
+               rows);
+}
+
+std::string Tables(const proto::Report& report, const proto::DeviceReport& device) {
+  return StrCat(
+      Section("Out of memory", Ooms(report, device)),
+      Section("What held the memory", Holdings(device)),
+      Section("Fragmentation", FragmentationTables(device)), Section("The loop", Loop(device)),
+      Section("Streams and pools", StreamsAndPools(device)),
+      Section("Exceptions", Failures(device)), Section("Diagnostics", DiagnosticsTable(device)));
+}
+
+}  // namespace memreplay

@@ -1,0 +1,22 @@
+// What a page says of one device without any script: figures and tables.
+#ifndef MEMREPLAY_REPORT_PAGE_HTML_SECTIONS_H_
+#define MEMREPLAY_REPORT_PAGE_HTML_SECTIONS_H_
+
+#include <string>
+
+#include "proto/report.pb.h"
+
+namespace memreplay {
+
+// Cards: peaks, fragmentation, out of memory, agreement with the recording.
+std::string KeyFigures(const proto::DeviceReport& device);
+// Settings, release, notes.
+std::string Circumstances(const proto::DeviceReport& device);
+// The run beside those of --conf; "" without any.
+std::string ComparisonTable(const proto::DeviceReport& device);
+// The rest, each with a heading, those that there is something to say about.
+std::string Tables(const proto::Report& report, const proto::DeviceReport& device);
+
+}  // namespace memreplay
+
+#endif  // MEMREPLAY_REPORT_PAGE_HTML_SECTIONS_H_

@@ -1,0 +1,23 @@
+// Report -> one HTML file that needs nothing else and fetches nothing: figures and
+// tables as markup, timelines and block maps drawn by a script from the report's
+// JSON, which the page contains.
+#ifndef MEMREPLAY_REPORT_PAGE_RENDER_HTML_H_
+#define MEMREPLAY_REPORT_PAGE_RENDER_HTML_H_
+
+#include <string>
+#include <string_view>
+
+#include "proto/report.pb.h"
+
+namespace memreplay {
+
+// Of the command report. Equal reports give equal bytes.
+std::string RenderHtml(const proto::Report& report);
+
+// The same JSON, fit for a <script> element: no '<', '>', '&' and no line
+// separators that JavaScript minds.
+std::string EscapeJsonForScript(std::string_view json);
+
+}  // namespace memreplay
+
+#endif  // MEMREPLAY_REPORT_PAGE_RENDER_HTML_H_

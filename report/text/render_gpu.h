@@ -1,0 +1,17 @@
+// Report of the command gpu -> text for a terminal.
+#ifndef MEMREPLAY_REPORT_TEXT_RENDER_GPU_H_
+#define MEMREPLAY_REPORT_TEXT_RENDER_GPU_H_
+
+#include <string>
+
+#include "proto/report.pb.h"
+
+namespace memreplay {
+
+// The answer first: what is confirmed, or where prediction and device part, and the
+// table of both; then the details. `device` has `gpu`.
+std::string RenderGpu(const proto::DeviceReport& device);
+
+}  // namespace memreplay
+
+#endif  // MEMREPLAY_REPORT_TEXT_RENDER_GPU_H_

@@ -1,0 +1,189 @@
+#include "report/text/render_loop.h"
+
+#include <algorithm>
+#include <string_view>
+#include <vector>
+
+#include "absl/strings/str_format.h"
+#include "report/words/lines.h"
+#include "report/words/sizes.h"
+#include "trace/value/strings.h"
+
+namespace memreplay {
+namespace {
+
+using HistoryPoint = proto::LoopReport::HistoryPoint;
+
+constexpr int kMaxSites = 3;
+constexpr int kMaxHolders = 8;
+constexpr int kLeastGrownSteps = 3;
+
+void RenderSteps(const proto::LoopReport& loop, std::string* out) {
+  const proto::StepSummary& steps = loop.steps();
+  StrAppend(out, "\n  the loop\n");
+  if (steps.steps() == 0) {
+    Line(out, "steps", StrCat("none found: ", steps.why_none()));
+    return;
+  }
+  Line(out, "steps",
+       absl::StrFormat("%s of %s by %s%s, events %s to %s; %.0f %% of all allocations",
+                       FormatCount(steps.steps()),
+                       FormatCount(steps.allocations_per_step(), "allocation"), steps.source(),
+                       steps.name().empty() ? "" : StrCat(" ", steps.name()),
+                       FormatCount(steps.first_event()), FormatCount(steps.end_event()),
+                       100.0 * steps.coverage()));
+  Line(out, "growth per step",
+       StrCat(FormatSizeChange(steps.growth_bytes_per_step()), "; ",
+              FormatSize(steps.swing_bytes()), " taken within a step"));
+  if (steps.may_be_layers()) {
+    Line(out, "", "each keeps most of what it takes: perhaps the layers of one pass, no steps");
+  }
+  if (loop.has_leak()) {
+    const proto::LeakEvidence& leak = loop.leak();
+    Line(out, "LEAK",
+         StrCat(FormatSize(leak.bytes_per_step()), " per step by ", leak.stack().summary(), ", ",
+                FormatSize(leak.left_bytes()), " in all; grows in ",
+                leak.every_steps() > 1 ? StrCat("one of ", leak.every_steps(), " steps")
+                                       : StrCat(FormatCount(leak.grown_steps()), " of ",
+                                                FormatCount(leak.steps(), "step"))));
+    std::string first;
+    for (const int64_t event : leak.events()) {
+      StrAppend(&first, first.empty() ? "allocated at event " : ", ", FormatCount(event));
+    }
+    Line(out, "", first);
+    return;
+  }
+  int shown = 0;
+  for (const proto::SiteGrowth& site : steps.sites()) {
+    if (site.grown_steps() < kLeastGrownSteps) continue;
+    if (shown++ == kMaxSites) break;
+    Line(out, shown == 1 ? "grew, no leak" : "",
+         StrCat(FormatSize(site.grown_bytes()), " in ", FormatCount(site.grown_steps(), "step"),
+                " by ", site.stack().summary()));
+  }
+}
+
+void RenderHistory(const proto::LoopReport& loop, std::string* out) {
+  if (loop.history_size() < 2) return;
+  const HistoryPoint& first = loop.history(0);
+  StrAppend(out, "\n  over time, ",
+            FormatCount(first.last_event() - first.first_event() + 1, "event"),
+            " each, the most in each\n");
+  const struct {
+    std::string_view label;
+    int64_t (*value)(const HistoryPoint&);
+  } kRows[] = {
+      {"reserved", [](const HistoryPoint& p) { return p.highest_reserved_bytes(); }},
+      {"allocated", [](const HistoryPoint& p) { return p.highest_allocated_bytes(); }},
+      {"inactive split", [](const HistoryPoint& p) { return p.highest_inactive_split_bytes(); }},
+  };
+  int64_t highest = 0;
+  for (const HistoryPoint& point : loop.history()) {
+    highest = std::max(highest, point.highest_reserved_bytes());
+  }
+  for (const auto& row : kRows) {
+    std::vector<int64_t> values;
+    for (const HistoryPoint& point : loop.history()) values.push_back(row.value(point));
+    const auto [low, high] = std::minmax_element(values.begin(), values.end());
+    Line(
+        out, row.label,
+        StrCat("|", Sparkline(values, highest), "| ", FormatSize(*low), " to ", FormatSize(*high)));
+  }
+}
+
+// Appended to the history.
+void RenderDivergence(const proto::LoopReport& loop, std::string* out) {
+  if (!loop.diverged()) return;
+  Line(out, "replay",
+       StrCat("exact until event ", FormatCount(loop.exact_until_event()),
+              "; from there on this is the simulation (memreplay replay tells why)"));
+}
+
+void RenderHolders(const proto::LoopReport& loop, std::string* out) {
+  if (loop.holders_size() == 0) return;
+  StrAppend(out, "\n  who holds memory where reserved peaks; what is cached serves no other\n");
+  std::vector<const proto::LoopReport::Holder*> holders;
+  for (const auto& holder : loop.holders()) holders.push_back(&holder);
+  std::stable_sort(holders.begin(), holders.end(), [](const auto* a, const auto* b) {
+    return a->reserved_bytes() > b->reserved_bytes();
+  });
+  int shown = 0;
+  for (const auto* holder : holders) {
+    if (shown++ == kMaxHolders) {
+      Line(out, "", StrCat("and ", holders.size() - kMaxHolders, " more"));
+      break;
+    }
+    Line(out, StreamName(holder->stream()),
+         StrCat(PoolName(holder->segment_pool_id()), ": ", FormatSize(holder->reserved_bytes()),
+                ", ", FormatSize(holder->reserved_bytes() - holder->active_bytes()),
+                " of it cached; at most ", FormatSize(holder->most_cached_bytes()),
+                " cached, after event ", FormatCount(holder->most_cached_event())));
+  }
+}
+
+void RenderStreams(const proto::LoopReport& loop, std::string* out) {
+  if (!loop.several_streams()) return;
+  if (loop.peak_reserved_bytes() == 0) {
+    Line(out, "several streams",
+         "their cost is not simulated: the recording's beginning is missing");
+    return;
+  }
+  Line(out, "several streams",
+       StrCat("cost ",
+              FormatSize(loop.peak_reserved_bytes() - loop.peak_reserved_one_stream_bytes()),
+              ": reserved peaks at ", FormatSize(loop.peak_reserved_bytes()), ", on one stream at ",
+              FormatSize(loop.peak_reserved_one_stream_bytes()), " (both simulated)"));
+  if (loop.merged_streams_size() < 2) return;
+  for (const auto& merged : loop.merged_streams()) {
+    Line(out, "",
+         StrCat(StreamName(merged.stream()), " costs ", FormatSize(merged.cost_bytes()), ": on ",
+                StreamName(loop.main_stream()), ", and the others as they are, reserved peaks at ",
+                FormatSize(merged.peak_reserved_bytes())));
+  }
+}
+
+void RenderErrorBars(const proto::DeviceReport& device, std::string* out) {
+  const proto::LoopReport& loop = device.loop();
+  if (!loop.peaks_are_lower_bounds()) return;
+  StrAppend(out, "\n  error bars: what was before the recording is in no figure; since it began\n");
+  for (const auto& bar : loop.error_bars()) {
+    std::string text = FormatSize(bar.low_bytes());
+    if (!bar.has_high()) {
+      text = StrCat("at least ", text, ": ", bar.reason());
+    } else if (bar.low_bytes() == bar.high_bytes()) {
+      StrAppend(&text, ", exact");
+    } else {
+      StrAppend(&text, " to ", FormatSize(bar.high_bytes()), ": ", bar.reason());
+    }
+    // "peak_reserved_bytes" -> "peak reserved"
+    std::string label = bar.figure().substr(0, bar.figure().rfind('_'));
+    std::replace(label.begin(), label.end(), '_', ' ');
+    Line(out, label, text);
+  }
+  if (loop.steps().steps() > 0)
+    Line(out, "growth per step", "exact: a difference of what was seen");
+  if (loop.peak_live_bytes() > 0) {
+    Line(out, "history",
+         absl::StrFormat(
+             "of %s that are live where most are, %s (%.0f %%) were seen being allocated",
+             FormatSize(loop.peak_live_bytes()), FormatSize(loop.peak_live_seen_bytes()),
+             100.0 * static_cast<double>(loop.peak_live_seen_bytes()) /
+                 static_cast<double>(loop.peak_live_bytes())));
+  }
+}
+
+}  // namespace
+
+std::string RenderLoopText(const proto::DeviceReport& device) {
+  std::string out;
+  if (!device.has_loop()) return out;
+  RenderHistory(device.loop(), &out);
+  RenderDivergence(device.loop(), &out);
+  RenderHolders(device.loop(), &out);
+  RenderStreams(device.loop(), &out);
+  RenderSteps(device.loop(), &out);
+  RenderErrorBars(device, &out);
+  return out;
+}
+
+}  // namespace memreplay

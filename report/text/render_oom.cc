@@ -1,0 +1,207 @@
+#include "report/text/render_oom.h"
+
+#include <string_view>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_replace.h"
+#include "report/words/lines.h"
+#include "report/words/sizes.h"
+#include "trace/value/strings.h"
+
+namespace memreplay {
+namespace {
+
+constexpr int kMaxFreeLists = 8;
+constexpr int kMaxPinnedShown = 5;
+constexpr int kMaxLiveShown = 5;
+
+void SizeLine(std::string* out, int64_t bytes, std::string_view text) {
+  absl::StrAppendFormat(out, "  %10s  %s\n", FormatSize(bytes), ToAbsl(text));
+}
+
+std::string Where(const google::protobuf::RepeatedField<int64_t>& pool, int64_t stream) {
+  return StrCat(PoolName(pool), ", ", StreamName(stream));
+}
+
+std::string Answer(const proto::OutOfMemory& oom) {
+  if (oom.verdict() == "none") return StrCat(oom.sentence(), ".");
+  return StrCat(absl::AsciiStrToUpper(absl::StrReplaceAll(oom.verdict(), {{"_", " "}})), ": ",
+                oom.sentence(), ".");
+}
+
+void RenderUse(const proto::OutOfMemory& oom, std::string* out) {
+  const proto::MemoryUse& use = oom.use();
+  StrAppend(out, "\n  where the memory is\n");
+  const struct {
+    int64_t bytes;
+    std::string_view what;
+  } kRows[] = {
+      {use.live_requested_bytes(), "live: asked for by tensors"},
+      {use.internal_bytes(), "internal: blocks beyond what was asked for"},
+      {use.pending_bytes(), "pending: freed, other streams may still use it"},
+      {use.shared_free_bytes(), "free, in segments that live blocks share"},
+      {use.cached_segment_bytes(), "free, whole segments in the cache"},
+      {use.device_free_bytes(), "free, per the driver"},
+      {use.outside_bytes(), "outside PyTorch: context, libraries, other processes"},
+  };
+  for (const auto& row : kRows) {
+    if (row.bytes != 0) SizeLine(out, row.bytes, row.what);
+  }
+  if (use.capacity_bytes() > 0) {
+    SizeLine(out, use.capacity_bytes(), StrCat("in all (", use.capacity_source(), ")"));
+  }
+  if (use.private_pool_bytes() > 0) {
+    Line(out, "private pools",
+         StrCat(FormatSize(use.private_pool_bytes()), " of it, ",
+                FormatSize(use.private_pool_free_bytes()), " of that free"));
+  }
+  if (use.pending_before_bytes() > 0) {
+    Line(out, "pending before",
+         StrCat(FormatSize(use.pending_before_bytes()),
+                " waited for other streams as the request "
+                "arrived"));
+  }
+}
+
+std::string Share(const proto::HeldBytes& held) {
+  return StrCat(" in ", FormatCount(held.allocations(), "allocation"));
+}
+
+void RenderLive(const proto::OutOfMemory& oom, std::string* out) {
+  if (oom.categories_size() > 0) StrAppend(out, "\n  live by category\n");
+  for (const proto::HeldBytes& held : oom.categories()) {
+    SizeLine(out, held.bytes(), StrCat(held.category(), Share(held)));
+  }
+  if (oom.live_size() > 0) StrAppend(out, "\n  live by stack\n");
+  int shown = 0;
+  for (const proto::HeldBytes& held : oom.live()) {
+    if (shown++ == kMaxLiveShown) break;
+    SizeLine(out, held.bytes(), StrCat(held.stack().summary(), Share(held)));
+  }
+  if (oom.live_stacks() > kMaxLiveShown) {
+    StrAppend(out, "              and ",
+              FormatCount(oom.live_stacks() - kMaxLiveShown, "more stack"), "\n");
+  }
+}
+
+void RenderFree(const proto::OutOfMemory& oom, std::string* out) {
+  if (oom.largest_free_size() == 0) return;
+  StrAppend(out, "\n  largest free block of each pool and stream\n");
+  int shown = 0;
+  for (const auto& free : oom.largest_free()) {
+    if (shown++ == kMaxFreeLists) {
+      StrAppend(out, "              and ", oom.largest_free_size() - kMaxFreeLists, " more\n");
+      break;
+    }
+    SizeLine(out, free.bytes(),
+             StrCat(Where(free.segment_pool_id(), free.stream()), ", ", free.segment_type(), "; ",
+                    FormatSize(free.free_bytes()), " free in ",
+                    FormatCount(free.free_blocks(), "block")));
+  }
+}
+
+std::string Age(const proto::PinnedSegment::Pin& pin) {
+  if (pin.age() < 0) return "older than the recording";
+  return StrCat(FormatCount(pin.age(), "event"), " old (event ", FormatCount(pin.event()), ")");
+}
+
+void RenderPinned(const proto::OutOfMemory& oom, std::string* out) {
+  if (oom.pinned_segments() == 0) return;
+  StrAppend(out, "\n  ", FormatCount(oom.pinned_segments(), "segment"),
+            " could be given back or merged but for what is live in ",
+            oom.pinned_segments() == 1 ? "it" : "them", ": ", FormatSize(oom.pinned_free_bytes()),
+            " free\n");
+  int shown = 0;
+  for (const proto::PinnedSegment& segment : oom.pinned()) {
+    if (shown++ == kMaxPinnedShown) break;
+    SizeLine(out, segment.free_bytes(),
+             StrCat("free of ", FormatSize(segment.total_size()), " at ",
+                    absl::StrFormat("0x%x", segment.address()), ", pinned by ",
+                    FormatSize(segment.live_bytes()), " in ",
+                    FormatCount(segment.live_blocks(), "block")));
+    if (segment.pins_size() > 0) {
+      const auto& pin = segment.pins(0);
+      StrAppend(out, "              ", segment.live_blocks() > 1 ? "the largest: " : "",
+                FormatSize(pin.bytes()), " by ", pin.stack().summary(), ", ", Age(pin), "\n");
+    }
+  }
+}
+
+void RenderCounterfactuals(const proto::OutOfMemory& oom, std::string* out) {
+  if (oom.counterfactuals_size() == 0) return;
+  StrAppend(out, "\n  what would have helped (each one simulated)\n");
+  for (const proto::Counterfactual& answer : oom.counterfactuals()) {
+    const std::string_view result = answer.survives() ? "survives"
+                                    : answer.served() ? "served here"
+                                                      : "runs out";
+    absl::StrAppendFormat(out, "  %-11s  %s; peak reserved %s\n", ToAbsl(result), answer.change(),
+                          FormatSize(answer.peak_reserved_bytes()));
+  }
+}
+
+void RenderSteps(const proto::OutOfMemory& oom, std::string* out) {
+  if (oom.steps().steps() == 0) return;
+  Line(out, "steps",
+       StrCat(FormatCount(oom.steps().steps()), " of ",
+              FormatCount(oom.steps().allocations_per_step(), "allocation"), " before it, by ",
+              oom.steps().source(), "; live memory grows by ",
+              FormatSize(oom.steps().growth_bytes_per_step()), " per step",
+              oom.steps().may_be_layers() ? ", so that they may be the layers of one pass" : ""));
+  if (oom.has_leak()) {
+    Line(out, "left behind",
+         StrCat(FormatSize(oom.leak().left_bytes()), " in ",
+                FormatCount(oom.leak().left_allocations(), "allocation"), " by ",
+                oom.leak().stack().summary()));
+  }
+}
+
+void RenderOom(const proto::OutOfMemory& oom, std::string* out) {
+  if (oom.verdict() == "none") return;
+  std::string asked = FormatSizeExactly(oom.requested_bytes());
+  if (oom.segment_bytes() != oom.requested_bytes()) {
+    StrAppend(&asked, ", of the driver ", FormatSize(oom.segment_bytes()));
+  }
+  Line(out, "asked for", asked);
+  Line(out, "obtainable", FormatSizeExactly(oom.obtainable_bytes()));
+  if (oom.event_index() >= 0) {
+    Line(out, "when",
+         StrCat("event ", FormatCount(oom.event_index()), oom.recorded() ? ", as recorded" : "",
+                "; ", Where(oom.segment_pool_id(), oom.stream()), ", ", oom.segment_type()));
+    Line(out, "by", oom.stack().summary());
+  }
+  for (const std::string& note : oom.notes()) Line(out, "note", note);
+  RenderSteps(oom, out);
+  RenderUse(oom, out);
+  RenderLive(oom, out);
+  RenderFree(oom, out);
+  RenderPinned(oom, out);
+  RenderCounterfactuals(oom, out);
+}
+
+}  // namespace
+
+std::string RenderOomText(const proto::Report& report) {
+  std::string out;
+  if (report.devices().empty()) {  // of a message
+    StrAppend(&out, Answer(report.oom()), "\n\n");
+    RenderOom(report.oom(), &out);
+    return out;
+  }
+  out = StrCat(report.file(), ": ", report.format(), ", ",
+               FormatCount(report.devices_size(), "device"), "\n");
+  for (const proto::DeviceReport& device : report.devices()) {
+    StrAppend(&out, "device ", device.device(), ": ", Answer(device.oom()), "\n");
+  }
+  for (const proto::DeviceReport& device : report.devices()) {
+    if (device.oom().verdict() == "none") continue;
+    StrAppend(&out, "\ndevice ", device.device(), "\n");
+    Line(&out, "settings", device.conf().empty() ? std::string("default settings") : device.conf());
+    Line(&out, "torch", StrCat(device.torch().release(), " (", device.torch().why(), ")"));
+    for (const std::string& note : device.notes()) Line(&out, "note", note);
+    RenderOom(device.oom(), &out);
+  }
+  return out;
+}
+
+}  // namespace memreplay

@@ -1,0 +1,17 @@
+// What a schedule program asks for as a whole -> text, JSON.
+#ifndef MEMREPLAY_REPORT_TEXT_RENDER_PROGRAM_CHECK_H_
+#define MEMREPLAY_REPORT_TEXT_RENDER_PROGRAM_CHECK_H_
+
+#include <string>
+
+#include "proto/schedule.pb.h"
+
+namespace memreplay {
+
+std::string RenderProgramCheck(const proto::ProgramCheck& check);
+// Names of phases may be any bytes; JSON shows them as text.
+std::string RenderProgramCheckJson(proto::ProgramCheck check);
+
+}  // namespace memreplay
+
+#endif  // MEMREPLAY_REPORT_TEXT_RENDER_PROGRAM_CHECK_H_

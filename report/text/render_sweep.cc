@@ -1,0 +1,362 @@
+#include "report/text/render_sweep.h"
+
+#include <algorithm>
+#include <cmath>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "report/words/duration.h"
+#include "report/words/lines.h"
+#include "report/words/sizes.h"
+#include "report/words/verdict.h"
+#include "trace/value/strings.h"
+
+namespace memreplay {
+namespace {
+
+// Unused memory below this share of what is reserved needs no explanation.
+constexpr double kLittle = 0.2;
+// Devices shown below and above the smallest that survives.
+constexpr int kNearEdge = 3;
+
+std::string ConfName(std::string_view conf, double fraction) {
+  std::string name = conf.empty() ? "default settings" : std::string(conf);
+  if (fraction > 0) StrAppend(&name, absl::StrFormat(", fraction %g", fraction));
+  return name;
+}
+
+std::string Fidelity(const proto::DeviceReport& device) {
+  if (device.fidelity().compared_events() == 0) {
+    return device.inventory().is_program() ? "a program: there is no recording to compare with"
+                                           : "no recorded events to compare with";
+  }
+  return FidelitySentence(device);
+}
+
+bool IsReproduced(const proto::DeviceReport& device) {
+  return device.fidelity().compared_events() == 0 ||
+         (!device.fidelity().first_divergence().has_struct_value() &&
+          device.exact_until_event() >= device.events() &&
+          device.final_blocks().matched() == device.final_blocks().compared());
+}
+
+std::string Percent(int64_t now, int64_t before) {
+  if (before == 0) return "";
+  return absl::StrFormat(" (%+.1f %%)",
+                         100.0 * static_cast<double>(now - before) / static_cast<double>(before));
+}
+
+// A table whose columns are as wide as their widest cell; the last is flush left.
+std::string Table(const std::vector<std::vector<std::string>>& rows) {
+  std::vector<size_t> widths;
+  for (const auto& row : rows) {
+    widths.resize(std::max(widths.size(), row.size()));
+    for (size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
+  }
+  std::string text;
+  for (const auto& row : rows) {
+    StrAppend(&text, " ");
+    for (size_t i = 0; i < row.size(); ++i) {
+      const std::string space(widths[i] - row[i].size(), ' ');
+      StrAppend(&text, i == 0 ? " " : "  ", i + 1 == row.size() ? row[i] : StrCat(space, row[i]));
+    }
+    StrAppend(&text, "\n");
+  }
+  return text;
+}
+
+std::string Calls(const proto::SweepRow::DeviceCalls& calls) {
+  return StrCat(FormatCount(calls.cuda_malloc()), "/", FormatCount(calls.cuda_free()), "/",
+                FormatCount(calls.map()), "/", FormatCount(calls.unmap()), "/",
+                FormatCount(calls.synchronize()));
+}
+
+// `with_time`: a column of what the calls would take.
+std::vector<std::string> RowCells(const std::string& rank, const proto::SweepRow& row,
+                                  bool with_time) {
+  if (!row.refused().empty()) {
+    std::vector<std::string> cells(with_time ? 8 : 7, "-");
+    cells.front() = rank;
+    cells.push_back(
+        StrCat(ConfName(row.conf(), row.memory_fraction()), "  REFUSED: ", row.refused()));
+    return cells;
+  }
+  std::string name = ConfName(row.conf(), row.memory_fraction());
+  if (row.is_current()) StrAppend(&name, "  (in force)");
+  if (!row.risks().empty() && row.risks(0).rfind("HARMFUL", 0) == 0) {
+    StrAppend(&name, "  (HARMFUL PAIR)");
+  }
+  std::vector<std::string> cells = {
+      rank,
+      row.oom() ? StrCat("event ", FormatCount(row.first_oom_event())) : "no",
+      FormatSize(row.peak_reserved_bytes()),
+      FormatSize(row.reserved_minus_allocated_bytes()),
+      absl::StrFormat("%.0f %%", 100 * row.fragmentation()),
+      FormatCount(row.alloc_retries()),
+      Calls(row.calls())};
+  if (with_time) cells.push_back(FormatDuration(std::llround(1e9 * row.driver_seconds())));
+  cells.push_back(std::move(name));
+  return cells;
+}
+
+bool SameOutcome(const proto::SweepRow& a, const proto::SweepRow& b) {
+  return a.refused() == b.refused() && a.ooms() == b.ooms() &&
+         a.peak_reserved_bytes() == b.peak_reserved_bytes() &&
+         a.reserved_minus_allocated_bytes() == b.reserved_minus_allocated_bytes() &&
+         a.alloc_retries() == b.alloc_retries() && a.device_calls() == b.device_calls();
+}
+
+std::string SweepTable(const proto::Sweep& sweep) {
+  std::vector<std::vector<std::string>> rows = {{"", "out of memory", "peak reserved", "unused",
+                                                 "share", "retries", "driver calls", "settings"}};
+  const bool with_time = !sweep.costs_of().empty();
+  if (with_time) rows[0].insert(rows[0].end() - 1, "their time");
+  bool current_shown = false;
+  for (int i = 0; i < sweep.rows_size() && rows.size() <= static_cast<size_t>(sweep.shown()); ++i) {
+    // Of settings that come to the same, the simplest stands for all.
+    int last = i;
+    while (sweep.searched() && !sweep.rows(i).is_current() && last + 1 < sweep.rows_size() &&
+           !sweep.rows(last + 1).is_current() && SameOutcome(sweep.rows(i), sweep.rows(last + 1))) {
+      ++last;
+    }
+    rows.push_back(RowCells(StrCat(i + 1), sweep.rows(i), with_time));
+    if (last > i) {
+      StrAppend(&rows.back().back(), "  (and ", FormatCount(last - i), " more to the same effect)");
+    }
+    current_shown |= sweep.rows(i).is_current();
+    i = last;
+  }
+  if (!current_shown) {
+    int rank = 0;
+    for (int i = 0; i < sweep.rows_size(); ++i) {
+      if (sweep.rows(i).is_current()) rank = i + 1;
+    }
+    rows.push_back(
+        RowCells(rank == 0 ? std::string("-") : StrCat(rank), sweep.current(), with_time));
+  }
+  return Table(rows);
+}
+
+void RenderBounds(const proto::LowerBounds& bounds, std::string* out) {
+  StrAppend(out, "\n  for comparison: ", FormatSizeExactly(bounds.peak_live_bytes()),
+            " are in use at once at most; ", FormatSizeExactly(bounds.best_packing_bytes()),
+            " would do if every lifetime were known in advance (", bounds.packing(), ")",
+            bounds.best_packing_bytes() == bounds.peak_live_rounded_bytes() &&
+                    bounds.best_packing_bytes() > 0
+                ? ", which is optimal"
+                : "",
+            ".\n");
+}
+
+void RenderSuggestions(const proto::Sweep& sweep, std::string* out) {
+  if (sweep.suggestions_size() == 0) {
+    StrAppend(out, "\n  No settings tried are better than those in force.\n");
+    return;
+  }
+  StrAppend(out, "\n  To paste (a line replaces all settings):\n");
+  for (const auto& suggestion : sweep.suggestions()) {
+    StrAppend(out, "\n");
+    for (const std::string& line : suggestion.lines()) StrAppend(out, "    ", line, "\n");
+    StrAppend(out, "      cost: ", suggestion.cost(), "\n");
+    for (const std::string& risk : suggestion.risks()) StrAppend(out, "      risk: ", risk, "\n");
+  }
+}
+
+std::string Ties(const proto::Sweep& sweep) {
+  if (sweep.ties() == 0) return "";
+  return sweep.ties() + 1 == sweep.rows_size()
+             ? "; all others come to the same"
+             : StrCat("; ", FormatCount(sweep.ties()),
+                      sweep.ties() == 1 ? " more comes to the same" : " more come to the same");
+}
+
+std::string SweepAnswer(const proto::Sweep& sweep) {
+  if (sweep.rows_size() == 0) return "nothing to try";
+  const proto::SweepRow& best = sweep.rows(0);
+  const proto::SweepRow& current = sweep.current();
+  if (!best.refused().empty()) return "the release refuses all of these settings";
+  std::string text = best.oom() ? StrCat("MEMORY RUNS OUT under each of ",
+                                         FormatCount(sweep.rows_size()), " settings, least with ")
+                                : StrCat("best of ", FormatCount(sweep.rows_size()), " settings: ");
+  StrAppend(&text, ConfName(best.conf(), best.memory_fraction()), ", peak reserved ",
+            FormatSize(best.peak_reserved_bytes()));
+  if (best.is_current()) return text + ", those in force";
+  if (best.peak_reserved_bytes() == current.peak_reserved_bytes() && best.oom() == current.oom()) {
+    return StrCat(text, ", no less than ", ConfName(current.conf(), current.memory_fraction()),
+                  ", those in force");
+  }
+  StrAppend(&text, " instead of ", FormatSize(current.peak_reserved_bytes()),
+            Percent(best.peak_reserved_bytes(), current.peak_reserved_bytes()));
+  if (current.oom() && !best.oom()) {
+    StrAppend(&text, "; survives, while memory runs out at event ",
+              FormatCount(current.first_oom_event()), " under ",
+              ConfName(current.conf(), current.memory_fraction()));
+  }
+  return text;
+}
+
+const proto::PeakCause::Cached* FindCached(const proto::PeakCause& cause,
+                                           std::string_view obstacle) {
+  for (const auto& cached : cause.cached()) {
+    if (cached.obstacle() == obstacle) return &cached;
+  }
+  return nullptr;
+}
+
+std::string Because(const proto::SweepRow& row, const proto::PeakCause::Cached& cached) {
+  const std::string& obstacle = cached.obstacle();
+  const std::string asking = StreamName(row.cause().stream());
+  if (obstacle == "max_split_size") {
+    std::string text =
+        "are large enough, but max_split_size_mb keeps blocks of its size and more from smaller "
+        "requests";
+    const bool expandable = row.conf().find("expandable_segments:True") != std::string::npos;
+    if (expandable) {
+      text +=
+          "; expandable segments merge freed neighbours into such blocks, so that reserved memory "
+          "grows as long as the program runs";
+    }
+    return text;
+  }
+  if (obstacle == "other_stream") {
+    return StrCat("belong to other streams than ", asking,
+                  ", and cached memory never serves another stream");
+  }
+  if (obstacle == "other_pool") return "belong to another pool, or to the one for small requests";
+  if (obstacle == "split") {
+    return "are remainders of segments that blocks in use share, so that they can neither serve "
+           "it nor be given back";
+  }
+  return "are whole segments, each too small for it";
+}
+
+// By which stack, at which event; "" where neither is known.
+std::string Asker(const proto::PeakCause& cause) {
+  std::string text;
+  if (cause.stack().depth() > 0) StrAppend(&text, " by ", cause.stack().summary());
+  if (cause.event_index() >= 0) StrAppend(&text, " at event ", FormatCount(cause.event_index()));
+  return text;
+}
+
+std::string FitAnswer(const proto::Fits& fits) {
+  const proto::Fits::Row* best = nullptr;
+  const proto::Fits::Row* current = nullptr;
+  for (const auto& row : fits.rows()) {
+    if (row.is_current()) current = &row;
+    if (row.smallest_bytes() == 0) continue;
+    if (best == nullptr || row.smallest_bytes() < best->smallest_bytes()) best = &row;
+  }
+  if (best == nullptr) return "survives on no device under these settings";
+  std::string text = StrCat("needs ", FormatSize(best->smallest_bytes()), " under ",
+                            ConfName(best->conf(), best->memory_fraction()));
+  if (current != nullptr && current != best) {
+    StrAppend(&text, "; ",
+              current->smallest_bytes() == 0 ? std::string("no device is enough")
+                                             : FormatSize(current->smallest_bytes()),
+              " under ", ConfName(current->conf(), current->memory_fraction()), ", those in force");
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string CauseSentence(const proto::SweepRow& row) {
+  if (!row.has_cause() || row.fragmentation() < kLittle) return "";
+  const proto::PeakCause::Cached* cached = FindCached(row.cause(), row.cause().main());
+  if (cached == nullptr) return "";
+  if (2 * cached->bytes() < row.reserved_minus_allocated_bytes()) return "";
+  return StrCat("Under ", ConfName(row.conf(), row.memory_fraction()), ", ",
+                FormatSize(row.peak_reserved_bytes()), " are reserved for at most ",
+                FormatSize(row.peak_allocated_bytes()), " in use: when ",
+                FormatSize(row.cause().requested_bytes()), " were asked for on ",
+                StreamName(row.cause().stream()), Asker(row.cause()), ", ",
+                FormatSize(cached->bytes()), " lay cached in ",
+                FormatCount(cached->blocks(), "block"), " (the largest ",
+                FormatSize(cached->largest_bytes()), ") that ", Because(row, *cached), ".");
+}
+
+std::string RenderSweep(const proto::DeviceReport& device) {
+  const proto::Sweep& sweep = device.sweep();
+  std::string out = StrCat("device ", device.device(), ": ",
+                           IsReproduced(device) ? "" : "WARNING, the figures below are estimates: ",
+                           Fidelity(device), ".\n");
+  StrAppend(&out, "device ", device.device(), ": ", SweepAnswer(sweep), Ties(sweep), ".\n");
+  for (const std::string& fault : FindFaults(device)) StrAppend(&out, "  WRONG: ", fault, ".\n");
+  StrAppend(&out, "  torch ", device.torch().release(), " (", device.torch().why(), "); ",
+            device.capacity_bytes() > 0
+                ? StrCat("device of ", FormatSize(device.capacity_bytes()))
+                : std::string("device without a limit; --capacity gives it one"),
+            "\n");
+  for (const std::string& note : device.notes()) StrAppend(&out, "  note: ", note, "\n");
+  StrAppend(&out, "\n", SweepTable(sweep),
+            "  unused: reserved - allocated where reserved peaks; driver calls: "
+            "cudaMalloc/cudaFree/map/unmap/wait\n  ",
+            sweep.costs_of().empty()
+                ? std::string("(counts only; --costs gives them the times of a card)")
+                : StrCat("(their time: as measured on ", sweep.costs_of(),
+                         " while it was idle; without the waits)"),
+            "\n");
+  std::vector<std::string> causes = {CauseSentence(sweep.current())};
+  for (const proto::SweepRow& row : sweep.rows()) {
+    if (!row.is_current()) causes.push_back(CauseSentence(row));
+  }
+  for (const std::string& cause : causes) {
+    if (!cause.empty()) StrAppend(&out, "\n  ", cause, "\n");
+  }
+  RenderBounds(sweep.lower_bounds(), &out);
+  RenderSuggestions(sweep, &out);
+  return out;
+}
+
+std::string RenderFits(const proto::DeviceReport& device) {
+  const proto::Fits& fits = device.fits();
+  std::string out = StrCat("device ", device.device(), ": ", FitAnswer(fits), ".\n");
+  for (const std::string& fault : FindFaults(device)) StrAppend(&out, "  WRONG: ", fault, ".\n");
+  StrAppend(&out, "  torch ", device.torch().release(), " (", device.torch().why(),
+            "); memory for PyTorch alone: the CUDA context, other libraries and other processes "
+            "come on top\n");
+  for (const std::string& note : device.notes()) StrAppend(&out, "  note: ", note, "\n");
+  std::vector<std::vector<std::string>> rows = {
+      {"smallest", "safe from", "without retries", "reserved without a limit", "settings"}};
+  const auto size = [](int64_t bytes) {
+    return bytes == 0 ? std::string("none") : FormatSize(bytes);
+  };
+  for (const auto& row : fits.rows()) {
+    std::string name = ConfName(row.conf(), row.memory_fraction());
+    if (row.is_current()) StrAppend(&name, "  (in force)");
+    if (!row.refused().empty()) {
+      rows.push_back({"-", "-", "-", "-", StrCat(name, "  REFUSED: ", row.refused())});
+      continue;
+    }
+    rows.push_back({size(row.smallest_bytes()), size(row.safe_bytes()),
+                    size(row.without_retries_bytes()),
+                    FormatSize(row.unlimited_peak_reserved_bytes()), name});
+  }
+  StrAppend(&out, "\n", Table(rows),
+            "  safe from: every larger device tried survives; survival need not grow with the "
+            "device\n");
+  for (const auto& row : fits.rows()) {
+    if (row.smallest_bytes() == 0) continue;
+    int edge = 0;
+    while (row.probes(edge).capacity_bytes() != row.smallest_bytes()) ++edge;
+    std::vector<std::vector<std::string>> near = {
+        {"device", "bytes", "out of memory", "retries", "driver calls", "peak reserved"}};
+    for (int i = std::max(0, edge - kNearEdge);
+         i < std::min(row.probes_size(), edge + kNearEdge + 1); ++i) {
+      const auto& probe = row.probes(i);
+      near.push_back({FormatSize(probe.capacity_bytes()), FormatCount(probe.capacity_bytes()),
+                      probe.survives() ? "no" : FormatCount(probe.ooms(), "time"),
+                      FormatCount(probe.alloc_retries()), FormatCount(probe.device_calls()),
+                      FormatSize(probe.peak_reserved_bytes())});
+    }
+    StrAppend(&out, "\n  near the edge, ", ConfName(row.conf(), row.memory_fraction()), "\n",
+              Table(near));
+  }
+  RenderBounds(fits.lower_bounds(), &out);
+  return out;
+}
+
+}  // namespace memreplay

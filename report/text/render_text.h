@@ -1,0 +1,16 @@
+// Report -> text for a terminal. The first lines are the answer.
+#ifndef MEMREPLAY_REPORT_TEXT_RENDER_TEXT_H_
+#define MEMREPLAY_REPORT_TEXT_RENDER_TEXT_H_
+
+#include <string>
+
+#include "proto/report.pb.h"
+
+namespace memreplay {
+
+// Ends with a newline. Sizes in binary units; exact bytes beside each peak.
+std::string RenderText(const proto::Report& report);
+
+}  // namespace memreplay
+
+#endif  // MEMREPLAY_REPORT_TEXT_RENDER_TEXT_H_

@@ -1,0 +1,36 @@
+#include "report/words/lines.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_format.h"
+#include "trace/value/strings.h"
+
+namespace memreplay {
+
+void Line(std::string* out, std::string_view label, std::string_view text) {
+  absl::StrAppendFormat(out, "  %-18s %s\n", ToAbsl(label), ToAbsl(text));
+}
+
+std::string PoolName(const google::protobuf::RepeatedField<int64_t>& id) {
+  if (id.size() < 2 || (id.Get(0) == 0 && id.Get(1) == 0)) return "default pool";
+  return StrCat("pool (", id.Get(0), ",", id.Get(1), ")");
+}
+
+std::string StreamName(int64_t stream) {
+  return stream == 0 ? "stream 0" : StrCat("stream ", absl::StrFormat("0x%x", stream));
+}
+
+std::string Sparkline(const std::vector<int64_t>& values, int64_t highest) {
+  constexpr const char* kHeights[] = {" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
+  std::string line;
+  for (const int64_t value : values) {
+    // Rounded up, lest what is there is not seen.
+    const double share =
+        highest <= 0 ? 0 : static_cast<double>(value) / static_cast<double>(highest);
+    const int height = value <= 0 ? 0 : std::clamp(static_cast<int>(share * 8 + 0.999), 1, 8);
+    line += kHeights[height];
+  }
+  return line;
+}
+
+}  // namespace memreplay

@@ -1,0 +1,39 @@
+// Sizes as people read and write them: the one formatter and the one parser.
+#ifndef MEMREPLAY_REPORT_WORDS_SIZES_H_
+#define MEMREPLAY_REPORT_WORDS_SIZES_H_
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "absl/status/statusor.h"
+#include "trace/value/units.h"
+
+namespace memreplay {
+
+// Binary units, three or four significant digits, never more precise than the
+// number: "512 B", "1.50 KiB", "20.0 MiB", "79.3 GiB", "1023 KiB". Negative
+// numbers keep their sign.
+std::string FormatSize(int64_t bytes);
+inline std::string FormatSize(Bytes size) { return FormatSize(size.signed_value()); }
+
+// The exact number: "20.0 MiB (20,971,520 bytes)".
+std::string FormatSizeExactly(int64_t bytes);
+
+// With a sign, for changes: "+1.50 GiB", "-20.0 MiB", "0 B".
+std::string FormatSizeChange(int64_t bytes);
+
+// Thousands separated: "1,000,647".
+std::string FormatCount(int64_t count);
+// "1 event", "12 events": the noun gets an s unless the count is one.
+std::string FormatCount(int64_t count, std::string_view noun);
+
+// Accepts "80GiB", "80 GiB", "1.5GiB" (binary), "12GB" (decimal), "80G", "80Gi"
+// (binary, as PyTorch reads them) and plain bytes; case does not matter. The
+// result must be a whole number of bytes below 2^63.
+// Error: InvalidArgument naming the text and what is accepted.
+absl::StatusOr<Bytes> ParseSize(std::string_view text);
+
+}  // namespace memreplay
+
+#endif  // MEMREPLAY_REPORT_WORDS_SIZES_H_

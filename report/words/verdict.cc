@@ -1,0 +1,96 @@
+#include "report/words/verdict.h"
+
+#include <google/protobuf/util/json_util.h>
+
+#include <algorithm>
+
+#include "report/words/sizes.h"
+#include "trace/value/strings.h"
+
+namespace memreplay {
+namespace {
+
+std::string Of(int64_t part, int64_t whole) {
+  return part == whole ? StrCat("all ", FormatCount(whole))
+                       : StrCat(FormatCount(part), " of ", FormatCount(whole));
+}
+
+}  // namespace
+
+std::string FidelitySentence(const proto::DeviceReport& device) {
+  const proto::Fidelity& fidelity = device.fidelity();
+  if (fidelity.compared_events() == 0) return "no events to replay";
+  std::string counts = StrCat(
+      Of(fidelity.matched_events(), fidelity.compared_events()), " events and ",
+      Of(device.final_blocks().matched(), device.final_blocks().compared()), " final blocks match");
+  if (device.final_blocks().matched() < device.final_blocks().compared() &&
+      !fidelity.first_divergence().has_struct_value()) {
+    return StrCat("THE STATE AT THE END DIFFERS FROM THE RECORDING: ", counts);
+  }
+  if (!fidelity.first_divergence().has_struct_value() &&
+      device.exact_until_event() >= device.events()) {
+    return StrCat("the replay agrees with the recording: ", counts);
+  }
+  if (!fidelity.first_divergence().has_struct_value()) {
+    return StrCat("the replay is exact until event ", FormatCount(device.exact_until_event()), ": ",
+                  counts);
+  }
+  return StrCat("THE REPLAY DIFFERS FROM THE RECORDING: ", counts);
+}
+
+std::vector<std::string> FindFaults(const proto::DeviceReport& device) {
+  std::vector<std::string> faults;
+  if (const auto divergence = FirstDivergence(device.fidelity())) {
+    faults.push_back(StrCat("the replay differs from the recording from event ",
+                            FormatCount(divergence->index()), " on"));
+  } else if (device.final_blocks().matched() < device.final_blocks().compared()) {
+    const int64_t wrong = device.final_blocks().compared() - device.final_blocks().matched();
+    faults.push_back(StrCat(FormatCount(wrong, "block"), " of the final state ",
+                            wrong == 1 ? "differs" : "differ", " from the recording"));
+  }
+  if (device.mode() == "what_if" && device.ooms() > device.recorded().ooms()) {
+    faults.push_back(StrCat("memory runs out ",
+                            FormatCount(device.ooms() - device.recorded().ooms(), "time"),
+                            device.recorded().ooms() > 0 ? " more than recorded" : ""));
+  }
+  if (device.has_oom() && device.oom().verdict() != "none") {
+    faults.push_back(StrCat("memory runs out: ", device.oom().verdict()));
+  }
+  if (device.mode() == "sweep" && device.sweep().rows_size() > 0 && device.sweep().rows(0).oom()) {
+    faults.push_back("memory runs out under all settings tried");
+  }
+  for (const proto::GpuFault& fault : device.gpu().faults()) {
+    faults.push_back(fault.repetition() == 0
+                         ? fault.sentence()
+                         : StrCat("repetition ", fault.repetition() + 1, ": ", fault.sentence()));
+  }
+  if (device.failures_size() > 0) {
+    faults.push_back(StrCat(FormatCount(device.failures_size(), "request"),
+                            device.failures_size() == 1 ? " ends" : " end", " in an exception"));
+  }
+  for (const proto::Diagnostic& diagnostic : device.diagnostics()) {
+    if (diagnostic.severity() == "error") {
+      faults.push_back(StrCat("the input contradicts itself: ", diagnostic.name(), ", ",
+                              FormatCount(diagnostic.count(), "time")));
+    }
+  }
+  return faults;
+}
+
+bool HasFaults(const proto::Report& report) {
+  return std::any_of(report.devices().begin(), report.devices().end(),
+                     [](const proto::DeviceReport& device) { return !FindFaults(device).empty(); });
+}
+
+std::optional<proto::Divergence> FirstDivergence(const proto::Fidelity& fidelity) {
+  if (!fidelity.first_divergence().has_struct_value()) return std::nullopt;
+  std::string json;
+  proto::Divergence divergence;
+  if (!google::protobuf::util::MessageToJsonString(fidelity.first_divergence(), &json).ok() ||
+      !google::protobuf::util::JsonStringToMessage(json, &divergence).ok()) {
+    return std::nullopt;
+  }
+  return divergence;
+}
+
+}  // namespace memreplay

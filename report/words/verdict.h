@@ -1,0 +1,30 @@
+// What makes an answer bad: the reasons behind exit status 1.
+#ifndef MEMREPLAY_REPORT_WORDS_VERDICT_H_
+#define MEMREPLAY_REPORT_WORDS_VERDICT_H_
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "proto/report.pb.h"
+
+namespace memreplay {
+
+// How a replay agrees with its recording, in half a sentence.
+std::string FidelitySentence(const proto::DeviceReport& device);
+
+// One sentence per reason, empty when the answer is good: the replay of a
+// recording differs from it, memory ran out where the recording's did not, a
+// request failed with an exception, a real device did otherwise than predicted, the
+// input contradicts itself.
+std::vector<std::string> FindFaults(const proto::DeviceReport& device);
+
+// Of all devices.
+bool HasFaults(const proto::Report& report);
+
+// Fidelity::first_divergence read back; nullopt when it is null.
+std::optional<proto::Divergence> FirstDivergence(const proto::Fidelity& fidelity);
+
+}  // namespace memreplay
+
+#endif  // MEMREPLAY_REPORT_WORDS_VERDICT_H_

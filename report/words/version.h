@@ -1,0 +1,12 @@
+#ifndef MEMREPLAY_REPORT_WORDS_VERSION_H_
+#define MEMREPLAY_REPORT_WORDS_VERSION_H_
+
+namespace memreplay {
+
+inline constexpr char kVersion[] = "0.1.0";
+// Of proto/report.proto; see docs/formats.md.
+inline constexpr int kReportSchemaVersion = 1;
+
+}  // namespace memreplay
+
+#endif  // MEMREPLAY_REPORT_WORDS_VERSION_H_

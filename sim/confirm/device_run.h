@@ -1,0 +1,110 @@
+// One run of a schedule on one device, watched for everything that a comparison
+// with another device wants to know.
+#ifndef MEMREPLAY_SIM_CONFIRM_DEVICE_RUN_H_
+#define MEMREPLAY_SIM_CONFIRM_DEVICE_RUN_H_
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "sim/device/watched_device.h"
+#include "sim/model/allocator.h"
+#include "sim/model/device.h"
+#include "sim/model/memory_stats.h"
+#include "sim/model/observer.h"
+#include "sim/observe/decisions.h"
+#include "sim/observe/fragmentation.h"
+#include "sim/observe/overlap_checker.h"
+#include "sim/observe/timeline.h"
+#include "sim/observe/usage.h"
+#include "sim/recording/replay_settings.h"
+#include "sim/run/run.h"
+#include "sim/whatif/what_if.h"
+#include "trace/schedule/schedule.h"
+#include "trace/value/memory_state.h"
+
+namespace memreplay {
+
+enum class RunBackend : uint8_t {
+  kNative,  // PyTorch's caching allocator
+  kDirect,  // no caching: each allocation is one of the device
+  kAsync,   // the driver's stream-ordered pool
+};
+
+// What is run, the same for every device it is run on.
+struct RunPlan {
+  const Schedule* schedule = nullptr;        // not owned
+  const ReplaySettings* settings = nullptr;  // not owned
+  RunBackend backend = RunBackend::kNative;
+  StartPolicy start = StartPolicy::kRecorded;
+  MemoryState start_segments;  // kRecorded: those of the recording
+  std::string start_note;      // why the start is not the one asked for
+  // When to look at fragmentation; at the end without it.
+  std::optional<uint64_t> sample_at;
+};
+
+struct RunWatch {
+  // The allocator of kAsync; without it the simulated one.
+  std::unique_ptr<Allocator> async;
+  std::vector<RequestListener*> listeners;  // not owned; told before the device is asked
+  Intervention* intervention = nullptr;     // not owned; may stop the run
+  // Sees the events of start and requests; null: nobody. Not owned.
+  Observer* extra = nullptr;
+  // Called after the last request, while everything is still held.
+  std::function<void()> at_end;
+  // Free memory by another count than the device's own; see WatchedDevice.
+  std::function<Bytes()> free_memory;
+};
+
+// A request that ran out of memory.
+struct OomMoment {
+  uint32_t request = 0;
+  Bytes size;  // rounded, as the allocator looked for it
+  Bytes free;  // of the device then
+};
+
+struct DeviceRun {
+  RunResult run;
+  uint64_t requests = 0;  // applied; fewer than the schedule's if it was stopped
+  uint64_t events = 0;
+  Usage peak;
+  std::array<uint64_t, kUsageKinds> peak_event = {};    // in the run's events
+  std::array<uint32_t, kUsageKinds> peak_request = {};  // kBeforeFirstRequest: at the start
+  MemoryStats statistics;                               // at the end
+  std::vector<MemoryCall> calls;
+  std::vector<Decision> decisions;
+  std::vector<TimelineBucket> timeline;
+  std::optional<Fragmentation> fragmentation;
+  std::vector<OomMoment> ooms;
+  // Bytes of the device beyond what was in use before the run.
+  int64_t peak_used = 0;
+  uint32_t peak_used_request = kBeforeFirstRequest;
+  int64_t used_at_peak_reserved = 0;  // once the request that first reserved most was served
+  int64_t used_at_end = 0;            // when everything was given back: 0 unless somebody else
+  Bytes total;                        // of the device
+  Bytes free_before;
+  std::optional<OverlapChecker::Violation> violation;  // two blocks share memory
+};
+
+// Decides how a warm recording can begin, on a simulated device of that memory:
+// RunPlan::start, start_segments and start_note.
+void PlanStart(StartPolicy wanted, Bytes total, Bytes free, RunPlan* plan);
+
+// Runs, and gives everything back to `device`, whether or not the run was stopped.
+// O(requests + events). Error: the memory fraction is outside [0, 1], or the start
+// does not fit.
+absl::StatusOr<DeviceRun> RunOnDevice(const RunPlan& plan, Device& device, RunWatch watch = {});
+
+// The same on a simulated device of `total` bytes of which `free` are free. With
+// `placed`, regions lie where those calls' regions lay (relocated_device.h).
+absl::StatusOr<DeviceRun> RunSimulated(const RunPlan& plan, Bytes total, Bytes free,
+                                       const std::vector<MemoryCall>* placed = nullptr);
+
+}  // namespace memreplay
+
+#endif  // MEMREPLAY_SIM_CONFIRM_DEVICE_RUN_H_

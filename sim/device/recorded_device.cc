@@ -1,0 +1,216 @@
+#include "sim/device/recorded_device.h"
+
+#include <algorithm>
+#include <iterator>
+
+#include "sim/settings/size_rules.h"
+
+namespace memreplay {
+
+RecordedDevice::RecordedDevice(const Schedule& schedule, Bytes total_memory)
+    : schedule_(schedule), total_memory_(total_memory) {}
+
+void RecordedDevice::Hold(const MemoryState& segments) {
+  for (const SegmentInfo& segment : segments) {
+    if (segment.total_size > Bytes()) held_.emplace(segment.address, segment.total_size);
+  }
+}
+
+bool RecordedDevice::IsHeld(Address address, Bytes size) const {
+  const auto next = held_.lower_bound(address);
+  if (next != held_.end() && next->first < address + size) return true;
+  if (next == held_.begin()) return false;
+  const auto& [begin, held] = *std::prev(next);
+  return begin + held > address;
+}
+
+void RecordedDevice::OnRequest(size_t request) {
+  request_ = request;
+  const absl::Span<const uint32_t> begins = schedule_.recorded_begin();
+  next_ = begins[request];
+  end_ = request + 1 < begins.size() ? begins[request + 1] : schedule_.recorded().size();
+}
+
+const Event* RecordedDevice::NextEffect() {
+  for (; next_ < end_; ++next_) {
+    const Event& event = schedule_.recorded()[next_];
+    switch (event.kind) {
+      case EventKind::kSegmentAlloc:
+      case EventKind::kSegmentFree:
+      case EventKind::kSegmentMap:
+      case EventKind::kSegmentUnmap:
+      case EventKind::kOom: return &event;
+      default: break;
+    }
+  }
+  return nullptr;
+}
+
+// Pages are mapped and unmapped in different runs.
+void RecordedDevice::Release(Address address, Bytes size) {
+  const Address end = address + size;
+  auto it = held_.upper_bound(address);
+  if (it != held_.begin()) --it;
+  while (it != held_.end() && it->first < end) {
+    const Address begin = it->first;
+    const Address held_end = begin + it->second;
+    if (held_end <= address) {
+      ++it;
+      continue;
+    }
+    it = held_.erase(it);
+    if (begin < address) held_.emplace(begin, address - begin);
+    if (end < held_end) held_.emplace(end, held_end - end);
+  }
+}
+
+void RecordedDevice::Consume(EventKind kind, Address address, Bytes size) {
+  const Event* event = NextEffect();
+  if (event != nullptr && event->kind == kind && event->address == address && event->size == size) {
+    ++next_;
+  }
+}
+
+bool RecordedDevice::InjectedFailure() {
+  if (failures_ == 0) return false;
+  --failures_;
+  return true;
+}
+
+Address RecordedDevice::Invent(Bytes size) {
+  ++invented_;
+  const Address address = invented_end_;
+  invented_end_ = invented_end_ + RoundUp(size, MiB(2));
+  return address;
+}
+
+Bytes RecordedDevice::FreeMemory() {
+  for (size_t i = next_; i < end_; ++i) {
+    const Event& event = schedule_.recorded()[i];
+    if (event.kind == EventKind::kOom) return Bytes(event.address.value());
+  }
+  return Bytes();
+}
+
+std::optional<Address> RecordedDevice::AllocateSegment(Bytes size) {
+  if (InjectedFailure()) return std::nullopt;
+  const Event* event = NextEffect();
+  if (event != nullptr) {
+    switch (event->kind) {
+      case EventKind::kSegmentAlloc:
+        if (event->size != size || IsHeld(event->address, size)) break;
+        ++next_;
+        held_.emplace(event->address, size);
+        return event->address;
+      case EventKind::kSegmentFree:
+      case EventKind::kSegmentUnmap:
+      case EventKind::kOom: return std::nullopt;
+      default: break;
+    }
+  }
+  const Address invented = Invent(size);
+  held_.emplace(invented, size);
+  return invented;
+}
+
+void RecordedDevice::FreeSegment(Address address, Bytes size) {
+  held_.erase(address);
+  Consume(EventKind::kSegmentFree, address, size);
+}
+
+Address RecordedDevice::ReserveRange(Bytes size) {
+  const Event& request = schedule_.requests()[request_];
+  const Event* event = NextEffect();
+  const bool maps = event != nullptr && event->kind == EventKind::kSegmentMap;
+  Address base = maps ? event->address : FirstPagesLater(request);
+  const bool taken = std::any_of(reservations_.begin(), reservations_.end(),
+                                 [base](const Reservation& r) { return r.base == base; });
+  if (base.is_null() || taken || IsHeld(base, kSmallBuffer)) base = Invent(size);
+  reservations_.push_back({base, size, request.stream, request.pool, request.size > kSmallSize});
+  return base;
+}
+
+// Nothing was mapped at once in a new reservation: where its first pages come,
+// those of the same kind that lie in no reservation of that kind. Null if none
+// do. (Sizes of reservations say little: files do not tell the device's memory.)
+Address RecordedDevice::FirstPagesLater(const Event& request) const {
+  const bool is_large = request.size > kSmallSize;
+  const auto is_known = [&](Address address) {
+    return std::any_of(reservations_.begin(), reservations_.end(), [&](const Reservation& r) {
+      return r.stream == request.stream && r.pool == request.pool && r.is_large == is_large &&
+             address >= r.base && address < r.base + r.size;
+    });
+  };
+  const absl::Span<const Event> recorded = schedule_.recorded();
+  Address first;  // mapped by the malloc whose entry is still to come
+  for (size_t i = next_; i < recorded.size(); ++i) {
+    const Event& later = recorded[i];
+    if (later.kind == EventKind::kAlloc || later.kind == EventKind::kOom) {
+      if (!first.is_null() && (later.size > kSmallSize) == is_large) return first;
+      first = Address();
+    } else if (later.kind == EventKind::kSegmentMap && first.is_null() &&
+               later.stream == request.stream && later.pool == request.pool &&
+               !is_known(later.address)) {
+      first = later.address;
+    }
+  }
+  return Address();
+}
+
+void RecordedDevice::ReleaseRange(Address address, Bytes size) {
+  const auto it =
+      std::find_if(reservations_.begin(), reservations_.end(),
+                   [&](const Reservation& r) { return r.base == address && r.size == size; });
+  if (it != reservations_.end()) reservations_.erase(it);
+}
+
+bool RecordedDevice::MapPages(Address address, Bytes size, Bytes /*page*/) {
+  if (InjectedFailure() || IsHeld(address, size)) return false;
+  const Event* event = NextEffect();
+  if (event != nullptr) {
+    switch (event->kind) {
+      case EventKind::kSegmentMap:
+        if (event->address != address || event->size != size) break;
+        ++next_;
+        held_.emplace(address, size);
+        return true;
+      case EventKind::kSegmentFree:
+      case EventKind::kSegmentUnmap:
+      case EventKind::kOom: return false;
+      default: break;
+    }
+  }
+  ++invented_;
+  held_.emplace(address, size);
+  return true;
+}
+
+void RecordedDevice::UnmapPages(Address address, Bytes size, Bytes /*page*/) {
+  Release(address, size);
+  Consume(EventKind::kSegmentUnmap, address, size);
+}
+
+RecordedDevice::Progress& RecordedDevice::StreamProgress(uint32_t stream) {
+  if (stream >= streams_.size()) streams_.resize(stream + 1);
+  return streams_[stream];
+}
+
+StreamEvent RecordedDevice::RecordEvent(uint32_t stream) {
+  return {stream, ++StreamProgress(stream).recorded};
+}
+
+bool RecordedDevice::IsComplete(const StreamEvent& event) {
+  return event.ticket <= StreamProgress(event.stream).completed;
+}
+
+void RecordedDevice::Synchronize(const StreamEvent& event) {
+  Progress& progress = StreamProgress(event.stream);
+  progress.completed = std::max(progress.completed, event.ticket);
+}
+
+void RecordedDevice::StreamDone(uint32_t stream) {
+  Progress& progress = StreamProgress(stream);
+  progress.completed = progress.recorded;
+}
+
+}  // namespace memreplay

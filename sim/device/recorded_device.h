@@ -1,0 +1,98 @@
+// A device that answers as the recording says the driver answered.
+#ifndef MEMREPLAY_SIM_DEVICE_RECORDED_DEVICE_H_
+#define MEMREPLAY_SIM_DEVICE_RECORDED_DEVICE_H_
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "sim/model/device.h"
+#include "sim/run/run.h"
+#include "trace/schedule/schedule.h"
+#include "trace/value/memory_state.h"
+#include "trace/value/units.h"
+
+namespace memreplay {
+
+// Segment addresses, reservation bases and refusals come from the recorded
+// events of the request at hand; be a listener of Run(). A refusal is not
+// recorded as such: it is seen from the next recorded effect being a release,
+// or running out, where the allocator asks for memory. What the recording has no
+// answer to (the simulation has left it) succeeds, at addresses from
+// kInventedBase up; so does what the recording answers with memory that the
+// simulation still holds. Streams complete when StreamDone() says so.
+// Each call is O(events of the request), but O(events) for a reservation in which
+// nothing is mapped at once.
+class RecordedDevice final : public Device, public RequestListener {
+ public:
+  // Above every address of a CUDA device (49 bits).
+  static constexpr Address kInventedBase = Address(uint64_t{1} << 56);
+
+  // `total_memory` decides how large reservations are, and what a memory
+  // fraction is of; recordings do not say it. `schedule` must outlive this.
+  RecordedDevice(const Schedule& schedule, Bytes total_memory);
+
+  // Segments and mapped ranges that are there before the first request.
+  void Hold(const MemoryState& segments);
+
+  void OnRequest(size_t request) override;
+
+  Bytes TotalMemory() const override { return total_memory_; }
+  // What the recorded oom of this request says; zero without one.
+  Bytes FreeMemory() override;
+  std::optional<Address> AllocateSegment(Bytes size) override;
+  void FreeSegment(Address address, Bytes size) override;
+  Address ReserveRange(Bytes size) override;
+  void ReleaseRange(Address address, Bytes size) override;
+  bool MapPages(Address address, Bytes size, Bytes page) override;
+  void UnmapPages(Address address, Bytes size, Bytes page) override;
+  StreamEvent RecordEvent(uint32_t stream) override;
+  bool IsComplete(const StreamEvent& event) override;
+  void Synchronize(const StreamEvent& event) override;
+  void StreamDone(uint32_t stream) override;
+  void FailNext(uint64_t count) override { failures_ = count; }
+
+  // Answers that the recording did not have.
+  uint64_t invented() const { return invented_; }
+
+ private:
+  struct Reservation {
+    Address base;
+    Bytes size;
+    // The pages of one reservation are of one stream and pool, small or large.
+    uint32_t stream;
+    uint16_t pool;
+    bool is_large;
+  };
+  struct Progress {
+    uint64_t recorded = 0;
+    uint64_t completed = 0;
+  };
+
+  // The request's next event that concerns the driver; null at its end.
+  const Event* NextEffect();
+  void Consume(EventKind kind, Address address, Bytes size);
+  bool InjectedFailure();
+  Address Invent(Bytes size);
+  Address FirstPagesLater(const Event& request) const;
+  void Release(Address address, Bytes size);  // of held_
+  bool IsHeld(Address address, Bytes size) const;
+  Progress& StreamProgress(uint32_t stream);
+
+  const Schedule& schedule_;
+  const Bytes total_memory_;
+  size_t request_ = 0;
+  size_t next_ = 0;  // recorded events of the request at hand: [next_, end_)
+  size_t end_ = 0;
+  Address invented_end_ = kInventedBase;
+  uint64_t invented_ = 0;
+  uint64_t failures_ = 0;
+  std::vector<Reservation> reservations_;
+  std::map<Address, Bytes> held_;  // segments and pages, disjoint
+  std::vector<Progress> streams_;
+};
+
+}  // namespace memreplay
+
+#endif  // MEMREPLAY_SIM_DEVICE_RECORDED_DEVICE_H_

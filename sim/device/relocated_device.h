@@ -1,0 +1,74 @@
+// A device with the answers of one and the addresses of another: what the
+// simulation would do if its driver placed memory as the measured one did.
+#ifndef MEMREPLAY_SIM_DEVICE_RELOCATED_DEVICE_H_
+#define MEMREPLAY_SIM_DEVICE_RELOCATED_DEVICE_H_
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "absl/types/span.h"
+#include "sim/device/watched_device.h"
+#include "sim/model/device.h"
+#include "sim/run/run.h"
+#include "trace/value/units.h"
+
+namespace memreplay {
+
+// Whether memory is granted is the inner device's affair; a segment or reservation
+// lies where the next one of the same kind and size lay that `calls` was granted
+// within the same request. What has no such counterpart, or one that would overlap
+// what is held, is placed at an address of its own, from kInventedBase up. Be a
+// listener of Run(). O(log regions) per call.
+class RelocatedDevice final : public Device, public RequestListener {
+ public:
+  // Above every address of a CUDA device (49 bits).
+  static constexpr Address kInventedBase = Address(uint64_t{1} << 57);
+
+  // Both must outlive this.
+  RelocatedDevice(Device& device, absl::Span<const MemoryCall> calls);
+
+  void OnRequest(size_t request) override;
+
+  Bytes TotalMemory() const override { return device_.TotalMemory(); }
+  Bytes FreeMemory() override { return device_.FreeMemory(); }
+  std::optional<Address> AllocateSegment(Bytes size) override;
+  void FreeSegment(Address address, Bytes size) override;
+  Address ReserveRange(Bytes size) override;
+  void ReleaseRange(Address address, Bytes size) override;
+  bool MapPages(Address address, Bytes size, Bytes page) override;
+  void UnmapPages(Address address, Bytes size, Bytes page) override;
+  StreamEvent RecordEvent(uint32_t stream) override { return device_.RecordEvent(stream); }
+  bool IsComplete(const StreamEvent& event) override { return device_.IsComplete(event); }
+  void Synchronize(const StreamEvent& event) override { device_.Synchronize(event); }
+  void StreamDone(uint32_t stream) override { device_.StreamDone(stream); }
+  void FailNext(uint64_t count) override { device_.FailNext(count); }
+  void TakeOutside(Bytes size) override { device_.TakeOutside(size); }
+  void ReturnOutside(Bytes size) override { device_.ReturnOutside(size); }
+
+  // Segments and reservations without a counterpart.
+  uint64_t invented() const { return invented_; }
+
+ private:
+  struct Region {
+    Address inner;
+    Bytes size;
+  };
+
+  Address Place(MemoryCall::Kind kind, Bytes size, Address inner);
+  bool IsHeld(Address address, Bytes size) const;
+  Address Inner(Address address) const;
+
+  Device& device_;
+  const absl::Span<const MemoryCall> calls_;
+  uint32_t request_ = kBeforeFirstRequest;
+  size_t next_ = 0;  // calls before it were followed, or belong to earlier requests
+  Address invented_end_ = kInventedBase;
+  uint64_t invented_ = 0;
+  std::map<Address, Region> held_;
+};
+
+}  // namespace memreplay
+
+#endif  // MEMREPLAY_SIM_DEVICE_RELOCATED_DEVICE_H_

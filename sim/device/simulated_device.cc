@@ -1,0 +1,136 @@
+#include "sim/device/simulated_device.h"
+
+#include <algorithm>
+
+#include "sim/model/check.h"
+
+namespace memreplay {
+namespace {
+
+Bytes WholeUnits(Bytes size) { return RoundUp(std::max(size, Bytes(1)), AddressSpace::kUnit); }
+
+// Beyond this no rounding is safe and nothing fits anyway.
+constexpr Bytes kAbsurd = Bytes(uint64_t{1} << 60);
+
+constexpr Address kSpillSegments = Address(0x0800000000000000);
+constexpr Address kSpillReservations = Address(0x2000000000000000);
+constexpr Address kSpillEnd = Address(0x7000000000000000);
+
+}  // namespace
+
+SimulatedDevice::SimulatedDevice(const Options& options)
+    : total_(options.capacity.value_or(options.unlimited_total)),
+      unlimited_(!options.capacity.has_value()),
+      explicit_completion_(options.explicit_completion),
+      costs_(options.costs),
+      segments_({{kSegmentBase, kSegmentEnd}, {kSpillSegments, kSpillReservations}}),
+      reservations_({{kReservationBase, kReservationEnd}, {kSpillReservations, kSpillEnd}}) {}
+
+Bytes SimulatedDevice::FreeMemory() {
+  const Bytes taken = used_ + outside_;
+  return taken >= total_ ? Bytes(0) : total_ - taken;
+}
+
+bool SimulatedDevice::Charge(Bytes size) {
+  if (failures_ != 0) {
+    --failures_;
+    return false;
+  }
+  if (!unlimited_ && size > FreeMemory()) return false;
+  used_ += size;
+  return true;
+}
+
+std::optional<Address> SimulatedDevice::AllocateSegment(Bytes size) {
+  ++calls_.segment_allocs;
+  if (costs_ != nullptr) call_nanoseconds_ += costs_->segment_alloc.At(size);
+  const bool absurd = size >= kAbsurd;
+  const Bytes units = absurd ? kAbsurd : WholeUnits(size);
+  if (!Charge(units)) return std::nullopt;
+  if (absurd) {  // an unlimited device still has no addresses for it
+    used_ -= units;
+    return std::nullopt;
+  }
+  const Address address = segments_.Take(size);
+  segment_sizes_.emplace(address.value(), size);
+  return address;
+}
+
+void SimulatedDevice::FreeSegment(Address address, Bytes size) {
+  ++calls_.segment_frees;
+  if (costs_ != nullptr) call_nanoseconds_ += costs_->segment_free.At(size);
+  const auto segment = segment_sizes_.find(address.value());
+  MEMREPLAY_CHECK(segment != segment_sizes_.end(), "free of an address that is no segment");
+  MEMREPLAY_CHECK(segment->second == size, "segment freed with another size than allocated");
+  segments_.Give(address, size);
+  used_ -= WholeUnits(size);
+  segment_sizes_.erase(segment);
+}
+
+Address SimulatedDevice::ReserveRange(Bytes size) {
+  const Address address = reservations_.Take(size);
+  reservation_sizes_.emplace(address.value(), size);
+  return address;
+}
+
+void SimulatedDevice::ReleaseRange(Address address, Bytes size) {
+  const auto range = reservation_sizes_.find(address.value());
+  MEMREPLAY_CHECK(range != reservation_sizes_.end() && range->second == size,
+                  "release of an address range that is not reserved");
+  reservations_.Give(address, size);
+  reservation_sizes_.erase(range);
+}
+
+bool SimulatedDevice::MapPages(Address, Bytes size, Bytes page) {
+  MEMREPLAY_CHECK(page.value() != 0 && size.value() % page.value() == 0,
+                  "mapping that is not made of whole pages");
+  const Bytes per_page = WholeUnits(page);
+  const uint64_t pages = size / page;
+  for (uint64_t created = 0; created < pages; ++created) {
+    ++calls_.maps;
+    if (costs_ != nullptr) call_nanoseconds_ += costs_->map.At(page);
+    if (!Charge(per_page)) {
+      used_ -= per_page * created;
+      return false;
+    }
+  }
+  return true;
+}
+
+void SimulatedDevice::UnmapPages(Address, Bytes size, Bytes page) {
+  const Bytes units = WholeUnits(page) * (size / page);
+  MEMREPLAY_CHECK(units <= used_, "more pages unmapped than were mapped");
+  calls_.unmaps += size / page;
+  if (costs_ != nullptr) {
+    call_nanoseconds_ += static_cast<double>(size / page) * costs_->unmap.At(page);
+  }
+  used_ -= units;
+}
+
+SimulatedDevice::StreamProgress& SimulatedDevice::Progress(uint32_t stream) {
+  if (stream >= streams_.size()) streams_.resize(stream + 1);
+  return streams_[stream];
+}
+
+StreamEvent SimulatedDevice::RecordEvent(uint32_t stream) {
+  return StreamEvent{.stream = stream, .ticket = ++Progress(stream).recorded};
+}
+
+bool SimulatedDevice::IsComplete(const StreamEvent& event) {
+  return !explicit_completion_ || event.ticket <= Progress(event.stream).completed;
+}
+
+void SimulatedDevice::Synchronize(const StreamEvent& event) {
+  ++calls_.waits;
+  StreamProgress& progress = Progress(event.stream);
+  progress.completed = std::max(progress.completed, event.ticket);
+}
+
+void SimulatedDevice::StreamDone(uint32_t stream) {
+  StreamProgress& progress = Progress(stream);
+  progress.completed = progress.recorded;
+}
+
+void SimulatedDevice::ReturnOutside(Bytes size) { outside_ -= std::min(size, outside_); }
+
+}  // namespace memreplay

@@ -1,0 +1,103 @@
+// A GPU of any size that exists only as arithmetic.
+#ifndef MEMREPLAY_SIM_DEVICE_SIMULATED_DEVICE_H_
+#define MEMREPLAY_SIM_DEVICE_SIMULATED_DEVICE_H_
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "sim/device/address_space.h"
+#include "sim/device/call_costs.h"
+#include "sim/model/device.h"
+#include "trace/value/units.h"
+
+namespace memreplay {
+
+// The address rule (the conformance harness's fake CUDA runtime follows the
+// same one, so that addresses can be compared):
+//   * AllocateSegment(n) answers with the lowest multiple of 2 MiB from
+//     kSegmentBase up at which n bytes, in whole units of 2 MiB, are free.
+//   * ReserveRange(n): the same rule from kReservationBase up; no capacity.
+//   * Segments and mapped pages count against the capacity in whole units of
+//     2 MiB. What is left over of a capacity that is no multiple of 2 MiB is
+//     never handed out, but FreeMemory() counts it.
+// Allocation, release, reservation: O(log live segments). Mapping: O(1).
+// Freeing what is not there stops the process; where pages are mapped inside a
+// reservation is the allocator's business and not checked.
+class SimulatedDevice final : public Device {
+ public:
+  static constexpr Address kSegmentBase = Address(0x7f0000000000);
+  static constexpr Address kSegmentEnd = Address(0x7fff00000000);
+  static constexpr Address kReservationBase = Address(0x100000000000);
+  static constexpr Address kReservationEnd = Address(0x7e0000000000);
+  // What an unlimited device says it has: more than any card of today, so that
+  // a reservation (9/8 of it) holds whatever a program asks for.
+  static constexpr Bytes kUnlimitedTotal = GiB(1024);
+
+  struct Options {
+    // Device memory. Absent: never out of memory; TotalMemory() is then
+    // `unlimited_total`, and FreeMemory() what is left of that, at least 0.
+    std::optional<Bytes> capacity;
+    Bytes unlimited_total = kUnlimitedTotal;
+    // Recorded stream work is pending until StreamDone() or Synchronize(),
+    // instead of complete at once.
+    bool explicit_completion = false;
+    // What calls cost, for call_nanoseconds(); not owned. Null: not known.
+    const CallCosts* costs = nullptr;
+  };
+
+  explicit SimulatedDevice(const Options& options);
+  // A device of `capacity` bytes whose streams complete at once.
+  explicit SimulatedDevice(Bytes capacity) : SimulatedDevice(Options{.capacity = capacity}) {}
+
+  Bytes TotalMemory() const override { return total_; }
+  Bytes FreeMemory() override;
+  std::optional<Address> AllocateSegment(Bytes size) override;
+  void FreeSegment(Address address, Bytes size) override;
+  Address ReserveRange(Bytes size) override;
+  void ReleaseRange(Address address, Bytes size) override;
+  bool MapPages(Address address, Bytes size, Bytes page) override;
+  void UnmapPages(Address address, Bytes size, Bytes page) override;
+  StreamEvent RecordEvent(uint32_t stream) override;
+  bool IsComplete(const StreamEvent& event) override;
+  void Synchronize(const StreamEvent& event) override;
+  void StreamDone(uint32_t stream) override;
+  void FailNext(uint64_t count) override { failures_ = count; }
+  void TakeOutside(Bytes size) override { outside_ += size; }
+  void ReturnOutside(Bytes size) override;
+
+  const DeviceCalls& calls() const { return calls_; }
+  // What they would have taken, by Options::costs; without the waits.
+  double call_nanoseconds() const { return call_nanoseconds_; }
+
+ private:
+  struct StreamProgress {
+    uint64_t recorded = 0;   // tickets handed out
+    uint64_t completed = 0;  // tickets up to here are complete
+  };
+
+  // Takes `size` (whole units) out of the capacity, or says that it cannot.
+  bool Charge(Bytes size);
+  StreamProgress& Progress(uint32_t stream);
+
+  const Bytes total_;
+  const bool unlimited_;
+  const bool explicit_completion_;
+  const CallCosts* const costs_;
+  Bytes used_;     // whole units of segments and mapped pages
+  Bytes outside_;  // taken by others
+  uint64_t failures_ = 0;
+  DeviceCalls calls_;
+  double call_nanoseconds_ = 0;
+  // The second range of each is a spill-over for devices beyond any real size.
+  AddressSpace segments_;
+  AddressSpace reservations_;
+  absl::flat_hash_map<uint64_t, Bytes> segment_sizes_;      // by address, as asked
+  absl::flat_hash_map<uint64_t, Bytes> reservation_sizes_;  // by address
+  std::vector<StreamProgress> streams_;
+};
+
+}  // namespace memreplay
+
+#endif  // MEMREPLAY_SIM_DEVICE_SIMULATED_DEVICE_H_

@@ -1,0 +1,143 @@
+#include "sim/device/watched_device.h"
+
+#include <iterator>
+#include <string_view>
+
+namespace memreplay {
+
+std::string_view MemoryCallName(MemoryCall::Kind kind) {
+  switch (kind) {
+    case MemoryCall::Kind::kAllocate: return "allocate";
+    case MemoryCall::Kind::kFree: return "free";
+    case MemoryCall::Kind::kReserve: return "reserve";
+    case MemoryCall::Kind::kRelease: return "release";
+    case MemoryCall::Kind::kMap: return "map";
+    case MemoryCall::Kind::kUnmap: return "unmap";
+  }
+  return "unknown";
+}
+
+WatchedDevice::WatchedDevice(Device& device, std::function<Bytes()> free_memory)
+    : device_(device), free_memory_(std::move(free_memory)), base_(FreeNow()) {}
+
+uint32_t WatchedDevice::AddRegion(Address address, Bytes size, bool is_reservation) {
+  const auto number = static_cast<uint32_t>(regions_.size());
+  regions_.push_back({address, size, is_reservation, true});
+  // What lay there before is gone, and no address means it any more.
+  auto it = by_address_.lower_bound(address);
+  if (it != by_address_.begin()) {
+    const auto before = std::prev(it);
+    const Region& other = regions_[before->second];
+    if (!other.is_held && other.address + other.size > address) by_address_.erase(before);
+  }
+  while (it != by_address_.end() && it->first < address + size) {
+    it = regions_[it->second].is_held ? std::next(it) : by_address_.erase(it);
+  }
+  by_address_[address] = number;
+  return number;
+}
+
+void WatchedDevice::DropRegion(Address address) {
+  const auto it = by_address_.find(address);
+  if (it != by_address_.end()) regions_[it->second].is_held = false;
+}
+
+Place WatchedDevice::PlaceOf(Address address) const {
+  auto it = by_address_.upper_bound(address);
+  if (it == by_address_.begin()) return {};
+  --it;
+  const Region& region = regions_[it->second];
+  if (address >= region.address + region.size) return {};
+  return {it->second, address - region.address};
+}
+
+void WatchedDevice::Log(MemoryCall::Kind kind, Address address, Bytes size, Bytes page,
+                        bool granted) {
+  if (kind != MemoryCall::Kind::kReserve && kind != MemoryCall::Kind::kRelease) {
+    used_ = UsedNow();
+  }
+  calls_.push_back({.kind = kind,
+                    .granted = granted,
+                    .place = granted ? PlaceOf(address) : Place{},
+                    .address = granted ? address : Address(),
+                    .size = size,
+                    .page = page,
+                    .used = used_,
+                    .request = request_});
+}
+
+std::optional<Address> WatchedDevice::AllocateSegment(Bytes size) {
+  const std::optional<Address> address = device_.AllocateSegment(size);
+  if (address.has_value()) AddRegion(*address, size, /*is_reservation=*/false);
+  Log(MemoryCall::Kind::kAllocate, address.value_or(Address()), size, Bytes(), address.has_value());
+  return address;
+}
+
+void WatchedDevice::FreeSegment(Address address, Bytes size) {
+  device_.FreeSegment(address, size);
+  DropRegion(address);
+  Log(MemoryCall::Kind::kFree, address, size, Bytes(), true);
+}
+
+Address WatchedDevice::ReserveRange(Bytes size) {
+  const Address address = device_.ReserveRange(size);
+  AddRegion(address, size, /*is_reservation=*/true);
+  Log(MemoryCall::Kind::kReserve, address, size, Bytes(), true);
+  return address;
+}
+
+void WatchedDevice::ReleaseRange(Address address, Bytes size) {
+  device_.ReleaseRange(address, size);
+  DropRegion(address);
+  Log(MemoryCall::Kind::kRelease, address, size, Bytes(), true);
+}
+
+bool WatchedDevice::MapPages(Address address, Bytes size, Bytes page) {
+  const bool mapped = device_.MapPages(address, size, page);
+  if (mapped) {
+    for (Bytes at; at < size; at += page) pages_[address + at] = page;
+  }
+  Log(MemoryCall::Kind::kMap, address, size, page, mapped);
+  return mapped;
+}
+
+void WatchedDevice::UnmapPages(Address address, Bytes size, Bytes page) {
+  device_.UnmapPages(address, size, page);
+  pages_.erase(pages_.lower_bound(address), pages_.lower_bound(address + size));
+  Log(MemoryCall::Kind::kUnmap, address, size, page, true);
+}
+
+template <typename Change>
+void WatchedDevice::ShiftBase(const Change& change) {
+  const int64_t before = FreeNow();
+  change();
+  base_ += FreeNow() - before;
+}
+
+void WatchedDevice::TakeOutside(Bytes size) {
+  ShiftBase([&] { device_.TakeOutside(size); });
+}
+
+void WatchedDevice::ReturnOutside(Bytes size) {
+  ShiftBase([&] { device_.ReturnOutside(size); });
+}
+
+void WatchedDevice::NotePoolChange(bool grew, Bytes size) {
+  Log(grew ? MemoryCall::Kind::kMap : MemoryCall::Kind::kUnmap, Address(), size, Bytes(), true);
+}
+
+void WatchedDevice::GiveBack() {
+  for (const auto& [address, page] : pages_) device_.UnmapPages(address, page, page);
+  pages_.clear();
+  for (Region& region : regions_) {
+    if (!region.is_held) continue;
+    region.is_held = false;
+    if (region.is_reservation) {
+      device_.ReleaseRange(region.address, region.size);
+    } else {
+      device_.FreeSegment(region.address, region.size);
+    }
+  }
+}
+
+}  // namespace memreplay

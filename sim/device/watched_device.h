@@ -1,0 +1,124 @@
+// A device that passes everything on to another and remembers it: the calls about
+// memory with their answers, how much was in use after each, and what is held.
+#ifndef MEMREPLAY_SIM_DEVICE_WATCHED_DEVICE_H_
+#define MEMREPLAY_SIM_DEVICE_WATCHED_DEVICE_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/types/span.h"
+#include "sim/model/device.h"
+#include "sim/run/run.h"
+#include "trace/value/units.h"
+
+namespace memreplay {
+
+// Segments and reservations are numbered together, in the order in which they were
+// granted. Two runs whose drivers choose other addresses agree in these numbers.
+inline constexpr uint32_t kNoRegion = ~uint32_t{0};
+// MemoryCall::request of calls made before the first request (a start state).
+inline constexpr uint32_t kBeforeFirstRequest = ~uint32_t{0};
+
+struct Place {
+  uint32_t region = kNoRegion;
+  Bytes offset;  // in the region
+  friend bool operator==(const Place&, const Place&) = default;
+};
+
+// One call about memory.
+struct MemoryCall {
+  enum class Kind : uint8_t { kAllocate, kFree, kReserve, kRelease, kMap, kUnmap };
+  Kind kind = Kind::kAllocate;
+  bool granted = true;
+  Place place;      // no region: refused
+  Address address;  // null: refused
+  Bytes size;
+  Bytes page;        // kMap and kUnmap
+  int64_t used = 0;  // bytes of the device in use after the call, beyond what was at the start
+  uint32_t request = kBeforeFirstRequest;  // position in Schedule::requests()
+};
+
+// "allocate", "free", "reserve", "release", "map", "unmap".
+std::string_view MemoryCallName(MemoryCall::Kind kind);
+
+// Asks the device for its free memory after each call about memory, but not about
+// address ranges. Be a listener of Run(). O(log regions) per call.
+class WatchedDevice final : public Device, public RequestListener {
+ public:
+  // `device` must outlive this. `free_memory` says how much is free where that is
+  // another count than the device's own (a driver's, past a limit); null: as the
+  // device says.
+  explicit WatchedDevice(Device& device, std::function<Bytes()> free_memory = nullptr);
+
+  void OnRequest(size_t request) override { request_ = static_cast<uint32_t>(request); }
+
+  Bytes TotalMemory() const override { return device_.TotalMemory(); }
+  Bytes FreeMemory() override { return device_.FreeMemory(); }
+  std::optional<Address> AllocateSegment(Bytes size) override;
+  void FreeSegment(Address address, Bytes size) override;
+  Address ReserveRange(Bytes size) override;
+  void ReleaseRange(Address address, Bytes size) override;
+  bool MapPages(Address address, Bytes size, Bytes page) override;
+  void UnmapPages(Address address, Bytes size, Bytes page) override;
+  StreamEvent RecordEvent(uint32_t stream) override { return device_.RecordEvent(stream); }
+  bool IsComplete(const StreamEvent& event) override { return device_.IsComplete(event); }
+  void Synchronize(const StreamEvent& event) override { device_.Synchronize(event); }
+  void StreamDone(uint32_t stream) override { device_.StreamDone(stream); }
+  void FailNext(uint64_t count) override { device_.FailNext(count); }
+  void TakeOutside(Bytes size) override;
+  void ReturnOutside(Bytes size) override;
+
+  // Where an address lies; of a region that is gone too, until another takes its place.
+  Place PlaceOf(Address address) const;
+
+  absl::Span<const MemoryCall> calls() const { return calls_; }
+  std::vector<MemoryCall> TakeCalls() { return std::move(calls_); }
+
+  // The driver's own pool grew or shrank by `size`: logged like pages that are
+  // mapped or unmapped, but nothing to give back.
+  void NotePoolChange(bool grew, Bytes size);
+
+  // Frees, unmaps and releases whatever is still held. Not logged.
+  void GiveBack();
+  // In use now, as in MemoryCall::used.
+  int64_t UsedNow() { return base_ - FreeNow(); }
+
+ private:
+  struct Region {
+    Address address;
+    Bytes size;
+    bool is_reservation = false;
+    bool is_held = true;
+  };
+
+  uint32_t AddRegion(Address address, Bytes size, bool is_reservation);
+  void DropRegion(Address address);
+  void Log(MemoryCall::Kind kind, Address address, Bytes size, Bytes page, bool granted);
+  // Changes of free memory by `change` are no use of the allocator's.
+  template <typename Change>
+  void ShiftBase(const Change& change);
+
+  int64_t FreeNow() {
+    return (free_memory_ ? free_memory_() : device_.FreeMemory()).signed_value();
+  }
+
+  Device& device_;
+  const std::function<Bytes()> free_memory_;
+  int64_t base_;  // free memory of the device if the allocator had none
+  int64_t used_ = 0;
+  uint32_t request_ = kBeforeFirstRequest;
+  std::vector<Region> regions_;
+  std::map<Address, uint32_t> by_address_;  // the newest region that begins there
+  std::map<Address, Bytes> pages_;          // mapped ones: address -> size
+  std::vector<MemoryCall> calls_;
+};
+
+}  // namespace memreplay
+
+#endif  // MEMREPLAY_SIM_DEVICE_WATCHED_DEVICE_H_

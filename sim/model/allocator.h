@@ -1,0 +1,66 @@
+// Takes one request at a time and emits its effects. Implementations: the
+// caching allocator (caching_allocator.h), no caching at all
+// (direct_allocator.h), and the driver's own pool on a real device.
+#ifndef MEMREPLAY_SIM_MODEL_ALLOCATOR_H_
+#define MEMREPLAY_SIM_MODEL_ALLOCATOR_H_
+
+#include <string>
+#include <string_view>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+#include "sim/model/memory_stats.h"
+#include "sim/model/observer.h"
+#include "trace/value/event.h"
+#include "trace/value/memory_state.h"
+
+namespace memreplay {
+
+// A piece of cached memory that the allocator could hand out.
+struct FreeBlock {
+  Address address;
+  Bytes size;
+  uint32_t stream = 0;
+  uint16_t pool = 0;
+  bool is_large = false;
+  bool is_split = false;  // shares its segment with other blocks
+  bool is_expandable = false;
+};
+
+class Allocator {
+ public:
+  virtual ~Allocator() = default;
+
+  // Applies a request (IsRequest(kind)); effects go to `out` in trace order,
+  // the kAlloc / kFree entry itself included with address and block_size set.
+  // A request that runs out of memory emits kOom and no kAlloc; later frees
+  // and uses of its id are skipped. kSettings, kFraction and kMark are not
+  // passed here: Run() resolves them.
+  // An error is a request that PyTorch answers with an exception other than
+  // out of memory (a pool ended twice, an assertion); the state is then as
+  // PyTorch leaves it. O(log free blocks) plus what it releases.
+  virtual absl::Status Apply(const Event& request, Observer& out) = 0;
+
+  // Settings changed at run time, in PyTorch's grammar. An error is PyTorch's
+  // own (unknown key, value out of range); keys before the offending one stay
+  // applied, as in PyTorch.
+  virtual absl::Status ApplySettings(std::string_view conf) = 0;
+  // torch.cuda.set_per_process_memory_fraction; error outside [0, 1].
+  virtual absl::Status SetMemoryFraction(double fraction) = 0;
+
+  virtual const MemoryStats& statistics() const = 0;
+  // How many requests ran out of memory, also where PyTorch does not count them.
+  virtual int64_t ooms() const { return statistics().num_ooms; }
+  virtual void ResetPeakStatistics() = 0;
+  // Segments ascending by address, as torch.cuda.memory_snapshot() lists them.
+  virtual MemoryState Segments() const = 0;
+  // In the order of the free sets: pool, kind, stream, size, then as the release
+  // orders equal blocks (TorchProfile::free_tie).
+  virtual void VisitFreeBlocks(absl::FunctionRef<void(const FreeBlock&)> visit) const = 0;
+  // Stops the process with a message if an invariant is broken. O(blocks).
+  virtual void CheckInvariants() const = 0;
+};
+
+}  // namespace memreplay
+
+#endif  // MEMREPLAY_SIM_MODEL_ALLOCATOR_H_

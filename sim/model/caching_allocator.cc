@@ -1,0 +1,504 @@
+#include "sim/model/caching_allocator.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "sim/settings/size_rules.h"
+
+namespace memreplay {
+
+CachingAllocator::CachingAllocator(const TorchProfile& profile, const AllocatorConfig& config,
+                                   Device& device, CachingAllocatorOptions options)
+    : profile_(profile),
+      config_(config),
+      device_(device),
+      stream_order_(options.stream_order),
+      streams_(std::move(options.streams)),
+      pool_ids_(std::move(options.pools)),
+      live_(options.allocation_count, nullptr),
+      pool_by_index_(pool_ids_.size(), nullptr),
+      no_split_(pool_ids_.size(), false),
+      tie_guide_(options.tie_guide) {
+  stats_.max_split_size = config_.max_split_size.signed_value();
+  if (config_.per_process_memory_fraction < 1) {
+    SetMemoryFraction(config_.per_process_memory_fraction).IgnoreError();
+  }
+}
+
+CachingAllocator::~CachingAllocator() = default;
+
+absl::Status CachingAllocator::ApplySettings(std::string_view conf) {
+  return ParseAllocatorConf(conf, profile_, &config_);
+}
+
+absl::Status CachingAllocator::SetMemoryFraction(double fraction) {
+  if (!(fraction >= 0 && fraction <= 1)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("invalid memory fraction ", fraction, ": expected 0 to 1"));
+  }
+  if (fraction >= 1 && !profile_.fraction_sticky) {
+    limit_.reset();
+  } else {
+    const auto total = static_cast<double>(device_.TotalMemory().value());
+    limit_ = Bytes(static_cast<uint64_t>(fraction * total));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CachingAllocator::Apply(const Event& request, Observer& out) {
+  switch (request.kind) {
+    case EventKind::kAlloc: return Malloc(request, out);
+    case EventKind::kFree: Free(request, out); return absl::OkStatus();
+    case EventKind::kRecordStream:
+      out.OnEvent(request);
+      RecordStream(request);
+      return absl::OkStatus();
+    case EventKind::kStreamDone:
+      out.OnEvent(request);
+      device_.StreamDone(request.stream);
+      return absl::OkStatus();
+    case EventKind::kEmptyCache: out.OnEvent(request); return EmptyCache(request, out);
+    case EventKind::kFailNext:
+      out.OnEvent(request);
+      device_.FailNext(request.size.value());
+      return absl::OkStatus();
+    case EventKind::kPoolCreate:
+      out.OnEvent(request);
+      return PoolCreate(request.pool, request.size.value());
+    case EventKind::kPoolForget:
+      out.OnEvent(request);
+      use_on_oom_.Erase(PoolKey(pool_ids_[request.pool]));
+      return absl::OkStatus();
+    case EventKind::kPoolBegin: out.OnEvent(request); return PoolBegin(request.pool);
+    case EventKind::kPoolEnd: out.OnEvent(request); return PoolEnd(request.pool);
+    case EventKind::kPoolRelease: out.OnEvent(request); return PoolRelease(request.pool);
+    case EventKind::kResetPeak:
+      out.OnEvent(request);
+      stats_.ResetPeak();
+      return absl::OkStatus();
+    case EventKind::kResetAccumulated:
+      out.OnEvent(request);
+      stats_.ResetAccumulated();
+      return absl::OkStatus();
+    case EventKind::kOutsideAlloc:
+      out.OnEvent(request);
+      device_.TakeOutside(request.size);
+      return absl::OkStatus();
+    case EventKind::kOutsideFree:
+      out.OnEvent(request);
+      device_.ReturnOutside(request.size);
+      return absl::OkStatus();
+    default: out.OnEvent(request); return absl::OkStatus();
+  }
+}
+
+void CachingAllocator::Emit(Observer& out, EventKind kind, const Block& block, Bytes size,
+                            uint32_t stack) {
+  Event event;
+  event.kind = kind;
+  event.pool = block.pool->index();
+  event.id = block.id;
+  event.address = block.address;
+  event.size = size;
+  event.block_size = block.size;
+  event.stream = block.stream;
+  event.text_or_stack = stack;
+  out.OnEvent(event);
+}
+
+absl::Status CachingAllocator::Malloc(const Event& request, Observer& out) {
+  if (request.id >= live_.size()) live_.resize(request.id + 1, nullptr);
+  if (request.size >= kTooLarge) {
+    return absl::ResourceExhaustedError("Tried to allocate more than 1EB memory");
+  }
+  if (request.size == Bytes(0)) return absl::OkStatus();  // a null pointer
+
+  Params params;
+  params.in_capture = in_capture() || IsRecordedInCapture(request.pool);
+  if (!params.in_capture && (!pending_.empty() || !deferred_.empty())) {
+    ProcessEvents(request.text_or_stack, out);
+  }
+  params.requested = request.size;
+  params.size = RoundSize(request.size, config_, profile_);
+  if (params.size != std::max(kMinBlockSize, RoundUp(request.size, kMinBlockSize))) {
+    Fire(Rule::kDivisionRounding);
+  }
+  params.pool = &SelectPool(request, params.size);
+  params.stream = request.stream;
+  params.segment_size = AllocationSize(params.size, config_);
+  params.expandable = config_.expandable_segments;
+  params.id = request.id;
+  params.stack = request.text_or_stack;
+  params.out = &out;
+
+  Block* block = GetFreeBlock(params);
+  if (block == nullptr) {
+    if (garbage_collection_on()) CollectGarbage(params);
+    block = AllocBlock(params, /*retry=*/false);
+    if (block == nullptr) block = AllocByReleasing(params);
+  }
+  if (!failure_.ok()) return std::exchange(failure_, absl::OkStatus());
+  if (block == nullptr) {
+    Fire(Rule::kOutOfMemory);
+    Event oom;
+    oom.kind = EventKind::kOom;
+    oom.pool = params.pool->index();
+    oom.id = request.id;
+    oom.address = Address(device_.FreeMemory().value());
+    oom.size = params.size;
+    oom.stream = params.stream;
+    oom.text_or_stack = params.stack;
+    out.OnEvent(oom);
+    ++stats_.num_ooms;
+    return absl::OkStatus();
+  }
+  TakeBlock(block, ShouldSplit(*block, params), params);
+  return absl::OkStatus();
+}
+
+// What malloc tries once the device has refused, in this order. Stops at an
+// assertion of PyTorch's (failure_).
+Block* CachingAllocator::AllocByReleasing(Params& params) {
+  Block* block = nullptr;
+  if (!failure_.ok()) return nullptr;
+  if (profile_.use_on_oom == UseOnOom::kBeforeRelease) block = UseOnOomPools(params);
+  if (block == nullptr && failure_.ok() && ReleaseAvailable(params) && failure_.ok()) {
+    block = AllocBlock(params, /*retry=*/false);
+  }
+  if (block == nullptr && failure_.ok()) {
+    if (params.in_capture) {
+      Fire(Rule::kFlushSkippedInPool);
+    } else {
+      Fire(Rule::kFlushRetry);
+      ReleaseCachedBlocks(0, params.stack, *params.out);
+      if (failure_.ok()) block = AllocBlock(params, /*retry=*/true);
+      if (block != nullptr) Fire(Rule::kFlushRetryServed);
+    }
+  }
+  if (block == nullptr && failure_.ok() && profile_.use_on_oom == UseOnOom::kLast) {
+    block = UseOnOomPools(params);
+  }
+  return block;
+}
+
+BlockPool& CachingAllocator::SelectPool(const Event& request, Bytes size) {
+  PrivatePool* pool = nullptr;
+  if (request.pool != 0) {  // a recording says so
+    pool = FindPool(request.pool);
+    if (pool == nullptr) pool = &CreatePool(request.pool);
+  } else if (!captures_.empty()) {
+    const bool newest = profile_.pool_search == PoolSearch::kNewestFirst;
+    pool = newest ? captures_.back() : captures_.front();
+  }
+  if (pool != nullptr) Fire(Rule::kPrivatePoolUsed);
+  if (IsSmall(size)) return pool != nullptr ? pool->small : small_;
+  return pool != nullptr ? pool->large : large_;
+}
+
+Block* CachingAllocator::GetFreeBlock(const Params& params) {
+  BlockPool& pool = *params.pool;
+  if (garbage_collection_on()) ++pool.lookups;
+  const FreeSet& set = pool.free_of(params.stream);
+  Block* block = set.LowerBound(params.size);
+  if (tie_guide_ != nullptr && block != nullptr) [[unlikely]] {
+    block = tie_guide_->Choose(block, set);
+  }
+  if (block != nullptr && block->expandable != nullptr) {
+    if (params.expandable) {
+      // A block at the end of the mapped range counts with the room behind it,
+      // so that a hole is used before the range's end.
+      const auto room = [](const Block* b) {
+        return b->size + (b->next != nullptr && !b->next->mapped ? b->next->size : Bytes(0));
+      };
+      while (block->expandable != nullptr) {
+        Block* next = set.Next(block);
+        if (next == nullptr || room(next) >= room(block)) break;
+        Fire(Rule::kExpandableRoomWalk);
+        block = next;
+      }
+    } else {
+      Fire(Rule::kExpandableSkipped);
+      do {
+        block = set.Next(block);
+      } while (block != nullptr && block->expandable != nullptr);
+    }
+  }
+  if (block == nullptr) {
+    Fire(Rule::kFreeBlockNone);
+    return nullptr;
+  }
+  if (params.size < config_.max_split_size) {
+    if (block->size >= config_.max_split_size) {
+      Fire(Rule::kOversizeBlockForSmaller);
+      return nullptr;
+    }
+  } else if (block->size >= params.size + config_.max_non_split_rounding) {
+    Fire(Rule::kOversizeBlockTooLarge);
+    return nullptr;
+  }
+  Fire(Rule::kFreeBlockFound);
+  pool.Erase(block);
+  return block;
+}
+
+Block* CachingAllocator::AllocBlock(const Params& params, bool retry) {
+  if (retry) ++stats_.num_alloc_retries;
+  BlockPool& pool = *params.pool;
+  if (limit_.has_value() && total_ + params.segment_size > *limit_) {
+    Fire(Rule::kLimitRefused);
+    return nullptr;
+  }
+  if (config_.throw_on_cudamalloc_oom && total_ + params.segment_size > RejectionLimit()) {
+    Fire(Rule::kRejectedEarly);
+    ++stats_.num_oom_rejections;
+    failure_ = absl::ResourceExhaustedError(absl::StrCat(
+        "throw_on_cudamalloc_oom: ", params.segment_size.value(), " bytes more than the ",
+        total_.value(), " in use would exceed the share of the device's memory"));
+    return nullptr;
+  }
+  PrivatePool* owner = pool.owner();
+  if (params.expandable && (owner == nullptr || profile_.private_pools_expandable)) {
+    Block* block = TryAllocateExpandableBlock(params);
+    if (block != nullptr && owner != nullptr) ++owner->cuda_malloc_count;
+    return block;
+  }
+  const std::optional<Address> address = device_.AllocateSegment(params.segment_size);
+  if (!address.has_value()) {
+    Fire(Rule::kSegmentAllocFailed);
+    return nullptr;
+  }
+  Fire(Rule::kSegmentAlloc);
+  if (owner != nullptr) ++owner->cuda_malloc_count;
+  total_ += params.segment_size;
+  Block* block = NewBlock(*address, params.segment_size, &pool, params.stream);
+  BeginSegment(block);
+  stats_.segment.Increase(pool.is_large(), 1);
+  CountReserved(pool, params.segment_size.signed_value());
+  if (params.segment_size >= config_.max_split_size) stats_.oversize_segments.Increase(1);
+  ++stats_.num_device_alloc;
+  block->segment_stack = params.stack;
+  Emit(*params.out, EventKind::kSegmentAlloc, *block, block->size, params.stack);
+  return block;
+}
+
+Bytes CachingAllocator::RejectionLimit() const {
+  const auto total = static_cast<double>(device_.TotalMemory().value());
+  return Bytes(static_cast<uint64_t>(config_.per_process_memory_fraction * total));
+}
+
+bool CachingAllocator::ShouldSplit(const Block& block, const Params& params) {
+  if (IsNoSplit(*block.pool)) {
+    Fire(Rule::kNoSplitPool);
+    return false;
+  }
+  const Bytes remainder = block.size - params.size;
+  if (!block.pool->is_large() || params.expandable) {
+    const bool split = remainder >= kMinBlockSize;
+    if (split) Fire(params.expandable ? Rule::kSplitExpandable : Rule::kSplitSmall);
+    return split;
+  }
+  if (params.size >= config_.max_split_size) {
+    Fire(Rule::kNoSplitOversize);
+    return false;
+  }
+  const bool split = remainder > kSmallSize;
+  Fire(split ? Rule::kSplitLarge : Rule::kNoSplitRemainder);
+  return split;
+}
+
+void CachingAllocator::TakeBlock(Block* block, bool split, const Params& params) {
+  BlockPool& pool = *block->pool;
+  const bool is_large = pool.is_large();
+  const bool was_split = block->is_split();
+  if (split) {
+    Block* remainder = block;
+    block = NewBlock(remainder->address, params.size, &pool, remainder->stream);
+    block->expandable = remainder->expandable;
+    if (profile_.free_tie == FreeTie::kSegmentAge) block->tie = remainder->tie;
+    block->segment_stack = remainder->segment_stack;
+    block->prev = remainder->prev;
+    if (block->prev != nullptr) block->prev->next = block;
+    block->next = remainder;
+    remainder->prev = block;
+    remainder->address = remainder->address + params.size;
+    remainder->size -= params.size;
+    pool.Insert(remainder);
+    if (block->expandable == nullptr) {
+      if (was_split) {
+        stats_.inactive_split_bytes.Decrease(is_large, params.size.signed_value());
+      } else {
+        stats_.inactive_split_bytes.Increase(is_large, remainder->size.signed_value());
+        stats_.inactive_split.Increase(is_large, 1);
+      }
+    }
+  } else if (was_split && block->expandable == nullptr) {
+    stats_.inactive_split_bytes.Decrease(is_large, block->size.signed_value());
+    stats_.inactive_split.Decrease(is_large, 1);
+  }
+  block->allocated = true;
+  block->requested_size = params.requested;
+  block->stack = params.stack;
+  block->id = params.id;
+  live_[params.id] = block;
+  Emit(*params.out, EventKind::kAlloc, *block, params.requested, params.stack);
+
+  const int64_t size = block->size.signed_value();
+  stats_.allocation.Increase(is_large, 1);
+  stats_.allocated_bytes.Increase(is_large, size);
+  stats_.active.Increase(is_large, 1);
+  stats_.active_bytes.Increase(is_large, size);
+  stats_.requested_bytes.Increase(is_large, params.requested.signed_value());
+  if (block->size >= config_.max_split_size) stats_.oversize_allocations.Increase(1);
+}
+
+Block* CachingAllocator::UseOnOomPools(Params& params) {
+  if (params.pool->owner() != nullptr) return nullptr;
+  for (size_t slot = use_on_oom_.Next(0); slot < use_on_oom_.slot_count();
+       slot = use_on_oom_.Next(slot + 1)) {
+    // PyTorch begins an allocation to the pool and ends it again: a pool that
+    // is gone is made anew for the moment, one that was released is an assertion.
+    const uint16_t index = use_on_oom_.value_at(slot);
+    PrivatePool* pool = FindPool(index);
+    if (pool == nullptr) {
+      pool = &CreatePool(index);
+      pool->use_count = 0;
+      freeable_.TryEmplace(PoolKey(pool->id), pool);
+    } else if (pool->use_count <= 0) {
+      failure_ = absl::InternalError("use_count > 0: internal assertion on a use-on-OOM pool");
+      return nullptr;
+    }
+    Params fallback = params;
+    fallback.pool = params.pool->is_large() ? &pool->large : &pool->small;
+    fallback.expandable = false;
+    if (Block* block = GetFreeBlock(fallback); block != nullptr) {
+      Fire(Rule::kUseOnOom);
+      params = fallback;
+      return block;
+    }
+  }
+  return nullptr;
+}
+
+void CachingAllocator::Free(const Event& request, Observer& out) {
+  Block* block = request.id < live_.size() ? live_[request.id] : nullptr;
+  if (block == nullptr) return;  // its allocation ran out of memory
+  live_[request.id] = nullptr;
+  block->allocated = false;
+  const bool is_large = block->pool->is_large();
+  stats_.allocation.Decrease(is_large, 1);
+  stats_.allocated_bytes.Decrease(is_large, block->size.signed_value());
+  Emit(out, EventKind::kFree, *block, block->requested_size, request.text_or_stack);
+  if (block->size >= config_.max_split_size) stats_.oversize_allocations.Decrease(1);
+
+  if (!block->has_stream_uses()) {
+    Fire(Rule::kFreeAtOnce);
+    FreeBlock(block, request.text_or_stack, out);
+  } else if (in_capture()) {
+    Fire(Rule::kFreeDeferred);
+    deferred_.push_back(block);
+  } else {
+    Fire(Rule::kFreeWaits);
+    InsertEvents(block);
+  }
+}
+
+void CachingAllocator::FreeBlock(Block* block, uint32_t stack, Observer& out) {
+  Emit(out, EventKind::kFreeCompleted, *block, block->requested_size, stack);
+  block->stack = kNoStack;
+  block->id = kNoAllocation;
+  const Bytes size = block->size;
+  const Bytes requested = block->requested_size;
+  const bool is_large = block->pool->is_large();
+
+  int64_t split_blocks = 0;
+  int64_t split_bytes = 0;
+  Block* const prev = block->prev;
+  Block* const next = block->next;
+  if (const Bytes absorbed = TryMerge(block, prev); absorbed > Bytes(0)) {
+    Fire(Rule::kMergePrev);
+    --split_blocks;
+    split_bytes -= absorbed.signed_value();
+  }
+  if (const Bytes absorbed = TryMerge(block, next); absorbed > Bytes(0)) {
+    Fire(Rule::kMergeNext);
+    --split_blocks;
+    split_bytes -= absorbed.signed_value();
+  }
+  block->pool->Insert(block);
+  if (block->is_split()) {
+    ++split_blocks;
+    split_bytes += block->size.signed_value();
+  }
+  if (block->expandable == nullptr) {
+    if (split_blocks > 0) stats_.inactive_split.Increase(is_large, split_blocks);
+    if (split_blocks < 0) stats_.inactive_split.Decrease(is_large, -split_blocks);
+    if (split_bytes > 0) stats_.inactive_split_bytes.Increase(is_large, split_bytes);
+    if (split_bytes < 0) stats_.inactive_split_bytes.Decrease(is_large, -split_bytes);
+  }
+  stats_.active.Decrease(is_large, 1);
+  stats_.active_bytes.Decrease(is_large, size.signed_value());
+  stats_.requested_bytes.Decrease(is_large, requested.signed_value());
+}
+
+Bytes CachingAllocator::TryMerge(Block* dst, Block* src) {
+  if (src == nullptr || src->allocated || src->event_count > 0 || src->has_stream_uses() ||
+      dst->mapped != src->mapped) {
+    return Bytes(0);
+  }
+  BlockPool& pool = *dst->pool;
+  if (src->mapped) {
+    pool.Erase(src);
+  } else {
+    pool.unmapped_of(src->stream).erase(src);
+  }
+  if (dst->prev == src) {
+    dst->address = src->address;
+    dst->prev = src->prev;
+    if (dst->prev != nullptr) dst->prev->next = dst;
+    dst->segment_stack = src->segment_stack;
+  } else {
+    dst->next = src->next;
+    if (dst->next != nullptr) dst->next->prev = dst;
+  }
+  const Bytes absorbed = src->size;
+  dst->size += absorbed;
+  DeleteBlock(src);
+  return absorbed;
+}
+
+void CachingAllocator::CountReserved(const BlockPool& pool, int64_t change) {
+  const auto count = [&pool, change](StatArray& array) {
+    if (change >= 0) {
+      array.Increase(pool.is_large(), change);
+    } else {
+      array.Decrease(pool.is_large(), -change);
+    }
+  };
+  count(stats_.reserved_bytes);
+  if (pool.owner() != nullptr) count(stats_.reserved_bytes_by_private_pools[pool.owner()->id]);
+}
+
+Block* CachingAllocator::NewBlock(Address address, Bytes size, BlockPool* pool, uint32_t stream) {
+  Block* block;
+  if (unused_.empty()) {
+    block = &slab_.emplace_back();
+  } else {
+    block = unused_.back();
+    unused_.pop_back();
+  }
+  block->address = address;
+  block->size = size;
+  block->pool = pool;
+  block->stream = stream;
+  block->in_use = true;
+  if (profile_.free_tie == FreeTie::kBlockAge) block->tie = ++last_tie_;
+  return block;
+}
+
+void CachingAllocator::DeleteBlock(Block* block) {
+  *block = Block();
+  unused_.push_back(block);
+}
+
+}  // namespace memreplay

@@ -1,0 +1,216 @@
+// PyTorch's CUDA caching allocator (backend "native"): the same decisions, in
+// the same order, with the same statistics and trace entries, on any Device.
+//
+// Source of every rule: docs/fidelity.md, which names per topic the release,
+// the evidence, and the test. What differs between releases is a field of
+// TorchProfile.
+#ifndef MEMREPLAY_SIM_MODEL_CACHING_ALLOCATOR_H_
+#define MEMREPLAY_SIM_MODEL_CACHING_ALLOCATOR_H_
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "sim/model/allocator.h"
+#include "sim/model/block.h"
+#include "sim/model/block_pool.h"
+#include "sim/model/device.h"
+#include "sim/model/expandable_segment.h"
+#include "sim/model/flat_hash_order.h"
+#include "sim/model/rule.h"
+#include "sim/model/stream_uses.h"
+#include "sim/settings/allocator_config.h"
+#include "sim/settings/torch_profile.h"
+
+namespace memreplay {
+
+// Chooses between cached blocks of one size, in place of their order.
+class TieGuide {
+ public:
+  virtual ~TieGuide() = default;
+  // `first`, or another of its size in `set`.
+  virtual Block* Choose(Block* first, const FreeSet& set) = 0;
+  virtual void OnRelease(const Block& block) = 0;  // a segment goes back to the device
+};
+
+struct CachingAllocatorOptions {
+  StreamOrder stream_order = StreamOrder::kPyTorchHash;
+  // Event::stream -> handle and Event::pool -> id, as in the trace. Streams
+  // beyond the table (inferred ones) never own blocks.
+  std::vector<StreamHandle> streams = {StreamHandle(0)};
+  std::vector<PoolId> pools = {PoolId{}};
+  uint32_t allocation_count = 0;  // ids are below this; grows on demand
+  TieGuide* tie_guide = nullptr;  // null: PyTorch's order
+};
+
+// What a MemoryState does not tell of memory that existed before, by address.
+struct RestoreHints {
+  // What the range without pages behind a mapped one (key: its end) was last
+  // asked for, before its pages went. Seen once it has pages again.
+  absl::flat_hash_map<uint64_t, Bytes> unmapped_requests;
+  // [free-order] Restored blocks, or segments, are numbered from 1 in the order
+  // of their addresses; this by that number orders them instead. Empty: as they are.
+  std::vector<uint64_t> tie_ranks;
+};
+
+class CachingAllocator final : public Allocator {
+ public:
+  // `profile` and `device` must outlive the allocator. A memory fraction set by
+  // `config` is in force from the start.
+  CachingAllocator(const TorchProfile& profile, const AllocatorConfig& config, Device& device,
+                   CachingAllocatorOptions options = {});
+  ~CachingAllocator() override;
+
+  // Takes over memory that existed before the first request: segments, and in
+  // them active blocks (with ids) and cached ones. Expandable ranges must carry
+  // their reservation's pages only; neighbours without pages are not restored.
+  // An empty expandable range (total_size 0) before them says where their
+  // reservation begins. A pending free waits for its pending_stream.
+  // Statistics count it as allocated once. Call before the first Apply().
+  void Restore(const MemoryState& state, const RestoreHints& hints = {});
+
+  absl::Status Apply(const Event& request, Observer& out) override;
+  absl::Status ApplySettings(std::string_view conf) override;
+  absl::Status SetMemoryFraction(double fraction) override;
+  const MemoryStats& statistics() const override { return stats_; }
+  void ResetPeakStatistics() override { stats_.ResetPeak(); }
+  MemoryState Segments() const override;
+  void VisitFreeBlocks(absl::FunctionRef<void(const FreeBlock&)> visit) const override;
+  void CheckInvariants() const override;
+
+  const AllocatorConfig& config() const { return config_; }
+  const RuleCounts& rule_counts() const { return rules_; }
+  // How many blocks, or segments, have a tie: numbers from 1.
+  uint64_t tie_count() const { return last_tie_; }
+  // Bytes obtained from the device: segments and mapped pages of all pools.
+  Bytes total_allocated_memory() const { return total_; }
+
+ private:
+  // One request on its way through malloc.
+  struct Params {
+    BlockPool* pool;
+    uint32_t stream;
+    Bytes requested;
+    Bytes size;          // rounded
+    Bytes segment_size;  // what cudaMalloc would be asked for
+    bool expandable;     // expandable segments are in force for this request
+    bool in_capture;     // a pool is being filled
+    AllocationId id;
+    uint32_t stack;
+    Observer* out;
+  };
+  using PendingFree = std::pair<StreamEvent, Block*>;
+
+  // caching_allocator.cc: malloc and free.
+  absl::Status Malloc(const Event& request, Observer& out);
+  BlockPool& SelectPool(const Event& request, Bytes size);
+  Block* GetFreeBlock(const Params& params);
+  Block* AllocBlock(const Params& params, bool retry);
+  Block* AllocByReleasing(Params& params);
+  Bytes RejectionLimit() const;  // of throw_on_cudamalloc_oom
+  bool ShouldSplit(const Block& block, const Params& params);
+  void TakeBlock(Block* block, bool split, const Params& params);
+  Block* UseOnOomPools(Params& params);
+  void Free(const Event& request, Observer& out);
+  void FreeBlock(Block* block, uint32_t stack, Observer& out);
+  // Bytes absorbed; zero if `src` may not be merged into `dst`.
+  Bytes TryMerge(Block* dst, Block* src);
+
+  // caching_allocator_streams.cc: record_stream, events, private pools.
+  void RecordStream(const Event& request);
+  void InsertEvents(Block* block);
+  void ProcessEvents(uint32_t stack, Observer& out);
+  void SynchronizeAndFreeEvents(const PrivatePool* only, uint32_t stack, Observer& out);
+  void HandleDeferred(uint32_t stack, Observer& out);
+  std::vector<uint32_t> PendingStreams() const;
+  HashedKey KeyOf(uint32_t stream) const;
+  absl::Status PoolCreate(uint16_t pool, uint64_t flags);
+  absl::Status PoolBegin(uint16_t pool);
+  absl::Status PoolEnd(uint16_t pool);
+  absl::Status PoolRelease(uint16_t pool);
+  PrivatePool* FindPool(uint16_t pool) const;
+  bool IsNoSplit(const BlockPool& pool) const;
+  PrivatePool& CreatePool(uint16_t pool);
+  // The rules of a graph capture are in force.
+  // A recording does not say when pools are being filled, but an allocation
+  // that got memory of one shows that it was.
+  bool IsRecordedInCapture(uint16_t pool) const {
+    return pool != 0 && (profile_.pool_context_acts_as_capture || pool_ids_[pool].first != 0);
+  }
+  bool in_capture() const {
+    return profile_.pool_context_acts_as_capture ? !captures_.empty() : graph_capture_;
+  }
+
+  // caching_allocator_release.cc: what goes back to the device.
+  void CollectGarbage(const Params& params);
+  bool ReleaseAvailable(const Params& params);
+  absl::Status EmptyCache(const Event& request, Observer& out);
+  // `only`: index of the one pool to release, 0 = all.
+  void ReleaseCachedBlocks(uint16_t only, uint32_t stack, Observer& out);
+  void ReleaseBlocks(BlockPool& pool, uint32_t stack, Observer& out);
+  void ReleaseBlock(Block* block, uint32_t stack, Observer& out);
+
+  // caching_allocator_expandable.cc
+  Block* FindExpandableBlock(const Params& params);
+  Block* TryAllocateExpandableBlock(const Params& params);
+  bool MapBlock(Block* block, Bytes want, const Params& params);
+  void UnmapBlock(Block* block, uint32_t stack, Observer& out);
+  void ReleaseExpandableSegment(Block* block);
+  Bytes PageSize(const BlockPool& pool) const;
+
+  // Slab of blocks: stable addresses, reused objects.
+  Block* NewBlock(Address address, Bytes size, BlockPool* pool, uint32_t stream);
+  void DeleteBlock(Block* block);
+  // The new block is the first of a segment or reservation.
+  void BeginSegment(Block* block) {
+    if (profile_.free_tie == FreeTie::kSegmentAge) block->tie = ++last_tie_;
+  }
+
+  bool garbage_collection_on() const {
+    return limit_.has_value() && config_.garbage_collection_threshold > 0;
+  }
+  // Counts bytes that `pool` got from the device, or gave back (negative).
+  void CountReserved(const BlockPool& pool, int64_t change);
+  void Fire(Rule rule) { ++rules_[static_cast<size_t>(rule)]; }
+  void Emit(Observer& out, EventKind kind, const Block& block, Bytes size, uint32_t stack);
+
+  const TorchProfile& profile_;
+  AllocatorConfig config_;
+  Device& device_;
+  StreamOrder stream_order_;
+  std::vector<StreamHandle> streams_;
+  std::vector<PoolId> pool_ids_;
+
+  BlockPool small_{false, nullptr, 0};
+  BlockPool large_{true, nullptr, 0};
+  std::vector<Block*> live_;  // by AllocationId; null: not live
+  std::deque<Block> slab_;
+  std::vector<Block*> unused_;
+  std::vector<std::unique_ptr<ExpandableSegment>> reservations_;
+
+  std::vector<std::unique_ptr<PrivatePool>> private_pools_;  // dead ones included
+  std::vector<PrivatePool*> pool_by_index_;                  // live ones; null: none
+  FlatHashOrder<PrivatePool*> freeable_;
+  FlatHashOrder<uint16_t> use_on_oom_;  // pool indexes
+  std::vector<bool> no_split_;          // by pool index
+  std::vector<PrivatePool*> captures_;  // being filled, oldest first
+  bool graph_capture_ = false;          // a graph's pool is; the first end of one ends it
+  std::vector<Block*> deferred_;        // frees put off while a pool is being filled
+  FlatHashOrder<std::deque<PendingFree>> pending_;  // by stream
+
+  TieGuide* tie_guide_ = nullptr;
+  uint64_t last_tie_ = 0;  // numbers blocks or segments, where that orders equal blocks
+  Bytes total_;
+  std::optional<Bytes> limit_;
+  MemoryStats stats_;
+  RuleCounts rules_ = {};
+  absl::Status failure_;  // an assertion of PyTorch's met on the way
+};
+
+}  // namespace memreplay
+
+#endif  // MEMREPLAY_SIM_MODEL_CACHING_ALLOCATOR_H_

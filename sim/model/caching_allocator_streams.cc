@@ -1,0 +1,166 @@
+// Blocks used by several streams, and pools of their own.
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "sim/model/caching_allocator.h"
+
+namespace memreplay {
+HashedKey CachingAllocator::KeyOf(uint32_t stream) const {
+  if (stream_order_ == StreamOrder::kAscending || stream >= streams_.size()) {
+    return StreamKey(stream, StreamOrder::kAscending);
+  }
+  return StreamKey(streams_[stream].value(), StreamOrder::kPyTorchHash);
+}
+
+void CachingAllocator::RecordStream(const Event& request) {
+  Block* block = request.id < live_.size() ? live_[request.id] : nullptr;
+  if (block == nullptr || block->stream == request.stream) return;
+  if (block->uses == nullptr) block->uses = std::make_unique<StreamUses>();
+  const HashedKey key = KeyOf(request.stream);
+  block->uses->Add(request.stream, key);
+  if (in_capture() && profile_.deferred_free_drops_capture_streams) {
+    block->uses->MarkDuringCapture(key);
+  }
+}
+
+void CachingAllocator::InsertEvents(Block* block) {
+  for (uint32_t stream : block->uses->Take(stream_order_)) {
+    ++block->event_count;
+    pending_.TryEmplace(KeyOf(stream)).emplace_back(device_.RecordEvent(stream), block);
+  }
+}
+
+std::vector<uint32_t> CachingAllocator::PendingStreams() const {
+  std::vector<uint32_t> streams;
+  for (size_t slot = pending_.Next(0); slot < pending_.slot_count();
+       slot = pending_.Next(slot + 1)) {
+    streams.push_back(pending_.value_at(slot).front().first.stream);
+  }
+  if (stream_order_ == StreamOrder::kAscending) std::sort(streams.begin(), streams.end());
+  return streams;
+}
+
+void CachingAllocator::HandleDeferred(uint32_t stack, Observer& out) {
+  for (Block* block : std::exchange(deferred_, {})) {
+    Fire(Rule::kDeferredHandled);
+    if (profile_.deferred_free_drops_capture_streams && block->uses->DropCaptured()) {
+      Fire(Rule::kCapturedUseDropped);
+    }
+    InsertEvents(block);
+    if (block->event_count == 0) FreeBlock(block, stack, out);
+  }
+}
+
+void CachingAllocator::ProcessEvents(uint32_t stack, Observer& out) {
+  HandleDeferred(stack, out);
+  // Head-of-line blocking is per stream.
+  for (uint32_t stream : PendingStreams()) {
+    std::deque<PendingFree>& queue = *pending_.Find(KeyOf(stream));
+    while (!queue.empty()) {
+      const auto [event, block] = queue.front();
+      if (!device_.IsComplete(event)) {
+        Fire(Rule::kEventPending);
+        break;
+      }
+      Fire(Rule::kEventDone);
+      queue.pop_front();
+      if (--block->event_count == 0) FreeBlock(block, stack, out);
+    }
+    if (queue.empty()) pending_.Erase(KeyOf(stream));
+  }
+}
+
+void CachingAllocator::SynchronizeAndFreeEvents(const PrivatePool* only, uint32_t stack,
+                                                Observer& out) {
+  ++stats_.num_sync_all_streams;
+  HandleDeferred(stack, out);
+  for (uint32_t stream : PendingStreams()) {
+    std::deque<PendingFree>& queue = *pending_.Find(KeyOf(stream));
+    std::deque<PendingFree> kept;
+    for (const auto& [event, block] : queue) {
+      if (only != nullptr && block->pool->owner() != only) {
+        kept.emplace_back(event, block);
+        continue;
+      }
+      device_.Synchronize(event);
+      if (--block->event_count == 0) FreeBlock(block, stack, out);
+    }
+    queue = std::move(kept);
+    if (queue.empty()) pending_.Erase(KeyOf(stream));
+  }
+}
+
+PrivatePool* CachingAllocator::FindPool(uint16_t pool) const {
+  return pool < pool_by_index_.size() ? pool_by_index_[pool] : nullptr;
+}
+
+PrivatePool& CachingAllocator::CreatePool(uint16_t pool) {
+  private_pools_.push_back(std::make_unique<PrivatePool>(pool_ids_[pool], pool));
+  pool_by_index_[pool] = private_pools_.back().get();
+  return *private_pools_.back();
+}
+
+absl::Status CachingAllocator::PoolBegin(uint16_t pool) {
+  if (pool == 0 || pool >= pool_ids_.size()) {
+    return absl::InvalidArgumentError("the default pool cannot be begun");
+  }
+  PrivatePool* found = FindPool(pool);
+  if (found == nullptr) {
+    found = &CreatePool(pool);
+  } else {
+    if (found->use_count <= 0) {
+      return absl::FailedPreconditionError("use_count > 0: internal assertion on begin of a pool");
+    }
+    ++found->use_count;
+  }
+  if (std::find(captures_.begin(), captures_.end(), found) != captures_.end()) {
+    return absl::FailedPreconditionError("the pool is already being filled");
+  }
+  captures_.push_back(found);
+  if (found->id.first != 0) graph_capture_ = true;
+  return absl::OkStatus();
+}
+
+absl::Status CachingAllocator::PoolEnd(uint16_t pool) {
+  const auto it = std::find(captures_.begin(), captures_.end(), FindPool(pool));
+  if (it == captures_.end()) {
+    return absl::FailedPreconditionError("end of a pool that is not being filled");
+  }
+  if ((*it)->id.first != 0) graph_capture_ = false;
+  captures_.erase(it);
+  return absl::OkStatus();
+}
+
+absl::Status CachingAllocator::PoolRelease(uint16_t pool) {
+  PrivatePool* found = FindPool(pool);
+  if (found == nullptr) {
+    return absl::FailedPreconditionError("release of a pool that does not exist");
+  }
+  const int64_t use_count = --found->use_count;
+  if (use_count < 0) {
+    return absl::FailedPreconditionError("use_count >= 0: internal assertion on release of a pool");
+  }
+  if (use_count == 0) freeable_.TryEmplace(PoolKey(found->id), found);
+  return absl::OkStatus();
+}
+
+absl::Status CachingAllocator::PoolCreate(uint16_t pool, uint64_t flags) {
+  PrivatePool* found = FindPool(pool);
+  if (found == nullptr) {
+    CreatePool(pool);
+  } else if (found->use_count <= 0) {
+    return absl::FailedPreconditionError("use_count > 0: internal assertion on creating a pool");
+  } else {
+    ++found->use_count;
+  }
+  if ((flags & kPoolUseOnOom) != 0) use_on_oom_.TryEmplace(PoolKey(pool_ids_[pool]), pool);
+  if ((flags & kPoolNoSplit) != 0) no_split_[pool] = true;
+  return absl::OkStatus();
+}
+
+bool CachingAllocator::IsNoSplit(const BlockPool& pool) const {
+  return profile_.no_split_pools && no_split_[pool.index()];
+}
+
+}  // namespace memreplay

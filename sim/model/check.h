@@ -1,0 +1,29 @@
+// MEMREPLAY_CHECK(condition, message): a broken invariant stops the process and
+// says where and what. For mistakes of this program, never for bad input.
+#ifndef MEMREPLAY_SIM_MODEL_CHECK_H_
+#define MEMREPLAY_SIM_MODEL_CHECK_H_
+
+#include <cstdio>
+#include <cstdlib>
+#include <string_view>
+
+namespace memreplay::internal {
+
+[[noreturn]] inline void CheckFailed(const char* file, int line, const char* condition,
+                                     std::string_view message) {
+  std::fprintf(stderr, "%s:%d: broken invariant: %.*s (%s)\n", file, line,
+               static_cast<int>(message.size()), message.data(), condition);
+  std::abort();
+}
+
+}  // namespace memreplay::internal
+
+// `message` is evaluated only on failure; anything that converts to string_view.
+#define MEMREPLAY_CHECK(condition, message)                                          \
+  do {                                                                               \
+    if (!(condition)) [[unlikely]] {                                                 \
+      ::memreplay::internal::CheckFailed(__FILE__, __LINE__, #condition, (message)); \
+    }                                                                                \
+  } while (false)
+
+#endif  // MEMREPLAY_SIM_MODEL_CHECK_H_

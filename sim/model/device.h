@@ -1,0 +1,74 @@
+// What an allocator may ask of a GPU. Implemented by SimulatedDevice, by the
+// device that repeats a recording's answers, and by a real one.
+#ifndef MEMREPLAY_SIM_MODEL_DEVICE_H_
+#define MEMREPLAY_SIM_MODEL_DEVICE_H_
+
+#include <cstdint>
+#include <optional>
+
+#include "trace/value/units.h"
+
+namespace memreplay {
+
+// A point in a stream's work, as from cudaEventRecord.
+struct StreamEvent {
+  uint32_t stream = 0;
+  uint64_t ticket = 0;  // grows by one per stream
+};
+
+// How often the driver was called. What one call costs in time differs by card and
+// driver and is not known here.
+struct DeviceCalls {
+  uint64_t segment_allocs = 0;  // cudaMalloc, refused ones included
+  uint64_t segment_frees = 0;   // cudaFree; each waits for the whole device
+  uint64_t maps = 0;            // pages created and mapped, refused ones included
+  uint64_t unmaps = 0;          // pages unmapped and released
+  uint64_t waits = 0;           // for an event, one by one
+  uint64_t total() const { return segment_allocs + segment_frees + maps + unmaps + waits; }
+  friend bool operator==(const DeviceCalls&, const DeviceCalls&) = default;
+};
+
+// Out of memory is an answer (nullopt, false), never an error.
+class Device {
+ public:
+  virtual ~Device() = default;
+
+  // cudaDeviceProp::totalGlobalMem, constant.
+  virtual Bytes TotalMemory() const = 0;
+  // First result of cudaMemGetInfo.
+  virtual Bytes FreeMemory() = 0;
+
+  // cudaMalloc / cudaFree. `size` is what is asked; the device rounds.
+  virtual std::optional<Address> AllocateSegment(Bytes size) = 0;
+  virtual void FreeSegment(Address address, Bytes size) = 0;
+
+  // cuMemAddressReserve / cuMemAddressFree; never fails on address space.
+  virtual Address ReserveRange(Bytes size) = 0;
+  virtual void ReleaseRange(Address address, Bytes size) = 0;
+  // Creates and maps pages of `page` bytes over [address, address + size), one
+  // by one in ascending order; both multiples of `page`. False: a page could
+  // not be created; then none of this call's pages remains.
+  virtual bool MapPages(Address address, Bytes size, Bytes page) = 0;
+  virtual void UnmapPages(Address address, Bytes size, Bytes page) = 0;
+
+  // Stream progress.
+  virtual StreamEvent RecordEvent(uint32_t stream) = 0;
+  virtual bool IsComplete(const StreamEvent& event) = 0;
+  virtual void Synchronize(const StreamEvent& event) = 0;
+  // The program says that all work recorded on `stream` so far is complete.
+  virtual void StreamDone(uint32_t stream) = 0;
+
+  // Fault injection: the next `count` segment allocations or page creations
+  // fail as if memory were exhausted. Replaces an earlier count. A call that
+  // would have failed anyway uses up one of them too.
+  virtual void FailNext(uint64_t count) = 0;
+
+  // Memory taken, or given back, past the allocator (kOutsideAlloc: NCCL, a
+  // context ...). Always succeeds. Devices that cannot take it ignore it.
+  virtual void TakeOutside(Bytes /*size*/) {}
+  virtual void ReturnOutside(Bytes /*size*/) {}
+};
+
+}  // namespace memreplay
+
+#endif  // MEMREPLAY_SIM_MODEL_DEVICE_H_

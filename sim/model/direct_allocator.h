@@ -1,0 +1,70 @@
+// No caching at all: every allocation is one segment of the device, given back
+// at its free. The baseline that the caching allocator is compared with
+// (PYTORCH_NO_CUDA_MEMORY_CACHING=1).
+#ifndef MEMREPLAY_SIM_MODEL_DIRECT_ALLOCATOR_H_
+#define MEMREPLAY_SIM_MODEL_DIRECT_ALLOCATOR_H_
+
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "sim/model/allocator.h"
+#include "sim/model/device.h"
+#include "sim/model/memory_stats.h"
+#include "trace/value/event.h"
+#include "trace/value/memory_state.h"
+#include "trace/value/units.h"
+
+namespace memreplay {
+
+struct DirectAllocatorOptions {
+  // Event::stream -> handle and Event::pool -> id, as in the trace; a stream
+  // beyond the table is its own handle.
+  std::vector<StreamHandle> streams = {StreamHandle(0)};
+  std::vector<PoolId> pools = {PoolId{}};
+};
+
+// Blocks and segments have exactly the requested size; how much the device
+// rounds shows in its FreeMemory(). A free waits for all use of the memory, as
+// cudaFree does, so it is complete at once whatever streams used the block.
+// Pools make no difference, empty_cache has nothing to release, and settings
+// none to change: any string is accepted. Statistics count what has a meaning
+// here; both pools' figures go by requested size. O(1) per request plus what
+// the device takes.
+class DirectAllocator final : public Allocator {
+ public:
+  // `device` must outlive the allocator.
+  explicit DirectAllocator(Device& device, DirectAllocatorOptions options = {});
+
+  absl::Status Apply(const Event& request, Observer& out) override;
+  absl::Status ApplySettings(std::string_view) override { return absl::OkStatus(); }
+  absl::Status SetMemoryFraction(double fraction) override;
+  const MemoryStats& statistics() const override { return stats_; }
+  void ResetPeakStatistics() override { stats_.ResetPeak(); }
+  MemoryState Segments() const override;
+  void VisitFreeBlocks(absl::FunctionRef<void(const FreeBlock&)>) const override {}
+  void CheckInvariants() const override;
+
+ private:
+  struct Live {
+    Address address;  // null: not live
+    Bytes size;
+    uint32_t stream = 0;
+    uint32_t stack = 0;
+    uint16_t pool = 0;
+  };
+
+  void Alloc(const Event& request, Observer& out);
+  void Free(const Event& request, Observer& out);
+
+  Device& device_;
+  DirectAllocatorOptions options_;
+  std::vector<Live> live_;  // by AllocationId
+  std::optional<Bytes> limit_;
+  Bytes total_;  // live
+  MemoryStats stats_;
+};
+
+}  // namespace memreplay
+
+#endif  // MEMREPLAY_SIM_MODEL_DIRECT_ALLOCATOR_H_

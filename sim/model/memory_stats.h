@@ -1,0 +1,88 @@
+// torch.cuda.memory_stats(): the counters PyTorch's allocator keeps, under
+// PyTorch's names. docs/fidelity.md says per release which exist.
+#ifndef MEMREPLAY_SIM_MODEL_MEMORY_STATS_H_
+#define MEMREPLAY_SIM_MODEL_MEMORY_STATS_H_
+
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "sim/settings/torch_profile.h"
+#include "trace/value/units.h"
+
+namespace memreplay {
+
+// One counter with its history. Bytes for *_bytes, else a number of things.
+struct Stat {
+  int64_t current = 0;
+  int64_t peak = 0;
+  int64_t allocated = 0;  // sum of all increases
+  int64_t freed = 0;      // sum of all decreases
+
+  void Increase(int64_t amount) {
+    current += amount;
+    peak = std::max(peak, current);
+    allocated += amount;
+  }
+  void Decrease(int64_t amount) {
+    current -= amount;
+    freed += amount;
+  }
+  friend bool operator==(const Stat&, const Stat&) = default;
+};
+
+// A counter kept for all blocks and, split, for the small and the large pools.
+struct StatArray {
+  Stat all;
+  Stat small_pool;
+  Stat large_pool;
+
+  void Increase(bool is_large, int64_t amount) {
+    all.Increase(amount);
+    (is_large ? large_pool : small_pool).Increase(amount);
+  }
+  void Decrease(bool is_large, int64_t amount) {
+    all.Decrease(amount);
+    (is_large ? large_pool : small_pool).Decrease(amount);
+  }
+  friend bool operator==(const StatArray&, const StatArray&) = default;
+};
+
+struct MemoryStats {
+  StatArray allocation;
+  StatArray segment;
+  StatArray active;
+  StatArray inactive_split;
+  StatArray allocated_bytes;
+  StatArray reserved_bytes;
+  StatArray active_bytes;
+  StatArray inactive_split_bytes;
+  StatArray requested_bytes;
+  // Private pools that ever held memory, also those that are gone (2.13 and later).
+  std::map<PoolId, StatArray> reserved_bytes_by_private_pools;
+  Stat oversize_allocations;
+  Stat oversize_segments;
+  int64_t num_alloc_retries = 0;
+  int64_t num_ooms = 0;
+  int64_t num_sync_all_streams = 0;
+  int64_t num_device_alloc = 0;
+  int64_t num_device_free = 0;
+  int64_t num_oom_rejections = 0;  // refused by throw_on_cudamalloc_oom
+  int64_t max_split_size = -1;     // at construction; -1 = unlimited
+
+  void ResetPeak();
+  void ResetAccumulated();
+  friend bool operator==(const MemoryStats&, const MemoryStats&) = default;
+};
+
+// Flat names ("allocated_bytes.all.peak") in sorted order, as
+// torch.cuda.memory_stats() of that release prints them.
+std::vector<std::pair<std::string, int64_t>> FlatStatistics(const MemoryStats& stats,
+                                                            const TorchProfile& profile);
+
+}  // namespace memreplay
+
+#endif  // MEMREPLAY_SIM_MODEL_MEMORY_STATS_H_

@@ -1,0 +1,91 @@
+#include "sim/observe/fragmentation.h"
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+#include <utility>
+
+#include "sim/settings/size_rules.h"
+
+namespace memreplay {
+
+FragmentationObserver::FragmentationObserver(const Allocator& allocator, const UsageObserver& usage,
+                                             FragmentationOptions options)
+    : allocator_(allocator), usage_(usage), options_(std::move(options)) {
+  options_.last_requests = std::max<size_t>(options_.last_requests, 1);
+  if (!options_.block_size_for) {
+    options_.block_size_for = [](Bytes size) {
+      return RoundUp(std::max(size, kMinBlockSize), kMinBlockSize);
+    };
+  }
+}
+
+void FragmentationObserver::OnEvent(const Event& event) {
+  const Usage& now = usage_.current();
+  const uint64_t index = next_event_++;
+  const Bytes internal = now.active() - now.requested();
+  if (internal > peak_internal_) {
+    peak_internal_ = internal;
+    peak_internal_event_ = index;
+  }
+  // Memory asked of the driver belongs to the request that is being served; it
+  // counts as unused only if it still is when the request is through.
+  if (event.kind != EventKind::kSegmentAlloc && event.kind != EventKind::kSegmentMap) {
+    const Bytes unused = now.reserved() - now.active();
+    if (unused > peak_unused_) {
+      peak_unused_ = unused;
+      peak_unused_event_ = index;
+    }
+  }
+  if (event.kind != EventKind::kAlloc && event.kind != EventKind::kOom) return;
+  if (sample_.has_value()) return;
+  const Request request{options_.block_size_for(event.size), event.stream, event.pool};
+  if (recent_.size() < options_.last_requests) {
+    recent_.push_back(request);
+  } else {
+    recent_[requests_seen_ % options_.last_requests] = request;
+  }
+  ++requests_seen_;
+  if (index >= options_.at_event) Sample(index);
+}
+
+void FragmentationObserver::Finish() {
+  if (!sample_.has_value()) Sample(next_event_ == 0 ? 0 : next_event_ - 1);
+}
+
+void FragmentationObserver::Sample(uint64_t event) {
+  Fragmentation& sample = sample_.emplace();
+  sample.at_event = event;
+  sample.usage = usage_.current();
+  sample.internal = sample.usage.active() - sample.usage.requested();
+  sample.unused = sample.usage.reserved() - sample.usage.active();
+  sample.requests = recent_.size();
+  if (options_.keep_segments) sample.segments = allocator_.Segments();
+
+  // Smallest recent request that each free set could have been asked for.
+  std::map<std::tuple<uint16_t, bool, uint32_t>, Bytes> smallest;
+  for (const Request& request : recent_) {
+    const auto key = std::make_tuple(request.pool, !IsSmall(request.size), request.stream);
+    const auto [entry, is_new] = smallest.emplace(key, request.size);
+    if (!is_new) entry->second = std::min(entry->second, request.size);
+  }
+  std::map<std::tuple<uint16_t, bool, uint32_t>, size_t> set_index;
+  allocator_.VisitFreeBlocks([&](const FreeBlock& block) {
+    const auto key = std::make_tuple(block.pool, block.is_large, block.stream);
+    const auto [entry, is_new] = set_index.emplace(key, sample.free_sets.size());
+    if (is_new) {
+      sample.free_sets.push_back(
+          {.pool = block.pool, .is_large = block.is_large, .stream = block.stream});
+    }
+    FreeSetUse& set = sample.free_sets[entry->second];
+    set.largest = std::max(set.largest, block.size);
+    set.free += block.size;
+    ++set.blocks;
+    sample.free += block.size;
+    if (block.is_split && !block.is_expandable) sample.inactive_split += block.size;
+    const auto wanted = smallest.find(key);
+    if (wanted == smallest.end() || block.size < wanted->second) sample.unservable += block.size;
+  });
+}
+
+}  // namespace memreplay

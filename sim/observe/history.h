@@ -1,0 +1,65 @@
+// What a picture of a run is drawn from: its timeline, and the moments to mark.
+#ifndef MEMREPLAY_SIM_OBSERVE_HISTORY_H_
+#define MEMREPLAY_SIM_OBSERVE_HISTORY_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "sim/model/observer.h"
+#include "sim/observe/timeline.h"
+#include "sim/observe/usage.h"
+#include "sim/run/run.h"
+#include "trace/schedule/schedule.h"
+#include "trace/value/event.h"
+
+namespace memreplay {
+
+struct HistoryMark {
+  uint64_t position = 0;
+  EventKind kind = EventKind::kMark;
+  Bytes size;         // of segments and of what ran out
+  uint32_t text = 0;  // kMark: name of the phase, a StringTable index
+};
+
+// Positions are those of the file's events (EventOfRequest()), so that runs of one
+// schedule under different settings share an axis.
+class HistoryObserver final : public Observer, public RequestListener {
+ public:
+  enum class Clock : uint8_t {
+    kEvents,    // of an exact replay: its n-th traced event is the recording's n-th
+    kRequests,  // OnRequest() tells; effects are where their request is
+  };
+  // `start`: in use before the first event. At most `buckets` of the timeline.
+  HistoryObserver(const Schedule& schedule, Clock clock, const Usage& start, size_t buckets)
+      : schedule_(schedule),
+        clock_(clock),
+        usage_(start),
+        timeline_(usage_, buckets, nullptr, &position_) {}
+  HistoryObserver(const HistoryObserver&) = delete;
+  HistoryObserver& operator=(const HistoryObserver&) = delete;
+
+  void OnRequest(size_t request) override;
+  void OnEvent(const Event& event) override;
+
+  uint64_t events() const { return usage_.events(); }
+  bool complete() const { return timeline_.events_per_bucket() == 1; }  // a point per event
+  std::vector<TimelinePoint> points() const { return PointsOf(timeline_.buckets()); }
+  const std::vector<HistoryMark>& segments() const { return segments_; }
+  const std::vector<HistoryMark>& ooms() const { return ooms_; }
+  const std::vector<HistoryMark>& phases() const { return phases_; }
+
+ private:
+  const Schedule& schedule_;
+  const Clock clock_;
+  UsageObserver usage_;
+  uint64_t position_ = 0;
+  uint64_t traced_ = 0;
+  TimelineObserver timeline_;
+  std::vector<HistoryMark> segments_;
+  std::vector<HistoryMark> ooms_;
+  std::vector<HistoryMark> phases_;
+};
+
+}  // namespace memreplay
+
+#endif  // MEMREPLAY_SIM_OBSERVE_HISTORY_H_

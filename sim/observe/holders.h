@@ -1,0 +1,53 @@
+// Which pool and stream holds how much: cached memory serves its own pool and
+// stream only.
+#ifndef MEMREPLAY_SIM_OBSERVE_HOLDERS_H_
+#define MEMREPLAY_SIM_OBSERVE_HOLDERS_H_
+
+#include <cstdint>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "sim/model/observer.h"
+#include "trace/value/memory_state.h"
+#include "trace/value/trace.h"
+#include "trace/value/units.h"
+
+namespace memreplay {
+
+struct Holder {
+  uint16_t pool = 0;  // index into the trace's pool table
+  uint32_t stream = 0;
+  // Where reserved memory of the device peaks, once that request was served.
+  Bytes reserved, active;
+  // The most that was ever cached between two requests, and after which event.
+  Bytes most_cached;
+  uint64_t most_cached_event = 0;
+};
+
+// O(pools * streams) for each new peak, O(log of that) per event.
+class HoldersObserver final : public Observer {
+ public:
+  // `start`: segments before the first event; its streams and pools are looked up
+  // in `trace`.
+  HoldersObserver(const MemoryState& start, const Trace& trace);
+  void OnEvent(const Event& event) override;
+  // By pool and stream.
+  std::vector<Holder> Holders() const;
+
+ private:
+  struct Held {
+    Holder told;
+    Bytes reserved, active;  // now
+  };
+  Held& Of(uint16_t pool, uint32_t stream);
+
+  std::map<std::pair<uint16_t, uint32_t>, Held> held_;
+  Bytes reserved_, peak_;
+  bool new_peak_ = false;
+  uint64_t events_ = 0;
+};
+
+}  // namespace memreplay
+
+#endif  // MEMREPLAY_SIM_OBSERVE_HOLDERS_H_

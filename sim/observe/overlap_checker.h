@@ -1,0 +1,90 @@
+// An oracle that knows nothing of the caching rules: watches the events of a
+// run and objects to the first that cannot be true of real memory.
+#ifndef MEMREPLAY_SIM_OBSERVE_OVERLAP_CHECKER_H_
+#define MEMREPLAY_SIM_OBSERVE_OVERLAP_CHECKER_H_
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+
+#include "sim/model/observer.h"
+#include "trace/value/event.h"
+#include "trace/value/memory_state.h"
+#include "trace/value/units.h"
+
+namespace memreplay {
+
+// What is checked, for every event:
+//   * an allocated block lies within one live segment, or within mapped pages
+//     of one stream and pool; it has that stream and pool, holds the request
+//     and shares no byte with another block that is not yet completely free;
+//   * free_requested and free_completed name a live block with its size, in
+//     this order, each once;
+//   * segments and mapped ranges never overlap; what is freed or unmapped was
+//     there and holds no live block;
+//   * a snapshot event has the number of active bytes.
+// Ids may be absent (kNoAllocation); where present they must be unique among
+// the live. O(log live blocks) per event. Stops looking after a violation.
+class OverlapChecker final : public Observer {
+ public:
+  struct Violation {
+    uint64_t event;  // index, from 0
+    std::string message;
+  };
+
+  OverlapChecker() = default;
+  // Begins with what is live before the first event. Stream and pool of these
+  // are taken from the first event that touches them.
+  explicit OverlapChecker(const MemoryState& start);
+
+  void OnEvent(const Event& event) override;
+
+  const std::optional<Violation>& violation() const { return violation_; }
+  uint64_t live_blocks() const { return blocks_.size(); }
+  Bytes reserved_bytes() const { return reserved_; }
+  Bytes active_bytes() const { return active_; }
+
+ private:
+  static constexpr uint32_t kAnyStream = ~uint32_t{0};
+
+  struct Range {
+    Address end;
+    uint32_t stream = kAnyStream;
+    uint16_t pool = 0;
+    bool is_mapped = false;  // pages of an expandable segment
+  };
+  struct Block {
+    Address end;
+    Bytes size;  // as asked for
+    AllocationId id = kNoAllocation;
+    bool is_pending = false;  // free_requested was seen
+  };
+  using Ranges = std::map<Address, Range>;
+  using Blocks = std::map<Address, Block>;
+
+  void Fail(const Event& event, const std::string& message);
+  void OnAlloc(const Event& event);
+  void OnFree(const Event& event);
+  void OnFreeCompleted(const Event& event);
+  void OnNewRange(const Event& event, bool is_mapped);
+  void OnSegmentFree(const Event& event);
+  void OnSegmentUnmap(const Event& event);
+  // The live block sharing a byte with [begin, end), or blocks_.end().
+  Blocks::iterator BlockIn(Address begin, Address end);
+  Ranges::iterator RangeIn(Address begin, Address end);
+  // The range holding all of [begin, end), or ranges_.end().
+  Ranges::iterator RangeHolding(Address begin, Address end);
+
+  Ranges ranges_;  // touching mapped ranges of one stream and pool are joined
+  Blocks blocks_;
+  std::map<AllocationId, Address> ids_;
+  Bytes reserved_;
+  Bytes active_;
+  uint64_t next_event_ = 0;
+  std::optional<Violation> violation_;
+};
+
+}  // namespace memreplay
+
+#endif  // MEMREPLAY_SIM_OBSERVE_OVERLAP_CHECKER_H_

@@ -1,0 +1,75 @@
+// The four figures of usage.h, and the inactive split memory, over a whole run, in
+// bounded space, such that no peak and no valley is lost.
+#ifndef MEMREPLAY_SIM_OBSERVE_TIMELINE_H_
+#define MEMREPLAY_SIM_OBSERVE_TIMELINE_H_
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "sim/model/allocator.h"
+#include "sim/model/observer.h"
+#include "sim/observe/usage.h"
+#include "trace/value/event.h"
+
+namespace memreplay {
+
+// The figures after one event.
+struct TimelinePoint {
+  uint64_t event = 0;     // as counted by the observer
+  uint64_t position = 0;  // what the clock said; the same without one
+  Usage usage;
+};
+
+// Consecutive events taken together: for each figure (by UsageKind) the first
+// event after which it was lowest, and highest; and the last event.
+struct TimelineBucket {
+  uint64_t first_event = 0;
+  std::array<TimelinePoint, kUsageKinds> lowest;
+  std::array<TimelinePoint, kUsageKinds> highest;
+  TimelinePoint last;
+  Bytes highest_inactive_split;
+  Bytes last_inactive_split;
+
+  uint64_t last_event() const { return last.event; }  // inclusive
+  Usage Lowest() const;                               // of each figure, at different moments
+  Usage Highest() const;
+};
+
+// What the buckets keep, each event once, ascending. At most nine points a bucket.
+std::vector<TimelinePoint> PointsOf(const std::vector<TimelineBucket>& buckets);
+
+// Keeps at most `capacity` buckets (rounded down to an even number, at least
+// 2), all but the last of the same number of events, a power of two; while
+// everything fits that number is one and the timeline is exact. O(1) per event
+// amortised.
+class TimelineObserver final : public Observer {
+ public:
+  // Reads `usage`, which must see each event before this observer does (put it
+  // first in the ObserverList) and must outlive it. `allocator`: whose statistics
+  // tell of inactive split memory as they stand when the event is emitted (the
+  // block of a free counts from the next event on); null: it stays 0. `clock`
+  // (null: none) tells where in something else, say a file, the run is.
+  TimelineObserver(const UsageObserver& usage, size_t capacity,
+                   const Allocator* allocator = nullptr, const uint64_t* clock = nullptr);
+
+  void OnEvent(const Event& event) override;
+
+  const std::vector<TimelineBucket>& buckets() const { return buckets_; }
+  uint64_t events_per_bucket() const { return stride_; }
+
+ private:
+  void HalveResolution();  // of an even number of full buckets
+
+  const UsageObserver& usage_;
+  const Allocator* allocator_;
+  const uint64_t* clock_;
+  const size_t capacity_;
+  uint64_t stride_ = 1;
+  uint64_t next_event_ = 0;
+  std::vector<TimelineBucket> buckets_;
+};
+
+}  // namespace memreplay
+
+#endif  // MEMREPLAY_SIM_OBSERVE_TIMELINE_H_

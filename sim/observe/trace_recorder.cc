@@ -1,0 +1,53 @@
+#include "sim/observe/trace_recorder.h"
+
+#include <numeric>
+#include <utility>
+
+namespace memreplay {
+namespace {
+
+// Interning in order gives every text, frame and stack the number it had.
+void CopyTables(const Trace& source, Trace* trace) {
+  for (uint32_t i = 0; i < source.strings.size(); ++i) trace->strings.Intern(source.strings[i]);
+  for (uint32_t i = 0; i < source.stacks.frame_count(); ++i) {
+    trace->stacks.InternFrame(source.stacks.frame(i));
+  }
+  for (uint32_t i = 0; i < source.stacks.size(); ++i) trace->stacks.InternStack(source.stacks[i]);
+}
+
+}  // namespace
+
+void TraceRecorder::OnEvent(const Event& event) {
+  const bool in_trace =
+      !IsRequest(event.kind) || event.kind == EventKind::kAlloc || event.kind == EventKind::kFree;
+  if (!in_trace) return;
+  events_.push_back(event);
+  events_.back().id = kNoAllocation;
+  events_.back().block_size = Bytes();
+}
+
+Trace MakeRecording(const Trace& source, const RecordedSettings& settings,
+                    std::vector<RecordedRun> runs) {
+  Trace trace;
+  trace.format = "simulated";
+  trace.streams = source.streams;
+  trace.pools = source.pools;
+  CopyTables(source, &trace);
+  trace.settings = settings;
+  for (RecordedRun& run : runs) {
+    DeviceTrace& device = trace.devices.emplace_back();
+    device.device = run.device;
+    device.events = std::move(run.events);
+    // A simulated run has no clock: one microsecond per event.
+    device.time_us.resize(device.events.size());
+    std::iota(device.time_us.begin(), device.time_us.end(), int64_t{0});
+    device.has_final_state = true;
+    device.final_state = std::move(run.final_state);
+    for (SegmentInfo& segment : device.final_state) {
+      for (BlockInfo& block : segment.blocks) block.id = kNoAllocation;
+    }
+  }
+  return trace;
+}
+
+}  // namespace memreplay

@@ -1,0 +1,103 @@
+// How much memory is allocated, active, reserved and requested, after every
+// event of a run or of a recording. Definitions: docs/metrics.md.
+#ifndef MEMREPLAY_SIM_OBSERVE_USAGE_H_
+#define MEMREPLAY_SIM_OBSERVE_USAGE_H_
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+
+#include "sim/model/observer.h"
+#include "trace/value/event.h"
+#include "trace/value/memory_state.h"
+#include "trace/value/units.h"
+
+namespace memreplay {
+
+enum class UsageKind : uint8_t { kAllocated, kActive, kReserved, kRequested };
+inline constexpr size_t kUsageKinds = 4;
+
+// PyTorch's name: "allocated_bytes", "active_bytes", "reserved_bytes",
+// "requested_bytes".
+std::string_view UsageName(UsageKind kind);
+
+// The four figures at one moment, in bytes.
+struct Usage {
+  std::array<Bytes, kUsageKinds> bytes;
+
+  Bytes& operator[](UsageKind kind) { return bytes[static_cast<size_t>(kind)]; }
+  Bytes operator[](UsageKind kind) const { return bytes[static_cast<size_t>(kind)]; }
+  Bytes allocated() const { return (*this)[UsageKind::kAllocated]; }
+  Bytes active() const { return (*this)[UsageKind::kActive]; }
+  Bytes reserved() const { return (*this)[UsageKind::kReserved]; }
+  Bytes requested() const { return (*this)[UsageKind::kRequested]; }
+  friend bool operator==(const Usage&, const Usage&) = default;
+};
+
+// The usage that a listed state amounts to.
+Usage UsageOf(const MemoryState& state);
+
+// Cheap enough to be always on: a few additions per event, no allocation.
+// Counts from events only. An event without block_size (files do not say it)
+// counts with its size; blocks_estimated() then tells how often that was.
+// Peaks are those of the whole run: kResetPeak does not restart them (the
+// allocator's statistics do that).
+class UsageObserver final : public Observer {
+ public:
+  static constexpr uint64_t kAtStart = ~uint64_t{0};
+
+  UsageObserver() : UsageObserver(Usage{}) {}
+  // `start`: what is live before the first event.
+  explicit UsageObserver(const Usage& start);
+
+  void OnEvent(const Event& event) override {
+    const Bytes block = event.block_size == Bytes(0) ? event.size : event.block_size;
+    switch (event.kind) {
+      case EventKind::kAlloc:
+        Increase(UsageKind::kAllocated, block);
+        Increase(UsageKind::kActive, block);
+        Increase(UsageKind::kRequested, event.size);
+        blocks_estimated_ += event.block_size == Bytes(0);
+        break;
+      case EventKind::kFree: current_[UsageKind::kAllocated] -= block; break;
+      case EventKind::kFreeCompleted:
+        current_[UsageKind::kActive] -= block;
+        current_[UsageKind::kRequested] -= event.size;
+        break;
+      case EventKind::kSegmentAlloc:
+      case EventKind::kSegmentMap: Increase(UsageKind::kReserved, event.size); break;
+      case EventKind::kSegmentFree:
+      case EventKind::kSegmentUnmap: current_[UsageKind::kReserved] -= event.size; break;
+      default: break;
+    }
+    ++events_;
+  }
+
+  const Usage& current() const { return current_; }
+  const Usage& peak() const { return peak_; }
+  // Index of the event that first reached the peak; kAtStart if it was the
+  // start state.
+  uint64_t peak_event(UsageKind kind) const { return peak_event_[static_cast<size_t>(kind)]; }
+  uint64_t events() const { return events_; }  // seen so far
+  uint64_t blocks_estimated() const { return blocks_estimated_; }
+
+ private:
+  void Increase(UsageKind kind, Bytes amount) {
+    Bytes& now = current_[kind];
+    now += amount;
+    if (now > peak_[kind]) {
+      peak_[kind] = now;
+      peak_event_[static_cast<size_t>(kind)] = events_;
+    }
+  }
+
+  Usage current_;
+  Usage peak_;
+  std::array<uint64_t, kUsageKinds> peak_event_;
+  uint64_t events_ = 0;
+  uint64_t blocks_estimated_ = 0;
+};
+
+}  // namespace memreplay
+
+#endif  // MEMREPLAY_SIM_OBSERVE_USAGE_H_

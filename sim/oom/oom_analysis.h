@@ -1,0 +1,56 @@
+// Why memory ran out: the scene, what would have helped, and the verdict.
+#ifndef MEMREPLAY_SIM_OOM_OOM_ANALYSIS_H_
+#define MEMREPLAY_SIM_OOM_OOM_ANALYSIS_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "sim/oom/oom_counterfactuals.h"
+#include "sim/oom/oom_scene.h"
+#include "sim/oom/oom_verdict.h"
+#include "sim/recording/replay_settings.h"
+#include "sim/workload/step_growth.h"
+#include "sim/workload/steps.h"
+#include "trace/schedule/schedule.h"
+
+namespace memreplay {
+
+// What one stack holds at the scene, in blocks that tensors hold.
+struct StackHolding {
+  uint32_t stack = 0;
+  Bytes bytes;  // of blocks
+  Bytes requested;
+  Bytes packed;  // the least that blocks for these requests can take
+  uint64_t blocks = 0;
+  std::vector<AllocationId> largest;  // ids of the largest few
+};
+
+struct OomAnalysis {
+  OomScene scene;
+  Bytes obtainable;                    // scene.grantable + reserved - allocated
+  std::vector<StackHolding> holdings;  // most bytes first
+  std::vector<Counterfactual> counterfactuals;
+  // The control ran out at the same request as the scene.
+  bool reproduced = false;
+  Steps steps;  // before the scene
+  StepGrowth growth;
+  std::optional<SiteGrowth> leak;  // the site behind one
+  OomVerdict verdict = OomVerdict::kTrueShortage;
+};
+
+// Nullopt: memory does not run out. `top_stacks`: how many of the stacks that
+// hold most are freed one at a time. About 30 runs of the schedule.
+absl::StatusOr<std::optional<OomAnalysis>> AnalyseOom(const Schedule& schedule,
+                                                      const ReplaySettings& settings,
+                                                      int top_stacks = 3);
+
+// Positions in the file's events of the request that made each allocation; -1
+// for those of the start. By AllocationId. O(requests).
+std::vector<int64_t> BirthEvents(const Schedule& schedule);
+
+}  // namespace memreplay
+
+#endif  // MEMREPLAY_SIM_OOM_OOM_ANALYSIS_H_

@@ -1,0 +1,296 @@
+#include "sim/oom/oom_counterfactuals.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "absl/container/flat_hash_set.h"
+#include "absl/strings/str_cat.h"
+#include "sim/settings/size_rules.h"
+#include "sim/whatif/one_stream.h"
+#include "sim/whatif/what_if.h"
+
+namespace memreplay {
+namespace {
+
+constexpr Bytes kGrain = MiB(2);
+constexpr int kMaxDoublings = 8;
+
+Event Request(EventKind kind) {
+  Event event;
+  event.kind = kind;
+  return event;
+}
+
+class ChangedRun final : public Intervention {
+ public:
+  ChangedRun(const Schedule& schedule, const OomScene& scene, const Counterfactual& change)
+      : schedule_(schedule), scene_(scene), change_(change), one_stream_(schedule) {}
+
+  Next BeforeRequest(size_t request, Allocator& allocator, Observer& observer) override {
+    Event asked = schedule_.requests()[request];
+    const bool merges = change_.kind == ChangeKind::kOneStream;
+    if (request < scene_.request) {
+      // Requests that ran out earlier in the recording and were survived.
+      if (scene_.recorded && refused_.contains(request)) return Next::kSkip;
+      return merges ? one_stream_.BeforeRequest(request, allocator, observer) : Next::kApply;
+    }
+    if (request > scene_.request) {
+      if (scene_.recorded) return Next::kStop;
+      return merges ? one_stream_.BeforeRequest(request, allocator, observer) : Next::kApply;
+    }
+    if (merges) asked.stream = 0;
+
+    if (change_.kind == ChangeKind::kEmptyCache) {
+      allocator.Apply(Request(EventKind::kEmptyCache), observer).IgnoreError();
+    } else if (change_.kind == ChangeKind::kFreeStack) {
+      FreeStack(allocator, observer);
+    }
+    served = Try(asked, allocator, observer);
+    if (change_.kind == ChangeKind::kRetry && !served) {
+      Event done = Request(EventKind::kStreamDone);
+      for (done.stream = 0; done.stream < schedule_.stream_count(); ++done.stream) {
+        allocator.Apply(done, observer).IgnoreError();
+      }
+      served = Try(asked, allocator, observer);
+      ++forgiven;
+    }
+    return Next::kSkip;
+  }
+
+  void FindRefused() {
+    if (!scene_.recorded) return;
+    const absl::Span<const uint32_t> begins = schedule_.recorded_begin();
+    for (size_t request = 0; request < scene_.request; ++request) {
+      const size_t end = begins[request + 1];
+      for (size_t i = begins[request]; i < end; ++i) {
+        if (schedule_.recorded()[i].kind == EventKind::kOom) refused_.insert(request);
+      }
+    }
+  }
+
+  bool served = false;
+  uint64_t forgiven = 0;  // ooms that are part of the question
+
+ private:
+  static bool Try(const Event& asked, Allocator& allocator, Observer& observer) {
+    const int64_t ooms = allocator.statistics().num_ooms;
+    const absl::Status applied = allocator.Apply(asked, observer);
+    return applied.ok() && allocator.statistics().num_ooms == ooms;
+  }
+
+  void FreeStack(Allocator& allocator, Observer& observer) {
+    std::vector<AllocationId> ids;
+    for (const SegmentInfo& segment : allocator.Segments()) {
+      for (const BlockInfo& block : segment.blocks) {
+        if (block.state == BlockState::kAllocated && block.stack == change_.stack &&
+            block.id != kNoAllocation) {
+          ids.push_back(block.id);
+        }
+      }
+    }
+    Event free = Request(EventKind::kFree);
+    for (const AllocationId id : ids) {
+      free.id = id;
+      allocator.Apply(free, observer).IgnoreError();
+    }
+  }
+
+  const Schedule& schedule_;
+  const OomScene& scene_;
+  const Counterfactual& change_;
+  OneStream one_stream_;
+  absl::flat_hash_set<size_t> refused_;
+};
+
+// Settings of the counterfactual runs: a device that has what there was.
+ReplaySettings OnSimulatedDevice(const ReplaySettings& settings, const OomScene& scene) {
+  ReplaySettings simulated = settings;
+  simulated.as_recorded = false;
+  if (scene.recorded) simulated.capacity = scene.reserved + scene.device_free;
+  return simulated;
+}
+
+absl::Status Answer(const Schedule& schedule, const ReplaySettings& settings, const OomScene& scene,
+                    Counterfactual* change) {
+  ChangedRun run(schedule, scene, *change);
+  run.FindRefused();
+  WhatIfOptions options;
+  options.run.intervention = &run;
+  const absl::StatusOr<WhatIfResult> result = ReplayWhatIf(schedule, settings, nullptr, options);
+  if (!result.ok()) return result.status();
+  change->served = run.served;
+  change->survives = run.served && result->run.ooms <= run.forgiven;
+  change->peak_reserved = result->peak.reserved();
+  return absl::OkStatus();
+}
+
+// The least more memory with which it survives, in steps of 2 MiB; not served
+// if no amount tried suffices.
+absl::StatusOr<Counterfactual> LeastMoreMemory(const Schedule& schedule,
+                                               const ReplaySettings& settings,
+                                               const OomScene& scene) {
+  Counterfactual best;
+  best.kind = ChangeKind::kMemory;
+  const Bytes capacity = *settings.capacity;
+  const auto with = [&](Bytes more) -> absl::StatusOr<Counterfactual> {
+    Counterfactual change;
+    change.kind = ChangeKind::kMemory;
+    change.amount = more;
+    ReplaySettings larger = settings;
+    larger.capacity = capacity + more;
+    const absl::Status answered = Answer(schedule, larger, scene, &change);
+    if (!answered.ok()) return answered;
+    return change;
+  };
+  Bytes low;  // does not suffice
+  Bytes high = RoundUp(AllocationSize(scene.oom.size, settings.config), kGrain);
+  for (int i = 0; i < kMaxDoublings; ++i) {
+    absl::StatusOr<Counterfactual> change = with(high);
+    if (!change.ok()) return change;
+    best = *change;
+    if (best.survives) break;
+    low = high;
+    high = high * 2;
+  }
+  if (!best.survives) return best;
+  while (high > low + kGrain) {
+    const Bytes middle = RoundDown(low + Bytes((high - low).value() / 2), kGrain);
+    absl::StatusOr<Counterfactual> change = with(middle);
+    if (!change.ok()) return change;
+    if (change->survives) {
+      best = *change;
+      high = middle;
+    } else {
+      low = middle;
+    }
+  }
+  return best;
+}
+
+}  // namespace
+
+std::string_view ChangeKindName(ChangeKind kind) {
+  switch (kind) {
+    case ChangeKind::kNothing: return "nothing";
+    case ChangeKind::kSetting: return "setting";
+    case ChangeKind::kEmptyCache: return "empty_cache";
+    case ChangeKind::kFreeStack: return "free_stack";
+    case ChangeKind::kOneStream: return "one_stream";
+    case ChangeKind::kMemory: return "memory";
+    case ChangeKind::kRetry: return "retry";
+  }
+  return "unknown";
+}
+
+std::vector<std::pair<std::string, std::string>> OtherSettings(const ReplaySettings& settings,
+                                                               Bytes request, int max) {
+  const AllocatorConfig& now = settings.config;
+  const TorchProfile& profile = *settings.torch.profile;
+  if (now.backend != Backend::kNative) return {{"default settings", ""}};
+  std::vector<std::string> changes;
+  if (profile.conf_keys.Has(ConfKey::kExpandableSegments) && !now.expandable_segments) {
+    changes.emplace_back("expandable_segments:True");
+  }
+  // Blocks of this size and more are kept whole: helps if it is below what the
+  // large requests are. Harmful together with expandable segments.
+  if (profile.conf_keys.Has(ConfKey::kMaxSplitSizeMb) && !now.expandable_segments) {
+    std::vector<uint64_t> sizes = {32, 64, 128, 256, 512};
+    const uint64_t asked = request / MiB(1);
+    if (asked > kLargeBuffer / MiB(1)) sizes.insert(sizes.begin(), asked);
+    for (const uint64_t mib : sizes) {
+      if (MiB(mib) >= now.max_split_size && now.max_split_size != kUnlimited) continue;
+      const std::string change = absl::StrCat("max_split_size_mb:", mib);
+      if (std::find(changes.begin(), changes.end(), change) == changes.end()) {
+        changes.push_back(change);
+      }
+    }
+  }
+  const bool rounds =
+      std::any_of(now.roundup_power2_divisions.begin(), now.roundup_power2_divisions.end(),
+                  [](uint64_t divisions) { return divisions != 0; });
+  if (profile.conf_keys.Has(ConfKey::kRoundupPower2Divisions) && !rounds) {
+    changes.emplace_back("roundup_power2_divisions:8");
+  }
+  std::vector<std::pair<std::string, std::string>> others;
+  for (const std::string& change : changes) {
+    if (static_cast<int>(others.size()) == max) break;
+    others.emplace_back(change, now.conf.empty() ? change : absl::StrCat(now.conf, ",", change));
+  }
+  if (now.conf.empty()) return others;
+  // One of several settings may do the harm. (Lists in brackets stay whole.)
+  std::vector<std::string> items(1);
+  int depth = 0;
+  for (const char c : now.conf) {
+    depth += (c == '[') - (c == ']');
+    if (c == ',' && depth == 0) {
+      items.emplace_back();
+    } else {
+      items.back() += c;
+    }
+  }
+  for (size_t left_out = 0; items.size() > 1 && left_out < items.size(); ++left_out) {
+    std::string conf;
+    for (size_t i = 0; i < items.size(); ++i) {
+      if (i != left_out) absl::StrAppend(&conf, conf.empty() ? "" : ",", items[i]);
+    }
+    others.emplace_back(absl::StrCat("without ", items[left_out]), conf);
+  }
+  others.emplace_back("default settings", "");
+  return others;
+}
+
+absl::StatusOr<std::vector<Counterfactual>> TryCounterfactuals(
+    const Schedule& schedule, const ReplaySettings& settings, const OomScene& scene,
+    const CounterfactualOptions& options) {
+  const ReplaySettings simulated = OnSimulatedDevice(settings, scene);
+  std::vector<Counterfactual> answers;
+  const auto add = [&](Counterfactual change, const ReplaySettings& under) {
+    const absl::Status answered = Answer(schedule, under, scene, &change);
+    if (answered.ok()) answers.push_back(std::move(change));
+    return answered;
+  };
+  for (const ChangeKind kind :
+       {ChangeKind::kNothing, ChangeKind::kRetry, ChangeKind::kEmptyCache}) {
+    Counterfactual change;
+    change.kind = kind;
+    if (const absl::Status added = add(change, simulated); !added.ok()) return added;
+  }
+  for (auto& [change, conf] : OtherSettings(settings, scene.oom.size, options.max_settings)) {
+    ReplaySettings under = simulated;
+    under.config = AllocatorConfig();
+    // What the release refuses is no advice.
+    if (!ParseAllocatorConf(conf, *settings.torch.profile, &under.config).ok()) continue;
+    Counterfactual setting;
+    setting.kind = ChangeKind::kSetting;
+    setting.conf = std::move(conf);
+    setting.change = std::move(change);
+    if (const absl::Status added = add(setting, under); !added.ok()) return added;
+  }
+  for (const uint32_t stack : options.stacks) {
+    Counterfactual change;
+    change.kind = ChangeKind::kFreeStack;
+    change.stack = stack;
+    for (const SegmentInfo& segment : scene.before) {
+      for (const BlockInfo& block : segment.blocks) {
+        if (block.state == BlockState::kAllocated && block.stack == stack) {
+          change.amount += block.size;
+        }
+      }
+    }
+    if (const absl::Status added = add(change, simulated); !added.ok()) return added;
+  }
+  if (schedule.is_cold() && AllocatesOnSeveralStreams(schedule)) {
+    Counterfactual change;
+    change.kind = ChangeKind::kOneStream;
+    if (const absl::Status added = add(change, simulated); !added.ok()) return added;
+  }
+  if (simulated.capacity.has_value()) {
+    absl::StatusOr<Counterfactual> memory = LeastMoreMemory(schedule, simulated, scene);
+    if (!memory.ok()) return memory.status();
+    answers.push_back(*std::move(memory));
+  }
+  return answers;
+}
+
+}  // namespace memreplay

@@ -1,0 +1,61 @@
+// What would have helped when memory ran out: each answer is a run.
+#ifndef MEMREPLAY_SIM_OOM_OOM_COUNTERFACTUALS_H_
+#define MEMREPLAY_SIM_OOM_OOM_COUNTERFACTUALS_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "sim/oom/oom_scene.h"
+#include "sim/recording/replay_settings.h"
+#include "sim/run/run.h"
+#include "trace/schedule/schedule.h"
+#include "trace/value/units.h"
+
+namespace memreplay {
+
+enum class ChangeKind : uint8_t {
+  kNothing,     // the control: what happened, on the simulated device
+  kSetting,     // another PYTORCH_CUDA_ALLOC_CONF from the first request on
+  kEmptyCache,  // torch.cuda.empty_cache() just before the request
+  kFreeStack,   // what one stack holds is freed just before the request
+  kOneStream,   // everything on one stream, from the first request on
+  kMemory,      // a larger device
+  kRetry,       // all streams are waited for, and the request is made again
+};
+std::string_view ChangeKindName(ChangeKind kind);
+
+struct Counterfactual {
+  ChangeKind kind = ChangeKind::kNothing;
+  std::string conf;     // kSetting: the whole string
+  std::string change;   // kSetting: what differs from the string in force
+  uint32_t stack = 0;   // kFreeStack
+  Bytes amount;         // kFreeStack: bytes freed; kMemory: bytes more
+  bool served = false;  // the request got memory
+  // The request got memory and nothing ran out: before it, and, where a
+  // simulated device refused it, to the end. (What a recording goes on with
+  // after its own oom is not what it would have done.)
+  bool survives = false;
+  Bytes peak_reserved;  // over the run
+};
+
+struct CounterfactualOptions {
+  std::vector<uint32_t> stacks;  // whose memory to free, one at a time
+  int max_settings = 8;
+};
+
+// The control first, then settings that the release knows and that are not on,
+// and the other changes. The device has what PyTorch held and the driver could
+// still give (a recording), or the capacity asked for. About 30 runs.
+absl::StatusOr<std::vector<Counterfactual>> TryCounterfactuals(
+    const Schedule& schedule, const ReplaySettings& settings, const OomScene& scene,
+    const CounterfactualOptions& options);
+
+// The settings worth trying instead of `settings`: (change, whole string).
+std::vector<std::pair<std::string, std::string>> OtherSettings(const ReplaySettings& settings,
+                                                               Bytes request, int max);
+
+}  // namespace memreplay
+
+#endif  // MEMREPLAY_SIM_OOM_OOM_COUNTERFACTUALS_H_

@@ -1,0 +1,157 @@
+#include "sim/oom/oom_scene.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/numbers.h"
+#include "sim/recording/exact_replay.h"
+#include "sim/run/run.h"
+#include "sim/settings/size_rules.h"
+#include "sim/whatif/what_if.h"
+#include "trace/value/strings.h"
+
+namespace memreplay {
+namespace {
+
+constexpr size_t kNone = ~size_t{0};
+
+// Watches a run for the first oom, or for what happens to one request.
+class Witness final : public Observer, public Intervention {
+ public:
+  // `target`: the request to look at; kNone: the first that runs out, found
+  // without the state before it.
+  explicit Witness(size_t target) : target_(target) {}
+
+  Next BeforeRequest(size_t request, Allocator& allocator, Observer& /*observer*/) override {
+    allocator_ = &allocator;
+    current_ = request;
+    if (request == target_) before_ = allocator.Segments();
+    return Next::kApply;
+  }
+  void OnEvent(const Event& event) override {
+    if (event.kind != EventKind::kOom) return;
+    ++ooms_;
+    const bool first = target_ == kNone && request_ == kNone;
+    if (allocator_ == nullptr || (!first && current_ != target_)) return;
+    request_ = current_;
+    oom_ = event;
+    at_ = allocator_->Segments();
+  }
+
+  size_t target_;
+  const Allocator* allocator_ = nullptr;
+  size_t current_ = kNone;
+  size_t request_ = kNone;
+  uint64_t ooms_ = 0;
+  Event oom_;
+  MemoryState before_;
+  MemoryState at_;
+};
+
+Bytes Reserved(const MemoryState& state) {
+  Bytes sum;
+  for (const SegmentInfo& segment : state) sum += segment.total_size;
+  return sum;
+}
+
+// The share of the device that PyTorch may use when `request` comes.
+double FractionAt(const Schedule& schedule, const ReplaySettings& settings, size_t request) {
+  double fraction = settings.fraction.value_or(settings.config.per_process_memory_fraction);
+  for (size_t i = 0; i < request; ++i) {
+    const Event& event = schedule.requests()[i];
+    if (event.kind != EventKind::kFraction) continue;
+    double given = 0;
+    const std::string_view text = schedule.trace().strings[event.text_or_stack];
+    if (absl::SimpleAtod(ToAbsl(text), &given)) fraction = given;
+  }
+  return fraction;
+}
+
+OomScene SceneOf(const Schedule& schedule, Witness& witness) {
+  OomScene scene;
+  scene.request = witness.request_;
+  scene.event = EventOfRequest(schedule, scene.request);
+  scene.oom = witness.oom_;
+  scene.requested = schedule.requests()[scene.request].size;
+  scene.before = std::move(witness.before_);
+  scene.at = std::move(witness.at_);
+  scene.reserved = Reserved(scene.at);
+  scene.device_free = Bytes(scene.oom.address.value());
+  scene.grantable = scene.device_free;
+  return scene;
+}
+
+// The last oom of the recording: its event and the request that it answers.
+std::optional<std::pair<uint64_t, size_t>> LastRecordedOom(const Schedule& schedule) {
+  const absl::Span<const Event> recorded = schedule.recorded();
+  for (size_t i = recorded.size(); i-- > 0;) {
+    if (recorded[i].kind != EventKind::kOom) continue;
+    // The last request that begins at or before it and asks for memory.
+    const absl::Span<const uint32_t> begins = schedule.recorded_begin();
+    auto it = std::upper_bound(begins.begin(), begins.end(), i);
+    while (it != begins.begin()) {
+      --it;
+      const auto request = static_cast<size_t>(it - begins.begin());
+      if (schedule.requests()[request].kind == EventKind::kAlloc) return std::pair(i, request);
+    }
+    return std::nullopt;
+  }
+  return std::nullopt;
+}
+
+std::optional<OomScene> FindRecorded(const Schedule& schedule, const ReplaySettings& settings) {
+  const auto last = LastRecordedOom(schedule);
+  if (!last.has_value()) return std::nullopt;
+  Witness witness(last->second);
+  ExactReplayOptions options;
+  options.intervention = &witness;
+  options.observe = [&witness](const MemoryState&, const Allocator&) { return &witness; };
+  const ExactReplayResult replay =
+      ReplayAsRecorded(schedule, settings.config, *settings.torch.profile, options);
+  if (witness.request_ == kNone) {
+    // The simulation has left the recording and does not run out here: what it
+    // has as the request arrives is the nearest there is.
+    witness.request_ = last->second;
+    witness.at_ = witness.before_;
+  }
+  witness.oom_ = schedule.recorded()[last->first];
+  OomScene scene = SceneOf(schedule, witness);
+  scene.event = last->first;
+  scene.recorded = true;
+  scene.ooms = static_cast<uint64_t>(
+      std::count_if(schedule.recorded().begin(), schedule.recorded().end(),
+                    [](const Event& event) { return event.kind == EventKind::kOom; }));
+  scene.exact = replay.exact_until_event > scene.event;
+  if (!scene.exact) scene.inexact_reason = replay.exactness_reason;
+  return scene;
+}
+
+}  // namespace
+
+absl::StatusOr<std::optional<OomScene>> FindOom(const Schedule& schedule,
+                                                const ReplaySettings& settings) {
+  if (settings.as_recorded) return FindRecorded(schedule, settings);
+  const auto run = [&](Witness* witness) {
+    WhatIfOptions options;
+    options.run.intervention = witness;
+    return ReplayWhatIf(schedule, settings, witness, options).status();
+  };
+  Witness first(kNone);
+  if (const absl::Status ran = run(&first); !ran.ok()) return ran;
+  if (first.request_ == kNone) return std::nullopt;
+  Witness second(first.request_);
+  if (const absl::Status ran = run(&second); !ran.ok()) return ran;
+
+  OomScene scene = SceneOf(schedule, second);
+  scene.ooms = first.ooms_;
+  const double fraction = FractionAt(schedule, settings, scene.request);
+  if (settings.capacity.has_value() && fraction < 1) {
+    const Bytes limit(
+        static_cast<uint64_t>(fraction * static_cast<double>(settings.capacity->value())));
+    const Bytes left = limit > scene.reserved ? limit - scene.reserved : Bytes();
+    scene.grantable = std::min(scene.grantable, left);
+  }
+  return scene;
+}
+
+}  // namespace memreplay

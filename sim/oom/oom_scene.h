@@ -1,0 +1,47 @@
+// The moment when memory runs out: what was asked, and what was where.
+#ifndef MEMREPLAY_SIM_OOM_OOM_SCENE_H_
+#define MEMREPLAY_SIM_OOM_OOM_SCENE_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "sim/recording/replay_settings.h"
+#include "trace/schedule/schedule.h"
+#include "trace/value/event.h"
+#include "trace/value/memory_state.h"
+#include "trace/value/units.h"
+
+namespace memreplay {
+
+struct OomScene {
+  size_t request = 0;  // index into Schedule::requests()
+  // Position in the file's events: of the oom itself where it is recorded, else
+  // of the request that runs out.
+  uint64_t event = 0;
+  bool recorded = false;  // else a simulated device refused
+  Event oom;              // size = the rounded request, address = free bytes of the device
+  Bytes requested;        // unrounded; recordings keep only the rounded one
+  MemoryState before;     // as the request arrives
+  MemoryState at;         // when it is refused: what could be given back has been
+  Bytes reserved;         // sum of `at`
+  Bytes device_free;
+  // What the device could still give: device_free, or less under a memory limit.
+  Bytes grantable;
+  uint64_t ooms = 0;  // in the whole run; the scene is the first, of recorded ones the last
+  // Recordings: the replay agrees with the file up to the scene; else why not.
+  bool exact = true;
+  std::string inexact_reason;
+};
+
+// Replays until memory runs out; nullopt if it does not. As recorded when
+// `settings` ask for nothing else, else on a simulated device. Two runs.
+// Error: the settings cannot be run (ReplayWhatIf()).
+absl::StatusOr<std::optional<OomScene>> FindOom(const Schedule& schedule,
+                                                const ReplaySettings& settings);
+
+}  // namespace memreplay
+
+#endif  // MEMREPLAY_SIM_OOM_OOM_SCENE_H_

@@ -1,0 +1,66 @@
+// A recording replayed as it happened, under the recording's own answers of the
+// driver, and how far that agrees with what the file says.
+#ifndef MEMREPLAY_SIM_RECORDING_EXACT_REPLAY_H_
+#define MEMREPLAY_SIM_RECORDING_EXACT_REPLAY_H_
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "sim/model/allocator.h"
+#include "sim/model/memory_stats.h"
+#include "sim/model/observer.h"
+#include "sim/observe/fidelity.h"
+#include "sim/recording/start_state.h"
+#include "sim/run/run.h"
+#include "sim/settings/allocator_config.h"
+#include "sim/settings/torch_profile.h"
+#include "trace/schedule/schedule.h"
+#include "trace/value/memory_state.h"
+
+namespace memreplay {
+
+struct ExactReplayOptions {
+  bool check_invariants = false;
+  // Goes no further than the request at which the replay leaves the recording;
+  // what is said of the end is then void.
+  bool stop_at_divergence = false;
+  Intervention* intervention =
+      nullptr;  // may look and stop; changes make nonsense of the comparison
+  // If set, called before the first request with what is there then and with
+  // the allocator; returns who observes the events (null: nobody). Both
+  // arguments stay valid until the replay ends.
+  std::function<Observer*(const MemoryState& start, const Allocator& allocator)> observe = nullptr;
+};
+
+struct ExactReplayResult {
+  RunResult run;
+  StartState start;        // empty for cold traces; its diagnostics are for the report
+  bool ties_known = true;  // false: choices between equal blocks contradict each other
+  uint64_t recorded_events = 0;
+  uint64_t compared_events = 0;  // those that PyTorch records
+  uint64_t matched_events = 0;
+  std::optional<Divergence> first_divergence;
+  FinalComparison final_blocks;  // all zero where the file has no final state
+  // Number of recorded events if every one is exact, else the index of the
+  // first that is not, and why.
+  uint64_t exact_until_event = 0;
+  std::string exactness_reason;
+  MemoryStats statistics;  // at the end
+  MemoryState segments;    // at the end
+};
+
+// Rebuilds the start state if the trace is warm, replays on a RecordedDevice
+// and compares. `config` are the settings in force during the recording. The
+// schedule must not be a program's. A warm trace is run up to three times: to
+// find which of equal blocks were older (from 2.12 on), to find which cached
+// block of the start each final one stems from (their stale requested sizes),
+// and to prove and to be observed.
+ExactReplayResult ReplayAsRecorded(const Schedule& schedule, const AllocatorConfig& config,
+                                   const TorchProfile& profile,
+                                   const ExactReplayOptions& options = {});
+
+}  // namespace memreplay
+
+#endif  // MEMREPLAY_SIM_RECORDING_EXACT_REPLAY_H_

@@ -1,0 +1,57 @@
+// The evidence in recorded addresses for how long the blocks were that lived
+// when the recording began and are gone at its end. Used by start_state.cc.
+#ifndef MEMREPLAY_SIM_RECORDING_HIDDEN_EXTENTS_H_
+#define MEMREPLAY_SIM_RECORDING_HIDDEN_EXTENTS_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/types/span.h"
+#include "sim/settings/allocator_config.h"
+#include "sim/settings/torch_profile.h"
+#include "trace/schedule/schedule.h"
+#include "trace/value/memory_state.h"
+#include "trace/value/units.h"
+
+namespace memreplay {
+
+// A block of a large pool's cudaMalloc segment with a free block behind it. Its
+// extent is `rounded` plus a slack: a multiple of 512 up to `most_slack`.
+struct OpenExtent {
+  Address address;
+  AllocationId id = kNoAllocation;
+  Bytes requested;
+  Bytes rounded;
+  Bytes most_slack;
+  // Found by FollowAddresses():
+  std::optional<Bytes> revealed;                       // the slack
+  std::optional<Bytes> assumed;                        // one that fits recorded snapshots
+  std::vector<std::pair<int64_t, int64_t>> ruled_out;  // closed intervals of slack
+  size_t merge_at = 64;                                // when to join overlapping ones
+  uint64_t ruled_out_by = 0;                           // the last event that ruled any out
+  uint64_t freed_by = ~uint64_t{0};                    // event; none: live to the end
+};
+
+struct ExtentEvidence {
+  // First event that is no best fit, or starts at no free block, under any extents.
+  std::optional<uint64_t> contradicted_at;
+  std::string contradiction;
+};
+
+// Goes through the recorded events with the recorded addresses. `segments` are
+// those of the start with their active blocks; `open` ascending by address.
+// A recorded snapshot (active bytes of the device) fixes the sum of the slacks
+// that are open then.
+ExtentEvidence FollowAddresses(const Schedule& schedule, const AllocatorConfig& config,
+                               const TorchProfile& profile, const MemoryState& segments,
+                               std::vector<OpenExtent>& open);
+
+// What is not ruled out of 0, 512 ... most_slack, ascending.
+std::vector<Bytes> FeasibleSlacks(const OpenExtent& open);
+
+}  // namespace memreplay
+
+#endif  // MEMREPLAY_SIM_RECORDING_HIDDEN_EXTENTS_H_

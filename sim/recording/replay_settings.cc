@@ -1,0 +1,132 @@
+#include "sim/recording/replay_settings.h"
+
+#include <bit>
+#include <utility>
+
+#include "sim/recording/torch_inference.h"
+#include "trace/value/strings.h"
+
+namespace memreplay {
+namespace {
+
+// What the file was recorded under, or what a program's header asks for.
+absl::StatusOr<AllocatorConfig> RecordedConfig(const Trace& trace, const TorchProfile& profile,
+                                               std::vector<std::string>* notes) {
+  AllocatorConfig config;
+  const std::string conf = trace.settings.has_value() ? trace.settings->conf : "";
+  const absl::Status parsed = ParseAllocatorConf(conf, profile, &config, notes);
+  if (!parsed.ok()) {
+    const std::string refusal = StrCat("PyTorch ", profile.release, " rejects the settings '", conf,
+                                       "': ", ToStd(parsed.message()));
+    if (trace.is_program) return absl::InvalidArgumentError(refusal);
+    notes->push_back(StrCat(refusal, "; the values that the snapshot lists are used"));
+  }
+  if (!trace.is_program && trace.settings.has_value()) {
+    ApplyRecordedSettings(*trace.settings, &config);
+  }
+  return config;
+}
+
+absl::StatusOr<AllocatorConfig> GivenConfig(const std::string& conf, const TorchProfile& profile,
+                                            std::vector<std::string>* notes) {
+  AllocatorConfig config;
+  const absl::Status parsed = ParseAllocatorConf(conf, profile, &config, notes);
+  if (!parsed.ok()) {
+    return absl::InvalidArgumentError(StrCat("--conf: PyTorch ", profile.release, " rejects '",
+                                             conf, "': ", ToStd(parsed.message())));
+  }
+  return config;
+}
+
+}  // namespace
+
+absl::StatusOr<ProfileChoice> ChooseProfile(const Trace& trace,
+                                            const std::optional<std::string>& version) {
+  if (version.has_value()) {
+    absl::StatusOr<const TorchProfile*> found = FindTorchProfile(*version);
+    if (!found.ok()) return found.status();
+    return ProfileChoice{*found, false, "given"};
+  }
+  if (trace.is_program) {
+    return ProfileChoice{&DefaultTorchProfile(), false, "the file does not say; the default"};
+  }
+  const TorchInference inferred = InferTorchProfile(trace);
+  return ProfileChoice{inferred.profile, true, StrCat("inferred: ", inferred.why)};
+}
+
+absl::StatusOr<ReplaySettings> ResolveSettings(const Trace& trace, const SettingsRequest& request) {
+  ReplaySettings settings;
+  settings.as_recorded = !trace.is_program && !request.conf.has_value() &&
+                         !request.torch.has_value() && !request.capacity.has_value() &&
+                         !request.fraction.has_value();
+  absl::StatusOr<ProfileChoice> torch = ChooseProfile(trace, request.torch);
+  if (!torch.ok()) return torch.status();
+  settings.torch = *std::move(torch);
+  const TorchProfile& profile = *settings.torch.profile;
+
+  std::vector<std::string> recorded_notes;
+  absl::StatusOr<AllocatorConfig> recorded = RecordedConfig(trace, profile, &recorded_notes);
+  absl::StatusOr<AllocatorConfig> config = recorded;
+  if (request.conf.has_value()) {
+    config = GivenConfig(*request.conf, profile, &settings.notes);
+    if (!recorded.ok()) recorded = AllocatorConfig();
+  } else {
+    settings.notes = std::move(recorded_notes);
+  }
+  if (!config.ok()) return config.status();
+  settings.config = *std::move(config);
+  settings.recorded_config = *std::move(recorded);
+
+  settings.capacity = request.capacity.has_value() ? request.capacity : trace.total_memory;
+  settings.fraction = request.fraction.has_value() ? request.fraction : trace.memory_fraction;
+  if (settings.fraction.has_value() && !(*settings.fraction >= 0 && *settings.fraction <= 1)) {
+    return absl::InvalidArgumentError(
+        StrCat("memory fraction: expected a number from 0 to 1, found ", *settings.fraction));
+  }
+  if (settings.config.backend == Backend::kCudaMallocAsync) {
+    settings.notes.push_back(
+        "backend:cudaMallocAsync is approximate: used bytes are exact, the driver's pool is taken "
+        "as their high-water mark in steps of 32 MiB");
+  }
+  return settings;
+}
+
+void ApplyRecordedSettings(const RecordedSettings& recorded, AllocatorConfig* config) {
+  if (recorded.max_split_size.has_value()) {
+    config->max_split_size = *recorded.max_split_size < 0
+                                 ? kUnlimited
+                                 : Bytes(static_cast<uint64_t>(*recorded.max_split_size));
+  }
+  if (recorded.garbage_collection_threshold.has_value()) {
+    config->garbage_collection_threshold = *recorded.garbage_collection_threshold;
+  }
+  if (recorded.expandable_segments.has_value()) {
+    config->expandable_segments = *recorded.expandable_segments;
+  }
+  if (recorded.graph_capture_record_stream_reuse.has_value()) {
+    config->graph_capture_record_stream_reuse = *recorded.graph_capture_record_stream_reuse;
+  }
+  for (const auto& [megabytes, divisions] : recorded.roundup_power2_divisions) {
+    if (!std::has_single_bit(megabytes)) continue;
+    const auto index = static_cast<size_t>(std::bit_width(megabytes) - 1);
+    if (index < config->roundup_power2_divisions.size()) {
+      config->roundup_power2_divisions[index] = divisions;
+    }
+  }
+}
+
+RecordedSettings DescribeSettings(const AllocatorConfig& config) {
+  RecordedSettings settings;
+  settings.conf = config.conf;
+  settings.max_split_size = config.max_split_size.signed_value();  // unlimited prints as -1
+  settings.garbage_collection_threshold = config.garbage_collection_threshold;
+  settings.expandable_segments = config.expandable_segments;
+  settings.graph_capture_record_stream_reuse = config.graph_capture_record_stream_reuse;
+  for (size_t index = 0; index < config.roundup_power2_divisions.size(); ++index) {
+    settings.roundup_power2_divisions.emplace_back(uint64_t{1} << index,
+                                                   config.roundup_power2_divisions[index]);
+  }
+  return settings;
+}
+
+}  // namespace memreplay

@@ -1,0 +1,63 @@
+// Under which settings a trace is replayed: what was asked for on the command
+// line, else what the file says, else PyTorch's defaults.
+#ifndef MEMREPLAY_SIM_RECORDING_REPLAY_SETTINGS_H_
+#define MEMREPLAY_SIM_RECORDING_REPLAY_SETTINGS_H_
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "sim/settings/allocator_config.h"
+#include "sim/settings/torch_profile.h"
+#include "trace/value/trace.h"
+#include "trace/value/units.h"
+
+namespace memreplay {
+
+// What somebody asked for. Nothing: as the file says.
+struct SettingsRequest {
+  std::optional<std::string> conf;   // PYTORCH_CUDA_ALLOC_CONF
+  std::optional<std::string> torch;  // release
+  std::optional<Bytes> capacity;     // of the device
+  std::optional<double> fraction;    // of it that PyTorch may use
+};
+
+// Which release of PyTorch, and why that one.
+struct ProfileChoice {
+  const TorchProfile* profile = nullptr;
+  bool inferred = false;
+  std::string why;  // "given", "inferred: ...", "the file does not say: ..."
+};
+
+// `version` if given, else what the trace was probably recorded by, else the
+// default. Error: an unknown version.
+absl::StatusOr<ProfileChoice> ChooseProfile(const Trace& trace,
+                                            const std::optional<std::string>& version);
+
+struct ReplaySettings {
+  ProfileChoice torch;
+  AllocatorConfig config;
+  AllocatorConfig recorded_config;  // in force when the file was recorded, as far as it says
+  std::optional<Bytes> capacity;    // absent: unlimited, or as recorded
+  std::optional<double> fraction;
+  // Nothing was asked for and something was recorded: the run can be held
+  // against the recording.
+  bool as_recorded = false;
+  std::vector<std::string> notes;  // sentences for the report
+};
+
+// Errors: InvalidArgument or NotFound: an unknown release, settings that this
+// release of PyTorch rejects (its message), settings that are not modelled.
+absl::StatusOr<ReplaySettings> ResolveSettings(const Trace& trace, const SettingsRequest& request);
+
+// The settings that the file lists, over `config`.
+void ApplyRecordedSettings(const RecordedSettings& recorded, AllocatorConfig* config);
+
+// The reverse: what a snapshot taken under `config` lists.
+RecordedSettings DescribeSettings(const AllocatorConfig& config);
+
+}  // namespace memreplay
+
+#endif  // MEMREPLAY_SIM_RECORDING_REPLAY_SETTINGS_H_

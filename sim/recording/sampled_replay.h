@@ -1,0 +1,65 @@
+// The exact replay of a recording, watched: fragmentation sampled, and the
+// events completed to what PyTorch's trace would hold.
+#ifndef MEMREPLAY_SIM_RECORDING_SAMPLED_REPLAY_H_
+#define MEMREPLAY_SIM_RECORDING_SAMPLED_REPLAY_H_
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+
+#include "sim/model/observer.h"
+#include "sim/observe/fragmentation.h"
+#include "sim/observe/usage.h"
+#include "sim/recording/exact_replay.h"
+#include "sim/recording/replay_settings.h"
+#include "trace/schedule/schedule.h"
+
+namespace memreplay {
+
+// Passes events on and puts the recording's `snapshot` events between them, as
+// many events in as the recording has them, with the simulated active bytes:
+// nobody asks an allocator for those. O(1) per event.
+class SnapshotEcho final : public Observer {
+ public:
+  // `schedule`, `usage` and `next` must outlive this; `usage` must see each
+  // event before it does.
+  SnapshotEcho(const Schedule& schedule, const UsageObserver& usage, Observer* next)
+      : schedule_(schedule), usage_(usage), next_(next), active_(usage.current().active()) {}
+
+  void OnEvent(const Event& event) override;
+  // Those at the end of the recording.
+  void Finish() { EchoSnapshots(); }
+
+ private:
+  void EchoSnapshots();
+
+  const Schedule& schedule_;
+  const UsageObserver& usage_;
+  Observer* next_;
+  size_t position_ = 0;  // in Schedule::recorded()
+  Bytes active_;         // before the current event
+};
+
+struct SampledReplay {
+  ExactReplayResult exact;
+  Usage peak;
+  std::optional<Fragmentation> fragmentation;
+};
+
+struct SampleOptions {
+  bool keep_segments = false;  // in the sample of fragmentation
+  // If set, called before the first request with what is in use then; returns
+  // another observer (null: none) to be told what `extra` is told.
+  std::function<Observer*(const Usage& start)> observe = nullptr;
+};
+
+// ReplayAsRecorded() under `settings`, with fragmentation sampled at or after
+// the event `sample_at` (of the recording). `extra` (may be null) sees the
+// events of the replay and the snapshots of the recording.
+SampledReplay ReplaySampled(const Schedule& schedule, const ReplaySettings& settings,
+                            uint64_t sample_at, Observer* extra,
+                            const SampleOptions& sample_options = {});
+
+}  // namespace memreplay
+
+#endif  // MEMREPLAY_SIM_RECORDING_SAMPLED_REPLAY_H_

@@ -1,0 +1,51 @@
+#include "sim/recording/settings_evidence.h"
+
+#include "absl/strings/str_cat.h"
+#include "sim/settings/size_rules.h"
+
+namespace memreplay {
+namespace {
+
+// What kind of memory and how much of it the malloc with the entry `own` got
+// from the driver in `supply`, its last effect; "" if `config` asks for the same.
+std::string Compare(const Event& supply, const Event& own, const AllocatorConfig& config,
+                    const TorchProfile& profile) {
+  const bool expandable =
+      config.expandable_segments && (supply.pool == 0 || profile.private_pools_expandable);
+  if (supply.kind == EventKind::kSegmentMap) {
+    return expandable || supply.pool != 0 ? "" : "mapped pages of an expandable segment";
+  }
+  if (expandable && supply.pool != 0) return "";  // a pool may have an allocator of its own
+  if (expandable) return "obtained a segment that is not expandable";
+  // An oom names the rounded size.
+  const Bytes rounded =
+      own.kind == EventKind::kOom ? own.size : RoundSize(own.size, config, profile);
+  const Bytes expected = AllocationSize(rounded, config);
+  if (supply.size == expected) return "";
+  return absl::StrCat("obtained a segment of ", supply.size.value(), " bytes for a request of ",
+                      own.size.value(), ", where these settings ask for ", expected.value());
+}
+
+}  // namespace
+
+std::optional<OtherSettings> FindOtherSettings(const Schedule& schedule,
+                                               const AllocatorConfig& config,
+                                               const TorchProfile& profile) {
+  const absl::Span<const Event> events = schedule.recorded();
+  for (size_t i = 0; i + 1 < events.size(); ++i) {
+    const bool is_supply =
+        events[i].kind == EventKind::kSegmentAlloc || events[i].kind == EventKind::kSegmentMap;
+    const bool is_malloc =
+        events[i + 1].kind == EventKind::kAlloc || events[i + 1].kind == EventKind::kOom;
+    if (!is_supply || !is_malloc) continue;
+    // Memory that a malloc got and then did not use: nothing to hold it against.
+    if (events[i].kind == EventKind::kSegmentAlloc && events[i + 1].kind == EventKind::kOom) {
+      continue;
+    }
+    const std::string sign = Compare(events[i], events[i + 1], config, profile);
+    if (!sign.empty()) return OtherSettings{i, absl::StrCat("event ", i, " ", sign)};
+  }
+  return std::nullopt;
+}
+
+}  // namespace memreplay

@@ -1,0 +1,29 @@
+// Signs in a recording that other settings were in force than its file lists.
+#ifndef MEMREPLAY_SIM_RECORDING_SETTINGS_EVIDENCE_H_
+#define MEMREPLAY_SIM_RECORDING_SETTINGS_EVIDENCE_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "sim/settings/allocator_config.h"
+#include "sim/settings/torch_profile.h"
+#include "trace/schedule/schedule.h"
+
+namespace memreplay {
+
+struct OtherSettings {
+  uint64_t event = 0;  // in Schedule::recorded()
+  std::string sign;  // "event 3 obtained a segment of ... bytes, where these settings ask for ..."
+};
+
+// A file lists the settings at its end; PyTorch does not record changes. The
+// first new memory (a segment's size, or its being mapped or not) or block that
+// `config` would not have led to; nothing if there is none. O(events).
+std::optional<OtherSettings> FindOtherSettings(const Schedule& schedule,
+                                               const AllocatorConfig& config,
+                                               const TorchProfile& profile);
+
+}  // namespace memreplay
+
+#endif  // MEMREPLAY_SIM_RECORDING_SETTINGS_EVIDENCE_H_

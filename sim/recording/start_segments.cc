@@ -1,0 +1,264 @@
+#include "sim/recording/start_segments.h"
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "sim/settings/size_rules.h"
+
+namespace memreplay {
+namespace {
+
+class SegmentHistory {
+ public:
+  SegmentHistory(const Schedule& schedule, Bytes large_page)
+      : schedule_(schedule), events_(schedule.recorded()), large_page_(large_page) {}
+
+  MemoryState Undo() && {
+    if (schedule_.final_state() != nullptr) {
+      for (const SegmentInfo& segment : *schedule_.final_state()) {
+        Range range = {segment, 0};
+        range.segment.blocks.clear();
+        ranges_.emplace(segment.address, std::move(range));
+      }
+    }
+    for (size_t i = events_.size(); i-- > 0;) {
+      const Event& event = events_[i];
+      switch (event.kind) {
+        case EventKind::kSegmentAlloc: ranges_.erase(event.address); break;
+        case EventKind::kSegmentMap: Unmap(event.address, event.address + event.size); break;
+        case EventKind::kSegmentFree:
+        case EventKind::kSegmentUnmap: Add(i); break;
+        default: break;
+      }
+    }
+    TellKindsByBlocks();
+    JoinRanges();
+    TellKindsByNeighbours();
+    AddReservationBases();
+    MemoryState result;
+    for (auto& [address, range] : ranges_) result.push_back(std::move(range.segment));
+    return result;
+  }
+
+ private:
+  struct Range {
+    SegmentInfo segment;
+    // For mapped ranges that the trace unmaps, the event that does; their kind
+    // is then to be found. 0: the kind is known.
+    size_t unmapped_by;
+  };
+  using Kind = std::tuple<StreamHandle, PoolId, bool>;
+
+  void Add(size_t i) {
+    const Event& event = events_[i];
+    Range range;
+    range.segment.address = event.address;
+    range.segment.total_size = event.size;
+    range.segment.stream = schedule_.stream_handle(event.stream);
+    range.segment.pool_id = schedule_.trace().pools[event.pool];
+    range.segment.is_expandable = event.kind == EventKind::kSegmentUnmap;
+    range.segment.is_large = event.size > kSmallBuffer;
+    range.segment.stack = event.text_or_stack;
+    const bool whole_large_pages = event.size.value() % large_page_.value() == 0;
+    if (range.segment.is_expandable && !whole_large_pages) range.segment.is_large = false;
+    range.unmapped_by = range.segment.is_expandable && whole_large_pages ? i + 1 : 0;
+    ranges_.insert_or_assign(event.address, std::move(range));
+  }
+
+  // Takes [begin, end) out of the mapped ranges.
+  void Unmap(Address begin, Address end) {
+    auto it = ranges_.upper_bound(begin);
+    if (it != ranges_.begin()) --it;
+    while (it != ranges_.end() && it->first < end) {
+      const Range range = it->second;
+      const Address range_end = range.segment.address + range.segment.total_size;
+      if (!range.segment.is_expandable || range_end <= begin) {
+        ++it;
+        continue;
+      }
+      it = ranges_.erase(it);
+      if (range.segment.address < begin) {
+        Range front = range;
+        front.segment.total_size = begin - range.segment.address;
+        ranges_.emplace(front.segment.address, std::move(front));
+      }
+      if (end < range_end) {
+        Range back = range;
+        back.segment.address = end;
+        back.segment.total_size = range_end - end;
+        ranges_.emplace(end, std::move(back));
+      }
+    }
+  }
+
+  // Ranges that touch are one: reservations end in pages never mapped.
+  void JoinRanges() {
+    for (auto it = ranges_.begin(); it != ranges_.end();) {
+      const auto next = std::next(it);
+      if (next == ranges_.end()) return;
+      SegmentInfo& segment = it->second.segment;
+      const SegmentInfo& other = next->second.segment;
+      if (!segment.is_expandable || !other.is_expandable || segment.stream != other.stream ||
+          segment.pool_id != other.pool_id ||
+          segment.address + segment.total_size != other.address) {
+        it = next;
+        continue;
+      }
+      segment.total_size += other.total_size;
+      if (it->second.unmapped_by != 0 && next->second.unmapped_by == 0) {
+        segment.is_large = other.is_large;
+        it->second.unmapped_by = 0;
+      }
+      ranges_.erase(next);
+    }
+  }
+
+  // Whole large pages may be of either kind: that of the first block seen in
+  // them, while they are there.
+  void TellKindsByBlocks() {
+    const bool any = std::any_of(ranges_.begin(), ranges_.end(),
+                                 [](const auto& entry) { return entry.second.unmapped_by != 0; });
+    if (!any) return;
+    for (size_t i = 0; i < events_.size(); ++i) {
+      const Event& event = events_[i];
+      if (event.kind != EventKind::kAlloc && event.kind != EventKind::kFree) continue;
+      auto it = ranges_.upper_bound(event.address);
+      if (it == ranges_.begin()) continue;
+      Range& range = std::prev(it)->second;
+      if (i < range.unmapped_by &&
+          event.address < range.segment.address + range.segment.total_size) {
+        range.segment.is_large = event.size > kSmallSize;
+        range.unmapped_by = 0;
+      }
+    }
+  }
+
+  // Without any block, the kind of the nearest range of that stream and pool,
+  // unless that is farther away than a reservation was ever filled. Without
+  // that either, large: few small pools fill so many pages.
+  void TellKindsByNeighbours() {
+    const Bytes reach = PeakReserved();
+    std::vector<std::pair<SegmentInfo*, bool>> told;
+    for (auto& [begin, range] : ranges_) {
+      if (range.unmapped_by == 0) continue;
+      Bytes nearest = reach;
+      bool is_large = true;
+      for (const auto& [address, other] : ranges_) {
+        const SegmentInfo& segment = other.segment;
+        if (!segment.is_expandable || other.unmapped_by != 0 ||
+            segment.stream != range.segment.stream || segment.pool_id != range.segment.pool_id) {
+          continue;
+        }
+        const Bytes distance = address < begin ? begin - address : address - begin;
+        if (distance < nearest) {
+          nearest = distance;
+          is_large = segment.is_large;
+        }
+      }
+      told.emplace_back(&range.segment, is_large);
+    }
+    for (const auto& [segment, is_large] : told) segment->is_large = is_large;
+  }
+
+  Bytes PeakReserved() const {
+    Bytes now;
+    for (const auto& [address, range] : ranges_) now += range.segment.total_size;
+    Bytes peak = now;
+    for (const Event& event : events_) {
+      if (event.kind == EventKind::kSegmentAlloc || event.kind == EventKind::kSegmentMap) {
+        now += event.size;
+        peak = std::max(peak, now);
+      } else if (event.kind == EventKind::kSegmentFree || event.kind == EventKind::kSegmentUnmap) {
+        now -= std::min(now, event.size);
+      }
+    }
+    return peak;
+  }
+
+  // Pages mapped later below every range of their kind: the reservation begins
+  // there, as long as it lasts. An empty range says so.
+  void AddReservationBases() {
+    // A kind's reservation: from the lowest to the highest page seen, and how
+    // much of it is mapped. With its last page it goes; what comes then is another.
+    struct Reservation {
+      Address begin;
+      Address end;
+      Bytes mapped;
+      bool is_gone = false;
+    };
+    std::map<Kind, Reservation> reservations;
+    for (const auto& [address, range] : ranges_) {
+      const SegmentInfo& segment = range.segment;
+      if (!segment.is_expandable) continue;
+      Reservation& it = reservations
+                            .try_emplace(Kind(segment.stream, segment.pool_id, segment.is_large),
+                                         Reservation{address, address, Bytes()})
+                            .first->second;
+      it.end = address + segment.total_size;
+      it.mapped += segment.total_size;
+    }
+    if (reservations.empty()) return;
+    std::map<Kind, Address> bases;
+    const auto map_pages = [&](const Event& event, bool is_large) {
+      const Kind kind(schedule_.stream_handle(event.stream), schedule_.trace().pools[event.pool],
+                      is_large);
+      const auto it = reservations.find(kind);
+      if (it == reservations.end() || it->second.is_gone) return;
+      Reservation& reservation = it->second;
+      reservation.mapped += event.size;
+      reservation.end = std::max(reservation.end, event.address + event.size);
+      const Bytes page = is_large ? large_page_ : kSmallBuffer;
+      if (event.address >= reservation.begin ||
+          (reservation.begin - event.address).value() % page.value() != 0) {
+        return;
+      }
+      reservation.begin = bases[kind] = event.address;
+    };
+    const auto unmap_pages = [&](const Event& event) {
+      for (auto& [kind, reservation] : reservations) {
+        if (event.address < reservation.begin || event.address >= reservation.end) continue;
+        reservation.mapped -= std::min(reservation.mapped, event.size);
+        reservation.is_gone |= reservation.mapped == Bytes();
+      }
+    };
+    // What kind of pages were mapped, the request's own entry tells, behind them.
+    std::vector<const Event*> pending;
+    for (const Event& event : events_) {
+      if (event.kind == EventKind::kSegmentMap || event.kind == EventKind::kSegmentUnmap) {
+        pending.push_back(&event);
+      } else if (event.kind == EventKind::kAlloc || event.kind == EventKind::kOom ||
+                 event.kind == EventKind::kFree) {
+        for (const Event* effect : std::exchange(pending, {})) {
+          if (effect->kind == EventKind::kSegmentUnmap) {
+            unmap_pages(*effect);
+          } else if (event.kind != EventKind::kFree) {
+            map_pages(*effect, event.size > kSmallSize);
+          }
+        }
+      }
+    }
+    for (const auto& [kind, base] : bases) {
+      Range empty = {};
+      empty.segment.address = base;
+      empty.segment.is_expandable = true;
+      std::tie(empty.segment.stream, empty.segment.pool_id, empty.segment.is_large) = kind;
+      ranges_.emplace(base, std::move(empty));
+    }
+  }
+
+  const Schedule& schedule_;
+  const absl::Span<const Event> events_;
+  const Bytes large_page_;
+  std::map<Address, Range> ranges_;
+};
+
+}  // namespace
+
+MemoryState StartSegments(const Schedule& schedule, Bytes large_page) {
+  return SegmentHistory(schedule, large_page).Undo();
+}
+
+}  // namespace memreplay

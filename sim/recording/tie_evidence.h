@@ -1,0 +1,57 @@
+// Which of the blocks that were there at the beginning were the older ones: from
+// PyTorch 2.12 on that decides between cached blocks of one size, and no file
+// tells it. Recorded addresses do, choice by choice.
+#ifndef MEMREPLAY_SIM_RECORDING_TIE_EVIDENCE_H_
+#define MEMREPLAY_SIM_RECORDING_TIE_EVIDENCE_H_
+
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_set.h"
+#include "sim/model/caching_allocator.h"
+#include "sim/run/run.h"
+#include "trace/schedule/schedule.h"
+
+namespace memreplay {
+
+// Guides an allocator along the recorded addresses, wherever those are among
+// equals, and notes what each choice says. Be the allocator's tie guide and a
+// listener of Run().
+class TieEvidence final : public TieGuide, public RequestListener {
+ public:
+  // `schedule` must outlive this.
+  explicit TieEvidence(const Schedule& schedule) : schedule_(schedule) {}
+
+  void OnRequest(size_t request) override;
+  Block* Choose(Block* first, const FreeSet& set) override;
+  void OnRelease(const Block& block) override;
+
+  // By tie as restored (1, 2 ... `count`): the tie under which every choice and
+  // release seen agrees; in the order of addresses where nothing is known.
+  // Empty if that order is already right. O(choices * log).
+  std::vector<uint64_t> Ranks(uint64_t count);
+
+  // Choices that contradict each other; after Ranks().
+  bool contradictory() const { return contradictory_; }
+
+ private:
+  struct Released {
+    Address address;
+    uint64_t tie;
+  };
+  void Before(uint64_t older, uint64_t younger);
+  void CompareReleases();
+
+  const Schedule& schedule_;
+  Address wanted_;  // recorded address of the malloc at hand
+  size_t begin_ = 0;
+  size_t end_ = 0;
+  std::vector<Released> released_;  // by the request at hand
+  absl::flat_hash_set<std::pair<uint64_t, uint64_t>> before_;
+  bool contradictory_ = false;
+};
+
+}  // namespace memreplay
+
+#endif  // MEMREPLAY_SIM_RECORDING_TIE_EVIDENCE_H_

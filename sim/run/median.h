@@ -1,0 +1,21 @@
+#ifndef MEMREPLAY_SIM_RUN_MEDIAN_H_
+#define MEMREPLAY_SIM_RUN_MEDIAN_H_
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace memreplay {
+
+// The upper one of an even number; 0 of none. O(n).
+inline int64_t Median(std::vector<int64_t> values) {
+  if (values.empty()) return 0;
+  const auto middle = values.begin() + static_cast<ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+}  // namespace memreplay
+
+#endif  // MEMREPLAY_SIM_RUN_MEDIAN_H_

@@ -1,0 +1,66 @@
+#include "sim/run/run.h"
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/strings/numbers.h"
+#include "trace/value/strings.h"
+
+namespace memreplay {
+namespace {
+
+absl::Status ApplyFraction(std::string_view text, Allocator& allocator) {
+  double fraction = 0;
+  if (!absl::SimpleAtod(ToAbsl(text), &fraction)) {
+    return absl::InvalidArgumentError(
+        StrCat("memory fraction: expected a number, found '", text, "'"));
+  }
+  return allocator.SetMemoryFraction(fraction);
+}
+
+}  // namespace
+
+RunResult Run(const Schedule& schedule, Allocator& allocator, Observer& observer,
+              const RunOptions& options) {
+  RunResult result;
+  const StringTable& strings = schedule.trace().strings;
+  const int64_t ooms_before = allocator.ooms();
+  const absl::Span<const Event> requests = schedule.requests();
+  for (size_t i = 0; i < requests.size(); ++i) {
+    const Event& request = requests[i];
+    if (options.intervention != nullptr) [[unlikely]] {
+      const Intervention::Next next = options.intervention->BeforeRequest(i, allocator, observer);
+      if (next == Intervention::Next::kStop) break;
+      if (next == Intervention::Next::kSkip) continue;
+    }
+    for (RequestListener* listener : options.listeners) listener->OnRequest(i);
+    absl::Status status;
+    switch (request.kind) {
+      case EventKind::kMark: observer.OnEvent(request); break;
+      case EventKind::kSettings:
+        observer.OnEvent(request);
+        status = allocator.ApplySettings(strings[request.text_or_stack]);
+        break;
+      case EventKind::kFraction:
+        observer.OnEvent(request);
+        status = ApplyFraction(strings[request.text_or_stack], allocator);
+        break;
+      default: status = allocator.Apply(request, observer); break;
+    }
+    if (!status.ok()) [[unlikely]] {
+      const absl::string_view message = status.message();
+      result.failures.push_back({.request = i,
+                                 .message = std::string(message.data(), message.size()),
+                                 .is_out_of_memory = absl::IsResourceExhausted(status)});
+    }
+    if (options.check_invariants) allocator.CheckInvariants();
+  }
+  result.ooms = static_cast<uint64_t>(allocator.ooms() - ooms_before);
+  return result;
+}
+
+void ObserveRecorded(const Schedule& schedule, Observer& observer) {
+  for (const Event& event : schedule.recorded()) observer.OnEvent(event);
+}
+
+}  // namespace memreplay

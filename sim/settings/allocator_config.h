@@ -1,0 +1,62 @@
+// PYTORCH_CUDA_ALLOC_CONF, parsed into values. Source: docs/fidelity.md.
+#ifndef MEMREPLAY_SIM_SETTINGS_ALLOCATOR_CONFIG_H_
+#define MEMREPLAY_SIM_SETTINGS_ALLOCATOR_CONFIG_H_
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "sim/settings/torch_profile.h"
+#include "trace/value/units.h"
+
+namespace memreplay {
+
+inline constexpr Bytes kUnlimited{~uint64_t{0}};
+
+enum class Backend : uint8_t { kNative, kCudaMallocAsync };
+
+// How much address space an expandable segment reserves: a share of the
+// device's memory, or bytes; both 0 is the default, 9/8 of that memory, which is
+// also the most it can be.
+struct ExpandableReserve {
+  double share = 0;
+  Bytes bytes;
+  friend bool operator==(const ExpandableReserve&, const ExpandableReserve&) = default;
+};
+
+struct AllocatorConfig {
+  std::string conf;  // the last string parsed, as given
+  Backend backend = Backend::kNative;
+  bool backend_loaded = false;  // a string was parsed: the backend is fixed from now on
+  Bytes max_split_size = kUnlimited;
+  Bytes max_non_split_rounding = MiB(20);
+  double garbage_collection_threshold = 0;                 // 0 = off
+  std::array<uint64_t, 16> roundup_power2_divisions = {};  // index k: [2^(20+k), 2^(21+k))
+  bool expandable_segments = false;
+  bool release_lock_on_cudamalloc = false;
+  bool graph_capture_record_stream_reuse = false;
+  double per_process_memory_fraction = 1.0;
+  Bytes large_segment_size = MiB(20);
+  bool throw_on_cudamalloc_oom = false;
+  ExpandableReserve expandable_segments_reserve;
+  friend bool operator==(const AllocatorConfig&, const AllocatorConfig&) = default;
+};
+
+// Parses `conf` over `config` with that release's grammar, reset rules and
+// errors: keys are applied left to right; on an error the earlier ones stay. The
+// first string that a config sees is the environment's: it chooses the backend,
+// which later strings may name but not change. Keys of the host (pinned) memory
+// allocator are checked and change nothing here.
+// Errors: InvalidArgument in the meaning of that release's exception, or saying
+// that this release reads past the end of the string (undefined behaviour).
+// Warnings (ignored keys and values) are appended to `warnings` if given.
+absl::Status ParseAllocatorConf(std::string_view conf, const TorchProfile& profile,
+                                AllocatorConfig* config,
+                                std::vector<std::string>* warnings = nullptr);
+
+}  // namespace memreplay
+
+#endif  // MEMREPLAY_SIM_SETTINGS_ALLOCATOR_CONFIG_H_

@@ -1,0 +1,33 @@
+// What is wrong, useless or risky in a PYTORCH_CUDA_ALLOC_CONF string, for one
+// release of PyTorch, without running anything.
+#ifndef MEMREPLAY_SIM_SETTINGS_CONF_LINT_H_
+#define MEMREPLAY_SIM_SETTINGS_CONF_LINT_H_
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sim/settings/torch_profile.h"
+
+namespace memreplay {
+
+enum class LintSeverity : uint8_t {
+  kNote,     // a fact worth knowing
+  kWarning,  // has no effect, or one that is easily not meant
+  kError,    // this release refuses it
+};
+std::string_view LintSeverityName(LintSeverity severity);  // "note", "warning", "error"
+
+struct LintFinding {
+  LintSeverity severity = LintSeverity::kNote;
+  std::string key;       // the key concerned; "" for the string as a whole
+  std::string sentence;  // what, and what to do about it
+};
+
+// Errors first, then in the order of the string. The last finding is a note
+// which environment variables this release reads.
+std::vector<LintFinding> LintAllocatorConf(std::string_view conf, const TorchProfile& profile);
+
+}  // namespace memreplay
+
+#endif  // MEMREPLAY_SIM_SETTINGS_CONF_LINT_H_

@@ -1,0 +1,199 @@
+#include "sim/settings/torch_profile.h"
+
+#include <algorithm>
+#include <charconv>
+#include <string>
+#include <vector>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+
+namespace memreplay {
+namespace {
+
+constexpr int kReleases = 16;
+
+// Each release is the one before it with its changes. All of it was seen by
+// running that release's library, except lines marked "described", which rest
+// on the specification; see docs/fidelity.md.
+constexpr std::array<TorchProfile, kReleases> MakeProfiles() {
+  std::array<TorchProfile, kReleases> rows;
+  size_t next = 0;
+  TorchProfile p;
+  auto release = [&](std::string_view name) {
+    p.release = name;
+    rows[next++] = p;
+  };
+
+  p.conf_keys.Add({ConfKey::kBackend, ConfKey::kMaxSplitSizeMb,
+                   ConfKey::kGarbageCollectionThreshold, ConfKey::kRoundupPower2Divisions});
+  p.unclosed_list_undefined = true;
+  p.division_one_keeps_size = true;
+  p.trace_frees_need_history = true;       // described
+  p.segment_free_after_statistics = true;  // described
+  p.snapshot.block_history = true;
+  release("2.0");
+
+  p.conf_keys.Add({ConfKey::kExpandableSegments});
+  p.expandable_segments = true;
+  p.pool_search = PoolSearch::kStreamMap;
+  p.trace_frees_need_history = false;    // described
+  p.oom_message = OomMessage::kCapacty;  // described
+  p.snapshot.block_history = false;
+  p.snapshot.block_addresses = true;
+  p.snapshot.is_expandable = true;
+  release("2.1");
+
+  p.conf_keys.Add({ConfKey::kReleaseLockOnCudamalloc, ConfKey::kPinnedUseCudaHostRegister,
+                   ConfKey::kPinnedNumRegisterThreads});
+  p.segment_free_after_statistics = false;  // described
+  p.segment_release_has_stack = true;       // described
+  p.oom_message = OomMessage::kWithLimit;   // described
+  p.snapshot.time_us = true;
+  release("2.2");
+
+  p.pool_search = PoolSearch::kOldestFirst;
+  p.counts_sync_all_streams = true;
+  p.counts_device_calls = true;
+  p.recording_again_clears = false;  // described
+  p.snapshot.allocator_settings = true;
+  release("2.3");
+
+  p.division_list_allows_zero = true;
+  p.division_one_keeps_size = false;
+  p.deferred_free_drops_capture_streams = true;
+  p.oom_message = OomMessage::kWithPrivatePools;  // described
+  release("2.4");
+
+  p.private_pools_expandable = true;
+  p.gc_skips_expandable = true;
+  p.release_available_skips_expandable = true;
+  p.user_allocator_pools = UserAllocatorPools::kExpandable;  // described
+  p.snapshot.external_annotations = true;
+  release("2.5");
+
+  p.conf_keys.Add({ConfKey::kMaxNonSplitRoundingMb, ConfKey::kPinnedUseBackgroundThreads});
+  p.pool_create = true;
+  p.flush_scope = FlushScope::kThreadPool;  // described
+  p.synchronize_of_one_pool = true;         // described
+  release("2.6");
+
+  p.unclosed_list_undefined = false;
+  p.user_allocator_pools = UserAllocatorPools::kError;  // described
+  release("2.7");
+
+  p.use_on_oom = UseOnOom::kLast;
+  p.flush_scope = FlushScope::kExplicitId;
+  p.empty_cache_in_pool = EmptyCacheInPool::kFreeablePools;
+  p.snapshot.compile_context = true;
+  release("2.8");
+
+  p.conf_keys.Add({ConfKey::kGraphCaptureRecordStreamReuse});
+  p.deferred_frees = DeferredFrees::kAddressHash;  // described
+  p.snapshot.graph_capture_record_stream_reuse = true;
+  release("2.9");
+
+  p.conf_variables = {"PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_HIP_ALLOC_CONF", "PYTORCH_ALLOC_CONF"};
+  p.conf_shared_parser = true;
+  p.conf_keys.Add({ConfKey::kPerProcessMemoryFraction, ConfKey::kPinnedReserveSegmentSizeMb});
+  p.max_split_may_equal_large_segment = true;
+  p.division_list_rest_excludes_last = true;
+  p.pool_search = PoolSearch::kNewestFirst;
+  p.no_split_pools = true;
+  p.user_allocator_pools = UserAllocatorPools::kOwnAllocator;  // described
+  p.fraction_total = FractionTotal::kTotalGlobalMem;           // described
+  p.fraction_sticky = false;
+  p.can_skip_actions = true;  // described
+  p.snapshot.user_metadata = true;
+  release("2.10");
+
+  p.conf_keys.Add({ConfKey::kLargeSegmentSizeMb});
+  p.parse_resets_max_non_split_rounding = true;
+  p.use_on_oom = UseOnOom::kBeforeRelease;
+  p.use_on_oom_forgotten_at_destruction = true;  // described
+  release("2.11");
+
+  p.conf_keys.Add({ConfKey::kThrowOnCudamallocOom, ConfKey::kPinnedFreeCatchAll});
+  p.counts_oom_rejections = true;
+  p.free_tie = FreeTie::kBlockAge;
+  release("2.12");
+
+  p.conf_keys.Add({ConfKey::kPinnedMaxRoundThresholdMb, ConfKey::kPinnedMaxCachedSizeMb});
+  p.free_tie = FreeTie::kSegmentAge;
+  p.pool_context_acts_as_capture = false;
+  p.empty_cache_in_pool = EmptyCacheInPool::kAsIfNotInPool;
+  p.reserved_bytes_by_private_pools = true;
+  p.snapshot.pool_id = true;
+  release("2.13");
+
+  p.no_split_forgotten_at_destruction = true;
+  release("2.14");
+
+  p.conf_keys.Add(
+      {ConfKey::kExpandableSegmentsReserve, ConfKey::kExpandableSegmentsReserveByClass});
+  p.reserves_for_oversized_request = false;
+  release("2.15");
+  return rows;
+}
+
+constexpr std::array<TorchProfile, kReleases> kProfiles = MakeProfiles();
+static_assert(kProfiles.back().release == "2.15");
+
+}  // namespace
+
+absl::Span<const TorchProfile> AllTorchProfiles() { return kProfiles; }
+
+const TorchProfile& DefaultTorchProfile() { return kProfiles.back(); }
+
+namespace {
+
+// "2.6.1+cu124" -> "2.6"; empty if it does not begin with two numbers.
+std::string MajorMinor(std::string_view version) {
+  if (!version.empty() && (version[0] == 'v' || version[0] == 'V')) version.remove_prefix(1);
+  size_t major = 0;
+  while (major < version.size() && absl::ascii_isdigit(version[major])) ++major;
+  if (major == 0 || major > 3 || major >= version.size() || version[major] != '.') return "";
+  size_t end = major + 1;
+  while (end < version.size() && absl::ascii_isdigit(version[end])) ++end;
+  if (end == major + 1 || end - major > 4) return "";
+  // What may follow: ".1", "a0", "rc1", "+cu124", "-dev".
+  if (end < version.size() && !absl::ascii_isalpha(version[end]) &&
+      std::string_view(".+-").find(version[end]) == std::string_view::npos) {
+    return "";
+  }
+  return std::string(version.substr(0, end));
+}
+
+// "2.11" -> 20011.
+int Rank(std::string_view major_minor) {
+  int major = 0, minor = 0;
+  const size_t dot = major_minor.find('.');
+  std::from_chars(major_minor.data(), major_minor.data() + dot, major);
+  std::from_chars(major_minor.data() + dot + 1, major_minor.data() + major_minor.size(), minor);
+  return major * 10000 + minor;
+}
+
+}  // namespace
+
+absl::StatusOr<const TorchProfile*> FindTorchProfile(std::string_view version) {
+  const std::string wanted = MajorMinor(version);
+  if (wanted.empty()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("PyTorch version: expected something like 2.6 or 2.6.0+cu124, found \"",
+                     std::string(version), "\""));
+  }
+  std::vector<std::string> known;
+  for (const TorchProfile& profile : kProfiles) {
+    if (Rank(profile.release) == Rank(wanted)) return &profile;
+    known.emplace_back(profile.release);
+  }
+  if (Rank(wanted) > Rank(known.back())) {
+    return absl::NotFoundError(absl::StrCat(
+        "PyTorch ", wanted, " is newer than the newest release known, ", known.back()));
+  }
+  return absl::NotFoundError(
+      absl::StrCat("PyTorch ", wanted, " is not known; known are ", absl::StrJoin(known, ", ")));
+}
+
+}  // namespace memreplay

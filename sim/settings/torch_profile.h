@@ -1,0 +1,218 @@
+// Everything in which PyTorch's allocator differs between releases, one row per
+// release. The logic reads fields; it never compares versions. What each field
+// says of each release, and how it was proven: docs/fidelity.md, under the
+// topic named in brackets.
+#ifndef MEMREPLAY_SIM_SETTINGS_TORCH_PROFILE_H_
+#define MEMREPLAY_SIM_SETTINGS_TORCH_PROFILE_H_
+
+#include <array>
+#include <cstdint>
+#include <initializer_list>
+#include <string_view>
+
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+
+namespace memreplay {
+
+// Keys of PYTORCH_CUDA_ALLOC_CONF; their spelling is in allocator_config.h.
+enum class ConfKey : uint8_t {
+  kBackend,
+  kMaxSplitSizeMb,
+  kMaxNonSplitRoundingMb,
+  kGarbageCollectionThreshold,
+  kRoundupPower2Divisions,
+  kExpandableSegments,
+  kReleaseLockOnCudamalloc,
+  kPinnedUseCudaHostRegister,
+  kPinnedNumRegisterThreads,
+  kPinnedUseBackgroundThreads,
+  kPinnedReserveSegmentSizeMb,
+  kPinnedFreeCatchAll,
+  kPinnedMaxRoundThresholdMb,
+  kPinnedMaxCachedSizeMb,
+  kGraphCaptureRecordStreamReuse,
+  kPerProcessMemoryFraction,
+  kLargeSegmentSizeMb,
+  kThrowOnCudamallocOom,
+  kExpandableSegmentsReserve,
+  kExpandableSegmentsReserveByClass,
+};
+inline constexpr ConfKey kLastConfKey = ConfKey::kExpandableSegmentsReserveByClass;
+
+class ConfKeySet {
+ public:
+  constexpr bool Has(ConfKey key) const { return (bits_ >> static_cast<int>(key) & 1) != 0; }
+  constexpr void Add(std::initializer_list<ConfKey> keys) {
+    for (ConfKey key : keys) bits_ |= uint32_t{1} << static_cast<int>(key);
+  }
+
+ private:
+  uint32_t bits_ = 0;
+};
+
+// Which private pool takes a request while pools are being filled. [pools]
+enum class PoolSearch : uint8_t {
+  kCaptureId,    // the pool of the graph that the stream is capturing
+  kStreamMap,    // the pool registered for exactly that stream
+  kOldestFirst,  // first pool, in order of beginning, whose filter accepts
+  kNewestFirst,  // the same, from the most recently begun
+};
+
+// Where pools that may serve the default pools' requests stand in malloc. [use-on-oom]
+enum class UseOnOom : uint8_t { kNone, kLast, kBeforeRelease };
+
+// What 1.0 of the memory fraction is. [fraction]
+enum class FractionTotal : uint8_t { kMemGetInfo, kTotalGlobalMem };
+
+// Which pools the release of cached memory (empty_cache, the flush in malloc)
+// is for. [flush]
+enum class FlushScope : uint8_t {
+  kEverything,  // default pools, then every freeable private pool
+  kThreadPool,  // of the MemPool context of the calling thread, if it is in one
+  kExplicitId,  // named by the caller; (0,0) = everything
+};
+
+// empty_cache() while a MemPool is being filled. In a graph capture kAsIfNotInPool
+// is kFreeablePools. [flush]
+enum class EmptyCacheInPool : uint8_t {
+  kAsserts,        // counts a synchronisation, then throws; releases nothing
+  kFreeablePools,  // leaves the default pools, releases freeable private pools
+  kAsIfNotInPool,  // releases the default pools too
+};
+
+// A MemPool with its own allocator while expandable_segments is on. [user-pools]
+enum class UserAllocatorPools : uint8_t {
+  kNone,          // no such pools
+  kExpandable,    // the flag wins
+  kError,         // PyTorch raises an error
+  kOwnAllocator,  // the pool's allocator is used
+};
+
+// Order in which frees that were put off during a capture are done. [deferred]
+enum class DeferredFrees : uint8_t { kFifo, kAddressHash };
+
+// Which of several free blocks of one stream and size is taken (and released)
+// first. [free-order]
+enum class FreeTie : uint8_t {
+  kAddress,     // the lowest address
+  kBlockAge,    // the oldest Block object: the remainder of a split keeps the old one
+  kSegmentAge,  // the oldest segment, then the lowest address
+};
+
+// The text of OutOfMemoryError. [oom-message]
+enum class OomMessage : uint8_t {
+  kTriedAllocated,    // "(GPU 0; x total capacity; y already allocated; ..."
+  kCapacty,           // "has a total capacty of", without the limit
+  kWithLimit,         // "... of which x is free ... y allowed"
+  kWithPrivatePools,  // "..., with x allocated in private pools"
+};
+
+// What a snapshot of this release holds. [snapshot]
+struct SnapshotLayout {
+  bool block_history = false;    // blocks list their history ...
+  bool block_addresses = false;  // ... or their address and frames
+  bool is_expandable = false;    // key of segments
+  bool time_us = false;          // keys of trace entries
+  bool compile_context = false;
+  bool user_metadata = false;
+  bool pool_id = false;
+  bool allocator_settings = false;  // top-level keys
+  bool external_annotations = false;
+  bool graph_capture_record_stream_reuse = false;  // key of allocator_settings
+};
+
+struct TorchProfile {
+  std::string_view release;  // "2.11"
+
+  // --- Settings [settings] ---
+  // Variables read, first set one wins (set to "" is set); empty entries at the end.
+  std::array<std::string_view, 3> conf_variables = {"PYTORCH_CUDA_ALLOC_CONF", "", ""};
+  ConfKeySet conf_keys;  // those this release knows
+  // The parser that all accelerators share, followed by CUDA's: every isspace
+  // character is dropped (else only ' '), separators are not enforced, numbers
+  // are unsigned 64 bit (else int), errors are ValueError (else RuntimeError).
+  bool conf_shared_parser = false;
+  // max_split_size_mb and max_non_split_rounding_mb may be large_segment_size
+  // itself (else only above 20).
+  bool max_split_may_equal_large_segment = false;
+  bool parse_resets_max_non_split_rounding = false;  // to large_segment_size
+  bool division_list_allows_zero = false;
+  // A list of divisions without its "]" reads past the end of the settings: what
+  // happens is not defined (else it is an error).
+  bool unclosed_list_undefined = false;
+  // In a list of divisions, ">:d" starts after the last boundary (else at it).
+  bool division_list_rest_excludes_last = false;
+
+  // --- Sizes [sizes] ---
+  bool division_one_keeps_size = false;  // divisions of 1 leave a size unrounded
+
+  // --- Free blocks [free-order] ---
+  FreeTie free_tie = FreeTie::kAddress;
+
+  // --- Expandable segments [expandable] ---
+  bool expandable_segments = false;
+  // Private pools use them too, and their segment count goes down by one with
+  // each unmapped range.
+  bool private_pools_expandable = false;
+  // A request larger than a whole reservation still makes one (and fails later).
+  bool reserves_for_oversized_request = true;
+  bool gc_skips_expandable = false;
+  bool release_available_skips_expandable = false;
+
+  // --- Private pools [pools] [use-on-oom] [user-pools] ---
+  PoolSearch pool_search = PoolSearch::kCaptureId;
+  bool pool_create = false;  // a pool can exist before it is first filled
+  bool no_split_pools = false;
+  bool no_split_forgotten_at_destruction = false;
+  UseOnOom use_on_oom = UseOnOom::kNone;
+  bool use_on_oom_forgotten_at_destruction = false;
+  UserAllocatorPools user_allocator_pools = UserAllocatorPools::kNone;
+  // While a MemPool context is open (and not only during a graph capture) malloc
+  // polls no events and does not flush, frees with stream uses are put off.
+  bool pool_context_acts_as_capture = true;
+
+  // --- Release of cached memory [flush] ---
+  FlushScope flush_scope = FlushScope::kEverything;
+  EmptyCacheInPool empty_cache_in_pool = EmptyCacheInPool::kAsserts;
+
+  // --- Streams and events [deferred] ---
+  bool synchronize_of_one_pool = false;  // events of the released pool only
+  DeferredFrees deferred_frees = DeferredFrees::kFifo;
+  // A free put off during a capture forgets the streams recorded during it.
+  bool deferred_free_drops_capture_streams = false;
+
+  // --- Memory fraction [fraction] ---
+  FractionTotal fraction_total = FractionTotal::kMemGetInfo;
+  bool fraction_sticky = true;  // 1.0 sets a limit too; else it removes the limit
+
+  // --- Statistics [statistics] ---
+  bool counts_sync_all_streams = false;  // num_sync_all_streams
+  bool counts_device_calls = false;      // num_device_alloc, num_device_free
+  bool counts_oom_rejections = false;    // num_oom_rejections
+  bool reserved_bytes_by_private_pools = false;
+
+  // --- Trace [trace] ---
+  // Frees and segment_free are traced only for blocks that carry history, that
+  // is, were allocated while recording was on.
+  bool trace_frees_need_history = false;
+  bool segment_free_after_statistics = false;  // else before cudaFree
+  bool segment_release_has_stack = false;      // segment_free, segment_unmap
+  bool recording_again_clears = true;          // _record_memory_history while on
+  bool can_skip_actions = false;
+  OomMessage oom_message = OomMessage::kTriedAllocated;
+  SnapshotLayout snapshot;
+};
+
+// All rows, oldest first.
+absl::Span<const TorchProfile> AllTorchProfiles();
+// The row of "2.6", "2.6.0", "v2.6.1+cu124" or "2.6.0a0+git1234". InvalidArgument
+// if that is no version; NotFound lists what is known and names the newest.
+absl::StatusOr<const TorchProfile*> FindTorchProfile(std::string_view version);
+// The row used where nothing says which release it was: the newest, whose library agreed with the
+// model on most programs (docs/fidelity.md, "How much was compared").
+const TorchProfile& DefaultTorchProfile();
+
+}  // namespace memreplay
+
+#endif  // MEMREPLAY_SIM_SETTINGS_TORCH_PROFILE_H_

@@ -1,0 +1,100 @@
+#include "sim/whatif/look_back.h"
+
+#include <optional>
+
+#include "sim/recording/exact_replay.h"
+#include "sim/whatif/what_if.h"
+
+namespace memreplay {
+namespace {
+
+class Watch {
+ public:
+  Observer* Begin(const MemoryState& start, const Trace& trace, const Allocator& allocator) {
+    usage_.emplace(UsageOf(start));
+    timeline_.emplace(*usage_, kTimelineBuckets, &allocator);
+    holders_.emplace(start, trace);
+    for (Observer* each : std::initializer_list<Observer*>{&*usage_, &*timeline_, &*holders_}) {
+      observers_.Add(each);
+    }
+    return &observers_;
+  }
+  void Tell(LookBack* told) const {
+    told->timeline = timeline_->buckets();
+    told->holders = holders_->Holders();
+    told->peak = usage_->peak();
+  }
+
+ private:
+  std::optional<UsageObserver> usage_;
+  std::optional<TimelineObserver> timeline_;
+  std::optional<HoldersObserver> holders_;
+  ObserverList observers_;
+};
+
+}  // namespace
+
+absl::StatusOr<LookBack> LookBackOn(const Schedule& schedule, const ReplaySettings& settings) {
+  LookBack told;
+  Watch watch;
+  if (schedule.is_program()) {
+    WhatIfOptions options;
+    options.observe = [&](const Allocator& allocator) {
+      return watch.Begin({}, schedule.trace(), allocator);
+    };
+    const absl::StatusOr<WhatIfResult> result = ReplayWhatIf(schedule, settings, nullptr, options);
+    if (!result.ok()) return result.status();
+    watch.Tell(&told);
+    told.exact_until = result->events;
+    return told;
+  }
+  ExactReplayOptions options;
+  options.observe = [&](const MemoryState& start, const Allocator& allocator) {
+    return watch.Begin(start, schedule.trace(), allocator);
+  };
+  const ExactReplayResult result =
+      ReplayAsRecorded(schedule, settings.recorded_config, *settings.torch.profile, options);
+  watch.Tell(&told);
+  told.exact_until = result.exact_until_event;
+  told.exactness_reason = result.exactness_reason;
+  told.diverged = result.first_divergence.has_value();
+  for (const HiddenExtent& hidden : result.start.hidden) {
+    if (hidden.choices == 1) continue;
+    ++told.open_extents;
+    if (hidden.choices == 0) continue;
+    told.less += hidden.chosen - hidden.smallest;
+    told.more += hidden.largest - hidden.chosen;
+  }
+  return told;
+}
+
+SeenAtPeak SeenWhereMostIsLive(const Schedule& schedule) {
+  struct Live {
+    Bytes size;
+    bool live = false, before = false;
+  };
+  std::vector<Live> allocations(schedule.allocation_count());
+  SeenAtPeak now;
+  for (const StartAllocation& start : schedule.start_allocations()) {
+    allocations[start.id] = {start.requested_size, true, true};
+    now.live += start.requested_size;
+  }
+  SeenAtPeak peak = now;
+  for (const Event& request : schedule.requests()) {
+    if (request.id >= allocations.size()) continue;
+    Live& allocation = allocations[request.id];
+    if (request.kind == EventKind::kAlloc && !allocation.live) {
+      allocation = {request.size, true, false};
+      now.live += request.size;
+      now.seen += request.size;
+    } else if (request.kind == EventKind::kFree && allocation.live) {
+      allocation.live = false;
+      now.live -= allocation.size;
+      if (!allocation.before) now.seen -= allocation.size;
+    }
+    if (now.live > peak.live) peak = now;
+  }
+  return peak;
+}
+
+}  // namespace memreplay

@@ -1,0 +1,49 @@
+// How a run went, as a whole: memory over time, who held it, and what is not
+// known of it because the recording began late.
+#ifndef MEMREPLAY_SIM_WHATIF_LOOK_BACK_H_
+#define MEMREPLAY_SIM_WHATIF_LOOK_BACK_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "sim/observe/holders.h"
+#include "sim/observe/timeline.h"
+#include "sim/observe/usage.h"
+#include "sim/recording/replay_settings.h"
+#include "trace/schedule/schedule.h"
+#include "trace/value/units.h"
+
+namespace memreplay {
+
+struct LookBack {
+  std::vector<TimelineBucket> timeline;
+  std::vector<Holder> holders;
+  Usage peak;
+  // Of a recording: exact up to here (its number of events: to the end), and why
+  // no further.
+  uint64_t exact_until = 0;
+  std::string exactness_reason;
+  bool diverged = false;  // from there on this is the simulation's history, not the recording's
+  // Blocks handed out before the recording whose extent it leaves open, and by how
+  // much allocated and active memory may be less, or more, than told.
+  uint64_t open_extents = 0;
+  Bytes less, more;
+};
+
+inline constexpr size_t kTimelineBuckets = 64;
+
+// A recording as it happened; a program under `settings`. Error: as ReplayWhatIf().
+absl::StatusOr<LookBack> LookBackOn(const Schedule& schedule, const ReplaySettings& settings);
+
+// Requested bytes that are live where a recording has most of them live, and how
+// many of those it saw being allocated. Nothing is simulated. O(requests).
+struct SeenAtPeak {
+  Bytes live, seen;
+};
+SeenAtPeak SeenWhereMostIsLive(const Schedule& schedule);
+
+}  // namespace memreplay
+
+#endif  // MEMREPLAY_SIM_WHATIF_LOOK_BACK_H_

@@ -1,0 +1,29 @@
+#include "sim/whatif/one_stream.h"
+
+namespace memreplay {
+
+Intervention::Next OneStream::BeforeRequest(size_t request, Allocator& allocator,
+                                            Observer& observer) {
+  Event asked = schedule_.requests()[request];
+  if (asked.kind == EventKind::kRecordStream || asked.kind == EventKind::kStreamDone) {
+    return Next::kSkip;
+  }
+  if (asked.stream == 0 || (asked.kind != EventKind::kAlloc && asked.kind != EventKind::kFree)) {
+    return Next::kApply;
+  }
+  asked.stream = 0;
+  allocator.Apply(asked, observer).IgnoreError();
+  return Next::kSkip;
+}
+
+bool AllocatesOnSeveralStreams(const Schedule& schedule) {
+  const Event* first = nullptr;
+  for (const Event& request : schedule.requests()) {
+    if (request.kind != EventKind::kAlloc) continue;
+    if (first == nullptr) first = &request;
+    if (request.stream != first->stream) return true;
+  }
+  return false;
+}
+
+}  // namespace memreplay

@@ -1,0 +1,25 @@
+// What if everything ran on one stream.
+#ifndef MEMREPLAY_SIM_WHATIF_ONE_STREAM_H_
+#define MEMREPLAY_SIM_WHATIF_ONE_STREAM_H_
+
+#include "sim/run/run.h"
+#include "trace/schedule/schedule.h"
+
+namespace memreplay {
+
+// Makes all requests on stream 0 and leaves out what orders streams: what more
+// than one stream costs. For cold schedules: blocks of a start keep theirs.
+class OneStream final : public Intervention {
+ public:
+  explicit OneStream(const Schedule& schedule) : schedule_(schedule) {}
+  Next BeforeRequest(size_t request, Allocator& allocator, Observer& observer) override;
+
+ private:
+  const Schedule& schedule_;
+};
+// Whether that would change anything.
+bool AllocatesOnSeveralStreams(const Schedule& schedule);
+
+}  // namespace memreplay
+
+#endif  // MEMREPLAY_SIM_WHATIF_ONE_STREAM_H_

@@ -1,0 +1,74 @@
+#include "sim/whatif/stream_cost.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "sim/whatif/one_stream.h"
+#include "sim/whatif/what_if.h"
+
+namespace memreplay {
+namespace {
+
+// Makes the requests of stream `from` on stream `into`.
+class MergeStream final : public Intervention {
+ public:
+  MergeStream(const Schedule& schedule, uint32_t from, uint32_t into)
+      : schedule_(schedule), from_(from), into_(into) {}
+  Next BeforeRequest(size_t request, Allocator& allocator, Observer& observer) override {
+    Event asked = schedule_.requests()[request];
+    const bool has_stream = asked.kind == EventKind::kAlloc || asked.kind == EventKind::kFree ||
+                            asked.kind == EventKind::kRecordStream ||
+                            asked.kind == EventKind::kStreamDone;
+    if (!has_stream || asked.stream != from_) return Next::kApply;
+    asked.stream = into_;
+    allocator.Apply(asked, observer).IgnoreError();
+    return Next::kSkip;
+  }
+
+ private:
+  const Schedule& schedule_;
+  const uint32_t from_, into_;
+};
+
+}  // namespace
+
+absl::StatusOr<StreamCost> CostOfStreams(const Schedule& schedule, const ReplaySettings& settings) {
+  ReplaySettings unlimited = settings;
+  unlimited.as_recorded = false;
+  unlimited.capacity.reset();
+  const auto peak = [&](Intervention* intervention) -> absl::StatusOr<Bytes> {
+    WhatIfOptions options;
+    options.run.intervention = intervention;
+    const absl::StatusOr<WhatIfResult> run = ReplayWhatIf(schedule, unlimited, nullptr, options);
+    if (!run.ok()) return run.status();
+    return run->peak.reserved();
+  };
+  StreamCost cost;
+  const absl::StatusOr<Bytes> as_is = peak(nullptr);
+  if (!as_is.ok()) return as_is.status();
+  cost.peak_reserved = *as_is;
+  OneStream one_stream(schedule);
+  const absl::StatusOr<Bytes> one = peak(&one_stream);
+  if (!one.ok()) return one.status();
+  cost.peak_reserved_one_stream = *one;
+
+  std::vector<std::pair<Bytes, uint32_t>> asked(schedule.stream_count());
+  for (uint32_t stream = 0; stream < asked.size(); ++stream) asked[stream].second = stream;
+  for (const Event& request : schedule.requests()) {
+    if (request.kind == EventKind::kAlloc) asked[request.stream].first += request.size;
+  }
+  std::stable_sort(asked.begin(), asked.end(),
+                   [](const auto& a, const auto& b) { return a.first > b.first; });
+  std::erase_if(asked, [](const auto& each) { return each.first == Bytes(); });
+  if (asked.empty()) return cost;
+  cost.main_stream = asked.front().second;
+  for (size_t i = 1; i < asked.size() && i <= kMaxMerged; ++i) {
+    MergeStream merge(schedule, asked[i].second, cost.main_stream);
+    const absl::StatusOr<Bytes> merged = peak(&merge);
+    if (!merged.ok()) return merged.status();
+    cost.merged.push_back({asked[i].second, *merged});
+  }
+  return cost;
+}
+
+}  // namespace memreplay

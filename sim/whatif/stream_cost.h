@@ -1,0 +1,37 @@
+// What it costs that a program allocates on several streams.
+#ifndef MEMREPLAY_SIM_WHATIF_STREAM_COST_H_
+#define MEMREPLAY_SIM_WHATIF_STREAM_COST_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "sim/recording/replay_settings.h"
+#include "trace/schedule/schedule.h"
+#include "trace/value/units.h"
+
+namespace memreplay {
+
+struct StreamCost {
+  Bytes peak_reserved;             // as the program is
+  Bytes peak_reserved_one_stream;  // with everything on one stream
+  uint32_t main_stream = 0;        // that asks for most bytes
+  // With one stream's requests made on the main stream; of the others, in the
+  // order of how much they ask for, at most kMaxMerged.
+  struct Merged {
+    uint32_t stream = 0;
+    Bytes peak_reserved;
+  };
+  std::vector<Merged> merged;
+};
+inline constexpr size_t kMaxMerged = 8;
+
+// Runs under `settings` on an unlimited device, as nothing is ever cached for one
+// stream while another runs short there: two, and one for each of `merged`. For
+// cold schedules: what a recording began with keeps its streams. Error: as
+// ReplayWhatIf().
+absl::StatusOr<StreamCost> CostOfStreams(const Schedule& schedule, const ReplaySettings& settings);
+
+}  // namespace memreplay
+
+#endif  // MEMREPLAY_SIM_WHATIF_STREAM_COST_H_

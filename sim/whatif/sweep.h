@@ -1,0 +1,85 @@
+// One schedule replayed under many settings, on several threads.
+#ifndef MEMREPLAY_SIM_WHATIF_SWEEP_H_
+#define MEMREPLAY_SIM_WHATIF_SWEEP_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/types/span.h"
+#include "sim/device/call_costs.h"
+#include "sim/model/device.h"
+#include "sim/observe/peak_cause.h"
+#include "sim/observe/usage.h"
+#include "sim/recording/replay_settings.h"
+#include "sim/settings/allocator_config.h"
+#include "sim/whatif/what_if.h"
+#include "trace/schedule/schedule.h"
+#include "trace/value/memory_state.h"
+
+namespace memreplay {
+
+// Settings to try.
+struct Candidate {
+  std::string conf;                // replaces the whole PYTORCH_CUDA_ALLOC_CONF
+  std::optional<double> fraction;  // set_per_process_memory_fraction(), if it needs one
+};
+
+// What all replays of a sweep share.
+struct SweepContext {
+  const Schedule& schedule;
+  const ReplaySettings& settings;               // release, capacity, fraction; recorded settings
+  const MemoryState* recorded_start = nullptr;  // see WhatIfOptions
+  StartPolicy start = StartPolicy::kRecorded;
+  size_t threads = 1;
+  const CallCosts* costs = nullptr;  // of the driver's calls, if known
+};
+
+struct SweepRow {
+  std::string conf;
+  std::optional<double> fraction;
+  std::string refused;  // why this release does not take the settings; then nothing else
+  AllocatorConfig config;
+  uint64_t ooms = 0;
+  std::optional<uint64_t> first_oom;  // request
+  Bytes peak_reserved;
+  Bytes peak_allocated;
+  Bytes peak_active;
+  Usage at_peak;  // of reserved memory
+  uint64_t peak_event = 0;
+  uint64_t alloc_retries = 0;
+  uint64_t failures = 0;  // requests that end in an exception
+  DeviceCalls calls;
+  double call_nanoseconds = 0;  // what these calls take; 0 without costs
+  StartPolicy start = StartPolicy::kRecorded;
+  std::string start_note;
+  bool survives() const { return refused.empty() && ooms == 0; }
+};
+
+// A row per candidate, in their order. Same input, same rows, however many threads.
+std::vector<SweepRow> Sweep(const SweepContext& context, absl::Span<const Candidate> candidates);
+
+// The one row of settings that are given parsed: those in force when a file was
+// recorded need not be a string.
+SweepRow ReplayRow(const SweepContext& context, const ReplaySettings& settings);
+
+// Better first: taken by the release, survives (fewer out of memory), less peak reserved, fewer
+// retries, fewer calls of the driver, shorter settings, then by their text.
+bool RanksBefore(const SweepRow& a, const SweepRow& b);
+
+// The same replay once more, watched where its reserved memory peaked.
+PeakCause WhyReserved(const SweepContext& context, const SweepRow& row);
+
+// What PyTorch could have at most: what was reserved, and free, when the recording
+// first ran out of memory. Null if it never did. `start`: segments it began with.
+std::optional<Bytes> CapacityAtOom(const Schedule& schedule, const MemoryState& start);
+
+// `settings` of the context under those of the candidate. Error: the release
+// refuses them.
+absl::StatusOr<ReplaySettings> SettingsFor(const ReplaySettings& settings,
+                                           const Candidate& candidate);
+
+}  // namespace memreplay
+
+#endif  // MEMREPLAY_SIM_WHATIF_SWEEP_H_

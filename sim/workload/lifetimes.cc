@@ -1,0 +1,143 @@
+#include "sim/workload/lifetimes.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace memreplay {
+namespace {
+
+constexpr Bytes kUnit = Bytes(512);
+constexpr uint32_t kNowhere = ~uint32_t{0};
+
+Bytes Rounded(Bytes size) { return RoundUp(std::max(size, Bytes(1)), kUnit); }
+
+class Collector {
+ public:
+  explicit Collector(const Schedule& schedule)
+      : schedule_(schedule),
+        explicit_(!schedule.is_program() || schedule.trace().completion == Completion::kExplicit),
+        of_id_(schedule.allocation_count(), kNowhere) {}
+
+  std::vector<Lifetime> Collect() {
+    for (const StartAllocation& start : schedule_.start_allocations()) {
+      Begin(start.id, 0, start.requested_size);
+      if (start.state == BlockState::kPendingFree) {
+        uses_.push_back({start.id, start.pending_stream});
+        End(start.id, 0);
+      }
+    }
+    const absl::Span<const Event> requests = schedule_.requests();
+    for (size_t i = 0; i < requests.size(); ++i) Take(requests[i], i);
+    const auto last = static_cast<uint32_t>(requests.size() + 1);
+    for (Lifetime& lifetime : lifetimes_) {
+      if (lifetime.end == kNowhere) lifetime.end = last;
+      lifetime.end = std::max(lifetime.end, lifetime.begin + 1);
+    }
+    return std::move(lifetimes_);
+  }
+
+ private:
+  struct StreamUse {
+    AllocationId id;
+    uint32_t stream;
+  };
+
+  void Take(const Event& request, size_t index) {
+    const auto now = static_cast<uint32_t>(index + 1);
+    switch (request.kind) {
+      case EventKind::kAlloc:
+        Begin(request.id, now, request.size);
+        if (RanOut(index)) End(request.id, now + 1);
+        break;
+      case EventKind::kRecordStream:
+        if (explicit_ && Live(request.id)) uses_.push_back({request.id, request.stream});
+        break;
+      case EventKind::kFree: End(request.id, now); break;
+      case EventKind::kStreamDone: Done(request.stream, now); break;
+      default: break;
+    }
+  }
+
+  bool Live(AllocationId id) const { return id < of_id_.size() && of_id_[id] != kNowhere; }
+
+  void Begin(AllocationId id, uint32_t now, Bytes size) {
+    if (id >= of_id_.size() || size == Bytes(0)) return;
+    of_id_[id] = static_cast<uint32_t>(lifetimes_.size());
+    lifetimes_.push_back({now, kNowhere, size, Rounded(size)});
+  }
+
+  // Freed: over at once unless other streams use it.
+  void End(AllocationId id, uint32_t now) {
+    if (!Live(id)) return;
+    const bool used = std::any_of(uses_.begin(), uses_.end(),
+                                  [id](const StreamUse& use) { return use.id == id; });
+    if (used) {
+      pending_.push_back(id);
+    } else {
+      lifetimes_[of_id_[id]].end = now;
+      of_id_[id] = kNowhere;
+    }
+  }
+
+  // What was recorded on `stream` by blocks that are freed is complete. Uses by
+  // blocks that are still live count from their free on.
+  void Done(uint32_t stream, uint32_t now) {
+    if (pending_.empty()) return;
+    std::vector<AllocationId> waiting = std::move(pending_);
+    pending_.clear();
+    std::sort(waiting.begin(), waiting.end());
+    std::erase_if(uses_, [&](const StreamUse& use) {
+      return use.stream == stream && std::binary_search(waiting.begin(), waiting.end(), use.id);
+    });
+    for (const AllocationId id : waiting) End(id, now);
+  }
+
+  bool RanOut(size_t index) const {
+    const auto begins = schedule_.recorded_begin();
+    const auto recorded = schedule_.recorded();
+    if (begins.empty()) return false;
+    const size_t end = index + 1 < begins.size() ? begins[index + 1] : recorded.size();
+    for (size_t i = begins[index]; i < end; ++i) {
+      if (recorded[i].kind == EventKind::kOom) return true;
+    }
+    return false;
+  }
+
+  const Schedule& schedule_;
+  const bool explicit_;
+  std::vector<uint32_t> of_id_;  // position in lifetimes_ of what is live
+  std::vector<Lifetime> lifetimes_;
+  std::vector<StreamUse> uses_;  // of live and pending ones; few at any time
+  std::vector<AllocationId> pending_;
+};
+
+Bytes Peak(absl::Span<const Lifetime> lifetimes, absl::Span<const uint32_t> by_end,
+           Bytes Lifetime::*size) {
+  Bytes live, peak;
+  size_t ended = 0;
+  for (const Lifetime& lifetime : lifetimes) {
+    for (; ended < by_end.size() && lifetimes[by_end[ended]].end <= lifetime.begin; ++ended) {
+      live -= lifetimes[by_end[ended]].*size;
+    }
+    live += lifetime.*size;
+    peak = std::max(peak, live);
+  }
+  return peak;
+}
+
+}  // namespace
+
+std::vector<Lifetime> LifetimesOf(const Schedule& schedule) {
+  return Collector(schedule).Collect();
+}
+
+PeakLive PeakLiveOf(absl::Span<const Lifetime> lifetimes) {
+  std::vector<uint32_t> by_end(lifetimes.size());
+  for (size_t i = 0; i < by_end.size(); ++i) by_end[i] = static_cast<uint32_t>(i);
+  std::sort(by_end.begin(), by_end.end(),
+            [&](uint32_t a, uint32_t b) { return lifetimes[a].end < lifetimes[b].end; });
+  return {Peak(lifetimes, by_end, &Lifetime::requested),
+          Peak(lifetimes, by_end, &Lifetime::rounded)};
+}
+
+}  // namespace memreplay

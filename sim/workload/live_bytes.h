@@ -1,0 +1,50 @@
+// Requested bytes that are live, followed through the events of a file as it is.
+#ifndef MEMREPLAY_SIM_WORKLOAD_LIVE_BYTES_H_
+#define MEMREPLAY_SIM_WORKLOAD_LIVE_BYTES_H_
+
+#include <algorithm>
+#include <cstdint>
+
+#include "absl/container/flat_hash_map.h"
+#include "trace/value/trace.h"
+
+namespace memreplay {
+
+// From an unknown start, taken as 0. Frees of a program name a handle, those of
+// a recording a size too. O(1) per event.
+class LiveBytes {
+ public:
+  LiveBytes(const Trace& trace, const DeviceTrace& device) : is_program_(trace.is_program) {
+    // A recording that lacks one kind of free is followed by the other.
+    const bool completes =
+        !is_program_ && std::any_of(device.events.begin(), device.events.end(), [](const Event& e) {
+          return e.kind == EventKind::kFreeCompleted;
+        });
+    end_of_life_ = completes ? EventKind::kFreeCompleted : EventKind::kFree;
+  }
+  bool IsEndOfLife(const Event& event) const { return event.kind == end_of_life_; }
+  void Pass(const Event& event) {
+    if (event.kind == EventKind::kAlloc) {
+      now_ += event.size.signed_value();
+      if (is_program_) sizes_[event.address.value()] = event.size.signed_value();
+    } else if (event.kind == end_of_life_) {
+      if (!is_program_) {
+        now_ -= event.size.signed_value();
+      } else if (const auto found = sizes_.find(event.address.value()); found != sizes_.end()) {
+        now_ -= found->second;
+        sizes_.erase(found);
+      }
+    }
+  }
+  int64_t now() const { return now_; }
+
+ private:
+  bool is_program_;
+  EventKind end_of_life_;
+  int64_t now_ = 0;
+  absl::flat_hash_map<uint64_t, int64_t> sizes_;
+};
+
+}  // namespace memreplay
+
+#endif  // MEMREPLAY_SIM_WORKLOAD_LIVE_BYTES_H_

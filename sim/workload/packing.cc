@@ -1,0 +1,308 @@
+#include "sim/workload/packing.h"
+
+#include <algorithm>
+#include <bit>
+#include <functional>
+#include <map>
+#include <numeric>
+#include <set>
+#include <tuple>
+#include <utility>
+
+#include "sim/settings/size_rules.h"
+
+namespace memreplay {
+namespace {
+
+using Indexes = std::vector<uint32_t>;
+constexpr uint64_t kUnplaced = ~uint64_t{0};
+
+// The room that an allocator without lookahead would have: holes, and no end.
+class Arena {
+ public:
+  uint64_t TakeBestFit(uint64_t size) {
+    const auto hole = by_size_.lower_bound({size, 0});
+    if (hole == by_size_.end()) return TakeAtEnd(size);
+    return TakeFrom(by_offset_.find(hole->second), size);
+  }
+  void Give(uint64_t offset, uint64_t size) {
+    auto next = by_offset_.lower_bound(offset);
+    if (next != by_offset_.end() && next->first == offset + size) {
+      size += next->second;
+      next = Remove(next);
+    }
+    if (next != by_offset_.begin()) {
+      const auto previous = std::prev(next);
+      if (previous->first + previous->second == offset) {
+        offset = previous->first;
+        size += previous->second;
+        Remove(previous);
+      }
+    }
+    Add(offset, size);
+  }
+  uint64_t height() const { return height_; }
+
+ private:
+  using Holes = std::map<uint64_t, uint64_t>;
+
+  void Add(uint64_t offset, uint64_t size) {
+    by_offset_[offset] = size;
+    by_size_.insert({size, offset});
+  }
+  Holes::iterator Remove(Holes::iterator hole) {
+    by_size_.erase({hole->second, hole->first});
+    return by_offset_.erase(hole);
+  }
+  uint64_t TakeFrom(Holes::iterator hole, uint64_t size) {
+    const auto [offset, room] = *hole;
+    Remove(hole);
+    if (room > size) Add(offset + size, room - size);
+    return offset;
+  }
+  // A hole that reaches the end is extended.
+  uint64_t TakeAtEnd(uint64_t size) {
+    uint64_t offset = height_;
+    if (!by_offset_.empty()) {
+      const auto last = std::prev(by_offset_.end());
+      if (last->first + last->second == height_) {
+        offset = last->first;
+        Remove(last);
+      }
+    }
+    height_ = offset + size;
+    return offset;
+  }
+
+  uint64_t height_ = 0;
+  Holes by_offset_;
+  std::set<std::pair<uint64_t, uint64_t>> by_size_;
+};
+
+// Places `items` (ascending by begin) as they come, best fit, from `base` up.
+// Returns the height reached.
+uint64_t PlaceAsTheyCome(absl::Span<const Lifetime> lifetimes, const Indexes& items, uint64_t base,
+                         std::vector<uint64_t>& offset) {
+  Indexes by_end = items;
+  std::sort(by_end.begin(), by_end.end(), [&](uint32_t a, uint32_t b) {
+    return std::pair(lifetimes[a].end, a) < std::pair(lifetimes[b].end, b);
+  });
+  Arena arena;
+  size_t ended = 0;
+  for (const uint32_t item : items) {
+    for (; lifetimes[by_end[ended]].end <= lifetimes[item].begin; ++ended) {
+      const uint32_t gone = by_end[ended];
+      arena.Give(offset[gone] - base, lifetimes[gone].rounded.value());
+    }
+    offset[item] = base + arena.TakeBestFit(lifetimes[item].rounded.value());
+  }
+  return base + arena.height();
+}
+
+// Which placed items are in use together with a given one. An item is found by
+// its begin within the other's life, or because its life holds the other's begin.
+class PlacedItems {
+ public:
+  // `items` ascending by begin: those that may be placed, numbered in this order.
+  PlacedItems(absl::Span<const Lifetime> lifetimes, const Indexes& items)
+      : lifetimes_(lifetimes),
+        items_(items),
+        leaves_(std::bit_ceil(items.size() + 1)),
+        placed_((items.size() + 63) / 64),
+        covering_(2 * leaves_) {}
+
+  void Add(uint32_t number) {
+    placed_[number / 64] |= uint64_t{1} << (number % 64);
+    // Later items that begin within its life are numbers (number, end).
+    uint64_t from = number + 1 + leaves_;
+    uint64_t to = FirstFrom(lifetimes_[items_[number]].end) + leaves_;
+    for (; from < to; from /= 2, to /= 2) {
+      if (from % 2 == 1) covering_[from++].push_back(number);
+      if (to % 2 == 1) covering_[--to].push_back(number);
+    }
+  }
+
+  template <typename Visit>
+  void VisitTogetherWith(uint32_t number, const Visit& visit) const {
+    for (uint64_t node = number + leaves_; node > 0; node /= 2) {
+      for (const uint32_t placed : covering_[node]) visit(placed);
+    }
+    const uint32_t end = FirstFrom(lifetimes_[items_[number]].end);
+    for (uint32_t at = number + 1; at < end;) {
+      const uint64_t word = placed_[at / 64] >> (at % 64);
+      if (word == 0) {
+        at = (at / 64 + 1) * 64;
+        continue;
+      }
+      at += static_cast<uint32_t>(std::countr_zero(word));
+      if (at < end) visit(at++);
+    }
+  }
+
+ private:
+  uint32_t FirstFrom(uint32_t moment) const {
+    return static_cast<uint32_t>(
+        std::partition_point(items_.begin(), items_.end(),
+                             [&](uint32_t item) { return lifetimes_[item].begin < moment; }) -
+        items_.begin());
+  }
+
+  absl::Span<const Lifetime> lifetimes_;
+  const Indexes& items_;
+  const uint64_t leaves_;
+  std::vector<uint64_t> placed_;   // bit per number
+  std::vector<Indexes> covering_;  // segment tree over numbers
+};
+
+// Places `items` (ascending by begin) in the order `before`, each at the lowest
+// offset that is free for all of its life. Returns the height reached; `limit` as
+// soon as one would end there or higher, for then another packing is as good.
+uint64_t PlaceInOrder(absl::Span<const Lifetime> lifetimes, const Indexes& items,
+                      const std::function<bool(uint32_t, uint32_t)>& before, uint64_t limit,
+                      std::vector<uint64_t>& offset) {
+  Indexes order(items.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_sort(order.begin(), order.end(),
+                   [&](uint32_t a, uint32_t b) { return before(items[a], items[b]); });
+  PlacedItems placed(lifetimes, items);
+  // [from, to) in units of 512 bytes, each in half of a word: such words are
+  // sorted much faster than pairs.
+  if (limit >= kMinBlockSize.value() << 32) return limit;
+  std::vector<uint64_t> taken;
+  uint64_t height = 0;
+  for (const uint32_t number : order) {
+    const uint64_t size = lifetimes[items[number]].rounded.value();
+    taken.clear();
+    placed.VisitTogetherWith(number, [&](uint32_t other) {
+      const uint64_t from = offset[items[other]];
+      const uint64_t to = from + lifetimes[items[other]].rounded.value();
+      taken.push_back(from / kMinBlockSize.value() << 32 | to / kMinBlockSize.value());
+    });
+    std::sort(taken.begin(), taken.end());
+    uint64_t lowest = 0;
+    for (const uint64_t both : taken) {
+      if ((both >> 32) * kMinBlockSize.value() >= lowest + size) break;
+      lowest = std::max(lowest, (both & 0xffffffff) * kMinBlockSize.value());
+    }
+    if (lowest + size >= limit) return limit;
+    offset[items[number]] = lowest;
+    height = std::max(height, lowest + size);
+    placed.Add(number);
+  }
+  return height;
+}
+
+// Pairs of `items` (ascending by begin) in use at the same time.
+uint64_t PairsTogether(absl::Span<const Lifetime> lifetimes, const Indexes& items) {
+  uint64_t pairs = 0;
+  for (size_t i = 0; i < items.size(); ++i) {
+    const auto end = std::partition_point(items.begin(), items.end(), [&](uint32_t item) {
+      return lifetimes[item].begin < lifetimes[items[i]].end;
+    });
+    pairs += static_cast<uint64_t>(end - items.begin()) - i - 1;
+  }
+  return pairs;
+}
+
+// The largest items that stay within the budget, and the rest; both by begin.
+std::pair<Indexes, Indexes> LargestWithin(absl::Span<const Lifetime> lifetimes, uint64_t budget) {
+  Indexes all(lifetimes.size());
+  std::iota(all.begin(), all.end(), 0);
+  if (PairsTogether(lifetimes, all) <= budget) return {all, {}};
+  Indexes by_size = all;
+  std::stable_sort(by_size.begin(), by_size.end(), [&](uint32_t a, uint32_t b) {
+    return lifetimes[a].rounded > lifetimes[b].rounded;
+  });
+  const auto largest = [&](size_t count) {
+    Indexes items(by_size.begin(), by_size.begin() + static_cast<ptrdiff_t>(count));
+    std::sort(items.begin(), items.end());
+    return items;
+  };
+  size_t few = 0, many = all.size();  // few are within the budget, many are not
+  while (many - few > 1 + all.size() / 64) {
+    const size_t middle = few + (many - few) / 2;
+    (PairsTogether(lifetimes, largest(middle)) <= budget ? few : many) = middle;
+  }
+  Indexes rest(by_size.begin() + static_cast<ptrdiff_t>(few), by_size.end());
+  std::sort(rest.begin(), rest.end());
+  return {largest(few), std::move(rest)};
+}
+
+// When the rounded sizes in use add up to the most.
+uint32_t PeakMoment(absl::Span<const Lifetime> lifetimes) {
+  Indexes by_end(lifetimes.size());
+  std::iota(by_end.begin(), by_end.end(), 0);
+  std::sort(by_end.begin(), by_end.end(),
+            [&](uint32_t a, uint32_t b) { return lifetimes[a].end < lifetimes[b].end; });
+  Bytes live, most;
+  uint32_t moment = 0;
+  size_t ended = 0;
+  for (const Lifetime& lifetime : lifetimes) {
+    for (; lifetimes[by_end[ended]].end <= lifetime.begin; ++ended) {
+      live -= lifetimes[by_end[ended]].rounded;
+    }
+    live += lifetime.rounded;
+    if (live > most) {
+      most = live;
+      moment = lifetime.begin;
+    }
+  }
+  return moment;
+}
+
+}  // namespace
+
+Packing BestPacking(absl::Span<const Lifetime> lifetimes, const PackingOptions& options) {
+  Packing best;
+  if (lifetimes.empty()) return best;
+  const Bytes optimum = PeakLiveOf(lifetimes).rounded;
+  const auto keep = [&](std::string_view heuristic, uint64_t height, std::vector<uint64_t> offset) {
+    if (best.offset.empty() || Bytes(height) < best.height) {
+      best = {Bytes(height), std::move(offset), heuristic};
+    }
+    return best.height == optimum;
+  };
+  {
+    std::vector<uint64_t> offset(lifetimes.size(), kUnplaced);
+    Indexes all(lifetimes.size());
+    std::iota(all.begin(), all.end(), 0);
+    const uint64_t height = PlaceAsTheyCome(lifetimes, all, 0, offset);
+    if (keep("as they come, best fit", height, std::move(offset))) return best;
+  }
+
+  const auto [chosen, rest] = LargestWithin(lifetimes, options.pair_budget);
+  const auto size = [&](uint32_t i) { return lifetimes[i].rounded.value(); };
+  const auto life = [&](uint32_t i) { return uint64_t{lifetimes[i].end - lifetimes[i].begin}; };
+  const uint32_t peak = PeakMoment(lifetimes);
+  const auto at_peak = [&](uint32_t i) {
+    return lifetimes[i].begin <= peak && peak < lifetimes[i].end;
+  };
+  const struct {
+    std::string_view name;
+    std::function<bool(uint32_t, uint32_t)> before;
+  } kOrders[] = {
+      {"what is in use at the peak first, longest first",
+       [&](uint32_t a, uint32_t b) {
+         return std::tuple(at_peak(a), at_peak(a) ? life(a) : size(a)) >
+                std::tuple(at_peak(b), at_peak(b) ? life(b) : size(b));
+       }},
+      {"what is in use at the peak first, largest first",
+       [&](uint32_t a, uint32_t b) {
+         return std::tuple(at_peak(a), size(a), life(a)) > std::tuple(at_peak(b), size(b), life(b));
+       }},
+      {"largest first",
+       [&](uint32_t a, uint32_t b) {
+         return std::pair(size(a), life(a)) > std::pair(size(b), life(b));
+       }},
+  };
+  for (const auto& order : kOrders) {
+    std::vector<uint64_t> offset(lifetimes.size(), kUnplaced);
+    uint64_t height = PlaceInOrder(lifetimes, chosen, order.before, best.height.value(), offset);
+    if (height >= best.height.value()) continue;
+    if (!rest.empty()) height = PlaceAsTheyCome(lifetimes, rest, height, offset);
+    if (keep(order.name, height, std::move(offset))) break;
+  }
+  return best;
+}
+
+}  // namespace memreplay

@@ -1,0 +1,30 @@
+// What was live when the program had asked for most, by the stack that asked.
+#ifndef MEMREPLAY_SIM_WORKLOAD_PEAK_HOLDINGS_H_
+#define MEMREPLAY_SIM_WORKLOAD_PEAK_HOLDINGS_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "trace/schedule/schedule.h"
+#include "trace/value/units.h"
+
+namespace memreplay {
+
+struct PeakHolding {
+  uint32_t stack = 0;
+  Bytes requested;
+  uint64_t allocations = 0;
+};
+
+struct PeakHoldings {
+  Bytes requested;                  // at the peak, from alloc to free
+  size_t request = 0;               // the one that reaches it; 0 also if nothing is asked
+  std::vector<PeakHolding> stacks;  // most bytes first
+};
+
+// Nothing is simulated. O(requests).
+PeakHoldings HoldingsAtPeak(const Schedule& schedule);
+
+}  // namespace memreplay
+
+#endif  // MEMREPLAY_SIM_WORKLOAD_PEAK_HOLDINGS_H_

@@ -1,0 +1,236 @@
+#include "sim/workload/steps.h"
+
+#include <algorithm>
+#include <bit>
+#include <string_view>
+#include <utility>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/hash/hash.h"
+#include "absl/strings/match.h"
+#include "sim/run/median.h"
+#include "sim/workload/annotated_steps.h"
+#include "sim/workload/live_bytes.h"
+#include "sim/workload/repetition.h"
+#include "trace/value/strings.h"
+
+namespace memreplay {
+namespace {
+
+constexpr int64_t kLeastSwing = 1000;  // of a step: this part of all that moves
+
+// "it12.fwd" -> "it"; empty if the first part of the name holds no number.
+std::string_view StepName(std::string_view phase) {
+  phase = phase.substr(0, phase.find('.'));
+  const size_t digits = phase.find_first_of("0123456789");
+  if (digits == std::string_view::npos) return {};
+  return phase.substr(0, digits);
+}
+
+// Runs of phases that begin with one numbered name are one step.
+std::vector<uint64_t> BeginsByMarks(const Trace& trace, const DeviceTrace& device, uint64_t end,
+                                    std::string* name) {
+  absl::flat_hash_map<std::string, std::vector<uint64_t>> by_name;
+  std::string_view last;
+  bool in_step = false;
+  std::string last_step;
+  for (uint64_t i = 0; i < end; ++i) {
+    const Event& event = device.events[i];
+    if (event.kind != EventKind::kMark ||
+        static_cast<MarkKind>(event.size.value()) != MarkKind::kPhase) {
+      continue;
+    }
+    const std::string_view phase = trace.strings[event.text_or_stack];
+    const std::string_view step = phase.substr(0, phase.find('.'));
+    if (step == last) continue;
+    if (in_step) by_name[last_step].push_back(i);  // where the step before ends
+    last = step;
+    last_step = std::string(StepName(phase));
+    in_step = !last_step.empty();
+    if (in_step && (by_name[last_step].empty() || by_name[last_step].back() != i)) {
+      by_name[last_step].push_back(i);
+    }
+  }
+  std::vector<uint64_t> best;
+  for (auto& [step, begins] : by_name) {
+    // A step cut off by `end` is no whole step.
+    if (begins.size() > best.size() || (begins.size() == best.size() && begins < best)) {
+      best = std::move(begins);
+      *name = step;
+    }
+  }
+  return best;
+}
+
+// The allocations before `end`.
+struct Allocations {
+  std::vector<uint64_t> positions;
+  std::vector<int64_t> live;  // before each
+};
+
+Allocations AllocationsOf(const Trace& trace, const DeviceTrace& device, uint64_t end) {
+  Allocations all;
+  LiveBytes bytes(trace, device);
+  for (uint64_t i = 0; i < end; ++i) {
+    const Event& event = device.events[i];
+    if (event.kind == EventKind::kAlloc) {
+      all.positions.push_back(i);
+      all.live.push_back(bytes.now());
+    }
+    bytes.Pass(event);
+  }
+  return all;
+}
+
+// Allocations are the same if these agree; of those without a stack the size
+// always counts, roughly at least.
+Repetition Repeats(const DeviceTrace& device, const Allocations& all, bool exact_sizes) {
+  std::vector<uint32_t> tokens;
+  tokens.reserve(all.positions.size());
+  absl::flat_hash_map<uint64_t, uint32_t> known;
+  for (const uint64_t position : all.positions) {
+    const Event& event = device.events[position];
+    uint64_t size = event.size.value();
+    if (!exact_sizes) {
+      size = event.text_or_stack != kNoStack ? 0 : static_cast<uint64_t>(std::bit_width(size));
+    }
+    const uint64_t hash = absl::HashOf(size, event.stream, event.text_or_stack, event.pool);
+    tokens.push_back(known.emplace(hash, static_cast<uint32_t>(known.size())).first->second);
+  }
+  return FindRepetition(tokens, known.size(), all.live);
+}
+
+// Do the repeats explain how memory moves while they last? Half a sentence why not.
+std::string WhyNotSteps(const DeviceTrace& device, const Allocations& all,
+                        const Repetition& repeats) {
+  const auto size = [&](size_t i) { return device.events[all.positions[i]].size.signed_value(); };
+  std::vector<int64_t> differences, swings;
+  int64_t inside = 0, meanwhile = 0;
+  for (size_t i = repeats.begins.front(); i < repeats.begins.back(); ++i) meanwhile += size(i);
+  for (size_t step = 0; step < repeats.ends.size(); ++step) {
+    const int64_t begin = all.live[repeats.begins[step]];
+    int64_t high = begin;
+    for (size_t i = repeats.begins[step]; i < repeats.ends[step]; ++i) {
+      inside += size(i);
+      high = std::max(high, all.live[i] + size(i));
+    }
+    swings.push_back(high - begin);
+    if (step > 0) differences.push_back(begin - all.live[repeats.begins[step - 1]]);
+  }
+  const std::string repeated = StrCat("what repeats ", repeats.ends.size(), " times ");
+  if (inside * 2 < meanwhile) {
+    return StrCat(repeated, "asks for less than half of the memory asked for meanwhile");
+  }
+  const int64_t swing = Median(std::move(swings));
+  const auto [lowest, highest] = std::minmax_element(all.live.begin(), all.live.end());
+  if (swing < (*highest - *lowest) / kLeastSwing) {
+    return StrCat(repeated, "moves less than a thousandth of the memory that moves");
+  }
+  if (-Median(std::move(differences)) * 2 > swing) {
+    return StrCat(repeated, "gives memory back each time");
+  }
+  return "";
+}
+
+// By stack: under Python code that is not a backward pass.
+std::vector<bool> ForwardStacks(const Trace& trace) {
+  std::vector<bool> forward(trace.stacks.size());
+  for (uint32_t stack = 0; stack < trace.stacks.size(); ++stack) {
+    for (const uint32_t index : trace.stacks[stack]) {
+      const Frame& frame = trace.stacks.frame(index);
+      if (absl::EndsWith(ToAbsl(trace.strings[frame.filename]), ".py")) forward[stack] = true;
+      if (absl::StrContains(ToAbsl(trace.strings[frame.name]), "backward")) {
+        forward[stack] = false;
+        break;
+      }
+    }
+  }
+  return forward;
+}
+
+void Measure(const Trace& trace, const DeviceTrace& device, const Allocations& all, uint64_t inside,
+             Steps* steps) {
+  const std::vector<bool> forward = ForwardStacks(trace);
+  std::vector<int64_t> counts;
+  uint64_t held = 0, whole = 0;
+  for (size_t step = 0; step < steps->count(); ++step) {
+    int64_t count = 0, ahead = 0;
+    for (uint64_t i = steps->begins[step]; i < steps->begins[step + 1]; ++i) {
+      if (device.events[i].kind != EventKind::kAlloc) continue;
+      ++count;
+      ahead += forward[device.events[i].text_or_stack];
+    }
+    counts.push_back(count);
+    held += static_cast<uint64_t>(count);
+    whole += ahead > 0 && ahead < count;
+  }
+  steps->whole = whole * 4 >= steps->count() * 3;
+  steps->allocations_per_step = static_cast<uint64_t>(Median(std::move(counts)));
+  if (inside > 0) held = inside;
+  steps->coverage = all.positions.empty()
+                        ? 0
+                        : static_cast<double>(held) / static_cast<double>(all.positions.size());
+}
+
+}  // namespace
+
+std::string_view StepSourceName(StepSource source) {
+  switch (source) {
+    case StepSource::kNone: break;
+    case StepSource::kMarks: return "marks";
+    case StepSource::kAnnotations: return "annotations";
+    case StepSource::kPeriod: return "period";
+  }
+  return "";
+}
+
+Steps FindSteps(const Trace& trace, const DeviceTrace& device, uint64_t end) {
+  Steps steps;
+  end = std::min<uint64_t>(end, device.events.size());
+  const Allocations all = AllocationsOf(trace, device, end);
+
+  steps.begins = BeginsByMarks(trace, device, end, &steps.name);
+  if (steps.begins.size() > kLeastSteps) {
+    steps.source = StepSource::kMarks;
+    Measure(trace, device, all, 0, &steps);
+    return steps;
+  }
+  AnnotatedSteps annotated = FindAnnotatedSteps(trace, device, end);
+  if (annotated.begins.size() > kLeastSteps) {
+    steps.source = StepSource::kAnnotations;
+    steps.name = std::move(annotated.name);
+    steps.begins = std::move(annotated.begins);
+    Measure(trace, device, all, 0, &steps);
+    return steps;
+  }
+
+  Steps none;
+  none.why_none = "nothing repeats three times";
+  Repetition repeats = Repeats(device, all, /*exact_sizes=*/true);
+  if (repeats.inside() * 2 < all.positions.size()) {
+    Repetition rough = Repeats(device, all, /*exact_sizes=*/false);
+    if (rough.inside() > repeats.inside() + repeats.inside() / 2) repeats = std::move(rough);
+  }
+  if (repeats.begins.size() <= kLeastSteps) return none;
+  steps.source = StepSource::kPeriod;
+  steps.name.clear();
+  steps.begins.clear();
+  for (const size_t begin : repeats.begins) {
+    steps.begins.push_back(begin < all.positions.size() ? all.positions[begin] : end);
+  }
+  steps.agreement = repeats.agreement;
+  if (annotated.known > 0 && steps.count() > annotated.known + 1) {
+    none.why_none =
+        StrCat("what repeats ", steps.count(), " times is part of a step: ", annotated.known_name,
+               " comes ", annotated.known, annotated.known == 1 ? " time" : " times");
+    return none;
+  }
+  if (std::string why = WhyNotSteps(device, all, repeats); !why.empty()) {
+    none.why_none = std::move(why);
+    return none;
+  }
+  Measure(trace, device, all, repeats.inside(), &steps);
+  return steps;
+}
+
+}  // namespace memreplay

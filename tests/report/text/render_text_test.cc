@@ -1,0 +1,85 @@
+#include "report/text/render_text.h"
+
+#include <google/protobuf/text_format.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "proto/report.pb.h"
+#include "report/words/render_json.h"
+#include "report/words/verdict.h"
+#include "tests/golden.h"
+
+namespace memreplay {
+namespace {
+
+// A hand-made report, golden/NAME.textproto, and how it must read,
+// golden/NAME.txt and golden/NAME.json.
+class RenderTextTest : public testing::TestWithParam<const char*> {};
+
+proto::Report ReadReport(const std::string& name) {
+  proto::Report report;
+  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(
+      ReadTestFile("tests/report/golden/" + name + ".textproto"), &report))
+      << name;
+  return report;
+}
+
+TEST_P(RenderTextTest, ReadsAsExpected) {
+  const proto::Report report = ReadReport(GetParam());
+  ExpectGolden(std::string("tests/report/golden/") + GetParam() + ".txt", RenderText(report));
+  ExpectGolden(std::string("tests/report/golden/") + GetParam() + ".json",
+               RenderJson(report, JsonLayout::kIndented));
+}
+
+INSTANTIATE_TEST_SUITE_P(All, RenderTextTest,
+                         testing::Values("as_recorded", "diverged", "what_if", "program", "inspect",
+                                         "no_trace"),
+                         [](const auto& param_info) { return std::string(param_info.param); });
+
+TEST(FindFaults, NamesEachReason) {
+  EXPECT_FALSE(HasFaults(ReadReport("as_recorded")));
+  EXPECT_TRUE(HasFaults(ReadReport("diverged")));
+  EXPECT_FALSE(HasFaults(ReadReport("inspect")));
+
+  proto::DeviceReport device;
+  EXPECT_TRUE(FindFaults(device).empty());
+  device.mutable_final_blocks()->set_compared(5);
+  device.mutable_final_blocks()->set_matched(4);
+  device.set_ooms(3);
+  device.add_failures()->set_message("x");
+  device.add_diagnostics()->set_severity("data_loss");
+  device.add_diagnostics()->set_severity("error");
+  device.mutable_diagnostics(1)->set_name("alloc_over_live_block");
+  device.mutable_diagnostics(1)->set_count(2);
+  const std::vector<std::string> as_recorded = FindFaults(device);
+  ASSERT_EQ(as_recorded.size(), 3u);
+  EXPECT_EQ(as_recorded[0], "1 block of the final state differs from the recording");
+  EXPECT_EQ(as_recorded[1], "1 request ends in an exception");
+  EXPECT_EQ(as_recorded[2], "the input contradicts itself: alloc_over_live_block, 2 times");
+
+  // Running out of memory is bad only where the recording did not.
+  device.set_mode("what_if");
+  EXPECT_EQ(FindFaults(device)[1], "memory runs out 3 times");
+  device.mutable_recorded()->set_ooms(2);
+  EXPECT_EQ(FindFaults(device)[1], "memory runs out 1 time more than recorded");
+  device.mutable_recorded()->set_ooms(3);
+  EXPECT_EQ(FindFaults(device).size(), 3u);
+}
+
+TEST(FirstDivergence, SurvivesItsJson) {
+  proto::Divergence divergence;
+  divergence.set_index(int64_t{1} << 60);
+  divergence.mutable_simulated()->set_action("oom");
+  divergence.mutable_simulated()->set_addr(264634368);
+  proto::Fidelity fidelity;
+  *fidelity.mutable_first_divergence() = DivergenceValue(&divergence);
+  const auto back = FirstDivergence(fidelity);
+  ASSERT_TRUE(back.has_value());
+  EXPECT_EQ(back->SerializeAsString(), divergence.SerializeAsString());
+  *fidelity.mutable_first_divergence() = DivergenceValue(nullptr);
+  EXPECT_FALSE(FirstDivergence(fidelity).has_value());
+}
+
+}  // namespace
+}  // namespace memreplay

@@ -1,0 +1,129 @@
+#include "sim/observe/fragmentation.h"
+
+#include <utility>
+#include <vector>
+
+#include "gtest/gtest.h"
+
+namespace memreplay {
+namespace {
+
+// An allocator of which only the free blocks matter.
+class ListedBlocks final : public Allocator {
+ public:
+  std::vector<FreeBlock> blocks;
+
+  absl::Status Apply(const Event&, Observer&) override { return absl::OkStatus(); }
+  absl::Status ApplySettings(std::string_view) override { return absl::OkStatus(); }
+  absl::Status SetMemoryFraction(double) override { return absl::OkStatus(); }
+  const MemoryStats& statistics() const override { return stats_; }
+  void ResetPeakStatistics() override {}
+  MemoryState Segments() const override { return {}; }
+  void VisitFreeBlocks(absl::FunctionRef<void(const FreeBlock&)> visit) const override {
+    for (const FreeBlock& block : blocks) visit(block);
+  }
+  void CheckInvariants() const override {}
+
+ private:
+  MemoryStats stats_;
+};
+
+class FragmentationTest : public testing::Test {
+ protected:
+  void Feed(FragmentationObserver* observer, EventKind kind, uint64_t size, uint64_t block = 0,
+            uint32_t stream = 0, uint16_t pool = 0) {
+    Event event;
+    event.kind = kind;
+    event.size = Bytes(size);
+    event.block_size = Bytes(block);
+    event.stream = stream;
+    event.pool = pool;
+    usage_.OnEvent(event);
+    observer->OnEvent(event);
+  }
+
+  ListedBlocks allocator_;
+  UsageObserver usage_;
+};
+
+TEST_F(FragmentationTest, MeasuresWasteAtTheGivenEvent) {
+  allocator_.blocks = {
+      {.address = Address(1), .size = Bytes(512), .is_split = true},
+      {.address = Address(2), .size = Bytes(4096), .is_split = true},
+      {.address = Address(3), .size = MiB(2)},
+      {.address = Address(4), .size = MiB(8), .is_large = true, .is_split = true},
+      {.address = Address(5),
+       .size = MiB(30),
+       .is_large = true,
+       .is_split = true,
+       .is_expandable = true},
+      {.address = Address(6), .size = MiB(20), .stream = 1, .is_large = true},
+  };
+  FragmentationObserver observer(allocator_, usage_, {.at_event = 3});
+  Feed(&observer, EventKind::kSegmentAlloc, MiB(100).value());           // 0
+  Feed(&observer, EventKind::kAlloc, 1000, 1024);                        // 1
+  Feed(&observer, EventKind::kAlloc, MiB(10).value(), MiB(11).value());  // 2
+  EXPECT_FALSE(observer.sample().has_value());
+  Feed(&observer, EventKind::kSegmentMap, MiB(20).value());  // 3
+  EXPECT_FALSE(observer.sample().has_value());               // the request is not through yet
+  Feed(&observer, EventKind::kAlloc, MiB(20).value(), MiB(20).value());  // 4
+  Feed(&observer, EventKind::kAlloc, 1, 512);                            // too late for the sample
+  const Fragmentation& f = *observer.sample();
+  EXPECT_EQ(f.at_event, 4u);
+  EXPECT_EQ(f.internal, Bytes(24) + MiB(1));
+  EXPECT_EQ(f.unused, MiB(120) - MiB(31) - Bytes(1024));
+  EXPECT_EQ(f.inactive_split, Bytes(4608) + MiB(8));
+  EXPECT_EQ(f.free, Bytes(4608) + MiB(60));
+  ASSERT_EQ(f.free_sets.size(), 3u);
+  EXPECT_EQ(f.free_sets[0].largest, MiB(2));
+  EXPECT_EQ(f.free_sets[0].blocks, 3u);
+  EXPECT_EQ(f.free_sets[1].largest, MiB(30));
+  EXPECT_EQ(f.free_sets[1].free, MiB(38));
+  EXPECT_TRUE(f.free_sets[1].is_large);
+  EXPECT_EQ(f.free_sets[2].stream, 1u);
+  // 512 < 1024; 8 MiB < 10 MiB; nothing large was asked for on stream 1.
+  EXPECT_EQ(f.unservable, Bytes(512) + MiB(28));
+  EXPECT_EQ(f.requests, 3u);
+  EXPECT_NEAR(f.unservable_share(), (512 + 28.0 * 1048576) / (4608 + 60.0 * 1048576), 1e-12);
+}
+
+TEST_F(FragmentationTest, OnlyTheLastRequestsCount) {
+  allocator_.blocks = {{.address = Address(1), .size = Bytes(2048)}};
+  for (const auto& [last, unservable] : {std::pair(1, 2048), {2, 2048}, {3, 0}}) {
+    usage_ = UsageObserver();
+    FragmentationObserver observer(allocator_, usage_,
+                                   {.at_event = 3, .last_requests = static_cast<size_t>(last)});
+    Feed(&observer, EventKind::kAlloc, 4096, 4096);
+    Feed(&observer, EventKind::kAlloc, 2048, 2048);
+    Feed(&observer, EventKind::kAlloc, 4096, 4096);
+    Feed(&observer, EventKind::kOom, 4096);  // a request too
+    EXPECT_EQ(observer.sample()->unservable, Bytes(unservable)) << last;
+  }
+}
+
+TEST_F(FragmentationTest, RoundsAsTold) {
+  allocator_.blocks = {{.address = Address(1), .size = Bytes(3072)}};
+  FragmentationObserver observer(allocator_, usage_,
+                                 {.block_size_for = [](Bytes) { return Bytes(4096); }});
+  Feed(&observer, EventKind::kAlloc, 2500, 4096);
+  EXPECT_EQ(observer.sample()->unservable, Bytes(3072));
+}
+
+TEST_F(FragmentationTest, SamplesAtTheEndIfItsMomentNeverCame) {
+  FragmentationObserver observer(allocator_, usage_, {.at_event = 100});
+  Feed(&observer, EventKind::kSegmentAlloc, 4096);
+  Feed(&observer, EventKind::kAlloc, 100, 512);
+  Feed(&observer, EventKind::kFree, 100, 512);
+  Feed(&observer, EventKind::kFreeCompleted, 100, 512);
+  observer.Finish();
+  ASSERT_TRUE(observer.sample().has_value());
+  EXPECT_EQ(observer.sample()->at_event, 3u);
+  EXPECT_EQ(observer.sample()->unused, Bytes(4096));
+  EXPECT_EQ(observer.peak_internal(), Bytes(412));
+  EXPECT_EQ(observer.peak_internal_event(), 1u);
+  EXPECT_EQ(observer.peak_unused(), Bytes(4096));
+  EXPECT_EQ(observer.peak_unused_event(), 3u);
+}
+
+}  // namespace
+}  // namespace memreplay

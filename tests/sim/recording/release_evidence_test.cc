@@ -1,0 +1,86 @@
+#include "sim/recording/release_evidence.h"
+
+#include <memory>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "tests/sim/support/made_recording.h"
+
+namespace memreplay {
+namespace {
+
+using testing::Made;
+
+// Many equal blocks, so that 2.11 (lowest address), 2.12 (oldest block) and 2.13
+// on (oldest segment) choose differently.
+std::shared_ptr<const Trace> Recording(std::string_view release) {
+  const Made made = {.seed = 7, .torch = release, .few_sizes = true};
+  Trace trace = testing::MakeRecording(made);
+  trace.layout = testing::LayoutOf(testing::ProfileOf(made));
+  return std::make_shared<const Trace>(std::move(trace));
+}
+
+TEST(ResolveSettingsByReplay, TheRecordedChoicesTellReleasesOfOneLayoutApart) {
+  for (const std::string_view release : {"2.11", "2.12"}) {
+    const auto settings = ResolveSettingsByReplay(Recording(release), {});
+    ASSERT_TRUE(settings.ok()) << settings.status();
+    EXPECT_EQ(settings->torch.profile->release, release) << settings->torch.why;
+    EXPECT_TRUE(settings->torch.inferred);
+    EXPECT_TRUE(settings->as_recorded);
+  }
+}
+
+TEST(ResolveSettingsByReplay, SaysWhatSpeaksAgainstTheNewest) {
+  const auto settings = ResolveSettingsByReplay(Recording("2.11"), {});
+  ASSERT_TRUE(settings.ok()) << settings.status();
+  EXPECT_NE(settings->torch.why.find("; taken as 2.11, the newest that replays it: 2.12 parts "
+                                     "from it at event "),
+            std::string_view::npos)
+      << settings->torch.why;
+}
+
+TEST(ResolveSettingsByReplay, TheNewestWhereAllReplayIt) {
+  const Made made = {.requests = 5, .torch = "2.10"};
+  Trace trace = testing::MakeRecording(made);
+  trace.layout = testing::LayoutOf(testing::ProfileOf(made));
+  const auto settings =
+      ResolveSettingsByReplay(std::make_shared<const Trace>(std::move(trace)), {});
+  ASSERT_TRUE(settings.ok()) << settings.status();
+  EXPECT_EQ(settings->torch.profile->release, "2.12");
+  EXPECT_EQ(settings->torch.why.find("parts from it"), std::string_view::npos);
+}
+
+TEST(ResolveSettingsByReplay, WhatNoReleaseReplaysIsTakenAsTheOneThatComesFurthest) {
+  const Made made = {.seed = 7, .torch = "2.11", .few_sizes = true};
+  Trace trace = testing::MakeRecording(made);
+  trace.layout = testing::LayoutOf(testing::ProfileOf(made));
+  // An address that no allocator would choose, late in the recording.
+  std::vector<Event>& events = trace.devices[0].events;
+  Event& event = events[events.size() - 10];
+  event.address = event.address + Bytes(512);
+  const auto settings =
+      ResolveSettingsByReplay(std::make_shared<const Trace>(std::move(trace)), {});
+  ASSERT_TRUE(settings.ok()) << settings.status();
+  EXPECT_EQ(settings->torch.profile->release, "2.11") << settings->torch.why;
+  EXPECT_NE(settings->torch.why.find("which comes furthest"), std::string_view::npos)
+      << settings->torch.why;
+}
+
+TEST(ResolveSettingsByReplay, WhatIsAskedForIsTaken) {
+  SettingsRequest request;
+  request.conf = "expandable_segments:True";
+  auto settings = ResolveSettingsByReplay(Recording("2.11"), request);
+  ASSERT_TRUE(settings.ok()) << settings.status();
+  EXPECT_EQ(settings->torch.profile->release, "2.11");
+  EXPECT_TRUE(settings->config.expandable_segments);
+  EXPECT_FALSE(settings->as_recorded);
+  request.torch = "2.14";
+  settings = ResolveSettingsByReplay(Recording("2.11"), request);
+  ASSERT_TRUE(settings.ok()) << settings.status();
+  EXPECT_EQ(settings->torch.profile->release, "2.14");
+}
+
+}  // namespace
+}  // namespace memreplay

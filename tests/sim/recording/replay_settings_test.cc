@@ -1,0 +1,151 @@
+#include "sim/recording/replay_settings.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+namespace memreplay {
+namespace {
+
+Trace Recording() {
+  Trace trace;
+  trace.format = "torch_snapshot_pickle";
+  trace.devices.emplace_back();
+  trace.layout.has_device_traces = true;
+  trace.layout.has_allocator_settings = true;
+  trace.layout.has_external_annotations = true;
+  trace.layout.has_time_us = true;
+  trace.layout.has_block_addresses = true;
+  trace.layout.has_is_expandable = true;
+  trace.settings.emplace();
+  trace.settings->conf = "max_split_size_mb:128";
+  trace.settings->max_split_size = 128 << 20;
+  trace.settings->expandable_segments = true;  // set by other means
+  trace.settings->roundup_power2_divisions = {{1, 4}, {2, 8}, {32768, 2}};
+  return trace;
+}
+
+Trace Program(const std::string& conf) {
+  Trace trace;
+  trace.is_program = true;
+  trace.devices.emplace_back();
+  trace.settings.emplace();
+  trace.settings->conf = conf;
+  trace.total_memory = GiB(1);
+  trace.memory_fraction = 0.5;
+  return trace;
+}
+
+void AddSettingsEvent(Trace& trace, const std::string& conf) {
+  Event& event = trace.devices[0].events.emplace_back();
+  event.kind = EventKind::kSettings;
+  event.text_or_stack = trace.strings.Intern(conf);
+}
+
+TEST(ResolveSettings, AsRecordedTakesWhatTheFileLists) {
+  const auto settings = ResolveSettings(Recording(), {});
+  ASSERT_TRUE(settings.ok()) << settings.status();
+  EXPECT_TRUE(settings->as_recorded);
+  EXPECT_TRUE(settings->torch.inferred);
+  EXPECT_EQ(settings->config.max_split_size, MiB(128));
+  EXPECT_TRUE(settings->config.expandable_segments);
+  EXPECT_EQ(settings->config.roundup_power2_divisions[0], 4u);
+  EXPECT_EQ(settings->config.roundup_power2_divisions[1], 8u);
+  EXPECT_EQ(settings->config.roundup_power2_divisions[15], 2u);
+  EXPECT_FALSE(settings->capacity.has_value());
+}
+
+TEST(ResolveSettings, RecordedTextThatIsRefusedLeavesTheListedValues) {
+  Trace trace = Recording();
+  trace.settings->conf = "no_such_key:1";
+  const auto settings = ResolveSettings(trace, {});
+  ASSERT_TRUE(settings.ok()) << settings.status();
+  EXPECT_EQ(settings->config.max_split_size, MiB(128));
+  ASSERT_EQ(settings->notes.size(), 1u);
+  EXPECT_NE(settings->notes[0].find("rejects the settings 'no_such_key:1'"), std::string::npos);
+}
+
+TEST(ResolveSettings, AnyRequestMakesItAWhatIf) {
+  SettingsRequest request;
+  request.conf = "";
+  auto settings = ResolveSettings(Recording(), request);
+  ASSERT_TRUE(settings.ok());
+  EXPECT_FALSE(settings->as_recorded);
+  EXPECT_EQ(settings->config.max_split_size, kUnlimited);
+  EXPECT_FALSE(settings->config.expandable_segments);
+  EXPECT_TRUE(settings->recorded_config.expandable_segments);
+
+  request = {};
+  request.torch = "2.6.0";
+  settings = ResolveSettings(Recording(), request);
+  ASSERT_TRUE(settings.ok());
+  EXPECT_FALSE(settings->as_recorded);
+  EXPECT_EQ(settings->torch.profile->release, "2.6");
+  EXPECT_EQ(settings->torch.why, "given");
+  EXPECT_TRUE(settings->config.expandable_segments);  // still the recording's
+
+  request = {};
+  request.capacity = GiB(2);
+  settings = ResolveSettings(Recording(), request);
+  ASSERT_TRUE(settings.ok());
+  EXPECT_FALSE(settings->as_recorded);
+  EXPECT_EQ(settings->capacity, GiB(2));
+}
+
+TEST(ResolveSettings, ProgramsBringTheirHeader) {
+  const Trace trace = Program("max_split_size_mb:64");
+  auto settings = ResolveSettings(trace, {});
+  ASSERT_TRUE(settings.ok()) << settings.status();
+  EXPECT_FALSE(settings->as_recorded);
+  EXPECT_EQ(settings->torch.profile, &DefaultTorchProfile());
+  EXPECT_EQ(settings->config.max_split_size, MiB(64));
+  EXPECT_EQ(settings->capacity, GiB(1));
+  EXPECT_EQ(settings->fraction, 0.5);
+
+  SettingsRequest request;
+  request.conf = "max_split_size_mb:32";
+  request.capacity = MiB(100);
+  request.fraction = 1.0;
+  settings = ResolveSettings(trace, request);
+  ASSERT_TRUE(settings.ok());
+  EXPECT_EQ(settings->config.max_split_size, MiB(32));
+  EXPECT_EQ(settings->capacity, MiB(100));
+  EXPECT_EQ(settings->fraction, 1.0);
+
+  // A header that is refused is no matter where a flag takes its place.
+  EXPECT_FALSE(ResolveSettings(Program("no_such_key:1"), {}).ok());
+  EXPECT_TRUE(ResolveSettings(Program("no_such_key:1"), request).ok());
+}
+
+TEST(ResolveSettings, RefusesWhatPyTorchRejects) {
+  const auto error = [](const Trace& trace, const SettingsRequest& request) {
+    return std::string(ResolveSettings(trace, request).status().message());
+  };
+  SettingsRequest request;
+  request.conf = "no_such_key:1";
+  EXPECT_NE(error(Recording(), request).find("rejects 'no_such_key:1'"), std::string::npos);
+  request = {};
+  request.torch = "1.0";
+  EXPECT_NE(error(Recording(), request).find("1.0"), std::string::npos);
+  request = {};
+  request.fraction = 1.5;
+  EXPECT_NE(error(Recording(), request).find("expected a number from 0 to 1, found 1.5"),
+            std::string::npos);
+
+  // What a program changes on its way and PyTorch rejects is the program's affair.
+  Trace program = Program("");
+  AddSettingsEvent(program, "no_such_key:1");
+  EXPECT_TRUE(ResolveSettings(program, {}).ok());
+}
+
+TEST(ResolveSettings, SaysThatTheAsyncBackendIsApproximate) {
+  SettingsRequest request;
+  request.conf = "backend:cudaMallocAsync";
+  const absl::StatusOr<ReplaySettings> settings = ResolveSettings(Recording(), request);
+  ASSERT_TRUE(settings.ok());
+  ASSERT_EQ(settings->notes.size(), 1u);
+  EXPECT_NE(settings->notes[0].find("approximate"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace memreplay

@@ -1,0 +1,47 @@
+// Recordings made by the simulator itself from random programs: what a snapshot
+// of such a run would hold, and nothing else.
+#ifndef MEMREPLAY_TESTS_SIM_SUPPORT_MADE_RECORDING_H_
+#define MEMREPLAY_TESTS_SIM_SUPPORT_MADE_RECORDING_H_
+
+#include <cstdint>
+#include <memory>
+#include <string_view>
+
+#include "sim/settings/allocator_config.h"
+#include "sim/settings/torch_profile.h"
+#include "trace/value/trace.h"
+#include "trace/value/units.h"
+
+namespace memreplay::testing {
+
+struct Made {
+  uint64_t seed = 1;
+  uint32_t requests = 500;
+  AllocatorConfig config = {};
+  std::string_view torch = "";  // release; "" = the default
+  Bytes capacity = GiB(64);
+  uint32_t streams = 1;
+  bool late_frees = false;     // blocks used on other streams, completing later
+  bool empty_caches = false;   // now and then
+  bool stacks = true;          // every request its own, as with the level "all"
+  uint32_t pools = 0;          // private pools, filled now and then
+  bool release_pools = false;  // and given up again
+  bool event_pools = true;     // events name their pools, as from 2.13 on
+  Bytes largest = MiB(64);     // requests are log-uniform up to this
+  bool few_sizes = false;      // many blocks of equal sizes
+};
+
+// What a snapshot with blocks and events of a release has and lacks.
+LayoutFacts LayoutOf(const TorchProfile& profile);
+
+const TorchProfile& ProfileOf(const Made& made);
+
+// Runs the program and records it from the first event on.
+Trace MakeRecording(const Made& made);
+
+// The same without its first `events` events, as after a lost head.
+std::shared_ptr<const Trace> WithoutHead(const Made& made, size_t events);
+
+}  // namespace memreplay::testing
+
+#endif  // MEMREPLAY_TESTS_SIM_SUPPORT_MADE_RECORDING_H_

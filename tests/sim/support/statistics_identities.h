@@ -1,0 +1,18 @@
+// What PyTorch promises of a snapshot and the statistics taken at the same
+// moment: sums over the listed segments and blocks equal the current values.
+#ifndef MEMREPLAY_TESTS_SIM_SUPPORT_STATISTICS_IDENTITIES_H_
+#define MEMREPLAY_TESTS_SIM_SUPPORT_STATISTICS_IDENTITIES_H_
+
+#include <string>
+
+#include "sim/model/memory_stats.h"
+#include "trace/value/memory_state.h"
+
+namespace memreplay {
+
+// "" if all identities hold, else the first that does not, with both values.
+std::string BrokenStatisticsIdentity(const MemoryState& segments, const MemoryStats& stats);
+
+}  // namespace memreplay
+
+#endif  // MEMREPLAY_TESTS_SIM_SUPPORT_STATISTICS_IDENTITIES_H_

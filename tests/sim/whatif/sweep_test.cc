@@ -1,0 +1,307 @@
+#include "sim/whatif/sweep.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "sim/whatif/conf_search.h"
+#include "sim/whatif/smallest_capacity.h"
+#include "sim/workload/lifetimes.h"
+#include "trace/formats/open_trace.h"
+
+namespace memreplay {
+namespace {
+
+constexpr char kServing[] = "tests/data/serving.jsonl";
+
+// A program, and what a sweep of it needs.
+struct Subject {
+  explicit Subject(const std::string& name, const SettingsRequest& request = {})
+      : Subject(std::make_shared<const Trace>(Read(name)), request) {}
+  explicit Subject(std::shared_ptr<const Trace> given, const SettingsRequest& request = {})
+      : trace(std::move(given)),
+        schedule(Schedule::Build(trace, 0)),
+        settings(*ResolveSettings(*trace, request)) {}
+
+  static Trace Read(const std::string& name) {
+    absl::StatusOr<Trace> trace = OpenTrace(name);
+    EXPECT_TRUE(trace.ok()) << trace.status();
+    return *std::move(trace);
+  }
+  SweepContext context(size_t threads = 1) const {
+    return {schedule, settings, nullptr, StartPolicy::kRecorded, threads};
+  }
+  SweepRow Row(const std::string& conf) const {
+    const std::vector<Candidate> candidates = {{conf, std::nullopt}};
+    return Sweep(context(), candidates)[0];
+  }
+
+  std::shared_ptr<const Trace> trace;
+  Schedule schedule;
+  ReplaySettings settings;
+};
+
+SettingsRequest Torch(std::string version) {
+  SettingsRequest request;
+  request.torch = std::move(version);
+  return request;
+}
+
+std::string Describe(const std::vector<SweepRow>& rows) {
+  std::string text;
+  for (const SweepRow& row : rows) {
+    text += row.conf + " " + std::to_string(row.ooms) + " " +
+            std::to_string(row.peak_reserved.value()) + " " + std::to_string(row.calls.total()) +
+            "\n";
+  }
+  return text;
+}
+
+// pytorch#193400: neither option alone comes near, in no release.
+TEST(Mechanisms, MaxSplitWithExpandableSegmentsGrows) {
+  for (const char* torch : {"2.1", "2.6", "2.11", "2.15"}) {
+    SCOPED_TRACE(torch);
+    const Subject growth("examples/waste/growth.txtpb", Torch(torch));
+    const SweepRow both = growth.Row("max_split_size_mb:128,expandable_segments:True");
+    EXPECT_GT(both.peak_reserved, MiB(13500));
+    EXPECT_LT(both.peak_reserved, MiB(14500));
+    EXPECT_LT(growth.Row("max_split_size_mb:128").peak_reserved, MiB(500));
+    EXPECT_LT(growth.Row("expandable_segments:True").peak_reserved, MiB(500));
+    const PeakCause cause = WhyReserved(growth.context(), both);
+    EXPECT_EQ(cause.main(), Obstacle::kOversize);
+    EXPECT_GT(cause[Obstacle::kOversize].bytes, MiB(13000));
+    EXPECT_LT(cause.requested, MiB(128));
+  }
+}
+
+// vllm#41268: 260 MiB stranded per pair.
+TEST(Mechanisms, MaxSplitAvoidsStranding) {
+  const Subject stranding("examples/waste/stranding.txtpb");
+  const SweepRow as_is = stranding.Row("");
+  EXPECT_EQ(as_is.peak_reserved, MiB(20 * 530));
+  EXPECT_EQ(stranding.Row("max_split_size_mb:20").peak_reserved, MiB(20 * 270 + 530));
+  const PeakCause cause = WhyReserved(stranding.context(), as_is);
+  EXPECT_EQ(cause.main(), Obstacle::kSplit);
+  EXPECT_EQ(cause[Obstacle::kSplit].largest, MiB(260));
+  EXPECT_EQ(cause[Obstacle::kSplit].blocks, 19u);
+}
+
+// Megatron-LM#6885.
+TEST(Mechanisms, AStrayStreamKeepsItsMemory) {
+  const Subject stray("examples/waste/stray_stream.txtpb");
+  const SweepRow as_is = stray.Row("");
+  EXPECT_GT(as_is.peak_reserved, as_is.peak_allocated + MiB(20900));
+  const PeakCause cause = WhyReserved(stray.context(), as_is);
+  EXPECT_EQ(cause.main(), Obstacle::kOtherStream);
+  EXPECT_EQ(cause[Obstacle::kOtherStream].bytes, MiB(41 * 512));
+}
+
+TEST(Sweep, RowsDoNotDependOnTheNumberOfThreads) {
+  const Subject serving(kServing);
+  const std::string alone = Describe(SearchConf(serving.context(1)));
+  EXPECT_EQ(Describe(SearchConf(serving.context(4))), alone);
+}
+
+TEST(Sweep, ARowIsWhatAReplayGives) {
+  const Subject serving(kServing);
+  SettingsRequest request;
+  request.conf = "max_split_size_mb:64";
+  const auto settings = ResolveSettings(*serving.trace, request);
+  ASSERT_TRUE(settings.ok());
+  const auto replay = ReplayWhatIf(serving.schedule, *settings);
+  ASSERT_TRUE(replay.ok());
+  const SweepRow row = serving.Row("max_split_size_mb:64");
+  EXPECT_EQ(row.peak_reserved, replay->peak.reserved());
+  EXPECT_EQ(row.peak_allocated, replay->peak.allocated());
+  EXPECT_EQ(row.at_peak.reserved(), row.peak_reserved);
+  EXPECT_EQ(row.calls.segment_allocs, static_cast<uint64_t>(replay->statistics.num_device_alloc));
+  EXPECT_EQ(row.ooms, 0u);
+}
+
+TEST(Sweep, SaysWhatTheReleaseRefuses) {
+  const Subject serving(kServing, Torch("2.0"));
+  const SweepRow row = serving.Row("expandable_segments:True");
+  EXPECT_NE(row.refused, "");
+  EXPECT_FALSE(row.survives());
+  EXPECT_TRUE(RanksBefore(serving.Row("max_split_size_mb:64"), row));
+}
+
+TEST(Sweep, TellsWhereMemoryRunsOut) {
+  SettingsRequest request;
+  request.capacity = GiB(2);
+  const Subject stranding("examples/waste/stranding.txtpb", request);
+  const SweepRow row = stranding.Row("");
+  EXPECT_GT(row.ooms, 0u);
+  // Three blocks of 530 MiB fit into 2048 MiB. A layer is four requests, its mark
+  // the first.
+  ASSERT_TRUE(row.first_oom.has_value());
+  EXPECT_EQ(stranding.schedule.requests()[*row.first_oom].size, MiB(530));
+  EXPECT_EQ(*row.first_oom, 3u * 4 + 1);
+  EXPECT_GT(row.alloc_retries, 0u);
+}
+
+TEST(SearchConf, IsBoundedSortedAndWithoutHarm) {
+  for (const char* torch : {"2.0", "2.3", "2.6", "2.9", "2.11", "2.15"}) {
+    SCOPED_TRACE(torch);
+    const Subject serving(kServing, Torch(torch));
+    const std::vector<SweepRow> rows = SearchConf(serving.context(2));
+    EXPECT_GT(rows.size(), 20u);
+    EXPECT_LE(rows.size(), kMaxSearch);
+    EXPECT_TRUE(std::is_sorted(rows.begin(), rows.end(), RanksBefore));
+    EXPECT_EQ(std::count_if(rows.begin(), rows.end(),
+                            [](const SweepRow& row) { return row.conf.empty(); }),
+              1);
+    for (const SweepRow& row : rows) {
+      EXPECT_EQ(row.refused, "") << row.conf;
+      EXPECT_FALSE(row.config.expandable_segments && row.config.max_split_size != kUnlimited)
+          << row.conf;
+    }
+  }
+}
+
+TEST(SearchConf, FindsWhatTheMechanismNeeds) {
+  const Subject stranding("examples/waste/stranding.txtpb");
+  const std::vector<SweepRow> rows = SearchConf(stranding.context(2));
+  EXPECT_EQ(rows[0].conf, "expandable_segments:True");
+  const auto split = std::find_if(rows.begin(), rows.end(), [](const SweepRow& row) {
+    return row.conf == "max_split_size_mb:20";
+  });
+  ASSERT_NE(split, rows.end());
+  EXPECT_LT(split->peak_reserved, MiB(6000));
+}
+
+TEST(SearchConf, CollectsGarbageOnlyUnderALimit) {
+  SettingsRequest request;
+  const auto collects = [](const std::vector<SweepRow>& rows) {
+    return std::any_of(rows.begin(), rows.end(), [](const SweepRow& row) {
+      return row.config.garbage_collection_threshold > 0;
+    });
+  };
+  Subject growth("examples/waste/growth.txtpb", Torch("2.6"));
+  const std::vector<SweepRow> limited = SearchConf(growth.context());
+  EXPECT_TRUE(collects(limited));
+  for (const SweepRow& row : limited) {
+    EXPECT_EQ(row.config.garbage_collection_threshold > 0, row.fraction.has_value()) << row.conf;
+  }
+  growth.settings.capacity.reset();
+  EXPECT_FALSE(collects(SearchConf(growth.context())));
+}
+
+TEST(FindSmallestCapacity, IsWhatTryingEverySizeFinds) {
+  const Subject stranding("examples/waste/stranding.txtpb");
+  for (const char* conf : {"", "expandable_segments:True", "max_split_size_mb:20"}) {
+    SCOPED_TRACE(conf);
+    const auto settings = SettingsFor(stranding.settings, {conf, std::nullopt});
+    ASSERT_TRUE(settings.ok());
+    const SmallestCapacity found = FindSmallestCapacity(stranding.context(), *settings, MiB(5400));
+    std::optional<Bytes> smallest;
+    for (Bytes capacity = MiB(5400); !smallest.has_value() && capacity < MiB(12000);
+         capacity += MiB(2)) {
+      ReplaySettings trial = *settings;
+      trial.capacity = capacity;
+      if (ReplayRow(stranding.context(), trial).survives()) smallest = capacity;
+    }
+    EXPECT_EQ(found.capacity, smallest);
+    ASSERT_TRUE(found.capacity.has_value());
+    EXPECT_GE(*found.safe_capacity, *found.capacity);
+    ASSERT_TRUE(found.without_retries.has_value());
+    EXPECT_GE(*found.without_retries, *found.capacity);
+    EXPECT_TRUE(std::is_sorted(
+        found.probes.begin(), found.probes.end(),
+        [](const CapacityProbe& a, const CapacityProbe& b) { return a.capacity < b.capacity; }));
+    EXPECT_LE(found.probes.size(), 80u);
+  }
+}
+
+// Requests of 2 to 60 MiB, freed at random.
+Trace RandomProgram(uint32_t seed) {
+  std::mt19937 random(seed);
+  Trace trace;
+  trace.is_program = true;
+  trace.streams = {StreamHandle(0)};
+  DeviceTrace& device = trace.devices.emplace_back();
+  std::vector<uint64_t> live;
+  for (uint64_t handle = 1; handle <= 40; ++handle) {
+    Event event;
+    event.kind = EventKind::kAlloc;
+    event.address = Address(handle);
+    event.size = MiB(2) * (1 + random() % 30);
+    device.events.push_back(event);
+    live.push_back(handle);
+    while (live.size() > 2 && random() % 5 < 2) {
+      const size_t which = random() % live.size();
+      event.kind = EventKind::kFree;
+      event.address = Address(live[which]);
+      device.events.push_back(event);
+      live.erase(live.begin() + static_cast<ptrdiff_t>(which));
+    }
+  }
+  return trace;
+}
+
+// A program that survives on a device and not on a larger one, where it caches
+// longer what then does not fit.
+TEST(FindSmallestCapacity, WhereSurvivalIsNotMonotone) {
+  int found_some = 0;
+  for (uint32_t seed = 0; seed < 60; ++seed) {
+    const Subject subject(std::make_shared<const Trace>(RandomProgram(seed)));
+    const Bytes least = PeakLiveOf(LifetimesOf(subject.schedule)).requested;
+    const Bytes unlimited = subject.Row("").peak_reserved;
+    const auto survives = [&](Bytes capacity) {
+      ReplaySettings trial = subject.settings;
+      trial.capacity = capacity;
+      return ReplayRow(subject.context(), trial).survives();
+    };
+    bool is_monotone = true;
+    bool before = false;
+    for (Bytes capacity = least; capacity <= unlimited; capacity += MiB(2)) {
+      const bool now = survives(capacity);
+      is_monotone &= now || !before;
+      before = now;
+    }
+    if (is_monotone) continue;
+    ++found_some;
+    SCOPED_TRACE(seed);
+    const SmallestCapacity found = FindSmallestCapacity(subject.context(), subject.settings, least);
+    ASSERT_TRUE(found.capacity.has_value() && found.safe_capacity.has_value());
+    EXPECT_LE(*found.capacity, *found.safe_capacity);
+    bool smallest_seen = false;
+    for (const CapacityProbe& probe : found.probes) {
+      EXPECT_EQ(probe.survives, survives(probe.capacity)) << probe.capacity.value();
+      EXPECT_TRUE(smallest_seen || !probe.survives || probe.capacity == *found.capacity);
+      smallest_seen |= probe.survives;
+      EXPECT_TRUE(probe.survives || probe.capacity < *found.safe_capacity);
+    }
+  }
+  EXPECT_GT(found_some, 0);
+}
+
+TEST(CapacityAtOom, IsWhatWasReservedAndWhatWasFree) {
+  auto trace = std::make_shared<Trace>();
+  trace->streams = {StreamHandle(0)};
+  DeviceTrace& device = trace->devices.emplace_back();
+  Event segment;
+  segment.kind = EventKind::kSegmentAlloc;
+  segment.address = Address(0x7f0000000000);
+  segment.size = MiB(20);
+  Event alloc = segment;
+  alloc.kind = EventKind::kAlloc;
+  alloc.size = MiB(5);
+  Event oom;
+  oom.kind = EventKind::kOom;
+  oom.address = Address(MiB(7).value());
+  oom.size = MiB(64);
+  device.events = {segment, alloc};
+  EXPECT_EQ(CapacityAtOom(Schedule::Build(trace, 0), {}), std::nullopt);
+  device.events.push_back(oom);
+  EXPECT_EQ(CapacityAtOom(Schedule::Build(trace, 0), {}), MiB(27));
+}
+
+}  // namespace
+}  // namespace memreplay

@@ -1,0 +1,187 @@
+#include "sim/whatif/what_if.h"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "sim/recording/sampled_replay.h"
+
+namespace memreplay {
+namespace {
+
+class Recorder final : public Observer {
+ public:
+  void OnEvent(const Event& event) override { events.push_back(event); }
+  std::vector<Event> events;
+};
+
+Event Make(EventKind kind, uint64_t address, uint64_t size) {
+  Event event;
+  event.kind = kind;
+  event.address = Address(address);
+  event.size = Bytes(size);
+  return event;
+}
+
+constexpr uint64_t kBase = 0x500000000000;
+
+// A warm recording: a segment of 30 MiB with a live block of 12 MiB and a
+// cached one of 18 MiB; 16 MiB are taken from the latter, then a snapshot is
+// made, then the live block is freed.
+std::shared_ptr<const Trace> WarmRecording(bool expandable = false) {
+  auto trace = std::make_shared<Trace>();
+  trace->streams = {StreamHandle(0)};
+  DeviceTrace& device = trace->devices.emplace_back();
+  device.events = {
+      Make(EventKind::kAlloc, kBase + (12 << 20), 16 << 20),
+      Make(EventKind::kSnapshot, 0, 28 << 20),
+      Make(EventKind::kFree, kBase, 12 << 20),
+      Make(EventKind::kFreeCompleted, kBase, 12 << 20),
+  };
+  device.has_final_state = true;
+  SegmentInfo& segment = device.final_state.emplace_back();
+  segment.address = Address(kBase);
+  segment.total_size = MiB(30);
+  segment.is_large = true;
+  segment.is_expandable = expandable;
+  const auto add = [&segment](uint64_t offset, uint64_t mib, BlockState state) {
+    BlockInfo& block = segment.blocks.emplace_back();
+    block.address = Address(kBase + (offset << 20));
+    block.size = block.requested_size = MiB(mib);
+    block.state = state;
+  };
+  add(0, 12, BlockState::kInactive);
+  add(12, 16, BlockState::kAllocated);
+  add(28, 2, BlockState::kInactive);
+  segment.blocks.back().requested_size = Bytes(0);
+  return trace;
+}
+
+std::shared_ptr<const Trace> Program(std::vector<Event> events) {
+  auto trace = std::make_shared<Trace>();
+  trace->is_program = true;
+  trace->streams = {StreamHandle(0)};
+  trace->devices.emplace_back().events = std::move(events);
+  return trace;
+}
+
+ReplaySettings Settings(const Trace& trace, const SettingsRequest& request) {
+  auto settings = ResolveSettings(trace, request);
+  EXPECT_TRUE(settings.ok()) << settings.status();
+  return *std::move(settings);
+}
+
+TEST(ReplayWhatIf, SameSettingsGiveTheRecordedPeaks) {
+  const auto trace = WarmRecording();
+  const Schedule schedule = Schedule::Build(trace, 0);
+  SettingsRequest request;
+  request.conf = "";
+  const auto result = ReplayWhatIf(schedule, Settings(*trace, request));
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_EQ(result->start, StartPolicy::kRecorded);
+  EXPECT_EQ(result->peak.reserved(), MiB(30));
+  EXPECT_EQ(result->peak.allocated(), MiB(28));
+  EXPECT_EQ(result->run.ooms, 0u);
+  ASSERT_EQ(result->segments.size(), 1u);
+  EXPECT_EQ(result->segments[0].blocks.size(), 3u);
+}
+
+TEST(ReplayWhatIf, FreshStartForgetsWhatWasCached) {
+  const auto trace = WarmRecording();
+  const Schedule schedule = Schedule::Build(trace, 0);
+  SettingsRequest request;
+  request.conf = "";
+  WhatIfOptions options;
+  options.start = StartPolicy::kFresh;
+  Recorder recorder;
+  const auto result = ReplayWhatIf(schedule, Settings(*trace, request), &recorder, options);
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_EQ(result->start, StartPolicy::kFresh);
+  EXPECT_TRUE(result->start_note.empty());
+  EXPECT_EQ(result->peak.reserved(), MiB(28));  // 12 and 16 MiB, a segment each
+  // What sets up the start is not part of the run.
+  ASSERT_FALSE(recorder.events.empty());
+  EXPECT_EQ(recorder.events[0].kind, EventKind::kSegmentAlloc);
+  EXPECT_EQ(recorder.events[0].size, MiB(16));
+}
+
+TEST(ReplayWhatIf, SaysWhyTheRecordedStartCannotBe) {
+  const auto trace = WarmRecording();
+  const Schedule schedule = Schedule::Build(trace, 0);
+  SettingsRequest request;
+  request.capacity = MiB(28);
+  const auto small = ReplayWhatIf(schedule, Settings(*trace, request));
+  ASSERT_TRUE(small.ok()) << small.status();
+  EXPECT_EQ(small->start, StartPolicy::kFresh);
+  EXPECT_EQ(small->start_note, "the device cannot hold the segments that the recording began with");
+  EXPECT_EQ(small->run.ooms, 0u);
+
+  // Not even what was live fits: running out before the first request counts.
+  request.capacity = MiB(10);
+  const auto smaller = ReplayWhatIf(schedule, Settings(*trace, request));
+  ASSERT_TRUE(smaller.ok()) << smaller.status();
+  EXPECT_EQ(smaller->run.ooms, 2u);
+
+  const auto mapped = WarmRecording(/*expandable=*/true);
+  const Schedule mapped_schedule = Schedule::Build(mapped, 0);
+  request = {};
+  request.conf = "";
+  const auto result = ReplayWhatIf(mapped_schedule, Settings(*mapped, request));
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_EQ(result->start, StartPolicy::kFresh);
+  EXPECT_EQ(result->start_note, "the recording began with expandable segments");
+}
+
+TEST(ReplayWhatIf, SamplesFragmentationWhereReservedPeaks) {
+  const auto trace =
+      Program({Make(EventKind::kAlloc, 1, 30 << 20), Make(EventKind::kFree, 1, 0),
+               Make(EventKind::kAlloc, 2, 8 << 20), Make(EventKind::kAlloc, 3, 40 << 20),
+               Make(EventKind::kFree, 3, 0), Make(EventKind::kEmptyCache, 0, 0)});
+  const Schedule schedule = Schedule::Build(trace, 0);
+  WhatIfOptions options;
+  EXPECT_FALSE(ReplayWhatIf(schedule, Settings(*trace, {}), nullptr, options)->fragmentation);
+  options.fragmentation = true;
+  Recorder recorder;
+  const auto result = ReplayWhatIf(schedule, Settings(*trace, {}), &recorder, options);
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_EQ(result->peak.reserved(), MiB(70));
+  ASSERT_TRUE(result->fragmentation.has_value());
+  EXPECT_EQ(result->fragmentation->usage.reserved(), MiB(70));
+  EXPECT_EQ(result->fragmentation->unused, MiB(22));
+  // The second run, for the sample, is not observed.
+  EXPECT_EQ(recorder.events.size(), result->events);
+}
+
+TEST(ReplayWhatIf, CapacityAndFractionLimit) {
+  const auto trace =
+      Program({Make(EventKind::kAlloc, 1, 30 << 20), Make(EventKind::kAlloc, 2, 30 << 20)});
+  const Schedule schedule = Schedule::Build(trace, 0);
+  SettingsRequest request;
+  request.capacity = MiB(100);
+  EXPECT_EQ(ReplayWhatIf(schedule, Settings(*trace, request))->run.ooms, 0u);
+  request.fraction = 0.5;
+  EXPECT_EQ(ReplayWhatIf(schedule, Settings(*trace, request))->run.ooms, 1u);
+}
+
+TEST(ReplaySampled, EchoesSnapshotsInTheirPlace) {
+  const auto trace = WarmRecording();
+  const Schedule schedule = Schedule::Build(trace, 0);
+  Recorder recorder;
+  const SampledReplay replay = ReplaySampled(schedule, Settings(*trace, {}), 0, &recorder);
+  EXPECT_FALSE(replay.exact.first_divergence.has_value()) << replay.exact.exactness_reason;
+  EXPECT_EQ(replay.peak.reserved(), MiB(30));
+  EXPECT_EQ(replay.peak.active(), MiB(28));
+  ASSERT_TRUE(replay.fragmentation.has_value());
+  EXPECT_EQ(replay.fragmentation->unused, MiB(2));
+  ASSERT_EQ(recorder.events.size(), schedule.recorded().size());
+  for (size_t i = 0; i < recorder.events.size(); ++i) {
+    EXPECT_EQ(recorder.events[i].kind, schedule.recorded()[i].kind) << i;
+    EXPECT_EQ(recorder.events[i].address, schedule.recorded()[i].address) << i;
+    EXPECT_EQ(recorder.events[i].size, schedule.recorded()[i].size) << i;
+  }
+}
+
+}  // namespace
+}  // namespace memreplay

@@ -1,0 +1,33 @@
+// What holds for every format that memreplay reads and writes. A test of a format says
+//
+//   constexpr TraceFormat kFormat = {ReadText, WriteText, "line "};
+//   INSTANTIATE_TEST_SUITE_P(Text, FormatContractTest, ::testing::Values(kFormat));
+#ifndef MEMREPLAY_TESTS_TRACE_FORMATS_CONTRACT_FORMAT_CONTRACT_H_
+#define MEMREPLAY_TESTS_TRACE_FORMATS_CONTRACT_FORMAT_CONTRACT_H_
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "trace/bytes/byte_sink.h"
+#include "trace/bytes/byte_source.h"
+#include "trace/value/trace.h"
+
+namespace memreplay::testing {
+
+struct TraceFormat {
+  absl::StatusOr<Trace> (*read)(ByteSource& source);
+  absl::Status (*write)(const Trace& trace, ByteSink& sink);
+  const char* place;  // what errors begin with, unless they are of the whole file
+
+  absl::StatusOr<Trace> Read(std::string bytes) const;
+  std::string Write(const Trace& trace) const;
+  std::string ErrorOf(std::string bytes) const;  // of reading them; "" if there is none
+};
+
+class FormatContractTest : public ::testing::TestWithParam<TraceFormat> {};
+
+}  // namespace memreplay::testing
+
+#endif  // MEMREPLAY_TESTS_TRACE_FORMATS_CONTRACT_FORMAT_CONTRACT_H_

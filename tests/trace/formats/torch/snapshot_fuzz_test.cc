@@ -1,0 +1,222 @@
+// Damaged and hostile snapshots: whatever the bytes are, reading ends, soon and
+// with a trace or an error. Mutations are seeded, so a failure repeats.
+#include <gtest/gtest.h>
+#include <malloc.h>
+
+#include <random>
+#include <string>
+#include <vector>
+
+#include "tests/trace/support/py_value.h"
+#include "tests/trace/support/sample_snapshot.h"
+#include "trace/bytes/byte_source.h"
+#include "trace/formats/torch/torch_snapshot_reader.h"
+
+namespace memreplay {
+namespace {
+
+using std::string_literals::operator""s;  // NOLINT(misc-unused-using-decls)
+
+// Enough to visit every branch of the reader, few enough for every check-in.
+constexpr int kRounds = 4000;
+
+bool Contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+absl::StatusOr<Trace> ReadPickle(std::string bytes) {
+  auto source = ByteSource::FromBytes(std::move(bytes));
+  if (!source.ok()) return source.status();
+  return ReadSnapshotPickle(**source, "f");
+}
+
+// Reads, and checks what must hold for any trace that is accepted.
+bool Accepts(const absl::StatusOr<Trace>& trace) {
+  if (!trace.ok()) {
+    EXPECT_FALSE(trace.status().message().empty());
+    return false;
+  }
+  for (const DeviceTrace& device : trace->devices) {
+    for (const Event& event : device.events) {
+      EXPECT_LT(event.stream, trace->streams.size());
+      EXPECT_LT(event.pool, trace->pools.size());
+      EXPECT_LT(event.text_or_stack, trace->stacks.size());
+    }
+    for (const SegmentInfo& segment : device.final_state) {
+      for (const BlockInfo& block : segment.blocks) EXPECT_LT(block.stack, trace->stacks.size());
+    }
+  }
+  return true;
+}
+
+std::string Sample(Release release, int variant) {
+  switch (variant % 3) {
+    case 0: return PythonPickle(SampleSnapshot(release));
+    case 1: return CppPickle(SampleSnapshot(release));
+    default: return PythonPickle(SampleSnapshot(release), {.protocol = 2, .batch = 2});
+  }
+}
+
+// One segment and one entry.
+std::string SmallSample(Release release) {
+  Py sample = SampleSnapshot(release);
+  sample["device_traces"].items.resize(1);
+  sample["device_traces"].items[0].items.resize(1);
+  return PythonPickle(sample);
+}
+
+TEST(SnapshotFuzz, EveryPrefixIsAnError) {
+  for (int variant = 0; variant < 3; ++variant) {
+    const std::string whole = Sample(Release::k210, variant);
+    EXPECT_TRUE(Accepts(ReadPickle(whole)));
+    for (size_t length = 0; length < whole.size(); length += variant == 0 ? 1 : 5) {
+      EXPECT_FALSE(Accepts(ReadPickle(whole.substr(0, length)))) << length;
+    }
+  }
+}
+
+TEST(SnapshotFuzz, EveryBitFlipEnds) {
+  for (const Release release : {Release::k20, Release::k22}) {
+    const std::string whole = SmallSample(release);
+    size_t accepted = 0;
+    for (size_t bit = 0; bit < whole.size() * 8; ++bit) {
+      std::string flipped = whole;
+      flipped[bit / 8] = static_cast<char>(flipped[bit / 8] ^ (1 << (bit % 8)));
+      accepted += Accepts(ReadPickle(flipped)) ? 1 : 0;
+    }
+    // Flips within texts and numbers pass, flips of opcodes do not.
+    EXPECT_GT(accepted, whole.size() / 8);
+    EXPECT_LT(accepted, whole.size() * 8);
+  }
+}
+
+TEST(SnapshotFuzz, SeededMutations) {
+  std::mt19937_64 random(20240229);
+  const auto pick = [&](size_t n) { return static_cast<size_t>(random() % n); };
+  constexpr char kOpcodes[] =
+      "}](),.aesuldt012NKMJGXqrhj\x85\x86\x87\x88\x89\x8a\x8b\x8c\x8d\x8e\x8f\x90\x91\x94\x95\x96";
+  std::vector<std::string> samples;
+  for (const Release release : kReleases) {
+    for (int variant = 0; variant < 3; ++variant) samples.push_back(Sample(release, variant));
+  }
+  for (int round = 0; round < kRounds; ++round) {
+    std::string bytes = samples[pick(samples.size())];
+    for (size_t edits = 1 + pick(4); edits > 0; --edits) {
+      const size_t at = pick(bytes.size()), from = pick(bytes.size());
+      const size_t length = 1 + pick(24);
+      switch (pick(6)) {
+        case 0: bytes[at] = static_cast<char>(random()); break;
+        case 1: bytes[at] = kOpcodes[pick(sizeof kOpcodes - 1)]; break;
+        case 2: bytes.insert(at, 1, kOpcodes[pick(sizeof kOpcodes - 1)]); break;
+        case 3: bytes.erase(at, length); break;
+        case 4: bytes.insert(at, bytes.substr(from, length)); break;
+        // A reference to some earlier value: cycles and shared containers.
+        default: bytes.insert(at, "h" + std::string(1, static_cast<char>(pick(80)))); break;
+      }
+      if (bytes.empty()) bytes = ".";
+    }
+    Accepts(ReadPickle(bytes));
+  }
+}
+
+TEST(SnapshotFuzz, SeededMutationsOfJson) {
+  std::mt19937_64 random(7);
+  const std::string whole = Json(SampleSnapshot(Release::k210));
+  for (int round = 0; round < kRounds / 4; ++round) {
+    std::string bytes = whole;
+    for (size_t edits = 1 + random() % 3; edits > 0; --edits) {
+      constexpr char kCharacters[] = "{}[],:\"\\0-9.eEtfnu \n";
+      bytes[random() % bytes.size()] = kCharacters[random() % (sizeof kCharacters - 1)];
+    }
+    auto source = ByteSource::FromBytes(bytes);
+    ASSERT_TRUE(source.ok());
+    Accepts(ReadSnapshotJson(**source, "f"));
+  }
+}
+
+// Containers that hold themselves where records are expected.
+TEST(SnapshotFuzz, CyclesInPlaceOfRecords) {
+  const std::string cases[] = {
+      // e = {"frames": [e], "action": "alloc"}; e alone, then with a second SETITEM
+      "}\x94(X\6\0\0\0frames](h\0eX\6\0\0\0actionX\5\0\0\0allocu"s,
+      "}\x94X\6\0\0\0frames](h\0esX\6\0\0\0actionX\5\0\0\0allocs"s,
+      // frames = [frames]
+      "}(X\6\0\0\0actionX\5\0\0\0allocX\6\0\0\0frames]\x94(h\0eu"s,
+      // history = [{"frames": [that dict]}] of a block
+      "}(X\5\0\0\0stateX\10\0\0\0inactiveX\7\0\0\0history](}\x94X\6\0\0\0frames](h\0eseu"s,
+      "}(X\5\0\0\0stateX\10\0\0\0inactiveX\7\0\0\0history]\x94(}X\6\0\0\0framesh\0seu"s,
+      // pool_id = (pool_id, pool_id)
+      "}(X\6\0\0\0actionX\5\0\0\0allocX\7\0\0\0pool_id]\x94(h\0h\0eu"s,
+  };
+  for (const std::string& record : cases) {
+    for (const std::string& where : {"device_traces"s, "segments"s}) {
+      const std::string text =
+          "X" + std::string(1, static_cast<char>(where.size())) + "\0\0\0"s + where;
+      EXPECT_FALSE(Accepts(ReadPickle("\x80\x04}" + text + "](](" + record + "ees.")));
+      EXPECT_FALSE(Accepts(ReadPickle("\x80\x04}" + text + "](" + record + "es.")));
+    }
+  }
+  // The snapshot that is its own list of traces, segments, settings, annotations.
+  for (const std::string& key : {"device_traces"s, "segments"s}) {
+    const std::string text = "X" + std::string(1, static_cast<char>(key.size())) + "\0\0\0"s + key;
+    EXPECT_FALSE(Accepts(ReadPickle("\x80\x04}\x94" + text + "h\0s."s)));
+    EXPECT_FALSE(Accepts(ReadPickle("\x80\x04}\x94" + text + "]\x94(h\0h\1es."s)));
+  }
+}
+
+// A few hundred bytes that would list one million entries a million times.
+TEST(SnapshotFuzz, SharedContainersCannotMultiply) {
+  std::string bytes = "\x80\x04}(X\6\0\0\0blocks]\x94("s;
+  const std::string block = "}(X\5\0\0\0stateX\10\0\0\0inactiveX\4\0\0\0sizeK\0uq\1"s;  // BINPUT 1
+  bytes += block;
+  for (int i = 0; i < 2000; ++i) bytes += "h\1"s;
+  bytes += "eX\7\0\0\0addressK\0X\12\0\0\0total_sizeK\0uq\2"s;
+  std::string list = "\x80\x04](" + bytes.substr(2);
+  for (int i = 0; i < 2000; ++i) list += "h\2"s;
+  const absl::StatusOr<Trace> trace = ReadPickle(list + "e.");
+  ASSERT_FALSE(trace.ok());
+  EXPECT_TRUE(Contains(std::string(trace.status().message()), "one container is listed very often"))
+      << trace.status();
+}
+
+// Heap in use after reading, at most; what was claimed but not given costs nothing.
+TEST(SnapshotFuzz, SmallHostileFilesStaySmall) {
+  const std::string cases[] = {
+      "\x80\x04" + std::string(1000, ']'),
+      "\x80\x04" + std::string(1000, '}'),
+      "\x80\x04N" + std::string(500, '\x94'),
+      "\x80\x04Nr\x00\x00\x00\x7f."s,
+      "\x80\x04Nr\xff\xff\xff\xff."s,
+      "\x80\x04\x8d\x00\x00\x00\x00\x10\x00\x00\x00"s + std::string(900, 'x'),
+      "\x80\x04\x96\xff\xff\xff\xff\xff\xff\xff\x7f"s,
+      "\x80\x04\x8b\xff\xff\xff\x7f"s,
+      "\x80\x04" + std::string(1000, '('),
+  };
+  for (const std::string& bytes : cases) {
+    const size_t before = mallinfo2().uordblks + mallinfo2().hblkhd;
+    auto source = ByteSource::FromBytes(bytes);
+    ASSERT_TRUE(source.ok());
+    EXPECT_FALSE(Accepts(ReadSnapshotPickle(**source, "f")));
+    malloc_trim(0);
+    const size_t after = mallinfo2().uordblks + mallinfo2().hblkhd;
+    EXPECT_LT(after, before + (1 << 20));
+  }
+}
+
+TEST(SnapshotFuzz, ListsAndFramesThatChangeAfterUse) {
+  // frames list L used by an entry, then L grows.
+  const std::string entry =
+      "}(X\6\0\0\0actionX\5\0\0\0allocX\6\0\0\0frames]\x94(}X\4\0\0\0nameX\1\0\0\0fseu0"s;
+  const absl::StatusOr<Trace> grown = ReadPickle("\x80\x04" + entry + "h\0Na."s);
+  ASSERT_FALSE(grown.ok());
+  EXPECT_TRUE(Contains(std::string(grown.status().message()), "not used before")) << grown.status();
+  // The same with an empty list.
+  const std::string empty = "}(X\6\0\0\0actionX\5\0\0\0allocX\6\0\0\0frames]\x94u0"s;
+  const absl::StatusOr<Trace> filled = ReadPickle("\x80\x04" + empty + "h\0Na."s);
+  ASSERT_FALSE(filled.ok());
+  EXPECT_TRUE(Contains(std::string(filled.status().message()), "grows after it was used"))
+      << filled.status();
+}
+
+}  // namespace
+}  // namespace memreplay

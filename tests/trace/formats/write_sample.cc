@@ -1,0 +1,21 @@
+// write_sample FORMAT FILE: the sample trace of trace_dump.h, for tests that
+// other programs can read what we write.
+#include <fstream>
+#include <iostream>
+
+#include "tests/trace/support/trace_dump.h"
+#include "trace/formats/write_trace.h"
+
+int main(int argc, char** argv) {
+  using namespace memreplay;  // NOLINT(google-build-using-namespace): a program of ours
+  const TraceFormat* format = argc == 3 ? FindWritableFormat(argv[1]) : nullptr;
+  if (format == nullptr) {
+    std::cerr << "expected FORMAT FILE\n";
+    return 2;
+  }
+  std::ofstream out(argv[2], std::ios::binary);
+  OstreamSink sink(out);
+  const absl::Status status = format->write(testing::SnapshotTrace(), sink, nullptr);
+  if (!status.ok()) std::cerr << status << "\n";
+  return status.ok() ? 0 : 1;
+}

@@ -1,0 +1,29 @@
+// Traces as text, with every index resolved, so that two of them can be
+// compared whatever the order of their tables; and random traces.
+#ifndef MEMREPLAY_TESTS_TRACE_SUPPORT_TRACE_DUMP_H_
+#define MEMREPLAY_TESTS_TRACE_SUPPORT_TRACE_DUMP_H_
+
+#include <cstdint>
+#include <string>
+
+#include "trace/value/trace.h"
+
+namespace memreplay::testing {
+
+// All that a Trace says, but for its `format`.
+std::string DumpTrace(const Trace& trace);
+
+// A well formed trace that says something in every field, most of it nonsense.
+// The same for the same seed.
+Trace RandomTrace(uint64_t seed);
+
+// A recorded trace as a snapshot of PyTorch 2.11 can hold it: two devices,
+// pools, stacks, an out-of-memory event, annotations, settings.
+Trace SnapshotTrace();
+
+// The file's bytes under MEMREPLAY_SHARED (or ../shared); empty if it is not there.
+std::string ReadShared(const std::string& path);
+
+}  // namespace memreplay::testing
+
+#endif  // MEMREPLAY_TESTS_TRACE_SUPPORT_TRACE_DUMP_H_

@@ -1,0 +1,26 @@
+// Reads one JSON text into a ValueHeap, element by element: a snapshot as JSON is
+// ten times larger than its pickle, so no tree of it is built either.
+#ifndef MEMREPLAY_TRACE_BYTES_JSON_READER_H_
+#define MEMREPLAY_TRACE_BYTES_JSON_READER_H_
+
+#include <cstddef>
+
+#include "absl/status/statusor.h"
+#include "trace/bytes/byte_source.h"
+#include "trace/bytes/value.h"
+
+namespace memreplay {
+
+// Limits that no honest writer reaches.
+inline constexpr size_t kMaxSnapshotJsonDepth = 1000;
+inline constexpr size_t kMaxSnapshotJsonString = size_t{256} << 20;  // bytes as written
+
+// Numbers without '.' and exponent are integers, exact up to 64 bits; NaN,
+// Infinity and -Infinity are read as Python writes them. Nothing but white
+// space may follow. O(bytes); no recursion. Errors (InvalidArgument) name the
+// byte offset, what was expected and what was found.
+absl::StatusOr<Value> ReadJson(ByteSource& source, ValueHeap& heap, DictReducer& reducer);
+
+}  // namespace memreplay
+
+#endif  // MEMREPLAY_TRACE_BYTES_JSON_READER_H_

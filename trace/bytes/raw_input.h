@@ -1,0 +1,46 @@
+// The undecoded bytes of a file, chunk by chunk. Part of byte_source.
+#ifndef MEMREPLAY_TRACE_BYTES_RAW_INPUT_H_
+#define MEMREPLAY_TRACE_BYTES_RAW_INPUT_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "absl/status/statusor.h"
+
+namespace memreplay::internal {
+
+class RawInput {
+ public:
+  static absl::StatusOr<std::unique_ptr<RawInput>> Open(const std::string& path);
+  static std::unique_ptr<RawInput> FromBytes(std::string bytes);
+  ~RawInput();
+  RawInput(const RawInput&) = delete;
+  RawInput& operator=(const RawInput&) = delete;
+
+  // Unread bytes; after a call that returned an empty view the input is over.
+  // For files and memory that is everything at once.
+  absl::StatusOr<std::string_view> Peek();
+  void Skip(size_t n) {
+    unread_.remove_prefix(n);
+    position_ += n;
+  }
+  uint64_t position() const { return position_; }  // bytes skipped
+  // True if Peek() returned all there is and it stays valid while this lives.
+  bool is_whole() const { return fd_ < 0; }
+
+ private:
+  RawInput() = default;
+
+  int fd_ = -1;              // of pipes and devices
+  void* mapping_ = nullptr;  // of regular files
+  size_t mapping_size_ = 0;
+  std::string owned_;  // FromBytes, and the buffer of pipes
+  std::string_view unread_;
+  uint64_t position_ = 0;
+};
+
+}  // namespace memreplay::internal
+
+#endif  // MEMREPLAY_TRACE_BYTES_RAW_INPUT_H_

@@ -1,0 +1,173 @@
+#include "trace/bytes/value.h"
+
+#include <cstring>
+#include <utility>
+
+#include "trace/value/strings.h"
+
+namespace memreplay {
+namespace {
+
+// A recycled container keeps storage up to this; more is given back.
+constexpr size_t kKeptItems = 256;
+
+}  // namespace
+
+std::string_view ValueHeap::TypeName(Type type) {
+  switch (type) {
+    case Type::kList: return "a list";
+    case Type::kTuple: return "a tuple";
+    case Type::kDict: return "a dict";
+    case Type::kSet: return "a set";
+    case Type::kReplaced: return "a record";
+    case Type::kUnused: break;
+  }
+  return "nothing";
+}
+
+Value ValueHeap::NewObject(Type type, uint64_t position) {
+  uint32_t index;
+  if (!unused_.empty()) {
+    index = unused_.back();
+    unused_.pop_back();
+  } else {
+    index = static_cast<uint32_t>(objects_.size());
+    objects_.emplace_back();
+  }
+  objects_[index].type = type;
+  objects_[index].position = position;
+  return Value(Value::Kind::kObject, index);
+}
+
+Value ValueHeap::NewWide(Value::Kind kind, uint64_t bits, bool negative) {
+  wide_.push_back({bits, negative});
+  return Value(kind, wide_.size() - 1);
+}
+
+void ValueHeap::Extend(Value object, absl::Span<const Value> more, uint64_t position) {
+  Object& target = objects_[object.index()];
+  target.position = position;
+  target.items.insert(target.items.end(), more.begin(), more.end());
+}
+
+Value* ValueHeap::Find(Value dict, std::string_view key) {
+  std::vector<Value>& items = objects_[dict.index()].items;
+  for (size_t i = items.size(); i >= 2; i -= 2) {
+    const Value k = items[i - 2];
+    if (k.is(Value::Kind::kString) && strings_[k.index()] == key) return &items[i - 1];
+  }
+  return nullptr;
+}
+
+Value ValueHeap::Resolve(Value value) const {
+  // A replacement is a record, never an object, so there is one step at most.
+  if (value.is(Value::Kind::kObject) && objects_[value.index()].type == Type::kReplaced) {
+    return objects_[value.index()].replacement;
+  }
+  return value;
+}
+
+void ValueHeap::Recycle(uint32_t index) {
+  Object& object = objects_[index];
+  object.type = Type::kUnused;
+  object.used = false;
+  object.memo_slot = kNoSlot;
+  if (object.items.capacity() > kKeptItems) {
+    std::vector<Value>().swap(object.items);
+  } else {
+    object.items.clear();
+  }
+  unused_.push_back(index);
+}
+
+void ValueHeap::Replace(Value object, Value with) {
+  Object& old = objects_[object.index()];
+  if (old.memo_slot < memo_.size()) memo_[old.memo_slot] = with;
+  if (!old.shared) return Recycle(object.index());
+  old.type = Type::kReplaced;
+  old.replacement = with;
+}
+
+void ValueHeap::ReleaseObject(Value value) {
+  std::vector<Value> doomed = {value};
+  while (!doomed.empty()) {
+    const Value next = doomed.back();
+    doomed.pop_back();
+    if (!next.is(Value::Kind::kObject)) continue;
+    Object& object = objects_[next.index()];
+    if (object.shared || object.memo_slot != kNoSlot) continue;
+    doomed.insert(doomed.end(), object.items.begin(), object.items.end());
+    Recycle(next.index());
+  }
+}
+
+void ValueHeap::Memoize(uint64_t slot, Value value) {
+  if (slot >= memo_.size()) memo_.resize(slot + 1);
+  // A container knows one slot; if it gets another, or loses the one it has to
+  // another value, it can no longer be found from the memo and so must stay.
+  const Value before = memo_[slot];
+  if (before.is(Value::Kind::kAbsent)) ++memo_filled_;
+  if (before.is(Value::Kind::kObject) && !(before == value)) {
+    objects_[before.index()].shared = true;
+    objects_[before.index()].memo_slot = kNoSlot;
+  }
+  if (value.is(Value::Kind::kObject)) {
+    Object& object = objects_[value.index()];
+    if (object.memo_slot == kNoSlot && slot < kNoSlot) {
+      object.memo_slot = static_cast<uint32_t>(slot);
+    } else {
+      object.shared = true;
+    }
+  }
+  memo_[slot] = value;
+}
+
+std::optional<WideInt> ValueHeap::AsInteger(Value value) const {
+  if (value.is(Value::Kind::kInt)) {
+    return WideInt{value.inline_int() < 0, static_cast<uint64_t>(value.inline_int())};
+  }
+  if (value.is(Value::Kind::kWideInt)) {
+    const Wide& wide = wide_[value.index()];
+    return WideInt{wide.negative, wide.bits};
+  }
+  return std::nullopt;
+}
+
+std::optional<double> ValueHeap::AsNumber(Value value) const {
+  if (value.is(Value::Kind::kFloat)) {
+    double number;
+    std::memcpy(&number, &wide_[value.index()].bits, sizeof number);
+    return number;
+  }
+  const std::optional<WideInt> integer = AsInteger(value);
+  if (!integer.has_value()) return std::nullopt;
+  return integer->negative ? static_cast<double>(static_cast<int64_t>(integer->bits))
+                           : static_cast<double>(integer->bits);
+}
+
+std::string ValueHeap::Describe(Value value) const {
+  switch (value.kind()) {
+    case Value::Kind::kAbsent: return "nothing";
+    case Value::Kind::kNone: return "None";
+    case Value::Kind::kFalse: return "False";
+    case Value::Kind::kTrue: return "True";
+    case Value::Kind::kInt: return StrCat("the integer ", value.inline_int());
+    case Value::Kind::kWideInt: {
+      const Wide& wide = wide_[value.index()];
+      return wide.negative ? StrCat("the integer ", static_cast<int64_t>(wide.bits))
+                           : StrCat("the integer ", wide.bits);
+    }
+    case Value::Kind::kHugeInt: return "an integer of more than 64 bits";
+    case Value::Kind::kFloat: return StrCat("the number ", *AsNumber(value));
+    case Value::Kind::kString: {
+      const std::string_view text = strings_[value.index()];
+      return StrCat("the string '", text.substr(0, 40), text.size() > 40 ? "...'" : "'");
+    }
+    case Value::Kind::kOpaque: return "a byte string";
+    case Value::Kind::kObject: return std::string(TypeName(type(value)));
+    case Value::Kind::kRecord: return "a record";
+  }
+  return "nothing";
+}
+
+}  // namespace memreplay

@@ -1,0 +1,346 @@
+#include "trace/formats/flat/flat_jsonl_reader.h"
+
+#include <array>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "trace/formats/flat/flat_header.h"
+#include "trace/formats/flat/flat_records.h"
+#include "trace/formats/flat/flat_tables.h"
+#include "trace/formats/flat/json_record.h"
+#include "trace/value/strings.h"
+#include "trace/value/trace_builder.h"
+
+namespace memreplay {
+namespace {
+
+using Type = JsonValue::Type;
+
+constexpr size_t kMaxLine = size_t{64} << 20;
+
+// The index in kFlatRecords of a one- or two-letter name, by a small table; the
+// longer names are searched.
+const FlatRecord* FindRecord(std::string_view k) {
+  static const std::array<const FlatRecord*, 128> kByLetter = [] {
+    std::array<const FlatRecord*, 128> table{};
+    for (const FlatRecord& record : kFlatRecords) {
+      if (record.k.size() == 1) table[static_cast<unsigned char>(record.k[0])] = &record;
+    }
+    return table;
+  }();
+  if (k.size() == 1) {
+    const auto c = static_cast<unsigned char>(k[0]);
+    return c < 128 ? kByLetter[c] : nullptr;
+  }
+  for (const FlatRecord& record : kFlatRecords) {
+    if (record.k == k) return &record;
+  }
+  return nullptr;
+}
+
+class FlatJsonlReader {
+ public:
+  explicit FlatJsonlReader(ByteSource& source) : source_(source), builder_("flat_jsonl") {
+    builder_.trace().is_program = true;
+  }
+
+  absl::StatusOr<Trace> Read() {
+    std::string_view line;
+    for (uint64_t number = 1;; ++number) {
+      const uint64_t begin = source_.position();
+      if (!source_.ReadLine(&line, kMaxLine)) break;
+      if (line.find_first_not_of(" \t\r") == std::string_view::npos) continue;
+      if (!record_.Scan(line, begin, number) || !Record()) return record_.TakeError();
+    }
+    if (!source_.status().ok()) return source_.status();
+    return std::move(builder_).Finish();
+  }
+
+ private:
+  // Functions that return bool return false after an error, which is then in record_.
+  bool Record();
+  bool EventRecord(const FlatRecord& row);
+  bool EffectRecord();
+  bool Label(Event* event);
+  bool Stream(const JsonMember& member, uint32_t* stream) {
+    uint64_t handle = 0;
+    if (!record_.Unsigned(member, &handle)) return false;
+    *stream = builder_.StreamNumber(StreamHandle(handle));
+    return *stream != TraceBuilder::kNoStream ||
+           record_.Fail(member, StrCat("at most ", TraceBuilder::kMaxStreams, " streams"));
+  }
+  bool Missing(std::string_view key) {
+    return record_.Missing(key, StrCat("a record \"", kind_, "\""));
+  }
+
+  ByteSource& source_;
+  TraceBuilder builder_;
+  JsonRecord record_;
+  FlatTables tables_{record_, builder_};
+  std::string_view kind_;  // "k" of this line
+  bool is_first_ = true;
+  int declared_devices_ = 1;
+  // Live handles whose allocation was not on device 0 and stream 0: where a
+  // free or use of them goes if it does not say.
+  struct Home {
+    int device;
+    uint32_t stream;
+  };
+  absl::flat_hash_map<uint64_t, Home> homes_;
+};
+
+bool FlatJsonlReader::Record() {
+  kind_ = "";
+  const JsonMember* k = record_.Find("k");
+  if (k == nullptr) return record_.FailAt(0, "a member \"k\"", "none");
+  if (!record_.String(*k, &kind_)) return false;
+  const bool is_first = std::exchange(is_first_, false);
+
+  if (const FlatRecord* row = FindRecord(kind_)) {
+    if (!EventRecord(*row)) return false;
+  } else if (kind_ == "h") {
+    if (!is_first) {
+      return record_.Fail(k->value.raw, "the header \"h\" on the first line only", "another");
+    }
+    if (!ReadFlatHeader(record_, builder_, &declared_devices_)) return false;
+  } else if (kind_ == "fx") {
+    if (!EffectRecord()) return false;
+  } else {
+    bool known = false;
+    if (!tables_.Read(kind_, &known)) return false;
+    if (!known) return record_.Fail(*k, "a known record");
+  }
+  return record_.Finish(&builder_.trace().diagnostics);
+}
+
+bool FlatJsonlReader::EffectRecord() {
+  const JsonMember* action = record_.Find("a");
+  if (action == nullptr) return Missing("a");
+  std::string_view name;
+  if (!record_.String(*action, &name)) return false;
+  const std::optional<EventKind> kind = EventKindFromName(name);
+  if (!kind) return record_.Fail(*action, "an action");
+  FlatRecord row{"fx", *kind, {}, "", "id", "", true};
+  if (HasText(*kind)) {
+    row.text = "n";
+    row.has_label = false;
+  }
+  return EventRecord(row);
+}
+
+// The stack that t and n, or st, name.
+bool FlatJsonlReader::Label(Event* event) {
+  StringTable& strings = builder_.trace().strings;
+  StackTable& stacks = builder_.trace().stacks;
+  std::string_view tag;
+  std::string_view name;
+  const JsonMember* t = record_.Find("t");
+  const JsonMember* n = record_.Find("n");
+  if (t != nullptr && !record_.String(*t, &tag)) return false;
+  if (n != nullptr && !record_.String(*n, &name)) return false;
+  std::string tensor;
+  for (const std::string_view key : {"dt", "sh", "saved"}) {
+    const JsonMember* member = record_.size() > 3 ? record_.Find(key) : nullptr;
+    if (member == nullptr) continue;
+    const bool quoted = member->value.type == Type::kString;
+    StrAppend(&tensor, tensor.empty() ? "\"" : ",\"", key, "\":", quoted ? "\"" : "",
+              member->value.raw, quoted ? "\"" : "");
+  }
+  if (tag.empty() && name.empty() && tensor.empty()) return true;
+  uint32_t frames[2];
+  size_t count = 0;
+  frames[count++] = stacks.InternFrame({strings.Intern(tag), strings.Intern(name), 0});
+  if (!tensor.empty()) {
+    frames[count++] = stacks.InternFrame({strings.Intern(kTensorFrame), strings.Intern(tensor), 0});
+  }
+  event->text_or_stack = stacks.InternStack(absl::MakeConstSpan(frames, count));
+  return true;
+}
+
+bool FlatJsonlReader::EventRecord(const FlatRecord& row) {
+  Trace& trace = builder_.trace();
+  const auto required = [&](char what) {
+    return trace.is_program && row.required.find(what) != std::string_view::npos;
+  };
+  Event event;
+  event.kind = row.kind;
+  event.stream = TraceBuilder::kNoStream;
+  if (row.kind == EventKind::kMark) event.size = Bytes(static_cast<uint64_t>(row.mark));
+  const bool is_effect = row.k == "fx";
+  const bool is_resetting =
+      row.kind == EventKind::kResetPeak || row.kind == EventKind::kResetAccumulated;
+  uint64_t number = 0;
+
+  // Who: the handle of a program; address and number of a recorded trace.
+  const JsonMember* handle = record_.Find(row.handle);
+  const bool is_numbered = row.handle == "ev";
+  if (handle != nullptr) {
+    if (trace.is_program || is_numbered) {
+      if (!record_.Unsigned(*handle, &number)) return false;
+      event.address = Address(number);
+    } else {
+      if (!record_.Below(*handle, kNoAllocation, &number)) return false;
+      event.id = static_cast<AllocationId>(number);
+    }
+  } else if (required('i')) {
+    return Missing(row.handle);
+  }
+  if (const JsonMember* address =
+          trace.is_program || is_numbered ? nullptr : record_.Find("addr")) {
+    if (!record_.Unsigned(*address, &number)) return false;
+    event.address = Address(number);
+  }
+  const std::string_view id_key = trace.is_program ? "aid" : "id";
+  if (const JsonMember* id = id_key == row.handle ? nullptr : record_.Find(id_key)) {
+    if (!record_.Below(*id, kNoAllocation, &number)) return false;
+    event.id = static_cast<AllocationId>(number);
+  }
+
+  // How much.
+  if (row.kind == EventKind::kFailNext) {
+    const JsonMember* n = record_.Find("n");
+    if (n == nullptr) return Missing("n");
+    if (!record_.Unsigned(*n, &number)) return false;
+    event.size = Bytes(number);
+  } else if (row.kind == EventKind::kPoolCreate && !is_effect) {
+    uint64_t flags = 0;
+    for (const auto& [name, flag] : {std::pair("oom", kPoolUseOnOom), {"nosplit", kPoolNoSplit}}) {
+      const JsonMember* member = record_.Find(name);
+      if (member == nullptr) continue;
+      if (!record_.Below(*member, 2, &number)) return false;
+      if (number == 1) flags |= flag;
+    }
+    event.size = Bytes(flags);
+  } else if (row.kind != EventKind::kMark || is_effect) {
+    if (const JsonMember* size = record_.Find("b")) {
+      if (!record_.Unsigned(*size, &number)) return false;
+      event.size = Bytes(number);
+    } else if (required('b')) {
+      return Missing("b");
+    }
+  }
+  if (const JsonMember* size = record_.Find("bs")) {
+    if (!record_.Unsigned(*size, &number)) return false;
+    event.block_size = Bytes(number);
+  }
+
+  // Where.
+  int device = 0;
+  const bool has_device = record_.Find("d") != nullptr;
+  if (!tables_.Device(&device)) return false;
+  const JsonMember* stream = record_.Find("s");
+  if (stream != nullptr && !Stream(*stream, &event.stream)) return false;
+  if (stream == nullptr && required('s')) return Missing("s");
+  const bool uses_handle = row.kind == EventKind::kFree || row.kind == EventKind::kRecordStream ||
+                           (row.kind == EventKind::kMark && row.mark == MarkKind::kRetag);
+  if (trace.is_program && uses_handle && !homes_.empty()) {
+    const auto home = homes_.find(event.address.value());
+    if (home != homes_.end()) {
+      if (!has_device) device = home->second.device;
+      if (row.kind == EventKind::kFree) {
+        if (stream == nullptr) event.stream = home->second.stream;
+        homes_.erase(home);
+      }
+    }
+  }
+  if (event.stream == TraceBuilder::kNoStream && NamesStream(event)) {
+    event.stream = builder_.StreamNumber(StreamHandle(0));
+  }
+  if (trace.is_program && row.kind == EventKind::kAlloc) {
+    const bool is_home = device == 0 && trace.streams[event.stream].value() == 0;
+    if (!is_home) {
+      homes_[event.address.value()] = {device, event.stream};
+    } else if (!homes_.empty()) {
+      homes_.erase(event.address.value());
+    }
+  }
+  if (const JsonMember* member = record_.Find("p")) {
+    PoolId id;
+    if (!record_.Pool(*member, &id)) return false;
+    const std::optional<uint16_t> pool = builder_.PoolIndex(id);
+    if (!pool) return record_.Fail(*member, "at most 65536 pools");
+    event.pool = *pool;
+  } else if (required('p')) {
+    return Missing("p");
+  }
+
+  // What it is called.
+  if (!row.text.empty()) {
+    if (const JsonMember* member = record_.Find(row.text)) {
+      std::string_view text;
+      if (row.kind == EventKind::kFraction && member->value.type == Type::kNumber) {
+        text = member->value.raw;
+      } else if (!record_.String(*member, &text)) {
+        return false;
+      }
+      event.text_or_stack = trace.strings.Intern(text);
+    } else if (required('t')) {
+      return Missing(row.text);
+    }
+  } else if (is_resetting && !is_effect) {
+    const JsonMember* what = record_.Find("n");
+    if (what == nullptr) return Missing("n");
+    std::string_view text;
+    if (!record_.String(*what, &text)) return false;
+    if (text == "reset_peak") {
+      event.kind = EventKind::kResetPeak;
+    } else if (text == "reset_accumulated") {
+      event.kind = EventKind::kResetAccumulated;
+    } else {
+      return record_.Fail(*what, "\"reset_peak\" or \"reset_accumulated\"");
+    }
+  } else if (row.has_label && !Label(&event)) {
+    return false;
+  }
+  if (!HasText(row.kind)) {
+    const JsonMember* stack = record_.Find("st");
+    if (stack != nullptr && !tables_.DefinedStack(*stack, &event.text_or_stack)) return false;
+  }
+
+  // When.
+  std::optional<int64_t> time;
+  if (const JsonMember* ts = record_.Find("ts")) {
+    if (!record_.Signed(*ts, &time.emplace())) return false;
+  } else if (const JsonMember* dt = record_.Find("dt_us")) {
+    if (!record_.Below(*dt, uint64_t{1} << 62, &number)) return false;
+    time = static_cast<int64_t>(static_cast<uint64_t>(builder_.clock(device)) + number);
+  }
+
+  const bool concerns_all = row.kind == EventKind::kEmptyCache || is_resetting ||
+                            row.kind == EventKind::kSettings || row.kind == EventKind::kMark;
+  const bool repeat = concerns_all && !has_device && !uses_handle && declared_devices_ > 1;
+  for (int d = repeat ? 0 : device; d < (repeat ? declared_devices_ : device + 1); ++d) {
+    if (time) {
+      builder_.AddAt(d, event, *time);
+    } else {
+      builder_.Add(d, event);
+    }
+  }
+  return true;
+}
+
+}  // namespace
+
+bool LooksLikeFlatJsonl(std::string_view head) {
+  const size_t begin = head.find_first_not_of(" \t\r\n");
+  if (begin == std::string_view::npos || head[begin] != '{') return false;
+  const size_t newline = head.find('\n', begin);
+  const std::string_view line = head.substr(begin, newline - begin);
+  // The scanner keeps the members before an error, so a cut line is no trouble.
+  std::vector<JsonMember> members;
+  ScanJsonObject(line, &members);
+  for (const JsonMember& member : members) {
+    if (member.key == "k" && member.value.type == Type::kString) return true;
+  }
+  return false;
+}
+
+absl::StatusOr<Trace> ReadFlatJsonl(ByteSource& source) {
+  FlatJsonlReader reader(source);
+  return reader.Read();
+}
+
+}  // namespace memreplay

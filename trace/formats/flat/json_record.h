@@ -1,0 +1,73 @@
+// One line that is a JSON object, and its members as what they must be.
+#ifndef MEMREPLAY_TRACE_FORMATS_FLAT_JSON_RECORD_H_
+#define MEMREPLAY_TRACE_FORMATS_FLAT_JSON_RECORD_H_
+
+#include <cstdint>
+#include <deque>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "trace/bytes/json_scanner.h"
+#include "trace/value/trace.h"
+#include "trace/value/units.h"
+
+namespace memreplay {
+
+// Each function that returns bool returns false after an error, which is then
+// in error(): "line L, byte B: expected X, found Y". Views live as long as the line.
+class JsonRecord {
+ public:
+  // Scans the line that begins at byte `begin` of the file and has this number.
+  bool Scan(std::string_view line, uint64_t begin, uint64_t number);
+
+  absl::Status TakeError() { return std::move(error_); }
+
+  // `offset` in the line, or `place`, a view into it.
+  bool FailAt(size_t offset, std::string_view expected, std::string_view found);
+  bool Fail(std::string_view place, std::string_view expected, std::string_view found);
+  bool Fail(const JsonMember& member, std::string_view expected);
+  // `what`: "a record \"seg\"".
+  bool Missing(std::string_view key, std::string_view what);
+  static std::string Describe(const JsonValue& value);  // for "found"
+
+  // The member, marked as used; null if absent.
+  const JsonMember* Find(std::string_view key);
+  size_t size() const { return members_.size(); }
+  // Byte of the file at which a value of this line begins.
+  uint64_t PlaceOf(const JsonValue& value) const {
+    return begin_ + static_cast<size_t>(value.raw.data() - line_.data());
+  }
+
+  std::string_view Text(const JsonValue& value);  // escapes resolved
+  bool Unsigned(const JsonMember& member, uint64_t* value);
+  bool Signed(const JsonMember& member, int64_t* value);
+  bool Below(const JsonMember& member, uint64_t limit, uint64_t* value);
+  bool String(const JsonMember& member, std::string_view* text);
+  bool Bool(const JsonMember& member, bool* value);
+  bool Double(const JsonMember& member, double* value);
+  bool Array(const JsonMember& member, std::vector<JsonValue>* elements);
+  bool Numbers(const JsonMember& member, std::vector<uint64_t>* numbers);
+  // [[a,b],...]
+  bool Pairs(const JsonMember& member, std::vector<std::pair<uint64_t, uint64_t>>* pairs);
+  bool Pool(const JsonMember& member, PoolId* pool);  // [a,b]
+
+  // Counts members that nobody asked for; a key that comes twice is an error.
+  bool Finish(Diagnostics* diagnostics);
+
+ private:
+  std::string_view Hold(std::string text);
+
+  std::string_view line_;
+  uint64_t begin_ = 0;
+  uint64_t number_ = 0;
+  std::vector<JsonMember> members_;
+  std::deque<std::string> held_;
+  absl::Status error_;
+};
+
+}  // namespace memreplay
+
+#endif  // MEMREPLAY_TRACE_FORMATS_FLAT_JSON_RECORD_H_

@@ -1,0 +1,23 @@
+// Reads op logs: a line per operation, "id size" allocates, "id -size" frees.
+#ifndef MEMREPLAY_TRACE_FORMATS_OP_LOG_OP_LOG_READER_H_
+#define MEMREPLAY_TRACE_FORMATS_OP_LOG_OP_LOG_READER_H_
+
+#include <string_view>
+
+#include "absl/status/statusor.h"
+#include "trace/bytes/byte_source.h"
+#include "trace/value/trace.h"
+
+namespace memreplay {
+
+// True if the first line of `head` is two integers, the first without a sign.
+bool LooksLikeOpLog(std::string_view head);
+
+// A program on device 0 and stream 0; the id is the handle, sizes are bytes and
+// not 0. Spaces and tabs separate; empty lines are skipped. Errors:
+// InvalidArgument, "line L, byte B: expected X, found Y". O(bytes).
+absl::StatusOr<Trace> ReadOpLog(ByteSource& source);
+
+}  // namespace memreplay
+
+#endif  // MEMREPLAY_TRACE_FORMATS_OP_LOG_OP_LOG_READER_H_

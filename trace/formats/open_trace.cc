@@ -1,0 +1,68 @@
+#include "trace/formats/open_trace.h"
+
+#include <string>
+#include <string_view>
+
+#include "absl/strings/escaping.h"
+#include "trace/bytes/byte_source.h"
+#include "trace/formats/flat/flat_jsonl_reader.h"
+#include "trace/formats/op_log/op_log_reader.h"
+#include "trace/formats/protobuf/protobuf_format.h"
+#include "trace/formats/text/text_format.h"
+#include "trace/formats/torch/torch_snapshot_reader.h"
+#include "trace/program/program_reader.h"
+#include "trace/value/strings.h"
+
+namespace memreplay {
+namespace {
+
+// Formats are told apart from this many (decompressed) bytes.
+constexpr size_t kHead = 4096;
+
+struct Format {
+  std::string_view name;
+  bool (*detect)(std::string_view head);
+  absl::StatusOr<Trace> (*read)(ByteSource& source, const std::string& path);
+};
+
+// A reader whose messages do not name the file.
+template <absl::StatusOr<Trace> (*read)(ByteSource& source)>
+absl::StatusOr<Trace> Named(ByteSource& source, const std::string& path) {
+  absl::StatusOr<Trace> trace = read(source);
+  if (trace.ok()) return trace;
+  return absl::Status(trace.status().code(), StrCat(path, ": ", ToStd(trace.status().message())));
+}
+
+// The first that recognises the head reads the file.
+constexpr Format kFormats[] = {
+    {"PyTorch snapshot (pickle)", IsSnapshotPickle, ReadSnapshotPickle},
+    {"memreplay protobuf", LooksLikeProtobufTrace, Named<ReadProtobufTrace>},
+    {"memreplay text", LooksLikeText, Named<ReadText>},
+    {"flat JSON lines", LooksLikeFlatJsonl, Named<ReadFlatJsonl>},
+    {"schedule program (text proto)", LooksLikeProgramText, Named<ReadProgramText>},
+    {"schedule program (JSON)", LooksLikeProgramJson, Named<ReadProgramJson>},
+    {"op log", LooksLikeOpLog, Named<ReadOpLog>},
+    {"PyTorch snapshot (JSON)", IsSnapshotJson, ReadSnapshotJson},
+};
+
+}  // namespace
+
+absl::StatusOr<Trace> OpenTrace(const std::string& path) {
+  absl::StatusOr<std::unique_ptr<ByteSource>> source = ByteSource::Open(path);
+  if (!source.ok()) return source.status();
+  const std::string_view head = (*source)->Peek(kHead).substr(0, kHead);
+  if (!(*source)->status().ok() && head.empty()) {
+    return absl::InvalidArgumentError(StrCat(path, ": ", (*source)->status().message()));
+  }
+  if (head.empty()) return absl::InvalidArgumentError(StrCat(path, ": unpacks to nothing"));
+  std::string names;
+  for (const Format& format : kFormats) {
+    if (format.detect(head)) return format.read(**source, path);
+    StrAppend(&names, names.empty() ? "" : ", ", format.name);
+  }
+  return absl::InvalidArgumentError(StrCat(path, ": unknown format: begins with \"",
+                                           absl::CHexEscape(ToAbsl(head.substr(0, 16))),
+                                           "\"; expected one of: ", names));
+}
+
+}  // namespace memreplay

@@ -1,0 +1,375 @@
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "proto/trace.pb.h"
+#include "trace/formats/protobuf/file_kinds.h"
+#include "trace/formats/protobuf/protobuf_format.h"
+#include "trace/value/layout_fields.h"
+#include "trace/value/strings.h"
+#include "trace/value/trace_builder.h"
+
+namespace memreplay {
+namespace {
+
+class ProtobufReader {
+ public:
+  explicit ProtobufReader(ByteSource& source) : source_(source) {}
+
+  absl::StatusOr<Trace> Read() {
+    trace_.format = "protobuf";
+    if (!Start()) return Error();
+    while (!ended_) {
+      file::Record record;
+      if (!Next(&record) || !Take(record)) return Error();
+    }
+    record_begin_ = source_.position();
+    if (!source_.Peek(1).empty()) {
+      Fail("the end of the file after its last record", "more bytes");
+      return Error();
+    }
+    if (absl::Status status = CheckTrace(trace_); !status.ok()) {
+      return absl::InvalidArgumentError(status.message());
+    }
+    return std::move(trace_);
+  }
+
+ private:
+  // All below return false after an error, which is then in error_.
+
+  bool Fail(std::string_view expected, std::string_view found) {
+    error_ = absl::InvalidArgumentError(
+        StrCat("byte ", record_begin_, ": expected ", expected, ", found ", found));
+    return false;
+  }
+  absl::Status Error() const { return source_.status().ok() ? error_ : source_.status(); }
+
+  bool Start() {
+    constexpr size_t kBytes = kProtobufMagic.size() + 4;
+    const std::string_view head = source_.Peek(kBytes);
+    if (!LooksLikeProtobufTrace(head)) return Fail("a protobuf trace", "something else");
+    if (head.size() < kBytes) return Fail("a version", "the end of the file");
+    uint32_t version = 0;
+    for (int i = 0; i < 4; ++i) {
+      version |= static_cast<uint32_t>(static_cast<uint8_t>(head[kProtobufMagic.size() + i]))
+                 << (8 * i);
+    }
+    source_.Skip(kBytes);
+    return version == kProtobufVersion ||
+           Fail(StrCat("version ", kProtobufVersion), StrCat("version ", version));
+  }
+
+  bool Next(file::Record* record) {
+    record_begin_ = source_.position();
+    const std::string_view head = source_.Peek(5).substr(0, 5);
+    size_t length = 0;
+    size_t used = 0;
+    while (true) {
+      if (used == head.size()) {
+        return Fail("a record", used == 5 ? "a length over 5 bytes" : "the end of the file");
+      }
+      const auto byte = static_cast<uint8_t>(head[used]);
+      length |= static_cast<size_t>(byte & 0x7f) << (7 * used);
+      ++used;
+      if (byte < 0x80) break;
+    }
+    if (length > kMaxRecordBytes) {
+      return Fail(StrCat("a record of at most ", kMaxRecordBytes, " bytes"),
+                  StrCat("one of ", length));
+    }
+    const std::string_view bytes = source_.Peek(used + length);
+    if (bytes.size() < used + length) {
+      return Fail(StrCat("a record of ", length, " bytes"), "the end of the file");
+    }
+    if (!record->ParseFromArray(bytes.data() + used, static_cast<int>(length))) {
+      return Fail("a record of proto/trace.proto", "other bytes");
+    }
+    source_.Skip(used + length);
+    return true;
+  }
+
+  bool Take(const file::Record& record) {
+    using file::Record;
+    if (!has_header_ && record.record_case() != Record::kHeader) {
+      return Fail("the header as the first record", "another record");
+    }
+    switch (record.record_case()) {
+      case Record::kHeader: return Header(record.header());
+      case Record::kTexts: return Texts(record.texts());
+      case Record::kFrames: return Frames(record.frames());
+      case Record::kStacks: return Stacks(record.stacks());
+      case Record::kDevice: return Device(record.device());
+      case Record::kEvents: return Events(record.events());
+      case Record::kSegment: return Segment(record.segment());
+      case Record::kBlocks: return Blocks(record.blocks());
+      case Record::kAnnotation: return Annotate(record.annotation());
+      case Record::kDiagnostic: return Diagnostic(record.diagnostic());
+      case Record::kEnd:
+        ended_ = true;
+        return record.end().events() == events_ ||
+               Fail(StrCat(record.end().events(), " events before the end"), StrCat(events_));
+      case Record::RECORD_NOT_SET: break;
+    }
+    return Fail("a known record", "an unknown or empty one");
+  }
+
+  bool Header(const file::Header& header) {
+    if (has_header_) return Fail("one header", "another");
+    has_header_ = true;
+    trace_.is_program = header.is_program();
+    for (const uint64_t handle : header.streams()) {
+      trace_.streams.push_back(StreamHandle(handle));
+    }
+    if (header.pool_first_size() != header.pool_second_size()) {
+      return Fail("pool_first and pool_second of the same length", "different lengths");
+    }
+    for (int i = 0; i < header.pool_first_size(); ++i) {
+      trace_.pools.push_back({header.pool_first(i), header.pool_second(i)});
+    }
+    for (const std::string& name : header.layout()) {
+      bool known = false;
+      for (const LayoutField& field : kLayoutFields) {
+        if (field.name != name) continue;
+        trace_.layout.*field.field = true;
+        known = true;
+      }
+      if (!known) return Fail("a fact of the layout", StrCat("'", name.substr(0, 40), "'"));
+    }
+    trace_.layout.pickle_protocol = static_cast<int>(header.pickle_protocol());
+    if (header.has_settings()) {
+      const file::Settings& from = header.settings();
+      RecordedSettings& to = trace_.settings.emplace();
+      to.conf = from.conf();
+      if (from.has_max_split_size()) to.max_split_size = from.max_split_size();
+      if (from.has_garbage_collection_threshold()) {
+        to.garbage_collection_threshold = from.garbage_collection_threshold();
+      }
+      if (from.has_expandable_segments()) to.expandable_segments = from.expandable_segments();
+      if (from.has_graph_capture_record_stream_reuse()) {
+        to.graph_capture_record_stream_reuse = from.graph_capture_record_stream_reuse();
+      }
+      if (from.roundup_size_mb_size() != from.roundup_divisions_size()) {
+        return Fail("roundup lists of the same length", "different lengths");
+      }
+      for (int i = 0; i < from.roundup_size_mb_size(); ++i) {
+        to.roundup_power2_divisions.push_back({from.roundup_size_mb(i), from.roundup_divisions(i)});
+      }
+    }
+    if (header.has_total_memory()) trace_.total_memory = Bytes(header.total_memory());
+    if (header.has_memory_fraction()) trace_.memory_fraction = header.memory_fraction();
+    if (header.explicit_completion()) trace_.completion = Completion::kExplicit;
+    trace_.program_header = header.program_header();
+    return true;
+  }
+
+  bool Texts(const file::Texts& texts) {
+    for (const std::string& text : texts.text()) texts_.push_back(trace_.strings.Intern(text));
+    return true;
+  }
+
+  bool Frames(const file::Frames& frames) {
+    if (frames.filename_size() != frames.name_size() || frames.name_size() != frames.line_size()) {
+      return Fail("columns of frames of the same length", "different lengths");
+    }
+    for (int i = 0; i < frames.name_size(); ++i) {
+      if (frames.filename(i) >= texts_.size() || frames.name(i) >= texts_.size()) {
+        return Fail("texts that came before", "a higher number");
+      }
+      frames_.push_back(trace_.stacks.InternFrame(
+          {texts_[frames.filename(i)], texts_[frames.name(i)], frames.line(i)}));
+    }
+    return true;
+  }
+
+  bool Stacks(const file::Stacks& stacks) {
+    std::vector<uint32_t> list;
+    int at = 0;
+    for (const uint32_t depth : stacks.depth()) {
+      if (depth > static_cast<uint32_t>(stacks.frame_size() - at)) {
+        return Fail("as many frames as the depths say", "fewer");
+      }
+      list.clear();
+      for (uint32_t i = 0; i < depth; ++i) {
+        const uint32_t frame = stacks.frame(at++);
+        if (frame >= frames_.size()) return Fail("frames that came before", "a higher number");
+        list.push_back(frames_[frame]);
+      }
+      stacks_.push_back(trace_.stacks.InternStack(list));
+    }
+    return at == stacks.frame_size() || Fail("as many frames as the depths say", "more");
+  }
+
+  bool Device(const file::Device& from) {
+    if (from.device() > 0x7fffffff) return Fail("a device below 2^31", StrCat(from.device()));
+    const int number = static_cast<int>(from.device());
+    if (!trace_.devices.empty() && trace_.devices.back().device >= number) {
+      return Fail("devices in ascending order", StrCat("device ", number));
+    }
+    DeviceTrace& device = trace_.devices.emplace_back();
+    device.device = number;
+    device.has_final_state = from.has_final_state();
+    has_times_ = from.has_times();
+    return true;
+  }
+
+  // Whether a column is as long as it has to be or absent.
+  template <typename Column>
+  bool Fits(const Column& column, int length, std::string_view name) {
+    if (column.empty() || column.size() == length) return true;
+    return Fail(StrCat("a column ", name, " of ", length, " or none"), StrCat(column.size()));
+  }
+
+  bool Events(const file::Events& from) {
+    if (trace_.devices.empty()) return Fail("a device before its events", "none");
+    const int count = from.kind_size();
+    if (!Fits(from.pool(), count, "pool") || !Fits(from.id_plus_1(), count, "id") ||
+        !Fits(from.address_change(), count, "address") || !Fits(from.size(), count, "size") ||
+        !Fits(from.block_size(), count, "block_size") || !Fits(from.stream(), count, "stream") ||
+        !Fits(from.text_or_stack(), count, "text_or_stack") ||
+        !Fits(from.time_change(), count, "time")) {
+      return false;
+    }
+    DeviceTrace& device = trace_.devices.back();
+    uint64_t address = 0;
+    uint64_t time = 0;
+    if (!has_times_ && !from.time_change().empty()) return Fail("no times", "times");
+    for (int i = 0; i < count; ++i) {
+      Event event;
+      const auto kind = static_cast<size_t>(from.kind(i));  // negative: large
+      if (kind >= kinds_.size() || !kinds_[kind]) {
+        return Fail("a known kind of event", StrCat("number ", from.kind(i)));
+      }
+      event.kind = *kinds_[kind];
+      if (!from.pool().empty()) {
+        if (from.pool(i) >= trace_.pools.size()) return Fail("a pool of the header", "another");
+        event.pool = static_cast<uint16_t>(from.pool(i));
+      }
+      if (!from.id_plus_1().empty()) event.id = from.id_plus_1(i) - 1;
+      if (!from.address_change().empty()) {
+        address += static_cast<uint64_t>(from.address_change(i));
+      }
+      event.address = Address(address);
+      if (!from.size().empty()) event.size = Bytes(from.size(i));
+      if (!from.block_size().empty()) event.block_size = Bytes(from.block_size(i));
+      if (!from.stream().empty()) {
+        event.stream = from.stream(i);
+        if (event.stream >= trace_.streams.size() && event.stream != 0) {
+          return Fail("a stream of the header", StrCat("number ", event.stream));
+        }
+      }
+      if (!from.text_or_stack().empty()) {
+        const std::vector<uint32_t>& table = HasText(event.kind) ? texts_ : stacks_;
+        if (from.text_or_stack(i) >= table.size()) {
+          return Fail("texts and stacks that came before", "a higher number");
+        }
+        event.text_or_stack = table[from.text_or_stack(i)];
+      }
+      device.events.push_back(event);
+      if (!from.time_change().empty()) time += static_cast<uint64_t>(from.time_change(i));
+      if (has_times_) device.time_us.push_back(static_cast<int64_t>(time));
+    }
+    events_ += static_cast<uint64_t>(count);
+    return true;
+  }
+
+  bool Segment(const file::Segment& from) {
+    if (trace_.devices.empty() || !trace_.devices.back().has_final_state) {
+      return Fail("a device with a final state before its segments", "none");
+    }
+    if (from.stack() >= stacks_.size()) return Fail("stacks that came before", "a higher number");
+    trace_.devices.back().final_state.push_back({Address(from.address()),
+                                                 Bytes(from.total_size()),
+                                                 StreamHandle(from.stream()),
+                                                 PoolId{from.pool_first(), from.pool_second()},
+                                                 from.is_large(),
+                                                 from.is_expandable(),
+                                                 stacks_[from.stack()],
+                                                 {}});
+    return true;
+  }
+
+  bool Blocks(const file::Blocks& from) {
+    if (trace_.devices.empty() || trace_.devices.back().final_state.empty()) {
+      return Fail("a segment before its blocks", "none");
+    }
+    const int count = from.size_size();
+    if (!Fits(from.address_change(), count, "address") ||
+        !Fits(from.requested_size(), count, "requested_size") ||
+        !Fits(from.state(), count, "state") || !Fits(from.id_plus_1(), count, "id") ||
+        !Fits(from.stack(), count, "stack")) {
+      return false;
+    }
+    std::vector<BlockInfo>& blocks = trace_.devices.back().final_state.back().blocks;
+    uint64_t address = 0;
+    for (int i = 0; i < count; ++i) {
+      BlockInfo block;
+      block.size = Bytes(from.size(i));
+      if (!from.address_change().empty()) address += static_cast<uint64_t>(from.address_change(i));
+      block.address = Address(address);
+      if (!from.requested_size().empty()) block.requested_size = Bytes(from.requested_size(i));
+      const uint32_t state = from.state().empty() ? 0 : from.state(i);
+      if (state > static_cast<uint32_t>(BlockState::kInactive)) {
+        return Fail("states of blocks from 0 to 2", StrCat(state));
+      }
+      block.state = static_cast<BlockState>(state);
+      if (!from.id_plus_1().empty()) block.id = from.id_plus_1(i) - 1;
+      if (!from.stack().empty()) {
+        if (from.stack(i) >= stacks_.size()) {
+          return Fail("stacks that came before", "a higher number");
+        }
+        block.stack = stacks_[from.stack(i)];
+      }
+      blocks.push_back(block);
+    }
+    return true;
+  }
+
+  bool Annotate(const file::Annotation& from) {
+    if (from.name() >= texts_.size() || from.stage() >= texts_.size()) {
+      return Fail("texts that came before", "a higher number");
+    }
+    trace_.annotations.push_back(
+        {texts_[from.name()], texts_[from.stage()], from.device(), from.time_us()});
+    return true;
+  }
+
+  bool Diagnostic(const file::Diagnostic& from) {
+    const std::optional<DiagnosticKind> kind = DiagnosticFromName(from.name());
+    if (!kind) return Fail("a diagnostic", StrCat("'", from.name().substr(0, 40), "'"));
+    if (from.position_size() != from.detail_size()) {
+      return Fail("positions and details of the same length", "different lengths");
+    }
+    std::vector<Diagnostics::Place> places;
+    for (int i = 0; i < from.position_size(); ++i) {
+      places.push_back({from.position(i), from.detail(i)});
+    }
+    trace_.diagnostics.Restore(*kind, from.count(), std::move(places));
+    return true;
+  }
+
+  ByteSource& source_;
+  Trace trace_;
+  absl::Status error_;
+  uint64_t record_begin_ = 0;
+  bool has_header_ = false;
+  bool has_times_ = false;
+  bool ended_ = false;
+  uint64_t events_ = 0;
+  const std::vector<std::optional<EventKind>> kinds_ = KindsInFile();
+  // Numbers in the file -> indexes in the tables.
+  std::vector<uint32_t> texts_ = {kNoText};
+  std::vector<uint32_t> frames_;
+  std::vector<uint32_t> stacks_ = {kNoStack};
+};
+
+}  // namespace
+
+bool LooksLikeProtobufTrace(std::string_view head) {
+  return head.substr(0, kProtobufMagic.size()) == kProtobufMagic;
+}
+
+absl::StatusOr<Trace> ReadProtobufTrace(ByteSource& source) {
+  return ProtobufReader(source).Read();
+}
+
+}  // namespace memreplay

@@ -1,0 +1,472 @@
+#include "trace/formats/torch/snapshot_assembly.h"
+
+#include <algorithm>
+#include <numeric>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/numbers.h"
+#include "trace/value/strings.h"
+
+namespace memreplay {
+namespace {
+
+using Kind = Value::Kind;
+using Type = ValueHeap::Type;
+using Records = SnapshotRecords;
+
+// GPUs of one machine. A larger number is a damaged file, not a machine.
+constexpr uint64_t kMaxDevice = 1023;
+
+absl::Status At(std::string_view place, const absl::Status& status) {
+  return absl::InvalidArgumentError(StrCat(place, ": ", status.message()));
+}
+
+bool IsText(const ValueHeap& heap, Value value, std::string_view text) {
+  return value.is(Kind::kString) && heap.strings()[value.index()] == text;
+}
+
+}  // namespace
+
+std::string SnapshotAssembly::Place(Value holder, std::string_view what) const {
+  return StrCat("byte ", heap_.position(holder), ": ", what);
+}
+
+absl::Status SnapshotAssembly::Spend(uint64_t elements) {
+  if (elements > budget_) {
+    return absl::InvalidArgumentError(
+        "the lists hold more elements than the file has bytes: one container is listed very often");
+  }
+  budget_ -= elements;
+  return absl::OkStatus();
+}
+
+absl::Status SnapshotAssembly::TakeList(Value* slot, Value holder, std::string_view what,
+                                        absl::Span<Value>* items) {
+  *slot = heap_.Resolve(*slot);
+  if (!slot->is(Kind::kObject) ||
+      (heap_.type(*slot) != Type::kList && heap_.type(*slot) != Type::kTuple)) {
+    return absl::InvalidArgumentError(
+        StrCat(Place(holder, what), ": expected a list, found ", heap_.Describe(*slot)));
+  }
+  *items = heap_.items(*slot);
+  return Spend(items->size());
+}
+
+absl::Status SnapshotAssembly::Run(Value root) {
+  root = heap_.Resolve(root);
+  heap_.DropMemo();
+  if (!root.is(Kind::kObject)) {
+    return absl::InvalidArgumentError(StrCat(
+        "expected a dict with 'segments' or a list of segments, found ", heap_.Describe(root)));
+  }
+  if (heap_.type(root) != Type::kDict) {
+    Value list = root;
+    if (absl::Status status = TakeSegments(&list, root); !status.ok()) return status;
+  } else {
+    Value* const traces = heap_.Find(root, "device_traces");
+    Value* const segments = heap_.Find(root, "segments");
+    if (traces == nullptr && segments == nullptr) {
+      return absl::InvalidArgumentError(
+          Place(root, "the dict has neither 'segments' nor 'device_traces': no memory snapshot"));
+    }
+    absl::Status status;
+    if (traces != nullptr) status = TakeTraces(traces, root);
+    if (status.ok() && segments != nullptr) status = TakeSegments(segments, root);
+    if (!status.ok()) return status;
+    const absl::Span<Value> items = heap_.items(root);
+    for (size_t i = 0; i < items.size(); i += 2) {
+      if (IsText(heap_, items[i], "allocator_settings")) {
+        status = TakeSettings(&items[i + 1], root);
+      } else if (IsText(heap_, items[i], "external_annotations")) {
+        status = TakeAnnotations(&items[i + 1], root);
+      } else if (!IsText(heap_, items[i], "segments") &&
+                 !IsText(heap_, items[i], "device_traces")) {
+        records_.CountUnknownKey("the top level", items[i], heap_.position(root));
+      }
+      if (!status.ok()) return status;
+    }
+  }
+  SortStreams();
+  records_.ReportUnknownKeys();
+  size_t events = 0;
+  for (auto& [number, device] : devices_) {
+    device.device = number;
+    device.has_final_state = has_segments_;
+    events += device.events.size();
+    std::stable_sort(
+        device.final_state.begin(), device.final_state.end(),
+        [](const SegmentInfo& a, const SegmentInfo& b) { return a.address < b.address; });
+    trace_->devices.push_back(std::move(device));
+  }
+  if (events == 0) trace_->diagnostics.Add(DiagnosticKind::kNoTrace, 0);
+  return absl::OkStatus();
+}
+
+absl::Status SnapshotAssembly::TakeTraces(Value* slot, Value holder) {
+  trace_->layout.has_device_traces = true;
+  absl::Span<Value> traces;
+  absl::Status status = TakeList(slot, holder, "device_traces", &traces);
+  for (size_t i = 0; status.ok() && i < traces.size(); ++i) {
+    absl::Span<Value> entries;
+    status = TakeList(&traces[i], holder, "a trace of device_traces", &entries);
+    if (!status.ok()) return status;
+    if (entries.empty()) continue;
+    if (i > kMaxDevice) return absl::InvalidArgumentError("more than 1024 devices");
+    status = TakeTrace(entries, static_cast<int>(i));
+  }
+  return status;
+}
+
+absl::Status SnapshotAssembly::CheckEvent(const Event& event, uint32_t record, size_t entry,
+                                          int device) const {
+  const uint8_t fields = event.reserved;
+  const auto place = [&] { return StrCat("trace entry ", entry, " of device ", device); };
+  if ((fields & Records::kBad) != 0) {
+    return absl::InvalidArgumentError(
+        StrCat(place(), ": ", records_.ProblemOf(Records::kEvent, record)));
+  }
+  if ((fields & Records::kUnknownAction) != 0) return absl::OkStatus();
+  const uint8_t address = event.kind == EventKind::kOom
+                              ? Records::kHasDeviceFree | Records::kHasAddress
+                              : Records::kHasAddress;
+  std::string_view missing;
+  if ((fields & address) == 0) missing = event.kind == EventKind::kOom ? "device_free" : "addr";
+  if ((fields & Records::kHasSize) == 0) missing = "size";
+  if ((fields & Records::kHasStream) == 0) missing = "stream";
+  if (missing.empty()) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      StrCat(place(), " (", EventKindName(event.kind), ") has no '", missing, "'"));
+}
+
+absl::Status SnapshotAssembly::TakeTrace(absl::Span<const Value> entries, int number) {
+  std::vector<Event>& store = records_.events();
+  std::vector<int64_t>& times = records_.times();
+  // Usually the file has one trace and its entries are the records in order:
+  // then the store itself becomes the trace. Otherwise they are copied.
+  bool in_order = entries.size() == store.size();
+  bool has_times = false;
+  for (size_t i = 0; i < entries.size(); ++i) {
+    const Value entry = heap_.Resolve(entries[i]);
+    if (!entry.is_record(Records::kEvent)) {
+      return absl::InvalidArgumentError(StrCat("trace entry ", i, " of device ", number,
+                                               ": expected a dict with 'action', found ",
+                                               heap_.Describe(entry)));
+    }
+    in_order = in_order && entry.index() == i;
+    has_times = has_times || (store[entry.index()].reserved & Records::kHasTime) != 0;
+    const absl::Status status = CheckEvent(store[entry.index()], entry.index(), i, number);
+    if (!status.ok()) return status;
+  }
+  std::vector<Event> copied;
+  std::vector<int64_t> copied_times;
+  if (!in_order) copied.resize(entries.size());
+  if (!in_order && has_times) copied_times.resize(entries.size());
+  size_t kept = 0;
+  for (size_t i = 0; i < entries.size(); ++i) {
+    const uint32_t index = heap_.Resolve(entries[i]).index();
+    Event event = store[index];
+    if ((event.reserved & Records::kUnknownAction) != 0) {
+      trace_->diagnostics.Add(DiagnosticKind::kUnsupportedAction, kept,
+                              StrCat("action '", trace_->strings[event.id], "'"));
+      continue;
+    }
+    event.reserved = 0;
+    (in_order ? store : copied)[kept] = event;
+    if (has_times) (in_order ? times : copied_times)[kept] = times[index];
+    ++kept;
+  }
+  DeviceTrace& device = devices_[number];
+  device.events = std::move(in_order ? store : copied);
+  device.events.resize(kept);
+  if (has_times) {
+    device.time_us = std::move(in_order ? times : copied_times);
+    device.time_us.resize(kept);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status SnapshotAssembly::TakeSegments(Value* slot, Value holder) {
+  has_segments_ = true;
+  absl::Span<Value> segments;
+  absl::Status status = TakeList(slot, holder, "segments", &segments);
+  for (size_t i = 0; status.ok() && i < segments.size(); ++i) {
+    status = TakeSegment(&segments[i]);
+  }
+  return status;
+}
+
+absl::Status SnapshotAssembly::TakeSegment(Value* slot) {
+  const Value dict = *slot = heap_.Resolve(*slot);
+  if (!dict.is(Kind::kObject) || heap_.type(dict) != Type::kDict) {
+    return absl::InvalidArgumentError(
+        StrCat("segment ", segment_count_, ": expected a dict, found ", heap_.Describe(dict)));
+  }
+  SegmentInfo segment;
+  uint64_t device = 0, address = 0, total = 0, stream = 0, other = 0;
+  std::optional<uint64_t> allocated, active;
+  uint16_t pool = 0;
+  Value* blocks = nullptr;
+  bool has_address = false, has_total = false;
+  const absl::Span<Value> items = heap_.items(dict);
+  for (size_t i = 0; i < items.size(); i += 2) {
+    const Value key = items[i];
+    Value* const value = &items[i + 1];
+    absl::Status status;
+    switch (records_.KeyOf(key)) {
+      case SnapshotKey::kDevice: status = records_.TakeInteger(*value, &device); break;
+      case SnapshotKey::kAddress:
+        has_address = true;
+        status = records_.TakeInteger(*value, &address);
+        break;
+      case SnapshotKey::kTotalSize:
+        has_total = true;
+        status = records_.TakeInteger(*value, &total);
+        break;
+      case SnapshotKey::kAllocatedSize:
+        status = records_.TakeInteger(*value, &other);
+        allocated = other;
+        break;
+      case SnapshotKey::kActiveSize:
+        status = records_.TakeInteger(*value, &other);
+        active = other;
+        break;
+      case SnapshotKey::kRequestedSize: status = records_.TakeInteger(*value, &other); break;
+      case SnapshotKey::kStream: status = records_.TakeInteger(*value, &stream); break;
+      case SnapshotKey::kSegmentType:
+        segment.is_large = records_.KeyOf(*value) == SnapshotKey::kLarge;
+        if (!segment.is_large && records_.KeyOf(*value) != SnapshotKey::kSmall) {
+          status = absl::InvalidArgumentError(
+              StrCat("expected 'large' or 'small', found ", heap_.Describe(*value)));
+        }
+        break;
+      case SnapshotKey::kSegmentPoolId: status = records_.TakePool(value, &pool); break;
+      case SnapshotKey::kIsExpandable:
+        trace_->layout.has_is_expandable = true;
+        status = records_.TakeBool(*value, &segment.is_expandable);
+        break;
+      case SnapshotKey::kFrames: status = records_.TakeStack(value, &segment.stack); break;
+      case SnapshotKey::kBlocks: blocks = value; break;
+      default: records_.CountUnknownKey("a segment", key, heap_.position(dict));
+    }
+    if (!status.ok()) {
+      return At(
+          Place(dict, StrCat("'", heap_.strings()[key.index()], "' of segment ", segment_count_)),
+          status);
+    }
+  }
+  const std::string_view missing = !has_address        ? "address"
+                                   : !has_total        ? "total_size"
+                                   : blocks == nullptr ? "blocks"
+                                                       : "";
+  if (!missing.empty()) {
+    return absl::InvalidArgumentError(
+        Place(dict, StrCat("segment ", segment_count_, " has no '", missing, "'")));
+  }
+  if (device > kMaxDevice || total > ~uint64_t{0} - address) {
+    return absl::InvalidArgumentError(
+        Place(dict, StrCat("segment ", segment_count_,
+                           ": expected a device below 1024 and an end below 2^64, found device ",
+                           device, ", address ", address, ", total_size ", total)));
+  }
+  segment.address = Address(address);
+  segment.total_size = Bytes(total);
+  segment.stream = StreamHandle(stream);
+  segment.pool_id = trace_->pools[pool];
+  records_.NoteStream(stream);
+  const absl::Status status = TakeBlocks(blocks, dict, &segment);
+  if (!status.ok()) return status;
+  CheckSums(segment, allocated, active);
+  devices_[static_cast<int>(device)].final_state.push_back(std::move(segment));
+  ++segment_count_;
+  return absl::OkStatus();
+}
+
+absl::Status SnapshotAssembly::TakeBlocks(Value* slot, Value holder, SegmentInfo* segment) {
+  absl::Span<Value> items;
+  absl::Status status = TakeList(slot, holder, "'blocks' of a segment", &items);
+  if (!status.ok()) return status;
+  segment->blocks.reserve(items.size());
+  Address next = segment->address;
+  uint64_t without_address = 0;
+  for (size_t i = 0; i < items.size(); ++i) {
+    const auto place = [&] {
+      return Place(holder, StrCat("block ", i, " of segment ", segment_count_));
+    };
+    const Value item = heap_.Resolve(items[i]);
+    if (!item.is_record(Records::kBlock)) {
+      return absl::InvalidArgumentError(
+          StrCat(place(), ": expected a dict with 'state', found ", heap_.Describe(item)));
+    }
+    const Records::Block& block = records_.blocks()[item.index()];
+    if ((block.fields & Records::kBad) != 0) {
+      return absl::InvalidArgumentError(
+          StrCat(place(), ": ", records_.ProblemOf(Records::kBlock, item.index())));
+    }
+    if ((block.fields & Records::kHasSize) == 0) {
+      return absl::InvalidArgumentError(StrCat(place(), " has no 'size'"));
+    }
+    segment->blocks.push_back(block.info);
+    BlockInfo& info = segment->blocks.back();
+    if ((block.fields & Records::kHasAddress) == 0) {
+      info.address = next;
+      ++without_address;
+    }
+    if (info.size.value() > ~uint64_t{0} - info.address.value()) {
+      return absl::InvalidArgumentError(StrCat(place(), ": expected an end below 2^64"));
+    }
+    next = info.address + info.size;
+  }
+  if (without_address > 0) {
+    trace_->diagnostics.Add(DiagnosticKind::kNoBlockAddresses, segment_count_,
+                            StrCat("segment ", segment_count_), without_address);
+  }
+  return absl::OkStatus();
+}
+
+void SnapshotAssembly::CheckSums(const SegmentInfo& segment, std::optional<uint64_t> allocated,
+                                 std::optional<uint64_t> active) {
+  Bytes total, allocated_sum, active_sum;
+  Address next = segment.address;
+  bool adjacent = true;
+  for (const BlockInfo& block : segment.blocks) {
+    adjacent = adjacent && block.address == next;
+    next = block.address + block.size;
+    total += block.size;
+    if (block.state != BlockState::kInactive) active_sum += block.size;
+    if (block.state == BlockState::kAllocated) allocated_sum += block.size;
+  }
+  std::string what;
+  if (total != segment.total_size) {
+    what =
+        StrCat("blocks add up to ", total.value(), ", total_size is ", segment.total_size.value());
+  } else if (!adjacent) {
+    what = "blocks leave a gap or overlap";
+  } else if (allocated.has_value() && *allocated != allocated_sum.value()) {
+    what = StrCat("allocated blocks add up to ", allocated_sum.value(), ", allocated_size is ",
+                  *allocated);
+  } else if (active.has_value() && *active != active_sum.value()) {
+    what = StrCat("active blocks add up to ", active_sum.value(), ", active_size is ", *active);
+  }
+  if (what.empty()) return;
+  trace_->diagnostics.Add(
+      DiagnosticKind::kSegmentSumMismatch, segment_count_,
+      StrCat("segment ", segment_count_, " at 0x", absl::Hex(segment.address.value()), ": ", what));
+}
+
+absl::Status SnapshotAssembly::TakeSettings(Value* slot, Value holder) {
+  const Value dict = *slot = heap_.Resolve(*slot);
+  if (dict.is(Kind::kNone)) return absl::OkStatus();
+  if (!dict.is(Kind::kObject) || heap_.type(dict) != Type::kDict) {
+    return absl::InvalidArgumentError(StrCat(Place(holder, "allocator_settings"),
+                                             ": expected a dict, found ", heap_.Describe(dict)));
+  }
+  trace_->layout.has_allocator_settings = true;
+  RecordedSettings& settings = trace_->settings.emplace();
+  const absl::Span<Value> items = heap_.items(dict);
+  for (size_t i = 0; i < items.size(); i += 2) {
+    const Value value = heap_.Resolve(items[i + 1]);
+    absl::Status status;
+    int64_t integer = 0;
+    uint32_t text = 0;
+    bool flag = false;
+    switch (records_.KeyOf(items[i])) {
+      case SnapshotKey::kConf:
+        status = records_.TakeText(value, &text);
+        settings.conf = std::string(trace_->strings[text]);
+        break;
+      case SnapshotKey::kMaxSplitSize:
+        status = records_.TakeSigned(value, &integer);
+        settings.max_split_size = integer;
+        break;
+      case SnapshotKey::kGcThreshold:
+        settings.garbage_collection_threshold = heap_.AsNumber(value);
+        if (!settings.garbage_collection_threshold.has_value()) {
+          status = absl::InvalidArgumentError(
+              StrCat("expected a number, found ", heap_.Describe(value)));
+        }
+        break;
+      case SnapshotKey::kExpandableSegments:
+        status = records_.TakeBool(value, &flag);
+        settings.expandable_segments = flag;
+        break;
+      case SnapshotKey::kGraphCaptureReuse:
+        trace_->layout.has_graph_capture_record_stream_reuse = true;
+        status = records_.TakeBool(value, &flag);
+        settings.graph_capture_record_stream_reuse = flag;
+        break;
+      case SnapshotKey::kRoundupDivisions: status = TakeRoundup(value, &settings); break;
+      case SnapshotKey::kPinnedThreads:
+      case SnapshotKey::kReleaseLock:
+      case SnapshotKey::kPinnedHostRegister: break;
+      default: records_.CountUnknownKey("allocator_settings", items[i], heap_.position(dict));
+    }
+    if (!status.ok()) {
+      return At(
+          Place(dict, StrCat("'", heap_.strings()[items[i].index()], "' of allocator_settings")),
+          status);
+    }
+  }
+  return absl::OkStatus();
+}
+
+// {"1": divisions, "2": ...}, the keys in MB.
+absl::Status SnapshotAssembly::TakeRoundup(Value dict, RecordedSettings* settings) {
+  if (!dict.is(Kind::kObject) || heap_.type(dict) != Type::kDict) {
+    return absl::InvalidArgumentError(StrCat("expected a dict, found ", heap_.Describe(dict)));
+  }
+  const absl::Span<Value> items = heap_.items(dict);
+  if (absl::Status status = Spend(items.size()); !status.ok()) return status;
+  for (size_t i = 0; i < items.size(); i += 2) {
+    uint64_t megabytes = 0, divisions = 0;
+    if (!items[i].is(Kind::kString) ||
+        !absl::SimpleAtoi(ToAbsl(heap_.strings()[items[i].index()]), &megabytes)) {
+      return absl::InvalidArgumentError(
+          StrCat("expected megabytes as a key, found ", heap_.Describe(items[i])));
+    }
+    const absl::Status status = records_.TakeInteger(items[i + 1], &divisions);
+    if (!status.ok()) return status;
+    settings->roundup_power2_divisions.emplace_back(megabytes, divisions);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status SnapshotAssembly::TakeAnnotations(Value* slot, Value holder) {
+  trace_->layout.has_external_annotations = true;
+  absl::Span<Value> items;
+  absl::Status status = TakeList(slot, holder, "external_annotations", &items);
+  if (!status.ok()) return status;
+  for (size_t i = 0; i < items.size(); ++i) {
+    const Value item = heap_.Resolve(items[i]);
+    if (!item.is_record(Records::kAnnotation)) {
+      return absl::InvalidArgumentError(StrCat("external annotation ", i,
+                                               ": expected a dict with 'stage', found ",
+                                               heap_.Describe(item)));
+    }
+    if ((records_.annotation_fields(item.index()) & Records::kBad) != 0) {
+      return absl::InvalidArgumentError(StrCat(
+          "external annotation ", i, ": ", records_.ProblemOf(Records::kAnnotation, item.index())));
+    }
+    trace_->annotations.push_back(records_.annotations()[item.index()]);
+  }
+  return absl::OkStatus();
+}
+
+// Streams were numbered as they appeared; a Trace wants them ascending.
+void SnapshotAssembly::SortStreams() {
+  const std::vector<uint64_t>& seen = records_.streams();
+  std::vector<uint32_t> order(seen.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) { return seen[a] < seen[b]; });
+  std::vector<uint32_t> rank(seen.size());
+  for (uint32_t i = 0; i < order.size(); ++i) {
+    rank[order[i]] = i;
+    trace_->streams.push_back(StreamHandle(seen[order[i]]));
+  }
+  for (auto& [number, device] : devices_) {
+    for (Event& event : device.events) event.stream = rank[event.stream];
+  }
+}
+
+}  // namespace memreplay

@@ -1,0 +1,60 @@
+// The last step of reading a snapshot: from the root value and the records to a
+// Trace. Part of torch_snapshot_reader.
+#ifndef MEMREPLAY_TRACE_FORMATS_TORCH_SNAPSHOT_ASSEMBLY_H_
+#define MEMREPLAY_TRACE_FORMATS_TORCH_SNAPSHOT_ASSEMBLY_H_
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "trace/bytes/value.h"
+#include "trace/formats/torch/snapshot_records.h"
+#include "trace/value/trace.h"
+
+namespace memreplay {
+
+class SnapshotAssembly {
+ public:
+  // `records` and its trace are consumed. `input_bytes` bounds the work: a file
+  // that lists one shared container many times cannot become larger than
+  // honest files of its size.
+  SnapshotAssembly(ValueHeap& heap, SnapshotRecords& records, Trace* trace, uint64_t input_bytes)
+      : heap_(heap), records_(records), trace_(trace), budget_(input_bytes) {}
+
+  absl::Status Run(Value root);
+
+ private:
+  // Where a message says it happened: "byte 12: a segment".
+  std::string Place(Value holder, std::string_view what) const;
+  absl::Status Spend(uint64_t elements);
+  // The elements of *slot, which must be a list or tuple.
+  absl::Status TakeList(Value* slot, Value holder, std::string_view what, absl::Span<Value>* items);
+
+  absl::Status TakeSegments(Value* slot, Value holder);
+  absl::Status TakeSegment(Value* slot);
+  absl::Status TakeBlocks(Value* slot, Value holder, SegmentInfo* segment);
+  absl::Status TakeTraces(Value* slot, Value holder);
+  absl::Status TakeTrace(absl::Span<const Value> entries, int device);
+  absl::Status TakeSettings(Value* slot, Value holder);
+  absl::Status TakeRoundup(Value dict, RecordedSettings* settings);
+  absl::Status TakeAnnotations(Value* slot, Value holder);
+  absl::Status CheckEvent(const Event& event, uint32_t record, size_t entry, int device) const;
+  void CheckSums(const SegmentInfo& segment, std::optional<uint64_t> allocated,
+                 std::optional<uint64_t> active);
+  void SortStreams();
+
+  ValueHeap& heap_;
+  SnapshotRecords& records_;
+  Trace* trace_;
+  uint64_t budget_;
+  std::map<int, DeviceTrace> devices_;
+  uint64_t segment_count_ = 0;
+  bool has_segments_ = false;
+};
+
+}  // namespace memreplay
+
+#endif  // MEMREPLAY_TRACE_FORMATS_TORCH_SNAPSHOT_ASSEMBLY_H_

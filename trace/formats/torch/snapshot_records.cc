@@ -1,0 +1,475 @@
+#include "trace/formats/torch/snapshot_records.h"
+
+#include <algorithm>
+#include <cassert>
+#include <limits>
+
+#include "trace/value/strings.h"
+
+namespace memreplay {
+namespace {
+
+using Kind = Value::Kind;
+using Type = ValueHeap::Type;
+
+constexpr size_t kKeptProblems = 64;
+constexpr size_t kDistinctUnknownKeys = 256;
+
+constexpr EventKind kActionKinds[] = {
+    EventKind::kAlloc,        EventKind::kFree,        EventKind::kFreeCompleted,
+    EventKind::kSegmentAlloc, EventKind::kSegmentFree, EventKind::kSegmentMap,
+    EventKind::kSegmentUnmap, EventKind::kOom,         EventKind::kSnapshot,
+};
+
+absl::Status Expected(std::string_view what, const std::string& found) {
+  return absl::InvalidArgumentError(StrCat("expected ", what, ", found ", found));
+}
+
+// Texts go into reports, which are UTF-8; what is not becomes '?'.
+std::string Utf8(std::string_view text) {
+  std::string clean;
+  clean.reserve(text.size());
+  for (size_t i = 0; i < text.size();) {
+    const auto first = static_cast<uint8_t>(text[i]);
+    const size_t length = first < 0x80                    ? 1
+                          : first >= 0xc2 && first < 0xe0 ? 2
+                          : first >= 0xe0 && first < 0xf0 ? 3
+                          : first >= 0xf0 && first < 0xf5 ? 4
+                                                          : 0;
+    bool good = length > 0 && i + length <= text.size();
+    for (size_t k = 1; good && k < length; ++k) good = (text[i + k] & 0xc0) == 0x80;
+    if (good && length > 2) {
+      const auto second = static_cast<uint8_t>(text[i + 1]);
+      good = !(first == 0xe0 && second < 0xa0) && !(first == 0xed && second >= 0xa0) &&
+             !(first == 0xf0 && second < 0x90) && !(first == 0xf4 && second >= 0x90);
+    }
+    clean.append(good ? text.substr(i, length) : "?");
+    i += good ? length : 1;
+  }
+  return clean;
+}
+
+}  // namespace
+
+SnapshotRecords::SnapshotRecords(ValueHeap& heap, Trace* trace) : heap_(heap), trace_(trace) {
+  for (uint32_t i = 0; i < kSnapshotKeyCount; ++i) {
+    const uint32_t index = heap_.strings().Intern(kSnapshotTexts[i]);
+    assert(index == i);
+    (void)index;
+  }
+  pool_index_[PoolId{}] = 0;
+}
+
+absl::Status SnapshotRecords::AddItems(ValueHeap& heap, Value* target, absl::Span<Value> pairs,
+                                       uint64_t position) {
+  *target = heap.Resolve(*target);
+  if (target->is(Kind::kRecord)) return SetFields(*target, pairs, position);
+  if (!target->is(Kind::kObject) || heap.type(*target) != Type::kDict) {
+    return absl::InvalidArgumentError(StrCat("byte ", position, ": items are set in ",
+                                             heap.Describe(*target), ", expected a dict"));
+  }
+  // One key tells what a dict will be.
+  Value record;
+  for (size_t i = 0; i < pairs.size() && record.is(Kind::kAbsent); i += 2) {
+    switch (KeyOf(pairs[i])) {
+      case SnapshotKey::kAction:
+        record = Value::Record(kEvent, static_cast<uint32_t>(events_.size()));
+        events_.emplace_back();
+        times_.push_back(0);
+        break;
+      case SnapshotKey::kState:
+        record = Value::Record(kBlock, static_cast<uint32_t>(blocks_.size()));
+        blocks_.emplace_back();
+        break;
+      case SnapshotKey::kStage:
+        record = Value::Record(kAnnotation, static_cast<uint32_t>(annotations_.size()));
+        annotations_.emplace_back();
+        annotation_fields_.push_back(0);
+        break;
+      default: break;
+    }
+  }
+  if (record.is(Kind::kAbsent)) {
+    heap.Extend(*target, pairs, position);
+    return absl::OkStatus();
+  }
+  // Replaced first: should the dict hold itself, it must not be seen half done.
+  const absl::Span<Value> held = heap.items(*target);
+  std::vector<Value> earlier(held.begin(), held.end());
+  heap.Replace(*target, record);
+  *target = record;
+  if (!earlier.empty()) {
+    const absl::Status status = SetFields(record, absl::MakeSpan(earlier), position);
+    if (!status.ok()) return status;
+  }
+  return SetFields(record, pairs, position);
+}
+
+absl::Status SnapshotRecords::SetFields(Value record, absl::Span<Value> pairs, uint64_t position) {
+  const uint32_t index = record.index();
+  std::string_view where;
+  switch (record.tag()) {
+    case kEvent: where = "a trace entry"; break;
+    case kBlock: where = "a block"; break;
+    case kAnnotation: where = "an annotation"; break;
+    default:
+      return absl::InvalidArgumentError(
+          StrCat("byte ", position, ": a frame or a pool id changes after it was used"));
+  }
+  for (size_t i = 0; i < pairs.size(); i += 2) {
+    const SnapshotKey key = KeyOf(pairs[i]);
+    Value* const value = &pairs[i + 1];
+    switch (record.tag()) {
+      case kEvent: SetEventField(events_[index], times_[index], key, value); break;
+      case kBlock: SetBlockField(blocks_[index], key, value); break;
+      default:
+        SetAnnotationField(annotations_[index], annotation_fields_[index], key, value);
+        break;
+    }
+    if (field_status_.ok()) continue;
+    if (absl::IsNotFound(field_status_)) {
+      CountUnknownKey(where, pairs[i], position);
+      heap_.Release(value);
+    } else {
+      switch (record.tag()) {
+        case kEvent: events_[index].reserved |= kBad; break;
+        case kBlock: blocks_[index].fields |= kBad; break;
+        default: annotation_fields_[index] |= kBad; break;
+      }
+      if (problems_.size() < kKeptProblems) {
+        problems_.emplace_back(
+            record, StrCat("byte ", position, ": '", kSnapshotTexts[static_cast<uint32_t>(key)],
+                           "' of ", where, ": ", field_status_.message()));
+      }
+    }
+    field_status_ = absl::OkStatus();
+  }
+  return absl::OkStatus();
+}
+
+void SnapshotRecords::SetEventField(Event& event, int64_t& time, SnapshotKey key, Value* value) {
+  uint64_t number = 0;
+  switch (key) {
+    case SnapshotKey::kAction: {
+      const auto first = static_cast<uint32_t>(SnapshotKey::kAlloc);
+      event.reserved |= kHasKind;
+      event.reserved &= static_cast<uint8_t>(~kUnknownAction);
+      if (!value->is(Kind::kString)) {
+        field_status_ = Expected("an action name", heap_.Describe(*value));
+      } else if (value->index() >= first && value->index() - first < std::size(kActionKinds)) {
+        event.kind = kActionKinds[value->index() - first];
+      } else {
+        event.reserved |= kUnknownAction;
+        field_status_ = TakeText(*value, &event.id);
+      }
+      return;
+    }
+    case SnapshotKey::kAddr:
+    case SnapshotKey::kDeviceFree:
+      field_status_ = TakeInteger(*value, &number);
+      event.address = Address(number);
+      event.reserved |= key == SnapshotKey::kAddr ? kHasAddress : kHasDeviceFree;
+      return;
+    case SnapshotKey::kSize:
+      field_status_ = TakeInteger(*value, &number);
+      event.size = Bytes(number);
+      event.reserved |= kHasSize;
+      return;
+    case SnapshotKey::kStream:
+      field_status_ = TakeInteger(*value, &number);
+      event.stream = StreamIndex(number);
+      event.reserved |= kHasStream;
+      return;
+    case SnapshotKey::kTimeUs:
+      field_status_ = TakeSigned(*value, &time);
+      event.reserved |= kHasTime;
+      trace_->layout.has_time_us = true;
+      return;
+    case SnapshotKey::kFrames: field_status_ = TakeStack(value, &event.text_or_stack); return;
+    case SnapshotKey::kPoolId:
+    case SnapshotKey::kSegmentPoolId:
+      trace_->layout.has_event_pool_id = true;
+      field_status_ = TakePool(value, &event.pool);
+      return;
+    case SnapshotKey::kCompileContext:
+      trace_->layout.has_compile_context = true;
+      heap_.Release(value);
+      return;
+    case SnapshotKey::kUserMetadata:
+      trace_->layout.has_user_metadata = true;
+      heap_.Release(value);
+      return;
+    case SnapshotKey::kCategory: heap_.Release(value); return;
+    default: field_status_ = absl::NotFoundError("unknown"); return;
+  }
+}
+
+void SnapshotRecords::SetBlockField(Block& block, SnapshotKey key, Value* value) {
+  uint64_t number = 0;
+  switch (key) {
+    case SnapshotKey::kAddress:
+      field_status_ = TakeInteger(*value, &number);
+      block.info.address = Address(number);
+      block.fields |= kHasAddress;
+      trace_->layout.has_block_addresses = true;
+      return;
+    case SnapshotKey::kSize:
+      field_status_ = TakeInteger(*value, &number);
+      block.info.size = Bytes(number);
+      block.fields |= kHasSize;
+      return;
+    case SnapshotKey::kRequestedSize:
+      field_status_ = TakeInteger(*value, &number);
+      block.info.requested_size = Bytes(number);
+      block.fields |= kHasRequested;
+      return;
+    case SnapshotKey::kState:
+      block.fields |= kHasKind;
+      switch (KeyOf(*value)) {
+        case SnapshotKey::kActiveAllocated: block.info.state = BlockState::kAllocated; return;
+        case SnapshotKey::kActivePendingFree:
+        case SnapshotKey::kActiveAwaitingFree: block.info.state = BlockState::kPendingFree; return;
+        case SnapshotKey::kInactive: block.info.state = BlockState::kInactive; return;
+        default:
+          field_status_ =
+              Expected("active_allocated, active_pending_free or inactive", heap_.Describe(*value));
+          return;
+      }
+    case SnapshotKey::kFrames: field_status_ = TakeStack(value, &block.info.stack); return;
+    case SnapshotKey::kHistory:
+      trace_->layout.has_block_history = true;
+      field_status_ = TakeHistory(value, &block.info.stack);
+      return;
+    default: field_status_ = absl::NotFoundError("unknown"); return;
+  }
+}
+
+void SnapshotRecords::SetAnnotationField(Annotation& annotation, uint8_t& fields, SnapshotKey key,
+                                         Value* value) {
+  int64_t number = 0;
+  switch (key) {
+    case SnapshotKey::kName: field_status_ = TakeText(*value, &annotation.name); return;
+    case SnapshotKey::kStage:
+      field_status_ = TakeText(*value, &annotation.stage);
+      fields |= kHasKind;
+      return;
+    case SnapshotKey::kDevice:
+      field_status_ = TakeSigned(*value, &number);
+      annotation.device = static_cast<int>(std::clamp<int64_t>(
+          number, std::numeric_limits<int>::min(), std::numeric_limits<int>::max()));
+      return;
+    case SnapshotKey::kTimeUs:
+      field_status_ = TakeSigned(*value, &annotation.time_us);
+      fields |= kHasTime;
+      return;
+    default: field_status_ = absl::NotFoundError("unknown"); return;
+  }
+}
+
+absl::Status SnapshotRecords::TakeStack(Value* slot, uint32_t* stack) {
+  *slot = heap_.Resolve(*slot);
+  if (slot->is_record(kStack)) {
+    *stack = slot->index();
+    return absl::OkStatus();
+  }
+  *stack = kNoStack;
+  if (slot->is(Kind::kNone)) return absl::OkStatus();
+  if (!slot->is(Kind::kObject) ||
+      (heap_.type(*slot) != Type::kList && heap_.type(*slot) != Type::kTuple)) {
+    return Expected("a list of frames", heap_.Describe(*slot));
+  }
+  const absl::Span<Value> items = heap_.items(*slot);
+  if (items.empty()) {  // often one list shared by all, perhaps not only as frames
+    heap_.MarkUsed(*slot);
+    return absl::OkStatus();
+  }
+  frames_.resize(items.size());
+  for (size_t i = 0; i < items.size(); ++i) {
+    if (items[i].is_record(kFrame)) {
+      frames_[i] = items[i].index();
+    } else if (absl::Status status = TakeFrame(&items[i], &frames_[i]); !status.ok()) {
+      return status;
+    }
+  }
+  *stack = trace_->stacks.InternStack(frames_);
+  const Value record = Value::Record(kStack, *stack);
+  heap_.Replace(*slot, record);
+  *slot = record;
+  return absl::OkStatus();
+}
+
+absl::Status SnapshotRecords::TakeFrame(Value* slot, uint32_t* index) {
+  *slot = heap_.Resolve(*slot);
+  if (slot->is_record(kFrame)) {
+    *index = slot->index();
+    return absl::OkStatus();
+  }
+  if (!slot->is(Kind::kObject) || heap_.type(*slot) != Type::kDict) {
+    return Expected("a frame (a dict)", heap_.Describe(*slot));
+  }
+  Frame frame;
+  const absl::Span<Value> items = heap_.items(*slot);
+  for (size_t i = 0; i < items.size(); i += 2) {
+    const Value value = items[i + 1];
+    absl::Status status;
+    switch (KeyOf(items[i])) {
+      case SnapshotKey::kName:
+        if (!value.is(Kind::kNone)) status = TakeText(value, &frame.name);
+        break;
+      case SnapshotKey::kFilename:
+        if (!value.is(Kind::kNone)) status = TakeText(value, &frame.filename);
+        break;
+      case SnapshotKey::kLine: {
+        // No line is written as None, 0, a negative number or 2^64-1.
+        if (value.is(Kind::kNone)) break;
+        const std::optional<WideInt> line = heap_.AsInteger(value);
+        if (!line.has_value()) status = Expected("a line number", heap_.Describe(value));
+        frame.line = line.has_value() && !line->negative && line->bits < 0xffffffff
+                         ? static_cast<uint32_t>(line->bits)
+                         : 0;
+        break;
+      }
+      case SnapshotKey::kFxNodeOp:
+      case SnapshotKey::kFxNodeName:
+      case SnapshotKey::kFxNodeTarget:
+      case SnapshotKey::kFxOriginalTrace: heap_.Release(&items[i + 1]); break;
+      default:
+        CountUnknownKey("a frame", items[i], heap_.position(*slot));
+        heap_.Release(&items[i + 1]);
+    }
+    if (!status.ok()) return status;
+  }
+  *index = trace_->stacks.InternFrame(frame);
+  const Value record = Value::Record(kFrame, *index);
+  heap_.Replace(*slot, record);
+  *slot = record;
+  return absl::OkStatus();
+}
+
+// PyTorch 2.0: a list of {addr, real_size, frames}, newest first.
+absl::Status SnapshotRecords::TakeHistory(Value* slot, uint32_t* stack) {
+  const Value list = *slot = heap_.Resolve(*slot);
+  if (!list.is(Kind::kObject) || heap_.type(list) != Type::kList) {
+    return Expected("a list (history)", heap_.Describe(list));
+  }
+  for (Value& item : heap_.items(list)) {
+    item = heap_.Resolve(item);
+    if (!item.is(Kind::kObject) || heap_.type(item) != Type::kDict) {
+      return Expected("a dict in the history", heap_.Describe(item));
+    }
+    Value* const frames = heap_.Find(item, "frames");
+    if (frames == nullptr) continue;
+    const absl::Status status = TakeStack(frames, stack);
+    if (!status.ok()) return status;
+    break;
+  }
+  heap_.Release(slot);
+  return absl::OkStatus();
+}
+
+absl::Status SnapshotRecords::TakePool(Value* slot, uint16_t* pool) {
+  *slot = heap_.Resolve(*slot);
+  if (slot->is_record(kPool)) {
+    *pool = static_cast<uint16_t>(slot->index());
+    return absl::OkStatus();
+  }
+  if (!slot->is(Kind::kObject) || heap_.type(*slot) > Type::kTuple ||
+      heap_.items(*slot).size() != 2) {
+    return Expected("a pair of integers", heap_.Describe(*slot));
+  }
+  const absl::Span<Value> pair = heap_.items(*slot);
+  PoolId id;
+  absl::Status status = TakeInteger(pair[0], &id.first);
+  if (status.ok()) status = TakeInteger(pair[1], &id.second);
+  if (!status.ok()) return status;
+  auto known = pool_index_.find(id);
+  if (known == pool_index_.end()) {
+    if (trace_->pools.size() > 0xffff) return Expected("at most 65536 pools", "more");
+    known = pool_index_.emplace(id, static_cast<uint16_t>(trace_->pools.size())).first;
+    trace_->pools.push_back(id);
+  }
+  *pool = known->second;
+  const Value record = Value::Record(kPool, *pool);
+  heap_.Replace(*slot, record);
+  *slot = record;
+  return absl::OkStatus();
+}
+
+absl::Status SnapshotRecords::TakeInteger(Value value, uint64_t* integer) const {
+  if (value.is(Kind::kInt) && value.inline_int() >= 0) {  // nearly always
+    *integer = static_cast<uint64_t>(value.inline_int());
+    return absl::OkStatus();
+  }
+  const std::optional<WideInt> wide = heap_.AsInteger(value);
+  if (!wide.has_value() || wide->negative) {
+    return Expected("an integer from 0 to 2^64-1", heap_.Describe(value));
+  }
+  *integer = wide->bits;
+  return absl::OkStatus();
+}
+
+absl::Status SnapshotRecords::TakeSigned(Value value, int64_t* integer) const {
+  const std::optional<WideInt> wide = heap_.AsInteger(value);
+  if (!wide.has_value() || (!wide->negative && (wide->bits >> 63) != 0)) {
+    return Expected("an integer of 64 bits", heap_.Describe(value));
+  }
+  *integer = static_cast<int64_t>(wide->bits);
+  return absl::OkStatus();
+}
+
+absl::Status SnapshotRecords::TakeBool(Value value, bool* flag) const {
+  if (!value.is(Kind::kTrue) && !value.is(Kind::kFalse)) {
+    return Expected("True or False", heap_.Describe(value));
+  }
+  *flag = value.is(Kind::kTrue);
+  return absl::OkStatus();
+}
+
+absl::Status SnapshotRecords::TakeText(Value value, uint32_t* text) {
+  constexpr uint32_t kUnseen = 0xffffffff;
+  if (!value.is(Kind::kString)) return Expected("a text", heap_.Describe(value));
+  if (value.index() >= text_of_string_.size()) {
+    text_of_string_.resize(heap_.strings().size(), kUnseen);
+  }
+  uint32_t& known = text_of_string_[value.index()];
+  if (known == kUnseen) known = trace_->strings.Intern(Utf8(heap_.strings()[value.index()]));
+  *text = known;
+  return absl::OkStatus();
+}
+
+uint32_t SnapshotRecords::StreamIndex(uint64_t handle) {
+  if (streams_.size() == 1 && streams_[0] == handle) return 0;
+  const auto [it, inserted] =
+      stream_index_.try_emplace(handle, static_cast<uint32_t>(streams_.size()));
+  if (inserted) streams_.push_back(handle);
+  return it->second;
+}
+
+std::string SnapshotRecords::ProblemOf(Tag tag, uint32_t index) const {
+  for (const auto& [record, problem] : problems_) {
+    if (record == Value::Record(tag, index)) return problem;
+  }
+  return "a field has no usable value, as earlier ones";
+}
+
+void SnapshotRecords::CountUnknownKey(std::string_view where, Value key, uint64_t position) {
+  std::string name =
+      key.is(Kind::kString) ? Utf8(heap_.strings()[key.index()]) : heap_.Describe(key);
+  if (name.size() > 80) name = Utf8(name.substr(0, 80)) + "...";
+  std::pair<std::string, std::string> place(where, std::move(name));
+  if (unknown_keys_.size() >= kDistinctUnknownKeys && !unknown_keys_.contains(place)) {
+    place.second = "(and others)";
+  }
+  UnknownKey& unknown = unknown_keys_[std::move(place)];
+  if (unknown.count++ == 0) unknown.first = position;
+}
+
+void SnapshotRecords::ReportUnknownKeys() {
+  for (const auto& [key, seen] : unknown_keys_) {
+    trace_->diagnostics.Add(DiagnosticKind::kUnknownKey, seen.first,
+                            StrCat("key '", key.second, "' in ", key.first), seen.count);
+  }
+  unknown_keys_.clear();
+}
+
+}  // namespace memreplay

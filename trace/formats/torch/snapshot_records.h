@@ -1,0 +1,131 @@
+// Turns the dicts of a PyTorch memory snapshot into compact records while the
+// file is read: trace entries, blocks, annotations, stacks. Part of
+// torch_snapshot_reader.
+#ifndef MEMREPLAY_TRACE_FORMATS_TORCH_SNAPSHOT_RECORDS_H_
+#define MEMREPLAY_TRACE_FORMATS_TORCH_SNAPSHOT_RECORDS_H_
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/status.h"
+#include "absl/types/span.h"
+#include "trace/bytes/value.h"
+#include "trace/formats/torch/snapshot_keys.h"
+#include "trace/value/event.h"
+#include "trace/value/memory_state.h"
+#include "trace/value/trace.h"
+
+namespace memreplay {
+
+// A dict that is filled piece by piece stays open: a record is found by its
+// index, and later pairs go into the same record, so the order of keys and the
+// number of SETITEMS do not matter.
+class SnapshotRecords : public DictReducer {
+ public:
+  enum Tag : uint8_t { kEvent, kBlock, kAnnotation, kStack, kFrame, kPool };
+
+  // Which fields of a record were given.
+  enum Field : uint8_t {
+    kHasAddress = 1,
+    kHasSize = 2,
+    kHasStream = 4,       // events
+    kHasRequested = 4,    // blocks
+    kHasTime = 8,         // events, annotations
+    kHasKind = 16,        // the action, state or stage
+    kHasDeviceFree = 32,  // events: `address` came as device_free
+    kUnknownAction = 64,  // events: Event::id is the action's name in trace.strings
+    kBad = 128,           // a field has no usable value, see ProblemOf()
+  };
+  struct Block {
+    BlockInfo info;
+    uint8_t fields = 0;
+  };
+
+  // Strings, stacks, pools, layout facts and diagnostics go into `*trace`.
+  // Interns its keys into the heap, which must be new.
+  SnapshotRecords(ValueHeap& heap, Trace* trace);
+
+  absl::Status AddItems(ValueHeap& heap, Value* target, absl::Span<Value> pairs,
+                        uint64_t position) override;
+
+  // Room for about `count` events; a hint.
+  void Reserve(size_t count) {
+    events_.reserve(count);
+    times_.reserve(count);
+  }
+
+  // Event::reserved holds the fields, Event::stream an index into streams().
+  std::vector<Event>& events() { return events_; }
+  std::vector<int64_t>& times() { return times_; }
+  const std::vector<Block>& blocks() const { return blocks_; }
+  const std::vector<Annotation>& annotations() const { return annotations_; }
+  uint8_t annotation_fields(uint32_t index) const { return annotation_fields_[index]; }
+  // In order of appearance.
+  const std::vector<uint64_t>& streams() const { return streams_; }
+
+  // Reads a value that a holder has, and puts the reduced form into its slot.
+  // Not OK: it is something else.
+  absl::Status TakeStack(Value* slot, uint32_t* stack);            // list of frames, or None
+  absl::Status TakePool(Value* slot, uint16_t* pool);              // a pair of integers
+  absl::Status TakeInteger(Value value, uint64_t* integer) const;  // not negative
+  absl::Status TakeSigned(Value value, int64_t* integer) const;
+  absl::Status TakeBool(Value value, bool* flag) const;
+  absl::Status TakeText(Value value, uint32_t* text);  // index into trace.strings
+
+  // Why a record is bad: a sentence with the byte offset.
+  std::string ProblemOf(Tag tag, uint32_t index) const;
+
+  // A segment lies on this stream.
+  void NoteStream(uint64_t handle) { StreamIndex(handle); }
+
+  SnapshotKey KeyOf(Value key) const {
+    return key.is(Value::Kind::kString) && key.index() < kSnapshotKeyCount
+               ? static_cast<SnapshotKey>(key.index())
+               : SnapshotKey::kNone;
+  }
+
+  // Counts a key that is not known in `where` ("a trace entry").
+  void CountUnknownKey(std::string_view where, Value key, uint64_t position);
+  // Moves the counts into the trace's diagnostics.
+  void ReportUnknownKeys();
+
+ private:
+  void SetEventField(Event& event, int64_t& time, SnapshotKey key, Value* value);
+  void SetBlockField(Block& block, SnapshotKey key, Value* value);
+  void SetAnnotationField(Annotation& annotation, uint8_t& fields, SnapshotKey key, Value* value);
+  absl::Status SetFields(Value record, absl::Span<Value> pairs, uint64_t position);
+  absl::Status TakeFrame(Value* slot, uint32_t* frame);
+  absl::Status TakeHistory(Value* slot, uint32_t* stack);
+  uint32_t StreamIndex(uint64_t handle);
+
+  struct UnknownKey {
+    uint64_t count = 0;
+    uint64_t first = 0;
+  };
+
+  ValueHeap& heap_;
+  Trace* trace_;
+  std::vector<Event> events_;
+  std::vector<int64_t> times_;
+  std::vector<Block> blocks_;
+  std::vector<Annotation> annotations_;
+  std::vector<uint8_t> annotation_fields_;
+  std::vector<uint64_t> streams_;
+  absl::flat_hash_map<uint64_t, uint32_t> stream_index_;
+  std::map<PoolId, uint16_t> pool_index_;
+  std::vector<uint32_t> text_of_string_;  // heap string -> trace string
+  std::vector<uint32_t> frames_;          // scratch of TakeStack
+  std::map<std::pair<std::string, std::string>, UnknownKey> unknown_keys_;
+  std::vector<std::pair<Value, std::string>> problems_;  // the first few
+  absl::Status field_status_;                            // of the field being set
+};
+
+}  // namespace memreplay
+
+#endif  // MEMREPLAY_TRACE_FORMATS_TORCH_SNAPSHOT_RECORDS_H_

@@ -1,0 +1,66 @@
+#include "trace/formats/torch/torch_snapshot_reader.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "trace/bytes/json_reader.h"
+#include "trace/bytes/pickle_reader.h"
+#include "trace/bytes/value.h"
+#include "trace/formats/torch/snapshot_assembly.h"
+#include "trace/formats/torch/snapshot_records.h"
+#include "trace/value/strings.h"
+
+namespace memreplay {
+namespace {
+
+// An entry with its stack takes 100 to 200 bytes of a file. Reserved memory that
+// is never touched costs nothing, copying of grown vectors does.
+constexpr uint64_t kBytesPerEvent = 96;
+constexpr uint64_t kMostReserved = 4'000'000;
+
+absl::Status InFile(const std::string& path, const absl::Status& status) {
+  return absl::Status(status.code(), StrCat(path, ": ", status.message()));
+}
+
+}  // namespace
+
+absl::StatusOr<Trace> ReadSnapshotJson(ByteSource& source, const std::string& path) {
+  Trace trace;
+  trace.format = "torch_snapshot_json";
+  ValueHeap heap;
+  SnapshotRecords records(heap, &trace);
+  const absl::StatusOr<Value> root = ReadJson(source, heap, records);
+  if (!root.ok()) return InFile(path, root.status());
+  const absl::Status status = SnapshotAssembly(heap, records, &trace, source.position()).Run(*root);
+  if (!status.ok()) return InFile(path, status);
+  return trace;
+}
+
+bool IsSnapshotJson(std::string_view head) {
+  head.remove_prefix(head.starts_with("\xef\xbb\xbf") ? 3 : 0);
+  head.remove_prefix(std::min(head.find_first_not_of(" \t\r\n"), head.size()));
+  const auto has = [&](std::string_view text) { return head.find(text) != head.npos; };
+  if (head.starts_with('{')) return has("\"segments\"") || has("\"device_traces\"");
+  return head.starts_with('[') && has("\"total_size\"");
+}
+
+bool IsSnapshotPickle(std::string_view head) { return !head.empty() && head[0] == '\x80'; }
+
+absl::StatusOr<Trace> ReadSnapshotPickle(ByteSource& source, const std::string& path) {
+  Trace trace;
+  trace.format = "torch_snapshot_pickle";
+  ValueHeap heap;
+  SnapshotRecords records(heap, &trace);
+  if (const auto bytes = source.remaining(); bytes.has_value()) {
+    records.Reserve(std::min(*bytes / kBytesPerEvent, kMostReserved));
+  }
+  const absl::StatusOr<Pickle> pickle = ReadPickle(source, heap, records);
+  if (!pickle.ok()) return InFile(path, pickle.status());
+  trace.layout.pickle_protocol = pickle->protocol;
+  const absl::Status status =
+      SnapshotAssembly(heap, records, &trace, source.position()).Run(pickle->root);
+  if (!status.ok()) return InFile(path, status);
+  return trace;
+}
+
+}  // namespace memreplay

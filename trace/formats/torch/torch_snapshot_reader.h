@@ -1,0 +1,33 @@
+// Reads what torch.cuda.memory._dump_snapshot() and its C++ counterpart write,
+// of every PyTorch from 2.0 on: a dict of segments, traces and settings, or a
+// bare list of segments; as a pickle or, from json.dump, as JSON.
+#ifndef MEMREPLAY_TRACE_FORMATS_TORCH_TORCH_SNAPSHOT_READER_H_
+#define MEMREPLAY_TRACE_FORMATS_TORCH_TORCH_SNAPSHOT_READER_H_
+
+#include <string>
+#include <string_view>
+
+#include "absl/status/statusor.h"
+#include "trace/bytes/byte_source.h"
+#include "trace/value/trace.h"
+
+namespace memreplay {
+
+// From the first bytes (4 KiB suffice): is it one?
+bool IsSnapshotPickle(std::string_view head);
+bool IsSnapshotJson(std::string_view head);
+
+// One pass; O(bytes). Trace entries become 48 bytes each while they are read
+// and their stacks are shared, so memory stays below the size of large files.
+//
+// Unknown keys, actions that are not replayed and segments that do not add up
+// become diagnostics. Errors (InvalidArgument; they name `path` and the byte
+// offset or the trace entry): anything that is not plain data, a number that
+// is negative, fractional or beyond 64 bits where memory is counted, a missing
+// field. JSON integers are exact up to 64 bits.
+absl::StatusOr<Trace> ReadSnapshotPickle(ByteSource& source, const std::string& path);
+absl::StatusOr<Trace> ReadSnapshotJson(ByteSource& source, const std::string& path);
+
+}  // namespace memreplay
+
+#endif  // MEMREPLAY_TRACE_FORMATS_TORCH_TORCH_SNAPSHOT_READER_H_

@@ -1,0 +1,319 @@
+#include "trace/formats/torch/torch_snapshot_writer.h"
+
+#include <string>
+#include <vector>
+
+#include "trace/bytes/pickle_writer.h"
+#include "trace/value/layout_fields.h"
+#include "trace/value/strings.h"
+#include "trace/value/trace_builder.h"
+
+namespace memreplay {
+namespace {
+
+constexpr int kMaxDevice = 1023;
+constexpr uint32_t kNotYet = 0xffffffff;
+
+// The action of an event that a snapshot records.
+bool IsRecorded(EventKind kind) {
+  return kind == EventKind::kAlloc || kind == EventKind::kFree || !IsRequest(kind);
+}
+
+class SnapshotWriter {
+ public:
+  SnapshotWriter(const Trace& trace, ByteSink& sink)
+      : trace_(trace),
+        output_(sink),
+        pickle_(output_.text()),
+        layout_(trace.layout),
+        frames_(trace.stacks.frame_count(), kNotYet),
+        stacks_(trace.stacks.size(), kNotYet) {
+    if (!layout_.has_device_traces && layout_.pickle_protocol == 0) {
+      // No snapshot before: the layout of 2.11.
+      for (const LayoutField& field : kLayoutFields) layout_.*field.field = true;
+      layout_.has_event_pool_id = false;
+    }
+  }
+
+  absl::Status Write(std::vector<std::string>* losses) {
+    if (absl::Status status = CheckTrace(trace_); !status.ok()) return status;
+    if (trace_.is_program) {
+      return absl::FailedPreconditionError(
+          "a program cannot be written as a snapshot: expected addresses, found handles (replay "
+          "it and write the result)");
+    }
+    if (!trace_.devices.empty() && trace_.devices.back().device > kMaxDevice) {
+      return absl::FailedPreconditionError(
+          StrCat("the trace cannot be written as a snapshot: expected devices up to ", kMaxDevice,
+                 ", found ", trace_.devices.back().device));
+    }
+    pickle_.Start();
+    pickle_.BeginDict();
+    Key("segments");
+    Segments();
+    Key("device_traces");
+    Traces();
+    if (trace_.settings) {
+      Key("allocator_settings");
+      Settings(*trace_.settings);
+    }
+    if (layout_.has_external_annotations || !trace_.annotations.empty()) {
+      Key("external_annotations");
+      Annotations();
+    }
+    pickle_.End();
+    pickle_.Stop();
+    if (losses != nullptr) TellLosses(losses);
+    return output_.Finish();
+  }
+
+ private:
+  void Key(std::string_view key) {
+    pickle_.Item();
+    pickle_.Text(key);
+  }
+  void Number(std::string_view key, uint64_t value) {
+    Key(key);
+    pickle_.Unsigned(value);
+  }
+
+  void Stack(uint32_t stack) {
+    if (stacks_[stack] != kNotYet) return pickle_.Get(stacks_[stack]);
+    pickle_.BeginList();
+    stacks_[stack] = pickle_.Remember();
+    for (const uint32_t index : trace_.stacks[stack]) {
+      pickle_.Item();
+      if (frames_[index] != kNotYet) {
+        pickle_.Get(frames_[index]);
+        continue;
+      }
+      const Frame& frame = trace_.stacks.frame(index);
+      pickle_.BeginDict();
+      frames_[index] = pickle_.Remember();
+      Key("name");
+      pickle_.Text(trace_.strings[frame.name]);
+      Key("filename");
+      pickle_.Text(trace_.strings[frame.filename]);
+      Number("line", frame.line);
+      pickle_.End();
+    }
+    pickle_.End();
+  }
+
+  void Segments() {
+    pickle_.BeginList();
+    for (const DeviceTrace& device : trace_.devices) {
+      for (const SegmentInfo& segment : device.final_state) {
+        pickle_.Item();
+        Segment(device.device, segment);
+        output_.MaybeFlush();
+      }
+    }
+    pickle_.End();
+  }
+
+  void Segment(int device, const SegmentInfo& segment) {
+    Bytes allocated;
+    Bytes active;
+    Bytes requested;
+    for (const BlockInfo& block : segment.blocks) {
+      if (block.state == BlockState::kInactive) continue;
+      active += block.size;
+      requested += block.requested_size;
+      if (block.state == BlockState::kAllocated) allocated += block.size;
+    }
+    pickle_.BeginDict();
+    Number("device", static_cast<uint64_t>(device));
+    Number("address", segment.address.value());
+    Number("total_size", segment.total_size.value());
+    Number("allocated_size", allocated.value());
+    Number("active_size", active.value());
+    Number("requested_size", requested.value());
+    Number("stream", segment.stream.value());
+    Key("segment_type");
+    pickle_.Text(segment.is_large ? "large" : "small");
+    Key("segment_pool_id");
+    pickle_.Pair(segment.pool_id.first, segment.pool_id.second);
+    if (layout_.has_is_expandable || segment.is_expandable) {
+      Key("is_expandable");
+      pickle_.Bool(segment.is_expandable);
+    }
+    if (segment.stack == kNoStack) {
+      Key("frames");
+      Stack(kNoStack);
+    }
+    Key("blocks");
+    pickle_.BeginList();
+    for (const BlockInfo& block : segment.blocks) {
+      pickle_.Item();
+      pickle_.BeginDict();
+      Number("address", block.address.value());
+      Number("size", block.size.value());
+      Number("requested_size", block.requested_size.value());
+      Key("state");
+      pickle_.Text(BlockStateName(block.state));
+      Key("frames");
+      Stack(block.stack);
+      pickle_.End();
+      if (block.id != kNoAllocation) ++lost_ids_;
+    }
+    pickle_.End();
+    if (segment.stack != kNoStack) {
+      Key("frames");
+      Stack(segment.stack);
+    }
+    pickle_.End();
+  }
+
+  void Traces() {
+    pickle_.BeginList();
+    int next = 0;
+    for (const DeviceTrace& device : trace_.devices) {
+      for (; next < device.device; ++next) {
+        pickle_.Item();
+        pickle_.BeginList();
+        pickle_.End();
+      }
+      ++next;
+      pickle_.Item();
+      pickle_.BeginList();
+      for (size_t i = 0; i < device.events.size(); ++i) {
+        if (IsRecorded(device.events[i].kind)) {
+          pickle_.Item();
+          Entry(device, i);
+          output_.MaybeFlush();
+        } else {
+          ++lost_events_[static_cast<size_t>(device.events[i].kind)];
+        }
+      }
+      pickle_.End();
+    }
+    pickle_.End();
+  }
+
+  void Entry(const DeviceTrace& device, size_t index) {
+    const Event& event = device.events[index];
+    pickle_.BeginDict();
+    Key("action");
+    pickle_.Text(EventKindName(event.kind));
+    Number(event.kind == EventKind::kOom ? "device_free" : "addr", event.address.value());
+    Number("size", event.size.value());
+    Number("stream",
+           event.stream < trace_.streams.size() ? trace_.streams[event.stream].value() : 0);
+    if (!device.time_us.empty()) {
+      Key("time_us");
+      pickle_.Integer(device.time_us[index]);
+    }
+    if (layout_.has_compile_context) {
+      Key("compile_context");
+      pickle_.Text("N/A");
+    }
+    if (layout_.has_user_metadata) {
+      Key("user_metadata");
+      pickle_.Text("");
+    }
+    if (layout_.has_event_pool_id || event.pool != 0) {
+      Key("pool_id");
+      pickle_.Pair(trace_.pools[event.pool].first, trace_.pools[event.pool].second);
+    }
+    if (event.text_or_stack != kNoStack) {
+      Key("frames");
+      Stack(event.text_or_stack);
+    }
+    pickle_.End();
+    if (event.id != kNoAllocation) ++lost_ids_;
+    if (event.block_size != Bytes()) ++lost_block_sizes_;
+  }
+
+  void Settings(const RecordedSettings& settings) {
+    pickle_.BeginDict();
+    Key("PYTORCH_CUDA_ALLOC_CONF");
+    pickle_.Text(settings.conf);
+    if (settings.max_split_size) {
+      Key("max_split_size");
+      pickle_.Integer(*settings.max_split_size);
+    }
+    if (settings.garbage_collection_threshold) {
+      Key("garbage_collection_threshold");
+      pickle_.Float(*settings.garbage_collection_threshold);
+    }
+    if (settings.expandable_segments) {
+      Key("expandable_segments");
+      pickle_.Bool(*settings.expandable_segments);
+    }
+    Number("pinned_num_register_threads", 1);
+    Key("release_lock_on_cudamalloc");
+    pickle_.Bool(false);
+    Key("pinned_use_cuda_host_register");
+    pickle_.Bool(false);
+    if (settings.graph_capture_record_stream_reuse) {
+      Key("graph_capture_record_stream_reuse");
+      pickle_.Bool(*settings.graph_capture_record_stream_reuse);
+    }
+    Key("roundup_power2_divisions");
+    pickle_.BeginDict();
+    for (const auto& [size, divisions] : settings.roundup_power2_divisions) {
+      Number(StrCat(size), divisions);
+    }
+    pickle_.End();
+    pickle_.End();
+  }
+
+  void Annotations() {
+    pickle_.BeginList();
+    for (const Annotation& annotation : trace_.annotations) {
+      pickle_.Item();
+      pickle_.BeginDict();
+      Key("name");
+      pickle_.Text(trace_.strings[annotation.name]);
+      Key("stage");
+      pickle_.Text(trace_.strings[annotation.stage]);
+      Key("device");
+      pickle_.Integer(annotation.device);
+      Key("time_us");
+      pickle_.Integer(annotation.time_us);
+      pickle_.End();
+      output_.MaybeFlush();
+    }
+    pickle_.End();
+  }
+
+  void TellLosses(std::vector<std::string>* losses) {
+    for (size_t i = 0; i < std::size(lost_events_); ++i) {
+      if (lost_events_[i] == 0) continue;
+      losses->push_back(StrCat(lost_events_[i], " events \"",
+                               EventKindName(static_cast<EventKind>(i)),
+                               "\" are left out: a snapshot does not record them"));
+    }
+    if (lost_ids_ > 0) {
+      losses->push_back(StrCat(lost_ids_, " allocation ids are left out: a snapshot has none"));
+    }
+    if (lost_block_sizes_ > 0) {
+      losses->push_back(
+          StrCat(lost_block_sizes_, " block sizes of events are left out: a snapshot has none"));
+    }
+    if (pickle_.replaced_texts() > 0) {
+      losses->push_back(StrCat(pickle_.replaced_texts(),
+                               " texts are not UTF-8; the bytes at fault became U+FFFD"));
+    }
+  }
+
+  const Trace& trace_;
+  BufferedOutput output_;
+  PickleWriter pickle_;
+  LayoutFacts layout_;
+  std::vector<PickleWriter::Memo> frames_;  // by index; kNotYet: not written yet
+  std::vector<PickleWriter::Memo> stacks_;
+  uint64_t lost_events_[static_cast<size_t>(EventKind::kSnapshot) + 1] = {};
+  uint64_t lost_ids_ = 0;
+  uint64_t lost_block_sizes_ = 0;
+};
+
+}  // namespace
+
+absl::Status WriteTorchSnapshot(const Trace& trace, ByteSink& sink,
+                                std::vector<std::string>* losses) {
+  return SnapshotWriter(trace, sink).Write(losses);
+}
+
+}  // namespace memreplay

@@ -1,0 +1,58 @@
+#include "trace/formats/write_trace.h"
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_split.h"
+#include "trace/formats/flat/flat_jsonl_writer.h"
+#include "trace/formats/perfetto/perfetto_writer.h"
+#include "trace/formats/protobuf/protobuf_format.h"
+#include "trace/formats/text/text_format.h"
+#include "trace/formats/torch/torch_snapshot_writer.h"
+#include "trace/value/strings.h"
+
+namespace memreplay {
+namespace {
+
+template <absl::Status (*write)(const Trace& trace, ByteSink& sink)>
+absl::Status Lossless(const Trace& trace, ByteSink& sink, std::vector<std::string>*) {
+  return write(trace, sink);
+}
+
+absl::Status Perfetto(const Trace& trace, ByteSink& sink, std::vector<std::string>* losses) {
+  if (losses != nullptr) losses->push_back("a Perfetto trace holds sums only; keep the original");
+  return WritePerfetto(trace, sink);
+}
+
+constexpr TraceFormat kFormats[] = {
+    {"text", ".mrt .txt", "one event a line, for people", Lossless<WriteText>},
+    {"protobuf", ".mrpb .pb", "compact, quick to read", Lossless<WriteProtobufTrace>},
+    {"flat_jsonl", ".jsonl", "one JSON object a line", Lossless<WriteFlatJsonl>},
+    {"torch_snapshot_pickle", ".pickle .pkl", "PyTorch's memory snapshot", WriteTorchSnapshot},
+    {"perfetto", ".perfetto.json .json", "counters for ui.perfetto.dev; write only", Perfetto},
+};
+
+}  // namespace
+
+absl::Span<const TraceFormat> WritableFormats() { return kFormats; }
+
+const TraceFormat* FindWritableFormat(std::string_view name) {
+  for (const TraceFormat& format : kFormats) {
+    if (format.name == name) return &format;
+  }
+  return nullptr;
+}
+
+const TraceFormat* WritableFormatOfPath(std::string_view path) {
+  const TraceFormat* best = nullptr;
+  size_t longest = 0;
+  for (const TraceFormat& format : kFormats) {
+    for (const absl::string_view extension : absl::StrSplit(ToAbsl(format.extensions), ' ')) {
+      if (extension.size() > longest && absl::EndsWith(ToAbsl(path), extension)) {
+        best = &format;
+        longest = extension.size();
+      }
+    }
+  }
+  return best;
+}
+
+}  // namespace memreplay

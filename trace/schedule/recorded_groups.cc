@@ -1,0 +1,191 @@
+#include "trace/schedule/recorded_groups.h"
+
+#include <algorithm>
+#include <bit>
+
+namespace memreplay {
+namespace {
+
+// What tells the pools of cudaMalloc segments apart.
+constexpr Bytes kSmallRequest = MiB(1);
+constexpr Bytes kSmallSegment = MiB(2);
+
+bool IsRelease(const Event& event) {
+  return event.kind == EventKind::kSegmentFree || event.kind == EventKind::kSegmentUnmap;
+}
+
+bool IsSupply(const Event& event) {
+  return event.kind == EventKind::kSegmentAlloc || event.kind == EventKind::kSegmentMap;
+}
+
+class Grouper {
+ public:
+  Grouper(absl::Span<const Event> events, absl::Span<const EventRole> roles,
+          const GroupingFacts& facts)
+      : events_(events), roles_(roles), facts_(facts), reserved_(facts.reserved_at_start) {}
+
+  std::vector<RecordedGroup> Run() {
+    groups_.reserve(events_.size() / 2 + 1);
+    const auto count = static_cast<uint32_t>(events_.size());
+    for (uint32_t i = 0; i < count;) {
+      switch (roles_[i]) {
+        case EventRole::kLateCompletion:
+        case EventRole::kSegmentEffect: AddEffect(i++); break;
+        case EventRole::kOwnCompletion:
+        case EventRole::kAside: CloseEmptyCache(i++); break;
+        case EventRole::kImpliedFree:
+        case EventRole::kRequest: i = AddRequest(i); break;
+      }
+    }
+    CloseEmptyCache(count);
+    return std::move(groups_);
+  }
+
+ private:
+  void AddEffect(uint32_t i) {
+    if (!pending_) {
+      pending_ = true;
+      begin_ = i;
+      reserved_before_ = reserved_;
+    }
+    Reserve(events_[i]);
+  }
+
+  void Reserve(const Event& event) {
+    if (IsSupply(event)) reserved_ += event.size;
+    if (IsRelease(event)) reserved_ -= event.size;
+  }
+
+  // Returns the index of the first event after the request's group.
+  uint32_t AddRequest(uint32_t i) {
+    const EventKind kind = events_[i].kind;
+    if (kind == EventKind::kAlloc || kind == EventKind::kOom) {
+      const uint32_t begin = pending_ ? begin_ : i;
+      const uint32_t own = pending_ ? EndOfEmptyCache(i) : i;
+      if (own > begin) groups_.push_back({begin, own, RecordedGroup::kInferredEmptyCache});
+      groups_.push_back({own, i + 1, i});
+      pending_ = false;
+      return i + 1;
+    }
+    CloseEmptyCache(i);
+    uint32_t end = i + 1;
+    if (kind == EventKind::kFree) {
+      if (end < events_.size() && roles_[end] == EventRole::kOwnCompletion) ++end;
+    } else if (kind == EventKind::kEmptyCache) {
+      while (end < events_.size() &&
+             (roles_[end] == EventRole::kLateCompletion || IsRelease(events_[end]))) {
+        Reserve(events_[end++]);
+      }
+    }
+    groups_.push_back({i, end, i});
+    return end;
+  }
+
+  // The pending effects are followed by nothing that could have caused them.
+  void CloseEmptyCache(uint32_t end) {
+    if (!pending_) return;
+    pending_ = false;
+    if (!facts_.infer_empty_cache) return;
+    for (uint32_t i = begin_; i < end; ++i) {
+      if (!IsSupply(events_[i])) {
+        groups_.push_back({begin_, end, RecordedGroup::kInferredEmptyCache});
+        return;
+      }
+    }
+  }
+
+  // Of the pending effects before the malloc at `request`, those before the
+  // index returned are an empty_cache's.
+  uint32_t EndOfEmptyCache(uint32_t request) const {
+    if (!facts_.infer_empty_cache) return begin_;
+    const Event& malloc = events_[request];
+    uint32_t release_end = begin_;  // after the last release
+    for (uint32_t i = begin_; i < request; ++i) {
+      if (IsRelease(events_[i])) release_end = i + 1;
+    }
+    if (release_end == begin_) return begin_;
+    Bytes supply;
+    for (uint32_t i = release_end; i < request; ++i) {
+      if (IsSupply(events_[i])) supply += events_[i].size;
+    }
+    const bool failed = malloc.kind == EventKind::kOom;
+    if (!failed && supply == Bytes()) return release_end;
+
+    bool stacks_known = false;
+    bool supplied_before = false;
+    uint32_t foreign_end = begin_;
+    for (uint32_t i = begin_; i < release_end; ++i) {
+      supplied_before |= IsSupply(events_[i]);
+      if (!IsRelease(events_[i]) || events_[i].text_or_stack == kNoStack ||
+          malloc.text_or_stack == kNoStack) {
+        continue;
+      }
+      stacks_known = true;
+      if (events_[i].text_or_stack != malloc.text_or_stack) foreign_end = i + 1;
+    }
+    if (stacks_known) return foreign_end;
+    if (WouldHaveServed(request, release_end)) return release_end;
+    const bool driver_had_room = reserved_before_ + supply <= facts_.peak_reserved;
+    if (!failed && driver_had_room && !supplied_before && !facts_.releases_may_be_partial) {
+      return release_end;
+    }
+    return begin_;
+  }
+
+  // Whether a segment, or pages, released by the pending effects were cached when
+  // `request` would have looked for a block, and large enough.
+  bool WouldHaveServed(uint32_t request, uint32_t end) const {
+    if (facts_.fitting_blocks_may_be_refused) return false;
+    const Event& malloc = events_[request];
+    const uint64_t size =
+        facts_.rounds_to_power_of_two ? std::bit_ceil(malloc.size.value()) : malloc.size.value();
+    const Bytes needed = RoundUp(Bytes(size), Bytes(512));
+    for (uint32_t i = begin_; i < end; ++i) {
+      // Frees that the flush waited for: what it released was in use before.
+      if (roles_[i] == EventRole::kLateCompletion) return false;
+      const Event& event = events_[i];
+      if (IsRelease(event) && event.stream == malloc.stream && event.pool == malloc.pool &&
+          event.size >= needed && IsOfKind(event, request)) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  // Whether what `release` gave back is of the kind of pool, small or large, that
+  // serves `request`.
+  bool IsOfKind(const Event& release, uint32_t request) const {
+    const bool small = events_[request].size <= kSmallRequest;
+    if (release.kind == EventKind::kSegmentFree) return (release.size == kSmallSegment) == small;
+    // Small pages hardly ever add up to large ones.
+    const uint64_t page = facts_.large_page.value();
+    if (page != 0 && (release.size.value() % page == 0) != small) return true;
+    // Pages that the malloc maps there again are of the same reservation.
+    for (uint32_t i = request; i-- > begin_ && events_[i].kind == EventKind::kSegmentMap;) {
+      if (events_[i].address >= release.address &&
+          events_[i].address < release.address + release.size) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  const absl::Span<const Event> events_;
+  const absl::Span<const EventRole> roles_;
+  const GroupingFacts facts_;
+  std::vector<RecordedGroup> groups_;
+  bool pending_ = false;  // effects since begin_ that no request was found for yet
+  uint32_t begin_ = 0;
+  Bytes reserved_;
+  Bytes reserved_before_;  // at begin_
+};
+
+}  // namespace
+
+std::vector<RecordedGroup> GroupRecorded(absl::Span<const Event> events,
+                                         absl::Span<const EventRole> roles,
+                                         const GroupingFacts& facts) {
+  return Grouper(events, roles, facts).Run();
+}
+
+}  // namespace memreplay

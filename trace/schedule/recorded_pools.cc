@@ -1,0 +1,77 @@
+#include "trace/schedule/recorded_pools.h"
+
+#include <algorithm>
+#include <iterator>
+#include <map>
+
+namespace memreplay {
+namespace {
+
+struct Range {
+  Address end;
+  uint16_t pool;
+  bool is_expandable;
+};
+
+using Ranges = std::map<Address, Range>;
+
+Ranges::iterator Containing(Ranges& ranges, Address address) {
+  const auto it = ranges.upper_bound(address);
+  if (it == ranges.begin()) return ranges.end();
+  return address < std::prev(it)->second.end ? std::prev(it) : ranges.end();
+}
+
+// The pool of the expandable range that ends or begins where [begin, end) does
+// the other: both are of one reservation.
+uint16_t PoolBeside(const Ranges& ranges, Address begin, Address end) {
+  auto it = ranges.lower_bound(begin);
+  if (it != ranges.end() && it->first == end && it->second.is_expandable) return it->second.pool;
+  if (it == ranges.begin()) return 0;
+  --it;
+  return it->second.end == begin && it->second.is_expandable ? it->second.pool : 0;
+}
+
+}  // namespace
+
+void TellPoolsBySegments(const MemoryState& final_state, absl::Span<const PoolId> pools,
+                         std::vector<Event>* events) {
+  Ranges ranges;
+  for (const SegmentInfo& segment : final_state) {
+    const auto pool = std::find(pools.begin(), pools.end(), segment.pool_id);
+    ranges[segment.address] = {segment.address + segment.total_size,
+                               static_cast<uint16_t>(pool - pools.begin()), segment.is_expandable};
+  }
+  for (auto event = events->rbegin(); event != events->rend(); ++event) {
+    const Address end = event->address + event->size;
+    switch (event->kind) {
+      case EventKind::kAlloc:
+      case EventKind::kFree:
+      case EventKind::kFreeCompleted:
+      case EventKind::kSegmentMap: {
+        const auto it = Containing(ranges, event->address);
+        if (it != ranges.end()) event->pool = it->second.pool;
+        break;  // an address range stays its pool's while it has no pages
+      }
+      case EventKind::kSegmentAlloc: {
+        const auto it = Containing(ranges, event->address);
+        if (it == ranges.end()) break;
+        event->pool = it->second.pool;
+        ranges.erase(it);
+        break;
+      }
+      case EventKind::kSegmentFree: ranges[event->address] = {end, 0, false}; break;
+      case EventKind::kSegmentUnmap: {
+        if (const auto it = Containing(ranges, event->address); it != ranges.end()) {
+          event->pool = it->second.pool;
+          break;
+        }
+        event->pool = PoolBeside(ranges, event->address, end);
+        ranges[event->address] = {end, event->pool, true};
+        break;
+      }
+      default: break;
+    }
+  }
+}
+
+}  // namespace memreplay

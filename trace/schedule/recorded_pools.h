@@ -1,0 +1,24 @@
+// Which pool an event of a recording concerns, where its format does not say.
+#ifndef MEMREPLAY_TRACE_SCHEDULE_RECORDED_POOLS_H_
+#define MEMREPLAY_TRACE_SCHEDULE_RECORDED_POOLS_H_
+
+#include <vector>
+
+#include "absl/types/span.h"
+#include "trace/value/event.h"
+#include "trace/value/memory_state.h"
+#include "trace/value/units.h"
+
+namespace memreplay {
+
+// Fills in Event::pool (an index into `pools`). Before PyTorch 2.13 only the
+// segments of the final state name their pools; going back from there, what lies
+// in one of them is its pool's, up to the event that brought it. A segment
+// released before the end is the default pool's, unless pages beside it tell.
+// O(events * log segments).
+void TellPoolsBySegments(const MemoryState& final_state, absl::Span<const PoolId> pools,
+                         std::vector<Event>* events);
+
+}  // namespace memreplay
+
+#endif  // MEMREPLAY_TRACE_SCHEDULE_RECORDED_POOLS_H_

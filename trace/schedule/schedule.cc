@@ -1,0 +1,63 @@
+#include "trace/schedule/schedule.h"
+
+#include <utility>
+
+#include "trace/schedule/schedule_builder.h"
+
+namespace memreplay {
+namespace {
+
+// Handles of the streams of late completions: above any address of a process.
+constexpr uint64_t kInferredStreamHandles = uint64_t{1} << 63;
+
+}  // namespace
+
+Schedule Schedule::Build(std::shared_ptr<const Trace> trace, size_t device_index) {
+  return ScheduleBuilder(std::move(trace), device_index).Build();
+}
+
+StreamHandle Schedule::stream_handle(uint32_t stream) const {
+  const size_t known = trace_->streams.size();
+  if (stream < known) return trace_->streams[stream];
+  return StreamHandle(kInferredStreamHandles + (stream - known));
+}
+
+uint64_t EventOfRequest(const Schedule& schedule, size_t request) {
+  const absl::Span<const uint32_t> begins = schedule.recorded_begin();
+  if (request >= begins.size()) return request;
+  const absl::Span<const Event> recorded = schedule.recorded();
+  const size_t end = request + 1 < begins.size() ? begins[request + 1] : recorded.size();
+  for (size_t i = begins[request]; i < end; ++i) {
+    if (recorded[i].kind == EventKind::kOom || recorded[i].kind == EventKind::kAlloc) return i;
+  }
+  return begins[request];
+}
+
+ScheduleBuilder::ScheduleBuilder(std::shared_ptr<const Trace> trace, size_t device_index)
+    : source_(trace->devices[device_index]) {
+  schedule_.diagnostics_ = trace->diagnostics;
+  schedule_.stream_count_ = static_cast<uint32_t>(trace->streams.size());
+  schedule_.trace_ = std::move(trace);
+  schedule_.device_index_ = device_index;
+  live_.reserve(4096);
+}
+
+Schedule ScheduleBuilder::Build() && {
+  if (schedule_.is_program()) {
+    BuildProgram();
+  } else {
+    schedule_.recorded_ = source_.events;
+    TellPools();
+    Identify();
+    ReadFinalState();
+    NumberLateStreams();
+    MeasureReserved();
+    CheckAllocsAreInSegments();
+    DescribeHead();
+    MakeRequests();
+  }
+  schedule_.allocation_count_ = next_id_;
+  return std::move(schedule_);
+}
+
+}  // namespace memreplay

@@ -1,0 +1,468 @@
+// Recordings: identities, start allocations, and the requests behind the events.
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/str_cat.h"
+#include "trace/schedule/recorded_pools.h"
+#include "trace/schedule/schedule_builder.h"
+
+namespace memreplay {
+namespace {
+
+std::string At(Address address) { return absl::StrCat("address 0x", absl::Hex(address.value())); }
+
+bool IsSegmentEffect(EventKind kind) {
+  return kind == EventKind::kSegmentAlloc || kind == EventKind::kSegmentFree ||
+         kind == EventKind::kSegmentMap || kind == EventKind::kSegmentUnmap;
+}
+
+}  // namespace
+
+void ScheduleBuilder::TellPools() {
+  const Trace& trace = schedule_.trace();
+  pool_released_.assign(trace.pools.size(), false);
+  if (trace.pools.size() < 2 || trace.layout.has_event_pool_id || !source_.has_final_state) return;
+  const bool told = std::any_of(schedule_.recorded_.begin(), schedule_.recorded_.end(),
+                                [](const Event& e) { return e.pool != 0; });
+  if (!told) TellPoolsBySegments(source_.final_state, trace.pools, &schedule_.recorded_);
+}
+
+void ScheduleBuilder::Identify() {
+  const std::vector<Event>& events = schedule_.recorded_;
+  const auto count = static_cast<uint32_t>(events.size());
+  roles_.assign(count, EventRole::kAside);
+  if (const auto& settings = schedule_.trace().settings; settings.has_value()) {
+    facts_.fitting_blocks_may_be_refused = settings->max_split_size.value_or(-1) >= 0;
+    facts_.releases_may_be_partial = facts_.fitting_blocks_may_be_refused ||
+                                     settings->garbage_collection_threshold.value_or(0) > 0;
+    if (settings->conf.find("large_segment_size") != std::string::npos) facts_.large_page = Bytes();
+    for (const auto& [megabytes, divisions] : settings->roundup_power2_divisions) {
+      facts_.rounds_to_power_of_two |= divisions > 0;
+    }
+  }
+  for (const Event& e : events) {
+    has_completions_ |= e.kind == EventKind::kFreeCompleted;
+    if (e.kind == EventKind::kEmptyCache) facts_.infer_empty_cache = false;
+    if (e.kind == EventKind::kRecordStream) infer_record_stream_ = false;
+    if (e.kind == EventKind::kPoolRelease) infer_pool_release_ = false;
+  }
+  for (uint32_t i = 0; i < count; ++i) {
+    const EventKind kind = events[i].kind;
+    if (kind == EventKind::kAlloc) {
+      IdentifyAlloc(i);
+    } else if (kind == EventKind::kFree) {
+      i = IdentifyFree(i);
+    } else if (kind == EventKind::kFreeCompleted) {
+      IdentifyCompletion(i);
+    } else if (kind == EventKind::kOom) {
+      schedule_.recorded_[i].id = next_id_++;
+      roles_[i] = EventRole::kRequest;
+    } else if (kind == EventKind::kRecordStream) {
+      const auto it = live_.find(event(i).address.value());
+      schedule_.recorded_[i].id =
+          it != live_.end() ? it->second.id : AddStart(i, BlockState::kAllocated);
+      roles_[i] = EventRole::kRequest;
+    } else if (IsSegmentEffect(kind)) {
+      roles_[i] = EventRole::kSegmentEffect;
+    } else if (IsRequest(kind)) {
+      roles_[i] = EventRole::kRequest;
+    }
+  }
+}
+
+void ScheduleBuilder::IdentifyAlloc(uint32_t i) {
+  Event& alloc = schedule_.recorded_[i];
+  roles_[i] = EventRole::kRequest;
+  alloc.id = next_id_++;
+  const auto [it, is_new] = live_.try_emplace(alloc.address.value());
+  if (!is_new) {
+    schedule_.diagnostics_.Add(
+        DiagnosticKind::kAllocOverLiveBlock, i,
+        absl::StrCat(At(alloc.address), ", live since event ", it->second.since));
+  }
+  it->second = Live{alloc.id, i};
+}
+
+uint32_t ScheduleBuilder::IdentifyFree(uint32_t i) {
+  std::vector<Event>& events = schedule_.recorded_;
+  const Address address = events[i].address;
+  auto it = live_.find(address.value());
+  if (it == live_.end()) {
+    schedule_.diagnostics_.Add(DiagnosticKind::kFreeOfUnknownAddress, i, At(address));
+    events[i].id = AddStart(i, BlockState::kAllocated);
+    it = live_.find(address.value());
+  } else if (it->second.free_request != kNotRequested) {
+    schedule_.diagnostics_.Add(
+        DiagnosticKind::kFreeOfUnknownAddress, i,
+        absl::StrCat(At(address), " was freed before, by event ", it->second.free_request));
+    return i;  // stays aside
+  }
+  events[i].id = it->second.id;
+  roles_[i] = EventRole::kRequest;
+  const uint32_t next = i + 1;
+  if (next < events.size() && events[next].kind == EventKind::kFreeCompleted &&
+      events[next].address == address) {
+    events[next].id = it->second.id;
+    roles_[next] = EventRole::kOwnCompletion;
+    live_.erase(it);
+    return next;
+  }
+  if (has_completions_) {
+    it->second.free_request = i;
+  } else {
+    live_.erase(it);  // a file without completions: nothing says that any was late
+  }
+  return i;
+}
+
+void ScheduleBuilder::IdentifyCompletion(uint32_t i) {
+  Event& completion = schedule_.recorded_[i];
+  auto it = live_.find(completion.address.value());
+  if (it != live_.end() && it->second.free_request == kNotRequested) {
+    // Allocated in the trace and never asked back: the request is missing.
+    schedule_.diagnostics_.Add(DiagnosticKind::kFreeCompletedWithoutRequest, i,
+                               At(completion.address));
+    completion.id = it->second.id;
+    roles_[i] = EventRole::kImpliedFree;
+    live_.erase(it);
+    return;
+  }
+  if (it == live_.end() && i == 0) {
+    // The free that it completes is the last event that was lost.
+    schedule_.diagnostics_.Add(DiagnosticKind::kFreeCompletedWithoutRequest, i,
+                               At(completion.address));
+    return;  // stays aside
+  }
+  roles_[i] = EventRole::kLateCompletion;
+  if (it == live_.end()) {
+    // Asked back before the recording began.
+    schedule_.diagnostics_.Add(DiagnosticKind::kFreeCompletedWithoutRequest, i,
+                               At(completion.address));
+    completion.id = AddStart(i, BlockState::kPendingFree);
+    it = live_.find(completion.address.value());
+  } else {
+    completion.id = it->second.id;
+    late_rank_.emplace(it->second.free_request, late_count_);
+  }
+  late_rank_.emplace(i, late_count_++);
+  live_.erase(it);
+}
+
+AllocationId ScheduleBuilder::AddStart(uint32_t i, BlockState state) {
+  const Event& e = event(i);
+  StartAllocation start;
+  start.id = next_id_++;
+  start.address = e.address;
+  start.requested_size = e.size;
+  start.state = state;
+  start.stream = e.stream;
+  start.stack = e.kind == EventKind::kFree ? kNoStack : e.text_or_stack;
+  if (state == BlockState::kPendingFree) {
+    start.pending_stream = schedule_.stream_count_ + late_count_;
+    ++outstanding_;
+  }
+  schedule_.start_allocations_.push_back(start);
+  live_.emplace(e.address.value(), Live{start.id, i});
+  return start.id;
+}
+
+void ScheduleBuilder::ReadFinalState() {
+  schedule_.has_final_state_ = source_.has_final_state;
+  if (!source_.has_final_state) return;
+  schedule_.final_state_ = source_.final_state;
+  const std::vector<StreamHandle>& streams = schedule_.trace().streams;
+
+  absl::flat_hash_map<uint64_t, std::pair<SegmentInfo*, BlockInfo*>> unknown;
+  for (SegmentInfo& segment : schedule_.final_state_) {
+    for (BlockInfo& block : segment.blocks) {
+      if (block.state == BlockState::kInactive) continue;
+      if (const auto it = live_.find(block.address.value()); it != live_.end()) {
+        block.id = it->second.id;
+      } else {
+        unknown.emplace(block.address.value(), std::make_pair(&segment, &block));
+      }
+    }
+  }
+  // Active at the end and not in the trace at all: live throughout. One that
+  // the trace saw freed was allocated after the recording ended.
+  if (!unknown.empty()) {
+    for (const Event& e : schedule_.recorded_) {
+      if (e.kind == EventKind::kAlloc || e.kind == EventKind::kFree ||
+          e.kind == EventKind::kFreeCompleted) {
+        unknown.erase(e.address.value());
+      }
+    }
+  }
+  const auto late_at_end =
+      static_cast<uint32_t>(std::count_if(live_.begin(), live_.end(), [](const auto& entry) {
+        return entry.second.free_request != kNotRequested;
+      }));
+  uint32_t pending = 0;
+  for (SegmentInfo& segment : schedule_.final_state_) {
+    for (BlockInfo& block : segment.blocks) {
+      if (block.state == BlockState::kInactive || !unknown.contains(block.address.value())) {
+        continue;
+      }
+      StartAllocation start;
+      start.id = block.id = next_id_++;
+      start.address = block.address;
+      start.requested_size = block.requested_size;
+      start.block_size = block.size;
+      start.state = block.state;
+      start.stack = block.stack;
+      const auto stream = std::lower_bound(streams.begin(), streams.end(), segment.stream);
+      start.stream = static_cast<uint32_t>(stream - streams.begin());
+      if (block.state == BlockState::kPendingFree) {
+        // Never done: ranks after all of the trace's.
+        start.pending_stream = schedule_.stream_count_ + late_count_ + late_at_end + pending++;
+        ++outstanding_;
+      }
+      schedule_.start_allocations_.push_back(start);
+    }
+  }
+  // Start allocations that were asked back, late, and are pending at the end
+  // have their extent in the final state too.
+  absl::flat_hash_map<AllocationId, Bytes> extents;
+  for (const SegmentInfo& segment : schedule_.final_state_) {
+    for (const BlockInfo& block : segment.blocks) {
+      if (block.state == BlockState::kPendingFree) extents.emplace(block.id, block.size);
+    }
+  }
+  for (StartAllocation& start : schedule_.start_allocations_) {
+    const auto it = extents.find(start.id);
+    if (it != extents.end()) start.block_size = it->second;
+  }
+  std::sort(schedule_.start_allocations_.begin(), schedule_.start_allocations_.end(),
+            [](const StartAllocation& a, const StartAllocation& b) {
+              return std::pair(a.address, a.id) < std::pair(b.address, b.id);
+            });
+  pending_for_good_ = pending;
+}
+
+void ScheduleBuilder::NumberLateStreams() {
+  std::vector<uint32_t> never_done;  // free requests
+  for (const auto& [address, live] : live_) {
+    if (live.free_request != kNotRequested) never_done.push_back(live.free_request);
+  }
+  std::sort(never_done.begin(), never_done.end());
+  for (uint32_t request : never_done) late_rank_.emplace(request, late_count_++);
+  if (infer_record_stream_) {
+    first_late_stream_ = schedule_.stream_count_;
+    schedule_.stream_count_ += late_count_ + pending_for_good_;
+  }
+}
+
+void ScheduleBuilder::MeasureReserved() {
+  int64_t change = 0;  // since the start
+  int64_t lowest = 0;
+  int64_t highest = 0;
+  for (uint32_t i = 0; i < roles_.size(); ++i) {
+    if (roles_[i] != EventRole::kSegmentEffect) continue;
+    const EventKind kind = event(i).kind;
+    const bool supply = kind == EventKind::kSegmentAlloc || kind == EventKind::kSegmentMap;
+    change += supply ? event(i).size.signed_value() : -event(i).size.signed_value();
+    lowest = std::min(lowest, change);
+    highest = std::max(highest, change);
+  }
+  int64_t at_end = 0;
+  for (const SegmentInfo& segment : schedule_.final_state_) {
+    at_end += segment.total_size.signed_value();
+  }
+  // Without a final state: as little as the releases allow.
+  const int64_t at_start =
+      std::max(-lowest, schedule_.has_final_state_ ? at_end - change : int64_t{0});
+  facts_.reserved_at_start = Bytes(static_cast<uint64_t>(at_start));
+  facts_.peak_reserved = Bytes(static_cast<uint64_t>(at_start + highest));
+}
+
+void ScheduleBuilder::CheckAllocsAreInSegments() {
+  if (!schedule_.has_final_state_) return;  // segments without events are not known
+  std::vector<std::pair<uint64_t, uint64_t>> ranges;
+  for (const SegmentInfo& segment : schedule_.final_state_) {
+    ranges.emplace_back(segment.address.value(), (segment.address + segment.total_size).value());
+  }
+  for (uint32_t i = 0; i < roles_.size(); ++i) {
+    if (roles_[i] != EventRole::kSegmentEffect) continue;
+    ranges.emplace_back(event(i).address.value(), (event(i).address + event(i).size).value());
+  }
+  std::sort(ranges.begin(), ranges.end());
+  std::vector<std::pair<uint64_t, uint64_t>> merged;
+  for (const auto& range : ranges) {
+    if (!merged.empty() && range.first <= merged.back().second) {
+      merged.back().second = std::max(merged.back().second, range.second);
+    } else {
+      merged.push_back(range);
+    }
+  }
+  std::pair<uint64_t, uint64_t> last = {0, 0};
+  for (uint32_t i = 0; i < roles_.size(); ++i) {
+    if (event(i).kind != EventKind::kAlloc) continue;
+    const uint64_t begin = event(i).address.value();
+    const uint64_t end = begin + event(i).size.value();
+    if (begin >= last.first && end <= last.second) continue;
+    const auto it = std::upper_bound(merged.begin(), merged.end(), std::pair(begin, ~uint64_t{0}));
+    if (it != merged.begin() && end <= std::prev(it)->second) {
+      last = *std::prev(it);
+    } else {
+      schedule_.diagnostics_.Add(DiagnosticKind::kAllocOutsideSegments, i, At(event(i).address));
+    }
+  }
+}
+
+void ScheduleBuilder::DescribeHead() {
+  bool cold = schedule_.start_allocations_.empty() && facts_.reserved_at_start == Bytes();
+  if (cold && !schedule_.has_final_state_) {
+    // The first allocation of a device needs a segment.
+    for (uint32_t i = 0; i < roles_.size(); ++i) {
+      if (roles_[i] == EventRole::kSegmentEffect) break;
+      if (event(i).kind == EventKind::kAlloc) {
+        cold = false;
+        break;
+      }
+    }
+  }
+  schedule_.is_cold_ = cold;
+  if (cold || schedule_.recorded_.empty()) return;
+  schedule_.diagnostics_.Add(
+      DiagnosticKind::kLostHead, 0,
+      absl::StrCat(schedule_.start_allocations_.size(), " blocks were live and ",
+                   facts_.reserved_at_start.value(), " bytes reserved before the first event"));
+}
+
+// --- Requests ---
+
+void ScheduleBuilder::MakeRequests() {
+  const std::vector<RecordedGroup> groups = GroupRecorded(schedule_.recorded_, roles_, facts_);
+  schedule_.requests_.reserve(groups.size() + 2 * late_count_);
+  schedule_.recorded_begin_.reserve(groups.size() + 2 * late_count_);
+  for (const RecordedGroup& group : groups) EmitGroup(group);
+  for (uint32_t rank : std::exchange(done_after_, {})) {
+    EmitStreamDone(rank, static_cast<uint32_t>(schedule_.recorded_.size()));
+  }
+}
+
+void ScheduleBuilder::EmitGroup(const RecordedGroup& group) {
+  if (late_count_ > 0) EmitCompletions(group);
+  if (group.request == RecordedGroup::kInferredEmptyCache) return EmitEmptyCache(group);
+  EmitPoolReleases(group);
+  Event request = event(group.request);
+  if (request.kind == EventKind::kOom) {
+    request.kind = EventKind::kAlloc;
+  } else if (request.kind == EventKind::kFreeCompleted) {
+    request.kind = EventKind::kFree;  // implied
+  } else if (request.kind == EventKind::kFree && infer_record_stream_) {
+    const auto late = late_rank_.find(group.request);
+    if (late != late_rank_.end()) {
+      Event use;
+      use.kind = EventKind::kRecordStream;
+      use.id = request.id;
+      use.stream = first_late_stream_ + late->second;
+      schedule_.diagnostics_.Add(DiagnosticKind::kInferredRecordStream, group.request,
+                                 At(request.address));
+      Emit(use, group.begin);
+      ++outstanding_;
+    }
+  }
+  if (request.kind != EventKind::kMark) request.address = Address();
+  request.block_size = Bytes();
+  Emit(request, group.begin);
+}
+
+void ScheduleBuilder::EmitEmptyCache(const RecordedGroup& group) {
+  Bytes released;
+  bool only_private = true;
+  for (uint32_t i = group.begin; i < group.end; ++i) {
+    if (roles_[i] == EventRole::kSegmentEffect) released += event(i).size;
+    only_private &= event(i).pool != 0;
+  }
+  schedule_.diagnostics_.Add(DiagnosticKind::kInferredEmptyCache, group.begin,
+                             absl::StrCat(released.value(), " bytes released"));
+  // The destruction of a MemPool empties that pool's cache only; empty_cache
+  // while a pool is being filled spares the default pools; several calls may
+  // have followed each other. One pool after the other is all of these, but for
+  // pools that a call for all releases anyway.
+  Event request;
+  request.kind = EventKind::kEmptyCache;
+  uint32_t begin = group.begin;
+  if (!only_private) {
+    for (uint32_t i = group.begin; i < group.end; ++i) {
+      if (event(i).pool == 0 || pool_released_[event(i).pool]) begin = i + 1;
+    }
+    EmitPoolReleases({group.begin, begin, group.request});
+    Emit(request, group.begin);
+  }
+  for (uint32_t i = begin; i < group.end; ++i) {
+    if (i > begin && event(i).pool == event(i - 1).pool) continue;
+    EmitPoolReleases({i, i + 1, group.request});
+    request.pool = event(i).pool;
+    Emit(request, i);
+  }
+}
+
+// Memory of a private pool goes back once nobody holds the pool any more:
+// PyTorch does not record when that was.
+void ScheduleBuilder::EmitPoolReleases(const RecordedGroup& group) {
+  if (pool_released_.size() < 2 || !infer_pool_release_) return;
+  const uint16_t own =
+      group.request == RecordedGroup::kInferredEmptyCache ? 0 : event(group.request).pool;
+  for (uint32_t i = group.begin; i < group.end; ++i) {
+    const Event& e = event(i);
+    if (e.kind != EventKind::kSegmentFree && e.kind != EventKind::kSegmentUnmap) continue;
+    // Under max_split_size a malloc releases cached segments of its own pool.
+    if (e.pool == 0 || e.pool == own || pool_released_[e.pool]) continue;
+    pool_released_[e.pool] = true;
+    Event release;
+    release.kind = EventKind::kPoolRelease;
+    release.pool = e.pool;
+    Emit(release, group.begin);
+  }
+}
+
+void ScheduleBuilder::EmitCompletions(const RecordedGroup& group) {
+  if (!infer_record_stream_) return;
+  for (uint32_t rank : std::exchange(done_after_, {})) EmitStreamDone(rank, group.begin);
+  uint32_t completed = 0;
+  bool releases = false;
+  for (uint32_t i = group.begin; i < group.end; ++i) {
+    completed += roles_[i] == EventRole::kLateCompletion ? 1 : 0;
+    releases |= event(i).kind == EventKind::kSegmentFree ||
+                event(i).kind == EventKind::kSegmentUnmap || event(i).kind == EventKind::kOom;
+  }
+  if (completed == 0) return;
+  outstanding_ -= std::min(outstanding_, completed);
+  // A malloc polls at its beginning; a flush in its course waits for everything.
+  // What a flush waited for is not done before the request: it would have been
+  // reused by it.
+  const bool is_malloc = group.request != RecordedGroup::kInferredEmptyCache &&
+                         event(group.request).kind != EventKind::kEmptyCache;
+  bool by_flush = is_malloc && releases && outstanding_ == 0;
+  for (uint32_t i = group.begin; i < group.end; ++i) {
+    if (roles_[i] == EventRole::kSegmentEffect) {
+      by_flush |= is_malloc;
+    } else if (roles_[i] == EventRole::kLateCompletion) {
+      const uint32_t rank = late_rank_.find(i)->second;
+      if (by_flush) {
+        done_after_.push_back(rank);
+      } else {
+        EmitStreamDone(rank, group.begin);
+      }
+    }
+  }
+}
+
+void ScheduleBuilder::EmitStreamDone(uint32_t rank, uint32_t recorded_begin) {
+  Event done;
+  done.kind = EventKind::kStreamDone;
+  done.stream = first_late_stream_ + rank;
+  Emit(done, recorded_begin);
+}
+
+void ScheduleBuilder::Emit(const Event& request, uint32_t recorded_begin) {
+  schedule_.requests_.push_back(request);
+  schedule_.recorded_begin_.push_back(recorded_begin);
+}
+
+}  // namespace memreplay

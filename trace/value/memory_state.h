@@ -1,0 +1,66 @@
+// The state of device memory as a snapshot lists it: segments, and in each its
+// blocks in address order. Used for what a file says and for what a run left.
+#ifndef MEMREPLAY_TRACE_VALUE_MEMORY_STATE_H_
+#define MEMREPLAY_TRACE_VALUE_MEMORY_STATE_H_
+
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "trace/value/units.h"
+
+namespace memreplay {
+
+enum class BlockState : uint8_t {
+  kAllocated,    // "active_allocated"
+  kPendingFree,  // "active_pending_free": freed, other streams may still use it
+  kInactive,     // "inactive"
+};
+
+// PyTorch's name of the state.
+constexpr std::string_view BlockStateName(BlockState state) {
+  switch (state) {
+    case BlockState::kAllocated: return "active_allocated";
+    case BlockState::kPendingFree: return "active_pending_free";
+    case BlockState::kInactive: return "inactive";
+  }
+  return "unknown";
+}
+
+// The state of that name; nothing for any other text.
+constexpr std::optional<BlockState> BlockStateFromName(std::string_view name) {
+  for (const BlockState state :
+       {BlockState::kAllocated, BlockState::kPendingFree, BlockState::kInactive}) {
+    if (BlockStateName(state) == name) return state;
+  }
+  return std::nullopt;
+}
+
+struct BlockInfo {
+  Address address;  // null in files of PyTorch 2.0; the reader fills it in
+  Bytes size;
+  Bytes requested_size;  // stale (of the last allocation) for inactive blocks
+  BlockState state = BlockState::kInactive;
+  AllocationId id = kNoAllocation;  // of active blocks, where known
+  uint32_t stack = 0;
+  uint32_t pending_stream = 0;  // start states, kPendingFree: the stream that the free waits for
+};
+
+// One cudaMalloc segment, or one contiguous mapped range of an expandable one.
+struct SegmentInfo {
+  Address address;
+  Bytes total_size;
+  StreamHandle stream;
+  PoolId pool_id;
+  bool is_large = false;  // segment_type "large": the kind of its pool, not its size
+  bool is_expandable = false;
+  uint32_t stack = 0;
+  std::vector<BlockInfo> blocks;
+};
+
+// All segments of one device, ascending by address.
+using MemoryState = std::vector<SegmentInfo>;
+
+}  // namespace memreplay
+
+#endif  // MEMREPLAY_TRACE_VALUE_MEMORY_STATE_H_

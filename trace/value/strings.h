@@ -1,0 +1,41 @@
+// Abseil's string functions for std::string_view: Debian builds Abseil with an
+// absl::string_view of its own, which does not convert from the standard one.
+#ifndef MEMREPLAY_TRACE_VALUE_STRINGS_H_
+#define MEMREPLAY_TRACE_VALUE_STRINGS_H_
+
+#include <string>
+#include <string_view>
+#include <type_traits>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+
+namespace memreplay {
+
+inline absl::string_view ToAbsl(std::string_view text) { return {text.data(), text.size()}; }
+inline std::string_view ToStd(absl::string_view text) { return {text.data(), text.size()}; }
+
+namespace strings_internal {
+template <typename T>
+decltype(auto) Piece(const T& value) {
+  if constexpr (std::is_same_v<T, std::string_view>) {
+    return ToAbsl(value);
+  } else {
+    return (value);
+  }
+}
+}  // namespace strings_internal
+
+// absl::StrCat and absl::StrAppend that take std::string_view too.
+template <typename... Pieces>
+std::string StrCat(const Pieces&... pieces) {
+  return absl::StrCat(strings_internal::Piece(pieces)...);
+}
+template <typename... Pieces>
+void StrAppend(std::string* text, const Pieces&... pieces) {
+  absl::StrAppend(text, strings_internal::Piece(pieces)...);
+}
+
+}  // namespace memreplay
+
+#endif  // MEMREPLAY_TRACE_VALUE_STRINGS_H_

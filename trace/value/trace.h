@@ -1,0 +1,96 @@
+// What one file says, read but not yet validated: the common output of every
+// reader. Schedule (schedule.h) turns one device of it into something that can
+// be replayed.
+#ifndef MEMREPLAY_TRACE_VALUE_TRACE_H_
+#define MEMREPLAY_TRACE_VALUE_TRACE_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "trace/value/diagnostics.h"
+#include "trace/value/event.h"
+#include "trace/value/memory_state.h"
+#include "trace/value/tables.h"
+#include "trace/value/units.h"
+
+namespace memreplay {
+
+// The settings that a snapshot records (allocator_settings), as they were when
+// it was taken, or that a program's header asks for.
+struct RecordedSettings {
+  std::string conf;                       // PYTORCH_CUDA_ALLOC_CONF
+  std::optional<int64_t> max_split_size;  // bytes; -1 = unlimited
+  std::optional<double> garbage_collection_threshold;
+  std::optional<bool> expandable_segments;
+  std::optional<bool> graph_capture_record_stream_reuse;
+  std::vector<std::pair<uint64_t, uint64_t>> roundup_power2_divisions;  // (MB, divisions)
+};
+
+// How recorded work on other streams completes in a program.
+enum class Completion : uint8_t {
+  kAtOnce,    // at the next opportunity the allocator polls
+  kExplicit,  // only after a kStreamDone event
+};
+
+// Facts about the file that help to tell which PyTorch wrote it.
+struct LayoutFacts {
+  bool has_device_traces = false;
+  bool has_allocator_settings = false;
+  bool has_external_annotations = false;
+  bool has_time_us = false;
+  bool has_compile_context = false;
+  bool has_user_metadata = false;
+  bool has_event_pool_id = false;
+  bool has_block_history = false;    // 2.0
+  bool has_block_addresses = false;  // 2.1 and later
+  bool has_is_expandable = false;
+  bool has_graph_capture_record_stream_reuse = false;  // in allocator_settings
+  int pickle_protocol = 0;                             // 0: not a pickle
+};
+
+// A named range or point that the program annotated (external_annotations).
+struct Annotation {
+  uint32_t name = 0;   // StringTable
+  uint32_t stage = 0;  // StringTable: "START", "END" or other
+  int device = 0;
+  int64_t time_us = 0;
+};
+
+struct DeviceTrace {
+  int device = 0;
+  std::vector<Event> events;     // requests and effects in recorded order
+  std::vector<int64_t> time_us;  // per event; empty if the file has no times
+  bool has_final_state = false;
+  MemoryState final_state;  // when the snapshot was taken, after the last event
+};
+
+struct Trace {
+  std::string format;  // "torch_snapshot_pickle", "text", "protobuf", "flat_jsonl" ...
+  // True for programs (and our own formats written from them): Event::address
+  // of requests holds a handle (an arbitrary number, unique while live) and
+  // no effects are recorded.
+  bool is_program = false;
+  std::vector<DeviceTrace> devices;        // ascending by device; only those mentioned
+  std::vector<StreamHandle> streams;       // Event::stream -> handle, ascending
+  std::vector<PoolId> pools = {PoolId{}};  // Event::pool -> id; index 0 is the default pool
+  StringTable strings;
+  StackTable stacks;
+  std::optional<RecordedSettings> settings;
+  LayoutFacts layout;
+  std::vector<Annotation> annotations;
+  Diagnostics diagnostics;
+
+  // From a program's header; nothing in a snapshot.
+  std::optional<Bytes> total_memory;
+  std::optional<double> memory_fraction;
+  Completion completion = Completion::kAtOnce;
+  // Members of the header that say how the program was made ("config", "seed",
+  // "meta"), as one JSON object; empty if none.
+  std::string program_header;
+};
+
+}  // namespace memreplay
+
+#endif  // MEMREPLAY_TRACE_VALUE_TRACE_H_
