@@ -15,6 +15,10 @@ bool IsUsable(const Block* block) {
          !block->has_stream_uses();
 }
 
+bool IsWholeReservation(const Block* block) {
+  return block->prev == nullptr && block->next == nullptr;
+}
+
 }  // namespace
 
 Bytes CachingAllocator::PageSize(const BlockPool& pool) const {
@@ -48,6 +52,16 @@ Block* CachingAllocator::TryAllocateExpandableBlock(const Params& params) {
   Block* block = FindExpandableBlock(params);
   if (block == nullptr) return nullptr;
   if (!block->mapped) {
+    if (IsWholeReservation(block) && block->size < params.size) {
+      // PyTorch asks for all of its pages, more than the device has, and has no
+      // next block to go on with. A device that gives them is none of silicon.
+      const Bytes page = block->expandable->page;
+      if (device_.MapPages(block->address, block->size, page)) {
+        device_.UnmapPages(block->address, block->size, page);
+      }
+      Fire(Rule::kMapFailed);
+      return nullptr;
+    }
     if (!MapBlock(block, std::min(block->size, params.size), params)) return nullptr;
   } else {
     Fire(Rule::kMapExtends);

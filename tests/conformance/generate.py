@@ -24,7 +24,9 @@ answer to compare with:
  8. use-on-OOM pools beside expandable_segments: exclusion 3 could not be kept (a default block may lie in the pool).
  9. large_segment_size_mb of an odd number beside expandable_segments: pages that are no multiple of the driver's
     granularity of 2 MiB, which a real driver refuses to create.
-10. Up to 2.2, the end of a pool that is not being filled: the refused call has already counted the captures underway
+10. Up to 2.14, a request larger than a whole reservation on a device that has the pages for it (`endless`, which no card
+    is): the library maps them all, has no block to go on with, and dies of a null pointer.
+11. Up to 2.2, the end of a pool that is not being filled: the refused call has already counted the captures underway
     down, once per stream, and every later call believes in a capture.
 """
 
@@ -50,6 +52,7 @@ class Release:
 class Generator:
     def __init__(self, seed, version):
         self.r = random.Random(f"conformance {seed}")
+        self.rare = random.Random(f"rare {seed}")  # its own, so that most seeds give the same program as ever
         self.release = Release(version)
         self.records = []
         self.header = {"k": "h", "format": "memsched-flat", "version": 1, "seed": seed}
@@ -117,6 +120,13 @@ class Generator:
             self.max_split = max(self.max_split, self.large_segment)
         self.expandable = "expandable" in self.options and self.chance(0.75)
         self.ever_expandable = self.expandable
+        # Requests beyond a whole reservation, and a device that never runs out (as memreplay's does without a capacity).
+        self.giant = self.rare.random() < 0.04
+        if self.giant and not self.pressure and "fraction_key" not in self.options and self.rare.random() < 0.5:
+            if self.release.since(2, 15) and self.expandable:  # exclusion 10; and segments have 1 TB of addresses only
+                del self.header["total"]
+                self.header["endless"] = 1
+                self.total = 1 << 40
 
     def non_split(self):
         lowest = max(20, self.large_segment) if self.release.since(2, 10) else 21
@@ -204,6 +214,8 @@ class Generator:
 
     def size(self, style):
         r = self.r
+        if self.giant and self.rare.random() < 0.02 and (self.expandable or "total" in self.header):
+            return self.total + self.total // 8 + self.rare.choice([-2 * M, 0, 1, 2 * M, self.total // 8, self.total, 30 * self.total])
         if style == "mixed":
             style = r.choice(["threshold", "log", "small", "large"])
         if style == "threshold":

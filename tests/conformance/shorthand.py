@@ -2,7 +2,7 @@
 
 One string of ';'-separated steps. M and K are binary units; ids are names.
 
-  total 60M | conf <text> | explicit | fraction 0.5     header (before the first step)
+  total 60M | endless | conf <text> | explicit | fraction 0.5     header (before the first step)
   a x 20M [s1]      allocate x on stream 1 (default 0)  f x            free x
   u x s2            record_stream                       done s2        stream 2's work is complete
   c [p0,1]          empty_cache [of one pool]           set <text>     settings at run time
@@ -17,12 +17,12 @@ One string of ';'-separated steps. M and K are binary units; ids are names.
 import json
 import re
 
-UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
+UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 
 
 def size(text):
     total = 0
-    for sign, number, unit in re.findall(r"([+-]?)(\d+(?:\.\d+)?)([KMG]?)", text):
+    for sign, number, unit in re.findall(r"([+-]?)(\d+(?:\.\d+)?)([KMGT]?)", text):
         total += (-1 if sign == "-" else 1) * int(float(number) * UNITS[unit] if "." in number else int(number) * UNITS[unit])
     return total
 
@@ -52,6 +52,8 @@ def program(text):
             header["total"] = size(rest)
         elif name == "conf":
             header["conf"] = rest
+        elif name == "endless":
+            header["endless"] = 1
         elif name == "explicit":
             header["completion"] = "explicit"
         elif name == "fraction":

@@ -12,6 +12,8 @@ void fake_cuda_reset(std::uint64_t total);
 // Whether recorded stream work stays pending until fake_cuda_complete (1) or is complete at once
 // (0, the default).
 void fake_cuda_explicit(int on);
+// Whether it gives more memory than it has (1): the device never runs out. fake_cuda_reset ends it.
+void fake_cuda_endless(int on);
 // Everything recorded on this stream so far is complete.
 void fake_cuda_complete(std::uint64_t stream);
 // The next n driver allocations (cudaMalloc or page creation) fail.

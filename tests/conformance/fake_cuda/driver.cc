@@ -47,6 +47,7 @@ void fake_cuda_reset(std::uint64_t total) {
   d.done.clear();
 }
 void fake_cuda_explicit(int on) { device().explicit_completion = on != 0; }
+void fake_cuda_endless(int on) { device().memory.endless(on != 0); }
 void fake_cuda_complete(std::uint64_t stream) { device().finish(stream, device().sequence); }
 void fake_cuda_fail_next(std::uint64_t n) { device().memory.fail_next(n); }
 void fake_cuda_external(std::int64_t delta) { device().memory.external(delta); }

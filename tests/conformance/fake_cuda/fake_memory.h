@@ -21,6 +21,8 @@
 //   * external(n) is memory taken by someone else: exact bytes, no addresses. It always succeeds;
 //   free_bytes() is never
 //     below zero.
+//   * endless(): nothing fails for want of memory; total is what the device says it has, as a
+//   SimulatedDevice without a capacity does.
 //   * fail_next(n): the next n calls of allocate or create_page fail, whatever room there is. Only
 //   calls that reach
 //     the driver count; a call that fails for want of memory uses up one of them too.
@@ -66,6 +68,7 @@ class Memory {
   std::uint64_t create_page(std::uint64_t bytes);  // 0: out of memory
   bool release_page(std::uint64_t handle);         // false: no such page
   void external(std::int64_t delta);
+  void endless(bool on) { endless_ = on; }
   void fail_next(std::uint64_t calls) { failures_ = calls; }
 
   std::uint64_t total() const { return total_; }
@@ -80,6 +83,7 @@ class Memory {
   std::uint64_t used_ = 0;  // whole units of allocations and pages
   std::uint64_t external_ = 0;
   std::uint64_t failures_ = 0;
+  bool endless_ = false;
   std::uint64_t next_page_ = 1;
   AddressSpace allocations_{kAllocationBase, kAllocationEnd};
   AddressSpace reservations_{kReservationBase, kReservationEnd};

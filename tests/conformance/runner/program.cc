@@ -139,6 +139,8 @@ void parse_line(Scanner& in, int line, Program& program) {
       header.has_conf = true;
     } else if (key == "total") {
       header.total = in.integer();
+    } else if (key == "endless") {
+      header.endless = in.token() != "0";
     } else if (key == "fraction") {
       header.fraction = std::strtod(in.token().c_str(), nullptr);
       header.has_fraction = true;
@@ -156,7 +158,8 @@ void parse_line(Scanner& in, int line, Program& program) {
   }
   program.has_conf = header.has_conf;
   program.conf = header.conf;
-  program.total = header.total;
+  program.total = header.endless ? std::uint64_t{1} << 40 : header.total;
+  program.endless = header.endless;
   program.has_fraction = header.has_fraction;
   program.fraction = header.fraction;
   program.explicit_completion = header.explicit_completion;

@@ -28,6 +28,7 @@ struct Program {
   bool has_conf = false;
   std::string conf;
   std::uint64_t total = std::uint64_t{80} << 30;
+  bool endless = false;  // never out of memory, says that it has 1 TiB
   bool has_fraction = false;
   double fraction = 1.0;
   bool explicit_completion = false;

@@ -403,6 +403,7 @@ class Run {
     else
       unsetenv("PYTORCH_CUDA_ALLOC_CONF");
     fake_cuda_reset(program_.total);
+    fake_cuda_endless(program_.endless ? 1 : 0);
     fake_cuda_explicit(program_.explicit_completion ? 1 : 0);
     std::uint64_t most = 0;
     std::set<std::uint64_t> used{0};

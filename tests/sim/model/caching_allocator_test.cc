@@ -248,6 +248,21 @@ TEST(SpecCases, D10ExpandableMapsAndUnmapsPages) {
   EXPECT_EQ(h.stats().num_device_free, 2);
 }
 
+TEST(Expandable, ARequestLargerThanAReservationRunsOutOnEveryDevice) {
+  for (const char* const torch : {"2.1", "2.3", "2.11", "2.14", "2.15"}) {
+    SCOPED_TRACE(torch);
+    HarnessOptions options = Expandable(0);  // a device that never runs out
+    options.torch = torch;
+    AllocatorHarness h(options);
+    h.Alloc(uint64_t{2} << 40);
+    EXPECT_TRUE(h.Take().starts_with("oom "));
+    EXPECT_EQ(h.stats().num_ooms, 1);
+    EXPECT_EQ(h.stats().reserved_bytes.all.peak, 0);
+    h.Alloc(kMB * 30);
+    EXPECT_EQ(h.stats().reserved_bytes.all.current, 40 * kMB);
+  }
+}
+
 TEST(SpecCases, D11UnmapsOnlyWholePages) {
   AllocatorHarness h(Expandable());
   h.Alloc(30 * kMB);

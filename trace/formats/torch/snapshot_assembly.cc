@@ -107,16 +107,26 @@ absl::Status SnapshotAssembly::Run(Value root) {
 absl::Status SnapshotAssembly::TakeTraces(Value* slot, Value holder) {
   trace_->layout.has_device_traces = true;
   absl::Span<Value> traces;
-  absl::Status status = TakeList(slot, holder, "device_traces", &traces);
-  for (size_t i = 0; status.ok() && i < traces.size(); ++i) {
+  if (absl::Status status = TakeList(slot, holder, "device_traces", &traces); !status.ok()) {
+    return status;
+  }
+  std::vector<std::pair<int, absl::Span<const Value>>> filled;  // device, entries
+  for (size_t i = 0; i < traces.size(); ++i) {
     absl::Span<Value> entries;
-    status = TakeList(&traces[i], holder, "a trace of device_traces", &entries);
+    absl::Status status = TakeList(&traces[i], holder, "a trace of device_traces", &entries);
     if (!status.ok()) return status;
     if (entries.empty()) continue;
     if (i > kMaxDevice) return absl::InvalidArgumentError("more than 1024 devices");
-    status = TakeTrace(entries, static_cast<int>(i));
+    filled.emplace_back(static_cast<int>(i), entries);
   }
-  return status;
+  for (const auto& [device, entries] : filled) {
+    // Only one trace that is alone may have the records; entries that several
+    // list are several devices' events.
+    if (absl::Status status = TakeTrace(entries, device, filled.size() == 1); !status.ok()) {
+      return status;
+    }
+  }
+  return absl::OkStatus();
 }
 
 absl::Status SnapshotAssembly::CheckEvent(const Event& event, uint32_t record, size_t entry,
@@ -140,12 +150,13 @@ absl::Status SnapshotAssembly::CheckEvent(const Event& event, uint32_t record, s
       StrCat(place(), " (", EventKindName(event.kind), ") has no '", missing, "'"));
 }
 
-absl::Status SnapshotAssembly::TakeTrace(absl::Span<const Value> entries, int number) {
+absl::Status SnapshotAssembly::TakeTrace(absl::Span<const Value> entries, int number,
+                                         bool is_only) {
   std::vector<Event>& store = records_.events();
   std::vector<int64_t>& times = records_.times();
   // Usually the file has one trace and its entries are the records in order:
   // then the store itself becomes the trace. Otherwise they are copied.
-  bool in_order = entries.size() == store.size();
+  bool in_order = is_only && entries.size() == store.size();
   bool has_times = false;
   for (size_t i = 0; i < entries.size(); ++i) {
     const Value entry = heap_.Resolve(entries[i]);

@@ -37,7 +37,7 @@ class SnapshotAssembly {
   absl::Status TakeSegment(Value* slot);
   absl::Status TakeBlocks(Value* slot, Value holder, SegmentInfo* segment);
   absl::Status TakeTraces(Value* slot, Value holder);
-  absl::Status TakeTrace(absl::Span<const Value> entries, int device);
+  absl::Status TakeTrace(absl::Span<const Value> entries, int device, bool is_only);
   absl::Status TakeSettings(Value* slot, Value holder);
   absl::Status TakeRoundup(Value dict, RecordedSettings* settings);
   absl::Status TakeAnnotations(Value* slot, Value holder);

@@ -287,6 +287,26 @@ TEST(TorchSnapshotReader, ActionsThatAreNotReplayedAreNotLostSilently) {
   EXPECT_EQ(places[1].detail, "action 'annotate'");
 }
 
+TEST(TorchSnapshotReader, OneListAsTheTraceOfTwoDevicesIsTheTraceOfBoth) {
+  // {"segments": [], "device_traces": [t, t]}, t one entry, listed from the memo.
+  const std::string file(
+      "\x80\x04\x95\x69\0\0\0\0\0\0\0}\x94(\x8c\x08segments\x94]\x94\x8c\x0d"
+      "device_traces\x94]\x94(]\x94}\x94(\x8c\x06"
+      "action\x94\x8c\x05"
+      "alloc\x94\x8c\x04"
+      "addr\x94K\x01\x8c\x04size\x94M\0\x02\x8c\x06stream\x94K\0\x8c\x06"
+      "frames\x94]\x94uah\x05"
+      "eu.",
+      116);
+  const absl::StatusOr<Trace> trace = Read(file);
+  ASSERT_TRUE(trace.ok()) << trace.status();
+  ASSERT_EQ(trace->devices.size(), 2u);
+  for (const DeviceTrace& device : trace->devices) {
+    ASSERT_EQ(device.events.size(), 1u);
+    EXPECT_EQ(device.events[0].size, Bytes(512));
+  }
+}
+
 TEST(TorchSnapshotReader, SegmentsThatDoNotAddUp) {
   const auto mismatches = [](const Py& sample) -> uint64_t {
     const absl::StatusOr<Trace> trace = Read(PythonPickle(sample));
