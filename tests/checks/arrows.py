@@ -43,6 +43,7 @@ ORDER = [
     "report/text",
     "report/page",
     "cuda",
+    "record/card",
     "cli",
 ]
 # What the stages see of each other, whatever stands above them.
@@ -52,7 +53,8 @@ SEES = {
     "sim": {"proto", "trace"},
     "report": {"proto", "trace", "sim"},
     "cuda": {"proto", "trace", "sim"},
-    "cli": {"proto", "trace", "sim", "report", "cuda"},
+    "record": set(),
+    "cli": {"proto", "trace", "sim", "report", "cuda", "record"},
 }
 # Siblings that do not know each other.
 APART = [{"sim/oom", "sim/confirm"}, {"report/text", "sim"}, {"report/page", "sim"}]

@@ -1,0 +1,51 @@
+// Sees every block that PyTorch's allocator hands out and takes back: libc10_cuda.so tells
+// c10::reportMemoryUsageToProfiler, and this definition of it, loaded before libc10.so's, is the
+// one that is called. It forgets what a former tenant left and calls PyTorch's own.
+#include <atomic>
+#include <cstdint>
+
+#include "record/card/device.h"
+#include "record/card/elf/loaded_symbol.h"
+
+namespace memreplay::card {
+namespace {
+
+constexpr std::uint8_t kCuda = 1;  // c10::DeviceType
+
+struct C10Device {
+  std::uint8_t type;
+  std::uint8_t index;
+};
+static_assert(sizeof(C10Device) == 2);
+
+using Report = void(void*, std::int64_t, std::size_t, std::size_t, C10Device);
+std::atomic<Report*> next{nullptr};
+
+void changed(std::uint64_t address, std::int64_t size, std::size_t card) {
+  Device& d = device();
+  const std::lock_guard<std::mutex> lock(d.mutex);
+  if (card >= d.allocated.size()) return;
+  Device::Allocated& allocated = d.allocated[card];
+  if (size > 0) d.known.forget(address, static_cast<std::uint64_t>(size));
+  allocated.now += static_cast<std::uint64_t>(size);
+  if (allocated.now > allocated.peak) allocated.peak = allocated.now;
+}
+
+}  // namespace
+
+extern "C" __attribute__((visibility("default"))) void
+_ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE(void* address, std::int64_t size,
+                                                      std::size_t allocated, std::size_t reserved,
+                                                      C10Device on) {
+  if (on.type == kCuda) changed(number(address), size, on.index);
+  Report* report = next.load(std::memory_order_relaxed);
+  if (report == nullptr) {
+    report = reinterpret_cast<Report*>(
+        LoadedSymbol("libc10.so", "_ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE"));
+    if (report == nullptr) return;
+    next.store(report, std::memory_order_relaxed);
+  }
+  report(address, size, allocated, reserved, on);
+}
+
+}  // namespace memreplay::card

@@ -1,0 +1,106 @@
+// cuBLAS and cuBLASLt. Their kernels take the workspace that torch hands to them and nothing else;
+// what is not here computes or sets something.
+#include <cstdint>
+#include <cstring>
+
+#include "record/card/api/handles.h"
+#include "record/card/device.h"
+#include "record/card/entry.h"
+
+namespace memreplay::card {
+namespace {
+
+struct Handle {
+  int pointer_mode = 0;
+  int math_mode = 0;
+  void* stream = nullptr;
+};
+
+ENTRY(int, cublasCreate_v2, Handle** out) {
+  *out = new Handle;
+  return 0;
+}
+ENTRY(int, cublasDestroy_v2, Handle* handle) {
+  delete handle;
+  return 0;
+}
+ENTRY(int, cublasSetPointerMode_v2, Handle* handle, int mode) {
+  handle->pointer_mode = mode;
+  return 0;
+}
+ENTRY(int, cublasGetPointerMode_v2, const Handle* handle, int* mode) {
+  *mode = handle->pointer_mode;
+  return 0;
+}
+ENTRY(int, cublasSetMathMode, Handle* handle, int mode) {
+  handle->math_mode = mode;
+  return 0;
+}
+ENTRY(int, cublasGetMathMode, const Handle* handle, int* mode) {
+  *mode = handle->math_mode;
+  return 0;
+}
+ENTRY(int, cublasSetStream_v2, Handle* handle, void* stream) {
+  handle->stream = stream;
+  return 0;
+}
+ENTRY(int, cublasGetStream_v2, const Handle* handle, void** stream) {
+  *stream = handle->stream;
+  return 0;
+}
+ENTRY(int, cublasGetVersion_v2, const Handle*, int* version) {
+  *version = versions().cuda * 10;  // 12.4 is called 120400
+  return 0;
+}
+ENTRY(const char*, cublasGetStatusString, int status) {
+  return status == 15 ? "CUBLAS_STATUS_NOT_SUPPORTED" : "CUBLAS_STATUS_SUCCESS";
+}
+ENTRY(const char*, cublasGetStatusName, int status) { return cublasGetStatusString(status); }
+
+OBJECT(cublasLtCreate, cublasLtDestroy)
+OBJECT(cublasLtMatmulDescCreate, cublasLtMatmulDescDestroy)
+OBJECT(cublasLtMatrixLayoutCreate, cublasLtMatrixLayoutDestroy)
+OBJECT(cublasLtMatmulPreferenceCreate, cublasLtMatmulPreferenceDestroy)
+ENTRY(std::size_t, cublasLtGetVersion, void) {
+  return static_cast<std::size_t>(versions().cuda) * 10;
+}
+ENTRY(std::size_t, cublasLtGetCudartVersion, void) {
+  return static_cast<std::size_t>(versions().cuda);
+}
+
+struct HeuristicResult {
+  std::uint64_t algorithm[8];
+  std::size_t workspace;
+  int state;
+  float waves;
+  int reserved[4];
+};
+ENTRY(int, cublasLtMatmulAlgoGetHeuristic, void*, void*, void*, void*, void*, void*, void*,
+      int wanted, HeuristicResult* results, int* found) {
+  // torch takes the whole workspace that it allows before it asks, whatever the answer is.
+  *found = wanted > 0 ? 1 : 0;
+  if (wanted > 0) {
+    std::memset(results, 0, sizeof *results);
+    results->waves = 1;
+  }
+  return 0;
+}
+ENTRY(int, cublasLtMatmulAlgoInit, void*, int, int, int, int, int, int, int, void* algorithm) {
+  std::memset(algorithm, 0, sizeof HeuristicResult::algorithm);
+  return 0;
+}
+ENTRY(int, cublasLtMatmulAlgoCheck, void*, void*, void*, void*, void*, void*, void*,
+      HeuristicResult* result) {
+  std::memset(result, 0, sizeof *result);
+  result->waves = 1;
+  return 0;
+}
+ENTRY(int, cublasLtMatmulAlgoConfigGetAttribute, const void*, int, void* buffer, std::size_t size,
+      std::size_t* written) {
+  std::memset(buffer, 0, size);
+  if (written != nullptr) *written = size;
+  return 0;
+}
+
+}  // namespace
+}  // namespace memreplay::card

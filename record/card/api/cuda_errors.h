@@ -1,0 +1,28 @@
+// Error codes of the CUDA runtime and driver that the card answers with (they agree), and this
+// thread's last error.
+#pragma once
+
+namespace memreplay::card {
+
+enum CudaError : int {
+  kSuccess = 0,
+  kInvalidValue = 1,
+  kMemoryAllocation = 2,
+  kInvalidConfiguration = 9,
+  kNoDevice = 100,
+  kInvalidDevice = 101,
+  kNoKernelImage = 209,
+  kInvalidHandle = 400,
+  kSymbolNotFound = 500,
+  kNotReady = 600,
+  kPeerAccessAlreadyEnabled = 704,
+  kNotSupported = 801,
+  kCaptureUnsupported = 900,
+  kCaptureInvalidated = 901,
+};
+
+// Keeps an error as the runtime does, for cudaGetLastError, and returns it.
+int Failed(int error);
+int& LastError();
+
+}  // namespace memreplay::card

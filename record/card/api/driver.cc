@@ -1,0 +1,249 @@
+// The CUDA driver: devices, contexts, and code that is loaded at run time.
+#include <cstdio>
+#include <cstring>
+#include <string>
+
+#include "record/card/api/attributes.h"
+#include "record/card/api/cuda_errors.h"
+#include "record/card/api/occupancy.h"
+#include "record/card/copies.h"
+#include "record/card/device.h"
+#include "record/card/entry.h"
+
+namespace memreplay::card {
+namespace {
+
+bool no_such_card(int card) { return card < 0 || card >= device().count(); }
+
+ENTRY(int, cuInit, unsigned) { return device().count() == 0 ? kNoDevice : kSuccess; }
+ENTRY(int, cuDriverGetVersion, int* version) {
+  *version = versions().cuda;
+  return kSuccess;
+}
+ENTRY(int, cuDeviceGet, int* out, int card) {
+  if (no_such_card(card)) return kInvalidDevice;
+  *out = card;
+  return kSuccess;
+}
+ENTRY(int, cuDeviceGetCount, int* count) {
+  *count = device().count();
+  return kSuccess;
+}
+ENTRY(int, cuDeviceGetName, char* name, int size, int card) {
+  if (no_such_card(card)) return kInvalidDevice;
+  std::snprintf(name, static_cast<std::size_t>(size), "%s", device().settings.card->title);
+  return kSuccess;
+}
+ENTRY(int, cuDeviceTotalMem_v2, std::size_t* bytes, int card) {
+  if (no_such_card(card)) return kInvalidDevice;
+  *bytes = device().settings.capacity;
+  return kSuccess;
+}
+ENTRY(int, cuDeviceGetAttribute, int* value, int attribute, int card) {
+  if (no_such_card(card)) return kInvalidDevice;
+  return AttributeOf(device().settings, attribute, value) ? kSuccess : kInvalidValue;
+}
+ENTRY(int, cuDeviceGetUuid, void* uuid, int card) {
+  if (no_such_card(card)) return kInvalidDevice;
+  FillUuid(card, uuid);
+  return kSuccess;
+}
+ALSO(cuDeviceGetUuid_v2, cuDeviceGetUuid);
+ENTRY(int, cuDeviceGetPCIBusId, char* text, int size, int card) {
+  if (no_such_card(card)) return kInvalidDevice;
+  std::snprintf(text, static_cast<std::size_t>(size), "0000:%02x:00.0", card + 1);
+  return kSuccess;
+}
+ENTRY(int, cuDeviceComputeCapability, int* major, int* minor, int card) {
+  if (no_such_card(card)) return kInvalidDevice;
+  *major = device().settings.card->capability / 10;
+  *minor = device().settings.card->capability % 10;
+  return kSuccess;
+}
+ENTRY(int, cuDeviceCanAccessPeer, int* can, int card, int peer) {
+  if (no_such_card(card) || no_such_card(peer)) return kInvalidDevice;
+  *can = card != peer ? 1 : 0;
+  return kSuccess;
+}
+
+// Contexts: one a card, always there.
+ENTRY(int, cuDevicePrimaryCtxGetState, int, unsigned* flags, int* active) {
+  *flags = 0;
+  *active = 1;
+  return kSuccess;
+}
+ENTRY(int, cuDevicePrimaryCtxRetain, std::uint64_t* context, int card) {
+  if (no_such_card(card)) return kInvalidDevice;
+  *context = ContextOf(card);
+  return kSuccess;
+}
+ENTRY(int, cuDevicePrimaryCtxRelease_v2, int) { return kSuccess; }
+ENTRY(int, cuCtxGetCurrent, std::uint64_t* context) {
+  *context = ContextOf(current_card());
+  return kSuccess;
+}
+ENTRY(int, cuCtxSetCurrent, std::uint64_t context) {
+  if (context == 0) return kSuccess;
+  const int card = CardOfContext(context);
+  if (no_such_card(card)) return kInvalidValue;
+  current_card() = card;
+  return kSuccess;
+}
+ENTRY(int, cuCtxPushCurrent, std::uint64_t context) { return cuCtxSetCurrent(context); }
+ALSO(cuCtxPushCurrent_v2, cuCtxPushCurrent);
+ENTRY(int, cuCtxPopCurrent, std::uint64_t* context) {
+  if (context != nullptr) *context = ContextOf(current_card());
+  return kSuccess;
+}
+ALSO(cuCtxPopCurrent_v2, cuCtxPopCurrent);
+ENTRY(int, cuCtxGetDevice, int* card) {
+  *card = current_card();
+  return kSuccess;
+}
+ENTRY(int, cuCtxSynchronize, void) {
+  Device& d = device();
+  const std::lock_guard<std::mutex> lock(d.mutex);
+  d.streams.synchronize_card(current_card(), d.now());
+  return kSuccess;
+}
+ENTRY(int, cuCtxGetLimit, std::size_t* value, int) {
+  *value = 0;
+  return kSuccess;
+}
+ENTRY(int, cuStreamGetCtx, void*, std::uint64_t* context) { return cuCtxGetCurrent(context); }
+ENTRY(int, cuStreamSynchronize, void* stream) {
+  Device& d = device();
+  const std::lock_guard<std::mutex> lock(d.mutex);
+  d.streams.synchronize(stream_key(stream), d.now());
+  return kSuccess;
+}
+
+// Modules: code of Triton, NVRTC and others is accepted and never run. Handles are numbers.
+std::atomic<std::uint64_t> next_handle{0x100000};
+std::uint64_t new_handle() { return next_handle.fetch_add(16, std::memory_order_relaxed); }
+
+ENTRY(int, cuModuleLoadData, std::uint64_t* module, const void*) {
+  *module = new_handle();
+  return kSuccess;
+}
+ALSO(cuModuleLoadDataEx, cuModuleLoadData);
+ALSO(cuModuleLoad, cuModuleLoadData);
+ALSO(cuModuleLoadFatBinary, cuModuleLoadData);
+ALSO(cuLibraryLoadData, cuModuleLoadData);
+ALSO(cuLibraryLoadFromFile, cuModuleLoadData);
+ALSO(cudaLibraryLoadData, cuModuleLoadData);
+ALSO(cudaLibraryLoadFromFile, cuModuleLoadData);
+ENTRY(int, cuModuleUnload, std::uint64_t) { return kSuccess; }
+ALSO(cuLibraryUnload, cuModuleUnload);
+ALSO(cudaLibraryUnload, cuModuleUnload);
+ENTRY(int, cuModuleGetFunction, std::uint64_t* function, std::uint64_t, const char*) {
+  *function = new_handle();
+  return kSuccess;
+}
+ALSO(cuLibraryGetKernel, cuModuleGetFunction);
+ALSO(cuKernelGetFunction, cuModuleGetFunction);
+ALSO(cudaLibraryGetKernel, cuModuleGetFunction);
+ENTRY(int, cuModuleGetGlobal_v2, std::uint64_t*, std::size_t*, std::uint64_t, const char*) {
+  return kSymbolNotFound;
+}
+ENTRY(int, cuLinkCreate_v2, unsigned, void*, void*, std::uint64_t* state) {
+  *state = new_handle();
+  return kSuccess;
+}
+ENTRY(int, cuLinkAddData_v2, void) { return kSuccess; }
+ENTRY(int, cuLinkComplete, void*, const void** image, std::size_t* size) {
+  static const char kImage[16] = {};
+  *image = kImage;
+  *size = sizeof kImage;
+  return kSuccess;
+}
+ENTRY(int, cuLinkDestroy, void*) { return kSuccess; }
+
+ENTRY(int, cuFuncGetAttribute, int* value, int attribute, void*) {
+  enum { kThreads = 0, kRegisters = 4 };
+  *value = attribute == kThreads ? 1024 : attribute == kRegisters ? kAssumedRegisters : 0;
+  return kSuccess;
+}
+ENTRY(int, cuFuncSetAttribute, void*, int, int) { return kSuccess; }
+ENTRY(int, cuFuncSetCacheConfig, void*, int) { return kSuccess; }
+ENTRY(int, cuLaunchKernel, void*) {
+  device().launch();
+  return kSuccess;
+}
+ALSO(cuLaunchKernelEx, cuLaunchKernel);
+ALSO(cuLaunchCooperativeKernel, cuLaunchKernel);
+ENTRY(int, cuOccupancyMaxActiveClusters, int* clusters, void*, const void*) {
+  Assume("8 clusters assumed to run at once where a program asks");
+  *clusters = 8;
+  return kSuccess;
+}
+ENTRY(int, cuTensorMapEncodeTiled, void* map) {
+  std::memset(map, 0, 128);
+  return kSuccess;
+}
+
+ENTRY(int, cuMemcpyDtoHAsync_v2, void* to, const void* from, std::size_t size, void*) {
+  Copy(to, from, size);
+  return kSuccess;
+}
+ALSO(cuMemcpyHtoDAsync_v2, cuMemcpyDtoHAsync_v2);
+ALSO(cuMemcpyDtoDAsync_v2, cuMemcpyDtoHAsync_v2);
+ALSO(cuMemcpyDtoH_v2, cuMemcpyDtoHAsync_v2);
+ALSO(cuMemcpyHtoD_v2, cuMemcpyDtoHAsync_v2);
+ALSO(cuMemcpyAsync, cuMemcpyDtoHAsync_v2);
+ENTRY(int, cuMemsetD8Async, void* to, unsigned char byte, std::size_t size, void*) {
+  Fill(to, byte, size);
+  return kSuccess;
+}
+ENTRY(int, cuMemsetD32Async, std::uint64_t to, unsigned value, std::size_t count, void*) {
+  // Equal bytes are a fill; other patterns are written one by one while they are small.
+  const unsigned byte = value & 0xff;
+  if (value == byte * 0x01010101U || count * 4 > device().settings.copy_limit) {
+    Fill(pointer(to), static_cast<int>(byte), count * 4);
+    return kSuccess;
+  }
+  for (std::size_t i = 0; i < count; ++i) Copy(pointer(to + i * 4), &value, 4);
+  return kSuccess;
+}
+ENTRY(int, cuStreamWriteValue32, void*, std::uint64_t to, unsigned value, unsigned) {
+  Copy(pointer(to), &value, sizeof value);
+  return kSuccess;
+}
+ALSO(cuStreamWriteValue32_v2, cuStreamWriteValue32);
+ENTRY(int, cuStreamWaitValue32, void*, std::uint64_t, unsigned, unsigned) { return kSuccess; }
+ALSO(cuStreamWaitValue32_v2, cuStreamWaitValue32);
+
+// Who asks for an entry point by name gets what the table has; "_v2" and so on are what a header's
+// macros would have chosen. What is missing is noted and answered as an old driver would.
+void* entry_point(const char* name) {
+  for (const char* suffix : {"_v3", "_v2", ""}) {
+    if (void* function = FindEntry((std::string(name) + suffix).c_str())) return function;
+  }
+  // torch looks up at its start what it may never call.
+  if (void* function = FindExport(name)) return function;
+  Refuse("libcuda.so.1", name, kSymbolNotFound);
+  return nullptr;
+}
+enum { kFound = 0, kNotFound = 1 };
+ENTRY(int, cudaGetDriverEntryPoint, const char* name, void** function, std::uint64_t, int* status) {
+  *function = entry_point(name);
+  if (status != nullptr) *status = *function != nullptr ? kFound : kNotFound;
+  return *function != nullptr ? kSuccess : Failed(kSymbolNotFound);
+}
+ENTRY(int, cudaGetDriverEntryPointByVersion, const char* name, void** function, unsigned,
+      std::uint64_t flags, int* status) {
+  return cudaGetDriverEntryPoint(name, function, flags, status);
+}
+ENTRY(int, cuGetProcAddress, const char* name, void** function, int, std::uint64_t) {
+  *function = entry_point(name);
+  return *function != nullptr ? kSuccess : kSymbolNotFound;
+}
+ENTRY(int, cuGetProcAddress_v2, const char* name, void** function, int version, std::uint64_t flags,
+      int* status) {
+  const int error = cuGetProcAddress(name, function, version, flags);
+  if (status != nullptr) *status = error == kSuccess ? kFound : kNotFound;
+  return error;
+}
+
+}  // namespace
+}  // namespace memreplay::card

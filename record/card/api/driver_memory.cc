@@ -1,0 +1,93 @@
+// The CUDA driver: pages and reservations of address space (expandable segments).
+#include <cstdint>
+
+#include "record/card/api/cuda_errors.h"
+#include "record/card/device.h"
+#include "record/card/entry.h"
+
+namespace memreplay::card {
+namespace {
+
+constexpr int kFabric = 8;  // a handle type for other machines
+
+struct AllocationProperties {  // the head of CUmemAllocationProp
+  int type;
+  int handle_types;
+  int location_type;
+  int location_id;
+};
+
+ENTRY(int, cuMemGetAllocationGranularity, std::size_t* granularity, const void*, int) {
+  *granularity = kUnit;
+  return kSuccess;
+}
+
+ENTRY(int, cuMemAddressReserve, std::uint64_t* address, std::size_t size, std::size_t,
+      std::uint64_t, std::uint64_t) {
+  Device& d = device();
+  const std::lock_guard<std::mutex> lock(d.mutex);
+  *address = d.cards[static_cast<std::size_t>(current_card())].reserve(size);
+  return *address == 0 ? kMemoryAllocation : kSuccess;
+}
+
+ENTRY(int, cuMemAddressFree, std::uint64_t address, std::size_t) {
+  Device& d = device();
+  const std::lock_guard<std::mutex> lock(d.mutex);
+  const int card = d.backing.card_of(address);
+  if (card < 0) return kInvalidValue;
+  return d.cards[static_cast<std::size_t>(card)].unreserve(address) != 0 ? kSuccess : kInvalidValue;
+}
+
+ENTRY(int, cuMemCreate, std::uint64_t* handle, std::size_t size,
+      const AllocationProperties* properties, std::uint64_t) {
+  if (properties != nullptr && (properties->handle_types & kFabric) != 0) return kNotSupported;
+  Device& d = device();
+  const int card = properties != nullptr ? properties->location_id : current_card();
+  if (card < 0 || card >= d.count()) return kInvalidDevice;
+  const std::lock_guard<std::mutex> lock(d.mutex);
+  const std::uint64_t page = d.cards[static_cast<std::size_t>(card)].create_page(size);
+  if (page == 0) return kMemoryAllocation;
+  // The card is part of the handle: cuMemRelease is told nothing else.
+  *handle = page * kMostCards + static_cast<std::uint64_t>(card);
+  return kSuccess;
+}
+
+ENTRY(int, cuMemRelease, std::uint64_t handle) {
+  Device& d = device();
+  const auto card = static_cast<std::size_t>(handle % kMostCards);
+  const std::lock_guard<std::mutex> lock(d.mutex);
+  if (card >= d.cards.size()) return kInvalidValue;
+  return d.cards[card].release_page(handle / kMostCards) ? kSuccess : kInvalidValue;
+}
+
+ENTRY(int, cuMemMap, std::uint64_t address, std::size_t size, std::size_t, std::uint64_t,
+      std::uint64_t) {
+  device().backing.open(address, size);
+  return kSuccess;
+}
+
+ENTRY(int, cuMemUnmap, std::uint64_t address, std::size_t size) {
+  Device& d = device();
+  const std::lock_guard<std::mutex> lock(d.mutex);
+  d.known.forget(address, size);
+  d.backing.close(address, size);
+  return kSuccess;
+}
+
+ENTRY(int, cuMemSetAccess, std::uint64_t, std::size_t, const void*, std::size_t) {
+  return kSuccess;
+}
+
+ENTRY(int, cuMemGetAddressRange_v2, std::uint64_t* base, std::size_t* size, std::uint64_t address) {
+  Device& d = device();
+  const int card = d.backing.card_of(address);
+  if (card < 0) return kInvalidValue;
+  const std::lock_guard<std::mutex> lock(d.mutex);
+  *base = address;
+  *size = d.cards[static_cast<std::size_t>(card)].size_of(address);
+  return kSuccess;
+}
+ALSO(cuMemGetAddressRange, cuMemGetAddressRange_v2);
+
+}  // namespace
+}  // namespace memreplay::card

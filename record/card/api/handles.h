@@ -1,0 +1,22 @@
+// Objects of the mathematics libraries that only carry settings.
+#pragma once
+
+#include <cstdlib>
+
+namespace memreplay::card {
+
+// A zeroed object whose address is the handle.
+inline int NewObject(void** out) {
+  *out = std::calloc(1, 4096);
+  return *out == nullptr ? 1 : 0;
+}
+
+// Entry points that make such an object and give it back.
+#define OBJECT(create, destroy)                             \
+  ENTRY(int, create, void** out) { return NewObject(out); } \
+  ENTRY(int, destroy, void* object) {                       \
+    std::free(object);                                      \
+    return 0;                                               \
+  }
+
+}  // namespace memreplay::card

@@ -1,0 +1,160 @@
+// The CUDA runtime: errors, devices and their properties.
+#include <cstdio>
+#include <cstring>
+
+#include "record/card/api/attributes.h"
+#include "record/card/api/cuda_errors.h"
+#include "record/card/device.h"
+#include "record/card/entry.h"
+
+namespace memreplay::card {
+namespace {
+
+thread_local int last_error = kSuccess;
+
+}  // namespace
+
+int& LastError() { return last_error; }
+int Failed(int error) {
+  if (error != kSuccess) last_error = error;
+  return error;
+}
+
+namespace {
+
+bool no_such_card(int card) { return card < 0 || card >= device().count(); }
+
+ENTRY(int, cudaGetLastError, void) {
+  const int error = last_error;
+  last_error = kSuccess;
+  return error;
+}
+ENTRY(int, cudaPeekAtLastError, void) { return last_error; }
+
+struct ErrorText {
+  int error;
+  const char* name;
+  const char* text;
+};
+constexpr ErrorText kErrorTexts[] = {
+    {kSuccess, "cudaSuccess", "no error"},
+    {kInvalidValue, "cudaErrorInvalidValue", "invalid argument"},
+    {kMemoryAllocation, "cudaErrorMemoryAllocation", "out of memory"},
+    {kInvalidConfiguration, "cudaErrorInvalidConfiguration", "invalid configuration argument"},
+    {kNoDevice, "cudaErrorNoDevice", "no CUDA-capable device is detected"},
+    {kInvalidDevice, "cudaErrorInvalidDevice", "invalid device ordinal"},
+    {kNoKernelImage, "cudaErrorNoKernelImageForDevice",
+     "no kernel image is available for execution on the device"},
+    {kInvalidHandle, "cudaErrorInvalidResourceHandle", "invalid resource handle"},
+    {kSymbolNotFound, "cudaErrorSymbolNotFound", "named symbol not found"},
+    {kNotReady, "cudaErrorNotReady", "device not ready"},
+    {kPeerAccessAlreadyEnabled, "cudaErrorPeerAccessAlreadyEnabled",
+     "peer access is already enabled"},
+    {kNotSupported, "cudaErrorNotSupported", "operation not supported"},
+    {kCaptureUnsupported, "cudaErrorStreamCaptureUnsupported",
+     "operation not permitted when stream is capturing"},
+    {kCaptureInvalidated, "cudaErrorStreamCaptureInvalidated",
+     "operation failed due to a previous error during capture"},
+};
+const ErrorText& text_of(int error) {
+  for (const ErrorText& known : kErrorTexts) {
+    if (known.error == error) return known;
+  }
+  static constexpr ErrorText kOther = {999, "cudaErrorUnknown", "unknown error"};
+  return kOther;
+}
+
+ENTRY(const char*, cudaGetErrorString, int error) { return text_of(error).text; }
+ENTRY(const char*, cudaGetErrorName, int error) { return text_of(error).name; }
+ENTRY(int, cuGetErrorString, int error, const char** text) {
+  *text = text_of(error).text;
+  return kSuccess;
+}
+ENTRY(int, cuGetErrorName, int error, const char** text) {
+  *text = text_of(error).name;
+  return kSuccess;
+}
+
+ENTRY(int, cudaGetDeviceCount, int* count) {
+  *count = device().count();
+  return *count == 0 ? Failed(kNoDevice) : kSuccess;
+}
+ENTRY(int, cudaGetDevice, int* card) {
+  *card = current_card();
+  return kSuccess;
+}
+ENTRY(int, cudaSetDevice, int card) {
+  if (no_such_card(card)) return Failed(kInvalidDevice);
+  current_card() = card;
+  return kSuccess;
+}
+ENTRY(int, cudaDeviceReset, void) { return kSuccess; }
+ENTRY(int, cudaInitDevice, int card, unsigned, unsigned) {
+  return no_such_card(card) ? Failed(kInvalidDevice) : kSuccess;
+}
+ENTRY(int, cudaSetDeviceFlags, unsigned) { return kSuccess; }
+ENTRY(int, cudaGetDeviceFlags, unsigned* flags) {
+  *flags = 0;
+  return kSuccess;
+}
+ENTRY(int, cudaDeviceGetAttribute, int* value, int attribute, int card) {
+  if (no_such_card(card)) return Failed(kInvalidDevice);
+  return AttributeOf(device().settings, attribute, value) ? kSuccess : Failed(kInvalidValue);
+}
+ENTRY(int, cudaGetDeviceProperties, void* properties, int card) {
+  if (no_such_card(card)) return Failed(kInvalidDevice);
+  FillProperties(device().settings, versions().cuda, card, properties);
+  return kSuccess;
+}
+ALSO(cudaGetDeviceProperties_v2, cudaGetDeviceProperties);
+ENTRY(int, cudaDeviceSynchronize, void) {
+  Device& d = device();
+  const std::lock_guard<std::mutex> lock(d.mutex);
+  d.streams.synchronize_card(current_card(), d.now());
+  return kSuccess;
+}
+ENTRY(int, cudaDeviceGetStreamPriorityRange, int* least, int* greatest) {
+  if (least != nullptr) *least = 0;
+  if (greatest != nullptr) *greatest = -5;
+  return kSuccess;
+}
+ENTRY(int, cudaRuntimeGetVersion, int* version) {
+  *version = versions().cuda;
+  return kSuccess;
+}
+ENTRY(int, cudaDriverGetVersion, int* version) {
+  *version = versions().cuda;
+  return kSuccess;
+}
+ENTRY(int, cudaDeviceCanAccessPeer, int* can, int card, int peer) {
+  if (no_such_card(card) || no_such_card(peer)) return Failed(kInvalidDevice);
+  *can = card != peer ? 1 : 0;
+  return kSuccess;
+}
+ENTRY(int, cudaDeviceEnablePeerAccess, int peer, unsigned) {
+  return no_such_card(peer) ? Failed(kInvalidDevice) : kSuccess;
+}
+ENTRY(int, cudaDeviceGetPCIBusId, char* text, int size, int card) {
+  if (no_such_card(card)) return Failed(kInvalidDevice);
+  std::snprintf(text, static_cast<std::size_t>(size), "0000:%02x:00.0", card + 1);
+  return kSuccess;
+}
+ENTRY(int, cudaDeviceGetByPCIBusId, int* card, const char* text) {
+  unsigned bus = 0;
+  if (std::sscanf(text, "%*x:%x:", &bus) != 1 || no_such_card(static_cast<int>(bus) - 1)) {
+    return Failed(kInvalidValue);
+  }
+  *card = static_cast<int>(bus) - 1;
+  return kSuccess;
+}
+ENTRY(int, cudaDeviceGetLimit, std::size_t* value, int) {
+  *value = 0;
+  return kSuccess;
+}
+ENTRY(int, cudaDeviceSetLimit, int, std::size_t) { return kSuccess; }
+ENTRY(int, cudaProfilerStart, void) { return kSuccess; }
+ENTRY(int, cudaProfilerStop, void) { return kSuccess; }
+ENTRY(char, __cudaInitModule, void**) { return 1; }
+
+}  // namespace
+}  // namespace memreplay::card

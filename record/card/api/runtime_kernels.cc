@@ -1,0 +1,143 @@
+// The CUDA runtime: kernels. They are registered by name and image, launched and never run.
+#include <cstring>
+#include <mutex>
+#include <unordered_map>
+#include <vector>
+
+#include "record/card/api/cuda_errors.h"
+#include "record/card/api/fat_binary.h"
+#include "record/card/api/occupancy.h"
+#include "record/card/device.h"
+#include "record/card/entry.h"
+
+namespace memreplay::card {
+namespace {
+
+// The host's address of each kernel -> the architecture of the image that the card would run, 0 if
+// it has none. Written while libraries are loaded.
+struct Kernels {
+  std::mutex mutex;
+  std::unordered_map<const void*, int> architectures;
+};
+Kernels& kernels() {
+  static Kernels* instance = new Kernels;
+  return *instance;
+}
+
+// -1: not a kernel that was registered (one of a library that was loaded by the driver's calls).
+int architecture_of(const void* function) {
+  Kernels& k = kernels();
+  const std::lock_guard<std::mutex> lock(k.mutex);
+  const auto found = k.architectures.find(function);
+  return found == k.architectures.end() ? -1 : found->second;
+}
+
+ENTRY(void**, __cudaRegisterFatBinary, const void* wrapper) {
+  const Card* card = device().settings.card;
+  const int capability = card == nullptr ? 0 : card->capability;
+  return reinterpret_cast<void**>(new int(ArchitectureFor(wrapper, capability)));
+}
+ENTRY(void, __cudaRegisterFatBinaryEnd, void**) {}
+ENTRY(void, __cudaUnregisterFatBinary, void** handle) { delete reinterpret_cast<int*>(handle); }
+ENTRY(void, __cudaRegisterFunction, void** handle, const void* host) {
+  Kernels& k = kernels();
+  const std::lock_guard<std::mutex> lock(k.mutex);
+  k.architectures[host] = *reinterpret_cast<int*>(handle);
+}
+ENTRY(void, __cudaRegisterVar, void) {}
+ENTRY(void, __cudaRegisterManagedVar, void) {}
+
+struct Dim {
+  unsigned x, y, z;
+};
+struct Call {
+  Dim grid, block;
+  std::size_t shared;
+  void* stream;
+};
+constexpr int kMostCalls = 32;  // nested configurations of one thread; one in practice
+thread_local Call calls[kMostCalls];
+thread_local int call_count = 0;
+
+ENTRY(unsigned, __cudaPushCallConfiguration, Dim grid, Dim block, std::size_t shared,
+      void* stream) {
+  if (call_count == kMostCalls) return 1;
+  calls[call_count++] = {grid, block, shared, stream};
+  return 0;
+}
+ENTRY(int, __cudaPopCallConfiguration, Dim* grid, Dim* block, std::size_t* shared, void** stream) {
+  if (call_count == 0) return Failed(kInvalidConfiguration);
+  const Call& call = calls[--call_count];
+  *grid = call.grid;
+  *block = call.block;
+  *shared = call.shared;
+  *stream = call.stream;
+  return kSuccess;
+}
+
+int launch(const void* function) {
+  if (architecture_of(function) == 0) return Failed(kNoKernelImage);
+  device().launch();
+  return kSuccess;
+}
+ENTRY(int, cudaLaunchKernel, const void* function) { return launch(function); }
+ENTRY(int, cudaLaunchCooperativeKernel, const void* function) { return launch(function); }
+ENTRY(int, cudaLaunchKernelExC, const void*, const void* function) { return launch(function); }
+// From 13 on a launch goes by a handle; here it is the host's address.
+ENTRY(int, __cudaGetKernel, const void** kernel, const void* function) {
+  *kernel = function;
+  return kSuccess;
+}
+ENTRY(int, cudaGetKernel, const void** kernel, const void* function) {
+  *kernel = function;
+  return kSuccess;
+}
+ENTRY(int, __cudaLaunchKernel, const void* kernel) { return launch(kernel); }
+
+struct FunctionAttributes {
+  std::size_t shared, constant, local;
+  int threads_per_block, registers, ptx_version, binary_version, cache_mode_ca, dynamic_shared,
+      carveout, padding;
+};
+ENTRY(int, cudaFuncGetAttributes, FunctionAttributes* attributes, const void* function) {
+  const int architecture = architecture_of(function);
+  if (architecture == 0) return Failed(kNoKernelImage);
+  std::memset(attributes, 0, cuda_from(12000) ? 144 : 56);
+  attributes->threads_per_block = 1024;
+  attributes->registers = kAssumedRegisters;
+  attributes->ptx_version = attributes->binary_version =
+      architecture > 0 ? architecture : device().settings.card->capability;
+  attributes->dynamic_shared = 49152;
+  return kSuccess;
+}
+ENTRY(int, cudaFuncSetAttribute, const void*, int, int) { return kSuccess; }
+ENTRY(int, cudaKernelSetAttributeForDevice, const void*, int, int, int) { return kSuccess; }
+ENTRY(int, cudaFuncSetCacheConfig, const void*, int) { return kSuccess; }
+ENTRY(int, cudaFuncGetName, const char** name, const void*) {
+  *name = "kernel";
+  return kSuccess;
+}
+
+ENTRY(int, cudaOccupancyMaxActiveBlocksPerMultiprocessor, int* blocks, const void*, int threads,
+      std::size_t shared) {
+  *blocks = BlocksPerMultiprocessor(*device().settings.card, threads, shared);
+  return kSuccess;
+}
+ENTRY(int, cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags, int* blocks, const void* kernel,
+      int threads, std::size_t shared, unsigned) {
+  return cudaOccupancyMaxActiveBlocksPerMultiprocessor(blocks, kernel, threads, shared);
+}
+ENTRY(int, cuOccupancyMaxActiveBlocksPerMultiprocessor, int* blocks, const void* kernel,
+      int threads, std::size_t shared) {
+  return cudaOccupancyMaxActiveBlocksPerMultiprocessor(blocks, kernel, threads, shared);
+}
+
+// A variable of the card has no address of its own: what is copied there is forgotten.
+alignas(16) char symbols[65536];
+ENTRY(int, cudaGetSymbolAddress, void** out, const void*) {
+  *out = symbols;
+  return kSuccess;
+}
+
+}  // namespace
+}  // namespace memreplay::card

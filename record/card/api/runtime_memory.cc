@@ -1,0 +1,205 @@
+// The CUDA runtime: memory of the card and of the host, and copies.
+#include <sys/mman.h>
+
+#include <cstring>
+
+#include "record/card/api/cuda_errors.h"
+#include "record/card/copies.h"
+#include "record/card/device.h"
+#include "record/card/entry.h"
+
+namespace memreplay::card {
+namespace {
+
+std::size_t whole_pages(std::size_t bytes) { return (bytes + 4095) / 4096 * 4096; }
+
+ENTRY(int, cudaMalloc, void** out, std::size_t bytes) {
+  Device& d = device();
+  *out = nullptr;
+  if (d.count() == 0) return Failed(kNoDevice);
+  const std::lock_guard<std::mutex> lock(d.mutex);
+  Memory& memory = d.cards[static_cast<std::size_t>(current_card())];
+  const std::uint64_t address = memory.allocate(bytes);
+  if (address == 0) return Failed(kMemoryAllocation);
+  d.backing.open(address, memory.size_of(address));
+  *out = pointer(address);
+  return kSuccess;
+}
+
+ENTRY(int, cudaFree, void* address) {
+  if (address == nullptr) return kSuccess;
+  Device& d = device();
+  const int card = d.backing.card_of(number(address));
+  if (card < 0) return Failed(kInvalidValue);
+  const std::lock_guard<std::mutex> lock(d.mutex);
+  const std::uint64_t size = d.cards[static_cast<std::size_t>(card)].free(number(address));
+  if (size == 0) return Failed(kInvalidValue);
+  d.streams.synchronize_card(card, d.now());  // as the driver does before it unmaps
+  d.known.forget(number(address), size);
+  d.backing.close(number(address), size);
+  return kSuccess;
+}
+
+ENTRY(int, cudaMemGetInfo, std::size_t* free_bytes, std::size_t* total) {
+  Device& d = device();
+  if (d.count() == 0) return Failed(kNoDevice);
+  const std::lock_guard<std::mutex> lock(d.mutex);
+  const Memory& memory = d.cards[static_cast<std::size_t>(current_card())];
+  *free_bytes = memory.free_bytes();
+  *total = memory.total();
+  return kSuccess;
+}
+ALSO(cuMemGetInfo_v2, cudaMemGetInfo);
+
+// Copies. One that the host waits for makes the work before it done.
+void wait_for(const void* stream) {
+  Device& d = device();
+  const std::lock_guard<std::mutex> lock(d.mutex);
+  d.streams.synchronize(stream_key(stream), d.now());
+}
+
+ENTRY(int, cudaMemcpy, void* to, const void* from, std::size_t size, int) {
+  Copy(to, from, size);
+  wait_for(nullptr);
+  return kSuccess;
+}
+ENTRY(int, cudaMemcpyAsync, void* to, const void* from, std::size_t size, int, void*) {
+  Copy(to, from, size);
+  return kSuccess;
+}
+ENTRY(int, cudaMemcpyPeer, void* to, int, const void* from, int, std::size_t size) {
+  Copy(to, from, size);
+  return kSuccess;
+}
+ENTRY(int, cudaMemcpyPeerAsync, void* to, int, const void* from, int, std::size_t size, void*) {
+  Copy(to, from, size);
+  return kSuccess;
+}
+ENTRY(int, cudaMemcpy2D, void* to, std::size_t to_pitch, const void* from, std::size_t from_pitch,
+      std::size_t width, std::size_t height, int) {
+  Copy2D(to, to_pitch, from, from_pitch, width, height);
+  return kSuccess;
+}
+ENTRY(int, cudaMemcpy2DAsync, void* to, std::size_t to_pitch, const void* from,
+      std::size_t from_pitch, std::size_t width, std::size_t height, int, void*) {
+  Copy2D(to, to_pitch, from, from_pitch, width, height);
+  return kSuccess;
+}
+ENTRY(int, cudaMemset, void* to, int byte, std::size_t size) {
+  Fill(to, byte, size);
+  return kSuccess;
+}
+ENTRY(int, cudaMemsetAsync, void* to, int byte, std::size_t size, void*) {
+  Fill(to, byte, size);
+  return kSuccess;
+}
+
+// Variables of the card: __constant__ and __device__. Nobody reads them here.
+ENTRY(int, cudaMemcpyToSymbol, const void*, const void*, std::size_t, std::size_t, int) {
+  return kSuccess;
+}
+ENTRY(int, cudaMemcpyToSymbolAsync, const void*, const void*, std::size_t, std::size_t, int,
+      void*) {
+  return kSuccess;
+}
+
+// Pinned memory.
+ENTRY(int, cudaHostAlloc, void** out, std::size_t bytes, unsigned) {
+  Device& d = device();
+  void* map = mmap(nullptr, whole_pages(bytes), PROT_READ | PROT_WRITE,
+                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  *out = nullptr;
+  if (map == MAP_FAILED) return Failed(kMemoryAllocation);
+  const std::lock_guard<std::mutex> lock(d.mutex);
+  d.host[number(map)] = bytes;
+  *out = map;
+  return kSuccess;
+}
+ENTRY(int, cudaMallocHost, void** out, std::size_t bytes) { return cudaHostAlloc(out, bytes, 0); }
+ENTRY(int, cudaMallocManaged, void** out, std::size_t bytes, unsigned) {
+  Assume("managed memory is the host's: it takes nothing of the card");
+  return cudaHostAlloc(out, bytes, 0);
+}
+ENTRY(int, cudaFreeHost, void* address) {
+  if (address == nullptr) return kSuccess;
+  Device& d = device();
+  const std::lock_guard<std::mutex> lock(d.mutex);
+  const auto range = d.host.find(number(address));
+  if (range == d.host.end()) return Failed(kInvalidValue);
+  munmap(address, whole_pages(range->second));
+  d.host.erase(range);
+  return kSuccess;
+}
+ENTRY(int, cudaHostRegister, void* address, std::size_t bytes, unsigned) {
+  Device& d = device();
+  const std::lock_guard<std::mutex> lock(d.mutex);
+  d.host[number(address)] = bytes;
+  return kSuccess;
+}
+ENTRY(int, cudaHostUnregister, void* address) {
+  Device& d = device();
+  const std::lock_guard<std::mutex> lock(d.mutex);
+  d.host.erase(number(address));
+  return kSuccess;
+}
+ENTRY(int, cudaHostGetDevicePointer, void** out, void* address, unsigned) {
+  *out = address;
+  return kSuccess;
+}
+
+bool pinned(const Device& d, std::uint64_t address) {
+  auto range = d.host.upper_bound(address);
+  if (range == d.host.begin()) return false;
+  --range;
+  return address - range->first < range->second;
+}
+
+struct PointerAttributes {
+  int type;  // 0 unregistered, 1 host, 2 device
+  int device;
+  const void* device_pointer;
+  const void* host_pointer;
+  long reserved[8];  // from 13.0 on
+};
+
+ENTRY(int, cudaPointerGetAttributes, PointerAttributes* attributes, const void* address) {
+  Device& d = device();
+  std::memset(attributes, 0, cuda_from(13000) ? sizeof *attributes : 24);
+  attributes->device = -1;
+  if (const int card = d.backing.card_of(number(address)); card >= 0) {
+    attributes->type = 2;
+    attributes->device = card;
+    attributes->device_pointer = address;
+    return kSuccess;
+  }
+  const std::lock_guard<std::mutex> lock(d.mutex);
+  if (pinned(d, number(address))) {
+    attributes->type = 1;
+    attributes->device = current_card();
+    attributes->device_pointer = attributes->host_pointer = address;
+  }
+  return kSuccess;
+}
+
+ENTRY(int, cuPointerGetAttribute, void* out, int attribute, std::uint64_t address) {
+  enum { kContext = 1, kMemoryType = 2, kDevicePointer = 3, kHostPointer = 4, kOrdinal = 9 };
+  Device& d = device();
+  int card = d.backing.card_of(address);
+  const bool on_card = card >= 0;
+  if (!on_card) {
+    const std::lock_guard<std::mutex> lock(d.mutex);
+    if (!pinned(d, address)) return kInvalidValue;
+    card = current_card();
+  }
+  switch (attribute) {
+    case kContext: *static_cast<std::uint64_t*>(out) = ContextOf(card); return kSuccess;
+    case kMemoryType: *static_cast<unsigned*>(out) = on_card ? 2 : 1; return kSuccess;
+    case kDevicePointer:
+    case kHostPointer: *static_cast<std::uint64_t*>(out) = address; return kSuccess;
+    case kOrdinal: *static_cast<int*>(out) = card; return kSuccess;
+    default: return Refuse("libcuda.so.1", "cuPointerGetAttribute", kNotSupported);
+  }
+}
+
+}  // namespace
+}  // namespace memreplay::card

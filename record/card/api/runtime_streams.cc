@@ -1,0 +1,216 @@
+// The CUDA runtime: streams, events, captures and graphs.
+#include "record/card/api/cuda_errors.h"
+#include "record/card/device.h"
+#include "record/card/entry.h"
+
+namespace memreplay::card {
+namespace {
+
+ENTRY(int, cudaStreamCreateWithPriority, void** out, unsigned, int priority) {
+  Device& d = device();
+  const std::lock_guard<std::mutex> lock(d.mutex);
+  *out = pointer(d.streams.create(current_card(), priority));
+  return kSuccess;
+}
+ENTRY(int, cudaStreamCreate, void** out) { return cudaStreamCreateWithPriority(out, 0, 0); }
+ENTRY(int, cudaStreamCreateWithFlags, void** out, unsigned) {
+  return cudaStreamCreateWithPriority(out, 0, 0);
+}
+ENTRY(int, cudaStreamDestroy, void* stream) {
+  Device& d = device();
+  const std::lock_guard<std::mutex> lock(d.mutex);
+  d.streams.destroy(stream_key(stream));
+  return kSuccess;
+}
+ENTRY(int, cudaStreamGetPriority, void* stream, int* priority) {
+  Device& d = device();
+  const std::lock_guard<std::mutex> lock(d.mutex);
+  *priority = d.streams.priority(stream_key(stream));
+  return kSuccess;
+}
+ENTRY(int, cudaStreamGetFlags, void*, unsigned* flags) {
+  *flags = 1;  // does not wait for the default stream, as all of torch's
+  return kSuccess;
+}
+ENTRY(int, cudaStreamGetId, void* stream, unsigned long long* id) {
+  *id = number(stream);
+  return kSuccess;
+}
+ENTRY(int, cudaStreamQuery, void* stream) {
+  Device& d = device();
+  const std::lock_guard<std::mutex> lock(d.mutex);
+  return d.streams.idle(stream_key(stream), d.now()) ? kSuccess : Failed(kNotReady);
+}
+ENTRY(int, cudaStreamSynchronize, void* stream) {
+  Device& d = device();
+  const std::lock_guard<std::mutex> lock(d.mutex);
+  if (d.streams.capture_of(stream_key(stream)) != 0) return Failed(kCaptureUnsupported);
+  d.streams.synchronize(stream_key(stream), d.now());
+  return kSuccess;
+}
+ENTRY(int, cudaStreamWaitEvent, void* stream, const Event* event, unsigned) {
+  Device& d = device();
+  const std::lock_guard<std::mutex> lock(d.mutex);
+  d.streams.wait(stream_key(stream), *event, d.tick());
+  return kSuccess;
+}
+ENTRY(int, cudaStreamAddCallback, void* stream, void (*function)(void*, int, void*), void* data,
+      unsigned) {
+  function(stream, kSuccess, data);
+  return kSuccess;
+}
+ENTRY(int, cudaLaunchHostFunc, void*, void (*function)(void*), void* data) {
+  function(data);
+  return kSuccess;
+}
+
+ENTRY(int, cudaEventCreateWithFlags, Event** out, unsigned) {
+  *out = new Event;
+  return kSuccess;
+}
+ENTRY(int, cudaEventCreate, Event** out) { return cudaEventCreateWithFlags(out, 0); }
+ENTRY(int, cudaEventDestroy, Event* event) {
+  delete event;
+  return kSuccess;
+}
+ENTRY(int, cudaEventRecord, Event* event, void* stream) {
+  Device& d = device();
+  const std::lock_guard<std::mutex> lock(d.mutex);
+  d.streams.record(event, stream_key(stream), d.tick());
+  return kSuccess;
+}
+ENTRY(int, cudaEventRecordWithFlags, Event* event, void* stream, unsigned) {
+  return cudaEventRecord(event, stream);
+}
+ENTRY(int, cudaEventQuery, const Event* event) {
+  Device& d = device();
+  const std::lock_guard<std::mutex> lock(d.mutex);
+  return d.streams.complete(*event, d.now()) ? kSuccess : Failed(kNotReady);
+}
+ENTRY(int, cudaEventSynchronize, const Event* event) {
+  Device& d = device();
+  const std::lock_guard<std::mutex> lock(d.mutex);
+  d.streams.synchronize(*event);
+  return kSuccess;
+}
+ENTRY(int, cudaEventElapsedTime, float* milliseconds, const Event* start, const Event* end) {
+  Assume("a launch takes 10 microseconds where a program asks for a card's time");
+  *milliseconds = static_cast<float>(end->time - start->time) * 0.01F;
+  return kSuccess;
+}
+ALSO(cudaEventElapsedTime_v2, cudaEventElapsedTime);
+
+// Captures. A graph is the number of its capture; it holds no work, since there is none to repeat.
+ENTRY(int, cudaStreamBeginCapture, void* stream, int) {
+  Device& d = device();
+  const std::lock_guard<std::mutex> lock(d.mutex);
+  d.streams.begin_capture(stream_key(stream));
+  d.any_capture.store(true, std::memory_order_relaxed);
+  return kSuccess;
+}
+ENTRY(int, cudaStreamBeginCaptureToGraph, void* stream, void*, const void*, const void*,
+      std::size_t, int) {
+  return cudaStreamBeginCapture(stream, 0);
+}
+ENTRY(int, cudaStreamEndCapture, void* stream, void** graph) {
+  Device& d = device();
+  const std::lock_guard<std::mutex> lock(d.mutex);
+  const std::uint64_t capture = d.streams.end_capture(stream_key(stream));
+  d.any_capture.store(d.streams.capturing(), std::memory_order_relaxed);
+  if (graph != nullptr) *graph = pointer(capture * 16);
+  return capture != 0 ? kSuccess : Failed(kInvalidValue);
+}
+ENTRY(int, cudaStreamIsCapturing, void* stream, int* status) {
+  Device& d = device();
+  if (!d.any_capture.load(std::memory_order_relaxed)) {
+    *status = 0;
+    return kSuccess;
+  }
+  const std::lock_guard<std::mutex> lock(d.mutex);
+  *status = d.streams.capture_of(stream_key(stream)) != 0 ? 1 : 0;
+  return kSuccess;
+}
+
+int capture_info(void* stream, int* status, unsigned long long* id, void** graph,
+                 const void** dependencies, const void** edges, std::size_t* count) {
+  Device& d = device();
+  const std::lock_guard<std::mutex> lock(d.mutex);
+  const std::uint64_t capture = d.streams.capture_of(stream_key(stream));
+  *status = capture != 0 ? 1 : 0;
+  if (capture == 0) return kSuccess;
+  if (id != nullptr) *id = capture;
+  if (graph != nullptr) *graph = pointer(capture * 16);
+  if (dependencies != nullptr) *dependencies = nullptr;
+  if (edges != nullptr) *edges = nullptr;
+  if (count != nullptr) *count = 0;
+  return kSuccess;
+}
+ENTRY(int, cudaStreamGetCaptureInfo, void* stream, int* status, unsigned long long* id) {
+  return capture_info(stream, status, id, nullptr, nullptr, nullptr, nullptr);
+}
+ENTRY(int, cudaStreamGetCaptureInfo_v2, void* stream, int* status, unsigned long long* id,
+      void** graph, const void** dependencies, std::size_t* count) {
+  return capture_info(stream, status, id, graph, dependencies, nullptr, count);
+}
+ENTRY(int, cudaStreamGetCaptureInfo_v3, void* stream, int* status, unsigned long long* id,
+      void** graph, const void** dependencies, const void** edges, std::size_t* count) {
+  return capture_info(stream, status, id, graph, dependencies, edges, count);
+}
+ENTRY_FROM(13000, "cudaStreamGetCaptureInfo", int, capture_info_of_13, void* stream, int* status,
+           unsigned long long* id, void** graph, const void** dependencies, const void** edges,
+           std::size_t* count) {
+  return capture_info(stream, status, id, graph, dependencies, edges, count);
+}
+ENTRY(int, cudaStreamUpdateCaptureDependencies, void) { return kSuccess; }
+ALSO(cudaStreamUpdateCaptureDependencies_v2, cudaStreamUpdateCaptureDependencies);
+ENTRY(int, cudaThreadExchangeStreamCaptureMode, int* mode) {
+  thread_local int current = 0;
+  const int before = current;
+  current = *mode;
+  *mode = before;
+  return kSuccess;
+}
+
+ENTRY(int, cudaGraphCreate, void** graph, unsigned) {
+  *graph = pointer(0xfff0);
+  return kSuccess;
+}
+ENTRY(int, cudaGraphInstantiate, void** executable, void* graph) {
+  *executable = graph;
+  return kSuccess;
+}
+ALSO(cudaGraphInstantiateWithFlags, cudaGraphInstantiate);
+ENTRY(int, cudaGraphLaunch, void*, void*) {
+  device().launch();
+  return kSuccess;
+}
+ENTRY(int, cudaGraphUpload, void*, void*) { return kSuccess; }
+ENTRY(int, cudaGraphDestroy, void*) { return kSuccess; }
+ENTRY(int, cudaGraphExecDestroy, void*) { return kSuccess; }
+ENTRY(int, cudaGraphDebugDotPrint, void*, const char*, unsigned) { return kSuccess; }
+ENTRY(int, cudaGraphGetNodes, void*, void**, std::size_t* count) {
+  *count = 1;  // torch only asks whether there are any
+  return kSuccess;
+}
+ENTRY(int, cudaGraphAddEmptyNode, void** node) {
+  *node = pointer(16);
+  return kSuccess;
+}
+ENTRY(int, cudaGraphNodeGetDependencies, void*, void**, void*, std::size_t* count) {
+  *count = 0;
+  return kSuccess;
+}
+ENTRY(int, cudaGraphRetainUserObject, void*, void*, unsigned, unsigned) { return kSuccess; }
+ENTRY(int, cudaUserObjectCreate, void** object, void*, void*, unsigned, unsigned) {
+  *object = pointer(16);
+  return kSuccess;
+}
+ENTRY(int, cudaUserObjectRelease, void*, unsigned) { return kSuccess; }
+ENTRY(int, cudaDeviceGetGraphMemAttribute, int, int, std::uint64_t* value) {
+  *value = 0;  // nothing is allocated by a graph's nodes
+  return kSuccess;
+}
+ENTRY(int, cudaDeviceSetGraphMemAttribute, int, int, const void*) { return kSuccess; }
+
+}  // namespace
+}  // namespace memreplay::card

@@ -1,0 +1,51 @@
+#include "record/card/backing.h"
+
+#include <sys/mman.h>
+
+#ifndef MAP_FIXED_NOREPLACE
+#define MAP_FIXED_NOREPLACE 0x100000
+#endif
+
+namespace memreplay::card {
+namespace {
+
+constexpr std::uint64_t kPage = 4096;
+constexpr std::uint64_t kChunk = std::uint64_t{32} << 20;
+
+void* pointer(std::uint64_t address) { return reinterpret_cast<void*>(address); }
+
+}  // namespace
+
+Backing::Backing(int cards)
+    : cards_(cards), span_(kAll / static_cast<std::uint64_t>(cards) / kChunk * kChunk) {
+  const std::uint64_t size = span_ * static_cast<std::uint64_t>(cards_);
+  void* map = mmap(pointer(kBase), size, PROT_NONE,
+                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
+  real_ = map == pointer(kBase);
+  if (!real_ && map != MAP_FAILED) munmap(map, size);  // before Linux 4.17 it may lie elsewhere
+}
+
+Memory::Regions Backing::regions(int card) const {
+  const std::uint64_t base = kBase + span_ * static_cast<std::uint64_t>(card);
+  // A quarter for cudaMalloc, the rest for reservations, which are larger than what is in them.
+  const std::uint64_t middle = base + span_ / 4 / kChunk * kChunk;
+  return {base, middle, middle, base + span_};
+}
+
+void Backing::open(std::uint64_t address, std::uint64_t size) const {
+  if (real_) mprotect(pointer(address), size, PROT_READ | PROT_WRITE);
+}
+
+void Backing::close(std::uint64_t address, std::uint64_t size) const {
+  if (!real_) return;
+  mmap(pointer(address), size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED,
+       -1, 0);
+}
+
+void Backing::clear(std::uint64_t address, std::uint64_t size) const {
+  const std::uint64_t from = (address + kPage - 1) / kPage * kPage;
+  const std::uint64_t to = (address + size) / kPage * kPage;
+  if (real_ && from < to) madvise(pointer(from), to - from, MADV_DONTNEED);
+}
+
+}  // namespace memreplay::card

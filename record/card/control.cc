@@ -1,0 +1,133 @@
+// What a launcher may ask of the card and tell it, by name (ctypes). README.md describes each.
+#include <cstdint>
+#include <string>
+
+#include "record/card/api/cuda_errors.h"
+#include "record/card/copies.h"
+#include "record/card/device.h"
+#include "record/card/entry.h"
+#include "record/card/json.h"
+#include "record/card/prepare.h"
+
+#define EXPORTED extern "C" __attribute__((visibility("default")))
+
+namespace memreplay::card {
+namespace {
+
+// Text that a caller may read until this thread asks again; never destroyed.
+const char* keep(const std::string& text) {
+  thread_local std::string* kept = nullptr;
+  if (kept == nullptr) kept = new std::string;
+  *kept = text;
+  return kept->c_str();
+}
+
+std::string& prepare_error() {
+  static std::string* error = new std::string;
+  return *error;
+}
+
+}  // namespace
+
+EXPORTED int memreplay_card_prepare(const char* torch_folder, const char* out_folder) {
+  std::string error;
+  const bool ok = Prepare(torch_folder, out_folder, &error);
+  prepare_error() = error;
+  return ok ? 0 : -1;
+}
+
+EXPORTED const char* memreplay_card_error() {
+  return keep(prepare_error().empty() ? device().settings.error : prepare_error());
+}
+
+EXPORTED const char* memreplay_card_list() { return keep(ListCards()); }
+
+EXPORTED const char* memreplay_card_summary() {
+  Device& d = device();
+  const Settings& settings = d.settings;
+  Json json;
+  json.open('{');
+  json.key("card").value(settings.card == nullptr ? "" : settings.card->name);
+  json.key("title").value(settings.card == nullptr ? "" : settings.card->title);
+  json.key("error").value(settings.error);
+  json.key("capacity").value(settings.capacity).key("reserve").value(settings.reserve);
+  json.key("completion").value(settings.lagging ? "lagging" : "at-once");
+  json.key("addresses").value(settings.addresses == AddressOrder::kChunks ? "chunks" : "upwards");
+  json.key("backed").value(d.backing.real() ? std::uint64_t{1} : 0);
+  json.key("cuda").value(static_cast<std::uint64_t>(versions().cuda));
+  json.key("launches").value(d.launches.load()).key("copies").value(d.copies.load());
+  json.key("unknown_reads").value(d.unknown_reads.load());
+  {
+    const std::lock_guard<std::mutex> lock(d.mutex);
+    json.key("cards").open('[');
+    for (std::size_t i = 0; i < d.cards.size(); ++i) {
+      json.open('{').key("used").value(d.cards[i].used());
+      json.key("peak_used").value(d.cards[i].peak_used());
+      json.key("segments").value(d.cards[i].segments());
+      json.key("allocated").value(d.allocated[i].now);
+      json.key("peak_allocated").value(d.allocated[i].peak).close('}');
+    }
+    json.close(']');
+  }
+  WriteNotes(&json);
+  json.close('}');
+  return keep(json.text());
+}
+
+EXPORTED void memreplay_card_counters(std::uint64_t* out) {
+  Device& d = device();
+  const std::lock_guard<std::mutex> lock(d.mutex);
+  const bool any = !d.cards.empty();
+  const std::uint64_t counters[8] = {d.launches.load(),
+                                     d.copies.load(),
+                                     any ? d.cards[0].segments() : 0,
+                                     any ? d.cards[0].used() : 0,
+                                     any ? d.cards[0].peak_used() : 0,
+                                     any ? d.allocated[0].now : 0,
+                                     any ? d.allocated[0].peak : 0,
+                                     d.unknown_reads.load()};
+  for (int i = 0; i < 8; ++i) out[i] = counters[i];
+}
+
+EXPORTED void memreplay_card_write(std::uint64_t address, const void* bytes, std::size_t size) {
+  WriteBytes(address, bytes, size);
+}
+EXPORTED int memreplay_card_read(std::uint64_t address, void* bytes, std::size_t size) {
+  return ReadBytes(address, bytes, size) ? 1 : 0;
+}
+EXPORTED void memreplay_card_mark(std::uint64_t address, std::size_t size, int known) {
+  Device& d = device();
+  const std::lock_guard<std::mutex> lock(d.mutex);
+  if (known != 0) {
+    d.known.add(address, size);
+  } else {
+    d.known.forget(address, size);
+  }
+}
+EXPORTED int memreplay_card_known(std::uint64_t address, std::size_t size) {
+  Device& d = device();
+  const std::lock_guard<std::mutex> lock(d.mutex);
+  return d.known.covers(address, size) ? 1 : 0;
+}
+EXPORTED void memreplay_card_answer(const void* bytes, std::size_t size) {
+  AnswerNext(bytes, size);
+}
+EXPORTED void memreplay_card_answer_clear() { ForgetAnswers(); }
+
+EXPORTED void memreplay_card_complete(std::uint64_t stream) {
+  Device& d = device();
+  const std::lock_guard<std::mutex> lock(d.mutex);
+  d.streams.synchronize(stream_key(pointer(stream)), d.now());
+}
+EXPORTED void memreplay_card_fail_next(std::uint64_t calls) {
+  Device& d = device();
+  const std::lock_guard<std::mutex> lock(d.mutex);
+  for (Memory& card : d.cards) card.fail_next(calls);
+}
+EXPORTED void memreplay_card_external(std::int64_t bytes) {
+  Device& d = device();
+  const std::lock_guard<std::mutex> lock(d.mutex);
+  for (Memory& card : d.cards) card.external(bytes);
+}
+
+}  // namespace memreplay::card

@@ -1,0 +1,86 @@
+// The state of the imaginary cards of this process. Everything that answers for a library of
+// NVIDIA's stands on it.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "record/card/backing.h"
+#include "record/card/known_bytes.h"
+#include "record/card/memory.h"
+#include "record/card/settings.h"
+#include "record/card/streams.h"
+#include "record/card/stub.h"
+
+namespace memreplay::card {
+
+struct Device {
+  explicit Device(const Settings& from_environment);
+
+  // Held by whoever touches what is below, but for the atomics and what never changes.
+  std::mutex mutex;
+  const Settings settings;
+  const Backing backing;
+  std::vector<Memory> cards;
+  KnownBytes known;
+  Streams streams;
+  std::map<std::uint64_t, std::uint64_t> host;    // pinned memory: address -> size
+  std::map<std::uint64_t, std::uint64_t> mapped;  // pages in a reservation: address -> size
+
+  // What PyTorch's allocator has handed out, by card.
+  struct Allocated {
+    std::uint64_t now = 0, peak = 0;
+  };
+  std::vector<Allocated> allocated;
+
+  std::atomic<bool> any_capture{false};
+  std::atomic<std::uint64_t> launches{0};
+  std::atomic<std::uint64_t> copies{0};
+  std::atomic<std::uint64_t> unknown_reads{0};
+  std::atomic<std::uint64_t> clock{1};  // launches, copies and records: the time of Streams
+
+  int count() const { return static_cast<int>(cards.size()); }
+  void launch() {
+    launches.fetch_add(1, std::memory_order_relaxed);
+    clock.fetch_add(1, std::memory_order_relaxed);
+  }
+  std::uint64_t now() const { return clock.load(std::memory_order_relaxed); }
+  std::uint64_t tick() { return clock.fetch_add(1, std::memory_order_relaxed) + 1; }
+};
+
+// Made on first use from the environment, and never destroyed: destructors of other libraries may
+// still free memory.
+Device& device();
+
+// The versions that the stub libraries were written for; zeros before the first is loaded.
+LibraryVersions& versions();
+inline bool cuda_from(int version) { return versions().cuda >= version; }
+
+// This thread's current card.
+int& current_card();
+
+// A card's context as a driver handle, and back; -1 if it is none.
+inline std::uint64_t ContextOf(int card) { return 0x1000 + static_cast<std::uint64_t>(card) * 16; }
+inline int CardOfContext(std::uint64_t context) {
+  return context < 0x1000 ? -1 : static_cast<int>((context - 0x1000) / 16);
+}
+
+inline std::uint64_t number(const void* pointer) {
+  return reinterpret_cast<std::uint64_t>(pointer);
+}
+template <typename T = void>
+T* pointer(std::uint64_t value) {
+  return reinterpret_cast<T*>(value);
+}
+inline StreamKey stream_key(const void* stream) {
+  // 1 and 2 are the legacy and the per-thread default stream.
+  const std::uint64_t handle = number(stream);
+  return {current_card(), handle <= 2 ? 0 : handle};
+}
+
+}  // namespace memreplay::card

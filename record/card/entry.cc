@@ -1,0 +1,177 @@
+#include "record/card/entry.h"
+
+#include <cstring>
+#include <map>
+#include <mutex>
+
+#include "record/card/device.h"
+#include "record/card/json.h"
+#include "record/card/library_family.h"
+#include "record/card/stub.h"
+
+namespace memreplay::card {
+namespace {
+
+struct Unknown {
+  const char* library;
+  std::uint64_t calls;
+  std::string answer;
+};
+
+struct Notes {
+  std::mutex mutex;
+  std::map<std::string, std::uint64_t> assumptions;
+  std::map<std::string, Unknown> unknown;
+  std::map<std::string, std::uint64_t> passed;  // entry points that compute or set something
+};
+
+Notes& notes() {
+  static Notes* instance = new Notes;
+  return *instance;
+}
+
+// Where a stub's entry is: its table is found through this list.
+struct Loaded {
+  StubTable* table;
+  const StubEntry* begin;
+  const StubEntry* end;
+  const LibraryFamily* family;
+};
+constexpr int kMostLibraries = 256;
+Loaded loaded[kMostLibraries];
+std::atomic<int> loaded_count{0};
+
+const char* name_of(const StubTable& table, std::uint64_t offset) {
+  return reinterpret_cast<const char*>(&table) + offset;
+}
+
+const char* empty_text() { return ""; }
+int success() {
+  device().launch();
+  return 0;
+}
+
+// What stands for a function that is not modelled. It is reached by a jump, so the return address
+// and the arguments are the caller's.
+extern "C" int memreplay_card_not_modelled(const StubEntry* entry) {
+  for (int i = 0; i < loaded_count.load(std::memory_order_acquire); ++i) {
+    const Loaded& library = loaded[i];
+    if (entry < library.begin || entry >= library.end) continue;
+    const char* name = name_of(*library.table, entry->name);
+    const char* soname = name_of(*library.table, library.table->library);
+    if (library.family == nullptr) return Refuse(soname, name, 1);
+    if (TellsSomething(*library.family, name)) {
+      return Refuse(soname, name, library.family->not_supported);
+    }
+    Notes& n = notes();
+    const std::lock_guard<std::mutex> lock(n.mutex);
+    ++n.passed[name];
+    return 0;
+  }
+  return 1;
+}
+
+#if defined(__x86_64__)
+extern "C" void memreplay_card_not_modelled_entry();
+asm(R"(
+.text
+.globl memreplay_card_not_modelled_entry
+.hidden memreplay_card_not_modelled_entry
+.type memreplay_card_not_modelled_entry, @function
+memreplay_card_not_modelled_entry:
+  mov %r11, %rdi
+  jmp memreplay_card_not_modelled
+)");
+#else
+#error "Stub libraries are x86-64 code (elf/stub_writer.cc)."
+#endif
+
+bool ends_with(const std::string& text, const char* end) {
+  const std::size_t n = std::strlen(end);
+  return text.size() >= n && text.compare(text.size() - n, n, end) == 0;
+}
+
+void* function_for(const LibraryFamily* family, const char* name) {
+  if (void* function = FindEntry(name)) return function;
+  if (ends_with(name, "String")) return reinterpret_cast<void*>(&empty_text);
+  // Mathematics: counted as launches, nothing else.
+  if (family != nullptr && std::strncmp(family->name, "cublas", 6) == 0 &&
+      !TellsSomething(*family, name)) {
+    return reinterpret_cast<void*>(&success);
+  }
+  return reinterpret_cast<void*>(&memreplay_card_not_modelled_entry);
+}
+
+}  // namespace
+
+// Called by each stub library when it is loaded.
+extern "C" __attribute__((visibility("default"))) void memreplay_card_attach(StubTable* table) {
+  if (table->versions.cuda != 0) versions() = table->versions;
+  const int index = loaded_count.load(std::memory_order_relaxed);
+  auto* entries = reinterpret_cast<StubEntry*>(table + 1);
+  const LibraryFamily* family = FamilyOfLibrary(name_of(*table, table->library));
+  for (std::uint64_t i = 0; i < table->entries; ++i) {
+    entries[i].function = function_for(family, name_of(*table, entries[i].name));
+  }
+  if (index == kMostLibraries) return;
+  loaded[index] = {table, entries, entries + table->entries, family};
+  loaded_count.store(index + 1, std::memory_order_release);
+}
+
+void* FindEntry(const char* name) {
+  const Entry* best = nullptr;
+  for (const Entry* const* entry = __start_card_entries; entry != __stop_card_entries; ++entry) {
+    if (std::strcmp((*entry)->name, name) != 0 || !cuda_from((*entry)->cuda_from)) continue;
+    if (best == nullptr || best->cuda_from < (*entry)->cuda_from) best = *entry;
+  }
+  return best == nullptr ? nullptr : best->function;
+}
+
+void* FindExport(const char* name) {
+  for (int i = 0; i < loaded_count.load(std::memory_order_acquire); ++i) {
+    const Loaded& library = loaded[i];
+    for (const StubEntry* entry = library.begin; entry != library.end; ++entry) {
+      if (std::strcmp(name_of(*library.table, entry->name), name) != 0) continue;
+      const auto index = static_cast<std::uint64_t>(entry - library.begin);
+      return reinterpret_cast<char*>(library.table) + library.table->code + index * kThunkSize;
+    }
+  }
+  return nullptr;
+}
+
+void Assume(const char* what) {
+  Notes& n = notes();
+  const std::lock_guard<std::mutex> lock(n.mutex);
+  ++n.assumptions[what];
+}
+
+int Refuse(const char* library, const char* name, int error) {
+  Notes& n = notes();
+  const std::lock_guard<std::mutex> lock(n.mutex);
+  Unknown& unknown = n.unknown[name];
+  unknown.library = library;
+  ++unknown.calls;
+  if (unknown.answer.empty()) unknown.answer = "failed with error " + std::to_string(error);
+  return error;
+}
+
+void WriteNotes(Json* json) {
+  Notes& n = notes();
+  const std::lock_guard<std::mutex> lock(n.mutex);
+  json->key("assumptions").open('[');
+  for (const auto& [what, calls] : n.assumptions) {
+    json->open('{').key("what").value(what).key("calls").value(calls).close('}');
+  }
+  json->close(']').key("unknown").open('[');
+  for (const auto& [name, unknown] : n.unknown) {
+    json->open('{').key("library").value(unknown.library).key("name").value(name);
+    json->key("calls").value(unknown.calls).key("answer").value(unknown.answer).close('}');
+  }
+  json->close(']').key("passed").open('[');
+  for (const auto& [name, calls] : n.passed) {
+    json->open('{').key("name").value(name).key("calls").value(calls).close('}');
+  }
+  json->close(']');
+}
+
+}  // namespace memreplay::card

@@ -1,0 +1,95 @@
+#include "record/card/library_family.h"
+
+#include <cstring>
+
+namespace memreplay::card {
+namespace {
+
+// What of a name says that the function answers something.
+constexpr char kTells[] =
+    "Get Create Init Size Query Version Info String Malloc Alloc Import Export Open Estimate Nnz "
+    "Count Search Is Supported createDescr zeroPivot Plan Subscribe Find Estimation Next Ptr";
+
+constexpr LibraryFamily kFamilies[] = {
+    {"cudart", "cuda __cuda", 801, kTells},
+    {"cuda", "cu", 801, kTells},
+    {"nvidia-ml", "nvml", 3, kTells},
+    {"cublas", "cublas", 15, kTells},
+    {"cublasLt", "cublasLt", 15, kTells},
+    {"cudnn", "cudnn", 3000, kTells},
+    {"cufft", "cufft", 16, kTells},
+    {"cusparse", "cusparse", 10, kTells},
+    {"cusparseLt", "cusparseLt", 10, kTells},
+    {"cusolver", "cusolver", 9, kTells},
+    {"cusolverMg", "cusolverMg", 9, kTells},
+    {"curand", "curand", 999, kTells},
+    {"cufile", "cuFile", 5001, kTells},
+    {"nccl", "nccl pnccl", 3, kTells},
+    {"nvrtc", "nvrtc", 11, kTells},
+    {"cupti", "cupti", 15, kTells},
+    {"nvToolsExt", "nvtx", 0, ""},
+    {"nvJitLink", "nvJitLink __nvJitLink", 6, kTells},
+    {"nvshmem_host", "nvshmem", -1, kTells},
+    {"nvjpeg", "nvjpeg", 9, kTells},
+    {"cudss", "cudss", 5, kTells},
+};
+
+bool starts_with(const std::string& text, const std::string& prefix) {
+  return text.compare(0, prefix.size(), prefix) == 0;
+}
+
+// Calls f(word) for each word of a list until it says true.
+template <typename F>
+bool any_word(const char* list, F f) {
+  while (*list != 0) {
+    const std::size_t length = std::strcspn(list, " ");
+    if (length != 0 && f(std::string(list, length))) return true;
+    list += length;
+    if (*list == ' ') ++list;
+  }
+  return false;
+}
+
+}  // namespace
+
+const LibraryFamily* FamilyOfLibrary(const std::string& soname) {
+  const std::size_t slash = soname.rfind('/');
+  const std::string file = slash == std::string::npos ? soname : soname.substr(slash + 1);
+  if (!starts_with(file, "lib") || file.find(".so") == std::string::npos) return nullptr;
+  for (const LibraryFamily& family : kFamilies) {
+    const std::string stem = std::string("lib") + family.name;
+    if (!starts_with(file, stem)) continue;
+    const char after = file[stem.size()];
+    // "-d0da41ae" and ".cda6c0d0" are the marks of copies inside wheels.
+    if (after == '.' || (after == '-' && std::strcmp(family.name, "cuda") != 0)) return &family;
+  }
+  return nullptr;
+}
+
+const LibraryFamily* FamilyOfFunction(const std::string& name) {
+  const LibraryFamily* best = nullptr;
+  std::size_t longest = 0;
+  for (const LibraryFamily& family : kFamilies) {
+    any_word(family.prefixes, [&](const std::string& prefix) {
+      // "cu" is followed by a capital in the driver: cuInit, not cublasCreate or a word like "cut".
+      const bool driver = prefix == "cu";
+      if (prefix.size() > longest && starts_with(name, prefix) &&
+          (!driver || (name.size() > 2 && name[2] >= 'A' && name[2] <= 'Z'))) {
+        best = &family;
+        longest = prefix.size();
+      }
+      return false;
+    });
+  }
+  return best;
+}
+
+bool TellsSomething(const LibraryFamily& family, const std::string& name) {
+  const auto has = [&name](const std::string& part) {
+    return name.find(part) != std::string::npos;
+  };
+  if (has("Set") || has("Destroy") || has("Free")) return false;
+  return any_word(family.tells, has);
+}
+
+}  // namespace memreplay::card

@@ -1,0 +1,286 @@
+#include "record/card/prepare.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <set>
+#include <vector>
+
+#include "record/card/elf/elf_reader.h"
+#include "record/card/elf/loaded_symbol.h"
+#include "record/card/elf/mapped_file.h"
+#include "record/card/elf/stub_writer.h"
+#include "record/card/entry.h"
+#include "record/card/library_family.h"
+
+namespace memreplay::card {
+namespace {
+
+constexpr char kCoreName[] = "libmemreplay_card.so";
+constexpr char kDriver[] = "libcuda.so.1";
+constexpr char kManagement[] = "libnvidia-ml.so.1";
+
+// What is wanted of one library: names, each with the version that it is wanted in.
+using Wanted = std::map<std::string, std::string>;
+
+class Installation {
+ public:
+  // False if the folder cannot be read.
+  bool look_through(const std::string& folder) {
+    DIR* open = opendir(folder.c_str());
+    if (open == nullptr) return false;
+    std::vector<std::string> folders;
+    while (const dirent* entry = readdir(open)) {
+      const std::string name = entry->d_name;
+      const std::string path = folder + "/" + name;
+      if (name == "." || name == "..") continue;
+      // A file system that does not say what an entry is: opendir() does.
+      if (entry->d_type == DT_DIR || entry->d_type == DT_UNKNOWN) folders.push_back(path);
+      if (entry->d_type != DT_DIR && name.find(".so") != std::string::npos &&
+          FamilyOfLibrary(name) == nullptr) {
+        take(path, name);
+      }
+    }
+    closedir(open);
+    for (const std::string& inner : folders) look_through(inner);
+    return true;
+  }
+
+  const std::map<std::string, Wanted>& libraries() const { return libraries_; }
+
+  // Adds what nobody's symbol table names: all that is modelled, and what torch asks the driver and
+  // NVML for by name. To be called last.
+  void complete() {
+    libraries_[kDriver];
+    libraries_[kManagement];
+    for (const std::string& name : asked_by_name_) add_by_name(name);
+    ForEachEntry([this](const char* name) { add_by_name(name); });
+  }
+
+ private:
+  // A file that is no readable ELF file wants nothing: packages have scripts and texts named so.
+  void take(const std::string& path, const std::string& name) {
+    SharedObject object;
+    std::string error;
+    if (!ReadSharedObject(path.c_str(), &object, &error)) return;
+    std::vector<std::string> needed;
+    for (const std::string& library : object.needed) {
+      if (FamilyOfLibrary(library) == nullptr) continue;
+      needed.push_back(library);
+      libraries_[library];
+    }
+    for (const WantedSymbol& symbol : object.wanted) {
+      if (!symbol.library.empty()) {
+        if (FamilyOfLibrary(symbol.library) != nullptr) {
+          libraries_[symbol.library][symbol.name] = symbol.version;
+        }
+        continue;
+      }
+      const LibraryFamily* family = FamilyOfFunction(symbol.name);
+      if (family == nullptr) continue;
+      for (const std::string& library : needed) {
+        if (FamilyOfLibrary(library) == family) libraries_[library].emplace(symbol.name, "");
+      }
+    }
+    if (name == "libc10_cuda.so") take_names(path);
+  }
+
+  // Names of the driver's and NVML's functions among the texts of a library.
+  void take_names(const std::string& path) {
+    const MappedFile file(path.c_str());
+    const auto* bytes = reinterpret_cast<const char*>(file.bytes());
+    for (std::size_t i = 1; i + 8 < file.size(); ++i) {
+      if (bytes[i - 1] != 0 || (bytes[i] != 'c' && bytes[i] != 'n')) continue;
+      const std::size_t length = strnlen(bytes + i, std::min<std::size_t>(file.size() - i, 100));
+      const std::string text(bytes + i, length);
+      i += length;
+      const LibraryFamily* family = FamilyOfFunction(text);
+      if (family == nullptr || text.size() < 6 || !identifier(text)) continue;
+      if (family == FamilyOfLibrary(kDriver) || family == FamilyOfLibrary(kManagement)) {
+        asked_by_name_.insert(text);
+      }
+    }
+  }
+
+  static bool identifier(const std::string& text) {
+    return std::all_of(text.begin(), text.end(), [](char c) {
+      return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+    });
+  }
+
+  void add_by_name(const std::string& name) {
+    const LibraryFamily* family = FamilyOfFunction(name);
+    if (family == nullptr) return;
+    for (auto& [library, wanted] : libraries_) {
+      if (FamilyOfLibrary(library) == family) wanted.emplace(name, version_of(wanted));
+    }
+  }
+
+  // The version that most of a library's functions are wanted in.
+  static std::string version_of(const Wanted& wanted) {
+    for (const auto& [name, version] : wanted) {
+      if (!version.empty()) return version;
+    }
+    return "";
+  }
+
+  std::map<std::string, Wanted> libraries_;
+  std::set<std::string> asked_by_name_;
+};
+
+std::string read_text(const std::string& path) {
+  const MappedFile file(path.c_str());
+  return std::string(reinterpret_cast<const char*>(file.bytes()), file.size());
+}
+
+// The numbers after `mark` in a text: "12.4.1" is {12, 4, 1}. Zeros where there are none.
+struct Version {
+  int part[3] = {0, 0, 0};
+};
+Version version_after(const std::string& text, const char* mark) {
+  Version version;
+  std::size_t at = text.find(mark);
+  if (at == std::string::npos) return version;
+  at += std::strlen(mark);
+  const std::size_t line = text.find('\n', at);
+  while (at < text.size() && at < line && std::strchr("0123456789", text[at]) == nullptr) ++at;
+  const char* number = text.c_str() + at;
+  for (int& part : version.part) {
+    char* end = nullptr;
+    part = static_cast<int>(std::strtol(number, &end, 10));
+    if (*end != '.') break;
+    number = end + 1;
+  }
+  return version;
+}
+
+// A package of NVIDIA's is named after its CUDA: nvidia-cudnn-cu12==9.1.0.70.
+Version package_version(const std::string& metadata, const std::string& package) {
+  for (const char* cuda : {"-cu13", "-cu12", "-cu11"}) {
+    const Version version = version_after(metadata, ("Requires-Dist: " + package + cuda).c_str());
+    if (version.part[0] != 0) return version;
+  }
+  return {};
+}
+
+std::string metadata_of(const std::string& torch) {
+  const std::string packages = torch + "/..";
+  DIR* open = opendir(packages.c_str());
+  if (open == nullptr) return "";
+  std::string found;
+  while (const dirent* entry = readdir(open)) {
+    const std::string name = entry->d_name;
+    if (name.compare(0, 6, "torch-") == 0 && name.find(".dist-info") != std::string::npos) {
+      found = read_text(packages + "/" + name + "/METADATA");
+    }
+  }
+  closedir(open);
+  return found;
+}
+
+LibraryVersions versions_of(const std::string& torch,
+                            const std::map<std::string, Wanted>& libraries) {
+  const Version cuda = version_after(read_text(torch + "/version.py"), "cuda: Optional[str] =");
+  const std::string metadata = metadata_of(torch);
+  Version cudnn = package_version(metadata, "nvidia-cudnn");
+  Version nccl = package_version(metadata, "nvidia-nccl");
+  // Wheels that hold NVIDIA's libraries state no versions; these are what most of them hold.
+  if (cudnn.part[0] == 0) {
+    cudnn = libraries.count("libcudnn.so.8") != 0 ? Version{{8, 7, 0}} : Version{{9, 1, 0}};
+  }
+  if (nccl.part[0] == 0) nccl = {{2, 21, 5}};
+  LibraryVersions versions;
+  versions.cuda = cuda.part[0] * 1000 + cuda.part[1] * 10;
+  versions.cudnn =
+      cudnn.part[0] * (cudnn.part[0] >= 9 ? 10000 : 1000) + cudnn.part[1] * 100 + cudnn.part[2];
+  versions.nccl = nccl.part[0] * 10000 + nccl.part[1] * 100 + nccl.part[2];
+  return versions;
+}
+
+bool failed(const std::string& path, std::string* error) {
+  *error = path + ": " + std::strerror(errno);
+  return false;
+}
+
+bool write_file(const std::string& path, const std::string& bytes, std::string* error) {
+  const std::string part = path + "." + std::to_string(getpid());
+  const int file = open(part.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+  if (file < 0) return failed(part, error);
+  std::size_t done = 0;
+  while (done < bytes.size()) {
+    const ssize_t n = write(file, bytes.data() + done, bytes.size() - done);
+    if (n <= 0) {
+      close(file);
+      unlink(part.c_str());
+      return failed(part, error);
+    }
+    done += static_cast<std::size_t>(n);
+  }
+  close(file);
+  return std::rename(part.c_str(), path.c_str()) == 0 ? true : failed(path, error);
+}
+
+bool make_folder(const std::string& path, std::string* error) {
+  for (std::size_t slash = path.find('/', 1);; slash = path.find('/', slash + 1)) {
+    const std::string upper = path.substr(0, slash);
+    if (mkdir(upper.c_str(), 0755) != 0 && errno != EEXIST) return failed(upper, error);
+    if (slash == std::string::npos) return true;
+  }
+}
+
+bool link_core(const std::string& out, std::string* error) {
+  const std::string core = LoadedPath(reinterpret_cast<const void*>(&Prepare));
+  const std::string link = out + "/" + kCoreName;
+  const std::string part = link + "." + std::to_string(getpid());
+  char real[4096];
+  if (core.empty() || realpath(core.c_str(), real) == nullptr) return failed(core, error);
+  if (char linked[4096];
+      realpath(link.c_str(), linked) != nullptr && std::strcmp(linked, real) == 0) {
+    return true;
+  }
+  if (symlink(real, part.c_str()) != 0) return failed(part, error);
+  return std::rename(part.c_str(), link.c_str()) == 0 ? true : failed(link, error);
+}
+
+}  // namespace
+
+bool Prepare(const std::string& folders, const std::string& out, std::string* error) {
+  Installation installation;
+  std::string torch;
+  for (std::size_t at = 0; at <= folders.size();) {
+    const std::size_t end = std::min(folders.find(':', at), folders.size());
+    const std::string folder = folders.substr(at, end - at);
+    if (torch.empty()) torch = folder;
+    if (!installation.look_through(folder)) return failed(folder, error);
+    at = end + 1;
+  }
+  if (installation.libraries().empty()) {
+    *error = torch + ": no library here links to CUDA; expected a CUDA build of torch";
+    return false;
+  }
+  const LibraryVersions versions = versions_of(torch, installation.libraries());
+  if (versions.cuda == 0) {
+    *error = torch + "/version.py: it names no CUDA version; expected a CUDA build of torch";
+    return false;
+  }
+  installation.complete();
+  if (!make_folder(out, error) || !link_core(out, error)) return false;
+  std::string list = out + "/" + kCoreName + "\n";
+  for (const auto& [soname, wanted] : installation.libraries()) {
+    StubLibrary library{soname, kCoreName, versions, {}};
+    for (const auto& [name, version] : wanted) library.symbols.push_back({name, version});
+    if (!write_file(out + "/" + soname, WriteStub(library), error)) return false;
+    list += out + "/" + soname + "\n";
+  }
+  return write_file(out + "/libraries", list, error);
+}
+
+}  // namespace memreplay::card

@@ -1,0 +1,28 @@
+// What the environment says about the card (README.md lists the variables).
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "record/card/address_space.h"
+#include "record/card/cards.h"
+
+namespace memreplay::card {
+
+struct Settings {
+  const Card* card = nullptr;  // null: the settings are wrong
+  std::uint64_t capacity = 0;
+  std::uint64_t reserve = 0;
+  int cards = 1;
+  bool lagging = true;
+  AddressOrder addresses = AddressOrder::kChunks;
+  std::uint64_t copy_limit = 65536;
+  std::uint64_t cudnn_workspace = 0;
+  std::string error;  // what is wrong, for a person
+};
+
+inline constexpr int kMostCards = 64;
+
+Settings SettingsFromEnvironment();
+
+}  // namespace memreplay::card

@@ -1,0 +1,202 @@
+// The card as a program sees it: through stub libraries, as torch does.
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <vector>
+
+#include "tests/record/card/stub_library.h"
+
+namespace memreplay::card {
+namespace {
+
+constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
+
+class CardTest : public testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    setenv("MEMREPLAY_CARD", "rtx-4090", 1);
+    setenv("MEMREPLAY_CARD_COUNT", "2", 1);
+    core_ = LoadCore();
+    const char* const kNames[] = {"cudaMalloc",
+                                  "cudaFree",
+                                  "cudaMemGetInfo",
+                                  "cudaMemcpy",
+                                  "cudaMemset",
+                                  "cudaSetDevice",
+                                  "cudaGetDeviceCount",
+                                  "cudaEventCreate",
+                                  "cudaEventRecord",
+                                  "cudaEventQuery",
+                                  "cudaEventSynchronize",
+                                  "cudaStreamCreate",
+                                  "cudaGetLastError",
+                                  "cudaStreamBeginCapture",
+                                  "cudaStreamEndCapture",
+                                  "cudaStreamIsCapturing",
+                                  "cudaStreamSynchronize",
+                                  "cudaGetDeviceProperties",
+                                  "cudaMemcpyAsync"};
+    StubLibrary library{"libcudart.so.13", "libmemreplay_card.so", {13000, 0, 0, 0}, {}};
+    for (const char* name : kNames) library.symbols.push_back({name, "libcudart.so.13"});
+    runtime_ = LoadStub(library);
+    library = {"libcuda.so.1", "libmemreplay_card.so", {13000, 0, 0, 0}, {}};
+    for (const char* name : {"cuMemCreate", "cuMemRelease", "cuMemAddressReserve", "cuMemMap"}) {
+      library.symbols.push_back({name, ""});
+    }
+    driver_ = LoadStub(library);
+  }
+
+  template <typename... Arguments>
+  static int call(const char* name, Arguments... arguments) {
+    void* function = dlsym(runtime_, name);
+    if (function == nullptr) function = dlsym(driver_, name);
+    if (function == nullptr) function = dlsym(core_, name);
+    EXPECT_NE(function, nullptr) << name;
+    return reinterpret_cast<int (*)(Arguments...)>(function)(arguments...);
+  }
+  static std::uint64_t number(void* address) { return reinterpret_cast<std::uint64_t>(address); }
+
+  static inline void* core_;
+  static inline void* runtime_;
+  static inline void* driver_;
+};
+
+TEST_F(CardTest, HasItsMemoryAndNoMore) {
+  int count = 0;
+  EXPECT_EQ(call("cudaGetDeviceCount", &count), 0);
+  EXPECT_EQ(count, 2);
+  std::size_t free_bytes = 0, total = 0, after = 0;
+  ASSERT_EQ(call("cudaMemGetInfo", &free_bytes, &total), 0);
+  EXPECT_LT(free_bytes, total) << "the context takes some";
+  void* first = nullptr;
+  ASSERT_EQ(call("cudaMalloc", &first, std::size_t{20} * kMiB), 0);
+  ASSERT_EQ(call("cudaMemGetInfo", &after, &total), 0);
+  EXPECT_EQ(after, free_bytes - 20 * kMiB);
+  void* second = nullptr;
+  EXPECT_EQ(call("cudaMalloc", &second, after + kMiB), 2) << "out of memory";
+  EXPECT_EQ(second, nullptr);
+  EXPECT_EQ(call("cudaGetLastError"), 2);
+  EXPECT_EQ(call("cudaGetLastError"), 0);
+  EXPECT_EQ(call("cudaFree", first), 0);
+  EXPECT_EQ(call("cudaFree", first), 1) << "freed twice";
+}
+
+TEST_F(CardTest, SmallCopiesAreRealAndNothingElseIsKnown) {
+  void* memory = nullptr;
+  ASSERT_EQ(call("cudaMalloc", &memory, std::size_t{2} * kMiB), 0);
+  int value = 42, back = 7;
+  EXPECT_EQ(call("memreplay_card_known", number(memory), sizeof value), 0);
+  EXPECT_EQ(call("cudaMemcpy", memory, static_cast<const void*>(&value), sizeof value, 1), 0);
+  EXPECT_EQ(call("memreplay_card_known", number(memory), sizeof value), 1);
+  EXPECT_EQ(call("cudaMemcpy", static_cast<void*>(&back), static_cast<const void*>(memory),
+                 sizeof back, 2),
+            0);
+  EXPECT_EQ(back, 42);
+  // From one place of the card to another; what is not known stays unknown.
+  void* other = static_cast<char*>(memory) + 4096;
+  EXPECT_EQ(call("cudaMemcpy", other, static_cast<const void*>(memory), std::size_t{8}, 3), 0);
+  EXPECT_EQ(call("memreplay_card_known", number(other), std::size_t{4}), 1);
+  EXPECT_EQ(call("memreplay_card_known", number(other), std::size_t{8}), 0);
+  // A large copy leaves nothing known.
+  const std::vector<char> large(kMiB);
+  EXPECT_EQ(call("cudaMemcpy", memory, static_cast<const void*>(large.data()), large.size(), 1), 0);
+  EXPECT_EQ(call("memreplay_card_known", number(memory), std::size_t{4}), 0);
+  back = 7;
+  EXPECT_EQ(call("memreplay_card_read", number(memory), static_cast<void*>(&back), sizeof back), 0);
+  EXPECT_EQ(back, 0);
+  EXPECT_EQ(call("cudaFree", memory), 0);
+}
+
+TEST_F(CardTest, ANewBlockIsUnknownWhoeverHadItBefore) {
+  void* memory = nullptr;
+  ASSERT_EQ(call("cudaMalloc", &memory, std::size_t{2} * kMiB), 0);
+  EXPECT_EQ(call("cudaMemset", memory, 1, std::size_t{4096}), 0);
+  EXPECT_EQ(call("memreplay_card_known", number(memory), std::size_t{4096}), 1);
+  // As libc10_cuda.so tells: a block of 512 bytes on card 0.
+  call("_ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE", memory, std::int64_t{512},
+       std::size_t{512}, std::size_t{512}, std::uint16_t{1});
+  EXPECT_EQ(call("memreplay_card_known", number(memory), std::size_t{1}), 0);
+  EXPECT_EQ(call("memreplay_card_known", number(memory) + 512, std::size_t{3584}), 1);
+  EXPECT_EQ(call("cudaFree", memory), 0);
+}
+
+TEST_F(CardTest, AnAnswerIsGivenToTheNextCopyOfItsSize) {
+  void* memory = nullptr;
+  ASSERT_EQ(call("cudaMalloc", &memory, std::size_t{2} * kMiB), 0);
+  const std::int64_t count = 17;
+  call("memreplay_card_answer", static_cast<const void*>(&count), sizeof count);
+  int narrow = 5;
+  call("cudaMemcpyAsync", static_cast<void*>(&narrow), static_cast<const void*>(memory),
+       sizeof narrow, 2, static_cast<void*>(nullptr));
+  EXPECT_EQ(narrow, 0) << "another size";
+  std::int64_t wide = 5;
+  call("cudaMemcpyAsync", static_cast<void*>(&wide), static_cast<const void*>(memory), sizeof wide,
+       2, static_cast<void*>(nullptr));
+  EXPECT_EQ(wide, 17);
+  call("cudaMemcpyAsync", static_cast<void*>(&wide), static_cast<const void*>(memory), sizeof wide,
+       2, static_cast<void*>(nullptr));
+  EXPECT_EQ(wide, 0) << "once";
+  EXPECT_EQ(call("cudaFree", memory), 0);
+}
+
+TEST_F(CardTest, PagesAndReservations) {
+  std::uint64_t address = 0, page = 0;
+  ASSERT_EQ(call("cuMemAddressReserve", &address, std::size_t{1} << 37, std::size_t{0},
+                 std::uint64_t{0}, std::uint64_t{0}),
+            0);
+  ASSERT_EQ(call("cuMemCreate", &page, std::size_t{20} * kMiB, static_cast<void*>(nullptr),
+                 std::uint64_t{0}),
+            0);
+  ASSERT_EQ(
+      call("cuMemMap", address, std::size_t{20} * kMiB, std::size_t{0}, page, std::uint64_t{0}), 0);
+  const int value = 9;
+  call("memreplay_card_write", address, static_cast<const void*>(&value), sizeof value);
+  EXPECT_EQ(call("memreplay_card_known", address, sizeof value), 1);
+  EXPECT_EQ(call("cuMemRelease", page), 0);
+  EXPECT_NE(call("cuMemRelease", page), 0);
+}
+
+TEST_F(CardTest, WorkLagsUntilTheHostWaits) {
+  void *event = nullptr, *stream = nullptr;
+  ASSERT_EQ(call("cudaEventCreate", &event), 0);
+  ASSERT_EQ(call("cudaStreamCreate", &stream), 0);
+  EXPECT_EQ(call("cudaEventQuery", event), 0) << "never recorded";
+  EXPECT_EQ(call("cudaEventRecord", event, stream), 0);
+  EXPECT_EQ(call("cudaEventQuery", event), 600) << "not ready";
+  EXPECT_EQ(call("cudaEventSynchronize", event), 0);
+  EXPECT_EQ(call("cudaEventQuery", event), 0);
+  call("cudaGetLastError");
+}
+
+TEST_F(CardTest, AStreamThatIsCapturedSaysSo) {
+  void *stream = nullptr, *graph = nullptr;
+  int status = 5;
+  ASSERT_EQ(call("cudaStreamCreate", &stream), 0);
+  EXPECT_EQ(call("cudaStreamBeginCapture", stream, 0), 0);
+  EXPECT_EQ(call("cudaStreamIsCapturing", stream, &status), 0);
+  EXPECT_EQ(status, 1);
+  EXPECT_EQ(call("cudaStreamSynchronize", stream), 900);
+  EXPECT_EQ(call("cudaStreamEndCapture", stream, &graph), 0);
+  EXPECT_NE(graph, nullptr);
+  EXPECT_EQ(call("cudaStreamIsCapturing", stream, &status), 0);
+  EXPECT_EQ(status, 0);
+  call("cudaGetLastError");
+}
+
+TEST_F(CardTest, PropertiesAreLaidOutAsThisVersionDoes) {
+  std::vector<char> properties(1008 + 8, 'x');
+  ASSERT_EQ(call("cudaGetDeviceProperties", static_cast<void*>(properties.data()), 0), 0);
+  EXPECT_STREQ(properties.data(), "NVIDIA GeForce RTX 4090");
+  int multiprocessors = 0, major = 0, blocks = 0;
+  std::memcpy(&multiprocessors, &properties[384], 4);
+  std::memcpy(&major, &properties[360], 4);
+  std::memcpy(&blocks, &properties[688], 4);
+  EXPECT_EQ(multiprocessors, 128);
+  EXPECT_EQ(major, 8);
+  EXPECT_EQ(blocks, 24);
+  EXPECT_EQ(std::string(&properties[1008], 8), "xxxxxxxx") << "nothing behind the struct";
+  EXPECT_EQ(call("cudaGetDeviceProperties", static_cast<void*>(properties.data()), 2), 101);
+}
+
+}  // namespace
+}  // namespace memreplay::card

@@ -1,0 +1,83 @@
+#include "record/card/cards.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+
+#include "record/card/settings.h"
+
+namespace memreplay::card {
+namespace {
+
+TEST(Cards, AreFoundByNameTitleAndPart) {
+  std::string error;
+  for (const char* name : {"rtx-4090", "RTX 4090", "rtx4090", "NVIDIA GeForce RTX 4090", "4090"}) {
+    const Card* card = FindCard(name, &error);
+    ASSERT_NE(card, nullptr) << name << ": " << error;
+    EXPECT_STREQ(card->name, "rtx-4090");
+  }
+}
+
+TEST(Cards, AWrongNameIsAnsweredWithTheTable) {
+  std::string error;
+  EXPECT_EQ(FindCard("voodoo-2", &error), nullptr);
+  EXPECT_NE(error.find("no such card"), std::string::npos);
+  EXPECT_NE(error.find("rtx-4090"), std::string::npos);
+  EXPECT_EQ(FindCard("NVIDIA", &error), nullptr) << "several cards";
+  EXPECT_NE(error.find("several"), std::string::npos);
+  EXPECT_EQ(FindCard("", &error), nullptr);
+}
+
+class SettingsTest : public testing::Test {
+ protected:
+  void TearDown() override {
+    for (const char* name : {"", "_CAPACITY", "_RESERVE", "_COUNT", "_COMPLETION", "_ADDRESSES"}) {
+      unsetenv((std::string("MEMREPLAY_CARD") + name).c_str());
+    }
+  }
+};
+
+TEST_F(SettingsTest, DefaultsAreTheTables) {
+  const Settings settings = SettingsFromEnvironment();
+  ASSERT_NE(settings.card, nullptr) << settings.error;
+  EXPECT_EQ(settings.capacity, settings.card->memory);
+  EXPECT_EQ(settings.reserve, settings.card->context);
+  EXPECT_TRUE(settings.lagging);
+  EXPECT_EQ(settings.cards, 1);
+}
+
+TEST_F(SettingsTest, TheEnvironmentDecides) {
+  setenv("MEMREPLAY_CARD", "h100-sxm", 1);
+  setenv("MEMREPLAY_CARD_CAPACITY", "12345678", 1);
+  setenv("MEMREPLAY_CARD_RESERVE", "0", 1);
+  setenv("MEMREPLAY_CARD_COUNT", "4", 1);
+  setenv("MEMREPLAY_CARD_COMPLETION", "at-once", 1);
+  setenv("MEMREPLAY_CARD_ADDRESSES", "upwards", 1);
+  const Settings settings = SettingsFromEnvironment();
+  ASSERT_NE(settings.card, nullptr) << settings.error;
+  EXPECT_EQ(settings.card->capability, 90);
+  EXPECT_EQ(settings.capacity, 12345678U);
+  EXPECT_EQ(settings.reserve, 0U);
+  EXPECT_EQ(settings.cards, 4);
+  EXPECT_FALSE(settings.lagging);
+  EXPECT_EQ(settings.addresses, AddressOrder::kUpwards);
+}
+
+TEST_F(SettingsTest, WhatIsWrongIsSaid) {
+  const char* const kWrong[][2] = {{"MEMREPLAY_CARD", "voodoo"},
+                                   {"MEMREPLAY_CARD_CAPACITY", "24G"},
+                                   {"MEMREPLAY_CARD_CAPACITY", "-1"},
+                                   {"MEMREPLAY_CARD_COUNT", "65"},
+                                   {"MEMREPLAY_CARD_COMPLETION", "soon"}};
+  for (const auto& [variable, value] : kWrong) {
+    setenv(variable, value, 1);
+    const Settings settings = SettingsFromEnvironment();
+    EXPECT_EQ(settings.card, nullptr) << variable;
+    EXPECT_NE(settings.error.find(std::string(variable) + "=" + value), std::string::npos)
+        << settings.error;
+    unsetenv(variable);
+  }
+}
+
+}  // namespace
+}  // namespace memreplay::card
