@@ -1,5 +1,6 @@
 // cuDNN: descriptors that remember what they are told, and plans with one engine, whose workspace
 // is a stated figure.
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <map>
@@ -17,8 +18,25 @@ std::uint64_t assumed_workspace() {
   return device().settings.cudnn_workspace;
 }
 
-OBJECT(cudnnCreate, cudnnDestroy)
-OBJECT(cudnnCreateTensorDescriptor, cudnnDestroyTensorDescriptor)
+struct Handle {
+  void* stream = nullptr;
+};
+ENTRY(int, cudnnCreate, Handle** out) {
+  *out = new Handle;
+  return 0;
+}
+ENTRY(int, cudnnDestroy, Handle* handle) {
+  delete handle;
+  return 0;
+}
+ENTRY(int, cudnnSetStream, Handle* handle, void* stream) {
+  handle->stream = stream;
+  return 0;
+}
+ENTRY(int, cudnnGetStream, const Handle* handle, void** stream) {
+  *stream = handle->stream;
+  return 0;
+}
 OBJECT(cudnnCreateFilterDescriptor, cudnnDestroyFilterDescriptor)
 OBJECT(cudnnCreateConvolutionDescriptor, cudnnDestroyConvolutionDescriptor)
 OBJECT(cudnnCreateActivationDescriptor, cudnnDestroyActivationDescriptor)
@@ -44,29 +62,48 @@ ENTRY(void, cudnnGetLastErrorString, char* text, std::size_t size) {
   if (size != 0) *text = 0;
 }
 
-// The graph interface.
-struct Descriptor {
-  int type;
-  struct Attribute {
-    int type;
-    std::int64_t count;
-    std::string bytes;
-  };
-  std::map<int, Attribute> attributes;
+// The graph interface: descriptors of operations, which make a graph, for which heuristics name
+// engine configurations, of which one becomes a plan. Here there is one engine for every graph.
+enum AttributeType : int {
+  kHandle = 0,
+  kBoolean = 2,
+  kInt64 = 3,
+  kDouble = 5,
+  kVoidPointer = 6,
+  kDescriptor = 15,
+  kFraction = 26,
+};
+enum AttributeName : int {
+  kHeuristicResults = 202,
+  kConfigurationEngine = 300,
+  kConfigurationWorkspace = 303,
+  kConfigurationSharedMemory = 304,
+  kPlanWorkspace = 402,
+  kGraphEngines = 802,
+  kEngineIndex = 1301,
 };
 std::size_t size_of_attribute(int type) {
   switch (type) {
-    case 2: return 1;  // bool
-    case 1:
-    case 4: return 4;  // data type, float... as listed in the guide
-    case 0:
-    case 3:
-    case 5:
-    case 6: return 8;   // handle, int64, double, void pointer
-    case 15: return 8;  // descriptor
-    default: return 4;  // enumerations
+    case kBoolean: return 1;
+    case kHandle:
+    case kInt64:
+    case kDouble:
+    case kVoidPointer:
+    case kDescriptor:
+    case kFraction: return 8;
+    default: return 4;  // float, int32 and enumerations
   }
 }
+
+struct Attribute {
+  int type;
+  std::int64_t count;
+  std::string bytes;
+};
+struct Descriptor {
+  int type;
+  std::map<int, Attribute> attributes;
+};
 
 ENTRY(int, cudnnBackendCreateDescriptor, int type, Descriptor** out) {
   *out = new Descriptor{type, {}};
@@ -83,47 +120,48 @@ ENTRY(int, cudnnBackendExecute, void*, Descriptor*, Descriptor*) {
 }
 ENTRY(int, cudnnBackendSetAttribute, Descriptor* descriptor, int name, int type, std::int64_t count,
       const void* values) {
-  if (count < 0) return 2000;
+  if (count < 0) return 2000;  // bad parameter
   std::string bytes(static_cast<std::size_t>(count) * size_of_attribute(type), '\0');
   if (values != nullptr) std::memcpy(bytes.data(), values, bytes.size());
   descriptor->attributes[name] = {type, count, bytes};
   return 0;
 }
 
-enum AttributeName : int {
-  kEngineHeuristicResults = 202,
-  kEngineConfigEngine = 300,
-  kPlanWorkspace = 402,
-  kGraphEngineCount = 802,
-  kEngineLayoutOrBehaviour = 1301,
-};
+// What is answered of a descriptor that nobody told it; -1 if nothing is.
+std::int64_t answer_for(int name) {
+  switch (name) {
+    case kPlanWorkspace:
+    case kConfigurationWorkspace: return static_cast<std::int64_t>(assumed_workspace());
+    case kGraphEngines: return 1;
+    case kConfigurationSharedMemory:
+    case kEngineIndex: return 0;
+    default: return -1;
+  }
+}
+
 ENTRY(int, cudnnBackendGetAttribute, const Descriptor* descriptor, int name, int type,
       std::int64_t wanted, std::int64_t* count, void* values) {
   std::int64_t ignored;
   if (count == nullptr) count = &ignored;
-  const auto answer = [&](std::int64_t value) {
+  // The caller made the descriptors that these fill; ours need nothing filled.
+  if (name == kHeuristicResults || name == kConfigurationEngine) {
     *count = 1;
-    if (values != nullptr && wanted > 0) std::memcpy(values, &value, sizeof value);
+    return 0;
+  }
+  const auto give = [&](std::int64_t there, const void* bytes, std::size_t size) {
+    *count = there;
+    if (values != nullptr && wanted > 0) std::memcpy(values, bytes, size);
     return 0;
   };
-  switch (name) {
-    case kEngineHeuristicResults:
-    case kEngineConfigEngine: *count = 1; return 0;
-    case kPlanWorkspace: return answer(static_cast<std::int64_t>(assumed_workspace()));
-    case kGraphEngineCount: return answer(1);
-    case kEngineLayoutOrBehaviour: *count = 0; return 0;
-  }
-  const auto found = descriptor->attributes.find(name);
-  if (found == descriptor->attributes.end()) {
-    *count = 0;
-    return 0;
-  }
-  *count = found->second.count;
-  if (values != nullptr && wanted > 0) {
+  if (const auto found = descriptor->attributes.find(name); found != descriptor->attributes.end()) {
+    const Attribute& attribute = found->second;
     const std::size_t room = static_cast<std::size_t>(wanted) * size_of_attribute(type);
-    const std::string& bytes = found->second.bytes;
-    std::memcpy(values, bytes.data(), bytes.size() < room ? bytes.size() : room);
+    return give(attribute.count, attribute.bytes.data(), std::min(attribute.bytes.size(), room));
   }
+  if (const std::int64_t value = answer_for(name); value >= 0) {
+    return give(1, &value, size_of_attribute(type));
+  }
+  *count = 0;  // knobs, notes: none
   return 0;
 }
 

@@ -1,5 +1,6 @@
-// The smaller libraries: cuFFT, cuSPARSE, cuSOLVER, NVRTC.
+// cuFFT and NVRTC.
 #include <cstddef>
+#include <cstring>
 
 #include "record/card/api/handles.h"
 #include "record/card/device.h"
@@ -7,11 +8,6 @@
 
 namespace memreplay::card {
 namespace {
-
-OBJECT(cusparseCreate, cusparseDestroy)
-OBJECT(cusparseCreateMatDescr, cusparseDestroyMatDescr)
-OBJECT(cusolverDnCreate, cusolverDnDestroy)
-OBJECT(cusolverDnCreateParams, cusolverDnDestroyParams)
 
 ENTRY(int, cufftCreate, int* plan) {
   *plan = 1;
@@ -25,10 +21,44 @@ ENTRY(int, cufftXtMakePlanMany, int, int, long long*, long long*, long long, lon
   return 0;
 }
 
+// Code that is compiled at run time is loaded (driver.cc) and never run, so any image will do.
+constexpr char kImage[] = "code";
+
+OBJECT(nvrtcCreateProgram, nvrtcFreeProgram)
+ENTRY(int, nvrtcDestroyProgram, void** program) {
+  std::free(*program);
+  *program = nullptr;
+  return 0;
+}
 ENTRY(int, nvrtcVersion, int* major, int* minor) {
   *major = versions().cuda / 1000;
   *minor = versions().cuda % 1000 / 10;
   return 0;
+}
+ENTRY(int, nvrtcGetCUBINSize, void*, std::size_t* size) {
+  *size = sizeof kImage;
+  return 0;
+}
+ALSO(nvrtcGetPTXSize, nvrtcGetCUBINSize);
+ENTRY(int, nvrtcGetCUBIN, void*, char* image) {
+  std::memcpy(image, kImage, sizeof kImage);
+  return 0;
+}
+ALSO(nvrtcGetPTX, nvrtcGetCUBIN);
+ENTRY(int, nvrtcGetProgramLogSize, void*, std::size_t* size) {
+  *size = 1;
+  return 0;
+}
+ENTRY(int, nvrtcGetProgramLog, void*, char* text) {
+  *text = 0;
+  return 0;
+}
+ENTRY(int, nvrtcGetLoweredName, void*, const char* name, const char** lowered) {
+  *lowered = name;
+  return 0;
+}
+ENTRY(const char*, nvrtcGetErrorString, int error) {
+  return error == 0 ? "NVRTC_SUCCESS" : "NVRTC_ERROR_INTERNAL_ERROR";
 }
 
 }  // namespace

@@ -1,0 +1,179 @@
+// cuDNN's recurrent networks: the sizes of weights are known, those of reserve space are not.
+#include <cstdint>
+#include <cstring>
+
+#include "record/card/api/handles.h"
+#include "record/card/device.h"
+#include "record/card/entry.h"
+
+namespace memreplay::card {
+namespace {
+
+enum { kMostDimensions = 8, kBadParameter = 2000 };
+
+struct Tensor {
+  int type = 0, dimensions = 0;
+  int sizes[kMostDimensions] = {}, strides[kMostDimensions] = {};
+};
+ENTRY(int, cudnnCreateTensorDescriptor, Tensor** out) {
+  *out = new Tensor;
+  return 0;
+}
+ENTRY(int, cudnnDestroyTensorDescriptor, Tensor* tensor) {
+  delete tensor;
+  return 0;
+}
+ENTRY(int, cudnnSetTensorNdDescriptor, Tensor* tensor, int type, int dimensions, const int* sizes,
+      const int* strides) {
+  if (dimensions < 0 || dimensions > kMostDimensions) return kBadParameter;
+  tensor->type = type;
+  tensor->dimensions = dimensions;
+  for (int i = 0; i < dimensions; ++i) {
+    tensor->sizes[i] = sizes[i];
+    tensor->strides[i] = strides[i];
+  }
+  return 0;
+}
+ENTRY(int, cudnnGetTensorNdDescriptor, const Tensor* tensor, int wanted, int* type, int* dimensions,
+      int* sizes, int* strides) {
+  *type = tensor->type;
+  *dimensions = tensor->dimensions;
+  for (int i = 0; i < wanted && i < tensor->dimensions; ++i) {
+    sizes[i] = tensor->sizes[i];
+    strides[i] = tensor->strides[i];
+  }
+  return 0;
+}
+
+struct Network {
+  int cell = 0, bias = 0, direction = 0, skips_input = 0, type = 0;
+  int input = 0, hidden = 0, projection = 0, layers = 0;
+
+  int gates() const { return cell <= 1 ? 1 : cell == 2 ? 4 : 3; }  // two plain ones, LSTM, GRU
+  int directions() const { return direction == 0 ? 1 : 2; }
+  int biases() const { return bias == 0 ? 0 : bias == 3 ? 1 : 2; }
+  int output() const { return projection != 0 ? projection : hidden; }
+  std::uint64_t bytes() const { return type == 1 ? 8 : type == 2 || type == 9 ? 2 : 4; }
+  // Of one direction of a layer: inputs of its first matrices.
+  std::uint64_t inputs(int pseudo_layer) const {
+    const int layer = pseudo_layer / directions();
+    return static_cast<std::uint64_t>(layer == 0 ? input : output() * directions());
+  }
+  bool projects() const { return projection != 0 && projection != hidden; }
+  // Elements of the matrices of one direction of a layer, and of its biases.
+  std::uint64_t matrices(int pseudo_layer) const {
+    const auto h = static_cast<std::uint64_t>(hidden), o = static_cast<std::uint64_t>(output());
+    return static_cast<std::uint64_t>(gates()) * h * (inputs(pseudo_layer) + o) +
+           (projects() ? h * o : 0);
+  }
+  std::uint64_t bias_elements() const {
+    return static_cast<std::uint64_t>(gates() * biases()) * static_cast<std::uint64_t>(hidden);
+  }
+  int pseudo_layers() const { return layers * directions(); }
+  std::uint64_t all_matrices() const {
+    std::uint64_t sum = 0;
+    for (int i = 0; i < pseudo_layers(); ++i) sum += matrices(i);
+    return sum;
+  }
+};
+ENTRY(int, cudnnCreateRNNDescriptor, Network** out) {
+  *out = new Network;
+  return 0;
+}
+ENTRY(int, cudnnDestroyRNNDescriptor, Network* network) {
+  delete network;
+  return 0;
+}
+ENTRY(int, cudnnSetRNNDescriptor_v8, Network* network, int, int cell, int bias, int direction,
+      int input_mode, int type, int, int, int input, int hidden, int projection, int layers) {
+  *network = {cell, bias, direction, input_mode, type, input, hidden, projection, layers};
+  return 0;
+}
+
+struct Data {
+  int type = 0, layout = 0, steps = 0, batch = 0, width = 0;
+};
+ENTRY(int, cudnnCreateRNNDataDescriptor, Data** out) {
+  *out = new Data;
+  return 0;
+}
+ENTRY(int, cudnnDestroyRNNDataDescriptor, Data* data) {
+  delete data;
+  return 0;
+}
+ENTRY(int, cudnnSetRNNDataDescriptor, Data* data, int type, int layout, int steps, int batch,
+      int width) {
+  *data = {type, layout, steps, batch, width};
+  return 0;
+}
+
+ENTRY(int, cudnnGetRNNWeightSpaceSize, void*, const Network* network, std::size_t* size) {
+  const auto layers = static_cast<std::uint64_t>(network->pseudo_layers());
+  *size = (network->all_matrices() + layers * network->bias_elements()) * network->bytes();
+  return 0;
+}
+
+// Matrices of all layers, then biases of all layers; of each, the input's gates and then the
+// state's, one behind the other.
+ENTRY(int, cudnnGetRNNWeightParams, void*, const Network* network, int pseudo_layer, std::size_t,
+      void* space, int which, Tensor* matrix, void** matrix_at, Tensor* bias, void** bias_at) {
+  const int gates = network->gates();
+  std::uint64_t at = 0;
+  for (int i = 0; i < pseudo_layer; ++i) at += network->matrices(i);
+  const auto hidden = static_cast<std::uint64_t>(network->hidden);
+  const auto output = static_cast<std::uint64_t>(network->output());
+  std::uint64_t rows = hidden, columns = network->inputs(pseudo_layer);
+  if (which < gates) {
+    at += static_cast<std::uint64_t>(which) * rows * columns;
+  } else {
+    at += static_cast<std::uint64_t>(gates) * rows * columns;
+    columns = output;
+    at += static_cast<std::uint64_t>(which - gates) * rows * columns;
+    if (which == 2 * gates) {
+      rows = output;  // the projection
+      columns = hidden;
+    }
+  }
+  const bool has_matrix = which < 2 * gates || (which == 2 * gates && network->projects());
+  const auto describe = [network](Tensor* tensor, std::uint64_t r, std::uint64_t c) {
+    if (tensor == nullptr) return;
+    const int row = static_cast<int>(r), column = static_cast<int>(c);
+    *tensor = {network->type, 3, {1, row, column}, {row * column, column, 1}};
+  };
+  const auto place = [&](std::uint64_t element) {
+    return pointer(number(space) + element * network->bytes());
+  };
+  if (matrix_at != nullptr) *matrix_at = has_matrix ? place(at) : nullptr;
+  describe(matrix, has_matrix ? rows : 0, has_matrix ? columns : 0);
+  const bool has_bias =
+      network->biases() == 2 ? which < 2 * gates : which < network->biases() * gates;
+  const std::uint64_t bias_start =
+      network->all_matrices() + static_cast<std::uint64_t>(pseudo_layer) * network->bias_elements();
+  if (bias_at != nullptr)
+    *bias_at = has_bias ? place(bias_start + static_cast<std::uint64_t>(which) * hidden) : nullptr;
+  describe(bias, has_bias ? hidden : 0, has_bias ? 1 : 0);
+  return 0;
+}
+
+ENTRY(int, cudnnGetRNNTempSpaceSizes, void*, const Network* network, int training, const Data* data,
+      std::size_t* workspace, std::size_t* reserve) {
+  Assume("cuDNN's reserve space for a recurrent network assumed: its gates and state of each step");
+  if (workspace != nullptr) *workspace = device().settings.cudnn_workspace;
+  if (reserve == nullptr) return 0;
+  *reserve = training == 0 ? 0
+                           : static_cast<std::size_t>(network->pseudo_layers()) *
+                                 static_cast<std::size_t>(data->steps) *
+                                 static_cast<std::size_t>(data->batch) *
+                                 static_cast<std::size_t>(network->hidden) *
+                                 static_cast<std::size_t>(network->gates() + 1) * network->bytes();
+  return 0;
+}
+
+ENTRY(int, cudnnDropoutGetStatesSize, void*, std::size_t* size) {
+  Assume("the state of cuDNN's dropout assumed 0 bytes");
+  *size = 0;
+  return 0;
+}
+
+}  // namespace
+}  // namespace memreplay::card

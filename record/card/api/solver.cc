@@ -1,0 +1,110 @@
+// cuSOLVER: workspaces are assumed. A size is counted in elements and in an int, or in bytes and
+// for the card and the host, by the function's age.
+#include <cstddef>
+#include <cstdint>
+
+#include "record/card/api/handles.h"
+#include "record/card/entry.h"
+
+namespace memreplay::card {
+namespace {
+
+void assume() { Assume("cuSOLVER's workspace assumed 0 bytes"); }
+int no_elements(int* count) {
+  assume();
+  *count = 0;
+  return 0;
+}
+int no_bytes(std::size_t* on_card, std::size_t* on_host) {
+  assume();
+  *on_card = *on_host = 0;
+  return 0;
+}
+
+OBJECT(cusolverDnCreate, cusolverDnDestroy)
+OBJECT(cusolverDnCreateParams, cusolverDnDestroyParams)
+OBJECT(cusolverDnCreateGesvdjInfo, cusolverDnDestroyGesvdjInfo)
+OBJECT(cusolverDnCreateSyevjInfo, cusolverDnDestroySyevjInfo)
+
+// The four types of one function take the same arguments, but for the pointers' types.
+#define FOUR_TYPES(stem, function)   \
+  ALSO(cusolverDnS##stem, function); \
+  ALSO(cusolverDnD##stem, function); \
+  ALSO(cusolverDnC##stem, function); \
+  ALSO(cusolverDnZ##stem, function)
+
+int factor(void*, int, int, void*, int, int* count) { return no_elements(count); }
+FOUR_TYPES(getrf_bufferSize, factor);
+FOUR_TYPES(geqrf_bufferSize, factor);
+FOUR_TYPES(potrf_bufferSize, factor);
+int factor_symmetric(void*, int, void*, int, int* count) { return no_elements(count); }
+FOUR_TYPES(sytrf_bufferSize, factor_symmetric);
+int singular_values(void*, int, int, int* count) { return no_elements(count); }
+FOUR_TYPES(gesvd_bufferSize, singular_values);
+int singular_values_jacobi(void*, int, int, int, int, void*, int, void*, void*, int, void*, int,
+                           int* count) {
+  return no_elements(count);
+}
+FOUR_TYPES(gesvdj_bufferSize, singular_values_jacobi);
+int singular_values_batched(void*, int, int, int, void*, int, void*, void*, int, void*, int,
+                            int* count) {
+  return no_elements(count);
+}
+FOUR_TYPES(gesvdjBatched_bufferSize, singular_values_batched);
+int singular_values_strided(void*, int, int, int, int, void*, int, std::int64_t, void*,
+                            std::int64_t, void*, int, std::int64_t, void*, int, std::int64_t,
+                            int* count) {
+  return no_elements(count);
+}
+FOUR_TYPES(gesvdaStridedBatched_bufferSize, singular_values_strided);
+int eigenvalues(void*, int, int, int, void*, int, void*, int* count) { return no_elements(count); }
+ALSO(cusolverDnSsyevd_bufferSize, eigenvalues);
+ALSO(cusolverDnDsyevd_bufferSize, eigenvalues);
+ALSO(cusolverDnCheevd_bufferSize, eigenvalues);
+ALSO(cusolverDnZheevd_bufferSize, eigenvalues);
+ALSO(cusolverDnSsyevj_bufferSize, eigenvalues);
+ALSO(cusolverDnDsyevj_bufferSize, eigenvalues);
+ALSO(cusolverDnCheevj_bufferSize, eigenvalues);
+ALSO(cusolverDnZheevj_bufferSize, eigenvalues);
+ALSO(cusolverDnSsyevjBatched_bufferSize, eigenvalues);
+ALSO(cusolverDnDsyevjBatched_bufferSize, eigenvalues);
+ALSO(cusolverDnCheevjBatched_bufferSize, eigenvalues);
+ALSO(cusolverDnZheevjBatched_bufferSize, eigenvalues);
+int orthogonal(void*, int, int, int, void*, int, void*, int* count) { return no_elements(count); }
+ALSO(cusolverDnSorgqr_bufferSize, orthogonal);
+ALSO(cusolverDnDorgqr_bufferSize, orthogonal);
+ALSO(cusolverDnCungqr_bufferSize, orthogonal);
+ALSO(cusolverDnZungqr_bufferSize, orthogonal);
+int orthogonal_product(void*, int, int, int, int, int, void*, int, void*, void*, int, int* count) {
+  return no_elements(count);
+}
+ALSO(cusolverDnSormqr_bufferSize, orthogonal_product);
+ALSO(cusolverDnDormqr_bufferSize, orthogonal_product);
+ALSO(cusolverDnCunmqr_bufferSize, orthogonal_product);
+ALSO(cusolverDnZunmqr_bufferSize, orthogonal_product);
+
+ENTRY(int, cusolverDnXpotrf_bufferSize, void*, void*, int, std::int64_t, int, void*, std::int64_t,
+      int, std::size_t* on_card, std::size_t* on_host) {
+  return no_bytes(on_card, on_host);
+}
+ENTRY(int, cusolverDnXgeqrf_bufferSize, void*, void*, std::int64_t, std::int64_t, int, void*,
+      std::int64_t, int, void*, int, std::size_t* on_card, std::size_t* on_host) {
+  return no_bytes(on_card, on_host);
+}
+ENTRY(int, cusolverDnXsyevd_bufferSize, void*, void*, int, int, std::int64_t, int, void*,
+      std::int64_t, int, void*, int, std::size_t* on_card, std::size_t* on_host) {
+  return no_bytes(on_card, on_host);
+}
+ALSO(cusolverDnXsyevBatched_bufferSize, cusolverDnXsyevd_bufferSize);
+ENTRY(int, cusolverDnXsytrs_bufferSize, void*, int, std::int64_t, std::int64_t, int, void*,
+      std::int64_t, void*, int, void*, std::int64_t, std::size_t* on_card, std::size_t* on_host) {
+  return no_bytes(on_card, on_host);
+}
+ENTRY(int, cusolverDnXgeev_bufferSize, void*, void*, int, int, std::int64_t, int, void*,
+      std::int64_t, int, void*, int, void*, std::int64_t, int, void*, std::int64_t, int,
+      std::size_t* on_card, std::size_t* on_host) {
+  return no_bytes(on_card, on_host);
+}
+
+}  // namespace
+}  // namespace memreplay::card
