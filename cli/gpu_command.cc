@@ -153,7 +153,7 @@ class GpuReplay {
     plan.backend = BackendFor(settings, options_);
 
     GpuRunContext context;
-    context.pace = options_.pace;
+    context.pace = options_.pace == "recorded" ? proto::GpuRun::recorded : proto::GpuRun::none;
     context.card = card_.Describe();
     const Bytes free(static_cast<uint64_t>(context.card.free_bytes()));
     const Bytes total =
@@ -264,7 +264,7 @@ class GpuReplay {
 absl::Status WriteCosts(const std::string& path, const proto::GpuCosts& costs) {
   absl::StatusOr<OutputFile> file = OutputFile::Open(path);
   if (!file.ok()) return file.status();
-  file->Write(RenderJson(costs));
+  file->Write(RenderJson(costs, JsonLayout::kIndented));
   return file->Close();
 }
 

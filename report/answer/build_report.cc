@@ -3,6 +3,7 @@
 #include <string>
 #include <utility>
 
+#include "report/answer/enums.h"
 #include "report/answer/inventory.h"
 #include "report/words/render_json.h"
 #include "report/words/text.h"
@@ -13,6 +14,15 @@
 namespace memreplay {
 namespace {
 
+proto::Diagnostic::Severity SeverityOf(Severity severity) {
+  switch (severity) {
+    case Severity::kInfo: return proto::Diagnostic::info;
+    case Severity::kDataLoss: return proto::Diagnostic::data_loss;
+    case Severity::kError: break;
+  }
+  return proto::Diagnostic::error;
+}
+
 void AddDiagnostics(const Diagnostics& diagnostics, proto::DeviceReport* report) {
   for (size_t row = 0; row < static_cast<size_t>(DiagnosticKind::kCount); ++row) {
     const auto kind = static_cast<DiagnosticKind>(row);
@@ -20,7 +30,7 @@ void AddDiagnostics(const Diagnostics& diagnostics, proto::DeviceReport* report)
     const DiagnosticRow& description = DescribeDiagnostic(kind);
     proto::Diagnostic& diagnostic = *report->add_diagnostics();
     diagnostic.set_name(std::string(description.name));
-    diagnostic.set_severity(std::string(SeverityName(description.severity)));
+    diagnostic.set_severity(SeverityOf(description.severity));
     diagnostic.set_count(static_cast<int64_t>(diagnostics.count(kind)));
     diagnostic.set_sentence(std::string(description.sentence));
     for (const Diagnostics::Place& place : diagnostics.places(kind)) {
@@ -40,16 +50,16 @@ proto::DeviceReport StartDevice(int device, const ProfileChoice& torch, std::str
   report.set_torch_profile(std::string(torch.profile->release));
   report.set_conf(CleanText(conf));
   // Present also where nothing was compared: readers need not ask first.
-  *report.mutable_fidelity()->mutable_first_divergence() = DivergenceValue(nullptr);
+  report.mutable_fidelity();
   report.mutable_final_blocks();
   return report;
 }
 
 proto::DeviceReport StartReplay(const Schedule& schedule, const ReplaySettings& settings,
-                                std::string_view mode) {
+                                proto::Mode mode) {
   proto::DeviceReport report = StartDevice(schedule.device(), settings.torch, settings.config.conf);
   for (const std::string& note : settings.notes) report.add_notes(CleanText(note));
-  report.set_mode(std::string(mode));
+  report.set_mode(mode);
   return report;
 }
 
@@ -99,7 +109,7 @@ void AddFragmentation(const Fragmentation& from, const Schedule& schedule,
     const PoolId pool = schedule.trace().pools[set.pool];
     list.add_segment_pool_id(static_cast<int64_t>(pool.first));
     list.add_segment_pool_id(static_cast<int64_t>(pool.second));
-    list.set_segment_type(set.is_large ? "large" : "small");
+    list.set_segment_type(SegmentTypeOf(set.is_large));
     list.set_stream(static_cast<int64_t>(schedule.stream_handle(set.stream).value()));
     list.set_bytes(set.largest.signed_value());
     list.set_free_bytes(set.free.signed_value());
@@ -151,7 +161,7 @@ proto::DeviceReport ReportContents(const Trace& trace, size_t device_index,
   const DeviceTrace& device = trace.devices[device_index];
   proto::DeviceReport report =
       StartDevice(device.device, torch, trace.settings.has_value() ? trace.settings->conf : "");
-  report.set_mode("inspect");
+  report.set_mode(proto::Mode::inspect);
   report.set_events(static_cast<int64_t>(device.events.size()));
   DeviceContents contents = DescribeContents(trace, device_index);
   report.set_ooms(contents.peaks.ooms());
@@ -168,19 +178,18 @@ proto::DeviceReport ReportReplay(const Schedule& schedule, const ReplaySettings&
                                  const proto::RecordedPeaks& recorded,
                                  const SampledReplay& replay) {
   const ExactReplayResult& result = replay.exact;
-  proto::DeviceReport report = StartReplay(schedule, settings, "as_recorded");
+  proto::DeviceReport report = StartReplay(schedule, settings, proto::Mode::as_recorded);
   report.set_events(static_cast<int64_t>(result.recorded_events));
 
   proto::Fidelity& fidelity = *report.mutable_fidelity();
   fidelity.set_compared_events(static_cast<int64_t>(result.compared_events));
   fidelity.set_matched_events(static_cast<int64_t>(result.matched_events));
   if (result.first_divergence.has_value()) {
-    proto::Divergence divergence;
+    proto::Divergence& divergence = *fidelity.mutable_first_divergence();
     divergence.set_index(static_cast<int64_t>(result.first_divergence->index));
     const Divergence& first = *result.first_divergence;
     if (first.recorded) *divergence.mutable_recorded() = EventOf(*first.recorded, schedule);
     if (first.simulated) *divergence.mutable_simulated() = EventOf(*first.simulated, schedule);
-    *fidelity.mutable_first_divergence() = DivergenceValue(&divergence);
   }
   report.mutable_final_blocks()->set_compared(static_cast<int64_t>(result.final_blocks.compared));
   report.mutable_final_blocks()->set_matched(static_cast<int64_t>(result.final_blocks.matched));
@@ -203,7 +212,7 @@ proto::DeviceReport ReportReplay(const Schedule& schedule, const ReplaySettings&
 
 proto::DeviceReport ReportWhatIf(const Schedule& schedule, const ReplaySettings& settings,
                                  const proto::RecordedPeaks& recorded, const WhatIfResult& result) {
-  proto::DeviceReport report = StartReplay(schedule, settings, "what_if");
+  proto::DeviceReport report = StartReplay(schedule, settings, proto::Mode::what_if);
   report.set_events(CountOf(schedule));
   report.set_capacity_bytes(settings.capacity.value_or(Bytes()).signed_value());
   AddPeaks(result.peak, &report);
@@ -225,7 +234,7 @@ proto::DeviceReport ReportWhatIf(const Schedule& schedule, const ReplaySettings&
 proto::DeviceReport ReportDeviceRun(const RunPlan& plan, const proto::RecordedPeaks& recorded,
                                     const DeviceRun& run) {
   const Schedule& schedule = *plan.schedule;
-  proto::DeviceReport report = StartReplay(schedule, *plan.settings, "gpu");
+  proto::DeviceReport report = StartReplay(schedule, *plan.settings, proto::Mode::gpu);
   report.set_events(CountOf(schedule));
   report.set_capacity_bytes(run.total.signed_value());
   AddPeaks(run.peak, &report);
@@ -239,7 +248,7 @@ proto::DeviceReport ReportDeviceRun(const RunPlan& plan, const proto::RecordedPe
 
 proto::DeviceReport ReportOom(const Schedule& schedule, const ReplaySettings& settings,
                               proto::OutOfMemory oom) {
-  proto::DeviceReport report = StartReplay(schedule, settings, "oom");
+  proto::DeviceReport report = StartReplay(schedule, settings, proto::Mode::oom);
   report.set_events(CountOf(schedule));
   report.set_capacity_bytes(settings.capacity.value_or(Bytes()).signed_value());
   report.set_ooms(oom.ooms());

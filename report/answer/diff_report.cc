@@ -12,6 +12,7 @@
 #include "absl/strings/str_format.h"
 #include "report/words/sizes.h"
 #include "report/words/stack_text.h"
+#include "report/words/version.h"
 #include "sim/workload/peak_holdings.h"
 #include "sim/workload/step_growth.h"
 #include "sim/workload/steps.h"
@@ -31,44 +32,50 @@ const proto::DeviceReport* FindDevice(const proto::Report& report, int device) {
   return nullptr;
 }
 
-void AddFigure(std::string_view name, std::string_view unit, int64_t a, int64_t b,
+void AddFigure(std::string_view name, proto::DeviceDiff::Figure::Unit unit, int64_t a, int64_t b,
                proto::DeviceDiff* diff) {
   if (a == 0 && b == 0) return;
   proto::DeviceDiff::Figure& figure = *diff->add_figures();
   figure.set_name(std::string(name));
-  figure.set_unit(std::string(unit));
+  figure.set_unit(unit);
   figure.set_a(a);
   figure.set_b(b);
 }
 
 int64_t PeakReserved(const proto::DeviceReport& device) {
-  return device.mode() == "inspect" ? device.recorded().peak_reserved_bytes()
-                                    : device.peak_reserved_bytes();
+  return device.mode() == proto::Mode::inspect ? device.recorded().peak_reserved_bytes()
+                                               : device.peak_reserved_bytes();
 }
 
 int64_t PeakRequested(const proto::DeviceReport& device) {
-  return device.mode() == "inspect" ? device.recorded().peak_requested_bytes()
-                                    : device.peak_requested_bytes();
+  return device.mode() == proto::Mode::inspect ? device.recorded().peak_requested_bytes()
+                                               : device.peak_requested_bytes();
 }
 
 void AddFigures(const proto::DeviceReport& a, const proto::DeviceReport& b,
                 proto::DeviceDiff* diff) {
-  AddFigure("peak_reserved", "bytes", PeakReserved(a), PeakReserved(b), diff);
-  AddFigure("peak_requested", "bytes", PeakRequested(a), PeakRequested(b), diff);
-  AddFigure("peak_allocated", "bytes", a.peak_allocated_bytes(), b.peak_allocated_bytes(), diff);
-  AddFigure("peak_active", "bytes", a.peak_active_bytes(), b.peak_active_bytes(), diff);
-  AddFigure("final_reserved", "bytes", a.inventory().final_reserved_bytes(),
-            b.inventory().final_reserved_bytes(), diff);
-  AddFigure("final_allocated", "bytes", a.inventory().final_allocated_bytes(),
-            b.inventory().final_allocated_bytes(), diff);
-  AddFigure("reserved_minus_active", "bytes", a.fragmentation().reserved_minus_active_bytes(),
+  AddFigure("peak_reserved", proto::DeviceDiff::Figure::bytes, PeakReserved(a), PeakReserved(b),
+            diff);
+  AddFigure("peak_requested", proto::DeviceDiff::Figure::bytes, PeakRequested(a), PeakRequested(b),
+            diff);
+  AddFigure("peak_allocated", proto::DeviceDiff::Figure::bytes, a.peak_allocated_bytes(),
+            b.peak_allocated_bytes(), diff);
+  AddFigure("peak_active", proto::DeviceDiff::Figure::bytes, a.peak_active_bytes(),
+            b.peak_active_bytes(), diff);
+  AddFigure("final_reserved", proto::DeviceDiff::Figure::bytes,
+            a.inventory().final_reserved_bytes(), b.inventory().final_reserved_bytes(), diff);
+  AddFigure("final_allocated", proto::DeviceDiff::Figure::bytes,
+            a.inventory().final_allocated_bytes(), b.inventory().final_allocated_bytes(), diff);
+  AddFigure("reserved_minus_active", proto::DeviceDiff::Figure::bytes,
+            a.fragmentation().reserved_minus_active_bytes(),
             b.fragmentation().reserved_minus_active_bytes(), diff);
-  AddFigure("inactive_split", "bytes", a.fragmentation().inactive_split_bytes(),
-            b.fragmentation().inactive_split_bytes(), diff);
-  AddFigure("internal", "bytes", a.fragmentation().internal_bytes(),
+  AddFigure("inactive_split", proto::DeviceDiff::Figure::bytes,
+            a.fragmentation().inactive_split_bytes(), b.fragmentation().inactive_split_bytes(),
+            diff);
+  AddFigure("internal", proto::DeviceDiff::Figure::bytes, a.fragmentation().internal_bytes(),
             b.fragmentation().internal_bytes(), diff);
-  AddFigure("ooms", "events", a.ooms(), b.ooms(), diff);
-  AddFigure("events", "events", a.events(), b.events(), diff);
+  AddFigure("ooms", proto::DeviceDiff::Figure::events, a.ooms(), b.ooms(), diff);
+  AddFigure("events", proto::DeviceDiff::Figure::events, a.events(), b.events(), diff);
   std::set<std::string> actions;
   for (const auto& [action, count] : a.inventory().actions()) actions.insert(action);
   for (const auto& [action, count] : b.inventory().actions()) actions.insert(action);
@@ -77,7 +84,7 @@ void AddFigures(const proto::DeviceReport& a, const proto::DeviceReport& b,
     return found == device.inventory().actions().end() ? int64_t{0} : found->second;
   };
   for (const std::string& action : actions) {
-    AddFigure(action, "events", count(a, action), count(b, action), diff);
+    AddFigure(action, proto::DeviceDiff::Figure::events, count(a, action), count(b, action), diff);
   }
 }
 
@@ -169,14 +176,15 @@ void AlignSteps(const TraceSide& a, const TraceSide& b, proto::DeviceDiff* diff)
 }
 
 std::string FigureText(const proto::DeviceDiff::Figure& figure, int64_t value) {
-  return figure.unit() == "bytes" ? FormatSize(value) : FormatCount(value);
+  return figure.unit() == proto::DeviceDiff::Figure::bytes ? FormatSize(value) : FormatCount(value);
 }
 
 std::string Change(const proto::DeviceDiff::Figure& figure) {
   const int64_t change = figure.b() - figure.a();
   if (change == 0) return "same";
-  std::string text = figure.unit() == "bytes" ? FormatSizeChange(change)
-                                              : StrCat(change > 0 ? "+" : "", FormatCount(change));
+  std::string text = figure.unit() == proto::DeviceDiff::Figure::bytes
+                         ? FormatSizeChange(change)
+                         : StrCat(change > 0 ? "+" : "", FormatCount(change));
   if (figure.a() != 0) {
     StrAppend(&text, absl::StrFormat(" (%+.1f %%)", 100.0 * static_cast<double>(change) /
                                                         static_cast<double>(figure.a())));
@@ -222,6 +230,10 @@ absl::StatusOr<proto::Report> ParseReport(std::string_view json) {
     std::string message(status.message());
     message.resize(std::min(message.find('\n'), message.size()));
     return absl::InvalidArgumentError(StrCat("not one report in JSON: ", message));
+  }
+  if (report.schema_version() != kReportSchemaVersion) {
+    return absl::InvalidArgumentError(StrCat("a report of schema_version ", report.schema_version(),
+                                             "; this memreplay reads ", kReportSchemaVersion));
   }
   if (!report.error().empty()) {
     return absl::InvalidArgumentError(StrCat("a report without an answer: ", report.error()));

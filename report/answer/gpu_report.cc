@@ -299,9 +299,9 @@ proto::DeviceReport ReportGpu(const RunPlan& plan, const proto::RecordedPeaks& r
   }
   proto::GpuRun& gpu = *report.mutable_gpu();
   *gpu.mutable_card() = std::move(context.card);
-  gpu.set_backend(plan.backend == RunBackend::kNative   ? "native"
-                  : plan.backend == RunBackend::kDirect ? "direct"
-                                                        : "async");
+  gpu.set_backend(plan.backend == RunBackend::kNative   ? proto::GpuRun::native
+                  : plan.backend == RunBackend::kDirect ? proto::GpuRun::direct
+                                                        : proto::GpuRun::async);
   gpu.set_pace(context.pace);
   gpu.set_repetitions(static_cast<int32_t>(measured.size()));
   if (context.verification.has_value()) *gpu.mutable_verification() = *context.verification;

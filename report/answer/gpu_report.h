@@ -15,7 +15,7 @@ namespace memreplay {
 // What the run on the card was, besides what it did.
 struct GpuRunContext {
   proto::GpuCard card;
-  std::string pace = "none";
+  proto::GpuRun::Pace pace = proto::GpuRun::none;
   std::optional<proto::GpuVerification> verification;
   std::vector<std::string> verify_faults;  // sentences
   // Per repetition, in order, as many as were measured.

@@ -8,6 +8,7 @@
 #include <tuple>
 
 #include "absl/container/flat_hash_map.h"
+#include "report/answer/enums.h"
 #include "report/words/text.h"
 #include "trace/value/event.h"
 
@@ -259,7 +260,7 @@ proto::Fragmentation FragmentationOf(const MemoryState& state) {
     const auto& [pool, is_large, stream] = key;
     list.add_segment_pool_id(static_cast<int64_t>(pool.first));
     list.add_segment_pool_id(static_cast<int64_t>(pool.second));
-    list.set_segment_type(is_large ? "large" : "small");
+    list.set_segment_type(SegmentTypeOf(is_large));
     list.set_stream(static_cast<int64_t>(stream.value()));
     *result.add_largest_free() = std::move(list);
   }
@@ -278,7 +279,7 @@ void AddSegments(const MemoryState& state,
       b.set_address(static_cast<int64_t>(block.address.value()));
       b.set_size(block.size.signed_value());
       b.set_requested_size(block.requested_size.signed_value());
-      b.set_state(std::string(BlockStateName(block.state)));
+      b.set_state(StateOf(block.state));
       if (block.state == BlockState::kInactive) continue;
       active += block.size.signed_value();
       requested += block.requested_size.signed_value();
@@ -290,7 +291,7 @@ void AddSegments(const MemoryState& state,
     to.set_active_size(active);
     to.set_requested_size(requested);
     to.set_stream(static_cast<int64_t>(from.stream.value()));
-    to.set_segment_type(from.is_large ? "large" : "small");
+    to.set_segment_type(SegmentTypeOf(from.is_large));
     to.add_segment_pool_id(static_cast<int64_t>(from.pool_id.first));
     to.add_segment_pool_id(static_cast<int64_t>(from.pool_id.second));
     to.set_is_expandable(from.is_expandable);

@@ -54,8 +54,8 @@ void AddToJob(const proto::Report& report, proto::Job* job) {
     row.set_device(device.device());
     row.set_events(device.events());
     row.set_ooms(device.ooms());
-    row.set_verdict(device.oom().verdict());
-    const bool inspected = device.mode() == "inspect";
+    if (device.has_oom()) row.set_verdict(device.oom().verdict());
+    const bool inspected = device.mode() == proto::Mode::inspect;
     if (device.has_oom()) {
       row.set_reserved_bytes(device.oom().use().reserved_bytes());
       row.set_requested_bytes(device.oom().use().live_requested_bytes());
@@ -104,7 +104,8 @@ std::string RenderJobText(const proto::Job& job) {
     absl::StrAppendFormat(
         &out, "  %10s  %10s  %10s  %5s  %s%s%s%s\n", FormatSize(row.reserved_bytes()),
         FormatSize(row.requested_bytes()), FormatCount(row.events()), FormatCount(row.ooms()),
-        Name(job, i), row.verdict().empty() || row.verdict() == "none" ? "" : ": " + row.verdict(),
+        Name(job, i),
+        row.verdict() == proto::Verdict::none ? "" : ": " + proto::Verdict_Name(row.verdict()),
         i == job.worst_row() ? "  <- worst" : "", i == job.odd_row() ? "  <- odd one out" : "");
   }
   return out;

@@ -8,6 +8,18 @@
 #include "trace/value/strings.h"
 
 namespace memreplay {
+namespace {
+
+proto::Lint::Finding::Severity SeverityOf(LintSeverity severity) {
+  switch (severity) {
+    case LintSeverity::kNote: return proto::Lint::Finding::note;
+    case LintSeverity::kWarning: return proto::Lint::Finding::warning;
+    case LintSeverity::kError: break;
+  }
+  return proto::Lint::Finding::error;
+}
+
+}  // namespace
 
 proto::Report LintReport(std::string_view conf, const TorchProfile& profile, std::string_view why) {
   proto::Report report;
@@ -20,7 +32,7 @@ proto::Report LintReport(std::string_view conf, const TorchProfile& profile, std
   lint.mutable_torch()->set_why(std::string(why));
   for (const LintFinding& finding : LintAllocatorConf(conf, profile)) {
     proto::Lint::Finding& out = *lint.add_findings();
-    out.set_severity(std::string(LintSeverityName(finding.severity)));
+    out.set_severity(SeverityOf(finding.severity));
     out.set_key(CleanText(finding.key));
     out.set_sentence(CleanText(finding.sentence));
   }
@@ -28,27 +40,30 @@ proto::Report LintReport(std::string_view conf, const TorchProfile& profile, std
 }
 
 std::string RenderLintText(const proto::Lint& lint) {
-  const size_t errors = std::count_if(
-      lint.findings().begin(), lint.findings().end(),
-      [](const proto::Lint::Finding& finding) { return finding.severity() == "error"; });
+  const size_t errors = std::count_if(lint.findings().begin(), lint.findings().end(),
+                                      [](const proto::Lint::Finding& finding) {
+                                        return finding.severity() == proto::Lint::Finding::error;
+                                      });
   const size_t warnings = std::count_if(
-      lint.findings().begin(), lint.findings().end(),
-      [](const proto::Lint::Finding& finding) { return finding.severity() == "warning"; });
+      lint.findings().begin(), lint.findings().end(), [](const proto::Lint::Finding& finding) {
+        return finding.severity() == proto::Lint::Finding::warning;
+      });
   std::string text = StrCat("PyTorch ", lint.torch().release(), " (", lint.torch().why(), ") ",
                             errors != 0 ? "refuses these settings" : "accepts these settings", ": ",
                             errors, errors == 1 ? " error, " : " errors, ", warnings,
                             warnings == 1 ? " warning\n" : " warnings\n");
   for (const proto::Lint::Finding& finding : lint.findings()) {
-    StrAppend(&text, "  ", finding.severity(), ": ", finding.key(),
-              finding.key().empty() ? "" : ": ", finding.sentence(), "\n");
+    StrAppend(&text, "  ", proto::Lint::Finding::Severity_Name(finding.severity()), ": ",
+              finding.key(), finding.key().empty() ? "" : ": ", finding.sentence(), "\n");
   }
   return text;
 }
 
 bool HasErrors(const proto::Lint& lint) {
-  return std::any_of(
-      lint.findings().begin(), lint.findings().end(),
-      [](const proto::Lint::Finding& finding) { return finding.severity() == "error"; });
+  return std::any_of(lint.findings().begin(), lint.findings().end(),
+                     [](const proto::Lint::Finding& finding) {
+                       return finding.severity() == proto::Lint::Finding::error;
+                     });
 }
 
 }  // namespace memreplay

@@ -12,6 +12,16 @@
 namespace memreplay {
 namespace {
 
+proto::StepSummary::Source SourceOf(StepSource source) {
+  switch (source) {
+    case StepSource::kNone: break;
+    case StepSource::kMarks: return proto::StepSummary::marks;
+    case StepSource::kAnnotations: return proto::StepSummary::annotations;
+    case StepSource::kPeriod: return proto::StepSummary::period;
+  }
+  return proto::StepSummary::none;
+}
+
 constexpr int kMaxSites = 5;
 
 proto::Stack StackOfSite(const Trace& trace, const SiteGrowth& site) {
@@ -110,7 +120,7 @@ proto::StepSummary StepsReport(const Trace& trace, const Steps& steps, const Ste
   proto::StepSummary to;
   to.set_why_none(CleanText(steps.why_none));
   if (steps.count() == 0) return to;
-  to.set_source(std::string(StepSourceName(steps.source)));
+  to.set_source(SourceOf(steps.source));
   to.set_name(CleanText(steps.name));
   to.set_steps(static_cast<int64_t>(steps.count()));
   to.set_first_event(static_cast<int64_t>(steps.begins.front()));

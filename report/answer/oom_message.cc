@@ -5,6 +5,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
+#include "report/answer/enums.h"
 #include "report/words/sizes.h"
 #include "report/words/version.h"
 #include "trace/value/strings.h"
@@ -152,7 +153,7 @@ proto::Report OomMessageReport(const OomMessageNumbers& message) {
   report.set_format("message");
   proto::OutOfMemory& oom = *report.mutable_oom();
   const Bytes obtainable = Obtainable(numbers);
-  oom.set_verdict(std::string(OomVerdictName(JudgeNumbers(numbers))));
+  oom.set_verdict(VerdictOf(JudgeNumbers(numbers)));
   oom.set_event_index(-1);
   oom.set_recorded(true);
   oom.set_requested_bytes(numbers.tried.signed_value());

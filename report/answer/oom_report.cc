@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "report/answer/enums.h"
 #include "report/answer/inventory.h"
 #include "report/answer/loop_report.h"
 #include "report/words/sizes.h"
@@ -15,6 +16,19 @@
 
 namespace memreplay {
 namespace {
+
+proto::Counterfactual::Kind KindOf(ChangeKind kind) {
+  switch (kind) {
+    case ChangeKind::kNothing: return proto::Counterfactual::nothing;
+    case ChangeKind::kSetting: return proto::Counterfactual::setting;
+    case ChangeKind::kEmptyCache: return proto::Counterfactual::empty_cache;
+    case ChangeKind::kFreeStack: return proto::Counterfactual::free_stack;
+    case ChangeKind::kOneStream: return proto::Counterfactual::one_stream;
+    case ChangeKind::kMemory: return proto::Counterfactual::memory;
+    case ChangeKind::kRetry: break;
+  }
+  return proto::Counterfactual::retry;
+}
 
 constexpr size_t kMaxPins = 3;
 constexpr size_t kMaxCures = 2;
@@ -114,7 +128,7 @@ void AddPinned(const Schedule& schedule, const OomAnalysis& analysis,
       proto::PinnedSegment::Pin& pin = *to.add_pins();
       pin.set_address(static_cast<int64_t>(block->address.value()));
       pin.set_bytes(block->size.signed_value());
-      pin.set_state(std::string(BlockStateName(block->state)));
+      pin.set_state(StateOf(block->state));
       *pin.mutable_stack() = StackOf(schedule.trace(), block->stack);
       const int64_t event = Event(births, block->id);
       pin.set_event(event);
@@ -144,7 +158,7 @@ void AddCounterfactuals(const Trace& trace, const OomAnalysis& analysis, proto::
     proto::Counterfactual& to = *oom->add_counterfactuals();
     if (answer.kind == ChangeKind::kFreeStack) *to.mutable_stack() = StackOf(trace, answer.stack);
     to.set_change(ChangeText(answer, to.stack()));
-    to.set_kind(std::string(ChangeKindName(answer.kind)));
+    to.set_kind(KindOf(answer.kind));
     to.set_survives(answer.survives);
     to.set_served(answer.served);
     to.set_peak_reserved_bytes(answer.peak_reserved.signed_value());
@@ -200,7 +214,8 @@ std::string Sentence(const OomAnalysis& analysis, const proto::OutOfMemory& oom)
   // Those that hold least are named.
   std::vector<const proto::Counterfactual*> cures;
   for (const proto::Counterfactual& answer : oom.counterfactuals()) {
-    const bool is_setting = answer.kind() == "setting" || answer.kind() == "one_stream";
+    const bool is_setting = answer.kind() == proto::Counterfactual::setting ||
+                            answer.kind() == proto::Counterfactual::one_stream;
     if (is_setting && answer.survives()) cures.push_back(&answer);
   }
   std::stable_sort(cures.begin(), cures.end(), [](const auto* a, const auto* b) {
@@ -269,7 +284,7 @@ proto::OutOfMemory OomReport(const Schedule& schedule, const ReplaySettings& set
                              const OomAnalysis* analysis, const OomReportOptions& options) {
   proto::OutOfMemory oom;
   if (analysis == nullptr) {
-    oom.set_verdict("none");
+    oom.set_verdict(proto::Verdict::none);
     oom.set_event_index(-1);
     if (settings.as_recorded) {
       oom.set_sentence("no out of memory is recorded");
@@ -285,7 +300,7 @@ proto::OutOfMemory OomReport(const Schedule& schedule, const ReplaySettings& set
   const Trace& trace = schedule.trace();
   const OomScene& scene = analysis->scene;
   const std::vector<int64_t> births = BirthEvents(schedule);
-  oom.set_verdict(std::string(OomVerdictName(analysis->verdict)));
+  oom.set_verdict(VerdictOf(analysis->verdict));
   oom.set_event_index(static_cast<int64_t>(scene.event));
   oom.set_recorded(scene.recorded);
   oom.set_requested_bytes(scene.oom.size.signed_value());
@@ -294,7 +309,7 @@ proto::OutOfMemory OomReport(const Schedule& schedule, const ReplaySettings& set
   oom.set_ooms(static_cast<int64_t>(scene.ooms));
   oom.set_stream(static_cast<int64_t>(schedule.stream_handle(scene.oom.stream).value()));
   SetPool(trace.pools[scene.oom.pool], oom.mutable_segment_pool_id());
-  oom.set_segment_type(IsSmall(scene.oom.size) ? "small" : "large");
+  oom.set_segment_type(SegmentTypeOf(!IsSmall(scene.oom.size)));
   *oom.mutable_stack() = StackOf(trace, scene.oom.text_or_stack);
   AddUse(*analysis, settings, options, &oom);
   AddLive(schedule, *analysis, births, options.top, &oom);

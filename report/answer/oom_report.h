@@ -36,7 +36,7 @@ struct Card {
 std::optional<Card> SmallestCard(Bytes bytes);
 
 // The exit status wants to know: did it run out?
-inline bool RanOut(const proto::OutOfMemory& oom) { return oom.verdict() != "none"; }
+inline bool RanOut(const proto::OutOfMemory& oom) { return oom.verdict() != proto::Verdict::none; }
 
 }  // namespace memreplay
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "report/answer/enums.h"
 #include "report/answer/loop_report.h"
 #include "report/words/stack_text.h"
 #include "report/words/text.h"
@@ -101,7 +102,7 @@ void FillSegment(const SegmentInfo& from, const std::vector<int64_t>& births, St
   to->set_stream(static_cast<int64_t>(from.stream.value()));
   to->add_segment_pool_id(static_cast<int64_t>(from.pool_id.first));
   to->add_segment_pool_id(static_cast<int64_t>(from.pool_id.second));
-  to->set_segment_type(from.is_large ? "large" : "small");
+  to->set_segment_type(SegmentTypeOf(from.is_large));
   to->set_is_expandable(from.is_expandable);
   for (const BlockInfo& block : from.blocks) {
     to->mutable_states()->push_back(StateLetter(block.state));
@@ -133,15 +134,16 @@ void FillGroups(const MemoryState& state, proto::Page::BlockMap* map) {
     const auto& [pool, is_large, stream] = key;
     group.add_segment_pool_id(static_cast<int64_t>(pool.first));
     group.add_segment_pool_id(static_cast<int64_t>(pool.second));
-    group.set_segment_type(is_large ? "large" : "small");
+    group.set_segment_type(SegmentTypeOf(is_large));
     group.set_stream(static_cast<int64_t>(stream.value()));
     *map->add_groups() = std::move(group);
   }
 }
 
-void FillMap(const MemoryState& state, std::string_view moment, const std::vector<int64_t>& births,
-             size_t max_blocks, StackWriter* stacks, proto::Page::BlockMap* map) {
-  map->set_moment(std::string(moment));
+void FillMap(const MemoryState& state, proto::Page::BlockMap::Moment moment,
+             const std::vector<int64_t>& births, size_t max_blocks, StackWriter* stacks,
+             proto::Page::BlockMap* map) {
+  map->set_moment(moment);
   std::vector<size_t> order(state.size());
   for (size_t i = 0; i < order.size(); ++i) order[i] = i;
   std::stable_sort(order.begin(), order.end(),
@@ -213,10 +215,12 @@ void AddPage(const Schedule& schedule, const HistoryObserver& history, const Mem
   FillHoldings(schedule, limits.stacks, &stacks, page.mutable_holdings());
   const std::vector<int64_t> births = BirthEvents(schedule);
   if (at_peak != nullptr && !at_peak->empty()) {
-    FillMap(*at_peak, "peak", births, limits.map_blocks, &stacks, page.add_maps());
+    FillMap(*at_peak, proto::Page::BlockMap::peak, births, limits.map_blocks, &stacks,
+            page.add_maps());
   }
   if (!at_end.empty()) {
-    FillMap(at_end, "end", births, limits.map_blocks, &stacks, page.add_maps());
+    FillMap(at_end, proto::Page::BlockMap::end, births, limits.map_blocks, &stacks,
+            page.add_maps());
   }
   for (const HistoryMark& mark : history.phases()) {
     if (page.phases_size() >= static_cast<int>(limits.marks)) {

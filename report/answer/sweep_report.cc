@@ -16,6 +16,19 @@
 namespace memreplay {
 namespace {
 
+proto::PeakCause::Obstacle ObstacleOf(Obstacle obstacle) {
+  switch (obstacle) {
+    case Obstacle::kOtherPool: return proto::PeakCause::other_pool;
+    case Obstacle::kOtherStream: return proto::PeakCause::other_stream;
+    case Obstacle::kOversize: return proto::PeakCause::max_split_size;
+    case Obstacle::kSplit: return proto::PeakCause::split;
+    case Obstacle::kTooSmall: return proto::PeakCause::too_small;
+    case Obstacle::kFits:
+    case Obstacle::kCount: break;
+  }
+  return proto::PeakCause::fits;
+}
+
 constexpr size_t kSuggestions = 3;
 // A gain in reserved memory that is not worth another key, or settings at all.
 constexpr double kNegligible = 0.01;
@@ -30,7 +43,7 @@ void AddCause(const PeakCause& cause, const Schedule& schedule, proto::SweepRow*
   proto::PeakCause& to = *row->mutable_cause();
   to.set_requested_bytes(cause.requested.signed_value());
   to.set_stream(static_cast<int64_t>(schedule.stream_handle(cause.stream).value()));
-  to.set_main(std::string(ObstacleName(cause.main())));
+  to.set_main(ObstacleOf(cause.main()));
   *to.mutable_stack() = StackOf(schedule.trace(), cause.stack);
   to.set_event_index(-1);
   const absl::Span<const Event> requests = schedule.requests();
@@ -45,7 +58,7 @@ void AddCause(const PeakCause& cause, const Schedule& schedule, proto::SweepRow*
     const CachedBytes& cached = cause.cached[i];
     if (cached.blocks == 0) continue;
     proto::PeakCause::Cached& out = *to.add_cached();
-    out.set_obstacle(std::string(ObstacleName(static_cast<Obstacle>(i))));
+    out.set_obstacle(ObstacleOf(static_cast<Obstacle>(i)));
     out.set_bytes(cached.bytes.signed_value());
     out.set_blocks(static_cast<int64_t>(cached.blocks));
     out.set_largest_bytes(cached.largest.signed_value());
@@ -236,7 +249,7 @@ std::vector<std::string> RisksOf(const AllocatorConfig& config, std::optional<do
 
 void AddSweep(const SweepAnswer& answer, const Schedule& schedule, const TorchProfile& profile,
               proto::DeviceReport* report) {
-  report->set_mode("sweep");
+  report->set_mode(proto::Mode::sweep);
   proto::Sweep& sweep = *report->mutable_sweep();
   sweep.set_searched(answer.searched);
   sweep.set_shown(static_cast<int32_t>(answer.shown));
@@ -272,7 +285,7 @@ void AddSweep(const SweepAnswer& answer, const Schedule& schedule, const TorchPr
 
 void AddFits(const std::vector<FitRow>& rows, const PeakLive& live, const Packing& packing,
              proto::DeviceReport* report) {
-  report->set_mode("fit");
+  report->set_mode(proto::Mode::fit);
   proto::Fits& fits = *report->mutable_fits();
   FillBounds(live, packing, fits.mutable_lower_bounds());
   const auto bytes = [](const std::optional<Bytes>& size) {

@@ -125,7 +125,8 @@ std::string FragmentationTables(const proto::DeviceReport& device) {
   }
   Rows rows;
   for (const auto& free : f.largest_free()) {
-    rows.push_back({TextCell(PoolName(free.segment_pool_id())), TextCell(free.segment_type()),
+    rows.push_back({TextCell(PoolName(free.segment_pool_id())),
+                    TextCell(proto::SegmentType_Name(free.segment_type())),
                     TextCell(StreamName(free.stream())), SizeCell(free.free_bytes()),
                     CountCell(free.free_blocks()), SizeCell(free.bytes())});
   }
@@ -137,15 +138,17 @@ std::string FragmentationTables(const proto::DeviceReport& device) {
 std::string GroupTable(const proto::Page::BlockMap& map) {
   Rows rows;
   for (const proto::Page::Group& group : map.groups()) {
-    rows.push_back({TextCell(PoolName(group.segment_pool_id())), TextCell(group.segment_type()),
+    rows.push_back({TextCell(PoolName(group.segment_pool_id())),
+                    TextCell(proto::SegmentType_Name(group.segment_type())),
                     TextCell(StreamName(group.stream())), CountCell(group.segments()),
                     SizeCell(group.reserved_bytes()), SizeCell(group.active_bytes()),
                     SizeCell(group.reserved_bytes() - group.active_bytes()),
                     SizeCell(group.largest_free_bytes())});
   }
-  return Table(
-      map.moment() == "peak" ? "Segments where reserved memory peaks" : "Segments at the end",
-      {"pool", "kind", "stream", "segments", "reserved", "active", "free", "largest free"}, rows);
+  return Table(map.moment() == proto::Page::BlockMap::peak ? "Segments where reserved memory peaks"
+                                                           : "Segments at the end",
+               {"pool", "kind", "stream", "segments", "reserved", "active", "free", "largest free"},
+               rows);
 }
 
 std::string StreamsAndPools(const proto::DeviceReport& device) {
@@ -167,9 +170,10 @@ std::string Loop(const proto::DeviceReport& device) {
   std::string html =
       Note(StrCat(FormatCount(steps.steps(), "step"), " of ",
                   FormatCount(steps.allocations_per_step(), "allocation"), ", found by ",
-                  steps.source(), steps.name().empty() ? "" : StrCat(" (", steps.name(), ")"),
-                  "; each leaves ", FormatSizeChange(steps.growth_bytes_per_step()),
-                  " behind and takes ", FormatSize(steps.swing_bytes()), " meanwhile.",
+                  proto::StepSummary::Source_Name(steps.source()),
+                  steps.name().empty() ? "" : StrCat(" (", steps.name(), ")"), "; each leaves ",
+                  FormatSizeChange(steps.growth_bytes_per_step()), " behind and takes ",
+                  FormatSize(steps.swing_bytes()), " meanwhile.",
                   steps.may_be_layers() ? " Perhaps these are the layers of one pass." : ""));
   if (device.loop().has_leak()) {
     const proto::LeakEvidence& leak = device.loop().leak();
@@ -219,7 +223,8 @@ std::string DiagnosticsTable(const proto::DeviceReport& device) {
       StrAppend(&where, where.empty() ? "" : ", ", FormatCount(place.position()),
                 place.detail().empty() ? "" : StrCat(" [", place.detail(), "]"));
     }
-    rows.push_back({TextCell(diagnostic.severity()), CountCell(diagnostic.count()),
+    rows.push_back({TextCell(proto::Diagnostic::Severity_Name(diagnostic.severity())),
+                    CountCell(diagnostic.count()),
                     TextCell(StrCat(diagnostic.name(), ": ", diagnostic.sentence())),
                     TextCell(where)});
   }
@@ -242,7 +247,7 @@ std::string KeyFigures(const proto::DeviceReport& device) {
                           StrCat(Share(unused, reserved), " of reserved")));
   }
   StrAppend(&html, Card("out of memory", FormatCount(device.ooms(), "time"),
-                        device.recorded().ooms() > 0 && device.mode() == "what_if"
+                        device.recorded().ooms() > 0 && device.mode() == proto::Mode::what_if
                             ? StrCat("recorded: ", FormatCount(device.recorded().ooms()))
                             : "",
                         device.ooms() > 0));
@@ -257,8 +262,8 @@ std::string KeyFigures(const proto::DeviceReport& device) {
   } else {
     StrAppend(&html, Card("agreement", "not compared",
                           device.inventory().is_program() ? "a program: nothing was recorded"
-                          : device.mode() == "what_if"    ? "other settings than recorded"
-                                                          : "no recorded events"));
+                          : device.mode() == proto::Mode::what_if ? "other settings than recorded"
+                                                                  : "no recorded events"));
   }
   return StrCat(html, "</dl>\n");
 }
@@ -269,7 +274,7 @@ std::string Circumstances(const proto::DeviceReport& device) {
              EscapeHtml(StrCat("; PyTorch ", device.torch().release(), " (", device.torch().why(),
                                "); ", FormatCount(device.events(), PositionNoun(device)))),
              "</p>\n");
-  if (device.mode() == "as_recorded" && device.exact_until_event() < device.events()) {
+  if (device.mode() == proto::Mode::as_recorded && device.exact_until_event() < device.events()) {
     StrAppend(&html, Note(StrCat("Exact until event ", FormatCount(device.exact_until_event()),
                                  ": ", device.exactness_reason(), ".")));
   }

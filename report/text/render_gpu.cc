@@ -132,7 +132,7 @@ void RenderDecisions(const proto::DeviceReport& device, std::string* out) {
     Line(out, "  measured",
          before.first().measured().empty() ? "nothing more" : before.first().measured());
   }
-  if (gpu.backend() == "async") {
+  if (gpu.backend() == proto::GpuRun::async) {
     Line(out, "", "requests only: how the driver's pool grows is its own affair, and approximated");
     return;
   }
@@ -287,13 +287,13 @@ std::string RenderGpu(const proto::DeviceReport& device) {
   Line(&out, "torch", StrCat(device.torch().release(), " (", device.torch().why(), ")"));
   Line(&out, "card", CardText(gpu.card()));
   Line(&out, "backend",
-       StrCat(gpu.backend(),
+       StrCat(proto::GpuRun::Backend_Name(gpu.backend()),
               gpu.has_verification()
                   ? StrCat(", ", FormatCount(gpu.verification().blocks_checked(), "block"), " (",
                            FormatSize(gpu.verification().bytes_checked()), ") filled and checked, ",
                            FormatCount(gpu.verification().bad_blocks()), " bad")
                   : "",
-              gpu.pace() == "recorded" ? ", at the recorded pace" : ""));
+              gpu.pace() == proto::GpuRun::recorded ? ", at the recorded pace" : ""));
   for (const std::string& note : device.notes()) Line(&out, "note", note);
   RenderRepetitions(gpu, &out);
   RenderDecisions(device, &out);

@@ -26,12 +26,12 @@ void RenderSteps(const proto::LoopReport& loop, std::string* out) {
     return;
   }
   Line(out, "steps",
-       absl::StrFormat("%s of %s by %s%s, events %s to %s; %.0f %% of all allocations",
-                       FormatCount(steps.steps()),
-                       FormatCount(steps.allocations_per_step(), "allocation"), steps.source(),
-                       steps.name().empty() ? "" : StrCat(" ", steps.name()),
-                       FormatCount(steps.first_event()), FormatCount(steps.end_event()),
-                       100.0 * steps.coverage()));
+       absl::StrFormat(
+           "%s of %s by %s%s, events %s to %s; %.0f %% of all allocations",
+           FormatCount(steps.steps()), FormatCount(steps.allocations_per_step(), "allocation"),
+           proto::StepSummary::Source_Name(steps.source()),
+           steps.name().empty() ? "" : StrCat(" ", steps.name()), FormatCount(steps.first_event()),
+           FormatCount(steps.end_event()), 100.0 * steps.coverage()));
   Line(out, "growth per step",
        StrCat(FormatSizeChange(steps.growth_bytes_per_step()), "; ",
               FormatSize(steps.swing_bytes()), " taken within a step"));

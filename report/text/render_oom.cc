@@ -25,9 +25,10 @@ std::string Where(const google::protobuf::RepeatedField<int64_t>& pool, int64_t 
 }
 
 std::string Answer(const proto::OutOfMemory& oom) {
-  if (oom.verdict() == "none") return StrCat(oom.sentence(), ".");
-  return StrCat(absl::AsciiStrToUpper(absl::StrReplaceAll(oom.verdict(), {{"_", " "}})), ": ",
-                oom.sentence(), ".");
+  if (oom.verdict() == proto::Verdict::none) return StrCat(oom.sentence(), ".");
+  return StrCat(
+      absl::AsciiStrToUpper(absl::StrReplaceAll(proto::Verdict_Name(oom.verdict()), {{"_", " "}})),
+      ": ", oom.sentence(), ".");
 }
 
 void RenderUse(const proto::OutOfMemory& oom, std::string* out) {
@@ -94,10 +95,11 @@ void RenderFree(const proto::OutOfMemory& oom, std::string* out) {
       StrAppend(out, "              and ", oom.largest_free_size() - kMaxFreeLists, " more\n");
       break;
     }
-    SizeLine(out, free.bytes(),
-             StrCat(Where(free.segment_pool_id(), free.stream()), ", ", free.segment_type(), "; ",
-                    FormatSize(free.free_bytes()), " free in ",
-                    FormatCount(free.free_blocks(), "block")));
+    SizeLine(
+        out, free.bytes(),
+        StrCat(Where(free.segment_pool_id(), free.stream()), ", ",
+               proto::SegmentType_Name(free.segment_type()), "; ", FormatSize(free.free_bytes()),
+               " free in ", FormatCount(free.free_blocks(), "block")));
   }
 }
 
@@ -145,7 +147,7 @@ void RenderSteps(const proto::OutOfMemory& oom, std::string* out) {
   Line(out, "steps",
        StrCat(FormatCount(oom.steps().steps()), " of ",
               FormatCount(oom.steps().allocations_per_step(), "allocation"), " before it, by ",
-              oom.steps().source(), "; live memory grows by ",
+              proto::StepSummary::Source_Name(oom.steps().source()), "; live memory grows by ",
               FormatSize(oom.steps().growth_bytes_per_step()), " per step",
               oom.steps().may_be_layers() ? ", so that they may be the layers of one pass" : ""));
   if (oom.has_leak()) {
@@ -157,7 +159,7 @@ void RenderSteps(const proto::OutOfMemory& oom, std::string* out) {
 }
 
 void RenderOom(const proto::OutOfMemory& oom, std::string* out) {
-  if (oom.verdict() == "none") return;
+  if (oom.verdict() == proto::Verdict::none) return;
   std::string asked = FormatSizeExactly(oom.requested_bytes());
   if (oom.segment_bytes() != oom.requested_bytes()) {
     StrAppend(&asked, ", of the driver ", FormatSize(oom.segment_bytes()));
@@ -167,7 +169,8 @@ void RenderOom(const proto::OutOfMemory& oom, std::string* out) {
   if (oom.event_index() >= 0) {
     Line(out, "when",
          StrCat("event ", FormatCount(oom.event_index()), oom.recorded() ? ", as recorded" : "",
-                "; ", Where(oom.segment_pool_id(), oom.stream()), ", ", oom.segment_type()));
+                "; ", Where(oom.segment_pool_id(), oom.stream()), ", ",
+                proto::SegmentType_Name(oom.segment_type())));
     Line(out, "by", oom.stack().summary());
   }
   for (const std::string& note : oom.notes()) Line(out, "note", note);
@@ -194,7 +197,7 @@ std::string RenderOomText(const proto::Report& report) {
     StrAppend(&out, "device ", device.device(), ": ", Answer(device.oom()), "\n");
   }
   for (const proto::DeviceReport& device : report.devices()) {
-    if (device.oom().verdict() == "none") continue;
+    if (device.oom().verdict() == proto::Verdict::none) continue;
     StrAppend(&out, "\ndevice ", device.device(), "\n");
     Line(&out, "settings", device.conf().empty() ? std::string("default settings") : device.conf());
     Line(&out, "torch", StrCat(device.torch().release(), " (", device.torch().why(), ")"));

@@ -38,7 +38,7 @@ std::string Fidelity(const proto::DeviceReport& device) {
 
 bool IsReproduced(const proto::DeviceReport& device) {
   return device.fidelity().compared_events() == 0 ||
-         (!device.fidelity().first_divergence().has_struct_value() &&
+         (!device.fidelity().has_first_divergence() &&
           device.exact_until_event() >= device.events() &&
           device.final_blocks().matched() == device.final_blocks().compared());
 }
@@ -199,7 +199,7 @@ std::string SweepAnswer(const proto::Sweep& sweep) {
 }
 
 const proto::PeakCause::Cached* FindCached(const proto::PeakCause& cause,
-                                           std::string_view obstacle) {
+                                           proto::PeakCause::Obstacle obstacle) {
   for (const auto& cached : cause.cached()) {
     if (cached.obstacle() == obstacle) return &cached;
   }
@@ -207,9 +207,9 @@ const proto::PeakCause::Cached* FindCached(const proto::PeakCause& cause,
 }
 
 std::string Because(const proto::SweepRow& row, const proto::PeakCause::Cached& cached) {
-  const std::string& obstacle = cached.obstacle();
+  const proto::PeakCause::Obstacle obstacle = cached.obstacle();
   const std::string asking = StreamName(row.cause().stream());
-  if (obstacle == "max_split_size") {
+  if (obstacle == proto::PeakCause::max_split_size) {
     std::string text =
         "are large enough, but max_split_size_mb keeps blocks of its size and more from smaller "
         "requests";
@@ -221,12 +221,13 @@ std::string Because(const proto::SweepRow& row, const proto::PeakCause::Cached& 
     }
     return text;
   }
-  if (obstacle == "other_stream") {
+  if (obstacle == proto::PeakCause::other_stream) {
     return StrCat("belong to other streams than ", asking,
                   ", and cached memory never serves another stream");
   }
-  if (obstacle == "other_pool") return "belong to another pool, or to the one for small requests";
-  if (obstacle == "split") {
+  if (obstacle == proto::PeakCause::other_pool)
+    return "belong to another pool, or to the one for small requests";
+  if (obstacle == proto::PeakCause::split) {
     return "are remainders of segments that blocks in use share, so that they can neither serve "
            "it nor be given back";
   }

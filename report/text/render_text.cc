@@ -43,13 +43,13 @@ void Answer(const proto::DeviceReport& device, std::string* out) {
 // --- Sections. ---
 
 void RenderDivergence(const proto::DeviceReport& device, std::string* out) {
-  const auto divergence = FirstDivergence(device.fidelity());
-  if (!divergence) return;
-  Line(out, "first divergence", StrCat("event ", FormatCount(divergence->index())));
+  if (!device.fidelity().has_first_divergence()) return;
+  const proto::Divergence& divergence = device.fidelity().first_divergence();
+  Line(out, "first divergence", StrCat("event ", FormatCount(divergence.index())));
   Line(out, "  recorded",
-       divergence->has_recorded() ? EventText(divergence->recorded()) : "nothing more");
+       divergence.has_recorded() ? EventText(divergence.recorded()) : "nothing more");
   Line(out, "  simulated",
-       divergence->has_simulated() ? EventText(divergence->simulated()) : "nothing more");
+       divergence.has_simulated() ? EventText(divergence.simulated()) : "nothing more");
 }
 
 void RenderPeaks(const proto::DeviceReport& device, std::string* out) {
@@ -65,7 +65,7 @@ void RenderPeaks(const proto::DeviceReport& device, std::string* out) {
   };
   for (const auto& row : kRows) {
     std::string text = FormatSizeExactly(row.value);
-    if (device.mode() == "what_if" && row.recorded > 0) {
+    if (device.mode() == proto::Mode::what_if && row.recorded > 0) {
       const int64_t change = row.value - row.recorded;
       StrAppend(&text, change == 0
                            ? std::string(", as recorded")
@@ -75,7 +75,7 @@ void RenderPeaks(const proto::DeviceReport& device, std::string* out) {
     Line(out, row.label, text);
   }
   std::string ooms = FormatCount(device.ooms(), "time");
-  if (device.mode() == "what_if" && !device.inventory().is_program()) {
+  if (device.mode() == proto::Mode::what_if && !device.inventory().is_program()) {
     StrAppend(&ooms, "; recorded ", FormatCount(device.recorded().ooms()));
   }
   Line(out, "out of memory", ooms);
@@ -84,7 +84,7 @@ void RenderPeaks(const proto::DeviceReport& device, std::string* out) {
 void RenderFragmentation(const proto::DeviceReport& device, std::string* out) {
   if (!device.has_fragmentation()) return;
   const proto::Fragmentation& f = device.fragmentation();
-  StrAppend(out, device.mode() == "inspect"
+  StrAppend(out, device.mode() == proto::Mode::inspect
                      ? std::string("\n  fragmentation at the end\n")
                      : StrCat("\n  fragmentation at event ", FormatCount(f.at_event()),
                               ", where reserved peaks\n"));
@@ -103,10 +103,11 @@ void RenderFragmentation(const proto::DeviceReport& device, std::string* out) {
       Line(out, "", StrCat("and ", f.largest_free_size() - kMaxFreeLists, " more free lists"));
       break;
     }
-    Line(out, shown == 1 ? "free blocks" : "",
-         StrCat(PoolName(free.segment_pool_id()), ", ", free.segment_type(), ", ",
-                StreamName(free.stream()), ": ", FormatSize(free.free_bytes()), " in ",
-                FormatCount(free.free_blocks(), "block"), ", largest ", FormatSize(free.bytes())));
+    Line(
+        out, shown == 1 ? "free blocks" : "",
+        StrCat(PoolName(free.segment_pool_id()), ", ", proto::SegmentType_Name(free.segment_type()),
+               ", ", StreamName(free.stream()), ": ", FormatSize(free.free_bytes()), " in ",
+               FormatCount(free.free_blocks(), "block"), ", largest ", FormatSize(free.bytes())));
   }
 }
 
@@ -182,15 +183,15 @@ void RenderDiagnostics(const proto::DeviceReport& device, std::string* out) {
       StrAppend(&where, where.empty() ? "first at " : ", ", FormatCount(place.position()));
       if (!place.detail().empty()) StrAppend(&where, " [", place.detail(), "]");
     }
-    StrAppend(out, "  ", diagnostic.severity(), ": ", diagnostic.name(), ", ",
-              FormatCount(diagnostic.count(), "time"), ": ", diagnostic.sentence(),
-              where.empty() ? "" : StrCat("; ", where), "\n");
+    StrAppend(out, "  ", proto::Diagnostic::Severity_Name(diagnostic.severity()), ": ",
+              diagnostic.name(), ", ", FormatCount(diagnostic.count(), "time"), ": ",
+              diagnostic.sentence(), where.empty() ? "" : StrCat("; ", where), "\n");
   }
 }
 
 void RenderDevice(const proto::DeviceReport& device, std::string* out) {
   StrAppend(out, "\ndevice ", device.device(), "\n");
-  const bool inspect = device.mode() == "inspect";
+  const bool inspect = device.mode() == proto::Mode::inspect;
   Line(out, "settings",
        inspect && device.conf().empty() ? "default, or not recorded" : SettingsText(device));
   if (device.has_torch()) {
@@ -200,7 +201,7 @@ void RenderDevice(const proto::DeviceReport& device, std::string* out) {
   if (inspect) {
     RenderInventory(device, out);
   } else {
-    if (device.mode() == "as_recorded") {
+    if (device.mode() == proto::Mode::as_recorded) {
       Line(out, "exact until",
            device.exact_until_event() >= device.events()
                ? std::string("the end")

@@ -46,8 +46,8 @@ std::string WhatIfAnswer(const proto::DeviceReport& device) {
 }  // namespace
 
 std::string AnswerSentence(const proto::DeviceReport& device) {
-  if (device.mode() == "inspect") return InspectAnswer(device);
-  if (device.mode() == "as_recorded") return FidelitySentence(device);
+  if (device.mode() == proto::Mode::inspect) return InspectAnswer(device);
+  if (device.mode() == proto::Mode::as_recorded) return FidelitySentence(device);
   return WhatIfAnswer(device);
 }
 

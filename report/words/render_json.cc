@@ -1,68 +1,170 @@
 #include "report/words/render_json.h"
 
-#include <google/protobuf/io/coded_stream.h>
-#include <google/protobuf/io/zero_copy_stream_impl_lite.h>
-#include <google/protobuf/stubs/logging.h>
-#include <google/protobuf/util/json_util.h>
-#include <google/protobuf/util/type_resolver_util.h>
+#include <google/protobuf/descriptor.h>
 
-#include <memory>
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <string_view>
+#include <utility>
+#include <vector>
 
+#include "trace/bytes/json_scanner.h"
 #include "trace/value/strings.h"
 
 namespace memreplay {
 namespace {
 
 namespace pb = ::google::protobuf;
+using Field = pb::FieldDescriptor;
 
-constexpr char kTypePrefix[] = "type.googleapis.com";
+// The largest integer up to which a double has all of them.
+constexpr int64_t kMaxExact = int64_t{1} << 53;
 
-// MessageToJsonString() serialises first, with maps in hash order; this does
-// the same with maps in key order.
-std::string SerializeInKeyOrder(const pb::Message& message) {
-  std::string bytes;
-  pb::io::StringOutputStream stream(&bytes);
-  pb::io::CodedOutputStream coded(&stream);
-  coded.SetSerializationDeterministic(true);
-  message.SerializeToCodedStream(&coded);
-  coded.Trim();
-  return bytes;
-}
+class Printer {
+ public:
+  explicit Printer(bool indented) : indented_(indented) {}
 
-std::string ToJson(const pb::Message& message, bool indented) {
-  const std::unique_ptr<pb::util::TypeResolver> resolver(pb::util::NewTypeResolverForDescriptorPool(
-      kTypePrefix, pb::DescriptorPool::generated_pool()));
-  pb::util::JsonPrintOptions options;
-  options.add_whitespace = indented;
-  options.always_print_primitive_fields = true;
-  options.preserve_proto_field_names = true;
-  std::string json;
-  const auto status = pb::util::BinaryToJsonString(
-      resolver.get(), StrCat(kTypePrefix, "/", message.GetDescriptor()->full_name()),
-      SerializeInKeyOrder(message), &json, options);
-  GOOGLE_CHECK(status.ok()) << "report is not JSON: " << status.message();
-  return json;
-}
+  std::string Print(const pb::Message& message) {
+    PrintMessage(message);
+    out_ += '\n';
+    return std::move(out_);
+  }
+
+ private:
+  void Open(char bracket) {
+    out_ += bracket;
+    ++depth_;
+    is_first_ = true;
+  }
+
+  // What follows is an element of the innermost list or object.
+  void NextElement() {
+    if (!is_first_) out_ += ',';
+    is_first_ = false;
+    NewLine();
+  }
+
+  void Close(char bracket) {
+    --depth_;
+    if (!is_first_) NewLine();
+    out_ += bracket;
+    is_first_ = false;
+  }
+
+  void NewLine() {
+    if (!indented_) return;
+    out_ += '\n';
+    out_.append(depth_, ' ');
+  }
+
+  void Key(std::string_view key) {
+    NextElement();
+    AppendJsonString(key, &out_);
+    out_ += indented_ ? ": " : ":";
+  }
+
+  template <typename Number>
+  void Integer(Number value) {
+    const bool is_exact =
+        std::cmp_less_equal(-kMaxExact, value) && std::cmp_less_equal(value, kMaxExact);
+    StrAppend(&out_, is_exact ? "" : "\"", value, is_exact ? "" : "\"");
+  }
+
+  void Double(double value) {
+    out_ += std::isfinite(value) ? FormatDouble(value)
+            : std::isnan(value)  ? "\"NaN\""
+            : value > 0          ? "\"Infinity\""
+                                 : "\"-Infinity\"";
+  }
+
+  void PrintMessage(const pb::Message& message) {
+    const pb::Descriptor& type = *message.GetDescriptor();
+    const pb::Reflection& values = *message.GetReflection();
+    Open('{');
+    for (int i = 0; i < type.field_count(); ++i) {
+      const Field& field = *type.field(i);
+      if (field.is_map()) {
+        Key(field.name());
+        PrintMap(message, field);
+      } else if (field.is_repeated()) {
+        Key(field.name());
+        Open('[');
+        for (int k = 0; k < values.FieldSize(message, &field); ++k) {
+          NextElement();
+          PrintValue(message, field, k);
+        }
+        Close(']');
+      } else if (!field.has_presence() || values.HasField(message, &field)) {
+        Key(field.name());
+        PrintValue(message, field);
+      }
+    }
+    Close('}');
+  }
+
+  void PrintMap(const pb::Message& message, const Field& field) {
+    const pb::Reflection& values = *message.GetReflection();
+    const Field& key = *field.message_type()->map_key();
+    std::vector<const pb::Message*> entries;
+    for (int i = 0; i < values.FieldSize(message, &field); ++i) {
+      entries.push_back(&values.GetRepeatedMessage(message, &field, i));
+    }
+    const auto name = [&](const pb::Message& entry) {
+      return entry.GetReflection()->GetString(entry, &key);
+    };
+    std::sort(entries.begin(), entries.end(),
+              [&](const auto* a, const auto* b) { return name(*a) < name(*b); });
+    Open('{');
+    for (const pb::Message* entry : entries) {
+      Key(name(*entry));
+      PrintValue(*entry, *field.message_type()->map_value());
+    }
+    Close('}');
+  }
+
+  // `index`: of the element of a repeated field; -1: the field is not one.
+  void PrintValue(const pb::Message& message, const Field& field, int index = -1) {
+    using Values = pb::Reflection;
+    const Values& values = *message.GetReflection();
+    const auto get = [&](auto single, auto element) {
+      return index < 0 ? (values.*single)(message, &field)
+                       : (values.*element)(message, &field, index);
+    };
+    switch (field.cpp_type()) {
+      case Field::CPPTYPE_INT32: return Integer(get(&Values::GetInt32, &Values::GetRepeatedInt32));
+      case Field::CPPTYPE_INT64: return Integer(get(&Values::GetInt64, &Values::GetRepeatedInt64));
+      case Field::CPPTYPE_UINT32:
+        return Integer(get(&Values::GetUInt32, &Values::GetRepeatedUInt32));
+      case Field::CPPTYPE_UINT64:
+        return Integer(get(&Values::GetUInt64, &Values::GetRepeatedUInt64));
+      case Field::CPPTYPE_DOUBLE:
+        return Double(get(&Values::GetDouble, &Values::GetRepeatedDouble));
+      case Field::CPPTYPE_FLOAT:
+        return Double(double{get(&Values::GetFloat, &Values::GetRepeatedFloat)});
+      case Field::CPPTYPE_BOOL:
+        out_ += get(&Values::GetBool, &Values::GetRepeatedBool) ? "true" : "false";
+        return;
+      case Field::CPPTYPE_ENUM:
+        return AppendJsonString(get(&Values::GetEnum, &Values::GetRepeatedEnum)->name(), &out_);
+      case Field::CPPTYPE_STRING:
+        return AppendJsonString(get(&Values::GetString, &Values::GetRepeatedString), &out_);
+      case Field::CPPTYPE_MESSAGE:
+        return PrintMessage(index < 0 ? values.GetMessage(message, &field)
+                                      : values.GetRepeatedMessage(message, &field, index));
+    }
+  }
+
+  const bool indented_;
+  std::string out_;
+  size_t depth_ = 0;
+  bool is_first_ = true;
+};
 
 }  // namespace
 
-std::string RenderJson(const google::protobuf::Message& report, JsonLayout layout) {
-  std::string json = ToJson(report, layout == JsonLayout::kIndented);
-  if (json.empty() || json.back() != '\n') json += '\n';
-  return json;
-}
-
-std::string RenderJson(const proto::GpuCosts& costs) { return ToJson(costs, true); }
-
-google::protobuf::Value DivergenceValue(const proto::Divergence* divergence) {
-  pb::Value value;
-  if (divergence == nullptr) {
-    value.set_null_value(pb::NULL_VALUE);
-    return value;
-  }
-  const auto status = pb::util::JsonStringToMessage(ToJson(*divergence, false), &value);
-  GOOGLE_CHECK(status.ok()) << "a divergence's JSON does not parse: " << status.message();
-  return value;
+std::string RenderJson(const google::protobuf::Message& message, JsonLayout layout) {
+  return Printer(layout == JsonLayout::kIndented).Print(message);
 }
 
 }  // namespace memreplay

@@ -1,7 +1,5 @@
 #include "report/words/verdict.h"
 
-#include <google/protobuf/util/json_util.h>
-
 #include <algorithm>
 
 #include "report/words/sizes.h"
@@ -24,14 +22,13 @@ std::string FidelitySentence(const proto::DeviceReport& device) {
       Of(fidelity.matched_events(), fidelity.compared_events()), " events and ",
       Of(device.final_blocks().matched(), device.final_blocks().compared()), " final blocks match");
   if (device.final_blocks().matched() < device.final_blocks().compared() &&
-      !fidelity.first_divergence().has_struct_value()) {
+      !fidelity.has_first_divergence()) {
     return StrCat("THE STATE AT THE END DIFFERS FROM THE RECORDING: ", counts);
   }
-  if (!fidelity.first_divergence().has_struct_value() &&
-      device.exact_until_event() >= device.events()) {
+  if (!fidelity.has_first_divergence() && device.exact_until_event() >= device.events()) {
     return StrCat("the replay agrees with the recording: ", counts);
   }
-  if (!fidelity.first_divergence().has_struct_value()) {
+  if (!fidelity.has_first_divergence()) {
     return StrCat("the replay is exact until event ", FormatCount(device.exact_until_event()), ": ",
                   counts);
   }
@@ -40,23 +37,24 @@ std::string FidelitySentence(const proto::DeviceReport& device) {
 
 std::vector<std::string> FindFaults(const proto::DeviceReport& device) {
   std::vector<std::string> faults;
-  if (const auto divergence = FirstDivergence(device.fidelity())) {
+  if (device.fidelity().has_first_divergence()) {
     faults.push_back(StrCat("the replay differs from the recording from event ",
-                            FormatCount(divergence->index()), " on"));
+                            FormatCount(device.fidelity().first_divergence().index()), " on"));
   } else if (device.final_blocks().matched() < device.final_blocks().compared()) {
     const int64_t wrong = device.final_blocks().compared() - device.final_blocks().matched();
     faults.push_back(StrCat(FormatCount(wrong, "block"), " of the final state ",
                             wrong == 1 ? "differs" : "differ", " from the recording"));
   }
-  if (device.mode() == "what_if" && device.ooms() > device.recorded().ooms()) {
+  if (device.mode() == proto::Mode::what_if && device.ooms() > device.recorded().ooms()) {
     faults.push_back(StrCat("memory runs out ",
                             FormatCount(device.ooms() - device.recorded().ooms(), "time"),
                             device.recorded().ooms() > 0 ? " more than recorded" : ""));
   }
-  if (device.has_oom() && device.oom().verdict() != "none") {
-    faults.push_back(StrCat("memory runs out: ", device.oom().verdict()));
+  if (device.has_oom() && device.oom().verdict() != proto::Verdict::none) {
+    faults.push_back(StrCat("memory runs out: ", proto::Verdict_Name(device.oom().verdict())));
   }
-  if (device.mode() == "sweep" && device.sweep().rows_size() > 0 && device.sweep().rows(0).oom()) {
+  if (device.mode() == proto::Mode::sweep && device.sweep().rows_size() > 0 &&
+      device.sweep().rows(0).oom()) {
     faults.push_back("memory runs out under all settings tried");
   }
   for (const proto::GpuFault& fault : device.gpu().faults()) {
@@ -69,7 +67,7 @@ std::vector<std::string> FindFaults(const proto::DeviceReport& device) {
                             device.failures_size() == 1 ? " ends" : " end", " in an exception"));
   }
   for (const proto::Diagnostic& diagnostic : device.diagnostics()) {
-    if (diagnostic.severity() == "error") {
+    if (diagnostic.severity() == proto::Diagnostic::error) {
       faults.push_back(StrCat("the input contradicts itself: ", diagnostic.name(), ", ",
                               FormatCount(diagnostic.count(), "time")));
     }
@@ -80,17 +78,6 @@ std::vector<std::string> FindFaults(const proto::DeviceReport& device) {
 bool HasFaults(const proto::Report& report) {
   return std::any_of(report.devices().begin(), report.devices().end(),
                      [](const proto::DeviceReport& device) { return !FindFaults(device).empty(); });
-}
-
-std::optional<proto::Divergence> FirstDivergence(const proto::Fidelity& fidelity) {
-  if (!fidelity.first_divergence().has_struct_value()) return std::nullopt;
-  std::string json;
-  proto::Divergence divergence;
-  if (!google::protobuf::util::MessageToJsonString(fidelity.first_divergence(), &json).ok() ||
-      !google::protobuf::util::JsonStringToMessage(json, &divergence).ok()) {
-    return std::nullopt;
-  }
-  return divergence;
 }
 
 }  // namespace memreplay

@@ -2,7 +2,6 @@
 #ifndef MEMREPLAY_REPORT_WORDS_VERDICT_H_
 #define MEMREPLAY_REPORT_WORDS_VERDICT_H_
 
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,9 +20,6 @@ std::vector<std::string> FindFaults(const proto::DeviceReport& device);
 
 // Of all devices.
 bool HasFaults(const proto::Report& report);
-
-// Fidelity::first_divergence read back; nullopt when it is null.
-std::optional<proto::Divergence> FirstDivergence(const proto::Fidelity& fidelity);
 
 }  // namespace memreplay
 

@@ -5,7 +5,7 @@ namespace memreplay {
 
 inline constexpr char kVersion[] = "0.1.0";
 // Of proto/report.proto; see docs/formats.md.
-inline constexpr int kReportSchemaVersion = 1;
+inline constexpr int kReportSchemaVersion = 2;
 
 }  // namespace memreplay
 

@@ -9,19 +9,6 @@ constexpr Bytes kSmallSize = MiB(1);  // kSmallSize of PyTorch: larger requests 
 
 }  // namespace
 
-std::string_view ObstacleName(Obstacle obstacle) {
-  switch (obstacle) {
-    case Obstacle::kOtherPool: return "other_pool";
-    case Obstacle::kOtherStream: return "other_stream";
-    case Obstacle::kOversize: return "max_split_size";
-    case Obstacle::kSplit: return "split";
-    case Obstacle::kTooSmall: return "too_small";
-    case Obstacle::kFits: return "fits";
-    case Obstacle::kCount: break;
-  }
-  return "";
-}
-
 Obstacle PeakCause::main() const {
   Obstacle most = Obstacle::kOtherPool;
   for (size_t i = 0; i < static_cast<size_t>(Obstacle::kFits); ++i) {

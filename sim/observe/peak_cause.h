@@ -25,7 +25,6 @@ enum class Obstacle : uint8_t {
   kCount
 };
 inline constexpr size_t kObstacles = static_cast<size_t>(Obstacle::kCount);
-std::string_view ObstacleName(Obstacle obstacle);  // "other_pool" ...
 
 struct CachedBytes {
   Bytes bytes;

@@ -170,19 +170,6 @@ absl::StatusOr<Counterfactual> LeastMoreMemory(const Schedule& schedule,
 
 }  // namespace
 
-std::string_view ChangeKindName(ChangeKind kind) {
-  switch (kind) {
-    case ChangeKind::kNothing: return "nothing";
-    case ChangeKind::kSetting: return "setting";
-    case ChangeKind::kEmptyCache: return "empty_cache";
-    case ChangeKind::kFreeStack: return "free_stack";
-    case ChangeKind::kOneStream: return "one_stream";
-    case ChangeKind::kMemory: return "memory";
-    case ChangeKind::kRetry: return "retry";
-  }
-  return "unknown";
-}
-
 std::vector<std::pair<std::string, std::string>> OtherSettings(const ReplaySettings& settings,
                                                                Bytes request, int max) {
   const AllocatorConfig& now = settings.config;

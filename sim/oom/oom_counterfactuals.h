@@ -24,7 +24,6 @@ enum class ChangeKind : uint8_t {
   kMemory,      // a larger device
   kRetry,       // all streams are waited for, and the request is made again
 };
-std::string_view ChangeKindName(ChangeKind kind);
 
 struct Counterfactual {
   ChangeKind kind = ChangeKind::kNothing;

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cstdint>
 #include <optional>
-#include <string_view>
 
 #include "trace/value/units.h"
 
@@ -17,16 +16,6 @@ enum class OomVerdict : uint8_t {
   kLeak,           // there is none, because every step leaves something behind
   kPendingFree,    // the request succeeds when made again after a synchronisation
 };
-
-constexpr std::string_view OomVerdictName(OomVerdict verdict) {
-  switch (verdict) {
-    case OomVerdict::kTrueShortage: return "true_shortage";
-    case OomVerdict::kFragmentation: return "fragmentation";
-    case OomVerdict::kLeak: return "leak";
-    case OomVerdict::kPendingFree: return "pending_free";
-  }
-  return "unknown";
-}
 
 // What PyTorch's message tells.
 struct OomNumbers {

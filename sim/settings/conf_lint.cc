@@ -259,15 +259,6 @@ void LintVariables(const TorchProfile& profile, Findings* findings) {
 
 }  // namespace
 
-std::string_view LintSeverityName(LintSeverity severity) {
-  switch (severity) {
-    case LintSeverity::kNote: return "note";
-    case LintSeverity::kWarning: return "warning";
-    case LintSeverity::kError: return "error";
-  }
-  return "";
-}
-
 std::vector<LintFinding> LintAllocatorConf(std::string_view conf, const TorchProfile& profile) {
   Findings findings;
   conf = TakeVariable(conf, profile, &findings);

@@ -16,7 +16,6 @@ enum class LintSeverity : uint8_t {
   kWarning,  // has no effect, or one that is easily not meant
   kError,    // this release refuses it
 };
-std::string_view LintSeverityName(LintSeverity severity);  // "note", "warning", "error"
 
 struct LintFinding {
   LintSeverity severity = LintSeverity::kNote;

@@ -174,16 +174,6 @@ void Measure(const Trace& trace, const DeviceTrace& device, const Allocations& a
 
 }  // namespace
 
-std::string_view StepSourceName(StepSource source) {
-  switch (source) {
-    case StepSource::kNone: break;
-    case StepSource::kMarks: return "marks";
-    case StepSource::kAnnotations: return "annotations";
-    case StepSource::kPeriod: return "period";
-  }
-  return "";
-}
-
 Steps FindSteps(const Trace& trace, const DeviceTrace& device, uint64_t end) {
   Steps steps;
   end = std::min<uint64_t>(end, device.events.size());

@@ -16,7 +16,6 @@ enum class StepSource : uint8_t {
   kAnnotations,  // ranges that PyTorch or the program annotated in a recording
   kPeriod,       // the sequence of allocations repeats itself
 };
-std::string_view StepSourceName(StepSource source);  // "", "marks", "annotations", "period"
 
 struct Steps {
   StepSource source = StepSource::kNone;

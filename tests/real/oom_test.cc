@@ -27,7 +27,7 @@ TEST(RealOom, ATrueShortage) {
   ASSERT_TRUE(analysis.ok()) << analysis.status();
   ASSERT_TRUE(analysis->has_value());
   const proto::OutOfMemory oom = OomReport(schedule, *settings, &**analysis, {});
-  EXPECT_EQ(oom.verdict(), "true_shortage");
+  EXPECT_EQ(oom.verdict(), proto::Verdict::true_shortage);
   EXPECT_EQ(oom.event_index(), 1117);
   EXPECT_TRUE(oom.recorded());
   EXPECT_EQ(oom.requested_bytes(), 402653184);
@@ -43,10 +43,10 @@ TEST(RealOom, ATrueShortage) {
   EXPECT_EQ(use.reserved_bytes() + use.device_free_bytes() + use.outside_bytes(),
             use.capacity_bytes());
   for (const proto::Counterfactual& answer : oom.counterfactuals()) {
-    if (answer.kind() == "setting") {
+    if (answer.kind() == proto::Counterfactual::setting) {
       EXPECT_FALSE(answer.survives()) << answer.change();
     }
-    if (answer.kind() == "memory") {
+    if (answer.kind() == proto::Counterfactual::memory) {
       EXPECT_TRUE(answer.survives());
     }
   }

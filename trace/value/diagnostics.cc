@@ -49,15 +49,6 @@ std::optional<DiagnosticKind> DiagnosticFromName(std::string_view name) {
   return std::nullopt;
 }
 
-std::string_view SeverityName(Severity severity) {
-  switch (severity) {
-    case Severity::kInfo: return "info";
-    case Severity::kDataLoss: return "data_loss";
-    case Severity::kError: return "error";
-  }
-  return "unknown";
-}
-
 void Diagnostics::Add(DiagnosticKind kind, uint64_t position, std::string_view detail,
                       uint64_t times) {
   const auto row = static_cast<size_t>(kind);

@@ -48,7 +48,6 @@ struct DiagnosticRow {
 
 const DiagnosticRow& DescribeDiagnostic(DiagnosticKind kind);
 std::optional<DiagnosticKind> DiagnosticFromName(std::string_view name);
-std::string_view SeverityName(Severity severity);
 
 // Counts per kind, and for each the first few places and details.
 class Diagnostics {

@@ -60,13 +60,14 @@ TEST(StartReport, KeepsContext) {
 TEST(ReportReplay, HoldsWhatTheIssueAsksFor) {
   const proto::DeviceReport report = Replay(Recording());
   EXPECT_EQ(report.device(), 3);
-  EXPECT_EQ(report.mode(), "as_recorded");
+  EXPECT_EQ(report.mode(), proto::Mode::as_recorded);
   EXPECT_EQ(report.torch_profile(), report.torch().release());
   EXPECT_TRUE(report.torch().inferred());
   EXPECT_EQ(report.events(), 2);
   EXPECT_EQ(report.fidelity().compared_events(), 2);
   EXPECT_EQ(report.fidelity().matched_events(), 2);
-  EXPECT_TRUE(report.fidelity().first_divergence().has_null_value());
+  EXPECT_TRUE(report.has_fidelity());
+  EXPECT_FALSE(report.fidelity().has_first_divergence());
   EXPECT_EQ(report.exact_until_event(), 2);
   EXPECT_EQ(report.peak_allocated_bytes(), 1024);
   EXPECT_EQ(report.peak_requested_bytes(), 1000);
@@ -80,7 +81,7 @@ TEST(ReportReplay, HoldsWhatTheIssueAsksFor) {
   for (const proto::Diagnostic& diagnostic : report.diagnostics()) {
     if (diagnostic.name() != "unknown_key") continue;
     unknown_key = true;
-    EXPECT_EQ(diagnostic.severity(), "info");
+    EXPECT_EQ(diagnostic.severity(), proto::Diagnostic::info);
     EXPECT_EQ(diagnostic.places(0).position(), 77);
     EXPECT_EQ(diagnostic.places(0).detail(), "key '?'");
   }
@@ -92,11 +93,11 @@ TEST(ReportReplay, TellsADivergence) {
   trace->devices[0].events[1].address = Address(0x7f0000000200);
   const proto::DeviceReport report = Replay(trace);
   EXPECT_EQ(report.fidelity().matched_events(), 1);
-  const auto divergence = FirstDivergence(report.fidelity());
-  ASSERT_TRUE(divergence.has_value());
-  EXPECT_EQ(divergence->index(), 1);
-  EXPECT_EQ(divergence->recorded().addr(), 0x7f0000000200);
-  EXPECT_EQ(divergence->simulated().addr(), 0x7f0000000000);
+  ASSERT_TRUE(report.fidelity().has_first_divergence());
+  const proto::Divergence& divergence = report.fidelity().first_divergence();
+  EXPECT_EQ(divergence.index(), 1);
+  EXPECT_EQ(divergence.recorded().addr(), 0x7f0000000200);
+  EXPECT_EQ(divergence.simulated().addr(), 0x7f0000000000);
   EXPECT_EQ(report.exact_until_event(), 1);
   EXPECT_FALSE(report.exactness_reason().empty());
   EXPECT_FALSE(FindFaults(report).empty());
@@ -112,12 +113,13 @@ TEST(ReportWhatIf, ComparesWithTheRecording) {
   ASSERT_TRUE(result.ok());
   const proto::DeviceReport report =
       ReportWhatIf(schedule, settings, DescribeContents(*trace, 0).peaks, *result);
-  EXPECT_EQ(report.mode(), "what_if");
+  EXPECT_EQ(report.mode(), proto::Mode::what_if);
   EXPECT_EQ(report.capacity_bytes(), 1 << 20);
   EXPECT_EQ(report.ooms(), 1);
   EXPECT_EQ(report.recorded().ooms(), 0);
   EXPECT_EQ(report.fidelity().compared_events(), 0);
-  EXPECT_TRUE(report.fidelity().first_divergence().has_null_value());
+  EXPECT_TRUE(report.has_fidelity());
+  EXPECT_FALSE(report.fidelity().has_first_divergence());
   ASSERT_EQ(FindFaults(report).size(), 1u);
   EXPECT_EQ(FindFaults(report)[0], "memory runs out 1 time");
 }
@@ -127,7 +129,7 @@ TEST(ReportContents, SimulatesNothing) {
   const auto torch = ChooseProfile(*trace, std::nullopt);
   ASSERT_TRUE(torch.ok());
   const proto::DeviceReport report = ReportContents(*trace, 0, *torch);
-  EXPECT_EQ(report.mode(), "inspect");
+  EXPECT_EQ(report.mode(), proto::Mode::inspect);
   EXPECT_EQ(report.events(), 2);
   EXPECT_EQ(report.inventory().actions().at("alloc"), 1);
   EXPECT_EQ(report.recorded().peak_requested_bytes(), 1000);

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "report/words/render_json.h"
+#include "report/words/version.h"
 
 namespace memreplay {
 namespace {
@@ -10,7 +11,7 @@ namespace {
 DiffSide Side(int64_t reserved, uint64_t size) {
   DiffSide side;
   proto::DeviceReport& device = *side.report.add_devices();
-  device.set_mode("inspect");
+  device.set_mode(proto::Mode::inspect);
   device.mutable_recorded()->set_peak_reserved_bytes(reserved);
   auto trace = std::make_shared<Trace>();
   trace->is_program = true;
@@ -57,15 +58,17 @@ TEST(DiffReports, ADeviceOfOneSideOnly) {
 
 TEST(ParseReport, ReadsWhatRenderJsonWrites) {
   proto::Report report;
-  report.set_schema_version(1);
+  report.set_schema_version(kReportSchemaVersion);
   report.add_devices()->set_peak_reserved_bytes(int64_t{1} << 60);
   const std::string json = RenderJson(report, JsonLayout::kIndented);
   EXPECT_TRUE(LooksLikeReport(json));
   const auto parsed = ParseReport(json);
   ASSERT_TRUE(parsed.ok()) << parsed.status();
   EXPECT_EQ(parsed->devices(0).peak_reserved_bytes(), int64_t{1} << 60);
-  EXPECT_TRUE(ParseReport("{\"schema_version\":1,\"of_tomorrow\":[]}").ok());
-  EXPECT_FALSE(ParseReport("{\"schema_version\":1,\"error\":\"none\"}").ok());
+  EXPECT_TRUE(ParseReport("{\"schema_version\":2,\"of_tomorrow\":[]}").ok());
+  EXPECT_FALSE(ParseReport("{\"schema_version\":2,\"error\":\"none\"}").ok());
+  EXPECT_EQ(ParseReport("{\"schema_version\":1}").status().message(),
+            "a report of schema_version 1; this memreplay reads 2");
   EXPECT_FALSE(ParseReport(json + json).ok());
   EXPECT_FALSE(LooksLikeReport("{\"k\":\"h\"}"));
 }

@@ -125,7 +125,7 @@ TEST(FragmentationOf, AddsUpWhatIsFree) {
   EXPECT_EQ(f.inactive_split_bytes(), (2 << 20) - 512);
   EXPECT_EQ(f.reserved_minus_active_bytes(), (2 << 20) - 512);
   ASSERT_EQ(f.largest_free_size(), 1);
-  EXPECT_EQ(f.largest_free(0).segment_type(), "small");
+  EXPECT_EQ(f.largest_free(0).segment_type(), proto::SegmentType::small);
   EXPECT_EQ(f.largest_free(0).free_blocks(), 1);
 
   // Neighbours in an expandable segment are not split blocks.
@@ -141,10 +141,10 @@ TEST(AddSegments, SpeaksPyTorch) {
   ASSERT_EQ(report.segments_size(), 1);
   EXPECT_EQ(report.segments(0).ShortDebugString(),
             "address: 268435456 total_size: 2097152 allocated_size: 512 active_size: 512 "
-            "requested_size: 100 segment_type: \"small\" segment_pool_id: 0 segment_pool_id: 0 "
-            "blocks { address: 268435456 size: 512 requested_size: 100 state: "
-            "\"active_allocated\" } blocks { address: 268435968 size: 2096640 requested_size: 77 "
-            "state: \"inactive\" }");
+            "requested_size: 100 segment_pool_id: 0 segment_pool_id: 0 "
+            "blocks { address: 268435456 size: 512 requested_size: 100 } "
+            "blocks { address: 268435968 size: 2096640 requested_size: 77 "
+            "state: inactive }");
 }
 
 TEST(CleanText, KeepsUtf8Only) {

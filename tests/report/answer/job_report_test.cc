@@ -13,7 +13,9 @@ proto::Job Job(const std::vector<int64_t>& reserved) {
     proto::Report report;
     report.set_command("replay");
     report.set_file("rank");
-    report.add_devices()->set_peak_reserved_bytes(bytes);
+    proto::DeviceReport& device = *report.add_devices();
+    device.set_mode(proto::Mode::what_if);
+    device.set_peak_reserved_bytes(bytes);
     AddToJob(report, &job);
   }
   FinishJob(&job);

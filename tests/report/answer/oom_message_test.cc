@@ -22,7 +22,7 @@ TEST(ParseOomMessage, OfToday) {
   EXPECT_EQ(message->numbers.device_free, Bytes(1803886264));
   EXPECT_EQ(JudgeNumbers(message->numbers), OomVerdict::kFragmentation);
   const proto::Report report = OomMessageReport(*message);
-  EXPECT_EQ(report.oom().verdict(), "fragmentation");
+  EXPECT_EQ(report.oom().verdict(), proto::Verdict::fragmentation);
   EXPECT_EQ(report.oom().requested_bytes(), int64_t{2} << 30);
 }
 

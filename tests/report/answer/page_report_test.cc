@@ -135,7 +135,7 @@ TEST(AddPage, LimitsKeepPeaks) {
     EXPECT_EQ(map.groups(0).reserved_bytes(), map.reserved_bytes());
     EXPECT_EQ(map.groups(0).segments(), map.segments_size() + map.left_out_segments());
   }
-  EXPECT_EQ(page.maps(0).moment(), "peak");
+  EXPECT_EQ(page.maps(0).moment(), proto::Page::BlockMap::peak);
   EXPECT_EQ(page.maps(0).reserved_bytes(), made.report.peak_reserved_bytes());
 }
 
@@ -144,7 +144,7 @@ TEST(AddPage, MapTellsOfBlocks) {
   const proto::Page& page = made.report.page();
   ASSERT_EQ(page.maps_size(), 2);
   const proto::Page::BlockMap& map = page.maps(1);
-  EXPECT_EQ(map.moment(), "end");
+  EXPECT_EQ(map.moment(), proto::Page::BlockMap::end);
   int64_t live = 0;
   for (const proto::Page::MapSegment& segment : map.segments()) {
     int64_t sum = 0;

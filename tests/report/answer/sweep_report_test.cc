@@ -70,7 +70,7 @@ TEST(AddSweep, FillsARow) {
   const proto::DeviceReport report = Report(Searched({row}, Row("", 1200)));
   ASSERT_EQ(report.sweep().rows_size(), 1);
   const proto::SweepRow& filled = report.sweep().rows(0);
-  EXPECT_EQ(report.mode(), "sweep");
+  EXPECT_EQ(report.mode(), proto::Mode::sweep);
   EXPECT_EQ(filled.conf(), "max_split_size_mb:64");
   EXPECT_TRUE(filled.oom());
   EXPECT_EQ(filled.ooms(), 4);
@@ -140,7 +140,7 @@ TEST(AddSweep, TellsWhoAskedAndWhatLayThere) {
   answer.current_cause = cause;
   const proto::DeviceReport report = Report(answer);
   const proto::PeakCause& told = report.sweep().current().cause();
-  EXPECT_EQ(told.main(), "split");
+  EXPECT_EQ(told.main(), proto::PeakCause::split);
   EXPECT_EQ(told.event_index(), 1);
   EXPECT_EQ(told.stack().summary(), "me/project/train.py:12 step");
   ASSERT_EQ(told.cached_size(), 1);
@@ -156,7 +156,7 @@ TEST(AddSweep, TellsWhoAskedAndWhatLayThere) {
 TEST(CauseSentence, NoneWhereLittleIsUnusedOrNothingKnown) {
   proto::SweepRow row;
   EXPECT_EQ(CauseSentence(row), "");
-  row.mutable_cause()->set_main("split");
+  row.mutable_cause()->set_main(proto::PeakCause::split);
   row.set_fragmentation(0.1);
   EXPECT_EQ(CauseSentence(row), "");
 }

@@ -25,7 +25,7 @@ proto::Report Example(const std::string& name) {
   report.set_file("dir/" + name);
   report.set_format("flat_jsonl");
   proto::DeviceReport& device = *report.add_devices();
-  device.set_mode("what_if");
+  device.set_mode(proto::Mode::what_if);
   device.mutable_torch()->set_release("2.15");
   device.mutable_torch()->set_why(name);
   device.set_conf("key:" + name);
@@ -42,7 +42,7 @@ proto::Report Example(const std::string& name) {
   failure.set_message(name);
   proto::Diagnostic& diagnostic = *device.add_diagnostics();
   diagnostic.set_name("leak");
-  diagnostic.set_severity("info");
+  diagnostic.set_severity(proto::Diagnostic::info);
   diagnostic.set_count(2);
   diagnostic.set_sentence("allocations are live at the end");
   diagnostic.add_places()->set_detail(name);
@@ -71,7 +71,7 @@ proto::Report Example(const std::string& name) {
   holdings.add_categories()->set_category(name);
   page.add_phases()->set_name(name);
   proto::Page::BlockMap& map = *page.add_maps();
-  map.set_moment("peak");
+  map.set_moment(proto::Page::BlockMap::peak);
   map.add_groups()->set_segments(1);
   proto::DeviceReport& other = *page.add_others()->mutable_report();
   other = device;

@@ -48,8 +48,8 @@ TEST(FindFaults, NamesEachReason) {
   device.mutable_final_blocks()->set_matched(4);
   device.set_ooms(3);
   device.add_failures()->set_message("x");
-  device.add_diagnostics()->set_severity("data_loss");
-  device.add_diagnostics()->set_severity("error");
+  device.add_diagnostics()->set_severity(proto::Diagnostic::data_loss);
+  device.add_diagnostics()->set_severity(proto::Diagnostic::error);
   device.mutable_diagnostics(1)->set_name("alloc_over_live_block");
   device.mutable_diagnostics(1)->set_count(2);
   const std::vector<std::string> as_recorded = FindFaults(device);
@@ -59,26 +59,12 @@ TEST(FindFaults, NamesEachReason) {
   EXPECT_EQ(as_recorded[2], "the input contradicts itself: alloc_over_live_block, 2 times");
 
   // Running out of memory is bad only where the recording did not.
-  device.set_mode("what_if");
+  device.set_mode(proto::Mode::what_if);
   EXPECT_EQ(FindFaults(device)[1], "memory runs out 3 times");
   device.mutable_recorded()->set_ooms(2);
   EXPECT_EQ(FindFaults(device)[1], "memory runs out 1 time more than recorded");
   device.mutable_recorded()->set_ooms(3);
   EXPECT_EQ(FindFaults(device).size(), 3u);
-}
-
-TEST(FirstDivergence, SurvivesItsJson) {
-  proto::Divergence divergence;
-  divergence.set_index(int64_t{1} << 60);
-  divergence.mutable_simulated()->set_action("oom");
-  divergence.mutable_simulated()->set_addr(264634368);
-  proto::Fidelity fidelity;
-  *fidelity.mutable_first_divergence() = DivergenceValue(&divergence);
-  const auto back = FirstDivergence(fidelity);
-  ASSERT_TRUE(back.has_value());
-  EXPECT_EQ(back->SerializeAsString(), divergence.SerializeAsString());
-  *fidelity.mutable_first_divergence() = DivergenceValue(nullptr);
-  EXPECT_FALSE(FirstDivergence(fidelity).has_value());
 }
 
 }  // namespace

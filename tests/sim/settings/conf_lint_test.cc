@@ -16,8 +16,10 @@ std::vector<LintFinding> Lint(const char* conf, const char* release = "2.11") {
 std::string Text(const std::vector<LintFinding>& findings) {
   std::string text;
   for (const LintFinding& finding : findings) {
-    text += std::string(LintSeverityName(finding.severity)) + " " + finding.key + ": " +
-            finding.sentence + "\n";
+    text += finding.severity == LintSeverity::kNote      ? "note "
+            : finding.severity == LintSeverity::kWarning ? "warning "
+                                                         : "error ";
+    text += finding.key + ": " + finding.sentence + "\n";
   }
   return text;
 }
