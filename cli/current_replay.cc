@@ -20,8 +20,7 @@ absl::StatusOr<CurrentReplay> ReplayCurrent(const Schedule& schedule, size_t dev
   } else {
     ReplaySettings as_recorded = settings;
     as_recorded.config = settings.recorded_config;
-    const auto peak = static_cast<uint64_t>(recorded.peak_reserved_event());
-    SampledReplay replay = ReplaySampled(schedule, as_recorded, peak, nullptr);
+    SampledReplay replay = ReplaySampled(schedule, as_recorded, nullptr);
     current.report = ReportReplay(schedule, as_recorded, recorded, replay);
     current.start = std::move(replay.exact.start.segments);
   }

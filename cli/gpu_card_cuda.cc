@@ -46,10 +46,7 @@ class CudaSession final : public GpuSession {
     RunWatch watch;
     watch.async = std::move(async_);
     watch.free_memory = [this] { return context_.FreeMemory(); };
-    if (verifier_ != nullptr) {
-      watch.extra = &*verifier_;
-      watch.at_end = [this] { verifier_->CheckLive(); };
-    }
+    if (verifier_ != nullptr) watch.extra = &*verifier_;
     return watch;
   }
 

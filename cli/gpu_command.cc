@@ -23,7 +23,7 @@
 #include "report/answer/inventory.h"
 #include "report/words/render_json.h"
 #include "sim/confirm/confirmation.h"
-#include "sim/run/prepare_run.h"
+#include "sim/run/replay.h"
 #include "sim/workload/request_times.h"
 #include "trace/schedule/schedule.h"
 #include "trace/value/strings.h"
@@ -171,9 +171,6 @@ class GpuReplay {
           StrCat(file, ": too big for GPU ", context.card.index(), " (", context.card.name(),
                  "): ", ShortageSentence(plan, *shortage), "; nothing was allocated"));
     }
-    plan.sample_at = predicted->peak_event[static_cast<size_t>(UsageKind::kReserved)];
-    predicted = RunSimulated(plan, total, simulated_free);
-    if (!predicted.ok()) return predicted.status();
 
     Times taken;
     std::vector<MeasuredRun> measured;
@@ -229,8 +226,7 @@ class GpuReplay {
 
     Conductor conductor(**session, stop_, times, progress);
     RunWatch watch = (*session)->Watch();
-    ObserverList observers = {&conductor};
-    if (watch.extra != nullptr) observers.Add(watch.extra);
+    ObserverList observers = {&conductor, watch.extra};
     watch.extra = &observers;
     watch.intervention = &conductor;
     absl::StatusOr<DeviceRun> run = RunOnDevice(plan, (*session)->device(), std::move(watch));

@@ -92,8 +92,7 @@ absl::StatusOr<proto::DeviceReport> ReplayDevice(std::shared_ptr<const Trace> tr
   progress->SetTotal(schedule.requests().size());
 
   if (settings.as_recorded) {
-    const auto sample_at = static_cast<uint64_t>(recorded.peak_reserved_event());
-    const SampledReplay replay = ReplaySampled(schedule, settings, sample_at, &watchers);
+    const SampledReplay replay = ReplaySampled(schedule, settings, &watchers);
     runs->push_back({schedule.device(), recorder.TakeEvents(), replay.exact.segments});
     return ReportReplay(schedule, settings, recorded, replay);
   }

@@ -49,68 +49,32 @@ struct Options {
   bool json = false;
 };
 
-// A run on a simulated device, with its history.
-struct WatchedRun {
-  WhatIfResult result;
-  std::unique_ptr<HistoryObserver> history;
-};
-
-absl::StatusOr<WatchedRun> Watch(const Schedule& schedule, const ReplaySettings& settings,
-                                 const PageLimits& limits, bool keep_segments) {
-  WatchedRun watched;
-  WhatIfOptions options;
-  options.fragmentation = true;
-  options.keep_segments = keep_segments;
-  // The listener must be known before the run, the usage it starts from only is then.
-  struct Positions final : public RequestListener {
-    HistoryObserver* history = nullptr;
-    void OnRequest(size_t request) override {
-      if (history != nullptr) history->OnRequest(request);
-    }
-  } positions;
-  options.run.listeners.push_back(&positions);
-  options.observe = [&](const Allocator& allocator) -> Observer* {
-    watched.history =
-        std::make_unique<HistoryObserver>(schedule, HistoryObserver::Clock::kRequests,
-                                          UsageOf(allocator.Segments()), limits.timeline_buckets);
-    positions.history = watched.history.get();
-    return watched.history.get();
-  };
-  absl::StatusOr<WhatIfResult> result = ReplayWhatIf(schedule, settings, nullptr, options);
-  if (!result.ok()) return result.status();
-  watched.result = *std::move(result);
-  return watched;
-}
-
 absl::StatusOr<proto::DeviceReport> ReportOwnRun(const Schedule& schedule,
                                                  const ReplaySettings& settings,
                                                  const DeviceContents& contents,
                                                  const PageLimits& limits) {
   proto::DeviceReport report;
   if (settings.as_recorded) {
-    std::optional<HistoryObserver> history;
-    SampleOptions options;
-    options.keep_segments = true;
-    options.observe = [&](const Usage& start) {
-      return &history.emplace(schedule, HistoryObserver::Clock::kEvents, start,
-                              limits.timeline_buckets);
-    };
-    const auto sample_at = static_cast<uint64_t>(contents.peaks.peak_reserved_event());
-    const SampledReplay replay = ReplaySampled(schedule, settings, sample_at, nullptr, options);
+    HistoryObserver history(schedule, HistoryObserver::Clock::kEvents, limits.timeline_buckets);
+    const SampledReplay replay = ReplaySampled(schedule, settings, &history, true);
     report = ReportReplay(schedule, settings, contents.peaks, replay);
     *report.mutable_inventory() = contents.inventory;
-    AddPage(schedule, *history,
+    AddPage(schedule, history,
             replay.fragmentation.has_value() ? &replay.fragmentation->segments : nullptr,
             replay.exact.segments, limits, &report);
     return report;
   }
-  const absl::StatusOr<WatchedRun> run = Watch(schedule, settings, limits, true);
+  HistoryObserver history(schedule, HistoryObserver::Clock::kRequests, limits.timeline_buckets);
+  WhatIfOptions options;
+  options.fragmentation = true;
+  options.keep_segments = true;
+  const absl::StatusOr<WhatIfResult> run = ReplayWhatIf(schedule, settings, &history, options);
   if (!run.ok()) return run.status();
-  report = ReportWhatIf(schedule, settings, contents.peaks, run->result);
+  report = ReportWhatIf(schedule, settings, contents.peaks, *run);
   *report.mutable_inventory() = contents.inventory;
-  AddPage(schedule, *run->history,
-          run->result.fragmentation.has_value() ? &run->result.fragmentation->segments : nullptr,
-          run->result.segments, limits, &report);
+  AddPage(schedule, history,
+          run->fragmentation.has_value() ? &run->fragmentation->segments : nullptr, run->segments,
+          limits, &report);
   return report;
 }
 
@@ -127,10 +91,12 @@ absl::StatusOr<proto::DeviceReport> ReportDevice(const std::shared_ptr<const Tra
   if (!report.ok()) return report;
   for (const ReplaySettings& other : others) {
     progress->SetActivity(StrCat("replaying device ", device, " under ", other.config.conf));
-    const absl::StatusOr<WatchedRun> run = Watch(schedule, other, limits, false);
+    HistoryObserver history(schedule, HistoryObserver::Clock::kRequests, limits.timeline_buckets);
+    WhatIfOptions options;
+    options.fragmentation = true;
+    const absl::StatusOr<WhatIfResult> run = ReplayWhatIf(schedule, other, &history, options);
     if (!run.ok()) return run.status();
-    AddOther(*run->history, limits, ReportWhatIf(schedule, other, contents.peaks, run->result),
-             &*report);
+    AddOther(history, limits, ReportWhatIf(schedule, other, contents.peaks, *run), &*report);
   }
   return report;
 }

@@ -49,7 +49,9 @@ class BlockVerifier final : public Observer {
   static absl::StatusOr<std::unique_ptr<BlockVerifier>> Create(CudaContext& context);
   ~BlockVerifier() override;
 
+  void OnStartEvent(const Event& event) override { OnEvent(event); }
   void OnEvent(const Event& event) override;
+  void OnEnd() override { CheckLive(); }
   // Checks the blocks that are live at the end.
   void CheckLive();
 

@@ -86,7 +86,9 @@ void RenderFragmentation(const proto::DeviceReport& device, std::string* out) {
   const proto::Fragmentation& f = device.fragmentation();
   StrAppend(out, device.mode() == proto::Mode::inspect
                      ? std::string("\n  fragmentation at the end\n")
-                     : StrCat("\n  fragmentation at event ", FormatCount(f.at_event()),
+                     : StrCat("\n  fragmentation ",
+                              f.at_event() < 0 ? std::string("before the first event")
+                                               : StrCat("at event ", FormatCount(f.at_event())),
                               ", where reserved peaks\n"));
   Line(out, "reserved - active", FormatSizeExactly(f.reserved_minus_active_bytes()));
   Line(out, "inactive split", FormatSizeExactly(f.inactive_split_bytes()));

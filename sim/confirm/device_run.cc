@@ -5,66 +5,12 @@
 
 #include "sim/device/relocated_device.h"
 #include "sim/device/simulated_device.h"
-#include "sim/model/caching_allocator.h"
-#include "sim/model/cuda_malloc_async_allocator.h"
-#include "sim/model/direct_allocator.h"
 #include "sim/recording/start_state.h"
-#include "sim/run/prepare_run.h"
-#include "sim/settings/size_rules.h"
 
 namespace memreplay {
 namespace {
 
 constexpr size_t kTimelineBuckets = 256;
-
-// Notes moments of a run.
-class Moments final : public Observer, public RequestListener {
- public:
-  // `usage` must see each event before this does.
-  Moments(const UsageObserver& usage, DeviceRun* run)
-      : usage_(usage), run_(*run), peak_(usage.peak()) {
-    run_.peak_request.fill(kBeforeFirstRequest);
-  }
-
-  void OnRequest(size_t request) override {
-    request_ = static_cast<uint32_t>(request);
-    ++run_.requests;
-  }
-
-  void OnEvent(const Event& event) override {
-    if (event.kind == EventKind::kOom) {
-      run_.ooms.push_back({request_, event.size, Bytes(event.address.value())});
-    }
-    for (size_t kind = 0; kind < kUsageKinds; ++kind) {
-      if (usage_.peak().bytes[kind] > peak_.bytes[kind]) {
-        peak_.bytes[kind] = usage_.peak().bytes[kind];
-        run_.peak_request[kind] = request_;
-      }
-    }
-  }
-
- private:
-  const UsageObserver& usage_;
-  DeviceRun& run_;
-  Usage peak_;
-  uint32_t request_ = 0;
-};
-
-std::unique_ptr<Allocator> MakeAllocator(const RunPlan& plan, std::unique_ptr<Allocator> async,
-                                         Device& device) {
-  const Schedule& schedule = *plan.schedule;
-  switch (plan.backend) {
-    case RunBackend::kDirect:
-      return std::make_unique<DirectAllocator>(
-          device, DirectAllocatorOptions{schedule.trace().streams, schedule.trace().pools});
-    case RunBackend::kAsync:
-      if (async != nullptr) return async;
-      return std::make_unique<CudaMallocAsyncAllocator>(device);
-    case RunBackend::kNative: break;
-  }
-  return std::make_unique<CachingAllocator>(*plan.settings->torch.profile, plan.settings->config,
-                                            device, AllocatorOptionsFor(schedule));
-}
 
 // A real pool takes its memory without asking the device: what it says is logged.
 class PoolWatcher final : public Observer {
@@ -120,86 +66,55 @@ void PlanStart(StartPolicy wanted, Bytes total, Bytes free, RunPlan* plan) {
 }
 
 absl::StatusOr<DeviceRun> RunOnDevice(const RunPlan& plan, Device& device, RunWatch watch) {
-  const Schedule& schedule = *plan.schedule;
   DeviceRun result;
   result.total = device.TotalMemory();
   result.free_before = device.FreeMemory();
   WatchedDevice watched(device, watch.free_memory);
-  const bool is_real_pool = watch.async != nullptr;
-  std::unique_ptr<Allocator> allocator = MakeAllocator(plan, std::move(watch.async), watched);
 
-  const auto run = [&]() -> absl::Status {
-    if (plan.settings->fraction.has_value()) {
-      const absl::Status set = allocator->SetMemoryFraction(*plan.settings->fraction);
-      if (!set.ok()) return set;
-    }
-    UsageObserver before;
-    std::optional<OverlapChecker> checker(std::in_place);
-    // The driver's pool is its own affair, and a simulated one has no addresses.
-    if (plan.backend == RunBackend::kAsync) checker.reset();
-    if (plan.start == StartPolicy::kRecorded && !plan.start_segments.empty()) {
-      const absl::StatusOr<MemoryState> start = RelocateSegments(plan.start_segments, watched);
-      if (!start.ok()) return start.status();
-      static_cast<CachingAllocator&>(*allocator).Restore(*start);
-      before = UsageObserver(UsageOf(*start));
-      checker.emplace(*start);
-    } else {
-      ObserverList starters = {&before};
-      if (checker.has_value()) starters.Add(&*checker);
-      if (watch.extra != nullptr) starters.Add(watch.extra);
-      if (const absl::Status started = AllocateStart(schedule, *allocator, starters);
-          !started.ok()) {
-        return started;
-      }
-    }
-
-    UsageObserver usage(before.current());
-    TimelineObserver timeline(usage, kTimelineBuckets);
-    FragmentationOptions fragmentation_options;
-    fragmentation_options.at_event = plan.sample_at.value_or(UsageObserver::kAtStart);
-    if (plan.backend == RunBackend::kNative) {
-      fragmentation_options.block_size_for = [&](Bytes size) {
-        return RoundSize(size, static_cast<const CachingAllocator&>(*allocator).config(),
-                         *plan.settings->torch.profile);
-      };
-    }
-    FragmentationObserver fragmentation(*allocator, usage, fragmentation_options);
-    Moments moments(usage, &result);
-    DecisionLog decisions(watched);
-    ObserverList observers = {&usage, &timeline, &fragmentation, &moments, &decisions};
-    if (checker.has_value()) observers.Add(&*checker);
-    PoolWatcher pool(watched);
-    if (is_real_pool) observers.Add(&pool);
-    if (watch.extra != nullptr) observers.Add(watch.extra);
-    RunOptions options;
-    options.listeners = watch.listeners;
-    for (RequestListener* listener :
-         std::initializer_list<RequestListener*>{&watched, &moments, &decisions}) {
-      options.listeners.push_back(listener);
-    }
-    options.intervention = watch.intervention;
-    result.run = Run(schedule, *allocator, observers, options);
-    fragmentation.Finish();
-    if (watch.at_end) watch.at_end();
-
-    result.events = usage.events();
-    result.peak = usage.peak();
-    for (size_t kind = 0; kind < kUsageKinds; ++kind) {
-      result.peak_event[kind] = usage.peak_event(static_cast<UsageKind>(kind));
-    }
-    result.statistics = allocator->statistics();
-    result.decisions = decisions.Take();
-    result.timeline = timeline.buckets();
-    result.fragmentation = fragmentation.sample();
-    if (checker.has_value()) result.violation = checker->violation();
-    return absl::OkStatus();
-  };
-  const absl::Status ran = run();
+  UsageObserver usage;
+  TimelineObserver timeline(usage, kTimelineBuckets);
+  FragmentationOptions look;
+  look.may_give_up = false;  // a real device is not asked twice
+  FragmentationObserver fragmentation(usage, look);
+  MomentsObserver moments(usage);
+  DecisionLog decisions(watched);
+  OverlapChecker checker;
+  PoolWatcher pool(watched);
+  // The driver's pool is its own affair, and a simulated one has no addresses.
+  const bool is_checked = plan.backend != RunBackend::kAsync;
+  ObserverList observers = {&usage,
+                            &timeline,
+                            &fragmentation,
+                            &moments,
+                            &decisions,
+                            is_checked ? &checker : nullptr,
+                            watch.async != nullptr ? &pool : nullptr,
+                            watch.extra};
+  ReplayPlan replay_plan{.schedule = plan.schedule,
+                         .profile = plan.settings->torch.profile,
+                         .config = &plan.settings->config,
+                         .fraction = plan.settings->fraction,
+                         .backend = plan.backend,
+                         .async = watch.async.get()};
+  replay_plan.start = {.policy = plan.start, .segments = &plan.start_segments};
+  absl::StatusOr<ReplayResult> replay =
+      Replay(replay_plan, watched, observers, {.intervention = watch.intervention});
 
   result.calls.assign(watched.calls().begin(), watched.calls().end());
-  allocator.reset();
+  watch.async.reset();
   watched.GiveBack();
-  if (!ran.ok()) return ran;
+  if (!replay.ok()) return replay.status();
+  result.run = std::move(replay->run);
+  result.statistics = replay->statistics;
+  result.requests = moments.moments().requests;
+  result.peak_request = moments.moments().peak_request;
+  result.ooms = moments.moments().ooms;
+  result.events = usage.events();
+  result.peak = usage.peak();
+  result.decisions = decisions.Take();
+  result.timeline = timeline.buckets();
+  result.fragmentation = fragmentation.sample();
+  if (is_checked) result.violation = checker.violation();
   FindPeakUsed(&result);
   result.used_at_end = watched.UsedNow();
   return result;
@@ -212,9 +127,7 @@ absl::StatusOr<DeviceRun> RunSimulated(const RunPlan& plan, Bytes total, Bytes f
   device.TakeOutside(total - std::min(total, free));
   if (placed == nullptr) return RunOnDevice(plan, device);
   RelocatedDevice relocated(device, *placed);
-  RunWatch watch;
-  watch.listeners = {&relocated};
-  return RunOnDevice(plan, relocated, std::move(watch));
+  return RunOnDevice(plan, relocated);
 }
 
 }  // namespace memreplay

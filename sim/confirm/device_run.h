@@ -19,22 +19,17 @@
 #include "sim/model/observer.h"
 #include "sim/observe/decisions.h"
 #include "sim/observe/fragmentation.h"
+#include "sim/observe/moments.h"
 #include "sim/observe/overlap_checker.h"
 #include "sim/observe/timeline.h"
 #include "sim/observe/usage.h"
 #include "sim/recording/replay_settings.h"
-#include "sim/run/run.h"
+#include "sim/run/replay.h"
 #include "sim/whatif/what_if.h"
 #include "trace/schedule/schedule.h"
 #include "trace/value/memory_state.h"
 
 namespace memreplay {
-
-enum class RunBackend : uint8_t {
-  kNative,  // PyTorch's caching allocator
-  kDirect,  // no caching: each allocation is one of the device
-  kAsync,   // the driver's stream-ordered pool
-};
 
 // What is run, the same for every device it is run on.
 struct RunPlan {
@@ -44,28 +39,15 @@ struct RunPlan {
   StartPolicy start = StartPolicy::kRecorded;
   MemoryState start_segments;  // kRecorded: those of the recording
   std::string start_note;      // why the start is not the one asked for
-  // When to look at fragmentation; at the end without it.
-  std::optional<uint64_t> sample_at;
 };
 
 struct RunWatch {
   // The allocator of kAsync; without it the simulated one.
   std::unique_ptr<Allocator> async;
-  std::vector<RequestListener*> listeners;  // not owned; told before the device is asked
-  Intervention* intervention = nullptr;     // not owned; may stop the run
-  // Sees the events of start and requests; null: nobody. Not owned.
-  Observer* extra = nullptr;
-  // Called after the last request, while everything is still held.
-  std::function<void()> at_end;
+  Intervention* intervention = nullptr;  // not owned; may stop the run
+  Observer* extra = nullptr;             // sees the run from its start; null: nobody. Not owned
   // Free memory by another count than the device's own; see WatchedDevice.
   std::function<Bytes()> free_memory;
-};
-
-// A request that ran out of memory.
-struct OomMoment {
-  uint32_t request = 0;
-  Bytes size;  // rounded, as the allocator looked for it
-  Bytes free;  // of the device then
 };
 
 struct DeviceRun {
@@ -73,7 +55,6 @@ struct DeviceRun {
   uint64_t requests = 0;  // applied; fewer than the schedule's if it was stopped
   uint64_t events = 0;
   Usage peak;
-  std::array<uint64_t, kUsageKinds> peak_event = {};    // in the run's events
   std::array<uint32_t, kUsageKinds> peak_request = {};  // kBeforeFirstRequest: at the start
   MemoryStats statistics;                               // at the end
   std::vector<MemoryCall> calls;

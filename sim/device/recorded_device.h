@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "sim/model/device.h"
-#include "sim/run/run.h"
 #include "trace/schedule/schedule.h"
 #include "trace/value/memory_state.h"
 #include "trace/value/units.h"
@@ -16,7 +15,7 @@
 namespace memreplay {
 
 // Segment addresses, reservation bases and refusals come from the recorded
-// events of the request at hand; be a listener of Run(). A refusal is not
+// events of the request at hand. A refusal is not
 // recorded as such: it is seen from the next recorded effect being a release,
 // or running out, where the allocator asks for memory. What the recording has no
 // answer to (the simulation has left it) succeeds, at addresses from
@@ -24,7 +23,7 @@ namespace memreplay {
 // simulation still holds. Streams complete when StreamDone() says so.
 // Each call is O(events of the request), but O(events) for a reservation in which
 // nothing is mapped at once.
-class RecordedDevice final : public Device, public RequestListener {
+class RecordedDevice final : public Device {
  public:
   // Above every address of a CUDA device (49 bits).
   static constexpr Address kInventedBase = Address(uint64_t{1} << 56);

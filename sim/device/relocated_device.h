@@ -11,7 +11,6 @@
 #include "absl/types/span.h"
 #include "sim/device/watched_device.h"
 #include "sim/model/device.h"
-#include "sim/run/run.h"
 #include "trace/value/units.h"
 
 namespace memreplay {
@@ -19,9 +18,9 @@ namespace memreplay {
 // Whether memory is granted is the inner device's affair; a segment or reservation
 // lies where the next one of the same kind and size lay that `calls` was granted
 // within the same request. What has no such counterpart, or one that would overlap
-// what is held, is placed at an address of its own, from kInventedBase up. Be a
-// listener of Run(). O(log regions) per call.
-class RelocatedDevice final : public Device, public RequestListener {
+// what is held, is placed at an address of its own, from kInventedBase up.
+// O(log regions) per call.
+class RelocatedDevice final : public Device {
  public:
   // Above every address of a CUDA device (49 bits).
   static constexpr Address kInventedBase = Address(uint64_t{1} << 57);

@@ -14,7 +14,6 @@
 
 #include "absl/types/span.h"
 #include "sim/model/device.h"
-#include "sim/run/run.h"
 #include "trace/value/units.h"
 
 namespace memreplay {
@@ -48,15 +47,18 @@ struct MemoryCall {
 std::string_view MemoryCallName(MemoryCall::Kind kind);
 
 // Asks the device for its free memory after each call about memory, but not about
-// address ranges. Be a listener of Run(). O(log regions) per call.
-class WatchedDevice final : public Device, public RequestListener {
+// address ranges. O(log regions) per call.
+class WatchedDevice final : public Device {
  public:
   // `device` must outlive this. `free_memory` says how much is free where that is
   // another count than the device's own (a driver's, past a limit); null: as the
   // device says.
   explicit WatchedDevice(Device& device, std::function<Bytes()> free_memory = nullptr);
 
-  void OnRequest(size_t request) override { request_ = static_cast<uint32_t>(request); }
+  void OnRequest(size_t request) override {
+    request_ = static_cast<uint32_t>(request);
+    device_.OnRequest(request);
+  }
 
   Bytes TotalMemory() const override { return device_.TotalMemory(); }
   Bytes FreeMemory() override { return device_.FreeMemory(); }

@@ -11,6 +11,7 @@
 #include "absl/status/status.h"
 #include "sim/model/memory_stats.h"
 #include "sim/model/observer.h"
+#include "sim/model/rule.h"
 #include "trace/value/event.h"
 #include "trace/value/memory_state.h"
 
@@ -52,6 +53,10 @@ class Allocator {
   // How many requests ran out of memory, also where PyTorch does not count them.
   virtual int64_t ooms() const { return statistics().num_ooms; }
   virtual void ResetPeakStatistics() = 0;
+  // Bytes of the smallest block that serves a request of `size`.
+  virtual Bytes BlockSizeFor(Bytes size) const { return size; }
+  // How often each rule was followed; of the caching allocator only.
+  virtual RuleCounts rule_counts() const { return {}; }
   // Segments ascending by address, as torch.cuda.memory_snapshot() lists them.
   virtual MemoryState Segments() const = 0;
   // In the order of the free sets: pool, kind, stream, size, then as the release

@@ -24,6 +24,7 @@
 #include "sim/model/rule.h"
 #include "sim/model/stream_uses.h"
 #include "sim/settings/allocator_config.h"
+#include "sim/settings/size_rules.h"
 #include "sim/settings/torch_profile.h"
 
 namespace memreplay {
@@ -35,6 +36,8 @@ class TieGuide {
   // `first`, or another of its size in `set`.
   virtual Block* Choose(Block* first, const FreeSet& set) = 0;
   virtual void OnRelease(const Block& block) = 0;  // a segment goes back to the device
+  // Restore() has given out the ties from 1 to `ties`.
+  virtual void OnRestore(uint64_t /*ties*/) {}
 };
 
 struct CachingAllocatorOptions {
@@ -81,11 +84,10 @@ class CachingAllocator final : public Allocator {
   MemoryState Segments() const override;
   void VisitFreeBlocks(absl::FunctionRef<void(const FreeBlock&)> visit) const override;
   void CheckInvariants() const override;
+  Bytes BlockSizeFor(Bytes size) const override { return RoundSize(size, config_, profile_); }
 
   const AllocatorConfig& config() const { return config_; }
-  const RuleCounts& rule_counts() const { return rules_; }
-  // How many blocks, or segments, have a tie: numbers from 1.
-  uint64_t tie_count() const { return last_tie_; }
+  RuleCounts rule_counts() const override { return rules_; }
   // Bytes obtained from the device: segments and mapped pages of all pools.
   Bytes total_allocated_memory() const { return total_; }
 

@@ -156,6 +156,7 @@ void CachingAllocator::Restore(const MemoryState& state, const RestoreHints& hin
       last_expandable[{pool, stream}] = rest;
     }
   }
+  if (tie_guide_ != nullptr) tie_guide_->OnRestore(last_tie_);
 }
 
 MemoryState CachingAllocator::Segments() const {

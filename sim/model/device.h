@@ -33,6 +33,10 @@ class Device {
  public:
   virtual ~Device() = default;
 
+  // The request with this index in Schedule::requests() comes next; for devices that
+  // repeat what happened then, or log it.
+  virtual void OnRequest(size_t /*request*/) {}
+
   // cudaDeviceProp::totalGlobalMem, constant.
   virtual Bytes TotalMemory() const = 0;
   // First result of cudaMemGetInfo.

@@ -1,31 +1,63 @@
-// Consumes the events of a run, or of a recording, in order.
+// Watches a run, or a recording, from its start to its end.
 #ifndef MEMREPLAY_SIM_MODEL_OBSERVER_H_
 #define MEMREPLAY_SIM_MODEL_OBSERVER_H_
 
+#include <cstddef>
 #include <initializer_list>
 #include <vector>
 
 #include "trace/value/event.h"
+#include "trace/value/memory_state.h"
 
 namespace memreplay {
+
+class Allocator;
 
 class Observer {
  public:
   virtual ~Observer() = default;
+  // Where what was live when recording began is allocated anew: an event of that,
+  // before OnStart().
+  virtual void OnStartEvent(const Event& /*event*/) {}
+  // The run begins. `state`: what was laid down before the first request, with the
+  // addresses of this run, besides what OnStartEvent() told of. `allocator` has all
+  // of it and stays valid until OnEnd() returns.
+  virtual void OnStart(const MemoryState& /*state*/, const Allocator& /*allocator*/) {}
+  // Before the request with this index in Schedule::requests() is applied.
+  virtual void OnRequest(size_t /*request*/) {}
   // Called once per event, in the order PyTorch would write its trace. A
   // request that PyTorch does not record (kMark, kEmptyCache, kRecordStream
   // ...) is passed on before its effects.
   virtual void OnEvent(const Event& event) = 0;
+  // After the last request, while everything is still held.
+  virtual void OnEnd() {}
 };
 
-// Passes each event to several observers, in the order given. Does not own them.
+// Passes everything to several observers, in the order given. Does not own them.
 class ObserverList final : public Observer {
  public:
   ObserverList() = default;
-  ObserverList(std::initializer_list<Observer*> observers) : observers_(observers) {}
-  void Add(Observer* observer) { observers_.push_back(observer); }
+  // Null pointers are left out.
+  ObserverList(std::initializer_list<Observer*> observers) {
+    for (Observer* observer : observers) Add(observer);
+  }
+  void Add(Observer* observer) {
+    if (observer != nullptr) observers_.push_back(observer);
+  }
+  void OnStartEvent(const Event& event) override {
+    for (Observer* observer : observers_) observer->OnStartEvent(event);
+  }
+  void OnStart(const MemoryState& state, const Allocator& allocator) override {
+    for (Observer* observer : observers_) observer->OnStart(state, allocator);
+  }
+  void OnRequest(size_t request) override {
+    for (Observer* observer : observers_) observer->OnRequest(request);
+  }
   void OnEvent(const Event& event) override {
     for (Observer* observer : observers_) observer->OnEvent(event);
+  }
+  void OnEnd() override {
+    for (Observer* observer : observers_) observer->OnEnd();
   }
 
  private:

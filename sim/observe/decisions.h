@@ -12,7 +12,6 @@
 #include "absl/types/span.h"
 #include "sim/device/watched_device.h"
 #include "sim/model/observer.h"
-#include "sim/run/run.h"
 #include "trace/value/event.h"
 
 namespace memreplay {
@@ -34,9 +33,8 @@ enum class DecisionScope : uint8_t {
 // Kind, size, extent, stream, pool and id agree, and with kAll the place.
 bool SameDecision(const Decision& a, const Decision& b, DecisionScope scope);
 
-// Keeps the decisions of a run. Pass it to Run() as an observer and, after the
-// device, as a listener. O(log regions) per event.
-class DecisionLog final : public Observer, public RequestListener {
+// Keeps the decisions of a run. O(log regions) per event.
+class DecisionLog final : public Observer {
  public:
   // `device` is the one that the allocator uses; it must outlive this.
   explicit DecisionLog(const WatchedDevice& device) : device_(device) {}

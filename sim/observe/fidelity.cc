@@ -1,6 +1,7 @@
 #include "sim/observe/fidelity.h"
 
 #include "absl/strings/str_cat.h"
+#include "sim/model/allocator.h"
 #include "trace/value/strings.h"
 
 namespace memreplay {
@@ -67,11 +68,14 @@ std::string DescribeDivergence(const Divergence& divergence, const Schedule& sch
                                        : "nothing more");
 }
 
-Fidelity::Fidelity(const Schedule& schedule, Bytes active_at_start)
+Fidelity::Fidelity(const Schedule& schedule)
     : schedule_(schedule),
       head_end_(schedule.recorded_begin().empty() ? schedule.recorded().size()
-                                                  : schedule.recorded_begin().front()),
-      active_(active_at_start) {}
+                                                  : schedule.recorded_begin().front()) {}
+
+void Fidelity::OnStart(const MemoryState& /*state*/, const Allocator& allocator) {
+  active_ = Bytes(static_cast<uint64_t>(allocator.statistics().active_bytes.all.current));
+}
 
 uint64_t Fidelity::exact_until_event() const {
   return first_divergence_.has_value() ? first_divergence_->index : schedule_.recorded().size();
@@ -138,8 +142,6 @@ void Fidelity::OnEvent(const Event& event) {
   }
   ++next_;
 }
-
-void Fidelity::Finish() { Advance(schedule_.recorded().size()); }
 
 FinalComparison CompareFinalState(const MemoryState& recorded, const MemoryState& simulated) {
   FinalComparison result;

@@ -7,7 +7,6 @@
 #include <string>
 
 #include "sim/model/observer.h"
-#include "sim/run/run.h"
 #include "trace/schedule/schedule.h"
 #include "trace/value/memory_state.h"
 
@@ -27,19 +26,18 @@ std::string DescribeDivergence(const Divergence& divergence, const Schedule& sch
 // request by request: an event too many or too few is not carried over into the
 // next request. What precedes the first request's events is the rest of a
 // request whose own event the recording lost, and is not compared. A recorded `snapshot` is matched
-// when its size equals the simulated active bytes. Pass it to Run() both as an observer and as a
-// listener, and call Finish() afterwards. O(1) per event.
-class Fidelity final : public Observer, public RequestListener {
+// when its size equals the simulated active bytes. O(1) per event.
+class Fidelity final : public Observer {
  public:
   // `schedule` must outlive the observer and must not be a program's.
-  // `active_at_start`: bytes of the blocks that the start state holds active.
-  explicit Fidelity(const Schedule& schedule, Bytes active_at_start = Bytes());
+  explicit Fidelity(const Schedule& schedule);
 
+  void OnStart(const MemoryState& state, const Allocator& allocator) override;
   void OnRequest(size_t request) override;
   void OnEvent(const Event& event) override;
-  void Finish();
+  void OnEnd() override { Advance(schedule_.recorded().size()); }
 
-  // Recorded events passed by so far; after Finish() all that PyTorch records.
+  // Recorded events passed by so far; after OnEnd() all that PyTorch records.
   uint64_t compared() const { return compared_; }
   uint64_t matched() const { return matched_; }
   // Simulated events with no recorded counterpart.

@@ -8,16 +8,32 @@
 #include "sim/settings/size_rules.h"
 
 namespace memreplay {
+namespace {
 
-FragmentationObserver::FragmentationObserver(const Allocator& allocator, const UsageObserver& usage,
-                                             FragmentationOptions options)
-    : allocator_(allocator), usage_(usage), options_(std::move(options)) {
-  options_.last_requests = std::max<size_t>(options_.last_requests, 1);
-  if (!options_.block_size_for) {
-    options_.block_size_for = [](Bytes size) {
-      return RoundUp(std::max(size, kMinBlockSize), kMinBlockSize);
-    };
-  }
+// Blocks looked at for samples, by the run so far, that cost less than another run.
+constexpr uint64_t kFreeWork = 100'000;
+constexpr uint64_t kWorkPerEvent = 4;
+
+}  // namespace
+
+FragmentationObserver::FragmentationObserver(const UsageObserver& usage,
+                                             const FragmentationOptions& options)
+    : usage_(usage), options_(options) {}
+
+void FragmentationObserver::OnStart(const MemoryState& /*state*/, const Allocator& allocator) {
+  allocator_ = &allocator;
+  peak_ = usage_.current().reserved();
+  if (!options_.at_event.has_value()) Sample(UsageObserver::kAtStart);
+}
+
+// Whether to look after this event, which ends a request.
+bool FragmentationObserver::IsMoment(uint64_t event) {
+  if (options_.at_event.has_value()) return !sample_.has_value() && event >= *options_.at_event;
+  if (gave_up_ || usage_.peak().reserved() <= peak_) return false;
+  peak_ = usage_.peak().reserved();
+  gave_up_ = options_.may_give_up && work_ > kFreeWork + kWorkPerEvent * event;
+  if (gave_up_) sample_.reset();
+  return !gave_up_;
 }
 
 void FragmentationObserver::OnEvent(const Event& event) {
@@ -38,19 +54,19 @@ void FragmentationObserver::OnEvent(const Event& event) {
     }
   }
   if (event.kind != EventKind::kAlloc && event.kind != EventKind::kOom) return;
-  if (sample_.has_value()) return;
-  const Request request{options_.block_size_for(event.size), event.stream, event.pool};
-  if (recent_.size() < options_.last_requests) {
+  const Request request{allocator_->BlockSizeFor(event.size), event.stream, event.pool};
+  const size_t kept = std::max<size_t>(options_.last_requests, 1);
+  if (recent_.size() < kept) {
     recent_.push_back(request);
   } else {
-    recent_[requests_seen_ % options_.last_requests] = request;
+    recent_[requests_seen_ % kept] = request;
   }
   ++requests_seen_;
-  if (index >= options_.at_event) Sample(index);
+  if (IsMoment(index)) Sample(index);
 }
 
-void FragmentationObserver::Finish() {
-  if (!sample_.has_value()) Sample(next_event_ == 0 ? 0 : next_event_ - 1);
+void FragmentationObserver::OnEnd() {
+  if (!sample_.has_value() && !gave_up_) Sample(next_event_ == 0 ? 0 : next_event_ - 1);
 }
 
 void FragmentationObserver::Sample(uint64_t event) {
@@ -60,7 +76,11 @@ void FragmentationObserver::Sample(uint64_t event) {
   sample.internal = sample.usage.active() - sample.usage.requested();
   sample.unused = sample.usage.reserved() - sample.usage.active();
   sample.requests = recent_.size();
-  if (options_.keep_segments) sample.segments = allocator_.Segments();
+  if (options_.keep_segments) {
+    sample.segments = allocator_->Segments();
+    for (const SegmentInfo& segment : sample.segments) work_ += segment.blocks.size();
+  }
+  work_ += recent_.size() / 8;
 
   // Smallest recent request that each free set could have been asked for.
   std::map<std::tuple<uint16_t, bool, uint32_t>, Bytes> smallest;
@@ -70,7 +90,8 @@ void FragmentationObserver::Sample(uint64_t event) {
     if (!is_new) entry->second = std::min(entry->second, request.size);
   }
   std::map<std::tuple<uint16_t, bool, uint32_t>, size_t> set_index;
-  allocator_.VisitFreeBlocks([&](const FreeBlock& block) {
+  allocator_->VisitFreeBlocks([&](const FreeBlock& block) {
+    ++work_;
     const auto key = std::make_tuple(block.pool, block.is_large, block.stream);
     const auto [entry, is_new] = set_index.emplace(key, sample.free_sets.size());
     if (is_new) {

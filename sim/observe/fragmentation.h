@@ -4,7 +4,6 @@
 #define MEMREPLAY_SIM_OBSERVE_FRAGMENTATION_H_
 
 #include <cstdint>
-#include <functional>
 #include <optional>
 #include <vector>
 
@@ -28,7 +27,8 @@ struct FreeSetUse {
 };
 
 struct Fragmentation {
-  uint64_t at_event = 0;              // index of the event after which the sample was taken
+  // Index of the event after which the sample was taken; UsageObserver::kAtStart.
+  uint64_t at_event = 0;
   Usage usage;                        // at that moment
   Bytes internal;                     // active - requested
   Bytes unused;                       // reserved - active
@@ -48,32 +48,33 @@ struct Fragmentation {
 };
 
 struct FragmentationOptions {
-  // When to look: after the first alloc or oom at or after this event. The
-  // peak of reserved memory is known after a first run; a second, identical
-  // one samples it.
-  uint64_t at_event = 0;
+  // When to look: after the first alloc or oom at or after this event. Absent: where
+  // reserved memory peaks, at the start or once the request that first reserved most
+  // was served.
+  std::optional<uint64_t> at_event;
   size_t last_requests = 1000;  // N, at least 1
-  // Block size for a requested size. Default: rounded up to 512 bytes, which
-  // is PyTorch's rule unless roundup_power2_divisions is set.
-  std::function<Bytes(Bytes)> block_size_for = {};
-  bool keep_segments = false;  // in the sample; O(blocks) more
+  bool keep_segments = false;   // in the sample; O(blocks) more
+  // To find the peak, each request that reserves more than any before is looked at.
+  // Where that becomes more work than another run would be, gave_up() tells, and a
+  // second, identical run with `at_event` is the cheaper way; false: goes on.
+  bool may_give_up = true;
 };
 
-// Samples `allocator` during a run, and keeps the highest internal and unused
+// Samples the allocator during a run, and keeps the highest internal and unused
 // bytes of the whole run. `usage` must see each event before this observer
-// does. Both must outlive it. O(1) per event; a sample is
-// O(free blocks * log N).
+// does, and outlive it. O(1) per event; a sample is O(free blocks * log N).
 class FragmentationObserver final : public Observer {
  public:
-  FragmentationObserver(const Allocator& allocator, const UsageObserver& usage,
-                        FragmentationOptions options);
+  FragmentationObserver(const UsageObserver& usage, const FragmentationOptions& options);
 
+  void OnStart(const MemoryState& state, const Allocator& allocator) override;
   void OnEvent(const Event& event) override;
-  // After the run: takes the sample now if its moment never came.
-  void Finish();
+  // Takes the sample now if the moment asked for never came.
+  void OnEnd() override;
 
-  // Null before the sample was taken.
+  // Null before the sample was taken, and after gave_up().
   const std::optional<Fragmentation>& sample() const { return sample_; }
+  bool gave_up() const { return gave_up_; }
   Bytes peak_internal() const { return peak_internal_; }
   uint64_t peak_internal_event() const { return peak_internal_event_; }
   Bytes peak_unused() const { return peak_unused_; }
@@ -86,11 +87,15 @@ class FragmentationObserver final : public Observer {
     uint16_t pool;
   };
 
+  bool IsMoment(uint64_t event);
   void Sample(uint64_t event);
 
-  const Allocator& allocator_;
+  const Allocator* allocator_ = nullptr;
   const UsageObserver& usage_;
-  FragmentationOptions options_;
+  const FragmentationOptions options_;
+  Bytes peak_;         // of reserved, when last looked at
+  uint64_t work_ = 0;  // blocks visited for samples
+  bool gave_up_ = false;
   std::vector<Request> recent_;  // ring of the last N
   uint64_t requests_seen_ = 0;
   uint64_t next_event_ = 0;

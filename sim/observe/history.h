@@ -8,7 +8,6 @@
 #include "sim/model/observer.h"
 #include "sim/observe/timeline.h"
 #include "sim/observe/usage.h"
-#include "sim/run/run.h"
 #include "trace/schedule/schedule.h"
 #include "trace/value/event.h"
 
@@ -23,21 +22,22 @@ struct HistoryMark {
 
 // Positions are those of the file's events (EventOfRequest()), so that runs of one
 // schedule under different settings share an axis.
-class HistoryObserver final : public Observer, public RequestListener {
+class HistoryObserver final : public Observer {
  public:
   enum class Clock : uint8_t {
     kEvents,    // of an exact replay: its n-th traced event is the recording's n-th
     kRequests,  // OnRequest() tells; effects are where their request is
   };
-  // `start`: in use before the first event. At most `buckets` of the timeline.
-  HistoryObserver(const Schedule& schedule, Clock clock, const Usage& start, size_t buckets)
-      : schedule_(schedule),
-        clock_(clock),
-        usage_(start),
-        timeline_(usage_, buckets, nullptr, &position_) {}
+  // At most `buckets` of the timeline.
+  HistoryObserver(const Schedule& schedule, Clock clock, size_t buckets)
+      : schedule_(schedule), clock_(clock), timeline_(usage_, buckets, &position_) {}
   HistoryObserver(const HistoryObserver&) = delete;
   HistoryObserver& operator=(const HistoryObserver&) = delete;
 
+  void OnStartEvent(const Event& event) override { usage_.OnStartEvent(event); }
+  void OnStart(const MemoryState& state, const Allocator& allocator) override {
+    usage_.OnStart(state, allocator);
+  }
   void OnRequest(size_t request) override;
   void OnEvent(const Event& event) override;
 

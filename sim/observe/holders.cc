@@ -4,13 +4,13 @@
 
 namespace memreplay {
 
-HoldersObserver::HoldersObserver(const MemoryState& start, const Trace& trace) {
+void HoldersObserver::OnStart(const MemoryState& start, const Allocator& /*allocator*/) {
   for (const SegmentInfo& segment : start) {
-    const auto pool = std::find(trace.pools.begin(), trace.pools.end(), segment.pool_id);
-    const auto stream = std::find(trace.streams.begin(), trace.streams.end(), segment.stream);
+    const auto pool = std::find(trace_.pools.begin(), trace_.pools.end(), segment.pool_id);
+    const auto stream = std::find(trace_.streams.begin(), trace_.streams.end(), segment.stream);
     Held& held =
-        Of(pool == trace.pools.end() ? 0 : static_cast<uint16_t>(pool - trace.pools.begin()),
-           static_cast<uint32_t>(stream - trace.streams.begin()));
+        Of(pool == trace_.pools.end() ? 0 : static_cast<uint16_t>(pool - trace_.pools.begin()),
+           static_cast<uint32_t>(stream - trace_.streams.begin()));
     held.reserved += segment.total_size;
     reserved_ += segment.total_size;
     for (const BlockInfo& block : segment.blocks) {

@@ -28,9 +28,9 @@ struct Holder {
 // O(pools * streams) for each new peak, O(log of that) per event.
 class HoldersObserver final : public Observer {
  public:
-  // `start`: segments before the first event; its streams and pools are looked up
-  // in `trace`.
-  HoldersObserver(const MemoryState& start, const Trace& trace);
+  // Streams and pools of the start are looked up in `trace`, which must outlive this.
+  explicit HoldersObserver(const Trace& trace) : trace_(trace) {}
+  void OnStart(const MemoryState& state, const Allocator& allocator) override;
   void OnEvent(const Event& event) override;
   // By pool and stream.
   std::vector<Holder> Holders() const;
@@ -42,6 +42,7 @@ class HoldersObserver final : public Observer {
   };
   Held& Of(uint16_t pool, uint32_t stream);
 
+  const Trace& trace_;
   std::map<std::pair<uint16_t, uint32_t>, Held> held_;
   Bytes reserved_, peak_;
   bool new_peak_ = false;

@@ -14,7 +14,7 @@ std::string Extent(Address begin, Address end) {
 
 }  // namespace
 
-OverlapChecker::OverlapChecker(const MemoryState& start) {
+void OverlapChecker::OnStart(const MemoryState& start, const Allocator& /*allocator*/) {
   for (const SegmentInfo& segment : start) {
     ranges_[segment.address] = Range{.end = segment.address + segment.total_size,
                                      .stream = kAnyStream,

@@ -34,10 +34,11 @@ class OverlapChecker final : public Observer {
   };
 
   OverlapChecker() = default;
-  // Begins with what is live before the first event. Stream and pool of these
-  // are taken from the first event that touches them.
-  explicit OverlapChecker(const MemoryState& start);
+  // Of what is laid down at the start, stream and pool are taken from the first
+  // event that touches it.
 
+  void OnStartEvent(const Event& event) override { OnEvent(event); }
+  void OnStart(const MemoryState& state, const Allocator& allocator) override;
   void OnEvent(const Event& event) override;
 
   const std::optional<Violation>& violation() const { return violation_; }

@@ -28,7 +28,7 @@ void PeakCauseObserver::OnEvent(const Event& event) {
   cause_.id = event.id;
   const bool is_large = event.size > kSmallSize;
   const Bytes needed = event.block_size == Bytes(0) ? event.size : event.block_size;
-  allocator_.VisitFreeBlocks([&](const FreeBlock& block) {
+  allocator_->VisitFreeBlocks([&](const FreeBlock& block) {
     Obstacle obstacle = Obstacle::kTooSmall;
     if (block.pool != event.pool || block.is_large != is_large) {
       obstacle = Obstacle::kOtherPool;

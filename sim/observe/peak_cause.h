@@ -47,18 +47,21 @@ struct PeakCause {
   Obstacle main() const;
 };
 
-// Looks at the cached blocks of `allocator` after the first alloc or oom at or
+// Looks at the cached blocks of the allocator after the first alloc or oom at or
 // after the event `at_event`. O(1) per event, O(free blocks) once.
 class PeakCauseObserver final : public Observer {
  public:
-  // Both must outlive it; `config` is the one in force.
-  PeakCauseObserver(const Allocator& allocator, const AllocatorConfig& config, uint64_t at_event)
-      : allocator_(allocator), config_(config), at_event_(at_event) {}
+  // `config`, the one in force, must outlive it.
+  PeakCauseObserver(const AllocatorConfig& config, uint64_t at_event)
+      : config_(config), at_event_(at_event) {}
+  void OnStart(const MemoryState& /*state*/, const Allocator& allocator) override {
+    allocator_ = &allocator;
+  }
   void OnEvent(const Event& event) override;
   const PeakCause& cause() const { return cause_; }
 
  private:
-  const Allocator& allocator_;
+  const Allocator* allocator_ = nullptr;
   const AllocatorConfig& config_;
   const uint64_t at_event_;
   uint64_t events_ = 0;

@@ -49,11 +49,8 @@ std::vector<TimelinePoint> PointsOf(const std::vector<TimelineBucket>& buckets) 
 }
 
 TimelineObserver::TimelineObserver(const UsageObserver& usage, size_t capacity,
-                                   const Allocator* allocator, const uint64_t* clock)
-    : usage_(usage),
-      allocator_(allocator),
-      clock_(clock),
-      capacity_(std::max<size_t>(capacity / 2 * 2, 2)) {}
+                                   const uint64_t* clock)
+    : usage_(usage), clock_(clock), capacity_(std::max<size_t>(capacity / 2 * 2, 2)) {}
 
 void TimelineObserver::OnEvent(const Event&) {
   const Usage& now = usage_.current();

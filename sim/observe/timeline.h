@@ -46,13 +46,15 @@ std::vector<TimelinePoint> PointsOf(const std::vector<TimelineBucket>& buckets);
 class TimelineObserver final : public Observer {
  public:
   // Reads `usage`, which must see each event before this observer does (put it
-  // first in the ObserverList) and must outlive it. `allocator`: whose statistics
-  // tell of inactive split memory as they stand when the event is emitted (the
-  // block of a free counts from the next event on); null: it stays 0. `clock`
+  // first in the ObserverList) and must outlive it. Inactive split memory is that of
+  // the allocator's statistics as they stand when the event is emitted (the block of
+  // a free counts from the next event on); without OnStart() it stays 0. `clock`
   // (null: none) tells where in something else, say a file, the run is.
-  TimelineObserver(const UsageObserver& usage, size_t capacity,
-                   const Allocator* allocator = nullptr, const uint64_t* clock = nullptr);
+  TimelineObserver(const UsageObserver& usage, size_t capacity, const uint64_t* clock = nullptr);
 
+  void OnStart(const MemoryState& /*state*/, const Allocator& allocator) override {
+    allocator_ = &allocator;
+  }
   void OnEvent(const Event& event) override;
 
   const std::vector<TimelineBucket>& buckets() const { return buckets_; }
@@ -62,7 +64,7 @@ class TimelineObserver final : public Observer {
   void HalveResolution();  // of an even number of full buckets
 
   const UsageObserver& usage_;
-  const Allocator* allocator_;
+  const Allocator* allocator_ = nullptr;
   const uint64_t* clock_;
   const size_t capacity_;
   uint64_t stride_ = 1;

@@ -30,4 +30,11 @@ UsageObserver::UsageObserver(const Usage& start) : current_(start), peak_(start)
   peak_event_.fill(kAtStart);
 }
 
+void UsageObserver::OnStart(const MemoryState& state, const Allocator& /*allocator*/) {
+  const Usage laid_down = UsageOf(state);
+  Usage now = current_;
+  for (size_t kind = 0; kind < kUsageKinds; ++kind) now.bytes[kind] += laid_down.bytes[kind];
+  *this = UsageObserver(now);
+}
+
 }  // namespace memreplay

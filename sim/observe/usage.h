@@ -50,6 +50,9 @@ class UsageObserver final : public Observer {
   // `start`: what is live before the first event.
   explicit UsageObserver(const Usage& start);
 
+  void OnStartEvent(const Event& event) override { OnEvent(event); }
+  // What is live then counts as there before the first event.
+  void OnStart(const MemoryState& state, const Allocator& allocator) override;
   void OnEvent(const Event& event) override {
     const Bytes block = event.block_size == Bytes(0) ? event.size : event.block_size;
     switch (event.kind) {

@@ -105,7 +105,7 @@ std::optional<OomScene> FindRecorded(const Schedule& schedule, const ReplaySetti
   Witness witness(last->second);
   ExactReplayOptions options;
   options.intervention = &witness;
-  options.observe = [&witness](const MemoryState&, const Allocator&) { return &witness; };
+  options.observer = &witness;
   const ExactReplayResult replay =
       ReplayAsRecorded(schedule, settings.config, *settings.torch.profile, options);
   if (witness.request_ == kNone) {

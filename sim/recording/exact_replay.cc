@@ -7,8 +7,10 @@
 #include "sim/device/recorded_device.h"
 #include "sim/device/simulated_device.h"
 #include "sim/model/caching_allocator.h"
+#include "sim/model/check.h"
 #include "sim/recording/tie_evidence.h"
 #include "sim/recording/why_not_exact.h"
+#include "sim/run/replay.h"
 
 namespace memreplay {
 namespace {
@@ -21,15 +23,6 @@ class NoObserver final : public Observer {
  public:
   void OnEvent(const Event& /*event*/) override {}
 };
-
-CachingAllocatorOptions AllocatorOptions(const Schedule& schedule) {
-  CachingAllocatorOptions options;
-  options.stream_order = StreamOrder::kAscending;
-  options.streams = schedule.trace().streams;
-  options.pools = schedule.trace().pools;
-  options.allocation_count = schedule.allocation_count();
-  return options;
-}
 
 // Ends a run that has left its recording.
 class StopAtDivergence final : public Intervention {
@@ -44,30 +37,40 @@ class StopAtDivergence final : public Intervention {
   const Fidelity& fidelity_;
 };
 
+// What the replays of one recording have in common.
+struct Recording {
+  const Schedule& schedule;
+  const AllocatorConfig& config;
+  const TorchProfile& profile;
+  Bytes total_memory;
+
+  ReplayResult Replay(const MemoryState& start, const RestoreHints& hints, Observer& observer,
+                      const RunOptions& options = {}, TieGuide* guide = nullptr) const {
+    RecordedDevice device(schedule, total_memory);
+    device.Hold(start);
+    ReplayPlan plan{.schedule = &schedule, .profile = &profile, .config = &config};
+    plan.start = {
+        .policy = StartPolicy::kRecorded, .segments = &start, .is_held = true, .hints = &hints};
+    plan.tie_guide = guide;
+    absl::StatusOr<ReplayResult> result = memreplay::Replay(plan, device, observer, options);
+    MEMREPLAY_CHECK(result.ok(), "a start that is held, and no memory fraction, cannot be refused");
+    return *std::move(result);
+  }
+};
+
 // Finds out in which order equal blocks of the start are chosen. False if the
 // recorded choices contradict each other.
-bool FindTies(const Schedule& schedule, const AllocatorConfig& config, const TorchProfile& profile,
-              Bytes total_memory, const MemoryState& start, RestoreHints& hints) {
-  TieEvidence evidence(schedule);
-  RecordedDevice device(schedule, total_memory);
-  device.Hold(start);
-  CachingAllocatorOptions options = AllocatorOptions(schedule);
-  options.tie_guide = &evidence;
-  CachingAllocator allocator(profile, config, device, std::move(options));
-  allocator.Restore(start);
-  const uint64_t count = allocator.tie_count();
-  NoObserver nobody;
-  Run(schedule, allocator, nobody, {.listeners = {&device, &evidence}});
-  hints.tie_ranks = evidence.Ranks(count);
+bool FindTies(const Recording& recording, const MemoryState& start, RestoreHints& hints) {
+  TieEvidence evidence(recording.schedule);
+  recording.Replay(start, {}, evidence, {}, &evidence);
+  hints.tie_ranks = evidence.Ranks();
   return !evidence.contradictory();
 }
 
 // What cached blocks of the start, and ranges without pages, were last asked
 // for is in no file, except where such a block is cached at the end: replays
 // once to find those.
-void FindStaleRequests(const Schedule& schedule, const AllocatorConfig& config,
-                       const TorchProfile& profile, Bytes total_memory, MemoryState& start,
-                       RestoreHints& hints) {
+void FindStaleRequests(const Recording& recording, MemoryState& start, RestoreHints& hints) {
   std::vector<Bytes*> stale;
   const auto tag = [&stale](Bytes* requested) {
     *requested = Bytes(kTag + stale.size());
@@ -84,16 +87,11 @@ void FindStaleRequests(const Schedule& schedule, const AllocatorConfig& config,
       if (block.state == BlockState::kInactive) tag(&block.requested_size);
     }
   }
-  RecordedDevice device(schedule, total_memory);
-  CachingAllocator allocator(profile, config, device, AllocatorOptions(schedule));
-  device.Hold(start);
-  allocator.Restore(start, hints);
   NoObserver nobody;
-  Run(schedule, allocator, nobody, {.listeners = {&device}});
+  const MemoryState simulated = recording.Replay(start, hints, nobody).segments;
   for (Bytes* requested : stale) *requested = Bytes();
 
-  const MemoryState simulated = allocator.Segments();
-  const MemoryState& recorded = *schedule.final_state();
+  const MemoryState& recorded = *recording.schedule.final_state();
   size_t s = 0;
   for (const SegmentInfo& segment : recorded) {
     while (s < simulated.size() && simulated[s].address < segment.address) ++s;
@@ -117,46 +115,35 @@ void FindStaleRequests(const Schedule& schedule, const AllocatorConfig& config,
 ExactReplayResult ReplayAsRecorded(const Schedule& schedule, const AllocatorConfig& config,
                                    const TorchProfile& profile, const ExactReplayOptions& options) {
   ExactReplayResult result;
-  const Bytes total_memory =
-      schedule.trace().total_memory.value_or(SimulatedDevice::kUnlimitedTotal);
+  const Recording recording{
+      schedule, config, profile,
+      schedule.trace().total_memory.value_or(SimulatedDevice::kUnlimitedTotal)};
   RestoreHints hints;
+  MemoryState& start = result.start.segments;
   if (!schedule.is_cold()) {
     result.start = RebuildStartState(schedule, config, profile);
     if (profile.free_tie != FreeTie::kAddress) {
-      result.ties_known =
-          FindTies(schedule, config, profile, total_memory, result.start.segments, hints);
+      result.ties_known = FindTies(recording, start, hints);
     }
-    if (schedule.final_state() != nullptr) {
-      FindStaleRequests(schedule, config, profile, total_memory, result.start.segments, hints);
-    }
+    if (schedule.final_state() != nullptr) FindStaleRequests(recording, start, hints);
   }
 
-  RecordedDevice device(schedule, total_memory);
-  device.Hold(result.start.segments);
-  CachingAllocator allocator(profile, config, device, AllocatorOptions(schedule));
-  if (!result.start.segments.empty()) allocator.Restore(result.start.segments, hints);
-  const auto active = static_cast<uint64_t>(allocator.statistics().active_bytes.all.current);
-  Fidelity fidelity(schedule, Bytes(active));
-  ObserverList observers = {&fidelity};
-  if (options.observe) {
-    Observer* extra = options.observe(result.start.segments, allocator);
-    if (extra != nullptr) observers.Add(extra);
-  }
+  Fidelity fidelity(schedule);
+  ObserverList observers = {&fidelity, options.observer};
   StopAtDivergence stop(fidelity);
-  result.run = Run(schedule, allocator, observers,
-                   {.check_invariants = options.check_invariants,
-                    .listeners = {&device, &fidelity},
-                    .intervention = options.stop_at_divergence ? &stop : options.intervention});
-  fidelity.Finish();
-
+  ReplayResult replay =
+      recording.Replay(start, hints, observers,
+                       {.check_invariants = options.check_invariants,
+                        .intervention = options.stop_at_divergence ? &stop : options.intervention});
+  result.run = std::move(replay.run);
+  result.statistics = replay.statistics;
+  result.segments = std::move(replay.segments);
   result.recorded_events = schedule.recorded().size();
   result.compared_events = fidelity.compared();
   result.matched_events = fidelity.matched();
   result.first_divergence = fidelity.first_divergence();
   result.exact_until_event = fidelity.exact_until_event();
   result.exactness_reason = WhyNotExact(result, schedule, config, profile);
-  result.statistics = allocator.statistics();
-  result.segments = allocator.Segments();
   if (schedule.final_state() != nullptr) {
     result.final_blocks = CompareFinalState(*schedule.final_state(), result.segments);
   }

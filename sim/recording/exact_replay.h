@@ -4,11 +4,9 @@
 #define MEMREPLAY_SIM_RECORDING_EXACT_REPLAY_H_
 
 #include <cstdint>
-#include <functional>
 #include <optional>
 #include <string>
 
-#include "sim/model/allocator.h"
 #include "sim/model/memory_stats.h"
 #include "sim/model/observer.h"
 #include "sim/observe/fidelity.h"
@@ -27,11 +25,8 @@ struct ExactReplayOptions {
   // what is said of the end is then void.
   bool stop_at_divergence = false;
   Intervention* intervention =
-      nullptr;  // may look and stop; changes make nonsense of the comparison
-  // If set, called before the first request with what is there then and with
-  // the allocator; returns who observes the events (null: nobody). Both
-  // arguments stay valid until the replay ends.
-  std::function<Observer*(const MemoryState& start, const Allocator& allocator)> observe = nullptr;
+      nullptr;                   // may look and stop; changes make nonsense of the comparison
+  Observer* observer = nullptr;  // sees the replay; not owned
 };
 
 struct ExactReplayResult {

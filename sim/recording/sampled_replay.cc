@@ -25,44 +25,42 @@ void SnapshotEcho::OnEvent(const Event& event) {
   active_ = usage_.current().active();
 }
 
-SampledReplay ReplaySampled(const Schedule& schedule, const ReplaySettings& settings,
-                            uint64_t sample_at, Observer* extra,
-                            const SampleOptions& sample_options) {
-  SampledReplay result;
-  std::optional<UsageObserver> usage;
-  std::optional<FragmentationObserver> fragmentation;
-  std::optional<SnapshotEcho> echo;
-  ObserverList observers;
-  ObserverList watchers;
+void SnapshotEcho::OnStart(const MemoryState& state, const Allocator& allocator) {
+  active_ = usage_.current().active();
+  next_->OnStart(state, allocator);
+}
 
-  ExactReplayOptions options;
-  options.observe = [&](const MemoryState& start, const Allocator& allocator) -> Observer* {
-    usage.emplace(UsageOf(start));
-    FragmentationOptions fragmentation_options;
-    fragmentation_options.at_event = sample_at;
-    fragmentation_options.keep_segments = sample_options.keep_segments;
-    fragmentation_options.block_size_for = [&settings](Bytes size) {
-      return RoundSize(size, settings.config, *settings.torch.profile);
-    };
-    fragmentation.emplace(allocator, *usage, fragmentation_options);
-    observers.Add(&*usage);
-    observers.Add(&*fragmentation);
-    Observer* const watcher =
-        sample_options.observe ? sample_options.observe(usage->current()) : nullptr;
-    for (Observer* const observer : {extra, watcher}) {
-      if (observer != nullptr) watchers.Add(observer);
-    }
-    if (extra != nullptr || watcher != nullptr) {
-      echo.emplace(schedule, *usage, &watchers);
-      observers.Add(&*echo);
-    }
-    return &observers;
+void SnapshotEcho::OnEnd() {
+  EchoSnapshots();  // those at the end of the recording
+  next_->OnEnd();
+}
+
+SampledReplay ReplaySampled(const Schedule& schedule, const ReplaySettings& settings,
+                            Observer* extra, bool keep_segments) {
+  SampledReplay result;
+  FragmentationOptions look;
+  look.keep_segments = keep_segments;
+  UsageObserver usage;
+  FragmentationObserver fragmentation(usage, look);
+  SnapshotEcho echo(schedule, usage, extra);
+  ObserverList observers = {&usage, &fragmentation, extra != nullptr ? &echo : nullptr};
+  const auto replay = [&](Observer* observer) {
+    ExactReplayOptions options;
+    options.observer = observer;
+    return ReplayAsRecorded(schedule, settings.config, *settings.torch.profile, options);
   };
-  result.exact = ReplayAsRecorded(schedule, settings.config, *settings.torch.profile, options);
-  // A moment that never came leaves no sample: the allocator is gone.
-  if (echo.has_value()) echo->Finish();
-  result.peak = usage->peak();
-  result.fragmentation = fragmentation->sample();
+  result.exact = replay(&observers);
+  result.peak = usage.peak();
+  result.peak_reserved_event = usage.peak_event(UsageKind::kReserved);
+  result.fragmentation = fragmentation.sample();
+  if (fragmentation.gave_up()) {
+    look.at_event = result.peak_reserved_event;
+    UsageObserver usage_again;
+    FragmentationObserver again(usage_again, look);
+    ObserverList both = {&usage_again, &again};
+    replay(&both);
+    result.fragmentation = again.sample();
+  }
   return result;
 }
 

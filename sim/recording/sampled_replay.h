@@ -24,11 +24,12 @@ class SnapshotEcho final : public Observer {
   // `schedule`, `usage` and `next` must outlive this; `usage` must see each
   // event before it does.
   SnapshotEcho(const Schedule& schedule, const UsageObserver& usage, Observer* next)
-      : schedule_(schedule), usage_(usage), next_(next), active_(usage.current().active()) {}
+      : schedule_(schedule), usage_(usage), next_(next) {}
 
+  void OnStart(const MemoryState& state, const Allocator& allocator) override;
+  void OnRequest(size_t request) override { next_->OnRequest(request); }
   void OnEvent(const Event& event) override;
-  // Those at the end of the recording.
-  void Finish() { EchoSnapshots(); }
+  void OnEnd() override;
 
  private:
   void EchoSnapshots();
@@ -43,22 +44,15 @@ class SnapshotEcho final : public Observer {
 struct SampledReplay {
   ExactReplayResult exact;
   Usage peak;
+  uint64_t peak_reserved_event = 0;  // as UsageObserver counts; kAtStart
   std::optional<Fragmentation> fragmentation;
 };
 
-struct SampleOptions {
-  bool keep_segments = false;  // in the sample of fragmentation
-  // If set, called before the first request with what is in use then; returns
-  // another observer (null: none) to be told what `extra` is told.
-  std::function<Observer*(const Usage& start)> observe = nullptr;
-};
-
-// ReplayAsRecorded() under `settings`, with fragmentation sampled at or after
-// the event `sample_at` (of the recording). `extra` (may be null) sees the
-// events of the replay and the snapshots of the recording.
+// ReplayAsRecorded() under `settings`, with fragmentation sampled where reserved
+// memory peaks. `extra` (may be null) sees the replay and the snapshots of the
+// recording.
 SampledReplay ReplaySampled(const Schedule& schedule, const ReplaySettings& settings,
-                            uint64_t sample_at, Observer* extra,
-                            const SampleOptions& sample_options = {});
+                            Observer* extra, bool keep_segments = false);
 
 }  // namespace memreplay
 

@@ -70,7 +70,8 @@ void TieEvidence::Before(uint64_t older, uint64_t younger) {
   if (older != younger) before_.emplace(older, younger);
 }
 
-std::vector<uint64_t> TieEvidence::Ranks(uint64_t count) {
+std::vector<uint64_t> TieEvidence::Ranks() {
+  const uint64_t count = restored_;
   CompareReleases();
   std::vector<std::vector<uint64_t>> younger(count + 1);
   std::vector<uint64_t> older_left(count + 1, 0);

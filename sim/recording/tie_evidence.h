@@ -16,21 +16,23 @@
 namespace memreplay {
 
 // Guides an allocator along the recorded addresses, wherever those are among
-// equals, and notes what each choice says. Be the allocator's tie guide and a
-// listener of Run().
-class TieEvidence final : public TieGuide, public RequestListener {
+// equals, and notes what each choice says. Be the allocator's tie guide and an
+// observer of the run.
+class TieEvidence final : public TieGuide, public Observer {
  public:
   // `schedule` must outlive this.
   explicit TieEvidence(const Schedule& schedule) : schedule_(schedule) {}
 
   void OnRequest(size_t request) override;
+  void OnEvent(const Event& /*event*/) override {}
+  void OnRestore(uint64_t ties) override { restored_ = ties; }
   Block* Choose(Block* first, const FreeSet& set) override;
   void OnRelease(const Block& block) override;
 
-  // By tie as restored (1, 2 ... `count`): the tie under which every choice and
+  // By tie as restored (1, 2 ...): the tie under which every choice and
   // release seen agrees; in the order of addresses where nothing is known.
   // Empty if that order is already right. O(choices * log).
-  std::vector<uint64_t> Ranks(uint64_t count);
+  std::vector<uint64_t> Ranks();
 
   // Choices that contradict each other; after Ranks().
   bool contradictory() const { return contradictory_; }
@@ -45,6 +47,7 @@ class TieEvidence final : public TieGuide, public RequestListener {
 
   const Schedule& schedule_;
   Address wanted_;  // recorded address of the malloc at hand
+  uint64_t restored_ = 0;
   size_t begin_ = 0;
   size_t end_ = 0;
   std::vector<Released> released_;  // by the request at hand

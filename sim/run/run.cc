@@ -33,7 +33,8 @@ RunResult Run(const Schedule& schedule, Allocator& allocator, Observer& observer
       if (next == Intervention::Next::kStop) break;
       if (next == Intervention::Next::kSkip) continue;
     }
-    for (RequestListener* listener : options.listeners) listener->OnRequest(i);
+    if (options.device != nullptr) options.device->OnRequest(i);
+    observer.OnRequest(i);
     absl::Status status;
     switch (request.kind) {
       case EventKind::kMark: observer.OnEvent(request); break;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "sim/model/allocator.h"
+#include "sim/model/device.h"
 #include "sim/model/observer.h"
 #include "trace/schedule/schedule.h"
 
@@ -26,16 +27,8 @@ struct RunResult {
   std::vector<RequestFailure> failures;
 };
 
-// Is told which request comes next. For parties that follow a recording: the
-// device that repeats its answers, the comparison with it.
-class RequestListener {
- public:
-  virtual ~RequestListener() = default;
-  // Before the request with this index in Schedule::requests() is applied.
-  virtual void OnRequest(size_t request) = 0;
-};
-
-// Interferes with a run, for questions of the kind "what if, just here".
+// Interferes with a run, for questions of the kind "what if, just here". The seam
+// for whoever applies requests of his own; who only looks is an Observer.
 class Intervention {
  public:
   enum class Next : uint8_t { kApply, kSkip, kStop };
@@ -47,13 +40,13 @@ class Intervention {
 };
 
 struct RunOptions {
-  bool check_invariants = false;                 // after every request; slow
-  std::vector<RequestListener*> listeners = {};  // told in this order; not owned
-  Intervention* intervention = nullptr;          // not owned
+  bool check_invariants = false;         // after every request; slow
+  Device* device = nullptr;              // told which request comes next; not owned
+  Intervention* intervention = nullptr;  // not owned
 };
 
 // For each request: allocator.Apply(request, observer). Observers see marks and
-// settings too. O(requests).
+// settings too. O(requests). What comes before and after is Replay()'s (replay.h).
 RunResult Run(const Schedule& schedule, Allocator& allocator, Observer& observer,
               const RunOptions& options = {});
 

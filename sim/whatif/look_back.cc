@@ -1,60 +1,33 @@
 #include "sim/whatif/look_back.h"
 
-#include <optional>
-
 #include "sim/recording/exact_replay.h"
 #include "sim/whatif/what_if.h"
 
 namespace memreplay {
-namespace {
-
-class Watch {
- public:
-  Observer* Begin(const MemoryState& start, const Trace& trace, const Allocator& allocator) {
-    usage_.emplace(UsageOf(start));
-    timeline_.emplace(*usage_, kTimelineBuckets, &allocator);
-    holders_.emplace(start, trace);
-    for (Observer* each : std::initializer_list<Observer*>{&*usage_, &*timeline_, &*holders_}) {
-      observers_.Add(each);
-    }
-    return &observers_;
-  }
-  void Tell(LookBack* told) const {
-    told->timeline = timeline_->buckets();
-    told->holders = holders_->Holders();
-    told->peak = usage_->peak();
-  }
-
- private:
-  std::optional<UsageObserver> usage_;
-  std::optional<TimelineObserver> timeline_;
-  std::optional<HoldersObserver> holders_;
-  ObserverList observers_;
-};
-
-}  // namespace
 
 absl::StatusOr<LookBack> LookBackOn(const Schedule& schedule, const ReplaySettings& settings) {
   LookBack told;
-  Watch watch;
+  UsageObserver usage;
+  TimelineObserver timeline(usage, kTimelineBuckets);
+  HoldersObserver holders(schedule.trace());
+  ObserverList observers = {&usage, &timeline, &holders};
+  const auto tell = [&] {
+    told.timeline = timeline.buckets();
+    told.holders = holders.Holders();
+    told.peak = usage.peak();
+  };
   if (schedule.is_program()) {
-    WhatIfOptions options;
-    options.observe = [&](const Allocator& allocator) {
-      return watch.Begin({}, schedule.trace(), allocator);
-    };
-    const absl::StatusOr<WhatIfResult> result = ReplayWhatIf(schedule, settings, nullptr, options);
+    const absl::StatusOr<WhatIfResult> result = ReplayWhatIf(schedule, settings, &observers);
     if (!result.ok()) return result.status();
-    watch.Tell(&told);
+    tell();
     told.exact_until = result->events;
     return told;
   }
   ExactReplayOptions options;
-  options.observe = [&](const MemoryState& start, const Allocator& allocator) {
-    return watch.Begin(start, schedule.trace(), allocator);
-  };
+  options.observer = &observers;
   const ExactReplayResult result =
       ReplayAsRecorded(schedule, settings.recorded_config, *settings.torch.profile, options);
-  watch.Tell(&told);
+  tell();
   told.exact_until = result.exact_until_event;
   told.exactness_reason = result.exactness_reason;
   told.diverged = result.first_divergence.has_value();

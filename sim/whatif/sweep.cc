@@ -103,16 +103,11 @@ std::optional<Bytes> CapacityAtOom(const Schedule& schedule, const MemoryState& 
 }
 
 PeakCause WhyReserved(const SweepContext& context, const SweepRow& row) {
-  std::optional<PeakCauseObserver> cause;
-  WhatIfOptions options = OptionsOf(context);
   const uint64_t at = row.peak_event == UsageObserver::kAtStart ? 0 : row.peak_event;
-  options.observe = [&](const Allocator& allocator) {
-    cause.emplace(allocator, row.config, at);
-    return &*cause;
-  };
+  PeakCauseObserver cause(row.config, at);
   const ReplaySettings settings = SettingsOf(context.settings, row);
-  const auto result = ReplayWhatIf(context.schedule, settings, nullptr, options);
-  return result.ok() && cause.has_value() ? cause->cause() : PeakCause();
+  const auto result = ReplayWhatIf(context.schedule, settings, &cause, OptionsOf(context));
+  return result.ok() ? cause.cause() : PeakCause();
 }
 
 }  // namespace memreplay

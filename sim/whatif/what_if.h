@@ -4,13 +4,11 @@
 
 #include <array>
 #include <cstdint>
-#include <functional>
 #include <optional>
 #include <string>
 
 #include "absl/status/statusor.h"
 #include "sim/device/call_costs.h"
-#include "sim/model/allocator.h"
 #include "sim/model/device.h"
 #include "sim/model/memory_stats.h"
 #include "sim/model/observer.h"
@@ -18,17 +16,11 @@
 #include "sim/observe/fragmentation.h"
 #include "sim/observe/usage.h"
 #include "sim/recording/replay_settings.h"
-#include "sim/run/run.h"
+#include "sim/run/replay.h"
 #include "trace/schedule/schedule.h"
 #include "trace/value/memory_state.h"
 
 namespace memreplay {
-
-// What is there before the first request of a warm recording.
-enum class StartPolicy : uint8_t {
-  kRecorded,  // the segments and blocks of the recording, cached ones included
-  kFresh,     // only what was live, allocated anew in address order
-};
 
 struct WhatIfResult {
   RunResult run;
@@ -49,15 +41,12 @@ struct WhatIfResult {
 
 struct WhatIfOptions {
   StartPolicy start = StartPolicy::kRecorded;
-  // Sample fragmentation where reserved memory peaks: runs everything twice.
+  // Sample fragmentation where reserved memory peaks.
   bool fragmentation = false;
   bool keep_segments = false;  // in that sample
   // The segments of a warm recording's start, if they are known already (of
   // RebuildStartState() under the recorded settings); else they are rebuilt.
   const MemoryState* recorded_start = nullptr;
-  // If set, called before the first request of the first run with the allocator,
-  // which stays valid until that run ends; who it returns (null: nobody) observes.
-  std::function<Observer*(const Allocator& allocator)> observe = nullptr;
   // What calls of the driver cost; not owned. Null: not known.
   const CallCosts* costs = nullptr;
   RunOptions run;
@@ -67,7 +56,7 @@ struct WhatIfOptions {
 // are the simulated device's own. A start that cannot be set up so (expandable
 // segments; more than the device holds) is allocated anew instead. `recorded`
 // are the settings that the recording was made under. `extra` (may be null)
-// sees the events of the requests. Error: the memory fraction of `settings` is
+// watches the run. Error: the memory fraction of `settings` is
 // outside [0, 1].
 absl::StatusOr<WhatIfResult> ReplayWhatIf(const Schedule& schedule, const ReplaySettings& settings,
                                           Observer* extra = nullptr,

@@ -43,7 +43,7 @@ proto::DeviceReport Replay(const std::shared_ptr<const Trace>& trace) {
   const Schedule schedule = Schedule::Build(trace, 0);
   const ReplaySettings settings = Settings(*trace, {});
   return ReportReplay(schedule, settings, DescribeContents(*trace, 0).peaks,
-                      ReplaySampled(schedule, settings, 0, nullptr));
+                      ReplaySampled(schedule, settings, nullptr));
 }
 
 TEST(StartReport, KeepsContext) {

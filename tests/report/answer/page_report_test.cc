@@ -53,25 +53,14 @@ Made Make(const std::shared_ptr<const Trace>& trace, const PageLimits& limits) {
   const Schedule schedule = Schedule::Build(trace, 0);
   const auto settings = ResolveSettings(*trace, {});
   EXPECT_TRUE(settings.ok()) << settings.status();
-  std::optional<HistoryObserver> history;
-  struct Positions final : public RequestListener {
-    HistoryObserver* history = nullptr;
-    void OnRequest(size_t request) override { history->OnRequest(request); }
-  } positions;
+  HistoryObserver history(schedule, HistoryObserver::Clock::kRequests, limits.timeline_buckets);
   WhatIfOptions options;
   options.fragmentation = true;
   options.keep_segments = true;
-  options.run.listeners = {&positions};
-  options.observe = [&](const Allocator& allocator) {
-    positions.history = &history.emplace(schedule, HistoryObserver::Clock::kRequests,
-                                         UsageOf(allocator.Segments()), limits.timeline_buckets);
-    return positions.history;
-  };
-  // The listener hears of requests of the second run too, which samples.
-  const auto result = ReplayWhatIf(schedule, *settings, nullptr, options);
+  const auto result = ReplayWhatIf(schedule, *settings, &history, options);
   EXPECT_TRUE(result.ok()) << result.status();
   Made made{ReportWhatIf(schedule, *settings, {}, *result), result->peak};
-  AddPage(schedule, *history, &result->fragmentation->segments, result->segments, limits,
+  AddPage(schedule, history, &result->fragmentation->segments, result->segments, limits,
           &made.report);
   return made;
 }
@@ -174,7 +163,7 @@ TEST(AddOther, LeavesOutWhatThePageDoesNotShow) {
   Made made = Make(Program(1), {});
   const auto trace = Program(1);
   const Schedule schedule = Schedule::Build(trace, 0);
-  const HistoryObserver nothing(schedule, HistoryObserver::Clock::kRequests, {}, 8);
+  const HistoryObserver nothing(schedule, HistoryObserver::Clock::kRequests, 8);
   proto::DeviceReport other;
   other.set_conf("expandable_segments:True");
   other.add_segments();

@@ -23,6 +23,10 @@ class ListedBlocks final : public Allocator {
     for (const FreeBlock& block : blocks) visit(block);
   }
   void CheckInvariants() const override {}
+  Bytes BlockSizeFor(Bytes size) const override {
+    return RoundUp(std::max(size, smallest_block), smallest_block);
+  }
+  Bytes smallest_block = Bytes(512);
 
  private:
   MemoryStats stats_;
@@ -59,7 +63,8 @@ TEST_F(FragmentationTest, MeasuresWasteAtTheGivenEvent) {
        .is_expandable = true},
       {.address = Address(6), .size = MiB(20), .stream = 1, .is_large = true},
   };
-  FragmentationObserver observer(allocator_, usage_, {.at_event = 3});
+  FragmentationObserver observer(usage_, {.at_event = 3});
+  observer.OnStart({}, allocator_);
   Feed(&observer, EventKind::kSegmentAlloc, MiB(100).value());           // 0
   Feed(&observer, EventKind::kAlloc, 1000, 1024);                        // 1
   Feed(&observer, EventKind::kAlloc, MiB(10).value(), MiB(11).value());  // 2
@@ -91,8 +96,9 @@ TEST_F(FragmentationTest, OnlyTheLastRequestsCount) {
   allocator_.blocks = {{.address = Address(1), .size = Bytes(2048)}};
   for (const auto& [last, unservable] : {std::pair(1, 2048), {2, 2048}, {3, 0}}) {
     usage_ = UsageObserver();
-    FragmentationObserver observer(allocator_, usage_,
+    FragmentationObserver observer(usage_,
                                    {.at_event = 3, .last_requests = static_cast<size_t>(last)});
+    observer.OnStart({}, allocator_);
     Feed(&observer, EventKind::kAlloc, 4096, 4096);
     Feed(&observer, EventKind::kAlloc, 2048, 2048);
     Feed(&observer, EventKind::kAlloc, 4096, 4096);
@@ -103,19 +109,59 @@ TEST_F(FragmentationTest, OnlyTheLastRequestsCount) {
 
 TEST_F(FragmentationTest, RoundsAsTold) {
   allocator_.blocks = {{.address = Address(1), .size = Bytes(3072)}};
-  FragmentationObserver observer(allocator_, usage_,
-                                 {.block_size_for = [](Bytes) { return Bytes(4096); }});
+  allocator_.smallest_block = Bytes(4096);
+  FragmentationObserver observer(usage_, {.at_event = 0});
+  observer.OnStart({}, allocator_);
   Feed(&observer, EventKind::kAlloc, 2500, 4096);
   EXPECT_EQ(observer.sample()->unservable, Bytes(3072));
 }
 
+TEST_F(FragmentationTest, ThePeakIsFoundInOneRun) {
+  allocator_.blocks = {{.address = Address(1), .size = MiB(1)}};
+  FragmentationObserver observer(usage_, {});
+  observer.OnStart({}, allocator_);
+  EXPECT_EQ(observer.sample()->at_event, UsageObserver::kAtStart);
+  Feed(&observer, EventKind::kSegmentAlloc, MiB(20).value());  // 0
+  Feed(&observer, EventKind::kAlloc, MiB(2).value());          // 1
+  Feed(&observer, EventKind::kSegmentFree, MiB(20).value());   // 2
+  Feed(&observer, EventKind::kSegmentAlloc, MiB(30).value());  // 3
+  Feed(&observer, EventKind::kAlloc, MiB(3).value());          // 4: the peak
+  Feed(&observer, EventKind::kSegmentFree, MiB(30).value());   // 5
+  Feed(&observer, EventKind::kSegmentAlloc, MiB(25).value());  // 6
+  Feed(&observer, EventKind::kAlloc, MiB(1).value());          // 7
+  observer.OnEnd();
+  EXPECT_EQ(observer.sample()->at_event, 4u);
+  EXPECT_EQ(observer.sample()->usage.reserved(), MiB(30));
+}
+
+// Where every request reserves more among ever more cached blocks, looking at each
+// would be quadratic.
+TEST_F(FragmentationTest, GivesUpWhereAnotherRunIsCheaper) {
+  allocator_.blocks.resize(1000);
+  for (const bool may_give_up : {true, false}) {
+    usage_ = UsageObserver();
+    FragmentationOptions options;
+    options.may_give_up = may_give_up;
+    FragmentationObserver observer(usage_, options);
+    observer.OnStart({}, allocator_);
+    for (int i = 0; i < 1000; ++i) {
+      Feed(&observer, EventKind::kSegmentAlloc, MiB(20).value());
+      Feed(&observer, EventKind::kAlloc, MiB(20).value());
+    }
+    observer.OnEnd();
+    EXPECT_EQ(observer.gave_up(), may_give_up);
+    EXPECT_EQ(observer.sample().has_value(), !may_give_up);
+  }
+}
+
 TEST_F(FragmentationTest, SamplesAtTheEndIfItsMomentNeverCame) {
-  FragmentationObserver observer(allocator_, usage_, {.at_event = 100});
+  FragmentationObserver observer(usage_, {.at_event = 100});
+  observer.OnStart({}, allocator_);
   Feed(&observer, EventKind::kSegmentAlloc, 4096);
   Feed(&observer, EventKind::kAlloc, 100, 512);
   Feed(&observer, EventKind::kFree, 100, 512);
   Feed(&observer, EventKind::kFreeCompleted, 100, 512);
-  observer.Finish();
+  observer.OnEnd();
   ASSERT_TRUE(observer.sample().has_value());
   EXPECT_EQ(observer.sample()->at_event, 3u);
   EXPECT_EQ(observer.sample()->unused, Bytes(4096));

@@ -5,6 +5,9 @@
 #include <memory>
 #include <vector>
 
+#include "sim/device/simulated_device.h"
+#include "sim/model/direct_allocator.h"
+
 namespace memreplay {
 namespace {
 
@@ -17,7 +20,11 @@ class Told {
     event.stream = stream;
     event.size = MiB(mib);
     event.block_size = MiB(block_mib == 0 ? mib : block_mib);
-    if (!observer_) observer_ = std::make_unique<HoldersObserver>(start_, trace_);
+    if (!observer_) {
+      observer_ = std::make_unique<HoldersObserver>(trace_);
+      SimulatedDevice device(GiB(1));
+      observer_->OnStart(start_, DirectAllocator(device));
+    }
     observer_->OnEvent(event);
   }
   std::vector<Holder> Holders() { return observer_->Holders(); }

@@ -4,6 +4,8 @@
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "sim/device/simulated_device.h"
+#include "sim/model/direct_allocator.h"
 
 namespace memreplay {
 namespace {
@@ -39,7 +41,9 @@ Event Snapshot(uint64_t size) { return Make(EventKind::kSnapshot, {.size = size}
 
 // "" if all events are fine, else the violation, which must be at the last one.
 std::string Check(const std::vector<Event>& events, const MemoryState& start = {}) {
-  OverlapChecker checker(start);
+  OverlapChecker checker;
+  SimulatedDevice device(GiB(1));
+  checker.OnStart(start, DirectAllocator(device));
   for (const Event& event : events) checker.OnEvent(event);
   if (!checker.violation().has_value()) return "";
   EXPECT_EQ(checker.violation()->event, events.size() - 1);

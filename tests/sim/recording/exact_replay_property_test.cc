@@ -90,9 +90,7 @@ ExactReplayResult Replay(std::shared_ptr<const Trace> trace, const Made& made,
   Collector collector(simulated);
   ExactReplayOptions options;
   options.check_invariants = made.requests <= 500;
-  if (simulated != nullptr) {
-    options.observe = [&collector](const MemoryState&, const Allocator&) { return &collector; };
-  }
+  if (simulated != nullptr) options.observer = &collector;
   return ReplayAsRecorded(schedule, made.config, ProfileOf(made), options);
 }
 

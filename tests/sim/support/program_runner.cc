@@ -26,7 +26,7 @@
 namespace memreplay {
 namespace {
 
-class CheckedRun final : public Observer, public RequestListener {
+class CheckedRun final : public Observer {
  public:
   CheckedRun(const Program& program, const TorchProfile& profile)
       : program_(program),
@@ -48,8 +48,7 @@ class CheckedRun final : public Observer, public RequestListener {
   }
 
   ProgramOutcome Run() {
-    const RunResult result =
-        memreplay::Run(schedule_, *allocator_, *this, RunOptions{.listeners = {this}});
+    const RunResult result = memreplay::Run(schedule_, *allocator_, *this);
     Check();
     if (result.ooms != outcome_.ooms) Fail("Run() counts another number of out-of-memory events");
     for (const RequestFailure& failure : result.failures) {

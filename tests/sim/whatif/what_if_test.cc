@@ -169,12 +169,14 @@ TEST(ReplaySampled, EchoesSnapshotsInTheirPlace) {
   const auto trace = WarmRecording();
   const Schedule schedule = Schedule::Build(trace, 0);
   Recorder recorder;
-  const SampledReplay replay = ReplaySampled(schedule, Settings(*trace, {}), 0, &recorder);
+  const SampledReplay replay = ReplaySampled(schedule, Settings(*trace, {}), &recorder);
   EXPECT_FALSE(replay.exact.first_divergence.has_value()) << replay.exact.exactness_reason;
   EXPECT_EQ(replay.peak.reserved(), MiB(30));
   EXPECT_EQ(replay.peak.active(), MiB(28));
   ASSERT_TRUE(replay.fragmentation.has_value());
-  EXPECT_EQ(replay.fragmentation->unused, MiB(2));
+  // All 30 MiB are there before the first event, with 12 in use.
+  EXPECT_EQ(replay.fragmentation->at_event, UsageObserver::kAtStart);
+  EXPECT_EQ(replay.fragmentation->unused, MiB(18));
   ASSERT_EQ(recorder.events.size(), schedule.recorded().size());
   for (size_t i = 0; i < recorder.events.size(); ++i) {
     EXPECT_EQ(recorder.events[i].kind, schedule.recorded()[i].kind) << i;

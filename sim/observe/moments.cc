@@ -1,0 +1,27 @@
+#include "sim/observe/moments.h"
+
+namespace memreplay {
+
+void MomentsObserver::OnStart(const MemoryState& /*state*/, const Allocator& /*allocator*/) {
+  peak_ = usage_.peak();
+  moments_.at_peak = usage_.current();
+  moments_.peak_request.fill(kBeforeFirstRequest);
+}
+
+void MomentsObserver::OnEvent(const Event& event) {
+  if (event.kind == EventKind::kOom) {
+    moments_.ooms.push_back({request_, event.size, Bytes(event.address.value())});
+  } else if (event.kind != EventKind::kAlloc) {
+    return;
+  }
+  // What is in use grows within a request for memory, whose last event is one of the two.
+  const Usage& peak = usage_.peak();
+  if (peak == peak_) return;
+  if (peak.reserved() > peak_.reserved()) moments_.at_peak = usage_.current();
+  for (size_t kind = 0; kind < kUsageKinds; ++kind) {
+    if (peak.bytes[kind] > peak_.bytes[kind]) moments_.peak_request[kind] = request_;
+  }
+  peak_ = peak;
+}
+
+}  // namespace memreplay

@@ -1,0 +1,138 @@
+#include "sim/run/replay.h"
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+#include "sim/model/cuda_malloc_async_allocator.h"
+#include "sim/model/direct_allocator.h"
+#include "trace/value/trace.h"
+
+namespace memreplay {
+namespace {
+
+CachingAllocatorOptions OptionsFor(const ReplayPlan& plan) {
+  const Schedule& schedule = *plan.schedule;
+  CachingAllocatorOptions options;
+  // PyTorch's order is that of its streams' hashes; those of a recording that
+  // complete late are made up.
+  if (!schedule.is_program()) options.stream_order = StreamOrder::kAscending;
+  options.streams = schedule.trace().streams;
+  options.pools = schedule.trace().pools;
+  options.allocation_count = schedule.allocation_count();
+  options.tie_guide = plan.tie_guide;
+  return options;
+}
+
+// Events of a start that is allocated anew.
+class StartEvents final : public Observer {
+ public:
+  explicit StartEvents(Observer& observer) : observer_(observer) {}
+  void OnEvent(const Event& event) override { observer_.OnStartEvent(event); }
+
+ private:
+  Observer& observer_;
+};
+
+// What was live when recording began, allocated anew in address order.
+absl::Status AllocateStart(const Schedule& schedule, Allocator& allocator, Observer& observer) {
+  for (const StartAllocation& start : schedule.start_allocations()) {
+    Event request;
+    request.kind = EventKind::kAlloc;
+    request.id = start.id;
+    request.size = start.requested_size;
+    request.stream = start.stream;
+    request.text_or_stack = start.stack;
+    absl::Status applied = allocator.Apply(request, observer);
+    if (applied.ok() && start.state == BlockState::kPendingFree) {
+      request.kind = EventKind::kRecordStream;
+      request.stream = start.pending_stream;
+      applied = allocator.Apply(request, observer);
+      request.kind = EventKind::kFree;
+      request.stream = start.stream;
+      if (applied.ok()) applied = allocator.Apply(request, observer);
+    }
+    if (!applied.ok()) return applied;
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+bool CompletesExplicitly(const Schedule& schedule) {
+  return !schedule.is_program() || schedule.trace().completion == Completion::kExplicit;
+}
+
+absl::StatusOr<MemoryState> RelocateSegments(const MemoryState& recorded, Device& device) {
+  MemoryState relocated = recorded;
+  for (SegmentInfo& segment : relocated) {
+    if (segment.is_expandable) {
+      return absl::UnimplementedError("the recording began with expandable segments");
+    }
+    const std::optional<Address> address = device.AllocateSegment(segment.total_size);
+    if (!address.has_value()) {
+      return absl::ResourceExhaustedError(
+          "the device cannot hold the segments that the recording began with");
+    }
+    for (BlockInfo& block : segment.blocks)
+      block.address = *address + (block.address - segment.address);
+    segment.address = *address;
+  }
+  std::sort(relocated.begin(), relocated.end(),
+            [](const SegmentInfo& a, const SegmentInfo& b) { return a.address < b.address; });
+  return relocated;
+}
+
+absl::StatusOr<ReplayResult> Replay(const ReplayPlan& plan, Device& device, Observer& observer,
+                                    const RunOptions& options) {
+  const Schedule& schedule = *plan.schedule;
+  CachingAllocator* caching = nullptr;
+  std::unique_ptr<Allocator> made;
+  if (plan.backend == RunBackend::kNative) {
+    auto native =
+        std::make_unique<CachingAllocator>(*plan.profile, *plan.config, device, OptionsFor(plan));
+    caching = native.get();
+    made = std::move(native);
+  } else if (plan.backend == RunBackend::kDirect) {
+    made = std::make_unique<DirectAllocator>(
+        device, DirectAllocatorOptions{schedule.trace().streams, schedule.trace().pools});
+  } else if (plan.async == nullptr) {
+    made = std::make_unique<CudaMallocAsyncAllocator>(device);
+  }
+  Allocator& allocator = made != nullptr ? *made : *plan.async;
+  if (plan.fraction.has_value()) {
+    const absl::Status set = allocator.SetMemoryFraction(*plan.fraction);
+    if (!set.ok()) return set;
+  }
+
+  MemoryState laid_down;
+  if (plan.start.policy == StartPolicy::kFresh || caching == nullptr) {
+    StartEvents events(observer);
+    if (const absl::Status started = AllocateStart(schedule, allocator, events); !started.ok()) {
+      return started;
+    }
+  } else if (plan.start.segments != nullptr && !plan.start.segments->empty()) {
+    laid_down = *plan.start.segments;
+    if (!plan.start.is_held) {
+      absl::StatusOr<MemoryState> placed = RelocateSegments(laid_down, device);
+      if (!placed.ok()) return placed.status();
+      laid_down = *std::move(placed);
+    }
+    caching->Restore(laid_down, plan.start.hints != nullptr ? *plan.start.hints : RestoreHints());
+  }
+  const auto ooms_at_start = static_cast<uint64_t>(allocator.ooms());
+  observer.OnStart(laid_down, allocator);
+
+  RunOptions run_options = options;
+  run_options.device = &device;
+  ReplayResult result;
+  result.run = Run(schedule, allocator, observer, run_options);
+  result.run.ooms += ooms_at_start;
+  observer.OnEnd();
+  result.statistics = allocator.statistics();
+  result.segments = allocator.Segments();
+  result.rules = allocator.rule_counts();
+  return result;
+}
+
+}  // namespace memreplay

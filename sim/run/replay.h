@@ -1,0 +1,80 @@
+// One run: a schedule through an allocator on a device, watched from its start to its
+// end. A recording repeated, a what-if and a run on a real device differ in nothing but
+// the values given here.
+#ifndef MEMREPLAY_SIM_RUN_REPLAY_H_
+#define MEMREPLAY_SIM_RUN_REPLAY_H_
+
+#include <cstdint>
+#include <optional>
+
+#include "absl/status/statusor.h"
+#include "sim/model/caching_allocator.h"
+#include "sim/model/device.h"
+#include "sim/model/observer.h"
+#include "sim/run/run.h"
+#include "trace/schedule/schedule.h"
+#include "trace/value/memory_state.h"
+
+namespace memreplay {
+
+enum class RunBackend : uint8_t {
+  kNative,  // PyTorch's caching allocator
+  kDirect,  // no caching: each allocation is one of the device
+  kAsync,   // the driver's stream-ordered pool
+};
+
+// What is there before the first request of a warm recording.
+enum class StartPolicy : uint8_t {
+  kRecorded,  // the segments and blocks of the recording, cached ones included
+  kFresh,     // only what was live, allocated anew in address order
+};
+
+struct ReplayStart {
+  StartPolicy policy = StartPolicy::kFresh;
+  // Of kRecorded, not owned; null: there is nothing.
+  const MemoryState* segments = nullptr;
+  // The device has the segments already, at their addresses; else it is asked for
+  // memory for them, in their order, and they lie where it says.
+  bool is_held = false;
+  const RestoreHints* hints = nullptr;  // not owned
+};
+
+// The settings are the run's first: those in the schedule change them. Nothing is owned.
+struct ReplayPlan {
+  const Schedule* schedule = nullptr;
+  const TorchProfile* profile = nullptr;
+  const AllocatorConfig* config = nullptr;
+  std::optional<double> fraction = std::nullopt;
+  RunBackend backend = RunBackend::kNative;
+  // Serves the requests of kAsync; null: a simulated pool.
+  Allocator* async = nullptr;
+  ReplayStart start = {};
+  TieGuide* tie_guide = nullptr;
+};
+
+struct ReplayResult {
+  RunResult run;           // with what ran out at the start
+  MemoryStats statistics;  // at the end, like the rest
+  MemoryState segments;
+  RuleCounts rules = {};
+};
+
+// O(requests + events). Observers see the start, then requests and events, then the
+// end, while everything is held; what is held then is the device's to take back.
+// Error: the memory fraction is outside [0, 1]; a start that the device cannot hold,
+// or of which a request is refused with an exception.
+absl::StatusOr<ReplayResult> Replay(const ReplayPlan& plan, Device& device, Observer& observer,
+                                    const RunOptions& options = {});
+
+// Stream work is complete only when the schedule says so: the completions of a
+// recording are requests of its schedule; a program's header tells.
+bool CompletesExplicitly(const Schedule& schedule);
+
+// The same segments, in the same order, where `device` puts them. Errors:
+// Unimplemented: one of them is expandable; ResourceExhausted: no room; what was
+// allocated until then is the device's to give back.
+absl::StatusOr<MemoryState> RelocateSegments(const MemoryState& recorded, Device& device);
+
+}  // namespace memreplay
+
+#endif  // MEMREPLAY_SIM_RUN_REPLAY_H_
