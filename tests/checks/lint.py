@@ -3,22 +3,28 @@
 Usage: lint.py FILE... (headers are linted through the sources that include them)
 
 A file is looked at again when it, a header of ours that it includes (at any
-depth) or .clang-tidy changed. Wants the generated headers (bazel build //...).
+depth) or .clang-tidy changed. Most of the time goes into headers, so the files of
+a folder that want a look are one translation unit; where that does not compile
+(two files use one name for different things), its halves are. Wants the generated
+headers (bazel build //...).
 """
 
 import concurrent.futures
 import hashlib
+import itertools
 import os
 import pathlib
 import re
 import subprocess
 import sys
+import tempfile
 
 CUDA = pathlib.Path(os.environ.get("CUDA_HOME") or "/usr/local/cuda", "include")
 FLAGS = ["-std=c++20", "-I.", "-isystem", "bazel-bin", "-isystem", str(CUDA), "-Wall", "-Wextra",
          "-Wno-unknown-warning-option"]
 CLEAN = pathlib.Path(".bazel/lint")
 INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)"', re.MULTILINE)
+OURS = r"(^|/)(trace|sim|report|cuda|cli|record|tests)/.*\.(h|cc)$"
 SECONDS_PER_FILE = 180
 
 
@@ -47,23 +53,38 @@ def needs_cuda(source):
     return any("#include <cuda.h>" in path.read_text(encoding="utf-8") for path in closure(source, set()))
 
 
-def lint(source):
-    """(source, None if clean, else what clang-tidy says)."""
-    stamp = stamp_of(source)
-    if stamp.exists():
-        return source, None
-    try:
-        run = subprocess.run(
-            ["clang-tidy-14", "--quiet", str(source), "--", *FLAGS],
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False,
-            timeout=SECONDS_PER_FILE)
-    except subprocess.TimeoutExpired:
-        return source, f"{source}: clang-tidy took more than {SECONDS_PER_FILE} s\n"
+def tidy(sources):
+    """What clang-tidy says of the files taken together, "" if they are clean; None if they do not compile so."""
+    with tempfile.TemporaryDirectory() as folder:
+        unit = sources[0]
+        if len(sources) > 1:
+            unit = pathlib.Path(folder, "unit.cc")
+            unit.write_text("".join(f'#include "{source}"\n' for source in sources), encoding="utf-8")
+        try:
+            run = subprocess.run(
+                ["clang-tidy-14", "--quiet", "--config-file=.clang-tidy", f"--header-filter={OURS}", str(unit), "--", *FLAGS],
+                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False,
+                timeout=SECONDS_PER_FILE * len(sources))
+        except subprocess.TimeoutExpired:
+            return f"{sources[0]}: clang-tidy took more than {SECONDS_PER_FILE * len(sources)} s\n"
     if run.returncode == 0:
-        stamp.touch()
-        return source, None
+        return ""
+    if len(sources) > 1 and "[clang-diagnostic-error]" in run.stdout:
+        return None
     # On stderr are counts of suppressed warnings, and what it has to say when it crashes.
-    return source, run.stdout or run.stderr
+    return run.stdout or run.stderr
+
+
+def lint(sources):
+    """What clang-tidy says of the files, "" if they are clean."""
+    complaint = tidy(sources)
+    if complaint is None:
+        half = len(sources) // 2
+        return lint(sources[:half]) + lint(sources[half:])
+    if not complaint:
+        for source in sources:
+            stamp_of(source).touch()
+    return complaint
 
 
 def main(names):
@@ -71,14 +92,14 @@ def main(names):
     sources = [pathlib.Path(name) for name in names if name.endswith(".cc")]
     if not (CUDA / "cuda.h").exists():  # without a toolkit such sources are not built either
         sources = [source for source in sources if not needs_cuda(source)]
-    dirty = 0
+    wanted = sorted((source for source in sources if not stamp_of(source).exists()), key=lambda source: (source.parent, source))
+    units = [list(files) for _, files in itertools.groupby(wanted, key=lambda source: source.parent)]
+    units.sort(key=len, reverse=True)  # the longest first: two run at a time
     with concurrent.futures.ThreadPoolExecutor(max(2, os.cpu_count() or 2)) as pool:
-        for _, complaint in pool.map(lint, sources):
-            if complaint is not None:
-                dirty += 1
-                print(complaint, end="")
-    print(f"{len(sources)} files, {dirty} with complaints")
-    return 1 if dirty else 0
+        complaints = [complaint for complaint in pool.map(lint, units) if complaint]
+    print("".join(complaints), end="")
+    print(f"{len(sources)} files, {len(wanted)} looked at, {len(complaints)} folders with complaints")
+    return 1 if complaints else 0
 
 
 if __name__ == "__main__":
