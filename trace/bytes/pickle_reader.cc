@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_format.h"
 #include "trace/bytes/pickle_opcodes.h"
+#include "trace/bytes/pickle_rows.h"
 #include "trace/value/strings.h"
 
 namespace memreplay {
@@ -28,7 +29,7 @@ T Load(const char* bytes) {  // little-endian, as the machines we run on
 class Machine {
  public:
   Machine(ByteSource& source, ValueHeap& heap, DictReducer& reducer)
-      : source_(source), heap_(heap), reducer_(reducer) {}
+      : source_(source), heap_(heap), reducer_(reducer), rows_(heap, reducer) {}
 
   absl::StatusOr<Pickle> Run();
 
@@ -90,6 +91,7 @@ class Machine {
   ByteSource& source_;
   ValueHeap& heap_;
   DictReducer& reducer_;
+  PickleRows rows_;
   const char* window_ = nullptr;
   const char* at_ = nullptr;
   const char* end_ = nullptr;
@@ -224,6 +226,7 @@ absl::Status Machine::Put(uint64_t slot) {
   if (slot > opcode_offset_) {
     return Error(StrCat("memo slot ", slot, " is beyond anything written so far"));
   }
+  if (heap_.memo().is_full()) return Error("more in the memo than any snapshot has");
   heap_.Memoize(slot, stack_.back());
   return absl::OkStatus();
 }
@@ -374,7 +377,16 @@ absl::StatusOr<Pickle> Machine::Run() {
         break;
       case PickleOp::kEmptyList: status = PushContainer(ValueHeap::Type::kList); break;
       case PickleOp::kEmptyTuple: status = PushContainer(ValueHeap::Type::kTuple); break;
-      case PickleOp::kEmptyDict: status = PushContainer(ValueHeap::Type::kDict); break;
+      case PickleOp::kEmptyDict: {
+        Value row;
+        if (const size_t whole = rows_.Read(at_, end_, &row); whole > 0) {
+          Push(row);
+          length = whole;
+        } else {
+          status = PushContainer(ValueHeap::Type::kDict);
+        }
+        break;
+      }
       case PickleOp::kEmptySet: status = PushContainer(ValueHeap::Type::kSet); break;
       case PickleOp::kAppend:
         if (height() < 2) return Underflow();
@@ -420,7 +432,7 @@ absl::StatusOr<Pickle> Machine::Run() {
         status = Collect(ValueHeap::Type::kTuple, stack_.size() - items);
         break;
       }
-      case PickleOp::kMemoize: status = Put(heap_.memo_filled()); break;
+      case PickleOp::kMemoize: status = Put(heap_.memo().filled()); break;
       case PickleOp::kBinPut:
         if (!Have(length = 2)) return Truncated();
         status = Put(static_cast<uint8_t>(at_[1]));

@@ -1,5 +1,6 @@
 #include "trace/bytes/value.h"
 
+#include <algorithm>
 #include <cstring>
 #include <utility>
 
@@ -12,6 +13,37 @@ namespace {
 constexpr size_t kKeptItems = 256;
 
 }  // namespace
+
+uint32_t PickleMemo::Pack(Value value) {
+  uint32_t kind = kOther;
+  if (value.is(Value::Kind::kAbsent)) return kAbsent;
+  if (value.is(Value::Kind::kString)) kind = kString;
+  if (value.is(Value::Kind::kObject)) kind = kObject;
+  if (value.is(Value::Kind::kRecord)) kind = std::min<uint32_t>(kRecords + value.tag(), kTooHigh);
+  if (kind != kOther && kind != kTooHigh && value.index() <= kIndexMask) {
+    return kind << kIndexBits | value.index();
+  }
+  others_.push_back(value);
+  return static_cast<uint32_t>(kOther) << kIndexBits | static_cast<uint32_t>(others_.size() - 1);
+}
+
+void PickleMemo::Set(uint64_t slot, Value value) {
+  if (slot == slots_.size()) {  // nearly always
+    slots_.push_back(Pack(value));
+    ++filled_;
+    return;
+  }
+  if (slot > slots_.size()) slots_.resize(slot + 1);
+  const Value before = Get(slot);
+  if (before.is(Value::Kind::kAbsent)) {
+    ++filled_;
+  } else if (!(before == value)) {
+    ++rewritten_;
+  }
+  slots_[slot] = Pack(value);
+}
+
+void PickleMemo::Replace(uint64_t slot, Value with) { slots_[slot] = Pack(with); }
 
 std::string_view ValueHeap::TypeName(Type type) {
   switch (type) {
@@ -47,7 +79,30 @@ Value ValueHeap::NewWide(Value::Kind kind, uint64_t bits, bool negative) {
 void ValueHeap::Extend(Value object, absl::Span<const Value> more, uint64_t position) {
   Object& target = objects_[object.index()];
   target.position = position;
+  if (target.type == Type::kList && ExtendRange(target, more)) return;
+  if (target.range > 0) Unfold(target);
   target.items.insert(target.items.end(), more.begin(), more.end());
+}
+
+// False: `list` with `more` is no range.
+bool ValueHeap::ExtendRange(Object& list, absl::Span<const Value> more) {
+  if (!list.items.empty() || more.empty() || !more[0].is(Value::Kind::kRecord)) return false;
+  const Value begin = list.range > 0 ? list.range_begin : more[0];
+  uint32_t next = begin.index() + list.range;
+  for (const Value value : more) {
+    if (!(value == Value::Record(begin.tag(), next++))) return false;
+  }
+  list.range_begin = begin;
+  list.range = next - begin.index();
+  return true;
+}
+
+void ValueHeap::Unfold(Object& list) {
+  list.items.reserve(list.range);
+  for (uint32_t i = 0; i < list.range; ++i) {
+    list.items.push_back(Value::Record(list.range_begin.tag(), list.range_begin.index() + i));
+  }
+  list.range = 0;
 }
 
 Value* ValueHeap::Find(Value dict, std::string_view key) {
@@ -72,6 +127,7 @@ void ValueHeap::Recycle(uint32_t index) {
   object.type = Type::kUnused;
   object.used = false;
   object.memo_slot = kNoSlot;
+  object.range = 0;
   if (object.items.capacity() > kKeptItems) {
     std::vector<Value>().swap(object.items);
   } else {
@@ -82,7 +138,7 @@ void ValueHeap::Recycle(uint32_t index) {
 
 void ValueHeap::Replace(Value object, Value with) {
   Object& old = objects_[object.index()];
-  if (old.memo_slot < memo_.size()) memo_[old.memo_slot] = with;
+  if (old.memo_slot < memo_.size()) memo_.Replace(old.memo_slot, with);
   if (!old.shared) return Recycle(object.index());
   old.type = Type::kReplaced;
   old.replacement = with;
@@ -102,11 +158,9 @@ void ValueHeap::ReleaseObject(Value value) {
 }
 
 void ValueHeap::Memoize(uint64_t slot, Value value) {
-  if (slot >= memo_.size()) memo_.resize(slot + 1);
   // A container knows one slot; if it gets another, or loses the one it has to
   // another value, it can no longer be found from the memo and so must stay.
-  const Value before = memo_[slot];
-  if (before.is(Value::Kind::kAbsent)) ++memo_filled_;
+  const Value before = memo_.Get(slot);
   if (before.is(Value::Kind::kObject) && !(before == value)) {
     objects_[before.index()].shared = true;
     objects_[before.index()].memo_slot = kNoSlot;
@@ -119,7 +173,7 @@ void ValueHeap::Memoize(uint64_t slot, Value value) {
       object.shared = true;
     }
   }
-  memo_[slot] = value;
+  memo_.Set(slot, value);
 }
 
 std::optional<WideInt> ValueHeap::AsInteger(Value value) const {

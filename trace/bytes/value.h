@@ -67,6 +67,44 @@ struct WideInt {
   uint64_t bits = 0;  // two's complement if negative
 };
 
+// Numbered places for values, filled one after the other: 4 bytes each, since a large
+// pickle fills millions and asks for few of them again.
+class PickleMemo {
+ public:
+  size_t size() const { return slots_.size(); }      // the highest number ever filled, and 1
+  uint64_t filled() const { return filled_; }        // numbers that have a value
+  uint64_t rewritten() const { return rewritten_; }  // how often one got another value
+  bool is_full() const { return others_.size() > kIndexMask; }
+  // kAbsent where nothing was filled in.
+  Value Get(uint64_t slot) const {
+    if (slot >= slots_.size()) return Value();
+    const uint32_t packed = slots_[slot];
+    const uint32_t index = packed & kIndexMask;
+    switch (packed >> kIndexBits) {
+      case kAbsent: return Value();
+      case kString: return Value(Value::Kind::kString, index);
+      case kObject: return Value(Value::Kind::kObject, index);
+      case kOther: return others_[index];
+      default: return Value::Record(static_cast<uint8_t>((packed >> kIndexBits) - kRecords), index);
+    }
+  }
+  void Set(uint64_t slot, Value value);
+  // The same value in another form: nothing that was read of it is wrong now.
+  void Replace(uint64_t slot, Value with);
+
+ private:
+  static constexpr int kIndexBits = 28;
+  static constexpr uint32_t kIndexMask = (1u << kIndexBits) - 1;
+  // What a slot's upper bits say; a record's tag is added to kRecords.
+  enum Class : uint32_t { kAbsent, kString, kObject, kOther, kRecords, kTooHigh = 16 };
+  uint32_t Pack(Value value);
+
+  std::vector<uint32_t> slots_;
+  std::vector<Value> others_;  // what does not fit, and what is rarely memoized
+  uint64_t filled_ = 0;
+  uint64_t rewritten_ = 0;
+};
+
 // Owner of containers, strings and wide numbers. Containers are recycled as
 // soon as a reducer has taken what it needs; a reference is either the one
 // holder's, or the memo's, or the container is marked shared and stays.
@@ -86,7 +124,11 @@ class ValueHeap {
   Type type(Value object) const { return objects_[object.index()].type; }
   // Elements of a list, tuple or set; key, value, key, value ... of a dict.
   // Later keys override earlier ones.
-  absl::Span<Value> items(Value object) { return absl::MakeSpan(objects_[object.index()].items); }
+  absl::Span<Value> items(Value object) {
+    Object& asked = objects_[object.index()];
+    if (asked.range > 0) Unfold(asked);
+    return absl::MakeSpan(asked.items);
+  }
   // Where in the input it was last added to.
   uint64_t position(Value object) const { return objects_[object.index()].position; }
   void Extend(Value object, absl::Span<const Value> more, uint64_t position);
@@ -112,17 +154,15 @@ class ValueHeap {
   void MarkUsed(Value object) { objects_[object.index()].used = true; }
   bool is_used(Value object) const { return objects_[object.index()].used; }
 
-  // The pickle memo. kAbsent for slots never filled.
+  const PickleMemo& memo() const { return memo_; }
+  // A further reference to what the memo holds. kAbsent for slots never filled.
   Value Recall(uint64_t slot) {
-    if (slot >= memo_.size()) return Value();
-    const Value value = memo_[slot];
+    const Value value = memo_.Get(slot);
     MarkShared(value);
     return value;
   }
   void Memoize(uint64_t slot, Value value);
-  uint64_t memo_filled() const { return memo_filled_; }  // slots
-  void ReserveMemo(size_t slots) { memo_.reserve(slots); }
-  void DropMemo() { std::vector<Value>().swap(memo_); }
+  void DropMemo() { memo_ = PickleMemo(); }
 
   StringTable& strings() { return strings_; }
   const StringTable& strings() const { return strings_; }
@@ -142,6 +182,10 @@ class ValueHeap {
     uint32_t memo_slot = kNoSlot;
     uint64_t position = 0;
     Value replacement;  // kReplaced
+    // A list that holds nothing but records made one after the other (the entries of a
+    // trace) is kept as their number and the first of them, and `items` is empty.
+    uint32_t range = 0;
+    Value range_begin;
     std::vector<Value> items;
   };
   struct Wide {
@@ -149,13 +193,14 @@ class ValueHeap {
     bool negative;
   };
 
+  static bool ExtendRange(Object& list, absl::Span<const Value> more);
+  static void Unfold(Object& list);
   void Recycle(uint32_t index);
   void ReleaseObject(Value value);
 
   std::vector<Object> objects_;
   std::vector<uint32_t> unused_;
-  std::vector<Value> memo_;
-  uint64_t memo_filled_ = 0;
+  PickleMemo memo_;
   std::vector<Wide> wide_;
   StringTable strings_;
 };
@@ -169,6 +214,15 @@ class DictReducer {
   // be released or stored. Not OK ends the reading.
   virtual absl::Status AddItems(ValueHeap& heap, Value* target, absl::Span<Value> pairs,
                                 uint64_t position) = 0;
+
+  // Dicts with the same keys in the same order come in thousands. A reducer may
+  // offer to take them as rows of values, which spares their containers.
+  // True: rows under `keys` (strings) may come, until the next call of this.
+  virtual bool BeginRows(absl::Span<const Value> /*keys*/) { return false; }
+  // A new dict of BeginRows()' keys with these values, none of them a container that
+  // could still change. True: *record is what AddItems() would have made of it.
+  // False: nothing has happened; the dict comes again, by AddItems().
+  virtual bool AddRow(absl::Span<const Value> /*values*/, Value* /*record*/) { return false; }
 };
 
 }  // namespace memreplay

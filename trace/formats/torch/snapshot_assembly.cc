@@ -129,6 +129,12 @@ absl::Status SnapshotAssembly::TakeTraces(Value* slot, Value holder) {
   return absl::OkStatus();
 }
 
+bool SnapshotAssembly::IsComplete(const Event& event) {
+  constexpr uint8_t kNeeded = Records::kHasAddress | Records::kHasSize | Records::kHasStream;
+  constexpr uint8_t kOdd = Records::kUnknownAction | Records::kBad;
+  return (event.reserved & (kNeeded | kOdd)) == kNeeded;
+}
+
 absl::Status SnapshotAssembly::CheckEvent(const Event& event, uint32_t record, size_t entry,
                                           int device) const {
   const uint8_t fields = event.reserved;
@@ -167,6 +173,7 @@ absl::Status SnapshotAssembly::TakeTrace(absl::Span<const Value> entries, int nu
     }
     in_order = in_order && entry.index() == i;
     has_times = has_times || (store[entry.index()].reserved & Records::kHasTime) != 0;
+    if (IsComplete(store[entry.index()])) continue;
     const absl::Status status = CheckEvent(store[entry.index()], entry.index(), i, number);
     if (!status.ok()) return status;
   }
@@ -475,6 +482,7 @@ void SnapshotAssembly::SortStreams() {
     rank[order[i]] = i;
     trace_->streams.push_back(StreamHandle(seen[order[i]]));
   }
+  if (std::is_sorted(order.begin(), order.end())) return;  // they are as they were
   for (auto& [number, device] : devices_) {
     for (Event& event : device.events) event.stream = rank[event.stream];
   }

@@ -105,6 +105,82 @@ absl::Status SnapshotRecords::AddItems(ValueHeap& heap, Value* target, absl::Spa
   return SetFields(record, pairs, position);
 }
 
+bool SnapshotRecords::BeginRows(absl::Span<const Value> keys) {
+  RowFields fields;
+  int ignored = -1, context = -1, metadata = -1, category = -1;
+  for (size_t i = 0; i < keys.size(); ++i) {
+    int* field = &ignored;
+    switch (KeyOf(keys[i])) {
+      case SnapshotKey::kAction: field = &fields.action; break;
+      case SnapshotKey::kAddr: field = &fields.address; break;
+      case SnapshotKey::kSize: field = &fields.size; break;
+      case SnapshotKey::kStream: field = &fields.stream; break;
+      case SnapshotKey::kTimeUs: field = &fields.time; break;
+      case SnapshotKey::kFrames: field = &fields.stack; break;
+      case SnapshotKey::kPoolId:
+      case SnapshotKey::kSegmentPoolId: field = &fields.pool; break;
+      case SnapshotKey::kCompileContext: field = &context; break;
+      case SnapshotKey::kUserMetadata: field = &metadata; break;
+      case SnapshotKey::kCategory: field = &category; break;
+      default: return false;
+    }
+    if (*field >= 0) return false;
+    *field = static_cast<int>(i);
+  }
+  if (fields.action < 0 || fields.address < 0 || fields.size < 0 || fields.stream < 0) return false;
+  row_ = fields;
+  trace_->layout.has_time_us |= fields.time >= 0;
+  trace_->layout.has_event_pool_id |= fields.pool >= 0;
+  trace_->layout.has_compile_context |= context >= 0;
+  trace_->layout.has_user_metadata |= metadata >= 0;
+  return true;
+}
+
+// What SetEventField() does, for values that are as they nearly always are.
+bool SnapshotRecords::AddRow(absl::Span<const Value> values, Value* record) {
+  const auto value = [&](int field) { return values[static_cast<size_t>(field)]; };
+  const auto is_natural = [](Value v) { return v.is(Kind::kInt) && v.inline_int() >= 0; };
+  const Value action = value(row_.action);
+  const Value address = value(row_.address);
+  const Value size = value(row_.size);
+  const Value stream = value(row_.stream);
+  // Below the first action's number it wraps, and is too large.
+  const uint32_t kind = action.index() - static_cast<uint32_t>(SnapshotKey::kAlloc);
+  if (!action.is(Kind::kString) || kind >= std::size(kActionKinds) || !is_natural(address) ||
+      !is_natural(size) || !is_natural(stream)) {
+    return false;
+  }
+  Event event;
+  event.kind = kActionKinds[kind];
+  event.reserved = kHasKind | kHasAddress | kHasSize | kHasStream;
+  event.address = Address(static_cast<uint64_t>(address.inline_int()));
+  event.size = Bytes(static_cast<uint64_t>(size.inline_int()));
+  int64_t time = 0;
+  if (row_.time >= 0) {
+    if (!value(row_.time).is(Kind::kInt)) return false;
+    time = value(row_.time).inline_int();
+    event.reserved |= kHasTime;
+  }
+  if (row_.stack >= 0) {
+    const Value stack = value(row_.stack);
+    if (stack.is_record(kStack)) {
+      event.text_or_stack = stack.index();
+    } else if (!stack.is(Kind::kNone) && !stack.is(Kind::kObject)) {  // a used list is empty
+      return false;
+    }
+  }
+  if (row_.pool >= 0) {
+    const Value pool = value(row_.pool);
+    if (!pool.is_record(kPool)) return false;
+    event.pool = static_cast<uint16_t>(pool.index());
+  }
+  event.stream = StreamIndex(static_cast<uint64_t>(stream.inline_int()));
+  *record = Value::Record(kEvent, static_cast<uint32_t>(events_.size()));
+  events_.push_back(event);
+  times_.push_back(time);
+  return true;
+}
+
 absl::Status SnapshotRecords::SetFields(Value record, absl::Span<Value> pairs, uint64_t position) {
   const uint32_t index = record.index();
   std::string_view where;

@@ -53,6 +53,9 @@ class SnapshotRecords : public DictReducer {
 
   absl::Status AddItems(ValueHeap& heap, Value* target, absl::Span<Value> pairs,
                         uint64_t position) override;
+  // Rows are trace entries of one release, written by Python's pickler.
+  bool BeginRows(absl::Span<const Value> keys) override;
+  bool AddRow(absl::Span<const Value> values, Value* record) override;
 
   // Room for about `count` events; a hint.
   void Reserve(size_t count) {
@@ -99,6 +102,11 @@ class SnapshotRecords : public DictReducer {
   void SetEventField(Event& event, int64_t& time, SnapshotKey key, Value* value);
   void SetBlockField(Block& block, SnapshotKey key, Value* value);
   void SetAnnotationField(Annotation& annotation, uint8_t& fields, SnapshotKey key, Value* value);
+  // Where in a row a field's value is; -1: nowhere.
+  struct RowFields {
+    int action = -1, address = -1, size = -1, stream = -1, time = -1, stack = -1, pool = -1;
+  };
+
   absl::Status SetFields(Value record, absl::Span<Value> pairs, uint64_t position);
   absl::Status TakeFrame(Value* slot, uint32_t* frame);
   absl::Status TakeHistory(Value* slot, uint32_t* stack);
@@ -123,7 +131,8 @@ class SnapshotRecords : public DictReducer {
   std::vector<uint32_t> frames_;          // scratch of TakeStack
   std::map<std::pair<std::string, std::string>, UnknownKey> unknown_keys_;
   std::vector<std::pair<Value, std::string>> problems_;  // the first few
-  absl::Status field_status_;                            // of the field being set
+  RowFields row_;
+  absl::Status field_status_;  // of the field being set
 };
 
 }  // namespace memreplay

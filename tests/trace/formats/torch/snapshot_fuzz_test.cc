@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <malloc.h>
 
+#include <map>
 #include <random>
 #include <string>
 #include <vector>
@@ -10,6 +11,9 @@
 #include "tests/trace/support/py_value.h"
 #include "tests/trace/support/sample_snapshot.h"
 #include "trace/bytes/byte_source.h"
+#include "trace/bytes/pickle_reader.h"
+#include "trace/formats/torch/snapshot_assembly.h"
+#include "trace/formats/torch/snapshot_records.h"
 #include "trace/formats/torch/torch_snapshot_reader.h"
 
 namespace memreplay {
@@ -117,6 +121,179 @@ TEST(SnapshotFuzz, SeededMutations) {
     }
     Accepts(ReadPickle(bytes));
   }
+}
+
+// Many entries of one form, as a long recording has them: texts, and frames, are written
+// once and then come from the memo; each entry has a dict and a list of its own.
+class RowWriter {
+ public:
+  std::string Write(int entries) {
+    Open("}", "(");
+    Text("device_traces");
+    Open("]", "");
+    Open("]", "(");
+    for (int i = 0; i < entries; ++i) Entry(i);
+    return bytes_ + "eau.";
+  }
+
+ private:
+  void Open(const std::string& opcode, const std::string& mark) {
+    bytes_ += opcode + "\x94" + mark;
+    ++next_slot_;
+  }
+  // A reference if the name was written before.
+  bool Known(const std::string& name) {
+    const auto [it, is_new] = slots_.try_emplace(name, next_slot_);
+    if (!is_new) bytes_ += "h" + std::string(1, static_cast<char>(it->second));
+    return !is_new;
+  }
+  void Text(const std::string& text) {
+    if (Known(text)) return;
+    Open("\x8c" + std::string(1, static_cast<char>(text.size())) + text, "");
+  }
+  void Int(uint64_t number) {
+    const char* const opcode = number < 0x100 ? "K" : number < 0x10000 ? "M" : "\x8a\x06";
+    const size_t width = number < 0x100 ? 1 : number < 0x10000 ? 2 : 6;
+    bytes_ += opcode;
+    bytes_.append(reinterpret_cast<const char*>(&number), width);
+  }
+  void Frame(int number) {
+    if (Known("frame " + std::to_string(number))) return;
+    Open("}", "(");
+    Text("name");
+    Text("f" + std::to_string(number));
+    Text("filename");
+    Text("m.py");
+    Text("line");
+    Int(static_cast<uint64_t>(number));
+    bytes_ += "u";
+  }
+  void Entry(int i) {
+    Open("}", "(");
+    Text("action");
+    Text(i % 3 == 2 ? "free_completed" : "alloc");
+    Text("addr");
+    Int(0x7f0000000000u + static_cast<uint64_t>(i) * 512);
+    Text("size");
+    Int(static_cast<uint64_t>(i) * 100);
+    Text("stream");
+    Int(i % 7 == 0 ? 1 : 0);
+    Text("time_us");
+    Int(static_cast<uint64_t>(i) * 1000);
+    Text("segment_pool_id");
+    Int(0);
+    Int(i % 5 == 0 ? 3 : 0);
+    Open("\x86", "");
+    Text("frames");
+    if (i % 4 == 3) {
+      Open("]", "");
+    } else {
+      Open("]", "(");
+      for (int frame = 0; frame < 2 + i % 3; ++frame) Frame(frame);
+      bytes_ += "e";
+    }
+    bytes_ += "u";
+  }
+
+  std::string bytes_ = "\x80\x04";
+  int next_slot_ = 0;
+  std::map<std::string, int> slots_;  // below 256 for all that is used twice
+};
+
+// Takes no rows: every entry goes opcode by opcode.
+class WithoutRows : public DictReducer {
+ public:
+  explicit WithoutRows(DictReducer& records) : records_(records) {}
+  absl::Status AddItems(ValueHeap& heap, Value* target, absl::Span<Value> pairs,
+                        uint64_t position) override {
+    return records_.AddItems(heap, target, pairs, position);
+  }
+
+ private:
+  DictReducer& records_;
+};
+
+// As ReadSnapshotPickle, with rows or without.
+absl::StatusOr<Trace> ReadWith(std::string bytes, bool with_rows) {
+  auto source = ByteSource::FromBytes(std::move(bytes));
+  if (!source.ok()) return source.status();
+  Trace trace;
+  ValueHeap heap;
+  SnapshotRecords records(heap, &trace);
+  WithoutRows without(records);
+  DictReducer& reducer = with_rows ? static_cast<DictReducer&>(records) : without;
+  const absl::StatusOr<Pickle> pickle = ReadPickle(**source, heap, reducer);
+  if (!pickle.ok()) return pickle.status();
+  const absl::Status status =
+      SnapshotAssembly(heap, records, &trace, (*source)->position()).Run(pickle->root);
+  if (!status.ok()) return status;
+  return trace;
+}
+
+void ExpectSame(const absl::StatusOr<Trace>& a, const absl::StatusOr<Trace>& b) {
+  ASSERT_EQ(a.status(), b.status());
+  if (!a.ok()) return;
+  EXPECT_EQ(a->streams, b->streams);
+  EXPECT_EQ(a->pools, b->pools);
+  EXPECT_EQ(a->layout.has_time_us, b->layout.has_time_us);
+  EXPECT_EQ(a->layout.has_event_pool_id, b->layout.has_event_pool_id);
+  ASSERT_EQ(a->devices.size(), b->devices.size());
+  for (size_t d = 0; d < a->devices.size(); ++d) {
+    EXPECT_EQ(a->devices[d].time_us, b->devices[d].time_us);
+    ASSERT_EQ(a->devices[d].events.size(), b->devices[d].events.size());
+    for (size_t i = 0; i < a->devices[d].events.size(); ++i) {
+      const Event& x = a->devices[d].events[i];
+      const Event& y = b->devices[d].events[i];
+      EXPECT_EQ(x.kind, y.kind);
+      EXPECT_EQ(x.pool, y.pool);
+      EXPECT_EQ(x.address, y.address);
+      EXPECT_EQ(x.size, y.size);
+      EXPECT_EQ(x.stream, y.stream);
+      EXPECT_EQ(a->stacks[x.text_or_stack], b->stacks[y.text_or_stack]);
+    }
+  }
+}
+
+TEST(SnapshotFuzz, EntriesInRowsSayTheSame) {
+  const absl::StatusOr<Trace> rows = ReadWith(RowWriter().Write(60), true);
+  ExpectSame(rows, ReadWith(RowWriter().Write(60), false));
+  ASSERT_TRUE(rows.ok()) << rows.status();
+  ASSERT_EQ(rows->devices.size(), 1u);
+  const DeviceTrace& device = rows->devices[0];
+  ASSERT_EQ(device.events.size(), 60u);
+  for (size_t i = 0; i < 60; ++i) {
+    EXPECT_EQ(device.events[i].size, Bytes(i * 100));
+    EXPECT_EQ(device.events[i].address, Address(0x7f0000000000 + i * 512));
+    EXPECT_EQ(device.time_us[i], static_cast<int64_t>(i * 1000));
+    EXPECT_EQ(rows->pools[device.events[i].pool].second, i % 5 == 0 ? 3u : 0u);
+    EXPECT_EQ(rows->stacks[device.events[i].text_or_stack].size(), i % 4 == 3 ? 0 : 2 + i % 3);
+  }
+}
+
+TEST(SnapshotFuzz, MutationsOfRowsSayTheSame) {
+  std::mt19937_64 random(19700101);
+  const auto pick = [&](size_t n) { return static_cast<size_t>(random() % n); };
+  constexpr char kOpcodes[] = "}](.aeu02NKMJq\x86\x8a\x94";
+  const std::string sample = RowWriter().Write(12);
+  size_t accepted = 0;
+  for (int round = 0; round < kRounds; ++round) {
+    std::string bytes = sample;
+    const size_t at = pick(bytes.size()), from = pick(bytes.size());
+    switch (pick(6)) {
+      case 0: bytes[at] = static_cast<char>(random()); break;
+      case 1: bytes[at] = kOpcodes[pick(sizeof kOpcodes - 1)]; break;
+      case 2: bytes.insert(at, bytes.substr(from, 1 + pick(12))); break;
+      case 3: bytes.erase(at, 1 + pick(12)); break;
+      // Another value for a slot, and a reference.
+      case 4: bytes.insert(at, "q" + std::string(1, static_cast<char>(pick(80)))); break;
+      default: bytes.insert(at, "h" + std::string(1, static_cast<char>(pick(80)))); break;
+    }
+    const absl::StatusOr<Trace> rows = ReadWith(bytes, true);
+    ExpectSame(rows, ReadWith(bytes, false));
+    if (HasFailure()) FAIL() << "round " << round;
+    accepted += rows.ok() ? 1 : 0;
+  }
+  EXPECT_GT(accepted, 100u);
 }
 
 TEST(SnapshotFuzz, SeededMutationsOfJson) {

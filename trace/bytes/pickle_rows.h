@@ -1,0 +1,66 @@
+// The short way through a pickle for dicts that come in thousands with the same keys: each
+// is read whole, as a row of values, where the machine of pickle_reader would take some fifty
+// opcodes. Whatever is not written just so is left to the machine, which knows every rule;
+// nothing here is ever an error.
+#ifndef MEMREPLAY_TRACE_BYTES_PICKLE_ROWS_H_
+#define MEMREPLAY_TRACE_BYTES_PICKLE_ROWS_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "trace/bytes/value.h"
+
+namespace memreplay {
+
+class PickleRows {
+ public:
+  PickleRows(ValueHeap& heap, DictReducer& reducer) : heap_(heap), reducer_(reducer) {}
+
+  // Reads the dict whose EMPTY_DICT is at `begin`, if it ends before `end` and is a row of
+  // the reducer's (DictReducer::AddRow): *row is what it made of it, the memo is filled, and
+  // the answer is the dict's length in bytes. 0: nothing was done. O(bytes of the dict).
+  size_t Read(const char* begin, const char* end, Value* row);
+
+ private:
+  // More keys have no records.
+  static constexpr size_t kMostKeys = 32;
+  // What is kept of lists, in bytes of the input.
+  static constexpr size_t kMostListBytes = size_t{16} << 20;
+
+  // The reference to the memo that a key is: the lower bytes of `bits`.
+  struct Key {
+    uint64_t bits;
+    uint64_t mask;
+    ptrdiff_t length;
+  };
+
+  size_t ReadRow(const char* begin, const char* end);
+  bool LearnKeys(const char* begin, const char* end);
+  bool ReadValue(const char** at, const char* end, Value* value);
+  bool ReadList(const char** at, const char* end, Value* value);
+  bool ReadPair(const char* begin, const char** at, Value* value);
+  bool LookUp(std::string_view bytes, Value* value);
+  void LearnLists();
+
+  ValueHeap& heap_;
+  DictReducer& reducer_;
+  std::vector<Key> keys_;  // of the rows that the reducer takes; empty: none yet
+  std::vector<Value> values_;
+  std::vector<Value> memoized_;  // what a row's lists became, in order
+
+  // Equal references to the memo are equal lists: by their bytes, what the reducer made of
+  // the first. Holds as long as no slot of the memo gets another value.
+  absl::flat_hash_map<std::string, Value> lists_;
+  size_t list_bytes_ = 0;
+  uint64_t memo_rewritten_ = 0;
+  std::vector<std::pair<std::string, uint64_t>> new_lists_;  // bytes, memo slot: being read now
+};
+
+}  // namespace memreplay
+
+#endif  // MEMREPLAY_TRACE_BYTES_PICKLE_ROWS_H_
