@@ -16,19 +16,21 @@ struct Capability {
 };
 
 struct Card {
-  const char* name;       // what --card takes: "rtx-4090"
-  const char* title;      // what the driver says: "NVIDIA GeForce RTX 4090"
-  int capability;         // 89
-  std::uint64_t memory;   // bytes, as cudaMemGetInfo reports the total
-  std::uint64_t context;  // bytes that a process with PyTorch takes beside its allocator
+  const char* name;      // what --card takes: "rtx-4090"
+  const char* title;     // what the driver says: "NVIDIA GeForce RTX 4090"
+  int capability;        // 89
+  std::uint64_t memory;  // bytes, as cudaMemGetInfo reports the total
   int multiprocessors;
   int l2_bytes;
   int clock_khz;  // highest clock of the multiprocessors
   int memory_clock_khz;
   int memory_bus_bits;
   const char* source;  // where the figures are from
-  const char* memory_source;
 };
+
+// What a process with PyTorch takes of a card beside its allocator: CUDA's context, kernels,
+// cuBLAS' and others' own memory. One figure for all cards, a stated assumption.
+inline constexpr std::uint64_t kContextBytes = std::uint64_t{500} << 20;
 
 // The card that `name` means: its name or a part of it that no other card shares; case, '-', '_'
 // and ' ' do not matter. Null if none or several do; `error` then lists what there is.

@@ -44,8 +44,10 @@ class Installation {
       if (name == "." || name == "..") continue;
       // A file system that does not say what an entry is: opendir() does.
       if (entry->d_type == DT_DIR || entry->d_type == DT_UNKNOWN) folders.push_back(path);
-      if (entry->d_type != DT_DIR && name.find(".so") != std::string::npos &&
-          FamilyOfLibrary(name) == nullptr) {
+      if (entry->d_type == DT_DIR) continue;
+      // Triton compiles this file on the user's machine and links it to the driver.
+      if (name == "driver.c") take_names(path);
+      if (name.find(".so") != std::string::npos && FamilyOfLibrary(name) == nullptr) {
         take(path, name);
       }
     }
@@ -93,27 +95,28 @@ class Installation {
     if (name == "libc10_cuda.so") take_names(path);
   }
 
-  // Names of the driver's and NVML's functions among the texts of a library.
+  // Names of the driver's and NVML's functions in a file, as whole words.
   void take_names(const std::string& path) {
     const MappedFile file(path.c_str());
     const auto* bytes = reinterpret_cast<const char*>(file.bytes());
-    for (std::size_t i = 1; i + 8 < file.size(); ++i) {
-      if (bytes[i - 1] != 0 || (bytes[i] != 'c' && bytes[i] != 'n')) continue;
-      const std::size_t length = strnlen(bytes + i, std::min<std::size_t>(file.size() - i, 100));
-      const std::string text(bytes + i, length);
-      i += length;
-      const LibraryFamily* family = FamilyOfFunction(text);
-      if (family == nullptr || text.size() < 6 || !identifier(text)) continue;
-      if (family == FamilyOfLibrary(kDriver) || family == FamilyOfLibrary(kManagement)) {
-        asked_by_name_.insert(text);
+    for (std::size_t i = 0; i < file.size();) {
+      std::size_t end = i;
+      while (end < file.size() && in_identifier(bytes[end])) ++end;
+      // The shortest is cuInit; what is much longer is no name.
+      if (end - i >= 6 && end - i < 100 && (bytes[i] == 'c' || bytes[i] == 'n')) {
+        const std::string word(bytes + i, end - i);
+        const LibraryFamily* family = FamilyOfFunction(word);
+        if (family != nullptr &&
+            (family == FamilyOfLibrary(kDriver) || family == FamilyOfLibrary(kManagement))) {
+          asked_by_name_.insert(word);
+        }
       }
+      i = end + 1;
     }
   }
 
-  static bool identifier(const std::string& text) {
-    return std::all_of(text.begin(), text.end(), [](char c) {
-      return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
-    });
+  static bool in_identifier(char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
   }
 
   void add_by_name(const std::string& name) {
@@ -188,7 +191,8 @@ std::string metadata_of(const std::string& torch) {
 
 LibraryVersions versions_of(const std::string& torch,
                             const std::map<std::string, Wanted>& libraries) {
-  const Version cuda = version_after(read_text(torch + "/version.py"), "cuda: Optional[str] =");
+  // "cuda = '12.1'" in old releases, "cuda: Optional[str] = '12.4'" in others.
+  const Version cuda = version_after("\n" + read_text(torch + "/version.py"), "\ncuda");
   const std::string metadata = metadata_of(torch);
   Version cudnn = package_version(metadata, "nvidia-cudnn");
   Version nccl = package_version(metadata, "nvidia-nccl");

@@ -54,7 +54,7 @@ Settings SettingsFromEnvironment() {
     return settings;
   }
   settings.capacity = card->memory;
-  settings.reserve = card->context;
+  settings.reserve = kContextBytes;
   std::uint64_t cards = 1;
   // More than any card has, and small enough for sums of a few of them.
   constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 40;

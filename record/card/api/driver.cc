@@ -110,6 +110,7 @@ ENTRY(int, cuCtxGetLimit, std::size_t* value, int) {
   *value = 0;
   return kSuccess;
 }
+ENTRY(int, cuCtxSetLimit, int, std::size_t) { return kSuccess; }
 ENTRY(int, cuStreamGetCtx, void*, std::uint64_t* context) { return cuCtxGetCurrent(context); }
 ENTRY(int, cuStreamSynchronize, void* stream) {
   Device& d = device();

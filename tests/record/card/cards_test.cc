@@ -28,6 +28,25 @@ TEST(Cards, AWrongNameIsAnsweredWithTheTable) {
   EXPECT_EQ(FindCard("", &error), nullptr);
 }
 
+TEST(Cards, TheTableIsWhole) {
+  const std::string list = ListCards();
+  std::size_t cards = 0;
+  for (std::size_t at = list.find("\"name\": "); at != std::string::npos;
+       at = list.find("\"name\": ", at + 1)) {
+    const std::size_t start = at + 9;
+    const std::string name = list.substr(start, list.find('"', start) - start);
+    std::string error;
+    const Card* card = FindCard(name.c_str(), &error);
+    ASSERT_NE(card, nullptr) << name << ": " << error;
+    ++cards;
+    EXPECT_EQ(CapabilityOf(*card).number, card->capability) << name << ": no such capability";
+    EXPECT_GT(card->memory, std::uint64_t{8} << 30) << name;
+    EXPECT_GT(card->multiprocessors, 0) << name;
+    EXPECT_STRNE(card->source, "") << name;
+  }
+  EXPECT_GE(cards, 10U);
+}
+
 class SettingsTest : public testing::Test {
  protected:
   void TearDown() override {
@@ -41,7 +60,7 @@ TEST_F(SettingsTest, DefaultsAreTheTables) {
   const Settings settings = SettingsFromEnvironment();
   ASSERT_NE(settings.card, nullptr) << settings.error;
   EXPECT_EQ(settings.capacity, settings.card->memory);
-  EXPECT_EQ(settings.reserve, settings.card->context);
+  EXPECT_EQ(settings.reserve, kContextBytes);
   EXPECT_TRUE(settings.lagging);
   EXPECT_EQ(settings.cards, 1);
 }
