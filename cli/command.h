@@ -27,6 +27,7 @@ absl::StatusOr<int> RunFit(absl::Span<const std::string> args);
 absl::StatusOr<int> RunGpu(absl::Span<const std::string> args);
 absl::StatusOr<int> RunLint(absl::Span<const std::string> args);
 absl::StatusOr<int> RunReport(absl::Span<const std::string> args);
+absl::StatusOr<int> RunRecord(absl::Span<const std::string> args);
 absl::StatusOr<int> RunSynth(absl::Span<const std::string> args);
 
 }  // namespace memreplay

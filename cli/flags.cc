@@ -150,6 +150,26 @@ absl::Status FlagSet::UnknownFlag(std::string_view name) const {
                                                : StrCat("; did you mean --", nearest, "?")));
 }
 
+absl::StatusOr<std::vector<std::string>> FlagSet::ParseLeading(absl::Span<const std::string> args) {
+  size_t end = 0;
+  while (end < args.size() && args[end].size() > 1 && args[end][0] == '-' && args[end] != "-m" &&
+         args[end] != "--") {
+    // A flag without '=' takes the next word, if it takes any.
+    const std::string_view arg = args[end];
+    const auto takes_next = [&arg](const Flag& flag) {
+      return !flag.value.empty() &&
+             (arg.substr(1) == std::string_view(&flag.letter, 1) || arg.substr(2) == flag.name);
+    };
+    end += std::any_of(flags_.begin(), flags_.end(), takes_next) ? 2 : 1;
+  }
+  end = std::min(end, args.size());
+  absl::StatusOr<std::vector<std::string>> arguments = Parse(args.subspan(0, end));
+  if (!arguments.ok()) return arguments;
+  if (end < args.size() && args[end] == "--") ++end;
+  arguments->insert(arguments->end(), args.begin() + end, args.end());
+  return arguments;
+}
+
 absl::StatusOr<std::vector<std::string>> FlagSet::Parse(absl::Span<const std::string> args) {
   std::vector<std::string> arguments;
   for (size_t at = 0; at < args.size(); ++at) {

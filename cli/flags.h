@@ -50,6 +50,9 @@ class FlagSet {
   // Errors: InvalidArgument: unknown flag (with the nearest known one), missing
   // or unreadable value, a flag given twice.
   absl::StatusOr<std::vector<std::string>> Parse(absl::Span<const std::string> args);
+  // The same for a command line that ends in another program's: flags end before the first
+  // argument or an `-m`, and all from there on is returned as it is.
+  absl::StatusOr<std::vector<std::string>> ParseLeading(absl::Span<const std::string> args);
 
   bool help_requested() const { return help_requested_; }
   std::string Help() const;

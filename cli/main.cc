@@ -32,6 +32,8 @@ constexpr Command kCommands[] = {
      RunReport},
     {"convert", "write a file in another format", RunConvert},
     {"lint", "what is wrong, useless or risky in a PYTORCH_CUDA_ALLOC_CONF string", RunLint},
+    {"record", "run a PyTorch program on a GPU that is imagined, or real, and record it",
+     RunRecord},
     {"synth", "what a training run or a schedule program will ask for, and what it needs",
      RunSynth},
 };

@@ -44,6 +44,7 @@ ORDER = [
     "report/page",
     "cuda",
     "record/card",
+    "record",
     "cli",
 ]
 # What the stages see of each other, whatever stands above them.
@@ -53,7 +54,7 @@ SEES = {
     "sim": {"proto", "trace"},
     "report": {"proto", "trace", "sim"},
     "cuda": {"proto", "trace", "sim"},
-    "record": set(),
+    "record": {"trace"},
     "cli": {"proto", "trace", "sim", "report", "cuda", "record"},
 }
 # Siblings that do not know each other.

@@ -1,0 +1,150 @@
+// memreplay record PROGRAM
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_format.h"
+#include "cli/command.h"
+#include "cli/flags.h"
+#include "cli/output.h"
+#include "cli/record_run.h"
+#include "cli/report_each.h"
+#include "report/text/render_record.h"
+#include "report/words/render_json.h"
+#include "report/words/sizes.h"
+#include "trace/bytes/json_scanner.h"
+#include "trace/value/strings.h"
+
+namespace memreplay {
+namespace {
+
+constexpr char kDescription[] =
+    "Runs a PyTorch program, unmodified and with its own CUDA build of PyTorch, and records\n"
+    "every allocation of GPU memory into a snapshot, which every other command reads.\n"
+    "PROGRAM is a script, -m MODULE, or a command that starts Python: torchrun, accelerate\n"
+    "launch ... A -- may stand before it.\n"
+    "\n"
+    "With --card it runs on a card that is imagined: no GPU is needed, kernels do nothing,\n"
+    "and all else is PyTorch's own. Small tensors still get true values, so that programs\n"
+    "that branch on them take the branch of a card; what nobody computed and the program\n"
+    "asks for nevertheless is listed at the end, with its line. docs/record.md tells what is\n"
+    "exact and what is assumed. Without --card it records on the GPU of this machine.\n"
+    "\n"
+    "Of several processes (torchrun) each has a file of its own: snapshot.rank0.pickle ...\n"
+    "\n"
+    "Exit status 1 tells of memory that ran out, of a program that failed, and of a snapshot\n"
+    "that the model of the allocator does not reproduce.";
+
+struct Options {
+  RecordOptions run;
+  bool no_values = false;
+  bool json = false;
+};
+
+std::string Member(const std::vector<JsonMember>& members, std::string_view key) {
+  for (const JsonMember& member : members) {
+    if (member.key == key) return UnescapeJson(member.value.raw);
+  }
+  return "";
+}
+
+// The table of cards for people: name, memory, title.
+absl::StatusOr<int> ListCards(bool json) {
+  const absl::StatusOr<std::string> table = CardTable();
+  if (!table.ok()) return table.status();
+  std::string text;
+  std::vector<JsonValue> cards;
+  if (ScanJsonArray(*table, &cards).has_value()) return absl::InternalError("no table of cards");
+  for (const JsonValue& card : cards) {
+    std::vector<JsonMember> members;
+    if (ScanJsonObject(card.raw, &members).has_value()) continue;
+    const int64_t memory = ParseInt64(Member(members, "memory")).value_or(0);
+    absl::StrAppendFormat(&text, "%-18s %10s   %s\n", Member(members, "name"), FormatSize(memory),
+                          Member(members, "title"));
+  }
+  const absl::Status printed = Print(json ? StrCat(*table, "\n") : text);
+  if (!printed.ok()) return printed;
+  return kExitAnswered;
+}
+
+absl::Status CheckCall(const RecordOptions& run) {
+  if (run.program.empty() || run.program == std::vector<std::string>{"-m"}) {
+    return absl::InvalidArgumentError("no PROGRAM given; memreplay record --help tells more");
+  }
+  if (run.card.empty() && (run.capacity.has_value() || run.reserve.has_value() ||
+                           run.cards.has_value() || run.ranks.has_value())) {
+    return absl::InvalidArgumentError(
+        "--capacity, --reserve, --cards and --ranks go with --card: a real GPU is as it is");
+  }
+  if (run.rank.has_value() && !run.ranks.has_value()) {
+    return absl::InvalidArgumentError("--rank goes with --ranks");
+  }
+  if (run.ranks.has_value() &&
+      (*run.ranks < 1 || run.rank.value_or(0) < 0 || run.rank.value_or(0) >= *run.ranks)) {
+    return absl::InvalidArgumentError(
+        StrCat("--rank: expected 0 to ", *run.ranks - 1, ", and at least one of --ranks"));
+  }
+  if (run.cards.has_value() && (*run.cards < 1 || *run.cards > 64)) {
+    return absl::InvalidArgumentError(StrCat("--cards: expected 1 to 64, found ", *run.cards));
+  }
+  if (run.dynamic_fraction.has_value() &&
+      !(*run.dynamic_fraction >= 0 && *run.dynamic_fraction <= 1)) {
+    return absl::InvalidArgumentError(
+        StrCat("--dynamic-fraction: expected 0 to 1, found ", *run.dynamic_fraction));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<int> RecordProgram(absl::Span<const std::string> args) {
+  Options options;
+  RecordOptions& run = options.run;
+  FlagSet flags("record [flags] [--] PROGRAM [ARGUMENTS]", kDescription);
+  flags.AddText("card", "NAME", &run.card, "the card to imagine; list prints those known");
+  flags.AddSize("capacity", &run.capacity, "its memory, instead of the table's");
+  flags.AddSize("reserve", &run.reserve,
+                "what the CUDA context and other processes take of it, instead of\n"
+                "the table's assumption");
+  flags.AddNumber("cards", "N", &run.cards, "how many of them; 1 if not given");
+  flags.AddNumber("ranks", "N", &run.ranks,
+                  "the program's one process stands for one rank of a job of N");
+  flags.AddNumber("rank", "K", &run.rank, "which one; 0 if not given");
+  flags.AddChoice("completion", {"lagging", "at-once"}, &run.completion,
+                  "when work is done: when the host waits for it, or at once");
+  flags.AddFraction("dynamic-fraction", &run.dynamic_fraction,
+                    "which share of a tensor's elements a size is taken to be that depends\n"
+                    "on unknown values; 1 if not given");
+  flags.AddNumber("unknown-limit", "N", &run.unknown_limit,
+                  "how often one line may ask for an unknown value; 10000 if not given");
+  flags.AddSwitch("no-values", &options.no_values, "leave small tensors without values too");
+  flags.AddSwitch("fast-init", &run.fast_init,
+                  "skip the initialisation of large weights on the CPU");
+  flags.AddSwitch("aslr", &run.aslr, "leave address randomisation on; runs can then differ");
+  flags.AddChoice("stacks", {"python", "all"}, &run.stacks, "whose frames; all: also those of C++");
+  flags.AddText("python", "PATH", &run.python, "the interpreter of scripts; python3 if not given");
+  flags.AddText("out", "FILE", &run.out, "the snapshot; snapshot.pickle if not given");
+  flags.AddShort('o', "out");
+  flags.AddSwitch("json", &options.json,
+                  "print the summary as JSON; the program's output goes to stderr");
+  absl::StatusOr<std::vector<std::string>> program = flags.ParseLeading(args);
+  if (!program.ok()) return program.status();
+  if (flags.help_requested()) return PrintHelp(flags.Help());
+  if (run.card == "list" || run.card == "LIST") return ListCards(options.json);
+  run.program = *std::move(program);
+  run.values = !options.no_values;
+  if (options.json) run.output = "-";
+  if (const absl::Status call = CheckCall(run); !call.ok()) return call;
+  const absl::StatusOr<proto::RecordReport> report = Record(run);
+  if (!report.ok()) return report.status();
+  const absl::Status printed =
+      Print(options.json ? RenderJson(*report, JsonLayout::kIndented) : RenderRecord(*report));
+  if (!printed.ok()) return printed;
+  return report->faults().empty() ? kExitAnswered : kExitBad;
+}
+
+}  // namespace
+
+absl::StatusOr<int> RunRecord(absl::Span<const std::string> args) {
+  const absl::StatusOr<int> status = RecordProgram(args);
+  return status.ok() ? status : InCommand("record", status.status());
+}
+
+}  // namespace memreplay

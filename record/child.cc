@@ -1,0 +1,117 @@
+#include "record/child.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/personality.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+
+#include "trace/value/strings.h"
+
+namespace memreplay {
+namespace {
+
+std::vector<std::string> MergedEnvironment(const std::map<std::string, std::string>& above) {
+  std::vector<std::string> merged;
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    const std::string text = *entry;
+    if (above.count(text.substr(0, text.find('='))) == 0) merged.push_back(text);
+  }
+  for (const auto& [name, value] : above) merged.push_back(StrCat(name, "=", value));
+  return merged;
+}
+
+std::vector<char*> Pointers(const std::vector<std::string>& texts) {
+  std::vector<char*> pointers;
+  for (const std::string& text : texts) pointers.push_back(const_cast<char*>(text.c_str()));
+  pointers.push_back(nullptr);
+  return pointers;
+}
+
+// In the child. False: errno says why.
+bool Redirect(const std::string& output) {
+  if (output.empty()) return true;
+  if (output == "-") return dup2(STDERR_FILENO, STDOUT_FILENO) >= 0;
+  const int file = open(output.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0644);
+  return file >= 0 && dup2(file, STDOUT_FILENO) >= 0 && dup2(file, STDERR_FILENO) >= 0;
+}
+
+}  // namespace
+
+absl::StatusOr<Child> Child::Start(const ChildOptions& options) {
+  const std::vector<std::string> environment = MergedEnvironment(options.environment);
+  std::vector<char*> words = Pointers(options.words);
+  std::vector<char*> variables = Pointers(environment);
+  // What goes wrong in the child comes back through a pipe that a good start closes.
+  int problem[2];
+  if (pipe2(problem, O_CLOEXEC) != 0) {
+    return absl::InternalError(StrCat("cannot make a pipe: ", std::strerror(errno)));
+  }
+  const pid_t pid = fork();
+  if (pid < 0) {
+    const int error = errno;
+    close(problem[0]);
+    close(problem[1]);
+    return absl::InternalError(StrCat("cannot start a process: ", std::strerror(error)));
+  }
+  if (pid == 0) {
+    if (options.fixed_addresses) {
+      const int now = personality(0xffffffff);
+      if (now >= 0) personality(static_cast<unsigned long>(now) | ADDR_NO_RANDOMIZE);
+    }
+    signal(SIGINT, SIG_DFL);
+    signal(SIGTERM, SIG_DFL);
+    if (Redirect(options.output)) execvpe(words[0], words.data(), variables.data());
+    const int error = errno;
+    [[maybe_unused]] const ssize_t told = write(problem[1], &error, sizeof(error));
+    _exit(127);
+  }
+  close(problem[1]);
+  int error = 0;
+  ssize_t got = 0;
+  do {
+    got = read(problem[0], &error, sizeof(error));
+  } while (got < 0 && errno == EINTR);
+  close(problem[0]);
+  if (got == sizeof(error)) {
+    waitpid(pid, nullptr, 0);
+    return absl::InvalidArgumentError(
+        StrCat("cannot start ", options.words[0], ": ", std::strerror(error)));
+  }
+  return Child(pid);
+}
+
+Child::~Child() {
+  if (pid_ <= 0) return;
+  kill(pid_, SIGKILL);
+  while (waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) {
+  }
+}
+
+std::optional<int> Child::Wait(int milliseconds) {
+  constexpr int kStep = 20;
+  for (int waited = 0;; waited += kStep) {
+    int status = 0;
+    const pid_t ended = waitpid(pid_, &status, WNOHANG);
+    if (ended == pid_) {
+      pid_ = -1;
+      return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+    }
+    if (ended < 0 && errno != EINTR) {
+      pid_ = -1;
+      return 127;
+    }
+    if (waited >= milliseconds) return std::nullopt;
+    poll(nullptr, 0, kStep);
+  }
+}
+
+void Child::Signal(int signal) const {
+  if (pid_ > 0) kill(pid_, signal);
+}
+
+}  // namespace memreplay

@@ -1,0 +1,46 @@
+"""Records the memory of a PyTorch program from inside its processes.
+
+`memreplay record` puts the folder of this package on PYTHONPATH and its wishes, a JSON object, into
+MEMREPLAY_RECORD. sitecustomize then calls start() in the program and in every child of it that runs
+Python: DataLoader workers, torchrun's ranks, compile workers. Nothing happens before `import torch`,
+so that children that never import it cost nothing.
+"""
+import json
+import os
+
+from memreplay_record import on_import
+
+
+class Settings:
+    """What the command asks for; the fields of MEMREPLAY_RECORD, all optional but the folder."""
+
+    def __init__(self, text):
+        asked = json.loads(text)
+        self.folder = asked["folder"]  # where each process leaves its snapshot and its summary
+        self.core = asked.get("core", "")  # the card's library; empty: record on the GPU there is
+        self.cache = asked.get("cache", "")  # a folder for what the core writes for one torch
+        self.stacks = asked.get("stacks", "python")
+        self.max_entries = asked.get("max_entries")  # per GPU; None: all
+        self.values = asked.get("values", True)
+        self.dynamic_fraction = asked.get("dynamic_fraction", 1.0)
+        self.unknown_limit = asked.get("unknown_limit", 10_000)
+        self.ranks = asked.get("ranks", 0)  # 0: the processes there are
+        self.rank = asked.get("rank", 0)
+        self.fast_init = asked.get("fast_init", False)
+
+
+def start():
+    settings = Settings(os.environ["MEMREPLAY_RECORD"])
+    on_import.watch("torch", lambda spec: _before_torch(spec, settings),
+                    lambda torch: _after_torch(torch, settings))
+
+
+def _before_torch(spec, settings):
+    if settings.core:
+        from memreplay_record import card
+        card.load(settings, os.path.dirname(spec.origin))
+
+
+def _after_torch(torch, settings):
+    from memreplay_record import history
+    history.begin(torch, settings)

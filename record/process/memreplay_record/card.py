@@ -1,0 +1,52 @@
+"""The imaginary card: its libraries, loaded in place of NVIDIA's, and what they offer besides."""
+import ctypes
+import hashlib
+import json
+import os
+
+_core = None
+
+
+def _give_up(settings, why):
+    """The card cannot be had: the command tells why, and the program ends."""
+    with open(os.path.join(settings.folder, "unusable"), "w", encoding="utf-8") as file:
+        file.write(why)
+    os._exit(2)
+
+
+def _stub_folder(settings, torch_folder):
+    """A folder of the cache for the libraries that this build of torch wants."""
+    try:
+        built = os.stat(os.path.join(torch_folder, "lib", "libtorch_cuda.so"))
+        key = f"{torch_folder} {built.st_size} {built.st_mtime_ns}"
+    except OSError:
+        _give_up(settings, f"{torch_folder} is a PyTorch without CUDA; install a CUDA build of "
+                           "torch (no GPU is needed for that)")
+    return os.path.join(settings.cache, "torch-" + hashlib.sha256(key.encode()).hexdigest()[:16])
+
+
+def load(settings, torch_folder):
+    """Loads the card before torch looks for NVIDIA's libraries. Children inherit the environment."""
+    global _core
+    core = ctypes.CDLL(settings.core, mode=ctypes.RTLD_GLOBAL)
+    for name in ("memreplay_card_error", "memreplay_card_summary"):
+        getattr(core, name).restype = ctypes.c_char_p
+    folder = _stub_folder(settings, torch_folder)
+    listed = os.path.join(folder, "libraries")
+    if not os.path.exists(listed):
+        os.makedirs(folder, exist_ok=True)
+        if core.memreplay_card_prepare(torch_folder.encode(), folder.encode()) != 0:
+            _give_up(settings, core.memreplay_card_error().decode(errors="replace"))
+    with open(listed, encoding="utf-8") as file:
+        for line in file.read().splitlines():
+            ctypes.CDLL(line, mode=ctypes.RTLD_GLOBAL)
+    problem = core.memreplay_card_error()
+    if problem:
+        _give_up(settings, problem.decode(errors="replace"))
+    os.environ["TRITON_LIBCUDA_PATH"] = folder
+    _core = core
+
+
+def summary():
+    """What the card was asked, as a dict; None where the GPU is a real one."""
+    return json.loads(_core.memreplay_card_summary()) if _core is not None else None

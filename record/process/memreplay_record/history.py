@@ -1,0 +1,90 @@
+"""Turns PyTorch's own recording on as soon as the program uses CUDA, and writes it when it ends."""
+import atexit
+import json
+import os
+import pickle
+import signal
+import sys
+import threading
+import time
+
+from memreplay_record import card, frames
+
+
+class History:
+    """The recording of one process."""
+
+    def __init__(self, torch, settings):
+        self.torch, self.settings = torch, settings
+        self.pid = None  # of the process that records; a fork of it starts anew
+        self.began = time.time()
+
+    def on_cuda(self):
+        """CUDA has come up in this process, and nothing was allocated yet."""
+        if self.pid == os.getpid():
+            return
+        self.pid = os.getpid()
+        record = self.torch.cuda.memory._record_memory_history
+        entries = self.settings.max_entries or sys.maxsize
+        try:
+            record("all", context="all", stacks=self.settings.stacks, max_entries=entries)
+        except TypeError:  # torch 2.0
+            record(True, trace_alloc_max_entries=min(entries, 2**31 - 1),
+                   trace_alloc_record_context=True)
+
+    def write(self):
+        """Leaves <folder>/<pid>.pickle and <folder>/<pid>.json; once."""
+        if self.pid != os.getpid():
+            return
+        self.pid = None
+        snapshot = self.torch.cuda.memory._snapshot()
+        frames.drop_own(snapshot)
+        self.torch.cuda.memory._record_memory_history(None)
+        path = os.path.join(self.settings.folder, str(os.getpid()))
+        with open(path + ".pickle", "wb") as file:
+            pickle.dump(snapshot, file)
+        with open(path + ".json.part", "w", encoding="utf-8") as file:
+            json.dump(self._summary(), file)
+        os.rename(path + ".json.part", path + ".json")
+
+    def _summary(self):
+        torch = self.torch
+        ended = getattr(sys, "last_value", None)
+        cards = []
+        for index in range(torch.cuda.device_count()):
+            stats = torch.cuda.memory_stats(index)
+            cards.append({
+                "name": torch.cuda.get_device_name(index),
+                "capacity": torch.cuda.get_device_properties(index).total_memory,
+                "peak_allocated": stats.get("allocated_bytes.all.peak", 0),
+                "peak_reserved": stats.get("reserved_bytes.all.peak", 0),
+                "retries": stats.get("num_alloc_retries", 0),
+                "ooms": stats.get("num_ooms", 0),
+            })
+        return {
+            "torch": torch.__version__,
+            "python": sys.version.split()[0],
+            "command": sys.argv,
+            "rank": int(os.environ.get("RANK", -1)),
+            "seconds": time.time() - self.began,
+            "error": type(ended).__name__ if ended is not None else "",
+            "error_text": str(ended)[:2000] if ended is not None else "",
+            "cards": cards,
+            "card": card.summary(),
+        }
+
+
+def begin(torch, settings):
+    history = History(torch, settings)
+    torch.cuda._lazy_call(history.on_cuda)
+    atexit.register(history.write)
+    leave = os._exit
+
+    def leave_after_writing(status):
+        history.write()
+        leave(status)
+
+    os._exit = leave_after_writing  # what multiprocessing's children end with
+    if threading.current_thread() is threading.main_thread() and \
+            signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
+        signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))

@@ -1,0 +1,124 @@
+#include "report/text/render_record.h"
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "report/words/lines.h"
+#include "report/words/sizes.h"
+#include "report/words/text.h"
+#include "trace/value/strings.h"
+
+namespace memreplay {
+namespace {
+
+constexpr int kMostRows = 10;  // of a list of assumptions or values
+
+// What the allocator and everything beside it left of the card at the worst moment.
+int64_t Spare(const proto::RecordedProcess& process, int index) {
+  const proto::RecordedCard& card = process.cards(index);
+  const int64_t used = index < process.card().peak_used_size()
+                           ? std::max(process.card().peak_used(index), card.peak_reserved())
+                           : card.peak_reserved();
+  return card.capacity() - process.card().reserve() - used;
+}
+
+// "NVIDIA GeForce RTX 4090, imagined".
+std::string CardText(const proto::RecordedProcess& process) {
+  if (process.cards().empty()) return "no card";
+  return StrCat(CleanText(process.cards(0).name()), process.has_card() ? ", imagined" : "");
+}
+
+std::string Verdict(const proto::RecordedProcess& process) {
+  if (process.ooms() > 0) {
+    return StrCat("OUT OF MEMORY ", FormatCount(process.ooms(), "time"),
+                  process.error().empty() ? ", and the program went on" : "");
+  }
+  if (!process.error().empty()) return StrCat("it fits as far as it ran: ", process.error());
+  int64_t spare = INT64_MAX;
+  for (int i = 0; i < process.cards_size(); ++i) spare = std::min(spare, Spare(process, i));
+  return StrCat("it fits, ", FormatSize(spare), " to spare");
+}
+
+void AppendCards(const proto::RecordedProcess& process, std::string* text) {
+  for (int i = 0; i < process.cards_size(); ++i) {
+    const proto::RecordedCard& card = process.cards(i);
+    if (process.cards_size() > 1 && card.peak_reserved() == 0) continue;
+    if (process.cards_size() > 1) StrAppend(text, "  device ", i, "\n");
+    Line(text, "peak reserved", FormatSizeExactly(card.peak_reserved()));
+    Line(text, "peak allocated", FormatSizeExactly(card.peak_allocated()));
+    Line(text, "card",
+         StrCat(FormatSizeExactly(card.capacity()),
+                process.card().reserve() == 0
+                    ? std::string()
+                    : StrCat(", of which ", FormatSize(process.card().reserve()),
+                             " are assumed taken by the CUDA context and others")));
+    if (i < process.card().peak_used_size() && process.card().peak_used(i) > card.peak_reserved()) {
+      Line(text, "besides",
+           StrCat(FormatSize(process.card().peak_used(i) - card.peak_reserved()),
+                  " taken past the allocator"));
+    }
+    if (card.retries() > 0) Line(text, "retries", FormatCount(card.retries()));
+  }
+}
+
+void AppendReplays(const proto::RecordedProcess& process, std::string* text) {
+  for (const proto::RecordedReplay& replay : process.replays()) {
+    if (replay.events() == 0) continue;
+    if (!replay.peak_stack().empty()) Line(text, "peak at", CleanText(replay.peak_stack()));
+    Line(text, "replay", CleanText(replay.sentence()));
+  }
+}
+
+void AppendAssumptions(const proto::RecordedProcess& process, std::string* text) {
+  std::vector<std::string> rows;
+  for (const auto& assumption : process.card().assumptions()) {
+    rows.push_back(
+        StrCat(CleanText(assumption.what()), ", ", FormatCount(assumption.calls(), "call")));
+  }
+  for (const auto& unknown : process.card().unknown()) {
+    rows.push_back(StrCat(CleanText(unknown.name()), " of ", CleanText(unknown.library()),
+                          " is not known: ", CleanText(unknown.answer()), ", ",
+                          FormatCount(unknown.calls(), "call")));
+  }
+  for (const auto& asked : process.values().asked()) {
+    rows.push_back(StrCat(CleanText(asked.place()), " asked for a value that nothing computed (",
+                          CleanText(asked.what()), "), ", FormatCount(asked.times(), "time"),
+                          ", and got ", CleanText(asked.answer())));
+  }
+  if (rows.empty()) return;
+  StrAppend(text, "\n  assumed\n");
+  for (size_t i = 0; i < rows.size() && i < kMostRows; ++i) {
+    StrAppend(text, "  - ", rows[i], "\n");
+  }
+  if (rows.size() > kMostRows) {
+    StrAppend(text, "  - ", rows.size() - kMostRows, " more, which --json lists\n");
+  }
+}
+
+}  // namespace
+
+std::string RenderRecord(const proto::RecordReport& report) {
+  std::string text;
+  const std::string program = CleanText(absl::StrJoin(report.program(), " "));
+  if (report.processes().empty()) {
+    StrAppend(&text, program, ": no process of it used CUDA; nothing is recorded.\n");
+  }
+  for (const proto::RecordedProcess& process : report.processes()) {
+    StrAppend(&text, process.name(), process.name().empty() ? "" : ": ", program, " on ",
+              CardText(process), ": ", Verdict(process), ".\n");
+    AppendCards(process, &text);
+    AppendReplays(process, &text);
+    Line(&text, "ran",
+         absl::StrFormat("%.1f s, torch %s, Python %s", process.seconds(),
+                         CleanText(process.torch()), CleanText(process.python())));
+    Line(&text, "snapshot", CleanText(process.snapshot()));
+    AppendAssumptions(process, &text);
+  }
+  for (const std::string& fault : report.faults()) StrAppend(&text, "  WRONG: ", fault, ".\n");
+  return text;
+}
+
+}  // namespace memreplay
