@@ -43,4 +43,7 @@ def _before_torch(spec, settings):
 
 def _after_torch(torch, settings):
     from memreplay_record import history
-    history.begin(torch, settings)
+    recording = history.begin(torch, settings)
+    if settings.core and settings.values:
+        from memreplay_record import values
+        recording.values = values.begin(torch, settings)

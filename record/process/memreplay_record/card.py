@@ -50,3 +50,29 @@ def load(settings, torch_folder):
 def summary():
     """What the card was asked, as a dict; None where the GPU is a real one."""
     return json.loads(_core.memreplay_card_summary()) if _core is not None else None
+
+
+def read(address, host, size):
+    """Copies `size` bytes of the card's memory to the host address; unknown ones are 0."""
+    _core.memreplay_card_read(ctypes.c_uint64(address), ctypes.c_void_p(host),
+                              ctypes.c_size_t(size))
+
+
+def write(address, host, size):
+    """The other way; the bytes are known from then on."""
+    _core.memreplay_card_write(ctypes.c_uint64(address), ctypes.c_void_p(host),
+                               ctypes.c_size_t(size))
+
+
+def known(address, size):
+    """Whether a known operation wrote each byte since PyTorch handed the block out."""
+    return _core.memreplay_card_known(ctypes.c_uint64(address), ctypes.c_size_t(size)) != 0
+
+
+def answer(content):
+    """The next copy of so many bytes to the host, from this thread, brings these bytes."""
+    _core.memreplay_card_answer(content, ctypes.c_size_t(len(content)))
+
+
+def answer_clear():
+    _core.memreplay_card_answer_clear()

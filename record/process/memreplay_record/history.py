@@ -18,6 +18,7 @@ class History:
         self.torch, self.settings = torch, settings
         self.pid = None  # of the process that records; a fork of it starts anew
         self.began = time.time()
+        self.values = None  # what counts the values that the program asked for
 
     def on_cuda(self):
         """CUDA has come up in this process, and nothing was allocated yet."""
@@ -37,6 +38,9 @@ class History:
         if self.pid != os.getpid():
             return
         self.pid = None
+        if threading.current_thread() is threading.main_thread():
+            for number in (signal.SIGINT, signal.SIGTERM):  # a second one must not cut it short
+                signal.signal(number, signal.SIG_IGN)
         snapshot = self.torch.cuda.memory._snapshot()
         frames.drop_own(snapshot)
         self.torch.cuda.memory._record_memory_history(None)
@@ -71,6 +75,7 @@ class History:
             "error_text": str(ended)[:2000] if ended is not None else "",
             "cards": cards,
             "card": card.summary(),
+            "values": self.values.summary() if self.values is not None else None,
         }
 
 
@@ -88,3 +93,4 @@ def begin(torch, settings):
     if threading.current_thread() is threading.main_thread() and \
             signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
         signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
+    return history

@@ -1,0 +1,93 @@
+"""Twins on the CPU of small tensors on the card, and how true their values are.
+
+UNKNOWN: no known operation wrote all of it. ASSUMED: it depends on a stand-in. TRUE: the values that
+a card would hold. The card itself forgets what a block held when PyTorch hands it out anew; which
+blocks hold stand-ins is remembered here.
+"""
+import ctypes
+
+import torch
+
+from memreplay_record import card
+
+UNKNOWN, ASSUMED, TRUE = 0, 1, 2
+LIMIT = 64 << 10  # bytes of a tensor that has values
+INDEX_LIMIT = 1 << 20  # the same of integers and truth values, which steer programs most
+
+_INDEX_TYPES = {torch.bool, torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64}
+_assumed = set()  # addresses of storages
+
+
+def extent(tensor):
+    """Bytes from the first element of a tensor to behind its last one, in memory."""
+    last = 0
+    for size, stride in zip(tensor.size(), tensor.stride()):
+        if size == 0:
+            return 0
+        last += (size - 1) * stride
+    return (last + 1) * tensor.element_size()
+
+
+def is_small(tensor):
+    limit = INDEX_LIMIT if tensor.dtype in _INDEX_TYPES else LIMIT
+    return tensor.numel() * tensor.element_size() <= limit and extent(tensor) <= limit
+
+
+def state(tensor):
+    size = extent(tensor)
+    if size == 0:
+        return TRUE
+    if not card.known(tensor.data_ptr(), size):
+        return UNKNOWN
+    return ASSUMED if tensor.untyped_storage().data_ptr() in _assumed else TRUE
+
+
+def _like(buffer, tensor):
+    return torch.empty(0, dtype=tensor.dtype).set_(
+        buffer.untyped_storage(), 0, tensor.size(), tensor.stride())
+
+
+def twin(tensor):
+    """A CPU tensor of the same shape, strides and bytes, with a storage of its own."""
+    size = extent(tensor)
+    buffer = torch.empty(max(size, 1), dtype=torch.uint8)
+    if size:
+        card.read(tensor.data_ptr(), buffer.data_ptr(), size)
+    return _like(buffer, tensor)
+
+
+def write(tensor, values, how_true):
+    """Puts `values`, a CPU tensor of the same shape, into a small tensor of the card."""
+    size = extent(tensor)
+    if size == 0:
+        return
+    block = tensor.untyped_storage().data_ptr()
+    if size == tensor.numel() * tensor.element_size():
+        buffer = torch.empty(size, dtype=torch.uint8)
+    else:  # there are gaps, which stay what they are
+        how_true = min(how_true, state(tensor))
+        buffer = twin(tensor).untyped_storage()
+        buffer = torch.empty(0, dtype=torch.uint8).set_(buffer)
+    _like(buffer, tensor).copy_(values)
+    card.write(tensor.data_ptr(), buffer.data_ptr(), size)
+    if how_true == TRUE:
+        if _assumed and size >= tensor.untyped_storage().nbytes():
+            _assumed.discard(block)
+    else:
+        _assumed.add(block)
+
+
+def assume_as_is(tensor):
+    """A kernel changed a small tensor in a way that nobody computed: the bytes become a stand-in."""
+    if card.known(tensor.data_ptr(), extent(tensor)):
+        _assumed.add(tensor.untyped_storage().data_ptr())
+
+
+def settle(tensor):
+    """A copy from the host filled the tensor: what its block held before is past."""
+    if _assumed and tensor.untyped_storage().nbytes() == extent(tensor):
+        _assumed.discard(tensor.untyped_storage().data_ptr())
+
+
+def bytes_of(value, ctype):
+    return ctypes.string_at(ctypes.byref(ctype(value)), ctypes.sizeof(ctype))

@@ -1,0 +1,329 @@
+"""The mode that computes small calls once more on the CPU."""
+import torch
+from torch.overrides import TorchFunctionMode
+
+from memreplay_record import card
+from memreplay_record.values import memory, sizes
+
+# Calls that touch no values: they only run.
+_PASSING = set("""
+    __get__ __set__ __delete__ __len__ __dir__ __hash__ __torch_dispatch__ __dlpack__ __dlpack_device__
+    __reduce_ex__ __deepcopy__ __setstate__ _typed_storage untyped_storage storage storage_type set_
+    size stride dim ndimension nelement numel element_size storage_offset data_ptr get_device type
+    is_contiguous is_pinned is_shared is_set_to is_same_size is_conj is_neg is_inference
+    is_floating_point is_complex is_signed is_tensor is_storage is_coalesced is_sparse is_distributed
+    requires_grad_ detach detach_ retain_grad register_hook register_post_accumulate_grad_hook
+    backward grad record_stream pin_memory share_memory_ has_names names refine_names rename
+    view view_as expand expand_as permute transpose t mT T H swapaxes swapdims movedim moveaxis
+    squeeze unsqueeze narrow select unbind split chunk split_with_sizes unflatten diagonal unfold
+    as_strided broadcast_to broadcast_tensors real imag view_as_real view_as_complex
+    empty empty_like empty_strided new_empty new_empty_strided resize_ resize_as_
+    result_type can_cast promote_types get_default_dtype set_default_dtype manual_seed seed
+    is_grad_enabled is_autocast_enabled apply_ map_ _make_subclass _make_wrapper_subclass
+    _version __torch_function__ is_nested numpy_T dense_dim sparse_dim _nnz _is_view
+""".split())
+_RANDOM = set("""
+    rand randn randint randperm rand_like randn_like randint_like normal normal_ uniform_ bernoulli
+    bernoulli_ multinomial exponential_ cauchy_ log_normal_ geometric_ random_ poisson dropout
+    dropout_ native_dropout alpha_dropout feature_dropout feature_alpha_dropout rrelu rrelu_
+    binomial _standard_gamma _sample_dirichlet
+""".split())
+_READING = set("""
+    item tolist __bool__ __int__ __float__ __index__ __complex__ __array__ numpy cpu is_nonzero
+    __contains__ __format__ _local_scalar_dense
+""".split())
+# Results of checks on tensors whose values nobody knows: nothing is wrong.
+_CHECKS = {"all": True, "allclose": True, "_is_all_true": True, "any": False, "_is_any_true": False}
+# Indices along a dimension of known size: spread evenly, as by a router that is balanced.
+_SPREAD = {"topk", "argmax", "argmin"}
+
+_PLAIN = {torch.Tensor, torch.nn.Parameter}
+if hasattr(torch.nn, "Buffer"):
+    _PLAIN.add(torch.nn.Buffer)
+
+
+def _on_card(value):
+    """Whether it is a tensor of the card that can have values."""
+    return type(value) in _PLAIN and value.is_cuda and value.layout is torch.strided
+
+
+class _Skip(Exception):
+    """The call is none that is computed: another kind of tensor."""
+
+
+def _tensors(value, found):
+    """Appends the tensors in arguments: themselves, and in lists, tuples and dicts."""
+    if isinstance(value, torch.Tensor):
+        if type(value) not in _PLAIN or value.layout is not torch.strided:
+            raise _Skip
+        found.append(value)
+    elif isinstance(value, (list, tuple)):
+        for entry in value:
+            _tensors(entry, found)
+    elif isinstance(value, dict):
+        for entry in value.values():
+            _tensors(entry, found)
+
+
+def _on_cpu(value, twins):
+    """The same arguments for the CPU."""
+    if isinstance(value, torch.Tensor):
+        return twins.get(id(value), value)
+    if isinstance(value, (list, tuple)):
+        changed = [_on_cpu(entry, twins) for entry in value]
+        return type(value)(*changed) if hasattr(value, "_fields") else type(value)(changed)
+    if isinstance(value, torch.device):
+        return torch.device("cpu")
+    if isinstance(value, str) and value.startswith("cuda"):
+        return "cpu"
+    if isinstance(value, torch.Generator):
+        return None
+    return value
+
+
+def _version(tensor):
+    return 0 if tensor.is_inference() else tensor._version
+
+
+_dispatch_modes = getattr(torch._C, "_len_torch_dispatch_stack", lambda: 0)
+
+
+def _undisturbed():
+    """Whether the CPU may compute beside the real call: nobody traces or watches dispatch."""
+    return torch._C._get_tracing_state() is None and _dispatch_modes() == 0
+
+
+class _Values(TorchFunctionMode):
+    def __init__(self, policy):
+        super().__init__()
+        self.policy = policy
+        self.handlers = {}  # function -> how it is called
+        self.random_state = torch.Generator().get_state()
+
+    def __torch_function__(self, func, types, args=(), kwargs=None):
+        handler = self.handlers.get(func)
+        if handler is None:
+            handler = self._classify(func)
+        try:
+            if handler is _run:
+                return func(*args, **kwargs) if kwargs else func(*args)
+            return handler(self, func, args, kwargs or {})
+        except BaseException:
+            # A traceback keeps frames, and those must not keep tensors.
+            del args, kwargs
+            raise
+
+    def _classify(self, func):
+        name = getattr(func, "__name__", "")
+        if name in _PASSING:
+            handler = _run
+        elif name in _READING:
+            handler = _Values._read
+        elif name == "to" or name == "copy_":
+            handler = _Values._move
+        elif name in sizes.ANSWERS:
+            handler = _Values._sized
+        else:
+            handler = _Values._compute
+        try:
+            self.handlers[func] = handler
+        except TypeError:
+            pass
+        return handler
+
+    def _ready(self, tensor):
+        """Whether the values of a small tensor of the card are true; unknown ones get stand-ins."""
+        state = memory.state(tensor)
+        if state == memory.UNKNOWN:
+            self.policy.fill(tensor)
+        return state == memory.TRUE
+
+    def _read(self, func, args, kwargs):
+        tensor = args[0] if args else None
+        true = True
+        if _on_card(tensor) and memory.is_small(tensor):
+            with torch._C.DisableTorchFunction(), torch.no_grad():
+                true = self._ready(tensor)
+        del tensor
+        result = func(*args, **kwargs)
+        if not true:
+            answer = "a tensor" if isinstance(result, torch.Tensor) else str(result)[:40]
+            self.policy.count(func.__name__.strip("_"), answer)
+        return result
+
+    def _move(self, func, args, kwargs):
+        """to() and copy_(): to the host they read, from it the card knows, else they compute."""
+        source = args[1] if func.__name__ == "copy_" and len(args) > 1 else args[0]
+        if _on_card(source):
+            if func.__name__ == "copy_":
+                to_host = type(args[0]) in _PLAIN and args[0].device.type == "cpu"
+            else:
+                wish = kwargs.get("device", args[1] if len(args) > 1 else None)
+                to_host = (isinstance(wish, torch.device) and wish.type == "cpu" or
+                           isinstance(wish, str) and wish == "cpu" or
+                           isinstance(wish, torch.Tensor) and wish.device.type == "cpu")
+            if to_host:
+                true = True
+                if memory.is_small(source):
+                    with torch._C.DisableTorchFunction(), torch.no_grad():
+                        true = self._ready(source)
+                del source
+                result = func(*args, **kwargs)
+                if not true:
+                    self.policy.count("a copy to the host", "a tensor")
+                return result
+        del source
+        return self._compute(func, args, kwargs)
+
+    def _sized(self, func, args, kwargs):
+        """A call whose host code reads a size back."""
+        subject = args[0] if args else kwargs.get("input", kwargs.get("condition"))
+        if not _on_card(subject) or not _undisturbed():
+            return func(*args, **kwargs)
+        del subject
+        if func.__name__ in ("__getitem__", "__setitem__") and not sizes.has_tensor(args[1]):
+            if func.__name__ == "__getitem__":
+                return func(*args)  # a view
+            return self._compute(func, args, kwargs)
+        with torch._C.DisableTorchFunction(), torch.no_grad():
+            numbers = sizes.ANSWERS[func.__name__](self.policy, args, kwargs)
+        if not numbers:
+            return self._compute(func, args, kwargs)
+        return self._compute(lambda *a, **k: sizes.call(func, a, k, numbers), args, kwargs, func)
+
+    def _compute(self, call, args, kwargs, func=None):
+        func = func or call
+        found, on_card, changed = [], [], []
+        try:
+            _tensors(args, found)
+            if kwargs:
+                _tensors(kwargs, found)
+        except _Skip:
+            return call(*args, **kwargs)
+        small = True
+        for tensor in found:
+            if tensor.is_cuda:
+                if memory.is_small(tensor):
+                    on_card.append(tensor)
+                else:
+                    small = False
+        if not small or not _undisturbed():
+            versions = [_version(tensor) for tensor in on_card]
+            result = call(*args, **kwargs)
+            for tensor, version in zip(on_card, versions):
+                if _version(tensor) != version:
+                    memory.assume_as_is(tensor)
+            self._guess(func, found, result)
+            return result
+        if found and not on_card:
+            result = call(*args, **kwargs)
+            if not _on_card(result):
+                return result
+        else:
+            result = None
+        if result is not None:
+            if memory.is_small(result):
+                if card.known(result.data_ptr(), memory.extent(result)):
+                    memory.settle(result)
+                else:
+                    self._twice(func, args, kwargs, {}, memory.TRUE, result, ())
+            return result
+        if not found and not _makes_on_card(args, kwargs):
+            return call(*args, **kwargs)
+        how_true = memory.TRUE
+        with torch._C.DisableTorchFunction(), torch.no_grad():
+            twins = {}
+            try:
+                for tensor in on_card:
+                    if tensor.is_conj() or tensor.is_neg():
+                        raise _Skip
+                    if not self._ready(tensor):
+                        how_true = memory.ASSUMED
+                    twins[id(tensor)] = memory.twin(tensor)
+            except (_Skip, RuntimeError):
+                twins = None
+        blocks = {tensor.untyped_storage().data_ptr() for tensor in on_card}
+        result = call(*args, **kwargs)
+        if twins is not None:
+            self._twice(func, args, kwargs, twins, how_true, result, blocks)
+        else:
+            for tensor in on_card:
+                memory.assume_as_is(tensor)
+        return result
+
+    def _twice(self, func, args, kwargs, twins, how_true, result, blocks):
+        """Computes a call on the CPU and writes what came out, and what it changed."""
+        random = func.__name__ in _RANDOM
+        if random:
+            how_true = memory.ASSUMED
+            before = torch.get_rng_state()
+            torch.set_rng_state(self.random_state)
+        try:
+            with torch._C.DisableTorchFunction(), torch.no_grad():
+                begun = {key: twin._version for key, twin in twins.items()}
+                computed = func(*_on_cpu(args, twins),
+                                **{key: _on_cpu(value, twins) for key, value in kwargs.items()})
+                found = []
+                _tensors((args, kwargs), found)
+                for tensor in found:
+                    twin = twins.get(id(tensor))
+                    if twin is not None and twin._version != begun[id(tensor)]:
+                        memory.write(tensor, twin, how_true)
+                _write_all(result, computed, how_true, blocks)
+        except Exception:  # the CPU has no such operation, or not for these types
+            found = []
+            try:
+                _tensors((args, kwargs), found)
+            except _Skip:
+                pass
+            if func.__name__.endswith("_"):
+                for tensor in found:
+                    if tensor.is_cuda and memory.is_small(tensor):
+                        memory.assume_as_is(tensor)
+        finally:
+            if random:
+                self.random_state = torch.get_rng_state()
+                torch.set_rng_state(before)
+
+    def _guess(self, func, found, result):
+        """Small results of large tensors that have a better stand-in than others."""
+        name = func.__name__ if hasattr(func, "__name__") else ""
+        if name in _CHECKS and _on_card(result) and result.dtype == torch.bool and \
+                memory.is_small(result):
+            with torch._C.DisableTorchFunction(), torch.no_grad():
+                memory.write(result, torch.full(result.shape, _CHECKS[name]), memory.ASSUMED)
+        elif name in _SPREAD and found:
+            indices = result if type(result) in _PLAIN else result[-1]
+            if not _on_card(indices) or not memory.is_small(indices) or found[0].dim() == 0:
+                return
+            with torch._C.DisableTorchFunction(), torch.no_grad():
+                size = max(found[0].size(-1), 1)
+                spread = torch.arange(indices.numel()).reshape(indices.shape) % size
+                memory.write(indices, spread, memory.ASSUMED)
+
+
+def _run(values, func, args, kwargs):
+    return func(*args, **kwargs)
+
+
+def _makes_on_card(args, kwargs):
+    """Whether a call without tensors is told to make one on the card."""
+    device = kwargs.get("device")
+    if device is None:
+        return False
+    return str(device).startswith("cuda") or isinstance(device, int)
+
+
+def _write_all(real, computed, how_true, blocks):
+    if isinstance(real, torch.Tensor):
+        if (_on_card(real) and isinstance(computed, torch.Tensor) and
+                real.shape == computed.shape and memory.is_small(real) and
+                real.untyped_storage().data_ptr() not in blocks):
+            memory.write(real, computed, how_true)
+    elif isinstance(real, (list, tuple)) and isinstance(computed, (list, tuple)):
+        for one, other in zip(real, computed):
+            _write_all(one, other, how_true, blocks)
+
+
+def make(policy):
+    return _Values(policy)

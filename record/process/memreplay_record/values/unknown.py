@@ -1,0 +1,74 @@
+"""The policy for values that nobody computed: stand-ins, and the lines that asked for them.
+
+A floating-point value is positive, finite and below 1, and neighbours differ; an integer is 0, a
+truth value False. all() and allclose() say yes, any() says no: checks find nothing wrong. A size
+that depends on unknown values takes --dynamic-fraction of its upper bound.
+"""
+import math
+import os
+import sys
+
+import torch
+
+from memreplay_record.values import memory
+
+_OWN = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+_TORCH = os.path.dirname(os.path.abspath(torch.__file__)) + os.sep
+_LIBRARY = os.path.dirname(os.path.abspath(os.__file__)) + os.sep
+_GOLDEN = 0.6180339887498949
+
+
+class EndlessWait(BaseException):
+    """One line asked for unknown values too often: it is taken for a loop that waits for them."""
+
+
+class Policy:
+    def __init__(self, settings):
+        self.fraction = settings.dynamic_fraction
+        self.limit = settings.unknown_limit
+        self.asked = {}  # (place, what) -> [times, answer]
+
+    def fill(self, tensor):
+        """Gives a small unknown tensor a stand-in."""
+        count = tensor.numel()
+        if tensor.dtype.is_floating_point or tensor.dtype.is_complex:
+            steps = torch.arange(1, count + 1, dtype=torch.float64)
+            values = (steps * _GOLDEN) % 1.0
+        else:
+            values = torch.zeros(count)
+        memory.write(tensor, values.reshape(tensor.size()).to(tensor.dtype), memory.ASSUMED)
+
+    def size(self, most):
+        return math.ceil(most * self.fraction)
+
+    def count(self, what, answer):
+        """The program asks for a value that is a stand-in. Raises EndlessWait beyond the limit."""
+        place = _place()
+        seen = self.asked.setdefault((place, what), [0, answer])
+        seen[0] += 1
+        if seen[0] > self.limit:
+            raise EndlessWait(
+                f"{place} asked {self.limit:,} times for a value that no kernel computed on this "
+                f"imagined card ({what}); a loop that waits for it would never end. "
+                "--unknown-limit N allows more")
+
+    def summary(self):
+        rows = sorted(self.asked.items(), key=lambda row: (-row[1][0], row[0]))
+        return {"asked": [{"place": place, "what": what, "times": times, "answer": str(answer)}
+                          for (place, what), (times, answer) in rows]}
+
+
+def _place():
+    """The innermost line outside of PyTorch, Python's library and this package."""
+    frame = sys._getframe(1)
+    outermost = None
+    while frame is not None:
+        file = frame.f_code.co_filename
+        if not file.startswith((_OWN, "<")):
+            outermost = frame
+            if not file.startswith(_TORCH) and (
+                    not file.startswith(_LIBRARY) or "site-packages" in file):
+                break
+        frame = frame.f_back
+    frame = frame or outermost
+    return f"{frame.f_code.co_filename}:{frame.f_lineno}" if frame is not None else "?"
