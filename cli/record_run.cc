@@ -40,6 +40,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr int64_t kCopyLimit = 1 << 20;  // bytes; INDEX_LIMIT of memreplay_record/values/memory.py
+
 // A folder beside the output, for what the processes leave; goes with its owner.
 class RunFolder {
  public:
@@ -101,6 +103,7 @@ std::map<std::string, std::string> Environment(const RecordOptions& options,
   if (options.card.empty()) return environment;
   environment["MEMREPLAY_CARD"] = options.card;
   environment["MEMREPLAY_CARD_COMPLETION"] = options.completion;
+  environment["MEMREPLAY_CARD_COPY_LIMIT"] = StrCat(kCopyLimit);
   environment["MEMREPLAY_CARD_PROGRESS"] = StrCat(folder, "/progress");
   if (options.capacity.has_value()) {
     environment["MEMREPLAY_CARD_CAPACITY"] = StrCat(options.capacity->value());

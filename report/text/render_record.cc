@@ -16,13 +16,18 @@ namespace {
 
 constexpr int kMostRows = 10;  // of a list of assumptions or values
 
+// Taken of the card past PyTorch's allocator.
+int64_t Besides(const proto::RecordedProcess& process, int index) {
+  if (index >= process.card().cards_size()) return 0;
+  return std::max<int64_t>(
+      process.card().cards(index).peak_used() - process.cards(index).peak_reserved(), 0);
+}
+
 // What the allocator and everything beside it left of the card at the worst moment.
 int64_t Spare(const proto::RecordedProcess& process, int index) {
   const proto::RecordedCard& card = process.cards(index);
-  const int64_t used = index < process.card().peak_used_size()
-                           ? std::max(process.card().peak_used(index), card.peak_reserved())
-                           : card.peak_reserved();
-  return card.capacity() - process.card().reserve() - used;
+  return card.capacity() - process.card().reserve() - card.peak_reserved() -
+         Besides(process, index);
 }
 
 // "NVIDIA GeForce RTX 4090, imagined".
@@ -55,10 +60,8 @@ void AppendCards(const proto::RecordedProcess& process, std::string* text) {
                     ? std::string()
                     : StrCat(", of which ", FormatSize(process.card().reserve()),
                              " are assumed taken by the CUDA context and others")));
-    if (i < process.card().peak_used_size() && process.card().peak_used(i) > card.peak_reserved()) {
-      Line(text, "besides",
-           StrCat(FormatSize(process.card().peak_used(i) - card.peak_reserved()),
-                  " taken past the allocator"));
+    if (const int64_t besides = Besides(process, i); besides > 0) {
+      Line(text, "besides", StrCat(FormatSize(besides), " taken past the allocator"));
     }
     if (card.retries() > 0) Line(text, "retries", FormatCount(card.retries()));
   }
@@ -87,6 +90,12 @@ void AppendAssumptions(const proto::RecordedProcess& process, std::string* text)
     rows.push_back(StrCat(CleanText(asked.place()), " asked for a value that nothing computed (",
                           CleanText(asked.what()), "), ", FormatCount(asked.times(), "time"),
                           ", and got ", CleanText(asked.answer())));
+  }
+  if (process.randomized()) {
+    rows.emplace_back(
+        "the host's addresses are random, and autocast clears its cache in their order: figures "
+        "can "
+        "differ a little from run to run");
   }
   if (rows.empty()) return;
   StrAppend(text, "\n  assumed\n");

@@ -8,7 +8,7 @@ import sys
 import threading
 import time
 
-from memreplay_record import card, frames
+from memreplay_record import card, frames, own_recording
 
 
 class History:
@@ -19,31 +19,42 @@ class History:
         self.pid = None  # of the process that records; a fork of it starts anew
         self.began = time.time()
         self.values = None  # what counts the values that the program asked for
+        self.own = own_recording.OwnRecording(torch, self)
 
     def on_cuda(self):
         """CUDA has come up in this process, and nothing was allocated yet."""
-        if self.pid == os.getpid():
+        if self.records():
             return
         self.pid = os.getpid()
-        record = self.torch.cuda.memory._record_memory_history
+        self.record_stacks(self.settings.stacks)
+
+    def records(self):
+        return self.pid == os.getpid()
+
+    def record_stacks(self, stacks):
+        """Records with the frames of Python, or of C++ too ("all"); what is recorded stays."""
+        if stacks == "all":
+            self.settings.stacks = stacks
+        if not self.records():
+            return
         entries = self.settings.max_entries or sys.maxsize
         try:
-            record("all", context="all", stacks=self.settings.stacks, max_entries=entries)
+            self.own.record("all", context="all", stacks=self.settings.stacks, max_entries=entries)
         except TypeError:  # torch 2.0
-            record(True, trace_alloc_max_entries=min(entries, 2**31 - 1),
-                   trace_alloc_record_context=True)
+            self.own.record(True, trace_alloc_max_entries=min(entries, 2**31 - 1),
+                            trace_alloc_record_context=True)
 
     def write(self):
         """Leaves <folder>/<pid>.pickle and <folder>/<pid>.json; once."""
-        if self.pid != os.getpid():
+        if not self.records():
             return
         self.pid = None
         if threading.current_thread() is threading.main_thread():
             for number in (signal.SIGINT, signal.SIGTERM):  # a second one must not cut it short
                 signal.signal(number, signal.SIG_IGN)
-        snapshot = self.torch.cuda.memory._snapshot()
+        snapshot = self.own.take()
         frames.drop_own(snapshot)
-        self.torch.cuda.memory._record_memory_history(None)
+        self.own.record(None)
         path = os.path.join(self.settings.folder, str(os.getpid()))
         with open(path + ".pickle", "wb") as file:
             pickle.dump(snapshot, file)
@@ -74,9 +85,19 @@ class History:
             "error": type(ended).__name__ if ended is not None else "",
             "error_text": str(ended)[:2000] if ended is not None else "",
             "cards": cards,
+            "randomized": _is_randomized(),
             "card": card.summary(),
             "values": self.values.summary() if self.values is not None else None,
         }
+
+
+def _is_randomized():
+    """Whether the kernel gives this process random addresses."""
+    try:
+        with open("/proc/self/personality", encoding="ascii") as file:
+            return not int(file.read(), 16) & 0x0040000  # ADDR_NO_RANDOMIZE
+    except (OSError, ValueError):
+        return True
 
 
 def begin(torch, settings):

@@ -122,16 +122,18 @@ def _valid(policy, args, kwargs):
     return [1]
 
 
-def _alike(policy, args, kwargs):
-    known = [_Known(policy, tensor) for tensor in args[:2] if isinstance(tensor, torch.Tensor)]
-    if len(known) < 2 or any(k.values is None for k in known):
-        policy.count("equal", True)
-        return [1]
-    a, b = (k.values for k in known)
-    same = a.shape == b.shape and bool(torch.all(a == b))
-    if not all(k.true for k in known):
-        policy.count("equal", same)
-    return [int(same)]
+def _alike(function):
+    """equal() and allclose() of two tensors."""
+    def answer(policy, args, kwargs):
+        known = [_Known(policy, tensor) for tensor in args[:2] if isinstance(tensor, torch.Tensor)]
+        if len(known) < 2 or any(k.values is None for k in known):
+            policy.count(function.__name__, True)
+            return [1]
+        same = function(known[0].values, known[1].values, *args[2:], **kwargs)
+        if not all(k.true for k in known):
+            policy.count(function.__name__, same)
+        return [int(same)]
+    return answer
 
 
 ANSWERS = {
@@ -140,7 +142,8 @@ ANSWERS = {
     "index": _index, "unique": _unique, "_unique": _unique, "_unique2": _unique,
     "unique_dim": _unique, "unique_consecutive": _unique_consecutive,
     "bincount": _lowest_and_highest, "one_hot": _highest, "repeat_interleave": _sum_of_repeats,
-    "multinomial": _valid, "normal": _valid, "equal": _alike,
+    "multinomial": _valid, "normal": _valid, "equal": _alike(torch.equal),
+    "allclose": _alike(torch.allclose),
 }
 
 

@@ -1,0 +1,43 @@
+"""Values that steer a program: each line is what a card makes of it."""
+import torch
+
+d = "cuda"
+ones = torch.ones(4, device=d)
+numbers = torch.tensor([1, 0, 3, 0, 5], device=d)
+assert bool(ones.all()) and not bool(torch.isnan(ones).any())
+assert numbers.nonzero().tolist() == [[0], [2], [4]]
+assert [part.tolist() for part in torch.where(numbers > 2)] == [[2, 4]]
+assert numbers[numbers > 0].tolist() == [1, 3, 5]
+assert torch.masked_select(numbers, numbers > 1).tolist() == [3, 5]
+assert torch.unique(torch.tensor([3, 1, 3], device=d)).tolist() == [1, 3]
+values, inverse, counts = torch.unique(torch.tensor([3, 1, 3], device=d), return_inverse=True,
+                                       return_counts=True)
+assert (values.tolist(), inverse.tolist(), counts.tolist()) == ([1, 3], [1, 0, 1], [1, 2])
+assert torch.unique_consecutive(torch.tensor([1, 1, 2], device=d)).tolist() == [1, 2]
+assert torch.bincount(torch.tensor([1, 3, 3], device=d)).tolist() == [0, 1, 0, 2]
+assert torch.repeat_interleave(torch.tensor([2, 3], device=d) + 1).shape == (7,)
+assert torch.nn.functional.one_hot(torch.tensor([0, 2], device=d)).tolist() == [[1, 0, 0], [0, 0, 1]]
+assert torch.equal(torch.arange(5, device=d), torch.arange(5, device=d).clone())
+assert not torch.equal(torch.arange(5, device=d), torch.ones(5, device=d, dtype=torch.int64))
+assert torch.allclose(ones, ones * 1.0)
+assert torch.topk(torch.tensor([0.1, 0.9, 0.5], device=d), 2).indices.tolist() == [1, 2]
+assert torch.randn(6, device=d).split((torch.tensor([1, 4], device=d) + torch.tensor([1, 0], device=d)).tolist())
+numbers[numbers == 0] = 7
+assert numbers.tolist() == [1, 7, 3, 7, 5]
+numbers[1] += 1
+assert numbers.sum().item() == 24
+error, steps = torch.ones((), device=d), 0
+while error > 1e-3:
+    error, steps = error * 0.5, steps + 1
+assert steps == 10
+torch.distributions.Normal(torch.zeros(3, device=d), torch.ones(3, device=d)).sample()
+assert 0 <= torch.multinomial(torch.softmax(torch.randn(5, device=d), 0), 1).item() < 5
+assert torch.cuda.memory_allocated() > 0
+
+# Experts by a router, each with the tokens that chose it.
+router, tokens = torch.nn.Linear(8, 4, device=d), torch.randn(16, 8, device=d)
+_, chosen = torch.topk(router(tokens).softmax(-1), 2)
+mask = torch.nn.functional.one_hot(chosen, 4).permute(2, 1, 0)
+rows = sum(torch.where(mask[expert])[0].numel() for expert in range(4))
+assert rows > 0
+print("all true")
