@@ -186,8 +186,7 @@ absl::Status ReplaySnapshot(const std::string& file, proto::RecordedProcess* pro
   for (size_t index = 0; index < opened->trace->devices.size(); ++index) {
     const proto::RecordedPeaks recorded = DescribeContents(*opened->trace, index).peaks;
     const Schedule schedule = Schedule::Build(opened->trace, index);
-    const SampledReplay replay = ReplaySampled(
-        schedule, opened->settings, static_cast<uint64_t>(recorded.peak_reserved_event()), nullptr);
+    const SampledReplay replay = ReplaySampled(schedule, opened->settings, nullptr);
     *process->add_replays() = RecordedReplayOf(
         *opened->trace, index, ReportReplay(schedule, opened->settings, recorded, replay));
   }

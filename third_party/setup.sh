@@ -29,6 +29,7 @@ CHECK_PACKAGES=(
   pyflakes3
   python3-pip
   python3-selenium
+  python3-venv
   shellcheck
 )
 

@@ -13,11 +13,16 @@ namespace {
 // Never destroyed: threads may end after this library's destructors.
 thread_local std::deque<std::string>* answers = nullptr;
 
+// The first of the answers that have this size.
 bool answered(void* to, std::size_t size) {
-  if (answers == nullptr || answers->empty() || answers->front().size() != size) return false;
-  std::memcpy(to, answers->front().data(), size);
-  answers->pop_front();
-  return true;
+  if (answers == nullptr) return false;
+  for (auto answer = answers->begin(); answer != answers->end(); ++answer) {
+    if (answer->size() != size) continue;
+    std::memcpy(to, answer->data(), size);
+    answers->erase(answer);
+    return true;
+  }
+  return false;
 }
 
 // With the lock held. The address is open memory of a card.

@@ -52,26 +52,27 @@ void AppendCards(const proto::RecordedProcess& process, std::string* text) {
     const proto::RecordedCard& card = process.cards(i);
     if (process.cards_size() > 1 && card.peak_reserved() == 0) continue;
     if (process.cards_size() > 1) StrAppend(text, "  device ", i, "\n");
-    Line(text, "peak reserved", FormatSizeExactly(card.peak_reserved()));
-    Line(text, "peak allocated", FormatSizeExactly(card.peak_allocated()));
-    Line(text, "card",
-         StrCat(FormatSizeExactly(card.capacity()),
-                process.card().reserve() == 0
-                    ? std::string()
-                    : StrCat(", of which ", FormatSize(process.card().reserve()),
-                             " are assumed taken by the CUDA context and others")));
+    memreplay::Line(text, "peak reserved", FormatSizeExactly(card.peak_reserved()));
+    memreplay::Line(text, "peak allocated", FormatSizeExactly(card.peak_allocated()));
+    memreplay::Line(text, "card",
+                    StrCat(FormatSizeExactly(card.capacity()),
+                           process.card().reserve() == 0
+                               ? std::string()
+                               : StrCat(", of which ", FormatSize(process.card().reserve()),
+                                        " are assumed taken by the CUDA context and others")));
     if (const int64_t besides = Besides(process, i); besides > 0) {
-      Line(text, "besides", StrCat(FormatSize(besides), " taken past the allocator"));
+      memreplay::Line(text, "besides", StrCat(FormatSize(besides), " taken past the allocator"));
     }
-    if (card.retries() > 0) Line(text, "retries", FormatCount(card.retries()));
+    if (card.retries() > 0) memreplay::Line(text, "retries", FormatCount(card.retries()));
   }
 }
 
 void AppendReplays(const proto::RecordedProcess& process, std::string* text) {
   for (const proto::RecordedReplay& replay : process.replays()) {
     if (replay.events() == 0) continue;
-    if (!replay.peak_stack().empty()) Line(text, "peak at", CleanText(replay.peak_stack()));
-    Line(text, "replay", CleanText(replay.sentence()));
+    if (!replay.peak_stack().empty())
+      memreplay::Line(text, "peak at", CleanText(replay.peak_stack()));
+    memreplay::Line(text, "replay", CleanText(replay.sentence()));
   }
 }
 
@@ -120,10 +121,10 @@ std::string RenderRecord(const proto::RecordReport& report) {
               CardText(process), ": ", Verdict(process), ".\n");
     AppendCards(process, &text);
     AppendReplays(process, &text);
-    Line(&text, "ran",
-         absl::StrFormat("%.1f s, torch %s, Python %s", process.seconds(),
-                         CleanText(process.torch()), CleanText(process.python())));
-    Line(&text, "snapshot", CleanText(process.snapshot()));
+    memreplay::Line(&text, "ran",
+                    absl::StrFormat("%.1f s, torch %s, Python %s", process.seconds(),
+                                    CleanText(process.torch()), CleanText(process.python())));
+    memreplay::Line(&text, "snapshot", CleanText(process.snapshot()));
     AppendAssumptions(process, &text);
   }
   for (const std::string& fault : report.faults()) StrAppend(&text, "  WRONG: ", fault, ".\n");

@@ -14,14 +14,23 @@ def _give_up(settings, why):
     os._exit(2)
 
 
-def _stub_folder(settings, torch_folder):
-    """A folder of the cache for the libraries that this build of torch wants."""
+# Packages beside torch whose libraries link NVIDIA's.
+_BESIDES = ("torchvision", "torchaudio")
+
+
+def _folders(torch_folder):
+    beside = [os.path.join(os.path.dirname(torch_folder), name) for name in _BESIDES]
+    return [torch_folder, *filter(os.path.isdir, beside)]
+
+
+def _stub_folder(settings, folders):
+    """A folder of the cache for the libraries that these builds want."""
     try:
-        built = os.stat(os.path.join(torch_folder, "lib", "libtorch_cuda.so"))
-        key = f"{torch_folder} {built.st_size} {built.st_mtime_ns}"
+        built = os.stat(os.path.join(folders[0], "lib", "libtorch_cuda.so"))
     except OSError:
-        _give_up(settings, f"{torch_folder} is a PyTorch without CUDA; install a CUDA build of "
-                           "torch (no GPU is needed for that)")
+        _give_up(settings, f"{folders[0]} is a PyTorch without CUDA; install a CUDA build of torch "
+                           "(no GPU is needed for that)")
+    key = f"{folders} {built.st_size} {built.st_mtime_ns}"
     return os.path.join(settings.cache, "torch-" + hashlib.sha256(key.encode()).hexdigest()[:16])
 
 
@@ -31,11 +40,12 @@ def load(settings, torch_folder):
     core = ctypes.CDLL(settings.core, mode=ctypes.RTLD_GLOBAL)
     for name in ("memreplay_card_error", "memreplay_card_summary"):
         getattr(core, name).restype = ctypes.c_char_p
-    folder = _stub_folder(settings, torch_folder)
+    folders = _folders(torch_folder)
+    folder = _stub_folder(settings, folders)
     listed = os.path.join(folder, "libraries")
     if not os.path.exists(listed):
         os.makedirs(folder, exist_ok=True)
-        if core.memreplay_card_prepare(torch_folder.encode(), folder.encode()) != 0:
+        if core.memreplay_card_prepare(":".join(folders).encode(), folder.encode()) != 0:
             _give_up(settings, core.memreplay_card_error().decode(errors="replace"))
     with open(listed, encoding="utf-8") as file:
         for line in file.read().splitlines():

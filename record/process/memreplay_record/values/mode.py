@@ -193,7 +193,7 @@ class _Values(TorchFunctionMode):
 
     def _compute(self, call, args, kwargs, func=None):
         func = func or call
-        found, on_card, changed = [], [], []
+        found, on_card = [], []
         try:
             _tensors(args, found)
             if kwargs:

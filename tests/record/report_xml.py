@@ -1,0 +1,51 @@
+"""Runs unittest cases and writes the XML that Bazel counts them by."""
+import os
+import time
+import unittest
+from xml.sax.saxutils import quoteattr
+
+
+class _Result(unittest.TextTestResult):
+    def __init__(self, *args, **kwargs):
+        super().__init__(*args, **kwargs)
+        self.rows, self.began = {}, {}
+
+    def startTest(self, test):
+        super().startTest(test)
+        self.began[test.id()] = time.monotonic()
+        self.rows[test.id()] = ""
+
+    def addFailure(self, test, err):
+        super().addFailure(test, err)
+        self.rows[test.id()] = "<failure/>"
+
+    def addError(self, test, err):
+        super().addError(test, err)
+        self.rows[test.id()] = "<error/>"
+
+    def addSubTest(self, test, subtest, err):
+        super().addSubTest(test, subtest, err)
+        if err is not None:
+            self.rows[test.id()] = "<failure/>"
+
+    def addSkip(self, test, reason):
+        super().addSkip(test, reason)
+        self.rows[test.id()] = "<skipped/>"
+
+    def stopTest(self, test):
+        super().stopTest(test)
+        self.stream.writeln(f"  {time.monotonic() - self.began[test.id()]:.1f} s")
+
+
+def run(case, names):
+    """Runs all cases of the class, or those named. Returns the exit status."""
+    loader = unittest.TestLoader()
+    suite = loader.loadTestsFromNames([f"test_{name}" for name in names], case) if names else \
+        loader.loadTestsFromTestCase(case)
+    result = unittest.TextTestRunner(verbosity=2, resultclass=_Result).run(suite)
+    if path := os.environ.get("XML_OUTPUT_FILE"):
+        rows = "".join(f"<testcase name={quoteattr(name)}>{row}</testcase>"
+                       for name, row in result.rows.items())
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(f'<testsuites><testsuite name="record">{rows}</testsuite></testsuites>')
+    return 0 if result.wasSuccessful() else 1
