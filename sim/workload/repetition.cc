@@ -54,35 +54,43 @@ Stretch LongestRepeat(const Tokens& tokens, size_t period) {
 // Runs of `width` tokens, numbered: entry i is the run that begins at i. Those
 // cut off by the end are all one.
 struct Runs {
+  size_t width = 1;
   Tokens runs;
   size_t distinct = 0;
 };
-Runs RunsOf(const Tokens& tokens, size_t width) {
+
+// Two runs that follow each other are one of twice the width.
+Runs TwiceAsWide(const Runs& half) {
   Runs result;
-  result.runs.resize(tokens.size());
-  // Halves of runs are runs: width 2^k in k passes.
+  result.width = 2 * half.width;
+  result.runs.resize(half.runs.size());
   absl::flat_hash_map<uint64_t, uint32_t> known;
-  result.runs = tokens;
-  for (size_t half = 1; half < width; half *= 2) {
-    known.clear();
-    Tokens wider(tokens.size());
-    for (size_t i = 0; i < tokens.size(); ++i) {
-      const uint64_t second = i + half < tokens.size() ? result.runs[i + half] + uint64_t{1} : 0;
-      const uint64_t both = second << 32 | result.runs[i];
-      wider[i] = known.emplace(both, static_cast<uint32_t>(known.size())).first->second;
-    }
-    result.runs = std::move(wider);
-    result.distinct = known.size();
+  for (size_t i = 0; i < half.runs.size(); ++i) {
+    const size_t next = i + half.width;
+    const uint64_t second = next < half.runs.size() ? half.runs[next] + uint64_t{1} : 0;
+    const uint64_t both = second << 32 | half.runs[i];
+    result.runs[i] = known.emplace(both, static_cast<uint32_t>(known.size())).first->second;
   }
+  result.distinct = known.size();
   return result;
+}
+
+// Of each of kWidths.
+std::vector<Runs> RunsOf(const Tokens& tokens, size_t distinct) {
+  std::vector<Runs> all;
+  Runs runs{1, tokens, distinct};
+  for (const size_t width : kWidths) {
+    while (runs.width < width) runs = TwiceAsWide(runs);
+    all.push_back(runs);
+  }
+  return all;
 }
 
 // Distances between occurrences of one token, or run of tokens, that are common
 // and long. (In a step of like layers no single token may occur just once.)
-std::vector<size_t> CandidatePeriods(const Tokens& tokens, size_t distinct) {
+std::vector<size_t> CandidatePeriods(const Tokens& tokens, const std::vector<Runs>& widths) {
   absl::flat_hash_map<size_t, size_t> weight;
-  for (const size_t width : kWidths) {
-    const Runs runs = width == 1 ? Runs{tokens, distinct} : RunsOf(tokens, width);
+  for (const Runs& runs : widths) {
     std::vector<size_t> last(runs.distinct, tokens.size());
     for (size_t i = 0; i < tokens.size(); ++i) {
       size_t& before = last[runs.runs[i]];
@@ -103,10 +111,10 @@ std::vector<size_t> CandidatePeriods(const Tokens& tokens, size_t distinct) {
   return candidates;
 }
 
-Stretch FindStretch(const Tokens& tokens, size_t distinct) {
+Stretch FindStretch(const Tokens& tokens, const std::vector<Runs>& widths) {
   std::vector<Stretch> stretches;
   size_t longest = 0;
-  for (const size_t period : CandidatePeriods(tokens, distinct)) {
+  for (const size_t period : CandidatePeriods(tokens, widths)) {
     const Stretch stretch = LongestRepeat(tokens, period);
     if (stretch.length < kLeastRepeats * period) continue;
     stretches.push_back(stretch);
@@ -212,13 +220,12 @@ Repetition RepeatsAround(const Tokens& tokens, const Tokens& runs, uint32_t sign
 }
 
 // Those of the stretch and elsewhere.
-void LookElsewhere(const Tokens& tokens, Repetition* found) {
+void LookElsewhere(const Tokens& tokens, const std::vector<Runs>& widths, Repetition* found) {
   const size_t period = found->period;
   const std::vector<size_t> stretch = found->begins;
   absl::flat_hash_map<uint32_t, int64_t> model;
   for (size_t i = 0; i < period; ++i) ++model[tokens[stretch[0] + i]];
-  for (const size_t width : kWidths) {
-    const Tokens runs = width == 1 ? tokens : RunsOf(tokens, width).runs;
+  for (const auto& [width, runs, distinct] : widths) {
     for (const size_t anchor : FindAnchors(runs, stretch, period)) {
       Repetition around =
           RepeatsAround(tokens, runs, runs[stretch[0] + anchor], anchor, period, model);
@@ -234,7 +241,8 @@ void LookElsewhere(const Tokens& tokens, Repetition* found) {
 Repetition FindRepetition(const Tokens& tokens, size_t distinct,
                           const std::vector<int64_t>& level) {
   Repetition found;
-  const Stretch stretch = FindStretch(tokens, distinct);
+  const std::vector<Runs> widths = RunsOf(tokens, distinct);
+  const Stretch stretch = FindStretch(tokens, widths);
   if (stretch.period == 0) return found;
   const size_t end = stretch.begin + stretch.length;
   for (size_t i = stretch.begin + LowestOffset(stretch, level); i < end; i += stretch.period) {
@@ -245,7 +253,7 @@ Repetition FindRepetition(const Tokens& tokens, size_t distinct,
   found.period = stretch.period;
   found.agreement = stretch.agreement;
   found.ends.assign(found.begins.begin() + 1, found.begins.end());
-  LookElsewhere(tokens, &found);
+  LookElsewhere(tokens, widths, &found);
   return found;
 }
 
