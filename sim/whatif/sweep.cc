@@ -1,9 +1,12 @@
 #include "sim/whatif/sweep.h"
 
+#include <algorithm>
+#include <numeric>
 #include <tuple>
 #include <utility>
 
 #include "sim/run/parallel.h"
+#include "sim/settings/size_rules.h"
 #include "trace/value/strings.h"
 
 namespace memreplay {
@@ -22,6 +25,34 @@ ReplaySettings SettingsOf(const ReplaySettings& base, const SweepRow& row) {
   settings.config = row.config;
   settings.fraction = row.fraction;
   return settings;
+}
+
+// The sizes that a schedule asks for, each once.
+std::vector<Bytes> DistinctSizes(const Schedule& schedule) {
+  std::vector<Bytes> sizes;
+  for (const StartAllocation& start : schedule.start_allocations()) {
+    sizes.push_back(start.requested_size);
+  }
+  for (const Event& request : schedule.requests()) {
+    if (request.kind == EventKind::kAlloc && request.size > Bytes(0) && request.size < kTooLarge) {
+      sizes.push_back(request.size);
+    }
+  }
+  std::sort(sizes.begin(), sizes.end());
+  sizes.erase(std::unique(sizes.begin(), sizes.end()), sizes.end());
+  return sizes;
+}
+
+// All that roundings do to a replay is the size of its blocks.
+bool AreAlike(const ReplaySettings& a, const ReplaySettings& b, absl::Span<const Bytes> sizes) {
+  AllocatorConfig rest = a.config;
+  rest.conf = b.config.conf;
+  rest.roundup_power2_divisions = b.config.roundup_power2_divisions;
+  if (!(rest == b.config) || a.fraction != b.fraction) return false;
+  return std::all_of(sizes.begin(), sizes.end(), [&](Bytes size) {
+    return RoundSize(size, a.config, *a.torch.profile) ==
+           RoundSize(size, b.config, *b.torch.profile);
+  });
 }
 
 }  // namespace
@@ -64,18 +95,53 @@ SweepRow ReplayRow(const SweepContext& context, const ReplaySettings& settings) 
   return row;
 }
 
+std::vector<size_t> FirstAlike(const Schedule& schedule,
+                               absl::Span<const ReplaySettings> settings) {
+  std::vector<size_t> first(settings.size());
+  std::iota(first.begin(), first.end(), size_t{0});
+  // Settings set on the way are parsed over those that came before.
+  const absl::Span<const Event> requests = schedule.requests();
+  const bool fixed = std::none_of(requests.begin(), requests.end(), [](const Event& request) {
+    return request.kind == EventKind::kSettings;
+  });
+  if (!fixed || settings.size() < 2) return first;
+  const std::vector<Bytes> sizes = DistinctSizes(schedule);
+  for (size_t i = 1; i < settings.size(); ++i) {
+    for (size_t k = 0; k < i && first[i] == i; ++k) {
+      if (first[k] == k && AreAlike(settings[k], settings[i], sizes)) first[i] = k;
+    }
+  }
+  return first;
+}
+
 std::vector<SweepRow> Sweep(const SweepContext& context, absl::Span<const Candidate> candidates) {
   std::vector<SweepRow> rows(candidates.size());
-  ParallelFor(candidates.size(), context.threads, [&](size_t i) {
-    const absl::StatusOr<ReplaySettings> settings = SettingsFor(context.settings, candidates[i]);
-    if (settings.ok()) {
-      rows[i] = ReplayRow(context, *settings);
+  std::vector<size_t> taken;  // candidates that the release takes
+  std::vector<ReplaySettings> settings;
+  for (size_t i = 0; i < candidates.size(); ++i) {
+    absl::StatusOr<ReplaySettings> parsed = SettingsFor(context.settings, candidates[i]);
+    if (parsed.ok()) {
+      taken.push_back(i);
+      settings.push_back(*std::move(parsed));
     } else {
-      rows[i].refused = std::string(ToStd(settings.status().message()));
+      rows[i].refused = std::string(ToStd(parsed.status().message()));
       rows[i].fraction = candidates[i].fraction;
     }
-    rows[i].conf = candidates[i].conf;
+  }
+  const std::vector<size_t> first = FirstAlike(context.schedule, settings);
+  std::vector<size_t> replayed;
+  for (size_t i = 0; i < first.size(); ++i) {
+    if (first[i] == i) replayed.push_back(i);
+  }
+  ParallelFor(replayed.size(), context.threads, [&](size_t i) {
+    rows[taken[replayed[i]]] = ReplayRow(context, settings[replayed[i]]);
   });
+  for (size_t i = 0; i < taken.size(); ++i) {
+    if (first[i] == i) continue;
+    rows[taken[i]] = rows[taken[first[i]]];
+    rows[taken[i]].config = settings[i].config;
+  }
+  for (size_t i = 0; i < candidates.size(); ++i) rows[i].conf = candidates[i].conf;
   return rows;
 }
 

@@ -57,7 +57,13 @@ struct SweepRow {
   bool survives() const { return refused.empty() && ooms == 0; }
 };
 
-// A row per candidate, in their order. Same input, same rows, however many threads.
+// For each of `settings` the first of them under which every replay of the schedule is the
+// same: they differ at most in roundings that no size asked for shows. Often itself.
+// O(settings^2) comparisons of settings, and of sizes where their divisions differ.
+std::vector<size_t> FirstAlike(const Schedule& schedule, absl::Span<const ReplaySettings> settings);
+
+// A row per candidate, in their order. Same input, same rows, however many threads. Of
+// candidates that are alike (FirstAlike) one is replayed.
 std::vector<SweepRow> Sweep(const SweepContext& context, absl::Span<const Candidate> candidates);
 
 // The one row of settings that are given parsed: those in force when a file was

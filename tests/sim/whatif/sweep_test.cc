@@ -47,6 +47,32 @@ struct Subject {
   ReplaySettings settings;
 };
 
+// Requests of 2 to 60 MiB, freed at random.
+Trace RandomProgram(uint32_t seed) {
+  std::mt19937 random(seed);
+  Trace trace;
+  trace.is_program = true;
+  trace.streams = {StreamHandle(0)};
+  DeviceTrace& device = trace.devices.emplace_back();
+  std::vector<uint64_t> live;
+  for (uint64_t handle = 1; handle <= 40; ++handle) {
+    Event event;
+    event.kind = EventKind::kAlloc;
+    event.address = Address(handle);
+    event.size = MiB(2) * (1 + random() % 30);
+    device.events.push_back(event);
+    live.push_back(handle);
+    while (live.size() > 2 && random() % 5 < 2) {
+      const size_t which = random() % live.size();
+      event.kind = EventKind::kFree;
+      event.address = Address(live[which]);
+      device.events.push_back(event);
+      live.erase(live.begin() + static_cast<ptrdiff_t>(which));
+    }
+  }
+  return trace;
+}
+
 SettingsRequest Torch(std::string version) {
   SettingsRequest request;
   request.torch = std::move(version);
@@ -106,6 +132,39 @@ TEST(Sweep, RowsDoNotDependOnTheNumberOfThreads) {
   const Subject serving(kServing);
   const std::string alone = Describe(SearchConf(serving.context(1)));
   EXPECT_EQ(Describe(SearchConf(serving.context(4))), alone);
+}
+
+TEST(Sweep, SettingsThatRoundEverySizeAlikeAreOneReplay) {
+  // Even numbers of MiB from 2 to 60: divisions of what is smaller or larger mean nothing,
+  // and 64 divisions are steps of at most half a MiB.
+  const std::vector<Candidate> candidates = {
+      {"", std::nullopt},
+      {"roundup_power2_divisions:8", std::nullopt},
+      {"roundup_power2_divisions:[256:8,>:1]", std::nullopt},
+      {"roundup_power2_divisions:[1:1,2:8,>:8]", std::nullopt},
+      {"roundup_power2_divisions:4", std::nullopt},
+      {"roundup_power2_divisions:64", std::nullopt},
+      {"roundup_power2_divisions:8,max_split_size_mb:32", std::nullopt},
+      {"roundup_power2_divisions:no", std::nullopt}};
+  for (const uint32_t seed : {1u, 2u, 3u}) {
+    const Subject subject(std::make_shared<const Trace>(RandomProgram(seed)));
+    std::vector<ReplaySettings> settings;
+    for (size_t i = 0; i + 1 < candidates.size(); ++i) {
+      settings.push_back(*SettingsFor(subject.settings, candidates[i]));
+    }
+    const std::vector<size_t> first = FirstAlike(subject.schedule, settings);
+    EXPECT_EQ(first, (std::vector<size_t>{0, 1, 1, 1, 4, 0, 6}));
+    const std::vector<SweepRow> together = Sweep(subject.context(2), candidates);
+    for (size_t i = 0; i < candidates.size(); ++i) {
+      const SweepRow alone = subject.Row(candidates[i].conf);
+      EXPECT_EQ(together[i].conf, alone.conf);
+      EXPECT_EQ(together[i].refused, alone.refused);
+      EXPECT_TRUE(together[i].config == alone.config);
+      EXPECT_EQ(Describe({together[i]}), Describe({alone}));
+      EXPECT_EQ(together[i].at_peak, alone.at_peak);
+      EXPECT_EQ(together[i].peak_event, alone.peak_event);
+    }
+  }
 }
 
 TEST(Sweep, ARowIsWhatAReplayGives) {
@@ -217,32 +276,6 @@ TEST(FindSmallestCapacity, IsWhatTryingEverySizeFinds) {
         [](const CapacityProbe& a, const CapacityProbe& b) { return a.capacity < b.capacity; }));
     EXPECT_LE(found.probes.size(), 80u);
   }
-}
-
-// Requests of 2 to 60 MiB, freed at random.
-Trace RandomProgram(uint32_t seed) {
-  std::mt19937 random(seed);
-  Trace trace;
-  trace.is_program = true;
-  trace.streams = {StreamHandle(0)};
-  DeviceTrace& device = trace.devices.emplace_back();
-  std::vector<uint64_t> live;
-  for (uint64_t handle = 1; handle <= 40; ++handle) {
-    Event event;
-    event.kind = EventKind::kAlloc;
-    event.address = Address(handle);
-    event.size = MiB(2) * (1 + random() % 30);
-    device.events.push_back(event);
-    live.push_back(handle);
-    while (live.size() > 2 && random() % 5 < 2) {
-      const size_t which = random() % live.size();
-      event.kind = EventKind::kFree;
-      event.address = Address(live[which]);
-      device.events.push_back(event);
-      live.erase(live.begin() + static_cast<ptrdiff_t>(which));
-    }
-  }
-  return trace;
 }
 
 // A program that survives on a device and not on a larger one, where it caches
