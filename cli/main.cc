@@ -36,6 +36,8 @@ constexpr Command kCommands[] = {
      RunRecord},
     {"synth", "what a training run or a schedule program will ask for, and what it needs",
      RunSynth},
+    {"run", "run a Python script on this machine's GPU and record what it asks of memory", RunRun},
+    {"fleet", "the recordings of many jobs, over a cluster: Parquet tables and a page", RunFleet},
 };
 
 std::string Help() {

@@ -23,6 +23,7 @@ CHECK_PACKAGES=(
   chromium chromium-driver
   clang-format-14
   clang-tidy-14
+  debootstrap
   libbenchmark-dev
   libgmock-dev
   libgtest-dev

@@ -1,0 +1,69 @@
+// memreplay run, memreplay fleet: the commands that run in Python, where their users are.
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <string>
+#include <system_error>
+#include <vector>
+
+#include "cli/command.h"
+#include "trace/value/strings.h"
+
+namespace memreplay {
+namespace {
+
+constexpr char kStart[] =
+    "import sys\n"
+    "try:\n"
+    "    from memreplay.__main__ import main\n"
+    "except ImportError as error:\n"
+    "    print(f'memreplay: {sys.argv[1]}: {sys.executable} has no package memreplay ({error}); '\n"
+    "          'pip install the wheel there', file=sys.stderr)\n"
+    "    sys.exit(2)\n"
+    "sys.exit(main(sys.argv[1:]))\n";
+
+// The Python that this program was installed with, else the first on PATH.
+std::string Interpreter(const std::filesystem::path& folder) {
+  for (const char* name : {"python3", "python"}) {
+    std::error_code error;
+    const std::filesystem::path beside = folder / name;
+    if (std::filesystem::exists(beside, error)) return beside.string();
+  }
+  return "python3";
+}
+
+// Becomes Python, which takes it from here. Returns only if it cannot.
+absl::Status BecomePython(const std::string& command, absl::Span<const std::string> args) {
+  std::error_code error;
+  const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", error);
+  const std::filesystem::path folder = self.parent_path();
+  // A checkout: the program is in .bazel/ beside python/.
+  const std::filesystem::path sources = folder.parent_path() / "python";
+  if (std::filesystem::exists(sources / "memreplay/__main__.py", error)) {
+    const char* path = std::getenv("PYTHONPATH");
+    const std::string joined =
+        path == nullptr || *path == 0 ? sources.string() : StrCat(sources.string(), ":", path);
+    setenv("PYTHONPATH", joined.c_str(), 1);
+  }
+  if (!self.empty()) setenv("MEMREPLAY_PROGRAM", self.c_str(), 0);
+  const std::string python = Interpreter(folder);
+  std::vector<const char*> words = {python.c_str(), "-c", kStart, command.c_str()};
+  for (const std::string& arg : args) words.push_back(arg.c_str());
+  words.push_back(nullptr);
+  execvp(python.c_str(), const_cast<char* const*>(words.data()));
+  return absl::NotFoundError(
+      StrCat(command, ": ", python, " cannot be started: ", std::strerror(errno)));
+}
+
+}  // namespace
+
+absl::StatusOr<int> RunRun(absl::Span<const std::string> args) { return BecomePython("run", args); }
+
+absl::StatusOr<int> RunFleet(absl::Span<const std::string> args) {
+  return BecomePython("fleet", args);
+}
+
+}  // namespace memreplay

@@ -1,0 +1,20 @@
+"""memreplay: what a PyTorch program asked of GPU memory, replayed through the caching allocator's own rules.
+
+A thin layer over the program of the same name, which is installed with it:
+
+    answer = memreplay.load("snapshot.pickle").sweep()
+    answer.best.conf            # 'expandable_segments:True'
+    answer.to_pandas()          # all settings, ranked
+
+and the recording of your own program, on its GPU:
+
+    with memreplay.recording("snapshot.pickle"):
+        train()
+"""
+
+from memreplay._answer import Answer
+from memreplay._load import Recording, load
+from memreplay._program import Error, Unanswered, program
+from memreplay._recording import recording, step
+
+__all__ = ["Answer", "Error", "Recording", "Unanswered", "load", "program", "recording", "step"]

@@ -1,0 +1,28 @@
+"""python -m memreplay: the native program, and its two commands that are Python: run and fleet."""
+
+import os
+import sys
+from typing import List
+
+from memreplay._program import Error, program
+
+
+def main(args: List[str]) -> int:
+    try:
+        if args[:1] == ["run"]:
+            from memreplay._run import main as run
+
+            return run(args[1:])
+        if args[:1] == ["fleet"]:
+            from memreplay.fleet import main as fleet
+
+            return fleet(args[1:])
+        path = program()
+        os.execv(path, [path, *args])
+    except Error as error:
+        print(f"memreplay: {error}", file=sys.stderr)
+        return 2
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

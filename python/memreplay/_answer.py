@@ -1,0 +1,190 @@
+"""An answer of the program: the report with tables for Arrow and pandas, and a view for notebooks."""
+
+from __future__ import annotations
+
+import html
+import json
+from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, List, Optional
+
+from memreplay import report_types as types
+from memreplay._message import Message
+from memreplay._program import Error
+
+if TYPE_CHECKING:
+    import pandas
+    import pyarrow
+
+Columns = Dict[str, List[Any]]
+
+
+def _columns(rows: Iterable[Dict[str, Any]]) -> Columns:
+    """Rows with the same keys, turned."""
+    table: Columns = {}
+    for row in rows:
+        for name, found in row.items():
+            table.setdefault(name, []).append(found)
+    return table
+
+
+def _row(device: types.DeviceReport, message: Message, **more: Any) -> Dict[str, Any]:
+    return {"device": device.device, **dict(message._scalars()), **more}
+
+
+def _devices(devices: List[types.DeviceReport]) -> Columns:
+    return _columns({**dict(device._scalars()), "torch_release": device.torch.release if device.torch else ""}
+                    for device in devices)
+
+
+def _sweep(devices: List[types.DeviceReport]) -> Columns:
+    return _columns(_row(device, row, risks="; ".join(row.risks))
+                    for device in devices if device.sweep for row in device.sweep.rows)
+
+
+def _fits(devices: List[types.DeviceReport]) -> Columns:
+    return _columns(_row(device, row) for device in devices if device.fits for row in device.fits.rows)
+
+
+def _timeline(devices: List[types.DeviceReport]) -> Columns:
+    table: Columns = {}
+    for device in devices:
+        if device.page is None or device.page.curve is None:
+            continue
+        curve = device.page.curve
+        columns = {"device": [device.device] * len(curve.position), "position": curve.position,
+                   "allocated_bytes": curve.allocated_bytes, "active_bytes": curve.active_bytes,
+                   "reserved_bytes": curve.reserved_bytes, "requested_bytes": curve.requested_bytes}
+        for name, found in columns.items():
+            table.setdefault(name, []).extend(found)
+    return table
+
+
+def _map_blocks(device: types.DeviceReport, page: types.Page) -> Iterable[Dict[str, Any]]:
+    states = {"a": "active_allocated", "p": "active_pending_free", "i": "inactive"}
+    for block_map in page.maps:
+        for segment in block_map.segments:
+            address, live = segment.address, 0
+            for state, size in zip(segment.states, segment.sizes):
+                is_live = state != "i"
+                stack = segment.stacks[live] if is_live else -1
+                yield {"device": device.device, "moment": block_map.moment, "segment_address": segment.address,
+                       "segment_bytes": segment.total_size, "segment_type": segment.segment_type,
+                       "stream": segment.stream, "address": address, "size_bytes": size,
+                       "requested_bytes": segment.requested_sizes[live] if is_live else 0, "state": states[state],
+                       "stack": page.stacks[stack].summary if 0 <= stack < len(page.stacks) else ""}
+                address += size
+                live += is_live
+
+
+def _blocks(devices: List[types.DeviceReport]) -> Columns:
+    def rows() -> Iterable[Dict[str, Any]]:
+        for device in devices:
+            if device.page is not None:
+                yield from _map_blocks(device, device.page)
+                continue
+            for segment in device.segments:
+                for block in segment.blocks:
+                    requested = 0 if block.state == "inactive" else block.requested_size
+                    yield {"device": device.device, "moment": "end", "segment_address": segment.address,
+                           "segment_bytes": segment.total_size, "segment_type": segment.segment_type,
+                           "stream": segment.stream, "address": block.address, "size_bytes": block.size,
+                           "requested_bytes": requested, "state": block.state, "stack": ""}
+
+    return _columns(rows())
+
+
+def _stacks(devices: List[types.DeviceReport]) -> Columns:
+    def rows() -> Iterable[Dict[str, Any]]:
+        for device in devices:
+            if device.page is not None and device.page.holdings is not None:
+                page = device.page
+                for held in page.holdings.stacks if page.holdings else []:
+                    stack = page.stacks[held.stack]
+                    yield {"device": device.device, "stack": stack.summary, "requested_bytes": held.requested_bytes,
+                           "allocations": held.allocations,
+                           "frames": "\n".join(page.frames[frame] for frame in stack.frames)}
+            elif device.oom is not None:
+                for live in device.oom.live:
+                    where = live.stack or types.Stack({})
+                    yield {"device": device.device, "stack": where.summary, "requested_bytes": live.requested_bytes,
+                           "allocations": live.allocations, "frames": "\n".join(where.frames)}
+
+    return _columns(rows())
+
+
+_TABLES: Dict[str, Callable[[List[types.DeviceReport]], Columns]] = {
+    "devices": _devices, "sweep": _sweep, "fits": _fits, "timeline": _timeline, "blocks": _blocks, "stacks": _stacks}
+_OF_COMMAND = {"sweep": "sweep", "fit": "fits", "report": "timeline", "replay": "blocks", "oom": "stacks"}
+
+
+class Answer(types.Report):
+    """What the program says of a file: all of `Report` in proto/report.proto, as attributes.
+
+    `is_good` tells whether it answered with status 0: no difference from the recording, no out of memory where
+    there should be none, no contradiction in the file.
+    """
+
+    def __init__(self, data: Dict[str, Any], is_good: bool = True, page: Optional[Callable[[], str]] = None) -> None:
+        super().__init__(data)
+        self.is_good = is_good
+        self._page = page
+
+    @classmethod
+    def parse(cls, text: bytes, is_good: bool = True, page: Optional[Callable[[], str]] = None) -> "Answer":
+        """The answer that `--json` printed."""
+        try:
+            return cls(json.loads(text), is_good, page)
+        except ValueError as error:
+            raise Error(f"the program's JSON cannot be read: {error}") from None
+
+    @property
+    def only_device(self) -> types.DeviceReport:
+        """The one device of the file. Errors: Error if there are several or none."""
+        if len(self.devices) != 1:
+            raise Error(f"{self.file}: has {len(self.devices)} devices; take one of .devices")
+        return self.devices[0]
+
+    @property
+    def best(self) -> types.SweepRow:
+        """The best settings of a sweep: survives if any does, then the lowest peak of reserved memory."""
+        rows = self.only_device.sweep.rows if self.only_device.sweep else []
+        if not rows:
+            raise Error(f"{self.file}: no settings were tried; .best is of sweep()")
+        return rows[0]
+
+    def columns(self, table: Optional[str] = None) -> Columns:
+        """A table as lists of equal length; units are in the names of the columns.
+
+        Tables: `devices` (one row each), `sweep`, `fits`, `timeline`, `blocks`, `stacks`; without a name, the main
+        one of the command. Empty if this answer has no such table.
+        """
+        name = table or _OF_COMMAND.get(self.command, "devices")
+        if name not in _TABLES:
+            raise Error(f"no table {name!r}; there are {', '.join(_TABLES)}")
+        return _TABLES[name](self.devices)
+
+    def to_arrow(self, table: Optional[str] = None) -> "pyarrow.Table":
+        """`columns()` as a pyarrow.Table. Wants pyarrow (pip install 'memreplay[arrow]')."""
+        import pyarrow
+
+        return pyarrow.table(self.columns(table))
+
+    def to_pandas(self, table: Optional[str] = None) -> "pandas.DataFrame":
+        """`columns()` as a pandas.DataFrame. Wants pandas (pip install 'memreplay[pandas]')."""
+        import pandas
+
+        return pandas.DataFrame(self.columns(table))
+
+    def _repr_html_(self) -> str:
+        if self._page is not None:
+            return frame(self._page())
+        columns = self.columns()
+        rows = list(zip(*columns.values()))[:50]
+        head = "".join(f"<th>{html.escape(name)}</th>" for name in columns)
+        body = "".join("<tr>" + "".join(f"<td>{html.escape(str(cell))}</td>" for cell in row) + "</tr>" for row in rows)
+        return f"<p>{html.escape(self.command)} {html.escape(self.file)}</p><table><tr>{head}</tr>{body}</table>"
+
+
+def frame(page: str) -> str:
+    """A page inside a notebook's output, in a frame of its own: scripts run there, and reach nothing outside."""
+    return (f'<iframe srcdoc="{html.escape(page)}" sandbox="allow-scripts" '
+            'style="width: 100%; height: 720px; border: 0"></iframe>')

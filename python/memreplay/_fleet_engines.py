@@ -1,0 +1,47 @@
+"""How the tasks of a fleet are spread: over the cores of this machine, or over a Ray cluster."""
+
+from __future__ import annotations
+
+import concurrent.futures
+import os
+from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tuple
+
+from memreplay._fleet_task import Task, run_task
+
+Result = Tuple[Task, Dict[str, Any]]
+Engine = Callable[[Sequence[Task]], Iterator[Result]]
+
+
+def local(tasks: Sequence[Task], jobs: Optional[int] = None) -> Iterator[Result]:
+    """As many files at once as there are cores; each is a program of its own, so threads are enough here."""
+    with concurrent.futures.ThreadPoolExecutor(jobs or os.cpu_count() or 1) as pool:
+        futures = {pool.submit(run_task, task): task for task in tasks}
+        for future in concurrent.futures.as_completed(futures):
+            yield futures[future], future.result()
+
+
+def ray_cluster(tasks: Sequence[Task], address: Optional[str], jobs: Optional[int] = None) -> Iterator[Result]:
+    """One Ray task a file and core. A worker that dies is replaced by Ray, `retries` times; then the file has an error.
+
+    A bounded number of tasks is in flight, so that a million files cost the driver no memory.
+    """
+    import ray
+
+    if not ray.is_initialized():
+        ray.init(address=address, log_to_driver=False, logging_level="ERROR")
+    remote = ray.remote(num_cpus=1)(run_task)
+    most = jobs or 4 * max(1, int(ray.cluster_resources().get("CPU", 1)))
+    waiting: List[Task] = list(reversed(tasks))
+    running: Dict[Any, Task] = {}
+    while waiting or running:
+        while waiting and len(running) < most:
+            task = waiting.pop()
+            running[remote.options(max_retries=task.retries).remote(task)] = task
+        done, _ = ray.wait(list(running), num_returns=1)
+        for reference in done:
+            task = running.pop(reference)
+            try:
+                yield task, ray.get(reference)
+            except ray.exceptions.RayError as error:
+                first = str(error).strip().splitlines()[0]
+                yield task, {"is_final": False, "error": f"{task.url}: the worker died: {first}"}

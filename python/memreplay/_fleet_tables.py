@@ -1,0 +1,200 @@
+"""The results of a fleet: Parquet tables, the best settings of each job, and a page. Same rows, same bytes."""
+
+from __future__ import annotations
+
+import html
+import statistics
+from typing import Any, Dict, Iterable, List, Optional, Tuple
+
+from memreplay._fleet_task import Row
+
+_HEAD = ["job:string", "rank:int32", "file:string", "device:int32"]
+_COLUMNS: Dict[str, List[str]] = {
+    "devices": _HEAD + [
+        "error:string", "format:string", "torch_release:string", "torch_inferred:bool", "conf:string",
+        "capacity_bytes:int64", "events:int64", "compared_events:int64", "matched_events:int64",
+        "peak_reserved_bytes:int64", "peak_allocated_bytes:int64", "peak_active_bytes:int64",
+        "peak_requested_bytes:int64", "reserved_minus_allocated_bytes:int64", "inactive_split_bytes:int64",
+        "fragmentation:float64", "ooms:int64", "alloc_retries:int64", "verdict:string", "best_conf:string",
+        "best_peak_reserved_bytes:int64", "best_ooms:int64", "best_saves_bytes:int64"],
+    "settings": _HEAD + ["conf:string", "peak_reserved_bytes:int64", "ooms:int64", "is_current:bool"],
+    "stacks": _HEAD + ["stack:string", "requested_bytes:int64", "allocations:int64", "frames:string"],
+    "jobs": ["job:string", "devices:int64", "failed_files:int64", "ooms:int64", "worst_file:string",
+             "peak_reserved_bytes:int64", "best_conf:string", "best_ooms:int64", "best_peak_reserved_bytes:int64",
+             "saves_bytes:int64", "saves_on_all_devices_bytes:int64", "outliers:string"]}
+_ROWS_AT_ONCE = 20_000
+_FAR = 3.5  # of the robust score
+
+
+def robust_scores(figures: List[int]) -> List[float]:
+    """How far each figure is from the median, in standard deviations that a few odd ones do not move.
+
+    The spread is the median distance from the median, times 1.4826, but at least 1 % of the median.
+
+    >>> [round(score, 1) for score in robust_scores([100, 101, 99, 100, 150])]
+    [0.0, 0.7, -0.7, 0.0, 33.7]
+    """
+    if not figures:
+        return []
+    median = statistics.median(figures)
+    spread = max(1.4826 * statistics.median(abs(figure - median) for figure in figures), 0.01 * median, 1)
+    return [(figure - median) / spread for figure in figures]
+
+
+class _Job:
+    """What is kept of a job while its files come by: its devices, and each setting's worst."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.failed = 0
+        self.devices: List[Row] = []
+        self.tried: Dict[str, List[Row]] = {}
+
+    def best(self) -> Tuple[str, List[Row]]:
+        """The settings under which the worst device of the job needs least, of those tried on all devices."""
+        whole = {conf: rows for conf, rows in self.tried.items() if len(rows) == len(self.devices)}
+        if not whole:
+            return "", []
+        return min(whole.items(), key=lambda item: (sum(row["ooms"] for row in item[1]),
+                                                    max(row["peak_reserved_bytes"] for row in item[1]),
+                                                    sum(row["peak_reserved_bytes"] for row in item[1]),
+                                                    len(item[0]), item[0]))
+
+    def outliers(self) -> List[Tuple[Row, float]]:
+        scores = robust_scores([device["peak_reserved_bytes"] for device in self.devices])
+        if len(scores) < 3:
+            return []
+        return [(device, score) for device, score in zip(self.devices, scores) if abs(score) > _FAR]
+
+    def row(self) -> Row:
+        conf, under = self.best()
+        worst = max(self.devices, key=lambda device: (device["ooms"] > 0, device["peak_reserved_bytes"]), default=None)
+        now = {(row["file"], row["device"]): row["peak_reserved_bytes"] for row in self.devices}
+        peak = max(now.values(), default=0)
+        best_peak = max((row["peak_reserved_bytes"] for row in under), default=peak)
+        return {
+            "job": self.name, "devices": len(self.devices), "failed_files": self.failed,
+            "ooms": sum(device["ooms"] for device in self.devices), "worst_file": worst["file"] if worst else "",
+            "peak_reserved_bytes": peak, "best_conf": conf, "best_ooms": sum(row["ooms"] for row in under),
+            "best_peak_reserved_bytes": best_peak, "saves_bytes": peak - best_peak,
+            "saves_on_all_devices_bytes": sum(now[row["file"], row["device"]] - row["peak_reserved_bytes"] for row in under),
+            "outliers": "; ".join(f"{_short(device)} ({score:+.1f})" for device, score in self.outliers())}
+
+
+def _short(device: Row) -> str:
+    name = f"rank {device['rank']}" if device["rank"] >= 0 else str(device["file"]).rpartition("/")[2]
+    return name if device["device"] <= 0 else f"{name} device {device['device']}"
+
+
+class Tables:
+    """Takes the rows of one file after the other, in order of the files' names; writes as they come."""
+
+    def __init__(self, fs: Any, path: str) -> None:
+        import pyarrow
+        import pyarrow.parquet
+
+        self.fs, self.path = fs, path.rstrip("/")
+        self.schemas = {name: pyarrow.schema([tuple(column.split(":")) for column in columns])
+                        for name, columns in _COLUMNS.items()}
+        self.rows: Dict[str, List[Row]] = {name: [] for name in _COLUMNS}
+        self.files = {name: fs.open(f"{self.path}/{name}.parquet", "wb") for name in _COLUMNS}
+        self.writers = {name: pyarrow.parquet.ParquetWriter(self.files[name], self.schemas[name], compression="zstd")
+                        for name in _COLUMNS}
+        self.job: Optional[_Job] = None
+        self.errors: List[Row] = []
+        self.failed = self.jobs_seen = 0
+        self.saved = self.reserved = 0
+        self.shown: List[str] = []
+
+    def add(self, tables: Dict[str, List[Row]]) -> None:
+        head = tables["devices"][0]
+        if self.job is None or self.job.name != head["job"]:
+            self._finish_job()
+            self.job = _Job(head["job"])
+        if head["error"]:
+            self.failed += 1
+            self.job.failed += 1
+            self.errors.append(head)
+        self.job.devices += [row for row in tables["devices"] if row["device"] >= 0]
+        for row in tables["settings"]:
+            self.job.tried.setdefault(row["conf"], []).append(row)
+        for name, rows in tables.items():
+            self._write(name, rows)
+
+    def _write(self, name: str, rows: Iterable[Row], is_last: bool = False) -> None:
+        import pyarrow
+
+        waiting = self.rows[name]
+        waiting.extend(rows)
+        if waiting and (is_last or len(waiting) >= _ROWS_AT_ONCE):
+            self.writers[name].write_table(pyarrow.Table.from_pylist(waiting, schema=self.schemas[name]))
+            waiting.clear()
+
+    def _finish_job(self) -> None:
+        if self.job is None:
+            return
+        row = self.job.row()
+        self.jobs_seen += 1
+        self.saved += row["saves_on_all_devices_bytes"]
+        self.reserved += sum(device["peak_reserved_bytes"] for device in self.job.devices)
+        self._write("jobs", [row])
+        self.shown.append(_job_html(self.job, row))
+
+    def finish(self) -> None:
+        self._finish_job()
+        for name, writer in self.writers.items():
+            self._write(name, [], is_last=True)
+            writer.close()
+            self.files[name].close()
+        with self.fs.open(f"{self.path}/fleet.html", "w", encoding="utf-8") as file:
+            file.write(_page(self.headlines(), self.shown, self.errors))
+
+    def headlines(self) -> List[str]:
+        share = self.saved / self.reserved if self.reserved else 0.0
+        return [f"the best common settings of each job would save {_gib(self.saved)} of {_gib(self.reserved)} "
+                f"reserved over all devices ({share:.1%})"]
+
+
+def _gib(size: int) -> str:
+    return f"{size / 2**30:.2f} GiB"
+
+
+_STYLE = """body { font: 14px system-ui, sans-serif; margin: 2em auto; max-width: 70em; padding: 0 1em }
+table { border-collapse: collapse; width: 100% } td, th { padding: 2px 10px 2px 0; text-align: left }
+td.n { text-align: right; white-space: nowrap } td.bar { width: 35% }
+.bar i { display: block; height: 10px; background: #4b78a8 } .bar i i { background: #a8c4e0 } .odd { font-weight: bold }
+.bad { color: #b00020 } code { background: #f2f2f2; padding: 1px 4px }"""
+
+
+def _job_html(job: _Job, row: Row) -> str:
+    conf, under = job.best()
+    after: Dict[Tuple[str, int], int] = {(found["file"], found["device"]): found["peak_reserved_bytes"] for found in under}
+    odd = {id(device): score for device, score in job.outliers()}
+    most = max(row["peak_reserved_bytes"], 1)
+    lines = [f"<h2>{html.escape(job.name or 'files without a folder')}</h2><p>{row['devices']} devices; worst: "
+             f"{html.escape(row['worst_file'])}, {_gib(row['peak_reserved_bytes'])}."]
+    if under:
+        lines.append(f" Best for all at once: <code>{html.escape(conf or 'the defaults')}</code>, "
+                     f"{_gib(row['best_peak_reserved_bytes'])} on the worst, {_gib(row['saves_on_all_devices_bytes'])} "
+                     "saved on all together.")
+    lines.append("</p><table><tr><th>rank</th><th></th><th>peak reserved</th><th>best for all</th><th>allocated</th>"
+                 "<th>score</th><th>verdict</th></tr>")
+    for device in job.devices:
+        then = after.get((device["file"], device["device"]), int(device["peak_reserved_bytes"]))
+        wide, inner = 100 * device["peak_reserved_bytes"] / most, 100 * then / max(device["peak_reserved_bytes"], 1)
+        is_odd = id(device) in odd
+        lines.append(
+            f"<tr{' class=odd' if is_odd else ''}><td title=\"{html.escape(device['file'])}\">{html.escape(_short(device))}"
+            f'</td><td class=bar><i style="width:{wide:.1f}%"><i style="width:{min(inner, 100):.1f}%"></i></i></td>'
+            f"<td class=n>{_gib(device['peak_reserved_bytes'])}</td><td class=n>{_gib(then)}</td>"
+            f"<td class=n>{_gib(device['peak_allocated_bytes'])}</td>"
+            f"<td class=n>{f'{odd[id(device)]:+.1f}' if is_odd else ''}</td>"
+            f"<td class={'bad' if device['ooms'] else 'ok'}>{html.escape(device['verdict'])}</td></tr>")
+    return "".join(lines) + "</table>"
+
+
+def _page(headlines: List[str], jobs: List[str], errors: List[Row]) -> str:
+    failed = "".join(f"<li class=bad>{html.escape(row['file'])}: {html.escape(row['error'])}</li>" for row in errors)
+    return (f"<!doctype html><meta charset=utf-8><title>memreplay fleet</title><style>{_STYLE}</style>"
+            f"<h1>Ranks side by side</h1>{''.join(f'<p>{html.escape(line)}</p>' for line in headlines)}"
+            f"{f'<h2>Without an answer</h2><ul>{failed}</ul>' if failed else ''}{''.join(jobs)}\n")

@@ -1,0 +1,166 @@
+"""memreplay.load(): anything that holds a recording, and the questions that can be asked of it."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import pickle
+import shutil
+import tempfile
+import weakref
+from typing import Any, Dict, List, Mapping, Optional, Protocol, Sequence, Union
+
+from memreplay._answer import Answer, frame
+from memreplay._program import run
+
+
+class Readable(Protocol):
+    """An open file; its `name`, if it has one, is what answers call it."""
+
+    def read(self, size: int = ..., /) -> bytes: ...
+
+
+Source = Union[str, "os.PathLike[str]", bytes, Readable, Mapping[str, Any]]
+
+
+def _flags(**given: Any) -> List[str]:
+    """Keyword arguments as flags of the program: None is left out, a list is a flag several times."""
+    flags: List[str] = []
+    for name, found in given.items():
+        flag = "--" + name.replace("_", "-")
+        for item in found if isinstance(found, (list, tuple)) else [found]:
+            if item is True:
+                flags.append(flag)
+            elif item is not None and item is not False:
+                flags.append(f"{flag}={item}")
+    return flags
+
+
+class Recording:
+    """A file that the program can read. Each question runs the program once.
+
+    All take the flags of the command of their name (`memreplay COMMAND --help`) with _ for -: sizes are a number of
+    bytes or text such as "16GiB". Errors: memreplay.Error with the program's message.
+    """
+
+    def __init__(self, path: Union[str, "os.PathLike[str]"], name: Optional[str] = None) -> None:
+        self.path = pathlib.Path(path)
+        self.name = name or str(path)
+        self.timeout: Optional[float] = None  # seconds that each question may take
+
+    def __repr__(self) -> str:
+        return f"<memreplay.Recording {self.name}>"
+
+    def _ask(self, command: str, others: Sequence[str] = (), with_page: bool = False, **flags: Any) -> Answer:
+        done = run([command, str(self.path), *others, "--json", *_flags(**flags)], self.timeout)
+        page = (lambda: self.page(**flags)) if with_page else None
+        answer = Answer.parse(done.stdout, done.returncode == 0, page)
+        if self.name != str(self.path):
+            answer._data["file"] = self.name
+        return answer
+
+    def inspect(self, *, deep: bool = False, device: Optional[int] = None) -> Answer:
+        """What is in the file, how complete it is; `deep`: also how memory moved."""
+        return self._ask("inspect", deep=deep, device=device)
+
+    def replay(self, *, conf: Optional[str] = None, capacity: Union[int, str, None] = None,
+               torch: Optional[str] = None, **flags: Any) -> Answer:
+        """As recorded, or with other settings, on a card of another size, with another release.
+
+        >>> serving = load("tests/data/serving.jsonl")
+        >>> serving.replay(conf="expandable_segments:True").only_device.peak_reserved_bytes
+        3690987520
+        >>> serving.replay(capacity="3GiB").is_good
+        False
+        """
+        return self._ask("replay", with_page=not flags, conf=conf, capacity=capacity, torch=torch, **flags)
+
+    def sweep(self, *, conf: Sequence[str] = (), capacity: Union[int, str, None] = None,
+              torch: Optional[str] = None, **flags: Any) -> Answer:
+        """Settings ranked, those given or a search.
+
+        >>> load("tests/data/serving.jsonl").sweep().best.conf
+        'expandable_segments:True'
+        """
+        return self._ask("sweep", conf=list(conf), capacity=capacity, torch=torch, **flags)
+
+    def oom(self, *, capacity: Union[int, str, None] = None, **flags: Any) -> Answer:
+        """Why memory ran out, and what would have helped.
+
+        >>> load("tests/data/serving.jsonl").oom(capacity="3GiB").oom.verdict
+        'leak'
+        """
+        return self._ask("oom", capacity=capacity, **flags)
+
+    def fit(self, *, conf: Sequence[str] = (), torch: Optional[str] = None, **flags: Any) -> Answer:
+        """The smallest device memory on which it survives, for each of the settings."""
+        return self._ask("fit", conf=list(conf), torch=torch, **flags)
+
+    def report(self, *, conf: Sequence[str] = (), capacity: Union[int, str, None] = None,
+               torch: Optional[str] = None, **flags: Any) -> Answer:
+        """What the page is made from: timeline, blocks at the peak and at the end, stacks. Notebooks show the page."""
+        return self._ask("report", with_page=True, conf=list(conf), capacity=capacity, torch=torch, **flags)
+
+    def diff(self, other: Union["Recording", Source], *, top: Optional[int] = None) -> Answer:
+        """What changed from this to `other`."""
+        return self._ask("diff", [str(load(other).path)], top=top)
+
+    def page(self, **flags: Any) -> str:
+        """The interactive page as HTML; flags as for report()."""
+        return run(["report", str(self.path), "-o", "-", *_flags(**flags)], self.timeout).stdout.decode("utf-8")
+
+    def _repr_html_(self) -> str:
+        return frame(self.page())
+
+
+def load(source: Union[Recording, Source]) -> Recording:
+    """A path, the bytes or the open file of a recording, a URL that fsspec knows, or what _snapshot() returned.
+
+    What is no file on this machine is written to a temporary one that goes away with the result. Nothing is read
+    before a question is asked. A pickle is never executed.
+
+    >>> load({"segments": [], "device_traces": [[]]}).inspect().format
+    'torch_snapshot_pickle'
+    >>> load("nowhere.pickle").replay()
+    Traceback (most recent call last):
+    ...
+    memreplay.Error: nowhere.pickle: there is no such file
+    """
+    if isinstance(source, Recording):
+        return source
+    if isinstance(source, str) and "://" in source:
+        return _load_url(source)
+    if isinstance(source, (str, os.PathLike)):
+        return Recording(source)
+    folder = pathlib.Path(tempfile.mkdtemp(prefix="memreplay-"))
+    name = str(getattr(source, "name", ""))
+    path = folder / (pathlib.Path(name).name or "recording")
+    recording = Recording(path, name or f"<{type(source).__name__}>")
+    weakref.finalize(recording, shutil.rmtree, str(folder), ignore_errors=True)
+    with open(path, "wb") as file:
+        if isinstance(source, bytes):
+            file.write(source)
+        elif isinstance(source, Mapping):
+            data: Dict[str, Any] = dict(source)
+            pickle.dump(data, file, protocol=4)
+        else:
+            shutil.copyfileobj(source, file, 1 << 20)
+    return recording
+
+
+def _load_url(url: str) -> Recording:
+    import fsspec
+
+    with fsspec.open(url, "rb") as file:
+        return load(_Named(file, url))
+
+
+class _Named:
+    """An open file under the name that answers shall have."""
+
+    def __init__(self, file: Readable, name: str) -> None:
+        self._file = file
+        self.name = name
+
+    def read(self, size: int = -1, /) -> bytes:
+        return self._file.read(size)

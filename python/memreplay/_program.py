@@ -1,0 +1,67 @@
+"""Where the native program is, and how it is called."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import subprocess
+import sys
+import sysconfig
+from typing import Iterator, Optional, Sequence
+
+
+class Error(Exception):
+    """The program could not answer. The message is its own: one line that says what is wrong and where."""
+
+    __module__ = "memreplay"
+
+
+class Unanswered(Error):
+    """The program came to no answer: it was killed, or took too long. Asking again may help."""
+
+    __module__ = "memreplay"
+
+
+def _candidates() -> Iterator[pathlib.Path]:
+    package = pathlib.Path(__file__).resolve().parent
+    if (package.parents[1] / "WORKSPACE").is_file():  # a checkout
+        yield package.parents[1] / "memreplay"
+    yield pathlib.Path(sysconfig.get_path("scripts")) / "memreplay"
+    yield pathlib.Path(sys.executable).parent / "memreplay"
+    # pip install --user and --target, pipx and containers that copy site-packages.
+    user = "osx_framework_user" if sys.platform == "darwin" else f"{os.name}_user"
+    yield pathlib.Path(sysconfig.get_path("scripts", scheme=user)) / "memreplay"
+    yield package.parent / "bin" / "memreplay"
+    for folder in os.environ.get("PATH", "").split(os.pathsep):
+        yield pathlib.Path(folder) / "memreplay"
+
+
+def program() -> str:
+    """Path of the native program: $MEMREPLAY_PROGRAM, or the one installed with this package."""
+    given = os.environ.get("MEMREPLAY_PROGRAM")
+    if given:
+        return given
+    for path in _candidates():
+        if os.access(path, os.X_OK) and path.is_file():
+            return str(path)
+    raise Error("the program memreplay is not installed beside this package; pip install --force-reinstall memreplay")
+
+
+def run(args: Sequence[str], timeout: Optional[float] = None) -> "subprocess.CompletedProcess[bytes]":
+    """Runs the program, for at most `timeout` seconds.
+
+    Errors: Error, with the program's message, unless it answered (status 0, or 1: a bad answer); of these Unanswered
+    if it was killed or took longer.
+    """
+    try:
+        done = subprocess.run([program(), *args], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE, check=False, timeout=timeout)
+    except subprocess.TimeoutExpired:
+        raise Unanswered(f"{args[0]}: took longer than {timeout:g} s") from None
+    if done.returncode in (0, 1):
+        return done
+    if done.returncode < 0:
+        raise Unanswered(f"{args[0]}: the program was ended by signal {-done.returncode}")
+    lines = done.stderr.decode("utf-8", "replace").strip().splitlines()
+    message = lines[-1] if lines else f"ended with status {done.returncode} and without a message"
+    raise Error(message[len("memreplay: "):] if message.startswith("memreplay: ") else message)

@@ -1,0 +1,135 @@
+"""Recording a program's GPU memory: what everybody writes again around torch.cuda.memory._record_memory_history."""
+
+from __future__ import annotations
+
+import contextlib
+import inspect
+import os
+import pathlib
+import sys
+import warnings
+from typing import Any, Dict, Iterator, Optional, Union
+
+_step: Optional[Any] = None  # the range of the step that runs
+
+
+def _rank() -> Optional[int]:
+    """Of this process, if there are several: of torch.distributed, or as torchrun and Slurm's launchers tell it."""
+    distributed = sys.modules.get("torch.distributed")
+    if distributed is not None and distributed.is_available() and distributed.is_initialized():
+        return int(distributed.get_rank()) if distributed.get_world_size() > 1 else None
+    if int(os.environ.get("WORLD_SIZE") or 1) > 1 and os.environ.get("RANK"):
+        return int(os.environ["RANK"])
+    return None
+
+
+def _named(path: pathlib.Path, part: str) -> pathlib.Path:
+    """out.pickle -> out.PART.pickle"""
+    return path.with_name(f"{path.stem}.{part}{path.suffix}")
+
+
+def _dump(path: pathlib.Path) -> pathlib.Path:
+    """Writes the snapshot under a temporary name first, so that a file that is there is whole."""
+    import torch
+
+    rank = _rank()
+    if rank is not None:
+        path = _named(path, f"rank{rank}")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    unfinished = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        torch.cuda.memory._dump_snapshot(str(unfinished))
+        os.replace(unfinished, path)
+    finally:
+        with contextlib.suppress(OSError):
+            unfinished.unlink()
+    return path
+
+
+def _start(max_entries: Optional[int], stacks: str) -> None:
+    """The one call, with what the release takes of its arguments."""
+    from torch.cuda import memory
+
+    call: Any = memory._record_memory_history
+    known = inspect.signature(call).parameters
+    if "enabled" not in known or "context" not in known:
+        known = inspect.signature(getattr(memory, "_record_memory_history_impl", call)).parameters
+    if "context" in known:
+        wanted: Dict[str, Any] = {"enabled": "all", "context": "all", "stacks": stacks, "clear_history": True,
+                                  "global_record_annotations": True, "max_entries": max_entries}
+    else:  # 2.0
+        wanted = {"enabled": True, "record_context": True, "trace_alloc_record_context": True,
+                  "trace_alloc_max_entries": max_entries or 2**31 - 1, "record_context_cpp": stacks == "all"}
+    call(**{name: found for name, found in wanted.items() if name in known and found is not None})
+
+
+@contextlib.contextmanager
+def recording(path: Union[str, "os.PathLike[str]"] = "snapshot.pickle", *, on_oom: bool = True,
+              max_entries: Optional[int] = None, stacks: str = "python") -> Iterator[None]:
+    """Records what the block asks of GPU memory and writes it as a memory snapshot when the block ends, or fails.
+
+    Of several ranks each writes its own: out.pickle becomes out.rank3.pickle.
+
+    Args:
+      on_oom: also write out.oom.pickle at the moment when memory runs out (of several times, the last), before what
+        the error unwinds is freed.
+      max_entries: how many events PyTorch keeps; without it all, at some hundred bytes of host memory each. A
+        recording without its beginning still tells much, but less exactly.
+      stacks: "python" frames, or "all" for C++ frames too.
+
+    Errors: RuntimeError on a machine without a GPU. A snapshot that cannot be written is a warning, so that a run
+    is not lost for its recording.
+    """
+    import torch
+
+    if not torch.cuda.is_available():
+        raise RuntimeError("memreplay.recording: PyTorch finds no GPU here, so there is nothing to record; "
+                           "memreplay record runs a script on an imaginary one")
+    path = pathlib.Path(path)
+    torch.cuda.init()
+    _start(max_entries, stacks)
+    is_on = True
+
+    def write(to: pathlib.Path) -> None:
+        try:
+            _dump(to)
+        except Exception as error:  # whatever it was, the program that is recorded goes on
+            warnings.warn(f"memreplay.recording: {to} was not written: {error}", stacklevel=3)
+
+    def observe(device: int, size: int, device_total: int, device_free: int) -> None:
+        if is_on:
+            write(_named(path, "oom"))
+
+    if on_oom:
+        torch._C._cuda_attach_out_of_memory_observer(observe)  # PyTorch has no way to take it away
+    try:
+        yield
+    finally:
+        is_on = False
+        _end_step()
+        write(path)
+        try:
+            torch.cuda.memory._record_memory_history(enabled=None)
+        except TypeError:
+            torch.cuda.memory._record_memory_history(False)
+
+
+def step(number: int) -> None:
+    """Marks where a step of the loop begins; the one before ends there.
+
+    The mark is a range named "memreplay.step#NUMBER", which snapshots keep from PyTorch 2.6 on, and which profilers
+    show with all.
+    """
+    from torch.autograd.profiler import record_function
+
+    global _step
+    _end_step()
+    _step = record_function(f"memreplay.step#{number}")
+    _step.__enter__()
+
+
+def _end_step() -> None:
+    global _step
+    if _step is not None:
+        _step.__exit__(None, None, None)
+        _step = None

@@ -1,0 +1,199 @@
+"""memreplay fleet: the recordings of many jobs, each looked at once, into Parquet tables and a page (docs/fleet.md)."""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import importlib.util
+import json
+import sys
+import time
+from typing import Any, Dict, Iterable, Iterator, List, Optional, Sequence, Set, Tuple
+
+from memreplay import _fleet_engines as engines
+from memreplay._fleet_tables import Tables
+from memreplay._fleet_task import Row, Task, job_and_rank
+from memreplay._program import Error, run
+
+_GLOB = set("*?[")
+
+
+def sources(patterns: Sequence[str]) -> List[Tuple[str, str]]:
+    """(url, stamp) of each file that the directories, globs and URLs name, in order of their names.
+
+    Errors: Error for one that names nothing.
+    """
+    import fsspec
+
+    found: Dict[str, str] = {}
+    for pattern in patterns:
+        fs, path = fsspec.core.url_to_fs(pattern)
+        is_local = "file" in (fs.protocol if isinstance(fs.protocol, (list, tuple)) else [fs.protocol])
+        if _GLOB & set(path):
+            infos = fs.glob(path, detail=True)
+        elif fs.isdir(path):
+            infos = fs.find(path, detail=True)
+        else:
+            infos = {path: fs.info(path)} if fs.exists(path) else {}
+        before = len(found)
+        for name, info in infos.items():
+            if info.get("type") == "file" and not name.rpartition("/")[2].startswith("."):
+                stamp = str(info.get("mtime") or info.get("ETag") or info.get("LastModified") or info.get("created") or "")
+                found[name if is_local else fs.unstrip_protocol(name)] = f"{info.get('size')}:{stamp}"
+        if len(found) == before:
+            raise Error(f"fleet: {pattern}: there is no such file, or no file in it")
+    return sorted(found.items())
+
+
+class Parts:
+    """The answers that are there already, a small file for each task: what makes a run go on where it was ended."""
+
+    def __init__(self, out: str, version: str) -> None:
+        import fsspec
+
+        self.fs, self.path = fsspec.core.url_to_fs(out)
+        self.folder = f"{self.path.rstrip('/')}/parts"
+        self.version = version
+        self.fs.makedirs(self.folder, exist_ok=True)
+        self.there: Set[str] = {name.rpartition("/")[2] for name in self.fs.find(self.folder)}
+
+    def name(self, task: Task) -> str:
+        said = [self.version, task.url, task.stamp, task.confs, task.flags]
+        return hashlib.sha256(json.dumps(said).encode()).hexdigest()[:32] + ".json"
+
+    def has(self, task: Task) -> bool:
+        return self.name(task) in self.there
+
+    def put(self, task: Task, answer: Dict[str, Any]) -> None:
+        name = self.name(task)
+        with self.fs.open(f"{self.folder}/.{name}", "w") as file:
+            json.dump(answer, file)
+        self.fs.mv(f"{self.folder}/.{name}", f"{self.folder}/{name}")
+        self.there.add(name)
+
+    def get(self, task: Task) -> Dict[str, Any]:
+        with self.fs.open(f"{self.folder}/{self.name(task)}") as file:
+            answer: Dict[str, Any] = json.load(file)
+        return answer
+
+
+class Run:
+    """One call of `memreplay fleet`."""
+
+    def __init__(self, parts: Parts, engine: engines.Engine) -> None:
+        self.parts, self.engine = parts, engine
+        self.passing: Dict[Task, Dict[str, Any]] = {}  # errors that another run may not have
+        self.done = 0
+
+    def ask(self, tasks: Sequence[Task]) -> None:
+        """Does what is missing. Afterwards every task has an answer()."""
+        missing = [task for task in tasks if not self.parts.has(task)]
+        for task, answer in self.engine(missing):
+            self.done += 1
+            if answer["is_final"]:
+                self.parts.put(task, answer)
+            else:
+                self.passing[task] = answer
+            _progress(self.done, task)
+
+    def answer(self, task: Task) -> Dict[str, Any]:
+        return self.passing[task] if task in self.passing else self.parts.get(task)
+
+    def common_settings(self, tasks: Sequence[Task]) -> Iterator[Task]:
+        """For each file of a job the settings that suit some other file of it and were not tried on this one."""
+        tried: Dict[Task, Set[str]] = {}
+        wanted: Dict[str, Set[str]] = {}
+        for task in tasks:
+            rows = self.answer(task).get("settings", [])
+            tried[task] = {row["conf"] for row in rows}
+            by_device: Dict[int, List[Row]] = {}
+            for row in rows:
+                by_device.setdefault(row["device"], []).append(row)
+            for ranked in by_device.values():
+                wanted.setdefault(job_and_rank(task.url)[0], set()).update(row["conf"] for row in ranked[:task.top])
+        for task in tasks:
+            missing = sorted(wanted.get(job_and_rank(task.url)[0], set()) - tried[task])
+            if tried[task] and missing:
+                yield task._replace(confs=tuple(missing))
+
+
+def _progress(done: int, task: Task) -> None:
+    if sys.stderr.isatty():
+        print(f"\r\033[K{done} files: {task.url}", end="", file=sys.stderr, flush=True)
+
+
+def _rows(run: Run, tasks: Iterable[Task], second: Dict[str, Task]) -> Iterator[Dict[str, List[Row]]]:
+    """The rows of each file, in order, with its name, job and rank in front."""
+    for task in tasks:
+        answer = run.answer(task)
+        job, rank = job_and_rank(task.url)
+        head = {"job": job, "rank": rank, "file": task.url}
+        tables = {name: list(answer.get(name, [])) for name in ("devices", "settings", "stacks")}
+        error = answer["error"]
+        if task.url in second:
+            more = run.answer(second[task.url])
+            known = {(row["device"], row["conf"]) for row in tables["settings"]}
+            tables["settings"] += [row for row in more.get("settings", []) if (row["device"], row["conf"]) not in known]
+            error = error or more["error"]
+        tables["devices"] = [{**row, "error": error} for row in tables["devices"]] or [{"device": -1, "error": error}]
+        yield {name: [{**head, **row} for row in rows] for name, rows in tables.items()}
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="memreplay fleet", formatter_class=argparse.RawDescriptionHelpFormatter,
+        description="Looks at every recording of many jobs (a job is a folder, a file a rank) and writes into OUT\n"
+        "  devices.parquet   a row for each device: release, settings, peaks, fragmentation, verdict, the best settings\n"
+        "  settings.parquet  what each of the settings tried comes to, by file\n"
+        "  stacks.parquet    what held the most memory at the peak\n"
+        "  jobs.parquet      which settings suit all ranks of a job at once, and what they save\n"
+        "  fleet.html        the same to read\n"
+        "A file without an answer is a row with its error. Called again, it does only what is missing.")
+    parser.add_argument("source", nargs="+", help="a directory, a glob or a URL that fsspec knows (s3://...)")
+    parser.add_argument("-o", "--out", required=True, help="where the results go: a directory or a URL")
+    parser.add_argument("--engine", choices=["local", "ray"], default="local", help="local: the cores of this machine")
+    parser.add_argument("--ray-address", help="of a running cluster; without it, the one of this machine, or a new one")
+    parser.add_argument("--jobs", type=int, help="how many files at once; without it, as many as cores")
+    parser.add_argument("--timeout", type=float, default=3600, help="seconds for a question about a file (3600)")
+    parser.add_argument("--retries", type=int, default=2, help="how often a file is tried again whose worker died (2)")
+    parser.add_argument("--capacity", help="replay on devices of this memory, such as 80GiB")
+    parser.add_argument("--torch", help="PyTorch release whose allocator to model")
+    return parser
+
+
+def main(args: List[str], engine: Optional[engines.Engine] = None) -> int:
+    """Exit status 0: every file has an answer; 1: some have an error; 2: nothing could be done."""
+    options = _parser().parse_args(args)
+    for name in ["fsspec", "pyarrow"] + ["ray"] * (options.engine == "ray"):
+        if importlib.util.find_spec(name) is None:
+            raise Error(f"fleet: the package {name} is not installed; pip install 'memreplay[fleet]'")
+    begin = time.monotonic()
+    files = sources(options.source)
+    flags = tuple((name, getattr(options, name)) for name in ("capacity", "torch") if getattr(options, name))
+    tasks = [Task(url, stamp, timeout=options.timeout, retries=options.retries, flags=flags) for url, stamp in files]
+    if engine is None:
+        if options.engine == "ray":
+            def engine(todo: Sequence[Task]) -> Iterator[engines.Result]:
+                return engines.ray_cluster(todo, options.ray_address, options.jobs)
+        else:
+            def engine(todo: Sequence[Task]) -> Iterator[engines.Result]:
+                return engines.local(todo, options.jobs)
+    version = run(["--version"]).stdout.decode().strip()
+    fleet = Run(Parts(options.out, version), engine)
+    fleet.ask(tasks)
+    second = {task.url: task for task in fleet.common_settings(tasks)}
+    fleet.ask(list(second.values()))
+    tables = Tables(fleet.parts.fs, fleet.parts.path)
+    for rows in _rows(fleet, tasks, second):
+        tables.add(rows)
+    tables.finish()
+    seconds = time.monotonic() - begin
+    if sys.stderr.isatty():
+        print("\r\033[K", end="", file=sys.stderr)
+    print(f"{len(files)} files in {tables.jobs_seen} jobs, {tables.failed} without an answer; "
+          f"{fleet.done} questions asked in {seconds:.1f} s")
+    for line in tables.headlines():
+        print("  " + line)
+    print(f"  page: {options.out.rstrip('/')}/fleet.html")
+    return 1 if tables.failed else 0
+

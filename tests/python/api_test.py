@@ -1,0 +1,185 @@
+"""memreplay.load() and what it answers, held against the program's own JSON."""
+
+import doctest
+import importlib.util
+import io
+import json
+import pathlib
+import pickle
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import memreplay
+from memreplay import _answer, _load, report_types
+from memreplay._message import Message
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+SERVING = str(ROOT / "tests/data/serving.jsonl")
+SNAPSHOTS = ROOT / "tests/data/snapshots/torch-2.15"
+TRAINING = str(SNAPSHOTS / "training.pickle")
+
+
+def has(module):
+    return importlib.util.find_spec(module) is not None
+
+
+def load_tests(loader, tests, pattern):
+    tests.addTests(doctest.DocTestSuite(_load))
+    return tests
+
+
+class Sources(unittest.TestCase):
+    def setUp(self):
+        self.data = pathlib.Path(TRAINING).read_bytes()
+        self.peak = memreplay.load(TRAINING).replay().only_device.peak_reserved_bytes
+        self.assertGreater(self.peak, 0)
+
+    def peak_of(self, source):
+        return memreplay.load(source).replay().only_device.peak_reserved_bytes
+
+    def test_a_path_bytes_a_file_and_a_snapshot_are_the_same(self):
+        self.assertEqual(self.peak_of(pathlib.Path(TRAINING)), self.peak)
+        self.assertEqual(self.peak_of(self.data), self.peak)
+        self.assertEqual(self.peak_of(io.BytesIO(self.data)), self.peak)
+        self.assertEqual(self.peak_of(pickle.loads(self.data)), self.peak)
+        with open(TRAINING, "rb") as file:
+            recording = memreplay.load(file)
+        self.assertEqual(recording.name, TRAINING)
+        self.assertEqual(recording.replay().file, TRAINING)
+        self.assertIs(memreplay.load(recording), recording)
+
+    def test_a_temporary_file_goes_away_with_its_recording(self):
+        recording = memreplay.load(self.data)
+        path = recording.path
+        self.assertTrue(path.exists())
+        del recording
+        self.assertFalse(path.exists())
+
+    @unittest.skipUnless(has("fsspec"), "fsspec is not installed")
+    def test_a_url(self):
+        import fsspec
+        with fsspec.open("memory://bucket/rank0.pickle", "wb") as file:
+            file.write(self.data)
+        answer = memreplay.load("memory://bucket/rank0.pickle").replay()
+        self.assertEqual(answer.only_device.peak_reserved_bytes, self.peak)
+        self.assertEqual(answer.file, "memory://bucket/rank0.pickle")
+
+
+class Answers(unittest.TestCase):
+    def test_every_field_of_the_json_has_an_attribute(self):
+        seen = set()
+
+        def walk(message):
+            for name, found in message.to_dict().items():
+                self.assertTrue(hasattr(type(message), name), f"{type(message).__name__}.{name}")
+                seen.add(f"{type(message).__name__}.{name}")
+                read = getattr(message, name)
+                for inner in read if isinstance(read, list) else [read]:
+                    if isinstance(inner, Message):
+                        walk(inner)
+                if isinstance(read, (int, float, str)):
+                    self.assertEqual(read, type(read)(found))
+
+        recording = memreplay.load(TRAINING)
+        for answer in (recording.inspect(deep=True), recording.replay(), recording.sweep(), recording.fit(),
+                       recording.oom(), recording.report(conf=["expandable_segments:True"]),
+                       recording.diff(SERVING)):
+            self.assertIsInstance(answer, memreplay.Answer)
+            walk(answer)
+        self.assertGreater(len(seen), 200)
+
+    def test_integers_of_both_schema_versions(self):
+        for size in ("123", 123):
+            self.assertEqual(report_types.DeviceReport({"peak_reserved_bytes": size}).peak_reserved_bytes, 123)
+        empty = report_types.DeviceReport({})
+        self.assertEqual((empty.peak_reserved_bytes, empty.conf, empty.oom, empty.segments), (0, "", None, []))
+
+    def test_flags_reach_the_program(self):
+        recording = memreplay.load(SERVING)
+        self.assertTrue(recording.replay().is_good)
+        self.assertFalse(recording.replay(capacity="3GiB").is_good)
+        self.assertEqual(recording.replay(torch="2.6").only_device.torch_profile, "2.6")
+        rows = recording.sweep(conf=["max_split_size_mb:64", "expandable_segments:True"]).only_device.sweep.rows
+        self.assertEqual({row.conf for row in rows}, {"expandable_segments:True", "max_split_size_mb:64"})
+        direct = subprocess.run([memreplay.program(), "fit", SERVING, "--json"], stdout=subprocess.PIPE, check=True)
+        self.assertEqual(recording.fit().to_dict(), json.loads(direct.stdout))
+
+    def test_errors_are_the_programs_one_line(self):
+        with self.assertRaisesRegex(memreplay.Error, r"^--conf: .*max_split_size_mb"):
+            memreplay.load(SERVING).replay(conf="max_split_size_mb:1")
+        with self.assertRaisesRegex(memreplay.Error, "unknown format"):
+            memreplay.load(b"not a recording").replay()
+        with self.assertRaisesRegex(memreplay.Error, "unknown flag --nonsense"):
+            memreplay.load(SERVING).replay(nonsense=1)
+        with self.assertRaisesRegex(memreplay.Error, "has 0 devices|has 2 devices"):
+            memreplay.Answer({"devices": [{}, {}]}).only_device
+        with self.assertRaisesRegex(memreplay.Error, "no settings were tried"):
+            memreplay.load(SERVING).replay().best
+        with self.assertRaisesRegex(memreplay.Error, "no table 'nonsense'; there are devices"):
+            memreplay.load(SERVING).replay().columns("nonsense")
+
+    def test_tables(self):
+        recording = memreplay.load(TRAINING)
+        report = recording.report()
+        timeline = report.columns()
+        self.assertEqual(max(timeline["reserved_bytes"]), report.only_device.peak_reserved_bytes)
+        for table in _answer._TABLES:
+            for answer in (report, recording.sweep(), recording.replay(), recording.oom(capacity="40MiB")):
+                columns = answer.columns(table)
+                self.assertLessEqual(len({len(column) for column in columns.values()}), 1, table)
+        blocks = report.columns("blocks")
+        peak = [row for row in zip(blocks["moment"], blocks["size_bytes"]) if row[0] == "peak"]
+        self.assertEqual(sum(size for _, size in peak), report.only_device.peak_reserved_bytes)
+        end = recording.replay().columns("blocks")
+        of_page = [n for n, moment in enumerate(blocks["moment"]) if moment == "end"]
+        self.assertEqual([blocks["address"][n] for n in of_page], end["address"])
+        self.assertEqual([blocks["requested_bytes"][n] for n in of_page], end["requested_bytes"])
+        self.assertIn("train", " ".join(report.columns("stacks")["frames"]))
+
+    @unittest.skipUnless(has("pandas") and has("pyarrow"), "pandas and pyarrow are not installed")
+    def test_arrow_and_pandas(self):
+        sweep = memreplay.load(SERVING).sweep()
+        frame = sweep.to_pandas()
+        self.assertEqual(frame.peak_reserved_bytes.min(), sweep.best.peak_reserved_bytes)
+        self.assertEqual(sweep.to_arrow().num_rows, len(frame))
+        self.assertEqual(str(sweep.to_arrow().schema.field("peak_reserved_bytes").type), "int64")
+
+    def test_notebooks_show_the_page_or_a_table(self):
+        recording = memreplay.load(TRAINING)
+        for shown in (recording, recording.replay(), recording.report()):
+            text = shown._repr_html_()
+            self.assertTrue(text.startswith('<iframe srcdoc="&lt;!doctype html'), text[:60])
+            self.assertIn('sandbox="allow-scripts"', text)
+        table = recording.sweep()._repr_html_()
+        self.assertIn("<th>peak_reserved_bytes</th>", table)
+        self.assertNotIn("<iframe", table)
+
+    def test_nothing_big_is_imported(self):
+        code = "import sys, memreplay; print(sorted({'torch','pandas','pyarrow','fsspec','ray'} & set(sys.modules)))"
+        done = subprocess.run([sys.executable, "-c", code], stdout=subprocess.PIPE, check=True)
+        self.assertEqual(done.stdout.strip(), b"[]")
+
+
+class Program(unittest.TestCase):
+    def test_python_m_is_the_program(self):
+        for args in (["--version"], ["replay", SERVING], ["replay", "nowhere"], []):
+            both = [subprocess.run([*start, *args], stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
+                    for start in ([sys.executable, "-m", "memreplay"], [memreplay.program()])]
+            self.assertEqual((both[0].returncode, both[0].stdout, both[0].stderr),
+                             (both[1].returncode, both[1].stdout, both[1].stderr))
+
+    def test_a_program_that_dies_is_an_error(self):
+        with tempfile.TemporaryDirectory() as folder:
+            fake = pathlib.Path(folder, "fake")
+            fake.write_text("#!/bin/sh\nkill -9 $$\n")
+            fake.chmod(0o755)
+            done = subprocess.run([sys.executable, "-c", "import memreplay; memreplay.load('x').replay()"],
+                                  env={"MEMREPLAY_PROGRAM": str(fake), "PYTHONPATH": str(ROOT / "python")},
+                                  stderr=subprocess.PIPE, check=False)
+            self.assertIn(b"memreplay.Unanswered: replay: the program was ended by signal 9", done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,227 @@
+"""memreplay fleet: on this machine, on a real Ray cluster of two nodes, and what happens when things go wrong."""
+
+import contextlib
+import doctest
+import importlib.util
+import io
+import os
+import pathlib
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import unittest
+from unittest import mock
+
+import memreplay
+from memreplay import _fleet_tables, _fleet_task
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+SNAPSHOTS = ROOT / "tests/data/snapshots"
+TABLES = ("devices", "settings", "stacks", "jobs")
+
+
+def has(*modules):
+    return all(importlib.util.find_spec(module) for module in modules)
+
+
+def load_tests(loader, tests, pattern):
+    tests.addTests(doctest.DocTestSuite(_fleet_task))
+    tests.addTests(doctest.DocTestSuite(_fleet_tables))
+    return tests
+
+
+@unittest.skipUnless(has("fsspec", "pyarrow"), "fsspec and pyarrow are not installed")
+class Case(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+        self.runs = self.folder / "runs"
+        (self.runs / "a").mkdir(parents=True)
+        (self.runs / "b").mkdir()
+        for rank, name in enumerate(["training", "ring", "streams", "training"]):
+            shutil.copy(SNAPSHOTS / f"torch-2.15/{name}.pickle", self.runs / f"a/out.rank{rank}.pickle")
+        shutil.copy(SNAPSHOTS / "torch-2.6/expandable_oom.pickle", self.runs / "b/rank0.pickle")
+        whole = (SNAPSHOTS / "torch-2.6/training.pickle").read_bytes()
+        (self.runs / "b/rank1.pickle").write_bytes(whole[:len(whole) // 2])
+
+    def fleet(self, *args, out="out", source=None):
+        from memreplay.fleet import main
+        with contextlib.redirect_stdout(io.StringIO()) as printed:
+            status = main([source or str(self.runs), "--out", str(self.folder / out), *args])
+        return status, printed.getvalue()
+
+    def rows(self, table, out="out"):
+        import pyarrow.parquet
+        return pyarrow.parquet.read_table(self.folder / out / f"{table}.parquet").to_pylist()
+
+    def program(self, text):
+        """A program that does `text` (a piece of shell, $FILE is the last word that is a file) before the real one answers."""
+        path = self.folder / "program"
+        path.write_text(f'#!/bin/bash\nFILE=$(printf "%s\\n" "$@" | grep pickle | tail -n 1)\n{text}\n'
+                        f'exec "{memreplay.program()}" "$@"\n')
+        path.chmod(0o755)
+        return mock.patch.dict(os.environ, {"MEMREPLAY_PROGRAM": str(path)})
+
+
+class Local(Case):
+    def test_rows_are_the_answers_of_the_program(self):
+        status, printed = self.fleet()
+        self.assertEqual(status, 1)
+        self.assertRegex(printed, r"^6 files in 2 jobs, 1 without an answer; \d+ questions asked")
+        devices = self.rows("devices")
+        self.assertEqual([(row["rank"], row["device"]) for row in devices], [(0, 0), (1, 0), (2, 0), (3, 0), (0, 0), (1, -1)])
+        for row in devices[:-1]:
+            sweep = memreplay.load(row["file"]).sweep()
+            current = sweep.only_device.sweep.current
+            self.assertEqual(row["peak_reserved_bytes"], current.peak_reserved_bytes)
+            self.assertEqual(row["ooms"], current.ooms)
+            self.assertEqual(row["best_conf"], sweep.best.conf)
+            self.assertEqual(row["best_saves_bytes"], current.peak_reserved_bytes - sweep.best.peak_reserved_bytes)
+            self.assertEqual(row["verdict"], memreplay.load(row["file"]).oom().only_device.oom.verdict)
+            self.assertEqual(row["error"], "")
+        self.assertRegex(devices[-1]["error"], "rank1.pickle: byte")
+        self.assertGreater(len(self.rows("stacks")), 0)
+        page = (self.folder / "out/fleet.html").read_text()
+        self.assertIn("rank1.pickle: byte", page)
+        self.assertIn("rank 3", page)
+
+    def test_the_settings_of_a_job_are_the_least_of_the_greatest(self):
+        self.fleet()
+        job = self.rows("jobs")[0]
+        by_conf = {}
+        for row in self.rows("settings"):
+            if row["job"] == job["job"]:
+                by_conf.setdefault(row["conf"], {})[row["rank"]] = (row["ooms"], row["peak_reserved_bytes"])
+        whole = {conf: ranks for conf, ranks in by_conf.items() if len(ranks) == 4}
+        self.assertGreater(len(whole), 5)
+        least = min(max(peak for _, peak in ranks.values()) for ranks in whole.values() if not any(o for o, _ in ranks.values()))
+        self.assertEqual(job["best_peak_reserved_bytes"], least)
+        self.assertEqual(max(peak for _, peak in whole[job["best_conf"]].values()), least)
+        for rank, (_, peak) in whole[job["best_conf"]].items():
+            row = memreplay.load(self.runs / f"a/out.rank{rank}.pickle").sweep(conf=[job["best_conf"]]).best
+            self.assertEqual(row.peak_reserved_bytes, peak)
+
+    def test_again_does_only_what_is_missing(self):
+        self.fleet()
+        before = {table: (self.folder / f"out/{table}.parquet").read_bytes() for table in TABLES}
+        (self.folder / "out/devices.parquet").unlink()
+        self.assertIn("; 0 questions asked", self.fleet()[1])
+        for table in TABLES:
+            self.assertEqual((self.folder / f"out/{table}.parquet").read_bytes(), before[table])
+        shutil.copy(SNAPSHOTS / "torch-2.6/training.pickle", self.runs / "b/rank1.pickle")
+        status, printed = self.fleet()
+        self.assertEqual(status, 0)
+        # The file that was mended, and what the two files of its job want of each other.
+        self.assertRegex(printed, "; [123] questions asked")
+
+    def test_a_worker_that_dies_is_tried_again(self):
+        once = self.folder / "once"
+        with self.program(f'[[ $FILE == *rank2* && ! -e {once} ]] && {{ touch {once}; kill -9 $$; }}'):
+            self.fleet()
+        self.assertTrue(once.exists())
+        self.assertEqual([row["error"] for row in self.rows("devices")[:5]], [""] * 5)
+
+    def test_one_that_always_dies_is_a_row_and_is_tried_by_the_next_run(self):
+        with self.program('[[ $FILE == *rank2* ]] && kill -9 $$'):
+            status, _ = self.fleet("--retries", "1")
+        self.assertEqual(status, 1)
+        self.assertEqual([row["error"] for row in self.rows("devices") if row["rank"] == 2],
+                         ["sweep: the program was ended by signal 9"])
+        self.fleet("--retries", "1")
+        self.assertEqual([row["error"] for row in self.rows("devices") if row["rank"] == 2], [""])
+
+    def test_a_file_that_takes_too_long_is_a_row(self):
+        with self.program('[[ $FILE == *rank3* ]] && exec sleep 60'):
+            self.fleet("--timeout", "3")
+        self.assertEqual([row["error"] for row in self.rows("devices") if row["rank"] == 3], ["sweep: took longer than 3 s"])
+
+    def test_sources(self):
+        from memreplay.fleet import sources
+        names = [url for url, _ in sources([f"{self.runs}/a/*rank[01]*", str(self.runs / "b/rank0.pickle")])]
+        self.assertEqual([pathlib.Path(name).name for name in names], ["out.rank0.pickle", "out.rank1.pickle", "rank0.pickle"])
+        with self.assertRaisesRegex(memreplay.Error, "nowhere: there is no such file"):
+            sources([str(self.runs / "nowhere")])
+
+    def test_urls(self):
+        import fsspec
+        fs = fsspec.filesystem("memory")
+        fs.put(str(self.runs / "a"), "/bucket/job", recursive=True)
+        status, _ = self.fleet(source="memory://bucket/job/*.pickle", out="of_urls")
+        self.assertEqual(status, 0)
+        self.fleet(source=str(self.runs / "a"))
+        self.assertEqual([row["peak_reserved_bytes"] for row in self.rows("devices", "of_urls")],
+                         [row["peak_reserved_bytes"] for row in self.rows("devices")])
+        self.assertTrue(self.rows("devices", "of_urls")[0]["file"].startswith("memory://"))
+
+    def test_an_outlier(self):
+        scores = _fleet_tables.robust_scores([100, 100, 101, 99, 100, 180])
+        self.assertEqual([abs(score) > _fleet_tables._FAR for score in scores], [False] * 5 + [True])
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+@unittest.skipUnless(has("ray", "fsspec", "pyarrow"), "ray is not installed")
+class Ray(Case):
+    """Two nodes, of one core each, on this machine."""
+
+    def start(self, *args):
+        ray = pathlib.Path(sys.executable).parent / "ray"
+        done = subprocess.run([str(ray), "start", "--num-cpus=1", "--object-store-memory=100000000", "--disable-usage-stats",
+                               *args], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                              text=True, check=False, timeout=180)
+        self.assertEqual(done.returncode, 0, done.stdout)
+
+    def stop(self):
+        import ray
+        ray.shutdown()
+        for pid in self.ours():
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+
+    def ours(self):
+        """Processes of the two nodes: those that have our mark in their environment, and what these started."""
+        parents, marked = {}, set()
+        for entry in pathlib.Path("/proc").iterdir():
+            if entry.name.isdigit() and int(entry.name) != os.getpid():
+                with contextlib.suppress(OSError):
+                    parents[int(entry.name)] = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
+                    if f"MEMREPLAY_TEST_CLUSTER={self.mark}".encode() in (entry / "environ").read_bytes():
+                        marked.add(int(entry.name))
+        while True:
+            more = {pid for pid, parent in parents.items() if parent in marked} - marked
+            if not more:
+                return marked
+            marked |= more
+
+    def test_a_cluster_that_loses_a_worker_gives_the_same_bytes_as_local(self):
+        self.fleet(out="local")
+        once = self.folder / "once"
+        self.mark = f"{os.getpid()}"
+        port = free_port()
+        with self.program(f'[[ $FILE == *rank2* && ! -e {once} ]] && {{ touch {once}; kill -9 $PPID; }}'), \
+                mock.patch.dict(os.environ, {"MEMREPLAY_TEST_CLUSTER": self.mark}):
+            self.addCleanup(self.stop)
+            self.start("--head", "--include-dashboard=false", f"--port={port}", "--node-ip-address=127.0.0.1")
+            self.start(f"--address=127.0.0.1:{port}")
+            os.environ.pop("MEMREPLAY_TEST_CLUSTER")  # not this process
+            status, printed = self.fleet("--engine", "ray", "--ray-address", f"127.0.0.1:{port}", out="ray")
+            import ray
+            self.assertEqual(ray.cluster_resources()["CPU"], 2)
+            self.assertEqual(len([node for node in ray.nodes() if node["Alive"]]), 2)
+        self.assertTrue(once.exists(), "no worker was killed")
+        self.assertEqual(status, 1)
+        self.assertIn("6 files in 2 jobs, 1 without an answer", printed)
+        for table in [f"{name}.parquet" for name in TABLES] + ["fleet.html"]:
+            self.assertEqual((self.folder / "ray" / table).read_bytes(), (self.folder / "local" / table).read_bytes(), table)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,193 @@
+"""memreplay.recording() and memreplay run: how they call PyTorch, with a stand-in of each generation of its interface.
+
+tests/python/torch_test.py has the same with PyTorch itself.
+"""
+
+import contextlib
+import os
+import pathlib
+import pickle
+import subprocess
+import sys
+import tempfile
+import types
+import unittest
+import warnings
+from unittest import mock
+
+import memreplay
+from memreplay import _recording
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+
+class Torch:
+    """Stands in for torch: what was called, in order."""
+
+    def __init__(self, generation, has_gpu=True):
+        self.calls = []
+        self.observers = []
+        self.dump = lambda path: pathlib.Path(path).write_bytes(pickle.dumps({"segments": [], "device_traces": [[]]}))
+        if generation == "2.0":
+            def record(enabled, record_context=True, trace_alloc_max_entries=1, trace_alloc_record_context=False, device=None,
+                       record_context_cpp=False):
+                self.calls.append({name: found for name, found in locals().items() if name != "self"})
+        elif generation == "2.1":
+            def record(enabled="all", *args, **kwargs):
+                self.calls.append({"enabled": enabled, **kwargs})
+        else:
+            def record(enabled="all", context="all", stacks="all", max_entries=2**63 - 1, device=None, clear_history=False,
+                       compile_context=False, global_record_annotations=False):
+                self.calls.append({name: found for name, found in locals().items() if name != "self"})
+        memory = types.SimpleNamespace(_record_memory_history=record, _dump_snapshot=lambda path: self.dump(path))
+        if generation == "2.1":
+            def implementation(enabled="all", context="all", stacks="all", max_entries=2**63 - 1, device=None):
+                raise AssertionError("not to be called")
+            memory._record_memory_history_impl = implementation
+        cuda = types.SimpleNamespace(is_available=lambda: has_gpu, init=lambda: None, memory=memory)
+        torch_c = types.SimpleNamespace(_cuda_attach_out_of_memory_observer=self.observers.append)
+        self.modules = {"torch": types.SimpleNamespace(cuda=cuda, _C=torch_c), "torch.cuda": cuda}
+
+
+class Case(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+        for name in ("RANK", "WORLD_SIZE"):
+            os.environ.pop(name, None)
+
+    @contextlib.contextmanager
+    def torch(self, generation="2.15", **more):
+        torch = Torch(generation, **more)
+        with mock.patch.dict(sys.modules, torch.modules):
+            yield torch
+
+    def files(self):
+        return sorted(path.name for path in self.folder.iterdir())
+
+
+class Arguments(Case):
+    def record(self, generation, **more):
+        with self.torch(generation) as torch, memreplay.recording(self.folder / "out.pickle", **more):
+            pass
+        self.assertEqual(self.files(), ["out.pickle"])
+        return torch.calls
+
+    def test_2_0(self):
+        begin, end = self.record("2.0", max_entries=1000)
+        self.assertEqual({name: begin[name] for name in ("enabled", "record_context", "trace_alloc_max_entries",
+                                                         "trace_alloc_record_context", "record_context_cpp")},
+                         {"enabled": True, "record_context": True, "trace_alloc_max_entries": 1000,
+                          "trace_alloc_record_context": True, "record_context_cpp": False})
+        self.assertFalse(end["enabled"])
+
+    def test_2_1_takes_no_more_than_it_has(self):
+        begin, end = self.record("2.1")
+        self.assertEqual(begin, {"enabled": "all", "context": "all", "stacks": "python"})
+        self.assertEqual(end, {"enabled": None})
+
+    def test_newest(self):
+        begin, end = self.record("2.15", max_entries=5, stacks="all")
+        self.assertEqual(begin, {"enabled": "all", "context": "all", "stacks": "all", "max_entries": 5, "device": None,
+                                 "clear_history": True, "compile_context": False, "global_record_annotations": True})
+        self.assertIsNone(end["enabled"])
+
+
+class Files(Case):
+    def test_an_error_leaves_the_file_and_goes_on(self):
+        with self.torch(), self.assertRaisesRegex(KeyError, "mine"), memreplay.recording(self.folder / "a" / "out.pickle"):
+            raise KeyError("mine")
+        self.assertEqual(sorted(path.name for path in (self.folder / "a").iterdir()), ["out.pickle"])
+
+    def test_out_of_memory_has_a_file_of_its_own_while_the_block_runs(self):
+        with self.torch() as torch:
+            with memreplay.recording(self.folder / "out.pickle"):
+                torch.observers[0](0, 100, 1000, 10)
+                self.assertEqual(self.files(), ["out.oom.pickle"])
+            (self.folder / "out.oom.pickle").unlink()
+            torch.observers[0](0, 100, 1000, 10)  # after the block
+            self.assertEqual(self.files(), ["out.pickle"])
+            with memreplay.recording(self.folder / "out.pickle", on_oom=False):
+                self.assertEqual(len(torch.observers), 1)
+
+    def test_ranks(self):
+        with self.torch(), mock.patch.dict(os.environ, {"RANK": "3", "WORLD_SIZE": "8"}):
+            with memreplay.recording(self.folder / "out.pickle"):
+                pass
+        self.assertEqual(self.files(), ["out.rank3.pickle"])
+        with self.torch(), mock.patch.dict(os.environ, {"RANK": "0", "WORLD_SIZE": "1"}):
+            self.assertIsNone(_recording._rank())
+        group = types.SimpleNamespace(is_available=lambda: True, is_initialized=lambda: True, get_rank=lambda: 5,
+                                      get_world_size=lambda: 6)
+        with mock.patch.dict(sys.modules, {"torch.distributed": group}):
+            self.assertEqual(_recording._rank(), 5)
+
+    def test_a_snapshot_that_cannot_be_written_is_a_warning(self):
+        def fails(path):
+            pathlib.Path(path).write_bytes(b"half")
+            raise OSError("disk full")
+
+        with self.torch() as torch, warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            torch.dump = fails
+            with memreplay.recording(self.folder / "out.pickle"):
+                pass
+        self.assertEqual(self.files(), [])
+        self.assertIn("out.pickle was not written: disk full", str(caught[0].message))
+        self.assertEqual(len(torch.calls), 2)  # and recording has ended
+
+    def test_no_gpu(self):
+        with self.torch(has_gpu=False), self.assertRaisesRegex(RuntimeError, "memreplay.recording: PyTorch finds no GPU"):
+            with memreplay.recording(self.folder / "out.pickle"):
+                self.fail("not to be run")
+
+
+class Run(Case):
+    """memreplay run, with a torch of our own on its path."""
+
+    def run_script(self, text, *args, gpu=True):
+        package = self.folder / "torch"
+        package.mkdir()
+        (package / "__init__.py").write_text(
+            "import types, pathlib\n"
+            f"cuda = types.SimpleNamespace(is_available=lambda: {gpu}, init=lambda: None)\n"
+            "_C = types.SimpleNamespace(_cuda_attach_out_of_memory_observer=lambda f: None)\n"
+            "import torch.cuda\n")
+        (package / "cuda").mkdir()
+        (package / "cuda" / "__init__.py").write_text(
+            f"import types, pathlib\nis_available = lambda: {gpu}\ninit = lambda: None\n"
+            "def _record(enabled='all', context='all', stacks='all', max_entries=0): print('record', enabled, flush=True)\n"
+            "memory = types.SimpleNamespace(_record_memory_history=_record,"
+            " _dump_snapshot=lambda path: pathlib.Path(path).write_bytes(b'x'))\n")
+        (self.folder / "script.py").write_text(text)
+        return subprocess.run([sys.executable, "-m", "memreplay", "run", *args], cwd=self.folder, stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE, text=True, check=False,
+                              env={**os.environ, "PYTHONPATH": f"{ROOT / 'python'}:{self.folder}"})
+
+    def test_a_script_runs_as_it_would(self):
+        done = self.run_script("import sys; print(__name__, sys.argv, sys.path[0])", "script.py", "--lr", "3")
+        self.assertEqual(done.stderr, "")
+        self.assertEqual(done.stdout, f"record all\n__main__ ['script.py', '--lr', '3'] {self.folder}\nrecord None\n")
+        self.assertEqual((done.returncode, (self.folder / "snapshot.pickle").exists()), (0, True))
+
+    def test_its_errors_are_its_own(self):
+        done = self.run_script("raise RuntimeError('mine')", "-o", "x.pickle", "script.py")
+        self.assertEqual((done.returncode, done.stderr.splitlines()[-1]), (1, "RuntimeError: mine"))
+        self.assertTrue((self.folder / "x.pickle").exists())
+
+    def test_its_exit_status_is_its_own(self):
+        self.assertEqual(self.run_script("raise SystemExit(7)", "script.py").returncode, 7)
+
+    def test_a_module(self):
+        done = self.run_script("import sys; print(__name__, sys.argv[1:])", "-m", "script", "1")
+        self.assertIn("__main__ ['1']", done.stdout)
+
+    def test_no_gpu(self):
+        done = self.run_script("print('ran')", "script.py", gpu=False)
+        self.assertEqual((done.returncode, done.stdout), (2, ""))
+        self.assertRegex(done.stderr, "^memreplay: run: memreplay.recording: PyTorch finds no GPU")
+
+
+if __name__ == "__main__":
+    unittest.main()
