@@ -3,7 +3,6 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -49,6 +48,7 @@ struct Options {
   SettingsRequest settings;
   std::optional<Bytes> context;
   std::optional<int64_t> device;
+  std::optional<int64_t> jobs;
   bool json = false;
 };
 
@@ -87,14 +87,13 @@ std::vector<FitRow> RowsFor(const ReplaySettings& settings, const Options& optio
 
 absl::StatusOr<proto::DeviceReport> FitDevice(std::shared_ptr<const Trace> trace,
                                               size_t device_index, const ReplaySettings& settings,
-                                              const Options& options) {
+                                              const Options& options, size_t threads) {
   const Schedule schedule = Schedule::Build(std::move(trace), device_index);
   absl::StatusOr<CurrentReplay> current = ReplayCurrent(schedule, device_index, settings);
   if (!current.ok()) return current.status();
   const std::vector<Lifetime> lifetimes = LifetimesOf(schedule);
   const PeakLive live = PeakLiveOf(lifetimes);
-  const SweepContext context = {schedule, settings, &current->start, StartPolicy::kFresh,
-                                std::max<size_t>(1, std::thread::hardware_concurrency())};
+  const SweepContext context = {schedule, settings, &current->start, StartPolicy::kFresh, threads};
   std::vector<ReplaySettings> meanings;
   std::vector<FitRow> rows = RowsFor(settings, options, &meanings);
   ParallelFor(rows.size(), context.threads, [&](size_t i) {
@@ -106,14 +105,15 @@ absl::StatusOr<proto::DeviceReport> FitDevice(std::shared_ptr<const Trace> trace
 }
 
 absl::StatusOr<proto::Report> FitFile(const std::string& file, const Inputs& inputs,
-                                      const Options& options) {
+                                      const Options& options, size_t threads) {
   Progress progress(StrCat("reading ", file));
   const absl::StatusOr<OpenedFile> opened = inputs.Open(file, options.settings);
   if (!opened.ok()) return opened.status();
   progress.SetActivity(StrCat("fitting ", file));
-  absl::StatusOr<proto::Report> report = ReportDevices(
-      "fit", file, *opened->trace, options.device,
-      [&](size_t index) { return FitDevice(opened->trace, index, opened->settings, options); });
+  absl::StatusOr<proto::Report> report =
+      ReportDevices("fit", file, *opened->trace, options.device, [&](size_t index) {
+        return FitDevice(opened->trace, index, opened->settings, options, threads);
+      });
   if (report.ok()) LiftSweep(&*report);
   return report;
 }
@@ -147,6 +147,7 @@ absl::StatusOr<int> RunFit(absl::Span<const std::string> args) {
   flags.AddFraction("fraction", &options.settings.fraction,
                     "share of the device that PyTorch may use, 0 to 1");
   flags.AddNumber("device", "N", &options.device, "only this device of the file");
+  AddJobs(&flags, &options.jobs);
   flags.AddSwitch("json", &options.json,
                   "print the report as JSON; of several files one line each, in order");
   flags.AddSize("capacity", &options.settings.capacity,
@@ -174,7 +175,9 @@ absl::StatusOr<int> RunFit(absl::Span<const std::string> args) {
     return absl::InvalidArgumentError("fit: no FILE given; memreplay fit --help tells more");
   }
   return ReportEach("fit", files, options.json ? ReportForm::kJson : ReportForm::kText,
-                    [&](const std::string& file) { return FitFile(file, *inputs, options); });
+                    options.jobs, [&](const std::string& file, size_t threads) {
+                      return FitFile(file, *inputs, options, threads);
+                    });
 }
 
 }  // namespace memreplay

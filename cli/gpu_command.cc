@@ -334,8 +334,8 @@ absl::StatusOr<int> RunGpu(absl::Span<const std::string> args) {
     return kExitAnswered;
   }
   const absl::StatusOr<int> status = ReportEach(
-      "gpu", inputs->files(), options.json ? ReportForm::kJson : ReportForm::kText,
-      [&](const std::string& file) -> absl::StatusOr<proto::Report> {
+      "gpu", inputs->files(), options.json ? ReportForm::kJson : ReportForm::kText, std::nullopt,
+      [&](const std::string& file, size_t) -> absl::StatusOr<proto::Report> {
         if (stop.received()) return absl::CancelledError(StrCat(file, ": not begun"));
         Progress progress(StrCat("reading ", file));
         const absl::StatusOr<OpenedFile> opened = inputs->Open(file, options.settings);
@@ -344,7 +344,7 @@ absl::StatusOr<int> RunGpu(absl::Span<const std::string> args) {
           return replay.Answer(file, opened->trace, index, opened->settings, &progress);
         });
       },
-      /*most_at_once=*/1);
+      Placement::kThisProcess);
   if (status.ok() && options.costs_out.has_value()) {
     if (const absl::Status written = WriteCosts(*options.costs_out, replay.Costs());
         !written.ok()) {

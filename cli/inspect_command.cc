@@ -73,12 +73,14 @@ absl::StatusOr<int> RunInspect(absl::Span<const std::string> args) {
   bool json = false;
   bool deep = false;
   std::optional<int64_t> device;
+  std::optional<int64_t> jobs;
   FlagSet flags("inspect FILE... [flags]", kDescription);
   flags.AddNumber("device", "N", &device, "only this device of the file");
   flags.AddSwitch("deep", &deep,
                   "also a replay: memory over time, who holds it, what several streams cost,\n"
                   "the steps of the loop and what they leave behind, and how far the figures\n"
                   "of a recording that began late may be off");
+  AddJobs(&flags, &jobs);
   flags.AddSwitch("json", &json,
                   "print the report as JSON; of several files one line each, in order");
   const absl::StatusOr<std::vector<std::string>> files = flags.Parse(args);
@@ -88,8 +90,9 @@ absl::StatusOr<int> RunInspect(absl::Span<const std::string> args) {
     return absl::InvalidArgumentError(
         "inspect: no FILE given; memreplay inspect --help tells more");
   }
-  return ReportEach("inspect", *files, json ? ReportForm::kJson : ReportForm::kText,
-                    [&](const std::string& file) { return InspectFile(file, device, deep); });
+  return ReportEach(
+      "inspect", *files, json ? ReportForm::kJson : ReportForm::kText, jobs,
+      [&](const std::string& file, size_t) { return InspectFile(file, device, deep); });
 }
 
 }  // namespace memreplay

@@ -49,6 +49,7 @@ struct Options {
   std::optional<int64_t> device;
   std::optional<int64_t> top;
   std::optional<std::string> message;
+  std::optional<int64_t> jobs;
   bool json = false;
 };
 
@@ -121,6 +122,7 @@ absl::StatusOr<int> RunOom(absl::Span<const std::string> args) {
   flags.AddNumber("top", "N", &options.top, "how many stacks and segments the report holds");
   flags.AddOptionalText("message", "FILE", &options.message,
                         "read PyTorch's error message instead; - is standard input");
+  AddJobs(&flags, &options.jobs);
   flags.AddSwitch("json", &options.json,
                   "print the report as JSON; of several files one line each, in order");
   absl::StatusOr<Inputs> inputs = Inputs::Split(args);
@@ -145,8 +147,9 @@ absl::StatusOr<int> RunOom(absl::Span<const std::string> args) {
   if (files.empty()) {
     return absl::InvalidArgumentError("oom: no FILE given; memreplay oom --help tells more");
   }
-  return ReportEach("oom", files, options.json ? ReportForm::kJson : ReportForm::kText,
-                    [&](const std::string& file) { return OomOfFile(file, *inputs, options); });
+  return ReportEach(
+      "oom", files, options.json ? ReportForm::kJson : ReportForm::kText, options.jobs,
+      [&](const std::string& file, size_t) { return OomOfFile(file, *inputs, options); });
 }
 
 }  // namespace memreplay

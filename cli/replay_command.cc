@@ -45,6 +45,7 @@ struct Options {
   std::optional<std::string> snapshot_out;
   std::optional<int64_t> device;
   std::string start = "recorded";
+  std::optional<int64_t> jobs;
   bool json = false;
 };
 
@@ -199,6 +200,7 @@ absl::StatusOr<int> RunReplay(absl::Span<const std::string> args) {
   flags.AddOptionalText("snapshot-out", "FILE", &options.snapshot_out,
                         "write trace and state of the run as a torch memory snapshot, for\n"
                         "torch.cuda._memory_viz and pytorch.org/memory_viz");
+  AddJobs(&flags, &options.jobs);
   flags.AddSwitch("json", &options.json,
                   "print the report as JSON; of several files one line each, in order");
   absl::StatusOr<Inputs> inputs = Inputs::Split(args);
@@ -216,8 +218,9 @@ absl::StatusOr<int> RunReplay(absl::Span<const std::string> args) {
   const ReportForm form = options.events_out == "-" ? ReportForm::kNone
                           : options.json            ? ReportForm::kJson
                                                     : ReportForm::kText;
-  return ReportEach("replay", files, form,
-                    [&](const std::string& file) { return ReplayFile(file, *inputs, options); });
+  return ReportEach("replay", files, form, options.jobs, [&](const std::string& file, size_t) {
+    return ReplayFile(file, *inputs, options);
+  });
 }
 
 }  // namespace memreplay

@@ -46,6 +46,7 @@ struct Options {
   std::vector<std::string> confs;
   std::optional<std::string> output;
   std::optional<int64_t> device;
+  std::optional<int64_t> jobs;
   bool json = false;
 };
 
@@ -201,6 +202,7 @@ absl::StatusOr<int> RunReport(absl::Span<const std::string> args) {
   flags.AddFraction("fraction", &options.settings.fraction,
                     "share of it that PyTorch may use, 0 to 1");
   flags.AddNumber("device", "N", &options.device, "only this device of the file");
+  AddJobs(&flags, &options.jobs);
   flags.AddSwitch("json", &options.json,
                   "print what the page is made from as JSON; writes a page only with -o");
   absl::StatusOr<Inputs> inputs = Inputs::Split(args);
@@ -225,7 +227,7 @@ absl::StatusOr<int> RunReport(absl::Span<const std::string> args) {
   const ReportForm form = options.output == "-" ? ReportForm::kNone
                           : options.json        ? ReportForm::kJson
                                                 : ReportForm::kText;
-  return ReportEach("report", *files, form, [&](const std::string& file) {
+  return ReportEach("report", *files, form, options.jobs, [&](const std::string& file, size_t) {
     const auto page = pages->find(file);
     return ReportFile(file, *inputs, page == pages->end() ? "" : page->second, options);
   });

@@ -1,18 +1,15 @@
 #include "cli/report_each.h"
 
 #include <algorithm>
-#include <condition_variable>
 #include <cstdint>
 #include <filesystem>
-#include <mutex>
 #include <optional>
 #include <system_error>
-#include <thread>
-#include <utility>
 #include <vector>
 
 #include "cli/command.h"
 #include "cli/output.h"
+#include "cli/processes.h"
 #include "report/answer/build_report.h"
 #include "report/answer/job_report.h"
 #include "report/text/render_text.h"
@@ -23,66 +20,14 @@
 namespace memreplay {
 namespace {
 
-using Answer = absl::FunctionRef<absl::StatusOr<proto::Report>(const std::string& file)>;
+using Answer =
+    absl::FunctionRef<absl::StatusOr<proto::Report>(const std::string& file, size_t threads)>;
 
-// Answers several files at once, handed out in order. At most as many traces
-// as there are workers are in memory, and reports wait for no more than that
-// many before them.
-class Workers {
- public:
-  Workers(const std::vector<std::string>& files, Answer answer, size_t most)
-      : files_(files), answer_(answer), answers_(files.size()) {
-    const size_t cores = std::max<size_t>(1, std::thread::hardware_concurrency());
-    const size_t count = std::min({cores, most, files.size()});
-    ahead_ = 2 * count;
-    for (size_t i = 0; i < count; ++i) threads_.emplace_back([this] { Work(); });
-  }
-  ~Workers() {
-    {
-      const std::lock_guard<std::mutex> lock(mutex_);
-      next_ = files_.size();
-    }
-    changed_.notify_all();
-    for (std::thread& thread : threads_) thread.join();
-  }
-
-  // Of the next file in order.
-  absl::StatusOr<proto::Report> Take(size_t file) {
-    std::unique_lock<std::mutex> lock(mutex_);
-    changed_.wait(lock, [&] { return answers_[file].has_value(); });
-    absl::StatusOr<proto::Report> report = *std::move(answers_[file]);
-    answers_[file].reset();
-    taken_ = file + 1;
-    lock.unlock();
-    changed_.notify_all();
-    return report;
-  }
-
- private:
-  void Work() {
-    std::unique_lock<std::mutex> lock(mutex_);
-    while (true) {
-      changed_.wait(lock, [&] { return next_ >= files_.size() || next_ < taken_ + ahead_; });
-      if (next_ >= files_.size()) return;
-      const size_t file = next_++;
-      lock.unlock();
-      absl::StatusOr<proto::Report> report = answer_(files_[file]);
-      lock.lock();
-      answers_[file] = std::move(report);
-      changed_.notify_all();
-    }
-  }
-
-  const std::vector<std::string>& files_;
-  Answer answer_;
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::vector<std::optional<absl::StatusOr<proto::Report>>> answers_;
-  size_t next_ = 0;
-  size_t taken_ = 0;
-  size_t ahead_ = 0;
-  std::vector<std::thread> threads_;
-};
+absl::Status CheckJobs(std::string_view command, const std::optional<int64_t>& jobs) {
+  if (!jobs.has_value() || *jobs >= 1) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      StrCat(command, ": --jobs: expected at least 1, found ", *jobs));
+}
 
 }  // namespace
 
@@ -112,19 +57,31 @@ absl::StatusOr<std::vector<std::string>> ExpandDirectories(const std::vector<std
   return files;
 }
 
+void AddJobs(FlagSet* flags, std::optional<int64_t>* jobs) {
+  flags->AddNumber("jobs", "N", jobs,
+                   "how many cores to use, for several files as many processes; all if not given");
+}
+
 absl::StatusOr<int> ReportEach(std::string_view command, const std::vector<std::string>& paths,
-                               ReportForm form, Answer answer, size_t most_at_once) {
+                               ReportForm form, const std::optional<int64_t>& jobs, Answer answer,
+                               Placement placement) {
+  if (const absl::Status bad = CheckJobs(command, jobs); !bad.ok()) return bad;
   const absl::StatusOr<std::vector<std::string>> files = ExpandDirectories(paths);
   if (!files.ok()) return files.status();
   const bool several = files->size() > 1;
-  std::optional<Workers> workers;
-  if (several && most_at_once > 1) workers.emplace(*files, answer, most_at_once);
+  const Jobs share = ShareOut(static_cast<size_t>(jobs.value_or(0)), files->size());
+  const auto answer_one = [&](const std::string& file) { return answer(file, share.threads); };
+  std::optional<Processes> processes;
+  if (several && placement == Placement::kOwnProcesses) {
+    processes.emplace(*files, answer_one, share.processes);
+  }
   int status = kExitAnswered;
   bool first = true;
   proto::Job job;
   for (size_t i = 0; i < files->size(); ++i) {
     const std::string& file = (*files)[i];
-    absl::StatusOr<proto::Report> report = workers.has_value() ? workers->Take(i) : answer(file);
+    absl::StatusOr<proto::Report> report =
+        processes.has_value() ? processes->Take(i) : answer_one(file);
     if (report.ok()) {
       if (HasFaults(*report)) status = std::max(status, kExitBad);
     } else {
@@ -156,6 +113,24 @@ absl::StatusOr<int> ReportEach(std::string_view command, const std::vector<std::
     }
   }
   return status;
+}
+
+absl::StatusOr<std::vector<proto::Report>> CollectReports(std::string_view command,
+                                                          const std::vector<std::string>& files,
+                                                          const std::optional<int64_t>& jobs,
+                                                          Answer answer) {
+  if (const absl::Status bad = CheckJobs(command, jobs); !bad.ok()) return bad;
+  const Jobs share = ShareOut(static_cast<size_t>(jobs.value_or(0)), files.size());
+  const auto answer_one = [&](const std::string& file) { return answer(file, share.threads); };
+  Processes processes(files, answer_one, share.processes);
+  std::vector<proto::Report> reports;
+  for (size_t i = 0; i < files.size(); ++i) {
+    absl::StatusOr<proto::Report> report = processes.Take(i);
+    reports.push_back(
+        report.ok() ? *std::move(report)
+                    : FailedReport(command, files[i], std::string(report.status().message())));
+  }
+  return reports;
 }
 
 absl::Status InCommand(std::string_view command, const absl::Status& status) {

@@ -4,7 +4,6 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -16,8 +15,11 @@
 #include "cli/output.h"
 #include "cli/read_text.h"
 #include "cli/report_each.h"
+#include "report/answer/build_report.h"
 #include "report/answer/driver_costs.h"
 #include "report/answer/sweep_report.h"
+#include "report/answer/together_report.h"
+#include "report/words/render_json.h"
 #include "sim/whatif/conf_search.h"
 #include "sim/whatif/sweep.h"
 #include "trace/value/strings.h"
@@ -44,6 +46,8 @@ struct Options {
   std::string start = "recorded";
   std::optional<std::string> costs_file;
   std::optional<DriverCosts> costs;  // what the file says
+  std::optional<int64_t> jobs;
+  bool together = false;
   bool json = false;
 };
 
@@ -56,7 +60,7 @@ absl::StatusOr<DriverCosts> ReadCosts(const std::string& file) {
 
 absl::StatusOr<proto::DeviceReport> SweepDevice(std::shared_ptr<const Trace> trace,
                                                 size_t device_index, const ReplaySettings& resolved,
-                                                const Options& options) {
+                                                const Options& options, size_t threads) {
   const Schedule schedule = Schedule::Build(std::move(trace), device_index);
   absl::StatusOr<CurrentReplay> current = ReplayCurrent(schedule, device_index, resolved);
   if (!current.ok()) return current.status();
@@ -78,12 +82,9 @@ absl::StatusOr<proto::DeviceReport> SweepDevice(std::shared_ptr<const Trace> tra
     answer.packing = BestPacking(lifetimes);
   });
   const SweepContext context = {
-      schedule,
-      settings,
-      &current->start,
-      options.start == "fresh" ? StartPolicy::kFresh : StartPolicy::kRecorded,
-      std::max<size_t>(1, std::thread::hardware_concurrency()),
-      options.costs.has_value() ? &options.costs->costs : nullptr};
+      schedule,        settings,
+      &current->start, options.start == "fresh" ? StartPolicy::kFresh : StartPolicy::kRecorded,
+      threads,         options.costs.has_value() ? &options.costs->costs : nullptr};
   if (options.costs.has_value()) answer.costs_of = options.costs->card_text;
   answer.searched = options.confs.empty();
   if (answer.searched) {
@@ -123,16 +124,47 @@ absl::StatusOr<proto::DeviceReport> SweepDevice(std::shared_ptr<const Trace> tra
 }
 
 absl::StatusOr<proto::Report> SweepFile(const std::string& file, const Inputs& inputs,
-                                        const Options& options) {
+                                        const Options& options, size_t threads) {
   Progress progress(StrCat("reading ", file));
   const absl::StatusOr<OpenedFile> opened = inputs.Open(file, options.settings);
   if (!opened.ok()) return opened.status();
   progress.SetActivity(StrCat("sweeping ", file));
-  absl::StatusOr<proto::Report> report = ReportDevices(
-      "sweep", file, *opened->trace, options.device,
-      [&](size_t index) { return SweepDevice(opened->trace, index, opened->settings, options); });
+  absl::StatusOr<proto::Report> report =
+      ReportDevices("sweep", file, *opened->trace, options.device, [&](size_t index) {
+        return SweepDevice(opened->trace, index, opened->settings, options, threads);
+      });
   if (report.ok()) LiftSweep(&*report);
   return report;
+}
+
+// Each file by itself, then all with what suits some of them.
+absl::StatusOr<int> SweepTogether(const std::vector<std::string>& paths, const Inputs& inputs,
+                                  Options options) {
+  const absl::StatusOr<std::vector<std::string>> files = ExpandDirectories(paths);
+  if (!files.ok()) return files.status();
+  const auto sweep = [&](const std::string& file, size_t threads) {
+    return SweepFile(file, inputs, options, threads);
+  };
+  const absl::StatusOr<std::vector<proto::Report>> alone =
+      CollectReports("sweep", *files, options.jobs, sweep);
+  if (!alone.ok()) return alone.status();
+  if (options.confs.empty()) options.confs = CommonCandidates(*alone);
+  const absl::StatusOr<std::vector<proto::Report>> together =
+      CollectReports("sweep", *files, options.jobs, sweep);
+  if (!together.ok()) return together.status();
+
+  proto::Report report = FailedReport("sweep", "", "");
+  *report.mutable_together() = CompareTogether(*alone, *together);
+  const proto::Together& answer = report.together();
+  for (const proto::Report& file : *alone) {
+    if (!file.error().empty()) PrintError(file.error());
+  }
+  const absl::Status printed =
+      Print(options.json ? RenderJson(report, JsonLayout::kIndented)
+                         : RenderTogether(answer, static_cast<size_t>(options.top.value_or(10))));
+  if (!printed.ok()) return printed;
+  if (answer.failed() > 0) return kExitUnusable;
+  return !answer.rows().empty() && answer.rows(0).ooms() == 0 ? kExitAnswered : kExitBad;
 }
 
 }  // namespace
@@ -155,6 +187,9 @@ absl::StatusOr<int> RunSweep(absl::Span<const std::string> args) {
   flags.AddOptionalText("costs", "FILE", &options.costs_file,
                         "what calls of the driver cost, as memreplay gpu --costs-out wrote it:\n"
                         "adds up the time of each row's calls");
+  flags.AddSwitch("together", &options.together,
+                  "which settings suit all FILEs at once: the ranks of a job have them in common");
+  AddJobs(&flags, &options.jobs);
   flags.AddSwitch("json", &options.json,
                   "print the report as JSON; of several files one line each, in order");
   absl::StatusOr<Inputs> inputs = Inputs::Split(args);
@@ -178,8 +213,12 @@ absl::StatusOr<int> RunSweep(absl::Span<const std::string> args) {
     if (!costs.ok()) return InCommand("sweep: --costs", costs.status());
     options.costs = *std::move(costs);
   }
-  return ReportEach("sweep", files, options.json ? ReportForm::kJson : ReportForm::kText,
-                    [&](const std::string& file) { return SweepFile(file, *inputs, options); });
+  const ReportForm form = options.json ? ReportForm::kJson : ReportForm::kText;
+  if (options.together) return SweepTogether(files, *inputs, options);
+  return ReportEach("sweep", files, form, options.jobs,
+                    [&](const std::string& file, size_t threads) {
+                      return SweepFile(file, *inputs, options, threads);
+                    });
 }
 
 }  // namespace memreplay

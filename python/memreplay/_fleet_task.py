@@ -78,9 +78,9 @@ def _answer(task: Task) -> Dict[str, List[Row]]:
     recording.timeout = task.timeout
     flags = dict(task.flags)
     if task.confs:
-        sweep = recording.sweep(conf=task.confs, **flags)
+        sweep = recording.sweep(conf=task.confs, jobs=1, **flags)
         return {"settings": [{"device": device.device, **row} for device in sweep.devices for row in _settings(device)]}
-    sweep = recording.sweep(**flags)
+    sweep = recording.sweep(jobs=1, **flags)
     oom = recording.oom(**flags)
     page = recording.report(**flags)
     verdicts = {device.device: device.oom.verdict if device.oom else "" for device in oom.devices}

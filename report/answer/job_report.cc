@@ -24,17 +24,26 @@ int64_t Figure(const proto::Job::Row& row) {
   return row.reserved_bytes() > 0 ? row.reserved_bytes() : row.requested_bytes();
 }
 
-void FindOdd(proto::Job* job) {
-  if (job->rows_size() < kLeastRows) return;
+// Positions of the rows of devices; the others are of files without an answer.
+std::vector<int32_t> Answered(const proto::Job& job) {
+  std::vector<int32_t> rows;
+  for (int32_t i = 0; i < job.rows_size(); ++i) {
+    if (job.rows(i).error().empty()) rows.push_back(i);
+  }
+  return rows;
+}
+
+void FindOdd(const std::vector<int32_t>& rows, proto::Job* job) {
+  if (rows.size() < kLeastRows) return;
   std::vector<int64_t> values;
-  for (const proto::Job::Row& row : job->rows()) values.push_back(Figure(row));
+  for (const int32_t row : rows) values.push_back(Figure(job->rows(row)));
   const int64_t median = Median(values);
   std::vector<int64_t> distances;
   for (const int64_t value : values) distances.push_back(std::abs(value - median));
   const auto farthest = std::max_element(distances.begin(), distances.end());
   const int64_t usual = Median(distances);
   if (*farthest * 100 > median && *farthest > kFarFactor * usual) {
-    job->set_odd_row(static_cast<int32_t>(farthest - distances.begin()));
+    job->set_odd_row(rows[static_cast<size_t>(farthest - distances.begin())]);
   }
 }
 
@@ -47,7 +56,13 @@ std::string Name(const proto::Job& job, int row) {
 void AddToJob(const proto::Report& report, proto::Job* job) {
   job->set_command(report.command());
   job->set_files(job->files() + 1);
-  if (!report.error().empty()) job->set_failed(job->failed() + 1);
+  if (!report.error().empty()) {
+    job->set_failed(job->failed() + 1);
+    proto::Job::Row& row = *job->add_rows();
+    row.set_file(report.file());
+    row.set_device(-1);
+    row.set_error(report.error());
+  }
   for (const proto::DeviceReport& device : report.devices()) {
     proto::Job::Row& row = *job->add_rows();
     row.set_file(report.file());
@@ -71,24 +86,27 @@ void AddToJob(const proto::Report& report, proto::Job* job) {
 void FinishJob(proto::Job* job) {
   job->set_worst_row(-1);
   job->set_odd_row(-1);
-  if (job->rows().empty()) return;
+  const std::vector<int32_t> rows = Answered(*job);
+  if (rows.empty()) return;
+  const auto figure = [&](int32_t row) { return Figure(job->rows(row)); };
   // Out of memory is worse than any peak.
-  const auto worse = [](const proto::Job::Row& a, const proto::Job::Row& b) {
-    if ((a.ooms() > 0) != (b.ooms() > 0)) return b.ooms() > 0;
-    return Figure(a) < Figure(b);
-  };
-  const auto worst = std::max_element(job->rows().begin(), job->rows().end(), worse);
-  job->set_worst_row(static_cast<int32_t>(worst - job->rows().begin()));
-  const auto by_bytes = [](const proto::Job::Row& a, const proto::Job::Row& b) {
-    return Figure(a) < Figure(b);
-  };
-  const auto [low, high] = std::minmax_element(job->rows().begin(), job->rows().end(), by_bytes);
-  job->set_spread_bytes(Figure(*high) - Figure(*low));
-  FindOdd(job);
+  const auto worst = std::max_element(rows.begin(), rows.end(), [&](int32_t a, int32_t b) {
+    const bool a_ran_out = job->rows(a).ooms() > 0;
+    const bool b_ran_out = job->rows(b).ooms() > 0;
+    return a_ran_out != b_ran_out ? b_ran_out : figure(a) < figure(b);
+  });
+  job->set_worst_row(*worst);
+  const auto [low, high] = std::minmax_element(
+      rows.begin(), rows.end(), [&](int32_t a, int32_t b) { return figure(a) < figure(b); });
+  job->set_spread_bytes(figure(*high) - figure(*low));
+  FindOdd(rows, job);
 }
 
 std::string RenderJobText(const proto::Job& job) {
   if (job.rows_size() < 2) return "";
+  if (job.worst_row() < 0)
+    return StrCat("job: ", FormatCount(job.files(), "file"),
+                  ", none of which could be answered.\n");
   std::string out =
       StrCat("job: ", FormatCount(job.files(), "file"),
              job.failed() > 0 ? StrCat(", ", job.failed(), " without an answer") : "", "; worst ",
@@ -101,6 +119,10 @@ std::string RenderJobText(const proto::Job& job) {
                         is_oom ? "live" : "peak req.", "events", "ooms", "file");
   for (int i = 0; i < job.rows_size(); ++i) {
     const proto::Job::Row& row = job.rows(i);
+    if (!row.error().empty()) {
+      StrAppend(&out, "  no answer: ", row.error(), "\n");
+      continue;
+    }
     absl::StrAppendFormat(
         &out, "  %10s  %10s  %10s  %5s  %s%s%s%s\n", FormatSize(row.reserved_bytes()),
         FormatSize(row.requested_bytes()), FormatCount(row.events()), FormatCount(row.ooms()),

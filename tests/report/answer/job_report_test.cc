@@ -52,13 +52,27 @@ TEST(Job, OutOfMemoryIsWorseThanAnyPeak) {
     device.set_peak_reserved_bytes(ooms == 0 ? 100 : 50);
     AddToJob(report, &job);
   }
-  proto::Report failed;
-  failed.set_error("no such file");
-  AddToJob(failed, &job);
   FinishJob(&job);
   EXPECT_EQ(job.worst_row(), 1);
-  EXPECT_EQ(job.failed(), 1);
-  EXPECT_EQ(job.rows_size(), 2);
+}
+
+TEST(Job, AFileWithoutAnAnswerIsARowWithItsError) {
+  proto::Report failed;
+  failed.set_file("b");
+  failed.set_error("b: cut off");
+  proto::Report report;
+  report.add_devices()->set_peak_reserved_bytes(100);
+  proto::Job job;
+  for (const proto::Report& each : {failed, report, failed, report, report}) AddToJob(each, &job);
+  FinishJob(&job);
+  EXPECT_EQ(job.files(), 5);
+  EXPECT_EQ(job.failed(), 2);
+  ASSERT_EQ(job.rows_size(), 5);
+  EXPECT_EQ(job.rows(2).error(), "b: cut off");
+  EXPECT_EQ(job.rows(2).device(), -1);
+  EXPECT_EQ(job.worst_row(), 1);
+  EXPECT_EQ(job.odd_row(), -1);
+  EXPECT_NE(RenderJobText(job).find("no answer: b: cut off"), std::string::npos);
 }
 
 }  // namespace
