@@ -16,8 +16,12 @@ void* pointer(std::uint64_t address) { return reinterpret_cast<void*>(address); 
 
 }  // namespace
 
-Backing::Backing(int cards)
-    : cards_(cards), span_(kAll / static_cast<std::uint64_t>(cards) / kChunk * kChunk) {
+Backing::Backing(int cards, bool simulated)
+    : simulated_(simulated),
+      cards_(cards),
+      span_(kAll / static_cast<std::uint64_t>(cards) / kChunk * kChunk) {
+  real_ = false;
+  if (simulated_) return;
   const std::uint64_t size = span_ * static_cast<std::uint64_t>(cards_);
   void* map = mmap(pointer(kBase), size, PROT_NONE,
                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
@@ -26,6 +30,7 @@ Backing::Backing(int cards)
 }
 
 Memory::Regions Backing::regions(int card) const {
+  if (simulated_) return kSimulatedRegions;
   const std::uint64_t base = kBase + span_ * static_cast<std::uint64_t>(card);
   // A quarter for cudaMalloc, the rest for reservations, which are larger than what is in them.
   const std::uint64_t middle = base + span_ / 4 / kChunk * kChunk;

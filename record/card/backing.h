@@ -12,13 +12,21 @@ namespace memreplay::card {
 class Backing {
  public:
   // Reserves the address space of `cards` cards. If the system refuses, there are addresses without
-  // bytes and real() is false.
-  explicit Backing(int cards);
+  // bytes and real() is false. A simulated card is one, never has bytes, and has the addresses of
+  // kSimulatedRegions.
+  Backing(int cards, bool simulated);
 
   bool real() const { return real_; }
   Memory::Regions regions(int card) const;
   // Whose address this is, -1 if it is no card's.
   int card_of(std::uint64_t address) const {
+    if (simulated_) {
+      const Memory::Regions& r = kSimulatedRegions;
+      return (address >= r.allocations && address < r.allocations_end) ||
+                     (address >= r.reservations && address < r.reservations_end)
+                 ? 0
+                 : -1;
+    }
     return address - kBase < span_ * static_cast<std::uint64_t>(cards_)
                ? static_cast<int>((address - kBase) / span_)
                : -1;
@@ -34,6 +42,7 @@ class Backing {
   static constexpr std::uint64_t kBase = 0x100000000000;
   static constexpr std::uint64_t kAll = 0x400000000000;  // 64 TiB for all cards
 
+  bool simulated_;
   int cards_;
   std::uint64_t span_;
   bool real_;

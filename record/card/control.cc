@@ -1,15 +1,12 @@
-// What a launcher may ask of the card and tell it, by name (ctypes). README.md describes each.
-#include <cstdint>
+#include "record/card/control.h"
+
 #include <string>
 
-#include "record/card/api/cuda_errors.h"
 #include "record/card/copies.h"
 #include "record/card/device.h"
 #include "record/card/entry.h"
 #include "record/card/json.h"
 #include "record/card/prepare.h"
-
-#define EXPORTED extern "C" __attribute__((visibility("default")))
 
 namespace memreplay::card {
 namespace {
@@ -28,21 +25,24 @@ std::string& prepare_error() {
 }
 
 }  // namespace
+}  // namespace memreplay::card
 
-EXPORTED int memreplay_card_prepare(const char* torch_folder, const char* out_folder) {
+using namespace memreplay::card;  // NOLINT: what follows is C
+
+int memreplay_card_prepare(const char* torch_folder, const char* out_folder) {
   std::string error;
   const bool ok = Prepare(torch_folder, out_folder, &error);
   prepare_error() = error;
   return ok ? 0 : -1;
 }
 
-EXPORTED const char* memreplay_card_error() {
+const char* memreplay_card_error() {
   return keep(prepare_error().empty() ? device().settings.error : prepare_error());
 }
 
-EXPORTED const char* memreplay_card_list() { return keep(ListCards()); }
+const char* memreplay_card_list() { return keep(ListCards()); }
 
-EXPORTED const char* memreplay_card_summary() {
+const char* memreplay_card_summary() {
   Device& d = device();
   const Settings& settings = d.settings;
   Json json;
@@ -51,7 +51,8 @@ EXPORTED const char* memreplay_card_summary() {
   json.key("title").value(settings.card == nullptr ? "" : settings.card->title);
   json.key("error").value(settings.error);
   json.key("capacity").value(settings.capacity).key("reserve").value(settings.reserve);
-  json.key("completion").value(settings.lagging ? "lagging" : "at-once");
+  json.key("completion")
+      .value(settings.completion == Streams::Completion::kLagging ? "lagging" : "at-once");
   json.key("addresses").value(settings.addresses == AddressOrder::kChunks ? "chunks" : "upwards");
   json.key("backed").value(d.backing.real() ? std::uint64_t{1} : 0);
   json.key("cuda").value(static_cast<std::uint64_t>(versions().cuda));
@@ -74,7 +75,7 @@ EXPORTED const char* memreplay_card_summary() {
   return keep(json.text());
 }
 
-EXPORTED void memreplay_card_counters(std::uint64_t* out) {
+void memreplay_card_counters(std::uint64_t* out) {
   Device& d = device();
   const std::lock_guard<std::mutex> lock(d.mutex);
   const bool any = !d.cards.empty();
@@ -89,13 +90,13 @@ EXPORTED void memreplay_card_counters(std::uint64_t* out) {
   for (int i = 0; i < 8; ++i) out[i] = counters[i];
 }
 
-EXPORTED void memreplay_card_write(std::uint64_t address, const void* bytes, std::size_t size) {
+void memreplay_card_write(std::uint64_t address, const void* bytes, std::size_t size) {
   WriteBytes(address, bytes, size);
 }
-EXPORTED int memreplay_card_read(std::uint64_t address, void* bytes, std::size_t size) {
+int memreplay_card_read(std::uint64_t address, void* bytes, std::size_t size) {
   return ReadBytes(address, bytes, size) ? 1 : 0;
 }
-EXPORTED void memreplay_card_mark(std::uint64_t address, std::size_t size, int known) {
+void memreplay_card_mark(std::uint64_t address, std::size_t size, int known) {
   Device& d = device();
   const std::lock_guard<std::mutex> lock(d.mutex);
   if (known != 0) {
@@ -104,30 +105,55 @@ EXPORTED void memreplay_card_mark(std::uint64_t address, std::size_t size, int k
     d.known.forget(address, size);
   }
 }
-EXPORTED int memreplay_card_known(std::uint64_t address, std::size_t size) {
+int memreplay_card_known(std::uint64_t address, std::size_t size) {
   Device& d = device();
   const std::lock_guard<std::mutex> lock(d.mutex);
   return d.known.covers(address, size) ? 1 : 0;
 }
-EXPORTED void memreplay_card_answer(const void* bytes, std::size_t size) {
-  AnswerNext(bytes, size);
-}
-EXPORTED void memreplay_card_answer_clear() { ForgetAnswers(); }
+void memreplay_card_answer(const void* bytes, std::size_t size) { AnswerNext(bytes, size); }
+void memreplay_card_answer_clear() { ForgetAnswers(); }
 
-EXPORTED void memreplay_card_complete(std::uint64_t stream) {
+void memreplay_card_simulate(std::uint64_t total) {
+  Settings settings = SettingsFromEnvironment();
+  std::string error;
+  settings.card = FindCard("rtx-4090", &error);
+  settings.capacity = total;
+  settings.reserve = 0;
+  settings.cards = 1;
+  settings.addresses = AddressOrder::kUpwards;
+  settings.completion = Streams::Completion::kAtOnce;
+  settings.simulated = true;
+  settings.error.clear();
+  ReplaceDevice(new Device(settings));
+}
+void memreplay_card_endless(int on) {
+  Device& d = device();
+  const std::lock_guard<std::mutex> lock(d.mutex);
+  for (Memory& card : d.cards) card.endless(on != 0);
+}
+void memreplay_card_explicit(int on) {
+  Device& d = device();
+  const std::lock_guard<std::mutex> lock(d.mutex);
+  d.streams.set_completion(on != 0 ? Streams::Completion::kExplicit : Streams::Completion::kAtOnce);
+}
+void memreplay_card_capture(int on) {
+  Device& d = device();
+  const std::lock_guard<std::mutex> lock(d.mutex);
+  d.all_captured = on != 0;
+  d.any_capture.store(d.streams.capturing() || d.all_captured, std::memory_order_relaxed);
+}
+void memreplay_card_complete(std::uint64_t stream) {
   Device& d = device();
   const std::lock_guard<std::mutex> lock(d.mutex);
   d.streams.synchronize(stream_key(pointer(stream)), d.now());
 }
-EXPORTED void memreplay_card_fail_next(std::uint64_t calls) {
+void memreplay_card_fail_next(std::uint64_t calls) {
   Device& d = device();
   const std::lock_guard<std::mutex> lock(d.mutex);
   for (Memory& card : d.cards) card.fail_next(calls);
 }
-EXPORTED void memreplay_card_external(std::int64_t bytes) {
+void memreplay_card_external(std::int64_t bytes) {
   Device& d = device();
   const std::lock_guard<std::mutex> lock(d.mutex);
   for (Memory& card : d.cards) card.external(bytes);
 }
-
-}  // namespace memreplay::card

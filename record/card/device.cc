@@ -12,8 +12,8 @@ thread_local int this_card = 0;
 
 Device::Device(const Settings& from_environment)
     : settings(from_environment),
-      backing(settings.cards == 0 ? 1 : settings.cards),
-      streams(settings.lagging ? Streams::Completion::kLagging : Streams::Completion::kAtOnce) {
+      backing(settings.cards == 0 ? 1 : settings.cards, settings.simulated),
+      streams(settings.completion) {
   const int count = settings.card == nullptr ? 0 : settings.cards;
   for (int i = 0; i < count; ++i) {
     cards.emplace_back(settings.capacity, backing.regions(i), settings.addresses);
@@ -30,6 +30,8 @@ Device& device() {
   the_device.store(made, std::memory_order_release);
   return *made;
 }
+
+void ReplaceDevice(Device* made) { the_device.store(made, std::memory_order_release); }
 
 LibraryVersions& versions() { return the_versions; }
 int& current_card() { return this_card; }

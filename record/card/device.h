@@ -39,6 +39,7 @@ struct Device {
   std::vector<Allocated> allocated;
 
   std::atomic<bool> any_capture{false};
+  bool all_captured = false;  // every stream says that it is captured (memreplay_card_capture)
   std::atomic<std::uint64_t> launches{0};
   std::atomic<std::uint64_t> copies{0};
   std::atomic<std::uint64_t> unknown_reads{0};
@@ -52,6 +53,9 @@ struct Device {
   std::uint64_t now() const { return clock.load(std::memory_order_relaxed); }
   std::uint64_t tick() { return clock.fetch_add(1, std::memory_order_relaxed) + 1; }
 };
+
+// Takes the place of this process' cards; what was made before is forgotten, not given back.
+void ReplaceDevice(Device* made);
 
 // Made on first use from the environment, and never destroyed: destructors of other libraries may
 // still free memory.
@@ -78,9 +82,9 @@ T* pointer(std::uint64_t value) {
   return reinterpret_cast<T*>(value);
 }
 inline StreamKey stream_key(const void* stream) {
-  // 1 and 2 are the legacy and the per-thread default stream.
+  // 1 and 2 are the legacy and the per-thread default stream, but on a simulated card.
   const std::uint64_t handle = number(stream);
-  return {current_card(), handle <= 2 ? 0 : handle};
+  return {current_card(), handle <= 2 && !device().settings.simulated ? 0 : handle};
 }
 
 }  // namespace memreplay::card

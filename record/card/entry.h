@@ -45,7 +45,7 @@ template <typename F>
 void ForEachEntry(F f);
 
 // Something that decides a figure and is not known: it is said in the summary, with the number of
-// calls. `what` is a sentence and lives as long as the process.
+// calls. `what` is a sentence.
 void Assume(const char* what);
 
 // An entry point that is answered with an error because nobody knows what it would do; said in the

@@ -12,7 +12,7 @@ bool Memory::charge(std::uint64_t bytes) {
     --failures_;
     return false;
   }
-  if (bytes > free_bytes()) return false;
+  if (!endless_ && bytes > free_bytes()) return false;
   used_ += bytes;
   if (used_ > peak_used_) peak_used_ = used_;
   ++segments_;

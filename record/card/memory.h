@@ -13,6 +13,7 @@
 //     free_bytes() counts it.
 //   * external(n) is memory taken by someone else: exact bytes, no addresses. It always succeeds;
 //     free_bytes() is never below zero.
+//   * endless(true): nothing fails for want of memory; total is what the card says it has.
 //   * fail_next(n): the next n calls of allocate or create_page fail, whatever room there is. Only
 //     calls that reach the driver count; a call that fails for want of memory uses up one too.
 #pragma once
@@ -38,6 +39,7 @@ class Memory {
   std::uint64_t create_page(std::uint64_t bytes);  // 0: out of memory
   bool release_page(std::uint64_t handle);         // false: no such page
   void external(std::int64_t delta);
+  void endless(bool on) { endless_ = on; }
   void fail_next(std::uint64_t calls) { failures_ = calls; }
 
   std::uint64_t total() const { return total_; }
@@ -55,11 +57,16 @@ class Memory {
   std::uint64_t peak_used_ = 0;
   std::uint64_t external_ = 0;
   std::uint64_t failures_ = 0;
+  bool endless_ = false;
   std::uint64_t segments_ = 0;  // successful allocations and pages so far
   std::uint64_t next_page_ = 1;
   AddressSpace allocations_;
   AddressSpace reservations_;
   std::unordered_map<std::uint64_t, std::uint64_t> pages_;
 };
+
+// Where memreplay's own simulated device has its addresses, in the order kUpwards.
+inline constexpr Memory::Regions kSimulatedRegions = {0x7f0000000000, 0x7fff00000000,
+                                                      0x100000000000, 0x7e0000000000};
 
 }  // namespace memreplay::card

@@ -63,7 +63,9 @@ Settings SettingsFromEnvironment() {
   read.number("MEMREPLAY_CARD_COUNT", kMostCards, &cards);
   read.number("MEMREPLAY_CARD_COPY_LIMIT", kMostBytes, &settings.copy_limit);
   read.number("MEMREPLAY_CARD_CUDNN_WORKSPACE", kMostBytes, &settings.cudnn_workspace);
-  settings.lagging = !read.is_second("MEMREPLAY_CARD_COMPLETION", "lagging", "at-once");
+  if (read.is_second("MEMREPLAY_CARD_COMPLETION", "lagging", "at-once")) {
+    settings.completion = Streams::Completion::kAtOnce;
+  }
   if (read.is_second("MEMREPLAY_CARD_ADDRESSES", "chunks", "upwards")) {
     settings.addresses = AddressOrder::kUpwards;
   }

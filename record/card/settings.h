@@ -6,6 +6,7 @@
 
 #include "record/card/address_space.h"
 #include "record/card/cards.h"
+#include "record/card/streams.h"
 
 namespace memreplay::card {
 
@@ -14,11 +15,15 @@ struct Settings {
   std::uint64_t capacity = 0;
   std::uint64_t reserve = 0;
   int cards = 1;
-  bool lagging = true;
+  Streams::Completion completion = Streams::Completion::kLagging;
   AddressOrder addresses = AddressOrder::kChunks;
   std::uint64_t copy_limit = 65536;
   std::uint64_t cudnn_workspace = 0;
   std::string error;  // what is wrong, for a person
+
+  // A card as memreplay's simulated device is: no bytes behind its addresses, which begin at
+  // kSimulatedRegions, and stream handles 1, 2, 3. For tests that compare the two.
+  bool simulated = false;
 };
 
 inline constexpr int kMostCards = 64;

@@ -38,6 +38,7 @@ class Streams {
   enum class Completion { kAtOnce, kLagging, kExplicit };  // explicit: only when waited for
   explicit Streams(Completion completion) : completion_(completion) {}
   void set_completion(Completion completion) { completion_ = completion; }
+  Completion completion() const { return completion_; }
 
   // Handles are multiples of `alignment`, in the order of creation: the n-th stream of one priority
   // (n from 1) is n * alignment, priorities other than 0 start at 1000 * |priority| * alignment.

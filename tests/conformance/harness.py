@@ -4,6 +4,8 @@ A wheel is fetched once with pip, and only the allocator's two libraries and the
 ${MEMREPLAY_CACHE:-~/.cache/memreplay}/torch-VERSION. Nothing of it enters the tree.
 """
 
+import concurrent.futures
+import ctypes
 import functools
 import hashlib
 import json
@@ -18,6 +20,9 @@ import time
 import zipfile
 
 HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parent.parent
+CARD = "libmemreplay_card.so"
+COMPILER = os.environ.get("CXX", "g++")
 CACHE = pathlib.Path(os.environ.get("MEMREPLAY_CACHE") or pathlib.Path.home() / ".cache" / "memreplay")
 KEPT = re.compile(r"torch/(lib/libc10(_cuda)?\.so|lib/libgomp[^/]*|include/c10/.*|include/torch/headeronly/.*|version\.py)$")
 
@@ -97,12 +102,56 @@ def _output(*command):
     return subprocess.run(command, text=True, capture_output=True, check=True).stdout
 
 
+def card_sources():
+    return sorted(p for p in (ROOT / "record" / "card").rglob("*") if p.suffix in (".cc", ".h", ".map"))
+
+
+def digest(paths):
+    return hashlib.sha256(b"".join(p.read_bytes() for p in paths)).hexdigest()[:12]
+
+
+def make(*command):
+    done = subprocess.run([str(part) for part in command], text=True, capture_output=True)
+    if done.returncode != 0:
+        raise RuntimeError(f"{command[0]} failed:\n{done.stderr[:4000]}")
+
+
+def card():
+    """The imaginary card (record/card): Bazel's where it is up to date, else one compiled here."""
+    built = ROOT / "bazel-bin/record/card/libmemreplay_card.so"
+    if built.exists() and built.stat().st_mtime > max(p.stat().st_mtime for p in card_sources()):
+        return built
+    out = CACHE / f"card-{digest(card_sources())}"
+    if not (out / CARD).exists():
+        out.mkdir(parents=True, exist_ok=True)
+        flags = ["-O1", "-std=c++20", "-w", "-fPIC", "-fvisibility=hidden", "-fno-exceptions", "-fno-rtti", "-I", ROOT]
+        with tempfile.TemporaryDirectory(dir=out) as folder:
+            sources = [p for p in card_sources() if p.suffix == ".cc" and p.name != "freestanding.cc"]
+            objects = [pathlib.Path(folder) / f"{n}.o" for n in range(len(sources))]
+            with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+                list(pool.map(lambda pair: make(COMPILER, *flags, "-c", pair[0], "-o", pair[1]), zip(sources, objects)))
+            whole = pathlib.Path(folder) / CARD
+            make(COMPILER, "-shared", *objects, f"-Wl,-soname,{CARD}", f"-Wl,--version-script={ROOT}/record/card/exports.map",
+                 "-static-libgcc", "-o", whole)
+            whole.rename(out / CARD)
+    return out / CARD
+
+
+def prepare(folders, out):
+    """Puts the card and the libraries that a torch wants into `out`; returns their paths in the order to load."""
+    shutil.copy(card(), out / CARD)
+    core = ctypes.CDLL(str(out / CARD))
+    core.memreplay_card_error.restype = ctypes.c_char_p
+    if core.memreplay_card_prepare(str(folders).encode(), str(out).encode()) != 0:
+        raise RuntimeError(core.memreplay_card_error().decode())
+    return (out / "libraries").read_text().split()
+
+
 def build(version):
     """The path of the runner for this release, built if its sources or the release are new."""
     torch = fetch(version)
-    sources = sorted(p for folder in ("fake_cuda", "runner") for p in (HERE / folder).rglob("*") if p.is_file())
-    digest = hashlib.sha256(b"".join(p.read_bytes() for p in sources)).hexdigest()[:12]
-    out = CACHE / f"build-{version}-{digest}"
+    sources = card_sources() + sorted(p for p in (HERE / "runner").rglob("*") if p.is_file())
+    out = CACHE / f"build-{version}-{digest(sources)}"
     if (out / "runner").exists():
         return out / "runner"
     for old in CACHE.glob(f"build-{version}-*"):  # of other states of the sources, perhaps another checkout's
@@ -110,30 +159,19 @@ def build(version):
             shutil.rmtree(old, ignore_errors=True)
     final, out = out, pathlib.Path(tempfile.mkdtemp(dir=CACHE, prefix="building-"))
     lib = torch / "lib"
-    soname = re.search(r"libcudart\.so\.[\d.]+", _output("readelf", "-d", lib / "libc10_cuda.so")).group()
     cxx11 = re.search(r"c10::.*__cxx11", _output("nm", "-DC", lib / "libc10.so")) is not None
     release = version_key(version)[0] * 100 + version_key(version)[1]
-    (out / "version.map").write_text(f"{soname} {{ global: *; }};\n")
-    compiler = [os.environ.get("CXX", "g++"), "-O1", "-std=c++20", "-w"]
-    shared = compiler + ["-shared", "-fPIC"]
-    fake = HERE / "fake_cuda"
-
-    def make(*command):
-        done = subprocess.run([str(part) for part in command], text=True, capture_output=True)
-        if done.returncode != 0:
-            shutil.rmtree(out)
-            raise RuntimeError(f"building for torch {version} failed:\n{done.stderr[:4000]}")
-
-    make(*shared, fake / "driver.cc", fake / "fake_memory.cc", "-Wl,-soname,libcuda.so.1", "-o", out / "libcuda.so.1")
-    make(*shared, fake / "runtime.cc", f"-Wl,-soname,{soname}", f"-Wl,--version-script={out}/version.map",
-         out / "libcuda.so.1", "-ldl", "-o", out / soname)
-    make(*shared, fake / "nvml.cc", "-Wl,-soname,libnvidia-ml.so.1", "-o", out / "libnvidia-ml.so.1")
-    # DT_RPATH, not DT_RUNPATH: it must also serve what the wheel's libraries ask for.
-    runner = out / "runner"
-    make(*compiler, f"-D_GLIBCXX_USE_CXX11_ABI={int(cxx11)}", f"-DTORCH_RELEASE={release}", "-I", fake / "include",
-         "-I", torch / "include", *sorted((HERE / "runner").glob("*.cc")), "-o", runner,
-         f"-Wl,--disable-new-dtags,-rpath,{final}:{lib}", "-Wl,--no-as-needed,--allow-shlib-undefined",
-         out / "libcuda.so.1", out / soname, out / "libnvidia-ml.so.1", lib / "libc10.so", lib / "libc10_cuda.so")
+    try:
+        libraries = [f"-l:{pathlib.Path(path).name}" for path in prepare(torch, out)]
+        # DT_RPATH, not DT_RUNPATH: it must also serve what the wheel's libraries ask for.
+        make(COMPILER, "-O1", "-std=c++20", "-w", f"-D_GLIBCXX_USE_CXX11_ABI={int(cxx11)}", f"-DTORCH_RELEASE={release}",
+             "-I", HERE / "runner/include", "-I", torch / "include", "-I", ROOT, *sorted((HERE / "runner").glob("*.cc")),
+             "-o", out / "runner", f"-Wl,--disable-new-dtags,-rpath,{final}:{lib}",
+             "-Wl,--no-as-needed,--allow-shlib-undefined,--unresolved-symbols=ignore-all", "-L", out, *libraries,
+             lib / "libc10.so", lib / "libc10_cuda.so")
+    except RuntimeError:
+        shutil.rmtree(out)
+        raise
     try:
         out.rename(final)
     except OSError:  # someone else was faster

@@ -14,8 +14,9 @@ namespace memreplay::card {
 namespace {
 
 std::uint64_t assumed_workspace() {
-  Assume("cuDNN's workspace assumed (MEMREPLAY_CARD_CUDNN_WORKSPACE, 0 bytes by default)");
-  return device().settings.cudnn_workspace;
+  const std::uint64_t bytes = device().settings.cudnn_workspace;
+  Assume(("cuDNN workspace assumed " + std::to_string(bytes) + " bytes").c_str());
+  return bytes;
 }
 
 struct Handle {

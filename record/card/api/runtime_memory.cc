@@ -34,7 +34,10 @@ ENTRY(int, cudaFree, void* address) {
   const std::lock_guard<std::mutex> lock(d.mutex);
   const std::uint64_t size = d.cards[static_cast<std::size_t>(card)].free(number(address));
   if (size == 0) return Failed(kInvalidValue);
-  d.streams.synchronize_card(card, d.now());  // as the driver does before it unmaps
+  // As the driver does before it unmaps.
+  if (d.streams.completion() != Streams::Completion::kExplicit) {
+    d.streams.synchronize_card(card, d.now());
+  }
   d.known.forget(number(address), size);
   d.backing.close(number(address), size);
   return kSuccess;

@@ -9,7 +9,7 @@ namespace {
 ENTRY(int, cudaStreamCreateWithPriority, void** out, unsigned, int priority) {
   Device& d = device();
   const std::lock_guard<std::mutex> lock(d.mutex);
-  *out = pointer(d.streams.create(current_card(), priority));
+  *out = pointer(d.streams.create(current_card(), priority, d.settings.simulated ? 1 : 16));
   return kSuccess;
 }
 ENTRY(int, cudaStreamCreate, void** out) { return cudaStreamCreateWithPriority(out, 0, 0); }
@@ -116,7 +116,7 @@ ENTRY(int, cudaStreamEndCapture, void* stream, void** graph) {
   Device& d = device();
   const std::lock_guard<std::mutex> lock(d.mutex);
   const std::uint64_t capture = d.streams.end_capture(stream_key(stream));
-  d.any_capture.store(d.streams.capturing(), std::memory_order_relaxed);
+  d.any_capture.store(d.streams.capturing() || d.all_captured, std::memory_order_relaxed);
   if (graph != nullptr) *graph = pointer(capture * 16);
   return capture != 0 ? kSuccess : Failed(kInvalidValue);
 }
@@ -127,7 +127,7 @@ ENTRY(int, cudaStreamIsCapturing, void* stream, int* status) {
     return kSuccess;
   }
   const std::lock_guard<std::mutex> lock(d.mutex);
-  *status = d.streams.capture_of(stream_key(stream)) != 0 ? 1 : 0;
+  *status = d.all_captured || d.streams.capture_of(stream_key(stream)) != 0 ? 1 : 0;
   return kSuccess;
 }
 
@@ -135,7 +135,7 @@ int capture_info(void* stream, int* status, unsigned long long* id, void** graph
                  const void** dependencies, const void** edges, std::size_t* count) {
   Device& d = device();
   const std::lock_guard<std::mutex> lock(d.mutex);
-  const std::uint64_t capture = d.streams.capture_of(stream_key(stream));
+  const std::uint64_t capture = d.all_captured ? 1 : d.streams.capture_of(stream_key(stream));
   *status = capture != 0 ? 1 : 0;
   if (capture == 0) return kSuccess;
   if (id != nullptr) *id = capture;

@@ -25,14 +25,15 @@ import tempfile
 import warnings
 
 HERE = pathlib.Path(__file__).resolve().parent
-FAKE = HERE.parent / "fake_cuda"
+sys.path.insert(0, str(HERE.parent))
+import harness
 M = 1 << 20
 
 
 # ------------------------------------------------------------------------------------------- inside the environment
 
 def device_control():
-    return ctypes.CDLL("libcuda.so.1")
+    return ctypes.CDLL("libmemreplay_card.so")
 
 
 def tensor(torch, size):
@@ -77,7 +78,7 @@ def scenario_training(torch):
 
 def scenario_streams(torch):
     device = device_control()
-    device.fake_cuda_explicit(1)
+    device.memreplay_card_explicit(1)
     record(torch)
     side, third = torch.cuda.Stream(), torch.cuda.Stream()
     kept = []
@@ -90,7 +91,7 @@ def scenario_streams(torch):
         with torch.cuda.stream(side):
             kept.append(tensor(torch, 300 * 1024 + i))
         if i == 3:
-            device.fake_cuda_complete(ctypes.c_uint64(side.cuda_stream))
+            device.memreplay_card_complete(ctypes.c_uint64(side.cuda_stream))
         kept.append(tensor(torch, M // 2))
     return kept
 
@@ -254,7 +255,7 @@ def cut_names(snapshot):
 def child(name, out):
     warnings.simplefilter("ignore")
     scenario, _, total, protocol, _ = SCENARIOS[name]
-    device_control().fake_cuda_reset(ctypes.c_uint64(total))
+    device_control().memreplay_card_simulate(ctypes.c_uint64(total))
     import torch
 
     kept = scenario(torch)
@@ -279,37 +280,18 @@ def child(name, out):
 # -------------------------------------------------------------------------------------------------------- outside
 
 def build(python, folder):
-    """The fake libraries for this environment's torch; returns (files to preload, the C++ writer's shim, version)."""
+    """The card's libraries for this environment's torch; returns (files to preload, the C++ writer's shim, version)."""
     site = subprocess.run([python, "-c", "import importlib.util as u; print(u.find_spec('torch').submodule_search_locations[0])"],
                           text=True, capture_output=True, check=True).stdout.strip()
     lib = pathlib.Path(site) / "lib"
     version = subprocess.run([python, "-c", "import importlib.metadata as m; print(m.version('torch'))"], text=True,
                              capture_output=True, check=True).stdout.strip().split("+")[0]
-    dynamic = subprocess.run(["readelf", "-d", lib / "libc10_cuda.so"], text=True, capture_output=True, check=True).stdout
-    soname = next(word.strip("[]") for word in dynamic.split() if word.startswith("[libcudart.so"))
     symbols = subprocess.run(["nm", "-DC", lib / "libc10.so"], text=True, capture_output=True, check=True).stdout
     cxx11 = any("c10::" in line and "__cxx11" in line for line in symbols.splitlines())
-    # Whatever else this release's libraries want of the runtime succeeds and does nothing.
-    wanted = set()
-    for path in lib.glob("*.so*"):
-        listed = subprocess.run(["nm", "-D", "--undefined-only", path], text=True, capture_output=True).stdout
-        wanted |= {word.split("@")[0] for line in listed.splitlines() for word in line.split() if "@libcudart" in word}
-    known = (FAKE / "runtime.cc").read_text() + (HERE / "runtime_extra.cc").read_text()
-    missing = sorted(name for name in wanted if not re.search(rf"\b{name}\b", known))
-    (folder / "missing.cc").write_text("".join(f'extern "C" int {name}() {{ return 0; }}\n' for name in missing))
-    (folder / "version.map").write_text(f"{soname} {{ global: *; }};\n")
-    shared = ["g++", "-O1", "-std=c++20", "-w", "-shared", "-fPIC"]
-    driver, runtime, nvml, writer = (folder / n for n in ("libcuda.so.1", soname, "libnvidia-ml.so.1", "cpp_writer.so"))
-    for command in (
-        [*shared, FAKE / "driver.cc", FAKE / "fake_memory.cc", "-Wl,-soname,libcuda.so.1", "-o", driver],
-        [*shared, FAKE / "runtime.cc", HERE / "runtime_extra.cc", folder / "missing.cc", f"-Wl,-soname,{soname}", f"-Wl,--version-script={folder}/version.map",
-         driver, "-ldl", "-o", runtime],
-        [*shared, FAKE / "nvml.cc", "-Wl,-soname,libnvidia-ml.so.1", "-o", nvml],
-        [*shared, f"-D_GLIBCXX_USE_CXX11_ABI={int(cxx11)}", HERE / "cpp_writer.cc", lib / "libtorch_cuda.so", "-Wl,--allow-shlib-undefined",
-         "-o", writer],
-    ):
-        subprocess.run([str(part) for part in command], check=True)
-    return [driver, runtime, nvml], writer, version
+    writer = folder / "cpp_writer.so"
+    harness.make("g++", "-O1", "-std=c++20", "-w", "-shared", "-fPIC", f"-D_GLIBCXX_USE_CXX11_ABI={int(cxx11)}", HERE / "cpp_writer.cc",
+                 lib / "libtorch_cuda.so", "-Wl,--allow-shlib-undefined", "-o", writer)
+    return harness.prepare(site, folder), writer, version
 
 
 def main():

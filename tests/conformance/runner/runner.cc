@@ -42,8 +42,8 @@
 #include <unordered_map>
 #include <vector>
 
-#include "../fake_cuda/control.h"
 #include "program.h"
+#include "record/card/control.h"
 
 #if TORCH_RELEASE >= 201
 namespace c10::cuda::_internal {
@@ -186,14 +186,14 @@ void begin_pool(A* a, const Record& r, const std::vector<cudaStream_t>& streams)
   }
   if (id.first == 0) return;
   if constexpr (requires { a->markCaptureBegin(0); }) a->markCaptureBegin(0);
-  fake_cuda_capture(1);
+  memreplay_card_capture(1);
 }
 
 template <typename A>
 void end_pool(A* a, const Record& r, const std::vector<cudaStream_t>& streams) {
   const PoolId id(r.pool.first, r.pool.second);
   if (id.first != 0) {
-    fake_cuda_capture(0);
+    memreplay_card_capture(0);
     if constexpr (requires { a->markCaptureEnd(0); }) a->markCaptureEnd(0);
   }
   if constexpr (requires { a->endAllocateToPool(0, id); }) {
@@ -402,9 +402,9 @@ class Run {
       setenv("PYTORCH_CUDA_ALLOC_CONF", program_.conf.c_str(), 1);
     else
       unsetenv("PYTORCH_CUDA_ALLOC_CONF");
-    fake_cuda_reset(program_.total);
-    fake_cuda_endless(program_.endless ? 1 : 0);
-    fake_cuda_explicit(program_.explicit_completion ? 1 : 0);
+    memreplay_card_simulate(program_.total);
+    memreplay_card_endless(program_.endless ? 1 : 0);
+    memreplay_card_explicit(program_.explicit_completion ? 1 : 0);
     std::uint64_t most = 0;
     std::set<std::uint64_t> used{0};
     for (const Record& r : program_.records) {
@@ -446,7 +446,7 @@ class Run {
       const auto found = live_.find(r.id);
       if (found != live_.end()) a->recordStream(found->second, streams_[r.stream]);
     } else if (k == "done" || k == "y") {
-      fake_cuda_complete(r.stream);
+      memreplay_card_complete(r.stream);
     } else if (k == "c") {
       empty_cache(a, r);
     } else if (k == "x") {
@@ -456,17 +456,17 @@ class Run {
         allocator::resetPeakStats(0);
     } else if (k == "X") {
       external_[r.text] += r.bytes;
-      fake_cuda_external(static_cast<std::int64_t>(r.bytes));
+      memreplay_card_external(static_cast<std::int64_t>(r.bytes));
     } else if (k == "Xf") {
       const std::uint64_t bytes = r.bytes != 0 ? r.bytes : external_[r.text];
-      fake_cuda_external(-static_cast<std::int64_t>(bytes));
+      memreplay_card_external(-static_cast<std::int64_t>(bytes));
       external_.erase(r.text);
     } else if (k == "conf") {
       allocator::setAllocatorSettings(r.text);
     } else if (k == "frac") {
       allocator::setMemoryFraction(r.value, 0);
     } else if (k == "fail") {
-      fake_cuda_fail_next(r.count);
+      memreplay_card_fail_next(r.count);
     } else if (k == "cp") {
       create_pool(a, r);
     } else if (k == "cx") {

@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "cuda/verify_pattern.h"
-#include "tests/conformance/fake_cuda/fake_memory.h"
+#include "record/card/memory.h"
 #include "tests/cuda/fake_driver/control.h"
 #include "tests/cuda/fake_driver/virtual_memory.h"
 
@@ -48,9 +48,10 @@ struct Failure {
 };
 
 struct Gpu {
-  explicit Gpu(std::uint64_t total) : memory(total) {}
+  explicit Gpu(std::uint64_t total)
+      : memory(total, card::kSimulatedRegions, card::AddressOrder::kUpwards) {}
   int count = 1;
-  Memory memory;
+  card::Memory memory;
   VirtualMemory space;
   std::map<std::uint64_t, std::uint64_t> segments;  // cuMemAlloc: address -> size
   std::map<std::uint64_t, std::uint64_t> ranges;    // reserved: address -> size
@@ -259,13 +260,13 @@ CUresult cuMemFree(CUdeviceptr address) {
 CUresult cuMemGetAllocationGranularity(size_t* granularity, const CUmemAllocationProp*,
                                        CUmemAllocationGranularity_flags) {
   ENTER("cuMemGetAllocationGranularity");
-  *granularity = kUnit;
+  *granularity = memreplay::card::kUnit;
   return CUDA_SUCCESS;
 }
 CUresult cuMemAddressReserve(CUdeviceptr* address, size_t size, size_t, CUdeviceptr,
                              unsigned long long) {
   ENTER("cuMemAddressReserve");
-  if (size == 0 || size % kUnit != 0) return CUDA_ERROR_INVALID_VALUE;
+  if (size == 0 || size % memreplay::card::kUnit != 0) return CUDA_ERROR_INVALID_VALUE;
   *address = gpu().memory.reserve(size);
   if (*address == 0) return CUDA_ERROR_OUT_OF_MEMORY;
   gpu().ranges[*address] = size;
@@ -284,7 +285,7 @@ CUresult cuMemAddressFree(CUdeviceptr address, size_t size) {
 CUresult cuMemCreate(CUmemGenericAllocationHandle* handle, size_t size, const CUmemAllocationProp*,
                      unsigned long long) {
   ENTER("cuMemCreate");
-  if (size == 0 || size % kUnit != 0) return CUDA_ERROR_INVALID_VALUE;
+  if (size == 0 || size % memreplay::card::kUnit != 0) return CUDA_ERROR_INVALID_VALUE;
   *handle = gpu().memory.create_page(size);
   if (*handle == 0) return CUDA_ERROR_OUT_OF_MEMORY;
   gpu().pages[*handle] = Page{.size = size, .content = std::make_shared<Content>()};

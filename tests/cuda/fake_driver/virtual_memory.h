@@ -1,6 +1,6 @@
 // What lies at the addresses of an imaginary GPU: which pages are mapped where,
 // and what the kernels wrote there. How many bytes there are, and which addresses
-// are handed out, is the business of fake_memory.h.
+// are handed out, is the business of record/card/memory.h.
 #ifndef MEMREPLAY_TESTS_CUDA_FAKE_DRIVER_VIRTUAL_MEMORY_H_
 #define MEMREPLAY_TESTS_CUDA_FAKE_DRIVER_VIRTUAL_MEMORY_H_
 

@@ -61,7 +61,7 @@ TEST_F(SettingsTest, DefaultsAreTheTables) {
   ASSERT_NE(settings.card, nullptr) << settings.error;
   EXPECT_EQ(settings.capacity, settings.card->memory);
   EXPECT_EQ(settings.reserve, kContextBytes);
-  EXPECT_TRUE(settings.lagging);
+  EXPECT_EQ(settings.completion, Streams::Completion::kLagging);
   EXPECT_EQ(settings.cards, 1);
 }
 
@@ -78,7 +78,7 @@ TEST_F(SettingsTest, TheEnvironmentDecides) {
   EXPECT_EQ(settings.capacity, 12345678U);
   EXPECT_EQ(settings.reserve, 0U);
   EXPECT_EQ(settings.cards, 4);
-  EXPECT_FALSE(settings.lagging);
+  EXPECT_EQ(settings.completion, Streams::Completion::kAtOnce);
   EXPECT_EQ(settings.addresses, AddressOrder::kUpwards);
 }
 

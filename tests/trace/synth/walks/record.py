@@ -140,7 +140,7 @@ def make_log():
 
 def walk(name):
     warnings.simplefilter("ignore")
-    ctypes.CDLL("libcuda.so.1").fake_cuda_reset(ctypes.c_uint64(8 << 30))
+    ctypes.CDLL("libmemreplay_card.so").memreplay_card_simulate(ctypes.c_uint64(8 << 30))
     import torch
     import torch.utils.checkpoint
 
