@@ -39,16 +39,18 @@ constexpr char kProgram[] =
 
 // `gap_us` between the first two requests.
 std::string Recording(int64_t gap_us) {
-  const auto at = [](int64_t time) { return " time=" + std::to_string(time) + "\n"; };
-  return "memreplay-text 1\nstreams 0\n"
-         "layout device_traces time_us block_addresses is_expandable\ndevice 0 final\n"
-         "segment_alloc 0x7f0000000000 size=20971520 stream=0" +
-         at(1000) + "alloc 0x7f0000000000 size=8388608 stream=0" + at(1000) +
-         "alloc 0x7f0000800000 size=4194304 stream=0" + at(1000 + gap_us) +
-         "segment 0x7f0000000000 size=20971520 stream=0 pool=0,0 large\n"
-         "block 0x7f0000000000 size=8388608 requested=8388608 state=active_allocated\n"
-         "block 0x7f0000800000 size=4194304 requested=4194304 state=active_allocated\n"
-         "block 0x7f0000c00000 size=8388608 requested=0 state=inactive\n";
+  const std::string second = std::to_string(1000 + gap_us);
+  return R"({"k":"h","format":"memsched-flat","version":1,"unit":"B","streams":1,"devices":1,"recorded":true,"layout":["device_traces","time_us","block_addresses","is_expandable"]}
+{"k":"dev","final":true}
+{"k":"fx","a":"segment_alloc","addr":139637976727552,"b":20971520,"s":0,"ts":1000}
+{"k":"a","addr":139637976727552,"b":8388608,"s":0,"ts":1000}
+{"k":"a","addr":139637985116160,"b":4194304,"s":0,"ts":)" +
+         second + R"(}
+{"k":"seg","addr":139637976727552,"b":20971520,"s":0,"p":[0,0],"large":true}
+{"k":"blk","addr":139637976727552,"b":8388608,"req":8388608,"state":"active_allocated"}
+{"k":"blk","addr":139637985116160,"b":4194304,"req":4194304,"state":"active_allocated"}
+{"k":"blk","addr":139637989310464,"b":8388608,"req":0,"state":"inactive"}
+)";
 }
 
 class GpuTest : public testing::Test {
@@ -62,8 +64,8 @@ class GpuTest : public testing::Test {
     std::filesystem::create_symlink(root / "tests/cuda/fake_driver/libfake_cuda.so",
                                     directory_ / "driver/libcuda.so.1");
     Write("program.jsonl", kProgram);
-    Write("recording.txt", Recording(200'000));
-    Write("slow.txt", Recording(600'000'000));
+    Write("recording.jsonl", Recording(200'000));
+    Write("slow.jsonl", Recording(600'000'000));
     std::filesystem::copy_file(root / "tests/data/snapshots/torch-2.15/expandable_oom.pickle",
                                directory_ / "expandable_oom.pickle");
     std::filesystem::copy_file(root / "tests/data/snapshots/torch-2.15/streams.pickle",
@@ -124,7 +126,7 @@ class GpuTest : public testing::Test {
 };
 
 TEST_F(GpuTest, Confirms) {
-  ExpectSession("gpu", {"gpu program.jsonl --verify", "gpu recording.txt --repeat 3",
+  ExpectSession("gpu", {"gpu program.jsonl --verify", "gpu recording.jsonl --repeat 3",
                         "gpu program.jsonl --conf expandable_segments:True --torch 2.6",
                         "gpu streams.pickle"});
 }
@@ -213,7 +215,7 @@ TEST_F(GpuTest, ARefusalThatWasNotPredictedIsWrong) {
 
 TEST_F(GpuTest, SignalsGiveEverythingBack) {
   for (const int signal : {SIGINT, SIGTERM}) {
-    const std::string command = Command("gpu slow.txt --pace recorded");
+    const std::string command = Command("gpu slow.jsonl --pace recorded");
     const pid_t child = fork();
     if (child == 0) {
       execl("/bin/sh", "sh", "-c", command.c_str(), nullptr);
@@ -229,7 +231,7 @@ TEST_F(GpuTest, SignalsGiveEverythingBack) {
     ASSERT_EQ(waitpid(child, &status, 0), child);
     const Outcome outcome = Finish(status);
     EXPECT_EQ(outcome.status, 2);
-    EXPECT_EQ(outcome.err, std::string("memreplay: slow.txt: stopped by ") +
+    EXPECT_EQ(outcome.err, std::string("memreplay: slow.jsonl: stopped by ") +
                                (signal == SIGINT ? "SIGINT" : "SIGTERM") +
                                " at request 1 of 2; all memory was given back\n");
     EXPECT_EQ(outcome.left, "end\n");
@@ -237,7 +239,7 @@ TEST_F(GpuTest, SignalsGiveEverythingBack) {
 }
 
 TEST_F(GpuTest, KeepsTheRecordedPace) {
-  const Outcome paced = Run("gpu recording.txt --pace recorded --json");
+  const Outcome paced = Run("gpu recording.jsonl --pace recorded --json");
   EXPECT_EQ(paced.status, 0) << paced.err;
   std::smatch found;
   ASSERT_TRUE(std::regex_search(paced.out, found, std::regex("\"wall_ns\": ([0-9]+)")));

@@ -20,24 +20,23 @@ using std::string_literals::operator""s;  // NOLINT(misc-unused-using-decls): ".
 
 // A recording from its first allocation on: a small block freed beside one that
 // stays, and a large one.
-constexpr char kRecording[] = R"(memreplay-text 1
-streams 0
-layout device_traces time_us block_addresses is_expandable
-device 0 final
-segment_alloc 0x7f0000000000 size=2097152 stream=0
-alloc 0x7f0000000000 size=1000 stream=0
-alloc 0x7f0000000400 size=512 stream=0
-free_requested 0x7f0000000000 size=1000 stream=0
-free_completed 0x7f0000000000 size=1000 stream=0
-segment_alloc 0x7f0000200000 size=20971520 stream=0
-alloc 0x7f0000200000 size=3145728 stream=0
-segment 0x7f0000000000 size=2097152 stream=0 pool=0,0 small
-block 0x7f0000000000 size=1024 requested=1000 state=inactive
-block 0x7f0000000400 size=512 requested=512 state=active_allocated
-block 0x7f0000000600 size=2095616 requested=0 state=inactive
-segment 0x7f0000200000 size=20971520 stream=0 pool=0,0 large
-block 0x7f0000200000 size=3145728 requested=3145728 state=active_allocated
-block 0x7f0000500000 size=17825792 requested=0 state=inactive
+constexpr char kRecording[] =
+    R"({"k":"h","format":"memsched-flat","version":1,"unit":"B","streams":1,"devices":1,"recorded":true,"layout":["device_traces","time_us","block_addresses","is_expandable"]}
+{"k":"dev","final":true}
+{"k":"fx","a":"segment_alloc","addr":139637976727552,"b":2097152,"s":0}
+{"k":"a","addr":139637976727552,"b":1000,"s":0}
+{"k":"a","addr":139637976728576,"b":512,"s":0}
+{"k":"f","addr":139637976727552,"b":1000,"s":0}
+{"k":"fx","a":"free_completed","addr":139637976727552,"b":1000,"s":0}
+{"k":"fx","a":"segment_alloc","addr":139637978824704,"b":20971520,"s":0}
+{"k":"a","addr":139637978824704,"b":3145728,"s":0}
+{"k":"seg","addr":139637976727552,"b":2097152,"s":0,"p":[0,0]}
+{"k":"blk","addr":139637976727552,"b":1024,"req":1000,"state":"inactive"}
+{"k":"blk","addr":139637976728576,"b":512,"req":512,"state":"active_allocated"}
+{"k":"blk","addr":139637976729088,"b":2095616,"req":0,"state":"inactive"}
+{"k":"seg","addr":139637978824704,"b":20971520,"s":0,"p":[0,0],"large":true}
+{"k":"blk","addr":139637978824704,"b":3145728,"req":3145728,"state":"active_allocated"}
+{"k":"blk","addr":139637981970432,"b":17825792,"req":0,"state":"inactive"}
 )";
 
 // The largest block is split once the 30 MiB are free: reserved differs from
@@ -63,20 +62,19 @@ constexpr char kProgramWithHeader[] =
 )";
 
 // 8 MiB free beside a live block, 10 MiB free on the device: no place for 16.
-constexpr char kOomRecording[] = R"(memreplay-text 1
-streams 0
-layout device_traces time_us block_addresses is_expandable
-device 0 final
-segment_alloc 0x7f0000000000 size=20971520 stream=0
-alloc 0x7f0000000000 size=8388608 stream=0
-alloc 0x7f0000800000 size=4194304 stream=0
-free_requested 0x7f0000000000 size=8388608 stream=0
-free_completed 0x7f0000000000 size=8388608 stream=0
-oom 0xa00000 size=16777216 stream=0
-segment 0x7f0000000000 size=20971520 stream=0 pool=0,0 large
-block 0x7f0000000000 size=8388608 requested=8388608 state=inactive
-block 0x7f0000800000 size=4194304 requested=4194304 state=active_allocated
-block 0x7f0000c00000 size=8388608 requested=0 state=inactive
+constexpr char kOomRecording[] =
+    R"({"k":"h","format":"memsched-flat","version":1,"unit":"B","streams":1,"devices":1,"recorded":true,"layout":["device_traces","time_us","block_addresses","is_expandable"]}
+{"k":"dev","final":true}
+{"k":"fx","a":"segment_alloc","addr":139637976727552,"b":20971520,"s":0}
+{"k":"a","addr":139637976727552,"b":8388608,"s":0}
+{"k":"a","addr":139637985116160,"b":4194304,"s":0}
+{"k":"f","addr":139637976727552,"b":8388608,"s":0}
+{"k":"fx","a":"free_completed","addr":139637976727552,"b":8388608,"s":0}
+{"k":"fx","a":"oom","addr":10485760,"b":16777216,"s":0}
+{"k":"seg","addr":139637976727552,"b":20971520,"s":0,"p":[0,0],"large":true}
+{"k":"blk","addr":139637976727552,"b":8388608,"req":8388608,"state":"inactive"}
+{"k":"blk","addr":139637985116160,"b":4194304,"req":4194304,"state":"active_allocated"}
+{"k":"blk","addr":139637989310464,"b":8388608,"req":0,"state":"inactive"}
 )";
 
 constexpr char kOomMessage[] =
@@ -108,15 +106,16 @@ class MemreplayTest : public testing::Test {
     std::filesystem::remove_all(directory_);
     std::filesystem::create_directories(directory_ / "a_directory");
     std::filesystem::create_directories(directory_ / "events");
-    Write("recording.txt", kRecording);
+    Write("recording.jsonl", kRecording);
     Write("program.jsonl", kProgram);
     Write("header.jsonl", kProgramWithHeader);
-    Write("oom.txt", kOomRecording);
+    Write("oom.jsonl", kOomRecording);
     Write("message.txt", kOomMessage);
     std::filesystem::copy("examples/mechanisms", directory_ / "mechanisms");
     std::string diverging = kRecording;
-    diverging.replace(diverging.find("alloc 0x7f0000000400"), 20, "alloc 0x7f0000000800");
-    Write("diverging.txt", diverging);
+    const std::string second = R"({"k":"a","addr":139637976728576)";
+    diverging.replace(diverging.find(second), second.size(), R"({"k":"a","addr":139637976729600)");
+    Write("diverging.jsonl", diverging);
   }
 
   void Write(const std::string& name, const std::string& content) {
@@ -185,14 +184,14 @@ TEST_F(MemreplayTest, UnusableCalls) {
                                    "replay program.jsonl --conf backend:cudaMallocAsync",
                                    "replay program.jsonl --device 3",
                                    "inspect program.jsonl --device 3",
-                                   "replay program.jsonl recording.txt --events-out x",
+                                   "replay program.jsonl recording.jsonl --events-out x",
                                    "replay program.jsonl --events-out x --events-out-dir events",
                                    "replay program.jsonl --json --events-out -",
                                    "replay program.jsonl --events-out no_such_directory/x",
                                    "convert program.jsonl",
                                    "convert program.jsonl out.unknown",
                                    "convert program.jsonl - --to txet",
-                                   "convert no_such_file out.txt"});
+                                   "convert no_such_file out.jsonl"});
 }
 
 TEST_F(MemreplayTest, SaysThatTheDiskIsFull) {
@@ -206,7 +205,7 @@ TEST_F(MemreplayTest, SaysThatTheDiskIsFull) {
 }
 
 TEST_F(MemreplayTest, UnusableFiles) {
-  ASSERT_EQ(Run("convert recording.txt good.pickle").status, 0);
+  ASSERT_EQ(Run("convert recording.jsonl good.pickle").status, 0);
   const std::string good = Read("good.pickle");
   ASSERT_GT(good.size(), 100u);
   Write("truncated.pickle", good.substr(0, good.size() / 2));
@@ -226,25 +225,25 @@ TEST_F(MemreplayTest, UnusableFiles) {
        "inspect one_byte.pickle", "inspect truncated.pickle", "inspect bit_flipped.pickle",
        "inspect gigantic.pickle", "inspect malicious.pickle", "inspect malicious_0.pickle",
        "inspect truncated.jsonl", "inspect not_a_trace.txt", "replay no_such_file",
-       "replay truncated.pickle", "replay malicious.pickle", "convert malicious.pickle out.txt"});
+       "replay truncated.pickle", "replay malicious.pickle", "convert malicious.pickle out.jsonl"});
   EXPECT_FALSE(std::filesystem::exists(directory_ / "owned"));
 }
 
 TEST_F(MemreplayTest, Inspect) {
   ExpectSession("inspect",
-                {"inspect recording.txt", "inspect program.jsonl", "inspect recording.txt --json"});
+                {"inspect recording.jsonl", "inspect program.jsonl", "inspect recording.jsonl --json"});
 }
 
 TEST_F(MemreplayTest, ReplayAsRecorded) {
   ExpectSession("as_recorded",
-                {"replay recording.txt", "replay diverging.txt",
-                 "replay recording.txt --events-out -", "replay diverging.txt --json"});
+                {"replay recording.jsonl", "replay diverging.jsonl",
+                 "replay recording.jsonl --events-out -", "replay diverging.jsonl --json"});
 }
 
 TEST_F(MemreplayTest, WhatIf) {
-  ExpectSession("what_if", {"replay recording.txt --conf expandable_segments:True",
-                            "replay recording.txt --capacity 10MiB",
-                            "replay recording.txt --torch 2.6.0 --start fresh"});
+  ExpectSession("what_if", {"replay recording.jsonl --conf expandable_segments:True",
+                            "replay recording.jsonl --capacity 10MiB",
+                            "replay recording.jsonl --torch 2.6.0 --start fresh"});
 }
 
 TEST_F(MemreplayTest, Programs) {
@@ -255,11 +254,11 @@ TEST_F(MemreplayTest, Programs) {
 }
 
 TEST_F(MemreplayTest, OutOfMemory) {
-  ExpectSession("oom", {"oom oom.txt --card 40MiB", "oom recording.txt", "oom program.jsonl",
-                        "oom recording.txt --capacity 10MiB", "oom mechanisms/leak.txtpb",
+  ExpectSession("oom", {"oom oom.jsonl --card 40MiB", "oom recording.jsonl", "oom program.jsonl",
+                        "oom recording.jsonl --capacity 10MiB", "oom mechanisms/leak.txtpb",
                         "oom mechanisms/pending_free.txtpb", "oom mechanisms/split_giant.txtpb",
                         "oom mechanisms/stray_stream.txtpb", "oom mechanisms/shortage.txtpb",
-                        "oom mechanisms/stranded_weights.txtpb", "oom oom.txt --json"});
+                        "oom mechanisms/stranded_weights.txtpb", "oom oom.jsonl --json"});
 }
 
 TEST_F(MemreplayTest, OutOfMemoryMessage) {
@@ -288,7 +287,7 @@ TEST_F(MemreplayTest, Jobs) {
 TEST_F(MemreplayTest, InspectDeep) {
   ExpectSession("inspect_deep",
                 {"inspect --deep mechanisms/leak.txtpb",
-                 "inspect --deep mechanisms/stray_stream.txtpb", "inspect --deep recording.txt"});
+                 "inspect --deep mechanisms/stray_stream.txtpb", "inspect --deep recording.jsonl"});
 }
 
 TEST_F(MemreplayTest, Report) {
@@ -296,12 +295,12 @@ TEST_F(MemreplayTest, Report) {
   std::filesystem::create_directories(directory_ / "rank1");
   Write("rank1/program.jsonl", kProgram);
   ExpectSession("report",
-                {"report recording.txt", "report program.jsonl -o out.html --capacity 40MiB",
-                 "report program.jsonl rank1/program.jsonl diverging.txt -o pages; ls pages",
+                {"report recording.jsonl", "report program.jsonl -o out.html --capacity 40MiB",
+                 "report program.jsonl rank1/program.jsonl diverging.jsonl -o pages; ls pages",
                  "report program.jsonl --conf expandable_segments:True --json | tr -d ' \\n' | "
                  "grep -o '\"curve\":{[^}]*}'",
                  "report", "report program.jsonl --conf no_such_key:1",
-                 "report program.jsonl recording.txt -o out.html",
+                 "report program.jsonl recording.jsonl -o out.html",
                  "report program.jsonl -o no_such_folder/out.html", "report program.jsonl -o",
                  "report program.jsonl -x out.html", "report program.jsonl --json -o -",
                  "report none -o none.html"});
@@ -317,12 +316,12 @@ TEST_F(MemreplayTest, Diff) {
         std::string(kProgram) + "{\"k\":\"a\",\"id\":9,\"b\":52428800,\"t\":\"new\"}\n");
   Run("replay program.jsonl --json >a.json");
   Run("replay program.jsonl --conf expandable_segments:True --torch 2.6 --json >b.json");
-  Run("replay program.jsonl recording.txt --json >two.json");
+  Run("replay program.jsonl recording.jsonl --json >two.json");
   ExpectSession("diff",
                 {"diff program.jsonl grown.jsonl", "diff program.jsonl program.jsonl",
                  "diff mechanisms/leak.txtpb mechanisms/shortage.txtpb", "diff a.json b.json",
                  "diff program.jsonl a.json", "diff program.jsonl", "diff program.jsonl none",
-                 "diff two.json a.json", "diff recording.txt oom.txt --json"});
+                 "diff two.json a.json", "diff recording.jsonl oom.jsonl --json"});
 }
 
 // The programs of examples/waste, each with the sentence that explains it.
@@ -340,8 +339,8 @@ TEST_F(MemreplayTest, Sweep) {
                  "sweep program.jsonl --conf '' --conf no_such_key:1 --capacity 40MiB",
                  "sweep stranding.txtpb --costs costs.json --conf '' --conf "
                  "expandable_segments:True",
-                 "sweep stranding.txtpb --costs program.jsonl", "sweep recording.txt --top 2",
-                 "sweep diverging.txt --top 1",
+                 "sweep stranding.txtpb --costs program.jsonl", "sweep recording.jsonl --top 2",
+                 "sweep diverging.jsonl --top 1",
                  "sweep program.jsonl --conf expandable_segments:True --json"});
 }
 
@@ -350,12 +349,12 @@ TEST_F(MemreplayTest, Fit) {
                              directory_ / "stranding.txtpb");
   ExpectSession("fit", {"fit stranding.txtpb",
                         "fit stranding.txtpb --conf max_split_size_mb:20 --conf no_such_key:1",
-                        "fit recording.txt --conf ''", "fit program.jsonl --conf '' --json"});
+                        "fit recording.jsonl --conf ''", "fit program.jsonl --conf '' --json"});
 }
 
 TEST_F(MemreplayTest, SeveralFiles) {
   const Outcome outcome =
-      Run("replay program.jsonl no_such_file recording.txt --json --events-out-dir events");
+      Run("replay program.jsonl no_such_file recording.jsonl --json --events-out-dir events");
   EXPECT_EQ(outcome.status, 2);
   EXPECT_EQ(outcome.err, "memreplay: no_such_file: there is no such file\n");
   // One line per input, in order.
@@ -366,21 +365,21 @@ TEST_F(MemreplayTest, SeveralFiles) {
   EXPECT_NE(lines[0].find("\"file\":\"program.jsonl\""), std::string::npos);
   EXPECT_NE(lines[1].find("\"file\":\"no_such_file\""), std::string::npos);
   EXPECT_NE(lines[1].find("\"error\":\"no_such_file: there is no such file\""), std::string::npos);
-  EXPECT_NE(lines[2].find("\"file\":\"recording.txt\""), std::string::npos);
+  EXPECT_NE(lines[2].find("\"file\":\"recording.jsonl\""), std::string::npos);
   ASSERT_EQ(Run("replay program.jsonl --events-out alone.jsonl").status, 0);
   EXPECT_EQ(Read("events/program.jsonl.events.jsonl"), Read("alone.jsonl"));
   EXPECT_FALSE(Read("alone.jsonl").empty());
-  EXPECT_FALSE(Read("events/recording.txt.events.jsonl").empty());
+  EXPECT_FALSE(Read("events/recording.jsonl.events.jsonl").empty());
 }
 
 TEST_F(MemreplayTest, ConvertsThereAndBack) {
   for (const std::string extension : {"txt", "mrpb", "jsonl", "pickle"}) {
     SCOPED_TRACE(extension);
-    const Outcome there = Run("convert recording.txt copy." + extension);
+    const Outcome there = Run("convert recording.jsonl copy." + extension);
     EXPECT_EQ(there.status, 0) << there.err;
     const Outcome replayed = Run("replay copy." + extension + " --events-out -");
     EXPECT_EQ(replayed.status, 0) << replayed.err;
-    EXPECT_EQ(replayed.out, Run("replay recording.txt --events-out -").out);
+    EXPECT_EQ(replayed.out, Run("replay recording.jsonl --events-out -").out);
   }
 }
 
@@ -398,7 +397,7 @@ TEST_F(MemreplayTest, Synth) {
         "# a config file\nbatch_size = 2\nn_head = 5 # as in the paper\nlearning_rate = 1e-3\n");
   ExpectSession("synth", {tiny + "--compile=False --summary", tiny + "--summary",
                           tiny + "--compile=False --summary --capacity 24MiB",
-                          tiny + "--iterations=1 --compile=False -o run.mrt", "replay run.mrt",
+                          tiny + "--iterations=1 --compile=False -o run.mrpb", "replay run.mrpb",
                           tiny + "--iterations=0 --eval_last=False", "synth nanogpt train.py",
                           "synth nanogpt train.py --n_head=4 --n_layer=2 --json --iterations=0 "
                           "--eval_last=False",

@@ -8,7 +8,6 @@
 #include "trace/formats/flat/flat_jsonl_reader.h"
 #include "trace/formats/op_log/op_log_reader.h"
 #include "trace/formats/protobuf/protobuf_format.h"
-#include "trace/formats/text/text_format.h"
 #include "trace/formats/torch/torch_snapshot_reader.h"
 #include "trace/program/program_reader.h"
 #include "trace/value/strings.h"
@@ -37,7 +36,6 @@ absl::StatusOr<Trace> Named(ByteSource& source, const std::string& path) {
 constexpr Format kFormats[] = {
     {"PyTorch snapshot (pickle)", IsSnapshotPickle, ReadSnapshotPickle},
     {"memreplay protobuf", LooksLikeProtobufTrace, Named<ReadProtobufTrace>},
-    {"memreplay text", LooksLikeText, Named<ReadText>},
     {"flat JSON lines", LooksLikeFlatJsonl, Named<ReadFlatJsonl>},
     {"schedule program (text proto)", LooksLikeProgramText, Named<ReadProgramText>},
     {"schedule program (JSON)", LooksLikeProgramJson, Named<ReadProgramJson>},

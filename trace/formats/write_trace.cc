@@ -5,7 +5,6 @@
 #include "trace/formats/flat/flat_jsonl_writer.h"
 #include "trace/formats/perfetto/perfetto_writer.h"
 #include "trace/formats/protobuf/protobuf_format.h"
-#include "trace/formats/text/text_format.h"
 #include "trace/formats/torch/torch_snapshot_writer.h"
 #include "trace/value/strings.h"
 
@@ -23,9 +22,8 @@ absl::Status Perfetto(const Trace& trace, ByteSink& sink, std::vector<std::strin
 }
 
 constexpr TraceFormat kFormats[] = {
-    {"text", ".mrt .txt", "one event a line, for people", Lossless<WriteText>},
-    {"protobuf", ".mrpb .pb", "compact, quick to read", Lossless<WriteProtobufTrace>},
-    {"flat_jsonl", ".jsonl", "one JSON object a line", Lossless<WriteFlatJsonl>},
+    {"protobuf", ".mrpb .pb", "to keep: exact, small, quick to read", Lossless<WriteProtobufTrace>},
+    {"flat_jsonl", ".jsonl", "to look at and to write: one JSON object a line", Lossless<WriteFlatJsonl>},
     {"torch_snapshot_pickle", ".pickle .pkl", "PyTorch's memory snapshot", WriteTorchSnapshot},
     {"perfetto", ".perfetto.json .json", "counters for ui.perfetto.dev; write only", Perfetto},
 };

@@ -23,7 +23,7 @@ Event Make(EventKind kind, uint64_t address, uint64_t size) {
 // A complete recording of one allocation on a device numbered 3.
 std::shared_ptr<Trace> Recording() {
   auto trace = std::make_shared<Trace>();
-  trace->format = "text";
+  trace->format = "flat_jsonl";
   trace->streams = {StreamHandle(0)};
   DeviceTrace& device = trace->devices.emplace_back();
   device.device = 3;
@@ -53,7 +53,7 @@ TEST(StartReport, KeepsContext) {
   EXPECT_EQ(report.tool_version(), kVersion);
   EXPECT_EQ(report.command(), "replay");
   EXPECT_EQ(report.file(), "dir/a?.pickle");
-  EXPECT_EQ(report.format(), "text");
+  EXPECT_EQ(report.format(), "flat_jsonl");
   EXPECT_EQ(FailedReport("replay", "f", "f: is empty").error(), "f: is empty");
 }
 

@@ -32,8 +32,7 @@ TEST(FormatsDocTest, ExamplesAreReadable) {
   EXPECT_EQ(read, (std::map<std::string, int>{{"flat_jsonl", 2},
                                               {"op_log", 1},
                                               {"program_json", 1},
-                                              {"program_text", 1},
-                                              {"text", 2}}));
+                                              {"program_text", 1}}));
 }
 
 // Every writable format has its row in the table.

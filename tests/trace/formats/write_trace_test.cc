@@ -34,8 +34,8 @@ class WriteTraceTest : public ::testing::Test {
 TEST_F(WriteTraceTest, ChainOfConversionsKeepsASnapshot) {
   const std::string original = DumpTrace(testing::SnapshotTrace());
   absl::StatusOr<Trace> trace = testing::SnapshotTrace();
-  for (const char* format : {"torch_snapshot_pickle", "protobuf", "text", "flat_jsonl",
-                             "torch_snapshot_pickle", "text", "protobuf", "flat_jsonl"}) {
+  for (const char* format : {"torch_snapshot_pickle", "protobuf", "flat_jsonl",
+                             "torch_snapshot_pickle", "flat_jsonl", "protobuf"}) {
     trace = Convert(*trace, format);
     ASSERT_TRUE(trace.ok()) << format << ": " << trace.status();
     EXPECT_EQ(trace->format, format);
@@ -122,7 +122,6 @@ TEST_F(WriteTraceTest, FormatIsChosenByNameOrExtension) {
   EXPECT_EQ(WritableFormatOfPath("a/b.jsonl")->name, "flat_jsonl");
   EXPECT_EQ(WritableFormatOfPath("b.pickle")->name, "torch_snapshot_pickle");
   EXPECT_EQ(WritableFormatOfPath("b.mrpb")->name, "protobuf");
-  EXPECT_EQ(WritableFormatOfPath("b.txt")->name, "text");
   EXPECT_EQ(WritableFormatOfPath("b.json")->name, "perfetto");
   EXPECT_EQ(WritableFormatOfPath("b.xyz"), nullptr);
   EXPECT_EQ(FindWritableFormat("nothing"), nullptr);
@@ -141,7 +140,7 @@ TEST_F(WriteTraceTest, RealSnapshotsSurvive) {
     if (!trace.ok()) continue;
     ++found;
     const std::string original = DumpTrace(*trace);
-    for (const char* format : {"text", "protobuf", "flat_jsonl"}) {
+    for (const char* format : {"protobuf", "flat_jsonl"}) {
       const auto again = Convert(*trace, format);
       ASSERT_TRUE(again.ok()) << name << " " << format << ": " << again.status();
       EXPECT_TRUE(DumpTrace(*again) == original) << name << " " << format;

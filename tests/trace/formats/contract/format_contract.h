@@ -1,7 +1,7 @@
 // What holds for every format that memreplay reads and writes. A test of a format says
 //
-//   constexpr TraceFormat kFormat = {ReadText, WriteText, "line "};
-//   INSTANTIATE_TEST_SUITE_P(Text, FormatContractTest, ::testing::Values(kFormat));
+//   constexpr TraceFormat kFormat = {ReadFlatJsonl, WriteFlatJsonl, "line "};
+//   INSTANTIATE_TEST_SUITE_P(FlatJsonl, FormatContractTest, ::testing::Values(kFormat));
 #ifndef MEMREPLAY_TESTS_TRACE_FORMATS_CONTRACT_FORMAT_CONTRACT_H_
 #define MEMREPLAY_TESTS_TRACE_FORMATS_CONTRACT_FORMAT_CONTRACT_H_
 
