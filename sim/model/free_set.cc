@@ -46,9 +46,16 @@ void FreeSet::Erase(Block* block) {
 }
 
 bool FreeSet::Contains(const Block* block) const {
-  const Block* found = LowerBound(block->size);
-  while (found != nullptr && found != block && found->size == block->size) found = Next(found);
-  return found == block;
+  const int index = BucketOf(block->size.value());
+  if (!IsUsed(index)) return false;
+  const Bucket& here = bucket(index);
+  const Key key = KeyOf(block);
+  if (here.tree != nullptr) {
+    const auto it = here.tree->find(key);
+    return it != here.tree->end() && it->block == block;
+  }
+  const auto it = std::lower_bound(here.sorted.begin(), here.sorted.end(), key);
+  return it != here.sorted.end() && it->block == block;
 }
 
 Block* FreeSet::FirstFrom(int index) const {
@@ -66,12 +73,17 @@ Block* FreeSet::FirstFrom(int index) const {
 }
 
 Block* FreeSet::LastUpTo(int index) const {
-  for (; index >= 0; --index) {
-    if (!IsUsed(index)) continue;
-    const Bucket& found = bucket(index);
-    return found.tree != nullptr ? found.tree->rbegin()->block : found.sorted.back().block;
+  if (index < 0) return nullptr;
+  int group = index / kPerGroup;
+  uint32_t used = used_[group] & (~uint32_t{0} >> (kPerGroup - 1 - index % kPerGroup));
+  if (used == 0) {
+    const uint64_t groups = used_groups_ & ((uint64_t{1} << group) - 1);
+    if (groups == 0) return nullptr;
+    group = 63 - __builtin_clzll(groups);
+    used = used_[group];
   }
-  return nullptr;
+  const Bucket& found = (*groups_[group])[static_cast<size_t>(31 - __builtin_clz(used))];
+  return found.tree != nullptr ? found.tree->rbegin()->block : found.sorted.back().block;
 }
 
 Block* FreeSet::LowerBound(Bytes size) const {
@@ -120,13 +132,15 @@ Block* FreeSet::Prev(const Block* block) const {
 }
 
 void FreeSet::Visit(absl::FunctionRef<void(Block*)> visit) const {
-  for (int index = 0; index < kBuckets; ++index) {
-    if (!IsUsed(index)) continue;
-    const Bucket& here = bucket(index);
-    if (here.tree != nullptr) {
-      for (const Key& key : *here.tree) visit(key.block);
-    } else {
-      for (const Key& key : here.sorted) visit(key.block);
+  for (uint64_t groups = used_groups_; groups != 0; groups &= groups - 1) {
+    const int group = __builtin_ctzll(groups);
+    for (uint32_t used = used_[group]; used != 0; used &= used - 1) {
+      const Bucket& here = (*groups_[group])[static_cast<size_t>(__builtin_ctz(used))];
+      if (here.tree != nullptr) {
+        for (const Key& key : *here.tree) visit(key.block);
+      } else {
+        for (const Key& key : here.sorted) visit(key.block);
+      }
     }
   }
 }
