@@ -13,6 +13,7 @@
 #include "cli/flags.h"
 #include "cli/inputs.h"
 #include "cli/output.h"
+#include "cli/replay_flags.h"
 #include "cli/report_each.h"
 #include "report/answer/largest_fit_report.h"
 #include "report/answer/prediction.h"
@@ -146,10 +147,9 @@ absl::StatusOr<int> RunFit(absl::Span<const std::string> args) {
                         "PyTorch release whose allocator to model");
   flags.AddFraction("fraction", &options.settings.fraction,
                     "share of the device that PyTorch may use, 0 to 1");
-  flags.AddNumber("device", "N", &options.device, "only this device of the file");
+  AddDeviceFlag(&options.device, &flags);
   AddJobs(&flags, &options.jobs);
-  flags.AddSwitch("json", &options.json,
-                  "print the report as JSON; of several files one line each, in order");
+  AddJsonFlag(&options.json, &flags);
   flags.AddSize("capacity", &options.settings.capacity,
                 "of MODEL --KEY=?: the memory that the allocator can get");
   flags.AddSize("context", &options.context,

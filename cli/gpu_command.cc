@@ -17,6 +17,7 @@
 #include "cli/gpu_card.h"
 #include "cli/inputs.h"
 #include "cli/output.h"
+#include "cli/replay_flags.h"
 #include "cli/report_each.h"
 #include "cli/stop_signal.h"
 #include "report/answer/gpu_report.h"
@@ -286,9 +287,7 @@ absl::StatusOr<int> RunGpu(absl::Span<const std::string> args) {
   flags.AddNumber("repeat", "N", &options.repeat, "replay so many times; tells the spread");
   flags.AddChoice("pace", {"none", "recorded"}, &options.pace,
                   "as fast as it goes, or each request when it was recorded");
-  flags.AddChoice("start", {"recorded", "fresh"}, &options.start,
-                  "what is there before the first request: the recording's segments and\n"
-                  "blocks, or only what was live, allocated anew");
+  AddStartFlag(&options.start, &flags);
   flags.AddSwitch("verify", &options.verify,
                   "fill every block on the device with a pattern of its own and check it");
   flags.AddNumber("device", "N", &options.card, "the GPU to use: 0");
@@ -296,8 +295,7 @@ absl::StatusOr<int> RunGpu(absl::Span<const std::string> args) {
   flags.AddOptionalText("costs-out", "FILE", &options.costs_out,
                         "write what calls of the driver cost, as JSON for sweep --costs; - is\n"
                         "standard output; without a FILE to replay, calls are made to measure it");
-  flags.AddSwitch("json", &options.json,
-                  "print the report as JSON; of several files one line each, in order");
+  AddJsonFlag(&options.json, &flags);
   absl::StatusOr<Inputs> inputs = Inputs::Split(args);
   if (!inputs.ok()) return InCommand("gpu", inputs.status());
   absl::StatusOr<std::vector<std::string>> names = flags.Parse(inputs->args());

@@ -9,6 +9,7 @@
 #include "cli/command.h"
 #include "cli/flags.h"
 #include "cli/output.h"
+#include "cli/replay_flags.h"
 #include "cli/report_each.h"
 #include "report/answer/build_report.h"
 #include "report/answer/loop_report.h"
@@ -75,14 +76,13 @@ absl::StatusOr<int> RunInspect(absl::Span<const std::string> args) {
   std::optional<int64_t> device;
   std::optional<int64_t> jobs;
   FlagSet flags("inspect FILE... [flags]", kDescription);
-  flags.AddNumber("device", "N", &device, "only this device of the file");
+  AddDeviceFlag(&device, &flags);
   flags.AddSwitch("deep", &deep,
                   "also a replay: memory over time, who holds it, what several streams cost,\n"
                   "the steps of the loop and what they leave behind, and how far the figures\n"
                   "of a recording that began late may be off");
   AddJobs(&flags, &jobs);
-  flags.AddSwitch("json", &json,
-                  "print the report as JSON; of several files one line each, in order");
+  AddJsonFlag(&json, &flags);
   const absl::StatusOr<std::vector<std::string>> files = flags.Parse(args);
   if (!files.ok()) return InCommand("inspect", files.status());
   if (flags.help_requested()) return PrintHelp(flags.Help());

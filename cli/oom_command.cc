@@ -11,6 +11,7 @@
 #include "cli/inputs.h"
 #include "cli/output.h"
 #include "cli/read_text.h"
+#include "cli/replay_flags.h"
 #include "cli/report_each.h"
 #include "report/answer/build_report.h"
 #include "report/answer/oom_message.h"
@@ -118,13 +119,12 @@ absl::StatusOr<int> RunOom(absl::Span<const std::string> args) {
                     "share of the device that PyTorch may use, 0 to 1");
   flags.AddSize("card", &options.card,
                 "memory of the card that the recording was made on; else estimated");
-  flags.AddNumber("device", "N", &options.device, "only this device of the file");
+  AddDeviceFlag(&options.device, &flags);
   flags.AddNumber("top", "N", &options.top, "how many stacks and segments the report holds");
   flags.AddOptionalText("message", "FILE", &options.message,
                         "read PyTorch's error message instead; - is standard input");
   AddJobs(&flags, &options.jobs);
-  flags.AddSwitch("json", &options.json,
-                  "print the report as JSON; of several files one line each, in order");
+  AddJsonFlag(&options.json, &flags);
   absl::StatusOr<Inputs> inputs = Inputs::Split(args);
   if (!inputs.ok()) return InCommand("oom", inputs.status());
   absl::StatusOr<std::vector<std::string>> names = flags.Parse(inputs->args());

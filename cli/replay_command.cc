@@ -10,6 +10,7 @@
 #include "cli/flags.h"
 #include "cli/inputs.h"
 #include "cli/output.h"
+#include "cli/replay_flags.h"
 #include "cli/report_each.h"
 #include "report/answer/build_report.h"
 #include "report/answer/event_log.h"
@@ -184,15 +185,9 @@ absl::StatusOr<int> RunReplay(absl::Span<const std::string> args) {
   FlagSet flags("replay FILE...|MODEL [flags]", kDescription);
   flags.AddOptionalText("conf", "CONF", &options.settings.conf,
                         "PYTORCH_CUDA_ALLOC_CONF to replay under");
-  flags.AddOptionalText("torch", "VERSION", &options.settings.torch,
-                        "PyTorch release whose allocator to model");
-  flags.AddSize("capacity", &options.settings.capacity, "memory of the device, such as 80GiB");
-  flags.AddFraction("fraction", &options.settings.fraction,
-                    "share of it that PyTorch may use, 0 to 1");
-  flags.AddChoice("start", {"recorded", "fresh"}, &options.start,
-                  "what is there before the first request: the recording's segments and\n"
-                  "blocks, or only what was live, allocated anew");
-  flags.AddNumber("device", "N", &options.device, "only this device of the file");
+  AddSettingsFlags(&options.settings, &flags);
+  AddStartFlag(&options.start, &flags);
+  AddDeviceFlag(&options.device, &flags);
   flags.AddOptionalText("events-out", "FILE", &options.events_out,
                         "write every event, one JSON object per line; - is standard output");
   flags.AddOptionalText("events-out-dir", "DIR", &options.events_out_dir,
@@ -201,8 +196,7 @@ absl::StatusOr<int> RunReplay(absl::Span<const std::string> args) {
                         "write trace and state of the run as a torch memory snapshot, for\n"
                         "torch.cuda._memory_viz and pytorch.org/memory_viz");
   AddJobs(&flags, &options.jobs);
-  flags.AddSwitch("json", &options.json,
-                  "print the report as JSON; of several files one line each, in order");
+  AddJsonFlag(&options.json, &flags);
   absl::StatusOr<Inputs> inputs = Inputs::Split(args);
   if (!inputs.ok()) return InCommand("replay", inputs.status());
   absl::StatusOr<std::vector<std::string>> names = flags.Parse(inputs->args());

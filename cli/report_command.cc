@@ -14,6 +14,7 @@
 #include "cli/flags.h"
 #include "cli/inputs.h"
 #include "cli/output.h"
+#include "cli/replay_flags.h"
 #include "cli/report_each.h"
 #include "report/answer/build_report.h"
 #include "report/answer/inventory.h"
@@ -196,12 +197,8 @@ absl::StatusOr<int> RunReport(absl::Span<const std::string> args) {
   flags.AddShort('o', "output");
   flags.AddTexts("conf", "CONF", &options.confs,
                  "PYTORCH_CUDA_ALLOC_CONF to compare with; may be given several times");
-  flags.AddOptionalText("torch", "VERSION", &options.settings.torch,
-                        "PyTorch release whose allocator to model");
-  flags.AddSize("capacity", &options.settings.capacity, "memory of the device, such as 80GiB");
-  flags.AddFraction("fraction", &options.settings.fraction,
-                    "share of it that PyTorch may use, 0 to 1");
-  flags.AddNumber("device", "N", &options.device, "only this device of the file");
+  AddSettingsFlags(&options.settings, &flags);
+  AddDeviceFlag(&options.device, &flags);
   AddJobs(&flags, &options.jobs);
   flags.AddSwitch("json", &options.json,
                   "print what the page is made from as JSON; writes a page only with -o");

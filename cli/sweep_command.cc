@@ -14,6 +14,7 @@
 #include "cli/inputs.h"
 #include "cli/output.h"
 #include "cli/read_text.h"
+#include "cli/replay_flags.h"
 #include "cli/report_each.h"
 #include "report/answer/build_report.h"
 #include "report/answer/driver_costs.h"
@@ -174,15 +175,9 @@ absl::StatusOr<int> RunSweep(absl::Span<const std::string> args) {
   FlagSet flags("sweep FILE...|MODEL [flags]", kDescription);
   flags.AddTexts("conf", "CONF", &options.confs,
                  "settings to try; may be given several times; none: search");
-  flags.AddOptionalText("torch", "VERSION", &options.settings.torch,
-                        "PyTorch release whose allocator to model");
-  flags.AddSize("capacity", &options.settings.capacity, "memory of the device, such as 80GiB");
-  flags.AddFraction("fraction", &options.settings.fraction,
-                    "share of it that PyTorch may use, 0 to 1");
-  flags.AddChoice("start", {"recorded", "fresh"}, &options.start,
-                  "what is there before the first request: the recording's segments and\n"
-                  "blocks, or only what was live, allocated anew");
-  flags.AddNumber("device", "N", &options.device, "only this device of the file");
+  AddSettingsFlags(&options.settings, &flags);
+  AddStartFlag(&options.start, &flags);
+  AddDeviceFlag(&options.device, &flags);
   flags.AddNumber("top", "N", &options.top, "how many of the ranked settings to print: 10");
   flags.AddOptionalText("costs", "FILE", &options.costs_file,
                         "what calls of the driver cost, as memreplay gpu --costs-out wrote it:\n"
@@ -190,8 +185,7 @@ absl::StatusOr<int> RunSweep(absl::Span<const std::string> args) {
   flags.AddSwitch("together", &options.together,
                   "which settings suit all FILEs at once: the ranks of a job have them in common");
   AddJobs(&flags, &options.jobs);
-  flags.AddSwitch("json", &options.json,
-                  "print the report as JSON; of several files one line each, in order");
+  AddJsonFlag(&options.json, &flags);
   absl::StatusOr<Inputs> inputs = Inputs::Split(args);
   if (!inputs.ok()) return InCommand("sweep", inputs.status());
   absl::StatusOr<std::vector<std::string>> names = flags.Parse(inputs->args());

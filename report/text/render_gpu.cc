@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_format.h"
 #include "report/words/duration.h"
+#include "report/words/lines.h"
 #include "report/words/sizes.h"
 #include "report/words/verdict.h"
 #include "trace/value/strings.h"
@@ -29,10 +30,6 @@ std::string At(const proto::DeviceReport& device, int64_t position) {
 std::string Equal(int64_t equal, int64_t compared) {
   return equal == compared ? StrCat("all ", FormatCount(compared))
                            : StrCat(FormatCount(equal), " of ", FormatCount(compared));
-}
-
-void Line(std::string* out, std::string_view label, std::string_view text) {
-  absl::StrAppendFormat(out, "  %-18s %s\n", ToAbsl(label), ToAbsl(text));
 }
 
 void Row(std::string* out, std::string_view label, std::string_view a, std::string_view b,

@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "report/words/answer.h"
 #include "report/words/duration.h"
 #include "report/words/lines.h"
 #include "report/words/sizes.h"
@@ -41,12 +42,6 @@ bool IsReproduced(const proto::DeviceReport& device) {
          (!device.fidelity().has_first_divergence() &&
           device.exact_until_event() >= device.events() &&
           device.final_blocks().matched() == device.final_blocks().compared());
-}
-
-std::string Percent(int64_t now, int64_t before) {
-  if (before == 0) return "";
-  return absl::StrFormat(" (%+.1f %%)",
-                         100.0 * static_cast<double>(now - before) / static_cast<double>(before));
 }
 
 // A table whose columns are as wide as their widest cell; the last is flush left.
@@ -189,7 +184,8 @@ std::string SweepAnswer(const proto::Sweep& sweep) {
                   ", those in force");
   }
   StrAppend(&text, " instead of ", FormatSize(current.peak_reserved_bytes()),
-            Percent(best.peak_reserved_bytes(), current.peak_reserved_bytes()));
+            PercentChange(best.peak_reserved_bytes() - current.peak_reserved_bytes(),
+                          current.peak_reserved_bytes()));
   if (current.oom() && !best.oom()) {
     StrAppend(&text, "; survives, while memory runs out at event ",
               FormatCount(current.first_oom_event()), " under ",

@@ -24,7 +24,7 @@ std::string Sparkline(const std::vector<int64_t>& values, int64_t highest) {
   constexpr const char* kHeights[] = {" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
   std::string line;
   for (const int64_t value : values) {
-    // Rounded up, lest what is there is not seen.
+    // Rounded up, so that what is there is seen.
     const double share =
         highest <= 0 ? 0 : static_cast<double>(value) / static_cast<double>(highest);
     const int height = value <= 0 ? 0 : std::clamp(static_cast<int>(share * 8 + 0.999), 1, 8);

@@ -7,7 +7,7 @@
 namespace memreplay {
 
 RelocatedDevice::RelocatedDevice(Device& device, absl::Span<const MemoryCall> calls)
-    : device_(device), calls_(calls) {}
+    : ForwardingDevice(device), calls_(calls) {}
 
 void RelocatedDevice::OnRequest(size_t request) {
   request_ = static_cast<uint32_t>(request);

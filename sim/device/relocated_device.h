@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "absl/types/span.h"
+#include "sim/device/forwarding_device.h"
 #include "sim/device/watched_device.h"
-#include "sim/model/device.h"
 #include "trace/value/units.h"
 
 namespace memreplay {
@@ -20,7 +20,7 @@ namespace memreplay {
 // within the same request. What has no such counterpart, or one that would overlap
 // what is held, is placed at an address of its own, from kInventedBase up.
 // O(log regions) per call.
-class RelocatedDevice final : public Device {
+class RelocatedDevice final : public ForwardingDevice {
  public:
   // Above every address of a CUDA device (49 bits).
   static constexpr Address kInventedBase = Address(uint64_t{1} << 57);
@@ -30,21 +30,12 @@ class RelocatedDevice final : public Device {
 
   void OnRequest(size_t request) override;
 
-  Bytes TotalMemory() const override { return device_.TotalMemory(); }
-  Bytes FreeMemory() override { return device_.FreeMemory(); }
   std::optional<Address> AllocateSegment(Bytes size) override;
   void FreeSegment(Address address, Bytes size) override;
   Address ReserveRange(Bytes size) override;
   void ReleaseRange(Address address, Bytes size) override;
   bool MapPages(Address address, Bytes size, Bytes page) override;
   void UnmapPages(Address address, Bytes size, Bytes page) override;
-  StreamEvent RecordEvent(uint32_t stream) override { return device_.RecordEvent(stream); }
-  bool IsComplete(const StreamEvent& event) override { return device_.IsComplete(event); }
-  void Synchronize(const StreamEvent& event) override { device_.Synchronize(event); }
-  void StreamDone(uint32_t stream) override { device_.StreamDone(stream); }
-  void FailNext(uint64_t count) override { device_.FailNext(count); }
-  void TakeOutside(Bytes size) override { device_.TakeOutside(size); }
-  void ReturnOutside(Bytes size) override { device_.ReturnOutside(size); }
 
   // Segments and reservations without a counterpart.
   uint64_t invented() const { return invented_; }
@@ -59,7 +50,6 @@ class RelocatedDevice final : public Device {
   bool IsHeld(Address address, Bytes size) const;
   Address Inner(Address address) const;
 
-  Device& device_;
   const absl::Span<const MemoryCall> calls_;
   uint32_t request_ = kBeforeFirstRequest;
   size_t next_ = 0;  // calls before it were followed, or belong to earlier requests

@@ -18,7 +18,7 @@ std::string_view MemoryCallName(MemoryCall::Kind kind) {
 }
 
 WatchedDevice::WatchedDevice(Device& device, std::function<Bytes()> free_memory)
-    : device_(device), free_memory_(std::move(free_memory)), base_(FreeNow()) {}
+    : ForwardingDevice(device), free_memory_(std::move(free_memory)), base_(FreeNow()) {}
 
 uint32_t WatchedDevice::AddRegion(Address address, Bytes size, bool is_reservation) {
   const auto number = static_cast<uint32_t>(regions_.size());

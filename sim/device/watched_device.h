@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "absl/types/span.h"
-#include "sim/model/device.h"
+#include "sim/device/forwarding_device.h"
 #include "trace/value/units.h"
 
 namespace memreplay {
@@ -48,7 +48,7 @@ std::string_view MemoryCallName(MemoryCall::Kind kind);
 
 // Asks the device for its free memory after each call about memory, but not about
 // address ranges. O(log regions) per call.
-class WatchedDevice final : public Device {
+class WatchedDevice final : public ForwardingDevice {
  public:
   // `device` must outlive this. `free_memory` says how much is free where that is
   // another count than the device's own (a driver's, past a limit); null: as the
@@ -60,19 +60,12 @@ class WatchedDevice final : public Device {
     device_.OnRequest(request);
   }
 
-  Bytes TotalMemory() const override { return device_.TotalMemory(); }
-  Bytes FreeMemory() override { return device_.FreeMemory(); }
   std::optional<Address> AllocateSegment(Bytes size) override;
   void FreeSegment(Address address, Bytes size) override;
   Address ReserveRange(Bytes size) override;
   void ReleaseRange(Address address, Bytes size) override;
   bool MapPages(Address address, Bytes size, Bytes page) override;
   void UnmapPages(Address address, Bytes size, Bytes page) override;
-  StreamEvent RecordEvent(uint32_t stream) override { return device_.RecordEvent(stream); }
-  bool IsComplete(const StreamEvent& event) override { return device_.IsComplete(event); }
-  void Synchronize(const StreamEvent& event) override { device_.Synchronize(event); }
-  void StreamDone(uint32_t stream) override { device_.StreamDone(stream); }
-  void FailNext(uint64_t count) override { device_.FailNext(count); }
   void TakeOutside(Bytes size) override;
   void ReturnOutside(Bytes size) override;
 
@@ -110,7 +103,6 @@ class WatchedDevice final : public Device {
     return (free_memory_ ? free_memory_() : device_.FreeMemory()).signed_value();
   }
 
-  Device& device_;
   const std::function<Bytes()> free_memory_;
   int64_t base_;  // free memory of the device if the allocator had none
   int64_t used_ = 0;

@@ -3,52 +3,12 @@
 #include <cstring>
 
 #include "trace/value/strings.h"
+#include "trace/value/utf8.h"
 
 namespace memreplay {
 namespace {
 
 constexpr uint32_t kBatch = 1000;
-
-// Length of the UTF-8 sequence at `at`, surrogates included; 0 if it is none.
-size_t SequenceLength(std::string_view text, size_t at) {
-  const auto byte = [&](size_t i) { return static_cast<uint8_t>(text[at + i]); };
-  const auto follows = [&](size_t n) {
-    if (at + n >= text.size()) return false;
-    for (size_t i = 1; i <= n; ++i) {
-      if ((byte(i) & 0xc0) != 0x80) return false;
-    }
-    return true;
-  };
-  const uint8_t first = byte(0);
-  if (first < 0x80) return 1;
-  if (first >= 0xc2 && first < 0xe0) return follows(1) ? 2 : 0;
-  if (first >= 0xe0 && first < 0xf0) {
-    return follows(2) && (first != 0xe0 || byte(1) >= 0xa0) ? 3 : 0;
-  }
-  if (first >= 0xf0 && first < 0xf5) {
-    const bool in_range =
-        follows(3) && (first != 0xf0 || byte(1) >= 0x90) && (first != 0xf4 || byte(1) < 0x90);
-    return in_range ? 4 : 0;
-  }
-  return 0;
-}
-
-// `text` with U+FFFD for each byte that is no UTF-8.
-std::string ToUtf8(std::string_view text, bool* changed) {
-  std::string result;
-  for (size_t at = 0; at < text.size();) {
-    const size_t length = SequenceLength(text, at);
-    if (length == 0) {
-      result += "\xef\xbf\xbd";
-      *changed = true;
-      ++at;
-    } else {
-      result.append(text.substr(at, length));
-      at += length;
-    }
-  }
-  return result;
-}
 
 }  // namespace
 
@@ -106,9 +66,8 @@ void PickleWriter::Text(std::string_view text) {
   if (const auto known = texts_.find(ToAbsl(text)); known != texts_.end()) {
     return Get(known->second);
   }
-  bool changed = false;
-  std::string utf8 = ToUtf8(text, &changed);
-  if (changed) ++replaced_texts_;
+  std::string utf8 = ReplaceBadUtf8(text, "\xef\xbf\xbd", /*surrogates_too=*/true);
+  if (utf8 != text) ++replaced_texts_;
   const auto [it, inserted] = texts_.try_emplace(std::move(utf8), memos_);
   if (!inserted) return Get(it->second);
   const std::string& written = it->first;

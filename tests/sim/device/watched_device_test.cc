@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "sim/device/forwarding_device.h"
 #include "sim/device/relocated_device.h"
 #include "sim/device/simulated_device.h"
 #include "tests/sim/support/device_contract.h"
@@ -16,33 +17,14 @@ namespace {
 
 // Keeps the device that stands behind.
 template <typename Front>
-class Behind final : public Device {
+class Behind final : public ForwardingDevice {
  public:
   template <typename... More>
   explicit Behind(const SimulatedDevice::Options& options, More... more)
-      : device_(options), front_(device_, std::move(more)...) {}
-  Bytes TotalMemory() const override { return front_.TotalMemory(); }
-  Bytes FreeMemory() override { return front_.FreeMemory(); }
-  std::optional<Address> AllocateSegment(Bytes size) override {
-    return front_.AllocateSegment(size);
-  }
-  void FreeSegment(Address address, Bytes size) override { front_.FreeSegment(address, size); }
-  Address ReserveRange(Bytes size) override { return front_.ReserveRange(size); }
-  void ReleaseRange(Address address, Bytes size) override { front_.ReleaseRange(address, size); }
-  bool MapPages(Address address, Bytes size, Bytes page) override {
-    return front_.MapPages(address, size, page);
-  }
-  void UnmapPages(Address address, Bytes size, Bytes page) override {
-    front_.UnmapPages(address, size, page);
-  }
-  StreamEvent RecordEvent(uint32_t stream) override { return front_.RecordEvent(stream); }
-  bool IsComplete(const StreamEvent& event) override { return front_.IsComplete(event); }
-  void Synchronize(const StreamEvent& event) override { front_.Synchronize(event); }
-  void StreamDone(uint32_t stream) override { front_.StreamDone(stream); }
-  void FailNext(uint64_t count) override { front_.FailNext(count); }
+      : ForwardingDevice(front_), behind_(options), front_(behind_, std::move(more)...) {}
 
  private:
-  SimulatedDevice device_;
+  SimulatedDevice behind_;
   Front front_;
 };
 

@@ -7,12 +7,12 @@
 #include <map>
 #include <optional>
 
+#include "sim/device/forwarding_device.h"
 #include "sim/device/simulated_device.h"
-#include "sim/model/device.h"
 
 namespace memreplay::testing {
 
-class AwkwardDevice final : public Device {
+class AwkwardDevice final : public ForwardingDevice {
  public:
   struct Ways {
     Bytes capacity = GiB(8);
@@ -26,10 +26,10 @@ class AwkwardDevice final : public Device {
   };
 
   explicit AwkwardDevice(const Ways& ways)
-      : ways_(ways),
+      : ForwardingDevice(inner_),
+        ways_(ways),
         inner_({.capacity = ways.capacity, .explicit_completion = ways.explicit_completion}) {}
 
-  Bytes TotalMemory() const override { return inner_.TotalMemory(); }
   Bytes FreeMemory() override { return inner_.FreeMemory() - ways_.overhead * segments_held_; }
 
   std::optional<Address> AllocateSegment(Bytes size) override {
@@ -58,18 +58,9 @@ class AwkwardDevice final : public Device {
     if (Refuses()) return false;
     return inner_.MapPages(address, size, page);
   }
-  void UnmapPages(Address address, Bytes size, Bytes page) override {
-    inner_.UnmapPages(address, size, page);
-  }
-  StreamEvent RecordEvent(uint32_t stream) override { return inner_.RecordEvent(stream); }
   bool IsComplete(const StreamEvent& event) override {
     return !ways_.slow_streams && inner_.IsComplete(event);
   }
-  void Synchronize(const StreamEvent& event) override { inner_.Synchronize(event); }
-  void StreamDone(uint32_t stream) override { inner_.StreamDone(stream); }
-  void FailNext(uint64_t count) override { inner_.FailNext(count); }
-  void TakeOutside(Bytes size) override { inner_.TakeOutside(size); }
-  void ReturnOutside(Bytes size) override { inner_.ReturnOutside(size); }
 
  private:
   bool Refuses() {

@@ -1,0 +1,49 @@
+// A device that passes everything on to another: the base of those that watch or
+// change some of it.
+#ifndef MEMREPLAY_SIM_DEVICE_FORWARDING_DEVICE_H_
+#define MEMREPLAY_SIM_DEVICE_FORWARDING_DEVICE_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+
+#include "sim/model/device.h"
+#include "trace/value/units.h"
+
+namespace memreplay {
+
+class ForwardingDevice : public Device {
+ public:
+  Bytes TotalMemory() const override { return device_.TotalMemory(); }
+  Bytes FreeMemory() override { return device_.FreeMemory(); }
+  std::optional<Address> AllocateSegment(Bytes size) override {
+    return device_.AllocateSegment(size);
+  }
+  void FreeSegment(Address address, Bytes size) override { device_.FreeSegment(address, size); }
+  Address ReserveRange(Bytes size) override { return device_.ReserveRange(size); }
+  void ReleaseRange(Address address, Bytes size) override { device_.ReleaseRange(address, size); }
+  bool MapPages(Address address, Bytes size, Bytes page) override {
+    return device_.MapPages(address, size, page);
+  }
+  void UnmapPages(Address address, Bytes size, Bytes page) override {
+    device_.UnmapPages(address, size, page);
+  }
+  StreamEvent RecordEvent(uint32_t stream) override { return device_.RecordEvent(stream); }
+  bool IsComplete(const StreamEvent& event) override { return device_.IsComplete(event); }
+  void Synchronize(const StreamEvent& event) override { device_.Synchronize(event); }
+  void StreamDone(uint32_t stream) override { device_.StreamDone(stream); }
+  void FailNext(uint64_t count) override { device_.FailNext(count); }
+  void TakeOutside(Bytes size) override { device_.TakeOutside(size); }
+  void ReturnOutside(Bytes size) override { device_.ReturnOutside(size); }
+  void OnRequest(size_t request) override { device_.OnRequest(request); }
+
+ protected:
+  // `device` must outlive this.
+  explicit ForwardingDevice(Device& device) : device_(device) {}
+
+  Device& device_;
+};
+
+}  // namespace memreplay
+
+#endif  // MEMREPLAY_SIM_DEVICE_FORWARDING_DEVICE_H_

@@ -1,0 +1,38 @@
+#include "trace/value/utf8.h"
+
+#include <cstdint>
+
+namespace memreplay {
+
+size_t Utf8Length(std::string_view text, bool surrogates_too) {
+  const auto byte = [&](size_t i) -> uint8_t { return static_cast<uint8_t>(text[i]); };
+  const uint8_t first = byte(0);
+  if (first < 0x80) return 1;
+  const size_t length = first >= 0xc2 && first < 0xe0   ? 2
+                        : first >= 0xe0 && first < 0xf0 ? 3
+                        : first >= 0xf0 && first < 0xf5 ? 4
+                                                        : 0;
+  if (length == 0 || text.size() < length) return 0;
+  for (size_t i = 1; i < length; ++i) {
+    if ((byte(i) & 0xc0) != 0x80) return 0;
+  }
+  if (first == 0xe0 && byte(1) < 0xa0) return 0;
+  if (first == 0xed && byte(1) > 0x9f && !surrogates_too) return 0;
+  if (first == 0xf0 && byte(1) < 0x90) return 0;
+  if (first == 0xf4 && byte(1) > 0x8f) return 0;
+  return length;
+}
+
+std::string ReplaceBadUtf8(std::string_view text, std::string_view replacement,
+                           bool surrogates_too) {
+  std::string clean;
+  clean.reserve(text.size());
+  while (!text.empty()) {
+    const size_t length = Utf8Length(text, surrogates_too);
+    clean.append(length == 0 ? replacement : text.substr(0, length));
+    text.remove_prefix(length == 0 ? 1 : length);
+  }
+  return clean;
+}
+
+}  // namespace memreplay
