@@ -29,7 +29,7 @@ class Library:
 
 
 def numbers(value):
-    """Protobuf's JSON writes 64-bit integers as strings."""
+    """Integers that a double cannot hold are strings in the JSON of reports."""
     if isinstance(value, dict):
         return {key: numbers(item) for key, item in value.items()}
     if isinstance(value, list):

@@ -6,18 +6,17 @@
 
 A program depends on the seed and on the release (its keys, its pool calls, its undefined states), on nothing else.
 
-WHAT IS LEFT OUT, AND WHY. These states are undefined in PyTorch itself (spec/allocator.md section 30), so there is no
-answer to compare with:
+WHAT IS LEFT OUT, AND WHY. These states are undefined in PyTorch itself, so there is no answer to compare with:
 
- 1. A stream recorded while a pool is being filled, on a block that is not freed before the pool is ended (30.3): the
+ 1. A stream recorded while a pool is being filled, on a block that is not freed before the pool is ended: the
     entry may later apply to another Block that gets the same host address. Such blocks are freed before `ep`.
  2. From 2.9 on, more than one deferred free per capture: they are kept in a table keyed by host pointers.
- 3. A pool's last `rp` while blocks of an expandable reservation of that pool are live, or pending (30.4): the pool's
+ 3. A pool's last `rp` while blocks of an expandable reservation of that pool are live, or pending: the pool's
     segment count reaches 0 under them.
- 4. max_split_size_mb set or raised in mid-run, or expandable_segments switched on beside it (30.8): a split block at or
+ 4. max_split_size_mb set or raised in mid-run, or expandable_segments switched on beside it: a split block at or
     above the limit would be released alone. It may be dropped for good. For the same reason, up to 2.4, no private
     pools beside both options.
- 5. Up to 2.6, strings that end inside a list (30.6); a header whose string is invalid in any release (30.10).
+ 5. Up to 2.6, strings that end inside a list; a header whose string is invalid in any release.
  6. Up to 2.4, release_available can meet an expandable block and throws out of malloc's middle; max_split_size_mb with
     expandable_segments is left to the releases after that.
  7. graph_capture_record_stream_reuse beside captures: it asks the driver for the nodes of a real graph.
