@@ -190,14 +190,14 @@ TEST_F(MemreplayTest, UnusableCalls) {
                                    "replay program.jsonl --events-out no_such_directory/x",
                                    "convert program.jsonl",
                                    "convert program.jsonl out.unknown",
-                                   "convert program.jsonl - --to txet",
+                                   "convert program.jsonl - --to protobuff",
                                    "convert no_such_file out.jsonl"});
 }
 
 TEST_F(MemreplayTest, SaysThatTheDiskIsFull) {
   if (!std::filesystem::is_character_file("/dev/full")) GTEST_SKIP() << "there is no /dev/full";
   for (const std::string arguments : {"replay program.jsonl --events-out /dev/full",
-                                      "convert program.jsonl /dev/full --to text"}) {
+                                      "convert program.jsonl /dev/full --to flat_jsonl"}) {
     const Outcome outcome = Run(arguments);
     EXPECT_EQ(outcome.status, 2);
     EXPECT_EQ(outcome.err, "memreplay: /dev/full: cannot write: No space left on device\n");
@@ -230,8 +230,8 @@ TEST_F(MemreplayTest, UnusableFiles) {
 }
 
 TEST_F(MemreplayTest, Inspect) {
-  ExpectSession("inspect",
-                {"inspect recording.jsonl", "inspect program.jsonl", "inspect recording.jsonl --json"});
+  ExpectSession("inspect", {"inspect recording.jsonl", "inspect program.jsonl",
+                            "inspect recording.jsonl --json"});
 }
 
 TEST_F(MemreplayTest, ReplayAsRecorded) {
@@ -373,7 +373,7 @@ TEST_F(MemreplayTest, SeveralFiles) {
 }
 
 TEST_F(MemreplayTest, ConvertsThereAndBack) {
-  for (const std::string extension : {"txt", "mrpb", "jsonl", "pickle"}) {
+  for (const std::string extension : {"mrpb", "jsonl", "pickle"}) {
     SCOPED_TRACE(extension);
     const Outcome there = Run("convert recording.jsonl copy." + extension);
     EXPECT_EQ(there.status, 0) << there.err;
