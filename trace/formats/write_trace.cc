@@ -23,7 +23,8 @@ absl::Status Perfetto(const Trace& trace, ByteSink& sink, std::vector<std::strin
 
 constexpr TraceFormat kFormats[] = {
     {"protobuf", ".mrpb .pb", "to keep: exact, small, quick to read", Lossless<WriteProtobufTrace>},
-    {"flat_jsonl", ".jsonl", "to look at and to write: one JSON object a line", Lossless<WriteFlatJsonl>},
+    {"flat_jsonl", ".jsonl", "to look at and to write: one JSON object a line",
+     Lossless<WriteFlatJsonl>},
     {"torch_snapshot_pickle", ".pickle .pkl", "PyTorch's memory snapshot", WriteTorchSnapshot},
     {"perfetto", ".perfetto.json .json", "counters for ui.perfetto.dev; write only", Perfetto},
 };

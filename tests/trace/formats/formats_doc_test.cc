@@ -29,10 +29,8 @@ TEST(FormatsDocTest, ExamplesAreReadable) {
     EXPECT_EQ(trace->diagnostics.count(DiagnosticKind::kUnknownKey), 0u) << example;
     ++read[format];
   }
-  EXPECT_EQ(read, (std::map<std::string, int>{{"flat_jsonl", 2},
-                                              {"op_log", 1},
-                                              {"program_json", 1},
-                                              {"program_text", 1}}));
+  EXPECT_EQ(read, (std::map<std::string, int>{
+                      {"flat_jsonl", 2}, {"op_log", 1}, {"program_json", 1}, {"program_text", 1}}));
 }
 
 // Every writable format has its row in the table.
