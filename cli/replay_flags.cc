@@ -1,12 +1,16 @@
 #include "cli/replay_flags.h"
 
+#include "cli/device_flags.h"
+
 namespace memreplay {
 
 void AddSettingsFlags(SettingsRequest* settings, FlagSet* flags) {
   flags->AddOptionalText("torch", "VERSION", &settings->torch,
                          "PyTorch release whose allocator to model");
-  flags->AddSize("capacity", &settings->capacity, "memory of the device, such as 80GiB");
-  flags->AddFraction("fraction", &settings->fraction, "share of it that PyTorch may use, 0 to 1");
+  AddCapacityFlag(flags, settings,
+                  "memory of the device, such as 80GiB, or unlimited; without it, of a\n"
+                  "recording, what its card is known to have had");
+  AddDeviceFlags(flags, settings);
 }
 
 void AddStartFlag(std::string* start, FlagSet* flags) {
