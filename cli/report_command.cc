@@ -1,4 +1,5 @@
 // memreplay report FILE...
+#include <algorithm>
 #include <filesystem>
 #include <map>
 #include <memory>
@@ -6,6 +7,7 @@
 #include <set>
 #include <string>
 #include <system_error>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -19,9 +21,13 @@
 #include "cli/report_each.h"
 #include "report/answer/build_report.h"
 #include "report/answer/inventory.h"
+#include "report/answer/oom_report.h"
 #include "report/answer/page_report.h"
 #include "report/page/render_html.h"
+#include "report/run/run_data.h"
 #include "sim/observe/history.h"
+#include "sim/observe/run_log.h"
+#include "sim/oom/oom_analysis.h"
 #include "sim/recording/replay_settings.h"
 #include "sim/recording/sampled_replay.h"
 #include "sim/whatif/control.h"
@@ -34,10 +40,9 @@ namespace {
 
 constexpr char kDescription[] =
     "Writes a page about a replay: one HTML file that fetches nothing, for any browser.\n"
-    "The answer and the key figures; a timeline of reserved, active, allocated and\n"
-    "requested memory to zoom into; a map of the blocks where reserved memory peaks and\n"
-    "at the end, with their stacks; what held the memory; fragmentation; streams and\n"
-    "pools; diagnostics.\n"
+    "The answer, and why memory ran out where it did; every allocation as a band over\n"
+    "time, under the line of reserved memory; the blocks, their stacks and who holds what\n"
+    "at any moment, or between two; fragmentation; streams and pools; diagnostics.\n"
     "\n"
     "What is replayed, and how, is as for memreplay replay, except that each --conf is\n"
     "one more run whose timeline is drawn over the others.\n"
@@ -53,20 +58,25 @@ struct Options {
   bool json = false;
 };
 
+size_t Threads() { return std::max<size_t>(1, std::thread::hardware_concurrency()); }
+
 absl::StatusOr<proto::DeviceReport> ReportOwnRun(const Schedule& schedule,
                                                  const ReplaySettings& settings,
                                                  const WhatIfBasis& basis,
                                                  const DeviceContents& contents,
-                                                 const PageLimits& limits) {
+                                                 const PageLimits& limits, RunData* data) {
+  RunLogObserver log(schedule, settings.as_recorded);
   proto::DeviceReport report;
   if (settings.as_recorded) {
     HistoryObserver history(schedule, HistoryObserver::Clock::kEvents, limits.timeline_buckets);
-    const SampledReplay replay = ReplaySampled(schedule, settings, &history, true);
+    ObserverList watchers = {&history, &log};
+    const SampledReplay replay = ReplaySampled(schedule, settings, &watchers, true);
     report = ReportReplay(schedule, settings, contents.peaks, replay);
     *report.mutable_inventory() = contents.inventory;
     AddPage(schedule, history,
             replay.fragmentation.has_value() ? &replay.fragmentation->segments : nullptr,
             replay.exact.segments, limits, &report);
+    *data = MakeRunData(schedule, log.log(), Threads());
     return report;
   }
   HistoryObserver history(schedule, HistoryObserver::Clock::kRequests, limits.timeline_buckets);
@@ -74,20 +84,22 @@ absl::StatusOr<proto::DeviceReport> ReportOwnRun(const Schedule& schedule,
   options.fragmentation = true;
   options.keep_segments = true;
   const ReplaySettings on_card = OnRecordedCard(settings, basis.card);
-  const absl::StatusOr<WhatIfResult> run = ReplayWhatIf(schedule, on_card, &history, options);
+  ObserverList watchers = {&history, &log};
+  const absl::StatusOr<WhatIfResult> run = ReplayWhatIf(schedule, on_card, &watchers, options);
   if (!run.ok()) return run.status();
   report = ReportWhatIf(schedule, on_card, contents.peaks, *run);
   *report.mutable_inventory() = contents.inventory;
   AddPage(schedule, history,
           run->fragmentation.has_value() ? &run->fragmentation->segments : nullptr, run->segments,
           limits, &report);
+  *data = MakeRunData(schedule, log.log(), Threads());
   return report;
 }
 
 absl::StatusOr<proto::DeviceReport> ReportDevice(const std::shared_ptr<const Trace>& trace,
                                                  size_t index, const ReplaySettings& settings,
                                                  const std::vector<ReplaySettings>& others,
-                                                 Progress* progress) {
+                                                 RunData* data, Progress* progress) {
   const int device = trace->devices[index].device;
   progress->SetActivity(StrCat("replaying device ", device));
   const DeviceContents contents = DescribeContents(*trace, index);
@@ -101,9 +113,16 @@ absl::StatusOr<proto::DeviceReport> ReportDevice(const std::shared_ptr<const Tra
     basis = *std::move(found);
   }
   absl::StatusOr<proto::DeviceReport> report =
-      ReportOwnRun(schedule, settings, basis, contents, limits);
+      ReportOwnRun(schedule, settings, basis, contents, limits, data);
   if (!report.ok()) return report;
   if (is_what_if) AddControl(basis, settings.order, &*report);
+  if (report->ooms() > 0 || report->recorded().ooms() > 0) {
+    progress->SetActivity(StrCat("examining device ", device));
+    const absl::StatusOr<std::optional<OomAnalysis>> analysis = AnalyseOom(schedule, settings);
+    if (!analysis.ok()) return analysis.status();
+    *report->mutable_oom() =
+        OomReport(schedule, settings, analysis->has_value() ? &**analysis : nullptr, {});
+  }
   for (const ReplaySettings& other : others) {
     progress->SetActivity(StrCat("replaying device ", device, " under ", other.config.conf));
     HistoryObserver history(schedule, HistoryObserver::Clock::kRequests, limits.timeline_buckets);
@@ -117,10 +136,11 @@ absl::StatusOr<proto::DeviceReport> ReportDevice(const std::shared_ptr<const Tra
   return report;
 }
 
-absl::Status WritePage(const std::string& path, const proto::Report& report) {
+absl::Status WritePage(const std::string& path, const proto::Report& report,
+                       const std::vector<RunData>& runs) {
   absl::StatusOr<OutputFile> file = OutputFile::Open(path);
   if (!file.ok()) return file.status();
-  file->Write(RenderHtml(report));
+  file->Write(RenderHtml(report, runs));
   return file->Close();
 }
 
@@ -141,13 +161,16 @@ absl::StatusOr<proto::Report> ReportFile(const std::string& file, const Inputs& 
     settings->torch = opened->settings.torch;
     others.push_back(*std::move(settings));
   }
+  std::vector<RunData> runs;
   absl::StatusOr<proto::Report> report =
       ReportDevices("report", file, *opened->trace, options.device, [&](size_t index) {
-        return ReportDevice(opened->trace, index, opened->settings, others, &progress);
+        return ReportDevice(opened->trace, index, opened->settings, others, &runs.emplace_back(),
+                            &progress);
       });
-  if (!report.ok() || page.empty()) return report;
+  if (!report.ok()) return report;
+  if (page.empty()) return report;
   progress.SetActivity(StrCat("writing ", page));
-  if (const absl::Status written = WritePage(page, *report); !written.ok()) return written;
+  if (const absl::Status written = WritePage(page, *report, runs); !written.ok()) return written;
   report->mutable_written()->set_path(page);
   return report;
 }

@@ -27,6 +27,7 @@ CHECK_PACKAGES=(
   libbenchmark-dev
   libgmock-dev
   libgtest-dev
+  node-typescript
   pyflakes3
   python3-pip
   python3-selenium

@@ -1,282 +1,273 @@
-// Segments with their blocks, all at one scale: bytes flow from left to right and on to
-// the next row like words. A segment longer than a row goes on in the next.
+// The block map: segments with their blocks at the cursor's moment, all at one scale.
+// Bytes flow from left to right and on to the next row like words; a segment longer than
+// a row goes on in the next.
 
-const ROW_HEIGHT = 16;
-const ROW_GAP = 4;
-const HEADING_HEIGHT = 24;
+const ROW_HEIGHT = 15;
+const ROW_GAP = 3;
+const HEADING_HEIGHT = 22;
 const SEGMENT_GAP = 3;
-const STATES = {
-  a: {name: "allocated", color: "allocated"},
-  p: {name: "freed, other streams may still use it", color: "pending"},
-  i: {name: "free", color: "free"},
-};
+const MAP_ROWS = 20;  // about as many where most is reserved
 
-// Segments of a map with their blocks as objects, by pool, kind and stream.
-function readMap(map) {
-  const groups = new Map();
-  for (const segment of map.segments || []) {
-    let address = BigInt(segment.address);
-    let live = 0;
-    const blocks = Array.from(segment.states || "", (state, i) => {
-      const block = {segment, state, address, size: Number(segment.sizes[i])};
-      address += BigInt(segment.sizes[i]);
-      if (state !== "i") {
-        block.requested = Number(segment.requested_sizes[live]);
-        block.stack = segment.stacks[live];
-        block.position = Number(segment.positions[live]);
-        ++live;
-      }
-      return block;
-    });
-    const name = `${poolName(segment.segment_pool_id)}, ${segment.segment_type}, ` +
-        streamName(segment.stream);
-    if (!groups.has(name)) groups.set(name, []);
-    groups.get(name).push({segment, blocks, size: Number(segment.total_size)});
-  }
-  return groups;
-}
+/**
+ * What is at a place of the map.
+ * @typedef {{range: number, address: number, size: number, block: number}} Place  block -1: free
+ */
 
 class BlockMap {
-  // `host` is empty; `page` of a device that has maps.
-  constructor(host, device) {
+  /** @param {HTMLElement} host @param {Run} run @param {View} view @param {() => Coloring} coloring */
+  constructor(host, run, view, coloring) {
     this.host = host;
-    this.page = device.page;
-    this.noun = device.inventory && device.inventory.is_program ? "request" : "event";
-    this.maps = device.page.maps.map((map) => ({...map, groups: readMap(map)}));
-    this.map = this.maps[0];
-    this.colorBy = "state";
-    this.pinned = false;
-    this.build();
+    this.run = run;
+    this.view = view;
+    this.coloring = coloring;
+    this.width = 0;
+    this.ratio = 1;
+    /** @type {State} */
+    this.state = {moment: -1, blocks: new Uint32Array(0), ranges: new Uint32Array(0)};
+    /** @type {Float64Array} where on the tape of rows each of state.ranges begins */
+    this.tape = new Float64Array(0);
+    /** @type {{y: number, text: string}[]} */
+    this.headings = [];
+    /** @type {number[]} */
+    this.rowTops = [];
+    this.rowBytes = 1;
+    /** @type {{from: number, to: number}[]} on the tape: unmapped, between mapped ranges */
+    this.holes = [];
+    this.canvas = /** @type {HTMLCanvasElement} */ (make("canvas", {class: "map", tabindex: 0, role: "img",
+        "aria-label": "Segments and blocks at the cursor. Arrow keys go from block to block."}));
+    this.outline = d3.create("svg").attr("class", "map-outline");
+    this.outlinePath = this.outline.append("path").attr("class", "outline");
+    this.title = make("h3", {});
+    this.stage = make("div", {class: "map-stage"}, this.canvas, this.outline.node());
+    host.append(this.title, this.stage);
+    /** @type {(place: Place | null, event?: MouseEvent) => void} */
+    this.onHover = () => {};
+    this.listen();
     this.resize();
     new ResizeObserver(() => this.resize()).observe(host);
-    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.draw());
+    view.listen((_, changed) => {
+      if (changed.has("moment") || changed.has("color")) this.draw();
+      this.drawOutline();
+    });
   }
 
-  build() {
-    const choose = (label, options, action) => {
-      const select = make("select", {});
-      for (const [value, text] of options) select.append(make("option", {value}, text));
-      select.addEventListener("change", () => action(select.value));
-      return make("label", {}, label + " ", select);
+  listen() {
+    const {canvas, view} = this;
+    const find = (/** @type {MouseEvent} */ event) => {
+      const box = canvas.getBoundingClientRect();
+      return this.placeAt(event.clientX - box.left, event.clientY - box.top);
     };
-    const moments = {peak: "where reserved memory peaks", end: "at the end"};
-    const controls = make("div", {class: "legend"},
-        choose("show", this.maps.map((map, i) => [i, moments[map.moment] || map.moment]),
-               (value) => {
-                 this.map = this.maps[Number(value)];
-                 this.pinned = false;
-                 this.resize(true);
-               }),
-        choose("colour by", [["state", "state"], ["stack", "stack"]], (value) => {
-          this.colorBy = value;
-          this.draw();
-        }));
-    for (const state of Object.values(STATES)) {
-      controls.append(make("span", {class: "item"},
-                           make("span", {class: "swatch " + state.color}), state.name));
-    }
-    this.canvas = make("canvas", {class: "map", tabindex: 0, role: "img",
-        "aria-label": "Map of segments and blocks. Arrow keys go from block to block."});
-    this.outline = make("canvas", {class: "map outline", "aria-hidden": "true"});
-    this.stage = make("div", {class: "stage"}, this.canvas, this.outline);
-    this.note = make("p", {class: "note"});
-    this.details = make("div", {class: "details", "aria-live": "polite"});
-    this.host.append(make("h3", {}, "Segments and their blocks"), controls, this.note, this.stage,
-                     this.details);
-    const find = (event) => {
-      const box = this.canvas.getBoundingClientRect();
-      return this.blockAt(event.clientX - box.left, event.clientY - box.top);
-    };
-    this.canvas.addEventListener("mousemove", (event) => {
-      const index = find(event);
-      if (!this.pinned && index >= 0) this.select(index);
+    canvas.addEventListener("pointermove", (event) => {
+      const place = find(event);
+      view.set({hovered: place ? place.block : -1});
+      this.onHover(place, event);
     });
-    this.canvas.addEventListener("click", (event) => {
-      const index = find(event);
-      this.pinned = index >= 0 && !(this.pinned && index === this.selected);
-      if (index >= 0) this.select(index);
+    canvas.addEventListener("pointerleave", () => {
+      view.set({hovered: -1});
+      this.onHover(null);
     });
-    this.canvas.addEventListener("keydown", (event) => {
-      const moves = {ArrowLeft: -1, ArrowRight: 1, ArrowUp: -20, ArrowDown: 20};
-      const target = event.key === "Home" ? 0
-          : event.key === "End" ? this.blocks.length - 1
-          : event.key in moves ? this.selected + moves[event.key] : null;
-      if (target === null || this.blocks.length === 0) return;
+    canvas.addEventListener("click", (event) => {
+      const place = find(event);
+      if (place && place.block >= 0) view.select(place.block);
+      else view.select(-1);
+    });
+    canvas.addEventListener("keydown", (event) => {
+      const {blocks} = this.state;
+      const moves = /** @type {Record<string, number>} */ ({ArrowLeft: -1, ArrowRight: 1, ArrowUp: -20, ArrowDown: 20});
+      const now = blocks.indexOf(view.state.selected);
+      const target = event.key === "Home" ? 0 : event.key === "End" ? blocks.length - 1
+          : event.key in moves ? now + moves[event.key] : null;
+      if (target === null || blocks.length === 0) return;
       event.preventDefault();
-      this.select(Math.max(0, Math.min(target, this.blocks.length - 1)));
+      event.stopPropagation();
+      view.select(blocks[Math.max(0, Math.min(target, blocks.length - 1))]);
     });
   }
 
-  resize(force) {
-    const width = Math.max(280, this.host.clientWidth);
-    if (width === this.width && !force) return;
+  resize() {
+    const width = Math.max(240, this.host.clientWidth);
+    if (width === this.width) return;
     this.width = width;
-    this.layOut();
-    const ratio = window.devicePixelRatio || 1;
-    for (const canvas of [this.canvas, this.outline]) {
-      canvas.width = Math.round(width * ratio);
-      canvas.height = Math.round(this.height * ratio);
-      canvas.style.width = width + "px";
-      canvas.style.height = this.height + "px";
-      canvas.getContext("2d").setTransform(ratio, 0, 0, ratio, 0, 0);
-    }
+    this.ratio = Math.min(2, window.devicePixelRatio || 1);
+    const {run} = this;
+    const peak = run.reservedTree.find(0, run.last + 1);
+    this.rowBytes = Math.max(512, Math.ceil(run.reserved[peak] / MAP_ROWS / 512) * 512);
+    this.state = run.stateAt(peak);
+    this.stage.style.height = Math.max(160, Math.min(this.layOut() + 4, 560)) + "px";
     this.draw();
-    this.selected = -1;
-    this.details.replaceChildren(make("p", {class: "note"}, "Point at a block, or go from one to " +
-        "the next with the arrow keys, to see its address, size, state and stack here. " +
-        "A click keeps it."));
   }
 
-  // How many bytes a row holds: of some lengths that make about 30 rows, or one row
-  // of the largest segment, the one that wastes least room at the ends of rows and
-  // breaks fewest segments.
-  rowBytes() {
-    const total = Number(this.map.reserved_bytes) - Number(this.map.left_out_bytes);
-    const lengths = d3.range(18, 37).map((rows) => Math.ceil(total / rows / 1024) * 1024);
-    const segments = [...this.map.groups.values()].flat();
-    const largest = d3.max(segments, (segment) => segment.size);
-    // Few enough blocks to be told apart in rows as long as that.
-    const blocks = d3.sum(segments, (segment) => segment.blocks.length);
-    if (blocks < 40 * total / largest) lengths.push(largest);
-    return d3.least(lengths, (a, b) => this.roomLost(a) - this.roomLost(b));
-  }
-
-  roomLost(rowBytes) {
-    const gap = SEGMENT_GAP / this.width * rowBytes;
-    let lost = 0;
-    for (const segments of this.map.groups.values()) {
-      let used = 0;
-      for (const {size} of segments) {
-        if (used > 0 && used + size > rowBytes) {
-          lost += Math.max(0, rowBytes - used);
-          used = 0;
-        }
-        const breaks = Math.ceil((used + size) / rowBytes) - 1;
-        lost += breaks * rowBytes / 2;
-        used += size - breaks * rowBytes + gap;
-      }
-      lost += Math.max(0, rowBytes - used);
-    }
-    return lost;
-  }
-
-  // Fills this.blocks (a block with the pieces it is drawn in) and this.headings.
+  /** Puts state.ranges on the tape. @returns the height */
   layOut() {
-    const rowBytes = this.rowBytes();
-    const scale = this.width / rowBytes;
-    this.blocks = [];
+    const {run, rowBytes, state} = this;
+    const {ranges} = run;
+    const gap = SEGMENT_GAP / this.width * rowBytes;
+    /** @type {Map<string, number[]>} */
+    const groups = new Map();
+    state.ranges.forEach((range, i) => {
+      const name = this.groupName(range);
+      const group = groups.get(name);
+      if (group) group.push(i);
+      else groups.set(name, [i]);
+    });
+    this.tape = new Float64Array(state.ranges.length);
     this.headings = [];
-    this.rows = new Map();  // y of a row -> its pieces
+    this.rowTops = [];
+    this.holes = [];
     let y = 0;
-    for (const [name, segments] of this.map.groups) {
-      const sum = d3.sum(segments, (entry) => entry.size);
-      this.headings.push({y: y + 15, text: `${name}: ${formatCount(segments.length)} ` +
-          `segment${segments.length === 1 ? "" : "s"}, ${formatSize(sum)}`});
-      y += HEADING_HEIGHT;
-      let x = 0;
-      for (const {blocks, size} of segments) {
-        if (x > 0 && x + size * scale > this.width + 0.5) {
-          x = 0;
-          y += ROW_HEIGHT + ROW_GAP;
-        }
-        for (const block of blocks) {
-          const entry = {block, pieces: []};
-          let left = block.size * scale;
-          while (left > 0) {
-            if (x >= this.width - 0.01) {
-              x = 0;
-              y += ROW_HEIGHT + ROW_GAP;
-            }
-            const piece = {x, y, width: Math.min(left, this.width - x), index: this.blocks.length};
-            entry.pieces.push(piece);
-            if (!this.rows.has(y)) this.rows.set(y, []);
-            this.rows.get(y).push(piece);
-            x += piece.width;
-            left -= piece.width;
-            if (left < 1e-6) left = 0;
-          }
-          this.blocks.push(entry);
-        }
-        x += SEGMENT_GAP;
-      }
+    const newRow = () => {
+      this.rowTops.push(y);
       y += ROW_HEIGHT + ROW_GAP;
+    };
+    for (const [name, members] of groups) {
+      const bytes = members.reduce((sum, i) => sum + ranges.size[state.ranges[i]], 0);
+      this.headings.push({y: y + 15, text: `${name}: ${formatSize(bytes)} in ${formatCount(members.length)} ` +
+          (ranges.isExpandable(state.ranges[members[0]]) ? "mapped range" : "segment") + (members.length === 1 ? "" : "s")});
+      y += HEADING_HEIGHT;
+      newRow();
+      let at = (this.rowTops.length - 1) * rowBytes;
+      let end = NaN;  // address after the range before
+      for (const i of members) {
+        const range = state.ranges[i];
+        const size = ranges.size[range];
+        const distance = ranges.address[range] - end;
+        if (distance !== 0 && at % rowBytes !== 0) {
+          if (ranges.isExpandable(range) && distance > 0 && distance < rowBytes * 4) {
+            this.holes.push({from: at, to: at + distance});
+            at += distance;
+          } else {
+            at += gap;
+          }
+          const rowEnd = Math.ceil(at / rowBytes) * rowBytes;
+          if (!ranges.isExpandable(range) && at + size > rowEnd + 1 && size <= rowBytes) at = rowEnd;
+        }
+        this.tape[i] = at;
+        at += size;
+        while (this.rowTops.length * rowBytes < at - 1e-6) newRow();
+        end = ranges.address[range] + size;
+      }
+      y += ROW_GAP;
     }
-    this.height = y + 2;
-    let note = `${formatSize(Number(this.map.reserved_bytes))} are reserved then; one row is ` +
-        `${formatSize(rowBytes)}.`;
-    if (Number(this.map.left_out_segments) > 0) {
-      note += ` The largest segments; ${formatCount(this.map.left_out_segments)} more of ` +
-          `${formatSize(Number(this.map.left_out_bytes))} in all are left out.`;
-    }
-    this.note.textContent = note;
+    return y;
+  }
+
+  /** @param {number} range */
+  groupName(range) {
+    const {run} = this;
+    const {ranges} = run;
+    const pool = run.pools[ranges.pool[range]];
+    return `${pool ? "pool " + pool : "default pool"}, ${ranges.isLarge(range) ? "large" : "small"}` +
+        `${ranges.isExpandable(range) ? ", expandable" : ""}, stream ${run.streams[ranges.stream[range]] || "?"}`;
   }
 
   draw() {
-    const context = this.canvas.getContext("2d");
-    context.clearRect(0, 0, this.width, this.height);
-    const fills = {};
-    for (const [letter, state] of Object.entries(STATES)) fills[letter] = color(state.color);
-    for (const {block, pieces} of this.blocks) {
-      context.fillStyle = this.colorBy === "stack" && block.state === "a"
-          ? hue(block.stack)
-          : fills[block.state] || fills.i;
-      for (const piece of pieces) {
-        // A line between neighbours, where there is room for one.
-        const width = piece.width > 4 ? piece.width - 1 : piece.width;
-        context.fillRect(piece.x, piece.y, width, ROW_HEIGHT);
+    const {run, view, canvas, ratio, width} = this;
+    if (width === 0) return;
+    this.state = run.stateAt(view.state.moment);
+    const height = Math.max(this.layOut(), 20);
+    canvas.width = Math.round(width * ratio);
+    canvas.height = Math.round(height * ratio);
+    canvas.style.width = width + "px";
+    canvas.style.height = height + "px";
+    this.outline.attr("width", width).attr("height", height);
+    const context = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d"));
+    const image = context.createImageData(canvas.width, canvas.height);
+    const pixels = new Uint32Array(image.data.buffer);
+    const {state} = this;
+    const free = themePixel("free");
+    const hole = themePixel("hole");
+    const pending = themePixel("pending");
+    const back = themePixel("back");
+    const coloring = this.coloring();
+    for (const {from, to} of this.holes) this.fill(pixels, from, to, hole, back);
+    let next = 0;
+    const {blocks} = state;
+    state.ranges.forEach((range, i) => {
+      const start = run.ranges.address[range];
+      const end = start + run.ranges.size[range];
+      this.fill(pixels, this.tape[i], this.tape[i] + end - start, free, free);
+      while (next < blocks.length && run.address[blocks[next]] < start) ++next;
+      for (; next < blocks.length && run.address[blocks[next]] < end; ++next) {
+        const block = blocks[next];
+        const at = this.tape[i] + run.address[block] - start;
+        const pixel = run.freed[block] <= state.moment ? pending : coloring.pixelOf(block);
+        this.fill(pixels, at, at + run.block[block], pixel, mix(pixel, back, 0.45));
       }
-    }
+    });
+    context.putImageData(image, 0, 0);
+    context.scale(ratio, ratio);
     context.fillStyle = color("text");
     context.font = "13px system-ui, sans-serif";
-    for (const heading of this.headings) {
-      context.fillText(heading.text, 0, heading.y, this.width);
+    for (const heading of this.headings) context.fillText(heading.text, 0, heading.y, width);
+    const moment = state.moment;
+    this.title.textContent = `Segments and blocks ${view.momentName(moment)}: ` +
+        `${formatSize(run.reserved[moment])} reserved, ${formatSize(run.reserved[moment] - run.active[moment])} of it free`;
+    this.drawOutline();
+  }
+
+  /**
+   * Colours a stretch of the tape, with a line at its end where there is room.
+   * @param {Uint32Array} pixels @param {number} from @param {number} to @param {number} pixel @param {number} edge
+   */
+  fill(pixels, from, to, pixel, edge) {
+    const {canvas, rowBytes, ratio} = this;
+    const scale = canvas.width / rowBytes;
+    for (let row = Math.floor(from / rowBytes); row * rowBytes < to && row < this.rowTops.length; ++row) {
+      const start = Math.round(Math.max(0, from - row * rowBytes) * scale);
+      const end = Math.min(canvas.width, Math.round((to - row * rowBytes) * scale));
+      if (end <= start) continue;
+      const last = end - start >= 4 ? end - 1 : end;
+      const top = Math.round(this.rowTops[row] * ratio);
+      const bottom = top + Math.round(ROW_HEIGHT * ratio);
+      for (let y = top; y < bottom; ++y) {
+        pixels.fill(pixel, y * canvas.width + start, y * canvas.width + last);
+        if (last < end) pixels[y * canvas.width + last] = edge;
+      }
     }
   }
 
-  // Index of the block under a point; -1: none.
-  blockAt(x, y) {
-    for (const [top, pieces] of this.rows) {
-      if (y < top || y > top + ROW_HEIGHT) continue;
-      const at = d3.bisector((piece) => piece.x).right(pieces, x) - 1;
-      if (at >= 0 && x <= pieces[at].x + Math.max(1, pieces[at].width)) return pieces[at].index;
+  /** @param {number} x @param {number} y @returns {Place | null} */
+  placeAt(x, y) {
+    const {run, state} = this;
+    const row = d3.bisectRight(this.rowTops, y) - 1;
+    if (row < 0 || y > this.rowTops[row] + ROW_HEIGHT) return null;
+    const at = (row + x / this.width) * this.rowBytes;
+    let found = -1;
+    for (let i = 0; i < this.tape.length; ++i) {
+      if (this.tape[i] <= at && at < this.tape[i] + run.ranges.size[state.ranges[i]]) found = i;
     }
-    return -1;
+    if (found < 0) return null;
+    const range = state.ranges[found];
+    const start = run.ranges.address[range];
+    const address = start + at - this.tape[found];
+    const {blocks} = state;
+    const after = d3.bisector((/** @type {number} */ block) => run.address[block]).right(blocks, address);
+    const before = blocks[after - 1];
+    if (after > 0 && address < run.address[before] + run.block[before]) {
+      return {range, address: run.address[before], size: run.block[before], block: before};
+    }
+    const from = Math.max(start, after > 0 ? run.address[before] + run.block[before] : start);
+    const to = Math.min(start + run.ranges.size[range], after < blocks.length ? run.address[blocks[after]] : Infinity);
+    return {range, address: from, size: to - from, block: -1};
   }
 
-  select(index) {
-    this.selected = index;
-    const {block, pieces} = this.blocks[index];
-    const context = this.outline.getContext("2d");
-    context.clearRect(0, 0, this.width, this.height);
-    context.strokeStyle = color("text");
-    context.lineWidth = 2;
-    for (const piece of pieces) {
-      context.strokeRect(piece.x, piece.y - 1, Math.max(piece.width, 2), ROW_HEIGHT + 2);
-    }
-    const rows = [
-      ["block", formatHex(block.address)],
-      ["size", `${formatSize(block.size)} (${formatCount(block.size)} bytes)`],
-      ["state", STATES[block.state] ? STATES[block.state].name : block.state],
-    ];
-    if (block.state !== "i") {
-      rows.push(["requested", `${formatSize(block.requested)} (${formatCount(block.requested)} bytes)`],
-                ["allocated", block.position < 0 ? "before the recording"
-                                                 : `at ${this.noun} ${formatCount(block.position)}`]);
-    }
-    const segment = block.segment;
-    rows.push(["segment", `${formatHex(segment.address)}, ${formatSize(Number(segment.total_size))}` +
-        `${segment.is_expandable ? ", expandable" : ""}`]);
-    const list = make("dl", {"data-address": formatHex(block.address), "data-size": block.size});
-    for (const [name, value] of rows) {
-      list.append(make("div", {}, make("dt", {}, name), make("dd", {}, value)));
-    }
-    this.details.replaceChildren(list);
-    const stack = block.state === "i" ? undefined : this.page.stacks[block.stack];
-    if (stack !== undefined) {
-      const frames = make("ol", {class: "frames"});
-      for (const frame of stack.frames || []) frames.append(make("li", {}, this.page.frames[frame]));
-      this.details.append(make("p", {class: "stack"}, stack.summary),
-                          frames.children.length > 1 ? frames : "");
-    }
+  drawOutline() {
+    const {run, view, state, rowBytes} = this;
+    const block = view.state.hovered >= 0 ? view.state.hovered : view.state.selected;
+    let path = "";
+    const isThere = block >= 0 && run.start[block] <= state.moment && state.moment < run.end[block];
+    state.ranges.forEach((range, i) => {
+      if (!isThere) return;
+      const offset = run.address[block] - run.ranges.address[range];
+      if (offset < 0 || offset >= run.ranges.size[range]) return;
+      const from = this.tape[i] + offset;
+      const to = from + run.block[block];
+      for (let row = Math.floor(from / rowBytes); row * rowBytes < to && row < this.rowTops.length; ++row) {
+        const start = Math.max(0, from - row * rowBytes) / rowBytes * this.width;
+        const end = Math.min(this.width, (to - row * rowBytes) / rowBytes * this.width);
+        path += `M${start},${this.rowTops[row]}h${Math.max(2, end - start)}v${ROW_HEIGHT}h${-Math.max(2, end - start)}Z`;
+      }
+    });
+    this.outlinePath.attr("d", path || null);
   }
 }

@@ -1,11 +1,12 @@
 "use strict";
-// Numbers as the text reports show them. 64-bit numbers are strings in the report's
-// JSON; sizes and positions are exact as JavaScript numbers, addresses and stream
-// handles need not be.
+// Numbers as the text reports show them, and elements with text.
 
 const UNITS = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
 
-// "6.73 GiB"; three or four digits, as report/words/sizes.h.
+/**
+ * "6.73 GiB"; three or four digits, as report/words/sizes.h.
+ * @param {number} bytes
+ */
 function formatSize(bytes) {
   let value = Math.abs(bytes);
   let unit = 0;
@@ -22,37 +23,45 @@ function formatSize(bytes) {
   return (bytes < 0 ? "-" : "") + value.toFixed(digits) + " " + UNITS[unit];
 }
 
-// "7,226,785,792"
+/**
+ * "7,226,785,792"
+ * @param {number} count
+ */
 function formatCount(count) {
   return String(count).replace(/\B(?=(\d{3})+$)/g, ",");
 }
 
-function formatHex(text) {
-  return "0x" + BigInt.asUintN(64, BigInt(text)).toString(16);
+/** @param {number} address */
+function formatHex(address) {
+  return "0x" + address.toString(16);
 }
 
-function streamName(stream) {
-  return stream === "0" ? "stream 0" : "stream " + formatHex(stream);
+/**
+ * "+1.00 GiB"
+ * @param {number} bytes
+ */
+function formatChange(bytes) {
+  return (bytes > 0 ? "+" : "") + formatSize(bytes);
 }
 
-function poolName(id) {
-  return id[0] === "0" && id[1] === "0" ? "default pool" : `pool (${id[0]},${id[1]})`;
+/**
+ * Microseconds, as exactly as a range of `span` of them needs it; 0: as their size does.
+ * @param {number} time @param {number} span
+ */
+function formatTime(time, span) {
+  if (span === 0) span = Math.abs(time) / 4;
+  if (span < 5e3) return `${formatCount(Math.round(time))} us`;
+  if (span < 5e6) return `${(time / 1e3).toFixed(span < 5e4 ? 2 : span < 5e5 ? 1 : 0)} ms`;
+  return `${(time / 1e6).toFixed(span < 5e7 ? 2 : span < 5e8 ? 1 : 0)} s`;
 }
 
-// An element with text and children; text never becomes markup.
+/**
+ * An element with text and children; text never becomes markup.
+ * @param {string} tag @param {Record<string, string | number>} attributes @param {(Node | string)[]} children
+ */
 function make(tag, attributes, ...children) {
   const element = document.createElement(tag);
-  for (const [name, value] of Object.entries(attributes || {})) element.setAttribute(name, value);
+  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, String(value));
   element.append(...children);
   return element;
-}
-
-// A colour of page.css.
-function color(name) {
-  return getComputedStyle(document.documentElement).getPropertyValue("--" + name).trim();
-}
-
-// Far apart from its neighbours.
-function hue(index) {
-  return `hsl(${Math.round((index * 137.508 + 210) % 360)} 55% 55%)`;
 }

@@ -45,6 +45,11 @@ Cell BarCell(int64_t part, int64_t whole) {
               share, share)};
 }
 
+Cell PlaceCell(std::string_view text, int64_t position, int64_t address) {
+  return {.html = StrCat("<button type=\"button\" class=\"link\" data-position=\"", position,
+                         "\" data-address=\"", address, "\">", EscapeHtml(text), "</button>")};
+}
+
 std::string Table(std::string_view caption, const std::vector<std::string_view>& columns,
                   const std::vector<std::vector<Cell>>& rows) {
   if (rows.empty()) return "";

@@ -31,6 +31,9 @@ Cell SizeCell(int64_t bytes);
 // content security policy forbids.
 Cell BarCell(int64_t part, int64_t whole);
 
+// Leads into the charts: to a position, and there to the block at `address` (0: none).
+Cell PlaceCell(std::string_view text, int64_t position, int64_t address);
+
 // A table that scrolls by itself where it is wider than the screen. Numeric
 // columns are told by the first row. Empty without rows.
 std::string Table(std::string_view caption, const std::vector<std::string_view>& columns,

@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_format.h"
 #include "report/page/html.h"
+#include "report/page/html_oom.h"
 #include "report/words/answer.h"
 #include "report/words/lines.h"
 #include "report/words/sizes.h"
@@ -186,18 +187,20 @@ std::string Loop(const proto::DeviceReport& device) {
   return html;
 }
 
-std::string Ooms(const proto::Report& report, const proto::DeviceReport& device) {
+std::string Ooms(const proto::DeviceReport& device) {
   const proto::Page::Curve& curve = device.page().curve();
   Rows rows;
   for (int i = 0; i < std::min(curve.oom_position_size(), kMaxOoms); ++i) {
-    rows.push_back({CountCell(curve.oom_position(i)), SizeCell(curve.oom_bytes(i))});
+    const int64_t position = curve.oom_position(i);
+    rows.push_back(
+        {PlaceCell(StrCat("at ", PositionNoun(device), " ", FormatCount(position)), position, 0),
+         SizeCell(curve.oom_bytes(i))});
   }
-  if (rows.empty()) return "";
-  std::string html = Table("Requests that found no memory", {PositionNoun(device), "size"}, rows);
+  std::string html = OomTables(device.oom());
+  if (rows.empty()) return html;
+  StrAppend(&html, Table("Requests that found no memory", {"", "size"}, rows));
   const int64_t more = curve.oom_position_size() - std::ssize(rows) + curve.left_out_ooms();
   if (more > 0) StrAppend(&html, Note(StrCat("and ", FormatCount(more), " more")));
-  StrAppend(&html, "<p class=\"note\">What pinned the memory and what would have helped: ",
-            Element("code", StrCat("memreplay oom ", report.file())), "</p>\n");
   return html;
 }
 
@@ -318,9 +321,12 @@ std::string ComparisonTable(const proto::DeviceReport& device) {
                rows);
 }
 
-std::string Tables(const proto::Report& report, const proto::DeviceReport& device) {
+std::string OutOfMemory(const proto::DeviceReport& device) {
+  return Section("Out of memory", Ooms(device));
+}
+
+std::string Tables(const proto::DeviceReport& device) {
   return StrCat(
-      Section("Out of memory", Ooms(report, device)),
       Section("What held the memory", Holdings(device)),
       Section("Fragmentation", FragmentationTables(device)), Section("The loop", Loop(device)),
       Section("Streams and pools", StreamsAndPools(device)),

@@ -14,8 +14,10 @@ std::string KeyFigures(const proto::DeviceReport& device);
 std::string Circumstances(const proto::DeviceReport& device);
 // The run beside those of --conf; "" without any.
 std::string ComparisonTable(const proto::DeviceReport& device);
+// Why memory ran out; "" where it did not.
+std::string OutOfMemory(const proto::DeviceReport& device);
 // The rest, each with a heading, those that there is something to say about.
-std::string Tables(const proto::Report& report, const proto::DeviceReport& device);
+std::string Tables(const proto::DeviceReport& device);
 
 }  // namespace memreplay
 

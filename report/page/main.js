@@ -1,17 +1,45 @@
-// Puts the charts into the sections that the page has for them.
+// Opens each device's run when its section comes near the window.
 
-function drawDevice(section, device) {
-  const page = device.page || {};
-  const timeline = section.querySelector(".timeline");
-  if (page.curve && (page.curve.position || []).length > 0) {
-    new Timeline(timeline, device);
-  } else {
-    timeline.append(make("p", {class: "note"}, "No events: there is no timeline."));
+/** @param {string} id */
+function partOf(id) {
+  const element = document.getElementById(id);
+  return element ? element.textContent || "" : "";
+}
+
+/** @param {HTMLElement} section @param {any} device @param {number} index */
+async function openDevice(section, device, index) {
+  const host = /** @type {HTMLElement} */ (section.querySelector(".workbench"));
+  const head = partOf(`run-${index}-head`);
+  if (head === "" || typeof DecompressionStream === "undefined") {
+    section.dataset.ready = "true";
+    host.append(make("p", {class: "note"}, head === "" ? "No events and no blocks: there is nothing to draw."
+        : "This browser is too old for the charts (it has no DecompressionStream)."));
+    return;
   }
-  if ((page.maps || []).length > 0) new BlockMap(section.querySelector(".blocks"), device);
+  const run = await Run.read(JSON.parse(head), partOf(`run-${index}`));
+  /** @type {any} */ (section).workbench = new Workbench(section, device, index, run);
+  section.dataset.ready = "true";
 }
 
-const report = JSON.parse(document.getElementById("report").textContent);
-for (const section of document.querySelectorAll("section.device")) {
-  drawDevice(section, report.devices[Number(section.dataset.index)]);
+function openPage() {
+  const report = JSON.parse(partOf("report"));
+  const sections = /** @type {NodeListOf<HTMLElement>} */ (document.querySelectorAll("section.device"));
+  const wanted = new URLSearchParams(location.hash.slice(1)).get("device");
+  const near = new IntersectionObserver((entries) => {
+    for (const entry of entries) {
+      if (!entry.isIntersecting) continue;
+      near.unobserve(entry.target);
+      const section = /** @type {HTMLElement} */ (entry.target);
+      const index = Number(section.dataset.index);
+      openDevice(section, report.devices[index], index);
+    }
+  }, {rootMargin: "600px"});
+  for (const section of sections) near.observe(section);
+  if (wanted !== null) sections[Number(wanted)]?.scrollIntoView();
+  document.addEventListener("click", (event) => {
+    const {section} = /** @type {HTMLElement} */ (event.target).dataset;
+    if (section !== undefined) sections[Number(section)].scrollIntoView({behavior: "smooth"});
+  });
 }
+
+openPage();

@@ -1,6 +1,7 @@
 #include "report/page/render_html.h"
 
 #include "report/page/html.h"
+#include "report/page/html_oom.h"
 #include "report/page/html_sections.h"
 #include "report/page/parts.h"
 #include "report/words/answer.h"
@@ -32,6 +33,12 @@ std::string Answers(const proto::Report& report) {
   std::string html;
   for (const proto::DeviceReport& device : report.devices()) {
     const std::vector<std::string> faults = FindFaults(device);
+    if (const std::string verdict = OomHeadline(device.oom()); !verdict.empty()) {
+      StrAppend(
+          &html,
+          Element("p class=\"answer bad\"", StrCat("device ", device.device(), ": ", verdict, ".")),
+          "\n");
+    }
     StrAppend(&html, "<p class=\"answer", faults.empty() ? "" : " bad", "\">",
               EscapeHtml(StrCat("device ", device.device(), ": ", AnswerSentence(device), ".")),
               "</p>\n");
@@ -47,8 +54,22 @@ std::string Device(const proto::Report& report, int index) {
   const proto::DeviceReport& device = report.devices(index);
   return StrCat("<section class=\"device\" data-index=\"", index, "\">\n",
                 Element("h2", StrCat("Device ", device.device())), "\n", KeyFigures(device),
-                Circumstances(device), "<div class=\"timeline\"></div>\n", ComparisonTable(device),
-                "<div class=\"blocks\"></div>\n", Tables(report, device), "</section>\n");
+                Circumstances(device), ComparisonTable(device), "<div class=\"workbench\"></div>\n",
+                OutOfMemory(device), Tables(device), "</section>\n");
+}
+
+// What the run's columns tell better.
+proto::Report WithoutDrawn(const proto::Report& report) {
+  proto::Report small = report;
+  for (proto::DeviceReport& device : *small.mutable_devices()) {
+    proto::Page& page = *device.mutable_page();
+    page.clear_curve();
+    page.clear_maps();
+    page.clear_stacks();
+    page.clear_frames();
+    page.clear_holdings();
+  }
+  return small;
 }
 
 }  // namespace
@@ -75,7 +96,7 @@ std::string EscapeJsonForScript(std::string_view json) {
   return escaped;
 }
 
-std::string RenderHtml(const proto::Report& report) {
+std::string RenderHtml(const proto::Report& report, const std::vector<RunData>& runs) {
   std::string html = Head(report);
   StrAppend(&html, "<body>\n<header>\n", Element("h1", report.file()), "\n", Answers(report),
             "</header>\n<noscript><p class=\"note\">The timeline and the block map need "
@@ -88,8 +109,15 @@ std::string RenderHtml(const proto::Report& report) {
             "</p>\n<details><summary>Licence of d3, which draws the charts</summary>",
             Element("pre", kChartLibraryLicence), "</details>\n</footer>\n");
   StrAppend(&html, "<script type=\"application/json\" id=\"report\">",
-            EscapeJsonForScript(RenderJson(report, JsonLayout::kOneLine)), "</script>\n<script>",
-            kChartLibrary, "</script>\n<script>", kScript, "</script>\n</body>\n</html>\n");
+            EscapeJsonForScript(RenderJson(WithoutDrawn(report), JsonLayout::kOneLine)),
+            "</script>\n");
+  for (size_t i = 0; i < runs.size(); ++i) {
+    StrAppend(&html, "<script type=\"application/json\" id=\"run-", i, "-head\">", runs[i].head,
+              "</script>\n<script type=\"text/plain\" id=\"run-", i, "\">", runs[i].columns,
+              "</script>\n");
+  }
+  StrAppend(&html, "<script>", kChartLibrary, "</script>\n<script>", kScript,
+            "</script>\n</body>\n</html>\n");
   return html;
 }
 

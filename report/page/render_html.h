@@ -6,13 +6,21 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "proto/report.pb.h"
 
 namespace memreplay {
 
+// A run with all its events, for the charts of a device (report/run/run_data.h).
+struct RunData {
+  std::string head;     // JSON: how to read the columns
+  std::string columns;  // base64
+};
+
 // Of the command report. Equal reports give equal bytes.
-std::string RenderHtml(const proto::Report& report);
+// `runs`: of each device in order, or empty for a page without charts.
+std::string RenderHtml(const proto::Report& report, const std::vector<RunData>& runs = {});
 
 // The same JSON, fit for a <script> element: no '<', '>', '&' and no line
 // separators that JavaScript minds.

@@ -42,6 +42,7 @@ ORDER = [
     "report/answer",
     "report/text",
     "report/page",
+    "report/run",
     "cuda",
     "record/card",
     "record",

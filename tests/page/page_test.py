@@ -5,9 +5,11 @@ prints separately; console errors and anything fetched are failures.
 """
 
 import json
+import os
 import pathlib
 import subprocess
 import sys
+import time
 import unittest
 
 from selenium import webdriver
@@ -45,6 +47,34 @@ def hostile_program():
     return str(path)
 
 
+def op_log(events):
+    """A program in lines of number and size: sizes of all kinds, up to 1,500 live."""
+    random = 12345
+    live, lines = [], []
+    for number in range(events):
+        random = (random * 6364136223846793005 + 1442695040888963407) % 2**64
+        if len(live) > 1500 or (live and random >> 60 < 7):
+            place = (random >> 20) % len(live)
+            live[place], live[-1] = live[-1], live[place]
+            lines.append("%d -%d" % live.pop())
+        else:
+            size = 512 << (random >> 40) % 14
+            live.append((number, size))
+            lines.append("%d %d" % (number, size))
+    return "\n".join(lines) + "\n"
+
+
+def joined(ranges):
+    """Pairs of address and size, those side by side taken together."""
+    result = []
+    for address, size in sorted(ranges):
+        if result and result[-1][0] + result[-1][1] == address:
+            result[-1][1] += size
+        else:
+            result.append([address, size])
+    return result
+
+
 class PageTest(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
@@ -63,7 +93,18 @@ class PageTest(unittest.TestCase):
         printed = subprocess.run([PROGRAM, "report", file, *flags, "--json"], check=False,
                                  stdout=subprocess.PIPE)
         self.driver.get(page.as_uri())
+        self.wait_until_drawn()
         return json.loads(printed.stdout)["devices"][0]
+
+    def wait_until_drawn(self):
+        """Until the first device's run is unpacked and its charts stand."""
+        for _ in range(600):
+            if self.driver.execute_script("""
+                    const host = document.querySelector("section.device");
+                    return !host || host.dataset.ready === "true";"""):
+                return
+            time.sleep(0.05)
+        self.fail("the page does not get ready")
 
     def find(self, selector):
         return self.driver.find_element(By.CSS_SELECTOR, selector)
@@ -83,12 +124,32 @@ class PageTest(unittest.TestCase):
                   for item in self.driver.find_elements(By.CSS_SELECTOR, ".readout [data-bytes]")}
         return position, series
 
-    def hover(self, share):
-        """Points at a share of the timeline's width."""
+    def settle(self):
+        """Waits until what was asked for is drawn."""
+        self.driver.execute_async_script("""
+            const done = arguments[0];
+            const {chart} = document.querySelector("section.device").workbench;
+            const look = () => requestAnimationFrame(() => chart.drawn ? setTimeout(done, 100) : look());
+            requestAnimationFrame(look);""")
+
+    def run_script(self, script):
+        """Runs a script that knows the first device's `bench`, `run` and `view`."""
+        return self.driver.execute_script(
+            "const bench = document.querySelector('section.device').workbench, {run, view} = bench;"
+            + script)
+
+    def hover(self, share, height=0.5):
+        """Points at a share of the timeline's width and height."""
         target = self.find(".chart .target")
-        width = target.rect["width"]
+        size = target.rect
         ActionChains(self.driver, duration=0).move_to_element_with_offset(
-            target, int((share - 0.5) * width), 0).perform()
+            target, int((share - 0.5) * size["width"]),
+            int((0.5 - height) * size["height"])).perform()
+        self.settle()
+
+    def key(self, *keys):
+        self.find("svg.chart").send_keys(*keys)
+        self.settle()
 
     def check_readout(self, curve):
         """The readout is one of the curve's points, with all its figures."""
@@ -105,9 +166,58 @@ class PageTest(unittest.TestCase):
                 has_events = bool(device["page"]["curve"]["position"])
                 self.assertEqual(len(self.driver.find_elements(By.CSS_SELECTOR, "svg.chart")),
                                  int(has_events))
-                self.assertEqual(len(self.driver.find_elements(By.CSS_SELECTOR, "canvas.map")),
-                                 2 * bool(device["page"]["maps"]))
+                self.assertEqual(len(self.driver.find_elements(By.CSS_SELECTOR, "canvas.map")), 1)
                 self.tearDown()
+
+    def test_every_point_is_that_of_the_report(self):
+        """All figures at all positions of the report's curve, not just some."""
+        for file in FILES:
+            with self.subTest(file=file):
+                curve = self.open(file)["page"]["curve"]
+                for figure in FIGURES:
+                    wanted = [[int(position), int(bytes_)] for position, bytes_ in
+                              zip(curve["position"], curve[figure + "_bytes"])]
+                    wrong = self.driver.execute_script("""
+                        const {run} = document.querySelector("section.device").workbench;
+                        return arguments[0].filter(([position, bytes]) => {
+                          for (let at = run.momentAt(position);
+                               at > 0 && run.positionOf(at) === position; --at) {
+                            if (run[arguments[1]][at] === bytes) return false;
+                          }
+                          return true;
+                        });""", wanted, figure)
+                    self.assertEqual(wrong, [])
+
+    def test_map_is_that_of_the_report(self):
+        """Segments and blocks where reserved peaks and at the end, rebuilt in the page."""
+        for file in FILES:
+            with self.subTest(file=file):
+                device = self.open(file)
+                maps = {map_["moment"]: map_ for map_ in device["page"]["maps"]}
+                self.assertIn("end", maps)
+                blocks, ranges = self.run_script("""
+                    const state = run.stateAt(run.last);
+                    return [
+                      Array.from(state.blocks, (block) => [run.address[block], run.block[block],
+                                                          run.size[block],
+                                                          run.isPending(block, run.last)]),
+                      Array.from(state.ranges, (range) => [run.ranges.address[range],
+                                                          run.ranges.size[range]])];""")
+                wanted = []
+                for segment in maps["end"]["segments"]:
+                    address = int(segment["address"])
+                    live = 0
+                    for state, size in zip(segment["states"], map(int, segment["sizes"])):
+                        if state != "i":
+                            wanted.append([address, size, int(segment["requested_sizes"][live]),
+                                           state == "p"])
+                            live += 1
+                        address += size
+                self.assertEqual(blocks, sorted(wanted))
+                # Ranges that one event mapped may lie side by side in one segment.
+                self.assertEqual(joined(ranges),
+                                 joined([int(segment["address"]), int(segment["total_size"])]
+                                        for segment in maps["end"]["segments"]))
 
     def test_hover_tells_exact_figures(self):
         device = self.open(FILES[0], "--conf", CONF)
@@ -126,73 +236,192 @@ class PageTest(unittest.TestCase):
 
     def test_keys_find_the_peak(self):
         device = self.open(FILES[0])
-        chart = self.find("svg.chart")
-        chart.send_keys(Keys.HOME)
+        self.key(Keys.END)
+        self.assertEqual(self.shown()[0], int(device["page"]["curve"]["position"][-1]))
+        self.key(Keys.HOME, Keys.ARROW_RIGHT)
         self.assertEqual(self.shown()[0], 0)
-        chart.send_keys(Keys.ARROW_RIGHT)
-        chart.send_keys("p")
+        self.key("p")
         self.assertEqual(self.shown()[1]["reserved"], int(device["peak_reserved_bytes"]))
         self.check_readout(device["page"]["curve"])
 
-    def test_brush_zooms(self):
-        device = self.open(FILES[0])
-        labels = lambda: [text.text for text in self.driver.find_elements(  # noqa: E731
-            By.CSS_SELECTOR, "svg.chart .axis:nth-of-type(2) text")]
-        whole = labels()
-        self.assertIn("1,000", whole)
+    def test_every_pixel_is_a_block_that_is_there(self):
+        """Bands: no pixel shows a block that is not there then; heights add up to active."""
+        self.open(FILES[0])
+        self.settle()
+        wrong, tops = self.run_script("""
+            const {picture} = bench.chart.bands;
+            let wrong = 0, tops = [];
+            for (let column = 0; column < picture.width; ++column) {
+              const moment = picture.moments[column];
+              let top = 0;
+              for (let row = 0; row < picture.height; ++row) {
+                const block = picture.blocks[column * picture.height + row] & BLOCK_MASK;
+                if (block === NOTHING) break;
+                top = row + 1;
+                if (run.start[block] > moment || run.end[block] <= moment) ++wrong;
+              }
+              tops.push(top - run.active[moment] / picture.high * picture.height);
+            }
+            return [wrong, tops];""")
+        self.assertEqual(wrong, 0)
+        self.assertLessEqual(max(map(abs, tops)), 0.51)
+
+    def test_click_tells_of_a_block(self):
+        self.open(FILES[0])
+        self.key("a")
+        self.hover(0.5, 0.2)
+        ActionChains(self.driver, duration=0).click().perform()
+        self.settle()
+        details = self.find(".panel.allocation dl")
+        block, address, size = self.run_script("""
+            const block = view.state.selected;
+            return [block, "0x" + run.address[block].toString(16), run.block[block]];""")
+        self.assertGreaterEqual(block, 0)
+        self.assertEqual(details.get_attribute("data-address"), address)
+        self.assertEqual(int(details.get_attribute("data-size")), size)
+        self.assertIsNotNone(self.find(".chart .outline").get_attribute("d"))
+        self.assertIsNotNone(self.find(".map-outline .outline").get_attribute("d"))
+        # A view can be sent to somebody.
+        self.driver.execute_async_script("setTimeout(arguments[0], 400)")
+        address = self.driver.current_url
+        self.assertIn(f"block={block}", address)
+        self.driver.get("about:blank")
+        self.driver.get(address)
+        self.wait_until_drawn()
+        self.assertEqual(self.run_script("return view.state.selected;"), block)
+
+    def test_wheel_and_brush_zoom(self):
+        self.open(FILES[0])
+        whole = self.run_script("return [view.state.from, view.state.to];")
+        self.run_script("""bench.chart.svg.node().dispatchEvent(new WheelEvent("wheel", {
+            deltaY: -400, clientX: 700, clientY: 500, cancelable: true}));""")
+        self.settle()
+        near = self.run_script("return [view.state.from, view.state.to];")
+        self.assertLess(near[1] - near[0], (whole[1] - whole[0]) * 0.7)
+        self.key(Keys.ESCAPE)
+        self.assertEqual(self.run_script("return [view.state.from, view.state.to];"), whole)
         overlay = self.find(".brush .overlay")
         width = overlay.rect["width"]
         (ActionChains(self.driver, duration=50)
          .move_to_element_with_offset(overlay, int(-0.2 * width), 0).click_and_hold()
          .move_by_offset(int(0.1 * width), 0).release().perform())
-        self.assertNotEqual(labels(), whole)
-        end = int(device["page"]["positions"])
-        for share in (0.05, 0.95):
-            self.hover(share)
-            position, _ = self.check_readout(device["page"]["curve"])
-            self.assertAlmostEqual(position / end, 0.3 + 0.1 * share, delta=0.01)
-        self.find("svg.chart").send_keys(Keys.ESCAPE)
-        self.assertEqual(labels(), whole)
+        self.settle()
+        low, high = self.run_script("return [view.state.from, view.state.to];")
+        self.assertAlmostEqual(low / whole[1], 0.3, delta=0.01)
+        self.assertAlmostEqual(high / whole[1], 0.4, delta=0.01)
 
-    def test_map_tells_of_blocks(self):
-        device = self.open(FILES[2])
-        page = device["page"]
-        canvas = self.find("canvas.map")
-        canvas.send_keys(Keys.HOME)
-        shown = []
-        blocks = sum(len(segment["sizes"]) for segment in page["maps"][0]["segments"])
-        for _ in range(blocks):
-            details = self.find(".details dl")
-            shown.append((int(details.get_attribute("data-address"), 16),
-                          int(details.get_attribute("data-size"))))
-            canvas.send_keys(Keys.ARROW_RIGHT)
-        expected = []
-        for segment in page["maps"][0]["segments"]:
-            address = int(segment["address"])
-            for size in map(int, segment["sizes"]):
-                expected.append((address, size))
-                address += size
-        self.assertEqual(sorted(shown), sorted(expected))
-        # The pointer finds what it is over.
-        canvas.send_keys(Keys.HOME)
-        first = self.find(".details dl").get_attribute("data-address")
-        canvas.send_keys(Keys.END)
-        self.assertNotEqual(self.find(".details dl").get_attribute("data-address"), first)
-        ActionChains(self.driver, duration=0).move_to_element_with_offset(
-            canvas, -canvas.size["width"] // 2 + 2, -canvas.size["height"] // 2 + 30).perform()
-        self.assertEqual(self.find(".details dl").get_attribute("data-address"), first)
+    def test_who_adds_up(self):
+        self.open(FILES[0])
+        self.key("p")
+        self.find("[data-tab=who]").click()
+        self.settle()
+        rows = [int(float(row.get_attribute("data-bytes"))) for row in
+                self.driver.find_elements(By.CSS_SELECTOR, ".panel.who tbody tr[data-bytes]")]
+        active = self.shown()[1]["active"]
+        self.assertEqual(rows[0], active)
+        self.assertEqual(sum(rows[1:]), active)
+        # Compared with another moment: what came less what went.
+        self.key("m", Keys.HOME)
+        rows = [int(float(row.get_attribute("data-bytes"))) for row in
+                self.driver.find_elements(By.CSS_SELECTOR, ".panel.who tbody tr[data-bytes]")]
+        self.assertEqual(rows[0], -active)
+        self.find("[data-tab=flame]").click()
+        self.settle()
+        self.assertEqual(int(float(self.find(".flame rect").get_attribute("data-bytes"))), -active)
+
+    def test_events_are_found(self):
+        self.open(FILES[2])
+        self.key(Keys.HOME, "/")
+        search = self.find(".panel.events input")
+        search.send_keys("segment_alloc", Keys.ENTER)
+        self.settle()
+        first = self.run_script("return run.kindNames[run.kind[view.state.moment - 1]];")
+        self.assertEqual(first, "segment_alloc")
+        self.assertIn("segment_alloc", self.find(".panel.events tr.now").text)
+        search.send_keys(Keys.SHIFT, Keys.ENTER)
+        self.settle()
+        self.assertEqual(self.find(".panel.events .note").text, "none before the cursor")
+
+    def test_a_long_run_stays_smooth(self):
+        """What a frame costs the browser, in time of its processor, not of the clock."""
+        path = pathlib.Path(FOLDER, "long.log")
+        path.write_text(op_log(400000), encoding="utf-8")
+        self.open(str(path))
+        self.assertLess(pathlib.Path(FOLDER, "page.html").stat().st_size, 8 << 20)
+        self.settle()
+        self.driver.set_script_timeout(120)
+        self.driver.execute_cdp_cmd("Performance.enable", {"timeDomain": "threadTicks"})
+
+        def spent():
+            metrics = self.driver.execute_cdp_cmd("Performance.getMetrics", {})["metrics"]
+            return {each["name"]: each["value"] for each in metrics}["TaskDuration"]
+
+        for name, action in (("cursor", "view.moveTo(Math.floor(run.last * i / 40))"),
+                             ("zoom", "view.zoom(i < 20 ? 0.85 : 1 / 0.85, run.last * 0.4)"),
+                             ("height", "bench.chart.zoomHeight(i < 20 ? 0.9 : 1 / 0.9, 1e9)")):
+            before = spent()
+            self.driver.execute_async_script("""
+                const done = arguments[0];
+                const bench = document.querySelector("section.device").workbench;
+                const {run, view} = bench;
+                (async () => {
+                  for (let i = 0; i < 40; ++i) {
+                    %s;
+                    await new Promise(requestAnimationFrame);
+                  }
+                  done();
+                })();""" % action)
+            self.assertLess((spent() - before) / 40, 1 / 60, f"seconds of a frame: {name}")
+            self.settle()
+
+    def test_real_snapshots(self):
+        """Every moment of the public recordings that the report's curve knows."""
+        shared = os.environ.get("MEMREPLAY_SHARED", "")
+        files = sorted(pathlib.Path(shared, "data/snapshots").glob("*.pickle")) if shared else []
+        if not files:
+            self.skipTest("no real snapshots here")
+        for file in files:
+            with self.subTest(file=file.name):
+                device = self.open(str(file))
+                curve = device["page"]["curve"]
+                wanted = [[int(curve["position"][i])] + [int(curve[f + "_bytes"][i]) for f in FIGURES]
+                          for i in range(len(curve["position"]))]
+                wrong = self.driver.execute_script("""
+                    const {run} = document.querySelector("section.device").workbench;
+                    const figures = arguments[1];
+                    return arguments[0].filter(([position, ...bytes]) => {
+                      for (let at = run.momentAt(position);
+                           at > 0 && run.positionOf(at) === position; --at) {
+                        if (figures.every((name, i) => run[name][at] === bytes[i])) return false;
+                      }
+                      return true;
+                    });""", wanted, FIGURES)
+                self.assertEqual(wrong, [])
+                slowest = self.run_script("""
+                    let slowest = 0;
+                    for (let i = 0; i < 20; ++i) {
+                      const begin = performance.now();
+                      run.stateAt(Math.floor(run.last * ((i * 7) % 20) / 20));
+                      slowest = Math.max(slowest, performance.now() - begin);
+                    }
+                    return slowest;""")
+                self.assertLess(slowest, 50, "milliseconds to rebuild a state")
+                self.tearDown()
 
     def test_hostile_names_stay_text(self):
         self.open(hostile_program())
         self.find("canvas.map").send_keys(Keys.HOME)
         self.hover(0.5)
+        for tab in ("events", "who", "flame", "allocation"):
+            self.find(f"[data-tab={tab}]").click()
+            self.settle()
         self.assertEqual(self.driver.find_elements(By.TAG_NAME, "img"), [])
         self.assertNotEqual(self.driver.title, "owned")
         self.assertIn("<img src=x", self.find("main").text)
-        self.assertIn("<img src=x", self.find(".readout").text)
+        self.assertIn("<img src=x", self.find(".panel.allocation").text)
 
     def test_fits_the_screen(self):
-        for width in (1280, 400):
+        for width in (1280, 420, 3840):
             self.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", {
                 "width": width, "height": 800, "deviceScaleFactor": 1, "mobile": False})
             self.open(FILES[0], "--conf", CONF)
@@ -211,6 +440,7 @@ class PageTest(unittest.TestCase):
     def test_without_scripts(self):
         self.driver.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": True})
         try:
+            self.wait_until_drawn = lambda: None
             self.open(FILES[0])
             text = self.find("body").text
         finally:

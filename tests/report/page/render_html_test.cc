@@ -107,10 +107,18 @@ TEST(RenderHtml, HostileNamesStayText) {
 
 TEST(RenderHtml, HoldsTheReport) {
   for (const std::string name : {"step", kHostile}) {
-    const proto::Report report = Example(name);
+    proto::Report report = Example(name);
     proto::Report read;
     ASSERT_TRUE(
         google::protobuf::util::JsonStringToMessage(JsonOf(RenderHtml(report)), &read).ok());
+    // Less what the run's columns tell.
+    for (proto::DeviceReport& device : *report.mutable_devices()) {
+      device.mutable_page()->clear_curve();
+      device.mutable_page()->clear_maps();
+      device.mutable_page()->clear_stacks();
+      device.mutable_page()->clear_frames();
+      device.mutable_page()->clear_holdings();
+    }
     EXPECT_TRUE(google::protobuf::util::MessageDifferencer::Equals(report, read));
   }
 }

@@ -1,0 +1,190 @@
+// Memory over the run, with all that a reader does to it: wheel, drag, brush and pointer.
+
+const OVERVIEW_HEIGHT = 40;
+
+class Chart extends ChartPicture {
+  /**
+   * @param {HTMLElement} host @param {Run} run @param {View} view
+   * @param {Stretch[]} stretches @param {Overlay[]} overlays
+   */
+  constructor(host, run, view, stretches, overlays) {
+    super(run, view, stretches, overlays);
+    this.host = host;
+    this.stage = make("div", {class: "stage"}, this.canvas, this.svg.node());
+    this.overview = d3.create("svg").attr("class", "overview").attr("aria-hidden", "true");
+    this.overviewPaths = ["reserved", "active"].map(
+        (name) => this.overview.append("path").attr("class", "area " + name));
+    this.whole = d3.scaleLinear();
+    this.brush = d3.brushX().on("brush end", () => this.onBrush());
+    this.brushGroup = this.overview.append("g").attr("class", "brush");
+    host.append(this.stage, this.overview.node());
+    /** @type {(block: number, event?: MouseEvent) => void} */
+    this.onHover = () => {};
+    /** @type {() => void} */
+    this.onColors = () => {};
+    this.listen();
+    this.resize();
+    new ResizeObserver(() => this.resize()).observe(host);
+    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.recolor());
+    view.listen((_, changed) => {
+      if (changed.has("color")) this.recolor();
+      if (changed.has("axis")) this.drawOverview();
+      this.draw();
+    });
+  }
+
+  onBrush() {
+    if (!d3.event.sourceEvent) return;  // moved by onRange()
+    const range = d3.event.selection;
+    if (range !== null) this.view.show(this.whole.invert(range[0]), this.whole.invert(range[1]));
+    else if (d3.event.type === "end") this.view.showAll();
+  }
+
+  onRange() {
+    const {from, to} = this.view.state;
+    const whole = to - from >= this.view.extent() - 1e-9;
+    this.brushGroup.call(this.brush.move, whole ? null : [from, to].map(this.whole));
+  }
+
+  listen() {
+    const {view} = this;
+    const node = /** @type {SVGElement} */ (this.target.node());
+    const place = (/** @type {MouseEvent} */ event) => {
+      const box = node.getBoundingClientRect();
+      return {x: this.x.invert(event.clientX - box.left + this.left),
+              column: (event.clientX - box.left) * this.ratio, row: (box.bottom - event.clientY) * this.ratio,
+              y: this.y.invert(event.clientY - box.top + MARGIN.top)};
+    };
+    /** @type {{x: number, y: number, moved: boolean, state: ViewState} | null} */
+    let drag = null;
+    node.addEventListener("pointerdown", (event) => {
+      if (event.button !== 0) return;
+      node.setPointerCapture(event.pointerId);
+      drag = {x: event.clientX, y: event.clientY, moved: false, state: {...view.state}};
+    });
+    node.addEventListener("pointermove", (event) => {
+      if (drag !== null && (drag.moved || Math.abs(event.clientX - drag.x) > 4)) {
+        drag.moved = true;
+        const {from, to, low, high} = drag.state;
+        const dx = (event.clientX - drag.x) / this.plotWidth * (to - from);
+        view.show(from - dx, to - dx);
+        if (high > 0) {
+          const dy = Math.max(-low, (event.clientY - drag.y) / this.plotHeight * (high - low));
+          view.set({low: low + dy, high: high + dy});
+        }
+        return;
+      }
+      const at = place(event);
+      this.hover(this.bands.blockAt(Math.floor(at.column), Math.floor(at.row)), event);
+      if (drag === null && !view.frozen) view.moveTo(this.momentNear(at.x));
+    });
+    node.addEventListener("pointerup", (event) => {
+      if (drag !== null && !drag.moved) {
+        const at = place(event);
+        const block = this.bands.blockAt(Math.floor(at.column), Math.floor(at.row));
+        view.moveTo(this.momentNear(at.x));
+        view.select(block);
+      }
+      drag = null;
+    });
+    node.addEventListener("pointerleave", () => this.hover(-1));
+    this.svg.node().addEventListener("wheel", (/** @type {WheelEvent} */ event) => {
+      const at = place(event);
+      if (event.shiftKey) {
+        this.zoomHeight(1.0015 ** (event.deltaY || event.deltaX), at.y);
+      } else if (Math.abs(event.deltaX) > Math.abs(event.deltaY)) {
+        const {from, to} = view.state;
+        const step = event.deltaX / this.plotWidth * (to - from);
+        view.show(from + step, to + step);
+      } else {
+        // Everything is seen already: the page scrolls.
+        if (event.deltaY > 0 && view.state.to - view.state.from >= view.extent() - 1e-9) return;
+        view.zoom(1.0015 ** event.deltaY, at.x);
+      }
+      event.preventDefault();
+    }, {passive: false});
+  }
+
+  /**
+   * The moment a column at `x` shows, which is the one the reader sees.
+   * @param {number} x
+   */
+  momentNear(x) {
+    const {picture} = this.bands;
+    const {from, to, axis} = this.view.state;
+    if (picture === null || picture.from !== from || picture.to !== to || picture.axis !== axis) {
+      return this.view.momentAt(x);
+    }
+    const column = Math.floor((x - from) / (to - from) * picture.width);
+    return picture.moments[Math.max(0, Math.min(column, picture.width - 1))];
+  }
+
+  /** @param {number} factor @param {number} around bytes */
+  zoomHeight(factor, around) {
+    const {low, high} = this.heights();
+    const newLow = Math.max(0, around - (around - low) * factor);
+    const newHigh = around + (high - around) * factor;
+    if (newHigh - newLow >= this.most * 1.06) this.view.set({low: 0, high: 0});
+    else if (newHigh - newLow > 1024) this.view.set({low: newLow, high: newHigh});
+  }
+
+  /** @param {number} block @param {MouseEvent} [event] */
+  hover(block, event) {
+    this.view.set({hovered: block});
+    this.onHover?.(block, event);
+  }
+
+  recolor() {
+    const {view} = this;
+    this.setColoring(view.state.color);
+    this.bands.paint(this.coloring);
+    this.drawn = false;
+    this.onColors?.();
+    this.draw();
+  }
+
+  resize() {
+    const width = Math.max(280, this.host.clientWidth);
+    if (width === this.width) return;
+    this.setWidth(width);
+    const bottom = MARGIN.top + this.plotHeight;
+    const height = bottom + MARGIN.bottom;
+    this.svg.attr("width", width).attr("height", height);
+    this.stage.style.height = height + "px";
+    const {canvas} = this;
+    canvas.width = Math.round(this.plotWidth * this.ratio);
+    canvas.height = Math.round(this.plotHeight * this.ratio);
+    Object.assign(canvas.style, {left: this.left + "px", top: MARGIN.top + "px",
+                                 width: this.plotWidth + "px", height: this.plotHeight + "px"});
+    for (const rect of [this.clip, this.target]) {
+      rect.attr("x", this.left).attr("y", rect === this.clip ? 0 : MARGIN.top)
+          .attr("width", this.plotWidth)
+          .attr("height", rect === this.clip ? bottom : this.plotHeight);
+    }
+    this.x = d3.scaleLinear().range([this.left, width - MARGIN.right]);
+    this.y = d3.scaleLinear().range([bottom, MARGIN.top]);
+    this.overview.attr("width", width).attr("height", OVERVIEW_HEIGHT + 4);
+    this.drawOverview();
+    this.draw();
+  }
+
+  drawOverview() {
+    const {view} = this;
+    const columns = Math.min(this.plotWidth, 1200);
+    this.whole = d3.scaleLinear().domain([0, view.extent()]).range([this.left, this.width - MARGIN.right]);
+    const y = d3.scaleLinear().domain([0, this.most]).range([OVERVIEW_HEIGHT, 2]);
+    const step = view.extent() / columns;
+    ["reserved", "active"].forEach((name, i) => {
+      const tree = /** @type {MaxTree} */ (this.trees.get(name));
+      const points = d3.range(columns).map((/** @type {number} */ column) => {
+        const first = view.momentAt(column * step);
+        return tree.values[tree.find(first, Math.max(first + 1, view.momentAt((column + 1) * step)))];
+      });
+      this.overviewPaths[i].attr("d", d3.area().curve(d3.curveStepAfter)
+          .x((/** @type {number} */ _, /** @type {number} */ column) => this.whole(column * step)).y0(y(0)).y1(y)(
+              [...points, points[points.length - 1]]));
+    });
+    this.brush.extent([[this.left, 0], [this.width - MARGIN.right, OVERVIEW_HEIGHT]]);
+    this.brushGroup.call(this.brush);
+  }
+}

@@ -1,0 +1,139 @@
+// All that is known of one block, and a short form of it beside the pointer.
+
+/** @param {Run} run @param {number} stack */
+function frameList(run, stack) {
+  const frames = run.framesOf(stack);
+  const label = run.labels[stack] || "no stack recorded";
+  const list = make("ol", {class: "frames"});
+  let folded = 0;
+  const flush = () => {
+    if (folded > 0) list.append(make("li", {class: "folded"}, `${formatCount(folded)} frame${folded === 1 ? "" : "s"} of PyTorch and C++`));
+    folded = 0;
+  };
+  // Frames of the reader's own code are shown, the others fold out.
+  const foldable = frames.length > 6 && frames.some(isOwnFrame);
+  for (const frame of frames) {
+    if (foldable && !isOwnFrame(frame)) {
+      ++folded;
+      continue;
+    }
+    flush();
+    list.append(make("li", {}, frame));
+  }
+  flush();
+  const all = make("ol", {class: "frames"}, ...frames.map((frame) => make("li", {}, frame)));
+  return [make("p", {class: "stack"}, label), list,
+          foldable ? make("details", {}, make("summary", {}, `all ${formatCount(frames.length)} frames`), all) : ""];
+}
+
+/** @param {string} frame */
+function isOwnFrame(frame) {
+  return /\.py(:|\s|$)/.test(frame) && !/(^|[\\/])torch[\\/]|site-packages[\\/](torch|triton)/.test(frame) &&
+      !frame.startsWith("<frozen");
+}
+
+class Details {
+  /** @param {HTMLElement} host @param {Run} run @param {View} view */
+  constructor(host, run, view) {
+    this.host = host;
+    this.run = run;
+    this.view = view;
+    this.shown = "";
+    view.listen(() => this.draw());
+    this.draw();
+  }
+
+  draw() {
+    const {view, run, host} = this;
+    if (view.state.tab !== "allocation") return;
+    const block = view.state.selected >= 0 ? view.state.selected : view.state.hovered;
+    const key = [block, view.state.moment, view.state.axis].join();
+    if (key === this.shown || (block < 0 && this.shown !== "")) return;
+    this.shown = key;
+    if (block < 0) {
+      host.replaceChildren(make("p", {class: "note"}, "Point at a band or a block to see what it is; a click keeps it here. " +
+          "? lists the keys."));
+      return;
+    }
+    const list = make("dl", {"data-block": block, "data-address": formatHex(run.address[block]),
+                             "data-size": run.block[block], "data-requested": run.size[block]});
+    for (const [name, value] of this.facts(block)) list.append(make("div", {}, make("dt", {}, name), make("dd", {}, value)));
+    host.replaceChildren(list, ...frameList(run, run.stack[block]));
+    if (run.freeStack[block] !== NO_STACK && run.freeStack[block] !== run.stack[block]) {
+      const label = run.labels[run.freeStack[block]];
+      host.append(make("details", {}, make("summary", {}, "freed by " + label),
+                       make("ol", {class: "frames"}, ...run.framesOf(run.freeStack[block]).map((frame) => make("li", {}, frame)))));
+    }
+  }
+
+  /** @param {number} block @returns {[string, string | HTMLElement][]} */
+  facts(block) {
+    const {run, view} = this;
+    const {moment} = view.state;
+    const link = (/** @type {number} */ at, /** @type {string} */ text) => {
+      const button = make("button", {type: "button", class: "link"}, text);
+      button.addEventListener("click", () => {
+        view.moveTo(at);
+        view.follow();
+      });
+      return button;
+    };
+    const {start, freed, end} = run;
+    const state = moment < start[block] ? "not there yet" : moment >= end[block] ? "freed"
+        : moment >= freed[block] ? "freed, but other streams may still use it" : "allocated";
+    /** @type {[string, string | HTMLElement][]} */
+    const facts = [
+      ["block", formatHex(run.address[block])],
+      ["size", `${formatSize(run.block[block])} (${formatCount(run.block[block])} bytes)`],
+      ["requested", `${formatCount(run.size[block])} bytes`],
+      ["at the cursor", state],
+      ["allocated", start[block] === 0 ? "before the first event" : link(start[block], view.momentName(start[block]))],
+    ];
+    if (freed[block] <= run.last && freed[block] > 0) facts.push(["freed", link(freed[block], view.momentName(freed[block]))]);
+    if (end[block] <= run.last && end[block] > freed[block] + 1) facts.push(["back with the allocator", link(end[block], view.momentName(end[block]))]);
+    if (end[block] > run.last) facts.push(["freed", "never, in this run"]);
+    facts.push(["lives", view.lifeOf(block)], ["stream", run.streams[run.stream[block]] || "?"]);
+    const pool = run.pools[run.pool[block]];
+    if (pool) facts.push(["pool", pool]);
+    return facts;
+  }
+}
+
+class Tip {
+  /** @param {Run} run @param {View} view */
+  constructor(run, view) {
+    this.run = run;
+    this.view = view;
+    this.box = make("div", {class: "tip", role: "tooltip", hidden: ""});
+    document.body.append(this.box);
+  }
+
+  /** @param {MouseEvent} event @param {string[]} lines */
+  show(event, lines) {
+    this.box.hidden = false;
+    this.box.replaceChildren(...lines.map((line, i) => make(i === 0 ? "b" : "span", {}, line)));
+    const {offsetWidth: width, offsetHeight: height} = this.box;
+    const left = event.clientX + 14 + width > innerWidth ? event.clientX - 14 - width : event.clientX + 14;
+    const top = event.clientY + 16 + height > innerHeight ? event.clientY - 12 - height : event.clientY + 16;
+    this.box.style.transform = `translate(${Math.max(4, left)}px, ${Math.max(4, top)}px)`;
+  }
+
+  /** @param {number} block @param {MouseEvent} [event] */
+  ofBlock(block, event) {
+    if (block < 0 || !event) return void (this.box.hidden = true);
+    const {run, view} = this;
+    this.show(event, [`${formatSize(run.block[block])}  ${run.tags[run.stack[block]] || run.labels[run.stack[block]]}`,
+                      `${formatHex(run.address[block])}, ${view.lifeOf(block)}`]);
+    return undefined;
+  }
+
+  /** @param {Place | null} place @param {MouseEvent} [event] */
+  ofPlace(place, event) {
+    if (!place || !event) return void (this.box.hidden = true);
+    if (place.block >= 0) return this.ofBlock(place.block, event);
+    const {ranges} = this.run;
+    this.show(event, [`${formatSize(place.size)} free`,
+                      `${formatHex(place.address)}, in a segment of ${formatSize(ranges.size[place.range])}`]);
+    return undefined;
+  }
+}

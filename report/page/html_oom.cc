@@ -1,0 +1,91 @@
+#include "report/page/html_oom.h"
+
+#include <string_view>
+#include <vector>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_replace.h"
+#include "report/page/html.h"
+#include "report/words/lines.h"
+#include "report/words/sizes.h"
+#include "trace/value/strings.h"
+
+namespace memreplay {
+namespace {
+
+using Rows = std::vector<std::vector<Cell>>;
+
+bool RunsOut(const proto::OutOfMemory& oom) { return oom.verdict() != proto::Verdict::none; }
+
+std::string UseTable(const proto::MemoryUse& use) {
+  const struct {
+    int64_t bytes;
+    std::string_view what;
+  } kParts[] = {
+      {use.live_requested_bytes(), "live: asked for by tensors"},
+      {use.internal_bytes(), "internal: blocks beyond what was asked for"},
+      {use.pending_bytes(), "pending: freed, other streams may still use it"},
+      {use.shared_free_bytes(), "free, in segments that live blocks share"},
+      {use.cached_segment_bytes(), "free, whole segments in the cache"},
+      {use.device_free_bytes(), "free, per the driver"},
+      {use.outside_bytes(), "outside PyTorch: context, libraries, other processes"},
+  };
+  Rows rows;
+  for (const auto& part : kParts) {
+    if (part.bytes == 0) continue;
+    rows.push_back(
+        {SizeCell(part.bytes), BarCell(part.bytes, use.capacity_bytes()), TextCell(part.what)});
+  }
+  if (use.capacity_bytes() > 0) {
+    rows.push_back({SizeCell(use.capacity_bytes()), TextCell(""),
+                    TextCell(StrCat("in all (", use.capacity_source(), ")"))});
+  }
+  return Table("Where the memory is", {"bytes", "", "what it is"}, rows);
+}
+
+std::string HelpTable(const proto::OutOfMemory& oom) {
+  Rows rows;
+  for (const proto::Counterfactual& change : oom.counterfactuals()) {
+    rows.push_back({TextCell(change.survives() ? "survives"
+                             : change.served() ? "served here"
+                                               : "runs out"),
+                    SizeCell(change.peak_reserved_bytes()), TextCell(change.change())});
+  }
+  return Table("What would have helped, each simulated", {"result", "peak reserved", "change"},
+               rows);
+}
+
+std::string PinnedTable(const proto::OutOfMemory& oom) {
+  Rows rows;
+  for (const proto::PinnedSegment& segment : oom.pinned()) {
+    const bool has_pin = segment.pins_size() > 0;
+    const proto::PinnedSegment::Pin pin = has_pin ? segment.pins(0) : proto::PinnedSegment::Pin();
+    rows.push_back({SizeCell(segment.free_bytes()), SizeCell(segment.total_size()),
+                    CountCell(segment.live_blocks()), SizeCell(has_pin ? pin.bytes() : 0),
+                    PlaceCell(has_pin ? pin.stack().summary() : "the segment", oom.event_index(),
+                              has_pin ? pin.address() : segment.address())});
+  }
+  return Table(
+      StrCat("Segments that could be given back or merged but for what is live in them: ",
+             FormatSize(oom.pinned_free_bytes()), " free in ", FormatCount(oom.pinned_segments())),
+      {"free", "of", "live blocks", "the largest", "by"}, rows);
+}
+
+}  // namespace
+
+std::string OomHeadline(const proto::OutOfMemory& oom) {
+  if (!RunsOut(oom)) return "";
+  std::string verdict = absl::StrReplaceAll(proto::Verdict_Name(oom.verdict()), {{"_", " "}});
+  verdict[0] = absl::ascii_toupper(static_cast<unsigned char>(verdict[0]));
+  return StrCat(verdict, ": ", oom.sentence());
+}
+
+std::string OomTables(const proto::OutOfMemory& oom) {
+  if (!RunsOut(oom)) return "";
+  std::string html = HelpTable(oom) + UseTable(oom.use()) + PinnedTable(oom);
+  for (const std::string& note : oom.notes()) StrAppend(&html, Element("p class=\"note\"", note));
+  return html;
+}
+
+}  // namespace memreplay

@@ -1,0 +1,19 @@
+// Why memory ran out, on the page: the verdict, where the bytes are, what would have
+// helped, and what pins the free memory, linked into the charts.
+#ifndef MEMREPLAY_REPORT_PAGE_HTML_OOM_H_
+#define MEMREPLAY_REPORT_PAGE_HTML_OOM_H_
+
+#include <string>
+
+#include "proto/report.pb.h"
+
+namespace memreplay {
+
+// "Fragmentation: ..."; "" where memory does not run out.
+std::string OomHeadline(const proto::OutOfMemory& oom);
+// "" likewise.
+std::string OomTables(const proto::OutOfMemory& oom);
+
+}  // namespace memreplay
+
+#endif  // MEMREPLAY_REPORT_PAGE_HTML_OOM_H_

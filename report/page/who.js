@@ -1,0 +1,206 @@
+// Who holds the memory at the cursor, or what is more and less there than at the mark.
+
+/**
+ * Live bytes by stack: those at a moment, less those at another.
+ * @param {Run} run @param {number} moment @param {number} mark -1: none
+ */
+function bytesByStack(run, moment, mark) {
+  const bytes = new Float64Array(run.labels.length);
+  const count = new Float64Array(run.labels.length);
+  const add = (/** @type {number} */ at, /** @type {number} */ sign) => {
+    for (const block of run.stateAt(at).blocks) {
+      bytes[run.stack[block]] += sign * run.block[block];
+      count[run.stack[block]] += sign;
+    }
+  };
+  add(moment, 1);
+  if (mark >= 0) add(mark, -1);
+  return {bytes, count};
+}
+
+/**
+ * What is said above the table and the flame graph.
+ * @param {View} view
+ */
+function whoseTitle(view) {
+  const {run} = view;
+  const {moment, mark} = view.state;
+  if (mark < 0) return `${formatSize(run.active[moment])} are active ${view.momentName(moment)}. m sets a mark to compare with.`;
+  const change = run.active[moment] - run.active[mark];
+  return `${change >= 0 ? "+" : ""}${formatSize(change)} ${view.momentName(moment)}, compared with ` +
+      `${view.momentName(mark)}. M takes the mark away.`;
+}
+
+class WhoTable {
+  /** @param {HTMLElement} host @param {Run} run @param {View} view */
+  constructor(host, run, view) {
+    this.run = run;
+    this.view = view;
+    this.search = /** @type {HTMLInputElement} */ (make("input", {type: "search", placeholder: "only stacks with ...",
+        "aria-label": "Only stacks that contain this text"}));
+    this.title = make("p", {class: "note"});
+    this.body = make("tbody", {});
+    host.append(this.title, make("div", {class: "row"}, this.search),
+                make("div", {class: "scroll"}, make("table", {class: "who"},
+                    make("thead", {}, make("tr", {}, make("th", {class: "n"}, "bytes"), make("th", {class: "n"}, "blocks"), make("th", {}, ""), make("th", {}, "stack"))),
+                    this.body)));
+    this.search.addEventListener("input", () => this.draw());
+    view.listenAtRest(["moment", "mark", "tab"], () => {
+      if (view.state.tab === "who") this.draw();
+    });
+    if (view.state.tab === "who") this.draw();
+  }
+
+  draw() {
+    const {run, view} = this;
+    const {bytes, count} = bytesByStack(run, view.state.moment, view.state.mark);
+    this.title.textContent = whoseTitle(view);
+    const text = this.search.value.trim().toLowerCase();
+    const frames = text === "" ? [] : run.frames.map((frame) => frame.toLowerCase().includes(text));
+    const rows = Array.from(bytes.keys()).filter((stack) => (bytes[stack] !== 0 || count[stack] !== 0) &&
+        (text === "" || run.labels[stack].toLowerCase().includes(text) || run.tags[stack].toLowerCase().includes(text) ||
+         run.stackFrames.subarray(run.stackBegin[stack], run.stackBegin[stack + 1]).some((frame) => frames[frame])));
+    rows.sort((a, b) => Math.abs(bytes[b]) - Math.abs(bytes[a]) || a - b);
+    const sum = rows.reduce((total, stack) => total + bytes[stack], 0);
+    const most = Math.abs(bytes[rows[0]]) || 1;
+    const cells = rows.slice(0, 200).map((stack) => {
+      const bar = make("span", {class: bytes[stack] < 0 ? "share less" : "share"});
+      bar.style.width = Math.max(1, 80 * Math.abs(bytes[stack]) / most) + "px";
+      const frame = make("details", {}, make("summary", {}, run.tags[stack] || run.labels[stack]));
+      frame.addEventListener("toggle", () => {
+        if (frame.childElementCount === 1) frame.append(...frameList(run, stack));
+      });
+      return make("tr", {"data-bytes": bytes[stack]}, make("td", {class: "n"}, formatSize(bytes[stack])),
+                  make("td", {class: "n"}, formatCount(count[stack])), make("td", {}, bar), make("td", {class: "label"}, frame));
+    });
+    const more = rows.length > 200 ? [make("tr", {}, make("td", {colspan: 4, class: "note"}, `and ${formatCount(rows.length - 200)} more stacks`))] : [];
+    const total = make("tr", {class: "total", "data-bytes": sum}, make("td", {class: "n"}, formatSize(sum)), make("td", {}), make("td", {}),
+                       make("td", {}, text === "" ? "in all" : "in all of these"));
+    this.body.replaceChildren(total, ...cells, ...more);
+  }
+}
+
+/** Stacks as a tree from the outermost frame inwards; a flame graph of what they hold. */
+class Flame {
+  /** @param {HTMLElement} host @param {Run} run @param {View} view */
+  constructor(host, run, view) {
+    this.host = host;
+    this.run = run;
+    this.view = view;
+    this.title = make("p", {class: "note"});
+    this.svg = d3.create("svg").attr("class", "flame");
+    this.told = make("p", {class: "note", "aria-live": "polite"});
+    host.append(this.title, this.svg.node(), this.told);
+    this.root = 0;  // the node that is as wide as the graph
+    // Node 0 is everything; children come after their parents.
+    this.parent = [-1];
+    this.frame = [-1];
+    /** @type {number[][]} */
+    this.children = [[]];
+    this.leaf = this.readTree();  // of each stack
+    view.listenAtRest(["moment", "mark", "tab"], () => {
+      if (view.state.tab === "flame") this.draw();
+    });
+    new ResizeObserver(() => {
+      if (view.state.tab === "flame") this.draw();
+    }).observe(host);
+  }
+
+  readTree() {
+    const {run} = this;
+    /** @type {Map<number, number>[]} */
+    const known = [new Map()];
+    return run.labels.map((_, stack) => {
+      let node = 0;
+      for (let i = run.stackBegin[stack + 1] - 1; i >= run.stackBegin[stack]; --i) {
+        const frame = run.stackFrames[i];
+        let child = known[node].get(frame);
+        if (child === undefined) {
+          child = this.parent.length;
+          known[node].set(frame, child);
+          known.push(new Map());
+          this.parent.push(node);
+          this.frame.push(frame);
+          this.children.push([]);
+          this.children[node].push(child);
+        }
+        node = child;
+      }
+      return node;
+    });
+  }
+
+  draw() {
+    const {run, view} = this;
+    const width = Math.max(240, this.host.clientWidth);
+    const {bytes} = bytesByStack(run, view.state.moment, view.state.mark);
+    // What is more and what is less must not cancel out in the widths.
+    const net = new Float64Array(this.parent.length);
+    const gross = new Float64Array(this.parent.length);
+    bytes.forEach((sum, stack) => {
+      net[this.leaf[stack]] += sum;
+      gross[this.leaf[stack]] += Math.abs(sum);
+    });
+    for (let node = net.length - 1; node > 0; --node) {
+      net[this.parent[node]] += net[node];
+      gross[this.parent[node]] += gross[node];
+    }
+    if (gross[this.root] === 0) this.root = 0;
+    this.title.textContent = whoseTitle(view);
+    /** @type {{node: number, x: number, width: number, depth: number, folded: number}[]} */
+    const boxes = [];
+    const lay = (/** @type {number} */ node, /** @type {number} */ x, /** @type {number} */ wide, /** @type {number} */ depth) => {
+      if (wide < 2) return;
+      // Frames that are all as wide as the one that they call take one row together.
+      const {children} = this;
+      let shown = node;
+      let folded = 0;
+      for (let next = node; next >= 0;) {
+        shown = next;
+        next = children[shown].find((child) => wide * (1 - gross[child] / gross[shown]) < 2) ?? -1;
+        if (next >= 0 && node > 0) ++folded;
+        else if (node === 0 && folded === 0) break;
+      }
+      boxes.push({node: shown, x, width: wide, depth, folded});
+      let at = x;
+      for (const child of [...children[shown]].sort((a, b) => gross[b] - gross[a])) {
+        const share = wide * gross[child] / gross[shown];
+        lay(child, at, share, depth + 1);
+        at += share;
+      }
+    };
+    if (gross[this.root] > 0) lay(this.root, 0, width, 0);
+    const height = 18 * (1 + Math.max(0, ...boxes.map((box) => box.depth)));
+    this.svg.attr("width", width).attr("height", height);
+    const name = (/** @type {number} */ node) => node === 0 ? "everything" : shortFrame(run.frames[this.frame[node]]);
+    const told = (/** @type {number} */ node) =>
+        `${formatSize(net[node])} (${(100 * gross[node] / (gross[0] || 1)).toFixed(1)} %)  ${node === 0 ? "everything" : run.frames[this.frame[node]]}`;
+    const groups = this.svg.selectAll("g").data(boxes).join("g")
+        .attr("transform", (/** @type {any} */ box) => `translate(${box.x},${box.depth * 18})`)
+        .on("click", (/** @type {any} */ box) => {
+          this.root = box.node === this.root ? 0 : box.node;
+          this.draw();
+        })
+        .on("mousemove", (/** @type {any} */ box) => void (this.told.textContent = told(box.node)));
+    groups.selectAll("*").remove();
+    groups.append("rect").attr("width", (/** @type {any} */ box) => Math.max(1, box.width - 1)).attr("height", 17).attr("rx", 2)
+        .attr("data-bytes", (/** @type {any} */ box) => net[box.node])
+        .attr("class", (/** @type {any} */ box) => (view.state.mark >= 0 ? (net[box.node] < 0 ? "less" : "more")
+            : isOwnFrame(run.frames[this.frame[box.node]] || "") ? "own" : "other"));
+    groups.append("text").attr("x", 4).attr("y", 13)
+        .text((/** @type {any} */ box) => box.width < 40 ? ""
+            : (name(box.node) + (box.folded > 0 ? `  (in ${formatCount(box.folded)} more)` : "")).slice(0, Math.floor((box.width - 6) / 6.6)));
+    this.told.textContent = told(this.root);
+  }
+}
+
+/**
+ * "train.py:12 forward" of a whole path.
+ * @param {string} frame
+ */
+function shortFrame(frame) {
+  const space = frame.indexOf(" ");
+  const path = space < 0 ? frame : frame.slice(0, space);
+  const file = path.slice(Math.max(path.lastIndexOf("/"), path.lastIndexOf("\\")) + 1);
+  return space < 0 ? file : `${frame.slice(space + 1)}  ${file}`;
+}

@@ -1,0 +1,36 @@
+// Columns of whole numbers, packed so that a page can carry millions of them.
+#ifndef MEMREPLAY_REPORT_RUN_COLUMNS_H_
+#define MEMREPLAY_REPORT_RUN_COLUMNS_H_
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace memreplay {
+
+// A column is divided by the greatest common divisor of its values, `unit`; where
+// `is_delta`, each value but the first is then the difference to the one before, zigzag
+// (0, -1, 1, -2 ... are 0, 1, 2, 3 ...). What is left is stored in `width` planes, the
+// lowest bytes of all values first, and deflated (zlib format).
+struct Column {
+  std::string name;
+  uint64_t count = 0;
+  uint64_t unit = 1;
+  int width = 1;  // 1 to 8 bytes
+  bool is_delta = false;
+  std::string deflated;
+};
+
+// O(values).
+Column PackColumn(std::string_view name, const std::vector<uint64_t>& values, bool is_delta);
+// Bytes as they are, say a text in UTF-8.
+Column PackBytes(std::string_view name, std::string_view bytes);
+
+// The columns' head as JSON, in order; and all of them, one after the other, in base64.
+std::string ColumnsJson(const std::vector<Column>& columns);
+std::string ColumnsBase64(const std::vector<Column>& columns);
+
+}  // namespace memreplay
+
+#endif  // MEMREPLAY_REPORT_RUN_COLUMNS_H_

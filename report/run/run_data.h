@@ -1,0 +1,20 @@
+// A whole run as the page carries it: every allocation, range and event, in columns,
+// with the stacks and names that they refer to.
+#ifndef MEMREPLAY_REPORT_RUN_RUN_DATA_H_
+#define MEMREPLAY_REPORT_RUN_RUN_DATA_H_
+
+#include <cstddef>
+
+#include "report/page/render_html.h"
+#include "sim/observe/run_log.h"
+#include "trace/schedule/schedule.h"
+
+namespace memreplay {
+
+// docs/report.md, "The data", tells every column. On at most `threads` threads.
+// O(events + frames of the stacks that occur).
+RunData MakeRunData(const Schedule& schedule, const RunLog& log, size_t threads);
+
+}  // namespace memreplay
+
+#endif  // MEMREPLAY_REPORT_RUN_RUN_DATA_H_
