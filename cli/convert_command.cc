@@ -1,25 +1,82 @@
 // memreplay convert IN OUT
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "absl/strings/match.h"
+#include "absl/strings/str_split.h"
+#include "cli/answer_file.h"
 #include "cli/command.h"
 #include "cli/flags.h"
 #include "cli/output.h"
 #include "cli/report_each.h"
+#include "report/run/run_log.h"
+#include "report/run/series.h"
 #include "report/words/sizes.h"
+#include "sim/recording/replay_settings.h"
+#include "sim/recording/sampled_replay.h"
+#include "sim/whatif/what_if.h"
 #include "trace/formats/open_trace.h"
 #include "trace/formats/write_trace.h"
+#include "trace/schedule/schedule.h"
 #include "trace/value/strings.h"
 
 namespace memreplay {
 namespace {
 
-std::string FormatNames() {
-  std::string names;
-  for (const TraceFormat& format : WritableFormats()) {
-    StrAppend(&names, names.empty() ? "" : ", ", format.name);
+struct Options {
+  SettingsRequest settings;
+  std::optional<int64_t> device;
+  bool slices = false;
+  std::string to;
+};
+
+// What shows a run, which has to be replayed for it.
+struct RunFormat {
+  std::string_view name;
+  std::string_view extensions;
+  std::string_view description;
+  bool is_of_one_device = false;
+  absl::Status (*write)(const Schedule& schedule, const RunLog& log, const Options& options,
+                        bool is_first, ByteSink& sink);
+};
+
+constexpr RunFormat kRunFormats[] = {
+    {"perfetto", ".pftrace .perfetto-trace", "counters, and --slices, for ui.perfetto.dev", false,
+     [](const Schedule& schedule, const RunLog& log, const Options& options, bool, ByteSink& sink) {
+       return WritePerfetto(schedule, log, options.slices, sink);
+     }},
+    {"csv", ".csv", "a line per event with all figures after it", false,
+     [](const Schedule& schedule, const RunLog& log, const Options&, bool is_first,
+        ByteSink& sink) { return WriteCsv(schedule, log, is_first, sink); }},
+    {"svg", ".svg", "a picture of memory over the run", true,
+     [](const Schedule& schedule, const RunLog& log, const Options&, bool, ByteSink& sink) {
+       return WriteSvg(schedule, log, StrCat("device ", schedule.device()), sink);
+     }},
+};
+
+const RunFormat* FindRunFormat(const std::string& to, const std::string& out) {
+  for (const RunFormat& format : kRunFormats) {
+    if (to == format.name) return &format;
+    for (const absl::string_view extension : absl::StrSplit(ToAbsl(format.extensions), ' ')) {
+      if (to.empty() && absl::EndsWith(out, extension)) return &format;
+    }
   }
+  return nullptr;
+}
+
+std::vector<std::string_view> FormatNames() {
+  std::vector<std::string_view> names;
+  for (const TraceFormat& format : WritableFormats()) names.push_back(format.name);
+  for (const RunFormat& format : kRunFormats) names.push_back(format.name);
   return names;
+}
+
+std::string JoinedNames() {
+  std::string text;
+  for (const std::string_view name : FormatNames())
+    StrAppend(&text, text.empty() ? "" : ", ", name);
+  return text;
 }
 
 std::string Description() {
@@ -29,10 +86,17 @@ std::string Description() {
       "cannot hold is left out and named on stderr.\n"
       "\n"
       "formats:";
-  for (const TraceFormat& format : WritableFormats()) {
-    const std::string name(format.name);
+  const auto add = [&text](std::string_view name, std::string_view description,
+                           std::string_view extensions) {
     StrAppend(&text, "\n  ", name, std::string(name.size() < 24 ? 24 - name.size() : 1, ' '),
-              format.description, " (", format.extensions, ")");
+              description, " (", extensions, ")");
+  };
+  for (const TraceFormat& format : WritableFormats()) {
+    add(format.name, format.description, format.extensions);
+  }
+  StrAppend(&text, "\n\nof a run, which is replayed for it:");
+  for (const RunFormat& format : kRunFormats) {
+    add(format.name, format.description, format.extensions);
   }
   return text;
 }
@@ -42,22 +106,69 @@ absl::StatusOr<const TraceFormat*> ChooseFormat(const std::string& to, const std
   if (format != nullptr) return format;
   if (to.empty()) {
     return absl::InvalidArgumentError(StrCat(
-        "convert: the extension of ", out, " names no format; give --to, one of: ", FormatNames()));
+        "convert: the extension of ", out, " names no format; give --to, one of: ", JoinedNames()));
   }
-  std::vector<std::string_view> names;
-  for (const TraceFormat& known : WritableFormats()) names.push_back(known.name);
-  const std::string_view nearest = NearestWord(to, names);
+  const std::string_view nearest = NearestWord(to, FormatNames());
   return absl::InvalidArgumentError(
-      StrCat("convert: --to: expected one of ", FormatNames(), "; found '", to, "'",
+      StrCat("convert: --to: expected one of ", JoinedNames(), "; found '", to, "'",
              nearest.empty() ? std::string() : StrCat("; did you mean ", nearest, "?")));
+}
+
+// As `report` replays it.
+absl::Status Replayed(const Schedule& schedule, const ReplaySettings& settings,
+                      RunLogObserver* log) {
+  if (settings.as_recorded) {
+    ReplaySampled(schedule, settings, log);
+    return absl::OkStatus();
+  }
+  return ReplayWhatIf(schedule, settings, log).status();
+}
+
+absl::Status WriteRuns(const std::string& in, const std::string& out, const RunFormat& format,
+                       const Options& options) {
+  Progress progress(StrCat("reading ", in));
+  const absl::StatusOr<OpenedFile> opened = OpenWithSettings(in, options.settings);
+  if (!opened.ok()) return opened.status();
+  const std::vector<DeviceTrace>& devices = opened->trace->devices;
+  std::vector<size_t> chosen;
+  for (size_t i = 0; i < devices.size(); ++i) {
+    if (!options.device.has_value() || devices[i].device == *options.device) chosen.push_back(i);
+  }
+  if (chosen.empty()) return absl::InvalidArgumentError(StrCat(in, ": has no such device"));
+  if (format.is_of_one_device && chosen.size() > 1) {
+    return absl::InvalidArgumentError(
+        StrCat(in, ": has ", chosen.size(), " devices; --device says which one to draw"));
+  }
+  absl::StatusOr<OutputFile> file = OutputFile::Open(out);
+  if (!file.ok()) return file.status();
+  FileSink sink(&*file);
+  for (const size_t index : chosen) {
+    progress.SetActivity(StrCat("replaying device ", devices[index].device));
+    const Schedule schedule = Schedule::Build(opened->trace, index);
+    RunLogObserver log(schedule, opened->settings.as_recorded);
+    if (absl::Status run = Replayed(schedule, opened->settings, &log); !run.ok()) return run;
+    progress.SetActivity(StrCat("writing ", out));
+    const absl::Status written =
+        format.write(schedule, log.log(), options, index == chosen.front(), sink);
+    if (!written.ok()) {
+      return absl::Status(written.code(), StrCat(out, ": ", ToStd(written.message())));
+    }
+  }
+  return file->Close();
 }
 
 }  // namespace
 
 absl::StatusOr<int> RunConvert(absl::Span<const std::string> args) {
-  std::string to;
+  Options options;
   FlagSet flags("convert IN OUT [flags]", Description());
-  flags.AddText("to", "FORMAT", &to, "format of OUT; without it, its extension decides");
+  flags.AddText("to", "FORMAT", &options.to, "format of OUT; without it, its extension decides");
+  flags.AddSwitch("slices", &options.slices,
+                  "perfetto: every allocation as a slice, by line of code");
+  flags.AddOptionalText("conf", "CONF", &options.settings.conf,
+                        "of a run: PYTORCH_CUDA_ALLOC_CONF to replay under");
+  flags.AddSize("capacity", &options.settings.capacity, "of a run: memory of the device");
+  flags.AddNumber("device", "N", &options.device, "of a run: only this device of the file");
   const absl::StatusOr<std::vector<std::string>> paths = flags.Parse(args);
   if (!paths.ok()) return InCommand("convert", paths.status());
   if (flags.help_requested()) return PrintHelp(flags.Help());
@@ -67,7 +178,11 @@ absl::StatusOr<int> RunConvert(absl::Span<const std::string> args) {
   }
   const std::string& in = (*paths)[0];
   const std::string& out = (*paths)[1];
-  const absl::StatusOr<const TraceFormat*> format = ChooseFormat(to, out);
+  if (const RunFormat* format = FindRunFormat(options.to, out); format != nullptr) {
+    if (const absl::Status done = WriteRuns(in, out, *format, options); !done.ok()) return done;
+    return kExitAnswered;
+  }
+  const absl::StatusOr<const TraceFormat*> format = ChooseFormat(options.to, out);
   if (!format.ok()) return format.status();
 
   Progress progress(StrCat("reading ", in));

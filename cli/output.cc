@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "absl/strings/str_format.h"
+#include "cli/terminal.h"
 #include "report/words/text.h"
 #include "trace/value/strings.h"
 
@@ -51,6 +52,8 @@ absl::Status OutputFile::Close() {
   fd_ = -1;
   return status_;
 }
+
+absl::Status PrintText(std::string_view text) { return Print(ForTerminal(text, LookOfOutput())); }
 
 absl::Status Print(std::string_view text) {
   absl::StatusOr<OutputFile> out = OutputFile::Open("-");
@@ -107,8 +110,14 @@ void Progress::Show() {
         total == 0 ? ""
                    : absl::StrFormat(" %.0f %%,", 100.0 * static_cast<double>(done) /
                                                       static_cast<double>(total));
-    std::fprintf(stderr, "\r\x1b[Kmemreplay: %s:%s %.1f s", activity_.c_str(), percent.c_str(),
-                 seconds);
+    // What is left, if it goes on as it went.
+    const std::string left =
+        total == 0 || done == 0 || done >= total
+            ? ""
+            : absl::StrFormat(", %.0f s left", seconds * static_cast<double>(total - done) /
+                                                   static_cast<double>(done));
+    std::fprintf(stderr, "\r\x1b[Kmemreplay: %s:%s %.1f s%s", activity_.c_str(), percent.c_str(),
+                 seconds, left.c_str());
     std::fflush(stderr);
     shown = true;
   }

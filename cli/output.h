@@ -38,6 +38,8 @@ class OutputFile {
 
 // Writes all of `text` to standard output.
 absl::Status Print(std::string_view text);
+// The same for people: on a terminal with colours and as wide as it is.
+absl::Status PrintText(std::string_view text);
 
 // One line on stderr: "memreplay: ...".
 void PrintError(std::string_view message);

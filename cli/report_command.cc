@@ -21,12 +21,13 @@
 #include "cli/report_each.h"
 #include "report/answer/build_report.h"
 #include "report/answer/inventory.h"
+#include "report/answer/job_report.h"
 #include "report/answer/oom_report.h"
 #include "report/answer/page_report.h"
 #include "report/page/render_html.h"
 #include "report/run/run_data.h"
+#include "report/run/run_log.h"
 #include "sim/observe/history.h"
-#include "sim/observe/run_log.h"
 #include "sim/oom/oom_analysis.h"
 #include "sim/recording/replay_settings.h"
 #include "sim/recording/sampled_replay.h"
@@ -136,17 +137,18 @@ absl::StatusOr<proto::DeviceReport> ReportDevice(const std::shared_ptr<const Tra
   return report;
 }
 
-absl::Status WritePage(const std::string& path, const proto::Report& report,
-                       const std::vector<RunData>& runs) {
+absl::Status WritePage(const std::string& path, absl::Span<const PageInput> inputs,
+                       const proto::Job* job) {
   absl::StatusOr<OutputFile> file = OutputFile::Open(path);
   if (!file.ok()) return file.status();
-  file->Write(RenderHtml(report, runs));
+  file->Write(RenderHtml(inputs, job));
   return file->Close();
 }
 
-// `page` "" for none.
+// `page` "" for none of its own; `part` null, or where to keep what a page needs.
 absl::StatusOr<proto::Report> ReportFile(const std::string& file, const Inputs& inputs,
-                                         const std::string& page, const Options& options) {
+                                         const std::string& page, const Options& options,
+                                         PageInput* part) {
   Progress progress(StrCat("reading ", file));
   const absl::StatusOr<OpenedFile> opened = inputs.Open(file, options.settings);
   if (!opened.ok()) return opened.status();
@@ -168,9 +170,13 @@ absl::StatusOr<proto::Report> ReportFile(const std::string& file, const Inputs& 
                             &progress);
       });
   if (!report.ok()) return report;
+  if (part != nullptr) *part = {*report, std::move(runs)};
   if (page.empty()) return report;
   progress.SetActivity(StrCat("writing ", page));
-  if (const absl::Status written = WritePage(page, *report, runs); !written.ok()) return written;
+  const PageInput input{*report, std::move(runs)};
+  if (const absl::Status written = WritePage(page, absl::MakeConstSpan(&input, 1), nullptr);
+      !written.ok())
+    return written;
   report->mutable_written()->set_path(page);
   return report;
 }
@@ -191,10 +197,9 @@ std::string PageName(std::string file, bool whole_path) {
   return StrCat(file.empty() ? "page" : file, ".html");
 }
 
-// A page for each file. Error: several files for one page.
-absl::StatusOr<std::map<std::string, std::string>> PagesOf(const std::vector<std::string>& files,
-                                                           const Inputs& inputs,
-                                                           const Options& options) {
+// A page for each file; nothing where all share one, or there is none.
+std::map<std::string, std::string> PagesOf(const std::vector<std::string>& files,
+                                           const Inputs& inputs, const Options& options) {
   std::map<std::string, std::string> pages;
   if (options.json && !options.output.has_value()) return pages;
   std::error_code error;
@@ -202,11 +207,7 @@ absl::StatusOr<std::map<std::string, std::string>> PagesOf(const std::vector<std
   const bool is_folder = !options.output.has_value() || output.ends_with('/') ||
                          std::filesystem::is_directory(output, error);
   if (!is_folder) {
-    if (files.size() > 1) {
-      return absl::InvalidArgumentError(StrCat(
-          "report: -o ", output, " takes the page of one FILE; ", "for several give a directory"));
-    }
-    pages[files[0]] = output;
+    if (files.size() == 1) pages[files[0]] = output;
     return pages;
   }
   std::map<std::string, std::set<std::string>> claims;
@@ -230,7 +231,8 @@ absl::StatusOr<int> RunReport(absl::Span<const std::string> args) {
   FlagSet flags("report FILE...|MODEL [flags]", kDescription);
   flags.AddOptionalText("output", "PAGE", &options.output,
                         "where to write the page, or a directory; without it FILE's name with\n"
-                        ".html, in the current directory; - is standard output");
+                        ".html, in the current directory; - is standard output. One page for\n"
+                        "several FILEs shows them as ranks of a job, the odd one marked");
   flags.AddShort('o', "output");
   AddConfsFlag(&flags, &options.confs,
                "PYTORCH_CUDA_ALLOC_CONF to compare with; may be given several times");
@@ -255,16 +257,35 @@ absl::StatusOr<int> RunReport(absl::Span<const std::string> args) {
   if (options.output == "-" && options.json) {
     return absl::InvalidArgumentError("report: --json and -o - cannot both have standard output");
   }
-  const absl::StatusOr<std::map<std::string, std::string>> pages =
-      PagesOf(*files, *inputs, options);
-  if (!pages.ok()) return pages.status();
+  const std::map<std::string, std::string> pages = PagesOf(*files, *inputs, options);
+  // Ranks of one job: one page for all.
+  const bool is_job = files->size() > 1 && options.output.has_value() && pages.empty();
+  std::map<std::string, PageInput> parts;
   const ReportForm form = options.output == "-" ? ReportForm::kNone
                           : options.json        ? ReportForm::kJson
                                                 : ReportForm::kText;
-  return ReportEach("report", *files, form, options.jobs, [&](const std::string& file, size_t) {
-    const auto page = pages->find(file);
-    return ReportFile(file, *inputs, page == pages->end() ? "" : page->second, options);
-  });
+  const absl::StatusOr<int> status = ReportEach(
+      "report", *files, form, options.jobs,
+      [&](const std::string& file, size_t) {
+        const auto page = pages.find(file);
+        return ReportFile(file, *inputs, page == pages.end() ? "" : page->second, options,
+                          is_job ? &parts[file] : nullptr);
+      },
+      is_job ? Placement::kThisProcess : Placement::kOwnProcesses);
+  if (!is_job || !status.ok()) return status;
+  std::vector<PageInput> ranks;
+  proto::Job job;
+  for (const std::string& file : *files) {
+    if (parts[file].report.devices().empty()) continue;
+    AddToJob(parts[file].report, &job);
+    ranks.push_back(std::move(parts[file]));
+  }
+  if (ranks.empty()) return status;
+  FinishJob(&job);
+  if (const absl::Status written = WritePage(*options.output, ranks, &job); !written.ok()) {
+    return written;
+  }
+  return status;
 }
 
 }  // namespace memreplay

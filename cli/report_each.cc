@@ -78,6 +78,7 @@ absl::StatusOr<int> ReportEach(std::string_view command, const std::vector<std::
   int status = kExitAnswered;
   bool first = true;
   proto::Job job;
+  std::string texts;
   for (size_t i = 0; i < files->size(); ++i) {
     const std::string& file = (*files)[i];
     absl::StatusOr<proto::Report> report =
@@ -103,14 +104,19 @@ absl::StatusOr<int> ReportEach(std::string_view command, const std::vector<std::
       text = StrCat(first ? "" : "\n", RenderText(*report));
       first = false;
     }
-    if (const absl::Status printed = Print(text); !printed.ok()) return printed;
+    // Of several files, how they compare comes first.
+    if (several && form == ReportForm::kText) {
+      texts += text;
+      continue;
+    }
+    const absl::Status printed = form == ReportForm::kText ? PrintText(text) : Print(text);
+    if (!printed.ok()) return printed;
   }
   if (several && form == ReportForm::kText) {
     FinishJob(&job);
     const std::string table = RenderJobText(job);
-    if (!table.empty()) {
-      if (const absl::Status printed = Print(StrCat("\n", table)); !printed.ok()) return printed;
-    }
+    const absl::Status printed = PrintText(StrCat(table, table.empty() ? "" : "\n", texts));
+    if (!printed.ok()) return printed;
   }
   return status;
 }

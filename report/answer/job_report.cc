@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <numeric>
 #include <vector>
 
 #include "absl/strings/str_format.h"
@@ -119,7 +120,11 @@ std::string RenderJobText(const proto::Job& job) {
   const bool is_oom = job.command() == "oom";
   absl::StrAppendFormat(&out, "  %10s  %10s  %10s  %5s  %s\n", is_oom ? "reserved" : "peak res.",
                         is_oom ? "live" : "peak req.", "events", "ooms", "file");
-  for (int i = 0; i < job.rows_size(); ++i) {
+  std::vector<int> order(static_cast<size_t>(job.rows_size()));
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_sort(order.begin(), order.end(),
+                   [&](int a, int b) { return Figure(job.rows(a)) > Figure(job.rows(b)); });
+  for (const int i : order) {
     const proto::Job::Row& row = job.rows(i);
     if (!row.error().empty()) {
       StrAppend(&out, "  no answer: ", row.error(), "\n");

@@ -1,6 +1,7 @@
 #include "report/page/render_html.h"
 
 #include "report/page/html.h"
+#include "report/page/html_job.h"
 #include "report/page/html_oom.h"
 #include "report/page/html_sections.h"
 #include "report/page/parts.h"
@@ -12,7 +13,7 @@
 namespace memreplay {
 namespace {
 
-std::string Head(const proto::Report& report) {
+std::string Head(std::string_view title) {
   // Nothing but the three parts of this page may run or style: a name that
   // slipped through the escaping could do nothing, and nothing is fetched.
   return StrCat(
@@ -25,8 +26,7 @@ std::string Head(const proto::Report& report) {
       "<meta name=\"color-scheme\" content=\"light dark\">\n"
       "<meta name=\"referrer\" content=\"no-referrer\">\n"
       "<link rel=\"icon\" href=\"data:,\">\n",
-      Element("title", StrCat(report.file(), " - memreplay")), "\n<style>", kStyle,
-      "</style>\n</head>\n");
+      Element("title", StrCat(title, " - memreplay")), "\n<style>", kStyle, "</style>\n</head>\n");
 }
 
 std::string Answers(const proto::Report& report) {
@@ -49,13 +49,13 @@ std::string Answers(const proto::Report& report) {
   return html;
 }
 
-// `index` is the position in report.devices.
-std::string Device(const proto::Report& report, int index) {
-  const proto::DeviceReport& device = report.devices(index);
-  return StrCat("<section class=\"device\" data-index=\"", index, "\">\n",
-                Element("h2", StrCat("Device ", device.device())), "\n", KeyFigures(device),
-                Circumstances(device), ComparisonTable(device), "<div class=\"workbench\"></div>\n",
-                OutOfMemory(device), Tables(device), "</section>\n");
+// `index`: of all devices on the page.
+std::string Device(const proto::DeviceReport& device, int index, std::string_view file) {
+  return StrCat(
+      "<section class=\"device\" data-index=\"", index, "\">\n",
+      Element("h2", StrCat(file, file.empty() ? "Device " : ", device ", device.device())), "\n",
+      KeyFigures(device), Circumstances(device), ComparisonTable(device), OutOfMemory(device),
+      "<div class=\"workbench\"></div>\n", Tables(device), "</section>\n");
 }
 
 // What the run's columns tell better.
@@ -96,25 +96,49 @@ std::string EscapeJsonForScript(std::string_view json) {
   return escaped;
 }
 
-std::string RenderHtml(const proto::Report& report, const std::vector<RunData>& runs) {
-  std::string html = Head(report);
-  StrAppend(&html, "<body>\n<header>\n", Element("h1", report.file()), "\n", Answers(report),
-            "</header>\n<noscript><p class=\"note\">The timeline and the block map need "
-            "JavaScript; everything else is here without.</p></noscript>\n<main>\n");
-  for (int i = 0; i < report.devices_size(); ++i) StrAppend(&html, Device(report, i));
+std::string RenderHtml(absl::Span<const PageInput> inputs, const proto::Job* job) {
+  const bool several = inputs.size() > 1;
+  const proto::Report& first = inputs[0].report;
+  const std::string title =
+      several ? StrCat(first.file(), " and ", inputs.size() - 1, " more") : first.file();
+  std::string html = Head(title);
+  StrAppend(&html, "<body>\n<header>\n", Element("h1", title), "\n");
+  std::vector<const proto::DeviceReport*> devices;
+  for (const PageInput& input : inputs) {
+    for (const proto::DeviceReport& device : input.report.devices()) devices.push_back(&device);
+    if (job == nullptr) StrAppend(&html, Answers(input.report));
+  }
+  if (job != nullptr) StrAppend(&html, JobTable(*job, devices));
+  StrAppend(&html,
+            "</header>\n<noscript><p class=\"note\">The charts need JavaScript; everything else is "
+            "here without.</p></noscript>\n<main>\n");
+  int index = 0;
+  for (const PageInput& input : inputs) {
+    for (const proto::DeviceReport& device : input.report.devices()) {
+      StrAppend(&html, Device(device, index++, several ? input.report.file() : ""));
+    }
+  }
   StrAppend(&html, "</main>\n<footer>\n<p class=\"note\">",
-            EscapeHtml(StrCat("memreplay ", report.tool_version(), ", ", report.format(),
+            EscapeHtml(StrCat("memreplay ", first.tool_version(), ", ", first.format(),
                               "; the figures are those of memreplay replay, defined in "
                               "docs/metrics.md.")),
             "</p>\n<details><summary>Licence of d3, which draws the charts</summary>",
             Element("pre", kChartLibraryLicence), "</details>\n</footer>\n");
+  proto::Report merged = WithoutDrawn(first);
+  for (const PageInput& input : inputs.subspan(1)) {
+    const proto::Report small = WithoutDrawn(input.report);
+    merged.mutable_devices()->MergeFrom(small.devices());
+  }
   StrAppend(&html, "<script type=\"application/json\" id=\"report\">",
-            EscapeJsonForScript(RenderJson(WithoutDrawn(report), JsonLayout::kOneLine)),
-            "</script>\n");
-  for (size_t i = 0; i < runs.size(); ++i) {
-    StrAppend(&html, "<script type=\"application/json\" id=\"run-", i, "-head\">", runs[i].head,
-              "</script>\n<script type=\"text/plain\" id=\"run-", i, "\">", runs[i].columns,
-              "</script>\n");
+            EscapeJsonForScript(RenderJson(merged, JsonLayout::kOneLine)), "</script>\n");
+  index = 0;
+  for (const PageInput& input : inputs) {
+    for (const RunData& run : input.runs) {
+      StrAppend(&html, "<script type=\"application/json\" id=\"run-", index, "-head\">", run.head,
+                "</script>\n<script type=\"text/plain\" id=\"run-", index, "\">", run.columns,
+                "</script>\n");
+      ++index;
+    }
   }
   StrAppend(&html, "<script>", kChartLibrary, "</script>\n<script>", kScript,
             "</script>\n</body>\n</html>\n");

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "absl/types/span.h"
 #include "proto/report.pb.h"
 
 namespace memreplay {
@@ -19,8 +20,17 @@ struct RunData {
 };
 
 // Of the command report. Equal reports give equal bytes.
-// `runs`: of each device in order, or empty for a page without charts.
-std::string RenderHtml(const proto::Report& report, const std::vector<RunData>& runs = {});
+struct PageInput {
+  proto::Report report;
+  std::vector<RunData> runs;  // of each device in order, or empty for a page without charts
+};
+
+// `job` not null: of the inputs, ranks of one job, to be told first.
+std::string RenderHtml(absl::Span<const PageInput> inputs, const proto::Job* job = nullptr);
+inline std::string RenderHtml(const proto::Report& report, const std::vector<RunData>& runs = {}) {
+  const PageInput input{report, runs};
+  return RenderHtml(absl::MakeConstSpan(&input, 1));
+}
 
 // The same JSON, fit for a <script> element: no '<', '>', '&' and no line
 // separators that JavaScript minds.

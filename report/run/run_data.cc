@@ -69,6 +69,16 @@ Values TimesOf(const Schedule& schedule, const RunLog& log) {
   return values;
 }
 
+// "dir/train.py:12 forward", as it is written in the file.
+std::string WholeFrame(const Trace& trace, const Frame& frame) {
+  std::string text(trace.strings[frame.filename]);
+  if (text == "??") text.clear();
+  if (frame.line != 0) StrAppend(&text, ":", frame.line);
+  const std::string_view name = trace.strings[frame.name];
+  if (!name.empty()) StrAppend(&text, text.empty() ? "" : " ", name);
+  return CleanText(text);
+}
+
 // Frames of the stacks in `order`, and how many each has.
 void AddStacks(const Trace& trace, const std::vector<uint32_t>& order, proto::PageTexts* texts,
                Values* depths, Values* frames) {
@@ -80,7 +90,7 @@ void AddStacks(const Trace& trace, const std::vector<uint32_t>& order, proto::Pa
     for (const uint32_t frame : trace.stacks[stack]) frames->push_back(numbers.Of(frame));
   }
   for (const uint32_t frame : numbers.order()) {
-    texts->add_frames(FrameText(trace, trace.stacks.frame(frame)));
+    texts->add_frames(WholeFrame(trace, trace.stacks.frame(frame)));
   }
 }
 

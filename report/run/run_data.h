@@ -6,7 +6,7 @@
 #include <cstddef>
 
 #include "report/page/render_html.h"
-#include "sim/observe/run_log.h"
+#include "report/run/run_log.h"
 #include "trace/schedule/schedule.h"
 
 namespace memreplay {

@@ -40,7 +40,7 @@ std::string_view ShortPath(std::string_view path) {
   return path.substr(at + 1);
 }
 
-std::string TextOf(const Trace& trace, const Frame& frame, bool shortened) {
+std::string FrameText(const Trace& trace, const Frame& frame, bool shortened) {
   std::string_view file = trace.strings[frame.filename];
   const std::string_view name = trace.strings[frame.name];
   if (shortened) file = ShortPath(file);
@@ -53,10 +53,6 @@ std::string TextOf(const Trace& trace, const Frame& frame, bool shortened) {
 
 }  // namespace
 
-std::string FrameText(const Trace& trace, const Frame& frame) {
-  return TextOf(trace, frame, false);
-}
-
 proto::Stack StackOf(const Trace& trace, uint32_t stack) {
   proto::Stack result;
   const absl::Span<const uint32_t> frames = trace.stacks[stack];
@@ -65,7 +61,7 @@ proto::Stack StackOf(const Trace& trace, uint32_t stack) {
   const Frame* python = nullptr;
   for (size_t i = 0; i < frames.size(); ++i) {
     const Frame& frame = trace.stacks.frame(frames[i]);
-    if (result.frames_size() < kMaxFrames) *result.add_frames() = FrameText(trace, frame);
+    if (result.frames_size() < kMaxFrames) *result.add_frames() = FrameText(trace, frame, false);
     const std::string_view file = trace.strings[frame.filename];
     if (!IsPython(file)) continue;
     if (python == nullptr) python = &frame;
@@ -78,7 +74,7 @@ proto::Stack StackOf(const Trace& trace, uint32_t stack) {
     if (!IsPlumbing(trace.strings[frame.name])) own = &frame;
   }
   if (own == nullptr && !frames.empty()) own = &trace.stacks.frame(frames[0]);
-  std::string summary = own == nullptr ? "no stack recorded" : TextOf(trace, *own, true);
+  std::string summary = own == nullptr ? "no stack recorded" : FrameText(trace, *own, true);
   if (summary.size() > kMaxSummary)
     summary = CleanText(StrCat(summary.substr(0, kMaxSummary), "..."));
   result.set_summary(std::move(summary));

@@ -16,9 +16,6 @@ inline constexpr int kMaxFrames = 12;
 // of PyTorch, else any Python, else any. A tag of a program is its summary.
 proto::Stack StackOf(const Trace& trace, uint32_t stack);
 
-// "dir/train.py:12 forward", as it is written in the file.
-std::string FrameText(const Trace& trace, const Frame& frame);
-
 // The tag that a program gave to an allocation; "" for stacks of recordings.
 std::string TagOf(const Trace& trace, uint32_t stack);
 

@@ -21,7 +21,6 @@ ORDER = [
     "trace/bytes",
     "trace/formats/flat",
     "trace/formats/op_log",
-    "trace/formats/perfetto",
     "trace/formats/protobuf",
     "trace/formats/torch",
     "trace/program",

@@ -3,7 +3,6 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_split.h"
 #include "trace/formats/flat/flat_jsonl_writer.h"
-#include "trace/formats/perfetto/perfetto_writer.h"
 #include "trace/formats/protobuf/protobuf_format.h"
 #include "trace/formats/torch/torch_snapshot_writer.h"
 #include "trace/value/strings.h"
@@ -16,17 +15,11 @@ absl::Status Lossless(const Trace& trace, ByteSink& sink, std::vector<std::strin
   return write(trace, sink);
 }
 
-absl::Status Perfetto(const Trace& trace, ByteSink& sink, std::vector<std::string>* losses) {
-  if (losses != nullptr) losses->push_back("a Perfetto trace holds sums only; keep the original");
-  return WritePerfetto(trace, sink);
-}
-
 constexpr TraceFormat kFormats[] = {
     {"protobuf", ".mrpb .pb", "to keep: exact, small, quick to read", Lossless<WriteProtobufTrace>},
     {"flat_jsonl", ".jsonl", "to look at and to write: one JSON object a line",
      Lossless<WriteFlatJsonl>},
     {"torch_snapshot_pickle", ".pickle .pkl", "PyTorch's memory snapshot", WriteTorchSnapshot},
-    {"perfetto", ".perfetto.json .json", "counters for ui.perfetto.dev; write only", Perfetto},
 };
 
 }  // namespace

@@ -122,7 +122,6 @@ TEST_F(WriteTraceTest, FormatIsChosenByNameOrExtension) {
   EXPECT_EQ(WritableFormatOfPath("a/b.jsonl")->name, "flat_jsonl");
   EXPECT_EQ(WritableFormatOfPath("b.pickle")->name, "torch_snapshot_pickle");
   EXPECT_EQ(WritableFormatOfPath("b.mrpb")->name, "protobuf");
-  EXPECT_EQ(WritableFormatOfPath("b.json")->name, "perfetto");
   EXPECT_EQ(WritableFormatOfPath("b.xyz"), nullptr);
   EXPECT_EQ(FindWritableFormat("nothing"), nullptr);
 }

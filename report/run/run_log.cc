@@ -1,4 +1,4 @@
-#include "sim/observe/run_log.h"
+#include "report/run/run_log.h"
 
 #include <algorithm>
 

@@ -1,7 +1,7 @@
 // Every allocation, every range of reserved memory and every event of a run, such
 // that the state after any event can be told without running it again.
-#ifndef MEMREPLAY_SIM_OBSERVE_RUN_LOG_H_
-#define MEMREPLAY_SIM_OBSERVE_RUN_LOG_H_
+#ifndef MEMREPLAY_REPORT_RUN_RUN_LOG_H_
+#define MEMREPLAY_REPORT_RUN_RUN_LOG_H_
 
 #include <cstdint>
 #include <map>
@@ -93,4 +93,4 @@ class RunLogObserver final : public Observer {
 
 }  // namespace memreplay
 
-#endif  // MEMREPLAY_SIM_OBSERVE_RUN_LOG_H_
+#endif  // MEMREPLAY_REPORT_RUN_RUN_LOG_H_

@@ -1,0 +1,108 @@
+#include "cli/terminal.h"
+
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+
+namespace memreplay {
+namespace {
+
+constexpr int kLeastWidth = 40;      // narrower terminals are taken as this wide
+constexpr size_t kWidestLabel = 30;  // of a line's first column, for the rest to stand beside it
+
+// Characters, not bytes, of UTF-8.
+size_t WidthOf(std::string_view text) {
+  return static_cast<size_t>(
+      std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xc0) != 0x80; }));
+}
+
+// Where what does not fit of a line goes on.
+size_t HangingIndent(std::string_view line) {
+  const size_t begin = std::min(line.find_first_not_of(' '), line.size());
+  const size_t gap = line.find("  ", begin);
+  if (gap != line.npos) {
+    const size_t second = line.find_first_not_of(' ', gap);
+    if (second != line.npos && second <= kWidestLabel) return second;
+  }
+  return begin + 4;
+}
+
+std::string Wrapped(std::string_view line, size_t width) {
+  if (WidthOf(line) <= width) return std::string(line);
+  const size_t indent = std::min(HangingIndent(line), width / 2);
+  std::string out;
+  size_t column = 0;
+  bool is_first = true;
+  for (size_t at = 0; at < line.size();) {
+    const size_t end = std::min(line.find(' ', at), line.size());
+    const size_t spaces_end = std::min(line.find_first_not_of(' ', end), line.size());
+    const std::string_view word = line.substr(at, end - at);
+    if (!is_first && column + WidthOf(word) > width && column > indent) {
+      out.erase(out.find_last_not_of(' ') + 1);
+      out += '\n';
+      out.append(indent, ' ');
+      column = indent;
+    }
+    out += line.substr(at, spaces_end - at);
+    column += WidthOf(line.substr(at, spaces_end - at));
+    is_first = is_first && word.empty();
+    at = spaces_end;
+  }
+  out.erase(out.find_last_not_of(' ') + 1);
+  return out;
+}
+
+bool Has(std::string_view line, std::string_view part) { return line.find(part) != line.npos; }
+
+// The escape sequence for a line; "" for none.
+std::string_view ColorOf(std::string_view line) {
+  const bool is_answer = line.starts_with("device ") || line.starts_with("job: ");
+  if (line.starts_with("  WRONG") ||
+      (is_answer &&
+       (Has(line, "OUT OF MEMORY") || Has(line, "DIFFERS") || Has(line, "FRAGMENTATION:") ||
+        Has(line, "SHORTAGE:") || Has(line, "LEAK:") || Has(line, "PENDING FREE:")))) {
+    return "\x1b[1;31m";
+  }
+  if (is_answer) return "\x1b[1m";
+  if (line.starts_with("  survives")) return "\x1b[32m";
+  if (line.starts_with("  runs out") || Has(line, "<- worst") || Has(line, "<- odd one out")) {
+    return "\x1b[31m";
+  }
+  return "";
+}
+
+}  // namespace
+
+TerminalLook LookOfOutput() {
+  TerminalLook look;
+  if (!isatty(STDOUT_FILENO)) return look;
+  winsize size = {};
+  if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) {
+    look.width = std::max<int>(size.ws_col, kLeastWidth);
+  }
+  const char* const term = std::getenv("TERM");
+  const char* const no_color = std::getenv("NO_COLOR");
+  look.colors = (no_color == nullptr || *no_color == '\0') && term != nullptr &&
+                std::string_view(term) != "dumb";
+  return look;
+}
+
+std::string ForTerminal(std::string_view text, const TerminalLook& look) {
+  if (look.width == 0 && !look.colors) return std::string(text);
+  std::string out;
+  while (!text.empty()) {
+    const size_t end = std::min(text.find('\n'), text.size());
+    const std::string_view line = text.substr(0, end);
+    const std::string_view color = look.colors ? ColorOf(line) : "";
+    out += color;
+    out += look.width > 0 ? Wrapped(line, static_cast<size_t>(look.width)) : std::string(line);
+    if (!color.empty()) out += "\x1b[0m";
+    if (end < text.size()) out += '\n';
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return out;
+}
+
+}  // namespace memreplay

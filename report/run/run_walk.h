@@ -1,0 +1,51 @@
+// The four figures of usage.h after each event of a logged run.
+#ifndef MEMREPLAY_REPORT_RUN_RUN_WALK_H_
+#define MEMREPLAY_REPORT_RUN_RUN_WALK_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "report/run/run_log.h"
+#include "sim/observe/usage.h"
+#include "trace/schedule/schedule.h"
+
+namespace memreplay {
+
+// Goes through a run's events, telling of each what it is about. O(1) per event.
+class RunWalk {
+ public:
+  // `log` must outlive this. Stands before the first event.
+  RunWalk(const Schedule& schedule, const RunLog& log);
+
+  // The next event; false at the end.
+  bool Next();
+
+  const Usage& usage() const { return usage_; }  // now
+  size_t event() const { return moment_ - 1; }   // the last one
+  size_t moment() const { return moment_; }
+  EventKind kind() const { return log_.kinds[moment_ - 1]; }
+  // Of kAlloc, kFree and kFreeCompleted: the place in log.allocations; else kNever.
+  uint32_t allocation() const { return allocation_; }
+  // Of other events; null for those.
+  const RunLog::Other* other() const { return other_; }
+  // Microseconds since the first event of the file, never descending; of a file
+  // without times, its position.
+  int64_t time_us() const { return time_; }
+  bool has_times() const { return has_times_; }
+
+ private:
+  const RunLog& log_;
+  const std::vector<int64_t>& times_;
+  const bool has_times_;
+  Usage usage_;
+  size_t moment_ = 0;
+  size_t allocations_ = 0, frees_ = 0, others_ = 0;
+  uint32_t allocation_ = RunLog::kNever;
+  const RunLog::Other* other_ = nullptr;
+  int64_t time_ = 0;
+};
+
+}  // namespace memreplay
+
+#endif  // MEMREPLAY_REPORT_RUN_RUN_WALK_H_

@@ -1,0 +1,184 @@
+#include <array>
+#include <functional>
+#include <queue>
+#include <string>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "proto/perfetto.pb.h"
+#include "report/run/run_walk.h"
+#include "report/run/series.h"
+#include "report/words/stack_text.h"
+#include "report/words/text.h"
+#include "trace/value/strings.h"
+
+namespace memreplay {
+namespace {
+
+class Writer {
+ public:
+  Writer(const Schedule& schedule, const RunLog& log, bool slices, ByteSink& sink)
+      : schedule_(schedule),
+        log_(log),
+        slices_(slices),
+        output_(sink),
+        lanes_(log.allocations.size()),
+        // Tracks of several devices in one file must not meet.
+        process_((static_cast<uint64_t>(schedule.device()) + 1) << 40),
+        next_track_(process_ + 1) {}
+
+  absl::Status Write() {
+    perfetto::TrackDescriptor process;
+    process.set_uuid(process_);
+    process.mutable_process()->set_pid(schedule_.device() + 1);
+    process.mutable_process()->set_process_name(StrCat("device ", schedule_.device()));
+    Describe(process);
+    for (size_t i = 0; i < kUsageKinds; ++i) {
+      perfetto::TrackDescriptor counter;
+      counter.set_uuid(counters_[i] = next_track_++);
+      counter.set_parent_uuid(process_);
+      counter.set_name(std::string(UsageName(static_cast<UsageKind>(i))));
+      counter.mutable_counter()->set_unit(perfetto::CounterDescriptor::UNIT_SIZE_BYTES);
+      Describe(counter);
+    }
+    RunWalk walk(schedule_, log_);
+    for (uint32_t i = 0; slices_ && i < log_.start_allocations; ++i) Begin(0, i);
+    Usage before;
+    int64_t time = 0;
+    Count(time, walk.usage(), nullptr);
+    before = walk.usage();
+    while (walk.Next()) {
+      time = walk.time_us();
+      Count(time, walk.usage(), &before);
+      before = walk.usage();
+      if (slices_ && walk.kind() == EventKind::kAlloc) Begin(time, walk.allocation());
+      if (slices_ && walk.kind() == EventKind::kFreeCompleted) End(time, walk.allocation());
+      if (walk.other() != nullptr) Instant(time, walk.other()->what);
+      output_.MaybeFlush();
+    }
+    for (uint32_t i = 0; slices_ && i < lanes_.size(); ++i) {
+      if (lanes_[i] != 0) End(time + 1, i);
+    }
+    return output_.Finish();
+  }
+
+ private:
+  void Append(const perfetto::TracePacket& packet) {
+    perfetto::Trace trace;
+    *trace.add_packet() = packet;
+    trace.AppendToString(&output_.text());
+  }
+  void Describe(const perfetto::TrackDescriptor& track) {
+    perfetto::TracePacket packet;
+    packet.set_trusted_packet_sequence_id(1);
+    *packet.mutable_track_descriptor() = track;
+    Append(packet);
+  }
+  perfetto::TracePacket At(int64_t time, uint64_t track, perfetto::TrackEvent::Type type) {
+    perfetto::TracePacket packet;
+    packet.set_timestamp(static_cast<uint64_t>(time) * 1000);
+    packet.set_trusted_packet_sequence_id(1);
+    packet.mutable_track_event()->set_track_uuid(track);
+    packet.mutable_track_event()->set_type(type);
+    return packet;
+  }
+  // The figures that are not as `before`; null: all.
+  void Count(int64_t time, const Usage& usage, const Usage* before) {
+    for (size_t i = 0; i < kUsageKinds; ++i) {
+      if (before != nullptr && before->bytes[i] == usage.bytes[i]) continue;
+      perfetto::TracePacket packet = At(time, counters_[i], perfetto::TrackEvent::TYPE_COUNTER);
+      packet.mutable_track_event()->set_counter_value(usage.bytes[i].signed_value());
+      Append(packet);
+    }
+  }
+  void Instant(int64_t time, const Event& event) {
+    std::string name;
+    if (event.kind == EventKind::kMark) {
+      name = CleanText(schedule_.trace().strings[event.text_or_stack]);
+    } else if (event.kind == EventKind::kOom) {
+      name = StrCat("out of memory: wanted ", event.size.value(), " bytes");
+    }
+    if (name.empty()) return;
+    perfetto::TracePacket packet = At(time, process_, perfetto::TrackEvent::TYPE_INSTANT);
+    packet.mutable_track_event()->set_name(name);
+    Append(packet);
+  }
+
+  // Slices of one track must nest: a line of code has as many tracks as it has
+  // allocations at once, and takes the first that is free.
+  struct Line {
+    std::string name;
+    uint64_t track = 0;
+    std::priority_queue<uint64_t, std::vector<uint64_t>, std::greater<>> free;
+  };
+  Line& LineOf(uint32_t stack) {
+    const auto [known, is_new] = line_of_stack_.try_emplace(stack, 0);
+    if (is_new) {
+      const std::string name = StackOf(schedule_.trace(), stack).summary();
+      const auto [line, first] = line_of_name_.try_emplace(name, lines_.size());
+      known->second = line->second;
+      if (first) {
+        lines_.push_back({name, next_track_++, {}});
+        perfetto::TrackDescriptor track;
+        track.set_uuid(lines_.back().track);
+        track.set_parent_uuid(process_);
+        track.set_name(name);
+        Describe(track);
+      }
+    }
+    return lines_[known->second];
+  }
+  void Begin(int64_t time, uint32_t index) {
+    const RunLog::Allocation& allocation = log_.allocations[index];
+    Line& line = LineOf(allocation.stack);
+    if (line.free.empty()) {
+      perfetto::TrackDescriptor lane;
+      lane.set_uuid(next_track_);
+      lane.set_parent_uuid(line.track);
+      lane.set_name(line.name);
+      Describe(lane);
+      line.free.push(next_track_++);
+    }
+    lanes_[index] = line.free.top();
+    line.free.pop();
+    perfetto::TracePacket packet = At(time, lanes_[index], perfetto::TrackEvent::TYPE_SLICE_BEGIN);
+    perfetto::TrackEvent& event = *packet.mutable_track_event();
+    event.set_name(line.name);
+    perfetto::DebugAnnotation* detail = event.add_debug_annotations();
+    detail->set_name("bytes");
+    detail->set_uint_value(allocation.block_size.value());
+    detail = event.add_debug_annotations();
+    detail->set_name("requested");
+    detail->set_uint_value(allocation.requested_size.value());
+    detail = event.add_debug_annotations();
+    detail->set_name("address");
+    detail->set_pointer_value(allocation.address.value());
+    Append(packet);
+  }
+  void End(int64_t time, uint32_t index) {
+    Append(At(time, lanes_[index], perfetto::TrackEvent::TYPE_SLICE_END));
+    LineOf(log_.allocations[index].stack).free.push(lanes_[index]);
+    lanes_[index] = 0;
+  }
+
+  const Schedule& schedule_;
+  const RunLog& log_;
+  const bool slices_;
+  BufferedOutput output_;
+  std::vector<uint64_t> lanes_;  // track of each live allocation; 0: none
+  const uint64_t process_;
+  uint64_t next_track_;
+  std::array<uint64_t, kUsageKinds> counters_ = {};
+  absl::flat_hash_map<uint32_t, size_t> line_of_stack_;
+  absl::flat_hash_map<std::string, size_t> line_of_name_;
+  std::vector<Line> lines_;
+};
+
+}  // namespace
+
+absl::Status WritePerfetto(const Schedule& schedule, const RunLog& log, bool slices,
+                           ByteSink& sink) {
+  return Writer(schedule, log, slices, sink).Write();
+}
+
+}  // namespace memreplay
