@@ -6,13 +6,7 @@
 #include "sim/model/check.h"
 
 namespace memreplay {
-namespace {
-
-uint64_t WholeUnits(Bytes size) {
-  return RoundUp(std::max(size, Bytes(1)), AddressSpace::kUnit).value();
-}
-
-}  // namespace
+namespace {}  // namespace
 
 AddressSpace::AddressSpace(std::initializer_list<Range> ranges) : nodes_(1) {
   for (const Range& range : ranges) {
@@ -97,7 +91,7 @@ void AddressSpace::Cut(uint64_t hole, uint64_t begin, uint64_t need) {
 }
 
 Address AddressSpace::Take(Bytes size) {
-  const uint64_t need = WholeUnits(size);
+  const uint64_t need = WholeUnits(size).value();
   MEMREPLAY_CHECK(nodes_[root_].largest >= need, "address space exhausted");
   uint32_t found = root_;
   while (true) {
@@ -116,7 +110,7 @@ Address AddressSpace::Take(Bytes size) {
 }
 
 Address AddressSpace::TakeTop(Bytes size) {
-  const uint64_t need = WholeUnits(size);
+  const uint64_t need = WholeUnits(size).value();
   MEMREPLAY_CHECK(nodes_[root_].largest > need, "address space exhausted");
   uint32_t found = root_;
   while (true) {
@@ -143,14 +137,16 @@ void AddressSpace::TakeAt(Address address, Bytes size) {
     found = nodes_[found].address <= address.value() ? nodes_[found].right : nodes_[found].left;
   }
   MEMREPLAY_CHECK(below != 0, "addresses taken that are not free");
-  Cut(nodes_[below].address, address.value(), WholeUnits(size));
+  Cut(nodes_[below].address, address.value(), WholeUnits(size).value());
 }
 
-bool AddressSpace::Fits(Bytes size) const { return nodes_[root_].largest >= WholeUnits(size); }
+bool AddressSpace::Fits(Bytes size) const {
+  return nodes_[root_].largest >= WholeUnits(size).value();
+}
 
 void AddressSpace::Give(Address address, Bytes size) {
   uint64_t begin = address.value();
-  uint64_t end = begin + WholeUnits(size);
+  uint64_t end = begin + WholeUnits(size).value();
   uint32_t before, after;
   Split(root_, begin, &before, &after);
 

@@ -3,6 +3,7 @@
 #ifndef MEMREPLAY_SIM_DEVICE_ADDRESS_SPACE_H_
 #define MEMREPLAY_SIM_DEVICE_ADDRESS_SPACE_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <initializer_list>
 #include <vector>
@@ -67,6 +68,11 @@ class AddressSpace {
   size_t hole_count_ = 0;
   uint64_t priority_state_ = 0;
 };
+
+// What a region of `size` bytes takes: whole units, at least one.
+inline Bytes WholeUnits(Bytes size) {
+  return RoundUp(std::max(size, Bytes(1)), AddressSpace::kUnit);
+}
 
 }  // namespace memreplay
 

@@ -6,12 +6,6 @@
 #include "sim/model/check.h"
 
 namespace memreplay {
-namespace {
-
-Bytes WholeUnits(Bytes size) { return RoundUp(std::max(size, Bytes(1)), AddressSpace::kUnit); }
-
-}  // namespace
-
 void ChunkedAddresses::Open(Address begin, Bytes size) {
   MEMREPLAY_CHECK(HasRank(size), "more chunks opened than can be told apart");
   next_rank_ -= size.value() + kRankGap;

@@ -7,8 +7,6 @@
 namespace memreplay {
 namespace {
 
-Bytes WholeUnits(Bytes size) { return RoundUp(std::max(size, Bytes(1)), AddressSpace::kUnit); }
-
 // Beyond this no rounding is safe and nothing fits anyway.
 constexpr Bytes kAbsurd = Bytes(uint64_t{1} << 60);
 
