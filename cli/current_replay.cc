@@ -22,7 +22,10 @@ absl::StatusOr<CurrentReplay> ReplayCurrent(const Schedule& schedule, size_t dev
     as_recorded.config = settings.recorded_config;
     SampledReplay replay = ReplaySampled(schedule, as_recorded, nullptr);
     current.report = ReportReplay(schedule, as_recorded, recorded, replay);
-    current.start = std::move(replay.exact.start.segments);
+    absl::StatusOr<WhatIfBasis> basis = FindBasis(schedule, settings, &replay.exact);
+    if (!basis.ok()) return basis.status();
+    current.basis = *std::move(basis);
+    AddControl(current.basis, settings.order, &current.report);
   }
   current.report.set_capacity_bytes(settings.capacity.value_or(Bytes()).signed_value());
   current.report.clear_segments();

@@ -5,17 +5,18 @@
 #include "absl/status/statusor.h"
 #include "proto/report.pb.h"
 #include "sim/recording/replay_settings.h"
+#include "sim/whatif/control.h"
 #include "trace/schedule/schedule.h"
-#include "trace/value/memory_state.h"
 
 namespace memreplay {
 
 struct CurrentReplay {
   proto::DeviceReport report;  // without segments, statistics, rules
-  MemoryState start;           // of a warm recording
+  WhatIfBasis basis;           // what replays under other settings stand on
 };
 
-// A recording as it happened, held against what it says; a program on its device.
+// A recording as it happened, held against what it says, and the control of what-ifs; a
+// program on its device.
 absl::StatusOr<CurrentReplay> ReplayCurrent(const Schedule& schedule, size_t device_index,
                                             const ReplaySettings& settings);
 

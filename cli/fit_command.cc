@@ -9,6 +9,7 @@
 #include "cli/answer_file.h"
 #include "cli/command.h"
 #include "cli/current_replay.h"
+#include "cli/device_flags.h"
 #include "cli/fit_model.h"
 #include "cli/flags.h"
 #include "cli/inputs.h"
@@ -93,7 +94,8 @@ absl::StatusOr<proto::DeviceReport> FitDevice(std::shared_ptr<const Trace> trace
   if (!current.ok()) return current.status();
   const std::vector<Lifetime> lifetimes = LifetimesOf(schedule);
   const PeakLive live = PeakLiveOf(lifetimes);
-  const SweepContext context = {schedule, settings, &current->start, StartPolicy::kFresh, threads};
+  const SweepContext context = {schedule, settings, &current->basis.start, StartPolicy::kFresh,
+                                threads};
   std::vector<ReplaySettings> meanings;
   std::vector<FitRow> rows = RowsFor(settings, options, &meanings);
   ParallelFor(rows.size(), context.threads, [&](size_t i) {
@@ -141,17 +143,16 @@ absl::StatusOr<int> FindValue(const Inputs& inputs, const Options& options) {
 absl::StatusOr<int> RunFit(absl::Span<const std::string> args) {
   Options options;
   FlagSet flags("fit FILE...|MODEL [flags]", kDescription);
-  flags.AddTexts("conf", "CONF", &options.confs, "settings; may be given several times");
+  AddConfsFlag(&flags, &options.confs, "settings; may be given several times");
   flags.AddOptionalText("torch", "VERSION", &options.settings.torch,
                         "PyTorch release whose allocator to model");
-  flags.AddFraction("fraction", &options.settings.fraction,
-                    "share of the device that PyTorch may use, 0 to 1");
+  AddDeviceFlags(&flags, &options.settings);
   flags.AddNumber("device", "N", &options.device, "only this device of the file");
   AddJobs(&flags, &options.jobs);
   flags.AddSwitch("json", &options.json,
                   "print the report as JSON; of several files one line each, in order");
-  flags.AddSize("capacity", &options.settings.capacity,
-                "of MODEL --KEY=?: the memory that the allocator can get");
+  AddCapacityFlag(&flags, &options.settings,
+                  "of MODEL --KEY=?: the memory that the allocator can get");
   flags.AddSize("context", &options.context,
                 "of the CUDA context, which nvidia-smi shows besides; 225 MiB if not given");
   absl::StatusOr<Inputs> inputs = Inputs::Split(args);
@@ -166,7 +167,7 @@ absl::StatusOr<int> RunFit(absl::Span<const std::string> args) {
     const absl::StatusOr<int> status = FindValue(*inputs, options);
     return status.ok() ? status : InCommand("fit", status.status());
   }
-  if (options.settings.capacity.has_value()) {
+  if (options.settings.capacity.has_value() || options.settings.unlimited) {
     return absl::InvalidArgumentError(
         "fit: --capacity goes with MODEL --batch_size=?; of a file the smallest is found");
   }

@@ -95,6 +95,12 @@ void FlagSet::AddSize(std::string_view name, std::optional<Bytes>* target, std::
   });
 }
 
+void FlagSet::AddParsed(std::string_view name, std::string_view value, std::string_view help,
+                        std::function<absl::Status(std::string_view)> set, bool repeats) {
+  Add(name, value, help, std::move(set));
+  flags_.back().repeats = repeats;
+}
+
 void FlagSet::AddNumber(std::string_view name, std::string_view value,
                         std::optional<int64_t>* target, std::string_view help) {
   Add(name, value, help, [target](std::string_view text) {

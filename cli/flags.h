@@ -38,6 +38,9 @@ class FlagSet {
                  std::string_view help);
   // A decimal number; the range is the target's affair.
   void AddFraction(std::string_view name, std::optional<double>* target, std::string_view help);
+  // Anything else: `set` reads the value. `repeats`: may be given several times.
+  void AddParsed(std::string_view name, std::string_view value, std::string_view help,
+                 std::function<absl::Status(std::string_view)> set, bool repeats = false);
   // "-o" for a flag that is registered already.
   void AddShort(char letter, std::string_view name);
   // One of `choices`.

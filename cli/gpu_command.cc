@@ -13,6 +13,7 @@
 #include "absl/time/time.h"
 #include "cli/answer_file.h"
 #include "cli/command.h"
+#include "cli/device_flags.h"
 #include "cli/flags.h"
 #include "cli/gpu_card.h"
 #include "cli/inputs.h"
@@ -269,8 +270,7 @@ absl::Status WriteCosts(const std::string& path, const proto::GpuCosts& costs) {
 absl::StatusOr<int> RunGpu(absl::Span<const std::string> args) {
   Options options;
   FlagSet flags("gpu FILE...|MODEL [flags]\n       memreplay gpu --costs-out FILE", kDescription);
-  flags.AddOptionalText("conf", "CONF", &options.settings.conf,
-                        "PYTORCH_CUDA_ALLOC_CONF to replay under");
+  AddConfFlag(&flags, &options.settings.conf, "PYTORCH_CUDA_ALLOC_CONF to replay under");
   flags.AddOptionalText("torch", "VERSION", &options.settings.torch,
                         "PyTorch release whose allocator to run");
   flags.AddSize("capacity", &options.settings.capacity,

@@ -32,18 +32,17 @@ constexpr char kDescription[] =
 
 // What takes longer than reading the file.
 absl::StatusOr<proto::LoopReport> LookDeeper(const std::shared_ptr<const Trace>& trace,
-                                             size_t index, const proto::RecordedPeaks& recorded) {
+                                             size_t index, const ReplaySettings& settings,
+                                             const proto::RecordedPeaks& recorded) {
   const Schedule schedule = Schedule::Build(trace, index);
-  const absl::StatusOr<ReplaySettings> settings = ResolveSettings(*trace, {});
-  if (!settings.ok()) return settings.status();
   std::optional<StreamCost> cost;
   if (schedule.is_cold() && AllocatesOnSeveralStreams(schedule)) {
-    const absl::StatusOr<StreamCost> measured = CostOfStreams(schedule, *settings);
+    const absl::StatusOr<StreamCost> measured = CostOfStreams(schedule, settings);
     if (!measured.ok()) return measured.status();
     cost = *measured;
   }
   if (schedule.requests().empty()) return ReportLoop(schedule, nullptr, nullptr, recorded);
-  const absl::StatusOr<LookBack> look_back = LookBackOn(schedule, *settings);
+  const absl::StatusOr<LookBack> look_back = LookBackOn(schedule, settings);
   if (!look_back.ok()) return look_back.status();
   return ReportLoop(schedule, cost.has_value() ? &*cost : nullptr, &*look_back, recorded);
 }
@@ -51,20 +50,26 @@ absl::StatusOr<proto::LoopReport> LookDeeper(const std::shared_ptr<const Trace>&
 absl::StatusOr<proto::Report> InspectFile(const std::string& file, std::optional<int64_t> device,
                                           bool deep) {
   const Progress progress(StrCat("reading ", file));
+  // The inference of every other command; where its settings are none that the release takes,
+  // what is in the file can still be told.
   const absl::StatusOr<std::shared_ptr<const Trace>> opened = OpenShared(file);
   if (!opened.ok()) return opened.status();
   const std::shared_ptr<const Trace>& trace = *opened;
-  const absl::StatusOr<ProfileChoice> torch = ChooseProfile(*trace, std::nullopt);
+  const absl::StatusOr<ReplaySettings> settings = ResolveSettingsByReplay(trace, {});
+  const absl::StatusOr<ProfileChoice> torch =
+      settings.ok() ? settings->torch : ChooseProfile(*trace, std::nullopt);
   if (!torch.ok()) return torch.status();
-  return ReportDevices(
-      "inspect", file, *trace, device, [&](size_t index) -> absl::StatusOr<proto::DeviceReport> {
-        proto::DeviceReport report = ReportContents(*trace, index, *torch);
-        if (!deep) return report;
-        absl::StatusOr<proto::LoopReport> loop = LookDeeper(trace, index, report.recorded());
-        if (!loop.ok()) return loop.status();
-        *report.mutable_loop() = *std::move(loop);
-        return report;
-      });
+  return ReportDevices("inspect", file, *trace, device,
+                       [&](size_t index) -> absl::StatusOr<proto::DeviceReport> {
+                         proto::DeviceReport report = ReportContents(*trace, index, *torch);
+                         if (!deep) return report;
+                         if (!settings.ok()) return settings.status();
+                         absl::StatusOr<proto::LoopReport> loop =
+                             LookDeeper(trace, index, *settings, report.recorded());
+                         if (!loop.ok()) return loop.status();
+                         *report.mutable_loop() = *std::move(loop);
+                         return report;
+                       });
 }
 
 }  // namespace

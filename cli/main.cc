@@ -54,9 +54,10 @@ std::string Help() {
   }
   StrAppend(&text,
             "\n"
-            "memreplay COMMAND --help tells more. A FILE is a torch.cuda.memory._dump_snapshot()\n"
-            "pickle, any format that convert writes, or a schedule program (docs/formats.md);\n"
-            "plain, gzip or zstd; the format is told from its bytes. --set NAME=N sets a\n"
+            "memreplay COMMAND --help, or help COMMAND, tells more. A FILE is a pickle of\n"
+            "torch.cuda.memory._dump_snapshot(), any format that convert writes, or a schedule\n"
+            "program (docs/formats.md); plain, gzip or zstd, - for standard input; the format is\n"
+            "told from its bytes. --set NAME=N sets a\n"
             "parameter of a program for replay, oom, sweep, fit, gpu and synth.\n"
             "\n"
             "exit status: 0 answered and nothing wrong, 1 the answer is bad (the replay differs\n"
@@ -69,6 +70,8 @@ absl::StatusOr<int> Dispatch(const std::vector<std::string>& args) {
   if (args.empty()) {
     return absl::InvalidArgumentError("no command given; memreplay --help lists them");
   }
+  // "help COMMAND" is "COMMAND --help".
+  if (args[0] == "help" && args.size() > 1) return Dispatch({args[1], "--help"});
   const std::string& name = args[0];
   if (name == "--help" || name == "-h" || name == "help") {
     if (const absl::Status printed = Print(Help()); !printed.ok()) return printed;

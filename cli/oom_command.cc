@@ -1,4 +1,5 @@
 // memreplay oom FILE...
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <string>
@@ -7,6 +8,7 @@
 
 #include "cli/answer_file.h"
 #include "cli/command.h"
+#include "cli/device_flags.h"
 #include "cli/flags.h"
 #include "cli/inputs.h"
 #include "cli/output.h"
@@ -34,7 +36,8 @@ constexpr char kDescription[] =
     "the first one is looked at. --message reads PyTorch's error text instead of a FILE\n"
     "(- is standard input) and does the arithmetic.\n"
     "\n"
-    "verdicts: true_shortage   no packing of what was live leaves room\n"
+    "verdicts: too_large       the file needs more at once than the device has\n"
+    "          true_shortage   no packing of what was live leaves room\n"
     "          fragmentation   there was room, in pieces; settings that would have served\n"
     "          leak            every step leaves something behind\n"
     "          pending_free    made again after a synchronisation, the request succeeds\n"
@@ -62,7 +65,8 @@ absl::StatusOr<proto::Report> OomOfFile(const std::string& file, const Inputs& i
   ReplaySettings settings = opened->settings;
   // Another release's rules may be held against the same recording.
   settings.as_recorded = !trace->is_program && !options.settings.conf.has_value() &&
-                         !options.settings.capacity.has_value() &&
+                         !options.settings.capacity.has_value() && !options.settings.unlimited &&
+                         !options.settings.order.has_value() &&
                          !options.settings.fraction.has_value();
   OomReportOptions report_options;
   report_options.card = options.card;
@@ -80,6 +84,9 @@ absl::StatusOr<proto::Report> OomOfFile(const std::string& file, const Inputs& i
   absl::StatusOr<proto::Report> report =
       ReportDevices("oom", file, *trace, options.device, examine);
   if (!report.ok()) return report;
+  // The device that ran out comes first.
+  std::stable_partition(report->mutable_devices()->begin(), report->mutable_devices()->end(),
+                        [](const proto::DeviceReport& device) { return RanOut(device.oom()); });
   for (const proto::DeviceReport& device : report->devices()) {
     if (!report->has_oom() || (!RanOut(report->oom()) && RanOut(device.oom()))) {
       *report->mutable_oom() = device.oom();
@@ -89,12 +96,14 @@ absl::StatusOr<proto::Report> OomOfFile(const std::string& file, const Inputs& i
 }
 
 absl::StatusOr<int> AnswerMessage(const Options& options) {
-  absl::StatusOr<std::string> text = ReadText(*options.message);
+  // The message itself, or where it is.
+  const bool is_text = options.message->find("Tried to allocate") != std::string::npos;
+  absl::StatusOr<std::string> text = is_text ? *options.message : ReadText(*options.message);
   if (!text.ok()) return text.status();
   const absl::StatusOr<OomMessageNumbers> message = ParseOomMessage(*text);
   if (!message.ok()) {
-    return absl::Status(message.status().code(),
-                        StrCat(*options.message, ": ", ToStd(message.status().message())));
+    return absl::Status(message.status().code(), StrCat(is_text ? "--message" : *options.message,
+                                                        ": ", ToStd(message.status().message())));
   }
   const proto::Report report = OomMessageReport(*message);
   const absl::Status printed =
@@ -108,20 +117,19 @@ absl::StatusOr<int> AnswerMessage(const Options& options) {
 absl::StatusOr<int> RunOom(absl::Span<const std::string> args) {
   Options options;
   FlagSet flags("oom FILE...|MODEL [flags]", kDescription);
-  flags.AddSize("capacity", &options.settings.capacity,
-                "replay on a device of this memory, such as 16GiB");
-  flags.AddOptionalText("conf", "CONF", &options.settings.conf,
-                        "PYTORCH_CUDA_ALLOC_CONF to replay under");
+  AddCapacityFlag(&flags, &options.settings,
+                  "replay on a device of this memory, such as 16GiB; or unlimited");
+  AddConfFlag(&flags, &options.settings.conf, "PYTORCH_CUDA_ALLOC_CONF to replay under");
   flags.AddOptionalText("torch", "V", &options.settings.torch,
                         "PyTorch release whose allocator to model");
-  flags.AddFraction("fraction", &options.settings.fraction,
-                    "share of the device that PyTorch may use, 0 to 1");
+  AddDeviceFlags(&flags, &options.settings);
   flags.AddSize("card", &options.card,
                 "memory of the card that the recording was made on; else estimated");
   flags.AddNumber("device", "N", &options.device, "only this device of the file");
   flags.AddNumber("top", "N", &options.top, "how many stacks and segments the report holds");
-  flags.AddOptionalText("message", "FILE", &options.message,
-                        "read PyTorch's error message instead; - is standard input");
+  flags.AddOptionalText("message", "TEXT", &options.message,
+                        "read PyTorch's error message instead: a file that has it, - for standard\n"
+                        "input, or the message itself");
   AddJobs(&flags, &options.jobs);
   flags.AddSwitch("json", &options.json,
                   "print the report as JSON; of several files one line each, in order");

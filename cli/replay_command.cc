@@ -7,6 +7,7 @@
 
 #include "cli/answer_file.h"
 #include "cli/command.h"
+#include "cli/device_flags.h"
 #include "cli/flags.h"
 #include "cli/inputs.h"
 #include "cli/output.h"
@@ -17,6 +18,7 @@
 #include "sim/observe/trace_recorder.h"
 #include "sim/recording/replay_settings.h"
 #include "sim/recording/sampled_replay.h"
+#include "sim/whatif/control.h"
 #include "sim/whatif/what_if.h"
 #include "trace/formats/torch/torch_snapshot_writer.h"
 #include "trace/schedule/schedule.h"
@@ -100,10 +102,19 @@ absl::StatusOr<proto::DeviceReport> ReplayDevice(std::shared_ptr<const Trace> tr
   WhatIfOptions what_if;
   what_if.fragmentation = true;
   if (options.start == "fresh") what_if.start = StartPolicy::kFresh;
-  const absl::StatusOr<WhatIfResult> result = ReplayWhatIf(schedule, settings, &watchers, what_if);
+  const absl::StatusOr<WhatIfBasis> basis = FindBasis(schedule, settings);
+  if (!basis.ok()) return basis.status();
+  const ReplaySettings on_card = OnRecordedCard(settings, basis->card);
+  if (!schedule.is_program()) what_if.recorded_start = &basis->start;
+  const absl::StatusOr<WhatIfResult> result = ReplayWhatIf(schedule, on_card, &watchers, what_if);
   if (!result.ok()) return result.status();
   runs->push_back({schedule.device(), recorder.TakeEvents(), result->segments});
-  return ReportWhatIf(schedule, settings, recorded, *result);
+  proto::DeviceReport report = ReportWhatIf(schedule, on_card, recorded, *result);
+  AddControl(*basis, settings.order, &report);
+  const absl::StatusOr<Bytes> other = PeakInOtherOrder(schedule, on_card, what_if);
+  if (!other.ok()) return other.status();
+  report.set_other_order_peak_reserved_bytes(other->signed_value());
+  return report;
 }
 
 // Where the events of `file` go, "" for nowhere.
@@ -182,13 +193,13 @@ absl::Status CheckCall(const std::vector<std::string>& files, const Options& opt
 absl::StatusOr<int> RunReplay(absl::Span<const std::string> args) {
   Options options;
   FlagSet flags("replay FILE...|MODEL [flags]", kDescription);
-  flags.AddOptionalText("conf", "CONF", &options.settings.conf,
-                        "PYTORCH_CUDA_ALLOC_CONF to replay under");
+  AddConfFlag(&flags, &options.settings.conf, "PYTORCH_CUDA_ALLOC_CONF to replay under");
   flags.AddOptionalText("torch", "VERSION", &options.settings.torch,
                         "PyTorch release whose allocator to model");
-  flags.AddSize("capacity", &options.settings.capacity, "memory of the device, such as 80GiB");
-  flags.AddFraction("fraction", &options.settings.fraction,
-                    "share of it that PyTorch may use, 0 to 1");
+  AddCapacityFlag(&flags, &options.settings,
+                  "memory of the device, such as 80GiB, or unlimited; without it, of a\n"
+                  "recording, what its card is known to have had");
+  AddDeviceFlags(&flags, &options.settings);
   flags.AddChoice("start", {"recorded", "fresh"}, &options.start,
                   "what is there before the first request: the recording's segments and\n"
                   "blocks, or only what was live, allocated anew");

@@ -11,6 +11,7 @@
 
 #include "cli/answer_file.h"
 #include "cli/command.h"
+#include "cli/device_flags.h"
 #include "cli/flags.h"
 #include "cli/inputs.h"
 #include "cli/output.h"
@@ -22,6 +23,7 @@
 #include "sim/observe/history.h"
 #include "sim/recording/replay_settings.h"
 #include "sim/recording/sampled_replay.h"
+#include "sim/whatif/control.h"
 #include "sim/whatif/what_if.h"
 #include "trace/schedule/schedule.h"
 #include "trace/value/strings.h"
@@ -52,6 +54,7 @@ struct Options {
 
 absl::StatusOr<proto::DeviceReport> ReportOwnRun(const Schedule& schedule,
                                                  const ReplaySettings& settings,
+                                                 const WhatIfBasis& basis,
                                                  const DeviceContents& contents,
                                                  const PageLimits& limits) {
   proto::DeviceReport report;
@@ -69,9 +72,10 @@ absl::StatusOr<proto::DeviceReport> ReportOwnRun(const Schedule& schedule,
   WhatIfOptions options;
   options.fragmentation = true;
   options.keep_segments = true;
-  const absl::StatusOr<WhatIfResult> run = ReplayWhatIf(schedule, settings, &history, options);
+  const ReplaySettings on_card = OnRecordedCard(settings, basis.card);
+  const absl::StatusOr<WhatIfResult> run = ReplayWhatIf(schedule, on_card, &history, options);
   if (!run.ok()) return run.status();
-  report = ReportWhatIf(schedule, settings, contents.peaks, *run);
+  report = ReportWhatIf(schedule, on_card, contents.peaks, *run);
   *report.mutable_inventory() = contents.inventory;
   AddPage(schedule, history,
           run->fragmentation.has_value() ? &run->fragmentation->segments : nullptr, run->segments,
@@ -88,16 +92,26 @@ absl::StatusOr<proto::DeviceReport> ReportDevice(const std::shared_ptr<const Tra
   const DeviceContents contents = DescribeContents(*trace, index);
   const Schedule schedule = Schedule::Build(trace, index);
   const PageLimits limits;
-  absl::StatusOr<proto::DeviceReport> report = ReportOwnRun(schedule, settings, contents, limits);
+  WhatIfBasis basis;
+  const bool is_what_if = !settings.as_recorded || !others.empty();
+  if (is_what_if) {
+    absl::StatusOr<WhatIfBasis> found = FindBasis(schedule, settings);
+    if (!found.ok()) return found.status();
+    basis = *std::move(found);
+  }
+  absl::StatusOr<proto::DeviceReport> report =
+      ReportOwnRun(schedule, settings, basis, contents, limits);
   if (!report.ok()) return report;
+  if (is_what_if) AddControl(basis, settings.order, &*report);
   for (const ReplaySettings& other : others) {
     progress->SetActivity(StrCat("replaying device ", device, " under ", other.config.conf));
     HistoryObserver history(schedule, HistoryObserver::Clock::kRequests, limits.timeline_buckets);
     WhatIfOptions options;
     options.fragmentation = true;
-    const absl::StatusOr<WhatIfResult> run = ReplayWhatIf(schedule, other, &history, options);
+    const ReplaySettings on_card = OnRecordedCard(other, basis.card);
+    const absl::StatusOr<WhatIfResult> run = ReplayWhatIf(schedule, on_card, &history, options);
     if (!run.ok()) return run.status();
-    AddOther(history, limits, ReportWhatIf(schedule, other, contents.peaks, *run), &*report);
+    AddOther(history, limits, ReportWhatIf(schedule, on_card, contents.peaks, *run), &*report);
   }
   return report;
 }
@@ -194,13 +208,14 @@ absl::StatusOr<int> RunReport(absl::Span<const std::string> args) {
                         "where to write the page, or a directory; without it FILE's name with\n"
                         ".html, in the current directory; - is standard output");
   flags.AddShort('o', "output");
-  flags.AddTexts("conf", "CONF", &options.confs,
-                 "PYTORCH_CUDA_ALLOC_CONF to compare with; may be given several times");
+  AddConfsFlag(&flags, &options.confs,
+               "PYTORCH_CUDA_ALLOC_CONF to compare with; may be given several times");
   flags.AddOptionalText("torch", "VERSION", &options.settings.torch,
                         "PyTorch release whose allocator to model");
-  flags.AddSize("capacity", &options.settings.capacity, "memory of the device, such as 80GiB");
-  flags.AddFraction("fraction", &options.settings.fraction,
-                    "share of it that PyTorch may use, 0 to 1");
+  AddCapacityFlag(&flags, &options.settings,
+                  "memory of the device, such as 80GiB, or unlimited; without it, of a\n"
+                  "recording, what its card is known to have had");
+  AddDeviceFlags(&flags, &options.settings);
   flags.AddNumber("device", "N", &options.device, "only this device of the file");
   AddJobs(&flags, &options.jobs);
   flags.AddSwitch("json", &options.json,

@@ -10,6 +10,7 @@
 #include "cli/answer_file.h"
 #include "cli/command.h"
 #include "cli/current_replay.h"
+#include "cli/device_flags.h"
 #include "cli/flags.h"
 #include "cli/inputs.h"
 #include "cli/output.h"
@@ -58,22 +59,17 @@ absl::StatusOr<DriverCosts> ReadCosts(const std::string& file) {
   return costs.ok() ? std::move(costs) : InCommand(file, costs.status());
 }
 
+// Of the best rows: more are looked at by few.
+constexpr size_t kErrorBars = 3;
+
 absl::StatusOr<proto::DeviceReport> SweepDevice(std::shared_ptr<const Trace> trace,
                                                 size_t device_index, const ReplaySettings& resolved,
                                                 const Options& options, size_t threads) {
   const Schedule schedule = Schedule::Build(std::move(trace), device_index);
   absl::StatusOr<CurrentReplay> current = ReplayCurrent(schedule, device_index, resolved);
   if (!current.ok()) return current.status();
-  ReplaySettings settings = resolved;
-  if (!settings.capacity.has_value()) {
-    settings.capacity = CapacityAtOom(schedule, current->start);
-    if (settings.capacity.has_value()) {
-      current->report.set_capacity_bytes(settings.capacity->signed_value());
-      current->report.add_notes(
-          "the device is taken to hold what was reserved and what was free when the recording ran "
-          "out of memory");
-    }
-  }
+  const ReplaySettings settings = OnRecordedCard(resolved, current->basis.card);
+  current->report.set_capacity_bytes(settings.capacity.value_or(Bytes()).signed_value());
 
   SweepAnswer answer;
   std::future<void> bounds = std::async(std::launch::async, [&] {
@@ -82,9 +78,12 @@ absl::StatusOr<proto::DeviceReport> SweepDevice(std::shared_ptr<const Trace> tra
     answer.packing = BestPacking(lifetimes);
   });
   const SweepContext context = {
-      schedule,        settings,
-      &current->start, options.start == "fresh" ? StartPolicy::kFresh : StartPolicy::kRecorded,
-      threads,         options.costs.has_value() ? &options.costs->costs : nullptr};
+      schedule,
+      settings,
+      &current->basis.start,
+      options.start == "fresh" ? StartPolicy::kFresh : StartPolicy::kRecorded,
+      threads,
+      options.costs.has_value() ? &options.costs->costs : nullptr};
   if (options.costs.has_value()) answer.costs_of = options.costs->card_text;
   answer.searched = options.confs.empty();
   if (answer.searched) {
@@ -101,6 +100,9 @@ absl::StatusOr<proto::DeviceReport> SweepDevice(std::shared_ptr<const Trace> tra
     std::sort(answer.rows.begin(), answer.rows.end(), RanksBefore);
     answer.current = ReplayRow(context, settings);
   }
+  FindOtherOrder(context,
+                 absl::MakeSpan(answer.rows).first(std::min(kErrorBars, answer.rows.size())));
+  FindOtherOrder(context, absl::MakeSpan(&answer.current, 1));
   answer.current_cause = WhyReserved(context, answer.current);
   const auto worst = std::find_if(answer.rows.rbegin(), answer.rows.rend(),
                                   [](const SweepRow& row) { return row.refused.empty(); });
@@ -172,13 +174,13 @@ absl::StatusOr<int> SweepTogether(const std::vector<std::string>& paths, const I
 absl::StatusOr<int> RunSweep(absl::Span<const std::string> args) {
   Options options;
   FlagSet flags("sweep FILE...|MODEL [flags]", kDescription);
-  flags.AddTexts("conf", "CONF", &options.confs,
-                 "settings to try; may be given several times; none: search");
+  AddConfsFlag(&flags, &options.confs, "settings to try; may be given several times; none: search");
   flags.AddOptionalText("torch", "VERSION", &options.settings.torch,
                         "PyTorch release whose allocator to model");
-  flags.AddSize("capacity", &options.settings.capacity, "memory of the device, such as 80GiB");
-  flags.AddFraction("fraction", &options.settings.fraction,
-                    "share of it that PyTorch may use, 0 to 1");
+  AddCapacityFlag(&flags, &options.settings,
+                  "memory of the device, such as 80GiB, or unlimited; without it, of a\n"
+                  "recording, what its card is known to have had");
+  AddDeviceFlags(&flags, &options.settings);
   flags.AddChoice("start", {"recorded", "fresh"}, &options.start,
                   "what is there before the first request: the recording's segments and\n"
                   "blocks, or only what was live, allocated anew");

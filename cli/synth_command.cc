@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_join.h"
 #include "cli/command.h"
+#include "cli/device_flags.h"
 #include "cli/flags.h"
 #include "cli/inputs.h"
 #include "cli/output.h"
@@ -119,7 +120,7 @@ absl::StatusOr<int> Synth(absl::Span<const std::string> args) {
   flags.AddText("to", "FORMAT", &options.to, "its format; without it, FILE's extension decides");
   flags.AddSwitch("summary", &options.summary, "tell what it needs");
   flags.AddSwitch("json", &options.json, "tell it as JSON");
-  flags.AddOptionalText("conf", "CONF", &options.settings.conf, "PYTORCH_CUDA_ALLOC_CONF");
+  AddConfFlag(&flags, &options.settings.conf, "PYTORCH_CUDA_ALLOC_CONF");
   flags.AddSize("capacity", &options.settings.capacity, "memory that the allocator can get");
   flags.AddSize("context", &options.context, "of the CUDA context; 225 MiB if not given");
   std::vector<std::string> words(args.begin(), args.end());

@@ -95,10 +95,11 @@ proto::Event EventOf(const Event& event, const Schedule& schedule) {
   return to;
 }
 
-void AddFragmentation(const Fragmentation& from, const Schedule& schedule,
+// `at_event`: in the events of the file; -1: before the first.
+void AddFragmentation(const Fragmentation& from, int64_t at_event, const Schedule& schedule,
                       proto::DeviceReport* report) {
   proto::Fragmentation& to = *report->mutable_fragmentation();
-  to.set_at_event(static_cast<int64_t>(from.at_event));
+  to.set_at_event(at_event);
   to.set_internal_bytes(from.internal.signed_value());
   to.set_inactive_split_bytes(from.inactive_split.signed_value());
   to.set_reserved_minus_active_bytes(from.unused.signed_value());
@@ -202,7 +203,7 @@ proto::DeviceReport ReportReplay(const Schedule& schedule, const ReplaySettings&
   AddStatistics(result.statistics, *settings.torch.profile, &report);
   AddSegments(result.segments, report.mutable_segments());
   if (replay.fragmentation.has_value()) {
-    AddFragmentation(*replay.fragmentation, schedule, &report);
+    AddFragmentation(*replay.fragmentation, recorded.peak_reserved_event(), schedule, &report);
   }
   Diagnostics diagnostics = schedule.diagnostics();
   diagnostics.Merge(result.start.diagnostics);
@@ -226,9 +227,29 @@ proto::DeviceReport ReportWhatIf(const Schedule& schedule, const ReplaySettings&
     }
   }
   AddSegments(result.segments, report.mutable_segments());
-  if (result.fragmentation.has_value()) AddFragmentation(*result.fragmentation, schedule, &report);
+  if (result.fragmentation.has_value()) {
+    const int64_t at = result.peak_request.has_value()
+                           ? static_cast<int64_t>(EventOfRequest(schedule, *result.peak_request))
+                           : -1;
+    AddFragmentation(*result.fragmentation, at, schedule, &report);
+  }
   AddDiagnostics(schedule.diagnostics(), &report);
   return report;
+}
+
+void AddControl(const WhatIfBasis& basis, AddressOrder order, proto::DeviceReport* report) {
+  if (!basis.control.has_value()) return;
+  const Control& control = *basis.control;
+  const CardLimits& card = basis.card;
+  proto::Control& to = *report->mutable_control();
+  to.set_recorded_peak_reserved_bytes(report->recorded().peak_reserved_bytes());
+  to.set_peak_reserved_bytes(control.peak_reserved.signed_value());
+  to.set_other_order_peak_reserved_bytes(control.other_order_peak_reserved.signed_value());
+  to.set_ooms(static_cast<int64_t>(control.ooms));
+  to.set_addresses(order == AddressOrder::kUpwards ? "upwards" : "downwards");
+  to.set_card_granted_bytes(card.granted.signed_value());
+  to.set_card_refused_bytes(card.refused().value_or(Bytes()).signed_value());
+  to.set_card_at_oom_bytes(card.at_oom.value_or(Bytes()).signed_value());
 }
 
 proto::DeviceReport ReportDeviceRun(const RunPlan& plan, const proto::RecordedPeaks& recorded,
@@ -241,7 +262,13 @@ proto::DeviceReport ReportDeviceRun(const RunPlan& plan, const proto::RecordedPe
   AddOrigin(schedule, recorded, plan.start, plan.start_note, &report);
   AddFailures(run.run, &report);
   AddStatistics(run.statistics, *plan.settings->torch.profile, &report);
-  if (run.fragmentation.has_value()) AddFragmentation(*run.fragmentation, schedule, &report);
+  if (run.fragmentation.has_value()) {
+    const uint32_t request = run.peak_request[static_cast<size_t>(UsageKind::kReserved)];
+    const int64_t at = request == kBeforeFirstRequest
+                           ? -1
+                           : static_cast<int64_t>(EventOfRequest(schedule, request));
+    AddFragmentation(*run.fragmentation, at, schedule, &report);
+  }
   AddDiagnostics(schedule.diagnostics(), &report);
   return report;
 }

@@ -9,6 +9,7 @@
 #include "sim/confirm/device_run.h"
 #include "sim/recording/replay_settings.h"
 #include "sim/recording/sampled_replay.h"
+#include "sim/whatif/control.h"
 #include "sim/whatif/what_if.h"
 #include "trace/schedule/schedule.h"
 #include "trace/value/trace.h"
@@ -31,6 +32,9 @@ proto::DeviceReport ReportReplay(const Schedule& schedule, const ReplaySettings&
 // A recording under other settings, or a program.
 proto::DeviceReport ReportWhatIf(const Schedule& schedule, const ReplaySettings& settings,
                                  const proto::RecordedPeaks& recorded, const WhatIfResult& result);
+
+// Nothing, of a program. The report must have what was recorded.
+void AddControl(const WhatIfBasis& basis, AddressOrder order, proto::DeviceReport* report);
 
 // A schedule as it ran on a real device; gpu_report.h adds what it is held against.
 // Without segments: what a run leaves there is given back.

@@ -23,7 +23,7 @@ struct Level {
   int64_t peak = 0;
   int64_t least = 0;
 
-  int64_t peak_at = 0;  // number of the event
+  int64_t peak_at = -1;  // number of the event; -1: before the first
 
   void Add(int64_t change, int64_t event) {
     now += change;

@@ -107,13 +107,15 @@ std::string RenderJobText(const proto::Job& job) {
   if (job.worst_row() < 0)
     return StrCat("job: ", FormatCount(job.files(), "file"),
                   ", none of which could be answered.\n");
-  std::string out =
-      StrCat("job: ", FormatCount(job.files(), "file"),
-             job.failed() > 0 ? StrCat(", ", job.failed(), " without an answer") : "", "; worst ",
-             Name(job, job.worst_row()), "; spread ", FormatSize(job.spread_bytes()), "; ",
-             job.odd_row() < 0 ? std::string("none stands out")
-                               : StrCat("odd one out ", Name(job, job.odd_row())),
-             ".\n");
+  std::string out = StrCat(
+      "job: ", FormatCount(job.files(), "file"),
+      job.failed() > 0 ? StrCat(", ", job.failed(), " without an answer") : "", "; ",
+      Figure(job.rows(job.worst_row())) == 0 ? ""
+                                             : StrCat("worst ", Name(job, job.worst_row()), "; "),
+      "spread ", FormatSize(job.spread_bytes()), "; ",
+      job.odd_row() < 0 ? std::string("none stands out")
+                        : StrCat("odd one out ", Name(job, job.odd_row())),
+      ".\n");
   const bool is_oom = job.command() == "oom";
   absl::StrAppendFormat(&out, "  %10s  %10s  %10s  %5s  %s\n", is_oom ? "reserved" : "peak res.",
                         is_oom ? "live" : "peak req.", "events", "ooms", "file");

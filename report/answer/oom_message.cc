@@ -133,11 +133,15 @@ absl::StatusOr<OomMessageNumbers> ParseOomMessage(std::string_view raw) {
     const std::optional<Bytes> reserved = SizeBefore(text, " reserved in total by PyTorch");
     if (reserved.has_value()) {
       unallocated = *reserved > *allocated ? *reserved - *allocated : Bytes();
+    } else {
+      // Before 1.4: what is cached beyond what is allocated.
+      unallocated = SizeBefore(text, " cached)");
     }
   }
   if (!unallocated.has_value()) return Missing("what PyTorch holds unallocated");
   message.numbers.reserved_unallocated = *unallocated;
-  message.layout = is_2_0                                                    ? "2.0"
+  message.layout = is_2_0 && text.find(" cached)") != std::string_view::npos ? "1.0 to 1.3"
+                   : is_2_0                                                  ? "2.0"
                    : text.find("total capacty of") != std::string_view::npos ? "2.1"
                    : message.private_pools.has_value()                       ? "2.4 and later"
                                                                              : "2.2 and later";
@@ -153,14 +157,21 @@ proto::Report OomMessageReport(const OomMessageNumbers& message) {
   report.set_format("message");
   proto::OutOfMemory& oom = *report.mutable_oom();
   const Bytes obtainable = Obtainable(numbers);
-  oom.set_verdict(VerdictOf(JudgeNumbers(numbers)));
+  const OomVerdict verdict = JudgeNumbers(numbers);
+  oom.set_verdict(VerdictOf(verdict));
   oom.set_event_index(-1);
   oom.set_recorded(true);
   oom.set_requested_bytes(numbers.tried.signed_value());
   oom.set_segment_bytes(numbers.tried.signed_value());
   oom.set_obtainable_bytes(obtainable.signed_value());
   oom.set_ooms(1);
-  if (JudgeNumbers(numbers) == OomVerdict::kTrueShortage) {
+  if (verdict == OomVerdict::kRefusedWithFree) {
+    oom.set_sentence(StrCat("the driver refused ", FormatSize(numbers.tried), " although ",
+                            FormatSize(numbers.device_free),
+                            " are free by its own count: the free memory is another device's, or "
+                            "Windows or WSL count memory that a process cannot get, or a limit of "
+                            "the process or container is met; the allocator is not the cause"));
+  } else if (verdict == OomVerdict::kTrueShortage) {
     oom.set_sentence(StrCat("no packing would have served ", FormatSize(numbers.tried), ": only ",
                             FormatSize(obtainable),
                             " is free or held unallocated; the program needs less, or the card "
@@ -183,8 +194,15 @@ proto::Report OomMessageReport(const OomMessageNumbers& message) {
   if (numbers.capacity.has_value()) {
     use.set_capacity_bytes(numbers.capacity->signed_value());
     use.set_capacity_source("given");
-    use.set_outside_bytes(numbers.capacity->signed_value() - reserved.signed_value() -
-                          numbers.device_free.signed_value());
+    const Bytes known = reserved + numbers.device_free;
+    if (known <= *numbers.capacity) {
+      use.set_outside_bytes((*numbers.capacity - known).signed_value());
+    } else {
+      oom.add_notes(StrCat("what PyTorch holds and what is free are ",
+                           FormatSize(known - *numbers.capacity),
+                           " more than the card has: part of it lies in system memory (the "
+                           "fallback of Windows and WSL), or on another card"));
+    }
     if (numbers.tried > *numbers.capacity) {
       oom.add_notes("the request is larger than the card");
     }

@@ -145,7 +145,10 @@ std::string ChangeText(const Counterfactual& answer, const proto::Stack& stack) 
     case ChangeKind::kRetry: return "the same request again after a synchronisation";
     case ChangeKind::kOneStream: return "everything on one stream";
     case ChangeKind::kMemory:
-      return answer.survives ? StrCat(FormatSize(answer.amount), " more memory")
+      return answer.survives ? StrCat(FormatSize(answer.amount), " more memory",
+                                      answer.by_luck < answer.amount
+                                          ? StrCat(" (by luck ", FormatSize(answer.by_luck), ")")
+                                          : "")
                              : StrCat("up to ", FormatSize(answer.amount), " more memory");
     case ChangeKind::kFreeStack:
       return StrCat("freeing ", FormatSize(answer.amount), " of ", stack.summary());
@@ -164,6 +167,8 @@ void AddCounterfactuals(const Trace& trace, const OomAnalysis& analysis, proto::
     to.set_peak_reserved_bytes(answer.peak_reserved.signed_value());
     to.set_conf(CleanText(answer.conf));
     to.set_amount_bytes(answer.amount.signed_value());
+    to.set_by_luck_bytes(answer.by_luck.signed_value());
+    to.set_is_safe(answer.is_safe);
   }
 }
 
@@ -196,6 +201,14 @@ std::string Sentence(const OomAnalysis& analysis, const proto::OutOfMemory& oom)
   const std::string wanted = FormatSize(oom.requested_bytes());
   const std::string obtainable = FormatSize(oom.obtainable_bytes());
   switch (analysis.verdict) {
+    case OomVerdict::kExceedsDevice: {
+      const uint64_t event = analysis.too_large->event;
+      return StrCat(
+          "no allocator would do: ", FormatSize(oom.live_at_once_bytes()), " are needed at once",
+          event > analysis.scene.event ? ", later," : "", " at event ",
+          FormatCount(static_cast<int64_t>(event)), "; the device has ",
+          FormatSize((analysis.scene.reserved + analysis.scene.grantable).signed_value()));
+    }
     case OomVerdict::kPendingFree:
       return StrCat("the request for ", wanted,
                     " succeeds when made again: a fitting block came back with the "
@@ -209,6 +222,7 @@ std::string Sentence(const OomAnalysis& analysis, const proto::OutOfMemory& oom)
       return StrCat("no packing would have served ", wanted, ": only ", obtainable,
                     " is free or held unallocated; ",
                     FormatSize(oom.requested_bytes() - oom.obtainable_bytes()), " are missing");
+    case OomVerdict::kRefusedWithFree:  // of messages
     case OomVerdict::kFragmentation: break;
   }
   // Those that hold least are named.
@@ -221,7 +235,12 @@ std::string Sentence(const OomAnalysis& analysis, const proto::OutOfMemory& oom)
   std::stable_sort(cures.begin(), cures.end(), [](const auto* a, const auto* b) {
     return a->peak_reserved_bytes() < b->peak_reserved_bytes();
   });
-  std::string cure = "no setting tried would have done";
+  const bool serves_here = std::any_of(
+      oom.counterfactuals().begin(), oom.counterfactuals().end(), [](const auto& answer) {
+        return answer.kind() == proto::Counterfactual::setting && answer.served();
+      });
+  std::string cure = serves_here ? "settings below would have served it, but not all that follows"
+                                 : "no setting tried would have done";
   if (!cures.empty()) {
     cure.clear();
     for (size_t i = 0; i < std::min(cures.size(), kMaxCures); ++i) {
@@ -320,6 +339,10 @@ proto::OutOfMemory OomReport(const Schedule& schedule, const ReplaySettings& set
   if (analysis->leak.has_value()) {
     *oom.mutable_leak() =
         LeakReport(trace, schedule.device_trace(), analysis->steps, *analysis->leak);
+  }
+  if (analysis->too_large.has_value()) {
+    oom.set_live_at_once_bytes(analysis->too_large->requested.signed_value());
+    oom.set_live_at_once_event(static_cast<int64_t>(analysis->too_large->event));
   }
   oom.set_sentence(Sentence(*analysis, oom));
   if (scene.ooms > 1) {

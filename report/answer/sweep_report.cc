@@ -80,6 +80,7 @@ void FillRow(const SweepRow& from, const SweepRow& current, const Schedule& sche
     to->set_first_oom_event(static_cast<int64_t>(EventOfRequest(schedule, *from.first_oom)));
   }
   to->set_peak_reserved_bytes(from.peak_reserved.signed_value());
+  to->set_other_order_peak_reserved_bytes(from.other_order_peak_reserved.signed_value());
   to->set_peak_allocated_bytes(from.peak_allocated.signed_value());
   const Bytes reserved = from.at_peak.reserved();
   const Bytes unused = reserved - from.at_peak.allocated();
@@ -299,11 +300,14 @@ void AddFits(const std::vector<FitRow>& rows, const PeakLive& live, const Packin
     to.set_refused(CleanText(row.refused));
     to.set_smallest_bytes(bytes(row.found.capacity));
     to.set_safe_bytes(bytes(row.found.safe_capacity));
+    to.set_proven_until_bytes(bytes(row.found.proven_until));
+    to.set_smallest_is_proven(row.found.is_smallest);
     to.set_without_retries_bytes(bytes(row.found.without_retries));
     to.set_unlimited_peak_reserved_bytes(row.found.unlimited_peak_reserved.signed_value());
     for (const CapacityProbe& probe : row.found.probes) {
       proto::Fits::Probe& out = *to.add_probes();
       out.set_capacity_bytes(probe.capacity.signed_value());
+      out.set_same_until_bytes(bytes(probe.same_until));
       out.set_survives(probe.survives);
       out.set_ooms(static_cast<int64_t>(probe.ooms));
       out.set_alloc_retries(static_cast<int64_t>(probe.alloc_retries));

@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "report/words/answer.h"
 #include "report/words/duration.h"
 #include "report/words/lines.h"
 #include "report/words/sizes.h"
@@ -182,7 +183,8 @@ std::string SweepAnswer(const proto::Sweep& sweep) {
                                          FormatCount(sweep.rows_size()), " settings, least with ")
                                 : StrCat("best of ", FormatCount(sweep.rows_size()), " settings: ");
   StrAppend(&text, ConfName(best.conf(), best.memory_fraction()), ", peak reserved ",
-            FormatSize(best.peak_reserved_bytes()));
+            FormatSize(best.peak_reserved_bytes()),
+            OtherOrderText(best.peak_reserved_bytes(), best.other_order_peak_reserved_bytes()));
   if (best.is_current()) return text + ", those in force";
   if (best.peak_reserved_bytes() == current.peak_reserved_bytes() && best.oom() == current.oom()) {
     return StrCat(text, ", no less than ", ConfName(current.conf(), current.memory_fraction()),
@@ -242,21 +244,37 @@ std::string Asker(const proto::PeakCause& cause) {
   return text;
 }
 
+std::string ControlLines(const proto::DeviceReport& device) {
+  if (!device.has_control()) return "";
+  const std::string card = CardSentence(device.control());
+  return StrCat(card.empty() ? "" : StrCat("  recorded card: ", card, "\n"),
+                "  control: ", ControlSentence(device.control()), "\n");
+}
+
+// "3.55 GiB", and what less may do by luck.
+std::string SafeSize(const proto::Fits::Row& row) {
+  if (row.safe_bytes() == row.smallest_bytes()) return FormatSize(row.safe_bytes());
+  return StrCat(FormatSize(row.safe_bytes()), " (or, by luck, ", FormatSize(row.smallest_bytes()),
+                ")");
+}
+
 std::string FitAnswer(const proto::Fits& fits) {
   const proto::Fits::Row* best = nullptr;
   const proto::Fits::Row* current = nullptr;
   for (const auto& row : fits.rows()) {
     if (row.is_current()) current = &row;
-    if (row.smallest_bytes() == 0) continue;
-    if (best == nullptr || row.smallest_bytes() < best->smallest_bytes()) best = &row;
+    if (row.safe_bytes() == 0) continue;
+    if (best == nullptr || row.safe_bytes() < best->safe_bytes()) best = &row;
+  }
+  if (best == nullptr && fits.lower_bounds().peak_live_bytes() == 0) {
+    return "nothing is allocated on it";
   }
   if (best == nullptr) return "survives on no device under these settings";
-  std::string text = StrCat("needs ", FormatSize(best->smallest_bytes()), " under ",
-                            ConfName(best->conf(), best->memory_fraction()));
+  std::string text =
+      StrCat("needs ", SafeSize(*best), " under ", ConfName(best->conf(), best->memory_fraction()));
   if (current != nullptr && current != best) {
     StrAppend(&text, "; ",
-              current->smallest_bytes() == 0 ? std::string("no device is enough")
-                                             : FormatSize(current->smallest_bytes()),
+              current->safe_bytes() == 0 ? std::string("no device is enough") : SafeSize(*current),
               " under ", ConfName(current->conf(), current->memory_fraction()), ", those in force");
   }
   return text;
@@ -284,6 +302,9 @@ std::string RenderSweep(const proto::DeviceReport& device) {
   std::string out = StrCat("device ", device.device(), ": ",
                            IsReproduced(device) ? "" : "WARNING, the figures below are estimates: ",
                            Fidelity(device), ".\n");
+  if (const std::string warning = ControlWarning(device.control()); !warning.empty()) {
+    StrAppend(&out, "  WARNING: ", warning, ".\n");
+  }
   StrAppend(&out, "device ", device.device(), ": ", SweepAnswer(sweep), Ties(sweep), ".\n");
   for (const std::string& fault : FindFaults(device)) StrAppend(&out, "  WRONG: ", fault, ".\n");
   StrAppend(&out, "  torch ", device.torch().release(), " (", device.torch().why(), "); ",
@@ -291,6 +312,7 @@ std::string RenderSweep(const proto::DeviceReport& device) {
                 ? StrCat("device of ", FormatSize(device.capacity_bytes()))
                 : std::string("device without a limit; --capacity gives it one"),
             "\n");
+  StrAppend(&out, ControlLines(device));
   for (const std::string& note : device.notes()) StrAppend(&out, "  note: ", note, "\n");
   StrAppend(&out, "\n", SweepTable(sweep),
             "  unused: reserved - allocated where reserved peaks; driver calls: "
@@ -319,12 +341,14 @@ std::string RenderFits(const proto::DeviceReport& device) {
   StrAppend(&out, "  torch ", device.torch().release(), " (", device.torch().why(),
             "); memory for PyTorch alone: the CUDA context, other libraries and other processes "
             "come on top\n");
+  StrAppend(&out, ControlLines(device));
   for (const std::string& note : device.notes()) StrAppend(&out, "  note: ", note, "\n");
   std::vector<std::vector<std::string>> rows = {
-      {"smallest", "safe from", "without retries", "reserved without a limit", "settings"}};
+      {"safe from", "by luck", "without retries", "reserved without a limit", "settings"}};
   const auto size = [](int64_t bytes) {
     return bytes == 0 ? std::string("none") : FormatSize(bytes);
   };
+  bool is_sampled = false;
   for (const auto& row : fits.rows()) {
     std::string name = ConfName(row.conf(), row.memory_fraction());
     if (row.is_current()) StrAppend(&name, "  (in force)");
@@ -332,17 +356,21 @@ std::string RenderFits(const proto::DeviceReport& device) {
       rows.push_back({"-", "-", "-", "-", StrCat(name, "  REFUSED: ", row.refused())});
       continue;
     }
-    rows.push_back({size(row.smallest_bytes()), size(row.safe_bytes()),
+    if (row.proven_until_bytes() > 0 && row.proven_until_bytes() < row.without_retries_bytes()) {
+      StrAppend(&name, "  (proven up to ", FormatSize(row.proven_until_bytes()), ")");
+      is_sampled = true;
+    }
+    rows.push_back({size(row.safe_bytes()), size(row.smallest_bytes()),
                     size(row.without_retries_bytes()),
                     FormatSize(row.unlimited_peak_reserved_bytes()), name});
   }
-  StrAppend(&out, "\n", Table(rows),
-            "  safe from: every larger device tried survives; survival need not grow with the "
-            "device\n");
+  StrAppend(&out, "\n", Table(rows), "  safe from: every larger device survives",
+            is_sampled ? " as far as is proven, and those tried beyond" : "",
+            "; by luck: the smallest that does, though a larger one may fail\n");
   for (const auto& row : fits.rows()) {
-    if (row.smallest_bytes() == 0) continue;
+    if (row.safe_bytes() == 0) continue;
     int edge = 0;
-    while (row.probes(edge).capacity_bytes() != row.smallest_bytes()) ++edge;
+    while (row.probes(edge).capacity_bytes() != row.safe_bytes()) ++edge;
     std::vector<std::vector<std::string>> near = {
         {"device", "bytes", "out of memory", "retries", "driver calls", "peak reserved"}};
     for (int i = std::max(0, edge - kNearEdge);

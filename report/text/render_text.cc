@@ -37,6 +37,9 @@ std::string EventText(const proto::Event& event) {
 
 void Answer(const proto::DeviceReport& device, std::string* out) {
   StrAppend(out, "device ", device.device(), ": ", AnswerSentence(device), ".\n");
+  if (const std::string warning = ControlWarning(device.control()); !warning.empty()) {
+    StrAppend(out, "  WARNING: ", warning, ".\n");
+  }
   for (const std::string& fault : FindFaults(device)) StrAppend(out, "  WRONG: ", fault, ".\n");
 }
 
@@ -198,6 +201,12 @@ void RenderDevice(const proto::DeviceReport& device, std::string* out) {
        inspect && device.conf().empty() ? "default, or not recorded" : SettingsText(device));
   if (device.has_torch()) {
     Line(out, "torch", StrCat(device.torch().release(), " (", device.torch().why(), ")"));
+  }
+  if (device.has_control()) {
+    if (const std::string card = CardSentence(device.control()); !card.empty()) {
+      Line(out, "recorded card", card);
+    }
+    Line(out, "control", ControlSentence(device.control()));
   }
   for (const std::string& note : device.notes()) Line(out, "note", note);
   if (inspect) {

@@ -1,5 +1,7 @@
 #include "report/words/answer.h"
 
+#include <cstdlib>
+
 #include "absl/strings/str_format.h"
 #include "report/words/sizes.h"
 #include "report/words/verdict.h"
@@ -33,7 +35,9 @@ std::string WhatIfAnswer(const proto::DeviceReport& device) {
                                  : StrCat(" instead of ", FormatSize(recorded),
                                           PercentChange(change, recorded)));
   }
-  StrAppend(&text, "; ",
+  StrAppend(&text,
+            OtherOrderText(device.peak_reserved_bytes(), device.other_order_peak_reserved_bytes()),
+            "; ",
             device.ooms() == 0
                 ? std::string("no out of memory")
                 : StrCat("OUT OF MEMORY ", FormatCount(device.ooms(), "time"),
@@ -57,6 +61,41 @@ std::string SettingsText(const proto::DeviceReport& device) {
     StrAppend(&text, ", device of ", FormatSize(device.capacity_bytes()));
   }
   return text;
+}
+
+std::string CardSentence(const proto::Control& control) {
+  if (control.card_refused_bytes() == 0) return "";
+  const auto mib = [](int64_t bytes) { return StrCat(FormatCount(bytes >> 20), " MiB"); };
+  const bool ran_out = control.card_at_oom_bytes() >= control.card_granted_bytes() &&
+                       control.card_at_oom_bytes() < control.card_refused_bytes();
+  return StrCat("gave PyTorch ", mib(control.card_granted_bytes()), " and refused ",
+                mib(control.card_refused_bytes()),
+                ran_out ? StrCat("; ", mib(control.card_at_oom_bytes()),
+                                 " were in use or free when memory ran out")
+                        : "",
+                "; --capacity unlimited leaves that out");
+}
+
+std::string ControlSentence(const proto::Control& control) {
+  const int64_t recorded = control.recorded_peak_reserved_bytes();
+  const int64_t change = control.peak_reserved_bytes() - recorded;
+  return StrCat(
+      FormatSize(control.peak_reserved_bytes()), " reserved under the recording's own settings, ",
+      change == 0 ? std::string("as recorded")
+                  : StrCat("recorded ", FormatSize(recorded), PercentChange(change, recorded)),
+      OtherOrderText(control.peak_reserved_bytes(), control.other_order_peak_reserved_bytes()));
+}
+
+std::string ControlWarning(const proto::Control& control) {
+  const int64_t recorded = control.recorded_peak_reserved_bytes();
+  const int64_t change = std::abs(control.peak_reserved_bytes() - recorded);
+  if (100 * change <= recorded) return "";
+  return StrCat("the control is off: ", ControlSentence(control));
+}
+
+std::string OtherOrderText(int64_t peak, int64_t other_order_peak) {
+  if (other_order_peak == 0 || other_order_peak == peak) return "";
+  return StrCat("; ", FormatSize(other_order_peak), " with addresses in the other order");
 }
 
 std::string PercentChange(int64_t change, int64_t of) {

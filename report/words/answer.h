@@ -15,6 +15,15 @@ std::string AnswerSentence(const proto::DeviceReport& device);
 // "default settings, device of 16.0 GiB".
 std::string SettingsText(const proto::DeviceReport& device);
 
+// What the recording tells of its card's memory; "" if nothing was refused there.
+std::string CardSentence(const proto::Control& control);
+// What the control of a what-if gives beside the recording.
+std::string ControlSentence(const proto::Control& control);
+// The same where it is more than 1 % off; else "".
+std::string ControlWarning(const proto::Control& control);
+// "; 6.71 GiB with addresses in the other order", "" where that is the same or 0.
+std::string OtherOrderText(int64_t peak, int64_t other_order_peak);
+
 // " (-12.5 %)"; "" of 0.
 std::string PercentChange(int64_t change, int64_t of);
 

@@ -84,6 +84,18 @@ void AddressSpace::Split(uint32_t node, uint64_t address, uint32_t* left, uint32
   Update(node);
 }
 
+void AddressSpace::Cut(uint64_t hole, uint64_t begin, uint64_t need) {
+  uint32_t before, node, after;
+  Split(root_, hole, &before, &node);
+  Split(node, hole + 1, &node, &after);
+  const uint64_t end = hole + nodes_[node].size;
+  MEMREPLAY_CHECK(end >= begin + need, "addresses taken that are not free");
+  DropHole(node);
+  if (begin > hole) before = Merge(before, NewHole(hole, begin - hole));
+  if (end > begin + need) before = Merge(before, NewHole(begin + need, end - begin - need));
+  root_ = Merge(before, after);
+}
+
 Address AddressSpace::Take(Bytes size) {
   const uint64_t need = WholeUnits(size);
   MEMREPLAY_CHECK(nodes_[root_].largest >= need, "address space exhausted");
@@ -99,20 +111,42 @@ Address AddressSpace::Take(Bytes size) {
     }
   }
   const uint64_t address = nodes_[found].address;
-  uint32_t before, hole, after;
-  Split(root_, address, &before, &hole);
-  Split(hole, address + 1, &hole, &after);
-  Node& n = nodes_[hole];
-  n.address += need;
-  n.size -= need;
-  n.largest = n.size;
-  if (n.size == 0) {
-    DropHole(hole);
-    hole = 0;
-  }
-  root_ = Merge(Merge(before, hole), after);
+  Cut(address, address, need);
   return Address(address);
 }
+
+Address AddressSpace::TakeTop(Bytes size) {
+  const uint64_t need = WholeUnits(size);
+  MEMREPLAY_CHECK(nodes_[root_].largest > need, "address space exhausted");
+  uint32_t found = root_;
+  while (true) {
+    const Node& n = nodes_[found];
+    if (nodes_[n.right].largest > need) {
+      found = n.right;
+    } else if (n.size > need) {
+      break;
+    } else {
+      found = n.left;
+    }
+  }
+  const uint64_t hole = nodes_[found].address;
+  const uint64_t address = hole + nodes_[found].size - need;
+  Cut(hole, address, need);
+  return Address(address);
+}
+
+void AddressSpace::TakeAt(Address address, Bytes size) {
+  uint32_t found = root_;
+  uint32_t below = 0;  // the last hole that begins at or below the address
+  while (found != 0) {
+    if (nodes_[found].address <= address.value()) below = found;
+    found = nodes_[found].address <= address.value() ? nodes_[found].right : nodes_[found].left;
+  }
+  MEMREPLAY_CHECK(below != 0, "addresses taken that are not free");
+  Cut(nodes_[below].address, address.value(), WholeUnits(size));
+}
+
+bool AddressSpace::Fits(Bytes size) const { return nodes_[root_].largest >= WholeUnits(size); }
 
 void AddressSpace::Give(Address address, Bytes size) {
   uint64_t begin = address.value();

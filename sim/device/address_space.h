@@ -1,5 +1,5 @@
-// A range of device addresses from which the lowest free piece is handed out:
-// first fit, the holes left by returned pieces included.
+// Ranges of device addresses, some of them handed out: by default the lowest free
+// piece, first fit, the holes left by returned pieces included.
 #ifndef MEMREPLAY_SIM_DEVICE_ADDRESS_SPACE_H_
 #define MEMREPLAY_SIM_DEVICE_ADDRESS_SPACE_H_
 
@@ -29,8 +29,15 @@ class AddressSpace {
   // The lowest address at which `size` bytes are free. `size` must not exceed
   // what a range can hold.
   Address Take(Bytes size);
+  // The top of the highest hole that is larger than `size`; there must be one.
+  Address TakeTop(Bytes size);
+  // Those very addresses, which must be free.
+  void TakeAt(Address address, Bytes size);
+  // May be a range that was not there before.
   void Give(Address address, Bytes size);
 
+  // Take(size) finds a hole; TakeTop(size) does if Fits(size + kUnit).
+  bool Fits(Bytes size) const;
   size_t hole_count() const { return hole_count_; }
 
  private:
@@ -51,6 +58,8 @@ class AddressSpace {
   uint32_t Merge(uint32_t left, uint32_t right);
   // Holes below `address` to *left, the others to *right.
   void Split(uint32_t node, uint64_t address, uint32_t* left, uint32_t* right);
+  // Takes [begin, begin + need) out of the hole that begins at `hole`.
+  void Cut(uint64_t hole, uint64_t begin, uint64_t need);
 
   std::vector<Node> nodes_;
   std::vector<uint32_t> spare_;  // node numbers to use again

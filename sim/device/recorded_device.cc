@@ -7,13 +7,39 @@
 
 namespace memreplay {
 
+std::optional<Bytes> CardLimits::refused() const {
+  std::optional<Bytes> least;
+  for (const Bytes wanted : refusals) {
+    if (wanted > granted && wanted < least.value_or(kUnlimited)) least = wanted;
+  }
+  return least;
+}
+
 RecordedDevice::RecordedDevice(const Schedule& schedule, Bytes total_memory)
     : schedule_(schedule), total_memory_(total_memory) {}
 
 void RecordedDevice::Hold(const MemoryState& segments) {
   for (const SegmentInfo& segment : segments) {
-    if (segment.total_size > Bytes()) held_.emplace(segment.address, segment.total_size);
+    if (segment.total_size > Bytes()) Add(segment.address, segment.total_size);
   }
+  NoteGrant();
+}
+
+void RecordedDevice::Add(Address address, Bytes size) {
+  if (held_.emplace(address, size).second) held_bytes_ += size;
+}
+
+void RecordedDevice::NoteGrant() {
+  if (invented_ == 0) limits_.granted = std::max(limits_.granted, held_bytes_);
+}
+
+void RecordedDevice::NoteRefusal(Bytes size) {
+  if (invented_ != 0) return;
+  const Bytes wanted = held_bytes_ + size;
+  limits_.refusals.push_back(wanted);
+  const Event* const effect = NextEffect();
+  if (effect->kind == EventKind::kOom)
+    limits_.at_oom = held_bytes_ + Bytes(effect->address.value());
 }
 
 bool RecordedDevice::IsHeld(Address address, Bytes size) const {
@@ -58,9 +84,10 @@ void RecordedDevice::Release(Address address, Bytes size) {
       ++it;
       continue;
     }
+    held_bytes_ -= it->second;
     it = held_.erase(it);
-    if (begin < address) held_.emplace(begin, address - begin);
-    if (end < held_end) held_.emplace(end, held_end - end);
+    if (begin < address) Add(begin, address - begin);
+    if (end < held_end) Add(end, held_end - end);
   }
 }
 
@@ -100,21 +127,22 @@ std::optional<Address> RecordedDevice::AllocateSegment(Bytes size) {
       case EventKind::kSegmentAlloc:
         if (event->size != size || IsHeld(event->address, size)) break;
         ++next_;
-        held_.emplace(event->address, size);
+        Add(event->address, size);
+        NoteGrant();
         return event->address;
       case EventKind::kSegmentFree:
       case EventKind::kSegmentUnmap:
-      case EventKind::kOom: return std::nullopt;
+      case EventKind::kOom: NoteRefusal(size); return std::nullopt;
       default: break;
     }
   }
   const Address invented = Invent(size);
-  held_.emplace(invented, size);
+  Add(invented, size);
   return invented;
 }
 
 void RecordedDevice::FreeSegment(Address address, Bytes size) {
-  held_.erase(address);
+  if (held_.erase(address) != 0) held_bytes_ -= size;
   Consume(EventKind::kSegmentFree, address, size);
 }
 
@@ -172,16 +200,17 @@ bool RecordedDevice::MapPages(Address address, Bytes size, Bytes /*page*/) {
       case EventKind::kSegmentMap:
         if (event->address != address || event->size != size) break;
         ++next_;
-        held_.emplace(address, size);
+        Add(address, size);
+        NoteGrant();
         return true;
       case EventKind::kSegmentFree:
       case EventKind::kSegmentUnmap:
-      case EventKind::kOom: return false;
+      case EventKind::kOom: NoteRefusal(size); return false;
       default: break;
     }
   }
   ++invented_;
-  held_.emplace(address, size);
+  Add(address, size);
   return true;
 }
 

@@ -14,6 +14,19 @@
 
 namespace memreplay {
 
+// What a recording tells of the memory that PyTorch could get, in bytes of segments and
+// mapped pages; what else was on the card is left out.
+struct CardLimits {
+  Bytes granted;  // it could get this much: the most that was in use at once
+  // For each refusal of the driver: what would have been in use.
+  std::vector<Bytes> refusals;
+  // In use and free when it ran out of memory, the last time.
+  std::optional<Bytes> at_oom;
+  // It could not get this much: the least refusal above `granted`. Those below are no
+  // refusals: empty_cache() just before new memory looks the same in a recording.
+  std::optional<Bytes> refused() const;
+};
+
 // Segment addresses, reservation bases and refusals come from the recorded
 // events of the request at hand. A refusal is not
 // recorded as such: it is seen from the next recorded effect being a release,
@@ -54,6 +67,8 @@ class RecordedDevice final : public Device {
 
   // Answers that the recording did not have.
   uint64_t invented() const { return invented_; }
+  // Of the answers so far, those that are the recording's.
+  const CardLimits& limits() const { return limits_; }
 
  private:
   struct Reservation {
@@ -78,6 +93,9 @@ class RecordedDevice final : public Device {
   void Release(Address address, Bytes size);  // of held_
   bool IsHeld(Address address, Bytes size) const;
   Progress& StreamProgress(uint32_t stream);
+  void Add(Address address, Bytes size);  // to held_
+  void NoteGrant();
+  void NoteRefusal(Bytes size);
 
   const Schedule& schedule_;
   const Bytes total_memory_;
@@ -89,6 +107,8 @@ class RecordedDevice final : public Device {
   uint64_t failures_ = 0;
   std::vector<Reservation> reservations_;
   std::map<Address, Bytes> held_;  // segments and pages, disjoint
+  Bytes held_bytes_;
+  CardLimits limits_;
   std::vector<Progress> streams_;
 };
 

@@ -23,8 +23,14 @@ SimulatedDevice::SimulatedDevice(const Options& options)
       unlimited_(!options.capacity.has_value()),
       explicit_completion_(options.explicit_completion),
       costs_(options.costs),
-      segments_({{kSegmentBase, kSegmentEnd}, {kSpillSegments, kSpillReservations}}),
-      reservations_({{kReservationBase, kReservationEnd}, {kSpillReservations, kSpillEnd}}) {}
+      segments_({{kSpillSegments, kSpillReservations}}),
+      reservations_({{kReservationBase, kReservationEnd}, {kSpillReservations, kSpillEnd}}) {
+  if (options.order == AddressOrder::kChunksDownwards) {
+    chunks_.emplace(AddressSpace::Range{kSegmentBase, kSegmentEnd});
+  } else {
+    segments_.Give(kSegmentBase, kSegmentEnd - kSegmentBase);
+  }
+}
 
 Bytes SimulatedDevice::FreeMemory() {
   const Bytes taken = used_ + outside_;
@@ -36,7 +42,11 @@ bool SimulatedDevice::Charge(Bytes size) {
     --failures_;
     return false;
   }
-  if (!unlimited_ && size > FreeMemory()) return false;
+  if (!unlimited_ && size > FreeMemory()) {
+    const Bytes needed = used_ + outside_ + size;
+    same_until_ = std::min(same_until_.value_or(needed), needed);
+    return false;
+  }
   used_ += size;
   return true;
 }
@@ -51,9 +61,90 @@ std::optional<Address> SimulatedDevice::AllocateSegment(Bytes size) {
     used_ -= units;
     return std::nullopt;
   }
-  const Address address = segments_.Take(size);
-  segment_sizes_.emplace(address.value(), size);
+  std::optional<Address> address;
+  if (chunks_.has_value()) address = chunks_->Take(size);
+  if (!address.has_value()) address = segments_.Take(size);
+  segment_sizes_.emplace(address->value(), size);
   return address;
+}
+
+std::optional<std::vector<Address>> SimulatedDevice::AllocateStart(
+    absl::Span<const Piece> segments) {
+  MEMREPLAY_CHECK(segment_sizes_.empty(), "a start that comes after the first segment");
+  for (const Piece& segment : segments) {
+    ++calls_.segment_allocs;
+    if (segment.size >= kAbsurd || !Charge(WholeUnits(segment.size))) return std::nullopt;
+  }
+  std::vector<Address> addresses(segments.size());
+  if (chunks_.has_value()) {
+    PlaceInChunks(segments, &addresses);
+  } else {
+    PlaceUpwards(segments, &addresses);
+  }
+  for (size_t i = 0; i < segments.size(); ++i) {
+    segment_sizes_.emplace(addresses[i].value(), segments[i].size);
+  }
+  return addresses;
+}
+
+// From kSegmentBase up; a unit that is never given back stands for what lay between.
+void SimulatedDevice::PlaceUpwards(absl::Span<const Piece> segments,
+                                   std::vector<Address>* addresses) {
+  for (size_t i = 0; i < segments.size(); ++i) {
+    const bool touches =
+        i == 0 || segments[i - 1].address + WholeUnits(segments[i - 1].size) >= segments[i].address;
+    if (!touches) segments_.Take(AddressSpace::kUnit);
+    (*addresses)[i] = segments_.Take(segments[i].size);
+  }
+}
+
+// From kSegmentEnd down, the recorded chunks, as far as segments tell of them. The lowest
+// is taken to be the newest.
+void SimulatedDevice::PlaceInChunks(absl::Span<const Piece> segments,
+                                    std::vector<Address>* addresses) {
+  constexpr Bytes kChunk = ChunkedAddresses::kChunk;
+  const auto chunk_begin = [](Address address) {
+    return Address(RoundDown(Bytes(address.value()), kChunk).value());
+  };
+  const auto chunk_end = [](const Piece& segment) {
+    const Address end = segment.address + WholeUnits(segment.size);
+    return Address(RoundUp(Bytes(end.value()), kChunk).value());
+  };
+  // Chunks as [first, last] of segments, from the top.
+  struct Chunk {
+    size_t first;
+    Address begin;  // recorded
+    Address end;
+  };
+  std::vector<Chunk> chunks;
+  for (size_t i = 0; i < segments.size(); ++i) {
+    if (chunks.empty() || segments[i].address >= chunks.back().end) {
+      chunks.push_back({i, chunk_begin(segments[i].address), chunk_end(segments[i])});
+    } else {
+      chunks.back().end = std::max(chunks.back().end, chunk_end(segments[i]));
+    }
+  }
+  Bytes whole;
+  for (size_t c = 0; c < chunks.size(); ++c) {
+    const bool touches = c == 0 || chunks[c].begin == chunks[c - 1].end;
+    whole += (touches ? Bytes() : kChunk) + (chunks[c].end - chunks[c].begin);
+  }
+  // The range below is what is left to open chunks in.
+  Address top = kSegmentEnd;
+  MEMREPLAY_CHECK(whole < kSegmentEnd - kSegmentBase, "a start larger than the address space");
+  chunks_.emplace(AddressSpace::Range{kSegmentBase, kSegmentEnd - whole});
+  for (size_t c = chunks.size(); c-- > 0;) {
+    const Chunk& chunk = chunks[c];
+    const Bytes size = chunk.end - chunk.begin;
+    chunks_->Open(top - size, size);
+    const size_t end = c + 1 < chunks.size() ? chunks[c + 1].first : segments.size();
+    for (size_t i = chunk.first; i < end; ++i) {
+      (*addresses)[i] = top - size + (segments[i].address - chunk.begin);
+      chunks_->TakeAt((*addresses)[i], segments[i].size);
+    }
+    const bool touches = c == 0 || chunk.begin == chunks[c - 1].end;
+    top = top - size - (touches ? Bytes() : kChunk);
+  }
 }
 
 void SimulatedDevice::FreeSegment(Address address, Bytes size) {
@@ -62,7 +153,11 @@ void SimulatedDevice::FreeSegment(Address address, Bytes size) {
   const auto segment = segment_sizes_.find(address.value());
   MEMREPLAY_CHECK(segment != segment_sizes_.end(), "free of an address that is no segment");
   MEMREPLAY_CHECK(segment->second == size, "segment freed with another size than allocated");
-  segments_.Give(address, size);
+  if (chunks_.has_value() && address < kSpillSegments) {
+    chunks_->Give(address, size);
+  } else {
+    segments_.Give(address, size);
+  }
   used_ -= WholeUnits(size);
   segment_sizes_.erase(segment);
 }

@@ -7,18 +7,29 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/types/span.h"
 #include "sim/device/address_space.h"
 #include "sim/device/call_costs.h"
+#include "sim/device/chunked_addresses.h"
 #include "sim/model/device.h"
 #include "trace/value/units.h"
 
 namespace memreplay {
 
-// The address rule (the conformance harness's fake CUDA runtime follows the
-// same one, so that addresses can be compared):
-//   * AllocateSegment(n) answers with the lowest multiple of 2 MiB from
-//     kSegmentBase up at which n bytes, in whole units of 2 MiB, are free.
-//   * ReserveRange(n): the same rule from kReservationBase up; no capacity.
+// Where a segment of n bytes, in whole units of 2 MiB, goes.
+enum class AddressOrder : uint8_t {
+  // The lowest multiple of 2 MiB at which they are free: Windows and WSL. The conformance
+  // harness's fake CUDA runtime does the same, so that addresses can be compared.
+  kUpwards,
+  // Linux: into chunks that are opened from the top down (ChunkedAddresses).
+  kChunksDownwards,
+};
+
+// The address rule:
+//   * AllocateSegment(n): from kSegmentBase to kSegmentEnd in Options::order.
+//   * ReserveRange(n): upwards from kReservationBase; no capacity.
+//   * AllocateStart(): the recorded order, and what touched still touches. What lay
+//     between is not free: nobody knows whose it was.
 //   * Segments and mapped pages count against the capacity in whole units of
 //     2 MiB. What is left over of a capacity that is no multiple of 2 MiB is
 //     never handed out, but FreeMemory() counts it.
@@ -40,6 +51,7 @@ class SimulatedDevice final : public Device {
     // `unlimited_total`, and FreeMemory() what is left of that, at least 0.
     std::optional<Bytes> capacity;
     Bytes unlimited_total = kUnlimitedTotal;
+    AddressOrder order = AddressOrder::kUpwards;
     // Recorded stream work is pending until StreamDone() or Synchronize(),
     // instead of complete at once.
     bool explicit_completion = false;
@@ -55,6 +67,8 @@ class SimulatedDevice final : public Device {
   Bytes FreeMemory() override;
   std::optional<Address> AllocateSegment(Bytes size) override;
   void FreeSegment(Address address, Bytes size) override;
+  // Before any segment is allocated.
+  std::optional<std::vector<Address>> AllocateStart(absl::Span<const Piece> segments) override;
   Address ReserveRange(Bytes size) override;
   void ReleaseRange(Address address, Bytes size) override;
   bool MapPages(Address address, Bytes size, Bytes page) override;
@@ -68,6 +82,9 @@ class SimulatedDevice final : public Device {
   void ReturnOutside(Bytes size) override;
 
   const DeviceCalls& calls() const { return calls_; }
+  // The smallest device on which a refused request would have been granted at its moment:
+  // below it every run of the same requests goes as this one did. Absent: none was refused.
+  std::optional<Bytes> same_until() const { return same_until_; }
   // What they would have taken, by Options::costs; without the waits.
   double call_nanoseconds() const { return call_nanoseconds_; }
 
@@ -80,6 +97,8 @@ class SimulatedDevice final : public Device {
   // Takes `size` (whole units) out of the capacity, or says that it cannot.
   bool Charge(Bytes size);
   StreamProgress& Progress(uint32_t stream);
+  void PlaceUpwards(absl::Span<const Piece> segments, std::vector<Address>* addresses);
+  void PlaceInChunks(absl::Span<const Piece> segments, std::vector<Address>* addresses);
 
   const Bytes total_;
   const bool unlimited_;
@@ -87,11 +106,14 @@ class SimulatedDevice final : public Device {
   const CallCosts* const costs_;
   Bytes used_;     // whole units of segments and mapped pages
   Bytes outside_;  // taken by others
+  std::optional<Bytes> same_until_;
   uint64_t failures_ = 0;
   DeviceCalls calls_;
   double call_nanoseconds_ = 0;
-  // The second range of each is a spill-over for devices beyond any real size.
+  // The second range of each is a spill-over for devices beyond any real size, all of
+  // segments_ where there are chunks.
   AddressSpace segments_;
+  std::optional<ChunkedAddresses> chunks_;  // of Options::order
   AddressSpace reservations_;
   absl::flat_hash_map<uint64_t, Bytes> segment_sizes_;      // by address, as asked
   absl::flat_hash_map<uint64_t, Bytes> reservation_sizes_;  // by address

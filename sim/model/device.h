@@ -5,7 +5,9 @@
 
 #include <cstdint>
 #include <optional>
+#include <vector>
 
+#include "absl/types/span.h"
 #include "trace/value/units.h"
 
 namespace memreplay {
@@ -28,6 +30,11 @@ struct DeviceCalls {
   friend bool operator==(const DeviceCalls&, const DeviceCalls&) = default;
 };
 
+struct Piece {
+  Address address;
+  Bytes size;
+};
+
 // Out of memory is an answer (nullopt, false), never an error.
 class Device {
  public:
@@ -45,6 +52,9 @@ class Device {
   // cudaMalloc / cudaFree. `size` is what is asked; the device rounds.
   virtual std::optional<Address> AllocateSegment(Bytes size) = 0;
   virtual void FreeSegment(Address address, Bytes size) = 0;
+  // The segments that a recording began with, ascending by its addresses: where they
+  // are here, in the same order. Nullopt: no room; what was allocated until then stays.
+  virtual std::optional<std::vector<Address>> AllocateStart(absl::Span<const Piece> segments);
 
   // cuMemAddressReserve / cuMemAddressFree; never fails on address space.
   virtual Address ReserveRange(Bytes size) = 0;
@@ -72,6 +82,16 @@ class Device {
   virtual void TakeOutside(Bytes /*size*/) {}
   virtual void ReturnOutside(Bytes /*size*/) {}
 };
+
+inline std::optional<std::vector<Address>> Device::AllocateStart(absl::Span<const Piece> segments) {
+  std::vector<Address> addresses;
+  for (const Piece& segment : segments) {
+    const std::optional<Address> address = AllocateSegment(segment.size);
+    if (!address.has_value()) return std::nullopt;
+    addresses.push_back(*address);
+  }
+  return addresses;
+}
 
 }  // namespace memreplay
 

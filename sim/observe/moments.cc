@@ -1,5 +1,7 @@
 #include "sim/observe/moments.h"
 
+#include <algorithm>
+
 namespace memreplay {
 
 void MomentsObserver::OnStart(const MemoryState& /*state*/, const Allocator& /*allocator*/) {
@@ -17,7 +19,14 @@ void MomentsObserver::OnEvent(const Event& event) {
   // What is in use grows within a request for memory, whose last event is one of the two.
   const Usage& peak = usage_.peak();
   if (peak == peak_) return;
-  if (peak.reserved() > peak_.reserved()) moments_.at_peak = usage_.current();
+  if (peak.reserved() > peak_.reserved()) {
+    moments_.at_peak = usage_.current();
+    const Bytes avoidable = std::min(peak.reserved() - peak_.reserved(), unused_before_);
+    if (avoidable >= most_avoidable_) {
+      most_avoidable_ = avoidable;
+      moments_.cause_event = usage_.events() - 1;
+    }
+  }
   for (size_t kind = 0; kind < kUsageKinds; ++kind) {
     if (peak.bytes[kind] > peak_.bytes[kind]) moments_.peak_request[kind] = request_;
   }

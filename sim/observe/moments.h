@@ -26,6 +26,9 @@ struct Moments {
   // By UsageKind; kBeforeFirstRequest: at the start.
   std::array<uint32_t, kUsageKinds> peak_request = {};
   Usage at_peak;  // once the request that first reserved most was served
+  // The event at which reserved memory grew, on its way to the peak, by most of what cached
+  // memory might have served: the largest of min(growth, unused before); kAtStart: never.
+  uint64_t cause_event = UsageObserver::kAtStart;
   std::vector<OomMoment> ooms;
 };
 
@@ -37,6 +40,7 @@ class MomentsObserver final : public Observer {
   void OnStart(const MemoryState& state, const Allocator& allocator) override;
   void OnRequest(size_t request) override {
     request_ = static_cast<uint32_t>(request);
+    unused_before_ = usage_.current().reserved() - usage_.current().allocated();
     ++moments_.requests;
   }
   void OnEvent(const Event& event) override;
@@ -46,6 +50,8 @@ class MomentsObserver final : public Observer {
  private:
   const UsageObserver& usage_;
   Usage peak_;
+  Bytes unused_before_;  // as the request arrived
+  Bytes most_avoidable_;
   uint32_t request_ = kBeforeFirstRequest;
   Moments moments_;
 };

@@ -5,6 +5,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "sim/settings/size_rules.h"
+#include "sim/workload/lifetimes.h"
 
 namespace memreplay {
 namespace {
@@ -57,6 +58,15 @@ void FindSteps(const Schedule& schedule, OomAnalysis* analysis) {
   if (const SiteGrowth* leak = FindLeak(analysis->steps, analysis->growth)) analysis->leak = *leak;
 }
 
+// Of the whole file, if it is more than the device (or its limit) can hold.
+std::optional<LiveAtOnce> TooLarge(const Schedule& schedule, const OomScene& scene) {
+  if (scene.recorded) return std::nullopt;  // what would have come after is not in the file
+  const PeakLive live = PeakLiveOf(LifetimesOf(schedule));
+  if (live.requested <= scene.reserved + scene.grantable) return std::nullopt;
+  const size_t request = live.moment == 0 ? 0 : live.moment - 1;
+  return LiveAtOnce{live.requested, EventOfRequest(schedule, request)};
+}
+
 OomVerdict Judge(const OomAnalysis& analysis) {
   bool setting_serves = false;
   for (const Counterfactual& answer : analysis.counterfactuals) {
@@ -71,6 +81,7 @@ OomVerdict Judge(const OomAnalysis& analysis) {
     const Bytes left(static_cast<uint64_t>(std::max<int64_t>(analysis.leak->bytes, 0)));
     if (analysis.obtainable + left >= wanted) return OomVerdict::kLeak;
   }
+  if (analysis.too_large.has_value()) return OomVerdict::kExceedsDevice;
   return analysis.obtainable >= wanted ? OomVerdict::kFragmentation : OomVerdict::kTrueShortage;
 }
 
@@ -100,6 +111,7 @@ absl::StatusOr<std::optional<OomAnalysis>> AnalyseOom(const Schedule& schedule,
   analysis.counterfactuals = *std::move(answers);
   analysis.reproduced = !analysis.counterfactuals.front().served;
   FindSteps(schedule, &analysis);
+  analysis.too_large = TooLarge(schedule, analysis.scene);
   analysis.verdict = Judge(analysis);
   return analysis;
 }

@@ -28,6 +28,12 @@ struct StackHolding {
   std::vector<AllocationId> largest;  // ids of the largest few
 };
 
+// The most that is live at once, as requested.
+struct LiveAtOnce {
+  Bytes requested;
+  uint64_t event = 0;  // in the file's events
+};
+
 struct OomAnalysis {
   OomScene scene;
   Bytes obtainable;                    // scene.grantable + reserved - allocated
@@ -38,6 +44,8 @@ struct OomAnalysis {
   Steps steps;  // before the scene
   StepGrowth growth;
   std::optional<SiteGrowth> leak;  // the site behind one
+  // A simulated device that is too small for what the whole schedule has live at once.
+  std::optional<LiveAtOnce> too_large;
   OomVerdict verdict = OomVerdict::kTrueShortage;
 };
 

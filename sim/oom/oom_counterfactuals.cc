@@ -1,12 +1,14 @@
 #include "sim/oom/oom_counterfactuals.h"
 
 #include <algorithm>
+#include <map>
 #include <optional>
 #include <utility>
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "sim/settings/size_rules.h"
+#include "sim/whatif/capacity_walk.h"
 #include "sim/whatif/one_stream.h"
 #include "sim/whatif/what_if.h"
 
@@ -15,6 +17,7 @@ namespace {
 
 constexpr Bytes kGrain = MiB(2);
 constexpr int kMaxDoublings = 8;
+constexpr uint64_t kShare = 4;  // of the runs of an answer that one counterfactual may take
 
 Event Request(EventKind kind) {
   Event event;
@@ -112,59 +115,60 @@ ReplaySettings OnSimulatedDevice(const ReplaySettings& settings, const OomScene&
 }
 
 absl::Status Answer(const Schedule& schedule, const ReplaySettings& settings, const OomScene& scene,
-                    Counterfactual* change) {
+                    Counterfactual* change, std::optional<Bytes>* same_until = nullptr) {
   ChangedRun run(schedule, scene, *change);
   run.FindRefused();
   WhatIfOptions options;
   options.run.intervention = &run;
   const absl::StatusOr<WhatIfResult> result = ReplayWhatIf(schedule, settings, nullptr, options);
   if (!result.ok()) return result.status();
+  if (same_until != nullptr) *same_until = result->same_until;
   change->served = run.served;
   change->survives = run.served && result->run.ooms <= run.forgiven;
   change->peak_reserved = result->peak.reserved();
   return absl::OkStatus();
 }
 
-// The least more memory with which it survives, in steps of 2 MiB; not served
-// if no amount tried suffices.
+// The least more memory from which on it survives on every larger device: bisects, then
+// goes up from break to break.
 absl::StatusOr<Counterfactual> LeastMoreMemory(const Schedule& schedule,
                                                const ReplaySettings& settings,
                                                const OomScene& scene) {
-  Counterfactual best;
-  best.kind = ChangeKind::kMemory;
-  const Bytes capacity = *settings.capacity;
-  const auto with = [&](Bytes more) -> absl::StatusOr<Counterfactual> {
+  std::map<Bytes, Counterfactual> tried;  // by how much more
+  absl::Status failed;
+  const auto with = [&](Bytes more) {
     Counterfactual change;
     change.kind = ChangeKind::kMemory;
     change.amount = more;
     ReplaySettings larger = settings;
-    larger.capacity = capacity + more;
-    const absl::Status answered = Answer(schedule, larger, scene, &change);
-    if (!answered.ok()) return answered;
-    return change;
+    larger.capacity = *settings.capacity + more;
+    CapacityOutcome outcome;
+    failed.Update(Answer(schedule, larger, scene, &change, &outcome.same_until));
+    if (!failed.ok()) outcome.same_until.reset();
+    outcome.survives = change.survives;
+    tried[more] = change;
+    return outcome;
   };
   Bytes low;  // does not suffice
   Bytes high = RoundUp(AllocationSize(scene.oom.size, settings.config), kGrain);
-  for (int i = 0; i < kMaxDoublings; ++i) {
-    absl::StatusOr<Counterfactual> change = with(high);
-    if (!change.ok()) return change;
-    best = *change;
-    if (best.survives) break;
+  for (int i = 0; i < kMaxDoublings && !with(high).survives && failed.ok(); ++i) {
     low = high;
     high = high * 2;
   }
-  if (!best.survives) return best;
-  while (high > low + kGrain) {
+  while (failed.ok() && tried[high].survives && high > low + kGrain) {
     const Bytes middle = RoundDown(low + Bytes((high - low).value() / 2), kGrain);
-    absl::StatusOr<Counterfactual> change = with(middle);
-    if (!change.ok()) return change;
-    if (change->survives) {
-      best = *change;
-      high = middle;
-    } else {
-      low = middle;
-    }
+    (with(middle).survives ? high : low) = middle;
   }
+  if (!failed.ok()) return failed;
+  if (!tried[high].survives) return tried.rbegin()->second;
+  const CapacityWalk walk =
+      WalkCapacities(high, std::nullopt, RunsFor(schedule.requests().size()) / kShare, with);
+  if (!failed.ok()) return failed;
+  Counterfactual best = tried[walk.safe.value_or(high)];
+  for (auto it = tried.rbegin(); it != tried.rend(); ++it) {
+    if (it->second.survives) best.by_luck = it->first;
+  }
+  best.is_safe = walk.safe.has_value() && !walk.stopped_at.has_value();
   return best;
 }
 

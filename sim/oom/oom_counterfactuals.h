@@ -37,6 +37,9 @@ struct Counterfactual {
   // after its own oom is not what it would have done.)
   bool survives = false;
   Bytes peak_reserved;  // over the run
+  // kMemory: the least found that survives; a device larger than that need not.
+  Bytes by_luck;
+  bool is_safe = false;  // kMemory: every device larger than by `amount` survives too
 };
 
 struct CounterfactualOptions {

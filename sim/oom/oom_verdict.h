@@ -11,10 +11,12 @@
 namespace memreplay {
 
 enum class OomVerdict : uint8_t {
-  kTrueShortage,   // no packing of what is live leaves room for the request
-  kFragmentation,  // there is room, in pieces
-  kLeak,           // there is none, because every step leaves something behind
-  kPendingFree,    // the request succeeds when made again after a synchronisation
+  kExceedsDevice,    // the program needs more at once than the device has
+  kTrueShortage,     // no packing of what is live leaves room for the request
+  kFragmentation,    // there is room, in pieces
+  kLeak,             // there is none, because every step leaves something behind
+  kRefusedWithFree,  // the driver refused less than it called free
+  kPendingFree,      // the request succeeds when made again after a synchronisation
 };
 
 // What PyTorch's message tells.
@@ -42,6 +44,9 @@ constexpr Bytes Obtainable(const OomNumbers& numbers) {
 // Would perfect packing have served it? Numbers cannot tell a leak, or frees
 // that wait, from a shortage.
 constexpr OomVerdict JudgeNumbers(const OomNumbers& numbers) {
+  if (!numbers.limit.has_value() && numbers.device_free >= numbers.tried) {
+    return OomVerdict::kRefusedWithFree;
+  }
   return Obtainable(numbers) >= numbers.tried ? OomVerdict::kFragmentation
                                               : OomVerdict::kTrueShortage;
 }

@@ -45,7 +45,8 @@ struct Recording {
   Bytes total_memory;
 
   ReplayResult Replay(const MemoryState& start, const RestoreHints& hints, Observer& observer,
-                      const RunOptions& options = {}, TieGuide* guide = nullptr) const {
+                      const RunOptions& options = {}, TieGuide* guide = nullptr,
+                      CardLimits* card = nullptr) const {
     RecordedDevice device(schedule, total_memory);
     device.Hold(start);
     ReplayPlan plan{.schedule = &schedule, .profile = &profile, .config = &config};
@@ -54,6 +55,7 @@ struct Recording {
     plan.tie_guide = guide;
     absl::StatusOr<ReplayResult> result = memreplay::Replay(plan, device, observer, options);
     MEMREPLAY_CHECK(result.ok(), "a start that is held, and no memory fraction, cannot be refused");
+    if (card != nullptr) *card = device.limits();
     return *std::move(result);
   }
 };
@@ -134,7 +136,8 @@ ExactReplayResult ReplayAsRecorded(const Schedule& schedule, const AllocatorConf
   ReplayResult replay =
       recording.Replay(start, hints, observers,
                        {.check_invariants = options.check_invariants,
-                        .intervention = options.stop_at_divergence ? &stop : options.intervention});
+                        .intervention = options.stop_at_divergence ? &stop : options.intervention},
+                       nullptr, &result.card);
   result.run = std::move(replay.run);
   result.statistics = replay.statistics;
   result.segments = std::move(replay.segments);

@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 
+#include "sim/device/recorded_device.h"
 #include "sim/model/memory_stats.h"
 #include "sim/model/observer.h"
 #include "sim/observe/fidelity.h"
@@ -44,6 +45,7 @@ struct ExactReplayResult {
   std::string exactness_reason;
   MemoryStats statistics;  // at the end
   MemoryState segments;    // at the end
+  CardLimits card;         // as far as the replay followed the recording
 };
 
 // Rebuilds the start state if the trace is warm, replays on a RecordedDevice

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "sim/recording/torch_inference.h"
+#include "sim/settings/conf_lint.h"
 #include "trace/value/strings.h"
 
 namespace memreplay {
@@ -33,7 +34,8 @@ absl::StatusOr<AllocatorConfig> GivenConfig(const std::string& conf, const Torch
   const absl::Status parsed = ParseAllocatorConf(conf, profile, &config, notes);
   if (!parsed.ok()) {
     return absl::InvalidArgumentError(StrCat("--conf: PyTorch ", profile.release, " rejects '",
-                                             conf, "': ", ToStd(parsed.message())));
+                                             conf, "': ", ToStd(parsed.message()),
+                                             ConfHint(conf, profile)));
   }
   return config;
 }
@@ -58,7 +60,8 @@ absl::StatusOr<ReplaySettings> ResolveSettings(const Trace& trace, const Setting
   ReplaySettings settings;
   settings.as_recorded = !trace.is_program && !request.conf.has_value() &&
                          !request.torch.has_value() && !request.capacity.has_value() &&
-                         !request.fraction.has_value();
+                         !request.unlimited && !request.fraction.has_value() &&
+                         !request.order.has_value();
   absl::StatusOr<ProfileChoice> torch = ChooseProfile(trace, request.torch);
   if (!torch.ok()) return torch.status();
   settings.torch = *std::move(torch);
@@ -77,7 +80,11 @@ absl::StatusOr<ReplaySettings> ResolveSettings(const Trace& trace, const Setting
   settings.config = *std::move(config);
   settings.recorded_config = *std::move(recorded);
 
-  settings.capacity = request.capacity.has_value() ? request.capacity : trace.total_memory;
+  settings.order = request.order.value_or(OrderOf(trace));
+  settings.unlimited = request.unlimited;
+  if (!request.unlimited) {
+    settings.capacity = request.capacity.has_value() ? request.capacity : trace.total_memory;
+  }
   settings.fraction = request.fraction.has_value() ? request.fraction : trace.memory_fraction;
   if (settings.fraction.has_value() && !(*settings.fraction >= 0 && *settings.fraction <= 1)) {
     return absl::InvalidArgumentError(
@@ -89,6 +96,21 @@ absl::StatusOr<ReplaySettings> ResolveSettings(const Trace& trace, const Setting
         "as their high-water mark in steps of 32 MiB");
   }
   return settings;
+}
+
+AddressOrder OrderOf(const Trace& trace) {
+  constexpr Address kLinux = Address(uint64_t{1} << 40);
+  for (const DeviceTrace& device : trace.devices) {
+    for (const SegmentInfo& segment : device.final_state) {
+      if (segment.is_expandable) continue;
+      return segment.address < kLinux ? AddressOrder::kUpwards : AddressOrder::kChunksDownwards;
+    }
+    for (const Event& event : device.events) {
+      if (event.kind != EventKind::kSegmentAlloc) continue;
+      return event.address < kLinux ? AddressOrder::kUpwards : AddressOrder::kChunksDownwards;
+    }
+  }
+  return AddressOrder::kChunksDownwards;
 }
 
 void ApplyRecordedSettings(const RecordedSettings& recorded, AllocatorConfig* config) {

@@ -9,6 +9,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "sim/device/simulated_device.h"
 #include "sim/settings/allocator_config.h"
 #include "sim/settings/torch_profile.h"
 #include "trace/value/trace.h"
@@ -18,10 +19,12 @@ namespace memreplay {
 
 // What somebody asked for. Nothing: as the file says.
 struct SettingsRequest {
-  std::optional<std::string> conf;   // PYTORCH_CUDA_ALLOC_CONF
-  std::optional<std::string> torch;  // release
-  std::optional<Bytes> capacity;     // of the device
-  std::optional<double> fraction;    // of it that PyTorch may use
+  std::optional<std::string> conf;    // PYTORCH_CUDA_ALLOC_CONF
+  std::optional<std::string> torch;   // release
+  std::optional<Bytes> capacity;      // of the device
+  bool unlimited = false;             // the device has no end, whatever the recording tells
+  std::optional<double> fraction;     // of it that PyTorch may use
+  std::optional<AddressOrder> order;  // in which it hands addresses out
 };
 
 // Which release of PyTorch, and why that one.
@@ -41,6 +44,8 @@ struct ReplaySettings {
   AllocatorConfig config;
   AllocatorConfig recorded_config;  // in force when the file was recorded, as far as it says
   std::optional<Bytes> capacity;    // absent: unlimited, or as recorded
+  bool unlimited = false;           // asked for: the recorded card's limit is left out
+  AddressOrder order = AddressOrder::kChunksDownwards;  // of simulated devices
   std::optional<double> fraction;
   // Nothing was asked for and something was recorded: the run can be held
   // against the recording.
@@ -51,6 +56,10 @@ struct ReplaySettings {
 // Errors: InvalidArgument or NotFound: an unknown release, settings that this
 // release of PyTorch rejects (its message), settings that are not modelled.
 absl::StatusOr<ReplaySettings> ResolveSettings(const Trace& trace, const SettingsRequest& request);
+
+// The order in which addresses were handed out where the file was recorded: upwards below
+// 2^40 (Windows, WSL), else, and for programs, Linux's.
+AddressOrder OrderOf(const Trace& trace);
 
 // The settings that the file lists, over `config`.
 void ApplyRecordedSettings(const RecordedSettings& recorded, AllocatorConfig* config);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <memory>
 #include <utility>
+#include <vector>
 
 #include "sim/model/cuda_malloc_async_allocator.h"
 #include "sim/model/direct_allocator.h"
@@ -65,18 +66,24 @@ bool CompletesExplicitly(const Schedule& schedule) {
 
 absl::StatusOr<MemoryState> RelocateSegments(const MemoryState& recorded, Device& device) {
   MemoryState relocated = recorded;
-  for (SegmentInfo& segment : relocated) {
+  std::vector<Piece> pieces;
+  for (const SegmentInfo& segment : relocated) {
     if (segment.is_expandable) {
       return absl::UnimplementedError("the recording began with expandable segments");
     }
-    const std::optional<Address> address = device.AllocateSegment(segment.total_size);
-    if (!address.has_value()) {
-      return absl::ResourceExhaustedError(
-          "the device cannot hold the segments that the recording began with");
+    pieces.push_back({segment.address, segment.total_size});
+  }
+  const std::optional<std::vector<Address>> addresses = device.AllocateStart(pieces);
+  if (!addresses.has_value()) {
+    return absl::ResourceExhaustedError(
+        "the device cannot hold the segments that the recording began with");
+  }
+  for (size_t i = 0; i < relocated.size(); ++i) {
+    SegmentInfo& segment = relocated[i];
+    for (BlockInfo& block : segment.blocks) {
+      block.address = (*addresses)[i] + (block.address - segment.address);
     }
-    for (BlockInfo& block : segment.blocks)
-      block.address = *address + (block.address - segment.address);
-    segment.address = *address;
+    segment.address = (*addresses)[i];
   }
   std::sort(relocated.begin(), relocated.end(),
             [](const SegmentInfo& a, const SegmentInfo& b) { return a.address < b.address; });

@@ -305,4 +305,14 @@ std::vector<LintFinding> LintAllocatorConf(std::string_view conf, const TorchPro
   return list;
 }
 
+std::string ConfHint(std::string_view conf, const TorchProfile& profile) {
+  for (const LintFinding& finding : LintAllocatorConf(conf, profile)) {
+    const size_t hint = finding.sentence.find("; did you mean ");
+    if (finding.severity == LintSeverity::kError && hint != std::string::npos) {
+      return finding.sentence.substr(hint);
+    }
+  }
+  return "";
+}
+
 }  // namespace memreplay

@@ -27,6 +27,9 @@ struct LintFinding {
 // which environment variables this release reads.
 std::vector<LintFinding> LintAllocatorConf(std::string_view conf, const TorchProfile& profile);
 
+// "; did you mean expandable_segments?" of the first key that no release knows; "" without one.
+std::string ConfHint(std::string_view conf, const TorchProfile& profile);
+
 }  // namespace memreplay
 
 #endif  // MEMREPLAY_SIM_SETTINGS_CONF_LINT_H_

@@ -3,18 +3,27 @@
 #include <algorithm>
 #include <map>
 
+#include "sim/whatif/capacity_walk.h"
+
 namespace memreplay {
 namespace {
 
-constexpr Bytes kUnit = MiB(2);      // what devices hand out
-constexpr uint64_t kNeighbours = 8;  // units tried next to the edge, on either side
-constexpr uint64_t kGrid = 16;       // devices tried between the edge and the unlimited peak
+constexpr Bytes kUnit = MiB(2);  // what devices hand out
+constexpr uint64_t kGrid = 16;   // devices tried where a walk had to stop
 
-// In units.
+bool SetsFraction(const Schedule& schedule) {
+  return std::any_of(schedule.requests().begin(), schedule.requests().end(),
+                     [](const Event& event) { return event.kind == EventKind::kFraction; });
+}
+
 class Edge {
  public:
   Edge(const SweepContext& context, const ReplaySettings& settings)
-      : context_(context), settings_(settings) {}
+      : context_(context),
+        settings_(settings),
+        depends_on_size_(SetsFraction(context.schedule) || settings.fraction.value_or(1) < 1 ||
+                         settings.config.per_process_memory_fraction < 1 ||
+                         settings.config.garbage_collection_threshold > 0) {}
 
   SmallestCapacity Find(Bytes least) {
     SmallestCapacity result;
@@ -24,36 +33,31 @@ class Edge {
     const uint64_t low = RoundUp(least, kUnit) / kUnit;
     uint64_t high = std::max(low, RoundUp(unlimited.peak_reserved, kUnit) / kUnit);
     // A limit, and what depends on the device's size, may ask for more than that.
-    for (int doubled = 0; !Survives(high) && doubled < 4; ++doubled) high *= 2;
-    if (Survives(high)) {
-      uint64_t edge = Bisect(low, high);
-      for (uint64_t i = 1; i <= kGrid; ++i) Survives(edge + (high - edge) * i / kGrid);
-      // Each round finds a smaller one or ends the search.
-      for (bool lower = true; lower;) {
-        for (uint64_t i = 1; i <= kNeighbours; ++i) {
-          Survives(edge + i);
-          if (edge >= low + i) Survives(edge - i);
-        }
-        const uint64_t first = FirstSurvivor();
-        lower = first < edge;
-        if (lower) edge = Bisect(low, first);
-      }
-      result.capacity = kUnit * FirstSurvivor();
+    for (int doubled = 0; !Survives(kUnit * high) && doubled < 4; ++doubled) high *= 2;
+    if (Survives(kUnit * high)) {
+      const Bytes edge = kUnit * Bisect(low, high);
+      Prove(kUnit * low, edge, kUnit * high, &result);
     }
-    Collect(&result);
+    for (const auto& [capacity, probe] : probes_) {
+      result.probes.push_back(probe);
+      if (probe.survives && probe.alloc_retries == 0 && !result.without_retries.has_value()) {
+        result.without_retries = probe.capacity;
+      }
+    }
     return result;
   }
 
  private:
-  bool Survives(uint64_t units) { return Probe(units).survives; }
+  bool Survives(Bytes capacity) { return Probe(capacity).survives; }
 
-  const CapacityProbe& Probe(uint64_t units) {
-    const auto found = probes_.find(units);
+  const CapacityProbe& Probe(Bytes capacity) {
+    const auto found = probes_.find(capacity);
     if (found != probes_.end()) return found->second;
-    settings_.capacity = kUnit * units;
+    settings_.capacity = capacity;
     const SweepRow row = ReplayRow(context_, settings_);
-    CapacityProbe& probe = probes_[units];
-    probe.capacity = *settings_.capacity;
+    CapacityProbe& probe = probes_[capacity];
+    probe.capacity = capacity;
+    probe.same_until = depends_on_size_ ? std::optional(capacity + kUnit) : row.same_until;
     probe.survives = row.survives();
     probe.ooms = row.ooms;
     probe.alloc_retries = row.alloc_retries;
@@ -62,11 +66,11 @@ class Edge {
     return probe;
   }
 
-  // `high` survives; returns one that does while the one below does not, or `low`.
+  // In units: `high` survives; returns one that does while the one below does not, or `low`.
   uint64_t Bisect(uint64_t low, uint64_t high) {
     while (low < high) {
       const uint64_t middle = low + (high - low) / 2;
-      if (Survives(middle)) {
+      if (Survives(kUnit * middle)) {
         high = middle;
       } else {
         low = middle + 1;
@@ -75,29 +79,43 @@ class Edge {
     return high;
   }
 
-  uint64_t FirstSurvivor() const {
-    return std::find_if(probes_.begin(), probes_.end(),
-                        [](const auto& probe) { return probe.second.survives; })
-        ->first;
-  }
-
-  void Collect(SmallestCapacity* result) const {
-    for (const auto& [units, probe] : probes_) {
-      result->probes.push_back(probe);
-      if (!probe.survives) {
-        result->safe_capacity.reset();
-        continue;
-      }
-      if (!result->safe_capacity.has_value()) result->safe_capacity = probe.capacity;
-      if (probe.alloc_retries == 0 && !result->without_retries.has_value()) {
-        result->without_retries = probe.capacity;
+  void Prove(Bytes low, Bytes edge, Bytes high, SmallestCapacity* result) {
+    uint64_t runs = RunsFor(context_.schedule.requests().size());
+    const auto run = [&](Bytes capacity) {
+      const CapacityProbe& probe = Probe(capacity);
+      runs -= runs > 0 ? 1 : 0;
+      return CapacityOutcome{probe.survives, probe.same_until};
+    };
+    // Nothing is refused on a device of what an unlimited one reserves.
+    const std::optional<Bytes> end = depends_on_size_ ? std::optional(high + kUnit) : std::nullopt;
+    const CapacityWalk above = WalkCapacities(edge, end, runs, run);
+    result->safe_capacity = above.safe;
+    if (depends_on_size_) result->proven_until = high;
+    if (above.stopped_at.has_value()) {
+      result->proven_until = *above.stopped_at;
+      // The rest is sampled; the last that fails is below the safe ones.
+      for (uint64_t i = 0; i <= kGrid; ++i) {
+        const Bytes capacity =
+            RoundUp(*above.stopped_at +
+                        Bytes((high - std::min(high, *above.stopped_at)).value() / kGrid * i),
+                    kUnit);
+        if (!Survives(capacity)) {
+          result->safe_capacity.reset();
+        } else if (!result->safe_capacity.has_value()) {
+          result->safe_capacity = capacity;
+          result->proven_until = capacity;
+        }
       }
     }
+    const CapacityWalk below = WalkCapacities(low, edge, runs, run);
+    result->capacity = below.smallest.value_or(edge);
+    result->is_smallest = below.smallest.has_value() || !below.stopped_at.has_value();
   }
 
   const SweepContext& context_;
   ReplaySettings settings_;
-  std::map<uint64_t, CapacityProbe> probes_;
+  const bool depends_on_size_;
+  std::map<Bytes, CapacityProbe> probes_;
 };
 
 }  // namespace

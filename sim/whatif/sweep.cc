@@ -6,7 +6,9 @@
 #include <utility>
 
 #include "sim/run/parallel.h"
+#include "sim/settings/conf_lint.h"
 #include "sim/settings/size_rules.h"
+#include "sim/whatif/control.h"
 #include "trace/value/strings.h"
 
 namespace memreplay {
@@ -63,7 +65,10 @@ absl::StatusOr<ReplaySettings> SettingsFor(const ReplaySettings& settings,
   result.config = AllocatorConfig();
   const absl::Status parsed =
       ParseAllocatorConf(candidate.conf, *settings.torch.profile, &result.config);
-  if (!parsed.ok()) return parsed;
+  if (!parsed.ok()) {
+    return absl::Status(parsed.code(), StrCat(ToStd(parsed.message()),
+                                              ConfHint(candidate.conf, *settings.torch.profile)));
+  }
   if (candidate.fraction.has_value()) result.fraction = candidate.fraction;
   return result;
 }
@@ -86,7 +91,9 @@ SweepRow ReplayRow(const SweepContext& context, const ReplaySettings& settings) 
   row.peak_active = result->peak.active();
   row.at_peak = result->at_peak;
   row.peak_event = result->peak_event[static_cast<size_t>(UsageKind::kReserved)];
+  row.cause_event = result->cause_event;
   row.alloc_retries = static_cast<uint64_t>(result->statistics.num_alloc_retries);
+  row.same_until = result->same_until;
   row.failures = result->run.failures.size();
   row.calls = result->calls;
   row.call_nanoseconds = result->call_nanoseconds;
@@ -153,24 +160,18 @@ bool RanksBefore(const SweepRow& a, const SweepRow& b) {
   return std::tuple_cat(key(a), std::tie(a.conf)) < std::tuple_cat(key(b), std::tie(b.conf));
 }
 
-std::optional<Bytes> CapacityAtOom(const Schedule& schedule, const MemoryState& start) {
-  Bytes reserved = UsageOf(start).reserved();
-  for (const Event& event : schedule.recorded()) {
-    switch (event.kind) {
-      case EventKind::kSegmentAlloc:
-      case EventKind::kSegmentMap: reserved += event.size; break;
-      case EventKind::kSegmentFree:
-      case EventKind::kSegmentUnmap: reserved -= event.size; break;
-      case EventKind::kOom: return reserved + Bytes(event.address.value());
-      default: break;
-    }
-  }
-  return std::nullopt;
+void FindOtherOrder(const SweepContext& context, absl::Span<SweepRow> rows) {
+  ParallelFor(rows.size(), context.threads, [&](size_t i) {
+    if (!rows[i].refused.empty()) return;
+    const absl::StatusOr<Bytes> other = PeakInOtherOrder(
+        context.schedule, SettingsOf(context.settings, rows[i]), OptionsOf(context));
+    if (other.ok()) rows[i].other_order_peak_reserved = *other;
+  });
 }
 
 PeakCause WhyReserved(const SweepContext& context, const SweepRow& row) {
-  const uint64_t at = row.peak_event == UsageObserver::kAtStart ? 0 : row.peak_event;
-  PeakCauseObserver cause(row.config, at);
+  if (row.cause_event == UsageObserver::kAtStart) return PeakCause();
+  PeakCauseObserver cause(row.config, row.cause_event);
   const ReplaySettings settings = SettingsOf(context.settings, row);
   const auto result = ReplayWhatIf(context.schedule, settings, &cause, OptionsOf(context));
   return result.ok() ? cause.cause() : PeakCause();

@@ -44,12 +44,15 @@ struct SweepRow {
   uint64_t ooms = 0;
   std::optional<uint64_t> first_oom;  // request
   Bytes peak_reserved;
+  Bytes other_order_peak_reserved;  // with addresses in the other order; 0: not looked for
   Bytes peak_allocated;
   Bytes peak_active;
   Usage at_peak;  // of reserved memory
   uint64_t peak_event = 0;
+  uint64_t cause_event = 0;  // WhatIfResult::cause_event
   uint64_t alloc_retries = 0;
-  uint64_t failures = 0;  // requests that end in an exception
+  std::optional<Bytes> same_until;  // WhatIfResult::same_until
+  uint64_t failures = 0;            // requests that end in an exception
   DeviceCalls calls;
   double call_nanoseconds = 0;  // what these calls take; 0 without costs
   StartPolicy start = StartPolicy::kRecorded;
@@ -74,12 +77,12 @@ SweepRow ReplayRow(const SweepContext& context, const ReplaySettings& settings);
 // retries, fewer calls of the driver, shorter settings, then by their text.
 bool RanksBefore(const SweepRow& a, const SweepRow& b);
 
-// The same replay once more, watched where its reserved memory peaked.
-PeakCause WhyReserved(const SweepContext& context, const SweepRow& row);
+// Sets other_order_peak_reserved of these rows, those that a release refuses aside.
+void FindOtherOrder(const SweepContext& context, absl::Span<SweepRow> rows);
 
-// What PyTorch could have at most: what was reserved, and free, when the recording
-// first ran out of memory. Null if it never did. `start`: segments it began with.
-std::optional<Bytes> CapacityAtOom(const Schedule& schedule, const MemoryState& start);
+// The same replay once more, watched where its reserved memory grew for want of a cached
+// block that would do.
+PeakCause WhyReserved(const SweepContext& context, const SweepRow& row);
 
 // `settings` of the context under those of the candidate. Error: the release
 // refuses them.

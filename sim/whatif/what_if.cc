@@ -14,6 +14,7 @@ namespace {
 SimulatedDevice::Options DeviceOptions(const Schedule& schedule, const ReplaySettings& settings) {
   SimulatedDevice::Options options;
   options.capacity = settings.capacity;
+  options.order = settings.order;
   options.explicit_completion = CompletesExplicitly(schedule);
   return options;
 }
@@ -65,6 +66,7 @@ absl::StatusOr<WhatIfResult> ReplayWhatIf(const Schedule& schedule, const Replay
     if (const auto fits = RelocateSegments(start, trial); !fits.ok()) {
       result.start = StartPolicy::kFresh;
       result.start_note = std::string(fits.status().message());
+      result.same_until = trial.same_until();
     }
   }
   ReplayPlan plan{.schedule = &schedule,
@@ -98,6 +100,12 @@ absl::StatusOr<WhatIfResult> ReplayWhatIf(const Schedule& schedule, const Replay
   for (size_t kind = 0; kind < kUsageKinds; ++kind) {
     result.peak_event[kind] = usage.peak_event(static_cast<UsageKind>(kind));
   }
+  if (const std::optional<Bytes> until = device.same_until(); until.has_value()) {
+    result.same_until = std::min(*until, result.same_until.value_or(*until));
+  }
+  const uint32_t peaked = moments.moments().peak_request[static_cast<size_t>(UsageKind::kReserved)];
+  if (peaked != kBeforeFirstRequest) result.peak_request = peaked;
+  result.cause_event = moments.moments().cause_event;
   result.at_peak = moments.moments().at_peak;
   if (!moments.moments().ooms.empty()) result.first_oom = moments.moments().ooms.front().request;
   result.calls = calls.calls();

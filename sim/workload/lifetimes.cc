@@ -46,8 +46,7 @@ class Collector {
     const auto now = static_cast<uint32_t>(index + 1);
     switch (request.kind) {
       case EventKind::kAlloc:
-        Begin(request.id, now, request.size);
-        if (RanOut(index)) End(request.id, now + 1);
+        if (!RanOut(index)) Begin(request.id, now, request.size);
         break;
       case EventKind::kRecordStream:
         if (explicit_ && Live(request.id)) uses_.push_back({request.id, request.stream});
@@ -111,18 +110,23 @@ class Collector {
   std::vector<AllocationId> pending_;
 };
 
-Bytes Peak(absl::Span<const Lifetime> lifetimes, absl::Span<const uint32_t> by_end,
-           Bytes Lifetime::*size) {
+// And the moment when it is first reached.
+std::pair<Bytes, uint32_t> Peak(absl::Span<const Lifetime> lifetimes,
+                                absl::Span<const uint32_t> by_end, Bytes Lifetime::*size) {
   Bytes live, peak;
+  uint32_t moment = 0;
   size_t ended = 0;
   for (const Lifetime& lifetime : lifetimes) {
     for (; ended < by_end.size() && lifetimes[by_end[ended]].end <= lifetime.begin; ++ended) {
       live -= lifetimes[by_end[ended]].*size;
     }
     live += lifetime.*size;
-    peak = std::max(peak, live);
+    if (live > peak) {
+      peak = live;
+      moment = lifetime.begin;
+    }
   }
-  return peak;
+  return {peak, moment};
 }
 
 }  // namespace
@@ -136,8 +140,8 @@ PeakLive PeakLiveOf(absl::Span<const Lifetime> lifetimes) {
   for (size_t i = 0; i < by_end.size(); ++i) by_end[i] = static_cast<uint32_t>(i);
   std::sort(by_end.begin(), by_end.end(),
             [&](uint32_t a, uint32_t b) { return lifetimes[a].end < lifetimes[b].end; });
-  return {Peak(lifetimes, by_end, &Lifetime::requested),
-          Peak(lifetimes, by_end, &Lifetime::rounded)};
+  const auto [requested, moment] = Peak(lifetimes, by_end, &Lifetime::requested);
+  return {requested, Peak(lifetimes, by_end, &Lifetime::rounded).first, moment};
 }
 
 }  // namespace memreplay

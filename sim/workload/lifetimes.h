@@ -23,13 +23,14 @@ struct Lifetime {
 // Of every allocation, in order of `begin`. Moments are indexes of requests plus
 // one; 0 is the start. An allocation ends with its free, or, where the schedule
 // says when other streams are done with it, with the last of these. A request that
-// ran out of memory in the recording lives for its own moment only. Memory taken
-// past the allocator is no part of it. O(requests).
+// ran out of memory in the recording never lives. Memory taken past the allocator is no part of it.
+// O(requests).
 std::vector<Lifetime> LifetimesOf(const Schedule& schedule);
 
 struct PeakLive {
   Bytes requested;
-  Bytes rounded;  // the peak of the rounded sizes, perhaps at another moment
+  Bytes rounded;        // the peak of the rounded sizes, perhaps at another moment
+  uint32_t moment = 0;  // when `requested` is reached first
 };
 
 // The most that is in use at once: no allocator can do with less. O(n log n).

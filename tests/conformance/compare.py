@@ -89,7 +89,7 @@ class Memreplay:
         events = pathlib.Path(folder) / f"events{number}"
         events.mkdir(exist_ok=True)
         reports = open(pathlib.Path(folder) / f"reports{number}", "w+")
-        command = [self.path, "replay", *map(str, chunk), f"--torch={self.version}", f"--events-out-dir={events}", "--json"]
+        command = [self.path, "replay", *map(str, chunk), f"--torch={self.version}", "--addresses=up", f"--events-out-dir={events}", "--json"]
         return chunk, events, reports, subprocess.Popen(command, stdout=reports, stderr=subprocess.PIPE, text=True)
 
     @staticmethod

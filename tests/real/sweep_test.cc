@@ -10,8 +10,8 @@
 #include <utility>
 
 #include "report/answer/inventory.h"
-#include "sim/recording/start_state.h"
 #include "sim/whatif/conf_search.h"
+#include "sim/whatif/control.h"
 #include "sim/workload/lifetimes.h"
 #include "sim/workload/packing.h"
 #include "trace/formats/open_trace.h"
@@ -21,7 +21,8 @@ namespace {
 
 struct Case {
   const char* file;
-  bool runs_out;  // as recorded
+  bool is_refused;  // a request, as recorded
+  bool runs_out;    // likewise
 };
 
 class RealSweep : public testing::TestWithParam<Case> {};
@@ -33,12 +34,12 @@ TEST_P(RealSweep, IsSound) {
   ASSERT_TRUE(opened.ok()) << opened.status();
   const auto trace = std::make_shared<const Trace>(*std::move(opened));
   const Schedule schedule = Schedule::Build(trace, 0);
-  ReplaySettings settings = *ResolveSettings(*trace, {});
-  const StartState start =
-      RebuildStartState(schedule, settings.recorded_config, *settings.torch.profile);
-  settings.capacity = CapacityAtOom(schedule, start.segments);
-  EXPECT_EQ(settings.capacity.has_value(), GetParam().runs_out);
-  const SweepContext context = {schedule, settings, &start.segments, StartPolicy::kRecorded, 2};
+  const ReplaySettings recorded = *ResolveSettings(*trace, {});
+  const absl::StatusOr<WhatIfBasis> basis = FindBasis(schedule, recorded);
+  ASSERT_TRUE(basis.ok()) << basis.status();
+  const ReplaySettings settings = OnRecordedCard(recorded, basis->card);
+  EXPECT_EQ(settings.capacity.has_value(), GetParam().is_refused);
+  const SweepContext context = {schedule, settings, &basis->start, StartPolicy::kRecorded, 2};
   const std::vector<SweepRow> rows = SearchConf(context);
   ASSERT_FALSE(rows.empty());
   EXPECT_TRUE(std::is_sorted(rows.begin(), rows.end(), RanksBefore));
@@ -73,10 +74,11 @@ TEST_P(RealSweep, IsSound) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Files, RealSweep,
-                         testing::Values(Case{"decomfl_train_cold.pickle", false},
-                                         Case{"nesta_oom_cold.pickle", true},
-                                         Case{"silmont_cold.pickle", false},
-                                         Case{"kkaitlyn_fullstep_empty_cache.pickle", false}),
+                         testing::Values(Case{"decomfl_train_cold.pickle", false, false},
+                                         Case{"nesta_oom_cold.pickle", true, true},
+                                         Case{"silmont_cold.pickle", false, false},
+                                         Case{"kkaitlyn_fullstep_empty_cache.pickle", false,
+                                              false}),
                          [](const testing::TestParamInfo<Case>& tested) {
                            const std::string file = tested.param.file;
                            return file.substr(0, file.find('_'));

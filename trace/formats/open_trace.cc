@@ -45,10 +45,53 @@ constexpr Format kFormats[] = {
     {"PyTorch snapshot (JSON)", IsSnapshotJson, ReadSnapshotJson},
 };
 
+// Files of PyTorch that look like what is wanted and have no allocator's events.
+struct Foreign {
+  bool (*detect)(std::string_view head);
+  std::string_view what;
+};
+
+std::string_view WithoutSpace(std::string_view head) {
+  const size_t begin = head.find_first_not_of(" \t\r\n");
+  return begin == std::string_view::npos ? "" : head.substr(begin);
+}
+
+bool IsChromeTrace(std::string_view head) {
+  const std::string_view text = WithoutSpace(head);
+  if (text.substr(0, 1) != "{") return false;
+  for (const std::string_view key : {"\"traceEvents\"", "\"deviceProperties\"",
+                                     "\"baseTimeNanoseconds\"", "\"distributedInfo\""}) {
+    if (text.find(key) != std::string_view::npos) return true;
+  }
+  return false;
+}
+
+// "[[times], [sizes]]" or, raw, "[[time, action, bytes, category], ...".
+bool IsMemoryTimeline(std::string_view head) {
+  const std::string_view text = WithoutSpace(head);
+  if (text.substr(0, 1) != "[") return false;
+  const std::string_view inner = WithoutSpace(text.substr(1));
+  if (inner.substr(0, 1) != "[") return false;
+  const std::string_view number = WithoutSpace(inner.substr(1));
+  return !number.empty() && (number[0] == '-' || (number[0] >= '0' && number[0] <= '9'));
+}
+
+bool IsTimelinePage(std::string_view head) {
+  const std::string_view text = WithoutSpace(head);
+  return text.substr(0, 5) == "<html" || text.substr(0, 9) == "<!DOCTYPE";
+}
+
+constexpr Foreign kForeign[] = {
+    {IsChromeTrace, "a trace of torch.profiler (Chrome's format, kineto): times of operations"},
+    {IsMemoryTimeline, "a memory timeline of torch.profiler: sums without addresses or streams"},
+    {IsTimelinePage, "an HTML page"},
+};
+
 }  // namespace
 
 absl::StatusOr<Trace> OpenTrace(const std::string& path) {
-  absl::StatusOr<std::unique_ptr<ByteSource>> source = ByteSource::Open(path);
+  absl::StatusOr<std::unique_ptr<ByteSource>> source =
+      ByteSource::Open(path == "-" ? "/dev/stdin" : path);
   if (!source.ok()) return source.status();
   const std::string_view head = (*source)->Peek(kHead).substr(0, kHead);
   if (!(*source)->status().ok() && head.empty()) {
@@ -59,6 +102,13 @@ absl::StatusOr<Trace> OpenTrace(const std::string& path) {
   for (const Format& format : kFormats) {
     if (format.detect(head)) return format.read(**source, path);
     StrAppend(&names, names.empty() ? "" : ", ", format.name);
+  }
+  for (const Foreign& foreign : kForeign) {
+    if (!foreign.detect(head)) continue;
+    return absl::InvalidArgumentError(StrCat(
+        path, ": ", foreign.what,
+        "; expected what torch.cuda.memory._record_memory_history(), set before the run, and "
+        "torch.cuda.memory._dump_snapshot(\"FILE.pickle\"), called after it, write"));
   }
   return absl::InvalidArgumentError(StrCat(path, ": unknown format: begins with \"",
                                            absl::CHexEscape(ToAbsl(head.substr(0, 16))),

@@ -1,0 +1,40 @@
+#include "sim/whatif/capacity_walk.h"
+
+#include <algorithm>
+
+namespace memreplay {
+namespace {
+
+constexpr uint64_t kMostRequests = uint64_t{1} << 26;  // replayed for one answer
+constexpr uint64_t kLeastRuns = 48;
+constexpr uint64_t kMostRuns = 4096;
+
+}  // namespace
+
+CapacityWalk WalkCapacities(Bytes from, std::optional<Bytes> below, uint64_t max_runs,
+                            const std::function<CapacityOutcome(Bytes capacity)>& run) {
+  CapacityWalk walk;
+  Bytes capacity = from;
+  for (uint64_t runs = 0; !below.has_value() || capacity < *below; ++runs) {
+    if (runs == max_runs) {
+      walk.stopped_at = capacity;
+      return walk;
+    }
+    const CapacityOutcome outcome = run(capacity);
+    if (outcome.survives) {
+      if (!walk.smallest.has_value()) walk.smallest = capacity;
+      if (!walk.safe.has_value()) walk.safe = capacity;
+    } else {
+      walk.safe.reset();
+    }
+    if (!outcome.same_until.has_value()) return walk;
+    capacity = *outcome.same_until;
+  }
+  return walk;
+}
+
+uint64_t RunsFor(uint64_t requests) {
+  return std::clamp(kMostRequests / std::max<uint64_t>(requests, 1), kLeastRuns, kMostRuns);
+}
+
+}  // namespace memreplay
