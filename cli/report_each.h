@@ -26,11 +26,11 @@ void AddJobs(FlagSet* flags, std::optional<int64_t>* jobs);
 // hidden ones), by name. Error: a directory that cannot be listed or is empty.
 absl::StatusOr<std::vector<std::string>> ExpandDirectories(const std::vector<std::string>& paths);
 
-// Prints the report of each file as soon as it is there, in order: text, or
-// JSON, indented for one file and one line each for several. Directories count
-// as their files. Several files are answered each in a process of its own (cli/processes.h),
+// Prints the report of each file in order: text, of several files after the job's table,
+// or JSON as soon as it is there, indented for one file and one line each for several. Directories
+// count as their files. Several files are answered each in a process of its own (cli/processes.h),
 // unless `placement` is kThisProcess; `answer` is told how many threads it may use. `jobs`: --jobs,
-// null if it was not given. The job's table comes at the end, in JSON as `job` of the last line. A
+// null if it was not given. In JSON the job's table is `job` of the last line. A
 // file without an answer is a line on stderr and a row of the table, and with several files in JSON
 // also a report that holds the error, so that lines and files stay in step. Returns the worst exit
 // status; an error only if standard output cannot be written, or `jobs` is less than 1.

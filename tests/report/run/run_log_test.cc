@@ -87,7 +87,8 @@ TEST(RunLog, TheStartIsBeforeTheFirstEvent) {
                         .size = Bytes(512),
                         .requested_size = Bytes(100),
                         .state = BlockState::kAllocated};
-  start[0].blocks[1] = {.address = Address(4608), .size = Bytes(1024)};
+  start[0].blocks[1].address = Address(4608);
+  start[0].blocks[1].size = Bytes(1024);
   start[0].blocks[2] = {.address = Address(5632),
                         .size = Bytes(512),
                         .requested_size = Bytes(512),
