@@ -121,12 +121,12 @@ class RecordTest(unittest.TestCase):
     def test_out_of_memory(self):
         for phase in ("forward", "backward", "optimizer", "evaluation"):
             with self.subTest(phase):
-                run = self.record("oom.py", phase, flags=["--capacity", "6GiB"], name=phase)
+                run = self.record("oom.py", phase, flags=["--capacity", "6GiB", "--reserve", "400MiB"], name=phase)
                 self.assertEqual(run.status, 1, run.output)
                 self.assertEqual(run.process["error"], "OutOfMemoryError")
                 self.assertIn(f"out of memory in {phase}", run.output)
                 self.holds(run, f"oom.py {phase}")
-        run = self.record("oom.py", "forward", "catch", flags=["--capacity", "6GiB"])
+        run = self.record("oom.py", "forward", "catch", flags=["--capacity", "6GiB", "--reserve", "400MiB"])
         self.assertEqual((run.status, run.answer["exit_status"]), (1, 0), run.output)
 
     def test_own_recording(self):
@@ -139,6 +139,10 @@ class RecordTest(unittest.TestCase):
 
     def test_several_cards(self):
         self.runs("several_cards.py", flags=["--cards", "4"])
+
+    def test_fast_init(self):
+        run = self.record("large_init.py", flags=["--fast-init"])
+        self.assertEqual(run.status, 0, run.output)
 
     def test_no_cuda(self):
         run = self.record("no_cuda.py")

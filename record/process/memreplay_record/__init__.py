@@ -38,12 +38,17 @@ def start():
 def _before_torch(spec, settings):
     if settings.core:
         from memreplay_record import card
+        if settings.ranks:
+            card.give_up(settings, "--ranks is not served yet")
         card.load(settings, os.path.dirname(spec.origin))
 
 
 def _after_torch(torch, settings):
     from memreplay_record import history
     recording = history.begin(torch, settings)
+    if settings.core and settings.fast_init:
+        from memreplay_record import fast_init
+        fast_init.begin(torch)
     if settings.core and settings.values:
         from memreplay_record import values
         recording.values = values.begin(torch, settings)

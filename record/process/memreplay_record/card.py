@@ -7,7 +7,7 @@ import os
 _core = None
 
 
-def _give_up(settings, why):
+def give_up(settings, why):
     """The card cannot be had: the command tells why, and the program ends."""
     with open(os.path.join(settings.folder, "unusable"), "w", encoding="utf-8") as file:
         file.write(why)
@@ -28,7 +28,7 @@ def _stub_folder(settings, folders):
     try:
         built = os.stat(os.path.join(folders[0], "lib", "libtorch_cuda.so"))
     except OSError:
-        _give_up(settings, f"{folders[0]} is a PyTorch without CUDA; install a CUDA build of torch "
+        give_up(settings, f"{folders[0]} is a PyTorch without CUDA; install a CUDA build of torch "
                            "(no GPU is needed for that)")
     key = f"{folders} {built.st_size} {built.st_mtime_ns}"
     return os.path.join(settings.cache, "torch-" + hashlib.sha256(key.encode()).hexdigest()[:16])
@@ -46,13 +46,13 @@ def load(settings, torch_folder):
     if not os.path.exists(listed):
         os.makedirs(folder, exist_ok=True)
         if core.memreplay_card_prepare(":".join(folders).encode(), folder.encode()) != 0:
-            _give_up(settings, core.memreplay_card_error().decode(errors="replace"))
+            give_up(settings, core.memreplay_card_error().decode(errors="replace"))
     with open(listed, encoding="utf-8") as file:
         for line in file.read().splitlines():
             ctypes.CDLL(line, mode=ctypes.RTLD_GLOBAL)
     problem = core.memreplay_card_error()
     if problem:
-        _give_up(settings, problem.decode(errors="replace"))
+        give_up(settings, problem.decode(errors="replace"))
     os.environ["TRITON_LIBCUDA_PATH"] = folder
     _core = core
 

@@ -1,0 +1,22 @@
+"""--fast-init: weights on the CPU are not initialised; on the card their values mean nothing."""
+
+_LARGE = 64 << 10  # numbers; smaller tensors can steer a program
+_METHODS = ("normal_", "uniform_", "log_normal_", "exponential_", "cauchy_", "trunc_normal_")
+
+
+def begin(torch):
+    def skipping(fill):
+        def maybe_fill(tensor, *args, **kwargs):
+            if tensor.device.type == "cpu" and tensor.numel() > _LARGE:
+                return tensor
+            return fill(tensor, *args, **kwargs)
+        maybe_fill.__name__ = fill.__name__
+        return maybe_fill
+
+    for name in _METHODS:
+        if hasattr(torch.Tensor, name):
+            setattr(torch.Tensor, name, skipping(getattr(torch.Tensor, name)))
+    init = torch.nn.init
+    for name in ("_no_grad_trunc_normal_", "_no_grad_normal_", "_no_grad_uniform_", "orthogonal_"):
+        if hasattr(init, name):
+            setattr(init, name, skipping(getattr(init, name)))
