@@ -31,7 +31,7 @@ size_t HangingIndent(std::string_view line) {
 
 std::string Wrapped(std::string_view line, size_t width) {
   if (WidthOf(line) <= width) return std::string(line);
-  const size_t indent = std::min(HangingIndent(line), width / 2);
+  const size_t indent = std::min(HangingIndent(line), width * 2 / 3);
   std::string out;
   size_t column = 0;
   bool is_first = true;

@@ -14,6 +14,9 @@ namespace memreplay {
 
 class ForwardingDevice : public Device {
  public:
+  ForwardingDevice(const ForwardingDevice&) = delete;
+  ForwardingDevice& operator=(const ForwardingDevice&) = delete;
+
   Bytes TotalMemory() const override { return device_.TotalMemory(); }
   Bytes FreeMemory() override { return device_.FreeMemory(); }
   std::optional<Address> AllocateSegment(Bytes size) override {

@@ -300,7 +300,7 @@ TEST_F(MemreplayTest, Report) {
                  "report program.jsonl --conf expandable_segments:True --json | tr -d ' \\n' | "
                  "grep -o '\"curve\":{[^}]*}'",
                  "report", "report program.jsonl --conf no_such_key:1",
-                 "report program.jsonl recording.jsonl -o out.html",
+                 "report program.jsonl recording.jsonl -o job.html; ls job.html",
                  "report program.jsonl -o no_such_folder/out.html", "report program.jsonl -o",
                  "report program.jsonl -x out.html", "report program.jsonl --json -o -",
                  "report none -o none.html"});

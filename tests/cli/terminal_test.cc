@@ -22,7 +22,7 @@ TEST(ForTerminal, WhatDoesNotFitGoesOnBelowItsColumn) {
 
 TEST(ForTerminal, AWordThatIsTooLongStaysWhole) {
   EXPECT_EQ(ForTerminal("  at /a/very/long/path/that/has/no/space.py\n", {.width = 20}),
-            "  at\n      /a/very/long/path/that/has/no/space.py\n");
+            "  at /a/very/long/path/that/has/no/space.py\n");
 }
 
 TEST(ForTerminal, CountsCharactersNotBytes) {

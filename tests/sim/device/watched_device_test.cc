@@ -21,7 +21,9 @@ class Behind final : public ForwardingDevice {
  public:
   template <typename... More>
   explicit Behind(const SimulatedDevice::Options& options, More... more)
-      : ForwardingDevice(front_), behind_(options), front_(behind_, std::move(more)...) {}
+      : ForwardingDevice(static_cast<Device&>(front_)),
+        behind_(options),
+        front_(behind_, std::move(more)...) {}
 
  private:
   SimulatedDevice behind_;

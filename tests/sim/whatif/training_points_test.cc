@@ -40,6 +40,8 @@ Outcome Predict(const std::string& settings, std::optional<Bytes> capacity = {},
   SettingsRequest request;
   request.torch = "2.6";
   request.capacity = capacity;
+  // As the independent model does, whose figures these are; it changes where ties go.
+  request.order = AddressOrder::kUpwards;
   if (!conf.empty()) request.conf = conf;
   const absl::StatusOr<ReplaySettings> resolved = ResolveSettings(*trace, request);
   EXPECT_TRUE(resolved.ok()) << resolved.status();
