@@ -9,6 +9,7 @@
 #include "cli/command.h"
 #include "cli/flags.h"
 #include "cli/output.h"
+#include "cli/output_file.h"
 #include "cli/report_each.h"
 #include "report/run/run_log.h"
 #include "report/run/series.h"
@@ -139,7 +140,7 @@ absl::Status WriteRuns(const std::string& in, const std::string& out, const RunF
     return absl::InvalidArgumentError(
         StrCat(in, ": has ", chosen.size(), " devices; --device says which one to draw"));
   }
-  absl::StatusOr<OutputFile> file = OutputFile::Open(out);
+  absl::StatusOr<OutputFile> file = OutputFile::Open(out, {in});
   if (!file.ok()) return file.status();
   FileSink sink(&*file);
   for (const size_t index : chosen) {
@@ -185,19 +186,21 @@ absl::StatusOr<int> RunConvert(absl::Span<const std::string> args) {
   const absl::StatusOr<const TraceFormat*> format = ChooseFormat(options.to, out);
   if (!format.ok()) return format.status();
 
+  if (const absl::Status writable = CheckOutput(out, {in}); !writable.ok()) return writable;
+
   Progress progress(StrCat("reading ", in));
   const absl::StatusOr<Trace> trace = OpenTrace(in);
   if (!trace.ok()) return trace.status();
   progress.SetActivity(StrCat("writing ", out));
-  absl::StatusOr<OutputFile> file = OutputFile::Open(out);
+  absl::StatusOr<OutputFile> file = OutputFile::Open(out, {in});
   if (!file.ok()) return file.status();
   FileSink sink(&*file);
   std::vector<std::string> losses;
   const absl::Status written = (*format)->write(*trace, sink, &losses);
-  const absl::Status closed = file->Close();
-  if (!closed.ok()) return closed;
-  if (!written.ok())
+  if (!written.ok() && file->status().ok()) {
     return absl::Status(written.code(), StrCat(out, ": ", ToStd(written.message())));
+  }
+  if (const absl::Status closed = file->Close(); !closed.ok()) return closed;
   for (const std::string& loss : losses) PrintError(StrCat("left out of ", out, ": ", loss));
   return kExitAnswered;
 }

@@ -27,6 +27,7 @@ constexpr char kDescription[] =
     "\n"
     "Exit status 0, however much they differ.";
 
+constexpr uint64_t kLongestReport = uint64_t{1} << 30;
 constexpr int64_t kDefaultTop = 50;
 constexpr int64_t kMaxTop = 100000;
 
@@ -36,7 +37,7 @@ absl::StatusOr<DiffSide> OpenSide(const std::string& path) {
   const absl::StatusOr<bool> is_report = StartsLikeReport(path);
   if (!is_report.ok()) return is_report.status();
   if (*is_report) {
-    const absl::StatusOr<std::string> text = ReadText(path);
+    const absl::StatusOr<std::string> text = ReadText(path, kLongestReport);
     if (!text.ok()) return text.status();
     absl::StatusOr<proto::Report> report = ParseReport(*text);
     if (!report.ok()) {

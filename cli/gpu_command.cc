@@ -18,6 +18,7 @@
 #include "cli/gpu_card.h"
 #include "cli/inputs.h"
 #include "cli/output.h"
+#include "cli/output_file.h"
 #include "cli/replay_flags.h"
 #include "cli/report_each.h"
 #include "cli/stop_signal.h"
@@ -259,8 +260,9 @@ class GpuReplay {
   Times times_;
 };
 
-absl::Status WriteCosts(const std::string& path, const proto::GpuCosts& costs) {
-  absl::StatusOr<OutputFile> file = OutputFile::Open(path);
+absl::Status WriteCosts(const std::string& path, const Inputs& inputs,
+                        const proto::GpuCosts& costs) {
+  absl::StatusOr<OutputFile> file = OutputFile::Open(path, inputs.paths());
   if (!file.ok()) return file.status();
   file->Write(RenderJson(costs, JsonLayout::kIndented));
   return file->Close();
@@ -325,7 +327,7 @@ absl::StatusOr<int> RunGpu(absl::Span<const std::string> args) {
     if (const absl::Status measured = replay.MeasureCosts(); !measured.ok()) {
       return InCommand("gpu", measured);
     }
-    if (const absl::Status written = WriteCosts(*options.costs_out, replay.Costs());
+    if (const absl::Status written = WriteCosts(*options.costs_out, *inputs, replay.Costs());
         !written.ok()) {
       return written;
     }
@@ -344,7 +346,7 @@ absl::StatusOr<int> RunGpu(absl::Span<const std::string> args) {
       },
       Placement::kThisProcess);
   if (status.ok() && options.costs_out.has_value()) {
-    if (const absl::Status written = WriteCosts(*options.costs_out, replay.Costs());
+    if (const absl::Status written = WriteCosts(*options.costs_out, *inputs, replay.Costs());
         !written.ok()) {
       return written;
     }

@@ -1,11 +1,10 @@
 #include "cli/inputs.h"
 
 #include <algorithm>
-#include <fstream>
-#include <sstream>
 #include <utility>
 
 #include "cli/flags.h"
+#include "cli/read_text.h"
 #include "trace/bytes/json_scanner.h"
 #include "trace/program/program_reader.h"
 #include "trace/value/strings.h"
@@ -17,15 +16,7 @@ namespace {
 constexpr std::string_view kSearchable[] = {"batch_size", "block_size", "seq_len", "n_layer",
                                             "n_layers"};
 
-absl::StatusOr<std::string> ReadConfig(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::ostringstream text;
-  text << file.rdbuf();
-  if (!file.good() || text.str().size() > (1u << 20)) {
-    return absl::NotFoundError(StrCat(path, ": expected a readable config file of at most 1 MiB"));
-  }
-  return text.str();
-}
+constexpr uint64_t kLongestConfig = uint64_t{1} << 20;
 
 }  // namespace
 
@@ -114,13 +105,14 @@ absl::StatusOr<Inputs> Inputs::Split(absl::Span<const std::string> args) {
 }
 
 absl::Status Inputs::SetNames(std::vector<std::string> names) {
+  paths_ = names;
   if (model_ == nullptr) {
     files_ = std::move(names);
     return absl::OkStatus();
   }
   std::vector<synth::Setting> settings;
   for (const std::string& path : names) {
-    const absl::StatusOr<std::string> text = ReadConfig(path);
+    const absl::StatusOr<std::string> text = ReadText(path, kLongestConfig);
     if (!text.ok()) return text.status();
     const absl::StatusOr<std::vector<synth::Setting>> lines = synth::ReadConfigFile(*text, path);
     if (!lines.ok()) return lines.status();

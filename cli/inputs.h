@@ -49,6 +49,8 @@ class Inputs {
 
   // What there is to open; of a model one name, for Open().
   const std::vector<std::string>& files() const { return files_; }
+  // What of them lies on disk, or config files of a model: no output may take its place.
+  const std::vector<std::string>& paths() const { return paths_; }
   // As OpenWithSettings(); of a model, the release is the run's if none is asked for. A
   // file whose parameters are set must be a program.
   absl::StatusOr<OpenedFile> Open(const std::string& file, SettingsRequest request) const;
@@ -58,6 +60,7 @@ class Inputs {
   std::string unknown_key_;
   std::vector<std::string> args_;
   std::vector<std::string> files_;
+  std::vector<std::string> paths_;
   std::vector<synth::Setting> settings_;
   std::map<std::string, int64_t> params_;
 };

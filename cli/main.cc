@@ -5,7 +5,9 @@
 
 #include "cli/command.h"
 #include "cli/flags.h"
+#include "cli/guards.h"
 #include "cli/output.h"
+#include "report/words/sizes.h"
 #include "report/words/version.h"
 #include "trace/value/strings.h"
 
@@ -59,6 +61,8 @@ std::string Help() {
             "program (docs/formats.md); plain, gzip or zstd, - for standard input; the format is\n"
             "told from its bytes. --set NAME=N sets a\n"
             "parameter of a program for replay, oom, sweep, fit, gpu and synth.\n"
+            "--memory-limit SIZE (0: none) ends any command that wants more memory; without it,\n"
+            "at three quarters of the machine's or its control group's, gpu and record never.\n"
             "\n"
             "exit status: 0 answered and nothing wrong, 1 the answer is bad (the replay differs\n"
             "from the recording, memory runs out, the file contradicts itself), 2 the input or\n"
@@ -95,8 +99,37 @@ absl::StatusOr<int> Dispatch(const std::vector<std::string>& args) {
                              : StrCat("; did you mean ", nearest, "?")));
 }
 
+// Takes --memory-limit, which every command has, out of the command line.
+absl::Status TakeMemoryLimit(std::vector<std::string>* args) {
+  // A driver and other people's programs map more than they touch.
+  const bool is_ours = args->empty() || ((*args)[0] != "gpu" && (*args)[0] != "record");
+  uint64_t limit = is_ours ? DefaultMemoryLimit() : 0;
+  constexpr std::string_view kFlag = "--memory-limit";
+  for (size_t at = 0; at < args->size() && (*args)[at] != "--"; ++at) {
+    const std::string word = (*args)[at];
+    if (!word.starts_with(kFlag) || (word.size() > kFlag.size() && word[kFlag.size()] != '=')) {
+      continue;
+    }
+    const bool joined = word.size() > kFlag.size();
+    if (!joined && at + 1 == args->size()) {
+      return absl::InvalidArgumentError(StrCat(kFlag, " wants a value: SIZE"));
+    }
+    const absl::StatusOr<Bytes> size =
+        ParseSize(joined ? std::string_view(word).substr(kFlag.size() + 1) : (*args)[at + 1]);
+    if (!size.ok())
+      return absl::InvalidArgumentError(StrCat(kFlag, ": ", ToStd(size.status().message())));
+    limit = size->value();
+    const auto first = args->begin() + static_cast<ptrdiff_t>(at);
+    args->erase(first, first + (joined ? 1 : 2));
+    break;
+  }
+  return LimitMemory(limit);
+}
+
 int Main(int argc, char** argv) {
-  const absl::StatusOr<int> status = Dispatch(std::vector<std::string>(argv + 1, argv + argc));
+  std::vector<std::string> args(argv + 1, argv + argc);
+  const absl::Status limited = TakeMemoryLimit(&args);
+  const absl::StatusOr<int> status = limited.ok() ? Dispatch(args) : limited;
   if (status.ok()) return *status;
   PrintError(ToStd(status.status().message()));
   return kExitUnusable;
@@ -105,4 +138,8 @@ int Main(int argc, char** argv) {
 }  // namespace
 }  // namespace memreplay
 
-int main(int argc, char** argv) { return memreplay::Main(argc, argv); }
+int main(int argc, char** argv) {
+  memreplay::HoldStandardDescriptors();
+  memreplay::TellOfShrunkFiles();
+  return memreplay::Main(argc, argv);
+}

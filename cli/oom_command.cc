@@ -99,7 +99,7 @@ absl::StatusOr<proto::Report> OomOfFile(const std::string& file, const Inputs& i
 absl::StatusOr<int> AnswerMessage(const Options& options) {
   // The message itself, or where it is.
   const bool is_text = options.message->find("Tried to allocate") != std::string::npos;
-  absl::StatusOr<std::string> text = is_text ? *options.message : ReadText(*options.message);
+  absl::StatusOr<std::string> text = is_text ? *options.message : ReadEnd(*options.message);
   if (!text.ok()) return text.status();
   const absl::StatusOr<OomMessageNumbers> message = ParseOomMessage(*text);
   if (!message.ok()) {

@@ -1,62 +1,22 @@
 #include "cli/output.h"
 
-#include <fcntl.h>
 #include <unistd.h>
 
-#include <cerrno>
 #include <chrono>
 #include <cstdio>
-#include <cstring>
 #include <utility>
 
 #include "absl/strings/str_format.h"
+#include "cli/output_file.h"
 #include "cli/terminal.h"
 #include "report/words/text.h"
-#include "trace/value/strings.h"
 
 namespace memreplay {
-
-absl::StatusOr<OutputFile> OutputFile::Open(const std::string& path) {
-  if (path == "-") return OutputFile(STDOUT_FILENO, "standard output");
-  const int fd = open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-  if (fd < 0) {
-    return absl::InvalidArgumentError(
-        StrCat(path, ": cannot open for writing: ", std::strerror(errno)));
-  }
-  return OutputFile(fd, path);
-}
-
-OutputFile::OutputFile(OutputFile&& other) noexcept
-    : fd_(std::exchange(other.fd_, -1)),
-      name_(std::move(other.name_)),
-      status_(std::move(other.status_)) {}
-
-OutputFile::~OutputFile() { Close().IgnoreError(); }
-
-void OutputFile::Write(std::string_view text) {
-  while (!text.empty() && status_.ok()) {
-    const ssize_t written = write(fd_, text.data(), text.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) {
-      status_ = absl::DataLossError(StrCat(name_, ": cannot write: ", std::strerror(errno)));
-      return;
-    }
-    text.remove_prefix(static_cast<size_t>(written));
-  }
-}
-
-absl::Status OutputFile::Close() {
-  if (fd_ >= 0 && fd_ != STDOUT_FILENO && close(fd_) != 0 && status_.ok()) {
-    status_ = absl::DataLossError(StrCat(name_, ": cannot write: ", std::strerror(errno)));
-  }
-  fd_ = -1;
-  return status_;
-}
 
 absl::Status PrintText(std::string_view text) { return Print(ForTerminal(text, LookOfOutput())); }
 
 absl::Status Print(std::string_view text) {
-  absl::StatusOr<OutputFile> out = OutputFile::Open("-");
+  absl::StatusOr<OutputFile> out = OutputFile::Open("-", {});
   out->Write(text);
   return out->Close();
 }
@@ -70,7 +30,7 @@ namespace {
 std::atomic<bool> progress_shown = false;  // several at once would overwrite each other
 }  // namespace
 
-Progress::Progress(std::string activity) : activity_(std::move(activity)) {
+Progress::Progress(std::string_view activity) : activity_(CleanText(activity)) {
   if (isatty(STDERR_FILENO) == 1 && !progress_shown.exchange(true)) {
     thread_ = std::thread([this] { Show(); });
   }
@@ -87,9 +47,10 @@ Progress::~Progress() {
   progress_shown = false;
 }
 
-void Progress::SetActivity(std::string activity) {
+void Progress::SetActivity(std::string_view activity) {
+  std::string clean = CleanText(activity);
   const std::lock_guard<std::mutex> lock(mutex_);
-  activity_ = std::move(activity);
+  activity_ = std::move(clean);
   total_ = 0;
   done_ = 0;
 }

@@ -1,4 +1,4 @@
-// Standard output, files and the terminal.
+// Standard output and the terminal.
 #ifndef MEMREPLAY_CLI_OUTPUT_H_
 #define MEMREPLAY_CLI_OUTPUT_H_
 
@@ -10,31 +10,8 @@
 #include <thread>
 
 #include "absl/status/status.h"
-#include "absl/status/statusor.h"
-#include "trace/bytes/byte_sink.h"
 
 namespace memreplay {
-
-// A file being written, or standard output for "-". Unbuffered: write large
-// pieces. The first error sticks and is told by Close().
-class OutputFile {
- public:
-  static absl::StatusOr<OutputFile> Open(const std::string& path);
-  OutputFile(OutputFile&& other) noexcept;
-  OutputFile& operator=(OutputFile&&) = delete;
-  ~OutputFile();
-
-  void Write(std::string_view text);
-  const absl::Status& status() const { return status_; }
-  absl::Status Close();
-
- private:
-  OutputFile(int fd, std::string name) : fd_(fd), name_(std::move(name)) {}
-
-  int fd_;
-  std::string name_;
-  absl::Status status_;
-};
 
 // Writes all of `text` to standard output.
 absl::Status Print(std::string_view text);
@@ -48,13 +25,13 @@ void PrintError(std::string_view message);
 // on; wiped at the end. A thread of its own writes it.
 class Progress {
  public:
-  // `activity` is shown as "reading step.pickle".
-  explicit Progress(std::string activity);
+  // `activity` is shown as "reading step.pickle", cleaned by CleanText().
+  explicit Progress(std::string_view activity);
   ~Progress();
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
-  void SetActivity(std::string activity);
+  void SetActivity(std::string_view activity);
   // 0 total: unknown, no percentage is shown. Cheap; any thread.
   void SetTotal(size_t total) { total_.store(total, std::memory_order_relaxed); }
   void SetDone(size_t done) { done_.store(done, std::memory_order_relaxed); }
@@ -70,19 +47,6 @@ class Progress {
   bool finished_ = false;
   std::string activity_;
   std::thread thread_;
-};
-
-// Lets a writer of traces write to an OutputFile, which must outlive it.
-class FileSink final : public ByteSink {
- public:
-  explicit FileSink(OutputFile* file) : file_(file) {}
-  absl::Status Append(std::string_view bytes) override {
-    file_->Write(bytes);
-    return file_->status();
-  }
-
- private:
-  OutputFile* file_;
 };
 
 }  // namespace memreplay

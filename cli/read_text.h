@@ -2,15 +2,20 @@
 #ifndef MEMREPLAY_CLI_READ_TEXT_H_
 #define MEMREPLAY_CLI_READ_TEXT_H_
 
+#include <cstdint>
 #include <string>
 
 #include "absl/status/statusor.h"
 
 namespace memreplay {
 
-// All of a file ("-": standard input); of a very long one the end, at least 64
-// MiB of it. Errors as of ByteSource::Open(), and a read that fails.
-absl::StatusOr<std::string> ReadText(const std::string& path);
+// All of a file ("-": standard input) of at most `most` bytes. Errors as of
+// ByteSource::Open(), ResourceExhausted (more than that), a read that fails.
+absl::StatusOr<std::string> ReadText(const std::string& path, uint64_t most);
+
+// The same of a log of any length: of a long one the end, at least 64 MiB of it. Pipes
+// and devices may give 1 GiB, since some never end.
+absl::StatusOr<std::string> ReadEnd(const std::string& path);
 
 // Whether the file begins as a report in JSON does. Pipes do not: they cannot
 // be read twice.

@@ -38,6 +38,9 @@
 namespace memreplay {
 namespace {
 
+// Of what a recording run leaves beside its events.
+constexpr uint64_t kLongestText = uint64_t{64} << 20;
+
 namespace fs = std::filesystem;
 
 constexpr int64_t kCopyLimit = 1 << 20;  // bytes; INDEX_LIMIT of memreplay_record/values/memory.py
@@ -210,7 +213,7 @@ absl::Status Gather(const RecordOptions& options, const std::string& folder,
   std::vector<Left> all;
   for (const auto& entry : fs::directory_iterator(folder)) {
     if (entry.path().extension() != ".json") continue;
-    const absl::StatusOr<std::string> text = ReadText(entry.path().string());
+    const absl::StatusOr<std::string> text = ReadText(entry.path().string(), kLongestText);
     if (!text.ok()) return text.status();
     absl::StatusOr<proto::RecordedProcess> process = ParseRecordedProcess(*text);
     if (!process.ok()) return process.status();
@@ -277,7 +280,7 @@ absl::StatusOr<proto::RecordReport> Record(const RecordOptions& options) {
 
   const std::string unusable = StrCat(folder->path(), "/unusable");
   if (fs::exists(unusable)) {
-    const absl::StatusOr<std::string> why = ReadText(unusable);
+    const absl::StatusOr<std::string> why = ReadText(unusable, kLongestText);
     return absl::InvalidArgumentError(why.ok() ? *why : std::string(why.status().message()));
   }
   if (const absl::Status gathered = Gather(options, folder->path(), &report); !gathered.ok()) {

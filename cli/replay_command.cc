@@ -11,6 +11,7 @@
 #include "cli/flags.h"
 #include "cli/inputs.h"
 #include "cli/output.h"
+#include "cli/output_file.h"
 #include "cli/replay_flags.h"
 #include "cli/report_each.h"
 #include "report/answer/build_report.h"
@@ -127,15 +128,14 @@ std::string EventsPath(const std::string& file, const Options& options) {
 }
 
 // The runs as torch.cuda.memory._dump_snapshot() would have dumped them.
-absl::Status WriteSnapshot(const std::string& path, const Trace& trace,
+absl::Status WriteSnapshot(const std::string& path, const Inputs& inputs, const Trace& trace,
                            const ReplaySettings& settings, std::vector<RecordedRun> runs) {
-  absl::StatusOr<OutputFile> file = OutputFile::Open(path);
+  absl::StatusOr<OutputFile> file = OutputFile::Open(path, inputs.paths());
   if (!file.ok()) return file.status();
   FileSink sink(&*file);
-  const absl::Status written = WriteTorchSnapshot(
-      MakeRecording(trace, DescribeSettings(settings.config), std::move(runs)), sink, nullptr);
-  const absl::Status closed = file->Close();
-  return closed.ok() ? written : closed;
+  file->Fail(WriteTorchSnapshot(
+      MakeRecording(trace, DescribeSettings(settings.config), std::move(runs)), sink, nullptr));
+  return file->Close();
 }
 
 absl::StatusOr<proto::Report> ReplayFile(const std::string& file, const Inputs& inputs,
@@ -146,7 +146,7 @@ absl::StatusOr<proto::Report> ReplayFile(const std::string& file, const Inputs& 
 
   std::optional<OutputFile> events;
   if (const std::string path = EventsPath(file, options); !path.empty()) {
-    absl::StatusOr<OutputFile> file_or = OutputFile::Open(path);
+    absl::StatusOr<OutputFile> file_or = OutputFile::Open(path, inputs.paths());
     if (!file_or.ok()) return file_or.status();
     events.emplace(*std::move(file_or));
   }
@@ -161,8 +161,8 @@ absl::StatusOr<proto::Report> ReplayFile(const std::string& file, const Inputs& 
     if (const absl::Status closed = events->Close(); !closed.ok()) return closed;
   }
   if (options.snapshot_out.has_value()) {
-    const absl::Status written =
-        WriteSnapshot(*options.snapshot_out, *opened->trace, opened->settings, std::move(runs));
+    const absl::Status written = WriteSnapshot(*options.snapshot_out, inputs, *opened->trace,
+                                               opened->settings, std::move(runs));
     if (!written.ok()) return written;
   }
   return report;

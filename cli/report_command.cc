@@ -17,6 +17,7 @@
 #include "cli/flags.h"
 #include "cli/inputs.h"
 #include "cli/output.h"
+#include "cli/output_file.h"
 #include "cli/replay_flags.h"
 #include "cli/report_each.h"
 #include "report/answer/build_report.h"
@@ -137,9 +138,9 @@ absl::StatusOr<proto::DeviceReport> ReportDevice(const std::shared_ptr<const Tra
   return report;
 }
 
-absl::Status WritePage(const std::string& path, absl::Span<const PageInput> inputs,
-                       const proto::Job* job) {
-  absl::StatusOr<OutputFile> file = OutputFile::Open(path);
+absl::Status WritePage(const std::string& path, const Inputs& files,
+                       absl::Span<const PageInput> inputs, const proto::Job* job) {
+  absl::StatusOr<OutputFile> file = OutputFile::Open(path, files.paths());
   if (!file.ok()) return file.status();
   file->Write(RenderHtml(inputs, job));
   return file->Close();
@@ -174,7 +175,7 @@ absl::StatusOr<proto::Report> ReportFile(const std::string& file, const Inputs& 
   if (page.empty()) return report;
   progress.SetActivity(StrCat("writing ", page));
   const PageInput input{*report, std::move(runs)};
-  if (const absl::Status written = WritePage(page, absl::MakeConstSpan(&input, 1), nullptr);
+  if (const absl::Status written = WritePage(page, inputs, absl::MakeConstSpan(&input, 1), nullptr);
       !written.ok())
     return written;
   report->mutable_written()->set_path(page);
@@ -260,6 +261,14 @@ absl::StatusOr<int> RunReport(absl::Span<const std::string> args) {
   const std::map<std::string, std::string> pages = PagesOf(*files, *inputs, options);
   // Ranks of one job: one page for all.
   const bool is_job = files->size() > 1 && options.output.has_value() && pages.empty();
+  for (const auto& [file, page] : pages) {
+    if (const absl::Status writable = CheckOutput(page, *files); !writable.ok()) return writable;
+  }
+  if (is_job) {
+    if (const absl::Status writable = CheckOutput(*options.output, *files); !writable.ok()) {
+      return writable;
+    }
+  }
   std::map<std::string, PageInput> parts;
   const ReportForm form = options.output == "-" ? ReportForm::kNone
                           : options.json        ? ReportForm::kJson
@@ -282,7 +291,7 @@ absl::StatusOr<int> RunReport(absl::Span<const std::string> args) {
   }
   if (ranks.empty()) return status;
   FinishJob(&job);
-  if (const absl::Status written = WritePage(*options.output, ranks, &job); !written.ok()) {
+  if (const absl::Status written = WritePage(*options.output, *inputs, ranks, &job); !written.ok()) {
     return written;
   }
   return status;

@@ -29,6 +29,7 @@
 namespace memreplay {
 namespace {
 
+constexpr uint64_t kLongestCosts = uint64_t{16} << 20;
 constexpr char kDescription[] =
     "Replays a file under many settings and ranks them: those that survive first, then\n"
     "by peak reserved memory, retries and calls of the driver. Without --conf it\n"
@@ -54,7 +55,7 @@ struct Options {
 };
 
 absl::StatusOr<DriverCosts> ReadCosts(const std::string& file) {
-  const absl::StatusOr<std::string> text = ReadText(file);
+  const absl::StatusOr<std::string> text = ReadText(file, kLongestCosts);
   if (!text.ok()) return text.status();
   absl::StatusOr<DriverCosts> costs = ParseDriverCosts(*text);
   return costs.ok() ? std::move(costs) : InCommand(file, costs.status());

@@ -147,7 +147,8 @@ absl::StatusOr<int> Synth(absl::Span<const std::string> args) {
   if (!run.ok()) return run.status();
   const bool predicts = options.summary || options.json;
   if (!predicts || !options.out.empty()) {
-    const absl::Status written = WriteProgram(run->program, options.out, options.to);
+    const absl::Status written =
+        WriteProgram(run->program, options.out, options.to, inputs->paths());
     if (!written.ok()) return written;
   }
   if (!predicts) return kExitAnswered;

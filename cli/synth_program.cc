@@ -7,6 +7,7 @@
 #include "cli/command.h"
 #include "cli/flags.h"
 #include "cli/inputs.h"
+#include "cli/output_file.h"
 #include "cli/report_each.h"
 #include "report/text/render_program_check.h"
 #include "trace/formats/write_trace.h"
@@ -31,7 +32,8 @@ bool NamesProgramFile(absl::Span<const std::string> args) {
          args[0].find_first_of("./") != std::string::npos;
 }
 
-absl::Status WriteProgram(const Trace& program, const std::string& path, const std::string& to) {
+absl::Status WriteProgram(const Trace& program, const std::string& path, const std::string& to,
+                          const std::vector<std::string>& inputs) {
   const std::string out = path.empty() ? "-" : path;
   const TraceFormat* format = !to.empty() ? FindWritableFormat(to) : WritableFormatOfPath(out);
   if (format == nullptr && !to.empty()) {
@@ -39,14 +41,14 @@ absl::Status WriteProgram(const Trace& program, const std::string& path, const s
         StrCat("--to: unknown format '", to, "'; memreplay convert --help lists them"));
   }
   if (format == nullptr) format = FindWritableFormat("flat_jsonl");
-  absl::StatusOr<OutputFile> file = OutputFile::Open(out);
+  absl::StatusOr<OutputFile> file = OutputFile::Open(out, inputs);
   if (!file.ok()) return file.status();
   FileSink sink(&*file);
   std::vector<std::string> losses;
-  absl::Status written = format->write(program, sink, &losses);
-  absl::Status closed = file->Close();
+  file->Fail(format->write(program, sink, &losses));
+  const absl::Status closed = file->Close();
   for (const std::string& loss : losses) PrintError(StrCat("left out of ", out, ": ", loss));
-  return closed.ok() ? written : closed;
+  return closed;
 }
 
 absl::StatusOr<int> RunSynthProgram(absl::Span<const std::string> args) {
@@ -85,6 +87,9 @@ absl::StatusOr<int> RunSynthProgram(absl::Span<const std::string> args) {
     }
     options.max_events = static_cast<uint64_t>(*max_events);
   }
+  if (const absl::Status writable = CheckOutput(out.empty() ? "-" : out, *paths); !writable.ok()) {
+    return writable;
+  }
   Progress progress(StrCat("expanding ", path));
   const absl::StatusOr<program::ProgramCode> code = program::OpenProgramCode(path, options);
   if (!code.ok()) return code.status();
@@ -102,7 +107,7 @@ absl::StatusOr<int> RunSynthProgram(absl::Span<const std::string> args) {
   }
   const absl::StatusOr<Trace> trace = program::ExpandProgram(*code);
   if (!trace.ok()) return named(trace.status());
-  const absl::Status written = WriteProgram(*trace, out, to);
+  const absl::Status written = WriteProgram(*trace, out, to, *paths);
   if (!written.ok()) return InCommand("synth", written);
   return kExitAnswered;
 }

@@ -16,8 +16,9 @@ bool NamesProgramFile(absl::Span<const std::string> args);
 absl::StatusOr<int> RunSynthProgram(absl::Span<const std::string> args);
 
 // Writes `program` to `path` (- or empty: standard output) in the format `to`;
-// without one the extension decides, and flat JSON lines otherwise.
-absl::Status WriteProgram(const Trace& program, const std::string& path, const std::string& to);
+// without one the extension decides, and flat JSON lines otherwise. Not over `inputs`.
+absl::Status WriteProgram(const Trace& program, const std::string& path, const std::string& to,
+                          const std::vector<std::string>& inputs);
 
 }  // namespace memreplay
 

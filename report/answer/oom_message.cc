@@ -13,6 +13,8 @@
 namespace memreplay {
 namespace {
 
+// No device has as much, and sums of a few such sizes still fit.
+constexpr double kMostBytes = 1e18;
 constexpr std::string_view kTried = "Tried to allocate ";
 
 // One blank between words.
@@ -52,6 +54,7 @@ std::optional<Bytes> LeadingSize(std::string_view text, size_t* length) {
   for (const auto& row : kUnits) {
     if (unit.substr(0, row.name.size()) != row.name) continue;
     *length = skipped + row.name.size();
+    if (!(number * row.factor < kMostBytes)) return std::nullopt;
     return Bytes(static_cast<uint64_t>(std::llround(number * row.factor)));
   }
   return std::nullopt;
@@ -84,6 +87,10 @@ absl::Status Missing(std::string_view what) {
       StrCat("expected an out-of-memory message of PyTorch; its text does not tell ", what));
 }
 
+absl::Status MissingSize(std::string_view what) {
+  return Missing(StrCat(what, ", as a size of less than 10^18 bytes"));
+}
+
 template <typename... Choices>
 std::optional<Bytes> FirstOf(const Choices&... choices) {
   std::optional<Bytes> first;
@@ -101,7 +108,7 @@ absl::StatusOr<OomMessageNumbers> ParseOomMessage(std::string_view raw) {
 
   OomMessageNumbers message;
   const std::optional<Bytes> tried = SizeAfter(text, kTried);
-  if (!tried.has_value()) return Missing("how much was tried");
+  if (!tried.has_value()) return MissingSize("how much was tried");
   message.numbers.tried = *tried;
 
   // 2.0: "(GPU 0; 15.78 GiB total capacity; 14.25 GiB already allocated; 1.00 MiB
@@ -118,7 +125,7 @@ absl::StatusOr<OomMessageNumbers> ParseOomMessage(std::string_view raw) {
               SizeBefore(text, " total capacity"));
   const std::optional<Bytes> free =
       is_2_0 ? SizeBefore(text, " free;") : FirstOf(SizeBefore(text, " is free"));
-  if (!free.has_value()) return Missing("what is free on the device");
+  if (!free.has_value()) return MissingSize("what is free on the device");
   message.numbers.device_free = *free;
 
   message.numbers.limit = SizeBefore(text, " allowed;");
@@ -126,7 +133,7 @@ absl::StatusOr<OomMessageNumbers> ParseOomMessage(std::string_view raw) {
   message.in_use_by_process = SizeAfter(text, "this process has ");
   const std::optional<Bytes> allocated = is_2_0 ? SizeBefore(text, " already allocated")
                                                 : SizeBefore(text, " is allocated by PyTorch");
-  if (!allocated.has_value()) return Missing("what PyTorch has allocated");
+  if (!allocated.has_value()) return MissingSize("what PyTorch has allocated");
   message.numbers.allocated = *allocated;
   std::optional<Bytes> unallocated = SizeBefore(text, " is reserved by PyTorch but unallocated");
   if (is_2_0) {
@@ -138,7 +145,7 @@ absl::StatusOr<OomMessageNumbers> ParseOomMessage(std::string_view raw) {
       unallocated = SizeBefore(text, " cached)");
     }
   }
-  if (!unallocated.has_value()) return Missing("what PyTorch holds unallocated");
+  if (!unallocated.has_value()) return MissingSize("what PyTorch holds unallocated");
   message.numbers.reserved_unallocated = *unallocated;
   message.layout = is_2_0 && text.find(" cached)") != std::string_view::npos ? "1.0 to 1.3"
                    : is_2_0                                                  ? "2.0"

@@ -5,12 +5,17 @@
 namespace memreplay {
 
 void HoldersObserver::OnStart(const MemoryState& start, const Allocator& /*allocator*/) {
+  std::map<PoolId, uint16_t> pools;
+  for (size_t i = 0; i < trace_.pools.size(); ++i) {
+    pools.emplace(trace_.pools[i], static_cast<uint16_t>(i));
+  }
   for (const SegmentInfo& segment : start) {
-    const auto pool = std::find(trace_.pools.begin(), trace_.pools.end(), segment.pool_id);
-    const auto stream = std::find(trace_.streams.begin(), trace_.streams.end(), segment.stream);
-    Held& held =
-        Of(pool == trace_.pools.end() ? 0 : static_cast<uint16_t>(pool - trace_.pools.begin()),
-           static_cast<uint32_t>(stream - trace_.streams.begin()));
+    const auto pool = pools.find(segment.pool_id);
+    // Streams ascend.
+    const auto stream =
+        std::lower_bound(trace_.streams.begin(), trace_.streams.end(), segment.stream);
+    Held& held = Of(pool == pools.end() ? uint16_t{0} : pool->second,
+                    static_cast<uint32_t>(stream - trace_.streams.begin()));
     held.reserved += segment.total_size;
     reserved_ += segment.total_size;
     for (const BlockInfo& block : segment.blocks) {
@@ -34,13 +39,22 @@ HoldersObserver::Held& HoldersObserver::Of(uint16_t pool, uint32_t stream) {
   return it->second;
 }
 
+HoldersObserver::Held& HoldersObserver::Changing(uint16_t pool, uint32_t stream) {
+  Held& held = Of(pool, stream);
+  if (!held.is_changed) {
+    held.is_changed = true;
+    changed_.push_back(&held);
+  }
+  return held;
+}
+
 void HoldersObserver::OnEvent(const Event& event) {
   const uint64_t index = events_++;
   const Bytes block = event.block_size == Bytes(0) ? event.size : event.block_size;
   switch (event.kind) {
     case EventKind::kSegmentAlloc:
     case EventKind::kSegmentMap:
-      Of(event.pool, event.stream).reserved += event.size;
+      Changing(event.pool, event.stream).reserved += event.size;
       reserved_ += event.size;
       if (reserved_ > peak_) {
         peak_ = reserved_;
@@ -49,11 +63,11 @@ void HoldersObserver::OnEvent(const Event& event) {
       return;  // belongs to the request that is being served
     case EventKind::kSegmentFree:
     case EventKind::kSegmentUnmap:
-      Of(event.pool, event.stream).reserved -= event.size;
+      Changing(event.pool, event.stream).reserved -= event.size;
       reserved_ -= event.size;
       return;
-    case EventKind::kAlloc: Of(event.pool, event.stream).active += block; break;
-    case EventKind::kFreeCompleted: Of(event.pool, event.stream).active -= block; break;
+    case EventKind::kAlloc: Changing(event.pool, event.stream).active += block; break;
+    case EventKind::kFreeCompleted: Changing(event.pool, event.stream).active -= block; break;
     case EventKind::kOom: break;
     default: return;
   }
@@ -65,10 +79,12 @@ void HoldersObserver::OnEvent(const Event& event) {
   }
   if (!new_peak_ || event.kind == EventKind::kFreeCompleted) return;
   new_peak_ = false;
-  for (auto& [key, each] : held_) {
-    each.told.reserved = each.reserved;
-    each.told.active = each.active;
+  for (Held* const each : changed_) {
+    each->told.reserved = each->reserved;
+    each->told.active = each->active;
+    each->is_changed = false;
   }
+  changed_.clear();
 }
 
 std::vector<Holder> HoldersObserver::Holders() const {

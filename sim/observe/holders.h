@@ -25,7 +25,7 @@ struct Holder {
   uint64_t most_cached_event = 0;
 };
 
-// O(pools * streams) for each new peak, O(log of that) per event.
+// O(log of pools * streams) per event, amortised.
 class HoldersObserver final : public Observer {
  public:
   // Streams and pools of the start are looked up in `trace`, which must outlive this.
@@ -38,12 +38,17 @@ class HoldersObserver final : public Observer {
  private:
   struct Held {
     Holder told;
-    Bytes reserved, active;  // now
+    Bytes reserved, active;   // now
+    bool is_changed = false;  // since the last peak
   };
   Held& Of(uint16_t pool, uint32_t stream);
 
   const Trace& trace_;
+  // For what changes the numbers of now.
+  Held& Changing(uint16_t pool, uint32_t stream);
+
   std::map<std::pair<uint16_t, uint32_t>, Held> held_;
+  std::vector<Held*> changed_;
   Bytes reserved_, peak_;
   bool new_peak_ = false;
   uint64_t events_ = 0;

@@ -48,6 +48,10 @@ absl::StatusOr<std::unique_ptr<ByteSource>> ByteSource::Start(
     source->encoding_ = Encoding::kZstd;
     source->decoder_ = internal::NewZstdDecoder();
   } else if (source->raw_->is_whole()) {
+    if (head->size() > limits.max_bytes) {
+      return absl::ResourceExhaustedError(
+          StrCat("has ", head->size(), " bytes; at most ", limits.max_bytes, " are accepted"));
+    }
     source->begin_ = head->data();
     source->end_ = head->data() + head->size();
     source->loaded_ = head->size();
@@ -96,7 +100,7 @@ void ByteSource::Fill(size_t n) {
     loaded_ += got;
     if (loaded_ > limits_.max_bytes) {
       return Fail(absl::ResourceExhaustedError(
-          StrCat("unpacks to more than ", limits_.max_bytes, " bytes, the limit")));
+          StrCat("has more than ", limits_.max_bytes, " bytes, the limit")));
     }
     if (decoder_ != nullptr && loaded_ > limits_.free_bytes &&
         loaded_ / limits_.max_ratio > raw_->position()) {

@@ -73,6 +73,7 @@ class JsonReader {
   std::vector<Value> stack_;
   std::vector<Open> open_;
   std::string unescaped_;
+  uint64_t next_memory_check_ = kMemoryCheckStep;
 };
 
 absl::Status JsonReader::ReadString() {
@@ -102,7 +103,7 @@ absl::Status JsonReader::ReadString() {
     unescaped_ = UnescapeJson(value.raw);
     content = unescaped_;
   }
-  stack_.push_back(Value(Kind::kString, heap_.strings().Intern(content)));
+  stack_.push_back(heap_.NewString(content));
   source_.Skip(end + 1);
   return absl::OkStatus();
 }
@@ -204,6 +205,12 @@ absl::StatusOr<Value> JsonReader::Run() {
     // A value begins here.
     const char first = Next();
     absl::Status status;
+    if (source_.position() >= next_memory_check_) {
+      status = CheckMemory(source_.position(), stack_.capacity() * sizeof(Value) +
+                                                   heap_.MemoryUse() + reducer_.MemoryUse());
+      if (!status.ok()) return status;
+      next_memory_check_ = source_.position() + kMemoryCheckStep;
+    }
     bool complete = true;
     if (first == '{' || first == '[') {
       if (open_.size() >= kMaxSnapshotJsonDepth) return Error("less nesting");

@@ -98,6 +98,7 @@ class Machine {
   uint64_t base_ = 0;
   uint64_t opcode_offset_ = 0;
   uint8_t opcode_ = 0;
+  uint64_t next_memory_check_ = kMemoryCheckStep;
   std::vector<Value> stack_;
   std::vector<size_t> marks_;  // heights of stack_
 };
@@ -173,7 +174,7 @@ absl::Status Machine::PushString(size_t length_bytes) {
         StrCat("a string of ", length, " bytes; at most ", kMaxPickleString, " are accepted"));
   }
   if (!Have(length)) return Truncated();
-  Push(Value(Kind::kString, heap_.strings().Intern(std::string_view(at_, length))));
+  Push(heap_.NewString(std::string_view(at_, length)));
   at_ += length;
   return absl::OkStatus();
 }
@@ -236,6 +237,8 @@ absl::Status Machine::Put(uint64_t slot) {
 absl::Status Machine::GetRun() {
   constexpr ptrdiff_t kLong = 5;
   const char* at = at_;
+  const char* const last =
+      end_ - at_ > static_cast<ptrdiff_t>(kMemoryCheckStep) ? at_ + kMemoryCheckStep : end_;
   bool found = true;
   uint32_t slot = 0;
   do {
@@ -253,7 +256,7 @@ absl::Status Machine::GetRun() {
     if (!found) break;
     Push(value);
     at += length;
-  } while (end_ - at >= kLong);
+  } while (last - at >= kLong);
   at_ = at;
   if (found) return absl::OkStatus();
   opcode_offset_ = offset();
@@ -275,6 +278,12 @@ absl::StatusOr<Pickle> Machine::Run() {
     if (static_cast<size_t>(end_ - at_) < kLongestFixed) Refill(kLongestFixed);
     opcode_offset_ = offset();
     if (at_ == end_) return Truncated();
+    if (opcode_offset_ >= next_memory_check_) {
+      status = CheckMemory(opcode_offset_, stack_.capacity() * sizeof(Value) + heap_.MemoryUse() +
+                                               reducer_.MemoryUse());
+      if (!status.ok()) return status;
+      next_memory_check_ = opcode_offset_ + kMemoryCheckStep;
+    }
     opcode_ = static_cast<uint8_t>(*at_);
     size_t length = 1;  // of the opcode with its fixed arguments
     size_t mark = 0;

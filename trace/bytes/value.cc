@@ -45,6 +45,15 @@ void PickleMemo::Set(uint64_t slot, Value value) {
 
 void PickleMemo::Replace(uint64_t slot, Value with) { slots_[slot] = Pack(with); }
 
+absl::Status CheckMemory(uint64_t position, uint64_t memory) {
+  constexpr uint64_t kFree = uint64_t{48} << 20;
+  constexpr uint64_t kRatio = 4;
+  if (memory <= kFree || (memory - kFree) / kRatio <= position) return absl::OkStatus();
+  return absl::ResourceExhaustedError(StrCat("byte ", position, ": the values so far take ",
+                                             memory >> 20, " MiB of memory, more than ", kRatio,
+                                             " times what was read and 48 MiB: no snapshot does"));
+}
+
 std::string_view ValueHeap::TypeName(Type type) {
   switch (type) {
     case Type::kList: return "a list";
@@ -81,7 +90,9 @@ void ValueHeap::Extend(Value object, absl::Span<const Value> more, uint64_t posi
   target.position = position;
   if (target.type == Type::kList && ExtendRange(target, more)) return;
   if (target.range > 0) Unfold(target);
+  const size_t before = target.items.capacity();
   target.items.insert(target.items.end(), more.begin(), more.end());
+  held_items_ += target.items.capacity() - before;
 }
 
 // False: `list` with `more` is no range.
@@ -129,6 +140,7 @@ void ValueHeap::Recycle(uint32_t index) {
   object.memo_slot = kNoSlot;
   object.range = 0;
   if (object.items.capacity() > kKeptItems) {
+    held_items_ -= std::min<uint64_t>(held_items_, object.items.capacity());
     std::vector<Value>().swap(object.items);
   } else {
     object.items.clear();

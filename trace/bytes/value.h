@@ -75,6 +75,9 @@ class PickleMemo {
   uint64_t filled() const { return filled_; }        // numbers that have a value
   uint64_t rewritten() const { return rewritten_; }  // how often one got another value
   bool is_full() const { return others_.size() > kIndexMask; }
+  uint64_t MemoryUse() const {  // bytes
+    return slots_.capacity() * sizeof(uint32_t) + others_.capacity() * sizeof(Value);
+  }
   // kAbsent where nothing was filled in.
   Value Get(uint64_t slot) const {
     if (slot >= slots_.size()) return Value();
@@ -164,6 +167,20 @@ class ValueHeap {
   void Memoize(uint64_t slot, Value value);
   void DropMemo() { memo_ = PickleMemo(); }
 
+  // Bytes of memory, about: what containers, memo, numbers and texts take.
+  uint64_t MemoryUse() const {
+    return objects_.capacity() * sizeof(Object) + held_items_ * sizeof(Value) +
+           unused_.capacity() * sizeof(uint32_t) + memo_.MemoryUse() +
+           wide_.capacity() * sizeof(Wide) + text_memory_;
+  }
+  // Interns a text and counts what it takes.
+  Value NewString(std::string_view text) {
+    const size_t before = strings_.size();
+    const uint32_t index = strings_.Intern(text);
+    if (strings_.size() != before) text_memory_ += kTextMemory + text.size();
+    return Value(Value::Kind::kString, index);
+  }
+
   StringTable& strings() { return strings_; }
   const StringTable& strings() const { return strings_; }
 
@@ -201,6 +218,9 @@ class ValueHeap {
   std::vector<Object> objects_;
   std::vector<uint32_t> unused_;
   PickleMemo memo_;
+  static constexpr uint64_t kTextMemory = 80;  // of a short one, with its place in the table
+  uint64_t text_memory_ = 0;
+  uint64_t held_items_ = 0;  // of all containers, with the room to grow
   std::vector<Wide> wide_;
   StringTable strings_;
 };
@@ -223,7 +243,15 @@ class DictReducer {
   // could still change. True: *record is what AddItems() would have made of it.
   // False: nothing has happened; the dict comes again, by AddItems().
   virtual bool AddRow(absl::Span<const Value> /*values*/, Value* /*record*/) { return false; }
+  // Bytes of memory that its records take, about.
+  virtual uint64_t MemoryUse() const { return 0; }
 };
+
+// Not OK: what was read takes more memory than the text it came from explains. A
+// file of n bytes may become at most 4 n + 48 MiB of values and records.
+absl::Status CheckMemory(uint64_t position, uint64_t memory);
+// How often a reader asks, in bytes of input.
+inline constexpr uint64_t kMemoryCheckStep = uint64_t{64} << 10;
 
 }  // namespace memreplay
 

@@ -70,6 +70,11 @@ bool Compiler::Head() {
     code_.pools.push_back(pool.mem_pool() ? PoolId{0, ++last.second} : PoolId{++last.first, 0});
   }
   code_.seed = program.seed();
+  if (program.max_events() > kMostMaxEvents && options_.max_events == 0) {
+    return Wrong(root_, P::kMaxEventsFieldNumber,
+                 StrCat("at most ", kMostMaxEvents, " (memreplay synth --max_events takes more)"),
+                 StrCat(program.max_events()));
+  }
   if (program.max_events() != 0) code_.max_events = program.max_events();
   if (options_.max_events != 0) code_.max_events = options_.max_events;
   code_.context = Bytes(program.device().context());
@@ -78,7 +83,7 @@ bool Compiler::Head() {
   if (program.fraction() != 0) {
     if (!(program.fraction() > 0 && program.fraction() <= 1)) {
       return Wrong(root_, P::kFractionFieldNumber, "a number above 0 and at most 1",
-                   FormatDouble(std::isfinite(program.fraction()) ? program.fraction() : -1));
+                   StrCat(program.fraction()));
     }
     code_.fraction = program.fraction();
   }

@@ -144,7 +144,12 @@ bool ProgramExpander::Text(uint32_t text, uint32_t* string) {
     if (!Value(piece.value, &value)) return false;
     StrAppend(&scratch_, value);
   }
+  const size_t before = strings_.size();
   *string = strings_.Intern(scratch_);
+  if (strings_.size() != before) text_memory_ += scratch_.size() + kTextMemory;
+  if (text_memory_ > kMaxTexts) {
+    return Fail(StrCat("at most ", kMaxTexts >> 20, " MiB of distinct texts"), "more");
+  }
   if (pieces.is_constant()) text_numbers_[text] = *string;
   return true;
 }
@@ -480,6 +485,11 @@ bool ProgramExpander::Phase(const Operation& op) {
   uint32_t name = kNoText;
   if (!Text(op.other, &name)) return false;
   const uint32_t outer = phases_.back();
+  const size_t outer_length = outer == kNoText ? 0 : strings_[outer].size();
+  if (outer_length + strings_[name].size() > kMaxPhasePath) {
+    return Fail(StrCat("a path of phases of at most ", kMaxPhasePath, " bytes"),
+                StrCat(outer_length + 1 + strings_[name].size()));
+  }
   phases_.push_back(
       outer == kNoText ? name : strings_.Intern(StrCat(strings_[outer], ".", strings_[name])));
   return true;

@@ -26,6 +26,9 @@ class ProgramExpander {
   // Depth of calls, and statements executed for each event that is allowed.
   static constexpr size_t kMaxCallDepth = 200;
   static constexpr uint64_t kStepsPerEvent = 64;
+  // Bytes of memory for distinct texts, and of one path of phases.
+  static constexpr uint64_t kMaxTexts = uint64_t{256} << 20;
+  static constexpr size_t kMaxPhasePath = 4096;
   // Event::stream of events that name none.
   static constexpr uint32_t kNoStream = 0xffffffff;
 
@@ -117,6 +120,8 @@ class ProgramExpander {
   std::vector<uint32_t> text_numbers_;
   std::vector<uint32_t> stack_numbers_;
   std::string scratch_;
+  static constexpr uint64_t kTextMemory = 80;  // of a text, besides its letters
+  uint64_t text_memory_ = 0;
 
   std::optional<RandomLoad> load_;  // that is running
 };

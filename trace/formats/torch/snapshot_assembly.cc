@@ -36,7 +36,8 @@ std::string SnapshotAssembly::Place(Value holder, std::string_view what) const {
 absl::Status SnapshotAssembly::Spend(uint64_t elements) {
   if (elements > budget_) {
     return absl::InvalidArgumentError(
-        "the lists hold more elements than the file has bytes: one container is listed very often");
+        "the lists hold more elements than a file of this size has: one container is listed very "
+        "often");
   }
   budget_ -= elements;
   return absl::OkStatus();

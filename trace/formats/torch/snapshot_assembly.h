@@ -22,11 +22,18 @@ class SnapshotAssembly {
   // that lists one shared container many times cannot become larger than
   // honest files of its size.
   SnapshotAssembly(ValueHeap& heap, SnapshotRecords& records, Trace* trace, uint64_t input_bytes)
-      : heap_(heap), records_(records), trace_(trace), budget_(input_bytes) {}
+      : heap_(heap),
+        records_(records),
+        trace_(trace),
+        budget_(input_bytes / kBytesPerElement + kFreeElements) {}
 
   absl::Status Run(Value root);
 
  private:
+  // An entry or a block takes 20 bytes of an honest file at least, and about 50 of memory.
+  static constexpr uint64_t kBytesPerElement = 12;
+  static constexpr uint64_t kFreeElements = 100'000;
+
   // Where a message says it happened: "byte 12: a segment".
   std::string Place(Value holder, std::string_view what) const;
   absl::Status Spend(uint64_t elements);

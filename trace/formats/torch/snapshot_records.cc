@@ -12,6 +12,9 @@ namespace {
 using Kind = Value::Kind;
 using Type = ValueHeap::Type;
 
+// Bytes, about, with their places in tables.
+constexpr uint64_t kStackMemory = 48;
+constexpr uint64_t kFrameMemory = 48;
 constexpr size_t kKeptProblems = 64;
 constexpr size_t kDistinctUnknownKeys = 256;
 
@@ -367,7 +370,9 @@ absl::Status SnapshotRecords::TakeStack(Value* slot, uint32_t* stack) {
       return status;
     }
   }
+  const size_t stacks = trace_->stacks.size();
   *stack = trace_->stacks.InternStack(frames_);
+  if (trace_->stacks.size() != stacks) stack_memory_ += kStackMemory + 8 * frames_.size();
   const Value record = Value::Record(kStack, *stack);
   heap_.Replace(*slot, record);
   *slot = record;
@@ -415,7 +420,9 @@ absl::Status SnapshotRecords::TakeFrame(Value* slot, uint32_t* index) {
     }
     if (!status.ok()) return status;
   }
+  const size_t frames = trace_->stacks.frame_count();
   *index = trace_->stacks.InternFrame(frame);
+  if (trace_->stacks.frame_count() != frames) stack_memory_ += kFrameMemory;
   const Value record = Value::Record(kFrame, *index);
   heap_.Replace(*slot, record);
   *slot = record;

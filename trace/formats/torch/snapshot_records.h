@@ -58,6 +58,12 @@ class SnapshotRecords : public DictReducer {
   bool BeginRows(absl::Span<const Value> keys) override;
   bool AddRow(absl::Span<const Value> values, Value* record) override;
 
+  uint64_t MemoryUse() const override {
+    return events_.size() * kEventBytes + blocks_.capacity() * sizeof(Block) +
+           annotations_.capacity() * sizeof(Annotation) + streams_.size() * kStreamBytes +
+           stack_memory_;
+  }
+
   // Room for about `count` events; a hint.
   void Reserve(size_t count) {
     events_.reserve(count);
@@ -115,6 +121,9 @@ class SnapshotRecords : public DictReducer {
   absl::Status TakeHistory(Value* slot, uint32_t* stack);
   uint32_t StreamIndex(uint64_t handle);
 
+  static constexpr uint64_t kEventBytes = sizeof(Event) + sizeof(int64_t);
+  static constexpr uint64_t kStreamBytes = 40;  // with its index
+
   struct UnknownKey {
     uint64_t count = 0;
     uint64_t first = 0;
@@ -122,6 +131,7 @@ class SnapshotRecords : public DictReducer {
 
   ValueHeap& heap_;
   Trace* trace_;
+  uint64_t stack_memory_ = 0;
   std::vector<Event> events_;
   std::vector<int64_t> times_;
   std::vector<Block> blocks_;

@@ -1,0 +1,162 @@
+#include "cli/guards.h"
+
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <limits>
+#include <new>
+#include <string>
+
+#include "report/words/sizes.h"
+#include "report/words/text.h"
+#include "trace/value/strings.h"
+
+namespace memreplay {
+namespace {
+
+constexpr uint64_t kLeastMemory = uint64_t{64} << 20;
+
+// Made before it is needed: then there is no memory to make it.
+char no_memory_line[512] = "memreplay: there is not enough memory\n";
+
+[[noreturn]] void EndWith(const char* line, size_t length) {
+  while (length > 0) {
+    const ssize_t written = write(STDERR_FILENO, line, length);
+    if (written <= 0) break;
+    line += written;
+    length -= static_cast<size_t>(written);
+  }
+  _exit(2);
+}
+
+[[noreturn]] void OutOfMemory() { EndWith(no_memory_line, std::strlen(no_memory_line)); }
+
+// The path of the mapping that holds `address`, from /proc/self/maps; "" if that
+// does not tell. Only calls that a signal handler may make.
+void PathOfMapping(uint64_t address, char* path, size_t room) {
+  path[0] = 0;
+  const int fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return;
+  // "55d0-55d4 r--p 00000000 fe:00 1234   /a/path", read byte by byte.
+  uint64_t bounds[2] = {0, 0};
+  size_t field = 0, length = 0;
+  bool blank = false, within = false;
+  char buffer[4096];
+  for (ssize_t got; (got = read(fd, buffer, sizeof(buffer))) > 0;) {
+    for (ssize_t i = 0; i < got; ++i) {
+      const char c = buffer[i];
+      if (c == '\n') {
+        if (within) {
+          path[length] = 0;
+          close(fd);
+          return;
+        }
+        bounds[0] = bounds[1] = field = length = 0;
+        blank = false;
+      } else if (field < 2) {
+        const int digit = c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+        if (digit >= 0) {
+          bounds[field] = bounds[field] * 16 + static_cast<uint64_t>(digit);
+        } else {
+          ++field;
+          blank = c == ' ';
+        }
+        if (field == 2) within = bounds[0] <= address && address < bounds[1];
+      } else if (c == ' ' && field < 7) {
+        blank = true;
+      } else {
+        if (blank && field < 7) ++field;  // permissions, offset, device, inode, path
+        blank = false;
+        // What a terminal would obey does not get there.
+        if (within && field == 7 && length + 1 < room) {
+          path[length++] = c >= ' ' && c < 127 ? c : '?';
+        }
+      }
+    }
+  }
+  close(fd);
+}
+
+void OnBusError(int, siginfo_t* info, void*) {
+  char line[1400], path[1024];
+  PathOfMapping(reinterpret_cast<uint64_t>(info->si_addr), path, sizeof(path));
+  const char* const parts[] = {
+      "memreplay: ", path[0] != 0 ? path : "an input",
+      ": became shorter while it was read, or its disk failed; is it still being written?\n"};
+  size_t length = 0;
+  for (const char* part : parts) {
+    for (; *part != 0; ++part) line[length++] = *part;
+  }
+  EndWith(line, length);
+}
+
+// A number in a file of /proc or /sys; `most` if there is none ("max").
+uint64_t NumberIn(const std::string& path, uint64_t most) {
+  std::ifstream file(path);
+  uint64_t number = 0;
+  return file >> number ? number : most;
+}
+
+}  // namespace
+
+void HoldStandardDescriptors() {
+  for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (fcntl(fd, F_GETFD) >= 0) continue;
+    const int held = open("/dev/null", fd == STDOUT_FILENO ? O_RDONLY : O_WRONLY);
+    if (held >= 0 && held != fd) close(held);
+  }
+}
+
+void TellOfShrunkFiles() {
+  struct sigaction action = {};
+  action.sa_sigaction = OnBusError;
+  action.sa_flags = SA_SIGINFO;
+  sigemptyset(&action.sa_mask);
+  sigaction(SIGBUS, &action, nullptr);
+}
+
+uint64_t DefaultMemoryLimit() {
+  const uint64_t most = std::numeric_limits<uint64_t>::max();
+  const int64_t pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
+  uint64_t memory = pages > 0 && page > 0 ? static_cast<uint64_t>(pages * page) : most;
+  memory = std::min(memory, NumberIn("/sys/fs/cgroup/memory/memory.limit_in_bytes", most));
+  // "0::/a/b" of control groups of today; a limit may be at any level.
+  std::ifstream groups("/proc/self/cgroup");
+  for (std::string line; std::getline(groups, line);) {
+    if (!line.starts_with("0::/")) continue;
+    for (std::string group = line.substr(3);; group.resize(group.rfind('/'))) {
+      memory = std::min(memory, NumberIn(StrCat("/sys/fs/cgroup", group, "/memory.max"), most));
+      if (group.empty() || group.rfind('/') == std::string::npos) break;
+    }
+  }
+  return memory == most ? 0 : memory / 4 * 3;
+}
+
+absl::Status LimitMemory(uint64_t bytes) {
+  std::set_new_handler(OutOfMemory);
+  if (bytes == 0) return absl::OkStatus();
+  if (bytes < kLeastMemory) {
+    return absl::InvalidArgumentError(
+        StrCat("--memory-limit: expected at least 64 MiB, or 0 for none, found ", bytes, " bytes"));
+  }
+  const std::string line = StrCat("memreplay: this would take more than ", FormatSize(Bytes(bytes)),
+                                  " of memory, the limit here; --memory-limit SIZE sets another\n");
+  std::snprintf(no_memory_line, sizeof(no_memory_line), "%s", line.c_str());
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // they map more than there is
+  rlimit limit = {};
+  if (getrlimit(RLIMIT_DATA, &limit) == 0) {
+    limit.rlim_cur = std::min<rlim_t>(limit.rlim_max, bytes);
+    setrlimit(RLIMIT_DATA, &limit);
+  }
+#endif
+  return absl::OkStatus();
+}
+
+}  // namespace memreplay

@@ -1,0 +1,220 @@
+// Inputs that were made to hurt: they end in an answer or in one line, within 2 GB
+// of address space and 10 seconds of the processor.
+#include <pty.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <fstream>
+#include <thread>
+
+#include "tests/hard/program.h"
+
+namespace memreplay {
+namespace {
+
+constexpr char kLimits[] = "ulimit -v 2000000; ulimit -t 60;";
+
+class HostileTest : public Program {
+ protected:
+  // Every command that reads `name`.
+  void ExpectSurvived(const std::string& name, const std::string& flags = "") {
+    for (const std::string command : {"inspect ", "inspect --deep ", "replay ", "oom ", "sweep ",
+                                      "convert --to text ", "report -o /dev/null "}) {
+      if (!flags.empty() && command != "replay ") continue;
+      const std::string arguments = command + name + (command[0] == 'c' ? " /dev/null" : "") +
+                                    (flags.empty() ? "" : " " + flags);
+      const Outcome outcome = Run(arguments, kLimits);
+      ExpectDecent(outcome, arguments);
+      EXPECT_LT(outcome.seconds, 10) << arguments;
+    }
+  }
+  void Shell(const std::string& command) {
+    ASSERT_EQ(std::system(("cd '" + folder_.string() + "' && " + command).c_str()), 0) << command;
+  }
+};
+
+// The reproducers of the attack that this folder is about, where they are at hand.
+TEST_F(HostileTest, Reproducers) {
+  const char* const shared = std::getenv("MEMREPLAY_SHARED");
+  const std::filesystem::path files =
+      std::filesystem::path(shared == nullptr ? "" : shared) / "data/hostile";
+  if (shared == nullptr || !std::filesystem::is_directory(files)) {
+    GTEST_SKIP() << "MEMREPLAY_SHARED names no folder with data/hostile";
+  }
+  for (const auto& entry : std::filesystem::directory_iterator(files)) {
+    const std::string name = entry.path().filename().string();
+    SCOPED_TRACE(name);
+    if (name.find("oom_") == 0) continue;
+    ExpectSurvived(entry.path().string());
+    ExpectSurvived(entry.path().string(), "--conf expandable_segments:True --torch 2.3");
+  }
+}
+
+TEST_F(HostileTest, OneTraceListForTwoDevices) {
+  using std::string_literals::operator""s;
+  Write("shared.pickle",
+        "\x80\x04}(\x8c\x08segments]\x8c\x0d"
+        "device_traces](]\x94}(\x8c\x06"
+        "action\x8c\x05"
+        "alloc\x8c\x04"
+        "addrK\x01\x8c\x04sizeM\0\x02\x8c\x06streamK\0\x8c\x06"
+        "frames]uah\0eu."s);
+  EXPECT_LE(Run("inspect shared.pickle").status, 1);
+  ExpectSurvived("shared.pickle");
+}
+
+TEST_F(HostileTest, ARequestBeyondAReservation) {
+  Write("2TiB.oplog", "0 2199023255552\n");
+  ExpectSurvived("2TiB.oplog", "--conf expandable_segments:True --torch 2.3");
+}
+
+// Values of one byte each that take many in memory.
+TEST_F(HostileTest, PicklesThatSwell) {
+  using std::string_literals::operator""s;
+  for (const std::string& value :
+       {"]"s, "N"s, "}"s, ")"s, "K\1"s, "\x8c\1a\x94"s, "]\x94"s, "h\0"s}) {
+    SCOPED_TRACE(value);
+    std::string pickle = "\x80\4\x8c\1x\x94](";
+    while (pickle.size() < 25'000'000) pickle += value;
+    Write("bomb.pickle", pickle + "e.");
+    const Outcome outcome = Run("replay bomb.pickle", kLimits);
+    ExpectDecent(outcome, value);
+    EXPECT_LT(outcome.seconds, 10);
+    EXPECT_LT(outcome.memory_kb, 4 * 25'000'000 / 1024 + (64 << 10));
+  }
+  Shell("gzip -1 bomb.pickle");
+  ExpectSurvived("bomb.pickle.gz");
+}
+
+// A file of n bytes that unpacks to 1000 n.
+TEST_F(HostileTest, CompressedZeros) {
+  Shell("head -c 100000000 /dev/zero | gzip -9 >zeros.gz");
+  Shell("{ printf '0 '; head -c 100000000 /dev/zero | tr '\\0' '1'; } | gzip -9 >digits.gz");
+  ExpectSurvived("zeros.gz");
+  ExpectSurvived("digits.gz");
+}
+
+TEST_F(HostileTest, ProgramsThatAllowThemselvesTooMuch) {
+  const std::string head = "format: \"memsched\"\nversion: 1\n";
+  Write("events.txtpb", head +
+                            "max_events: 18446744073709551615\nprogram { repeat: "
+                            "\"9000000000000000000\" body { mark: \"x\" } }\n");
+  Write("marks.txtpb", head + "program { repeat: \"1000000\" index: \"i\" body { mark: \"" +
+                           std::string(1000, 'A') + "{i}\" } }\n");
+  std::string deep = "alloc: { name: \"x\" bytes: \"1\" }";
+  for (int i = 0; i < 90; ++i) {
+    deep = "phase: \"" + std::string(600, 'A') + "\" body { " + deep + " }";
+  }
+  Write("phases.txtpb", head + "program { " + deep + " }\n");
+  for (const std::string name : {"events.txtpb", "marks.txtpb", "phases.txtpb"}) {
+    ExpectSurvived(name);
+    const Outcome outcome = Run("replay " + name, kLimits);
+    EXPECT_EQ(outcome.status, 2) << name;
+  }
+}
+
+TEST_F(HostileTest, TheMemoryLimitEndsWithOneLine) {
+  Write("events.txtpb",
+        "format: \"memsched\"\nversion: 1\nmax_events: 100000000\nprogram { repeat: \"50000000\" "
+        "body { mark: \"x\" } }\n");
+  const Outcome outcome = Run("replay events.txtpb --memory-limit 256MiB");
+  EXPECT_EQ(outcome.status, 2);
+  EXPECT_EQ(outcome.err,
+            "memreplay: this would take more than 256 MiB of memory, the limit here; "
+            "--memory-limit SIZE sets another\n");
+  EXPECT_LT(outcome.memory_kb, 280u << 10);
+  EXPECT_EQ(Run("inspect events.txtpb --memory-limit 1").status, 2);
+  EXPECT_EQ(Run("inspect events.txtpb --memory-limit").status, 2);
+  EXPECT_EQ(Run("inspect events.txtpb --memory-limit much").status, 2);
+}
+
+TEST_F(HostileTest, InputsWithoutAnEnd) {
+  Write("program.jsonl", kSmallProgram);
+  for (const std::string arguments :
+       {"oom --message /dev/zero", "synth nanogpt /dev/zero",
+        "sweep program.jsonl --costs /dev/zero", "replay /dev/zero", "inspect /dev/zero",
+        "diff /dev/zero program.jsonl", "diff program.jsonl /dev/zero", "convert /dev/zero out.txt",
+        "synth /dev/zero", "report /dev/zero -o /dev/null", "fit /dev/zero", "oom /dev/urandom",
+        "lint </dev/zero"}) {
+    const Outcome outcome = Run(arguments, "ulimit -t 30;");
+    EXPECT_LE(outcome.status, 2) << arguments << outcome.err;
+    EXPECT_LT(outcome.seconds, 10) << arguments;
+  }
+}
+
+// Somebody dumps again over the file that is being read.
+TEST_F(HostileTest, AFileThatShrinksWhileItIsRead) {
+  std::string log;
+  for (int i = 0; i < 2'000'000; ++i) log += std::to_string(i) + " 512\n";
+  int told = 0;
+  for (int wait = 1; wait <= 20; ++wait) {
+    Write("growing.oplog", log);
+    std::thread other([&] {
+      std::this_thread::sleep_for(std::chrono::milliseconds(10 * wait));
+      std::error_code error;
+      std::filesystem::resize_file(Path("growing.oplog"), 4096, error);
+    });
+    const Outcome outcome = Run("inspect growing.oplog");
+    other.join();
+    ExpectDecent(outcome, std::to_string(wait));
+    if (outcome.err.find("/growing.oplog: became shorter while it was read") != std::string::npos) {
+      EXPECT_EQ(outcome.status, 2);
+      ++told;
+    }
+  }
+  EXPECT_GT(told, 0);
+}
+
+TEST_F(HostileTest, NothingOfAFileNameReachesATerminalRaw) {
+  const std::string name =
+      "a\x1b[31m\xc2\x9b"
+      "31m\xe2\x80\xae"
+      "b\n";
+  ASSERT_EQ(mkfifo((folder_ / name).c_str(), 0666), 0);
+  int terminal = -1;
+  const pid_t child = forkpty(&terminal, nullptr, nullptr, nullptr);
+  if (child == 0) {
+    (void)!chdir(folder_.c_str());
+    execl(binary_.c_str(), "memreplay", "inspect", name.c_str(), nullptr);
+    _exit(98);
+  }
+  std::thread other([&] {
+    std::ofstream pipe(folder_ / name);
+    std::this_thread::sleep_for(std::chrono::milliseconds(1600));
+    pipe << "nonsense";
+  });
+  std::string shown;
+  char buffer[4096];
+  for (ssize_t got; (got = read(terminal, buffer, sizeof(buffer))) > 0;) {
+    shown.append(buffer, static_cast<size_t>(got));
+  }
+  other.join();
+  waitpid(child, nullptr, 0);
+  close(terminal);
+  EXPECT_NE(shown.find("reading a?[31m"), std::string::npos) << shown;
+  EXPECT_EQ(shown.find("\x1b[31m"), std::string::npos);
+  EXPECT_EQ(shown.find("\xc2\x9b"), std::string::npos);
+  EXPECT_EQ(shown.find("\xe2\x80\xae"), std::string::npos);
+}
+
+TEST_F(HostileTest, AbsurdNumbersOfAMessage) {
+  Write("message.txt",
+        "CUDA out of memory. Tried to allocate 1.50 GiB (GPU 0; 0 GiB total capacity; "
+        "9223372036854775807 GiB already allocated; 1.00 bytes free; 0 GiB reserved in total by "
+        "PyTorch)");
+  const Outcome outcome = Run("oom --message message.txt");
+  EXPECT_EQ(outcome.status, 2);
+  EXPECT_NE(outcome.err.find("what PyTorch has allocated, as a size of less than"),
+            std::string::npos)
+      << outcome.err;
+  Write("fraction.txtpb",
+        "format: \"memsched\"\nversion: 1\nfraction: nan\nprogram { mark: \"x\" }\n");
+  EXPECT_NE(Run("inspect fraction.txtpb").err.find("found nan"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace memreplay

@@ -1,0 +1,208 @@
+// Outputs are complete or not there, whatever fails and whoever kills the program.
+#include <signal.h>
+
+#include <algorithm>
+
+#include "tests/hard/program.h"
+
+namespace memreplay {
+namespace {
+
+struct Writer {
+  const char* name;
+  const char* arguments;  // writes "out"
+};
+// Every command that writes a file, but for those that need a GPU.
+constexpr Writer kWriters[] = {
+    {"convert", "convert recording.txt out --to torch_snapshot_pickle"},
+    {"convert to JSON lines", "convert program.jsonl out --to flat_jsonl"},
+    {"report", "report recording.txt -o out"},
+    {"events", "replay recording.txt --events-out out"},
+    {"snapshot", "replay recording.txt --snapshot-out out"},
+    {"synth a program", "synth program.txtpb --out out"},
+    {"synth a model", "synth nanogpt --n_layer=1 --max_iters=1 --out out"},
+};
+
+constexpr char kOld[] = "the old content, which somebody needs";
+
+class OutputTest : public Program {
+ protected:
+  void SetUp() override {
+    Program::SetUp();
+    Write("recording.txt", kSmallRecording);
+    Write("program.jsonl", kSmallProgram);
+    Write("program.txtpb", "format: \"memsched\"\nversion: 1\nprogram { mark: \"x\" }\n");
+    Write("out", kOld);
+    before_ = Names();
+  }
+  std::vector<std::string> before_;
+};
+
+TEST_F(OutputTest, EveryWriterReplacesTheWholeFileAndKeepsItsPermissions) {
+  for (const Writer& writer : kWriters) {
+    SCOPED_TRACE(writer.name);
+    Write("out", kOld);
+    std::filesystem::permissions(
+        Path("out"), std::filesystem::perms::owner_read | std::filesystem::perms::owner_write);
+    const Outcome outcome = Run(writer.arguments);
+    EXPECT_LE(outcome.status, 1) << outcome.err;
+    EXPECT_NE(Read("out"), kOld);
+    EXPECT_FALSE(Read("out").empty());
+    EXPECT_EQ(std::filesystem::status(Path("out")).permissions(),
+              std::filesystem::perms::owner_read | std::filesystem::perms::owner_write);
+    EXPECT_EQ(Names(), before_);
+  }
+}
+
+TEST_F(OutputTest, ANewFileHasThePermissionsOfTheMask) {
+  std::filesystem::remove(Path("out"));
+  EXPECT_EQ(Run("convert program.jsonl out --to text", "umask 027;").status, 0);
+  EXPECT_EQ(std::filesystem::status(Path("out")).permissions(), std::filesystem::perms(0640));
+}
+
+TEST_F(OutputTest, LinksAreFollowed) {
+  std::filesystem::remove(Path("out"));
+  std::filesystem::create_symlink("real", Path("out"));
+  EXPECT_EQ(Run("convert program.jsonl out --to text").status, 0);
+  EXPECT_TRUE(std::filesystem::is_symlink(Path("out")));
+  EXPECT_TRUE(Read("real").starts_with("memreplay-text"));
+}
+
+// The matrix of faults: each call that writes, maps or places a file fails once,
+// at its first, second ... call, for every command that writes.
+TEST_F(OutputTest, NoFaultLosesTheOldFile) {
+  const std::string shim = std::filesystem::absolute("tests/hard/libfail_shim.so").string();
+  int faults = 0;
+  for (const Writer& writer : kWriters) {
+    for (const char* const call : {"open", "write", "fsync", "close", "rename", "linkat", "fchmod",
+                                   "mkostemps", "mmap", "fstat"}) {
+      for (const int error : {ENOSPC, EIO}) {
+        SCOPED_TRACE(std::string(writer.name) + ", " + call + ", errno " + std::to_string(error));
+        Write("out", kOld);
+        std::filesystem::remove(Path("count"));
+        const std::string with = "export LD_PRELOAD='" + shim + "' FAIL_CALL=" + call +
+                                 " FAIL_ERRNO=" + std::to_string(error);
+        // How often it is called.
+        Run(writer.arguments, with + " FAIL_AT=0 FAIL_COUNT=count;");
+        const size_t calls = Read("count").size();
+        std::filesystem::remove(Path("count"));
+        for (size_t at = 1; at <= calls && at <= 20; ++at) {
+          Write("out", kOld);
+          const Outcome outcome =
+              Run(writer.arguments, with + " FAIL_AT=" + std::to_string(at) + ";");
+          ++faults;
+          ExpectDecent(outcome, "call " + std::to_string(at));
+          const std::string content = Read("out");
+          // Some faults harm nothing: the folder's fsync, a close after reading, a
+          // file without a name that becomes one with a name.
+          if (outcome.status == 2) {
+            EXPECT_EQ(content, kOld) << "call " << at << ": " << outcome.err;
+          } else {
+            EXPECT_NE(content, kOld) << "call " << at;
+            EXPECT_FALSE(content.empty()) << "call " << at;
+          }
+          EXPECT_EQ(Names(), before_) << "call " << at;
+        }
+      }
+    }
+  }
+  RecordProperty("faults", faults);
+  EXPECT_GT(faults, 100);
+}
+
+TEST_F(OutputTest, AShortWriteIsGoneOnWith) {
+  const std::string shim = std::filesystem::absolute("tests/hard/libfail_shim.so").string();
+  ASSERT_EQ(Run("convert recording.txt whole --to torch_snapshot_pickle").status, 0);
+  ASSERT_EQ(Run("convert recording.txt out --to torch_snapshot_pickle",
+                "export LD_PRELOAD='" + shim + "' FAIL_CALL=short_write FAIL_AT=1;")
+                .status,
+            0);
+  EXPECT_EQ(Read("out"), Read("whole"));
+}
+
+TEST_F(OutputTest, AFullDiskAndALimitOfTheFileSize) {
+  for (const Writer& writer : kWriters) {
+    SCOPED_TRACE(writer.name);
+    Write("out", kOld);
+    // SIGXFSZ ignored: the write fails with EFBIG after half a KiB.
+    const Outcome outcome = Run(writer.arguments, "trap '' XFSZ; ulimit -f 0;");
+    EXPECT_EQ(Read("out"), kOld);
+    EXPECT_EQ(Names(), before_);
+    EXPECT_NE(outcome.status, 0);
+  }
+}
+
+TEST_F(OutputTest, AnInputIsNeverAnOutput) {
+  Write("copy.txt", kSmallRecording);
+  std::filesystem::create_hard_link(Path("copy.txt"), Path("hard.txt"));
+  std::filesystem::create_symlink("copy.txt", Path("soft.txt"));
+  Write("train.py", "n_layer = 1\n");
+  for (const std::string arguments :
+       {"convert copy.txt copy.txt", "convert copy.txt hard.txt", "convert soft.txt copy.txt",
+        "convert copy.txt ./soft.txt", "report copy.txt -o copy.txt", "report copy.txt -o hard.txt",
+        "replay copy.txt --events-out copy.txt", "replay copy.txt --snapshot-out soft.txt",
+        "convert copy.txt - --to text >>copy.txt", "synth program.txtpb --out program.txtpb",
+        "synth nanogpt train.py --out train.py"}) {
+    SCOPED_TRACE(arguments);
+    const std::string program = Read("program.txtpb");
+    const Outcome outcome = Run(arguments);
+    EXPECT_EQ(outcome.status, 2);
+    EXPECT_NE(outcome.err.find("is an input too"), std::string::npos) << outcome.err;
+    EXPECT_EQ(Read("copy.txt"), kSmallRecording);
+    EXPECT_EQ(Read("program.txtpb"), program);
+    EXPECT_EQ(Read("train.py"), "n_layer = 1\n");
+  }
+}
+
+TEST_F(OutputTest, AWriterThatRefusesLeavesTheOldFile) {
+  const Outcome outcome = Run("convert program.jsonl out --to torch_snapshot_pickle");
+  EXPECT_EQ(outcome.status, 2);
+  EXPECT_NE(outcome.err.find("a program cannot be written as a snapshot"), std::string::npos);
+  EXPECT_EQ(Read("out"), kOld);
+  EXPECT_EQ(Names(), before_);
+}
+
+// Killed at any call: the old file or the new one; and of temporary files at most
+// one, after a SIGKILL, that says whose it is.
+TEST_F(OutputTest, KilledAtAnyCall) {
+  const std::string shim = std::filesystem::absolute("tests/hard/libfail_shim.so").string();
+  int killed = 0;
+  for (const Writer& writer : kWriters) {
+    Write("out", kOld);
+    Run(writer.arguments);
+    const std::string whole = Read("out");
+    for (const std::string call : {"open", "write", "fsync", "linkat", "rename", "close"}) {
+      for (const int signal : {SIGINT, SIGTERM, SIGKILL}) {
+        for (int at = 1; at <= 3; ++at) {
+          SCOPED_TRACE(std::string(writer.name) + ", " + call + " " + std::to_string(at) +
+                       ", signal " + std::to_string(signal));
+          Write("out", kOld);
+          const Outcome outcome =
+              Run(writer.arguments, "export LD_PRELOAD='" + shim + "' FAIL_CALL=" + call +
+                                        " FAIL_SIGNAL=" + std::to_string(signal) +
+                                        " FAIL_AT=" + std::to_string(at) + ";");
+          if (outcome.status > 128) ++killed;
+          const std::string content = Read("out");
+          EXPECT_TRUE(content == kOld || content == whole) << content.size() << " bytes";
+          for (const std::string& name : Names()) {
+            const bool was = std::find(before_.begin(), before_.end(), name) != before_.end();
+            EXPECT_TRUE(was || name.starts_with(".out.memreplay-")) << name;
+            if (!was) std::filesystem::remove(Path(name));
+          }
+        }
+      }
+    }
+  }
+  EXPECT_GT(killed, 100);
+}
+
+TEST_F(OutputTest, AClosedStandardOutputIsNotThePage) {
+  const Outcome outcome = Run("report recording.txt -o page.html >&-");
+  EXPECT_EQ(outcome.status, 2);
+  EXPECT_TRUE(Read("page.html").ends_with("</html>\n"))
+      << Read("page.html")
+             .substr(Read("page.html").size() - std::min<size_t>(100, Read("page.html").size()));
+}
+
+}  // namespace
+}  // namespace memreplay

@@ -1,0 +1,101 @@
+#include "tests/hard/program.h"
+
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <fstream>
+#include <iterator>
+
+namespace memreplay {
+
+const char kSmallRecording[] = R"(memreplay-text 1
+streams 0
+layout device_traces time_us block_addresses is_expandable
+device 0 final
+segment_alloc 0x7f0000000000 size=2097152 stream=0
+alloc 0x7f0000000000 size=1000 stream=0
+alloc 0x7f0000000400 size=512 stream=0
+free_requested 0x7f0000000000 size=1000 stream=0
+free_completed 0x7f0000000000 size=1000 stream=0
+segment 0x7f0000000000 size=2097152 stream=0 pool=0,0 small
+block 0x7f0000000000 size=1024 requested=1000 state=inactive
+block 0x7f0000000400 size=512 requested=512 state=active_allocated
+block 0x7f0000000600 size=2095616 requested=0 state=inactive
+)";
+
+const char kSmallProgram[] =
+    R"({"k":"h","format":"memsched-flat","version":1,"unit":"B","streams":1,"devices":1,"total":104857600}
+{"k":"a","id":1,"b":31457280}
+{"k":"a","id":2,"b":1000}
+{"k":"f","id":1}
+{"k":"a","id":3,"b":20971520}
+{"k":"f","id":2}
+)";
+
+void Program::SetUp() {
+  binary_ = std::filesystem::absolute("cli/memreplay").string();
+  folder_ = std::filesystem::path(testing::TempDir()) /
+            ("hard." + std::string(testing::UnitTest::GetInstance()->current_test_info()->name()) +
+             std::to_string(getpid()));
+  std::filesystem::remove_all(folder_);
+  std::filesystem::create_directories(folder_);
+}
+
+void Program::TearDown() {
+  std::error_code error;
+  std::filesystem::remove_all(folder_, error);
+}
+
+void Program::Write(const std::string& name, const std::string& content) {
+  std::ofstream(folder_ / name, std::ios::binary) << content;
+}
+
+std::string Program::Read(const std::string& name) {
+  std::ifstream file(folder_ / name, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+std::vector<std::string> Program::Names() {
+  std::vector<std::string> names;
+  for (const auto& entry : std::filesystem::directory_iterator(folder_)) {
+    const std::string name = entry.path().filename().string();
+    if (name != "stdout.of.run" && name != "stderr.of.run") names.push_back(name);
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+Outcome Program::Run(const std::string& arguments, const std::string& before) {
+  const std::string command = "cd '" + folder_.string() + "' || exit 99\n" + before + "\n{ exec '" +
+                              binary_ + "' " + arguments +
+                              "\n} >stdout.of.run 2>stderr.of.run </dev/null";
+  const pid_t child = fork();
+  if (child == 0) {
+    execl("/bin/bash", "bash", "-c", command.c_str(), nullptr);
+    _exit(98);
+  }
+  int status = 0;
+  rusage usage = {};
+  wait4(child, &status, 0, &usage);
+  Outcome outcome;
+  outcome.status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  outcome.out = Read("stdout.of.run");
+  outcome.err = Read("stderr.of.run");
+  outcome.seconds = static_cast<double>(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
+                    static_cast<double>(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6;
+  outcome.memory_kb = static_cast<uint64_t>(usage.ru_maxrss);
+  return outcome;
+}
+
+void Program::ExpectDecent(const Outcome& outcome, const std::string& what) {
+  EXPECT_LE(outcome.status, 2) << what << "\n" << outcome.err;
+  if (outcome.status == 2) {
+    EXPECT_TRUE(outcome.err.starts_with("memreplay: ")) << what << "\n" << outcome.err;
+    EXPECT_EQ(std::count(outcome.err.begin(), outcome.err.end(), '\n'), 1) << what << "\n"
+                                                                           << outcome.err;
+  }
+}
+
+}  // namespace memreplay
