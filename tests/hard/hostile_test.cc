@@ -23,7 +23,7 @@ class HostileTest : public Program {
   // Every command that reads `name`.
   void ExpectSurvived(const std::string& name, const std::string& flags = "") {
     for (const std::string command : {"inspect ", "inspect --deep ", "replay ", "oom ", "sweep ",
-                                      "convert --to text ", "report -o /dev/null "}) {
+                                      "convert --to flat_jsonl ", "report -o /dev/null "}) {
       if (!flags.empty() && command != "replay ") continue;
       const std::string arguments = command + name + (command[0] == 'c' ? " /dev/null" : "") +
                                     (flags.empty() ? "" : " " + flags);
@@ -137,9 +137,9 @@ TEST_F(HostileTest, InputsWithoutAnEnd) {
   for (const std::string arguments :
        {"oom --message /dev/zero", "synth nanogpt /dev/zero",
         "sweep program.jsonl --costs /dev/zero", "replay /dev/zero", "inspect /dev/zero",
-        "diff /dev/zero program.jsonl", "diff program.jsonl /dev/zero", "convert /dev/zero out.txt",
-        "synth /dev/zero", "report /dev/zero -o /dev/null", "fit /dev/zero", "oom /dev/urandom",
-        "lint </dev/zero"}) {
+        "diff /dev/zero program.jsonl", "diff program.jsonl /dev/zero",
+        "convert /dev/zero out.jsonl", "synth /dev/zero", "report /dev/zero -o /dev/null",
+        "fit /dev/zero", "oom /dev/urandom", "lint </dev/zero"}) {
     const Outcome outcome = Run(arguments, "ulimit -t 30;");
     EXPECT_LE(outcome.status, 2) << arguments << outcome.err;
     EXPECT_LT(outcome.seconds, 10) << arguments;

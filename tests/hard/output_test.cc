@@ -14,11 +14,11 @@ struct Writer {
 };
 // Every command that writes a file, but for those that need a GPU.
 constexpr Writer kWriters[] = {
-    {"convert", "convert recording.txt out --to torch_snapshot_pickle"},
+    {"convert", "convert recording.jsonl out --to torch_snapshot_pickle"},
     {"convert to JSON lines", "convert program.jsonl out --to flat_jsonl"},
-    {"report", "report recording.txt -o out"},
-    {"events", "replay recording.txt --events-out out"},
-    {"snapshot", "replay recording.txt --snapshot-out out"},
+    {"report", "report recording.jsonl -o out"},
+    {"events", "replay recording.jsonl --events-out out"},
+    {"snapshot", "replay recording.jsonl --snapshot-out out"},
     {"synth a program", "synth program.txtpb --out out"},
     {"synth a model", "synth nanogpt --n_layer=1 --max_iters=1 --out out"},
 };
@@ -29,7 +29,7 @@ class OutputTest : public Program {
  protected:
   void SetUp() override {
     Program::SetUp();
-    Write("recording.txt", kSmallRecording);
+    Write("recording.jsonl", kSmallRecording);
     Write("program.jsonl", kSmallProgram);
     Write("program.txtpb", "format: \"memsched\"\nversion: 1\nprogram { mark: \"x\" }\n");
     Write("out", kOld);
@@ -56,16 +56,16 @@ TEST_F(OutputTest, EveryWriterReplacesTheWholeFileAndKeepsItsPermissions) {
 
 TEST_F(OutputTest, ANewFileHasThePermissionsOfTheMask) {
   std::filesystem::remove(Path("out"));
-  EXPECT_EQ(Run("convert program.jsonl out --to text", "umask 027;").status, 0);
+  EXPECT_EQ(Run("convert program.jsonl out --to flat_jsonl", "umask 027;").status, 0);
   EXPECT_EQ(std::filesystem::status(Path("out")).permissions(), std::filesystem::perms(0640));
 }
 
 TEST_F(OutputTest, LinksAreFollowed) {
   std::filesystem::remove(Path("out"));
   std::filesystem::create_symlink("real", Path("out"));
-  EXPECT_EQ(Run("convert program.jsonl out --to text").status, 0);
+  EXPECT_EQ(Run("convert program.jsonl out --to flat_jsonl").status, 0);
   EXPECT_TRUE(std::filesystem::is_symlink(Path("out")));
-  EXPECT_TRUE(Read("real").starts_with("memreplay-text"));
+  EXPECT_TRUE(Read("real").starts_with("{\"k\":\"h\""));
 }
 
 // The matrix of faults: each call that writes, maps or places a file fails once,
@@ -112,8 +112,8 @@ TEST_F(OutputTest, NoFaultLosesTheOldFile) {
 
 TEST_F(OutputTest, AShortWriteIsGoneOnWith) {
   const std::string shim = std::filesystem::absolute("tests/hard/libfail_shim.so").string();
-  ASSERT_EQ(Run("convert recording.txt whole --to torch_snapshot_pickle").status, 0);
-  ASSERT_EQ(Run("convert recording.txt out --to torch_snapshot_pickle",
+  ASSERT_EQ(Run("convert recording.jsonl whole --to torch_snapshot_pickle").status, 0);
+  ASSERT_EQ(Run("convert recording.jsonl out --to torch_snapshot_pickle",
                 "export LD_PRELOAD='" + shim + "' FAIL_CALL=short_write FAIL_AT=1;")
                 .status,
             0);
@@ -133,22 +133,23 @@ TEST_F(OutputTest, AFullDiskAndALimitOfTheFileSize) {
 }
 
 TEST_F(OutputTest, AnInputIsNeverAnOutput) {
-  Write("copy.txt", kSmallRecording);
-  std::filesystem::create_hard_link(Path("copy.txt"), Path("hard.txt"));
-  std::filesystem::create_symlink("copy.txt", Path("soft.txt"));
+  Write("copy.jsonl", kSmallRecording);
+  std::filesystem::create_hard_link(Path("copy.jsonl"), Path("hard.jsonl"));
+  std::filesystem::create_symlink("copy.jsonl", Path("soft.jsonl"));
   Write("train.py", "n_layer = 1\n");
   for (const std::string arguments :
-       {"convert copy.txt copy.txt", "convert copy.txt hard.txt", "convert soft.txt copy.txt",
-        "convert copy.txt ./soft.txt", "report copy.txt -o copy.txt", "report copy.txt -o hard.txt",
-        "replay copy.txt --events-out copy.txt", "replay copy.txt --snapshot-out soft.txt",
-        "convert copy.txt - --to text >>copy.txt", "synth program.txtpb --out program.txtpb",
-        "synth nanogpt train.py --out train.py"}) {
+       {"convert copy.jsonl copy.jsonl", "convert copy.jsonl hard.jsonl",
+        "convert soft.jsonl copy.jsonl", "convert copy.jsonl ./soft.jsonl",
+        "report copy.jsonl -o copy.jsonl", "report copy.jsonl -o hard.jsonl",
+        "replay copy.jsonl --events-out copy.jsonl", "replay copy.jsonl --snapshot-out soft.jsonl",
+        "convert copy.jsonl - --to flat_jsonl >>copy.jsonl",
+        "synth program.txtpb --out program.txtpb", "synth nanogpt train.py --out train.py"}) {
     SCOPED_TRACE(arguments);
     const std::string program = Read("program.txtpb");
     const Outcome outcome = Run(arguments);
     EXPECT_EQ(outcome.status, 2);
     EXPECT_NE(outcome.err.find("is an input too"), std::string::npos) << outcome.err;
-    EXPECT_EQ(Read("copy.txt"), kSmallRecording);
+    EXPECT_EQ(Read("copy.jsonl"), kSmallRecording);
     EXPECT_EQ(Read("program.txtpb"), program);
     EXPECT_EQ(Read("train.py"), "n_layer = 1\n");
   }
@@ -197,7 +198,7 @@ TEST_F(OutputTest, KilledAtAnyCall) {
 }
 
 TEST_F(OutputTest, AClosedStandardOutputIsNotThePage) {
-  const Outcome outcome = Run("report recording.txt -o page.html >&-");
+  const Outcome outcome = Run("report recording.jsonl -o page.html >&-");
   EXPECT_EQ(outcome.status, 2);
   EXPECT_TRUE(Read("page.html").ends_with("</html>\n"))
       << Read("page.html")

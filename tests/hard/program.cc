@@ -10,19 +10,23 @@
 
 namespace memreplay {
 
-const char kSmallRecording[] = R"(memreplay-text 1
-streams 0
-layout device_traces time_us block_addresses is_expandable
-device 0 final
-segment_alloc 0x7f0000000000 size=2097152 stream=0
-alloc 0x7f0000000000 size=1000 stream=0
-alloc 0x7f0000000400 size=512 stream=0
-free_requested 0x7f0000000000 size=1000 stream=0
-free_completed 0x7f0000000000 size=1000 stream=0
-segment 0x7f0000000000 size=2097152 stream=0 pool=0,0 small
-block 0x7f0000000000 size=1024 requested=1000 state=inactive
-block 0x7f0000000400 size=512 requested=512 state=active_allocated
-block 0x7f0000000600 size=2095616 requested=0 state=inactive
+const char kSmallRecording[] =
+    R"({"k":"h","format":"memsched-flat","version":1,"unit":"B","streams":1,"devices":1,"recorded":true,"layout":["device_traces","time_us","block_addresses","is_expandable"]}
+{"k":"dev","final":true}
+{"k":"fx","a":"segment_alloc","addr":139637976727552,"b":2097152,"s":0}
+{"k":"a","addr":139637976727552,"b":1000,"s":0}
+{"k":"a","addr":139637976728576,"b":512,"s":0}
+{"k":"f","addr":139637976727552,"b":1000,"s":0}
+{"k":"fx","a":"free_completed","addr":139637976727552,"b":1000,"s":0}
+{"k":"fx","a":"segment_alloc","addr":139637978824704,"b":20971520,"s":0}
+{"k":"a","addr":139637978824704,"b":3145728,"s":0}
+{"k":"seg","addr":139637976727552,"b":2097152,"s":0,"p":[0,0]}
+{"k":"blk","addr":139637976727552,"b":1024,"req":1000,"state":"inactive"}
+{"k":"blk","addr":139637976728576,"b":512,"req":512,"state":"active_allocated"}
+{"k":"blk","addr":139637976729088,"b":2095616,"req":0,"state":"inactive"}
+{"k":"seg","addr":139637978824704,"b":20971520,"s":0,"p":[0,0],"large":true}
+{"k":"blk","addr":139637978824704,"b":3145728,"req":3145728,"state":"active_allocated"}
+{"k":"blk","addr":139637981970432,"b":17825792,"req":0,"state":"inactive"}
 )";
 
 const char kSmallProgram[] =
