@@ -171,7 +171,10 @@ absl::StatusOr<proto::Report> ReportFile(const std::string& file, const Inputs& 
                             &progress);
       });
   if (!report.ok()) return report;
-  if (part != nullptr) *part = {*report, std::move(runs)};
+  if (part != nullptr) {  // the page is the job's
+    *part = {*report, std::move(runs)};
+    return report;
+  }
   if (page.empty()) return report;
   progress.SetActivity(StrCat("writing ", page));
   const PageInput input{*report, std::move(runs)};
@@ -291,7 +294,8 @@ absl::StatusOr<int> RunReport(absl::Span<const std::string> args) {
   }
   if (ranks.empty()) return status;
   FinishJob(&job);
-  if (const absl::Status written = WritePage(*options.output, *inputs, ranks, &job); !written.ok()) {
+  if (const absl::Status written = WritePage(*options.output, *inputs, ranks, &job);
+      !written.ok()) {
     return written;
   }
   return status;

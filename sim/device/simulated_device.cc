@@ -100,13 +100,12 @@ void SimulatedDevice::PlaceUpwards(absl::Span<const Piece> segments,
 // is taken to be the newest.
 void SimulatedDevice::PlaceInChunks(absl::Span<const Piece> segments,
                                     std::vector<Address>* addresses) {
-  constexpr Bytes kChunk = ChunkedAddresses::kChunk;
   const auto chunk_begin = [](Address address) {
-    return Address(RoundDown(Bytes(address.value()), kChunk).value());
+    return Address(RoundDown(Bytes(address.value()), ChunkedAddresses::kChunk).value());
   };
   const auto chunk_end = [](const Piece& segment) {
     const Address end = segment.address + WholeUnits(segment.size);
-    return Address(RoundUp(Bytes(end.value()), kChunk).value());
+    return Address(RoundUp(Bytes(end.value()), ChunkedAddresses::kChunk).value());
   };
   // Chunks as [first, last] of segments, from the top.
   struct Chunk {
@@ -125,7 +124,7 @@ void SimulatedDevice::PlaceInChunks(absl::Span<const Piece> segments,
   Bytes whole;
   for (size_t c = 0; c < chunks.size(); ++c) {
     const bool touches = c == 0 || chunks[c].begin == chunks[c - 1].end;
-    whole += (touches ? Bytes() : kChunk) + (chunks[c].end - chunks[c].begin);
+    whole += (touches ? Bytes() : ChunkedAddresses::kChunk) + (chunks[c].end - chunks[c].begin);
   }
   // The range below is what is left to open chunks in.
   Address top = kSegmentEnd;
@@ -141,7 +140,7 @@ void SimulatedDevice::PlaceInChunks(absl::Span<const Piece> segments,
       chunks_->TakeAt((*addresses)[i], segments[i].size);
     }
     const bool touches = c == 0 || chunk.begin == chunks[c - 1].end;
-    top = top - size - (touches ? Bytes() : kChunk);
+    top = top - size - (touches ? Bytes() : ChunkedAddresses::kChunk);
   }
 }
 
