@@ -18,7 +18,6 @@ import json
 import os
 import pathlib
 import pickle
-import re
 import subprocess
 import sys
 import tempfile
