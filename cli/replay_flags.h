@@ -11,7 +11,7 @@
 
 namespace memreplay {
 
-// --torch, --capacity and --fraction.
+// --torch, --capacity, --fraction and --addresses.
 void AddSettingsFlags(SettingsRequest* settings, FlagSet* flags);
 
 // --start: "recorded" or "fresh".
