@@ -28,6 +28,7 @@ def sources(patterns: Sequence[str]) -> List[Tuple[str, str]]:
     found: Dict[str, str] = {}
     for pattern in patterns:
         fs, path = fsspec.core.url_to_fs(pattern)
+        fs.invalidate_cache()  # what is there now, not when this process looked before
         is_local = "file" in (fs.protocol if isinstance(fs.protocol, (list, tuple)) else [fs.protocol])
         if _GLOB & set(path):
             infos = fs.glob(path, detail=True)

@@ -4,8 +4,11 @@ import contextlib
 import doctest
 import importlib.util
 import io
+import json
+import logging
 import os
 import pathlib
+import re
 import shutil
 import signal
 import socket
@@ -156,6 +159,40 @@ class Local(Case):
         self.assertEqual([row["peak_reserved_bytes"] for row in self.rows("devices", "of_urls")],
                          [row["peak_reserved_bytes"] for row in self.rows("devices")])
         self.assertTrue(self.rows("devices", "of_urls")[0]["file"].startswith("memory://"))
+
+    @unittest.skipUnless(has("moto", "flask", "s3fs"), "moto, flask and s3fs are not installed")
+    def test_s3(self):
+        from moto.server import ThreadedMotoServer
+        logging.getLogger("werkzeug").disabled = True
+        server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+        server.start()
+        self.addCleanup(server.stop)
+        host, port = server.get_host_and_port()
+        with mock.patch.dict(os.environ, {"AWS_ENDPOINT_URL": f"http://{host}:{port}", "AWS_ACCESS_KEY_ID": "x",
+                                          "AWS_SECRET_ACCESS_KEY": "x", "AWS_DEFAULT_REGION": "us-east-1"}):
+            import fsspec
+            bucket = fsspec.filesystem("s3", skip_instance_cache=True)
+            bucket.mkdir("runs")
+            bucket.mkdir("results")
+            bucket.put(str(self.runs / "a"), "runs/a", recursive=True)
+            bucket.put(str(self.runs / "b"), "runs/b", recursive=True)
+            for times, status in (("first", 1), ("again", 1), ("mended", 0)):
+                if times == "mended":
+                    bucket.put(str(self.runs / "a/out.rank0.pickle"), "runs/b/rank1.pickle")
+                with contextlib.redirect_stdout(io.StringIO()) as printed:
+                    from memreplay.fleet import main
+                    self.assertEqual(main(["s3://runs", "--out", "s3://results/memory"]), status)
+                questions = int(re.search(r"(\d+) questions asked", printed.getvalue()).group(1))
+                self.assertIn(questions, {"first": range(6, 13), "again": [0], "mended": range(1, 4)}[times], times)
+            for table in TABLES:
+                bucket.get(f"results/memory/{table}.parquet", str(self.folder / f"{table}.parquet"))
+            shutil.copy(self.runs / "a/out.rank0.pickle", self.runs / "b/rank1.pickle")
+            self.fleet()
+            for table in TABLES:
+                self.assertEqual(self.rows(table, "."), json.loads(
+                    json.dumps(self.rows(table)).replace(str(self.runs), "s3://runs")), table)
+            self.assertEqual(memreplay.load("s3://runs/a/out.rank3.pickle").replay().only_device.peak_reserved_bytes,
+                             memreplay.load(self.runs / "a/out.rank3.pickle").replay().only_device.peak_reserved_bytes)
 
     def test_an_outlier(self):
         scores = _fleet_tables.robust_scores([100, 100, 101, 99, 100, 180])

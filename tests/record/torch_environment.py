@@ -3,9 +3,11 @@
 Kept in ${MEMREPLAY_CACHE:-~/.cache/memreplay}/record-torch-VERSION, made by pip on first use (about
 1 GB is downloaded once). NVIDIA's own wheels are not wanted.
 """
+import json
 import os
 import pathlib
 import pwd
+import re
 import shutil
 import subprocess
 import sys
@@ -24,8 +26,18 @@ def cache():
         pathlib.Path(pwd.getpwuid(os.getuid()).pw_dir) / ".cache" / "memreplay"
 
 
+def _missing(python_path, packages):
+    """Those of `packages` that an interpreter does not have, of whatever version."""
+    ask = "import importlib.metadata as m, json, sys\nnames = {d.name.lower().replace('_', '-') for d in m.distributions()}\n" \
+          "print(json.dumps(sorted(names)))"
+    there = json.loads(subprocess.run([python_path, "-c", ask], capture_output=True, check=True).stdout)
+    return [package for package in packages
+            if re.match(r"[\w.-]+", package).group().lower().replace("_", "-") not in there]
+
+
 def python(version, more=()):
-    """The path of an interpreter with torch `version` and the packages in `more`."""
+    """The path of an interpreter with torch `version` and the packages in `more`, which are installed without what
+    they require."""
     folder = cache() / f"record-torch-{version}"
     found = folder / "bin" / "python3"
     pip = [str(found), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
@@ -37,9 +49,7 @@ def python(version, more=()):
             subprocess.run([*making, "--no-deps", f"torch=={version}"], check=True, capture_output=True)
             subprocess.run([*making, *NEEDS], check=True, capture_output=True)
             made.rename(folder)
-        missing = [package for package in more if subprocess.run(
-            [found, "-c", f"import {package.split('=')[0].replace('-', '_')}"],
-            capture_output=True, check=False).returncode != 0]
+        missing = _missing(found, more)
         if missing:
             subprocess.run([*pip, "--no-deps", *missing], check=True, capture_output=True)
     except subprocess.CalledProcessError as error:
