@@ -15,6 +15,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 from unittest import mock
 
@@ -219,45 +220,113 @@ class Ray(Case):
     def stop(self):
         import ray
         ray.shutdown()
-        for pid in self.ours():
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
+        self.kill("")
 
-    def ours(self):
-        """Processes of the two nodes: those that have our mark in their environment, and what these started."""
-        parents, marked = {}, set()
+    def kill(self, node):
+        """Ends the processes of a node, or of both: those with our mark in their environment, and what these started."""
+        mark = f"MEMREPLAY_TEST_CLUSTER={os.getpid()}-{node}".encode()
+        parents, ours = {}, set()
         for entry in pathlib.Path("/proc").iterdir():
             if entry.name.isdigit() and int(entry.name) != os.getpid():
                 with contextlib.suppress(OSError):
                     parents[int(entry.name)] = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
-                    if f"MEMREPLAY_TEST_CLUSTER={self.mark}".encode() in (entry / "environ").read_bytes():
-                        marked.add(int(entry.name))
+                    if mark in (entry / "environ").read_bytes():
+                        ours.add(int(entry.name))
         while True:
-            more = {pid for pid, parent in parents.items() if parent in marked} - marked
+            more = {pid for pid, parent in parents.items() if parent in ours} - ours
             if not more:
-                return marked
-            marked |= more
+                break
+            ours |= more
+        for pid in ours:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        return ours
 
-    def test_a_cluster_that_loses_a_worker_gives_the_same_bytes_as_local(self):
+    def alive(self, wait_for):
+        """How many nodes there are; their head notices a loss by and by."""
+        import ray
+        for _ in range(120):
+            nodes = sum(node["Alive"] for node in ray.nodes())
+            if nodes == wait_for:
+                break
+            time.sleep(0.5)
+        return nodes
+
+    def parts(self, out):
+        folder = self.folder / out / "parts"
+        return {path.name for path in folder.glob("[!.]*")} if folder.exists() else set()
+
+    def start_fleet(self, out, until):
+        """The command in a process of its own, and what it has printed so far when `until` answers are there."""
+        had = len(self.parts(out))
+        driver = subprocess.Popen([sys.executable, "-m", "memreplay", "fleet", str(self.runs), "--out", str(self.folder / out),
+                                   *self.engine], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        self.addCleanup(driver.stdout.close)
+        self.addCleanup(driver.wait)
+        self.addCleanup(driver.kill)
+        for _ in range(3000):
+            if len(self.parts(out)) >= had + until or driver.poll() is not None:
+                break
+            time.sleep(0.02)
+        self.assertIsNone(driver.poll(), "it ended before it could be disturbed")
+        return driver
+
+    def assert_as_local(self, out):
+        for table in [f"{name}.parquet" for name in TABLES] + ["fleet.html"]:
+            self.assertEqual((self.folder / out / table).read_bytes(), (self.folder / "local" / table).read_bytes(), table)
+
+    def errors(self, out):
+        return {(pathlib.Path(row["file"]).parent.name, row["rank"]): row["error"] for row in self.rows("devices", out)
+                if row["error"]}
+
+    def test_whatever_goes_wrong_the_bytes_are_those_of_local(self):
         self.fleet(out="local")
-        once = self.folder / "once"
-        self.mark = f"{os.getpid()}"
+        once, stuck, slow = (self.folder / name for name in ("once", "stuck", "slow"))
+        stuck.touch()
         port = free_port()
-        with self.program(f'[[ $FILE == *rank2* && ! -e {once} ]] && {{ touch {once}; kill -9 $PPID; }}'), \
-                mock.patch.dict(os.environ, {"MEMREPLAY_TEST_CLUSTER": self.mark}):
-            self.addCleanup(self.stop)
-            self.start("--head", "--include-dashboard=false", f"--port={port}", "--node-ip-address=127.0.0.1")
-            self.start(f"--address=127.0.0.1:{port}")
-            os.environ.pop("MEMREPLAY_TEST_CLUSTER")  # not this process
-            status, printed = self.fleet("--engine", "ray", "--ray-address", f"127.0.0.1:{port}", out="ray")
+        self.engine = ["--engine", "ray", "--ray-address", f"127.0.0.1:{port}", "--timeout", "10"]
+        self.addCleanup(self.stop)
+        with self.program(f'[[ $FILE == *rank2* && ! -e {once} ]] && {{ touch {once}; kill -9 $PPID; }}\n'
+                          f'[[ $FILE == *rank3* && -e {stuck} ]] && exec sleep 60\n[[ -e {slow} ]] && sleep 0.4'):
+            for node, args in (("head", ["--head", "--include-dashboard=false", f"--port={port}", "--node-ip-address=127.0.0.1"]),
+                               ("other", [f"--address=127.0.0.1:{port}"])):
+                with mock.patch.dict(os.environ, {"MEMREPLAY_TEST_CLUSTER": f"{os.getpid()}-{node}"}):
+                    self.start(*args)
+
+            # A worker is killed in the middle, a file takes too long, one is truncated.
+            status, printed = self.fleet(*self.engine, out="ray")
             import ray
             self.assertEqual(ray.cluster_resources()["CPU"], 2)
-            self.assertEqual(len([node for node in ray.nodes() if node["Alive"]]), 2)
-        self.assertTrue(once.exists(), "no worker was killed")
-        self.assertEqual(status, 1)
-        self.assertIn("6 files in 2 jobs, 1 without an answer", printed)
-        for table in [f"{name}.parquet" for name in TABLES] + ["fleet.html"]:
-            self.assertEqual((self.folder / "ray" / table).read_bytes(), (self.folder / "local" / table).read_bytes(), table)
+            self.assertEqual(self.alive(wait_for=2), 2)
+            self.assertTrue(once.exists(), "no worker was killed")
+            self.assertEqual(status, 1)
+            self.assertIn("6 files in 2 jobs, 2 without an answer", printed)
+            errors = self.errors("ray")
+            self.assertEqual(errors.keys(), {("a", 3), ("b", 1)})
+            self.assertEqual(errors["a", 3], "sweep: took longer than 10 s")
+            self.assertRegex(errors["b", 1], "rank1.pickle: byte")
+
+            # Again: only what took too long, and what the others of its job want of it.
+            stuck.unlink()
+            before = self.parts("ray")
+            _, printed = self.fleet(*self.engine, out="ray")
+            asked = int(re.search(r"(\d+) questions asked", printed).group(1))
+            self.assertEqual(asked, len(self.parts("ray") - before))
+            self.assertLess(asked, 6)
+            self.assert_as_local("ray")
+
+            # The command itself is killed, and then, called again, a node is lost.
+            slow.touch()
+            self.start_fleet("again", until=2).kill()
+            there = self.parts("again")
+            self.assertLess(len(there), len(self.parts("ray")))
+            driver = self.start_fleet("again", until=1)
+            self.assertTrue(self.kill("other"))
+            printed = driver.communicate(timeout=200)[0]
+            self.assertIn("6 files in 2 jobs, 1 without an answer", printed)
+            self.assertIn(f"; {len(self.parts('again')) - len(there)} questions asked", printed)
+            self.assertEqual(self.alive(wait_for=1), 1)
+            self.assert_as_local("again")
 
 
 if __name__ == "__main__":
