@@ -188,8 +188,7 @@ BlockPool& CachingAllocator::SelectPool(const Event& request, Bytes size) {
     pool = FindPool(request.pool);
     if (pool == nullptr) pool = &CreatePool(request.pool);
   } else if (!captures_.empty()) {
-    const bool newest = profile_.pool_search == PoolSearch::kNewestFirst;
-    pool = newest ? captures_.back() : captures_.front();
+    pool = profile_.newest_pool_first ? captures_.back() : captures_.front();
   }
   if (pool != nullptr) Fire(Rule::kPrivatePoolUsed);
   if (IsSmall(size)) return pool != nullptr ? pool->small : small_;

@@ -30,15 +30,11 @@ constexpr std::array<TorchProfile, kReleases> MakeProfiles() {
                    ConfKey::kGarbageCollectionThreshold, ConfKey::kRoundupPower2Divisions});
   p.unclosed_list_undefined = true;
   p.division_one_keeps_size = true;
-  p.trace_frees_need_history = true;       // described
-  p.segment_free_after_statistics = true;  // described
   p.snapshot.block_history = true;
   release("2.0");
 
   p.conf_keys.Add({ConfKey::kExpandableSegments});
   p.expandable_segments = true;
-  p.pool_search = PoolSearch::kStreamMap;
-  p.trace_frees_need_history = false;    // described
   p.oom_message = OomMessage::kCapacty;  // described
   p.snapshot.block_history = false;
   p.snapshot.block_addresses = true;
@@ -47,16 +43,12 @@ constexpr std::array<TorchProfile, kReleases> MakeProfiles() {
 
   p.conf_keys.Add({ConfKey::kReleaseLockOnCudamalloc, ConfKey::kPinnedUseCudaHostRegister,
                    ConfKey::kPinnedNumRegisterThreads});
-  p.segment_free_after_statistics = false;  // described
-  p.segment_release_has_stack = true;       // described
-  p.oom_message = OomMessage::kWithLimit;   // described
+  p.oom_message = OomMessage::kWithLimit;  // described
   p.snapshot.time_us = true;
   release("2.2");
 
-  p.pool_search = PoolSearch::kOldestFirst;
   p.counts_sync_all_streams = true;
   p.counts_device_calls = true;
-  p.recording_again_clears = false;  // described
   p.snapshot.allocator_settings = true;
   release("2.3");
 
@@ -69,28 +61,21 @@ constexpr std::array<TorchProfile, kReleases> MakeProfiles() {
   p.private_pools_expandable = true;
   p.gc_skips_expandable = true;
   p.release_available_skips_expandable = true;
-  p.user_allocator_pools = UserAllocatorPools::kExpandable;  // described
   p.snapshot.external_annotations = true;
   release("2.5");
 
   p.conf_keys.Add({ConfKey::kMaxNonSplitRoundingMb, ConfKey::kPinnedUseBackgroundThreads});
-  p.pool_create = true;
-  p.flush_scope = FlushScope::kThreadPool;  // described
-  p.synchronize_of_one_pool = true;         // described
   release("2.6");
 
   p.unclosed_list_undefined = false;
-  p.user_allocator_pools = UserAllocatorPools::kError;  // described
   release("2.7");
 
   p.use_on_oom = UseOnOom::kLast;
-  p.flush_scope = FlushScope::kExplicitId;
   p.empty_cache_in_pool = EmptyCacheInPool::kFreeablePools;
   p.snapshot.compile_context = true;
   release("2.8");
 
   p.conf_keys.Add({ConfKey::kGraphCaptureRecordStreamReuse});
-  p.deferred_frees = DeferredFrees::kAddressHash;  // described
   p.snapshot.graph_capture_record_stream_reuse = true;
   release("2.9");
 
@@ -99,19 +84,15 @@ constexpr std::array<TorchProfile, kReleases> MakeProfiles() {
   p.conf_keys.Add({ConfKey::kPerProcessMemoryFraction, ConfKey::kPinnedReserveSegmentSizeMb});
   p.max_split_may_equal_large_segment = true;
   p.division_list_rest_excludes_last = true;
-  p.pool_search = PoolSearch::kNewestFirst;
+  p.newest_pool_first = true;
   p.no_split_pools = true;
-  p.user_allocator_pools = UserAllocatorPools::kOwnAllocator;  // described
-  p.fraction_total = FractionTotal::kTotalGlobalMem;           // described
   p.fraction_sticky = false;
-  p.can_skip_actions = true;  // described
   p.snapshot.user_metadata = true;
   release("2.10");
 
   p.conf_keys.Add({ConfKey::kLargeSegmentSizeMb});
   p.parse_resets_max_non_split_rounding = true;
   p.use_on_oom = UseOnOom::kBeforeRelease;
-  p.use_on_oom_forgotten_at_destruction = true;  // described
   release("2.11");
 
   p.conf_keys.Add({ConfKey::kThrowOnCudamallocOom, ConfKey::kPinnedFreeCatchAll});

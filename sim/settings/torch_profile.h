@@ -1,7 +1,8 @@
 // Everything in which PyTorch's allocator differs between releases, one row per
-// release. The logic reads fields; it never compares versions. What each field
-// says of each release, and how it was proven: docs/fidelity.md, under the
-// topic named in brackets.
+// release, as far as the model says anything about it. The logic reads fields; it
+// never compares versions. What each field says of each release, how it was
+// proven, and what differs besides: docs/fidelity.md, under the topic named in
+// brackets.
 #ifndef MEMREPLAY_SIM_SETTINGS_TORCH_PROFILE_H_
 #define MEMREPLAY_SIM_SETTINGS_TORCH_PROFILE_H_
 
@@ -51,27 +52,8 @@ class ConfKeySet {
   uint32_t bits_ = 0;
 };
 
-// Which private pool takes a request while pools are being filled. [pools]
-enum class PoolSearch : uint8_t {
-  kCaptureId,    // the pool of the graph that the stream is capturing
-  kStreamMap,    // the pool registered for exactly that stream
-  kOldestFirst,  // first pool, in order of beginning, whose filter accepts
-  kNewestFirst,  // the same, from the most recently begun
-};
-
 // Where pools that may serve the default pools' requests stand in malloc. [use-on-oom]
 enum class UseOnOom : uint8_t { kNone, kLast, kBeforeRelease };
-
-// What 1.0 of the memory fraction is. [fraction]
-enum class FractionTotal : uint8_t { kMemGetInfo, kTotalGlobalMem };
-
-// Which pools the release of cached memory (empty_cache, the flush in malloc)
-// is for. [flush]
-enum class FlushScope : uint8_t {
-  kEverything,  // default pools, then every freeable private pool
-  kThreadPool,  // of the MemPool context of the calling thread, if it is in one
-  kExplicitId,  // named by the caller; (0,0) = everything
-};
 
 // empty_cache() while a MemPool is being filled. In a graph capture kAsIfNotInPool
 // is kFreeablePools. [flush]
@@ -80,17 +62,6 @@ enum class EmptyCacheInPool : uint8_t {
   kFreeablePools,  // leaves the default pools, releases freeable private pools
   kAsIfNotInPool,  // releases the default pools too
 };
-
-// A MemPool with its own allocator while expandable_segments is on. [user-pools]
-enum class UserAllocatorPools : uint8_t {
-  kNone,          // no such pools
-  kExpandable,    // the flag wins
-  kError,         // PyTorch raises an error
-  kOwnAllocator,  // the pool's allocator is used
-};
-
-// Order in which frees that were put off during a capture are done. [deferred]
-enum class DeferredFrees : uint8_t { kFifo, kAddressHash };
 
 // Which of several free blocks of one stream and size is taken (and released)
 // first. [free-order]
@@ -160,30 +131,25 @@ struct TorchProfile {
   bool gc_skips_expandable = false;
   bool release_available_skips_expandable = false;
 
-  // --- Private pools [pools] [use-on-oom] [user-pools] ---
-  PoolSearch pool_search = PoolSearch::kCaptureId;
-  bool pool_create = false;  // a pool can exist before it is first filled
+  // --- Private pools [pools] [use-on-oom] ---
+  // While several pools are being filled, the one begun last takes a request
+  // (else the one begun first).
+  bool newest_pool_first = false;
   bool no_split_pools = false;
   bool no_split_forgotten_at_destruction = false;
   UseOnOom use_on_oom = UseOnOom::kNone;
-  bool use_on_oom_forgotten_at_destruction = false;
-  UserAllocatorPools user_allocator_pools = UserAllocatorPools::kNone;
   // While a MemPool context is open (and not only during a graph capture) malloc
   // polls no events and does not flush, frees with stream uses are put off.
   bool pool_context_acts_as_capture = true;
 
   // --- Release of cached memory [flush] ---
-  FlushScope flush_scope = FlushScope::kEverything;
   EmptyCacheInPool empty_cache_in_pool = EmptyCacheInPool::kAsserts;
 
   // --- Streams and events [deferred] ---
-  bool synchronize_of_one_pool = false;  // events of the released pool only
-  DeferredFrees deferred_frees = DeferredFrees::kFifo;
   // A free put off during a capture forgets the streams recorded during it.
   bool deferred_free_drops_capture_streams = false;
 
   // --- Memory fraction [fraction] ---
-  FractionTotal fraction_total = FractionTotal::kMemGetInfo;
   bool fraction_sticky = true;  // 1.0 sets a limit too; else it removes the limit
 
   // --- Statistics [statistics] ---
@@ -192,14 +158,7 @@ struct TorchProfile {
   bool counts_oom_rejections = false;    // num_oom_rejections
   bool reserved_bytes_by_private_pools = false;
 
-  // --- Trace [trace] ---
-  // Frees and segment_free are traced only for blocks that carry history, that
-  // is, were allocated while recording was on.
-  bool trace_frees_need_history = false;
-  bool segment_free_after_statistics = false;  // else before cudaFree
-  bool segment_release_has_stack = false;      // segment_free, segment_unmap
-  bool recording_again_clears = true;          // _record_memory_history while on
-  bool can_skip_actions = false;
+  // --- Texts and files [oom-message] [snapshot] ---
   OomMessage oom_message = OomMessage::kTriedAllocated;
   SnapshotLayout snapshot;
 };

@@ -54,7 +54,7 @@ TEST(TorchProfiles, WhatAReleaseGainedStaysInLaterOnes) {
     }
     EXPECT_GE(rows[i].counts_device_calls, rows[i - 1].counts_device_calls);
     EXPECT_GE(rows[i].use_on_oom, rows[i - 1].use_on_oom);
-    EXPECT_GE(rows[i].flush_scope, rows[i - 1].flush_scope);
+    EXPECT_GE(rows[i].newest_pool_first, rows[i - 1].newest_pool_first);
   }
 }
 
