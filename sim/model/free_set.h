@@ -18,8 +18,9 @@ namespace memreplay {
 // size class: blocks lie in buckets by size (32 to a power of two, so that the
 // bucket order is the size order), found through bitmaps; a bucket is a short
 // sorted array, and becomes a tree when many blocks gather in it.
-// All operations O(log of the bucket); in practice a few loads. A block must
-// keep its size, tie and address while it is in the set.
+// Visit is O(blocks); inserting and erasing move what is behind the block in a
+// short array, everything else is O(log of the bucket). A block must keep its
+// size, tie and address while it is in the set.
 class FreeSet {
  public:
   void Insert(Block* block);

@@ -35,7 +35,6 @@ constexpr std::array<TorchProfile, kReleases> MakeProfiles() {
 
   p.conf_keys.Add({ConfKey::kExpandableSegments});
   p.expandable_segments = true;
-  p.oom_message = OomMessage::kCapacty;  // described
   p.snapshot.block_history = false;
   p.snapshot.block_addresses = true;
   p.snapshot.is_expandable = true;
@@ -43,7 +42,6 @@ constexpr std::array<TorchProfile, kReleases> MakeProfiles() {
 
   p.conf_keys.Add({ConfKey::kReleaseLockOnCudamalloc, ConfKey::kPinnedUseCudaHostRegister,
                    ConfKey::kPinnedNumRegisterThreads});
-  p.oom_message = OomMessage::kWithLimit;  // described
   p.snapshot.time_us = true;
   release("2.2");
 
@@ -55,7 +53,6 @@ constexpr std::array<TorchProfile, kReleases> MakeProfiles() {
   p.division_list_allows_zero = true;
   p.division_one_keeps_size = false;
   p.deferred_free_drops_capture_streams = true;
-  p.oom_message = OomMessage::kWithPrivatePools;  // described
   release("2.4");
 
   p.private_pools_expandable = true;

@@ -71,14 +71,6 @@ enum class FreeTie : uint8_t {
   kSegmentAge,  // the oldest segment, then the lowest address
 };
 
-// The text of OutOfMemoryError. [oom-message]
-enum class OomMessage : uint8_t {
-  kTriedAllocated,    // "(GPU 0; x total capacity; y already allocated; ..."
-  kCapacty,           // "has a total capacty of", without the limit
-  kWithLimit,         // "... of which x is free ... y allowed"
-  kWithPrivatePools,  // "..., with x allocated in private pools"
-};
-
 // What a snapshot of this release holds. [snapshot]
 struct SnapshotLayout {
   bool block_history = false;    // blocks list their history ...
@@ -158,8 +150,7 @@ struct TorchProfile {
   bool counts_oom_rejections = false;    // num_oom_rejections
   bool reserved_bytes_by_private_pools = false;
 
-  // --- Texts and files [oom-message] [snapshot] ---
-  OomMessage oom_message = OomMessage::kTriedAllocated;
+  // --- Files [snapshot] ---
   SnapshotLayout snapshot;
 };
 
