@@ -4,7 +4,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/match.h"
-#include "sim/model/check.h"
+#include "trace/value/check.h"
 #include "trace/value/strings.h"
 
 namespace memreplay {
@@ -147,8 +147,7 @@ void CudaAsyncAllocator::Alloc(const Event& request, Observer& out) {
     }
   }
   if (!granted) {
-    event.kind = EventKind::kOom;
-    event.address = Address(device_.FreeMemory().value());
+    event.set_oom(device_.FreeMemory());
     out.OnEvent(event);
     ++ooms_;
     return;

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "sim/model/check.h"
+#include "trace/value/check.h"
 #include "trace/value/strings.h"
 
 namespace memreplay {

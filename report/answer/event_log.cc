@@ -12,10 +12,6 @@ constexpr size_t kFlushAt = 128 * 1024;
 
 }  // namespace
 
-bool IsTraceAction(EventKind kind) {
-  return !IsRequest(kind) || kind == EventKind::kAlloc || kind == EventKind::kFree;
-}
-
 EventLog::EventLog(std::vector<StreamHandle> stream_handles, TextSink sink, int device)
     : stream_handles_(std::move(stream_handles)),
       sink_(std::move(sink)),
@@ -32,7 +28,7 @@ void EventLog::Append(uint64_t number) {
 }
 
 void EventLog::OnEvent(const Event& event) {
-  if (!IsTraceAction(event.kind)) return;
+  if (!IsTraced(event.kind)) return;
   Append("{\"action\":\"");
   Append(EventKindName(event.kind));
   Append(event.kind == EventKind::kOom ? "\",\"device_free\":" : "\",\"addr\":");

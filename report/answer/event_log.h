@@ -46,7 +46,6 @@ class EventLog final : public Observer {
 };
 
 // Whether PyTorch's trace has such an entry, under EventKindName(kind).
-bool IsTraceAction(EventKind kind);
 
 }  // namespace memreplay
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "sim/model/check.h"
+#include "trace/value/check.h"
 
 namespace memreplay {
 namespace {}  // namespace

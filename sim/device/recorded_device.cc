@@ -114,7 +114,7 @@ Address RecordedDevice::Invent(Bytes size) {
 Bytes RecordedDevice::FreeMemory() {
   for (size_t i = next_; i < end_; ++i) {
     const Event& event = schedule_.recorded()[i];
-    if (event.kind == EventKind::kOom) return Bytes(event.address.value());
+    if (event.kind == EventKind::kOom) return event.device_free();
   }
   return Bytes();
 }

@@ -2,7 +2,7 @@
 
 #include <iterator>
 
-#include "sim/model/check.h"
+#include "trace/value/check.h"
 
 namespace memreplay {
 

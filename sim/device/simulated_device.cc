@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "sim/model/check.h"
+#include "trace/value/check.h"
 
 namespace memreplay {
 namespace {

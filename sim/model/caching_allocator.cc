@@ -61,11 +61,11 @@ absl::Status CachingAllocator::Apply(const Event& request, Observer& out) {
     case EventKind::kEmptyCache: out.OnEvent(request); return EmptyCache(request, out);
     case EventKind::kFailNext:
       out.OnEvent(request);
-      device_.FailNext(request.size.value());
+      device_.FailNext(request.fail_count());
       return absl::OkStatus();
     case EventKind::kPoolCreate:
       out.OnEvent(request);
-      return PoolCreate(request.pool, request.size.value());
+      return PoolCreate(request.pool, request.pool_flags());
     case EventKind::kPoolForget:
       out.OnEvent(request);
       use_on_oom_.Erase(PoolKey(pool_ids_[request.pool]));
@@ -142,10 +142,9 @@ absl::Status CachingAllocator::Malloc(const Event& request, Observer& out) {
   if (block == nullptr) {
     Fire(Rule::kOutOfMemory);
     Event oom;
-    oom.kind = EventKind::kOom;
     oom.pool = params.pool->index();
     oom.id = request.id;
-    oom.address = Address(device_.FreeMemory().value());
+    oom.set_oom(device_.FreeMemory());
     oom.size = params.size;
     oom.stream = params.stream;
     oom.text_or_stack = params.stack;

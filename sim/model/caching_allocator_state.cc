@@ -5,8 +5,8 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "sim/model/caching_allocator.h"
-#include "sim/model/check.h"
 #include "sim/settings/size_rules.h"
+#include "trace/value/check.h"
 
 namespace memreplay {
 namespace {

@@ -3,7 +3,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "sim/model/check.h"
+#include "trace/value/check.h"
 
 namespace memreplay {
 namespace {
@@ -33,7 +33,7 @@ absl::Status CudaMallocAsyncAllocator::Apply(const Event& request, Observer& out
   switch (request.kind) {
     case EventKind::kEmptyCache: Trim(request, out); break;
     case EventKind::kStreamDone: device_.StreamDone(request.stream); break;
-    case EventKind::kFailNext: device_.FailNext(request.size.value()); break;
+    case EventKind::kFailNext: device_.FailNext(request.fail_count()); break;
     case EventKind::kResetPeak: stats_.ResetPeak(); break;
     case EventKind::kResetAccumulated: stats_.ResetAccumulated(); break;
     case EventKind::kOutsideAlloc: device_.TakeOutside(request.size); break;
@@ -69,8 +69,7 @@ void CudaMallocAsyncAllocator::Alloc(const Event& request, Observer& out) {
   const bool grows = growth > Bytes(0);
   if (over_limit || wanted > pool_range_ ||
       (grows && !device_.MapPages(pool_ + reserved_, growth, kPoolStep))) {
-    event.kind = EventKind::kOom;
-    event.address = Address(device_.FreeMemory().value());
+    event.set_oom(device_.FreeMemory());
     out.OnEvent(event);
     ++ooms_;
     return;

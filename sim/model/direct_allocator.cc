@@ -5,7 +5,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "sim/model/check.h"
+#include "trace/value/check.h"
 
 namespace memreplay {
 namespace {
@@ -45,7 +45,7 @@ absl::Status DirectAllocator::Apply(const Event& request, Observer& out) {
   out.OnEvent(request);
   switch (request.kind) {
     case EventKind::kStreamDone: device_.StreamDone(request.stream); break;
-    case EventKind::kFailNext: device_.FailNext(request.size.value()); break;
+    case EventKind::kFailNext: device_.FailNext(request.fail_count()); break;
     case EventKind::kResetPeak: stats_.ResetPeak(); break;
     case EventKind::kOutsideAlloc: device_.TakeOutside(request.size); break;
     case EventKind::kOutsideFree: device_.ReturnOutside(request.size); break;
@@ -62,8 +62,7 @@ void DirectAllocator::Alloc(const Event& request, Observer& out) {
   }
   Event event = request;
   if (!address.has_value()) {
-    event.kind = EventKind::kOom;
-    event.address = Address(device_.FreeMemory().value());
+    event.set_oom(device_.FreeMemory());
     out.OnEvent(event);
     ++stats_.num_ooms;
     return;

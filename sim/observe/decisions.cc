@@ -12,10 +12,7 @@ bool IsSegmentEvent(EventKind kind) {
          kind == EventKind::kSegmentMap || kind == EventKind::kSegmentUnmap;
 }
 
-bool IsDecision(EventKind kind) {
-  return kind == EventKind::kAlloc || kind == EventKind::kFree ||
-         (!IsRequest(kind) && kind != EventKind::kSnapshot);
-}
+bool IsDecision(EventKind kind) { return IsTraced(kind) && kind != EventKind::kSnapshot; }
 
 // The next decision from `at` on that is in the scope.
 size_t Next(absl::Span<const Decision> decisions, size_t at, DecisionScope scope) {

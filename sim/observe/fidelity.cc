@@ -1,6 +1,5 @@
 #include "sim/observe/fidelity.h"
 
-#include "absl/strings/str_cat.h"
 #include "sim/model/allocator.h"
 #include "trace/value/strings.h"
 
@@ -8,10 +7,6 @@ namespace memreplay {
 namespace {
 
 // Whether PyTorch's trace has such entries.
-bool IsRecorded(EventKind kind) {
-  return kind == EventKind::kAlloc || kind == EventKind::kFree || !IsRequest(kind);
-}
-
 bool SameEntry(const Event& a, const Event& b) {
   return a.kind == b.kind && a.address == b.address && a.size == b.size && a.stream == b.stream;
 }
@@ -22,21 +17,19 @@ std::string Describe(const Event& event, const Schedule& schedule) {
     return StrCat(name, " with ", event.size.value(), " active bytes");
   }
   if (event.kind == EventKind::kOom) {
-    return StrCat(name, " of ", event.size.value(), " bytes, ", event.address.value(), " free");
+    return StrCat(name, " of ", event.size.value(), " bytes, ", event.device_free().value(),
+                  " free");
   }
   std::string text =
       StrCat(name, " of ", event.size.value(), " bytes at 0x", absl::Hex(event.address.value()));
   const StreamHandle stream = schedule.stream_handle(event.stream);
-  if (stream.value() != 0) absl::StrAppend(&text, " on stream 0x", absl::Hex(stream.value()));
+  if (stream.value() != 0) StrAppend(&text, " on stream 0x", absl::Hex(stream.value()));
   return text;
 }
 
 std::string DescribeBlock(const BlockInfo& block) {
-  const char* state = block.state == BlockState::kAllocated     ? "active_allocated"
-                      : block.state == BlockState::kPendingFree ? "active_pending_free"
-                                                                : "inactive";
-  return absl::StrCat(state, ", ", block.size.value(), " bytes, requested ",
-                      block.requested_size.value());
+  return StrCat(BlockStateName(block.state), ", ", block.size.value(), " bytes, requested ",
+                block.requested_size.value());
 }
 
 bool SameBlock(const BlockInfo& a, const BlockInfo& b) {
@@ -60,7 +53,7 @@ std::vector<const BlockInfo*> AllBlocks(const MemoryState& state) {
 }  // namespace
 
 std::string DescribeDivergence(const Divergence& divergence, const Schedule& schedule) {
-  return absl::StrCat(
+  return StrCat(
       "recorded ",
       divergence.recorded.has_value() ? Describe(*divergence.recorded, schedule) : "nothing more",
       ", simulated ",
@@ -101,7 +94,7 @@ void Fidelity::SkipAsides(uint64_t end) {
         simulated.size = active_;
         Diverge(next_, &recorded, &simulated);
       }
-    } else if (IsRecorded(recorded.kind)) {
+    } else if (IsTraced(recorded.kind)) {
       return;
     }
   }
@@ -124,7 +117,7 @@ void Fidelity::OnRequest(size_t request) {
 }
 
 void Fidelity::OnEvent(const Event& event) {
-  if (!IsRecorded(event.kind)) return;
+  if (!IsTraced(event.kind)) return;
   SkipAsides(end_);
   if (event.kind == EventKind::kAlloc) active_ += event.block_size;
   if (event.kind == EventKind::kFreeCompleted) active_ -= event.block_size;
@@ -151,8 +144,8 @@ FinalComparison CompareFinalState(const MemoryState& recorded, const MemoryState
     if (s < simulated.size() && SameSegment(recorded[r], simulated[s])) {
       ++result.segments_matched;
     } else if (result.first_mismatch.empty()) {
-      result.first_mismatch = absl::StrCat("segment 0x", absl::Hex(recorded[r].address.value()),
-                                           " of ", recorded[r].total_size.value(), " bytes");
+      result.first_mismatch = StrCat("segment 0x", absl::Hex(recorded[r].address.value()), " of ",
+                                     recorded[r].total_size.value(), " bytes");
     }
   }
 
@@ -169,9 +162,9 @@ FinalComparison CompareFinalState(const MemoryState& recorded, const MemoryState
     if (other != nullptr && SameBlock(*block, *other)) {
       ++result.matched;
     } else if (result.first_mismatch.empty()) {
-      result.first_mismatch = absl::StrCat("block 0x", absl::Hex(block->address.value()),
-                                           ": recorded ", DescribeBlock(*block), "; simulated ",
-                                           other != nullptr ? DescribeBlock(*other) : "none");
+      result.first_mismatch = StrCat("block 0x", absl::Hex(block->address.value()), ": recorded ",
+                                     DescribeBlock(*block), "; simulated ",
+                                     other != nullptr ? DescribeBlock(*other) : "none");
     }
   }
   result.surplus = found.size() - at_recorded_addresses;

@@ -7,10 +7,8 @@ void HistoryObserver::OnRequest(size_t request) {
 }
 
 void HistoryObserver::OnEvent(const Event& event) {
-  const bool traced =
-      !IsRequest(event.kind) || event.kind == EventKind::kAlloc || event.kind == EventKind::kFree;
   if (clock_ == Clock::kEvents) position_ = traced_;
-  traced_ += traced;
+  traced_ += IsTraced(event.kind);
   usage_.OnEvent(event);
   timeline_.OnEvent(event);
   switch (event.kind) {
@@ -22,7 +20,7 @@ void HistoryObserver::OnEvent(const Event& event) {
       break;
     case EventKind::kOom: ooms_.push_back({position_, event.kind, event.size, kNoText}); break;
     case EventKind::kMark:
-      if (event.size.value() == static_cast<uint64_t>(MarkKind::kPhase)) {
+      if (event.is_mark(MarkKind::kPhase)) {
         phases_.push_back({position_, event.kind, Bytes(), event.text_or_stack});
       }
       break;

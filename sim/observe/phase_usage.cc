@@ -11,7 +11,7 @@ const Frame* PhaseUsage::FrameOf(const Event& event) const {
 
 void PhaseUsage::OnMark(const Event& event) {
   const std::string text(trace_.strings[event.text_or_stack]);
-  switch (static_cast<MarkKind>(event.size.value())) {
+  switch (event.mark()) {
     case MarkKind::kPhase:
       phases_.emplace_back();
       phases_.back().phase = text;

@@ -18,9 +18,7 @@ void CopyTables(const Trace& source, Trace* trace) {
 }  // namespace
 
 void TraceRecorder::OnEvent(const Event& event) {
-  const bool in_trace =
-      !IsRequest(event.kind) || event.kind == EventKind::kAlloc || event.kind == EventKind::kFree;
-  if (!in_trace) return;
+  if (!IsTraced(event.kind)) return;
   events_.push_back(event);
   events_.back().id = kNoAllocation;
   events_.back().block_size = Bytes();

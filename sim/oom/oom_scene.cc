@@ -76,7 +76,7 @@ OomScene SceneOf(const Schedule& schedule, Witness& witness) {
   scene.before = std::move(witness.before_);
   scene.at = std::move(witness.at_);
   scene.reserved = Reserved(scene.at);
-  scene.device_free = Bytes(scene.oom.address.value());
+  scene.device_free = scene.oom.device_free();
   scene.grantable = scene.device_free;
   return scene;
 }

@@ -15,9 +15,7 @@ void SnapshotEcho::EchoSnapshots() {
 }
 
 void SnapshotEcho::OnEvent(const Event& event) {
-  const bool traced =
-      !IsRequest(event.kind) || event.kind == EventKind::kAlloc || event.kind == EventKind::kFree;
-  if (traced) {
+  if (IsTraced(event.kind)) {
     EchoSnapshots();
     ++position_;
   }

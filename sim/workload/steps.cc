@@ -36,8 +36,7 @@ std::vector<uint64_t> BeginsByMarks(const Trace& trace, const DeviceTrace& devic
   std::string last_step;
   for (uint64_t i = 0; i < end; ++i) {
     const Event& event = device.events[i];
-    if (event.kind != EventKind::kMark ||
-        static_cast<MarkKind>(event.size.value()) != MarkKind::kPhase) {
+    if (!event.is_mark(MarkKind::kPhase)) {
       continue;
     }
     const std::string_view phase = trace.strings[event.text_or_stack];

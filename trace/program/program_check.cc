@@ -51,8 +51,7 @@ class Checker {
       const auto it = sizes_.find(handle);
       live_ -= it->second;
       sizes_.erase(it);
-    } else if (event.kind == EventKind::kMark &&
-               event.size.value() == static_cast<uint64_t>(MarkKind::kPhase)) {
+    } else if (event.is_mark(MarkKind::kPhase)) {
       phase_ = event.text_or_stack;
       current_ = nullptr;
     }

@@ -17,8 +17,7 @@ constexpr std::string_view kOutsidePhases = "-";
 
 Event MarkEvent(MarkKind kind, uint32_t text) {
   Event event;
-  event.kind = EventKind::kMark;
-  event.size = Bytes(static_cast<uint64_t>(kind));
+  event.set_mark(kind);
   event.stream = ProgramExpander::kNoStream;
   event.text_or_stack = text;
   return event;
@@ -391,9 +390,7 @@ bool ProgramExpander::Synchronise(const Operation& op) {
       const uint64_t number =
           records ? cuda_events_.try_emplace(key, cuda_events_.size() + 1).first->second
                   : it->second;
-      event.kind = EventKind::kMark;
-      event.size =
-          Bytes(static_cast<uint64_t>(records ? MarkKind::kEventRecord : MarkKind::kStreamWait));
+      event.set_mark(records ? MarkKind::kEventRecord : MarkKind::kStreamWait);
       event.address = Address(number);
       return Emit(event);
     }
@@ -415,18 +412,14 @@ bool ProgramExpander::Synchronise(const Operation& op) {
     case Kind::kFailNext: {
       int64_t count = 0;
       if (!ValueAtLeast(op.value, 0, "a count", &count)) return false;
-      event.kind = EventKind::kFailNext;
-      event.size = Bytes(static_cast<uint64_t>(count));
+      event.set_fail_count(static_cast<uint64_t>(count));
       return Emit(event);
     }
     case Kind::kPoolBegin: event.kind = EventKind::kPoolBegin; break;
     case Kind::kPoolEnd: event.kind = EventKind::kPoolEnd; break;
     case Kind::kPoolForget: event.kind = EventKind::kPoolForget; break;
     case Kind::kPoolRelease: event.kind = EventKind::kPoolRelease; break;
-    default:
-      event.kind = EventKind::kPoolCreate;
-      event.size = Bytes(op.value);
-      break;
+    default: event.set_pool_flags(op.value); break;
   }
   event.pool = static_cast<uint16_t>(op.other + 1);
   return Emit(event);

@@ -18,8 +18,7 @@ HandleUse UseOfHandle(const Event& event) {
     case EventKind::kFree: return HandleUse::kEnds;
     case EventKind::kRecordStream: return HandleUse::kUses;
     case EventKind::kMark:
-      return event.size.value() == static_cast<uint64_t>(MarkKind::kRetag) ? HandleUse::kUses
-                                                                           : HandleUse::kNone;
+      return event.is_mark(MarkKind::kRetag) ? HandleUse::kUses : HandleUse::kNone;
     default: return HandleUse::kNone;
   }
 }

@@ -58,8 +58,7 @@ void ProgramWriter::RecordStream(uint64_t handle, uint64_t stream) {
 void ProgramWriter::Mark(MarkKind kind, uint64_t handle, std::string_view text) {
   if (finished_) return;
   Event event;
-  event.kind = EventKind::kMark;
-  event.size = Bytes(static_cast<uint64_t>(kind));
+  event.set_mark(kind);
   event.address = Address(handle);
   event.stream = TraceBuilder::kNoStream;
   event.text_or_stack = builder_.trace().strings.Intern(text);

@@ -101,6 +101,7 @@ absl::Status CheckDevice(const Trace& trace, const DeviceTrace& device) {
   for (size_t i = 0; i < device.events.size(); ++i) {
     const Event& event = device.events[i];
     if (event.kind > EventKind::kSnapshot) return Wrong(where(i) + "has an unknown kind");
+    if (event.scratch != 0) return Wrong(where(i) + "is what a reader had at work");
     if (event.stream >= streams) return Wrong(where(i) + "is on a stream not in the table");
     if (event.pool >= trace.pools.size()) return Wrong(where(i) + "is in a pool not in the table");
     const size_t limit = HasText(event.kind) ? trace.strings.size() : trace.stacks.size();

@@ -15,15 +15,14 @@ namespace memreplay {
 
 // Whether the stream of an event means something. If so it is always written, and
 // absent it is handle 0; if not it is written only where it is not number 0.
-constexpr bool NamesStream(const Event& event) {
+inline bool NamesStream(const Event& event) {
   switch (event.kind) {
     case EventKind::kAlloc:
     case EventKind::kFree:
     case EventKind::kRecordStream:
     case EventKind::kStreamDone: return true;
     case EventKind::kMark:
-      return event.size.value() == static_cast<uint64_t>(MarkKind::kEventRecord) ||
-             event.size.value() == static_cast<uint64_t>(MarkKind::kStreamWait);
+      return event.is_mark(MarkKind::kEventRecord) || event.is_mark(MarkKind::kStreamWait);
     default: return !IsRequest(event.kind);
   }
 }

@@ -4,7 +4,7 @@
 
 #include <utility>
 
-#include "sim/model/check.h"
+#include "trace/value/check.h"
 #include "trace/value/strings.h"
 
 namespace memreplay {

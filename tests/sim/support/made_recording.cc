@@ -19,8 +19,7 @@ class Recorder final : public Observer {
  public:
   Recorder(std::vector<Event>& events, bool pools) : events_(events), pools_(pools) {}
   void OnEvent(const Event& event) override {
-    const bool recorded =
-        event.kind == EventKind::kAlloc || event.kind == EventKind::kFree || !IsRequest(event.kind);
+    const bool recorded = IsTraced(event.kind);
     if (!recorded) return;
     Event entry = event;
     entry.id = kNoAllocation;

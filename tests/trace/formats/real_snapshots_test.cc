@@ -74,7 +74,7 @@ TEST_F(RealSnapshots, AllAreReadAndCountedRight) {
       for (const Event& event : device.events) {
         ++seen[event.kind];
         EXPECT_LT(event.stream, trace->streams.size());
-        EXPECT_EQ(event.reserved, 0);
+        EXPECT_EQ(event.scratch, 0);
       }
       events += device.events.size();
       segments += device.final_state.size();

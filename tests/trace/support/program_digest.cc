@@ -9,10 +9,7 @@
 namespace memreplay::synth {
 namespace {
 
-bool IsPhase(const Event& event) {
-  return event.kind == EventKind::kMark &&
-         event.size.value() == static_cast<uint64_t>(MarkKind::kPhase);
-}
+bool IsPhase(const Event& event) { return event.is_mark(MarkKind::kPhase); }
 
 bool IsVisible(const Trace& program, const Event& event) {
   const auto frames = program.stacks[event.text_or_stack];

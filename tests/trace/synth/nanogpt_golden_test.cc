@@ -92,7 +92,7 @@ TEST_P(NanoGptGolden, HasTheDigestAndThePeak) {
   size_t events = 0;
   for (const Event& event : program.devices[0].events) {
     events += event.kind == EventKind::kAlloc || event.kind == EventKind::kFree ||
-              event.size.value() == static_cast<uint64_t>(MarkKind::kPhase);
+              event.is_mark(MarkKind::kPhase);
   }
   EXPECT_EQ(events, golden.events);
 }

@@ -168,7 +168,7 @@ bool FlatJsonlReader::EventRecord(const FlatRecord& row) {
   Event event;
   event.kind = row.kind;
   event.stream = TraceBuilder::kNoStream;
-  if (row.kind == EventKind::kMark) event.size = Bytes(static_cast<uint64_t>(row.mark));
+  if (row.kind == EventKind::kMark) event.set_mark(row.mark);
   const bool is_effect = row.k == "fx";
   const bool is_resetting =
       row.kind == EventKind::kResetPeak || row.kind == EventKind::kResetAccumulated;
@@ -204,7 +204,7 @@ bool FlatJsonlReader::EventRecord(const FlatRecord& row) {
     const JsonMember* n = record_.Find("n");
     if (n == nullptr) return Missing("n");
     if (!record_.Unsigned(*n, &number)) return false;
-    event.size = Bytes(number);
+    event.set_fail_count(number);
   } else if (row.kind == EventKind::kPoolCreate && !is_effect) {
     uint64_t flags = 0;
     for (const auto& [name, flag] : {std::pair("oom", kPoolUseOnOom), {"nosplit", kPoolNoSplit}}) {
@@ -213,7 +213,7 @@ bool FlatJsonlReader::EventRecord(const FlatRecord& row) {
       if (!record_.Below(*member, 2, &number)) return false;
       if (number == 1) flags |= flag;
     }
-    event.size = Bytes(flags);
+    event.set_pool_flags(flags);
   } else if (row.kind != EventKind::kMark || is_effect) {
     if (const JsonMember* size = record_.Find("b")) {
       if (!record_.Unsigned(*size, &number)) return false;

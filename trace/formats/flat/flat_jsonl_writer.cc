@@ -254,10 +254,10 @@ const FlatRecord* RecordOf(const Event& event) {
   for (const FlatRecord& record : kFlatRecords) {
     if (record.kind != event.kind) continue;
     if (event.kind == EventKind::kPoolCreate) {
-      return event.size.value() <= (kPoolUseOnOom | kPoolNoSplit) ? &record : nullptr;
+      return event.pool_flags() <= (kPoolUseOnOom | kPoolNoSplit) ? &record : nullptr;
     }
     if (event.kind != EventKind::kMark) return &record;
-    if (event.size.value() == static_cast<uint64_t>(record.mark)) {
+    if (event.is_mark(record.mark)) {
       return record.text.empty() && event.text_or_stack != kNoText ? nullptr : &record;
     }
   }
@@ -297,10 +297,10 @@ void FlatJsonlWriter::WriteEvent(const DeviceTrace& device, size_t index) {
     if (has_address) StrAppend(&out_, ",\"addr\":", event.address.value());
   }
   if (event.kind == EventKind::kFailNext) {
-    StrAppend(&out_, ",\"n\":", event.size.value());
+    StrAppend(&out_, ",\"n\":", event.fail_count());
   } else if (event.kind == EventKind::kPoolCreate && record != nullptr) {
-    if ((event.size.value() & kPoolUseOnOom) != 0) StrAppend(&out_, ",\"oom\":1");
-    if ((event.size.value() & kPoolNoSplit) != 0) StrAppend(&out_, ",\"nosplit\":1");
+    if ((event.pool_flags() & kPoolUseOnOom) != 0) StrAppend(&out_, ",\"oom\":1");
+    if ((event.pool_flags() & kPoolNoSplit) != 0) StrAppend(&out_, ",\"nosplit\":1");
   } else if (event.kind != EventKind::kMark || record == nullptr) {
     if (event.size != Bytes() || requires_member('b')) {
       StrAppend(&out_, ",\"b\":", event.size.value());

@@ -133,12 +133,12 @@ absl::Status SnapshotAssembly::TakeTraces(Value* slot, Value holder) {
 bool SnapshotAssembly::IsComplete(const Event& event) {
   constexpr uint8_t kNeeded = Records::kHasAddress | Records::kHasSize | Records::kHasStream;
   constexpr uint8_t kOdd = Records::kUnknownAction | Records::kBad;
-  return (event.reserved & (kNeeded | kOdd)) == kNeeded;
+  return (event.scratch & (kNeeded | kOdd)) == kNeeded;
 }
 
 absl::Status SnapshotAssembly::CheckEvent(const Event& event, uint32_t record, size_t entry,
                                           int device) const {
-  const uint8_t fields = event.reserved;
+  const uint8_t fields = event.scratch;
   const auto place = [&] { return StrCat("trace entry ", entry, " of device ", device); };
   if ((fields & Records::kBad) != 0) {
     return absl::InvalidArgumentError(
@@ -173,7 +173,7 @@ absl::Status SnapshotAssembly::TakeTrace(absl::Span<const Value> entries, int nu
                                                heap_.Describe(entry)));
     }
     in_order = in_order && entry.index() == i;
-    has_times = has_times || (store[entry.index()].reserved & Records::kHasTime) != 0;
+    has_times = has_times || (store[entry.index()].scratch & Records::kHasTime) != 0;
     if (IsComplete(store[entry.index()])) continue;
     const absl::Status status = CheckEvent(store[entry.index()], entry.index(), i, number);
     if (!status.ok()) return status;
@@ -186,12 +186,12 @@ absl::Status SnapshotAssembly::TakeTrace(absl::Span<const Value> entries, int nu
   for (size_t i = 0; i < entries.size(); ++i) {
     const uint32_t index = heap_.Resolve(entries[i]).index();
     Event event = store[index];
-    if ((event.reserved & Records::kUnknownAction) != 0) {
+    if ((event.scratch & Records::kUnknownAction) != 0) {
       trace_->diagnostics.Add(DiagnosticKind::kUnsupportedAction, kept,
                               StrCat("action '", trace_->strings[event.id], "'"));
       continue;
     }
-    event.reserved = 0;
+    event.scratch = 0;
     (in_order ? store : copied)[kept] = event;
     if (has_times) (in_order ? times : copied_times)[kept] = times[index];
     ++kept;

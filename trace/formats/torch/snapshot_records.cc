@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "trace/value/strings.h"
+#include "trace/value/utf8.h"
 
 namespace memreplay {
 namespace {
@@ -29,28 +30,7 @@ absl::Status Expected(std::string_view what, const std::string& found) {
 }
 
 // Texts go into reports, which are UTF-8; what is not becomes '?'.
-std::string Utf8(std::string_view text) {
-  std::string clean;
-  clean.reserve(text.size());
-  for (size_t i = 0; i < text.size();) {
-    const auto first = static_cast<uint8_t>(text[i]);
-    const size_t length = first < 0x80                    ? 1
-                          : first >= 0xc2 && first < 0xe0 ? 2
-                          : first >= 0xe0 && first < 0xf0 ? 3
-                          : first >= 0xf0 && first < 0xf5 ? 4
-                                                          : 0;
-    bool good = length > 0 && i + length <= text.size();
-    for (size_t k = 1; good && k < length; ++k) good = (text[i + k] & 0xc0) == 0x80;
-    if (good && length > 2) {
-      const auto second = static_cast<uint8_t>(text[i + 1]);
-      good = !(first == 0xe0 && second < 0xa0) && !(first == 0xed && second >= 0xa0) &&
-             !(first == 0xf0 && second < 0x90) && !(first == 0xf4 && second >= 0x90);
-    }
-    clean.append(good ? text.substr(i, length) : "?");
-    i += good ? length : 1;
-  }
-  return clean;
-}
+std::string Utf8(std::string_view text) { return ReplaceBadUtf8(text, "?"); }
 
 }  // namespace
 
@@ -155,14 +135,14 @@ bool SnapshotRecords::AddRow(absl::Span<const Value> values, Value* record) {
   }
   Event event;
   event.kind = kActionKinds[kind];
-  event.reserved = kHasKind | kHasAddress | kHasSize | kHasStream;
+  event.scratch = kHasKind | kHasAddress | kHasSize | kHasStream;
   event.address = Address(static_cast<uint64_t>(address.inline_int()));
   event.size = Bytes(static_cast<uint64_t>(size.inline_int()));
   int64_t time = 0;
   if (row_.time >= 0) {
     if (!value(row_.time).is(Kind::kInt)) return false;
     time = value(row_.time).inline_int();
-    event.reserved |= kHasTime;
+    event.scratch |= kHasTime;
   }
   if (row_.stack >= 0) {
     const Value stack = value(row_.stack);
@@ -211,7 +191,7 @@ absl::Status SnapshotRecords::SetFields(Value record, absl::Span<Value> pairs, u
       heap_.Release(value);
     } else {
       switch (record.tag()) {
-        case kEvent: events_[index].reserved |= kBad; break;
+        case kEvent: events_[index].scratch |= kBad; break;
         case kBlock: blocks_[index].fields |= kBad; break;
         default: annotation_fields_[index] |= kBad; break;
       }
@@ -231,14 +211,14 @@ void SnapshotRecords::SetEventField(Event& event, int64_t& time, SnapshotKey key
   switch (key) {
     case SnapshotKey::kAction: {
       const auto first = static_cast<uint32_t>(SnapshotKey::kAlloc);
-      event.reserved |= kHasKind;
-      event.reserved &= static_cast<uint8_t>(~kUnknownAction);
+      event.scratch |= kHasKind;
+      event.scratch &= static_cast<uint8_t>(~kUnknownAction);
       if (!value->is(Kind::kString)) {
         field_status_ = Expected("an action name", heap_.Describe(*value));
       } else if (value->index() >= first && value->index() - first < std::size(kActionKinds)) {
         event.kind = kActionKinds[value->index() - first];
       } else {
-        event.reserved |= kUnknownAction;
+        event.scratch |= kUnknownAction;
         field_status_ = TakeText(*value, &event.id);
       }
       return;
@@ -247,21 +227,21 @@ void SnapshotRecords::SetEventField(Event& event, int64_t& time, SnapshotKey key
     case SnapshotKey::kDeviceFree:
       field_status_ = TakeInteger(*value, &number);
       event.address = Address(number);
-      event.reserved |= key == SnapshotKey::kAddr ? kHasAddress : kHasDeviceFree;
+      event.scratch |= key == SnapshotKey::kAddr ? kHasAddress : kHasDeviceFree;
       return;
     case SnapshotKey::kSize:
       field_status_ = TakeInteger(*value, &number);
       event.size = Bytes(number);
-      event.reserved |= kHasSize;
+      event.scratch |= kHasSize;
       return;
     case SnapshotKey::kStream:
       field_status_ = TakeInteger(*value, &number);
       event.stream = StreamIndex(number);
-      event.reserved |= kHasStream;
+      event.scratch |= kHasStream;
       return;
     case SnapshotKey::kTimeUs:
       field_status_ = TakeSigned(*value, &time);
-      event.reserved |= kHasTime;
+      event.scratch |= kHasTime;
       trace_->layout.has_time_us = true;
       return;
     case SnapshotKey::kFrames: field_status_ = TakeStack(value, &event.text_or_stack); return;

@@ -72,7 +72,7 @@ class SnapshotRecords : public DictReducer {
     PreferHugePages(times_);
   }
 
-  // Event::reserved holds the fields, Event::stream an index into streams().
+  // Event::scratch holds the fields, Event::stream an index into streams().
   std::vector<Event>& events() { return events_; }
   std::vector<int64_t>& times() { return times_; }
   const std::vector<Block>& blocks() const { return blocks_; }

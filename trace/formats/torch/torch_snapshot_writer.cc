@@ -14,11 +14,6 @@ namespace {
 constexpr int kMaxDevice = 1023;
 constexpr uint32_t kNotYet = 0xffffffff;
 
-// The action of an event that a snapshot records.
-bool IsRecorded(EventKind kind) {
-  return kind == EventKind::kAlloc || kind == EventKind::kFree || !IsRequest(kind);
-}
-
 class SnapshotWriter {
  public:
   SnapshotWriter(const Trace& trace, ByteSink& sink)
@@ -178,7 +173,7 @@ class SnapshotWriter {
       pickle_.Item();
       pickle_.BeginList();
       for (size_t i = 0; i < device.events.size(); ++i) {
-        if (IsRecorded(device.events[i].kind)) {
+        if (IsTraced(device.events[i].kind)) {
           pickle_.Item();
           Entry(device, i);
           output_.MaybeFlush();

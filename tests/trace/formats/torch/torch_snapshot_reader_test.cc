@@ -48,7 +48,7 @@ std::string Fingerprint(const Trace& trace) {
     for (const Event& e : device.events) {
       out += std::string(EventKindName(e.kind)) + " ";
       add(e.address.value(), e.size.value(), trace.streams[e.stream].value(), e.pool, e.id,
-          e.reserved);
+          e.scratch);
       add_stack(e.text_or_stack);
     }
     for (const int64_t time : device.time_us) add(time);

@@ -1,7 +1,7 @@
 // MEMREPLAY_CHECK(condition, message): a broken invariant stops the process and
 // says where and what. For mistakes of this program, never for bad input.
-#ifndef MEMREPLAY_SIM_MODEL_CHECK_H_
-#define MEMREPLAY_SIM_MODEL_CHECK_H_
+#ifndef MEMREPLAY_TRACE_VALUE_CHECK_H_
+#define MEMREPLAY_TRACE_VALUE_CHECK_H_
 
 #include <cstdio>
 #include <cstdlib>
@@ -26,4 +26,4 @@ namespace memreplay::internal {
     }                                                                                \
   } while (false)
 
-#endif  // MEMREPLAY_SIM_MODEL_CHECK_H_
+#endif  // MEMREPLAY_TRACE_VALUE_CHECK_H_
