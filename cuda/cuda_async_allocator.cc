@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "absl/status/status.h"
-#include "absl/strings/match.h"
 #include "trace/value/check.h"
 #include "trace/value/strings.h"
 
@@ -11,14 +10,13 @@ namespace memreplay {
 namespace {
 
 constexpr cuuint64_t kKeepEverything = ~cuuint64_t{0};
-constexpr Bytes kForeseenStep = MiB(32);
 // A stream of our own that only waits for others, beyond those of any trace.
 constexpr uint32_t kUnifyingStream = 1u << 16;
 
 }  // namespace
 
 CudaAsyncAllocator::CudaAsyncAllocator(CudaDevice& device, CUmemoryPool pool)
-    : device_(device), context_(device.context()), pool_(pool) {}
+    : AsyncAllocator(device), cuda_device_(device), context_(device.context()), pool_(pool) {}
 
 absl::StatusOr<std::unique_ptr<CudaAsyncAllocator>> CudaAsyncAllocator::Create(CudaDevice& device) {
   CudaContext& context = device.context();
@@ -77,62 +75,25 @@ CudaAsyncAllocator::~CudaAsyncAllocator() {
     api.cuMemPoolSetAttribute(pool_, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, &*old_threshold_);
   }
   if (api.cuMemPoolTrimTo(pool_, 0) != CUDA_SUCCESS) api.cuMemPoolTrimTo(pool_, 0);
-  device_.CountPool(Bytes(0));
+  cuda_device_.CountPool(Bytes(0));
 }
 
-absl::Status CudaAsyncAllocator::Apply(const Event& request, Observer& out) {
-  switch (request.kind) {
-    case EventKind::kAlloc: Alloc(request, out); return absl::OkStatus();
-    case EventKind::kFree: Free(request, out); return absl::OkStatus();
-    default: break;
+void CudaAsyncAllocator::RecordStream(const Event& request) {
+  const auto live = live_.find(request.id);
+  if (live == live_.end() || request.stream == live->second.alloc.stream) return;
+  auto& others = live->second.other_streams;
+  if (std::find(others.begin(), others.end(), request.stream) == others.end()) {
+    others.push_back(request.stream);
   }
-  out.OnEvent(request);
-  switch (request.kind) {
-    case EventKind::kRecordStream:
-      if (const auto live = live_.find(request.id); live != live_.end()) {
-        auto& others = live->second.other_streams;
-        if (request.stream != live->second.alloc.stream &&
-            std::find(others.begin(), others.end(), request.stream) == others.end()) {
-          others.push_back(request.stream);
-        }
-      }
-      break;
-    case EventKind::kEmptyCache: EmptyCache(request, out); break;
-    case EventKind::kStreamDone: device_.StreamDone(request.stream); break;
-    case EventKind::kFailNext: device_.FailNext(request.size.value()); break;
-    case EventKind::kResetPeak: stats_.ResetPeak(); break;
-    case EventKind::kResetAccumulated: stats_.ResetAccumulated(); break;
-    case EventKind::kOutsideAlloc: device_.TakeOutside(request.size); break;
-    case EventKind::kOutsideFree: device_.ReturnOutside(request.size); break;
-    default: break;
-  }
-  return absl::OkStatus();
-}
-
-absl::Status CudaAsyncAllocator::ApplySettings(std::string_view conf) {
-  if (absl::StrContains(ToAbsl(conf), "backend:native")) {
-    return absl::FailedPreconditionError("the backend cannot be changed once it is loaded");
-  }
-  return absl::OkStatus();
-}
-
-absl::Status CudaAsyncAllocator::SetMemoryFraction(double fraction) {
-  if (!(fraction >= 0 && fraction <= 1)) {
-    return absl::InvalidArgumentError(StrCat("memory fraction: expected 0 to 1, found ", fraction));
-  }
-  limit_ =
-      Bytes(static_cast<uint64_t>(fraction * static_cast<double>(device_.TotalMemory().value())));
-  return absl::OkStatus();
 }
 
 void CudaAsyncAllocator::Alloc(const Event& request, Observer& out) {
-  if (request.size == Bytes(0)) return;  // a null pointer
   Event event = request;
-  const Bytes wanted = RoundUp(used_ + request.size, kForeseenStep);
+  const Bytes wanted = RoundUp(used_ + request.size, kPoolStep);
   const bool grows = wanted > reserved_;
   bool granted = !limit_.has_value() || requested_ + request.size <= *limit_;
   if (granted && (grows || !context_.status().ok())) {
-    granted = device_.Admit(grows ? wanted - reserved_ : Bytes(0));
+    granted = cuda_device_.Admit(grows ? wanted - reserved_ : Bytes(0));
   }
   CUdeviceptr address = 0;
   if (granted) {
@@ -143,13 +104,11 @@ void CudaAsyncAllocator::Alloc(const Event& request, Observer& out) {
       const CUresult result =
           context_.Call(DriverCall::kMemAllocAsync, request.size, context_.api().cuMemAllocAsync,
                         &address, request.size.value(), stream);
-      granted = device_.Granted(result, DriverCall::kMemAllocAsync, Address(), request.size);
+      granted = cuda_device_.Granted(result, DriverCall::kMemAllocAsync, Address(), request.size);
     }
   }
   if (!granted) {
-    event.set_oom(device_.FreeMemory());
-    out.OnEvent(event);
-    ++ooms_;
+    EmitOom(request, out);
     return;
   }
   event.address = Address(address);
@@ -251,7 +210,7 @@ void CudaAsyncAllocator::Observe(const Event& cause, Observer& out) {
   }
   used_ = used;
   reserved_ = reserved;
-  device_.CountPool(reserved);
+  cuda_device_.CountPool(reserved);
 }
 
 void CudaAsyncAllocator::CheckInvariants() const {

@@ -7,15 +7,12 @@
 
 #include <memory>
 #include <optional>
-#include <string_view>
-#include <vector>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/inlined_vector.h"
 #include "absl/status/statusor.h"
 #include "cuda/cuda_device.h"
-#include "sim/model/allocator.h"
-#include "sim/model/memory_stats.h"
+#include "sim/model/async_allocator.h"
 
 namespace memreplay {
 
@@ -28,7 +25,7 @@ namespace memreplay {
 //
 // kSegmentMap and kSegmentUnmap tell of the pool's size only: the driver does not
 // say where in memory it grew, so their addresses are offsets into the pool.
-class CudaAsyncAllocator final : public Allocator {
+class CudaAsyncAllocator final : public AsyncAllocator {
  public:
   // `device`, which must outlive it, gives the context, the capacity and injected
   // failures. A capacity by limit counts the pool's reserved bytes as far as they
@@ -38,14 +35,6 @@ class CudaAsyncAllocator final : public Allocator {
   // Frees what is live and leaves the pool as it was found.
   ~CudaAsyncAllocator() override;
 
-  absl::Status Apply(const Event& request, Observer& out) override;
-  absl::Status ApplySettings(std::string_view conf) override;
-  absl::Status SetMemoryFraction(double fraction) override;
-  const MemoryStats& statistics() const override { return stats_; }
-  int64_t ooms() const override { return ooms_; }
-  void ResetPeakStatistics() override { stats_.ResetPeak(); }
-  MemoryState Segments() const override { return {}; }
-  void VisitFreeBlocks(absl::FunctionRef<void(const FreeBlock&)>) const override {}
   void CheckInvariants() const override;
 
   // The pool's high-water marks since Create(), by the driver.
@@ -60,25 +49,23 @@ class CudaAsyncAllocator final : public Allocator {
 
   CudaAsyncAllocator(CudaDevice& device, CUmemoryPool pool);
   absl::Status Prepare();
-  void Alloc(const Event& request, Observer& out);
-  void Free(const Event& request, Observer& out);
+  void Alloc(const Event& request, Observer& out) override;
+  void Free(const Event& request, Observer& out) override;
+  void EmptyCache(const Event& request, Observer& out) override;
+  void RecordStream(const Event& request) override;
   bool FreeOnDriver(const Live& live);
-  void EmptyCache(const Event& request, Observer& out);
   Bytes Attribute(CUmemPool_attribute attribute);
   // Asks the driver how large the pool is now and emits the change.
   void Observe(const Event& cause, Observer& out);
 
-  CudaDevice& device_;
+  CudaDevice& cuda_device_;
   CudaContext& context_;
   CUmemoryPool pool_;
   std::optional<cuuint64_t> old_threshold_;
   Bytes reserved_;   // of the pool, at the last look
   Bytes used_;       // likewise
   Bytes requested_;  // of live allocations
-  std::optional<Bytes> limit_;
   absl::flat_hash_map<AllocationId, Live> live_;
-  int64_t ooms_ = 0;
-  MemoryStats stats_;
 };
 
 }  // namespace memreplay

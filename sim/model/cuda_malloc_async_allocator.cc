@@ -1,8 +1,5 @@
 #include "sim/model/cuda_malloc_async_allocator.h"
 
-#include "absl/status/status.h"
-#include "absl/strings/match.h"
-#include "absl/strings/str_cat.h"
 #include "trace/value/check.h"
 
 namespace memreplay {
@@ -13,7 +10,7 @@ constexpr Bytes kAlignment{512};
 }  // namespace
 
 CudaMallocAsyncAllocator::CudaMallocAsyncAllocator(Device& device)
-    : device_(device), pool_range_(RoundUp(device.TotalMemory(), kPoolStep) + kPoolStep) {
+    : AsyncAllocator(device), pool_range_(RoundUp(device.TotalMemory(), kPoolStep) + kPoolStep) {
   pool_ = device_.ReserveRange(pool_range_);
   next_ = pool_;
 }
@@ -23,45 +20,7 @@ CudaMallocAsyncAllocator::~CudaMallocAsyncAllocator() {
   device_.ReleaseRange(pool_, pool_range_);
 }
 
-absl::Status CudaMallocAsyncAllocator::Apply(const Event& request, Observer& out) {
-  switch (request.kind) {
-    case EventKind::kAlloc: Alloc(request, out); return absl::OkStatus();
-    case EventKind::kFree: Free(request, out); return absl::OkStatus();
-    default: break;
-  }
-  out.OnEvent(request);
-  switch (request.kind) {
-    case EventKind::kEmptyCache: Trim(request, out); break;
-    case EventKind::kStreamDone: device_.StreamDone(request.stream); break;
-    case EventKind::kFailNext: device_.FailNext(request.fail_count()); break;
-    case EventKind::kResetPeak: stats_.ResetPeak(); break;
-    case EventKind::kResetAccumulated: stats_.ResetAccumulated(); break;
-    case EventKind::kOutsideAlloc: device_.TakeOutside(request.size); break;
-    case EventKind::kOutsideFree: device_.ReturnOutside(request.size); break;
-    default: break;
-  }
-  return absl::OkStatus();
-}
-
-absl::Status CudaMallocAsyncAllocator::ApplySettings(std::string_view conf) {
-  if (absl::StrContains(absl::string_view(conf.data(), conf.size()), "backend:native")) {
-    return absl::FailedPreconditionError("the backend cannot be changed once it is loaded");
-  }
-  return absl::OkStatus();
-}
-
-absl::Status CudaMallocAsyncAllocator::SetMemoryFraction(double fraction) {
-  if (!(fraction >= 0 && fraction <= 1)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("memory fraction: expected 0 to 1, found ", fraction));
-  }
-  limit_ =
-      Bytes(static_cast<uint64_t>(fraction * static_cast<double>(device_.TotalMemory().value())));
-  return absl::OkStatus();
-}
-
 void CudaMallocAsyncAllocator::Alloc(const Event& request, Observer& out) {
-  if (request.size == Bytes(0)) return;  // a null pointer
   Event event = request;
   const Bytes wanted = RoundUp(used_ + request.size, kPoolStep);
   const bool over_limit = limit_.has_value() && used_ + request.size > *limit_;
@@ -69,9 +28,7 @@ void CudaMallocAsyncAllocator::Alloc(const Event& request, Observer& out) {
   const bool grows = growth > Bytes(0);
   if (over_limit || wanted > pool_range_ ||
       (grows && !device_.MapPages(pool_ + reserved_, growth, kPoolStep))) {
-    event.set_oom(device_.FreeMemory());
-    out.OnEvent(event);
-    ++ooms_;
+    EmitOom(request, out);
     return;
   }
   if (grows) {
@@ -110,7 +67,7 @@ void CudaMallocAsyncAllocator::Free(const Event& request, Observer& out) {
   stats_.active_bytes.all.Decrease(event.size.signed_value());
 }
 
-void CudaMallocAsyncAllocator::Trim(const Event& request, Observer& out) {
+void CudaMallocAsyncAllocator::EmptyCache(const Event& request, Observer& out) {
   const Bytes kept = RoundUp(used_, kPoolStep);
   if (kept >= reserved_) return;
   const Bytes returned = reserved_ - kept;

@@ -1,0 +1,56 @@
+// What backend:cudaMallocAsync is on any device: settings, limit, statistics and
+// the requests that only the device is concerned with.
+#ifndef MEMREPLAY_SIM_MODEL_ASYNC_ALLOCATOR_H_
+#define MEMREPLAY_SIM_MODEL_ASYNC_ALLOCATOR_H_
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "sim/model/allocator.h"
+#include "sim/model/device.h"
+#include "sim/model/memory_stats.h"
+
+namespace memreplay {
+
+// Statistics: only the `all` part of allocated, active and reserved bytes, as
+// PyTorch fills them for this backend.
+class AsyncAllocator : public Allocator {
+ public:
+  // By how much the driver's pool grows at least; seen on recent drivers.
+  static constexpr Bytes kPoolStep = MiB(32);
+
+  absl::Status Apply(const Event& request, Observer& out) final;
+  // Native-only keys are ignored by this backend; naming another backend is an error.
+  absl::Status ApplySettings(std::string_view conf) final;
+  absl::Status SetMemoryFraction(double fraction) final;
+  const MemoryStats& statistics() const final { return stats_; }
+  int64_t ooms() const final { return ooms_; }
+  void ResetPeakStatistics() final { stats_.ResetPeak(); }
+  MemoryState Segments() const final { return {}; }  // PyTorch gives no snapshot either
+  void VisitFreeBlocks(absl::FunctionRef<void(const FreeBlock&)>) const final {}
+
+ protected:
+  // `device` must outlive the allocator.
+  explicit AsyncAllocator(Device& device) : device_(device) {}
+
+  // `request` is not of size 0.
+  virtual void Alloc(const Event& request, Observer& out) = 0;
+  virtual void Free(const Event& request, Observer& out) = 0;
+  virtual void EmptyCache(const Event& request, Observer& out) = 0;
+  virtual void RecordStream(const Event& /*request*/) {}
+
+  // Says that there is no memory for `request`.
+  void EmitOom(const Event& request, Observer& out);
+
+  Device& device_;
+  std::optional<Bytes> limit_;
+  MemoryStats stats_;
+
+ private:
+  int64_t ooms_ = 0;
+};
+
+}  // namespace memreplay
+
+#endif  // MEMREPLAY_SIM_MODEL_ASYNC_ALLOCATOR_H_
