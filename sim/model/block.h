@@ -5,7 +5,7 @@
 // reports the requested size of the last allocation made through the object.
 // Split: the front part is a new object, the original becomes the remainder.
 // Merge: the object being freed, mapped or unmapped survives.
-// Source: docs/fidelity.md, "blocks".
+// Source: docs/fidelity.md, [blocks].
 #ifndef MEMREPLAY_SIM_MODEL_BLOCK_H_
 #define MEMREPLAY_SIM_MODEL_BLOCK_H_
 

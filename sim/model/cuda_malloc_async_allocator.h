@@ -2,7 +2,8 @@
 // pool. What the driver does inside that pool is not public, so this is an
 // approximation, and reports say so: used bytes and the limit are exact, the
 // pool's size is the high-water mark of used bytes in steps of kPoolStep, and
-// addresses are made up. Source: docs/fidelity.md, "cudaMallocAsync".
+// addresses are made up. Source: docs/fidelity.md,
+// [cudaMallocAsync].
 #ifndef MEMREPLAY_SIM_MODEL_CUDA_MALLOC_ASYNC_ALLOCATOR_H_
 #define MEMREPLAY_SIM_MODEL_CUDA_MALLOC_ASYNC_ALLOCATOR_H_
 

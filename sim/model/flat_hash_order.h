@@ -2,7 +2,7 @@
 // streams and pools in: power-of-two slots, Fibonacci hashing, robin-hood
 // insertion, backward-shift erasure. The order decides in which sequence frees
 // that wait for several streams complete, so it is reproduced slot by slot.
-// Source: docs/fidelity.md, "hash-table orders".
+// Source: docs/fidelity.md, [hash-order].
 #ifndef MEMREPLAY_SIM_MODEL_FLAT_HASH_ORDER_H_
 #define MEMREPLAY_SIM_MODEL_FLAT_HASH_ORDER_H_
 

@@ -15,8 +15,7 @@ namespace {
 constexpr int kReleases = 16;
 
 // Each release is the one before it with its changes. All of it was seen by
-// running that release's library, except lines marked "described", which rest
-// on the specification; see docs/fidelity.md.
+// running that release's library, or files that it wrote; see docs/fidelity.md.
 constexpr std::array<TorchProfile, kReleases> MakeProfiles() {
   std::array<TorchProfile, kReleases> rows;
   size_t next = 0;

@@ -1,4 +1,5 @@
-// The numbered cases D1 to D22 of docs/fidelity.md, small enough to check by hand.
+// Cases small enough to check by hand. PyTorch's own answers to D1 to D22 are among
+// the golden cases of tests/conformance/golden.txt.
 #include "sim/model/caching_allocator.h"
 
 #include <gtest/gtest.h>

@@ -25,8 +25,7 @@ std::vector<uint32_t> PoolStreams(uint32_t n) {
   return Order(table);
 }
 
-// Reference orders computed with PyTorch's own table: docs/fidelity.md,
-// "hash-table orders".
+// Orders that PyTorch's library shows: docs/fidelity.md, [hash-order].
 TEST(FlatHashOrder, PoolStreamsInsertedInOrder) {
   EXPECT_EQ(PoolStreams(2), (std::vector<uint32_t>{1, 0}));
   EXPECT_EQ(PoolStreams(3), (std::vector<uint32_t>{2, 1, 0}));

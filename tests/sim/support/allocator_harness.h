@@ -1,5 +1,5 @@
 // Drives a CachingAllocator step by step and keeps what it emitted as short
-// lines ("segment_alloc A+0 2M"), the notation of docs/fidelity.md's cases.
+// lines ("segment_alloc A+0 2M"), one an event.
 #ifndef MEMREPLAY_TESTS_SIM_SUPPORT_ALLOCATOR_HARNESS_H_
 #define MEMREPLAY_TESTS_SIM_SUPPORT_ALLOCATOR_HARNESS_H_
 
