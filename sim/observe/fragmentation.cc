@@ -37,22 +37,7 @@ bool FragmentationObserver::IsMoment(uint64_t event) {
 }
 
 void FragmentationObserver::OnEvent(const Event& event) {
-  const Usage& now = usage_.current();
   const uint64_t index = next_event_++;
-  const Bytes internal = now.active() - now.requested();
-  if (internal > peak_internal_) {
-    peak_internal_ = internal;
-    peak_internal_event_ = index;
-  }
-  // Memory asked of the driver belongs to the request that is being served; it
-  // counts as unused only if it still is when the request is through.
-  if (event.kind != EventKind::kSegmentAlloc && event.kind != EventKind::kSegmentMap) {
-    const Bytes unused = now.reserved() - now.active();
-    if (unused > peak_unused_) {
-      peak_unused_ = unused;
-      peak_unused_event_ = index;
-    }
-  }
   if (event.kind != EventKind::kAlloc && event.kind != EventKind::kOom) return;
   const Request request{allocator_->BlockSizeFor(event.size), event.stream, event.pool};
   const size_t kept = std::max<size_t>(options_.last_requests, 1);

@@ -60,9 +60,8 @@ struct FragmentationOptions {
   bool may_give_up = true;
 };
 
-// Samples the allocator during a run, and keeps the highest internal and unused
-// bytes of the whole run. `usage` must see each event before this observer
-// does, and outlive it. O(1) per event; a sample is O(free blocks * log N).
+// Samples the allocator during a run. `usage` must see each event before this
+// observer does, and outlive it. O(1) per event; a sample is O(free blocks * log N).
 class FragmentationObserver final : public Observer {
  public:
   FragmentationObserver(const UsageObserver& usage, const FragmentationOptions& options);
@@ -75,10 +74,6 @@ class FragmentationObserver final : public Observer {
   // Null before the sample was taken, and after gave_up().
   const std::optional<Fragmentation>& sample() const { return sample_; }
   bool gave_up() const { return gave_up_; }
-  Bytes peak_internal() const { return peak_internal_; }
-  uint64_t peak_internal_event() const { return peak_internal_event_; }
-  Bytes peak_unused() const { return peak_unused_; }
-  uint64_t peak_unused_event() const { return peak_unused_event_; }
 
  private:
   struct Request {
@@ -99,8 +94,6 @@ class FragmentationObserver final : public Observer {
   std::vector<Request> recent_;  // ring of the last N
   uint64_t requests_seen_ = 0;
   uint64_t next_event_ = 0;
-  Bytes peak_internal_, peak_unused_;
-  uint64_t peak_internal_event_ = 0, peak_unused_event_ = 0;
   std::optional<Fragmentation> sample_;
 };
 
