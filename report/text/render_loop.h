@@ -1,3 +1,4 @@
+// The text that `memreplay inspect --deep` adds.
 #ifndef MEMREPLAY_REPORT_TEXT_RENDER_LOOP_H_
 #define MEMREPLAY_REPORT_TEXT_RENDER_LOOP_H_
 

@@ -1,3 +1,4 @@
+// What the program and its reports call themselves.
 #ifndef MEMREPLAY_REPORT_WORDS_VERSION_H_
 #define MEMREPLAY_REPORT_WORDS_VERSION_H_
 

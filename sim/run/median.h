@@ -1,3 +1,4 @@
+// The median of numbers.
 #ifndef MEMREPLAY_SIM_RUN_MEDIAN_H_
 #define MEMREPLAY_SIM_RUN_MEDIAN_H_
 

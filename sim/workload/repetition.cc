@@ -133,7 +133,7 @@ Stretch FindStretch(const Tokens& tokens, const std::vector<Runs>& widths) {
 
 // Where in the period, on average over the whole repeats, `level` is lowest.
 size_t LowestOffset(const Stretch& stretch, const std::vector<int64_t>& level) {
-  // Over the same number of repeats each, lest a growing trend prefers one.
+  // Over the same number of repeats each, so that a growing trend prefers none.
   const size_t whole = stretch.length / stretch.period;
   size_t best = 0;
   double best_sum = 0;

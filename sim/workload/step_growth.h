@@ -15,14 +15,14 @@ namespace memreplay {
 // recorded, a size.
 struct SiteGrowth {
   uint32_t stack = 0;
-  Bytes size;                // of all its allocations; 0: sizes differ, or a stack is known
-  uint64_t steps = 0;        // after which it holds more than before
-  uint64_t late_steps = 0;   // of those, in the last quarter of all
-  uint64_t every = 0;        // it grows in each so manieth step; 0: irregularly, or fewer than 3
-  bool given_back = false;   // once, half of what three steps or more had added
-  int64_t bytes = 0;         // more after the last step than before the first
-  int64_t kept = 0;          // more at `survives_until` than before the first
-  uint64_t allocations = 0;  // made within the steps (else after them) and still there then
+  Bytes size;                    // of all its allocations; 0: sizes differ, or a stack is known
+  uint64_t steps = 0;            // after which it holds more than before
+  uint64_t late_steps = 0;       // of those, in the last quarter of all
+  uint64_t every = 0;            // it grows every that many steps; 0: irregularly, or fewer than 3
+  bool given_back = false;       // once, half of what three steps or more had added
+  int64_t bytes = 0;             // more after the last step than before the first
+  int64_t kept = 0;              // more at `survives_until` than before the first
+  uint64_t allocations = 0;      // made within the steps (else after them) and still there then
   std::vector<uint64_t> events;  // positions of the first few of those
 };
 
@@ -47,7 +47,7 @@ bool MayBeLayers(const Steps& steps, const StepGrowth& growth);
 
 // The site behind a leak, null without one: the one that grew most of those that
 // grow in three of four steps, and in three of four of the last quarter (a cache
-// that is full does not), or in each so manieth step up to the last; that never
+// that is full does not), or every so many steps up to the last; that never
 // gave much back; and that keep at least half of it to `survives_until`. None of
 // what may be layers.
 const SiteGrowth* FindLeak(const Steps& steps, const StepGrowth& growth);

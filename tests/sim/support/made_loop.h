@@ -1,3 +1,4 @@
+// A recording that repeats a step, written by hand.
 #ifndef MEMREPLAY_TESTS_SIM_SUPPORT_MADE_LOOP_H_
 #define MEMREPLAY_TESTS_SIM_SUPPORT_MADE_LOOP_H_
 
