@@ -12,7 +12,7 @@ void MomentsObserver::OnStart(const MemoryState& /*state*/, const Allocator& /*a
 
 void MomentsObserver::OnEvent(const Event& event) {
   if (event.kind == EventKind::kOom) {
-    moments_.ooms.push_back({request_, event.size, Bytes(event.address.value())});
+    moments_.ooms.push_back({request_, event.size, event.device_free()});
   } else if (event.kind != EventKind::kAlloc) {
     return;
   }
