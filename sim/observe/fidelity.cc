@@ -6,7 +6,6 @@
 namespace memreplay {
 namespace {
 
-// Whether PyTorch's trace has such entries.
 bool SameEntry(const Event& a, const Event& b) {
   return a.kind == b.kind && a.address == b.address && a.size == b.size && a.stream == b.stream;
 }
