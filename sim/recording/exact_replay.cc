@@ -7,10 +7,10 @@
 #include "sim/device/recorded_device.h"
 #include "sim/device/simulated_device.h"
 #include "sim/model/caching_allocator.h"
-#include "sim/model/check.h"
 #include "sim/recording/tie_evidence.h"
 #include "sim/recording/why_not_exact.h"
 #include "sim/run/replay.h"
+#include "trace/value/check.h"
 
 namespace memreplay {
 namespace {
