@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <iterator>
 
-#include "sim/model/check.h"
+#include "trace/value/check.h"
 
 namespace memreplay {
 void ChunkedAddresses::Open(Address begin, Bytes size) {
