@@ -13,6 +13,7 @@
 #include "cli/report_each.h"
 #include "report/answer/build_report.h"
 #include "report/answer/diff_report.h"
+#include "report/text/render_diff.h"
 #include "report/words/render_json.h"
 #include "sim/recording/replay_settings.h"
 #include "trace/value/strings.h"

@@ -1,6 +1,4 @@
 // memreplay fit FILE...
-#include <algorithm>
-#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -8,20 +6,17 @@
 
 #include "cli/answer_file.h"
 #include "cli/command.h"
-#include "cli/current_replay.h"
-#include "cli/device_flags.h"
-#include "cli/fit_model.h"
 #include "cli/flags.h"
 #include "cli/inputs.h"
 #include "cli/output.h"
 #include "cli/replay_flags.h"
 #include "cli/report_each.h"
-#include "report/answer/largest_fit_report.h"
 #include "report/answer/prediction.h"
 #include "report/answer/sweep_report.h"
+#include "report/ask/fit.h"
+#include "report/ask/largest_fit.h"
+#include "report/text/render_largest_fit.h"
 #include "report/words/render_json.h"
-#include "sim/run/parallel.h"
-#include "sim/whatif/smallest_capacity.h"
 #include "trace/value/strings.h"
 
 namespace memreplay {
@@ -54,59 +49,6 @@ struct Options {
   bool json = false;
 };
 
-// Those asked for, or the usual ones; without repetition of meaning.
-std::vector<FitRow> RowsFor(const ReplaySettings& settings, const Options& options,
-                            std::vector<ReplaySettings>* meanings) {
-  std::vector<FitRow> rows;
-  std::vector<std::string> confs = options.confs;
-  const bool given = !confs.empty();
-  if (!given) {
-    rows.push_back({{settings.config.conf, settings.fraction}, true, "", {}});
-    meanings->push_back(settings);
-    confs.push_back("");
-    if (settings.torch.profile->expandable_segments) confs.push_back("expandable_segments:True");
-  }
-  for (const std::string& conf : confs) {
-    FitRow row{{conf, settings.fraction}, false, "", {}};
-    absl::StatusOr<ReplaySettings> meaning = SettingsFor(settings, row.candidate);
-    if (!meaning.ok()) {
-      row.refused = std::string(meaning.status().message());
-      meaning = settings;
-    } else if (!given &&
-               std::any_of(meanings->begin(), meanings->end(), [&](const ReplaySettings& other) {
-                 AllocatorConfig config = other.config;
-                 config.conf = meaning->config.conf;
-                 config.backend_loaded = meaning->config.backend_loaded;
-                 return config == meaning->config;
-               })) {
-      continue;
-    }
-    rows.push_back(std::move(row));
-    meanings->push_back(*std::move(meaning));
-  }
-  return rows;
-}
-
-absl::StatusOr<proto::DeviceReport> FitDevice(std::shared_ptr<const Trace> trace,
-                                              size_t device_index, const ReplaySettings& settings,
-                                              const Options& options, size_t threads) {
-  const Schedule schedule = Schedule::Build(std::move(trace), device_index);
-  absl::StatusOr<CurrentReplay> current = ReplayCurrent(schedule, device_index, settings);
-  if (!current.ok()) return current.status();
-  const std::vector<Lifetime> lifetimes = LifetimesOf(schedule);
-  const PeakLive live = PeakLiveOf(lifetimes);
-  const SweepContext context = {schedule, settings, &current->basis.start, StartPolicy::kFresh,
-                                threads};
-  std::vector<ReplaySettings> meanings;
-  std::vector<FitRow> rows = RowsFor(settings, options, &meanings);
-  ParallelFor(rows.size(), context.threads, [&](size_t i) {
-    if (!rows[i].refused.empty()) return;
-    rows[i].found = FindSmallestCapacity(context, meanings[i], live.requested);
-  });
-  AddFits(rows, live, BestPacking(lifetimes), &current->report);
-  return std::move(current->report);
-}
-
 absl::StatusOr<proto::Report> FitFile(const std::string& file, const Inputs& inputs,
                                       const Options& options, size_t threads) {
   Progress progress(StrCat("reading ", file));
@@ -115,7 +57,8 @@ absl::StatusOr<proto::Report> FitFile(const std::string& file, const Inputs& inp
   progress.SetActivity(StrCat("fitting ", file));
   absl::StatusOr<proto::Report> report =
       ReportDevices("fit", file, *opened->trace, options.device, [&](size_t index) {
-        return FitDevice(opened->trace, index, opened->settings, options, threads);
+        return AskFit(Schedule::Build(opened->trace, index), opened->settings, options.confs,
+                      threads);
       });
   if (report.ok()) LiftSweep(&*report);
   return report;
@@ -127,8 +70,14 @@ absl::StatusOr<int> FindValue(const Inputs& inputs, const Options& options) {
         "--set ", inputs.unknown_key(), "=?: expected one program, found ", inputs.files().size()));
   }
   Progress progress(StrCat("trying values of ", inputs.unknown_key()));
-  const absl::StatusOr<proto::Report> report = FitModel(
-      inputs, {options.confs, options.settings, options.context.value_or(kAssumedContext)});
+  LargestFitQuestion question;
+  question.model = inputs.name();
+  question.key = inputs.unknown_key();
+  question.make_run = [&](int64_t value) { return inputs.MakeRun(value); };
+  question.confs = options.confs;
+  question.settings = options.settings;
+  question.cuda_context = options.context.value_or(kAssumedContext);
+  const absl::StatusOr<proto::Report> report = AskLargestFit(question);
   if (!report.ok()) return report.status();
   const absl::Status printed =
       Print(options.json ? RenderJson(*report, JsonLayout::kIndented) : RenderLargestFit(*report));

@@ -4,61 +4,11 @@
 #define MEMREPLAY_CLI_GPU_CARD_H_
 
 #include <memory>
-#include <optional>
-#include <string>
-#include <vector>
 
-#include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "proto/report.pb.h"
-#include "sim/confirm/device_run.h"
-#include "sim/model/device.h"
-#include "trace/value/units.h"
+#include "report/ask/gpu_card.h"
 
 namespace memreplay {
-
-struct GpuSessionOptions {
-  std::optional<Bytes> capacity;
-  bool by_ballast = false;  // take the rest of the card, so that the driver refuses
-  bool explicit_completion = false;
-  bool verify = false;  // fill and check every block
-  bool async = false;   // the driver's pool is the allocator
-};
-
-// One run's share of the card. Gives everything back when it goes.
-class GpuSession {
- public:
-  virtual ~GpuSession() = default;
-
-  virtual Device& device() = 0;
-  // What RunOnDevice() needs to know of a real card; takes the allocator of the
-  // driver's pool with it.
-  virtual RunWatch Watch() = 0;
-  virtual Bytes ballast() const = 0;
-  // The first error of the driver that is no answer.
-  virtual absl::Status status() const = 0;
-  // Adds what verification found; nothing if it was not asked for.
-  virtual void AddVerification(std::optional<proto::GpuVerification>* counts,
-                               std::vector<std::string>* faults) const = 0;
-  // Gives everything back and says whether that went well.
-  virtual absl::Status Close() = 0;
-};
-
-class GpuCard {
- public:
-  virtual ~GpuCard() = default;
-
-  // Name, driver, index, memory; free as it is now.
-  virtual proto::GpuCard Describe() = 0;
-  // One at a time. Errors: the capacity is not free; no memory pools; the kernels
-  // cannot be loaded.
-  virtual absl::StatusOr<std::unique_ptr<GpuSession>> Start(const GpuSessionOptions& options) = 0;
-  // Calls every function that a sweep counts, with several sizes; TakeTimes() has
-  // what they took. See cuda/driver_costs.h.
-  virtual absl::Status MeasureCosts() = 0;
-  // Calls of the driver since the last TakeTimes(), by call and size.
-  virtual std::vector<proto::GpuTime> TakeTimes() = 0;
-};
 
 // Errors: no driver, no GPU, no such GPU, no toolkit when this was built.
 absl::StatusOr<std::unique_ptr<GpuCard>> OpenGpuCard(int ordinal);

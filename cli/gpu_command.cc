@@ -1,7 +1,6 @@
 // memreplay gpu FILE...
 #include <algorithm>
 #include <chrono>
-#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -13,7 +12,6 @@
 #include "absl/time/time.h"
 #include "cli/answer_file.h"
 #include "cli/command.h"
-#include "cli/device_flags.h"
 #include "cli/flags.h"
 #include "cli/gpu_card.h"
 #include "cli/inputs.h"
@@ -22,12 +20,9 @@
 #include "cli/replay_flags.h"
 #include "cli/report_each.h"
 #include "cli/stop_signal.h"
-#include "report/answer/gpu_report.h"
-#include "report/answer/inventory.h"
+#include "report/ask/gpu.h"
 #include "report/words/render_json.h"
-#include "sim/confirm/confirmation.h"
 #include "sim/run/replay.h"
-#include "sim/workload/request_times.h"
 #include "trace/schedule/schedule.h"
 #include "trace/value/strings.h"
 
@@ -64,11 +59,15 @@ struct Options {
 };
 
 // Keeps the pace of a run and stops it where there is reason to.
-class Conductor final : public Intervention, public Observer {
+class Conductor final : public Pacer {
  public:
-  Conductor(const GpuSession& session, const StopSignal& stop, const std::vector<int64_t>& times,
+  Conductor(const GpuSession& session, const StopSignal& stop, std::vector<int64_t> times,
             Progress* progress)
-      : session_(session), stop_(stop), times_(times), progress_(progress), start_(Clock::now()) {}
+      : session_(session),
+        stop_(stop),
+        times_(std::move(times)),
+        progress_(progress),
+        start_(Clock::now()) {}
 
   Next BeforeRequest(size_t request, Allocator&, Observer&) override {
     if (request == 0) start_ = Clock::now();
@@ -78,7 +77,12 @@ class Conductor final : public Intervention, public Observer {
   }
   void OnEvent(const Event&) override { end_ = Clock::now(); }
 
-  std::chrono::nanoseconds taken() const { return std::max(end_, start_) - start_; }
+  int64_t taken_ns() const override {
+    return std::chrono::nanoseconds(std::max(end_, start_) - start_).count();
+  }
+  std::string stopped_by() const override {
+    return stop_.received() ? std::string(stop_.name()) : "";
+  }
 
  private:
   void WaitUntil(Clock::time_point moment) const {
@@ -92,176 +96,14 @@ class Conductor final : public Intervention, public Observer {
 
   const GpuSession& session_;
   const StopSignal& stop_;
-  const std::vector<int64_t>& times_;  // empty: as fast as it goes
+  const std::vector<int64_t> times_;  // empty: as fast as it goes
   Progress* progress_;
   Clock::time_point start_;
   Clock::time_point end_;
 };
 
-RunBackend BackendFor(const ReplaySettings& settings, const Options& options) {
-  if (options.backend == "direct") return RunBackend::kDirect;
-  if (options.backend == "async") return RunBackend::kAsync;
-  if (options.backend == "native") return RunBackend::kNative;
-  return settings.config.backend == Backend::kNative ? RunBackend::kNative : RunBackend::kAsync;
-}
-
-// Times of calls of the driver in the order in which kinds were first seen.
-struct Times {
-  std::vector<proto::GpuTime> rows;
-  std::map<std::pair<std::string, int64_t>, size_t> row;  // by call and size
-};
-
-// Adds the times of one repetition to those of all. Medians are of the repetition
-// with most calls of that kind.
-void Merge(const std::vector<proto::GpuTime>& from, Times* to) {
-  for (const proto::GpuTime& time : from) {
-    const auto [it, is_new] =
-        to->row.try_emplace(std::make_pair(time.call(), time.size()), to->rows.size());
-    if (is_new) {
-      to->rows.push_back(time);
-      continue;
-    }
-    proto::GpuTime& same = to->rows[it->second];
-    if (time.count() > same.count()) same.set_median_ns(time.median_ns());
-    same.set_count(same.count() + time.count());
-    same.set_refused(same.refused() + time.refused());
-    same.set_total_ns(same.total_ns() + time.total_ns());
-    same.set_min_ns(std::min(same.min_ns(), time.min_ns()));
-    same.set_max_ns(std::max(same.max_ns(), time.max_ns()));
-  }
-}
-
-class GpuReplay {
- public:
-  GpuReplay(GpuCard& card, const Options& options, const StopSignal& stop)
-      : card_(card), options_(options), stop_(stop) {}
-
-  absl::StatusOr<proto::DeviceReport> Answer(const std::string& file,
-                                             std::shared_ptr<const Trace> trace,
-                                             size_t device_index, const ReplaySettings& settings,
-                                             Progress* progress) {
-    const proto::RecordedPeaks recorded = DescribeContents(*trace, device_index).peaks;
-    const Schedule schedule = Schedule::Build(std::move(trace), device_index);
-    std::vector<int64_t> times;
-    if (options_.pace == "recorded") {
-      times = RequestTimes(schedule);
-      if (times.empty()) {
-        return absl::InvalidArgumentError(
-            StrCat(file, ": --pace recorded: the file has no times of its requests"));
-      }
-    }
-    RunPlan plan;
-    plan.schedule = &schedule;
-    plan.settings = &settings;
-    plan.backend = BackendFor(settings, options_);
-
-    GpuRunContext context;
-    context.pace = options_.pace == "recorded" ? proto::GpuRun::recorded : proto::GpuRun::none;
-    context.card = card_.Describe();
-    const Bytes free(static_cast<uint64_t>(context.card.free_bytes()));
-    const Bytes total =
-        settings.capacity.value_or(Bytes(static_cast<uint64_t>(context.card.total_bytes())));
-    const Bytes simulated_free = settings.capacity.value_or(free);
-    progress->SetActivity(StrCat("predicting ", file));
-    PlanStart(options_.start == "fresh" ? StartPolicy::kFresh : StartPolicy::kRecorded, total,
-              simulated_free, &plan);
-    absl::StatusOr<DeviceRun> predicted = RunSimulated(plan, total, simulated_free);
-    if (!predicted.ok()) return predicted.status();
-    if (const auto shortage = FindShortage(plan, *predicted, free, settings.capacity,
-                                           static_cast<uint64_t>(recorded.ooms()));
-        shortage.has_value()) {
-      return absl::ResourceExhaustedError(
-          StrCat(file, ": too big for GPU ", context.card.index(), " (", context.card.name(),
-                 "): ", ShortageSentence(plan, *shortage), "; nothing was allocated"));
-    }
-
-    Times taken;
-    std::vector<MeasuredRun> measured;
-    const int64_t repetitions = options_.repeat.value_or(1);
-    for (int64_t i = 0; i < repetitions; ++i) {
-      progress->SetActivity(
-          StrCat("replaying ", file, " on ", context.card.name(),
-                 repetitions > 1 ? StrCat(", ", i + 1, " of ", repetitions) : std::string()));
-      progress->SetTotal(schedule.requests().size());
-      absl::StatusOr<DeviceRun> run = Measure(plan, times, &context, &taken, progress);
-      if (!run.ok()) return InCommand(file, run.status());
-      absl::StatusOr<MeasuredRun> held = HoldAgainst(plan, *predicted, *std::move(run));
-      if (!held.ok()) return held.status();
-      measured.push_back(*std::move(held));
-    }
-    context.times = std::move(taken.rows);
-    return ReportGpu(plan, recorded, *predicted, measured, std::move(context));
-  }
-
-  // Of calls made for nothing but their times.
-  absl::Status MeasureCosts() {
-    const absl::Status measured = card_.MeasureCosts();
-    Merge(card_.TakeTimes(), &times_);
-    return measured;
-  }
-
-  // Of everything measured so far.
-  proto::GpuCosts Costs() {
-    proto::GpuCosts costs;
-    const proto::GpuCard card = card_.Describe();
-    costs.set_card(card.name());
-    costs.set_driver(card.driver());
-    costs.set_date(absl::FormatTime("%Y-%m-%d", absl::Now(), absl::UTCTimeZone()));
-    for (const proto::GpuTime& time : times_.rows) *costs.add_times() = time;
-    return costs;
-  }
-
- private:
-  // Whatever happens, everything is given back.
-  absl::StatusOr<DeviceRun> Measure(const RunPlan& plan, const std::vector<int64_t>& times,
-                                    GpuRunContext* context, Times* all_taken, Progress* progress) {
-    GpuSessionOptions session_options;
-    session_options.capacity = plan.settings->capacity;
-    session_options.by_ballast = options_.capacity_by == "ballast";
-    session_options.explicit_completion = CompletesExplicitly(*plan.schedule);
-    session_options.verify = options_.verify;
-    session_options.async = plan.backend == RunBackend::kAsync;
-    auto session = card_.Start(session_options);
-    if (!session.ok()) return session.status();
-    context->card.set_capacity_bytes(plan.settings->capacity.value_or(Bytes()).signed_value());
-    context->card.set_ballast_bytes((*session)->ballast().signed_value());
-    card_.TakeTimes();  // those of getting ready
-
-    Conductor conductor(**session, stop_, times, progress);
-    RunWatch watch = (*session)->Watch();
-    ObserverList observers = {&conductor, watch.extra};
-    watch.extra = &observers;
-    watch.intervention = &conductor;
-    absl::StatusOr<DeviceRun> run = RunOnDevice(plan, (*session)->device(), std::move(watch));
-    const std::vector<proto::GpuTime> taken = card_.TakeTimes();
-    (*session)->AddVerification(&context->verification, &context->verify_faults);
-    const absl::Status closed = (*session)->Close();
-    if (!closed.ok()) return closed;
-    if (!run.ok()) return run;
-    if (stop_.received()) {
-      return absl::CancelledError(StrCat("stopped by ", stop_.name(), " at request ", run->requests,
-                                         " of ", plan.schedule->requests().size(),
-                                         "; all memory was given back"));
-    }
-    proto::GpuRepetition& repetition = context->repetitions.emplace_back();
-    repetition.set_wall_ns(conductor.taken().count());
-    for (const proto::GpuTime& time : taken) {
-      repetition.set_driver_ns(repetition.driver_ns() + time.total_ns());
-      repetition.set_driver_calls(repetition.driver_calls() + time.count());
-    }
-    Merge(taken, all_taken);
-    Merge(taken, &times_);
-    return run;
-  }
-
-  GpuCard& card_;
-  const Options& options_;
-  const StopSignal& stop_;
-  Times times_;
-};
-
-absl::Status WriteCosts(const std::string& path, const Inputs& inputs,
-                        const proto::GpuCosts& costs) {
+absl::Status WriteCosts(const std::string& path, const Inputs& inputs, proto::GpuCosts costs) {
+  costs.set_date(absl::FormatTime("%Y-%m-%d", absl::Now(), absl::UTCTimeZone()));
   absl::StatusOr<OutputFile> file = OutputFile::Open(path, inputs.paths());
   if (!file.ok()) return file.status();
   file->Write(RenderJson(costs, JsonLayout::kIndented));
@@ -322,12 +164,25 @@ absl::StatusOr<int> RunGpu(absl::Span<const std::string> args) {
   const StopSignal stop;
   auto card = OpenGpuCard(static_cast<int>(options.card.value_or(0)));
   if (!card.ok()) return InCommand("gpu", card.status());
-  GpuReplay replay(**card, options, stop);
+  Progress* progress = nullptr;  // of the file that is replayed
+  GpuQuestion question;
+  if (options.backend == "direct") question.backend = RunBackend::kDirect;
+  if (options.backend == "async") question.backend = RunBackend::kAsync;
+  if (options.backend == "native") question.backend = RunBackend::kNative;
+  question.by_ballast = options.capacity_by == "ballast";
+  question.at_recorded_pace = options.pace == "recorded";
+  question.verify = options.verify;
+  if (options.start == "fresh") question.start = StartPolicy::kFresh;
+  question.repetitions = options.repeat.value_or(1);
+  question.make_pacer = [&](const GpuSession& session, const std::vector<int64_t>& times) {
+    return std::make_unique<Conductor>(session, stop, times, progress);
+  };
+  GpuAsker asker(**card, question);
   if (inputs->files().empty()) {
-    if (const absl::Status measured = replay.MeasureCosts(); !measured.ok()) {
+    if (const absl::Status measured = asker.MeasureCosts(); !measured.ok()) {
       return InCommand("gpu", measured);
     }
-    if (const absl::Status written = WriteCosts(*options.costs_out, *inputs, replay.Costs());
+    if (const absl::Status written = WriteCosts(*options.costs_out, *inputs, asker.Costs());
         !written.ok()) {
       return written;
     }
@@ -337,16 +192,17 @@ absl::StatusOr<int> RunGpu(absl::Span<const std::string> args) {
       "gpu", inputs->files(), options.json ? ReportForm::kJson : ReportForm::kText, std::nullopt,
       [&](const std::string& file, size_t) -> absl::StatusOr<proto::Report> {
         if (stop.received()) return absl::CancelledError(StrCat(file, ": not begun"));
-        Progress progress(StrCat("reading ", file));
+        Progress shown(StrCat("reading ", file));
+        progress = &shown;
         const absl::StatusOr<OpenedFile> opened = inputs->Open(file, options.settings);
         if (!opened.ok()) return opened.status();
         return ReportDevices("gpu", file, *opened->trace, options.trace_device, [&](size_t index) {
-          return replay.Answer(file, opened->trace, index, opened->settings, &progress);
+          return asker.Ask(file, Schedule::Build(opened->trace, index), opened->settings, &shown);
         });
       },
       Placement::kThisProcess);
   if (status.ok() && options.costs_out.has_value()) {
-    if (const absl::Status written = WriteCosts(*options.costs_out, *inputs, replay.Costs());
+    if (const absl::Status written = WriteCosts(*options.costs_out, *inputs, asker.Costs());
         !written.ok()) {
       return written;
     }

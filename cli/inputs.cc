@@ -20,10 +20,6 @@ constexpr uint64_t kLongestConfig = uint64_t{1} << 20;
 
 }  // namespace
 
-std::string AllocatorRelease(std::string_view torch_version) {
-  return torch_version.substr(0, 2) == "1." ? "2.0" : std::string(torch_version);
-}
-
 absl::Status ReadParameter(std::string_view text, std::map<std::string, int64_t>* params,
                            std::string* unknown) {
   const size_t equals = text.find('=');

@@ -70,9 +70,6 @@ class Inputs {
 absl::Status ReadParameter(std::string_view text, std::map<std::string, int64_t>* params,
                            std::string* unknown);
 
-// The release whose allocator is nearest: 2.0's for PyTorch 1.x.
-std::string AllocatorRelease(std::string_view torch_version);
-
 }  // namespace memreplay
 
 #endif  // MEMREPLAY_CLI_INPUTS_H_

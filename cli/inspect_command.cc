@@ -12,12 +12,9 @@
 #include "cli/replay_flags.h"
 #include "cli/report_each.h"
 #include "report/answer/build_report.h"
-#include "report/answer/loop_report.h"
+#include "report/ask/loop.h"
 #include "sim/recording/release_evidence.h"
 #include "sim/recording/replay_settings.h"
-#include "sim/whatif/look_back.h"
-#include "sim/whatif/one_stream.h"
-#include "sim/whatif/stream_cost.h"
 #include "trace/schedule/schedule.h"
 #include "trace/value/strings.h"
 
@@ -30,23 +27,6 @@ constexpr char kDescription[] =
     "history is, the settings, which PyTorch wrote it.\n"
     "\n"
     "Exit status 1 tells of a file that contradicts itself.";
-
-// What takes longer than reading the file.
-absl::StatusOr<proto::LoopReport> LookDeeper(const std::shared_ptr<const Trace>& trace,
-                                             size_t index, const ReplaySettings& settings,
-                                             const proto::RecordedPeaks& recorded) {
-  const Schedule schedule = Schedule::Build(trace, index);
-  std::optional<StreamCost> cost;
-  if (schedule.is_cold() && AllocatesOnSeveralStreams(schedule)) {
-    const absl::StatusOr<StreamCost> measured = CostOfStreams(schedule, settings);
-    if (!measured.ok()) return measured.status();
-    cost = *measured;
-  }
-  if (schedule.requests().empty()) return ReportLoop(schedule, nullptr, nullptr, recorded);
-  const absl::StatusOr<LookBack> look_back = LookBackOn(schedule, settings);
-  if (!look_back.ok()) return look_back.status();
-  return ReportLoop(schedule, cost.has_value() ? &*cost : nullptr, &*look_back, recorded);
-}
 
 absl::StatusOr<proto::Report> InspectFile(const std::string& file, std::optional<int64_t> device,
                                           bool deep) {
@@ -66,7 +46,7 @@ absl::StatusOr<proto::Report> InspectFile(const std::string& file, std::optional
                          if (!deep) return report;
                          if (!settings.ok()) return settings.status();
                          absl::StatusOr<proto::LoopReport> loop =
-                             LookDeeper(trace, index, *settings, report.recorded());
+                             AskLoop(Schedule::Build(trace, index), *settings, report.recorded());
                          if (!loop.ok()) return loop.status();
                          *report.mutable_loop() = *std::move(loop);
                          return report;

@@ -8,6 +8,7 @@
 #include "cli/output.h"
 #include "cli/report_each.h"
 #include "report/answer/lint_report.h"
+#include "report/text/render_lint.h"
 #include "report/words/render_json.h"
 #include "sim/settings/torch_profile.h"
 

@@ -1,5 +1,4 @@
 // memreplay oom FILE...
-#include <algorithm>
 #include <memory>
 #include <optional>
 #include <string>
@@ -8,7 +7,6 @@
 
 #include "cli/answer_file.h"
 #include "cli/command.h"
-#include "cli/device_flags.h"
 #include "cli/flags.h"
 #include "cli/inputs.h"
 #include "cli/output.h"
@@ -17,10 +15,9 @@
 #include "cli/report_each.h"
 #include "report/answer/build_report.h"
 #include "report/answer/oom_message.h"
-#include "report/answer/oom_report.h"
+#include "report/ask/oom.h"
 #include "report/text/render_oom.h"
 #include "report/words/render_json.h"
-#include "sim/oom/oom_analysis.h"
 #include "sim/recording/replay_settings.h"
 #include "trace/schedule/schedule.h"
 #include "trace/value/strings.h"
@@ -76,23 +73,13 @@ absl::StatusOr<proto::Report> OomOfFile(const std::string& file, const Inputs& i
   const auto examine = [&](size_t index) -> absl::StatusOr<proto::DeviceReport> {
     progress.SetActivity(StrCat("examining device ", trace->devices[index].device));
     const Schedule schedule = Schedule::Build(trace, index);
-    const absl::StatusOr<std::optional<OomAnalysis>> analysis = AnalyseOom(schedule, settings);
-    if (!analysis.ok()) return analysis.status();
-    return ReportOom(schedule, settings,
-                     OomReport(schedule, settings, analysis->has_value() ? &**analysis : nullptr,
-                               report_options));
+    absl::StatusOr<proto::OutOfMemory> oom = AskOom(schedule, settings, report_options);
+    if (!oom.ok()) return oom.status();
+    return ReportOom(schedule, settings, *std::move(oom));
   };
   absl::StatusOr<proto::Report> report =
       ReportDevices("oom", file, *trace, options.device, examine);
-  if (!report.ok()) return report;
-  // The device that ran out comes first.
-  std::stable_partition(report->mutable_devices()->begin(), report->mutable_devices()->end(),
-                        [](const proto::DeviceReport& device) { return RanOut(device.oom()); });
-  for (const proto::DeviceReport& device : report->devices()) {
-    if (!report->has_oom() || (!RanOut(report->oom()) && RanOut(device.oom()))) {
-      *report->mutable_oom() = device.oom();
-    }
-  }
+  if (report.ok()) LiftOom(&*report);
   return report;
 }
 

@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "absl/status/status.h"
+#include "report/ask/progress.h"
 
 namespace memreplay {
 
@@ -23,18 +24,18 @@ void PrintError(std::string_view message);
 
 // What is going on, on stderr while it is a terminal, from the first second
 // on; wiped at the end. A thread of its own writes it.
-class Progress {
+class Progress final : public ProgressSink {
  public:
   // `activity` is shown as "reading step.pickle", cleaned by CleanText().
   explicit Progress(std::string_view activity);
-  ~Progress();
+  ~Progress() override;
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
-  void SetActivity(std::string_view activity);
+  void SetActivity(std::string_view activity) override;
   // 0 total: unknown, no percentage is shown. Cheap; any thread.
-  void SetTotal(size_t total) { total_.store(total, std::memory_order_relaxed); }
-  void SetDone(size_t done) { done_.store(done, std::memory_order_relaxed); }
+  void SetTotal(size_t total) override { total_.store(total, std::memory_order_relaxed); }
+  void SetDone(size_t done) override { done_.store(done, std::memory_order_relaxed); }
   bool visible() const { return thread_.joinable(); }
 
  private:

@@ -25,12 +25,10 @@
 #include "record/child.h"
 #include "record/real_gpu.h"
 #include "record/unpack.h"
-#include "report/answer/build_report.h"
-#include "report/answer/inventory.h"
 #include "report/answer/record_report.h"
+#include "report/ask/replay.h"
 #include "report/words/sizes.h"
 #include "report/words/version.h"
-#include "sim/recording/sampled_replay.h"
 #include "trace/bytes/json_scanner.h"
 #include "trace/schedule/schedule.h"
 #include "trace/value/strings.h"
@@ -187,11 +185,10 @@ absl::Status ReplaySnapshot(const std::string& file, proto::RecordedProcess* pro
   const absl::StatusOr<OpenedFile> opened = OpenWithSettings(file, SettingsRequest());
   if (!opened.ok()) return opened.status();
   for (size_t index = 0; index < opened->trace->devices.size(); ++index) {
-    const proto::RecordedPeaks recorded = DescribeContents(*opened->trace, index).peaks;
-    const Schedule schedule = Schedule::Build(opened->trace, index);
-    const SampledReplay replay = ReplaySampled(schedule, opened->settings, nullptr);
-    *process->add_replays() = RecordedReplayOf(
-        *opened->trace, index, ReportReplay(schedule, opened->settings, recorded, replay));
+    absl::StatusOr<ReplayAnswer> answer = AskReplay(
+        Schedule::Build(opened->trace, index), opened->settings, StartPolicy::kRecorded, nullptr);
+    if (!answer.ok()) return answer.status();
+    *process->add_replays() = RecordedReplayOf(*opened->trace, index, answer->report);
   }
   return absl::OkStatus();
 }

@@ -7,21 +7,16 @@
 
 #include "cli/answer_file.h"
 #include "cli/command.h"
-#include "cli/device_flags.h"
 #include "cli/flags.h"
 #include "cli/inputs.h"
 #include "cli/output.h"
 #include "cli/output_file.h"
 #include "cli/replay_flags.h"
 #include "cli/report_each.h"
-#include "report/answer/build_report.h"
 #include "report/answer/event_log.h"
-#include "report/answer/inventory.h"
+#include "report/ask/replay.h"
 #include "sim/observe/trace_recorder.h"
 #include "sim/recording/replay_settings.h"
-#include "sim/recording/sampled_replay.h"
-#include "sim/whatif/control.h"
-#include "sim/whatif/what_if.h"
 #include "trace/formats/torch/torch_snapshot_writer.h"
 #include "trace/schedule/schedule.h"
 #include "trace/value/strings.h"
@@ -75,7 +70,6 @@ absl::StatusOr<proto::DeviceReport> ReplayDevice(std::shared_ptr<const Trace> tr
                                                  Progress* progress) {
   const bool several_devices = trace->devices.size() > 1 && !options.device.has_value();
   progress->SetActivity(StrCat("preparing device ", trace->devices[device_index].device));
-  const proto::RecordedPeaks recorded = DescribeContents(*trace, device_index).peaks;
   const Schedule schedule = Schedule::Build(std::move(trace), device_index);
   ObserverList watchers;
   std::optional<EventLog> log;
@@ -96,27 +90,12 @@ absl::StatusOr<proto::DeviceReport> ReplayDevice(std::shared_ptr<const Trace> tr
   progress->SetActivity(StrCat("replaying device ", schedule.device()));
   progress->SetTotal(schedule.requests().size());
 
-  if (settings.as_recorded) {
-    const SampledReplay replay = ReplaySampled(schedule, settings, &watchers);
-    runs->push_back({schedule.device(), recorder.TakeEvents(), replay.exact.segments});
-    return ReportReplay(schedule, settings, recorded, replay);
-  }
-  WhatIfOptions what_if;
-  what_if.fragmentation = true;
-  if (options.start == "fresh") what_if.start = StartPolicy::kFresh;
-  const absl::StatusOr<WhatIfBasis> basis = FindBasis(schedule, settings);
-  if (!basis.ok()) return basis.status();
-  const ReplaySettings on_card = OnRecordedCard(settings, basis->card);
-  if (!schedule.is_program()) what_if.recorded_start = &basis->start;
-  const absl::StatusOr<WhatIfResult> result = ReplayWhatIf(schedule, on_card, &watchers, what_if);
-  if (!result.ok()) return result.status();
-  runs->push_back({schedule.device(), recorder.TakeEvents(), result->segments});
-  proto::DeviceReport report = ReportWhatIf(schedule, on_card, recorded, *result);
-  AddControl(*basis, settings.order, &report);
-  const absl::StatusOr<Bytes> other = PeakInOtherOrder(schedule, on_card, what_if);
-  if (!other.ok()) return other.status();
-  report.set_other_order_peak_reserved_bytes(other->signed_value());
-  return report;
+  absl::StatusOr<ReplayAnswer> answer =
+      AskReplay(schedule, settings,
+                options.start == "fresh" ? StartPolicy::kFresh : StartPolicy::kRecorded, &watchers);
+  if (!answer.ok()) return answer.status();
+  runs->push_back({schedule.device(), recorder.TakeEvents(), std::move(answer->segments)});
+  return std::move(answer->report);
 }
 
 // Where the events of `file` go, "" for nowhere.

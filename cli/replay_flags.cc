@@ -1,8 +1,80 @@
 #include "cli/replay_flags.h"
 
-#include "cli/device_flags.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "report/words/sizes.h"
+#include "trace/value/strings.h"
 
 namespace memreplay {
+namespace {
+
+absl::StatusOr<Bytes> ParseCapacity(std::string_view text) {
+  const absl::StatusOr<Bytes> size = ParseSize(text);
+  const bool has_unit = text.find_first_not_of("0123456789. ") != std::string_view::npos;
+  if (size.ok() && *size < MiB(1) && !has_unit) {
+    return absl::InvalidArgumentError(StrCat("expected a size such as 80GiB, found '", text,
+                                             "', which is ", size->value(), " bytes; did you mean ",
+                                             text, "GiB?"));
+  }
+  return size;
+}
+
+// Without the variable that it would be the value of.
+std::string ConfOf(std::string_view text) {
+  const size_t equals = text.find('=');
+  const bool is_variable = equals != std::string_view::npos && equals > 0 &&
+                           text.substr(0, equals).find_first_not_of(
+                               "ABCDEFGHIJKLMNOPQRSTUVWXYZ_") == std::string_view::npos;
+  return std::string(is_variable ? text.substr(equals + 1) : text);
+}
+
+}  // namespace
+
+void AddConfFlag(FlagSet* flags, std::optional<std::string>* conf, std::string_view help) {
+  flags->AddParsed("conf", "CONF", help, [conf](std::string_view text) {
+    *conf = ConfOf(text);
+    return absl::OkStatus();
+  });
+}
+
+void AddConfsFlag(FlagSet* flags, std::vector<std::string>* confs, std::string_view help) {
+  flags->AddParsed(
+      "conf", "CONF", help,
+      [confs](std::string_view text) {
+        confs->push_back(ConfOf(text));
+        return absl::OkStatus();
+      },
+      /*repeats=*/true);
+}
+
+void AddCapacityFlag(FlagSet* flags, SettingsRequest* request, std::string_view help) {
+  flags->AddParsed("capacity", "SIZE", help, [request](std::string_view text) {
+    if (text == "unlimited") {
+      request->unlimited = true;
+      return absl::OkStatus();
+    }
+    const absl::StatusOr<Bytes> size = ParseCapacity(text);
+    if (!size.ok()) return size.status();
+    request->capacity = *size;
+    return absl::OkStatus();
+  });
+}
+
+void AddDeviceFlags(FlagSet* flags, SettingsRequest* request) {
+  flags->AddFraction("fraction", &request->fraction,
+                     "share of the device that PyTorch may use, 0 to 1");
+  flags->AddParsed(
+      "addresses", "down|up",
+      "order in which the device hands addresses out: down as on Linux, up as on\n"
+      "Windows and WSL; without it as where the file was recorded, or down",
+      [request](std::string_view text) {
+        if (text != "down" && text != "up") {
+          return absl::InvalidArgumentError(StrCat("expected down or up, found '", text, "'"));
+        }
+        request->order = text == "up" ? AddressOrder::kUpwards : AddressOrder::kChunksDownwards;
+        return absl::OkStatus();
+      });
+}
 
 void AddSettingsFlags(SettingsRequest* settings, FlagSet* flags) {
   flags->AddOptionalText("torch", "VERSION", &settings->torch,

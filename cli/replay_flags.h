@@ -5,11 +5,25 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "cli/flags.h"
 #include "sim/recording/replay_settings.h"
 
 namespace memreplay {
+
+// --capacity: a size, or "unlimited". A number below 1 MiB without a unit is refused with a
+// hint: nobody means bytes. `request` must outlive `flags`.
+void AddCapacityFlag(FlagSet* flags, SettingsRequest* request, std::string_view help);
+
+// --conf: a settings string, with or without the variable's name before it as in
+// "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True". The second may be given several times.
+void AddConfFlag(FlagSet* flags, std::optional<std::string>* conf, std::string_view help);
+void AddConfsFlag(FlagSet* flags, std::vector<std::string>* confs, std::string_view help);
+
+// --fraction and --addresses.
+void AddDeviceFlags(FlagSet* flags, SettingsRequest* request);
 
 // --torch, --capacity, --fraction and --addresses.
 void AddSettingsFlags(SettingsRequest* settings, FlagSet* flags);

@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <filesystem>
 #include <map>
-#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -13,27 +12,16 @@
 
 #include "cli/answer_file.h"
 #include "cli/command.h"
-#include "cli/device_flags.h"
 #include "cli/flags.h"
 #include "cli/inputs.h"
 #include "cli/output.h"
 #include "cli/output_file.h"
 #include "cli/replay_flags.h"
 #include "cli/report_each.h"
-#include "report/answer/build_report.h"
-#include "report/answer/inventory.h"
 #include "report/answer/job_report.h"
-#include "report/answer/oom_report.h"
-#include "report/answer/page_report.h"
+#include "report/ask/page.h"
 #include "report/page/render_html.h"
-#include "report/run/run_data.h"
-#include "report/run/run_log.h"
-#include "sim/observe/history.h"
-#include "sim/oom/oom_analysis.h"
 #include "sim/recording/replay_settings.h"
-#include "sim/recording/sampled_replay.h"
-#include "sim/whatif/control.h"
-#include "sim/whatif/what_if.h"
 #include "trace/schedule/schedule.h"
 #include "trace/value/strings.h"
 
@@ -59,84 +47,6 @@ struct Options {
   std::optional<int64_t> jobs;
   bool json = false;
 };
-
-size_t Threads() { return std::max<size_t>(1, std::thread::hardware_concurrency()); }
-
-absl::StatusOr<proto::DeviceReport> ReportOwnRun(const Schedule& schedule,
-                                                 const ReplaySettings& settings,
-                                                 const WhatIfBasis& basis,
-                                                 const DeviceContents& contents,
-                                                 const PageLimits& limits, RunData* data) {
-  RunLogObserver log(schedule, settings.as_recorded);
-  proto::DeviceReport report;
-  if (settings.as_recorded) {
-    HistoryObserver history(schedule, HistoryObserver::Clock::kEvents, limits.timeline_buckets);
-    ObserverList watchers = {&history, &log};
-    const SampledReplay replay = ReplaySampled(schedule, settings, &watchers, true);
-    report = ReportReplay(schedule, settings, contents.peaks, replay);
-    *report.mutable_inventory() = contents.inventory;
-    AddPage(schedule, history,
-            replay.fragmentation.has_value() ? &replay.fragmentation->segments : nullptr,
-            replay.exact.segments, limits, &report);
-    *data = MakeRunData(schedule, log.log(), Threads());
-    return report;
-  }
-  HistoryObserver history(schedule, HistoryObserver::Clock::kRequests, limits.timeline_buckets);
-  WhatIfOptions options;
-  options.fragmentation = true;
-  options.keep_segments = true;
-  const ReplaySettings on_card = OnRecordedCard(settings, basis.card);
-  ObserverList watchers = {&history, &log};
-  const absl::StatusOr<WhatIfResult> run = ReplayWhatIf(schedule, on_card, &watchers, options);
-  if (!run.ok()) return run.status();
-  report = ReportWhatIf(schedule, on_card, contents.peaks, *run);
-  *report.mutable_inventory() = contents.inventory;
-  AddPage(schedule, history,
-          run->fragmentation.has_value() ? &run->fragmentation->segments : nullptr, run->segments,
-          limits, &report);
-  *data = MakeRunData(schedule, log.log(), Threads());
-  return report;
-}
-
-absl::StatusOr<proto::DeviceReport> ReportDevice(const std::shared_ptr<const Trace>& trace,
-                                                 size_t index, const ReplaySettings& settings,
-                                                 const std::vector<ReplaySettings>& others,
-                                                 RunData* data, Progress* progress) {
-  const int device = trace->devices[index].device;
-  progress->SetActivity(StrCat("replaying device ", device));
-  const DeviceContents contents = DescribeContents(*trace, index);
-  const Schedule schedule = Schedule::Build(trace, index);
-  const PageLimits limits;
-  WhatIfBasis basis;
-  const bool is_what_if = !settings.as_recorded || !others.empty();
-  if (is_what_if) {
-    absl::StatusOr<WhatIfBasis> found = FindBasis(schedule, settings);
-    if (!found.ok()) return found.status();
-    basis = *std::move(found);
-  }
-  absl::StatusOr<proto::DeviceReport> report =
-      ReportOwnRun(schedule, settings, basis, contents, limits, data);
-  if (!report.ok()) return report;
-  if (is_what_if) AddControl(basis, settings.order, &*report);
-  if (report->ooms() > 0 || report->recorded().ooms() > 0) {
-    progress->SetActivity(StrCat("examining device ", device));
-    const absl::StatusOr<std::optional<OomAnalysis>> analysis = AnalyseOom(schedule, settings);
-    if (!analysis.ok()) return analysis.status();
-    *report->mutable_oom() =
-        OomReport(schedule, settings, analysis->has_value() ? &**analysis : nullptr, {});
-  }
-  for (const ReplaySettings& other : others) {
-    progress->SetActivity(StrCat("replaying device ", device, " under ", other.config.conf));
-    HistoryObserver history(schedule, HistoryObserver::Clock::kRequests, limits.timeline_buckets);
-    WhatIfOptions options;
-    options.fragmentation = true;
-    const ReplaySettings on_card = OnRecordedCard(other, basis.card);
-    const absl::StatusOr<WhatIfResult> run = ReplayWhatIf(schedule, on_card, &history, options);
-    if (!run.ok()) return run.status();
-    AddOther(history, limits, ReportWhatIf(schedule, on_card, contents.peaks, *run), &*report);
-  }
-  return report;
-}
 
 absl::Status WritePage(const std::string& path, const Inputs& files,
                        absl::Span<const PageInput> inputs, const proto::Job* job) {
@@ -167,8 +77,9 @@ absl::StatusOr<proto::Report> ReportFile(const std::string& file, const Inputs& 
   std::vector<RunData> runs;
   absl::StatusOr<proto::Report> report =
       ReportDevices("report", file, *opened->trace, options.device, [&](size_t index) {
-        return ReportDevice(opened->trace, index, opened->settings, others, &runs.emplace_back(),
-                            &progress);
+        return AskPage(Schedule::Build(opened->trace, index), opened->settings, others,
+                       std::max<size_t>(1, std::thread::hardware_concurrency()),
+                       &runs.emplace_back(), &progress);
       });
   if (!report.ok()) return report;
   if (part != nullptr) {  // the page is the job's

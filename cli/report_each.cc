@@ -12,6 +12,7 @@
 #include "cli/processes.h"
 #include "report/answer/build_report.h"
 #include "report/answer/job_report.h"
+#include "report/text/render_job.h"
 #include "report/text/render_text.h"
 #include "report/words/render_json.h"
 #include "report/words/verdict.h"

@@ -1,7 +1,4 @@
 // memreplay sweep FILE...
-#include <algorithm>
-#include <future>
-#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -9,8 +6,6 @@
 
 #include "cli/answer_file.h"
 #include "cli/command.h"
-#include "cli/current_replay.h"
-#include "cli/device_flags.h"
 #include "cli/flags.h"
 #include "cli/inputs.h"
 #include "cli/output.h"
@@ -21,9 +16,9 @@
 #include "report/answer/driver_costs.h"
 #include "report/answer/sweep_report.h"
 #include "report/answer/together_report.h"
+#include "report/ask/sweep.h"
+#include "report/text/render_together.h"
 #include "report/words/render_json.h"
-#include "sim/whatif/conf_search.h"
-#include "sim/whatif/sweep.h"
 #include "trace/value/strings.h"
 
 namespace memreplay {
@@ -61,81 +56,21 @@ absl::StatusOr<DriverCosts> ReadCosts(const std::string& file) {
   return costs.ok() ? std::move(costs) : InCommand(file, costs.status());
 }
 
-// Of the best rows: more are looked at by few.
-constexpr size_t kErrorBars = 3;
-
-absl::StatusOr<proto::DeviceReport> SweepDevice(std::shared_ptr<const Trace> trace,
-                                                size_t device_index, const ReplaySettings& resolved,
-                                                const Options& options, size_t threads) {
-  const Schedule schedule = Schedule::Build(std::move(trace), device_index);
-  absl::StatusOr<CurrentReplay> current = ReplayCurrent(schedule, device_index, resolved);
-  if (!current.ok()) return current.status();
-  const ReplaySettings settings = OnRecordedCard(resolved, current->basis.card);
-  current->report.set_capacity_bytes(settings.capacity.value_or(Bytes()).signed_value());
-
-  SweepAnswer answer;
-  std::future<void> bounds = std::async(std::launch::async, [&] {
-    const std::vector<Lifetime> lifetimes = LifetimesOf(schedule);
-    answer.live = PeakLiveOf(lifetimes);
-    answer.packing = BestPacking(lifetimes);
-  });
-  const SweepContext context = {
-      schedule,
-      settings,
-      &current->basis.start,
-      options.start == "fresh" ? StartPolicy::kFresh : StartPolicy::kRecorded,
-      threads,
-      options.costs.has_value() ? &options.costs->costs : nullptr};
-  if (options.costs.has_value()) answer.costs_of = options.costs->card_text;
-  answer.searched = options.confs.empty();
-  if (answer.searched) {
-    answer.rows = SearchConf(context);
-    const auto in_force =
-        std::find_if(answer.rows.begin(), answer.rows.end(), [&](const SweepRow& row) {
-          return row.config == settings.config && row.fraction == settings.fraction;
-        });
-    answer.current = *in_force;
-  } else {
-    std::vector<Candidate> candidates;
-    for (const std::string& conf : options.confs) candidates.push_back({conf, settings.fraction});
-    answer.rows = Sweep(context, candidates);
-    std::sort(answer.rows.begin(), answer.rows.end(), RanksBefore);
-    answer.current = ReplayRow(context, settings);
-  }
-  FindOtherOrder(context,
-                 absl::MakeSpan(answer.rows).first(std::min(kErrorBars, answer.rows.size())));
-  FindOtherOrder(context, absl::MakeSpan(&answer.current, 1));
-  answer.current_cause = WhyReserved(context, answer.current);
-  const auto worst = std::find_if(answer.rows.rbegin(), answer.rows.rend(),
-                                  [](const SweepRow& row) { return row.refused.empty(); });
-  if (!answer.searched && worst != answer.rows.rend())
-    answer.worst_cause = WhyReserved(context, *worst);
-  if (options.top.has_value()) answer.shown = static_cast<size_t>(*options.top);
-  bounds.get();
-  if (!schedule.is_cold() && answer.current.start == StartPolicy::kRecorded) {
-    current->report.add_notes(
-        "every replay begins with the segments and blocks that the recording began with, cached "
-        "ones included; --start fresh begins with only what was live");
-  }
-  if (!answer.current.start_note.empty()) {
-    current->report.add_notes(
-        StrCat("begins with what was live when recording began, allocated "
-               "anew: ",
-               answer.current.start_note));
-  }
-  AddSweep(answer, schedule, *settings.torch.profile, &current->report);
-  return std::move(current->report);
-}
-
 absl::StatusOr<proto::Report> SweepFile(const std::string& file, const Inputs& inputs,
                                         const Options& options, size_t threads) {
   Progress progress(StrCat("reading ", file));
   const absl::StatusOr<OpenedFile> opened = inputs.Open(file, options.settings);
   if (!opened.ok()) return opened.status();
   progress.SetActivity(StrCat("sweeping ", file));
+  SweepQuestion question;
+  question.confs = options.confs;
+  if (options.start == "fresh") question.start = StartPolicy::kFresh;
+  if (options.costs.has_value()) question.costs = &*options.costs;
+  if (options.top.has_value()) question.shown = static_cast<size_t>(*options.top);
+  question.threads = threads;
   absl::StatusOr<proto::Report> report =
       ReportDevices("sweep", file, *opened->trace, options.device, [&](size_t index) {
-        return SweepDevice(opened->trace, index, opened->settings, options, threads);
+        return AskSweep(Schedule::Build(opened->trace, index), opened->settings, question);
       });
   if (report.ok()) LiftSweep(&*report);
   return report;

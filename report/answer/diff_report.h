@@ -4,7 +4,6 @@
 
 #include <memory>
 #include <optional>
-#include <string>
 #include <string_view>
 
 #include "absl/status/statusor.h"
@@ -29,8 +28,6 @@ absl::StatusOr<proto::Report> ParseReport(std::string_view json);
 // it is found in both; bytes are those requested and live at the side's peak.
 // At most `top` stacks, those that changed most first.
 proto::Diff DiffReports(const DiffSide& a, const DiffSide& b, int top);
-
-std::string RenderDiffText(const proto::Diff& diff);
 
 }  // namespace memreplay
 

@@ -2,12 +2,9 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <numeric>
 #include <vector>
 
-#include "absl/strings/str_format.h"
-#include "report/words/sizes.h"
-#include "trace/value/strings.h"
+#include "report/words/answer.h"
 
 namespace memreplay {
 namespace {
@@ -18,11 +15,6 @@ constexpr int64_t kFarFactor = 4;
 int64_t Median(std::vector<int64_t> values) {
   std::sort(values.begin(), values.end());
   return values.empty() ? 0 : values[(values.size() - 1) / 2];
-}
-
-// What rows are compared by: programs that are not run have nothing reserved.
-int64_t Figure(const proto::Job::Row& row) {
-  return row.reserved_bytes() > 0 ? row.reserved_bytes() : row.requested_bytes();
 }
 
 // Positions of the rows of devices; the others are of files without an answer.
@@ -37,7 +29,7 @@ std::vector<int32_t> Answered(const proto::Job& job) {
 void FindOdd(const std::vector<int32_t>& rows, proto::Job* job) {
   if (rows.size() < kLeastRows) return;
   std::vector<int64_t> values;
-  for (const int32_t row : rows) values.push_back(Figure(job->rows(row)));
+  for (const int32_t row : rows) values.push_back(ComparedBytes(job->rows(row)));
   const int64_t median = Median(values);
   std::vector<int64_t> distances;
   for (const int64_t value : values) distances.push_back(std::abs(value - median));
@@ -46,10 +38,6 @@ void FindOdd(const std::vector<int32_t>& rows, proto::Job* job) {
   if (*farthest * 100 > median && *farthest > kFarFactor * usual) {
     job->set_odd_row(rows[static_cast<size_t>(farthest - distances.begin())]);
   }
-}
-
-std::string Name(const proto::Job& job, int row) {
-  return StrCat(job.rows(row).file(), ", device ", job.rows(row).device());
 }
 
 }  // namespace
@@ -89,7 +77,7 @@ void FinishJob(proto::Job* job) {
   job->set_odd_row(-1);
   const std::vector<int32_t> rows = Answered(*job);
   if (rows.empty()) return;
-  const auto figure = [&](int32_t row) { return Figure(job->rows(row)); };
+  const auto figure = [&](int32_t row) { return ComparedBytes(job->rows(row)); };
   // Out of memory is worse than any peak.
   const auto worst = std::max_element(rows.begin(), rows.end(), [&](int32_t a, int32_t b) {
     const bool a_ran_out = job->rows(a).ooms() > 0;
@@ -101,43 +89,6 @@ void FinishJob(proto::Job* job) {
       rows.begin(), rows.end(), [&](int32_t a, int32_t b) { return figure(a) < figure(b); });
   job->set_spread_bytes(figure(*high) - figure(*low));
   FindOdd(rows, job);
-}
-
-std::string RenderJobText(const proto::Job& job) {
-  if (job.rows_size() < 2) return "";
-  if (job.worst_row() < 0)
-    return StrCat("job: ", FormatCount(job.files(), "file"),
-                  ", none of which could be answered.\n");
-  std::string out = StrCat(
-      "job: ", FormatCount(job.files(), "file"),
-      job.failed() > 0 ? StrCat(", ", job.failed(), " without an answer") : "", "; ",
-      Figure(job.rows(job.worst_row())) == 0 ? ""
-                                             : StrCat("worst ", Name(job, job.worst_row()), "; "),
-      "spread ", FormatSize(job.spread_bytes()), "; ",
-      job.odd_row() < 0 ? std::string("none stands out")
-                        : StrCat("odd one out ", Name(job, job.odd_row())),
-      ".\n");
-  const bool is_oom = job.command() == "oom";
-  absl::StrAppendFormat(&out, "  %10s  %10s  %10s  %5s  %s\n", is_oom ? "reserved" : "peak res.",
-                        is_oom ? "live" : "peak req.", "events", "ooms", "file");
-  std::vector<int> order(static_cast<size_t>(job.rows_size()));
-  std::iota(order.begin(), order.end(), 0);
-  std::stable_sort(order.begin(), order.end(),
-                   [&](int a, int b) { return Figure(job.rows(a)) > Figure(job.rows(b)); });
-  for (const int i : order) {
-    const proto::Job::Row& row = job.rows(i);
-    if (!row.error().empty()) {
-      StrAppend(&out, "  no answer: ", row.error(), "\n");
-      continue;
-    }
-    absl::StrAppendFormat(
-        &out, "  %10s  %10s  %10s  %5s  %s%s%s%s\n", FormatSize(row.reserved_bytes()),
-        FormatSize(row.requested_bytes()), FormatCount(row.events()), FormatCount(row.ooms()),
-        Name(job, i),
-        row.verdict() == proto::Verdict::none ? "" : ": " + proto::Verdict_Name(row.verdict()),
-        i == job.worst_row() ? "  <- worst" : "", i == job.odd_row() ? "  <- odd one out" : "");
-  }
-  return out;
 }
 
 }  // namespace memreplay

@@ -2,8 +2,6 @@
 #ifndef MEMREPLAY_REPORT_ANSWER_JOB_REPORT_H_
 #define MEMREPLAY_REPORT_ANSWER_JOB_REPORT_H_
 
-#include <string>
-
 #include "absl/types/span.h"
 #include "proto/report.pb.h"
 
@@ -19,9 +17,6 @@ void AddToJob(const proto::Report& report, proto::Job* job);
 // median, if that is more than 1 % of the median and four times the median
 // distance of all rows; it takes three rows.
 void FinishJob(proto::Job* job);
-
-// The table; "" for fewer than two rows.
-std::string RenderJobText(const proto::Job& job);
 
 }  // namespace memreplay
 

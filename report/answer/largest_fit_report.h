@@ -1,4 +1,4 @@
-// The largest batch (or sequence, or number of layers) that fits -> Report and text.
+// The largest batch (or sequence, or number of layers) that fits -> Report.
 #ifndef MEMREPLAY_REPORT_ANSWER_LARGEST_FIT_REPORT_H_
 #define MEMREPLAY_REPORT_ANSWER_LARGEST_FIT_REPORT_H_
 
@@ -41,8 +41,6 @@ struct LargestFitContext {
 
 proto::Report LargestFitReport(const LargestFitContext& context,
                                const std::vector<FitTrials>& settings);
-
-std::string RenderLargestFit(const proto::Report& report);
 
 }  // namespace memreplay
 

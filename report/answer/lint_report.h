@@ -1,8 +1,7 @@
-// Findings about a settings string -> Report and text.
+// Findings about a settings string -> Report.
 #ifndef MEMREPLAY_REPORT_ANSWER_LINT_REPORT_H_
 #define MEMREPLAY_REPORT_ANSWER_LINT_REPORT_H_
 
-#include <string>
 #include <string_view>
 
 #include "proto/report.pb.h"
@@ -12,9 +11,6 @@ namespace memreplay {
 
 // `why` says how the release was chosen: "given", "the default".
 proto::Report LintReport(std::string_view conf, const TorchProfile& profile, std::string_view why);
-
-// One line a finding, errors first.
-std::string RenderLintText(const proto::Lint& lint);
 
 // This release refuses the string.
 bool HasErrors(const proto::Lint& lint);

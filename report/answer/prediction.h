@@ -1,5 +1,4 @@
-// What a training run would need: by phase, by category, at the peak -> Report
-// and text.
+// What a training run would need, phase by phase -> Report.
 #ifndef MEMREPLAY_REPORT_ANSWER_PREDICTION_H_
 #define MEMREPLAY_REPORT_ANSWER_PREDICTION_H_
 
@@ -24,8 +23,6 @@ struct PredictionContext {
 
 proto::Report PredictionReport(const PredictionContext& context, const ReplaySettings& settings,
                                const PhaseUsage& usage);
-
-std::string RenderPrediction(const proto::Report& report);
 
 }  // namespace memreplay
 

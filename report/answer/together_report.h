@@ -20,9 +20,6 @@ std::vector<std::string> CommonCandidates(absl::Span<const proto::Report> report
 proto::Together CompareTogether(absl::Span<const proto::Report> alone,
                                 absl::Span<const proto::Report> together);
 
-// The answer as text; `shown`: how many settings.
-std::string RenderTogether(const proto::Together& together, size_t shown);
-
 }  // namespace memreplay
 
 #endif  // MEMREPLAY_REPORT_ANSWER_TOGETHER_REPORT_H_

@@ -299,7 +299,7 @@ std::string ComparisonTable(const proto::DeviceReport& device) {
     rows.push_back(
         {{.html = StrCat("<span class=\"nowrap\"><span class=\"swatch ",
                          is_base ? "reserved" : StrCat("other-", others++ % kColors), "\"></span>",
-                         Element("code", run.conf().empty() ? "default settings" : run.conf()),
+                         Element("code", SettingsName(run.conf())),
                          "</span>")},
          SizeCell(run.peak_reserved_bytes()),
          NumberCell(is_base ? ""

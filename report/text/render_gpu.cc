@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "absl/strings/str_format.h"
+#include "report/words/answer.h"
 #include "report/words/duration.h"
 #include "report/words/lines.h"
 #include "report/words/sizes.h"
@@ -280,7 +281,7 @@ std::string RenderGpu(const proto::DeviceReport& device) {
   for (const std::string& fault : FindFaults(device)) StrAppend(&out, "  WRONG: ", fault, ".\n");
   Table(device, &out);
   StrAppend(&out, "\n");
-  Line(&out, "settings", device.conf().empty() ? "default settings" : device.conf());
+  Line(&out, "settings", SettingsName(device.conf()));
   Line(&out, "torch", StrCat(device.torch().release(), " (", device.torch().why(), ")"));
   Line(&out, "card", CardText(gpu.card()));
   Line(&out, "backend",

@@ -5,6 +5,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
+#include "report/words/answer.h"
 #include "report/words/lines.h"
 #include "report/words/sizes.h"
 #include "trace/value/strings.h"
@@ -199,7 +200,7 @@ std::string RenderOomText(const proto::Report& report) {
   for (const proto::DeviceReport& device : report.devices()) {
     if (device.oom().verdict() == proto::Verdict::none) continue;
     StrAppend(&out, "\ndevice ", device.device(), "\n");
-    Line(&out, "settings", device.conf().empty() ? std::string("default settings") : device.conf());
+    Line(&out, "settings", SettingsName(device.conf()));
     Line(&out, "torch", StrCat(device.torch().release(), " (", device.torch().why(), ")"));
     for (const std::string& note : device.notes()) Line(&out, "note", note);
     RenderOom(device.oom(), &out);

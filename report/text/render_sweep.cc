@@ -24,7 +24,7 @@ constexpr double kLittle = 0.2;
 constexpr int kNearEdge = 3;
 
 std::string ConfName(std::string_view conf, double fraction) {
-  std::string name = conf.empty() ? "default settings" : std::string(conf);
+  std::string name = SettingsName(conf);
   if (fraction > 0) StrAppend(&name, absl::StrFormat(", fraction %g", fraction));
   return name;
 }

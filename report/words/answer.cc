@@ -55,8 +55,16 @@ std::string AnswerSentence(const proto::DeviceReport& device) {
   return WhatIfAnswer(device);
 }
 
+std::string SettingsName(std::string_view conf) {
+  return std::string(conf.empty() ? "default settings" : conf);
+}
+
+int64_t ComparedBytes(const proto::Job::Row& row) {
+  return row.reserved_bytes() > 0 ? row.reserved_bytes() : row.requested_bytes();
+}
+
 std::string SettingsText(const proto::DeviceReport& device) {
-  std::string text = device.conf().empty() ? std::string("default settings") : device.conf();
+  std::string text = SettingsName(device.conf());
   if (device.capacity_bytes() > 0) {
     StrAppend(&text, ", device of ", FormatSize(device.capacity_bytes()));
   }

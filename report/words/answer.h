@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 #include "proto/report.pb.h"
 
@@ -12,6 +13,8 @@ namespace memreplay {
 // Without a full stop. What is wrong besides: FindFaults() (verdict.h).
 std::string AnswerSentence(const proto::DeviceReport& device);
 
+// `conf`, or "default settings" where it is empty.
+std::string SettingsName(std::string_view conf);
 // "default settings, device of 16.0 GiB".
 std::string SettingsText(const proto::DeviceReport& device);
 
@@ -23,6 +26,10 @@ std::string ControlSentence(const proto::Control& control);
 std::string ControlWarning(const proto::Control& control);
 // "; 6.71 GiB with addresses in the other order", "" where that is the same or 0.
 std::string OtherOrderText(int64_t peak, int64_t other_order_peak);
+
+// What the ranks of a job are compared by: what was reserved, or, of programs that are not
+// run, requested.
+int64_t ComparedBytes(const proto::Job::Row& row);
 
 // " (-12.5 %)"; "" of 0.
 std::string PercentChange(int64_t change, int64_t of);

@@ -151,4 +151,8 @@ RecordedSettings DescribeSettings(const AllocatorConfig& config) {
   return settings;
 }
 
+std::string AllocatorRelease(std::string_view torch_version) {
+  return torch_version.substr(0, 2) == "1." ? "2.0" : std::string(torch_version);
+}
+
 }  // namespace memreplay

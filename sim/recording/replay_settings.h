@@ -67,6 +67,9 @@ void ApplyRecordedSettings(const RecordedSettings& recorded, AllocatorConfig* co
 // The reverse: what a snapshot taken under `config` lists.
 RecordedSettings DescribeSettings(const AllocatorConfig& config);
 
+// The release whose allocator is nearest: 2.0's for PyTorch 1.x.
+std::string AllocatorRelease(std::string_view torch_version);
+
 }  // namespace memreplay
 
 #endif  // MEMREPLAY_SIM_RECORDING_REPLAY_SETTINGS_H_

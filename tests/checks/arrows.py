@@ -42,6 +42,7 @@ ORDER = [
     "report/text",
     "report/page",
     "report/run",
+    "report/ask",
     "cuda",
     "record/card",
     "record",

@@ -40,6 +40,7 @@ class Schedule {
   static Schedule Build(std::shared_ptr<const Trace> trace, size_t device_index);
 
   const Trace& trace() const { return *trace_; }
+  size_t device_index() const { return device_index_; }  // in trace().devices
   int device() const { return trace_->devices[device_index_].device; }
   const DeviceTrace& device_trace() const { return trace_->devices[device_index_]; }
   bool is_program() const { return trace_->is_program; }

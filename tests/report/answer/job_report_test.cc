@@ -4,6 +4,8 @@
 
 #include <vector>
 
+#include "report/text/render_job.h"
+
 namespace memreplay {
 namespace {
 

@@ -1,6 +1,7 @@
 #include "report/answer/lint_report.h"
 
 #include "gtest/gtest.h"
+#include "report/text/render_lint.h"
 
 namespace memreplay {
 namespace {

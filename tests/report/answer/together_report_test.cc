@@ -5,6 +5,8 @@
 #include <map>
 #include <vector>
 
+#include "report/text/render_together.h"
+
 namespace memreplay {
 namespace {
 

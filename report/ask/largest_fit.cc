@@ -1,4 +1,4 @@
-#include "cli/fit_model.h"
+#include "report/ask/largest_fit.h"
 
 #include <algorithm>
 #include <memory>
@@ -31,12 +31,12 @@ absl::StatusOr<FitTrial> Try(synth::TrainingRun run, int64_t value,
 }
 
 // Under one setting. A value that the model refuses does not fit.
-FitTrials TryAll(const Inputs& inputs, const SettingsRequest& request) {
+FitTrials TryAll(const LargestFitQuestion& question, const SettingsRequest& request) {
   FitTrials tried;
   tried.conf = request.conf.value_or("");
   tried.found = FindLargestFit(kLimit, [&](int64_t value) {
     if (!tried.refused.empty()) return false;
-    absl::StatusOr<synth::TrainingRun> run = inputs.MakeRun(value);
+    absl::StatusOr<synth::TrainingRun> run = question.make_run(value);
     if (!run.ok()) return false;
     absl::StatusOr<FitTrial> trial = Try(*std::move(run), value, request);
     if (!trial.ok()) {
@@ -53,21 +53,21 @@ FitTrials TryAll(const Inputs& inputs, const SettingsRequest& request) {
 
 }  // namespace
 
-absl::StatusOr<proto::Report> FitModel(const Inputs& inputs, const FitModelOptions& options) {
-  const absl::StatusOr<synth::TrainingRun> smallest = inputs.MakeRun(1);
+absl::StatusOr<proto::Report> AskLargestFit(const LargestFitQuestion& question) {
+  const absl::StatusOr<synth::TrainingRun> smallest = question.make_run(1);
   if (!smallest.ok()) return smallest.status();
-  SettingsRequest request = options.settings;
+  SettingsRequest request = question.settings;
   if (!request.torch.has_value() && !smallest->torch_version.empty()) {
     request.torch = AllocatorRelease(smallest->torch_version);
   }
   if (!request.capacity.has_value()) request.capacity = smallest->program.total_memory;
   if (!request.capacity.has_value()) {
     return absl::InvalidArgumentError(
-        StrCat(inputs.unknown_key(), "=? wants --capacity: what the allocator can get"));
+        StrCat(question.key, "=? wants --capacity: what the allocator can get"));
   }
   const absl::StatusOr<ProfileChoice> profile = ChooseProfile(smallest->program, request.torch);
   if (!profile.ok()) return profile.status();
-  std::vector<std::string> confs = options.confs;
+  std::vector<std::string> confs = question.confs;
   if (confs.empty()) {
     confs.push_back("");
     if (profile->profile->expandable_segments) confs.push_back("expandable_segments:True");
@@ -77,14 +77,14 @@ absl::StatusOr<proto::Report> FitModel(const Inputs& inputs, const FitModelOptio
   ParallelFor(confs.size(), threads, [&](size_t i) {
     SettingsRequest one = request;
     one.conf = confs[i];
-    tried[i] = TryAll(inputs, one);
+    tried[i] = TryAll(question, one);
   });
   LargestFitContext context;
-  context.model = inputs.name();
-  context.key = inputs.unknown_key();
+  context.model = question.model;
+  context.key = question.key;
   context.torch = std::string(profile->profile->release);
   context.capacity = *request.capacity;
-  context.cuda_context = options.cuda_context;
+  context.cuda_context = question.cuda_context;
   return LargestFitReport(context, tried);
 }
 

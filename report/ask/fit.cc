@@ -1,0 +1,69 @@
+#include "report/ask/fit.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "report/answer/sweep_report.h"
+#include "report/ask/replay.h"
+#include "sim/run/parallel.h"
+#include "sim/whatif/smallest_capacity.h"
+#include "sim/whatif/sweep.h"
+#include "sim/workload/lifetimes.h"
+#include "sim/workload/packing.h"
+
+namespace memreplay {
+namespace {
+
+// Those asked for, or the usual ones; without repetition of meaning.
+std::vector<FitRow> RowsFor(const ReplaySettings& settings, std::vector<std::string> confs,
+                            std::vector<ReplaySettings>* meanings) {
+  std::vector<FitRow> rows;
+  const bool given = !confs.empty();
+  if (!given) {
+    rows.push_back({{settings.config.conf, settings.fraction}, true, "", {}});
+    meanings->push_back(settings);
+    confs.push_back("");
+    if (settings.torch.profile->expandable_segments) confs.push_back("expandable_segments:True");
+  }
+  for (const std::string& conf : confs) {
+    FitRow row{{conf, settings.fraction}, false, "", {}};
+    absl::StatusOr<ReplaySettings> meaning = SettingsFor(settings, row.candidate);
+    if (!meaning.ok()) {
+      row.refused = std::string(meaning.status().message());
+      meaning = settings;
+    } else if (!given &&
+               std::any_of(meanings->begin(), meanings->end(), [&](const ReplaySettings& other) {
+                 AllocatorConfig config = other.config;
+                 config.conf = meaning->config.conf;
+                 config.backend_loaded = meaning->config.backend_loaded;
+                 return config == meaning->config;
+               })) {
+      continue;
+    }
+    rows.push_back(std::move(row));
+    meanings->push_back(*std::move(meaning));
+  }
+  return rows;
+}
+
+}  // namespace
+
+absl::StatusOr<proto::DeviceReport> AskFit(const Schedule& schedule, const ReplaySettings& settings,
+                                           const std::vector<std::string>& confs, size_t threads) {
+  absl::StatusOr<CurrentReplay> current = AskCurrent(schedule, settings);
+  if (!current.ok()) return current.status();
+  const std::vector<Lifetime> lifetimes = LifetimesOf(schedule);
+  const PeakLive live = PeakLiveOf(lifetimes);
+  const SweepContext context = {schedule, settings, &current->basis.start, StartPolicy::kFresh,
+                                threads};
+  std::vector<ReplaySettings> meanings;
+  std::vector<FitRow> rows = RowsFor(settings, confs, &meanings);
+  ParallelFor(rows.size(), context.threads, [&](size_t i) {
+    if (!rows[i].refused.empty()) return;
+    rows[i].found = FindSmallestCapacity(context, meanings[i], live.requested);
+  });
+  AddFits(rows, live, BestPacking(lifetimes), &current->report);
+  return std::move(current->report);
+}
+
+}  // namespace memreplay

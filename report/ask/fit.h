@@ -1,0 +1,23 @@
+// The smallest device memory on which a file survives.
+#ifndef MEMREPLAY_REPORT_ASK_FIT_H_
+#define MEMREPLAY_REPORT_ASK_FIT_H_
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "proto/report.pb.h"
+#include "sim/recording/replay_settings.h"
+#include "trace/schedule/schedule.h"
+
+namespace memreplay {
+
+// For each of `confs`; none: for the file's own settings, the defaults and expandable segments.
+// Error: ReplayWhatIf()'s; settings that the release refuses are a row that says so.
+absl::StatusOr<proto::DeviceReport> AskFit(const Schedule& schedule, const ReplaySettings& settings,
+                                           const std::vector<std::string>& confs, size_t threads);
+
+}  // namespace memreplay
+
+#endif  // MEMREPLAY_REPORT_ASK_FIT_H_

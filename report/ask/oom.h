@@ -1,0 +1,24 @@
+// Why memory ran out.
+#ifndef MEMREPLAY_REPORT_ASK_OOM_H_
+#define MEMREPLAY_REPORT_ASK_OOM_H_
+
+#include <optional>
+
+#include "absl/status/statusor.h"
+#include "proto/report.pb.h"
+#include "report/answer/oom_report.h"
+#include "sim/recording/replay_settings.h"
+#include "trace/schedule/schedule.h"
+
+namespace memreplay {
+
+// Error: AnalyseOom()'s.
+absl::StatusOr<proto::OutOfMemory> AskOom(const Schedule& schedule, const ReplaySettings& settings,
+                                          const OomReportOptions& options);
+
+// The devices that ran out first; the first of them is the file's answer.
+void LiftOom(proto::Report* report);
+
+}  // namespace memreplay
+
+#endif  // MEMREPLAY_REPORT_ASK_OOM_H_

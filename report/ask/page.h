@@ -1,0 +1,26 @@
+// Everything that a page shows of a run.
+#ifndef MEMREPLAY_REPORT_ASK_PAGE_H_
+#define MEMREPLAY_REPORT_ASK_PAGE_H_
+
+#include <cstddef>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "proto/report.pb.h"
+#include "report/ask/progress.h"
+#include "report/page/render_html.h"
+#include "sim/recording/replay_settings.h"
+#include "trace/schedule/schedule.h"
+
+namespace memreplay {
+
+// The replay under `settings`, why memory ran out where it did, and one more run for each of
+// `others`; `data` gets the run itself. Errors: ReplayWhatIf()'s, AnalyseOom()'s.
+absl::StatusOr<proto::DeviceReport> AskPage(const Schedule& schedule,
+                                            const ReplaySettings& settings,
+                                            const std::vector<ReplaySettings>& others,
+                                            size_t threads, RunData* data, ProgressSink* progress);
+
+}  // namespace memreplay
+
+#endif  // MEMREPLAY_REPORT_ASK_PAGE_H_

@@ -1,0 +1,65 @@
+#include "report/ask/replay.h"
+
+#include <utility>
+
+#include "report/answer/build_report.h"
+#include "report/answer/inventory.h"
+#include "sim/recording/sampled_replay.h"
+
+namespace memreplay {
+
+absl::StatusOr<ReplayAnswer> AskReplay(const Schedule& schedule, const ReplaySettings& settings,
+                                       StartPolicy start, Observer* watchers) {
+  const proto::RecordedPeaks recorded =
+      DescribeContents(schedule.trace(), schedule.device_index()).peaks;
+  ReplayAnswer answer;
+  if (settings.as_recorded) {
+    SampledReplay replay = ReplaySampled(schedule, settings, watchers);
+    answer.report = ReportReplay(schedule, settings, recorded, replay);
+    answer.segments = std::move(replay.exact.segments);
+    return answer;
+  }
+  const absl::StatusOr<WhatIfBasis> basis = FindBasis(schedule, settings);
+  if (!basis.ok()) return basis.status();
+  const ReplaySettings on_card = OnRecordedCard(settings, basis->card);
+  WhatIfOptions options;
+  options.fragmentation = true;
+  options.start = start;
+  if (!schedule.is_program()) options.recorded_start = &basis->start;
+  absl::StatusOr<WhatIfResult> result = ReplayWhatIf(schedule, on_card, watchers, options);
+  if (!result.ok()) return result.status();
+  answer.report = ReportWhatIf(schedule, on_card, recorded, *result);
+  AddControl(*basis, settings.order, &answer.report);
+  const absl::StatusOr<Bytes> other = PeakInOtherOrder(schedule, on_card, options);
+  if (!other.ok()) return other.status();
+  answer.report.set_other_order_peak_reserved_bytes(other->signed_value());
+  answer.segments = std::move(result->segments);
+  return answer;
+}
+
+absl::StatusOr<CurrentReplay> AskCurrent(const Schedule& schedule, const ReplaySettings& settings) {
+  CurrentReplay current;
+  const proto::RecordedPeaks recorded =
+      DescribeContents(schedule.trace(), schedule.device_index()).peaks;
+  if (schedule.is_program()) {
+    const absl::StatusOr<WhatIfResult> result = ReplayWhatIf(schedule, settings);
+    if (!result.ok()) return result.status();
+    current.report = ReportWhatIf(schedule, settings, recorded, *result);
+  } else {
+    ReplaySettings as_recorded = settings;
+    as_recorded.config = settings.recorded_config;
+    const SampledReplay replay = ReplaySampled(schedule, as_recorded, nullptr);
+    current.report = ReportReplay(schedule, as_recorded, recorded, replay);
+    absl::StatusOr<WhatIfBasis> basis = FindBasis(schedule, settings, &replay.exact);
+    if (!basis.ok()) return basis.status();
+    current.basis = *std::move(basis);
+    AddControl(current.basis, settings.order, &current.report);
+  }
+  current.report.set_capacity_bytes(settings.capacity.value_or(Bytes()).signed_value());
+  current.report.clear_segments();
+  current.report.clear_statistics();
+  current.report.clear_rules();
+  return current;
+}
+
+}  // namespace memreplay

@@ -1,0 +1,94 @@
+#include "report/text/render_diff.h"
+
+#include "absl/strings/str_format.h"
+#include "report/words/sizes.h"
+#include "trace/value/strings.h"
+
+namespace memreplay {
+namespace {
+
+constexpr int kMaxStacksShown = 10;
+
+std::string FigureText(const proto::DeviceDiff::Figure& figure, int64_t value) {
+  return figure.unit() == proto::DeviceDiff::Figure::bytes ? FormatSize(value) : FormatCount(value);
+}
+
+std::string Change(const proto::DeviceDiff::Figure& figure) {
+  const int64_t change = figure.b() - figure.a();
+  if (change == 0) return "same";
+  std::string text = figure.unit() == proto::DeviceDiff::Figure::bytes
+                         ? FormatSizeChange(change)
+                         : StrCat(change > 0 ? "+" : "", FormatCount(change));
+  if (figure.a() != 0) {
+    StrAppend(&text, absl::StrFormat(" (%+.1f %%)", 100.0 * static_cast<double>(change) /
+                                                        static_cast<double>(figure.a())));
+  }
+  return text;
+}
+
+void RenderSteps(const proto::DeviceDiff::Steps& steps, std::string* out) {
+  if (steps.a() == 0 && steps.b() == 0) return;
+  absl::StrAppendFormat(out, "\n  steps: %d and %d, of %d and %d allocations\n", steps.a(),
+                        steps.b(), steps.a_allocations_per_step(), steps.b_allocations_per_step());
+  absl::StrAppendFormat(out, "  %-22s %10s  %10s\n", "growth per step",
+                        FormatSize(steps.a_growth_bytes_per_step()),
+                        FormatSize(steps.b_growth_bytes_per_step()));
+  absl::StrAppendFormat(out, "  %-22s %10s  %10s\n", "highest within a step",
+                        FormatSize(steps.a_swing_bytes()), FormatSize(steps.b_swing_bytes()));
+  if (steps.aligned() > 0) {
+    StrAppend(out, "  of ", FormatCount(steps.aligned(), "step"), " that both have, ",
+              steps.first_difference() < 0 ? std::string("each leaves the same")
+                                           : StrCat("step ", steps.first_difference(),
+                                                    " is the first that leaves another "
+                                                    "amount"),
+              "\n");
+  }
+}
+
+}  // namespace
+
+std::string RenderDiffText(const proto::Diff& diff) {
+  std::string out = StrCat("A ", diff.a(), "\nB ", diff.b(), "\n");
+  for (const proto::DeviceDiff& device : diff.devices()) {
+    if (!device.in_a() || !device.in_b()) {
+      StrAppend(&out, "device ", device.device(), ": only in ", device.in_a() ? "A" : "B", ".\n");
+      continue;
+    }
+    std::string answer = "no figure differs";
+    for (const auto& figure : device.figures()) {
+      if (figure.a() == figure.b()) continue;
+      answer = StrCat(figure.name(), " ", FigureText(figure, figure.a()), " -> ",
+                      FigureText(figure, figure.b()), ", ", Change(figure));
+      break;
+    }
+    StrAppend(&out, "device ", device.device(), ": ", answer, ".\n\n");
+    absl::StrAppendFormat(&out, "  %-22s %10s  %10s  %s\n", "", "A", "B", "change");
+    for (const auto& figure : device.figures()) {
+      absl::StrAppendFormat(&out, "  %-22s %10s  %10s  %s\n", figure.name(),
+                            FigureText(figure, figure.a()), FigureText(figure, figure.b()),
+                            Change(figure));
+    }
+    if (device.a_conf() != device.b_conf()) {
+      StrAppend(&out, "  settings: '", device.a_conf(), "' -> '", device.b_conf(), "'\n");
+    }
+    if (device.a_torch() != device.b_torch()) {
+      StrAppend(&out, "  torch: ", device.a_torch(), " -> ", device.b_torch(), "\n");
+    }
+    if (device.stacks_size() > 0) {
+      StrAppend(&out,
+                "\n  live at the peak, by stack: ", FormatCount(device.changed_stacks(), "stack"),
+                " changed\n");
+    }
+    int shown = 0;
+    for (const auto& change : device.stacks()) {
+      if (shown++ == kMaxStacksShown) break;
+      absl::StrAppendFormat(
+          &out, "  %10s  %10s -> %10s  %s\n", FormatSizeChange(change.b_bytes() - change.a_bytes()),
+          FormatSize(change.a_bytes()), FormatSize(change.b_bytes()), change.stack().summary());
+    }
+    RenderSteps(device.steps(), &out);
+  }
+  return out;
+}
+
+}  // namespace memreplay

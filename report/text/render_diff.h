@@ -1,0 +1,15 @@
+// Two files, or two reports, compared.
+#ifndef MEMREPLAY_REPORT_TEXT_RENDER_DIFF_H_
+#define MEMREPLAY_REPORT_TEXT_RENDER_DIFF_H_
+
+#include <string>
+
+#include "proto/report.pb.h"
+
+namespace memreplay {
+
+std::string RenderDiffText(const proto::Diff& diff);
+
+}  // namespace memreplay
+
+#endif  // MEMREPLAY_REPORT_TEXT_RENDER_DIFF_H_

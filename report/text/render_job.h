@@ -1,0 +1,16 @@
+// The ranks of a job, or several files, side by side.
+#ifndef MEMREPLAY_REPORT_TEXT_RENDER_JOB_H_
+#define MEMREPLAY_REPORT_TEXT_RENDER_JOB_H_
+
+#include <string>
+
+#include "proto/report.pb.h"
+
+namespace memreplay {
+
+// The table; "" for fewer than two rows.
+std::string RenderJobText(const proto::Job& job);
+
+}  // namespace memreplay
+
+#endif  // MEMREPLAY_REPORT_TEXT_RENDER_JOB_H_

@@ -1,0 +1,143 @@
+#include "report/text/render_prediction.h"
+
+#include <algorithm>
+#include <cctype>
+#include <map>
+#include <string_view>
+#include <vector>
+
+#include "absl/strings/str_format.h"
+#include "report/words/answer.h"
+#include "report/words/sizes.h"
+#include "trace/value/strings.h"
+
+namespace memreplay {
+namespace {
+
+struct Category {
+  std::string_view heading;
+  std::string_view sentence;
+  std::vector<std::string_view> tags;  // none: whatever no other category has
+};
+
+const std::vector<Category>& Categories() {
+  static const auto* const kCategories = new std::vector<Category>{
+      {"params", "parameters and buffers", {"parameter", "buffer"}},
+      {"grads", "gradients of parameters", {"gradient"}},
+      {"optim", "optimizer state", {"optimizer"}},
+      {"copies", "16-bit copies of weights", {"weight_cast"}},
+      {"activ", "activations", {"activation"}},
+      {"logits", "logits and loss", {"logits"}},
+      {"temp", "temporaries, gradients of activations", {"temporary"}},
+      {"work", "workspaces", {"workspace"}},
+      {"other", "inputs and the rest", {}},
+  };
+  return *kCategories;
+}
+
+std::vector<int64_t> ByCategory(const proto::Prediction::Phase& phase) {
+  const std::vector<Category>& categories = Categories();
+  std::vector<int64_t> bytes(categories.size());
+  for (const auto& [tag, amount] : phase.bytes_by_tag()) {
+    size_t c = 0;
+    while (c + 1 < categories.size() &&
+           std::find(categories[c].tags.begin(), categories[c].tags.end(), tag) ==
+               categories[c].tags.end()) {
+      ++c;
+    }
+    bytes[c] += amount;
+  }
+  return bytes;
+}
+
+double Mib(int64_t bytes) { return static_cast<double>(bytes) / (1 << 20); }
+
+// "it0.fwd12" and "it0.fwd3" are of one kind.
+std::string KindOf(std::string_view phase) {
+  if (phase.find(".fwd") == std::string_view::npos &&
+      phase.find(".bwd") == std::string_view::npos) {
+    return std::string(phase);
+  }
+  while (!phase.empty() && std::isdigit(static_cast<unsigned char>(phase.back())) != 0) {
+    phase.remove_suffix(1);
+  }
+  return std::string(phase);
+}
+
+// The highest phase of each kind, in order of first appearance; those without
+// events of their own are left out.
+std::vector<const proto::Prediction::Phase*> Rows(const proto::Prediction& prediction) {
+  std::vector<const proto::Prediction::Phase*> rows;
+  std::map<std::string, size_t> row_of;
+  for (const proto::Prediction::Phase& phase : prediction.phases()) {
+    const std::string& name = phase.name();
+    if (name == "end" || (name.size() > 6 && name.substr(name.size() - 6) == ".after")) continue;
+    const auto [at, is_new] = row_of.emplace(KindOf(name), rows.size());
+    if (is_new) {
+      rows.push_back(&phase);
+    } else if (phase.peak_allocated_bytes() > rows[at->second]->peak_allocated_bytes()) {
+      rows[at->second] = &phase;
+    }
+  }
+  return rows;
+}
+
+}  // namespace
+
+std::string RenderPrediction(const proto::Report& report) {
+  const proto::Prediction& p = report.prediction();
+  std::string text = StrCat(p.model(), ", ", FormatCount(p.parameters()), " parameters: ");
+  if (p.has_oom()) {
+    const proto::Prediction::Oom& oom = p.oom();
+    StrAppend(&text, "out of memory in ", oom.phase(), oom.label().empty() ? "" : ", ", oom.label(),
+              "\n  it asks for       ", FormatSizeExactly(oom.size_bytes()), " for ", oom.name(),
+              "\n  allocated then    ", FormatSizeExactly(oom.allocated_bytes()),
+              "\n  reserved then     ", FormatSizeExactly(oom.reserved_bytes()), "\n");
+  } else {
+    StrAppend(&text, "peak in ", p.peak_phase(), "\n");
+  }
+  StrAppend(&text, "  peak allocated    ", FormatSizeExactly(p.peak_allocated_bytes()),
+            "\n  peak reserved     ", FormatSizeExactly(p.peak_reserved_bytes()),
+            "\n  process           ", FormatSize(p.peak_reserved_bytes() + p.context_bytes()),
+            " in nvidia-smi: reserved and ", FormatSize(p.context_bytes()),
+            " assumed for the CUDA context\n  device            ",
+            p.capacity_bytes() == 0 ? std::string("unlimited")
+                                    : StrCat(FormatSize(p.capacity_bytes()), " for the allocator"),
+            ", ", SettingsName(p.conf()), ", torch ", p.torch().release(), " (", p.torch().why(),
+            ")\n");
+
+  for (const proto::Prediction::Phase& phase : p.phases()) {
+    if (phase.name() != p.peak_phase()) continue;
+    StrAppend(&text, "\nthe peak, in ", phase.name(), ":\n");
+    const std::vector<int64_t> bytes = ByCategory(phase);
+    for (size_t c = 0; c < bytes.size(); ++c) {
+      if (bytes[c] == 0) continue;
+      StrAppend(&text, absl::StrFormat("  %-38s %10.2f MiB %5.1f %%\n",
+                                       ToAbsl(Categories()[c].sentence), Mib(bytes[c]),
+                                       100.0 * static_cast<double>(bytes[c]) /
+                                           static_cast<double>(phase.peak_allocated_bytes())));
+    }
+    break;
+  }
+
+  const std::vector<const proto::Prediction::Phase*> rows = Rows(p);
+  size_t width = 5;
+  for (const auto* row : rows) width = std::max(width, row->name().size());
+  StrAppend(&text, "\npeaks by phase, in MiB (of micro-steps, the highest):\n  ", "phase",
+            std::string(width - 5, ' '));
+  for (const Category& category : Categories()) {
+    StrAppend(&text, absl::StrFormat(" %8s", ToAbsl(category.heading)));
+  }
+  StrAppend(&text, " allocated  reserved\n");
+  for (const auto* row : rows) {
+    StrAppend(&text, "  ", row->name(), std::string(width - row->name().size(), ' '));
+    for (const int64_t bytes : ByCategory(*row)) {
+      StrAppend(&text, absl::StrFormat(" %8.1f", Mib(bytes)));
+    }
+    StrAppend(&text, absl::StrFormat(" %9.1f %9.1f\n", Mib(row->peak_allocated_bytes()),
+                                     Mib(row->peak_reserved_bytes())));
+  }
+  return text;
+}
+
+}  // namespace memreplay

@@ -1,0 +1,65 @@
+#include "report/text/render_together.h"
+
+#include <algorithm>
+#include <cstdint>
+
+#include "absl/strings/str_format.h"
+#include "report/words/answer.h"
+#include "report/words/sizes.h"
+#include "trace/value/strings.h"
+
+namespace memreplay {
+namespace {
+
+std::string Name(const proto::Together::Device& device) {
+  return device.device() == 0 ? device.file() : StrCat(device.file(), ", device ", device.device());
+}
+
+}  // namespace
+
+std::string RenderTogether(const proto::Together& together, size_t shown) {
+  std::string out =
+      StrCat(FormatCount(together.files(), "file"),
+             together.failed() > 0 ? StrCat(", ", together.failed(), " without an answer") : "",
+             ", ", FormatCount(together.devices_size(), "device"), ": ");
+  if (together.rows().empty()) return out + "no settings that all of them take.\n";
+  const proto::Together::Row& best = together.rows(0);
+  int64_t now = 0, now_sum = 0, now_ooms = 0;
+  for (const proto::Together::Device& device : together.devices()) {
+    now = std::max(now, device.peak_reserved_bytes());
+    now_sum += device.peak_reserved_bytes();
+    now_ooms += device.ooms();
+  }
+  absl::StrAppendFormat(&out, "best for all: %s, peak reserved %s on the worst instead of %s",
+                        SettingsName(best.conf()), FormatSize(best.peak_reserved_bytes()),
+                        FormatSize(now));
+  absl::StrAppendFormat(&out, "; %s instead of %s in all",
+                        FormatSize(best.sum_peak_reserved_bytes()), FormatSize(now_sum));
+  if (best.ooms() > 0 || now_ooms > 0) {
+    absl::StrAppendFormat(&out, "; OUT OF MEMORY %d times instead of %d", best.ooms(), now_ooms);
+  }
+  StrAppend(&out, ".\n");
+  if (!best.conf().empty()) {
+    StrAppend(&out, "    export PYTORCH_CUDA_ALLOC_CONF=", best.conf(), "\n");
+  }
+  absl::StrAppendFormat(&out, "\n  %10s  %10s  %5s  %s\n", "worst", "sum", "ooms", "settings");
+  for (int i = 0; i < together.rows_size() && static_cast<size_t>(i) < shown; ++i) {
+    const proto::Together::Row& row = together.rows(i);
+    absl::StrAppendFormat(&out, "  %10s  %10s  %5s  %s (worst: %s)\n",
+                          FormatSize(row.peak_reserved_bytes()),
+                          FormatSize(row.sum_peak_reserved_bytes()), FormatCount(row.ooms()),
+                          SettingsName(row.conf()), Name(together.devices(row.worst_device())));
+  }
+  absl::StrAppendFormat(&out, "\n  %10s  %10s  %10s  %s\n", "as it is", "together", "own best",
+                        "file");
+  for (int i = 0; i < together.devices_size(); ++i) {
+    const proto::Together::Device& device = together.devices(i);
+    absl::StrAppendFormat(&out, "  %10s  %10s  %10s  %s\n",
+                          FormatSize(device.peak_reserved_bytes()),
+                          FormatSize(best.device_peak_bytes(i)),
+                          FormatSize(device.own_best_peak_reserved_bytes()), Name(device));
+  }
+  return out;
+}
+
+}  // namespace memreplay
