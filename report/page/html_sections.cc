@@ -299,8 +299,7 @@ std::string ComparisonTable(const proto::DeviceReport& device) {
     rows.push_back(
         {{.html = StrCat("<span class=\"nowrap\"><span class=\"swatch ",
                          is_base ? "reserved" : StrCat("other-", others++ % kColors), "\"></span>",
-                         Element("code", SettingsName(run.conf())),
-                         "</span>")},
+                         Element("code", SettingsName(run.conf())), "</span>")},
          SizeCell(run.peak_reserved_bytes()),
          NumberCell(is_base ? ""
                             : StrCat(FormatSizeChange(change),
