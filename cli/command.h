@@ -29,7 +29,6 @@ absl::StatusOr<int> RunLint(absl::Span<const std::string> args);
 absl::StatusOr<int> RunReport(absl::Span<const std::string> args);
 absl::StatusOr<int> RunRecord(absl::Span<const std::string> args);
 absl::StatusOr<int> RunSynth(absl::Span<const std::string> args);
-absl::StatusOr<int> RunRun(absl::Span<const std::string> args);
 absl::StatusOr<int> RunFleet(absl::Span<const std::string> args);
 
 }  // namespace memreplay

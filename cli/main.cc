@@ -38,7 +38,7 @@ constexpr Command kCommands[] = {
      RunRecord},
     {"synth", "what a training run or a schedule program will ask for, and what it needs",
      RunSynth},
-    {"run", "run a Python script on this machine's GPU and record what it asks of memory", RunRun},
+    {"run", "another name of record", RunRecord},
     {"fleet", "the recordings of many jobs, over a cluster: Parquet tables and a page", RunFleet},
 };
 

@@ -1,4 +1,4 @@
-// memreplay run, memreplay fleet: the commands that run in Python, where their users are.
+// memreplay fleet: the command that runs in Python, where the engines are.
 #include <unistd.h>
 
 #include <cerrno>
@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "cli/command.h"
+#include "cli/interpreter.h"
 #include "trace/value/strings.h"
 
 namespace memreplay {
@@ -25,21 +26,10 @@ constexpr char kStart[] =
     "    sys.exit(2)\n"
     "sys.exit(main(sys.argv[1:]))\n";
 
-// The Python that this program was installed with, else the first on PATH.
-std::string Interpreter(const std::filesystem::path& folder) {
-  for (const char* name : {"python3", "python"}) {
-    std::error_code error;
-    const std::filesystem::path beside = folder / name;
-    if (std::filesystem::exists(beside, error)) return beside.string();
-  }
-  return "python3";
-}
-
 // Becomes Python, which takes it from here. Returns only if it cannot.
 absl::Status BecomePython(const std::string& command, absl::Span<const std::string> args) {
   std::error_code error;
-  const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", error);
-  const std::filesystem::path folder = self.parent_path();
+  const std::filesystem::path folder = ProgramFolder();
   // A checkout: the program is in .bazel/ beside python/.
   const std::filesystem::path sources = folder.parent_path() / "python";
   if (std::filesystem::exists(sources / "memreplay/__main__.py", error)) {
@@ -48,8 +38,9 @@ absl::Status BecomePython(const std::string& command, absl::Span<const std::stri
         path == nullptr || *path == 0 ? sources.string() : StrCat(sources.string(), ":", path);
     setenv("PYTHONPATH", joined.c_str(), 1);
   }
+  const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", error);
   if (!self.empty()) setenv("MEMREPLAY_PROGRAM", self.c_str(), 0);
-  const std::string python = Interpreter(folder);
+  const std::string python = PythonWith("");
   std::vector<const char*> words = {python.c_str(), "-c", kStart, command.c_str()};
   for (const std::string& arg : args) words.push_back(arg.c_str());
   words.push_back(nullptr);
@@ -59,8 +50,6 @@ absl::Status BecomePython(const std::string& command, absl::Span<const std::stri
 }
 
 }  // namespace
-
-absl::StatusOr<int> RunRun(absl::Span<const std::string> args) { return BecomePython("run", args); }
 
 absl::StatusOr<int> RunFleet(absl::Span<const std::string> args) {
   return BecomePython("fleet", args);

@@ -29,7 +29,9 @@ constexpr char kDescription[] =
     "asks for nevertheless is listed at the end, with its line. docs/record.md tells what is\n"
     "exact and what is assumed. Without --card it records on the GPU of this machine.\n"
     "\n"
-    "Of several processes (torchrun) each has a file of its own: snapshot.rank0.pickle ...\n"
+    "Of several processes each has a file of its own, snapshot.rank0.pickle ..., whether this\n"
+    "command starts torchrun or torchrun, srun or mpirun starts it. A script that marks its\n"
+    "steps by memreplay.step(i) or record_function is told by step.\n"
     "\n"
     "Exit status 1 tells of memory that ran out, of a program that failed, and of a snapshot\n"
     "that the model of the allocator does not reproduce.";
@@ -119,7 +121,9 @@ absl::StatusOr<int> RecordProgram(absl::Span<const std::string> args) {
                   "skip the initialisation of large weights on the CPU");
   flags.AddSwitch("aslr", &run.aslr, "leave address randomisation on; runs can then differ");
   flags.AddChoice("stacks", {"python", "all"}, &run.stacks, "whose frames; all: also those of C++");
-  flags.AddText("python", "PATH", &run.python, "the interpreter of scripts; python3 if not given");
+  flags.AddText("python", "PATH", &run.python,
+                "the interpreter of scripts; if not given, the one beside this\n"
+                "program if it has PyTorch, else python3");
   flags.AddText("out", "FILE", &run.out, "the snapshot; snapshot.pickle if not given");
   flags.AddShort('o', "out");
   flags.AddSwitch("json", &options.json,

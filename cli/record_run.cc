@@ -14,11 +14,13 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <optional>
 #include <system_error>
 #include <utility>
 
 #include "absl/strings/str_format.h"
 #include "cli/answer_file.h"
+#include "cli/interpreter.h"
 #include "cli/output.h"
 #include "cli/read_text.h"
 #include "cli/stop_signal.h"
@@ -123,7 +125,9 @@ std::vector<std::string> Words(const RecordOptions& options) {
                          (first.size() > 3 && first.substr(first.size() - 3) == ".py") ||
                          (fs::is_regular_file(first) && access(first.c_str(), X_OK) != 0);
   std::vector<std::string> words;
-  if (is_script) words.push_back(options.python);
+  if (is_script) {
+    words.push_back(options.python.empty() ? PythonWith("torch") : options.python);
+  }
   words.insert(words.end(), options.program.begin(), options.program.end());
   return words;
 }
@@ -200,8 +204,22 @@ std::string WithTag(const std::string& out, const std::string& tag) {
       .string();
 }
 
+// "rank3" if this command itself is run for each rank of a job, by torchrun, srun or mpirun.
+std::optional<std::string> OwnRank() {
+  for (const auto& [rank, ranks] :
+       {std::pair("RANK", "WORLD_SIZE"), std::pair("SLURM_PROCID", "SLURM_STEP_NUM_TASKS"),
+        std::pair("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE")}) {
+    const char* own = std::getenv(rank);
+    const char* all = std::getenv(ranks);
+    if (own == nullptr || all == nullptr) continue;
+    const std::optional<int64_t> number = ParseInt64(own);
+    if (number.has_value() && ParseInt64(all).value_or(1) > 1) return StrCat("rank", *number);
+  }
+  return std::nullopt;
+}
+
 // Moves what the processes left to where it belongs.
-absl::Status Gather(const RecordOptions& options, const std::string& folder,
+absl::Status Gather(const RecordOptions& options, const std::string& out, const std::string& folder,
                     proto::RecordReport* report) {
   struct Left {
     std::string pid;
@@ -226,9 +244,9 @@ absl::Status Gather(const RecordOptions& options, const std::string& folder,
     const int rank = left.process.rank();
     const bool alone_in_rank = rank >= 0 && (i == 0 || all[i - 1].process.rank() != rank) &&
                                (i + 1 == all.size() || all[i + 1].process.rank() != rank);
-    const std::string to = all.size() == 1 ? options.out
-                           : alone_in_rank ? WithTag(options.out, StrCat("rank", rank))
-                                           : WithTag(options.out, StrCat("process", left.pid));
+    const std::string to = all.size() == 1 ? out
+                           : alone_in_rank ? WithTag(out, StrCat("rank", rank))
+                                           : WithTag(out, StrCat("process", left.pid));
     std::error_code error;
     fs::rename(StrCat(folder, "/", left.pid, ".pickle"), to, error);
     if (error) {
@@ -255,7 +273,9 @@ absl::StatusOr<proto::RecordReport> Record(const RecordOptions& options) {
   }
   const absl::StatusOr<RecordFolders> folders = UnpackRecordFiles();
   if (!folders.ok()) return folders.status();
-  absl::StatusOr<RunFolder> folder = RunFolder::Make(options.out);
+  const std::optional<std::string> rank = OwnRank();
+  const std::string out = rank.has_value() ? WithTag(options.out, *rank) : options.out;
+  absl::StatusOr<RunFolder> folder = RunFolder::Make(out);
   if (!folder.ok()) return folder.status();
   proto::RecordReport report;
   report.set_schema_version(kReportSchemaVersion);
@@ -280,7 +300,7 @@ absl::StatusOr<proto::RecordReport> Record(const RecordOptions& options) {
     const absl::StatusOr<std::string> why = ReadText(unusable, kLongestText);
     return absl::InvalidArgumentError(why.ok() ? *why : std::string(why.status().message()));
   }
-  if (const absl::Status gathered = Gather(options, folder->path(), &report); !gathered.ok()) {
+  if (const absl::Status gathered = Gather(options, out, folder->path(), &report); !gathered.ok()) {
     return gathered;
   }
   FindRecordFaults(&report);

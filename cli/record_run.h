@@ -16,8 +16,9 @@ namespace memreplay {
 struct RecordOptions {
   // "train.py ARGS", "-m module ARGS" or a command such as "torchrun ...".
   std::vector<std::string> program;
-  std::string python = "python3";
-  std::string out = "snapshot.pickle";  // of several processes: snapshot.rank0.pickle ...
+  std::string python;  // the interpreter of scripts; "": the one that PyTorch is installed for
+  // Of several processes, or of one in a job of several: snapshot.rank0.pickle ...
+  std::string out = "snapshot.pickle";
   std::string card;                     // of the table; "": the GPU there is
   std::optional<Bytes> capacity;        // of the card
   std::optional<Bytes> reserve;         // what the context and other processes take of it

@@ -1,4 +1,4 @@
-"""python -m memreplay: the native program, and its two commands that are Python: run and fleet."""
+"""python -m memreplay: the native program, and its command that is Python: fleet."""
 
 import os
 import sys
@@ -9,10 +9,6 @@ from memreplay._program import Error, program
 
 def main(args: List[str]) -> int:
     try:
-        if args[:1] == ["run"]:
-            from memreplay._run import main as run
-
-            return run(args[1:])
         if args[:1] == ["fleet"]:
             from memreplay.fleet import main as fleet
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, List, Optional
 
 from memreplay import report_types as types
 from memreplay._message import Message
-from memreplay._program import Error
+from memreplay._program import Error, needed
 
 if TYPE_CHECKING:
     import pandas
@@ -163,16 +163,14 @@ class Answer(types.Report):
         return _TABLES[name](self.devices)
 
     def to_arrow(self, table: Optional[str] = None) -> "pyarrow.Table":
-        """`columns()` as a pyarrow.Table. Wants pyarrow (pip install 'memreplay[arrow]')."""
-        import pyarrow
-
-        return pyarrow.table(self.columns(table))
+        """`columns()` as a pyarrow.Table. Errors: ImportError without pyarrow."""
+        made: "pyarrow.Table" = needed("pyarrow", "to_arrow()").table(self.columns(table))
+        return made
 
     def to_pandas(self, table: Optional[str] = None) -> "pandas.DataFrame":
-        """`columns()` as a pandas.DataFrame. Wants pandas (pip install 'memreplay[pandas]')."""
-        import pandas
-
-        return pandas.DataFrame(self.columns(table))
+        """`columns()` as a pandas.DataFrame. Errors: ImportError without pandas."""
+        made: "pandas.DataFrame" = needed("pandas", "to_pandas()").DataFrame(self.columns(table))
+        return made
 
     def _repr_html_(self) -> str:
         if self._page is not None:

@@ -22,6 +22,7 @@ _COLUMNS: Dict[str, List[str]] = {
     "jobs": ["job:string", "devices:int64", "failed_files:int64", "ooms:int64", "worst_file:string",
              "peak_reserved_bytes:int64", "best_conf:string", "best_ooms:int64", "best_peak_reserved_bytes:int64",
              "saves_bytes:int64", "saves_on_all_devices_bytes:int64", "outliers:string"]}
+TABLES = tuple(_COLUMNS)
 _ROWS_AT_ONCE = 20_000
 _FAR = 3.5  # of the robust score
 

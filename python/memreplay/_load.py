@@ -6,12 +6,13 @@ import os
 import pathlib
 import pickle
 import shutil
+import subprocess
 import tempfile
 import weakref
 from typing import Any, Dict, List, Mapping, Optional, Protocol, Sequence, Union
 
 from memreplay._answer import Answer, frame
-from memreplay._program import run
+from memreplay._program import Error, needed, run
 
 
 class Readable(Protocol):
@@ -51,8 +52,14 @@ class Recording:
     def __repr__(self) -> str:
         return f"<memreplay.Recording {self.name}>"
 
+    def _run(self, words: Sequence[str]) -> "subprocess.CompletedProcess[bytes]":
+        try:
+            return run(words, self.timeout)
+        except Error as error:  # a temporary file's name says nothing to its user
+            raise type(error)(str(error).replace(str(self.path), self.name)) from None
+
     def _ask(self, command: str, others: Sequence[str] = (), with_page: bool = False, **flags: Any) -> Answer:
-        done = run([command, str(self.path), *others, "--json", *_flags(**flags)], self.timeout)
+        done = self._run([command, str(self.path), *others, "--json", *_flags(**flags)])
         page = (lambda: self.page(**flags)) if with_page else None
         answer = Answer.parse(done.stdout, done.returncode == 0, page)
         if self.name != str(self.path):
@@ -107,7 +114,7 @@ class Recording:
 
     def page(self, **flags: Any) -> str:
         """The interactive page as HTML; flags as for report()."""
-        return run(["report", str(self.path), "-o", "-", *_flags(**flags)], self.timeout).stdout.decode("utf-8")
+        return self._run(["report", str(self.path), "-o", "-", *_flags(**flags)]).stdout.decode("utf-8")
 
     def _repr_html_(self) -> str:
         return frame(self.page())
@@ -143,15 +150,16 @@ def load(source: Union[Recording, Source]) -> Recording:
         elif isinstance(source, Mapping):
             data: Dict[str, Any] = dict(source)
             pickle.dump(data, file, protocol=4)
-        else:
+        elif isinstance(getattr(source, "read", lambda size: None)(0), bytes):
             shutil.copyfileobj(source, file, 1 << 20)
+        else:
+            raise TypeError("memreplay.load: expected a path, bytes, a file opened with 'rb', a URL or a snapshot, "
+                            f"found {source!r:.100}")
     return recording
 
 
 def _load_url(url: str) -> Recording:
-    import fsspec
-
-    with fsspec.open(url, "rb") as file:
+    with needed("fsspec", url).open(url, "rb") as file:
         return load(_Named(file, url))
 
 

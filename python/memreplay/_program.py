@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import pathlib
 import subprocess
 import sys
 import sysconfig
-from typing import Iterator, Optional, Sequence
+from typing import Any, Iterator, Optional, Sequence
 
 
 class Error(Exception):
@@ -20,6 +21,14 @@ class Unanswered(Error):
     """The program came to no answer: it was killed, or took too long. Asking again may help."""
 
     __module__ = "memreplay"
+
+
+def needed(module: str, who: str) -> Any:
+    """A package that not every installation has. Errors: ImportError that says who wants it, and how to get it."""
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        raise ImportError(f"{who} wants the package {module} ({error}); pip install {module}") from None
 
 
 def _candidates() -> Iterator[pathlib.Path]:

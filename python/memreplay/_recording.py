@@ -14,12 +14,14 @@ _step: Optional[Any] = None  # the range of the step that runs
 
 
 def _rank() -> Optional[int]:
-    """Of this process, if there are several: of torch.distributed, or as torchrun and Slurm's launchers tell it."""
+    """Of this process, if there are several: of torch.distributed, or as torchrun, srun and mpirun tell it."""
     distributed = sys.modules.get("torch.distributed")
     if distributed is not None and distributed.is_available() and distributed.is_initialized():
         return int(distributed.get_rank()) if distributed.get_world_size() > 1 else None
-    if int(os.environ.get("WORLD_SIZE") or 1) > 1 and os.environ.get("RANK"):
-        return int(os.environ["RANK"])
+    for rank, ranks in (("RANK", "WORLD_SIZE"), ("SLURM_PROCID", "SLURM_STEP_NUM_TASKS"),
+                        ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE")):
+        if int(os.environ.get(ranks) or 1) > 1 and os.environ.get(rank):
+            return int(os.environ[rank])
     return None
 
 

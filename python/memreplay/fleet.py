@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import hashlib
 import importlib.util
 import json
@@ -11,11 +12,22 @@ import time
 from typing import Any, Dict, Iterable, Iterator, List, Optional, Sequence, Set, Tuple
 
 from memreplay import _fleet_engines as engines
-from memreplay._fleet_tables import Tables
+from memreplay._fleet_tables import TABLES, Tables
 from memreplay._fleet_task import Row, Task, job_and_rank
 from memreplay._program import Error, run
 
 _GLOB = set("*?[")
+
+
+@contextlib.contextmanager
+def _told(where: str) -> Iterator[None]:
+    """What a file system raises, each its own kinds, as Error."""
+    try:
+        yield
+    except Error:
+        raise
+    except Exception as error:
+        raise Error(f"fleet: {where}: {' '.join(str(error).split()) or type(error).__name__}") from error
 
 
 def sources(patterns: Sequence[str]) -> List[Tuple[str, str]]:
@@ -27,22 +39,24 @@ def sources(patterns: Sequence[str]) -> List[Tuple[str, str]]:
 
     found: Dict[str, str] = {}
     for pattern in patterns:
-        fs, path = fsspec.core.url_to_fs(pattern)
-        fs.invalidate_cache()  # what is there now, not when this process looked before
-        is_local = "file" in (fs.protocol if isinstance(fs.protocol, (list, tuple)) else [fs.protocol])
-        if _GLOB & set(path):
-            infos = fs.glob(path, detail=True)
-        elif fs.isdir(path):
-            infos = fs.find(path, detail=True)
-        else:
-            infos = {path: fs.info(path)} if fs.exists(path) else {}
-        before = len(found)
-        for name, info in infos.items():
-            if info.get("type") == "file" and not name.rpartition("/")[2].startswith("."):
-                stamp = str(info.get("mtime") or info.get("ETag") or info.get("LastModified") or info.get("created") or "")
-                found[name if is_local else fs.unstrip_protocol(name)] = f"{info.get('size')}:{stamp}"
-        if len(found) == before:
-            raise Error(f"fleet: {pattern}: there is no such file, or no file in it")
+        with _told(pattern):
+            fs, path = fsspec.core.url_to_fs(pattern)
+            fs.invalidate_cache()  # what is there now, not when this process looked before
+            is_local = "file" in (fs.protocol if isinstance(fs.protocol, (list, tuple)) else [fs.protocol])
+            if _GLOB & set(path):
+                infos = fs.glob(path, detail=True)
+            elif fs.isdir(path):
+                infos = fs.find(path, detail=True)
+            else:
+                infos = {path: fs.info(path)} if fs.exists(path) else {}
+            before = len(found)
+            for name, info in infos.items():
+                if info.get("type") == "file" and not name.rpartition("/")[2].startswith("."):
+                    changed = (info.get(key) for key in ("mtime", "ETag", "LastModified", "created"))
+                    stamp = str(next(filter(None, changed), ""))
+                    found[name if is_local else fs.unstrip_protocol(name)] = f"{info.get('size')}:{stamp}"
+            if len(found) == before:
+                raise Error(f"fleet: {pattern}: there is no such file, or no file in it")
     return sorted(found.items())
 
 
@@ -52,11 +66,18 @@ class Parts:
     def __init__(self, out: str, version: str) -> None:
         import fsspec
 
-        self.fs, self.path = fsspec.core.url_to_fs(out)
-        self.folder = f"{self.path.rstrip('/')}/parts"
         self.version = version
-        self.fs.makedirs(self.folder, exist_ok=True)
-        self.there: Set[str] = {name.rpartition("/")[2] for name in self.fs.find(self.folder)}
+        with _told(out):
+            self.fs, self.path = fsspec.core.url_to_fs(out)
+            self.folder = f"{self.path.rstrip('/')}/parts"
+            self.fs.makedirs(self.folder, exist_ok=True)
+            self.there: Set[str] = {name.rpartition("/")[2] for name in self.fs.find(self.folder)}
+
+    def is_ours(self, url: str) -> bool:
+        """Whether a file is a result: OUT may lie inside of SOURCE."""
+        ours = [f"{self.path.rstrip('/')}/{name}" for name in (*(f"{table}.parquet" for table in TABLES), "fleet.html")]
+        path = self.fs._strip_protocol(url)
+        return path in ours or path.startswith(self.folder + "/")
 
     def name(self, task: Task) -> str:
         said = [self.version, task.url, task.stamp, task.confs, task.flags]
@@ -169,7 +190,10 @@ def main(args: List[str], engine: Optional[engines.Engine] = None) -> int:
         if importlib.util.find_spec(name) is None:
             raise Error(f"fleet: the package {name} is not installed; pip install 'memreplay[fleet]'")
     begin = time.monotonic()
-    files = sources(options.source)
+    parts = Parts(options.out, run(["--version"]).stdout.decode().strip())
+    files = [(url, stamp) for url, stamp in sources(options.source) if not parts.is_ours(url)]
+    if not files:
+        raise Error(f"fleet: {', '.join(options.source)}: nothing there but the results of {options.out}")
     flags = tuple((name, getattr(options, name)) for name in ("capacity", "torch") if getattr(options, name))
     tasks = [Task(url, stamp, timeout=options.timeout, retries=options.retries, flags=flags) for url, stamp in files]
     if engine is None:
@@ -179,8 +203,7 @@ def main(args: List[str], engine: Optional[engines.Engine] = None) -> int:
         else:
             def engine(todo: Sequence[Task]) -> Iterator[engines.Result]:
                 return engines.local(todo, options.jobs)
-    version = run(["--version"]).stdout.decode().strip()
-    fleet = Run(Parts(options.out, version), engine)
+    fleet = Run(parts, engine)
     fleet.ask(tasks)
     second = {task.url: task for task in fleet.common_settings(tasks)}
     fleet.ask(list(second.values()))

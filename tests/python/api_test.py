@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tempfile
 import unittest
+from unittest import mock
 
 import memreplay
 from memreplay import _answer, _load, report_types
@@ -120,6 +121,14 @@ class Answers(unittest.TestCase):
         with self.assertRaisesRegex(memreplay.Error, "no table 'nonsense'; there are devices"):
             memreplay.load(SERVING).replay().columns("nonsense")
 
+    def test_sources_that_are_none(self):
+        with self.assertRaisesRegex(memreplay.Error, "^<dict>: byte .*: no memory snapshot$"):
+            memreplay.load({"other": 1}).replay()
+        with open(SERVING, encoding="utf-8") as text:
+            for source in (3, None, text, ["a.pickle"]):
+                with self.assertRaisesRegex(TypeError, "^memreplay.load: expected a path, bytes, a file opened with 'rb'"):
+                    memreplay.load(source)
+
     def test_tables(self):
         recording = memreplay.load(TRAINING)
         report = recording.report()
@@ -145,6 +154,14 @@ class Answers(unittest.TestCase):
         self.assertEqual(frame.peak_reserved_bytes.min(), sweep.best.peak_reserved_bytes)
         self.assertEqual(sweep.to_arrow().num_rows, len(frame))
         self.assertEqual(str(sweep.to_arrow().schema.field("peak_reserved_bytes").type), "int64")
+
+    def test_packages_that_are_not_there(self):
+        answer = memreplay.load(SERVING).replay()
+        with mock.patch.dict(sys.modules, {"pandas": None, "pyarrow": None, "fsspec": None}):
+            for ask, package in ((answer.to_pandas, "pandas"), (answer.to_arrow, "pyarrow"),
+                                 (lambda: memreplay.load("s3://a/b"), "fsspec")):
+                with self.assertRaisesRegex(ImportError, f"wants the package {package} .*; pip install {package}$"):
+                    ask()
 
     def test_notebooks_show_the_page_or_a_table(self):
         recording = memreplay.load(TRAINING)

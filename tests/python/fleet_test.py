@@ -143,6 +143,19 @@ class Local(Case):
             self.fleet("--timeout", "3")
         self.assertEqual([row["error"] for row in self.rows("devices") if row["rank"] == 3], ["sweep: took longer than 3 s"])
 
+    def test_results_inside_the_source_are_no_recordings(self):
+        for _ in range(2):
+            self.assertIn("6 files in 2 jobs", self.fleet(out="runs")[1])
+        with self.assertRaisesRegex(memreplay.Error, "nothing there but the results"):
+            self.fleet(source=str(self.runs / "*.parquet"), out="runs")
+
+    def test_storage_that_cannot_be_reached_is_one_line(self):
+        with self.assertRaisesRegex(memreplay.Error, "^fleet: nonsense://x: .*nonsense"):
+            self.fleet(source="nonsense://x")
+        (self.folder / "file").touch()
+        with self.assertRaisesRegex(memreplay.Error, f"^fleet: {self.folder}/file: "):
+            self.fleet(out="file")
+
     def test_sources(self):
         from memreplay.fleet import sources
         names = [url for url, _ in sources([f"{self.runs}/a/*rank[01]*", str(self.runs / "b/rank0.pickle")])]

@@ -1,4 +1,4 @@
-"""memreplay.recording() and memreplay run: how they call PyTorch, with a stand-in of each generation of its interface.
+"""memreplay.recording(): how it calls PyTorch, with a stand-in of each generation of its interface.
 
 tests/python/torch_test.py has the same with PyTorch itself.
 """
@@ -7,7 +7,6 @@ import contextlib
 import os
 import pathlib
 import pickle
-import subprocess
 import sys
 import tempfile
 import types
@@ -18,7 +17,6 @@ from unittest import mock
 import memreplay
 from memreplay import _recording
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
 class Torch:
@@ -54,7 +52,7 @@ class Case(unittest.TestCase):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         self.folder = pathlib.Path(folder.name)
-        for name in ("RANK", "WORLD_SIZE"):
+        for name in ("RANK", "WORLD_SIZE", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK"):
             os.environ.pop(name, None)
 
     @contextlib.contextmanager
@@ -118,6 +116,8 @@ class Files(Case):
         self.assertEqual(self.files(), ["out.rank3.pickle"])
         with self.torch(), mock.patch.dict(os.environ, {"RANK": "0", "WORLD_SIZE": "1"}):
             self.assertIsNone(_recording._rank())
+        with self.torch(), mock.patch.dict(os.environ, {"SLURM_PROCID": "7", "SLURM_STEP_NUM_TASKS": "16"}):
+            self.assertEqual(_recording._rank(), 7)
         group = types.SimpleNamespace(is_available=lambda: True, is_initialized=lambda: True, get_rank=lambda: 5,
                                       get_world_size=lambda: 6)
         with mock.patch.dict(sys.modules, {"torch.distributed": group}):
@@ -141,52 +141,6 @@ class Files(Case):
         with self.torch(has_gpu=False), self.assertRaisesRegex(RuntimeError, "memreplay.recording: PyTorch finds no GPU"):
             with memreplay.recording(self.folder / "out.pickle"):
                 self.fail("not to be run")
-
-
-class Run(Case):
-    """memreplay run, with a torch of our own on its path."""
-
-    def run_script(self, text, *args, gpu=True):
-        package = self.folder / "torch"
-        package.mkdir()
-        (package / "__init__.py").write_text(
-            "import types, pathlib\n"
-            f"cuda = types.SimpleNamespace(is_available=lambda: {gpu}, init=lambda: None)\n"
-            "_C = types.SimpleNamespace(_cuda_attach_out_of_memory_observer=lambda f: None)\n"
-            "import torch.cuda\n")
-        (package / "cuda").mkdir()
-        (package / "cuda" / "__init__.py").write_text(
-            f"import types, pathlib\nis_available = lambda: {gpu}\ninit = lambda: None\n"
-            "def _record(enabled='all', context='all', stacks='all', max_entries=0): print('record', enabled, flush=True)\n"
-            "memory = types.SimpleNamespace(_record_memory_history=_record,"
-            " _dump_snapshot=lambda path: pathlib.Path(path).write_bytes(b'x'))\n")
-        (self.folder / "script.py").write_text(text)
-        return subprocess.run([sys.executable, "-m", "memreplay", "run", *args], cwd=self.folder, stdout=subprocess.PIPE,
-                              stderr=subprocess.PIPE, text=True, check=False,
-                              env={**os.environ, "PYTHONPATH": f"{ROOT / 'python'}:{self.folder}"})
-
-    def test_a_script_runs_as_it_would(self):
-        done = self.run_script("import sys; print(__name__, sys.argv, sys.path[0])", "script.py", "--lr", "3")
-        self.assertEqual(done.stderr, "")
-        self.assertEqual(done.stdout, f"record all\n__main__ ['script.py', '--lr', '3'] {self.folder}\nrecord None\n")
-        self.assertEqual((done.returncode, (self.folder / "snapshot.pickle").exists()), (0, True))
-
-    def test_its_errors_are_its_own(self):
-        done = self.run_script("raise RuntimeError('mine')", "-o", "x.pickle", "script.py")
-        self.assertEqual((done.returncode, done.stderr.splitlines()[-1]), (1, "RuntimeError: mine"))
-        self.assertTrue((self.folder / "x.pickle").exists())
-
-    def test_its_exit_status_is_its_own(self):
-        self.assertEqual(self.run_script("raise SystemExit(7)", "script.py").returncode, 7)
-
-    def test_a_module(self):
-        done = self.run_script("import sys; print(__name__, sys.argv[1:])", "-m", "script", "1")
-        self.assertIn("__main__ ['1']", done.stdout)
-
-    def test_no_gpu(self):
-        done = self.run_script("print('ran')", "script.py", gpu=False)
-        self.assertEqual((done.returncode, done.stdout), (2, ""))
-        self.assertRegex(done.stderr, "^memreplay: run: memreplay.recording: PyTorch finds no GPU")
 
 
 if __name__ == "__main__":

@@ -22,7 +22,7 @@ import torch_environment  # noqa: E402
 
 TORCH = "2.6.0"  # and any other release whose environment is there
 # What the callbacks' frameworks want besides PyTorch, whose own requirements (NVIDIA's libraries) are not installed.
-TRANSFORMERS = ["transformers<5", "accelerate", "tokenizers", "safetensors", "huggingface-hub<1", "regex", "pyyaml", "tqdm",
+TRANSFORMERS = ["transformers==4.51.3", "accelerate", "tokenizers", "safetensors", "huggingface-hub==0.36.0", "regex", "pyyaml", "tqdm",
                 "requests", "packaging", "psutil", "urllib3", "idna", "certifi", "charset-normalizer"]
 LIGHTNING_AND_MORE = ["lightning", "pytorch-lightning", "lightning-utilities", "torchmetrics", "pyyaml", "tqdm", "packaging",
                       "requests", "urllib3", "idna", "certifi", "charset-normalizer"]
@@ -56,6 +56,14 @@ with memreplay.recording("out.pickle"):
         print("out of memory")
 torch.empty(1 << 20, device="cuda")  # after the recording
 """
+STEPS = """
+import sys, torch
+from torch.autograd.profiler import record_function
+print(sys.argv)
+for i in range(5):
+    with record_function(f"step#{i}"):
+        torch.empty(1 << 22, device="cuda")
+"""
 TRAINER = """
 import torch
 from hf_trainer import MemoryRecording
@@ -84,6 +92,11 @@ Trainer(max_epochs=1, accelerator="gpu", devices=1, logger=False, enable_checkpo
 
 
 class Torch(unittest.TestCase):
+    def new_folder(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        return pathlib.Path(folder.name)
+
     def environment(self, release, more):
         """What stands before a script, and the variables that it wants."""
         given = shlex.split(os.environ.get("MEMREPLAY_TORCH", ""))
@@ -96,9 +109,7 @@ class Torch(unittest.TestCase):
         return [python, str(ROOT / "tests/python/on_card.py")], card()
 
     def run_script(self, text, module="torch", more=(), release=TORCH):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = pathlib.Path(folder.name)
+        self.folder = self.new_folder()
         (self.folder / "script.py").write_text(f"import importlib.util as u, sys\nu.find_spec({module!r}) or sys.exit(77)\n{text}")
         command, variables = self.environment(release, more)
         path = ":".join([str(ROOT / "python"), str(ROOT / "examples"),
@@ -134,6 +145,28 @@ class Torch(unittest.TestCase):
         self.assertEqual(steps.growth_bytes_per_step, 1 << 20)
         self.assertEqual(recording.inspect().only_device.inventory.actions["oom"], 1)
         self.assertEqual(memreplay.load(self.folder / "out.oom.pickle").oom().oom.verdict, "true_shortage")
+
+    def test_record_without_a_card_is_the_gpu_of_the_machine(self):
+        """memreplay record, and run, its other name; the machine's GPU is one whose driver only counts it."""
+        folder = self.new_folder()
+        (folder / "driver.c").write_text("int cuInit(unsigned f) { return 0; } int cuDeviceGetCount(int* n) { *n = 1; return 0; }")
+        if subprocess.run(["gcc", "-shared", "-o", "libcuda.so.1", "driver.c"], cwd=folder, check=False).returncode:
+            self.skipTest("no compiler for the stand-in of a driver")
+        (folder / "script.py").write_text(STEPS)
+        command, variables = self.environment(TORCH, ())
+        (folder / "python").write_text(f'#!/bin/sh\nexec {shlex.join(command)} "$@"\n')
+        (folder / "python").chmod(0o755)
+        for job, name in (({}, "out.pickle"), ({"RANK": "3", "WORLD_SIZE": "8"}, "out.rank3.pickle"),
+                          ({"SLURM_PROCID": "2", "SLURM_STEP_NUM_TASKS": "4"}, "out.rank2.pickle")):
+            done = subprocess.run([memreplay.program(), "run", "--python", "./python", "-o", "out.pickle", "script.py", "--lr", "3"],
+                                  cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False,
+                                  env={**os.environ, **variables, "LD_LIBRARY_PATH": str(folder), **job})
+            self.assertEqual(done.returncode, 0, done.stdout)
+            self.assertIn("['script.py', '--lr', '3']", done.stdout)
+            self.assertIn("the replay agrees with the recording", done.stdout)
+            self.assertIn(name, {path.name for path in folder.iterdir()})
+            self.assertEqual(self.steps(memreplay.load(folder / name)).name, "step#")
+            (folder / name).unlink()
 
     def test_hugging_face(self):
         steps = self.steps(self.run_script(TRAINER, "transformers", TRANSFORMERS))

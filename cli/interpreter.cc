@@ -1,0 +1,45 @@
+#include "cli/interpreter.h"
+
+#include <filesystem>
+#include <system_error>
+
+namespace memreplay {
+namespace {
+
+namespace fs = std::filesystem;
+
+bool Exists(const fs::path& path) {
+  std::error_code ignored;
+  return fs::exists(path, ignored);
+}
+
+// Whether the environment of `folder`, its bin/, has a package.
+bool HasPackage(const fs::path& folder, const std::string& package) {
+  for (const char* lib : {"lib", "lib64"}) {
+    std::error_code ignored;
+    for (const auto& entry : fs::directory_iterator(folder.parent_path() / lib, ignored)) {
+      const bool is_python = entry.path().filename().string().rfind("python3", 0) == 0;
+      if (is_python && Exists(entry.path() / "site-packages" / package)) return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace
+
+std::string ProgramFolder() {
+  std::error_code ignored;
+  return fs::read_symlink("/proc/self/exe", ignored).parent_path().string();
+}
+
+std::string PythonWith(const std::string& package) {
+  const fs::path folder = ProgramFolder();
+  if (package.empty() || HasPackage(folder, package)) {
+    for (const char* name : {"python3", "python"}) {
+      if (Exists(folder / name)) return (folder / name).string();
+    }
+  }
+  return "python3";
+}
+
+}  // namespace memreplay
