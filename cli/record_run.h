@@ -19,9 +19,9 @@ struct RecordOptions {
   std::string python;  // the interpreter of scripts; "": the one that PyTorch is installed for
   // Of several processes, or of one in a job of several: snapshot.rank0.pickle ...
   std::string out = "snapshot.pickle";
-  std::string card;                     // of the table; "": the GPU there is
-  std::optional<Bytes> capacity;        // of the card
-  std::optional<Bytes> reserve;         // what the context and other processes take of it
+  std::string card;               // of the table; "": the GPU there is
+  std::optional<Bytes> capacity;  // of the card
+  std::optional<Bytes> reserve;   // what the context and other processes take of it
   std::optional<int64_t> cards;
   std::string completion = "lagging";  // of work on side streams, or "at-once"
   // One process that stands for rank `rank` of `ranks`.

@@ -14,7 +14,13 @@ and the recording of your own program, on its GPU:
 
 from memreplay._answer import Answer
 from memreplay._load import Recording, load
-from memreplay._program import Error, Unanswered, program
+from memreplay._program import Error, Unanswered, program, run as _run
 from memreplay._recording import recording, step
 
 __all__ = ["Answer", "Error", "Recording", "Unanswered", "load", "program", "recording", "step"]
+
+
+def __getattr__(name: str) -> str:
+    if name == "__version__":  # the program's, which has the one place for it
+        return _run(["--version"]).stdout.decode().split()[-1]
+    raise AttributeError(f"module 'memreplay' has no attribute {name!r}")

@@ -187,6 +187,11 @@ class Program(unittest.TestCase):
             self.assertEqual((both[0].returncode, both[0].stdout, both[0].stderr),
                              (both[1].returncode, both[1].stdout, both[1].stderr))
 
+    def test_its_version_is_the_programs(self):
+        printed = subprocess.run([memreplay.program(), "--version"], stdout=subprocess.PIPE, check=True).stdout.decode()
+        self.assertEqual(printed, f"memreplay {memreplay.__version__}\n")
+        self.assertFalse(hasattr(memreplay, "nonsense"))
+
     def test_a_program_that_dies_is_an_error(self):
         with tempfile.TemporaryDirectory() as folder:
             fake = pathlib.Path(folder, "fake")

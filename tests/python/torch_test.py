@@ -9,6 +9,7 @@ import json
 import os
 import pathlib
 import shlex
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -154,11 +155,16 @@ class Torch(unittest.TestCase):
             self.skipTest("no compiler for the stand-in of a driver")
         (folder / "script.py").write_text(STEPS)
         command, variables = self.environment(TORCH, ())
-        (folder / "python").write_text(f'#!/bin/sh\nexec {shlex.join(command)} "$@"\n')
-        (folder / "python").chmod(0o755)
+        # As pip leaves it: the program beside an interpreter that PyTorch is installed for.
+        environment = folder / "venv"
+        (environment / "bin").mkdir(parents=True)
+        (environment / "lib/python3.11/site-packages/torch").mkdir(parents=True)
+        shutil.copy(memreplay.program(), environment / "bin/memreplay")
+        (environment / "bin/python3").write_text(f'#!/bin/sh\nexec {shlex.join(command)} "$@"\n')
+        (environment / "bin/python3").chmod(0o755)
         for job, name in (({}, "out.pickle"), ({"RANK": "3", "WORLD_SIZE": "8"}, "out.rank3.pickle"),
                           ({"SLURM_PROCID": "2", "SLURM_STEP_NUM_TASKS": "4"}, "out.rank2.pickle")):
-            done = subprocess.run([memreplay.program(), "run", "--python", "./python", "-o", "out.pickle", "script.py", "--lr", "3"],
+            done = subprocess.run(["venv/bin/memreplay", "run", "-o", "out.pickle", "script.py", "--lr", "3"],
                                   cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False,
                                   env={**os.environ, **variables, "LD_LIBRARY_PATH": str(folder), **job})
             self.assertEqual(done.returncode, 0, done.stdout)
