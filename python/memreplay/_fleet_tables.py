@@ -25,6 +25,7 @@ _COLUMNS: Dict[str, List[str]] = {
 TABLES = tuple(_COLUMNS)
 _ROWS_AT_ONCE = 20_000
 _FAR = 3.5  # of the robust score
+_JOBS_TOLD = 20  # on the terminal; the page and the tables have all
 
 
 def robust_scores(figures: List[int]) -> List[float]:
@@ -106,6 +107,7 @@ class Tables:
         self.failed = self.jobs_seen = 0
         self.saved = self.reserved = 0
         self.shown: List[str] = []
+        self.told: List[str] = []
 
     def add(self, tables: Dict[str, List[Row]]) -> None:
         head = tables["devices"][0]
@@ -140,6 +142,8 @@ class Tables:
         self.reserved += sum(device["peak_reserved_bytes"] for device in self.job.devices)
         self._write("jobs", [row])
         self.shown.append(_job_html(self.job, row))
+        if self.jobs_seen <= _JOBS_TOLD:
+            self.told.append(_job_line(row))
 
     def finish(self) -> None:
         self._finish_job()
@@ -151,13 +155,25 @@ class Tables:
             file.write(_page(self.headlines(), self.shown, self.errors))
 
     def headlines(self) -> List[str]:
+        """What is saved over all; `told` has a line for each of the first jobs."""
         share = self.saved / self.reserved if self.reserved else 0.0
-        return [f"the best common settings of each job would save {_gib(self.saved)} of {_gib(self.reserved)} "
+        return [f"the best common settings of each job would save {_size(self.saved)} of {_size(self.reserved)} "
                 f"reserved over all devices ({share:.1%})"]
 
 
-def _gib(size: int) -> str:
-    return f"{size / 2**30:.2f} GiB"
+def _size(size: int) -> str:
+    return f"{size / 2**30:.2f} GiB" if abs(size) >= 2**30 else f"{size / 2**20:.1f} MiB"
+
+
+def _job_line(row: Row) -> str:
+    if not row["devices"]:
+        return f"{row['job']}: no answer"
+    line = f"{row['job']}: {_size(row['peak_reserved_bytes'])} on the worst device"
+    if row["saves_bytes"] or row["ooms"] > row["best_ooms"]:
+        line += f", {_size(row['best_peak_reserved_bytes'])} with {row['best_conf'] or 'the defaults'}"
+    if row["ooms"]:
+        line += f"; OUT OF MEMORY {row['ooms']} time{'s' * (row['ooms'] != 1)}, {row['best_ooms']} with the best settings"
+    return line + (f"; outliers: {row['outliers']}" if row["outliers"] else "")
 
 
 _STYLE = """body { font: 14px system-ui, sans-serif; margin: 2em auto; max-width: 70em; padding: 0 1em }
@@ -172,11 +188,11 @@ def _job_html(job: _Job, row: Row) -> str:
     after: Dict[Tuple[str, int], int] = {(found["file"], found["device"]): found["peak_reserved_bytes"] for found in under}
     odd = {id(device): score for device, score in job.outliers()}
     most = max(row["peak_reserved_bytes"], 1)
-    lines = [f"<h2>{html.escape(job.name or 'files without a folder')}</h2><p>{row['devices']} devices; worst: "
-             f"{html.escape(row['worst_file'])}, {_gib(row['peak_reserved_bytes'])}."]
+    lines = [f"<h2>{html.escape(job.name or 'files without a folder')}</h2><p>{row['devices']} device{'s' * (row['devices'] != 1)}; worst: "
+             f"{html.escape(row['worst_file'])}, {_size(row['peak_reserved_bytes'])}."]
     if under:
         lines.append(f" Best for all at once: <code>{html.escape(conf or 'the defaults')}</code>, "
-                     f"{_gib(row['best_peak_reserved_bytes'])} on the worst, {_gib(row['saves_on_all_devices_bytes'])} "
+                     f"{_size(row['best_peak_reserved_bytes'])} on the worst, {_size(row['saves_on_all_devices_bytes'])} "
                      "saved on all together.")
     lines.append("</p><table><tr><th>rank</th><th></th><th>peak reserved</th><th>best for all</th><th>allocated</th>"
                  "<th>score</th><th>verdict</th></tr>")
@@ -187,15 +203,16 @@ def _job_html(job: _Job, row: Row) -> str:
         lines.append(
             f"<tr{' class=odd' if is_odd else ''}><td title=\"{html.escape(device['file'])}\">{html.escape(_short(device))}"
             f'</td><td class=bar><i style="width:{wide:.1f}%"><i style="width:{min(inner, 100):.1f}%"></i></i></td>'
-            f"<td class=n>{_gib(device['peak_reserved_bytes'])}</td><td class=n>{_gib(then)}</td>"
-            f"<td class=n>{_gib(device['peak_allocated_bytes'])}</td>"
+            f"<td class=n>{_size(device['peak_reserved_bytes'])}</td><td class=n>{_size(then)}</td>"
+            f"<td class=n>{_size(device['peak_allocated_bytes'])}</td>"
             f"<td class=n>{f'{odd[id(device)]:+.1f}' if is_odd else ''}</td>"
             f"<td class={'bad' if device['ooms'] else 'ok'}>{html.escape(device['verdict'])}</td></tr>")
     return "".join(lines) + "</table>"
 
 
 def _page(headlines: List[str], jobs: List[str], errors: List[Row]) -> str:
-    failed = "".join(f"<li class=bad>{html.escape(row['file'])}: {html.escape(row['error'])}</li>" for row in errors)
+    told = (row["error"] if row["file"] in row["error"] else f"{row['file']}: {row['error']}" for row in errors)
+    failed = "".join(f"<li class=bad>{html.escape(text)}</li>" for text in told)
     return (f"<!doctype html><meta charset=utf-8><title>memreplay fleet</title><style>{_STYLE}</style>"
             f"<h1>Ranks side by side</h1>{''.join(f'<p>{html.escape(line)}</p>' for line in headlines)}"
             f"{f'<h2>Without an answer</h2><ul>{failed}</ul>' if failed else ''}{''.join(jobs)}\n")

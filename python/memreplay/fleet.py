@@ -216,7 +216,7 @@ def main(args: List[str], engine: Optional[engines.Engine] = None) -> int:
         print("\r\033[K", end="", file=sys.stderr)
     print(f"{len(files)} files in {tables.jobs_seen} jobs, {tables.failed} without an answer; "
           f"{fleet.done} questions asked in {seconds:.1f} s")
-    for line in tables.headlines():
+    for line in tables.told + ["..."] * (tables.jobs_seen > len(tables.told)) + tables.headlines():
         print("  " + line)
     print(f"  page: {options.out.rstrip('/')}/fleet.html")
     return 1 if tables.failed else 0

@@ -76,6 +76,7 @@ class Local(Case):
         status, printed = self.fleet()
         self.assertEqual(status, 1)
         self.assertRegex(printed, r"^6 files in 2 jobs, 1 without an answer; \d+ questions asked")
+        self.assertRegex(printed, r"\n  \S*/runs/b: [\d.]+ MiB on the worst device.*; OUT OF MEMORY \d+ times?, \d+ with the best settings")
         devices = self.rows("devices")
         self.assertEqual([(row["rank"], row["device"]) for row in devices], [(0, 0), (1, 0), (2, 0), (3, 0), (0, 0), (1, -1)])
         for row in devices[:-1]:
