@@ -46,13 +46,12 @@ void AddCause(const PeakCause& cause, const Schedule& schedule, proto::SweepRow*
   to.set_main(ObstacleOf(cause.main()));
   *to.mutable_stack() = StackOf(schedule.trace(), cause.stack);
   to.set_event_index(-1);
-  const absl::Span<const Event> requests = schedule.requests();
-  const auto asked = std::find_if(requests.begin(), requests.end(), [&](const Event& request) {
-    return request.kind == EventKind::kAlloc && request.id == cause.id;
-  });
-  if (cause.id != kNoAllocation && asked != requests.end()) {
-    to.set_event_index(static_cast<int64_t>(
-        EventOfRequest(schedule, static_cast<size_t>(asked - requests.begin()))));
+  const RequestView requests = schedule.requests();
+  for (size_t i = 0; cause.id != kNoAllocation && i < requests.size(); ++i) {
+    const Event request = requests[i];
+    if (request.kind != EventKind::kAlloc || request.id != cause.id) continue;
+    to.set_event_index(static_cast<int64_t>(EventOfRequest(schedule, i)));
+    break;
   }
   for (size_t i = 0; i < kObstacles; ++i) {
     const CachedBytes& cached = cause.cached[i];

@@ -59,13 +59,12 @@ void RecordedDevice::OnRequest(size_t request) {
 
 const Event* RecordedDevice::NextEffect() {
   for (; next_ < end_; ++next_) {
-    const Event& event = schedule_.recorded()[next_];
-    switch (event.kind) {
+    switch (schedule_.recorded().kind(next_)) {
       case EventKind::kSegmentAlloc:
       case EventKind::kSegmentFree:
       case EventKind::kSegmentMap:
       case EventKind::kSegmentUnmap:
-      case EventKind::kOom: return &event;
+      case EventKind::kOom: effect_ = schedule_.recorded()[next_]; return &effect_;
       default: break;
     }
   }
@@ -169,7 +168,7 @@ Address RecordedDevice::FirstPagesLater(const Event& request) const {
              address >= r.base && address < r.base + r.size;
     });
   };
-  const absl::Span<const Event> recorded = schedule_.recorded();
+  const EventView recorded = schedule_.recorded();
   Address first;  // mapped by the malloc whose entry is still to come
   for (size_t i = next_; i < recorded.size(); ++i) {
     const Event& later = recorded[i];

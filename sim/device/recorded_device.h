@@ -85,6 +85,7 @@ class RecordedDevice final : public Device {
   };
 
   // The request's next event that concerns the driver; null at its end.
+  // Null: none is left. Valid until the next call.
   const Event* NextEffect();
   void Consume(EventKind kind, Address address, Bytes size);
   bool InjectedFailure();
@@ -100,6 +101,7 @@ class RecordedDevice final : public Device {
   const Schedule& schedule_;
   const Bytes total_memory_;
   size_t request_ = 0;
+  Event effect_;     // NextEffect()'s
   size_t next_ = 0;  // recorded events of the request at hand: [next_, end_)
   size_t end_ = 0;
   Address invented_end_ = kInventedBase;

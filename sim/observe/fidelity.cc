@@ -83,7 +83,7 @@ void Fidelity::Diverge(uint64_t index, const Event* recorded, const Event* simul
 
 void Fidelity::SkipAsides(uint64_t end) {
   for (; next_ < end; ++next_) {
-    const Event& recorded = schedule_.recorded()[next_];
+    const Event recorded = schedule_.recorded()[next_];
     if (recorded.kind == EventKind::kSnapshot) {
       ++compared_;
       if (recorded.size == active_) {
@@ -103,7 +103,8 @@ void Fidelity::Advance(uint64_t end) {
   for (SkipAsides(end); next_ < end; SkipAsides(end)) {
     if (next_ >= head_end_) {
       ++compared_;
-      Diverge(next_, &schedule_.recorded()[next_], nullptr);
+      const Event recorded = schedule_.recorded()[next_];
+      Diverge(next_, &recorded, nullptr);
     }
     ++next_;
   }
@@ -125,7 +126,7 @@ void Fidelity::OnEvent(const Event& event) {
     Diverge(next_, nullptr, &event);
     return;
   }
-  const Event& recorded = schedule_.recorded()[next_];
+  const Event recorded = schedule_.recorded()[next_];
   ++compared_;
   if (SameEntry(recorded, event)) {
     ++matched_;

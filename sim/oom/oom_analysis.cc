@@ -118,7 +118,7 @@ absl::StatusOr<std::optional<OomAnalysis>> AnalyseOom(const Schedule& schedule,
 
 std::vector<int64_t> BirthEvents(const Schedule& schedule) {
   std::vector<int64_t> births(schedule.allocation_count(), -1);
-  const absl::Span<const Event> requests = schedule.requests();
+  const RequestView requests = schedule.requests();
   for (size_t i = 0; i < requests.size(); ++i) {
     if (requests[i].kind != EventKind::kAlloc || requests[i].id >= births.size()) continue;
     births[requests[i].id] = static_cast<int64_t>(EventOfRequest(schedule, i));

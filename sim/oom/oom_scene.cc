@@ -83,7 +83,7 @@ OomScene SceneOf(const Schedule& schedule, Witness& witness) {
 
 // The last oom of the recording: its event and the request that it answers.
 std::optional<std::pair<uint64_t, size_t>> LastRecordedOom(const Schedule& schedule) {
-  const absl::Span<const Event> recorded = schedule.recorded();
+  const EventView recorded = schedule.recorded();
   for (size_t i = recorded.size(); i-- > 0;) {
     if (recorded[i].kind != EventKind::kOom) continue;
     // The last request that begins at or before it and asks for memory.

@@ -51,7 +51,7 @@ class Follower {
   }
 
   ExtentEvidence Run() {
-    const absl::Span<const Event> events = schedule_.recorded();
+    const EventView events = schedule_.recorded();
     const bool has_completions = std::any_of(events.begin(), events.end(), [](const Event& e) {
       return e.kind == EventKind::kFreeCompleted;
     });

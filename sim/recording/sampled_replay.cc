@@ -6,7 +6,7 @@
 namespace memreplay {
 
 void SnapshotEcho::EchoSnapshots() {
-  const absl::Span<const Event> recorded = schedule_.recorded();
+  const EventView recorded = schedule_.recorded();
   while (position_ < recorded.size() && recorded[position_].kind == EventKind::kSnapshot) {
     Event snapshot = recorded[position_++];
     snapshot.size = active_;

@@ -31,7 +31,7 @@ std::string Compare(const Event& supply, const Event& own, const AllocatorConfig
 std::optional<OtherSettings> FindOtherSettings(const Schedule& schedule,
                                                const AllocatorConfig& config,
                                                const TorchProfile& profile) {
-  const absl::Span<const Event> events = schedule.recorded();
+  const EventView events = schedule.recorded();
   for (size_t i = 0; i + 1 < events.size(); ++i) {
     const bool is_supply =
         events[i].kind == EventKind::kSegmentAlloc || events[i].kind == EventKind::kSegmentMap;

@@ -225,17 +225,17 @@ class SegmentHistory {
       }
     };
     // What kind of pages were mapped, the request's own entry tells, behind them.
-    std::vector<const Event*> pending;
+    std::vector<Event> pending;
     for (const Event& event : events_) {
       if (event.kind == EventKind::kSegmentMap || event.kind == EventKind::kSegmentUnmap) {
-        pending.push_back(&event);
+        pending.push_back(event);
       } else if (event.kind == EventKind::kAlloc || event.kind == EventKind::kOom ||
                  event.kind == EventKind::kFree) {
-        for (const Event* effect : std::exchange(pending, {})) {
-          if (effect->kind == EventKind::kSegmentUnmap) {
-            unmap_pages(*effect);
+        for (const Event& effect : std::exchange(pending, {})) {
+          if (effect.kind == EventKind::kSegmentUnmap) {
+            unmap_pages(effect);
           } else if (event.kind != EventKind::kFree) {
-            map_pages(*effect, event.size > kSmallSize);
+            map_pages(effect, event.size > kSmallSize);
           }
         }
       }
@@ -250,7 +250,7 @@ class SegmentHistory {
   }
 
   const Schedule& schedule_;
-  const absl::Span<const Event> events_;
+  const EventView events_;
   const Bytes large_page_;
   std::map<Address, Range> ranges_;
 };

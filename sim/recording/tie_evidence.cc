@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <optional>
 #include <queue>
 
 #include "sim/model/free_set.h"
@@ -50,17 +51,17 @@ void TieEvidence::CompareReleases() {
                                  [address](const Released& r) { return r.address == address; });
     return it != released_.end() ? it->tie : 0;
   };
-  const Event* last = nullptr;
+  std::optional<Event> last;
   uint64_t last_tie = 0;
   for (size_t i = begin_; i < end_; ++i) {
     const Event& event = schedule_.recorded()[i];
     if (event.kind != EventKind::kSegmentFree) continue;
     const uint64_t tie = tie_at(event.address);
-    if (last != nullptr && last->size == event.size && last->stream == event.stream &&
+    if (last.has_value() && last->size == event.size && last->stream == event.stream &&
         last->pool == event.pool && last_tie != 0 && tie != 0) {
       Before(last_tie, tie);
     }
-    last = &event;
+    last = event;
     last_tie = tie;
   }
   released_.clear();

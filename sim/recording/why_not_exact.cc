@@ -13,7 +13,7 @@ namespace {
 
 // Whether the file begins with a malloc's own entry, and that is what diverged.
 bool IsRestOfRequest(const Schedule& schedule, uint64_t event) {
-  const absl::Span<const Event> recorded = schedule.recorded();
+  const EventView recorded = schedule.recorded();
   return event == 0 && !recorded.empty() && recorded[0].kind == EventKind::kAlloc;
 }
 

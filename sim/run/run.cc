@@ -25,7 +25,7 @@ RunResult Run(const Schedule& schedule, Allocator& allocator, Observer& observer
   RunResult result;
   const StringTable& strings = schedule.trace().strings;
   const int64_t ooms_before = allocator.ooms();
-  const absl::Span<const Event> requests = schedule.requests();
+  const RequestView requests = schedule.requests();
   for (size_t i = 0; i < requests.size(); ++i) {
     const Event& request = requests[i];
     if (options.intervention != nullptr) [[unlikely]] {

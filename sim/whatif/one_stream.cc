@@ -1,5 +1,7 @@
 #include "sim/whatif/one_stream.h"
 
+#include <optional>
+
 namespace memreplay {
 
 Intervention::Next OneStream::BeforeRequest(size_t request, Allocator& allocator,
@@ -17,11 +19,11 @@ Intervention::Next OneStream::BeforeRequest(size_t request, Allocator& allocator
 }
 
 bool AllocatesOnSeveralStreams(const Schedule& schedule) {
-  const Event* first = nullptr;
+  std::optional<uint32_t> first;
   for (const Event& request : schedule.requests()) {
     if (request.kind != EventKind::kAlloc) continue;
-    if (first == nullptr) first = &request;
-    if (request.stream != first->stream) return true;
+    if (!first.has_value()) first = request.stream;
+    if (request.stream != *first) return true;
   }
   return false;
 }

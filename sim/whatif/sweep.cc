@@ -107,7 +107,7 @@ std::vector<size_t> FirstAlike(const Schedule& schedule,
   std::vector<size_t> first(settings.size());
   std::iota(first.begin(), first.end(), size_t{0});
   // Settings set on the way are parsed over those that came before.
-  const absl::Span<const Event> requests = schedule.requests();
+  const RequestView requests = schedule.requests();
   const bool fixed = std::none_of(requests.begin(), requests.end(), [](const Event& request) {
     return request.kind == EventKind::kSettings;
   });

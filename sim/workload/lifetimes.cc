@@ -26,7 +26,7 @@ class Collector {
         End(start.id, 0);
       }
     }
-    const absl::Span<const Event> requests = schedule_.requests();
+    const RequestView requests = schedule_.requests();
     for (size_t i = 0; i < requests.size(); ++i) Take(requests[i], i);
     const auto last = static_cast<uint32_t>(requests.size() + 1);
     for (Lifetime& lifetime : lifetimes_) {

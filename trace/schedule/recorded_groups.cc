@@ -20,8 +20,7 @@ bool IsSupply(const Event& event) {
 
 class Grouper {
  public:
-  Grouper(absl::Span<const Event> events, absl::Span<const EventRole> roles,
-          const GroupingFacts& facts)
+  Grouper(const EventView& events, absl::Span<const EventRole> roles, const GroupingFacts& facts)
       : events_(events), roles_(roles), facts_(facts), reserved_(facts.reserved_at_start) {}
 
   std::vector<RecordedGroup> Run() {
@@ -98,7 +97,7 @@ class Grouper {
   // index returned are an empty_cache's.
   uint32_t EndOfEmptyCache(uint32_t request) const {
     if (!facts_.infer_empty_cache) return begin_;
-    const Event& malloc = events_[request];
+    const Event malloc = events_[request];
     uint32_t release_end = begin_;  // after the last release
     for (uint32_t i = begin_; i < request; ++i) {
       if (IsRelease(events_[i])) release_end = i + 1;
@@ -136,14 +135,14 @@ class Grouper {
   // `request` would have looked for a block, and large enough.
   bool WouldHaveServed(uint32_t request, uint32_t end) const {
     if (facts_.fitting_blocks_may_be_refused) return false;
-    const Event& malloc = events_[request];
+    const Event malloc = events_[request];
     const uint64_t size =
         facts_.rounds_to_power_of_two ? std::bit_ceil(malloc.size.value()) : malloc.size.value();
     const Bytes needed = RoundUp(Bytes(size), Bytes(512));
     for (uint32_t i = begin_; i < end; ++i) {
       // Frees that the flush waited for: what it released was in use before.
       if (roles_[i] == EventRole::kLateCompletion) return false;
-      const Event& event = events_[i];
+      const Event event = events_[i];
       if (IsRelease(event) && event.stream == malloc.stream && event.pool == malloc.pool &&
           event.size >= needed && IsOfKind(event, request)) {
         return true;
@@ -170,7 +169,7 @@ class Grouper {
     return false;
   }
 
-  const absl::Span<const Event> events_;
+  const EventView events_;
   const absl::Span<const EventRole> roles_;
   const GroupingFacts facts_;
   std::vector<RecordedGroup> groups_;
@@ -182,8 +181,7 @@ class Grouper {
 
 }  // namespace
 
-std::vector<RecordedGroup> GroupRecorded(absl::Span<const Event> events,
-                                         absl::Span<const EventRole> roles,
+std::vector<RecordedGroup> GroupRecorded(const EventView& events, absl::Span<const EventRole> roles,
                                          const GroupingFacts& facts) {
   return Grouper(events, roles, facts).Run();
 }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/types/span.h"
+#include "trace/schedule/event_view.h"
 #include "trace/value/event.h"
 #include "trace/value/units.h"
 
@@ -56,8 +57,7 @@ struct GroupingFacts {
 //     for, so the driver had no reason to refuse.
 // Those others, and late completions that no malloc follows, are an
 // empty_cache. `roles` has one entry per event. O(events).
-std::vector<RecordedGroup> GroupRecorded(absl::Span<const Event> events,
-                                         absl::Span<const EventRole> roles,
+std::vector<RecordedGroup> GroupRecorded(const EventView& events, absl::Span<const EventRole> roles,
                                          const GroupingFacts& facts);
 
 }  // namespace memreplay

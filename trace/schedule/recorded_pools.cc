@@ -33,15 +33,19 @@ uint16_t PoolBeside(const Ranges& ranges, Address begin, Address end) {
 
 }  // namespace
 
-void TellPoolsBySegments(const MemoryState& final_state, absl::Span<const PoolId> pools,
-                         std::vector<Event>* events) {
+std::vector<uint16_t> PoolsBySegments(const MemoryState& final_state,
+                                      absl::Span<const PoolId> pools,
+                                      absl::Span<const Event> events) {
+  std::vector<uint16_t> told(events.size());
   Ranges ranges;
   for (const SegmentInfo& segment : final_state) {
     const auto pool = std::find(pools.begin(), pools.end(), segment.pool_id);
     ranges[segment.address] = {segment.address + segment.total_size,
                                static_cast<uint16_t>(pool - pools.begin()), segment.is_expandable};
   }
-  for (auto event = events->rbegin(); event != events->rend(); ++event) {
+  for (size_t i = events.size(); i-- > 0;) {
+    const Event* const event = &events[i];
+    told[i] = event->pool;
     const Address end = event->address + event->size;
     switch (event->kind) {
       case EventKind::kAlloc:
@@ -49,29 +53,30 @@ void TellPoolsBySegments(const MemoryState& final_state, absl::Span<const PoolId
       case EventKind::kFreeCompleted:
       case EventKind::kSegmentMap: {
         const auto it = Containing(ranges, event->address);
-        if (it != ranges.end()) event->pool = it->second.pool;
+        if (it != ranges.end()) told[i] = it->second.pool;
         break;  // an address range stays its pool's while it has no pages
       }
       case EventKind::kSegmentAlloc: {
         const auto it = Containing(ranges, event->address);
         if (it == ranges.end()) break;
-        event->pool = it->second.pool;
+        told[i] = it->second.pool;
         ranges.erase(it);
         break;
       }
       case EventKind::kSegmentFree: ranges[event->address] = {end, 0, false}; break;
       case EventKind::kSegmentUnmap: {
         if (const auto it = Containing(ranges, event->address); it != ranges.end()) {
-          event->pool = it->second.pool;
+          told[i] = it->second.pool;
           break;
         }
-        event->pool = PoolBeside(ranges, event->address, end);
-        ranges[event->address] = {end, event->pool, true};
+        told[i] = PoolBeside(ranges, event->address, end);
+        ranges[event->address] = {end, told[i], true};
         break;
       }
       default: break;
     }
   }
+  return told;
 }
 
 }  // namespace memreplay

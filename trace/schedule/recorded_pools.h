@@ -2,6 +2,7 @@
 #ifndef MEMREPLAY_TRACE_SCHEDULE_RECORDED_POOLS_H_
 #define MEMREPLAY_TRACE_SCHEDULE_RECORDED_POOLS_H_
 
+#include <cstdint>
 #include <vector>
 
 #include "absl/types/span.h"
@@ -11,13 +12,14 @@
 
 namespace memreplay {
 
-// Fills in Event::pool (an index into `pools`). Before PyTorch 2.13 only the
+// The pool of each event (an index into `pools`). Before PyTorch 2.13 only the
 // segments of the final state name their pools; going back from there, what lies
 // in one of them is its pool's, up to the event that brought it. A segment
 // released before the end is the default pool's, unless pages beside it tell.
 // O(events * log segments).
-void TellPoolsBySegments(const MemoryState& final_state, absl::Span<const PoolId> pools,
-                         std::vector<Event>* events);
+std::vector<uint16_t> PoolsBySegments(const MemoryState& final_state,
+                                      absl::Span<const PoolId> pools,
+                                      absl::Span<const Event> events);
 
 }  // namespace memreplay
 

@@ -25,10 +25,10 @@ StreamHandle Schedule::stream_handle(uint32_t stream) const {
 uint64_t EventOfRequest(const Schedule& schedule, size_t request) {
   const absl::Span<const uint32_t> begins = schedule.recorded_begin();
   if (request >= begins.size()) return request;
-  const absl::Span<const Event> recorded = schedule.recorded();
+  const EventView recorded = schedule.recorded();
   const size_t end = request + 1 < begins.size() ? begins[request + 1] : recorded.size();
   for (size_t i = begins[request]; i < end; ++i) {
-    if (recorded[i].kind == EventKind::kOom || recorded[i].kind == EventKind::kAlloc) return i;
+    if (recorded.kind(i) == EventKind::kOom || recorded.kind(i) == EventKind::kAlloc) return i;
   }
   return begins[request];
 }
@@ -43,10 +43,10 @@ ScheduleBuilder::ScheduleBuilder(std::shared_ptr<const Trace> trace, size_t devi
 }
 
 Schedule ScheduleBuilder::Build() && {
+  schedule_.ids_.resize(source_.events.size(), kNoAllocation);
   if (schedule_.is_program()) {
     BuildProgram();
   } else {
-    schedule_.recorded_ = source_.events;
     TellPools();
     Identify();
     ReadFinalState();
@@ -56,8 +56,19 @@ Schedule ScheduleBuilder::Build() && {
     DescribeHead();
     MakeRequests();
   }
+  schedule_.request_from_.shrink_to_fit();
   schedule_.allocation_count_ = next_id_;
   return std::move(schedule_);
+}
+
+void ScheduleBuilder::AddRequest(const Event& request, uint32_t event) {
+  if (event < RequestView::kOwn && RequestView::AsRequest(this->event(event)) == request) {
+    schedule_.request_from_.push_back(event);
+    return;
+  }
+  schedule_.request_from_.push_back(RequestView::kOwn |
+                                    static_cast<uint32_t>(schedule_.own_requests_.size()));
+  schedule_.own_requests_.push_back(request);
 }
 
 }  // namespace memreplay

@@ -19,6 +19,7 @@ class ScheduleBuilder {
 
  private:
   static constexpr uint32_t kNotRequested = 0xffffffff;
+  static constexpr uint32_t kNoEvent = 0xffffffff;
 
   struct Live {
     AllocationId id = kNoAllocation;
@@ -48,9 +49,12 @@ class ScheduleBuilder {
   void EmitEmptyCache(const RecordedGroup& group);
   void EmitPoolReleases(const RecordedGroup& group);
   void EmitStreamDone(uint32_t rank, uint32_t recorded_begin);
-  void Emit(const Event& request, uint32_t recorded_begin);
+  // `event`: the one that tells of it, kNoEvent for none.
+  void Emit(const Event& request, uint32_t event, uint32_t recorded_begin);
+  void AddRequest(const Event& request, uint32_t event);
 
-  const Event& event(uint32_t i) const { return schedule_.recorded_[i]; }
+  Event event(uint32_t i) const { return schedule_.events()[i]; }
+  uint32_t event_count() const { return static_cast<uint32_t>(source_.events.size()); }
 
   Schedule schedule_;
   const DeviceTrace& source_;

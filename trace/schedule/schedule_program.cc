@@ -65,7 +65,7 @@ class OutsideMemory {
 void ScheduleBuilder::BuildProgram() {
   Diagnostics& diagnostics = schedule_.diagnostics_;
   OutsideMemory outside(*schedule_.trace_);
-  schedule_.requests_.reserve(source_.events.size());
+  schedule_.request_from_.reserve(source_.events.size());
   for (uint32_t i = 0; i < source_.events.size(); ++i) {
     Event request = source_.events[i];
     if (!IsRequest(request.kind)) continue;  // effects come out of the replay
@@ -99,7 +99,8 @@ void ScheduleBuilder::BuildProgram() {
       }
       request.address = Address();
     }
-    schedule_.requests_.push_back(request);
+    schedule_.ids_[i] = request.id;
+    AddRequest(request, i);
   }
 
   std::vector<std::pair<uint32_t, uint64_t>> leaks;  // alloc event, handle

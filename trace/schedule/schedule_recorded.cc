@@ -25,14 +25,16 @@ void ScheduleBuilder::TellPools() {
   const Trace& trace = schedule_.trace();
   pool_released_.assign(trace.pools.size(), false);
   if (trace.pools.size() < 2 || trace.layout.has_event_pool_id || !source_.has_final_state) return;
-  const bool told = std::any_of(schedule_.recorded_.begin(), schedule_.recorded_.end(),
+  const bool told = std::any_of(source_.events.begin(), source_.events.end(),
                                 [](const Event& e) { return e.pool != 0; });
-  if (!told) TellPoolsBySegments(source_.final_state, trace.pools, &schedule_.recorded_);
+  if (!told) {
+    schedule_.pools_ = PoolsBySegments(source_.final_state, trace.pools, source_.events);
+  }
 }
 
 void ScheduleBuilder::Identify() {
-  const std::vector<Event>& events = schedule_.recorded_;
-  const auto count = static_cast<uint32_t>(events.size());
+  const std::vector<Event>& events = source_.events;
+  const uint32_t count = event_count();
   roles_.assign(count, EventRole::kAside);
   if (const auto& settings = schedule_.trace().settings; settings.has_value()) {
     facts_.fitting_blocks_may_be_refused = settings->max_split_size.value_or(-1) >= 0;
@@ -58,12 +60,11 @@ void ScheduleBuilder::Identify() {
     } else if (kind == EventKind::kFreeCompleted) {
       IdentifyCompletion(i);
     } else if (kind == EventKind::kOom) {
-      schedule_.recorded_[i].id = next_id_++;
+      schedule_.ids_[i] = next_id_++;
       roles_[i] = EventRole::kRequest;
     } else if (kind == EventKind::kRecordStream) {
       const auto it = live_.find(event(i).address.value());
-      schedule_.recorded_[i].id =
-          it != live_.end() ? it->second.id : AddStart(i, BlockState::kAllocated);
+      schedule_.ids_[i] = it != live_.end() ? it->second.id : AddStart(i, BlockState::kAllocated);
       roles_[i] = EventRole::kRequest;
     } else if (IsSegmentEffect(kind)) {
       roles_[i] = EventRole::kSegmentEffect;
@@ -74,25 +75,26 @@ void ScheduleBuilder::Identify() {
 }
 
 void ScheduleBuilder::IdentifyAlloc(uint32_t i) {
-  Event& alloc = schedule_.recorded_[i];
+  const Event& alloc = source_.events[i];
+  const AllocationId id = next_id_++;
   roles_[i] = EventRole::kRequest;
-  alloc.id = next_id_++;
+  schedule_.ids_[i] = id;
   const auto [it, is_new] = live_.try_emplace(alloc.address.value());
   if (!is_new) {
     schedule_.diagnostics_.Add(
         DiagnosticKind::kAllocOverLiveBlock, i,
         absl::StrCat(At(alloc.address), ", live since event ", it->second.since));
   }
-  it->second = Live{alloc.id, i};
+  it->second = Live{id, i};
 }
 
 uint32_t ScheduleBuilder::IdentifyFree(uint32_t i) {
-  std::vector<Event>& events = schedule_.recorded_;
+  const std::vector<Event>& events = source_.events;
   const Address address = events[i].address;
   auto it = live_.find(address.value());
   if (it == live_.end()) {
     schedule_.diagnostics_.Add(DiagnosticKind::kFreeOfUnknownAddress, i, At(address));
-    events[i].id = AddStart(i, BlockState::kAllocated);
+    schedule_.ids_[i] = AddStart(i, BlockState::kAllocated);
     it = live_.find(address.value());
   } else if (it->second.free_request != kNotRequested) {
     schedule_.diagnostics_.Add(
@@ -100,12 +102,12 @@ uint32_t ScheduleBuilder::IdentifyFree(uint32_t i) {
         absl::StrCat(At(address), " was freed before, by event ", it->second.free_request));
     return i;  // stays aside
   }
-  events[i].id = it->second.id;
+  schedule_.ids_[i] = it->second.id;
   roles_[i] = EventRole::kRequest;
   const uint32_t next = i + 1;
   if (next < events.size() && events[next].kind == EventKind::kFreeCompleted &&
       events[next].address == address) {
-    events[next].id = it->second.id;
+    schedule_.ids_[next] = it->second.id;
     roles_[next] = EventRole::kOwnCompletion;
     live_.erase(it);
     return next;
@@ -119,13 +121,13 @@ uint32_t ScheduleBuilder::IdentifyFree(uint32_t i) {
 }
 
 void ScheduleBuilder::IdentifyCompletion(uint32_t i) {
-  Event& completion = schedule_.recorded_[i];
+  const Event& completion = source_.events[i];
   auto it = live_.find(completion.address.value());
   if (it != live_.end() && it->second.free_request == kNotRequested) {
     // Allocated in the trace and never asked back: the request is missing.
     schedule_.diagnostics_.Add(DiagnosticKind::kFreeCompletedWithoutRequest, i,
                                At(completion.address));
-    completion.id = it->second.id;
+    schedule_.ids_[i] = it->second.id;
     roles_[i] = EventRole::kImpliedFree;
     live_.erase(it);
     return;
@@ -141,10 +143,10 @@ void ScheduleBuilder::IdentifyCompletion(uint32_t i) {
     // Asked back before the recording began.
     schedule_.diagnostics_.Add(DiagnosticKind::kFreeCompletedWithoutRequest, i,
                                At(completion.address));
-    completion.id = AddStart(i, BlockState::kPendingFree);
+    schedule_.ids_[i] = AddStart(i, BlockState::kPendingFree);
     it = live_.find(completion.address.value());
   } else {
-    completion.id = it->second.id;
+    schedule_.ids_[i] = it->second.id;
     late_rank_.emplace(it->second.free_request, late_count_);
   }
   late_rank_.emplace(i, late_count_++);
@@ -189,7 +191,7 @@ void ScheduleBuilder::ReadFinalState() {
   // Active at the end and not in the trace at all: live throughout. One that
   // the trace saw freed was allocated after the recording ended.
   if (!unknown.empty()) {
-    for (const Event& e : schedule_.recorded_) {
+    for (const Event& e : source_.events) {
       if (e.kind == EventKind::kAlloc || e.kind == EventKind::kFree ||
           e.kind == EventKind::kFreeCompleted) {
         unknown.erase(e.address.value());
@@ -325,7 +327,7 @@ void ScheduleBuilder::DescribeHead() {
     }
   }
   schedule_.is_cold_ = cold;
-  if (cold || schedule_.recorded_.empty()) return;
+  if (cold || source_.events.empty()) return;
   schedule_.diagnostics_.Add(
       DiagnosticKind::kLostHead, 0,
       absl::StrCat(schedule_.start_allocations_.size(), " blocks were live and ",
@@ -335,12 +337,12 @@ void ScheduleBuilder::DescribeHead() {
 // --- Requests ---
 
 void ScheduleBuilder::MakeRequests() {
-  const std::vector<RecordedGroup> groups = GroupRecorded(schedule_.recorded_, roles_, facts_);
-  schedule_.requests_.reserve(groups.size() + 2 * late_count_);
+  const std::vector<RecordedGroup> groups = GroupRecorded(schedule_.events(), roles_, facts_);
+  schedule_.request_from_.reserve(groups.size() + 2 * late_count_);
   schedule_.recorded_begin_.reserve(groups.size() + 2 * late_count_);
   for (const RecordedGroup& group : groups) EmitGroup(group);
   for (uint32_t rank : std::exchange(done_after_, {})) {
-    EmitStreamDone(rank, static_cast<uint32_t>(schedule_.recorded_.size()));
+    EmitStreamDone(rank, event_count());
   }
 }
 
@@ -348,27 +350,21 @@ void ScheduleBuilder::EmitGroup(const RecordedGroup& group) {
   if (late_count_ > 0) EmitCompletions(group);
   if (group.request == RecordedGroup::kInferredEmptyCache) return EmitEmptyCache(group);
   EmitPoolReleases(group);
-  Event request = event(group.request);
-  if (request.kind == EventKind::kOom) {
-    request.kind = EventKind::kAlloc;
-  } else if (request.kind == EventKind::kFreeCompleted) {
-    request.kind = EventKind::kFree;  // implied
-  } else if (request.kind == EventKind::kFree && infer_record_stream_) {
+  const Event told = event(group.request);
+  if (told.kind == EventKind::kFree && infer_record_stream_) {
     const auto late = late_rank_.find(group.request);
     if (late != late_rank_.end()) {
       Event use;
       use.kind = EventKind::kRecordStream;
-      use.id = request.id;
+      use.id = told.id;
       use.stream = first_late_stream_ + late->second;
       schedule_.diagnostics_.Add(DiagnosticKind::kInferredRecordStream, group.request,
-                                 At(request.address));
-      Emit(use, group.begin);
+                                 At(told.address));
+      Emit(use, kNoEvent, group.begin);
       ++outstanding_;
     }
   }
-  if (request.kind != EventKind::kMark) request.address = Address();
-  request.block_size = Bytes();
-  Emit(request, group.begin);
+  Emit(RequestView::AsRequest(told), group.request, group.begin);
 }
 
 void ScheduleBuilder::EmitEmptyCache(const RecordedGroup& group) {
@@ -392,13 +388,13 @@ void ScheduleBuilder::EmitEmptyCache(const RecordedGroup& group) {
       if (event(i).pool == 0 || pool_released_[event(i).pool]) begin = i + 1;
     }
     EmitPoolReleases({group.begin, begin, group.request});
-    Emit(request, group.begin);
+    Emit(request, kNoEvent, group.begin);
   }
   for (uint32_t i = begin; i < group.end; ++i) {
     if (i > begin && event(i).pool == event(i - 1).pool) continue;
     EmitPoolReleases({i, i + 1, group.request});
     request.pool = event(i).pool;
-    Emit(request, i);
+    Emit(request, kNoEvent, i);
   }
 }
 
@@ -417,7 +413,7 @@ void ScheduleBuilder::EmitPoolReleases(const RecordedGroup& group) {
     Event release;
     release.kind = EventKind::kPoolRelease;
     release.pool = e.pool;
-    Emit(release, group.begin);
+    Emit(release, kNoEvent, group.begin);
   }
 }
 
@@ -457,11 +453,11 @@ void ScheduleBuilder::EmitStreamDone(uint32_t rank, uint32_t recorded_begin) {
   Event done;
   done.kind = EventKind::kStreamDone;
   done.stream = first_late_stream_ + rank;
-  Emit(done, recorded_begin);
+  Emit(done, kNoEvent, recorded_begin);
 }
 
-void ScheduleBuilder::Emit(const Event& request, uint32_t recorded_begin) {
-  schedule_.requests_.push_back(request);
+void ScheduleBuilder::Emit(const Event& request, uint32_t event, uint32_t recorded_begin) {
+  AddRequest(request, event);
   schedule_.recorded_begin_.push_back(recorded_begin);
 }
 

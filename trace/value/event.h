@@ -116,6 +116,8 @@ struct Event {
     address = Address(device_free.value());
   }
 
+  friend bool operator==(const Event&, const Event&) = default;
+
   void Expect(EventKind wanted) const { MEMREPLAY_CHECK(kind == wanted, EventKindName(kind)); }
 
  private:

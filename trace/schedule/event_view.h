@@ -1,0 +1,113 @@
+// The events and requests of a schedule. The trace holds them; a schedule adds what it
+// found out, so nothing is held twice.
+#ifndef MEMREPLAY_TRACE_SCHEDULE_EVENT_VIEW_H_
+#define MEMREPLAY_TRACE_SCHEDULE_EVENT_VIEW_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <iterator>
+
+#include "absl/types/span.h"
+#include "trace/value/event.h"
+
+namespace memreplay {
+
+// Goes through a view, which makes its elements as they are asked for.
+template <typename View>
+class ViewIterator {
+ public:
+  using iterator_category = std::input_iterator_tag;
+  using value_type = Event;
+  using difference_type = std::ptrdiff_t;
+  using pointer = const Event*;
+  using reference = Event;
+
+  ViewIterator(const View& view, size_t at) : view_(view), at_(at) {}
+  Event operator*() const { return view_[at_]; }
+  ViewIterator& operator++() {
+    ++at_;
+    return *this;
+  }
+  ViewIterator operator++(int) {
+    ViewIterator before = *this;
+    ++at_;
+    return before;
+  }
+  friend bool operator==(const ViewIterator& a, const ViewIterator& b) { return a.at_ == b.at_; }
+  friend bool operator!=(const ViewIterator& a, const ViewIterator& b) { return a.at_ != b.at_; }
+
+ private:
+  View view_;
+  size_t at_;
+};
+
+// All events as a file has them, with dense ids, and pools where the file does not tell
+// them. Valid as long as what it was made of.
+class EventView {
+ public:
+  // Null: the events' own.
+  explicit EventView(absl::Span<const Event> events, const AllocationId* ids = nullptr,
+                     const uint16_t* pools = nullptr)
+      : events_(events), ids_(ids), pools_(pools) {}
+
+  size_t size() const { return events_.size(); }
+  bool empty() const { return events_.empty(); }
+  Event operator[](size_t i) const {
+    Event event = events_[i];
+    if (ids_ != nullptr) event.id = ids_[i];
+    if (pools_ != nullptr) event.pool = pools_[i];
+    return event;
+  }
+  EventKind kind(size_t i) const { return events_[i].kind; }
+  ViewIterator<EventView> begin() const { return {*this, 0}; }
+  ViewIterator<EventView> end() const { return {*this, size()}; }
+
+ private:
+  absl::Span<const Event> events_;
+  const AllocationId* ids_;
+  const uint16_t* pools_;
+};
+
+// What is fed to an allocator: most requests are an event of the file, without what the
+// allocator says by itself; the others are the schedule's own.
+class RequestView {
+ public:
+  // Set in `from` of a request of the schedule's own: the rest is its place in `own`.
+  static constexpr uint32_t kOwn = uint32_t{1} << 31;
+
+  RequestView(EventView events, absl::Span<const uint32_t> from, const Event* own)
+      : events_(events), from_(from), own_(own) {}
+
+  size_t size() const { return from_.size(); }
+  bool empty() const { return from_.empty(); }
+  Event operator[](size_t i) const {
+    const uint32_t from = from_[i];
+    if ((from & kOwn) != 0) [[unlikely]] {
+      return own_[from & ~kOwn];
+    }
+    return AsRequest(events_[from]);
+  }
+  ViewIterator<RequestView> begin() const { return {*this, 0}; }
+  ViewIterator<RequestView> end() const { return {*this, size()}; }
+
+  // An oom stands for the alloc that was refused, a completion without its free for that.
+  static Event AsRequest(Event event) {
+    if (event.kind == EventKind::kOom) {
+      event.kind = EventKind::kAlloc;
+    } else if (event.kind == EventKind::kFreeCompleted) {
+      event.kind = EventKind::kFree;
+    }
+    if (event.kind != EventKind::kMark) event.address = Address();
+    event.block_size = Bytes();
+    return event;
+  }
+
+ private:
+  EventView events_;
+  absl::Span<const uint32_t> from_;
+  const Event* own_;
+};
+
+}  // namespace memreplay
+
+#endif  // MEMREPLAY_TRACE_SCHEDULE_EVENT_VIEW_H_
