@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import concurrent.futures
 import os
+import socket
 from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tuple
 
 from memreplay._fleet_task import Task, run_task
+from memreplay._program import Error
 
 Result = Tuple[Task, Dict[str, Any]]
 Engine = Callable[[Sequence[Task]], Iterator[Result]]
@@ -20,6 +22,16 @@ def local(tasks: Sequence[Task], jobs: Optional[int] = None) -> Iterator[Result]
             yield futures[future], future.result()
 
 
+def _reach(address: str) -> None:
+    """Errors: Error if an address is HOST:PORT and nothing listens there."""
+    host, _, port = address.rpartition("//")[2].rpartition(":")
+    if host and port.isdecimal():
+        try:
+            socket.create_connection((host, int(port)), timeout=20).close()
+        except OSError as error:
+            raise Error(f"fleet: no Ray cluster answers at {address}: {error}") from None
+
+
 def ray_cluster(tasks: Sequence[Task], address: Optional[str], jobs: Optional[int] = None) -> Iterator[Result]:
     """One Ray task a file and core. A worker that dies is replaced by Ray, `retries` times; then the file has an error.
 
@@ -28,7 +40,13 @@ def ray_cluster(tasks: Sequence[Task], address: Optional[str], jobs: Optional[in
     import ray
 
     if not ray.is_initialized():
-        ray.init(address=address, log_to_driver=False, logging_level="ERROR")
+        # Ray itself would look for what an earlier cluster left in /tmp, and wait minutes for one that is gone.
+        address = address or os.environ.get("RAY_ADDRESS") or "local"
+        _reach(address)
+        try:
+            ray.init(address=address, log_to_driver=False, logging_level="ERROR")
+        except (OSError, RuntimeError, ValueError) as error:
+            raise Error(f"fleet: Ray at {address}: {' '.join(str(error).split())}") from None
     remote = ray.remote(num_cpus=1)(run_task)
     most = jobs or 4 * max(1, int(ray.cluster_resources().get("CPU", 1)))
     waiting: List[Task] = list(reversed(tasks))

@@ -174,7 +174,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("source", nargs="+", help="a directory, a glob or a URL that fsspec knows (s3://...)")
     parser.add_argument("-o", "--out", required=True, help="where the results go: a directory or a URL")
     parser.add_argument("--engine", choices=["local", "ray"], default="local", help="local: the cores of this machine")
-    parser.add_argument("--ray-address", help="of a running cluster; without it, the one of this machine, or a new one")
+    parser.add_argument("--ray-address", help="of a running cluster, or auto; without it $RAY_ADDRESS, else a new one here")
     parser.add_argument("--jobs", type=int, help="how many files at once; without it, as many as cores")
     parser.add_argument("--timeout", type=float, default=3600, help="seconds for a question about a file (3600)")
     parser.add_argument("--retries", type=int, default=2, help="how often a file is tried again whose worker died (2)")

@@ -293,6 +293,10 @@ class Ray(Case):
         return {(pathlib.Path(row["file"]).parent.name, row["rank"]): row["error"] for row in self.rows("devices", out)
                 if row["error"]}
 
+    def test_no_cluster_is_one_line(self):
+        with self.assertRaisesRegex(memreplay.Error, r"^fleet: no Ray cluster answers at 127.0.0.1:\d+: .*refused$"):
+            self.fleet("--engine", "ray", "--ray-address", f"127.0.0.1:{free_port()}")
+
     def test_whatever_goes_wrong_the_bytes_are_those_of_local(self):
         self.fleet(out="local")
         once, stuck, slow = (self.folder / name for name in ("once", "stuck", "slow"))
@@ -304,7 +308,7 @@ class Ray(Case):
                           f'[[ $FILE == *rank3* && -e {stuck} ]] && exec sleep 60\n[[ -e {slow} ]] && sleep 0.4'):
             for node, args in (("head", ["--head", "--include-dashboard=false", f"--port={port}", "--node-ip-address=127.0.0.1"]),
                                ("other", [f"--address=127.0.0.1:{port}"])):
-                with mock.patch.dict(os.environ, {"MEMREPLAY_TEST_CLUSTER": f"{os.getpid()}-{node}"}):
+                with mock.patch.dict(os.environ, {"RAY_TMPDIR": str(self.folder), "MEMREPLAY_TEST_CLUSTER": f"{os.getpid()}-{node}"}):
                     self.start(*args)
 
             # A worker is killed in the middle, a file takes too long, one is truncated.
