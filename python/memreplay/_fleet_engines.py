@@ -43,9 +43,10 @@ def ray_cluster(tasks: Sequence[Task], address: Optional[str], jobs: Optional[in
         # Ray itself would look for what an earlier cluster left in /tmp, and wait minutes for one that is gone.
         address = address or os.environ.get("RAY_ADDRESS") or "local"
         _reach(address)
+        new: Dict[str, Any] = {"include_dashboard": False} if address == "local" else {}
         try:
-            ray.init(address=address, log_to_driver=False, logging_level="ERROR")
-        except (OSError, RuntimeError, ValueError) as error:
+            ray.init(address=address, log_to_driver=False, logging_level="ERROR", **new)
+        except Exception as error:  # its own kinds, and Exception itself
             raise Error(f"fleet: Ray at {address}: {' '.join(str(error).split())}") from None
     remote = ray.remote(num_cpus=1)(run_task)
     most = jobs or 4 * max(1, int(ray.cluster_resources().get("CPU", 1)))
