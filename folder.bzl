@@ -1,6 +1,6 @@
 """The library of a folder."""
 
-def folder_library(name, apart = [], deps = [], **kwargs):
+def folder_library(name, apart = [], exclude = [], deps = [], **kwargs):
     """The .cc and .h files of this folder as one library.
 
     Most of a compiler's time goes into headers, so the .cc files are one translation
@@ -9,10 +9,11 @@ def folder_library(name, apart = [], deps = [], **kwargs):
     Args:
       name: of the library
       apart: .cc files that are translation units of their own
+      exclude: .cc files that are not part of it
       deps: as of cc_library
       **kwargs: likewise
     """
-    sources = native.glob(["*.cc"], exclude = apart)
+    sources = native.glob(["*.cc"], exclude = apart + exclude)
     folder = native.package_name()
     native.genrule(
         name = name + "_unit",

@@ -25,7 +25,7 @@
 namespace memreplay {
 namespace {
 
-struct Options {
+struct ConvertFlags {
   SettingsRequest settings;
   std::optional<int64_t> device;
   bool slices = false;
@@ -38,20 +38,19 @@ struct RunFormat {
   std::string_view extensions;
   std::string_view description;
   bool is_of_one_device = false;
-  absl::Status (*write)(const Schedule& schedule, const RunLog& log, const Options& options,
+  absl::Status (*write)(const Schedule& schedule, const RunLog& log, const ConvertFlags& options,
                         bool is_first, ByteSink& sink);
 };
 
 constexpr RunFormat kRunFormats[] = {
     {"perfetto", ".pftrace .perfetto-trace", "counters, and --slices, for ui.perfetto.dev", false,
-     [](const Schedule& schedule, const RunLog& log, const Options& options, bool, ByteSink& sink) {
-       return WritePerfetto(schedule, log, options.slices, sink);
-     }},
+     [](const Schedule& schedule, const RunLog& log, const ConvertFlags& options, bool,
+        ByteSink& sink) { return WritePerfetto(schedule, log, options.slices, sink); }},
     {"csv", ".csv", "a line per event with all figures after it", false,
-     [](const Schedule& schedule, const RunLog& log, const Options&, bool is_first,
+     [](const Schedule& schedule, const RunLog& log, const ConvertFlags&, bool is_first,
         ByteSink& sink) { return WriteCsv(schedule, log, is_first, sink); }},
     {"svg", ".svg", "a picture of memory over the run", true,
-     [](const Schedule& schedule, const RunLog& log, const Options&, bool, ByteSink& sink) {
+     [](const Schedule& schedule, const RunLog& log, const ConvertFlags&, bool, ByteSink& sink) {
        return WriteSvg(schedule, log, StrCat("device ", schedule.device()), sink);
      }},
 };
@@ -126,7 +125,7 @@ absl::Status Replayed(const Schedule& schedule, const ReplaySettings& settings,
 }
 
 absl::Status WriteRuns(const std::string& in, const std::string& out, const RunFormat& format,
-                       const Options& options) {
+                       const ConvertFlags& options) {
   Progress progress(StrCat("reading ", in));
   const absl::StatusOr<OpenedFile> opened = OpenWithSettings(in, options.settings);
   if (!opened.ok()) return opened.status();
@@ -161,7 +160,7 @@ absl::Status WriteRuns(const std::string& in, const std::string& out, const RunF
 }  // namespace
 
 absl::StatusOr<int> RunConvert(absl::Span<const std::string> args) {
-  Options options;
+  ConvertFlags options;
   FlagSet flags("convert IN OUT [flags]", Description());
   flags.AddText("to", "FORMAT", &options.to, "format of OUT; without it, its extension decides");
   flags.AddSwitch("slices", &options.slices,

@@ -21,7 +21,7 @@
 namespace memreplay {
 namespace {
 
-constexpr char kDescription[] =
+constexpr char kDiffDescription[] =
     "Compares two files, or two reports that --json wrote: peaks, the state at the end,\n"
     "events by action, settings; of files also what each stack held at the peak, and the\n"
     "steps of the loop.\n"
@@ -70,7 +70,7 @@ absl::StatusOr<DiffSide> OpenSide(const std::string& path) {
 absl::StatusOr<int> RunDiff(absl::Span<const std::string> args) {
   bool json = false;
   std::optional<int64_t> top;
-  FlagSet flags("diff A B [flags]", kDescription);
+  FlagSet flags("diff A B [flags]", kDiffDescription);
   flags.AddNumber("top", "N", &top, "how many stacks the report holds, 50 if not given");
   flags.AddSwitch("json", &json, "print the report as JSON");
   const absl::StatusOr<std::vector<std::string>> files = flags.Parse(args);

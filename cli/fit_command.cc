@@ -22,7 +22,7 @@
 namespace memreplay {
 namespace {
 
-constexpr char kDescription[] =
+constexpr char kFitDescription[] =
     "Finds the smallest device memory on which a file or a training run (MODEL, see\n"
     "memreplay synth) survives, for each --conf, or, without one, for its own settings,\n"
     "the defaults and expandable segments. Every device tried is a whole replay; those\n"
@@ -40,7 +40,7 @@ constexpr char kDescription[] =
     "Exit status 1 tells of a recording that is not reproduced, of a file that\n"
     "contradicts itself, and of a run that fits with no value under any setting.";
 
-struct Options {
+struct FitFlags {
   std::vector<std::string> confs;
   SettingsRequest settings;
   std::optional<Bytes> context;
@@ -50,7 +50,7 @@ struct Options {
 };
 
 absl::StatusOr<proto::Report> FitFile(const std::string& file, const Inputs& inputs,
-                                      const Options& options, size_t threads) {
+                                      const FitFlags& options, size_t threads) {
   Progress progress(StrCat("reading ", file));
   const absl::StatusOr<OpenedFile> opened = inputs.Open(file, options.settings);
   if (!opened.ok()) return opened.status();
@@ -64,7 +64,7 @@ absl::StatusOr<proto::Report> FitFile(const std::string& file, const Inputs& inp
   return report;
 }
 
-absl::StatusOr<int> FindValue(const Inputs& inputs, const Options& options) {
+absl::StatusOr<int> FindValue(const Inputs& inputs, const FitFlags& options) {
   if (inputs.model() == nullptr && inputs.files().size() != 1) {
     return absl::InvalidArgumentError(StrCat(
         "--set ", inputs.unknown_key(), "=?: expected one program, found ", inputs.files().size()));
@@ -91,8 +91,8 @@ absl::StatusOr<int> FindValue(const Inputs& inputs, const Options& options) {
 }  // namespace
 
 absl::StatusOr<int> RunFit(absl::Span<const std::string> args) {
-  Options options;
-  FlagSet flags("fit FILE...|MODEL [flags]", kDescription);
+  FitFlags options;
+  FlagSet flags("fit FILE...|MODEL [flags]", kFitDescription);
   AddConfsFlag(&flags, &options.confs, "settings; may be given several times");
   flags.AddOptionalText("torch", "VERSION", &options.settings.torch,
                         "PyTorch release whose allocator to model");

@@ -31,7 +31,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr char kDescription[] =
+constexpr char kGpuDescription[] =
     "Replays a file on a real GPU, with the same allocator code, and holds every decision\n"
     "against the simulation: predicted beside measured.\n"
     "\n"
@@ -44,7 +44,7 @@ constexpr char kDescription[] =
     "hold what it was filled with; 2 of a machine without a GPU and of an error of the\n"
     "driver.";
 
-struct Options {
+struct GpuFlags {
   SettingsRequest settings;
   std::string capacity_by = "limit";
   std::optional<std::string> backend;
@@ -113,8 +113,9 @@ absl::Status WriteCosts(const std::string& path, const Inputs& inputs, proto::Gp
 }  // namespace
 
 absl::StatusOr<int> RunGpu(absl::Span<const std::string> args) {
-  Options options;
-  FlagSet flags("gpu FILE...|MODEL [flags]\n       memreplay gpu --costs-out FILE", kDescription);
+  GpuFlags options;
+  FlagSet flags("gpu FILE...|MODEL [flags]\n       memreplay gpu --costs-out FILE",
+                kGpuDescription);
   AddConfFlag(&flags, &options.settings.conf, "PYTORCH_CUDA_ALLOC_CONF to replay under");
   flags.AddOptionalText("torch", "VERSION", &options.settings.torch,
                         "PyTorch release whose allocator to run");

@@ -21,7 +21,7 @@
 namespace memreplay {
 namespace {
 
-constexpr char kDescription[] =
+constexpr char kInspectDescription[] =
     "Tells what is in a file, without replaying it: devices, streams, pools, events,\n"
     "recorded peaks, the state at the end and its fragmentation, how complete the\n"
     "history is, the settings, which PyTorch wrote it.\n"
@@ -60,7 +60,7 @@ absl::StatusOr<int> RunInspect(absl::Span<const std::string> args) {
   bool deep = false;
   std::optional<int64_t> device;
   std::optional<int64_t> jobs;
-  FlagSet flags("inspect FILE... [flags]", kDescription);
+  FlagSet flags("inspect FILE... [flags]", kInspectDescription);
   AddDeviceFlag(&device, &flags);
   flags.AddSwitch("deep", &deep,
                   "also a replay: memory over time, who holds it, what several streams cost,\n"

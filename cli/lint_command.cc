@@ -15,7 +15,7 @@
 namespace memreplay {
 namespace {
 
-constexpr char kDescription[] =
+constexpr char kLintDescription[] =
     "Tells what is wrong, useless or risky in CONF, a PYTORCH_CUDA_ALLOC_CONF string:\n"
     "what the release refuses, keys without effect, harmful pairs, what later settings\n"
     "forget, which variable the release reads. NAME=CONF checks the name too.\n"
@@ -27,7 +27,7 @@ constexpr char kDescription[] =
 absl::StatusOr<int> RunLint(absl::Span<const std::string> args) {
   bool json = false;
   std::optional<std::string> version;
-  FlagSet flags("lint CONF [flags]", kDescription);
+  FlagSet flags("lint CONF [flags]", kLintDescription);
   flags.AddOptionalText("torch", "V", &version, "the PyTorch release, such as 2.6");
   flags.AddSwitch("json", &json, "print the report as JSON");
   const absl::StatusOr<std::vector<std::string>> confs = flags.Parse(args);

@@ -25,7 +25,7 @@
 namespace memreplay {
 namespace {
 
-constexpr char kDescription[] =
+constexpr char kOomDescription[] =
     "Tells why memory ran out: what was asked, where all bytes of the card were at that\n"
     "moment, what pins the free ones, and what would have helped, each answer simulated.\n"
     "\n"
@@ -42,9 +42,9 @@ constexpr char kDescription[] =
     "\n"
     "Exit status 1 tells that memory runs out, 0 that it does not.";
 
-constexpr int64_t kMaxTop = 1000;
+constexpr int64_t kMaxOomTop = 1000;
 
-struct Options {
+struct OomFlags {
   SettingsRequest settings;
   std::optional<Bytes> card;
   std::optional<int64_t> device;
@@ -55,7 +55,7 @@ struct Options {
 };
 
 absl::StatusOr<proto::Report> OomOfFile(const std::string& file, const Inputs& inputs,
-                                        const Options& options) {
+                                        const OomFlags& options) {
   Progress progress(StrCat("reading ", file));
   const absl::StatusOr<OpenedFile> opened = inputs.Open(file, options.settings);
   if (!opened.ok()) return opened.status();
@@ -83,7 +83,7 @@ absl::StatusOr<proto::Report> OomOfFile(const std::string& file, const Inputs& i
   return report;
 }
 
-absl::StatusOr<int> AnswerMessage(const Options& options) {
+absl::StatusOr<int> AnswerMessage(const OomFlags& options) {
   // The message itself, or where it is.
   const bool is_text = options.message->find("Tried to allocate") != std::string::npos;
   absl::StatusOr<std::string> text = is_text ? *options.message : ReadEnd(*options.message);
@@ -103,8 +103,8 @@ absl::StatusOr<int> AnswerMessage(const Options& options) {
 }  // namespace
 
 absl::StatusOr<int> RunOom(absl::Span<const std::string> args) {
-  Options options;
-  FlagSet flags("oom FILE...|MODEL [flags]", kDescription);
+  OomFlags options;
+  FlagSet flags("oom FILE...|MODEL [flags]", kOomDescription);
   AddCapacityFlag(&flags, &options.settings,
                   "replay on a device of this memory, such as 16GiB; or unlimited");
   AddConfFlag(&flags, &options.settings.conf, "PYTORCH_CUDA_ALLOC_CONF to replay under");
@@ -129,9 +129,9 @@ absl::StatusOr<int> RunOom(absl::Span<const std::string> args) {
     return InCommand("oom", set);
   }
   const std::vector<std::string>& files = inputs->files();
-  if (options.top.has_value() && (*options.top < 1 || *options.top > kMaxTop)) {
+  if (options.top.has_value() && (*options.top < 1 || *options.top > kMaxOomTop)) {
     return absl::InvalidArgumentError(
-        StrCat("oom: --top: expected 1 to ", kMaxTop, ", found ", *options.top));
+        StrCat("oom: --top: expected 1 to ", kMaxOomTop, ", found ", *options.top));
   }
   if (options.message.has_value()) {
     if (!files.empty()) {

@@ -17,7 +17,7 @@
 namespace memreplay {
 namespace {
 
-constexpr char kDescription[] =
+constexpr char kRecordDescription[] =
     "Runs a PyTorch program, unmodified and with its own CUDA build of PyTorch, and records\n"
     "every allocation of GPU memory into a snapshot, which every other command reads.\n"
     "PROGRAM is a script, -m MODULE, or a command that starts Python: torchrun, accelerate\n"
@@ -36,7 +36,7 @@ constexpr char kDescription[] =
     "Exit status 1 tells of memory that ran out, of a program that failed, and of a snapshot\n"
     "that the model of the allocator does not reproduce.";
 
-struct Options {
+struct RecordFlags {
   RecordOptions run;
   bool no_values = false;
   bool json = false;
@@ -97,9 +97,9 @@ absl::Status CheckCall(const RecordOptions& run) {
 }
 
 absl::StatusOr<int> RecordProgram(absl::Span<const std::string> args) {
-  Options options;
+  RecordFlags options;
   RecordOptions& run = options.run;
-  FlagSet flags("record [flags] [--] PROGRAM [ARGUMENTS]", kDescription);
+  FlagSet flags("record [flags] [--] PROGRAM [ARGUMENTS]", kRecordDescription);
   flags.AddText("card", "NAME", &run.card, "the card to imagine; list prints those known");
   flags.AddSize("capacity", &run.capacity, "its memory, instead of the table's");
   flags.AddSize("reserve", &run.reserve,

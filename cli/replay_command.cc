@@ -24,7 +24,7 @@
 namespace memreplay {
 namespace {
 
-constexpr char kDescription[] =
+constexpr char kReplayDescription[] =
     "Replays what a file asked of GPU memory through PyTorch's caching allocator.\n"
     "\n"
     "Without --conf, --torch, --capacity and --fraction a recording is replayed as it\n"
@@ -37,7 +37,7 @@ constexpr char kDescription[] =
     "Exit status 1 tells of a difference from the recording, of memory that runs out\n"
     "where it did not in the recording, and of a file that contradicts itself.";
 
-struct Options {
+struct ReplayFlags {
   SettingsRequest settings;
   std::optional<std::string> events_out;
   std::optional<std::string> events_out_dir;
@@ -65,7 +65,7 @@ class ProgressObserver final : public Observer {
 absl::StatusOr<proto::DeviceReport> ReplayDevice(std::shared_ptr<const Trace> trace,
                                                  size_t device_index,
                                                  const ReplaySettings& settings,
-                                                 const Options& options, OutputFile* events,
+                                                 const ReplayFlags& options, OutputFile* events,
                                                  std::vector<RecordedRun>* runs,
                                                  Progress* progress) {
   const bool several_devices = trace->devices.size() > 1 && !options.device.has_value();
@@ -99,7 +99,7 @@ absl::StatusOr<proto::DeviceReport> ReplayDevice(std::shared_ptr<const Trace> tr
 }
 
 // Where the events of `file` go, "" for nowhere.
-std::string EventsPath(const std::string& file, const Options& options) {
+std::string EventsPath(const std::string& file, const ReplayFlags& options) {
   if (options.events_out.has_value()) return *options.events_out;
   if (!options.events_out_dir.has_value()) return "";
   const std::string name = file.substr(file.rfind('/') + 1);
@@ -118,7 +118,7 @@ absl::Status WriteSnapshot(const std::string& path, const Inputs& inputs, const 
 }
 
 absl::StatusOr<proto::Report> ReplayFile(const std::string& file, const Inputs& inputs,
-                                         const Options& options) {
+                                         const ReplayFlags& options) {
   Progress progress(StrCat("reading ", file));
   const absl::StatusOr<OpenedFile> opened = inputs.Open(file, options.settings);
   if (!opened.ok()) return opened.status();
@@ -147,7 +147,7 @@ absl::StatusOr<proto::Report> ReplayFile(const std::string& file, const Inputs& 
   return report;
 }
 
-absl::Status CheckCall(const std::vector<std::string>& files, const Options& options) {
+absl::Status CheckCall(const std::vector<std::string>& files, const ReplayFlags& options) {
   if (files.empty()) {
     return absl::InvalidArgumentError("replay: no FILE given; memreplay replay --help tells more");
   }
@@ -171,8 +171,8 @@ absl::Status CheckCall(const std::vector<std::string>& files, const Options& opt
 }  // namespace
 
 absl::StatusOr<int> RunReplay(absl::Span<const std::string> args) {
-  Options options;
-  FlagSet flags("replay FILE...|MODEL [flags]", kDescription);
+  ReplayFlags options;
+  FlagSet flags("replay FILE...|MODEL [flags]", kReplayDescription);
   AddConfFlag(&flags, &options.settings.conf, "PYTORCH_CUDA_ALLOC_CONF to replay under");
   AddSettingsFlags(&options.settings, &flags);
   AddStartFlag(&options.start, &flags);

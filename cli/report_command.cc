@@ -28,7 +28,7 @@
 namespace memreplay {
 namespace {
 
-constexpr char kDescription[] =
+constexpr char kReportDescription[] =
     "Writes a page about a replay: one HTML file that fetches nothing, for any browser.\n"
     "The answer, and why memory ran out where it did; every allocation as a band over\n"
     "time, under the line of reserved memory; the blocks, their stacks and who holds what\n"
@@ -39,7 +39,7 @@ constexpr char kDescription[] =
     "\n"
     "Exit status 1 as for memreplay replay; the runs of --conf do not count.";
 
-struct Options {
+struct ReportFlags {
   SettingsRequest settings;
   std::vector<std::string> confs;
   std::optional<std::string> output;
@@ -58,7 +58,7 @@ absl::Status WritePage(const std::string& path, const Inputs& files,
 
 // `page` "" for none of its own; `part` null, or where to keep what a page needs.
 absl::StatusOr<proto::Report> ReportFile(const std::string& file, const Inputs& inputs,
-                                         const std::string& page, const Options& options,
+                                         const std::string& page, const ReportFlags& options,
                                          PageInput* part) {
   Progress progress(StrCat("reading ", file));
   const absl::StatusOr<OpenedFile> opened = inputs.Open(file, options.settings);
@@ -114,7 +114,7 @@ std::string PageName(std::string file, bool whole_path) {
 
 // A page for each file; nothing where all share one, or there is none.
 std::map<std::string, std::string> PagesOf(const std::vector<std::string>& files,
-                                           const Inputs& inputs, const Options& options) {
+                                           const Inputs& inputs, const ReportFlags& options) {
   std::map<std::string, std::string> pages;
   if (options.json && !options.output.has_value()) return pages;
   std::error_code error;
@@ -142,8 +142,8 @@ std::map<std::string, std::string> PagesOf(const std::vector<std::string>& files
 }  // namespace
 
 absl::StatusOr<int> RunReport(absl::Span<const std::string> args) {
-  Options options;
-  FlagSet flags("report FILE...|MODEL [flags]", kDescription);
+  ReportFlags options;
+  FlagSet flags("report FILE...|MODEL [flags]", kReportDescription);
   flags.AddOptionalText("output", "PAGE", &options.output,
                         "where to write the page, or a directory; without it FILE's name with\n"
                         ".html, in the current directory; - is standard output. One page for\n"

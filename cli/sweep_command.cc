@@ -25,7 +25,7 @@ namespace memreplay {
 namespace {
 
 constexpr uint64_t kLongestCosts = uint64_t{16} << 20;
-constexpr char kDescription[] =
+constexpr char kSweepDescription[] =
     "Replays a file under many settings and ranks them: those that survive first, then\n"
     "by peak reserved memory, retries and calls of the driver. Without --conf it\n"
     "searches what the release allows and prints the best few as lines to paste.\n"
@@ -36,7 +36,7 @@ constexpr char kDescription[] =
     "Exit status 1 tells of a recording that is not reproduced, of memory that runs out\n"
     "under all settings, and of a file that contradicts itself.";
 
-struct Options {
+struct SweepFlags {
   std::vector<std::string> confs;
   SettingsRequest settings;
   std::optional<int64_t> device;
@@ -57,7 +57,7 @@ absl::StatusOr<DriverCosts> ReadCosts(const std::string& file) {
 }
 
 absl::StatusOr<proto::Report> SweepFile(const std::string& file, const Inputs& inputs,
-                                        const Options& options, size_t threads) {
+                                        const SweepFlags& options, size_t threads) {
   Progress progress(StrCat("reading ", file));
   const absl::StatusOr<OpenedFile> opened = inputs.Open(file, options.settings);
   if (!opened.ok()) return opened.status();
@@ -78,7 +78,7 @@ absl::StatusOr<proto::Report> SweepFile(const std::string& file, const Inputs& i
 
 // Each file by itself, then all with what suits some of them.
 absl::StatusOr<int> SweepTogether(const std::vector<std::string>& paths, const Inputs& inputs,
-                                  Options options) {
+                                  SweepFlags options) {
   const absl::StatusOr<std::vector<std::string>> files = ExpandDirectories(paths);
   if (!files.ok()) return files.status();
   const auto sweep = [&](const std::string& file, size_t threads) {
@@ -109,8 +109,8 @@ absl::StatusOr<int> SweepTogether(const std::vector<std::string>& paths, const I
 }  // namespace
 
 absl::StatusOr<int> RunSweep(absl::Span<const std::string> args) {
-  Options options;
-  FlagSet flags("sweep FILE...|MODEL [flags]", kDescription);
+  SweepFlags options;
+  FlagSet flags("sweep FILE...|MODEL [flags]", kSweepDescription);
   AddConfsFlag(&flags, &options.confs, "settings to try; may be given several times; none: search");
   AddSettingsFlags(&options.settings, &flags);
   AddStartFlag(&options.start, &flags);

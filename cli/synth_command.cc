@@ -28,7 +28,7 @@
 namespace memreplay {
 namespace {
 
-constexpr char kDescription[] =
+constexpr char kSynthDescription[] =
     "Writes down what a training run will ask of GPU memory, without running it. MODEL\n"
     "is nanogpt (the keys are nanoGPT's own) or llama; memreplay synth MODEL --help lists\n"
     "its keys. CONFIG is a config file like nanoGPT's (key = value); keys on the command\n"
@@ -48,7 +48,7 @@ constexpr char kDescription[] =
     "memreplay synth FILE expands a schedule program instead (FILE has a dot or a slash\n"
     "in its name) or, with --check, tells what it asks for; synth FILE --help tells more.";
 
-struct Options {
+struct SynthFlags {
   SettingsRequest settings;
   std::optional<Bytes> context;
   std::string out;
@@ -58,7 +58,7 @@ struct Options {
 };
 
 absl::StatusOr<int> Predict(synth::TrainingRun run, std::string_view model,
-                            const Options& options) {
+                            const SynthFlags& options) {
   SettingsRequest request = options.settings;
   request.torch = AllocatorRelease(run.torch_version);
   PredictionContext context;
@@ -114,8 +114,8 @@ std::string KeysHelp(const synth::ModelKind& model) {
 }
 
 absl::StatusOr<int> Synth(absl::Span<const std::string> args) {
-  Options options;
-  FlagSet flags("synth MODEL [CONFIG] [--KEY=VALUE...] [flags]", kDescription);
+  SynthFlags options;
+  FlagSet flags("synth MODEL [CONFIG] [--KEY=VALUE...] [flags]", kSynthDescription);
   flags.AddText("out", "FILE", &options.out,
                 "where the program goes, also -o; - is standard output");
   flags.AddText("to", "FORMAT", &options.to, "its format; without it, FILE's extension decides");

@@ -18,7 +18,7 @@
 namespace memreplay {
 namespace {
 
-constexpr char kDescription[] =
+constexpr char kSynthProgramDescription[] =
     "Expands a schedule program (text proto or JSON; docs/formats.md) into the requests\n"
     "that it stands for. They go to standard output as flat JSON lines, or to the file\n"
     "that -o names. With --check nothing is written: what the program asks for is told,\n"
@@ -56,7 +56,7 @@ absl::StatusOr<int> RunSynthProgram(absl::Span<const std::string> args) {
   std::vector<std::string> settings;
   std::optional<int64_t> max_events;
   bool check = false, json = false;
-  FlagSet flags("synth FILE [flags]", kDescription);
+  FlagSet flags("synth FILE [flags]", kSynthProgramDescription);
   flags.AddTexts("set", "NAME=N", &settings,
                  "a parameter of the program, instead of its own value");
   flags.AddText("out", "FILE", &out, "where the requests go, also -o; - is standard output");

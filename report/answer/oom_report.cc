@@ -43,7 +43,7 @@ constexpr Card kCards[] = {
     {"40 GiB", MiB(40537)}, {"48 GiB", MiB(48685)},   {"80 GiB", MiB(81251)},
     {"96 GiB", MiB(97506)}, {"141 GiB", MiB(143168)}, {"180 GiB", MiB(182630)}};
 
-int64_t Event(const std::vector<int64_t>& births, AllocationId id) {
+int64_t BirthOf(const std::vector<int64_t>& births, AllocationId id) {
   return id < births.size() ? births[id] : -1;
 }
 
@@ -63,7 +63,7 @@ void AddLive(const Schedule& schedule, const OomAnalysis& analysis,
       held.set_bytes(holding.bytes.signed_value());
       held.set_requested_bytes(holding.requested.signed_value());
       held.set_allocations(static_cast<int64_t>(holding.blocks));
-      for (const AllocationId id : holding.largest) held.add_events(Event(births, id));
+      for (const AllocationId id : holding.largest) held.add_events(BirthOf(births, id));
     }
     const std::string tag = TagOf(trace, holding.stack);
     if (tag.empty()) continue;
@@ -130,7 +130,7 @@ void AddPinned(const Schedule& schedule, const OomAnalysis& analysis,
       pin.set_bytes(block->size.signed_value());
       pin.set_state(StateOf(block->state));
       *pin.mutable_stack() = StackOf(schedule.trace(), block->stack);
-      const int64_t event = Event(births, block->id);
+      const int64_t event = BirthOf(births, block->id);
       pin.set_event(event);
       pin.set_age(event < 0 ? -1 : static_cast<int64_t>(analysis.scene.event) - event);
     }
