@@ -4,8 +4,9 @@ Usage: lint.py FILE... (headers are linted through the sources that include them
 
 A file is looked at again when it, a header of ours that it includes (at any
 depth) or .clang-tidy changed. Most of the time goes into headers, so the files of
-a folder that want a look are one translation unit; where that does not compile
-(two files use one name for different things), its halves are. Wants the generated
+a folder that want a look are one translation unit, but for those that its BUILD file
+has `apart`; where that does not compile (two files use one name for different things),
+its halves are. Wants the generated
 headers (bazel build //...).
 """
 
@@ -87,13 +88,21 @@ def lint(sources):
     return complaint
 
 
+def unit_of(source):
+    """The folder, or, of what its BUILD file has apart or excludes, the file itself."""
+    build = source.parent / "BUILD.bazel"
+    text = build.read_text(encoding="utf-8") if build.exists() else ""
+    lists = re.findall(r"\b(?:apart|exclude) = \[(.*?)\]", text, re.DOTALL)
+    return str(source) if any(f'"{source.name}"' in names for names in lists) else str(source.parent)
+
+
 def main(names):
     CLEAN.mkdir(parents=True, exist_ok=True)
     sources = [pathlib.Path(name) for name in names if name.endswith(".cc")]
     if not (CUDA / "cuda.h").exists():  # without a toolkit such sources are not built either
         sources = [source for source in sources if not needs_cuda(source)]
-    wanted = sorted((source for source in sources if not stamp_of(source).exists()), key=lambda source: (source.parent, source))
-    units = [list(files) for _, files in itertools.groupby(wanted, key=lambda source: source.parent)]
+    wanted = sorted((source for source in sources if not stamp_of(source).exists()), key=lambda source: (unit_of(source), source))
+    units = [list(files) for _, files in itertools.groupby(wanted, key=unit_of)]
     units.sort(key=len, reverse=True)  # the longest first: two run at a time
     with concurrent.futures.ThreadPoolExecutor(max(2, os.cpu_count() or 2)) as pool:
         complaints = [complaint for complaint in pool.map(lint, units) if complaint]

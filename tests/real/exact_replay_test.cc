@@ -1,7 +1,7 @@
 // Public snapshots of real programs, replayed exactly. They are no part of this
 // project: MEMREPLAY_SHARED names the folder that holds data/snapshots, and
 // without it there is nothing to do.
-//   bazel test //tests/real:exact_replay_test --test_env=MEMREPLAY_SHARED=...
+//   bazel test //tests/real:real_test --test_env=MEMREPLAY_SHARED=...
 #include "sim/recording/exact_replay.h"
 
 #include <chrono>
