@@ -1,4 +1,6 @@
 // memreplay: dispatches to the subcommands.
+#include <google/protobuf/stubs/logging.h>
+
 #include <string>
 #include <string_view>
 #include <vector>
@@ -141,5 +143,7 @@ int Main(int argc, char** argv) {
 int main(int argc, char** argv) {
   memreplay::HoldStandardDescriptors();
   memreplay::TellOfShrunkFiles();
+  // What Protobuf's parsers refuse, the readers tell in one line.
+  google::protobuf::SetLogHandler(nullptr);
   return memreplay::Main(argc, argv);
 }
