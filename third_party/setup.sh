@@ -21,6 +21,7 @@ BUILD_PACKAGES=(
 # shellcheck disable=SC2034
 CHECK_PACKAGES=(
   chromium chromium-driver
+  clang-16 libclang-rt-16-dev
   clang-format-14
   clang-tidy-14
   debootstrap

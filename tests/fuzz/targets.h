@@ -1,0 +1,34 @@
+// What is given random bytes: one function for each way by which outside bytes come in.
+// Shared by the libFuzzer binary and by the test that runs the corpus.
+#ifndef MEMREPLAY_TESTS_FUZZ_TARGETS_H_
+#define MEMREPLAY_TESTS_FUZZ_TARGETS_H_
+
+#include <string>
+#include <string_view>
+
+#include "absl/types/span.h"
+
+namespace memreplay::fuzz {
+
+struct Target {
+  std::string_view name;  // also its folder below corpus/
+  // Whatever the bytes are: returns. A crash, a sanitizer's complaint, a broken
+  // invariant and an endless loop are findings.
+  void (*run)(std::string_view bytes);
+};
+// The readers, the settings parser, the program language and the allocator ...
+absl::Span<const Target> ReaderTargets();
+// ... and what is above them: messages and whole commands. A library and a fuzzer
+// each, since this one needs the whole tree.
+absl::Span<const Target> CommandTargets();
+// Null if there is none of that name.
+inline const Target* FindTarget(absl::Span<const Target> targets, std::string_view name) {
+  for (const Target& target : targets) {
+    if (target.name == name) return &target;
+  }
+  return nullptr;
+}
+
+}  // namespace memreplay::fuzz
+
+#endif  // MEMREPLAY_TESTS_FUZZ_TARGETS_H_
