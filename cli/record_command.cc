@@ -72,13 +72,19 @@ absl::Status CheckCall(const RecordOptions& run) {
   if (run.program.empty() || run.program == std::vector<std::string>{"-m"}) {
     return absl::InvalidArgumentError("no PROGRAM given; memreplay record --help tells more");
   }
-  if (run.card.empty() && (run.capacity.has_value() || run.reserve.has_value() ||
-                           run.cards.has_value() || run.ranks.has_value())) {
+  if (run.card.empty() &&
+      (run.capacity.has_value() || run.reserve.has_value() || run.nccl.has_value() ||
+       run.cards.has_value() || run.ranks.has_value())) {
     return absl::InvalidArgumentError(
-        "--capacity, --reserve, --cards and --ranks go with --card: a real GPU is as it is");
+        "--capacity, --reserve, --nccl, --cards and --ranks go with --card: a real GPU is as it "
+        "is");
   }
   if (run.rank.has_value() && !run.ranks.has_value()) {
     return absl::InvalidArgumentError("--rank goes with --ranks");
+  }
+  if (run.ranks.has_value() && run.cards.value_or(1) > 1) {
+    return absl::InvalidArgumentError(
+        "--ranks is one process on one card; for real processes give --cards and torchrun");
   }
   if (run.ranks.has_value() &&
       (*run.ranks < 1 || run.rank.value_or(0) < 0 || run.rank.value_or(0) >= *run.ranks)) {
@@ -105,6 +111,7 @@ absl::StatusOr<int> RecordProgram(absl::Span<const std::string> args) {
   flags.AddSize("reserve", &run.reserve,
                 "what the CUDA context and other processes take of it, instead of\n"
                 "the table's assumption");
+  flags.AddSize("nccl", &run.nccl, "what a communicator of NCCL takes of it; 688 MiB if not given");
   flags.AddNumber("cards", "N", &run.cards, "how many of them; 1 if not given");
   flags.AddNumber("ranks", "N", &run.ranks,
                   "the program's one process stands for one rank of a job of N");

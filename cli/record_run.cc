@@ -114,6 +114,7 @@ std::map<std::string, std::string> Environment(const RecordOptions& options,
   if (options.reserve.has_value()) {
     environment["MEMREPLAY_CARD_RESERVE"] = StrCat(options.reserve->value());
   }
+  if (options.nccl.has_value()) environment["MEMREPLAY_CARD_NCCL"] = StrCat(options.nccl->value());
   if (options.cards.has_value()) environment["MEMREPLAY_CARD_COUNT"] = StrCat(*options.cards);
   return environment;
 }

@@ -22,6 +22,7 @@ struct RecordOptions {
   std::string card;               // of the table; "": the GPU there is
   std::optional<Bytes> capacity;  // of the card
   std::optional<Bytes> reserve;   // what the context and other processes take of it
+  std::optional<Bytes> nccl;      // what a communicator of NCCL takes of it
   std::optional<int64_t> cards;
   std::string completion = "lagging";  // of work on side streams, or "at-once"
   // One process that stands for rank `rank` of `ranks`.

@@ -29,6 +29,10 @@ void changed(std::uint64_t address, std::int64_t size, std::size_t card) {
   if (size > 0) d.known.forget(address, static_cast<std::uint64_t>(size));
   allocated.now += static_cast<std::uint64_t>(size);
   if (allocated.now > allocated.peak) allocated.peak = allocated.now;
+  const std::uint64_t used = d.cards[card].peak_used();
+  if (used > d.progress->peak_used.load(std::memory_order_relaxed)) {
+    d.progress->peak_used.store(used, std::memory_order_relaxed);
+  }
 }
 
 }  // namespace

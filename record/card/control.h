@@ -38,6 +38,10 @@ MEMREPLAY_CARD_EXPORT int memreplay_card_known(std::uint64_t address, std::size_
 MEMREPLAY_CARD_EXPORT void memreplay_card_answer(const void* bytes, std::size_t size);
 MEMREPLAY_CARD_EXPORT void memreplay_card_answer_clear();
 
+// How many ranks the next part of an NCCL communicator has that this thread splits off, and which
+// one this is: NCCL learns it from the other ranks, which nobody runs.
+MEMREPLAY_CARD_EXPORT void memreplay_card_next_communicator(int ranks, int rank);
+
 // For tests. A fresh card of `total` bytes, as memreplay's simulated device is: nothing else takes
 // memory, addresses go upwards from 0x7f0000000000 and have no bytes, work is done at once, the
 // n-th stream of one priority has the handle n.

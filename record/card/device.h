@@ -45,9 +45,16 @@ struct Device {
   std::atomic<std::uint64_t> unknown_reads{0};
   std::atomic<std::uint64_t> clock{1};  // launches, copies and records: the time of Streams
 
+  // For who watches from outside: a page of the file MEMREPLAY_CARD_PROGRESS.PID, or of nobody's.
+  struct Progress {
+    std::atomic<std::uint64_t> launches, unused[3], peak_used;
+  };
+  Progress* const progress;
+
   int count() const { return static_cast<int>(cards.size()); }
   void launch() {
-    launches.fetch_add(1, std::memory_order_relaxed);
+    const std::uint64_t before = launches.fetch_add(1, std::memory_order_relaxed);
+    progress->launches.store(before + 1, std::memory_order_relaxed);
     clock.fetch_add(1, std::memory_order_relaxed);
   }
   std::uint64_t now() const { return clock.load(std::memory_order_relaxed); }

@@ -63,6 +63,7 @@ Settings SettingsFromEnvironment() {
   read.number("MEMREPLAY_CARD_COUNT", kMostCards, &cards);
   read.number("MEMREPLAY_CARD_COPY_LIMIT", kMostBytes, &settings.copy_limit);
   read.number("MEMREPLAY_CARD_CUDNN_WORKSPACE", kMostBytes, &settings.cudnn_workspace);
+  read.number("MEMREPLAY_CARD_NCCL", kMostBytes, &settings.nccl);
   if (read.is_second("MEMREPLAY_CARD_COMPLETION", "lagging", "at-once")) {
     settings.completion = Streams::Completion::kAtOnce;
   }

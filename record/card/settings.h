@@ -19,6 +19,10 @@ struct Settings {
   AddressOrder addresses = AddressOrder::kChunks;
   std::uint64_t copy_limit = 65536;
   std::uint64_t cudnn_workspace = 0;
+  // Bytes of the card that an NCCL communicator of several ranks takes, past PyTorch's allocator.
+  // No release documents it; the figure is what 4 A100 with NVLink took for more than two ranks
+  // (https://github.com/NVIDIA/nccl/issues/964).
+  std::uint64_t nccl = std::uint64_t{688} << 20;
   std::string error;  // what is wrong, for a person
 
   // A card as memreplay's simulated device is: no bytes behind its addresses, which begin at

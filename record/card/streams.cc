@@ -46,6 +46,22 @@ bool Streams::idle(StreamKey stream, std::uint64_t now) const {
   return complete(Event{stream, found->second.last, 0}, now);
 }
 
+bool Streams::poll(const Event& event, std::uint64_t now) {
+  if (complete(event, now)) return true;
+  if (completion_ != Completion::kLagging) return false;
+  if (now != polled_at_) polls_ = 0;
+  polled_at_ = now;
+  if (++polls_ < kMostPolls) return false;
+  polls_ = 0;
+  finish(event.stream, event.time);
+  return true;
+}
+
+bool Streams::poll(StreamKey stream, std::uint64_t now) {
+  const auto found = streams_.find(stream);
+  return found == streams_.end() || poll(Event{stream, found->second.last, 0}, now);
+}
+
 void Streams::synchronize(const Event& event) { finish(event.stream, event.time); }
 
 void Streams::synchronize(StreamKey stream, std::uint64_t now) { finish(stream, now); }

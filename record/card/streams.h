@@ -2,7 +2,9 @@
 //
 // Time is counted in launches. A stream's work is done when the host waited for it, or, with
 // `lagging`, at the latest when kLaunchQueue launches followed: a driver holds back the host when
-// that many wait. Without `lagging` all work is done at once.
+// that many wait. A loop that does nothing but ask (NCCL's watchdog, `while not event.query()`)
+// ends too: kMostPolls questions without a launch in between are a wait. Without `lagging` all work
+// is done at once.
 #pragma once
 
 #include <cstdint>
@@ -12,6 +14,8 @@
 namespace memreplay::card {
 
 inline constexpr std::uint64_t kLaunchQueue = 1024;
+// Who asks so often whether work is done, while nothing is launched, waits for it.
+inline constexpr int kMostPolls = 1000;
 
 struct StreamKey {
   int card;
@@ -51,6 +55,9 @@ class Streams {
   void wait(StreamKey stream, const Event& event, std::uint64_t now);
   bool complete(const Event& event, std::uint64_t now) const;
   bool idle(StreamKey stream, std::uint64_t now) const;
+  // What a program is told that asks: as complete() and idle(), but not "no" for ever.
+  bool poll(const Event& event, std::uint64_t now);
+  bool poll(StreamKey stream, std::uint64_t now);
   // The host waits.
   void synchronize(const Event& event);
   void synchronize(StreamKey stream, std::uint64_t now);
@@ -83,6 +90,8 @@ class Streams {
   std::unordered_map<std::int64_t, std::uint64_t> created_;  // (card, priority) -> how many
   std::uint64_t captures_ = 0;
   std::uint64_t captures_active_ = 0;
+  std::uint64_t polled_at_ = 0;  // when poll() last said no
+  int polls_ = 0;                // how often since anything was launched
 };
 
 }  // namespace memreplay::card

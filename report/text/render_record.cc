@@ -114,7 +114,7 @@ std::string RenderRecord(const proto::RecordReport& report) {
   std::string text;
   const std::string program = CleanText(absl::StrJoin(report.program(), " "));
   if (report.processes().empty()) {
-    StrAppend(&text, program, ": no process of it used CUDA; nothing is recorded.\n");
+    StrAppend(&text, program, ": no process of it took memory of a GPU; nothing is recorded.\n");
   }
   for (const proto::RecordedProcess& process : report.processes()) {
     StrAppend(&text, process.name(), process.name().empty() ? "" : ": ", program, " on ",

@@ -1,87 +1,16 @@
-"""Programs under `memreplay record --card`: record_test.py MEMREPLAY TORCH_VERSION [NAME...]
-
-Each case holds what the snapshot says (events, peaks), that the replay agrees with all of it, and
-what the command answers. --update writes the figures into figures.json.
-"""
+"""Programs under `memreplay record --card`; the slow ones are in record_more_test.py."""
 import json
 import os
 import pathlib
 import signal
 import subprocess
 import sys
-import tempfile
-import unittest
 
 import events
-import report_xml
-import torch_environment
-
-HERE = pathlib.Path(__file__).resolve().parent
-FIGURES = HERE / "figures.json"
-MEMREPLAY = TORCH = PYTHON = None
-UPDATE = False
+from recorded import Case, Recorded, Setting, main, program
 
 
-class Recorded:
-    """One run of the command: its exit status, its answer and the snapshot's path."""
-
-    def __init__(self, folder, words, flags=(), card="rtx-4090", name="snapshot"):
-        self.snapshot = os.path.join(folder, f"{name}.pickle")
-        command = [MEMREPLAY, "record", "--json", "--python", PYTHON, "-o", self.snapshot,
-                   *(["--card", card] if card else []), *flags, "--", *words]
-        done = subprocess.run(command, capture_output=True, text=True, cwd=folder, timeout=600,
-                              check=False)
-        self.status, self.output = done.returncode, done.stderr
-        self.answer = json.loads(done.stdout) if done.stdout else None
-
-    @property
-    def process(self):
-        return self.answer["processes"][0]
-
-
-def program(name, *arguments):
-    return [str(HERE / "programs" / name), *arguments]
-
-
-class RecordTest(unittest.TestCase):
-    def setUp(self):
-        self.folder = self.enterContext(tempfile.TemporaryDirectory())
-
-    def record(self, *words, flags=(), **more):
-        return Recorded(self.folder, program(*words), flags, **more)
-
-    def holds(self, run, figures_of):
-        """The run was answered, replayed exactly, and has the figures that are written down."""
-        self.assertIsNotNone(run.answer, run.output)
-        figures = []
-        for process in run.answer["processes"]:
-            for replay in process["replays"]:
-                if int(replay["events"]) == 0:
-                    continue
-                self.assertTrue(replay["agrees"], replay["sentence"])
-                figures.append({
-                    "events": int(replay["events"]), "peak_reserved": int(replay["peak_reserved"]),
-                    "peak_allocated": int(replay["peak_allocated"])})
-        self.assertTrue(figures, run.output)
-        known = json.loads(FIGURES.read_text(encoding="utf-8"))
-        if UPDATE:
-            known.setdefault(figures_of, {})[TORCH] = figures
-            FIGURES.write_text(json.dumps(known, indent=1, sort_keys=True) + "\n", encoding="utf-8")
-        self.assertEqual(figures, known.get(figures_of, {}).get(TORCH), run.output)
-
-    def runs(self, *words, flags=(), figures_of=None):
-        """A program that ends well, with figures, in which the values' mode changes no event."""
-        run = self.record(*words, flags=flags)
-        self.assertEqual(run.status, 0, run.output)
-        self.holds(run, figures_of or " ".join(words))
-        return run
-
-    def same_without_values(self, run, *words, flags=()):
-        plain = self.record(*words, flags=[*flags, "--no-values"], name="plain")
-        difference = events.difference(events.events_of(events.load(run.snapshot)),
-                                       events.events_of(events.load(plain.snapshot)))
-        self.assertIsNone(difference)
-
+class RecordTest(Case):
     def test_mlp(self):
         run = self.runs("mlp.py")
         self.same_without_values(run, "mlp.py")
@@ -140,6 +69,24 @@ class RecordTest(unittest.TestCase):
     def test_several_cards(self):
         self.runs("several_cards.py", flags=["--cards", "4"])
 
+    def test_pools(self):
+        run = self.runs("pools.py")
+        self.same_without_values(run, "pools.py")
+
+    def test_one_rank_of_a_job(self):
+        flags = ["--ranks", "8", "--rank", "3", "--nccl", "256MiB"]
+        for mode in ("ddp", "fsdp2", "tensor"):
+            with self.subTest(mode):
+                run = self.runs("ranks.py", mode, flags=flags)
+                self.assertIn("rank 3 of 8 is done", run.output)
+                self.assertEqual(run.process["name"], "rank 3")
+                self.assertIn("256 MiB", json.dumps(run.process["card"]["assumptions"]))
+
+    def test_what_a_rank_asks_of_its_group(self):
+        for end in ((), ("left",)):
+            run = self.record("ranks.py", "calls", *end, flags=["--ranks", "8", "--rank", "3"])
+            self.assertEqual(run.status, 0, run.output)
+
     def test_fast_init(self):
         run = self.record("large_init.py", flags=["--fast-init"])
         self.assertEqual(run.status, 0, run.output)
@@ -159,7 +106,7 @@ class RecordTest(unittest.TestCase):
     def test_ctrl_c(self):
         snapshot = os.path.join(self.folder, "snapshot.pickle")
         child = subprocess.Popen(
-            [MEMREPLAY, "record", "--json", "--python", PYTHON, "--card", "rtx-4090", "-o", snapshot,
+            [Setting.memreplay, "record", "--json", "--python", Setting.python, "--card", "rtx-4090", "-o", snapshot,
              *program("sleeps.py")], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
             start_new_session=True)
         self.assertEqual(child.stderr.readline(), "ready\n")
@@ -188,18 +135,5 @@ class RecordTest(unittest.TestCase):
                 self.assertIn(why, run.output)
 
 
-def main():
-    global MEMREPLAY, TORCH, PYTHON, UPDATE
-    arguments = [word for word in sys.argv[1:] if word != "--update"]
-    UPDATE = "--update" in sys.argv
-    MEMREPLAY, TORCH = os.path.abspath(arguments[0]), arguments[1]
-    try:
-        PYTHON = torch_environment.python(TORCH)
-    except torch_environment.Unavailable as reason:
-        print(f"skipped: {reason}")
-        return 0
-    return report_xml.run(RecordTest, arguments[2:])
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(RecordTest))

@@ -39,7 +39,7 @@ ENTRY(int, cudaStreamGetId, void* stream, unsigned long long* id) {
 ENTRY(int, cudaStreamQuery, void* stream) {
   Device& d = device();
   const std::lock_guard<std::mutex> lock(d.mutex);
-  return d.streams.idle(stream_key(stream), d.now()) ? kSuccess : Failed(kNotReady);
+  return d.streams.poll(stream_key(stream), d.now()) ? kSuccess : Failed(kNotReady);
 }
 ENTRY(int, cudaStreamSynchronize, void* stream) {
   Device& d = device();
@@ -85,7 +85,7 @@ ENTRY(int, cudaEventRecordWithFlags, Event* event, void* stream, unsigned) {
 ENTRY(int, cudaEventQuery, const Event* event) {
   Device& d = device();
   const std::lock_guard<std::mutex> lock(d.mutex);
-  return d.streams.complete(*event, d.now()) ? kSuccess : Failed(kNotReady);
+  return d.streams.poll(*event, d.now()) ? kSuccess : Failed(kNotReady);
 }
 ENTRY(int, cudaEventSynchronize, const Event* event) {
   Device& d = device();

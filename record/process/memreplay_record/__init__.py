@@ -37,9 +37,8 @@ def start():
 
 def _before_torch(spec, settings):
     if settings.core:
-        from memreplay_record import card
-        if settings.ranks:
-            card.give_up(settings, "--ranks is not served yet")
+        from memreplay_record import card, ranks
+        ranks.begin(settings)
         card.load(settings, os.path.dirname(spec.origin))
 
 

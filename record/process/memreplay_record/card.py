@@ -84,5 +84,10 @@ def answer(content):
     _core.memreplay_card_answer(content, ctypes.c_size_t(len(content)))
 
 
+def next_communicator(ranks, rank):
+    """How large the next part of an NCCL communicator is that this thread splits off."""
+    _core.memreplay_card_next_communicator(ranks, rank)
+
+
 def answer_clear():
     _core.memreplay_card_answer_clear()

@@ -55,6 +55,8 @@ class History:
         snapshot = self.own.take()
         frames.drop_own(snapshot)
         self.own.record(None)
+        if not any(snapshot["device_traces"]) and not snapshot["segments"] and not _ended_by():
+            return  # a worker of torch.compile, say
         path = os.path.join(self.settings.folder, str(os.getpid()))
         with open(path + ".pickle", "wb") as file:
             pickle.dump(snapshot, file)
@@ -64,7 +66,7 @@ class History:
 
     def _summary(self):
         torch = self.torch
-        ended = getattr(sys, "last_value", None)
+        ended = _ended_by()
         cards = []
         for index in range(torch.cuda.device_count()):
             stats = torch.cuda.memory_stats(index)
@@ -89,6 +91,11 @@ class History:
             "card": card.summary(),
             "values": self.values.summary() if self.values is not None else None,
         }
+
+
+def _ended_by():
+    """The exception that nobody caught, or None."""
+    return getattr(sys, "last_value", None)
 
 
 def _is_randomized():

@@ -1,0 +1,61 @@
+"""Models of Transformers, from configurations (nothing is downloaded):
+hugging_face.py gpt2|llama|lora|generate"""
+import os
+import sys
+import tempfile
+
+os.environ["HF_HUB_OFFLINE"] = "1"
+import torch
+from transformers import (GPT2Config, GPT2LMHeadModel, LlamaConfig, LlamaForCausalLM, Trainer,
+                          TrainingArguments)
+
+kind = sys.argv[1]
+torch.manual_seed(0)
+
+
+class Tokens(torch.utils.data.Dataset):
+    def __init__(self, vocabulary):
+        self.vocabulary = vocabulary
+
+    def __len__(self):
+        return 32
+
+    def __getitem__(self, index):
+        tokens = torch.randint(0, self.vocabulary, (256,))
+        return {"input_ids": tokens, "labels": tokens, "attention_mask": torch.ones_like(tokens)}
+
+
+def gpt2():
+    return GPT2LMHeadModel(GPT2Config(n_layer=4, n_embd=256, n_head=4, vocab_size=8000))
+
+
+def llama():
+    return LlamaForCausalLM(LlamaConfig(
+        hidden_size=512, intermediate_size=1408, num_hidden_layers=4, num_attention_heads=8,
+        num_key_value_heads=4, vocab_size=8000, pad_token_id=0))
+
+
+def train(model, **more):
+    with tempfile.TemporaryDirectory() as folder:
+        arguments = TrainingArguments(
+            output_dir=folder, per_device_train_batch_size=8, num_train_epochs=1, bf16=True,
+            logging_steps=1, report_to=[], save_strategy="no", disable_tqdm=True, **more)
+        Trainer(model=model, args=arguments, train_dataset=Tokens(8000)).train()
+
+
+if kind == "gpt2":
+    train(gpt2(), gradient_accumulation_steps=2)
+elif kind == "llama":
+    train(llama(), gradient_checkpointing=True)
+elif kind == "lora":
+    from peft import LoraConfig, get_peft_model
+    model = get_peft_model(llama(), LoraConfig(r=8, target_modules=["q_proj", "v_proj"]))
+    train(model)
+else:
+    model = llama().to("cuda", torch.bfloat16).eval()
+    for sampled in (False, True):
+        prompt = torch.randint(1, 8000, (4, 64), device="cuda")
+        out = model.generate(prompt, attention_mask=torch.ones_like(prompt), max_new_tokens=32,
+                             min_new_tokens=32, do_sample=sampled)
+        assert out.shape == (4, 96), out.shape
+    print("generated")

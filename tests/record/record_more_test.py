@@ -1,0 +1,80 @@
+"""Programs under `memreplay record --card` that take long or want packages beside torch."""
+import os
+import sys
+
+import events
+from recorded import Case, Recorded, Setting, main, needs, program
+
+HUGGING_FACE = ("transformers==4.51.3", "tokenizers==0.21.4", "huggingface_hub==0.36.0", "safetensors",
+                "regex", "pyyaml", "requests", "tqdm", "packaging", "psutil", "charset_normalizer",
+                "idna", "urllib3", "certifi", "accelerate==1.6.0", "peft==0.15.2")
+TRITON = {"2.6.0": "triton==3.2.0", "2.15.0": "triton==3.9.0"}
+TORCHVISION = {"2.6.0": "torchvision==0.21.0"}
+
+
+class RecordMoreTest(Case):
+    @needs(*HUGGING_FACE)
+    def test_transformers(self):
+        for kind in ("gpt2", "llama", "lora", "generate"):
+            with self.subTest(kind):
+                self.runs("hugging_face.py", kind)
+
+    def test_resnet(self):
+        if Setting.torch not in TORCHVISION:
+            self.skipTest(f"no torchvision is named here for torch {Setting.torch}")
+        needs(TORCHVISION[Setting.torch], "pillow")(self._resnet)(self)
+
+    def _resnet(self, *_):
+        run = self.runs("vision.py", "resnet")
+        assumed = [row["what"] for row in run.process["card"]["assumptions"]]
+        self.assertIn("cuDNN workspace assumed 0 bytes", assumed)
+        self.same_without_values(run, "vision.py", "resnet")
+
+    def test_unet(self):
+        run = self.runs("vision.py", "unet")
+        self.same_without_values(run, "vision.py", "unet")
+
+    def test_compile(self):
+        """Triton compiles real kernels, and the compiler sees nothing of us."""
+        os.environ["TORCHINDUCTOR_CACHE_DIR"] = os.path.join(self.folder, "inductor")
+        try:
+            needs(TRITON[Setting.torch])(lambda _: None)(self)
+            words = ["gpt.py", "compile=1", "steps=2", "layers=2"]
+            run = self.runs(*words)
+            self.assertEqual(len(run.answer["processes"]), 1, "workers of the compiler record nothing")
+            self.assertNotIn("graph_breaks", run.output)
+            plain = self.runs(*words[:1], *words[2:])
+            self.assertNotEqual(run.process["replays"][0]["peak_allocated"],
+                                plain.process["replays"][0]["peak_allocated"])
+        finally:
+            del os.environ["TORCHINDUCTOR_CACHE_DIR"]
+
+    def test_attention_and_types(self):
+        for words in (("attention=efficient", "dtype=float16"), ("attention=manual",),
+                      ("dtype=float32", "bias=1"), ("checkpoint=1", "accumulate=2", "fused=0")):
+            with self.subTest(words):
+                run = self.runs("gpt.py", "steps=2", *words)
+                self.same_without_values(run, "gpt.py", "steps=2", *words)
+
+    def test_fsdp1(self):
+        self.runs("ranks.py", "fsdp1", flags=["--ranks", "8", "--rank", "3"])
+
+    def test_torchrun(self):
+        """Two real processes; each is, event by event, what one process for one rank is."""
+        torchrun = os.path.join(os.path.dirname(Setting.python), "torchrun")
+        for mode in ("ddp", "fsdp2"):
+            job = Recorded(self.folder, [torchrun, "--standalone", "--nproc_per_node", "2",
+                                         *program("ranks.py", mode)], ["--cards", "2"], name=mode)
+            self.assertEqual(job.status, 0, job.output)
+            self.assertEqual([process["name"] for process in job.answer["processes"]],
+                             ["rank 0", "rank 1"])
+            for rank, process in enumerate(job.answer["processes"]):
+                alone = self.record("ranks.py", mode, flags=["--ranks", "2", "--rank", str(rank)],
+                                    name=f"{mode}{rank}")
+                self.assertIsNone(events.difference(
+                    events.events_of(events.load(process["snapshot"]), rank),
+                    events.events_of(events.load(alone.snapshot))))
+
+
+if __name__ == "__main__":
+    sys.exit(main(RecordMoreTest))

@@ -1,0 +1,113 @@
+"""What the tests of `memreplay record` share: one run of the command, and what must hold of it.
+
+main() is that of a test: TEST MEMREPLAY TORCH_VERSION [NAME...]. Each case holds what the snapshot
+says (events, peaks), that the replay agrees with all of it, and what the command answers. --update
+writes the figures into figures.json.
+"""
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import events
+import report_xml
+import torch_environment
+
+HERE = pathlib.Path(__file__).resolve().parent
+FIGURES = HERE / "figures.json"
+
+
+class Setting:
+    """What the command line of the test says."""
+    memreplay = torch = python = None
+    update = False
+
+
+class Recorded:
+    """One run of the command: its exit status, its answer and the snapshot's path."""
+
+    def __init__(self, folder, words, flags=(), card="rtx-4090", name="snapshot"):
+        self.snapshot = os.path.join(folder, f"{name}.pickle")
+        command = [Setting.memreplay, "record", "--json", "--python", Setting.python, "-o", self.snapshot,
+                   *(["--card", card] if card else []), *flags, "--", *words]
+        done = subprocess.run(command, capture_output=True, text=True, cwd=folder, timeout=600,
+                              check=False)
+        self.status, self.output = done.returncode, done.stderr
+        self.answer = json.loads(done.stdout) if done.stdout else None
+
+    @property
+    def process(self):
+        return self.answer["processes"][0]
+
+
+def program(name, *arguments):
+    return [str(HERE / "programs" / name), *arguments]
+
+
+class Case(unittest.TestCase):
+    def setUp(self):
+        self.folder = self.enterContext(tempfile.TemporaryDirectory())
+
+    def record(self, *words, flags=(), **more):
+        return Recorded(self.folder, program(*words), flags, **more)
+
+    def holds(self, run, figures_of):
+        """The run was answered, replayed exactly, and has the figures that are written down."""
+        self.assertIsNotNone(run.answer, run.output)
+        figures = []
+        for process in run.answer["processes"]:
+            for replay in process["replays"]:
+                if int(replay["events"]) == 0:
+                    continue
+                self.assertTrue(replay["agrees"], replay["sentence"])
+                figures.append({
+                    "events": int(replay["events"]), "peak_reserved": int(replay["peak_reserved"]),
+                    "peak_allocated": int(replay["peak_allocated"])})
+        self.assertTrue(figures, run.output)
+        known = json.loads(FIGURES.read_text(encoding="utf-8"))
+        if Setting.update:
+            known.setdefault(figures_of, {})[Setting.torch] = figures
+            FIGURES.write_text(json.dumps(known, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+        self.assertEqual(figures, known.get(figures_of, {}).get(Setting.torch), run.output)
+
+    def runs(self, *words, flags=(), figures_of=None):
+        """A program that ends well, with figures, in which the values' mode changes no event."""
+        run = self.record(*words, flags=flags)
+        self.assertEqual(run.status, 0, run.output)
+        self.holds(run, figures_of or " ".join(words))
+        return run
+
+    def same_without_values(self, run, *words, flags=()):
+        plain = self.record(*words, flags=[*flags, "--no-values"], name="plain")
+        difference = events.difference(events.events_of(events.load(run.snapshot)),
+                                       events.events_of(events.load(plain.snapshot)))
+        self.assertIsNone(difference)
+
+
+def needs(*packages):
+    """A decorator: the case wants these packages beside torch; skipped where they cannot be had."""
+    def decorate(case):
+        def wanting(self, *args):
+            try:
+                torch_environment.python(Setting.torch, packages)
+            except torch_environment.Unavailable as reason:
+                self.skipTest(str(reason))
+            return case(self, *args)
+        wanting.__name__ = case.__name__
+        return wanting
+    return decorate
+
+
+def main(case):
+    words = [word for word in sys.argv[1:] if word != "--update"]
+    Setting.update = "--update" in sys.argv
+    Setting.memreplay, Setting.torch = os.path.abspath(words[0]), words[1]
+    try:
+        Setting.python = torch_environment.python(Setting.torch)
+    except torch_environment.Unavailable as reason:
+        print(f"skipped: {reason}")
+        return 0
+    return report_xml.run(case, words[2:])
