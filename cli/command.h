@@ -24,6 +24,9 @@ absl::StatusOr<int> RunDiff(absl::Span<const std::string> args);
 absl::StatusOr<int> RunConvert(absl::Span<const std::string> args);
 absl::StatusOr<int> RunSweep(absl::Span<const std::string> args);
 absl::StatusOr<int> RunFit(absl::Span<const std::string> args);
+// `fit script` and `sweep script`: what follows the two words.
+absl::StatusOr<int> RunFitScript(absl::Span<const std::string> args);
+absl::StatusOr<int> RunSweepScript(absl::Span<const std::string> args);
 absl::StatusOr<int> RunGpu(absl::Span<const std::string> args);
 absl::StatusOr<int> RunLint(absl::Span<const std::string> args);
 absl::StatusOr<int> RunReport(absl::Span<const std::string> args);

@@ -28,6 +28,9 @@ constexpr char kFitDescription[] =
     "the defaults and expandable segments. Every device tried is a whole replay; those\n"
     "next to the edge are shown.\n"
     "\n"
+    "fit script --batch_size=? --card NAME -- train.py finds the largest value with which a\n"
+    "PyTorch program fits an imagined card, by running it; fit script --help tells more.\n"
+    "\n"
     "A recording that began with memory in use starts with only what was live,\n"
     "allocated anew.\n"
     "\n"
@@ -91,6 +94,7 @@ absl::StatusOr<int> FindValue(const Inputs& inputs, const FitFlags& options) {
 }  // namespace
 
 absl::StatusOr<int> RunFit(absl::Span<const std::string> args) {
+  if (!args.empty() && args[0] == "script") return RunFitScript(args.subspan(1));
   FitFlags options;
   FlagSet flags("fit FILE...|MODEL [flags]", kFitDescription);
   AddConfsFlag(&flags, &options.confs, "settings; may be given several times");

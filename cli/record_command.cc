@@ -6,6 +6,7 @@
 #include "cli/command.h"
 #include "cli/flags.h"
 #include "cli/output.h"
+#include "cli/record_flags.h"
 #include "cli/record_run.h"
 #include "cli/report_each.h"
 #include "report/text/render_record.h"
@@ -38,7 +39,6 @@ constexpr char kRecordDescription[] =
 
 struct RecordFlags {
   RecordOptions run;
-  bool no_values = false;
   bool json = false;
 };
 
@@ -68,69 +68,14 @@ absl::StatusOr<int> ListCards(bool json) {
   return kExitAnswered;
 }
 
-absl::Status CheckCall(const RecordOptions& run) {
-  if (run.program.empty() || run.program == std::vector<std::string>{"-m"}) {
-    return absl::InvalidArgumentError("no PROGRAM given; memreplay record --help tells more");
-  }
-  if (run.card.empty() &&
-      (run.capacity.has_value() || run.reserve.has_value() || run.nccl.has_value() ||
-       run.cards.has_value() || run.ranks.has_value())) {
-    return absl::InvalidArgumentError(
-        "--capacity, --reserve, --nccl, --cards and --ranks go with --card: a real GPU is as it "
-        "is");
-  }
-  if (run.rank.has_value() && !run.ranks.has_value()) {
-    return absl::InvalidArgumentError("--rank goes with --ranks");
-  }
-  if (run.ranks.has_value() && run.cards.value_or(1) > 1) {
-    return absl::InvalidArgumentError(
-        "--ranks is one process on one card; for real processes give --cards and torchrun");
-  }
-  if (run.ranks.has_value() &&
-      (*run.ranks < 1 || run.rank.value_or(0) < 0 || run.rank.value_or(0) >= *run.ranks)) {
-    return absl::InvalidArgumentError(
-        StrCat("--rank: expected 0 to ", *run.ranks - 1, ", and at least one of --ranks"));
-  }
-  if (run.cards.has_value() && (*run.cards < 1 || *run.cards > 64)) {
-    return absl::InvalidArgumentError(StrCat("--cards: expected 1 to 64, found ", *run.cards));
-  }
-  if (run.dynamic_fraction.has_value() &&
-      !(*run.dynamic_fraction >= 0 && *run.dynamic_fraction <= 1)) {
-    return absl::InvalidArgumentError(
-        StrCat("--dynamic-fraction: expected 0 to 1, found ", *run.dynamic_fraction));
-  }
-  return absl::OkStatus();
-}
-
 absl::StatusOr<int> RecordProgram(absl::Span<const std::string> args) {
   RecordFlags options;
   RecordOptions& run = options.run;
   FlagSet flags("record [flags] [--] PROGRAM [ARGUMENTS]", kRecordDescription);
   flags.AddText("card", "NAME", &run.card, "the card to imagine; list prints those known");
-  flags.AddSize("capacity", &run.capacity, "its memory, instead of the table's");
-  flags.AddSize("reserve", &run.reserve,
-                "what the CUDA context and other processes take of it, instead of\n"
-                "the table's assumption");
-  flags.AddSize("nccl", &run.nccl, "what a communicator of NCCL takes of it; 688 MiB if not given");
-  flags.AddNumber("cards", "N", &run.cards, "how many of them; 1 if not given");
-  flags.AddNumber("ranks", "N", &run.ranks,
-                  "the program's one process stands for one rank of a job of N");
-  flags.AddNumber("rank", "K", &run.rank, "which one; 0 if not given");
-  flags.AddChoice("completion", {"lagging", "at-once"}, &run.completion,
-                  "when work is done: when the host waits for it, or at once");
-  flags.AddFraction("dynamic-fraction", &run.dynamic_fraction,
-                    "which share of a tensor's elements a size is taken to be that depends\n"
-                    "on unknown values; 1 if not given");
-  flags.AddNumber("unknown-limit", "N", &run.unknown_limit,
-                  "how often one line may ask for an unknown value; 10000 if not given");
-  flags.AddSwitch("no-values", &options.no_values, "leave small tensors without values too");
-  flags.AddSwitch("fast-init", &run.fast_init,
-                  "skip the initialisation of large weights on the CPU");
+  AddRecordFlags(&run, &flags);
   flags.AddSwitch("aslr", &run.aslr, "leave address randomisation on; runs can then differ");
   flags.AddChoice("stacks", {"python", "all"}, &run.stacks, "whose frames; all: also those of C++");
-  flags.AddText("python", "PATH", &run.python,
-                "the interpreter of scripts; if not given, the one beside this\n"
-                "program if it has PyTorch, else python3");
   flags.AddText("out", "FILE", &run.out, "the snapshot; snapshot.pickle if not given");
   flags.AddShort('o', "out");
   flags.AddSwitch("json", &options.json,
@@ -140,9 +85,8 @@ absl::StatusOr<int> RecordProgram(absl::Span<const std::string> args) {
   if (flags.help_requested()) return PrintHelp(flags.Help());
   if (run.card == "list" || run.card == "LIST") return ListCards(options.json);
   run.program = *std::move(program);
-  run.values = !options.no_values;
   if (options.json) run.output = "-";
-  if (const absl::Status call = CheckCall(run); !call.ok()) return call;
+  if (const absl::Status call = CheckRecordCall(run); !call.ok()) return call;
   const absl::StatusOr<proto::RecordReport> report = Record(run);
   if (!report.ok()) return report.status();
   const absl::Status printed =

@@ -80,7 +80,7 @@ std::string Wishes(const RecordOptions& options, const RecordFolders& folders,
     AppendJsonString(folders.cache, &json);
   }
   StrAppend(&json, ",\"stacks\":\"", options.stacks, "\"");
-  if (!options.values) StrAppend(&json, ",\"values\":false");
+  if (options.no_values) StrAppend(&json, ",\"values\":false");
   if (options.fast_init) StrAppend(&json, ",\"fast_init\":true");
   if (options.dynamic_fraction.has_value()) {
     StrAppend(&json, ",\"dynamic_fraction\":", *options.dynamic_fraction);
@@ -97,7 +97,7 @@ std::string Wishes(const RecordOptions& options, const RecordFolders& folders,
 std::map<std::string, std::string> Environment(const RecordOptions& options,
                                                const RecordFolders& folders,
                                                const std::string& folder) {
-  std::map<std::string, std::string> environment;
+  std::map<std::string, std::string> environment = options.environment;
   environment["MEMREPLAY_RECORD"] = Wishes(options, folders, folder);
   const char* path = std::getenv("PYTHONPATH");
   environment["PYTHONPATH"] =
@@ -162,10 +162,9 @@ bool TerminalSignalsAll() {
   return foreground;
 }
 
-int WaitFor(Child* child, const std::string& folder, const std::string& program) {
-  const std::string activity = StrCat("recording ", program);
-  Progress progress(activity);
-  const StopSignal stop;
+// Passes Ctrl-C on, and shows how far the program is where `progress` is given.
+int WaitFor(Child* child, const std::string& folder, const StopSignal& stop,
+            const std::string& activity, Progress* progress) {
   bool passed_on = false;
   while (true) {
     if (const std::optional<int> status = child->Wait(500)) return *status;
@@ -177,13 +176,22 @@ int WaitFor(Child* child, const std::string& folder, const std::string& program)
         child->Signal(SIGINT);
       }
     }
+    if (progress == nullptr) continue;
     const Counters now = ReadCounters(folder);
     if (now.launches > 0) {
-      progress.SetActivity(StrCat(activity, ": ",
-                                  FormatCount(static_cast<int64_t>(now.launches), "kernel"), ", ",
-                                  FormatSize(static_cast<int64_t>(now.peak_used)), " at most,"));
+      progress->SetActivity(StrCat(activity, ": ",
+                                   FormatCount(static_cast<int64_t>(now.launches), "kernel"), ", ",
+                                   FormatSize(static_cast<int64_t>(now.peak_used)), " at most,"));
     }
   }
+}
+
+int WaitFor(Child* child, const std::string& folder, const RecordOptions& options) {
+  const std::string activity = StrCat("recording ", options.program[0]);
+  if (options.stop != nullptr) return WaitFor(child, folder, *options.stop, activity, nullptr);
+  Progress progress(activity);
+  const StopSignal stop;
+  return WaitFor(child, folder, stop, activity, &progress);
 }
 
 absl::Status ReplaySnapshot(const std::string& file, proto::RecordedProcess* process) {
@@ -292,7 +300,7 @@ absl::StatusOr<proto::RecordReport> Record(const RecordOptions& options) {
   absl::StatusOr<Child> child = Child::Start(start);
   if (!child.ok()) return child.status();
   const auto began = std::chrono::steady_clock::now();
-  report.set_exit_status(WaitFor(&*child, folder->path(), options.program[0]));
+  report.set_exit_status(WaitFor(&*child, folder->path(), options));
   report.set_seconds(
       std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count());
 

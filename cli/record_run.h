@@ -3,11 +3,13 @@
 #define MEMREPLAY_CLI_RECORD_RUN_H_
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "cli/stop_signal.h"
 #include "proto/record.pb.h"
 #include "trace/value/units.h"
 
@@ -29,7 +31,7 @@ struct RecordOptions {
   std::optional<int64_t> ranks;
   std::optional<int64_t> rank;
   std::string stacks = "python";
-  bool values = true;
+  bool no_values = false;  // leave small tensors without values
   std::optional<double> dynamic_fraction;
   std::optional<int64_t> unknown_limit;
   bool aslr = false;
@@ -37,6 +39,10 @@ struct RecordOptions {
   bool replay = true;  // whether each snapshot is replayed
   // Where the program's output goes: "" as ours, "-" to stderr, else a file.
   std::string output;
+  std::map<std::string, std::string> environment;  // besides ours
+  // Of a caller that runs several at once: who notes Ctrl-C. Null: the run notes it itself, and
+  // shows how far it is.
+  const StopSignal* stop = nullptr;
 };
 
 // Runs it and gathers what its processes left. Errors: nothing can be run: no such program, no

@@ -33,6 +33,8 @@ constexpr char kSweepDescription[] =
     "Before anything else it replays the file under its own settings and says how far\n"
     "that agrees with the recording.\n"
     "\n"
+    "sweep script runs a PyTorch program on imagined cards; sweep script --help tells more.\n"
+    "\n"
     "Exit status 1 tells of a recording that is not reproduced, of memory that runs out\n"
     "under all settings, and of a file that contradicts itself.";
 
@@ -109,6 +111,7 @@ absl::StatusOr<int> SweepTogether(const std::vector<std::string>& paths, const I
 }  // namespace
 
 absl::StatusOr<int> RunSweep(absl::Span<const std::string> args) {
+  if (!args.empty() && args[0] == "script") return RunSweepScript(args.subspan(1));
   SweepFlags options;
   FlagSet flags("sweep FILE...|MODEL [flags]", kSweepDescription);
   AddConfsFlag(&flags, &options.confs, "settings to try; may be given several times; none: search");

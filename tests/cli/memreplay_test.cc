@@ -159,10 +159,10 @@ class MemreplayTest : public testing::Test {
 };
 
 TEST_F(MemreplayTest, Help) {
-  ExpectSession("help",
-                {"--help", "inspect --help", "replay --help", "oom --help", "sweep --help",
-                 "fit --help", "gpu --help", "report --help", "convert --help", "lint --help",
-                 "record --help", "synth --help", "synth nanogpt --help", "--version"});
+  ExpectSession("help", {"--help", "inspect --help", "replay --help", "oom --help", "sweep --help",
+                         "fit --help", "gpu --help", "report --help", "convert --help",
+                         "lint --help", "record --help", "fit script --help", "sweep script --help",
+                         "synth --help", "synth nanogpt --help", "--version"});
 }
 
 TEST_F(MemreplayTest, UnusableCalls) {

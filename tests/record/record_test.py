@@ -116,6 +116,36 @@ class RecordTest(Case):
         self.assertEqual(json.loads(answer)["processes"][0]["error"], "KeyboardInterrupt")
         self.assertTrue(os.path.exists(snapshot))
 
+    def script(self, command, *words):
+        """`fit script` or `sweep script` on a card that has 1,000 MiB to give."""
+        done = subprocess.run(
+            [Setting.memreplay, command, "script", "--json", "--card", "rtx-4090", "--capacity", "1GiB",
+             "--reserve", "24MiB", "--python", Setting.python, *words],
+            capture_output=True, text=True, timeout=300, check=False,
+            env={**os.environ, "XDG_CACHE_HOME": os.path.join(self.folder, "cache")})
+        return done.returncode, json.loads(done.stdout) if done.stdout else done.stderr
+
+    def test_fit_script_and_sweep_script(self):
+        status, answer = self.script("fit", "--pieces=?", "--", *program("takes.py"))
+        self.assertEqual(status, 0, answer)
+        found = answer["cases"][0]
+        self.assertEqual(found["largest"], 15)
+        rows = {row["value"]: row for row in found["rows"]}
+        self.assertTrue(rows[15]["fits"])
+        self.assertEqual(rows[15]["peak_reserved"], 15 * 64 << 20)
+        self.assertEqual(rows[15]["spare"], 40 << 20)
+        self.assertFalse(rows[16]["fits"])
+        self.assertIn("takes.py:9", rows[16]["error_place"])
+        self.assertEqual((answer["runs"], answer["from_cache"]), (len(rows), 0))
+        # Again, and the values that are known already in the place of a "?": nothing is run.
+        status, again = self.script("fit", "--pieces=?", "--", *program("takes.py", "--pieces=?"))
+        self.assertEqual((again["runs"], again["cases"][0]["largest"]), (0, 15))
+        status, answer = self.script("sweep", "--pieces=16,15,8", "--", *program("takes.py"))
+        self.assertEqual((status, answer["runs"]), (0, 0))
+        status, answer = self.script("fit", "--pieces=?", "--step", "13", "--", *program("takes.py"))
+        self.assertEqual(status, 2)
+        self.assertIn("ValueError: an unlucky number", answer)
+
     def test_module(self):
         pathlib.Path(self.folder, "package").mkdir()
         pathlib.Path(self.folder, "package", "__main__.py").write_text(

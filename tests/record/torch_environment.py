@@ -16,18 +16,6 @@ import sys
 NEEDS = ["numpy", "sympy", "filelock", "jinja2", "networkx", "fsspec", "typing_extensions", "setuptools"]
 
 
-# Prints the packages that an interpreter has.
-_LIST = """
-import importlib.metadata
-for package in importlib.metadata.distributions():
-    print((package.metadata["Name"] or "").lower().replace("_", "-"))
-"""
-
-
-def _plain(name):
-    return name.lower().replace("_", "-")
-
-
 class Unavailable(Exception):
     """There is none, and it cannot be had."""
 

@@ -61,7 +61,7 @@ class ScheduleBuilder {
   LiveMap live_;
   AllocationId next_id_ = 0;
   std::vector<EventRole> roles_;
-  bool has_completions_ = false;  // the file records free_completed at all
+  bool has_completions_ = false;  // the file tells which frees are done, and when
   bool infer_record_stream_ = true;
   GroupingFacts facts_;
   bool infer_pool_release_ = true;

@@ -45,6 +45,12 @@ void ScheduleBuilder::Identify() {
       facts_.rounds_to_power_of_two |= divisions > 0;
     }
   }
+  // One that is pending at the end shows that frees can be late, though none is done in the trace.
+  for (const SegmentInfo& segment : source_.final_state) {
+    for (const BlockInfo& block : segment.blocks) {
+      has_completions_ |= block.state == BlockState::kPendingFree;
+    }
+  }
   for (const Event& e : events) {
     has_completions_ |= e.kind == EventKind::kFreeCompleted;
     if (e.kind == EventKind::kEmptyCache) facts_.infer_empty_cache = false;

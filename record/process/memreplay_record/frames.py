@@ -1,13 +1,13 @@
 """Takes this package's own frames out of a snapshot's stacks, which are then those of a card."""
 import os
 
-_FOLDER = os.path.dirname(os.path.abspath(__file__)) + os.sep
+FOLDER = os.path.dirname(os.path.abspath(__file__)) + os.sep
 
 
 def _without_own(stack):
     kept = []
     for frame in stack:  # innermost first
-        if frame["filename"].startswith(_FOLDER):
+        if frame["filename"].startswith(FOLDER):
             continue
         kept.append(frame)
     return kept
@@ -21,7 +21,7 @@ def drop_own(snapshot):
         stack = holder.get("frames")
         if stack and id(stack) not in done:
             done[id(stack)] = stack
-            if any(frame["filename"].startswith(_FOLDER) for frame in stack):
+            if any(frame["filename"].startswith(FOLDER) for frame in stack):
                 stack[:] = _without_own(stack)
 
     for trace in snapshot["device_traces"]:

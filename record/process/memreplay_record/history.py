@@ -86,6 +86,8 @@ class History:
             "seconds": time.time() - self.began,
             "error": type(ended).__name__ if ended is not None else "",
             "error_text": str(ended)[:2000] if ended is not None else "",
+            "error_place": _place_of(ended) if ended is not None else "",
+            "sources": _sources(),
             "cards": cards,
             "randomized": _is_randomized(),
             "card": card.summary(),
@@ -96,6 +98,36 @@ class History:
 def _ended_by():
     """The exception that nobody caught, or None."""
     return getattr(sys, "last_value", None)
+
+
+def _place_of(error):
+    """The innermost line of a traceback outside of PyTorch and this package, as "train.py:33"."""
+    place, trace = "", error.__traceback__
+    while trace is not None:
+        file = trace.tb_frame.f_code.co_filename
+        if f"{os.sep}torch{os.sep}" not in file and not file.startswith((frames.FOLDER, "<")):
+            place = f"{file}:{trace.tb_lineno}"
+        trace = trace.tb_next
+    return place
+
+
+def _sources():
+    """The files of the program itself: a run can be answered from an earlier one if none changed."""
+    installed = (sys.prefix + os.sep, sys.base_prefix + os.sep, frames.FOLDER)
+    torch = sys.modules["torch.version"]
+    found = {torch.__file__}
+    for module in list(sys.modules.values()):
+        file = getattr(module, "__file__", None)
+        if isinstance(file, str) and not os.path.abspath(file).startswith(installed):
+            found.add(os.path.abspath(file))
+    rows = []
+    for path in sorted(found):
+        try:
+            status = os.stat(path)
+        except OSError:
+            continue
+        rows.append({"path": path, "size": status.st_size, "modified": status.st_mtime_ns})
+    return rows
 
 
 def _is_randomized():

@@ -1,4 +1,4 @@
-"""Allocations in a pool of the program's own, and what is left of it."""
+"""Allocations in a pool of the program's own, which lives to the end."""
 import torch
 
 pool = torch.cuda.MemPool()
@@ -8,8 +8,4 @@ outside = torch.empty(5 << 20, dtype=torch.uint8, device="cuda")
 del held[1]
 with torch.cuda.use_mem_pool(pool):
     held.append(torch.empty(2 << 20, dtype=torch.uint8, device="cuda"))
-del held
-torch.cuda.empty_cache()
-del pool
-torch.cuda.empty_cache()
 print(torch.cuda.memory_reserved())

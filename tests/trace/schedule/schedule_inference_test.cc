@@ -276,6 +276,18 @@ TEST(InferRecordStreamTest, FreesPendingAtTheStart) {
   EXPECT_EQ(schedule.diagnostics().count(DiagnosticKind::kFreeCompletedWithoutRequest), 1u);
 }
 
+TEST(InferRecordStreamTest, AFreeThatIsPendingAtTheEndIsLateThoughNoneIsDone) {
+  const Schedule schedule = Recording()
+                                .SegmentAlloc(kA, 2 * kM)
+                                .Alloc(kA, 512)
+                                .FreeRequested(kA, 512)
+                                .Segment(kA, 2 * kM, false)
+                                .Block(512, 512, BlockState::kPendingFree)
+                                .FreeBlock(2 * kM - 512)
+                                .Build();
+  EXPECT_EQ(RequestsText(schedule), "alloc#0 record_stream#0@3 free_requested#0");
+}
+
 TEST(InferRecordStreamTest, FilesWithoutCompletionsHaveNoLateOnes) {
   EXPECT_EQ(RequestsText(Recording()
                              .SegmentAlloc(kA, 2 * kM)

@@ -1,0 +1,65 @@
+// A PyTorch program run with several values of one of its arguments, on imagined cards, for
+// `fit script` and `sweep script`.
+#ifndef MEMREPLAY_CLI_SCRIPT_RUNS_H_
+#define MEMREPLAY_CLI_SCRIPT_RUNS_H_
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "cli/record_run.h"
+#include "cli/stop_signal.h"
+#include "proto/record.pb.h"
+
+namespace memreplay {
+
+// One run: options.program holds the value already.
+struct ScriptRun {
+  RecordOptions options;
+  int64_t value = 0;
+};
+
+// Runs programs, as many at once as there are jobs, and keeps what they answered in
+// CacheFolder()/runs: the same words, folder, interpreter, card and flags, with the same program
+// files (those that were imported, by size and time of change) and the same PyTorch, are not run
+// again. Data that a program reads is not looked at.
+class ScriptRunner {
+ public:
+  // `jobs` 0: as many as there are cores, but at most 4.
+  ScriptRunner(size_t jobs, bool use_cache);
+
+  // One row a run, in order. Errors: a run that cannot be started, one that fails for another
+  // reason than memory, one that used no GPU, Ctrl-C.
+  absl::StatusOr<std::vector<proto::ScriptRow>> Run(absl::Span<const ScriptRun> runs);
+
+  size_t jobs() const { return jobs_; }
+  int made() const { return made_; }
+  int from_cache() const { return from_cache_; }
+
+ private:
+  struct Answer {
+    proto::RecordReport report;
+    bool cached = false;
+  };
+  absl::StatusOr<Answer> RunOne(const ScriptRun& run, const std::string& folder) const;
+
+  size_t jobs_;
+  bool use_cache_;
+  int made_ = 0;
+  int from_cache_ = 0;
+  StopSignal stop_;
+};
+
+// A name for a value of an argument: "--batch_size", "?".
+struct ScriptKey {
+  std::string name;
+  // The words with the value in the place of each "?", or behind all others as --NAME=VALUE.
+  std::vector<std::string> WordsWith(const std::vector<std::string>& program, int64_t value) const;
+};
+
+}  // namespace memreplay
+
+#endif  // MEMREPLAY_CLI_SCRIPT_RUNS_H_

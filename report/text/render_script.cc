@@ -1,0 +1,86 @@
+#include "report/text/render_script.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "report/words/sizes.h"
+#include "report/words/text.h"
+#include "trace/value/strings.h"
+
+namespace memreplay {
+namespace {
+
+std::string ProgramOf(const proto::ScriptReport& report) {
+  return CleanText(absl::StrJoin(report.program(), " "));
+}
+
+std::string CaseName(const proto::ScriptCase& found) {
+  return StrCat(CleanText(found.card()),
+                found.conf().empty() ? "" : StrCat(" under ", CleanText(found.conf())));
+}
+
+std::string AnswerOf(const proto::ScriptRow& row) {
+  if (row.fits()) return "fits";
+  std::string place = row.error_place();
+  place = place.substr(place.rfind('/') == std::string::npos ? 0 : place.rfind('/') + 1);
+  return StrCat("OUT OF MEMORY", place.empty() ? "" : StrCat(" at ", CleanText(place)),
+                row.error().empty() ? ", and the program went on" : "");
+}
+
+void AppendHead(const std::string& key, std::string* text) {
+  StrAppend(text, absl::StrFormat("  %14s  %13s  %14s  %10s  %7s  %7s  answer\n", key,
+                                  "peak reserved", "peak allocated", "to spare", "retries", "ran"));
+}
+
+void AppendRow(const proto::ScriptRow& row, std::string_view where, std::string* text) {
+  StrAppend(text,
+            absl::StrFormat("  %14d  %13s  %14s  %10s  %7d  %7s  %s%s\n", row.value(),
+                            FormatSize(row.peak_reserved()), FormatSize(row.peak_allocated()),
+                            row.fits() ? FormatSize(row.spare()) : "-", row.retries(),
+                            row.cached() ? "earlier" : absl::StrFormat("%.1f s", row.seconds()),
+                            AnswerOf(row), where.empty() ? "" : StrCat("  ", where)));
+}
+
+std::string Runs(const proto::ScriptReport& report) {
+  return StrCat("  ", FormatCount(report.runs(), "run"), ", ",
+                FormatCount(report.from_cache(), "answer"), " of earlier runs, ",
+                absl::StrFormat("%.1f s", report.seconds()), ".\n");
+}
+
+}  // namespace
+
+std::string RenderScriptFit(const proto::ScriptReport& report) {
+  std::string text = StrCat(ProgramOf(report), "\n");
+  for (const proto::ScriptCase& found : report.cases()) {
+    StrAppend(&text, CaseName(found), ": ",
+              found.largest() == 0
+                  ? StrCat("no ", report.key(), " fits")
+                  : StrCat("the largest ", report.key(), " that fits is ", found.largest()),
+              ".\n");
+    AppendHead(report.key(), &text);
+    for (const proto::ScriptRow& row : found.rows()) AppendRow(row, "", &text);
+    StrAppend(&text, "\n");
+  }
+  return StrCat(text, Runs(report));
+}
+
+std::string RenderScriptSweep(const proto::ScriptReport& report) {
+  std::vector<std::pair<const proto::ScriptRow*, const proto::ScriptCase*>> rows;
+  for (const proto::ScriptCase& found : report.cases()) {
+    for (const proto::ScriptRow& row : found.rows()) rows.emplace_back(&row, &found);
+  }
+  std::stable_sort(rows.begin(), rows.end(), [](const auto& a, const auto& b) {
+    if (a.first->fits() != b.first->fits()) return a.first->fits();
+    return a.first->fits() && a.first->peak_reserved() < b.first->peak_reserved();
+  });
+  std::string text = StrCat(ProgramOf(report), "\n");
+  AppendHead(report.key(), &text);
+  for (const auto& [row, found] : rows) AppendRow(*row, CaseName(*found), &text);
+  return StrCat(text, "\n", Runs(report));
+}
+
+}  // namespace memreplay
