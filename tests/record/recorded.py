@@ -29,12 +29,13 @@ class Setting:
 class Recorded:
     """One run of the command: its exit status, its answer and the snapshot's path."""
 
-    def __init__(self, folder, words, flags=(), card="rtx-4090", name="snapshot"):
+    def __init__(self, folder, words, flags=(), card="rtx-4090", name="snapshot", cwd=None,
+                 environment=None):
         self.snapshot = os.path.join(folder, f"{name}.pickle")
         command = [Setting.memreplay, "record", "--json", "--python", Setting.python, "-o", self.snapshot,
                    *(["--card", card] if card else []), *flags, "--", *words]
-        done = subprocess.run(command, capture_output=True, text=True, cwd=folder, timeout=600,
-                              check=False)
+        done = subprocess.run(command, capture_output=True, text=True, cwd=cwd or folder, timeout=600,
+                              check=False, env={**os.environ, **(environment or {})})
         self.status, self.output = done.returncode, done.stderr
         self.answer = json.loads(done.stdout) if done.stdout else None
 

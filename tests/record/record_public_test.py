@@ -1,0 +1,125 @@
+"""Public scripts beside the recordings that their authors made on real GPUs, event by event.
+
+The repositories are other people's and are not here: each is cloned into
+${MEMREPLAY_CACHE:-~/.cache/memreplay}/public/OWNER+NAME, or the case is skipped. The card, and how the
+script was called where the repository does not say, were found by trying.
+"""
+import io
+import os
+import re
+import subprocess
+import sys
+import tarfile
+
+import events
+import torch_environment
+from recorded import Case, Recorded, Setting, main, needs
+
+PACKAGES = ("einops", "einx", "frozendict", "jaxtyping", "wadler-lindig", "pandas", "python-dateutil",
+            "pytz", "tzdata", "six")
+WEDSON = ("Wedsonlin/assignment2-systems", "87b0864")
+SILMONT = ("silmont2000/assignment2-systems", "75d09aa")
+
+
+def repository(name):
+    folder = torch_environment.cache() / "public" / name.replace("/", "+")
+    if not folder.exists():
+        cloned = subprocess.run(["git", "clone", "--quiet", f"https://github.com/{name}", str(folder)],
+                                capture_output=True, text=True, check=False,
+                                env={**os.environ, "GIT_TERMINAL_PROMPT": "0"})
+        if cloned.returncode != 0:
+            return None
+    return folder
+
+
+def for_older_python(source):
+    """Python before 3.12 has no " within f"...{}...": the same with '."""
+    return re.sub(r'(f"[^"\n]*\{[^"{}\n]*\[)"(\w+)"(\][^"\n]*")', r"\1'\2'\3", source)
+
+
+class PublicTest(Case):
+    def files(self, of, *paths):
+        """Some paths of a commit, in the test's folder."""
+        name, commit = of
+        found = repository(name)
+        if found is None:
+            self.skipTest(f"github.com/{name} cannot be cloned")
+        packed = subprocess.run(["git", "-C", str(found), "archive", commit, "--", *paths],
+                                capture_output=True, check=False)
+        if packed.returncode != 0:
+            self.skipTest(f"github.com/{name}: {packed.stderr.decode(errors='replace').strip()}")
+        with tarfile.open(fileobj=io.BytesIO(packed.stdout)) as archive:
+            archive.extractall(self.folder, filter="data")
+
+    def of_release(self, release):
+        if Setting.torch != release:
+            self.skipTest(f"recorded with torch {release}, this is {Setting.torch}")
+
+    def alike(self, made, recorded):
+        """Each event, and the memory reserved at the end."""
+        ours, theirs = (events.load(os.path.join(self.folder, path)) for path in (made, recorded))
+        a, b = events.events_of(ours), events.events_of(theirs)
+        self.assertIsNone(events.difference(a, b))
+        reserved = [sum(segment["total_size"] for segment in snapshot["segments"])
+                    for snapshot in (ours, theirs)]
+        print(f"{recorded}: {len(a[0])} events alike, {reserved[0]} and {reserved[1]} bytes reserved")
+        return reserved
+
+    @needs(*PACKAGES)
+    def test_wedson(self):
+        """A transformer of 24 layers, forward only and a whole step, at four lengths."""
+        self.of_release("2.11.0")
+        recordings = [f"results/medium_{length}_{kind}_memory_snapshot.pickle"
+                      for length in (128, 256, 512, 1024) for kind in ("inference", "training")]
+        self.files(WEDSON, "cs336_systems", "cs336-basics", *recordings)
+        script = os.path.join(self.folder, "cs336_systems", "nsys_profile.py")
+        if sys.version_info < (3, 12):
+            with open(script, encoding="utf-8") as file:
+                source = for_older_python(file.read())
+            with open(script, "w", encoding="utf-8") as file:
+                file.write(source)
+        for folder in ("scripts", "made/results", "made/scripts"):
+            os.makedirs(os.path.join(self.folder, folder), exist_ok=True)
+        for recording in recordings:
+            with self.subTest(recording):
+                _, length, kind, *_ = os.path.basename(recording).split("_")
+                pattern = "forward-only" if kind == "inference" else "full-training-step"
+                run = Recorded(self.folder, [
+                    script, "--vocab_size", "10000", "--context_length", length, "--d_model", "1024",
+                    "--d_ff", "4096", "--num_layers", "24", "--num_heads", "16", "--model_name",
+                    "medium", "--memory-profiler", "pytorch", "--pattern", pattern],
+                    cwd=os.path.join(self.folder, "made", "scripts"),
+                    environment={"PYTHONPATH": os.path.join(self.folder, "cs336-basics")})
+                self.assertEqual(run.status, 0, run.output)
+                ours, theirs = self.alike(f"made/{recording}", recording)
+                self.assertEqual(ours, theirs)
+
+    @needs(*PACKAGES)
+    def test_silmont(self):
+        """Attention by hand, from the first allocation on, and the forward pass of a transformer."""
+        self.of_release("2.6.0")
+        self.files(SILMONT, "mem_snapshot.pickle", "memory_forward_fp32_128.pickle",
+                   "memory_forward_bf16_128.pickle")
+        self.files((SILMONT[0], "507ffd0~1"), "cs336_systems/trace_peak_memory.py")
+        made = os.path.join(self.folder, "made")
+        os.makedirs(made)
+        run = Recorded(self.folder, [os.path.join(self.folder, "cs336_systems", "trace_peak_memory.py")],
+                       cwd=made)
+        self.assertEqual(run.status, 0, run.output)
+        ours, theirs = self.alike("made/mem_snapshot.pickle", "mem_snapshot.pickle")
+        self.assertEqual(ours, theirs)
+        self.files((SILMONT[0], "0f94da4"), "cs336_systems", "cs336-basics")
+        for precision in ("fp32", "bf16"):
+            with self.subTest(precision):
+                call = ("import benchmark as b; b.RECORD_MEM = True; b.benchmark_model('Small', 128, "
+                        f"mode='forward', warmup_steps=5, num_steps=1, precision='{precision}')")
+                run = Recorded(self.folder, ["-c", call], cwd=made, environment={
+                    "PYTHONPATH": os.path.join(self.folder, "cs336-basics") + ":" +
+                                  os.path.join(self.folder, "cs336_systems")})
+                self.assertEqual(run.status, 0, run.output)
+                self.alike(f"made/memory_forward_{precision}_128.pickle",
+                           f"memory_forward_{precision}_128.pickle")
+
+
+if __name__ == "__main__":
+    sys.exit(main(PublicTest))
