@@ -25,7 +25,7 @@
 namespace memreplay {
 namespace {
 
-constexpr char kFitDescription[] =
+constexpr char kFitScriptDescription[] =
     "Runs a PyTorch program on an imagined card, again and again, and finds the largest value\n"
     "of one of its arguments for which memory does not run out. --KEY=? names the argument: the\n"
     "program gets --KEY=N at its end, or N in the place of each ? in ARGUMENTS. What is between\n"
@@ -36,7 +36,7 @@ constexpr char kFitDescription[] =
     "\n"
     "Exit status 1: no value fits on some card.";
 
-constexpr char kSweepDescription[] =
+constexpr char kSweepScriptDescription[] =
     "Runs a PyTorch program on imagined cards with several values of one of its arguments, and\n"
     "ranks them: those that fit first, by peak reserved memory. --KEY=A,B,C names the argument\n"
     "and its values; --card and --conf may be given several times, and every combination is run.\n"
@@ -45,9 +45,9 @@ constexpr char kSweepDescription[] =
     "\n"
     "Exit status 1: memory runs out in every run.";
 
-constexpr int64_t kMost = int64_t{1} << 20;  // value, unless --most says another
+constexpr int64_t kMostValue = int64_t{1} << 20;  // value, unless --most says another
 
-struct Options {
+struct ScriptFlags {
   RecordOptions run;
   std::vector<std::string> cards;
   std::vector<std::string> confs;
@@ -62,7 +62,7 @@ struct Options {
 
 // Takes --KEY=? or --KEY=A,B,C, which is no flag of ours, out of the words before the program.
 absl::StatusOr<std::vector<std::string>> TakeKey(absl::Span<const std::string> args, bool is_fit,
-                                                 Options* options) {
+                                                 ScriptFlags* options) {
   std::vector<std::string> rest;
   bool of_program = false;
   for (const std::string& word : args) {
@@ -99,9 +99,9 @@ absl::StatusOr<std::vector<std::string>> TakeKey(absl::Span<const std::string> a
 }
 
 // Tries values of one case.
-class Search {
+class ScriptSearch {
  public:
-  Search(ScriptRunner* runner, const Options& options, RecordOptions base)
+  ScriptSearch(ScriptRunner* runner, const ScriptFlags& options, RecordOptions base)
       : runner_(runner), options_(options), base_(std::move(base)) {}
 
   absl::Status Try(const std::vector<int64_t>& values) {
@@ -121,7 +121,7 @@ class Search {
   // The largest multiple of --step that fits, up to --most.
   absl::Status FindLargest() {
     const int64_t step = options_.step.value_or(1);
-    const int64_t most = options_.most.value_or(kMost) / step;
+    const int64_t most = options_.most.value_or(kMostValue) / step;
     const auto count = static_cast<int64_t>(runner_->jobs());
     if (const absl::Status first = Probe({1, std::min<int64_t>(8, most)}, step); !first.ok()) {
       return first;
@@ -190,14 +190,14 @@ class Search {
   static constexpr int64_t kNone = int64_t{1} << 40;
 
   ScriptRunner* runner_;
-  const Options& options_;
+  const ScriptFlags& options_;
   RecordOptions base_;
   std::map<int64_t, proto::ScriptRow> tried_;
   int64_t fits_ = 0;       // in steps
   int64_t fails_ = kNone;  // the smallest that does
 };
 
-absl::Status AnswerCases(bool is_fit, const Options& options, proto::ScriptReport* report) {
+absl::Status AnswerCases(bool is_fit, const ScriptFlags& options, proto::ScriptReport* report) {
   ScriptRunner runner(static_cast<size_t>(options.jobs.value_or(0)), !options.no_cache);
   const std::vector<std::string> confs =
       options.confs.empty() ? std::vector<std::string>{""} : options.confs;
@@ -207,7 +207,7 @@ absl::Status AnswerCases(bool is_fit, const Options& options, proto::ScriptRepor
       RecordOptions base = options.run;
       base.card = card;
       if (!options.confs.empty()) base.environment["PYTORCH_CUDA_ALLOC_CONF"] = conf;
-      Search search(&runner, options, std::move(base));
+      ScriptSearch search(&runner, options, std::move(base));
       const absl::Status done = is_fit ? search.FindLargest() : search.Try(options.values);
       if (!done.ok()) return done;
       proto::ScriptCase& found = *report->add_cases();
@@ -222,7 +222,7 @@ absl::Status AnswerCases(bool is_fit, const Options& options, proto::ScriptRepor
   return absl::OkStatus();
 }
 
-bool IsGood(bool is_fit, const proto::ScriptReport& report) {
+bool IsGoodAnswer(bool is_fit, const proto::ScriptReport& report) {
   if (is_fit) {
     return std::all_of(report.cases().begin(), report.cases().end(),
                        [](const proto::ScriptCase& found) { return found.largest() > 0; });
@@ -233,11 +233,11 @@ bool IsGood(bool is_fit, const proto::ScriptReport& report) {
   });
 }
 
-absl::StatusOr<int> Run(bool is_fit, absl::Span<const std::string> args) {
-  Options options;
+absl::StatusOr<int> RunScript(bool is_fit, absl::Span<const std::string> args) {
+  ScriptFlags options;
   FlagSet flags(is_fit ? "fit script --KEY=? [flags] -- PROGRAM [ARGUMENTS]"
                        : "sweep script --KEY=A,B,C [flags] -- PROGRAM [ARGUMENTS]",
-                is_fit ? kFitDescription : kSweepDescription);
+                is_fit ? kFitScriptDescription : kSweepScriptDescription);
   flags.AddTexts("card", "NAME", &options.cards,
                  "a card to imagine, may be given several times; record --card list prints them");
   flags.AddTexts("conf", "CONF", &options.confs,
@@ -259,7 +259,8 @@ absl::StatusOr<int> Run(bool is_fit, absl::Span<const std::string> args) {
   if (!program.ok()) return program.status();
   options.run.program = *std::move(program);
   if (options.cards.empty()) return absl::InvalidArgumentError("no --card NAME given");
-  if (options.step.value_or(1) < 1 || options.most.value_or(kMost) < options.step.value_or(1)) {
+  if (options.step.value_or(1) < 1 ||
+      options.most.value_or(kMostValue) < options.step.value_or(1)) {
     return absl::InvalidArgumentError("--step, --most: expected at least 1, and a step up to most");
   }
   if (options.jobs.value_or(1) < 1) {
@@ -282,18 +283,18 @@ absl::StatusOr<int> Run(bool is_fit, absl::Span<const std::string> args) {
                                      : is_fit     ? RenderScriptFit(report)
                                                   : RenderScriptSweep(report));
   if (!printed.ok()) return printed;
-  return IsGood(is_fit, report) ? kExitAnswered : kExitBad;
+  return IsGoodAnswer(is_fit, report) ? kExitAnswered : kExitBad;
 }
 
 }  // namespace
 
 absl::StatusOr<int> RunFitScript(absl::Span<const std::string> args) {
-  const absl::StatusOr<int> status = Run(true, args);
+  const absl::StatusOr<int> status = RunScript(true, args);
   return status.ok() ? status : InCommand("fit script", status.status());
 }
 
 absl::StatusOr<int> RunSweepScript(absl::Span<const std::string> args) {
-  const absl::StatusOr<int> status = Run(false, args);
+  const absl::StatusOr<int> status = RunScript(false, args);
   return status.ok() ? status : InCommand("sweep script", status.status());
 }
 

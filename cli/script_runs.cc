@@ -32,7 +32,7 @@ namespace fs = std::filesystem;
 constexpr size_t kMostJobs = 4;  // each is a process with PyTorch in it
 
 // All of a run that is known before it runs.
-std::string KeyOf(const RecordOptions& options) {
+std::string ScriptCacheKey(const RecordOptions& options) {
   std::string key = StrCat("record ", kRecordFilesDigest, "\n");
   const auto add = [&key](std::string_view name, std::string_view value) {
     StrAppend(&key, name, "=", value.size(), ":", value, "\n");
@@ -66,7 +66,7 @@ std::string KeyOf(const RecordOptions& options) {
   return key;
 }
 
-fs::path CachedFile(const std::string& key) {
+fs::path ScriptCacheFile(const std::string& key) {
   return fs::path(CacheFolder()) / "runs" /
          absl::StrFormat("%016x", static_cast<uint64_t>(std::hash<std::string>()(key)));
 }
@@ -78,8 +78,8 @@ bool IsUnchanged(const proto::Source& source) {
          int64_t{found.st_mtim.tv_sec} * 1'000'000'000 + found.st_mtim.tv_nsec == source.modified();
 }
 
-std::optional<proto::RecordReport> FromCache(const std::string& key) {
-  std::ifstream file(CachedFile(key), std::ios::binary);
+std::optional<proto::RecordReport> FromScriptCache(const std::string& key) {
+  std::ifstream file(ScriptCacheFile(key), std::ios::binary);
   proto::CachedRun run;
   if (!file || !run.ParseFromIstream(&file) || run.key() != key) return std::nullopt;
   for (const proto::RecordedProcess& process : run.report().processes()) {
@@ -91,8 +91,8 @@ std::optional<proto::RecordReport> FromCache(const std::string& key) {
 }
 
 // A cache that cannot be written is none.
-void Keep(const std::string& key, const proto::RecordReport& report) {
-  const fs::path path = CachedFile(key);
+void KeepInScriptCache(const std::string& key, const proto::RecordReport& report) {
+  const fs::path path = ScriptCacheFile(key);
   std::error_code ignored;
   fs::create_directories(path.parent_path(), ignored);
   proto::CachedRun run;
@@ -107,7 +107,7 @@ void Keep(const std::string& key, const proto::RecordReport& report) {
   fs::rename(part, path, ignored);
 }
 
-proto::ScriptRow RowOf(const proto::RecordReport& report) {
+proto::ScriptRow ScriptRowOf(const proto::RecordReport& report) {
   proto::ScriptRow row;
   row.set_seconds(report.seconds());
   row.set_spare(std::numeric_limits<int64_t>::max());
@@ -168,9 +168,10 @@ ScriptRunner::ScriptRunner(size_t jobs, bool use_cache)
 
 absl::StatusOr<ScriptRunner::Answer> ScriptRunner::RunOne(const ScriptRun& run,
                                                           const std::string& folder) const {
-  const std::string key = KeyOf(run.options);
+  const std::string key = ScriptCacheKey(run.options);
   if (use_cache_) {
-    if (std::optional<proto::RecordReport> known = FromCache(key)) return Answer{*known, true};
+    if (std::optional<proto::RecordReport> known = FromScriptCache(key))
+      return Answer{*known, true};
   }
   RecordOptions options = run.options;
   options.out = StrCat(folder, "/snapshot.pickle");
@@ -180,7 +181,7 @@ absl::StatusOr<ScriptRunner::Answer> ScriptRunner::RunOne(const ScriptRun& run,
   absl::StatusOr<proto::RecordReport> report = Record(options);
   if (!report.ok()) return report.status();
   if (stop_.received()) return absl::CancelledError("interrupted");
-  const proto::ScriptRow row = RowOf(*report);
+  const proto::ScriptRow row = ScriptRowOf(*report);
   const std::string value = StrCat(" (", run.value, ")");
   if (report->processes().empty() && report->exit_status() == 0) {
     return absl::InvalidArgumentError(
@@ -194,7 +195,7 @@ absl::StatusOr<ScriptRunner::Answer> ScriptRunner::RunOne(const ScriptRun& run,
             ? StrCat("status ", report->exit_status(), last.empty() ? "" : StrCat(": ", last))
             : CleanText(StrCat(row.error(), ": ", row.error_text()))));
   }
-  Keep(key, *report);
+  KeepInScriptCache(key, *report);
   return Answer{*std::move(report), false};
 }
 
@@ -216,7 +217,7 @@ absl::StatusOr<std::vector<proto::ScriptRow>> ScriptRunner::Run(absl::Span<const
   std::vector<proto::ScriptRow> rows;
   for (size_t i = 0; i < runs.size(); ++i) {
     if (!answers[i].ok()) return answers[i].status();
-    proto::ScriptRow row = RowOf(answers[i]->report);
+    proto::ScriptRow row = ScriptRowOf(answers[i]->report);
     row.set_value(runs[i].value);
     row.set_cached(answers[i]->cached);
     ++(row.cached() ? from_cache_ : made_);

@@ -14,16 +14,16 @@
 namespace memreplay {
 namespace {
 
-std::string ProgramOf(const proto::ScriptReport& report) {
+std::string ScriptProgram(const proto::ScriptReport& report) {
   return CleanText(absl::StrJoin(report.program(), " "));
 }
 
-std::string CaseName(const proto::ScriptCase& found) {
+std::string ScriptCaseName(const proto::ScriptCase& found) {
   return StrCat(CleanText(found.card()),
                 found.conf().empty() ? "" : StrCat(" under ", CleanText(found.conf())));
 }
 
-std::string AnswerOf(const proto::ScriptRow& row) {
+std::string ScriptAnswer(const proto::ScriptRow& row) {
   if (row.fits()) return "fits";
   std::string place = row.error_place();
   place = place.substr(place.rfind('/') == std::string::npos ? 0 : place.rfind('/') + 1);
@@ -31,21 +31,21 @@ std::string AnswerOf(const proto::ScriptRow& row) {
                 row.error().empty() ? ", and the program went on" : "");
 }
 
-void AppendHead(const std::string& key, std::string* text) {
+void AppendScriptHead(const std::string& key, std::string* text) {
   StrAppend(text, absl::StrFormat("  %14s  %13s  %14s  %10s  %7s  %7s  answer\n", key,
                                   "peak reserved", "peak allocated", "to spare", "retries", "ran"));
 }
 
-void AppendRow(const proto::ScriptRow& row, std::string_view where, std::string* text) {
+void AppendScriptRow(const proto::ScriptRow& row, std::string_view where, std::string* text) {
   StrAppend(text,
             absl::StrFormat("  %14d  %13s  %14s  %10s  %7d  %7s  %s%s\n", row.value(),
                             FormatSize(row.peak_reserved()), FormatSize(row.peak_allocated()),
                             row.fits() ? FormatSize(row.spare()) : "-", row.retries(),
                             row.cached() ? "earlier" : absl::StrFormat("%.1f s", row.seconds()),
-                            AnswerOf(row), where.empty() ? "" : StrCat("  ", where)));
+                            ScriptAnswer(row), where.empty() ? "" : StrCat("  ", where)));
 }
 
-std::string Runs(const proto::ScriptReport& report) {
+std::string ScriptRuns(const proto::ScriptReport& report) {
   return StrCat("  ", FormatCount(report.runs(), "run"), ", ",
                 FormatCount(report.from_cache(), "answer"), " of earlier runs, ",
                 absl::StrFormat("%.1f s", report.seconds()), ".\n");
@@ -54,18 +54,18 @@ std::string Runs(const proto::ScriptReport& report) {
 }  // namespace
 
 std::string RenderScriptFit(const proto::ScriptReport& report) {
-  std::string text = StrCat(ProgramOf(report), "\n");
+  std::string text = StrCat(ScriptProgram(report), "\n");
   for (const proto::ScriptCase& found : report.cases()) {
-    StrAppend(&text, CaseName(found), ": ",
+    StrAppend(&text, ScriptCaseName(found), ": ",
               found.largest() == 0
                   ? StrCat("no ", report.key(), " fits")
                   : StrCat("the largest ", report.key(), " that fits is ", found.largest()),
               ".\n");
-    AppendHead(report.key(), &text);
-    for (const proto::ScriptRow& row : found.rows()) AppendRow(row, "", &text);
+    AppendScriptHead(report.key(), &text);
+    for (const proto::ScriptRow& row : found.rows()) AppendScriptRow(row, "", &text);
     StrAppend(&text, "\n");
   }
-  return StrCat(text, Runs(report));
+  return StrCat(text, ScriptRuns(report));
 }
 
 std::string RenderScriptSweep(const proto::ScriptReport& report) {
@@ -77,10 +77,10 @@ std::string RenderScriptSweep(const proto::ScriptReport& report) {
     if (a.first->fits() != b.first->fits()) return a.first->fits();
     return a.first->fits() && a.first->peak_reserved() < b.first->peak_reserved();
   });
-  std::string text = StrCat(ProgramOf(report), "\n");
-  AppendHead(report.key(), &text);
-  for (const auto& [row, found] : rows) AppendRow(*row, CaseName(*found), &text);
-  return StrCat(text, "\n", Runs(report));
+  std::string text = StrCat(ScriptProgram(report), "\n");
+  AppendScriptHead(report.key(), &text);
+  for (const auto& [row, found] : rows) AppendScriptRow(*row, ScriptCaseName(*found), &text);
+  return StrCat(text, "\n", ScriptRuns(report));
 }
 
 }  // namespace memreplay
