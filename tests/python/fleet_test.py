@@ -8,7 +8,9 @@ import json
 import logging
 import os
 import pathlib
+import random
 import re
+import secrets
 import shutil
 import signal
 import socket
@@ -215,14 +217,24 @@ class Local(Case):
 
 
 def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+    """None that the system hands out to others, nor Ray to its workers, while a cluster comes up."""
+    for port in random.sample(range(21_000, 30_000), 50):
+        with socket.socket() as probe, contextlib.suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return port
+    raise AssertionError("no free port")
 
 
 @unittest.skipUnless(has("ray", "fsspec", "pyarrow"), "ray is not installed")
 class Ray(Case):
     """Two nodes, of one core each, on this machine."""
+
+    @classmethod
+    def setUpClass(cls):
+        # A token of its own, whatever the user's home has for other clusters; before ray is imported.
+        own = mock.patch.dict(os.environ, {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32)})
+        own.start()
+        cls.addClassCleanup(own.stop)
 
     def start(self, *args):
         ray = pathlib.Path(sys.executable).parent / "ray"
