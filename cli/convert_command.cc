@@ -10,6 +10,7 @@
 #include "cli/flags.h"
 #include "cli/output.h"
 #include "cli/output_file.h"
+#include "cli/replay_flags.h"
 #include "cli/report_each.h"
 #include "report/run/run_log.h"
 #include "report/run/series.h"
@@ -167,7 +168,8 @@ absl::StatusOr<int> RunConvert(absl::Span<const std::string> args) {
                   "perfetto: every allocation as a slice, by line of code");
   flags.AddOptionalText("conf", "CONF", &options.settings.conf,
                         "of a run: PYTORCH_CUDA_ALLOC_CONF to replay under");
-  flags.AddSize("capacity", &options.settings.capacity, "of a run: memory of the device");
+  AddCapacityFlag(&flags, &options.settings,
+                  "of a run: memory of the device, or the name of a card, such as rtx-4090");
   flags.AddNumber("device", "N", &options.device, "of a run: only this device of the file");
   const absl::StatusOr<std::vector<std::string>> paths = flags.Parse(args);
   if (!paths.ok()) return InCommand("convert", paths.status());

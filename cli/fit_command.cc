@@ -105,7 +105,8 @@ absl::StatusOr<int> RunFit(absl::Span<const std::string> args) {
   AddJobs(&flags, &options.jobs);
   AddJsonFlag(&options.json, &flags);
   AddCapacityFlag(&flags, &options.settings,
-                  "of MODEL --KEY=?: the memory that the allocator can get");
+                  "of MODEL --KEY=?: the memory that the allocator can get, or the name of a\n"
+                  "card, such as rtx-4090");
   flags.AddSize("context", &options.context,
                 "of the CUDA context, which nvidia-smi shows besides; 225 MiB if not given");
   absl::StatusOr<Inputs> inputs = Inputs::Split(args);

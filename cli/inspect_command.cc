@@ -40,17 +40,15 @@ absl::StatusOr<proto::Report> InspectFile(const std::string& file, std::optional
   const absl::StatusOr<ProfileChoice> torch =
       settings.ok() ? settings->torch : ChooseProfile(*trace, std::nullopt);
   if (!torch.ok()) return torch.status();
-  return ReportDevices("inspect", file, *trace, device,
-                       [&](size_t index) -> absl::StatusOr<proto::DeviceReport> {
-                         proto::DeviceReport report = ReportContents(*trace, index, *torch);
-                         if (!deep) return report;
-                         if (!settings.ok()) return settings.status();
-                         absl::StatusOr<proto::LoopReport> loop =
-                             AskLoop(Schedule::Build(trace, index), *settings, report.recorded());
-                         if (!loop.ok()) return loop.status();
-                         *report.mutable_loop() = *std::move(loop);
-                         return report;
-                       });
+  return ReportDevices(
+      "inspect", file, *trace, device, [&](size_t index) -> absl::StatusOr<proto::DeviceReport> {
+        proto::DeviceReport report = ReportContents(*trace, index, *torch);
+        if (!deep) return report;
+        if (!settings.ok()) return settings.status();
+        const absl::Status asked = AskLoop(Schedule::Build(trace, index), *settings, &report);
+        if (!asked.ok()) return asked;
+        return report;
+      });
 }
 
 }  // namespace

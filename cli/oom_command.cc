@@ -13,7 +13,6 @@
 #include "cli/read_text.h"
 #include "cli/replay_flags.h"
 #include "cli/report_each.h"
-#include "report/answer/build_report.h"
 #include "report/answer/oom_message.h"
 #include "report/ask/oom.h"
 #include "report/text/render_oom.h"
@@ -72,10 +71,7 @@ absl::StatusOr<proto::Report> OomOfFile(const std::string& file, const Inputs& i
 
   const auto examine = [&](size_t index) -> absl::StatusOr<proto::DeviceReport> {
     progress.SetActivity(StrCat("examining device ", trace->devices[index].device));
-    const Schedule schedule = Schedule::Build(trace, index);
-    absl::StatusOr<proto::OutOfMemory> oom = AskOom(schedule, settings, report_options);
-    if (!oom.ok()) return oom.status();
-    return ReportOom(schedule, settings, *std::move(oom));
+    return AskOom(Schedule::Build(trace, index), settings, report_options);
   };
   absl::StatusOr<proto::Report> report =
       ReportDevices("oom", file, *trace, options.device, examine);
@@ -106,7 +102,8 @@ absl::StatusOr<int> RunOom(absl::Span<const std::string> args) {
   OomFlags options;
   FlagSet flags("oom FILE...|MODEL [flags]", kOomDescription);
   AddCapacityFlag(&flags, &options.settings,
-                  "replay on a device of this memory, such as 16GiB; or unlimited");
+                  "replay on a device of this memory, such as 16GiB, or on a card, such as\n"
+                  "rtx-4090; or unlimited");
   AddConfFlag(&flags, &options.settings.conf, "PYTORCH_CUDA_ALLOC_CONF to replay under");
   flags.AddOptionalText("torch", "V", &options.settings.torch,
                         "PyTorch release whose allocator to model");

@@ -2,19 +2,35 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "record/card/cards.h"
 #include "report/words/sizes.h"
 #include "trace/value/strings.h"
 
 namespace memreplay {
 namespace {
 
-absl::StatusOr<Bytes> ParseCapacity(std::string_view text) {
+// A size, or a card of the table: what CUDA's context leaves of it, which `note` then says.
+absl::StatusOr<Bytes> ParseCapacity(std::string_view text, std::string* note) {
   const absl::StatusOr<Bytes> size = ParseSize(text);
+  std::string unknown;
+  const card::Card* card = card::FindCard(std::string(text).c_str(), &unknown);
+  if (!size.ok() && card == nullptr) {
+    return absl::InvalidArgumentError(
+        StrCat(ToStd(size.status().message()), "; as the name of a card: ", unknown));
+  }
+  if (!size.ok()) {
+    const Bytes total(card->memory);
+    const Bytes context(card::kContextBytes);
+    *note = StrCat("--capacity ", card->name, ": ", card->title, " has ",
+                   FormatSizeExactly(total.signed_value()), " (", card->source, "), of which ",
+                   FormatSize(context), " are taken to be CUDA's context and kernels");
+    return total - context;
+  }
   const bool has_unit = text.find_first_not_of("0123456789. ") != std::string_view::npos;
-  if (size.ok() && *size < MiB(1) && !has_unit) {
-    return absl::InvalidArgumentError(StrCat("expected a size such as 80GiB, found '", text,
-                                             "', which is ", size->value(), " bytes; did you mean ",
-                                             text, "GiB?"));
+  if (*size < MiB(1) && !has_unit) {
+    return absl::InvalidArgumentError(
+        StrCat("expected a size such as 80GiB, found '", text, "', which is ", size->value(),
+               " bytes; did you mean ", card != nullptr ? card->name : StrCat(text, "GiB"), "?"));
   }
   return size;
 }
@@ -53,7 +69,7 @@ void AddCapacityFlag(FlagSet* flags, SettingsRequest* request, std::string_view 
       request->unlimited = true;
       return absl::OkStatus();
     }
-    const absl::StatusOr<Bytes> size = ParseCapacity(text);
+    const absl::StatusOr<Bytes> size = ParseCapacity(text, &request->capacity_note);
     if (!size.ok()) return size.status();
     request->capacity = *size;
     return absl::OkStatus();
@@ -80,8 +96,8 @@ void AddSettingsFlags(SettingsRequest* settings, FlagSet* flags) {
   flags->AddOptionalText("torch", "VERSION", &settings->torch,
                          "PyTorch release whose allocator to model");
   AddCapacityFlag(flags, settings,
-                  "memory of the device, such as 80GiB, or unlimited; without it, of a\n"
-                  "recording, what its card is known to have had");
+                  "memory of the device, such as 80GiB, the name of a card, such as rtx-4090,\n"
+                  "or unlimited; without it, of a recording, what its card is known to have had");
   AddDeviceFlags(flags, settings);
 }
 

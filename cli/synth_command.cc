@@ -122,7 +122,8 @@ absl::StatusOr<int> Synth(absl::Span<const std::string> args) {
   flags.AddSwitch("summary", &options.summary, "tell what it needs");
   flags.AddSwitch("json", &options.json, "tell it as JSON");
   AddConfFlag(&flags, &options.settings.conf, "PYTORCH_CUDA_ALLOC_CONF");
-  flags.AddSize("capacity", &options.settings.capacity, "memory that the allocator can get");
+  AddCapacityFlag(&flags, &options.settings,
+                  "memory that the allocator can get, or the name of a card, such as rtx-4090");
   flags.AddSize("context", &options.context, "of the CUDA context; 225 MiB if not given");
   std::vector<std::string> words(args.begin(), args.end());
   std::replace(words.begin(), words.end(), std::string("-o"), std::string("--out"));

@@ -274,11 +274,12 @@ proto::DeviceReport ReportDeviceRun(const RunPlan& plan, const proto::RecordedPe
 }
 
 proto::DeviceReport ReportOom(const Schedule& schedule, const ReplaySettings& settings,
-                              proto::OutOfMemory oom) {
+                              const proto::RecordedPeaks& recorded, proto::OutOfMemory oom) {
   proto::DeviceReport report = StartReplay(schedule, settings, proto::Mode::oom);
   report.set_events(CountOf(schedule));
   report.set_capacity_bytes(settings.capacity.value_or(Bytes()).signed_value());
   report.set_ooms(oom.ooms());
+  *report.mutable_recorded() = recorded;
   AddDiagnostics(schedule.diagnostics(), &report);
   *report.mutable_oom() = std::move(oom);
   return report;

@@ -43,7 +43,7 @@ proto::DeviceReport ReportDeviceRun(const RunPlan& plan, const proto::RecordedPe
 
 // Of the command oom; `oom` as made by OomReport() (report/answer/oom_report.h).
 proto::DeviceReport ReportOom(const Schedule& schedule, const ReplaySettings& settings,
-                              proto::OutOfMemory oom);
+                              const proto::RecordedPeaks& recorded, proto::OutOfMemory oom);
 
 }  // namespace memreplay
 

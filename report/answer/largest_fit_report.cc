@@ -23,6 +23,8 @@ proto::Report LargestFitReport(const LargestFitContext& context,
     setting.set_refused(CleanText(tried.refused));
     setting.set_largest(tried.found.largest.value_or(0));
     setting.set_safe(tried.found.safe.value_or(0));
+    setting.set_safe_is_proven(tried.found.safe_is_proven);
+    setting.set_largest_is_proven(tried.found.largest_is_proven);
     for (const FitTrial& trial : tried.trials) {
       proto::LargestFit::Trial& t = *setting.add_trials();
       t.set_value(trial.value);

@@ -21,6 +21,7 @@ struct FitTrial {
   Bytes peak_reserved;
   std::string peak_phase;
   std::optional<PhaseOom> oom;
+  bool is_hopeless = false;  // more is live at once than the device has
 };
 
 // All that was tried under one setting.

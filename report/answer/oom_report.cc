@@ -137,7 +137,9 @@ void AddPinned(const Schedule& schedule, const OomAnalysis& analysis,
   }
 }
 
-std::string ChangeText(const Counterfactual& answer, const proto::Stack& stack) {
+// `at_least`: before the amount of memory that it would have taken.
+std::string ChangeText(const Counterfactual& answer, const proto::Stack& stack,
+                       std::string_view at_least) {
   switch (answer.kind) {
     case ChangeKind::kNothing: return "nothing (control)";
     case ChangeKind::kSetting: return answer.change;
@@ -145,7 +147,7 @@ std::string ChangeText(const Counterfactual& answer, const proto::Stack& stack) 
     case ChangeKind::kRetry: return "the same request again after a synchronisation";
     case ChangeKind::kOneStream: return "everything on one stream";
     case ChangeKind::kMemory:
-      return answer.survives ? StrCat(FormatSize(answer.amount), " more memory",
+      return answer.survives ? StrCat(at_least, FormatSize(answer.amount), " more memory",
                                       answer.by_luck < answer.amount
                                           ? StrCat(" (by luck ", FormatSize(answer.by_luck), ")")
                                           : "")
@@ -160,7 +162,8 @@ void AddCounterfactuals(const Trace& trace, const OomAnalysis& analysis, proto::
   for (const Counterfactual& answer : analysis.counterfactuals) {
     proto::Counterfactual& to = *oom->add_counterfactuals();
     if (answer.kind == ChangeKind::kFreeStack) *to.mutable_stack() = StackOf(trace, answer.stack);
-    to.set_change(ChangeText(answer, to.stack()));
+    // What would have come after a recorded one is not in the file.
+    to.set_change(ChangeText(answer, to.stack(), analysis.scene.recorded ? "at least " : ""));
     to.set_kind(KindOf(answer.kind));
     to.set_survives(answer.survives);
     to.set_served(answer.served);
@@ -169,6 +172,10 @@ void AddCounterfactuals(const Trace& trace, const OomAnalysis& analysis, proto::
     to.set_amount_bytes(answer.amount.signed_value());
     to.set_by_luck_bytes(answer.by_luck.signed_value());
     to.set_is_safe(answer.is_safe);
+    to.set_other_order_survives(answer.other_order.survives);
+    to.set_other_order_served(answer.other_order.served);
+    to.set_other_order_peak_reserved_bytes(answer.other_order.peak_reserved.signed_value());
+    to.set_other_order_amount_bytes(answer.other_order.amount.signed_value());
   }
 }
 

@@ -301,6 +301,7 @@ void AddFits(const std::vector<FitRow>& rows, const PeakLive& live, const Packin
     to.set_safe_bytes(bytes(row.found.safe_capacity));
     to.set_proven_until_bytes(bytes(row.found.proven_until));
     to.set_smallest_is_proven(row.found.is_smallest);
+    to.set_other_order_safe_bytes(bytes(row.other_order_safe));
     to.set_without_retries_bytes(bytes(row.found.without_retries));
     to.set_unlimited_peak_reserved_bytes(row.found.unlimited_peak_reserved.signed_value());
     for (const CapacityProbe& probe : row.found.probes) {

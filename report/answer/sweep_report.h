@@ -39,6 +39,7 @@ struct FitRow {
   bool is_current = false;
   std::string refused;
   SmallestCapacity found;
+  std::optional<Bytes> other_order_safe;  // with addresses in the other order
 };
 
 void AddFits(const std::vector<FitRow>& rows, const PeakLive& live, const Packing& packing,

@@ -6,6 +6,7 @@
 #include "report/answer/sweep_report.h"
 #include "report/ask/replay.h"
 #include "sim/run/parallel.h"
+#include "sim/whatif/control.h"
 #include "sim/whatif/smallest_capacity.h"
 #include "sim/whatif/sweep.h"
 #include "sim/workload/lifetimes.h"
@@ -20,13 +21,13 @@ std::vector<FitRow> RowsFor(const ReplaySettings& settings, std::vector<std::str
   std::vector<FitRow> rows;
   const bool given = !confs.empty();
   if (!given) {
-    rows.push_back({{settings.config.conf, settings.fraction}, true, "", {}});
+    rows.push_back({{settings.config.conf, settings.fraction}, true, "", {}, {}});
     meanings->push_back(settings);
     confs.push_back("");
     if (settings.torch.profile->expandable_segments) confs.push_back("expandable_segments:True");
   }
   for (const std::string& conf : confs) {
-    FitRow row{{conf, settings.fraction}, false, "", {}};
+    FitRow row{{conf, settings.fraction}, false, "", {}, {}};
     absl::StatusOr<ReplaySettings> meaning = SettingsFor(settings, row.candidate);
     if (!meaning.ok()) {
       row.refused = std::string(meaning.status().message());
@@ -58,9 +59,17 @@ absl::StatusOr<proto::DeviceReport> AskFit(const Schedule& schedule, const Repla
                                 threads};
   std::vector<ReplaySettings> meanings;
   std::vector<FitRow> rows = RowsFor(settings, confs, &meanings);
-  ParallelFor(rows.size(), context.threads, [&](size_t i) {
-    if (!rows[i].refused.empty()) return;
-    rows[i].found = FindSmallestCapacity(context, meanings[i], live.requested);
+  // Each twice, with addresses in either order.
+  ParallelFor(2 * rows.size(), context.threads, [&](size_t i) {
+    FitRow& row = rows[i / 2];
+    if (!row.refused.empty()) return;
+    ReplaySettings meaning = meanings[i / 2];
+    if (i % 2 == 0) {
+      row.found = FindSmallestCapacity(context, meaning, live.requested);
+    } else {
+      meaning.order = OtherOrder(meaning.order);
+      row.other_order_safe = FindSmallestCapacity(context, meaning, live.requested).safe_capacity;
+    }
   });
   AddFits(rows, live, BestPacking(lifetimes), &current->report);
   return std::move(current->report);

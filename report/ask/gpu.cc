@@ -41,8 +41,11 @@ void GpuAsker::Merge(const std::vector<proto::GpuTime>& from, Times* to) {
 }
 
 absl::StatusOr<proto::DeviceReport> GpuAsker::Ask(const std::string& file, const Schedule& schedule,
-                                                  const ReplaySettings& settings,
+                                                  const ReplaySettings& resolved,
                                                   ProgressSink* progress) {
+  // This card's addresses, not those of the recording's: CUDA cards are driven on Linux.
+  ReplaySettings settings = resolved;
+  settings.order = AddressOrder::kChunksDownwards;
   const proto::RecordedPeaks recorded =
       DescribeContents(schedule.trace(), schedule.device_index()).peaks;
   std::vector<int64_t> due;

@@ -8,14 +8,17 @@
 #include "report/answer/largest_fit_report.h"
 #include "sim/observe/phase_usage.h"
 #include "sim/run/parallel.h"
+#include "sim/whatif/capacity_walk.h"
 #include "sim/whatif/largest_fit.h"
 #include "sim/whatif/what_if.h"
+#include "sim/workload/lifetimes.h"
 #include "trace/schedule/schedule.h"
 
 namespace memreplay {
 namespace {
 
 constexpr int64_t kLimit = 1 << 20;
+constexpr uint64_t kTryShare = 4;  // of the runs of an answer that one setting may take
 
 absl::StatusOr<FitTrial> Try(synth::TrainingRun run, int64_t value,
                              const SettingsRequest& request) {
@@ -23,28 +26,34 @@ absl::StatusOr<FitTrial> Try(synth::TrainingRun run, int64_t value,
   const absl::StatusOr<ReplaySettings> settings = ResolveSettings(*trace, request);
   if (!settings.ok()) return settings.status();
   PhaseUsage usage(*trace);
-  const absl::StatusOr<WhatIfResult> result =
-      ReplayWhatIf(Schedule::Build(trace, 0), *settings, &usage);
+  const Schedule schedule = Schedule::Build(trace, 0);
+  const absl::StatusOr<WhatIfResult> result = ReplayWhatIf(schedule, *settings, &usage);
   if (!result.ok()) return result.status();
-  return FitTrial{value, usage.highest().allocated, usage.peak_reserved(), usage.highest().phase,
-                  usage.oom()};
+  FitTrial trial{
+      value, usage.highest().allocated, usage.peak_reserved(), usage.highest().phase, usage.oom(),
+      false};
+  trial.is_hopeless = trial.oom.has_value() &&
+                      PeakLiveOf(LifetimesOf(schedule)).requested > request.capacity.value();
+  return trial;
 }
 
-// Under one setting. A value that the model refuses does not fit.
-FitTrials TryAll(const LargestFitQuestion& question, const SettingsRequest& request) {
+// Under one setting, with as many runs as `requests`, those of one, allow.
+FitTrials TryAll(const LargestFitQuestion& question, const SettingsRequest& request,
+                 uint64_t requests) {
   FitTrials tried;
   tried.conf = request.conf.value_or("");
-  tried.found = FindLargestFit(kLimit, [&](int64_t value) {
-    if (!tried.refused.empty()) return false;
+  tried.found = FindLargestFit(kLimit, RunsFor(requests) / kTryShare, [&](int64_t value) {
+    if (!tried.refused.empty()) return FitOutcome::kNever;
     absl::StatusOr<synth::TrainingRun> run = question.make_run(value);
-    if (!run.ok()) return false;
+    if (!run.ok()) return FitOutcome::kNoValue;
     absl::StatusOr<FitTrial> trial = Try(*std::move(run), value, request);
     if (!trial.ok()) {
       tried.refused = std::string(trial.status().message());
-      return false;
+      return FitOutcome::kNever;
     }
     tried.trials.push_back(*std::move(trial));
-    return !tried.trials.back().oom.has_value();
+    if (!tried.trials.back().oom.has_value()) return FitOutcome::kFits;
+    return tried.trials.back().is_hopeless ? FitOutcome::kNever : FitOutcome::kRunsOut;
   });
   std::sort(tried.trials.begin(), tried.trials.end(),
             [](const FitTrial& a, const FitTrial& b) { return a.value < b.value; });
@@ -72,12 +81,14 @@ absl::StatusOr<proto::Report> AskLargestFit(const LargestFitQuestion& question) 
     confs.push_back("");
     if (profile->profile->expandable_segments) confs.push_back("expandable_segments:True");
   }
+  const uint64_t requests =
+      smallest->program.devices.empty() ? 0 : smallest->program.devices[0].events.size();
   std::vector<FitTrials> tried(confs.size());
   const size_t threads = std::max<size_t>(1, std::thread::hardware_concurrency());
   ParallelFor(confs.size(), threads, [&](size_t i) {
     SettingsRequest one = request;
     one.conf = confs[i];
-    tried[i] = TryAll(question, one);
+    tried[i] = TryAll(question, one, requests);
   });
   LargestFitContext context;
   context.model = question.model;

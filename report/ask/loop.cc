@@ -1,26 +1,38 @@
 #include "report/ask/loop.h"
 
 #include <optional>
+#include <utility>
 
+#include "report/answer/build_report.h"
 #include "report/answer/loop_report.h"
+#include "sim/whatif/control.h"
 #include "sim/whatif/look_back.h"
 #include "sim/whatif/one_stream.h"
 #include "sim/whatif/stream_cost.h"
 
 namespace memreplay {
 
-absl::StatusOr<proto::LoopReport> AskLoop(const Schedule& schedule, const ReplaySettings& settings,
-                                          const proto::RecordedPeaks& recorded) {
+absl::Status AskLoop(const Schedule& schedule, const ReplaySettings& settings,
+                     proto::DeviceReport* report) {
   std::optional<StreamCost> cost;
   if (schedule.is_cold() && AllocatesOnSeveralStreams(schedule)) {
     const absl::StatusOr<StreamCost> measured = CostOfStreams(schedule, settings);
     if (!measured.ok()) return measured.status();
     cost = *measured;
   }
-  if (schedule.requests().empty()) return ReportLoop(schedule, nullptr, nullptr, recorded);
-  const absl::StatusOr<LookBack> look_back = LookBackOn(schedule, settings);
-  if (!look_back.ok()) return look_back.status();
-  return ReportLoop(schedule, cost.has_value() ? &*cost : nullptr, &*look_back, recorded);
+  std::optional<LookBack> look_back;
+  if (!schedule.requests().empty()) {
+    absl::StatusOr<LookBack> looked = LookBackOn(schedule, settings);
+    if (!looked.ok()) return looked.status();
+    look_back = *std::move(looked);
+  }
+  const absl::StatusOr<WhatIfBasis> basis = FindBasis(schedule, settings);
+  if (!basis.ok()) return basis.status();
+  *report->mutable_loop() =
+      ReportLoop(schedule, cost.has_value() ? &*cost : nullptr,
+                 look_back.has_value() ? &*look_back : nullptr, report->recorded());
+  AddControl(*basis, settings.order, report);
+  return absl::OkStatus();
 }
 
 }  // namespace memreplay

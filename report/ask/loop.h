@@ -2,16 +2,17 @@
 #ifndef MEMREPLAY_REPORT_ASK_LOOP_H_
 #define MEMREPLAY_REPORT_ASK_LOOP_H_
 
-#include "absl/status/statusor.h"
+#include "absl/status/status.h"
 #include "proto/report.pb.h"
 #include "sim/recording/replay_settings.h"
 #include "trace/schedule/schedule.h"
 
 namespace memreplay {
 
-// Of "inspect --deep". Errors: ReplayWhatIf()'s.
-absl::StatusOr<proto::LoopReport> AskLoop(const Schedule& schedule, const ReplaySettings& settings,
-                                          const proto::RecordedPeaks& recorded);
+// Adds to what `report` tells of the file: the loop, and the control of its what-ifs.
+// Errors: ReplayWhatIf()'s.
+absl::Status AskLoop(const Schedule& schedule, const ReplaySettings& settings,
+                     proto::DeviceReport* report);
 
 }  // namespace memreplay
 

@@ -1,16 +1,42 @@
 #include "report/ask/oom.h"
 
 #include <algorithm>
+#include <utility>
 
+#include "report/answer/build_report.h"
+#include "report/answer/inventory.h"
+#include "report/answer/unseen.h"
 #include "sim/oom/oom_analysis.h"
+#include "sim/whatif/control.h"
 
 namespace memreplay {
 
-absl::StatusOr<proto::OutOfMemory> AskOom(const Schedule& schedule, const ReplaySettings& settings,
-                                          const OomReportOptions& options) {
+absl::StatusOr<proto::OutOfMemory> WhyOutOfMemory(const Schedule& schedule,
+                                                  const ReplaySettings& settings,
+                                                  const OomReportOptions& options) {
   const absl::StatusOr<std::optional<OomAnalysis>> analysis = AnalyseOom(schedule, settings);
   if (!analysis.ok()) return analysis.status();
   return OomReport(schedule, settings, analysis->has_value() ? &**analysis : nullptr, options);
+}
+
+absl::StatusOr<proto::DeviceReport> AskOom(const Schedule& schedule, const ReplaySettings& settings,
+                                           const OomReportOptions& options) {
+  const proto::RecordedPeaks recorded =
+      DescribeContents(schedule.trace(), schedule.device_index()).peaks;
+  absl::StatusOr<WhatIfBasis> basis = WhatIfBasis();
+  const bool is_what_if = !settings.as_recorded || recorded.ooms() > 0;
+  if (is_what_if) basis = FindBasis(schedule, settings);
+  if (!basis.ok()) return basis.status();
+  const ReplaySettings on_card =
+      settings.as_recorded ? settings : OnRecordedCard(settings, basis->card);
+  absl::StatusOr<proto::OutOfMemory> oom = WhyOutOfMemory(schedule, on_card, options);
+  if (!oom.ok()) return oom.status();
+  proto::DeviceReport report = ReportOom(schedule, on_card, recorded, *std::move(oom));
+  if (is_what_if) {
+    AddControl(*basis, settings.order, &report);
+    AddUnseen(schedule, &report);
+  }
+  return report;
 }
 
 void LiftOom(proto::Report* report) {

@@ -12,9 +12,15 @@
 
 namespace memreplay {
 
-// Error: AnalyseOom()'s.
-absl::StatusOr<proto::OutOfMemory> AskOom(const Schedule& schedule, const ReplaySettings& settings,
-                                          const OomReportOptions& options);
+// As it was recorded, or on a device as other commands take it, with the control of what is
+// tried. Errors: AnalyseOom()'s, ReplayWhatIf()'s.
+absl::StatusOr<proto::DeviceReport> AskOom(const Schedule& schedule, const ReplaySettings& settings,
+                                           const OomReportOptions& options);
+
+// The answer alone; `settings` have the device. Error: AnalyseOom()'s.
+absl::StatusOr<proto::OutOfMemory> WhyOutOfMemory(const Schedule& schedule,
+                                                  const ReplaySettings& settings,
+                                                  const OomReportOptions& options);
 
 // The devices that ran out first; the first of them is the file's answer.
 void LiftOom(proto::Report* report);

@@ -5,6 +5,7 @@
 #include "report/answer/build_report.h"
 #include "report/answer/inventory.h"
 #include "report/answer/page_report.h"
+#include "report/answer/unseen.h"
 #include "report/ask/oom.h"
 #include "report/run/run_data.h"
 #include "report/run/run_log.h"
@@ -71,10 +72,14 @@ absl::StatusOr<proto::DeviceReport> AskPage(const Schedule& schedule,
   absl::StatusOr<proto::DeviceReport> report =
       ReportOwnRun(schedule, settings, basis, contents, limits, threads, data);
   if (!report.ok()) return report;
-  if (is_what_if) AddControl(basis, settings.order, &*report);
+  if (is_what_if) {
+    AddControl(basis, settings.order, &*report);
+    AddUnseen(schedule, &*report);
+  }
   if (report->ooms() > 0 || report->recorded().ooms() > 0) {
     progress->SetActivity(StrCat("examining device ", device));
-    absl::StatusOr<proto::OutOfMemory> oom = AskOom(schedule, settings, {});
+    absl::StatusOr<proto::OutOfMemory> oom =
+        WhyOutOfMemory(schedule, OnRecordedCard(settings, basis.card), {});
     if (!oom.ok()) return oom.status();
     *report->mutable_oom() = *std::move(oom);
   }

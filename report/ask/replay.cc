@@ -4,6 +4,7 @@
 
 #include "report/answer/build_report.h"
 #include "report/answer/inventory.h"
+#include "report/answer/unseen.h"
 #include "sim/recording/sampled_replay.h"
 
 namespace memreplay {
@@ -30,6 +31,7 @@ absl::StatusOr<ReplayAnswer> AskReplay(const Schedule& schedule, const ReplaySet
   if (!result.ok()) return result.status();
   answer.report = ReportWhatIf(schedule, on_card, recorded, *result);
   AddControl(*basis, settings.order, &answer.report);
+  AddUnseen(schedule, &answer.report);
   const absl::StatusOr<Bytes> other = PeakInOtherOrder(schedule, on_card, options);
   if (!other.ok()) return other.status();
   answer.report.set_other_order_peak_reserved_bytes(other->signed_value());
@@ -54,6 +56,7 @@ absl::StatusOr<CurrentReplay> AskCurrent(const Schedule& schedule, const ReplayS
     if (!basis.ok()) return basis.status();
     current.basis = *std::move(basis);
     AddControl(current.basis, settings.order, &current.report);
+    AddUnseen(schedule, &current.report);
   }
   current.report.set_capacity_bytes(settings.capacity.value_or(Bytes()).signed_value());
   current.report.clear_segments();

@@ -285,6 +285,12 @@ std::string Circumstances(const proto::DeviceReport& device) {
     StrAppend(&html, Note("Recording began when memory was in use already: peaks are those since "
                           "then. memreplay inspect --deep tells how far they may be off."));
   }
+  if (device.has_control()) {
+    StrAppend(&html, Note(StrCat("Control: ", ControlSentence(device.control()), ".")));
+  }
+  if (const std::string lines = UnseenLines(device.unseen()); !lines.empty()) {
+    StrAppend(&html, Note(lines));
+  }
   for (const std::string& note : device.notes()) StrAppend(&html, Note(note));
   return html;
 }

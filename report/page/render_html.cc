@@ -45,6 +45,9 @@ std::string Answers(const proto::Report& report) {
     for (const std::string& fault : faults) {
       StrAppend(&html, Element("p class=\"fault\"", StrCat("Wrong: ", fault, ".")), "\n");
     }
+    if (const std::string warning = ControlWarning(device.control()); !warning.empty()) {
+      StrAppend(&html, Element("p class=\"fault\"", StrCat("Warning: ", warning, ".")), "\n");
+    }
   }
   return html;
 }

@@ -1,6 +1,7 @@
 #include "report/text/render_largest_fit.h"
 
 #include <algorithm>
+#include <cstdlib>
 
 #include "absl/strings/str_format.h"
 #include "report/words/answer.h"
@@ -10,14 +11,26 @@
 namespace memreplay {
 namespace {
 
+constexpr int64_t kShownNear = 3;
+
 std::string Answer(const proto::LargestFit& fit, const proto::LargestFit::Setting& setting) {
   if (!setting.refused().empty()) return StrCat("not taken: ", setting.refused());
   if (setting.largest() == 0) return StrCat("none: ", fit.key(), " 1 does not fit");
-  std::string answer = FormatCount(setting.largest());
+  std::string answer = setting.safe() == 0 ? "none is safe" : FormatCount(setting.safe());
   if (setting.safe() < setting.largest()) {
-    StrAppend(&answer, " (but not every one below: all up to ", FormatCount(setting.safe()), ")");
+    StrAppend(&answer, " (or, by luck, ", FormatCount(setting.largest()), ")");
+  }
+  if (!setting.safe_is_proven() || !setting.largest_is_proven()) {
+    StrAppend(&answer, ", of the ", FormatCount(setting.trials_size(), "value"),
+              " tried: all would take too many runs");
   }
   return answer;
+}
+
+// Of those tried, what tells something: the doublings, and what is near an edge.
+bool IsShown(const proto::LargestFit::Setting& setting, int64_t value) {
+  const auto is_near = [value](int64_t edge) { return std::abs(value - edge) <= kShownNear; };
+  return (value & (value - 1)) == 0 || is_near(setting.safe()) || is_near(setting.largest());
 }
 
 }  // namespace
@@ -41,7 +54,12 @@ std::string RenderLargestFit(const proto::Report& report) {
     StrAppend(&text, "\n", SettingsName(setting.conf()), "\n",
               absl::StrFormat("  %11s %11s %11s %11s  %s\n", ToAbsl(fit.key()), "allocated",
                               "reserved", "process", "where"));
+    int64_t left_out = 0;
     for (const auto& trial : setting.trials()) {
+      if (!IsShown(setting, trial.value())) {
+        ++left_out;
+        continue;
+      }
       StrAppend(&text, absl::StrFormat("  %11s", FormatCount(trial.value())));
       if (trial.fits()) {
         StrAppend(&text,
@@ -56,6 +74,9 @@ std::string RenderLargestFit(const proto::Report& report) {
                                   trial.label().empty() ? "" : ", ", trial.label(),
                                   FormatSize(trial.size_bytes()), trial.tensor()));
       }
+    }
+    if (left_out > 0) {
+      StrAppend(&text, "  and ", FormatCount(left_out), " more tried; --json has them\n");
     }
   }
   return text;

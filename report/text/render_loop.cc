@@ -144,7 +144,7 @@ void RenderStreams(const proto::LoopReport& loop, std::string* out) {
 
 void RenderErrorBars(const proto::DeviceReport& device, std::string* out) {
   const proto::LoopReport& loop = device.loop();
-  if (!loop.peaks_are_lower_bounds()) return;
+  if (!loop.peaks_are_lower_bounds() || loop.error_bars_size() == 0) return;
   StrAppend(out, "\n  error bars: what was before the recording is in no figure; since it began\n");
   for (const auto& bar : loop.error_bars()) {
     std::string text = FormatSize(bar.low_bytes());
@@ -176,7 +176,7 @@ void RenderErrorBars(const proto::DeviceReport& device, std::string* out) {
 
 std::string RenderLoopText(const proto::DeviceReport& device) {
   std::string out;
-  if (!device.has_loop()) return out;
+  if (!device.has_loop() || device.events() == 0) return out;
   RenderHistory(device.loop(), &out);
   RenderDivergence(device.loop(), &out);
   RenderHolders(device.loop(), &out);

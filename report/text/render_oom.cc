@@ -1,9 +1,11 @@
 #include "report/text/render_oom.h"
 
 #include <string_view>
+#include <vector>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "report/words/answer.h"
 #include "report/words/lines.h"
@@ -131,15 +133,33 @@ void RenderPinned(const proto::OutOfMemory& oom, std::string* out) {
   }
 }
 
+std::string_view Outcome(bool survives, bool served) {
+  return survives ? "survives" : served ? "served here" : "runs out";
+}
+
+// The error bar: what addresses in the other order change.
+std::string OtherOrder(const proto::Counterfactual& answer) {
+  std::vector<std::string> changed;
+  const std::string_view other =
+      Outcome(answer.other_order_survives(), answer.other_order_served());
+  if (other != Outcome(answer.survives(), answer.served())) changed.emplace_back(other);
+  if (answer.kind() == proto::Counterfactual::memory && answer.other_order_survives() &&
+      answer.other_order_amount_bytes() != answer.amount_bytes()) {
+    changed.push_back(StrCat(FormatSize(answer.other_order_amount_bytes()), " more memory"));
+  }
+  if (changed.empty()) {
+    return OtherOrderText(answer.peak_reserved_bytes(), answer.other_order_peak_reserved_bytes());
+  }
+  return StrCat("; with addresses in the other order: ", absl::StrJoin(changed, ", "));
+}
+
 void RenderCounterfactuals(const proto::OutOfMemory& oom, std::string* out) {
   if (oom.counterfactuals_size() == 0) return;
   StrAppend(out, "\n  what would have helped (each one simulated)\n");
   for (const proto::Counterfactual& answer : oom.counterfactuals()) {
-    const std::string_view result = answer.survives() ? "survives"
-                                    : answer.served() ? "served here"
-                                                      : "runs out";
-    absl::StrAppendFormat(out, "  %-11s  %s; peak reserved %s\n", ToAbsl(result), answer.change(),
-                          FormatSize(answer.peak_reserved_bytes()));
+    const std::string_view result = Outcome(answer.survives(), answer.served());
+    absl::StrAppendFormat(out, "  %-11s  %s; peak reserved %s%s\n", ToAbsl(result), answer.change(),
+                          FormatSize(answer.peak_reserved_bytes()), OtherOrder(answer));
   }
 }
 
@@ -196,12 +216,22 @@ std::string RenderOomText(const proto::Report& report) {
                FormatCount(report.devices_size(), "device"), "\n");
   for (const proto::DeviceReport& device : report.devices()) {
     StrAppend(&out, "device ", device.device(), ": ", Answer(device.oom()), "\n");
+    if (const std::string warning = ControlWarning(device.control()); !warning.empty()) {
+      StrAppend(&out, "  WARNING: ", warning, ".\n");
+    }
+    StrAppend(&out, UnseenLines(device.unseen()));
   }
   for (const proto::DeviceReport& device : report.devices()) {
     if (device.oom().verdict() == proto::Verdict::none) continue;
     StrAppend(&out, "\ndevice ", device.device(), "\n");
-    Line(&out, "settings", SettingsName(device.conf()));
+    Line(&out, "settings", SettingsText(device));
     Line(&out, "torch", StrCat(device.torch().release(), " (", device.torch().why(), ")"));
+    if (device.has_control()) {
+      if (const std::string card = CardSentence(device.control()); !card.empty()) {
+        Line(&out, "recorded card", card);
+      }
+      Line(&out, "control", ControlSentence(device.control()));
+    }
     for (const std::string& note : device.notes()) Line(&out, "note", note);
     RenderOom(device.oom(), &out);
   }

@@ -168,16 +168,17 @@ std::string Ties(const proto::Sweep& sweep) {
                       sweep.ties() == 1 ? " more comes to the same" : " more come to the same");
 }
 
-std::string SweepAnswer(const proto::Sweep& sweep) {
+std::string SweepAnswer(const proto::Sweep& sweep, const proto::Unseen& unseen) {
   if (sweep.rows_size() == 0) return "nothing to try";
   const proto::SweepRow& best = sweep.rows(0);
   const proto::SweepRow& current = sweep.current();
   if (!best.refused().empty()) return "the release refuses all of these settings";
-  std::string text = best.oom() ? StrCat("MEMORY RUNS OUT under each of ",
-                                         FormatCount(sweep.rows_size()), " settings, least with ")
-                                : StrCat("best of ", FormatCount(sweep.rows_size()), " settings: ");
+  std::string text = best.oom()
+                         ? StrCat("MEMORY RUNS OUT under each of ", FormatCount(sweep.rows_size()),
+                                  " settings, least with ")
+                         : StrCat("best of ", FormatCount(sweep.rows_size(), "setting"), ": ");
   StrAppend(&text, ConfName(best.conf(), best.memory_fraction()), ", peak reserved ",
-            FormatSize(best.peak_reserved_bytes()),
+            AtLeast(unseen, !best.oom()), FormatSize(best.peak_reserved_bytes()),
             OtherOrderText(best.peak_reserved_bytes(), best.other_order_peak_reserved_bytes()));
   if (best.is_current()) return text + ", those in force";
   if (best.peak_reserved_bytes() == current.peak_reserved_bytes() && best.oom() == current.oom()) {
@@ -246,14 +247,24 @@ std::string ControlLines(const proto::DeviceReport& device) {
                 "  control: ", ControlSentence(device.control()), "\n");
 }
 
-// "3.55 GiB", and what less may do by luck.
+// "3.55 GiB", what less may do by luck, and the error bar.
 std::string SafeSize(const proto::Fits::Row& row) {
-  if (row.safe_bytes() == row.smallest_bytes()) return FormatSize(row.safe_bytes());
-  return StrCat(FormatSize(row.safe_bytes()), " (or, by luck, ", FormatSize(row.smallest_bytes()),
-                ")");
+  std::vector<std::string> besides;
+  if (row.safe_bytes() != row.smallest_bytes()) {
+    besides.push_back(StrCat("or, by luck, ", FormatSize(row.smallest_bytes())));
+  }
+  if (row.safe_bytes() != row.other_order_safe_bytes()) {
+    besides.push_back(StrCat(row.other_order_safe_bytes() == 0
+                                 ? std::string("no device is enough")
+                                 : FormatSize(row.other_order_safe_bytes()),
+                             " with addresses in the other order"));
+  }
+  std::string text = FormatSize(row.safe_bytes());
+  if (!besides.empty()) StrAppend(&text, " (", absl::StrJoin(besides, "; "), ")");
+  return text;
 }
 
-std::string FitAnswer(const proto::Fits& fits) {
+std::string FitAnswer(const proto::Fits& fits, const proto::Unseen& unseen) {
   const proto::Fits::Row* best = nullptr;
   const proto::Fits::Row* current = nullptr;
   for (const auto& row : fits.rows()) {
@@ -265,8 +276,11 @@ std::string FitAnswer(const proto::Fits& fits) {
     return "nothing is allocated on it";
   }
   if (best == nullptr) return "survives on no device under these settings";
-  std::string text =
-      StrCat("needs ", SafeSize(*best), " under ", ConfName(best->conf(), best->memory_fraction()));
+  // What came before the recording, or would have come after it, may have needed more.
+  const bool is_all =
+      unseen.ooms() == 0 && unseen.start_allocations() == 0 && unseen.start_reserved_bytes() == 0;
+  std::string text = StrCat("needs ", is_all ? "" : "at least ", SafeSize(*best), " under ",
+                            ConfName(best->conf(), best->memory_fraction()));
   if (current != nullptr && current != best) {
     StrAppend(&text, "; ",
               current->safe_bytes() == 0 ? std::string("no device is enough") : SafeSize(*current),
@@ -281,7 +295,11 @@ std::string CauseSentence(const proto::SweepRow& row) {
   if (!row.has_cause() || row.fragmentation() < kLittle) return "";
   const proto::PeakCause::Cached* cached = FindCached(row.cause(), row.cause().main());
   if (cached == nullptr) return "";
-  if (2 * cached->bytes() < row.reserved_minus_allocated_bytes()) return "";
+  // Of that moment, which may be long before the peak.
+  if (static_cast<double>(cached->bytes()) <
+      kLittle * static_cast<double>(row.peak_reserved_bytes())) {
+    return "";
+  }
   return StrCat("Under ", ConfName(row.conf(), row.memory_fraction()), ", ",
                 FormatSize(row.peak_reserved_bytes()), " are reserved for at most ",
                 FormatSize(row.peak_allocated_bytes()), " in use: when ",
@@ -300,8 +318,10 @@ std::string RenderSweep(const proto::DeviceReport& device) {
   if (const std::string warning = ControlWarning(device.control()); !warning.empty()) {
     StrAppend(&out, "  WARNING: ", warning, ".\n");
   }
-  StrAppend(&out, "device ", device.device(), ": ", SweepAnswer(sweep), Ties(sweep), ".\n");
+  StrAppend(&out, "device ", device.device(), ": ", SweepAnswer(sweep, device.unseen()),
+            Ties(sweep), ".\n");
   for (const std::string& fault : FindFaults(device)) StrAppend(&out, "  WRONG: ", fault, ".\n");
+  StrAppend(&out, UnseenLines(device.unseen()));
   StrAppend(&out, "  torch ", device.torch().release(), " (", device.torch().why(), "); ",
             device.capacity_bytes() > 0
                 ? StrCat("device of ", FormatSize(device.capacity_bytes()))
@@ -331,15 +351,21 @@ std::string RenderSweep(const proto::DeviceReport& device) {
 
 std::string RenderFits(const proto::DeviceReport& device) {
   const proto::Fits& fits = device.fits();
-  std::string out = StrCat("device ", device.device(), ": ", FitAnswer(fits), ".\n");
+  std::string out =
+      StrCat("device ", device.device(), ": ", FitAnswer(fits, device.unseen()), ".\n");
+  if (const std::string warning = ControlWarning(device.control()); !warning.empty()) {
+    StrAppend(&out, "  WARNING: ", warning, ".\n");
+  }
   for (const std::string& fault : FindFaults(device)) StrAppend(&out, "  WRONG: ", fault, ".\n");
+  StrAppend(&out, UnseenLines(device.unseen(), /*with_start=*/true));
   StrAppend(&out, "  torch ", device.torch().release(), " (", device.torch().why(),
             "); memory for PyTorch alone: the CUDA context, other libraries and other processes "
             "come on top\n");
   StrAppend(&out, ControlLines(device));
   for (const std::string& note : device.notes()) StrAppend(&out, "  note: ", note, "\n");
-  std::vector<std::vector<std::string>> rows = {
-      {"safe from", "by luck", "without retries", "reserved without a limit", "settings"}};
+  std::vector<std::vector<std::string>> rows = {{"safe from", "other order", "by luck",
+                                                 "without retries", "reserved without a limit",
+                                                 "settings"}};
   const auto size = [](int64_t bytes) {
     return bytes == 0 ? std::string("none") : FormatSize(bytes);
   };
@@ -348,20 +374,21 @@ std::string RenderFits(const proto::DeviceReport& device) {
     std::string name = ConfName(row.conf(), row.memory_fraction());
     if (row.is_current()) StrAppend(&name, "  (in force)");
     if (!row.refused().empty()) {
-      rows.push_back({"-", "-", "-", "-", StrCat(name, "  REFUSED: ", row.refused())});
+      rows.push_back({"-", "-", "-", "-", "-", StrCat(name, "  REFUSED: ", row.refused())});
       continue;
     }
     if (row.proven_until_bytes() > 0 && row.proven_until_bytes() < row.without_retries_bytes()) {
       StrAppend(&name, "  (proven up to ", FormatSize(row.proven_until_bytes()), ")");
       is_sampled = true;
     }
-    rows.push_back({size(row.safe_bytes()), size(row.smallest_bytes()),
-                    size(row.without_retries_bytes()),
+    rows.push_back({size(row.safe_bytes()), size(row.other_order_safe_bytes()),
+                    size(row.smallest_bytes()), size(row.without_retries_bytes()),
                     FormatSize(row.unlimited_peak_reserved_bytes()), name});
   }
   StrAppend(&out, "\n", Table(rows), "  safe from: every larger device survives",
             is_sampled ? " as far as is proven, and those tried beyond" : "",
-            "; by luck: the smallest that does, though a larger one may fail\n");
+            "; other order: the same with addresses in the other order; by luck: the smallest that "
+            "does, though a larger one may fail\n");
   for (const auto& row : fits.rows()) {
     if (row.safe_bytes() == 0) continue;
     int edge = 0;

@@ -41,6 +41,7 @@ void Answer(const proto::DeviceReport& device, std::string* out) {
     StrAppend(out, "  WARNING: ", warning, ".\n");
   }
   for (const std::string& fault : FindFaults(device)) StrAppend(out, "  WRONG: ", fault, ".\n");
+  StrAppend(out, UnseenLines(device.unseen()));
 }
 
 // --- Sections. ---

@@ -27,7 +27,8 @@ std::string InspectAnswer(const proto::DeviceReport& device) {
 }
 
 std::string WhatIfAnswer(const proto::DeviceReport& device) {
-  std::string text = StrCat("peak reserved ", FormatSize(device.peak_reserved_bytes()));
+  std::string text = StrCat("peak reserved ", AtLeast(device.unseen(), device.ooms() == 0),
+                            FormatSize(device.peak_reserved_bytes()));
   const int64_t recorded = device.recorded().peak_reserved_bytes();
   if (recorded > 0) {
     const int64_t change = device.peak_reserved_bytes() - recorded;
@@ -104,6 +105,44 @@ std::string ControlWarning(const proto::Control& control) {
 std::string OtherOrderText(int64_t peak, int64_t other_order_peak) {
   if (other_order_peak == 0 || other_order_peak == peak) return "";
   return StrCat("; ", FormatSize(other_order_peak), " with addresses in the other order");
+}
+
+std::string_view AtLeast(const proto::Unseen& unseen, bool survives) {
+  return unseen.ooms() > 0 && survives ? "at least " : "";
+}
+
+std::string UnseenLines(const proto::Unseen& unseen, bool with_start) {
+  constexpr std::string_view kLabel = "  LOWER BOUND: ";
+  std::string lines;
+  if (unseen.ooms() > 0) {
+    const std::string event = StrCat("at event ", FormatCount(unseen.first_oom_event()));
+    StrAppend(&lines, kLabel, "memory ran out ",
+              unseen.ooms() == 1
+                  ? StrCat(event, " of the recording")
+                  : StrCat(FormatCount(unseen.ooms()), " times in the recording, first ", event),
+              "; what would have come after that is not in the file");
+    const std::string steps = StrCat(FormatCount(unseen.steps(), "step"), " before it",
+                                     unseen.may_be_layers() ? ", perhaps layers of one pass," : "");
+    if (unseen.steps() > 0 && unseen.growth_bytes_per_step() > 0) {
+      StrAppend(&lines, "; each of the ", steps, " left ",
+                FormatSize(unseen.growth_bytes_per_step()),
+                " more live, and each that would have come may want as much");
+    } else if (unseen.steps() > 0) {
+      StrAppend(&lines, "; the ", steps,
+                " left nothing more behind, so that more of them may want no more");
+    }
+    StrAppend(&lines, ".\n");
+  }
+  if (with_start && (unseen.start_allocations() > 0 || unseen.start_reserved_bytes() > 0)) {
+    StrAppend(&lines, kLabel,
+              unseen.has_events() ? "the recording began with "
+                                  : "no requests were recorded, only what there was at the end: ",
+              FormatSize(unseen.start_requested_bytes()), " live in ",
+              FormatCount(unseen.start_allocations(), "allocation"), " and ",
+              FormatSize(unseen.start_reserved_bytes()),
+              " reserved; what came before is not in the file.\n");
+  }
+  return lines;
 }
 
 std::string PercentChange(int64_t change, int64_t of) {

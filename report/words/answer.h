@@ -27,6 +27,13 @@ std::string ControlWarning(const proto::Control& control);
 // "; 6.71 GiB with addresses in the other order", "" where that is the same or 0.
 std::string OtherOrderText(int64_t peak, int64_t other_order_peak);
 
+// "at least " before what a run takes that survives, where memory ran out in the recording: the
+// program would have gone on.
+std::string_view AtLeast(const proto::Unseen& unseen, bool survives);
+// Why figures are lower bounds, a line each: what would have come after an out of memory, and,
+// `with_start`, what came before the recording.
+std::string UnseenLines(const proto::Unseen& unseen, bool with_start = false);
+
 // What the ranks of a job are compared by: what was reserved, or, of programs that are not
 // run, requested.
 int64_t ComparedBytes(const proto::Job::Row& row);

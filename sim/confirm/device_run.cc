@@ -56,7 +56,7 @@ void PlanStart(StartPolicy wanted, Bytes total, Bytes free, RunPlan* plan) {
   plan->start_segments =
       RebuildStartState(schedule, plan->settings->recorded_config, *plan->settings->torch.profile)
           .segments;
-  SimulatedDevice trial(total);
+  SimulatedDevice trial({.capacity = total, .order = plan->settings->order});
   trial.TakeOutside(total - free);
   if (const auto fits = RelocateSegments(plan->start_segments, trial); !fits.ok()) {
     plan->start = StartPolicy::kFresh;
@@ -122,8 +122,9 @@ absl::StatusOr<DeviceRun> RunOnDevice(const RunPlan& plan, Device& device, RunWa
 
 absl::StatusOr<DeviceRun> RunSimulated(const RunPlan& plan, Bytes total, Bytes free,
                                        const std::vector<MemoryCall>* placed) {
-  SimulatedDevice device(
-      {.capacity = total, .explicit_completion = CompletesExplicitly(*plan.schedule)});
+  SimulatedDevice device({.capacity = total,
+                          .order = plan.settings->order,
+                          .explicit_completion = CompletesExplicitly(*plan.schedule)});
   device.TakeOutside(total - std::min(total, free));
   if (placed == nullptr) return RunOnDevice(plan, device);
   RelocatedDevice relocated(device, *placed);

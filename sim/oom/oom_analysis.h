@@ -50,7 +50,7 @@ struct OomAnalysis {
 };
 
 // Nullopt: memory does not run out. `top_stacks`: how many of the stacks that
-// hold most are freed one at a time. About 30 runs of the schedule.
+// hold most are freed one at a time. About 60 runs of the schedule.
 absl::StatusOr<std::optional<OomAnalysis>> AnalyseOom(const Schedule& schedule,
                                                       const ReplaySettings& settings,
                                                       int top_stacks = 3);

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "sim/settings/size_rules.h"
 #include "sim/whatif/capacity_walk.h"
+#include "sim/whatif/control.h"
 #include "sim/whatif/one_stream.h"
 #include "sim/whatif/what_if.h"
 
@@ -236,8 +237,18 @@ absl::StatusOr<std::vector<Counterfactual>> TryCounterfactuals(
     const CounterfactualOptions& options) {
   const ReplaySettings simulated = OnSimulatedDevice(settings, scene);
   std::vector<Counterfactual> answers;
+  const auto in_other_order = [](ReplaySettings under) {
+    under.order = OtherOrder(under.order);
+    return under;
+  };
+  const auto note_other = [](const Counterfactual& other, Counterfactual* change) {
+    change->other_order = {other.amount, other.served, other.survives, other.peak_reserved};
+  };
   const auto add = [&](Counterfactual change, const ReplaySettings& under) {
-    const absl::Status answered = Answer(schedule, under, scene, &change);
+    Counterfactual other = change;
+    absl::Status answered = Answer(schedule, under, scene, &change);
+    answered.Update(Answer(schedule, in_other_order(under), scene, &other));
+    note_other(other, &change);
     if (answered.ok()) answers.push_back(std::move(change));
     return answered;
   };
@@ -279,6 +290,10 @@ absl::StatusOr<std::vector<Counterfactual>> TryCounterfactuals(
   if (simulated.capacity.has_value()) {
     absl::StatusOr<Counterfactual> memory = LeastMoreMemory(schedule, simulated, scene);
     if (!memory.ok()) return memory.status();
+    const absl::StatusOr<Counterfactual> other =
+        LeastMoreMemory(schedule, in_other_order(simulated), scene);
+    if (!other.ok()) return other.status();
+    note_other(*other, &*memory);
     answers.push_back(*std::move(memory));
   }
   return answers;

@@ -40,6 +40,13 @@ struct Counterfactual {
   // kMemory: the least found that survives; a device larger than that need not.
   Bytes by_luck;
   bool is_safe = false;  // kMemory: every device larger than by `amount` survives too
+  // The same with addresses in OtherOrder().
+  struct OtherOrderAnswer {
+    Bytes amount;
+    bool served = false;
+    bool survives = false;
+    Bytes peak_reserved;
+  } other_order;
 };
 
 struct CounterfactualOptions {
@@ -49,7 +56,7 @@ struct CounterfactualOptions {
 
 // The control first, then settings that the release knows and that are not on,
 // and the other changes. The device has what PyTorch held and the driver could
-// still give (a recording), or the capacity asked for. About 30 runs.
+// still give (a recording), or the capacity asked for. About 60 runs.
 absl::StatusOr<std::vector<Counterfactual>> TryCounterfactuals(
     const Schedule& schedule, const ReplaySettings& settings, const OomScene& scene,
     const CounterfactualOptions& options);

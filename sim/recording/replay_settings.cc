@@ -80,6 +80,7 @@ absl::StatusOr<ReplaySettings> ResolveSettings(const Trace& trace, const Setting
   settings.config = *std::move(config);
   settings.recorded_config = *std::move(recorded);
 
+  if (!request.capacity_note.empty()) settings.notes.push_back(request.capacity_note);
   settings.order = request.order.value_or(OrderOf(trace));
   settings.unlimited = request.unlimited;
   if (!request.unlimited) {

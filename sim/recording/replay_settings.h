@@ -22,6 +22,7 @@ struct SettingsRequest {
   std::optional<std::string> conf;    // PYTORCH_CUDA_ALLOC_CONF
   std::optional<std::string> torch;   // release
   std::optional<Bytes> capacity;      // of the device
+  std::string capacity_note;          // where that is from, a sentence for the report
   bool unlimited = false;             // the device has no end, whatever the recording tells
   std::optional<double> fraction;     // of it that PyTorch may use
   std::optional<AddressOrder> order;  // in which it hands addresses out

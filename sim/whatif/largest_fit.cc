@@ -1,44 +1,45 @@
 #include "sim/whatif/largest_fit.h"
 
-#include <algorithm>
-
 namespace memreplay {
-namespace {
 
-constexpr int64_t kNeighbours = 3;  // on either side of the edge
-
-}  // namespace
-
-LargestFit FindLargestFit(int64_t limit, const std::function<bool(int64_t value)>& fits) {
+LargestFit FindLargestFit(int64_t limit, uint64_t most_tries,
+                          const std::function<FitOutcome(int64_t value)>& outcome) {
   LargestFit found;
   const auto probe = [&](int64_t value) {
-    const auto [at, is_new] = found.tried.emplace(value, false);
-    if (is_new) at->second = fits(value);
+    const auto [at, is_new] = found.tried.emplace(value, FitOutcome::kNoValue);
+    if (is_new) at->second = outcome(value);
     return at->second;
   };
+  const auto fits = [&](int64_t value) { return probe(value) == FitOutcome::kFits; };
 
   int64_t low = 0;  // the edge: low fits (or is 0), high does not (or is above limit)
   int64_t high = 1;
-  while (high <= limit && probe(high)) {
+  while (high <= limit && fits(high)) {
     low = high;
     high = high <= limit / 2 ? 2 * high : high == limit ? limit + 1 : limit;
   }
   while (high - low > 1) {
     const int64_t middle = low + (high - low) / 2;
-    (probe(middle) ? low : high) = middle;
+    (fits(middle) ? low : high) = middle;
   }
-  for (int64_t i = 1; i <= kNeighbours; ++i) {
-    if (low - i >= 1) probe(low - i);
-    if (low + i <= limit) probe(low + i);
+  const auto may_try = [&](int64_t value) {
+    return found.tried.count(value) > 0 || found.tried.size() < most_tries;
+  };
+  int64_t above = low + 1;
+  while (above <= limit && may_try(above) && probe(above) != FitOutcome::kNever) ++above;
+  found.largest_is_proven = above > limit || found.tried.count(above) > 0;
+  int64_t below = low;
+  while (below >= 1 && may_try(below)) {
+    probe(below);
+    --below;
   }
-  for (const int64_t above : {low + low / 8, low + low / 4, low + low / 2}) {
-    if (above > low && above <= limit) probe(above);
-  }
+  found.safe_is_proven = below < 1;
 
   bool all_fit = true;
-  for (const auto& [value, is_fit] : found.tried) {
-    all_fit = all_fit && is_fit;
-    if (is_fit) found.largest = value;
+  for (const auto& [value, is] : found.tried) {
+    all_fit = all_fit && (is == FitOutcome::kFits || is == FitOutcome::kNoValue);
+    if (is != FitOutcome::kFits) continue;
+    found.largest = value;
     if (all_fit) found.safe = value;
   }
   return found;

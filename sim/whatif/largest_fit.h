@@ -9,19 +9,31 @@
 
 namespace memreplay {
 
-struct LargestFit {
-  // The largest of all tried that fits; absent: 1 does not.
-  std::optional<int64_t> largest;
-  // Every value tried up to here fits: below `largest` where fragmentation lets a
-  // larger one fit though a smaller one does not.
-  std::optional<int64_t> safe;
-  std::map<int64_t, bool> tried;
+enum class FitOutcome : uint8_t {
+  kFits,
+  kRunsOut,  // a larger value may fit though this one does not
+  kNever,    // no allocator would do, and a larger value needs no less
+  kNoValue,  // there is no run with this value
 };
 
-// Doubles from 1 until a value does not fit (or `limit` does), bisects, and, since
-// fitting is not monotone by nature, tries the neighbours of the edge and a few
-// values above it. Calls `fits` once per value.
-LargestFit FindLargestFit(int64_t limit, const std::function<bool(int64_t value)>& fits);
+struct LargestFit {
+  // Every value up to here fits; absent: the first does not.
+  std::optional<int64_t> safe;
+  // The largest of all tried that fits: above `safe` where fragmentation lets a larger one fit
+  // though a smaller one does not. Absent: none does.
+  std::optional<int64_t> largest;
+  // All values up to `safe` were tried and the next does not fit; else only those in `tried`.
+  bool safe_is_proven = false;
+  // All values above `largest` were tried up to one that never fits, or to the limit.
+  bool largest_is_proven = false;
+  std::map<int64_t, FitOutcome> tried;
+};
+
+// Doubles from 1 until a value does not fit (or `limit` does) and bisects; then, since fitting is
+// not monotone by nature, tries all values above the edge up to the first that never fits, and all
+// below, nearest first, as far as `most_tries` allow. Calls `outcome` once per value.
+LargestFit FindLargestFit(int64_t limit, uint64_t most_tries,
+                          const std::function<FitOutcome(int64_t value)>& outcome);
 
 }  // namespace memreplay
 

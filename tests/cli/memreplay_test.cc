@@ -2,8 +2,6 @@
 // exits, on small files written here. Each case is a golden file; see
 // tests/golden.h for how to update them.
 #include <gtest/gtest.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <cstdlib>
 #include <filesystem>
@@ -11,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "tests/golden.h"
+#include "tests/cli/session.h"
 
 namespace memreplay {
 namespace {
@@ -97,13 +95,10 @@ constexpr char kCosts[] =
 {"call": "cuMemRelease", "size": "20971520", "count": "9", "median_ns": "90000"}]}
 )";
 
-class MemreplayTest : public testing::Test {
+class MemreplayTest : public SessionTest {
  protected:
   void SetUp() override {
-    binary_ = std::filesystem::absolute("cli/memreplay").string();
-    root_ = std::filesystem::current_path();
-    directory_ = std::filesystem::path(testing::TempDir()) / "memreplay_test";
-    std::filesystem::remove_all(directory_);
+    SessionTest::SetUp();
     std::filesystem::create_directories(directory_ / "a_directory");
     std::filesystem::create_directories(directory_ / "events");
     Write("recording.jsonl", kRecording);
@@ -117,45 +112,6 @@ class MemreplayTest : public testing::Test {
     diverging.replace(diverging.find(second), second.size(), R"({"k":"a","addr":139637976729600)");
     Write("diverging.jsonl", diverging);
   }
-
-  void Write(const std::string& name, const std::string& content) {
-    std::ofstream(directory_ / name, std::ios::binary) << content;
-  }
-  std::string Read(const std::string& name) {
-    std::ifstream file(directory_ / name, std::ios::binary);
-    return {std::istreambuf_iterator<char>(file), {}};
-  }
-
-  struct Outcome {
-    int status = -1;
-    std::string out;
-    std::string err;
-  };
-
-  // `arguments` are a piece of shell; files are named relative to the directory.
-  Outcome Run(const std::string& arguments) {
-    const std::string command = "cd '" + directory_.string() + "' && { '" + binary_ + "' " +
-                                arguments + "\n} >stdout.tmp 2>stderr.tmp </dev/null";
-    const int status = std::system(command.c_str());
-    return {WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status), Read("stdout.tmp"),
-            Read("stderr.tmp")};
-  }
-
-  // Runs each and compares the lot with golden/NAME.txt.
-  void ExpectSession(const std::string& name, const std::vector<std::string>& runs) {
-    std::string session;
-    for (const std::string& arguments : runs) {
-      const Outcome outcome = Run(arguments);
-      session += "$ memreplay " + arguments + "\n" + outcome.out;
-      if (!outcome.err.empty()) session += "(stderr) " + outcome.err;
-      session += "(exit " + std::to_string(outcome.status) + ")\n\n";
-    }
-    ExpectGolden("tests/cli/golden/" + name + ".txt", session);
-  }
-
-  std::string binary_;
-  std::filesystem::path root_;
-  std::filesystem::path directory_;
 };
 
 TEST_F(MemreplayTest, Help) {

@@ -51,6 +51,7 @@ proto::Report ReportOn(const AwkwardDevice::Ways& ways, RunBackend backend = Run
   SettingsRequest request;
   request.torch = "2.6";
   request.conf = conf;
+  request.order = AddressOrder::kUpwards;  // as an AwkwardDevice that is not descending
   const auto settings = ResolveSettings(*trace, request);
   EXPECT_TRUE(settings.ok()) << settings.status();
   RunPlan plan;

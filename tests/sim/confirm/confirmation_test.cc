@@ -41,6 +41,7 @@ struct Prepared {
     auto resolved = ResolveSettings(*trace, request);
     EXPECT_TRUE(resolved.ok()) << resolved.status();
     settings = *std::move(resolved);
+    settings.order = AddressOrder::kUpwards;  // as an AwkwardDevice that is not descending
     plan.schedule = &*schedule;
     plan.settings = &settings;
     plan.backend = backend;

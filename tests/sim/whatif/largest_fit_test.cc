@@ -8,55 +8,88 @@
 namespace memreplay {
 namespace {
 
+constexpr uint64_t kPlenty = 1 << 20;
+
+FitOutcome Outcome(bool fits) { return fits ? FitOutcome::kFits : FitOutcome::kRunsOut; }
+
 TEST(LargestFit, FindsEveryEdge) {
   for (int64_t edge = 0; edge <= 200; ++edge) {
-    const LargestFit found = FindLargestFit(1000, [&](int64_t value) { return value <= edge; });
+    const LargestFit found =
+        FindLargestFit(1000, kPlenty, [&](int64_t value) { return Outcome(value <= edge); });
     EXPECT_EQ(found.largest.value_or(0), edge);
     EXPECT_EQ(found.safe.value_or(0), edge);
+    EXPECT_TRUE(found.safe_is_proven);
+    EXPECT_TRUE(found.largest_is_proven);
   }
 }
 
 TEST(LargestFit, StopsAtTheLimit) {
   for (const int64_t limit : {1, 2, 3, 100, 128, 129}) {
-    const LargestFit found = FindLargestFit(limit, [](int64_t) { return true; });
+    const LargestFit found =
+        FindLargestFit(limit, kPlenty, [](int64_t) { return FitOutcome::kFits; });
     EXPECT_EQ(found.largest, limit);
     EXPECT_EQ(found.tried.rbegin()->first, limit);
   }
 }
 
-TEST(LargestFit, TriesNoValueTwice) {
+TEST(LargestFit, TriesNoValueTwiceAndNoMoreThanItMay) {
   std::multiset<int64_t> asked;
-  FindLargestFit(1 << 20, [&](int64_t value) {
+  const LargestFit found = FindLargestFit(1 << 20, 60, [&](int64_t value) {
     asked.insert(value);
-    return value <= 777;
+    return Outcome(value <= 777);
   });
   EXPECT_EQ(std::set<int64_t>(asked.begin(), asked.end()).size(), asked.size());
-  EXPECT_LT(asked.size(), 40u);
+  EXPECT_EQ(asked.size(), 60u);
+  EXPECT_EQ(found.safe, 777);
+  EXPECT_FALSE(found.safe_is_proven);
+  EXPECT_FALSE(found.largest_is_proven);
 }
 
-TEST(LargestFit, FindsALargerOneBeyondAGapAndSaysSo) {
-  // 8 does not fit, 9 does, as fragmentation has it.
-  const LargestFit found =
-      FindLargestFit(1000, [](int64_t value) { return value <= 9 && value != 8; });
-  EXPECT_EQ(found.largest, 9);
-  EXPECT_EQ(found.safe, 7);
+TEST(LargestFit, EndsWhereNoAllocatorWouldDo) {
+  int64_t highest = 0;
+  const LargestFit found = FindLargestFit(1 << 20, kPlenty, [&](int64_t value) {
+    highest = std::max(highest, value);
+    return value > 40 ? FitOutcome::kNever : Outcome(value <= 30 || value == 38);
+  });
+  EXPECT_EQ(found.safe, 30);
+  EXPECT_EQ(found.largest, 38);
+  EXPECT_TRUE(found.safe_is_proven);
+  EXPECT_TRUE(found.largest_is_proven);
+  EXPECT_EQ(highest, 64);  // of the doublings
+  EXPECT_EQ(found.tried.count(42), 0u);
 }
 
-TEST(LargestFit, NeverClaimsWhatWasNotTried) {
+// 8 does not fit, 100 does, as fragmentation has it: far from the edge that bisection finds.
+TEST(LargestFit, FindsGapsFarFromTheEdge) {
+  const LargestFit found = FindLargestFit(
+      1000, kPlenty, [](int64_t value) { return Outcome(value <= 100 && value != 9); });
+  EXPECT_EQ(found.largest, 100);
+  EXPECT_EQ(found.safe, 8);
+  EXPECT_TRUE(found.safe_is_proven);
+}
+
+TEST(LargestFit, AValueWithoutARunIsNoGap) {
+  const LargestFit found = FindLargestFit(100, kPlenty, [](int64_t value) {
+    return value == 3 ? FitOutcome::kNoValue : Outcome(value <= 20);
+  });
+  EXPECT_EQ(found.safe, 20);
+}
+
+TEST(LargestFit, IsExactWhereItSaysSo) {
   std::mt19937 random(1);
   for (int i = 0; i < 300; ++i) {
     std::set<int64_t> fitting;
     for (int64_t value = 1; value <= 64; ++value) {
       if (random() % 64 >= static_cast<uint32_t>(value)) fitting.insert(value);
     }
-    const LargestFit found =
-        FindLargestFit(64, [&](int64_t value) { return fitting.count(value) > 0; });
-    for (const auto& [value, fits] : found.tried) {
-      EXPECT_EQ(fits, fitting.count(value) > 0);
-      EXPECT_TRUE(fits || value > found.safe.value_or(0));
-      EXPECT_TRUE(!fits || value <= found.largest.value_or(0));
-    }
-    EXPECT_TRUE(!found.largest.has_value() || found.tried.at(*found.largest));
+    int64_t safe = 0;
+    while (fitting.count(safe + 1) > 0) ++safe;
+    const LargestFit found = FindLargestFit(
+        64, kPlenty, [&](int64_t value) { return Outcome(fitting.count(value) > 0); });
+    EXPECT_TRUE(found.safe_is_proven);
+    EXPECT_TRUE(found.largest_is_proven);
+    EXPECT_EQ(found.safe.value_or(0), safe);
+    EXPECT_EQ(found.largest.value_or(0), fitting.empty() ? 0 : *fitting.rbegin());
   }
 }
 

@@ -1,0 +1,145 @@
+// What several commands tell of one file is one and the same: they are asked as a user would, and
+// their common figures compared. On the project's recordings, and on public ones where
+// MEMREPLAY_SHARED names their folder.
+#include <google/protobuf/util/json_util.h>
+#include <google/protobuf/util/message_differencer.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "proto/report.pb.h"
+
+namespace memreplay {
+namespace {
+
+using google::protobuf::util::MessageDifferencer;
+
+proto::Report Ask(const std::string& command, const std::string& file) {
+  const std::string line = "cli/memreplay " + command + " '" + file + "' --json 2>/dev/null";
+  std::string json;
+  std::FILE* pipe = popen(line.c_str(), "r");
+  char buffer[1 << 16];
+  for (size_t got = 0; (got = std::fread(buffer, 1, sizeof buffer, pipe)) > 0;) {
+    json.append(buffer, got);
+  }
+  pclose(pipe);
+  proto::Report report;
+  const auto read = google::protobuf::util::JsonStringToMessage(json, &report);
+  EXPECT_TRUE(read.ok()) << line << ": " << read.ToString();
+  return report;
+}
+
+const proto::DeviceReport& DeviceOf(const proto::Report& report, int device) {
+  for (const proto::DeviceReport& candidate : report.devices()) {
+    if (candidate.device() == device) return candidate;
+  }
+  static const proto::DeviceReport nothing;
+  ADD_FAILURE() << report.command() << " says nothing of device " << device;
+  return nothing;
+}
+
+// What everybody says of a device, whatever the question.
+void ExpectSameFile(const proto::DeviceReport& expected, const proto::DeviceReport& found) {
+  EXPECT_TRUE(MessageDifferencer::Equals(expected.torch(), found.torch()))
+      << found.torch().DebugString();
+  EXPECT_EQ(expected.events(), found.events());
+  EXPECT_EQ(expected.recorded().peak_reserved_bytes(), found.recorded().peak_reserved_bytes());
+  EXPECT_EQ(expected.recorded().ooms(), found.recorded().ooms());
+}
+
+// What everybody says who replays it as it was recorded.
+void ExpectSameReplay(const proto::DeviceReport& expected, const proto::DeviceReport& found) {
+  EXPECT_EQ(expected.conf(), found.conf());
+  EXPECT_EQ(expected.exact_until_event(), found.exact_until_event());
+  EXPECT_EQ(expected.exactness_reason(), found.exactness_reason());
+  EXPECT_TRUE(MessageDifferencer::Equals(expected.fidelity(), found.fidelity()));
+  EXPECT_TRUE(MessageDifferencer::Equals(expected.final_blocks(), found.final_blocks()));
+  EXPECT_EQ(expected.peak_reserved_bytes(), found.peak_reserved_bytes());
+  EXPECT_EQ(expected.peak_allocated_bytes(), found.peak_allocated_bytes());
+  EXPECT_EQ(expected.ooms(), found.ooms());
+}
+
+// What everybody says who changes something.
+void ExpectSameBasis(const proto::DeviceReport& expected, const proto::DeviceReport& found) {
+  EXPECT_TRUE(MessageDifferencer::Equals(expected.control(), found.control()))
+      << found.control().DebugString();
+  EXPECT_TRUE(MessageDifferencer::Equals(expected.unseen(), found.unseen()))
+      << found.unseen().DebugString();
+}
+
+void ExpectAgreement(const std::string& file) {
+  SCOPED_TRACE(file);
+  const proto::Report inspect = Ask("inspect --deep", file);
+  const proto::Report replay = Ask("replay", file);
+  const proto::Report what_if = Ask("replay --conf=backend:native", file);
+  const proto::Report sweep = Ask("sweep --conf=backend:native", file);
+  const proto::Report fit = Ask("fit --conf=backend:native", file);
+  const proto::Report oom = Ask("oom", file);
+  const proto::Report page = Ask("report", file);
+  ASSERT_EQ(inspect.devices_size(), replay.devices_size());
+  for (const proto::DeviceReport& expected : replay.devices()) {
+    SCOPED_TRACE(expected.device());
+    const proto::DeviceReport& told = DeviceOf(inspect, expected.device());
+    const proto::DeviceReport& changed = DeviceOf(what_if, expected.device());
+    const proto::DeviceReport& swept = DeviceOf(sweep, expected.device());
+    const proto::DeviceReport& fitted = DeviceOf(fit, expected.device());
+    const proto::DeviceReport& examined = DeviceOf(oom, expected.device());
+    const proto::DeviceReport& shown = DeviceOf(page, expected.device());
+    for (const proto::DeviceReport* other : {&told, &changed, &swept, &fitted, &examined, &shown}) {
+      SCOPED_TRACE(proto::Mode_Name(other->mode()));
+      ExpectSameFile(expected, *other);
+    }
+    for (const proto::DeviceReport* other : {&swept, &fitted, &shown}) {
+      SCOPED_TRACE(proto::Mode_Name(other->mode()));
+      ExpectSameReplay(expected, *other);
+    }
+    if (!expected.fidelity().has_first_divergence() && expected.events() > 0) {
+      EXPECT_EQ(told.loop().exact_until_event(), expected.exact_until_event());
+      EXPECT_EQ(told.loop().exactness_reason(), expected.exactness_reason());
+    }
+    for (const proto::DeviceReport* other : {&swept, &fitted}) {
+      ExpectSameBasis(changed, *other);
+    }
+    EXPECT_TRUE(MessageDifferencer::Equals(told.control(), swept.control()));
+    if (expected.recorded().ooms() > 0) ExpectSameBasis(changed, examined);
+
+    // The verdict, and what a device of one size does.
+    EXPECT_EQ(examined.oom().verdict() != proto::Verdict::none, expected.recorded().ooms() > 0);
+    EXPECT_EQ(shown.has_oom() ? shown.oom().verdict() : proto::Verdict::none,
+              examined.oom().verdict());
+    if (swept.sweep().rows_size() == 1 && swept.sweep().rows(0).refused().empty()) {
+      EXPECT_EQ(swept.sweep().rows(0).peak_reserved_bytes(), changed.peak_reserved_bytes());
+      EXPECT_EQ(swept.sweep().rows(0).ooms(), changed.ooms());
+      EXPECT_EQ(swept.sweep().rows(0).other_order_peak_reserved_bytes(),
+                changed.other_order_peak_reserved_bytes());
+    }
+    EXPECT_EQ(swept.sweep().current().peak_reserved_bytes(), swept.control().peak_reserved_bytes());
+    EXPECT_EQ(swept.sweep().current().ooms(), swept.control().ooms());
+  }
+}
+
+void ExpectAgreementIn(const std::filesystem::path& folder) {
+  std::vector<std::string> files;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(folder)) {
+    if (entry.path().extension() == ".pickle") files.push_back(entry.path().string());
+  }
+  std::sort(files.begin(), files.end());
+  ASSERT_FALSE(files.empty());
+  for (const std::string& file : files) ExpectAgreement(file);
+}
+
+TEST(Commands, AgreeOnTheProjectsRecordings) { ExpectAgreementIn("tests/data/snapshots"); }
+
+TEST(Commands, AgreeOnPublicRecordings) {
+  const char* shared = std::getenv("MEMREPLAY_SHARED");
+  if (shared == nullptr) GTEST_SKIP() << "MEMREPLAY_SHARED is not set: no real snapshots here";
+  ExpectAgreementIn(std::filesystem::path(shared) / "data" / "snapshots");
+}
+
+}  // namespace
+}  // namespace memreplay

@@ -1,0 +1,170 @@
+// Answers that were wrong once, each on the smallest file that shows it; what they print is golden.
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <string>
+
+#include "tests/cli/session.h"
+
+namespace memreplay {
+namespace {
+
+constexpr char kHeader[] =
+    R"({"k":"h","format":"memsched-flat","version":1,"unit":"B","streams":1,"devices":1,"recorded":true,"layout":["device_traces","time_us","block_addresses","is_expandable"]}
+)";
+
+// Begun when 1,000 bytes were live: they are freed, and 3 MiB stay.
+const std::string kLate = std::string(kHeader) +
+                          R"({"k":"dev","final":true}
+{"k":"f","addr":139637976727552,"b":1000,"s":0}
+{"k":"fx","a":"free_completed","addr":139637976727552,"b":1000,"s":0}
+{"k":"fx","a":"segment_alloc","addr":139637978824704,"b":20971520,"s":0}
+{"k":"a","addr":139637978824704,"b":3145728,"s":0}
+{"k":"seg","addr":139637976727552,"b":2097152,"s":0,"p":[0,0]}
+{"k":"blk","addr":139637976727552,"b":2097152,"req":0,"state":"inactive"}
+{"k":"seg","addr":139637978824704,"b":20971520,"s":0,"p":[0,0],"large":true}
+{"k":"blk","addr":139637978824704,"b":3145728,"req":3145728,"state":"active_allocated"}
+{"k":"blk","addr":139637981970432,"b":17825792,"req":0,"state":"inactive"}
+)";
+
+// A device of which nothing is known but one segment at the end, and one with nothing at all.
+const std::string kNoEvents = std::string(kHeader) + R"({"k":"dev","final":true}
+{"k":"seg","addr":139637976727552,"b":2097152,"s":0,"p":[0,0]}
+{"k":"blk","addr":139637976727552,"b":1024,"req":1000,"state":"active_allocated"}
+{"k":"blk","addr":139637976728576,"b":2096128,"req":0,"state":"inactive"}
+)";
+const std::string kNothing = std::string(kHeader) + R"({"k":"dev","final":true}
+)";
+
+// A program whose memory doubles: 30 MiB cached in two pieces when 40 are asked for, and a small
+// block that is the last to make reserved memory grow.
+constexpr char kDoubling[] =
+    R"({"k":"h","format":"memsched-flat","version":1,"unit":"B","streams":1,"devices":1}
+{"k":"a","id":1,"b":157286400}
+{"k":"f","id":1}
+{"k":"a","id":2,"b":209715200}
+{"k":"f","id":2}
+{"k":"a","id":3,"b":419430400}
+{"k":"a","id":4,"b":1000}
+)";
+
+// Two devices, of which the second runs out of 30 MiB and the first does not.
+constexpr char kTwoDevices[] =
+    R"({"k":"h","format":"memsched-flat","version":1,"unit":"B","streams":1,"devices":2,"total":31457280}
+{"k":"a","id":1,"b":20971520,"d":0}
+{"k":"a","id":2,"b":20971520,"d":1}
+{"k":"a","id":3,"b":20971520,"d":1}
+)";
+
+// A loop of six steps, each of which keeps 12 MiB and frees 16, until 40 are refused.
+std::string LoopUntilOom() {
+  std::string text = std::string(kHeader) + "{\"k\":\"dev\",\"final\":true}\n";
+  const uint64_t first = 139637976727552;
+  const std::string kept = R"("b":12582912,"s":0})";
+  const std::string freed = R"(,"b":16777216,"s":0})";
+  const auto line = [&text](const std::string& begin, uint64_t address, const std::string& end) {
+    text += begin + R"("addr":)" + std::to_string(address) + end + "\n";
+  };
+  for (uint64_t step = 0; step < 6; ++step) {
+    const uint64_t address = first - (step + 1) * 12582912;
+    line(R"({"k":"fx","a":"segment_alloc",)", address, "," + kept);
+    line(R"({"k":"a",)", address, "," + kept);
+    if (step == 0) line(R"({"k":"fx","a":"segment_alloc",)", first, freed);
+    line(R"({"k":"a",)", first, freed);
+    line(R"({"k":"f",)", first, freed);
+    line(R"({"k":"fx","a":"free_completed",)", first, freed);
+  }
+  line(R"({"k":"fx","a":"segment_free",)", first, freed);
+  text += R"({"k":"fx","a":"oom","addr":20971520,"b":41943040,"s":0})";
+  text += "\n";
+  for (uint64_t step = 6; step-- > 0;) {
+    const uint64_t address = first - (step + 1) * 12582912;
+    line(R"({"k":"seg",)", address, R"(,"b":12582912,"s":0,"p":[0,0],"large":true})");
+    line(R"({"k":"blk",)", address, R"(,"b":12582912,"req":12582912,"state":"active_allocated"})");
+  }
+  return text;
+}
+
+class AnswersTest : public SessionTest {
+ protected:
+  void SetUp() override {
+    SessionTest::SetUp();
+    Write("late.jsonl", kLate);
+    Write("no_events.jsonl", kNoEvents);
+    Write("nothing.jsonl", kNothing);
+    Write("doubling.jsonl", kDoubling);
+    Write("two.jsonl", kTwoDevices);
+    Write("loop.jsonl", LoopUntilOom());
+    Write("program.jsonl", kTwoDevices);
+  }
+};
+
+// What would have come after an out of memory is not in the file, nor what came before a
+// recording that began late.
+TEST_F(AnswersTest, LowerBounds) {
+  ExpectSession("lower_bounds",
+                {"inspect loop.jsonl | grep peak", "oom loop.jsonl", "replay loop.jsonl | head -2",
+                 "replay loop.jsonl --capacity 1GiB | head -3", "fit loop.jsonl --conf ''",
+                 "fit late.jsonl --conf '' | head -3",
+                 "sweep loop.jsonl --conf '' --capacity 1GiB | head -3"});
+}
+
+TEST_F(AnswersTest, Cards) {
+  ExpectSession("cards",
+                {"replay program.jsonl --capacity rtx-4090 | head -7",
+                 "oom program.jsonl --capacity 'NVIDIA H200'",
+                 "fit nanogpt --n_layer=2 --batch_size=? --capacity t4 | head -3",
+                 "replay program.jsonl --capacity rtx-409", "replay program.jsonl --capacity 4090",
+                 "replay program.jsonl --capacity 16", "replay program.jsonl --capacity v100"});
+}
+
+// Nothing is said of what is not there.
+TEST_F(AnswersTest, NothingInIt) {
+  ExpectSession("nothing", {"inspect --deep nothing.jsonl", "replay nothing.jsonl",
+                            "fit nothing.jsonl --conf ''", "sweep nothing.jsonl --conf ''",
+                            "oom nothing.jsonl", "inspect --deep no_events.jsonl",
+                            "fit no_events.jsonl --conf '' | head -3",
+                            "inspect nothing.jsonl no_events.jsonl | head -3"});
+}
+
+// Of the growth that made most of the peak, not of the last small step.
+TEST_F(AnswersTest, CauseOfThePeak) {
+  ExpectSession("cause", {"sweep doubling.jsonl --conf '' | grep Under"});
+}
+
+TEST_F(AnswersTest, TheDeviceThatRanOutComesFirst) {
+  ExpectSession("two_devices",
+                {"oom two.jsonl | head -3", "oom two.jsonl --json | head -4 | wc -l"});
+}
+
+// Texts that people post: more free than asked for (WSL), more held than the card has (fallback to
+// system memory), PyTorch 1.x, and TEXT as an argument, a file, and standard input.
+TEST_F(AnswersTest, MessagesInTheWild) {
+  const std::string wsl =
+      "CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of 24.00 GiB of "
+      "which 20.50 GiB is free. Of the allocated memory 1.00 GiB is allocated by PyTorch, and "
+      "100.00 MiB is reserved by PyTorch but unallocated.";
+  const std::string fallback =
+      "CUDA out of memory. Tried to allocate 64.00 MiB. GPU 0 has a total capacity of 8.00 GiB of "
+      "which 0 bytes is free. Of the allocated memory 14.31 GiB is allocated by PyTorch, and "
+      "10.00 MiB is reserved by PyTorch but unallocated.";
+  const std::string cached =
+      "RuntimeError: CUDA out of memory. Tried to allocate 20.00 MiB (GPU 0; 7.93 GiB total "
+      "capacity; 6.69 GiB already allocated; 11.88 MiB free; 379.94 MiB cached)";
+  Write("cached.txt", cached + "\n");
+  ExpectSession("messages",
+                {"oom --message '" + wsl + "'", "oom --message '" + fallback + "'",
+                 "oom --message cached.txt | head -2", "oom --message - < cached.txt | head -2"});
+}
+
+// What is no recording is named, with what to record instead; `-` is standard input.
+TEST_F(AnswersTest, OtherFiles) {
+  Write("timeline.json", "[[1, 2], [[0, 0], [1, 1]]]");
+  Write("chrome.json",
+        R"({"schemaVersion": 1, "traceEvents": [{"ph": "X", "cat": "kernel", "name": "k"}]})");
+  ExpectSession("other_files", {"inspect timeline.json", "inspect chrome.json",
+                                "inspect - < late.jsonl | head -2", "help lint | head -1"});
+}
+
+}  // namespace
+}  // namespace memreplay

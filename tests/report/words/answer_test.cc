@@ -1,0 +1,66 @@
+#include "report/words/answer.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+namespace memreplay {
+namespace {
+
+TEST(Unseen, NothingIsAWholeRun) {
+  EXPECT_EQ(UnseenLines(proto::Unseen(), /*with_start=*/true), "");
+  EXPECT_EQ(AtLeast(proto::Unseen(), /*survives=*/true), "");
+}
+
+TEST(Unseen, TellsWhatWouldHaveComeAndWhatStepsLeave) {
+  proto::Unseen unseen;
+  unseen.set_ooms(1);
+  unseen.set_first_oom_event(1117);
+  const std::string begin =
+      "  LOWER BOUND: memory ran out at event 1,117 of the recording; what would have come after "
+      "that is not in the file";
+  EXPECT_EQ(UnseenLines(unseen), begin + ".\n");
+  unseen.set_steps(9);
+  unseen.set_growth_bytes_per_step(int64_t{9} << 28);
+  EXPECT_EQ(UnseenLines(unseen), begin +
+                                     "; each of the 9 steps before it left 2.25 GiB more live, and "
+                                     "each that would have come may want as much.\n");
+  unseen.set_may_be_layers(true);
+  EXPECT_NE(UnseenLines(unseen).find("9 steps before it, perhaps layers of one pass, left"),
+            std::string::npos);
+  unseen.set_growth_bytes_per_step(0);
+  EXPECT_NE(UnseenLines(unseen).find("left nothing more behind"), std::string::npos);
+  unseen.set_ooms(3);
+  EXPECT_NE(UnseenLines(unseen).find("ran out 3 times in the recording, first at event 1,117;"),
+            std::string::npos);
+}
+
+TEST(Unseen, TellsWhatCameBeforeWhereAskedTo) {
+  proto::Unseen unseen;
+  unseen.set_first_oom_event(-1);
+  unseen.set_has_events(true);
+  unseen.set_start_allocations(75);
+  unseen.set_start_requested_bytes(3 << 20);
+  unseen.set_start_reserved_bytes(20 << 20);
+  EXPECT_EQ(UnseenLines(unseen), "");
+  EXPECT_EQ(UnseenLines(unseen, /*with_start=*/true),
+            "  LOWER BOUND: the recording began with 3.00 MiB live in 75 allocations and 20.0 MiB "
+            "reserved; what came before is not in the file.\n");
+  unseen.set_has_events(false);
+  EXPECT_NE(UnseenLines(unseen, /*with_start=*/true).find("no requests were recorded, only what"),
+            std::string::npos);
+}
+
+// A run that runs out itself is no lower bound of anything.
+TEST(Unseen, AtLeastIsSaidOfWhatSurvives) {
+  proto::DeviceReport device;
+  device.set_mode(proto::Mode::what_if);
+  device.set_peak_reserved_bytes(3 << 20);
+  device.mutable_unseen()->set_ooms(1);
+  EXPECT_EQ(AnswerSentence(device), "peak reserved at least 3.00 MiB; no out of memory");
+  device.set_ooms(1);
+  EXPECT_EQ(AnswerSentence(device), "peak reserved 3.00 MiB; OUT OF MEMORY 1 time");
+}
+
+}  // namespace
+}  // namespace memreplay
