@@ -9,6 +9,8 @@
 namespace memreplay {
 namespace {
 
+constexpr Bytes kMostGiB(1024);  // a number above is none of GiB
+
 // A size, or a card of the table: what CUDA's context leaves of it, which `note` then says.
 absl::StatusOr<Bytes> ParseCapacity(std::string_view text, std::string* note) {
   const absl::StatusOr<Bytes> size = ParseSize(text);
@@ -28,9 +30,10 @@ absl::StatusOr<Bytes> ParseCapacity(std::string_view text, std::string* note) {
   }
   const bool has_unit = text.find_first_not_of("0123456789. ") != std::string_view::npos;
   if (*size < MiB(1) && !has_unit) {
-    return absl::InvalidArgumentError(
-        StrCat("expected a size such as 80GiB, found '", text, "', which is ", size->value(),
-               " bytes; did you mean ", card != nullptr ? card->name : StrCat(text, "GiB"), "?"));
+    const bool is_card = card != nullptr && *size > kMostGiB;  // 4090
+    return absl::InvalidArgumentError(StrCat("expected a size such as 80GiB, found '", text,
+                                             "', which is ", size->value(), " bytes; did you mean ",
+                                             is_card ? card->name : StrCat(text, "GiB"), "?"));
   }
   return size;
 }

@@ -21,7 +21,7 @@ absl::Status AskLoop(const Schedule& schedule, const ReplaySettings& settings,
     cost = *measured;
   }
   std::optional<LookBack> look_back;
-  if (!schedule.requests().empty()) {
+  if (!schedule.device_trace().events.empty()) {
     absl::StatusOr<LookBack> looked = LookBackOn(schedule, settings);
     if (!looked.ok()) return looked.status();
     look_back = *std::move(looked);

@@ -136,6 +136,7 @@ std::string SweepTable(const proto::Sweep& sweep) {
 }
 
 void RenderBounds(const proto::LowerBounds& bounds, std::string* out) {
+  if (bounds.peak_live_bytes() == 0) return;
   StrAppend(out, "\n  for comparison: ", FormatSizeExactly(bounds.peak_live_bytes()),
             " are in use at once at most; ", FormatSizeExactly(bounds.best_packing_bytes()),
             " would do if every lifetime were known in advance (", bounds.packing(), ")",
@@ -173,6 +174,9 @@ std::string SweepAnswer(const proto::Sweep& sweep, const proto::Unseen& unseen) 
   const proto::SweepRow& best = sweep.rows(0);
   const proto::SweepRow& current = sweep.current();
   if (!best.refused().empty()) return "the release refuses all of these settings";
+  if (best.peak_reserved_bytes() == 0 && sweep.lower_bounds().peak_live_bytes() == 0) {
+    return "nothing is allocated on it";
+  }
   std::string text = best.oom()
                          ? StrCat("MEMORY RUNS OUT under each of ", FormatCount(sweep.rows_size()),
                                   " settings, least with ")

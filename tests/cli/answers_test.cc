@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <filesystem>
 #include <string>
 
 #include "tests/cli/session.h"
@@ -11,20 +12,6 @@ namespace {
 
 constexpr char kHeader[] =
     R"({"k":"h","format":"memsched-flat","version":1,"unit":"B","streams":1,"devices":1,"recorded":true,"layout":["device_traces","time_us","block_addresses","is_expandable"]}
-)";
-
-// Begun when 1,000 bytes were live: they are freed, and 3 MiB stay.
-const std::string kLate = std::string(kHeader) +
-                          R"({"k":"dev","final":true}
-{"k":"f","addr":139637976727552,"b":1000,"s":0}
-{"k":"fx","a":"free_completed","addr":139637976727552,"b":1000,"s":0}
-{"k":"fx","a":"segment_alloc","addr":139637978824704,"b":20971520,"s":0}
-{"k":"a","addr":139637978824704,"b":3145728,"s":0}
-{"k":"seg","addr":139637976727552,"b":2097152,"s":0,"p":[0,0]}
-{"k":"blk","addr":139637976727552,"b":2097152,"req":0,"state":"inactive"}
-{"k":"seg","addr":139637978824704,"b":20971520,"s":0,"p":[0,0],"large":true}
-{"k":"blk","addr":139637978824704,"b":3145728,"req":3145728,"state":"active_allocated"}
-{"k":"blk","addr":139637981970432,"b":17825792,"req":0,"state":"inactive"}
 )";
 
 // A device of which nothing is known but one segment at the end, and one with nothing at all.
@@ -56,25 +43,32 @@ constexpr char kTwoDevices[] =
 {"k":"a","id":3,"b":20971520,"d":1}
 )";
 
-// A loop of six steps, each of which keeps 12 MiB and frees 16, until 40 are refused.
+// A loop of six steps, each of which keeps 12 MiB and frees twice 10, until 40 are refused.
 std::string LoopUntilOom() {
   std::string text = std::string(kHeader) + "{\"k\":\"dev\",\"final\":true}\n";
   const uint64_t first = 139637976727552;
-  const std::string kept = R"("b":12582912,"s":0})";
-  const std::string freed = R"(,"b":16777216,"s":0})";
+  const uint64_t second = first + 10485760;
+  const std::string kept = R"(,"b":12582912,"s":0})";
+  const std::string freed = R"(,"b":10485760,"s":0})";
   const auto line = [&text](const std::string& begin, uint64_t address, const std::string& end) {
     text += begin + R"("addr":)" + std::to_string(address) + end + "\n";
   };
   for (uint64_t step = 0; step < 6; ++step) {
     const uint64_t address = first - (step + 1) * 12582912;
-    line(R"({"k":"fx","a":"segment_alloc",)", address, "," + kept);
-    line(R"({"k":"a",)", address, "," + kept);
-    if (step == 0) line(R"({"k":"fx","a":"segment_alloc",)", first, freed);
-    line(R"({"k":"a",)", first, freed);
-    line(R"({"k":"f",)", first, freed);
-    line(R"({"k":"fx","a":"free_completed",)", first, freed);
+    line(R"({"k":"fx","a":"segment_alloc",)", address, kept);
+    line(R"({"k":"a",)", address, kept);
+    for (const uint64_t temporary : {first, second}) {
+      if (step == 0) line(R"({"k":"fx","a":"segment_alloc",)", temporary, freed);
+      line(R"({"k":"a",)", temporary, freed);
+    }
+    for (const uint64_t temporary : {first, second}) {
+      line(R"({"k":"f",)", temporary, freed);
+      line(R"({"k":"fx","a":"free_completed",)", temporary, freed);
+    }
   }
-  line(R"({"k":"fx","a":"segment_free",)", first, freed);
+  for (const uint64_t temporary : {first, second}) {
+    line(R"({"k":"fx","a":"segment_free",)", temporary, freed);
+  }
   text += R"({"k":"fx","a":"oom","addr":20971520,"b":41943040,"s":0})";
   text += "\n";
   for (uint64_t step = 6; step-- > 0;) {
@@ -89,7 +83,8 @@ class AnswersTest : public SessionTest {
  protected:
   void SetUp() override {
     SessionTest::SetUp();
-    Write("late.jsonl", kLate);
+    std::filesystem::copy_file("tests/data/snapshots/torch-2.6/warm.pickle",
+                               directory_ / "warm.pickle");
     Write("no_events.jsonl", kNoEvents);
     Write("nothing.jsonl", kNothing);
     Write("doubling.jsonl", kDoubling);
@@ -105,7 +100,7 @@ TEST_F(AnswersTest, LowerBounds) {
   ExpectSession("lower_bounds",
                 {"inspect loop.jsonl | grep peak", "oom loop.jsonl", "replay loop.jsonl | head -2",
                  "replay loop.jsonl --capacity 1GiB | head -3", "fit loop.jsonl --conf ''",
-                 "fit late.jsonl --conf '' | head -3",
+                 "replay warm.pickle | head -2", "fit warm.pickle --conf '' | head -3",
                  "sweep loop.jsonl --conf '' --capacity 1GiB | head -3"});
 }
 
@@ -114,7 +109,7 @@ TEST_F(AnswersTest, Cards) {
                 {"replay program.jsonl --capacity rtx-4090 | head -7",
                  "oom program.jsonl --capacity 'NVIDIA H200'",
                  "fit nanogpt --n_layer=2 --batch_size=? --capacity t4 | head -3",
-                 "replay program.jsonl --capacity rtx-409", "replay program.jsonl --capacity 4090",
+                 "replay program.jsonl --capacity rtx-4o90", "replay program.jsonl --capacity 4090",
                  "replay program.jsonl --capacity 16", "replay program.jsonl --capacity v100"});
 }
 
@@ -163,7 +158,7 @@ TEST_F(AnswersTest, OtherFiles) {
   Write("chrome.json",
         R"({"schemaVersion": 1, "traceEvents": [{"ph": "X", "cat": "kernel", "name": "k"}]})");
   ExpectSession("other_files", {"inspect timeline.json", "inspect chrome.json",
-                                "inspect - < late.jsonl | head -2", "help lint | head -1"});
+                                "inspect - < warm.pickle | head -2", "help lint | head -1"});
 }
 
 }  // namespace
