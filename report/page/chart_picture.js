@@ -25,7 +25,7 @@ class Overlay {
 
 const MARGIN = {top: 26, right: 14, bottom: 26};
 const FIGURES = /** @type {const} */ (["reserved", "active", "allocated", "requested"]);
-const FRAME_MILLISECONDS = 4;  // for bands; the rest of a frame's 16 is the browser's
+const FRAME_MILLISECONDS = 3;  // for bands; the rest of a frame's 16 is the browser's
 
 /** @typedef {{from: number, to: number, name: string}} Stretch of moments */
 

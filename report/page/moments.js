@@ -40,12 +40,12 @@ class MaxTree {
     while (i < to) {
       // The largest node that begins here and ends in time.
       let level = 0;
-      while (level < levels.length && i % FANOUT ** (level + 1) === 0 &&
-             i + FANOUT ** (level + 1) <= to) {
+      let size = 1;
+      while (level < levels.length && (i & (size * FANOUT - 1)) === 0 && i + size * FANOUT <= to) {
         ++level;
+        size *= FANOUT;
       }
-      const size = FANOUT ** level;
-      const place = level === 0 ? i : levels[level - 1][i / size];
+      const place = level === 0 ? i : levels[level - 1][i >>> (FANOUT_BITS * level)];
       if (values[place] > values[best]) best = place;
       i += size;
     }
