@@ -1,9 +1,10 @@
 // The subcommands of memreplay. To add one: a file <name>_command.cc, a
-// declaration here, a row in main.cc.
+// declaration here, a row in commands.cc.
 #ifndef MEMREPLAY_CLI_COMMAND_H_
 #define MEMREPLAY_CLI_COMMAND_H_
 
 #include <string>
+#include <string_view>
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
@@ -33,6 +34,18 @@ absl::StatusOr<int> RunReport(absl::Span<const std::string> args);
 absl::StatusOr<int> RunRecord(absl::Span<const std::string> args);
 absl::StatusOr<int> RunSynth(absl::Span<const std::string> args);
 absl::StatusOr<int> RunFleet(absl::Span<const std::string> args);
+absl::StatusOr<int> RunCompletion(absl::Span<const std::string> args);
+
+struct Command {
+  std::string_view name;
+  std::string_view summary;
+  absl::StatusOr<int> (*run)(absl::Span<const std::string> args);
+  bool is_python = false;  // run by a Python interpreter, its --help too
+};
+absl::Span<const Command> Commands();
+
+// Of "memreplay --help".
+std::string ProgramHelp();
 
 }  // namespace memreplay
 

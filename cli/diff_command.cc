@@ -10,6 +10,7 @@
 #include "cli/flags.h"
 #include "cli/output.h"
 #include "cli/read_text.h"
+#include "cli/replay_flags.h"
 #include "cli/report_each.h"
 #include "report/answer/build_report.h"
 #include "report/answer/diff_report.h"
@@ -29,8 +30,7 @@ constexpr char kDiffDescription[] =
     "Exit status 0, however much they differ.";
 
 constexpr uint64_t kLongestReport = uint64_t{1} << 30;
-constexpr int64_t kDefaultTop = 50;
-constexpr int64_t kMaxTop = 100000;
+constexpr size_t kDefaultStacks = 50;
 
 absl::StatusOr<DiffSide> OpenSide(const std::string& path) {
   const Progress progress(StrCat("reading ", path));
@@ -69,9 +69,9 @@ absl::StatusOr<DiffSide> OpenSide(const std::string& path) {
 
 absl::StatusOr<int> RunDiff(absl::Span<const std::string> args) {
   bool json = false;
-  std::optional<int64_t> top;
+  HeldOptions held{.top = kDefaultStacks, .filter = ""};
   FlagSet flags("diff A B [flags]", kDiffDescription);
-  flags.AddNumber("top", "N", &top, "how many stacks the report holds, 50 if not given");
+  AddHeldFlags(&held, &flags);
   flags.AddSwitch("json", &json, "print the report as JSON");
   const absl::StatusOr<std::vector<std::string>> files = flags.Parse(args);
   if (!files.ok()) return InCommand("diff", files.status());
@@ -80,16 +80,12 @@ absl::StatusOr<int> RunDiff(absl::Span<const std::string> args) {
     return absl::InvalidArgumentError(StrCat("diff: expected A and B, found ", files->size(),
                                              " arguments; memreplay diff --help tells more"));
   }
-  if (top.has_value() && (*top < 1 || *top > kMaxTop)) {
-    return absl::InvalidArgumentError(
-        StrCat("diff: --top: expected 1 to ", kMaxTop, ", found ", *top));
-  }
   const absl::StatusOr<DiffSide> a = OpenSide((*files)[0]);
   if (!a.ok()) return a.status();
   const absl::StatusOr<DiffSide> b = OpenSide((*files)[1]);
   if (!b.ok()) return b.status();
   proto::Report report = StartReport("diff", "", Trace());
-  *report.mutable_diff() = DiffReports(*a, *b, static_cast<int>(top.value_or(kDefaultTop)));
+  *report.mutable_diff() = DiffReports(*a, *b, held);
   const absl::Status printed =
       Print(json ? RenderJson(report, JsonLayout::kIndented) : RenderDiffText(report.diff()));
   if (!printed.ok()) return printed;

@@ -12,6 +12,7 @@
 #include "cli/replay_flags.h"
 #include "cli/report_each.h"
 #include "report/answer/build_report.h"
+#include "report/answer/held.h"
 #include "report/ask/loop.h"
 #include "sim/recording/release_evidence.h"
 #include "sim/recording/replay_settings.h"
@@ -29,7 +30,7 @@ constexpr char kInspectDescription[] =
     "Exit status 1 tells of a file that contradicts itself.";
 
 absl::StatusOr<proto::Report> InspectFile(const std::string& file, std::optional<int64_t> device,
-                                          bool deep) {
+                                          bool deep, const HeldOptions& held) {
   const Progress progress(StrCat("reading ", file));
   // The inference of every other command; where its settings are none that the release takes,
   // what is in the file can still be told.
@@ -40,15 +41,21 @@ absl::StatusOr<proto::Report> InspectFile(const std::string& file, std::optional
   const absl::StatusOr<ProfileChoice> torch =
       settings.ok() ? settings->torch : ChooseProfile(*trace, std::nullopt);
   if (!torch.ok()) return torch.status();
-  return ReportDevices(
-      "inspect", file, *trace, device, [&](size_t index) -> absl::StatusOr<proto::DeviceReport> {
-        proto::DeviceReport report = ReportContents(*trace, index, *torch);
-        if (!deep) return report;
-        if (!settings.ok()) return settings.status();
-        const absl::Status asked = AskLoop(Schedule::Build(trace, index), *settings, &report);
-        if (!asked.ok()) return asked;
-        return report;
-      });
+  StackNames names(*trace);
+  return ReportDevices("inspect", file, *trace, device,
+                       [&](size_t index) -> absl::StatusOr<proto::DeviceReport> {
+                         proto::DeviceReport report = ReportContents(*trace, index, *torch);
+                         if (trace->devices[index].has_final_state) {
+                           *report.mutable_held_at_end() = HeldAtEnd(*trace, index, names, held);
+                         }
+                         if (!deep) return report;
+                         if (!settings.ok()) return settings.status();
+                         const Schedule schedule = Schedule::Build(trace, index);
+                         const absl::Status asked = AskLoop(schedule, *settings, names, &report);
+                         if (!asked.ok()) return asked;
+                         *report.mutable_held_at_peak() = HeldAtPeak(schedule, names, held);
+                         return report;
+                       });
 }
 
 }  // namespace
@@ -58,12 +65,14 @@ absl::StatusOr<int> RunInspect(absl::Span<const std::string> args) {
   bool deep = false;
   std::optional<int64_t> device;
   std::optional<int64_t> jobs;
+  HeldOptions held;
   FlagSet flags("inspect FILE... [flags]", kInspectDescription);
   AddDeviceFlag(&device, &flags);
   flags.AddSwitch("deep", &deep,
                   "also a replay: memory over time, who holds it, what several streams cost,\n"
                   "the steps of the loop and what they leave behind, and how far the figures\n"
                   "of a recording that began late may be off");
+  AddHeldFlags(&held, &flags);
   AddJobs(&flags, &jobs);
   AddJsonFlag(&json, &flags);
   const absl::StatusOr<std::vector<std::string>> files = flags.Parse(args);
@@ -75,7 +84,7 @@ absl::StatusOr<int> RunInspect(absl::Span<const std::string> args) {
   }
   return ReportEach(
       "inspect", *files, json ? ReportForm::kJson : ReportForm::kText, jobs,
-      [&](const std::string& file, size_t) { return InspectFile(file, device, deep); });
+      [&](const std::string& file, size_t) { return InspectFile(file, device, deep, held); });
 }
 
 }  // namespace memreplay

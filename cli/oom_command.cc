@@ -41,13 +41,11 @@ constexpr char kOomDescription[] =
     "\n"
     "Exit status 1 tells that memory runs out, 0 that it does not.";
 
-constexpr int64_t kMaxOomTop = 1000;
-
 struct OomFlags {
   SettingsRequest settings;
   std::optional<Bytes> card;
   std::optional<int64_t> device;
-  std::optional<int64_t> top;
+  HeldOptions held;
   std::optional<std::string> message;
   std::optional<int64_t> jobs;
   bool json = false;
@@ -67,7 +65,7 @@ absl::StatusOr<proto::Report> OomOfFile(const std::string& file, const Inputs& i
                          !options.settings.fraction.has_value();
   OomReportOptions report_options;
   report_options.card = options.card;
-  if (options.top.has_value()) report_options.top = static_cast<int>(*options.top);
+  report_options.held = options.held;
 
   const auto examine = [&](size_t index) -> absl::StatusOr<proto::DeviceReport> {
     progress.SetActivity(StrCat("examining device ", trace->devices[index].device));
@@ -111,7 +109,7 @@ absl::StatusOr<int> RunOom(absl::Span<const std::string> args) {
   flags.AddSize("card", &options.card,
                 "memory of the card that the recording was made on; else estimated");
   AddDeviceFlag(&options.device, &flags);
-  flags.AddNumber("top", "N", &options.top, "how many stacks and segments the report holds");
+  AddHeldFlags(&options.held, &flags);
   flags.AddOptionalText("message", "TEXT", &options.message,
                         "read PyTorch's error message instead: a file that has it, - for standard\n"
                         "input, or the message itself");
@@ -126,10 +124,6 @@ absl::StatusOr<int> RunOom(absl::Span<const std::string> args) {
     return InCommand("oom", set);
   }
   const std::vector<std::string>& files = inputs->files();
-  if (options.top.has_value() && (*options.top < 1 || *options.top > kMaxOomTop)) {
-    return absl::InvalidArgumentError(
-        StrCat("oom: --top: expected 1 to ", kMaxOomTop, ", found ", *options.top));
-  }
   if (options.message.has_value()) {
     if (!files.empty()) {
       return absl::InvalidArgumentError("oom: give a FILE or --message, not both");

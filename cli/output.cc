@@ -77,8 +77,9 @@ void Progress::Show() {
             ? ""
             : absl::StrFormat(", %.0f s left", seconds * static_cast<double>(total - done) /
                                                    static_cast<double>(done));
-    std::fprintf(stderr, "\r\x1b[Kmemreplay: %s:%s %.1f s%s", activity_.c_str(), percent.c_str(),
-                 seconds, left.c_str());
+    const std::string line = ProgressLine(
+        activity_, absl::StrFormat(":%s %.1f s%s", percent, seconds, left), WidthOfTerminal(2));
+    std::fprintf(stderr, "\r\x1b[K%s", line.c_str());
     std::fflush(stderr);
     shown = true;
   }

@@ -13,8 +13,11 @@
 #include "cli/output_file.h"
 #include "cli/replay_flags.h"
 #include "cli/report_each.h"
+#include "cli/terminal.h"
 #include "report/answer/event_log.h"
+#include "report/answer/loop_report.h"
 #include "report/ask/replay.h"
+#include "sim/observe/timeline.h"
 #include "sim/observe/trace_recorder.h"
 #include "sim/recording/replay_settings.h"
 #include "trace/formats/torch/torch_snapshot_writer.h"
@@ -36,6 +39,8 @@ constexpr char kReplayDescription[] =
     "\n"
     "Exit status 1 tells of a difference from the recording, of memory that runs out\n"
     "where it did not in the recording, and of a file that contradicts itself.";
+
+constexpr size_t kTerminalColumns = 32;  // of the timeline
 
 struct ReplayFlags {
   SettingsRequest settings;
@@ -87,6 +92,13 @@ absl::StatusOr<proto::DeviceReport> ReplayDevice(std::shared_ptr<const Trace> tr
   if (options.snapshot_out.has_value()) watchers.Add(&recorder);
   ProgressObserver progress_observer(progress);
   if (progress->visible()) watchers.Add(&progress_observer);
+  UsageObserver usage;
+  TimelineObserver timeline(usage, kTerminalColumns);
+  const bool shows_timeline = !options.json && LookOfOutput().is_terminal;
+  if (shows_timeline) {
+    watchers.Add(&usage);
+    watchers.Add(&timeline);
+  }
   progress->SetActivity(StrCat("replaying device ", schedule.device()));
   progress->SetTotal(schedule.requests().size());
 
@@ -95,6 +107,7 @@ absl::StatusOr<proto::DeviceReport> ReplayDevice(std::shared_ptr<const Trace> tr
                 options.start == "fresh" ? StartPolicy::kFresh : StartPolicy::kRecorded, &watchers);
   if (!answer.ok()) return answer.status();
   runs->push_back({schedule.device(), recorder.TakeEvents(), std::move(answer->segments)});
+  if (shows_timeline) AddTimeline(timeline.buckets(), answer->report.mutable_loop());
   return std::move(answer->report);
 }
 

@@ -4,12 +4,15 @@
 #include "absl/status/statusor.h"
 #include "record/card/cards.h"
 #include "report/words/sizes.h"
+#include "report/words/text.h"
+#include "trace/bytes/json_scanner.h"
 #include "trace/value/strings.h"
 
 namespace memreplay {
 namespace {
 
 constexpr Bytes kMostGiB(1024);  // a number above is none of GiB
+constexpr int64_t kMaxStacks = 100000;
 
 // A size, or a card of the table: what CUDA's context leaves of it, which `note` then says.
 absl::StatusOr<Bytes> ParseCapacity(std::string_view text, std::string* note) {
@@ -112,6 +115,24 @@ void AddStartFlag(std::string* start, FlagSet* flags) {
 
 void AddDeviceFlag(std::optional<int64_t>* device, FlagSet* flags) {
   flags->AddNumber("device", "N", device, "only this device of the file");
+}
+
+void AddHeldFlags(HeldOptions* held, FlagSet* flags) {
+  flags->AddParsed(
+      "top", "N", StrCat("how many stacks to list, ", held->top, " if not given"),
+      [held](std::string_view text) -> absl::Status {
+        const std::optional<int64_t> top = ParseInt64(text);
+        if (!top.has_value() || *top < 1 || *top > kMaxStacks) {
+          return absl::InvalidArgumentError(StrCat("expected 1 to ", kMaxStacks, ", found ", text));
+        }
+        held->top = static_cast<size_t>(*top);
+        return absl::OkStatus();
+      });
+  flags->AddParsed("stack", "TEXT", "list only stacks with TEXT in a frame: a file, a function",
+                   [held](std::string_view text) {
+                     held->filter = CleanText(text);
+                     return absl::OkStatus();
+                   });
 }
 
 void AddJsonFlag(bool* json, FlagSet* flags) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "cli/flags.h"
+#include "report/answer/held.h"
 #include "sim/recording/replay_settings.h"
 
 namespace memreplay {
@@ -33,6 +34,9 @@ void AddStartFlag(std::string* start, FlagSet* flags);
 
 // --device: of the file.
 void AddDeviceFlag(std::optional<int64_t>* device, FlagSet* flags);
+
+// --top and --stack, of commands that list stacks.
+void AddHeldFlags(HeldOptions* held, FlagSet* flags);
 
 // --json, of commands that print one report a file.
 void AddJsonFlag(bool* json, FlagSet* flags);

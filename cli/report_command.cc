@@ -45,6 +45,7 @@ struct ReportFlags {
   std::optional<std::string> output;
   std::optional<int64_t> device;
   std::optional<int64_t> jobs;
+  bool search = false;
   bool json = false;
 };
 
@@ -78,7 +79,7 @@ absl::StatusOr<proto::Report> ReportFile(const std::string& file, const Inputs& 
   absl::StatusOr<proto::Report> report =
       ReportDevices("report", file, *opened->trace, options.device, [&](size_t index) {
         return AskPage(Schedule::Build(opened->trace, index), opened->settings, others,
-                       std::max<size_t>(1, std::thread::hardware_concurrency()),
+                       options.search, std::max<size_t>(1, std::thread::hardware_concurrency()),
                        &runs.emplace_back(), &progress);
       });
   if (!report.ok()) return report;
@@ -151,6 +152,8 @@ absl::StatusOr<int> RunReport(absl::Span<const std::string> args) {
   flags.AddShort('o', "output");
   AddConfsFlag(&flags, &options.confs,
                "PYTORCH_CUDA_ALLOC_CONF to compare with; may be given several times");
+  flags.AddSwitch("search", &options.search,
+                  "search settings as memreplay sweep does: the ranking, and the best drawn over");
   AddSettingsFlags(&options.settings, &flags);
   AddDeviceFlag(&options.device, &flags);
   AddJobs(&flags, &options.jobs);

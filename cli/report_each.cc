@@ -24,6 +24,8 @@ namespace {
 using Answer =
     absl::FunctionRef<absl::StatusOr<proto::Report>(const std::string& file, size_t threads)>;
 
+std::string* captured_help = nullptr;  // where HelpOf() wants a command's help
+
 absl::Status CheckJobs(std::string_view command, const std::optional<int64_t>& jobs) {
   if (!jobs.has_value() || *jobs >= 1) return absl::OkStatus();
   return absl::InvalidArgumentError(
@@ -72,6 +74,12 @@ absl::StatusOr<int> ReportEach(std::string_view command, const std::vector<std::
   const bool several = files->size() > 1;
   const Jobs share = ShareOut(static_cast<size_t>(jobs.value_or(0)), files->size());
   const auto answer_one = [&](const std::string& file) { return answer(file, share.threads); };
+  // How many files are done; those that work on one say nothing meanwhile.
+  std::optional<Progress> progress;
+  if (several && form != ReportForm::kJson) {
+    progress.emplace(StrCat(command, " of ", files->size(), " files"));
+    progress->SetTotal(files->size());
+  }
   std::optional<Processes> processes;
   if (several && placement == Placement::kOwnProcesses) {
     processes.emplace(*files, answer_one, share.processes);
@@ -82,6 +90,7 @@ absl::StatusOr<int> ReportEach(std::string_view command, const std::vector<std::
   std::string texts;
   for (size_t i = 0; i < files->size(); ++i) {
     const std::string& file = (*files)[i];
+    if (progress.has_value()) progress->SetDone(i);
     absl::StatusOr<proto::Report> report =
         processes.has_value() ? processes->Take(i) : answer_one(file);
     if (report.ok()) {
@@ -113,6 +122,7 @@ absl::StatusOr<int> ReportEach(std::string_view command, const std::vector<std::
     const absl::Status printed = form == ReportForm::kText ? PrintText(text) : Print(text);
     if (!printed.ok()) return printed;
   }
+  progress.reset();
   if (several && form == ReportForm::kText) {
     FinishJob(&job);
     const std::string table = RenderJobText(job);
@@ -140,11 +150,24 @@ absl::StatusOr<std::vector<proto::Report>> CollectReports(std::string_view comma
   return reports;
 }
 
+absl::StatusOr<std::string> HelpOf(const Command& command) {
+  std::string text;
+  captured_help = &text;
+  const absl::StatusOr<int> status = command.run({"--help"});
+  captured_help = nullptr;
+  if (!status.ok()) return status.status();
+  return text;
+}
+
 absl::Status InCommand(std::string_view command, const absl::Status& status) {
   return absl::Status(status.code(), StrCat(command, ": ", ToStd(status.message())));
 }
 
 absl::StatusOr<int> PrintHelp(std::string_view text) {
+  if (captured_help != nullptr) {
+    *captured_help = text;
+    return kExitAnswered;
+  }
   if (const absl::Status printed = Print(text); !printed.ok()) return printed;
   return kExitAnswered;
 }

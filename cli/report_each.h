@@ -11,6 +11,7 @@
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
+#include "cli/command.h"
 #include "cli/flags.h"
 #include "proto/report.pb.h"
 
@@ -53,6 +54,8 @@ absl::Status InCommand(std::string_view command, const absl::Status& status);
 
 // Prints a --help text.
 absl::StatusOr<int> PrintHelp(std::string_view text);
+// What the command would print; not of those that Python runs.
+absl::StatusOr<std::string> HelpOf(const Command& command);
 
 }  // namespace memreplay
 

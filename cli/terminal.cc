@@ -5,6 +5,9 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <string>
+
+#include "trace/value/strings.h"
 
 namespace memreplay {
 namespace {
@@ -29,6 +32,18 @@ size_t HangingIndent(std::string_view line) {
   return begin + 4;
 }
 
+// How much of a word that no line holds fits into one: up to a place where paths and lists
+// can be parted.
+size_t PartOf(std::string_view word, size_t width) {
+  size_t end = 0;
+  size_t best = 0;
+  for (size_t column = 0; end < word.size(); ++end) {
+    if ((word[end] & 0xc0) != 0x80 && ++column > width) break;
+    if (word[end] == '/' || word[end] == ',' || word[end] == '\\') best = end + 1;
+  }
+  return best > 0 ? best : end;
+}
+
 std::string Wrapped(std::string_view line, size_t width) {
   if (WidthOf(line) <= width) return std::string(line);
   const size_t indent = std::min(HangingIndent(line), width * 2 / 3);
@@ -38,15 +53,21 @@ std::string Wrapped(std::string_view line, size_t width) {
   for (size_t at = 0; at < line.size();) {
     const size_t end = std::min(line.find(' ', at), line.size());
     const size_t spaces_end = std::min(line.find_first_not_of(' ', end), line.size());
-    const std::string_view word = line.substr(at, end - at);
+    std::string_view word = line.substr(at, end - at);
     if (!is_first && column + WidthOf(word) > width && column > indent) {
       out.erase(out.find_last_not_of(' ') + 1);
       out += '\n';
       out.append(indent, ' ');
       column = indent;
     }
-    out += line.substr(at, spaces_end - at);
-    column += WidthOf(line.substr(at, spaces_end - at));
+    while (column + WidthOf(word) > width) {
+      const size_t part = PartOf(word, width - column);
+      StrAppend(&out, word.substr(0, part), "\n", std::string(indent, ' '));
+      word.remove_prefix(part);
+      column = indent;
+    }
+    StrAppend(&out, word, line.substr(end, spaces_end - end));
+    column += WidthOf(word) + spaces_end - end;
     is_first = is_first && word.empty();
     at = spaces_end;
   }
@@ -75,13 +96,29 @@ std::string_view ColorOf(std::string_view line) {
 
 }  // namespace
 
+int WidthOfTerminal(int descriptor) {
+  winsize size = {};
+  if (ioctl(descriptor, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return 0;
+  return std::max<int>(size.ws_col, kLeastWidth);
+}
+
+std::string ProgressLine(std::string_view activity, std::string_view rest, int width) {
+  constexpr std::string_view kName = "memreplay: ";
+  std::string line = StrCat(kName, activity, rest);
+  if (width <= 0 || WidthOf(line) < static_cast<size_t>(width)) return line;
+  const size_t others = kName.size() + WidthOf(rest) + 4;  // the dots, and one column free
+  size_t kept = static_cast<size_t>(width) > others ? static_cast<size_t>(width) - others : 0;
+  size_t begin = activity.size();
+  for (; begin > 0 && kept > 0; --begin) kept -= (activity[begin - 1] & 0xc0) != 0x80 ? 1 : 0;
+  while (begin < activity.size() && (activity[begin] & 0xc0) == 0x80) ++begin;
+  return StrCat(kName, "...", activity.substr(begin), rest);
+}
+
 TerminalLook LookOfOutput() {
   TerminalLook look;
   if (!isatty(STDOUT_FILENO)) return look;
-  winsize size = {};
-  if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) {
-    look.width = std::max<int>(size.ws_col, kLeastWidth);
-  }
+  look.is_terminal = true;
+  look.width = WidthOfTerminal(STDOUT_FILENO);
   const char* const term = std::getenv("TERM");
   const char* const no_color = std::getenv("NO_COLOR");
   look.colors = (no_color == nullptr || *no_color == '\0') && term != nullptr &&

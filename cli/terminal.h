@@ -8,6 +8,7 @@
 namespace memreplay {
 
 struct TerminalLook {
+  bool is_terminal = false;
   int width = 0;  // columns; 0: any
   bool colors = false;
 };
@@ -16,9 +17,16 @@ struct TerminalLook {
 // NO_COLOR is set or TERM is "dumb".
 TerminalLook LookOfOutput();
 
-// Breaks lines that are too wide at spaces; what follows stands below the text of the
-// line's second column, or a little to the right of its beginning. Answers are bold,
-// what is wrong is red, what is well is green.
+// Columns of the terminal that a descriptor is; 0: not known, or none.
+int WidthOfTerminal(int descriptor);
+
+// "memreplay: reading step.pickle: 12 %, 3.1 s, 20 s left" in at most `width` columns (0:
+// any): of `activity` the end is kept, where the name of the file is.
+std::string ProgressLine(std::string_view activity, std::string_view rest, int width);
+
+// Breaks lines that are too wide at spaces, words that no line holds within; what follows stands
+// below the text of the line's second column, or a little to the right of its beginning. Answers
+// are bold, what is wrong is red, what is well is green.
 std::string ForTerminal(std::string_view text, const TerminalLook& look);
 
 }  // namespace memreplay

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "report/words/stack_text.h"
+#include "report/words/stack_names.h"
 #include "report/words/version.h"
 #include "sim/workload/peak_holdings.h"
 #include "sim/workload/step_growth.h"
@@ -108,9 +108,10 @@ std::optional<TraceSide> Read(const DiffSide& side, int device) {
     const DeviceTrace& events = side.trace->devices[index];
     if (events.device != device) continue;
     TraceSide result;
+    StackNames names(*side.trace);
     for (const PeakHolding& holding : HoldingsAtPeak(Schedule::Build(side.trace, index)).stacks) {
       auto& [stack, sum] = result.stacks[AllFrames(*side.trace, holding.stack)];
-      stack = StackOf(*side.trace, holding.stack);
+      stack = names.Of(holding.stack);
       sum.requested += holding.requested;
       sum.allocations += holding.allocations;
     }
@@ -121,11 +122,13 @@ std::optional<TraceSide> Read(const DiffSide& side, int device) {
   return std::nullopt;
 }
 
-void AddStacks(const TraceSide& a, const TraceSide& b, int top, proto::DeviceDiff* diff) {
+void AddStacks(const TraceSide& a, const TraceSide& b, const HeldOptions& options,
+               proto::DeviceDiff* diff) {
   std::vector<proto::DeviceDiff::StackChange> changes;
   const auto add = [&](const proto::Stack& stack, const PeakHolding& in_a,
                        const PeakHolding& in_b) {
     if (in_a.requested == in_b.requested) return;
+    if (!options.filter.empty() && !StackHas(stack, options.filter)) return;
     proto::DeviceDiff::StackChange& change = changes.emplace_back();
     *change.mutable_stack() = stack;
     change.set_a_bytes(in_a.requested.signed_value());
@@ -145,7 +148,7 @@ void AddStacks(const TraceSide& a, const TraceSide& b, int top, proto::DeviceDif
   });
   diff->set_changed_stacks(static_cast<int64_t>(changes.size()));
   for (auto& change : changes) {
-    if (diff->stacks_size() == top) break;
+    if (static_cast<size_t>(diff->stacks_size()) == options.top) break;
     *diff->add_stacks() = std::move(change);
   }
 }
@@ -202,7 +205,7 @@ absl::StatusOr<proto::Report> ParseReport(std::string_view json) {
   return report;
 }
 
-proto::Diff DiffReports(const DiffSide& a, const DiffSide& b, int top) {
+proto::Diff DiffReports(const DiffSide& a, const DiffSide& b, const HeldOptions& options) {
   proto::Diff diff;
   diff.set_a(a.report.file());
   diff.set_b(b.report.file());
@@ -225,7 +228,7 @@ proto::Diff DiffReports(const DiffSide& a, const DiffSide& b, int top) {
     const std::optional<TraceSide> trace_a = Read(a, number);
     const std::optional<TraceSide> trace_b = Read(b, number);
     if (!trace_a.has_value() || !trace_b.has_value()) continue;
-    AddStacks(*trace_a, *trace_b, top, &device);
+    AddStacks(*trace_a, *trace_b, options, &device);
     AlignSteps(*trace_a, *trace_b, &device);
   }
   return diff;

@@ -8,6 +8,7 @@
 
 #include "absl/status/statusor.h"
 #include "proto/report.pb.h"
+#include "report/answer/held.h"
 #include "trace/value/trace.h"
 
 namespace memreplay {
@@ -26,8 +27,8 @@ absl::StatusOr<proto::Report> ParseReport(std::string_view json);
 
 // Devices are matched by number. Each stack is named by all its frames, so that
 // it is found in both; bytes are those requested and live at the side's peak.
-// At most `top` stacks, those that changed most first.
-proto::Diff DiffReports(const DiffSide& a, const DiffSide& b, int top);
+// Of stacks, those that changed most first.
+proto::Diff DiffReports(const DiffSide& a, const DiffSide& b, const HeldOptions& options);
 
 }  // namespace memreplay
 

@@ -4,7 +4,6 @@
 #include <string_view>
 
 #include "report/words/sizes.h"
-#include "report/words/stack_text.h"
 #include "report/words/text.h"
 #include "sim/whatif/one_stream.h"
 #include "trace/value/strings.h"
@@ -24,30 +23,12 @@ proto::StepSummary::Source SourceOf(StepSource source) {
 
 constexpr int kMaxSites = 5;
 
-proto::Stack StackOfSite(const Trace& trace, const SiteGrowth& site) {
-  proto::Stack stack = StackOf(trace, site.stack);
+proto::Stack StackOfSite(StackNames& names, const SiteGrowth& site) {
+  proto::Stack stack = names.Of(site.stack);
   if (site.size > Bytes()) {
     stack.set_summary(StrCat("allocations of ", FormatSize(site.size), ", ", stack.summary()));
   }
   return stack;
-}
-
-void AddHistory(const LookBack& look_back, proto::LoopReport* loop) {
-  for (const TimelineBucket& bucket : look_back.timeline) {
-    const Usage highest = bucket.Highest();
-    auto& point = *loop->add_history();
-    point.set_first_event(static_cast<int64_t>(bucket.first_event));
-    point.set_last_event(static_cast<int64_t>(bucket.last_event()));
-    point.set_reserved_bytes(bucket.last.usage.reserved().signed_value());
-    point.set_active_bytes(bucket.last.usage.active().signed_value());
-    point.set_allocated_bytes(bucket.last.usage.allocated().signed_value());
-    point.set_inactive_split_bytes(bucket.last_inactive_split.signed_value());
-    point.set_highest_reserved_bytes(highest.reserved().signed_value());
-    point.set_highest_active_bytes(highest.active().signed_value());
-    point.set_highest_allocated_bytes(highest.allocated().signed_value());
-    point.set_highest_inactive_split_bytes(bucket.highest_inactive_split.signed_value());
-    point.set_lowest_allocated_bytes(bucket.Lowest().allocated().signed_value());
-  }
 }
 
 void AddHolders(const Schedule& schedule, const LookBack& look_back, proto::LoopReport* loop) {
@@ -116,7 +97,25 @@ void AddErrorBars(const Schedule& schedule, const LookBack& look_back,
 
 }  // namespace
 
-proto::StepSummary StepsReport(const Trace& trace, const Steps& steps, const StepGrowth& growth) {
+void AddTimeline(const std::vector<TimelineBucket>& buckets, proto::LoopReport* loop) {
+  for (const TimelineBucket& bucket : buckets) {
+    const Usage highest = bucket.Highest();
+    auto& point = *loop->add_history();
+    point.set_first_event(static_cast<int64_t>(bucket.first_event));
+    point.set_last_event(static_cast<int64_t>(bucket.last_event()));
+    point.set_reserved_bytes(bucket.last.usage.reserved().signed_value());
+    point.set_active_bytes(bucket.last.usage.active().signed_value());
+    point.set_allocated_bytes(bucket.last.usage.allocated().signed_value());
+    point.set_inactive_split_bytes(bucket.last_inactive_split.signed_value());
+    point.set_highest_reserved_bytes(highest.reserved().signed_value());
+    point.set_highest_active_bytes(highest.active().signed_value());
+    point.set_highest_allocated_bytes(highest.allocated().signed_value());
+    point.set_highest_inactive_split_bytes(bucket.highest_inactive_split.signed_value());
+    point.set_lowest_allocated_bytes(bucket.Lowest().allocated().signed_value());
+  }
+}
+
+proto::StepSummary StepsReport(StackNames& names, const Steps& steps, const StepGrowth& growth) {
   proto::StepSummary to;
   to.set_why_none(CleanText(steps.why_none));
   if (steps.count() == 0) return to;
@@ -138,7 +137,7 @@ proto::StepSummary StepsReport(const Trace& trace, const Steps& steps, const Ste
   for (const SiteGrowth& site : growth.sites) {
     if (to.sites_size() == kMaxSites) break;
     proto::SiteGrowth& row = *to.add_sites();
-    *row.mutable_stack() = StackOfSite(trace, site);
+    *row.mutable_stack() = StackOfSite(names, site);
     row.set_size_bytes(site.size.signed_value());
     row.set_grown_bytes(site.bytes);
     row.set_grown_steps(static_cast<int64_t>(site.steps));
@@ -149,7 +148,7 @@ proto::StepSummary StepsReport(const Trace& trace, const Steps& steps, const Ste
   return to;
 }
 
-proto::LeakEvidence LeakReport(const Trace& trace, const DeviceTrace& device, const Steps& steps,
+proto::LeakEvidence LeakReport(StackNames& names, const DeviceTrace& device, const Steps& steps,
                                const SiteGrowth& leak) {
   proto::LeakEvidence to;
   to.set_bytes_per_step(leak.bytes / static_cast<int64_t>(steps.count()));
@@ -159,7 +158,7 @@ proto::LeakEvidence LeakReport(const Trace& trace, const DeviceTrace& device, co
   to.set_grown_steps(static_cast<int64_t>(leak.steps));
   to.set_every_steps(static_cast<int64_t>(leak.every));
   to.set_size_bytes(leak.size.signed_value());
-  *to.mutable_stack() = StackOfSite(trace, leak);
+  *to.mutable_stack() = StackOfSite(names, leak);
   for (const uint64_t event : leak.events) {
     to.add_events(static_cast<int64_t>(event));
     to.add_addresses(static_cast<int64_t>(device.events[event].address.value()));
@@ -167,16 +166,16 @@ proto::LeakEvidence LeakReport(const Trace& trace, const DeviceTrace& device, co
   return to;
 }
 
-proto::LoopReport ReportLoop(const Schedule& schedule, const StreamCost* cost,
+proto::LoopReport ReportLoop(const Schedule& schedule, StackNames& names, const StreamCost* cost,
                              const LookBack* look_back, const proto::RecordedPeaks& recorded) {
   proto::LoopReport loop;
   const Trace& trace = schedule.trace();
   const DeviceTrace& device = schedule.device_trace();
   const Steps steps = FindSteps(trace, device, device.events.size());
   const StepGrowth growth = GrowthPerStep(trace, device, steps, device.events.size());
-  *loop.mutable_steps() = StepsReport(trace, steps, growth);
+  *loop.mutable_steps() = StepsReport(names, steps, growth);
   if (const SiteGrowth* leak = FindLeak(steps, growth)) {
-    *loop.mutable_leak() = LeakReport(trace, device, steps, *leak);
+    *loop.mutable_leak() = LeakReport(names, device, steps, *leak);
   }
   loop.set_several_streams(AllocatesOnSeveralStreams(schedule));
   if (cost != nullptr) {
@@ -192,7 +191,7 @@ proto::LoopReport ReportLoop(const Schedule& schedule, const StreamCost* cost,
   }
   loop.set_peaks_are_lower_bounds(!schedule.is_program() && !schedule.is_cold());
   if (look_back == nullptr) return loop;
-  AddHistory(*look_back, &loop);
+  AddTimeline(look_back->timeline, &loop);
   AddHolders(schedule, *look_back, &loop);
   loop.set_exact_until_event(static_cast<int64_t>(look_back->exact_until));
   loop.set_diverged(look_back->diverged);

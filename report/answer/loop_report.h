@@ -2,7 +2,11 @@
 #ifndef MEMREPLAY_REPORT_ANSWER_LOOP_REPORT_H_
 #define MEMREPLAY_REPORT_ANSWER_LOOP_REPORT_H_
 
+#include <vector>
+
 #include "proto/report.pb.h"
+#include "report/words/stack_names.h"
+#include "sim/observe/timeline.h"
 #include "sim/whatif/look_back.h"
 #include "sim/whatif/stream_cost.h"
 #include "sim/workload/step_growth.h"
@@ -11,13 +15,16 @@
 
 namespace memreplay {
 
-proto::StepSummary StepsReport(const Trace& trace, const Steps& steps, const StepGrowth& growth);
+proto::StepSummary StepsReport(StackNames& names, const Steps& steps, const StepGrowth& growth);
 
-proto::LeakEvidence LeakReport(const Trace& trace, const DeviceTrace& device, const Steps& steps,
+proto::LeakEvidence LeakReport(StackNames& names, const DeviceTrace& device, const Steps& steps,
                                const SiteGrowth& leak);
 
+// How memory went over a run.
+void AddTimeline(const std::vector<TimelineBucket>& buckets, proto::LoopReport* loop);
+
 // Of "inspect --deep". Null: not simulated. `recorded`: of DescribeContents().
-proto::LoopReport ReportLoop(const Schedule& schedule, const StreamCost* cost,
+proto::LoopReport ReportLoop(const Schedule& schedule, StackNames& names, const StreamCost* cost,
                              const LookBack* look_back, const proto::RecordedPeaks& recorded);
 
 }  // namespace memreplay

@@ -9,7 +9,7 @@
 #include "report/answer/inventory.h"
 #include "report/answer/loop_report.h"
 #include "report/words/sizes.h"
-#include "report/words/stack_text.h"
+#include "report/words/stack_names.h"
 #include "report/words/text.h"
 #include "sim/settings/size_rules.h"
 #include "trace/value/strings.h"
@@ -52,14 +52,20 @@ void SetPool(PoolId pool, google::protobuf::RepeatedField<int64_t>* to) {
   to->Add(static_cast<int64_t>(pool.second));
 }
 
-void AddLive(const Schedule& schedule, const OomAnalysis& analysis,
-             const std::vector<int64_t>& births, int top, proto::OutOfMemory* oom) {
-  const Trace& trace = schedule.trace();
+void AddLive(const Trace& trace, StackNames& names, const OomAnalysis& analysis,
+             const std::vector<int64_t>& births, const HeldOptions& options,
+             proto::OutOfMemory* oom) {
   std::map<std::string, proto::HeldBytes> categories;
+  int64_t stacks = 0;
   for (const StackHolding& holding : analysis.holdings) {
-    if (oom->live_size() < top) {
+    const bool is_listed = static_cast<size_t>(oom->live_size()) < options.top;
+    proto::Stack stack;
+    if (is_listed || !options.filter.empty()) stack = names.Of(holding.stack);
+    if (!options.filter.empty() && !StackHas(stack, options.filter)) continue;
+    ++stacks;
+    if (is_listed) {
       proto::HeldBytes& held = *oom->add_live();
-      *held.mutable_stack() = StackOf(trace, holding.stack);
+      *held.mutable_stack() = std::move(stack);
       held.set_bytes(holding.bytes.signed_value());
       held.set_requested_bytes(holding.requested.signed_value());
       held.set_allocations(static_cast<int64_t>(holding.blocks));
@@ -73,7 +79,7 @@ void AddLive(const Schedule& schedule, const OomAnalysis& analysis,
     category.set_requested_bytes(category.requested_bytes() + holding.requested.signed_value());
     category.set_allocations(category.allocations() + static_cast<int64_t>(holding.blocks));
   }
-  oom->set_live_stacks(static_cast<int64_t>(analysis.holdings.size()));
+  oom->set_live_stacks(stacks);
   std::vector<proto::HeldBytes> sorted;
   for (auto& [tag, category] : categories) sorted.push_back(std::move(category));
   std::stable_sort(sorted.begin(), sorted.end(),
@@ -87,8 +93,8 @@ struct Pinned {
   std::vector<const BlockInfo*> pins;
 };
 
-void AddPinned(const Schedule& schedule, const OomAnalysis& analysis,
-               const std::vector<int64_t>& births, int top, proto::OutOfMemory* oom) {
+void AddPinned(StackNames& names, const OomAnalysis& analysis, const std::vector<int64_t>& births,
+               size_t top, proto::OutOfMemory* oom) {
   std::vector<Pinned> all;
   Bytes free;
   for (const SegmentInfo& segment : analysis.scene.at) {
@@ -110,7 +116,7 @@ void AddPinned(const Schedule& schedule, const OomAnalysis& analysis,
   oom->set_pinned_free_bytes(free.signed_value());
   std::stable_sort(all.begin(), all.end(),
                    [](const Pinned& a, const Pinned& b) { return a.free > b.free; });
-  if (all.size() > static_cast<size_t>(top)) all.resize(static_cast<size_t>(top));
+  if (all.size() > top) all.resize(top);
   for (Pinned& pinned : all) {
     proto::PinnedSegment& to = *oom->add_pinned();
     to.set_address(static_cast<int64_t>(pinned.segment->address.value()));
@@ -129,7 +135,7 @@ void AddPinned(const Schedule& schedule, const OomAnalysis& analysis,
       pin.set_address(static_cast<int64_t>(block->address.value()));
       pin.set_bytes(block->size.signed_value());
       pin.set_state(StateOf(block->state));
-      *pin.mutable_stack() = StackOf(schedule.trace(), block->stack);
+      *pin.mutable_stack() = names.Of(block->stack);
       const int64_t event = BirthOf(births, block->id);
       pin.set_event(event);
       pin.set_age(event < 0 ? -1 : static_cast<int64_t>(analysis.scene.event) - event);
@@ -158,10 +164,10 @@ std::string ChangeText(const Counterfactual& answer, const proto::Stack& stack,
   return "";
 }
 
-void AddCounterfactuals(const Trace& trace, const OomAnalysis& analysis, proto::OutOfMemory* oom) {
+void AddCounterfactuals(StackNames& names, const OomAnalysis& analysis, proto::OutOfMemory* oom) {
   for (const Counterfactual& answer : analysis.counterfactuals) {
     proto::Counterfactual& to = *oom->add_counterfactuals();
-    if (answer.kind == ChangeKind::kFreeStack) *to.mutable_stack() = StackOf(trace, answer.stack);
+    if (answer.kind == ChangeKind::kFreeStack) *to.mutable_stack() = names.Of(answer.stack);
     // What would have come after a recorded one is not in the file.
     to.set_change(ChangeText(answer, to.stack(), analysis.scene.recorded ? "at least " : ""));
     to.set_kind(KindOf(answer.kind));
@@ -336,16 +342,17 @@ proto::OutOfMemory OomReport(const Schedule& schedule, const ReplaySettings& set
   oom.set_stream(static_cast<int64_t>(schedule.stream_handle(scene.oom.stream).value()));
   SetPool(trace.pools[scene.oom.pool], oom.mutable_segment_pool_id());
   oom.set_segment_type(SegmentTypeOf(!IsSmall(scene.oom.size)));
-  *oom.mutable_stack() = StackOf(trace, scene.oom.text_or_stack);
+  StackNames names(trace);
+  *oom.mutable_stack() = names.Of(scene.oom.text_or_stack);
   AddUse(*analysis, settings, options, &oom);
-  AddLive(schedule, *analysis, births, options.top, &oom);
+  AddLive(trace, names, *analysis, births, options.held, &oom);
   *oom.mutable_largest_free() = FragmentationOf(scene.at).largest_free();
-  AddPinned(schedule, *analysis, births, options.top, &oom);
-  AddCounterfactuals(trace, *analysis, &oom);
-  *oom.mutable_steps() = StepsReport(trace, analysis->steps, analysis->growth);
+  AddPinned(names, *analysis, births, options.held.top, &oom);
+  AddCounterfactuals(names, *analysis, &oom);
+  *oom.mutable_steps() = StepsReport(names, analysis->steps, analysis->growth);
   if (analysis->leak.has_value()) {
     *oom.mutable_leak() =
-        LeakReport(trace, schedule.device_trace(), analysis->steps, *analysis->leak);
+        LeakReport(names, schedule.device_trace(), analysis->steps, *analysis->leak);
   }
   if (analysis->too_large.has_value()) {
     oom.set_live_at_once_bytes(analysis->too_large->requested.signed_value());

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "proto/report.pb.h"
+#include "report/answer/held.h"
 #include "sim/oom/oom_analysis.h"
 #include "sim/recording/replay_settings.h"
 #include "trace/schedule/schedule.h"
@@ -16,7 +17,7 @@ namespace memreplay {
 struct OomReportOptions {
   // Memory of the card, where the recording was made; absent: estimated.
   std::optional<Bytes> card;
-  int top = 10;  // stacks and segments shown
+  HeldOptions held;  // its `top` also for segments
 };
 
 // `analysis` null: memory does not run out.

@@ -11,7 +11,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "report/answer/enums.h"
 #include "report/answer/loop_report.h"
-#include "report/words/stack_text.h"
+#include "report/words/stack_names.h"
 #include "report/words/text.h"
 #include "sim/oom/oom_analysis.h"
 #include "sim/oom/oom_scene.h"
@@ -23,25 +23,32 @@ namespace {
 // Each stack and frame of the page once.
 class StackWriter {
  public:
-  StackWriter(const Trace& trace, proto::Page* page) : trace_(trace), page_(page) {}
+  StackWriter(StackNames& names, proto::Page* page) : names_(names), page_(page) {}
 
   int Add(uint32_t stack) {
     const auto [row, is_new] = rows_.try_emplace(stack, page_->stacks_size());
     if (!is_new) return row->second;
-    const proto::Stack from = StackOf(trace_, stack);
+    const proto::Stack from = names_.Of(stack);
+    auto own = from.own().begin();
     proto::Page::Stack& to = *page_->add_stacks();
     to.set_summary(from.summary());
     to.set_depth(from.depth());
-    for (const std::string& frame : from.frames()) {
+    for (int i = 0; i < from.frames_size(); ++i) {
+      const std::string& frame = from.frames(i);
+      const bool is_own = own != from.own().end() && *own == i;
+      if (is_own) ++own;
       const auto [entry, first] = frames_.try_emplace(frame, page_->frames_size());
-      if (first) page_->add_frames(frame);
+      if (first) {
+        if (is_own) page_->add_own_frames(page_->frames_size());
+        page_->add_frames(frame);
+      }
       to.add_frames(entry->second);
     }
     return row->second;
   }
 
  private:
-  const Trace& trace_;
+  StackNames& names_;
   proto::Page* page_;
   absl::flat_hash_map<uint32_t, int> rows_;
   absl::flat_hash_map<std::string, int> frames_;
@@ -211,7 +218,8 @@ void AddPage(const Schedule& schedule, const HistoryObserver& history, const Mem
   page.set_positions(static_cast<int64_t>(schedule.is_program() ? schedule.requests().size()
                                                                 : schedule.recorded().size()));
   FillCurve(history, limits.marks, page.mutable_curve());
-  StackWriter stacks(schedule.trace(), &page);
+  StackNames names(schedule.trace());
+  StackWriter stacks(names, &page);
   FillHoldings(schedule, limits.stacks, &stacks, page.mutable_holdings());
   const std::vector<int64_t> births = BirthEvents(schedule);
   if (at_peak != nullptr && !at_peak->empty()) {
@@ -231,7 +239,7 @@ void AddPage(const Schedule& schedule, const HistoryObserver& history, const Mem
     phase.set_position(static_cast<int64_t>(mark.position));
     phase.set_name(CleanText(schedule.trace().strings[mark.text]));
   }
-  *report->mutable_loop() = ReportLoop(schedule, nullptr, nullptr, report->recorded());
+  *report->mutable_loop() = ReportLoop(schedule, names, nullptr, nullptr, report->recorded());
   report->clear_segments();
 }
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "report/words/sizes.h"
-#include "report/words/stack_text.h"
+#include "report/words/stack_names.h"
 #include "report/words/text.h"
 #include "report/words/verdict.h"
 #include "trace/value/strings.h"
@@ -43,7 +43,7 @@ proto::RecordedReplay RecordedReplayOf(const Trace& trace, size_t device_index,
   const std::vector<Event>& events = trace.devices[device_index].events;
   const int64_t at = device.recorded().peak_reserved_event();
   if (at >= 0 && static_cast<size_t>(at) < events.size() && !HasText(events[at].kind)) {
-    replay.set_peak_stack(StackOf(trace, events[at].text_or_stack).summary());
+    replay.set_peak_stack(StackNames(trace).Label(events[at].text_or_stack));
   }
   return replay;
 }

@@ -8,7 +8,7 @@
 #include "absl/strings/str_format.h"
 #include "report/words/duration.h"
 #include "report/words/sizes.h"
-#include "report/words/stack_text.h"
+#include "report/words/stack_names.h"
 #include "report/words/text.h"
 #include "sim/settings/conf_tokens.h"
 #include "trace/value/strings.h"
@@ -44,7 +44,7 @@ void AddCause(const PeakCause& cause, const Schedule& schedule, proto::SweepRow*
   to.set_requested_bytes(cause.requested.signed_value());
   to.set_stream(static_cast<int64_t>(schedule.stream_handle(cause.stream).value()));
   to.set_main(ObstacleOf(cause.main()));
-  *to.mutable_stack() = StackOf(schedule.trace(), cause.stack);
+  *to.mutable_stack() = StackNames(schedule.trace()).Of(cause.stack);
   to.set_event_index(-1);
   const RequestView requests = schedule.requests();
   for (size_t i = 0; cause.id != kNoAllocation && i < requests.size(); ++i) {

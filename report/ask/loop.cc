@@ -12,7 +12,7 @@
 
 namespace memreplay {
 
-absl::Status AskLoop(const Schedule& schedule, const ReplaySettings& settings,
+absl::Status AskLoop(const Schedule& schedule, const ReplaySettings& settings, StackNames& names,
                      proto::DeviceReport* report) {
   std::optional<StreamCost> cost;
   if (schedule.is_cold() && AllocatesOnSeveralStreams(schedule)) {
@@ -29,7 +29,7 @@ absl::Status AskLoop(const Schedule& schedule, const ReplaySettings& settings,
   const absl::StatusOr<WhatIfBasis> basis = FindBasis(schedule, settings);
   if (!basis.ok()) return basis.status();
   *report->mutable_loop() =
-      ReportLoop(schedule, cost.has_value() ? &*cost : nullptr,
+      ReportLoop(schedule, names, cost.has_value() ? &*cost : nullptr,
                  look_back.has_value() ? &*look_back : nullptr, report->recorded());
   AddControl(*basis, settings.order, report);
   return absl::OkStatus();

@@ -4,6 +4,7 @@
 
 #include "absl/status/status.h"
 #include "proto/report.pb.h"
+#include "report/words/stack_names.h"
 #include "sim/recording/replay_settings.h"
 #include "trace/schedule/schedule.h"
 
@@ -11,7 +12,7 @@ namespace memreplay {
 
 // Adds to what `report` tells of the file: the loop, and the control of its what-ifs.
 // Errors: ReplayWhatIf()'s.
-absl::Status AskLoop(const Schedule& schedule, const ReplaySettings& settings,
+absl::Status AskLoop(const Schedule& schedule, const ReplaySettings& settings, StackNames& names,
                      proto::DeviceReport* report);
 
 }  // namespace memreplay

@@ -15,10 +15,12 @@
 namespace memreplay {
 
 // The replay under `settings`, why memory ran out where it did, and one more run for each of
-// `others`; `data` gets the run itself. Errors: ReplayWhatIf()'s, AnalyseOom()'s.
+// `others`; with `search` the ranking of AskSweep(), and a run under the best settings if they
+// are better than those in force; `data` gets the run itself. Errors: ReplayWhatIf()'s,
+// AnalyseOom()'s.
 absl::StatusOr<proto::DeviceReport> AskPage(const Schedule& schedule,
                                             const ReplaySettings& settings,
-                                            const std::vector<ReplaySettings>& others,
+                                            std::vector<ReplaySettings> others, bool search,
                                             size_t threads, RunData* data, ProgressSink* progress);
 
 }  // namespace memreplay

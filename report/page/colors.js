@@ -120,7 +120,7 @@ class Coloring {
       }
       return;
     }
-    const names = by === "category" ? run.tags : run.labels;
+    const names = by === "category" ? run.tags : by === "line" ? run.lines : run.labels;
     const ofStack = by === "stack" ? names.map((_, i) => i) : names.map((name) => numberOf(name || "no name"));
     if (by === "stack") this.names = names;
     for (let i = 0; i < this.group.length; ++i) this.group[i] = ofStack[run.stack[i]];

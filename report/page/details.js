@@ -2,34 +2,28 @@
 
 /** @param {Run} run @param {number} stack */
 function frameList(run, stack) {
-  const frames = run.framesOf(stack);
+  const frames = run.stackFrames.subarray(run.stackBegin[stack], run.stackBegin[stack + 1]);
   const label = run.labels[stack] || "no stack recorded";
   const list = make("ol", {class: "frames"});
   let folded = 0;
   const flush = () => {
-    if (folded > 0) list.append(make("li", {class: "folded"}, `${formatCount(folded)} frame${folded === 1 ? "" : "s"} of PyTorch and C++`));
+    if (folded > 0) list.append(make("li", {class: "folded"}, `${formatCount(folded)} frame${folded === 1 ? "" : "s"} of libraries`));
     folded = 0;
   };
   // Frames of the reader's own code are shown, the others fold out.
-  const foldable = frames.length > 6 && frames.some(isOwnFrame);
+  const foldable = frames.length > 6 && frames.some((frame) => run.isOwn[frame]);
   for (const frame of frames) {
-    if (foldable && !isOwnFrame(frame)) {
+    if (foldable && !run.isOwn[frame]) {
       ++folded;
       continue;
     }
     flush();
-    list.append(make("li", {}, frame));
+    list.append(make("li", {}, run.frames[frame]));
   }
   flush();
-  const all = make("ol", {class: "frames"}, ...frames.map((frame) => make("li", {}, frame)));
+  const all = make("ol", {class: "frames"}, ...Array.from(frames, (frame) => make("li", {}, run.frames[frame])));
   return [make("p", {class: "stack"}, label), list,
           foldable ? make("details", {}, make("summary", {}, `all ${formatCount(frames.length)} frames`), all) : ""];
-}
-
-/** @param {string} frame */
-function isOwnFrame(frame) {
-  return /\.py(:|\s|$)/.test(frame) && !/(^|[\\/])torch[\\/]|site-packages[\\/](torch|triton)/.test(frame) &&
-      !frame.startsWith("<frozen");
 }
 
 class Details {

@@ -3,11 +3,10 @@
 #include <string_view>
 #include <vector>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/str_format.h"
-#include "absl/strings/str_replace.h"
 #include "report/page/html.h"
 #include "report/words/lines.h"
+#include "report/words/memory_use.h"
 #include "report/words/sizes.h"
 #include "trace/value/strings.h"
 
@@ -19,27 +18,10 @@ using Rows = std::vector<std::vector<Cell>>;
 bool RunsOut(const proto::OutOfMemory& oom) { return oom.verdict() != proto::Verdict::none; }
 
 std::string UseTable(const proto::MemoryUse& use) {
-  const struct {
-    int64_t bytes;
-    std::string_view what;
-  } kParts[] = {
-      {use.live_requested_bytes(), "live: asked for by tensors"},
-      {use.internal_bytes(), "internal: blocks beyond what was asked for"},
-      {use.pending_bytes(), "pending: freed, other streams may still use it"},
-      {use.shared_free_bytes(), "free, in segments that live blocks share"},
-      {use.cached_segment_bytes(), "free, whole segments in the cache"},
-      {use.device_free_bytes(), "free, per the driver"},
-      {use.outside_bytes(), "outside PyTorch: context, libraries, other processes"},
-  };
   Rows rows;
-  for (const auto& part : kParts) {
-    if (part.bytes == 0) continue;
+  for (const MemoryPart& part : PartsOf(use)) {
     rows.push_back(
         {SizeCell(part.bytes), BarCell(part.bytes, use.capacity_bytes()), TextCell(part.what)});
-  }
-  if (use.capacity_bytes() > 0) {
-    rows.push_back({SizeCell(use.capacity_bytes()), TextCell(""),
-                    TextCell(StrCat("in all (", use.capacity_source(), ")"))});
   }
   return Table("Where the memory is", {"bytes", "", "what it is"}, rows);
 }
@@ -47,9 +29,7 @@ std::string UseTable(const proto::MemoryUse& use) {
 std::string HelpTable(const proto::OutOfMemory& oom) {
   Rows rows;
   for (const proto::Counterfactual& change : oom.counterfactuals()) {
-    rows.push_back({TextCell(change.survives() ? "survives"
-                             : change.served() ? "served here"
-                                               : "runs out"),
+    rows.push_back({TextCell(ResultOf(change.survives(), change.served())),
                     SizeCell(change.peak_reserved_bytes()), TextCell(change.change())});
   }
   return Table("What would have helped, each simulated", {"result", "peak reserved", "change"},
@@ -76,9 +56,7 @@ std::string PinnedTable(const proto::OutOfMemory& oom) {
 
 std::string OomHeadline(const proto::OutOfMemory& oom) {
   if (!RunsOut(oom)) return "";
-  std::string verdict = absl::StrReplaceAll(proto::Verdict_Name(oom.verdict()), {{"_", " "}});
-  verdict[0] = absl::ascii_toupper(static_cast<unsigned char>(verdict[0]));
-  return StrCat(verdict, ": ", oom.sentence());
+  return StrCat(VerdictName(oom.verdict()), ": ", oom.sentence());
 }
 
 std::string OomTables(const proto::OutOfMemory& oom) {

@@ -47,6 +47,30 @@ Cell StatisticCell(const proto::DeviceReport& device, const std::string& name) {
   return found == device.statistics().end() ? NumberCell("-") : CountCell(found->second);
 }
 
+// Runs of frames that are not the program's own, among such that are, fold once more.
+std::string FrameItems(const proto::Page& page, const proto::Page::Stack& stack) {
+  const auto is_own = [&](int32_t frame) {
+    return std::binary_search(page.own_frames().begin(), page.own_frames().end(), frame);
+  };
+  const auto& frames = stack.frames();
+  const bool has_own = std::any_of(frames.begin(), frames.end(), is_own);
+  std::string html;
+  for (auto frame = frames.begin(); frame != frames.end();) {
+    const auto end = std::find_if(frame, frames.end(), is_own);
+    const int64_t folded = has_own ? end - frame : 0;
+    if (folded > 1) {
+      StrAppend(&html, "<li class=\"folded\"><details><summary>", FormatCount(folded, "frame"),
+                " of libraries</summary><ol class=\"frames\">");
+    }
+    const auto stop = std::max(end, frame + 1);
+    for (; frame != stop; ++frame) {
+      if (*frame < page.frames_size()) StrAppend(&html, Element("li", page.frames(*frame)));
+    }
+    if (folded > 1) StrAppend(&html, "</ol></details></li>");
+  }
+  return html;
+}
+
 // The summary; frames below it fold out.
 Cell StackCell(const proto::Page& page, int index) {
   if (index < 0 || index >= page.stacks_size()) return TextCell("");
@@ -54,16 +78,7 @@ Cell StackCell(const proto::Page& page, int index) {
   if (stack.frames_size() < 2) return TextCell(stack.summary());
   std::string html =
       StrCat("<details><summary>", EscapeHtml(stack.summary()), "</summary><ol class=\"frames\">");
-  for (const int32_t frame : stack.frames()) {
-    if (frame < page.frames_size()) StrAppend(&html, Element("li", page.frames(frame)));
-  }
-  StrAppend(&html, "</ol>");
-  if (stack.depth() > stack.frames_size()) {
-    StrAppend(&html,
-              Element("small",
-                      StrCat("and ", FormatCount(stack.depth() - stack.frames_size(), "frame"))));
-  }
-  return {.html = StrCat(html, "</details>")};
+  return {.html = StrCat(html, FrameItems(page, stack), "</ol></details>")};
 }
 
 std::string Section(std::string_view title, const std::string& html) {

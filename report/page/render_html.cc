@@ -4,9 +4,11 @@
 #include "report/page/html_job.h"
 #include "report/page/html_oom.h"
 #include "report/page/html_sections.h"
+#include "report/page/html_sweep.h"
 #include "report/page/parts.h"
 #include "report/words/answer.h"
 #include "report/words/render_json.h"
+#include "report/words/sweep_words.h"
 #include "report/words/verdict.h"
 #include "trace/value/strings.h"
 
@@ -42,6 +44,12 @@ std::string Answers(const proto::Report& report) {
     StrAppend(&html, "<p class=\"answer", faults.empty() ? "" : " bad", "\">",
               EscapeHtml(StrCat("device ", device.device(), ": ", AnswerSentence(device), ".")),
               "</p>\n");
+    if (device.has_sweep()) {
+      StrAppend(&html,
+                Element("p class=\"answer\"", StrCat("device ", device.device(), ": ",
+                                                     SweepSentence(device.sweep(), device.unseen()), ".")),
+                "\n");
+    }
     for (const std::string& fault : faults) {
       StrAppend(&html, Element("p class=\"fault\"", StrCat("Wrong: ", fault, ".")), "\n");
     }
@@ -58,7 +66,8 @@ std::string Device(const proto::DeviceReport& device, int index, std::string_vie
       "<section class=\"device\" data-index=\"", index, "\">\n",
       Element("h2", StrCat(file, file.empty() ? "Device " : ", device ", device.device())), "\n",
       KeyFigures(device), Circumstances(device), ComparisonTable(device), OutOfMemory(device),
-      "<div class=\"workbench\"></div>\n", Tables(device), "</section>\n");
+      SettingsSearch(device), "<div class=\"workbench\"></div>\n<div class=\"tables\">",
+      Tables(device), "</div></section>\n");
 }
 
 // What the run's columns tell better.

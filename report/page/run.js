@@ -18,7 +18,10 @@ class Run {
   constructor(head, columns) {
     const texts = columns.json("texts");
     this.frames = /** @type {string[]} */ (texts.frames || []);
-    this.labels = /** @type {string[]} */ (texts.labels || []);
+    this.labels = /** @type {string[]} */ (texts.labels || []);  // of stacks, no two alike
+    this.lines = /** @type {string[]} */ (texts.lines || []);    // of stacks: the line of code
+    this.isOwn = new Uint8Array(this.frames.length);             // frames of the program's own code
+    for (const frame of texts.own || []) this.isOwn[frame] = 1;
     this.tags = /** @type {string[]} */ (texts.tags || []);
     this.texts = /** @type {string[]} */ (texts.texts || []);
     this.streams = /** @type {string[]} */ (texts.streams || []);

@@ -186,7 +186,7 @@ class Flame {
     groups.append("rect").attr("width", (/** @type {any} */ box) => Math.max(1, box.width - 1)).attr("height", 17).attr("rx", 2)
         .attr("data-bytes", (/** @type {any} */ box) => net[box.node])
         .attr("class", (/** @type {any} */ box) => (view.state.mark >= 0 ? (net[box.node] < 0 ? "less" : "more")
-            : isOwnFrame(run.frames[this.frame[box.node]] || "") ? "own" : "other"));
+            : run.isOwn[this.frame[box.node]] ? "own" : "other"));
     groups.append("text").attr("x", 4).attr("y", 13)
         .text((/** @type {any} */ box) => box.width < 40 ? ""
             : (name(box.node) + (box.folded > 0 ? `  (in ${formatCount(box.folded)} more)` : "")).slice(0, Math.floor((box.width - 6) / 6.6)));

@@ -11,7 +11,7 @@
 #include "proto/page.pb.h"
 #include "report/run/columns.h"
 #include "report/words/render_json.h"
-#include "report/words/stack_text.h"
+#include "report/words/stack_names.h"
 #include "report/words/text.h"
 #include "sim/run/parallel.h"
 #include "sim/settings/size_rules.h"
@@ -69,28 +69,24 @@ Values TimesOf(const Schedule& schedule, const RunLog& log) {
   return values;
 }
 
-// "dir/train.py:12 forward", as it is written in the file.
-std::string WholeFrame(const Trace& trace, const Frame& frame) {
-  std::string text(trace.strings[frame.filename]);
-  if (text == "??") text.clear();
-  if (frame.line != 0) StrAppend(&text, ":", frame.line);
-  const std::string_view name = trace.strings[frame.name];
-  if (!name.empty()) StrAppend(&text, text.empty() ? "" : " ", name);
-  return CleanText(text);
-}
-
 // Frames of the stacks in `order`, and how many each has.
 void AddStacks(const Trace& trace, const std::vector<uint32_t>& order, proto::PageTexts* texts,
                Values* depths, Values* frames) {
   Numbering numbers;
+  StackNames names(trace);
   for (const uint32_t stack : order) {
-    texts->add_labels(StackOf(trace, stack).summary());
+    texts->add_labels(names.Label(stack));
+    texts->add_lines(names.Line(stack));
     texts->add_tags(TagOf(trace, stack));
     depths->push_back(trace.stacks[stack].size());
     for (const uint32_t frame : trace.stacks[stack]) frames->push_back(numbers.Of(frame));
   }
   for (const uint32_t frame : numbers.order()) {
-    texts->add_frames(WholeFrame(trace, trace.stacks.frame(frame)));
+    const Frame& from = trace.stacks.frame(frame);
+    if (OriginOf(trace.strings[from.filename]) == FrameOrigin::kOwn) {
+      texts->add_own(texts->frames_size());
+    }
+    texts->add_frames(WholeFrame(trace, from));
   }
 }
 

@@ -4,7 +4,7 @@
 #include "absl/strings/str_format.h"
 #include "report/run/run_walk.h"
 #include "report/run/series.h"
-#include "report/words/stack_text.h"
+#include "report/words/stack_names.h"
 #include "report/words/text.h"
 #include "trace/value/strings.h"
 
@@ -32,10 +32,11 @@ absl::Status WriteCsv(const Schedule& schedule, const RunLog& log, bool header, 
         "device,position,time_us,event,address,size,stream,reserved_bytes,active_bytes,"
         "allocated_bytes,requested_bytes,where\n";
   }
+  StackNames names(trace);
   std::unordered_map<uint32_t, std::string> labels;  // by stack
   const auto label = [&](uint32_t stack) -> const std::string& {
     std::string& text = labels[stack];
-    if (text.empty() && stack != kNoStack) text = Quoted(StackOf(trace, stack).summary());
+    if (text.empty() && stack != kNoStack) text = Quoted(names.Label(stack));
     return text;
   };
   RunWalk walk(schedule, log);

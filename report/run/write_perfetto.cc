@@ -8,7 +8,7 @@
 #include "proto/perfetto.pb.h"
 #include "report/run/run_walk.h"
 #include "report/run/series.h"
-#include "report/words/stack_text.h"
+#include "report/words/stack_names.h"
 #include "report/words/text.h"
 #include "trace/value/strings.h"
 
@@ -20,6 +20,7 @@ class Writer {
   Writer(const Schedule& schedule, const RunLog& log, bool slices, ByteSink& sink)
       : schedule_(schedule),
         log_(log),
+        names_(schedule.trace()),
         slices_(slices),
         output_(sink),
         lanes_(log.allocations.size()),
@@ -114,7 +115,7 @@ class Writer {
   Line& LineOf(uint32_t stack) {
     const auto [known, is_new] = line_of_stack_.try_emplace(stack, 0);
     if (is_new) {
-      const std::string name = StackOf(schedule_.trace(), stack).summary();
+      const std::string& name = names_.Line(stack);
       const auto [line, first] = line_of_name_.try_emplace(name, lines_.size());
       known->second = line->second;
       if (first) {
@@ -163,6 +164,7 @@ class Writer {
 
   const Schedule& schedule_;
   const RunLog& log_;
+  const StackNames names_;
   const bool slices_;
   BufferedOutput output_;
   std::vector<uint64_t> lanes_;  // track of each live allocation; 0: none

@@ -11,7 +11,7 @@
 #include "report/run/run_walk.h"
 #include "report/run/series.h"
 #include "report/words/sizes.h"
-#include "report/words/stack_text.h"
+#include "report/words/stack_names.h"
 #include "trace/value/strings.h"
 
 namespace memreplay {
@@ -66,13 +66,14 @@ class Lines {
  public:
   Lines(const Schedule& schedule, const RunLog& log) : log_(log) {
     std::map<std::string, size_t> known;
+    StackNames stack_names(schedule.trace());
     std::map<uint32_t, size_t> by_stack;
     line_.reserve(log.allocations.size());
     for (const RunLog::Allocation& allocation : log.allocations) {
       auto [stack, is_new] = by_stack.try_emplace(allocation.stack, 0);
       if (is_new) {
         std::string name = TagOf(schedule.trace(), allocation.stack);
-        if (name.empty()) name = StackOf(schedule.trace(), allocation.stack).summary();
+        if (name.empty()) name = stack_names.Line(allocation.stack);
         const auto [line, first] = known.try_emplace(name, names.size());
         if (first) names.push_back(name);
         stack->second = line->second;

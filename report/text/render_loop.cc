@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "absl/strings/str_format.h"
+#include "report/text/render_held.h"
 #include "report/words/lines.h"
 #include "report/words/sizes.h"
 #include "trace/value/strings.h"
@@ -17,6 +18,7 @@ using HistoryPoint = proto::LoopReport::HistoryPoint;
 constexpr int kMaxSites = 3;
 constexpr int kMaxHolders = 8;
 constexpr int kLeastGrownSteps = 3;
+constexpr int kMaxColumns = 36;
 
 void RenderSteps(const proto::LoopReport& loop, std::string* out) {
   const proto::StepSummary& steps = loop.steps();
@@ -65,9 +67,11 @@ void RenderSteps(const proto::LoopReport& loop, std::string* out) {
 
 void RenderHistory(const proto::LoopReport& loop, std::string* out) {
   if (loop.history_size() < 2) return;
+  // No wider than a terminal of 80 columns.
+  const int together = (loop.history_size() + kMaxColumns - 1) / kMaxColumns;
   const HistoryPoint& first = loop.history(0);
   StrAppend(out, "\n  over time, ",
-            FormatCount(first.last_event() - first.first_event() + 1, "event"),
+            FormatCount((first.last_event() - first.first_event() + 1) * together, "event"),
             " each, the most in each\n");
   const struct {
     std::string_view label;
@@ -83,11 +87,16 @@ void RenderHistory(const proto::LoopReport& loop, std::string* out) {
   }
   for (const auto& row : kRows) {
     std::vector<int64_t> values;
-    for (const HistoryPoint& point : loop.history()) values.push_back(row.value(point));
-    const auto [low, high] = std::minmax_element(values.begin(), values.end());
-    Line(
-        out, row.label,
-        StrCat("|", Sparkline(values, highest), "| ", FormatSize(*low), " to ", FormatSize(*high)));
+    int64_t low = row.value(first);
+    for (int i = 0; i < loop.history_size(); ++i) {
+      const int64_t value = row.value(loop.history(i));
+      low = std::min(low, value);
+      if (i % together == 0) values.push_back(value);
+      values.back() = std::max(values.back(), value);
+    }
+    const int64_t high = *std::max_element(values.begin(), values.end());
+    Line(out, row.label,
+         StrCat("|", Sparkline(values, highest), "| ", FormatSize(low), " to ", FormatSize(high)));
   }
 }
 
@@ -119,6 +128,15 @@ void RenderHolders(const proto::LoopReport& loop, std::string* out) {
                 " of it cached; at most ", FormatSize(holder->most_cached_bytes()),
                 " cached, after event ", FormatCount(holder->most_cached_event())));
   }
+}
+
+void RenderHeldAtPeak(const proto::DeviceReport& device, std::string* out) {
+  if (!device.has_held_at_peak()) return;
+  const int64_t event = device.held_at_peak().at_event();
+  if (event < 0) return;  // nothing is asked for: the same as at the end
+  RenderHeld(device.held_at_peak(),
+             StrCat("live where the program had asked for most, at event ", FormatCount(event)),
+             out);
 }
 
 void RenderStreams(const proto::LoopReport& loop, std::string* out) {
@@ -174,12 +192,19 @@ void RenderErrorBars(const proto::DeviceReport& device, std::string* out) {
 
 }  // namespace
 
+std::string RenderTimelineText(const proto::DeviceReport& device) {
+  std::string out;
+  if (device.has_loop()) RenderHistory(device.loop(), &out);
+  return out;
+}
+
 std::string RenderLoopText(const proto::DeviceReport& device) {
   std::string out;
   if (!device.has_loop() || device.events() == 0) return out;
   RenderHistory(device.loop(), &out);
   RenderDivergence(device.loop(), &out);
   RenderHolders(device.loop(), &out);
+  RenderHeldAtPeak(device, &out);
   RenderStreams(device.loop(), &out);
   RenderSteps(device.loop(), &out);
   RenderErrorBars(device, &out);

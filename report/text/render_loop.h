@@ -9,6 +9,9 @@
 namespace memreplay {
 
 // What "inspect --deep" adds to a device's section; empty without it.
+// Memory over the run in a few lines; "" where it is not in the report.
+std::string RenderTimelineText(const proto::DeviceReport& device);
+
 std::string RenderLoopText(const proto::DeviceReport& device);
 
 }  // namespace memreplay

@@ -1,14 +1,15 @@
 #include "report/text/render_oom.h"
 
+#include <algorithm>
 #include <string_view>
 #include <vector>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
-#include "absl/strings/str_replace.h"
+#include "report/text/render_held.h"
 #include "report/words/answer.h"
 #include "report/words/lines.h"
+#include "report/words/memory_use.h"
 #include "report/words/sizes.h"
 #include "trace/value/strings.h"
 
@@ -18,10 +19,7 @@ namespace {
 constexpr int kMaxFreeLists = 8;
 constexpr int kMaxPinnedShown = 5;
 constexpr int kMaxLiveShown = 5;
-
-void SizeLine(std::string* out, int64_t bytes, std::string_view text) {
-  absl::StrAppendFormat(out, "  %10s  %s\n", FormatSize(bytes), ToAbsl(text));
-}
+constexpr int kMaxCallers = 3;
 
 std::string Where(const google::protobuf::RepeatedField<int64_t>& pool, int64_t stream) {
   return StrCat(PoolName(pool), ", ", StreamName(stream));
@@ -29,32 +27,13 @@ std::string Where(const google::protobuf::RepeatedField<int64_t>& pool, int64_t 
 
 std::string Answer(const proto::OutOfMemory& oom) {
   if (oom.verdict() == proto::Verdict::none) return StrCat(oom.sentence(), ".");
-  return StrCat(
-      absl::AsciiStrToUpper(absl::StrReplaceAll(proto::Verdict_Name(oom.verdict()), {{"_", " "}})),
-      ": ", oom.sentence(), ".");
+  return StrCat(VerdictName(oom.verdict()), ": ", oom.sentence(), ".");
 }
 
 void RenderUse(const proto::OutOfMemory& oom, std::string* out) {
   const proto::MemoryUse& use = oom.use();
   StrAppend(out, "\n  where the memory is\n");
-  const struct {
-    int64_t bytes;
-    std::string_view what;
-  } kRows[] = {
-      {use.live_requested_bytes(), "live: asked for by tensors"},
-      {use.internal_bytes(), "internal: blocks beyond what was asked for"},
-      {use.pending_bytes(), "pending: freed, other streams may still use it"},
-      {use.shared_free_bytes(), "free, in segments that live blocks share"},
-      {use.cached_segment_bytes(), "free, whole segments in the cache"},
-      {use.device_free_bytes(), "free, per the driver"},
-      {use.outside_bytes(), "outside PyTorch: context, libraries, other processes"},
-  };
-  for (const auto& row : kRows) {
-    if (row.bytes != 0) SizeLine(out, row.bytes, row.what);
-  }
-  if (use.capacity_bytes() > 0) {
-    SizeLine(out, use.capacity_bytes(), StrCat("in all (", use.capacity_source(), ")"));
-  }
+  for (const MemoryPart& part : PartsOf(use)) SizeLine(out, part.bytes, part.what);
   if (use.private_pool_bytes() > 0) {
     Line(out, "private pools",
          StrCat(FormatSize(use.private_pool_bytes()), " of it, ",
@@ -133,16 +112,12 @@ void RenderPinned(const proto::OutOfMemory& oom, std::string* out) {
   }
 }
 
-std::string_view Outcome(bool survives, bool served) {
-  return survives ? "survives" : served ? "served here" : "runs out";
-}
-
 // The error bar: what addresses in the other order change.
 std::string OtherOrder(const proto::Counterfactual& answer) {
   std::vector<std::string> changed;
   const std::string_view other =
-      Outcome(answer.other_order_survives(), answer.other_order_served());
-  if (other != Outcome(answer.survives(), answer.served())) changed.emplace_back(other);
+      ResultOf(answer.other_order_survives(), answer.other_order_served());
+  if (other != ResultOf(answer.survives(), answer.served())) changed.emplace_back(other);
   if (answer.kind() == proto::Counterfactual::memory && answer.other_order_survives() &&
       answer.other_order_amount_bytes() != answer.amount_bytes()) {
     changed.push_back(StrCat(FormatSize(answer.other_order_amount_bytes()), " more memory"));
@@ -157,7 +132,7 @@ void RenderCounterfactuals(const proto::OutOfMemory& oom, std::string* out) {
   if (oom.counterfactuals_size() == 0) return;
   StrAppend(out, "\n  what would have helped (each one simulated)\n");
   for (const proto::Counterfactual& answer : oom.counterfactuals()) {
-    const std::string_view result = Outcome(answer.survives(), answer.served());
+    const std::string_view result = ResultOf(answer.survives(), answer.served());
     absl::StrAppendFormat(out, "  %-11s  %s; peak reserved %s%s\n", ToAbsl(result), answer.change(),
                           FormatSize(answer.peak_reserved_bytes()), OtherOrder(answer));
   }
@@ -179,6 +154,16 @@ void RenderSteps(const proto::OutOfMemory& oom, std::string* out) {
   }
 }
 
+// The program's own frames, from the one that the summary begins with outwards.
+void RenderCallers(const proto::Stack& stack, std::string* out) {
+  for (int i = 0; i < std::min(stack.own_size(), kMaxCallers); ++i) {
+    Line(out, "", StrCat(i == 0 ? "at " : "called from ", stack.frames(stack.own(i))));
+  }
+  if (const int folded = stack.own_size() - kMaxCallers; folded > 0) {
+    Line(out, "", StrCat("called from ", FormatCount(folded, "more frame")));
+  }
+}
+
 void RenderOom(const proto::OutOfMemory& oom, std::string* out) {
   if (oom.verdict() == proto::Verdict::none) return;
   std::string asked = FormatSizeExactly(oom.requested_bytes());
@@ -193,6 +178,7 @@ void RenderOom(const proto::OutOfMemory& oom, std::string* out) {
                 "; ", Where(oom.segment_pool_id(), oom.stream()), ", ",
                 proto::SegmentType_Name(oom.segment_type())));
     Line(out, "by", oom.stack().summary());
+    RenderCallers(oom.stack(), out);
   }
   for (const std::string& note : oom.notes()) Line(out, "note", note);
   RenderSteps(oom, out);

@@ -12,6 +12,7 @@
 #include "report/words/duration.h"
 #include "report/words/lines.h"
 #include "report/words/sizes.h"
+#include "report/words/sweep_words.h"
 #include "report/words/verdict.h"
 #include "trace/value/strings.h"
 
@@ -22,12 +23,6 @@ namespace {
 constexpr double kLittle = 0.2;
 // Devices shown below and above the smallest that survives.
 constexpr int kNearEdge = 3;
-
-std::string ConfName(std::string_view conf, double fraction) {
-  std::string name = SettingsName(conf);
-  if (fraction > 0) StrAppend(&name, absl::StrFormat(", fraction %g", fraction));
-  return name;
-}
 
 std::string Fidelity(const proto::DeviceReport& device) {
   if (device.fidelity().compared_events() == 0) {
@@ -161,45 +156,6 @@ void RenderSuggestions(const proto::Sweep& sweep, std::string* out) {
   }
 }
 
-std::string Ties(const proto::Sweep& sweep) {
-  if (sweep.ties() == 0) return "";
-  return sweep.ties() + 1 == sweep.rows_size()
-             ? "; all others come to the same"
-             : StrCat("; ", FormatCount(sweep.ties()),
-                      sweep.ties() == 1 ? " more comes to the same" : " more come to the same");
-}
-
-std::string SweepAnswer(const proto::Sweep& sweep, const proto::Unseen& unseen) {
-  if (sweep.rows_size() == 0) return "nothing to try";
-  const proto::SweepRow& best = sweep.rows(0);
-  const proto::SweepRow& current = sweep.current();
-  if (!best.refused().empty()) return "the release refuses all of these settings";
-  if (best.peak_reserved_bytes() == 0 && sweep.lower_bounds().peak_live_bytes() == 0) {
-    return "nothing is allocated on it";
-  }
-  std::string text = best.oom()
-                         ? StrCat("MEMORY RUNS OUT under each of ", FormatCount(sweep.rows_size()),
-                                  " settings, least with ")
-                         : StrCat("best of ", FormatCount(sweep.rows_size(), "setting"), ": ");
-  StrAppend(&text, ConfName(best.conf(), best.memory_fraction()), ", peak reserved ",
-            AtLeast(unseen, !best.oom()), FormatSize(best.peak_reserved_bytes()),
-            OtherOrderText(best.peak_reserved_bytes(), best.other_order_peak_reserved_bytes()));
-  if (best.is_current()) return text + ", those in force";
-  if (best.peak_reserved_bytes() == current.peak_reserved_bytes() && best.oom() == current.oom()) {
-    return StrCat(text, ", no less than ", ConfName(current.conf(), current.memory_fraction()),
-                  ", those in force");
-  }
-  StrAppend(&text, " instead of ", FormatSize(current.peak_reserved_bytes()),
-            PercentChange(best.peak_reserved_bytes() - current.peak_reserved_bytes(),
-                          current.peak_reserved_bytes()));
-  if (current.oom() && !best.oom()) {
-    StrAppend(&text, "; survives, while memory runs out at event ",
-              FormatCount(current.first_oom_event()), " under ",
-              ConfName(current.conf(), current.memory_fraction()));
-  }
-  return text;
-}
-
 const proto::PeakCause::Cached* FindCached(const proto::PeakCause& cause,
                                            proto::PeakCause::Obstacle obstacle) {
   for (const auto& cached : cause.cached()) {
@@ -322,8 +278,7 @@ std::string RenderSweep(const proto::DeviceReport& device) {
   if (const std::string warning = ControlWarning(device.control()); !warning.empty()) {
     StrAppend(&out, "  WARNING: ", warning, ".\n");
   }
-  StrAppend(&out, "device ", device.device(), ": ", SweepAnswer(sweep, device.unseen()),
-            Ties(sweep), ".\n");
+  StrAppend(&out, "device ", device.device(), ": ", SweepSentence(sweep, device.unseen()), ".\n");
   for (const std::string& fault : FindFaults(device)) StrAppend(&out, "  WRONG: ", fault, ".\n");
   StrAppend(&out, UnseenLines(device.unseen()));
   StrAppend(&out, "  torch ", device.torch().release(), " (", device.torch().why(), "); ",

@@ -9,12 +9,14 @@
 
 #include "absl/strings/str_format.h"
 #include "report/text/render_gpu.h"
+#include "report/text/render_held.h"
 #include "report/text/render_loop.h"
 #include "report/text/render_oom.h"
 #include "report/text/render_sweep.h"
 #include "report/words/answer.h"
 #include "report/words/lines.h"
 #include "report/words/sizes.h"
+#include "report/words/sweep_words.h"
 #include "report/words/verdict.h"
 #include "trace/value/strings.h"
 
@@ -212,6 +214,7 @@ void RenderDevice(const proto::DeviceReport& device, std::string* out) {
   for (const std::string& note : device.notes()) Line(out, "note", note);
   if (inspect) {
     RenderInventory(device, out);
+    if (device.has_held_at_end()) RenderHeld(device.held_at_end(), "live at the end", out);
   } else {
     if (device.mode() == proto::Mode::as_recorded) {
       Line(out, "exact until",
@@ -222,9 +225,10 @@ void RenderDevice(const proto::DeviceReport& device, std::string* out) {
     }
     RenderDivergence(device, out);
     RenderPeaks(device, out);
+    StrAppend(out, RenderTimelineText(device));
   }
   RenderFragmentation(device, out);
-  StrAppend(out, RenderLoopText(device));
+  if (inspect) StrAppend(out, RenderLoopText(device));
   if (device.failures_size() > 0) StrAppend(out, "\n  requests that end in an exception\n");
   int shown = 0;
   for (const proto::RequestFailure& failure : device.failures()) {
@@ -259,6 +263,12 @@ std::string RenderText(const proto::Report& report) {
   }
   for (const proto::DeviceReport& device : report.devices()) Answer(device, &out);
   if (report.command() == "report") {
+    for (const proto::DeviceReport& device : report.devices()) {
+      if (device.has_sweep()) {
+        StrAppend(&out, "device ", device.device(), ": ",
+                  SweepSentence(device.sweep(), device.unseen()), ".\n");
+      }
+    }
     if (report.has_written()) StrAppend(&out, "  page: ", report.written().path(), "\n");
     return out;
   }

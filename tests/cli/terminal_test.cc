@@ -20,9 +20,38 @@ TEST(ForTerminal, WhatDoesNotFitGoesOnBelowItsColumn) {
             "device 0: one two three\n    four five six seven\n");
 }
 
-TEST(ForTerminal, AWordThatIsTooLongStaysWhole) {
+TEST(ForTerminal, AWordThatIsTooLongIsParted) {
   EXPECT_EQ(ForTerminal("  at /a/very/long/path/that/has/no/space.py\n", {.width = 20}),
-            "  at /a/very/long/path/that/has/no/space.py\n");
+            "  at /a/very/long/\n"
+            "      path/that/has/\n"
+            "      no/space.py\n");
+  EXPECT_EQ(ForTerminal("  0123456789012345678901234567890123456789\n", {.width = 20}),
+            "  012345678901234567\n"
+            "      89012345678901\n"
+            "      23456789\n");
+}
+
+TEST(ForTerminal, NoLineIsWider) {
+  const std::string text =
+      "device 0: a/b/c/d/e/f/g/h/i/j/k/l/m/n/o/p/q, rstuvwxyzrstuvwxyzrstuvwxyz in one\n"
+      "  label              something_that_is_as_long_as_no_column_is something short\n";
+  for (int width = 12; width < 90; ++width) {
+    const std::string out = ForTerminal(text, {.width = width});
+    for (size_t begin = 0; begin < out.size(); begin = out.find('\n', begin) + 1) {
+      EXPECT_LE(out.find('\n', begin) - begin, static_cast<size_t>(width)) << out;
+    }
+  }
+}
+
+TEST(ProgressLine, KeepsTheNameOfTheFile) {
+  EXPECT_EQ(ProgressLine("reading step.pickle", ": 5.0 s", 0),
+            "memreplay: reading step.pickle: 5.0 s");
+  for (int width = 40; width < 60; ++width) {
+    const std::string line =
+        ProgressLine("reading /a/long/way/to/step.pickle", ": 12 %, 5.0 s", width);
+    EXPECT_LT(line.size(), static_cast<size_t>(width));
+    EXPECT_NE(line.find("pickle: 12 %, 5.0 s"), line.npos);
+  }
 }
 
 TEST(ForTerminal, CountsCharactersNotBytes) {

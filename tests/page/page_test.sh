@@ -7,7 +7,7 @@ if ! command -v chromium >/dev/null || ! command -v chromedriver >/dev/null ||
   echo "skipped: needs chromium, chromium-driver and python3-selenium"
   exit 0
 fi
-export HOME=$TEST_TMPDIR
+export HOME=$TEST_TMPDIR MAKE_WORKLOAD=$PWD/tests/bench/make_workload.py
 program=$1 script=$2
 shift 2
 exec /usr/bin/python3 "$script" "$program" "$TEST_TMPDIR" "$@"

@@ -35,7 +35,7 @@ DiffSide Side(int64_t reserved, uint64_t size) {
 }
 
 TEST(DiffReports, MatchesStacksByTheirFrames) {
-  const proto::Diff diff = DiffReports(Side(1000, 100), Side(3000, 300), 10);
+  const proto::Diff diff = DiffReports(Side(1000, 100), Side(3000, 300), {.top = 10, .filter = ""});
   ASSERT_EQ(diff.devices_size(), 1);
   const proto::DeviceDiff& device = diff.devices(0);
   EXPECT_EQ(device.figures(0).name(), "peak_reserved");
@@ -50,7 +50,7 @@ TEST(DiffReports, MatchesStacksByTheirFrames) {
 TEST(DiffReports, ADeviceOfOneSideOnly) {
   DiffSide b = Side(1, 2);
   b.report.mutable_devices(0)->set_device(1);
-  const proto::Diff diff = DiffReports(Side(1, 2), b, 10);
+  const proto::Diff diff = DiffReports(Side(1, 2), b, {.top = 10, .filter = ""});
   ASSERT_EQ(diff.devices_size(), 2);
   EXPECT_FALSE(diff.devices(0).in_b());
   EXPECT_FALSE(diff.devices(1).in_a());

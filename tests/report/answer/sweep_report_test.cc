@@ -142,11 +142,11 @@ TEST(AddSweep, TellsWhoAskedAndWhatLayThere) {
   const proto::PeakCause& told = report.sweep().current().cause();
   EXPECT_EQ(told.main(), proto::PeakCause::split);
   EXPECT_EQ(told.event_index(), 1);
-  EXPECT_EQ(told.stack().summary(), "me/project/train.py:12 step");
+  EXPECT_EQ(told.stack().summary(), "project/train.py:12 step");
   ASSERT_EQ(told.cached_size(), 1);
   EXPECT_EQ(told.cached(0).largest_address(), 0x7000);
   EXPECT_NE(CauseSentence(report.sweep().current())
-                .find("when 300 MiB were asked for on stream 0 by me/project/train.py:12 step at "
+                .find("when 300 MiB were asked for on stream 0 by project/train.py:12 step at "
                       "event 1, 480 MiB lay cached in 4 blocks (the largest 200 MiB) that are "
                       "remainders"),
             std::string::npos)

@@ -1,0 +1,62 @@
+// memreplay completion bash|zsh|fish|man
+#include <string>
+#include <vector>
+
+#include "cli/command.h"
+#include "cli/flags.h"
+#include "cli/help_text.h"
+#include "cli/output.h"
+#include "cli/report_each.h"
+#include "report/words/version.h"
+#include "trace/value/strings.h"
+
+namespace memreplay {
+namespace {
+
+constexpr char kCompletionDescription[] =
+    "Prints what a shell must know to complete commands and flags, or a page for man; all\n"
+    "of it is made from --help. To have it in every shell:\n"
+    "\n"
+    "  memreplay completion bash > ~/.local/share/bash-completion/completions/memreplay\n"
+    "  memreplay completion zsh > \"${fpath[1]}/_memreplay\"\n"
+    "  memreplay completion fish > ~/.config/fish/completions/memreplay.fish\n"
+    "  memreplay completion man > ~/.local/share/man/man1/memreplay.1";
+
+absl::StatusOr<std::vector<CommandHelp>> AllHelp() {
+  std::vector<CommandHelp> all;
+  for (const Command& command : Commands()) {
+    CommandHelp& row = all.emplace_back();
+    row.name = command.name;
+    row.summary = command.summary;
+    if (command.is_python) continue;
+    const absl::StatusOr<std::string> text = HelpOf(command);
+    if (!text.ok()) return text.status();
+    row.help = ReadHelp(*text);
+  }
+  return all;
+}
+
+}  // namespace
+
+absl::StatusOr<int> RunCompletion(absl::Span<const std::string> args) {
+  FlagSet flags("completion bash|zsh|fish|man", kCompletionDescription);
+  const absl::StatusOr<std::vector<std::string>> words = flags.Parse(args);
+  if (!words.ok()) return InCommand("completion", words.status());
+  if (flags.help_requested()) return PrintHelp(flags.Help());
+  const std::string kind = words->size() == 1 ? words->front() : "";
+  if (kind != "bash" && kind != "zsh" && kind != "fish" && kind != "man") {
+    return absl::InvalidArgumentError(
+        "completion: expected bash, zsh, fish or man; memreplay completion --help tells more");
+  }
+  const absl::StatusOr<std::vector<CommandHelp>> commands = AllHelp();
+  if (!commands.ok()) return commands.status();
+  const absl::Status printed =
+      Print(kind == "bash"   ? BashCompletion(*commands)
+            : kind == "zsh"  ? ZshCompletion(*commands)
+            : kind == "fish" ? FishCompletion(*commands)
+                             : ManPage(*commands, kVersion, ProgramHelp()));
+  if (!printed.ok()) return printed;
+  return kExitAnswered;
+}
+
+}  // namespace memreplay

@@ -1,0 +1,230 @@
+#include "cli/help_text.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
+#include "absl/strings/str_split.h"
+#include "trace/value/strings.h"
+
+namespace memreplay {
+namespace {
+
+std::vector<std::string> LinesOf(std::string_view text) {
+  return absl::StrSplit(ToAbsl(text), '\n');
+}
+
+// The words after `--name` and `-x`, each with its choices.
+std::string BashChoices(const HelpText& help) {
+  std::string text;
+  for (const HelpFlag& flag : help.flags) {
+    if (flag.value.empty()) continue;
+    const std::vector<std::string> choices = flag.choices();
+    StrAppend(&text, "        --", flag.name,
+              flag.letter != 0 ? StrCat("|-", std::string(1, flag.letter)) : "",
+              choices.empty() ? ") files=1;;\n"
+                              : StrCat(") words='", absl::StrJoin(choices, " "), "'; return;;\n"));
+  }
+  return text;
+}
+
+std::string Quoted(std::string_view text, bool is_zsh) {
+  std::string quoted = absl::StrReplaceAll(ToAbsl(text), {{"'", is_zsh ? "'\\''" : "\\'"}});
+  if (is_zsh) quoted = absl::StrReplaceAll(quoted, {{"[", "\\["}, {"]", "\\]"}, {":", "\\:"}});
+  return quoted;
+}
+
+std::string Roff(std::string_view text) {
+  std::string out = absl::StrReplaceAll(ToAbsl(text), {{"\\", "\\e"}, {"-", "\\-"}});
+  if (!out.empty() && (out[0] == '.' || out[0] == '\'')) out.insert(0, "\\&");
+  return out;
+}
+
+// Lines as they are.
+void RoffLines(std::string_view text, std::string* out) {
+  StrAppend(out, ".nf\n");
+  std::string stripped(text);
+  while (!stripped.empty() && stripped.back() == '\n') stripped.pop_back();
+  for (const std::string& line : LinesOf(stripped)) StrAppend(out, Roff(line), "\n");
+  StrAppend(out, ".fi\n");
+}
+
+}  // namespace
+
+std::vector<std::string> HelpFlag::choices() const {
+  if (value.find('|') == value.npos) return {};
+  return absl::StrSplit(value, '|');
+}
+
+HelpText ReadHelp(std::string_view text) {
+  HelpText help;
+  constexpr std::string_view kUsage = "usage: memreplay ";
+  bool in_flags = false;
+  for (const std::string& line : LinesOf(text)) {
+    if (line.starts_with(kUsage)) {
+      help.usage = line.substr(kUsage.size());
+    } else if (line == "flags:") {
+      in_flags = true;
+    } else if (!in_flags) {
+      if (!help.description.empty() || !line.empty()) StrAppend(&help.description, line, "\n");
+    } else if (line.starts_with("  -")) {
+      HelpFlag& flag = help.flags.emplace_back();
+      std::string_view rest = std::string_view(line).substr(2);
+      if (!rest.starts_with("--")) {
+        flag.letter = rest[1];
+        rest.remove_prefix(std::min<size_t>(4, rest.size()));
+      }
+      const size_t gap = std::min(rest.find("  "), rest.size());
+      const std::string_view head = rest.substr(2, gap - 2);
+      const size_t space = head.find(' ');
+      flag.name = head.substr(0, space);
+      if (space != head.npos) flag.value = head.substr(space + 1);
+      const size_t begin = rest.find_first_not_of(' ', gap);
+      if (begin != rest.npos) flag.help = rest.substr(begin);
+    } else if (!help.flags.empty() && line.starts_with("   ")) {
+      std::string& last = help.flags.back().help;
+      StrAppend(&last, last.empty() ? "" : " ", line.substr(line.find_first_not_of(' ')));
+    }
+  }
+  while (help.description.ends_with("\n\n")) help.description.pop_back();
+  return help;
+}
+
+std::string BashCompletion(const std::vector<CommandHelp>& commands) {
+  std::vector<std::string> names;
+  std::string cases;
+  for (const CommandHelp& command : commands) {
+    names.push_back(command.name);
+    std::vector<std::string> words = {"--help"};
+    for (const HelpFlag& flag : command.help.flags) words.push_back("--" + flag.name);
+    StrAppend(&cases, "    ", command.name, ")\n      flags='", absl::StrJoin(words, " "), "'\n");
+    if (const std::string choices = BashChoices(command.help); !choices.empty()) {
+      StrAppend(&cases, "      case $previous in\n", choices, "      esac\n");
+    }
+    StrAppend(&cases, "      ;;\n");
+  }
+  const std::string all = absl::StrJoin(names, " ");
+  return StrCat(
+      "# bash completion of memreplay; made by memreplay completion bash.\n"
+      "_memreplay_words() {\n"
+      "  local previous=$2\n"
+      "  case $1 in\n",
+      cases,
+      "  esac\n"
+      "}\n"
+      "_memreplay() {\n"
+      "  local current=${COMP_WORDS[COMP_CWORD]} words= flags= files=\n"
+      "  COMPREPLY=()\n"
+      "  if ((COMP_CWORD == 1)); then\n"
+      "    words='",
+      all,
+      " help --help --version'\n"
+      "  elif [[ ${COMP_WORDS[1]} == help ]]; then\n"
+      "    words='",
+      all,
+      "'\n"
+      "  else\n"
+      "    _memreplay_words \"${COMP_WORDS[1]}\" \"${COMP_WORDS[COMP_CWORD-1]}\"\n"
+      "    [[ -z $words && -z $files && $current == -* ]] && words=$flags\n"
+      "  fi\n"
+      "  if [[ -n $words ]]; then\n"
+      "    mapfile -t COMPREPLY < <(compgen -W \"$words\" -- \"$current\")\n"
+      "  else\n"
+      "    mapfile -t COMPREPLY < <(compgen -f -- \"$current\")\n"
+      "  fi\n"
+      "}\n"
+      "complete -o filenames -F _memreplay memreplay\n");
+}
+
+std::string ZshCompletion(const std::vector<CommandHelp>& commands) {
+  std::string names, cases;
+  for (const CommandHelp& command : commands) {
+    StrAppend(&names, "    '", command.name, ":", Quoted(command.summary, true), "'\n");
+    StrAppend(&cases, "    ", command.name, ")\n      _arguments '--help[tell more]'");
+    for (const HelpFlag& flag : command.help.flags) {
+      const std::string text = StrCat("[", Quoted(flag.help, true), "]");
+      const std::vector<std::string> choices = flag.choices();
+      const std::string value = flag.value.empty() ? ""
+                                : !choices.empty()
+                                    ? StrCat(":", flag.name, ":(", absl::StrJoin(choices, " "), ")")
+                                    : StrCat(":", Quoted(flag.value, true), ":_files");
+      StrAppend(&cases, " \\\n        '--", flag.name, text, value, "'");
+      if (flag.letter != 0) {
+        StrAppend(&cases, " \\\n        '-", std::string(1, flag.letter), text, value, "'");
+      }
+    }
+    StrAppend(&cases, " \\\n        '*:file:_files'\n      ;;\n");
+  }
+  return StrCat(
+      "#compdef memreplay\n"
+      "# zsh completion of memreplay; made by memreplay completion zsh.\n"
+      "_memreplay() {\n"
+      "  local -a commands=(\n",
+      names,
+      "  )\n"
+      "  if ((CURRENT == 2)); then\n"
+      "    _describe command commands\n"
+      "    return\n"
+      "  fi\n"
+      "  shift words\n"
+      "  ((CURRENT--))\n"
+      "  case ${words[1]} in\n",
+      cases,
+      "    help) _describe command commands ;;\n"
+      "    *) _files ;;\n"
+      "  esac\n"
+      "}\n"
+      "compdef _memreplay memreplay\n");
+}
+
+std::string FishCompletion(const std::vector<CommandHelp>& commands) {
+  std::string text = "# fish completion of memreplay; made by memreplay completion fish.\n";
+  for (const CommandHelp& command : commands) {
+    StrAppend(&text, "complete -c memreplay -n __fish_use_subcommand -f -a ", command.name, " -d '",
+              Quoted(command.summary, false), "'\n");
+    for (const HelpFlag& flag : command.help.flags) {
+      const std::vector<std::string> choices = flag.choices();
+      StrAppend(&text, "complete -c memreplay -n '__fish_seen_subcommand_from ", command.name,
+                "' -l ", flag.name,
+                flag.letter != 0 ? StrCat(" -s ", std::string(1, flag.letter)) : "",
+                flag.value.empty() ? ""
+                : !choices.empty() ? StrCat(" -x -a '", absl::StrJoin(choices, " "), "'")
+                                   : " -r",
+                " -d '", Quoted(flag.help, false), "'\n");
+    }
+  }
+  return text;
+}
+
+std::string ManPage(const std::vector<CommandHelp>& commands, std::string_view version,
+                    std::string_view program_help) {
+  std::string out = StrCat(
+      ".\\\" Made by memreplay completion man.\n"
+      ".TH MEMREPLAY 1 \"\" \"memreplay ",
+      Roff(version),
+      "\" \"User Commands\"\n"
+      ".SH NAME\n"
+      "memreplay \\- replays what a PyTorch program asked of GPU memory\n"
+      ".SH SYNOPSIS\n"
+      ".B memreplay\n"
+      ".I COMMAND\n"
+      "[ARGUMENTS]\n"
+      ".SH DESCRIPTION\n");
+  RoffLines(program_help, &out);
+  StrAppend(&out, ".SH COMMANDS\n");
+  for (const CommandHelp& command : commands) {
+    StrAppend(&out, ".SS memreplay ",
+              Roff(command.help.usage.empty() ? command.name : command.help.usage), "\n");
+    RoffLines(command.help.description.empty() ? command.summary : command.help.description, &out);
+    for (const HelpFlag& flag : command.help.flags) {
+      StrAppend(&out, ".TP\n\\fB",
+                flag.letter != 0 ? StrCat("\\-", std::string(1, flag.letter), "\\fR, \\fB") : "",
+                "\\-\\-", Roff(flag.name), "\\fR",
+                flag.value.empty() ? "" : StrCat(" \\fI", Roff(flag.value), "\\fR"), "\n",
+                Roff(flag.help), "\n");
+    }
+  }
+  return out;
+}
+
+}  // namespace memreplay

@@ -1,0 +1,16 @@
+// The settings that were searched, as HTML.
+#ifndef MEMREPLAY_REPORT_PAGE_HTML_SWEEP_H_
+#define MEMREPLAY_REPORT_PAGE_HTML_SWEEP_H_
+
+#include <string>
+
+#include "proto/report.pb.h"
+
+namespace memreplay {
+
+// The best, the ranking, and lines to paste. "" where nothing was searched.
+std::string SettingsSearch(const proto::DeviceReport& device);
+
+}  // namespace memreplay
+
+#endif  // MEMREPLAY_REPORT_PAGE_HTML_SWEEP_H_

@@ -1,0 +1,68 @@
+// Stacks of a trace as a report shows them.
+#ifndef MEMREPLAY_REPORT_WORDS_STACK_NAMES_H_
+#define MEMREPLAY_REPORT_WORDS_STACK_NAMES_H_
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "proto/report.pb.h"
+#include "report/words/frame_text.h"
+#include "trace/value/trace.h"
+
+namespace memreplay {
+
+// Names the stacks of a trace, no two alike, each always the same.
+//
+// The line of a stack is its innermost frame of the reader's own code, and the innermost
+// of a library that it calls: "model.py:54 forward > einops/einops.py:532 rearrange". Where
+// there is none of one's own, a library's, else PyTorch's, else the node of the backward
+// pass and the operator: "MulBackward0 > aten::mul_Tensor".
+//
+// The label is the line and, where other stacks have it too, what tells them apart: the
+// operator ("> aten::mul_Tensor"), callers (", from train.py:33 step"), any other frame
+// ("> torch/optim/adam.py:81 step"), in the end a number ("#2").
+class StackNames {
+ public:
+  // The trace must outlive this. O(frames of all stacks).
+  explicit StackNames(const Trace& trace);
+
+  const std::string& Line(uint32_t stack) const { return lines_[line_[stack]]; }
+  // O(frames of the stacks of the same line), once for each line.
+  const std::string& Label(uint32_t stack);
+  // The label, and all frames.
+  proto::Stack Of(uint32_t stack);
+
+ private:
+  using Group = std::vector<uint32_t>;
+
+  FrameOrigin Origin(uint32_t frame) const { return origins_[frame]; }
+  const std::string& Short(uint32_t frame);
+  std::string LineOf(uint32_t stack);
+  std::string DetailOf(uint32_t stack);
+  std::vector<uint32_t> FramesOf(uint32_t stack, int round) const;
+  std::string OperatorOrShort(uint32_t frame);
+  // Whether a column tells them apart: then each part is labelled by itself.
+  bool SplitBy(const Group& group, const std::vector<std::string>& details, int round);
+  void Refine(const Group& group, int round);
+
+  const Trace& trace_;
+  std::vector<FrameOrigin> origins_;  // of each frame
+  std::vector<std::string> short_;    // likewise; "" until asked for
+  std::vector<std::string> lines_;
+  std::vector<uint32_t> line_;       // of each stack
+  std::vector<Group> stacks_;        // of each line
+  std::vector<std::string> labels_;  // of each stack; "" until asked for
+};
+
+// Whether the summary or a frame has `text` in it, in whatever case.
+bool StackHas(const proto::Stack& stack, std::string_view text);
+
+// The tag that a program gave to an allocation; "" for stacks of recordings.
+std::string TagOf(const Trace& trace, uint32_t stack);
+
+}  // namespace memreplay
+
+#endif  // MEMREPLAY_REPORT_WORDS_STACK_NAMES_H_

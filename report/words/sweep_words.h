@@ -1,0 +1,21 @@
+// Settings and how they rank, in words.
+#ifndef MEMREPLAY_REPORT_WORDS_SWEEP_WORDS_H_
+#define MEMREPLAY_REPORT_WORDS_SWEEP_WORDS_H_
+
+#include <string>
+#include <string_view>
+
+#include "proto/report.pb.h"
+
+namespace memreplay {
+
+// "expandable_segments:True, fraction 0.8", "default settings".
+std::string ConfName(std::string_view conf, double fraction);
+
+// "best of 66 settings: ..., peak reserved ... instead of ...; 3 more come to the same".
+// `unseen`: of the device.
+std::string SweepSentence(const proto::Sweep& sweep, const proto::Unseen& unseen);
+
+}  // namespace memreplay
+
+#endif  // MEMREPLAY_REPORT_WORDS_SWEEP_WORDS_H_
