@@ -43,7 +43,9 @@ Platform TrainerConfig::platform() const {
   }
   // Seen in 2.15 and not in 2.6; between them nobody looked.
   platform.flash_random_state_on_gpu = TorchAtLeast(2, 7);
-  platform.workspace_per_call = workspace_policy == "per_call";
+  // memreplay record of two products: kept up to 2.14.0, given back after each call in 2.15.0.
+  platform.workspace_per_call =
+      workspace_policy == "auto" ? TorchAtLeast(2, 15) : workspace_policy == "per_call";
   return platform;
 }
 

@@ -34,8 +34,8 @@ struct TrainerConfig {
   std::string checkpoint = "none";        // block
   bool tie_weights = true;
   std::string torch_version = "2.6";
-  std::string workspace_policy = "persistent";  // per_call
-  int64_t cublas_workspace = 0;                 // bytes; 0: the release's
+  std::string workspace_policy = "auto";  // persistent, per_call; auto: as the release does
+  int64_t cublas_workspace = 0;           // bytes; 0: the release's
   std::string compute_capability = "8.9";
 
   // How much of the run is written down. Memory repeats itself after two
@@ -84,7 +84,7 @@ void AppendTrainerKeys(std::vector<ConfigKey<Config>>* keys) {
       {"checkpoint", &Config::checkpoint, "none|block"},
       {"tie_weights", &Config::tie_weights},
       {"torch_version", &Config::torch_version},
-      {"workspace_policy", &Config::workspace_policy, "persistent|per_call"},
+      {"workspace_policy", &Config::workspace_policy, "auto|persistent|per_call"},
       {"cublas_workspace", &Config::cublas_workspace},
       {"compute_capability", &Config::compute_capability},
       {"iterations", &Config::iterations},
