@@ -46,8 +46,9 @@ std::string Answers(const proto::Report& report) {
               "</p>\n");
     if (device.has_sweep()) {
       StrAppend(&html,
-                Element("p class=\"answer\"", StrCat("device ", device.device(), ": ",
-                                                     SweepSentence(device.sweep(), device.unseen()), ".")),
+                Element("p class=\"answer\"",
+                        StrCat("device ", device.device(), ": ",
+                               SweepSentence(device.sweep(), device.unseen()), ".")),
                 "\n");
     }
     for (const std::string& fault : faults) {

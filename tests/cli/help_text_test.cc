@@ -1,0 +1,94 @@
+#include "cli/help_text.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <string>
+
+#include "cli/flags.h"
+
+namespace memreplay {
+namespace {
+
+std::vector<CommandHelp> Commands() {
+  bool deep = false;
+  std::string start = "recorded";
+  std::optional<std::string> output;
+  FlagSet flags("look FILE... [flags]", "Looks at a file.\n\nIt's [quick].");
+  flags.AddSwitch("deep", &deep, "look longer,\nand tell more");
+  flags.AddChoice("start", {"recorded", "fresh"}, &start, "what is there first");
+  flags.AddOptionalText("output", "PAGE", &output, "where to write");
+  flags.AddShort('o', "output");
+  return {{"look", "looks at a file", ReadHelp(flags.Help())}, {"fleet", "many jobs", {}}};
+}
+
+std::string Shell(const std::string& command) {
+  std::string out;
+  std::FILE* pipe = popen(command.c_str(), "r");
+  char buffer[4096];
+  while (const size_t got = std::fread(buffer, 1, sizeof buffer, pipe)) out.append(buffer, got);
+  pclose(pipe);
+  return out;
+}
+
+std::string Written(const std::string& name, const std::string& text) {
+  const std::string path = testing::TempDir() + "/" + name;
+  std::ofstream(path) << text;
+  return path;
+}
+
+TEST(ReadHelp, TakesApartWhatFlagSetMakes) {
+  const HelpText help = Commands()[0].help;
+  EXPECT_EQ(help.usage, "look FILE... [flags]");
+  EXPECT_EQ(help.description, "Looks at a file.\n\nIt's [quick].\n");
+  ASSERT_EQ(help.flags.size(), 3u);
+  EXPECT_EQ(help.flags[0].name, "deep");
+  EXPECT_EQ(help.flags[0].value, "");
+  EXPECT_EQ(help.flags[0].help, "look longer, and tell more");
+  EXPECT_EQ(help.flags[1].choices(), (std::vector<std::string>{"recorded", "fresh"}));
+  EXPECT_EQ(help.flags[2].name, "output");
+  EXPECT_EQ(help.flags[2].letter, 'o');
+  EXPECT_EQ(help.flags[2].value, "PAGE");
+}
+
+TEST(BashCompletion, CompletesInBash) {
+  const std::string script = Written("completion.bash", BashCompletion(Commands()));
+  const auto complete = [&](const std::string& words) {
+    return Shell("bash -c 'source " + script + "; COMP_WORDS=(memreplay " + words +
+                 "); COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); _memreplay; echo \"${COMPREPLY[@]}\"'");
+  };
+  EXPECT_EQ(complete("lo"), "look\n");
+  EXPECT_EQ(complete("help fl"), "fleet\n");
+  EXPECT_EQ(complete("look --d"), "--deep\n");
+  EXPECT_EQ(complete("look --start f"), "fresh\n");
+  EXPECT_EQ(complete("look " + script.substr(0, script.size() - 3)), script + "\n");
+}
+
+// Those that are here read their scripts without complaint.
+TEST(Completion, IsOfTheShellsLanguage) {
+  const std::string zsh = Written("_memreplay", ZshCompletion(Commands()));
+  const std::string fish = Written("memreplay.fish", FishCompletion(Commands()));
+  EXPECT_EQ(Shell("command -v zsh >/dev/null && zsh -n " + zsh + " 2>&1"), "");
+  EXPECT_EQ(Shell("command -v fish >/dev/null && fish -n " + fish + " 2>&1"), "");
+  EXPECT_NE(ZshCompletion(Commands()).find("'--start[what is there first]:start:(recorded fresh)'"),
+            std::string::npos);
+  EXPECT_NE(FishCompletion(Commands()).find("-l output -s o -r -d 'where to write'"),
+            std::string::npos);
+}
+
+TEST(ManPage, HasAllCommandsAndFlags) {
+  const std::string page = ManPage(Commands(), "1.2", "memreplay replays.\n.dot\n");
+  EXPECT_NE(page.find(".SS memreplay look FILE... [flags]\n"), std::string::npos);
+  EXPECT_NE(page.find(".TP\n\\fB\\-o\\fR, \\fB\\-\\-output\\fR \\fIPAGE\\fR\nwhere to write\n"),
+            std::string::npos);
+  EXPECT_NE(page.find("\n\\&.dot\n"), std::string::npos);
+  const std::string path = Written("memreplay.1", page);
+  EXPECT_EQ(
+      Shell("command -v man >/dev/null && LC_ALL=C man --warnings -l " + path + " 2>&1 >/dev/null"),
+      "");
+}
+
+}  // namespace
+}  // namespace memreplay
