@@ -138,7 +138,7 @@ void Requests(std::string_view bytes) {
     }
     program.steps.push_back(std::move(step));
   }
-  const ProgramOutcome outcome = RunProgram(program, profile);
+  const ProgramOutcome outcome = RunAnyProgram(program, profile);
   if (outcome.failure.empty()) return;
   std::fprintf(stderr, "%s, torch %s\n%s", outcome.failure.c_str(),
                std::string(profile.release).c_str(), ProgramText(program).c_str());
