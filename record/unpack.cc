@@ -22,9 +22,10 @@ absl::Status CannotWrite(const std::string& path, const std::string& why) {
 
 // All of it or nothing, under a name of its own first.
 absl::Status WriteFile(const std::string& path, std::string_view content) {
-  const std::string part = StrCat(path, ".", getpid());
-  const int fd = open(part.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+  std::string part = StrCat(path, ".XXXXXX");
+  const int fd = mkostemp(part.data(), O_CLOEXEC);  // threads may unpack at once
   if (fd < 0) return CannotWrite(part, std::strerror(errno));
+  fchmod(fd, 0644);
   while (!content.empty()) {
     const ssize_t written = write(fd, content.data(), content.size());
     if (written < 0 && errno == EINTR) continue;
