@@ -198,10 +198,20 @@ absl::Status ReplaySnapshot(const std::string& file, proto::RecordedProcess* pro
   const absl::StatusOr<OpenedFile> opened = OpenWithSettings(file, SettingsRequest());
   if (!opened.ok()) return opened.status();
   for (size_t index = 0; index < opened->trace->devices.size(); ++index) {
-    absl::StatusOr<ReplayAnswer> answer = AskReplay(
-        Schedule::Build(opened->trace, index), opened->settings, StartPolicy::kRecorded, nullptr);
+    const Schedule schedule = Schedule::Build(opened->trace, index);
+    const absl::StatusOr<ReplayAnswer> answer =
+        AskReplay(schedule, opened->settings, StartPolicy::kRecorded, nullptr);
     if (!answer.ok()) return answer.status();
-    *process->add_replays() = RecordedReplayOf(*opened->trace, index, answer->report);
+    proto::RecordedReplay& replay = *process->add_replays();
+    replay = RecordedReplayOf(*opened->trace, index, answer->report);
+    ReplaySettings on_card = opened->settings;
+    if (replay.device() < process->cards_size()) {
+      const proto::RecordedCard& card = process->cards(replay.device());
+      on_card.capacity = Bytes(static_cast<uint64_t>(card.peak_reserved() + card.spare()));
+    }
+    const absl::StatusOr<std::optional<Bytes>> at_once = PeakCompletedAtOnce(schedule, on_card);
+    if (!at_once.ok()) return at_once.status();
+    replay.set_at_once_peak_reserved(at_once->value_or(Bytes()).signed_value());
   }
   return absl::OkStatus();
 }

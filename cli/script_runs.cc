@@ -120,14 +120,10 @@ proto::ScriptRow ScriptRowOf(const proto::RecordReport& report) {
       row.set_error_place(process.error_place());
     }
     row.set_ooms(row.ooms() + process.ooms());
-    for (int i = 0; i < process.cards_size(); ++i) {
-      const proto::RecordedCard& card = process.cards(i);
-      const int64_t used = i < process.card().cards_size()
-                               ? std::max(process.card().cards(i).peak_used(), card.peak_reserved())
-                               : card.peak_reserved();
+    for (const proto::RecordedCard& card : process.cards()) {
       row.set_peak_reserved(std::max(row.peak_reserved(), card.peak_reserved()));
       row.set_peak_allocated(std::max(row.peak_allocated(), card.peak_allocated()));
-      row.set_spare(std::min(row.spare(), card.capacity() - process.card().reserve() - used));
+      row.set_spare(std::min(row.spare(), card.spare()));
       row.set_retries(row.retries() + card.retries());
     }
   }

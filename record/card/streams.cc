@@ -33,11 +33,18 @@ void Streams::wait(StreamKey stream, const Event& event, std::uint64_t now) {
   s.waits.push_back({now, event.stream, event.time});
 }
 
-bool Streams::complete(const Event& event, std::uint64_t now) const {
-  if (completion_ == Completion::kAtOnce || event.time == 0) return true;
+bool Streams::waited_for(const Event& event) const {
   const auto found = streams_.find(event.stream);
-  if (found == streams_.end() || event.time <= found->second.done) return true;
+  return event.time == 0 || found == streams_.end() || event.time <= found->second.done;
+}
+
+bool Streams::complete(const Event& event, std::uint64_t now) const {
+  if (completion_ == Completion::kAtOnce || waited_for(event)) return true;
   return completion_ == Completion::kLagging && now - event.time >= kLaunchQueue;
+}
+
+bool Streams::complete_if_lagging(const Event& event, std::uint64_t now) const {
+  return waited_for(event) || now - event.time >= kLaunchQueue;
 }
 
 bool Streams::idle(StreamKey stream, std::uint64_t now) const {

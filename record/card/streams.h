@@ -55,6 +55,8 @@ class Streams {
   void wait(StreamKey stream, const Event& event, std::uint64_t now);
   bool complete(const Event& event, std::uint64_t now) const;
   bool idle(StreamKey stream, std::uint64_t now) const;
+  // complete() of `lagging`, whichever is asked for.
+  bool complete_if_lagging(const Event& event, std::uint64_t now) const;
   // What a program is told that asks: as complete() and idle(), but not "no" for ever.
   bool poll(const Event& event, std::uint64_t now);
   bool poll(StreamKey stream, std::uint64_t now);
@@ -83,6 +85,7 @@ class Streams {
     std::vector<Wait> waits;
   };
 
+  bool waited_for(const Event& event) const;
   void finish(StreamKey stream, std::uint64_t until);
 
   Completion completion_;

@@ -2,6 +2,7 @@
 
 #include <google/protobuf/util/json_util.h>
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -23,8 +24,14 @@ absl::StatusOr<proto::RecordedProcess> ParseRecordedProcess(std::string_view jso
     return absl::InvalidArgumentError(
         StrCat("expected the summary of a process: ", std::string(status.message())));
   }
-  for (const proto::RecordedCard& card : process.cards()) {
+  for (int i = 0; i < process.cards_size(); ++i) {
+    proto::RecordedCard& card = *process.mutable_cards(i);
     process.set_ooms(process.ooms() + card.ooms());
+    const int64_t used =
+        i < process.card().cards_size() ? process.card().cards(i).peak_used() : int64_t{0};
+    card.set_besides(std::max<int64_t>(used - card.peak_reserved(), 0));
+    card.set_spare(card.capacity() - process.card().reserve() - card.peak_reserved() -
+                   card.besides());
   }
   if (process.rank() >= 0) process.set_name(StrCat("rank ", process.rank()));
   return process;

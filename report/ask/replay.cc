@@ -65,4 +65,18 @@ absl::StatusOr<CurrentReplay> AskCurrent(const Schedule& schedule, const ReplayS
   return current;
 }
 
+absl::StatusOr<std::optional<Bytes>> PeakCompletedAtOnce(const Schedule& schedule,
+                                                         const ReplaySettings& settings) {
+  // Each free that completed late has a stream of its own.
+  if (schedule.stream_count() == schedule.trace().streams.size()) return std::nullopt;
+  WhatIfOptions options;
+  const absl::StatusOr<WhatIfResult> as_it_was = ReplayWhatIf(schedule, settings, nullptr, options);
+  if (!as_it_was.ok()) return as_it_was.status();
+  options.complete_at_once = true;
+  const absl::StatusOr<WhatIfResult> at_once = ReplayWhatIf(schedule, settings, nullptr, options);
+  if (!at_once.ok()) return at_once.status();
+  if (at_once->peak.reserved() == as_it_was->peak.reserved()) return std::nullopt;
+  return at_once->peak.reserved();
+}
+
 }  // namespace memreplay

@@ -2,6 +2,8 @@
 #ifndef MEMREPLAY_REPORT_ASK_REPLAY_H_
 #define MEMREPLAY_REPORT_ASK_REPLAY_H_
 
+#include <optional>
+
 #include "absl/status/statusor.h"
 #include "proto/report.pb.h"
 #include "sim/model/observer.h"
@@ -10,6 +12,7 @@
 #include "sim/whatif/what_if.h"
 #include "trace/schedule/schedule.h"
 #include "trace/value/memory_state.h"
+#include "trace/value/units.h"
 
 namespace memreplay {
 
@@ -32,6 +35,11 @@ struct CurrentReplay {
 // A recording as it happened, held against what it says, and the control of what-ifs; a
 // program on its device.
 absl::StatusOr<CurrentReplay> AskCurrent(const Schedule& schedule, const ReplaySettings& settings);
+
+// Reserved memory at its peak, had work on other streams been done as soon as the allocator asked.
+// Nullopt: in the recording it was, or nothing differs. Error: ReplayWhatIf()'s.
+absl::StatusOr<std::optional<Bytes>> PeakCompletedAtOnce(const Schedule& schedule,
+                                                         const ReplaySettings& settings);
 
 }  // namespace memreplay
 

@@ -16,20 +16,6 @@ namespace {
 
 constexpr int kMostRows = 10;  // of a list of assumptions or values
 
-// Taken of the card past PyTorch's allocator.
-int64_t Besides(const proto::RecordedProcess& process, int index) {
-  if (index >= process.card().cards_size()) return 0;
-  return std::max<int64_t>(
-      process.card().cards(index).peak_used() - process.cards(index).peak_reserved(), 0);
-}
-
-// What the allocator and everything beside it left of the card at the worst moment.
-int64_t Spare(const proto::RecordedProcess& process, int index) {
-  const proto::RecordedCard& card = process.cards(index);
-  return card.capacity() - process.card().reserve() - card.peak_reserved() -
-         Besides(process, index);
-}
-
 // "NVIDIA GeForce RTX 4090, imagined".
 std::string CardText(const proto::RecordedProcess& process) {
   if (process.cards().empty()) return "no card";
@@ -43,7 +29,7 @@ std::string Verdict(const proto::RecordedProcess& process) {
   }
   if (!process.error().empty()) return StrCat("it fits as far as it ran: ", process.error());
   int64_t spare = INT64_MAX;
-  for (int i = 0; i < process.cards_size(); ++i) spare = std::min(spare, Spare(process, i));
+  for (const proto::RecordedCard& card : process.cards()) spare = std::min(spare, card.spare());
   return StrCat("it fits, ", FormatSize(spare), " to spare");
 }
 
@@ -60,8 +46,9 @@ void AppendCards(const proto::RecordedProcess& process, std::string* text) {
                                ? std::string()
                                : StrCat(", of which ", FormatSize(process.card().reserve()),
                                         " are assumed taken by the CUDA context and others")));
-    if (const int64_t besides = Besides(process, i); besides > 0) {
-      memreplay::Line(text, "besides", StrCat(FormatSize(besides), " taken past the allocator"));
+    if (card.besides() > 0) {
+      memreplay::Line(text, "besides",
+                      StrCat(FormatSize(card.besides()), " taken past the allocator"));
     }
     if (card.retries() > 0) memreplay::Line(text, "retries", FormatCount(card.retries()));
   }
@@ -72,6 +59,13 @@ void AppendReplays(const proto::RecordedProcess& process, std::string* text) {
     if (replay.events() == 0) continue;
     if (!replay.peak_stack().empty())
       memreplay::Line(text, "peak at", CleanText(replay.peak_stack()));
+    if (replay.at_once_peak_reserved() > 0) {
+      memreplay::Line(
+          text, "at once",
+          StrCat(
+              FormatSizeExactly(replay.at_once_peak_reserved()),
+              " reserved at most if work on side streams is done as soon as the allocator asks"));
+    }
     memreplay::Line(text, "replay", CleanText(replay.sentence()));
   }
 }

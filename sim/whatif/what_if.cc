@@ -11,11 +11,12 @@
 namespace memreplay {
 namespace {
 
-SimulatedDevice::Options DeviceOptions(const Schedule& schedule, const ReplaySettings& settings) {
+SimulatedDevice::Options DeviceOptions(const Schedule& schedule, const ReplaySettings& settings,
+                                       const WhatIfOptions& what_if) {
   SimulatedDevice::Options options;
   options.capacity = settings.capacity;
   options.order = settings.order;
-  options.explicit_completion = CompletesExplicitly(schedule);
+  options.explicit_completion = CompletesExplicitly(schedule) && !what_if.complete_at_once;
   return options;
 }
 
@@ -62,7 +63,7 @@ absl::StatusOr<WhatIfResult> ReplayWhatIf(const Schedule& schedule, const Replay
                 ? *options.recorded_start
                 : RebuildStartState(schedule, settings.recorded_config, *settings.torch.profile)
                       .segments;
-    SimulatedDevice trial(DeviceOptions(schedule, settings));
+    SimulatedDevice trial(DeviceOptions(schedule, settings, options));
     if (const auto fits = RelocateSegments(start, trial); !fits.ok()) {
       result.start = StartPolicy::kFresh;
       result.start_note = std::string(fits.status().message());
@@ -77,7 +78,7 @@ absl::StatusOr<WhatIfResult> ReplayWhatIf(const Schedule& schedule, const Replay
   if (settings.config.backend != Backend::kNative) plan.backend = RunBackend::kAsync;
   plan.start = {.policy = result.start, .segments = &start};
 
-  SimulatedDevice::Options device_options = DeviceOptions(schedule, settings);
+  SimulatedDevice::Options device_options = DeviceOptions(schedule, settings, options);
   device_options.costs = options.costs;
   SimulatedDevice device(device_options);
   UsageObserver usage;
@@ -113,7 +114,7 @@ absl::StatusOr<WhatIfResult> ReplayWhatIf(const Schedule& schedule, const Replay
   result.fragmentation = fragmentation.sample();
   if (options.fragmentation && fragmentation.gave_up()) {
     look.at_event = result.peak_event[static_cast<size_t>(UsageKind::kReserved)];
-    SimulatedDevice same(DeviceOptions(schedule, settings));
+    SimulatedDevice same(DeviceOptions(schedule, settings, options));
     UsageObserver usage_again;
     FragmentationObserver again(usage_again, look);
     ObserverList both = {&usage_again, &again};

@@ -56,6 +56,8 @@ struct WhatIfOptions {
   const MemoryState* recorded_start = nullptr;
   // What calls of the driver cost; not owned. Null: not known.
   const CallCosts* costs = nullptr;
+  // Work on other streams is done as soon as the allocator asks, not when the recording says.
+  bool complete_at_once = false;
   RunOptions run;
 };
 

@@ -67,6 +67,18 @@ class RecordTest(Case):
         run = self.runs("graphs.py")
         self.same_without_values(run, "graphs.py")
 
+    def test_side_stream(self):
+        lagging = self.runs("side_stream.py")
+        at_once = self.runs("side_stream.py", flags=["--completion", "at-once"],
+                            figures_of="side_stream.py at once")
+        (slow,), (quick,) = lagging.process["replays"], at_once.process["replays"]
+        self.assertGreater(slow["peak_reserved"], 10 * quick["peak_reserved"])
+        self.assertEqual(slow["at_once_peak_reserved"], quick["peak_reserved"])
+        self.assertEqual(quick["at_once_peak_reserved"], 0)
+        self.assertIn("with --completion lagging it would still run",
+                      json.dumps(at_once.process["card"]["assumptions"]))
+        self.assertNotIn("lagging", json.dumps(lagging.process["card"]["assumptions"]))
+
     def test_several_cards(self):
         self.runs("several_cards.py", flags=["--cards", "4"])
 

@@ -165,6 +165,27 @@ TEST(ReplayWhatIf, CapacityAndFractionLimit) {
   EXPECT_EQ(ReplayWhatIf(schedule, Settings(*trace, request))->run.ooms, 1u);
 }
 
+TEST(ReplayWhatIf, WorkThatCompletedLateCompletesAtOnceIfAsked) {
+  auto trace = std::make_shared<Trace>();
+  trace->streams = {StreamHandle(0)};
+  trace->devices.emplace_back().events = {
+      Make(EventKind::kSegmentAlloc, kBase, 20 << 20),
+      Make(EventKind::kAlloc, kBase, 20 << 20),
+      Make(EventKind::kFree, kBase, 20 << 20),
+      Make(EventKind::kSegmentAlloc, kBase + (20 << 20), 20 << 20),
+      Make(EventKind::kAlloc, kBase + (20 << 20), 20 << 20),
+      Make(EventKind::kFreeCompleted, kBase, 20 << 20),
+  };
+  const Schedule schedule = Schedule::Build(trace, 0);
+  WhatIfOptions options;
+  EXPECT_EQ(ReplayWhatIf(schedule, Settings(*trace, {}), nullptr, options)->peak.reserved(),
+            MiB(40));
+  options.complete_at_once = true;
+  const auto at_once = ReplayWhatIf(schedule, Settings(*trace, {}), nullptr, options);
+  ASSERT_TRUE(at_once.ok()) << at_once.status();
+  EXPECT_EQ(at_once->peak.reserved(), MiB(20)) << "the second takes the first one's block";
+}
+
 TEST(ReplaySampled, EchoesSnapshotsInTheirPlace) {
   const auto trace = WarmRecording();
   const Schedule schedule = Schedule::Build(trace, 0);
