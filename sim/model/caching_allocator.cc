@@ -124,7 +124,11 @@ absl::Status CachingAllocator::Malloc(const Event& request, Observer& out) {
   if (params.size != std::max(kMinBlockSize, RoundUp(request.size, kMinBlockSize))) {
     Fire(Rule::kDivisionRounding);
   }
-  params.pool = &SelectPool(request, params.size);
+  params.pool = SelectPool(request, params.size);
+  if (params.pool == nullptr) {
+    return absl::FailedPreconditionError(
+        "it1 != graph_pools.end(): internal assertion, the pool being filled was released");
+  }
   params.stream = request.stream;
   params.segment_size = AllocationSize(params.size, config_);
   params.expandable = config_.expandable_segments;
@@ -181,17 +185,18 @@ Block* CachingAllocator::AllocByReleasing(Params& params) {
   return block;
 }
 
-BlockPool& CachingAllocator::SelectPool(const Event& request, Bytes size) {
+BlockPool* CachingAllocator::SelectPool(const Event& request, Bytes size) {
   PrivatePool* pool = nullptr;
   if (request.pool != 0) {  // a recording says so
     pool = FindPool(request.pool);
     if (pool == nullptr) pool = &CreatePool(request.pool);
   } else if (!captures_.empty()) {
-    pool = profile_.newest_pool_first ? captures_.back() : captures_.front();
+    pool = FindPool(profile_.newest_pool_first ? captures_.back() : captures_.front());
+    if (pool == nullptr) return nullptr;
   }
   if (pool != nullptr) Fire(Rule::kPrivatePoolUsed);
-  if (IsSmall(size)) return pool != nullptr ? pool->small : small_;
-  return pool != nullptr ? pool->large : large_;
+  if (IsSmall(size)) return pool != nullptr ? &pool->small : &small_;
+  return pool != nullptr ? &pool->large : &large_;
 }
 
 Block* CachingAllocator::GetFreeBlock(const Params& params) {

@@ -109,7 +109,8 @@ class CachingAllocator final : public Allocator {
 
   // caching_allocator.cc: malloc and free.
   absl::Status Malloc(const Event& request, Observer& out);
-  BlockPool& SelectPool(const Event& request, Bytes size);
+  // Null: the pool being filled was released, and a flush erased it.
+  BlockPool* SelectPool(const Event& request, Bytes size);
   Block* GetFreeBlock(const Params& params);
   Block* AllocBlock(const Params& params, bool retry);
   Block* AllocByReleasing(Params& params);
@@ -199,7 +200,7 @@ class CachingAllocator final : public Allocator {
   FlatHashOrder<PrivatePool*> freeable_;
   FlatHashOrder<uint16_t> use_on_oom_;  // pool indexes
   std::vector<bool> no_split_;          // by pool index
-  std::vector<PrivatePool*> captures_;  // being filled, oldest first
+  std::vector<uint16_t> captures_;      // pools being filled, oldest first; a flush may erase one
   bool graph_capture_ = false;          // a graph's pool is; the first end of one ends it
   std::vector<Block*> deferred_;        // frees put off while a pool is being filled
   FlatHashOrder<std::deque<PendingFree>> pending_;  // by stream

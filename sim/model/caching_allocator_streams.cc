@@ -114,20 +114,20 @@ absl::Status CachingAllocator::PoolBegin(uint16_t pool) {
     }
     ++found->use_count;
   }
-  if (std::find(captures_.begin(), captures_.end(), found) != captures_.end()) {
+  if (std::find(captures_.begin(), captures_.end(), pool) != captures_.end()) {
     return absl::FailedPreconditionError("the pool is already being filled");
   }
-  captures_.push_back(found);
-  if (found->id.first != 0) graph_capture_ = true;
+  captures_.push_back(pool);
+  if (pool_ids_[pool].first != 0) graph_capture_ = true;
   return absl::OkStatus();
 }
 
 absl::Status CachingAllocator::PoolEnd(uint16_t pool) {
-  const auto it = std::find(captures_.begin(), captures_.end(), FindPool(pool));
+  const auto it = std::find(captures_.begin(), captures_.end(), pool);
   if (it == captures_.end()) {
     return absl::FailedPreconditionError("end of a pool that is not being filled");
   }
-  if ((*it)->id.first != 0) graph_capture_ = false;
+  if (pool_ids_[pool].first != 0) graph_capture_ = false;
   captures_.erase(it);
   return absl::OkStatus();
 }

@@ -345,9 +345,14 @@ bool Compiler::Random(const Where& where, const R& random, uint32_t* number) {
   code.record_stream_p = random.record_stream_p();
   code.empty_cache_p = random.empty_cache_p();
   code.keep = random.keep();
-  S label;
-  label.set_tag(random.tag());
-  if (!Label(where, label, "random", &code.label)) return false;
+  LabelTemplate label;
+  label.name = static_cast<uint32_t>(code_.texts.size());
+  code_.texts.push_back({{{"random", kNone}}});
+  if (!random.tag().empty() && !Text(where, R::kTagFieldNumber, random.tag(), &label.tag)) {
+    return false;
+  }
+  code.label = static_cast<uint32_t>(code_.labels.size());
+  code_.labels.push_back(label);
   *number = static_cast<uint32_t>(code_.random_loads.size());
   code_.random_loads.push_back(code);
   return true;

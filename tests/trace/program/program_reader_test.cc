@@ -377,6 +377,9 @@ TEST(ProgramReader, SaysWhatIsWrongAndWhere) {
        "found 'h' at 2 of \"3*h*\""},
       {"program { mark: \"it{\" }",
        "line 3, column 11: program[0].mark: expected '}', found \"it{\""},
+      {"program { random { ops: \"1\" size { dist: \"uniform\" min: \"1\" max: \"2\" } "
+       "lifetime { dist: \"uniform\" min: \"1\" max: \"1\" } tag: \"x{\" } }",
+       "line 3, column 119: program[0].random.tag: expected '}', found \"x{\""},
       {"program { alloc: \"x\" bytes: \"1\" stream: \"1\" }",
        "line 3, column 33: program[0].stream: expected one of 1 streams, found \"1\""},
       {"program { pool: \"p\" }",
