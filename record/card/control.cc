@@ -5,6 +5,7 @@
 #include "record/card/copies.h"
 #include "record/card/device.h"
 #include "record/card/entry.h"
+#include "record/card/heap.h"
 #include "record/card/json.h"
 #include "record/card/prepare.h"
 
@@ -112,6 +113,8 @@ int memreplay_card_known(std::uint64_t address, std::size_t size) {
 }
 void memreplay_card_answer(const void* bytes, std::size_t size) { AnswerNext(bytes, size); }
 void memreplay_card_answer_clear() { ForgetAnswers(); }
+
+void memreplay_card_begin_heap_anew() { BeginHeapAnew(); }
 
 void memreplay_card_simulate(std::uint64_t total) {
   Settings settings = SettingsFromEnvironment();

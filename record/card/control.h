@@ -38,6 +38,10 @@ MEMREPLAY_CARD_EXPORT int memreplay_card_known(std::uint64_t address, std::size_
 MEMREPLAY_CARD_EXPORT void memreplay_card_answer(const void* bytes, std::size_t size);
 MEMREPLAY_CARD_EXPORT void memreplay_card_answer_clear();
 
+// From here on the host's addresses depend on what the program does, not on its environment,
+// arguments and paths (heap.h).
+MEMREPLAY_CARD_EXPORT void memreplay_card_begin_heap_anew();
+
 // How many ranks the next part of an NCCL communicator has that this thread splits off, and which
 // one this is: NCCL learns it from the other ranks, which nobody runs.
 MEMREPLAY_CARD_EXPORT void memreplay_card_next_communicator(int ranks, int rank);

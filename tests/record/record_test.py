@@ -29,9 +29,15 @@ class RecordTest(Case):
             del os.environ["PYTORCH_CUDA_ALLOC_CONF"]
 
     def test_same_program_same_bytes(self):
-        # Names of one length: that of a path moves the heap, and autocast's cache with it.
-        one, other = (self.record("gpt.py", "steps=1", name=name) for name in ("one", "two"))
-        traces = [events.events_of(events.load(run.snapshot))[0] for run in (one, other)]
+        """The host's addresses, by which autocast clears its cache, hang on nothing that is not the program."""
+        folder = os.path.join(self.folder, "a-folder-of-another-length")
+        os.mkdir(folder)
+        one = self.record("gpt.py", "steps=1")
+        other = self.record("gpt.py", "steps=000000000000000001", name="another-name", cwd=folder,
+                            environment={"ANOTHER": "x" * 700, "AND_MORE": "y"})
+        traces = [[(event["action"], event["addr"], event["size"], event["stream"])
+                   for event in events.load(run.snapshot)["device_traces"][0]] for run in (one, other)]
+        self.assertGreater(len(traces[0]), 1000)
         self.assertEqual(traces[0], traces[1])
 
     def test_transformer(self):

@@ -51,3 +51,6 @@ def _after_torch(torch, settings):
     if settings.core and settings.values:
         from memreplay_record import values
         recording.values = values.begin(torch, settings)
+    if settings.core:
+        from memreplay_record import card
+        card.begin_heap_anew()

@@ -1,5 +1,6 @@
 """The imaginary card: its libraries, loaded in place of NVIDIA's, and what they offer besides."""
 import ctypes
+import gc
 import hashlib
 import json
 import os
@@ -82,6 +83,12 @@ def known(address, size):
 def answer(content):
     """The next copy of so many bytes to the host, from this thread, brings these bytes."""
     _core.memreplay_card_answer(content, ctypes.c_size_t(len(content)))
+
+
+def begin_heap_anew():
+    """The program's addresses, from here on, do not hang on environment, arguments and paths."""
+    gc.collect()
+    _core.memreplay_card_begin_heap_anew()
 
 
 def next_communicator(ranks, rank):
