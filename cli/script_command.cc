@@ -144,7 +144,7 @@ class ScriptSearch {
       next.erase(std::unique(next.begin(), next.end()), next.end());
       if (const absl::Status tried = Probe(next, step); !tried.ok()) return tried;
       // While nothing failed there is no gap to halve.
-      guess_is_good = fails_ > most || !any_failed || 2 * (fails_ - fits_) <= gap;
+      guess_is_good = !any_failed || 2 * (fails_ - fits_) <= gap;
     }
     return absl::OkStatus();
   }

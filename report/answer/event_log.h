@@ -45,8 +45,6 @@ class EventLog final : public Observer {
   std::string buffer_;
 };
 
-// Whether PyTorch's trace has such an entry, under EventKindName(kind).
-
 }  // namespace memreplay
 
 #endif  // MEMREPLAY_REPORT_ANSWER_EVENT_LOG_H_

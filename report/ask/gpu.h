@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -47,7 +48,7 @@ struct GpuQuestion {
       make_pacer;
 };
 
-// Times of calls of the driver, of all files asked about.
+// Asks the question of one file after another, and keeps what the driver's calls took in all of them.
 class GpuAsker {
  public:
   // Both must outlive this.
