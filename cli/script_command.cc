@@ -1,7 +1,6 @@
 // memreplay fit script and memreplay sweep script
 #include <algorithm>
 #include <chrono>
-#include <map>
 #include <optional>
 #include <string>
 #include <utility>
@@ -17,6 +16,7 @@
 #include "cli/replay_flags.h"
 #include "cli/report_each.h"
 #include "cli/script_runs.h"
+#include "report/ask/script_search.h"
 #include "report/text/render_script.h"
 #include "report/words/render_json.h"
 #include "report/words/version.h"
@@ -98,105 +98,6 @@ absl::StatusOr<std::vector<std::string>> TakeKey(absl::Span<const std::string> a
   return rest;
 }
 
-// Tries values of one case.
-class ScriptSearch {
- public:
-  ScriptSearch(ScriptRunner* runner, const ScriptFlags& options, RecordOptions base)
-      : runner_(runner), options_(options), base_(std::move(base)) {}
-
-  absl::Status Try(const std::vector<int64_t>& values) {
-    std::vector<ScriptRun> runs;
-    for (const int64_t value : values) {
-      if (tried_.count(value) != 0) continue;
-      RecordOptions options = base_;
-      options.program = options_.key.WordsWith(base_.program, value);
-      runs.push_back({std::move(options), value});
-    }
-    absl::StatusOr<std::vector<proto::ScriptRow>> rows = runner_->Run(runs);
-    if (!rows.ok()) return rows.status();
-    for (proto::ScriptRow& row : *rows) tried_.emplace(row.value(), std::move(row));
-    return absl::OkStatus();
-  }
-
-  // The largest multiple of --step that fits, up to --most.
-  absl::Status FindLargest() {
-    const int64_t step = options_.step.value_or(1);
-    const int64_t most = options_.most.value_or(kMostValue) / step;
-    const auto count = static_cast<int64_t>(runner_->jobs());
-    if (const absl::Status first = Probe({1, std::min<int64_t>(8, most)}, step); !first.ok()) {
-      return first;
-    }
-    bool guess_is_good = true;
-    while (fits_ > 0 && fails_ - fits_ > 1 && fits_ < most) {
-      const bool any_failed = fails_ <= most;
-      const int64_t end = any_failed ? fails_ : most + 1;  // not to be tried any more
-      const int64_t gap = end - fits_;
-      std::vector<int64_t> next;
-      if (guess_is_good) {
-        const int64_t guess = std::clamp(Guess(step), fits_ + 1, end - 1);
-        next = {guess, guess + 1, guess - 1};
-        next.resize(static_cast<size_t>(std::clamp<int64_t>(count, 1, 3)));
-      } else {
-        for (int64_t i = 1; i <= count; ++i) next.push_back(fits_ + gap * i / (count + 1));
-      }
-      for (int64_t& value : next) value = std::clamp(value, fits_ + 1, end - 1);
-      std::sort(next.begin(), next.end());
-      next.erase(std::unique(next.begin(), next.end()), next.end());
-      if (const absl::Status tried = Probe(next, step); !tried.ok()) return tried;
-      // While nothing failed there is no gap to halve.
-      guess_is_good = !any_failed || 2 * (fails_ - fits_) <= gap;
-    }
-    return absl::OkStatus();
-  }
-
-  int64_t largest(int64_t step) const { return fits_ * step; }
-  std::map<int64_t, proto::ScriptRow>& tried() { return tried_; }
-
- private:
-  absl::Status Probe(std::vector<int64_t> units, int64_t step) {
-    for (int64_t& unit : units) unit *= step;
-    if (const absl::Status tried = Try(units); !tried.ok()) return tried;
-    fits_ = 0;
-    fails_ = kNone;
-    for (const auto& [value, row] : tried_) {
-      if (!row.fits()) fails_ = std::min(fails_, value / step);
-    }
-    for (const auto& [value, row] : tried_) {
-      if (row.fits() && value / step < fails_) fits_ = value / step;
-    }
-    return absl::OkStatus();
-  }
-
-  // Where a line through the two largest that fit meets the end of the card.
-  int64_t Guess(int64_t step) const {
-    const proto::ScriptRow* last = nullptr;
-    const proto::ScriptRow* other = nullptr;
-    for (const auto& [value, row] : tried_) {
-      if (!row.fits() || value / step > fits_) continue;
-      other = last;
-      last = &row;
-    }
-    if (other == nullptr) return fits_ * 8;
-    const int64_t more = last->peak_reserved() - other->peak_reserved();
-    if (more <= 0) return fits_ * 8;
-    const double per_value =
-        static_cast<double>(more) / static_cast<double>(last->value() - other->value());
-    const double guess =
-        (static_cast<double>(last->value()) + static_cast<double>(last->spare()) / per_value) /
-        static_cast<double>(step);
-    return static_cast<int64_t>(std::min(guess, static_cast<double>(fits_) * 64));
-  }
-
-  static constexpr int64_t kNone = int64_t{1} << 40;
-
-  ScriptRunner* runner_;
-  const ScriptFlags& options_;
-  RecordOptions base_;
-  std::map<int64_t, proto::ScriptRow> tried_;
-  int64_t fits_ = 0;       // in steps
-  int64_t fails_ = kNone;  // the smallest that does
-};
-
 absl::Status AnswerCases(bool is_fit, const ScriptFlags& options, proto::ScriptReport* report) {
   ScriptRunner runner(static_cast<size_t>(options.jobs.value_or(0)), !options.no_cache);
   const std::vector<std::string> confs =
@@ -207,14 +108,28 @@ absl::Status AnswerCases(bool is_fit, const ScriptFlags& options, proto::ScriptR
       RecordOptions base = options.run;
       base.card = card;
       if (!options.confs.empty()) base.environment["PYTORCH_CUDA_ALLOC_CONF"] = conf;
-      ScriptSearch search(&runner, options, std::move(base));
-      const absl::Status done = is_fit ? search.FindLargest() : search.Try(options.values);
-      if (!done.ok()) return done;
+      ScriptSearch search(
+          [&](absl::Span<const int64_t> values) {
+            std::vector<ScriptRun> runs;
+            for (const int64_t value : values) {
+              runs.push_back({base, value});
+              runs.back().options.program = options.key.WordsWith(base.program, value);
+            }
+            return runner.Run(runs);
+          },
+          runner.jobs());
       proto::ScriptCase& found = *report->add_cases();
       found.set_card(card);
       found.set_conf(conf);
-      if (is_fit) found.set_largest(search.largest(options.step.value_or(1)));
-      for (auto& [value, row] : search.tried()) *found.add_rows() = std::move(row);
+      if (is_fit) {
+        const absl::StatusOr<int64_t> largest =
+            search.FindLargest(options.step.value_or(1), options.most.value_or(kMostValue));
+        if (!largest.ok()) return largest.status();
+        found.set_largest(*largest);
+      } else if (const absl::Status tried = search.Try(options.values); !tried.ok()) {
+        return tried;
+      }
+      for (const auto& [value, row] : search.tried()) *found.add_rows() = row;
     }
   }
   report->set_runs(runner.made());
@@ -260,8 +175,10 @@ absl::StatusOr<int> RunScript(bool is_fit, absl::Span<const std::string> args) {
   options.run.program = *std::move(program);
   if (options.cards.empty()) return absl::InvalidArgumentError("no --card NAME given");
   if (options.step.value_or(1) < 1 ||
-      options.most.value_or(kMostValue) < options.step.value_or(1)) {
-    return absl::InvalidArgumentError("--step, --most: expected at least 1, and a step up to most");
+      options.most.value_or(kMostValue) < options.step.value_or(1) ||
+      options.most.value_or(kMostValue) > ScriptSearch::kMostValue) {
+    return absl::InvalidArgumentError(
+        "--step, --most: expected at least 1, a step up to most, and most up to 2^40");
   }
   if (options.jobs.value_or(1) < 1) {
     return absl::InvalidArgumentError(StrCat("--jobs: expected at least 1, found ", *options.jobs));

@@ -48,7 +48,8 @@ struct GpuQuestion {
       make_pacer;
 };
 
-// Asks the question of one file after another, and keeps what the driver's calls took in all of them.
+// Asks the question of one file after another, and keeps what the driver's calls took in all of
+// them.
 class GpuAsker {
  public:
   // Both must outlive this.

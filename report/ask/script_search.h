@@ -1,0 +1,58 @@
+// The largest value of a program's argument with which it fits a card, found by running it.
+#ifndef MEMREPLAY_REPORT_ASK_SCRIPT_SEARCH_H_
+#define MEMREPLAY_REPORT_ASK_SCRIPT_SEARCH_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "proto/record.pb.h"
+
+namespace memreplay {
+
+class ScriptSearch {
+ public:
+  static constexpr int64_t kMostValue = int64_t{1} << 40;
+
+  // Runs the program once for each value, several at once; one row a value, in their order.
+  using RunValues = std::function<absl::StatusOr<std::vector<proto::ScriptRow>>(
+      absl::Span<const int64_t> values)>;
+
+  // `at_once`: how many values are run in the time of one, at least 1.
+  ScriptSearch(RunValues run, size_t at_once)
+      : run_(std::move(run)), at_once_(static_cast<int64_t>(at_once)) {}
+
+  // Runs those of `values` that were not tried. Errors: of the runs.
+  absl::Status Try(const std::vector<int64_t>& values);
+
+  // The largest multiple of `step`, at most `most`, below the smallest multiple that was seen to
+  // fail; 0: `step` itself fails. Guesses by a line through the peaks of what fits, and falls back
+  // to cutting the gap. Errors: of the runs. 1 <= step <= most <= kMostValue.
+  absl::StatusOr<int64_t> FindLargest(int64_t step, int64_t most);
+
+  const std::map<int64_t, proto::ScriptRow>& tried() const { return tried_; }  // by value
+
+ private:
+  // What is known of multiples of a step.
+  struct Edge {
+    int64_t fits = 0;  // the largest, below `fails`
+    int64_t fails;     // the smallest
+  };
+
+  Edge EdgeOf(int64_t step) const;
+  int64_t Guess(int64_t step, int64_t fits) const;
+
+  RunValues run_;
+  int64_t at_once_;
+  std::map<int64_t, proto::ScriptRow> tried_;
+};
+
+}  // namespace memreplay
+
+#endif  // MEMREPLAY_REPORT_ASK_SCRIPT_SEARCH_H_
