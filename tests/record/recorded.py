@@ -44,6 +44,11 @@ class Recorded:
         return self.answer["processes"][0]
 
 
+def older_than(release):
+    """Whether the PyTorch of this test has not yet what came with a release."""
+    return [int(part) for part in Setting.torch.split(".")] < [int(part) for part in release.split(".")]
+
+
 def program(name, *arguments):
     return [str(HERE / "programs" / name), *arguments]
 

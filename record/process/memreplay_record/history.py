@@ -26,17 +26,18 @@ class History:
         if self.records():
             return
         self.pid = os.getpid()
-        self.record_stacks(self.settings.stacks)
+        self._begin()
 
     def records(self):
         return self.pid == os.getpid()
 
-    def record_stacks(self, stacks):
-        """Records with the frames of Python, or of C++ too ("all"); what is recorded stays."""
-        if stacks == "all":
-            self.settings.stacks = stacks
-        if not self.records():
-            return
+    def record_all_stacks(self):
+        """From here on those of C++ too; what is recorded stays."""
+        self.settings.stacks = "all"
+        if self.records():
+            self.own.keep_events(self._begin)
+
+    def _begin(self):
         entries = self.settings.max_entries or sys.maxsize
         try:
             self.own.record("all", context="all", stacks=self.settings.stacks, max_entries=entries)
@@ -55,6 +56,9 @@ class History:
         snapshot = self.own.take()
         frames.drop_own(snapshot)
         self.own.record(None)
+        conf = os.environ.get("PYTORCH_CUDA_ALLOC_CONF")
+        if conf and "allocator_settings" not in snapshot:  # torch 2.1 leaves them out
+            snapshot["allocator_settings"] = {"PYTORCH_CUDA_ALLOC_CONF": conf}
         if not any(snapshot["device_traces"]) and not snapshot["segments"] and not _ended_by():
             return  # a worker of torch.compile, say
         path = os.path.join(self.settings.folder, str(os.getpid()))

@@ -14,14 +14,31 @@ class OwnRecording:
     def __init__(self, torch, history):
         memory = torch.cuda.memory
         self.torch, self.history = torch, history
-        self.record, self.take = memory._record_memory_history, memory._snapshot
+        self.record, self.take_now = memory._record_memory_history, memory._snapshot
+        self.earlier = []  # events that PyTorch forgot when recording was turned on once more
         self.spans = []  # [begin, end] positions per device, while it was on; end None: still
         self.entries, self.keeps_events = None, True
         memory._record_memory_history = self._record
         memory._snapshot = self._snapshot
         memory._dump_snapshot = self._dump
-        for function, ours in ((self.record, self._record), (self.take, self._snapshot)):
+        for function, ours in ((self.record, self._record), (self.take_now, self._snapshot)):
             ours.__func__.__doc__ = function.__doc__
+
+    def keep_events(self, begin):
+        """Turns recording on once more; the oldest releases then forget what they had."""
+        before, had = self.take()["device_traces"], self._count()
+        begin()
+        if self._count() < had:
+            self.earlier = before
+
+    def _count(self):
+        return sum(map(len, self.take_now()["device_traces"]))
+
+    def take(self, *args, **kwargs):
+        snapshot = self.take_now(*args, **kwargs)
+        for trace, earlier in zip(snapshot["device_traces"], self.earlier):
+            trace[:0] = earlier
+        return snapshot
 
     def _positions(self):
         """The next position in each device's trace."""
@@ -50,7 +67,7 @@ class OwnRecording:
         given = inspect.signature(self.record).bind_partial(enabled, *args, **kwargs).arguments
         self.entries = given.get("max_entries")
         if given.get("stacks", "all") == "all":
-            self.history.record_stacks("all")
+            self.history.record_all_stacks()
 
     def _on(self, device, position):
         """Whether the program recorded at a position of a device's trace."""

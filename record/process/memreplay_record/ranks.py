@@ -59,17 +59,21 @@ def _after_c10d(c10d, settings):
     c10d.init_process_group = init_process_group  # torch.distributed takes it from here
     c10d.monitored_barrier = lambda *args, **kwargs: None
 
-    fake = c10d.torch._C._distributed_c10d.FakeProcessGroup
-    fake._set_sequence_number_for_group = lambda self: None
+    fake = getattr(c10d.torch._C._distributed_c10d, "FakeProcessGroup", None)
+    gloo = c10d.ProcessGroupGloo
+    if fake is not None:
+        fake._set_sequence_number_for_group = lambda self: None
 
     class Kind(type):
         def __instancecheck__(cls, made):
-            return isinstance(made, fake)
+            return isinstance(made, fake or gloo)
 
     class LoneGloo(metaclass=Kind):
         """What is made for gloo. Calls end at once; what others would send is what this one has."""
 
         def __new__(cls, store, rank, size, *args, **kwargs):
+            if fake is None:  # torch 2.1: gloo itself, of one rank
+                return gloo(c10d.torch._C._distributed_c10d.HashStore(), 0, 1, *args, **kwargs)
             try:
                 return fake(rank, size)
             except TypeError:

@@ -16,5 +16,6 @@ def begin(torch, settings):
     values = mode.make(policy)
     overrides.see_through(torch)
     values.__enter__()
+    overrides.show_indices(torch, values)
     compiled.stand_aside(torch, values)
     return policy

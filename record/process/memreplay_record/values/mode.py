@@ -98,6 +98,7 @@ class _Values(TorchFunctionMode):
         super().__init__()
         self.policy = policy
         self.handlers = {}  # function -> how it is called
+        self.reading_index = False  # of overrides.show_indices()
         self.random_state = torch.Generator().get_state()
 
     def __torch_function__(self, func, types, args=(), kwargs=None):
