@@ -88,7 +88,15 @@ ALSO(nvmlSystemGetCudaDriverVersion, nvmlSystemGetCudaDriverVersion_v2);
 ENTRY(int, nvmlDeviceGetNvLinkRemoteDeviceType, void) { return kNotSupported; }
 ENTRY(int, nvmlDeviceGetNvLinkRemotePciInfo_v2, void) { return kNotSupported; }
 ENTRY(int, nvmlDeviceGetNvLinkState, void) { return kNotSupported; }
-ENTRY(int, nvmlDeviceGetGpuFabricInfoV, void) { return kNotSupported; }
+// What a driver answers for a card that belongs to no fabric: success, and all of it 0,
+// the state "not supported" among it. PyTorch 2.13 maps no expandable segment without it.
+ENTRY(int, nvmlDeviceGetGpuFabricInfoV, void* handle, unsigned* info) {
+  if (card_of(handle) < 0 || info == nullptr) return kInvalidArgument;
+  const unsigned size = *info & 0xffffff;  // the version: of the structure, and its size
+  if (size < sizeof(unsigned) || size > 256) return kInvalidArgument;
+  std::memset(info + 1, 0, size - sizeof(unsigned));
+  return kSuccess;
+}
 
 }  // namespace
 }  // namespace memreplay::card

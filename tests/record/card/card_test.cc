@@ -44,12 +44,18 @@ class CardTest : public testing::Test {
       library.symbols.push_back({name, ""});
     }
     driver_ = LoadStub(library);
+    library = {"libnvidia-ml.so.1", "libmemreplay_card.so", {13000, 0, 0, 0}, {}};
+    for (const char* name : {"nvmlDeviceGetHandleByIndex_v2", "nvmlDeviceGetGpuFabricInfoV"}) {
+      library.symbols.push_back({name, ""});
+    }
+    management_ = LoadStub(library);
   }
 
   template <typename... Arguments>
   static int call(const char* name, Arguments... arguments) {
     void* function = dlsym(runtime_, name);
     if (function == nullptr) function = dlsym(driver_, name);
+    if (function == nullptr) function = dlsym(management_, name);
     if (function == nullptr) function = dlsym(core_, name);
     EXPECT_NE(function, nullptr) << name;
     return reinterpret_cast<int (*)(Arguments...)>(function)(arguments...);
@@ -59,7 +65,20 @@ class CardTest : public testing::Test {
   static inline void* core_;
   static inline void* runtime_;
   static inline void* driver_;
+  static inline void* management_;
 };
+
+// PyTorch 2.13 asks before it maps an expandable segment, and takes no refusal.
+TEST_F(CardTest, BelongsToNoFabric) {
+  void* card = nullptr;
+  ASSERT_EQ(call("nvmlDeviceGetHandleByIndex_v2", 0u, &card), 0);
+  unsigned info[10];
+  std::memset(info, 0xff, sizeof(info));
+  info[0] = 36 | 2u << 24;  // nvmlGpuFabricInfo_v2_t
+  EXPECT_EQ(call("nvmlDeviceGetGpuFabricInfoV", card, &info[0]), 0);
+  for (int word = 1; word < 9; ++word) EXPECT_EQ(info[word], 0u) << word;
+  EXPECT_EQ(info[9], ~0u) << "past the structure";
+}
 
 TEST_F(CardTest, HasItsMemoryAndNoMore) {
   int count = 0;
