@@ -90,9 +90,8 @@ class BlockMap {
     this.width = width;
     this.ratio = Math.min(2, window.devicePixelRatio || 1);
     const {run} = this;
-    const peak = run.reservedTree.find(0, run.last + 1);
-    this.rowBytes = Math.max(512, Math.ceil(run.reserved[peak] / MAP_ROWS / 512) * 512);
-    this.state = run.stateAt(peak);
+    this.rowBytes = Math.max(512, Math.ceil(run.reserved[run.peak] / MAP_ROWS / 512) * 512);
+    this.state = run.stateAt(run.peak);
     this.stage.style.height = Math.max(160, Math.min(this.layOut() + 4, 560)) + "px";
     this.draw();
   }
@@ -180,12 +179,13 @@ class BlockMap {
     const back = themePixel("back");
     const coloring = this.coloring();
     for (const {from, to} of this.holes) this.fill(pixels, from, to, hole, back);
+    state.ranges.forEach((range, i) => this.fill(pixels, this.tape[i], this.tape[i] + run.ranges.size[range], free, free));
+    // A block may go on in the mapped range after its own, which follows on the tape.
     let next = 0;
     const {blocks} = state;
     state.ranges.forEach((range, i) => {
       const start = run.ranges.address[range];
       const end = start + run.ranges.size[range];
-      this.fill(pixels, this.tape[i], this.tape[i] + end - start, free, free);
       while (next < blocks.length && run.address[blocks[next]] < start) ++next;
       for (; next < blocks.length && run.address[blocks[next]] < end; ++next) {
         const block = blocks[next];

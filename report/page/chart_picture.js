@@ -279,7 +279,7 @@ class ChartPicture {
       const first = run.positionOf(view.momentAt(view.state.from));
       const last = run.positionOf(view.momentAt(view.state.to));
       ticks = d3.scaleLinear().domain([first, last]).ticks(count)
-          .filter(Number.isInteger).map((/** @type {number} */ position) => run.momentAt(position));
+          .filter((/** @type {number} */ position) => Number.isInteger(position) && position >= 0).map((/** @type {number} */ position) => run.momentAt(position));
       format = (/** @type {number} */ moment) => formatCount(run.positionOf(moment));
     }
     const room = this.width - 4;
@@ -365,9 +365,13 @@ class ChartPicture {
     const {moment, mark} = view.state;
     const [left, right] = this.x.range();
     const place = (/** @type {any} */ line, /** @type {number} */ at) => {
+      if (at < 0) {
+        line.attr("visibility", "hidden");
+        return left;
+      }
       const x = this.x(view.xOf(at) + (view.state.axis === "event" ? Math.min(0.5, (view.state.to - view.state.from) / this.plotWidth / 2) : 0));
       line.attr("x1", x).attr("x2", x).attr("y1", MARGIN.top - 8).attr("y2", MARGIN.top + this.plotHeight)
-          .attr("visibility", at >= 0 && x >= left - 1 && x <= right + 1 ? "visible" : "hidden");
+          .attr("visibility", x >= left - 1 && x <= right + 1 ? "visible" : "hidden");
       return Math.max(left, Math.min(x, right));
     };
     const a = place(this.cursorLine, moment);

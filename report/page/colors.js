@@ -95,12 +95,12 @@ class Coloring {
     /** @type {string[]} */
     this.names = [];
     this.group = new Uint32Array(run.size.length);
-    this.bytesAtPeak = new Float64Array(0);  // of each group
-    this.pixels = new Uint32Array(0);        // likewise
-    /** @type {number[]} groups, the largest first */
-    this.order = [];
     if (by === "age") this.groupByAge();
     else this.groupByName();
+    this.weight = this.weigh();                           // of each group
+    this.pixels = new Uint32Array(this.names.length);     // likewise
+    /** Groups, the largest first. */
+    this.order = Array.from(this.names.keys()).sort((a, b) => this.weight[b] - this.weight[a] || a - b);
     this.paint();
   }
 
@@ -141,15 +141,17 @@ class Coloring {
     }
   }
 
-  /** Colours by size at the peak, largest first. Again when the theme has changed. */
+  /** How much of the picture each group takes: bytes times moments. */
+  weigh() {
+    const {run, group} = this;
+    const weight = new Float64Array(this.names.length);
+    for (let i = 0; i < group.length; ++i) weight[group[i]] += run.block[i] * (run.end[i] - run.start[i]);
+    return weight;
+  }
+
+  /** Gives colours, the largest group first. Again when the theme has changed. */
   paint() {
-    const {run, group, names} = this;
-    const bytes = new Float64Array(names.length);
-    const peak = run.activeTree.find(0, run.last + 1);
-    for (const allocation of run.stateAt(peak).blocks) bytes[group[allocation]] += run.block[allocation];
-    this.bytesAtPeak = bytes;
-    this.pixels = new Uint32Array(names.length);
-    this.order = Array.from(names.keys()).sort((a, b) => bytes[b] - bytes[a] || a - b);
+    const {names} = this;
     let ranked = 0;
     const neutral = pixelOf(isDark() ? 0.5 : 0.76, 0.02, 250);
     this.order.forEach((entry) => {

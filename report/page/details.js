@@ -5,25 +5,22 @@ function frameList(run, stack) {
   const frames = run.stackFrames.subarray(run.stackBegin[stack], run.stackBegin[stack + 1]);
   const label = run.labels[stack] || "no stack recorded";
   const list = make("ol", {class: "frames"});
-  let folded = 0;
-  const flush = () => {
-    if (folded > 0) list.append(make("li", {class: "folded"}, `${formatCount(folded)} frame${folded === 1 ? "" : "s"} of libraries`));
-    folded = 0;
-  };
-  // Frames of the reader's own code are shown, the others fold out.
-  const foldable = frames.length > 6 && frames.some((frame) => run.isOwn[frame]);
-  for (const frame of frames) {
-    if (foldable && !run.isOwn[frame]) {
-      ++folded;
-      continue;
+  const items = Array.from(frames, (frame) => make("li", {}, run.frames[frame]));
+  // Frames of the reader's own code are shown, several others in a row fold out.
+  const hasOwn = frames.some((frame) => run.isOwn[frame]);
+  for (let i = 0; i < items.length;) {
+    let end = i;
+    while (hasOwn && end < items.length && !run.isOwn[frames[end]]) ++end;
+    if (end > i + 1) {
+      list.append(make("li", {class: "folded"}, make("details", {}, make("summary", {}, `${formatCount(end - i)} frames of libraries`),
+                                                     make("ol", {class: "frames"}, ...items.slice(i, end)))));
+    } else {
+      list.append(items[i]);
+      end = i + 1;
     }
-    flush();
-    list.append(make("li", {}, run.frames[frame]));
+    i = end;
   }
-  flush();
-  const all = make("ol", {class: "frames"}, ...Array.from(frames, (frame) => make("li", {}, run.frames[frame])));
-  return [make("p", {class: "stack"}, label), list,
-          foldable ? make("details", {}, make("summary", {}, `all ${formatCount(frames.length)} frames`), all) : ""];
+  return [make("p", {class: "stack"}, label), list];
 }
 
 class Details {
@@ -81,7 +78,7 @@ class Details {
       ["size", `${formatSize(run.block[block])} (${formatCount(run.block[block])} bytes)`],
       ["requested", `${formatCount(run.size[block])} bytes`],
       ["at the cursor", state],
-      ["allocated", start[block] === 0 ? "before the first event" : link(start[block], view.momentName(start[block]))],
+      ["allocated", start[block] === 0 ? (run.last === 0 ? "not recorded" : "before the first event") : link(start[block], view.momentName(start[block]))],
     ];
     if (freed[block] <= run.last && freed[block] > 0) facts.push(["freed", link(freed[block], view.momentName(freed[block]))]);
     if (end[block] <= run.last && end[block] > freed[block] + 1) facts.push(["back with the allocator", link(end[block], view.momentName(end[block]))]);

@@ -12,7 +12,8 @@ class EventList {
         "aria-label": "Search events; Enter goes to the next, with shift to the one before"}));
     this.told = make("span", {class: "note", "aria-live": "polite"});
     this.body = make("tbody", {});
-    const table = make("table", {class: "events"}, this.body);
+    const table = make("table", {class: "events"}, make("thead", {}, make("tr", {}, make("th", {class: "n"}, "at"), make("th", {}, "event"),
+        make("th", {class: "n"}, "size"), make("th", {class: "address"}, "address"), make("th", {}, "by"))), this.body);
     host.append(make("div", {class: "row"}, this.search, this.told), make("div", {class: "scroll"}, table));
     this.search.addEventListener("keydown", (event) => {
       if (event.key !== "Enter") return;
@@ -67,8 +68,8 @@ class EventList {
           make("td", {class: "n"}, formatCount(run.positionOf(at))),
           make("td", {class: what.name}, what.name),
           make("td", {class: "n"}, isMark ? "" : formatSize(what.size)),
-          make("td", {}, isMark || what.address <= 0 ? "" : make("code", {}, formatHex(what.address))),
-          make("td", {class: "label"}, label)));
+          make("td", {class: "address"}, isMark || what.address <= 0 ? "" : make("code", {}, formatHex(what.address))),
+          make("td", {class: "label", title: label}, label.replace(/[^\s]*\//g, ""))));
     }
     this.body.replaceChildren(...rows);
   }

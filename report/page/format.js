@@ -45,11 +45,14 @@ function formatChange(bytes) {
 }
 
 /**
- * Microseconds, as exactly as a range of `span` of them needs it; 0: as their size does.
+ * Microseconds, as exactly as a range of `span` of them needs it; 0: in four digits.
  * @param {number} time @param {number} span
  */
 function formatTime(time, span) {
-  if (span === 0) span = Math.abs(time) / 4;
+  if (span === 0) {
+    const digits = (/** @type {number} */ value) => value.toFixed(value < 9.9995 ? 3 : value < 99.995 ? 2 : value < 999.95 ? 1 : 0);
+    return time < 1e3 ? `${Math.round(time)} us` : time < 1e6 ? `${digits(time / 1e3)} ms` : `${digits(time / 1e6)} s`;
+  }
   if (span < 5e3) return `${formatCount(Math.round(time))} us`;
   if (span < 5e6) return `${(time / 1e3).toFixed(span < 5e4 ? 2 : span < 5e5 ? 1 : 0)} ms`;
   return `${(time / 1e6).toFixed(span < 5e7 ? 2 : span < 5e8 ? 1 : 0)} s`;

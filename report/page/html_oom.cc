@@ -3,7 +3,7 @@
 #include <string_view>
 #include <vector>
 
-#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "report/page/html.h"
 #include "report/words/lines.h"
 #include "report/words/memory_use.h"
@@ -28,12 +28,22 @@ std::string UseTable(const proto::MemoryUse& use) {
 
 std::string HelpTable(const proto::OutOfMemory& oom) {
   Rows rows;
+  std::vector<std::string> useless;
   for (const proto::Counterfactual& change : oom.counterfactuals()) {
-    rows.push_back({TextCell(ResultOf(change.survives(), change.served())),
-                    SizeCell(change.peak_reserved_bytes()), TextCell(change.change())});
+    if (change.survives() || change.served()) {
+      rows.push_back({TextCell(ResultOf(change.survives(), change.served())),
+                      SizeCell(change.peak_reserved_bytes()), TextCell(change.change())});
+    } else {
+      useless.push_back(change.change());
+    }
   }
-  return Table("What would have helped, each simulated", {"result", "peak reserved", "change"},
-               rows);
+  std::string html =
+      Table("What would have helped, each simulated", {"result", "peak reserved", "change"}, rows);
+  if (!useless.empty()) {
+    StrAppend(&html, Element("p class=\"note\"",
+                             StrCat("Runs out with: ", absl::StrJoin(useless, "; "), ".")));
+  }
+  return html;
 }
 
 std::string PinnedTable(const proto::OutOfMemory& oom) {
@@ -61,7 +71,8 @@ std::string OomHeadline(const proto::OutOfMemory& oom) {
 
 std::string OomTables(const proto::OutOfMemory& oom) {
   if (!RunsOut(oom)) return "";
-  std::string html = HelpTable(oom) + UseTable(oom.use()) + PinnedTable(oom);
+  std::string html = StrCat("<div class=\"columns\"><div>", HelpTable(oom), "</div><div>",
+                            UseTable(oom.use()), "</div></div>\n", PinnedTable(oom));
   for (const std::string& note : oom.notes()) StrAppend(&html, Element("p class=\"note\"", note));
   return html;
 }

@@ -48,7 +48,7 @@ function listenToKeys(section, view, actions) {
     ArrowRight: (event) => go(Math.min(run.last, view.state.moment + (event.shiftKey ? 20 : 1))),
     Home: () => go(0),
     End: () => go(run.last),
-    p: () => go(run.reservedTree.find(0, run.last + 1)),
+    p: () => go(run.peak),
     a: () => go(run.activeTree.find(0, run.last + 1)),
     o: () => jump([run.oomKind], 1),
     O: () => jump([run.oomKind], -1),

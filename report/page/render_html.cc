@@ -34,8 +34,9 @@ std::string Head(std::string_view title) {
 std::string Answers(const proto::Report& report) {
   std::string html;
   for (const proto::DeviceReport& device : report.devices()) {
-    const std::vector<std::string> faults = FindFaults(device);
+    std::vector<std::string> faults = FindFaults(device);
     if (const std::string verdict = OomHeadline(device.oom()); !verdict.empty()) {
+      std::erase(faults, VerdictFault(device));
       StrAppend(
           &html,
           Element("p class=\"answer bad\"", StrCat("device ", device.device(), ": ", verdict, ".")),

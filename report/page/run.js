@@ -78,6 +78,7 @@ class Run {
     this.sumUp();
     this.activeTree = new MaxTree(this.active);
     this.reservedTree = new MaxTree(this.reserved);
+    this.peak = this.findPeak();
     this.liveList = new LiveList(this.lives);
     this.liveRanges = new LiveList(this.ranges.tree);
   }
@@ -171,6 +172,17 @@ class Run {
       this.requested[moment] = requested;
       this.reserved[moment] = reserved;
     }
+  }
+
+  /**
+   * Where the report looks for its figures of the peak: where most memory is reserved,
+   * once the request that took it was served.
+   */
+  findPeak() {
+    let moment = this.reservedTree.find(0, this.last + 1);
+    while (moment > 0 && moment < this.last && this.kind[moment - 1] !== this.allocKind &&
+           this.kind[moment - 1] !== this.oomKind) ++moment;
+    return moment;
   }
 
   /**

@@ -23,12 +23,11 @@ class View {
     this.run = run;
     this.noun = noun;
     this.device = device;
-    const peak = run.reservedTree.find(0, run.last + 1);
     /** @type {ViewState} */
     this.state = {
-      moment: peak, mark: -1, from: 0, to: run.last + 1, low: 0, high: 0, selected: -1, hovered: -1,
+      moment: run.peak, mark: -1, from: 0, to: run.last + 1, low: 0, high: 0, selected: -1, hovered: -1,
       color: run.tags.some((tag) => tag !== "") ? "category" : "line",
-      axis: "event", least: 0, tab: "allocation",
+      axis: "event", least: 0, tab: "who",
     };
     /** @type {Set<(state: ViewState, changed: Set<string>) => void>} */
     this.listeners = new Set();
@@ -113,6 +112,7 @@ class View {
    * @param {number} moment
    */
   momentName(moment) {
+    if (this.run.last === 0) return "when the snapshot was taken";
     return moment === 0 ? `before the first ${this.noun}` : `at ${this.noun} ${formatCount(this.run.positionOf(moment))}`;
   }
 
@@ -199,10 +199,11 @@ class View {
 
   /** @param {"event" | "time"} axis */
   setAxis(axis) {
+    const isWhole = this.state.from <= 0 && this.state.to >= this.extent();
     const from = this.momentAt(this.state.from);
     const to = this.momentAt(this.state.to);
     this.set({axis});
-    if (from <= 0 && to >= this.run.last) this.show(0, this.extent());
+    if (isWhole) this.show(0, this.extent());
     else this.show(this.xOf(from), this.xOf(to));
   }
 

@@ -25,10 +25,10 @@ function bytesByStack(run, moment, mark) {
 function whoseTitle(view) {
   const {run} = view;
   const {moment, mark} = view.state;
+  if (run.last === 0) return `${formatSize(run.active[moment])} were active ${view.momentName(moment)}.`;
   if (mark < 0) return `${formatSize(run.active[moment])} are active ${view.momentName(moment)}. m sets a mark to compare with.`;
   const change = run.active[moment] - run.active[mark];
-  return `${change >= 0 ? "+" : ""}${formatSize(change)} ${view.momentName(moment)}, compared with ` +
-      `${view.momentName(mark)}. M takes the mark away.`;
+  return `${formatChange(change)} ${view.momentName(moment)} since the mark ${view.momentName(mark)}. M takes the mark away.`;
 }
 
 class WhoTable {
@@ -42,7 +42,7 @@ class WhoTable {
     this.body = make("tbody", {});
     host.append(this.title, make("div", {class: "row"}, this.search),
                 make("div", {class: "scroll"}, make("table", {class: "who"},
-                    make("thead", {}, make("tr", {}, make("th", {class: "n"}, "bytes"), make("th", {class: "n"}, "blocks"), make("th", {}, ""), make("th", {}, "stack"))),
+                    make("thead", {}, make("tr", {}, make("th", {class: "n"}, "bytes"), make("th", {class: "n"}, "blocks"), make("th", {}, "stack"))),
                     this.body)));
     this.search.addEventListener("input", () => this.draw());
     view.listenAtRest(["moment", "mark", "tab"], () => {
@@ -64,23 +64,66 @@ class WhoTable {
     const sum = rows.reduce((total, stack) => total + bytes[stack], 0);
     const most = Math.abs(bytes[rows[0]]) || 1;
     const cells = rows.slice(0, 200).map((stack) => {
-      const bar = make("span", {class: bytes[stack] < 0 ? "share less" : "share"});
-      bar.style.width = Math.max(1, 80 * Math.abs(bytes[stack]) / most) + "px";
+      const cell = make("td", {class: bytes[stack] < 0 ? "n share less" : "n share"}, formatSize(bytes[stack]));
+      cell.style.backgroundSize = 100 * Math.abs(bytes[stack]) / most + "% 16px";
       const frame = make("details", {}, make("summary", {}, run.tags[stack] || run.labels[stack]));
       frame.addEventListener("toggle", () => {
         if (frame.childElementCount === 1) frame.append(...frameList(run, stack));
       });
-      return make("tr", {"data-bytes": bytes[stack]}, make("td", {class: "n"}, formatSize(bytes[stack])),
-                  make("td", {class: "n"}, formatCount(count[stack])), make("td", {}, bar), make("td", {class: "label"}, frame));
+      return make("tr", {"data-bytes": bytes[stack]}, cell,
+                  make("td", {class: "n"}, formatCount(count[stack])), make("td", {class: "label"}, frame));
     });
-    const more = rows.length > 200 ? [make("tr", {}, make("td", {colspan: 4, class: "note"}, `and ${formatCount(rows.length - 200)} more stacks`))] : [];
-    const total = make("tr", {class: "total", "data-bytes": sum}, make("td", {class: "n"}, formatSize(sum)), make("td", {}), make("td", {}),
+    const more = rows.length > 200 ? [make("tr", {}, make("td", {colspan: 3, class: "note"}, `and ${formatCount(rows.length - 200)} more stacks`))] : [];
+    const total = make("tr", {class: "total", "data-bytes": sum}, make("td", {class: "n"}, formatSize(sum)), make("td", {}),
                        make("td", {}, text === "" ? "in all" : "in all of these"));
     this.body.replaceChildren(total, ...cells, ...more);
   }
 }
 
-/** Stacks as a tree from the outermost frame inwards; a flame graph of what they hold. */
+/**
+ * Stacks as a tree from the outermost frame inwards. Node 0 is everything; children come
+ * after their parents.
+ */
+class CallTree {
+  /** @param {Run} run @param {boolean} whole all frames, else the program's own and what the stack is called by */
+  constructor(run, whole) {
+    this.names = ["everything"];
+    this.parent = [-1];
+    this.isOwn = [false];
+    /** @type {number[][]} */
+    this.children = [[]];
+    /** @type {Map<string, number>[]} */
+    const known = [new Map()];
+    this.leaf = run.labels.map((label, stack) => {  // of each stack
+      let node = 0;
+      const step = (/** @type {string} */ name, /** @type {boolean} */ isOwn) => {
+        let child = known[node].get(name);
+        if (child === undefined) {
+          child = this.names.push(name) - 1;
+          known[node].set(name, child);
+          known.push(new Map());
+          this.parent.push(node);
+          this.isOwn.push(isOwn);
+          this.children.push([]);
+          this.children[node].push(child);
+        }
+        node = child;
+      };
+      const frames = run.stackFrames.subarray(run.stackBegin[stack], run.stackBegin[stack + 1]);
+      for (let i = frames.length - 1; i >= 0; --i) {
+        const isOwn = run.isOwn[frames[i]] !== 0;
+        if (whole || isOwn) step(run.frames[frames[i]], isOwn);
+      }
+      if (whole && node > 0) return node;
+      // "train.py:12 step > einops.py:532 rearrange > aten::add, from ...": what follows the own frame.
+      const words = (run.tags[stack] || label || "no stack recorded").replace(/, from .*/, "").split(" > ");
+      for (const word of node > 0 ? words.slice(1) : words) step(word, false);
+      return node;
+    });
+  }
+}
+
+/** A flame graph of what stacks hold. */
 class Flame {
   /** @param {HTMLElement} host @param {Run} run @param {View} view */
   constructor(host, run, view) {
@@ -90,14 +133,15 @@ class Flame {
     this.title = make("p", {class: "note"});
     this.svg = d3.create("svg").attr("class", "flame");
     this.told = make("p", {class: "note", "aria-live": "polite"});
-    host.append(this.title, this.svg.node(), this.told);
+    const box = /** @type {HTMLInputElement} */ (make("input", {type: "checkbox", "data-choice": "frames"}));
+    host.append(this.title, make("div", {class: "row"}, make("label", {}, box, " frames of libraries, too")), this.svg.node(), this.told);
     this.root = 0;  // the node that is as wide as the graph
-    // Node 0 is everything; children come after their parents.
-    this.parent = [-1];
-    this.frame = [-1];
-    /** @type {number[][]} */
-    this.children = [[]];
-    this.leaf = this.readTree();  // of each stack
+    this.tree = new CallTree(run, false);
+    box.addEventListener("change", () => {
+      this.root = 0;
+      this.tree = new CallTree(run, box.checked);
+      this.draw();
+    });
     view.listenAtRest(["moment", "mark", "tab"], () => {
       if (view.state.tab === "flame") this.draw();
     });
@@ -106,44 +150,21 @@ class Flame {
     }).observe(host);
   }
 
-  readTree() {
-    const {run} = this;
-    /** @type {Map<number, number>[]} */
-    const known = [new Map()];
-    return run.labels.map((_, stack) => {
-      let node = 0;
-      for (let i = run.stackBegin[stack + 1] - 1; i >= run.stackBegin[stack]; --i) {
-        const frame = run.stackFrames[i];
-        let child = known[node].get(frame);
-        if (child === undefined) {
-          child = this.parent.length;
-          known[node].set(frame, child);
-          known.push(new Map());
-          this.parent.push(node);
-          this.frame.push(frame);
-          this.children.push([]);
-          this.children[node].push(child);
-        }
-        node = child;
-      }
-      return node;
-    });
-  }
-
   draw() {
     const {run, view} = this;
+    const {parent, leaf, names, isOwn, children} = this.tree;
     const width = Math.max(240, this.host.clientWidth);
     const {bytes} = bytesByStack(run, view.state.moment, view.state.mark);
     // What is more and what is less must not cancel out in the widths.
-    const net = new Float64Array(this.parent.length);
-    const gross = new Float64Array(this.parent.length);
+    const net = new Float64Array(parent.length);
+    const gross = new Float64Array(parent.length);
     bytes.forEach((sum, stack) => {
-      net[this.leaf[stack]] += sum;
-      gross[this.leaf[stack]] += Math.abs(sum);
+      net[leaf[stack]] += sum;
+      gross[leaf[stack]] += Math.abs(sum);
     });
     for (let node = net.length - 1; node > 0; --node) {
-      net[this.parent[node]] += net[node];
-      gross[this.parent[node]] += gross[node];
+      net[parent[node]] += net[node];
+      gross[parent[node]] += gross[node];
     }
     if (gross[this.root] === 0) this.root = 0;
     this.title.textContent = whoseTitle(view);
@@ -152,7 +173,6 @@ class Flame {
     const lay = (/** @type {number} */ node, /** @type {number} */ x, /** @type {number} */ wide, /** @type {number} */ depth) => {
       if (wide < 2) return;
       // Frames that are all as wide as the one that they call take one row together.
-      const {children} = this;
       let shown = node;
       let folded = 0;
       for (let next = node; next >= 0;) {
@@ -172,9 +192,9 @@ class Flame {
     if (gross[this.root] > 0) lay(this.root, 0, width, 0);
     const height = 18 * (1 + Math.max(0, ...boxes.map((box) => box.depth)));
     this.svg.attr("width", width).attr("height", height);
-    const name = (/** @type {number} */ node) => node === 0 ? "everything" : shortFrame(run.frames[this.frame[node]]);
+    const name = (/** @type {number} */ node) => node === 0 ? names[0] : shortFrame(names[node]);
     const told = (/** @type {number} */ node) =>
-        `${formatSize(net[node])} (${(100 * gross[node] / (gross[0] || 1)).toFixed(1)} %)  ${node === 0 ? "everything" : run.frames[this.frame[node]]}`;
+        `${formatSize(net[node])} (${(100 * gross[node] / (gross[0] || 1)).toFixed(1)} %)  ${names[node]}`;
     const groups = this.svg.selectAll("g").data(boxes).join("g")
         .attr("transform", (/** @type {any} */ box) => `translate(${box.x},${box.depth * 18})`)
         .on("click", (/** @type {any} */ box) => {
@@ -186,7 +206,7 @@ class Flame {
     groups.append("rect").attr("width", (/** @type {any} */ box) => Math.max(1, box.width - 1)).attr("height", 17).attr("rx", 2)
         .attr("data-bytes", (/** @type {any} */ box) => net[box.node])
         .attr("class", (/** @type {any} */ box) => (view.state.mark >= 0 ? (net[box.node] < 0 ? "less" : "more")
-            : run.isOwn[this.frame[box.node]] ? "own" : "other"));
+            : isOwn[box.node] ? "own" : "other"));
     groups.append("text").attr("x", 4).attr("y", 13)
         .text((/** @type {any} */ box) => box.width < 40 ? ""
             : (name(box.node) + (box.folded > 0 ? `  (in ${formatCount(box.folded)} more)` : "")).slice(0, Math.floor((box.width - 6) / 6.6)));
@@ -195,12 +215,10 @@ class Flame {
 }
 
 /**
- * "train.py:12 forward" of a whole path.
+ * "forward  train.py:12" of a frame with its whole path; other names as they are.
  * @param {string} frame
  */
 function shortFrame(frame) {
-  const space = frame.indexOf(" ");
-  const path = space < 0 ? frame : frame.slice(0, space);
-  const file = path.slice(Math.max(path.lastIndexOf("/"), path.lastIndexOf("\\")) + 1);
-  return space < 0 ? file : `${frame.slice(space + 1)}  ${file}`;
+  const [, file, name] = /^(?:.*[/\\])?([^/\\]*:\d+) (.*)$/.exec(frame) || [];
+  return file ? `${name}  ${file}` : frame;
 }

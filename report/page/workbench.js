@@ -1,7 +1,7 @@
 // The part of a page that shows one device's run: chart, block map, and who, what, when.
 
 /** @type {[string, string][]} */
-const TABS = [["allocation", "Block"], ["events", "Events"], ["who", "Who holds it"], ["flame", "Flame graph"]];
+const TABS = [["who", "Who holds it"], ["flame", "Flame graph"], ["events", "Events"], ["allocation", "Block"]];
 
 class Workbench {
   /**
@@ -23,9 +23,9 @@ class Workbench {
     const chartHost = make("div", {class: "timeline"});
     const bar = make("div", {class: "legend"});
     this.legend = make("div", {class: "legend colors"});
-    host.append(make("h3", {}, "Active memory"), bar);
-    if (run.last > 0) host.append(this.readout, chartHost, this.legend);
-    host.append(this.help);
+    host.append(make("h3", {}, run.last > 0 ? "Active memory" : "Memory in use"), bar);
+    if (run.last > 0) host.append(this.readout, chartHost);
+    host.append(this.legend, this.help);
     this.chart = new Chart(chartHost, run, view, this.stretches, overlays);
     this.fillBar(bar, overlays);
     const map = make("div", {class: "blocks"});
@@ -40,14 +40,15 @@ class Workbench {
       this.map.draw();
       this.drawLegend();
     };
-    new Details(panels.allocation, run, view);
-    const events = new EventList(panels.events, run, view);
     new WhoTable(panels.who, run, view);
     new Flame(panels.flame, run, view);
+    const events = panels.events ? new EventList(panels.events, run, view) : null;
+    new Details(panels.allocation, run, view);
     section.addEventListener("click", (event) => this.onLink(/** @type {HTMLElement} */ (event.target)));
     listenToKeys(section, view, {
       help: () => void (this.help.hidden = !this.help.hidden),
       search: () => {
+        if (events === null) return;
         view.set({tab: "events"});
         requestAnimationFrame(() => events.search.focus());
       },
@@ -142,7 +143,7 @@ class Workbench {
     };
     const press = (/** @type {string} */ key) => () => this.chart.svg.node().dispatchEvent(new KeyboardEvent("keydown", {key, bubbles: true}));
     if (run.last > 0) {
-      bar.append(button("whole run", press("Escape")), button("peak", press("p")));
+      bar.append(button("whole run", press("Escape")), button("most reserved", press("p")), button("most active", press("a")));
       if (chart.ooms.length > 0) bar.append(button("out of memory", press("o")));
       bar.append(button("mark", press("m")));
     }
@@ -159,15 +160,16 @@ class Workbench {
     /** @type {Record<string, HTMLElement>} */
     const tabs = {};
     for (const [name, title] of TABS) {
+      if (name === "events" && this.run.last === 0) continue;
       const tab = tabs[name] = make("button", {type: "button", role: "tab", "data-tab": name}, title);
       tab.addEventListener("click", () => view.set({tab: name}));
       list.append(tab);
       panels[name] = make("div", {class: "panel " + name, role: "tabpanel"});
       side.append(panels[name]);
     }
-    if (!(view.state.tab in panels)) view.state.tab = "allocation";
+    if (!(view.state.tab in panels)) view.state.tab = "who";
     const show = () => {
-      for (const [name] of TABS) {
+      for (const name of Object.keys(panels)) {
         panels[name].hidden = name !== view.state.tab;
         tabs[name].setAttribute("aria-selected", String(name === view.state.tab));
       }
@@ -220,7 +222,7 @@ class Workbench {
     /** @type {Coloring} */
     const coloring = this.chart.coloring;
     const shown = coloring.by === "age" ? Array.from(coloring.names.keys())
-        : coloring.order.filter((group) => coloring.bytesAtPeak[group] > 0).slice(0, 12);
+        : coloring.order.filter((group) => coloring.weight[group] > 0).slice(0, 12);
     this.legend.replaceChildren(...shown.map((group) => {
       const swatch = make("span", {class: "swatch"});
       swatch.style.background = cssOf(coloring.pixels[group]);

@@ -35,6 +35,11 @@ std::string FidelitySentence(const proto::DeviceReport& device) {
   return StrCat("THE REPLAY DIFFERS FROM THE RECORDING: ", counts);
 }
 
+std::string VerdictFault(const proto::DeviceReport& device) {
+  if (!device.has_oom() || device.oom().verdict() == proto::Verdict::none) return "";
+  return StrCat("memory runs out: ", proto::Verdict_Name(device.oom().verdict()));
+}
+
 std::vector<std::string> FindFaults(const proto::DeviceReport& device) {
   std::vector<std::string> faults;
   if (device.fidelity().has_first_divergence()) {
@@ -50,9 +55,7 @@ std::vector<std::string> FindFaults(const proto::DeviceReport& device) {
                             FormatCount(device.ooms() - device.recorded().ooms(), "time"),
                             device.recorded().ooms() > 0 ? " more than recorded" : ""));
   }
-  if (device.has_oom() && device.oom().verdict() != proto::Verdict::none) {
-    faults.push_back(StrCat("memory runs out: ", proto::Verdict_Name(device.oom().verdict())));
-  }
+  if (std::string verdict = VerdictFault(device); !verdict.empty()) faults.push_back(verdict);
   if (device.mode() == proto::Mode::sweep && device.sweep().rows_size() > 0 &&
       device.sweep().rows(0).oom()) {
     faults.push_back("memory runs out under all settings tried");

@@ -18,6 +18,9 @@ std::string FidelitySentence(const proto::DeviceReport& device);
 // input contradicts itself.
 std::vector<std::string> FindFaults(const proto::DeviceReport& device);
 
+// The one of them that is the verdict on an out of memory; empty: there is none.
+std::string VerdictFault(const proto::DeviceReport& device);
+
 // Of all devices.
 bool HasFaults(const proto::Report& report);
 

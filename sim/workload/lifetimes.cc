@@ -46,7 +46,7 @@ class Collector {
     const auto now = static_cast<uint32_t>(index + 1);
     switch (request.kind) {
       case EventKind::kAlloc:
-        if (!RanOut(index)) Begin(request.id, now, request.size);
+        if (!RanOutWhenRecorded(schedule_, index)) Begin(request.id, now, request.size);
         break;
       case EventKind::kRecordStream:
         if (explicit_ && Live(request.id)) uses_.push_back({request.id, request.stream});
@@ -91,17 +91,6 @@ class Collector {
     for (const AllocationId id : waiting) End(id, now);
   }
 
-  bool RanOut(size_t index) const {
-    const auto begins = schedule_.recorded_begin();
-    const auto recorded = schedule_.recorded();
-    if (begins.empty()) return false;
-    const size_t end = index + 1 < begins.size() ? begins[index + 1] : recorded.size();
-    for (size_t i = begins[index]; i < end; ++i) {
-      if (recorded[i].kind == EventKind::kOom) return true;
-    }
-    return false;
-  }
-
   const Schedule& schedule_;
   const bool explicit_;
   std::vector<uint32_t> of_id_;  // position in lifetimes_ of what is live
@@ -130,6 +119,17 @@ std::pair<Bytes, uint32_t> Peak(absl::Span<const Lifetime> lifetimes,
 }
 
 }  // namespace
+
+bool RanOutWhenRecorded(const Schedule& schedule, size_t request) {
+  const auto begins = schedule.recorded_begin();
+  const auto recorded = schedule.recorded();
+  if (begins.empty()) return false;
+  const size_t end = request + 1 < begins.size() ? begins[request + 1] : recorded.size();
+  for (size_t i = begins[request]; i < end; ++i) {
+    if (recorded.kind(i) == EventKind::kOom) return true;
+  }
+  return false;
+}
 
 std::vector<Lifetime> LifetimesOf(const Schedule& schedule) {
   return Collector(schedule).Collect();

@@ -27,6 +27,9 @@ struct Lifetime {
 // O(requests).
 std::vector<Lifetime> LifetimesOf(const Schedule& schedule);
 
+// Whether the recording found no memory for this request. False of programs.
+bool RanOutWhenRecorded(const Schedule& schedule, size_t request);
+
 struct PeakLive {
   Bytes requested;
   Bytes rounded;        // the peak of the rounded sizes, perhaps at another moment

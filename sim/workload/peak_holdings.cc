@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "absl/container/flat_hash_map.h"
+#include "sim/workload/lifetimes.h"
 
 namespace memreplay {
 namespace {
@@ -28,6 +29,7 @@ std::vector<Live> Walk(const Schedule& schedule, size_t end, Tell now) {
     if (request.id >= allocations.size()) continue;
     Live& allocation = allocations[request.id];
     if (request.kind == EventKind::kAlloc && !allocation.live) {
+      if (RanOutWhenRecorded(schedule, i)) continue;
       allocation = {request.size, request.text_or_stack, true};
       sum += request.size;
     } else if (request.kind == EventKind::kFree && allocation.live) {

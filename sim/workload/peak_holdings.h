@@ -17,7 +17,7 @@ struct PeakHolding {
 };
 
 struct PeakHoldings {
-  Bytes requested;                  // at the peak, from alloc to free
+  Bytes requested;                  // at the peak, from alloc to free; no refused request
   size_t request = 0;               // the one that reaches it; 0 also if nothing is asked
   std::vector<PeakHolding> stacks;  // most bytes first
 };

@@ -195,29 +195,104 @@ class PageTest(unittest.TestCase):
                 device = self.open(file)
                 maps = {map_["moment"]: map_ for map_ in device["page"]["maps"]}
                 self.assertIn("end", maps)
-                blocks, ranges = self.run_script("""
-                    const state = run.stateAt(run.last);
-                    return [
-                      Array.from(state.blocks, (block) => [run.address[block], run.block[block],
-                                                          run.size[block],
-                                                          run.isPending(block, run.last)]),
-                      Array.from(state.ranges, (range) => [run.ranges.address[range],
-                                                          run.ranges.size[range]])];""")
-                wanted = []
-                for segment in maps["end"]["segments"]:
-                    address = int(segment["address"])
-                    live = 0
-                    for state, size in zip(segment["states"], map(int, segment["sizes"])):
-                        if state != "i":
-                            wanted.append([address, size, int(segment["requested_sizes"][live]),
-                                           state == "p"])
-                            live += 1
-                        address += size
-                self.assertEqual(blocks, sorted(wanted))
-                # Ranges that one event mapped may lie side by side in one segment.
-                self.assertEqual(joined(ranges),
-                                 joined([int(segment["address"]), int(segment["total_size"])]
-                                        for segment in maps["end"]["segments"]))
+                for name, moment in (("end", "run.last"), ("peak", "run.peak")):
+                    if name in maps:
+                        self.check_map(maps[name], moment)
+                self.check_peak(device)
+                self.check_pixels_of_blocks()
+
+    def check_map(self, map_, moment):
+        """Blocks and ranges at a moment are those of the report's map."""
+        blocks, ranges = self.run_script(f"const moment = {moment};" + """
+            const state = run.stateAt(moment);
+            return [
+              Array.from(state.blocks, (block) => [run.address[block], run.block[block],
+                                                  run.size[block], run.isPending(block, moment)]),
+              Array.from(state.ranges, (range) => [run.ranges.address[range],
+                                                  run.ranges.size[range]])];""")
+        wanted = []
+        for segment in map_["segments"]:
+            address = int(segment["address"])
+            live = 0
+            for state, size in zip(segment["states"], map(int, segment["sizes"])):
+                if state != "i":
+                    wanted.append([address, size, int(segment["requested_sizes"][live]),
+                                   state == "p"])
+                    live += 1
+                address += size
+        self.assertEqual(blocks, sorted(wanted))
+        # Ranges that one event mapped may lie side by side in one segment.
+        self.assertEqual(joined(ranges),
+                         joined([int(segment["address"]), int(segment["total_size"])]
+                                for segment in map_["segments"]))
+
+    def check_peak(self, device):
+        """The page opens where the report's figures of the peak are taken."""
+        event, reserved, unused, internal = self.run_script("""
+            const moment = view.state.moment;
+            return [run.positionOf(moment), run.reserved[moment],
+                    run.reserved[moment] - run.active[moment],
+                    run.active[moment] - run.requested[moment]];""")
+        told = device["fragmentation"]
+        self.assertEqual([reserved, unused, internal],
+                         [int(device["peak_reserved_bytes"]),
+                          int(told["reserved_minus_active_bytes"]), int(told["internal_bytes"])])
+        if not device["inventory"].get("is_program"):
+            self.assertGreaterEqual(event, int(told["at_event"]))
+
+    def check_pixels_of_blocks(self):
+        """On the map, the last of a block's bytes have its colour as the first have."""
+        wrong = self.run_script("""
+            const {map, chart} = bench;
+            const {width, height} = map.canvas;
+            const {data} = map.canvas.getContext("2d").getImageData(0, 0, width, height);
+            return Array.from(map.state.blocks).filter((block) => {
+              view.state.hovered = block;
+              map.drawOutline();
+              const path = map.outlinePath.attr("d") || "";
+              const rows = [...path.matchAll(/M([\\d.]+),(\\d+)h([\\d.]+)/g)].map((row) => row.slice(1).map(Number));
+              if (rows.length === 0) return true;
+              const color = run.freed[block] <= map.state.moment ? themePixel("pending") : chart.coloring.pixelOf(block);
+              return rows.some(([x, y, width]) => {
+                if (width < 4) return false;
+                const at = 4 * (Math.floor((y + 5) * map.ratio) * map.canvas.width + Math.floor((x + width / 2) * map.ratio));
+                return [0, 1, 2].some((channel) => data[at + channel] !== (color >> 8 * channel & 255));
+              });
+            });""")
+        self.assertEqual(wrong, [])
+
+    def test_along_time(self):
+        """No moment is lost on the way to the axis of time and back."""
+        for file in (FILES[2], FILES[3]):
+            self.open(file)
+            whole = self.run_script("return [view.state.from, view.state.to];")
+            self.run_script("view.setAxis('time');")
+            self.settle()
+            self.hover(0.7)
+            self.check_readout_is_of_cursor()
+            self.run_script("view.setAxis('event');")
+            self.settle()
+            self.assertEqual(self.run_script("return [view.state.from, view.state.to];"), whole)
+            self.tearDown()
+
+    def check_readout_is_of_cursor(self):
+        series = self.shown()[1]
+        self.assertEqual([series[figure] for figure in FIGURES], self.run_script(
+            f"return {FIGURES}.map((figure) => run[figure][view.state.moment]);"))
+
+    def test_a_snapshot_without_events(self):
+        """Nothing on the page speaks of events that are not there."""
+        device = self.open(FILES[4])
+        self.assertEqual(self.run_script("return run.last;"), 0)
+        self.assertEqual(self.driver.find_elements(By.CSS_SELECTOR, "[data-tab=events]"), [])
+        self.assertNotIn("first event", self.find(".workbench").text)
+        self.assertGreater(len(self.driver.find_elements(By.CSS_SELECTOR, ".legend.colors .item")), 0)
+        rows = self.driver.find_elements(By.CSS_SELECTOR, ".panel.who tbody tr[data-bytes]")
+        held = sum(int(group["active_bytes"]) for map_ in device["page"]["maps"]
+                   if map_["moment"] == "end" for group in map_["groups"])
+        self.assertEqual(int(rows[0].get_attribute("data-bytes")), held)
+        self.find("canvas.map").send_keys(Keys.HOME, "/")  # no events to search: no error
+        self.assertIn("not recorded", self.find(".panel.allocation").text)
 
     def test_hover_tells_exact_figures(self):
         device = self.open(FILES[0], "--conf", CONF)
@@ -328,6 +403,23 @@ class PageTest(unittest.TestCase):
         self.find("[data-tab=flame]").click()
         self.settle()
         self.assertEqual(int(float(self.find(".flame rect").get_attribute("data-bytes"))), -active)
+
+    def test_flame_adds_up(self):
+        """The callers hold together what all hold, with frames of libraries and without."""
+        for file in (FILES[0], FILES[2], FILES[4]):
+            self.open(file)
+            self.find("[data-tab=flame]").click()
+            self.settle()
+            for _ in range(2):
+                everything, *boxes = self.run_script("""
+                    return Array.from(document.querySelectorAll(".flame g"), (box) => [
+                      Number(/,(.*)\\)/.exec(box.getAttribute("transform"))[1]),
+                      Number(box.querySelector("rect").dataset.bytes)]);""")
+                self.assertEqual(everything[1], self.run_script("return run.active[view.state.moment];"))
+                held = sum(each for top, each in boxes if top == 18)
+                self.assertLessEqual(held, everything[1])
+                self.assertGreater(held, 0.98 * everything[1])  # what is below two pixels is left out
+                self.find("[data-choice=frames]").click()
 
     def test_events_are_found(self):
         self.open(FILES[2])
@@ -511,6 +603,11 @@ class PageTest(unittest.TestCase):
                       return true;
                     });""", wanted, FIGURES)
                 self.assertEqual(wrong, [])
+                for map_ in device["page"]["maps"]:
+                    if not int(map_.get("left_out_segments", 0)):
+                        self.check_map(map_, "run.peak" if map_["moment"] == "peak" else "run.last")
+                self.check_peak(device)
+                self.check_pixels_of_blocks()
                 slowest = self.run_script("""
                     let slowest = 0;
                     for (let i = 0; i < 20; ++i) {
@@ -524,7 +621,7 @@ class PageTest(unittest.TestCase):
 
     def test_hostile_names_stay_text(self):
         self.open(hostile_program())
-        self.find("canvas.map").send_keys(Keys.HOME)
+        self.find("canvas.map").send_keys(Keys.END)
         self.hover(0.5)
         for tab in ("events", "who", "flame", "allocation"):
             self.find(f"[data-tab={tab}]").click()
@@ -549,6 +646,12 @@ class PageTest(unittest.TestCase):
                   p.left < q.right && q.left < p.right && p.top < q.bottom && q.top < p.bottom)
                   .map(([b]) => a + " over " + b));""")
             self.assertEqual(overlapping, [])
+            self.open(FILES[3])
+            cut = self.driver.execute_script("""
+              const all = document.querySelectorAll("summary, .legend .item, .card *, .tabs button, td button");
+              return [...all].filter((each) => each.getBoundingClientRect().right > innerWidth)
+                  .map((each) => each.textContent);""")
+            self.assertEqual(cut, [], f"cut off where the page is {width} pixels wide")
         self.driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
 
     def test_without_scripts(self):

@@ -183,6 +183,17 @@ TEST(HoldingsAtPeak, ByStack) {
   EXPECT_EQ(peak.stacks[1].requested, MiB(5));
 }
 
+TEST(HoldingsAtPeak, ARefusedRequestIsNotLive) {
+  Trace trace;
+  trace.streams = {StreamHandle(0)};
+  DeviceTrace& device = trace.devices.emplace_back();
+  device.events = {Make(EventKind::kAlloc, 0x7f0000000000, MiB(4), 0),
+                   Make(EventKind::kOom, 0, MiB(9), 0),
+                   Make(EventKind::kAlloc, 0x7f0000800000, MiB(3), 0)};
+  const Subject subject(std::move(trace));
+  EXPECT_EQ(HoldingsAtPeak(subject.schedule).requested, MiB(7));
+}
+
 TEST(HoldingsAtPeak, OfNothing) {
   Trace trace;
   trace.devices.emplace_back();
