@@ -73,6 +73,20 @@ class RecordTest(Case):
         run = self.runs("graphs.py")
         self.same_without_values(run, "graphs.py")
 
+    def extension(self, name):
+        return os.path.join(os.path.dirname(Setting.memreplay), "..", "tests", "record", "extension", name)
+
+    def test_extension(self):
+        """Kernels that are not PyTorch's: launched as any, and the summary says that nobody computed them."""
+        kernels = self.extension("libkernels.so")
+        run = self.runs("extension.py", kernels, figures_of="extension.py")
+        self.assertIn({"what": "kernels of libkernels.so compute nothing; tensors that they write hold what they held",
+                       "calls": 2}, run.process["card"]["assumptions"])
+        self.assertEqual(run.process["cards"][0]["besides"], 100 << 20)
+        run = self.record("extension.py", kernels, self.extension("libunknown.so"))
+        self.assertEqual(run.status, 1)
+        self.assertIn("the imagined card has no cudaSomethingThatNobodyKnows", run.answer["faults"][0])
+
     def test_side_stream(self):
         lagging = self.runs("side_stream.py")
         at_once = self.runs("side_stream.py", flags=["--completion", "at-once"],

@@ -1,6 +1,7 @@
 // The CUDA runtime: kernels. They are registered by name and image, launched and never run.
 #include <cstring>
 #include <mutex>
+#include <string>
 #include <unordered_map>
 #include <vector>
 
@@ -8,41 +9,59 @@
 #include "record/card/api/fat_binary.h"
 #include "record/card/api/occupancy.h"
 #include "record/card/device.h"
+#include "record/card/elf/loaded_symbol.h"
 #include "record/card/entry.h"
 
 namespace memreplay::card {
 namespace {
 
-// The host's address of each kernel -> the architecture of the image that the card would run, 0 if
-// it has none. Written while libraries are loaded.
+// What nvcc put into a library, a few kernels each.
+struct LoadedBinary {
+  int architecture;  // of the image that the card would run; 0: it has none
+  std::string note;  // of a library that is not PyTorch's: what the summary says when it launches
+};
+
+// Never destroyed: a library may be unloaded while one of its kernels is still known here.
+LoadedBinary* read_fat_binary(const void* wrapper) {
+  const Card* card = device().settings.card;
+  auto* binary =
+      new LoadedBinary{ArchitectureFor(wrapper, card == nullptr ? 0 : card->capability), ""};
+  const std::string library = LoadedPath(wrapper);
+  for (const char* known : {"/torch/lib/", "/torchvision", "/torchaudio/"}) {
+    if (library.find(known) != std::string::npos) return binary;
+  }
+  binary->note = "kernels of " + library.substr(library.rfind('/') + 1) +
+                 " compute nothing; tensors that they write hold what they held";
+  return binary;
+}
+
+// By the host's address. Written while libraries are loaded.
 struct Kernels {
   std::mutex mutex;
-  std::unordered_map<const void*, int> architectures;
+  std::unordered_map<const void*, const LoadedBinary*> binaries;
 };
 Kernels& kernels() {
   static Kernels* instance = new Kernels;
   return *instance;
 }
 
-// -1: not a kernel that was registered (one of a library that was loaded by the driver's calls).
-int architecture_of(const void* function) {
+// Null: not a kernel that was registered (one of a library that was loaded by the driver's calls).
+const LoadedBinary* binary_of(const void* function) {
   Kernels& k = kernels();
   const std::lock_guard<std::mutex> lock(k.mutex);
-  const auto found = k.architectures.find(function);
-  return found == k.architectures.end() ? -1 : found->second;
+  const auto found = k.binaries.find(function);
+  return found == k.binaries.end() ? nullptr : found->second;
 }
 
 ENTRY(void**, __cudaRegisterFatBinary, const void* wrapper) {
-  const Card* card = device().settings.card;
-  const int capability = card == nullptr ? 0 : card->capability;
-  return reinterpret_cast<void**>(new int(ArchitectureFor(wrapper, capability)));
+  return reinterpret_cast<void**>(read_fat_binary(wrapper));
 }
 ENTRY(void, __cudaRegisterFatBinaryEnd, void**) {}
-ENTRY(void, __cudaUnregisterFatBinary, void** handle) { delete reinterpret_cast<int*>(handle); }
+ENTRY(void, __cudaUnregisterFatBinary, void**) {}
 ENTRY(void, __cudaRegisterFunction, void** handle, const void* host) {
   Kernels& k = kernels();
   const std::lock_guard<std::mutex> lock(k.mutex);
-  k.architectures[host] = *reinterpret_cast<int*>(handle);
+  k.binaries[host] = reinterpret_cast<const LoadedBinary*>(handle);
 }
 ENTRY(void, __cudaRegisterVar, void) {}
 ENTRY(void, __cudaRegisterManagedVar, void) {}
@@ -76,7 +95,10 @@ ENTRY(int, __cudaPopCallConfiguration, Dim* grid, Dim* block, std::size_t* share
 }
 
 int launch(const void* function) {
-  if (architecture_of(function) == 0) return Failed(kNoKernelImage);
+  if (const LoadedBinary* binary = binary_of(function); binary != nullptr) {
+    if (binary->architecture == 0) return Failed(kNoKernelImage);
+    if (!binary->note.empty()) Assume(binary->note.c_str());
+  }
   device().launch();
   return kSuccess;
 }
@@ -100,13 +122,13 @@ struct FunctionAttributes {
       carveout, padding;
 };
 ENTRY(int, cudaFuncGetAttributes, FunctionAttributes* attributes, const void* function) {
-  const int architecture = architecture_of(function);
-  if (architecture == 0) return Failed(kNoKernelImage);
+  const LoadedBinary* binary = binary_of(function);
+  if (binary != nullptr && binary->architecture == 0) return Failed(kNoKernelImage);
   std::memset(attributes, 0, cuda_from(12000) ? 144 : 56);
   attributes->threads_per_block = 1024;
   attributes->registers = kAssumedRegisters;
   attributes->ptx_version = attributes->binary_version =
-      architecture > 0 ? architecture : device().settings.card->capability;
+      binary != nullptr ? binary->architecture : device().settings.card->capability;
   attributes->dynamic_shared = 49152;
   return kSuccess;
 }

@@ -4,6 +4,7 @@ import gc
 import hashlib
 import json
 import os
+import re
 
 _core = None
 
@@ -83,6 +84,14 @@ def known(address, size):
 def answer(content):
     """The next copy of so many bytes to the host, from this thread, brings these bytes."""
     _core.memreplay_card_answer(content, ctypes.c_size_t(len(content)))
+
+
+def explain(error):
+    """The text of an error, with the reason where it is that the card lacks something."""
+    missing = re.search(r"undefined symbol: ((?:__cuda|cu|nccl|nv)\w+)", error)
+    if _core is None or missing is None:
+        return error
+    return f"the imagined card has no {missing[1]}, which this library calls and PyTorch does not: {error}"
 
 
 def begin_heap_anew():

@@ -89,7 +89,7 @@ class History:
             "rank": int(os.environ.get("RANK", -1)),
             "seconds": time.time() - self.began,
             "error": type(ended).__name__ if ended is not None else "",
-            "error_text": str(ended)[:2000] if ended is not None else "",
+            "error_text": card.explain(str(ended)[:2000]) if ended is not None else "",
             "error_place": _place_of(ended) if ended is not None else "",
             "sources": _sources(),
             "cards": cards,

@@ -1,0 +1,94 @@
+// A library with kernels of its own, as nvcc makes it of a .cu file: it registers an image with CUDA's
+// runtime when it is loaded, launches by the runtime or by the driver, and takes memory past PyTorch.
+#include <dlfcn.h>
+
+#include <cstddef>
+#include <cstdint>
+
+extern "C" {
+
+struct Dim {
+  unsigned x, y, z;
+};
+void** __cudaRegisterFatBinary(const void* wrapper);
+void __cudaRegisterFatBinaryEnd(void** handle);
+void __cudaRegisterFunction(void** handle, const char* host, char* device, const char* name,
+                            int threads, void*, void*, void*, void*, int*);
+int cudaLaunchKernel(const void* function, Dim grid, Dim block, void** arguments,
+                     std::size_t shared, void* stream);
+int cudaGetLastError();
+int cudaMalloc(void** out, std::size_t size);
+
+}  // extern "C"
+
+namespace {
+
+// One image of machine code, as fatbinary lays it out (record/card/api/fat_binary.cc).
+struct Image {
+  std::uint32_t magic = 0xba55ed50;
+  std::uint16_t version = 1, header_size = 16;
+  std::uint64_t size = 40;
+  std::uint16_t kind = 2, image_version = 1;
+  std::uint32_t image_header_size = 40;
+  std::uint64_t image_size = 0;
+  std::uint32_t compressed_size = 0, options = 0;
+  std::uint16_t minor = 0, major = 0;
+  std::uint32_t architecture;
+  std::uint64_t rest = 0;
+};
+struct Wrapper {
+  std::uint32_t magic = 0x466243b1, version = 1;
+  const void* data;
+  void* rest = nullptr;
+};
+
+Image ada{.architecture = 89}, blackwell{.architecture = 120};
+Wrapper for_ada{.data = &ada}, for_blackwell{.data = &blackwell};
+char scale_here, scale_there;  // what nvcc makes of a __global__ function on the host
+
+void Register(const Wrapper* wrapper, char* function) {
+  void** handle = __cudaRegisterFatBinary(wrapper);
+  __cudaRegisterFunction(handle, function, nullptr, "scale", -1, nullptr, nullptr, nullptr, nullptr,
+                         nullptr);
+  __cudaRegisterFatBinaryEnd(handle);
+}
+
+__attribute__((constructor)) void RegisterKernels() {
+  Register(&for_ada, &scale_here);
+  Register(&for_blackwell, &scale_there);
+}
+
+int Launch(const void* function, float* data) {
+  void* arguments[] = {&data};
+  return cudaLaunchKernel(function, {1, 1, 1}, {32, 1, 1}, arguments, 0, nullptr);
+}
+
+}  // namespace
+
+// Errors of CUDA; 0: none.
+extern "C" int launch(float* data) { return Launch(&scale_here, data); }
+extern "C" int launch_of_another_architecture(float* data) {
+  Launch(&scale_there, data);
+  return cudaGetLastError();
+}
+extern "C" int take(std::size_t bytes) {
+  void* memory = nullptr;
+  return cudaMalloc(&memory, bytes);
+}
+
+extern "C" int launch_by_driver(float* data) {
+  void* driver = dlopen("libcuda.so.1", RTLD_NOW);
+  if (driver == nullptr) return -1;
+  const auto load = reinterpret_cast<int (*)(void**, const void*)>(dlsym(driver, "cuModuleLoadData"));
+  const auto find =
+      reinterpret_cast<int (*)(void**, void*, const char*)>(dlsym(driver, "cuModuleGetFunction"));
+  const auto start = reinterpret_cast<int (*)(void*, unsigned, unsigned, unsigned, unsigned,
+                                              unsigned, unsigned, unsigned, void*, void**, void**)>(
+      dlsym(driver, "cuLaunchKernel"));
+  if (load == nullptr || find == nullptr || start == nullptr) return -2;
+  void *module = nullptr, *function = nullptr;
+  if (int error = load(&module, "// PTX"); error != 0) return error;
+  if (int error = find(&function, module, "scale"); error != 0) return error;
+  void* arguments[] = {&data};
+  return start(function, 1, 1, 1, 32, 1, 1, 0, nullptr, arguments, nullptr);
+}
