@@ -9,6 +9,7 @@
 #include "cli/record_flags.h"
 #include "cli/record_run.h"
 #include "cli/report_each.h"
+#include "record/card/cards.h"
 #include "report/text/render_record.h"
 #include "report/words/render_json.h"
 #include "report/words/sizes.h"
@@ -51,11 +52,10 @@ std::string Member(const std::vector<JsonMember>& members, std::string_view key)
 
 // The table of cards for people: name, memory, title.
 absl::StatusOr<int> ListCards(bool json) {
-  const absl::StatusOr<std::string> table = CardTable();
-  if (!table.ok()) return table.status();
+  const std::string table = card::ListCards();
   std::string text;
   std::vector<JsonValue> cards;
-  if (ScanJsonArray(*table, &cards).has_value()) return absl::InternalError("no table of cards");
+  if (ScanJsonArray(table, &cards).has_value()) return absl::InternalError("no table of cards");
   for (const JsonValue& card : cards) {
     std::vector<JsonMember> members;
     if (ScanJsonObject(card.raw, &members).has_value()) continue;
@@ -63,7 +63,7 @@ absl::StatusOr<int> ListCards(bool json) {
     absl::StrAppendFormat(&text, "%-18s %10s   %s\n", Member(members, "name"), FormatSize(memory),
                           Member(members, "title"));
   }
-  const absl::Status printed = Print(json ? StrCat(*table, "\n") : text);
+  const absl::Status printed = Print(json ? StrCat(table, "\n") : text);
   if (!printed.ok()) return printed;
   return kExitAnswered;
 }

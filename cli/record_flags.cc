@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "record/card/cards.h"
 #include "trace/value/strings.h"
 
 namespace memreplay {
@@ -36,6 +37,9 @@ void AddRecordFlags(RecordOptions* run, FlagSet* flags) {
 absl::Status CheckRecordCall(const RecordOptions& run) {
   if (run.program.empty() || run.program == std::vector<std::string>{"-m"}) {
     return absl::InvalidArgumentError("no PROGRAM given; memreplay record --help tells more");
+  }
+  if (std::string why; !run.card.empty() && card::FindCard(run.card.c_str(), &why) == nullptr) {
+    return absl::InvalidArgumentError(StrCat("--card ", run.card, ": ", why));
   }
   if (run.card.empty() &&
       (run.capacity.has_value() || run.reserve.has_value() || run.nccl.has_value() ||

@@ -1,6 +1,5 @@
 #include "cli/record_run.h"
 
-#include <dlfcn.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -324,17 +323,6 @@ absl::StatusOr<proto::RecordReport> Record(const RecordOptions& options) {
   }
   FindRecordFaults(&report);
   return report;
-}
-
-absl::StatusOr<std::string> CardTable() {
-  const absl::StatusOr<RecordFolders> folders = UnpackRecordFiles();
-  if (!folders.ok()) return folders.status();
-  void* library = dlopen(folders->core.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (library == nullptr) return absl::InternalError(dlerror());
-  using List = const char* (*)();
-  const auto list = reinterpret_cast<List>(dlsym(library, "memreplay_card_list"));
-  if (list == nullptr) return absl::InternalError(dlerror());
-  return std::string(list());
 }
 
 }  // namespace memreplay

@@ -49,9 +49,6 @@ struct RecordOptions {
 // PyTorch with CUDA, no such card, neither card nor GPU.
 absl::StatusOr<proto::RecordReport> Record(const RecordOptions& options);
 
-// The JSON table of cards that `--card` knows. Error: the library cannot be loaded.
-absl::StatusOr<std::string> CardTable();
-
 }  // namespace memreplay
 
 #endif  // MEMREPLAY_CLI_RECORD_RUN_H_

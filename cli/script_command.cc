@@ -183,8 +183,10 @@ absl::StatusOr<int> RunScript(bool is_fit, absl::Span<const std::string> args) {
   if (options.jobs.value_or(1) < 1) {
     return absl::InvalidArgumentError(StrCat("--jobs: expected at least 1, found ", *options.jobs));
   }
-  options.run.card = options.cards[0];
-  if (const absl::Status call = CheckRecordCall(options.run); !call.ok()) return call;
+  for (const std::string& card : options.cards) {
+    options.run.card = card;
+    if (const absl::Status call = CheckRecordCall(options.run); !call.ok()) return call;
+  }
 
   proto::ScriptReport report;
   report.set_schema_version(kReportSchemaVersion);

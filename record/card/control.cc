@@ -41,8 +41,6 @@ const char* memreplay_card_error() {
   return keep(prepare_error().empty() ? device().settings.error : prepare_error());
 }
 
-const char* memreplay_card_list() { return keep(ListCards()); }
-
 const char* memreplay_card_summary() {
   Device& d = device();
   const Settings& settings = d.settings;

@@ -17,8 +17,6 @@ MEMREPLAY_CARD_EXPORT int memreplay_card_prepare(const char* folders, const char
 // What was wrong with the last prepare, else with the environment; "" if nothing. Texts are valid
 // until this thread asks for the next one.
 MEMREPLAY_CARD_EXPORT const char* memreplay_card_error();
-// The table of cards, JSON.
-MEMREPLAY_CARD_EXPORT const char* memreplay_card_list();
 // Counters, assumptions and unknown calls of this process, JSON.
 MEMREPLAY_CARD_EXPORT const char* memreplay_card_summary();
 // Launches, copies; and of card 0: segments, bytes used, its peak, bytes that PyTorch allocated,

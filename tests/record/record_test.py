@@ -193,7 +193,8 @@ class RecordTest(Case):
     def test_unusable(self):
         for words, flags, card, why in (
                 (["train.py"], [], None, "no GPU is here"),
-                (program("no_cuda.py"), [], "no-such-card", "no-such-card"),
+                (["no-such-program"], [], "no-such-card", "--card no-such-card: no such card; there are b200,"),
+                (["no-such-program"], [], "rtx", "--card rtx: several cards match"),
                 (["no-such-program"], [], "rtx-4090", "cannot start no-such-program")):
             with self.subTest(why):
                 run = Recorded(self.folder, words, flags, card=card)
