@@ -1,5 +1,6 @@
 """Programs under `memreplay record --card` that take long or want packages beside torch."""
 import os
+import subprocess
 import sys
 
 import events
@@ -74,6 +75,25 @@ class RecordMoreTest(Case):
                 self.assertIsNone(events.difference(
                     events.events_of(events.load(process["snapshot"]), rank),
                     events.events_of(events.load(alone.snapshot))))
+
+
+    def test_torchrun_on_gpus(self):
+        """One file a rank, whether the command starts torchrun or torchrun the command."""
+        torchrun = os.path.join(os.path.dirname(Setting.python), "torchrun")
+        start = [torchrun, "--standalone", "--nproc_per_node", "2"]
+        gpus = self.gpu(COUNT=2)
+        job = Recorded(self.folder, [*start, *program("ranks.py", "ddp")], card=None, environment=gpus)
+        self.assertEqual(job.status, 0, job.output)
+        self.assertEqual([process["name"] for process in job.answer["processes"]], ["rank 0", "rank 1"])
+        done = subprocess.run(
+            [*start, "--no-python", Setting.memreplay, "record", "--python", Setting.python, "-o", "each.pickle",
+             *program("ranks.py", "ddp")], cwd=self.folder, capture_output=True, text=True, timeout=600,
+            check=False, env={**os.environ, **gpus})
+        self.assertEqual(done.returncode, 0, done.stderr)
+        for rank, process in enumerate(job.answer["processes"]):
+            self.assertIsNone(events.difference(
+                events.events_of(events.load(process["snapshot"]), rank),
+                events.events_of(events.load(os.path.join(self.folder, f"each.rank{rank}.pickle")), rank)))
 
 
 if __name__ == "__main__":

@@ -73,6 +73,20 @@ class RecordTest(Case):
         run = self.runs("graphs.py")
         self.same_without_values(run, "graphs.py")
 
+    def test_on_a_gpu(self):
+        """Without --card: PyTorch's own recording on the GPU there is, with nothing of the card's beside it."""
+        run = self.record("transformer.py", card=None, environment=self.gpu())
+        self.assertEqual(run.status, 0, run.output)
+        self.holds(run, "transformer.py")  # the same events as on the imagined card
+        self.assertNotIn("card", run.process)
+        self.assertNotIn("values", run.process)
+        frames = [frame for event in events.load(run.snapshot)["device_traces"][0] for frame in event["frames"]]
+        self.assertTrue(frames and all(frame["filename"].endswith(".py") for frame in frames[-100:]))
+        run = self.record("oom.py", "forward", card=None, name="oom", environment=self.gpu(
+            CAPACITY=6 << 30, RESERVE=400 << 20))
+        self.assertEqual((run.status, run.process["error"]), (1, "OutOfMemoryError"), run.output)
+        self.holds(run, "oom.py forward")
+
     def extension(self, name):
         return os.path.join(os.path.dirname(Setting.memreplay), "..", "tests", "record", "extension", name)
 

@@ -60,6 +60,16 @@ class Case(unittest.TestCase):
     def record(self, *words, flags=(), **more):
         return Recorded(self.folder, program(*words), flags, **more)
 
+    def gpu(self, **settings):
+        """An environment in which the imagined card's libraries are this machine's, so that it has a GPU."""
+        cache = {"XDG_CACHE_HOME": os.path.join(self.folder, "cache")}
+        made = self.record("takes.py", "--pieces=1", environment=cache, name="takes")
+        self.assertEqual(made.status, 0, made.output)
+        libraries, = pathlib.Path(cache["XDG_CACHE_HOME"]).glob("memreplay/record-*/torch-*")
+        return {"LD_LIBRARY_PATH": str(libraries), "LD_PRELOAD": str(libraries / "libcuda.so.1"),
+                "MEMREPLAY_CARD": "rtx-4090",
+                **{f"MEMREPLAY_CARD_{name}": str(value) for name, value in settings.items()}}
+
     def holds(self, run, figures_of):
         """The run was answered, replayed exactly, and has the figures that are written down."""
         self.assertIsNotNone(run.answer, run.output)
