@@ -1,5 +1,6 @@
-// A library with kernels of its own, as nvcc makes it of a .cu file: it registers an image with CUDA's
-// runtime when it is loaded, launches by the runtime or by the driver, and takes memory past PyTorch.
+// A library with kernels of its own, as nvcc makes it of a .cu file: it registers an image with
+// CUDA's runtime when it is loaded, launches by the runtime or by the driver, and takes memory past
+// PyTorch.
 #include <dlfcn.h>
 
 #include <cstddef>
@@ -79,12 +80,13 @@ extern "C" int take(std::size_t bytes) {
 extern "C" int launch_by_driver(float* data) {
   void* driver = dlopen("libcuda.so.1", RTLD_NOW);
   if (driver == nullptr) return -1;
-  const auto load = reinterpret_cast<int (*)(void**, const void*)>(dlsym(driver, "cuModuleLoadData"));
+  const auto load =
+      reinterpret_cast<int (*)(void**, const void*)>(dlsym(driver, "cuModuleLoadData"));
   const auto find =
       reinterpret_cast<int (*)(void**, void*, const char*)>(dlsym(driver, "cuModuleGetFunction"));
-  const auto start = reinterpret_cast<int (*)(void*, unsigned, unsigned, unsigned, unsigned,
-                                              unsigned, unsigned, unsigned, void*, void**, void**)>(
-      dlsym(driver, "cuLaunchKernel"));
+  const auto start =
+      reinterpret_cast<int (*)(void*, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
+                               unsigned, void*, void**, void**)>(dlsym(driver, "cuLaunchKernel"));
   if (load == nullptr || find == nullptr || start == nullptr) return -2;
   void *module = nullptr, *function = nullptr;
   if (int error = load(&module, "// PTX"); error != 0) return error;
