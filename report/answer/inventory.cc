@@ -41,6 +41,11 @@ struct Walk {
   Level reserved;
   Level requested;    // of active blocks
   Level allocations;  // active ones
+  struct StreamUse {
+    int64_t allocations = 0;
+    int64_t bytes = 0;
+  };
+  std::vector<StreamUse> streams;  // by Event::stream
 };
 
 // Frees of a program name a handle, not a size.
@@ -62,18 +67,22 @@ class ProgramSizes {
 
 Walk WalkEvents(const Trace& trace, const DeviceTrace& device) {
   Walk walk;
-  for (const Event& event : device.events) ++walk.counts[static_cast<size_t>(event.kind)];
-  const auto count = [&](EventKind kind) { return walk.counts[static_cast<size_t>(kind)]; };
   // A recording that lacks one kind of free is followed by the other.
-  const EventKind end_of_life = trace.is_program || count(EventKind::kFreeCompleted) == 0
-                                    ? EventKind::kFree
-                                    : EventKind::kFreeCompleted;
+  const bool completes =
+      !trace.is_program &&
+      std::any_of(device.events.begin(), device.events.end(),
+                  [](const Event& e) { return e.kind == EventKind::kFreeCompleted; });
+  const EventKind end_of_life = completes ? EventKind::kFreeCompleted : EventKind::kFree;
   ProgramSizes program;
   int64_t at = -1;
   for (const Event& event : device.events) {
     ++at;
+    ++walk.counts[static_cast<size_t>(event.kind)];
     const int64_t size = event.size.signed_value();
     if (event.kind == EventKind::kAlloc) {
+      if (event.stream >= walk.streams.size()) walk.streams.resize(event.stream + 1);
+      ++walk.streams[event.stream].allocations;
+      walk.streams[event.stream].bytes += size;
       if (trace.is_program) program.Alloc(event);
       walk.requested.Add(size, at);
       walk.allocations.Add(1, at);
@@ -137,21 +146,15 @@ Start FindStart(const Trace& trace, const DeviceTrace& device, const Walk& walk)
   return start;
 }
 
-void AddStreams(const Trace& trace, const DeviceTrace& device, proto::Inventory* inventory) {
+void AddStreams(const Trace& trace, const DeviceTrace& device, const Walk& walk,
+                proto::Inventory* inventory) {
   // Ascending by handle.
   std::map<uint64_t, proto::Inventory::StreamUse> uses;
-  std::vector<std::pair<int64_t, int64_t>> by_index;  // allocations, bytes
-  for (const Event& event : device.events) {
-    if (event.kind != EventKind::kAlloc) continue;
-    if (event.stream >= by_index.size()) by_index.resize(event.stream + 1);
-    ++by_index[event.stream].first;
-    by_index[event.stream].second += event.size.signed_value();
-  }
-  for (size_t index = 0; index < by_index.size(); ++index) {
-    if (by_index[index].first == 0) continue;
+  for (size_t index = 0; index < walk.streams.size(); ++index) {
+    if (walk.streams[index].allocations == 0) continue;
     auto& use = uses[index < trace.streams.size() ? trace.streams[index].value() : index];
-    use.set_allocs(use.allocs() + by_index[index].first);
-    use.set_requested_bytes(use.requested_bytes() + by_index[index].second);
+    use.set_allocs(use.allocs() + walk.streams[index].allocations);
+    use.set_requested_bytes(use.requested_bytes() + walk.streams[index].bytes);
   }
   for (const SegmentInfo& segment : device.final_state) {
     auto& use = uses[segment.stream.value()];
@@ -201,7 +204,7 @@ DeviceContents DescribeContents(const Trace& trace, size_t device_index) {
   inventory.set_start_allocations(start.allocations);
   inventory.set_start_requested_bytes(start.requested);
   inventory.set_start_reserved_bytes(start.reserved);
-  AddStreams(trace, device, &inventory);
+  AddStreams(trace, device, walk, &inventory);
   AddPools(device, &inventory);
   inventory.set_stacks(static_cast<int64_t>(trace.stacks.size()) - 1);  // not the empty one
   inventory.set_frames(static_cast<int64_t>(trace.stacks.frame_count()));

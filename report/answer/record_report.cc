@@ -47,7 +47,7 @@ proto::RecordedReplay RecordedReplayOf(const Trace& trace, size_t device_index,
   replay.set_peak_reserved(device.peak_reserved_bytes());
   replay.set_peak_allocated(device.peak_allocated_bytes());
   replay.set_ooms(device.ooms());
-  const std::vector<Event>& events = trace.devices[device_index].events;
+  const EventList& events = trace.devices[device_index].events;
   const int64_t at = device.recorded().peak_reserved_event();
   if (at >= 0 && static_cast<size_t>(at) < events.size() && !HasText(events[at].kind)) {
     replay.set_peak_stack(StackNames(trace).Label(events[at].text_or_stack));

@@ -100,6 +100,7 @@ absl::StatusOr<ReplaySettings> ResolveSettings(const Trace& trace, const Setting
 }
 
 AddressOrder OrderOf(const Trace& trace) {
+  if (trace.is_program) return AddressOrder::kChunksDownwards;  // it has no addresses
   constexpr Address kLinux = Address(uint64_t{1} << 40);
   for (const DeviceTrace& device : trace.devices) {
     for (const SegmentInfo& segment : device.final_state) {

@@ -16,6 +16,7 @@ constexpr uint64_t kLeastRegular = 3;
 
 struct Born {
   uint64_t event;
+  Bytes size;
   uint32_t site;
   bool before_steps;
 };
@@ -132,13 +133,13 @@ StepGrowth GrowthPerStep(const Trace& trace, const DeviceTrace& device, const St
     bytes.Pass(event);
     highest = std::max(highest, bytes.now());
     if (event.kind == EventKind::kAlloc) {
-      const Born birth = {i, sites.Of(event), step == 0};
+      const Born birth = {i, event.size, sites.Of(event), step == 0};
       born[event.address.value()] = birth;
       sites.Add(birth.site, event.size.signed_value());
     } else if (bytes.IsEndOfLife(event)) {
       const auto found = born.find(event.address.value());
       if (found == born.end()) continue;
-      sites.Add(found->second.site, -device.events[found->second.event].size.signed_value());
+      sites.Add(found->second.site, -found->second.size.signed_value());
       born.erase(found);
     }
   }

@@ -58,7 +58,18 @@ void ScheduleProgram(std::string_view bytes) {
   program::CompileOptions options;
   options.max_events = kMaxEvents;
   const absl::StatusOr<program::ProgramCode> code = program::ReadProgramCode(*source, options);
-  if (code.ok()) Take(program::ExpandProgram(*code));
+  if (!code.ok()) return;
+  absl::StatusOr<Trace> kept = program::ExpandProgram(*code);
+  const absl::StatusOr<Trace> again = program::ExpandProgram(*code, 0);
+  if (kept.ok() != again.ok()) std::abort();
+  if (kept.ok()) {
+    const EventList& events = kept->devices[0].events;
+    if (!std::equal(events.begin(), events.end(), again->devices[0].events.begin(),
+                    again->devices[0].events.end())) {
+      std::abort();
+    }
+  }
+  Take(std::move(kept));
 }
 
 // The first byte chooses the release.

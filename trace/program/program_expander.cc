@@ -26,7 +26,12 @@ Event MarkEvent(MarkKind kind, uint32_t text) {
 }  // namespace
 
 ProgramExpander::ProgramExpander(const ProgramCode* code, StringTable* strings, StackTable* stacks)
-    : code_(*code), strings_(*strings), stacks_(*stacks), random_(code->seed) {
+    : code_(*code),
+      strings_(*strings),
+      stacks_(*stacks),
+      new_strings_(strings),
+      new_stacks_(stacks),
+      random_(code->seed) {
   variables_.resize(code_.main_slots);
   text_numbers_.assign(code_.texts.size(), kNone);
   stack_numbers_.assign(code_.labels.size(), kNone);
@@ -41,9 +46,30 @@ ProgramExpander::ProgramExpander(const ProgramCode* code, StringTable* strings, 
     event.kind = EventKind::kOutsideAlloc;
     event.size = size;
     event.stream = kNoStream;
-    event.text_or_stack = strings_.Intern(name);
+    event.text_or_stack = Interned(name);
     Emit(event);
   }
+}
+
+ProgramExpander ProgramExpander::Again() const {
+  ProgramExpander again = *this;
+  again.new_strings_ = nullptr;
+  again.new_stacks_ = nullptr;
+  return again;
+}
+
+size_t ProgramExpander::bytes() const {
+  return sizeof(*this) + queue_.capacity() * sizeof(Event) +
+         variables_.capacity() * sizeof(int64_t) + frames_.capacity() * sizeof(Frame) +
+         (live_.capacity() + outside_.capacity()) * (sizeof(Key) + sizeof(Live)) +
+         cuda_events_.capacity() * (sizeof(Key) + sizeof(uint64_t)) +
+         (phases_.capacity() + text_numbers_.capacity() + stack_numbers_.capacity()) *
+             sizeof(uint32_t) +
+         scratch_.capacity() + (load_ ? load_->bytes() : 0);
+}
+
+uint32_t ProgramExpander::Interned(std::string_view text) {
+  return new_strings_ != nullptr ? new_strings_->Intern(text) : *strings_.Find(text);
 }
 
 bool ProgramExpander::Fail(std::string_view expected, std::string_view found) {
@@ -85,7 +111,7 @@ bool ProgramExpander::Emit(const Event& event) {
   if (std::exchange(phase_changed_, false)) {
     const uint32_t path = phases_.back();
     queue_.push_back(
-        MarkEvent(MarkKind::kPhase, path == kNoText ? strings_.Intern(kOutsidePhases) : path));
+        MarkEvent(MarkKind::kPhase, path == kNoText ? Interned(kOutsidePhases) : path));
   }
   queue_.push_back(event);
   return true;
@@ -144,7 +170,7 @@ bool ProgramExpander::Text(uint32_t text, uint32_t* string) {
     StrAppend(&scratch_, value);
   }
   const size_t before = strings_.size();
-  *string = strings_.Intern(scratch_);
+  *string = Interned(scratch_);
   if (strings_.size() != before) text_memory_ += scratch_.size() + kTextMemory;
   if (text_memory_ > kMaxTexts) {
     return Fail(StrCat("at most ", kMaxTexts >> 20, " MiB of distinct texts"), "more");
@@ -172,11 +198,13 @@ bool ProgramExpander::Label(uint32_t label, uint32_t* stack) {
   if (!text(parts.name, &name) || !text(parts.tag, &tag) || !text(parts.tensor, &tensor)) {
     return false;
   }
-  frames[count++] = stacks_.InternFrame({tag, name, 0});
-  if (tensor != kNoText) {
-    frames[count++] = stacks_.InternFrame({strings_.Intern(kTensorFrame), tensor, 0});
-  }
-  *stack = stacks_.InternStack(absl::MakeConstSpan(frames.data(), count));
+  const auto frame = [this](const memreplay::Frame& wanted) {
+    return new_stacks_ != nullptr ? new_stacks_->InternFrame(wanted) : *stacks_.FindFrame(wanted);
+  };
+  frames[count++] = frame({tag, name, 0});
+  if (tensor != kNoText) frames[count++] = frame({Interned(kTensorFrame), tensor, 0});
+  const auto all = absl::MakeConstSpan(frames.data(), count);
+  *stack = new_stacks_ != nullptr ? new_stacks_->InternStack(all) : *stacks_.FindStack(all);
   if (is_constant) stack_numbers_[label] = *stack;
   return true;
 }
@@ -240,6 +268,20 @@ bool ProgramExpander::FindLive(uint32_t handle, Key* key, Live** live) {
 
 // Operations.
 
+// What the allocation that is about to be emitted begins.
+ProgramExpander::Live ProgramExpander::NewLive(Event* event, uint32_t name) {
+  event->kind = EventKind::kAlloc;
+  event->id = next_id_++;
+  event->address = Address(++last_handle_);
+  return {last_handle_,
+          event->size,
+          event->stream,
+          phases_.back(),
+          name,
+          event->id,
+          events_ + (phase_changed_ ? 1 : 0)};
+}
+
 bool ProgramExpander::Execute(const Operation& op) {
   switch (op.kind) {
     case Kind::kAlloc:
@@ -299,11 +341,8 @@ bool ProgramExpander::Memory(const Operation& op) {
       }
       const auto [it, is_new] = live_.try_emplace(key);
       if (!is_new) return Fail(StrCat(Spell(op.handle, key), " to be free"), "that it is live");
-      it->second = {++last_handle_, Bytes(static_cast<uint64_t>(size)), event.stream,
-                    phases_.back(), op.handle};
-      event.kind = EventKind::kAlloc;
-      event.address = Address(last_handle_);
       event.size = Bytes(static_cast<uint64_t>(size));
+      it->second = NewLive(&event, op.handle);
       return Emit(event);
     }
     case Kind::kOutside: {
@@ -314,10 +353,11 @@ bool ProgramExpander::Memory(const Operation& op) {
       }
       const auto [it, is_new] = outside_.try_emplace(key);
       if (!is_new) return Fail(StrCat(Spell(op.handle, key), " to be free"), "that it is live");
+      event.size = Bytes(static_cast<uint64_t>(size));
       it->second.handle = ++last_handle_;
+      it->second.size = event.size;
       event.kind = EventKind::kOutsideAlloc;
       event.address = Address(last_handle_);
-      event.size = Bytes(static_cast<uint64_t>(size));
       event.stream = kNoStream;
       return Emit(event);
     }
@@ -329,6 +369,7 @@ bool ProgramExpander::Memory(const Operation& op) {
       }
       event.kind = EventKind::kOutsideFree;
       event.address = Address(it->second.handle);
+      event.size = it->second.size;
       event.stream = kNoStream;
       outside_.erase(it);
       return Emit(event);
@@ -338,6 +379,7 @@ bool ProgramExpander::Memory(const Operation& op) {
   Live* live = nullptr;
   if (!FindLive(op.handle, &key, &live)) return false;
   event.address = Address(live->handle);
+  event.id = live->id;
   switch (op.kind) {
     case Kind::kFree:
       if (!Stream(op.stream, live->stream, &event.stream)) return false;
@@ -353,6 +395,7 @@ bool ProgramExpander::Memory(const Operation& op) {
       if (!Text(op.other, &text)) return false;
       Event mark = MarkEvent(MarkKind::kRetag, text);
       mark.address = event.address;
+      mark.id = event.id;
       return Emit(mark);
     }
     default: break;
@@ -369,6 +412,7 @@ bool ProgramExpander::Memory(const Operation& op) {
   if (is_new) return true;
   event.kind = EventKind::kFree;
   event.address = Address(before.handle);
+  event.id = before.id;
   event.stream = before.stream;
   return Emit(event);
 }
@@ -483,8 +527,8 @@ bool ProgramExpander::Phase(const Operation& op) {
     return Fail(StrCat("a path of phases of at most ", kMaxPhasePath, " bytes"),
                 StrCat(outer_length + 1 + strings_[name].size()));
   }
-  phases_.push_back(
-      outer == kNoText ? name : strings_.Intern(StrCat(strings_[outer], ".", strings_[name])));
+  phases_.push_back(outer == kNoText ? name
+                                     : Interned(StrCat(strings_[outer], ".", strings_[name])));
   return true;
 }
 
@@ -510,7 +554,9 @@ bool ProgramExpander::Random(const Operation& op) {
     event.kind = EventKind::kFree;
     event.address = Address(block.handle);
     event.stream = block.stream;
-    live_.erase(Key{kNone, {static_cast<int64_t>(block.handle)}});
+    const auto it = live_.find(Key{kNone, {static_cast<int64_t>(block.handle)}});
+    event.id = it->second.id;
+    live_.erase(it);
     return Emit(event);
   };
   if (load_->done()) {
@@ -538,20 +584,19 @@ bool ProgramExpander::Random(const Operation& op) {
     if (!Emit(event)) return false;
   }
   Event event;
-  event.kind = EventKind::kAlloc;
   event.size = Bytes(static_cast<uint64_t>(block.size));
   event.stream = block.stream;
   if (!Label(code.label, &event.text_or_stack)) return false;
-  block.handle = ++last_handle_;
-  event.address = Address(block.handle);
+  const Live live = NewLive(&event, kNone);
+  block.handle = live.handle;
   load_->Add(block);
-  live_[Key{kNone, {static_cast<int64_t>(block.handle)}}] = {block.handle, event.size, block.stream,
-                                                             phases_.back(), kNone};
+  live_[Key{kNone, {static_cast<int64_t>(block.handle)}}] = live;
   if (!Emit(event)) return false;
   if (code.record_stream_p > 0 && load_->streams() > 1 && random_.Unit() < code.record_stream_p) {
     Event use;
     use.kind = EventKind::kRecordStream;
     use.address = event.address;
+    use.id = event.id;
     const int64_t other = random_.Between(1, load_->streams() - 1);
     use.stream = static_cast<uint32_t>((block.stream + other) % load_->streams());
     return Emit(use);

@@ -34,14 +34,19 @@ class ProgramExpander {
 
   // All three must outlive the expander. Texts and stacks go into the tables.
   ProgramExpander(const ProgramCode* code, StringTable* strings, StackTable* stacks);
+  // One that goes on from here as this one does; the tables have all texts by then.
+  ProgramExpander Again() const;
 
   // The next event, or false: at the clean end, or after a failure. Requests carry
-  // handles, from 1 on and never used again; Event::stream is a stream's handle.
-  // Amortised O(1).
+  // handles, from 1 on and never used again, and ids, from 0 on in the order of the
+  // allocations; Event::stream is a stream's handle. Amortised O(1).
   bool Next(Event* event);
   // Not OK after a failure: "PLACE: expected X, found Y".
   const absl::Status& status() const { return status_; }
   uint64_t events() const { return events_; }
+  uint32_t allocations() const { return next_id_; }
+  // Of memory, about.
+  size_t bytes() const;
 
   // What is allocated and not freed so far, by name.
   struct Live {
@@ -50,6 +55,8 @@ class ProgramExpander {
     uint32_t stream = 0;
     uint32_t phase = kNoText;  // in which it was allocated
     uint32_t name = kNone;     // ProgramCode::handles; kNone: of a random load
+    AllocationId id = kNoAllocation;
+    uint64_t event = 0;  // its position
   };
   void VisitLive(const std::function<void(const Live&)>& visit) const;
 
@@ -87,11 +94,15 @@ class ProgramExpander {
   bool Phase(const Operation& op);
   bool Random(const Operation& op);
   bool Emit(const Event& event);
+  Live NewLive(Event* event, uint32_t name);
+  uint32_t Interned(std::string_view text);
   std::string Spell(uint32_t handle, const Key& key) const;
 
   const ProgramCode& code_;
-  StringTable& strings_;
-  StackTable& stacks_;
+  const StringTable& strings_;
+  const StackTable& stacks_;
+  StringTable* new_strings_;  // null: everything is known
+  StackTable* new_stacks_;
   absl::Status status_;
   CounterRandom random_;
 
@@ -112,6 +123,7 @@ class ProgramExpander {
   absl::flat_hash_map<Key, Live> outside_;
   absl::flat_hash_map<Key, uint64_t> cuda_events_;
   uint64_t last_handle_ = 0;
+  AllocationId next_id_ = 0;
 
   std::vector<uint32_t> phases_ = {kNoText};  // paths, outermost first
   bool phase_changed_ = false;                // since the last event

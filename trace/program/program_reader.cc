@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "trace/bytes/json_scanner.h"
+#include "trace/program/program_events.h"
 #include "trace/program/program_expander.h"
 #include "trace/value/strings.h"
 #include "trace/value/trace_builder.h"
@@ -26,9 +27,9 @@ bool Take(std::string_view token, std::string_view* text) {
 }
 
 absl::StatusOr<Trace> Read(ByteSource& source) {
-  const absl::StatusOr<program::ProgramCode> code = program::ReadProgramCode(source, {});
+  absl::StatusOr<program::ProgramCode> code = program::ReadProgramCode(source, {});
   if (!code.ok()) return code.status();
-  return program::ExpandProgram(*code);
+  return program::ExpandProgram(*std::move(code));
 }
 
 absl::Status Named(const std::string& path, const absl::Status& status) {
@@ -76,7 +77,7 @@ absl::StatusOr<ProgramCode> ReadProgramCode(ByteSource& source, const CompileOpt
   return code;
 }
 
-absl::StatusOr<Trace> ExpandProgram(const ProgramCode& code) {
+absl::StatusOr<Trace> ExpandProgram(ProgramCode code, uint64_t most_kept) {
   TraceBuilder builder(code.format);
   Trace& trace = builder.trace();
   trace.is_program = true;
@@ -90,11 +91,25 @@ absl::StatusOr<Trace> ExpandProgram(const ProgramCode& code) {
   }
   for (const PoolId pool : code.pools) builder.PoolIndex(pool);
   builder.Device(0);
-  ProgramExpander expander(&code, &trace.strings, &trace.stacks);
-  Event event;
-  while (expander.Next(&event)) builder.Add(0, event);
-  if (!expander.status().ok()) return expander.status();
-  return std::move(builder).Finish();
+  {
+    ProgramExpander expander(&code, &trace.strings, &trace.stacks);
+    Event event;
+    bool more = expander.Next(&event);
+    for (; more && expander.events() <= most_kept; more = expander.Next(&event)) {
+      event.id = kNoAllocation;  // a file does not tell it
+      builder.Add(0, event);
+    }
+    if (!expander.status().ok()) return expander.status();
+    if (!more) return std::move(builder).Finish();
+  }
+  builder.Device(0).events.clear();
+  Trace long_trace = std::move(builder).Finish();
+  const absl::StatusOr<std::shared_ptr<const ProgramEvents>> events =
+      ProgramEvents::Make(std::move(code));
+  if (!events.ok()) return events.status();
+  (*events)->AddTexts(&long_trace.strings, &long_trace.stacks);
+  long_trace.devices[0].events = EventList(*events);
+  return long_trace;
 }
 
 absl::StatusOr<ProgramCode> OpenProgramCode(const std::string& path,
@@ -106,9 +121,9 @@ absl::StatusOr<ProgramCode> OpenProgramCode(const std::string& path,
 }
 
 absl::StatusOr<Trace> OpenProgram(const std::string& path, const CompileOptions& options) {
-  const absl::StatusOr<ProgramCode> code = OpenProgramCode(path, options);
+  absl::StatusOr<ProgramCode> code = OpenProgramCode(path, options);
   if (!code.ok()) return code.status();
-  absl::StatusOr<Trace> trace = ExpandProgram(*code);
+  absl::StatusOr<Trace> trace = ExpandProgram(*std::move(code));
   return trace.ok() ? std::move(trace) : Named(path, trace.status());
 }
 

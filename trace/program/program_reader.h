@@ -25,8 +25,11 @@ namespace program {
 // name the file.
 absl::StatusOr<ProgramCode> ReadProgramCode(ByteSource& source, const CompileOptions& options);
 
+// Programs of up to so many events are expanded once; longer ones again for each pass.
+inline constexpr uint64_t kMostKeptEvents = uint64_t{1} << 22;
+
 // All events of a program.
-absl::StatusOr<Trace> ExpandProgram(const ProgramCode& code);
+absl::StatusOr<Trace> ExpandProgram(ProgramCode code, uint64_t most_kept = kMostKeptEvents);
 
 // The same of the file at `path`; messages name it.
 absl::StatusOr<ProgramCode> OpenProgramCode(const std::string& path, const CompileOptions& options);

@@ -29,6 +29,7 @@ class RandomLoad {
     return !blocks_.empty() && (blocks_.top().due <= op_ || size > live_target_ - live_bytes_);
   }
   bool empty() const { return blocks_.empty(); }
+  size_t bytes() const { return blocks_.size() * sizeof(Block); }
   Block Free() {
     const Block block = blocks_.top();
     blocks_.pop();

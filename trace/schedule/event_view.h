@@ -9,6 +9,7 @@
 
 #include "absl/types/span.h"
 #include "trace/value/event.h"
+#include "trace/value/event_list.h"
 
 namespace memreplay {
 
@@ -46,26 +47,36 @@ class ViewIterator {
 class EventView {
  public:
   // Null: the events' own.
-  explicit EventView(absl::Span<const Event> events, const AllocationId* ids = nullptr,
+  explicit EventView(const EventList& events, const AllocationId* ids = nullptr,
                      const uint16_t* pools = nullptr)
-      : events_(events), ids_(ids), pools_(pools) {}
+      : list_(&events),
+        events_(events.source() == nullptr ? events.kept().data() : nullptr),
+        size_(events.size()),
+        ids_(ids),
+        pools_(pools) {}
+  EventView() = default;
 
-  size_t size() const { return events_.size(); }
-  bool empty() const { return events_.empty(); }
+  size_t size() const { return size_; }
+  bool empty() const { return size_ == 0; }
   Event operator[](size_t i) const {
+    if (events_ == nullptr) [[unlikely]] {
+      return list_->MadeAgain(i);
+    }
     Event event = events_[i];
     if (ids_ != nullptr) event.id = ids_[i];
     if (pools_ != nullptr) event.pool = pools_[i];
     return event;
   }
-  EventKind kind(size_t i) const { return events_[i].kind; }
+  EventKind kind(size_t i) const { return events_ != nullptr ? events_[i].kind : (*this)[i].kind; }
   ViewIterator<EventView> begin() const { return {*this, 0}; }
   ViewIterator<EventView> end() const { return {*this, size()}; }
 
  private:
-  absl::Span<const Event> events_;
-  const AllocationId* ids_;
-  const uint16_t* pools_;
+  const EventList* list_ = nullptr;
+  const Event* events_ = nullptr;  // null: made again
+  size_t size_ = 0;
+  const AllocationId* ids_ = nullptr;
+  const uint16_t* pools_ = nullptr;
 };
 
 // What is fed to an allocator: most requests are an event of the file, without what the
@@ -76,11 +87,18 @@ class RequestView {
   static constexpr uint32_t kOwn = uint32_t{1} << 31;
 
   RequestView(EventView events, absl::Span<const uint32_t> from, const Event* own)
-      : events_(events), from_(from), own_(own) {}
+      : events_(events), from_(from.data()), size_(from.size()), own_(own) {}
+  // Each event is a request: of a program that is expanded again.
+  explicit RequestView(EventView events) : events_(events), size_(events.size()) {}
 
-  size_t size() const { return from_.size(); }
-  bool empty() const { return from_.empty(); }
+  size_t size() const { return size_; }
+  bool empty() const { return size_ == 0; }
   Event operator[](size_t i) const {
+    if (from_ == nullptr) [[unlikely]] {
+      Event event = AsRequest(events_[i]);
+      if (event.is_mark(MarkKind::kRetag)) event.address = Address();
+      return event;
+    }
     const uint32_t from = from_[i];
     if ((from & kOwn) != 0) [[unlikely]] {
       return own_[from & ~kOwn];
@@ -104,8 +122,9 @@ class RequestView {
 
  private:
   EventView events_;
-  absl::Span<const uint32_t> from_;
-  const Event* own_;
+  const uint32_t* from_ = nullptr;
+  size_t size_;
+  const Event* own_ = nullptr;
 };
 
 }  // namespace memreplay

@@ -43,6 +43,10 @@ ScheduleBuilder::ScheduleBuilder(std::shared_ptr<const Trace> trace, size_t devi
 }
 
 Schedule ScheduleBuilder::Build() && {
+  if (const EventSource* source = source_.events.source()) {
+    TakeExpanded(*source);
+    return std::move(schedule_);
+  }
   schedule_.ids_.resize(source_.events.size(), kNoAllocation);
   if (schedule_.is_program()) {
     BuildProgram();

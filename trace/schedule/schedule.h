@@ -37,7 +37,8 @@ class Schedule {
  public:
   // `device_index` is a position in trace->devices. Takes shared ownership of
   // the tables. Never fails on defects of the trace: they become diagnostics.
-  // O(events) time; memory about 12 bytes per event beside the trace.
+  // O(events) time; memory about 12 bytes per event beside the trace, none for those of a
+  // program that is expanded again.
   static Schedule Build(std::shared_ptr<const Trace> trace, size_t device_index);
 
   const Trace& trace() const { return *trace_; }
@@ -50,7 +51,10 @@ class Schedule {
   // an allocator gives is its own affair). Requests that PyTorch does not record
   // (empty_cache, record_stream and its completion) are inferred for recorded
   // traces; a recorded oom stands for an alloc of its (rounded) size.
-  RequestView requests() const { return {events(), request_from_, own_requests_.data()}; }
+  RequestView requests() const {
+    if (device_trace().events.source() != nullptr) return RequestView(events());
+    return {events(), request_from_, own_requests_.data()};
+  }
 
   // For each request the index in recorded() of the first event that belongs
   // to it (its effects may precede its own entry: segment_alloc before alloc);
@@ -59,7 +63,7 @@ class Schedule {
   absl::Span<const uint32_t> recorded_begin() const { return recorded_begin_; }
 
   // All events as recorded, with dense ids. Empty for programs.
-  EventView recorded() const { return is_program() ? EventView({}) : events(); }
+  EventView recorded() const { return is_program() ? EventView() : events(); }
 
   // Live before the first event, ascending by address.
   absl::Span<const StartAllocation> start_allocations() const { return start_allocations_; }

@@ -30,6 +30,8 @@ class ScheduleBuilder {
 
   // Programs: addresses are handles. schedule_program.cc
   void BuildProgram();
+  // Those that are expanded again are sound and have ids: nothing is looked at.
+  void TakeExpanded(const EventSource& source);
 
   // Recordings, in this order. schedule_recorded.cc
   void TellPools();

@@ -62,6 +62,14 @@ class OutsideMemory {
 
 }  // namespace
 
+void ScheduleBuilder::TakeExpanded(const EventSource& source) {
+  for (const EventSource::Leak& leak : source.leaks()) {
+    schedule_.diagnostics_.Add(DiagnosticKind::kLeak, leak.event,
+                               absl::StrCat("handle ", leak.handle));
+  }
+  schedule_.allocation_count_ = source.allocation_count();
+}
+
 void ScheduleBuilder::BuildProgram() {
   Diagnostics& diagnostics = schedule_.diagnostics_;
   OutsideMemory outside(*schedule_.trace_);

@@ -28,12 +28,12 @@ void ScheduleBuilder::TellPools() {
   const bool told = std::any_of(source_.events.begin(), source_.events.end(),
                                 [](const Event& e) { return e.pool != 0; });
   if (!told) {
-    schedule_.pools_ = PoolsBySegments(source_.final_state, trace.pools, source_.events);
+    schedule_.pools_ = PoolsBySegments(source_.final_state, trace.pools, source_.events.kept());
   }
 }
 
 void ScheduleBuilder::Identify() {
-  const std::vector<Event>& events = source_.events;
+  const absl::Span<const Event> events = source_.events.kept();
   const uint32_t count = event_count();
   roles_.assign(count, EventRole::kAside);
   if (const auto& settings = schedule_.trace().settings; settings.has_value()) {
@@ -95,7 +95,7 @@ void ScheduleBuilder::IdentifyAlloc(uint32_t i) {
 }
 
 uint32_t ScheduleBuilder::IdentifyFree(uint32_t i) {
-  const std::vector<Event>& events = source_.events;
+  const absl::Span<const Event> events = source_.events.kept();
   const Address address = events[i].address;
   auto it = live_.find(address.value());
   if (it == live_.end()) {

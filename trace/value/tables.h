@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -22,6 +23,7 @@ class StringTable {
   StringTable& operator=(StringTable&&) = default;
 
   uint32_t Intern(std::string_view text);  // O(length)
+  std::optional<uint32_t> Find(std::string_view text) const;
   std::string_view operator[](uint32_t index) const { return strings_[index]; }
   size_t size() const { return strings_.size(); }
 
@@ -52,6 +54,8 @@ class StackTable {
 
   uint32_t InternFrame(const Frame& frame);                 // O(1)
   uint32_t InternStack(absl::Span<const uint32_t> frames);  // O(frames); frame indexes
+  std::optional<uint32_t> FindFrame(const Frame& frame) const;
+  std::optional<uint32_t> FindStack(absl::Span<const uint32_t> frames) const;
 
   const Frame& frame(uint32_t index) const { return frames_[index]; }
   absl::Span<const uint32_t> operator[](uint32_t stack) const {

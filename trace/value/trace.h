@@ -11,6 +11,7 @@
 
 #include "trace/value/diagnostics.h"
 #include "trace/value/event.h"
+#include "trace/value/event_list.h"
 #include "trace/value/memory_state.h"
 #include "trace/value/tables.h"
 #include "trace/value/units.h"
@@ -60,7 +61,7 @@ struct Annotation {
 
 struct DeviceTrace {
   int device = 0;
-  std::vector<Event> events;     // requests and effects in recorded order
+  EventList events;              // requests and effects in recorded order
   std::vector<int64_t> time_us;  // per event; empty if the file has no times
   bool has_final_state = false;
   MemoryState final_state;  // when the snapshot was taken, after the last event

@@ -75,7 +75,7 @@ Trace TraceBuilder::Finish() && {
   for (uint32_t i = 0; i < order.size(); ++i) renumbered[order[i]] = i;
   std::sort(trace_.streams.begin(), trace_.streams.end());
   for (auto& [device, entry] : devices_) {
-    for (Event& event : entry.trace.events) {
+    for (Event& event : entry.trace.events.kept()) {
       event.stream = event.stream == kNoStream ? 0 : renumbered[event.stream];
     }
     trace_.devices.push_back(std::move(entry.trace));

@@ -95,7 +95,7 @@ ExactReplayResult Replay(std::shared_ptr<const Trace> trace, const Made& made,
 }
 
 // What is claimed to be exact, compared once more, by other means.
-void ExpectSamePrefix(const std::vector<Event>& recorded, const std::vector<Event>& simulated,
+void ExpectSamePrefix(const EventList& recorded, const std::vector<Event>& simulated,
                       const ExactReplayResult& result) {
   // The rest of a request that was lost is at the very beginning.
   size_t r = result.recorded_events - result.compared_events;

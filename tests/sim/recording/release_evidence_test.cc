@@ -57,7 +57,7 @@ TEST(ResolveSettingsByReplay, WhatNoReleaseReplaysIsTakenAsTheOneThatComesFurthe
   Trace trace = testing::MakeRecording(made);
   trace.layout = testing::LayoutOf(testing::ProfileOf(made));
   // An address that no allocator would choose, late in the recording.
-  std::vector<Event>& events = trace.devices[0].events;
+  std::vector<Event>& events = trace.devices[0].events.kept();
   Event& event = events[events.size() - 10];
   event.address = event.address + Bytes(512);
   const auto settings =

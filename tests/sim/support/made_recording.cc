@@ -43,7 +43,7 @@ class Program {
                  .explicit_completion = true}),
         allocator_(ProfileOf(made), made.config, device_, Options(trace)),
         trace_(trace),
-        recorder_(trace.devices[0].events, made.event_pools) {}
+        recorder_(trace.devices[0].events.kept(), made.event_pools) {}
 
   void Run() {
     for (uint32_t i = 0; i < made_.requests; ++i) {
@@ -212,7 +212,7 @@ Trace MakeRecording(const Made& made) {
 
 std::shared_ptr<const Trace> WithoutHead(const Made& made, size_t events) {
   auto trace = std::make_shared<Trace>(MakeRecording(made));
-  std::vector<Event>& all = trace->devices[0].events;
+  std::vector<Event>& all = trace->devices[0].events.kept();
   all.erase(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(std::min(events, all.size())));
   return trace;
 }

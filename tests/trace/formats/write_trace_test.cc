@@ -48,7 +48,7 @@ TEST_F(WriteTraceTest, SnapshotNamesWhatItLeavesOut) {
   Trace trace = testing::SnapshotTrace();
   Event event;
   event.kind = EventKind::kEmptyCache;
-  trace.devices[0].events.insert(trace.devices[0].events.begin(), 2, event);
+  trace.devices[0].events.kept().insert(trace.devices[0].events.kept().begin(), 2, event);
   trace.devices[0].time_us.insert(trace.devices[0].time_us.begin(), 2, 0);
   trace.devices[1].events[0].id = 3;
   trace.devices[1].events[1].block_size = Bytes(512);

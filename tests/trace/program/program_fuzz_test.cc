@@ -34,7 +34,7 @@ bool Accepts(const absl::StatusOr<Trace>& trace) {
     EXPECT_FALSE(trace.status().message().empty());
     return false;
   }
-  const std::vector<Event>& events = trace->devices[0].events;
+  const EventList& events = trace->devices[0].events;
   EXPECT_LE(events.size(), kMaxEvents);
   std::set<uint64_t> live;
   for (const Event& event : events) {

@@ -140,7 +140,7 @@ constexpr char kEveryStatementFlat[] =
 {"k":"done","s":1}
 {"k":"f","id":1,"s":1}
 {"k":"X","id":9,"b":1048576,"n":"NCCL"}
-{"k":"Xf","id":9}
+{"k":"Xf","id":9,"b":1048576}
 {"k":"c"}
 {"k":"x","n":"reset_peak"}
 {"k":"x","n":"reset_accumulated"}

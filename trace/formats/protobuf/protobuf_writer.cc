@@ -170,19 +170,19 @@ class ProtobufWriter {
     // Fills a column unless it would hold zeros only.
     const auto column = [&](auto value, auto add) {
       bool any = false;
-      for (size_t i = begin; i < end && !any; ++i) any = value(i) != 0;
-      for (size_t i = begin; i < end && any; ++i) add(value(i));
+      for (size_t i = 0; i < end - begin && !any; ++i) any = value(i) != 0;
+      for (size_t i = 0; i < end - begin && any; ++i) add(value(i));
     };
-    const std::vector<Event>& events = device.events;
-    for (size_t i = begin; i < end; ++i) {
-      to->add_kind(kinds_[static_cast<size_t>(events[i].kind)]);
-    }
+    std::vector<Event> events;  // a copy: each column goes through them anew
+    events.reserve(end - begin);
+    for (size_t i = begin; i < end; ++i) events.push_back(device.events[i]);
+    for (const Event& event : events) to->add_kind(kinds_[static_cast<size_t>(event.kind)]);
     column([&](size_t i) { return uint32_t{events[i].pool}; },
            [&](uint32_t v) { to->add_pool(v); });
     column([&](size_t i) { return events[i].id + 1; }, [&](uint32_t v) { to->add_id_plus_1(v); });
     column(
         [&](size_t i) {
-          const uint64_t before = i == begin ? 0 : events[i - 1].address.value();
+          const uint64_t before = i == 0 ? 0 : events[i - 1].address.value();
           return static_cast<int64_t>(events[i].address.value() - before);
         },
         [&](int64_t v) { to->add_address_change(v); });
@@ -195,8 +195,9 @@ class ProtobufWriter {
     if (device.time_us.empty()) return;
     column(
         [&](size_t i) {
-          const auto before = i == begin ? 0 : static_cast<uint64_t>(device.time_us[i - 1]);
-          return static_cast<int64_t>(static_cast<uint64_t>(device.time_us[i]) - before);
+          const int64_t* const times = device.time_us.data() + begin;
+          const auto before = i == 0 ? 0 : static_cast<uint64_t>(times[i - 1]);
+          return static_cast<int64_t>(static_cast<uint64_t>(times[i]) - before);
         },
         [&](int64_t v) { to->add_time_change(v); });
   }

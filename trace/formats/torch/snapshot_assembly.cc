@@ -198,7 +198,7 @@ absl::Status SnapshotAssembly::TakeTrace(absl::Span<const Value> entries, int nu
   }
   DeviceTrace& device = devices_[number];
   device.events = std::move(in_order ? store : copied);
-  device.events.resize(kept);
+  device.events.kept().resize(kept);
   if (has_times) {
     device.time_us = std::move(in_order ? times : copied_times);
     device.time_us.resize(kept);

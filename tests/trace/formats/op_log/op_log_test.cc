@@ -20,7 +20,7 @@ TEST(OpLogTest, ReadsAllocationsAndFrees) {
   ASSERT_TRUE(trace.ok()) << trace.status();
   EXPECT_TRUE(trace->is_program);
   ASSERT_EQ(trace->devices.size(), 1u);
-  const std::vector<Event>& events = trace->devices[0].events;
+  const EventList& events = trace->devices[0].events;
   ASSERT_EQ(events.size(), 4u);
   EXPECT_EQ(events[1].kind, EventKind::kAlloc);
   EXPECT_EQ(events[1].address, Address(7));

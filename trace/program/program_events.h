@@ -1,0 +1,58 @@
+// The events of a long program: expanded again for whoever goes through them.
+#ifndef MEMREPLAY_TRACE_PROGRAM_PROGRAM_EVENTS_H_
+#define MEMREPLAY_TRACE_PROGRAM_PROGRAM_EVENTS_H_
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "trace/program/program_code.h"
+#include "trace/program/program_expander.h"
+#include "trace/value/event_list.h"
+#include "trace/value/tables.h"
+
+namespace memreplay::program {
+
+class ProgramEvents final : public EventSource {
+ public:
+  // Expands it once. Errors: those of the expansion. Memory: what is live, in at most
+  // kMostStarts copies, and the texts.
+  static absl::StatusOr<std::shared_ptr<const ProgramEvents>> Make(ProgramCode code);
+
+  uint64_t size() const override { return size_; }
+  uint32_t allocation_count() const override { return allocation_count_; }
+  const std::vector<Leak>& leaks() const override { return leaks_; }
+  std::unique_ptr<Cursor> CursorBefore(uint64_t position) const override;
+  uint64_t NearestStart(uint64_t position) const override;
+
+  // What the events refer to: the same texts and stacks under the same numbers.
+  void AddTexts(StringTable* strings, StackTable* stacks) const;
+
+ private:
+  // Expansions stop over every so often, for those who do not begin at the beginning:
+  // more rarely the longer the program is and the more is live.
+  static constexpr uint64_t kLeastBetweenStarts = uint64_t{1} << 16;
+  static constexpr size_t kMostStarts = 64;
+  static constexpr size_t kMostBytes = size_t{32} << 20;
+  struct Start {
+    uint64_t position;
+    ProgramExpander expander;
+  };
+
+  explicit ProgramEvents(ProgramCode code) : code_(std::move(code)) {}
+  absl::Status Expand();
+  const Start& Before(uint64_t position) const;
+
+  const ProgramCode code_;
+  StringTable strings_;
+  StackTable stacks_;
+  std::vector<std::unique_ptr<const Start>> starts_;  // ascending
+  uint64_t size_ = 0;
+  uint32_t allocation_count_ = 0;
+  std::vector<Leak> leaks_;
+};
+
+}  // namespace memreplay::program
+
+#endif  // MEMREPLAY_TRACE_PROGRAM_PROGRAM_EVENTS_H_

@@ -1,0 +1,125 @@
+// The events of a device. Those of a file are kept; those of a long program are made
+// again whenever somebody goes through them, so that their number costs no memory.
+#ifndef MEMREPLAY_TRACE_VALUE_EVENT_LIST_H_
+#define MEMREPLAY_TRACE_VALUE_EVENT_LIST_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <iterator>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "absl/types/span.h"
+#include "trace/value/check.h"
+#include "trace/value/event.h"
+
+namespace memreplay {
+
+// Makes the same events each time. Thread-safe.
+class EventSource {
+ public:
+  // Somebody's way through the events.
+  class Cursor {
+   public:
+    virtual ~Cursor() = default;
+    virtual uint64_t position() const = 0;  // of the event that comes next
+    virtual Event Next() = 0;               // there must be one
+  };
+  // What was allocated and never freed.
+  struct Leak {
+    uint64_t event = 0;
+    uint64_t handle = 0;
+  };
+
+  virtual ~EventSource() = default;
+  virtual uint64_t size() const = 0;
+  virtual uint32_t allocation_count() const = 0;  // Event::id is below this
+  virtual const std::vector<Leak>& leaks() const = 0;
+  // Begins at `position` at the latest. Events have their ids: dense, in the order of the
+  // allocations.
+  virtual std::unique_ptr<Cursor> CursorBefore(uint64_t position) const = 0;
+  // From where a cursor would have to begin for `position`.
+  virtual uint64_t NearestStart(uint64_t position) const = 0;
+};
+
+// Read like a vector of events; what changes events is for those that are kept.
+class EventList {
+ public:
+  class const_iterator {
+   public:
+    using iterator_category = std::input_iterator_tag;
+    using value_type = Event;
+    using difference_type = std::ptrdiff_t;
+    using pointer = const Event*;
+    using reference = Event;
+
+    const_iterator(const EventList* list, size_t at) : list_(list), at_(at) {}
+    Event operator*() const { return (*list_)[at_]; }
+    const_iterator& operator++() {
+      ++at_;
+      return *this;
+    }
+    const_iterator operator++(int) { return {list_, at_++}; }
+    friend difference_type operator-(const const_iterator& a, const const_iterator& b) {
+      return static_cast<difference_type>(a.at_ - b.at_);
+    }
+    friend bool operator==(const const_iterator& a, const const_iterator& b) = default;
+
+   private:
+    const EventList* list_;
+    size_t at_;
+  };
+
+  EventList() = default;
+  EventList(std::vector<Event> events) : kept_(std::move(events)) {}  // NOLINT: converts
+  EventList(std::initializer_list<Event> events) : kept_(events) {}
+  explicit EventList(std::shared_ptr<const EventSource> source) : source_(std::move(source)) {}
+
+  size_t size() const { return source_ == nullptr ? kept_.size() : source_->size(); }
+  bool empty() const { return size() == 0; }
+  // O(1) if kept; else amortised O(1) for each of several who go through the events in
+  // order, and more for a step back. As a file has them: without ids that it does not tell.
+  Event operator[](size_t i) const {
+    if (source_ == nullptr) [[likely]] {
+      return kept_[i];
+    }
+    Event event = MadeAgain(i);
+    event.id = kNoAllocation;
+    return event;
+  }
+  const_iterator begin() const { return {this, 0}; }
+  const_iterator end() const { return {this, size()}; }
+
+  // Null: the events are kept.
+  const EventSource* source() const { return source_.get(); }
+  // One of the source's, with its id.
+  Event MadeAgain(size_t i) const;
+
+  // The process stops if the events are not kept.
+  absl::Span<const Event> kept() const {
+    CheckKept();
+    return kept_;
+  }
+  std::vector<Event>& kept() {
+    CheckKept();
+    return kept_;
+  }
+  Event& operator[](size_t i) { return kept()[i]; }
+  Event* begin() { return kept().data(); }
+  Event* end() { return kept().data() + kept_.size(); }
+  void push_back(const Event& event) { kept().push_back(event); }
+  Event& emplace_back() { return kept().emplace_back(); }
+  void clear() { *this = EventList(); }
+
+ private:
+  void CheckKept() const { MEMREPLAY_CHECK(source_ == nullptr, "events are kept"); }
+
+  std::vector<Event> kept_;
+  std::shared_ptr<const EventSource> source_;
+};
+
+}  // namespace memreplay
+
+#endif  // MEMREPLAY_TRACE_VALUE_EVENT_LIST_H_
