@@ -75,7 +75,9 @@ absl::StatusOr<int> RecordProgram(absl::Span<const std::string> args) {
   flags.AddText("card", "NAME", &run.card, "the card to imagine; list prints those known");
   AddRecordFlags(&run, &flags);
   flags.AddSwitch("aslr", &run.aslr, "leave address randomisation on; runs can then differ");
-  flags.AddChoice("stacks", {"python", "all"}, &run.stacks, "whose frames; all: also those of C++");
+  flags.AddChoice("stacks", {"python", "all"}, &run.stacks,
+                  "whose frames; all: also those of C++, which name what backward asks for, in a\n"
+                  "file of twice the size");
   flags.AddText("out", "FILE", &run.out, "the snapshot; snapshot.pickle if not given");
   flags.AddShort('o', "out");
   flags.AddSwitch("json", &options.json,

@@ -49,8 +49,19 @@ proto::RecordedReplay RecordedReplayOf(const Trace& trace, size_t device_index,
   replay.set_ooms(device.ooms());
   const EventList& events = trace.devices[device_index].events;
   const int64_t at = device.recorded().peak_reserved_event();
-  if (at >= 0 && static_cast<size_t>(at) < events.size() && !HasText(events[at].kind)) {
-    replay.set_peak_stack(StackNames(trace).Label(events[at].text_or_stack));
+  if (at < 0 || static_cast<size_t>(at) >= events.size()) return replay;
+  const auto has_stack = [&](int64_t i) {
+    return !HasText(events[i].kind) && events[i].text_or_stack != kNoStack;
+  };
+  int64_t known = at;
+  while (known >= 0 && !has_stack(known)) --known;
+  if (known < 0) return replay;
+  const std::string label = StackNames(trace).Label(events[known].text_or_stack);
+  if (known == at) {
+    replay.set_peak_stack(label);
+  } else {
+    replay.set_stack_before(label);
+    replay.set_events_since(at - known);
   }
   return replay;
 }

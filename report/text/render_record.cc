@@ -57,8 +57,14 @@ void AppendCards(const proto::RecordedProcess& process, std::string* text) {
 void AppendReplays(const proto::RecordedProcess& process, std::string* text) {
   for (const proto::RecordedReplay& replay : process.replays()) {
     if (replay.events() == 0) continue;
-    if (!replay.peak_stack().empty())
+    if (!replay.peak_stack().empty()) {
       memreplay::Line(text, "peak at", CleanText(replay.peak_stack()));
+    } else if (!replay.stack_before().empty()) {
+      memreplay::Line(
+          text, "peak at",
+          StrCat("no stack recorded, ", FormatCount(replay.events_since(), "event"), " after ",
+                 CleanText(replay.stack_before()), "; --stacks all names C++'s frames"));
+    }
     if (replay.at_once_peak_reserved() > 0) {
       memreplay::Line(
           text, "at once",
