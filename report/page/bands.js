@@ -59,7 +59,7 @@ class Bands {
     const {begun} = this;
     while (this.column < begun.width) {
       this.layColumn(begun, this.column++);
-      if ((this.column & 3) === 0 && performance.now() > until) return false;
+      if (performance.now() > until) return false;
     }
     this.picture = begun;
     this.begun = null;

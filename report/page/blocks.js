@@ -47,7 +47,7 @@ class BlockMap {
     new ResizeObserver(() => this.resize()).observe(host);
     view.listen((_, changed) => {
       if (changed.has("moment") || changed.has("color")) this.draw();
-      this.drawOutline();
+      else if (changed.has("hovered") || changed.has("selected")) this.drawOutline();
     });
   }
 

@@ -25,7 +25,7 @@ class Overlay {
 
 const MARGIN = {top: 26, right: 14, bottom: 26};
 const FIGURES = /** @type {const} */ (["reserved", "active", "allocated", "requested"]);
-const FRAME_MILLISECONDS = 3;  // for bands; the rest of a frame's 16 is the browser's
+const FRAME_MILLISECONDS = 2;  // for bands; the rest of a frame's 16 is the browser's
 
 /** @typedef {{from: number, to: number, name: string}} Stretch of moments */
 
@@ -64,11 +64,12 @@ class ChartPicture {
     const id = "clip" + view.device;
     const clipped = (/** @type {string} */ tag) => this.svg.append(tag).attr("clip-path", `url(#${id})`);
     this.clip = this.svg.append("clipPath").attr("id", id).append("rect");
-    this.stretchGroup = clipped("g");
+    this.bounds = clipped("path").attr("class", "bound");
+    this.names = clipped("g");
     this.axisX = this.svg.append("g").attr("class", "axis x");
     this.axisY = this.svg.append("g").attr("class", "axis y");
     this.outline = clipped("path").attr("class", "outline");
-    this.marks = clipped("g");
+    this.marks = clipped("path").attr("class", "oom");
     this.between = clipped("rect").attr("class", "between");
     this.markLine = this.svg.append("line").attr("class", "cursor mark");
     this.cursorLine = this.svg.append("line").attr("class", "cursor");
@@ -156,7 +157,10 @@ class ChartPicture {
     this.overlays.forEach((overlay, i) => {
       if (this.shown.has("other" + i)) this.drawOverlay(context, overlay);
     });
-    if (this.shown.has("marks")) this.drawSegments(context);
+    if (this.shown.has("marks")) {
+      this.drawStretches(context);
+      this.drawSegments(context);
+    }
   }
 
   /**
@@ -288,42 +292,55 @@ class ChartPicture {
         .call(d3.axisBottom(this.x).tickValues(ticks).tickFormat(format).tickPadding(6));
   }
 
-  /** Phases or steps with names where there is room; out of memory. */
-  drawMarks() {
-    this.stretchGroup.selectAll("*").remove();
-    this.marks.selectAll("*").remove();
-    const {view} = this;
-    const {from, to} = view.state;
-    const bottom = MARGIN.top + this.plotHeight;
-    const right = this.width - MARGIN.right;
-    const x = (/** @type {number} */ moment) => this.x(view.xOf(moment));
-    const visible = (/** @type {Uint32Array} */ moments) => moments.subarray(
-        d3.bisectLeft(moments, view.momentAt(from)), d3.bisectRight(moments, view.momentAt(to)));
-    if (this.shown.has("marks")) {
-      this.stretches.forEach((stretch, i) => {
-        const begin = Math.max(x(stretch.from), this.left);
-        const end = Math.min(x(stretch.to), right);
-        if (end - begin < 3) return;
-        this.stretchGroup.append("line").attr("class", "bound").attr("x1", begin).attr("x2", begin)
-            .attr("y1", 6).attr("y2", MARGIN.top - 2);
-        if (i % 2) {
-          this.stretchGroup.append("rect").attr("class", "band").attr("x", begin).attr("y", MARGIN.top)
-              .attr("width", end - begin).attr("height", this.plotHeight);
-        }
-        if (end - begin > 6.5 * stretch.name.length + 12) {
-          this.stretchGroup.append("text").attr("x", begin + 5).attr("y", 16).text(stretch.name);
-        }
-      });
+  /**
+   * The stretches that are wide enough to be seen, with their edges on the screen.
+   * @returns {{name: string, isOdd: boolean, begin: number, end: number}[]}
+   */
+  visibleStretches() {
+    if (!this.shown.has("marks")) return [];
+    const {view, stretches} = this;
+    const [left, right] = this.x.range();
+    const from = view.momentAt(view.state.from);
+    const to = view.momentAt(view.state.to);
+    const found = [];
+    for (let i = Math.max(0, d3.bisector((/** @type {Stretch} */ each) => each.from).right(stretches, from) - 1);
+         i < stretches.length && stretches[i].from <= to; ++i) {
+      const begin = Math.max(this.x(view.xOf(stretches[i].from)), left);
+      const end = Math.min(this.x(view.xOf(stretches[i].to)), right);
+      if (end - begin >= 3) found.push({name: stretches[i].name, isOdd: i % 2 === 1, begin, end});
     }
+    return found;
+  }
+
+  /**
+   * Every other stretch a little darker.
+   * @param {CanvasRenderingContext2D} context
+   */
+  drawStretches(context) {
+    context.fillStyle = color("band");
+    for (const {isOdd, begin, end} of this.visibleStretches()) {
+      if (isOdd) context.fillRect((begin - this.left) * this.ratio, 0, (end - begin) * this.ratio, this.canvas.height);
+    }
+  }
+
+  /** Where phases or steps begin, their names where there is room; out of memory. Few elements: they change in every frame. */
+  drawMarks() {
+    const {view} = this;
+    const bottom = MARGIN.top + this.plotHeight;
+    const stretches = this.visibleStretches();
+    this.bounds.attr("d", stretches.map(({begin}) => `M${begin.toFixed(1)},6V${MARGIN.top - 2}`).join("") || null);
+    this.names.selectAll("text").data(stretches.filter(({name, begin, end}) => end - begin > 6.5 * name.length + 12)).join("text")
+        .attr("y", 16).attr("x", (/** @type {any} */ stretch) => stretch.begin + 5).text((/** @type {any} */ stretch) => stretch.name);
+    let path = "";
     let before = -9;
-    for (const moment of visible(this.ooms)) {
-      const at = x(moment);
+    const end = d3.bisectRight(this.ooms, view.momentAt(view.state.to));
+    for (let i = d3.bisectLeft(this.ooms, view.momentAt(view.state.from)); i < end; ++i) {
+      const at = this.x(view.xOf(this.ooms[i]));
       if (at - before < 3) continue;
       before = at;
-      this.marks.append("line").attr("class", "oom").attr("x1", at).attr("x2", at)
-          .attr("y1", MARGIN.top - 4).attr("y2", bottom);
-      this.marks.append("path").attr("class", "oom").attr("d", `M${at - 6},${MARGIN.top - 14}h12l-6,11z`);
+      path += `M${at - 6},${MARGIN.top - 14}h12l-6,11zM${at},${MARGIN.top - 4}V${bottom}`;
     }
+    this.marks.attr("d", path || null);
   }
 
   /** Around the block under the pointer, else around the selected one. */
