@@ -1,5 +1,6 @@
 """Programs under `memreplay record --card` that take long or want packages beside torch."""
 import os
+import resource
 import subprocess
 import sys
 
@@ -76,6 +77,39 @@ class RecordMoreTest(Case):
                     events.events_of(events.load(process["snapshot"]), rank),
                     events.events_of(events.load(alone.snapshot))))
 
+
+    def cost(self, *words, flags=()):
+        """A run, and the seconds of CPU that it took with all its processes."""
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        run = self.record(*words, flags=flags)
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        self.assertEqual(run.status, 0, run.output)
+        return run, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+    def test_speed(self):
+        """GPT-2's 124 million parameters, ten iterations: beside importing torch twice, 5 microseconds an op."""
+        words = ["gpt.py", "layers=12", "heads=12", "width=768", "context=1024", "vocabulary=50304", "batch=12",
+                 "steps=10", "dropout=0"]
+        flags = ["--capacity", "80GiB", "--fast-init"]
+        for attempt in range(3):  # beside other work
+            _, importing = self.cost("takes.py", "--pieces=0")
+            run, training = self.cost(*words, flags=flags)
+            kernels, calls = run.process["card"]["launches"], run.process["replays"][0]["events"]
+            print(f"import {importing:.2f} s, training {training:.2f} s, {kernels} kernels, {calls} events")
+            if training <= 2 * importing + 5e-6 * (int(kernels) + int(calls)):
+                return
+        self.fail("too slow three times")
+
+    def test_a_large_model(self):
+        """Of 70 billion parameters: a card's memory takes none of the host's."""
+        for built_on in ("meta", "card"):
+            run = self.record("large_model.py", built_on, flags=["--card", "h200"], card=None)
+            self.assertEqual(run.status, 0, run.output)
+            self.holds(run, f"large_model.py {built_on}")
+            self.assertGreater(int(run.process["cards"][0]["peak_reserved"]), 128 << 30)
+        largest = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss << 10  # of all runs of this test
+        print(f"{largest >> 20} MiB")
+        self.assertLess(largest, 4 << 30)
 
     def test_torchrun_on_gpus(self):
         """One file a rank, whether the command starts torchrun or torchrun the command."""
