@@ -103,6 +103,8 @@ std::map<std::string, std::string> Environment(const RecordOptions& options,
       path == nullptr || path[0] == '\0' ? folders.python : StrCat(folders.python, ":", path);
   if (std::getenv("PYTHONHASHSEED") == nullptr) environment["PYTHONHASHSEED"] = "0";
   if (options.card.empty()) return environment;
+  // Small values are computed by several threads, which would spin while they wait for each other.
+  if (std::getenv("OMP_WAIT_POLICY") == nullptr) environment["OMP_WAIT_POLICY"] = "PASSIVE";
   environment["MEMREPLAY_CARD"] = options.card;
   environment["MEMREPLAY_CARD_COMPLETION"] = options.completion;
   environment["MEMREPLAY_CARD_COPY_LIMIT"] = StrCat(kCopyLimit);

@@ -4,15 +4,6 @@ import os
 FOLDER = os.path.dirname(os.path.abspath(__file__)) + os.sep
 
 
-def _without_own(stack):
-    kept = []
-    for frame in stack:  # innermost first
-        if frame["filename"].startswith(FOLDER):
-            continue
-        kept.append(frame)
-    return kept
-
-
 def drop_own(snapshot):
     """Changes the lists of frames in place; one that several events share only once."""
     done = {}
@@ -21,8 +12,9 @@ def drop_own(snapshot):
         stack = holder.get("frames")
         if stack and id(stack) not in done:
             done[id(stack)] = stack
-            if any(frame["filename"].startswith(FOLDER) for frame in stack):
-                stack[:] = _without_own(stack)
+            kept = [frame for frame in stack if not frame["filename"].startswith(FOLDER)]
+            if len(kept) != len(stack):
+                stack[:] = kept
 
     for trace in snapshot["device_traces"]:
         for event in trace:
