@@ -25,14 +25,13 @@ class OwnRecording:
             ours.__func__.__doc__ = function.__doc__
 
     def keep_events(self, begin):
-        """Turns recording on once more; the oldest releases then forget what they had."""
-        before, had = self.take()["device_traces"], self._count()
+        """Turns recording on once more; some releases before 2.6, 2.1 for one, then forget what they had."""
+        had = []
+        if [int(part) for part in self.torch.__version__.split(".")[:2]] < [2, 6]:
+            had = self.take()["device_traces"]
         begin()
-        if self._count() < had:
-            self.earlier = before
-
-    def _count(self):
-        return sum(map(len, self.take_now()["device_traces"]))
+        if any(had) and not any(self.take_now()["device_traces"]):
+            self.earlier = had
 
     def take(self, *args, **kwargs):
         snapshot = self.take_now(*args, **kwargs)
