@@ -20,26 +20,27 @@ namespace memreplay {
 class BlockPool;
 struct ExpandableSegment;
 
-struct Block {
+// What most requests look at comes first, on a cache line of its own.
+struct alignas(64) Block {
   Address address;
   Bytes size;
-  Bytes requested_size;   // set by each allocation, never cleared
   Block* prev = nullptr;  // neighbours by address in the same segment
   Block* next = nullptr;
   BlockPool* pool = nullptr;
-  ExpandableSegment* expandable = nullptr;  // null: a cudaMalloc segment
-  std::unique_ptr<StreamUses> uses;         // null: never recorded on another stream
   uint64_t tie = 0;                 // orders cached blocks of one size before their addresses do
-  uint64_t gc_base = 0;             // pool's lookup count at the last insertion
   AllocationId id = kNoAllocation;  // while active
   uint32_t stream = 0;
-  uint32_t stack = 0;          // of the last allocation, while active
-  uint32_t segment_stack = 0;  // of the segment's creation; of the head block only
-  uint32_t event_count = 0;    // outstanding end-of-life events
-  bool in_use = false;         // the object exists (slab bookkeeping)
+  uint32_t stack = 0;   // of the last allocation, while active
+  bool in_use = false;  // the object exists (slab bookkeeping)
   bool allocated = false;
-  bool mapped = true;    // false: a range of an expandable segment without pages
-  bool is_free = false;  // in its pool's free set
+  bool mapped = true;                       // false: a range of an expandable segment without pages
+  bool is_free = false;                     // in its pool's free set
+  Bytes requested_size;                     // set by each allocation, never cleared
+  std::unique_ptr<StreamUses> uses;         // null: never recorded on another stream
+  ExpandableSegment* expandable = nullptr;  // null: a cudaMalloc segment
+  uint64_t gc_base = 0;                     // pool's lookup count at the last insertion
+  uint32_t segment_stack = 0;               // of the segment's creation; of the head block only
+  uint32_t event_count = 0;                 // outstanding end-of-life events
 
   bool is_split() const { return prev != nullptr || next != nullptr; }
   bool has_stream_uses() const { return uses != nullptr && !uses->empty(); }

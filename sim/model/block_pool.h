@@ -8,6 +8,7 @@
 #include "absl/container/btree_set.h"
 #include "sim/model/block.h"
 #include "sim/model/free_set.h"
+#include "sim/model/memory_stats.h"
 
 namespace memreplay {
 
@@ -24,30 +25,40 @@ using UnmappedSet = absl::btree_set<Block*, UnmappedLess>;
 class BlockPool {
  public:
   BlockPool(bool is_large, PrivatePool* owner, uint16_t index)
-      : is_large_(is_large), owner_(owner), index_(index) {}
+      : is_large_(is_large),
+        part_(StatArray::PartOf(is_large)),
+        owner_(owner),
+        index_(index),
+        free_(1),
+        unmapped_(1) {}
   BlockPool(const BlockPool&) = delete;
   BlockPool& operator=(const BlockPool&) = delete;
 
   bool is_large() const { return is_large_; }
-  PrivatePool* owner() const { return owner_; }  // null: default pool
-  uint16_t index() const { return index_; }      // of the pool's id in the trace; 0 = default
+  StatArray::Part part() const { return part_; }  // of statistics that are kept by size
+  PrivatePool* owner() const { return owner_; }   // null: default pool
+  uint16_t index() const { return index_; }       // of the pool's id in the trace; 0 = default
 
   // Free, mapped blocks. Insert() stamps the block's gc_base.
-  void Insert(Block* block) {
+  [[gnu::always_inline]] void Insert(Block* block) {
     block->gc_base = lookups;
     block->is_free = true;
     free_of(block->stream).Insert(block);
   }
-  void Erase(Block* block) {
+  [[gnu::always_inline]] void Erase(Block* block) {
     block->is_free = false;
     free_of(block->stream).Erase(block);
   }
   FreeSet& free_of(uint32_t stream) {
-    if (stream >= free_.size()) free_.resize(stream + 1);
+    if (stream >= streams_) [[unlikely]] {
+      AddStreams(stream + 1);
+    }
     return free_[stream];
   }
   UnmappedSet& unmapped_of(uint32_t stream) {
-    if (stream >= unmapped_.size()) unmapped_.resize(stream + 1);
+    if (stream >= streams_) [[unlikely]] {
+      AddStreams(stream + 1);
+    }
     return unmapped_[stream];
   }
   const std::vector<FreeSet>& free_sets() const { return free_; }  // by stream
@@ -65,9 +76,17 @@ class BlockPool {
   uint64_t lookups = 0;  // get_free_block calls while garbage collection is on
 
  private:
+  [[gnu::noinline]] void AddStreams(uint32_t streams) {
+    free_.resize(streams);
+    unmapped_.resize(streams);
+    streams_ = streams;
+  }
+
   bool is_large_;
+  StatArray::Part part_;
   PrivatePool* owner_;
   uint16_t index_;
+  uint32_t streams_ = 1;  // of which there are sets
   std::vector<FreeSet> free_;
   std::vector<UnmappedSet> unmapped_;
 };

@@ -47,9 +47,14 @@ absl::Status CachingAllocator::SetMemoryFraction(double fraction) {
 }
 
 absl::Status CachingAllocator::Apply(const Event& request, Observer& out) {
+  if (request.kind == EventKind::kAlloc) return Malloc(request, out);
+  if (request.kind != EventKind::kFree) return ApplyRare(request, out);
+  Free(request, out);
+  return absl::OkStatus();
+}
+
+absl::Status CachingAllocator::ApplyRare(const Event& request, Observer& out) {
   switch (request.kind) {
-    case EventKind::kAlloc: return Malloc(request, out);
-    case EventKind::kFree: Free(request, out); return absl::OkStatus();
     case EventKind::kRecordStream:
       out.OnEvent(request);
       RecordStream(request);
@@ -93,8 +98,7 @@ absl::Status CachingAllocator::Apply(const Event& request, Observer& out) {
   }
 }
 
-void CachingAllocator::Emit(Observer& out, EventKind kind, const Block& block, Bytes size,
-                            uint32_t stack) {
+Event CachingAllocator::EventOf(EventKind kind, const Block& block, Bytes size, uint32_t stack) {
   Event event;
   event.kind = kind;
   event.pool = block.pool->index();
@@ -104,7 +108,7 @@ void CachingAllocator::Emit(Observer& out, EventKind kind, const Block& block, B
   event.block_size = block.size;
   event.stream = block.stream;
   event.text_or_stack = stack;
-  out.OnEvent(event);
+  return event;
 }
 
 absl::Status CachingAllocator::Malloc(const Event& request, Observer& out) {
@@ -130,7 +134,6 @@ absl::Status CachingAllocator::Malloc(const Event& request, Observer& out) {
         "it1 != graph_pools.end(): internal assertion, the pool being filled was released");
   }
   params.stream = request.stream;
-  params.segment_size = AllocationSize(params.size, config_);
   params.expandable = config_.expandable_segments;
   params.id = request.id;
   params.stack = request.text_or_stack;
@@ -248,16 +251,17 @@ Block* CachingAllocator::GetFreeBlock(const Params& params) {
 Block* CachingAllocator::AllocBlock(const Params& params, bool retry) {
   if (retry) ++stats_.num_alloc_retries;
   BlockPool& pool = *params.pool;
-  if (limit_.has_value() && total_ + params.segment_size > *limit_) {
+  const Bytes segment_size = AllocationSize(params.size, config_);
+  if (limit_.has_value() && total_ + segment_size > *limit_) {
     Fire(Rule::kLimitRefused);
     return nullptr;
   }
-  if (config_.throw_on_cudamalloc_oom && total_ + params.segment_size > RejectionLimit()) {
+  if (config_.throw_on_cudamalloc_oom && total_ + segment_size > RejectionLimit()) {
     Fire(Rule::kRejectedEarly);
     ++stats_.num_oom_rejections;
-    failure_ = absl::ResourceExhaustedError(absl::StrCat(
-        "throw_on_cudamalloc_oom: ", params.segment_size.value(), " bytes more than the ",
-        total_.value(), " in use would exceed the share of the device's memory"));
+    failure_ = absl::ResourceExhaustedError(
+        absl::StrCat("throw_on_cudamalloc_oom: ", segment_size.value(), " bytes more than the ",
+                     total_.value(), " in use would exceed the share of the device's memory"));
     return nullptr;
   }
   PrivatePool* owner = pool.owner();
@@ -266,22 +270,22 @@ Block* CachingAllocator::AllocBlock(const Params& params, bool retry) {
     if (block != nullptr && owner != nullptr) ++owner->cuda_malloc_count;
     return block;
   }
-  const std::optional<Address> address = device_.AllocateSegment(params.segment_size);
+  const std::optional<Address> address = device_.AllocateSegment(segment_size);
   if (!address.has_value()) {
     Fire(Rule::kSegmentAllocFailed);
     return nullptr;
   }
   Fire(Rule::kSegmentAlloc);
   if (owner != nullptr) ++owner->cuda_malloc_count;
-  total_ += params.segment_size;
-  Block* block = NewBlock(*address, params.segment_size, &pool, params.stream);
+  total_ += segment_size;
+  Block* block = NewBlock(*address, segment_size, &pool, params.stream);
   BeginSegment(block);
   stats_.segment.Increase(pool.is_large(), 1);
-  CountReserved(pool, params.segment_size.signed_value());
-  if (params.segment_size >= config_.max_split_size) stats_.oversize_segments.Increase(1);
+  CountReserved(pool, segment_size.signed_value());
+  if (segment_size >= config_.max_split_size) stats_.oversize_segments.Increase(1);
   ++stats_.num_device_alloc;
   block->segment_stack = params.stack;
-  Emit(*params.out, EventKind::kSegmentAlloc, *block, block->size, params.stack);
+  params.out->OnEvent(EventOf(EventKind::kSegmentAlloc, *block, block->size, params.stack));
   return block;
 }
 
@@ -312,7 +316,7 @@ bool CachingAllocator::ShouldSplit(const Block& block, const Params& params) {
 
 void CachingAllocator::TakeBlock(Block* block, bool split, const Params& params) {
   BlockPool& pool = *block->pool;
-  const bool is_large = pool.is_large();
+  const StatArray::Part part = pool.part();
   const bool was_split = block->is_split();
   if (split) {
     Block* remainder = block;
@@ -329,29 +333,29 @@ void CachingAllocator::TakeBlock(Block* block, bool split, const Params& params)
     pool.Insert(remainder);
     if (block->expandable == nullptr) {
       if (was_split) {
-        stats_.inactive_split_bytes.Decrease(is_large, params.size.signed_value());
+        stats_.inactive_split_bytes.Decrease(part, params.size.signed_value());
       } else {
-        stats_.inactive_split_bytes.Increase(is_large, remainder->size.signed_value());
-        stats_.inactive_split.Increase(is_large, 1);
+        stats_.inactive_split_bytes.Increase(part, remainder->size.signed_value());
+        stats_.inactive_split.Increase(part, 1);
       }
     }
   } else if (was_split && block->expandable == nullptr) {
-    stats_.inactive_split_bytes.Decrease(is_large, block->size.signed_value());
-    stats_.inactive_split.Decrease(is_large, 1);
+    stats_.inactive_split_bytes.Decrease(part, block->size.signed_value());
+    stats_.inactive_split.Decrease(part, 1);
   }
   block->allocated = true;
   block->requested_size = params.requested;
   block->stack = params.stack;
   block->id = params.id;
   live_[params.id] = block;
-  Emit(*params.out, EventKind::kAlloc, *block, params.requested, params.stack);
+  params.out->OnEvent(EventOf(EventKind::kAlloc, *block, params.requested, params.stack));
 
   const int64_t size = block->size.signed_value();
-  stats_.allocation.Increase(is_large, 1);
-  stats_.allocated_bytes.Increase(is_large, size);
-  stats_.active.Increase(is_large, 1);
-  stats_.active_bytes.Increase(is_large, size);
-  stats_.requested_bytes.Increase(is_large, params.requested.signed_value());
+  stats_.allocation.Increase(part, 1);
+  stats_.allocated_bytes.Increase(part, size);
+  stats_.active.Increase(part, 1);
+  stats_.active_bytes.Increase(part, size);
+  stats_.requested_bytes.Increase(part, params.requested.signed_value());
   if (block->size >= config_.max_split_size) stats_.oversize_allocations.Increase(1);
 }
 
@@ -388,15 +392,18 @@ void CachingAllocator::Free(const Event& request, Observer& out) {
   if (block == nullptr) return;  // its allocation ran out of memory
   live_[request.id] = nullptr;
   block->allocated = false;
-  const bool is_large = block->pool->is_large();
-  stats_.allocation.Decrease(is_large, 1);
-  stats_.allocated_bytes.Decrease(is_large, block->size.signed_value());
-  Emit(out, EventKind::kFree, *block, block->requested_size, request.text_or_stack);
+  const StatArray::Part part = block->pool->part();
+  stats_.allocation.Decrease(part, 1);
+  stats_.allocated_bytes.Decrease(part, block->size.signed_value());
+  Event event = EventOf(EventKind::kFree, *block, block->requested_size, request.text_or_stack);
+  out.OnEvent(event);
   if (block->size >= config_.max_split_size) stats_.oversize_allocations.Decrease(1);
 
   if (!block->has_stream_uses()) {
     Fire(Rule::kFreeAtOnce);
-    FreeBlock(block, request.text_or_stack, out);
+    event.kind = EventKind::kFreeCompleted;
+    out.OnEvent(event);
+    Cache(block);
   } else if (in_capture()) {
     Fire(Rule::kFreeDeferred);
     deferred_.push_back(block);
@@ -407,12 +414,16 @@ void CachingAllocator::Free(const Event& request, Observer& out) {
 }
 
 void CachingAllocator::FreeBlock(Block* block, uint32_t stack, Observer& out) {
-  Emit(out, EventKind::kFreeCompleted, *block, block->requested_size, stack);
+  out.OnEvent(EventOf(EventKind::kFreeCompleted, *block, block->requested_size, stack));
+  Cache(block);
+}
+
+void CachingAllocator::Cache(Block* block) {
   block->stack = kNoStack;
   block->id = kNoAllocation;
   const Bytes size = block->size;
   const Bytes requested = block->requested_size;
-  const bool is_large = block->pool->is_large();
+  const StatArray::Part part = block->pool->part();
 
   int64_t split_blocks = 0;
   int64_t split_bytes = 0;
@@ -434,21 +445,18 @@ void CachingAllocator::FreeBlock(Block* block, uint32_t stack, Observer& out) {
     split_bytes += block->size.signed_value();
   }
   if (block->expandable == nullptr) {
-    if (split_blocks > 0) stats_.inactive_split.Increase(is_large, split_blocks);
-    if (split_blocks < 0) stats_.inactive_split.Decrease(is_large, -split_blocks);
-    if (split_bytes > 0) stats_.inactive_split_bytes.Increase(is_large, split_bytes);
-    if (split_bytes < 0) stats_.inactive_split_bytes.Decrease(is_large, -split_bytes);
+    if (split_blocks > 0) stats_.inactive_split.Increase(part, split_blocks);
+    if (split_blocks < 0) stats_.inactive_split.Decrease(part, -split_blocks);
+    if (split_bytes > 0) stats_.inactive_split_bytes.Increase(part, split_bytes);
+    if (split_bytes < 0) stats_.inactive_split_bytes.Decrease(part, -split_bytes);
   }
-  stats_.active.Decrease(is_large, 1);
-  stats_.active_bytes.Decrease(is_large, size.signed_value());
-  stats_.requested_bytes.Decrease(is_large, requested.signed_value());
+  stats_.active.Decrease(part, 1);
+  stats_.active_bytes.Decrease(part, size.signed_value());
+  stats_.requested_bytes.Decrease(part, requested.signed_value());
 }
 
 Bytes CachingAllocator::TryMerge(Block* dst, Block* src) {
-  if (src == nullptr || src->allocated || src->event_count > 0 || src->has_stream_uses() ||
-      dst->mapped != src->mapped) {
-    return Bytes(0);
-  }
+  if (src == nullptr || (dst->mapped ? !src->is_free : src->mapped)) return Bytes(0);
   BlockPool& pool = *dst->pool;
   if (src->mapped) {
     pool.Erase(src);

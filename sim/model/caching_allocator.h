@@ -97,16 +97,16 @@ class CachingAllocator final : public Allocator {
     BlockPool* pool;
     uint32_t stream;
     Bytes requested;
-    Bytes size;          // rounded
-    Bytes segment_size;  // what cudaMalloc would be asked for
-    bool expandable;     // expandable segments are in force for this request
-    bool in_capture;     // a pool is being filled
+    Bytes size;       // rounded
+    bool expandable;  // expandable segments are in force for this request
+    bool in_capture;  // a pool is being filled
     AllocationId id;
     uint32_t stack;
     Observer* out;
   };
   using PendingFree = std::pair<StreamEvent, Block*>;
 
+  absl::Status ApplyRare(const Event& request, Observer& out);  // neither malloc nor free
   // caching_allocator.cc: malloc and free.
   absl::Status Malloc(const Event& request, Observer& out);
   // Null: the pool being filled was released, and a flush erased it.
@@ -120,6 +120,7 @@ class CachingAllocator final : public Allocator {
   Block* UseOnOomPools(Params& params);
   void Free(const Event& request, Observer& out);
   void FreeBlock(Block* block, uint32_t stack, Observer& out);
+  void Cache(Block* block);  // what FreeBlock() does once it has said so
   // Bytes absorbed; zero if `src` may not be merged into `dst`.
   Bytes TryMerge(Block* dst, Block* src);
 
@@ -179,7 +180,7 @@ class CachingAllocator final : public Allocator {
   // Counts bytes that `pool` got from the device, or gave back (negative).
   void CountReserved(const BlockPool& pool, int64_t change);
   void Fire(Rule rule) { ++rules_[static_cast<size_t>(rule)]; }
-  void Emit(Observer& out, EventKind kind, const Block& block, Bytes size, uint32_t stack);
+  static Event EventOf(EventKind kind, const Block& block, Bytes size, uint32_t stack);
 
   const TorchProfile& profile_;
   AllocatorConfig config_;

@@ -161,7 +161,7 @@ void CachingAllocator::ReleaseBlock(Block* block, uint32_t stack, Observer& out)
   const bool is_large = pool.is_large();
   if (tie_guide_ != nullptr) tie_guide_->OnRelease(*block);
   ++stats_.num_device_free;
-  Emit(out, EventKind::kSegmentFree, *block, block->size, stack);
+  out.OnEvent(EventOf(EventKind::kSegmentFree, *block, block->size, stack));
   device_.FreeSegment(block->address, block->size);
   total_ -= block->size;
   if (pool.owner() != nullptr) --pool.owner()->cuda_malloc_count;

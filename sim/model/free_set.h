@@ -4,6 +4,7 @@
 #define MEMREPLAY_SIM_MODEL_FREE_SET_H_
 
 #include <array>
+#include <bit>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -14,13 +15,14 @@
 
 namespace memreplay {
 
-// An ordered set tuned for replay, where a pool holds few blocks of any one
-// size class: blocks lie in buckets by size (32 to a power of two, so that the
-// bucket order is the size order), found through bitmaps; a bucket is a short
-// sorted array, and becomes a tree when many blocks gather in it.
-// Visit is O(blocks); inserting and erasing move what is behind the block in a
-// short array, everything else is O(log of the bucket). A block must keep its
-// size, tie and address while it is in the set.
+// An ordered set tuned for replay, where few sizes are near each other but many
+// blocks may be of one size, and the first of them comes and goes most: blocks lie
+// in buckets by size (32 to a power of two, so that the bucket order is the size
+// order), found through bitmaps; a bucket is an array with its first block at the
+// back, and becomes a tree when many blocks gather in it.
+// Visit is O(blocks); inserting and erasing move what is before the block in an
+// array, everything else is O(log of the bucket) or finds the block from the back.
+// A block must keep its size, tie and address while it is in the set.
 class FreeSet {
  public:
   void Insert(Block* block);
@@ -37,47 +39,63 @@ class FreeSet {
   void Visit(absl::FunctionRef<void(Block*)> visit) const;
 
  private:
+  // Of blocks of one size, as one number: which of two comes first is hard to foretell
+  // for a branch.
+  using Order = unsigned __int128;
+  static Order OrderOf(uint64_t tie, uint64_t address) { return Order{tie} << 64 | address; }
   struct Key {
     uint64_t size;
     uint64_t tie;
     uint64_t address;
     Block* block;
-    friend bool operator<(const Key& a, const Key& b) {
-      if (a.size != b.size) return a.size < b.size;
-      return a.tie != b.tie ? a.tie < b.tie : a.address < b.address;
+    Order order() const { return OrderOf(tie, address); }
+    bool IsBefore(uint64_t other_size, Order other) const {
+      return size != other_size ? size < other_size : order() < other;
     }
+    friend bool operator<(const Key& a, const Key& b) { return a.IsBefore(b.size, b.order()); }
   };
   static Key KeyOf(const Block* block) {
     return {block->size.value(), block->tie, block->address.value(), const_cast<Block*>(block)};
   }
   struct Bucket {
-    std::vector<Key> sorted;
+    std::vector<Key> keys;                       // descending
     std::unique_ptr<absl::btree_set<Key>> tree;  // holds everything once it exists
+    Block* first() const { return tree != nullptr ? tree->begin()->block : keys.back().block; }
+    Block* last() const { return tree != nullptr ? tree->rbegin()->block : keys.front().block; }
   };
-  static constexpr size_t kMostSorted = 64;
-  static constexpr int kPerGroup = 32;
-  static constexpr int kGroups = 64;
-  static constexpr int kBuckets = kPerGroup * kGroups;
-  using Group = std::array<Bucket, kPerGroup>;
+  static constexpr size_t kMostInArray = 256;
+  static constexpr ptrdiff_t kFew = 8;  // as many keys are moved one by one
+  static constexpr uint32_t kPerGroup = 32;
+  static constexpr uint32_t kGroups = 64;
+  static constexpr uint32_t kBuckets = kPerGroup * kGroups;
 
-  static int BucketOf(uint64_t size) {
+  static uint32_t BucketOf(uint64_t size) {
     const uint64_t units = size >> 9;  // of the smallest block
-    if (units < kPerGroup) return static_cast<int>(units);
-    const int shift = 58 - __builtin_clzll(units);  // units >> shift is in [32, 64)
-    return kPerGroup * (shift + 1) + static_cast<int>(units >> shift) - kPerGroup;
+    if (units < kPerGroup) return static_cast<uint32_t>(units);
+    const auto shift = static_cast<uint32_t>(std::bit_width(units)) - 6;
+    return kPerGroup * shift + static_cast<uint32_t>(units >> shift);  // the latter in [32, 64)
   }
 
-  // First block in the first used bucket at or after / last in the last at or before.
-  Block* FirstFrom(int bucket) const;
-  Block* LastUpTo(int bucket) const;
-  const Bucket& bucket(int index) const {
-    return (*groups_[index / kPerGroup])[static_cast<size_t>(index % kPerGroup)];
+  // First used bucket at or after this one; kBuckets: none.
+  uint32_t UsedFrom(uint32_t bucket) const {
+    uint32_t group = bucket / kPerGroup;
+    uint32_t used = used_[group] >> (bucket % kPerGroup);
+    if (used != 0) return bucket + static_cast<uint32_t>(std::countr_zero(used));
+    const uint64_t groups = used_groups_ >> group >> 1;
+    if (groups == 0) return kBuckets;
+    group += 1 + static_cast<uint32_t>(std::countr_zero(groups));
+    return group * kPerGroup + static_cast<uint32_t>(std::countr_zero(used_[group]));
   }
-  bool IsUsed(int index) const { return used_[index / kPerGroup] >> (index % kPerGroup) & 1; }
+  // First block in the first used bucket at or after / last in the last at or before.
+  Block* FirstFrom(uint32_t bucket) const {
+    const uint32_t used = bucket < kBuckets ? UsedFrom(bucket) : kBuckets;
+    return used < kBuckets ? buckets_[used].first() : nullptr;
+  }
+  Block* LastUpTo(uint32_t bucket) const;
 
   uint64_t used_groups_ = 0;
   std::array<uint32_t, kGroups> used_ = {};  // bit per bucket
-  std::array<std::unique_ptr<Group>, kGroups> groups_;
+  std::vector<Bucket> buckets_;              // as far as ever used
 };
 
 }  // namespace memreplay

@@ -22,12 +22,14 @@ struct Stat {
   int64_t allocated = 0;  // sum of all increases
   int64_t freed = 0;      // sum of all decreases
 
-  void Increase(int64_t amount) {
+  [[gnu::always_inline]] void Increase(int64_t amount) {
     current += amount;
-    peak = std::max(peak, current);
+    if (current > peak) [[unlikely]] {
+      peak = current;
+    }
     allocated += amount;
   }
-  void Decrease(int64_t amount) {
+  [[gnu::always_inline]] void Decrease(int64_t amount) {
     current -= amount;
     freed += amount;
   }
@@ -40,14 +42,21 @@ struct StatArray {
   Stat small_pool;
   Stat large_pool;
 
-  void Increase(bool is_large, int64_t amount) {
+  // `pool`: &StatArray::small_pool or large_pool.
+  using Part = Stat StatArray::*;
+  [[gnu::always_inline]] void Increase(Part pool, int64_t amount) {
     all.Increase(amount);
-    (is_large ? large_pool : small_pool).Increase(amount);
+    (this->*pool).Increase(amount);
   }
-  void Decrease(bool is_large, int64_t amount) {
+  [[gnu::always_inline]] void Decrease(Part pool, int64_t amount) {
     all.Decrease(amount);
-    (is_large ? large_pool : small_pool).Decrease(amount);
+    (this->*pool).Decrease(amount);
   }
+  static constexpr Part PartOf(bool is_large) {
+    return is_large ? &StatArray::large_pool : &StatArray::small_pool;
+  }
+  void Increase(bool is_large, int64_t amount) { Increase(PartOf(is_large), amount); }
+  void Decrease(bool is_large, int64_t amount) { Decrease(PartOf(is_large), amount); }
   friend bool operator==(const StatArray&, const StatArray&) = default;
 };
 

@@ -18,6 +18,20 @@ absl::Status ApplyFraction(std::string_view text, Allocator& allocator) {
   return allocator.SetMemoryFraction(fraction);
 }
 
+absl::Status Apply(const Event& request, const StringTable& strings, Allocator& allocator,
+                   Observer& observer) {
+  switch (request.kind) {
+    case EventKind::kMark: observer.OnEvent(request); return absl::OkStatus();
+    case EventKind::kSettings:
+      observer.OnEvent(request);
+      return allocator.ApplySettings(strings[request.text_or_stack]);
+    case EventKind::kFraction:
+      observer.OnEvent(request);
+      return ApplyFraction(strings[request.text_or_stack], allocator);
+    default: return allocator.Apply(request, observer);
+  }
+}
+
 }  // namespace
 
 RunResult Run(const Schedule& schedule, Allocator& allocator, Observer& observer,
@@ -27,7 +41,6 @@ RunResult Run(const Schedule& schedule, Allocator& allocator, Observer& observer
   const int64_t ooms_before = allocator.ooms();
   const RequestView requests = schedule.requests();
   for (size_t i = 0; i < requests.size(); ++i) {
-    const Event& request = requests[i];
     if (options.intervention != nullptr) [[unlikely]] {
       const Intervention::Next next = options.intervention->BeforeRequest(i, allocator, observer);
       if (next == Intervention::Next::kStop) break;
@@ -35,19 +48,7 @@ RunResult Run(const Schedule& schedule, Allocator& allocator, Observer& observer
     }
     if (options.device != nullptr) options.device->OnRequest(i);
     observer.OnRequest(i);
-    absl::Status status;
-    switch (request.kind) {
-      case EventKind::kMark: observer.OnEvent(request); break;
-      case EventKind::kSettings:
-        observer.OnEvent(request);
-        status = allocator.ApplySettings(strings[request.text_or_stack]);
-        break;
-      case EventKind::kFraction:
-        observer.OnEvent(request);
-        status = ApplyFraction(strings[request.text_or_stack], allocator);
-        break;
-      default: status = allocator.Apply(request, observer); break;
-    }
+    const absl::Status status = Apply(requests[i], strings, allocator, observer);
     if (!status.ok()) [[unlikely]] {
       const absl::string_view message = status.message();
       result.failures.push_back({.request = i,
