@@ -5,6 +5,7 @@
 #include <cstddef>
 
 #include "proto/report.pb.h"
+#include "trace/schedule/schedule.h"
 #include "trace/value/memory_state.h"
 #include "trace/value/trace.h"
 
@@ -22,6 +23,9 @@ struct DeviceContents {
 // the end it is the least that the events need. O(events + blocks), no hashing
 // for recorded traces.
 DeviceContents DescribeContents(const Trace& trace, size_t device_index);
+inline DeviceContents DescribeContents(const Schedule& schedule) {
+  return DescribeContents(schedule.trace(), schedule.device_index());
+}
 
 // Fragmentation of a state as listed; at_event and the unservable share, which
 // need requests, stay 0. Definitions: docs/metrics.md. O(blocks).

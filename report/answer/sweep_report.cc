@@ -38,13 +38,14 @@ bool MayGrowWithoutBound(const AllocatorConfig& config) {
   return config.expandable_segments && config.max_split_size != kUnlimited;
 }
 
-void AddCause(const PeakCause& cause, const Schedule& schedule, proto::SweepRow* row) {
+void AddCause(const PeakCause& cause, const Schedule& schedule, StackNames& names,
+              proto::SweepRow* row) {
   if (!cause.known) return;
   proto::PeakCause& to = *row->mutable_cause();
   to.set_requested_bytes(cause.requested.signed_value());
   to.set_stream(static_cast<int64_t>(schedule.stream_handle(cause.stream).value()));
   to.set_main(ObstacleOf(cause.main()));
-  *to.mutable_stack() = StackNames(schedule.trace()).Of(cause.stack);
+  *to.mutable_stack() = names.Of(cause.stack);
   to.set_event_index(-1);
   const RequestView requests = schedule.requests();
   for (size_t i = 0; cause.id != kNoAllocation && i < requests.size(); ++i) {
@@ -254,15 +255,16 @@ void AddSweep(const SweepAnswer& answer, const Schedule& schedule, const TorchPr
   sweep.set_searched(answer.searched);
   sweep.set_shown(static_cast<int32_t>(answer.shown));
   sweep.set_costs_of(CleanText(answer.costs_of));
+  StackNames names(schedule.trace());
   const auto worst = std::find_if(answer.rows.rbegin(), answer.rows.rend(),
                                   [](const SweepRow& row) { return row.refused.empty(); });
   for (const SweepRow& row : answer.rows) {
     proto::SweepRow& to = *sweep.add_rows();
     FillRow(row, answer.current, schedule, &to);
     if (to.is_current() && answer.current_cause.has_value()) {
-      AddCause(*answer.current_cause, schedule, &to);
+      AddCause(*answer.current_cause, schedule, names, &to);
     } else if (worst != answer.rows.rend() && &row == &*worst && answer.worst_cause.has_value()) {
-      AddCause(*answer.worst_cause, schedule, &to);
+      AddCause(*answer.worst_cause, schedule, names, &to);
     }
   }
   FillRow(answer.current, answer.current, schedule, sweep.mutable_current());
@@ -275,7 +277,7 @@ void AddSweep(const SweepAnswer& answer, const Schedule& schedule, const TorchPr
         })));
   }
   if (answer.current_cause.has_value()) {
-    AddCause(*answer.current_cause, schedule, sweep.mutable_current());
+    AddCause(*answer.current_cause, schedule, names, sweep.mutable_current());
   }
   FillBounds(answer.live, answer.packing, sweep.mutable_lower_bounds());
   for (const SweepRow* row : Choose(answer, profile)) {

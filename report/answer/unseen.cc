@@ -2,13 +2,13 @@
 
 #include <algorithm>
 
-#include "report/answer/inventory.h"
 #include "sim/workload/step_growth.h"
 #include "sim/workload/steps.h"
 
 namespace memreplay {
 
-void AddUnseen(const Schedule& schedule, proto::DeviceReport* report) {
+void AddUnseen(const Schedule& schedule, const proto::Inventory& inventory,
+               proto::DeviceReport* report) {
   if (schedule.is_program()) return;
   const Trace& trace = schedule.trace();
   const DeviceTrace& device = schedule.device_trace();
@@ -21,7 +21,6 @@ void AddUnseen(const Schedule& schedule, proto::DeviceReport* report) {
   unseen.set_first_oom_event(-1);
   unseen.set_has_events(!schedule.requests().empty());
   if (!schedule.is_cold()) {
-    const proto::Inventory inventory = DescribeContents(trace, schedule.device_index()).inventory;
     unseen.set_start_allocations(inventory.start_allocations());
     unseen.set_start_requested_bytes(inventory.start_requested_bytes());
     unseen.set_start_reserved_bytes(inventory.start_reserved_bytes());

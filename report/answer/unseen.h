@@ -8,8 +8,10 @@
 namespace memreplay {
 
 // Sets unseen where something is: an out of memory after which the program might have gone on, or
-// what came before the recording. Nothing, of a program. O(events).
-void AddUnseen(const Schedule& schedule, proto::DeviceReport* report);
+// what came before the recording. `inventory`: of DescribeContents(). Nothing, of a program.
+// O(events).
+void AddUnseen(const Schedule& schedule, const proto::Inventory& inventory,
+               proto::DeviceReport* report);
 
 }  // namespace memreplay
 

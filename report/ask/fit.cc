@@ -23,8 +23,7 @@ std::vector<FitRow> RowsFor(const ReplaySettings& settings, std::vector<std::str
   if (!given) {
     rows.push_back({{settings.config.conf, settings.fraction}, true, "", {}, {}});
     meanings->push_back(settings);
-    confs.push_back("");
-    if (settings.torch.profile->expandable_segments) confs.push_back("expandable_segments:True");
+    confs = UsualConfs(*settings.torch.profile);
   }
   for (const std::string& conf : confs) {
     FitRow row{{conf, settings.fraction}, false, "", {}, {}};

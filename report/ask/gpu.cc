@@ -46,8 +46,7 @@ absl::StatusOr<proto::DeviceReport> GpuAsker::Ask(const std::string& file, const
   // This card's addresses, not those of the recording's: CUDA cards are driven on Linux.
   ReplaySettings settings = resolved;
   settings.order = AddressOrder::kChunksDownwards;
-  const proto::RecordedPeaks recorded =
-      DescribeContents(schedule.trace(), schedule.device_index()).peaks;
+  const proto::RecordedPeaks recorded = DescribeContents(schedule).peaks;
   std::vector<int64_t> due;
   if (question_.at_recorded_pace) {
     due = RequestTimes(schedule);

@@ -10,6 +10,7 @@
 #include "sim/run/parallel.h"
 #include "sim/whatif/capacity_walk.h"
 #include "sim/whatif/largest_fit.h"
+#include "sim/whatif/sweep.h"
 #include "sim/whatif/what_if.h"
 #include "sim/workload/lifetimes.h"
 #include "trace/schedule/schedule.h"
@@ -77,10 +78,7 @@ absl::StatusOr<proto::Report> AskLargestFit(const LargestFitQuestion& question) 
   const absl::StatusOr<ProfileChoice> profile = ChooseProfile(smallest->program, request.torch);
   if (!profile.ok()) return profile.status();
   std::vector<std::string> confs = question.confs;
-  if (confs.empty()) {
-    confs.push_back("");
-    if (profile->profile->expandable_segments) confs.push_back("expandable_segments:True");
-  }
+  if (confs.empty()) confs = UsualConfs(*profile->profile);
   const uint64_t requests =
       smallest->program.devices.empty() ? 0 : smallest->program.devices[0].events.size();
   std::vector<FitTrials> tried(confs.size());

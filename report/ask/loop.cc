@@ -26,7 +26,9 @@ absl::Status AskLoop(const Schedule& schedule, const ReplaySettings& settings, S
     if (!looked.ok()) return looked.status();
     look_back = *std::move(looked);
   }
-  const absl::StatusOr<WhatIfBasis> basis = FindBasis(schedule, settings);
+  const absl::StatusOr<WhatIfBasis> basis = FindBasis(
+      schedule, settings,
+      look_back.has_value() && look_back->replay.has_value() ? &*look_back->replay : nullptr);
   if (!basis.ok()) return basis.status();
   *report->mutable_loop() =
       ReportLoop(schedule, names, cost.has_value() ? &*cost : nullptr,

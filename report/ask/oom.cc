@@ -21,20 +21,19 @@ absl::StatusOr<proto::OutOfMemory> WhyOutOfMemory(const Schedule& schedule,
 
 absl::StatusOr<proto::DeviceReport> AskOom(const Schedule& schedule, const ReplaySettings& settings,
                                            const OomReportOptions& options) {
-  const proto::RecordedPeaks recorded =
-      DescribeContents(schedule.trace(), schedule.device_index()).peaks;
+  const DeviceContents contents = DescribeContents(schedule);
   absl::StatusOr<WhatIfBasis> basis = WhatIfBasis();
-  const bool is_what_if = !settings.as_recorded || recorded.ooms() > 0;
+  const bool is_what_if = !settings.as_recorded || contents.peaks.ooms() > 0;
   if (is_what_if) basis = FindBasis(schedule, settings);
   if (!basis.ok()) return basis.status();
   const ReplaySettings on_card =
       settings.as_recorded ? settings : OnRecordedCard(settings, basis->card);
   absl::StatusOr<proto::OutOfMemory> oom = WhyOutOfMemory(schedule, on_card, options);
   if (!oom.ok()) return oom.status();
-  proto::DeviceReport report = ReportOom(schedule, on_card, recorded, *std::move(oom));
+  proto::DeviceReport report = ReportOom(schedule, on_card, contents.peaks, *std::move(oom));
   if (is_what_if) {
     AddControl(*basis, settings.order, &report);
-    AddUnseen(schedule, &report);
+    AddUnseen(schedule, contents.inventory, &report);
   }
   return report;
 }

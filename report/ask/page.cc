@@ -1,5 +1,6 @@
 #include "report/ask/page.h"
 
+#include <optional>
 #include <utility>
 
 #include "report/answer/build_report.h"
@@ -20,37 +21,50 @@
 namespace memreplay {
 namespace {
 
-absl::StatusOr<proto::DeviceReport> ReportOwnRun(
-    const Schedule& schedule, const ReplaySettings& settings, const WhatIfBasis& basis,
-    const DeviceContents& contents, const PageLimits& limits, size_t threads, RunData* data) {
-  RunLogObserver log(schedule, settings.as_recorded);
-  proto::DeviceReport report;
-  if (settings.as_recorded) {
-    HistoryObserver history(schedule, HistoryObserver::Clock::kEvents, limits.timeline_buckets);
-    ObserverList watchers = {&history, &log};
-    const SampledReplay replay = ReplaySampled(schedule, settings, &watchers, true);
-    report = ReportReplay(schedule, settings, contents.peaks, replay);
-    *report.mutable_inventory() = contents.inventory;
-    AddPage(schedule, history,
-            replay.fragmentation.has_value() ? &replay.fragmentation->segments : nullptr,
-            replay.exact.segments, limits, &report);
-    *data = MakeRunData(schedule, log.log(), threads);
-    return report;
-  }
-  HistoryObserver history(schedule, HistoryObserver::Clock::kRequests, limits.timeline_buckets);
+// What a page shows of one device.
+struct Shown {
+  const Schedule& schedule;
+  const DeviceContents& contents;
+  size_t threads;
+  PageLimits limits = {};
+};
+
+// A recording as it happened. `exact`: what what-ifs about it stand on.
+proto::DeviceReport ReportRecordedRun(const Shown& shown, const ReplaySettings& settings,
+                                      RunData* data, ExactReplayResult* exact) {
+  const Schedule& schedule = shown.schedule;
+  RunLogObserver log(schedule, /*as_recorded=*/true);
+  HistoryObserver history(schedule, HistoryObserver::Clock::kEvents, shown.limits.timeline_buckets);
+  ObserverList watchers = {&history, &log};
+  SampledReplay replay = ReplaySampled(schedule, settings, &watchers, true);
+  proto::DeviceReport report = ReportReplay(schedule, settings, shown.contents.peaks, replay);
+  *report.mutable_inventory() = shown.contents.inventory;
+  AddPage(schedule, history,
+          replay.fragmentation.has_value() ? &replay.fragmentation->segments : nullptr,
+          replay.exact.segments, shown.limits, &report);
+  *data = MakeRunData(schedule, log.log(), shown.threads);
+  *exact = std::move(replay.exact);
+  return report;
+}
+
+absl::StatusOr<proto::DeviceReport> ReportWhatIfRun(const Shown& shown,
+                                                    const ReplaySettings& on_card, RunData* data) {
+  const Schedule& schedule = shown.schedule;
+  RunLogObserver log(schedule, /*as_recorded=*/false);
+  HistoryObserver history(schedule, HistoryObserver::Clock::kRequests,
+                          shown.limits.timeline_buckets);
   WhatIfOptions options;
   options.fragmentation = true;
   options.keep_segments = true;
-  const ReplaySettings on_card = OnRecordedCard(settings, basis.card);
   ObserverList watchers = {&history, &log};
   const absl::StatusOr<WhatIfResult> run = ReplayWhatIf(schedule, on_card, &watchers, options);
   if (!run.ok()) return run.status();
-  report = ReportWhatIf(schedule, on_card, contents.peaks, *run);
-  *report.mutable_inventory() = contents.inventory;
+  proto::DeviceReport report = ReportWhatIf(schedule, on_card, shown.contents.peaks, *run);
+  *report.mutable_inventory() = shown.contents.inventory;
   AddPage(schedule, history,
           run->fragmentation.has_value() ? &run->fragmentation->segments : nullptr, run->segments,
-          limits, &report);
-  *data = MakeRunData(schedule, log.log(), threads);
+          shown.limits, &report);
+  *data = MakeRunData(schedule, log.log(), shown.threads);
   return report;
 }
 
@@ -79,21 +93,25 @@ absl::StatusOr<proto::DeviceReport> AskPage(const Schedule& schedule,
                                             size_t threads, RunData* data, ProgressSink* progress) {
   const int device = schedule.device();
   progress->SetActivity(StrCat("replaying device ", device));
-  const DeviceContents contents = DescribeContents(schedule.trace(), schedule.device_index());
-  const PageLimits limits;
+  const DeviceContents contents = DescribeContents(schedule);
+  const Shown shown = {schedule, contents, threads};
+  absl::StatusOr<proto::DeviceReport> report = proto::DeviceReport();
+  std::optional<ExactReplayResult> exact;
+  if (settings.as_recorded) {
+    report = ReportRecordedRun(shown, settings, data, &exact.emplace());
+  }
   WhatIfBasis basis;
-  const bool is_what_if = !settings.as_recorded || !others.empty() || search;
-  if (is_what_if) {
-    absl::StatusOr<WhatIfBasis> found = FindBasis(schedule, settings);
+  if (!settings.as_recorded || !others.empty() || search) {
+    absl::StatusOr<WhatIfBasis> found =
+        FindBasis(schedule, settings, exact.has_value() ? &*exact : nullptr);
     if (!found.ok()) return found.status();
     basis = *std::move(found);
-  }
-  absl::StatusOr<proto::DeviceReport> report =
-      ReportOwnRun(schedule, settings, basis, contents, limits, threads, data);
-  if (!report.ok()) return report;
-  if (is_what_if) {
+    if (!settings.as_recorded) {
+      report = ReportWhatIfRun(shown, OnRecordedCard(settings, basis.card), data);
+      if (!report.ok()) return report;
+    }
     AddControl(basis, settings.order, &*report);
-    AddUnseen(schedule, &*report);
+    AddUnseen(schedule, contents.inventory, &*report);
   }
   if (report->ooms() > 0 || report->recorded().ooms() > 0) {
     progress->SetActivity(StrCat("examining device ", device));
@@ -107,22 +125,24 @@ absl::StatusOr<proto::DeviceReport> AskPage(const Schedule& schedule,
     progress->SetActivity(StrCat("searching settings for device ", device));
     SweepQuestion question;
     question.threads = threads;
-    const absl::StatusOr<proto::DeviceReport> sweep = AskSweep(schedule, settings, question);
-    if (!sweep.ok()) return sweep.status();
-    *report->mutable_sweep() = sweep->sweep();
-    const absl::StatusOr<ReplaySettings> best =
-        BestOf(sweep->sweep(), OnRecordedCard(settings, basis.card));
+    const ReplaySettings on_card = OnRecordedCard(settings, basis.card);
+    proto::DeviceReport sweep;
+    AddSweepTo(&sweep, schedule, on_card, basis, question);
+    const absl::StatusOr<ReplaySettings> best = BestOf(sweep.sweep(), on_card);
+    *report->mutable_sweep() = std::move(*sweep.mutable_sweep());
     if (best.ok()) others.push_back(*best);
   }
   for (const ReplaySettings& other : others) {
     progress->SetActivity(StrCat("replaying device ", device, " under ", other.config.conf));
-    HistoryObserver history(schedule, HistoryObserver::Clock::kRequests, limits.timeline_buckets);
+    HistoryObserver history(schedule, HistoryObserver::Clock::kRequests,
+                            shown.limits.timeline_buckets);
     WhatIfOptions options;
     options.fragmentation = true;
     const ReplaySettings on_card = OnRecordedCard(other, basis.card);
     const absl::StatusOr<WhatIfResult> run = ReplayWhatIf(schedule, on_card, &history, options);
     if (!run.ok()) return run.status();
-    AddOther(history, limits, ReportWhatIf(schedule, on_card, contents.peaks, *run), &*report);
+    AddOther(history, shown.limits, ReportWhatIf(schedule, on_card, contents.peaks, *run),
+             &*report);
   }
   if (others.size() > given) report->mutable_page()->mutable_others()->rbegin()->set_found(true);
   return report;

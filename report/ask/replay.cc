@@ -11,12 +11,11 @@ namespace memreplay {
 
 absl::StatusOr<ReplayAnswer> AskReplay(const Schedule& schedule, const ReplaySettings& settings,
                                        StartPolicy start, Observer* watchers) {
-  const proto::RecordedPeaks recorded =
-      DescribeContents(schedule.trace(), schedule.device_index()).peaks;
+  const DeviceContents contents = DescribeContents(schedule);
   ReplayAnswer answer;
   if (settings.as_recorded) {
     SampledReplay replay = ReplaySampled(schedule, settings, watchers);
-    answer.report = ReportReplay(schedule, settings, recorded, replay);
+    answer.report = ReportReplay(schedule, settings, contents.peaks, replay);
     answer.segments = std::move(replay.exact.segments);
     return answer;
   }
@@ -29,9 +28,9 @@ absl::StatusOr<ReplayAnswer> AskReplay(const Schedule& schedule, const ReplaySet
   if (!schedule.is_program()) options.recorded_start = &basis->start;
   absl::StatusOr<WhatIfResult> result = ReplayWhatIf(schedule, on_card, watchers, options);
   if (!result.ok()) return result.status();
-  answer.report = ReportWhatIf(schedule, on_card, recorded, *result);
+  answer.report = ReportWhatIf(schedule, on_card, contents.peaks, *result);
   AddControl(*basis, settings.order, &answer.report);
-  AddUnseen(schedule, &answer.report);
+  AddUnseen(schedule, contents.inventory, &answer.report);
   const absl::StatusOr<Bytes> other = PeakInOtherOrder(schedule, on_card, options);
   if (!other.ok()) return other.status();
   answer.report.set_other_order_peak_reserved_bytes(other->signed_value());
@@ -41,22 +40,21 @@ absl::StatusOr<ReplayAnswer> AskReplay(const Schedule& schedule, const ReplaySet
 
 absl::StatusOr<CurrentReplay> AskCurrent(const Schedule& schedule, const ReplaySettings& settings) {
   CurrentReplay current;
-  const proto::RecordedPeaks recorded =
-      DescribeContents(schedule.trace(), schedule.device_index()).peaks;
+  const DeviceContents contents = DescribeContents(schedule);
   if (schedule.is_program()) {
     const absl::StatusOr<WhatIfResult> result = ReplayWhatIf(schedule, settings);
     if (!result.ok()) return result.status();
-    current.report = ReportWhatIf(schedule, settings, recorded, *result);
+    current.report = ReportWhatIf(schedule, settings, contents.peaks, *result);
   } else {
     ReplaySettings as_recorded = settings;
     as_recorded.config = settings.recorded_config;
     const SampledReplay replay = ReplaySampled(schedule, as_recorded, nullptr);
-    current.report = ReportReplay(schedule, as_recorded, recorded, replay);
+    current.report = ReportReplay(schedule, as_recorded, contents.peaks, replay);
     absl::StatusOr<WhatIfBasis> basis = FindBasis(schedule, settings, &replay.exact);
     if (!basis.ok()) return basis.status();
     current.basis = *std::move(basis);
     AddControl(current.basis, settings.order, &current.report);
-    AddUnseen(schedule, &current.report);
+    AddUnseen(schedule, contents.inventory, &current.report);
   }
   current.report.set_capacity_bytes(settings.capacity.value_or(Bytes()).signed_value());
   current.report.clear_segments();

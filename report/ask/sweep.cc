@@ -19,41 +19,34 @@ constexpr size_t kErrorBars = 3;
 
 }  // namespace
 
-absl::StatusOr<proto::DeviceReport> AskSweep(const Schedule& schedule,
-                                             const ReplaySettings& resolved,
-                                             const SweepQuestion& question) {
-  absl::StatusOr<CurrentReplay> current = AskCurrent(schedule, resolved);
-  if (!current.ok()) return current.status();
-  const ReplaySettings settings = OnRecordedCard(resolved, current->basis.card);
-  current->report.set_capacity_bytes(settings.capacity.value_or(Bytes()).signed_value());
-
+void AddSweepTo(proto::DeviceReport* report, const Schedule& schedule,
+                const ReplaySettings& on_card, const WhatIfBasis& basis,
+                const SweepQuestion& question) {
   SweepAnswer answer;
   std::future<void> bounds = std::async(std::launch::async, [&] {
     const std::vector<Lifetime> lifetimes = LifetimesOf(schedule);
     answer.live = PeakLiveOf(lifetimes);
     answer.packing = BestPacking(lifetimes);
   });
-  const SweepContext context = {schedule,
-                                settings,
-                                &current->basis.start,
-                                question.start,
-                                question.threads,
-                                question.costs != nullptr ? &question.costs->costs : nullptr};
+  const SweepContext context = {
+      schedule,         on_card,
+      &basis.start,     question.start,
+      question.threads, question.costs != nullptr ? &question.costs->costs : nullptr};
   if (question.costs != nullptr) answer.costs_of = question.costs->card_text;
   answer.searched = question.confs.empty();
   if (answer.searched) {
     answer.rows = SearchConf(context);
     const auto in_force =
         std::find_if(answer.rows.begin(), answer.rows.end(), [&](const SweepRow& row) {
-          return row.config == settings.config && row.fraction == settings.fraction;
+          return row.config == on_card.config && row.fraction == on_card.fraction;
         });
     answer.current = *in_force;
   } else {
     std::vector<Candidate> candidates;
-    for (const std::string& conf : question.confs) candidates.push_back({conf, settings.fraction});
+    for (const std::string& conf : question.confs) candidates.push_back({conf, on_card.fraction});
     answer.rows = Sweep(context, candidates);
     std::sort(answer.rows.begin(), answer.rows.end(), RanksBefore);
-    answer.current = ReplayRow(context, settings);
+    answer.current = ReplayRow(context, on_card);
   }
   FindOtherOrder(context,
                  absl::MakeSpan(answer.rows).first(std::min(kErrorBars, answer.rows.size())));
@@ -66,17 +59,27 @@ absl::StatusOr<proto::DeviceReport> AskSweep(const Schedule& schedule,
   if (question.shown.has_value()) answer.shown = *question.shown;
   bounds.get();
   if (!schedule.is_cold() && answer.current.start == StartPolicy::kRecorded) {
-    current->report.add_notes(
+    report->add_notes(
         "every replay begins with the segments and blocks that the recording began with, cached "
         "ones included; --start fresh begins with only what was live");
   }
   if (!answer.current.start_note.empty()) {
-    current->report.add_notes(
+    report->add_notes(
         StrCat("begins with what was live when recording began, allocated "
                "anew: ",
                answer.current.start_note));
   }
-  AddSweep(answer, schedule, *settings.torch.profile, &current->report);
+  AddSweep(answer, schedule, *on_card.torch.profile, report);
+}
+
+absl::StatusOr<proto::DeviceReport> AskSweep(const Schedule& schedule,
+                                             const ReplaySettings& settings,
+                                             const SweepQuestion& question) {
+  absl::StatusOr<CurrentReplay> current = AskCurrent(schedule, settings);
+  if (!current.ok()) return current.status();
+  const ReplaySettings on_card = OnRecordedCard(settings, current->basis.card);
+  current->report.set_capacity_bytes(on_card.capacity.value_or(Bytes()).signed_value());
+  AddSweepTo(&current->report, schedule, on_card, current->basis, question);
   return std::move(current->report);
 }
 

@@ -11,6 +11,7 @@
 #include "proto/report.pb.h"
 #include "report/answer/driver_costs.h"
 #include "sim/recording/replay_settings.h"
+#include "sim/whatif/control.h"
 #include "sim/whatif/what_if.h"
 #include "trace/schedule/schedule.h"
 
@@ -23,6 +24,12 @@ struct SweepQuestion {
   std::optional<size_t> shown;         // rows that the text has
   size_t threads = 1;
 };
+
+// The rows, the bounds and what else goes with them, of a file of which `basis` is known.
+// Settings `on_card` are those of OnRecordedCard(). No errors: a row says why it was refused.
+void AddSweepTo(proto::DeviceReport* report, const Schedule& schedule,
+                const ReplaySettings& on_card, const WhatIfBasis& basis,
+                const SweepQuestion& question);
 
 // Errors: ReplayWhatIf()'s. A replay for each setting, and two for its error bar of the best few.
 absl::StatusOr<proto::DeviceReport> AskSweep(const Schedule& schedule,

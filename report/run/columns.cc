@@ -41,21 +41,24 @@ Column PackColumn(std::string_view name, const std::vector<uint64_t>& values, bo
   uint64_t unit = 0;
   for (const uint64_t value : values) {
     if (unit == 1) break;
-    unit = std::gcd(unit, value);
+    if (unit == 0 || value % unit != 0) unit = std::gcd(unit, value);
   }
   column.unit = std::max<uint64_t>(unit, 1);
-  const auto at = [&](size_t i) {
-    const uint64_t value = values[i] / column.unit;
-    return is_delta && i > 0 ? Zigzag(value, values[i - 1] / column.unit) : value;
-  };
-  uint64_t largest = 0;
-  for (size_t i = 0; i < values.size(); ++i) largest |= at(i);
-  column.width = std::max(1, (static_cast<int>(std::bit_width(largest)) + 7) / 8);
-  std::string planes(values.size() * static_cast<size_t>(column.width), '\0');
+  std::vector<uint64_t> numbers(values.size());
+  uint64_t before = 0;
+  uint64_t all = 0;
   for (size_t i = 0; i < values.size(); ++i) {
-    uint64_t value = at(i);
-    for (size_t byte = i; value != 0; byte += values.size(), value >>= 8) {
-      planes[byte] = static_cast<char>(value & 0xff);
+    const uint64_t value = values[i] / column.unit;
+    numbers[i] = is_delta && i > 0 ? Zigzag(value, before) : value;
+    before = value;
+    all |= numbers[i];
+  }
+  column.width = std::max(1, (static_cast<int>(std::bit_width(all)) + 7) / 8);
+  std::string planes(values.size() * static_cast<size_t>(column.width), '\0');
+  for (int byte = 0; byte < column.width; ++byte) {
+    char* const plane = planes.data() + values.size() * static_cast<size_t>(byte);
+    for (size_t i = 0; i < values.size(); ++i) {
+      plane[i] = static_cast<char>(numbers[i] >> (8 * byte) & 0xff);
     }
   }
   column.deflated = Deflate(planes);

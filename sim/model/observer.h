@@ -16,6 +16,12 @@ class Allocator;
 class Observer {
  public:
   virtual ~Observer() = default;
+  // What it is told of between the start and the end; a run asks once, before.
+  struct Wants {
+    bool requests = true;  // OnRequest()
+    bool events = true;    // OnEvent()
+  };
+  virtual Wants wants() const { return {}; }
   // Where what was live when recording began is allocated anew: an event of that,
   // before OnStart().
   virtual void OnStartEvent(const Event& /*event*/) {}
@@ -42,8 +48,13 @@ class ObserverList final : public Observer {
     for (Observer* observer : observers) Add(observer);
   }
   void Add(Observer* observer) {
-    if (observer != nullptr) observers_.push_back(observer);
+    if (observer == nullptr) return;
+    observers_.push_back(observer);
+    const Wants wants = observer->wants();
+    if (wants.requests) of_requests_.push_back(observer);
+    if (wants.events) of_events_.push_back(observer);
   }
+  Wants wants() const override { return {!of_requests_.empty(), !of_events_.empty()}; }
   void OnStartEvent(const Event& event) override {
     for (Observer* observer : observers_) observer->OnStartEvent(event);
   }
@@ -51,10 +62,10 @@ class ObserverList final : public Observer {
     for (Observer* observer : observers_) observer->OnStart(state, allocator);
   }
   void OnRequest(size_t request) override {
-    for (Observer* observer : observers_) observer->OnRequest(request);
+    for (Observer* observer : of_requests_) observer->OnRequest(request);
   }
   void OnEvent(const Event& event) override {
-    for (Observer* observer : observers_) observer->OnEvent(event);
+    for (Observer* observer : of_events_) observer->OnEvent(event);
   }
   void OnEnd() override {
     for (Observer* observer : observers_) observer->OnEnd();
@@ -62,6 +73,8 @@ class ObserverList final : public Observer {
 
  private:
   std::vector<Observer*> observers_;
+  std::vector<Observer*> of_requests_;
+  std::vector<Observer*> of_events_;
 };
 
 }  // namespace memreplay

@@ -66,6 +66,7 @@ class FragmentationObserver final : public Observer {
  public:
   FragmentationObserver(const UsageObserver& usage, const FragmentationOptions& options);
 
+  Wants wants() const override { return {.requests = false}; }
   void OnStart(const MemoryState& state, const Allocator& allocator) override;
   void OnEvent(const Event& event) override;
   // Takes the sample now if the moment asked for never came.

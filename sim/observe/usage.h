@@ -50,6 +50,7 @@ class UsageObserver final : public Observer {
   // `start`: what is live before the first event.
   explicit UsageObserver(const Usage& start);
 
+  Wants wants() const override { return {.requests = false}; }
   void OnStartEvent(const Event& event) override { OnEvent(event); }
   // What is live then counts as there before the first event.
   void OnStart(const MemoryState& state, const Allocator& allocator) override;

@@ -40,6 +40,7 @@ RunResult Run(const Schedule& schedule, Allocator& allocator, Observer& observer
   const StringTable& strings = schedule.trace().strings;
   const int64_t ooms_before = allocator.ooms();
   const RequestView requests = schedule.requests();
+  const Observer::Wants wants = observer.wants();
   for (size_t i = 0; i < requests.size(); ++i) {
     if (options.intervention != nullptr) [[unlikely]] {
       const Intervention::Next next = options.intervention->BeforeRequest(i, allocator, observer);
@@ -47,7 +48,7 @@ RunResult Run(const Schedule& schedule, Allocator& allocator, Observer& observer
       if (next == Intervention::Next::kSkip) continue;
     }
     if (options.device != nullptr) options.device->OnRequest(i);
-    observer.OnRequest(i);
+    if (wants.requests) observer.OnRequest(i);
     const absl::Status status = Apply(requests[i], strings, allocator, observer);
     if (!status.ok()) [[unlikely]] {
       const absl::string_view message = status.message();

@@ -223,7 +223,7 @@ class Search {
   void Try() {
     std::vector<Candidate> candidates;
     for (const Single& single : waiting_) candidates.push_back(single.candidate);
-    std::vector<SweepRow> rows = Sweep(context_, candidates);
+    std::vector<SweepRow> rows = Sweep(context_, candidates, rows_);
     for (size_t i = 0; i < rows.size(); ++i) {
       families_[waiting_[i].family].push_back(rows[i]);
       rows_.push_back(std::move(rows[i]));

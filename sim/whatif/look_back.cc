@@ -1,6 +1,7 @@
 #include "sim/whatif/look_back.h"
 
-#include "sim/recording/exact_replay.h"
+#include <utility>
+
 #include "sim/whatif/what_if.h"
 
 namespace memreplay {
@@ -25,7 +26,7 @@ absl::StatusOr<LookBack> LookBackOn(const Schedule& schedule, const ReplaySettin
   }
   ExactReplayOptions options;
   options.observer = &observers;
-  const ExactReplayResult result =
+  ExactReplayResult result =
       ReplayAsRecorded(schedule, settings.recorded_config, *settings.torch.profile, options);
   tell();
   told.exact_until = result.exact_until_event;
@@ -38,6 +39,7 @@ absl::StatusOr<LookBack> LookBackOn(const Schedule& schedule, const ReplaySettin
     told.less += hidden.chosen - hidden.smallest;
     told.more += hidden.largest - hidden.chosen;
   }
+  told.replay = std::move(result);
   return told;
 }
 

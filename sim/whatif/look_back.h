@@ -11,6 +11,7 @@
 #include "sim/observe/holders.h"
 #include "sim/observe/timeline.h"
 #include "sim/observe/usage.h"
+#include "sim/recording/exact_replay.h"
 #include "sim/recording/replay_settings.h"
 #include "trace/schedule/schedule.h"
 #include "trace/value/units.h"
@@ -30,6 +31,7 @@ struct LookBack {
   // much allocated and active memory may be less, or more, than told.
   uint64_t open_extents = 0;
   Bytes less, more;
+  std::optional<ExactReplayResult> replay;  // of a recording: what told all this
 };
 
 inline constexpr size_t kTimelineBuckets = 64;

@@ -5,6 +5,7 @@
 #include <tuple>
 #include <utility>
 
+#include "absl/container/flat_hash_set.h"
 #include "sim/run/parallel.h"
 #include "sim/settings/conf_lint.h"
 #include "sim/settings/size_rules.h"
@@ -30,30 +31,32 @@ ReplaySettings SettingsOf(const ReplaySettings& base, const SweepRow& row) {
 }
 
 // The sizes that a schedule asks for, each once.
-std::vector<Bytes> DistinctSizes(const Schedule& schedule) {
-  std::vector<Bytes> sizes;
+absl::flat_hash_set<uint64_t> DistinctSizes(const Schedule& schedule) {
+  absl::flat_hash_set<uint64_t> sizes;
   for (const StartAllocation& start : schedule.start_allocations()) {
-    sizes.push_back(start.requested_size);
+    sizes.insert(start.requested_size.value());
   }
   for (const Event& request : schedule.requests()) {
     if (request.kind == EventKind::kAlloc && request.size > Bytes(0) && request.size < kTooLarge) {
-      sizes.push_back(request.size);
+      sizes.insert(request.size.value());
     }
   }
-  std::sort(sizes.begin(), sizes.end());
-  sizes.erase(std::unique(sizes.begin(), sizes.end()), sizes.end());
   return sizes;
 }
 
-// All that roundings do to a replay is the size of its blocks.
-bool AreAlike(const ReplaySettings& a, const ReplaySettings& b, absl::Span<const Bytes> sizes) {
+// All that roundings and the size of large segments do to a replay is the size of blocks and
+// of what the device is asked for; of an expandable segment it is the size of its pages too.
+bool AreAlike(const ReplaySettings& a, const ReplaySettings& b,
+              const absl::flat_hash_set<uint64_t>& sizes) {
   AllocatorConfig rest = a.config;
   rest.conf = b.config.conf;
   rest.roundup_power2_divisions = b.config.roundup_power2_divisions;
+  if (!rest.expandable_segments) rest.large_segment_size = b.config.large_segment_size;
   if (!(rest == b.config) || a.fraction != b.fraction) return false;
-  return std::all_of(sizes.begin(), sizes.end(), [&](Bytes size) {
-    return RoundSize(size, a.config, *a.torch.profile) ==
-           RoundSize(size, b.config, *b.torch.profile);
+  return std::all_of(sizes.begin(), sizes.end(), [&](uint64_t size) {
+    const Bytes rounded = RoundSize(Bytes(size), a.config, *a.torch.profile);
+    return rounded == RoundSize(Bytes(size), b.config, *b.torch.profile) &&
+           AllocationSize(rounded, a.config) == AllocationSize(rounded, b.config);
   });
 }
 
@@ -112,7 +115,7 @@ std::vector<size_t> FirstAlike(const Schedule& schedule,
     return request.kind == EventKind::kSettings;
   });
   if (!fixed || settings.size() < 2) return first;
-  const std::vector<Bytes> sizes = DistinctSizes(schedule);
+  const absl::flat_hash_set<uint64_t> sizes = DistinctSizes(schedule);
   for (size_t i = 1; i < settings.size(); ++i) {
     for (size_t k = 0; k < i && first[i] == i; ++k) {
       if (first[k] == k && AreAlike(settings[k], settings[i], sizes)) first[i] = k;
@@ -121,14 +124,17 @@ std::vector<size_t> FirstAlike(const Schedule& schedule,
   return first;
 }
 
-std::vector<SweepRow> Sweep(const SweepContext& context, absl::Span<const Candidate> candidates) {
+std::vector<SweepRow> Sweep(const SweepContext& context, absl::Span<const Candidate> candidates,
+                            absl::Span<const SweepRow> known) {
   std::vector<SweepRow> rows(candidates.size());
-  std::vector<size_t> taken;  // candidates that the release takes
+  // Those of `known`, then of the candidates that the release takes, and where their rows are.
   std::vector<ReplaySettings> settings;
+  std::vector<SweepRow*> row_of(known.size(), nullptr);
+  for (const SweepRow& row : known) settings.push_back(SettingsOf(context.settings, row));
   for (size_t i = 0; i < candidates.size(); ++i) {
     absl::StatusOr<ReplaySettings> parsed = SettingsFor(context.settings, candidates[i]);
     if (parsed.ok()) {
-      taken.push_back(i);
+      row_of.push_back(&rows[i]);
       settings.push_back(*std::move(parsed));
     } else {
       rows[i].refused = std::string(ToStd(parsed.status().message()));
@@ -137,19 +143,27 @@ std::vector<SweepRow> Sweep(const SweepContext& context, absl::Span<const Candid
   }
   const std::vector<size_t> first = FirstAlike(context.schedule, settings);
   std::vector<size_t> replayed;
-  for (size_t i = 0; i < first.size(); ++i) {
+  for (size_t i = known.size(); i < first.size(); ++i) {
     if (first[i] == i) replayed.push_back(i);
   }
-  ParallelFor(replayed.size(), context.threads, [&](size_t i) {
-    rows[taken[replayed[i]]] = ReplayRow(context, settings[replayed[i]]);
-  });
-  for (size_t i = 0; i < taken.size(); ++i) {
+  // Blocks that must not be split leave most of them cached: these take longest.
+  std::stable_partition(replayed.begin(), replayed.end(),
+                        [&](size_t i) { return settings[i].config.max_split_size != kUnlimited; });
+  ParallelFor(replayed.size(), context.threads,
+              [&](size_t i) { *row_of[replayed[i]] = ReplayRow(context, settings[replayed[i]]); });
+  for (size_t i = known.size(); i < first.size(); ++i) {
     if (first[i] == i) continue;
-    rows[taken[i]] = rows[taken[first[i]]];
-    rows[taken[i]].config = settings[i].config;
+    *row_of[i] = first[i] < known.size() ? known[first[i]] : *row_of[first[i]];
+    row_of[i]->config = settings[i].config;
   }
   for (size_t i = 0; i < candidates.size(); ++i) rows[i].conf = candidates[i].conf;
   return rows;
+}
+
+std::vector<std::string> UsualConfs(const TorchProfile& profile) {
+  std::vector<std::string> confs = {""};
+  if (profile.expandable_segments) confs.push_back("expandable_segments:True");
+  return confs;
 }
 
 bool RanksBefore(const SweepRow& a, const SweepRow& b) {

@@ -14,6 +14,7 @@
 #include "sim/observe/usage.h"
 #include "sim/recording/replay_settings.h"
 #include "sim/settings/allocator_config.h"
+#include "sim/settings/torch_profile.h"
 #include "sim/whatif/what_if.h"
 #include "trace/schedule/schedule.h"
 #include "trace/value/memory_state.h"
@@ -61,17 +62,24 @@ struct SweepRow {
 };
 
 // For each of `settings` the first of them under which every replay of the schedule is the
-// same: they differ at most in roundings that no size asked for shows. Often itself.
+// same: they differ at most in roundings, or in the size of large segments, that no size asked
+// for shows. Often itself.
 // O(settings^2) comparisons of settings, and of sizes where their divisions differ.
 std::vector<size_t> FirstAlike(const Schedule& schedule, absl::Span<const ReplaySettings> settings);
 
 // A row per candidate, in their order. Same input, same rows, however many threads. Of
-// candidates that are alike (FirstAlike) one is replayed.
-std::vector<SweepRow> Sweep(const SweepContext& context, absl::Span<const Candidate> candidates);
+// candidates that are alike (FirstAlike) one is replayed, and none where a row of `known`,
+// rows of this context that were not refused, is.
+std::vector<SweepRow> Sweep(const SweepContext& context, absl::Span<const Candidate> candidates,
+                            absl::Span<const SweepRow> known = {});
 
 // The one row of settings that are given parsed: those in force when a file was
 // recorded need not be a string.
 SweepRow ReplayRow(const SweepContext& context, const ReplaySettings& settings);
+
+// What to try where nobody says: the release's own settings, and expandable segments where
+// it has them.
+std::vector<std::string> UsualConfs(const TorchProfile& profile);
 
 // Better first: taken by the release, survives (fewer out of memory), less peak reserved, fewer
 // retries, fewer calls of the driver, shorter settings, then by their text.

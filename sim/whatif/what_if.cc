@@ -34,6 +34,7 @@ DeviceCalls Difference(const DeviceCalls& now, const DeviceCalls& before) {
 class CallCount final : public Observer {
  public:
   explicit CallCount(const SimulatedDevice& device) : device_(device) {}
+  Wants wants() const override { return {.requests = false, .events = false}; }
   void OnStart(const MemoryState& /*state*/, const Allocator& /*allocator*/) override {
     calls_ = device_.calls();
     nanoseconds_ = device_.call_nanoseconds();

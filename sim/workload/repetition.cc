@@ -25,12 +25,14 @@ struct Stretch {
   double agreement = 0;
 };
 
-// The longest stretch of tokens that repeats after `period`.
-Stretch LongestRepeat(const Tokens& tokens, size_t period) {
+// The longest stretch of tokens that repeats after `period`; one shorter than `wanted` may
+// be left out.
+Stretch LongestRepeat(const Tokens& tokens, size_t period, size_t wanted) {
   Stretch best;
   best.period = period;
   int64_t score = 0;
   int64_t best_score = 0;
+  size_t best_matches = 0;
   size_t begin = 0;
   size_t matches = 0;
   for (size_t i = 0; i + period < tokens.size(); ++i) {
@@ -41,12 +43,17 @@ Stretch LongestRepeat(const Tokens& tokens, size_t period) {
       score = 0;
       matches = 0;
       begin = i + 1;
+      // What is left is too short.
+      if (tokens.size() - begin < wanted && best.length < wanted) return best;
     } else if (score > best_score) {
       best_score = score;
+      best_matches = matches;
       best.begin = begin;
       best.length = i + 1 - begin + period;
-      best.agreement = static_cast<double>(matches) / static_cast<double>(i + 1 - begin);
     }
+  }
+  if (best.length > 0) {
+    best.agreement = static_cast<double>(best_matches) / static_cast<double>(best.length - period);
   }
   return best;
 }
@@ -115,7 +122,8 @@ Stretch FindStretch(const Tokens& tokens, const std::vector<Runs>& widths) {
   std::vector<Stretch> stretches;
   size_t longest = 0;
   for (const size_t period : CandidatePeriods(tokens, widths)) {
-    const Stretch stretch = LongestRepeat(tokens, period);
+    const auto wanted = static_cast<size_t>(kGoodEnough * static_cast<double>(longest));
+    const Stretch stretch = LongestRepeat(tokens, period, wanted);
     if (stretch.length < kLeastRepeats * period) continue;
     stretches.push_back(stretch);
     longest = std::max(longest, stretch.length);

@@ -167,6 +167,42 @@ TEST(Sweep, SettingsThatRoundEverySizeAlikeAreOneReplay) {
   }
 }
 
+TEST(Sweep, TheSizeOfLargeSegmentsMattersWhereSeveralBlocksShareOne) {
+  const std::vector<Candidate> candidates = {
+      {"", std::nullopt},
+      {"large_segment_size_mb:64", std::nullopt},
+      {"expandable_segments:True", std::nullopt},
+      {"expandable_segments:True,large_segment_size_mb:64", std::nullopt}};
+  const auto first_of = [&](const Subject& subject) {
+    std::vector<ReplaySettings> settings;
+    for (const Candidate& candidate : candidates) {
+      settings.push_back(*SettingsFor(subject.settings, candidate));
+    }
+    return FirstAlike(subject.schedule, settings);
+  };
+  const Subject from_2_mib(std::make_shared<const Trace>(RandomProgram(1)));
+  EXPECT_EQ(first_of(from_2_mib), (std::vector<size_t>{0, 1, 2, 3}));
+  const Subject from_260_mib("examples/waste/stranding.txtpb");
+  EXPECT_EQ(first_of(from_260_mib), (std::vector<size_t>{0, 0, 2, 3}));
+  const std::vector<SweepRow> together = Sweep(from_260_mib.context(2), candidates);
+  for (size_t i = 0; i < candidates.size(); ++i) {
+    const SweepRow alone = from_260_mib.Row(candidates[i].conf);
+    EXPECT_TRUE(together[i].config == alone.config);
+    EXPECT_EQ(Describe({together[i]}), Describe({alone}));
+  }
+}
+
+TEST(Sweep, WhatIsKnownIsNotReplayed) {
+  const Subject subject("examples/waste/stranding.txtpb");
+  std::vector<SweepRow> known = {subject.Row("")};
+  known[0].peak_reserved = MiB(1);  // no replay gives this
+  const Candidate same = {"large_segment_size_mb:64", std::nullopt};
+  const std::vector<SweepRow> rows = Sweep(subject.context(1), absl::MakeSpan(&same, 1), known);
+  EXPECT_EQ(rows[0].peak_reserved, MiB(1));
+  EXPECT_EQ(rows[0].conf, same.conf);
+  EXPECT_TRUE(rows[0].config == subject.Row(same.conf).config);
+}
+
 TEST(Sweep, ARowIsWhatAReplayGives) {
   const Subject serving(kServing);
   SettingsRequest request;
