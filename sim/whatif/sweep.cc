@@ -52,6 +52,10 @@ bool AreAlike(const ReplaySettings& a, const ReplaySettings& b,
   rest.conf = b.config.conf;
   rest.roundup_power2_divisions = b.config.roundup_power2_divisions;
   if (!rest.expandable_segments) rest.large_segment_size = b.config.large_segment_size;
+  // It is asked for with a block that must not be split.
+  if (rest.max_split_size == kUnlimited) {
+    rest.max_non_split_rounding = b.config.max_non_split_rounding;
+  }
   if (!(rest == b.config) || a.fraction != b.fraction) return false;
   return std::all_of(sizes.begin(), sizes.end(), [&](uint64_t size) {
     const Bytes rounded = RoundSize(Bytes(size), a.config, *a.torch.profile);
