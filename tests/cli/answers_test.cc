@@ -84,7 +84,7 @@ class AnswersTest : public SessionTest {
   void SetUp() override {
     SessionTest::SetUp();
     std::filesystem::copy_file("tests/data/snapshots/torch-2.6/warm.pickle",
-                               directory_ / "warm.pickle");
+                               folder_ / "warm.pickle");
     Write("no_events.jsonl", kNoEvents);
     Write("nothing.jsonl", kNothing);
     Write("doubling.jsonl", kDoubling);

@@ -16,42 +16,6 @@ namespace {
 
 using std::string_literals::operator""s;  // NOLINT(misc-unused-using-decls): "..."s below
 
-// A recording from its first allocation on: a small block freed beside one that
-// stays, and a large one.
-constexpr char kRecording[] =
-    R"({"k":"h","format":"memsched-flat","version":1,"unit":"B","streams":1,"devices":1,"recorded":true,"layout":["device_traces","time_us","block_addresses","is_expandable"]}
-{"k":"dev","final":true}
-{"k":"fx","a":"segment_alloc","addr":139637976727552,"b":2097152,"s":0}
-{"k":"a","addr":139637976727552,"b":1000,"s":0}
-{"k":"a","addr":139637976728576,"b":512,"s":0}
-{"k":"f","addr":139637976727552,"b":1000,"s":0}
-{"k":"fx","a":"free_completed","addr":139637976727552,"b":1000,"s":0}
-{"k":"fx","a":"segment_alloc","addr":139637978824704,"b":20971520,"s":0}
-{"k":"a","addr":139637978824704,"b":3145728,"s":0}
-{"k":"seg","addr":139637976727552,"b":2097152,"s":0,"p":[0,0]}
-{"k":"blk","addr":139637976727552,"b":1024,"req":1000,"state":"inactive"}
-{"k":"blk","addr":139637976728576,"b":512,"req":512,"state":"active_allocated"}
-{"k":"blk","addr":139637976729088,"b":2095616,"req":0,"state":"inactive"}
-{"k":"seg","addr":139637978824704,"b":20971520,"s":0,"p":[0,0],"large":true}
-{"k":"blk","addr":139637978824704,"b":3145728,"req":3145728,"state":"active_allocated"}
-{"k":"blk","addr":139637981970432,"b":17825792,"req":0,"state":"inactive"}
-)";
-
-// The largest block is split once the 30 MiB are free: reserved differs from
-// setting to setting.
-constexpr char kProgram[] =
-    R"({"k":"h","format":"memsched-flat","version":1,"unit":"B","streams":1,"devices":1,"total":104857600}
-{"k":"a","id":1,"b":31457280}
-{"k":"a","id":2,"b":1000}
-{"k":"f","id":1}
-{"k":"a","id":3,"b":20971520}
-{"k":"a","id":4,"b":15728640}
-{"k":"c"}
-{"k":"f","id":2}
-{"k":"f","id":3}
-{"k":"f","id":4}
-)";
-
 constexpr char kProgramWithHeader[] =
     R"({"k":"h","format":"memsched-flat","version":1,"unit":"B","streams":1,"devices":1,"total":104857600,"fraction":0.25,"conf":"max_split_size_mb:40"}
 {"k":"a","id":1,"b":20971520}
@@ -99,15 +63,15 @@ class MemreplayTest : public SessionTest {
  protected:
   void SetUp() override {
     SessionTest::SetUp();
-    std::filesystem::create_directories(directory_ / "a_directory");
-    std::filesystem::create_directories(directory_ / "events");
-    Write("recording.jsonl", kRecording);
-    Write("program.jsonl", kProgram);
+    std::filesystem::create_directories(folder_ / "a_directory");
+    std::filesystem::create_directories(folder_ / "events");
+    Write("recording.jsonl", kSmallRecording);
+    Write("program.jsonl", kSmallProgram);
     Write("header.jsonl", kProgramWithHeader);
     Write("oom.jsonl", kOomRecording);
     Write("message.txt", kOomMessage);
-    std::filesystem::copy("examples/mechanisms", directory_ / "mechanisms");
-    std::string diverging = kRecording;
+    std::filesystem::copy("examples/mechanisms", folder_ / "mechanisms");
+    std::string diverging = kSmallRecording;
     const std::string second = R"({"k":"a","addr":139637976728576)";
     diverging.replace(diverging.find(second), second.size(), R"({"k":"a","addr":139637976729600)");
     Write("diverging.jsonl", diverging);
@@ -173,7 +137,7 @@ TEST_F(MemreplayTest, UnusableFiles) {
   Write("gigantic.pickle", "\x80\x04\x8d\xff\xff\xff\xff\xff\xff\xff\x7f"s + good.substr(2));
   Write("malicious.pickle", "\x80\x02"s + "cos\nsystem\nq\x01(U\x11" + "echo owned >owned" + "tR.");
   Write("malicious_0.pickle", "cos\nsystem\n(S'echo owned >owned'\ntR."s);
-  Write("truncated.jsonl", std::string(kProgram).substr(0, 150));
+  Write("truncated.jsonl", std::string(kSmallProgram).substr(0, 150));
   Write("not_a_trace.txt", "hello\n");
   ExpectSession(
       "unusable_files",
@@ -182,7 +146,7 @@ TEST_F(MemreplayTest, UnusableFiles) {
        "inspect gigantic.pickle", "inspect malicious.pickle", "inspect malicious_0.pickle",
        "inspect truncated.jsonl", "inspect not_a_trace.txt", "replay no_such_file",
        "replay truncated.pickle", "replay malicious.pickle", "convert malicious.pickle out.jsonl"});
-  EXPECT_FALSE(std::filesystem::exists(directory_ / "owned"));
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "owned"));
 }
 
 TEST_F(MemreplayTest, Inspect) {
@@ -227,9 +191,9 @@ TEST_F(MemreplayTest, OutOfMemoryMessage) {
 }
 
 TEST_F(MemreplayTest, Jobs) {
-  std::filesystem::create_directories(directory_ / "ranks");
+  std::filesystem::create_directories(folder_ / "ranks");
   for (int rank = 0; rank < 5; ++rank) {
-    std::string program = kProgram;
+    std::string program = kSmallProgram;
     if (rank == 3) program.replace(program.find("20971520"), 8, "41943040");
     Write("ranks/rank" + std::to_string(rank) + ".jsonl", program);
   }
@@ -247,9 +211,9 @@ TEST_F(MemreplayTest, InspectDeep) {
 }
 
 TEST_F(MemreplayTest, Report) {
-  std::filesystem::create_directories(directory_ / "pages");
-  std::filesystem::create_directories(directory_ / "rank1");
-  Write("rank1/program.jsonl", kProgram);
+  std::filesystem::create_directories(folder_ / "pages");
+  std::filesystem::create_directories(folder_ / "rank1");
+  Write("rank1/program.jsonl", kSmallProgram);
   ExpectSession("report",
                 {"report recording.jsonl", "report program.jsonl -o out.html --capacity 40MiB",
                  "report program.jsonl rank1/program.jsonl diverging.jsonl -o pages; ls pages",
@@ -264,12 +228,12 @@ TEST_F(MemreplayTest, Report) {
   EXPECT_TRUE(page.starts_with("<!doctype html>"));
   EXPECT_TRUE(page.ends_with("</html>\n"));
   EXPECT_EQ(Run("report program.jsonl --capacity 40MiB -o -").out, page);
-  EXPECT_FALSE(std::filesystem::exists(directory_ / "none.html"));
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "none.html"));
 }
 
 TEST_F(MemreplayTest, Diff) {
   Write("grown.jsonl",
-        std::string(kProgram) + "{\"k\":\"a\",\"id\":9,\"b\":52428800,\"t\":\"new\"}\n");
+        std::string(kSmallProgram) + "{\"k\":\"a\",\"id\":9,\"b\":52428800,\"t\":\"new\"}\n");
   Run("replay program.jsonl --json >a.json");
   Run("replay program.jsonl --conf expandable_segments:True --torch 2.6 --json >b.json");
   Run("replay program.jsonl recording.jsonl --json >two.json");
@@ -285,7 +249,7 @@ TEST_F(MemreplayTest, Sweep) {
   Write("costs.json", kCosts);
   for (const std::string name : {"growth", "stranding", "stray_stream"}) {
     std::filesystem::copy_file(root_ / "examples/waste" / (name + ".txtpb"),
-                               directory_ / (name + ".txtpb"));
+                               folder_ / (name + ".txtpb"));
   }
   ExpectSession("sweep",
                 {"sweep growth.txtpb --conf max_split_size_mb:128,expandable_segments:True "
@@ -301,8 +265,7 @@ TEST_F(MemreplayTest, Sweep) {
 }
 
 TEST_F(MemreplayTest, Fit) {
-  std::filesystem::copy_file(root_ / "examples/waste/stranding.txtpb",
-                             directory_ / "stranding.txtpb");
+  std::filesystem::copy_file(root_ / "examples/waste/stranding.txtpb", folder_ / "stranding.txtpb");
   ExpectSession("fit", {"fit stranding.txtpb",
                         "fit stranding.txtpb --conf max_split_size_mb:20 --conf no_such_key:1",
                         "fit recording.jsonl --conf ''", "fit program.jsonl --conf '' --json"});
@@ -365,8 +328,7 @@ TEST_F(MemreplayTest, Synth) {
 
 TEST_F(MemreplayTest, SynthProgram) {
   for (const std::string name : {"fsdp", "two_streams"}) {
-    std::filesystem::copy_file(root_ / "examples" / (name + ".txtpb"),
-                               directory_ / (name + ".txtpb"));
+    std::filesystem::copy_file(root_ / "examples" / (name + ".txtpb"), folder_ / (name + ".txtpb"));
   }
   Write("wrong.txtpb", "format: \"memsched\"\nversion: 1\nprogram { free: \"x\" }\n");
   ExpectSession("synth_program", {"synth fsdp.txtpb --check",

@@ -1,5 +1,5 @@
 // Same input, same bytes: whatever the number of threads, however often.
-#include "tests/hard/program.h"
+#include "tests/program.h"
 
 namespace memreplay {
 namespace {

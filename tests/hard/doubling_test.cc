@@ -3,7 +3,7 @@
 #include <cstdio>
 #include <functional>
 
-#include "tests/hard/program.h"
+#include "tests/program.h"
 
 namespace memreplay {
 namespace {

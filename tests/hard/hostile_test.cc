@@ -11,7 +11,7 @@
 #include <fstream>
 #include <thread>
 
-#include "tests/hard/program.h"
+#include "tests/program.h"
 
 namespace memreplay {
 namespace {
@@ -134,15 +134,28 @@ TEST_F(HostileTest, TheMemoryLimitEndsWithOneLine) {
   Write("events.txtpb",
         "format: \"memsched\"\nversion: 1\nmax_events: 100000000\nprogram { repeat: \"50000000\" "
         "body { mark: \"x\" } }\n");
-  const Outcome outcome = Run("replay events.txtpb --memory-limit 256MiB");
+  const Outcome outcome = Run("replay events.txtpb --memory-limit 128MiB");
   EXPECT_EQ(outcome.status, 2);
   EXPECT_EQ(outcome.err,
-            "memreplay: this would take more than 256 MiB of memory, the limit here; "
+            "memreplay: this would take more than 128 MiB of memory, the limit here; "
             "--memory-limit SIZE sets another\n");
-  EXPECT_LT(outcome.memory_kb, 280u << 10);
+  EXPECT_LT(outcome.memory_kb, 152u << 10);
   EXPECT_EQ(Run("inspect events.txtpb --memory-limit 1").status, 2);
   EXPECT_EQ(Run("inspect events.txtpb --memory-limit").status, 2);
   EXPECT_EQ(Run("inspect events.txtpb --memory-limit much").status, 2);
+}
+
+// 12 million events; 80 bytes each when they were kept.
+TEST_F(HostileTest, ALongProgramKeepsNoEvents) {
+  Write("long.txtpb",
+        "format: \"memsched\"\nversion: 1\nmax_events: 100000000\nprogram { repeat: \"6000000\" "
+        "body { alloc: \"a\" bytes: \"1MiB\" } body { free: \"a\" } }\n");
+  for (const std::string command : {"replay", "oom", "inspect"}) {
+    const Outcome outcome = Run(command + " long.txtpb --memory-limit 384MiB");
+    EXPECT_EQ(outcome.status, 0) << command << outcome.err;
+    EXPECT_NE(outcome.out.find(": program_text, 1 device\ndevice 0: "), std::string::npos);
+    EXPECT_LT(outcome.memory_kb, 384u << 10);
+  }
 }
 
 TEST_F(HostileTest, InputsWithoutAnEnd) {

@@ -3,7 +3,7 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "tests/hard/program.h"
+#include "tests/program.h"
 
 namespace memreplay {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "tests/hard/program.h"
+#include "tests/program.h"
 
 namespace memreplay {
 namespace {

@@ -1,4 +1,4 @@
-#include "tests/hard/program.h"
+#include "tests/program.h"
 
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -35,13 +35,17 @@ const char kSmallProgram[] =
 {"k":"a","id":2,"b":1000}
 {"k":"f","id":1}
 {"k":"a","id":3,"b":20971520}
+{"k":"a","id":4,"b":15728640}
+{"k":"c"}
 {"k":"f","id":2}
+{"k":"f","id":3}
+{"k":"f","id":4}
 )";
 
 void Program::SetUp() {
   binary_ = std::filesystem::absolute("cli/memreplay").string();
   folder_ = std::filesystem::path(testing::TempDir()) /
-            ("hard." + std::string(testing::UnitTest::GetInstance()->current_test_info()->name()) +
+            (std::string(testing::UnitTest::GetInstance()->current_test_info()->name()) +
              std::to_string(getpid()));
   std::filesystem::remove_all(folder_);
   std::filesystem::create_directories(folder_);
@@ -72,8 +76,11 @@ std::vector<std::string> Program::Names() {
 }
 
 Outcome Program::Run(const std::string& arguments, const std::string& before) {
-  const std::string command = "cd '" + folder_.string() + "' || exit 99\n" + before + "\n{ exec '" +
-                              binary_ + "' " + arguments +
+  return Shell(before + "\nexec '" + binary_ + "' " + arguments);
+}
+
+Outcome Program::Shell(const std::string& shell) {
+  const std::string command = "cd '" + folder_.string() + "' || exit 99\n{ " + shell +
                               "\n} >stdout.of.run 2>stderr.of.run </dev/null";
   const pid_t child = fork();
   if (child == 0) {

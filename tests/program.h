@@ -1,6 +1,6 @@
-// memreplay as a process among hostile files: a folder of its own, runs with limits.
-#ifndef MEMREPLAY_TESTS_HARD_PROGRAM_H_
-#define MEMREPLAY_TESTS_HARD_PROGRAM_H_
+// memreplay as a process: a folder of its own, what a shell there makes of it.
+#ifndef MEMREPLAY_TESTS_PROGRAM_H_
+#define MEMREPLAY_TESTS_PROGRAM_H_
 
 #include <gtest/gtest.h>
 
@@ -29,8 +29,9 @@ class Program : public testing::Test {
   // Names in the folder, sorted, without what Run() leaves.
   std::vector<std::string> Names();
 
-  // `arguments` are a piece of shell, run in the folder after `before`
-  // ("ulimit -v 2000000;"). Files are named relative to the folder.
+  // A piece of shell, run in the folder.
+  Outcome Shell(const std::string& command);
+  // memreplay, instead of the shell, which did `before` first ("ulimit -v 2000000;").
   Outcome Run(const std::string& arguments, const std::string& before = "");
   // Exit 0, 1 or 2; of 2 one line on stderr that begins with "memreplay: ".
   void ExpectDecent(const Outcome& outcome, const std::string& what);
@@ -39,10 +40,13 @@ class Program : public testing::Test {
   std::filesystem::path folder_;
 };
 
-// A recording, a program for the allocator, and an out of memory message, all valid.
+// A recording from its first allocation on: a small block freed beside one that stays,
+// and a large one.
 extern const char kSmallRecording[];
+// The largest block is split once the 30 MiB are free: reserved differs from setting to
+// setting.
 extern const char kSmallProgram[];
 
 }  // namespace memreplay
 
-#endif  // MEMREPLAY_TESTS_HARD_PROGRAM_H_
+#endif  // MEMREPLAY_TESTS_PROGRAM_H_
