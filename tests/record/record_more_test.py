@@ -21,6 +21,10 @@ class RecordMoreTest(Case):
             with self.subTest(kind):
                 self.runs("hugging_face.py", kind)
 
+    def test_operators(self):
+        run = self.runs("operators.py")
+        self.assertIn("all ran", run.output)
+
     def test_resnet(self):
         if Setting.torch not in TORCHVISION:
             self.skipTest(f"no torchvision is named here for torch {Setting.torch}")

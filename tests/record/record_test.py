@@ -48,6 +48,9 @@ class RecordTest(Case):
         run = self.runs("truths.py")
         self.assertIn("all true", run.output)
 
+    def test_recurrent_networks(self):
+        self.runs("recurrent.py")
+
     def test_loop_on_an_unknown_value_ends(self):
         run = self.record("unknown_loop.py", flags=["--unknown-limit", "100"])
         self.assertEqual(run.status, 1)

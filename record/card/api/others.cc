@@ -1,4 +1,4 @@
-// cuFFT and NVRTC.
+// cuFFT, NVRTC and CUPTI.
 #include <cstddef>
 #include <cstring>
 
@@ -59,6 +59,12 @@ ENTRY(int, nvrtcGetLoweredName, void*, const char* name, const char** lowered) {
 }
 ENTRY(const char*, nvrtcGetErrorString, int error) {
   return error == 0 ? "NVRTC_SUCCESS" : "NVRTC_ERROR_INTERNAL_ERROR";
+}
+
+// A profiler is told that there is nothing to profile, and asks for that in words.
+ENTRY(int, cuptiGetResultString, int result, const char** text) {
+  *text = result == 0 ? "CUPTI_SUCCESS" : "CUPTI_ERROR_NOT_INITIALIZED";
+  return 0;
 }
 
 }  // namespace

@@ -45,6 +45,22 @@ ENTRY(int, cudnnGetTensorNdDescriptor, const Tensor* tensor, int wanted, int* ty
   return 0;
 }
 
+// Filters have their format besides, which changes no size.
+ALSO(cudnnCreateFilterDescriptor, cudnnCreateTensorDescriptor);
+ALSO(cudnnDestroyFilterDescriptor, cudnnDestroyTensorDescriptor);
+ENTRY(int, cudnnSetFilterNdDescriptor, Tensor* filter, int type, int, int dimensions,
+      const int* sizes) {
+  const int strides[kMostDimensions] = {};
+  return cudnnSetTensorNdDescriptor(filter, type, dimensions, sizes, strides);
+}
+ENTRY(int, cudnnGetFilterNdDescriptor, const Tensor* filter, int wanted, int* type, int* format,
+      int* dimensions, int* sizes) {
+  int strides[kMostDimensions];
+  *format = 0;
+  return cudnnGetTensorNdDescriptor(filter, wanted < kMostDimensions ? wanted : kMostDimensions,
+                                    type, dimensions, sizes, strides);
+}
+
 struct Network {
   int cell = 0, bias = 0, direction = 0, skips_input = 0, type = 0;
   int input = 0, hidden = 0, projection = 0, layers = 0;
@@ -155,17 +171,60 @@ ENTRY(int, cudnnGetRNNWeightParams, void*, const Network* network, int pseudo_la
   return 0;
 }
 
+// `rows`: of the batches of all steps.
+std::size_t reserve_space(const Network& network, std::size_t rows) {
+  Assume("cuDNN's reserve space for a recurrent network assumed: its gates and state of each step");
+  return static_cast<std::size_t>(network.pseudo_layers()) * rows *
+         static_cast<std::size_t>(network.hidden) * static_cast<std::size_t>(network.gates() + 1) *
+         network.bytes();
+}
 ENTRY(int, cudnnGetRNNTempSpaceSizes, void*, const Network* network, int training, const Data* data,
       std::size_t* workspace, std::size_t* reserve) {
-  Assume("cuDNN's reserve space for a recurrent network assumed: its gates and state of each step");
   if (workspace != nullptr) *workspace = device().settings.cudnn_workspace;
   if (reserve == nullptr) return 0;
-  *reserve = training == 0 ? 0
-                           : static_cast<std::size_t>(network->pseudo_layers()) *
-                                 static_cast<std::size_t>(data->steps) *
-                                 static_cast<std::size_t>(data->batch) *
-                                 static_cast<std::size_t>(network->hidden) *
-                                 static_cast<std::size_t>(network->gates() + 1) * network->bytes();
+  const auto rows = static_cast<std::size_t>(data->steps) * static_cast<std::size_t>(data->batch);
+  *reserve = training == 0 ? 0 : reserve_space(*network, rows);
+  return 0;
+}
+
+// The same as builds for cuDNN 8 ask it. The size of the input comes with the first step's tensor.
+ENTRY(int, cudnnSetRNNDescriptor_v6, void*, Network* network, int hidden, int layers, void*,
+      int input_mode, int direction, int cell, int, int type) {
+  constexpr int kTwoBiases = 2;
+  *network = {cell, kTwoBiases, direction, input_mode, type, 0, hidden, 0, layers};
+  return 0;
+}
+ENTRY(int, cudnnSetRNNProjectionLayers, void*, Network* network, int projection, int) {
+  network->projection = projection;
+  return 0;
+}
+ENTRY(int, cudnnGetRNNParamsSize, void* handle, Network* network, const Tensor* first,
+      std::size_t* size, int) {
+  network->input = first->sizes[1];
+  return cudnnGetRNNWeightSpaceSize(handle, network, size);
+}
+ENTRY(int, cudnnGetRNNLinLayerMatrixParams, void* handle, Network* network, int pseudo_layer,
+      const Tensor* first, const Tensor*, void* space, int which, Tensor* matrix, void** at) {
+  network->input = first->sizes[1];
+  return cudnnGetRNNWeightParams(handle, network, pseudo_layer, 0, space, which, matrix, at,
+                                 nullptr, nullptr);
+}
+ENTRY(int, cudnnGetRNNLinLayerBiasParams, void* handle, Network* network, int pseudo_layer,
+      const Tensor* first, const Tensor*, void* space, int which, Tensor* bias, void** at) {
+  network->input = first->sizes[1];
+  return cudnnGetRNNWeightParams(handle, network, pseudo_layer, 0, space, which, nullptr, nullptr,
+                                 bias, at);
+}
+ENTRY(int, cudnnGetRNNWorkspaceSize, void*, const Network*, int, Tensor* const*,
+      std::size_t* size) {
+  *size = device().settings.cudnn_workspace;
+  return 0;
+}
+ENTRY(int, cudnnGetRNNTrainingReserveSize, void*, const Network* network, int steps,
+      Tensor* const* inputs, std::size_t* size) {
+  std::size_t rows = 0;
+  for (int i = 0; i < steps; ++i) rows += static_cast<std::size_t>(inputs[i]->sizes[0]);
+  *size = reserve_space(*network, rows);
   return 0;
 }
 

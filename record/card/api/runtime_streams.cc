@@ -134,6 +134,7 @@ ENTRY(int, cudaStreamIsCapturing, void* stream, int* status) {
   *status = d.all_captured || d.streams.capture_of(stream_key(stream)) != 0 ? 1 : 0;
   return kSuccess;
 }
+ALSO(cuStreamIsCapturing, cudaStreamIsCapturing);
 
 int capture_info(void* stream, int* status, unsigned long long* id, void** graph,
                  const void** dependencies, const void** edges, std::size_t* count) {

@@ -53,7 +53,10 @@ def twin(tensor):
     buffer = torch.empty(max(size, 1), dtype=torch.uint8)
     if size:
         card.read(tensor.data_ptr(), buffer.data_ptr(), size)
-    return _like(buffer, tensor)
+    result = _like(buffer, tensor)
+    if tensor.is_conj():
+        result = result.conj()
+    return result.neg() if tensor.is_neg() else result
 
 
 def write(tensor, values, how_true):

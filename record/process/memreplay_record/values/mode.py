@@ -85,6 +85,8 @@ def _version(tensor):
     return 0 if tensor.is_inference() else tensor._version
 
 
+# Under vmap() and grad() tensors stand for others and have no memory of their own.
+_transforms = getattr(torch._C._functorch, "peek_interpreter_stack", lambda: None)
 _dispatch_modes = getattr(torch._C, "_len_torch_dispatch_stack", lambda: 0)
 
 
@@ -106,7 +108,7 @@ class _Values(TorchFunctionMode):
         if handler is None:
             handler = self._classify(func)
         try:
-            if handler is _run:
+            if handler is _run or _transforms() is not None:
                 return func(*args, **kwargs) if kwargs else func(*args)
             return handler(self, func, args, kwargs or {})
         except BaseException:
@@ -141,16 +143,29 @@ class _Values(TorchFunctionMode):
 
     def _read(self, func, args, kwargs):
         tensor = args[0] if args else None
-        true = True
+        true, twin = True, None
         if _on_card(tensor) and memory.is_small(tensor):
             with torch._C.DisableTorchFunction(), torch.no_grad():
                 true = self._ready(tensor)
+                if func.__name__ == "__contains__" or not tensor.is_contiguous():
+                    twin = memory.twin(tensor)
         del tensor
         result = func(*args, **kwargs)
+        if twin is not None:
+            result = self._read_twin(func, args, kwargs, twin, result)
         if not true:
             answer = "a tensor" if isinstance(result, torch.Tensor) else str(result)[:40]
             self.policy.count(func.__name__.strip("_"), answer)
         return result
+
+    def _read_twin(self, func, args, kwargs, twin, result):
+        """What is read where a kernel runs before the copy to the host: it gathers or compares."""
+        with torch._C.DisableTorchFunction(), torch.no_grad():
+            if isinstance(result, torch.Tensor):
+                return result.copy_(twin)
+            if func.__name__ == "__format__" or any(isinstance(arg, torch.Tensor) for arg in args[1:]):
+                return result
+            return func(twin, *args[1:], **kwargs)
 
     def _move(self, func, args, kwargs):
         """to() and copy_(): to the host they read, from it the card knows, else they compute."""
@@ -164,12 +179,18 @@ class _Values(TorchFunctionMode):
                            isinstance(wish, str) and wish == "cpu" or
                            isinstance(wish, torch.Tensor) and wish.device.type == "cpu")
             if to_host:
-                true = True
+                true, twin = True, None
                 if memory.is_small(source):
                     with torch._C.DisableTorchFunction(), torch.no_grad():
                         true = self._ready(source)
+                        others = (args[0],) if func.__name__ == "copy_" else (*args[1:], *kwargs.values())
+                        if not source.is_contiguous() or _converts(source, others):
+                            twin = memory.twin(source)
                 del source
                 result = func(*args, **kwargs)
+                if twin is not None:
+                    with torch._C.DisableTorchFunction(), torch.no_grad():
+                        result.copy_(twin)  # a kernel gathers or converts before the copy
                 if not true:
                     self.policy.count("a copy to the host", "a tensor")
                 return result
@@ -305,6 +326,13 @@ class _Values(TorchFunctionMode):
 
 def _run(values, func, args, kwargs):
     return func(*args, **kwargs)
+
+
+def _converts(source, others):
+    """Whether a copy of it, with these for arguments, is of another dtype."""
+    dtypes = [other if isinstance(other, torch.dtype) else getattr(other, "dtype", source.dtype)
+              for other in others]
+    return any(dtype != source.dtype for dtype in dtypes)
 
 
 def _makes_on_card(args, kwargs):

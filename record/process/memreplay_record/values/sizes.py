@@ -2,7 +2,7 @@
 
 The size of nonzero's result, for one, is counted by a kernel and copied to the host. Each function
 here says what the copies shall bring: a list of numbers, in order, which the card hands to the next
-copies of 1, 4 and 8 bytes. So the real call makes the allocations that it makes on a card.
+copies of 1, 4 and 8 bytes, and truth values to those of 1 byte alone. So the real call makes the allocations that it makes on a card.
 """
 import ctypes
 
@@ -118,13 +118,18 @@ def _sum_of_repeats(policy, args, kwargs):
 
 
 def _valid(policy, args, kwargs):
-    """normal() looks whether its arguments are what they must be."""
-    return [1]
+    """They look whether their arguments are what they must be: finite, lengths with the right sum."""
+    return [True]
+
+
+def _decomposed(policy, args, kwargs):
+    """The argument is finite, and cuSOLVER's report is 0."""
+    return [True, 0]
 
 
 def _distribution(policy, args, kwargs):
     """multinomial() too, and before some release after 2.1 whether the sum is zero."""
-    return [1, 0]
+    return [True, False]
 
 
 def _alike(function):
@@ -147,7 +152,8 @@ ANSWERS = {
     "index": _index, "unique": _unique, "_unique": _unique, "_unique2": _unique,
     "unique_dim": _unique, "unique_consecutive": _unique_consecutive,
     "bincount": _lowest_and_highest, "one_hot": _highest, "repeat_interleave": _sum_of_repeats,
-    "multinomial": _distribution, "normal": _valid, "equal": _alike(torch.equal),
+    "multinomial": _distribution, "normal": _valid, "linalg_eig": _decomposed, "linalg_eigvals": _decomposed,
+    "segment_reduce": _valid, "equal": _alike(torch.equal),
     "allclose": _alike(torch.allclose),
 }
 
@@ -155,7 +161,7 @@ ANSWERS = {
 def call(func, args, kwargs, numbers):
     """The real call, with `numbers` for what its host code reads back."""
     for number in numbers:
-        for kind in _KINDS:
+        for kind in _KINDS[:1] if isinstance(number, bool) else _KINDS:
             for _ in range(_REPEATS if len(numbers) == 1 else 1):
                 card.answer(memory.bytes_of(number, kind))
     try:
