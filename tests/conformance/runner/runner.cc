@@ -6,6 +6,8 @@
 //   runner --list FILE          the file's lines are "PROGRAM OUTPUT"; each program runs in a
 //   process of its own,
 //                               forked from this one before the allocator was first used
+//   runner --time OP_LOG        prints the CPU seconds that a log of "id size" (allocates) and
+//                               "id -size" (frees) takes on an endless device, history off
 //
 // Output: one trace entry per line, then one line with the result (see ../README.md).
 //
@@ -28,11 +30,13 @@
 #include <cxxabi.h>
 #include <fcntl.h>
 
+#include <algorithm>
 #include <charconv>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
 #include <fstream>
 #include <iostream>
 #include <map>
@@ -373,6 +377,24 @@ class Run {
     finish(out);
   }
 
+  // Seconds of CPU time of the operations alone.
+  double time(const std::vector<std::pair<std::uint32_t, std::int64_t>>& operations) {
+    prepare(/*with_history=*/false);
+    std::uint32_t ids = 0;
+    for (const auto& [id, size] : operations) ids = std::max(ids, id + 1);
+    std::vector<void*> live(ids);
+    auto* a = allocator::get();
+    const std::clock_t start = std::clock();
+    for (const auto& [id, size] : operations) {
+      if (size >= 0) {
+        live[id] = a->raw_alloc(static_cast<std::size_t>(size));
+      } else {
+        a->raw_delete(live[id]);
+      }
+    }
+    return static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC;
+  }
+
  private:
   template <typename F>
   void guarded(int line, F f) {
@@ -397,7 +419,7 @@ class Run {
                       ",\"message\":" + json_string(first_line(message)) + "}");
   }
 
-  void prepare() {
+  void prepare(bool with_history = true) {
     if (program_.has_conf)
       setenv("PYTORCH_CUDA_ALLOC_CONF", program_.conf.c_str(), 1);
     else
@@ -423,7 +445,7 @@ class Run {
     guarded(0, [] { c10::cuda::detail::init_p2p_access_cache(1); });
 #endif
     guarded(0, [] { allocator::init(1); });
-    guarded(0, [&] { record_history(allocator::get()); });
+    if (with_history) guarded(0, [&] { record_history(allocator::get()); });
     if (program_.has_fraction)
       guarded(0, [&] { allocator::setMemoryFraction(program_.fraction, 0); });
   }
@@ -536,6 +558,18 @@ void run_file(const std::string& path, int output) {
   out.write(output);
 }
 
+int time_log(const std::string& path) {
+  std::vector<std::pair<std::uint32_t, std::int64_t>> operations;
+  std::ifstream in(path);
+  for (std::pair<std::uint32_t, std::int64_t> one; in >> one.first >> one.second;) {
+    operations.push_back(one);
+  }
+  Program program;
+  program.endless = true;
+  std::cout << (new Run(program))->time(operations) << std::endl;
+  _exit(operations.empty() ? 1 : 0);
+}
+
 int run_list(const std::string& list) {
   std::ifstream in(list);
   std::string line;
@@ -572,8 +606,9 @@ int main(int argc, char** argv) {
   c10::cuda::_internal::setHasPrimaryContext([](c10::DeviceIndex) { return true; });
 #endif
   if (argc == 3 && std::strcmp(argv[1], "--list") == 0) return run_list(argv[2]);
+  if (argc == 3 && std::strcmp(argv[1], "--time") == 0) return time_log(argv[2]);
   if (argc != 2) {
-    std::cerr << "usage: runner PROGRAM | runner --list FILE\n";
+    std::cerr << "usage: runner PROGRAM | runner --list FILE | runner --time OP_LOG\n";
     return 2;
   }
   run_file(argv[1], 1);
