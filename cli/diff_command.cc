@@ -86,8 +86,8 @@ absl::StatusOr<int> RunDiff(absl::Span<const std::string> args) {
   if (!b.ok()) return b.status();
   proto::Report report = StartReport("diff", "", Trace());
   *report.mutable_diff() = DiffReports(*a, *b, held);
-  const absl::Status printed =
-      Print(json ? RenderJson(report, JsonLayout::kIndented) : RenderDiffText(report.diff()));
+  const absl::Status printed = json ? Print(RenderJson(report, JsonLayout::kIndented))
+                                    : PrintText(RenderDiffText(report.diff()));
   if (!printed.ok()) return printed;
   return kExitAnswered;
 }

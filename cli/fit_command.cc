@@ -61,7 +61,7 @@ absl::StatusOr<proto::Report> FitFile(const std::string& file, const Inputs& inp
   absl::StatusOr<proto::Report> report =
       ReportDevices("fit", file, *opened->trace, options.device, [&](size_t index) {
         return AskFit(Schedule::Build(opened->trace, index), opened->settings, options.confs,
-                      threads);
+                      threads, &progress);
       });
   if (report.ok()) LiftSweep(&*report);
   return report;
@@ -82,8 +82,8 @@ absl::StatusOr<int> FindValue(const Inputs& inputs, const FitFlags& options) {
   question.cuda_context = options.context.value_or(kAssumedContext);
   const absl::StatusOr<proto::Report> report = AskLargestFit(question);
   if (!report.ok()) return report.status();
-  const absl::Status printed =
-      Print(options.json ? RenderJson(*report, JsonLayout::kIndented) : RenderLargestFit(*report));
+  const absl::Status printed = options.json ? Print(RenderJson(*report, JsonLayout::kIndented))
+                                            : PrintText(RenderLargestFit(*report));
   if (!printed.ok()) return printed;
   for (const auto& setting : report->largest_fit().settings()) {
     if (setting.largest() > 0) return kExitAnswered;

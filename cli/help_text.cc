@@ -56,6 +56,17 @@ std::vector<std::string> HelpFlag::choices() const {
   return absl::StrSplit(value, '|');
 }
 
+std::vector<std::string> HelpText::operands() const {
+  const std::string_view rest =
+      std::string_view(usage).substr(std::min(usage.find(' '), usage.size()));
+  const std::string_view word = rest.substr(0, rest.find(' ', 1));
+  if (word.find('|') == word.npos ||
+      word.find_first_not_of(" |abcdefghijklmnopqrstuvwxyz") != word.npos) {
+    return {};
+  }
+  return absl::StrSplit(ToAbsl(word.substr(1)), '|');
+}
+
 HelpText ReadHelp(std::string_view text) {
   HelpText help;
   constexpr std::string_view kUsage = "usage: memreplay ";
@@ -100,6 +111,10 @@ std::string BashCompletion(const std::vector<CommandHelp>& commands) {
     StrAppend(&cases, "    ", command.name, ")\n      flags='", absl::StrJoin(words, " "), "'\n");
     if (const std::string choices = BashChoices(command.help); !choices.empty()) {
       StrAppend(&cases, "      case $previous in\n", choices, "      esac\n");
+    }
+    if (const auto operands = command.help.operands(); !operands.empty()) {
+      StrAppend(&cases, "      [[ $current != -* ]] && words='", absl::StrJoin(operands, " "),
+                "'\n");
     }
     StrAppend(&cases, "      ;;\n");
   }
@@ -148,12 +163,17 @@ std::string ZshCompletion(const std::vector<CommandHelp>& commands) {
                                 : !choices.empty()
                                     ? StrCat(":", flag.name, ":(", absl::StrJoin(choices, " "), ")")
                                     : StrCat(":", Quoted(flag.value, true), ":_files");
-      StrAppend(&cases, " \\\n        '--", flag.name, text, value, "'");
+      StrAppend(&cases, " \\\n        '", flag.repeats() ? "*" : "", "--", flag.name, text, value,
+                "'");
       if (flag.letter != 0) {
         StrAppend(&cases, " \\\n        '-", std::string(1, flag.letter), text, value, "'");
       }
     }
-    StrAppend(&cases, " \\\n        '*:file:_files'\n      ;;\n");
+    const std::vector<std::string> operands = command.help.operands();
+    StrAppend(
+        &cases, " \\\n        '*:",
+        operands.empty() ? "file:_files" : StrCat("what:(", absl::StrJoin(operands, " "), ")"),
+        "'\n      ;;\n");
   }
   return StrCat(
       "#compdef memreplay\n"
@@ -174,7 +194,11 @@ std::string ZshCompletion(const std::vector<CommandHelp>& commands) {
       "    *) _files ;;\n"
       "  esac\n"
       "}\n"
-      "compdef _memreplay memreplay\n");
+      "if [[ ${funcstack[1]} == _memreplay ]]; then\n"  // the first call, which loads the file
+      "  _memreplay \"$@\"\n"
+      "else\n"
+      "  compdef _memreplay memreplay\n"
+      "fi\n");
 }
 
 std::string FishCompletion(const std::vector<CommandHelp>& commands) {
@@ -182,6 +206,10 @@ std::string FishCompletion(const std::vector<CommandHelp>& commands) {
   for (const CommandHelp& command : commands) {
     StrAppend(&text, "complete -c memreplay -n __fish_use_subcommand -f -a ", command.name, " -d '",
               Quoted(command.summary, false), "'\n");
+    if (const auto operands = command.help.operands(); !operands.empty()) {
+      StrAppend(&text, "complete -c memreplay -n '__fish_seen_subcommand_from ", command.name,
+                "' -f -a '", absl::StrJoin(operands, " "), "'\n");
+    }
     for (const HelpFlag& flag : command.help.flags) {
       const std::vector<std::string> choices = flag.choices();
       StrAppend(&text, "complete -c memreplay -n '__fish_seen_subcommand_from ", command.name,

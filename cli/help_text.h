@@ -15,12 +15,15 @@ struct HelpFlag {
   char letter = 0;    // of its short form; 0: none
   // "recorded|fresh" offers two; empty where anything may stand.
   std::vector<std::string> choices() const;
+  bool repeats() const { return help.find("several times") != help.npos; }
 };
 
 struct HelpText {
   std::string usage;        // "replay FILE... [flags]"
   std::string description;  // lines
   std::vector<HelpFlag> flags;
+  // Of "completion bash|zsh", what may stand after the name; empty where files may.
+  std::vector<std::string> operands() const;
 };
 
 // Of what FlagSet::Help() has made.

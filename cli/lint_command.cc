@@ -45,8 +45,8 @@ absl::StatusOr<int> RunLint(absl::Span<const std::string> args) {
   }
   const proto::Report report =
       LintReport(confs->front(), *profile, version.has_value() ? "given" : "the default");
-  const absl::Status printed =
-      Print(json ? RenderJson(report, JsonLayout::kIndented) : RenderLintText(report.lint()));
+  const absl::Status printed = json ? Print(RenderJson(report, JsonLayout::kIndented))
+                                    : PrintText(RenderLintText(report.lint()));
   if (!printed.ok()) return printed;
   return HasErrors(report.lint()) ? kExitBad : kExitAnswered;
 }

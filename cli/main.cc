@@ -24,7 +24,7 @@ absl::StatusOr<int> Dispatch(const std::vector<std::string>& args) {
   if (args[0] == "help" && args.size() > 1) return Dispatch({args[1], "--help"});
   const std::string& name = args[0];
   if (name == "--help" || name == "-h" || name == "help") {
-    if (const absl::Status printed = Print(ProgramHelp()); !printed.ok()) return printed;
+    if (const absl::Status printed = PrintHelpText(ProgramHelp()); !printed.ok()) return printed;
     return kExitAnswered;
   }
   if (name == "--version") {

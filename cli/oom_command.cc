@@ -69,7 +69,7 @@ absl::StatusOr<proto::Report> OomOfFile(const std::string& file, const Inputs& i
 
   const auto examine = [&](size_t index) -> absl::StatusOr<proto::DeviceReport> {
     progress.SetActivity(StrCat("examining device ", trace->devices[index].device));
-    return AskOom(Schedule::Build(trace, index), settings, report_options);
+    return AskOom(Schedule::Build(trace, index), settings, report_options, &progress);
   };
   absl::StatusOr<proto::Report> report =
       ReportDevices("oom", file, *trace, options.device, examine);
@@ -88,8 +88,8 @@ absl::StatusOr<int> AnswerMessage(const OomFlags& options) {
                                                         ": ", ToStd(message.status().message())));
   }
   const proto::Report report = OomMessageReport(*message);
-  const absl::Status printed =
-      Print(options.json ? RenderJson(report, JsonLayout::kIndented) : RenderOomText(report));
+  const absl::Status printed = options.json ? Print(RenderJson(report, JsonLayout::kIndented))
+                                            : PrintText(RenderOomText(report));
   if (!printed.ok()) return printed;
   return kExitBad;
 }

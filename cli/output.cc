@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <utility>
@@ -10,10 +11,15 @@
 #include "cli/output_file.h"
 #include "cli/terminal.h"
 #include "report/words/text.h"
+#include "trace/value/strings.h"
 
 namespace memreplay {
 
 absl::Status PrintText(std::string_view text) { return Print(ForTerminal(text, LookOfOutput())); }
+
+absl::Status PrintHelpText(std::string_view text) {
+  return Print(HelpForTerminal(text, LookOfOutput().width));
+}
 
 absl::Status Print(std::string_view text) {
   absl::StatusOr<OutputFile> out = OutputFile::Open("-", {});
@@ -23,7 +29,8 @@ absl::Status Print(std::string_view text) {
 
 void PrintError(std::string_view message) {
   // One line, whatever a file made the message say.
-  std::fprintf(stderr, "memreplay: %s\n", CleanText(message).c_str());
+  const std::string line = StrCat("memreplay: ", CleanText(message), "\n");
+  std::fputs(ForTerminal(line, {.width = WidthOfTerminal(STDERR_FILENO)}).c_str(), stderr);
 }
 
 namespace {
@@ -68,9 +75,11 @@ void Progress::Show() {
     const size_t total = total_.load(std::memory_order_relaxed);
     const size_t done = done_.load(std::memory_order_relaxed);
     const std::string percent =
-        total == 0 ? ""
-                   : absl::StrFormat(" %.0f %%,", 100.0 * static_cast<double>(done) /
-                                                      static_cast<double>(total));
+        total > 0
+            ? absl::StrFormat(" %.0f %%,", 100.0 * static_cast<double>(std::min(done, total)) /
+                                               static_cast<double>(total))
+        : done > 0 ? absl::StrFormat(" %d so far,", done)
+                   : "";
     // What is left, if it goes on as it went.
     const std::string left =
         total == 0 || done == 0 || done >= total

@@ -10,7 +10,7 @@
 #include <thread>
 
 #include "absl/status/status.h"
-#include "report/ask/progress.h"
+#include "sim/run/progress.h"
 
 namespace memreplay {
 
@@ -18,6 +18,8 @@ namespace memreplay {
 absl::Status Print(std::string_view text);
 // The same for people: on a terminal with colours and as wide as it is.
 absl::Status PrintText(std::string_view text);
+// Likewise of a help: its paragraphs are filled anew where they are too wide.
+absl::Status PrintHelpText(std::string_view text);
 
 // One line on stderr: "memreplay: ...".
 void PrintError(std::string_view message);
@@ -33,9 +35,10 @@ class Progress final : public ProgressSink {
   Progress& operator=(const Progress&) = delete;
 
   void SetActivity(std::string_view activity) override;
-  // 0 total: unknown, no percentage is shown. Cheap; any thread.
+  // 0 total: unknown; how much is done is shown without a percentage. Cheap; any thread.
   void SetTotal(size_t total) override { total_.store(total, std::memory_order_relaxed); }
   void SetDone(size_t done) override { done_.store(done, std::memory_order_relaxed); }
+  void AddDone() override { done_.fetch_add(1, std::memory_order_relaxed); }
   bool visible() const { return thread_.joinable(); }
 
  private:

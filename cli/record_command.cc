@@ -63,7 +63,7 @@ absl::StatusOr<int> ListCards(bool json) {
     absl::StrAppendFormat(&text, "%-18s %10s   %s\n", Member(members, "name"), FormatSize(memory),
                           Member(members, "title"));
   }
-  const absl::Status printed = Print(json ? StrCat(table, "\n") : text);
+  const absl::Status printed = json ? Print(StrCat(table, "\n")) : PrintText(text);
   if (!printed.ok()) return printed;
   return kExitAnswered;
 }
@@ -91,8 +91,8 @@ absl::StatusOr<int> RecordProgram(absl::Span<const std::string> args) {
   if (const absl::Status call = CheckRecordCall(run); !call.ok()) return call;
   const absl::StatusOr<proto::RecordReport> report = Record(run);
   if (!report.ok()) return report.status();
-  const absl::Status printed =
-      Print(options.json ? RenderJson(*report, JsonLayout::kIndented) : RenderRecord(*report));
+  const absl::Status printed = options.json ? Print(RenderJson(*report, JsonLayout::kIndented))
+                                            : PrintText(RenderRecord(*report));
   if (!printed.ok()) return printed;
   return report->faults().empty() ? kExitAnswered : kExitBad;
 }

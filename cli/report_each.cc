@@ -168,7 +168,7 @@ absl::StatusOr<int> PrintHelp(std::string_view text) {
     *captured_help = text;
     return kExitAnswered;
   }
-  if (const absl::Status printed = Print(text); !printed.ok()) return printed;
+  if (const absl::Status printed = PrintHelpText(text); !printed.ok()) return printed;
   return kExitAnswered;
 }
 

@@ -198,9 +198,9 @@ absl::StatusOr<int> RunScript(bool is_fit, absl::Span<const std::string> args) {
   if (const absl::Status done = AnswerCases(is_fit, options, &report); !done.ok()) return done;
   report.set_seconds(
       std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count());
-  const absl::Status printed = Print(options.json ? RenderJson(report, JsonLayout::kIndented)
-                                     : is_fit     ? RenderScriptFit(report)
-                                                  : RenderScriptSweep(report));
+  const absl::Status printed =
+      options.json ? Print(RenderJson(report, JsonLayout::kIndented))
+                   : PrintText(is_fit ? RenderScriptFit(report) : RenderScriptSweep(report));
   if (!printed.ok()) return printed;
   return IsGoodAnswer(is_fit, report) ? kExitAnswered : kExitBad;
 }

@@ -70,6 +70,7 @@ absl::StatusOr<proto::Report> SweepFile(const std::string& file, const Inputs& i
   if (options.costs.has_value()) question.costs = &*options.costs;
   if (options.top.has_value()) question.shown = static_cast<size_t>(*options.top);
   question.threads = threads;
+  question.progress = &progress;
   absl::StatusOr<proto::Report> report =
       ReportDevices("sweep", file, *opened->trace, options.device, [&](size_t index) {
         return AskSweep(Schedule::Build(opened->trace, index), opened->settings, question);
@@ -101,8 +102,9 @@ absl::StatusOr<int> SweepTogether(const std::vector<std::string>& paths, const I
     if (!file.error().empty()) PrintError(file.error());
   }
   const absl::Status printed =
-      Print(options.json ? RenderJson(report, JsonLayout::kIndented)
-                         : RenderTogether(answer, static_cast<size_t>(options.top.value_or(10))));
+      options.json
+          ? Print(RenderJson(report, JsonLayout::kIndented))
+          : PrintText(RenderTogether(answer, static_cast<size_t>(options.top.value_or(10))));
   if (!printed.ok()) return printed;
   if (answer.failed() > 0) return kExitUnusable;
   return !answer.rows().empty() && answer.rows(0).ooms() == 0 ? kExitAnswered : kExitBad;

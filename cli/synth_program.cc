@@ -101,7 +101,7 @@ absl::StatusOr<int> RunSynthProgram(absl::Span<const std::string> args) {
     if (!result.ok()) return named(result.status());
     result->set_file(path);
     const absl::Status printed =
-        Print(json ? RenderProgramCheckJson(*result) : RenderProgramCheck(*result));
+        json ? Print(RenderProgramCheckJson(*result)) : PrintText(RenderProgramCheck(*result));
     if (!printed.ok()) return printed;
     if (out.empty()) return kExitAnswered;
   }

@@ -13,6 +13,7 @@ namespace memreplay {
 namespace {
 
 constexpr int kLeastWidth = 40;      // narrower terminals are taken as this wide
+constexpr size_t kFilled = 50;       // a paragraph's line that the next belongs to is longer
 constexpr size_t kWidestLabel = 30;  // of a line's first column, for the rest to stand beside it
 
 // Characters, not bytes, of UTF-8.
@@ -44,9 +45,9 @@ size_t PartOf(std::string_view word, size_t width) {
   return best > 0 ? best : end;
 }
 
-std::string Wrapped(std::string_view line, size_t width) {
+std::string Wrapped(std::string_view line, size_t width, size_t hanging) {
   if (WidthOf(line) <= width) return std::string(line);
-  const size_t indent = std::min(HangingIndent(line), width * 2 / 3);
+  const size_t indent = std::min(hanging, width * 2 / 3);
   std::string out;
   size_t column = 0;
   bool is_first = true;
@@ -134,11 +135,45 @@ std::string ForTerminal(std::string_view text, const TerminalLook& look) {
     const std::string_view line = text.substr(0, end);
     const std::string_view color = look.colors ? ColorOf(line) : "";
     out += color;
-    out += look.width > 0 ? Wrapped(line, static_cast<size_t>(look.width)) : std::string(line);
+    out += look.width > 0 ? Wrapped(line, static_cast<size_t>(look.width), HangingIndent(line))
+                          : std::string(line);
     if (!color.empty()) out += "\x1b[0m";
     if (end < text.size()) out += '\n';
     text.remove_prefix(std::min(end + 1, text.size()));
   }
+  return out;
+}
+
+std::string HelpForTerminal(std::string_view text, int width) {
+  if (width == 0) return std::string(text);
+  std::string out;
+  std::string open;  // a line to which the next may belong
+  const auto close = [&] {
+    if (!open.empty()) {
+      const bool is_prose = open[0] != ' ' && !open.starts_with("usage:");
+      StrAppend(&out, Wrapped(open, static_cast<size_t>(width), is_prose ? 0 : HangingIndent(open)),
+                "\n");
+    }
+    open.clear();
+  };
+  while (!text.empty()) {
+    const size_t end = std::min(text.find('\n'), text.size());
+    const std::string_view line = text.substr(0, end);
+    text.remove_prefix(std::min(end + 1, text.size()));
+    const size_t begin = std::min(line.find_first_not_of(' '), line.size());
+    // The next of a paragraph, or below the second column of the line before.
+    const bool goes_on = !open.empty() && !line.empty() &&
+                         (begin == 0 ? open[0] != ' ' && WidthOf(open) > kFilled
+                                     : begin > 8 && begin == HangingIndent(open));
+    if (goes_on) {
+      StrAppend(&open, " ", line.substr(begin));
+      continue;
+    }
+    close();
+    if (line.empty()) out += '\n';
+    open = line;
+  }
+  close();
   return out;
 }
 

@@ -29,6 +29,10 @@ std::string ProgressLine(std::string_view activity, std::string_view rest, int w
 // are bold, what is wrong is red, what is well is green.
 std::string ForTerminal(std::string_view text, const TerminalLook& look);
 
+// A help in at most `width` columns (0: any). Where a line is too wide, paragraphs and what
+// stands beside flags are filled anew.
+std::string HelpForTerminal(std::string_view text, int width);
+
 }  // namespace memreplay
 
 #endif  // MEMREPLAY_CLI_TERMINAL_H_

@@ -25,6 +25,7 @@ CHECK_PACKAGES=(
   clang-format-14
   clang-tidy-14
   debootstrap
+  fish
   libbenchmark-dev
   libgmock-dev
   libgtest-dev
@@ -34,6 +35,7 @@ CHECK_PACKAGES=(
   python3-selenium
   python3-venv
   shellcheck
+  zsh
 )
 
 # install_missing PACKAGE...: installs those that are not there, with sudo when

@@ -49,13 +49,14 @@ std::vector<FitRow> RowsFor(const ReplaySettings& settings, std::vector<std::str
 }  // namespace
 
 absl::StatusOr<proto::DeviceReport> AskFit(const Schedule& schedule, const ReplaySettings& settings,
-                                           const std::vector<std::string>& confs, size_t threads) {
+                                           const std::vector<std::string>& confs, size_t threads,
+                                           ProgressSink* progress) {
   absl::StatusOr<CurrentReplay> current = AskCurrent(schedule, settings);
   if (!current.ok()) return current.status();
   const std::vector<Lifetime> lifetimes = LifetimesOf(schedule);
   const PeakLive live = PeakLiveOf(lifetimes);
-  const SweepContext context = {schedule, settings, &current->basis.start, StartPolicy::kFresh,
-                                threads};
+  const SweepContext context = {
+      schedule, settings, &current->basis.start, StartPolicy::kFresh, threads, nullptr, progress};
   std::vector<ReplaySettings> meanings;
   std::vector<FitRow> rows = RowsFor(settings, confs, &meanings);
   // Each twice, with addresses in either order.

@@ -9,6 +9,7 @@
 #include "absl/status/statusor.h"
 #include "proto/report.pb.h"
 #include "sim/recording/replay_settings.h"
+#include "sim/run/progress.h"
 #include "trace/schedule/schedule.h"
 
 namespace memreplay {
@@ -16,7 +17,8 @@ namespace memreplay {
 // For each of `confs`; none: for the file's own settings, the defaults and expandable segments.
 // Error: ReplayWhatIf()'s; settings that the release refuses are a row that says so.
 absl::StatusOr<proto::DeviceReport> AskFit(const Schedule& schedule, const ReplaySettings& settings,
-                                           const std::vector<std::string>& confs, size_t threads);
+                                           const std::vector<std::string>& confs, size_t threads,
+                                           ProgressSink* progress = nullptr);
 
 }  // namespace memreplay
 

@@ -13,14 +13,17 @@ namespace memreplay {
 
 absl::StatusOr<proto::OutOfMemory> WhyOutOfMemory(const Schedule& schedule,
                                                   const ReplaySettings& settings,
-                                                  const OomReportOptions& options) {
-  const absl::StatusOr<std::optional<OomAnalysis>> analysis = AnalyseOom(schedule, settings);
+                                                  const OomReportOptions& options,
+                                                  ProgressSink* progress) {
+  const absl::StatusOr<std::optional<OomAnalysis>> analysis =
+      AnalyseOom(schedule, settings, kFreedStacks, progress);
   if (!analysis.ok()) return analysis.status();
   return OomReport(schedule, settings, analysis->has_value() ? &**analysis : nullptr, options);
 }
 
 absl::StatusOr<proto::DeviceReport> AskOom(const Schedule& schedule, const ReplaySettings& settings,
-                                           const OomReportOptions& options) {
+                                           const OomReportOptions& options,
+                                           ProgressSink* progress) {
   const DeviceContents contents = DescribeContents(schedule);
   absl::StatusOr<WhatIfBasis> basis = WhatIfBasis();
   const bool is_what_if = !settings.as_recorded || contents.peaks.ooms() > 0;
@@ -28,7 +31,7 @@ absl::StatusOr<proto::DeviceReport> AskOom(const Schedule& schedule, const Repla
   if (!basis.ok()) return basis.status();
   const ReplaySettings on_card =
       settings.as_recorded ? settings : OnRecordedCard(settings, basis->card);
-  absl::StatusOr<proto::OutOfMemory> oom = WhyOutOfMemory(schedule, on_card, options);
+  absl::StatusOr<proto::OutOfMemory> oom = WhyOutOfMemory(schedule, on_card, options, progress);
   if (!oom.ok()) return oom.status();
   proto::DeviceReport report = ReportOom(schedule, on_card, contents.peaks, *std::move(oom));
   if (is_what_if) {

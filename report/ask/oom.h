@@ -8,6 +8,7 @@
 #include "proto/report.pb.h"
 #include "report/answer/oom_report.h"
 #include "sim/recording/replay_settings.h"
+#include "sim/run/progress.h"
 #include "trace/schedule/schedule.h"
 
 namespace memreplay {
@@ -15,12 +16,14 @@ namespace memreplay {
 // As it was recorded, or on a device as other commands take it, with the control of what is
 // tried. Errors: AnalyseOom()'s, ReplayWhatIf()'s.
 absl::StatusOr<proto::DeviceReport> AskOom(const Schedule& schedule, const ReplaySettings& settings,
-                                           const OomReportOptions& options);
+                                           const OomReportOptions& options,
+                                           ProgressSink* progress = nullptr);
 
 // The answer alone; `settings` have the device. Error: AnalyseOom()'s.
 absl::StatusOr<proto::OutOfMemory> WhyOutOfMemory(const Schedule& schedule,
                                                   const ReplaySettings& settings,
-                                                  const OomReportOptions& options);
+                                                  const OomReportOptions& options,
+                                                  ProgressSink* progress = nullptr);
 
 // The devices that ran out first; the first of them is the file's answer.
 void LiftOom(proto::Report* report);

@@ -7,9 +7,9 @@
 
 #include "absl/status/statusor.h"
 #include "proto/report.pb.h"
-#include "report/ask/progress.h"
 #include "report/page/render_html.h"
 #include "sim/recording/replay_settings.h"
+#include "sim/run/progress.h"
 #include "trace/schedule/schedule.h"
 
 namespace memreplay {

@@ -31,7 +31,8 @@ void AddSweepTo(proto::DeviceReport* report, const Schedule& schedule,
   const SweepContext context = {
       schedule,         on_card,
       &basis.start,     question.start,
-      question.threads, question.costs != nullptr ? &question.costs->costs : nullptr};
+      question.threads, question.costs != nullptr ? &question.costs->costs : nullptr,
+      question.progress};
   if (question.costs != nullptr) answer.costs_of = question.costs->card_text;
   answer.searched = question.confs.empty();
   if (answer.searched) {
@@ -42,6 +43,10 @@ void AddSweepTo(proto::DeviceReport* report, const Schedule& schedule,
         });
     answer.current = *in_force;
   } else {
+    if (question.progress != nullptr) {  // each, the settings in force, and error bars
+      question.progress->SetTotal(question.confs.size() + 2 +
+                                  std::min(kErrorBars, question.confs.size()));
+    }
     std::vector<Candidate> candidates;
     for (const std::string& conf : question.confs) candidates.push_back({conf, on_card.fraction});
     answer.rows = Sweep(context, candidates);

@@ -11,6 +11,7 @@
 #include "proto/report.pb.h"
 #include "report/answer/driver_costs.h"
 #include "sim/recording/replay_settings.h"
+#include "sim/run/progress.h"
 #include "sim/whatif/control.h"
 #include "sim/whatif/what_if.h"
 #include "trace/schedule/schedule.h"
@@ -23,6 +24,7 @@ struct SweepQuestion {
   const DriverCosts* costs = nullptr;  // of calls; may be null
   std::optional<size_t> shown;         // rows that the text has
   size_t threads = 1;
+  ProgressSink* progress = nullptr;  // told of replays, of `confs` of how many; may be null
 };
 
 // The rows, the bounds and what else goes with them, of a file of which `basis` is known.

@@ -89,7 +89,7 @@ OomVerdict Judge(const OomAnalysis& analysis) {
 
 absl::StatusOr<std::optional<OomAnalysis>> AnalyseOom(const Schedule& schedule,
                                                       const ReplaySettings& settings,
-                                                      int top_stacks) {
+                                                      int top_stacks, ProgressSink* progress) {
   absl::StatusOr<std::optional<OomScene>> scene = FindOom(schedule, settings);
   if (!scene.ok()) return scene.status();
   if (!scene->has_value()) return std::nullopt;
@@ -101,6 +101,7 @@ absl::StatusOr<std::optional<OomAnalysis>> AnalyseOom(const Schedule& schedule,
   analysis.obtainable = analysis.scene.grantable + (analysis.scene.reserved - needed);
 
   CounterfactualOptions options;
+  options.progress = progress;
   for (const StackHolding& holding : analysis.holdings) {
     if (static_cast<int>(options.stacks.size()) == top_stacks) break;
     if (holding.stack != kNoStack) options.stacks.push_back(holding.stack);

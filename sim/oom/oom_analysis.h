@@ -12,6 +12,7 @@
 #include "sim/oom/oom_scene.h"
 #include "sim/oom/oom_verdict.h"
 #include "sim/recording/replay_settings.h"
+#include "sim/run/progress.h"
 #include "sim/workload/step_growth.h"
 #include "sim/workload/steps.h"
 #include "trace/schedule/schedule.h"
@@ -49,11 +50,14 @@ struct OomAnalysis {
   OomVerdict verdict = OomVerdict::kTrueShortage;
 };
 
+inline constexpr int kFreedStacks = 3;
+
 // Nullopt: memory does not run out. `top_stacks`: how many of the stacks that
 // hold most are freed one at a time. About 60 runs of the schedule.
 absl::StatusOr<std::optional<OomAnalysis>> AnalyseOom(const Schedule& schedule,
                                                       const ReplaySettings& settings,
-                                                      int top_stacks = 3);
+                                                      int top_stacks = kFreedStacks,
+                                                      ProgressSink* progress = nullptr);
 
 // Positions in the file's events of the request that made each allocation; -1
 // for those of the start. By AllocationId. O(requests).

@@ -134,7 +134,7 @@ absl::Status Answer(const Schedule& schedule, const ReplaySettings& settings, co
 // goes up from break to break.
 absl::StatusOr<Counterfactual> LeastMoreMemory(const Schedule& schedule,
                                                const ReplaySettings& settings,
-                                               const OomScene& scene) {
+                                               const OomScene& scene, ProgressSink* progress) {
   std::map<Bytes, Counterfactual> tried;  // by how much more
   absl::Status failed;
   const auto with = [&](Bytes more) {
@@ -145,6 +145,7 @@ absl::StatusOr<Counterfactual> LeastMoreMemory(const Schedule& schedule,
     larger.capacity = *settings.capacity + more;
     CapacityOutcome outcome;
     failed.Update(Answer(schedule, larger, scene, &change, &outcome.same_until));
+    if (progress != nullptr) progress->AddDone();
     if (!failed.ok()) outcome.same_until.reset();
     outcome.survives = change.survives;
     tried[more] = change;
@@ -248,6 +249,7 @@ absl::StatusOr<std::vector<Counterfactual>> TryCounterfactuals(
     Counterfactual other = change;
     absl::Status answered = Answer(schedule, under, scene, &change);
     answered.Update(Answer(schedule, in_other_order(under), scene, &other));
+    if (options.progress != nullptr) options.progress->AddDone();
     note_other(other, &change);
     if (answered.ok()) answers.push_back(std::move(change));
     return answered;
@@ -288,10 +290,11 @@ absl::StatusOr<std::vector<Counterfactual>> TryCounterfactuals(
     if (const absl::Status added = add(change, simulated); !added.ok()) return added;
   }
   if (simulated.capacity.has_value()) {
-    absl::StatusOr<Counterfactual> memory = LeastMoreMemory(schedule, simulated, scene);
+    absl::StatusOr<Counterfactual> memory =
+        LeastMoreMemory(schedule, simulated, scene, options.progress);
     if (!memory.ok()) return memory.status();
     const absl::StatusOr<Counterfactual> other =
-        LeastMoreMemory(schedule, in_other_order(simulated), scene);
+        LeastMoreMemory(schedule, in_other_order(simulated), scene, options.progress);
     if (!other.ok()) return other.status();
     note_other(*other, &*memory);
     answers.push_back(*std::move(memory));

@@ -9,6 +9,7 @@
 #include "absl/status/statusor.h"
 #include "sim/oom/oom_scene.h"
 #include "sim/recording/replay_settings.h"
+#include "sim/run/progress.h"
 #include "sim/run/run.h"
 #include "trace/schedule/schedule.h"
 #include "trace/value/units.h"
@@ -52,6 +53,7 @@ struct Counterfactual {
 struct CounterfactualOptions {
   std::vector<uint32_t> stacks;  // whose memory to free, one at a time
   int max_settings = 8;
+  ProgressSink* progress = nullptr;  // told of each run
 };
 
 // The control first, then settings that the release knows and that are not on,

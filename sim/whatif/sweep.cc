@@ -87,6 +87,7 @@ SweepRow ReplayRow(const SweepContext& context, const ReplaySettings& settings) 
   row.fraction = settings.fraction;
   const absl::StatusOr<WhatIfResult> result =
       ReplayWhatIf(context.schedule, settings, nullptr, OptionsOf(context));
+  if (context.progress != nullptr) context.progress->AddDone();
   if (!result.ok()) {
     row.refused = std::string(ToStd(result.status().message()));
     return row;
@@ -183,6 +184,7 @@ void FindOtherOrder(const SweepContext& context, absl::Span<SweepRow> rows) {
     if (!rows[i].refused.empty()) return;
     const absl::StatusOr<Bytes> other = PeakInOtherOrder(
         context.schedule, SettingsOf(context.settings, rows[i]), OptionsOf(context));
+    if (context.progress != nullptr) context.progress->AddDone();
     if (other.ok()) rows[i].other_order_peak_reserved = *other;
   });
 }

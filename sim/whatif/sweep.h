@@ -13,6 +13,7 @@
 #include "sim/observe/peak_cause.h"
 #include "sim/observe/usage.h"
 #include "sim/recording/replay_settings.h"
+#include "sim/run/progress.h"
 #include "sim/settings/allocator_config.h"
 #include "sim/settings/torch_profile.h"
 #include "sim/whatif/what_if.h"
@@ -35,6 +36,7 @@ struct SweepContext {
   StartPolicy start = StartPolicy::kRecorded;
   size_t threads = 1;
   const CallCosts* costs = nullptr;  // of the driver's calls, if known
+  ProgressSink* progress = nullptr;  // told of each replay
 };
 
 struct SweepRow {

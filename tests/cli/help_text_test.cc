@@ -21,7 +21,9 @@ std::vector<CommandHelp> Commands() {
   flags.AddChoice("start", {"recorded", "fresh"}, &start, "what is there first");
   flags.AddOptionalText("output", "PAGE", &output, "where to write");
   flags.AddShort('o', "output");
-  return {{"look", "looks at a file", ReadHelp(flags.Help())}, {"fleet", "many jobs", {}}};
+  return {{"look", "looks at a file", ReadHelp(flags.Help())},
+          {"fleet", "many jobs", {}},
+          {"paint", "paints", ReadHelp("usage: memreplay paint red|blue\n")}};
 }
 
 std::string Shell(const std::string& command) {
@@ -63,6 +65,7 @@ TEST(BashCompletion, CompletesInBash) {
   EXPECT_EQ(complete("help fl"), "fleet\n");
   EXPECT_EQ(complete("look --d"), "--deep\n");
   EXPECT_EQ(complete("look --start f"), "fresh\n");
+  EXPECT_EQ(complete("paint b"), "blue\n");
   EXPECT_EQ(complete("look " + script.substr(0, script.size() - 3)), script + "\n");
 }
 
@@ -76,6 +79,50 @@ TEST(Completion, IsOfTheShellsLanguage) {
             std::string::npos);
   EXPECT_NE(FishCompletion(Commands()).find("-l output -s o -r -d 'where to write'"),
             std::string::npos);
+}
+
+// What is typed, and what stands there after the key Tab.
+TEST(ZshCompletion, CompletesInZsh) {
+  if (Shell("command -v zsh").empty()) GTEST_SKIP() << "zsh is not installed";
+  Written("_memreplay", ZshCompletion(Commands()));
+  const std::string setup =
+      Written("setup.zsh",
+              "PS1=; fpath=(" + testing::TempDir() +
+                  " $fpath); autoload -Uz compinit; compinit -u -D\n"
+                  "finish() { print -r -- \"RESULT[$BUFFER]\"; exit }\n"
+                  "zle -N finish; bindkey '^X' finish; bindkey '^I' complete-word; print READY\n");
+  const std::string script = Written(
+      "complete.zsh",
+      "zmodload zsh/zpty\n"
+      "zpty z zsh -f -i; zpty -w z 'source " +
+          setup +
+          "'\n"
+          "while zpty -r z line; do [[ $line == *READY* ]] && break; done\n"
+          "zpty -w -n z \"$1\"$'\\t\\x18'\n"
+          "while zpty -r z line; do\n"
+          "  [[ $line == *RESULT\\[* ]] && { print -rn -- ${${line##*RESULT}%%\\]*}; break }\n"
+          "done\n");
+  const auto complete = [&](const std::string& words) {
+    return Shell("timeout 60 zsh -f " + script + " '" + words + "'");
+  };
+  EXPECT_EQ(complete("memreplay lo"), "[memreplay look ");
+  EXPECT_EQ(complete("memreplay help fl"), "[memreplay help fleet ");
+  EXPECT_EQ(complete("memreplay look --d"), "[memreplay look --deep ");
+  EXPECT_EQ(complete("memreplay look --start f"), "[memreplay look --start fresh ");
+  EXPECT_EQ(complete("memreplay paint r"), "[memreplay paint red ");
+}
+
+TEST(FishCompletion, CompletesInFish) {
+  if (Shell("command -v fish").empty()) GTEST_SKIP() << "fish is not installed";
+  const std::string script = Written("memreplay.fish", FishCompletion(Commands()));
+  const auto complete = [&](const std::string& words) {
+    return Shell("HOME=" + testing::TempDir() + " fish --no-config -c 'source " + script +
+                 "; complete -C \"" + words + "\"' | cut -f 1");
+  };
+  EXPECT_EQ(complete("memreplay lo"), "look\n");
+  EXPECT_EQ(complete("memreplay look --d"), "--deep\n");
+  EXPECT_EQ(complete("memreplay look --start f"), "fresh\n");
+  EXPECT_EQ(complete("memreplay paint r"), "red\n");
 }
 
 TEST(ManPage, HasAllCommandsAndFlags) {

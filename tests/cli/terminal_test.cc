@@ -43,6 +43,24 @@ TEST(ForTerminal, NoLineIsWider) {
   }
 }
 
+TEST(HelpForTerminal, FillsParagraphsAnew) {
+  const std::string text =
+      "usage: memreplay look FILE... [flags]\n\n"
+      "Tells what is in a file, without replaying it: devices, streams,\n"
+      "and which PyTorch wrote it.\n\n"
+      "flags:\n"
+      "  --deep                  look longer, and\n"
+      "                          tell more\n";
+  EXPECT_EQ(HelpForTerminal(text, 0), text);
+  EXPECT_EQ(HelpForTerminal(text, 48),
+            "usage: memreplay look FILE... [flags]\n\n"
+            "Tells what is in a file, without replaying it:\n"
+            "devices, streams, and which PyTorch wrote it.\n\n"
+            "flags:\n"
+            "  --deep                  look longer, and tell\n"
+            "                          more\n");
+}
+
 TEST(ProgressLine, KeepsTheNameOfTheFile) {
   EXPECT_EQ(ProgressLine("reading step.pickle", ": 5.0 s", 0),
             "memreplay: reading step.pickle: 5.0 s");
