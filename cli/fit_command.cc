@@ -82,8 +82,10 @@ absl::StatusOr<int> FindValue(const Inputs& inputs, const FitFlags& options) {
   question.cuda_context = options.context.value_or(kAssumedContext);
   const absl::StatusOr<proto::Report> report = AskLargestFit(question);
   if (!report.ok()) return report.status();
-  const absl::Status printed = options.json ? Print(RenderJson(*report, JsonLayout::kIndented))
-                                            : PrintText(RenderLargestFit(*report));
+  const absl::Status printed = options.json
+                                   ? Print(RenderJson(*report, JsonLayout::kIndented))
+                                   : PrintText(StrCat(RenderLargestFit(*report),
+                                                      NoteLines({options.settings.capacity_note})));
   if (!printed.ok()) return printed;
   for (const auto& setting : report->largest_fit().settings()) {
     if (setting.largest() > 0) return kExitAnswered;

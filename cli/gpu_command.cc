@@ -119,8 +119,9 @@ absl::StatusOr<int> RunGpu(absl::Span<const std::string> args) {
   AddConfFlag(&flags, &options.settings.conf, "PYTORCH_CUDA_ALLOC_CONF to replay under");
   flags.AddOptionalText("torch", "VERSION", &options.settings.torch,
                         "PyTorch release whose allocator to run");
-  flags.AddSize("capacity", &options.settings.capacity,
-                "make the card have only this much memory, such as 12GiB");
+  AddCapacityFlag(&flags, &options.settings,
+                  "make the card have only this much memory, such as 12GiB, or that of a smaller\n"
+                  "card by name, such as rtx-4090");
   flags.AddChoice("capacity-by", {"limit", "ballast"}, &options.capacity_by,
                   "how: a limit refuses beyond it; a ballast takes the rest, so that the\n"
                   "driver itself refuses");

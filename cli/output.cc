@@ -27,6 +27,14 @@ absl::Status Print(std::string_view text) {
   return out->Close();
 }
 
+std::string NoteLines(const std::vector<std::string>& notes) {
+  std::string lines;
+  for (const std::string& note : notes) {
+    if (!note.empty()) StrAppend(&lines, "\n  ", note, "\n");
+  }
+  return lines;
+}
+
 void PrintError(std::string_view message) {
   // One line, whatever a file made the message say.
   const std::string line = StrCat("memreplay: ", CleanText(message), "\n");

@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 #include <thread>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "sim/run/progress.h"
@@ -20,6 +21,9 @@ absl::Status Print(std::string_view text);
 absl::Status PrintText(std::string_view text);
 // Likewise of a help: its paragraphs are filled anew where they are too wide.
 absl::Status PrintHelpText(std::string_view text);
+
+// "\n  note\n" of each that says something, to stand below an answer.
+std::string NoteLines(const std::vector<std::string>& notes);
 
 // One line on stderr: "memreplay: ...".
 void PrintError(std::string_view message);

@@ -73,8 +73,9 @@ absl::StatusOr<int> Predict(synth::TrainingRun run, std::string_view model,
       ReplayWhatIf(Schedule::Build(trace, 0), *settings, &usage);
   if (!result.ok()) return result.status();
   const proto::Report report = PredictionReport(context, *settings, usage);
-  const absl::Status printed = options.json ? Print(RenderJson(report, JsonLayout::kIndented))
-                                            : PrintText(RenderPrediction(report));
+  const absl::Status printed =
+      options.json ? Print(RenderJson(report, JsonLayout::kIndented))
+                   : PrintText(StrCat(RenderPrediction(report), NoteLines(settings->notes)));
   if (!printed.ok()) return printed;
   return usage.oom().has_value() ? kExitBad : kExitAnswered;
 }
