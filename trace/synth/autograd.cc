@@ -60,7 +60,10 @@ class Engine {
   // Brings a gradient to the size and type of the value it belongs to.
   Tensor Validate(Tensor grad, const Node::Output& value) {
     if (ElementCount(value.sizes) != grad.element_count()) {
+      const int64_t columns = ElementCount(value.sizes);
+      const int64_t rows = grad.element_count() / columns;
       grad = session_.New("sum_to_size", value.sizes, grad.dtype(), "temporary");
+      if (columns > 1) session_.UseRowSum(rows, columns);
     }
     if (value.dtype != grad.dtype()) {
       grad = session_.New("grad cast", grad.sizes(), value.dtype, "temporary");

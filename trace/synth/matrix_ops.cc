@@ -33,16 +33,24 @@ Tensor Linear(Session& s, Tensor x, const Tensor& weight, const Tensor& bias,
   Sizes sizes = x.sizes();
   sizes.back() = w.size(0);
   Tensor y = s.New("mm", std::move(sizes), x.dtype(), tag);
-  s.UseGemm();
-  if (b.defined()) {  // addmm goes through cublasLt, with a workspace of its own
-    s.NewScratch("cublasLt workspace", Bytes(1 << 20));
+  {
+    // addmm goes through cublasLt, with a workspace of its own. One that is kept comes with
+    // cuBLAS's handle, which addmm takes too.
+    const auto lt = b.defined() ? s.NewScratch("cublasLt workspace", Bytes(1 << 20)) : nullptr;
+    if (!b.defined() || !s.platform().workspace_per_call) s.UseGemm();
   }
   s.Record({x, w, b}, {y}, {x, w},
            [has_bias = b.defined()](Session& session, const Tensors& grads,
                                     const Tensors& saved) -> Tensors {
-             session.UseGemm();
-             Tensor dw = session.New("mm dweight", saved[1].sizes(), saved[1].dtype(), kTemporary);
-             Tensor dx = session.New("mm dx", saved[0].sizes(), saved[0].dtype(), kTemporary);
+             const auto product = [&session](std::string_view op, const Tensor& of) {
+               Tensor grad = session.New(op, of.sizes(), of.dtype(), kTemporary);
+               session.UseGemm();
+               return grad;
+             };
+             Tensor dw, dx;
+             if (!has_bias) dw = product("mm dweight", saved[1]);
+             dx = product("mm dx", saved[0]);
+             if (has_bias) dw = product("mm dweight", saved[1]);  // addmm goes the other way
              // The bias was broadcast over the rows: the engine sums its gradient.
              // The product has two dimensions and is seen as having those of x.
              return {dx.AsView(), std::move(dw), has_bias ? grads[0] : Tensor()};
@@ -65,9 +73,10 @@ Tensor BatchedMatMul(Session& s, Tensor a, const Tensor& b) {
   s.UseGemm();
   s.Record({left3, right3}, {y}, {left3, right3},
            [](Session& session, const Tensors&, const Tensors& saved) -> Tensors {
-             session.UseGemm();
              Tensor db = session.New("bmm db", saved[1].sizes(), saved[1].dtype(), kTemporary);
+             session.UseGemm();
              Tensor da = session.New("bmm da", saved[0].sizes(), saved[0].dtype(), kTemporary);
+             session.UseGemm();
              return {std::move(da), std::move(db)};
            });
   return Reshape(s, y, sizes);

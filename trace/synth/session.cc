@@ -1,5 +1,7 @@
 #include "trace/synth/session.h"
 
+#include <algorithm>
+
 #include "trace/value/strings.h"
 
 namespace memreplay::synth {
@@ -68,6 +70,25 @@ void Session::UseGemm() {
             "",
             {}});
   if (!platform_.workspace_per_call) workspace = std::move(storage);
+}
+
+void Session::UseRowSum(int64_t rows, int64_t columns) {
+  const auto divided = [](int64_t a, int64_t b) { return (a + b - 1) / b; };
+  const int64_t vector = columns % 4 == 0 ? 4 : columns % 2 == 0 ? 2 : 1;
+  const int64_t threads = 512 / vector;  // of a block
+  int64_t width = 1;
+  while (width < 32 && 2 * width <= columns / vector) width *= 2;
+  const int64_t height = threads / width;
+  const int64_t values = divided(rows, height);  // of one thread
+  if (values < 256) return;
+  const int64_t across = divided(columns, width * vector);
+  const int64_t down =
+      std::max(std::min(divided(platform_.resident_threads / threads, across), divided(values, 16)),
+               divided(values, 256));
+  if (down < 2) return;
+  const auto bytes = [](int64_t count) { return Bytes(static_cast<uint64_t>(4 * count)); };
+  const auto sums = NewScratch("row sums", bytes(columns * down * width * vector));
+  const auto semaphores = NewScratch("row sums' semaphores", bytes(across));
 }
 
 Tensor Session::CachedCast(const Tensor& weight) const {

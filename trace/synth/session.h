@@ -27,6 +27,8 @@ struct Platform {
   Bytes cublas_workspace = Bytes(8519680);  // :4096:2:16:8; 32 MiB on compute capability 9
   // Asked for by each GEMM and given back, instead of kept per thread.
   bool workspace_per_call = false;
+  // That the card runs at once, which sums over rows are spread over.
+  int64_t resident_threads = int64_t{128} * 1536;
   // Flash attention keeps its random state in two GPU tensors.
   bool flash_random_state_on_gpu = false;
 };
@@ -54,6 +56,9 @@ class Session {
 
   // A matrix product is about to run on the current thread.
   void UseGemm();
+  // The sum over the rows of [rows, columns] is about to run: where blocks of several rows share a
+  // column, they meet in scratch memory. The rule is what torch 2.6 asks for on five cards.
+  void UseRowSum(int64_t rows, int64_t columns);
 
   // The 16-bit type that autocast computes in, if it is on.
   std::optional<DType> autocast() const { return autocast_; }

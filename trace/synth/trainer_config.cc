@@ -34,6 +34,26 @@ std::optional<DType> TrainerConfig::autocast() const {
   return std::nullopt;
 }
 
+namespace {
+
+// That a card runs at once. Threads of a multiprocessor: CUDA's programming guide.
+int64_t ResidentThreads(std::string_view capability, int64_t multiprocessors) {
+  struct Kind {
+    std::string_view capability;
+    int64_t threads, multiprocessors;
+  };
+  constexpr Kind kKinds[] = {{"7.0", 2048, 80},   {"7.5", 1024, 40},  {"8.0", 2048, 108},
+                             {"8.6", 1536, 82},   {"8.9", 1536, 128}, {"9.0", 2048, 132},
+                             {"10.0", 2048, 148}, {"12.0", 1536, 170}};
+  Kind found = {"", 2048, 108};
+  for (const Kind& kind : kKinds) {
+    if (kind.capability == capability) found = kind;
+  }
+  return found.threads * (multiprocessors > 0 ? multiprocessors : found.multiprocessors);
+}
+
+}  // namespace
+
 Platform TrainerConfig::platform() const {
   Platform platform;
   if (cublas_workspace > 0) {
@@ -41,6 +61,7 @@ Platform TrainerConfig::platform() const {
   } else if (compute_capability.substr(0, 2) == "9.") {
     platform.cublas_workspace = MiB(32);
   }
+  platform.resident_threads = ResidentThreads(compute_capability, multiprocessors);
   // Seen in 2.15 and not in 2.6; between them nobody looked.
   platform.flash_random_state_on_gpu = TorchAtLeast(2, 7);
   // memreplay record of two products: kept up to 2.14.0, given back after each call in 2.15.0.

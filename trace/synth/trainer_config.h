@@ -37,6 +37,7 @@ struct TrainerConfig {
   std::string workspace_policy = "auto";  // persistent, per_call; auto: as the release does
   int64_t cublas_workspace = 0;           // bytes; 0: the release's
   std::string compute_capability = "8.9";
+  int64_t multiprocessors = 0;  // 0: of the largest usual card of this capability
 
   // How much of the run is written down. Memory repeats itself after two
   // iterations and two evaluation passes.
@@ -87,6 +88,7 @@ void AppendTrainerKeys(std::vector<ConfigKey<Config>>* keys) {
       {"workspace_policy", &Config::workspace_policy, "auto|persistent|per_call"},
       {"cublas_workspace", &Config::cublas_workspace},
       {"compute_capability", &Config::compute_capability},
+      {"multiprocessors", &Config::multiprocessors},
       {"iterations", &Config::iterations},
       {"eval_passes", &Config::eval_passes},
       {"eval_first", &Config::eval_first},
