@@ -120,12 +120,12 @@ class RecordMoreTest(Case):
         torchrun = os.path.join(os.path.dirname(Setting.python), "torchrun")
         start = [torchrun, "--standalone", "--nproc_per_node", "2"]
         gpus = self.gpu(COUNT=2)
-        job = Recorded(self.folder, [*start, *program("ranks.py", "ddp")], card=None, environment=gpus)
+        job = Recorded(self.folder, [*start, *program("takes.py", "--pieces=2")], card=None, environment=gpus)
         self.assertEqual(job.status, 0, job.output)
         self.assertEqual([process["name"] for process in job.answer["processes"]], ["rank 0", "rank 1"])
         done = subprocess.run(
             [*start, "--no-python", Setting.memreplay, "record", "--python", Setting.python, "-o", "each.pickle",
-             *program("ranks.py", "ddp")], cwd=self.folder, capture_output=True, text=True, timeout=600,
+             *program("takes.py", "--pieces=2")], cwd=self.folder, capture_output=True, text=True, timeout=600,
             check=False, env={**os.environ, **gpus})
         self.assertEqual(done.returncode, 0, done.stderr)
         for rank, process in enumerate(job.answer["processes"]):
