@@ -37,11 +37,20 @@ class _Result(unittest.TextTestResult):
         self.stream.writeln(f"  {time.monotonic() - self.began[test.id()]:.1f} s")
 
 
+def _of_this_shard(names):
+    """The names without "test_" of the cases that are this shard's, where Bazel runs several at once."""
+    if status := os.environ.get("TEST_SHARD_STATUS_FILE"):
+        open(status, "w", encoding="utf-8").close()
+    index, shards = (int(os.environ.get(f"TEST_{key}", default))
+                     for key, default in (("SHARD_INDEX", 0), ("TOTAL_SHARDS", 1)))
+    return [name.removeprefix("test_") for name in names[index::shards]]
+
+
 def run(case, names):
     """Runs all cases of the class, or those named. Returns the exit status."""
     loader = unittest.TestLoader()
-    suite = loader.loadTestsFromNames([f"test_{name}" for name in names], case) if names else \
-        loader.loadTestsFromTestCase(case)
+    names = names or _of_this_shard(loader.getTestCaseNames(case))
+    suite = loader.loadTestsFromNames([f"test_{name}" for name in names], case)
     result = unittest.TextTestRunner(verbosity=2, resultclass=_Result).run(suite)
     if path := os.environ.get("XML_OUTPUT_FILE"):
         rows = "".join(f"<testcase name={quoteattr(name)}>{row}</testcase>"

@@ -33,6 +33,37 @@ Tensor Parameter(Session& s, Sizes sizes) {
 
 std::vector<std::string> Lines(Session& s) { return Instants(s.writer().Finish("")); }
 
+// What torch 2.6 asks for when it sums the rows of a tensor of bfloat16 under memreplay record.
+TEST(Session, SumsOfRowsTakeTheScratchThatWasRecorded) {
+  const int64_t rtx_4090 = int64_t{128} * 1536, t4 = int64_t{40} * 1024;
+  struct Seen {
+    int64_t threads, rows, columns;
+    std::vector<std::string> lines;
+  };
+  const auto sums = [](int64_t bytes, int64_t semaphores) {
+    return std::vector<std::string>{"A " + std::to_string(bytes),
+                                    "A " + std::to_string(semaphores)};
+  };
+  for (const Seen& seen : {Seen{rtx_4090, 512, 384, {}},
+                           {rtx_4090, 1024, 64, {}},
+                           {rtx_4090, 2048, 64, sums(262144, 4)},
+                           {rtx_4090, 3000, 384, sums(9240576, 12)},
+                           {rtx_4090, 16384, 20, sums(40960, 8)},
+                           {rtx_4090, 16384, 1152, sums(100859904, 36)},
+                           {rtx_4090, 16384, 1154, sums(12112384, 76)},
+                           {rtx_4090, 65536, 1601, sums(3278848, 204)},
+                           {t4, 16384, 384, sums(21037056, 12)},
+                           {t4, 65536, 4096, sums(134217728, 128)}}) {
+    Session s({.resident_threads = seen.threads});
+    s.UseRowSum(seen.rows, seen.columns);
+    std::vector<std::string> found;
+    for (const std::string& line : Lines(s)) {
+      if (line[0] == 'A') found.push_back(line);
+    }
+    EXPECT_EQ(found, seen.lines) << seen.rows << " x " << seen.columns;
+  }
+}
+
 TEST(Autograd, ASavedTensorLivesUntilItsBackwardHasRun) {
   Session s({.cublas_workspace = Bytes(0)});
   Tensor p = Parameter(s, {256});  // 0
