@@ -10,13 +10,10 @@ void MomentsObserver::OnStart(const MemoryState& /*state*/, const Allocator& /*a
   moments_.peak_request.fill(kBeforeFirstRequest);
 }
 
-void MomentsObserver::OnEvent(const Event& event) {
+void MomentsObserver::Look(const Event& event) {
   if (event.kind == EventKind::kOom) {
     moments_.ooms.push_back({request_, event.size, event.device_free()});
-  } else if (event.kind != EventKind::kAlloc) {
-    return;
   }
-  // What is in use grows within a request for memory, whose last event is one of the two.
   const Usage& peak = usage_.peak();
   if (peak == peak_) return;
   if (peak.reserved() > peak_.reserved()) {

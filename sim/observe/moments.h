@@ -43,11 +43,17 @@ class MomentsObserver final : public Observer {
     unused_before_ = usage_.current().reserved() - usage_.current().allocated();
     ++moments_.requests;
   }
-  void OnEvent(const Event& event) override;
+  void OnEvent(const Event& event) override {
+    if (event.kind == EventKind::kAlloc || event.kind == EventKind::kOom) Look(event);
+  }
 
   const Moments& moments() const { return moments_; }
 
  private:
+  // After an allocation, or one that was refused: what is in use grows within a request for
+  // memory, whose last event is one of the two.
+  void Look(const Event& event);
+
   const UsageObserver& usage_;
   Usage peak_;
   Bytes unused_before_;  // as the request arrived

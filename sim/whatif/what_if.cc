@@ -88,9 +88,11 @@ absl::StatusOr<WhatIfResult> ReplayWhatIf(const Schedule& schedule, const Replay
   FragmentationOptions look;
   look.keep_segments = options.keep_segments;
   FragmentationObserver fragmentation(usage, look);
-  ObserverList observers = {&usage, &moments, &calls,
-                            options.fragmentation ? &fragmentation : nullptr, extra};
-  absl::StatusOr<ReplayResult> replay = Replay(plan, device, observers, options.run);
+  // Those of every replay, and the rest only where there is one.
+  ObserversTogether always(usage, moments, calls);
+  ObserverList all = {&always, options.fragmentation ? &fragmentation : nullptr, extra};
+  Observer& observer = all.size() == 1 ? static_cast<Observer&>(always) : all;
+  absl::StatusOr<ReplayResult> replay = Replay(plan, device, observer, options.run);
   if (!replay.ok()) return replay.status();
 
   result.run = std::move(replay->run);
