@@ -1,15 +1,12 @@
 #include "cli/record_run.h"
 
 #include <fcntl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
-#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -23,6 +20,7 @@
 #include "cli/output.h"
 #include "cli/read_text.h"
 #include "cli/stop_signal.h"
+#include "cli/temporary_folder.h"
 #include "record/child.h"
 #include "record/real_gpu.h"
 #include "record/unpack.h"
@@ -43,29 +41,6 @@ constexpr uint64_t kLongestText = uint64_t{64} << 20;
 namespace fs = std::filesystem;
 
 constexpr int64_t kCopyLimit = 1 << 20;  // bytes; INDEX_LIMIT of memreplay_record/values/memory.py
-
-// A folder beside the output, for what the processes leave; goes with its owner.
-class RunFolder {
- public:
-  static absl::StatusOr<RunFolder> Make(const std::string& out) {
-    std::string path = StrCat(out, ".XXXXXX");
-    if (mkdtemp(path.data()) == nullptr) {
-      return absl::InvalidArgumentError(StrCat(out, ": cannot write: ", std::strerror(errno)));
-    }
-    return RunFolder(fs::absolute(path).string());
-  }
-  RunFolder(RunFolder&& other) noexcept : path_(std::exchange(other.path_, "")) {}
-  RunFolder& operator=(RunFolder&&) = delete;
-  ~RunFolder() {
-    std::error_code ignored;
-    if (!path_.empty()) fs::remove_all(path_, ignored);
-  }
-  const std::string& path() const { return path_; }
-
- private:
-  explicit RunFolder(std::string path) : path_(std::move(path)) {}
-  std::string path_;
-};
 
 // What the processes read; the fields of Settings in record/process/memreplay_record.
 std::string Wishes(const RecordOptions& options, const RecordFolders& folders,
@@ -295,7 +270,7 @@ absl::StatusOr<proto::RecordReport> Record(const RecordOptions& options) {
   if (!folders.ok()) return folders.status();
   const std::optional<std::string> rank = OwnRank();
   const std::string out = rank.has_value() ? WithTag(options.out, *rank) : options.out;
-  absl::StatusOr<RunFolder> folder = RunFolder::Make(out);
+  absl::StatusOr<TemporaryFolder> folder = TemporaryFolder::Make(out);
   if (!folder.ok()) return folder.status();
   proto::RecordReport report;
   report.set_schema_version(kReportSchemaVersion);

@@ -1,7 +1,6 @@
 #include "cli/script_runs.h"
 
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -16,6 +15,8 @@
 #include <utility>
 
 #include "absl/strings/str_format.h"
+#include "cli/output_file.h"
+#include "cli/temporary_folder.h"
 #include "record/files.h"
 #include "record/unpack.h"
 #include "report/words/text.h"
@@ -98,13 +99,10 @@ void KeepInScriptCache(const std::string& key, const proto::RecordReport& report
   proto::CachedRun run;
   run.set_key(key);
   *run.mutable_report() = report;
-  const fs::path part = StrCat(path.string(), ".", getpid(), ".",
-                               std::hash<std::thread::id>()(std::this_thread::get_id()));
-  {
-    std::ofstream file(part, std::ios::binary);
-    if (!file || !run.SerializeToOstream(&file)) return;
-  }
-  fs::rename(part, path, ignored);
+  absl::StatusOr<OutputFile> file = OutputFile::Open(path.string(), {});
+  if (!file.ok()) return;
+  file->Write(run.SerializeAsString());
+  file->Close().IgnoreError();
 }
 
 proto::ScriptRow ScriptRowOf(const proto::RecordReport& report) {
@@ -196,20 +194,17 @@ absl::StatusOr<ScriptRunner::Answer> ScriptRunner::RunOne(const ScriptRun& run,
 }
 
 absl::StatusOr<std::vector<proto::ScriptRow>> ScriptRunner::Run(absl::Span<const ScriptRun> runs) {
-  std::string root = (fs::temp_directory_path() / "memreplay.XXXXXX").string();
-  if (mkdtemp(root.data()) == nullptr) {
-    return absl::InvalidArgumentError(StrCat(root, ": cannot be made"));
-  }
+  const absl::StatusOr<TemporaryFolder> root =
+      TemporaryFolder::Make((fs::temp_directory_path() / "memreplay").string());
+  if (!root.ok()) return root.status();
   std::vector<absl::StatusOr<Answer>> answers(runs.size(), absl::CancelledError("interrupted"));
   ParallelFor(runs.size(), jobs_, [&](size_t i) {
     if (stop_.received()) return;
-    const std::string folder = StrCat(root, "/", i);
+    const std::string folder = StrCat(root->path(), "/", i);
     std::error_code ignored;
     fs::create_directory(folder, ignored);
     answers[i] = RunOne(runs[i], folder);
   });
-  std::error_code ignored;
-  fs::remove_all(root, ignored);
   std::vector<proto::ScriptRow> rows;
   for (size_t i = 0; i < runs.size(); ++i) {
     if (!answers[i].ok()) return answers[i].status();

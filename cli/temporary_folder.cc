@@ -1,0 +1,26 @@
+#include "cli/temporary_folder.h"
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <system_error>
+
+#include "trace/value/strings.h"
+
+namespace memreplay {
+
+absl::StatusOr<TemporaryFolder> TemporaryFolder::Make(const std::string& prefix) {
+  std::string path = StrCat(prefix, ".XXXXXX");
+  if (mkdtemp(path.data()) == nullptr) {
+    return absl::InvalidArgumentError(StrCat(prefix, ": cannot write: ", std::strerror(errno)));
+  }
+  return TemporaryFolder(std::filesystem::absolute(path).string());
+}
+
+TemporaryFolder::~TemporaryFolder() {
+  std::error_code ignored;
+  if (!path_.empty()) std::filesystem::remove_all(path_, ignored);
+}
+
+}  // namespace memreplay

@@ -1,0 +1,29 @@
+// A folder for what a run leaves behind.
+#ifndef MEMREPLAY_CLI_TEMPORARY_FOLDER_H_
+#define MEMREPLAY_CLI_TEMPORARY_FOLDER_H_
+
+#include <string>
+#include <utility>
+
+#include "absl/status/statusor.h"
+
+namespace memreplay {
+
+// Goes, with all that is in it, with its owner.
+class TemporaryFolder {
+ public:
+  // PREFIX.XXXXXX. Error: InvalidArgument, it cannot be made.
+  static absl::StatusOr<TemporaryFolder> Make(const std::string& prefix);
+  TemporaryFolder(TemporaryFolder&& other) noexcept : path_(std::exchange(other.path_, "")) {}
+  TemporaryFolder& operator=(TemporaryFolder&&) = delete;
+  ~TemporaryFolder();
+  const std::string& path() const { return path_; }  // absolute
+
+ private:
+  explicit TemporaryFolder(std::string path) : path_(std::move(path)) {}
+  std::string path_;
+};
+
+}  // namespace memreplay
+
+#endif  // MEMREPLAY_CLI_TEMPORARY_FOLDER_H_
