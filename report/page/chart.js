@@ -131,7 +131,7 @@ class Chart extends ChartPicture {
   /** @param {number} block @param {MouseEvent} [event] */
   hover(block, event) {
     this.view.set({hovered: block});
-    this.onHover?.(block, event);
+    this.onHover(block, event);
   }
 
   recolor() {
@@ -139,7 +139,7 @@ class Chart extends ChartPicture {
     this.setColoring(view.state.color);
     this.bands.paint(this.coloring);
     this.drawn = false;
-    this.onColors?.();
+    this.onColors();
     this.draw();
   }
 

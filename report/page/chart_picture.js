@@ -106,9 +106,7 @@ class ChartPicture {
   }
 
   draw() {
-    if (!this.x) return;
-    const {view} = this;
-    const {from, to, axis, least} = view.state;
+    const {from, to, axis, least} = this.view.state;
     const {low, high} = this.heights();
     this.x.domain([from, to]);
     this.y.domain([low, high]);

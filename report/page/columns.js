@@ -1,4 +1,4 @@
-// Columns of numbers as report/columns.h packs them.
+// Columns of numbers as report/run/columns.h packs them.
 
 /** @typedef {{name: string, count: number, unit: number, width: number, delta: boolean, bytes: number}} ColumnHead */
 

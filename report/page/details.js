@@ -111,20 +111,21 @@ class Tip {
 
   /** @param {number} block @param {MouseEvent} [event] */
   ofBlock(block, event) {
-    if (block < 0 || !event) return void (this.box.hidden = true);
+    this.box.hidden = block < 0 || !event;
+    if (block < 0 || !event) return;
     const {run, view} = this;
     this.show(event, [`${formatSize(run.block[block])}  ${run.tags[run.stack[block]] || run.labels[run.stack[block]]}`,
                       `${formatHex(run.address[block])}, ${view.lifeOf(block)}`]);
-    return undefined;
   }
 
   /** @param {Place | null} place @param {MouseEvent} [event] */
   ofPlace(place, event) {
-    if (!place || !event) return void (this.box.hidden = true);
-    if (place.block >= 0) return this.ofBlock(place.block, event);
+    if (!place || !event || place.block >= 0) {
+      this.ofBlock(place ? place.block : -1, event);
+      return;
+    }
     const {ranges} = this.run;
     this.show(event, [`${formatSize(place.size)} free`,
                       `${formatHex(place.address)}, in a segment of ${formatSize(ranges.size[place.range])}`]);
-    return undefined;
   }
 }

@@ -81,10 +81,7 @@ class EventList {
     if (text === "") return;
     const isMatch = (/** @type {string} */ name) => name.toLowerCase().includes(text);
     const kinds = run.kindNames.map(isMatch);
-    const names = run.labels.map((label, i) => isMatch(label) || isMatch(run.tags[i]));
-    const frames = run.frames.map(isMatch);
-    const stacks = names.map((found, stack) => found ||
-        run.stackFrames.subarray(run.stackBegin[stack], run.stackBegin[stack + 1]).some((frame) => frames[frame]));
+    const stacks = run.stacksWith(text);
     const texts = run.texts.map((name) => name !== "" && isMatch(name));
     const address = /^0x[0-9a-f]+$/.test(text) ? Number(text) : -1;
     for (let at = view.state.moment + step; at >= 1 && at <= run.last; at += step) {

@@ -103,6 +103,18 @@ class Run {
   }
 
   /**
+   * Which stacks have a text in a frame, their label or tag, in whatever case.
+   * @param {string} text @returns {boolean[]}
+   */
+  stacksWith(text) {
+    const wanted = text.toLowerCase();
+    const has = (/** @type {string} */ name) => name.toLowerCase().includes(wanted);
+    const frames = this.frames.map(has);
+    return this.labels.map((label, stack) => has(label) || has(this.tags[stack]) ||
+        this.stackFrames.subarray(this.stackBegin[stack], this.stackBegin[stack + 1]).some((frame) => frames[frame]));
+  }
+
+  /**
    * Which event began and ended what.
    * @param {Columns} columns
    */

@@ -55,11 +55,10 @@ class WhoTable {
     const {run, view} = this;
     const {bytes, count} = bytesByStack(run, view.state.moment, view.state.mark);
     this.title.textContent = whoseTitle(view);
-    const text = this.search.value.trim().toLowerCase();
-    const frames = text === "" ? [] : run.frames.map((frame) => frame.toLowerCase().includes(text));
+    const text = this.search.value.trim();
+    const isShown = text === "" ? null : run.stacksWith(text);
     const rows = Array.from(bytes.keys()).filter((stack) => (bytes[stack] !== 0 || count[stack] !== 0) &&
-        (text === "" || run.labels[stack].toLowerCase().includes(text) || run.tags[stack].toLowerCase().includes(text) ||
-         run.stackFrames.subarray(run.stackBegin[stack], run.stackBegin[stack + 1]).some((frame) => frames[frame])));
+        (isShown === null || isShown[stack]));
     rows.sort((a, b) => Math.abs(bytes[b]) - Math.abs(bytes[a]) || a - b);
     const sum = rows.reduce((total, stack) => total + bytes[stack], 0);
     const most = Math.abs(bytes[rows[0]]) || 1;
