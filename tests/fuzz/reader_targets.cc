@@ -84,10 +84,8 @@ void Settings(std::string_view bytes) {
   (void)LintAllocatorConf(bytes.substr(1), profile);
 }
 
-// Bytes as requests: a header of five, then five bytes a step, run under one release
-// with every check after every step.
-void Requests(std::string_view bytes) {
-  if (bytes.size() < 5) return;
+// Bytes as requests: a header of five, then five bytes a step.
+memreplay::Program ProgramOf(std::string_view bytes, const TorchProfile& profile) {
   const auto byte = [&](size_t i) { return static_cast<uint8_t>(bytes[i]); };
   constexpr const char* kConfs[] = {"",
                                     "expandable_segments:True",
@@ -98,8 +96,6 @@ void Requests(std::string_view bytes) {
                                     "roundup_power2_divisions:[1:4,2:8,>:2]",
                                     "garbage_collection_threshold:0.8,max_split_size_mb:64"};
   constexpr uint64_t kTotals[] = {60, 100, 256, 1024, 81920};
-  const absl::Span<const TorchProfile> profiles = AllTorchProfiles();
-  const TorchProfile& profile = profiles[byte(0) % profiles.size()];
   memreplay::Program program;
   program.conf = kConfs[byte(1) % std::size(kConfs)];
   AllocatorConfig config;
@@ -149,6 +145,15 @@ void Requests(std::string_view bytes) {
     }
     program.steps.push_back(std::move(step));
   }
+  return program;
+}
+
+// Under one release, which the first byte chooses, with every check after every step.
+void Requests(std::string_view bytes) {
+  if (bytes.size() < 5) return;
+  const absl::Span<const TorchProfile> profiles = AllTorchProfiles();
+  const TorchProfile& profile = profiles[static_cast<uint8_t>(bytes[0]) % profiles.size()];
+  const memreplay::Program program = ProgramOf(bytes, profile);
   const ProgramOutcome outcome = RunAnyProgram(program, profile);
   if (outcome.failure.empty()) return;
   std::fprintf(stderr, "%s, torch %s\n%s", outcome.failure.c_str(),
@@ -170,5 +175,9 @@ constexpr Target kTargets[] = {
 }  // namespace
 
 absl::Span<const Target> ReaderTargets() { return kTargets; }
+
+std::string RequestsText(std::string_view bytes, const TorchProfile& profile) {
+  return bytes.size() < 5 ? "" : ProgramText(ProgramOf(bytes, profile));
+}
 
 }  // namespace memreplay::fuzz

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "absl/types/span.h"
+#include "sim/settings/torch_profile.h"
 
 namespace memreplay::fuzz {
 
@@ -21,6 +22,9 @@ absl::Span<const Target> ReaderTargets();
 // ... and what is above them: messages and whole commands. A library and a fuzzer
 // each, since this one needs the whole tree.
 absl::Span<const Target> CommandTargets();
+// What the target "requests" makes of the bytes under a release, as a program in flat
+// JSON lines; empty if nothing.
+std::string RequestsText(std::string_view bytes, const TorchProfile& profile);
 // Null if there is none of that name.
 inline const Target* FindTarget(absl::Span<const Target> targets, std::string_view name) {
   for (const Target& target : targets) {
