@@ -14,3 +14,6 @@ cache=${MEMREPLAY_CACHE:-$HOME/.cache/memreplay}/fuzz
 sanitized=(bazel --output_base="$cache/bazel-$(echo "$PWD" | md5sum | cut -c1-8)")
 # shellcheck disable=SC2034
 sanitized_options=(--config=fuzz --repo_env=CC="$clang" --symlink_prefix=/)
+# The thread sanitizer instead of both, beside them in the same folder.
+# shellcheck disable=SC2034
+thread_options=(--config=tsan "${sanitized_options[@]:1}")
