@@ -10,9 +10,10 @@
 extern "C" {
 
 // Writes the stub libraries for a torch installation. `folders` are separated by ':'; the first is
-// ".../site-packages/torch", others are packages with code for CUDA (triton, torchvision). `out`
-// then holds one library for each soname that they want, a link to this core, and `libraries`,
-// their paths in the order to load (RTLD_GLOBAL, before `import torch`). 0, or -1 and an error.
+// ".../site-packages/torch", others are where packages are installed, whose code may be for CUDA
+// too. `out` then holds one library for each soname that they want, a link to this core, and
+// `libraries`, their paths in the order to load (RTLD_GLOBAL, before `import torch`). 0, or -1 and
+// an error.
 MEMREPLAY_CARD_EXPORT int memreplay_card_prepare(const char* folders, const char* out);
 // What was wrong with the last prepare, else with the environment; "" if nothing. Texts are valid
 // until this thread asks for the next one.

@@ -33,8 +33,29 @@ using Wanted = std::map<std::string, std::string>;
 
 class Installation {
  public:
-  // False if the folder cannot be read.
+  // False if the folder cannot be read. What comes after the first folder, torch's, adds to the
+  // libraries that torch wants, not others of the same family: code for another CUDA is no use.
   bool look_through(const std::string& folder) {
+    seen_.insert(folder + "/nvidia");  // its own libraries are no users of them
+    const bool read = look_into(folder);
+    first_is_done_ = true;
+    return read;
+  }
+
+  const std::map<std::string, Wanted>& libraries() const { return libraries_; }
+
+  // Adds what nobody's symbol table names: all that is modelled, and what torch asks the driver and
+  // NVML for by name. To be called last.
+  void complete() {
+    libraries_[kDriver];
+    libraries_[kManagement];
+    for (const std::string& name : asked_by_name_) add_by_name(name);
+    ForEachEntry([this](const char* name) { add_by_name(name); });
+  }
+
+ private:
+  bool look_into(const std::string& folder) {
+    if (!seen_.insert(folder).second) return true;
     DIR* open = opendir(folder.c_str());
     if (open == nullptr) return false;
     std::vector<std::string> folders;
@@ -52,22 +73,21 @@ class Installation {
       }
     }
     closedir(open);
-    for (const std::string& inner : folders) look_through(inner);
+    for (const std::string& inner : folders) look_into(inner);
     return true;
   }
 
-  const std::map<std::string, Wanted>& libraries() const { return libraries_; }
-
-  // Adds what nobody's symbol table names: all that is modelled, and what torch asks the driver and
-  // NVML for by name. To be called last.
-  void complete() {
-    libraries_[kDriver];
-    libraries_[kManagement];
-    for (const std::string& name : asked_by_name_) add_by_name(name);
-    ForEachEntry([this](const char* name) { add_by_name(name); });
+  // Whether functions of this library are looked for.
+  bool wants(const std::string& library) const {
+    const LibraryFamily* family = FamilyOfLibrary(library);
+    if (family == nullptr || !first_is_done_ || libraries_.count(library) != 0) {
+      return family != nullptr;
+    }
+    return std::none_of(libraries_.begin(), libraries_.end(), [family](const auto& other) {
+      return FamilyOfLibrary(other.first) == family;
+    });
   }
 
- private:
   // A file that is no readable ELF file wants nothing: packages have scripts and texts named so.
   void take(const std::string& path, const std::string& name) {
     SharedObject object;
@@ -75,15 +95,13 @@ class Installation {
     if (!ReadSharedObject(path.c_str(), &object, &error)) return;
     std::vector<std::string> needed;
     for (const std::string& library : object.needed) {
-      if (FamilyOfLibrary(library) == nullptr) continue;
+      if (!wants(library)) continue;
       needed.push_back(library);
       libraries_[library];
     }
     for (const WantedSymbol& symbol : object.wanted) {
       if (!symbol.library.empty()) {
-        if (FamilyOfLibrary(symbol.library) != nullptr) {
-          libraries_[symbol.library][symbol.name] = symbol.version;
-        }
+        if (wants(symbol.library)) libraries_[symbol.library][symbol.name] = symbol.version;
         continue;
       }
       const LibraryFamily* family = FamilyOfFunction(symbol.name);
@@ -137,6 +155,8 @@ class Installation {
 
   std::map<std::string, Wanted> libraries_;
   std::set<std::string> asked_by_name_;
+  std::set<std::string> seen_;  // folders
+  bool first_is_done_ = false;
 };
 
 std::string read_text(const std::string& path) {
@@ -263,7 +283,7 @@ bool Prepare(const std::string& folders, const std::string& out, std::string* er
     const std::size_t end = std::min(folders.find(':', at), folders.size());
     const std::string folder = folders.substr(at, end - at);
     if (torch.empty()) torch = folder;
-    if (!installation.look_through(folder)) return failed(folder, error);
+    if (!installation.look_through(folder) && folder == torch) return failed(folder, error);
     at = end + 1;
   }
   if (installation.libraries().empty()) {

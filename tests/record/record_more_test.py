@@ -25,6 +25,13 @@ class RecordMoreTest(Case):
         run = self.runs("operators.py")
         self.assertIn("all ran", run.output)
 
+    @needs("bitsandbytes==0.50.2", "packaging")
+    def test_another_package_with_code_for_cuda(self):
+        run = self.runs("eight_bit.py")
+        self.assertIn("eight bit", run.output)
+        assumed = [row["what"] for row in run.process["card"]["assumptions"]]
+        self.assertTrue(any("bitsandbytes" in what for what in assumed), assumed)
+
     def test_resnet(self):
         if Setting.torch not in TORCHVISION:
             self.skipTest(f"no torchvision is named here for torch {Setting.torch}")

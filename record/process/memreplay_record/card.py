@@ -5,6 +5,7 @@ import hashlib
 import json
 import os
 import re
+import sys
 
 _core = None
 
@@ -16,23 +17,25 @@ def give_up(settings, why):
     os._exit(2)
 
 
-# Packages beside torch whose libraries link NVIDIA's.
-_BESIDES = ("torchvision", "torchaudio")
+def _installed():
+    """The folders of sys.path that packages are installed into, and what is in them."""
+    for folder in sys.path:
+        try:
+            names = os.listdir(folder)
+        except OSError:
+            continue
+        if any(name.endswith((".dist-info", ".egg-info")) for name in names):
+            yield folder, sorted(names)
 
 
-def _folders(torch_folder):
-    beside = [os.path.join(os.path.dirname(torch_folder), name) for name in _BESIDES]
-    return [torch_folder, *filter(os.path.isdir, beside)]
-
-
-def _stub_folder(settings, folders):
-    """A folder of the cache for the libraries that these builds want."""
+def _stub_folder(settings, folders, names):
+    """A folder of the cache for the libraries that torch and the packages beside it want."""
     try:
         built = os.stat(os.path.join(folders[0], "lib", "libtorch_cuda.so"))
     except OSError:
         give_up(settings, f"{folders[0]} is a PyTorch without CUDA; install a CUDA build of torch "
                            "(no GPU is needed for that)")
-    key = f"{folders} {built.st_size} {built.st_mtime_ns}"
+    key = f"{folders} {names} {built.st_size} {built.st_mtime_ns}"
     return os.path.join(settings.cache, "torch-" + hashlib.sha256(key.encode()).hexdigest()[:16])
 
 
@@ -42,8 +45,9 @@ def load(settings, torch_folder):
     core = ctypes.CDLL(settings.core, mode=ctypes.RTLD_GLOBAL)
     for name in ("memreplay_card_error", "memreplay_card_summary"):
         getattr(core, name).restype = ctypes.c_char_p
-    folders = _folders(torch_folder)
-    folder = _stub_folder(settings, folders)
+    installed = list(_installed())  # any package may have libraries that link NVIDIA's
+    folders = [torch_folder, *(folder for folder, _ in installed)]
+    folder = _stub_folder(settings, folders, [names for _, names in installed])
     listed = os.path.join(folder, "libraries")
     if not os.path.exists(listed):
         os.makedirs(folder, exist_ok=True)

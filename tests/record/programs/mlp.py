@@ -1,5 +1,6 @@
 """A classifier as tutorials write it: DataLoader workers, pinned memory, autocast in float16 with a
 GradScaler, clipping, a scheduler, a checkpoint saved and loaded."""
+import gc
 import os
 import tempfile
 
@@ -7,6 +8,7 @@ import torch
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
+gc.disable()  # threads of the loader make objects too: when it ran would be a matter of timing
 torch.manual_seed(0)
 device = torch.device("cuda")
 x, y = torch.randn(2048, 512), torch.randint(0, 10, (2048,))

@@ -84,7 +84,13 @@ def products():
     torch.cdist(draw(64, 64), draw(64, 64))
 
 
+@torch.jit.script
+def scripted(x, mask, scale: float):
+    return torch.where(mask, torch.nn.functional.softmax(x * scale, dim=-1), x)
+
+
 def functions():
+    scripted(draw(4, 4), draw(4, 4) > 0, 2.0)
     loss = lambda w, x: (x @ w).sum()
     torch.func.vmap(torch.func.grad(loss), in_dims=(None, 0))(draw(8, 8), draw(3, 4, 8))
     torch.func.hessian(lambda x: (x ** 3).sum())(draw(4))

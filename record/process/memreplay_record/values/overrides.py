@@ -47,6 +47,8 @@ def see_through(torch):
 
     replaced = {many: has_torch_function, one: has_torch_function_unary,
                 several: has_torch_function_variadic}
+    for new in replaced.values():  # TorchScript has its own answer to the question
+        torch.jit._builtins._register_builtin(new, "aten::has_torch_function")
     for name, module in list(sys.modules.items()):
         if name != "torch" and not name.startswith("torch."):
             continue
