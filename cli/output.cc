@@ -83,9 +83,8 @@ void Progress::Show() {
     const size_t total = total_.load(std::memory_order_relaxed);
     const size_t done = done_.load(std::memory_order_relaxed);
     const std::string percent =
-        total > 0
-            ? absl::StrFormat(" %.0f %%,", 100.0 * static_cast<double>(std::min(done, total)) /
-                                               static_cast<double>(total))
+        total > 0  ? absl::StrFormat(" %.0f %%,", std::min(99.0, 100.0 * static_cast<double>(done) /
+                                                                     static_cast<double>(total)))
         : done > 0 ? absl::StrFormat(" %d so far,", done)
                    : "";
     // What is left, if it goes on as it went.
