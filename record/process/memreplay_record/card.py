@@ -1,6 +1,5 @@
 """The imaginary card: its libraries, loaded in place of NVIDIA's, and what they offer besides."""
 import ctypes
-import gc
 import hashlib
 import json
 import os
@@ -100,7 +99,6 @@ def explain(error):
 
 def begin_heap_anew():
     """The program's addresses, from here on, do not hang on environment, arguments and paths."""
-    gc.collect()
     _core.memreplay_card_begin_heap_anew()
 
 
