@@ -33,7 +33,7 @@ struct Shown {
 proto::DeviceReport ReportRecordedRun(const Shown& shown, const ReplaySettings& settings,
                                       RunData* data, ExactReplayResult* exact) {
   const Schedule& schedule = shown.schedule;
-  RunLogObserver log(schedule, /*as_recorded=*/true);
+  RunLogObserver log(schedule, /*positions_are_events=*/true);
   HistoryObserver history(schedule, HistoryObserver::Clock::kEvents, shown.limits.timeline_buckets);
   ObserverList watchers = {&history, &log};
   SampledReplay replay = ReplaySampled(schedule, settings, &watchers, true);
@@ -50,7 +50,7 @@ proto::DeviceReport ReportRecordedRun(const Shown& shown, const ReplaySettings& 
 absl::StatusOr<proto::DeviceReport> ReportWhatIfRun(const Shown& shown,
                                                     const ReplaySettings& on_card, RunData* data) {
   const Schedule& schedule = shown.schedule;
-  RunLogObserver log(schedule, /*as_recorded=*/false);
+  RunLogObserver log(schedule, /*positions_are_events=*/false);
   HistoryObserver history(schedule, HistoryObserver::Clock::kRequests,
                           shown.limits.timeline_buckets);
   WhatIfOptions options;

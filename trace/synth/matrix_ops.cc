@@ -22,6 +22,15 @@ std::array<Tensor, 3> NewHeadGradients(Session& s, const Tensors& saved) {
           NewHeads(s, "dv", saved[2], kTemporary)};
 }
 
+// A gradient that a product makes. A workspace that is kept is there before the first of its
+// thread.
+Tensor NewProduct(Session& s, std::string_view op, const Tensor& of) {
+  if (!s.platform().workspace_per_call) s.UseGemm();
+  Tensor grad = s.New(op, of.sizes(), of.dtype(), kTemporary);
+  s.UseGemm();
+  return grad;
+}
+
 }  // namespace
 
 Tensor Linear(Session& s, Tensor x, const Tensor& weight, const Tensor& bias,
@@ -42,15 +51,11 @@ Tensor Linear(Session& s, Tensor x, const Tensor& weight, const Tensor& bias,
   s.Record({x, w, b}, {y}, {x, w},
            [has_bias = b.defined()](Session& session, const Tensors& grads,
                                     const Tensors& saved) -> Tensors {
-             const auto product = [&session](std::string_view op, const Tensor& of) {
-               Tensor grad = session.New(op, of.sizes(), of.dtype(), kTemporary);
-               session.UseGemm();
-               return grad;
-             };
              Tensor dw, dx;
-             if (!has_bias) dw = product("mm dweight", saved[1]);
-             dx = product("mm dx", saved[0]);
-             if (has_bias) dw = product("mm dweight", saved[1]);  // addmm goes the other way
+             if (!has_bias) dw = NewProduct(session, "mm dweight", saved[1]);
+             dx = NewProduct(session, "mm dx", saved[0]);
+             if (has_bias)
+               dw = NewProduct(session, "mm dweight", saved[1]);  // addmm: the other way
              // The bias was broadcast over the rows: the engine sums its gradient.
              // The product has two dimensions and is seen as having those of x.
              return {dx.AsView(), std::move(dw), has_bias ? grads[0] : Tensor()};
@@ -73,10 +78,8 @@ Tensor BatchedMatMul(Session& s, Tensor a, const Tensor& b) {
   s.UseGemm();
   s.Record({left3, right3}, {y}, {left3, right3},
            [](Session& session, const Tensors&, const Tensors& saved) -> Tensors {
-             Tensor db = session.New("bmm db", saved[1].sizes(), saved[1].dtype(), kTemporary);
-             session.UseGemm();
-             Tensor da = session.New("bmm da", saved[0].sizes(), saved[0].dtype(), kTemporary);
-             session.UseGemm();
+             Tensor db = NewProduct(session, "bmm db", saved[1]);
+             Tensor da = NewProduct(session, "bmm da", saved[0]);
              return {std::move(da), std::move(db)};
            });
   return Reshape(s, y, sizes);

@@ -55,10 +55,11 @@ TEST(Session, SumsOfRowsTakeTheScratchThatWasRecorded) {
                            {t4, 16384, 384, sums(21037056, 12)},
                            {t4, 65536, 4096, sums(134217728, 128)}}) {
     Session s({.resident_threads = seen.threads});
+    Parameter(s, {1000});
     s.UseRowSum(seen.rows, seen.columns);
     std::vector<std::string> found;
     for (const std::string& line : Lines(s)) {
-      if (line[0] == 'A') found.push_back(line);
+      if (line[0] == 'A' && line != "A 4000") found.push_back(line);
     }
     EXPECT_EQ(found, seen.lines) << seen.rows << " x " << seen.columns;
   }
@@ -136,7 +137,7 @@ TEST(Autograd, AutocastCastsAWeightOnceAndForgetsItAtTheEnd) {
 
 TEST(Autograd, ALongChainIsTornDownWithoutRecursion) {
   Session s({.cublas_workspace = Bytes(0)});
-  Tensor x = Parameter(s, {1});
+  Tensor x = Parameter(s, {1000});
   for (int i = 0; i < 50000; ++i) x = Scale(s, std::move(x), "scale");
   RunBackward(s, x);
 }
