@@ -5,42 +5,12 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <iterator>
 
 #include "absl/types/span.h"
 #include "trace/value/event.h"
 #include "trace/value/event_list.h"
 
 namespace memreplay {
-
-// Goes through a view, which makes its elements as they are asked for.
-template <typename View>
-class ViewIterator {
- public:
-  using iterator_category = std::input_iterator_tag;
-  using value_type = Event;
-  using difference_type = std::ptrdiff_t;
-  using pointer = const Event*;
-  using reference = Event;
-
-  ViewIterator(const View& view, size_t at) : view_(view), at_(at) {}
-  Event operator*() const { return view_[at_]; }
-  ViewIterator& operator++() {
-    ++at_;
-    return *this;
-  }
-  ViewIterator operator++(int) {
-    ViewIterator before = *this;
-    ++at_;
-    return before;
-  }
-  friend bool operator==(const ViewIterator& a, const ViewIterator& b) { return a.at_ == b.at_; }
-  friend bool operator!=(const ViewIterator& a, const ViewIterator& b) { return a.at_ != b.at_; }
-
- private:
-  View view_;
-  size_t at_;
-};
 
 // All events as a file has them, with dense ids, and pools where the file does not tell
 // them. Valid as long as what it was made of.
@@ -68,8 +38,8 @@ class EventView {
     return event;
   }
   EventKind kind(size_t i) const { return events_ != nullptr ? events_[i].kind : (*this)[i].kind; }
-  ViewIterator<EventView> begin() const { return {*this, 0}; }
-  ViewIterator<EventView> end() const { return {*this, size()}; }
+  EventIterator<EventView> begin() const { return {*this, 0}; }
+  EventIterator<EventView> end() const { return {*this, size()}; }
 
  private:
   const EventList* list_ = nullptr;
@@ -105,8 +75,8 @@ class RequestView {
     }
     return AsRequest(events_[from]);
   }
-  ViewIterator<RequestView> begin() const { return {*this, 0}; }
-  ViewIterator<RequestView> end() const { return {*this, size()}; }
+  EventIterator<RequestView> begin() const { return {*this, 0}; }
+  EventIterator<RequestView> end() const { return {*this, size()}; }
 
   // An oom stands for the alloc that was refused, a completion without its free for that.
   static Event AsRequest(Event event) {

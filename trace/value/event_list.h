@@ -44,33 +44,42 @@ class EventSource {
   virtual uint64_t NearestStart(uint64_t position) const = 0;
 };
 
+// Goes through a view of events, which makes them as they are asked for.
+template <typename View>
+class EventIterator {
+ public:
+  using iterator_category = std::input_iterator_tag;
+  using value_type = Event;
+  using difference_type = std::ptrdiff_t;
+  using pointer = const Event*;
+  using reference = Event;
+
+  EventIterator(const View& view, size_t at) : view_(view), at_(at) {}
+  Event operator*() const { return view_[at_]; }
+  EventIterator& operator++() {
+    ++at_;
+    return *this;
+  }
+  EventIterator operator++(int) { return {view_, at_++}; }
+  friend difference_type operator-(const EventIterator& a, const EventIterator& b) {
+    return static_cast<difference_type>(a.at_ - b.at_);
+  }
+  friend bool operator==(const EventIterator& a, const EventIterator& b) { return a.at_ == b.at_; }
+
+ private:
+  View view_;
+  size_t at_;
+};
+
 // Read like a vector of events; what changes events is for those that are kept.
 class EventList {
- public:
-  class const_iterator {
-   public:
-    using iterator_category = std::input_iterator_tag;
-    using value_type = Event;
-    using difference_type = std::ptrdiff_t;
-    using pointer = const Event*;
-    using reference = Event;
-
-    const_iterator(const EventList* list, size_t at) : list_(list), at_(at) {}
-    Event operator*() const { return (*list_)[at_]; }
-    const_iterator& operator++() {
-      ++at_;
-      return *this;
-    }
-    const_iterator operator++(int) { return {list_, at_++}; }
-    friend difference_type operator-(const const_iterator& a, const const_iterator& b) {
-      return static_cast<difference_type>(a.at_ - b.at_);
-    }
-    friend bool operator==(const const_iterator& a, const const_iterator& b) = default;
-
-   private:
-    const EventList* list_;
-    size_t at_;
+  struct View {
+    const EventList* list;
+    Event operator[](size_t i) const { return (*list)[i]; }
   };
+
+ public:
+  using const_iterator = EventIterator<View>;
 
   EventList() = default;
   EventList(std::vector<Event> events) : kept_(std::move(events)) {}  // NOLINT: converts
@@ -89,8 +98,8 @@ class EventList {
     event.id = kNoAllocation;
     return event;
   }
-  const_iterator begin() const { return {this, 0}; }
-  const_iterator end() const { return {this, size()}; }
+  const_iterator begin() const { return {{this}, 0}; }
+  const_iterator end() const { return {{this}, size()}; }
 
   // Null: the events are kept.
   const EventSource* source() const { return source_.get(); }
