@@ -34,6 +34,13 @@ struct Entry {
                  used)) static const ::memreplay::card::Entry* const pointer_to_also_##exported = \
       &also_##exported;
 
+// The four types of one function take the same arguments, but for the pointers' types.
+#define ALSO_OF_FOUR_TYPES(library, stem, name) \
+  ALSO(library##S##stem, name);                 \
+  ALSO(library##D##stem, name);                 \
+  ALSO(library##C##stem, name);                 \
+  ALSO(library##Z##stem, name)
+
 // The modelled entry point of this name for torch's CUDA version, or null.
 void* FindEntry(const char* name);
 

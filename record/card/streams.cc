@@ -39,8 +39,8 @@ bool Streams::waited_for(const Event& event) const {
 }
 
 bool Streams::complete(const Event& event, std::uint64_t now) const {
-  if (completion_ == Completion::kAtOnce || waited_for(event)) return true;
-  return completion_ == Completion::kLagging && now - event.time >= kLaunchQueue;
+  if (completion_ == Completion::kAtOnce) return true;
+  return completion_ == Completion::kLagging ? complete_if_lagging(event, now) : waited_for(event);
 }
 
 bool Streams::complete_if_lagging(const Event& event, std::uint64_t now) const {

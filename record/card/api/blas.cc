@@ -58,27 +58,21 @@ ENTRY(const char*, cublasGetStatusString, int status) {
 ENTRY(const char*, cublasGetStatusName, int status) { return cublasGetStatusString(status); }
 
 // Of a batch they tell the host whether their arguments were right.
-#define FOUR_TYPES(stem, function) \
-  ALSO(cublasS##stem, function);   \
-  ALSO(cublasD##stem, function);   \
-  ALSO(cublasC##stem, function);   \
-  ALSO(cublasZ##stem, function)
-
 int solve_batch(Handle*, int, int, int, const void*, int, const int*, void*, int, int* info, int) {
   *info = 0;
   return 0;
 }
-FOUR_TYPES(getrsBatched, solve_batch);
+ALSO_OF_FOUR_TYPES(cublas, getrsBatched, solve_batch);
 int factor_batch(Handle*, int, int, void*, int, void*, int* info, int) {
   *info = 0;
   return 0;
 }
-FOUR_TYPES(geqrfBatched, factor_batch);
+ALSO_OF_FOUR_TYPES(cublas, geqrfBatched, factor_batch);
 int least_squares_batch(Handle*, int, int, int, int, void*, int, void*, int, int* info, int*, int) {
   *info = 0;
   return 0;
 }
-FOUR_TYPES(gelsBatched, least_squares_batch);
+ALSO_OF_FOUR_TYPES(cublas, gelsBatched, least_squares_batch);
 
 OBJECT(cublasLtCreate, cublasLtDestroy)
 OBJECT(cublasLtMatmulDescCreate, cublasLtMatmulDescDestroy)

@@ -26,37 +26,30 @@ OBJECT(cusolverDnCreateParams, cusolverDnDestroyParams)
 OBJECT(cusolverDnCreateGesvdjInfo, cusolverDnDestroyGesvdjInfo)
 OBJECT(cusolverDnCreateSyevjInfo, cusolverDnDestroySyevjInfo)
 
-// The four types of one function take the same arguments, but for the pointers' types.
-#define FOUR_TYPES(stem, function)   \
-  ALSO(cusolverDnS##stem, function); \
-  ALSO(cusolverDnD##stem, function); \
-  ALSO(cusolverDnC##stem, function); \
-  ALSO(cusolverDnZ##stem, function)
-
 int factor(void*, int, int, void*, int, int* count) { return no_elements(count); }
-FOUR_TYPES(getrf_bufferSize, factor);
-FOUR_TYPES(geqrf_bufferSize, factor);
-FOUR_TYPES(potrf_bufferSize, factor);
+ALSO_OF_FOUR_TYPES(cusolverDn, getrf_bufferSize, factor);
+ALSO_OF_FOUR_TYPES(cusolverDn, geqrf_bufferSize, factor);
+ALSO_OF_FOUR_TYPES(cusolverDn, potrf_bufferSize, factor);
 int factor_symmetric(void*, int, void*, int, int* count) { return no_elements(count); }
-FOUR_TYPES(sytrf_bufferSize, factor_symmetric);
+ALSO_OF_FOUR_TYPES(cusolverDn, sytrf_bufferSize, factor_symmetric);
 int singular_values(void*, int, int, int* count) { return no_elements(count); }
-FOUR_TYPES(gesvd_bufferSize, singular_values);
+ALSO_OF_FOUR_TYPES(cusolverDn, gesvd_bufferSize, singular_values);
 int singular_values_jacobi(void*, int, int, int, int, void*, int, void*, void*, int, void*, int,
                            int* count) {
   return no_elements(count);
 }
-FOUR_TYPES(gesvdj_bufferSize, singular_values_jacobi);
+ALSO_OF_FOUR_TYPES(cusolverDn, gesvdj_bufferSize, singular_values_jacobi);
 int singular_values_batched(void*, int, int, int, void*, int, void*, void*, int, void*, int,
                             int* count) {
   return no_elements(count);
 }
-FOUR_TYPES(gesvdjBatched_bufferSize, singular_values_batched);
+ALSO_OF_FOUR_TYPES(cusolverDn, gesvdjBatched_bufferSize, singular_values_batched);
 int singular_values_strided(void*, int, int, int, int, void*, int, std::int64_t, void*,
                             std::int64_t, void*, int, std::int64_t, void*, int, std::int64_t,
                             int* count) {
   return no_elements(count);
 }
-FOUR_TYPES(gesvdaStridedBatched_bufferSize, singular_values_strided);
+ALSO_OF_FOUR_TYPES(cusolverDn, gesvdaStridedBatched_bufferSize, singular_values_strided);
 int eigenvalues(void*, int, int, int, void*, int, void*, int* count) { return no_elements(count); }
 ALSO(cusolverDnSsyevd_bufferSize, eigenvalues);
 ALSO(cusolverDnDsyevd_bufferSize, eigenvalues);

@@ -2,7 +2,8 @@
 
 The size of nonzero's result, for one, is counted by a kernel and copied to the host. Each function
 here says what the copies shall bring: a list of numbers, in order, which the card hands to the next
-copies of 1, 4 and 8 bytes, and truth values to those of 1 byte alone. So the real call makes the allocations that it makes on a card.
+copies of 1, 4 and 8 bytes, and truth values to those of 1 byte alone. So the real call makes the
+allocations that it makes on a card.
 """
 import ctypes
 
