@@ -173,13 +173,14 @@ int WaitFor(Child* child, const std::string& folder, const RecordOptions& option
 absl::Status ReplaySnapshot(const std::string& file, proto::RecordedProcess* process) {
   const absl::StatusOr<OpenedFile> opened = OpenWithSettings(file, SettingsRequest());
   if (!opened.ok()) return opened.status();
+  StackNames names(*opened->trace);
   for (size_t index = 0; index < opened->trace->devices.size(); ++index) {
     const Schedule schedule = Schedule::Build(opened->trace, index);
     const absl::StatusOr<ReplayAnswer> answer =
         AskReplay(schedule, opened->settings, StartPolicy::kRecorded, nullptr);
     if (!answer.ok()) return answer.status();
     proto::RecordedReplay& replay = *process->add_replays();
-    replay = RecordedReplayOf(*opened->trace, index, answer->report);
+    replay = RecordedReplayOf(*opened->trace, names, index, answer->report);
     ReplaySettings on_card = opened->settings;
     if (replay.device() < process->cards_size()) {
       const proto::RecordedCard& card = process->cards(replay.device());

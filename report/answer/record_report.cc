@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "report/words/sizes.h"
-#include "report/words/stack_names.h"
 #include "report/words/text.h"
 #include "report/words/verdict.h"
 #include "trace/value/strings.h"
@@ -37,7 +36,7 @@ absl::StatusOr<proto::RecordedProcess> ParseRecordedProcess(std::string_view jso
   return process;
 }
 
-proto::RecordedReplay RecordedReplayOf(const Trace& trace, size_t device_index,
+proto::RecordedReplay RecordedReplayOf(const Trace& trace, StackNames& names, size_t device_index,
                                        const proto::DeviceReport& device) {
   proto::RecordedReplay replay;
   replay.set_device(device.device());
@@ -56,7 +55,7 @@ proto::RecordedReplay RecordedReplayOf(const Trace& trace, size_t device_index,
   int64_t known = at;
   while (known >= 0 && !has_stack(known)) --known;
   if (known < 0) return replay;
-  const std::string label = StackNames(trace).Label(events[known].text_or_stack);
+  const std::string& label = names.Label(events[known].text_or_stack);
   if (known == at) {
     replay.set_peak_stack(label);
   } else {

@@ -9,6 +9,7 @@
 #include "absl/status/statusor.h"
 #include "proto/record.pb.h"
 #include "proto/report.pb.h"
+#include "report/words/stack_names.h"
 #include "trace/value/trace.h"
 
 namespace memreplay {
@@ -17,8 +18,8 @@ namespace memreplay {
 // Error: InvalidArgument, no such object.
 absl::StatusOr<proto::RecordedProcess> ParseRecordedProcess(std::string_view json);
 
-// One device of a snapshot; `device` as ReportReplay() made it.
-proto::RecordedReplay RecordedReplayOf(const Trace& trace, size_t device_index,
+// One device of a snapshot, whose stacks have `names`; `device` as ReportReplay() made it.
+proto::RecordedReplay RecordedReplayOf(const Trace& trace, StackNames& names, size_t device_index,
                                        const proto::DeviceReport& device);
 
 // Fills `faults` from the rest: a program that failed, memory that ran out, a replay that differs.

@@ -26,7 +26,8 @@ Trace BackwardTrace() {
 proto::RecordedReplay PeakAt(const Trace& trace, int64_t event) {
   proto::DeviceReport device;
   device.mutable_recorded()->set_peak_reserved_event(event);
-  return RecordedReplayOf(trace, 0, device);
+  StackNames names(trace);
+  return RecordedReplayOf(trace, names, 0, device);
 }
 
 TEST(RecordedReplay, NamesWhoAskedAtThePeak) {
