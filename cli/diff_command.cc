@@ -15,7 +15,6 @@
 #include "report/answer/build_report.h"
 #include "report/answer/diff_report.h"
 #include "report/text/render_diff.h"
-#include "report/words/render_json.h"
 #include "sim/recording/replay_settings.h"
 #include "trace/value/strings.h"
 
@@ -86,8 +85,8 @@ absl::StatusOr<int> RunDiff(absl::Span<const std::string> args) {
   if (!b.ok()) return b.status();
   proto::Report report = StartReport("diff", "", Trace());
   *report.mutable_diff() = DiffReports(*a, *b, held);
-  const absl::Status printed = json ? Print(RenderJson(report, JsonLayout::kIndented))
-                                    : PrintText(RenderDiffText(report.diff()));
+  const absl::Status printed =
+      PrintAnswer(report, json, [&] { return RenderDiffText(report.diff()); });
   if (!printed.ok()) return printed;
   return kExitAnswered;
 }

@@ -16,7 +16,6 @@
 #include "report/ask/fit.h"
 #include "report/ask/largest_fit.h"
 #include "report/text/render_largest_fit.h"
-#include "report/words/render_json.h"
 #include "trace/value/strings.h"
 
 namespace memreplay {
@@ -82,10 +81,9 @@ absl::StatusOr<int> FindValue(const Inputs& inputs, const FitFlags& options) {
   question.cuda_context = options.context.value_or(kAssumedContext);
   const absl::StatusOr<proto::Report> report = AskLargestFit(question);
   if (!report.ok()) return report.status();
-  const absl::Status printed = options.json
-                                   ? Print(RenderJson(*report, JsonLayout::kIndented))
-                                   : PrintText(StrCat(RenderLargestFit(*report),
-                                                      NoteLines({options.settings.capacity_note})));
+  const absl::Status printed = PrintAnswer(*report, options.json, [&] {
+    return StrCat(RenderLargestFit(*report), NoteLines({options.settings.capacity_note}));
+  });
   if (!printed.ok()) return printed;
   for (const auto& setting : report->largest_fit().settings()) {
     if (setting.largest() > 0) return kExitAnswered;

@@ -9,7 +9,6 @@
 #include "cli/report_each.h"
 #include "report/answer/lint_report.h"
 #include "report/text/render_lint.h"
-#include "report/words/render_json.h"
 #include "sim/settings/torch_profile.h"
 
 namespace memreplay {
@@ -45,8 +44,8 @@ absl::StatusOr<int> RunLint(absl::Span<const std::string> args) {
   }
   const proto::Report report =
       LintReport(confs->front(), *profile, version.has_value() ? "given" : "the default");
-  const absl::Status printed = json ? Print(RenderJson(report, JsonLayout::kIndented))
-                                    : PrintText(RenderLintText(report.lint()));
+  const absl::Status printed =
+      PrintAnswer(report, json, [&] { return RenderLintText(report.lint()); });
   if (!printed.ok()) return printed;
   return HasErrors(report.lint()) ? kExitBad : kExitAnswered;
 }

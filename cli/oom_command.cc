@@ -16,7 +16,6 @@
 #include "report/answer/oom_message.h"
 #include "report/ask/oom.h"
 #include "report/text/render_oom.h"
-#include "report/words/render_json.h"
 #include "sim/recording/replay_settings.h"
 #include "trace/schedule/schedule.h"
 #include "trace/value/strings.h"
@@ -88,8 +87,8 @@ absl::StatusOr<int> AnswerMessage(const OomFlags& options) {
                                                         ": ", ToStd(message.status().message())));
   }
   const proto::Report report = OomMessageReport(*message);
-  const absl::Status printed = options.json ? Print(RenderJson(report, JsonLayout::kIndented))
-                                            : PrintText(RenderOomText(report));
+  const absl::Status printed =
+      PrintAnswer(report, options.json, [&] { return RenderOomText(report); });
   if (!printed.ok()) return printed;
   return kExitBad;
 }

@@ -10,6 +10,7 @@
 #include "absl/strings/str_format.h"
 #include "cli/output_file.h"
 #include "cli/terminal.h"
+#include "report/words/render_json.h"
 #include "report/words/text.h"
 #include "trace/value/strings.h"
 
@@ -25,6 +26,11 @@ absl::Status Print(std::string_view text) {
   absl::StatusOr<OutputFile> out = OutputFile::Open("-", {});
   out->Write(text);
   return out->Close();
+}
+
+absl::Status PrintAnswer(const google::protobuf::Message& answer, bool json,
+                         absl::FunctionRef<std::string()> text) {
+  return json ? Print(RenderJson(answer, JsonLayout::kIndented)) : PrintText(text());
 }
 
 std::string NoteLines(const std::vector<std::string>& notes) {

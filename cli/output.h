@@ -10,8 +10,13 @@
 #include <thread>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "sim/run/progress.h"
+
+namespace google::protobuf {
+class Message;
+}
 
 namespace memreplay {
 
@@ -21,6 +26,10 @@ absl::Status Print(std::string_view text);
 absl::Status PrintText(std::string_view text);
 // Likewise of a help: its paragraphs are filled anew where they are too wide.
 absl::Status PrintHelpText(std::string_view text);
+
+// An answer: the JSON of all of it, or `text`.
+absl::Status PrintAnswer(const google::protobuf::Message& answer, bool json,
+                         absl::FunctionRef<std::string()> text);
 
 // "\n  note\n" of each that says something, to stand below an answer.
 std::string NoteLines(const std::vector<std::string>& notes);

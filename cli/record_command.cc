@@ -11,7 +11,6 @@
 #include "cli/report_each.h"
 #include "record/card/cards.h"
 #include "report/text/render_record.h"
-#include "report/words/render_json.h"
 #include "report/words/sizes.h"
 #include "trace/bytes/json_scanner.h"
 #include "trace/value/strings.h"
@@ -91,8 +90,8 @@ absl::StatusOr<int> RecordProgram(absl::Span<const std::string> args) {
   if (const absl::Status call = CheckRecordCall(run); !call.ok()) return call;
   const absl::StatusOr<proto::RecordReport> report = Record(run);
   if (!report.ok()) return report.status();
-  const absl::Status printed = options.json ? Print(RenderJson(*report, JsonLayout::kIndented))
-                                            : PrintText(RenderRecord(*report));
+  const absl::Status printed =
+      PrintAnswer(*report, options.json, [&] { return RenderRecord(*report); });
   if (!printed.ok()) return printed;
   return report->faults().empty() ? kExitAnswered : kExitBad;
 }

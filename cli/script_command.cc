@@ -18,7 +18,6 @@
 #include "cli/script_runs.h"
 #include "report/ask/script_search.h"
 #include "report/text/render_script.h"
-#include "report/words/render_json.h"
 #include "report/words/version.h"
 #include "trace/value/strings.h"
 
@@ -45,7 +44,7 @@ constexpr char kSweepScriptDescription[] =
     "\n"
     "Exit status 1: memory runs out in every run.";
 
-constexpr int64_t kMostValue = int64_t{1} << 20;  // value, unless --most says another
+constexpr int64_t kUsualMost = int64_t{1} << 20;  // value, unless --most says another
 
 struct ScriptFlags {
   RecordOptions run;
@@ -123,7 +122,7 @@ absl::Status AnswerCases(bool is_fit, const ScriptFlags& options, proto::ScriptR
       found.set_conf(conf);
       if (is_fit) {
         const absl::StatusOr<int64_t> largest =
-            search.FindLargest(options.step.value_or(1), options.most.value_or(kMostValue));
+            search.FindLargest(options.step.value_or(1), options.most.value_or(kUsualMost));
         if (!largest.ok()) return largest.status();
         found.set_largest(*largest);
       } else if (const absl::Status tried = search.Try(options.values); !tried.ok()) {
@@ -175,8 +174,8 @@ absl::StatusOr<int> RunScript(bool is_fit, absl::Span<const std::string> args) {
   options.run.program = *std::move(program);
   if (options.cards.empty()) return absl::InvalidArgumentError("no --card NAME given");
   if (options.step.value_or(1) < 1 ||
-      options.most.value_or(kMostValue) < options.step.value_or(1) ||
-      options.most.value_or(kMostValue) > ScriptSearch::kMostValue) {
+      options.most.value_or(kUsualMost) < options.step.value_or(1) ||
+      options.most.value_or(kUsualMost) > ScriptSearch::kMostValue) {
     return absl::InvalidArgumentError(
         "--step, --most: expected at least 1, a step up to most, and most up to 2^40");
   }
@@ -198,9 +197,9 @@ absl::StatusOr<int> RunScript(bool is_fit, absl::Span<const std::string> args) {
   if (const absl::Status done = AnswerCases(is_fit, options, &report); !done.ok()) return done;
   report.set_seconds(
       std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count());
-  const absl::Status printed =
-      options.json ? Print(RenderJson(report, JsonLayout::kIndented))
-                   : PrintText(is_fit ? RenderScriptFit(report) : RenderScriptSweep(report));
+  const absl::Status printed = PrintAnswer(report, options.json, [&] {
+    return is_fit ? RenderScriptFit(report) : RenderScriptSweep(report);
+  });
   if (!printed.ok()) return printed;
   return IsGoodAnswer(is_fit, report) ? kExitAnswered : kExitBad;
 }

@@ -18,7 +18,6 @@
 #include "report/answer/together_report.h"
 #include "report/ask/sweep.h"
 #include "report/text/render_together.h"
-#include "report/words/render_json.h"
 #include "trace/value/strings.h"
 
 namespace memreplay {
@@ -101,10 +100,9 @@ absl::StatusOr<int> SweepTogether(const std::vector<std::string>& paths, const I
   for (const proto::Report& file : *alone) {
     if (!file.error().empty()) PrintError(file.error());
   }
-  const absl::Status printed =
-      options.json
-          ? Print(RenderJson(report, JsonLayout::kIndented))
-          : PrintText(RenderTogether(answer, static_cast<size_t>(options.top.value_or(10))));
+  const absl::Status printed = PrintAnswer(report, options.json, [&] {
+    return RenderTogether(answer, static_cast<size_t>(options.top.value_or(10)));
+  });
   if (!printed.ok()) return printed;
   if (answer.failed() > 0) return kExitUnusable;
   return !answer.rows().empty() && answer.rows(0).ooms() == 0 ? kExitAnswered : kExitBad;

@@ -17,7 +17,6 @@
 #include "cli/synth_program.h"
 #include "report/answer/prediction.h"
 #include "report/text/render_prediction.h"
-#include "report/words/render_json.h"
 #include "sim/observe/phase_usage.h"
 #include "sim/recording/replay_settings.h"
 #include "sim/whatif/what_if.h"
@@ -73,9 +72,9 @@ absl::StatusOr<int> Predict(synth::TrainingRun run, std::string_view model,
       ReplayWhatIf(Schedule::Build(trace, 0), *settings, &usage);
   if (!result.ok()) return result.status();
   const proto::Report report = PredictionReport(context, *settings, usage);
-  const absl::Status printed =
-      options.json ? Print(RenderJson(report, JsonLayout::kIndented))
-                   : PrintText(StrCat(RenderPrediction(report), NoteLines(settings->notes)));
+  const absl::Status printed = PrintAnswer(report, options.json, [&] {
+    return StrCat(RenderPrediction(report), NoteLines(settings->notes));
+  });
   if (!printed.ok()) return printed;
   return usage.oom().has_value() ? kExitBad : kExitAnswered;
 }
