@@ -9,15 +9,15 @@
 
 namespace memreplay {
 
-absl::StatusOr<std::shared_ptr<const Trace>> OpenShared(const std::string& file) {
+absl::StatusOr<std::shared_ptr<Trace>> OpenShared(const std::string& file) {
   absl::StatusOr<Trace> opened = OpenTrace(file);
   if (!opened.ok()) return opened.status();
-  return std::make_shared<const Trace>(*std::move(opened));
+  return std::make_shared<Trace>(*std::move(opened));
 }
 
 absl::StatusOr<OpenedFile> OpenWithSettings(const std::string& file,
                                             const SettingsRequest& request) {
-  absl::StatusOr<std::shared_ptr<const Trace>> trace = OpenShared(file);
+  absl::StatusOr<std::shared_ptr<Trace>> trace = OpenShared(file);
   if (!trace.ok()) return trace.status();
   absl::StatusOr<ReplaySettings> settings = ResolveSettingsByReplay(*trace, request);
   if (!settings.ok()) return settings.status();

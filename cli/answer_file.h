@@ -17,7 +17,7 @@
 namespace memreplay {
 
 // A trace, for the schedules of its devices to share. Errors: OpenTrace()'s.
-absl::StatusOr<std::shared_ptr<const Trace>> OpenShared(const std::string& file);
+absl::StatusOr<std::shared_ptr<Trace>> OpenShared(const std::string& file);
 
 struct OpenedFile {
   std::shared_ptr<const Trace> trace;

@@ -49,7 +49,7 @@ absl::StatusOr<DiffSide> OpenSide(const std::string& path) {
         StrCat(path, " (", side.report.command(), " of ", side.report.file(), ")"));
     return side;
   }
-  absl::StatusOr<std::shared_ptr<const Trace>> opened = OpenShared(path);
+  absl::StatusOr<std::shared_ptr<Trace>> opened = OpenShared(path);
   if (!opened.ok()) return opened.status();
   side.trace = *std::move(opened);
   const absl::StatusOr<ProfileChoice> torch = ChooseProfile(*side.trace, std::nullopt);

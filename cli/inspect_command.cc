@@ -34,9 +34,9 @@ absl::StatusOr<proto::Report> InspectFile(const std::string& file, std::optional
   const Progress progress(StrCat("reading ", file));
   // The inference of every other command; where its settings are none that the release takes,
   // what is in the file can still be told.
-  const absl::StatusOr<std::shared_ptr<const Trace>> opened = OpenShared(file);
+  const absl::StatusOr<std::shared_ptr<Trace>> opened = OpenShared(file);
   if (!opened.ok()) return opened.status();
-  const std::shared_ptr<const Trace>& trace = *opened;
+  const std::shared_ptr<Trace>& trace = *opened;
   const absl::StatusOr<ReplaySettings> settings = ResolveSettingsByReplay(trace, {});
   const absl::StatusOr<ProfileChoice> torch =
       settings.ok() ? settings->torch : ChooseProfile(*trace, std::nullopt);

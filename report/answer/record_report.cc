@@ -46,6 +46,7 @@ proto::RecordedReplay RecordedReplayOf(const Trace& trace, StackNames& names, si
   replay.set_peak_reserved(device.peak_reserved_bytes());
   replay.set_peak_allocated(device.peak_allocated_bytes());
   replay.set_ooms(device.ooms());
+  for (const std::string& note : device.notes()) replay.add_notes(note);
   const EventList& events = trace.devices[device_index].events;
   const int64_t at = device.recorded().peak_reserved_event();
   if (at < 0 || static_cast<size_t>(at) >= events.size()) return replay;

@@ -92,6 +92,9 @@ void AppendAssumptions(const proto::RecordedProcess& process, std::string* text)
                           CleanText(asked.what()), "), ", FormatCount(asked.times(), "time"),
                           ", and got ", CleanText(asked.answer())));
   }
+  for (const auto& replay : process.replays()) {
+    for (const std::string& note : replay.notes()) rows.push_back(CleanText(note));
+  }
   if (process.randomized()) {
     rows.emplace_back(
         "the host's addresses are random, and autocast clears its cache in their order: figures "

@@ -1,5 +1,6 @@
 #include "sim/recording/release_evidence.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -7,6 +8,7 @@
 #include <vector>
 
 #include "sim/recording/exact_replay.h"
+#include "sim/recording/gone_pools.h"
 #include "sim/recording/torch_inference.h"
 #include "trace/schedule/schedule.h"
 #include "trace/value/strings.h"
@@ -21,6 +23,15 @@ struct Attempt {
   bool exact = true;          // all events and final blocks
   uint64_t parts_at = 0;      // first event that differs, of the first device that does
 };
+
+// The settings in force during the recording, if a release made it.
+absl::StatusOr<AllocatorConfig> RecordedConfigOf(const Trace& trace, const TorchProfile& profile) {
+  SettingsRequest release;
+  release.torch = std::string(profile.release);
+  absl::StatusOr<ReplaySettings> settings = ResolveSettings(trace, release);
+  if (!settings.ok()) return settings.status();
+  return std::move(settings->recorded_config);
+}
 
 Attempt Try(const std::vector<Schedule>& schedules, const AllocatorConfig& config,
             const TorchProfile& profile) {
@@ -37,50 +48,72 @@ Attempt Try(const std::vector<Schedule>& schedules, const AllocatorConfig& confi
   return attempt;
 }
 
-std::string Why(const TorchInference& inferred, const Attempt& chosen, const Attempt& newest) {
-  std::string why = StrCat("inferred: ", inferred.layout, "; taken as ", chosen.profile->release);
-  if (&chosen == &newest) return why;
-  return why += StrCat(chosen.exact ? ", the newest that replays it" : ", which comes furthest",
-                       ": ", newest.profile->release, " parts from it at event ", newest.parts_at);
-}
-
-}  // namespace
-
-absl::StatusOr<ReplaySettings> ResolveSettingsByReplay(const std::shared_ptr<const Trace>& trace,
-                                                       const SettingsRequest& request) {
-  absl::StatusOr<ReplaySettings> settings = ResolveSettings(*trace, request);
-  if (!settings.ok() || !settings->torch.inferred) return settings;
-  const TorchInference inferred = InferTorchProfile(*trace);
-  if (inferred.fitting.size() < 2) return settings;
+// In the given order, up to the first that is exact.
+std::vector<Attempt> TryEach(const std::shared_ptr<const Trace>& trace,
+                             const std::vector<const TorchProfile*>& profiles) {
   std::vector<Schedule> schedules;
   for (size_t device = 0; device < trace->devices.size(); ++device) {
     if (!trace->devices[device].events.empty()) {
       schedules.push_back(Schedule::Build(trace, device));
     }
   }
-  if (schedules.empty()) return settings;
-
   std::vector<Attempt> attempts;
-  for (auto profile = inferred.fitting.rbegin(); profile != inferred.fitting.rend(); ++profile) {
-    SettingsRequest release;
-    release.torch = std::string((*profile)->release);
-    const absl::StatusOr<ReplaySettings> candidate = ResolveSettings(*trace, release);
-    if (!candidate.ok()) continue;
-    attempts.push_back(Try(schedules, candidate->recorded_config, **profile));
+  if (schedules.empty()) return attempts;
+  for (const TorchProfile* profile : profiles) {
+    const absl::StatusOr<AllocatorConfig> config = RecordedConfigOf(*trace, *profile);
+    if (!config.ok()) continue;
+    attempts.push_back(Try(schedules, *config, *profile));
     if (attempts.back().exact) break;
   }
-  if (attempts.empty()) return settings;
-  const Attempt* best = &attempts.front();
-  for (const Attempt& attempt : attempts) {
-    if (attempt.exact || attempt.exact_events > best->exact_events) best = &attempt;
-  }
-  SettingsRequest chosen = request;
-  chosen.torch = std::string(best->profile->release);
-  const bool as_recorded = settings->as_recorded;
-  settings = ResolveSettings(*trace, chosen);
+  return attempts;
+}
+
+// The exact one is the last; of equals the first.
+const Attempt& BestOf(const std::vector<Attempt>& attempts) {
+  if (attempts.back().exact) return attempts.back();
+  return *std::max_element(
+      attempts.begin(), attempts.end(),
+      [](const Attempt& a, const Attempt& b) { return a.exact_events < b.exact_events; });
+}
+
+std::string Why(const TorchInference& inferred, const Attempt& chosen, const Attempt& newest) {
+  std::string why = StrCat("inferred: ", inferred.layout, "; taken as ", chosen.profile->release);
+  if (chosen.profile == newest.profile) return why;
+  return why += StrCat(chosen.exact ? ", the newest that replays it" : ", which comes furthest",
+                       ": ", newest.profile->release, " parts from it at event ", newest.parts_at);
+}
+
+}  // namespace
+
+absl::StatusOr<ReplaySettings> ResolveSettingsByReplay(const std::shared_ptr<Trace>& trace,
+                                                       const SettingsRequest& request) {
+  absl::StatusOr<ReplaySettings> settings = ResolveSettings(*trace, request);
   if (!settings.ok()) return settings;
-  settings->as_recorded = as_recorded;
-  settings->torch = {best->profile, true, Why(inferred, *best, attempts.front())};
+  TorchInference inferred;
+  if (settings->torch.inferred) inferred = InferTorchProfile(*trace);
+  const bool told = inferred.fitting.size() < 2;
+  if (told && !MayHaveGonePools(*trace)) return settings;
+
+  // The newest first.
+  std::vector<const TorchProfile*> profiles(inferred.fitting.rbegin(), inferred.fitting.rend());
+  if (told) profiles = {settings->torch.profile};
+  const std::vector<Attempt> attempts = TryEach(trace, profiles);
+  if (attempts.empty()) return settings;
+  const Attempt& best = BestOf(attempts);
+  if (!told) {
+    SettingsRequest chosen = request;
+    chosen.torch = std::string(best.profile->release);
+    const bool as_recorded = settings->as_recorded;
+    settings = ResolveSettings(*trace, chosen);
+    if (!settings.ok()) return settings;
+    settings->as_recorded = as_recorded;
+    settings->torch = {best.profile, true, Why(inferred, best, attempts.front())};
+  }
+  if (!best.exact && MayHaveGonePools(*trace)) {
+    for (std::string& note : TellGonePools(trace, settings->recorded_config, *best.profile)) {
+      settings->notes.push_back(std::move(note));
+    }
+  }
   return settings;
 }
 

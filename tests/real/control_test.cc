@@ -23,7 +23,7 @@ TEST_P(RealControl, GivesTheRecordingsOwnPeak) {
   if (shared == nullptr) GTEST_SKIP() << "MEMREPLAY_SHARED is not set: no real snapshots here";
   auto opened = OpenTrace(std::string(shared) + "/data/snapshots/" + GetParam() + ".pickle");
   ASSERT_TRUE(opened.ok()) << opened.status();
-  const auto trace = std::make_shared<const Trace>(*std::move(opened));
+  const auto trace = std::make_shared<Trace>(*std::move(opened));
   const absl::StatusOr<ReplaySettings> settings = ResolveSettingsByReplay(trace, {});
   ASSERT_TRUE(settings.ok()) << settings.status();
   const Schedule schedule = Schedule::Build(trace, 0);

@@ -63,13 +63,15 @@ std::vector<uint16_t> PoolsBySegments(const MemoryState& final_state,
         ranges.erase(it);
         break;
       }
-      case EventKind::kSegmentFree: ranges[event->address] = {end, 0, false}; break;
+      case EventKind::kSegmentFree: ranges[event->address] = {end, event->pool, false}; break;
       case EventKind::kSegmentUnmap: {
-        if (const auto it = Containing(ranges, event->address); it != ranges.end()) {
-          told[i] = it->second.pool;
-          break;
+        if (event->pool == 0) {
+          if (const auto it = Containing(ranges, event->address); it != ranges.end()) {
+            told[i] = it->second.pool;
+            break;
+          }
+          told[i] = PoolBeside(ranges, event->address, end);
         }
-        told[i] = PoolBeside(ranges, event->address, end);
         ranges[event->address] = {end, told[i], true};
         break;
       }

@@ -15,7 +15,8 @@ namespace memreplay {
 // The pool of each event (an index into `pools`). Before PyTorch 2.13 only the
 // segments of the final state name their pools; going back from there, what lies
 // in one of them is its pool's, up to the event that brought it. A segment
-// released before the end is the default pool's, unless pages beside it tell.
+// released before the end is of the pool that its release names: the default pool, unless
+// pages beside it tell.
 // O(events * log segments).
 std::vector<uint16_t> PoolsBySegments(const MemoryState& final_state,
                                       absl::Span<const PoolId> pools,

@@ -15,11 +15,11 @@ using testing::Made;
 
 // Many equal blocks, so that 2.11 (lowest address), 2.12 (oldest block) and 2.13
 // on (oldest segment) choose differently.
-std::shared_ptr<const Trace> Recording(std::string_view release) {
+std::shared_ptr<Trace> Recording(std::string_view release) {
   const Made made = {.seed = 7, .torch = release, .few_sizes = true};
   Trace trace = testing::MakeRecording(made);
   trace.layout = testing::LayoutOf(testing::ProfileOf(made));
-  return std::make_shared<const Trace>(std::move(trace));
+  return std::make_shared<Trace>(std::move(trace));
 }
 
 TEST(ResolveSettingsByReplay, TheRecordedChoicesTellReleasesOfOneLayoutApart) {
@@ -45,8 +45,7 @@ TEST(ResolveSettingsByReplay, TheNewestWhereAllReplayIt) {
   const Made made = {.requests = 5, .torch = "2.10"};
   Trace trace = testing::MakeRecording(made);
   trace.layout = testing::LayoutOf(testing::ProfileOf(made));
-  const auto settings =
-      ResolveSettingsByReplay(std::make_shared<const Trace>(std::move(trace)), {});
+  const auto settings = ResolveSettingsByReplay(std::make_shared<Trace>(std::move(trace)), {});
   ASSERT_TRUE(settings.ok()) << settings.status();
   EXPECT_EQ(settings->torch.profile->release, "2.12");
   EXPECT_EQ(settings->torch.why.find("parts from it"), std::string_view::npos);
@@ -60,8 +59,7 @@ TEST(ResolveSettingsByReplay, WhatNoReleaseReplaysIsTakenAsTheOneThatComesFurthe
   std::vector<Event>& events = trace.devices[0].events.kept();
   Event& event = events[events.size() - 10];
   event.address = event.address + Bytes(512);
-  const auto settings =
-      ResolveSettingsByReplay(std::make_shared<const Trace>(std::move(trace)), {});
+  const auto settings = ResolveSettingsByReplay(std::make_shared<Trace>(std::move(trace)), {});
   ASSERT_TRUE(settings.ok()) << settings.status();
   EXPECT_EQ(settings->torch.profile->release, "2.11") << settings->torch.why;
   EXPECT_NE(settings->torch.why.find("which comes furthest"), std::string_view::npos)

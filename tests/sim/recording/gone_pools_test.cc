@@ -1,0 +1,94 @@
+#include "sim/recording/gone_pools.h"
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "sim/recording/exact_replay.h"
+#include "tests/sim/support/made_recording.h"
+
+namespace memreplay {
+namespace {
+
+using testing::Made;
+
+constexpr std::string_view kRelease = "2.7";  // its events do not name their pools
+
+bool IsExact(const std::shared_ptr<const Trace>& trace, const Made& made) {
+  const Schedule schedule = Schedule::Build(trace, 0);
+  const ExactReplayResult replay =
+      ReplayAsRecorded(schedule, made.config, testing::ProfileOf(made));
+  return !replay.first_divergence.has_value() && replay.final_blocks.exact();
+}
+
+// Names the pools of the final segments only, as a file does.
+std::shared_ptr<Trace> AsInFile(const Made& made) {
+  auto trace = std::make_shared<Trace>(testing::MakeRecording(made));
+  const MemoryState& end = trace->devices[0].final_state;
+  std::erase_if(trace->pools, [&end](PoolId pool) {
+    return pool != PoolId{} && std::none_of(end.begin(), end.end(), [pool](const SegmentInfo& s) {
+             return s.pool_id == pool;
+           });
+  });
+  return trace;
+}
+
+TEST(TellGonePools, MostRecordingsFollowAgain) {
+  size_t puzzles = 0;
+  size_t solved = 0;
+  for (uint64_t seed = 1; seed <= 50; ++seed) {
+    const Made made = {.seed = seed,
+                       .requests = 600,
+                       .torch = kRelease,
+                       .empty_caches = true,
+                       .pools = 3,
+                       .release_pools = true,
+                       .event_pools = false};
+    const std::shared_ptr<Trace> trace = AsInFile(made);
+    if (IsExact(trace, made)) continue;
+    ASSERT_TRUE(MayHaveGonePools(*trace));
+    ++puzzles;
+    const std::vector<Event> before = trace->devices[0].events.kept();
+    const size_t pools = trace->pools.size();
+    const std::vector<std::string> notes =
+        TellGonePools(trace, made.config, testing::ProfileOf(made));
+    if (IsExact(trace, made)) {
+      ++solved;
+      ASSERT_EQ(notes.size(), 1u) << seed;
+      EXPECT_NE(notes[0].find("taken as of private pools"), std::string::npos) << notes[0];
+      EXPECT_GE(trace->pools.size(), pools);
+    } else {
+      EXPECT_EQ(notes.size(), 0u) << seed;
+      EXPECT_EQ(trace->pools.size(), pools);
+      const EventList& after = trace->devices[0].events;
+      for (size_t i = 0; i < before.size(); ++i) ASSERT_EQ(after[i].pool, before[i].pool) << seed;
+    }
+  }
+  EXPECT_GT(puzzles, 20u);
+  EXPECT_GT(solved * 10, puzzles * 9);
+}
+
+TEST(TellGonePools, NothingIsToldOfAChoiceThatNoPoolExplains) {
+  const Made made = {.requests = 300, .torch = kRelease, .empty_caches = true};
+  auto trace = std::make_shared<Trace>(testing::MakeRecording(made));
+  std::vector<Event>& events = trace->devices[0].events.kept();
+  Event& event = *std::find_if(events.begin() + 100, events.end(),
+                               [](const Event& e) { return e.kind == EventKind::kAlloc; });
+  event.address = event.address + Bytes(512);
+  ASSERT_FALSE(IsExact(trace, made));
+  EXPECT_TRUE(TellGonePools(trace, made.config, testing::ProfileOf(made)).empty());
+  EXPECT_EQ(trace->pools.size(), 1u);
+}
+
+TEST(MayHaveGonePools, NotWhereTheFileNamesThemOrNothingWasReleased) {
+  Made made = {.torch = "2.14", .empty_caches = true, .pools = 2};
+  EXPECT_FALSE(MayHaveGonePools(testing::MakeRecording(made)));
+  made = {.requests = 50, .torch = kRelease};
+  EXPECT_FALSE(MayHaveGonePools(testing::MakeRecording(made)));
+}
+
+}  // namespace
+}  // namespace memreplay
