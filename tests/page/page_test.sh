@@ -1,13 +1,12 @@
 #!/bin/bash
-# Pages in a browser; skipped, with a line, where there is none.
-# Arguments: the program, the script, files to make pages of.
+# A test of pages in a browser: page_test.sh TEST.py PAGE...
+# Skipped, with a line, where there is no browser.
 set -euo pipefail
 if ! command -v chromium >/dev/null || ! command -v chromedriver >/dev/null ||
   ! /usr/bin/python3 -c 'import selenium' 2>/dev/null; then
   echo "skipped: needs chromium, chromium-driver and python3-selenium"
   exit 0
 fi
-export HOME=$TEST_TMPDIR MAKE_WORKLOAD=$PWD/tests/bench/make_workload.py
-program=$1 script=$2
-shift 2
-exec /usr/bin/python3 "$script" "$program" "$TEST_TMPDIR" "$@"
+export HOME=$TEST_TMPDIR PAGES="${*:2}"
+cd "$(dirname "$1")"
+exec /usr/bin/python3 -B -m unittest -v "$(basename "$1" .py)"
