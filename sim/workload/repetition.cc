@@ -1,6 +1,8 @@
 #include "sim/workload/repetition.h"
 
 #include <algorithm>
+#include <cstring>
+#include <numeric>
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
@@ -10,11 +12,12 @@ namespace {
 
 using Tokens = std::vector<uint32_t>;
 
+constexpr size_t kBlock = 64;  // tokens that are compared at once
 constexpr size_t kMaxCandidates = 48;
 constexpr size_t kMaxAnchors = 4;  // per width
 constexpr size_t kWidths[] = {1, 4, 16};
 // A mismatch outweighs this many matches: stretches agree to at least 7/8.
-constexpr int64_t kMismatchCost = 7;
+constexpr size_t kMismatchCost = 7;
 constexpr double kGoodEnough = 0.9;        // of the longest stretch
 constexpr double kBetterAgreement = 0.03;  // worth a longer period
 
@@ -24,6 +27,16 @@ struct Stretch {
   size_t length = 0;
   double agreement = 0;
 };
+
+// How many tokens from `a` on are those from `b` on, at most `most`.
+size_t EqualTokens(const uint32_t* a, const uint32_t* b, size_t most) {
+  size_t same = 0;
+  while (same + kBlock <= most && std::memcmp(a + same, b + same, kBlock * sizeof *a) == 0) {
+    same += kBlock;
+  }
+  while (same < most && a[same] == b[same]) ++same;
+  return same;
+}
 
 // The longest stretch of tokens that repeats after `period`; one shorter than `wanted` may
 // be left out.
@@ -35,22 +48,28 @@ Stretch LongestRepeat(const Tokens& tokens, size_t period, size_t wanted) {
   size_t best_matches = 0;
   size_t begin = 0;
   size_t matches = 0;
-  for (size_t i = 0; i + period < tokens.size(); ++i) {
-    const bool same = tokens[i] == tokens[i + period];
-    score += same ? 1 : -kMismatchCost;
-    matches += same;
-    if (score <= 0) {
-      score = 0;
-      matches = 0;
-      begin = i + 1;
-      // What is left is too short.
-      if (tokens.size() - begin < wanted && best.length < wanted) return best;
-    } else if (score > best_score) {
-      best_score = score;
-      best_matches = matches;
-      best.begin = begin;
-      best.length = i + 1 - begin + period;
+  const size_t end = tokens.size() - std::min(period, tokens.size());
+  for (size_t i = 0; i < end;) {
+    if (const size_t same = EqualTokens(&tokens[i], &tokens[i + period], end - i); same > 0) {
+      i += same;
+      score += static_cast<int64_t>(same);
+      matches += same;
+      if (score > best_score) {
+        best_score = score;
+        best_matches = matches;
+        best.begin = begin;
+        best.length = i - begin + period;
+      }
+      continue;
     }
+    ++i;
+    score -= int64_t{kMismatchCost};
+    if (score > 0) continue;
+    score = 0;
+    matches = 0;
+    begin = i;
+    // What is left is too short.
+    if (tokens.size() - begin < wanted && best.length < wanted) return best;
   }
   if (best.length > 0) {
     best.agreement = static_cast<double>(best_matches) / static_cast<double>(best.length - period);
@@ -72,11 +91,22 @@ Runs TwiceAsWide(const Runs& half) {
   result.width = 2 * half.width;
   result.runs.resize(half.runs.size());
   absl::flat_hash_map<uint64_t, uint32_t> known;
+  // By its first half, the run that had it last: mostly it comes again.
+  struct Last {
+    uint64_t second = ~uint64_t{0};
+    uint32_t run = 0;
+  };
+  std::vector<Last> last(half.distinct);
   for (size_t i = 0; i < half.runs.size(); ++i) {
     const size_t next = i + half.width;
     const uint64_t second = next < half.runs.size() ? half.runs[next] + uint64_t{1} : 0;
-    const uint64_t both = second << 32 | half.runs[i];
-    result.runs[i] = known.emplace(both, static_cast<uint32_t>(known.size())).first->second;
+    Last& before = last[half.runs[i]];
+    if (before.second != second) {
+      const uint64_t both = second << 32 | half.runs[i];
+      const auto number = static_cast<uint32_t>(known.size());
+      before = {second, known.emplace(both, number).first->second};
+    }
+    result.runs[i] = before.run;
   }
   result.distinct = known.size();
   return result;
@@ -96,33 +126,81 @@ std::vector<Runs> RunsOf(const Tokens& tokens, size_t distinct) {
 // Distances between occurrences of one token, or run of tokens, that are common
 // and long. (In a step of like layers no single token may occur just once.)
 std::vector<size_t> CandidatePeriods(const Tokens& tokens, const std::vector<Runs>& widths) {
-  absl::flat_hash_map<size_t, size_t> weight;
+  const size_t longest = tokens.size() / kLeastRepeats;
+  std::vector<uint32_t> weight(longest + 1);  // by distance
   for (const Runs& runs : widths) {
     std::vector<size_t> last(runs.distinct, tokens.size());
     for (size_t i = 0; i < tokens.size(); ++i) {
       size_t& before = last[runs.runs[i]];
-      if (before != tokens.size() && i - before > 1) weight[i - before] += 1;
+      if (const size_t distance = i - before; distance <= longest) ++weight[distance];
       before = i;
     }
   }
   std::vector<std::pair<size_t, size_t>> ranked;  // weight * distance, distance
-  for (const auto& [distance, count] : weight) {
-    if (count < 2 || distance * kLeastRepeats > tokens.size()) continue;
-    ranked.emplace_back(count * distance, distance);
+  for (size_t distance = 2; distance <= longest; ++distance) {
+    if (weight[distance] >= 2) ranked.emplace_back(weight[distance] * distance, distance);
   }
   std::sort(ranked.rbegin(), ranked.rend());
   if (ranked.size() > kMaxCandidates) ranked.resize(kMaxCandidates);
   std::vector<size_t> candidates;
   for (const auto& [score, distance] : ranked) candidates.push_back(distance);
-  std::sort(candidates.begin(), candidates.end());
   return candidates;
 }
 
+// How many tokens of each whole block come again after `period`.
+std::vector<uint8_t> RecurringByBlock(const Tokens& tokens, size_t period) {
+  std::vector<uint8_t> recurring((tokens.size() - period) / kBlock);
+  const uint32_t* a = tokens.data();
+  for (uint8_t& in_block : recurring) {
+    uint32_t same = 0;
+    for (size_t k = 0; k < kBlock; ++k) same += a[k] == a[k + period];
+    in_block = static_cast<uint8_t>(same);
+    a += kBlock;
+  }
+  return recurring;
+}
+
+// Whether LongestRepeat() may find a stretch of `wanted` tokens. What it has beside whole blocks
+// are less than two.
+bool MayRepeat(const std::vector<uint8_t>& recurring, size_t period, size_t wanted) {
+  const size_t least = (wanted - period) / kBlock;  // blocks, those in part included
+  if (least <= 2) return true;
+  const auto score = [&](size_t block) {
+    return int64_t{recurring[block]} * (kMismatchCost + 1) - int64_t{kBlock * kMismatchCost};
+  };
+  // Of the blocks before `end`, and the least of those before the last `least` - 2.
+  int64_t sum = 0, sum_before = 0, lowest = 0;
+  for (size_t end = 1; end <= recurring.size(); ++end) {
+    sum += score(end - 1);
+    if (end < least - 2) continue;
+    if (end > least - 2) sum_before += score(end - (least - 2) - 1);
+    lowest = std::min(lowest, sum_before);
+    if (sum - lowest > -int64_t{2 * kBlock}) return true;
+  }
+  return false;
+}
+
 Stretch FindStretch(const Tokens& tokens, const std::vector<Runs>& widths) {
+  struct Candidate {
+    size_t period;
+    std::vector<uint8_t> recurring;
+    size_t sum;
+  };
+  std::vector<Candidate> candidates;
+  for (const size_t period : CandidatePeriods(tokens, widths)) {
+    std::vector<uint8_t> recurring = RecurringByBlock(tokens, period);
+    const size_t sum = std::accumulate(recurring.begin(), recurring.end(), size_t{0});
+    candidates.push_back({period, std::move(recurring), sum});
+  }
+  // Those of which most comes again have the longest stretches.
+  std::stable_sort(candidates.begin(), candidates.end(),
+                   [](const Candidate& a, const Candidate& b) { return a.sum > b.sum; });
   std::vector<Stretch> stretches;
   size_t longest = 0;
-  for (const size_t period : CandidatePeriods(tokens, widths)) {
-    const auto wanted = static_cast<size_t>(kGoodEnough * static_cast<double>(longest));
+  for (const auto& [period, recurring, sum] : candidates) {
+    const auto wanted = std::max(static_cast<size_t>(kGoodEnough * static_cast<double>(longest)),
+                                 kLeastRepeats * period);
+    if (!MayRepeat(recurring, period, wanted)) continue;
     const Stretch stretch = LongestRepeat(tokens, period, wanted);
     if (stretch.length < kLeastRepeats * period) continue;
     stretches.push_back(stretch);
@@ -131,6 +209,8 @@ Stretch FindStretch(const Tokens& tokens, const std::vector<Runs>& widths) {
   std::erase_if(stretches, [longest](const Stretch& stretch) {
     return static_cast<double>(stretch.length) < kGoodEnough * static_cast<double>(longest);
   });
+  std::sort(stretches.begin(), stretches.end(),
+            [](const Stretch& a, const Stretch& b) { return a.period < b.period; });
   double best = 0;
   for (const Stretch& stretch : stretches) best = std::max(best, stretch.agreement);
   for (const Stretch& stretch : stretches) {
@@ -180,24 +260,33 @@ std::vector<size_t> FindAnchors(const Tokens& tokens, const std::vector<size_t>&
   return anchors;
 }
 
-// How many tokens of [from, to) are among those counted in `model`.
-size_t Overlap(const Tokens& tokens, size_t from, size_t to,
-               absl::flat_hash_map<uint32_t, int64_t>& model) {
+// A repeat: its tokens, and how often each of all tokens is among them.
+struct Model {
+  Tokens tokens;
+  std::vector<uint32_t> counts;
+};
+
+// How many tokens of [from, to) are among those of the model.
+size_t Overlap(const Tokens& tokens, size_t from, size_t to, Model& model) {
+  // Mostly they are the same, and in the same order.
+  const size_t most = std::min(to - from, model.tokens.size());
+  if (EqualTokens(&tokens[from], model.tokens.data(), most) == most) return most;
   size_t same = 0;
   for (size_t i = from; i < to; ++i) {
-    const auto found = model.find(tokens[i]);
-    if (found != model.end() && found->second-- > 0) ++same;
+    uint32_t& left = model.counts[tokens[i]];
+    if (left == 0) continue;
+    --left;
+    ++same;
   }
-  for (size_t i = from; i < to; ++i) {
-    const auto found = model.find(tokens[i]);
-    if (found != model.end()) ++found->second;
-  }
+  for (size_t i = from; i < to; ++i) model.counts[tokens[i]] = 0;
+  for (const uint32_t token : model.tokens) model.counts[token] = 0;
+  for (const uint32_t token : model.tokens) ++model.counts[token];
   return same;
 }
 
 // The repeats that begin so many tokens before a `sign` among the `runs`.
 Repetition RepeatsAround(const Tokens& tokens, const Tokens& runs, uint32_t sign, size_t before,
-                         size_t period, absl::flat_hash_map<uint32_t, int64_t>& model) {
+                         size_t period, Model& model) {
   std::vector<size_t> at;  // where repeats would begin
   for (size_t i = before; i < tokens.size(); ++i) {
     if (runs[i] == sign) at.push_back(i - before);
@@ -231,8 +320,10 @@ Repetition RepeatsAround(const Tokens& tokens, const Tokens& runs, uint32_t sign
 void LookElsewhere(const Tokens& tokens, const std::vector<Runs>& widths, Repetition* found) {
   const size_t period = found->period;
   const std::vector<size_t> stretch = found->begins;
-  absl::flat_hash_map<uint32_t, int64_t> model;
-  for (size_t i = 0; i < period; ++i) ++model[tokens[stretch[0] + i]];
+  Model model;
+  model.tokens.assign(&tokens[stretch[0]], &tokens[stretch[0]] + period);
+  model.counts.resize(widths[0].distinct);
+  for (const uint32_t token : model.tokens) ++model.counts[token];
   for (const auto& [width, runs, distinct] : widths) {
     for (const size_t anchor : FindAnchors(runs, stretch, period)) {
       Repetition around =

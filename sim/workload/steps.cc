@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
-#include "absl/hash/hash.h"
 #include "absl/strings/match.h"
 #include "sim/run/median.h"
 #include "sim/workload/annotated_steps.h"
@@ -69,6 +68,8 @@ struct Allocations {
 
 Allocations AllocationsOf(const Trace& trace, const DeviceTrace& device, uint64_t end) {
   Allocations all;
+  all.positions.reserve(end / 2);
+  all.live.reserve(end / 2);
   LiveBytes bytes(trace, device);
   for (uint64_t i = 0; i < end; ++i) {
     const Event& event = device.events[i];
@@ -81,22 +82,57 @@ Allocations AllocationsOf(const Trace& trace, const DeviceTrace& device, uint64_
   return all;
 }
 
+// Numbers what allocations are told apart by, from 0 in order of appearance.
+class Numbering {
+ public:
+  struct What {
+    uint64_t size;
+    uint32_t stack, stream;
+    uint16_t pool;
+    friend bool operator==(const What&, const What&) = default;
+    template <typename H>
+    friend H AbslHashValue(H state, const What& what) {
+      return H::combine(std::move(state), what.size, what.stack, what.stream, what.pool);
+    }
+  };
+  uint32_t Of(const What& what) {
+    // Mostly it was met not long ago.
+    const uint64_t mixed = (what.size ^ uint64_t{what.stack} << 32) * 0x9e3779b97f4a7c15;
+    Met& met = met_[mixed >> (64 - kMetBits)];
+    if (!met.is_set || met.what != what) {
+      met = {what, known_.try_emplace(what, static_cast<uint32_t>(known_.size())).first->second,
+             true};
+    }
+    return met.number;
+  }
+  size_t size() const { return known_.size(); }
+
+ private:
+  static constexpr int kMetBits = 10;
+  struct Met {
+    What what;
+    uint32_t number;
+    bool is_set = false;
+  };
+  absl::flat_hash_map<What, uint32_t> known_;
+  std::vector<Met> met_ = std::vector<Met>(size_t{1} << kMetBits);
+};
+
 // Allocations are the same if these agree; of those without a stack the size
 // always counts, roughly at least.
 Repetition Repeats(const DeviceTrace& device, const Allocations& all, bool exact_sizes) {
   std::vector<uint32_t> tokens;
   tokens.reserve(all.positions.size());
-  absl::flat_hash_map<uint64_t, uint32_t> known;
+  Numbering numbers;
   for (const uint64_t position : all.positions) {
     const Event& event = device.events[position];
     uint64_t size = event.size.value();
     if (!exact_sizes) {
       size = event.text_or_stack != kNoStack ? 0 : static_cast<uint64_t>(std::bit_width(size));
     }
-    const uint64_t hash = absl::HashOf(size, event.stream, event.text_or_stack, event.pool);
-    tokens.push_back(known.emplace(hash, static_cast<uint32_t>(known.size())).first->second);
+    tokens.push_back(numbers.Of({size, event.text_or_stack, event.stream, event.pool}));
   }
-  return FindRepetition(tokens, known.size(), all.live);
+  return FindRepetition(tokens, numbers.size(), all.live);
 }
 
 // Do the repeats explain how memory moves while they last? Half a sentence why not.

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <random>
+
 namespace memreplay {
 namespace {
 
@@ -60,6 +62,36 @@ TEST(FindRepetition, TakesARepeatWithSomethingMoreInIt) {
   Append({1, 2, 3, 9, 4, 5, 6, 7, 8}, 1, &tokens);
   Append(step, 1, &tokens);
   EXPECT_EQ(Find(tokens).begins, (std::vector<size_t>{0, 8, 16, 24, 32, 41, 49}));
+}
+
+// `times` times `length` tokens, of which some are others each time.
+Tokens Noisy(size_t length, int times, unsigned changed_percent) {
+  std::mt19937 random(1);
+  Tokens step(length), tokens;
+  for (uint32_t& token : step) token = random() % 1000;
+  for (int i = 0; i < times; ++i) {
+    for (const uint32_t token : step) {
+      tokens.push_back(random() % 100 < changed_percent ? random() % 1000 : token);
+    }
+  }
+  return tokens;
+}
+
+TEST(FindRepetition, FindsLongStepsOfWhichFewTokensDiffer) {
+  for (const size_t length : {100, 1000, 5000}) {
+    const Tokens tokens = Noisy(length, 12, 2);
+    const Repetition found = FindRepetition(tokens, 1000, std::vector<int64_t>(tokens.size()));
+    EXPECT_EQ(found.period, length);
+    EXPECT_GE(found.ends.size(), 10u);
+    EXPECT_NEAR(found.agreement, 0.96, 0.02);
+  }
+}
+
+TEST(FindRepetition, FindsNothingWhereMoreThanAnEighthDiffers) {
+  for (const size_t length : {100, 1000, 5000}) {
+    const Tokens tokens = Noisy(length, 12, 20);
+    EXPECT_EQ(FindRepetition(tokens, 1000, std::vector<int64_t>(tokens.size())).period, 0u);
+  }
 }
 
 TEST(FindRepetition, DropsTheLastThatIsCutOff) {
