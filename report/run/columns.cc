@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstdlib>
+#include <memory>
 #include <numeric>
 
 #include "absl/strings/escaping.h"
@@ -18,12 +19,26 @@ constexpr int kLevel = 4;
 
 std::string Deflate(std::string_view bytes) {
   uLongf length = compressBound(bytes.size());
-  std::string packed(length, '\0');
-  const int status = compress2(reinterpret_cast<Bytef*>(packed.data()), &length,
+  const auto packed = std::make_unique_for_overwrite<char[]>(length);
+  const int status = compress2(reinterpret_cast<Bytef*>(packed.get()), &length,
                                reinterpret_cast<const Bytef*>(bytes.data()), bytes.size(), kLevel);
   if (status != Z_OK) std::abort();  // the room is enough for anything
-  packed.resize(length);
-  return packed;
+  return {packed.get(), length};
+}
+
+// The greatest common divisor of all, 1 if they are 0.
+uint64_t UnitOf(const std::vector<uint64_t>& values) {
+  uint64_t all = 0;
+  for (const uint64_t value : values) all |= value;
+  if (all == 0) return 1;
+  // Its power of two is that of all together; the rest is mostly soon 1.
+  const int twos = std::countr_zero(all);
+  uint64_t rest = 0;
+  for (const uint64_t value : values) {
+    if (rest == 1) break;
+    rest = std::gcd(rest, value >> twos);
+  }
+  return rest << twos;
 }
 
 uint64_t Zigzag(uint64_t now, uint64_t before) {
@@ -33,35 +48,33 @@ uint64_t Zigzag(uint64_t now, uint64_t before) {
 
 }  // namespace
 
-Column PackColumn(std::string_view name, const std::vector<uint64_t>& values, bool is_delta) {
+Column PackColumn(std::string_view name, std::vector<uint64_t> values, bool is_delta) {
   Column column;
   column.name = name;
   column.count = values.size();
   column.is_delta = is_delta;
-  uint64_t unit = 0;
-  for (const uint64_t value : values) {
-    if (unit == 1) break;
-    if (unit == 0 || value % unit != 0) unit = std::gcd(unit, value);
+  column.unit = UnitOf(values);
+  if (std::has_single_bit(column.unit)) {
+    const int twos = std::countr_zero(column.unit);
+    for (uint64_t& value : values) value >>= twos;
+  } else {
+    for (uint64_t& value : values) value /= column.unit;
   }
-  column.unit = std::max<uint64_t>(unit, 1);
-  std::vector<uint64_t> numbers(values.size());
-  uint64_t before = 0;
+  if (is_delta) {
+    for (size_t i = values.size(); i-- > 1;) values[i] = Zigzag(values[i], values[i - 1]);
+  }
   uint64_t all = 0;
-  for (size_t i = 0; i < values.size(); ++i) {
-    const uint64_t value = values[i] / column.unit;
-    numbers[i] = is_delta && i > 0 ? Zigzag(value, before) : value;
-    before = value;
-    all |= numbers[i];
-  }
+  for (const uint64_t value : values) all |= value;
   column.width = std::max(1, (static_cast<int>(std::bit_width(all)) + 7) / 8);
-  std::string planes(values.size() * static_cast<size_t>(column.width), '\0');
+  const size_t size = values.size() * static_cast<size_t>(column.width);
+  const auto planes = std::make_unique_for_overwrite<char[]>(size);
   for (int byte = 0; byte < column.width; ++byte) {
-    char* const plane = planes.data() + values.size() * static_cast<size_t>(byte);
+    char* const plane = planes.get() + values.size() * static_cast<size_t>(byte);
     for (size_t i = 0; i < values.size(); ++i) {
-      plane[i] = static_cast<char>(numbers[i] >> (8 * byte) & 0xff);
+      plane[i] = static_cast<char>(values[i] >> (8 * byte) & 0xff);
     }
   }
-  column.deflated = Deflate(planes);
+  column.deflated = Deflate({planes.get(), size});
   return column;
 }
 

@@ -23,7 +23,7 @@ struct Column {
 };
 
 // O(values).
-Column PackColumn(std::string_view name, const std::vector<uint64_t>& values, bool is_delta);
+Column PackColumn(std::string_view name, std::vector<uint64_t> values, bool is_delta);
 // Bytes as they are, say a text in UTF-8.
 Column PackBytes(std::string_view name, std::string_view bytes);
 

@@ -6,7 +6,6 @@
 #include <utility>
 #include <vector>
 
-#include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_format.h"
 #include "proto/page.pb.h"
 #include "report/run/columns.h"
@@ -22,18 +21,23 @@ namespace {
 
 using Values = std::vector<uint64_t>;
 
-// Numbers stacks and texts anew, those that occur, from 0 in order of appearance.
+// Numbers what occurs of `count` anew, from 0 in order of appearance.
 class Numbering {
  public:
-  uint64_t Of(uint32_t index) {
-    const auto [entry, is_new] = numbers_.try_emplace(index, order_.size());
-    if (is_new) order_.push_back(index);
-    return entry->second;
+  explicit Numbering(size_t count) : numbers_(count, kNone) {}
+
+  void Add(uint32_t index) {
+    if (numbers_[index] != kNone) return;
+    numbers_[index] = static_cast<uint32_t>(order_.size());
+    order_.push_back(index);
   }
+  // Of one that was added.
+  uint64_t operator[](uint32_t index) const { return numbers_[index]; }
   const std::vector<uint32_t>& order() const { return order_; }
 
  private:
-  absl::flat_hash_map<uint32_t, uint64_t> numbers_;
+  static constexpr uint32_t kNone = 0xffffffff;
+  std::vector<uint32_t> numbers_;
   std::vector<uint32_t> order_;
 };
 
@@ -61,6 +65,7 @@ Values TimesOf(const Schedule& schedule, const RunLog& log) {
   const std::vector<int64_t>& times = schedule.device_trace().time_us;
   Values values;
   if (schedule.is_program() || times.empty()) return values;
+  values.reserve(log.positions.size());
   int64_t latest = times.front();
   for (const uint32_t position : log.positions) {
     if (position < times.size()) latest = std::max(latest, times[position]);
@@ -72,14 +77,17 @@ Values TimesOf(const Schedule& schedule, const RunLog& log) {
 // Frames of the stacks in `order`, and how many each has.
 void AddStacks(const Trace& trace, const std::vector<uint32_t>& order, proto::PageTexts* texts,
                Values* depths, Values* frames) {
-  Numbering numbers;
+  Numbering numbers(trace.stacks.frame_count());
   StackNames names(trace);
   for (const uint32_t stack : order) {
     texts->add_labels(names.Label(stack));
     texts->add_lines(names.Line(stack));
     texts->add_tags(TagOf(trace, stack));
     depths->push_back(trace.stacks[stack].size());
-    for (const uint32_t frame : trace.stacks[stack]) frames->push_back(numbers.Of(frame));
+    for (const uint32_t frame : trace.stacks[stack]) {
+      numbers.Add(frame);
+      frames->push_back(numbers[frame]);
+    }
   }
   for (const uint32_t frame : numbers.order()) {
     const Frame& from = trace.stacks.frame(frame);
@@ -94,64 +102,78 @@ void AddStacks(const Trace& trace, const std::vector<uint32_t>& order, proto::Pa
 
 RunData MakeRunData(const Schedule& schedule, const RunLog& log, size_t threads) {
   const Trace& trace = schedule.trace();
-  proto::PageTexts texts;
-  Numbering stacks;
-  Numbering strings;
+  using Allocation = RunLog::Allocation;
+  using Range = RunLog::Range;
+  using Other = RunLog::Other;
+  const auto& allocations = log.allocations;
+  const auto text_of = [](const Other& o) {
+    return HasText(o.what.kind) ? o.what.text_or_stack : kNoText;
+  };
+  const auto stack_of = [](const Other& o) {
+    return HasText(o.what.kind) ? kNoStack : o.what.text_or_stack;
+  };
+  Numbering stacks(trace.stacks.size());
+  Numbering strings(trace.strings.size());
+  for (const Allocation& allocation : allocations) stacks.Add(allocation.stack);
+  for (const uint32_t stack : log.free_stacks) stacks.Add(stack);
+  for (const Other& other : log.others) {
+    strings.Add(text_of(other));
+    stacks.Add(stack_of(other));
+  }
+
+  // A column is made when it is packed: many are long.
   struct Job {
     std::string_view name;
-    Values values;
-    bool is_delta = false;
+    std::function<Values()> make;
+    bool is_delta;
   };
   std::vector<Job> jobs;
-  const auto add = [&](std::string_view name, Values values, bool is_delta = false) {
-    jobs.push_back({name, std::move(values), is_delta});
+  const auto add = [&](std::string_view name, const auto& rows, auto field, bool is_delta = false) {
+    jobs.push_back({name, [&rows, field] { return Gather(rows, field); }, is_delta});
   };
-  using Allocation = RunLog::Allocation;
-  const auto& allocations = log.allocations;
-  add("kind", Gather(log.kinds, [](EventKind kind) { return static_cast<uint64_t>(kind); }));
-  add("position", Gather(log.positions, [](uint32_t at) { return uint64_t{at}; }), true);
-  add("time", TimesOf(schedule, log), true);
-  add("address", Gather(allocations, [](const Allocation& a) { return a.address.value(); }));
-  add("size", Gather(allocations, [](const Allocation& a) { return a.requested_size.value(); }));
-  add("block", Gather(allocations, BlockOf));
-  add("stack", Gather(allocations, [&](const Allocation& a) { return stacks.Of(a.stack); }));
-  add("stream", Gather(allocations, [](const Allocation& a) { return uint64_t{a.stream}; }));
-  add("pool", Gather(allocations, [](const Allocation& a) { return uint64_t{a.pool}; }));
-  add("freed", Gather(log.freed, [](uint32_t id) { return uint64_t{id}; }), true);
-  add("free_stack", Gather(log.free_stacks, [&](uint32_t id) { return stacks.Of(id); }));
+  add("kind", log.kinds, [](EventKind kind) { return static_cast<uint64_t>(kind); });
+  add(
+      "position", log.positions, [](uint32_t at) { return uint64_t{at}; }, true);
+  jobs.push_back({"time", [&] { return TimesOf(schedule, log); }, true});
+  add("address", allocations, [](const Allocation& a) { return a.address.value(); });
+  add("size", allocations, [](const Allocation& a) { return a.requested_size.value(); });
+  add("block", allocations, BlockOf);
+  add("stack", allocations, [&](const Allocation& a) { return stacks[a.stack]; });
+  add("stream", allocations, [](const Allocation& a) { return uint64_t{a.stream}; });
+  add("pool", allocations, [](const Allocation& a) { return uint64_t{a.pool}; });
+  add(
+      "freed", log.freed, [](uint32_t id) { return uint64_t{id}; }, true);
+  add("free_stack", log.free_stacks, [&](uint32_t stack) { return stacks[stack]; });
 
-  using Range = RunLog::Range;
   const auto moments = static_cast<uint32_t>(log.kinds.size() + 1);
-  add("range_address", Gather(log.ranges, [](const Range& r) { return r.address.value(); }));
-  add("range_size", Gather(log.ranges, [](const Range& r) { return r.size.value(); }));
-  add("range_begin", Gather(log.ranges, [](const Range& r) { return uint64_t{r.begin}; }), true);
-  add("range_end",
-      Gather(log.ranges, [&](const Range& r) { return uint64_t{std::min(r.end, moments)}; }));
-  add("range_stream", Gather(log.ranges, [](const Range& r) { return uint64_t{r.stream}; }));
-  add("range_pool", Gather(log.ranges, [](const Range& r) { return uint64_t{r.pool}; }));
-  add("range_flags", Gather(log.ranges, FlagsOf));
+  add("range_address", log.ranges, [](const Range& r) { return r.address.value(); });
+  add("range_size", log.ranges, [](const Range& r) { return r.size.value(); });
+  add(
+      "range_begin", log.ranges, [](const Range& r) { return uint64_t{r.begin}; }, true);
+  add("range_end", log.ranges, [&](const Range& r) { return uint64_t{std::min(r.end, moments)}; });
+  add("range_stream", log.ranges, [](const Range& r) { return uint64_t{r.stream}; });
+  add("range_pool", log.ranges, [](const Range& r) { return uint64_t{r.pool}; });
+  add("range_flags", log.ranges, FlagsOf);
 
-  using Other = RunLog::Other;
-  add("other_event", Gather(log.others, [](const Other& o) { return uint64_t{o.event}; }), true);
-  add("other_address", Gather(log.others, [](const Other& o) { return o.what.address.value(); }));
-  add("other_size", Gather(log.others, [](const Other& o) { return o.what.size.value(); }));
-  add("other_stream", Gather(log.others, [](const Other& o) { return uint64_t{o.what.stream}; }));
-  add("other_text", Gather(log.others, [&](const Other& o) {
-        return HasText(o.what.kind) ? strings.Of(o.what.text_or_stack) : strings.Of(kNoText);
-      }));
-  add("other_stack", Gather(log.others, [&](const Other& o) {
-        return HasText(o.what.kind) ? stacks.Of(kNoStack) : stacks.Of(o.what.text_or_stack);
-      }));
+  add(
+      "other_event", log.others, [](const Other& o) { return uint64_t{o.event}; }, true);
+  add("other_address", log.others, [](const Other& o) { return o.what.address.value(); });
+  add("other_size", log.others, [](const Other& o) { return o.what.size.value(); });
+  add("other_stream", log.others, [](const Other& o) { return uint64_t{o.what.stream}; });
+  add("other_text", log.others, [&](const Other& o) { return strings[text_of(o)]; });
+  add("other_stack", log.others, [&](const Other& o) { return stacks[stack_of(o)]; });
 
   Values pending;
   for (size_t i = 0; i < log.start_allocations; ++i) {
     if (allocations[i].starts_pending) pending.push_back(i);
   }
-  add("start_pending", std::move(pending), true);
+  const auto as_it_is = [](uint64_t value) { return value; };
+  add("start_pending", pending, as_it_is, true);
+  proto::PageTexts texts;
   Values depths, frames;
   AddStacks(trace, stacks.order(), &texts, &depths, &frames);
-  add("stack_depth", std::move(depths));
-  add("stack_frames", std::move(frames));
+  add("stack_depth", depths, as_it_is);
+  add("stack_frames", frames, as_it_is);
   for (const uint32_t text : strings.order()) texts.add_texts(CleanText(trace.strings[text]));
   for (uint32_t i = 0; i < schedule.stream_count(); ++i) {
     texts.add_streams(absl::StrFormat("%#x", schedule.stream_handle(i).value()));
@@ -165,7 +187,7 @@ RunData MakeRunData(const Schedule& schedule, const RunLog& log, size_t threads)
 
   std::vector<Column> columns(jobs.size() + 1);
   ParallelFor(columns.size(), threads, [&](size_t i) {
-    columns[i] = i < jobs.size() ? PackColumn(jobs[i].name, jobs[i].values, jobs[i].is_delta)
+    columns[i] = i < jobs.size() ? PackColumn(jobs[i].name, jobs[i].make(), jobs[i].is_delta)
                                  : PackBytes("texts", RenderJson(texts, JsonLayout::kOneLine));
   });
   return {StrCat("{\"start_allocations\":", log.start_allocations, ",\"start_ranges\":",
