@@ -1,5 +1,6 @@
 """Turns PyTorch's own recording on as soon as the program uses CUDA, and writes it when it ends."""
 import atexit
+import gc
 import json
 import os
 import pickle
@@ -50,6 +51,7 @@ class History:
         if not self.records():
             return
         self.pid = None
+        gc.disable()  # nothing is recorded any more, and Python collects once more when it ends
         if threading.current_thread() is threading.main_thread():
             for number in (signal.SIGINT, signal.SIGTERM):  # a second one must not cut it short
                 signal.signal(number, signal.SIG_IGN)

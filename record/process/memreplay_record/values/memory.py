@@ -20,6 +20,8 @@ _assumed = set()  # addresses of storages
 
 def extent(tensor):
     """Bytes from the first element of a tensor to behind its last one, in memory."""
+    if tensor.is_contiguous():
+        return tensor.numel() * tensor.element_size()
     last = 0
     for size, stride in zip(tensor.size(), tensor.stride()):
         if size == 0:
@@ -29,8 +31,11 @@ def extent(tensor):
 
 
 def is_small(tensor):
-    limit = INDEX_LIMIT if tensor.dtype in _INDEX_TYPES else LIMIT
-    return tensor.numel() * tensor.element_size() <= limit and extent(tensor) <= limit
+    size = tensor.numel() * tensor.element_size()
+    if size > LIMIT and (size > INDEX_LIMIT or tensor.dtype not in _INDEX_TYPES):
+        return False
+    return tensor.is_contiguous() or \
+        extent(tensor) <= (INDEX_LIMIT if tensor.dtype in _INDEX_TYPES else LIMIT)
 
 
 def state(tensor):

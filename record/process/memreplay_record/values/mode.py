@@ -51,18 +51,23 @@ class _Skip(Exception):
     """The call is none that is computed: another kind of tensor."""
 
 
-def _tensors(value, found):
-    """Appends the tensors in arguments: themselves, and in lists, tuples and dicts."""
-    if isinstance(value, torch.Tensor):
-        if type(value) not in _PLAIN or value.layout is not torch.strided:
-            raise _Skip
-        found.append(value)
-    elif isinstance(value, (list, tuple)):
-        for entry in value:
-            _tensors(entry, found)
-    elif isinstance(value, dict):
-        for entry in value.values():
-            _tensors(entry, found)
+_SCALARS = {int, float, bool, str, type(None), torch.dtype, torch.device}
+
+
+def _tensors(values, found):
+    """Appends the tensors among arguments: themselves, and in lists, tuples and dicts."""
+    for value in values:
+        kind = type(value)
+        if kind in _SCALARS:
+            continue
+        if isinstance(value, torch.Tensor):
+            if kind not in _PLAIN or value.layout is not torch.strided:
+                raise _Skip
+            found.append(value)
+        elif isinstance(value, (list, tuple)):
+            _tensors(value, found)
+        elif isinstance(value, dict):
+            _tensors(value.values(), found)
 
 
 def _on_cpu(value, twins):
@@ -219,7 +224,7 @@ class _Values(TorchFunctionMode):
         try:
             _tensors(args, found)
             if kwargs:
-                _tensors(kwargs, found)
+                _tensors(kwargs.values(), found)
         except _Skip:
             return call(*args, **kwargs)
         small = True
