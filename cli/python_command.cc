@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "cli/command.h"
-#include "cli/interpreter.h"
+#include "record/interpreter.h"
 #include "trace/value/strings.h"
 
 namespace memreplay {

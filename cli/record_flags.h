@@ -4,7 +4,7 @@
 
 #include "absl/status/status.h"
 #include "cli/flags.h"
-#include "cli/record_run.h"
+#include "record/run_program.h"
 
 namespace memreplay {
 

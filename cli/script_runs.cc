@@ -16,8 +16,8 @@
 
 #include "absl/strings/str_format.h"
 #include "cli/output_file.h"
-#include "cli/temporary_folder.h"
 #include "record/files.h"
+#include "record/temporary_folder.h"
 #include "record/unpack.h"
 #include "report/words/text.h"
 #include "sim/run/parallel.h"
@@ -170,9 +170,8 @@ absl::StatusOr<ScriptRunner::Answer> ScriptRunner::RunOne(const ScriptRun& run,
   RecordOptions options = run.options;
   options.out = StrCat(folder, "/snapshot.pickle");
   options.output = StrCat(folder, "/output");
-  options.replay = false;
-  options.stop = &stop_;
-  absl::StatusOr<proto::RecordReport> report = Record(options);
+  options.watch = [this](const RecordProgress&) { return stop_.to_pass_on(); };
+  absl::StatusOr<proto::RecordReport> report = RunProgram(options);
   if (!report.ok()) return report.status();
   if (stop_.received()) return absl::CancelledError("interrupted");
   const proto::ScriptRow row = ScriptRowOf(*report);

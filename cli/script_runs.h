@@ -10,9 +10,9 @@
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
-#include "cli/record_run.h"
 #include "cli/stop_signal.h"
 #include "proto/record.pb.h"
+#include "record/run_program.h"
 
 namespace memreplay {
 

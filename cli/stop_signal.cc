@@ -1,5 +1,8 @@
 #include "cli/stop_signal.h"
 
+#include <fcntl.h>
+#include <unistd.h>
+
 namespace memreplay {
 namespace {
 
@@ -7,6 +10,15 @@ namespace {
 volatile std::sig_atomic_t received_signal = 0;
 
 void Note(int signal) { received_signal = signal; }
+
+// Whether the terminal sends its Ctrl-C to the program too.
+bool TerminalSignalsAll() {
+  const int terminal = open("/dev/tty", O_RDONLY | O_CLOEXEC);
+  if (terminal < 0) return false;
+  const bool foreground = tcgetpgrp(terminal) == getpgrp();
+  close(terminal);
+  return foreground;
+}
 
 }  // namespace
 
@@ -30,6 +42,10 @@ bool StopSignal::received() const { return received_signal != 0; }
 std::string_view StopSignal::name() const {
   if (received_signal == 0) return "";
   return received_signal == SIGINT ? "SIGINT" : "SIGTERM";
+}
+
+int StopSignal::to_pass_on() const {
+  return received_signal == SIGINT && TerminalSignalsAll() ? 0 : received_signal;
 }
 
 }  // namespace memreplay

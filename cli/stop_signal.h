@@ -18,6 +18,8 @@ class StopSignal {
 
   bool received() const;
   std::string_view name() const;  // "SIGINT"; "" if none was received
+  // What a program that was started from here is to be sent; 0: nothing, or the terminal sent it.
+  int to_pass_on() const;
 
  private:
   struct sigaction interrupt_;

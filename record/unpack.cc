@@ -73,6 +73,11 @@ absl::StatusOr<RecordFolders> UnpackRecordFiles() {
     std::filesystem::create_directories(folder, error);
     if (error) return CannotWrite(folder, error.message());
     if (const absl::Status written = WriteFile(path, file.content); !written.ok()) return written;
+    // A file where Python would keep what it compiled: a process that compiles and one that finds
+    // it compiled have heaps that differ.
+    const std::string compiled = folder + "/__pycache__";
+    if (is_library || std::filesystem::exists(compiled)) continue;
+    if (const absl::Status written = WriteFile(compiled, ""); !written.ok()) return written;
   }
   return folders;
 }

@@ -55,7 +55,7 @@ SEES = {
     "sim": {"proto", "trace"},
     "report": {"proto", "trace", "sim"},
     "cuda": {"proto", "trace", "sim"},
-    "record": {"trace"},
+    "record": {"proto", "trace"},
     "cli": {"proto", "trace", "sim", "report", "cuda", "record"},
 }
 # Siblings that do not know each other.

@@ -3,12 +3,16 @@
 main() is that of a test: TEST MEMREPLAY TORCH_VERSION [NAME...]. Each case holds what the snapshot
 says (events, peaks), that the replay agrees with all of it, and what the command answers. --update
 writes the figures into figures.json.
+
+TEST RECORDER TORCH_VERSION --keep TAR records without replaying (recorder.cc) and keeps the snapshots whose
+figures are known, for replayed.py: what a line in the allocator's model changes is not the recording.
 """
 import json
 import os
 import pathlib
 import subprocess
 import sys
+import tarfile
 import tempfile
 import unittest
 
@@ -24,6 +28,7 @@ class Setting:
     """What the command line of the test says."""
     memreplay = torch = python = None
     update = False
+    keep = None  # where snapshots are kept, (tarfile, []), if they are to be replayed later
 
 
 class Recorded:
@@ -32,7 +37,7 @@ class Recorded:
     def __init__(self, folder, words, flags=(), card="rtx-4090", name="snapshot", cwd=None,
                  environment=None):
         self.snapshot = os.path.join(folder, f"{name}.pickle")
-        command = [Setting.memreplay, "record", "--json", "--python", Setting.python, "-o", self.snapshot,
+        command = [Setting.memreplay, *([] if Setting.keep else ["record", "--json"]), "--python", Setting.python, "--out", self.snapshot,
                    *(["--card", card] if card else []), *flags, "--", *words]
         done = subprocess.run(command, capture_output=True, text=True, cwd=cwd or folder, timeout=600,
                               check=False, env={**os.environ, **(environment or {})})
@@ -73,6 +78,9 @@ class Case(unittest.TestCase):
     def holds(self, run, figures_of):
         """The run was answered, replayed exactly, and has the figures that are written down."""
         self.assertIsNotNone(run.answer, run.output)
+        if Setting.keep:
+            keep(run, figures_of)
+            return
         figures = []
         for process in run.answer["processes"]:
             for replay in process["replays"]:
@@ -83,11 +91,7 @@ class Case(unittest.TestCase):
                     "events": int(replay["events"]), "peak_reserved": int(replay["peak_reserved"]),
                     "peak_allocated": int(replay["peak_allocated"])})
         self.assertTrue(figures, run.output)
-        known = json.loads(FIGURES.read_text(encoding="utf-8"))
-        if Setting.update:
-            known.setdefault(figures_of, {})[Setting.torch] = figures
-            FIGURES.write_text(json.dumps(known, indent=1, sort_keys=True) + "\n", encoding="utf-8")
-        self.assertEqual(figures, known.get(figures_of, {}).get(Setting.torch), run.output)
+        self.assertEqual(figures, known_figures(figures_of, Setting.torch, figures), run.output)
 
     def runs(self, *words, flags=(), figures_of=None):
         """A program that ends well, with figures, in which the values' mode changes no event."""
@@ -101,6 +105,25 @@ class Case(unittest.TestCase):
         difference = events.difference(events.events_of(events.load(run.snapshot)),
                                        events.events_of(events.load(plain.snapshot)))
         self.assertIsNone(difference)
+
+
+def known_figures(name, torch, found):
+    """What is written down; with --update, `found`, which is then written down."""
+    known = json.loads(FIGURES.read_text(encoding="utf-8"))
+    if Setting.update:
+        known.setdefault(name, {})[torch] = found
+        FIGURES.write_text(json.dumps(known, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+    return known.get(name, {}).get(torch)
+
+
+def keep(run, figures_of):
+    """The snapshots of a run, for replayed.py."""
+    tar, runs = Setting.keep
+    names = []
+    for process in run.answer["processes"]:
+        names.append(f"{len(runs)}.{len(names)}.pickle")
+        tar.add(process["snapshot"], names[-1])
+    runs.append({"figures_of": figures_of, "torch": Setting.torch, "snapshots": names})
 
 
 def needs(*packages):
@@ -120,10 +143,25 @@ def needs(*packages):
 def main(case):
     words = [word for word in sys.argv[1:] if word != "--update"]
     Setting.update = "--update" in sys.argv
+    to = words[words.index("--keep") + 1] if "--keep" in words else None
+    if to:
+        words = words[:words.index("--keep")] + words[words.index("--keep") + 2:]
     Setting.memreplay, Setting.torch = os.path.abspath(words[0]), words[1]
     try:
         Setting.python = torch_environment.python(Setting.torch)
     except torch_environment.Unavailable as reason:
         print(f"skipped: {reason}")
+        if to:
+            tarfile.open(to, "w").close()
         return 0
-    return report_xml.run(case, words[2:])
+    if to is None:
+        return report_xml.run(case, words[2:])
+    with tarfile.open(to, "w:gz", compresslevel=1) as tar, tempfile.TemporaryDirectory() as folder:
+        Setting.keep = tar, []
+        os.environ["XML_OUTPUT_FILE"] = os.path.join(folder, "test.xml")
+        status = report_xml.run(case, words[2:])
+        with open(os.path.join(folder, "runs.json"), "w", encoding="utf-8") as file:
+            json.dump(Setting.keep[1], file)
+        for name in ("test.xml", "runs.json"):
+            tar.add(os.path.join(folder, name), name)
+    return status

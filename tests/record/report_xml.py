@@ -2,6 +2,7 @@
 import os
 import time
 import unittest
+import xml.etree.ElementTree
 from xml.sax.saxutils import quoteattr
 
 
@@ -46,8 +47,8 @@ def _of_this_shard(names):
     return [name.removeprefix("test_") for name in names[index::shards]]
 
 
-def run(case, names):
-    """Runs all cases of the class, or those named. Returns the exit status."""
+def run(case, names, also=()):
+    """Runs all cases of the class, or those named. Returns the exit status. `also`: elements of another run's cases."""
     loader = unittest.TestLoader()
     names = names or _of_this_shard(loader.getTestCaseNames(case))
     suite = loader.loadTestsFromNames([f"test_{name}" for name in names], case)
@@ -55,6 +56,7 @@ def run(case, names):
     if path := os.environ.get("XML_OUTPUT_FILE"):
         rows = "".join(f"<testcase name={quoteattr(name)}>{row}</testcase>"
                        for name, row in result.rows.items())
+        rows += "".join(xml.etree.ElementTree.tostring(element, encoding="unicode") for element in also)
         with open(path, "w", encoding="utf-8") as file:
             file.write(f'<testsuites><testsuite name="record">{rows}</testsuite></testsuites>')
     return 0 if result.wasSuccessful() else 1

@@ -1,6 +1,6 @@
 // A folder for what a run leaves behind.
-#ifndef MEMREPLAY_CLI_TEMPORARY_FOLDER_H_
-#define MEMREPLAY_CLI_TEMPORARY_FOLDER_H_
+#ifndef MEMREPLAY_RECORD_TEMPORARY_FOLDER_H_
+#define MEMREPLAY_RECORD_TEMPORARY_FOLDER_H_
 
 #include <string>
 #include <utility>
@@ -26,4 +26,4 @@ class TemporaryFolder {
 
 }  // namespace memreplay
 
-#endif  // MEMREPLAY_CLI_TEMPORARY_FOLDER_H_
+#endif  // MEMREPLAY_RECORD_TEMPORARY_FOLDER_H_

@@ -1,6 +1,6 @@
 // Which Python a command starts.
-#ifndef MEMREPLAY_CLI_INTERPRETER_H_
-#define MEMREPLAY_CLI_INTERPRETER_H_
+#ifndef MEMREPLAY_RECORD_INTERPRETER_H_
+#define MEMREPLAY_RECORD_INTERPRETER_H_
 
 #include <string>
 
@@ -15,4 +15,4 @@ std::string PythonWith(const std::string& package);
 
 }  // namespace memreplay
 
-#endif  // MEMREPLAY_CLI_INTERPRETER_H_
+#endif  // MEMREPLAY_RECORD_INTERPRETER_H_

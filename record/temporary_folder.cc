@@ -1,4 +1,4 @@
-#include "cli/temporary_folder.h"
+#include "record/temporary_folder.h"
 
 #include <cerrno>
 #include <cstdlib>

@@ -1,4 +1,4 @@
-#include "cli/interpreter.h"
+#include "record/interpreter.h"
 
 #include <filesystem>
 #include <system_error>

@@ -1,0 +1,107 @@
+#include "record/gather.h"
+
+#include <google/protobuf/util/json_util.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <system_error>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "trace/value/strings.h"
+
+namespace memreplay {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr uint64_t kLongestText = uint64_t{64} << 20;  // bytes
+
+}  // namespace
+
+absl::StatusOr<std::string> ReadSmallFile(const std::string& path) {
+  std::error_code error;
+  const uint64_t size = fs::file_size(path, error);
+  std::ifstream file(path, std::ios::binary);
+  if (error || !file) return absl::InvalidArgumentError(StrCat(path, ": cannot read"));
+  if (size > kLongestText) {
+    return absl::ResourceExhaustedError(
+        StrCat(path, ": expected at most ", kLongestText, " bytes, found ", size));
+  }
+  return std::string(std::istreambuf_iterator<char>(file), {});
+}
+
+// "run/snapshot.rank3.pickle" of "run/snapshot.pickle".
+std::string WithTag(const std::string& out, const std::string& tag) {
+  const fs::path path(out);
+  return (path.parent_path() / StrCat(path.stem().string(), ".", tag, path.extension().string()))
+      .string();
+}
+
+absl::StatusOr<proto::RecordedProcess> ParseRecordedProcess(std::string_view json) {
+  proto::RecordedProcess process;
+  google::protobuf::util::JsonParseOptions options;
+  options.ignore_unknown_fields = true;
+  const auto status =
+      google::protobuf::util::JsonStringToMessage(std::string(json), &process, options);
+  if (!status.ok()) {
+    return absl::InvalidArgumentError(
+        StrCat("expected the summary of a process: ", std::string(status.message())));
+  }
+  for (int i = 0; i < process.cards_size(); ++i) {
+    proto::RecordedCard& card = *process.mutable_cards(i);
+    process.set_ooms(process.ooms() + card.ooms());
+    const int64_t used =
+        i < process.card().cards_size() ? process.card().cards(i).peak_used() : int64_t{0};
+    card.set_besides(std::max<int64_t>(used - card.peak_reserved(), 0));
+    card.set_spare(card.capacity() - process.card().reserve() - card.peak_reserved() -
+                   card.besides());
+  }
+  if (process.rank() >= 0) process.set_name(StrCat("rank ", process.rank()));
+  return process;
+}
+
+absl::Status GatherProcesses(const std::string& folder, const std::string& out,
+                             proto::RecordReport* report) {
+  struct Left {
+    std::string pid;
+    proto::RecordedProcess process;
+  };
+  std::vector<Left> all;
+  for (const auto& entry : fs::directory_iterator(folder)) {
+    if (entry.path().extension() != ".json") continue;
+    const absl::StatusOr<std::string> text = ReadSmallFile(entry.path().string());
+    if (!text.ok()) return text.status();
+    absl::StatusOr<proto::RecordedProcess> process = ParseRecordedProcess(*text);
+    if (!process.ok()) return process.status();
+    all.push_back({entry.path().stem().string(), *std::move(process)});
+  }
+  const auto key = [](const Left& left) {
+    return std::make_tuple(left.process.rank(), left.pid.size(), left.pid);
+  };
+  std::sort(all.begin(), all.end(),
+            [&key](const Left& a, const Left& b) { return key(a) < key(b); });
+  for (size_t i = 0; i < all.size(); ++i) {
+    Left& left = all[i];
+    const int rank = left.process.rank();
+    const bool alone_in_rank = rank >= 0 && (i == 0 || all[i - 1].process.rank() != rank) &&
+                               (i + 1 == all.size() || all[i + 1].process.rank() != rank);
+    const std::string to = all.size() == 1 ? out
+                           : alone_in_rank ? WithTag(out, StrCat("rank", rank))
+                                           : WithTag(out, StrCat("process", left.pid));
+    std::error_code error;
+    fs::rename(StrCat(folder, "/", left.pid, ".pickle"), to, error);
+    if (error) {
+      return absl::InvalidArgumentError(StrCat(to, ": cannot write: ", error.message()));
+    }
+    left.process.set_snapshot(to);
+    *report->add_processes() = std::move(left.process);
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace memreplay

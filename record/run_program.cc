@@ -1,0 +1,177 @@
+#include "record/run_program.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <optional>
+#include <system_error>
+#include <utility>
+
+#include "record/child.h"
+#include "record/gather.h"
+#include "record/interpreter.h"
+#include "record/real_gpu.h"
+#include "record/temporary_folder.h"
+#include "record/unpack.h"
+#include "trace/bytes/json_scanner.h"
+#include "trace/value/strings.h"
+
+namespace memreplay {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int64_t kCopyLimit = 1 << 20;  // bytes; INDEX_LIMIT of memreplay_record/values/memory.py
+
+// What the processes read; the fields of Settings in record/process/memreplay_record.
+std::string Wishes(const RecordOptions& options, const RecordFolders& folders,
+                   const std::string& folder) {
+  std::string json = "{\"folder\":";
+  AppendJsonString(folder, &json);
+  if (!options.card.empty()) {
+    StrAppend(&json, ",\"core\":");
+    AppendJsonString(folders.core, &json);
+    StrAppend(&json, ",\"cache\":");
+    AppendJsonString(folders.cache, &json);
+  }
+  StrAppend(&json, ",\"stacks\":\"", options.stacks, "\"");
+  if (options.no_values) StrAppend(&json, ",\"values\":false");
+  if (options.fast_init) StrAppend(&json, ",\"fast_init\":true");
+  if (options.dynamic_fraction.has_value()) {
+    StrAppend(&json, ",\"dynamic_fraction\":", *options.dynamic_fraction);
+  }
+  if (options.unknown_limit.has_value()) {
+    StrAppend(&json, ",\"unknown_limit\":", *options.unknown_limit);
+  }
+  if (options.ranks.has_value()) {
+    StrAppend(&json, ",\"ranks\":", *options.ranks, ",\"rank\":", options.rank.value_or(0));
+  }
+  return json + "}";
+}
+
+std::map<std::string, std::string> Environment(const RecordOptions& options,
+                                               const RecordFolders& folders,
+                                               const std::string& folder) {
+  std::map<std::string, std::string> environment = options.environment;
+  environment["MEMREPLAY_RECORD"] = Wishes(options, folders, folder);
+  const char* path = std::getenv("PYTHONPATH");
+  environment["PYTHONPATH"] =
+      path == nullptr || path[0] == '\0' ? folders.python : StrCat(folders.python, ":", path);
+  if (std::getenv("PYTHONHASHSEED") == nullptr) environment["PYTHONHASHSEED"] = "0";
+  if (options.card.empty()) return environment;
+  // Small values are computed by several threads, which would spin while they wait for each other.
+  if (std::getenv("OMP_WAIT_POLICY") == nullptr) environment["OMP_WAIT_POLICY"] = "PASSIVE";
+  environment["MEMREPLAY_CARD"] = options.card;
+  environment["MEMREPLAY_CARD_COMPLETION"] = options.completion;
+  environment["MEMREPLAY_CARD_COPY_LIMIT"] = StrCat(kCopyLimit);
+  environment["MEMREPLAY_CARD_PROGRESS"] = StrCat(folder, "/progress");
+  if (options.capacity.has_value()) {
+    environment["MEMREPLAY_CARD_CAPACITY"] = StrCat(options.capacity->value());
+  }
+  if (options.reserve.has_value()) {
+    environment["MEMREPLAY_CARD_RESERVE"] = StrCat(options.reserve->value());
+  }
+  if (options.nccl.has_value()) environment["MEMREPLAY_CARD_NCCL"] = StrCat(options.nccl->value());
+  if (options.cards.has_value()) environment["MEMREPLAY_CARD_COUNT"] = StrCat(*options.cards);
+  return environment;
+}
+
+// A script is for the interpreter, a command starts itself.
+std::vector<std::string> Words(const RecordOptions& options) {
+  const std::string& first = options.program[0];
+  const bool is_script = first[0] == '-' ||
+                         (first.size() > 3 && first.substr(first.size() - 3) == ".py") ||
+                         (fs::is_regular_file(first) && access(first.c_str(), X_OK) != 0);
+  std::vector<std::string> words;
+  if (is_script) {
+    words.push_back(options.python.empty() ? PythonWith("torch") : options.python);
+  }
+  words.insert(words.end(), options.program.begin(), options.program.end());
+  return words;
+}
+
+// What record/card writes while it runs.
+RecordProgress ReadProgress(const std::string& folder) {
+  RecordProgress sum;
+  std::error_code ignored;
+  for (const auto& entry : fs::directory_iterator(folder, ignored)) {
+    if (entry.path().filename().string().rfind("progress.", 0) != 0) continue;
+    std::ifstream file(entry.path(), std::ios::binary);
+    uint64_t values[8] = {};
+    if (!file.read(reinterpret_cast<char*>(values), sizeof(values))) continue;
+    sum.launches += values[0];
+    sum.peak_used = std::max(sum.peak_used, values[4]);
+  }
+  return sum;
+}
+
+// "rank3" if this command itself is run for each rank of a job, by torchrun, srun or mpirun.
+std::optional<std::string> OwnRank() {
+  for (const auto& [rank, ranks] :
+       {std::pair("RANK", "WORLD_SIZE"), std::pair("SLURM_PROCID", "SLURM_STEP_NUM_TASKS"),
+        std::pair("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE")}) {
+    const char* own = std::getenv(rank);
+    const char* all = std::getenv(ranks);
+    if (own == nullptr || all == nullptr) continue;
+    const std::optional<int64_t> number = ParseInt64(own);
+    if (number.has_value() && ParseInt64(all).value_or(1) > 1) return StrCat("rank", *number);
+  }
+  return std::nullopt;
+}
+
+int WaitFor(Child* child, const std::string& folder, const RecordOptions& options) {
+  bool passed_on = false;
+  while (true) {
+    if (const std::optional<int> status = child->Wait(500)) return *status;
+    if (options.watch == nullptr) continue;
+    const int signal = options.watch(ReadProgress(folder));
+    if (signal == 0 || std::exchange(passed_on, true)) continue;
+    child->Signal(signal);
+  }
+}
+
+}  // namespace
+
+absl::StatusOr<proto::RecordReport> RunProgram(const RecordOptions& options) {
+  if (options.card.empty() && !HasRealGpu()) {
+    return absl::InvalidArgumentError(
+        "no GPU is here; --card NAME imagines one (--card list tells which)");
+  }
+  const absl::StatusOr<RecordFolders> folders = UnpackRecordFiles();
+  if (!folders.ok()) return folders.status();
+  const std::optional<std::string> rank = OwnRank();
+  const std::string out = rank.has_value() ? WithTag(options.out, *rank) : options.out;
+  absl::StatusOr<TemporaryFolder> folder = TemporaryFolder::Make(out);
+  if (!folder.ok()) return folder.status();
+  proto::RecordReport report;
+  report.set_command("record");
+  for (const std::string& word : options.program) report.add_program(word);
+
+  ChildOptions start;
+  start.words = Words(options);
+  start.environment = Environment(options, *folders, folder->path());
+  start.fixed_addresses = !options.aslr;
+  start.output = options.output;
+  absl::StatusOr<Child> child = Child::Start(start);
+  if (!child.ok()) return child.status();
+  const auto began = std::chrono::steady_clock::now();
+  report.set_exit_status(WaitFor(&*child, folder->path(), options));
+  report.set_seconds(
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count());
+
+  const std::string unusable = StrCat(folder->path(), "/unusable");
+  if (fs::exists(unusable)) {
+    const absl::StatusOr<std::string> why = ReadSmallFile(unusable);
+    return absl::InvalidArgumentError(why.ok() ? *why : std::string(why.status().message()));
+  }
+  const absl::Status gathered = GatherProcesses(folder->path(), out, &report);
+  if (!gathered.ok()) return gathered;
+  return report;
+}
+
+}  // namespace memreplay

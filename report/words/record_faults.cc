@@ -1,0 +1,35 @@
+#include "report/words/record_faults.h"
+
+#include <string>
+
+#include "report/words/sizes.h"
+#include "report/words/text.h"
+#include "trace/value/strings.h"
+
+namespace memreplay {
+
+void FindRecordFaults(proto::RecordReport* report) {
+  report->clear_faults();
+  for (const proto::RecordedProcess& process : report->processes()) {
+    const std::string name = process.name().empty() ? std::string() : StrCat(process.name(), ": ");
+    if (process.ooms() > 0) {
+      report->add_faults(StrCat(name, "memory ran out ", FormatCount(process.ooms(), "time")));
+    }
+    if (!process.error().empty()) {
+      report->add_faults(
+          StrCat(name, CleanText(process.error()), ": ",
+                 CleanText(process.error_text().substr(0, process.error_text().find('\n')))));
+    }
+    for (const proto::RecordedReplay& replay : process.replays()) {
+      if (!replay.agrees()) {
+        report->add_faults(
+            StrCat(name, "device ", replay.device(), ": ", CleanText(replay.sentence())));
+      }
+    }
+  }
+  if (report->exit_status() != 0 && report->faults().empty()) {
+    report->add_faults(StrCat("the program ended with status ", report->exit_status()));
+  }
+}
+
+}  // namespace memreplay

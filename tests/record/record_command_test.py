@@ -1,0 +1,96 @@
+"""The whole command `memreplay record`, replay and summary included, and `fit script` and `sweep script`."""
+import json
+import os
+import signal
+import subprocess
+import sys
+
+from recorded import Case, Recorded, Setting, main, program
+
+
+class RecordCommandTest(Case):
+    def test_summary(self):
+        """For people, after the program's own output."""
+        done = subprocess.run(
+            [Setting.memreplay, "record", "--python", Setting.python, "--card", "rtx-4090", "-o", "out.pickle",
+             *program("takes.py", "--pieces=2")],
+            cwd=self.folder, capture_output=True, text=True, timeout=300, check=False)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("the replay agrees with the recording", done.stdout)
+        self.assertIn("128 MiB", done.stdout)
+        self.assertIn("out.pickle", done.stdout)
+
+    def test_out_of_memory(self):
+        run = self.record("oom.py", "forward", flags=["--capacity", "6GiB", "--reserve", "400MiB"])
+        self.assertEqual((run.status, run.process["error"]), (1, "OutOfMemoryError"), run.output)
+        self.holds(run, "oom.py forward")
+
+    def test_side_stream(self):
+        lagging = self.runs("side_stream.py")
+        at_once = self.runs("side_stream.py", flags=["--completion", "at-once"],
+                            figures_of="side_stream.py at once")
+        (slow,), (quick,) = lagging.process["replays"], at_once.process["replays"]
+        self.assertGreater(slow["peak_reserved"], 10 * quick["peak_reserved"])
+        self.assertEqual(slow["at_once_peak_reserved"], quick["peak_reserved"])
+        self.assertEqual(quick["at_once_peak_reserved"], 0)
+        self.assertIn("with --completion lagging it would still run",
+                      json.dumps(at_once.process["card"]["assumptions"]))
+        self.assertNotIn("lagging", json.dumps(lagging.process["card"]["assumptions"]))
+
+    def test_ctrl_c(self):
+        snapshot = os.path.join(self.folder, "snapshot.pickle")
+        child = subprocess.Popen(
+            [Setting.memreplay, "record", "--json", "--python", Setting.python, "--card", "rtx-4090", "-o", snapshot,
+             *program("sleeps.py")], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+            start_new_session=True)
+        self.assertEqual(child.stderr.readline(), "ready\n")
+        child.send_signal(signal.SIGINT)
+        answer, output = child.communicate(timeout=60)
+        self.assertEqual(child.returncode, 1, output)
+        self.assertEqual(json.loads(answer)["processes"][0]["error"], "KeyboardInterrupt")
+        self.assertTrue(os.path.exists(snapshot))
+
+    def script(self, command, *words):
+        """`fit script` or `sweep script` on a card that has 208 MiB to give."""
+        done = subprocess.run(
+            [Setting.memreplay, command, "script", "--json", "--card", "rtx-4090", "--capacity", "232MiB",
+             "--reserve", "24MiB", "--python", Setting.python, *words],
+            capture_output=True, text=True, timeout=300, check=False,
+            env={**os.environ, "XDG_CACHE_HOME": os.path.join(self.folder, "cache")})
+        return done.returncode, json.loads(done.stdout) if done.stdout else done.stderr
+
+    def test_fit_script_and_sweep_script(self):
+        status, answer = self.script("fit", "--pieces=?", "--", *program("takes.py"))
+        self.assertEqual(status, 0, answer)
+        found = answer["cases"][0]
+        self.assertEqual(found["largest"], 3)
+        rows = {row["value"]: row for row in found["rows"]}
+        self.assertTrue(rows[3]["fits"])
+        self.assertEqual(rows[3]["peak_reserved"], 3 * 64 << 20)
+        self.assertEqual(rows[3]["spare"], 16 << 20)
+        self.assertFalse(rows[4]["fits"])
+        self.assertIn("takes.py:9", rows[4]["error_place"])
+        self.assertEqual((answer["runs"], answer["from_cache"]), (len(rows), 0))
+        # Again, and the values that are known already in the place of a "?": nothing is run.
+        status, again = self.script("fit", "--pieces=?", "--", *program("takes.py", "--pieces=?"))
+        self.assertEqual((again["runs"], again["cases"][0]["largest"]), (0, 3))
+        status, answer = self.script("sweep", "--pieces=4,3,1", "--", *program("takes.py"))
+        self.assertEqual((status, answer["runs"]), (0, 0))
+        status, answer = self.script("fit", "--pieces=?", "--step", "13", "--", *program("takes.py"))
+        self.assertEqual(status, 2)
+        self.assertIn("ValueError: an unlucky number", answer)
+
+    def test_unusable(self):
+        for words, flags, card, why in (
+                (["train.py"], [], None, "no GPU is here"),
+                (["no-such-program"], [], "no-such-card", "--card no-such-card: no such card; there are b200,"),
+                (["no-such-program"], [], "rtx", "--card rtx: several cards match"),
+                (["no-such-program"], [], "rtx-4090", "cannot start no-such-program")):
+            with self.subTest(why):
+                run = Recorded(self.folder, words, flags, card=card)
+                self.assertEqual(run.status, 2)
+                self.assertIn(why, run.output)
+
+
+if __name__ == "__main__":
+    sys.exit(main(RecordCommandTest))
