@@ -5,7 +5,7 @@ import signal
 import subprocess
 import sys
 
-from recorded import Case, Recorded, Setting, main, program
+from recorded import Case, Recorded, Setting, main, older_than, program
 
 
 class RecordCommandTest(Case):
@@ -24,6 +24,13 @@ class RecordCommandTest(Case):
         run = self.record("oom.py", "forward", flags=["--capacity", "6GiB", "--reserve", "400MiB"])
         self.assertEqual((run.status, run.process["error"]), (1, "OutOfMemoryError"), run.output)
         self.holds(run, "oom.py forward")
+
+    def test_pools_that_are_gone(self):
+        if older_than("2.5"):
+            self.skipTest("torch.cuda.MemPool came with 2.5")
+        run = self.runs("gone_pools.py")
+        told = " ".join(run.process["replays"][0]["notes"])
+        self.assertEqual("taken as of private pools" in told, older_than("2.13"), told)
 
     def test_side_stream(self):
         lagging = self.runs("side_stream.py")
