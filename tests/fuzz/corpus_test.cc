@@ -25,8 +25,10 @@ std::string ReadFile(const std::filesystem::path& path) {
 
 TEST(Corpus, EveryFileThroughItsTarget) {
   size_t files = 0;
-  std::vector<Target> targets(ReaderTargets().begin(), ReaderTargets().end());
-  targets.insert(targets.end(), CommandTargets().begin(), CommandTargets().end());
+  std::vector<Target> targets;
+  for (const auto& some : {ReaderTargets(), AllocatorTargets(), CommandTargets()}) {
+    targets.insert(targets.end(), some.begin(), some.end());
+  }
   for (const Target& target : targets) {
     const auto folder = std::filesystem::path("tests/fuzz/corpus") / std::string(target.name);
     ASSERT_TRUE(std::filesystem::is_directory(folder)) << folder;

@@ -1,5 +1,5 @@
 // libFuzzer's way into the targets; MEMREPLAY_FUZZ names the one. FUZZ_TARGETS is the
-// function that lists them: the build names another for what needs the whole tree.
+// function that lists them, and the build names it.
 #include <google/protobuf/stubs/logging.h>
 
 #include <cstdint>

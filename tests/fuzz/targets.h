@@ -17,10 +17,10 @@ struct Target {
   // invariant and an endless loop are findings.
   void (*run)(std::string_view bytes);
 };
-// The readers, the settings parser, the program language and the allocator ...
+// A library and a fuzzer each, so that a line anywhere leaves the others as they are: the readers
+// and the program language; the settings parser and the allocator; messages and whole commands.
 absl::Span<const Target> ReaderTargets();
-// ... and what is above them: messages and whole commands. A library and a fuzzer
-// each, since this one needs the whole tree.
+absl::Span<const Target> AllocatorTargets();
 absl::Span<const Target> CommandTargets();
 // What the target "requests" makes of the bytes under a release, as a program in flat
 // JSON lines; empty if nothing.
