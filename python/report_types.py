@@ -127,7 +127,9 @@ def main(output):
              "from memreplay import _message", "from memreplay._message import Message", ""]
     for message in root.nested.values():
         write(message, 0, lines)
-    pathlib.Path(output).write_text("\n".join(lines) + "\n", encoding="utf-8")
+    path, text = pathlib.Path(output), "\n".join(lines) + "\n"
+    if not path.exists() or path.read_text(encoding="utf-8") != text:  # a newer file would ask for another build
+        path.write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":
