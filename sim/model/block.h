@@ -27,7 +27,7 @@ struct alignas(64) Block {
   Block* prev = nullptr;  // neighbours by address in the same segment
   Block* next = nullptr;
   BlockPool* pool = nullptr;
-  uint64_t tie = 0;                 // orders cached blocks of one size before their addresses do
+  uint64_t order = 0;               // among cached blocks of one size
   AllocationId id = kNoAllocation;  // while active
   uint32_t stream = 0;
   uint32_t stack = 0;   // of the last allocation, while active

@@ -46,13 +46,6 @@ absl::Status CachingAllocator::SetMemoryFraction(double fraction) {
   return absl::OkStatus();
 }
 
-absl::Status CachingAllocator::Apply(const Event& request, Observer& out) {
-  if (request.kind == EventKind::kAlloc) return Malloc(request, out);
-  if (request.kind != EventKind::kFree) return ApplyRare(request, out);
-  Free(request, out);
-  return absl::OkStatus();
-}
-
 absl::Status CachingAllocator::ApplyRare(const Event& request, Observer& out) {
   switch (request.kind) {
     case EventKind::kRecordStream:
@@ -98,25 +91,13 @@ absl::Status CachingAllocator::ApplyRare(const Event& request, Observer& out) {
   }
 }
 
-Event CachingAllocator::EventOf(EventKind kind, const Block& block, Bytes size, uint32_t stack) {
-  Event event;
-  event.kind = kind;
-  event.pool = block.pool->index();
-  event.id = block.id;
-  event.address = block.address;
-  event.size = size;
-  event.block_size = block.size;
-  event.stream = block.stream;
-  event.text_or_stack = stack;
-  return event;
-}
-
-absl::Status CachingAllocator::Malloc(const Event& request, Observer& out) {
+Block* CachingAllocator::Malloc(const Event& request, Observer& out, absl::Status& result) {
   if (request.id >= live_.size()) live_.resize(request.id + 1, nullptr);
   if (request.size >= kTooLarge) {
-    return absl::ResourceExhaustedError("Tried to allocate more than 1EB memory");
+    result = absl::ResourceExhaustedError("Tried to allocate more than 1EB memory");
+    return nullptr;
   }
-  if (request.size == Bytes(0)) return absl::OkStatus();  // a null pointer
+  if (request.size == Bytes(0)) return nullptr;  // as PyTorch does
 
   Params params;
   params.in_capture = in_capture() || IsRecordedInCapture(request.pool);
@@ -130,8 +111,9 @@ absl::Status CachingAllocator::Malloc(const Event& request, Observer& out) {
   }
   params.pool = SelectPool(request, params.size);
   if (params.pool == nullptr) {
-    return absl::FailedPreconditionError(
+    result = absl::FailedPreconditionError(
         "it1 != graph_pools.end(): internal assertion, the pool being filled was released");
+    return nullptr;
   }
   params.stream = request.stream;
   params.expandable = config_.expandable_segments;
@@ -145,7 +127,10 @@ absl::Status CachingAllocator::Malloc(const Event& request, Observer& out) {
     block = AllocBlock(params, /*retry=*/false);
     if (block == nullptr) block = AllocByReleasing(params);
   }
-  if (!failure_.ok()) return std::exchange(failure_, absl::OkStatus());
+  if (!failure_.ok()) {
+    result = std::exchange(failure_, absl::OkStatus());
+    return nullptr;
+  }
   if (block == nullptr) {
     Fire(Rule::kOutOfMemory);
     Event oom;
@@ -157,10 +142,9 @@ absl::Status CachingAllocator::Malloc(const Event& request, Observer& out) {
     oom.text_or_stack = params.stack;
     out.OnEvent(oom);
     ++stats_.num_ooms;
-    return absl::OkStatus();
+    return nullptr;
   }
-  TakeBlock(block, ShouldSplit(*block, params), params);
-  return absl::OkStatus();
+  return TakeBlock(block, ShouldSplit(*block, params), params);
 }
 
 // What malloc tries once the device has refused, in this order. Stops at an
@@ -202,7 +186,7 @@ BlockPool* CachingAllocator::SelectPool(const Event& request, Bytes size) {
   return pool != nullptr ? &pool->large : &large_;
 }
 
-Block* CachingAllocator::GetFreeBlock(const Params& params) {
+[[gnu::always_inline]] inline Block* CachingAllocator::GetFreeBlock(const Params& params) {
   BlockPool& pool = *params.pool;
   if (garbage_collection_on()) ++pool.lookups;
   const FreeSet& set = pool.free_of(params.stream);
@@ -278,8 +262,8 @@ Block* CachingAllocator::AllocBlock(const Params& params, bool retry) {
   Fire(Rule::kSegmentAlloc);
   if (owner != nullptr) ++owner->cuda_malloc_count;
   total_ += segment_size;
-  Block* block = NewBlock(*address, segment_size, &pool, params.stream);
-  BeginSegment(block);
+  Block* block = NewBlock(*address, segment_size, OrderOfSegment(*address, segment_size), &pool,
+                          params.stream);
   stats_.segment.Increase(pool.is_large(), 1);
   CountReserved(pool, segment_size.signed_value());
   if (segment_size >= config_.max_split_size) stats_.oversize_segments.Increase(1);
@@ -294,7 +278,8 @@ Bytes CachingAllocator::RejectionLimit() const {
   return Bytes(static_cast<uint64_t>(config_.per_process_memory_fraction * total));
 }
 
-bool CachingAllocator::ShouldSplit(const Block& block, const Params& params) {
+[[gnu::always_inline]] inline bool CachingAllocator::ShouldSplit(const Block& block,
+                                                                 const Params& params) {
   if (IsNoSplit(*block.pool)) {
     Fire(Rule::kNoSplitPool);
     return false;
@@ -314,21 +299,22 @@ bool CachingAllocator::ShouldSplit(const Block& block, const Params& params) {
   return split;
 }
 
-void CachingAllocator::TakeBlock(Block* block, bool split, const Params& params) {
+[[gnu::always_inline]] inline Block* CachingAllocator::TakeBlock(Block* block, bool split,
+                                                                 const Params& params) {
   BlockPool& pool = *block->pool;
   const StatArray::Part part = pool.part();
   const bool was_split = block->is_split();
   if (split) {
     Block* remainder = block;
-    block = NewBlock(remainder->address, params.size, &pool, remainder->stream);
+    block = NewBlock(remainder->address, params.size, remainder->order, &pool, remainder->stream);
     block->expandable = remainder->expandable;
-    if (profile_.free_tie == FreeTie::kSegmentAge) block->tie = remainder->tie;
     block->segment_stack = remainder->segment_stack;
     block->prev = remainder->prev;
     if (block->prev != nullptr) block->prev->next = block;
     block->next = remainder;
     remainder->prev = block;
     remainder->address = remainder->address + params.size;
+    if (order_is_place()) remainder->order += params.size.value();
     remainder->size -= params.size;
     pool.Insert(remainder);
     if (block->expandable == nullptr) {
@@ -348,8 +334,6 @@ void CachingAllocator::TakeBlock(Block* block, bool split, const Params& params)
   block->stack = params.stack;
   block->id = params.id;
   live_[params.id] = block;
-  params.out->OnEvent(EventOf(EventKind::kAlloc, *block, params.requested, params.stack));
-
   const int64_t size = block->size.signed_value();
   stats_.allocation.Increase(part, 1);
   stats_.allocated_bytes.Increase(part, size);
@@ -357,6 +341,7 @@ void CachingAllocator::TakeBlock(Block* block, bool split, const Params& params)
   stats_.active_bytes.Increase(part, size);
   stats_.requested_bytes.Increase(part, params.requested.signed_value());
   if (block->size >= config_.max_split_size) stats_.oversize_allocations.Increase(1);
+  return block;
 }
 
 Block* CachingAllocator::UseOnOomPools(Params& params) {
@@ -387,22 +372,21 @@ Block* CachingAllocator::UseOnOomPools(Params& params) {
   return nullptr;
 }
 
-void CachingAllocator::Free(const Event& request, Observer& out) {
-  Block* block = request.id < live_.size() ? live_[request.id] : nullptr;
-  if (block == nullptr) return;  // its allocation ran out of memory
-  live_[request.id] = nullptr;
+Block* CachingAllocator::BeginFree(AllocationId id) {
+  Block* block = id < live_.size() ? live_[id] : nullptr;
+  if (block == nullptr) return nullptr;
+  live_[id] = nullptr;
   block->allocated = false;
   const StatArray::Part part = block->pool->part();
   stats_.allocation.Decrease(part, 1);
   stats_.allocated_bytes.Decrease(part, block->size.signed_value());
-  Event event = EventOf(EventKind::kFree, *block, block->requested_size, request.text_or_stack);
-  out.OnEvent(event);
   if (block->size >= config_.max_split_size) stats_.oversize_allocations.Decrease(1);
+  return block;
+}
 
+void CachingAllocator::FinishFree(Block* block) {
   if (!block->has_stream_uses()) {
     Fire(Rule::kFreeAtOnce);
-    event.kind = EventKind::kFreeCompleted;
-    out.OnEvent(event);
     Cache(block);
   } else if (in_capture()) {
     Fire(Rule::kFreeDeferred);
@@ -455,7 +439,7 @@ void CachingAllocator::Cache(Block* block) {
   stats_.requested_bytes.Decrease(part, requested.signed_value());
 }
 
-Bytes CachingAllocator::TryMerge(Block* dst, Block* src) {
+inline Bytes CachingAllocator::TryMerge(Block* dst, Block* src) {
   if (src == nullptr || (dst->mapped ? !src->is_free : src->mapped)) return Bytes(0);
   BlockPool& pool = *dst->pool;
   if (src->mapped) {
@@ -465,6 +449,7 @@ Bytes CachingAllocator::TryMerge(Block* dst, Block* src) {
   }
   if (dst->prev == src) {
     dst->address = src->address;
+    if (order_is_place()) dst->order = src->order;
     dst->prev = src->prev;
     if (dst->prev != nullptr) dst->prev->next = dst;
     dst->segment_stack = src->segment_stack;
@@ -490,7 +475,8 @@ void CachingAllocator::CountReserved(const BlockPool& pool, int64_t change) {
   if (pool.owner() != nullptr) count(stats_.reserved_bytes_by_private_pools[pool.owner()->id]);
 }
 
-Block* CachingAllocator::NewBlock(Address address, Bytes size, BlockPool* pool, uint32_t stream) {
+Block* CachingAllocator::NewBlock(Address address, Bytes size, uint64_t order, BlockPool* pool,
+                                  uint32_t stream) {
   Block* block;
   if (unused_.empty()) {
     block = &slab_.emplace_back();
@@ -503,7 +489,7 @@ Block* CachingAllocator::NewBlock(Address address, Bytes size, BlockPool* pool, 
   block->pool = pool;
   block->stream = stream;
   block->in_use = true;
-  if (profile_.free_tie == FreeTie::kBlockAge) block->tie = ++last_tie_;
+  block->order = order_is_place() ? order : next_order_++;
   return block;
 }
 

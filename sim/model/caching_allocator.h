@@ -36,8 +36,9 @@ class TieGuide {
   // `first`, or another of its size in `set`.
   virtual Block* Choose(Block* first, const FreeSet& set) = 0;
   virtual void OnRelease(const Block& block) = 0;  // a segment goes back to the device
-  // Restore() has given out the ties from 1 to `ties`.
-  virtual void OnRestore(uint64_t /*ties*/) {}
+  // Restore() has numbered blocks, or segments, from 1 to `count`: the order of what belongs to
+  // number n is in [n * stride, (n + 1) * stride), that of later ones beyond.
+  virtual void OnRestore(uint64_t /*count*/, uint64_t /*stride*/) {}
 };
 
 struct CachingAllocatorOptions {
@@ -76,7 +77,10 @@ class CachingAllocator final : public Allocator {
   // Statistics count it as allocated once. Call before the first Apply().
   void Restore(const MemoryState& state, const RestoreHints& hints = {});
 
-  absl::Status Apply(const Event& request, Observer& out) override;
+  absl::Status Apply(const Event& request, Observer& out) override { return ApplyTo(request, out); }
+  // The same for an observer of a class that is known, which is told without a virtual call.
+  template <typename Out>
+  absl::Status ApplyTo(const Event& request, Out& out);
   absl::Status ApplySettings(std::string_view conf) override;
   absl::Status SetMemoryFraction(double fraction) override;
   const MemoryStats& statistics() const override { return stats_; }
@@ -108,7 +112,8 @@ class CachingAllocator final : public Allocator {
 
   absl::Status ApplyRare(const Event& request, Observer& out);  // neither malloc nor free
   // caching_allocator.cc: malloc and free.
-  absl::Status Malloc(const Event& request, Observer& out);
+  // The block that serves the request; null: `result` says why, unless there is nothing to serve.
+  Block* Malloc(const Event& request, Observer& out, absl::Status& result);
   // Null: the pool being filled was released, and a flush erased it.
   BlockPool* SelectPool(const Event& request, Bytes size);
   Block* GetFreeBlock(const Params& params);
@@ -116,9 +121,11 @@ class CachingAllocator final : public Allocator {
   Block* AllocByReleasing(Params& params);
   Bytes RejectionLimit() const;  // of throw_on_cudamalloc_oom
   bool ShouldSplit(const Block& block, const Params& params);
-  void TakeBlock(Block* block, bool split, const Params& params);
+  Block* TakeBlock(Block* block, bool split, const Params& params);
   Block* UseOnOomPools(Params& params);
-  void Free(const Event& request, Observer& out);
+  // The block that is no longer allocated; null: its allocation ran out of memory.
+  Block* BeginFree(AllocationId id);
+  void FinishFree(Block* block);
   void FreeBlock(Block* block, uint32_t stack, Observer& out);
   void Cache(Block* block);  // what FreeBlock() does once it has said so
   // Bytes absorbed; zero if `src` may not be merged into `dst`.
@@ -167,11 +174,16 @@ class CachingAllocator final : public Allocator {
   Bytes PageSize(const BlockPool& pool) const;
 
   // Slab of blocks: stable addresses, reused objects.
-  Block* NewBlock(Address address, Bytes size, BlockPool* pool, uint32_t stream);
+  // `order`: as the release has it, unless that numbers blocks.
+  Block* NewBlock(Address address, Bytes size, uint64_t order, BlockPool* pool, uint32_t stream);
   void DeleteBlock(Block* block);
-  // The new block is the first of a segment or reservation.
-  void BeginSegment(Block* block) {
-    if (profile_.free_tie == FreeTie::kSegmentAge) block->tie = ++last_tie_;
+  // [free-order] Block::order is the address, or the place that it would be if segments lay in
+  // the order of their age; else a number that a block has from its making.
+  bool order_is_place() const { return profile_.free_tie != FreeTie::kBlockAge; }
+  // That of the first block of a new segment, or reservation, of `size` bytes.
+  uint64_t OrderOfSegment(Address address, Bytes size) {
+    if (profile_.free_tie == FreeTie::kAddress) return address.value();
+    return std::exchange(next_order_, next_order_ + (order_is_place() ? size.value() : 0));
   }
 
   bool garbage_collection_on() const {
@@ -180,7 +192,18 @@ class CachingAllocator final : public Allocator {
   // Counts bytes that `pool` got from the device, or gave back (negative).
   void CountReserved(const BlockPool& pool, int64_t change);
   void Fire(Rule rule) { ++rules_[static_cast<size_t>(rule)]; }
-  static Event EventOf(EventKind kind, const Block& block, Bytes size, uint32_t stack);
+  static Event EventOf(EventKind kind, const Block& block, Bytes size, uint32_t stack) {
+    Event event;
+    event.kind = kind;
+    event.pool = block.pool->index();
+    event.id = block.id;
+    event.address = block.address;
+    event.size = size;
+    event.block_size = block.size;
+    event.stream = block.stream;
+    event.text_or_stack = stack;
+    return event;
+  }
 
   const TorchProfile& profile_;
   AllocatorConfig config_;
@@ -207,13 +230,35 @@ class CachingAllocator final : public Allocator {
   FlatHashOrder<std::deque<PendingFree>> pending_;  // by stream
 
   TieGuide* tie_guide_ = nullptr;
-  uint64_t last_tie_ = 0;  // numbers blocks or segments, where that orders equal blocks
+  uint64_t next_order_ = 1;  // of a segment or a block, where that orders equal blocks
   Bytes total_;
   std::optional<Bytes> limit_;
   MemoryStats stats_;
   RuleCounts rules_ = {};
   absl::Status failure_;  // an assertion of PyTorch's met on the way
 };
+
+template <typename Out>
+[[gnu::always_inline]] inline absl::Status CachingAllocator::ApplyTo(const Event& request,
+                                                                     Out& out) {
+  absl::Status result;
+  if (request.kind == EventKind::kAlloc) {
+    if (const Block* block = Malloc(request, out, result); block != nullptr) {
+      out.OnEvent(EventOf(EventKind::kAlloc, *block, request.size, request.text_or_stack));
+    }
+  } else if (request.kind != EventKind::kFree) {
+    result = ApplyRare(request, out);
+  } else if (Block* block = BeginFree(request.id); block != nullptr) {
+    Event event = EventOf(EventKind::kFree, *block, block->requested_size, request.text_or_stack);
+    out.OnEvent(event);
+    if (!block->has_stream_uses()) {
+      event.kind = EventKind::kFreeCompleted;
+      out.OnEvent(event);
+    }
+    FinishFree(block);
+  }
+  return result;
+}
 
 }  // namespace memreplay
 

@@ -40,8 +40,8 @@ Block* CachingAllocator::FindExpandableBlock(const Params& params) {
   Fire(Rule::kReserve);
   reservations_.push_back(std::make_unique<ExpandableSegment>(
       ExpandableSegment{device_.ReserveRange(size), page, size}));
-  Block* block = NewBlock(reservations_.back()->base, size, params.pool, params.stream);
-  BeginSegment(block);
+  const Address base = reservations_.back()->base;
+  Block* block = NewBlock(base, size, OrderOfSegment(base, size), params.pool, params.stream);
   block->mapped = false;
   block->expandable = reservations_.back().get();
   params.pool->unmapped_of(params.stream).insert(block);
@@ -90,10 +90,10 @@ bool CachingAllocator::MapBlock(Block* block, Bytes want, const Params& params) 
   unmapped.erase(block);
   block->mapped = true;
   if (mapped < block->size) {
-    Block* rest = NewBlock(begin + mapped, block->size - mapped, &pool, block->stream);
+    Block* rest = NewBlock(begin + mapped, block->size - mapped, block->order + mapped.value(),
+                           &pool, block->stream);
     rest->mapped = false;
     rest->expandable = block->expandable;
-    if (profile_.free_tie == FreeTie::kSegmentAge) rest->tie = block->tie;
     rest->prev = block;
     rest->next = block->next;
     if (rest->next != nullptr) rest->next->prev = rest;
@@ -139,9 +139,9 @@ void CachingAllocator::UnmapBlock(Block* block, uint32_t stack, Observer& out) {
   pool.Erase(block);
   if (begin > block->address) {
     Fire(Rule::kUnmapHead);
-    Block* head = NewBlock(block->address, begin - block->address, &pool, block->stream);
+    Block* head =
+        NewBlock(block->address, begin - block->address, block->order, &pool, block->stream);
     head->expandable = block->expandable;
-    if (profile_.free_tie == FreeTie::kSegmentAge) head->tie = block->tie;
     head->segment_stack = block->segment_stack;
     head->prev = block->prev;
     if (head->prev != nullptr) head->prev->next = head;
@@ -151,15 +151,16 @@ void CachingAllocator::UnmapBlock(Block* block, uint32_t stack, Observer& out) {
   }
   if (end < block->end()) {
     Fire(Rule::kUnmapTail);
-    Block* tail = NewBlock(end, block->end() - end, &pool, block->stream);
+    const uint64_t order = block->order + (end - block->address).value();
+    Block* tail = NewBlock(end, block->end() - end, order, &pool, block->stream);
     tail->expandable = block->expandable;
-    if (profile_.free_tie == FreeTie::kSegmentAge) tail->tie = block->tie;
     tail->next = block->next;
     if (tail->next != nullptr) tail->next->prev = tail;
     tail->prev = block;
     block->next = tail;
     pool.Insert(tail);
   }
+  if (order_is_place()) block->order += (begin - block->address).value();
   block->address = begin;
   block->size = size;
   block->mapped = false;

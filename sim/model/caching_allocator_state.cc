@@ -42,11 +42,24 @@ void CachingAllocator::Restore(const MemoryState& state, const RestoreHints& hin
   const auto rank = [&hints](uint64_t number) {
     return number < hints.tie_ranks.size() ? hints.tie_ranks[number] : number;
   };
-  const auto new_block = [&](Address address, Bytes size, BlockPool* pool, uint32_t stream,
-                             uint64_t segment_tie) {
-    Block* block = NewBlock(address, size, pool, stream);
-    // NewBlock() has numbered it, or else segments are what is numbered.
-    block->tie = profile_.free_tie == FreeTie::kBlockAge ? rank(block->tie) : segment_tie;
+  const auto reservation_size = [this](const SegmentInfo& segment) {
+    const Bytes page = PageSize(segment.is_large ? large_ : small_);
+    return std::max(RoundUp(ExpandableReservation(device_.TotalMemory(), config_), page),
+                    RoundUp(segment.total_size, page) + page);
+  };
+  // Segments are numbered, or blocks: each number has as many orders as the longest needs.
+  uint64_t stride = 1;
+  if (profile_.free_tie == FreeTie::kSegmentAge) {
+    for (const SegmentInfo& segment : state) {
+      const Bytes extent = segment.is_expandable ? reservation_size(segment) : segment.total_size;
+      stride = std::max(stride, extent.value());
+    }
+    next_order_ = stride;
+  }
+  const auto new_block = [&](Address address, Bytes size, uint64_t order, BlockPool* pool,
+                             uint32_t stream) {
+    Block* block = NewBlock(address, size, order, pool, stream);
+    if (!order_is_place()) block->order = rank(block->order);
     return block;
   };
 
@@ -71,14 +84,18 @@ void CachingAllocator::Restore(const MemoryState& state, const RestoreHints& hin
 
     ExpandableSegment* reservation = nullptr;
     Block* prev = nullptr;
-    uint64_t tie = 0;  // the file does not say in which order its segments came
-    if (profile_.free_tie == FreeTie::kSegmentAge) tie = rank(++last_tie_);
+    uint64_t order_at_0 = 0;  // what makes an order of an address; it may wrap around
+    if (profile_.free_tie == FreeTie::kSegmentAge) {
+      // The file does not say in which order its segments came.
+      order_at_0 = rank(next_order_ / stride) * stride - segment.address.value();
+      next_order_ += stride;
+    }
     if (segment.is_expandable) {
       Block*& last = last_expandable[{pool, stream}];
       if (last != nullptr && segment.address + segment.total_size <= last->end()) {
         // A further range of the same reservation: the hole before it has no pages.
         reservation = last->expandable;
-        if (profile_.free_tie == FreeTie::kSegmentAge) tie = last->tie;
+        order_at_0 = last->order - last->address.value();
         const Bytes hole = segment.address - last->address;
         pool->unmapped_of(stream).erase(last);
         if (hole > Bytes(0)) {
@@ -87,12 +104,8 @@ void CachingAllocator::Restore(const MemoryState& state, const RestoreHints& hin
           prev = last;
         }
       } else {
-        const Bytes page = PageSize(*pool);
-        const Bytes size =
-            std::max(RoundUp(ExpandableReservation(device_.TotalMemory(), config_), page),
-                     RoundUp(segment.total_size, page) + page);
-        reservations_.push_back(
-            std::make_unique<ExpandableSegment>(ExpandableSegment{segment.address, page, size}));
+        reservations_.push_back(std::make_unique<ExpandableSegment>(
+            ExpandableSegment{segment.address, PageSize(*pool), reservation_size(segment)}));
         reservation = reservations_.back().get();
       }
     } else {
@@ -103,7 +116,8 @@ void CachingAllocator::Restore(const MemoryState& state, const RestoreHints& hin
     CountReserved(*pool, segment.total_size.signed_value());
 
     for (const BlockInfo& info : segment.blocks) {
-      Block* block = new_block(info.address, info.size, pool, stream, tie);
+      Block* block =
+          new_block(info.address, info.size, order_at_0 + info.address.value(), pool, stream);
       block->requested_size = info.requested_size;
       block->expandable = reservation;
       block->prev = prev;
@@ -144,8 +158,8 @@ void CachingAllocator::Restore(const MemoryState& state, const RestoreHints& hin
     if (reservation != nullptr) {
       // Behind the mapped range: the rest of the reservation, without pages.
       const Address end = segment.address + segment.total_size;
-      Block* rest =
-          new_block(end, (reservation->base + reservation->size) - end, pool, stream, tie);
+      Block* rest = new_block(end, (reservation->base + reservation->size) - end,
+                              order_at_0 + end.value(), pool, stream);
       rest->mapped = false;
       const auto request = hints.unmapped_requests.find(end.value());
       if (request != hints.unmapped_requests.end()) rest->requested_size = request->second;
@@ -156,7 +170,7 @@ void CachingAllocator::Restore(const MemoryState& state, const RestoreHints& hin
       last_expandable[{pool, stream}] = rest;
     }
   }
-  if (tie_guide_ != nullptr) tie_guide_->OnRestore(last_tie_);
+  if (tie_guide_ != nullptr) tie_guide_->OnRestore(next_order_ / stride - 1, stride);
 }
 
 MemoryState CachingAllocator::Segments() const {

@@ -1,13 +1,12 @@
-// The cached blocks of one stream in best-fit order: by size, then Block::tie
-// (the same for all where the release knows none), then address.
+// The cached blocks of one stream in best-fit order: by size, then Block::order.
 #ifndef MEMREPLAY_SIM_MODEL_FREE_SET_H_
 #define MEMREPLAY_SIM_MODEL_FREE_SET_H_
 
 #include <array>
 #include <bit>
 #include <cstdint>
+#include <iterator>
 #include <memory>
-#include <vector>
 
 #include "absl/container/btree_set.h"
 #include "absl/functional/function_ref.h"
@@ -22,7 +21,7 @@ namespace memreplay {
 // back, and becomes a tree when many blocks gather in it.
 // Visit is O(blocks); inserting and erasing move what is before the block in an
 // array, everything else is O(log of the bucket) or finds the block from the back.
-// A block must keep its size, tie and address while it is in the set.
+// A block must keep its size and order while it is in the set.
 class FreeSet {
  public:
   void Insert(Block* block);
@@ -39,31 +38,32 @@ class FreeSet {
   void Visit(absl::FunctionRef<void(Block*)> visit) const;
 
  private:
-  // Of blocks of one size, as one number: which of two comes first is hard to foretell
-  // for a branch.
-  using Order = unsigned __int128;
-  static Order OrderOf(uint64_t tie, uint64_t address) { return Order{tie} << 64 | address; }
   struct Key {
     uint64_t size;
-    uint64_t tie;
-    uint64_t address;
+    uint64_t order;
     Block* block;
-    Order order() const { return OrderOf(tie, address); }
-    bool IsBefore(uint64_t other_size, Order other) const {
-      return size != other_size ? size < other_size : order() < other;
-    }
-    friend bool operator<(const Key& a, const Key& b) { return a.IsBefore(b.size, b.order()); }
+    // As one number: which of two comes first is hard to foretell for a branch.
+    unsigned __int128 place() const { return static_cast<unsigned __int128>(size) << 64 | order; }
+    friend bool operator<(const Key& a, const Key& b) { return a.place() < b.place(); }
   };
   static Key KeyOf(const Block* block) {
-    return {block->size.value(), block->tie, block->address.value(), const_cast<Block*>(block)};
+    return {block->size.value(), block->order, const_cast<Block*>(block)};
   }
+  using Tree = absl::btree_set<Key>;
+  // Holds blocks in its array or, once it has a tree, all of them in that.
   struct Bucket {
-    std::vector<Key> keys;                       // descending
-    std::unique_ptr<absl::btree_set<Key>> tree;  // holds everything once it exists
-    Block* first() const { return tree != nullptr ? tree->begin()->block : keys.back().block; }
-    Block* last() const { return tree != nullptr ? tree->rbegin()->block : keys.front().block; }
+    std::unique_ptr<Key[]> keys;  // descending
+    uint32_t size = 0;            // of the array; 0 with a tree
+    uint32_t capacity = 0;        // likewise
+    std::unique_ptr<Tree> tree;
+    Key* begin() const { return keys.get(); }
+    Key* end() const { return keys.get() + size; }
+    auto rbegin() const { return std::make_reverse_iterator(end()); }
+    auto rend() const { return std::make_reverse_iterator(begin()); }
+    Block* first() const { return tree != nullptr ? tree->begin()->block : end()[-1].block; }
+    Block* last() const { return tree != nullptr ? tree->rbegin()->block : begin()->block; }
   };
-  static constexpr size_t kMostInArray = 256;
+  static constexpr uint32_t kMostInArray = 256;
   static constexpr ptrdiff_t kFew = 8;  // as many keys are moved one by one
   static constexpr uint32_t kPerGroup = 32;
   static constexpr uint32_t kGroups = 64;
@@ -92,10 +92,19 @@ class FreeSet {
     return used < kBuckets ? buckets_[used].first() : nullptr;
   }
   Block* LastUpTo(uint32_t bucket) const;
+  [[gnu::noinline, gnu::cold]] void AddBuckets(uint32_t count);
+  // Where the array is full, or a tree.
+  [[gnu::noinline, gnu::cold]] static void InsertInFull(Bucket& bucket, Key key);
+  // Where the block is not the first of the array.
+  [[gnu::noinline]] static void InsertInside(Bucket& bucket, Key key);
+  [[gnu::noinline]] static void EraseInside(Bucket& bucket, const Block* block);
+  // True if the tree is gone with its last block.
+  [[gnu::noinline]] static bool EraseFromTree(Bucket& bucket, const Block* block);
 
   uint64_t used_groups_ = 0;
   std::array<uint32_t, kGroups> used_ = {};  // bit per bucket
-  std::vector<Bucket> buckets_;              // as far as ever used
+  uint32_t bucket_count_ = 0;                // as far as ever used
+  std::unique_ptr<Bucket[]> buckets_;
 };
 
 }  // namespace memreplay

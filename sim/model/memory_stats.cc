@@ -12,7 +12,7 @@ void Append(std::string_view name, const Stat& stat, FlatList* out) {
   out->emplace_back(prefix + "current", stat.current);
   out->emplace_back(prefix + "peak", stat.peak);
   out->emplace_back(prefix + "allocated", stat.allocated);
-  out->emplace_back(prefix + "freed", stat.freed);
+  out->emplace_back(prefix + "freed", stat.freed());
 }
 
 struct NamedArray {
@@ -53,16 +53,16 @@ void MemoryStats::ResetAccumulated() {
   for (const NamedArray& named : kArrays) {
     StatArray& array = this->*named.array;
     for (Stat* stat : {&array.all, &array.small_pool, &array.large_pool}) {
-      stat->allocated = stat->freed = 0;
+      stat->ResetAccumulated();
     }
   }
   for (auto& [pool, array] : reserved_bytes_by_private_pools) {
     for (Stat* stat : {&array.all, &array.small_pool, &array.large_pool}) {
-      stat->allocated = stat->freed = 0;
+      stat->ResetAccumulated();
     }
   }
   for (Stat* stat : {&oversize_allocations, &oversize_segments}) {
-    stat->allocated = stat->freed = 0;
+    stat->ResetAccumulated();
   }
   num_alloc_retries = num_ooms = num_sync_all_streams = 0;
   num_device_alloc = num_device_free = num_oom_rejections = 0;

@@ -20,8 +20,13 @@ struct Stat {
   int64_t current = 0;
   int64_t peak = 0;
   int64_t allocated = 0;  // sum of all increases
-  int64_t freed = 0;      // sum of all decreases
+  int64_t base = 0;       // `current` when that sum began
 
+  int64_t freed() const { return allocated - (current - base); }  // sum of all decreases
+  void ResetAccumulated() {
+    allocated = 0;
+    base = current;
+  }
   [[gnu::always_inline]] void Increase(int64_t amount) {
     current += amount;
     if (current > peak) [[unlikely]] {
@@ -29,10 +34,7 @@ struct Stat {
     }
     allocated += amount;
   }
-  [[gnu::always_inline]] void Decrease(int64_t amount) {
-    current -= amount;
-    freed += amount;
-  }
+  [[gnu::always_inline]] void Decrease(int64_t amount) { current -= amount; }
   friend bool operator==(const Stat&, const Stat&) = default;
 };
 

@@ -36,12 +36,14 @@ Block* TieEvidence::Choose(Block* first, const FreeSet& set) {
   if (has_room(chosen)) return chosen;
   for (Block* block = first; block != nullptr && block->size == first->size;
        block = set.Next(block)) {
-    if (block != chosen && !has_room(block)) Before(chosen->tie, block->tie);
+    if (block != chosen && !has_room(block)) Before(TieOf(*chosen), TieOf(*block));
   }
   return chosen;
 }
 
-void TieEvidence::OnRelease(const Block& block) { released_.push_back({block.address, block.tie}); }
+void TieEvidence::OnRelease(const Block& block) {
+  released_.push_back({block.address, TieOf(block)});
+}
 
 // Equal segments are released in the order in which they would be chosen.
 void TieEvidence::CompareReleases() {

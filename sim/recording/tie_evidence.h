@@ -25,7 +25,10 @@ class TieEvidence final : public TieGuide, public Observer {
 
   void OnRequest(size_t request) override;
   void OnEvent(const Event& /*event*/) override {}
-  void OnRestore(uint64_t ties) override { restored_ = ties; }
+  void OnRestore(uint64_t count, uint64_t stride) override {
+    restored_ = count;
+    stride_ = stride;
+  }
   Block* Choose(Block* first, const FreeSet& set) override;
   void OnRelease(const Block& block) override;
 
@@ -42,12 +45,14 @@ class TieEvidence final : public TieGuide, public Observer {
     Address address;
     uint64_t tie;
   };
+  uint64_t TieOf(const Block& block) const { return block.order / stride_; }
   void Before(uint64_t older, uint64_t younger);
   void CompareReleases();
 
   const Schedule& schedule_;
   Address wanted_;  // recorded address of the malloc at hand
   uint64_t restored_ = 0;
+  uint64_t stride_ = 1;
   size_t begin_ = 0;
   size_t end_ = 0;
   std::vector<Released> released_;  // by the request at hand

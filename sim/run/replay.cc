@@ -90,8 +90,9 @@ absl::StatusOr<MemoryState> RelocateSegments(const MemoryState& recorded, Device
   return relocated;
 }
 
-absl::StatusOr<ReplayResult> Replay(const ReplayPlan& plan, Device& device, Observer& observer,
-                                    const RunOptions& options) {
+absl::StatusOr<ReplayResult> ReplayBy(
+    absl::FunctionRef<RunResult(CachingAllocator&, const RunOptions&)> run, const ReplayPlan& plan,
+    Device& device, Observer& observer, const RunOptions& options) {
   const Schedule& schedule = *plan.schedule;
   CachingAllocator* caching = nullptr;
   std::unique_ptr<Allocator> made;
@@ -133,7 +134,8 @@ absl::StatusOr<ReplayResult> Replay(const ReplayPlan& plan, Device& device, Obse
   RunOptions run_options = options;
   run_options.device = &device;
   ReplayResult result;
-  result.run = Run(schedule, allocator, observer, run_options);
+  result.run = caching != nullptr ? run(*caching, run_options)
+                                  : Run(schedule, allocator, observer, run_options);
   result.run.ooms += ooms_at_start;
   observer.OnEnd();
   result.statistics = allocator.statistics();

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <optional>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 #include "sim/model/caching_allocator.h"
 #include "sim/model/device.h"
@@ -63,8 +64,24 @@ struct ReplayResult {
 // end, while everything is held; what is held then is the device's to take back.
 // Error: the memory fraction is outside [0, 1]; a start that the device cannot hold,
 // or of which a request is refused with an exception.
-absl::StatusOr<ReplayResult> Replay(const ReplayPlan& plan, Device& device, Observer& observer,
+// Where the observer's class is final, the run is compiled for it, as Run() is.
+template <typename AnyObserver>
+absl::StatusOr<ReplayResult> Replay(const ReplayPlan& plan, Device& device, AnyObserver& observer,
                                     const RunOptions& options = {});
+
+// Of Replay(): `run` is Run() of the plan's schedule with the same observer.
+absl::StatusOr<ReplayResult> ReplayBy(
+    absl::FunctionRef<RunResult(CachingAllocator&, const RunOptions&)> run, const ReplayPlan& plan,
+    Device& device, Observer& observer, const RunOptions& options);
+
+template <typename AnyObserver>
+absl::StatusOr<ReplayResult> Replay(const ReplayPlan& plan, Device& device, AnyObserver& observer,
+                                    const RunOptions& options) {
+  const auto run = [&](CachingAllocator& allocator, const RunOptions& run_options) {
+    return Run(*plan.schedule, allocator, observer, run_options);
+  };
+  return ReplayBy(run, plan, device, observer, options);
+}
 
 // Stream work is complete only when the schedule says so: the completions of a
 // recording are requests of its schedule; a program's header tells.

@@ -4,9 +4,11 @@
 
 #include <cstdint>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "sim/model/allocator.h"
+#include "sim/model/caching_allocator.h"
 #include "sim/model/device.h"
 #include "sim/model/observer.h"
 #include "trace/schedule/schedule.h"
@@ -50,8 +52,69 @@ struct RunOptions {
 RunResult Run(const Schedule& schedule, Allocator& allocator, Observer& observer,
               const RunOptions& options = {});
 
+// The same with a caching allocator and an observer of a final class: compiled for that class,
+// which is told without a virtual call per event.
+template <typename Known>
+requires std::is_final_v<Known> RunResult Run(const Schedule& schedule, CachingAllocator& allocator,
+                                              Known& observer, const RunOptions& options = {});
+
 // Passes what the file recorded to `observer`, unsimulated.
 void ObserveRecorded(const Schedule& schedule, Observer& observer);
+
+namespace run_internal {
+
+inline absl::Status ApplyTo(const Event& request, Allocator& allocator, Observer& observer) {
+  return allocator.Apply(request, observer);
+}
+template <typename Known>
+[[gnu::always_inline]] inline absl::Status ApplyTo(const Event& request,
+                                                   CachingAllocator& allocator, Known& observer) {
+  return allocator.ApplyTo(request, observer);
+}
+
+// Neither an allocation nor a free.
+absl::Status ApplyOther(const Event& request, const StringTable& strings, Allocator& allocator,
+                        Observer& observer);
+void Note(size_t request, const absl::Status& status, RunResult& result);
+
+template <typename AnyAllocator, typename AnyObserver>
+RunResult Loop(const Schedule& schedule, AnyAllocator& allocator, AnyObserver& observer,
+               const RunOptions& options) {
+  RunResult result;
+  const int64_t ooms_before = allocator.ooms();
+  const RequestView requests = schedule.requests();
+  const bool tells_requests = observer.wants().requests;
+  for (size_t i = 0; i < requests.size(); ++i) {
+    if (options.intervention != nullptr) [[unlikely]] {
+      const Intervention::Next next = options.intervention->BeforeRequest(i, allocator, observer);
+      if (next == Intervention::Next::kStop) break;
+      if (next == Intervention::Next::kSkip) continue;
+    }
+    if (options.device != nullptr) options.device->OnRequest(i);
+    if (tells_requests) observer.OnRequest(i);
+    const Event request = requests[i];
+    const bool is_usual = request.kind == EventKind::kAlloc || request.kind == EventKind::kFree;
+    const absl::Status status =
+        is_usual ? ApplyTo(request, allocator, observer)
+                 : ApplyOther(request, schedule.trace().strings, allocator, observer);
+    if (!status.ok()) [[unlikely]] {
+      Note(i, status, result);
+    }
+    if (options.check_invariants) [[unlikely]] {
+      allocator.CheckInvariants();
+    }
+  }
+  result.ooms = static_cast<uint64_t>(allocator.ooms() - ooms_before);
+  return result;
+}
+
+}  // namespace run_internal
+
+template <typename Known>
+requires std::is_final_v<Known> RunResult Run(const Schedule& schedule, CachingAllocator& allocator,
+                                              Known& observer, const RunOptions& options) {
+  return run_internal::Loop(schedule, allocator, observer, options);
+}
 
 }  // namespace memreplay
 

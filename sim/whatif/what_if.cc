@@ -91,8 +91,8 @@ absl::StatusOr<WhatIfResult> ReplayWhatIf(const Schedule& schedule, const Replay
   // Those of every replay, and the rest only where there is one.
   ObserversTogether always(usage, moments, calls);
   ObserverList all = {&always, options.fragmentation ? &fragmentation : nullptr, extra};
-  Observer& observer = all.size() == 1 ? static_cast<Observer&>(always) : all;
-  absl::StatusOr<ReplayResult> replay = Replay(plan, device, observer, options.run);
+  absl::StatusOr<ReplayResult> replay = all.size() == 1 ? Replay(plan, device, always, options.run)
+                                                        : Replay(plan, device, all, options.run);
   if (!replay.ok()) return replay.status();
 
   result.run = std::move(replay->run);

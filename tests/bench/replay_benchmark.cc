@@ -59,9 +59,9 @@ void Replay(benchmark::State& state, const AllocatorConfig& config, bool with_us
         std::make_unique<CachingAllocator>(DefaultTorchProfile(), config, device, options);
     usage = UsageObserver();
     NullObserver nobody;
-    Observer& observer = with_usage ? static_cast<Observer&>(usage) : nobody;
     state.ResumeTiming();
-    const RunResult result = Run(operations, *allocator, observer);
+    const RunResult result =
+        with_usage ? Run(operations, *allocator, usage) : Run(operations, *allocator, nobody);
     state.PauseTiming();
     if (!result.failures.empty()) state.SkipWithError("an operation failed");
     allocator.reset();

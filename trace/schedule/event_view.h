@@ -28,7 +28,7 @@ class EventView {
 
   size_t size() const { return size_; }
   bool empty() const { return size_ == 0; }
-  Event operator[](size_t i) const {
+  [[gnu::always_inline]] Event operator[](size_t i) const {
     if (events_ == nullptr) [[unlikely]] {
       return list_->MadeAgain(i);
     }
@@ -63,7 +63,7 @@ class RequestView {
 
   size_t size() const { return size_; }
   bool empty() const { return size_ == 0; }
-  Event operator[](size_t i) const {
+  [[gnu::always_inline]] Event operator[](size_t i) const {
     if (from_ == nullptr) [[unlikely]] {
       Event event = AsRequest(events_[i]);
       if (event.is_mark(MarkKind::kRetag)) event.address = Address();

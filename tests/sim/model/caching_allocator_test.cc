@@ -14,7 +14,7 @@ namespace memreplay {
 namespace {
 
 std::string Text(const Stat& s) {
-  return absl::StrCat("(", s.current, ",", s.peak, ",", s.allocated, ",", s.freed, ")");
+  return absl::StrCat("(", s.current, ",", s.peak, ",", s.allocated, ",", s.freed(), ")");
 }
 
 HarnessOptions Capacity(uint64_t capacity) {

@@ -15,7 +15,7 @@ namespace {
 
 struct InOrder {
   bool operator()(const Block* a, const Block* b) const {
-    return std::tuple(a->size, a->tie, a->address) < std::tuple(b->size, b->tie, b->address);
+    return std::tuple(a->size, a->order) < std::tuple(b->size, b->order);
   }
 };
 using Reference = std::set<Block*, InOrder>;
@@ -40,8 +40,7 @@ TEST(FreeSetTest, IsAnOrderedSet) {
     blocks.push_back(std::make_unique<Block>());
     blocks.back()->size =
         i % 2 == 0 ? Bytes(512 * (1 + random() % 3)) : Bytes(uint64_t{1} << (9 + random() % 55));
-    blocks.back()->tie = random() % 2;
-    blocks.back()->address = Address(i * 512);
+    blocks.back()->order = i % 7 * 1000 + i;
   }
   FreeSet set;
   Reference reference;

@@ -49,7 +49,7 @@ TEST(MemoryStatsTest, ResetPeakKeepsTheRest) {
   EXPECT_EQ(stats.active.all.peak, 2);
   EXPECT_EQ(stats.active.large_pool.peak, 2);
   EXPECT_EQ(stats.active.all.allocated, 5);
-  EXPECT_EQ(stats.active.all.freed, 3);
+  EXPECT_EQ(stats.active.all.freed(), 3);
   EXPECT_EQ(stats.oversize_allocations.peak, 0);
 }
 

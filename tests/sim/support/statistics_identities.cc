@@ -63,9 +63,9 @@ std::string BrokenStatisticsIdentity(const MemoryState& segments, const MemorySt
       if (said.current != sum.current) {
         return absl::StrCat(full, ".current is ", said.current, ", the segments say ", sum.current);
       }
-      if (said.current != said.allocated - said.freed) {
+      if (said.current != said.allocated - said.freed()) {
         return absl::StrCat(full, ": current ", said.current, " is not allocated ", said.allocated,
-                            " less freed ", said.freed);
+                            " less freed ", said.freed());
       }
       if (said.peak < said.current) {
         return absl::StrCat(full, ": peak ", said.peak, " below current ", said.current);
