@@ -166,16 +166,23 @@ proto::LeakEvidence LeakReport(StackNames& names, const DeviceTrace& device, con
   return to;
 }
 
-proto::LoopReport ReportLoop(const Schedule& schedule, StackNames& names, const StreamCost* cost,
-                             const LookBack* look_back, const proto::RecordedPeaks& recorded) {
-  proto::LoopReport loop;
+Loop FindLoop(const Schedule& schedule) {
   const Trace& trace = schedule.trace();
   const DeviceTrace& device = schedule.device_trace();
-  const Steps steps = FindSteps(trace, device, device.events.size());
-  const StepGrowth growth = GrowthPerStep(trace, device, steps, device.events.size());
+  Loop loop;
+  loop.steps = FindSteps(trace, device, device.events.size());
+  loop.growth = GrowthPerStep(trace, device, loop.steps, device.events.size());
+  return loop;
+}
+
+proto::LoopReport ReportLoop(const Schedule& schedule, const Loop& found, StackNames& names,
+                             const StreamCost* cost, const LookBack* look_back,
+                             const proto::RecordedPeaks& recorded) {
+  proto::LoopReport loop;
+  const auto& [steps, growth] = found;
   *loop.mutable_steps() = StepsReport(names, steps, growth);
   if (const SiteGrowth* leak = FindLeak(steps, growth)) {
-    *loop.mutable_leak() = LeakReport(names, device, steps, *leak);
+    *loop.mutable_leak() = LeakReport(names, schedule.device_trace(), steps, *leak);
   }
   loop.set_several_streams(AllocatesOnSeveralStreams(schedule));
   if (cost != nullptr) {

@@ -23,9 +23,17 @@ proto::LeakEvidence LeakReport(StackNames& names, const DeviceTrace& device, con
 // How memory went over a run.
 void AddTimeline(const std::vector<TimelineBucket>& buckets, proto::LoopReport* loop);
 
+// The steps of a whole schedule.
+struct Loop {
+  Steps steps;
+  StepGrowth growth;
+};
+Loop FindLoop(const Schedule& schedule);
+
 // Of "inspect --deep". Null: not simulated. `recorded`: of DescribeContents().
-proto::LoopReport ReportLoop(const Schedule& schedule, StackNames& names, const StreamCost* cost,
-                             const LookBack* look_back, const proto::RecordedPeaks& recorded);
+proto::LoopReport ReportLoop(const Schedule& schedule, const Loop& found, StackNames& names,
+                             const StreamCost* cost, const LookBack* look_back,
+                             const proto::RecordedPeaks& recorded);
 
 }  // namespace memreplay
 

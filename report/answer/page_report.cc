@@ -10,12 +10,10 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "report/answer/enums.h"
-#include "report/answer/loop_report.h"
 #include "report/words/stack_names.h"
 #include "report/words/text.h"
 #include "sim/oom/oom_analysis.h"
 #include "sim/oom/oom_scene.h"
-#include "sim/workload/peak_holdings.h"
 
 namespace memreplay {
 namespace {
@@ -176,9 +174,8 @@ void FillMap(const MemoryState& state, proto::Page::BlockMap::Moment moment,
   FillGroups(state, map);
 }
 
-void FillHoldings(const Schedule& schedule, size_t most, StackWriter* stacks,
-                  proto::Page::Holdings* to) {
-  const PeakHoldings peak = HoldingsAtPeak(schedule);
+void FillHoldings(const Schedule& schedule, const PeakHoldings& peak, size_t most,
+                  StackWriter* stacks, proto::Page::Holdings* to) {
   if (!schedule.requests().empty()) {
     to->set_position(static_cast<int64_t>(EventOfRequest(schedule, peak.request)));
   }
@@ -212,22 +209,26 @@ void FillHoldings(const Schedule& schedule, size_t most, StackWriter* stacks,
 
 }  // namespace
 
-void AddPage(const Schedule& schedule, const HistoryObserver& history, const MemoryState* at_peak,
-             const MemoryState& at_end, const PageLimits& limits, proto::DeviceReport* report) {
+Unsimulated TellUnsimulated(const Schedule& schedule) {
+  return {FindLoop(schedule), HoldingsAtPeak(schedule), BirthEvents(schedule)};
+}
+
+void AddPage(const Schedule& schedule, const Unsimulated& known, const HistoryObserver& history,
+             const MemoryState* at_peak, const MemoryState& at_end, const PageLimits& limits,
+             proto::DeviceReport* report) {
   proto::Page& page = *report->mutable_page();
   page.set_positions(static_cast<int64_t>(schedule.is_program() ? schedule.requests().size()
                                                                 : schedule.recorded().size()));
   FillCurve(history, limits.marks, page.mutable_curve());
   StackNames names(schedule.trace());
   StackWriter stacks(names, &page);
-  FillHoldings(schedule, limits.stacks, &stacks, page.mutable_holdings());
-  const std::vector<int64_t> births = BirthEvents(schedule);
+  FillHoldings(schedule, known.holdings, limits.stacks, &stacks, page.mutable_holdings());
   if (at_peak != nullptr && !at_peak->empty()) {
-    FillMap(*at_peak, proto::Page::BlockMap::peak, births, limits.map_blocks, &stacks,
+    FillMap(*at_peak, proto::Page::BlockMap::peak, known.births, limits.map_blocks, &stacks,
             page.add_maps());
   }
   if (!at_end.empty()) {
-    FillMap(at_end, proto::Page::BlockMap::end, births, limits.map_blocks, &stacks,
+    FillMap(at_end, proto::Page::BlockMap::end, known.births, limits.map_blocks, &stacks,
             page.add_maps());
   }
   for (const HistoryMark& mark : history.phases()) {
@@ -239,7 +240,8 @@ void AddPage(const Schedule& schedule, const HistoryObserver& history, const Mem
     phase.set_position(static_cast<int64_t>(mark.position));
     phase.set_name(CleanText(schedule.trace().strings[mark.text]));
   }
-  *report->mutable_loop() = ReportLoop(schedule, names, nullptr, nullptr, report->recorded());
+  *report->mutable_loop() =
+      ReportLoop(schedule, known.loop, names, nullptr, nullptr, report->recorded());
   report->clear_segments();
 }
 

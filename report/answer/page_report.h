@@ -2,8 +2,14 @@
 #ifndef MEMREPLAY_REPORT_ANSWER_PAGE_REPORT_H_
 #define MEMREPLAY_REPORT_ANSWER_PAGE_REPORT_H_
 
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
 #include "proto/report.pb.h"
+#include "report/answer/loop_report.h"
 #include "sim/observe/history.h"
+#include "sim/workload/peak_holdings.h"
 #include "trace/schedule/schedule.h"
 #include "trace/value/memory_state.h"
 
@@ -17,10 +23,20 @@ struct PageLimits {
   size_t stacks = 50;              // of the table of holdings
 };
 
+// What a page tells of a schedule that no run is needed for.
+struct Unsimulated {
+  Loop loop;
+  PeakHoldings holdings;
+  std::vector<int64_t> births;  // BirthEvents()
+};
+// O(requests).
+Unsimulated TellUnsimulated(const Schedule& schedule);
+
 // Fills `page` and `loop` of `report`, which describes the same run. `at_peak` null:
-// not known. O(requests), plus what is drawn.
-void AddPage(const Schedule& schedule, const HistoryObserver& history, const MemoryState* at_peak,
-             const MemoryState& at_end, const PageLimits& limits, proto::DeviceReport* report);
+// not known. O(what is drawn).
+void AddPage(const Schedule& schedule, const Unsimulated& known, const HistoryObserver& history,
+             const MemoryState* at_peak, const MemoryState& at_end, const PageLimits& limits,
+             proto::DeviceReport* report);
 
 // Another run of the schedule; takes from `other` what the page does not show.
 void AddOther(const HistoryObserver& history, const PageLimits& limits, proto::DeviceReport other,

@@ -31,7 +31,7 @@ absl::Status AskLoop(const Schedule& schedule, const ReplaySettings& settings, S
       look_back.has_value() && look_back->replay.has_value() ? &*look_back->replay : nullptr);
   if (!basis.ok()) return basis.status();
   *report->mutable_loop() =
-      ReportLoop(schedule, names, cost.has_value() ? &*cost : nullptr,
+      ReportLoop(schedule, FindLoop(schedule), names, cost.has_value() ? &*cost : nullptr,
                  look_back.has_value() ? &*look_back : nullptr, report->recorded());
   AddControl(*basis, settings.order, report);
   return absl::OkStatus();

@@ -1,5 +1,6 @@
 #include "report/ask/page.h"
 
+#include <future>
 #include <optional>
 #include <utility>
 
@@ -25,6 +26,7 @@ namespace {
 struct Shown {
   const Schedule& schedule;
   const DeviceContents& contents;
+  std::shared_future<Unsimulated> unsimulated;
   size_t threads;
   PageLimits limits = {};
 };
@@ -39,7 +41,7 @@ proto::DeviceReport ReportRecordedRun(const Shown& shown, const ReplaySettings& 
   SampledReplay replay = ReplaySampled(schedule, settings, &watchers, true);
   proto::DeviceReport report = ReportReplay(schedule, settings, shown.contents.peaks, replay);
   *report.mutable_inventory() = shown.contents.inventory;
-  AddPage(schedule, history,
+  AddPage(schedule, shown.unsimulated.get(), history,
           replay.fragmentation.has_value() ? &replay.fragmentation->segments : nullptr,
           replay.exact.segments, shown.limits, &report);
   *data = MakeRunData(schedule, log.log(), shown.threads);
@@ -61,7 +63,7 @@ absl::StatusOr<proto::DeviceReport> ReportWhatIfRun(const Shown& shown,
   if (!run.ok()) return run.status();
   proto::DeviceReport report = ReportWhatIf(schedule, on_card, shown.contents.peaks, *run);
   *report.mutable_inventory() = shown.contents.inventory;
-  AddPage(schedule, history,
+  AddPage(schedule, shown.unsimulated.get(), history,
           run->fragmentation.has_value() ? &run->fragmentation->segments : nullptr, run->segments,
           shown.limits, &report);
   *data = MakeRunData(schedule, log.log(), shown.threads);
@@ -93,8 +95,11 @@ absl::StatusOr<proto::DeviceReport> AskPage(const Schedule& schedule,
                                             size_t threads, RunData* data, ProgressSink* progress) {
   const int device = schedule.device();
   progress->SetActivity(StrCat("replaying device ", device));
+  std::shared_future<Unsimulated> unsimulated =
+      std::async(threads > 1 ? std::launch::async : std::launch::deferred,
+                 [&] { return TellUnsimulated(schedule); });
   const DeviceContents contents = DescribeContents(schedule);
-  const Shown shown = {schedule, contents, threads};
+  const Shown shown = {schedule, contents, std::move(unsimulated), threads};
   absl::StatusOr<proto::DeviceReport> report = proto::DeviceReport();
   std::optional<ExactReplayResult> exact;
   if (settings.as_recorded) {
