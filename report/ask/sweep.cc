@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <future>
 #include <utility>
+#include <vector>
 
 #include "absl/types/span.h"
 #include "report/answer/sweep_report.h"
@@ -53,10 +54,15 @@ void AddSweepTo(proto::DeviceReport* report, const Schedule& schedule,
     std::sort(answer.rows.begin(), answer.rows.end(), RanksBefore);
     answer.current = ReplayRow(context, on_card);
   }
-  FindOtherOrder(context,
-                 absl::MakeSpan(answer.rows).first(std::min(kErrorBars, answer.rows.size())));
-  FindOtherOrder(context, absl::MakeSpan(&answer.current, 1));
-  answer.current_cause = WhyReserved(context, answer.current);
+  std::future<PeakCause> cause =
+      std::async(question.threads > 1 ? std::launch::async : std::launch::deferred,
+                 [&] { return WhyReserved(context, answer.current); });
+  std::vector<SweepRow*> barred = {&answer.current};
+  for (size_t i = 0; i < std::min(kErrorBars, answer.rows.size()); ++i) {
+    barred.push_back(&answer.rows[i]);
+  }
+  FindOtherOrder(context, barred);
+  answer.current_cause = cause.get();
   const auto worst = std::find_if(answer.rows.rbegin(), answer.rows.rend(),
                                   [](const SweepRow& row) { return row.refused.empty(); });
   if (!answer.searched && worst != answer.rows.rend())

@@ -179,13 +179,14 @@ bool RanksBefore(const SweepRow& a, const SweepRow& b) {
   return std::tuple_cat(key(a), std::tie(a.conf)) < std::tuple_cat(key(b), std::tie(b.conf));
 }
 
-void FindOtherOrder(const SweepContext& context, absl::Span<SweepRow> rows) {
+void FindOtherOrder(const SweepContext& context, absl::Span<SweepRow* const> rows) {
   ParallelFor(rows.size(), context.threads, [&](size_t i) {
-    if (!rows[i].refused.empty()) return;
-    const absl::StatusOr<Bytes> other = PeakInOtherOrder(
-        context.schedule, SettingsOf(context.settings, rows[i]), OptionsOf(context));
+    SweepRow& row = *rows[i];
+    if (!row.refused.empty()) return;
+    const absl::StatusOr<Bytes> other =
+        PeakInOtherOrder(context.schedule, SettingsOf(context.settings, row), OptionsOf(context));
     if (context.progress != nullptr) context.progress->AddDone();
-    if (other.ok()) rows[i].other_order_peak_reserved = *other;
+    if (other.ok()) row.other_order_peak_reserved = *other;
   });
 }
 

@@ -88,7 +88,7 @@ std::vector<std::string> UsualConfs(const TorchProfile& profile);
 bool RanksBefore(const SweepRow& a, const SweepRow& b);
 
 // Sets other_order_peak_reserved of these rows, those that a release refuses aside.
-void FindOtherOrder(const SweepContext& context, absl::Span<SweepRow> rows);
+void FindOtherOrder(const SweepContext& context, absl::Span<SweepRow* const> rows);
 
 // The same replay once more, watched where its reserved memory grew for want of a cached
 // block that would do.

@@ -1,6 +1,7 @@
 #include "sim/workload/lifetimes.h"
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 namespace memreplay {
@@ -135,11 +136,22 @@ std::vector<Lifetime> LifetimesOf(const Schedule& schedule) {
   return Collector(schedule).Collect();
 }
 
+std::vector<uint32_t> ByEnd(absl::Span<const Lifetime> lifetimes,
+                            absl::Span<const uint32_t> items) {
+  uint32_t last = 0;
+  for (const uint32_t item : items) last = std::max(last, lifetimes[item].end);
+  std::vector<uint32_t> place(size_t{last} + 2);  // behind those that end before
+  for (const uint32_t item : items) ++place[lifetimes[item].end + 1];
+  std::partial_sum(place.begin(), place.end(), place.begin());
+  std::vector<uint32_t> by_end(items.size());
+  for (const uint32_t item : items) by_end[place[lifetimes[item].end]++] = item;
+  return by_end;
+}
+
 PeakLive PeakLiveOf(absl::Span<const Lifetime> lifetimes) {
-  std::vector<uint32_t> by_end(lifetimes.size());
-  for (size_t i = 0; i < by_end.size(); ++i) by_end[i] = static_cast<uint32_t>(i);
-  std::sort(by_end.begin(), by_end.end(),
-            [&](uint32_t a, uint32_t b) { return lifetimes[a].end < lifetimes[b].end; });
+  std::vector<uint32_t> all(lifetimes.size());
+  std::iota(all.begin(), all.end(), 0);
+  const std::vector<uint32_t> by_end = ByEnd(lifetimes, all);
   const auto [requested, moment] = Peak(lifetimes, by_end, &Lifetime::requested);
   return {requested, Peak(lifetimes, by_end, &Lifetime::rounded).first, moment};
 }

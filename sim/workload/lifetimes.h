@@ -27,6 +27,10 @@ struct Lifetime {
 // O(requests).
 std::vector<Lifetime> LifetimesOf(const Schedule& schedule);
 
+// Of `items`, positions in `lifetimes`: by the end of these, those of one end in the order given.
+// O(items + moments).
+std::vector<uint32_t> ByEnd(absl::Span<const Lifetime> lifetimes, absl::Span<const uint32_t> items);
+
 // Whether the recording found no memory for this request. False of programs.
 bool RanOutWhenRecorded(const Schedule& schedule, size_t request);
 
@@ -36,7 +40,7 @@ struct PeakLive {
   uint32_t moment = 0;  // when `requested` is reached first
 };
 
-// The most that is in use at once: no allocator can do with less. O(n log n).
+// The most that is in use at once: no allocator can do with less. O(n + moments).
 PeakLive PeakLiveOf(absl::Span<const Lifetime> lifetimes);
 
 }  // namespace memreplay

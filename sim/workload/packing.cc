@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <bit>
 #include <functional>
-#include <map>
 #include <numeric>
-#include <set>
 #include <tuple>
 #include <utility>
 
+#include "absl/container/btree_map.h"
+#include "absl/container/btree_set.h"
 #include "sim/settings/size_rules.h"
 
 namespace memreplay {
@@ -16,6 +16,19 @@ namespace {
 
 using Indexes = std::vector<uint32_t>;
 constexpr uint64_t kUnplaced = ~uint64_t{0};
+
+// For each moment up to the last end how many of `items` (ascending by begin) begin before it.
+Indexes BegunBefore(absl::Span<const Lifetime> lifetimes, const Indexes& items) {
+  uint32_t last = 0;
+  for (const uint32_t item : items) last = std::max(last, lifetimes[item].end);
+  Indexes begun(last + 1);
+  uint32_t moment = 0;
+  for (uint32_t count = 0; count < items.size(); ++count) {
+    for (; moment <= lifetimes[items[count]].begin; ++moment) begun[moment] = count;
+  }
+  for (; moment <= last; ++moment) begun[moment] = static_cast<uint32_t>(items.size());
+  return begun;
+}
 
 // The room that an allocator without lookahead would have: holes, and no end.
 class Arena {
@@ -44,7 +57,7 @@ class Arena {
   uint64_t height() const { return height_; }
 
  private:
-  using Holes = std::map<uint64_t, uint64_t>;
+  using Holes = absl::btree_map<uint64_t, uint64_t>;
 
   void Add(uint64_t offset, uint64_t size) {
     by_offset_[offset] = size;
@@ -76,27 +89,23 @@ class Arena {
 
   uint64_t height_ = 0;
   Holes by_offset_;
-  std::set<std::pair<uint64_t, uint64_t>> by_size_;
+  absl::btree_set<std::pair<uint64_t, uint64_t>> by_size_;
 };
 
-// Places `items` (ascending by begin) as they come, best fit, from `base` up.
-// Returns the height reached.
-uint64_t PlaceAsTheyCome(absl::Span<const Lifetime> lifetimes, const Indexes& items, uint64_t base,
+// Places `items` (ascending by begin) as they come, best fit. Returns the height reached.
+uint64_t PlaceAsTheyCome(absl::Span<const Lifetime> lifetimes, const Indexes& items,
                          std::vector<uint64_t>& offset) {
-  Indexes by_end = items;
-  std::sort(by_end.begin(), by_end.end(), [&](uint32_t a, uint32_t b) {
-    return std::pair(lifetimes[a].end, a) < std::pair(lifetimes[b].end, b);
-  });
+  const Indexes by_end = ByEnd(lifetimes, items);
   Arena arena;
   size_t ended = 0;
   for (const uint32_t item : items) {
     for (; lifetimes[by_end[ended]].end <= lifetimes[item].begin; ++ended) {
       const uint32_t gone = by_end[ended];
-      arena.Give(offset[gone] - base, lifetimes[gone].rounded.value());
+      arena.Give(offset[gone], lifetimes[gone].rounded.value());
     }
-    offset[item] = base + arena.TakeBestFit(lifetimes[item].rounded.value());
+    offset[item] = arena.TakeBestFit(lifetimes[item].rounded.value());
   }
-  return base + arena.height();
+  return arena.height();
 }
 
 // Which placed items are in use together with a given one. An item is found by
@@ -107,6 +116,7 @@ class PlacedItems {
   PlacedItems(absl::Span<const Lifetime> lifetimes, const Indexes& items)
       : lifetimes_(lifetimes),
         items_(items),
+        begun_(BegunBefore(lifetimes, items)),
         leaves_(std::bit_ceil(items.size() + 1)),
         placed_((items.size() + 63) / 64),
         covering_(2 * leaves_) {}
@@ -115,7 +125,7 @@ class PlacedItems {
     placed_[number / 64] |= uint64_t{1} << (number % 64);
     // Later items that begin within its life are numbers (number, end).
     uint64_t from = number + 1 + leaves_;
-    uint64_t to = FirstFrom(lifetimes_[items_[number]].end) + leaves_;
+    uint64_t to = begun_[lifetimes_[items_[number]].end] + leaves_;
     for (; from < to; from /= 2, to /= 2) {
       if (from % 2 == 1) covering_[from++].push_back(number);
       if (to % 2 == 1) covering_[--to].push_back(number);
@@ -127,7 +137,7 @@ class PlacedItems {
     for (uint64_t node = number + leaves_; node > 0; node /= 2) {
       for (const uint32_t placed : covering_[node]) visit(placed);
     }
-    const uint32_t end = FirstFrom(lifetimes_[items_[number]].end);
+    const uint32_t end = begun_[lifetimes_[items_[number]].end];
     for (uint32_t at = number + 1; at < end;) {
       const uint64_t word = placed_[at / 64] >> (at % 64);
       if (word == 0) {
@@ -140,22 +150,16 @@ class PlacedItems {
   }
 
  private:
-  uint32_t FirstFrom(uint32_t moment) const {
-    return static_cast<uint32_t>(
-        std::partition_point(items_.begin(), items_.end(),
-                             [&](uint32_t item) { return lifetimes_[item].begin < moment; }) -
-        items_.begin());
-  }
-
   absl::Span<const Lifetime> lifetimes_;
   const Indexes& items_;
+  const Indexes begun_;
   const uint64_t leaves_;
   std::vector<uint64_t> placed_;   // bit per number
   std::vector<Indexes> covering_;  // segment tree over numbers
 };
 
 // Places `items` (ascending by begin) in the order `before`, each at the lowest
-// offset that is free for all of its life. Returns the height reached; `limit` as
+// offset that is free for all of its life. Returns the height reached; `limit` (below 2 TiB) as
 // soon as one would end there or higher, for then another packing is as good.
 uint64_t PlaceInOrder(absl::Span<const Lifetime> lifetimes, const Indexes& items,
                       const std::function<bool(uint32_t, uint32_t)>& before, uint64_t limit,
@@ -167,7 +171,6 @@ uint64_t PlaceInOrder(absl::Span<const Lifetime> lifetimes, const Indexes& items
   PlacedItems placed(lifetimes, items);
   // [from, to) in units of 512 bytes, each in half of a word: such words are
   // sorted much faster than pairs.
-  if (limit >= kMinBlockSize.value() << 32) return limit;
   std::vector<uint64_t> taken;
   uint64_t height = 0;
   for (const uint32_t number : order) {
@@ -194,13 +197,9 @@ uint64_t PlaceInOrder(absl::Span<const Lifetime> lifetimes, const Indexes& items
 
 // Pairs of `items` (ascending by begin) in use at the same time.
 uint64_t PairsTogether(absl::Span<const Lifetime> lifetimes, const Indexes& items) {
+  const Indexes begun = BegunBefore(lifetimes, items);
   uint64_t pairs = 0;
-  for (size_t i = 0; i < items.size(); ++i) {
-    const auto end = std::partition_point(items.begin(), items.end(), [&](uint32_t item) {
-      return lifetimes[item].begin < lifetimes[items[i]].end;
-    });
-    pairs += static_cast<uint64_t>(end - items.begin()) - i - 1;
-  }
+  for (size_t i = 0; i < items.size(); ++i) pairs += begun[lifetimes[items[i]].end] - i - 1;
   return pairs;
 }
 
@@ -213,27 +212,29 @@ std::pair<Indexes, Indexes> LargestWithin(absl::Span<const Lifetime> lifetimes, 
   std::stable_sort(by_size.begin(), by_size.end(), [&](uint32_t a, uint32_t b) {
     return lifetimes[a].rounded > lifetimes[b].rounded;
   });
-  const auto largest = [&](size_t count) {
-    Indexes items(by_size.begin(), by_size.begin() + static_cast<ptrdiff_t>(count));
-    std::sort(items.begin(), items.end());
+  Indexes rank(all.size());
+  for (uint32_t i = 0; i < by_size.size(); ++i) rank[by_size[i]] = i;
+  const auto ranked = [&](size_t from, size_t to) {
+    Indexes items;
+    items.reserve(to - from);
+    for (const uint32_t item : all) {
+      if (from <= rank[item] && rank[item] < to) items.push_back(item);
+    }
     return items;
   };
   size_t few = 0, many = all.size();  // few are within the budget, many are not
   while (many - few > 1 + all.size() / 64) {
     const size_t middle = few + (many - few) / 2;
-    (PairsTogether(lifetimes, largest(middle)) <= budget ? few : many) = middle;
+    (PairsTogether(lifetimes, ranked(0, middle)) <= budget ? few : many) = middle;
   }
-  Indexes rest(by_size.begin() + static_cast<ptrdiff_t>(few), by_size.end());
-  std::sort(rest.begin(), rest.end());
-  return {largest(few), std::move(rest)};
+  return {ranked(0, few), ranked(few, all.size())};
 }
 
 // When the rounded sizes in use add up to the most.
 uint32_t PeakMoment(absl::Span<const Lifetime> lifetimes) {
-  Indexes by_end(lifetimes.size());
-  std::iota(by_end.begin(), by_end.end(), 0);
-  std::sort(by_end.begin(), by_end.end(),
-            [&](uint32_t a, uint32_t b) { return lifetimes[a].end < lifetimes[b].end; });
+  Indexes all(lifetimes.size());
+  std::iota(all.begin(), all.end(), 0);
+  const Indexes by_end = ByEnd(lifetimes, all);
   Bytes live, most;
   uint32_t moment = 0;
   size_t ended = 0;
@@ -266,7 +267,7 @@ Packing BestPacking(absl::Span<const Lifetime> lifetimes, const PackingOptions& 
     std::vector<uint64_t> offset(lifetimes.size(), kUnplaced);
     Indexes all(lifetimes.size());
     std::iota(all.begin(), all.end(), 0);
-    const uint64_t height = PlaceAsTheyCome(lifetimes, all, 0, offset);
+    const uint64_t height = PlaceAsTheyCome(lifetimes, all, offset);
     if (keep("as they come, best fit", height, std::move(offset))) return best;
   }
 
@@ -295,12 +296,19 @@ Packing BestPacking(absl::Span<const Lifetime> lifetimes, const PackingOptions& 
          return std::pair(size(a), life(a)) > std::pair(size(b), life(b));
        }},
   };
+  // PlaceInOrder() has 32 bits for an offset.
+  if (best.height.value() >= kMinBlockSize.value() << 32) return best;
+  // The rest lies the same on top of whatever is chosen.
+  std::vector<uint64_t> above(rest.empty() ? 0 : lifetimes.size());
+  const uint64_t rest_height = rest.empty() ? 0 : PlaceAsTheyCome(lifetimes, rest, above);
   for (const auto& order : kOrders) {
+    if (rest_height >= best.height.value()) break;
+    const uint64_t limit = best.height.value() - rest_height;
     std::vector<uint64_t> offset(lifetimes.size(), kUnplaced);
-    uint64_t height = PlaceInOrder(lifetimes, chosen, order.before, best.height.value(), offset);
-    if (height >= best.height.value()) continue;
-    if (!rest.empty()) height = PlaceAsTheyCome(lifetimes, rest, height, offset);
-    if (keep(order.name, height, std::move(offset))) break;
+    const uint64_t height = PlaceInOrder(lifetimes, chosen, order.before, limit, offset);
+    if (height >= limit) continue;
+    for (const uint32_t item : rest) offset[item] = height + above[item];
+    if (keep(order.name, height + rest_height, std::move(offset))) break;
   }
   return best;
 }
