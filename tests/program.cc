@@ -6,7 +6,8 @@
 
 #include <algorithm>
 #include <fstream>
-#include <iterator>
+#include <sstream>
+#include <utility>
 
 namespace memreplay {
 
@@ -62,7 +63,9 @@ void Program::Write(const std::string& name, const std::string& content) {
 
 std::string Program::Read(const std::string& name) {
   std::ifstream file(folder_ / name, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
+  std::ostringstream content;
+  content << file.rdbuf();
+  return std::move(content).str();
 }
 
 std::vector<std::string> Program::Names() {

@@ -31,7 +31,7 @@ TEST_F(DeterminismTest, OneThreadAndSeveralSayTheSame) {
     const Outcome one = Run(arguments + " --jobs 1", "taskset -p -c 0 $$ >/dev/null;");
     EXPECT_LE(one.status, 1) << one.err;
     EXPECT_FALSE(one.out.empty());
-    for (int round = 0; round < 20; ++round) {
+    for (int round = 0; round < 10; ++round) {
       const Outcome several = Run(arguments + " --jobs 2");
       EXPECT_EQ(several.status, one.status);
       ASSERT_EQ(several.out, one.out) << "round " << round;

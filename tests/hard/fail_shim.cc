@@ -29,10 +29,11 @@ bool Fails(const char* name) {
     static const auto real_open = reinterpret_cast<Open>(dlsym(RTLD_NEXT, "open"));
     using Write = ssize_t (*)(int, const void*, size_t);
     static const auto real_write = reinterpret_cast<Write>(dlsym(RTLD_NEXT, "write"));
+    static const auto real_close = reinterpret_cast<int (*)(int)>(dlsym(RTLD_NEXT, "close"));
     const int fd = real_open(count, O_WRONLY | O_CREAT | O_APPEND, 0666);
     if (fd >= 0) {
       (void)!real_write(fd, ".", 1);
-      close(fd);
+      real_close(fd);
     }
   }
   const char* const at = getenv("FAIL_AT");
