@@ -7,7 +7,9 @@ is its output, up to the next command or the end of the block. --update writes
 the true output into the pages.
 """
 
+import concurrent.futures
 import difflib
+import os
 import pathlib
 import subprocess
 import sys
@@ -15,8 +17,16 @@ import sys
 PAGES = [pathlib.Path("README.md"), pathlib.Path("docs/schedules.md")]
 
 
-def with_true_output(lines):
-    result = []
+def shell(command):
+    run = subprocess.run(
+        ["bash", "-c", command], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT, text=True, check=False)
+    return run.stdout.splitlines()
+
+
+def with_true_output(lines, pool):
+    """The lines of a page as they should be."""
+    parts = []  # lines, or what will be some
     in_console = False
     for line in lines:
         if line == "```console":
@@ -24,19 +34,16 @@ def with_true_output(lines):
         elif in_console and line == "```":
             in_console = False
         if not in_console or line == "```console":
-            result.append(line)
+            parts.append([line])
         elif line.startswith("$ "):
-            run = subprocess.run(
-                ["bash", "-c", line[2:]], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT, text=True, check=False)
-            result += [line, *run.stdout.splitlines()]
-    return result
+            parts += [[line], pool.submit(shell, line[2:])]
+    return [line for part in parts for line in (part if isinstance(part, list) else part.result())]
 
 
-def check(page, update):
+def check(page, update, pool):
     """Whether the page shows commands and what they print."""
     shown = page.read_text(encoding="utf-8").splitlines()
-    true = with_true_output(shown)
+    true = with_true_output(shown, pool)
     commands = sum(line.startswith("$ ") for line in shown)
     if update:
         page.write_text("\n".join(true) + "\n", encoding="utf-8")
@@ -47,7 +54,9 @@ def check(page, update):
 
 
 def main(update):
-    return 0 if all([check(page, update) for page in PAGES]) else 1
+    subprocess.run(["./memreplay", "--version"], check=True, stdout=subprocess.DEVNULL)  # built once
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        return 0 if all([check(page, update, pool) for page in PAGES]) else 1
 
 
 if __name__ == "__main__":
