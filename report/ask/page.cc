@@ -37,7 +37,7 @@ proto::DeviceReport ReportRecordedRun(const Shown& shown, const ReplaySettings& 
   const Schedule& schedule = shown.schedule;
   RunLogObserver log(schedule, /*positions_are_events=*/true);
   HistoryObserver history(schedule, HistoryObserver::Clock::kEvents, shown.limits.timeline_buckets);
-  ObserverList watchers = {&history, &log};
+  ObserversTogether watchers(history, log);
   SampledReplay replay = ReplaySampled(schedule, settings, &watchers, true);
   proto::DeviceReport report = ReportReplay(schedule, settings, shown.contents.peaks, replay);
   *report.mutable_inventory() = shown.contents.inventory;
@@ -58,7 +58,7 @@ absl::StatusOr<proto::DeviceReport> ReportWhatIfRun(const Shown& shown,
   WhatIfOptions options;
   options.fragmentation = true;
   options.keep_segments = true;
-  ObserverList watchers = {&history, &log};
+  ObserversTogether watchers(history, log);
   const absl::StatusOr<WhatIfResult> run = ReplayWhatIf(schedule, on_card, &watchers, options);
   if (!run.ok()) return run.status();
   proto::DeviceReport report = ReportWhatIf(schedule, on_card, shown.contents.peaks, *run);

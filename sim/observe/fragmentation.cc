@@ -29,8 +29,9 @@ void FragmentationObserver::OnStart(const MemoryState& /*state*/, const Allocato
 // Whether to look after this event, which ends a request.
 bool FragmentationObserver::IsMoment(uint64_t event) {
   if (options_.at_event.has_value()) return !sample_.has_value() && event >= *options_.at_event;
-  if (gave_up_ || usage_.peak().reserved() <= peak_) return false;
+  if (usage_.peak().reserved() <= peak_) return false;
   peak_ = usage_.peak().reserved();
+  // Perhaps until there is a higher one: by then the run will have cost more.
   gave_up_ = options_.may_give_up && work_ > kFreeWork + kWorkPerEvent * event;
   if (gave_up_) sample_.reset();
   return !gave_up_;
@@ -44,9 +45,9 @@ void FragmentationObserver::OnEvent(const Event& event) {
   if (recent_.size() < kept) {
     recent_.push_back(request);
   } else {
-    recent_[requests_seen_ % kept] = request;
+    recent_[oldest_] = request;
+    if (++oldest_ == kept) oldest_ = 0;
   }
-  ++requests_seen_;
   if (IsMoment(index)) Sample(index);
 }
 

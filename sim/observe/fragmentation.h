@@ -55,8 +55,9 @@ struct FragmentationOptions {
   size_t last_requests = 1000;  // N, at least 1
   bool keep_segments = false;   // in the sample; O(blocks) more
   // To find the peak, each request that reserves more than any before is looked at.
-  // Where that becomes more work than another run would be, gave_up() tells, and a
-  // second, identical run with `at_event` is the cheaper way; false: goes on.
+  // Where that would be more work than the run so far, the request is passed over; if no
+  // later one reserves more, gave_up() tells, and a second, identical run with `at_event`
+  // is the cheaper way. False: each is looked at.
   bool may_give_up = true;
 };
 
@@ -93,7 +94,7 @@ class FragmentationObserver final : public Observer {
   uint64_t work_ = 0;  // blocks visited for samples
   bool gave_up_ = false;
   std::vector<Request> recent_;  // ring of the last N
-  uint64_t requests_seen_ = 0;
+  size_t oldest_ = 0;            // in it, once it is full
   uint64_t next_event_ = 0;
   std::optional<Fragmentation> sample_;
 };

@@ -34,6 +34,7 @@ class HistoryObserver final : public Observer {
   HistoryObserver(const HistoryObserver&) = delete;
   HistoryObserver& operator=(const HistoryObserver&) = delete;
 
+  Wants wants() const override { return {.requests = clock_ == Clock::kRequests}; }
   void OnStartEvent(const Event& event) override { usage_.OnStartEvent(event); }
   void OnStart(const MemoryState& state, const Allocator& allocator) override {
     usage_.OnStart(state, allocator);

@@ -59,7 +59,7 @@ void TimelineObserver::OnEvent(const Event&) {
       allocator_ == nullptr ? 0 : allocator_->statistics().inactive_split_bytes.all.current;
   const Bytes inactive(static_cast<uint64_t>(std::max<int64_t>(split, 0)));
   const TimelinePoint point = {event, clock_ == nullptr ? event : *clock_, now};
-  if (event % stride_ != 0) {
+  if ((event & (stride_ - 1)) != 0) {
     TimelineBucket& bucket = buckets_.back();
     for (size_t i = 0; i < kUsageKinds; ++i) {
       if (now.bytes[i] < bucket.lowest[i].usage.bytes[i]) bucket.lowest[i] = point;

@@ -67,7 +67,7 @@ class TimelineObserver final : public Observer {
   const Allocator* allocator_ = nullptr;
   const uint64_t* clock_;
   const size_t capacity_;
-  uint64_t stride_ = 1;
+  uint64_t stride_ = 1;  // a power of two
   uint64_t next_event_ = 0;
   std::vector<TimelineBucket> buckets_;
 };

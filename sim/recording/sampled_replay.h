@@ -26,6 +26,7 @@ class SnapshotEcho final : public Observer {
   SnapshotEcho(const Schedule& schedule, const UsageObserver& usage, Observer* next)
       : schedule_(schedule), usage_(usage), next_(next) {}
 
+  Wants wants() const override { return {.requests = next_->wants().requests}; }
   void OnStart(const MemoryState& state, const Allocator& allocator) override;
   void OnRequest(size_t request) override { next_->OnRequest(request); }
   void OnEvent(const Event& event) override;

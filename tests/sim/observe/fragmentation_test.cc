@@ -154,6 +154,29 @@ TEST_F(FragmentationTest, GivesUpWhereAnotherRunIsCheaper) {
   }
 }
 
+TEST_F(FragmentationTest, LooksAgainOnceTheRunHasCostMore) {
+  allocator_.blocks.resize(1000);
+  FragmentationObserver observer(usage_, {});
+  observer.OnStart({}, allocator_);
+  for (int i = 0; i < 120; ++i) {
+    Feed(&observer, EventKind::kSegmentAlloc, MiB(20).value());
+    Feed(&observer, EventKind::kAlloc, MiB(20).value());
+  }
+  EXPECT_TRUE(observer.gave_up());
+  for (int i = 0; i < 100000; ++i) {
+    Feed(&observer, EventKind::kAlloc, 512, 512);
+    Feed(&observer, EventKind::kFree, 512, 512);
+    Feed(&observer, EventKind::kFreeCompleted, 512, 512);
+  }
+  EXPECT_FALSE(observer.sample().has_value());
+  Feed(&observer, EventKind::kSegmentAlloc, MiB(20).value());
+  Feed(&observer, EventKind::kAlloc, MiB(20).value());
+  observer.OnEnd();
+  EXPECT_FALSE(observer.gave_up());
+  ASSERT_TRUE(observer.sample().has_value());
+  EXPECT_EQ(observer.sample()->at_event, 300241u);
+}
+
 TEST_F(FragmentationTest, SamplesAtTheEndIfItsMomentNeverCame) {
   FragmentationObserver observer(usage_, {.at_event = 100});
   observer.OnStart({}, allocator_);
