@@ -102,9 +102,9 @@ absl::StatusOr<proto::DeviceReport> ReplayDevice(std::shared_ptr<const Trace> tr
   progress->SetActivity(StrCat("replaying device ", schedule.device()));
   progress->SetTotal(schedule.requests().size());
 
-  absl::StatusOr<ReplayAnswer> answer =
-      AskReplay(schedule, settings,
-                options.start == "fresh" ? StartPolicy::kFresh : StartPolicy::kRecorded, &watchers);
+  absl::StatusOr<ReplayAnswer> answer = AskReplay(
+      schedule, settings, options.start == "fresh" ? StartPolicy::kFresh : StartPolicy::kRecorded,
+      watchers.size() > 0 ? &watchers : nullptr);
   if (!answer.ok()) return answer.status();
   runs->push_back({schedule.device(), recorder.TakeEvents(), std::move(answer->segments)});
   if (shows_timeline) AddTimeline(timeline.buckets(), answer->report.mutable_loop());

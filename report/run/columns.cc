@@ -14,14 +14,16 @@
 namespace memreplay {
 namespace {
 
-// Level 6 is a third slower to write and saves a twentieth.
+// Level 6 is a third slower to write and saves a twentieth; for columns of one or two bytes
+// a value level 3 takes half the time of level 4 for as few bytes.
 constexpr int kLevel = 4;
+constexpr int kLevelOfNarrow = 3;
 
-std::string Deflate(std::string_view bytes) {
+std::string Deflate(std::string_view bytes, int level) {
   uLongf length = compressBound(bytes.size());
   const auto packed = std::make_unique_for_overwrite<char[]>(length);
   const int status = compress2(reinterpret_cast<Bytef*>(packed.get()), &length,
-                               reinterpret_cast<const Bytef*>(bytes.data()), bytes.size(), kLevel);
+                               reinterpret_cast<const Bytef*>(bytes.data()), bytes.size(), level);
   if (status != Z_OK) std::abort();  // the room is enough for anything
   return {packed.get(), length};
 }
@@ -74,7 +76,7 @@ Column PackColumn(std::string_view name, std::vector<uint64_t> values, bool is_d
       plane[i] = static_cast<char>(values[i] >> (8 * byte) & 0xff);
     }
   }
-  column.deflated = Deflate({planes.get(), size});
+  column.deflated = Deflate({planes.get(), size}, column.width <= 2 ? kLevelOfNarrow : kLevel);
   return column;
 }
 
@@ -82,7 +84,7 @@ Column PackBytes(std::string_view name, std::string_view bytes) {
   Column column;
   column.name = name;
   column.count = bytes.size();
-  column.deflated = Deflate(bytes);
+  column.deflated = Deflate(bytes, kLevel);
   return column;
 }
 

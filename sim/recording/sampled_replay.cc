@@ -41,13 +41,14 @@ SampledReplay ReplaySampled(const Schedule& schedule, const ReplaySettings& sett
   UsageObserver usage;
   FragmentationObserver fragmentation(usage, look);
   SnapshotEcho echo(schedule, usage, extra);
-  ObserverList observers = {&usage, &fragmentation, extra != nullptr ? &echo : nullptr};
+  ObserversTogether alone(usage, fragmentation);
+  ObserversTogether watched(usage, fragmentation, echo);
   const auto replay = [&](Observer* observer) {
     ExactReplayOptions options;
     options.observer = observer;
     return ReplayAsRecorded(schedule, settings.config, *settings.torch.profile, options);
   };
-  result.exact = replay(&observers);
+  result.exact = replay(extra == nullptr ? static_cast<Observer*>(&alone) : &watched);
   result.peak = usage.peak();
   result.peak_reserved_event = usage.peak_event(UsageKind::kReserved);
   result.fragmentation = fragmentation.sample();

@@ -14,8 +14,8 @@ using Tokens = std::vector<uint32_t>;
 
 constexpr size_t kBlock = 64;  // tokens that are compared at once
 constexpr size_t kMaxCandidates = 48;
-constexpr size_t kMaxAnchors = 4;  // per width
-constexpr size_t kWidths[] = {1, 4, 16};
+constexpr size_t kMaxAnchors = 4;          // per width
+constexpr size_t kMoreWidths[] = {4, 16};  // of runs, besides 1
 // A mismatch outweighs this many matches: stretches agree to at least 7/8.
 constexpr size_t kMismatchCost = 7;
 constexpr double kGoodEnough = 0.9;        // of the longest stretch
@@ -112,13 +112,14 @@ Runs TwiceAsWide(const Runs& half) {
   return result;
 }
 
-// Of each of kWidths.
+// Of width 1 and each of kMoreWidths.
 std::vector<Runs> RunsOf(const Tokens& tokens, size_t distinct) {
   std::vector<Runs> all;
-  Runs runs{1, tokens, distinct};
-  for (const size_t width : kWidths) {
+  all.push_back({1, tokens, distinct});
+  for (const size_t width : kMoreWidths) {
+    Runs runs = TwiceAsWide(all.back());
     while (runs.width < width) runs = TwiceAsWide(runs);
-    all.push_back(runs);
+    all.push_back(std::move(runs));
   }
   return all;
 }
