@@ -1,4 +1,6 @@
 // memreplay report FILE...
+#include <malloc.h>
+
 #include <algorithm>
 #include <filesystem>
 #include <map>
@@ -143,6 +145,9 @@ std::map<std::string, std::string> PagesOf(const std::vector<std::string>& files
 }  // namespace
 
 absl::StatusOr<int> RunReport(absl::Span<const std::string> args) {
+  // What one part frees serves the next: given back to the system it would come back page by page.
+  mallopt(M_MMAP_THRESHOLD, 32 << 20);
+  mallopt(M_TRIM_THRESHOLD, 1 << 30);
   ReportFlags options;
   FlagSet flags("report FILE...|MODEL [flags]", kReportDescription);
   flags.AddOptionalText("output", "PAGE", &options.output,
