@@ -17,35 +17,48 @@
 
 namespace memreplay {
 
-class BlockPool;
-struct ExpandableSegment;
-
-// What most requests look at comes first, on a cache line of its own.
+// What every request looks at is one cache line, what few need another.
 struct alignas(64) Block {
   Address address;
-  Bytes size;
+  Bytes size;             // 0: not in use (slab bookkeeping)
+  Bytes requested_size;   // set by each allocation, never cleared
   Block* prev = nullptr;  // neighbours by address in the same segment
   Block* next = nullptr;
-  BlockPool* pool = nullptr;
   uint64_t order = 0;               // among cached blocks of one size
   AllocationId id = kNoAllocation;  // while active
-  uint32_t stream = 0;
-  uint32_t stack = 0;   // of the last allocation, while active
-  bool in_use = false;  // the object exists (slab bookkeeping)
-  bool allocated = false;
-  bool mapped = true;                       // false: a range of an expandable segment without pages
-  bool is_free = false;                     // in its pool's free set
-  Bytes requested_size;                     // set by each allocation, never cleared
-  std::unique_ptr<StreamUses> uses;         // null: never recorded on another stream
-  ExpandableSegment* expandable = nullptr;  // null: a cudaMalloc segment
-  uint64_t gc_base = 0;                     // pool's lookup count at the last insertion
-  uint32_t segment_stack = 0;               // of the segment's creation; of the head block only
-  uint32_t event_count = 0;                 // outstanding end-of-life events
+  uint32_t stack = 0;               // of the last allocation, while active
+  uint32_t home = 0;                // number of its StreamPool
+  bool allocated : 1 = false;
+  bool mapped : 1 = true;          // false: a range of an expandable segment without pages
+  bool is_free : 1 = false;        // in the free set of its StreamPool
+  bool is_expandable : 1 = false;  // reservation > 0
+  bool has_rest : 1 = false;       // Rest() was called
+  uint32_t reservation : 24 = 0;   // number of its ExpandableSegment; 0: a cudaMalloc segment
 
+  struct alignas(64) Others {
+    std::unique_ptr<StreamUses> uses;  // null: never recorded on another stream
+    uint64_t gc_base = 0;              // pool's lookup count at the last insertion
+    uint32_t segment_stack = 0;        // of the segment's creation; of the head block only
+    uint32_t event_count = 0;          // outstanding end-of-life events
+  };
+  Others rest;
+  Others& Rest() {  // to write to
+    has_rest = true;
+    return rest;
+  }
+
+  static constexpr uint32_t kMostReservations = (1 << 24) - 1;
+  void SetReservation(uint32_t number) {
+    reservation = number & kMostReservations;
+    is_expandable = number > 0;
+  }
+  bool in_use() const { return size > Bytes(0); }
   bool is_split() const { return prev != nullptr || next != nullptr; }
-  bool has_stream_uses() const { return uses != nullptr && !uses->empty(); }
+  bool has_stream_uses() const { return has_rest && rest.uses != nullptr && !rest.uses->empty(); }
   // Freed by the program, but other streams may still be using it.
-  bool is_pending() const { return !allocated && (event_count > 0 || has_stream_uses()); }
+  bool is_pending() const {
+    return has_rest && !allocated && (rest.event_count > 0 || has_stream_uses());
+  }
   Address end() const { return address + size; }
 };
 

@@ -3,6 +3,7 @@
 #define MEMREPLAY_SIM_MODEL_BLOCK_POOL_H_
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "absl/container/btree_set.h"
@@ -20,17 +21,34 @@ struct UnmappedLess {
 };
 using UnmappedSet = absl::btree_set<Block*, UnmappedLess>;
 
-// PyTorch orders a pool's set by (stream, size, address); keeping a set per
-// stream is the same order, since no operation crosses streams.
+class BlockPool;
+
+// What one stream has in a block pool. PyTorch orders a pool's set by (stream, size,
+// address); keeping a set per stream is the same order, since no operation crosses streams.
+struct StreamPool {
+  // Free, mapped blocks. Insert() stamps the block's gc_base.
+  [[gnu::always_inline]] inline void Insert(Block* block);
+  [[gnu::always_inline]] void Erase(Block* block) {
+    block->is_free = false;
+    free.Erase(block);
+  }
+
+  BlockPool* pool = nullptr;
+  uint32_t stream = 0;
+  uint32_t number = 0;  // Block::home
+  FreeSet free = {};
+  UnmappedSet unmapped = {};
+};
+
 class BlockPool {
  public:
-  BlockPool(bool is_large, PrivatePool* owner, uint16_t index)
+  // StreamPools are numbered by their place in `all`, which must outlive this.
+  BlockPool(bool is_large, PrivatePool* owner, uint16_t index, std::vector<StreamPool*>& all)
       : is_large_(is_large),
         part_(StatArray::PartOf(is_large)),
         owner_(owner),
         index_(index),
-        free_(1),
-        unmapped_(1) {}
+        all_(all) {}
   BlockPool(const BlockPool&) = delete;
   BlockPool& operator=(const BlockPool&) = delete;
 
@@ -39,65 +57,61 @@ class BlockPool {
   PrivatePool* owner() const { return owner_; }   // null: default pool
   uint16_t index() const { return index_; }       // of the pool's id in the trace; 0 = default
 
-  // Free, mapped blocks. Insert() stamps the block's gc_base.
-  [[gnu::always_inline]] void Insert(Block* block) {
-    block->gc_base = lookups;
-    block->is_free = true;
-    free_of(block->stream).Insert(block);
-  }
-  [[gnu::always_inline]] void Erase(Block* block) {
-    block->is_free = false;
-    free_of(block->stream).Erase(block);
-  }
-  FreeSet& free_of(uint32_t stream) {
-    if (stream >= streams_) [[unlikely]] {
-      AddStreams(stream + 1);
+  StreamPool& of(uint32_t stream) {
+    if (stream >= streams_.size() || streams_[stream] == nullptr) [[unlikely]] {
+      Add(stream);
     }
-    return free_[stream];
+    return *streams_[stream];
   }
-  UnmappedSet& unmapped_of(uint32_t stream) {
-    if (stream >= streams_) [[unlikely]] {
-      AddStreams(stream + 1);
-    }
-    return unmapped_[stream];
-  }
-  const std::vector<FreeSet>& free_sets() const { return free_; }  // by stream
-  const std::vector<UnmappedSet>& unmapped_sets() const { return unmapped_; }
+  // By stream; null: has had nothing.
+  const std::vector<std::unique_ptr<StreamPool>>& streams() const { return streams_; }
 
-  // All free blocks in PyTorch's order.
+  // In PyTorch's order.
+  template <typename Visit>
+  void VisitFreeBlocks(const Visit& visit) const {
+    for (const auto& stream : streams_) {
+      if (stream != nullptr) stream->free.Visit(visit);
+    }
+  }
   std::vector<Block*> FreeBlocks() const {
     std::vector<Block*> blocks;
-    for (const FreeSet& set : free_) {
-      set.Visit([&blocks](Block* block) { blocks.push_back(block); });
-    }
+    VisitFreeBlocks([&blocks](Block* block) { blocks.push_back(block); });
     return blocks;
   }
 
   uint64_t lookups = 0;  // get_free_block calls while garbage collection is on
 
  private:
-  [[gnu::noinline]] void AddStreams(uint32_t streams) {
-    free_.resize(streams);
-    unmapped_.resize(streams);
-    streams_ = streams;
+  [[gnu::noinline]] void Add(uint32_t stream) {
+    if (stream >= streams_.size()) streams_.resize(stream + 1);
+    streams_[stream] = std::make_unique<StreamPool>(
+        StreamPool{.pool = this, .stream = stream, .number = static_cast<uint32_t>(all_.size())});
+    all_.push_back(streams_[stream].get());
   }
 
   bool is_large_;
   StatArray::Part part_;
   PrivatePool* owner_;
   uint16_t index_;
-  uint32_t streams_ = 1;  // of which there are sets
-  std::vector<FreeSet> free_;
-  std::vector<UnmappedSet> unmapped_;
+  std::vector<StreamPool*>& all_;
+  std::vector<std::unique_ptr<StreamPool>> streams_;
 };
+
+inline void StreamPool::Insert(Block* block) {
+  if (pool->lookups != 0) [[unlikely]] {
+    block->Rest().gc_base = pool->lookups;
+  }
+  block->is_free = true;
+  free.Insert(block);
+}
 
 // A pool of its own for a CUDA graph or a MemPool.
 struct PrivatePool {
-  PrivatePool(PoolId pool_id, uint16_t pool_index)
+  PrivatePool(PoolId pool_id, uint16_t pool_index, std::vector<StreamPool*>& all)
       : id(pool_id),
         index(pool_index),
-        small(false, this, pool_index),
-        large(true, this, pool_index) {}
+        small(false, this, pool_index, all),
+        large(true, this, pool_index, all) {}
 
   PoolId id;
   uint16_t index;

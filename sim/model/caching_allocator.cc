@@ -20,6 +20,7 @@ CachingAllocator::CachingAllocator(const TorchProfile& profile, const AllocatorC
       pool_by_index_(pool_ids_.size(), nullptr),
       no_split_(pool_ids_.size(), false),
       tie_guide_(options.tie_guide) {
+  NoteSettings();
   stats_.max_split_size = config_.max_split_size.signed_value();
   if (config_.per_process_memory_fraction < 1) {
     SetMemoryFraction(config_.per_process_memory_fraction).IgnoreError();
@@ -29,7 +30,9 @@ CachingAllocator::CachingAllocator(const TorchProfile& profile, const AllocatorC
 CachingAllocator::~CachingAllocator() = default;
 
 absl::Status CachingAllocator::ApplySettings(std::string_view conf) {
-  return ParseAllocatorConf(conf, profile_, &config_);
+  absl::Status parsed = ParseAllocatorConf(conf, profile_, &config_);
+  NoteSettings();
+  return parsed;
 }
 
 absl::Status CachingAllocator::SetMemoryFraction(double fraction) {
@@ -73,10 +76,11 @@ absl::Status CachingAllocator::ApplyRare(const Event& request, Observer& out) {
     case EventKind::kPoolRelease: out.OnEvent(request); return PoolRelease(request.pool);
     case EventKind::kResetPeak:
       out.OnEvent(request);
-      stats_.ResetPeak();
+      ResetPeak();
       return absl::OkStatus();
     case EventKind::kResetAccumulated:
       out.OnEvent(request);
+      stats_.Settle();
       stats_.ResetAccumulated();
       return absl::OkStatus();
     case EventKind::kOutsideAlloc:
@@ -92,59 +96,81 @@ absl::Status CachingAllocator::ApplyRare(const Event& request, Observer& out) {
 }
 
 Block* CachingAllocator::Malloc(const Event& request, Observer& out, absl::Status& result) {
-  if (request.id >= live_.size()) live_.resize(request.id + 1, nullptr);
-  if (request.size >= kTooLarge) {
-    result = absl::ResourceExhaustedError("Tried to allocate more than 1EB memory");
+  if (request.size.value() - 1 >= kTooLarge.value() - 1) [[unlikely]] {
+    if (request.size > Bytes(0)) {  // else a null pointer
+      result = absl::ResourceExhaustedError("Tried to allocate more than 1EB memory");
+    }
     return nullptr;
   }
-  if (request.size == Bytes(0)) return nullptr;  // as PyTorch does
+  Bytes size((request.size.value() + kMinBlockSize.value() - 1) & ~(kMinBlockSize.value() - 1));
+  if (rounds_by_division_) [[unlikely]] {
+    const Bytes rounded = RoundSize(request.size, config_, profile_);
+    if (rounded != size) Fire(Rule::kDivisionRounding);
+    size = rounded;
+  }
+  const bool expandable = config_.expandable_segments;
+  bool in_capture = false;
+  BlockPool* pool = IsSmall(size) ? &small_ : &large_;
+  if (request.pool != 0 || !captures_.empty() || graph_capture_ || !pending_.empty() ||
+      !deferred_.empty()) [[unlikely]] {
+    pool = SelectPool(request, size, out, &in_capture);
+    if (pool == nullptr) {
+      result = absl::FailedPreconditionError(
+          "it1 != graph_pools.end(): internal assertion, the pool being filled was released");
+      return nullptr;
+    }
+  }
 
-  Params params;
-  params.in_capture = in_capture() || IsRecordedInCapture(request.pool);
-  if (!params.in_capture && (!pending_.empty() || !deferred_.empty())) {
-    ProcessEvents(request.text_or_stack, out);
+  StreamPool* home = &pool->of(request.stream);
+  Block* block = GetFreeBlock(*home, size, expandable);
+  if (block == nullptr) [[unlikely]] {
+    Params params{.pool = pool,
+                  .stream = request.stream,
+                  .size = size,
+                  .expandable = expandable,
+                  .in_capture = in_capture,
+                  .id = request.id,
+                  .stack = request.text_or_stack,
+                  .out = &out};
+    block = AllocFromDevice(params);
+    if (!failure_.ok()) {
+      result = std::exchange(failure_, absl::OkStatus());
+      return nullptr;
+    }
+    if (block == nullptr) return nullptr;
+    block = Take(block, HomeOf(*block), size, params.expandable);
+  } else {
+    block = Take(block, *home, size, expandable);
   }
-  params.requested = request.size;
-  params.size = RoundSize(request.size, config_, profile_);
-  if (params.size != std::max(kMinBlockSize, RoundUp(request.size, kMinBlockSize))) {
-    Fire(Rule::kDivisionRounding);
+  block->allocated = true;
+  block->requested_size = request.size;
+  block->stack = request.text_or_stack;
+  block->id = request.id;
+  if (request.id >= live_.size()) [[unlikely]] {
+    live_.resize(request.id + 1, nullptr);
   }
-  params.pool = SelectPool(request, params.size);
-  if (params.pool == nullptr) {
-    result = absl::FailedPreconditionError(
-        "it1 != graph_pools.end(): internal assertion, the pool being filled was released");
-    return nullptr;
-  }
-  params.stream = request.stream;
-  params.expandable = config_.expandable_segments;
-  params.id = request.id;
-  params.stack = request.text_or_stack;
-  params.out = &out;
+  live_[request.id] = block;
+  stats_.CountAllocation(pool->part(), block->size.signed_value(), request.size.signed_value());
+  if (block->size >= config_.max_split_size) stats_.oversize_allocations.Increase(1);
+  return block;
+}
 
-  Block* block = GetFreeBlock(params);
-  if (block == nullptr) {
-    if (garbage_collection_on()) CollectGarbage(params);
-    block = AllocBlock(params, /*retry=*/false);
-    if (block == nullptr) block = AllocByReleasing(params);
-  }
-  if (!failure_.ok()) {
-    result = std::exchange(failure_, absl::OkStatus());
-    return nullptr;
-  }
-  if (block == nullptr) {
-    Fire(Rule::kOutOfMemory);
-    Event oom;
-    oom.pool = params.pool->index();
-    oom.id = request.id;
-    oom.set_oom(device_.FreeMemory());
-    oom.size = params.size;
-    oom.stream = params.stream;
-    oom.text_or_stack = params.stack;
-    out.OnEvent(oom);
-    ++stats_.num_ooms;
-    return nullptr;
-  }
-  return TakeBlock(block, ShouldSplit(*block, params), params);
+Block* CachingAllocator::AllocFromDevice(Params& params) {
+  if (garbage_collection_on()) CollectGarbage(params);
+  Block* block = AllocBlock(params, /*retry=*/false);
+  if (block == nullptr) block = AllocByReleasing(params);
+  if (block != nullptr || !failure_.ok()) return block;
+  Fire(Rule::kOutOfMemory);
+  Event oom;
+  oom.pool = params.pool->index();
+  oom.id = params.id;
+  oom.set_oom(device_.FreeMemory());
+  oom.size = params.size;
+  oom.stream = params.stream;
+  oom.text_or_stack = params.stack;
+  params.out->OnEvent(oom);
+  ++stats_.num_ooms;
+  return nullptr;
 }
 
 // What malloc tries once the device has refused, in this order. Stops at an
@@ -172,7 +198,12 @@ Block* CachingAllocator::AllocByReleasing(Params& params) {
   return block;
 }
 
-BlockPool* CachingAllocator::SelectPool(const Event& request, Bytes size) {
+BlockPool* CachingAllocator::SelectPool(const Event& request, Bytes size, Observer& out,
+                                        bool* in_capture) {
+  *in_capture = this->in_capture() || IsRecordedInCapture(request.pool);
+  if (!*in_capture && (!pending_.empty() || !deferred_.empty())) {
+    ProcessEvents(request.text_or_stack, out);
+  }
   PrivatePool* pool = nullptr;
   if (request.pool != 0) {  // a recording says so
     pool = FindPool(request.pool);
@@ -181,54 +212,61 @@ BlockPool* CachingAllocator::SelectPool(const Event& request, Bytes size) {
     pool = FindPool(profile_.newest_pool_first ? captures_.back() : captures_.front());
     if (pool == nullptr) return nullptr;
   }
-  if (pool != nullptr) Fire(Rule::kPrivatePoolUsed);
-  if (IsSmall(size)) return pool != nullptr ? &pool->small : &small_;
-  return pool != nullptr ? &pool->large : &large_;
+  if (pool == nullptr) return IsSmall(size) ? &small_ : &large_;
+  Fire(Rule::kPrivatePoolUsed);
+  return IsSmall(size) ? &pool->small : &pool->large;
 }
 
-[[gnu::always_inline]] inline Block* CachingAllocator::GetFreeBlock(const Params& params) {
-  BlockPool& pool = *params.pool;
-  if (garbage_collection_on()) ++pool.lookups;
-  const FreeSet& set = pool.free_of(params.stream);
-  Block* block = set.LowerBound(params.size);
-  if (tie_guide_ != nullptr && block != nullptr) [[unlikely]] {
-    block = tie_guide_->Choose(block, set);
+[[gnu::always_inline]] inline Block* CachingAllocator::GetFreeBlock(StreamPool& home, Bytes size,
+                                                                    bool expandable) {
+  if (garbage_collection_on()) [[unlikely]] {
+    ++home.pool->lookups;
   }
-  if (block != nullptr && block->expandable != nullptr) {
-    if (params.expandable) {
-      // A block at the end of the mapped range counts with the room behind it,
-      // so that a hole is used before the range's end.
-      const auto room = [](const Block* b) {
-        return b->size + (b->next != nullptr && !b->next->mapped ? b->next->size : Bytes(0));
-      };
-      while (block->expandable != nullptr) {
-        Block* next = set.Next(block);
-        if (next == nullptr || room(next) >= room(block)) break;
-        Fire(Rule::kExpandableRoomWalk);
-        block = next;
-      }
-    } else {
-      Fire(Rule::kExpandableSkipped);
-      do {
-        block = set.Next(block);
-      } while (block != nullptr && block->expandable != nullptr);
-    }
+  Block* block = home.free.LowerBound(size);
+  if (tie_guide_ != nullptr && block != nullptr) [[unlikely]] {
+    block = tie_guide_->Choose(block, home.free);
+  }
+  if (block != nullptr && block->is_expandable && (!expandable || IsBeforeRoom(*block))) {
+    block = GetFreeBlockAmongExpandable(block, home.free, expandable);
   }
   if (block == nullptr) {
     Fire(Rule::kFreeBlockNone);
     return nullptr;
   }
-  if (params.size < config_.max_split_size) {
+  if (size < config_.max_split_size) {
     if (block->size >= config_.max_split_size) {
       Fire(Rule::kOversizeBlockForSmaller);
       return nullptr;
     }
-  } else if (block->size >= params.size + config_.max_non_split_rounding) {
+  } else if (block->size >= size + config_.max_non_split_rounding) {
     Fire(Rule::kOversizeBlockTooLarge);
     return nullptr;
   }
   Fire(Rule::kFreeBlockFound);
-  pool.Erase(block);
+  home.Erase(block);
+  return block;
+}
+
+Block* CachingAllocator::GetFreeBlockAmongExpandable(Block* block, const FreeSet& set,
+                                                     bool expandable) {
+  if (!expandable) {
+    Fire(Rule::kExpandableSkipped);
+    do {
+      block = set.Next(block);
+    } while (block != nullptr && block->is_expandable);
+    return block;
+  }
+  // A block at the end of the mapped range counts with the room behind it, so that a hole
+  // is used before the range's end. Without room none of those that follow is smaller.
+  const auto room = [](const Block* b) {
+    return b->size + (IsBeforeRoom(*b) ? b->next->size : Bytes(0));
+  };
+  while (block->is_expandable) {
+    Block* next = set.Next(block);
+    if (next == nullptr || room(next) >= room(block)) break;
+    Fire(Rule::kExpandableRoomWalk);
+    block = next;
+  }
   return block;
 }
 
@@ -262,13 +300,13 @@ Block* CachingAllocator::AllocBlock(const Params& params, bool retry) {
   Fire(Rule::kSegmentAlloc);
   if (owner != nullptr) ++owner->cuda_malloc_count;
   total_ += segment_size;
-  Block* block = NewBlock(*address, segment_size, OrderOfSegment(*address, segment_size), &pool,
-                          params.stream);
+  Block* block = NewBlock(*address, segment_size, OrderOfSegment(*address, segment_size),
+                          pool.of(params.stream));
   stats_.segment.Increase(pool.is_large(), 1);
   CountReserved(pool, segment_size.signed_value());
   if (segment_size >= config_.max_split_size) stats_.oversize_segments.Increase(1);
   ++stats_.num_device_alloc;
-  block->segment_stack = params.stack;
+  if (params.stack != kNoStack) block->Rest().segment_stack = params.stack;
   params.out->OnEvent(EventOf(EventKind::kSegmentAlloc, *block, block->size, params.stack));
   return block;
 }
@@ -279,68 +317,54 @@ Bytes CachingAllocator::RejectionLimit() const {
 }
 
 [[gnu::always_inline]] inline bool CachingAllocator::ShouldSplit(const Block& block,
-                                                                 const Params& params) {
-  if (IsNoSplit(*block.pool)) {
+                                                                 const BlockPool& pool, Bytes size,
+                                                                 bool expandable) {
+  if (pool.owner() != nullptr && IsNoSplit(pool)) [[unlikely]] {
     Fire(Rule::kNoSplitPool);
     return false;
   }
-  const Bytes remainder = block.size - params.size;
-  if (!block.pool->is_large() || params.expandable) {
-    const bool split = remainder >= kMinBlockSize;
-    if (split) Fire(params.expandable ? Rule::kSplitExpandable : Rule::kSplitSmall);
-    return split;
-  }
-  if (params.size >= config_.max_split_size) {
+  const bool is_large = pool.is_large() && !expandable;
+  if (size >= config_.max_split_size && is_large) [[unlikely]] {
     Fire(Rule::kNoSplitOversize);
     return false;
   }
-  const bool split = remainder > kSmallSize;
-  Fire(split ? Rule::kSplitLarge : Rule::kNoSplitRemainder);
+  const Bytes least = is_large ? kSmallSize + Bytes(1) : kMinBlockSize;
+  const bool split = block.size - size >= least;
+  if (split) {
+    Fire(expandable ? Rule::kSplitExpandable : is_large ? Rule::kSplitLarge : Rule::kSplitSmall);
+  } else if (is_large) {
+    Fire(Rule::kNoSplitRemainder);
+  }
   return split;
 }
 
-[[gnu::always_inline]] inline Block* CachingAllocator::TakeBlock(Block* block, bool split,
-                                                                 const Params& params) {
-  BlockPool& pool = *block->pool;
-  const StatArray::Part part = pool.part();
+[[gnu::always_inline]] inline Block* CachingAllocator::Take(Block* block, StreamPool& home,
+                                                            Bytes size, bool expandable) {
   const bool was_split = block->is_split();
+  const bool split = ShouldSplit(*block, *home.pool, size, expandable);
+  int64_t split_bytes = 0;
   if (split) {
     Block* remainder = block;
-    block = NewBlock(remainder->address, params.size, remainder->order, &pool, remainder->stream);
-    block->expandable = remainder->expandable;
-    block->segment_stack = remainder->segment_stack;
+    block = NewBlock(remainder->address, size, remainder->order, home);
     block->prev = remainder->prev;
     if (block->prev != nullptr) block->prev->next = block;
     block->next = remainder;
     remainder->prev = block;
-    remainder->address = remainder->address + params.size;
-    if (order_is_place()) remainder->order += params.size.value();
-    remainder->size -= params.size;
-    pool.Insert(remainder);
-    if (block->expandable == nullptr) {
-      if (was_split) {
-        stats_.inactive_split_bytes.Decrease(part, params.size.signed_value());
-      } else {
-        stats_.inactive_split_bytes.Increase(part, remainder->size.signed_value());
-        stats_.inactive_split.Increase(part, 1);
-      }
-    }
-  } else if (was_split && block->expandable == nullptr) {
-    stats_.inactive_split_bytes.Decrease(part, block->size.signed_value());
-    stats_.inactive_split.Decrease(part, 1);
+    remainder->address = remainder->address + size;
+    if (order_is_place()) remainder->order += size.value();
+    remainder->size -= size;
+    split_bytes = remainder->size.signed_value();
+    if (remainder->is_expandable) block->SetReservation(remainder->reservation);
+    if (remainder->has_rest) TakeSegmentFrom(*remainder, block);
+    home.Insert(remainder);
   }
-  block->allocated = true;
-  block->requested_size = params.requested;
-  block->stack = params.stack;
-  block->id = params.id;
-  live_[params.id] = block;
-  const int64_t size = block->size.signed_value();
-  stats_.allocation.Increase(part, 1);
-  stats_.allocated_bytes.Increase(part, size);
-  stats_.active.Increase(part, 1);
-  stats_.active_bytes.Increase(part, size);
-  stats_.requested_bytes.Increase(part, params.requested.signed_value());
-  if (block->size >= config_.max_split_size) stats_.oversize_allocations.Increase(1);
+  if (!block->is_expandable) {
+    // Cached before, and part of a segment that others share: the block, now its remainder.
+    if (was_split) split_bytes = -block->size.signed_value();
+    const StatArray::Part part = home.pool->part();
+    stats_.inactive_split.Change(part, int64_t{split} - int64_t{was_split});
+    stats_.inactive_split_bytes.Change(part, split_bytes);
+  }
   return block;
 }
 
@@ -363,7 +387,8 @@ Block* CachingAllocator::UseOnOomPools(Params& params) {
     Params fallback = params;
     fallback.pool = params.pool->is_large() ? &pool->large : &pool->small;
     fallback.expandable = false;
-    if (Block* block = GetFreeBlock(fallback); block != nullptr) {
+    StreamPool& home = fallback.pool->of(fallback.stream);
+    if (Block* block = GetFreeBlock(home, fallback.size, fallback.expandable); block != nullptr) {
       Fire(Rule::kUseOnOom);
       params = fallback;
       return block;
@@ -372,20 +397,14 @@ Block* CachingAllocator::UseOnOomPools(Params& params) {
   return nullptr;
 }
 
-Block* CachingAllocator::BeginFree(AllocationId id) {
-  Block* block = id < live_.size() ? live_[id] : nullptr;
-  if (block == nullptr) return nullptr;
+void CachingAllocator::Free(AllocationId id, Block* block) {
   live_[id] = nullptr;
+  const bool waits = block->has_stream_uses();
+  if (waits && !stats_.active_is_apart) stats_.KeepActiveApart();
   block->allocated = false;
-  const StatArray::Part part = block->pool->part();
-  stats_.allocation.Decrease(part, 1);
-  stats_.allocated_bytes.Decrease(part, block->size.signed_value());
+  stats_.CountFree(HomeOf(*block).pool->part(), block->size.signed_value());
   if (block->size >= config_.max_split_size) stats_.oversize_allocations.Decrease(1);
-  return block;
-}
-
-void CachingAllocator::FinishFree(Block* block) {
-  if (!block->has_stream_uses()) {
+  if (!waits) {
     Fire(Rule::kFreeAtOnce);
     Cache(block);
   } else if (in_capture()) {
@@ -402,65 +421,53 @@ void CachingAllocator::FreeBlock(Block* block, uint32_t stack, Observer& out) {
   Cache(block);
 }
 
-void CachingAllocator::Cache(Block* block) {
+[[gnu::always_inline]] inline void CachingAllocator::Cache(Block* block) {
   block->stack = kNoStack;
   block->id = kNoAllocation;
-  const Bytes size = block->size;
-  const Bytes requested = block->requested_size;
-  const StatArray::Part part = block->pool->part();
+  StreamPool& home = HomeOf(*block);
+  const StatArray::Part part = home.pool->part();
+  stats_.CountFreeCompleted(part, block->size.signed_value(), block->requested_size.signed_value());
 
   int64_t split_blocks = 0;
   int64_t split_bytes = 0;
-  Block* const prev = block->prev;
-  Block* const next = block->next;
-  if (const Bytes absorbed = TryMerge(block, prev); absorbed > Bytes(0)) {
+  if (Block* const prev = block->prev; prev != nullptr && prev->is_free) {
     Fire(Rule::kMergePrev);
     --split_blocks;
-    split_bytes -= absorbed.signed_value();
+    split_bytes -= prev->size.signed_value();
+    home.Erase(prev);
+    AbsorbPrev(block);
   }
-  if (const Bytes absorbed = TryMerge(block, next); absorbed > Bytes(0)) {
+  if (Block* const next = block->next; next != nullptr && next->is_free) {
     Fire(Rule::kMergeNext);
     --split_blocks;
-    split_bytes -= absorbed.signed_value();
+    split_bytes -= next->size.signed_value();
+    home.Erase(next);
+    AbsorbNext(block);
   }
-  block->pool->Insert(block);
-  if (block->is_split()) {
-    ++split_blocks;
-    split_bytes += block->size.signed_value();
-  }
-  if (block->expandable == nullptr) {
-    if (split_blocks > 0) stats_.inactive_split.Increase(part, split_blocks);
-    if (split_blocks < 0) stats_.inactive_split.Decrease(part, -split_blocks);
-    if (split_bytes > 0) stats_.inactive_split_bytes.Increase(part, split_bytes);
-    if (split_bytes < 0) stats_.inactive_split_bytes.Decrease(part, -split_bytes);
-  }
-  stats_.active.Decrease(part, 1);
-  stats_.active_bytes.Decrease(part, size.signed_value());
-  stats_.requested_bytes.Decrease(part, requested.signed_value());
+  home.Insert(block);
+  if (block->is_expandable) return;
+  const int64_t is_split = block->is_split();
+  stats_.inactive_split.Change(part, split_blocks + is_split);
+  stats_.inactive_split_bytes.Change(part, split_bytes + is_split * block->size.signed_value());
 }
 
-inline Bytes CachingAllocator::TryMerge(Block* dst, Block* src) {
-  if (src == nullptr || (dst->mapped ? !src->is_free : src->mapped)) return Bytes(0);
-  BlockPool& pool = *dst->pool;
-  if (src->mapped) {
-    pool.Erase(src);
-  } else {
-    pool.unmapped_of(src->stream).erase(src);
-  }
-  if (dst->prev == src) {
-    dst->address = src->address;
-    if (order_is_place()) dst->order = src->order;
-    dst->prev = src->prev;
-    if (dst->prev != nullptr) dst->prev->next = dst;
-    dst->segment_stack = src->segment_stack;
-  } else {
-    dst->next = src->next;
-    if (dst->next != nullptr) dst->next->prev = dst;
-  }
-  const Bytes absorbed = src->size;
-  dst->size += absorbed;
-  DeleteBlock(src);
-  return absorbed;
+inline void CachingAllocator::AbsorbPrev(Block* block) {
+  Block* const prev = block->prev;
+  block->address = prev->address;
+  block->size += prev->size;
+  if (order_is_place()) block->order = prev->order;
+  block->prev = prev->prev;
+  if (block->prev != nullptr) block->prev->next = block;
+  if (block->has_rest || prev->has_rest) TakeSegmentFrom(*prev, block);
+  DeleteBlock(prev);
+}
+
+inline void CachingAllocator::AbsorbNext(Block* block) {
+  Block* const next = block->next;
+  block->size += next->size;
+  block->next = next->next;
+  if (block->next != nullptr) block->next->prev = block;
+  DeleteBlock(next);
 }
 
 void CachingAllocator::CountReserved(const BlockPool& pool, int64_t change) {
@@ -475,27 +482,39 @@ void CachingAllocator::CountReserved(const BlockPool& pool, int64_t change) {
   if (pool.owner() != nullptr) count(stats_.reserved_bytes_by_private_pools[pool.owner()->id]);
 }
 
-Block* CachingAllocator::NewBlock(Address address, Bytes size, uint64_t order, BlockPool* pool,
-                                  uint32_t stream) {
-  Block* block;
-  if (unused_.empty()) {
-    block = &slab_.emplace_back();
+void CachingAllocator::TakeSegmentFrom(const Block& block, Block* first) {
+  if (!block.is_expandable && first->prev != nullptr) return;  // the head says it
+  first->Rest().segment_stack = block.rest.segment_stack;
+}
+
+inline Block* CachingAllocator::NewBlock(Address address, Bytes size, uint64_t order,
+                                         const StreamPool& home) {
+  Block* block = unused_;
+  if (block != nullptr) [[likely]] {
+    unused_ = block->next;
+    block->next = nullptr;
   } else {
-    block = unused_.back();
-    unused_.pop_back();
+    block = &slab_.emplace_back();
   }
   block->address = address;
   block->size = size;
-  block->pool = pool;
-  block->stream = stream;
-  block->in_use = true;
   block->order = order_is_place() ? order : next_order_++;
+  block->home = home.number;
   return block;
 }
 
-void CachingAllocator::DeleteBlock(Block* block) {
-  *block = Block();
-  unused_.push_back(block);
+inline void CachingAllocator::DeleteBlock(Block* block) {
+  if (block->has_rest) block->rest = Block::Others();
+  block->size = Bytes(0);
+  block->requested_size = Bytes(0);
+  block->prev = nullptr;
+  block->id = kNoAllocation;
+  block->stack = kNoStack;
+  block->allocated = block->is_free = block->has_rest = false;
+  if (block->is_expandable) block->SetReservation(0);
+  block->mapped = true;
+  block->next = unused_;
+  unused_ = block;
 }
 
 }  // namespace memreplay

@@ -7,6 +7,7 @@
 #ifndef MEMREPLAY_SIM_MODEL_CACHING_ALLOCATOR_H_
 #define MEMREPLAY_SIM_MODEL_CACHING_ALLOCATOR_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <deque>
 #include <memory>
@@ -81,10 +82,20 @@ class CachingAllocator final : public Allocator {
   // The same for an observer of a class that is known, which is told without a virtual call.
   template <typename Out>
   absl::Status ApplyTo(const Event& request, Out& out);
+  // Requests for these come soon, and later. Frees come in any order: what they look at first is
+  // often in none of the processor's caches.
+  [[gnu::always_inline]] void Prefetch(AllocationId soon, AllocationId later) const {
+    if (later < live_.size()) __builtin_prefetch(&live_[later]);
+    if (soon < live_.size()) __builtin_prefetch(live_[soon]);
+  }
   absl::Status ApplySettings(std::string_view conf) override;
   absl::Status SetMemoryFraction(double fraction) override;
-  const MemoryStats& statistics() const override { return stats_; }
-  void ResetPeakStatistics() override { stats_.ResetPeak(); }
+  const MemoryStats& statistics() const override {
+    stats_.Settle();
+    return stats_;
+  }
+  int64_t ooms() const override { return stats_.num_ooms; }
+  void ResetPeakStatistics() override { ResetPeak(); }
   MemoryState Segments() const override;
   void VisitFreeBlocks(absl::FunctionRef<void(const FreeBlock&)> visit) const override;
   void CheckInvariants() const override;
@@ -96,11 +107,10 @@ class CachingAllocator final : public Allocator {
   Bytes total_allocated_memory() const { return total_; }
 
  private:
-  // One request on its way through malloc.
+  // A request that no cached block serves.
   struct Params {
     BlockPool* pool;
     uint32_t stream;
-    Bytes requested;
     Bytes size;       // rounded
     bool expandable;  // expandable segments are in force for this request
     bool in_capture;  // a pool is being filled
@@ -114,22 +124,34 @@ class CachingAllocator final : public Allocator {
   // caching_allocator.cc: malloc and free.
   // The block that serves the request; null: `result` says why, unless there is nothing to serve.
   Block* Malloc(const Event& request, Observer& out, absl::Status& result);
-  // Null: the pool being filled was released, and a flush erased it.
-  BlockPool* SelectPool(const Event& request, Bytes size);
-  Block* GetFreeBlock(const Params& params);
+  // Another pool than the default ones may serve the request, or frees wait: does what that
+  // asks for first. Null: the pool being filled was released, and a flush erased it.
+  BlockPool* SelectPool(const Event& request, Bytes size, Observer& out, bool* in_capture);
+  Block* GetFreeBlock(StreamPool& home, Bytes size, bool expandable);
+  static bool IsBeforeRoom(const Block& block) {
+    return block.next != nullptr && !block.next->mapped;
+  }
+  // The cached block that expandable segments have, or leave, in place of this one.
+  Block* GetFreeBlockAmongExpandable(Block* block, const FreeSet& set, bool expandable);
+  // When no cached block serves the request. Null: out of memory, or failure_.
+  Block* AllocFromDevice(Params& params);
   Block* AllocBlock(const Params& params, bool retry);
   Block* AllocByReleasing(Params& params);
   Bytes RejectionLimit() const;  // of throw_on_cudamalloc_oom
-  bool ShouldSplit(const Block& block, const Params& params);
-  Block* TakeBlock(Block* block, bool split, const Params& params);
+  bool ShouldSplit(const Block& block, const BlockPool& pool, Bytes size, bool expandable);
+  // What is handed out of a block that is no longer cached.
+  Block* Take(Block* block, StreamPool& home, Bytes size, bool expandable);
   Block* UseOnOomPools(Params& params);
-  // The block that is no longer allocated; null: its allocation ran out of memory.
-  Block* BeginFree(AllocationId id);
-  void FinishFree(Block* block);
+  // Null: its allocation ran out of memory.
+  Block* Live(AllocationId id) const { return id < live_.size() ? live_[id] : nullptr; }
+  void Free(AllocationId id, Block* block);
   void FreeBlock(Block* block, uint32_t stack, Observer& out);
   void Cache(Block* block);  // what FreeBlock() does once it has said so
-  // Bytes absorbed; zero if `src` may not be merged into `dst`.
-  Bytes TryMerge(Block* dst, Block* src);
+  // Of neighbours, of which one is in no set any more.
+  void AbsorbPrev(Block* block);
+  void AbsorbNext(Block* block);
+  // What a block says of its segment goes over to one that begins where it begins.
+  static void TakeSegmentFrom(const Block& block, Block* first);
 
   // caching_allocator_streams.cc: record_stream, events, private pools.
   void RecordStream(const Event& request);
@@ -168,56 +190,77 @@ class CachingAllocator final : public Allocator {
   // caching_allocator_expandable.cc
   Block* FindExpandableBlock(const Params& params);
   Block* TryAllocateExpandableBlock(const Params& params);
+  // With what is cached, or has no pages, like the block.
+  void MergeWithNeighbours(Block* block);
   bool MapBlock(Block* block, Bytes want, const Params& params);
   void UnmapBlock(Block* block, uint32_t stack, Observer& out);
   void ReleaseExpandableSegment(Block* block);
   Bytes PageSize(const BlockPool& pool) const;
+  uint32_t AddReservation(const ExpandableSegment& segment);  // its number
+  const ExpandableSegment& ReservationOf(const Block& block) const {
+    return reservations_[block.reservation - 1];
+  }
 
-  // Slab of blocks: stable addresses, reused objects.
-  // `order`: as the release has it, unless that numbers blocks.
-  Block* NewBlock(Address address, Bytes size, uint64_t order, BlockPool* pool, uint32_t stream);
+  StreamPool& HomeOf(const Block& block) const { return *stream_pools_[block.home]; }
+  // Slab of blocks: stable addresses, reused objects. `order`: as the release has it, unless
+  // that numbers blocks.
+  Block* NewBlock(Address address, Bytes size, uint64_t order, const StreamPool& home);
   void DeleteBlock(Block* block);
   // [free-order] Block::order is the address, or the place that it would be if segments lay in
   // the order of their age; else a number that a block has from its making.
   bool order_is_place() const { return profile_.free_tie != FreeTie::kBlockAge; }
   // That of the first block of a new segment, or reservation, of `size` bytes.
   uint64_t OrderOfSegment(Address address, Bytes size) {
-    if (profile_.free_tie == FreeTie::kAddress) return address.value();
-    return std::exchange(next_order_, next_order_ + (order_is_place() ? size.value() : 0));
+    if (profile_.free_tie != FreeTie::kSegmentAge) return address.value();
+    return std::exchange(next_order_, next_order_ + size.value());
   }
 
+  void NoteSettings() {
+    const auto& divisions = config_.roundup_power2_divisions;
+    rounds_by_division_ = std::any_of(divisions.begin(), divisions.end(),
+                                      [](uint64_t number) { return number != 0; });
+  }
   bool garbage_collection_on() const {
     return limit_.has_value() && config_.garbage_collection_threshold > 0;
   }
   // Counts bytes that `pool` got from the device, or gave back (negative).
   void CountReserved(const BlockPool& pool, int64_t change);
+  void ResetPeak() {
+    stats_.Settle();
+    stats_.ResetPeak();
+  }
   void Fire(Rule rule) { ++rules_[static_cast<size_t>(rule)]; }
-  static Event EventOf(EventKind kind, const Block& block, Bytes size, uint32_t stack) {
+  [[gnu::always_inline]] Event EventOf(EventKind kind, const Block& block, Bytes size,
+                                       uint32_t stack) const {
+    const StreamPool& home = HomeOf(block);
     Event event;
     event.kind = kind;
-    event.pool = block.pool->index();
+    event.pool = home.pool->index();
     event.id = block.id;
     event.address = block.address;
     event.size = size;
     event.block_size = block.size;
-    event.stream = block.stream;
+    event.stream = home.stream;
     event.text_or_stack = stack;
     return event;
   }
 
   const TorchProfile& profile_;
   AllocatorConfig config_;
+  bool rounds_by_division_ = false;  // roundup_power2_divisions is set
   Device& device_;
   StreamOrder stream_order_;
   std::vector<StreamHandle> streams_;
   std::vector<PoolId> pool_ids_;
 
-  BlockPool small_{false, nullptr, 0};
-  BlockPool large_{true, nullptr, 0};
+  std::vector<StreamPool*> stream_pools_;  // of all pools, by Block::home
+  BlockPool small_{false, nullptr, 0, stream_pools_};
+  BlockPool large_{true, nullptr, 0, stream_pools_};
   std::vector<Block*> live_;  // by AllocationId; null: not live
   std::deque<Block> slab_;
-  std::vector<Block*> unused_;
-  std::vector<std::unique_ptr<ExpandableSegment>> reservations_;
+  Block* unused_ = nullptr;                      // first of those not in use, linked by `next`
+  std::vector<ExpandableSegment> reservations_;  // by Block::reservation, from 1
+  std::vector<uint32_t> unused_reservations_;    // numbers
 
   std::vector<std::unique_ptr<PrivatePool>> private_pools_;  // dead ones included
   std::vector<PrivatePool*> pool_by_index_;                  // live ones; null: none
@@ -233,7 +276,7 @@ class CachingAllocator final : public Allocator {
   uint64_t next_order_ = 1;  // of a segment or a block, where that orders equal blocks
   Bytes total_;
   std::optional<Bytes> limit_;
-  MemoryStats stats_;
+  mutable MemoryStats stats_;
   RuleCounts rules_ = {};
   absl::Status failure_;  // an assertion of PyTorch's met on the way
 };
@@ -248,14 +291,14 @@ template <typename Out>
     }
   } else if (request.kind != EventKind::kFree) {
     result = ApplyRare(request, out);
-  } else if (Block* block = BeginFree(request.id); block != nullptr) {
+  } else if (Block* block = Live(request.id); block != nullptr) {
     Event event = EventOf(EventKind::kFree, *block, block->requested_size, request.text_or_stack);
     out.OnEvent(event);
     if (!block->has_stream_uses()) {
       event.kind = EventKind::kFreeCompleted;
       out.OnEvent(event);
     }
-    FinishFree(block);
+    Free(request.id, block);
   }
   return result;
 }

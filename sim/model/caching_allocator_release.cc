@@ -19,23 +19,21 @@ void CachingAllocator::CollectGarbage(const Params& params) {
 
   // Only the default large pool is looked at. Age: lookups since the block was cached.
   BlockPool& pool = large_;
-  const auto age = [&pool](const Block* block) { return pool.lookups - block->gc_base; };
+  const auto age = [&pool](const Block* block) { return pool.lookups - block->rest.gc_base; };
   uint64_t total_age = 0;
   uint64_t count = 0;
-  for (const FreeSet& set : pool.free_sets()) {
-    set.Visit([&](const Block* block) {
-      if (block->is_split()) return;
-      total_age += age(block);
-      ++count;
-    });
-  }
+  pool.VisitFreeBlocks([&](const Block* block) {
+    if (block->is_split()) return;
+    total_age += age(block);
+    ++count;
+  });
   if (count == 0) return;
   bool freed = true;
   for (int round = 1; reclaimed < target && freed && count > 0; ++round) {
     freed = false;
     const double average = static_cast<double>(total_age) / static_cast<double>(count);
     for (Block* block : pool.FreeBlocks()) {
-      if (block->is_split() || (block->expandable != nullptr && profile_.gc_skips_expandable)) {
+      if (block->is_split() || (block->is_expandable && profile_.gc_skips_expandable)) {
         continue;
       }
       const uint64_t block_age = age(block);
@@ -53,9 +51,9 @@ void CachingAllocator::CollectGarbage(const Params& params) {
 bool CachingAllocator::ReleaseAvailable(const Params& params) {
   if (config_.max_split_size == kUnlimited) return false;
   const Bytes wanted = std::max(params.size, config_.max_split_size);
-  const FreeSet& set = params.pool->free_of(params.stream);
+  const FreeSet& set = params.pool->of(params.stream).free;
   const auto skips = [this](const Block* block) {
-    return block->expandable != nullptr && profile_.release_available_skips_expandable;
+    return block->is_expandable && profile_.release_available_skips_expandable;
   };
   Block* block = set.LowerBound(wanted);
   if (block != nullptr && !skips(block)) {
@@ -137,7 +135,7 @@ void CachingAllocator::ReleaseCachedBlocks(uint16_t only, uint32_t stack, Observ
 void CachingAllocator::ReleaseBlocks(BlockPool& pool, uint32_t stack, Observer& out) {
   std::vector<Block*> to_unmap;
   for (Block* block : pool.FreeBlocks()) {
-    if (block->expandable != nullptr) {
+    if (block->is_expandable) {
       to_unmap.push_back(block);
     } else if (!block->is_split()) {
       ReleaseBlock(block, stack, out);
@@ -151,13 +149,14 @@ void CachingAllocator::ReleaseBlocks(BlockPool& pool, uint32_t stack, Observer& 
 }
 
 void CachingAllocator::ReleaseBlock(Block* block, uint32_t stack, Observer& out) {
-  if (block->expandable != nullptr || block->is_split()) {
-    failure_ = absl::InternalError(absl::StrCat(
-        "release of a ", block->expandable != nullptr ? "mapped" : "split", " block of ",
-        block->size.value(), " bytes: undefined in this release of PyTorch"));
+  if (block->is_expandable || block->is_split()) {
+    failure_ = absl::InternalError(
+        absl::StrCat("release of a ", block->is_expandable ? "mapped" : "split", " block of ",
+                     block->size.value(), " bytes: undefined in this release of PyTorch"));
     return;
   }
-  BlockPool& pool = *block->pool;
+  StreamPool& home = HomeOf(*block);
+  BlockPool& pool = *home.pool;
   const bool is_large = pool.is_large();
   if (tie_guide_ != nullptr) tie_guide_->OnRelease(*block);
   ++stats_.num_device_free;
@@ -168,7 +167,7 @@ void CachingAllocator::ReleaseBlock(Block* block, uint32_t stack, Observer& out)
   stats_.segment.Decrease(is_large, 1);
   CountReserved(pool, -block->size.signed_value());
   if (block->size >= config_.max_split_size) stats_.oversize_segments.Decrease(1);
-  pool.Erase(block);
+  home.Erase(block);
   DeleteBlock(block);
 }
 

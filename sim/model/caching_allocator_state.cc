@@ -58,7 +58,7 @@ void CachingAllocator::Restore(const MemoryState& state, const RestoreHints& hin
   }
   const auto new_block = [&](Address address, Bytes size, uint64_t order, BlockPool* pool,
                              uint32_t stream) {
-    Block* block = NewBlock(address, size, order, pool, stream);
+    Block* block = NewBlock(address, size, order, pool->of(stream));
     if (!order_is_place()) block->order = rank(block->order);
     return block;
   };
@@ -82,7 +82,7 @@ void CachingAllocator::Restore(const MemoryState& state, const RestoreHints& hin
       pool = segment.is_large ? &owner->large : &owner->small;
     }
 
-    ExpandableSegment* reservation = nullptr;
+    uint32_t reservation = 0;
     Block* prev = nullptr;
     uint64_t order_at_0 = 0;  // what makes an order of an address; it may wrap around
     if (profile_.free_tie == FreeTie::kSegmentAge) {
@@ -94,19 +94,17 @@ void CachingAllocator::Restore(const MemoryState& state, const RestoreHints& hin
       Block*& last = last_expandable[{pool, stream}];
       if (last != nullptr && segment.address + segment.total_size <= last->end()) {
         // A further range of the same reservation: the hole before it has no pages.
-        reservation = last->expandable;
+        reservation = last->reservation;
         order_at_0 = last->order - last->address.value();
         const Bytes hole = segment.address - last->address;
-        pool->unmapped_of(stream).erase(last);
+        pool->of(stream).unmapped.erase(last);
         if (hole > Bytes(0)) {
           last->size = hole;
-          pool->unmapped_of(stream).insert(last);
+          pool->of(stream).unmapped.insert(last);
           prev = last;
         }
       } else {
-        reservations_.push_back(std::make_unique<ExpandableSegment>(
-            ExpandableSegment{segment.address, PageSize(*pool), reservation_size(segment)}));
-        reservation = reservations_.back().get();
+        reservation = AddReservation({segment.address, PageSize(*pool), reservation_size(segment)});
       }
     } else {
       stats_.segment.Increase(segment.is_large, 1);
@@ -119,17 +117,17 @@ void CachingAllocator::Restore(const MemoryState& state, const RestoreHints& hin
       Block* block =
           new_block(info.address, info.size, order_at_0 + info.address.value(), pool, stream);
       block->requested_size = info.requested_size;
-      block->expandable = reservation;
+      block->SetReservation(reservation);
       block->prev = prev;
       if (prev != nullptr)
         prev->next = block;
       else
-        block->segment_stack = segment.stack;
+        block->Rest().segment_stack = segment.stack;
       prev = block;
       const int64_t size = info.size.signed_value();
       if (info.state == BlockState::kInactive) {
-        pool->Insert(block);
-        if (segment.blocks.size() > 1 && reservation == nullptr) {
+        pool->of(stream).Insert(block);
+        if (segment.blocks.size() > 1 && reservation == 0) {
           stats_.inactive_split.Increase(segment.is_large, 1);
           stats_.inactive_split_bytes.Increase(segment.is_large, size);
         }
@@ -137,11 +135,13 @@ void CachingAllocator::Restore(const MemoryState& state, const RestoreHints& hin
       }
       block->id = info.id;
       block->stack = info.stack;
-      stats_.active.Increase(segment.is_large, 1);
-      stats_.active_bytes.Increase(segment.is_large, size);
-      stats_.requested_bytes.Increase(segment.is_large, info.requested_size.signed_value());
+      const int64_t requested = info.requested_size.signed_value();
       if (info.state == BlockState::kPendingFree) {
-        block->event_count = 1;
+        stats_.KeepActiveApart();
+        stats_.active.Add(pool->part(), 1);
+        stats_.active_bytes.Add(pool->part(), size);
+        stats_.requested_bytes.Add(pool->part(), requested);
+        block->Rest().event_count = 1;
         pending_.TryEmplace(KeyOf(info.pending_stream))
             .emplace_back(device_.RecordEvent(info.pending_stream), block);
         continue;
@@ -151,22 +151,22 @@ void CachingAllocator::Restore(const MemoryState& state, const RestoreHints& hin
         if (info.id >= live_.size()) live_.resize(info.id + 1, nullptr);
         live_[info.id] = block;
       }
-      stats_.allocation.Increase(segment.is_large, 1);
-      stats_.allocated_bytes.Increase(segment.is_large, size);
+      stats_.CountAllocation(pool->part(), size, requested);
       if (info.size >= config_.max_split_size) stats_.oversize_allocations.Increase(1);
     }
-    if (reservation != nullptr) {
+    if (reservation != 0) {
       // Behind the mapped range: the rest of the reservation, without pages.
       const Address end = segment.address + segment.total_size;
-      Block* rest = new_block(end, (reservation->base + reservation->size) - end,
-                              order_at_0 + end.value(), pool, stream);
+      const ExpandableSegment& whole = reservations_[reservation - 1];
+      Block* rest =
+          new_block(end, (whole.base + whole.size) - end, order_at_0 + end.value(), pool, stream);
       rest->mapped = false;
       const auto request = hints.unmapped_requests.find(end.value());
       if (request != hints.unmapped_requests.end()) rest->requested_size = request->second;
-      rest->expandable = reservation;
+      rest->SetReservation(reservation);
       rest->prev = prev;
       if (prev != nullptr) prev->next = rest;
-      pool->unmapped_of(stream).insert(rest);
+      pool->of(stream).unmapped.insert(rest);
       last_expandable[{pool, stream}] = rest;
     }
   }
@@ -177,15 +177,16 @@ MemoryState CachingAllocator::Segments() const {
   MemoryState segments;
   for (const Block& head : slab_) {
     // A segment starts at a mapped block with nothing, or no pages, before it.
-    if (!head.in_use || !head.mapped || (head.prev != nullptr && head.prev->mapped)) continue;
+    if (!head.in_use() || !head.mapped || (head.prev != nullptr && head.prev->mapped)) continue;
     SegmentInfo& segment = segments.emplace_back();
     segment.address = head.address;
+    const StreamPool& home = HomeOf(head);
     segment.stream =
-        head.stream < streams_.size() ? streams_[head.stream] : StreamHandle(head.stream);
-    segment.pool_id = pool_ids_[head.pool->index()];
-    segment.is_large = head.pool->is_large();
-    segment.is_expandable = head.expandable != nullptr;
-    segment.stack = head.segment_stack;
+        home.stream < streams_.size() ? streams_[home.stream] : StreamHandle(home.stream);
+    segment.pool_id = pool_ids_[home.pool->index()];
+    segment.is_large = home.pool->is_large();
+    segment.is_expandable = head.is_expandable;
+    segment.stack = head.rest.segment_stack;
     for (const Block* block = &head; block != nullptr && block->mapped; block = block->next) {
       segment.blocks.push_back(Describe(*block));
       segment.total_size += block->size;
@@ -198,13 +199,11 @@ MemoryState CachingAllocator::Segments() const {
 
 void CachingAllocator::VisitFreeBlocks(
     absl::FunctionRef<void(const memreplay::FreeBlock&)> visit) const {
-  const auto visit_pool = [visit](const BlockPool& pool) {
-    for (const FreeSet& set : pool.free_sets()) {
-      set.Visit([&](const Block* block) {
-        visit({block->address, block->size, block->stream, pool.index(), pool.is_large(),
-               block->is_split(), block->expandable != nullptr});
-      });
-    }
+  const auto visit_pool = [this, visit](const BlockPool& pool) {
+    pool.VisitFreeBlocks([&](const Block* block) {
+      visit({block->address, block->size, HomeOf(*block).stream, pool.index(), pool.is_large(),
+             block->is_split(), block->is_expandable});
+    });
   };
   visit_pool(small_);
   visit_pool(large_);
@@ -216,41 +215,41 @@ void CachingAllocator::VisitFreeBlocks(
 }
 
 void CachingAllocator::CheckInvariants() const {
+  stats_.Settle();
   Sums all;
   Sums large;
   Bytes total;
   for (const Block& block : slab_) {
-    if (!block.in_use) continue;
-    MEMREPLAY_CHECK(block.size > Bytes(0), "a block is empty");
+    if (!block.in_use()) continue;
     if (block.next != nullptr) {
       MEMREPLAY_CHECK(block.next->prev == &block, "neighbours do not point at each other");
       MEMREPLAY_CHECK(block.end() == block.next->address, "neighbours do not touch");
-      MEMREPLAY_CHECK(block.pool == block.next->pool && block.stream == block.next->stream &&
-                          block.expandable == block.next->expandable,
-                      "neighbours differ in pool, stream or segment");
+      MEMREPLAY_CHECK(
+          block.home == block.next->home && block.reservation == block.next->reservation,
+          "neighbours differ in pool, stream or segment");
       MEMREPLAY_CHECK(!block.is_free || !block.next->is_free, "two cached neighbours not merged");
       MEMREPLAY_CHECK(block.mapped || block.next->mapped, "two unmapped neighbours not merged");
     }
-    const bool in_free_set = block.stream < block.pool->free_sets().size() &&
-                             block.pool->free_sets()[block.stream].Contains(&block);
-    MEMREPLAY_CHECK(in_free_set == block.is_free, "free set and block disagree");
+    const StreamPool& home = HomeOf(block);
+    MEMREPLAY_CHECK(home.free.Contains(&block) == block.is_free, "free set and block disagree");
     MEMREPLAY_CHECK(block.is_free != (block.allocated || block.is_pending() || !block.mapped),
                     "a block is neither cached, active nor unmapped");
     if (!block.mapped) {
-      const Bytes page = block.expandable->page;
-      MEMREPLAY_CHECK((block.address - block.expandable->base).value() % page.value() == 0 &&
+      const Address base = ReservationOf(block).base;
+      const Bytes page = ReservationOf(block).page;
+      MEMREPLAY_CHECK((block.address - base).value() % page.value() == 0 &&
                           block.size.value() % page.value() == 0,
                       "an unmapped block is not made of whole pages");
       continue;
     }
     total += block.size;
     const int64_t size = block.size.signed_value();
-    for (Sums* sums : {&all, block.pool->is_large() ? &large : nullptr}) {
+    for (Sums* sums : {&all, home.pool->is_large() ? &large : nullptr}) {
       if (sums == nullptr) continue;
       sums->reserved_bytes += size;
-      if (block.expandable == nullptr && block.prev == nullptr) ++sums->segment;
+      if (!block.is_expandable && block.prev == nullptr) ++sums->segment;
       if (block.is_free) {
-        if (block.expandable == nullptr && block.is_split()) {
+        if (!block.is_expandable && block.is_split()) {
           ++sums->inactive_split;
           sums->inactive_split_bytes += size;
         }

@@ -14,19 +14,18 @@ HashedKey CachingAllocator::KeyOf(uint32_t stream) const {
 }
 
 void CachingAllocator::RecordStream(const Event& request) {
-  Block* block = request.id < live_.size() ? live_[request.id] : nullptr;
-  if (block == nullptr || block->stream == request.stream) return;
-  if (block->uses == nullptr) block->uses = std::make_unique<StreamUses>();
+  Block* block = Live(request.id);
+  if (block == nullptr || HomeOf(*block).stream == request.stream) return;
+  std::unique_ptr<StreamUses>& uses = block->Rest().uses;
+  if (uses == nullptr) uses = std::make_unique<StreamUses>();
   const HashedKey key = KeyOf(request.stream);
-  block->uses->Add(request.stream, key);
-  if (in_capture() && profile_.deferred_free_drops_capture_streams) {
-    block->uses->MarkDuringCapture(key);
-  }
+  uses->Add(request.stream, key);
+  if (in_capture() && profile_.deferred_free_drops_capture_streams) uses->MarkDuringCapture(key);
 }
 
 void CachingAllocator::InsertEvents(Block* block) {
-  for (uint32_t stream : block->uses->Take(stream_order_)) {
-    ++block->event_count;
+  for (uint32_t stream : block->rest.uses->Take(stream_order_)) {
+    ++block->rest.event_count;
     pending_.TryEmplace(KeyOf(stream)).emplace_back(device_.RecordEvent(stream), block);
   }
 }
@@ -44,11 +43,11 @@ std::vector<uint32_t> CachingAllocator::PendingStreams() const {
 void CachingAllocator::HandleDeferred(uint32_t stack, Observer& out) {
   for (Block* block : std::exchange(deferred_, {})) {
     Fire(Rule::kDeferredHandled);
-    if (profile_.deferred_free_drops_capture_streams && block->uses->DropCaptured()) {
+    if (profile_.deferred_free_drops_capture_streams && block->rest.uses->DropCaptured()) {
       Fire(Rule::kCapturedUseDropped);
     }
     InsertEvents(block);
-    if (block->event_count == 0) FreeBlock(block, stack, out);
+    if (block->rest.event_count == 0) FreeBlock(block, stack, out);
   }
 }
 
@@ -65,7 +64,7 @@ void CachingAllocator::ProcessEvents(uint32_t stack, Observer& out) {
       }
       Fire(Rule::kEventDone);
       queue.pop_front();
-      if (--block->event_count == 0) FreeBlock(block, stack, out);
+      if (--block->rest.event_count == 0) FreeBlock(block, stack, out);
     }
     if (queue.empty()) pending_.Erase(KeyOf(stream));
   }
@@ -79,12 +78,12 @@ void CachingAllocator::SynchronizeAndFreeEvents(const PrivatePool* only, uint32_
     std::deque<PendingFree>& queue = *pending_.Find(KeyOf(stream));
     std::deque<PendingFree> kept;
     for (const auto& [event, block] : queue) {
-      if (only != nullptr && block->pool->owner() != only) {
+      if (only != nullptr && HomeOf(*block).pool->owner() != only) {
         kept.emplace_back(event, block);
         continue;
       }
       device_.Synchronize(event);
-      if (--block->event_count == 0) FreeBlock(block, stack, out);
+      if (--block->rest.event_count == 0) FreeBlock(block, stack, out);
     }
     queue = std::move(kept);
     if (queue.empty()) pending_.Erase(KeyOf(stream));
@@ -96,7 +95,7 @@ PrivatePool* CachingAllocator::FindPool(uint16_t pool) const {
 }
 
 PrivatePool& CachingAllocator::CreatePool(uint16_t pool) {
-  private_pools_.push_back(std::make_unique<PrivatePool>(pool_ids_[pool], pool));
+  private_pools_.push_back(std::make_unique<PrivatePool>(pool_ids_[pool], pool, stream_pools_));
   pool_by_index_[pool] = private_pools_.back().get();
   return *private_pools_.back();
 }

@@ -5,79 +5,80 @@
 
 namespace memreplay {
 
-// The parts of these two that most calls need are short enough to keep everything in
-// registers; what is rare is apart.
 void FreeSet::Insert(Block* block) {
-  const Key key = KeyOf(block);
-  const uint32_t index = BucketOf(key.size);
+  const uint32_t index = BucketOf(block->size.value());
   if (index >= bucket_count_) [[unlikely]] {
-    AddBuckets(index + 1);
+    return InsertInNew(block);
   }
-  used_groups_ |= uint64_t{1} << (index / kPerGroup);
-  used_[index / kPerGroup] |= uint32_t{1} << (index % kPerGroup);
+  Mark(index);
   Bucket& bucket = buckets_[index];
-  if (bucket.size == bucket.capacity) [[unlikely]] {
-    return InsertInFull(bucket, key);
+  Key* const end = bucket.end;
+  if (end == bucket.limit) [[unlikely]] {
+    return InsertInFull(bucket, block);
   }
-  Key* const end = bucket.end();
-  if (bucket.size != 0 && end[-1] < key) return InsertInside(bucket, key);
-  ++bucket.size;
-  *end = key;
+  if (end[-1] < KeyOf(block)) return InsertInside(bucket, block);
+  bucket.end = end + 1;
+  *end = KeyOf(block);
 }
 
-void FreeSet::AddBuckets(uint32_t count) {
+void FreeSet::InsertInNew(Block* block) {
+  const uint32_t count = BucketOf(block->size.value()) + 1;
   auto buckets = std::make_unique<Bucket[]>(count);
   std::move(buckets_.get(), buckets_.get() + bucket_count_, buckets.get());
   buckets_ = std::move(buckets);
   bucket_count_ = count;
+  Insert(block);
 }
 
-void FreeSet::InsertInside(Bucket& bucket, Key key) {
-  Key* const begin = bucket.begin();
-  Key* at = bucket.end();
-  ++bucket.size;
-  if (at - begin > kFew) {
+void FreeSet::InsertInside(Bucket& bucket, Block* block) {
+  const Key key = KeyOf(block);
+  Key* at = bucket.end++;
+  if (at - bucket.begin() > kFew) {
     Key* const end = at;
-    at = std::partition_point(begin, end, [&](const Key& other) { return key < other; });
+    at = std::partition_point(bucket.begin(), end, [&](const Key& other) { return key < other; });
     std::move_backward(at, end, end + 1);
   } else {
-    for (; at != begin && at[-1] < key; --at) *at = at[-1];
+    for (; at[-1] < key; --at) *at = at[-1];
   }
   *at = key;
 }
 
-void FreeSet::InsertInFull(Bucket& bucket, Key key) {
-  if (bucket.tree == nullptr && bucket.size < kMostInArray) {
-    bucket.capacity = std::max<uint32_t>(4, bucket.capacity * 2);
-    auto keys = std::make_unique<Key[]>(bucket.capacity);
-    std::copy(bucket.begin(), bucket.end(), keys.get());
+void FreeSet::InsertInFull(Bucket& bucket, Block* block) {
+  if (bucket.tree == nullptr && bucket.size() < kMostInArray) {
+    const ptrdiff_t size = bucket.size();
+    const ptrdiff_t capacity = std::max<ptrdiff_t>(4, size * 2);
+    auto keys = std::make_unique<Key[]>(static_cast<size_t>(capacity + 1));
+    keys[0] = {~uint64_t{0}, ~uint64_t{0}, nullptr};
+    std::copy(bucket.end - size, bucket.end, keys.get() + 1);
     bucket.keys = std::move(keys);
-    return InsertInside(bucket, key);
+    bucket.end = bucket.begin() + size;
+    bucket.limit = bucket.begin() + capacity;
+    return InsertInside(bucket, block);
   }
   if (bucket.tree == nullptr) {
     bucket.tree = std::make_unique<Tree>(bucket.rbegin(), bucket.rend());
-    bucket.keys.reset();
-    bucket.size = bucket.capacity = 0;
+    bucket.end = bucket.limit = bucket.begin();
   }
-  bucket.tree->insert(key);
+  bucket.tree->insert(KeyOf(block));
 }
 
 void FreeSet::Erase(Block* block) {
   const uint32_t index = BucketOf(block->size.value());
   Bucket& bucket = buckets_[index];
-  if (bucket.size == 0) [[unlikely]] {
-    if (!EraseFromTree(bucket, block)) return;
-  } else {
-    Key* const last = bucket.end() - 1;
-    if (last->block != block) return EraseInside(bucket, block);
-    if (--bucket.size != 0) return;
-  }
-  const uint32_t left = used_[index / kPerGroup] &= ~(uint32_t{1} << (index % kPerGroup));
-  if (left == 0) used_groups_ &= ~(uint64_t{1} << (index / kPerGroup));
+  Key* const last = bucket.end - 1;
+  if (last->block != block) return EraseInside(bucket, index, block);
+  bucket.end = last;
+  if (last[-1].block == nullptr) Unmark(index);
 }
 
-void FreeSet::EraseInside(Bucket& bucket, const Block* block) {
-  Key* const last = bucket.end() - 1;
+void FreeSet::EraseInside(Bucket& bucket, uint32_t index, const Block* block) {
+  if (bucket.tree != nullptr) [[unlikely]] {
+    bucket.tree->erase(KeyOf(block));
+    if (!bucket.tree->empty()) return;
+    bucket = Bucket();
+    return Unmark(index);
+  }
+  Key* const last = --bucket.end;
   Key* at = last - 1;
   while (at->block != block) --at;
   if (last - at > kFew) {
@@ -85,14 +86,6 @@ void FreeSet::EraseInside(Bucket& bucket, const Block* block) {
   } else {
     for (; at != last; ++at) *at = at[1];
   }
-  --bucket.size;
-}
-
-bool FreeSet::EraseFromTree(Bucket& bucket, const Block* block) {
-  bucket.tree->erase(KeyOf(block));
-  if (!bucket.tree->empty()) return false;
-  bucket.tree.reset();
-  return true;
 }
 
 bool FreeSet::Contains(const Block* block) const {
@@ -123,12 +116,19 @@ Block* FreeSet::LastUpTo(uint32_t bucket) const {
 Block* FreeSet::LowerBound(Bytes size) const {
   const uint32_t index = BucketOf(size.value());
   const uint32_t used = UsedFrom(index);
-  if (used == kBuckets) return nullptr;
-  const Bucket& here = buckets_[used];
-  for (const Key* at = here.end(); at-- != here.begin();) {
-    if (at->size >= size.value()) return at->block;
+  if (used == kBuckets) [[unlikely]] {
+    return nullptr;
   }
-  if (here.tree != nullptr) [[unlikely]] {
+  const Key* at = buckets_[used].end - 1;
+  while (at->size < size.value()) --at;
+  if (at->block == nullptr) [[unlikely]] {
+    return LowerBoundBeyond(index, used, size);
+  }
+  return at->block;
+}
+
+Block* FreeSet::LowerBoundBeyond(uint32_t index, uint32_t used, Bytes size) const {
+  if (const Bucket& here = buckets_[used]; here.tree != nullptr) {
     const auto it = here.tree->lower_bound({size.value(), 0, nullptr});
     if (it != here.tree->end()) return it->block;
   }

@@ -50,20 +50,21 @@ class FreeSet {
     return {block->size.value(), block->order, const_cast<Block*>(block)};
   }
   using Tree = absl::btree_set<Key>;
-  // Holds blocks in its array or, once it has a tree, all of them in that.
+  // Holds blocks in its array or, once it has a tree, all of them in that. Before the blocks
+  // of an array stands a key that comes after all others and has no block.
   struct Bucket {
     std::unique_ptr<Key[]> keys;  // descending
-    uint32_t size = 0;            // of the array; 0 with a tree
-    uint32_t capacity = 0;        // likewise
+    Key* end = nullptr;           // of those that there are
+    Key* limit = nullptr;         // of the array; end, with a tree
     std::unique_ptr<Tree> tree;
-    Key* begin() const { return keys.get(); }
-    Key* end() const { return keys.get() + size; }
-    auto rbegin() const { return std::make_reverse_iterator(end()); }
-    auto rend() const { return std::make_reverse_iterator(begin()); }
-    Block* first() const { return tree != nullptr ? tree->begin()->block : end()[-1].block; }
+    Key* begin() const { return keys.get() + 1; }
+    ptrdiff_t size() const { return keys == nullptr ? 0 : end - begin(); }
+    auto rbegin() const { return std::make_reverse_iterator(end); }
+    auto rend() const { return std::make_reverse_iterator(end - size()); }
+    Block* first() const { return tree != nullptr ? tree->begin()->block : end[-1].block; }
     Block* last() const { return tree != nullptr ? tree->rbegin()->block : begin()->block; }
   };
-  static constexpr uint32_t kMostInArray = 256;
+  static constexpr ptrdiff_t kMostInArray = 256;
   static constexpr ptrdiff_t kFew = 8;  // as many keys are moved one by one
   static constexpr uint32_t kPerGroup = 32;
   static constexpr uint32_t kGroups = 64;
@@ -71,9 +72,8 @@ class FreeSet {
 
   static uint32_t BucketOf(uint64_t size) {
     const uint64_t units = size >> 9;  // of the smallest block
-    if (units < kPerGroup) return static_cast<uint32_t>(units);
-    const auto shift = static_cast<uint32_t>(std::bit_width(units)) - 6;
-    return kPerGroup * shift + static_cast<uint32_t>(units >> shift);  // the latter in [32, 64)
+    const auto shift = static_cast<uint32_t>(std::bit_width(units | kPerGroup)) - 6;
+    return kPerGroup * shift + static_cast<uint32_t>(units >> shift);  // the latter below 64
   }
 
   // First used bucket at or after this one; kBuckets: none.
@@ -92,14 +92,20 @@ class FreeSet {
     return used < kBuckets ? buckets_[used].first() : nullptr;
   }
   Block* LastUpTo(uint32_t bucket) const;
-  [[gnu::noinline, gnu::cold]] void AddBuckets(uint32_t count);
-  // Where the array is full, or a tree.
-  [[gnu::noinline, gnu::cold]] static void InsertInFull(Bucket& bucket, Key key);
-  // Where the block is not the first of the array.
-  [[gnu::noinline]] static void InsertInside(Bucket& bucket, Key key);
-  [[gnu::noinline]] static void EraseInside(Bucket& bucket, const Block* block);
-  // True if the tree is gone with its last block.
-  [[gnu::noinline]] static bool EraseFromTree(Bucket& bucket, const Block* block);
+  void Mark(uint32_t bucket) {
+    used_groups_ |= uint64_t{1} << (bucket / kPerGroup);
+    used_[bucket / kPerGroup] |= uint32_t{1} << (bucket % kPerGroup);
+  }
+  void Unmark(uint32_t bucket) {
+    const uint32_t left = used_[bucket / kPerGroup] &= ~(uint32_t{1} << (bucket % kPerGroup));
+    if (left == 0) used_groups_ &= ~(uint64_t{1} << (bucket / kPerGroup));
+  }
+  // What few calls need, apart, so that the others need few registers.
+  [[gnu::noinline, gnu::cold]] void InsertInNew(Block* block);  // there is no such bucket yet
+  [[gnu::noinline, gnu::cold]] static void InsertInFull(Bucket& bucket, Block* block);
+  [[gnu::noinline]] static void InsertInside(Bucket& bucket, Block* block);  // not the first
+  [[gnu::noinline]] void EraseInside(Bucket& bucket, uint32_t index, const Block* block);
+  [[gnu::noinline]] Block* LowerBoundBeyond(uint32_t index, uint32_t used, Bytes size) const;
 
   uint64_t used_groups_ = 0;
   std::array<uint32_t, kGroups> used_ = {};  // bit per bucket

@@ -33,6 +33,25 @@ constexpr NamedArray kArrays[] = {
 
 }  // namespace
 
+void MemoryStats::Settle() {
+  for (StatArray* array :
+       {&allocation, &allocated_bytes, &requested_bytes, &inactive_split, &inactive_split_bytes}) {
+    array->Settle();
+  }
+  if (active_is_apart) {
+    active.Settle();
+    active_bytes.Settle();
+  } else {
+    active = allocation;
+    active_bytes = allocated_bytes;
+  }
+}
+
+void MemoryStats::KeepActiveApart() {
+  Settle();
+  active_is_apart = true;
+}
+
 void MemoryStats::ResetPeak() {
   for (const NamedArray& named : kArrays) {
     StatArray& array = this->*named.array;

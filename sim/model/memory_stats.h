@@ -46,20 +46,48 @@ struct StatArray {
 
   // `pool`: &StatArray::small_pool or large_pool.
   using Part = Stat StatArray::*;
-  [[gnu::always_inline]] void Increase(Part pool, int64_t amount) {
-    all.Increase(amount);
-    (this->*pool).Increase(amount);
-  }
-  [[gnu::always_inline]] void Decrease(Part pool, int64_t amount) {
-    all.Decrease(amount);
-    (this->*pool).Decrease(amount);
-  }
   static constexpr Part PartOf(bool is_large) {
     return is_large ? &StatArray::large_pool : &StatArray::small_pool;
   }
-  void Increase(bool is_large, int64_t amount) { Increase(PartOf(is_large), amount); }
-  void Decrease(bool is_large, int64_t amount) { Decrease(PartOf(is_large), amount); }
+
+  void Increase(bool is_large, int64_t amount) {
+    all.Increase(amount);
+    (this->*PartOf(is_large)).Increase(amount);
+  }
+  void Decrease(bool is_large, int64_t amount) {
+    all.Decrease(amount);
+    (this->*PartOf(is_large)).Decrease(amount);
+  }
+
+  // For what every request changes: `all` is left, but for its peak, to Settle().
+  [[gnu::always_inline]] void Add(Part pool, int64_t amount) {
+    (this->*pool).Increase(amount);
+    NoteSum();
+  }
+  // More, or less if negative, without a branch.
+  [[gnu::always_inline]] void Change(Part pool, int64_t change) {
+    Stat& part = this->*pool;
+    part.current += change;
+    part.allocated += std::max<int64_t>(change, 0);
+    if (part.current > part.peak) [[unlikely]] {
+      part.peak = part.current;
+    }
+    NoteSum();
+  }
+  void Settle() {
+    all.current = small_pool.current + large_pool.current;
+    all.allocated = small_pool.allocated + large_pool.allocated;
+    all.base = small_pool.base + large_pool.base;
+  }
   friend bool operator==(const StatArray&, const StatArray&) = default;
+
+ private:
+  [[gnu::always_inline]] void NoteSum() {
+    const int64_t sum = small_pool.current + large_pool.current;
+    if (sum > all.peak) [[unlikely]] {
+      all.peak = sum;
+    }
+  }
 };
 
 struct MemoryStats {
@@ -84,9 +112,38 @@ struct MemoryStats {
   int64_t num_oom_rejections = 0;  // refused by throw_on_cudamalloc_oom
   int64_t max_split_size = -1;     // at construction; -1 = unlimited
 
+  // What every allocation and free counts; complete after Settle().
+  [[gnu::always_inline]] void CountAllocation(StatArray::Part part, int64_t size,
+                                              int64_t requested) {
+    allocation.Add(part, 1);
+    allocated_bytes.Add(part, size);
+    requested_bytes.Add(part, requested);
+    if (active_is_apart) [[unlikely]] {
+      active.Add(part, 1);
+      active_bytes.Add(part, size);
+    }
+  }
+  [[gnu::always_inline]] void CountFree(StatArray::Part part, int64_t size) {
+    (allocation.*part).Decrease(1);
+    (allocated_bytes.*part).Decrease(size);
+  }
+  [[gnu::always_inline]] void CountFreeCompleted(StatArray::Part part, int64_t size,
+                                                 int64_t requested) {
+    (requested_bytes.*part).Decrease(requested);
+    if (active_is_apart) [[unlikely]] {
+      (active.*part).Decrease(1);
+      (active_bytes.*part).Decrease(size);
+    }
+  }
+  // Before the first free that waits: until then what is active is what is allocated.
+  void KeepActiveApart();
+  void Settle();
+
   void ResetPeak();
   void ResetAccumulated();
   friend bool operator==(const MemoryStats&, const MemoryStats&) = default;
+
+  bool active_is_apart = false;
 };
 
 // Flat names ("allocated_bytes.all.peak") in sorted order, as

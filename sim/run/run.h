@@ -77,6 +77,8 @@ absl::Status ApplyOther(const Event& request, const StringTable& strings, Alloca
                         Observer& observer);
 void Note(size_t request, const absl::Status& status, RunResult& result);
 
+inline constexpr size_t kAhead = 12;  // requests; memory answers within them
+
 template <typename AnyAllocator, typename AnyObserver>
 RunResult Loop(const Schedule& schedule, AnyAllocator& allocator, AnyObserver& observer,
                const RunOptions& options) {
@@ -92,6 +94,11 @@ RunResult Loop(const Schedule& schedule, AnyAllocator& allocator, AnyObserver& o
     }
     if (options.device != nullptr) options.device->OnRequest(i);
     if (tells_requests) observer.OnRequest(i);
+    if constexpr (std::is_same_v<AnyAllocator, CachingAllocator>) {
+      if (i + kAhead < requests.size()) {
+        allocator.Prefetch(requests.id(i + kAhead / 2), requests.id(i + kAhead));
+      }
+    }
     const Event request = requests[i];
     const bool is_usual = request.kind == EventKind::kAlloc || request.kind == EventKind::kFree;
     const absl::Status status =

@@ -37,6 +37,8 @@ class EventView {
     if (pools_ != nullptr) event.pool = pools_[i];
     return event;
   }
+  // Dense; kNoAllocation where events are made again.
+  AllocationId id(size_t i) const { return ids_ != nullptr ? ids_[i] : kNoAllocation; }
   EventKind kind(size_t i) const { return events_ != nullptr ? events_[i].kind : (*this)[i].kind; }
   EventIterator<EventView> begin() const { return {*this, 0}; }
   EventIterator<EventView> end() const { return {*this, size()}; }
@@ -74,6 +76,13 @@ class RequestView {
       return own_[from & ~kOwn];
     }
     return AsRequest(events_[from]);
+  }
+  // Of a request that is an event of the file; else kNoAllocation.
+  AllocationId id(size_t i) const {
+    if (from_ == nullptr || (from_[i] & kOwn) != 0) [[unlikely]] {
+      return kNoAllocation;
+    }
+    return events_.id(from_[i]);
   }
   EventIterator<RequestView> begin() const { return {*this, 0}; }
   EventIterator<RequestView> end() const { return {*this, size()}; }
