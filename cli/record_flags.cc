@@ -21,6 +21,9 @@ void AddRecordFlags(RecordOptions* run, FlagSet* flags) {
   flags->AddNumber("rank", "K", &run->rank, "which one; 0 if not given");
   flags->AddChoice("completion", {"lagging", "at-once"}, &run->completion,
                    "when work is done: when the host waits for it, or at once");
+  flags->AddChoice("addresses", {"down", "up"}, &run->addresses,
+                   "order in which it hands addresses out: down as on Linux, up as on Windows\n"
+                   "and WSL");
   flags->AddFraction("dynamic-fraction", &run->dynamic_fraction,
                      "which share of a tensor's elements a size is taken to be that depends\n"
                      "on unknown values; 1 if not given");
