@@ -89,6 +89,16 @@ class RecordMoreTest(Case):
                     events.events_of(events.load(process["snapshot"]), rank),
                     events.events_of(events.load(alone.snapshot))))
 
+    def test_pipeline(self):
+        """Ranks that send each other objects: several processes do, and a lone rank says that it cannot."""
+        torchrun = os.path.join(os.path.dirname(Setting.python), "torchrun")
+        job = Recorded(self.folder, [torchrun, "--standalone", "--nproc_per_node", "2", *program("pipeline.py")],
+                       ["--cards", "2"])
+        self.assertEqual(job.status, 0, job.output)
+        self.holds(job, "pipeline.py")
+        alone = self.record("pipeline.py", flags=["--ranks", "2", "--rank", "1"], name="alone")
+        self.assertEqual(alone.status, 1)
+        self.assertIn("rank 1 waits for objects that only rank 0 can make", alone.answer["faults"][0])
 
     def cost(self, *words, flags=()):
         """A run, and the seconds of CPU that it took with all its processes."""

@@ -19,9 +19,10 @@ class Objects:
         self.calls = {}  # ranks of a group -> how many exchanges it has had
         self.theirs = {}
         for name in ("all_gather_object", "gather_object", "broadcast_object_list",
-                     "scatter_object_list"):
-            self.theirs[name] = getattr(c10d, name)
-            setattr(c10d, name, getattr(self, name))
+                     "scatter_object_list", "send_object_list", "recv_object_list"):
+            if hasattr(c10d, name):  # the last two came after 2.1
+                self.theirs[name] = getattr(c10d, name)
+                setattr(c10d, name, getattr(self, name))
 
     def _is_ours(self, group):
         """Whether the objects would go over the card."""
@@ -80,6 +81,45 @@ class Objects:
         given = found and found[self._position(src, group, group_src)]
         if given:
             scatter_object_output_list[0] = given[self.c10d.get_rank(group)]
+
+
+    def _message(self, sender, receiver):
+        """Where the next message from one rank to another lies in the job's store."""
+        number = self.calls[sender, receiver] = self.calls.get((sender, receiver), 0) + 1
+        return f"memreplay/{sender}/to/{receiver}/{number}"
+
+    def _global_rank(self, rank, group, group_rank):
+        return rank if group_rank is None else self.c10d.get_global_rank(
+            group or self.c10d._get_default_group(), group_rank)
+
+    def send_object_list(self, object_list, dst=None, group=None, device=None, group_dst=None, **more):
+        if not self._is_ours(group):
+            return self.theirs["send_object_list"](
+                object_list, dst, group, device, **more, **_given(group_dst=group_dst))
+        if not self.is_lone:
+            to = self._global_rank(dst, group, group_dst)
+            self.c10d._get_default_store().set(
+                self._message(self.c10d.get_rank(), to), pickle.dumps(list(object_list)))
+
+    def recv_object_list(self, object_list, src=None, group=None, device=None, group_src=None, **more):
+        if not self._is_ours(group):
+            return self.theirs["recv_object_list"](
+                object_list, src, group, device, **more, **_given(group_src=group_src))
+        sender, own = self._global_rank(src, group, group_src), self.c10d.get_rank()
+        if self.is_lone or sender is None:
+            raise RuntimeError(
+                f"recv_object_list: rank {own} waits for objects that only {_named(sender)} can make, and on "
+                "imagined cards nobody else sends any: name the sender, and run all ranks (--cards N -- torchrun ...)")
+        object_list[:] = pickle.loads(self.c10d._get_default_store().get(self._message(sender, own)))
+        return sender
+
+
+def _given(**arguments):
+    return {name: value for name, value in arguments.items() if value is not None}
+
+
+def _named(rank):
+    return "another rank" if rank is None else f"rank {rank}"
 
 
 def give_values(c10d):

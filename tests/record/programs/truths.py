@@ -40,6 +40,15 @@ assert steps == 10
 torch.distributions.Normal(torch.zeros(3, device=d), torch.ones(3, device=d)).sample()
 assert 0 <= torch.multinomial(torch.softmax(torch.randn(5, device=d), 0), 1).item() < 5
 assert torch.cuda.memory_allocated() > 0
+with torch.inference_mode():  # tensors have no versions there
+    ends = torch.zeros(2, dtype=torch.bool, device=d)
+    steps = 0
+    while not ends.all():
+        steps += 1
+        ends |= torch.full((2,), steps >= 3, device=d)
+        ends[0] = True
+    assert steps == 3 and ends.tolist() == [True, True]
+    assert (torch.arange(6, device=d) % 2).nonzero().shape == (3, 1)
 # Under these, tensors stand for others.
 cube = lambda x: (x ** 3).sum()
 assert torch.func.grad(cube)(ones).shape == (4,) and torch.func.hessian(cube)(ones).shape == (4, 4)

@@ -18,6 +18,20 @@ _INDEX_TYPES = {torch.bool, torch.uint8, torch.int8, torch.int16, torch.int32, t
 _assumed = set()  # addresses of storages
 
 
+class Aside:
+    """A with block in which we compute beside the program: no mode sees it, and tensors have versions."""
+
+    def __enter__(self):
+        # The second begins when it is made.
+        self.guards = (torch._C.DisableTorchFunction(), torch._C._InferenceMode(False), torch.no_grad())
+        for guard in self.guards:
+            guard.__enter__()
+
+    def __exit__(self, *error):
+        for guard in reversed(self.guards):
+            guard.__exit__(*error)
+
+
 def extent(tensor):
     """Bytes from the first element of a tensor to behind its last one, in memory."""
     if tensor.is_contiguous():

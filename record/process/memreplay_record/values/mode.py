@@ -258,7 +258,7 @@ class _Values(TorchFunctionMode):
         if not found and not _makes_on_card(args, kwargs):
             return call(*args, **kwargs)
         how_true = memory.TRUE
-        with torch._C.DisableTorchFunction(), torch.no_grad():
+        with memory.Aside():
             twins = {}
             try:
                 for tensor in on_card:
@@ -286,7 +286,7 @@ class _Values(TorchFunctionMode):
             before = torch.get_rng_state()
             torch.set_rng_state(self.random_state)
         try:
-            with torch._C.DisableTorchFunction(), torch.no_grad():
+            with memory.Aside():
                 begun = {key: twin._version for key, twin in twins.items()}
                 computed = func(*_on_cpu(args, twins),
                                 **{key: _on_cpu(value, twins) for key, value in kwargs.items()})
