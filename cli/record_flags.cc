@@ -15,7 +15,8 @@ void AddRecordFlags(RecordOptions* run, FlagSet* flags) {
                  "the table's assumption");
   flags->AddSize("nccl", &run->nccl,
                  "what a communicator of NCCL takes of it; 688 MiB if not given");
-  flags->AddNumber("cards", "N", &run->cards, "how many of them; 1 if not given");
+  flags->AddNumber("cards", "N", &run->cards,
+                   "how many of them; 1 if not given. With --ranks: on each machine");
   flags->AddNumber("ranks", "N", &run->ranks,
                    "the program's one process stands for one rank of a job of N");
   flags->AddNumber("rank", "K", &run->rank, "which one; 0 if not given");
@@ -53,10 +54,6 @@ absl::Status CheckRecordCall(const RecordOptions& run) {
   }
   if (run.rank.has_value() && !run.ranks.has_value()) {
     return absl::InvalidArgumentError("--rank goes with --ranks");
-  }
-  if (run.ranks.has_value() && run.cards.value_or(1) > 1) {
-    return absl::InvalidArgumentError(
-        "--ranks is one process on one card; for real processes give --cards and torchrun");
   }
   if (run.ranks.has_value() &&
       (*run.ranks < 1 || run.rank.value_or(0) < 0 || run.rank.value_or(0) >= *run.ranks)) {

@@ -1,4 +1,5 @@
 """Programs under `memreplay record --card` that take long or want packages beside torch."""
+import json
 import os
 import resource
 import subprocess
@@ -69,6 +70,20 @@ class RecordMoreTest(Case):
             with self.subTest(words):
                 run = self.runs("gpt.py", "steps=2", *words)
                 self.same_without_values(run, "gpt.py", "steps=2", *words)
+
+    def test_synth_llama(self):
+        """The same model in the same loop, written down by `synth`: its peaks are those of PyTorch's code."""
+        if Setting.torch != "2.6.0":
+            self.skipTest("synth knows the scratch of 2.6's kernels")
+        run = self.runs("llama.py", "eager")
+        made = subprocess.run(
+            [Setting.memreplay, "synth", "llama", "--dim=256", "--n_layers=2", "--n_heads=8", "--n_kv_heads=4",
+             "--vocab_size=1000", "--seq_len=128", "--batch_size=4", "--gradient_accumulation_steps=1",
+             "--eval_first=False", "--eval_last=False", "--multiprocessors=128", "--rms_norm=eager", "--json"],
+            capture_output=True, text=True, check=True)
+        synth, (replay,) = json.loads(made.stdout)["prediction"], run.process["replays"]
+        self.assertEqual((int(synth["peak_allocated_bytes"]), int(synth["peak_reserved_bytes"])),
+                         (int(replay["peak_allocated"]), int(replay["peak_reserved"])))
 
     def test_fsdp1(self):
         self.runs("ranks.py", "fsdp1", flags=["--ranks", "8", "--rank", "3"])

@@ -129,6 +129,16 @@ class RecordTest(Case):
         for end in ((), ("left",)):
             run = self.record("ranks.py", "calls", *end, flags=["--ranks", "8", "--rank", "3"])
             self.assertEqual(run.status, 0, run.output)
+        run = self.record("ranks.py", "calls", flags=["--ranks", "8", "--rank", "6", "--cards", "4"])
+        self.assertEqual(run.status, 0, run.output)
+        self.assertEqual([int(card["peak_reserved"]) > 0 for card in run.process["cards"]],
+                         [False, False, True, False])
+
+    def test_what_is_not_served(self):
+        run = self.record("unserved.py")
+        self.assertIn("torch.mode along more than 2,048 values is not served", run.output)
+        self.assertIn("torch.matrix_exp of a batch is not served", run.output)
+        self.assertIn("does not serve cudaIpcGetMemHandle", run.answer["faults"][0])
 
     def test_fast_init(self):
         run = self.record("large_init.py", flags=["--fast-init"])

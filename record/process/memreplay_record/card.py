@@ -91,8 +91,14 @@ def answer(content):
 
 def explain(error):
     """The text of an error, with the reason where it is that the card lacks something."""
+    if _core is None:
+        return error
+    unknown = [call["name"] for call in summary().get("unknown", ())]
+    if "operation not supported" in error and unknown:
+        first, *rest = error.split("\n")
+        return "\n".join([f"{first} (on the imagined card, which does not serve {', '.join(unknown)})", *rest])
     missing = re.search(r"undefined symbol: ((?:__cuda|cu|nccl|nv)\w+)", error)
-    if _core is None or missing is None:
+    if missing is None:
         return error
     return f"the imagined card has no {missing[1]}, which this library calls and PyTorch does not: {error}"
 

@@ -19,9 +19,11 @@ def begin(settings):
         if "TORCHELASTIC_RUN_ID" in os.environ:
             card.give_up(settings, "--ranks is for a program of one process; torchrun starts all "
                                    "ranks itself, so leave --ranks out and give --cards")
+        cards = int(os.environ.get("MEMREPLAY_CARD_COUNT", "1"))  # of each machine
         os.environ.update({
-            "RANK": str(settings.rank), "WORLD_SIZE": str(settings.ranks), "LOCAL_RANK": "0",
-            "LOCAL_WORLD_SIZE": "1", "GROUP_RANK": str(settings.rank), "MASTER_ADDR": "127.0.0.1",
+            "RANK": str(settings.rank), "WORLD_SIZE": str(settings.ranks),
+            "LOCAL_RANK": str(settings.rank % cards), "LOCAL_WORLD_SIZE": str(min(cards, settings.ranks)),
+            "GROUP_RANK": str(settings.rank // cards), "MASTER_ADDR": "127.0.0.1",
             "MASTER_PORT": "29500"})
     on_import.watch("torch.distributed.distributed_c10d", lambda spec: None,
                     lambda c10d: _after_c10d(c10d, settings))

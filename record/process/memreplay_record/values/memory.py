@@ -22,8 +22,10 @@ class Aside:
     """A with block in which we compute beside the program: no mode sees it, and tensors have versions."""
 
     def __enter__(self):
-        # The second begins when it is made.
-        self.guards = (torch._C.DisableTorchFunction(), torch._C._InferenceMode(False), torch.no_grad())
+        self.guards = [torch._C.DisableTorchFunction()]
+        if torch.is_inference_mode_enabled():
+            self.guards.append(torch._C._InferenceMode(False))  # begins here
+        self.guards.append(torch.no_grad())
         for guard in self.guards:
             guard.__enter__()
 

@@ -34,6 +34,8 @@ _READING = set("""
 """.split())
 # Results of checks on tensors whose values nobody knows: nothing is wrong.
 _CHECKS = {"all": True, "allclose": True, "_is_all_true": True, "any": False, "_is_any_true": False}
+# Host code goes on by numbers that a kernel counted, in forms that nobody here knows.
+_COUNTED = {"mode": "along more than 2,048 values", "matrix_exp": "of a batch", "linalg_matrix_exp": "of a batch"}
 # Indices along a dimension of known size: spread evenly, as by a router that is balanced.
 _SPREAD = {"topk", "argmax", "argmin"}
 
@@ -131,6 +133,8 @@ class _Values(TorchFunctionMode):
             handler = _Values._move
         elif name in sizes.ANSWERS:
             handler = _Values._sized
+        elif name in _COUNTED:
+            handler = _Values._counted
         else:
             handler = _Values._compute
         try:
@@ -217,6 +221,15 @@ class _Values(TorchFunctionMode):
         if not numbers:
             return self._compute(func, args, kwargs)
         return self._compute(lambda *a, **k: sizes.call(func, a, k, numbers), args, kwargs, func)
+
+    def _counted(self, func, args, kwargs):
+        try:
+            return self._compute(func, args, kwargs)
+        except torch.cuda.OutOfMemoryError:
+            raise
+        except RuntimeError as error:
+            raise RuntimeError(f"torch.{func.__name__} {_COUNTED[func.__name__]} is not served on an imagined card "
+                               f"({str(error).splitlines()[0]})") from None
 
     def _compute(self, call, args, kwargs, func=None):
         func = func or call
