@@ -28,17 +28,20 @@ class RecordTest(Case):
             del os.environ["PYTORCH_CUDA_ALLOC_CONF"]
 
     def test_same_program_same_bytes(self):
-        """The host's addresses, by which autocast clears its cache, hang on nothing that is not the program."""
-        cache = {"XDG_CACHE_HOME": os.path.join(self.folder, "cache")}  # the first run unpacks and compiles
+        """Two runs alike, though the first unpacks and compiles. In another folder, with other words and another
+        environment the same but for the order in which autocast's weights go, which is that of host addresses."""
+        cache = {"XDG_CACHE_HOME": os.path.join(self.folder, "cache")}
         folder = os.path.join(self.folder, "a-folder-of-another-length")
         os.mkdir(folder)
-        one = self.record("gpt.py", "steps=1", environment=cache)
+        one, again = (self.record("gpt.py", "steps=1", environment=cache, name=name) for name in ("1", "2"))
         other = self.record("gpt.py", "steps=000000000000000001", name="another-name", cwd=folder,
-                            environment={**cache, "ANOTHER": "x" * 700})
-        traces = [[(event["action"], event["addr"], event["size"], event["stream"])
-                   for event in events.load(run.snapshot)["device_traces"][0]] for run in (one, other)]
-        self.assertGreater(len(traces[0]), 1000)
-        self.assertEqual(traces[0], traces[1])
+                            environment={**cache, "ANOTHER": "x" * 700, "AND_MORE": "y"})
+        traces = [events.load(run.snapshot) for run in (one, again, other)]
+        exact = [[(event["action"], event["addr"], event["size"], event["stream"])
+                  for event in trace["device_traces"][0]] for trace in traces]
+        self.assertGreater(len(exact[0]), 1000)
+        self.assertEqual(exact[0], exact[1])
+        self.assertIsNone(events.difference(events.events_of(traces[0]), events.events_of(traces[2])))
 
     def test_transformer(self):
         run = self.runs("transformer.py")
