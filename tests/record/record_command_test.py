@@ -21,9 +21,10 @@ class RecordCommandTest(Case):
         self.assertIn("out.pickle", done.stdout)
 
     def test_out_of_memory(self):
-        run = self.record("oom.py", "forward", flags=["--capacity", "6GiB", "--reserve", "400MiB"])
+        run = self.record("takes.py", "--pieces=2", flags=["--capacity", "104MiB", "--reserve", "24MiB"])
         self.assertEqual((run.status, run.process["error"]), (1, "OutOfMemoryError"), run.output)
-        self.holds(run, "oom.py forward")
+        self.assertTrue(run.process["replays"][0]["agrees"])
+        self.assertEqual(int(run.process["replays"][0]["ooms"]), 1)
 
     def test_pools_that_are_gone(self):
         if older_than("2.5"):
