@@ -6,24 +6,11 @@
 #include <vector>
 
 #include "sim/settings/allocator_config.h"
-#include "sim/settings/conf_lint.h"
 #include "tests/fuzz/targets.h"
 #include "tests/sim/support/program_runner.h"
 
 namespace memreplay::fuzz {
 namespace {
-
-// The first byte chooses the release.
-void Settings(std::string_view bytes) {
-  if (bytes.empty()) return;
-  const absl::Span<const TorchProfile> profiles = AllTorchProfiles();
-  const TorchProfile& profile = profiles[static_cast<uint8_t>(bytes[0]) % profiles.size()];
-  AllocatorConfig config;
-  std::vector<std::string> warnings;
-  (void)ParseAllocatorConf(bytes.substr(1), profile, &config, &warnings);
-  (void)ParseAllocatorConf(bytes.substr(1), profile, &config, &warnings);
-  (void)LintAllocatorConf(bytes.substr(1), profile);
-}
 
 // Bytes as requests: a header of five, then five bytes a step.
 memreplay::Program ProgramOf(std::string_view bytes, const TorchProfile& profile) {
@@ -103,7 +90,6 @@ void Requests(std::string_view bytes) {
 }
 
 constexpr Target kTargets[] = {
-    {"settings", Settings},
     {"requests", Requests},
 };
 

@@ -2,7 +2,10 @@
 #include <cstdlib>
 #include <memory>
 #include <utility>
+#include <vector>
 
+#include "sim/settings/allocator_config.h"
+#include "sim/settings/conf_lint.h"
 #include "tests/fuzz/targets.h"
 #include "trace/bytes/byte_source.h"
 #include "trace/formats/flat/flat_jsonl_reader.h"
@@ -64,6 +67,18 @@ void ScheduleProgram(std::string_view bytes) {
     }
   }
   Take(std::move(kept));
+}
+
+// The first byte chooses the release.
+void Settings(std::string_view bytes) {
+  if (bytes.empty()) return;
+  const absl::Span<const TorchProfile> profiles = AllTorchProfiles();
+  const TorchProfile& profile = profiles[static_cast<uint8_t>(bytes[0]) % profiles.size()];
+  AllocatorConfig config;
+  std::vector<std::string> warnings;
+  (void)ParseAllocatorConf(bytes.substr(1), profile, &config, &warnings);
+  (void)ParseAllocatorConf(bytes.substr(1), profile, &config, &warnings);
+  (void)LintAllocatorConf(bytes.substr(1), profile);
 }
 
 constexpr Target kTargets[] = {

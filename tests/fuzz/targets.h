@@ -17,8 +17,8 @@ struct Target {
   // invariant and an endless loop are findings.
   void (*run)(std::string_view bytes);
 };
-// A library and a fuzzer each, so that a line anywhere leaves the others as they are: the readers
-// and the program language; the settings parser and the allocator; messages and whole commands.
+// A library and a fuzzer each, so that a line anywhere leaves the others as they are: the readers,
+// the program language and the settings parser; the allocator; messages and whole commands.
 absl::Span<const Target> ReaderTargets();
 absl::Span<const Target> AllocatorTargets();
 absl::Span<const Target> CommandTargets();
