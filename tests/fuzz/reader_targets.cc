@@ -82,9 +82,13 @@ void Settings(std::string_view bytes) {
 }
 
 constexpr Target kTargets[] = {
-    {"pickle", Named<ReadSnapshotPickle>},  {"snapshot_json", Named<ReadSnapshotJson>},
-    {"flat_jsonl", Plain<ReadFlatJsonl>},   {"op_log", Plain<ReadOpLog>},
-    {"protobuf", Plain<ReadProtobufTrace>}, {"program", ScheduleProgram},
+    {"pickle", Named<ReadSnapshotPickle>},
+    {"snapshot_json", Named<ReadSnapshotJson>},
+    {"flat_jsonl", Plain<ReadFlatJsonl>},
+    {"op_log", Plain<ReadOpLog>},
+    {"protobuf", Plain<ReadProtobufTrace>},
+    {"program", ScheduleProgram},
+    {"settings", Settings},
 };
 
 }  // namespace
