@@ -95,6 +95,10 @@ class CachingAllocator final : public Allocator {
     return stats_;
   }
   int64_t ooms() const override { return stats_.num_ooms; }
+  int64_t inactive_split_bytes() const override {
+    const StatArray& bytes = stats_.inactive_split_bytes;
+    return bytes.small_pool.current + bytes.large_pool.current;
+  }
   void ResetPeakStatistics() override { ResetPeak(); }
   MemoryState Segments() const override;
   void VisitFreeBlocks(absl::FunctionRef<void(const FreeBlock&)> visit) const override;

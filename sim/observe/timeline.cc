@@ -55,8 +55,7 @@ TimelineObserver::TimelineObserver(const UsageObserver& usage, size_t capacity,
 void TimelineObserver::OnEvent(const Event&) {
   const Usage& now = usage_.current();
   const uint64_t event = next_event_++;
-  const int64_t split =
-      allocator_ == nullptr ? 0 : allocator_->statistics().inactive_split_bytes.all.current;
+  const int64_t split = allocator_ == nullptr ? 0 : allocator_->inactive_split_bytes();
   const Bytes inactive(static_cast<uint64_t>(std::max<int64_t>(split, 0)));
   const TimelinePoint point = {event, clock_ == nullptr ? event : *clock_, now};
   if ((event & (stride_ - 1)) != 0) {

@@ -78,9 +78,9 @@ class ChangedRun final : public Intervention {
 
  private:
   static bool Try(const Event& asked, Allocator& allocator, Observer& observer) {
-    const int64_t ooms = allocator.statistics().num_ooms;
+    const int64_t ooms = allocator.ooms();
     const absl::Status applied = allocator.Apply(asked, observer);
-    return applied.ok() && allocator.statistics().num_ooms == ooms;
+    return applied.ok() && allocator.ooms() == ooms;
   }
 
   void FreeStack(Allocator& allocator, Observer& observer) {
