@@ -58,6 +58,15 @@ ExactReplayResult ReplayAsRecorded(const Schedule& schedule, const AllocatorConf
                                    const TorchProfile& profile,
                                    const ExactReplayOptions& options = {});
 
+// How far a replay follows its recording, at most to where it parts from it.
+struct RecordingFollowed {
+  bool exact = false;        // every event and final block
+  uint64_t until_event = 0;  // ExactReplayResult::exact_until_event
+  std::optional<Divergence> divergence;
+};
+RecordingFollowed FollowRecording(const Schedule& schedule, const AllocatorConfig& config,
+                                  const TorchProfile& profile);
+
 }  // namespace memreplay
 
 #endif  // MEMREPLAY_SIM_RECORDING_EXACT_REPLAY_H_

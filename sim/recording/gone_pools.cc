@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "sim/recording/exact_replay.h"
 #include "trace/schedule/recorded_pools.h"
 #include "trace/schedule/schedule.h"
 
@@ -30,9 +29,7 @@ using Guess = std::map<uint32_t, uint16_t>;
 
 struct Tried {
   Guess guess;
-  uint64_t exact_until = 0;
-  bool exact = false;
-  std::optional<Divergence> divergence;
+  RecordingFollowed followed;
 };
 
 class Search {
@@ -47,18 +44,16 @@ class Search {
         first_pool_(static_cast<uint16_t>(trace_->pools.size())) {}
 
   // The best guess of all is tried further first. Nothing if none is exact.
-  std::optional<Guess> Run() {
-    std::vector<Tried> open = {Try({})};
+  std::optional<Guess> Run(const RecordingFollowed& untold) {
+    std::vector<Tried> open = {{{}, untold}};
     std::set<Guess> seen = {{}};
     while (!open.empty()) {
       const auto best = std::max_element(
-          open.begin(), open.end(),
-          [](const Tried& a, const Tried& b) { return a.exact_until < b.exact_until; });
+          open.begin(), open.end(), [](const Tried& a, const Tried& b) { return IsFurther(b, a); });
       const Tried base = std::move(*best);
       open.erase(best);
-      if (base.exact) return base.guess;
       for (Tried& next : Further(base)) {
-        if (next.exact) return next.guess;
+        if (next.followed.exact) return next.guess;
         if (seen.insert(next.guess).second) open.push_back(std::move(next));
       }
       if (is_spent()) return std::nullopt;
@@ -66,10 +61,15 @@ class Search {
     return std::nullopt;
   }
 
-  // Leaves the events with the pools of a guess.
-  void Tell(const Guess& guess) {
+  // Leaves the events as they were.
+  void Untell() {
     for (Event& event : events()) event.pool = 0;
     trace_->pools.resize(first_pool_);
+  }
+
+  // Leaves the events with the pools of a guess.
+  void Tell(const Guess& guess) {
+    Untell();
     for (const auto& [event, pool] : guess) {
       while (trace_->pools.size() <= pool) {
         const uint64_t number = trace_->pools.size() - first_pool_ + 1;
@@ -90,13 +90,13 @@ class Search {
   Tried Try(Guess guess) {
     Tell(guess);
     const Schedule schedule = Schedule::Build(trace_, device_);
-    const ExactReplayResult replay =
-        ReplayAsRecorded(schedule, config_, profile_, {.stop_at_divergence = true});
     ++replays_;
     replayed_events_ += events().size();
-    return {std::move(guess), replay.exact_until_event,
-            !replay.first_divergence.has_value() && replay.final_blocks.exact(),
-            replay.first_divergence};
+    return {std::move(guess), FollowRecording(schedule, config_, profile_)};
+  }
+
+  static bool IsFurther(const Tried& a, const Tried& b) {
+    return a.followed.until_event > b.followed.until_event;
   }
 
   // Where a replay parts from the recording, a block was left alone that fitted, or one was taken
@@ -104,24 +104,24 @@ class Search {
   // further with that is told.
   std::vector<Tried> Further(const Tried& base) {
     std::vector<Tried> found;
-    if (!base.divergence.has_value()) return found;
+    if (!base.followed.divergence.has_value()) return found;
     const auto next_pool = std::max(first_pool_, static_cast<uint16_t>(1 + Largest(base.guess)));
     const auto last_pool =
         static_cast<uint16_t>(std::min<int>(next_pool, first_pool_ + kMostPools - 1));
     for (uint16_t pool = 1; pool <= last_pool; ++pool) {
       // The request was another pool's.
-      if (std::optional<Tried> tried = Move(base, base.divergence->recorded, pool)) {
-        if (tried->exact || tried->exact_until > base.exact_until)
-          found.push_back(*std::move(tried));
+      if (std::optional<Tried> tried = Move(base, base.followed.divergence->recorded, pool)) {
+        if (tried->followed.exact || IsFurther(*tried, base)) found.push_back(*std::move(tried));
       }
       // The request was not, and what it left alone was. There may be several such blocks.
       Tried left = base;
-      while (left.divergence.has_value() && left.exact_until == base.exact_until && !is_spent()) {
-        std::optional<Tried> tried = Move(left, left.divergence->simulated, pool);
+      while (left.followed.divergence.has_value() &&
+             left.followed.until_event == base.followed.until_event && !is_spent()) {
+        std::optional<Tried> tried = Move(left, left.followed.divergence->simulated, pool);
         if (!tried.has_value()) break;
         left = *std::move(tried);
       }
-      if (left.exact || left.exact_until > base.exact_until) found.push_back(std::move(left));
+      if (left.followed.exact || IsFurther(left, base)) found.push_back(std::move(left));
     }
     return found;
   }
@@ -136,7 +136,8 @@ class Search {
   // there at the end.
   std::optional<Tried> Move(const Tried& base, const std::optional<Event>& event, uint16_t pool) {
     if (!event.has_value()) return std::nullopt;
-    const std::optional<uint32_t> release = ReleaseOf(event->address, base.divergence->index);
+    const std::optional<uint32_t> release =
+        ReleaseOf(event->address, base.followed.divergence->index);
     if (!release.has_value()) return std::nullopt;
     Guess guess = base.guess;
     if (const auto it = guess.find(*release); it != guess.end() && it->second == pool) {
@@ -177,33 +178,37 @@ std::string Note(const Trace& trace, size_t device, const Guess& guess) {
                       "does not say of segments that are gone: only so does every event follow");
 }
 
+bool DeviceMayHaveGonePools(const DeviceTrace& device) {
+  bool released = false;
+  for (const Event& event : device.events) {
+    if (event.pool != 0 || event.kind == EventKind::kEmptyCache) return false;  // the file tells
+    released |= IsRelease(event.kind);
+  }
+  return released;
+}
+
 }  // namespace
 
 bool MayHaveGonePools(const Trace& trace) {
-  if (trace.is_program || trace.layout.has_event_pool_id) return false;
-  return std::any_of(trace.devices.begin(), trace.devices.end(), [](const DeviceTrace& device) {
-    bool released = false;
-    for (const Event& event : device.events) {
-      if (event.pool != 0 || event.kind == EventKind::kEmptyCache) return false;  // the file tells
-      released |= IsRelease(event.kind);
-    }
-    return released;
-  });
+  return !trace.is_program && !trace.layout.has_event_pool_id &&
+         std::any_of(trace.devices.begin(), trace.devices.end(), DeviceMayHaveGonePools);
 }
 
 std::vector<std::string> TellGonePools(const std::shared_ptr<Trace>& trace,
-                                       const AllocatorConfig& config, const TorchProfile& profile) {
+                                       const AllocatorConfig& config, const TorchProfile& profile,
+                                       absl::Span<const RecordingFollowed> untold) {
   std::vector<std::string> notes;
+  auto followed = untold.begin();
   for (size_t device = 0; device < trace->devices.size(); ++device) {
     if (trace->devices[device].events.empty()) continue;
-    const std::vector<Event> untold = trace->devices[device].events.kept();
+    const RecordingFollowed& without = *followed++;
+    if (without.exact || !DeviceMayHaveGonePools(trace->devices[device])) continue;
     Search search(trace, device, config, profile);
-    const std::optional<Guess> guess = search.Run();
-    search.Tell(guess.value_or(Guess()));
-    if (guess.has_value() && !guess->empty()) {
+    if (const std::optional<Guess> guess = search.Run(without); guess.has_value()) {
+      search.Tell(*guess);
       notes.push_back(Note(*trace, device, *guess));
     } else {
-      trace->devices[device].events = untold;
+      search.Untell();
     }
   }
   return notes;

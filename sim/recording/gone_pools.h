@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "absl/types/span.h"
+#include "sim/recording/exact_replay.h"
 #include "sim/settings/allocator_config.h"
 #include "sim/settings/torch_profile.h"
 #include "trace/value/trace.h"
@@ -21,10 +23,12 @@ bool MayHaveGonePools(const Trace& trace);
 // taken as those of private pools, make every event and every final block as recorded, and writes
 // the pool of each event into the trace. A pool that the file does not name is called (1, 1),
 // (2, 2) ..., which PyTorch's never are. A device for which none are found is left as it was.
-// `config` are the settings in force during the recording. Returns sentences for the report.
+// `config` are the settings in force during the recording, `untold` is what comes of them without
+// such pools, of each device that has events. Returns sentences for the report.
 // Replays as often as it has guesses: up to hundreds of times, and tens of millions of events.
 std::vector<std::string> TellGonePools(const std::shared_ptr<Trace>& trace,
-                                       const AllocatorConfig& config, const TorchProfile& profile);
+                                       const AllocatorConfig& config, const TorchProfile& profile,
+                                       absl::Span<const RecordingFollowed> untold);
 
 }  // namespace memreplay
 

@@ -19,9 +19,10 @@ namespace {
 // How the devices of a file replay under the rules of one release.
 struct Attempt {
   const TorchProfile* profile = nullptr;
-  uint64_t exact_events = 0;  // of all devices
-  bool exact = true;          // all events and final blocks
-  uint64_t parts_at = 0;      // first event that differs, of the first device that does
+  std::vector<RecordingFollowed> devices = {};  // those that have events
+  uint64_t exact_events = 0;                    // of all
+  bool exact = true;                            // all events and final blocks
+  uint64_t parts_at = 0;  // first event that differs, of the first device that does
 };
 
 // The settings in force during the recording, if a release made it.
@@ -37,11 +38,11 @@ Attempt Try(const std::vector<Schedule>& schedules, const AllocatorConfig& confi
             const TorchProfile& profile) {
   Attempt attempt{.profile = &profile};
   for (const Schedule& schedule : schedules) {
-    const ExactReplayResult replay =
-        ReplayAsRecorded(schedule, config, profile, {.stop_at_divergence = true});
-    attempt.exact_events += replay.exact_until_event;
-    if (replay.first_divergence.has_value() || !replay.final_blocks.exact()) {
-      if (attempt.exact) attempt.parts_at = replay.exact_until_event;
+    const RecordingFollowed& device =
+        attempt.devices.emplace_back(FollowRecording(schedule, config, profile));
+    attempt.exact_events += device.until_event;
+    if (!device.exact) {
+      if (attempt.exact) attempt.parts_at = device.until_event;
       attempt.exact = false;
     }
   }
@@ -110,7 +111,8 @@ absl::StatusOr<ReplaySettings> ResolveSettingsByReplay(const std::shared_ptr<Tra
     settings->torch = {best.profile, true, Why(inferred, best, attempts.front())};
   }
   if (!best.exact && MayHaveGonePools(*trace)) {
-    for (std::string& note : TellGonePools(trace, settings->recorded_config, *best.profile)) {
+    for (std::string& note :
+         TellGonePools(trace, settings->recorded_config, *best.profile, best.devices)) {
       settings->notes.push_back(std::move(note));
     }
   }

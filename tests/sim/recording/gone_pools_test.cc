@@ -17,11 +17,8 @@ using testing::Made;
 
 constexpr std::string_view kRelease = "2.7";  // its events do not name their pools
 
-bool IsExact(const std::shared_ptr<const Trace>& trace, const Made& made) {
-  const Schedule schedule = Schedule::Build(trace, 0);
-  const ExactReplayResult replay =
-      ReplayAsRecorded(schedule, made.config, testing::ProfileOf(made));
-  return !replay.first_divergence.has_value() && replay.final_blocks.exact();
+RecordingFollowed Follow(const std::shared_ptr<const Trace>& trace, const Made& made) {
+  return FollowRecording(Schedule::Build(trace, 0), made.config, testing::ProfileOf(made));
 }
 
 // Names the pools of the final segments only, as a file does.
@@ -48,14 +45,15 @@ TEST(TellGonePools, MostRecordingsFollowAgain) {
                        .release_pools = true,
                        .event_pools = false};
     const std::shared_ptr<Trace> trace = AsInFile(made);
-    if (IsExact(trace, made)) continue;
+    const RecordingFollowed untold = Follow(trace, made);
+    if (untold.exact) continue;
     ASSERT_TRUE(MayHaveGonePools(*trace));
     ++puzzles;
     const std::vector<Event> before = trace->devices[0].events.kept();
     const size_t pools = trace->pools.size();
     const std::vector<std::string> notes =
-        TellGonePools(trace, made.config, testing::ProfileOf(made));
-    if (IsExact(trace, made)) {
+        TellGonePools(trace, made.config, testing::ProfileOf(made), {untold});
+    if (Follow(trace, made).exact) {
       ++solved;
       ASSERT_EQ(notes.size(), 1u) << seed;
       EXPECT_NE(notes[0].find("taken as of private pools"), std::string::npos) << notes[0];
@@ -78,8 +76,9 @@ TEST(TellGonePools, NothingIsToldOfAChoiceThatNoPoolExplains) {
   Event& event = *std::find_if(events.begin() + 100, events.end(),
                                [](const Event& e) { return e.kind == EventKind::kAlloc; });
   event.address = event.address + Bytes(512);
-  ASSERT_FALSE(IsExact(trace, made));
-  EXPECT_TRUE(TellGonePools(trace, made.config, testing::ProfileOf(made)).empty());
+  const RecordingFollowed untold = Follow(trace, made);
+  ASSERT_FALSE(untold.exact);
+  EXPECT_TRUE(TellGonePools(trace, made.config, testing::ProfileOf(made), {untold}).empty());
   EXPECT_EQ(trace->pools.size(), 1u);
 }
 
