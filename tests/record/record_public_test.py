@@ -85,7 +85,7 @@ class PublicTest(Case):
                 run = Recorded(self.folder, [
                     script, "--vocab_size", "10000", "--context_length", length, "--d_model", "1024",
                     "--d_ff", "4096", "--num_layers", "24", "--num_heads", "16", "--model_name",
-                    "medium", "--memory-profiler", "pytorch", "--pattern", pattern, "--autocast", str(autocast)],
+                    "medium", "--memory-profiler", "pytorch", "--pattern", pattern, "--autocast", str(autocast).lower()],
                     ["--addresses", "up", "--capacity", "48GiB"],
                     cwd=os.path.join(self.folder, "made", "scripts"),
                     environment={"PYTHONPATH": os.path.join(self.folder, "cs336-basics")})
