@@ -26,6 +26,11 @@ namespace {
 
 constexpr char kCoreName[] = "libmemreplay_card.so";
 constexpr char kDriver[] = "libcuda.so.1";
+// What a compiler looks for that is told -lcuda, as Triton's is. The driver itself is loaded
+// already.
+constexpr char kDriverToLink[] = "libcuda.so";
+constexpr char kLinksNothing[] =
+    "/* a linker's script: what is missing is found in libcuda.so.1 */\n";
 constexpr char kManagement[] = "libnvidia-ml.so.1";
 
 // What is wanted of one library: names, each with the version that it is wanted in.
@@ -304,7 +309,8 @@ bool Prepare(const std::string& folders, const std::string& out, std::string* er
     if (!write_file(out + "/" + soname, WriteStub(library), error)) return false;
     list += out + "/" + soname + "\n";
   }
-  return write_file(out + "/libraries", list, error);
+  return write_file(out + "/" + kDriverToLink, kLinksNothing, error) &&
+         write_file(out + "/libraries", list, error);
 }
 
 }  // namespace memreplay::card
