@@ -14,7 +14,8 @@
 namespace memreplay {
 namespace {
 
-constexpr int kMostRows = 10;  // of a list of assumptions or values
+constexpr int kMostValues = 10;  // that a program asked for
+constexpr size_t kLongestProgram = 240;
 
 // "NVIDIA GeForce RTX 4090, imagined".
 std::string CardText(const proto::RecordedProcess& process) {
@@ -27,7 +28,13 @@ std::string Verdict(const proto::RecordedProcess& process) {
     return StrCat("OUT OF MEMORY ", FormatCount(process.ooms(), "time"),
                   process.error().empty() ? ", and the program went on" : "");
   }
-  if (!process.error().empty()) return StrCat("it fits as far as it ran: ", process.error());
+  if (!process.error().empty()) {
+    const bool took_any =
+        std::any_of(process.cards().begin(), process.cards().end(),
+                    [](const proto::RecordedCard& card) { return card.peak_reserved() > 0; });
+    return StrCat(took_any ? "it fits as far as it ran" : "it failed before it took any memory",
+                  ": ", process.error());
+  }
   int64_t spare = INT64_MAX;
   for (const proto::RecordedCard& card : process.cards()) spare = std::min(spare, card.spare());
   return StrCat("it fits, ", FormatSize(spare), " to spare");
@@ -87,11 +94,6 @@ void AppendAssumptions(const proto::RecordedProcess& process, std::string* text)
                           " is not known: ", CleanText(unknown.answer()), ", ",
                           FormatCount(unknown.calls(), "call")));
   }
-  for (const auto& asked : process.values().asked()) {
-    rows.push_back(StrCat(CleanText(asked.place()), " asked for a value that nothing computed (",
-                          CleanText(asked.what()), "), ", FormatCount(asked.times(), "time"),
-                          ", and got ", CleanText(asked.answer())));
-  }
   for (const auto& replay : process.replays()) {
     for (const std::string& note : replay.notes()) rows.push_back(CleanText(note));
   }
@@ -101,21 +103,30 @@ void AppendAssumptions(const proto::RecordedProcess& process, std::string* text)
         "can "
         "differ a little from run to run");
   }
+  const auto& asked = process.values().asked();
+  for (int i = 0; i < asked.size() && i < kMostValues; ++i) {
+    rows.push_back(StrCat(CleanText(asked[i].place()), " asked for a value that nothing computed (",
+                          CleanText(asked[i].what()), "), ", FormatCount(asked[i].times(), "time"),
+                          ", and got ", CleanText(asked[i].answer())));
+  }
+  if (asked.size() > kMostValues) {
+    rows.push_back(StrCat(FormatCount(asked.size() - kMostValues, "more line"),
+                          " asked for values, which --json lists"));
+  }
   if (rows.empty()) return;
   StrAppend(text, "\n  assumed\n");
-  for (size_t i = 0; i < rows.size() && i < kMostRows; ++i) {
-    StrAppend(text, "  - ", rows[i], "\n");
-  }
-  if (rows.size() > kMostRows) {
-    StrAppend(text, "  - ", rows.size() - kMostRows, " more, which --json lists\n");
-  }
+  for (const std::string& row : rows) StrAppend(text, "  - ", row, "\n");
 }
 
 }  // namespace
 
 std::string RenderRecord(const proto::RecordReport& report) {
   std::string text;
-  const std::string program = CleanText(absl::StrJoin(report.program(), " "));
+  std::string program = absl::StrJoin(report.program(), " ");
+  if (program.size() > kLongestProgram) {
+    program = StrCat(program.substr(0, kLongestProgram), " ...");
+  }
+  program = CleanText(program);
   if (report.processes().empty()) {
     StrAppend(&text, program, ": no process of it took memory of a GPU; nothing is recorded.\n");
   }

@@ -7,6 +7,18 @@
 #include "trace/value/strings.h"
 
 namespace memreplay {
+namespace {
+
+constexpr size_t kLongestFault = 400;
+
+// The first line of what an exception says.
+std::string FirstLine(const std::string& text) {
+  const std::string line = text.substr(0, text.find('\n'));
+  return CleanText(line.size() > kLongestFault ? StrCat(line.substr(0, kLongestFault), " ...")
+                                               : line);
+}
+
+}  // namespace
 
 void FindRecordFaults(proto::RecordReport* report) {
   report->clear_faults();
@@ -17,8 +29,7 @@ void FindRecordFaults(proto::RecordReport* report) {
     }
     if (!process.error().empty()) {
       report->add_faults(
-          StrCat(name, CleanText(process.error()), ": ",
-                 CleanText(process.error_text().substr(0, process.error_text().find('\n')))));
+          StrCat(name, CleanText(process.error()), ": ", FirstLine(process.error_text())));
     }
     for (const proto::RecordedReplay& replay : process.replays()) {
       if (!replay.agrees()) {

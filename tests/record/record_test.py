@@ -71,6 +71,12 @@ class RecordTest(Case):
         run = self.record("oom.py", "forward", "catch", flags=["--capacity", "6GiB", "--reserve", "400MiB"])
         self.assertEqual((run.status, run.answer["exit_status"]), (1, 0), run.output)
 
+    def test_a_program_that_resets_the_peaks(self):
+        run = self.record("resets.py")
+        self.assertEqual(run.status, 1, run.output)  # memory ran out, also if that counter was reset
+        card, = run.process["cards"]
+        self.assertEqual((int(card["peak_allocated"]), int(card["ooms"])), (1 << 30, 1))
+
     def test_own_recording(self):
         run = self.runs("own_recording.py", self.folder, figures_of="own_recording.py")
         self.assertIn("as on a card", run.output)

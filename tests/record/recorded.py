@@ -87,6 +87,9 @@ class Case(unittest.TestCase):
                 if int(replay["events"]) == 0:
                     continue
                 self.assertTrue(replay["agrees"], replay["sentence"])
+                card = process["cards"][replay["device"]]
+                for figure in ("peak_reserved", "peak_allocated"):  # PyTorch's own counters
+                    self.assertEqual(int(replay[figure]), int(card[figure]), figure)
                 figures.append({
                     "events": int(replay["events"]), "peak_reserved": int(replay["peak_reserved"]),
                     "peak_allocated": int(replay["peak_allocated"])})

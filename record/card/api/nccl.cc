@@ -36,7 +36,7 @@ int make_on(int card, Communicator** out, int ranks, int rank) {
     if (buffers == 0) return kUnhandledCudaError;
   }
   Assume(("an NCCL communicator of several ranks assumed to take " + std::to_string(bytes >> 20) +
-          " MiB of the card (MEMREPLAY_CARD_NCCL)")
+          " MiB of the card (--nccl changes it)")
              .c_str());
   *out = new Communicator{ranks, rank, card, buffers};
   return 0;

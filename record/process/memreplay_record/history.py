@@ -9,7 +9,7 @@ import sys
 import threading
 import time
 
-from memreplay_record import card, frames, own_recording
+from memreplay_record import card, frames, own_recording, peaks
 
 
 class History:
@@ -20,6 +20,7 @@ class History:
         self.pid = None  # of the process that records; a fork of it starts anew
         self.began = time.time()
         self.values = None  # what counts the values that the program asked for
+        self.peaks = peaks.Peaks(torch)
         self.own = own_recording.OwnRecording(torch, self)
 
     def on_cuda(self):
@@ -75,14 +76,10 @@ class History:
         ended = _ended_by()
         cards = []
         for index in range(torch.cuda.device_count()):
-            stats = torch.cuda.memory_stats(index)
             cards.append({
                 "name": torch.cuda.get_device_name(index),
                 "capacity": torch.cuda.get_device_properties(index).total_memory,
-                "peak_allocated": stats.get("allocated_bytes.all.peak", 0),
-                "peak_reserved": stats.get("reserved_bytes.all.peak", 0),
-                "retries": stats.get("num_alloc_retries", 0),
-                "ooms": stats.get("num_ooms", 0),
+                **self.peaks.of(index),
             })
         return {
             "torch": torch.__version__,
