@@ -6,6 +6,11 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
+if torch.__version__.startswith("2.1."):
+    # Else the optimizer imports it, which leaves cycles that hold main()'s frame, and what is in it, until
+    # Python's collector comes: when that is hangs on any other object.
+    import torch._dynamo
+
 options = {"attention": "flash", "dtype": "bfloat16", "layers": 4, "heads": 6, "width": 384,
            "context": 256, "vocabulary": 65, "batch": 32, "steps": 3, "accumulate": 1,
            "dropout": 0.2, "bias": 0, "compile": 0, "checkpoint": 0, "fused": 1}
