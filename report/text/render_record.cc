@@ -118,6 +118,17 @@ void AppendAssumptions(const proto::RecordedProcess& process, std::string* text)
   for (const std::string& row : rows) StrAppend(text, "  - ", row, "\n");
 }
 
+// Where memory ran out.
+void AppendNextStep(const proto::RecordReport& report, std::string* text) {
+  for (const proto::RecordedProcess& process : report.processes()) {
+    if (process.ooms() == 0) continue;
+    StrAppend(text, "\n  memreplay oom ", CleanText(process.snapshot()),
+              "   tells what held the memory and what would help;\n"
+              "  memreplay fit script   finds the largest batch with which the program fits.\n");
+    return;
+  }
+}
+
 }  // namespace
 
 std::string RenderRecord(const proto::RecordReport& report) {
@@ -142,6 +153,7 @@ std::string RenderRecord(const proto::RecordReport& report) {
     AppendAssumptions(process, &text);
   }
   for (const std::string& fault : report.faults()) StrAppend(&text, "  WRONG: ", fault, ".\n");
+  AppendNextStep(report, &text);
   return text;
 }
 

@@ -1,0 +1,119 @@
+#include "report/text/render_record.h"
+
+#include <gtest/gtest.h>
+
+#include "absl/strings/match.h"
+
+namespace memreplay {
+namespace {
+
+// A program that took 3 of the 16 GiB of an imagined card.
+proto::RecordReport SampleRecord() {
+  proto::RecordReport report;
+  report.add_program("train.py");
+  report.add_program("--batch_size=8");
+  proto::RecordedProcess& process = *report.add_processes();
+  process.set_torch("2.6.0");
+  process.set_python("3.11");
+  process.set_seconds(2.5);
+  process.set_snapshot("snapshot.pickle");
+  proto::RecordedCard& card = *process.add_cards();
+  card.set_name("NVIDIA A");
+  card.set_capacity(int64_t{16} << 30);
+  card.set_peak_reserved(int64_t{3} << 30);
+  card.set_peak_allocated(int64_t{2} << 30);
+  card.set_besides(64 << 20);
+  card.set_spare(int64_t{12} << 30);
+  process.mutable_card()->set_reserve(512 << 20);
+  proto::RecordedReplay& replay = *process.add_replays();
+  replay.set_events(1);
+  replay.set_peak_stack("train.py:7 step");
+  replay.set_sentence("all 1 events match");
+  return report;
+}
+
+constexpr char kFits[] =
+    "train.py --batch_size=8 on NVIDIA A, imagined: it fits, 12.0 GiB to spare.\n"
+    "  peak reserved      3.00 GiB (3,221,225,472 bytes)\n"
+    "  peak allocated     2.00 GiB (2,147,483,648 bytes)\n"
+    "  card               16.0 GiB (17,179,869,184 bytes), of which 512 MiB are assumed taken by "
+    "the CUDA context and others\n"
+    "  besides            64.0 MiB taken past the allocator\n"
+    "  peak at            train.py:7 step\n"
+    "  replay             all 1 events match\n"
+    "  ran                2.5 s, torch 2.6.0, Python 3.11\n"
+    "  snapshot           snapshot.pickle\n";
+
+TEST(RenderRecord, TellsWhetherItFits) { EXPECT_EQ(RenderRecord(SampleRecord()), kFits); }
+
+TEST(RenderRecord, ListsEveryAssumptionAndTheFirstValues) {
+  proto::RecordReport report = SampleRecord();
+  proto::RecordedProcess& process = *report.mutable_processes(0);
+  for (int i = 0; i < 20; ++i) {
+    auto& assumption = *process.mutable_card()->add_assumptions();
+    assumption.set_what("a workspace of 0 bytes");
+    assumption.set_calls(i + 1);
+    auto& asked = *process.mutable_values()->add_asked();
+    asked.set_place("train.py:9");
+    asked.set_what("item");
+    asked.set_times(20 - i);
+    asked.set_answer("0.5");
+  }
+  auto& unknown = *process.mutable_card()->add_unknown();
+  unknown.set_library("libcuda.so.1");
+  unknown.set_name("cuNew");
+  unknown.set_calls(1);
+  unknown.set_answer("not supported");
+  const std::string text = RenderRecord(report);
+  EXPECT_TRUE(absl::StartsWith(text, kFits)) << text;
+  EXPECT_TRUE(absl::StrContains(text, "\n  - a workspace of 0 bytes, 1 call\n")) << text;
+  EXPECT_TRUE(absl::StrContains(text, "\n  - a workspace of 0 bytes, 20 calls\n")) << text;
+  EXPECT_TRUE(
+      absl::StrContains(text, "\n  - cuNew of libcuda.so.1 is not known: not supported, 1 call\n"))
+      << text;
+  EXPECT_TRUE(absl::StrContains(
+      text,
+      "\n  - train.py:9 asked for a value that nothing computed (item), 11 times, and got 0.5\n"
+      "  - 10 more lines asked for values, which --json lists\n"))
+      << text;
+}
+
+TEST(RenderRecord, OutOfMemoryTellsWhatToAskNext) {
+  proto::RecordReport report = SampleRecord();
+  proto::RecordedProcess& process = *report.mutable_processes(0);
+  process.set_ooms(1);
+  process.set_error("OutOfMemoryError");
+  report.add_faults("memory ran out 1 time");
+  const std::string text = RenderRecord(report);
+  EXPECT_TRUE(absl::StartsWith(
+      text, "train.py --batch_size=8 on NVIDIA A, imagined: OUT OF MEMORY 1 time.\n"))
+      << text;
+  EXPECT_TRUE(absl::StrContains(
+      text,
+      "  WRONG: memory ran out 1 time.\n\n"
+      "  memreplay oom snapshot.pickle   tells what held the memory and what would help;\n"))
+      << text;
+}
+
+TEST(RenderRecord, OfSeveralCardsThoseThatWereUsed) {
+  proto::RecordReport report = SampleRecord();
+  proto::RecordedProcess& process = *report.mutable_processes(0);
+  process.add_cards()->set_spare(int64_t{15} << 30);
+  proto::RecordedCard& third = *process.add_cards();
+  third = process.cards(0);
+  third.set_spare(1 << 30);
+  const std::string text = RenderRecord(report);
+  EXPECT_TRUE(absl::StrContains(text, ": it fits, 1.00 GiB to spare.\n  device 0\n")) << text;
+  EXPECT_FALSE(absl::StrContains(text, "device 1")) << text;
+  EXPECT_TRUE(absl::StrContains(text, "  device 2\n")) << text;
+}
+
+TEST(RenderRecord, WithoutAGpuNothingIsRecorded) {
+  proto::RecordReport report;
+  report.add_program("hello\x1b[2J.py");
+  EXPECT_EQ(RenderRecord(report),
+            "hello?[2J.py: no process of it took memory of a GPU; nothing is recorded.\n");
+}
+
+}  // namespace
+}  // namespace memreplay
