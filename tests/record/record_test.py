@@ -54,6 +54,15 @@ class RecordTest(Case):
     def test_recurrent_networks(self):
         self.runs("recurrent.py")
 
+    def test_mask_of_unknown_values(self):
+        """As many as --dynamic-fraction says, and what is taken by it has values: true elements of what is there."""
+        for fraction, taken in (("1", 4096), ("0.25", 1024)):
+            run = self.record("unknown_mask.py", flags=["--dynamic-fraction", fraction])
+            self.assertEqual(run.status, 0, run.output)
+            self.assertIn(f"taken {taken} in groups 8\n", run.output)
+            self.assertIn(f"{taken:,} of 4,096 (--dynamic-fraction)",
+                          [row["answer"] for row in run.process["values"]["asked"]])
+
     def test_loop_on_an_unknown_value_ends(self):
         run = self.record("unknown_loop.py", flags=["--unknown-limit", "100"])
         self.assertEqual(run.status, 1)

@@ -35,7 +35,11 @@ class _Known:
         if self.true:
             return counted(self.values)
         size = policy.size(self.tensor.numel())
-        policy.count(what, size)
+        policy.count(what, f"{size:,} of {self.tensor.numel():,} (--dynamic-fraction)")
+        if self.values is not None and self.tensor.dtype in (torch.bool, torch.uint8):
+            # The stand-in has as many, spread evenly: what is taken by it has that size, and values.
+            steps = torch.arange(self.tensor.numel() + 1) * size // max(self.tensor.numel(), 1)
+            memory.write(self.tensor, steps.diff().reshape(self.tensor.shape), memory.ASSUMED)
         return size
 
 
