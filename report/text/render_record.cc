@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "report/words/lines.h"
@@ -152,7 +153,9 @@ std::string RenderRecord(const proto::RecordReport& report) {
     memreplay::Line(&text, "snapshot", CleanText(process.snapshot()));
     AppendAssumptions(process, &text);
   }
-  for (const std::string& fault : report.faults()) StrAppend(&text, "  WRONG: ", fault, ".\n");
+  for (const std::string& fault : report.faults()) {
+    StrAppend(&text, "  WRONG: ", fault, absl::EndsWith(fault, ".") ? "\n" : ".\n");
+  }
   AppendNextStep(report, &text);
   return text;
 }

@@ -49,6 +49,10 @@ absl::StatusOr<ProfileChoice> ChooseProfile(const Trace& trace,
     if (!found.ok()) return found.status();
     return ProfileChoice{*found, false, "given"};
   }
+  if (!trace.torch_version.empty()) {
+    const absl::StatusOr<const TorchProfile*> found = FindTorchProfile(trace.torch_version);
+    if (found.ok()) return ProfileChoice{*found, false, "as the file says"};
+  }
   if (trace.is_program) {
     return ProfileChoice{&DefaultTorchProfile(), false, "the file does not say; the default"};
   }

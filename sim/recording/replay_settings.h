@@ -32,11 +32,11 @@ struct SettingsRequest {
 struct ProfileChoice {
   const TorchProfile* profile = nullptr;
   bool inferred = false;
-  std::string why;  // "given", "inferred: ...", "the file does not say: ..."
+  std::string why;  // "given", "as the file says", "inferred: ...", "the file does not say; ..."
 };
 
-// `version` if given, else what the trace was probably recorded by, else the
-// default. Error: an unknown version.
+// `version` if given, else what the file says, if it is known, else what it was probably recorded
+// by, else the default. Error: an unknown version.
 absl::StatusOr<ProfileChoice> ChooseProfile(const Trace& trace,
                                             const std::optional<std::string>& version);
 

@@ -79,6 +79,7 @@ struct Trace {
   StringTable strings;
   StackTable stacks;
   std::optional<RecordedSettings> settings;
+  std::string torch_version;  // "2.6.0+cu124", where the file says; `memreplay record`'s do
   LayoutFacts layout;
   std::vector<Annotation> annotations;
   Diagnostics diagnostics;

@@ -62,6 +62,7 @@ class History:
         conf = os.environ.get("PYTORCH_CUDA_ALLOC_CONF")
         if conf and "allocator_settings" not in snapshot:  # torch 2.1 leaves them out
             snapshot["allocator_settings"] = {"PYTORCH_CUDA_ALLOC_CONF": conf}
+        snapshot["torch_version"] = str(self.torch.__version__)  # who reads it need not guess
         if not any(snapshot["device_traces"]) and not snapshot["segments"] and not _ended_by():
             return  # a worker of torch.compile, say
         path = os.path.join(self.settings.folder, str(os.getpid()))

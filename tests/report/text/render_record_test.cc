@@ -84,13 +84,14 @@ TEST(RenderRecord, OutOfMemoryTellsWhatToAskNext) {
   process.set_ooms(1);
   process.set_error("OutOfMemoryError");
   report.add_faults("memory ran out 1 time");
+  report.add_faults("OutOfMemoryError: a long text ...");
   const std::string text = RenderRecord(report);
   EXPECT_TRUE(absl::StartsWith(
       text, "train.py --batch_size=8 on NVIDIA A, imagined: OUT OF MEMORY 1 time.\n"))
       << text;
   EXPECT_TRUE(absl::StrContains(
       text,
-      "  WRONG: memory ran out 1 time.\n\n"
+      "  WRONG: memory ran out 1 time.\n  WRONG: OutOfMemoryError: a long text ...\n\n"
       "  memreplay oom snapshot.pickle   tells what held the memory and what would help;\n"))
       << text;
 }

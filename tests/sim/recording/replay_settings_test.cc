@@ -42,6 +42,23 @@ void AddSettingsEvent(Trace& trace, const std::string& conf) {
   event.text_or_stack = trace.strings.Intern(conf);
 }
 
+TEST(ResolveSettings, TheReleaseIsTheOneThatTheFileSays) {
+  for (const bool is_program : {false, true}) {
+    Trace trace = is_program ? Program("") : Recording();
+    trace.torch_version = "2.4.1+cu121";
+    const auto settings = ResolveSettings(trace, {});
+    ASSERT_TRUE(settings.ok()) << settings.status();
+    EXPECT_EQ(settings->torch.profile->release, "2.4");
+    EXPECT_FALSE(settings->torch.inferred);
+    EXPECT_EQ(settings->as_recorded, !trace.is_program);
+    SettingsRequest other;
+    other.torch = "2.6";
+    EXPECT_EQ(ResolveSettings(trace, other)->torch.profile->release, "2.6");
+    trace.torch_version = "99.1";  // of nobody that is known
+    EXPECT_EQ(ResolveSettings(trace, {})->torch.inferred, !trace.is_program);
+  }
+}
+
 TEST(ResolveSettings, AsRecordedTakesWhatTheFileLists) {
   const auto settings = ResolveSettings(Recording(), {});
   ASSERT_TRUE(settings.ok()) << settings.status();

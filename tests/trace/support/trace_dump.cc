@@ -24,6 +24,7 @@ class Dumper {
     for (const LayoutField& field : kLayoutFields) {
       if (trace_.layout.*field.field) out_ << ' ' << field.name;
     }
+    out_ << "\ntorch " << trace_.torch_version;
     out_ << "\nprogram_header " << trace_.program_header << "\n";
     if (trace_.total_memory) out_ << "total " << trace_.total_memory->value() << "\n";
     if (trace_.memory_fraction)
@@ -133,6 +134,7 @@ class Generator {
         settings.roundup_power2_divisions.push_back({Number(), Number()});
       }
     }
+    if (Coin()) trace_.torch_version = "2.6.0+cu124";
     if (Coin()) trace_.total_memory = Bytes(Number());
     if (Coin()) trace_.memory_fraction = Fraction();
     if (Coin()) trace_.completion = Completion::kExplicit;

@@ -95,6 +95,10 @@ bool ReadFlatHeader(JsonRecord& record, TraceBuilder& builder, int* declared_dev
       if (!builder.PoolIndex({first, second})) return record.Fail(*pools, "at most 65536 pools");
     }
   }
+  if (const JsonMember* torch = record.Find("torch")) {
+    if (!record.String(*torch, &text)) return false;
+    trace.torch_version = std::string(text);
+  }
   if (const JsonMember* total = record.Find("total")) {
     if (!record.Unsigned(*total, &number)) return false;
     trace.total_memory = Bytes(number);

@@ -159,6 +159,7 @@ class ProtobufReader {
     if (header.has_memory_fraction()) trace_.memory_fraction = header.memory_fraction();
     if (header.explicit_completion()) trace_.completion = Completion::kExplicit;
     trace_.program_header = header.program_header();
+    trace_.torch_version = header.torch_version();
     return true;
   }
 

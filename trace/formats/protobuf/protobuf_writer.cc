@@ -100,6 +100,7 @@ class ProtobufWriter {
     if (trace_.memory_fraction) header.set_memory_fraction(*trace_.memory_fraction);
     header.set_explicit_completion(trace_.completion == Completion::kExplicit);
     header.set_program_header(trace_.program_header);
+    header.set_torch_version(trace_.torch_version);
     Put(record);
   }
 

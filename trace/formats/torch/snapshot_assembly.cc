@@ -82,6 +82,11 @@ absl::Status SnapshotAssembly::Run(Value root) {
         status = TakeSettings(&items[i + 1], root);
       } else if (IsText(heap_, items[i], "external_annotations")) {
         status = TakeAnnotations(&items[i + 1], root);
+      } else if (IsText(heap_, items[i], "torch_version")) {
+        uint32_t text = 0;
+        status = records_.TakeText(heap_.Resolve(items[i + 1]), &text);
+        if (!status.ok()) return At(Place(root, "'torch_version'"), status);
+        trace_->torch_version = std::string(trace_->strings[text]);
       } else if (!IsText(heap_, items[i], "segments") &&
                  !IsText(heap_, items[i], "device_traces")) {
         records_.CountUnknownKey("the top level", items[i], heap_.position(root));

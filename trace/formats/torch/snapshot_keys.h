@@ -54,6 +54,7 @@ enum class SnapshotKey : uint32_t {
   kDeviceTraces,
   kAllocatorSettings,
   kExternalAnnotations,
+  kTorchVersion,  // added by `memreplay record`
   // Settings.
   kConf,
   kMaxSplitSize,
@@ -123,6 +124,7 @@ inline constexpr std::string_view kSnapshotTexts[] = {
     "device_traces",
     "allocator_settings",
     "external_annotations",
+    "torch_version",
     "PYTORCH_CUDA_ALLOC_CONF",
     "max_split_size",
     "garbage_collection_threshold",

@@ -52,6 +52,10 @@ class SnapshotWriter {
       Key("allocator_settings");
       Settings(*trace_.settings);
     }
+    if (!trace_.torch_version.empty()) {
+      Key("torch_version");
+      pickle_.Text(trace_.torch_version);
+    }
     if (layout_.has_external_annotations || !trace_.annotations.empty()) {
       Key("external_annotations");
       Annotations();

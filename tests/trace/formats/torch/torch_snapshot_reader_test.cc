@@ -231,6 +231,21 @@ TEST(TorchSnapshotReader, AllDevices) {
   EXPECT_EQ(trace->streams[trace->devices[1].events[4].stream], StreamHandle(0x5500));
 }
 
+TEST(TorchSnapshotReader, TakesTheReleaseThatTheFileSays) {
+  Py sample = SampleSnapshot(Release::k210);
+  sample["torch_version"] = "2.10.0+cu128";
+  for (const std::string& file : {PythonPickle(sample), CppPickle(sample), Json(sample)}) {
+    const absl::StatusOr<Trace> trace = Read(file);
+    ASSERT_TRUE(trace.ok()) << trace.status();
+    EXPECT_EQ(trace->torch_version, "2.10.0+cu128");
+    EXPECT_EQ(trace->diagnostics.count(DiagnosticKind::kUnknownKey), 0);
+  }
+  sample["torch_version"] = 2;
+  const absl::StatusOr<Trace> trace = Read(PythonPickle(sample));
+  ASSERT_FALSE(trace.ok());
+  EXPECT_TRUE(Contains(std::string(trace.status().message()), "'torch_version'")) << trace.status();
+}
+
 TEST(TorchSnapshotReader, UnknownKeysAreCountedByName) {
   Py sample = SampleSnapshot(Release::k210);
   Py& trace_list = sample["device_traces"].items[0];
