@@ -6,6 +6,7 @@ import contextlib
 import inspect
 import os
 import pathlib
+import pickle
 import sys
 import warnings
 from typing import Any, Dict, Iterator, Optional, Union
@@ -40,7 +41,10 @@ def _dump(path: pathlib.Path) -> pathlib.Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     unfinished = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        torch.cuda.memory._dump_snapshot(str(unfinished))
+        snapshot = torch.cuda.memory._snapshot()
+        snapshot["torch_version"] = str(torch.__version__)  # who reads it need not infer the release
+        with open(unfinished, "wb") as file:
+            pickle.dump(snapshot, file)
         os.replace(unfinished, path)
     finally:
         with contextlib.suppress(OSError):

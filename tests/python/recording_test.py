@@ -25,7 +25,7 @@ class Torch:
     def __init__(self, generation, has_gpu=True):
         self.calls = []
         self.observers = []
-        self.dump = lambda path: pathlib.Path(path).write_bytes(pickle.dumps({"segments": [], "device_traces": [[]]}))
+        self.snapshot = {"segments": [], "device_traces": [[]]}
         if generation == "2.0":
             def record(enabled, record_context=True, trace_alloc_max_entries=1, trace_alloc_record_context=False, device=None,
                        record_context_cpp=False):
@@ -37,14 +37,14 @@ class Torch:
             def record(enabled="all", context="all", stacks="all", max_entries=2**63 - 1, device=None, clear_history=False,
                        compile_context=False, global_record_annotations=False):
                 self.calls.append({name: found for name, found in locals().items() if name != "self"})
-        memory = types.SimpleNamespace(_record_memory_history=record, _dump_snapshot=lambda path: self.dump(path))
+        memory = types.SimpleNamespace(_record_memory_history=record, _snapshot=lambda: self.snapshot)
         if generation == "2.1":
             def implementation(enabled="all", context="all", stacks="all", max_entries=2**63 - 1, device=None):
                 raise AssertionError("not to be called")
             memory._record_memory_history_impl = implementation
         cuda = types.SimpleNamespace(is_available=lambda: has_gpu, init=lambda: None, memory=memory)
         torch_c = types.SimpleNamespace(_cuda_attach_out_of_memory_observer=self.observers.append)
-        self.modules = {"torch": types.SimpleNamespace(cuda=cuda, _C=torch_c), "torch.cuda": cuda}
+        self.modules = {"torch": types.SimpleNamespace(cuda=cuda, _C=torch_c, __version__=f"{generation}.0+cu128"), "torch.cuda": cuda}
 
 
 class Case(unittest.TestCase):
@@ -98,6 +98,12 @@ class Files(Case):
             raise KeyError("mine")
         self.assertEqual(sorted(path.name for path in (self.folder / "a").iterdir()), ["out.pickle"])
 
+    def test_the_file_says_which_torch_it_is_of(self):
+        with self.torch("2.6"), memreplay.recording(self.folder / "out.pickle"):
+            pass
+        written = pickle.loads((self.folder / "out.pickle").read_bytes())
+        self.assertEqual(written, {"segments": [], "device_traces": [[]], "torch_version": "2.6.0+cu128"})
+
     def test_out_of_memory_has_a_file_of_its_own_while_the_block_runs(self):
         with self.torch() as torch:
             with memreplay.recording(self.folder / "out.pickle"):
@@ -124,13 +130,13 @@ class Files(Case):
             self.assertEqual(_recording._rank(), 5)
 
     def test_a_snapshot_that_cannot_be_written_is_a_warning(self):
-        def fails(path):
-            pathlib.Path(path).write_bytes(b"half")
-            raise OSError("disk full")
+        class Full:
+            def __reduce__(self):
+                raise OSError("disk full")
 
         with self.torch() as torch, warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            torch.dump = fails
+            torch.snapshot["segments"].append(Full())
             with memreplay.recording(self.folder / "out.pickle"):
                 pass
         self.assertEqual(self.files(), [])
