@@ -18,6 +18,17 @@ std::string FirstLine(const std::string& text) {
                                                : line);
 }
 
+// Of one process that stands for a rank of a job (record/card/api/nccl_values.cc).
+std::string HintOfLoneRank(const proto::RecordedProcess& process) {
+  for (const auto& assumption : process.card().assumptions()) {
+    if (assumption.what() == "other ranks assumed to send what this one holds") {
+      return " (what other ranks send was assumed; in a job of real processes, --cards N -- "
+             "torchrun ..., it is what they hold)";
+    }
+  }
+  return "";
+}
+
 }  // namespace
 
 void FindRecordFaults(proto::RecordReport* report) {
@@ -28,8 +39,9 @@ void FindRecordFaults(proto::RecordReport* report) {
       report->add_faults(StrCat(name, "memory ran out ", FormatCount(process.ooms(), "time")));
     }
     if (!process.error().empty()) {
-      report->add_faults(
-          StrCat(name, CleanText(process.error()), ": ", FirstLine(process.error_text())));
+      report->add_faults(StrCat(name, CleanText(process.error()), ": ",
+                                FirstLine(process.error_text()),
+                                process.ooms() > 0 ? std::string() : HintOfLoneRank(process)));
     }
     for (const proto::RecordedReplay& replay : process.replays()) {
       if (!replay.agrees()) {

@@ -103,6 +103,14 @@ class RecordMoreTest(Case):
                     events.events_of(events.load(process["snapshot"]), rank),
                     events.events_of(events.load(alone.snapshot))))
 
+    def test_what_ranks_send_each_other(self):
+        """Real processes: small values are those of the other ranks, and a barrier is one."""
+        torchrun = os.path.join(os.path.dirname(Setting.python), "torchrun")
+        job = Recorded(self.folder, [torchrun, "--standalone", "--nproc_per_node", "3",
+                                     *program("exchanges.py"), self.folder], ["--cards", "3"])
+        self.assertEqual(job.status, 0, job.output)
+        self.assertEqual(job.output.count("of 3: all true"), 3, job.output)
+
     def test_pipeline(self):
         """Ranks that send each other objects: several processes do, and a lone rank says that it cannot."""
         torchrun = os.path.join(os.path.dirname(Setting.python), "torchrun")

@@ -1,23 +1,18 @@
-// NCCL: this process is one rank of several that nobody runs. Small collectives are real, as if
-// every rank held what this one holds.
+// NCCL's communicators and its calls; what those bring is in nccl_values.cc.
+#include "record/card/api/nccl.h"
+
 #include <cstdint>
-#include <cstring>
 #include <string>
 
 #include "record/card/control.h"
-#include "record/card/copies.h"
 #include "record/card/device.h"
 #include "record/card/entry.h"
 
 namespace memreplay::card {
 namespace {
 
-struct Communicator {
-  int ranks, rank, card;
-  std::uint64_t buffers;  // handle of what it takes of the card, 0 for nothing
-};
 struct UniqueId {
-  char bytes[128];
+  char bytes[Exchange::kIdentity];
 };
 
 constexpr int kUnhandledCudaError = 1;
@@ -26,7 +21,8 @@ constexpr int kUnhandledCudaError = 1;
 thread_local int next_ranks = 0;
 thread_local int next_rank = 0;
 
-int make_on(int card, Communicator** out, int ranks, int rank) {
+// `folder`: where the ranks meet, "" if nobody runs the others.
+int make_on(int card, Communicator** out, int ranks, int rank, const std::string& folder) {
   Device& d = device();
   std::uint64_t buffers = 0;
   const std::uint64_t bytes = ranks > 1 ? d.settings.nccl : 0;
@@ -39,11 +35,14 @@ int make_on(int card, Communicator** out, int ranks, int rank) {
           " MiB of the card (--nccl changes it)")
              .c_str());
   *out = new Communicator{ranks, rank, card, buffers};
+  if (!folder.empty() && ranks > 1) {
+    (*out)->exchange = std::make_unique<Exchange>(folder, ranks, rank);
+  }
   return 0;
 }
 
-int make(Communicator** out, int ranks, int rank) {
-  return make_on(current_card(), out, ranks, rank);
+int make(Communicator** out, int ranks, int rank, const UniqueId& id) {
+  return make_on(current_card(), out, ranks, rank, Exchange::FolderOf(id.bytes));
 }
 
 int destroy(const Communicator* communicator) {
@@ -62,38 +61,45 @@ ENTRY(int, ncclGetVersion, int* version) {
   return 0;
 }
 ENTRY(int, ncclGetUniqueId, UniqueId* id) {
-  std::memset(id->bytes, 7, sizeof id->bytes);
+  Exchange::MakeIdentity(id->bytes);
   return 0;
 }
 ALSO(ncclCommGetUniqueId, ncclGetUniqueId);
-ENTRY(int, ncclCommInitRank, Communicator** out, int ranks, UniqueId, int rank) {
-  return make(out, ranks, rank);
+ENTRY(int, ncclCommInitRank, Communicator** out, int ranks, UniqueId id, int rank) {
+  return make(out, ranks, rank, id);
 }
-ENTRY(int, ncclCommInitRankConfig, Communicator** out, int ranks, UniqueId, int rank, void*) {
-  return make(out, ranks, rank);
+ENTRY(int, ncclCommInitRankConfig, Communicator** out, int ranks, UniqueId id, int rank, void*) {
+  return make(out, ranks, rank, id);
 }
-ENTRY(int, ncclCommInitRankScalable, Communicator** out, int ranks, int rank, int, UniqueId*,
-      void*) {
-  return make(out, ranks, rank);
+ENTRY(int, ncclCommInitRankScalable, Communicator** out, int ranks, int rank, int,
+      const UniqueId* ids, void*) {
+  return make(out, ranks, rank, ids[0]);
 }
 ENTRY(int, ncclCommInitAll, Communicator** out, int ranks, const int* cards) {
   for (int i = 0; i < ranks; ++i) {
-    const int error = make_on(cards == nullptr ? i : cards[i], &out[i], ranks, i);
+    const int error = make_on(cards == nullptr ? i : cards[i], &out[i], ranks, i, "");
     if (error != 0) return error;
   }
   return 0;
 }
-ENTRY(int, ncclCommSplit, const Communicator* from, int color, int, Communicator** out, void*) {
+ENTRY(int, ncclCommSplit, Communicator* from, int color, int, Communicator** out, void*) {
   constexpr int kNoColor = -1;
-  if (color == kNoColor) {  // this rank is in no part
+  const int split = ++from->splits;  // every rank of the whole counts the same ones
+  if (color == kNoColor) {           // this rank is in no part
     *out = nullptr;
     return 0;
   }
   const int ranks = next_ranks, rank = next_rank;
   next_ranks = 0;
-  if (ranks != 0) return make(out, ranks, rank);
+  if (ranks != 0) {
+    const std::string folder =
+        from->exchange == nullptr
+            ? ""
+            : from->exchange->folder() + "-" + std::to_string(split) + "." + std::to_string(color);
+    return make_on(current_card(), out, ranks, rank, folder);
+  }
   Assume("a part of an NCCL communicator assumed to have all ranks of the whole");
-  return make(out, from->ranks, from->rank);
+  return make_on(current_card(), out, from->ranks, from->rank, "");
 }
 ENTRY(int, ncclCommDestroy, const Communicator* communicator) { return destroy(communicator); }
 ALSO(ncclCommAbort, ncclCommDestroy);
@@ -119,8 +125,14 @@ ENTRY(int, ncclCommRegister, Communicator*, void*, std::size_t, void** handle) {
   return 0;
 }
 ENTRY(int, ncclCommDeregister, Communicator*, void*) { return 0; }
-ENTRY(int, ncclGroupStart, void) { return 0; }
-ENTRY(int, ncclGroupEnd, void) { return 0; }
+ENTRY(int, ncclGroupStart, void) {
+  BeginGroup();
+  return 0;
+}
+ENTRY(int, ncclGroupEnd, void) {
+  EndGroup();
+  return 0;
+}
 ENTRY(int, ncclRedOpCreatePreMulSum, int* operation) {
   *operation = 5;
   return 0;
@@ -134,103 +146,46 @@ ENTRY(int, ncclMemFree, void* address) {
   return reinterpret_cast<int (*)(void*)>(FindEntry("cudaFree"))(address) == 0 ? 0 : 1;
 }
 
-std::size_t width(int type) {
-  static constexpr int kWidths[] = {1, 1, 4, 4, 8, 8, 2, 4, 8, 2, 1, 1};
-  return type >= 0 && type < 12 ? static_cast<std::size_t>(kWidths[type]) : 1;
-}
-
-// One rank's share of a collective.
-int share(const void* from, void* to, std::size_t count, int type) {
-  device().launch();
-  Assume("other ranks assumed to send what this one holds");
-  if (from != to) Copy(to, from, count * width(type));
+int begin(Collective::Call call, Communicator* communicator, const void* from, void* to,
+          std::size_t count, int type, int operation, int peer) {
+  Begin({call, communicator, from, to, count, type, operation, peer});
   return 0;
-}
-
-template <typename T>
-void multiply(std::string* bytes, int by) {
-  for (std::size_t i = 0; i + sizeof(T) <= bytes->size(); i += sizeof(T)) {
-    T value;
-    std::memcpy(&value, bytes->data() + i, sizeof value);
-    value = static_cast<T>(value * static_cast<T>(by));
-    std::memcpy(bytes->data() + i, &value, sizeof value);
-  }
-}
-
-enum Reduction { kSum = 0, kProduct = 1 };  // else what is equal stays as it is
-
-// The sum of what every rank holds: small whole numbers and floats are true, all else is unknown.
-void reduce(void* to, std::size_t count, int type, int operation, int ranks) {
-  if ((operation != kSum && operation != kProduct) || ranks < 2) return;
-  const std::size_t size = count * width(type);
-  Device& d = device();
-  if (operation == kSum && size <= d.settings.copy_limit) {
-    std::string bytes(size, '\0');
-    if (ReadBytes(number(to), bytes.data(), size)) {
-      switch (type) {
-        case 2: multiply<std::int32_t>(&bytes, ranks); break;
-        case 4: multiply<std::int64_t>(&bytes, ranks); break;
-        case 7: multiply<float>(&bytes, ranks); break;
-        case 8: multiply<double>(&bytes, ranks); break;
-        default: bytes.clear();
-      }
-      if (!bytes.empty()) {
-        WriteBytes(number(to), bytes.data(), size);
-        return;
-      }
-    }
-  }
-  const std::lock_guard<std::mutex> lock(d.mutex);
-  d.known.forget(number(to), size);
 }
 
 ENTRY(int, ncclAllReduce, const void* from, void* to, std::size_t count, int type, int operation,
-      const Communicator* communicator, void*) {
-  share(from, to, count, type);
-  reduce(to, count, type, operation, communicator->ranks);
-  return 0;
+      Communicator* c, void*) {
+  return begin(Collective::kAllReduce, c, from, to, count, type, operation, 0);
 }
-ENTRY(int, ncclBroadcast, const void* from, void* to, std::size_t count, int type, int,
-      Communicator*, void*) {
-  return share(from, to, count, type);
-}
-ENTRY(int, ncclBcast, void*, std::size_t, int, int, Communicator*, void*) {
-  device().launch();
-  return 0;
-}
-ENTRY(int, ncclReduce, const void* from, void* to, std::size_t count, int type, int operation, int,
-      const Communicator* communicator, void*) {
-  if (to == nullptr || communicator == nullptr) return 0;
-  share(from, to, count, type);
-  reduce(to, count, type, operation, communicator->ranks);
-  return 0;
-}
-ENTRY(int, ncclAllGather, const void* from, void* to, std::size_t count, int type,
-      Communicator* communicator, void*) {
-  const std::size_t size = count * width(type);
-  for (int i = 0; i < communicator->ranks; ++i) {
-    share(from, static_cast<char*>(to) + static_cast<std::size_t>(i) * size, count, type);
-  }
-  return 0;
+ENTRY(int, ncclReduce, const void* from, void* to, std::size_t count, int type, int operation,
+      int root, Communicator* c, void*) {
+  return begin(Collective::kReduce, c, from, to, count, type, operation, root);
 }
 ENTRY(int, ncclReduceScatter, const void* from, void* to, std::size_t count, int type,
-      int operation, const Communicator* communicator, void*) {
-  const std::size_t size = count * width(type);
-  share(static_cast<const char*>(from) + static_cast<std::size_t>(communicator->rank) * size, to,
-        count, type);
-  reduce(to, count, type, operation, communicator->ranks);
+      int operation, Communicator* c, void*) {
+  return begin(Collective::kReduceScatter, c, from, to, count, type, operation, 0);
+}
+ENTRY(int, ncclBroadcast, const void* from, void* to, std::size_t count, int type, int root,
+      Communicator* c, void*) {
+  return begin(Collective::kBroadcast, c, from, to, count, type, 0, root);
+}
+ENTRY(int, ncclBcast, void* buffer, std::size_t count, int type, int root, Communicator* c, void*) {
+  return begin(Collective::kBroadcast, c, buffer, buffer, count, type, 0, root);
+}
+ENTRY(int, ncclAllGather, const void* from, void* to, std::size_t count, int type, Communicator* c,
+      void*) {
+  return begin(Collective::kAllGather, c, from, to, count, type, 0, 0);
+}
+ENTRY(int, ncclAlltoAll, const void* from, void* to, std::size_t count, int type, Communicator* c,
+      void*) {
+  return begin(Collective::kAllToAll, c, from, to, count, type, 0, 0);
+}
+ENTRY(int, ncclSend, const void* from, std::size_t count, int type, int to, Communicator* c,
+      void*) {
+  Send(c, from, count, type, to);
   return 0;
 }
-ENTRY(int, ncclSend, void) {
-  device().launch();
-  return 0;
-}
-ENTRY(int, ncclRecv, void* to, std::size_t count, int type, int, Communicator*, void*) {
-  device().launch();
-  Device& d = device();
-  const std::lock_guard<std::mutex> lock(d.mutex);
-  d.known.forget(number(to), count * width(type));
-  return 0;
+ENTRY(int, ncclRecv, void* to, std::size_t count, int type, int from, Communicator* c, void*) {
+  return begin(Collective::kReceive, c, nullptr, to, count, type, 0, from);
 }
 
 }  // namespace

@@ -25,6 +25,8 @@ def begin(settings):
             "LOCAL_RANK": str(settings.rank % cards), "LOCAL_WORLD_SIZE": str(min(cards, settings.ranks)),
             "GROUP_RANK": str(settings.rank // cards), "MASTER_ADDR": "127.0.0.1",
             "MASTER_PORT": "29500"})
+    else:
+        os.environ["MEMREPLAY_CARD_EXCHANGE"] = settings.folder
     on_import.watch("torch.distributed.distributed_c10d", lambda spec: None,
                     lambda c10d: _after_c10d(c10d, settings))
     on_import.watch("torch.nn.parallel.distributed", lambda spec: None,
@@ -42,10 +44,10 @@ def _after_c10d(c10d, settings):
 
     c10d._new_process_group_helper = new_process_group
     collectives.Objects(c10d, settings.ranks > 0)
-    if settings.values:
-        collectives.give_values(c10d)
     if not settings.ranks:
         return
+    if settings.values:
+        collectives.give_values(c10d)
 
     def rendezvous(*args, **kwargs):
         yield _lone_store(c10d), settings.rank, settings.ranks
