@@ -54,7 +54,7 @@ class Allocator {
   virtual int64_t ooms() const { return statistics().num_ooms; }
   // Of those statistics, for who asks at each event: they are not added up for it.
   virtual int64_t inactive_split_bytes() const {
-    return statistics().inactive_split_bytes.all.current;
+    return statistics().inactive_split_bytes.all.current();
   }
   virtual void ResetPeakStatistics() = 0;
   // Bytes of the smallest block that serves a request of `size`.

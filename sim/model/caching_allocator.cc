@@ -342,7 +342,6 @@ Bytes CachingAllocator::RejectionLimit() const {
                                                             Bytes size, bool expandable) {
   const bool was_split = block->is_split();
   const bool split = ShouldSplit(*block, *home.pool, size, expandable);
-  int64_t split_bytes = 0;
   if (split) {
     Block* remainder = block;
     block = NewBlock(remainder->address, size, remainder->order, home);
@@ -353,17 +352,19 @@ Bytes CachingAllocator::RejectionLimit() const {
     remainder->address = remainder->address + size;
     if (order_is_place()) remainder->order += size.value();
     remainder->size -= size;
-    split_bytes = remainder->size.signed_value();
     if (remainder->is_expandable) block->SetReservation(remainder->reservation);
     if (remainder->has_rest) TakeSegmentFrom(*remainder, block);
     home.Insert(remainder);
   }
   if (!block->is_expandable) {
-    // Cached before, and part of a segment that others share: the block, now its remainder.
-    if (was_split) split_bytes = -block->size.signed_value();
     const StatArray::Part part = home.pool->part();
-    stats_.inactive_split.Change(part, int64_t{split} - int64_t{was_split});
-    stats_.inactive_split_bytes.Change(part, split_bytes);
+    if (was_split) {  // and counted; what is left of it is now
+      stats_.inactive_split.Subtract(part, int64_t{!split});
+      stats_.inactive_split_bytes.Subtract(part, block->size.signed_value());
+    } else if (split) {
+      stats_.inactive_split.Add(part, 1);
+      stats_.inactive_split_bytes.Add(part, block->next->size.signed_value());
+    }
   }
   return block;
 }
@@ -428,27 +429,29 @@ void CachingAllocator::FreeBlock(Block* block, uint32_t stack, Observer& out) {
   const StatArray::Part part = home.pool->part();
   stats_.CountFreeCompleted(part, block->size.signed_value(), block->requested_size.signed_value());
 
-  int64_t split_blocks = 0;
-  int64_t split_bytes = 0;
+  const Bytes freed = block->size;
+  int64_t merged = 0;
   if (Block* const prev = block->prev; prev != nullptr && prev->is_free) {
     Fire(Rule::kMergePrev);
-    --split_blocks;
-    split_bytes -= prev->size.signed_value();
+    ++merged;
     home.Erase(prev);
     AbsorbPrev(block);
   }
   if (Block* const next = block->next; next != nullptr && next->is_free) {
     Fire(Rule::kMergeNext);
-    --split_blocks;
-    split_bytes -= next->size.signed_value();
+    ++merged;
     home.Erase(next);
     AbsorbNext(block);
   }
   home.Insert(block);
   if (block->is_expandable) return;
-  const int64_t is_split = block->is_split();
-  stats_.inactive_split.Change(part, split_blocks + is_split);
-  stats_.inactive_split_bytes.Change(part, split_bytes + is_split * block->size.signed_value());
+  if (block->is_split()) {
+    stats_.inactive_split.Change(part, 1 - merged);
+    stats_.inactive_split_bytes.Add(part, freed.signed_value());
+  } else {
+    stats_.inactive_split.Subtract(part, merged);
+    stats_.inactive_split_bytes.Subtract(part, (block->size - freed).signed_value());
+  }
 }
 
 inline void CachingAllocator::AbsorbPrev(Block* block) {

@@ -96,8 +96,7 @@ class CachingAllocator final : public Allocator {
   }
   int64_t ooms() const override { return stats_.num_ooms; }
   int64_t inactive_split_bytes() const override {
-    const StatArray& bytes = stats_.inactive_split_bytes;
-    return bytes.small_pool.current + bytes.large_pool.current;
+    return stats_.inactive_split_bytes.all.current();
   }
   void ResetPeakStatistics() override { ResetPeak(); }
   MemoryState Segments() const override;

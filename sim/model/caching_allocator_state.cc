@@ -265,16 +265,16 @@ void CachingAllocator::CheckInvariants() const {
     }
   }
   const auto check = [](const Sums& sums, const MemoryStats& s, Stat StatArray::*part) {
-    MEMREPLAY_CHECK((s.allocation.*part).current == sums.allocation, "allocation");
-    MEMREPLAY_CHECK((s.allocated_bytes.*part).current == sums.allocated_bytes, "allocated_bytes");
-    MEMREPLAY_CHECK((s.active.*part).current == sums.active, "active");
-    MEMREPLAY_CHECK((s.active_bytes.*part).current == sums.active_bytes, "active_bytes");
-    MEMREPLAY_CHECK((s.inactive_split.*part).current == sums.inactive_split, "inactive_split");
-    MEMREPLAY_CHECK((s.inactive_split_bytes.*part).current == sums.inactive_split_bytes,
+    MEMREPLAY_CHECK((s.allocation.*part).current() == sums.allocation, "allocation");
+    MEMREPLAY_CHECK((s.allocated_bytes.*part).current() == sums.allocated_bytes, "allocated_bytes");
+    MEMREPLAY_CHECK((s.active.*part).current() == sums.active, "active");
+    MEMREPLAY_CHECK((s.active_bytes.*part).current() == sums.active_bytes, "active_bytes");
+    MEMREPLAY_CHECK((s.inactive_split.*part).current() == sums.inactive_split, "inactive_split");
+    MEMREPLAY_CHECK((s.inactive_split_bytes.*part).current() == sums.inactive_split_bytes,
                     "inactive_split_bytes");
-    MEMREPLAY_CHECK((s.requested_bytes.*part).current == sums.requested_bytes, "requested_bytes");
-    MEMREPLAY_CHECK((s.segment.*part).current == sums.segment, "segment");
-    MEMREPLAY_CHECK((s.reserved_bytes.*part).current == sums.reserved_bytes, "reserved_bytes");
+    MEMREPLAY_CHECK((s.requested_bytes.*part).current() == sums.requested_bytes, "requested_bytes");
+    MEMREPLAY_CHECK((s.segment.*part).current() == sums.segment, "segment");
+    MEMREPLAY_CHECK((s.reserved_bytes.*part).current() == sums.reserved_bytes, "reserved_bytes");
   };
   check(all, stats_, &StatArray::all);
   check(large, stats_, &StatArray::large_pool);

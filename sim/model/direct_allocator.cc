@@ -162,8 +162,8 @@ void DirectAllocator::CheckInvariants() const {
         "two live segments overlap");
   }
   MEMREPLAY_CHECK(sum == total_, "sizes of live segments do not add up");
-  MEMREPLAY_CHECK(stats_.reserved_bytes.all.current == total_.signed_value() &&
-                      stats_.allocation.all.current == count,
+  MEMREPLAY_CHECK(stats_.reserved_bytes.all.current() == total_.signed_value() &&
+                      stats_.allocation.all.current() == count,
                   "statistics differ from the live segments");
 }
 

@@ -9,7 +9,7 @@ using FlatList = std::vector<std::pair<std::string, int64_t>>;
 
 void Append(std::string_view name, const Stat& stat, FlatList* out) {
   const std::string prefix = std::string(name) + ".";
-  out->emplace_back(prefix + "current", stat.current);
+  out->emplace_back(prefix + "current", stat.current());
   out->emplace_back(prefix + "peak", stat.peak);
   out->emplace_back(prefix + "allocated", stat.allocated);
   out->emplace_back(prefix + "freed", stat.freed());
@@ -56,16 +56,16 @@ void MemoryStats::ResetPeak() {
   for (const NamedArray& named : kArrays) {
     StatArray& array = this->*named.array;
     for (Stat* stat : {&array.all, &array.small_pool, &array.large_pool}) {
-      stat->peak = stat->current;
+      stat->ResetPeak();
     }
   }
   for (auto& [pool, array] : reserved_bytes_by_private_pools) {
     for (Stat* stat : {&array.all, &array.small_pool, &array.large_pool}) {
-      stat->peak = stat->current;
+      stat->ResetPeak();
     }
   }
-  oversize_allocations.peak = oversize_allocations.current;
-  oversize_segments.peak = oversize_segments.current;
+  oversize_allocations.ResetPeak();
+  oversize_segments.ResetPeak();
 }
 
 void MemoryStats::ResetAccumulated() {

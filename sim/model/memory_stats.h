@@ -17,24 +17,33 @@ namespace memreplay {
 
 // One counter with its history. Bytes for *_bytes, else a number of things.
 struct Stat {
-  int64_t current = 0;
   int64_t peak = 0;
-  int64_t allocated = 0;  // sum of all increases
-  int64_t base = 0;       // `current` when that sum began
+  int64_t below_peak = 0;  // takes fewer instructions to keep than what there is now
+  int64_t allocated = 0;   // sum of all increases
+  int64_t base = 0;        // current() when that sum began
 
-  int64_t freed() const { return allocated - (current - base); }  // sum of all decreases
+  int64_t current() const { return peak - below_peak; }
+  int64_t freed() const { return allocated - (current() - base); }  // sum of all decreases
+  void ResetPeak() {
+    peak = current();
+    below_peak = 0;
+  }
   void ResetAccumulated() {
     allocated = 0;
-    base = current;
+    base = current();
   }
   [[gnu::always_inline]] void Increase(int64_t amount) {
-    current += amount;
-    if (current > peak) [[unlikely]] {
-      peak = current;
-    }
     allocated += amount;
+    Rise(amount);
   }
-  [[gnu::always_inline]] void Decrease(int64_t amount) { current -= amount; }
+  [[gnu::always_inline]] void Decrease(int64_t amount) { below_peak += amount; }
+  [[gnu::always_inline]] void Rise(int64_t amount) {  // an increase that `allocated` leaves out
+    below_peak -= amount;
+    if (below_peak < 0) [[unlikely]] {
+      peak -= below_peak;
+      below_peak = 0;
+    }
+  }
   friend bool operator==(const Stat&, const Stat&) = default;
 };
 
@@ -59,35 +68,26 @@ struct StatArray {
     (this->*PartOf(is_large)).Decrease(amount);
   }
 
-  // For what every request changes: `all` is left, but for its peak, to Settle().
+  // For what every request changes: what was allocated of `all` is left to Settle().
   [[gnu::always_inline]] void Add(Part pool, int64_t amount) {
     (this->*pool).Increase(amount);
-    NoteSum();
+    all.Rise(amount);
+  }
+  [[gnu::always_inline]] void Subtract(Part pool, int64_t amount) {
+    (this->*pool).Decrease(amount);
+    all.Decrease(amount);
   }
   // More, or less if negative, without a branch.
   [[gnu::always_inline]] void Change(Part pool, int64_t change) {
-    Stat& part = this->*pool;
-    part.current += change;
-    part.allocated += std::max<int64_t>(change, 0);
-    if (part.current > part.peak) [[unlikely]] {
-      part.peak = part.current;
-    }
-    NoteSum();
+    (this->*pool).allocated += std::max<int64_t>(change, 0);
+    (this->*pool).Rise(change);
+    all.Rise(change);
   }
   void Settle() {
-    all.current = small_pool.current + large_pool.current;
     all.allocated = small_pool.allocated + large_pool.allocated;
     all.base = small_pool.base + large_pool.base;
   }
   friend bool operator==(const StatArray&, const StatArray&) = default;
-
- private:
-  [[gnu::always_inline]] void NoteSum() {
-    const int64_t sum = small_pool.current + large_pool.current;
-    if (sum > all.peak) [[unlikely]] {
-      all.peak = sum;
-    }
-  }
 };
 
 struct MemoryStats {
@@ -124,15 +124,15 @@ struct MemoryStats {
     }
   }
   [[gnu::always_inline]] void CountFree(StatArray::Part part, int64_t size) {
-    (allocation.*part).Decrease(1);
-    (allocated_bytes.*part).Decrease(size);
+    allocation.Subtract(part, 1);
+    allocated_bytes.Subtract(part, size);
   }
   [[gnu::always_inline]] void CountFreeCompleted(StatArray::Part part, int64_t size,
                                                  int64_t requested) {
-    (requested_bytes.*part).Decrease(requested);
+    requested_bytes.Subtract(part, requested);
     if (active_is_apart) [[unlikely]] {
-      (active.*part).Decrease(1);
-      (active_bytes.*part).Decrease(size);
+      active.Subtract(part, 1);
+      active_bytes.Subtract(part, size);
     }
   }
   // Before the first free that waits: until then what is active is what is allocated.

@@ -66,7 +66,7 @@ Fidelity::Fidelity(const Schedule& schedule)
                                                   : schedule.recorded_begin().front()) {}
 
 void Fidelity::OnStart(const MemoryState& /*state*/, const Allocator& allocator) {
-  active_ = Bytes(static_cast<uint64_t>(allocator.statistics().active_bytes.all.current));
+  active_ = Bytes(static_cast<uint64_t>(allocator.statistics().active_bytes.all.current()));
 }
 
 uint64_t Fidelity::exact_until_event() const {

@@ -45,8 +45,8 @@ class CudaAsyncAllocatorTest : public testing::Test {
     allocator_->CheckInvariants();
     return events_.kinds;
   }
-  int64_t Reserved() const { return allocator_->statistics().reserved_bytes.all.current; }
-  int64_t Allocated() const { return allocator_->statistics().allocated_bytes.all.current; }
+  int64_t Reserved() const { return allocator_->statistics().reserved_bytes.all.current(); }
+  int64_t Allocated() const { return allocator_->statistics().allocated_bytes.all.current(); }
 
   FakeDriver fake_{GiB(1)};
   std::unique_ptr<CudaContext> context_ = fake_.NewContext();

@@ -14,7 +14,7 @@ namespace memreplay {
 namespace {
 
 std::string Text(const Stat& s) {
-  return absl::StrCat("(", s.current, ",", s.peak, ",", s.allocated, ",", s.freed(), ")");
+  return absl::StrCat("(", s.current(), ",", s.peak, ",", s.allocated, ",", s.freed(), ")");
 }
 
 HarnessOptions Capacity(uint64_t capacity) {
@@ -40,10 +40,10 @@ HarnessOptions MaxSplit(uint64_t mb, uint64_t capacity = 0) {
 TEST(SpecCases, D1OneByte) {
   AllocatorHarness h;
   const AllocationId a = h.Alloc(1);
-  EXPECT_EQ(h.stats().allocated_bytes.all.current, 512);
-  EXPECT_EQ(h.stats().requested_bytes.all.current, 1);
+  EXPECT_EQ(h.stats().allocated_bytes.all.current(), 512);
+  EXPECT_EQ(h.stats().requested_bytes.all.current(), 1);
   EXPECT_EQ(Text(h.stats().inactive_split.all), "(1,1,1,0)");
-  EXPECT_EQ(h.stats().inactive_split_bytes.all.current, 2096640);
+  EXPECT_EQ(h.stats().inactive_split_bytes.all.current(), 2096640);
   h.Free(a);
   EXPECT_EQ(Text(h.stats().inactive_split.all), "(0,1,1,1)");
   EXPECT_EQ(Text(h.stats().inactive_split_bytes.all), "(0,2096640,2096640,2096640)");
@@ -70,8 +70,8 @@ TEST(SpecCases, D2SegmentAndBlockBySize) {
                          Row{10485761, 12582912, 10486272}}) {
     AllocatorHarness h;
     h.Alloc(row.request);
-    EXPECT_EQ(h.stats().reserved_bytes.all.current, static_cast<int64_t>(row.segment));
-    EXPECT_EQ(h.stats().allocated_bytes.all.current, row.block) << row.request;
+    EXPECT_EQ(h.stats().reserved_bytes.all.current(), static_cast<int64_t>(row.segment));
+    EXPECT_EQ(h.stats().allocated_bytes.all.current(), row.block) << row.request;
   }
 }
 
@@ -94,8 +94,8 @@ TEST(SpecCases, D4RemainderOfOneMiBStays) {
   a.Take();
   a.Alloc(19922944);
   EXPECT_EQ(a.Take(), "alloc A+0 19M");
-  EXPECT_EQ(a.stats().allocated_bytes.all.current, 20971520);
-  EXPECT_EQ(a.stats().requested_bytes.all.current, 19922944);
+  EXPECT_EQ(a.stats().allocated_bytes.all.current(), 20971520);
+  EXPECT_EQ(a.stats().requested_bytes.all.current(), 19922944);
   EXPECT_EQ(Text(a.stats().inactive_split.all), "(0,1,1,1)");
 
   AllocatorHarness b;
@@ -117,8 +117,8 @@ TEST(SpecCases, D5TiesGoToTheLowestAddress) {
   h.Take();
   h.Alloc(11 * kMB);
   EXPECT_EQ(h.Take(), "alloc A+0 11M");
-  EXPECT_EQ(h.stats().requested_bytes.all.current, static_cast<int64_t>(23 * kMB));
-  EXPECT_EQ(h.stats().allocated_bytes.all.current, static_cast<int64_t>(24 * kMB));
+  EXPECT_EQ(h.stats().requested_bytes.all.current(), static_cast<int64_t>(23 * kMB));
+  EXPECT_EQ(h.stats().allocated_bytes.all.current(), static_cast<int64_t>(24 * kMB));
 }
 
 TEST(SpecCases, D6MergedBlocksKeepTheFreedObjectsRequest) {
@@ -173,8 +173,8 @@ TEST(SpecCases, D8OversizeBlocks) {
   EXPECT_EQ(Text(h.stats().oversize_allocations), "(0,1,1,1)");
   const AllocationId b = h.Alloc(41 * kMB);
   EXPECT_EQ(h.Take(), "alloc A+0 41M");
-  EXPECT_EQ(h.stats().allocated_bytes.all.current, static_cast<int64_t>(90 * kMB));
-  EXPECT_EQ(h.stats().requested_bytes.all.current, static_cast<int64_t>(71 * kMB));
+  EXPECT_EQ(h.stats().allocated_bytes.all.current(), static_cast<int64_t>(90 * kMB));
+  EXPECT_EQ(h.stats().requested_bytes.all.current(), static_cast<int64_t>(71 * kMB));
   EXPECT_EQ(Text(h.stats().oversize_allocations), "(1,1,2,1)");
   h.Free(b);
   h.Take();
@@ -203,8 +203,8 @@ TEST(SpecCases, D8ReleasesTheSmallestSufficient) {
   h.Take();
   h.Alloc(39 * kMB);
   EXPECT_EQ(h.Take(), "segment_free A+0 50M; segment_alloc A+0 40M; alloc A+0 39M");
-  EXPECT_EQ(h.stats().allocated_bytes.all.current, static_cast<int64_t>(40 * kMB));
-  EXPECT_EQ(h.stats().oversize_allocations.current, 1);
+  EXPECT_EQ(h.stats().allocated_bytes.all.current(), static_cast<int64_t>(40 * kMB));
+  EXPECT_EQ(h.stats().oversize_allocations.current(), 1);
 }
 
 TEST(SpecCases, D9GarbageCollectionFreesTheOld) {
@@ -260,7 +260,7 @@ TEST(Expandable, ARequestLargerThanAReservationRunsOutOnEveryDevice) {
     EXPECT_EQ(h.stats().num_ooms, 1);
     EXPECT_EQ(h.stats().reserved_bytes.all.peak, 0);
     h.Alloc(kMB * 30);
-    EXPECT_EQ(h.stats().reserved_bytes.all.current, 40 * kMB);
+    EXPECT_EQ(h.stats().reserved_bytes.all.current(), 40 * kMB);
   }
 }
 
@@ -306,8 +306,8 @@ TEST(SpecCases, D13RecordStreamDelaysTheFree) {
   ASSERT_TRUE(h.Do(EventKind::kRecordStream, a, 2).ok());
   h.Free(a);
   EXPECT_EQ(h.Blocks(), "A+0 1M pending 1M; A+1M 1M inactive 0");
-  EXPECT_EQ(h.stats().allocated_bytes.all.current, 0);
-  EXPECT_EQ(h.stats().active_bytes.all.current, 1048576);
+  EXPECT_EQ(h.stats().allocated_bytes.all.current(), 0);
+  EXPECT_EQ(h.stats().active_bytes.all.current(), 1048576);
   h.Alloc(kMB, 1);
   ASSERT_TRUE(h.Do(EventKind::kStreamDone, kNoAllocation, 2).ok());
   h.Alloc(512 * 1024, 1);
@@ -366,7 +366,7 @@ TEST(SpecCases, D18ExpandableSwitchedAtRunTime) {
   h.Take();
   h.Alloc(25 * kMB);
   EXPECT_EQ(h.Take(), "alloc A+0 25M");
-  EXPECT_EQ(h.stats().inactive_split.all.current, 1);
+  EXPECT_EQ(h.stats().inactive_split.all.current(), 1);
 }
 
 TEST(SpecCases, D19MapsSeveralHoles) {

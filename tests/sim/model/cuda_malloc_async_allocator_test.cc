@@ -24,8 +24,8 @@ class CudaMallocAsyncTest : public testing::Test {
     ASSERT_TRUE(allocator_.Apply(Request(kind, id, size), usage_).ok());
     allocator_.CheckInvariants();
   }
-  int64_t reserved() const { return allocator_.statistics().reserved_bytes.all.current; }
-  int64_t allocated() const { return allocator_.statistics().allocated_bytes.all.current; }
+  int64_t reserved() const { return allocator_.statistics().reserved_bytes.all.current(); }
+  int64_t allocated() const { return allocator_.statistics().allocated_bytes.all.current(); }
 
   SimulatedDevice device_;
   CudaMallocAsyncAllocator allocator_{device_};

@@ -150,7 +150,7 @@ class Program {
   void Snapshot() {
     Event event;
     event.kind = EventKind::kSnapshot;
-    event.size = Bytes(static_cast<uint64_t>(allocator_.statistics().active_bytes.all.current));
+    event.size = Bytes(static_cast<uint64_t>(allocator_.statistics().active_bytes.all.current()));
     recorder_.OnEvent(event);
   }
 

@@ -60,19 +60,20 @@ std::string BrokenStatisticsIdentity(const MemoryState& segments, const MemorySt
       const Stat& said = stats.*array.*stat;
       const Stat& sum = sums.*array.*stat;
       const std::string full = absl::StrCat(name, ".", part);
-      if (said.current != sum.current) {
-        return absl::StrCat(full, ".current is ", said.current, ", the segments say ", sum.current);
+      if (said.current() != sum.current()) {
+        return absl::StrCat(full, ".current is ", said.current(), ", the segments say ",
+                            sum.current());
       }
-      if (said.current != said.allocated - said.freed()) {
-        return absl::StrCat(full, ": current ", said.current, " is not allocated ", said.allocated,
-                            " less freed ", said.freed());
+      if (said.current() != said.allocated - said.freed()) {
+        return absl::StrCat(full, ": current ", said.current(), " is not allocated ",
+                            said.allocated, " less freed ", said.freed());
       }
-      if (said.peak < said.current) {
-        return absl::StrCat(full, ": peak ", said.peak, " below current ", said.current);
+      if (said.peak < said.current()) {
+        return absl::StrCat(full, ": peak ", said.peak, " below current ", said.current());
       }
     }
-    if ((stats.*array).all.current !=
-        (stats.*array).small_pool.current + (stats.*array).large_pool.current) {
+    if ((stats.*array).all.current() !=
+        (stats.*array).small_pool.current() + (stats.*array).large_pool.current()) {
       return absl::StrCat(name, ": the two pools do not add up to all");
     }
   }
