@@ -68,7 +68,7 @@ void FreeSet::Erase(Block* block) {
   Key* const last = bucket.end - 1;
   if (last->block != block) return EraseInside(bucket, index, block);
   bucket.end = last;
-  if (last[-1].block == nullptr) Unmark(index);
+  UnmarkIf(last[-1].block == nullptr, index);
 }
 
 void FreeSet::EraseInside(Bucket& bucket, uint32_t index, const Block* block) {
@@ -76,7 +76,7 @@ void FreeSet::EraseInside(Bucket& bucket, uint32_t index, const Block* block) {
     bucket.tree->erase(KeyOf(block));
     if (!bucket.tree->empty()) return;
     bucket = Bucket();
-    return Unmark(index);
+    return UnmarkIf(true, index);
   }
   Key* const last = --bucket.end;
   Key* at = last - 1;

@@ -96,9 +96,10 @@ class FreeSet {
     used_groups_ |= uint64_t{1} << (bucket / kPerGroup);
     used_[bucket / kPerGroup] |= uint32_t{1} << (bucket % kPerGroup);
   }
-  void Unmark(uint32_t bucket) {
-    const uint32_t left = used_[bucket / kPerGroup] &= ~(uint32_t{1} << (bucket % kPerGroup));
-    if (left == 0) used_groups_ &= ~(uint64_t{1} << (bucket / kPerGroup));
+  // Without a branch, which would be hard to foretell.
+  void UnmarkIf(bool empty, uint32_t bucket) {
+    const uint32_t left = used_[bucket / kPerGroup] &= ~(uint32_t{empty} << (bucket % kPerGroup));
+    used_groups_ &= ~(uint64_t{left == 0} << (bucket / kPerGroup));
   }
   // What few calls need, apart, so that the others need few registers.
   [[gnu::noinline, gnu::cold]] void InsertInNew(Block* block);  // there is no such bucket yet
