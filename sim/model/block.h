@@ -53,7 +53,7 @@ struct alignas(64) Block {
     is_expandable = number > 0;
   }
   bool in_use() const { return size > Bytes(0); }
-  bool is_split() const { return prev != nullptr || next != nullptr; }
+  bool is_split() const { return (prev != nullptr) | (next != nullptr); }
   bool has_stream_uses() const { return has_rest && rest.uses != nullptr && !rest.uses->empty(); }
   // Freed by the program, but other streams may still be using it.
   bool is_pending() const {

@@ -495,27 +495,27 @@ inline Block* CachingAllocator::NewBlock(Address address, Bytes size, uint64_t o
   Block* block = unused_;
   if (block != nullptr) [[likely]] {
     unused_ = block->next;
-    block->next = nullptr;
   } else {
     block = &slab_.emplace_back();
   }
   block->address = address;
   block->size = size;
+  block->requested_size = Bytes(0);
+  block->prev = nullptr;
+  block->next = nullptr;
   block->order = order_is_place() ? order : next_order_++;
+  block->id = kNoAllocation;
+  block->stack = kNoStack;
   block->home = home.number;
+  block->allocated = block->is_free = block->has_rest = block->is_expandable = false;
+  block->mapped = true;
+  block->reservation = 0;
   return block;
 }
 
 inline void CachingAllocator::DeleteBlock(Block* block) {
   if (block->has_rest) block->rest = Block::Others();
   block->size = Bytes(0);
-  block->requested_size = Bytes(0);
-  block->prev = nullptr;
-  block->id = kNoAllocation;
-  block->stack = kNoStack;
-  block->allocated = block->is_free = block->has_rest = false;
-  if (block->is_expandable) block->SetReservation(0);
-  block->mapped = true;
   block->next = unused_;
   unused_ = block;
 }
