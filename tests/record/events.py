@@ -35,6 +35,22 @@ def events_of(snapshot, device=0):
     return events, places
 
 
+def lives(events):
+    """Of each allocation, in order: its size, and how many there had been when it was freed (None: never).
+
+    `events` are (name, size) where something is allocated, (name, None) where it is freed.
+    """
+    found, live = [], {}
+    for name, size in events:
+        if size is None:
+            number = live.pop(name)
+            found[number] = (found[number][0], len(found))
+        else:
+            live[name] = len(found)
+            found.append((size, None))
+    return found
+
+
 def _in_sets(events):
     """The same with each run of frees sorted; positions stay those of the run."""
     out, start = list(events), None

@@ -15,6 +15,27 @@ HUGGING_FACE = ("transformers==4.51.3", "tokenizers==0.21.4", "huggingface_hub==
 TRITON = {"2.6.0": "triton==3.2.0", "2.15.0": "triton==3.9.0"}
 TORCHVISION = {"2.6.0": "torchvision==0.21.0"}
 
+# programs/synthesised.py has the same keys.
+SYNTH_KEYS = {
+    "llama": ["--n_layers=2", "--dim=256", "--n_heads=8", "--n_kv_heads=4", "--ffn_dim=768", "--vocab_size=1000",
+              "--seq_len=128"],
+    "nanogpt": ["--n_layer=2", "--n_head=4", "--n_embd=256", "--vocab_size=1000", "--block_size=128", "--dropout=0",
+                "--bias=False", "--compile=False"],
+    "both": ["--batch_size=4", "--gradient_accumulation_steps=1", "--eval_iters=1", "--eval_passes=0",
+             "--eval_last=False", "--multiprocessors=128"],
+}
+SYNTHESISED = [
+    ("llama", "--gradient_accumulation_steps=2", "--eval_iters=2", "--batch_size=8", "--seq_len=512"),
+    ("llama", "--rms_norm=eager", "--n_kv_heads=1", "--tie_weights=True"),
+    ("llama", "--checkpoint=block", "--upcast_logits=True"),
+    ("llama", "--dtype=float32", "--optimizer=adamw_single"),
+    ("llama", "--attention=efficient", "--optimizer=sgd"),
+    ("nanogpt", "--dropout=0.2", "--bias=True", "--batch_size=8", "--block_size=512", "--vocab_size=65"),
+    ("nanogpt", "--dtype=float16", "--gradient_accumulation_steps=2"),
+    ("nanogpt", "--dtype=float32", "--bias=True", "--optimizer=adamw_foreach"),
+    ("nanogpt", "--checkpoint=block", "--n_head=2"),
+]
+
 
 class RecordMoreTest(Case):
     @needs(*HUGGING_FACE)
@@ -70,19 +91,27 @@ class RecordMoreTest(Case):
                 run = self.runs("gpt.py", "steps=2", *words)
                 self.same_without_values(run, "gpt.py", "steps=2", *words)
 
-    def test_synth_llama(self):
-        """The same model in the same loop, written down by `synth`: its peaks are those of PyTorch's code."""
-        if Setting.torch != "2.6.0":
-            self.skipTest("synth knows the scratch of 2.6's kernels")
-        run = self.runs("llama.py", "eager")
-        made = subprocess.run(
-            [Setting.memreplay, "synth", "llama", "--dim=256", "--n_layers=2", "--n_heads=8", "--n_kv_heads=4",
-             "--vocab_size=1000", "--seq_len=128", "--batch_size=4", "--gradient_accumulation_steps=1",
-             "--eval_first=False", "--eval_last=False", "--multiprocessors=128", "--rms_norm=eager", "--json"],
-            capture_output=True, text=True, check=True)
-        synth, (replay,) = json.loads(made.stdout)["prediction"], run.process["replays"]
-        self.assertEqual((int(synth["peak_allocated_bytes"]), int(synth["peak_reserved_bytes"])),
-                         (int(replay["peak_allocated"]), int(replay["peak_reserved"])))
+    def test_synth(self):
+        """What `synth` writes down is what PyTorch asks for: each allocation, its size and when it is freed."""
+        allocations = 0
+        for model, *words in SYNTHESISED:
+            with self.subTest(f"{model} {' '.join(words)}"):
+                run = self.record("synthesised.py", model, *words)
+                self.assertEqual(run.status, 0, run.output)
+                made = subprocess.run([Setting.memreplay, "synth", model, *SYNTH_KEYS[model], *SYNTH_KEYS["both"],
+                                       *words, f"--torch_version={Setting.torch}"],
+                                      capture_output=True, text=True, check=True)
+                there = events.lives((event["addr"], event["size"] if event["action"] == "alloc" else None)
+                                     for event in events.load(run.snapshot)["device_traces"][0]
+                                     if event["action"] in ("alloc", "free_completed"))
+                here = events.lives((row["id"], row.get("b"))
+                                    for row in map(json.loads, made.stdout.splitlines()) if row["k"] in "af")
+                self.assertGreater(len(there), 400)
+                for number, (recorded, written) in enumerate(zip(there, here)):
+                    self.assertEqual(recorded, written, f"allocation {number}")
+                self.assertEqual(len(there), len(here))
+                allocations += len(there)
+        print(f"{allocations} allocations alike")
 
     def test_fsdp1(self):
         self.runs("ranks.py", "fsdp1", flags=["--ranks", "8", "--rank", "3"])

@@ -62,8 +62,9 @@ class Engine {
     if (ElementCount(value.sizes) != grad.element_count()) {
       const int64_t columns = ElementCount(value.sizes);
       const int64_t rows = grad.element_count() / columns;
-      grad = session_.New("sum_to_size", value.sizes, grad.dtype(), "temporary");
+      Tensor sum = session_.New("sum_to_size", value.sizes, grad.dtype(), "temporary");
       if (columns > 1) session_.UseRowSum(rows, columns);
+      grad = std::move(sum);
     }
     if (value.dtype != grad.dtype()) {
       grad = session_.New("grad cast", grad.sizes(), value.dtype, "temporary");
@@ -113,12 +114,14 @@ void RunBackward(Session& session, const Tensor& root, Tensor grad) {
 }
 
 void RunBackward(Session& session, const Tensor& loss) {
-  RunBackward(session, loss, session.New("ones_like", loss.sizes(), loss.dtype(), "temporary"));
+  // Python's backward() holds it until it returns.
+  const Tensor ones = session.New("ones_like", loss.sizes(), loss.dtype(), "temporary");
+  RunBackward(session, loss, ones);
 }
 
 void AccumulateGrad(Session& session, Tensor grad, Tensor* leaf_grad) {
   if (leaf_grad->defined()) return;
-  *leaf_grad = grad.is_only_owner()
+  *leaf_grad = grad.is_only_owner_as_view()
                    ? std::move(grad)
                    : session.New("grad copy", grad.sizes(), grad.dtype(), "temporary");
 }

@@ -22,10 +22,8 @@ std::array<Tensor, 3> NewHeadGradients(Session& s, const Tensors& saved) {
           NewHeads(s, "dv", saved[2], kTemporary)};
 }
 
-// A gradient that a product makes. A workspace that is kept is there before the first of its
-// thread.
+// A gradient that a product makes.
 Tensor NewProduct(Session& s, std::string_view op, const Tensor& of) {
-  if (!s.platform().workspace_per_call) s.UseGemm();
   Tensor grad = s.New(op, of.sizes(), of.dtype(), kTemporary);
   s.UseGemm();
   return grad;
@@ -42,11 +40,10 @@ Tensor Linear(Session& s, Tensor x, const Tensor& weight, const Tensor& bias,
   Sizes sizes = x.sizes();
   sizes.back() = w.size(0);
   Tensor y = s.New("mm", std::move(sizes), x.dtype(), tag);
-  {
-    // addmm goes through cublasLt, with a workspace of its own. One that is kept comes with
-    // cuBLAS's handle, which addmm takes too.
-    const auto lt = b.defined() ? s.NewScratch("cublasLt workspace", Bytes(1 << 20)) : nullptr;
-    if (!b.defined() || !s.platform().workspace_per_call) s.UseGemm();
+  if (b.defined()) {
+    s.UseAddmm();
+  } else {
+    s.UseGemm();
   }
   s.Record({x, w, b}, {y}, {x, w},
            [has_bias = b.defined()](Session& session, const Tensors& grads,
@@ -57,8 +54,9 @@ Tensor Linear(Session& s, Tensor x, const Tensor& weight, const Tensor& bias,
              if (has_bias)
                dw = NewProduct(session, "mm dweight", saved[1]);  // addmm: the other way
              // The bias was broadcast over the rows: the engine sums its gradient.
-             // The product has two dimensions and is seen as having those of x.
-             return {dx.AsView(), std::move(dw), has_bias ? grads[0] : Tensor()};
+             // The product has two dimensions and is seen as having those of x, and the weight's
+             // as transposed.
+             return {dx.AsView(), dw.AsView(), has_bias ? grads[0] : Tensor()};
            });
   return y;
 }
@@ -85,7 +83,7 @@ Tensor BatchedMatMul(Session& s, Tensor a, const Tensor& b) {
   return Reshape(s, y, sizes);
 }
 
-Tensor FlashAttention(Session& s, const Tensor& q, const Tensor& k, const Tensor& v) {
+Tensor FlashAttention(Session& s, const Tensor& q, const Tensor& k, const Tensor& v, bool dropout) {
   const int64_t batch = q.size(0);
   const int64_t heads = q.size(1);
   const int64_t length = q.size(2);
@@ -95,6 +93,7 @@ Tensor FlashAttention(Session& s, const Tensor& q, const Tensor& k, const Tensor
   if (s.platform().flash_random_state_on_gpu) {
     saved.push_back(s.New("flash_attention rng_state", {2}, DType::kInt64));
     saved.push_back(s.New("flash_attention unused", {}, DType::kInt64));
+    if (dropout) saved[5] = s.New("flash_attention rng_state", {2}, DType::kInt64);
   }
   s.Record({q, k, v}, {out}, saved,
            [](Session& session, const Tensors&, const Tensors& kept) -> Tensors {
@@ -112,9 +111,50 @@ Tensor FlashAttention(Session& s, const Tensor& q, const Tensor& k, const Tensor
   return out;
 }
 
+namespace {
+
+// Scratch of efficient attention's backward, where dq is summed in fp32: blocks of queries by
+// channels, each with its semaphores. Of 16-bit q with more than 64 channels, cards with small
+// blocks take another amount, which is not modelled.
+int64_t GradientBlocks(const Platform& platform, const Tensor& q) {
+  const int64_t channels = q.size(3);
+  const bool fp32 = q.dtype() == DType::kFloat32;
+  const bool small = channels <= 64 || (fp32 && platform.small_attention_blocks);
+  const int64_t side = small ? 64 : 128;
+  const int64_t blocks = q.size(0) * q.size(1) * (RoundUpTo(q.size(2), side) / side) *
+                         (RoundUpTo(channels, side) / side);
+  return blocks * (4 * side * side + (fp32 && !small ? 32 : 16));
+}
+
+Tensors EfficientAttentionGradients(Session& s, const Tensors& kept) {
+  std::array<Tensor, 3> grads = NewHeadGradients(s, kept);
+  const Tensor& query = kept[0];
+  const auto scratch = [&s](std::string_view op, int64_t bytes) {
+    return s.NewScratch(op, Bytes(static_cast<uint64_t>(bytes)));
+  };
+  const int64_t row_sums = 4 * query.size(0) * query.size(1) * query.size(2);
+  std::shared_ptr<Storage> delta;
+  if (query.dtype() == DType::kFloat32) {
+    // Summed over the channels and brought into the order of heads by ops of their own.
+    const auto product = scratch("efficient_attention delta product", 4 * query.element_count());
+    const auto sums = scratch("efficient_attention delta sums", row_sums);
+    delta = scratch("efficient_attention delta", row_sums);
+  } else {
+    delta = scratch("efficient_attention delta", row_sums);
+  }
+  const auto blocks = scratch("efficient_attention dq_accum", GradientBlocks(s.platform(), query));
+  return {grads[0], grads[1], grads[2]};
+}
+
+}  // namespace
+
 Tensor EfficientAttention(Session& s, const Tensor& q, const Tensor& k, const Tensor& v) {
-  const Tensor seed = s.New("efficient_attention seed", {}, DType::kInt64);
-  const Tensor offset = s.New("efficient_attention offset", {}, DType::kInt64);
+  Tensor seed;
+  Tensor offset;
+  if (s.platform().efficient_random_state_on_gpu) {
+    seed = s.New("efficient_attention seed", {}, DType::kInt64);
+    offset = s.New("efficient_attention offset", {}, DType::kInt64);
+  }
   Tensor out = NewHeads(s, "efficient_attention", q, "activation");
   Tensor lse;  // only computed for backward
   if (s.grad_enabled()) {
@@ -122,13 +162,8 @@ Tensor EfficientAttention(Session& s, const Tensor& q, const Tensor& k, const Te
                 DType::kFloat32);
   }
   s.Record({q, k, v}, {out}, {q, k, v, out, lse, seed, offset},
-           [](Session& session, const Tensors&, const Tensors& kept) -> Tensors {
-             std::array<Tensor, 3> grads = NewHeadGradients(session, kept);
-             const Tensor& query = kept[0];
-             session.NewScratch(
-                 "efficient_attention delta",
-                 Bytes(static_cast<uint64_t>(4 * query.size(0) * query.size(1) * query.size(2))));
-             return {grads[0], grads[1], grads[2]};
+           [](Session& session, const Tensors&, const Tensors& kept) {
+             return EfficientAttentionGradients(session, kept);
            });
   return out;
 }

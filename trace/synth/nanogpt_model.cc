@@ -91,8 +91,9 @@ Tensor NanoGpt::Attention(const Block& block, const Tensor& x) {
   const Tensor q = heads(qkv[0]);
   const Tensor v = heads(qkv[2]);
   Tensor att;  // a name of this function: lives until it returns
+  const bool drops = config_.dropout > 0 && s_.training();
   Tensor y = attention_ == "manual"  ? ManualAttention(block, q, k, v, att)
-             : attention_ == "flash" ? FlashAttention(s_, q, k, v)
+             : attention_ == "flash" ? FlashAttention(s_, q, k, v, drops)
                                      : EfficientAttention(s_, q, k, v);
   y = Contiguous(s_, Transpose(s_, y, 1, 2));
   y = Reshape(s_, y, {b, t, c});

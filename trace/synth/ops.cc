@@ -1,5 +1,5 @@
 // Ops on elements, rows and shapes. Matrices and attention: matrix_ops.cc; RMSNorm:
-// rms_norm.cc.
+// rms_norm.cc; Embedding: embedding.cc.
 #include "trace/synth/ops.h"
 
 #include <algorithm>
@@ -154,51 +154,6 @@ Tensor Rotate(Session& s, const Tensor& x, const Tensor& angles) {
 
 namespace {
 
-// The dense gradient of an embedding of V rows: n indices select them.
-Tensor EmbeddingGradient(Session& s, const Sizes& weight_sizes, int64_t n) {
-  constexpr int64_t kSortAbove = 3072;  // fewer indices go to a kernel without scratch
-  const auto make_grad = [&] {
-    return s.New("embedding grad", weight_sizes, DType::kFloat32, kTemporary);  // 4 VC
-  };
-  if (n <= kSortAbove) return make_grad();
-  const auto scratch = [&s](std::string_view op, int64_t bytes) {
-    return s.NewScratch(op, Bytes(static_cast<uint64_t>(bytes)));
-  };
-  const int64_t segments = std::min(n, weight_sizes[0]);  // one for each row that occurs
-  const int64_t partial_segments = n / 10 + segments;     // of at most 10 indices
-  const auto sorted = scratch("embedding sorted indices", 8 * n);
-  const auto origin = scratch("embedding original positions", 8 * n);
-  {
-    const auto positions = scratch("embedding positions", 8 * n);
-    const auto sort = scratch("embedding sort", 16 * n + 32768);
-  }
-  Tensor grad = make_grad();
-  const auto offsets = scratch("embedding segment offsets", 8 * n);
-  const auto count = scratch("embedding segment count", 8);
-  const auto partials = scratch("embedding partials per segment", 8 * segments);
-  const auto partials_offset = scratch("embedding partials offsets", 8 * segments);
-  const auto partials_count = scratch("embedding partial count", 8);
-  const auto partial_offset = scratch("embedding partial offsets", 8 * partial_segments);
-  const auto sums = scratch("embedding partial sums", 4 * partial_segments * weight_sizes[1]);
-  return grad;
-}
-
-}  // namespace
-
-Tensor Embedding(Session& s, const Tensor& weight, const Tensor& indices) {
-  Sizes sizes = indices.sizes();
-  sizes.push_back(weight.size(1));
-  Tensor y = s.New("embedding", std::move(sizes), weight.dtype());
-  s.Record(
-      {weight}, {y}, {indices},
-      [sizes = weight.sizes()](Session& session, const Tensors&, const Tensors& saved) -> Tensors {
-        return {EmbeddingGradient(session, sizes, saved[0].element_count())};
-      });
-  return y;
-}
-
-namespace {
-
 // An explicit dtype keeps autocast from casting: the result is of the logits' type.
 Tensor LogSoftmax(Session& s, const Tensor& logits) {
   Tensor y = s.New("log_softmax", logits.sizes(), logits.dtype(), kLogits);  // h BTV
@@ -309,9 +264,7 @@ Tensor Checkpoint(Session& s, const std::function<Tensor(const Tensor&)>& block,
                const Autocast again(session, autocast);
                output = block(input);
              }
-             // The gradient is handed on, not shared: the block's first sum with it
-             // is formed in place.
-             RunBackward(session, output, std::move(grads[0]));
+             RunBackward(session, output, grads[0]);  // which Python's checkpoint() holds too
              return {std::move(input.grad())};
            });
   return y;

@@ -72,7 +72,8 @@ Tensor Linear(Session& s, Tensor x, const Tensor& weight, const Tensor& bias,
 Tensor BatchedMatMul(Session& s, Tensor a, const Tensor& b);
 // scaled_dot_product_attention; q is [B, H, T, D], k and v may have fewer heads.
 // The result is [B, H, T, D], stored as [B, T, H, D].
-Tensor FlashAttention(Session& s, const Tensor& q, const Tensor& k, const Tensor& v);
+Tensor FlashAttention(Session& s, const Tensor& q, const Tensor& k, const Tensor& v,
+                      bool dropout = false);
 Tensor EfficientAttention(Session& s, const Tensor& q, const Tensor& k, const Tensor& v);
 
 // torch.utils.checkpoint: keeps x only, and runs `block` again for its backward.

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/types/span.h"
 #include "trace/synth/session.h"
 #include "trace/synth/tensor.h"
 
@@ -22,7 +23,7 @@ enum class OptimizerKind : uint8_t {
   kAdamWFused,    // updates in one kernel; its step counters are on the GPU
   kAdamWForeach,  // a list of temporaries as large as all parameters
   kAdamWSingle,   // temporaries as large as one parameter, one after the other
-  kSgd,           // no state
+  kSgd,           // no state; a list of gradients with the weights' decay
 };
 
 class Optimizer {
@@ -36,6 +37,8 @@ class Optimizer {
   void ZeroGrad();  // set_to_none=True
 
  private:
+  void StepGroup(Session& s, absl::Span<const Parameter> group, bool first_step);
+
   OptimizerKind kind_;
   Parameters parameters_;
   std::vector<Tensor> state_;

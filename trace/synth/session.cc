@@ -72,6 +72,17 @@ void Session::UseGemm() {
   if (!platform_.workspace_per_call) workspace = std::move(storage);
 }
 
+void Session::UseAddmm() {
+  constexpr Bytes kWorkspace(1 << 20);
+  std::shared_ptr<Storage>& kept = lt_workspaces_[static_cast<size_t>(thread_)];
+  if (platform_.lt_workspace_kept) UseGemm();
+  std::shared_ptr<Storage> workspace =
+      kept != nullptr ? kept : NewScratch("cublasLt workspace", kWorkspace);
+  // cuBLAS's workspace, if kept, comes with its handle, which addmm takes too.
+  if (!platform_.workspace_per_call) UseGemm();
+  if (platform_.lt_workspace_kept) kept = std::move(workspace);
+}
+
 void Session::UseRowSum(int64_t rows, int64_t columns) {
   const auto divided = [](int64_t a, int64_t b) { return (a + b - 1) / b; };
   const int64_t vector = columns % 4 == 0 ? 4 : columns % 2 == 0 ? 2 : 1;

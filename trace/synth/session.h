@@ -22,6 +22,16 @@ namespace memreplay::synth {
 
 enum class Thread : uint8_t { kMain, kAutograd };
 
+// Of sorting and counting on the card; items that one block takes are its tile.
+struct DeviceAlgorithms {
+  int64_t sort_tile = 3840;
+  int64_t runs_tile = 320;
+  int64_t multiprocessors = 128;
+  bool sorts_by_used_bits = false;   // of the keys, instead of by all 64
+  bool wide_counts = false;          // counts of 64 bits
+  bool sums_few_rows_apart = false;  // of an embedding whose few rows occur often
+};
+
 // What depends on the release of PyTorch and the GPU.
 struct Platform {
   Bytes cublas_workspace = Bytes(8519680);  // :4096:2:16:8; 32 MiB on compute capability 9
@@ -29,8 +39,16 @@ struct Platform {
   bool workspace_per_call = false;
   // That the card runs at once, which sums over rows are spread over.
   int64_t resident_threads = int64_t{128} * 1536;
-  // Flash attention keeps its random state in two GPU tensors.
+  // addmm's own workspace is kept per thread, instead of given back.
+  bool lt_workspace_kept = false;
+  // Attention keeps its random state in two GPU tensors.
   bool flash_random_state_on_gpu = false;
+  bool efficient_random_state_on_gpu = false;
+  // Blocks of efficient attention's backward have room for 64 x 64 only.
+  bool small_attention_blocks = true;
+  // Norms of many tensors: partial sums for what each has, not for as many as the largest has.
+  bool norms_compact = false;
+  DeviceAlgorithms algorithms = {};
 };
 
 class Session {
@@ -56,6 +74,8 @@ class Session {
 
   // A matrix product is about to run on the current thread.
   void UseGemm();
+  // One that adds a bias.
+  void UseAddmm();
   // The sum over the rows of [rows, columns] is about to run: where blocks of several rows share a
   // column, they meet in scratch memory. The rule is what torch 2.6 asks for on five cards.
   void UseRowSum(int64_t rows, int64_t columns);
@@ -88,6 +108,7 @@ class Session {
   std::optional<DType> autocast_;
   absl::flat_hash_map<const void*, std::pair<Tensor, Tensor>> casts_;  // weight, cast
   std::array<std::shared_ptr<Storage>, 2> workspaces_;                 // by Thread
+  std::array<std::shared_ptr<Storage>, 2> lt_workspaces_;              // cublasLt's
 };
 
 // with torch.no_grad() / torch.enable_grad(), for the object's lifetime.

@@ -65,6 +65,10 @@ class Tensor {
   uint64_t handle() const { return impl_->storage->handle(); }
   // Nothing else refers to the memory.
   bool is_only_owner() const { return impl_.use_count() == 1 && impl_->storage.use_count() == 1; }
+  // The same, but for what AsView() keeps.
+  bool is_only_owner_as_view() const {
+    return impl_.use_count() == 1 && impl_->storage.use_count() == (impl_->base != nullptr ? 2 : 1);
+  }
 
   // The same memory seen otherwise, unknown to autograd.
   Tensor View(Sizes sizes, Sizes strides) const;

@@ -36,20 +36,45 @@ std::optional<DType> TrainerConfig::autocast() const {
 
 namespace {
 
-// That a card runs at once. Threads of a multiprocessor: CUDA's programming guide.
-int64_t ResidentThreads(std::string_view capability, int64_t multiprocessors) {
+struct Multiprocessors {
+  int64_t count, threads;  // threads that one runs at once
+};
+
+// Threads: CUDA's programming guide.
+Multiprocessors MultiprocessorsOf(const TrainerConfig& config) {
   struct Kind {
     std::string_view capability;
-    int64_t threads, multiprocessors;
+    Multiprocessors usual;
   };
-  constexpr Kind kKinds[] = {{"7.0", 2048, 80},   {"7.5", 1024, 40},  {"8.0", 2048, 108},
-                             {"8.6", 1536, 82},   {"8.9", 1536, 128}, {"9.0", 2048, 132},
-                             {"10.0", 2048, 148}, {"12.0", 1536, 170}};
-  Kind found = {"", 2048, 108};
+  constexpr Kind kKinds[] = {{"7.0", {80, 2048}},   {"7.5", {40, 1024}},  {"8.0", {108, 2048}},
+                             {"8.6", {82, 1536}},   {"8.9", {128, 1536}}, {"9.0", {132, 2048}},
+                             {"10.0", {148, 2048}}, {"12.0", {170, 1536}}};
+  Multiprocessors found = {108, 2048};
   for (const Kind& kind : kKinds) {
-    if (kind.capability == capability) found = kind;
+    if (kind.capability == config.compute_capability) found = kind.usual;
   }
-  return found.threads * (multiprocessors > 0 ? multiprocessors : found.multiprocessors);
+  if (config.multiprocessors > 0) found.count = config.multiprocessors;
+  return found;
+}
+
+// Tiles as torch 2.6, 2.11 and 2.15 have them.
+DeviceAlgorithms AlgorithmsOf(const TrainerConfig& config) {
+  DeviceAlgorithms algorithms;
+  algorithms.multiprocessors = MultiprocessorsOf(config).count;
+  double capability = 0;
+  if (!absl::SimpleAtod(config.compute_capability, &capability)) capability = 8.9;
+  const bool newest = config.TorchAtLeast(2, 15);
+  if (capability >= 9) {
+    algorithms.sort_tile = 4608;
+    algorithms.runs_tile = newest ? 4928 : 4480;
+  } else if (capability < 8) {
+    algorithms.sort_tile = 2816;
+  } else if (capability < 8.6) {
+    algorithms.runs_tile = newest ? 1344 : 1792;
+  }
+  algorithms.sorts_by_used_bits = newest;
+  algorithms.wide_counts = algorithms.sums_few_rows_apart = config.TorchAtLeast(2, 11);
+  return algorithms;
 }
 
 }  // namespace
@@ -61,9 +86,15 @@ Platform TrainerConfig::platform() const {
   } else if (compute_capability.substr(0, 2) == "9.") {
     platform.cublas_workspace = MiB(32);
   }
-  platform.resident_threads = ResidentThreads(compute_capability, multiprocessors);
-  // Seen in 2.15 and not in 2.6; between them nobody looked.
+  const Multiprocessors card = MultiprocessorsOf(*this);
+  platform.resident_threads = card.count * card.threads;
+  // memreplay record with 2.6, 2.11 and 2.15; between them nobody looked.
   platform.flash_random_state_on_gpu = TorchAtLeast(2, 7);
+  platform.norms_compact = TorchAtLeast(2, 15);
+  platform.efficient_random_state_on_gpu = TorchAtLeast(2, 15);
+  platform.small_attention_blocks = compute_capability != "8.0" && compute_capability != "9.0";
+  platform.lt_workspace_kept = TorchAtLeast(2, 11) && !TorchAtLeast(2, 15);
+  platform.algorithms = AlgorithmsOf(*this);
   // memreplay record of two products: kept up to 2.14.0, given back after each call in 2.15.0.
   platform.workspace_per_call =
       workspace_policy == "auto" ? TorchAtLeast(2, 15) : workspace_policy == "per_call";

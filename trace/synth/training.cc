@@ -26,7 +26,6 @@ class Training {
     const std::unique_ptr<Model> model = make_model(s_);
     Optimizer optimizer(OptimizerOf(config_), OptimizerOrder(model->parameters()));
     Batch batch = GetBatch();
-    Tensors scaler;
     Model::Output output;  // the names `logits` and `loss`: bound until the next forward
     const int64_t iterations = std::min(config_.iterations, config_.max_iters);
     for (int64_t i = 0; i < iterations; ++i) {
@@ -34,12 +33,6 @@ class Training {
         EstimateLoss(*model, StrCat("eval@iter", i));
       }
       if (config_.eval_only) break;
-      if (i == 0 && uses_scaler()) {
-        // Made when first needed, and kept: the scale and its growth tracker.
-        for (int k = 0; k < 2; ++k) {
-          scaler.push_back(s_.New("scaler state", {}, DType::kFloat32, "other"));
-        }
-      }
       for (int64_t m = 0; m < config_.gradient_accumulation_steps; ++m) {
         s_.writer().Phase(StrCat("it", i, ".fwd", m));
         MicroStep(*model, output, batch, StrCat("it", i, ".bwd", m));
@@ -79,22 +72,43 @@ class Training {
     }
     batch = GetBatch();
     s_.writer().Phase(backward_phase);
+    if (uses_scaler() && scaler_.empty()) {
+      // Made when first needed, and kept: the scale and its growth tracker.
+      for (int k = 0; k < 2; ++k) {
+        scaler_.push_back(s_.New("scaler state", {}, DType::kFloat32, "other"));
+      }
+    }
     // A scaler that is not enabled returns the loss itself.
     const Tensor scaled = uses_scaler() ? Scale(s_, output.loss, "scaled loss") : output.loss;
     model.Backward(s_, scaled);
   }
 
   void Step(const Model& model, Optimizer& optimizer) {
-    Tensors found_inf;  // and the inverse scale: until the scaler's update()
-    if (uses_scaler()) {
-      for (int i = 0; i < 3; ++i) {
-        found_inf.push_back(s_.New("scaler unscale", {}, DType::kFloat32, "temporary"));
-      }
-    }
+    Tensors found_inf;  // whether a gradient overflowed: until the scaler's update()
+    if (uses_scaler()) found_inf.push_back(Unscale());
     if (config_.grad_clip != 0) ClipGradNorm(s_, model.parameters());
+    // One that runs in one kernel is told there; others are asked for on the host.
+    if (uses_scaler() && OptimizerOf(config_) == OptimizerKind::kAdamWFused) {
+      found_inf.push_back(ScalerNumber("scaler found_inf"));
+    }
     optimizer.Step(s_);
     found_inf.clear();
     optimizer.ZeroGrad();
+  }
+
+  Tensor ScalerNumber(std::string_view op) { return s_.New(op, {}, DType::kFloat32, "temporary"); }
+
+  // GradScaler.unscale_(); found_inf and the inverse scale are copied for each card.
+  Tensor Unscale() {
+    auto scale = s_.NewScratch("scaler scale, fp64", Bytes(8));
+    auto inverse64 = s_.NewScratch("scaler inverse scale, fp64", Bytes(8));
+    scale = nullptr;
+    const Tensor inverse = ScalerNumber("scaler inverse scale");
+    inverse64 = nullptr;
+    const Tensor found_inf = ScalerNumber("scaler found_inf");
+    Tensor found_inf_there = ScalerNumber("scaler found_inf");
+    const Tensor inverse_there = ScalerNumber("scaler inverse scale");
+    return found_inf_there;
   }
 
   // estimate_loss(): forward only, the names bound to the pass before.
@@ -118,6 +132,7 @@ class Training {
   Session& s_;
   const TrainerConfig& config_;
   const int64_t length_;
+  Tensors scaler_;
 };
 
 }  // namespace

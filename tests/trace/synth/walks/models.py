@@ -1,4 +1,5 @@
-"""Two language models, written for these walks: the smallest that have every op of nanoGPT's and Llama's.
+"""Two language models, written for these walks and for tests/record: the smallest that have every op of nanoGPT's and
+Llama's.
 
 Names and order of statements decide how long tensors live, so trace/synth/*_model.cc follow them line by line.
 """
@@ -8,9 +9,11 @@ from torch import nn
 from torch.nn import functional as F
 
 
-def attend(q, k, v, kind):
-    """scaled_dot_product_attention's kernels by name: what it would choose is not asked on an imaginary GPU."""
+def attend(q, k, v, kind, dropout=0.0):
+    """scaled_dot_product_attention, or ("flash", "efficient") one of its kernels by name: a walk has no card to choose by."""
     ops = torch.ops.aten
+    if kind == "auto":
+        return F.scaled_dot_product_attention(q, k, v, dropout_p=dropout, is_causal=True)
     if kind == "flash":
         return ops._scaled_dot_product_flash_attention(q, k, v, 0.0, True)[0]
     wants_grad = torch.is_grad_enabled()
@@ -162,7 +165,7 @@ class GptAttention(nn.Module):
         k = k.view(b, t, self.c.n_head, -1).transpose(1, 2)
         q = q.view(b, t, self.c.n_head, -1).transpose(1, 2)
         v = v.view(b, t, self.c.n_head, -1).transpose(1, 2)
-        y = attend(q, k, v, self.c.attention)
+        y = attend(q, k, v, self.c.attention, self.drop.p if self.training else 0)
         y = y.transpose(1, 2).contiguous().view(b, t, channels)
         return self.drop(self.c_proj(y))
 
