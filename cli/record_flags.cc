@@ -15,6 +15,9 @@ void AddRecordFlags(RecordOptions* run, FlagSet* flags) {
                  "the table's assumption");
   flags->AddSize("nccl", &run->nccl,
                  "what a communicator of NCCL takes of it; 688 MiB if not given");
+  flags->AddSize("cudnn-workspace", &run->cudnn_workspace,
+                 "what each plan of cuDNN asks for beside its tensors, which cuDNN\n"
+                 "alone knows; 0 if not given");
   flags->AddNumber("cards", "N", &run->cards,
                    "how many of them; 1 if not given. With --ranks: on each machine");
   flags->AddNumber("ranks", "N", &run->ranks,
@@ -47,10 +50,10 @@ absl::Status CheckRecordCall(const RecordOptions& run) {
   }
   if (run.card.empty() &&
       (run.capacity.has_value() || run.reserve.has_value() || run.nccl.has_value() ||
-       run.cards.has_value() || run.ranks.has_value())) {
+       run.cudnn_workspace.has_value() || run.cards.has_value() || run.ranks.has_value())) {
     return absl::InvalidArgumentError(
-        "--capacity, --reserve, --nccl, --cards and --ranks go with --card: a real GPU is as it "
-        "is");
+        "--capacity, --reserve, --nccl, --cudnn-workspace, --cards and --ranks go with --card: a "
+        "real GPU is as it is");
   }
   if (run.rank.has_value() && !run.ranks.has_value()) {
     return absl::InvalidArgumentError("--rank goes with --ranks");

@@ -48,8 +48,9 @@ std::string ScriptCacheKey(const RecordOptions& options) {
   };
   const auto count = [](const std::optional<int64_t>& number) { return number.value_or(-1); };
   add("card", StrCat(options.card, " ", bytes(options.capacity), " ", bytes(options.reserve), " ",
-                     bytes(options.nccl), " ", count(options.cards), " ", count(options.ranks), " ",
-                     count(options.rank), " ", options.completion, " ", options.addresses));
+                     bytes(options.nccl), " ", bytes(options.cudnn_workspace), " ",
+                     count(options.cards), " ", count(options.ranks), " ", count(options.rank), " ",
+                     options.completion, " ", options.addresses));
   add("run", StrCat(options.no_values ? 1 : 0, " ",
                     absl::StrFormat("%g", options.dynamic_fraction.value_or(-1)), " ",
                     count(options.unknown_limit), " ", options.fast_init ? 1 : 0));

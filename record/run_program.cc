@@ -78,6 +78,9 @@ std::map<std::string, std::string> Environment(const RecordOptions& options,
     environment["MEMREPLAY_CARD_RESERVE"] = StrCat(options.reserve->value());
   }
   if (options.nccl.has_value()) environment["MEMREPLAY_CARD_NCCL"] = StrCat(options.nccl->value());
+  if (options.cudnn_workspace.has_value()) {
+    environment["MEMREPLAY_CARD_CUDNN_WORKSPACE"] = StrCat(options.cudnn_workspace->value());
+  }
   if (options.cards.has_value()) environment["MEMREPLAY_CARD_COUNT"] = StrCat(*options.cards);
   return environment;
 }

@@ -27,10 +27,11 @@ struct RecordOptions {
   std::string python;  // the interpreter of scripts; "": the one that PyTorch is installed for
   // Of several processes, or of one in a job of several: snapshot.rank0.pickle ...
   std::string out = "snapshot.pickle";
-  std::string card;               // of the table; "": the GPU there is
-  std::optional<Bytes> capacity;  // of the card
-  std::optional<Bytes> reserve;   // what the context and other processes take of it
-  std::optional<Bytes> nccl;      // what a communicator of NCCL takes of it
+  std::string card;                      // of the table; "": the GPU there is
+  std::optional<Bytes> capacity;         // of the card
+  std::optional<Bytes> reserve;          // what the context and other processes take of it
+  std::optional<Bytes> cudnn_workspace;  // what each plan of cuDNN asks for; 0 if not given
+  std::optional<Bytes> nccl;             // what a communicator of NCCL takes of it
   std::optional<int64_t> cards;
   std::string completion = "lagging";  // of work on side streams, or "at-once"
   std::string addresses = "down";      // the order in which the card hands them out, or "up"

@@ -122,8 +122,8 @@ class Grouper {
       stacks_known = true;
       if (events_[i].text_or_stack != malloc.text_or_stack) foreign_end = i + 1;
     }
+    if (WouldHaveServed(request, foreign_end, release_end)) return release_end;
     if (stacks_known) return foreign_end;
-    if (WouldHaveServed(request, release_end)) return release_end;
     const bool driver_had_room = reserved_before_ + supply <= facts_.peak_reserved;
     if (!failed && driver_had_room && !supplied_before && !facts_.releases_may_be_partial) {
       return release_end;
@@ -131,15 +131,15 @@ class Grouper {
     return begin_;
   }
 
-  // Whether a segment, or pages, released by the pending effects were cached when
+  // Whether a segment, or pages, released by the effects [begin, end) were cached when
   // `request` would have looked for a block, and large enough.
-  bool WouldHaveServed(uint32_t request, uint32_t end) const {
+  bool WouldHaveServed(uint32_t request, uint32_t begin, uint32_t end) const {
     if (facts_.fitting_blocks_may_be_refused) return false;
     const Event malloc = events_[request];
     const uint64_t size =
         facts_.rounds_to_power_of_two ? std::bit_ceil(malloc.size.value()) : malloc.size.value();
     const Bytes needed = RoundUp(Bytes(size), Bytes(512));
-    for (uint32_t i = begin_; i < end; ++i) {
+    for (uint32_t i = begin; i < end; ++i) {
       // Frees that the flush waited for: what it released was in use before.
       if (roles_[i] == EventRole::kLateCompletion) return false;
       const Event event = events_[i];

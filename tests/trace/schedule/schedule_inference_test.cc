@@ -125,7 +125,19 @@ TEST(InferEmptyCacheTest, StacksDecide) {
   EXPECT_EQ(RequestsText(recording(5, 5, 6, 50 * kM)),
             absl::StrCat(kTwoCached, " empty_cache alloc#2"));
   // The malloc's own stack: a flush, however much room there was.
-  EXPECT_EQ(RequestsText(recording(6, 6, 6, 2 * kM)), absl::StrCat(kTwoCached, " alloc#2"));
+  EXPECT_EQ(RequestsText(TwoCached()
+                             .Stack(6)
+                             .SegmentFree(kA, 20 * kM)
+                             .SegmentFree(kB, 20 * kM)
+                             .SegmentAlloc(kC, 50 * kM)
+                             .Alloc(kC, 50 * kM)
+                             .SegmentAlloc(kA, 50 * kM)
+                             .Alloc(kA, 50 * kM)
+                             .Build()),
+            absl::StrCat(kTwoCached, " alloc#2 alloc#3"));
+  // But for what would have served it: an operator itself emptied the cache.
+  EXPECT_EQ(RequestsText(recording(6, 6, 6, 20 * kM)),
+            absl::StrCat(kTwoCached, " empty_cache alloc#2"));
   // Both, one after the other.
   const Schedule both = recording(5, 6, 6, 50 * kM);
   EXPECT_EQ(RequestsText(both), absl::StrCat(kTwoCached, " empty_cache alloc#2"));
