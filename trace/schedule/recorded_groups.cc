@@ -9,6 +9,8 @@ namespace {
 // What tells the pools of cudaMalloc segments apart.
 constexpr Bytes kSmallRequest = MiB(1);
 constexpr Bytes kSmallSegment = MiB(2);
+// A block above max_split_size is not split; so much more than was asked for is always put up with.
+constexpr Bytes kMostLeftOver = MiB(20);
 
 bool IsRelease(const Event& event) {
   return event.kind == EventKind::kSegmentFree || event.kind == EventKind::kSegmentUnmap;
@@ -134,7 +136,6 @@ class Grouper {
   // Whether a segment, or pages, released by the effects [begin, end) were cached when
   // `request` would have looked for a block, and large enough.
   bool WouldHaveServed(uint32_t request, uint32_t begin, uint32_t end) const {
-    if (facts_.fitting_blocks_may_be_refused) return false;
     const Event malloc = events_[request];
     const uint64_t size =
         facts_.rounds_to_power_of_two ? std::bit_ceil(malloc.size.value()) : malloc.size.value();
@@ -144,11 +145,17 @@ class Grouper {
       if (roles_[i] == EventRole::kLateCompletion) return false;
       const Event event = events_[i];
       if (IsRelease(event) && event.stream == malloc.stream && event.pool == malloc.pool &&
-          event.size >= needed && IsOfKind(event, request)) {
+          Serves(event.size, needed) && IsOfKind(event, request)) {
         return true;
       }
     }
     return false;
+  }
+
+  // Whether a cached block of `size` bytes certainly serves a request for `needed`.
+  bool Serves(Bytes size, Bytes needed) const {
+    if (!facts_.max_split_size.has_value() || size < *facts_.max_split_size) return size >= needed;
+    return needed >= *facts_.max_split_size && size >= needed && size < needed + kMostLeftOver;
   }
 
   // Whether what `release` gave back is of the kind of pool, small or large, that

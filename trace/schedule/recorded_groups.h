@@ -5,6 +5,7 @@
 #define MEMREPLAY_TRACE_SCHEDULE_RECORDED_GROUPS_H_
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "absl/types/span.h"
@@ -37,8 +38,8 @@ struct GroupingFacts {
   // Settings under which a malloc may release segments without the driver
   // having refused (garbage collection), or only some of them (max_split_size).
   bool releases_may_be_partial = false;
-  // Settings under which a block that is large enough may be refused (max_split_size).
-  bool fitting_blocks_may_be_refused = false;
+  // Blocks of this size or more serve no smaller requests, nor those much smaller than they are.
+  std::optional<Bytes> max_split_size;
   // Settings that round requests up to at most the next power of two, not to 512.
   bool rounds_to_power_of_two = false;
   // Pages of expandable segments in large pools; zero: not known.

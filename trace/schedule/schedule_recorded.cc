@@ -37,9 +37,11 @@ void ScheduleBuilder::Identify() {
   const uint32_t count = event_count();
   roles_.assign(count, EventRole::kAside);
   if (const auto& settings = schedule_.trace().settings; settings.has_value()) {
-    facts_.fitting_blocks_may_be_refused = settings->max_split_size.value_or(-1) >= 0;
-    facts_.releases_may_be_partial = facts_.fitting_blocks_may_be_refused ||
-                                     settings->garbage_collection_threshold.value_or(0) > 0;
+    if (const int64_t bytes = settings->max_split_size.value_or(-1); bytes >= 0) {
+      facts_.max_split_size = Bytes(static_cast<uint64_t>(bytes));
+    }
+    facts_.releases_may_be_partial =
+        facts_.max_split_size.has_value() || settings->garbage_collection_threshold.value_or(0) > 0;
     if (settings->conf.find("large_segment_size") != std::string::npos) facts_.large_page = Bytes();
     for (const auto& [megabytes, divisions] : settings->roundup_power2_divisions) {
       facts_.rounds_to_power_of_two |= divisions > 0;

@@ -1,5 +1,7 @@
 // What PyTorch does not record and the builder infers: empty_cache from
 // released segments, record_stream and its end from late completions.
+#include <tuple>
+
 #include "gtest/gtest.h"
 #include "tests/trace/support/recording.h"
 #include "trace/schedule/schedule.h"
@@ -135,6 +137,16 @@ TEST(InferEmptyCacheTest, StacksDecide) {
                              .Alloc(kA, 50 * kM)
                              .Build()),
             absl::StrCat(kTwoCached, " alloc#2 alloc#3"));
+  // max_split_size: 20 MiB serve 20, and what is not much less; where the limit is above them, all.
+  for (const auto& [limit, asked, served] :
+       {std::tuple(4 * kM, 20 * kM, true), {4 * kM, 3 * kM, false}, {24 * kM, 3 * kM, true}}) {
+    Recording limited =
+        TwoCached().Stack(6).SegmentFree(kA, 20 * kM).SegmentAlloc(kC, asked).Alloc(kC, asked);
+    limited.trace().settings.emplace().max_split_size = static_cast<int64_t>(limit);
+    EXPECT_EQ(RequestsText(limited.Build()),
+              absl::StrCat(kTwoCached, served ? " empty_cache alloc#2" : " alloc#2"))
+        << limit << " " << asked;
+  }
   // But for what would have served it: an operator itself emptied the cache.
   EXPECT_EQ(RequestsText(recording(6, 6, 6, 20 * kM)),
             absl::StrCat(kTwoCached, " empty_cache alloc#2"));
