@@ -137,9 +137,7 @@ class Grouper {
   // `request` would have looked for a block, and large enough.
   bool WouldHaveServed(uint32_t request, uint32_t begin, uint32_t end) const {
     const Event malloc = events_[request];
-    const uint64_t size =
-        facts_.rounds_to_power_of_two ? std::bit_ceil(malloc.size.value()) : malloc.size.value();
-    const Bytes needed = RoundUp(Bytes(size), Bytes(512));
+    const Bytes needed = Rounded(malloc.size);
     for (uint32_t i = begin; i < end; ++i) {
       // Frees that the flush waited for: what it released was in use before.
       if (roles_[i] == EventRole::kLateCompletion) return false;
@@ -150,6 +148,14 @@ class Grouper {
       }
     }
     return false;
+  }
+
+  // At most so many bytes are looked for where `size` are asked for.
+  Bytes Rounded(Bytes size) const {
+    const uint64_t bytes = std::max<uint64_t>(size.value(), 1);
+    const uint64_t step =
+        facts_.roundup_divisions == 0 ? 1 : std::bit_floor(bytes) / facts_.roundup_divisions;
+    return RoundUp(size, Bytes(std::max<uint64_t>(step, 512)));
   }
 
   // Whether a cached block of `size` bytes certainly serves a request for `needed`.

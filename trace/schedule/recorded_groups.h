@@ -40,8 +40,9 @@ struct GroupingFacts {
   bool releases_may_be_partial = false;
   // Blocks of this size or more serve no smaller requests, nor those much smaller than they are.
   std::optional<Bytes> max_split_size;
-  // Settings that round requests up to at most the next power of two, not to 512.
-  bool rounds_to_power_of_two = false;
+  // Into how many steps roundup_power2_divisions divides what lies between two powers of two, the
+  // least for any size; 0: requests are rounded to 512 bytes.
+  uint64_t roundup_divisions = 0;
   // Pages of expandable segments in large pools; zero: not known.
   Bytes large_page = MiB(20);
   // False: the trace records its own empty_cache requests; none is inferred.

@@ -44,7 +44,9 @@ void ScheduleBuilder::Identify() {
         facts_.max_split_size.has_value() || settings->garbage_collection_threshold.value_or(0) > 0;
     if (settings->conf.find("large_segment_size") != std::string::npos) facts_.large_page = Bytes();
     for (const auto& [megabytes, divisions] : settings->roundup_power2_divisions) {
-      facts_.rounds_to_power_of_two |= divisions > 0;
+      if (divisions == 0) continue;
+      const uint64_t least = facts_.roundup_divisions;
+      facts_.roundup_divisions = least == 0 ? divisions : std::min(least, divisions);
     }
   }
   // One that is pending at the end shows that frees can be late, though none is done in the trace.

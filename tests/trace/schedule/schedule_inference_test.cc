@@ -147,6 +147,14 @@ TEST(InferEmptyCacheTest, StacksDecide) {
               absl::StrCat(kTwoCached, served ? " empty_cache alloc#2" : " alloc#2"))
         << limit << " " << asked;
   }
+  // Rounded up by quarters of 16 MiB, 17 MiB are 20; to a power of two, 32.
+  for (const auto& [divisions, served] : {std::pair(4, true), {1, false}}) {
+    Recording rounding =
+        TwoCached().Stack(6).SegmentFree(kA, 20 * kM).SegmentAlloc(kC, 32 * kM).Alloc(kC, 17 * kM);
+    rounding.trace().settings.emplace().roundup_power2_divisions = {{1, 0}, {16, divisions}};
+    EXPECT_EQ(RequestsText(rounding.Build()),
+              absl::StrCat(kTwoCached, served ? " empty_cache alloc#2" : " alloc#2"));
+  }
   // But for what would have served it: an operator itself emptied the cache.
   EXPECT_EQ(RequestsText(recording(6, 6, 6, 20 * kM)),
             absl::StrCat(kTwoCached, " empty_cache alloc#2"));
