@@ -4,7 +4,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
+#include <cstring>
 
 namespace memreplay::card {
 namespace {
@@ -54,6 +56,23 @@ Device& device() {
   Device* made = new Device(SettingsFromEnvironment());
   the_device.store(made, std::memory_order_release);
   return *made;
+}
+
+int Device::visible_count() {
+  int found = visible.load();
+  if (found >= 0) return found;
+  const char* named = std::getenv("CUDA_VISIBLE_DEVICES");
+  found = count();
+  if (named != nullptr) {
+    int entries = 0;
+    for (const char* entry = named; *entry != 0 && *entry != '-'; ++entries) {
+      entry += std::strcspn(entry, ",");
+      if (*entry == ',') ++entry;
+    }
+    found = std::min(found, entries);
+  }
+  visible.store(found);
+  return found;
 }
 
 void ReplaceDevice(Device* made) { the_device.store(made, std::memory_order_release); }

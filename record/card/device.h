@@ -38,6 +38,8 @@ struct Device {
   };
   std::vector<Allocated> allocated;
 
+  std::atomic<int> visible{-1};  // -1: nobody asked yet
+
   std::atomic<bool> any_capture{false};
   bool all_captured = false;  // every stream says that it is captured (memreplay_card_capture)
   std::atomic<std::uint64_t> launches{0};
@@ -52,6 +54,10 @@ struct Device {
   Progress* const progress;
 
   int count() const { return static_cast<int>(cards.size()); }
+  // How many of them CUDA_VISIBLE_DEVICES lets the program see: as many as it names when it is
+  // first asked, whatever their numbers, so that a program that names its machine's third card runs
+  // on the one that is imagined.
+  int visible_count();
   void launch() {
     const std::uint64_t before = launches.fetch_add(1, std::memory_order_relaxed);
     progress->launches.store(before + 1, std::memory_order_relaxed);

@@ -36,6 +36,7 @@ std::string Verdict(const proto::RecordedProcess& process) {
     return StrCat(took_any ? "it fits as far as it ran" : "it failed before it took any memory",
                   ": ", process.error());
   }
+  if (process.cards().empty()) return "it ran";
   int64_t spare = INT64_MAX;
   for (const proto::RecordedCard& card : process.cards()) spare = std::min(spare, card.spare());
   return StrCat("it fits, ", FormatSize(spare), " to spare");

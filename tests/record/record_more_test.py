@@ -86,6 +86,13 @@ class RecordMoreTest(Case):
             self.assertNotEqual(run.process["replays"][0]["peak_allocated"],
                                 plain.process["replays"][0]["peak_allocated"])
 
+    def test_compile_on_a_default_device(self):
+        needs(TRITON[Setting.torch])(lambda _: None)(self)
+        run = self.record("default_device.py", environment={
+            "TORCHINDUCTOR_CACHE_DIR": os.path.join(self.folder, "inductor")})
+        self.assertEqual(run.status, 0, run.output)
+        self.assertIn("compiled", run.output)
+
     def test_attention_and_types(self):
         for words in (("attention=efficient", "dtype=float16"), ("attention=manual",),
                       ("dtype=float32", "bias=1"), ("checkpoint=1", "accumulate=2", "fused=0")):

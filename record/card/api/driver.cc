@@ -13,9 +13,9 @@
 namespace memreplay::card {
 namespace {
 
-bool no_such_card(int card) { return card < 0 || card >= device().count(); }
+bool no_such_card(int card) { return card < 0 || card >= device().visible_count(); }
 
-ENTRY(int, cuInit, unsigned) { return device().count() == 0 ? kNoDevice : kSuccess; }
+ENTRY(int, cuInit, unsigned) { return device().visible_count() == 0 ? kNoDevice : kSuccess; }
 ENTRY(int, cuDriverGetVersion, int* version) {
   *version = versions().cuda;
   return kSuccess;
@@ -26,7 +26,7 @@ ENTRY(int, cuDeviceGet, int* out, int card) {
   return kSuccess;
 }
 ENTRY(int, cuDeviceGetCount, int* count) {
-  *count = device().count();
+  *count = device().visible_count();
   return kSuccess;
 }
 ENTRY(int, cuDeviceGetName, char* name, int size, int card) {

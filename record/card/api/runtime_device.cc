@@ -22,7 +22,7 @@ int Failed(int error) {
 
 namespace {
 
-bool no_such_card(int card) { return card < 0 || card >= device().count(); }
+bool no_such_card(int card) { return card < 0 || card >= device().visible_count(); }
 
 ENTRY(int, cudaGetLastError, void) {
   const int error = last_error;
@@ -76,7 +76,7 @@ ENTRY(int, cuGetErrorName, int error, const char** text) {
 }
 
 ENTRY(int, cudaGetDeviceCount, int* count) {
-  *count = device().count();
+  *count = device().visible_count();
   return *count == 0 ? Failed(kNoDevice) : kSuccess;
 }
 ENTRY(int, cudaGetDevice, int* card) {

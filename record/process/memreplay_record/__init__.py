@@ -44,6 +44,9 @@ def _before_torch(spec, settings):
 
 def _after_torch(torch, settings):
     from memreplay_record import history
+    if settings.core:
+        from memreplay_record import card
+        card.count_by_runtime(torch)
     recording = history.begin(torch, settings)
     if settings.core and settings.fast_init:
         from memreplay_record import fast_init

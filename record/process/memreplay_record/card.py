@@ -62,6 +62,11 @@ def load(settings, torch_folder):
     _core = core
 
 
+def count_by_runtime(torch):
+    """CUDA_VISIBLE_DEVICES is the runtime's to read (device.h); PyTorch would first ask NVML which numbers there are."""
+    torch.cuda._device_count_nvml = lambda: -1
+
+
 def summary():
     """What the card was asked, as a dict; None where the GPU is a real one."""
     return json.loads(_core.memreplay_card_summary()) if _core is not None else None

@@ -1,4 +1,7 @@
 """What an imagined card does not serve, and what is said of it."""
+import os
+
+os.environ["PYTORCH_CUDA_ALLOC_CONF"] = "expandable_segments:True"  # of whose pieces no other process has the handles
 import torch
 from torch.multiprocessing.reductions import reduce_tensor
 

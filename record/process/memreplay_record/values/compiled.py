@@ -2,11 +2,30 @@
 
 The mode is taken off while a compiled function runs, so the compiler sees the program as it is
 without us, and its code runs as compiled. Eager pieces between the graphs of one compiled function
-run without values too; what the function returns is unknown, unless a known copy made it.
+run without values too; what the function returns is unknown, unless a known copy made it. Measuring of
+kernels has values: where torch.set_default_device() is on, its times are a tensor of the card.
 """
 import functools
 
 from memreplay_record import on_import
+
+
+def _take_off(C, mode):
+    """Takes the mode from the stack of modes; how many stood above it, None if it was not there."""
+    taken = []
+    while C._len_torch_function_stack() and (not taken or taken[-1] is not mode):
+        taken.append(C._pop_torch_function_stack())
+    found = bool(taken) and taken[-1] is mode
+    for other in reversed(taken[:-1] if found else taken):
+        C._push_on_torch_function_stack(other)
+    return len(taken) - 1 if found else None
+
+
+def _put_on(C, mode, above):
+    """Puts it back below so many modes."""
+    taken = [C._pop_torch_function_stack() for _ in range(min(above, C._len_torch_function_stack()))]
+    for other in (mode, *reversed(taken)):
+        C._push_on_torch_function_stack(other)
 
 
 def stand_aside(torch, values):
@@ -16,14 +35,13 @@ def stand_aside(torch, values):
     def without_values(compiled):
         @functools.wraps(compiled)
         def run(*args, **kwargs):
-            top = C._len_torch_function_stack() - 1
-            if top < 0 or C._get_function_stack_at(top) is not values:
+            above = _take_off(C, values)
+            if above is None:
                 return compiled(*args, **kwargs)
-            C._pop_torch_function_stack()
             try:
                 return compiled(*args, **kwargs)
             finally:
-                C._push_on_torch_function_stack(values)
+                _put_on(C, values, above)
         return run
 
     def after_import(eval_frame):
@@ -37,4 +55,22 @@ def stand_aside(torch, values):
 
         context.__call__ = call
 
+    def measuring(testing):
+        for name in ("do_bench", "do_bench_cudagraph"):
+            if hasattr(testing, name):
+                setattr(testing, name, with_values(getattr(testing, name)))
+
+    def with_values(measure):
+        @functools.wraps(measure)
+        def run(*args, **kwargs):
+            above = _take_off(C, values)  # it may be on
+            _put_on(C, values, above or 0)
+            try:
+                return measure(*args, **kwargs)
+            finally:
+                if above is None:
+                    _take_off(C, values)
+        return run
+
+    on_import.watch("triton.testing", lambda spec: None, measuring)
     on_import.watch("torch._dynamo.eval_frame", lambda spec: None, after_import)

@@ -84,7 +84,18 @@ def _masks(index):
 
 def _index(policy, args, kwargs):
     index = args[1] if len(args) > 1 else kwargs.get("indices", ())
+    if len(args) > 2 and _fills(index, args[2]):
+        return []
     return [_nonzeros(policy, mask, "an index of truth values") for mask in _masks(index)]
+
+
+def _fills(index, value):
+    """Whether values are put where one mask says by masked_fill(), which counts nothing."""
+    entries = index if isinstance(index, (tuple, list)) else (index,)
+    at = [entry for entry in entries if isinstance(entry, (torch.Tensor, list))]
+    if len(at) != 1 or len(_masks(index)) != 1:
+        return False
+    return not isinstance(value, torch.Tensor) or value.numel() == 1 and not value.is_cuda
 
 
 def _unique(policy, args, kwargs):

@@ -1,0 +1,78 @@
+// The CUDA runtime: memory and events that processes share. The one who allocated memory owns it; a
+// process that opens it gets addresses, which take nothing more of the card, and whose bytes are
+// unknown to it.
+#include <unistd.h>
+
+#include <cstring>
+
+#include "record/card/api/cuda_errors.h"
+#include "record/card/device.h"
+#include "record/card/entry.h"
+
+namespace memreplay::card {
+namespace {
+
+constexpr char kMark[8] = "mripc01";
+
+struct IpcHandle {
+  char mark[8];
+  std::uint64_t process, address, size;
+  char unused[32];
+};
+static_assert(sizeof(IpcHandle) == 64);
+
+ENTRY(int, cudaIpcGetMemHandle, IpcHandle* handle, const void* address) {
+  Device& d = device();
+  const int card = d.backing.card_of(number(address));
+  if (card < 0) return Failed(kInvalidValue);
+  const std::lock_guard<std::mutex> lock(d.mutex);
+  const std::uint64_t size = d.cards[static_cast<std::size_t>(card)].size_of(number(address));
+  if (size == 0) return Refuse("libcudart.so", "cudaIpcGetMemHandle", Failed(kNotSupported));
+  *handle = {};
+  std::memcpy(handle->mark, kMark, sizeof kMark);
+  handle->process = static_cast<std::uint64_t>(getpid());
+  handle->address = number(address);
+  handle->size = size;
+  return kSuccess;
+}
+
+ENTRY(int, cudaIpcOpenMemHandle, void** out, IpcHandle handle, unsigned) {
+  *out = nullptr;
+  if (std::memcmp(handle.mark, kMark, sizeof kMark) != 0) return Failed(kInvalidValue);
+  Device& d = device();
+  const std::lock_guard<std::mutex> lock(d.mutex);
+  const std::uint64_t address =
+      d.cards[static_cast<std::size_t>(current_card())].reserve(handle.size);
+  if (address == 0) return Failed(kMemoryAllocation);
+  d.backing.open(address, handle.size);
+  d.mapped[address] = handle.size;
+  Assume("memory shared by another process: its values are unknown here");
+  *out = pointer(address);
+  return kSuccess;
+}
+
+ENTRY(int, cudaIpcCloseMemHandle, void* address) {
+  Device& d = device();
+  const int card = d.backing.card_of(number(address));
+  const std::lock_guard<std::mutex> lock(d.mutex);
+  const auto range = d.mapped.find(number(address));
+  if (card < 0 || range == d.mapped.end()) return Failed(kInvalidValue);
+  d.known.forget(range->first, range->second);
+  d.backing.close(range->first, range->second);
+  d.mapped.erase(range);
+  d.cards[static_cast<std::size_t>(card)].unreserve(number(address));
+  return kSuccess;
+}
+
+// What the other process did before is done.
+ENTRY(int, cudaIpcGetEventHandle, IpcHandle* handle, const void*) {
+  *handle = {};
+  return kSuccess;
+}
+ENTRY(int, cudaIpcOpenEventHandle, Event** out, IpcHandle) {
+  *out = new Event;
+  return kSuccess;
+}
+
+}  // namespace
+}  // namespace memreplay::card
