@@ -32,6 +32,8 @@ SYNTHESISED = [
     ("llama", "--attention=efficient", "--optimizer=sgd"),
     ("nanogpt", "--dropout=0.2", "--bias=True", "--batch_size=8", "--block_size=512", "--vocab_size=65"),
     ("nanogpt", "--dtype=float16", "--gradient_accumulation_steps=2"),
+    ("nanogpt", "--attention=manual", "--dropout=0.1"),
+    ("nanogpt", "--attention=manual", "--dtype=float16"),
     ("nanogpt", "--dtype=float32", "--bias=True", "--optimizer=adamw_foreach"),
     ("nanogpt", "--checkpoint=block", "--n_head=2"),
 ]

@@ -18,6 +18,10 @@ NanoGpt::NanoGpt(Session& s, const NanoGptConfig& config)
     block.ln_1 = NewWeights(StrCat(h, "ln_1"), {c});
     block.c_attn = NewWeights(StrCat(h, "attn.c_attn"), {3 * c, c});
     block.c_proj = NewWeights(StrCat(h, "attn.c_proj"), {c, c});
+    if (attention_ == "manual") {
+      const int64_t t = config.block_size;
+      block.mask = s.New(StrCat(h, "attn.bias"), {1, 1, t, t}, DType::kFloat32, "buffer");  // 4 T^2
+    }
     block.ln_2 = NewWeights(StrCat(h, "ln_2"), {c});
     block.c_fc = NewWeights(StrCat(h, "mlp.c_fc"), {4 * c, c});
     block.mlp_c_proj = NewWeights(StrCat(h, "mlp.c_proj"), {c, 4 * c});
@@ -25,12 +29,6 @@ NanoGpt::NanoGpt(Session& s, const NanoGptConfig& config)
   }
   ln_f_ = NewWeights("ln_f", {c});
   lm_head_ = config.tie_weights ? wte_ : NewParameter("lm_head.weight", {config.vocab_size, c});
-  if (attention_ != "manual") return;
-  for (size_t i = 0; i < blocks_.size(); ++i) {
-    const int64_t t = config.block_size;
-    blocks_[i].mask =
-        s.New(StrCat("h.", i, ".attn.bias"), {1, 1, t, t}, DType::kFloat32, "buffer");  // 4 T^2
-  }
 }
 
 Tensor NanoGpt::NewParameter(const std::string& name, Sizes sizes) {

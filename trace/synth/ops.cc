@@ -132,11 +132,18 @@ Tensor LayerNorm(Session& s, const Tensor& x, const Tensor& weight, const Tensor
 // NOLINTNEXTLINE(performance-unnecessary-value-param): the op holds its input while it runs.
 Tensor Softmax(Session& s, Tensor x) {
   const DType dtype = s.autocast().has_value() ? DType::kFloat32 : x.dtype();
+  // fp16 is brought to fp32 by the kernel, bf16 before it.
+  const Tensor input = x.dtype() == DType::kBFloat16 ? Cast(s, x, dtype, "softmax cast") : x;
   Tensor y = s.New("softmax", x.sizes(), dtype);
-  s.Record({x}, {y}, {y},
-           [from = x.dtype()](Session& session, const Tensors& grads, const Tensors&) -> Tensors {
-             return {session.New("softmax grad", grads[0].sizes(), from, kTemporary)};
-           });
+  s.Record(
+      {input}, {y}, {y},
+      [from = input.dtype()](Session& session, const Tensors& grads, const Tensors&) -> Tensors {
+        const Tensor& g = grads[0];
+        Tensor grad = session.New("softmax grad", g.sizes(), from, kTemporary);
+        const Tensor product =
+            session.New("softmax grad product", g.sizes(), g.dtype(), kTemporary);
+        return {std::move(grad)};
+      });
   return y;
 }
 

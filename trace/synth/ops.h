@@ -40,7 +40,7 @@ Tensor Cast(Session& s, Tensor x, DType dtype, std::string_view op = "cast",
 
 // --- rows
 Tensor LayerNorm(Session& s, const Tensor& x, const Tensor& weight, const Tensor& bias);
-// On the fp32 list of autocast: the result of a 16-bit x is fp32, in one kernel.
+// On the fp32 list of autocast: the result of a 16-bit x is fp32.
 Tensor Softmax(Session& s, Tensor x);
 Tensor Mean(Session& s, Tensor x);  // of the last dimension, which stays as 1
 // x * (x.pow(2).mean(-1) + eps).rsqrt() * weight, op by op as before PyTorch 2.8 or

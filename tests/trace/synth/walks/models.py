@@ -4,6 +4,8 @@ Llama's.
 Names and order of statements decide how long tensors live, so trace/synth/*_model.cc follow them line by line.
 """
 
+import math
+
 import torch
 from torch import nn
 from torch.nn import functional as F
@@ -158,6 +160,8 @@ class GptAttention(nn.Module):
         self.c_attn = nn.Linear(c.n_embd, 3 * c.n_embd, bias=c.bias)
         self.c_proj = nn.Linear(c.n_embd, c.n_embd, bias=c.bias)
         self.drop = nn.Dropout(c.dropout)
+        if c.attention == "manual":
+            self.register_buffer("mask", torch.ones(1, 1, c.block_size, c.block_size).tril())
 
     def forward(self, x):
         b, t, channels = x.shape
@@ -165,7 +169,14 @@ class GptAttention(nn.Module):
         k = k.view(b, t, self.c.n_head, -1).transpose(1, 2)
         q = q.view(b, t, self.c.n_head, -1).transpose(1, 2)
         v = v.view(b, t, self.c.n_head, -1).transpose(1, 2)
-        y = attend(q, k, v, self.c.attention, self.drop.p if self.training else 0)
+        if self.c.attention == "manual":
+            att = (q @ k.transpose(-2, -1)) * (1 / math.sqrt(k.size(-1)))
+            att = att.masked_fill(self.mask[:, :, :t, :t] == 0, float("-inf"))
+            att = F.softmax(att, dim=-1)
+            att = self.drop(att)
+            y = att @ v
+        else:
+            y = attend(q, k, v, self.c.attention, self.drop.p if self.training else 0)
         y = y.transpose(1, 2).contiguous().view(b, t, channels)
         return self.drop(self.c_proj(y))
 
