@@ -124,7 +124,7 @@ bool CachingAllocator::MapBlock(Block* block, Bytes want, const Params& params) 
   event.stream = home.stream;
   event.text_or_stack = params.stack;
   params.out->OnEvent(event);
-  if (block->prev == nullptr && block->rest.segment_stack == kNoStack) {
+  if (params.stack != kNoStack && block->prev == nullptr && block->rest.segment_stack == kNoStack) {
     block->Rest().segment_stack = params.stack;
   }
   return true;
