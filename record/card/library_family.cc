@@ -8,7 +8,9 @@ namespace {
 // What of a name says that the function answers something.
 constexpr char kTells[] =
     "Get Create Init Size Query Version Info String Malloc Alloc Import Export Open Estimate Nnz "
-    "Count Search Is Supported createDescr zeroPivot Plan Subscribe Find Estimation Next Ptr";
+    "Count Search Is Supported createDescr zeroPivot Plan Subscribe Find Estimation Next Ptr "
+    "AddNode "
+    "Grow Shrink Stats WindowRegister Simulate";
 
 constexpr LibraryFamily kFamilies[] = {
     {"cudart", "cuda __cuda", 801, kTells},

@@ -1,12 +1,14 @@
 #include "report/text/render_record.h"
 
 #include <algorithm>
+#include <map>
 #include <string>
 #include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "report/words/lines.h"
 #include "report/words/sizes.h"
 #include "report/words/text.h"
@@ -131,6 +133,34 @@ void AppendNextStep(const proto::RecordReport& report, std::string* text) {
   }
 }
 
+// Each process is recorded as if it were alone on its card; here is what several take of one.
+void AppendShared(const proto::RecordReport& report, std::string* text) {
+  struct Shared {
+    int64_t processes = 0, taken = 0, capacity = 0;
+  };
+  std::map<std::string, Shared> cards;
+  for (const proto::RecordedProcess& process : report.processes()) {
+    const std::vector<std::string> visible =
+        absl::StrSplit(process.visible(), ',', absl::SkipEmpty());
+    for (int i = 0; i < process.cards_size(); ++i) {
+      const proto::RecordedCard& card = process.cards(i);
+      if (card.peak_reserved() == 0 || !process.has_card()) continue;
+      const auto index = static_cast<size_t>(i);
+      Shared& shared = cards[index < visible.size() ? visible[index] : std::to_string(i)];
+      ++shared.processes;
+      shared.taken += card.peak_reserved() + card.besides() + process.card().reserve();
+      shared.capacity = card.capacity();
+    }
+  }
+  for (const auto& [name, shared] : cards) {
+    if (shared.processes < 2) continue;
+    StrAppend(text, "device ", CleanText(name), " has ", FormatCount(shared.processes),
+              " processes, each recorded as if it were alone: together they take at most ",
+              FormatSize(shared.taken), " with a context each, ",
+              shared.taken <= shared.capacity ? "which fits" : "MORE THAN THE CARD HAS", ".\n");
+  }
+}
+
 }  // namespace
 
 std::string RenderRecord(const proto::RecordReport& report) {
@@ -154,6 +184,7 @@ std::string RenderRecord(const proto::RecordReport& report) {
     memreplay::Line(&text, "snapshot", CleanText(process.snapshot()));
     AppendAssumptions(process, &text);
   }
+  AppendShared(report, &text);
   for (const std::string& fault : report.faults()) {
     StrAppend(&text, "  WRONG: ", fault, absl::EndsWith(fault, ".") ? "\n" : ".\n");
   }

@@ -20,6 +20,16 @@ class RecordCommandTest(Case):
         self.assertIn("128 MiB", done.stdout)
         self.assertIn("out.pickle", done.stdout)
 
+    def test_several_processes_on_one_card(self):
+        """Each is recorded alone; what they take together is said."""
+        done = subprocess.run(
+            [Setting.memreplay, "record", "--python", Setting.python, "--card", "rtx-4090", "--capacity", "600MiB",
+             *program("shares.py")],
+            cwd=self.folder, capture_output=True, text=True, timeout=300, check=False)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("device 0 has 2 processes, each recorded as if it were alone", done.stdout)
+        self.assertIn("MORE THAN THE CARD HAS", done.stdout)
+
     def test_out_of_memory(self):
         run = self.record("takes.py", "--pieces=2", flags=["--capacity", "104MiB", "--reserve", "24MiB"])
         self.assertEqual((run.status, run.process["error"]), (1, "OutOfMemoryError"), run.output)

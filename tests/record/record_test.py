@@ -52,7 +52,10 @@ class RecordTest(Case):
         self.assertIn("all true", run.output)
 
     def test_recurrent_networks(self):
-        self.runs("recurrent.py")
+        run = self.runs("recurrent.py")
+        assumed = " ".join(row["what"] for row in run.process["card"]["assumptions"])
+        self.assertIn("cuDNN workspace assumed 0 bytes", assumed)
+        self.assertIn("cuDNN's reserve space", assumed)
 
     def test_mask_of_unknown_values(self):
         """As many as --dynamic-fraction says, and what is taken by it has values: true elements of what is there."""

@@ -1,5 +1,7 @@
 // cuDNN: descriptors that remember what they are told, and plans with one engine, whose workspace
 // is a stated figure.
+#include "record/card/api/dnn.h"
+
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
@@ -11,15 +13,16 @@
 #include "record/card/entry.h"
 
 namespace memreplay::card {
-namespace {
 
-std::uint64_t assumed_workspace() {
+std::size_t AssumedCudnnWorkspace() {
   const std::uint64_t bytes = device().settings.cudnn_workspace;
-  Assume(
-      ("cuDNN workspace assumed " + std::to_string(bytes) + " bytes (--cudnn-workspace changes it)")
-          .c_str());
+  Assume(("cuDNN workspace assumed " + std::to_string(bytes) +
+          " bytes (MEMREPLAY_CARD_CUDNN_WORKSPACE changes it)")
+             .c_str());
   return bytes;
 }
+
+namespace {
 
 struct Handle {
   void* stream = nullptr;
@@ -133,7 +136,7 @@ ENTRY(int, cudnnBackendSetAttribute, Descriptor* descriptor, int name, int type,
 std::int64_t answer_for(int name) {
   switch (name) {
     case kPlanWorkspace:
-    case kConfigurationWorkspace: return static_cast<std::int64_t>(assumed_workspace());
+    case kConfigurationWorkspace: return static_cast<std::int64_t>(AssumedCudnnWorkspace());
     case kGraphEngines: return 1;
     case kConfigurationSharedMemory:
     case kEngineIndex: return 0;
@@ -170,12 +173,12 @@ ENTRY(int, cudnnBackendGetAttribute, const Descriptor* descriptor, int name, int
 // Batch normalisation. Its reserve space holds a mask only when an activation is fused to it.
 ENTRY(int, cudnnGetBatchNormalizationForwardTrainingExWorkspaceSize, void*, int, int, void*, void*,
       void*, void*, void*, std::size_t* size) {
-  *size = assumed_workspace();
+  *size = AssumedCudnnWorkspace();
   return 0;
 }
 ENTRY(int, cudnnGetBatchNormalizationBackwardExWorkspaceSize, void*, int, int, void*, void*, void*,
       void*, void*, void*, void*, std::size_t* size) {
-  *size = assumed_workspace();
+  *size = AssumedCudnnWorkspace();
   return 0;
 }
 ENTRY(int, cudnnGetBatchNormalizationTrainingExReserveSpaceSize, void*, int, int, void*, void*,
@@ -186,11 +189,11 @@ ENTRY(int, cudnnGetBatchNormalizationTrainingExReserveSpaceSize, void*, int, int
 
 ENTRY(int, cudnnGetCTCLossWorkspaceSize, void*, void*, void*, const int*, const int*, const int*,
       int, void*, std::size_t* size) {
-  *size = assumed_workspace();
+  *size = AssumedCudnnWorkspace();
   return 0;
 }
 ENTRY(int, cudnnGetCTCLossWorkspaceSize_v8, void*, int, void*, void*, void*, std::size_t* size) {
-  *size = assumed_workspace();
+  *size = AssumedCudnnWorkspace();
   return 0;
 }
 

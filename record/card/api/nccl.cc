@@ -175,6 +175,10 @@ ENTRY(int, ncclAllGather, const void* from, void* to, std::size_t count, int typ
       void*) {
   return begin(Collective::kAllGather, c, from, to, count, type, 0, 0);
 }
+ENTRY(int, ncclGather, const void* from, void* to, std::size_t count, int type, int root,
+      Communicator* c, void*) {
+  return begin(Collective::kGather, c, from, to, count, type, 0, root);
+}
 ENTRY(int, ncclAlltoAll, const void* from, void* to, std::size_t count, int type, Communicator* c,
       void*) {
   return begin(Collective::kAllToAll, c, from, to, count, type, 0, 0);

@@ -17,7 +17,16 @@ struct Communicator {
 };
 
 struct Collective {
-  enum Call { kAllReduce, kReduce, kReduceScatter, kBroadcast, kAllGather, kAllToAll, kReceive };
+  enum Call {
+    kAllReduce,
+    kReduce,
+    kReduceScatter,
+    kBroadcast,
+    kAllGather,
+    kAllToAll,
+    kGather,
+    kReceive
+  };
   Call call;
   Communicator* communicator;
   const void* from;

@@ -132,6 +132,9 @@ void finish_alone(const Collective& c) {
     if (from != to) Copy(to, from, size);
   };
   switch (c.call) {
+    case Collective::kGather:
+      if (c.peer != rank) return;
+      [[fallthrough]];
     case Collective::kAllGather:
       for (int i = 0; i < ranks; ++i) copy(at(c.to, index(i) * size), c.from);
       return;
@@ -190,6 +193,12 @@ void receive(const Collective& c) {
   forget(c.to, size);
 }
 
+// Whether this rank gets anything.
+bool reaches(const Collective& c) {
+  return (c.call != Collective::kReduce && c.call != Collective::kGather) ||
+         c.peer == c.communicator->rank;
+}
+
 void finish(const Pending& pending) {
   const Collective& c = pending.collective;
   if (c.call == Collective::kReceive) return receive(c);
@@ -197,10 +206,9 @@ void finish(const Pending& pending) {
   const std::size_t size = c.count * width(c.type);
   if (communicator.exchange == nullptr) return finish_alone(c);
   if (pending.told == 0) {  // too large
-    const bool keeps = c.call == Collective::kBroadcast
-                           ? c.peer == communicator.rank
-                           : c.call == Collective::kReduce && c.peer != communicator.rank;
-    const bool all = c.call == Collective::kAllGather || c.call == Collective::kAllToAll;
+    const bool keeps = c.call == Collective::kBroadcast ? c.peer == communicator.rank : !reaches(c);
+    const bool all = c.call == Collective::kAllGather || c.call == Collective::kAllToAll ||
+                     c.call == Collective::kGather;
     if (!keeps) forget(c.to, size * (all ? index(communicator.ranks) : std::size_t{1}));
     return;
   }
@@ -211,12 +219,11 @@ void finish(const Pending& pending) {
       return finish_alone(c);
     }
   }
+  if (!reaches(c)) return;
   const std::size_t own = index(communicator.rank) * size;
   switch (c.call) {
     case Collective::kAllReduce: return put_reduced(c, heard, 0);
-    case Collective::kReduce:
-      if (c.peer == communicator.rank) put_reduced(c, heard, 0);
-      return;
+    case Collective::kReduce: return put_reduced(c, heard, 0);
     case Collective::kReduceScatter: return put_reduced(c, heard, own);
     case Collective::kBroadcast: return put(c.to, heard[index(c.peer)], 0, size);
     default:

@@ -2,6 +2,7 @@
 #include <cstdint>
 #include <cstring>
 
+#include "record/card/api/dnn.h"
 #include "record/card/api/handles.h"
 #include "record/card/device.h"
 #include "record/card/entry.h"
@@ -180,7 +181,7 @@ std::size_t reserve_space(const Network& network, std::size_t rows) {
 }
 ENTRY(int, cudnnGetRNNTempSpaceSizes, void*, const Network* network, int training, const Data* data,
       std::size_t* workspace, std::size_t* reserve) {
-  if (workspace != nullptr) *workspace = device().settings.cudnn_workspace;
+  if (workspace != nullptr) *workspace = AssumedCudnnWorkspace();
   if (reserve == nullptr) return 0;
   const auto rows = static_cast<std::size_t>(data->steps) * static_cast<std::size_t>(data->batch);
   *reserve = training == 0 ? 0 : reserve_space(*network, rows);
@@ -217,7 +218,7 @@ ENTRY(int, cudnnGetRNNLinLayerBiasParams, void* handle, Network* network, int ps
 }
 ENTRY(int, cudnnGetRNNWorkspaceSize, void*, const Network*, int, Tensor* const*,
       std::size_t* size) {
-  *size = device().settings.cudnn_workspace;
+  *size = AssumedCudnnWorkspace();
   return 0;
 }
 ENTRY(int, cudnnGetRNNTrainingReserveSize, void*, const Network* network, int steps,

@@ -92,6 +92,7 @@ class History:
             "error_text": card.explain(str(ended)[:2000]) if ended is not None else "",
             "error_place": _place_of(ended) if ended is not None else "",
             "sources": _sources(),
+            "visible": os.environ.get("CUDA_VISIBLE_DEVICES", ""),
             "cards": cards,
             "randomized": _is_randomized(),
             "card": card.summary(),
