@@ -179,6 +179,11 @@ class RecordTest(Case):
         if not older_than("2.5"):  # which cannot share expandable segments on a card either
             self.assertIn("does not serve cuMemExportToShareableHandle", run.answer["faults"][0])
 
+    def test_a_backend_that_records_nothing(self):
+        run = self.record("mlp.py", environment={"PYTORCH_CUDA_ALLOC_CONF": "backend:cudaMallocAsync"})
+        self.assertEqual(run.status, 2, run.output)
+        self.assertIn("backend:cudaMallocAsync: PyTorch keeps no record of memory there", run.output)
+
     def test_fast_init(self):
         run = self.record("large_init.py", flags=["--fast-init"])
         self.assertEqual(run.status, 0, run.output)

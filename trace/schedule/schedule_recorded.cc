@@ -378,6 +378,17 @@ void ScheduleBuilder::EmitGroup(const RecordedGroup& group) {
 }
 
 void ScheduleBuilder::EmitEmptyCache(const RecordedGroup& group) {
+  // What a MemPool releases when it is destroyed has another stack than the empty_cache() after it.
+  uint32_t own = group.begin;
+  while (own < group.end && event(own).pool != 0) ++own;
+  if (own > group.begin && own < group.end) {
+    const uint32_t destroyed = event(own - 1).text_or_stack;
+    const uint32_t emptied = event(own).text_or_stack;
+    if (destroyed != emptied && destroyed != kNoStack && emptied != kNoStack) {
+      EmitEmptyCache({group.begin, own, group.request});
+      return EmitEmptyCache({own, group.end, group.request});
+    }
+  }
   Bytes released;
   bool only_private = true;
   for (uint32_t i = group.begin; i < group.end; ++i) {

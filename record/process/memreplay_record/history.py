@@ -27,6 +27,9 @@ class History:
         """CUDA has come up in this process, and nothing was allocated yet."""
         if self.records():
             return
+        if self.torch.cuda.get_allocator_backend() != "native":
+            card.give_up(self.settings, "PYTORCH_CUDA_ALLOC_CONF=backend:cudaMallocAsync: PyTorch keeps no record of memory there; "
+                                        "record without it, then ask memreplay replay FILE --conf backend:cudaMallocAsync")
         self.pid = os.getpid()
         self._begin()
 

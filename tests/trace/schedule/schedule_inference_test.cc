@@ -111,6 +111,20 @@ TEST(InferEmptyCacheTest, WithoutStacksRoomOnTheDeviceMeansEmptyCache) {
   EXPECT_EQ(RequestsText(limited.Build()), absl::StrCat(kTwoCached, " alloc#2 alloc#3"));
 }
 
+TEST(InferEmptyCacheTest, WhatAPoolReleasesAtItsEndIsNotTheCallAfterIt) {
+  const auto requests = [](uint32_t at_its_end, uint32_t after) {
+    Recording recording = TwoCached();
+    recording.Stack(at_its_end).SegmentFree(kA, 20 * kM).Stack(after).SegmentFree(kB, 20 * kM);
+    recording.trace().pools.push_back({0, 1});
+    for (Event& event : recording.trace().devices[0].events) {
+      if (event.address == Address(kA)) event.pool = 1;
+    }
+    return RequestsText(recording.Snapshot(0).Build());
+  };
+  EXPECT_EQ(requests(5, 5), absl::StrCat(kTwoCached, " pool_release empty_cache"));
+  EXPECT_EQ(requests(5, 6), absl::StrCat(kTwoCached, " pool_release empty_cache empty_cache"));
+}
+
 TEST(InferEmptyCacheTest, StacksDecide) {
   const auto recording = [](uint32_t first, uint32_t second, uint32_t malloc, uint64_t peak) {
     return TwoCached()
