@@ -8,6 +8,7 @@
 #include "record/card/heap.h"
 #include "record/card/json.h"
 #include "record/card/prepare.h"
+#include "record/card/tensor_objects.h"
 
 namespace memreplay::card {
 namespace {
@@ -112,7 +113,10 @@ int memreplay_card_known(std::uint64_t address, std::size_t size) {
 void memreplay_card_answer(const void* bytes, std::size_t size) { AnswerNext(bytes, size); }
 void memreplay_card_answer_clear() { ForgetAnswers(); }
 
-void memreplay_card_begin_heap_anew() { BeginHeapAnew(); }
+void memreplay_card_begin_heap_anew() {
+  BeginHeapAnew();
+  SetTensorObjectsAside();
+}
 
 void memreplay_card_simulate(std::uint64_t total) {
   Settings settings = SettingsFromEnvironment();

@@ -1,8 +1,12 @@
 // What the C++ library would bring besides templates: memory and the ends of errors. With these the
-// core needs libc alone and loads wherever torch does.
+// core needs libc alone and loads wherever torch does. Libraries that are loaded after it, torch's
+// among them, take their memory from here too (tensor_objects.h).
 #include <cstdio>
 #include <cstdlib>
 #include <new>
+
+#include "record/card/elf/loaded_symbol.h"
+#include "record/card/tensor_objects.h"
 
 namespace {
 
@@ -11,20 +15,32 @@ namespace {
   std::abort();
 }
 
+// The C++ library's own throws, which this code cannot.
+void* take_or_throw(std::size_t size) {
+  using New = void*(std::size_t);
+  auto* real = reinterpret_cast<New*>(memreplay::card::LoadedSymbol("libstdc++.so.6", "_Znwm"));
+  if (real == nullptr) stop("the host has no memory left");
+  return real(size);
+}
+
 void* take(std::size_t size) {
-  void* memory = std::malloc(size == 0 ? 1 : size);
-  if (memory == nullptr) stop("the host has no memory left");
-  return memory;
+  void* memory = memreplay::card::TakeTensorObject(size);
+  if (memory == nullptr) memory = std::malloc(size == 0 ? 1 : size);
+  return memory == nullptr ? take_or_throw(size) : memory;
+}
+
+void give(void* memory) {
+  if (!memreplay::card::GiveTensorObjectBack(memory)) std::free(memory);
 }
 
 }  // namespace
 
 void* operator new(std::size_t size) { return take(size); }
 void* operator new[](std::size_t size) { return take(size); }
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete[](void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
-void operator delete[](void* memory, std::size_t) noexcept { std::free(memory); }
+void operator delete(void* memory) noexcept { give(memory); }
+void operator delete[](void* memory) noexcept { give(memory); }
+void operator delete(void* memory, std::size_t) noexcept { give(memory); }
+void operator delete[](void* memory, std::size_t) noexcept { give(memory); }
 
 namespace std {
 void __throw_length_error(const char* what) { stop(what); }

@@ -16,7 +16,7 @@ if [[ -n $strange ]]; then
   failed=1
 fi
 strange=$(nm -D --defined-only "$core" | awk '{print $NF}' | sed 's/@.*//' |
-  grep -vE '^(memreplay_card_[a-z_]+|_ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE)$' || true)
+  grep -vE '^(memreplay_card_[a-z_]+|_ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE|_Znwm|_ZdlPvm?)$' || true)
 if [[ -n $strange ]]; then
   echo "exports more than it should: $strange"
   failed=1
