@@ -124,13 +124,21 @@ class Grouper {
       stacks_known = true;
       if (events_[i].text_or_stack != malloc.text_or_stack) foreign_end = i + 1;
     }
-    if (WouldHaveServed(request, foreign_end, release_end)) return release_end;
+    if (JustFreed(malloc) || WouldHaveServed(request, foreign_end, release_end)) return release_end;
     if (stacks_known) return foreign_end;
     const bool driver_had_room = reserved_before_ + supply <= facts_.peak_reserved;
     if (!failed && driver_had_room && !supplied_before && !facts_.releases_may_be_partial) {
       return release_end;
     }
     return begin_;
+  }
+
+  // Whether what came before the pending effects freed as much as `malloc` asks for, to where it
+  // looks.
+  bool JustFreed(const Event& malloc) const {
+    if (begin_ == 0 || roles_[begin_ - 1] != EventRole::kOwnCompletion) return false;
+    const Event freed = events_[begin_ - 1];
+    return freed.size == malloc.size && freed.stream == malloc.stream && freed.pool == malloc.pool;
   }
 
   // Whether a segment, or pages, released by the effects [begin, end) were cached when

@@ -53,8 +53,9 @@ struct GroupingFacts {
 // the malloc that they precede, unless
 //   * it got no new memory and did not run out: then there was no reason for them;
 //   * their stack is not the malloc's (PyTorch notes the malloc's on both);
-//   * a segment or pages released would have served the malloc, had they still been there
-//     (torch.backends.cudnn.benchmark calls empty_cache() in the middle of an operator);
+//   * a segment or pages released, or what was freed just before, would have served the malloc, had
+//     they still been there (torch.backends.cudnn.benchmark calls empty_cache() in the middle of an
+//     operator);
 //   * without stacks: the device is seen holding as much as the malloc asked
 //     for, so the driver had no reason to refuse.
 // Those others, and late completions that no malloc follows, are an

@@ -169,6 +169,17 @@ TEST(InferEmptyCacheTest, StacksDecide) {
     EXPECT_EQ(RequestsText(rounding.Build()),
               absl::StrCat(kTwoCached, served ? " empty_cache alloc#2" : " alloc#2"));
   }
+  // Nor what was freed just before, wherever it lay: pages are released whole.
+  EXPECT_EQ(RequestsText(Recording()
+                             .SegmentMap(kA, 40 * kM)
+                             .Alloc(kA + kM, 30 * kM)
+                             .Free(kA + kM, 30 * kM)
+                             .Stack(6)
+                             .SegmentUnmap(kA + 20 * kM, 20 * kM)
+                             .SegmentMap(kA + 20 * kM, 20 * kM)
+                             .Alloc(kA + kM, 30 * kM)
+                             .Build()),
+            "alloc#0 free_requested#0 empty_cache alloc#1");
   // But for what would have served it: an operator itself emptied the cache.
   EXPECT_EQ(RequestsText(recording(6, 6, 6, 20 * kM)),
             absl::StrCat(kTwoCached, " empty_cache alloc#2"));
