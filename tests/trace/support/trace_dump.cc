@@ -24,8 +24,8 @@ class Dumper {
     for (const LayoutField& field : kLayoutFields) {
       if (trace_.layout.*field.field) out_ << ' ' << field.name;
     }
-    out_ << "\ntorch " << trace_.torch_version;
     out_ << "\nprogram_header " << trace_.program_header << "\n";
+    if (!trace_.torch_version.empty()) out_ << "torch " << trace_.torch_version << "\n";
     if (trace_.total_memory) out_ << "total " << trace_.total_memory->value() << "\n";
     if (trace_.memory_fraction)
       out_ << "fraction " << std::hexfloat << *trace_.memory_fraction << "\n";

@@ -24,7 +24,7 @@ constexpr char kHeader[] = "{\"k\":\"h\",\"format\":\"memsched-flat\",\"version\
 
 TEST(FlatJsonlTest, ReadsEveryRecordOfAProgram) {
   const auto trace = Read(
-      R"({"k":"h","format":"memsched-flat","version":1,"unit":"B","streams":2,"devices":1,"config":{"B":[1,2]},"seed":7,"conf":"expandable_segments:True","total":1073741824,"fraction":0.5,"completion":"explicit"}
+      R"({"k":"h","format":"memsched-flat","version":1,"unit":"B","streams":2,"devices":1,"config":{"B":[1,2]},"seed":7,"torch":"2.4.1","conf":"expandable_segments:True","total":1073741824,"fraction":0.5,"completion":"explicit"}
 {"k":"p","n":"it0.fwd1"}
 {"k":"a","id":17,"b":12582912,"s":1,"d":0,"t":"activation","n":"h3.ln_1.out","dt":"f32","sh":[16,512,384]}
 {"k":"u","id":17,"s":0}
@@ -55,6 +55,7 @@ streams 0 1
 pools 0,0 0,2 0,1
 layout 0
 program_header {"config":{"B":[1,2]},"seed":7}
+torch 2.4.1
 total 1073741824
 fraction 0x1p-1
 explicit 1
