@@ -106,11 +106,14 @@ TEST_P(NanoGptGolden, EqualsTheWalkEventByEvent) {
   const char* shared = std::getenv("MEMREPLAY_SHARED");
   if (shared == nullptr) GTEST_SKIP() << "MEMREPLAY_SHARED is not set: no walks here";
   const std::string folder = std::string(shared) + "/data/golden/";
-  if (GetParam().differs) GTEST_SKIP() << "PyTorch does otherwise than this walk";
   const absl::StatusOr<Trace> walk = OpenTrace(folder + GetParam().name + ".jsonl");
   ASSERT_TRUE(walk.ok()) << walk.status();
   const std::vector<std::string> expected = VisibleInstants(*walk);
   const std::vector<std::string> found = VisibleInstants(Generate(GetParam()));
+  if (GetParam().differs) {
+    EXPECT_NE(found, expected) << "this walk is as PyTorch does again";
+    return;
+  }
   std::string phase;
   for (size_t i = 0; i < std::min(expected.size(), found.size()); ++i) {
     if (expected[i][0] == 'P') phase = expected[i];
