@@ -16,9 +16,9 @@ namespace memreplay::card {
 
 std::size_t AssumedCudnnWorkspace() {
   const std::uint64_t bytes = device().settings.cudnn_workspace;
-  Assume(("cuDNN workspace assumed " + std::to_string(bytes) +
-          " bytes (MEMREPLAY_CARD_CUDNN_WORKSPACE changes it)")
-             .c_str());
+  Assume(
+      ("cuDNN workspace assumed " + std::to_string(bytes) + " bytes (--cudnn-workspace changes it)")
+          .c_str());
   return bytes;
 }
 
