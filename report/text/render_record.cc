@@ -165,11 +165,7 @@ void AppendShared(const proto::RecordReport& report, std::string* text) {
 
 std::string RenderRecord(const proto::RecordReport& report) {
   std::string text;
-  std::string program = absl::StrJoin(report.program(), " ");
-  if (program.size() > kLongestProgram) {
-    program = StrCat(program.substr(0, kLongestProgram), " ...");
-  }
-  program = CleanText(program);
+  const std::string program = CleanText(absl::StrJoin(report.program(), " "), kLongestProgram);
   if (report.processes().empty()) {
     StrAppend(&text, program, ": no process of it took memory of a GPU; nothing is recorded.\n");
   }

@@ -1,6 +1,7 @@
 #include "report/words/record_faults.h"
 
 #include <string>
+#include <string_view>
 
 #include "report/words/sizes.h"
 #include "report/words/text.h"
@@ -12,10 +13,8 @@ namespace {
 constexpr size_t kLongestFault = 400;
 
 // The first line of what an exception says.
-std::string FirstLine(const std::string& text) {
-  const std::string line = text.substr(0, text.find('\n'));
-  return CleanText(line.size() > kLongestFault ? StrCat(line.substr(0, kLongestFault), " ...")
-                                               : line);
+std::string FirstLine(std::string_view text) {
+  return CleanText(text.substr(0, text.find('\n')), kLongestFault);
 }
 
 // Of one process that stands for a rank of a job (record/card/api/nccl_values.cc).

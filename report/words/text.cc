@@ -43,4 +43,8 @@ std::string CleanText(std::string_view text) {
   return clean;
 }
 
+std::string CleanText(std::string_view text, size_t most) {
+  return text.size() > most ? CleanText(text.substr(0, most)) + " ..." : CleanText(text);
+}
+
 }  // namespace memreplay

@@ -2,6 +2,7 @@
 #ifndef MEMREPLAY_REPORT_WORDS_TEXT_H_
 #define MEMREPLAY_REPORT_WORDS_TEXT_H_
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 
@@ -10,6 +11,8 @@ namespace memreplay {
 // Valid UTF-8 without control characters, as protobuf's strings and terminals
 // want it: each other byte becomes '?'.
 std::string CleanText(std::string_view text);
+// Of a longer text the first `most` bytes and " ...".
+std::string CleanText(std::string_view text, size_t most);
 
 }  // namespace memreplay
 

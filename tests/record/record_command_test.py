@@ -9,26 +9,26 @@ from recorded import Case, Recorded, Setting, main, older_than, program
 
 
 class RecordCommandTest(Case):
-    def test_summary(self):
-        """For people, after the program's own output."""
+    def answer(self, flags, *words):
+        """What it prints for people, of a program that ends well."""
         done = subprocess.run(
-            [Setting.memreplay, "record", "--python", Setting.python, "--card", "rtx-4090", "-o", "out.pickle",
-             *program("takes.py", "--pieces=2")],
+            [Setting.memreplay, "record", "--python", Setting.python, "--card", "rtx-4090", *flags, *program(*words)],
             cwd=self.folder, capture_output=True, text=True, timeout=300, check=False)
         self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertIn("the replay agrees with the recording", done.stdout)
-        self.assertIn("128 MiB", done.stdout)
-        self.assertIn("out.pickle", done.stdout)
+        return done.stdout
+
+    def test_summary(self):
+        """For people, after the program's own output."""
+        answer = self.answer(["-o", "out.pickle"], "takes.py", "--pieces=2")
+        self.assertIn("the replay agrees with the recording", answer)
+        self.assertIn("128 MiB", answer)
+        self.assertIn("out.pickle", answer)
 
     def test_several_processes_on_one_card(self):
         """Each is recorded alone; what they take together is said."""
-        done = subprocess.run(
-            [Setting.memreplay, "record", "--python", Setting.python, "--card", "rtx-4090", "--capacity", "600MiB",
-             *program("shares.py")],
-            cwd=self.folder, capture_output=True, text=True, timeout=300, check=False)
-        self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertIn("device 0 has 2 processes, each recorded as if it were alone", done.stdout)
-        self.assertIn("MORE THAN THE CARD HAS", done.stdout)
+        answer = self.answer(["--capacity", "600MiB"], "shares.py")
+        self.assertIn("device 0 has 2 processes, each recorded as if it were alone", answer)
+        self.assertIn("MORE THAN THE CARD HAS", answer)
 
     def test_out_of_memory(self):
         run = self.record("takes.py", "--pieces=2", flags=["--capacity", "104MiB", "--reserve", "24MiB"])
