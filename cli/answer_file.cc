@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "report/answer/build_report.h"
+#include "report/ask/device_report.h"
 #include "sim/recording/release_evidence.h"
 #include "trace/formats/open_trace.h"
 #include "trace/value/strings.h"

@@ -11,10 +11,10 @@
 #include "cli/output.h"
 #include "cli/replay_flags.h"
 #include "cli/report_each.h"
-#include "report/answer/prediction.h"
-#include "report/answer/sweep_report.h"
 #include "report/ask/fit.h"
 #include "report/ask/largest_fit.h"
+#include "report/ask/prediction.h"
+#include "report/ask/sweep.h"
 #include "report/text/render_largest_fit.h"
 #include "trace/value/strings.h"
 

@@ -7,7 +7,7 @@
 #include "cli/flags.h"
 #include "cli/output.h"
 #include "cli/report_each.h"
-#include "report/answer/lint_report.h"
+#include "report/ask/lint.h"
 #include "report/text/render_lint.h"
 #include "sim/settings/torch_profile.h"
 

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <system_error>
 
-#include "report/answer/diff_report.h"
+#include "report/ask/diff.h"
 #include "trace/bytes/byte_source.h"
 #include "trace/value/strings.h"
 

@@ -7,7 +7,7 @@
 #include "cli/answer_file.h"
 #include "cli/output.h"
 #include "cli/stop_signal.h"
-#include "report/answer/record_report.h"
+#include "report/ask/record.h"
 #include "report/ask/replay.h"
 #include "report/words/record_faults.h"
 #include "report/words/sizes.h"

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "cli/flags.h"
-#include "report/answer/held.h"
+#include "report/ask/held.h"
 #include "sim/recording/replay_settings.h"
 
 namespace memreplay {

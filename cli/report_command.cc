@@ -20,7 +20,7 @@
 #include "cli/output_file.h"
 #include "cli/replay_flags.h"
 #include "cli/report_each.h"
-#include "report/answer/job_report.h"
+#include "report/ask/job.h"
 #include "report/ask/page.h"
 #include "report/page/render_html.h"
 #include "sim/recording/replay_settings.h"

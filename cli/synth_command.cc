@@ -15,7 +15,7 @@
 #include "cli/replay_flags.h"
 #include "cli/report_each.h"
 #include "cli/synth_program.h"
-#include "report/answer/prediction.h"
+#include "report/ask/prediction.h"
 #include "report/text/render_prediction.h"
 #include "sim/observe/phase_usage.h"
 #include "sim/recording/replay_settings.h"

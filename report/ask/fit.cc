@@ -3,14 +3,11 @@
 #include <algorithm>
 #include <utility>
 
-#include "report/answer/sweep_report.h"
 #include "report/ask/replay.h"
+#include "report/ask/sweep.h"
+#include "report/words/text.h"
 #include "sim/run/parallel.h"
 #include "sim/whatif/control.h"
-#include "sim/whatif/smallest_capacity.h"
-#include "sim/whatif/sweep.h"
-#include "sim/workload/lifetimes.h"
-#include "sim/workload/packing.h"
 
 namespace memreplay {
 namespace {
@@ -47,6 +44,40 @@ std::vector<FitRow> RowsFor(const ReplaySettings& settings, std::vector<std::str
 }
 
 }  // namespace
+
+void AddFits(const std::vector<FitRow>& rows, const PeakLive& live, const Packing& packing,
+             proto::DeviceReport* report) {
+  report->set_mode(proto::Mode::fit);
+  proto::Fits& fits = *report->mutable_fits();
+  FillBounds(live, packing, fits.mutable_lower_bounds());
+  const auto bytes = [](const std::optional<Bytes>& size) {
+    return size.value_or(Bytes()).signed_value();
+  };
+  for (const FitRow& row : rows) {
+    proto::Fits::Row& to = *fits.add_rows();
+    to.set_conf(CleanText(row.candidate.conf));
+    to.set_memory_fraction(row.candidate.fraction.value_or(0));
+    to.set_is_current(row.is_current);
+    to.set_refused(CleanText(row.refused));
+    to.set_smallest_bytes(bytes(row.found.capacity));
+    to.set_safe_bytes(bytes(row.found.safe_capacity));
+    to.set_proven_until_bytes(bytes(row.found.proven_until));
+    to.set_smallest_is_proven(row.found.is_smallest);
+    to.set_other_order_safe_bytes(bytes(row.other_order_safe));
+    to.set_without_retries_bytes(bytes(row.found.without_retries));
+    to.set_unlimited_peak_reserved_bytes(row.found.unlimited_peak_reserved.signed_value());
+    for (const CapacityProbe& probe : row.found.probes) {
+      proto::Fits::Probe& out = *to.add_probes();
+      out.set_capacity_bytes(probe.capacity.signed_value());
+      out.set_same_until_bytes(bytes(probe.same_until));
+      out.set_survives(probe.survives);
+      out.set_ooms(static_cast<int64_t>(probe.ooms));
+      out.set_alloc_retries(static_cast<int64_t>(probe.alloc_retries));
+      out.set_peak_reserved_bytes(probe.peak_reserved.signed_value());
+      out.set_device_calls(static_cast<int64_t>(probe.device_calls));
+    }
+  }
+}
 
 absl::StatusOr<proto::DeviceReport> AskFit(const Schedule& schedule, const ReplaySettings& settings,
                                            const std::vector<std::string>& confs, size_t threads,

@@ -3,6 +3,7 @@
 #define MEMREPLAY_REPORT_ASK_FIT_H_
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -10,9 +11,24 @@
 #include "proto/report.pb.h"
 #include "sim/recording/replay_settings.h"
 #include "sim/run/progress.h"
+#include "sim/whatif/smallest_capacity.h"
+#include "sim/whatif/sweep.h"
+#include "sim/workload/lifetimes.h"
+#include "sim/workload/packing.h"
 #include "trace/schedule/schedule.h"
 
 namespace memreplay {
+
+struct FitRow {
+  Candidate candidate;
+  bool is_current = false;
+  std::string refused;
+  SmallestCapacity found;
+  std::optional<Bytes> other_order_safe;  // with addresses in the other order
+};
+
+void AddFits(const std::vector<FitRow>& rows, const PeakLive& live, const Packing& packing,
+             proto::DeviceReport* report);
 
 // For each of `confs`; none: for the file's own settings, the defaults and expandable segments.
 // Error: ReplayWhatIf()'s; settings that the release refuses are a row that says so.

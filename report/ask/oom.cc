@@ -1,15 +1,390 @@
 #include "report/ask/oom.h"
 
 #include <algorithm>
+#include <map>
 #include <utility>
+#include <vector>
 
-#include "report/answer/build_report.h"
-#include "report/answer/inventory.h"
-#include "report/answer/unseen.h"
+#include "report/ask/device_report.h"
+#include "report/ask/enums.h"
+#include "report/ask/inventory.h"
+#include "report/ask/loop.h"
+#include "report/ask/unseen.h"
+#include "report/words/sizes.h"
+#include "report/words/stack_names.h"
+#include "report/words/text.h"
 #include "sim/oom/oom_analysis.h"
+#include "sim/settings/size_rules.h"
 #include "sim/whatif/control.h"
+#include "trace/value/strings.h"
 
 namespace memreplay {
+namespace {
+
+proto::Counterfactual::Kind KindOf(ChangeKind kind) {
+  switch (kind) {
+    case ChangeKind::kNothing: return proto::Counterfactual::nothing;
+    case ChangeKind::kSetting: return proto::Counterfactual::setting;
+    case ChangeKind::kEmptyCache: return proto::Counterfactual::empty_cache;
+    case ChangeKind::kFreeStack: return proto::Counterfactual::free_stack;
+    case ChangeKind::kOneStream: return proto::Counterfactual::one_stream;
+    case ChangeKind::kMemory: return proto::Counterfactual::memory;
+    case ChangeKind::kRetry: break;
+  }
+  return proto::Counterfactual::retry;
+}
+
+constexpr size_t kMaxPins = 3;
+constexpr size_t kMaxCures = 2;
+
+// Totals as drivers report them, for an estimate only. Those of 24, 96 and 180
+// GiB are from public out-of-memory messages, the others are nominal sizes less
+// what boards of the kind usually keep and not verified; boards of one kind
+// differ by some MiB, with ECC by several percent. --card gives the true one.
+constexpr Card kCards[] = {
+    {"8 GiB", MiB(7974)},   {"11 GiB", MiB(11178)},   {"12 GiB", MiB(12053)},
+    {"16 GiB", MiB(16151)}, {"24 GiB", MiB(24259)},   {"32 GiB", MiB(32510)},
+    {"40 GiB", MiB(40537)}, {"48 GiB", MiB(48685)},   {"80 GiB", MiB(81251)},
+    {"96 GiB", MiB(97506)}, {"141 GiB", MiB(143168)}, {"180 GiB", MiB(182630)}};
+
+int64_t BirthOf(const std::vector<int64_t>& births, AllocationId id) {
+  return id < births.size() ? births[id] : -1;
+}
+
+void SetPool(PoolId pool, google::protobuf::RepeatedField<int64_t>* to) {
+  to->Add(static_cast<int64_t>(pool.first));
+  to->Add(static_cast<int64_t>(pool.second));
+}
+
+void AddLive(const Trace& trace, StackNames& names, const OomAnalysis& analysis,
+             const std::vector<int64_t>& births, const HeldOptions& options,
+             proto::OutOfMemory* oom) {
+  std::map<std::string, proto::HeldBytes> categories;
+  int64_t stacks = 0;
+  for (const StackHolding& holding : analysis.holdings) {
+    const bool is_listed = static_cast<size_t>(oom->live_size()) < options.top;
+    proto::Stack stack;
+    if (is_listed || !options.filter.empty()) stack = names.Of(holding.stack);
+    if (!options.filter.empty() && !StackHas(stack, options.filter)) continue;
+    ++stacks;
+    if (is_listed) {
+      proto::HeldBytes& held = *oom->add_live();
+      *held.mutable_stack() = std::move(stack);
+      held.set_bytes(holding.bytes.signed_value());
+      held.set_requested_bytes(holding.requested.signed_value());
+      held.set_allocations(static_cast<int64_t>(holding.blocks));
+      for (const AllocationId id : holding.largest) held.add_events(BirthOf(births, id));
+    }
+    const std::string tag = TagOf(trace, holding.stack);
+    if (tag.empty()) continue;
+    proto::HeldBytes& category = categories[tag];
+    category.set_category(tag);
+    category.set_bytes(category.bytes() + holding.bytes.signed_value());
+    category.set_requested_bytes(category.requested_bytes() + holding.requested.signed_value());
+    category.set_allocations(category.allocations() + static_cast<int64_t>(holding.blocks));
+  }
+  oom->set_live_stacks(stacks);
+  std::vector<proto::HeldBytes> sorted;
+  for (auto& [tag, category] : categories) sorted.push_back(std::move(category));
+  std::stable_sort(sorted.begin(), sorted.end(),
+                   [](const auto& a, const auto& b) { return a.bytes() > b.bytes(); });
+  for (proto::HeldBytes& category : sorted) *oom->add_categories() = std::move(category);
+}
+
+struct Pinned {
+  const SegmentInfo* segment;
+  Bytes free, largest, live;
+  std::vector<const BlockInfo*> pins;
+};
+
+void AddPinned(StackNames& names, const OomAnalysis& analysis, const std::vector<int64_t>& births,
+               size_t top, proto::OutOfMemory* oom) {
+  std::vector<Pinned> all;
+  Bytes free;
+  for (const SegmentInfo& segment : analysis.scene.at) {
+    Pinned pinned{&segment, {}, {}, {}, {}};
+    for (const BlockInfo& block : segment.blocks) {
+      if (block.state == BlockState::kInactive) {
+        pinned.free += block.size;
+        pinned.largest = std::max(pinned.largest, block.size);
+      } else {
+        pinned.live += block.size;
+        pinned.pins.push_back(&block);
+      }
+    }
+    if (pinned.free == Bytes() || pinned.pins.empty()) continue;
+    free += pinned.free;
+    all.push_back(std::move(pinned));
+  }
+  oom->set_pinned_segments(static_cast<int64_t>(all.size()));
+  oom->set_pinned_free_bytes(free.signed_value());
+  std::stable_sort(all.begin(), all.end(),
+                   [](const Pinned& a, const Pinned& b) { return a.free > b.free; });
+  if (all.size() > top) all.resize(top);
+  for (Pinned& pinned : all) {
+    proto::PinnedSegment& to = *oom->add_pinned();
+    to.set_address(static_cast<int64_t>(pinned.segment->address.value()));
+    to.set_total_size(pinned.segment->total_size.signed_value());
+    to.set_free_bytes(pinned.free.signed_value());
+    to.set_largest_free_bytes(pinned.largest.signed_value());
+    to.set_live_bytes(pinned.live.signed_value());
+    to.set_live_blocks(static_cast<int64_t>(pinned.pins.size()));
+    to.set_stream(static_cast<int64_t>(pinned.segment->stream.value()));
+    SetPool(pinned.segment->pool_id, to.mutable_segment_pool_id());
+    std::stable_sort(pinned.pins.begin(), pinned.pins.end(),
+                     [](const BlockInfo* a, const BlockInfo* b) { return a->size > b->size; });
+    if (pinned.pins.size() > kMaxPins) pinned.pins.resize(kMaxPins);
+    for (const BlockInfo* block : pinned.pins) {
+      proto::PinnedSegment::Pin& pin = *to.add_pins();
+      pin.set_address(static_cast<int64_t>(block->address.value()));
+      pin.set_bytes(block->size.signed_value());
+      pin.set_state(StateOf(block->state));
+      *pin.mutable_stack() = names.Of(block->stack);
+      const int64_t event = BirthOf(births, block->id);
+      pin.set_event(event);
+      pin.set_age(event < 0 ? -1 : static_cast<int64_t>(analysis.scene.event) - event);
+    }
+  }
+}
+
+// `at_least`: before the amount of memory that it would have taken.
+std::string ChangeText(const Counterfactual& answer, const proto::Stack& stack,
+                       std::string_view at_least) {
+  switch (answer.kind) {
+    case ChangeKind::kNothing: return "nothing (control)";
+    case ChangeKind::kSetting: return answer.change;
+    case ChangeKind::kEmptyCache: return "torch.cuda.empty_cache() just before";
+    case ChangeKind::kRetry: return "the same request again after a synchronisation";
+    case ChangeKind::kOneStream: return "everything on one stream";
+    case ChangeKind::kMemory:
+      return answer.survives ? StrCat(at_least, FormatSize(answer.amount), " more memory",
+                                      answer.by_luck < answer.amount
+                                          ? StrCat(" (by luck ", FormatSize(answer.by_luck), ")")
+                                          : "")
+                             : StrCat("up to ", FormatSize(answer.amount), " more memory");
+    case ChangeKind::kFreeStack:
+      return StrCat("freeing ", FormatSize(answer.amount), " of ", stack.summary());
+  }
+  return "";
+}
+
+void AddCounterfactuals(StackNames& names, const OomAnalysis& analysis, proto::OutOfMemory* oom) {
+  for (const Counterfactual& answer : analysis.counterfactuals) {
+    proto::Counterfactual& to = *oom->add_counterfactuals();
+    if (answer.kind == ChangeKind::kFreeStack) *to.mutable_stack() = names.Of(answer.stack);
+    // What would have come after a recorded one is not in the file.
+    to.set_change(ChangeText(answer, to.stack(), analysis.scene.recorded ? "at least " : ""));
+    to.set_kind(KindOf(answer.kind));
+    to.set_survives(answer.survives);
+    to.set_served(answer.served);
+    to.set_peak_reserved_bytes(answer.peak_reserved.signed_value());
+    to.set_conf(CleanText(answer.conf));
+    to.set_amount_bytes(answer.amount.signed_value());
+    to.set_by_luck_bytes(answer.by_luck.signed_value());
+    to.set_is_safe(answer.is_safe);
+    to.set_other_order_survives(answer.other_order.survives);
+    to.set_other_order_served(answer.other_order.served);
+    to.set_other_order_peak_reserved_bytes(answer.other_order.peak_reserved.signed_value());
+    to.set_other_order_amount_bytes(answer.other_order.amount.signed_value());
+  }
+}
+
+void AddUse(const OomAnalysis& analysis, const ReplaySettings& settings,
+            const OomReportOptions& options, proto::OutOfMemory* oom) {
+  const OomScene& scene = analysis.scene;
+  proto::MemoryUse& use = *oom->mutable_use();
+  use = MemoryUseOf(scene.at);
+  use.set_pending_before_bytes(MemoryUseOf(scene.before).pending_bytes());
+  use.set_device_free_bytes(scene.device_free.signed_value());
+  const Bytes known = scene.reserved + scene.device_free;
+  Bytes capacity = known;
+  std::string source = "reserved + free; what else is on the card is not known";
+  if (!scene.recorded) {
+    capacity = settings.capacity.value_or(known);
+    source = "given";
+  } else if (options.card.has_value()) {
+    capacity = *options.card;
+    source = "given";
+  } else if (const std::optional<Card> card = SmallestCard(known)) {
+    capacity = card->total;
+    source = StrCat("estimated: the smallest usual card that holds it, ", card->name);
+  }
+  use.set_capacity_bytes(capacity.signed_value());
+  use.set_capacity_source(source);
+  use.set_outside_bytes(capacity.signed_value() - known.signed_value());
+}
+
+std::string Sentence(const OomAnalysis& analysis, const proto::OutOfMemory& oom) {
+  const std::string wanted = FormatSize(oom.requested_bytes());
+  const std::string obtainable = FormatSize(oom.obtainable_bytes());
+  switch (analysis.verdict) {
+    case OomVerdict::kExceedsDevice: {
+      const uint64_t event = analysis.too_large->event;
+      return StrCat(
+          "no allocator would do: ", FormatSize(oom.live_at_once_bytes()), " are needed at once",
+          event > analysis.scene.event ? ", later," : "", " at event ",
+          FormatCount(static_cast<int64_t>(event)), "; the device has ",
+          FormatSize((analysis.scene.reserved + analysis.scene.grantable).signed_value()));
+    }
+    case OomVerdict::kPendingFree:
+      return StrCat("the request for ", wanted,
+                    " succeeds when made again: a fitting block came back with the "
+                    "synchronisation, after PyTorch had looked");
+    case OomVerdict::kLeak:
+      return StrCat("every step leaves ", FormatSize(oom.leak().bytes_per_step()), " behind, by ",
+                    oom.leak().stack().summary(), ": ", FormatSize(oom.leak().left_bytes()),
+                    " after ", FormatCount(oom.leak().steps(), "step"), ", so that ", wanted,
+                    " finds no place");
+    case OomVerdict::kTrueShortage:
+      return StrCat("no packing would have served ", wanted, ": only ", obtainable,
+                    " is free or held unallocated; ",
+                    FormatSize(oom.requested_bytes() - oom.obtainable_bytes()), " are missing");
+    case OomVerdict::kRefusedWithFree:  // of messages
+    case OomVerdict::kFragmentation: break;
+  }
+  // Those that hold least are named.
+  std::vector<const proto::Counterfactual*> cures;
+  for (const proto::Counterfactual& answer : oom.counterfactuals()) {
+    const bool is_setting = answer.kind() == proto::Counterfactual::setting ||
+                            answer.kind() == proto::Counterfactual::one_stream;
+    if (is_setting && answer.survives()) cures.push_back(&answer);
+  }
+  std::stable_sort(cures.begin(), cures.end(), [](const auto* a, const auto* b) {
+    return a->peak_reserved_bytes() < b->peak_reserved_bytes();
+  });
+  const bool serves_here = std::any_of(
+      oom.counterfactuals().begin(), oom.counterfactuals().end(), [](const auto& answer) {
+        return answer.kind() == proto::Counterfactual::setting && answer.served();
+      });
+  std::string cure = serves_here ? "settings below would have served it, but not all that follows"
+                                 : "no setting tried would have done";
+  if (!cures.empty()) {
+    cure.clear();
+    for (size_t i = 0; i < std::min(cures.size(), kMaxCures); ++i) {
+      StrAppend(&cure, i == 0 ? "" : " or ", cures[i]->change());
+    }
+    StrAppend(&cure, " would have",
+              cures.size() <= kMaxCures
+                  ? ""
+                  : StrCat(" (and ", cures.size() - kMaxCures, " more, below)"));
+  }
+  return StrCat(obtainable, " is free or held unallocated, in pieces that cannot serve ", wanted,
+                "; ", cure);
+}
+
+}  // namespace
+
+std::optional<Card> SmallestCard(Bytes bytes) {
+  for (const Card& card : kCards) {
+    if (card.total >= bytes) return card;
+  }
+  return std::nullopt;
+}
+
+proto::MemoryUse MemoryUseOf(const MemoryState& state) {
+  proto::MemoryUse use;
+  for (const SegmentInfo& segment : state) {
+    int64_t free = 0;
+    bool shared = false;
+    for (const BlockInfo& block : segment.blocks) {
+      const int64_t size = block.size.signed_value();
+      if (block.state == BlockState::kInactive) {
+        free += size;
+        continue;
+      }
+      shared = true;
+      if (block.state == BlockState::kPendingFree) {
+        use.set_pending_bytes(use.pending_bytes() + size);
+        continue;
+      }
+      const int64_t requested = block.requested_size.signed_value();
+      use.set_live_requested_bytes(use.live_requested_bytes() + requested);
+      use.set_internal_bytes(use.internal_bytes() + size - requested);
+    }
+    if (shared) {
+      use.set_shared_free_bytes(use.shared_free_bytes() + free);
+    } else {
+      use.set_cached_segment_bytes(use.cached_segment_bytes() + free);
+    }
+    const int64_t total = segment.total_size.signed_value();
+    use.set_reserved_bytes(use.reserved_bytes() + total);
+    if (!segment.pool_id.is_default()) {
+      use.set_private_pool_bytes(use.private_pool_bytes() + total);
+      use.set_private_pool_free_bytes(use.private_pool_free_bytes() + free);
+    }
+  }
+  return use;
+}
+
+proto::OutOfMemory OomReport(const Schedule& schedule, const ReplaySettings& settings,
+                             const OomAnalysis* analysis, const OomReportOptions& options) {
+  proto::OutOfMemory oom;
+  if (analysis == nullptr) {
+    oom.set_verdict(proto::Verdict::none);
+    oom.set_event_index(-1);
+    if (settings.as_recorded) {
+      oom.set_sentence("no out of memory is recorded");
+    } else if (!settings.capacity.has_value()) {
+      oom.set_sentence(
+          "memory does not run out: the device is unlimited; --capacity makes it finite");
+    } else {
+      oom.set_sentence(
+          StrCat("memory does not run out on a device of ", FormatSize(*settings.capacity)));
+    }
+    return oom;
+  }
+  const Trace& trace = schedule.trace();
+  const OomScene& scene = analysis->scene;
+  const std::vector<int64_t> births = BirthEvents(schedule);
+  oom.set_verdict(VerdictOf(analysis->verdict));
+  oom.set_event_index(static_cast<int64_t>(scene.event));
+  oom.set_recorded(scene.recorded);
+  oom.set_requested_bytes(scene.oom.size.signed_value());
+  oom.set_segment_bytes(AllocationSize(scene.oom.size, settings.config).signed_value());
+  oom.set_obtainable_bytes(analysis->obtainable.signed_value());
+  oom.set_ooms(static_cast<int64_t>(scene.ooms));
+  oom.set_stream(static_cast<int64_t>(schedule.stream_handle(scene.oom.stream).value()));
+  SetPool(trace.pools[scene.oom.pool], oom.mutable_segment_pool_id());
+  oom.set_segment_type(SegmentTypeOf(!IsSmall(scene.oom.size)));
+  StackNames names(trace);
+  *oom.mutable_stack() = names.Of(scene.oom.text_or_stack);
+  AddUse(*analysis, settings, options, &oom);
+  AddLive(trace, names, *analysis, births, options.held, &oom);
+  *oom.mutable_largest_free() = FragmentationOf(scene.at).largest_free();
+  AddPinned(names, *analysis, births, options.held.top, &oom);
+  AddCounterfactuals(names, *analysis, &oom);
+  *oom.mutable_steps() = StepsReport(names, analysis->steps, analysis->growth);
+  if (analysis->leak.has_value()) {
+    *oom.mutable_leak() =
+        LeakReport(names, schedule.device_trace(), analysis->steps, *analysis->leak);
+  }
+  if (analysis->too_large.has_value()) {
+    oom.set_live_at_once_bytes(analysis->too_large->requested.signed_value());
+    oom.set_live_at_once_event(static_cast<int64_t>(analysis->too_large->event));
+  }
+  oom.set_sentence(Sentence(*analysis, oom));
+  if (scene.ooms > 1) {
+    oom.add_notes(StrCat("the ", scene.recorded ? "last" : "first", " of ",
+                         FormatCount(static_cast<int64_t>(scene.ooms)), " out-of-memory events"));
+  }
+  if (!scene.exact) {
+    oom.add_notes(
+        CleanText(StrCat("the replay is not exact up to the event, so that the state "
+                         "may differ from the true one: ",
+                         scene.inexact_reason)));
+  }
+  if (!analysis->reproduced) {
+    oom.add_notes(
+        "on the simulated device the request is served although nothing was changed: what the "
+        "counterfactuals say is no evidence");
+  }
+  if (!schedule.is_cold() && !schedule.is_program()) {
+    oom.add_notes(
+        "the recording began with memory in use: settings are tried as if set when it began, with "
+        "that memory where it was");
+  }
+  return oom;
+}
 
 absl::StatusOr<proto::OutOfMemory> WhyOutOfMemory(const Schedule& schedule,
                                                   const ReplaySettings& settings,

@@ -3,15 +3,43 @@
 #define MEMREPLAY_REPORT_ASK_OOM_H_
 
 #include <optional>
+#include <string>
 
 #include "absl/status/statusor.h"
 #include "proto/report.pb.h"
-#include "report/answer/oom_report.h"
+#include "report/ask/held.h"
+#include "sim/oom/oom_analysis.h"
 #include "sim/recording/replay_settings.h"
 #include "sim/run/progress.h"
 #include "trace/schedule/schedule.h"
+#include "trace/value/memory_state.h"
 
 namespace memreplay {
+
+struct OomReportOptions {
+  // Memory of the card, where the recording was made; absent: estimated.
+  std::optional<Bytes> card;
+  HeldOptions held;  // its `top` also for segments
+};
+
+// `analysis` null: memory does not run out.
+proto::OutOfMemory OomReport(const Schedule& schedule, const ReplaySettings& settings,
+                             const OomAnalysis* analysis, const OomReportOptions& options);
+
+// The parts of the state that memory use is made of; capacity and what is
+// outside PyTorch stay 0. O(blocks).
+proto::MemoryUse MemoryUseOf(const MemoryState& state);
+
+// The smallest usual card that holds `bytes`, as its driver reports its
+// total; nullopt if none does. The name is for people.
+struct Card {
+  std::string_view name;
+  Bytes total;
+};
+std::optional<Card> SmallestCard(Bytes bytes);
+
+// The exit status wants to know: did it run out?
+inline bool RanOut(const proto::OutOfMemory& oom) { return oom.verdict() != proto::Verdict::none; }
 
 // As it was recorded, or on a device as other commands take it, with the control of what is
 // tried. Errors: AnalyseOom()'s, ReplayWhatIf()'s.

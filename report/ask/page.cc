@@ -1,18 +1,29 @@
 #include "report/ask/page.h"
 
+#include <algorithm>
+#include <cstdint>
 #include <future>
+#include <map>
 #include <optional>
+#include <string>
+#include <tuple>
 #include <utility>
+#include <vector>
 
-#include "report/answer/build_report.h"
-#include "report/answer/inventory.h"
-#include "report/answer/page_report.h"
-#include "report/answer/unseen.h"
+#include "absl/container/flat_hash_map.h"
+#include "report/ask/device_report.h"
+#include "report/ask/enums.h"
+#include "report/ask/inventory.h"
 #include "report/ask/oom.h"
 #include "report/ask/sweep.h"
+#include "report/ask/unseen.h"
 #include "report/run/run_data.h"
 #include "report/run/run_log.h"
+#include "report/words/stack_names.h"
+#include "report/words/text.h"
 #include "sim/observe/history.h"
+#include "sim/oom/oom_analysis.h"
+#include "sim/oom/oom_scene.h"
 #include "sim/recording/sampled_replay.h"
 #include "sim/whatif/control.h"
 #include "sim/whatif/sweep.h"
@@ -21,6 +32,195 @@
 
 namespace memreplay {
 namespace {
+
+// Each stack and frame of the page once.
+class StackWriter {
+ public:
+  StackWriter(StackNames& names, proto::Page* page) : names_(names), page_(page) {}
+
+  int Add(uint32_t stack) {
+    const auto [row, is_new] = rows_.try_emplace(stack, page_->stacks_size());
+    if (!is_new) return row->second;
+    const proto::Stack from = names_.Of(stack);
+    auto own = from.own().begin();
+    proto::Page::Stack& to = *page_->add_stacks();
+    to.set_summary(from.summary());
+    to.set_depth(from.depth());
+    for (int i = 0; i < from.frames_size(); ++i) {
+      const std::string& frame = from.frames(i);
+      const bool is_own = own != from.own().end() && *own == i;
+      if (is_own) ++own;
+      const auto [entry, first] = frames_.try_emplace(frame, page_->frames_size());
+      if (first) {
+        if (is_own) page_->add_own_frames(page_->frames_size());
+        page_->add_frames(frame);
+      }
+      to.add_frames(entry->second);
+    }
+    return row->second;
+  }
+
+ private:
+  StackNames& names_;
+  proto::Page* page_;
+  absl::flat_hash_map<uint32_t, int> rows_;
+  absl::flat_hash_map<std::string, int> frames_;
+};
+
+// Positions of the `count` largest marks, ascending.
+std::vector<size_t> Largest(const std::vector<HistoryMark>& marks, size_t count) {
+  std::vector<size_t> kept(marks.size());
+  for (size_t i = 0; i < kept.size(); ++i) kept[i] = i;
+  if (kept.size() <= count) return kept;
+  std::stable_sort(kept.begin(), kept.end(),
+                   [&](size_t a, size_t b) { return marks[a].size > marks[b].size; });
+  kept.resize(count);
+  std::sort(kept.begin(), kept.end());
+  return kept;
+}
+
+void FillCurve(const HistoryObserver& history, size_t marks, proto::Page::Curve* curve) {
+  curve->set_events(static_cast<int64_t>(history.events()));
+  curve->set_complete(history.complete());
+  for (const TimelinePoint& point : history.points()) {
+    curve->add_position(static_cast<int64_t>(point.position));
+    curve->add_allocated_bytes(point.usage.allocated().signed_value());
+    curve->add_active_bytes(point.usage.active().signed_value());
+    curve->add_reserved_bytes(point.usage.reserved().signed_value());
+    curve->add_requested_bytes(point.usage.requested().signed_value());
+  }
+  const std::vector<size_t> segments = Largest(history.segments(), marks);
+  for (const size_t index : segments) {
+    const HistoryMark& mark = history.segments()[index];
+    const bool gained =
+        mark.kind == EventKind::kSegmentAlloc || mark.kind == EventKind::kSegmentMap;
+    curve->add_segment_position(static_cast<int64_t>(mark.position));
+    curve->add_segment_bytes(gained ? mark.size.signed_value() : -mark.size.signed_value());
+  }
+  curve->set_left_out_segments(static_cast<int64_t>(history.segments().size() - segments.size()));
+  const size_t ooms = std::min(history.ooms().size(), marks);
+  for (size_t i = 0; i < ooms; ++i) {
+    curve->add_oom_position(static_cast<int64_t>(history.ooms()[i].position));
+    curve->add_oom_bytes(history.ooms()[i].size.signed_value());
+  }
+  curve->set_left_out_ooms(static_cast<int64_t>(history.ooms().size() - ooms));
+}
+
+char StateLetter(BlockState state) {
+  switch (state) {
+    case BlockState::kAllocated: return 'a';
+    case BlockState::kPendingFree: return 'p';
+    case BlockState::kInactive: return 'i';
+  }
+  return '?';
+}
+
+void FillSegment(const SegmentInfo& from, const std::vector<int64_t>& births, StackWriter* stacks,
+                 proto::Page::MapSegment* to) {
+  to->set_address(static_cast<int64_t>(from.address.value()));
+  to->set_total_size(from.total_size.signed_value());
+  to->set_stream(static_cast<int64_t>(from.stream.value()));
+  to->add_segment_pool_id(static_cast<int64_t>(from.pool_id.first));
+  to->add_segment_pool_id(static_cast<int64_t>(from.pool_id.second));
+  to->set_segment_type(SegmentTypeOf(from.is_large));
+  to->set_is_expandable(from.is_expandable);
+  for (const BlockInfo& block : from.blocks) {
+    to->mutable_states()->push_back(StateLetter(block.state));
+    to->add_sizes(block.size.signed_value());
+    if (block.state == BlockState::kInactive) continue;
+    to->add_requested_sizes(block.requested_size.signed_value());
+    to->add_stacks(stacks->Add(block.stack));
+    to->add_positions(block.id < births.size() ? births[block.id] : -1);
+  }
+}
+
+void FillGroups(const MemoryState& state, proto::Page::BlockMap* map) {
+  std::map<std::tuple<PoolId, bool, StreamHandle>, proto::Page::Group> groups;
+  for (const SegmentInfo& segment : state) {
+    auto& group = groups[{segment.pool_id, segment.is_large, segment.stream}];
+    group.set_segments(group.segments() + 1);
+    group.set_blocks(group.blocks() + static_cast<int64_t>(segment.blocks.size()));
+    group.set_reserved_bytes(group.reserved_bytes() + segment.total_size.signed_value());
+    for (const BlockInfo& block : segment.blocks) {
+      const int64_t size = block.size.signed_value();
+      if (block.state == BlockState::kInactive) {
+        group.set_largest_free_bytes(std::max(group.largest_free_bytes(), size));
+      } else {
+        group.set_active_bytes(group.active_bytes() + size);
+      }
+    }
+  }
+  for (auto& [key, group] : groups) {
+    const auto& [pool, is_large, stream] = key;
+    group.add_segment_pool_id(static_cast<int64_t>(pool.first));
+    group.add_segment_pool_id(static_cast<int64_t>(pool.second));
+    group.set_segment_type(SegmentTypeOf(is_large));
+    group.set_stream(static_cast<int64_t>(stream.value()));
+    *map->add_groups() = std::move(group);
+  }
+}
+
+void FillMap(const MemoryState& state, proto::Page::BlockMap::Moment moment,
+             const std::vector<int64_t>& births, size_t max_blocks, StackWriter* stacks,
+             proto::Page::BlockMap* map) {
+  map->set_moment(moment);
+  std::vector<size_t> order(state.size());
+  for (size_t i = 0; i < order.size(); ++i) order[i] = i;
+  std::stable_sort(order.begin(), order.end(),
+                   [&](size_t a, size_t b) { return state[a].total_size > state[b].total_size; });
+  size_t blocks = 0;
+  std::vector<bool> drawn(state.size());
+  for (const size_t index : order) {
+    if (blocks + state[index].blocks.size() > max_blocks && blocks > 0) break;
+    blocks += state[index].blocks.size();
+    drawn[index] = true;
+  }
+  int64_t reserved = 0;
+  for (size_t i = 0; i < state.size(); ++i) {
+    reserved += state[i].total_size.signed_value();
+    if (drawn[i]) {
+      FillSegment(state[i], births, stacks, map->add_segments());
+    } else {
+      map->set_left_out_segments(map->left_out_segments() + 1);
+      map->set_left_out_bytes(map->left_out_bytes() + state[i].total_size.signed_value());
+    }
+  }
+  map->set_reserved_bytes(reserved);
+  FillGroups(state, map);
+}
+
+void FillHoldings(const Schedule& schedule, const PeakHoldings& peak, size_t most,
+                  StackWriter* stacks, proto::Page::Holdings* to) {
+  if (!schedule.requests().empty()) {
+    to->set_position(static_cast<int64_t>(EventOfRequest(schedule, peak.request)));
+  }
+  to->set_requested_bytes(peak.requested.signed_value());
+  std::map<std::string, proto::Page::Holdings::Row> categories;
+  for (size_t i = 0; i < peak.stacks.size(); ++i) {
+    const PeakHolding& holding = peak.stacks[i];
+    if (const std::string tag = TagOf(schedule.trace(), holding.stack); !tag.empty()) {
+      proto::Page::Holdings::Row& row = categories[tag];
+      row.set_category(tag);
+      row.set_requested_bytes(row.requested_bytes() + holding.requested.signed_value());
+      row.set_allocations(row.allocations() + static_cast<int64_t>(holding.allocations));
+    }
+    if (i >= most) {
+      to->set_left_out_stacks(to->left_out_stacks() + 1);
+      to->set_left_out_bytes(to->left_out_bytes() + holding.requested.signed_value());
+      continue;
+    }
+    proto::Page::Holdings::Row& row = *to->add_stacks();
+    row.set_stack(stacks->Add(holding.stack));
+    row.set_requested_bytes(holding.requested.signed_value());
+    row.set_allocations(static_cast<int64_t>(holding.allocations));
+  }
+  std::vector<proto::Page::Holdings::Row> sorted;
+  for (auto& [tag, row] : categories) sorted.push_back(std::move(row));
+  std::stable_sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) {
+    return a.requested_bytes() > b.requested_bytes();
+  });
+  for (auto& row : sorted) *to->add_categories() = std::move(row);
+}
 
 // What a page shows of one device.
 struct Shown {
@@ -88,6 +288,52 @@ absl::StatusOr<ReplaySettings> BestOf(const proto::Sweep& sweep, const ReplaySet
 }
 
 }  // namespace
+
+Unsimulated TellUnsimulated(const Schedule& schedule) {
+  return {FindLoop(schedule), HoldingsAtPeak(schedule), BirthEvents(schedule)};
+}
+
+void AddPage(const Schedule& schedule, const Unsimulated& known, const HistoryObserver& history,
+             const MemoryState* at_peak, const MemoryState& at_end, const PageLimits& limits,
+             proto::DeviceReport* report) {
+  proto::Page& page = *report->mutable_page();
+  page.set_positions(static_cast<int64_t>(schedule.is_program() ? schedule.requests().size()
+                                                                : schedule.recorded().size()));
+  FillCurve(history, limits.marks, page.mutable_curve());
+  StackNames names(schedule.trace());
+  StackWriter stacks(names, &page);
+  FillHoldings(schedule, known.holdings, limits.stacks, &stacks, page.mutable_holdings());
+  if (at_peak != nullptr && !at_peak->empty()) {
+    FillMap(*at_peak, proto::Page::BlockMap::peak, known.births, limits.map_blocks, &stacks,
+            page.add_maps());
+  }
+  if (!at_end.empty()) {
+    FillMap(at_end, proto::Page::BlockMap::end, known.births, limits.map_blocks, &stacks,
+            page.add_maps());
+  }
+  for (const HistoryMark& mark : history.phases()) {
+    if (page.phases_size() >= static_cast<int>(limits.marks)) {
+      page.set_left_out_phases(page.left_out_phases() + 1);
+      continue;
+    }
+    proto::Page::Phase& phase = *page.add_phases();
+    phase.set_position(static_cast<int64_t>(mark.position));
+    phase.set_name(CleanText(schedule.trace().strings[mark.text]));
+  }
+  *report->mutable_loop() =
+      ReportLoop(schedule, known.loop, names, nullptr, nullptr, report->recorded());
+  report->clear_segments();
+}
+
+void AddOther(const HistoryObserver& history, const PageLimits& limits, proto::DeviceReport other,
+              proto::DeviceReport* report) {
+  proto::Page::Other& to = *report->mutable_page()->add_others();
+  FillCurve(history, limits.marks, to.mutable_curve());
+  other.clear_segments();
+  other.clear_rules();
+  other.clear_diagnostics();
+  *to.mutable_report() = std::move(other);
+}
 
 absl::StatusOr<proto::DeviceReport> AskPage(const Schedule& schedule,
                                             const ReplaySettings& settings,

@@ -3,16 +3,48 @@
 #define MEMREPLAY_REPORT_ASK_PAGE_H_
 
 #include <cstddef>
+#include <cstdint>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "proto/report.pb.h"
+#include "report/ask/loop.h"
 #include "report/page/render_html.h"
+#include "sim/observe/history.h"
 #include "sim/recording/replay_settings.h"
 #include "sim/run/progress.h"
+#include "sim/workload/peak_holdings.h"
 #include "trace/schedule/schedule.h"
+#include "trace/value/memory_state.h"
 
 namespace memreplay {
+
+// How much a page may hold, so that a browser opens it at once.
+struct PageLimits {
+  size_t timeline_buckets = 2048;  // of the HistoryObserver
+  size_t marks = 2000;             // of each kind
+  size_t map_blocks = 20000;       // of each map
+  size_t stacks = 50;              // of the table of holdings
+};
+
+// What a page tells of a schedule that no run is needed for.
+struct Unsimulated {
+  Loop loop;
+  PeakHoldings holdings;
+  std::vector<int64_t> births;  // BirthEvents()
+};
+// O(requests).
+Unsimulated TellUnsimulated(const Schedule& schedule);
+
+// Fills `page` and `loop` of `report`, which describes the same run. `at_peak` null:
+// not known. O(what is drawn).
+void AddPage(const Schedule& schedule, const Unsimulated& known, const HistoryObserver& history,
+             const MemoryState* at_peak, const MemoryState& at_end, const PageLimits& limits,
+             proto::DeviceReport* report);
+
+// Another run of the schedule; takes from `other` what the page does not show.
+void AddOther(const HistoryObserver& history, const PageLimits& limits, proto::DeviceReport other,
+              proto::DeviceReport* report);
 
 // The replay under `settings`, why memory ran out where it did, and one more run for each of
 // `others`; with `search` the ranking of AskSweep(), and a run under the best settings if they

@@ -2,9 +2,9 @@
 
 #include <utility>
 
-#include "report/answer/build_report.h"
-#include "report/answer/inventory.h"
-#include "report/answer/unseen.h"
+#include "report/ask/device_report.h"
+#include "report/ask/inventory.h"
+#include "report/ask/unseen.h"
 #include "sim/recording/sampled_replay.h"
 
 namespace memreplay {

@@ -1,13 +1,20 @@
 #include "report/ask/sweep.h"
 
 #include <algorithm>
+#include <cmath>
 #include <future>
+#include <set>
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_format.h"
 #include "absl/types/span.h"
-#include "report/answer/sweep_report.h"
 #include "report/ask/replay.h"
+#include "report/words/duration.h"
+#include "report/words/sizes.h"
+#include "report/words/stack_names.h"
+#include "report/words/text.h"
+#include "sim/settings/conf_tokens.h"
 #include "sim/whatif/conf_search.h"
 #include "sim/whatif/sweep.h"
 #include "trace/value/strings.h"
@@ -15,10 +22,291 @@
 namespace memreplay {
 namespace {
 
+proto::PeakCause::Obstacle ObstacleOf(Obstacle obstacle) {
+  switch (obstacle) {
+    case Obstacle::kOtherPool: return proto::PeakCause::other_pool;
+    case Obstacle::kOtherStream: return proto::PeakCause::other_stream;
+    case Obstacle::kOversize: return proto::PeakCause::max_split_size;
+    case Obstacle::kSplit: return proto::PeakCause::split;
+    case Obstacle::kTooSmall: return proto::PeakCause::too_small;
+    case Obstacle::kFits:
+    case Obstacle::kCount: break;
+  }
+  return proto::PeakCause::fits;
+}
+
+constexpr size_t kSuggestions = 3;
+// A gain in reserved memory that is not worth another key, or settings at all.
+constexpr double kNegligible = 0.01;
+constexpr uint64_t kFewCalls = 10;
+
+bool MayGrowWithoutBound(const AllocatorConfig& config) {
+  return config.expandable_segments && config.max_split_size != kUnlimited;
+}
+
+void AddCause(const PeakCause& cause, const Schedule& schedule, StackNames& names,
+              proto::SweepRow* row) {
+  if (!cause.known) return;
+  proto::PeakCause& to = *row->mutable_cause();
+  to.set_requested_bytes(cause.requested.signed_value());
+  to.set_stream(static_cast<int64_t>(schedule.stream_handle(cause.stream).value()));
+  to.set_main(ObstacleOf(cause.main()));
+  *to.mutable_stack() = names.Of(cause.stack);
+  to.set_event_index(-1);
+  const RequestView requests = schedule.requests();
+  for (size_t i = 0; cause.id != kNoAllocation && i < requests.size(); ++i) {
+    const Event request = requests[i];
+    if (request.kind != EventKind::kAlloc || request.id != cause.id) continue;
+    to.set_event_index(static_cast<int64_t>(EventOfRequest(schedule, i)));
+    break;
+  }
+  for (size_t i = 0; i < kObstacles; ++i) {
+    const CachedBytes& cached = cause.cached[i];
+    if (cached.blocks == 0) continue;
+    proto::PeakCause::Cached& out = *to.add_cached();
+    out.set_obstacle(ObstacleOf(static_cast<Obstacle>(i)));
+    out.set_bytes(cached.bytes.signed_value());
+    out.set_blocks(static_cast<int64_t>(cached.blocks));
+    out.set_largest_bytes(cached.largest.signed_value());
+    out.set_largest_address(static_cast<int64_t>(cached.largest_address.value()));
+  }
+}
+
+void FillRow(const SweepRow& from, const SweepRow& current, const Schedule& schedule,
+             proto::SweepRow* to) {
+  to->set_conf(CleanText(from.conf));
+  to->set_memory_fraction(from.fraction.value_or(0));
+  to->set_is_current(from.config == current.config && from.fraction == current.fraction);
+  to->set_first_oom_event(-1);
+  to->set_refused(CleanText(from.refused));
+  if (!from.refused.empty()) return;
+  to->set_oom(from.ooms > 0);
+  to->set_ooms(static_cast<int64_t>(from.ooms));
+  if (from.first_oom.has_value()) {
+    to->set_first_oom_event(static_cast<int64_t>(EventOfRequest(schedule, *from.first_oom)));
+  }
+  to->set_peak_reserved_bytes(from.peak_reserved.signed_value());
+  to->set_other_order_peak_reserved_bytes(from.other_order_peak_reserved.signed_value());
+  to->set_peak_allocated_bytes(from.peak_allocated.signed_value());
+  const Bytes reserved = from.at_peak.reserved();
+  const Bytes unused = reserved - from.at_peak.allocated();
+  to->set_reserved_minus_allocated_bytes(unused.signed_value());
+  if (reserved != Bytes(0)) {
+    to->set_fragmentation(static_cast<double>(unused.value()) /
+                          static_cast<double>(reserved.value()));
+  }
+  to->set_alloc_retries(static_cast<int64_t>(from.alloc_retries));
+  to->set_device_calls(static_cast<int64_t>(from.calls.total()));
+  to->set_driver_seconds(from.call_nanoseconds / 1e9);
+  auto& calls = *to->mutable_calls();
+  calls.set_cuda_malloc(static_cast<int64_t>(from.calls.segment_allocs));
+  calls.set_cuda_free(static_cast<int64_t>(from.calls.segment_frees));
+  calls.set_map(static_cast<int64_t>(from.calls.maps));
+  calls.set_unmap(static_cast<int64_t>(from.calls.unmaps));
+  calls.set_synchronize(static_cast<int64_t>(from.calls.waits));
+  for (std::string& risk : RisksOf(from.config, from.fraction)) to->add_risks(std::move(risk));
+}
+
+std::set<std::string> KeysOf(const std::string& conf, const TorchProfile& profile) {
+  std::set<std::string> keys;
+  for (const std::string& token : ConfTokens(conf, profile)) {
+    if (FindConfKey(token).has_value()) keys.insert(token);
+  }
+  return keys;
+}
+
+// Enough of a change for somebody to change settings.
+bool IsBetter(const SweepRow& row, const SweepRow& than) {
+  if (row.ooms != than.ooms) return row.ooms < than.ooms;
+  const auto reserved = static_cast<double>(row.peak_reserved.value());
+  const auto before = static_cast<double>(than.peak_reserved.value());
+  if (std::abs(reserved - before) > kNegligible * before) return reserved < before;
+  if (row.alloc_retries != than.alloc_retries) return row.alloc_retries < than.alloc_retries;
+  return row.calls.total() + kFewCalls < than.calls.total() &&
+         static_cast<double>(row.calls.total()) < 0.9 * static_cast<double>(than.calls.total());
+}
+
+// Without looking at calls: fewer of them are no reason for another key.
+bool IsAsGood(const SweepRow& row, const SweepRow& other) {
+  return row.ooms <= other.ooms && row.alloc_retries <= other.alloc_retries &&
+         static_cast<double>(row.peak_reserved.value()) <=
+             (1 + kNegligible) * static_cast<double>(other.peak_reserved.value());
+}
+
+// The rows worth suggesting: better than what is on, each with keys of its own,
+// and none with a key more than a row that is as good.
+std::vector<const SweepRow*> Choose(const SweepAnswer& answer, const TorchProfile& profile) {
+  std::vector<const SweepRow*> chosen;
+  std::vector<std::set<std::string>> chosen_keys;
+  const SweepRow& current = answer.current;
+  for (const SweepRow& row : answer.rows) {
+    if (chosen.size() == kSuggestions) break;
+    if (!row.refused.empty() || MayGrowWithoutBound(row.config)) continue;
+    if (row.config == current.config && row.fraction == current.fraction) continue;
+    if (!IsBetter(row, current)) continue;
+    const SweepRow* simplest = &row;
+    size_t fewest = KeysOf(row.conf, profile).size();
+    for (const SweepRow& other : answer.rows) {
+      const size_t keys = KeysOf(other.conf, profile).size();
+      if (keys < fewest && other.refused.empty() && !MayGrowWithoutBound(other.config) &&
+          IsAsGood(other, row) && IsBetter(other, current)) {
+        fewest = keys;
+        simplest = &other;
+      }
+    }
+    std::set<std::string> keys = KeysOf(simplest->conf, profile);
+    if (std::find(chosen_keys.begin(), chosen_keys.end(), keys) != chosen_keys.end()) continue;
+    chosen_keys.push_back(std::move(keys));
+    chosen.push_back(simplest);
+  }
+  return chosen;
+}
+
+std::string ShellQuoted(const std::string& text) {
+  const bool plain = text.find_first_not_of(
+                         "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                         "0123456789_:,.-") == std::string::npos;
+  return plain ? text : StrCat("'", text, "'");
+}
+
+std::string Change(std::string_view noun, uint64_t now, uint64_t before) {
+  const std::string count = FormatCount(static_cast<int64_t>(now));
+  if (now == before) return StrCat(count, " ", noun, ", as now");
+  return StrCat(count, " ", noun, " instead of ", FormatCount(static_cast<int64_t>(before)));
+}
+
+void Suggest(const SweepRow& row, const SweepRow& current, bool with_time,
+             const TorchProfile& profile, proto::Sweep::Suggestion* to) {
+  to->add_lines(StrCat("export ", profile.conf_variables[0], "=", ShellQuoted(row.conf)));
+  if (row.fraction.has_value() && row.fraction != current.fraction) {
+    to->add_lines(StrCat("torch.cuda.set_per_process_memory_fraction(",
+                         absl::StrFormat("%g", *row.fraction),
+                         ")  # in the program, at its start"));
+  }
+  std::string cost = Change("calls of the driver", row.calls.total(), current.calls.total());
+  if (with_time) {
+    StrAppend(&cost, ", which take ", FormatDuration(std::llround(row.call_nanoseconds)),
+              " instead of ", FormatDuration(std::llround(current.call_nanoseconds)));
+  }
+  if (row.alloc_retries + current.alloc_retries > 0) {
+    StrAppend(&cost, "; ", Change("retries", row.alloc_retries, current.alloc_retries));
+  }
+  const int64_t blocks = row.peak_allocated.signed_value() - current.peak_allocated.signed_value();
+  if (blocks != 0 && row.ooms == current.ooms) {
+    StrAppend(&cost, "; ", FormatSizeChange(blocks), " in blocks at the peak");
+  }
+  to->set_cost(std::move(cost));
+  for (std::string& risk : RisksOf(row.config, row.fraction)) to->add_risks(std::move(risk));
+}
+
 // Of the best rows: more are looked at by few.
 constexpr size_t kErrorBars = 3;
 
 }  // namespace
+
+std::vector<std::string> RisksOf(const AllocatorConfig& config, std::optional<double> fraction) {
+  std::vector<std::string> risks;
+  if (MayGrowWithoutBound(config)) {
+    risks.push_back(
+        "HARMFUL PAIR: with expandable_segments, max_split_size_mb can make reserved memory grow "
+        "without bound");
+  }
+  if (config.backend == Backend::kCudaMallocAsync) {
+    risks.push_back(
+        "approximate: the driver's pool is taken as the high-water mark of what is used");
+    return risks;
+  }
+  if (config.expandable_segments) {
+    risks.push_back(
+        "not available on every platform; memory of expandable segments cannot be shared with "
+        "other processes everywhere");
+  }
+  if (config.max_split_size != kUnlimited) {
+    risks.push_back(
+        "tuned to the sizes of this trace: with other shapes, larger cached blocks that smaller "
+        "requests may not use can pile up");
+  }
+  uint64_t coarsest = 0;
+  for (const uint64_t divisions : config.roundup_power2_divisions) {
+    if (divisions > 1 && (coarsest == 0 || divisions < coarsest)) coarsest = divisions;
+  }
+  if (coarsest != 0) {
+    risks.push_back(StrCat("blocks are up to ", (100 + coarsest / 2) / coarsest,
+                           " % larger than their request"));
+  }
+  if (config.large_segment_size != AllocatorConfig().large_segment_size) {
+    risks.push_back(StrCat("requests below 10 MiB reserve ", FormatSize(config.large_segment_size),
+                           " at a time"));
+  }
+  if (config.garbage_collection_threshold > 0) {
+    risks.push_back(
+        "cached memory is given back within allocations, and each cudaFree waits for "
+        "the device");
+  }
+  const double share = std::min(fraction.value_or(1), config.per_process_memory_fraction);
+  if (share < 1) {
+    risks.push_back(absl::StrFormat("PyTorch may use only %g %% of the device", 100 * share));
+  }
+  return risks;
+}
+
+void AddSweep(const SweepAnswer& answer, const Schedule& schedule, const TorchProfile& profile,
+              proto::DeviceReport* report) {
+  report->set_mode(proto::Mode::sweep);
+  proto::Sweep& sweep = *report->mutable_sweep();
+  sweep.set_searched(answer.searched);
+  sweep.set_shown(static_cast<int32_t>(answer.shown));
+  sweep.set_costs_of(CleanText(answer.costs_of));
+  StackNames names(schedule.trace());
+  const auto worst = std::find_if(answer.rows.rbegin(), answer.rows.rend(),
+                                  [](const SweepRow& row) { return row.refused.empty(); });
+  for (const SweepRow& row : answer.rows) {
+    proto::SweepRow& to = *sweep.add_rows();
+    FillRow(row, answer.current, schedule, &to);
+    if (to.is_current() && answer.current_cause.has_value()) {
+      AddCause(*answer.current_cause, schedule, names, &to);
+    } else if (worst != answer.rows.rend() && &row == &*worst && answer.worst_cause.has_value()) {
+      AddCause(*answer.worst_cause, schedule, names, &to);
+    }
+  }
+  FillRow(answer.current, answer.current, schedule, sweep.mutable_current());
+  if (!answer.rows.empty()) {
+    const SweepRow& best = answer.rows.front();
+    sweep.set_ties(static_cast<int32_t>(
+        std::count_if(answer.rows.begin() + 1, answer.rows.end(), [&best](const SweepRow& row) {
+          return row.refused.empty() && row.ooms == best.ooms &&
+                 row.peak_reserved == best.peak_reserved;
+        })));
+  }
+  if (answer.current_cause.has_value()) {
+    AddCause(*answer.current_cause, schedule, names, sweep.mutable_current());
+  }
+  FillBounds(answer.live, answer.packing, sweep.mutable_lower_bounds());
+  for (const SweepRow* row : Choose(answer, profile)) {
+    Suggest(*row, answer.current, !answer.costs_of.empty(), profile, sweep.add_suggestions());
+  }
+}
+
+void FillBounds(const PeakLive& live, const Packing& packing, proto::LowerBounds* to) {
+  to->set_peak_live_bytes(live.requested.signed_value());
+  to->set_peak_live_rounded_bytes(live.rounded.signed_value());
+  to->set_best_packing_bytes(packing.height.signed_value());
+  to->set_packing(std::string(packing.heuristic));
+}
+
+void LiftSweep(proto::Report* report) {
+  for (const proto::DeviceReport& device : report->devices()) {
+    if (device.has_sweep()) {
+      *report->mutable_sweep() = device.sweep().rows();
+      *report->mutable_lower_bounds() = device.sweep().lower_bounds();
+      return;
+    }
+    if (device.has_fits()) {
+      *report->mutable_lower_bounds() = device.fits().lower_bounds();
+      return;
+    }
+  }
+}
 
 void AddSweepTo(proto::DeviceReport* report, const Schedule& schedule,
                 const ReplaySettings& on_card, const WhatIfBasis& basis,

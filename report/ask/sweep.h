@@ -9,14 +9,45 @@
 
 #include "absl/status/statusor.h"
 #include "proto/report.pb.h"
-#include "report/answer/driver_costs.h"
+#include "report/ask/driver_costs.h"
+#include "sim/observe/peak_cause.h"
 #include "sim/recording/replay_settings.h"
 #include "sim/run/progress.h"
 #include "sim/whatif/control.h"
+#include "sim/whatif/sweep.h"
 #include "sim/whatif/what_if.h"
+#include "sim/workload/lifetimes.h"
+#include "sim/workload/packing.h"
 #include "trace/schedule/schedule.h"
 
 namespace memreplay {
+
+struct SweepAnswer {
+  std::vector<SweepRow> rows;  // best first
+  SweepRow current;            // the settings in force, whether or not among the rows
+  bool searched = false;
+  size_t shown = 10;
+  std::string costs_of;  // what SweepRow::call_nanoseconds was measured on; "": not known
+  PeakLive live;
+  Packing packing;
+  // Why the current settings reserve what they do, and the worst of the rows.
+  std::optional<PeakCause> current_cause;
+  std::optional<PeakCause> worst_cause;
+};
+
+// Fills `report`, which describes the replay of the current settings, and makes
+// its mode "sweep".
+void AddSweep(const SweepAnswer& answer, const Schedule& schedule, const TorchProfile& profile,
+              proto::DeviceReport* report);
+
+// The `lower_bounds` of a sweep or a fit.
+void FillBounds(const PeakLive& live, const Packing& packing, proto::LowerBounds* to);
+
+// Copies what belongs to the first device to the report's own fields.
+void LiftSweep(proto::Report* report);
+
+// What to know before using settings: one sentence each, the worst first.
+std::vector<std::string> RisksOf(const AllocatorConfig& config, std::optional<double> fraction);
 
 struct SweepQuestion {
   std::vector<std::string> confs;  // none: search what the release allows

@@ -38,7 +38,6 @@ ORDER = [
     "sim/oom",
     "sim/confirm",
     "report/words",
-    "report/answer",
     "report/text",
     "report/page",
     "report/run",

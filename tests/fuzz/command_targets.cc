@@ -7,7 +7,7 @@
 #include <string>
 
 #include "cli/command.h"
-#include "report/answer/oom_message.h"
+#include "report/ask/oom_message.h"
 #include "report/text/render_oom.h"
 #include "tests/fuzz/targets.h"
 

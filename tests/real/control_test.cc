@@ -9,7 +9,7 @@
 #include <string>
 #include <utility>
 
-#include "report/answer/inventory.h"
+#include "report/ask/inventory.h"
 #include "sim/recording/release_evidence.h"
 #include "trace/formats/open_trace.h"
 

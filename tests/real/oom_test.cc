@@ -1,5 +1,7 @@
 // The out-of-memory event of a real recording. See exact_replay_test.cc for
 // where the file comes from.
+#include "report/ask/oom.h"
+
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -7,7 +9,6 @@
 #include <string>
 #include <utility>
 
-#include "report/answer/oom_report.h"
 #include "sim/oom/oom_analysis.h"
 #include "trace/formats/open_trace.h"
 

@@ -9,7 +9,7 @@
 #include <string>
 #include <utility>
 
-#include "report/answer/inventory.h"
+#include "report/ask/inventory.h"
 #include "sim/whatif/conf_search.h"
 #include "sim/whatif/control.h"
 #include "sim/workload/lifetimes.h"

@@ -11,7 +11,7 @@ namespace memreplay {
 namespace {
 
 // A program whose memory is `base + per_value * value`, in steps of `grain`, on a card.
-struct Program {
+struct ScriptStub {
   int64_t card = 0;
   int64_t base = 0;
   int64_t per_value = 0;
@@ -56,7 +56,7 @@ TEST(ScriptSearch, FindsTheLargestValueThatFits) {
     const auto draw = [&](int64_t low, int64_t high) {
       return std::uniform_int_distribution<int64_t>(low, high)(random);
     };
-    Program program;
+    ScriptStub program;
     program.card = draw(1, 100'000);
     program.base = draw(0, 20'000);
     program.per_value = draw(0, 3'000);
@@ -76,7 +76,7 @@ TEST(ScriptSearch, FindsTheLargestValueThatFits) {
 
 // Memory that grows evenly is found by the line through two runs, not by halving.
 TEST(ScriptSearch, GuessesWhereTheCardEnds) {
-  Program program{.card = 24'000'000, .base = 3'000'000, .per_value = 1'234};
+  ScriptStub program{.card = 24'000'000, .base = 3'000'000, .per_value = 1'234};
   ScriptSearch search([&](absl::Span<const int64_t> values) { return program.Run(values); }, 3);
   EXPECT_EQ(*search.FindLargest(1, int64_t{1} << 20), program.Largest(1, int64_t{1} << 20));
   EXPECT_LE(program.rounds, 3);

@@ -1,0 +1,288 @@
+#include "report/ask/device_report.h"
+
+#include <string>
+#include <utility>
+
+#include "report/ask/enums.h"
+#include "report/ask/inventory.h"
+#include "report/words/render_json.h"
+#include "report/words/text.h"
+#include "report/words/version.h"
+#include "trace/value/diagnostics.h"
+#include "trace/value/strings.h"
+
+namespace memreplay {
+namespace {
+
+proto::Diagnostic::Severity SeverityOf(Severity severity) {
+  switch (severity) {
+    case Severity::kInfo: return proto::Diagnostic::info;
+    case Severity::kDataLoss: return proto::Diagnostic::data_loss;
+    case Severity::kError: break;
+  }
+  return proto::Diagnostic::error;
+}
+
+void AddDiagnostics(const Diagnostics& diagnostics, proto::DeviceReport* report) {
+  for (size_t row = 0; row < static_cast<size_t>(DiagnosticKind::kCount); ++row) {
+    const auto kind = static_cast<DiagnosticKind>(row);
+    if (diagnostics.count(kind) == 0) continue;
+    const DiagnosticRow& description = DescribeDiagnostic(kind);
+    proto::Diagnostic& diagnostic = *report->add_diagnostics();
+    diagnostic.set_name(std::string(description.name));
+    diagnostic.set_severity(SeverityOf(description.severity));
+    diagnostic.set_count(static_cast<int64_t>(diagnostics.count(kind)));
+    diagnostic.set_sentence(std::string(description.sentence));
+    for (const Diagnostics::Place& place : diagnostics.places(kind)) {
+      auto& to = *diagnostic.add_places();
+      to.set_position(static_cast<int64_t>(place.position));
+      to.set_detail(CleanText(place.detail));
+    }
+  }
+}
+
+proto::DeviceReport StartDevice(int device, const ProfileChoice& torch, std::string_view conf) {
+  proto::DeviceReport report;
+  report.set_device(device);
+  report.mutable_torch()->set_release(std::string(torch.profile->release));
+  report.mutable_torch()->set_inferred(torch.inferred);
+  report.mutable_torch()->set_why(torch.why);
+  report.set_torch_profile(std::string(torch.profile->release));
+  report.set_conf(CleanText(conf));
+  // Present also where nothing was compared: readers need not ask first.
+  report.mutable_fidelity();
+  report.mutable_final_blocks();
+  return report;
+}
+
+proto::DeviceReport StartReplay(const Schedule& schedule, const ReplaySettings& settings,
+                                proto::Mode mode) {
+  proto::DeviceReport report = StartDevice(schedule.device(), settings.torch, settings.config.conf);
+  for (const std::string& note : settings.notes) report.add_notes(CleanText(note));
+  report.set_mode(mode);
+  return report;
+}
+
+void AddPeaks(const Usage& peak, proto::DeviceReport* report) {
+  report->set_peak_allocated_bytes(peak.allocated().signed_value());
+  report->set_peak_reserved_bytes(peak.reserved().signed_value());
+  report->set_peak_active_bytes(peak.active().signed_value());
+  report->set_peak_requested_bytes(peak.requested().signed_value());
+}
+
+void AddStatistics(const MemoryStats& statistics, const TorchProfile& profile,
+                   proto::DeviceReport* report) {
+  auto& flat = *report->mutable_statistics();
+  for (const auto& [name, value] : FlatStatistics(statistics, profile)) flat[name] = value;
+}
+
+void AddFailures(const RunResult& run, proto::DeviceReport* report) {
+  report->set_ooms(static_cast<int64_t>(run.ooms));
+  for (const RequestFailure& failure : run.failures) {
+    proto::RequestFailure& to = *report->add_failures();
+    to.set_request(static_cast<int64_t>(failure.request));
+    to.set_message(CleanText(failure.message));
+    to.set_is_out_of_memory(failure.is_out_of_memory);
+  }
+}
+
+proto::Event EventOf(const Event& event, const Schedule& schedule) {
+  proto::Event to;
+  to.set_action(std::string(EventKindName(event.kind)));
+  to.set_addr(static_cast<int64_t>(event.address.value()));
+  to.set_size(event.size.signed_value());
+  to.set_stream(static_cast<int64_t>(schedule.stream_handle(event.stream).value()));
+  return to;
+}
+
+// `at_event`: in the events of the file; -1: before the first.
+void AddFragmentation(const Fragmentation& from, int64_t at_event, const Schedule& schedule,
+                      proto::DeviceReport* report) {
+  proto::Fragmentation& to = *report->mutable_fragmentation();
+  to.set_at_event(at_event);
+  to.set_internal_bytes(from.internal.signed_value());
+  to.set_inactive_split_bytes(from.inactive_split.signed_value());
+  to.set_reserved_minus_active_bytes(from.unused.signed_value());
+  to.set_unservable_share(from.unservable_share());
+  to.set_unservable_requests(static_cast<int64_t>(from.requests));
+  for (const FreeSetUse& set : from.free_sets) {
+    auto& list = *to.add_largest_free();
+    const PoolId pool = schedule.trace().pools[set.pool];
+    list.add_segment_pool_id(static_cast<int64_t>(pool.first));
+    list.add_segment_pool_id(static_cast<int64_t>(pool.second));
+    list.set_segment_type(SegmentTypeOf(set.is_large));
+    list.set_stream(static_cast<int64_t>(schedule.stream_handle(set.stream).value()));
+    list.set_bytes(set.largest.signed_value());
+    list.set_free_bytes(set.free.signed_value());
+    list.set_free_blocks(static_cast<int64_t>(set.blocks));
+  }
+}
+
+// What the run began with, and what there is to compare it with.
+void AddOrigin(const Schedule& schedule, const proto::RecordedPeaks& recorded, StartPolicy start,
+               const std::string& start_note, proto::DeviceReport* report) {
+  if (schedule.is_program()) {
+    report->mutable_inventory()->set_is_program(true);
+    return;
+  }
+  *report->mutable_recorded() = recorded;
+  if (schedule.is_cold()) return;
+  report->add_notes(start == StartPolicy::kRecorded
+                        ? "begins with the segments and blocks that the recording began with"
+                        : StrCat("begins with what was live when recording began, allocated anew",
+                                 start_note.empty() ? "" : StrCat(": ", start_note)));
+}
+
+int64_t CountOf(const Schedule& schedule) {
+  return static_cast<int64_t>(schedule.is_program() ? schedule.requests().size()
+                                                    : schedule.recorded().size());
+}
+
+}  // namespace
+
+proto::Report StartReport(std::string_view command, std::string_view file, const Trace& trace) {
+  proto::Report report;
+  report.set_schema_version(kReportSchemaVersion);
+  report.set_tool_version(kVersion);
+  report.set_command(std::string(command));
+  report.set_file(CleanText(file));
+  report.set_format(CleanText(trace.format));
+  return report;
+}
+
+proto::Report FailedReport(std::string_view command, std::string_view file,
+                           std::string_view error) {
+  proto::Report report = StartReport(command, file, Trace());
+  report.set_error(CleanText(error));
+  return report;
+}
+
+proto::DeviceReport ReportContents(const Trace& trace, size_t device_index,
+                                   const ProfileChoice& torch) {
+  const DeviceTrace& device = trace.devices[device_index];
+  proto::DeviceReport report =
+      StartDevice(device.device, torch, trace.settings.has_value() ? trace.settings->conf : "");
+  report.set_mode(proto::Mode::inspect);
+  report.set_events(static_cast<int64_t>(device.events.size()));
+  DeviceContents contents = DescribeContents(trace, device_index);
+  report.set_ooms(contents.peaks.ooms());
+  *report.mutable_inventory() = std::move(contents.inventory);
+  *report.mutable_recorded() = std::move(contents.peaks);
+  if (device.has_final_state) {
+    *report.mutable_fragmentation() = FragmentationOf(device.final_state);
+  }
+  AddDiagnostics(trace.diagnostics, &report);
+  return report;
+}
+
+proto::DeviceReport ReportReplay(const Schedule& schedule, const ReplaySettings& settings,
+                                 const proto::RecordedPeaks& recorded,
+                                 const SampledReplay& replay) {
+  const ExactReplayResult& result = replay.exact;
+  proto::DeviceReport report = StartReplay(schedule, settings, proto::Mode::as_recorded);
+  report.set_events(static_cast<int64_t>(result.recorded_events));
+
+  proto::Fidelity& fidelity = *report.mutable_fidelity();
+  fidelity.set_compared_events(static_cast<int64_t>(result.compared_events));
+  fidelity.set_matched_events(static_cast<int64_t>(result.matched_events));
+  if (result.first_divergence.has_value()) {
+    proto::Divergence& divergence = *fidelity.mutable_first_divergence();
+    divergence.set_index(static_cast<int64_t>(result.first_divergence->index));
+    const Divergence& first = *result.first_divergence;
+    if (first.recorded) *divergence.mutable_recorded() = EventOf(*first.recorded, schedule);
+    if (first.simulated) *divergence.mutable_simulated() = EventOf(*first.simulated, schedule);
+  }
+  report.mutable_final_blocks()->set_compared(static_cast<int64_t>(result.final_blocks.compared));
+  report.mutable_final_blocks()->set_matched(static_cast<int64_t>(result.final_blocks.matched));
+  report.set_exact_until_event(static_cast<int64_t>(result.exact_until_event));
+  report.set_exactness_reason(CleanText(result.exactness_reason));
+
+  AddPeaks(replay.peak, &report);
+  *report.mutable_recorded() = recorded;
+  AddFailures(result.run, &report);
+  AddStatistics(result.statistics, *settings.torch.profile, &report);
+  AddSegments(result.segments, report.mutable_segments());
+  if (replay.fragmentation.has_value()) {
+    AddFragmentation(*replay.fragmentation, recorded.peak_reserved_event(), schedule, &report);
+  }
+  Diagnostics diagnostics = schedule.diagnostics();
+  diagnostics.Merge(result.start.diagnostics);
+  AddDiagnostics(diagnostics, &report);
+  return report;
+}
+
+proto::DeviceReport ReportWhatIf(const Schedule& schedule, const ReplaySettings& settings,
+                                 const proto::RecordedPeaks& recorded, const WhatIfResult& result) {
+  proto::DeviceReport report = StartReplay(schedule, settings, proto::Mode::what_if);
+  report.set_events(CountOf(schedule));
+  report.set_capacity_bytes(settings.capacity.value_or(Bytes()).signed_value());
+  AddPeaks(result.peak, &report);
+  AddOrigin(schedule, recorded, result.start, result.start_note, &report);
+  AddFailures(result.run, &report);
+  AddStatistics(result.statistics, *settings.torch.profile, &report);
+  for (size_t rule = 0; rule < kRuleCount; ++rule) {
+    if (result.rules[rule] > 0) {
+      (*report.mutable_rules())[std::string(kRuleNames[rule])] =
+          static_cast<int64_t>(result.rules[rule]);
+    }
+  }
+  AddSegments(result.segments, report.mutable_segments());
+  if (result.fragmentation.has_value()) {
+    const int64_t at = result.peak_request.has_value()
+                           ? static_cast<int64_t>(EventOfRequest(schedule, *result.peak_request))
+                           : -1;
+    AddFragmentation(*result.fragmentation, at, schedule, &report);
+  }
+  AddDiagnostics(schedule.diagnostics(), &report);
+  return report;
+}
+
+void AddControl(const WhatIfBasis& basis, AddressOrder order, proto::DeviceReport* report) {
+  if (!basis.control.has_value()) return;
+  const Control& control = *basis.control;
+  const CardLimits& card = basis.card;
+  proto::Control& to = *report->mutable_control();
+  to.set_recorded_peak_reserved_bytes(report->recorded().peak_reserved_bytes());
+  to.set_peak_reserved_bytes(control.peak_reserved.signed_value());
+  to.set_other_order_peak_reserved_bytes(control.other_order_peak_reserved.signed_value());
+  to.set_ooms(static_cast<int64_t>(control.ooms));
+  to.set_addresses(order == AddressOrder::kUpwards ? "upwards" : "downwards");
+  to.set_card_granted_bytes(card.granted.signed_value());
+  to.set_card_refused_bytes(card.refused().value_or(Bytes()).signed_value());
+  to.set_card_at_oom_bytes(card.at_oom.value_or(Bytes()).signed_value());
+}
+
+proto::DeviceReport ReportDeviceRun(const RunPlan& plan, const proto::RecordedPeaks& recorded,
+                                    const DeviceRun& run) {
+  const Schedule& schedule = *plan.schedule;
+  proto::DeviceReport report = StartReplay(schedule, *plan.settings, proto::Mode::gpu);
+  report.set_events(CountOf(schedule));
+  report.set_capacity_bytes(run.total.signed_value());
+  AddPeaks(run.peak, &report);
+  AddOrigin(schedule, recorded, plan.start, plan.start_note, &report);
+  AddFailures(run.run, &report);
+  AddStatistics(run.statistics, *plan.settings->torch.profile, &report);
+  if (run.fragmentation.has_value()) {
+    const uint32_t request = run.peak_request[static_cast<size_t>(UsageKind::kReserved)];
+    const int64_t at = request == kBeforeFirstRequest
+                           ? -1
+                           : static_cast<int64_t>(EventOfRequest(schedule, request));
+    AddFragmentation(*run.fragmentation, at, schedule, &report);
+  }
+  AddDiagnostics(schedule.diagnostics(), &report);
+  return report;
+}
+
+proto::DeviceReport ReportOom(const Schedule& schedule, const ReplaySettings& settings,
+                              const proto::RecordedPeaks& recorded, proto::OutOfMemory oom) {
+  proto::DeviceReport report = StartReplay(schedule, settings, proto::Mode::oom);
+  report.set_events(CountOf(schedule));
+  report.set_capacity_bytes(settings.capacity.value_or(Bytes()).signed_value());
+  report.set_ooms(oom.ooms());
+  *report.mutable_recorded() = recorded;
+  AddDiagnostics(schedule.diagnostics(), &report);
+  *report.mutable_oom() = std::move(oom);
+  return report;
+}
+
+}  // namespace memreplay

@@ -1,0 +1,50 @@
+// What a run or a file amounts to -> Report.
+#ifndef MEMREPLAY_REPORT_ASK_DEVICE_REPORT_H_
+#define MEMREPLAY_REPORT_ASK_DEVICE_REPORT_H_
+
+#include <cstddef>
+#include <string_view>
+
+#include "proto/report.pb.h"
+#include "sim/confirm/device_run.h"
+#include "sim/recording/replay_settings.h"
+#include "sim/recording/sampled_replay.h"
+#include "sim/whatif/control.h"
+#include "sim/whatif/what_if.h"
+#include "trace/schedule/schedule.h"
+#include "trace/value/trace.h"
+
+namespace memreplay {
+
+// The context, without devices. `file` as given on the command line.
+proto::Report StartReport(std::string_view command, std::string_view file, const Trace& trace);
+// Of a file that gives no answer.
+proto::Report FailedReport(std::string_view command, std::string_view file, std::string_view error);
+
+// Nothing simulated. `device_index` is a position in trace.devices.
+proto::DeviceReport ReportContents(const Trace& trace, size_t device_index,
+                                   const ProfileChoice& torch);
+
+// A recording replayed as it happened. `recorded`: of DescribeContents().
+proto::DeviceReport ReportReplay(const Schedule& schedule, const ReplaySettings& settings,
+                                 const proto::RecordedPeaks& recorded, const SampledReplay& replay);
+
+// A recording under other settings, or a program.
+proto::DeviceReport ReportWhatIf(const Schedule& schedule, const ReplaySettings& settings,
+                                 const proto::RecordedPeaks& recorded, const WhatIfResult& result);
+
+// Nothing, of a program. The report must have what was recorded.
+void AddControl(const WhatIfBasis& basis, AddressOrder order, proto::DeviceReport* report);
+
+// A schedule as it ran on a real device; gpu_report.h adds what it is held against.
+// Without segments: what a run leaves there is given back.
+proto::DeviceReport ReportDeviceRun(const RunPlan& plan, const proto::RecordedPeaks& recorded,
+                                    const DeviceRun& run);
+
+// Of the command oom; `oom` as made by OomReport() (report/ask/oom.h).
+proto::DeviceReport ReportOom(const Schedule& schedule, const ReplaySettings& settings,
+                              const proto::RecordedPeaks& recorded, proto::OutOfMemory oom);
+
+}  // namespace memreplay
+
+#endif  // MEMREPLAY_REPORT_ASK_DEVICE_REPORT_H_

@@ -1,0 +1,35 @@
+// Two files, or two reports, compared.
+#ifndef MEMREPLAY_REPORT_ASK_DIFF_H_
+#define MEMREPLAY_REPORT_ASK_DIFF_H_
+
+#include <memory>
+#include <optional>
+#include <string_view>
+
+#include "absl/status/statusor.h"
+#include "proto/report.pb.h"
+#include "report/ask/held.h"
+#include "trace/value/trace.h"
+
+namespace memreplay {
+
+// One side: a report, and the trace if it was made from one (else there is
+// nothing to say about stacks and steps).
+struct DiffSide {
+  proto::Report report;
+  std::shared_ptr<const Trace> trace;
+};
+
+// Whether the first bytes are of a report in JSON.
+bool LooksLikeReport(std::string_view text);
+// Fields that this version does not know are ignored. Error: InvalidArgument.
+absl::StatusOr<proto::Report> ParseReport(std::string_view json);
+
+// Devices are matched by number. Each stack is named by all its frames, so that
+// it is found in both; bytes are those requested and live at the side's peak.
+// Of stacks, those that changed most first.
+proto::Diff DiffReports(const DiffSide& a, const DiffSide& b, const HeldOptions& options);
+
+}  // namespace memreplay
+
+#endif  // MEMREPLAY_REPORT_ASK_DIFF_H_

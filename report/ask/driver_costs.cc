@@ -1,0 +1,73 @@
+#include "report/ask/driver_costs.h"
+
+#include <google/protobuf/util/json_util.h>
+
+#include <algorithm>
+#include <map>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "proto/gpu_report.pb.h"
+#include "trace/value/strings.h"
+
+namespace memreplay {
+namespace {
+
+// A cost of the model's: the calls of the driver that make it up, each by size.
+struct Sum {
+  std::vector<std::string> calls;
+  CostBySize* cost;
+};
+
+}  // namespace
+
+absl::StatusOr<DriverCosts> ParseDriverCosts(std::string_view json) {
+  proto::GpuCosts table;
+  google::protobuf::util::JsonParseOptions options;
+  options.ignore_unknown_fields = true;
+  const auto status = google::protobuf::util::JsonStringToMessage(
+      google::protobuf::StringPiece(json.data(), json.size()), &table, options);
+  if (!status.ok()) {
+    // Its further lines show the place.
+    std::string message(status.message());
+    message.resize(std::min(message.find('\n'), message.size()));
+    return absl::InvalidArgumentError(
+        StrCat("not a table of costs, as memreplay gpu --costs-out writes it: ", message));
+  }
+  // Refused calls are in a row with the granted ones; a row of nothing else says
+  // nothing of what a granted one costs.
+  std::map<std::string, std::map<int64_t, int64_t>> medians;  // call, size -> nanoseconds
+  for (const proto::GpuTime& time : table.times()) {
+    if (time.count() > time.refused() && time.size() > 0) {
+      medians[time.call()][time.size()] = time.median_ns();
+    }
+  }
+  DriverCosts result;
+  const Sum sums[] = {{{"cuMemAlloc"}, &result.costs.segment_alloc},
+                      {{"cuMemFree"}, &result.costs.segment_free},
+                      {{"cuMemCreate", "cuMemMap", "cuMemSetAccess"}, &result.costs.map},
+                      {{"cuMemUnmap", "cuMemRelease"}, &result.costs.unmap}};
+  for (const Sum& sum : sums) {
+    for (const auto& [size, median] : medians[sum.calls.front()]) {
+      int64_t total = 0;
+      bool complete = true;
+      for (const std::string& call : sum.calls) {
+        const auto other = medians[call].find(size);
+        complete = complete && other != medians[call].end();
+        if (complete) total += other->second;
+      }
+      if (complete) sum.cost->Set(Bytes(static_cast<uint64_t>(size)), static_cast<double>(total));
+    }
+    if (sum.cost->empty()) {
+      return absl::InvalidArgumentError(
+          StrCat("the table has no times of ", sum.calls.front(),
+                 "; memreplay gpu --costs-out without a FILE to replay measures all calls"));
+    }
+  }
+  result.card_text = table.card();
+  if (!table.driver().empty()) StrAppend(&result.card_text, ", driver ", table.driver());
+  if (!table.date().empty()) StrAppend(&result.card_text, ", ", table.date());
+  return result;
+}
+
+}  // namespace memreplay

@@ -1,0 +1,38 @@
+// The values of the program's enums in the schema.
+#ifndef MEMREPLAY_REPORT_ASK_ENUMS_H_
+#define MEMREPLAY_REPORT_ASK_ENUMS_H_
+
+#include "proto/report.pb.h"
+#include "sim/oom/oom_verdict.h"
+#include "trace/value/memory_state.h"
+
+namespace memreplay {
+
+constexpr proto::SegmentType SegmentTypeOf(bool is_large) {
+  return is_large ? proto::SegmentType::large : proto::SegmentType::small;
+}
+
+constexpr proto::BlockState StateOf(BlockState state) {
+  switch (state) {
+    case BlockState::kAllocated: return proto::BlockState::active_allocated;
+    case BlockState::kPendingFree: return proto::BlockState::active_pending_free;
+    case BlockState::kInactive: break;
+  }
+  return proto::BlockState::inactive;
+}
+
+constexpr proto::Verdict VerdictOf(OomVerdict verdict) {
+  switch (verdict) {
+    case OomVerdict::kExceedsDevice: return proto::Verdict::too_large;
+    case OomVerdict::kRefusedWithFree: return proto::Verdict::refused_with_free;
+    case OomVerdict::kTrueShortage: return proto::Verdict::true_shortage;
+    case OomVerdict::kFragmentation: return proto::Verdict::fragmentation;
+    case OomVerdict::kLeak: return proto::Verdict::leak;
+    case OomVerdict::kPendingFree: break;
+  }
+  return proto::Verdict::pending_free;
+}
+
+}  // namespace memreplay
+
+#endif  // MEMREPLAY_REPORT_ASK_ENUMS_H_

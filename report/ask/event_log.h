@@ -1,0 +1,50 @@
+// Writes events the way PyTorch records them: one JSON object per line with the
+// keys action, addr (device_free for oom), size, stream.
+#ifndef MEMREPLAY_REPORT_ASK_EVENT_LOG_H_
+#define MEMREPLAY_REPORT_ASK_EVENT_LOG_H_
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sim/model/observer.h"
+#include "trace/value/event.h"
+#include "trace/value/units.h"
+
+namespace memreplay {
+
+// Where the text goes, in pieces of some 100 KiB. The sink keeps its own first
+// error; the log writes on regardless.
+using TextSink = std::function<void(std::string_view)>;
+
+class EventLog final : public Observer {
+ public:
+  // `stream_handles` maps Event::stream to the handle printed; a stream beyond
+  // it prints as its own index. `device` is printed as a key "device" of every
+  // line unless it is negative: for files that hold several.
+  EventLog(std::vector<StreamHandle> stream_handles, TextSink sink, int device = -1);
+  ~EventLog() override;
+  EventLog(const EventLog&) = delete;
+  EventLog& operator=(const EventLog&) = delete;
+
+  // Ignores what PyTorch's trace does not have (marks, settings, empty_cache,
+  // record_stream ...). O(1), no allocation once the buffer is there.
+  void OnEvent(const Event& event) override;
+
+  // Hands over what is buffered. Called by the destructor too.
+  void Flush();
+
+ private:
+  void Append(std::string_view text) { buffer_.append(text); }
+  void Append(uint64_t number);
+
+  const std::vector<StreamHandle> stream_handles_;
+  const TextSink sink_;
+  const std::string line_end_;  // after the stream's number
+  std::string buffer_;
+};
+
+}  // namespace memreplay
+
+#endif  // MEMREPLAY_REPORT_ASK_EVENT_LOG_H_

@@ -1,0 +1,29 @@
+// What was live at a moment, by the stack that asked for it.
+#ifndef MEMREPLAY_REPORT_ASK_HELD_H_
+#define MEMREPLAY_REPORT_ASK_HELD_H_
+
+#include <cstddef>
+#include <string>
+
+#include "proto/report.pb.h"
+#include "report/words/stack_names.h"
+#include "trace/schedule/schedule.h"
+#include "trace/value/trace.h"
+
+namespace memreplay {
+
+struct HeldOptions {
+  size_t top = 10;     // stacks listed
+  std::string filter;  // only stacks with this text in a frame; "" for all
+};
+
+// By the stacks of the blocks in the file's state at the end. O(blocks).
+proto::Held HeldAtEnd(const Trace& trace, size_t device_index, StackNames& names,
+                      const HeldOptions& options);
+
+// Where the program had asked for most, nothing simulated. O(requests).
+proto::Held HeldAtPeak(const Schedule& schedule, StackNames& names, const HeldOptions& options);
+
+}  // namespace memreplay
+
+#endif  // MEMREPLAY_REPORT_ASK_HELD_H_

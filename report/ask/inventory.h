@@ -1,0 +1,40 @@
+// What a trace holds, without replaying it.
+#ifndef MEMREPLAY_REPORT_ASK_INVENTORY_H_
+#define MEMREPLAY_REPORT_ASK_INVENTORY_H_
+
+#include <cstddef>
+
+#include "proto/report.pb.h"
+#include "trace/schedule/schedule.h"
+#include "trace/value/memory_state.h"
+#include "trace/value/trace.h"
+
+namespace memreplay {
+
+struct DeviceContents {
+  proto::Inventory inventory;
+  // Reserved from the segment events, requested (of active blocks, as
+  // torch.cuda.memory_stats() counts it) from the allocations.
+  proto::RecordedPeaks peaks;
+};
+
+// Of one device (a position in trace.devices). What was live when recording
+// began is the state at the end with every event undone; without a state at
+// the end it is the least that the events need. O(events + blocks), no hashing
+// for recorded traces.
+DeviceContents DescribeContents(const Trace& trace, size_t device_index);
+inline DeviceContents DescribeContents(const Schedule& schedule) {
+  return DescribeContents(schedule.trace(), schedule.device_index());
+}
+
+// Fragmentation of a state as listed; at_event and the unservable share, which
+// need requests, stay 0. Definitions: docs/metrics.md. O(blocks).
+proto::Fragmentation FragmentationOf(const MemoryState& state);
+
+// The segments of a state in the words of torch.cuda.memory_snapshot().
+void AddSegments(const MemoryState& state,
+                 google::protobuf::RepeatedPtrField<proto::Segment>* segments);
+
+}  // namespace memreplay
+
+#endif  // MEMREPLAY_REPORT_ASK_INVENTORY_H_

@@ -1,0 +1,23 @@
+// Several reports of one job, side by side: worst rank, spread, odd one out.
+#ifndef MEMREPLAY_REPORT_ASK_JOB_H_
+#define MEMREPLAY_REPORT_ASK_JOB_H_
+
+#include "absl/types/span.h"
+#include "proto/report.pb.h"
+
+namespace memreplay {
+
+// One row for each device of a report, in order. The figure that is compared:
+// peak reserved, of the recording for "inspect", of the run for "replay", at the
+// event for "oom"; what was requested where nothing is reserved (programs).
+// A file without an answer has a row with its error, device -1 and no figures.
+void AddToJob(const proto::Report& report, proto::Job* job);
+
+// Fills in what the rows amount to. The odd one out is the row farthest from the
+// median, if that is more than 1 % of the median and four times the median
+// distance of all rows; it takes three rows.
+void FinishJob(proto::Job* job);
+
+}  // namespace memreplay
+
+#endif  // MEMREPLAY_REPORT_ASK_JOB_H_

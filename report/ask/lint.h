@@ -1,0 +1,20 @@
+// Findings about a settings string -> Report.
+#ifndef MEMREPLAY_REPORT_ASK_LINT_H_
+#define MEMREPLAY_REPORT_ASK_LINT_H_
+
+#include <string_view>
+
+#include "proto/report.pb.h"
+#include "sim/settings/torch_profile.h"
+
+namespace memreplay {
+
+// `why` says how the release was chosen: "given", "the default".
+proto::Report LintReport(std::string_view conf, const TorchProfile& profile, std::string_view why);
+
+// This release refuses the string.
+bool HasErrors(const proto::Lint& lint);
+
+}  // namespace memreplay
+
+#endif  // MEMREPLAY_REPORT_ASK_LINT_H_

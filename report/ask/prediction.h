@@ -1,0 +1,29 @@
+// What a training run would need, phase by phase -> Report.
+#ifndef MEMREPLAY_REPORT_ASK_PREDICTION_H_
+#define MEMREPLAY_REPORT_ASK_PREDICTION_H_
+
+#include <string>
+
+#include "proto/report.pb.h"
+#include "sim/observe/phase_usage.h"
+#include "sim/recording/replay_settings.h"
+#include "trace/value/units.h"
+
+namespace memreplay {
+
+// What the CUDA context took on one GeForce card; others take 150 to 600 MiB.
+inline constexpr Bytes kAssumedContext = MiB(225);
+
+// What the run was assumed to be like.
+struct PredictionContext {
+  std::string model;       // "nanogpt"
+  int64_t parameters = 0;  // numbers, not bytes
+  Bytes cuda_context;      // outside the allocator; an assumption
+};
+
+proto::Report PredictionReport(const PredictionContext& context, const ReplaySettings& settings,
+                               const PhaseUsage& usage);
+
+}  // namespace memreplay
+
+#endif  // MEMREPLAY_REPORT_ASK_PREDICTION_H_

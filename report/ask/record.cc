@@ -1,0 +1,40 @@
+#include "report/ask/record.h"
+
+#include <string>
+#include <vector>
+
+#include "report/words/verdict.h"
+
+namespace memreplay {
+
+proto::RecordedReplay RecordedReplayOf(const Trace& trace, StackNames& names, size_t device_index,
+                                       const proto::DeviceReport& device) {
+  proto::RecordedReplay replay;
+  replay.set_device(device.device());
+  replay.set_events(device.events());
+  replay.set_agrees(FindFaults(device).empty());
+  replay.set_sentence(FidelitySentence(device));
+  replay.set_peak_reserved(device.peak_reserved_bytes());
+  replay.set_peak_allocated(device.peak_allocated_bytes());
+  replay.set_ooms(device.ooms());
+  for (const std::string& note : device.notes()) replay.add_notes(note);
+  const EventList& events = trace.devices[device_index].events;
+  const int64_t at = device.recorded().peak_reserved_event();
+  if (at < 0 || static_cast<size_t>(at) >= events.size()) return replay;
+  const auto has_stack = [&](int64_t i) {
+    return !HasText(events[i].kind) && events[i].text_or_stack != kNoStack;
+  };
+  int64_t known = at;
+  while (known >= 0 && !has_stack(known)) --known;
+  if (known < 0) return replay;
+  const std::string& label = names.Label(events[known].text_or_stack);
+  if (known == at) {
+    replay.set_peak_stack(label);
+  } else {
+    replay.set_stack_before(label);
+    replay.set_events_since(at - known);
+  }
+  return replay;
+}
+
+}  // namespace memreplay

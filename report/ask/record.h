@@ -1,0 +1,20 @@
+// What the replay says of a snapshot that `memreplay record` made.
+#ifndef MEMREPLAY_REPORT_ASK_RECORD_H_
+#define MEMREPLAY_REPORT_ASK_RECORD_H_
+
+#include <cstdint>
+
+#include "proto/record.pb.h"
+#include "proto/report.pb.h"
+#include "report/words/stack_names.h"
+#include "trace/value/trace.h"
+
+namespace memreplay {
+
+// One device of a snapshot, whose stacks have `names`; `device` as ReportReplay() made it.
+proto::RecordedReplay RecordedReplayOf(const Trace& trace, StackNames& names, size_t device_index,
+                                       const proto::DeviceReport& device);
+
+}  // namespace memreplay
+
+#endif  // MEMREPLAY_REPORT_ASK_RECORD_H_

@@ -1,0 +1,81 @@
+#include "report/ask/job.h"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "report/text/render_job.h"
+
+namespace memreplay {
+namespace {
+
+proto::Job Job(const std::vector<int64_t>& reserved) {
+  proto::Job job;
+  for (const int64_t bytes : reserved) {
+    proto::Report report;
+    report.set_command("replay");
+    report.set_file("rank");
+    proto::DeviceReport& device = *report.add_devices();
+    device.set_mode(proto::Mode::what_if);
+    device.set_peak_reserved_bytes(bytes);
+    AddToJob(report, &job);
+  }
+  FinishJob(&job);
+  return job;
+}
+
+TEST(Job, WorstSpreadAndOddOneOut) {
+  const proto::Job job = Job({1000, 1001, 999, 1500, 1000});
+  EXPECT_EQ(job.files(), 5);
+  EXPECT_EQ(job.worst_row(), 3);
+  EXPECT_EQ(job.odd_row(), 3);
+  EXPECT_EQ(job.spread_bytes(), 501);
+}
+
+TEST(Job, TheOddOneMayBeTheSmallest) {
+  const proto::Job job = Job({1000, 400, 1000, 1001});
+  EXPECT_EQ(job.worst_row(), 3);
+  EXPECT_EQ(job.odd_row(), 1);
+}
+
+TEST(Job, NoneStandsOut) {
+  EXPECT_EQ(Job({1000, 1005, 995, 1009}).odd_row(), -1);  // within 1 %
+  EXPECT_EQ(Job({1000, 1300, 700, 1200}).odd_row(), -1);  // all differ
+  EXPECT_EQ(Job({1000, 5000}).odd_row(), -1);             // of two, neither
+  EXPECT_EQ(Job({}).worst_row(), -1);
+}
+
+TEST(Job, OutOfMemoryIsWorseThanAnyPeak) {
+  proto::Job job;
+  for (const int64_t ooms : {0, 1}) {
+    proto::Report report;
+    proto::DeviceReport& device = *report.add_devices();
+    device.set_ooms(ooms);
+    device.set_peak_reserved_bytes(ooms == 0 ? 100 : 50);
+    AddToJob(report, &job);
+  }
+  FinishJob(&job);
+  EXPECT_EQ(job.worst_row(), 1);
+}
+
+TEST(Job, AFileWithoutAnAnswerIsARowWithItsError) {
+  proto::Report failed;
+  failed.set_file("b");
+  failed.set_error("b: cut off");
+  proto::Report report;
+  report.add_devices()->set_peak_reserved_bytes(100);
+  proto::Job job;
+  for (const proto::Report& each : {failed, report, failed, report, report}) AddToJob(each, &job);
+  FinishJob(&job);
+  EXPECT_EQ(job.files(), 5);
+  EXPECT_EQ(job.failed(), 2);
+  ASSERT_EQ(job.rows_size(), 5);
+  EXPECT_EQ(job.rows(2).error(), "b: cut off");
+  EXPECT_EQ(job.rows(2).device(), -1);
+  EXPECT_EQ(job.worst_row(), 1);
+  EXPECT_EQ(job.odd_row(), -1);
+  EXPECT_NE(RenderJobText(job).find("no answer: b: cut off"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace memreplay

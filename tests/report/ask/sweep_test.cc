@@ -1,0 +1,206 @@
+// Rows of a sweep -> Report -> text.
+#include "report/ask/sweep.h"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "report/ask/fit.h"
+#include "report/text/render_sweep.h"
+
+namespace memreplay {
+namespace {
+
+const TorchProfile& Profile() { return **FindTorchProfile("2.11"); }
+
+SweepRow Row(const std::string& conf, uint64_t reserved_mib, uint64_t calls = 100) {
+  SweepRow row;
+  row.conf = conf;
+  EXPECT_TRUE(ParseAllocatorConf(conf, Profile(), &row.config).ok());
+  row.peak_reserved = MiB(reserved_mib);
+  row.peak_allocated = MiB(600);
+  row.at_peak[UsageKind::kReserved] = row.peak_reserved;
+  row.at_peak[UsageKind::kAllocated] = MiB(500);
+  row.calls.segment_allocs = calls;
+  return row;
+}
+
+// A program of two requests: the second makes reserved memory peak.
+Schedule Program() {
+  auto trace = std::make_shared<Trace>();
+  trace->is_program = true;
+  trace->streams = {StreamHandle(0), StreamHandle(5)};
+  const uint32_t frame = trace->stacks.InternFrame(
+      {trace->strings.Intern("/home/me/project/train.py"), trace->strings.Intern("step"), 12});
+  const uint32_t stack = trace->stacks.InternStack({&frame, 1});
+  DeviceTrace& device = trace->devices.emplace_back();
+  for (uint64_t handle = 1; handle <= 2; ++handle) {
+    Event alloc;
+    alloc.kind = EventKind::kAlloc;
+    alloc.address = Address(handle);
+    alloc.size = MiB(300);
+    alloc.text_or_stack = stack;
+    device.events.push_back(alloc);
+  }
+  return Schedule::Build(std::move(trace), 0);
+}
+
+proto::DeviceReport Report(const SweepAnswer& answer) {
+  proto::DeviceReport report;
+  report.mutable_inventory()->set_is_program(true);
+  AddSweep(answer, Program(), Profile(), &report);
+  return report;
+}
+
+SweepAnswer Searched(std::vector<SweepRow> rows, SweepRow current) {
+  SweepAnswer answer;
+  answer.searched = true;
+  answer.rows = std::move(rows);
+  answer.current = std::move(current);
+  return answer;
+}
+
+TEST(AddSweep, FillsARow) {
+  SweepRow row = Row("max_split_size_mb:64", 1000, 7);
+  row.calls.waits = 3;
+  row.alloc_retries = 2;
+  row.ooms = 4;
+  row.first_oom = 1;
+  const proto::DeviceReport report = Report(Searched({row}, Row("", 1200)));
+  ASSERT_EQ(report.sweep().rows_size(), 1);
+  const proto::SweepRow& filled = report.sweep().rows(0);
+  EXPECT_EQ(report.mode(), proto::Mode::sweep);
+  EXPECT_EQ(filled.conf(), "max_split_size_mb:64");
+  EXPECT_TRUE(filled.oom());
+  EXPECT_EQ(filled.ooms(), 4);
+  EXPECT_EQ(filled.first_oom_event(), 1);
+  EXPECT_EQ(filled.reserved_minus_allocated_bytes(), 500 << 20);
+  EXPECT_DOUBLE_EQ(filled.fragmentation(), 0.5);
+  EXPECT_EQ(filled.device_calls(), 10);
+  EXPECT_EQ(filled.calls().cuda_malloc(), 7);
+  EXPECT_EQ(filled.calls().synchronize(), 3);
+  EXPECT_FALSE(filled.is_current());
+  EXPECT_EQ(report.sweep().current().peak_reserved_bytes(), 1200 << 20);
+  EXPECT_TRUE(report.sweep().current().is_current());
+}
+
+TEST(AddSweep, CountsWhatComesToTheSame) {
+  const std::vector<SweepRow> rows = {Row("", 800), Row("max_split_size_mb:64", 800),
+                                      Row("max_split_size_mb:32", 800),
+                                      Row("max_split_size_mb:21", 900)};
+  const proto::DeviceReport report = Report(Searched(rows, rows[3]));
+  EXPECT_EQ(report.sweep().ties(), 2);
+  EXPECT_NE(RenderSweep(report).find("(-11.1 %); 2 more come to the same.\n"), std::string::npos)
+      << RenderSweep(report);
+  const proto::DeviceReport alike = Report(Searched({rows[0], rows[1]}, rows[0]));
+  EXPECT_NE(RenderSweep(alike).find(", those in force; all others come to the same.\n"),
+            std::string::npos)
+      << RenderSweep(alike);
+}
+
+// Of two that come to the same the one with a key less is suggested, and none for
+// one percent.
+TEST(AddSweep, SuggestsTheSimplest) {
+  const SweepRow current = Row("", 1000);
+  const std::vector<SweepRow> rows = {
+      Row("expandable_segments:True,roundup_power2_divisions:8", 799),
+      Row("expandable_segments:True", 800), Row("max_split_size_mb:64", 995), current};
+  const proto::DeviceReport report = Report(Searched(rows, current));
+  ASSERT_EQ(report.sweep().suggestions_size(), 1);
+  const auto& suggestion = report.sweep().suggestions(0);
+  ASSERT_EQ(suggestion.lines_size(), 1);
+  EXPECT_EQ(suggestion.lines(0), "export PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True");
+  EXPECT_EQ(suggestion.risks_size(), 1);
+}
+
+TEST(AddSweep, NeverSuggestsTheHarmfulPairNorWhatRunsOut) {
+  SweepRow current = Row("", 1000);
+  SweepRow runs_out = Row("max_split_size_mb:64", 100);
+  runs_out.ooms = 1;
+  const std::vector<SweepRow> rows = {Row("expandable_segments:True,max_split_size_mb:64", 500),
+                                      current, runs_out};
+  const proto::DeviceReport report = Report(Searched(rows, current));
+  EXPECT_EQ(report.sweep().suggestions_size(), 0);
+  EXPECT_NE(RenderSweep(report).find("HARMFUL PAIR"), std::string::npos);
+}
+
+TEST(AddSweep, TellsWhoAskedAndWhatLayThere) {
+  SweepAnswer answer = Searched({Row("", 1000)}, Row("", 1000));
+  PeakCause cause;
+  cause.known = true;
+  cause.requested = MiB(300);
+  cause.id = 1;
+  cause.stack = 1;
+  CachedBytes& cached = cause.cached[static_cast<size_t>(Obstacle::kSplit)];
+  cached.bytes = MiB(480);
+  cached.blocks = 4;
+  cached.largest = MiB(200);
+  cached.largest_address = Address(0x7000);
+  answer.current_cause = cause;
+  const proto::DeviceReport report = Report(answer);
+  const proto::PeakCause& told = report.sweep().current().cause();
+  EXPECT_EQ(told.main(), proto::PeakCause::split);
+  EXPECT_EQ(told.event_index(), 1);
+  EXPECT_EQ(told.stack().summary(), "project/train.py:12 step");
+  ASSERT_EQ(told.cached_size(), 1);
+  EXPECT_EQ(told.cached(0).largest_address(), 0x7000);
+  EXPECT_NE(CauseSentence(report.sweep().current())
+                .find("when 300 MiB were asked for on stream 0 by project/train.py:12 step at "
+                      "event 1, 480 MiB lay cached in 4 blocks (the largest 200 MiB) that are "
+                      "remainders"),
+            std::string::npos)
+      << CauseSentence(report.sweep().current());
+}
+
+TEST(CauseSentence, NoneWhereLittleIsUnusedOrNothingKnown) {
+  proto::SweepRow row;
+  EXPECT_EQ(CauseSentence(row), "");
+  row.mutable_cause()->set_main(proto::PeakCause::split);
+  row.set_fragmentation(0.1);
+  EXPECT_EQ(CauseSentence(row), "");
+}
+
+TEST(RisksOf, DefaultsHaveNone) {
+  EXPECT_TRUE(RisksOf(AllocatorConfig(), std::nullopt).empty());
+  EXPECT_EQ(RisksOf(AllocatorConfig(), 0.95).size(), 1u);
+}
+
+TEST(LiftSweep, TakesTheFirstDeviceThatHasOne) {
+  proto::Report report;
+  report.add_devices();
+  *report.add_devices() = Report(Searched({Row("", 800)}, Row("", 800)));
+  LiftSweep(&report);
+  ASSERT_EQ(report.sweep_size(), 1);
+  EXPECT_EQ(report.sweep(0).peak_reserved_bytes(), 800 << 20);
+}
+
+TEST(RenderFits, ShowsTheEdge) {
+  FitRow row;
+  row.is_current = true;
+  row.found.capacity = MiB(100);
+  row.found.safe_capacity = MiB(104);
+  row.other_order_safe = MiB(106);
+  row.found.unlimited_peak_reserved = MiB(120);
+  for (const uint64_t mib : {96, 98, 100, 102, 104}) {
+    CapacityProbe probe;
+    probe.capacity = MiB(mib);
+    probe.survives = mib == 100 || mib == 104;  // not monotone
+    probe.ooms = probe.survives ? 0 : 1;
+    row.found.probes.push_back(probe);
+  }
+  proto::DeviceReport report;
+  AddFits({row}, PeakLive(), Packing(), &report);
+  EXPECT_EQ(report.fits().rows(0).safe_bytes(), 104 << 20);
+  const std::string text = RenderFits(report);
+  EXPECT_NE(text.find("needs 104 MiB (or, by luck, 100 MiB; 106 MiB with addresses in the "
+                      "other order) under default settings"),
+            std::string::npos)
+      << text;
+  EXPECT_NE(text.find("100 MiB  104,857,600             no"), std::string::npos) << text;
+  EXPECT_NE(text.find("102 MiB  106,954,752         1 time"), std::string::npos) << text;
+}
+
+}  // namespace
+}  // namespace memreplay
