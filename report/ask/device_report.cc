@@ -95,11 +95,13 @@ proto::Event EventOf(const Event& event, const Schedule& schedule) {
   return to;
 }
 
-// `at_event`: in the events of the file; -1: before the first.
-void AddFragmentation(const Fragmentation& from, int64_t at_event, const Schedule& schedule,
+// `at`: the moment at which it was sampled.
+void AddFragmentation(const Fragmentation& from, const Moment& at, const Schedule& schedule,
                       proto::DeviceReport* report) {
   proto::Fragmentation& to = *report->mutable_fragmentation();
-  to.set_at_event(at_event);
+  to.set_at_event(at.request == kBeforeFirstRequest
+                      ? -1  // before the first event
+                      : static_cast<int64_t>(EventOfRequest(schedule, at.request)));
   to.set_internal_bytes(from.internal.signed_value());
   to.set_inactive_split_bytes(from.inactive_split.signed_value());
   to.set_reserved_minus_active_bytes(from.unused.signed_value());
@@ -203,7 +205,7 @@ proto::DeviceReport ReportReplay(const Schedule& schedule, const ReplaySettings&
   AddStatistics(result.statistics, *settings.torch.profile, &report);
   AddSegments(result.segments, report.mutable_segments());
   if (replay.fragmentation.has_value()) {
-    AddFragmentation(*replay.fragmentation, recorded.peak_reserved_event(), schedule, &report);
+    AddFragmentation(*replay.fragmentation, replay.at_peak, schedule, &report);
   }
   Diagnostics diagnostics = schedule.diagnostics();
   diagnostics.Merge(result.start.diagnostics);
@@ -228,10 +230,7 @@ proto::DeviceReport ReportWhatIf(const Schedule& schedule, const ReplaySettings&
   }
   AddSegments(result.segments, report.mutable_segments());
   if (result.fragmentation.has_value()) {
-    const int64_t at = result.peak_request.has_value()
-                           ? static_cast<int64_t>(EventOfRequest(schedule, *result.peak_request))
-                           : -1;
-    AddFragmentation(*result.fragmentation, at, schedule, &report);
+    AddFragmentation(*result.fragmentation, result.at_peak, schedule, &report);
   }
   AddDiagnostics(schedule.diagnostics(), &report);
   return report;
@@ -263,11 +262,7 @@ proto::DeviceReport ReportDeviceRun(const RunPlan& plan, const proto::RecordedPe
   AddFailures(run.run, &report);
   AddStatistics(run.statistics, *plan.settings->torch.profile, &report);
   if (run.fragmentation.has_value()) {
-    const uint32_t request = run.peak_request[static_cast<size_t>(UsageKind::kReserved)];
-    const int64_t at = request == kBeforeFirstRequest
-                           ? -1
-                           : static_cast<int64_t>(EventOfRequest(schedule, request));
-    AddFragmentation(*run.fragmentation, at, schedule, &report);
+    AddFragmentation(*run.fragmentation, run.at_peak, schedule, &report);
   }
   AddDiagnostics(schedule.diagnostics(), &report);
   return report;

@@ -23,14 +23,9 @@ struct Level {
   int64_t peak = 0;
   int64_t least = 0;
 
-  int64_t peak_at = -1;  // number of the event; -1: before the first
-
-  void Add(int64_t change, int64_t event) {
+  void Add(int64_t change) {
     now += change;
-    if (now > peak) {
-      peak = now;
-      peak_at = event;
-    }
+    peak = std::max(peak, now);
     least = std::min(least, now);
   }
 };
@@ -46,6 +41,14 @@ struct Walk {
     int64_t bytes = 0;
   };
   std::vector<StreamUse> streams;  // by Event::stream
+  // Of the moments after an alloc or an oom at which most is reserved, the one at which most
+  // is requested.
+  struct Moment {
+    int64_t event = -1;  // -1: before the first
+    int64_t reserved = 0;
+    int64_t requested = 0;
+  };
+  Moment at_peak;
 };
 
 // Frees of a program name a handle, not a size.
@@ -84,18 +87,25 @@ Walk WalkEvents(const Trace& trace, const DeviceTrace& device) {
       ++walk.streams[event.stream].allocations;
       walk.streams[event.stream].bytes += size;
       if (trace.is_program) program.Alloc(event);
-      walk.requested.Add(size, at);
-      walk.allocations.Add(1, at);
+      walk.requested.Add(size);
+      walk.allocations.Add(1);
     } else if (event.kind == end_of_life) {
       const int64_t freed = trace.is_program ? program.Free(event) : size;
       if (freed >= 0) {
-        walk.requested.Add(-freed, at);
-        walk.allocations.Add(-1, at);
+        walk.requested.Add(-freed);
+        walk.allocations.Add(-1);
       }
     } else if (event.kind == EventKind::kSegmentAlloc || event.kind == EventKind::kSegmentMap) {
-      walk.reserved.Add(size, at);
+      walk.reserved.Add(size);
     } else if (event.kind == EventKind::kSegmentFree || event.kind == EventKind::kSegmentUnmap) {
-      walk.reserved.Add(-size, at);
+      walk.reserved.Add(-size);
+    }
+    if (event.kind == EventKind::kAlloc || event.kind == EventKind::kOom) {
+      const Walk::Moment now = {at, walk.reserved.now, walk.requested.now};
+      if (std::tie(now.reserved, now.requested) >
+          std::tie(walk.at_peak.reserved, walk.at_peak.requested)) {
+        walk.at_peak = now;
+      }
     }
   }
   return walk;
@@ -229,7 +239,7 @@ DeviceContents DescribeContents(const Trace& trace, size_t device_index) {
   proto::RecordedPeaks& peaks = contents.peaks;
   peaks.set_peak_reserved_bytes(start.reserved + walk.reserved.peak);
   peaks.set_peak_requested_bytes(start.requested + walk.requested.peak);
-  peaks.set_peak_reserved_event(walk.reserved.peak_at);
+  peaks.set_peak_reserved_event(walk.at_peak.event);
   peaks.set_ooms(walk.counts[static_cast<size_t>(EventKind::kOom)]);
   return contents;
 }

@@ -187,14 +187,18 @@ class Run {
   }
 
   /**
-   * Where the report looks for its figures of the peak: where most memory is reserved,
-   * once the request that took it was served.
+   * The moment of the report's figures of the peak: of the start and the moments after an
+   * allocation or an OOM, the one with the most reserved memory; of several the one with the
+   * most active memory, and of those the first.
    */
   findPeak() {
-    let moment = this.reservedTree.find(0, this.last + 1);
-    while (moment > 0 && moment < this.last && this.kind[moment - 1] !== this.allocKind &&
-           this.kind[moment - 1] !== this.oomKind) ++moment;
-    return moment;
+    let peak = 0;
+    for (let moment = 1; moment <= this.last; ++moment) {
+      if (this.kind[moment - 1] !== this.allocKind && this.kind[moment - 1] !== this.oomKind) continue;
+      const more = this.reserved[moment] - this.reserved[peak] || this.active[moment] - this.active[peak];
+      if (more > 0) peak = moment;
+    }
+    return peak;
   }
 
   /**

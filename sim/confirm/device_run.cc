@@ -75,8 +75,8 @@ absl::StatusOr<DeviceRun> RunOnDevice(const RunPlan& plan, Device& device, RunWa
   TimelineObserver timeline(usage, kTimelineBuckets);
   FragmentationOptions look;
   look.may_give_up = false;  // a real device is not asked twice
-  FragmentationObserver fragmentation(usage, look);
   MomentsObserver moments(usage);
+  FragmentationObserver fragmentation(usage, moments, look);
   DecisionLog decisions(watched);
   OverlapChecker checker;
   PoolWatcher pool(watched);
@@ -84,8 +84,8 @@ absl::StatusOr<DeviceRun> RunOnDevice(const RunPlan& plan, Device& device, RunWa
   const bool is_checked = plan.backend != RunBackend::kAsync;
   ObserverList observers = {&usage,
                             &timeline,
-                            &fragmentation,
                             &moments,
+                            &fragmentation,
                             &decisions,
                             is_checked ? &checker : nullptr,
                             watch.async != nullptr ? &pool : nullptr,
@@ -108,6 +108,7 @@ absl::StatusOr<DeviceRun> RunOnDevice(const RunPlan& plan, Device& device, RunWa
   result.statistics = replay->statistics;
   result.requests = moments.moments().requests;
   result.peak_request = moments.moments().peak_request;
+  result.at_peak = moments.moments().at_peak;
   result.ooms = moments.moments().ooms;
   result.events = usage.events();
   result.peak = usage.peak();

@@ -56,6 +56,7 @@ struct DeviceRun {
   uint64_t events = 0;
   Usage peak;
   std::array<uint32_t, kUsageKinds> peak_request = {};  // kBeforeFirstRequest: at the start
+  Moment at_peak;                                       // of reserved memory, see Moments
   MemoryStats statistics;                               // at the end
   std::vector<MemoryCall> calls;
   std::vector<Decision> decisions;

@@ -4,6 +4,7 @@
 #include <map>
 #include <tuple>
 #include <utility>
+#include <vector>
 
 #include "sim/settings/size_rules.h"
 
@@ -16,23 +17,81 @@ constexpr uint64_t kWorkPerEvent = 4;
 
 }  // namespace
 
+uint64_t AllocationsBeforePeak(const Schedule& schedule) {
+  // Signed and from an unknown start: only differences matter.
+  struct Level {
+    int64_t reserved = 0;
+    int64_t live = 0;
+  };
+  // Calls `look(level, allocations before it)` after each alloc and oom.
+  const auto walk = [&schedule](auto look) {
+    Level level;
+    uint64_t allocations = 0;
+    std::vector<Bytes> sizes(schedule.allocation_count());
+    for (const StartAllocation& start : schedule.start_allocations()) {
+      sizes[start.id] = start.requested_size;
+    }
+    const auto pass = [&](const Event& event) {
+      switch (event.kind) {
+        case EventKind::kSegmentAlloc:
+        case EventKind::kSegmentMap: level.reserved += event.size.signed_value(); return;
+        case EventKind::kSegmentFree:
+        case EventKind::kSegmentUnmap: level.reserved -= event.size.signed_value(); return;
+        case EventKind::kFree:
+        case EventKind::kFreeCompleted:
+          if (event.id == kNoAllocation) return;
+          level.live -= std::exchange(sizes[event.id], Bytes(0)).signed_value();
+          return;
+        case EventKind::kAlloc:
+          if (event.id != kNoAllocation) sizes[event.id] = event.size;
+          level.live += event.size.signed_value();
+          look(level, allocations++);
+          return;
+        case EventKind::kOom: look(level, allocations++); return;
+        default: return;
+      }
+    };
+    if (schedule.is_program()) {
+      for (const Event& event : schedule.requests()) pass(event);
+    } else {
+      for (const Event& event : schedule.recorded()) pass(event);
+    }
+  };
+  std::optional<Level> most;
+  walk([&most](const Level& level, uint64_t) {
+    if (!most.has_value() ||
+        std::tie(level.reserved, level.live) > std::tie(most->reserved, most->live)) {
+      most = level;
+    }
+  });
+  // Blocks are larger than what was requested, so the moment may come a little earlier.
+  std::optional<uint64_t> before;
+  walk([&](const Level& level, uint64_t allocations) {
+    if (!before.has_value() && level.reserved == most->reserved &&
+        level.live >= most->live - most->live / 32) {
+      before = allocations;
+    }
+  });
+  return before.value_or(0);
+}
+
 FragmentationObserver::FragmentationObserver(const UsageObserver& usage,
+                                             const MomentsObserver& moments,
                                              const FragmentationOptions& options)
-    : usage_(usage), options_(options) {}
+    : usage_(usage), moments_(moments), options_(options) {}
 
 void FragmentationObserver::OnStart(const MemoryState& /*state*/, const Allocator& allocator) {
   allocator_ = &allocator;
-  peak_ = usage_.current().reserved();
   if (!options_.at_event.has_value()) Sample(UsageObserver::kAtStart);
 }
 
 // Whether to look after this event, which ends a request.
 bool FragmentationObserver::IsMoment(uint64_t event) {
   if (options_.at_event.has_value()) return !sample_.has_value() && event >= *options_.at_event;
-  if (usage_.peak().reserved() <= peak_) return false;
-  peak_ = usage_.peak().reserved();
-  // Perhaps until there is a higher one: by then the run will have cost more.
-  gave_up_ = options_.may_give_up && work_ > kFreeWork + kWorkPerEvent * event;
+  if (moments_.moments().at_peak.event != event) return false;
+  // Perhaps only until a later moment is looked at: by then the run will have cost more.
+  gave_up_ = options_.may_give_up && (allocations_ <= options_.skipped_allocations ||
+                                      work_ > kFreeWork + kWorkPerEvent * event);
   if (gave_up_) sample_.reset();
   return !gave_up_;
 }
@@ -40,6 +99,7 @@ bool FragmentationObserver::IsMoment(uint64_t event) {
 void FragmentationObserver::OnEvent(const Event& event) {
   const uint64_t index = next_event_++;
   if (event.kind != EventKind::kAlloc && event.kind != EventKind::kOom) return;
+  ++allocations_;
   const Request request{allocator_->BlockSizeFor(event.size), event.stream, event.pool};
   const size_t kept = std::max<size_t>(options_.last_requests, 1);
   if (recent_.size() < kept) {

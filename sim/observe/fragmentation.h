@@ -9,7 +9,9 @@
 
 #include "sim/model/allocator.h"
 #include "sim/model/observer.h"
+#include "sim/observe/moments.h"
 #include "sim/observe/usage.h"
+#include "trace/schedule/schedule.h"
 #include "trace/value/event.h"
 #include "trace/value/memory_state.h"
 #include "trace/value/units.h"
@@ -48,24 +50,31 @@ struct Fragmentation {
 };
 
 struct FragmentationOptions {
-  // When to look: after the first alloc or oom at or after this event. Absent: where
-  // reserved memory peaks, at the start or once the request that first reserved most
-  // was served.
+  // When to look: after the first alloc or oom at or after this event. Absent: at
+  // Moments::at_peak.
   std::optional<uint64_t> at_event;
+  // Without `at_event`: how many of the first allocs and ooms are not looked at, since the
+  // moment is expected later (AllocationsBeforePeak()). Only the cost depends on it.
+  uint64_t skipped_allocations = 0;
   size_t last_requests = 1000;  // N, at least 1
   bool keep_segments = false;   // in the sample; O(blocks) more
-  // To find the peak, each request that reserves more than any before is looked at.
-  // Where that would be more work than the run so far, the request is passed over; if no
-  // later one reserves more, gave_up() tells, and a second, identical run with `at_event`
-  // is the cheaper way. False: each is looked at.
+  // The moment is known only when the run is over, so each one that could still be it is
+  // looked at. Those in which that would be more work than the run so far are passed over,
+  // as are the skipped ones; if the moment turns out to be among them, gave_up() says so, and
+  // a second, identical run with `at_event` is the cheaper way. False: each is looked at.
   bool may_give_up = true;
 };
 
-// Samples the allocator during a run. `usage` must see each event before this
+// How many of the schedule's allocs and ooms come before those near the peak: as recorded,
+// or, in a program, where most is requested. A guess, for FragmentationOptions. O(events).
+uint64_t AllocationsBeforePeak(const Schedule& schedule);
+
+// Samples the allocator during a run. `usage` and `moments` must see each event before this
 // observer does, and outlive it. O(1) per event; a sample is O(free blocks * log N).
 class FragmentationObserver final : public Observer {
  public:
-  FragmentationObserver(const UsageObserver& usage, const FragmentationOptions& options);
+  FragmentationObserver(const UsageObserver& usage, const MomentsObserver& moments,
+                        const FragmentationOptions& options);
 
   Wants wants() const override { return {.requests = false}; }
   void OnStart(const MemoryState& state, const Allocator& allocator) override;
@@ -89,9 +98,10 @@ class FragmentationObserver final : public Observer {
 
   const Allocator* allocator_ = nullptr;
   const UsageObserver& usage_;
+  const MomentsObserver& moments_;
   const FragmentationOptions options_;
-  Bytes peak_;         // of reserved, when last looked at
-  uint64_t work_ = 0;  // blocks visited for samples
+  uint64_t allocations_ = 0;  // allocs and ooms so far
+  uint64_t work_ = 0;         // blocks visited for samples
   bool gave_up_ = false;
   std::vector<Request> recent_;  // ring of the last N
   size_t oldest_ = 0;            // in it, once it is full

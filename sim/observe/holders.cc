@@ -19,10 +19,12 @@ void HoldersObserver::OnStart(const MemoryState& start, const Allocator& /*alloc
     held.reserved += segment.total_size;
     reserved_ += segment.total_size;
     for (const BlockInfo& block : segment.blocks) {
-      if (block.state != BlockState::kInactive) held.active += block.size;
+      if (block.state == BlockState::kInactive) continue;
+      held.active += block.size;
+      active_ += block.size;
     }
   }
-  peak_ = reserved_;
+  peak_ = {reserved_, active_};
   for (auto& [key, held] : held_) {
     held.told.reserved = held.reserved;
     held.told.active = held.active;
@@ -56,18 +58,20 @@ void HoldersObserver::OnEvent(const Event& event) {
     case EventKind::kSegmentMap:
       Changing(event.pool, event.stream).reserved += event.size;
       reserved_ += event.size;
-      if (reserved_ > peak_) {
-        peak_ = reserved_;
-        new_peak_ = true;
-      }
       return;  // belongs to the request that is being served
     case EventKind::kSegmentFree:
     case EventKind::kSegmentUnmap:
       Changing(event.pool, event.stream).reserved -= event.size;
       reserved_ -= event.size;
       return;
-    case EventKind::kAlloc: Changing(event.pool, event.stream).active += block; break;
-    case EventKind::kFreeCompleted: Changing(event.pool, event.stream).active -= block; break;
+    case EventKind::kAlloc:
+      Changing(event.pool, event.stream).active += block;
+      active_ += block;
+      break;
+    case EventKind::kFreeCompleted:
+      Changing(event.pool, event.stream).active -= block;
+      active_ -= block;
+      break;
     case EventKind::kOom: break;
     default: return;
   }
@@ -77,8 +81,9 @@ void HoldersObserver::OnEvent(const Event& event) {
     held.told.most_cached = cached;
     held.told.most_cached_event = index;
   }
-  if (!new_peak_ || event.kind == EventKind::kFreeCompleted) return;
-  new_peak_ = false;
+  const std::pair now(reserved_, active_);
+  if (now <= peak_ || event.kind == EventKind::kFreeCompleted) return;
+  peak_ = now;
   for (Held* const each : changed_) {
     each->told.reserved = each->reserved;
     each->told.active = each->active;

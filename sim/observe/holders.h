@@ -18,7 +18,7 @@ namespace memreplay {
 struct Holder {
   uint16_t pool = 0;  // index into the trace's pool table
   uint32_t stream = 0;
-  // Where reserved memory of the device peaks, once that request was served.
+  // At Moments::at_peak of the device.
   Bytes reserved, active;
   // The most that was ever cached between two requests, and after which event.
   Bytes most_cached;
@@ -49,8 +49,8 @@ class HoldersObserver final : public Observer {
 
   std::map<std::pair<uint16_t, uint32_t>, Held> held_;
   std::vector<Held*> changed_;
-  Bytes reserved_, peak_;
-  bool new_peak_ = false;
+  Bytes reserved_, active_;       // of all, now
+  std::pair<Bytes, Bytes> peak_;  // what they were at the peak
   uint64_t events_ = 0;
 };
 

@@ -6,7 +6,7 @@ namespace memreplay {
 
 void MomentsObserver::OnStart(const MemoryState& /*state*/, const Allocator& /*allocator*/) {
   peak_ = usage_.peak();
-  moments_.at_peak = usage_.current();
+  moments_.at_peak = {.usage = usage_.current()};
   moments_.peak_request.fill(kBeforeFirstRequest);
 }
 
@@ -14,10 +14,15 @@ void MomentsObserver::Look(const Event& event) {
   if (event.kind == EventKind::kOom) {
     moments_.ooms.push_back({request_, event.size, event.device_free()});
   }
+  const Usage& now = usage_.current();
+  const Usage& most = moments_.at_peak.usage;
+  if (now.reserved() > most.reserved() ||
+      (now.reserved() == most.reserved() && now.active() > most.active())) {
+    moments_.at_peak = {.request = request_, .event = usage_.events() - 1, .usage = now};
+  }
   const Usage& peak = usage_.peak();
   if (peak == peak_) return;
   if (peak.reserved() > peak_.reserved()) {
-    moments_.at_peak = usage_.current();
     const Bytes avoidable = std::min(peak.reserved() - peak_.reserved(), unused_before_);
     if (avoidable >= most_avoidable_) {
       most_avoidable_ = avoidable;

@@ -1,5 +1,5 @@
-// The moments of a run that its result tells of: where each figure of usage first
-// peaked, and what ran out of memory.
+// The moments of a run that its result reports: where each figure of usage first
+// peaked, the fullest moment at the reserved peak, and what ran out of memory.
 #ifndef MEMREPLAY_SIM_OBSERVE_MOMENTS_H_
 #define MEMREPLAY_SIM_OBSERVE_MOMENTS_H_
 
@@ -21,11 +21,21 @@ struct OomMoment {
   Bytes free;            // of the device then
 };
 
+// The start of a run, or the moment after one of its alloc or oom events.
+struct Moment {
+  uint32_t request = kBeforeFirstRequest;    // position in Schedule::requests()
+  uint64_t event = UsageObserver::kAtStart;  // index among the events of the run
+  Usage usage;
+};
+
 struct Moments {
   uint64_t requests = 0;  // applied
   // By UsageKind; kBeforeFirstRequest: at the start.
   std::array<uint32_t, kUsageKinds> peak_request = {};
-  Usage at_peak;  // once the request that first reserved most was served
+  // Of the moments at which reserved memory is at its peak, the one with the most active
+  // memory; the first of several. What is unused then is waste; earlier, most of it may
+  // merely wait for tensors that are about to be allocated.
+  Moment at_peak;
   // The event at which reserved memory grew, on its way to the peak, by most of what cached
   // memory might have served: the largest of min(growth, unused before); kAtStart: never.
   uint64_t cause_event = UsageObserver::kAtStart;

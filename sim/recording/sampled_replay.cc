@@ -38,11 +38,13 @@ SampledReplay ReplaySampled(const Schedule& schedule, const ReplaySettings& sett
   SampledReplay result;
   FragmentationOptions look;
   look.keep_segments = keep_segments;
+  look.skipped_allocations = AllocationsBeforePeak(schedule);
   UsageObserver usage;
-  FragmentationObserver fragmentation(usage, look);
+  MomentsObserver moments(usage);
+  FragmentationObserver fragmentation(usage, moments, look);
   SnapshotEcho echo(schedule, usage, extra);
-  ObserversTogether alone(usage, fragmentation);
-  ObserversTogether watched(usage, fragmentation, echo);
+  ObserversTogether alone(usage, moments, fragmentation);
+  ObserversTogether watched(usage, moments, fragmentation, echo);
   const auto replay = [&](Observer* observer) {
     ExactReplayOptions options;
     options.observer = observer;
@@ -50,12 +52,12 @@ SampledReplay ReplaySampled(const Schedule& schedule, const ReplaySettings& sett
   };
   result.exact = replay(extra == nullptr ? static_cast<Observer*>(&alone) : &watched);
   result.peak = usage.peak();
-  result.peak_reserved_event = usage.peak_event(UsageKind::kReserved);
+  result.at_peak = moments.moments().at_peak;
   result.fragmentation = fragmentation.sample();
   if (fragmentation.gave_up()) {
-    look.at_event = result.peak_reserved_event;
+    look.at_event = result.at_peak.event;
     UsageObserver usage_again;
-    FragmentationObserver again(usage_again, look);
+    FragmentationObserver again(usage_again, moments, look);
     ObserverList both = {&usage_again, &again};
     replay(&both);
     result.fragmentation = again.sample();

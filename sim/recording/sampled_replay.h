@@ -9,6 +9,7 @@
 
 #include "sim/model/observer.h"
 #include "sim/observe/fragmentation.h"
+#include "sim/observe/moments.h"
 #include "sim/observe/usage.h"
 #include "sim/recording/exact_replay.h"
 #include "sim/recording/replay_settings.h"
@@ -45,12 +46,12 @@ class SnapshotEcho final : public Observer {
 struct SampledReplay {
   ExactReplayResult exact;
   Usage peak;
-  uint64_t peak_reserved_event = 0;  // as UsageObserver counts; kAtStart
+  Moment at_peak;  // of reserved memory, see Moments
   std::optional<Fragmentation> fragmentation;
 };
 
-// ReplayAsRecorded() under `settings`, with fragmentation sampled where reserved
-// memory peaks. `extra` (may be null) sees the replay and the snapshots of the
+// ReplayAsRecorded() under `settings`, with fragmentation sampled at
+// Moments::at_peak. `extra` (may be null) sees the replay and the snapshots of the
 // recording.
 SampledReplay ReplaySampled(const Schedule& schedule, const ReplaySettings& settings,
                             Observer* extra, bool keep_segments = false);

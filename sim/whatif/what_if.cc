@@ -87,7 +87,8 @@ absl::StatusOr<WhatIfResult> ReplayWhatIf(const Schedule& schedule, const Replay
   CallCount calls(device);
   FragmentationOptions look;
   look.keep_segments = options.keep_segments;
-  FragmentationObserver fragmentation(usage, look);
+  if (options.fragmentation) look.skipped_allocations = AllocationsBeforePeak(schedule);
+  FragmentationObserver fragmentation(usage, moments, look);
   // Those of every replay, and the rest only where there is one.
   ObserversTogether always(usage, moments, calls);
   ObserverList all = {&always, options.fragmentation ? &fragmentation : nullptr, extra};
@@ -116,10 +117,10 @@ absl::StatusOr<WhatIfResult> ReplayWhatIf(const Schedule& schedule, const Replay
   result.call_nanoseconds = calls.nanoseconds();
   result.fragmentation = fragmentation.sample();
   if (options.fragmentation && fragmentation.gave_up()) {
-    look.at_event = result.peak_event[static_cast<size_t>(UsageKind::kReserved)];
+    look.at_event = result.at_peak.event;
     SimulatedDevice same(DeviceOptions(schedule, settings, options));
     UsageObserver usage_again;
-    FragmentationObserver again(usage_again, look);
+    FragmentationObserver again(usage_again, moments, look);
     ObserverList both = {&usage_again, &again};
     if (const auto ran = Replay(plan, same, both, options.run); !ran.ok()) return ran.status();
     result.fragmentation = again.sample();

@@ -14,6 +14,7 @@
 #include "sim/model/observer.h"
 #include "sim/model/rule.h"
 #include "sim/observe/fragmentation.h"
+#include "sim/observe/moments.h"
 #include "sim/observe/usage.h"
 #include "sim/recording/replay_settings.h"
 #include "sim/run/replay.h"
@@ -37,7 +38,7 @@ struct WhatIfResult {
   // The event at which reserved memory grew, on its way to the peak, by most of what cached
   // memory might have served: the largest of min(growth, unused before); kAtStart: never.
   uint64_t cause_event = UsageObserver::kAtStart;
-  Usage at_peak;                               // once the request that reserved most was served
+  Moment at_peak;                              // of reserved memory, see Moments
   MemoryStats statistics;                      // at the end
   MemoryState segments;                        // at the end
   RuleCounts rules = {};                       // how often each rule of the caching allocator fired

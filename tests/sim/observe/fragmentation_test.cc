@@ -43,11 +43,22 @@ class FragmentationTest : public testing::Test {
     event.stream = stream;
     event.pool = pool;
     usage_.OnEvent(event);
+    moments_->OnEvent(event);
     observer->OnEvent(event);
+  }
+  void Start(FragmentationObserver* observer) {
+    moments_->OnStart({}, allocator_);
+    observer->OnStart({}, allocator_);
+  }
+  // Another run.
+  void Restart() {
+    usage_ = UsageObserver();
+    moments_.emplace(usage_);
   }
 
   ListedBlocks allocator_;
   UsageObserver usage_;
+  std::optional<MomentsObserver> moments_ = MomentsObserver(usage_);
 };
 
 TEST_F(FragmentationTest, MeasuresWasteAtTheGivenEvent) {
@@ -63,8 +74,8 @@ TEST_F(FragmentationTest, MeasuresWasteAtTheGivenEvent) {
        .is_expandable = true},
       {.address = Address(6), .size = MiB(20), .stream = 1, .is_large = true},
   };
-  FragmentationObserver observer(usage_, {.at_event = 3});
-  observer.OnStart({}, allocator_);
+  FragmentationObserver observer(usage_, *moments_, {.at_event = 3});
+  Start(&observer);
   Feed(&observer, EventKind::kSegmentAlloc, MiB(100).value());           // 0
   Feed(&observer, EventKind::kAlloc, 1000, 1024);                        // 1
   Feed(&observer, EventKind::kAlloc, MiB(10).value(), MiB(11).value());  // 2
@@ -95,10 +106,10 @@ TEST_F(FragmentationTest, MeasuresWasteAtTheGivenEvent) {
 TEST_F(FragmentationTest, OnlyTheLastRequestsCount) {
   allocator_.blocks = {{.address = Address(1), .size = Bytes(2048)}};
   for (const auto& [last, unservable] : {std::pair(1, 2048), {2, 2048}, {3, 0}}) {
-    usage_ = UsageObserver();
-    FragmentationObserver observer(usage_,
+    Restart();
+    FragmentationObserver observer(usage_, *moments_,
                                    {.at_event = 3, .last_requests = static_cast<size_t>(last)});
-    observer.OnStart({}, allocator_);
+    Start(&observer);
     Feed(&observer, EventKind::kAlloc, 4096, 4096);
     Feed(&observer, EventKind::kAlloc, 2048, 2048);
     Feed(&observer, EventKind::kAlloc, 4096, 4096);
@@ -110,16 +121,16 @@ TEST_F(FragmentationTest, OnlyTheLastRequestsCount) {
 TEST_F(FragmentationTest, RoundsAsTold) {
   allocator_.blocks = {{.address = Address(1), .size = Bytes(3072)}};
   allocator_.smallest_block = Bytes(4096);
-  FragmentationObserver observer(usage_, {.at_event = 0});
-  observer.OnStart({}, allocator_);
+  FragmentationObserver observer(usage_, *moments_, {.at_event = 0});
+  Start(&observer);
   Feed(&observer, EventKind::kAlloc, 2500, 4096);
   EXPECT_EQ(observer.sample()->unservable, Bytes(3072));
 }
 
 TEST_F(FragmentationTest, ThePeakIsFoundInOneRun) {
   allocator_.blocks = {{.address = Address(1), .size = MiB(1)}};
-  FragmentationObserver observer(usage_, {});
-  observer.OnStart({}, allocator_);
+  FragmentationObserver observer(usage_, *moments_, {});
+  Start(&observer);
   EXPECT_EQ(observer.sample()->at_event, UsageObserver::kAtStart);
   Feed(&observer, EventKind::kSegmentAlloc, MiB(20).value());  // 0
   Feed(&observer, EventKind::kAlloc, MiB(2).value());          // 1
@@ -134,16 +145,44 @@ TEST_F(FragmentationTest, ThePeakIsFoundInOneRun) {
   EXPECT_EQ(observer.sample()->usage.reserved(), MiB(30));
 }
 
+// The first moment at the reserved peak is often one at which nearly everything is still
+// cached: what is unused then is no waste.
+TEST_F(FragmentationTest, OfTheMomentsAtTheReservedPeakTheFullestIsMeant) {
+  for (const uint64_t skipped : {0, 1, 2, 3}) {
+    Restart();
+    FragmentationOptions options;
+    options.skipped_allocations = skipped;
+    FragmentationObserver observer(usage_, *moments_, options);
+    Start(&observer);
+    Feed(&observer, EventKind::kSegmentAlloc, MiB(20).value());  // 0
+    Feed(&observer, EventKind::kAlloc, MiB(2).value());          // 1
+    Feed(&observer, EventKind::kAlloc, MiB(10).value());         // 2: the fullest
+    Feed(&observer, EventKind::kFree, MiB(10).value());          // 3
+    Feed(&observer, EventKind::kFreeCompleted, MiB(10).value());
+    Feed(&observer, EventKind::kAlloc, MiB(10).value());       // 5: as full, but later
+    Feed(&observer, EventKind::kSegmentFree, MiB(4).value());  // 6
+    Feed(&observer, EventKind::kAlloc, MiB(3).value());        // 7: fuller, but below the peak
+    observer.OnEnd();
+    EXPECT_EQ(moments_->moments().at_peak.event, 2u);
+    EXPECT_EQ(observer.gave_up(), skipped > 1);
+    ASSERT_EQ(observer.sample().has_value(), skipped <= 1);
+    if (!observer.gave_up()) {
+      EXPECT_EQ(observer.sample()->at_event, 2u);
+      EXPECT_EQ(observer.sample()->unused, MiB(8));
+    }
+  }
+}
+
 // Where every request reserves more among ever more cached blocks, looking at each
 // would be quadratic.
 TEST_F(FragmentationTest, GivesUpWhereAnotherRunIsCheaper) {
   allocator_.blocks.resize(1000);
   for (const bool may_give_up : {true, false}) {
-    usage_ = UsageObserver();
+    Restart();
     FragmentationOptions options;
     options.may_give_up = may_give_up;
-    FragmentationObserver observer(usage_, options);
-    observer.OnStart({}, allocator_);
+    FragmentationObserver observer(usage_, *moments_, options);
+    Start(&observer);
     for (int i = 0; i < 1000; ++i) {
       Feed(&observer, EventKind::kSegmentAlloc, MiB(20).value());
       Feed(&observer, EventKind::kAlloc, MiB(20).value());
@@ -156,8 +195,8 @@ TEST_F(FragmentationTest, GivesUpWhereAnotherRunIsCheaper) {
 
 TEST_F(FragmentationTest, LooksAgainOnceTheRunHasCostMore) {
   allocator_.blocks.resize(1000);
-  FragmentationObserver observer(usage_, {});
-  observer.OnStart({}, allocator_);
+  FragmentationObserver observer(usage_, *moments_, {});
+  Start(&observer);
   for (int i = 0; i < 120; ++i) {
     Feed(&observer, EventKind::kSegmentAlloc, MiB(20).value());
     Feed(&observer, EventKind::kAlloc, MiB(20).value());
@@ -178,8 +217,8 @@ TEST_F(FragmentationTest, LooksAgainOnceTheRunHasCostMore) {
 }
 
 TEST_F(FragmentationTest, SamplesAtTheEndIfItsMomentNeverCame) {
-  FragmentationObserver observer(usage_, {.at_event = 100});
-  observer.OnStart({}, allocator_);
+  FragmentationObserver observer(usage_, *moments_, {.at_event = 100});
+  Start(&observer);
   Feed(&observer, EventKind::kSegmentAlloc, 4096);
   Feed(&observer, EventKind::kAlloc, 100, 512);
   Feed(&observer, EventKind::kFree, 100, 512);

@@ -195,9 +195,9 @@ TEST(ReplaySampled, EchoesSnapshotsInTheirPlace) {
   EXPECT_EQ(replay.peak.reserved(), MiB(30));
   EXPECT_EQ(replay.peak.active(), MiB(28));
   ASSERT_TRUE(replay.fragmentation.has_value());
-  // All 30 MiB are there before the first event, with 12 in use.
-  EXPECT_EQ(replay.fragmentation->at_event, UsageObserver::kAtStart);
-  EXPECT_EQ(replay.fragmentation->unused, MiB(18));
+  // All 30 MiB are there before the first event, with 12 in use; after it 28 are.
+  EXPECT_EQ(replay.fragmentation->at_event, 0u);
+  EXPECT_EQ(replay.fragmentation->unused, MiB(2));
   ASSERT_EQ(recorder.events.size(), schedule.recorded().size());
   for (size_t i = 0; i < recorder.events.size(); ++i) {
     EXPECT_EQ(recorder.events[i].kind, schedule.recorded()[i].kind) << i;
