@@ -1,12 +1,11 @@
 """What the conformance scripts share: getting a torch wheel, building the runner for it, running programs.
 
-A wheel is fetched once with pip, and only the allocator's two libraries and the headers are kept of it, under
-${MEMREPLAY_CACHE:-~/.cache/memreplay}/torch-VERSION. Nothing of it enters the tree.
+A wheel is fetched once with pip, and only the allocator's two libraries and the headers are kept of it, in the folder
+torch-VERSION-... of the cache (third_party/python/cache.py). Nothing of it enters the tree.
 """
 
 import concurrent.futures
 import ctypes
-import functools
 import hashlib
 import json
 import os
@@ -21,14 +20,14 @@ import zipfile
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
+sys.path.append(str(ROOT / "third_party" / "python"))
+import cache  # noqa: E402
+import environment  # noqa: E402
+from environment import Unavailable  # noqa: E402
+
 CARD = "libmemreplay_card.so"
 COMPILER = os.environ.get("CXX", "g++")
-CACHE = pathlib.Path(os.environ.get("MEMREPLAY_CACHE") or pathlib.Path.home() / ".cache" / "memreplay")
 KEPT = re.compile(r"torch/(lib/libc10(_cuda)?\.so|lib/libgomp[^/]*|include/c10/.*|include/torch/headeronly/.*|version\.py)$")
-
-
-class Unavailable(Exception):
-    """The wheel cannot be had here (no network, no such release)."""
 
 
 def version_key(version):
@@ -39,63 +38,31 @@ def minor(version):
     return ".".join(version.split(".")[:2])
 
 
-def cached_versions():
-    found = [path.parent.name[len("torch-"):] for path in CACHE.glob("torch-*/.complete")]
-    return sorted(found, key=version_key)
-
-
-@functools.cache
-def published_versions():
-    """Releases on the package index, oldest first; empty without a network."""
-    try:
-        answer = subprocess.run([sys.executable, "-m", "pip", "index", "versions", "torch"], text=True, timeout=120,
-                                capture_output=True, check=True).stdout
-    except (subprocess.SubprocessError, OSError):
-        return []
-    line = next((line for line in answer.splitlines() if line.startswith("Available versions:")), "")
-    return sorted(re.findall(r"\b\d+\.\d+\.\d+\b", line), key=version_key)
-
-
 def minor_releases(first="2.1"):
     """The newest patch release of every minor release from `first` on, oldest first."""
-    newest = {}
-    for version in published_versions() or cached_versions():
-        if version_key(version) >= version_key(first):
-            newest[minor(version)] = version
-    return sorted(newest.values(), key=version_key)
+    return [version for version in environment.torch_releases() if version_key(version) >= version_key(first)]
 
 
 def resolve(wanted):
     """A full version for "2.6", "2.6.0" or "newest"."""
-    known = sorted(set(published_versions()) | set(cached_versions()), key=version_key)
+    known = environment.torch_releases()
     matching = [v for v in known if wanted == "newest" or v == wanted or v.startswith(wanted + ".")]
     if not matching:
-        raise Unavailable(f"torch {wanted} is neither cached in {CACHE} nor on a package index that can be reached")
+        raise Unavailable(f"torch {wanted} is not in third_party/python/pyproject.toml, which has {', '.join(known)}")
     return matching[-1]
 
 
 def fetch(version):
     """The unpacked torch folder of a release."""
-    home = CACHE / f"torch-{version}"
-    if (home / ".complete").exists():
-        return home / "torch"
-    CACHE.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=CACHE, prefix="download-") as folder:
-        command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--dest", folder, f"torch=={version}"]
-        done = subprocess.run(command, text=True, capture_output=True)
-        wheels = list(pathlib.Path(folder).glob("torch-*.whl"))
-        if done.returncode != 0 or not wheels:
-            reason = (done.stderr.strip().splitlines() or ["no wheel"])[-1]
-            raise Unavailable(f"pip cannot download torch=={version}: {reason}")
-        with zipfile.ZipFile(wheels[0]) as wheel:
-            for name in wheel.namelist():
-                if KEPT.match(name):
-                    wheel.extract(name, home)
-    if not (home / "torch/lib/libc10_cuda.so").exists():
-        shutil.rmtree(home)
-        raise Unavailable(f"the wheel of torch {version} for this platform is not a CUDA build")
-    (home / ".complete").touch()
-    return home / "torch"
+    def unpack(folder):
+        with tempfile.TemporaryDirectory(dir=cache.home()) as download:
+            environment.download(f"torch-{version}", "torch", download)
+            wheel, = pathlib.Path(download).glob("torch-*.whl")
+            with zipfile.ZipFile(wheel) as file:
+                file.extractall(folder, [name for name in file.namelist() if KEPT.match(name)])
+        if not (folder / "torch/lib/libc10_cuda.so").exists():
+            raise Unavailable(f"the wheel of torch {version} for this platform is not a CUDA build")
+    return cache.made(f"torch-{version}-{environment.digest(f'torch-{version}', 'torch')}", unpack) / "torch"
 
 
 def _output(*command):
@@ -121,20 +88,16 @@ def card():
     built = ROOT / "bazel-bin/record/card/libmemreplay_card.so"
     if built.exists() and built.stat().st_mtime > max(p.stat().st_mtime for p in card_sources()):
         return built
-    out = CACHE / f"card-{digest(card_sources())}"
-    if not (out / CARD).exists():
-        out.mkdir(parents=True, exist_ok=True)
+
+    def compile_all(folder):
         flags = ["-O1", "-std=c++20", "-w", "-fPIC", "-fvisibility=hidden", "-fno-exceptions", "-fno-rtti", "-I", ROOT]
-        with tempfile.TemporaryDirectory(dir=out) as folder:
-            sources = [p for p in card_sources() if p.suffix == ".cc" and p.name != "freestanding.cc"]
-            objects = [pathlib.Path(folder) / f"{n}.o" for n in range(len(sources))]
-            with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-                list(pool.map(lambda pair: make(COMPILER, *flags, "-c", pair[0], "-o", pair[1]), zip(sources, objects)))
-            whole = pathlib.Path(folder) / CARD
-            make(COMPILER, "-shared", *objects, f"-Wl,-soname,{CARD}", f"-Wl,--version-script={ROOT}/record/card/exports.map",
-                 "-static-libgcc", "-o", whole)
-            whole.rename(out / CARD)
-    return out / CARD
+        sources = [p for p in card_sources() if p.suffix == ".cc" and p.name != "freestanding.cc"]
+        objects = [folder / f"{n}.o" for n in range(len(sources))]
+        with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+            list(pool.map(lambda pair: make(COMPILER, *flags, "-c", pair[0], "-o", pair[1]), zip(sources, objects)))
+        make(COMPILER, "-shared", *objects, f"-Wl,-soname,{CARD}", f"-Wl,--version-script={ROOT}/record/card/exports.map",
+             "-static-libgcc", "-o", folder / CARD)
+    return cache.made(f"card-{digest(card_sources())}", compile_all) / CARD
 
 
 def prepare(folders, out):
@@ -151,32 +114,23 @@ def build(version):
     """The path of the runner for this release, built if its sources or the release are new."""
     torch = fetch(version)
     sources = card_sources() + sorted(p for p in (HERE / "runner").rglob("*") if p.is_file())
-    out = CACHE / f"build-{version}-{digest(sources)}"
-    if (out / "runner").exists():
-        return out / "runner"
-    for old in CACHE.glob(f"build-{version}-*"):  # of other states of the sources, perhaps another checkout's
-        if old.stat().st_mtime < time.time() - 86400:
-            shutil.rmtree(old, ignore_errors=True)
-    final, out = out, pathlib.Path(tempfile.mkdtemp(dir=CACHE, prefix="building-"))
+    name = f"build-{version}-{digest(sources)}"
     lib = torch / "lib"
-    cxx11 = re.search(r"c10::.*__cxx11", _output("nm", "-DC", lib / "libc10.so")) is not None
-    release = version_key(version)[0] * 100 + version_key(version)[1]
-    try:
-        libraries = [f"-l:{pathlib.Path(path).name}" for path in prepare(torch, out)]
+
+    def compile_runner(folder):
+        for old in cache.home().glob(f"build-{version}-*"):  # of other states of the sources, perhaps another checkout's
+            if old != folder and old.stat().st_mtime < time.time() - 86400:
+                cache.remove(old)
+        cxx11 = re.search(r"c10::.*__cxx11", _output("nm", "-DC", lib / "libc10.so")) is not None
+        release = version_key(version)[0] * 100 + version_key(version)[1]
+        libraries = [f"-l:{pathlib.Path(path).name}" for path in prepare(torch, folder)]
         # DT_RPATH, not DT_RUNPATH: it must also serve what the wheel's libraries ask for.
         make(COMPILER, "-O1", "-std=c++20", "-w", f"-D_GLIBCXX_USE_CXX11_ABI={int(cxx11)}", f"-DTORCH_RELEASE={release}",
              "-I", HERE / "runner/include", "-I", torch / "include", "-I", ROOT, *sorted((HERE / "runner").glob("*.cc")),
-             "-o", out / "runner", f"-Wl,--disable-new-dtags,-rpath,{final}:{lib}",
-             "-Wl,--no-as-needed,--allow-shlib-undefined,--unresolved-symbols=ignore-all", "-L", out, *libraries,
+             "-o", folder / "runner", f"-Wl,--disable-new-dtags,-rpath,{cache.home() / name}:{lib}",
+             "-Wl,--no-as-needed,--allow-shlib-undefined,--unresolved-symbols=ignore-all", "-L", folder, *libraries,
              lib / "libc10.so", lib / "libc10_cuda.so")
-    except RuntimeError:
-        shutil.rmtree(out)
-        raise
-    try:
-        out.rename(final)
-    except OSError:  # someone else was faster
-        shutil.rmtree(out)
-    return final / "runner"
+    return cache.made(name, compile_runner) / "runner"
 
 
 class Outcome:

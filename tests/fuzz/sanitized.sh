@@ -8,7 +8,7 @@ if [[ -z $clang ]] || ! echo 'extern "C" int LLVMFuzzerTestOneInput(const char*,
   echo "skipped: clang-16 with libFuzzer is not installed (third_party/setup.sh names the packages)"
   return 77
 fi
-cache=${MEMREPLAY_CACHE:-$HOME/.cache/memreplay}/fuzz
+cache=$(third_party/python/cache.py)/fuzz
 # An output folder of its own: another compiler would throw away everybody else's results.
 # shellcheck disable=SC2034  # used by the scripts that source this file
 sanitized=(bazel --output_base="$cache/bazel-$(echo "$PWD" | md5sum | cut -c1-8)")

@@ -1,7 +1,8 @@
 """memreplay.recording() and the two callbacks with PyTorch itself, on an imaginary card; no GPU is needed.
 
-PyTorch is that of tests/record (torch_environment.py), made by pip on first use, about 1 GB. MEMREPLAY_TORCH is a
-command that stands before a script instead: MEMREPLAY_TORCH=python3 on a machine with a GPU.
+PyTorch is that of third_party/python, made on first use: about 1 GB is downloaded. MEMREPLAY_TORCH is a command that stands
+before a script instead: MEMREPLAY_TORCH=python3 on a machine with a GPU. With MEMREPLAY_ALL, recording() is tested with
+the oldest and the newest release, too.
 """
 
 import functools
@@ -18,15 +19,12 @@ import unittest
 import memreplay
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path.append(str(ROOT / "tests/record"))
-import torch_environment  # noqa: E402
+sys.path.append(str(ROOT / "third_party/python"))
+import environment  # noqa: E402
 
-TORCH = "2.6.0"  # and any other release whose environment is there
-# What the callbacks' frameworks want besides PyTorch, whose own requirements (NVIDIA's libraries) are not installed.
-TRANSFORMERS = ["transformers==4.51.3", "accelerate", "tokenizers", "safetensors", "huggingface-hub==0.36.0", "regex", "pyyaml", "tqdm",
-                "requests", "packaging", "psutil", "urllib3", "idna", "certifi", "charset-normalizer"]
-LIGHTNING_AND_MORE = ["lightning", "pytorch-lightning", "lightning-utilities", "torchmetrics", "pyyaml", "tqdm", "packaging",
-                      "requests", "urllib3", "idna", "certifi", "charset-normalizer"]
+TORCH = "torch-2.6.0"
+OTHERS = ["torch-2.1.2", "torch-2.15.0"]
+LIBRARIES = "torch-2.6.0-libraries"
 
 
 @functools.lru_cache(maxsize=None)
@@ -98,21 +96,21 @@ class Torch(unittest.TestCase):
         self.addCleanup(folder.cleanup)
         return pathlib.Path(folder.name)
 
-    def environment(self, release, more):
+    def environment(self, name):
         """What stands before a script, and the variables that it wants."""
         given = shlex.split(os.environ.get("MEMREPLAY_TORCH", ""))
         if given:
             return given, {}
         try:
-            python = torch_environment.python(release, more)
-        except torch_environment.Unavailable as why:
+            python = environment.python(name)
+        except environment.Unavailable as why:
             self.skipTest(str(why))
         return [python, str(ROOT / "tests/python/on_card.py")], card()
 
-    def run_script(self, text, module="torch", more=(), release=TORCH):
+    def run_script(self, text, module="torch", name=TORCH):
         self.folder = self.new_folder()
         (self.folder / "script.py").write_text(f"import importlib.util as u, sys\nu.find_spec({module!r}) or sys.exit(77)\n{text}")
-        command, variables = self.environment(release, more)
+        command, variables = self.environment(name)
         path = ":".join([str(ROOT / "python"), str(ROOT / "examples"),
                          variables.get("PYTHONPATH", os.environ.get("PYTHONPATH", ""))])
         done = subprocess.run([*command, str(self.folder / "script.py")], cwd=self.folder, stdout=subprocess.PIPE,
@@ -127,13 +125,12 @@ class Torch(unittest.TestCase):
         return recording.inspect(deep=True).only_device.loop.steps
 
     def test_recording(self):
-        there = {path.name.rpartition("-")[2] for path in torch_environment.cache().glob("record-torch-[0-9].*[0-9]")}
-        for release in [TORCH] if "MEMREPLAY_TORCH" in os.environ else sorted(there | {TORCH}):
-            with self.subTest(torch=release):
-                self.record_with(release)
+        for name in [TORCH, *(OTHERS if "MEMREPLAY_ALL" in os.environ else [])]:
+            with self.subTest(name):
+                self.record_with(name)
 
-    def record_with(self, release):
-        recording = self.run_script(RECORD, release=release)
+    def record_with(self, name):
+        recording = self.run_script(RECORD, name=name)
         replay = recording.replay()
         self.assertTrue(replay.is_good)
         fidelity = replay.only_device.fidelity
@@ -141,7 +138,7 @@ class Torch(unittest.TestCase):
         self.assertEqual(fidelity.matched_events, fidelity.compared_events)
         steps = self.steps(recording)
         # Older releases keep no marks; the loop is then found by its repetition.
-        keeps_marks = [int(part) for part in release.split(".")[:2]] >= [2, 6]
+        keeps_marks = [int(part) for part in name.removeprefix("torch-").split(".")[:2]] >= [2, 6]
         self.assertEqual((steps.name, steps.steps), ("memreplay.step#" if keeps_marks else "", 5))
         self.assertEqual(steps.growth_bytes_per_step, 1 << 20)
         self.assertEqual(recording.inspect().only_device.inventory.actions["oom"], 1)
@@ -154,7 +151,7 @@ class Torch(unittest.TestCase):
         if subprocess.run(["gcc", "-shared", "-o", "libcuda.so.1", "driver.c"], cwd=folder, check=False).returncode:
             self.skipTest("no compiler for the stand-in of a driver")
         (folder / "script.py").write_text(STEPS)
-        command, variables = self.environment(TORCH, ())
+        command, variables = self.environment(TORCH)
         # As pip leaves it: the program beside an interpreter that PyTorch is installed for.
         environment = folder / "venv"
         (environment / "bin").mkdir(parents=True)
@@ -175,11 +172,11 @@ class Torch(unittest.TestCase):
             (folder / name).unlink()
 
     def test_hugging_face(self):
-        steps = self.steps(self.run_script(TRAINER, "transformers", TRANSFORMERS))
+        steps = self.steps(self.run_script(TRAINER, "transformers", LIBRARIES))
         self.assertEqual((steps.name, steps.steps), ("memreplay.step#", 4))
 
     def test_lightning(self):
-        steps = self.steps(self.run_script(LIGHTNING, "lightning", LIGHTNING_AND_MORE))
+        steps = self.steps(self.run_script(LIGHTNING, "lightning", LIBRARIES))
         self.assertEqual((steps.name, steps.steps), ("memreplay.step#", 4))
 
 

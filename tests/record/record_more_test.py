@@ -1,4 +1,4 @@
-"""Programs under `memreplay record --card` that take long or want packages beside torch."""
+"""Programs under `memreplay record --card` that take long or use libraries next to torch."""
 import json
 import os
 import resource
@@ -7,13 +7,7 @@ import sys
 import unittest.mock
 
 import events
-from recorded import Case, Recorded, Setting, main, needs, program
-
-HUGGING_FACE = ("transformers==4.51.3", "tokenizers==0.21.4", "huggingface_hub==0.36.0", "safetensors",
-                "regex", "pyyaml", "requests", "tqdm", "packaging", "psutil", "charset_normalizer",
-                "idna", "urllib3", "certifi", "accelerate==1.6.0", "peft==0.15.2")
-TRITON = {"2.6.0": "triton==3.2.0", "2.15.0": "triton==3.9.0"}
-TORCHVISION = {"2.6.0": "torchvision==0.21.0"}
+from recorded import Case, Recorded, Setting, main, needs_libraries, program
 
 # programs/synthesised.py has the same keys.
 SYNTH_KEYS = {
@@ -40,9 +34,8 @@ SYNTHESISED = [
 
 
 class RecordMoreTest(Case):
-    @needs(*HUGGING_FACE)
+    @needs_libraries
     def test_transformers(self):
-        needs(TRITON[Setting.torch])(lambda _: None)(self)  # 2.15 multiplies by kernels of its, where it is there
         for kind in ("gpt2", "llama", "lora", "generate"):
             with self.subTest(kind):
                 self.runs("hugging_face.py", kind)
@@ -51,19 +44,17 @@ class RecordMoreTest(Case):
         run = self.runs("operators.py")
         self.assertIn("all ran", run.output)
 
-    @needs("bitsandbytes==0.50.2", "packaging")
+    @needs_libraries
     def test_another_package_with_code_for_cuda(self):
         run = self.runs("eight_bit.py")
         self.assertIn("eight bit", run.output)
         assumed = [row["what"] for row in run.process["card"]["assumptions"]]
         self.assertTrue(any("bitsandbytes" in what for what in assumed), assumed)
 
+    @needs_libraries
     def test_resnet(self):
-        if Setting.torch not in TORCHVISION:
-            self.skipTest(f"no torchvision is named here for torch {Setting.torch}")
-        needs(TORCHVISION[Setting.torch], "pillow")(self._resnet)(self)
-
-    def _resnet(self, *_):
+        if Setting.torch != "2.6.0":
+            self.skipTest(f"the environment of torch {Setting.torch} has no torchvision")
         run = self.runs("vision.py", "resnet")
         assumed = [row["what"] for row in run.process["card"]["assumptions"]]
         self.assertTrue(any(what.startswith("cuDNN workspace assumed 0 bytes") for what in assumed), assumed)
@@ -79,7 +70,6 @@ class RecordMoreTest(Case):
         """Triton compiles real kernels, and the compiler sees nothing of us."""
         empty = {name: os.path.join(self.folder, name) for name in ("TORCHINDUCTOR_CACHE_DIR", "TRITON_CACHE_DIR")}
         with unittest.mock.patch.dict(os.environ, empty):  # Triton compiles C, too, and links it
-            needs(TRITON[Setting.torch])(lambda _: None)(self)
             words = ["gpt.py", "compile=1", "steps=2", "layers=2"]
             run = self.runs(*words)
             self.assertEqual(len(run.answer["processes"]), 1, "workers of the compiler record nothing")
@@ -89,7 +79,6 @@ class RecordMoreTest(Case):
                                 plain.process["replays"][0]["peak_allocated"])
 
     def test_compile_on_a_default_device(self):
-        needs(TRITON[Setting.torch])(lambda _: None)(self)
         run = self.record("default_device.py", environment={
             "TORCHINDUCTOR_CACHE_DIR": os.path.join(self.folder, "inductor")})
         self.assertEqual(run.status, 0, run.output)

@@ -1,7 +1,7 @@
 """Public scripts beside the recordings that their authors made on real GPUs, event by event.
 
-The repositories are other people's and are not here: each is cloned into
-${MEMREPLAY_CACHE:-~/.cache/memreplay}/public/OWNER+NAME, or the case is skipped. The card, and how the
+The repositories are other people's and are not here: each is cloned into the folder public/OWNER+NAME of the
+cache (third_party/python/cache.py), or the case is skipped. The card, and how the
 script was called where the repository does not say, were found by trying.
 """
 import os
@@ -10,24 +10,20 @@ import subprocess
 import sys
 
 import events
-import torch_environment
-from recorded import Case, Recorded, Setting, main, needs
+from recorded import Case, Recorded, Setting, main, needs_libraries
 
-PACKAGES = ("einops", "einx", "frozendict", "jaxtyping", "wadler-lindig", "pandas", "python-dateutil",
-            "pytz", "tzdata", "six")
+import cache
+
 WEDSON = ("Wedsonlin/assignment2-systems", "87b0864")
 SILMONT = ("silmont2000/assignment2-systems", "75d09aa")
 
 
 def repository(name):
-    folder = torch_environment.cache() / "public" / name.replace("/", "+")
-    if not folder.exists():
-        cloned = subprocess.run(["git", "clone", "--quiet", f"https://github.com/{name}", str(folder)],
-                                capture_output=True, text=True, check=False,
-                                env={**os.environ, "GIT_TERMINAL_PROMPT": "0"})
-        if cloned.returncode != 0:
-            return None
-    return folder
+    """The path of a clone. Raises CalledProcessError where it cannot be had."""
+    def clone(folder):
+        subprocess.run(["git", "clone", "--quiet", f"https://github.com/{name}", str(folder)], capture_output=True, text=True,
+                       check=True, env={**os.environ, "GIT_TERMINAL_PROMPT": "0"})
+    return cache.made("public/" + name.replace("/", "+"), clone)
 
 
 def for_older_python(source):
@@ -39,9 +35,10 @@ class PublicTest(Case):
     def files(self, of, *paths):
         """Some paths of a commit, in the test's folder."""
         name, commit = of
-        found = repository(name)
-        if found is None:
-            self.skipTest(f"github.com/{name} cannot be cloned")
+        try:
+            found = repository(name)
+        except subprocess.CalledProcessError as error:
+            self.skipTest(f"github.com/{name} cannot be cloned: {error.stderr.strip()[-200:]}")
         packed = subprocess.run(["git", "-C", str(found), "archive", commit, "--", *paths],
                                 capture_output=True, check=False)
         if packed.returncode != 0:
@@ -62,7 +59,7 @@ class PublicTest(Case):
         print(f"{recorded}: {len(a[0])} events alike, {reserved[0]} and {reserved[1]} bytes reserved")
         return reserved
 
-    @needs(*PACKAGES)
+    @needs_libraries
     def test_wedson(self):
         """A transformer of 24 layers, forward only and a whole step, at four lengths."""
         self.of_release("2.11.0")
@@ -97,7 +94,7 @@ class PublicTest(Case):
                 else:
                     self.assertEqual(theirs - ours, 40 << 20)
 
-    @needs(*PACKAGES)
+    @needs_libraries
     def test_silmont(self):
         """Attention by hand, forward and backward, from the first allocation on."""
         self.of_release("2.6.0")

@@ -7,6 +7,7 @@ writes the figures into figures.json.
 TEST RECORDER TORCH_VERSION --keep TAR records without replaying (recorder.cc) and keeps the snapshots whose
 figures are known, for replayed.py: what a line in the allocator's model changes is not the recording.
 """
+import functools
 import json
 import os
 import pathlib
@@ -15,12 +16,15 @@ import sys
 import tarfile
 import tempfile
 import unittest
+import unittest.mock
 
 import events
 import report_xml
-import torch_environment
 
 HERE = pathlib.Path(__file__).resolve().parent
+sys.path.append(str(HERE.parents[1] / "third_party" / "python"))
+import environment  # noqa: E402
+
 FIGURES = HERE / "figures.json"
 
 
@@ -129,18 +133,17 @@ def keep(run, figures_of):
     runs.append({"figures_of": figures_of, "torch": Setting.torch, "snapshots": names})
 
 
-def needs(*packages):
-    """A decorator: the case wants these packages beside torch; skipped where they cannot be had."""
-    def decorate(case):
-        def wanting(self, *args):
-            try:
-                torch_environment.python(Setting.torch, packages)
-            except torch_environment.Unavailable as reason:
-                self.skipTest(str(reason))
-            return case(self, *args)
-        wanting.__name__ = case.__name__
-        return wanting
-    return decorate
+def needs_libraries(case):
+    """A decorator: the case runs in the environment that has libraries next to torch; skipped where it cannot be had."""
+    @functools.wraps(case)
+    def with_libraries(self):
+        try:
+            python = environment.python(f"torch-{Setting.torch}-libraries")
+        except environment.Unavailable as reason:
+            self.skipTest(str(reason))
+        with unittest.mock.patch.object(Setting, "python", python):
+            case(self)
+    return with_libraries
 
 
 def main(case):
@@ -151,8 +154,8 @@ def main(case):
         words = words[:words.index("--keep")] + words[words.index("--keep") + 2:]
     Setting.memreplay, Setting.torch = os.path.abspath(words[0]), words[1]
     try:
-        Setting.python = torch_environment.python(Setting.torch)
-    except torch_environment.Unavailable as reason:
+        Setting.python = environment.python(f"torch-{Setting.torch}")
+    except environment.Unavailable as reason:
         print(f"skipped: {reason}")
         if to:
             tarfile.open(to, "w").close()

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Records real PyTorch memory snapshots without a GPU: an installed CUDA build of torch on the fake CUDA runtime.
 
-  record_fixtures.py --python VENV/bin/python --out tests/data/snapshots [--only NAME...]
+  record_fixtures.py --python PYTHON --out tests/data/snapshots [--only NAME...]
 
-VENV is any environment with `pip install torch==V numpy` (a throwaway, outside the tree). torch.empty and del launch no
+PYTHON is what third_party/python/environment.py prints for torch-2.15.0 or another release. torch.empty and del launch no
 kernel, so all that the allocator does is real: the snapshots are written by torch.cuda.memory._snapshot and pickle, or by
 torch's C++ writer. Next to each NAME.pickle lies NAME.stats.json, torch.cuda.memory_stats() taken right after it.
 
