@@ -1,6 +1,6 @@
 // Golden files: the expected text of an output, kept beside the test and
-// reviewed as a diff. To rewrite those of a test after a wanted change:
-//   MEMREPLAY_UPDATE_GOLDENS=$PWD bazel run //tests/report/text:text_test
+// reviewed as a diff. To rewrite those of a folder after a wanted change:
+//   ./check --accept tests/report/text
 #ifndef MEMREPLAY_TESTS_GOLDEN_H_
 #define MEMREPLAY_TESTS_GOLDEN_H_
 
@@ -24,13 +24,14 @@ inline std::string ReadTestFile(const std::string& path) {
 }
 
 // `actual` must equal the golden file `path`, named from the workspace root.
-// With MEMREPLAY_UPDATE_GOLDENS set to the root of the tree, rewrites it.
+// With MEMREPLAY_ACCEPT set to the root of the tree, rewrites it.
 inline void ExpectGolden(const std::string& path, const std::string& actual) {
-  if (const char* root = std::getenv("MEMREPLAY_UPDATE_GOLDENS")) {
+  if (const char* root = std::getenv("MEMREPLAY_ACCEPT")) {
     std::ofstream(std::string(root) + "/" + path, std::ios::binary) << actual;
     return;
   }
-  EXPECT_EQ(actual, ReadTestFile(path)) << "see tests/golden.h for how to update " << path;
+  EXPECT_EQ(actual, ReadTestFile(path))
+      << "if this is wanted, run ./check --accept; it rewrites " << path;
 }
 
 }  // namespace memreplay

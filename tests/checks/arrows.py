@@ -4,9 +4,10 @@ Asks Bazel for every dependency between our folders (visibility should forbid
 the wrong ones; a careless visibility line would not be noticed otherwise) and
 looks at the #include lines for what a folder must not use: sim/ has no files,
 flags, printing or clocks, and nothing includes tests/. docs/design.md shows the
-staircase as it is in the BUILD files: --update draws it anew.
+staircase as it is in the BUILD files: `./check --accept docs-arrows` draws it anew.
 """
 
+import os
 import pathlib
 import re
 import subprocess
@@ -151,11 +152,11 @@ def main():
     text = DESIGN.read_text(encoding="utf-8")
     before, rest = text.split(BEGIN)
     wanted = before + BEGIN + drawing(uses) + END + rest.split(END)[1]
-    if "--update" in sys.argv:
+    if "MEMREPLAY_ACCEPT" in os.environ:
         DESIGN.write_text(wanted, encoding="utf-8")
     elif wanted != text:
         wrong.append(f"{DESIGN} does not show the folders as they are; "
-                     f"python3 {sys.argv[0]} --update draws them")
+                     "./check --accept docs-arrows draws them")
     for sentence in wrong:
         print(sentence)
     print(f"{len(ORDER)} folders, {len(wrong)} wrong")

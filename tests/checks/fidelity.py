@@ -1,10 +1,11 @@
-"""Checks, or with --update rewrites, what docs/fidelity.md (a table) and README.md (a sentence) say of how much was compared.
+"""Checks, or with `./check --accept docs-fidelity` rewrites, what docs/fidelity.md (a table) and README.md (a sentence) say of how much was compared.
 
 The figures are those that tests/conformance/run --record kept. A release of the model's table without a figure, and a
 figure with a divergence, fail the check.
 """
 
 import json
+import os
 import pathlib
 import re
 import sys
@@ -41,11 +42,11 @@ def main():
         text = path.read_text()
         before, rest = text.split(BEGIN)
         wanted = before + BEGIN + shown + END + rest.split(END)[1]
-        if "--update" in sys.argv:
+        if "MEMREPLAY_ACCEPT" in os.environ:
             path.write_text(wanted)
         elif text != wanted:
-            problems.append(f"{path} does not show {PROOF}; python3 tests/checks/fidelity.py --update writes it")
-    if "--update" in sys.argv:
+            problems.append(f"{path} does not show {PROOF}; ./check --accept docs-fidelity writes it")
+    if "MEMREPLAY_ACCEPT" in os.environ:
         return 0
     known = {".".join(version.split(".")[:2]) for version in proof}
     problems += [f"{PROOF} has no figure for {release}" for release in releases() if release != "2.0" and release not in known]

@@ -1,10 +1,8 @@
 """Runs the commands that README.md and docs/schedules.md show and compares what they print.
 
-Usage: readme.py [--update]
-
 In a ```console block, a line that begins with "$ " is a command and what follows
-is its output, up to the next command or the end of the block. --update writes
-the true output into the pages.
+is its output, up to the next command or the end of the block. `./check --accept
+docs-readme` writes the true output into the pages.
 """
 
 import concurrent.futures
@@ -60,4 +58,4 @@ def main(update):
 
 
 if __name__ == "__main__":
-    sys.exit(main("--update" in sys.argv[1:]))
+    sys.exit(main("MEMREPLAY_ACCEPT" in os.environ))

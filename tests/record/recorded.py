@@ -1,8 +1,8 @@
 """What the tests of `memreplay record` share: one run of the command, and what must hold of it.
 
 main() is that of a test: TEST MEMREPLAY TORCH_VERSION [NAME...]. Each case holds what the snapshot
-says (events, peaks), that the replay agrees with all of it, and what the command answers. --update
-writes the figures into figures.json.
+says (events, peaks), that the replay agrees with all of it, and what the command answers.
+`./check --accept` writes the figures into figures.json.
 
 TEST RECORDER TORCH_VERSION --keep TAR records without replaying (recorder.cc) and keeps the snapshots whose
 figures are known, for replayed.py: what a line in the allocator's model changes is not the recording.
@@ -31,7 +31,6 @@ FIGURES = HERE / "figures.json"
 class Setting:
     """What the command line of the test says."""
     memreplay = torch = python = None
-    update = False
     keep = None  # where snapshots are kept, (tarfile, []), if they are to be replayed later
 
 
@@ -115,9 +114,9 @@ class Case(unittest.TestCase):
 
 
 def known_figures(name, torch, found):
-    """What is written down; with --update, `found`, which is then written down."""
+    """What is written down; with MEMREPLAY_ACCEPT, `found`, which is then written down."""
     known = json.loads(FIGURES.read_text(encoding="utf-8"))
-    if Setting.update:
+    if "MEMREPLAY_ACCEPT" in os.environ:
         known.setdefault(name, {})[torch] = found
         FIGURES.write_text(json.dumps(known, indent=1, sort_keys=True) + "\n", encoding="utf-8")
     return known.get(name, {}).get(torch)
@@ -147,8 +146,7 @@ def needs_libraries(case):
 
 
 def main(case):
-    words = [word for word in sys.argv[1:] if word != "--update"]
-    Setting.update = "--update" in sys.argv
+    words = sys.argv[1:]
     to = words[words.index("--keep") + 1] if "--keep" in words else None
     if to:
         words = words[:words.index("--keep")] + words[words.index("--keep") + 2:]

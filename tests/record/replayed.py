@@ -1,4 +1,4 @@
-"""What record_test.py kept, replayed: replayed.py MEMREPLAY [--update] TAR...
+"""What record_test.py kept, replayed: replayed.py MEMREPLAY TAR...
 
 Each snapshot must be replayed exactly and have the figures that are written down; the cases of the
 recording itself are counted with those.
@@ -45,8 +45,7 @@ def case(folder, run):
 
 
 def main():
-    words = [word for word in sys.argv[1:] if word != "--update"]
-    Setting.update = "--update" in sys.argv
+    words = sys.argv[1:]
     Setting.memreplay = os.path.abspath(words[0])
     cases = []
     with tempfile.TemporaryDirectory() as folder:

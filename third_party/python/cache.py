@@ -3,7 +3,7 @@
 wheels, other Debian systems, other people's sources. The folder is ${MEMREPLAY_CACHE:-~/.cache/memreplay}, and
 can be removed whenever nothing is running.
 
-`cache.py` prints the folder, for shell scripts.
+For shell scripts: `cache.py` prints the folder, `cache.py --remove FOLDER` is remove().
 """
 import contextlib
 import fcntl
@@ -13,6 +13,7 @@ import pwd
 import re
 import shutil
 import subprocess
+import sys
 
 
 def home():
@@ -71,4 +72,7 @@ def made(name, make):
 
 
 if __name__ == "__main__":
-    print(home())
+    if sys.argv[1:2] == ["--remove"]:
+        remove(sys.argv[2])
+    else:
+        print(home())
