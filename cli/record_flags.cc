@@ -4,9 +4,26 @@
 #include <vector>
 
 #include "record/card/cards.h"
+#include "report/words/sizes.h"
 #include "trace/value/strings.h"
 
 namespace memreplay {
+
+namespace {
+
+absl::Status ParseAddresses(std::string_view text, std::string* addresses) {
+  *addresses = text;
+  if (text == "down" || text == "up") return absl::OkStatus();
+  const absl::StatusOr<Bytes> size = ParseSize(text.substr(0, 3) == "up:" ? text.substr(3) : "");
+  if (!size.ok()) {
+    return absl::InvalidArgumentError(
+        StrCat("expected down, up or up:SIZE, such as up:188MiB, found \"", text, "\""));
+  }
+  *addresses = StrCat("up:", size->value());
+  return absl::OkStatus();
+}
+
+}  // namespace
 
 void AddRecordFlags(RecordOptions* run, FlagSet* flags) {
   flags->AddSize("capacity", &run->capacity, "its memory, instead of the table's");
@@ -25,9 +42,11 @@ void AddRecordFlags(RecordOptions* run, FlagSet* flags) {
   flags->AddNumber("rank", "K", &run->rank, "which one; 0 if not given");
   flags->AddChoice("completion", {"lagging", "at-once"}, &run->completion,
                    "when work is done: when the host waits for it, or at once");
-  flags->AddChoice("addresses", {"down", "up"}, &run->addresses,
+  flags->AddParsed("addresses", "down|up|up:SIZE",
                    "order in which it hands addresses out: down as on Linux, up as on Windows\n"
-                   "and WSL");
+                   "and WSL, with SIZE at the bottom that is free once the first kernel is\n"
+                   "launched; 108MiB if not given",
+                   [run](std::string_view text) { return ParseAddresses(text, &run->addresses); });
   flags->AddFraction("dynamic-fraction", &run->dynamic_fraction,
                      "which share of a tensor's elements a size is taken to be that depends\n"
                      "on unknown values; 1 if not given");

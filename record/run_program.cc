@@ -68,7 +68,9 @@ std::map<std::string, std::string> Environment(const RecordOptions& options,
   if (std::getenv("OMP_WAIT_POLICY") == nullptr) environment["OMP_WAIT_POLICY"] = "PASSIVE";
   environment["MEMREPLAY_CARD"] = options.card;
   environment["MEMREPLAY_CARD_COMPLETION"] = options.completion;
-  environment["MEMREPLAY_CARD_ADDRESSES"] = options.addresses == "up" ? "upwards" : "chunks";
+  environment["MEMREPLAY_CARD_ADDRESSES"] = options.addresses == "down"
+                                                ? std::string("chunks")
+                                                : StrCat("upwards", options.addresses.substr(2));
   environment["MEMREPLAY_CARD_COPY_LIMIT"] = StrCat(kCopyLimit);
   environment["MEMREPLAY_CARD_PROGRESS"] = StrCat(folder, "/progress");
   if (options.capacity.has_value()) {

@@ -34,7 +34,9 @@ struct RecordOptions {
   std::optional<Bytes> nccl;             // what a communicator of NCCL takes of it
   std::optional<int64_t> cards;
   std::string completion = "lagging";  // of work on side streams, or "at-once"
-  std::string addresses = "down";      // the order in which the card hands them out, or "up"
+  // The order in which the card hands them out: "down", "up", or "up:N" with N bytes that the
+  // driver has at the bottom until the first kernel is launched.
+  std::string addresses = "down";
   // One process that stands for rank `rank` of `ranks`.
   std::optional<int64_t> ranks;
   std::optional<int64_t> rank;

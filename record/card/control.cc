@@ -53,7 +53,8 @@ const char* memreplay_card_summary() {
   json.key("capacity").value(settings.capacity).key("reserve").value(settings.reserve);
   json.key("completion")
       .value(settings.completion == Streams::Completion::kLagging ? "lagging" : "at-once");
-  json.key("addresses").value(settings.addresses == AddressOrder::kChunks ? "chunks" : "upwards");
+  json.key("addresses")
+      .value(settings.addresses == memreplay::AddressOrder::kUpwards ? "upwards" : "chunks");
   json.key("backed").value(d.backing.real() ? std::uint64_t{1} : 0);
   json.key("cuda").value(static_cast<std::uint64_t>(versions().cuda));
   json.key("launches").value(d.launches.load()).key("copies").value(d.copies.load());
@@ -125,7 +126,7 @@ void memreplay_card_simulate(std::uint64_t total) {
   settings.capacity = total;
   settings.reserve = 0;
   settings.cards = 1;
-  settings.addresses = AddressOrder::kUpwards;
+  settings.addresses = memreplay::AddressOrder::kUpwards;
   settings.completion = Streams::Completion::kAtOnce;
   settings.simulated = true;
   settings.error.clear();

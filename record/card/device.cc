@@ -43,7 +43,8 @@ Device::Device(const Settings& from_environment)
       progress(MakeProgress()) {
   const int count = settings.card == nullptr ? 0 : settings.cards;
   for (int i = 0; i < count; ++i) {
-    cards.emplace_back(settings.capacity, backing.regions(i), settings.addresses);
+    cards.emplace_back(settings.capacity, backing.regions(i), settings.addresses,
+                       settings.simulated ? 0 : settings.below_first_kernel);
     cards.back().external(static_cast<std::int64_t>(settings.reserve));
   }
   allocated.resize(cards.size());
@@ -73,6 +74,11 @@ int Device::visible_count() {
   }
   visible.store(found);
   return found;
+}
+
+void Device::first_kernel() {
+  const std::lock_guard<std::mutex> lock(mutex);
+  for (Memory& card : cards) card.first_kernel();
 }
 
 void ReplaceDevice(Device* made) { the_device.store(made, std::memory_order_release); }

@@ -60,9 +60,12 @@ struct Device {
   int visible_count();
   void launch() {
     const std::uint64_t before = launches.fetch_add(1, std::memory_order_relaxed);
+    if (before == 0) first_kernel();
     progress->launches.store(before + 1, std::memory_order_relaxed);
     clock.fetch_add(1, std::memory_order_relaxed);
   }
+  // Called once, with the mutex not held.
+  void first_kernel();
   std::uint64_t now() const { return clock.load(std::memory_order_relaxed); }
   std::uint64_t tick() { return clock.fetch_add(1, std::memory_order_relaxed) + 1; }
 };

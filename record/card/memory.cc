@@ -2,10 +2,12 @@
 
 namespace memreplay::card {
 
-Memory::Memory(std::uint64_t total, const Regions& regions, AddressOrder order)
+Memory::Memory(std::uint64_t total, const Regions& regions, AddressOrder order,
+               std::uint64_t below_first_kernel)
     : total_(total),
-      allocations_(regions.allocations, regions.allocations_end, order),
-      reservations_(regions.reservations, regions.reservations_end, AddressOrder::kUpwards) {}
+      addresses_(regions.allocations, regions.allocations_end, order, below_first_kernel) {
+  free_reservations_.Give(regions.reservations, regions.reservations_end - regions.reservations);
+}
 
 bool Memory::charge(std::uint64_t bytes) {
   if (failures_ != 0) {
@@ -25,25 +27,51 @@ std::uint64_t Memory::free_bytes() const {
 }
 
 std::uint64_t Memory::allocate(std::uint64_t bytes) {
-  const std::uint64_t size = WholeUnits(bytes);
+  const std::uint64_t size = WholeDriverUnits(bytes);
   if (!charge(size)) return 0;
-  const std::uint64_t address = allocations_.take(size);
-  if (address == 0) used_ -= size;
-  return address;
+  const auto address = addresses_.Take(size);
+  if (!address.has_value()) {
+    used_ -= size;
+    return 0;
+  }
+  allocations_[*address] = size;
+  return *address;
 }
 
 std::uint64_t Memory::free(std::uint64_t address) {
-  const std::uint64_t size = allocations_.give(address);
+  const auto allocation = allocations_.find(address);
+  if (allocation == allocations_.end()) return 0;
+  const std::uint64_t size = allocation->second;
+  addresses_.Give(address, size);
+  allocations_.erase(allocation);
   used_ -= size;
   return size;
 }
 
-std::uint64_t Memory::reserve(std::uint64_t bytes) { return reservations_.take(bytes); }
+std::uint64_t Memory::size_of(std::uint64_t address) const {
+  const auto allocation = allocations_.find(address);
+  return allocation == allocations_.end() ? 0 : allocation->second;
+}
 
-std::uint64_t Memory::unreserve(std::uint64_t address) { return reservations_.give(address); }
+std::uint64_t Memory::reserve(std::uint64_t bytes) {
+  const std::uint64_t size = WholeDriverUnits(bytes);
+  const auto address = free_reservations_.TakeLowest(size);
+  if (!address.has_value()) return 0;
+  reservations_[*address] = size;
+  return *address;
+}
+
+std::uint64_t Memory::unreserve(std::uint64_t address) {
+  const auto reservation = reservations_.find(address);
+  if (reservation == reservations_.end()) return 0;
+  const std::uint64_t size = reservation->second;
+  free_reservations_.Give(address, size);
+  reservations_.erase(reservation);
+  return size;
+}
 
 std::uint64_t Memory::create_page(std::uint64_t bytes) {
-  const std::uint64_t size = WholeUnits(bytes);
+  const std::uint64_t size = WholeDriverUnits(bytes);
   if (!charge(size)) return 0;
   pages_[next_page_] = size;
   return next_page_++;

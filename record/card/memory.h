@@ -3,7 +3,8 @@
 //
 //   * Everything is counted in units of 2 MiB. An allocation of n bytes takes ceil(n / 2 MiB) units
 //     of address space and the same number of bytes of capacity.
-//   * allocate(n) answers by the card's address order (address_space.h).
+//   * allocate(n) answers by the card's address order (hardware/driver_addresses.h). Upwards, what
+//     lies lowest is the driver's until the first kernel.
 //   * reserve(n) answers with the lowest free address of a region of its own. A reservation takes
 //     address space and no capacity.
 //   * create_page(n) takes capacity and no address space. Its handle is a number that is never used
@@ -21,7 +22,7 @@
 #include <cstdint>
 #include <unordered_map>
 
-#include "record/card/address_space.h"
+#include "hardware/driver_addresses.h"
 
 namespace memreplay::card {
 
@@ -30,7 +31,8 @@ class Memory {
   struct Regions {
     std::uint64_t allocations, allocations_end, reservations, reservations_end;
   };
-  Memory(std::uint64_t total, const Regions& regions, AddressOrder order);
+  Memory(std::uint64_t total, const Regions& regions, AddressOrder order,
+         std::uint64_t below_first_kernel = 0);
 
   std::uint64_t allocate(std::uint64_t bytes);     // 0: out of memory
   std::uint64_t free(std::uint64_t address);       // its size; 0: nothing there
@@ -39,6 +41,7 @@ class Memory {
   std::uint64_t create_page(std::uint64_t bytes);  // 0: out of memory
   bool release_page(std::uint64_t handle);         // false: no such page
   void external(std::int64_t delta);
+  void first_kernel() { addresses_.FirstKernel(); }
   void endless(bool on) { endless_ = on; }
   void fail_next(std::uint64_t calls) { failures_ = calls; }
 
@@ -46,7 +49,8 @@ class Memory {
   std::uint64_t used() const { return used_; }
   std::uint64_t peak_used() const { return peak_used_; }
   std::uint64_t free_bytes() const;
-  std::uint64_t size_of(std::uint64_t address) const { return allocations_.size_of(address); }
+  // Of the allocation at `address`, in whole units; 0: nothing there.
+  std::uint64_t size_of(std::uint64_t address) const;
   std::uint64_t segments() const { return segments_; }
 
  private:
@@ -60,8 +64,10 @@ class Memory {
   bool endless_ = false;
   std::uint64_t segments_ = 0;  // successful allocations and pages so far
   std::uint64_t next_page_ = 1;
-  AddressSpace allocations_;
-  AddressSpace reservations_;
+  DriverAddresses addresses_;
+  FreeAddresses free_reservations_;
+  std::unordered_map<std::uint64_t, std::uint64_t> allocations_;   // address -> size
+  std::unordered_map<std::uint64_t, std::uint64_t> reservations_;  // likewise
   std::unordered_map<std::uint64_t, std::uint64_t> pages_;
 };
 

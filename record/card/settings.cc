@@ -12,10 +12,13 @@ class Reader {
 
   void number(const char* variable, std::uint64_t most, std::uint64_t* out) {
     const char* text = std::getenv(variable);
-    if (text == nullptr || *text == 0) return;
+    if (text != nullptr && *text != 0) parse(variable, text, most, out);
+  }
+
+  void parse(const char* variable, const char* text, std::uint64_t most, std::uint64_t* out) {
     char* end = nullptr;
     const unsigned long long value = std::strtoull(text, &end, 10);
-    if (*text == '-' || *end != 0 || value > most) {
+    if (*text == 0 || *text == '-' || *end != 0 || value > most) {
       wrong(variable, text, ("expected a whole number up to " + std::to_string(most)).c_str());
     } else {
       *out = value;
@@ -67,7 +70,11 @@ Settings SettingsFromEnvironment() {
   if (read.is_second("MEMREPLAY_CARD_COMPLETION", "lagging", "at-once")) {
     settings.completion = Streams::Completion::kAtOnce;
   }
-  if (read.is_second("MEMREPLAY_CARD_ADDRESSES", "chunks", "upwards")) {
+  if (const char* order = std::getenv("MEMREPLAY_CARD_ADDRESSES");
+      order != nullptr && std::strncmp(order, "upwards:", 8) == 0) {
+    settings.addresses = AddressOrder::kUpwards;
+    read.parse("MEMREPLAY_CARD_ADDRESSES", order + 8, kMostBytes, &settings.below_first_kernel);
+  } else if (read.is_second("MEMREPLAY_CARD_ADDRESSES", "chunks", "upwards")) {
     settings.addresses = AddressOrder::kUpwards;
   }
   settings.cards = static_cast<int>(cards);

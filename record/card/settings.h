@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string>
 
-#include "record/card/address_space.h"
+#include "hardware/driver_addresses.h"
 #include "record/card/cards.h"
 #include "record/card/streams.h"
 
@@ -16,7 +16,8 @@ struct Settings {
   std::uint64_t reserve = 0;
   int cards = 1;
   Streams::Completion completion = Streams::Completion::kLagging;
-  AddressOrder addresses = AddressOrder::kChunks;
+  AddressOrder addresses = AddressOrder::kChunksDownwards;
+  std::uint64_t below_first_kernel = DriverAddresses::kBelowFirstKernel;  // bytes, with kUpwards
   std::uint64_t copy_limit = 65536;
   std::uint64_t cudnn_workspace = 0;
   // Bytes of the card that an NCCL communicator of several ranks takes, past PyTorch's allocator.

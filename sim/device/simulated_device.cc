@@ -13,6 +13,10 @@ constexpr Bytes kAbsurd = Bytes(uint64_t{1} << 60);
 constexpr Address kSpillSegments = Address(0x0800000000000000);
 constexpr Address kSpillReservations = Address(0x2000000000000000);
 constexpr Address kSpillEnd = Address(0x7000000000000000);
+constexpr Bytes kChunk = Bytes(DriverAddresses::kChunk);
+
+// What a region of `size` bytes takes: whole units, at least one.
+Bytes WholeUnits(Bytes size) { return Bytes(WholeDriverUnits(size.value())); }
 
 }  // namespace
 
@@ -21,13 +25,11 @@ SimulatedDevice::SimulatedDevice(const Options& options)
       unlimited_(!options.capacity.has_value()),
       explicit_completion_(options.explicit_completion),
       costs_(options.costs),
-      segments_({{kSpillSegments, kSpillReservations}}),
-      reservations_({{kReservationBase, kReservationEnd}, {kSpillReservations, kSpillEnd}}) {
-  if (options.order == AddressOrder::kChunksDownwards) {
-    chunks_.emplace(AddressSpace::Range{kSegmentBase, kSegmentEnd});
-  } else {
-    segments_.Give(kSegmentBase, kSegmentEnd - kSegmentBase);
-  }
+      order_(options.order),
+      segments_(kSegmentBase.value(), kSegmentEnd.value(), options.order) {
+  spilled_segments_.Give(kSpillSegments.value(), (kSpillReservations - kSpillSegments).value());
+  reservations_.Give(kReservationBase.value(), (kReservationEnd - kReservationBase).value());
+  reservations_.Give(kSpillReservations.value(), (kSpillEnd - kSpillReservations).value());
 }
 
 Bytes SimulatedDevice::FreeMemory() {
@@ -59,11 +61,16 @@ std::optional<Address> SimulatedDevice::AllocateSegment(Bytes size) {
     used_ -= units;
     return std::nullopt;
   }
-  std::optional<Address> address;
-  if (chunks_.has_value()) address = chunks_->Take(size);
-  if (!address.has_value()) address = segments_.Take(size);
-  segment_sizes_.emplace(address->value(), size);
+  const Address address = TakeSegment(size);
+  segment_sizes_.emplace(address.value(), size);
   return address;
+}
+
+Address SimulatedDevice::TakeSegment(Bytes size) {
+  std::optional<uint64_t> address = segments_.Take(size.value());
+  if (!address.has_value()) address = spilled_segments_.TakeLowest(size.value());
+  MEMREPLAY_CHECK(address.has_value(), "address space exhausted");
+  return Address(*address);
 }
 
 std::optional<std::vector<Address>> SimulatedDevice::AllocateStart(
@@ -74,7 +81,7 @@ std::optional<std::vector<Address>> SimulatedDevice::AllocateStart(
     if (segment.size >= kAbsurd || !Charge(WholeUnits(segment.size))) return std::nullopt;
   }
   std::vector<Address> addresses(segments.size());
-  if (chunks_.has_value()) {
+  if (order_ == AddressOrder::kChunksDownwards) {
     PlaceInChunks(segments, &addresses);
   } else {
     PlaceUpwards(segments, &addresses);
@@ -91,8 +98,8 @@ void SimulatedDevice::PlaceUpwards(absl::Span<const Piece> segments,
   for (size_t i = 0; i < segments.size(); ++i) {
     const bool touches =
         i == 0 || segments[i - 1].address + WholeUnits(segments[i - 1].size) >= segments[i].address;
-    if (!touches) segments_.Take(AddressSpace::kUnit);
-    (*addresses)[i] = segments_.Take(segments[i].size);
+    if (!touches) TakeSegment(Bytes(kDriverUnit));
+    (*addresses)[i] = TakeSegment(segments[i].size);
   }
 }
 
@@ -101,11 +108,11 @@ void SimulatedDevice::PlaceUpwards(absl::Span<const Piece> segments,
 void SimulatedDevice::PlaceInChunks(absl::Span<const Piece> segments,
                                     std::vector<Address>* addresses) {
   const auto chunk_begin = [](Address address) {
-    return Address(RoundDown(Bytes(address.value()), ChunkedAddresses::kChunk).value());
+    return Address(RoundDown(Bytes(address.value()), kChunk).value());
   };
   const auto chunk_end = [](const Piece& segment) {
     const Address end = segment.address + WholeUnits(segment.size);
-    return Address(RoundUp(Bytes(end.value()), ChunkedAddresses::kChunk).value());
+    return Address(RoundUp(Bytes(end.value()), kChunk).value());
   };
   // Chunks as [first, last] of segments, from the top.
   struct Chunk {
@@ -124,23 +131,25 @@ void SimulatedDevice::PlaceInChunks(absl::Span<const Piece> segments,
   Bytes whole;
   for (size_t c = 0; c < chunks.size(); ++c) {
     const bool touches = c == 0 || chunks[c].begin == chunks[c - 1].end;
-    whole += (touches ? Bytes() : ChunkedAddresses::kChunk) + (chunks[c].end - chunks[c].begin);
+    whole += (touches ? Bytes() : kChunk) + (chunks[c].end - chunks[c].begin);
   }
   // The range below is what is left to open chunks in.
   Address top = kSegmentEnd;
   MEMREPLAY_CHECK(whole < kSegmentEnd - kSegmentBase, "a start larger than the address space");
-  chunks_.emplace(AddressSpace::Range{kSegmentBase, kSegmentEnd - whole});
+  segments_ = DriverAddresses(kSegmentBase.value(), (kSegmentEnd - whole).value(), order_);
   for (size_t c = chunks.size(); c-- > 0;) {
     const Chunk& chunk = chunks[c];
     const Bytes size = chunk.end - chunk.begin;
-    chunks_->Open(top - size, size);
+    MEMREPLAY_CHECK(segments_.Open((top - size).value(), size.value()),
+                    "more chunks opened than can be told apart");
     const size_t end = c + 1 < chunks.size() ? chunks[c + 1].first : segments.size();
     for (size_t i = chunk.first; i < end; ++i) {
       (*addresses)[i] = top - size + (segments[i].address - chunk.begin);
-      chunks_->TakeAt((*addresses)[i], segments[i].size);
+      MEMREPLAY_CHECK(segments_.TakeAt((*addresses)[i].value(), segments[i].size.value()),
+                      "addresses taken that are not free");
     }
     const bool touches = c == 0 || chunk.begin == chunks[c - 1].end;
-    top = top - size - (touches ? Bytes() : ChunkedAddresses::kChunk);
+    top = top - size - (touches ? Bytes() : kChunk);
   }
 }
 
@@ -150,26 +159,27 @@ void SimulatedDevice::FreeSegment(Address address, Bytes size) {
   const auto segment = segment_sizes_.find(address.value());
   MEMREPLAY_CHECK(segment != segment_sizes_.end(), "free of an address that is no segment");
   MEMREPLAY_CHECK(segment->second == size, "segment freed with another size than allocated");
-  if (chunks_.has_value() && address < kSpillSegments) {
-    chunks_->Give(address, size);
-  } else {
-    segments_.Give(address, size);
-  }
+  const bool spilled = address >= kSpillSegments;
+  MEMREPLAY_CHECK(spilled ? spilled_segments_.Give(address.value(), size.value())
+                          : segments_.Give(address.value(), size.value()),
+                  "address range returned twice");
   used_ -= WholeUnits(size);
   segment_sizes_.erase(segment);
 }
 
 Address SimulatedDevice::ReserveRange(Bytes size) {
-  const Address address = reservations_.Take(size);
-  reservation_sizes_.emplace(address.value(), size);
-  return address;
+  const std::optional<uint64_t> address = reservations_.TakeLowest(size.value());
+  MEMREPLAY_CHECK(address.has_value(), "address space exhausted");
+  reservation_sizes_.emplace(*address, size);
+  return Address(*address);
 }
 
 void SimulatedDevice::ReleaseRange(Address address, Bytes size) {
   const auto range = reservation_sizes_.find(address.value());
   MEMREPLAY_CHECK(range != reservation_sizes_.end() && range->second == size,
                   "release of an address range that is not reserved");
-  reservations_.Give(address, size);
+  MEMREPLAY_CHECK(reservations_.Give(address.value(), size.value()),
+                  "address range returned twice");
   reservation_sizes_.erase(range);
 }
 

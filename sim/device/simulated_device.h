@@ -8,25 +8,18 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/types/span.h"
-#include "sim/device/address_space.h"
+#include "hardware/driver_addresses.h"
 #include "sim/device/call_costs.h"
-#include "sim/device/chunked_addresses.h"
 #include "sim/model/device.h"
 #include "trace/value/units.h"
 
 namespace memreplay {
 
-// Where a segment of n bytes, in whole units of 2 MiB, goes.
-enum class AddressOrder : uint8_t {
-  // The lowest multiple of 2 MiB at which they are free: Windows and WSL. The conformance
-  // harness's fake CUDA runtime does the same, so that addresses can be compared.
-  kUpwards,
-  // Linux: into chunks that are opened from the top down (ChunkedAddresses).
-  kChunksDownwards,
-};
-
 // The address rule:
-//   * AllocateSegment(n): from kSegmentBase to kSegmentEnd in Options::order.
+//   * AllocateSegment(n): from kSegmentBase to kSegmentEnd in Options::order
+//     (hardware/driver_addresses.h). Upwards, nothing is the driver's before the
+//     first kernel: a schedule does not say when that is. The conformance harness's
+//     fake CUDA runtime does the same, so that addresses can be compared.
 //   * ReserveRange(n): upwards from kReservationBase; no capacity.
 //   * AllocateStart(): the recorded order, and what touched still touches. What lay
 //     between is not free: nobody knows whose it was.
@@ -96,6 +89,8 @@ class SimulatedDevice final : public Device {
 
   // Takes `size` (whole units) out of the capacity, or says that it cannot.
   bool Charge(Bytes size);
+  // `size` bytes of segments_, else of spilled_segments_.
+  Address TakeSegment(Bytes size);
   StreamProgress& Progress(uint32_t stream);
   void PlaceUpwards(absl::Span<const Piece> segments, std::vector<Address>* addresses);
   void PlaceInChunks(absl::Span<const Piece> segments, std::vector<Address>* addresses);
@@ -104,17 +99,17 @@ class SimulatedDevice final : public Device {
   const bool unlimited_;
   const bool explicit_completion_;
   const CallCosts* const costs_;
+  const AddressOrder order_;
   Bytes used_;     // whole units of segments and mapped pages
   Bytes outside_;  // taken by others
   std::optional<Bytes> same_until_;
   uint64_t failures_ = 0;
   DeviceCalls calls_;
   double call_nanoseconds_ = 0;
-  // The second range of each is a spill-over for devices beyond any real size, all of
-  // segments_ where there are chunks.
-  AddressSpace segments_;
-  std::optional<ChunkedAddresses> chunks_;  // of Options::order
-  AddressSpace reservations_;
+  DriverAddresses segments_;
+  // Above all of that, for devices beyond any real size.
+  FreeAddresses spilled_segments_;
+  FreeAddresses reservations_;
   absl::flat_hash_map<uint64_t, Bytes> segment_sizes_;      // by address, as asked
   absl::flat_hash_map<uint64_t, Bytes> reservation_sizes_;  // by address
   std::vector<StreamProgress> streams_;

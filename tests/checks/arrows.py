@@ -18,6 +18,7 @@ import xml.etree.ElementTree
 # folder below has a row of its own.
 ORDER = [
     "proto",
+    "hardware",
     "trace/value",
     "trace/bytes",
     "trace/formats/flat",
@@ -51,11 +52,12 @@ ORDER = [
 # What the stages see of each other, whatever stands above them.
 SEES = {
     "proto": set(),
+    "hardware": set(),
     "trace": {"proto"},
-    "sim": {"proto", "trace"},
+    "sim": {"proto", "trace", "hardware"},
     "report": {"proto", "trace", "sim"},
     "cuda": {"proto", "trace", "sim"},
-    "record": {"proto", "trace"},
+    "record": {"proto", "trace", "hardware"},
     "cli": {"proto", "trace", "sim", "report", "cuda", "record"},
 }
 # Siblings that do not know each other.

@@ -18,7 +18,7 @@ struct AllocationProperties {  // the head of CUmemAllocationProp
 };
 
 ENTRY(int, cuMemGetAllocationGranularity, std::size_t* granularity, const void*, int) {
-  *granularity = kUnit;
+  *granularity = kDriverUnit;
   return kSuccess;
 }
 

@@ -49,7 +49,7 @@ struct Failure {
 
 struct Gpu {
   explicit Gpu(std::uint64_t total)
-      : memory(total, card::kSimulatedRegions, card::AddressOrder::kUpwards) {}
+      : memory(total, card::kSimulatedRegions, AddressOrder::kUpwards) {}
   int count = 1;
   card::Memory memory;
   VirtualMemory space;
@@ -260,13 +260,13 @@ CUresult cuMemFree(CUdeviceptr address) {
 CUresult cuMemGetAllocationGranularity(size_t* granularity, const CUmemAllocationProp*,
                                        CUmemAllocationGranularity_flags) {
   ENTER("cuMemGetAllocationGranularity");
-  *granularity = memreplay::card::kUnit;
+  *granularity = memreplay::kDriverUnit;
   return CUDA_SUCCESS;
 }
 CUresult cuMemAddressReserve(CUdeviceptr* address, size_t size, size_t, CUdeviceptr,
                              unsigned long long) {
   ENTER("cuMemAddressReserve");
-  if (size == 0 || size % memreplay::card::kUnit != 0) return CUDA_ERROR_INVALID_VALUE;
+  if (size == 0 || size % memreplay::kDriverUnit != 0) return CUDA_ERROR_INVALID_VALUE;
   *address = gpu().memory.reserve(size);
   if (*address == 0) return CUDA_ERROR_OUT_OF_MEMORY;
   gpu().ranges[*address] = size;
@@ -285,7 +285,7 @@ CUresult cuMemAddressFree(CUdeviceptr address, size_t size) {
 CUresult cuMemCreate(CUmemGenericAllocationHandle* handle, size_t size, const CUmemAllocationProp*,
                      unsigned long long) {
   ENTER("cuMemCreate");
-  if (size == 0 || size % memreplay::card::kUnit != 0) return CUDA_ERROR_INVALID_VALUE;
+  if (size == 0 || size % memreplay::kDriverUnit != 0) return CUDA_ERROR_INVALID_VALUE;
   *handle = gpu().memory.create_page(size);
   if (*handle == 0) return CUDA_ERROR_OUT_OF_MEMORY;
   gpu().pages[*handle] = Page{.size = size, .content = std::make_shared<Content>()};

@@ -80,6 +80,11 @@ TEST_F(SettingsTest, TheEnvironmentDecides) {
   EXPECT_EQ(settings.cards, 4);
   EXPECT_EQ(settings.completion, Streams::Completion::kAtOnce);
   EXPECT_EQ(settings.addresses, AddressOrder::kUpwards);
+  EXPECT_EQ(settings.below_first_kernel, DriverAddresses::kBelowFirstKernel);
+  setenv("MEMREPLAY_CARD_ADDRESSES", "upwards:83886080", 1);
+  EXPECT_EQ(SettingsFromEnvironment().below_first_kernel, 83886080U);
+  setenv("MEMREPLAY_CARD_ADDRESSES", "upwards:", 1);
+  EXPECT_EQ(SettingsFromEnvironment().card, nullptr);
 }
 
 TEST_F(SettingsTest, WhatIsWrongIsSaid) {

@@ -20,7 +20,7 @@ TEST(Memory, CapacityIsCountedInWholeUnits) {
 }
 
 TEST(Memory, PagesTakeCapacityAndReservationsDoNot) {
-  Memory memory(10 * kMiB, kRegions, AddressOrder::kChunks);
+  Memory memory(10 * kMiB, kRegions, AddressOrder::kChunksDownwards);
   EXPECT_EQ(memory.reserve(std::uint64_t{1} << 38), kRegions.reservations);
   EXPECT_EQ(memory.used(), 0U);
   const std::uint64_t page = memory.create_page(6 * kMiB);
@@ -29,6 +29,14 @@ TEST(Memory, PagesTakeCapacityAndReservationsDoNot) {
   EXPECT_TRUE(memory.release_page(page));
   EXPECT_FALSE(memory.release_page(page));
   EXPECT_NE(memory.create_page(6 * kMiB), page) << "handles are not used twice";
+}
+
+TEST(Memory, TheFirstKernelOpensTheBottom) {
+  Memory memory(1024 * kMiB, kRegions, AddressOrder::kUpwards, 80 * kMiB);
+  EXPECT_EQ(memory.allocate(20 * kMiB), kRegions.allocations + 80 * kMiB);
+  EXPECT_EQ(memory.used(), 20 * kMiB) << "addresses that the driver has are no memory";
+  memory.first_kernel();
+  EXPECT_EQ(memory.allocate(2 * kMiB), kRegions.allocations);
 }
 
 TEST(Memory, OthersTakeWhatTheyTake) {

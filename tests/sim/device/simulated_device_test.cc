@@ -1,8 +1,7 @@
 #include "sim/device/simulated_device.h"
 
-#include <map>
 #include <memory>
-#include <random>
+#include <optional>
 #include <vector>
 
 #include "gtest/gtest.h"
@@ -103,36 +102,47 @@ TEST(SimulatedDeviceDeathTest, MisuseStopsTheProcess) {
   EXPECT_DEATH(device.UnmapPages(a, MiB(40), MiB(20)), "more pages");
 }
 
-// First fit stated again as a scan over a sorted map of what is taken.
-TEST(AddressSpaceTest, AgreesWithAPlainScan) {
-  for (uint32_t seed = 1; seed <= 5; ++seed) {
-    std::mt19937 random(seed);
-    AddressSpace space({{Address(0x10000000), Address(0x7000000000)}});
-    std::map<uint64_t, uint64_t> taken;  // address -> size in whole units
-    std::vector<std::pair<uint64_t, uint64_t>> live;
-    for (int step = 0; step < 4000; ++step) {
-      if (!live.empty() && random() % 100 < 48) {
-        const size_t i = random() % live.size();
-        space.Give(Address(live[i].first), Bytes(live[i].second));
-        taken.erase(live[i].first);
-        live[i] = live.back();
-        live.pop_back();
-      } else {
-        const uint64_t size = 1 + random() % (random() % 2 == 0 ? MiB(6) : MiB(60)).value();
-        const uint64_t units = RoundUp(Bytes(size), MiB(2)).value();
-        uint64_t expected = 0x10000000;
-        for (const auto& [address, used] : taken) {
-          if (address - expected >= units) break;
-          expected = address + used;
-        }
-        ASSERT_EQ(space.Take(Bytes(size)), Address(expected)) << "seed " << seed << " " << step;
-        taken[expected] = units;
-        live.emplace_back(expected, size);
-      }
-    }
-    for (const auto& [address, size] : live) space.Give(Address(address), Bytes(size));
-    EXPECT_EQ(space.hole_count(), 1u);
-  }
+SimulatedDevice OnLinux() {
+  return SimulatedDevice(
+      SimulatedDevice::Options{.capacity = std::nullopt, .order = AddressOrder::kChunksDownwards});
+}
+
+TEST(SimulatedDevice, AStartKeepsItsOrderItsChunksAndTheirHoles) {
+  constexpr Address kEnd = SimulatedDevice::kSegmentEnd;
+  SimulatedDevice device = OnLinux();
+  const std::vector<Piece> recorded = {{Address(0x7f0000000000), MiB(20)},
+                                       {Address(0x7f0000000000) + MiB(24), MiB(2)},
+                                       {Address(0x7f1000000000), MiB(40)}};
+  const auto addresses = device.AllocateStart(recorded);
+  ASSERT_TRUE(addresses.has_value());
+  EXPECT_EQ((*addresses)[2], kEnd - MiB(64));
+  // Another's memory lies between: a chunk's worth is left.
+  EXPECT_EQ((*addresses)[0], kEnd - MiB(64 + 32 + 32));
+  EXPECT_EQ((*addresses)[1], (*addresses)[0] + MiB(24));
+  // The lowest chunk is the newest.
+  EXPECT_EQ(device.AllocateSegment(MiB(2)), (*addresses)[0] + MiB(20));
+  EXPECT_EQ(device.AllocateSegment(MiB(24)), (*addresses)[2] + MiB(40));
+  EXPECT_EQ(device.AllocateSegment(MiB(24)), (*addresses)[0] - MiB(32));
+}
+
+TEST(SimulatedDevice, WhatNoCardHasIsStillAnswered) {
+  SimulatedDevice device = OnLinux();
+  const std::optional<Address> first = device.AllocateSegment(GiB(4096));
+  const std::optional<Address> second = device.AllocateSegment(GiB(4096));
+  ASSERT_TRUE(first.has_value() && second.has_value());
+  EXPECT_NE(first, second);
+  device.FreeSegment(*first, GiB(4096));
+  EXPECT_EQ(device.AllocateSegment(GiB(4096)), first);
+}
+
+TEST(SimulatedDevice, TellsUpToWhereEveryLargerDeviceDoesTheSame) {
+  SimulatedDevice device(MiB(10));
+  EXPECT_EQ(device.same_until(), std::nullopt);
+  ASSERT_TRUE(device.AllocateSegment(MiB(4)).has_value());
+  EXPECT_FALSE(device.AllocateSegment(MiB(20)).has_value());
+  EXPECT_EQ(device.same_until(), MiB(24));
+  EXPECT_FALSE(device.AllocateSegment(MiB(8)).has_value());
+  EXPECT_EQ(device.same_until(), MiB(12));
 }
 
 }  // namespace

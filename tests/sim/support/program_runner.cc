@@ -118,7 +118,7 @@ class CheckedRun final : public Observer {
     }
     Bytes taken;
     for (size_t i = 0; i < segments.size(); ++i) {
-      taken += RoundUp(segments[i].total_size, AddressSpace::kUnit);
+      taken += RoundUp(segments[i].total_size, MiB(2));
       if (i > 0 && segments[i - 1].address >= segments[i].address) {
         return Fail("segments are not ascending");
       }
