@@ -30,7 +30,6 @@ CHECK_PACKAGES=(
   libgmock-dev
   libgtest-dev
   node-typescript
-  pyflakes3
   python3-pip
   python3-selenium
   python3-venv

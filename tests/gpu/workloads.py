@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parent.parent / "conformance" / "recorder"))
-import record_fixtures as shared  # noqa: E402
+import record_fixtures as shared
 
 M = 1 << 20
 

@@ -1,10 +1,9 @@
 """What a page draws and says is held against the report's JSON."""
 
+from browser import FIGURES, PageTest
 from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
-
-from browser import FIGURES, PageTest
 
 CONF = "expandable_segments:True"
 PAGES = ["serving", "pending_free", "streams", "expandable_oom", "no_history"]

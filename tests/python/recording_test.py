@@ -18,7 +18,6 @@ import memreplay
 from memreplay import _recording
 
 
-
 class Torch:
     """Stands in for torch: what was called, in order."""
 

@@ -164,7 +164,7 @@ class RecordMoreTest(Case):
         words = ["gpt.py", "layers=12", "heads=12", "width=768", "context=1024", "vocabulary=50304", "batch=12",
                  "steps=10", "dropout=0"]
         flags = ["--capacity", "80GiB", "--fast-init"]
-        for attempt in range(3):  # beside other work
+        for _attempt in range(3):  # beside other work
             _, importing = self.cost("takes.py", "--pieces=0")
             run, training = self.cost(*words, flags=flags)
             kernels, calls = run.process["card"]["launches"], run.process["replays"][0]["events"]

@@ -10,9 +10,7 @@ import subprocess
 import sys
 
 import events
-from recorded import Case, Recorded, Setting, main, needs_libraries
-
-import cache
+from recorded import Case, Recorded, Setting, environment, main, needs_libraries
 
 WEDSON = ("Wedsonlin/assignment2-systems", "87b0864")
 SILMONT = ("silmont2000/assignment2-systems", "75d09aa")
@@ -23,7 +21,7 @@ def repository(name):
     def clone(folder):
         subprocess.run(["git", "clone", "--quiet", f"https://github.com/{name}", str(folder)], capture_output=True, text=True,
                        check=True, env={**os.environ, "GIT_TERMINAL_PROMPT": "0"})
-    return cache.made("public/" + name.replace("/", "+"), clone)
+    return environment.cache.made("public/" + name.replace("/", "+"), clone)
 
 
 def for_older_python(source):

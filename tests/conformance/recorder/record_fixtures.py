@@ -25,7 +25,8 @@ import warnings
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
-import harness
+import harness  # noqa: E402
+
 M = 1 << 20
 
 
