@@ -4,7 +4,7 @@
 
 namespace memreplay {
 
-inline constexpr char kVersion[] = "0.1.0";
+inline constexpr char kVersion[] = "0.2.0";
 // Of proto/report.proto; see docs/formats.md.
 inline constexpr int kReportSchemaVersion = 2;
 
