@@ -48,13 +48,9 @@ void FindSteps(const Schedule& schedule, OomAnalysis* analysis) {
   const DeviceTrace& device = schedule.device_trace();
   analysis->steps = FindSteps(schedule.trace(), device, analysis->scene.event);
   if (analysis->steps.count() == 0) return;
-  // What is freed while the exception of a recorded oom unwinds is no leak; nor
-  // is what the next step would have freed.
-  const std::vector<uint64_t>& begins = analysis->steps.begins;
-  const uint64_t step = (begins.back() - begins.front()) / analysis->steps.count();
-  const uint64_t until =
-      analysis->scene.recorded ? device.events.size() : analysis->scene.event + step;
-  analysis->growth = GrowthPerStep(schedule.trace(), device, analysis->steps, until);
+  // What the rest of the file frees is no leak, be it while the exception of a recorded OOM
+  // unwinds or, where the file goes on, by a later step.
+  analysis->growth = GrowthPerStep(schedule.trace(), device, analysis->steps, device.events.size());
   if (const SiteGrowth* leak = FindLeak(analysis->steps, analysis->growth)) analysis->leak = *leak;
 }
 
