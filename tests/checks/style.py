@@ -1,0 +1,98 @@
+"""Checks the rules of docs/style.md that can be counted: words, the length of lines, a sentence in front of each class.
+
+Usage: style.py [FOLDER_OR_FILE]... (those given, also if they are pending)
+
+PENDING names the folders and pages that do not follow the rules yet. A pending entry that follows them fails the check
+too, so that the list can only become shorter.
+"""
+
+import pathlib
+import re
+import subprocess
+import sys
+
+# What not to write, and what to write instead.
+WORDS = [
+    (r"\btells\b|\btelling (?!apart)", "reports, shows, says"),
+    (r"\bnobody knows\b", "unknown"),
+    (r"\bbesides?\b", "next to, in addition"),
+    (r"\b(?:give|gives|gave|given|giving) back\b", "released, freed"),
+    (r"\bwants?\b", "requires, needs"),
+    (r"\bask(?:s|ed)? for\b", "requested"),
+    (r"\bwhoever\b", "the caller"),
+    (r"\bimagin(?:e|es|ed|ary)\b", "simulated"),
+    (r"\bin force\b", "current"),
+    (r"\bodd one\b", "outlier"),
+    (r"\bby luck\b", "also works, but not every size above it"),
+    (r"\bcalls? of the driver\b", "driver calls"),
+    (r"\bk(?:Most|Longest|Least)[A-Z]\w*", "kMax..., kMin..."),
+]
+LONGEST_LINE = 120
+SUFFIXES = {".h", ".cc", ".js", ".py", ".md", ".proto", ".txtpb", ".css"}
+# The page that quotes the words, this list of them, and files that other programs wrote.
+EXEMPT = ("docs/style.md", "tests/checks/style.py", "tests/data/", "third_party/d3", "tests/golden")
+PENDING = """
+cli cuda examples hardware proto python record report sim tests third_party trace
+docs/metrics.md
+docs/schedules.md README.md CHANGELOG.md CONTRIBUTING.md
+""".split()
+
+WORD_RULES = [(re.compile(pattern, re.IGNORECASE if "k(?:" not in pattern else 0), instead) for pattern, instead in WORDS]
+CLASS = re.compile(r"^(?:template <[^;{]*>\n)?(?:class|struct) (?!\w+;)(\w+)[^;\n]*\{?", re.MULTILINE)
+
+
+def long_lines(path, lines):
+    """Numbers of the lines that are too long; in Markdown, tables, commands and links may be."""
+    in_code = False
+    for number, line in enumerate(lines, 1):
+        in_code ^= path.suffix == ".md" and line.startswith("```")
+        may_be_long = path.suffix == ".md" and (in_code or line.startswith(("|", "    ", "![")) or "://" in line)
+        if len(line) > LONGEST_LINE and not may_be_long:
+            yield number
+
+
+def bare_classes(path, text):
+    """Names and line numbers of classes of a public header without a comment in front of them."""
+    if path.suffix != ".h" or path.parts[0] == "tests":
+        return
+    for match in CLASS.finditer(text):
+        before = text[:match.start()].rstrip("\n").rpartition("\n")[2].lstrip()
+        if not before.startswith("//"):
+            yield match[1], text.count("\n", 0, match.start()) + 1
+
+
+def faults(path):
+    """Lines of text, one for each fault of a file."""
+    text = path.read_text(encoding="utf-8", errors="replace")
+    lines = text.splitlines()
+    for pattern, instead in WORD_RULES:
+        for match in pattern.finditer(text):
+            yield f"{path}:{text.count(chr(10), 0, match.start()) + 1}: '{match[0]}'; write: {instead}"
+    for number in long_lines(path, lines):
+        yield f"{path}:{number}: {len(lines[number - 1])} columns; expected at most {LONGEST_LINE}"
+    for name, number in bare_classes(path, text):
+        yield f"{path}:{number}: {name} has no sentence in front of it"
+
+
+def is_under(path, entry):
+    return str(path) == entry or str(path).startswith(entry.rstrip("/") + "/")
+
+
+def main(only):
+    listed = subprocess.run(["git", "ls-files", "-co", "--exclude-standard"], capture_output=True, text=True, check=True)
+    files = [pathlib.Path(name) for name in listed.stdout.split("\n")
+             if pathlib.Path(name).suffix in SUFFIXES and not name.startswith(EXEMPT) and pathlib.Path(name).exists()]
+    if only:
+        files = [path for path in files if any(is_under(path, entry) for entry in only)]
+    found = {path: list(faults(path)) for path in files}
+    shown = [fault for path in files for fault in found[path] if only or not any(is_under(path, entry) for entry in PENDING)]
+    if not only:
+        shown += [f"{entry}: follows the rules; take it out of PENDING in tests/checks/style.py" for entry in PENDING
+                  if not any(found[path] for path in files if is_under(path, entry))]
+    print("\n".join(shown), end="\n" if shown else "")
+    print(f"{len(files)} files, {len(shown)} faults")
+    return 1 if shown else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
