@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/python3
 """Records real PyTorch memory snapshots without a GPU: an installed CUDA build of torch on the fake CUDA runtime.
 
   record_fixtures.py --python PYTHON --out tests/data/snapshots [--only NAME...]
