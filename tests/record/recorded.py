@@ -154,10 +154,9 @@ def main(case):
     try:
         Setting.python = environment.python(f"torch-{Setting.torch}")
     except environment.Unavailable as reason:
-        print(f"skipped: {reason}")
         if to:
             tarfile.open(to, "w").close()
-        return 0
+        return report_xml.skip(reason)
     if to is None:
         return report_xml.run(case, words[2:])
     with tarfile.open(to, "w:gz", compresslevel=1) as tar, tempfile.TemporaryDirectory() as folder:
