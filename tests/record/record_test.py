@@ -66,6 +66,15 @@ class RecordTest(Case):
             self.assertIn(f"{taken:,} of 4,096 (--dynamic-fraction)",
                           [row["answer"] for row in run.process["values"]["asked"]])
 
+    def test_what_follows_from_unknown_values(self):
+        """It is computed of the stand-ins; docs/record.md has the table."""
+        run = self.record("unknown_derived.py")
+        self.assertEqual(run.status, 0, run.output)
+        for line in ("a number True", "its double True", "how many are positive 1024", "all below 2 True", "an integer 0",
+                     "its successor 1"):
+            self.assertIn(f"{line}\n", run.output)
+        self.assertIn("1024", [row["answer"] for row in run.process["values"]["asked"]])
+
     def test_loop_on_an_unknown_value_ends(self):
         run = self.record("unknown_loop.py", flags=["--unknown-limit", "100"])
         self.assertEqual(run.status, 1)
