@@ -9,6 +9,7 @@
 #include "record/card/json.h"
 #include "record/card/prepare.h"
 #include "record/card/tensor_objects.h"
+#include "record/card/torch_overrides.h"
 
 namespace memreplay::card {
 namespace {
@@ -117,6 +118,10 @@ void memreplay_card_answer_clear() { ForgetAnswers(); }
 void memreplay_card_begin_heap_anew() {
   BeginHeapAnew();
   SetTensorObjectsAside();
+}
+
+int memreplay_card_hide_mode(const void* overrides) {
+  return HideMode(*static_cast<const TorchOverrides*>(overrides)) ? 1 : 0;
 }
 
 void memreplay_card_simulate(std::uint64_t total) {

@@ -41,6 +41,11 @@ MEMREPLAY_CARD_EXPORT void memreplay_card_answer_clear();
 // arguments and paths (heap.h).
 MEMREPLAY_CARD_EXPORT void memreplay_card_begin_heap_anew();
 
+// Hides a mode of torch.overrides from PyTorch's own functions; `overrides` is a TorchOverrides
+// (torch_overrides.h). The caller holds Python's lock. 1, or 0 where this PyTorch is of another
+// kind.
+MEMREPLAY_CARD_EXPORT int memreplay_card_hide_mode(const void* overrides);
+
 // How many ranks the next part of an NCCL communicator has that this thread splits off, and which
 // one this is: NCCL learns it from the other ranks, which nobody runs.
 MEMREPLAY_CARD_EXPORT void memreplay_card_next_communicator(int ranks, int rank);

@@ -1,8 +1,11 @@
 #include "report/text/render_record.h"
 
+#include <google/protobuf/repeated_field.h>
+
 #include <algorithm>
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/strings/match.h"
@@ -17,7 +20,9 @@
 namespace memreplay {
 namespace {
 
-constexpr int kMostValues = 10;  // that a program asked for
+constexpr int kMostValues = 10;     // that a program asked for
+constexpr int kMaxRows = 10;        // of graph breaks, and of recompilations
+constexpr size_t kMaxReason = 120;  // bytes
 constexpr size_t kLongestProgram = 240;
 
 // "NVIDIA GeForce RTX 4090, imagined".
@@ -122,6 +127,35 @@ void AppendAssumptions(const proto::RecordedProcess& process, std::string* text)
   for (const std::string& row : rows) StrAppend(text, "  - ", row, "\n");
 }
 
+void AppendRows(const google::protobuf::RepeatedPtrField<proto::Compilations::Row>& rows,
+                std::string_view of, std::string* text) {
+  for (int i = 0; i < rows.size() && i < kMaxRows; ++i) {
+    StrAppend(text, "  - ", CleanText(rows[i].place()), ": ", of, " ",
+              FormatCount(rows[i].times(), "time"), ": ", CleanText(rows[i].reason(), kMaxReason),
+              "\n");
+  }
+  if (rows.size() > kMaxRows) {
+    StrAppend(text, "  - ", FormatCount(rows.size() - kMaxRows, "more place"),
+              ", which --json lists\n");
+  }
+}
+
+void AppendCompilations(const proto::RecordedProcess& process, std::string* text) {
+  const proto::Compilations& made = process.compilations();
+  if (!process.has_compilations()) return;
+  const auto sum = [](const auto& rows) {
+    int64_t times = 0;
+    for (const auto& row : rows) times += row.times();
+    return times;
+  };
+  memreplay::Line(text, "torch.compile",
+                  StrCat(FormatCount(made.graphs(), "graph"), ", ",
+                         FormatCount(sum(made.breaks()), "graph break"), ", ",
+                         FormatCount(sum(made.recompilations()), "recompilation")));
+  AppendRows(made.breaks(), "the graph broke", text);
+  AppendRows(made.recompilations(), "the function that begins here was compiled again", text);
+}
+
 // Where memory ran out.
 void AppendNextStep(const proto::RecordReport& report, std::string* text) {
   for (const proto::RecordedProcess& process : report.processes()) {
@@ -178,6 +212,7 @@ std::string RenderRecord(const proto::RecordReport& report) {
                     absl::StrFormat("%.1f s, torch %s, Python %s", process.seconds(),
                                     CleanText(process.torch()), CleanText(process.python())));
     memreplay::Line(&text, "snapshot", CleanText(process.snapshot()));
+    AppendCompilations(process, &text);
     AppendAssumptions(process, &text);
   }
   AppendShared(report, &text);

@@ -38,11 +38,11 @@ class Recorded:
     """One run of the command: its exit status, its answer and the snapshot's path."""
 
     def __init__(self, folder, words, flags=(), card="rtx-4090", name="snapshot", cwd=None,
-                 environment=None):
+                 environment=None, timeout=600):
         self.snapshot = os.path.join(folder, f"{name}.pickle")
         command = [Setting.memreplay, *([] if Setting.keep else ["record", "--json"]), "--python", Setting.python, "--out", self.snapshot,
                    *(["--card", card] if card else []), *flags, "--", *words]
-        done = subprocess.run(command, capture_output=True, text=True, cwd=cwd or folder, timeout=600,
+        done = subprocess.run(command, capture_output=True, text=True, cwd=cwd or folder, timeout=timeout,
                               check=False, env={**os.environ, **(environment or {})})
         self.status, self.output = done.returncode, done.stderr
         self.answer = json.loads(done.stdout) if done.stdout else None

@@ -48,6 +48,8 @@ def _after_torch(torch, settings):
         from memreplay_record import card
         card.count_by_runtime(torch)
     recording = history.begin(torch, settings)
+    from memreplay_record import compilations
+    recording.compilations = compilations.begin()
     if settings.core and settings.fast_init:
         from memreplay_record import fast_init
         fast_init.begin(torch)

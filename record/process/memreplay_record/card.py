@@ -94,6 +94,24 @@ def answer(content):
     _core.memreplay_card_answer(content, ctypes.c_size_t(len(content)))
 
 
+class _Overrides(ctypes.Structure):
+    """TorchOverrides of record/card/torch_overrides.h."""
+    METHODS = ("many", "one", "several", "length", "pop", "push")
+    _fields_ = [(name, ctypes.c_void_p) for name in (*METHODS, "mode", "yes", "as_long", "release")]
+
+
+def hide_mode(mode, methods):
+    """PyTorch's built-in functions `methods` answer as if a mode of torch.overrides were not there; whether they do."""
+    given = _Overrides(mode=id(mode), yes=id(True), **{
+        name: ctypes.cast(getattr(ctypes.pythonapi, function), ctypes.c_void_p).value
+        for name, function in (("as_long", "PyLong_AsLong"), ("release", "Py_DecRef"))})
+    for name in given.METHODS:  # of a built-in function its PyMethodDef comes first
+        definition = ctypes.c_void_p.from_address(id(methods[name]) + object.__basicsize__)
+        setattr(given, name, definition.value)
+    hide = ctypes.PyDLL(_core._name).memreplay_card_hide_mode  # with Python's lock
+    return hide(ctypes.byref(given)) != 0
+
+
 def explain(error):
     """The text of an error, with the reason where it is that the card lacks something."""
     if _core is None:

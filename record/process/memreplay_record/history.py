@@ -20,6 +20,7 @@ class History:
         self.pid = None  # of the process that records; a fork of it starts anew
         self.began = time.time()
         self.values = None  # what counts the values that the program asked for
+        self.compilations = None  # what counts graphs, breaks and recompilations
         self.peaks = peaks.Peaks(torch)
         self.own = own_recording.OwnRecording(torch, self)
 
@@ -100,6 +101,7 @@ class History:
             "randomized": _is_randomized(),
             "card": card.summary(),
             "values": self.values.summary() if self.values is not None else None,
+            "compilations": self.compilations.summary(),
         }
 
 

@@ -42,3 +42,11 @@ def watch(name, before, after):
     Asking whether the module exists (importlib.util.find_spec) calls neither.
     """
     sys.meta_path.insert(0, _Watcher(name, before, after))
+
+
+def after(name, call):
+    """Calls call(module) when module `name` has been imported: now, if it is there already."""
+    if name in sys.modules:
+        call(sys.modules[name])
+    else:
+        watch(name, lambda spec: None, call)

@@ -46,6 +46,34 @@ constexpr char kFits[] =
 
 TEST(RenderRecord, TellsWhetherItFits) { EXPECT_EQ(RenderRecord(SampleRecord()), kFits); }
 
+TEST(RenderRecord, ListsWhereGraphsBreakAndWhatWasCompiledAgain) {
+  proto::RecordReport report = SampleRecord();
+  proto::Compilations& made = *report.mutable_processes(0)->mutable_compilations();
+  made.set_graphs(4);
+  EXPECT_TRUE(absl::StrContains(
+      RenderRecord(report), "  torch.compile      4 graphs, 0 graph breaks, 0 recompilations\n"));
+  for (int i = 0; i < 12; ++i) {
+    auto& row = *made.add_breaks();
+    row.set_place("train.py:9");
+    row.set_reason("call_function print");
+    row.set_times(2);
+  }
+  auto& again = *made.add_recompilations();
+  again.set_place("train.py:5");
+  again.set_reason(std::string(500, 'x'));
+  again.set_times(1);
+  const std::string text = RenderRecord(report);
+  EXPECT_TRUE(absl::StrContains(text,
+                                "  torch.compile      4 graphs, 24 graph breaks, 1 recompilation\n"
+                                "  - train.py:9: the graph broke 2 times: call_function print\n"))
+      << text;
+  EXPECT_TRUE(absl::StrContains(text, "  - 2 more places, which --json lists\n")) << text;
+  EXPECT_TRUE(absl::StrContains(
+      text, "  - train.py:5: the function that begins here was compiled again 1 time: xxx"))
+      << text;
+  EXPECT_FALSE(absl::StrContains(text, std::string(200, 'x')));
+}
+
 TEST(RenderRecord, ListsEveryAssumptionAndTheFirstValues) {
   proto::RecordReport report = SampleRecord();
   proto::RecordedProcess& process = *report.mutable_processes(0);

@@ -5,56 +5,18 @@ themselves again through the mode, which keeps their arguments alive for longer;
 torch.nn.TransformerEncoderLayer take another path altogether. So that question is answered as if
 the values' mode were not there. The built-in operations below still see it.
 """
-import sys
+from memreplay_record import card
 
 
-def see_through(torch):
-    overrides, C = torch.overrides, torch._C
-    modes = C._len_torch_function_stack
-    plain = {torch.Tensor, torch.nn.Parameter, type(None), int, float, bool, str, tuple, list}
-    no_override = C._disabled_torch_function_impl
-    of_tensor = torch.Tensor.__torch_function__
-    many, one, several = (overrides.has_torch_function, overrides.has_torch_function_unary,
-                          overrides.has_torch_function_variadic)
-
-    def overridden(kind):
-        if kind in plain:
-            return False
-        own = getattr(kind, "__torch_function__", None)
-        if own is None or own is no_override:
-            plain.add(kind)
-            return False
-        return getattr(own, "__func__", own) is not getattr(of_tensor, "__func__", of_tensor) or \
-            kind is not torch.Tensor
-
-    def has_torch_function(relevant_args):
-        if modes() > 1:
-            return many(relevant_args)
-        return any([overridden(type(arg)) for arg in relevant_args]) and many(relevant_args)
-
-    def has_torch_function_unary(tensor):
-        if modes() > 1:
-            return one(tensor)
-        return overridden(type(tensor)) and one(tensor)
-
-    def has_torch_function_variadic(*args):
-        if modes() > 1:
-            return several(*args)
-        for arg in args:
-            if overridden(type(arg)):
-                return several(*args)
-        return False
-
-    replaced = {many: has_torch_function, one: has_torch_function_unary,
-                several: has_torch_function_variadic}
-    for new in replaced.values():  # TorchScript has its own answer to the question
-        torch.jit._builtins._register_builtin(new, "aten::has_torch_function")
-    for name, module in list(sys.modules.items()):
-        if name != "torch" and not name.startswith("torch."):
-            continue
-        for attribute, old in list(vars(module).items()):
-            if attribute.startswith("has_torch_function") and callable(old) and old in replaced:
-                setattr(module, attribute, replaced[old])
+def see_through(torch, values):
+    C = torch._C
+    hidden = card.hide_mode(values, {
+        "many": C._has_torch_function, "one": C._has_torch_function_unary,
+        "several": C._has_torch_function_variadic, "length": C._len_torch_function_stack,
+        "pop": C._pop_torch_function_stack, "push": C._push_on_torch_function_stack})
+    if not hidden:
+        raise RuntimeError(f"torch {torch.__version__} asks in a way that is not known here whether a call is overridden; "
+                           "--no-values records without values")
 
 
 def show_indices(torch, values):
