@@ -20,6 +20,7 @@ inline constexpr int kExitUnusable = 2;  // the input or the call is
 // status. An error is one line for stderr and means kExitUnusable.
 absl::StatusOr<int> RunInspect(absl::Span<const std::string> args);
 absl::StatusOr<int> RunReplay(absl::Span<const std::string> args);
+absl::StatusOr<int> RunExplain(absl::Span<const std::string> args);
 absl::StatusOr<int> RunOom(absl::Span<const std::string> args);
 absl::StatusOr<int> RunDiff(absl::Span<const std::string> args);
 absl::StatusOr<int> RunConvert(absl::Span<const std::string> args);

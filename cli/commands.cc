@@ -12,6 +12,7 @@ constexpr Command kCommands[] = {
     {"replay", "replay a file, as recorded or under other settings; compare with the recording",
      RunReplay},
     {"oom", "why memory ran out, and what would have helped", RunOom},
+    {"explain", "what an error text or a log says ran out, why, and what to do", RunExplain},
     {"diff", "what changed between two files or reports", RunDiff},
     {"sweep", "rank settings, given ones or a search; lines to paste", RunSweep},
     {"fit", "the smallest device memory on which a file survives, per settings", RunFit},

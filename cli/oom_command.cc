@@ -7,15 +7,13 @@
 
 #include "cli/answer_file.h"
 #include "cli/command.h"
+#include "cli/explain.h"
 #include "cli/flags.h"
 #include "cli/inputs.h"
 #include "cli/output.h"
-#include "cli/read_text.h"
 #include "cli/replay_flags.h"
 #include "cli/report_each.h"
 #include "report/ask/oom.h"
-#include "report/ask/oom_message.h"
-#include "report/text/render_oom.h"
 #include "sim/recording/replay_settings.h"
 #include "trace/schedule/schedule.h"
 #include "trace/value/strings.h"
@@ -29,8 +27,8 @@ constexpr char kOomDescription[] =
     "\n"
     "The out-of-memory event is the recorded one (of several, the last). With --capacity,\n"
     "--conf or --fraction, and for programs, the file is replayed on such a device, and\n"
-    "the first one is looked at. --message reads PyTorch's error text instead of a FILE\n"
-    "(- is standard input) and does the arithmetic.\n"
+    "the first one is looked at. --message explains an error text or a log instead, as the\n"
+    "command explain does.\n"
     "\n"
     "verdicts: too_large       the file needs more at once than the device has\n"
     "          true_shortage   no packing of what was live leaves room\n"
@@ -76,23 +74,6 @@ absl::StatusOr<proto::Report> OomOfFile(const std::string& file, const Inputs& i
   return report;
 }
 
-absl::StatusOr<int> AnswerMessage(const OomFlags& options) {
-  // The message itself, or where it is.
-  const bool is_text = options.message->find("Tried to allocate") != std::string::npos;
-  absl::StatusOr<std::string> text = is_text ? *options.message : ReadEnd(*options.message);
-  if (!text.ok()) return text.status();
-  const absl::StatusOr<OomMessageNumbers> message = ParseOomMessage(*text);
-  if (!message.ok()) {
-    return absl::Status(message.status().code(), StrCat(is_text ? "--message" : *options.message,
-                                                        ": ", ToStd(message.status().message())));
-  }
-  const proto::Report report = OomMessageReport(*message);
-  const absl::Status printed =
-      PrintAnswer(report, options.json, [&] { return RenderOomText(report); });
-  if (!printed.ok()) return printed;
-  return kExitBad;
-}
-
 }  // namespace
 
 absl::StatusOr<int> RunOom(absl::Span<const std::string> args) {
@@ -110,8 +91,8 @@ absl::StatusOr<int> RunOom(absl::Span<const std::string> args) {
   AddDeviceFlag(&options.device, &flags);
   AddHeldFlags(&options.held, &flags);
   flags.AddOptionalText("message", "TEXT", &options.message,
-                        "read PyTorch's error message instead: a file that has it, - for standard\n"
-                        "input, or the message itself");
+                        "explain an error text instead: a file or log that has it, - for standard\n"
+                        "input, or the text itself");
   AddJobs(&flags, &options.jobs);
   AddJsonFlag(&options.json, &flags);
   absl::StatusOr<Inputs> inputs = Inputs::Split(args);
@@ -127,7 +108,7 @@ absl::StatusOr<int> RunOom(absl::Span<const std::string> args) {
     if (!files.empty()) {
       return absl::InvalidArgumentError("oom: give a FILE or --message, not both");
     }
-    return AnswerMessage(options);
+    return PrintExplanation(*options.message, options.json);
   }
   if (files.empty()) {
     return absl::InvalidArgumentError("oom: no FILE given; memreplay oom --help tells more");

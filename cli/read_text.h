@@ -13,10 +13,6 @@ namespace memreplay {
 // ByteSource::Open(), ResourceExhausted (more than that), a read that fails.
 absl::StatusOr<std::string> ReadText(const std::string& path, uint64_t most);
 
-// The same of a log of any length: of a long one the end, at least 64 MiB of it. Pipes
-// and devices may give 1 GiB, since some never end.
-absl::StatusOr<std::string> ReadEnd(const std::string& path);
-
 // Whether the file begins as a report in JSON does. Pipes do not: they cannot
 // be read twice.
 absl::StatusOr<bool> StartsLikeReport(const std::string& path);

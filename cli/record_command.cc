@@ -1,4 +1,5 @@
 // memreplay record PROGRAM
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -10,6 +11,8 @@
 #include "cli/record_run.h"
 #include "cli/report_each.h"
 #include "record/card/cards.h"
+#include "report/message/explain.h"
+#include "report/text/render_explanation.h"
 #include "report/text/render_record.h"
 #include "report/words/sizes.h"
 #include "trace/bytes/json_scanner.h"
@@ -67,6 +70,21 @@ absl::StatusOr<int> ListCards(bool json) {
   return kExitAnswered;
 }
 
+// What the first error says that ended a process for want of memory; "" if none did.
+std::string ExplanationOf(const proto::RecordReport& report) {
+  for (const proto::RecordedProcess& process : report.processes()) {
+    if (process.ooms() == 0 || process.error_text().empty()) continue;
+    const std::string& place = process.error_place();
+    const size_t colon = std::min(place.rfind(':'), place.size());
+    const absl::StatusOr<proto::Report> explained =
+        ExplainText(StrCat("  File \"", place.substr(0, colon), "\", line ",
+                           colon < place.size() ? place.substr(colon + 1) : "0", ", in <module>\n",
+                           process.error_text()));
+    if (explained.ok()) return StrCat("\n", RenderExplanationText(explained->explanation()));
+  }
+  return "";
+}
+
 absl::StatusOr<int> RecordProgram(absl::Span<const std::string> args) {
   RecordFlags options;
   RecordOptions& run = options.run;
@@ -90,8 +108,8 @@ absl::StatusOr<int> RecordProgram(absl::Span<const std::string> args) {
   if (const absl::Status call = CheckRecordCall(run); !call.ok()) return call;
   const absl::StatusOr<proto::RecordReport> report = Record(run);
   if (!report.ok()) return report.status();
-  const absl::Status printed =
-      PrintAnswer(*report, options.json, [&] { return RenderRecord(*report); });
+  const absl::Status printed = PrintAnswer(
+      *report, options.json, [&] { return StrCat(RenderRecord(*report), ExplanationOf(*report)); });
   if (!printed.ok()) return printed;
   return report->faults().empty() ? kExitAnswered : kExitBad;
 }

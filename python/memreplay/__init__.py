@@ -10,14 +10,19 @@ and the recording of your own program, on its GPU:
 
     with memreplay.recording("snapshot.pickle"):
         train()
+
+and what an error about memory says, of its text, a log or the exception:
+
+    print(memreplay.explain(error))
 """
 
 from memreplay._answer import Answer
+from memreplay._explain import Explanation, explain
 from memreplay._load import Recording, load
 from memreplay._program import Error, Unanswered, program, run as _run
 from memreplay._recording import recording, step
 
-__all__ = ["Answer", "Error", "Recording", "Unanswered", "load", "program", "recording", "step"]
+__all__ = ["Answer", "Error", "Explanation", "Recording", "Unanswered", "explain", "load", "program", "recording", "step"]
 
 
 def __getattr__(name: str) -> str:

@@ -56,15 +56,16 @@ def program() -> str:
     raise Error("the program memreplay is not installed beside this package; pip install --force-reinstall memreplay")
 
 
-def run(args: Sequence[str], timeout: Optional[float] = None) -> "subprocess.CompletedProcess[bytes]":
-    """Runs the program, for at most `timeout` seconds.
+def run(args: Sequence[str], timeout: Optional[float] = None,
+        input: Optional[bytes] = None) -> "subprocess.CompletedProcess[bytes]":
+    """Runs the program, for at most `timeout` seconds, with `input` as its standard input.
 
     Errors: Error, with the program's message, unless it answered (status 0, or 1: a bad answer); of these Unanswered
     if it was killed or took longer.
     """
     try:
-        done = subprocess.run([program(), *args], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                              stderr=subprocess.PIPE, check=False, timeout=timeout)
+        done = subprocess.run([program(), *args], stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False,
+                              timeout=timeout, **({"stdin": subprocess.DEVNULL} if input is None else {"input": input}))
     except subprocess.TimeoutExpired:
         raise Unanswered(f"{args[0]}: took longer than {timeout:g} s") from None
     if done.returncode in (0, 1):

@@ -11,6 +11,8 @@ import sys
 import warnings
 from typing import Any, Dict, Iterator, Optional, Union
 
+from memreplay._explain import tell
+
 _step: Optional[Any] = None  # the range of the step that runs
 
 
@@ -83,6 +85,8 @@ def recording(path: Union[str, "os.PathLike[str]"] = "snapshot.pickle", *, on_oo
         recording without its beginning still tells much, but less exactly.
       stacks: "python" frames, or "all" for C++ frames too.
 
+    Where the block ends by an error about memory, what it says is explained on stderr.
+
     Errors: RuntimeError on a machine without a GPU. A snapshot that cannot be written is a warning, so that a run
     is not lost for its recording.
     """
@@ -110,6 +114,9 @@ def recording(path: Union[str, "os.PathLike[str]"] = "snapshot.pickle", *, on_oo
         torch._C._cuda_attach_out_of_memory_observer(observe)  # PyTorch has no way to take it away
     try:
         yield
+    except BaseException as error:
+        tell(error)
+        raise
     finally:
         is_on = False
         _end_step()

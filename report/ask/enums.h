@@ -24,7 +24,6 @@ constexpr proto::BlockState StateOf(BlockState state) {
 constexpr proto::Verdict VerdictOf(OomVerdict verdict) {
   switch (verdict) {
     case OomVerdict::kExceedsDevice: return proto::Verdict::too_large;
-    case OomVerdict::kRefusedWithFree: return proto::Verdict::refused_with_free;
     case OomVerdict::kTrueShortage: return proto::Verdict::true_shortage;
     case OomVerdict::kFragmentation: return proto::Verdict::fragmentation;
     case OomVerdict::kLeak: return proto::Verdict::leak;

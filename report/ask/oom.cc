@@ -239,7 +239,6 @@ std::string Sentence(const OomAnalysis& analysis, const proto::OutOfMemory& oom)
       return StrCat("no packing would have served ", wanted, ": only ", obtainable,
                     " is free or held unallocated; ",
                     FormatSize(oom.requested_bytes() - oom.obtainable_bytes()), " are missing");
-    case OomVerdict::kRefusedWithFree:  // of messages
     case OomVerdict::kFragmentation: break;
   }
   // Those that hold least are named.

@@ -40,6 +40,7 @@ ORDER = [
     "sim/oom",
     "sim/confirm",
     "report/words",
+    "report/message",
     "report/text",
     "report/page",
     "report/run",
@@ -61,7 +62,8 @@ SEES = {
     "cli": {"proto", "trace", "sim", "report", "cuda", "record"},
 }
 # Siblings that do not know each other.
-APART = [{"sim/oom", "sim/confirm"}, {"report/text", "sim"}, {"report/page", "sim"}]
+APART = [{"sim/oom", "sim/confirm"}, {"report/text", "sim"}, {"report/page", "sim"},
+         {"report/message", "sim"}]
 # Standard and library headers by stage; cuda/ loads the driver at run time and
 # is the only one that may know its header.
 FORBIDDEN = {

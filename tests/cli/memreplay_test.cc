@@ -184,7 +184,11 @@ TEST_F(MemreplayTest, OutOfMemory) {
 TEST_F(MemreplayTest, OutOfMemoryMessage) {
   ExpectSession("oom_message",
                 {"oom --message message.txt", "oom --message program.jsonl", "oom --message none",
-                 "oom --message message.txt program.jsonl", "oom"});
+                 "oom --message message.txt program.jsonl", "oom", "explain",
+                 "explain 'RuntimeError: CUDA error: out of memory'", "explain 'KeyError: 3'",
+                 "explain message.txt --json"});
+  EXPECT_EQ(Run("explain message.txt").out, Run("oom --message message.txt").out);
+  EXPECT_EQ(Run("explain \"$(cat message.txt)\"").out, Run("explain message.txt").out);
   const Outcome piped = Run("oom --message - < message.txt");
   EXPECT_EQ(piped.status, 1);
   EXPECT_EQ(piped.out, Run("oom --message message.txt").out);

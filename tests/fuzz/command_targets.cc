@@ -7,8 +7,8 @@
 #include <string>
 
 #include "cli/command.h"
-#include "report/ask/oom_message.h"
-#include "report/text/render_oom.h"
+#include "report/message/explain.h"
+#include "report/text/render_explanation.h"
 #include "tests/fuzz/targets.h"
 
 namespace memreplay::fuzz {
@@ -16,9 +16,23 @@ namespace {
 
 constexpr int kCommands = 15;
 
+// In one piece, and in two: what is found must not hang on where a read ended.
 void Message(std::string_view bytes) {
-  const absl::StatusOr<OomMessageNumbers> message = ParseOomMessage(bytes);
-  if (message.ok()) (void)RenderOomText(OomMessageReport(*message));
+  const absl::StatusOr<proto::Report> report = ExplainText(bytes);
+  LogScan scan;
+  scan.Add(bytes.substr(0, bytes.size() / 3));
+  scan.Add(bytes.substr(bytes.size() / 3));
+  const absl::StatusOr<proto::Report> again = Explain(&scan);
+  if (report.ok() != again.ok()) std::abort();
+  if (!report.ok()) return;
+  const std::string text = RenderExplanationText(report->explanation());
+  if (text != RenderExplanationText(again->explanation())) std::abort();
+  if (report->explanation().actions_size() < 1 || report->explanation().actions_size() > 4) {
+    std::abort();
+  }
+  for (const char c : text) {
+    if (static_cast<unsigned char>(c) < 0x20 && c != '\n') std::abort();
+  }
 }
 
 // Every command that reads a file, in this process; what they print goes nowhere.

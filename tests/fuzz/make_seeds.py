@@ -75,6 +75,10 @@ def main():
                                    "roundup_power2_divisions:[256:1,512:2,1024:4,>:8]", "backend:cudaMallocAsync",
                                    "per_process_memory_fraction:0.5,large_segment_size_mb:32", "expandable_segments_reserve:0.25"]):
         write("settings", f"seed{number}", bytes([number * 2 + 1]) + conf.encode())
+    # Of each family of forms the first.
+    messages = (pathlib.Path(__file__).parents[1] / "data/messages/forms.txt").read_text(encoding="utf-8").split("\n#### ")[1:]
+    for name, text in {entry.split(" ")[0].split("_")[0]: entry.split("\n", 1)[1] for entry in reversed(messages)}.items():
+        write("oom_message", name, text)
     write("oom_message", "seed0", "CUDA out of memory. Tried to allocate 22.78 GiB. GPU 0 has a total capacity of 31.47 GiB of which 12.73 GiB is "
           "free. Including non-PyTorch memory, this process has 18.73 GiB memory in use. Of the allocated memory 9.08 GiB is allocated by "
           "PyTorch, with 1.00 GiB allocated in private pools (e.g., CUDA Graphs), and 9.35 GiB is reserved by PyTorch but unallocated.")

@@ -1,0 +1,118 @@
+#include "report/message/amount.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/numbers.h"
+#include "trace/value/strings.h"
+
+namespace memreplay {
+namespace {
+
+constexpr double kMaxAmount = 0x1p60;
+constexpr double kMaxNumber = 1e15;
+constexpr size_t kMaxDigits = 24;
+constexpr size_t kMaxAmountLength = 40;
+
+constexpr struct {
+  std::string_view name;
+  int64_t bytes;
+} kUnits[] = {
+    // Longer names first.
+    {"bytes", 1},
+    {"byte", 1},
+    {"KiB", int64_t{1} << 10},
+    {"MiB", int64_t{1} << 20},
+    {"GiB", int64_t{1} << 30},
+    {"TiB", int64_t{1} << 40},
+    {"kB", int64_t{1} << 10},
+    {"KB", int64_t{1} << 10},
+    {"MB", int64_t{1} << 20},
+    {"GB", int64_t{1} << 30},
+    {"TB", int64_t{1} << 40},
+    {"B", 1},
+    {"K", int64_t{1} << 10},
+    {"M", int64_t{1} << 20},
+    {"G", int64_t{1} << 30},
+};
+
+bool IsDigit(char c) { return c >= '0' && c <= '9'; }
+
+struct Digits {
+  double value = 0;
+  size_t length = 0;
+  int decimals = 0;
+};
+
+std::optional<Digits> ReadDigits(std::string_view text) {
+  Digits digits;
+  bool has_point = false;
+  while (digits.length < text.size() && digits.length <= kMaxDigits) {
+    const char c = text[digits.length];
+    if (c == '.' && !has_point && digits.length + 1 < text.size() &&
+        IsDigit(text[digits.length + 1])) {
+      has_point = true;
+    } else if (IsDigit(c)) {
+      digits.decimals += has_point ? 1 : 0;
+    } else {
+      break;
+    }
+    ++digits.length;
+  }
+  if (digits.length == 0 || digits.length > kMaxDigits || !IsDigit(text[0]) ||
+      !absl::SimpleAtod(ToAbsl(text.substr(0, digits.length)), &digits.value)) {
+    return std::nullopt;
+  }
+  return digits;
+}
+
+}  // namespace
+
+std::optional<double> ReadNumber(std::string_view text, size_t* length) {
+  const std::optional<Digits> digits = ReadDigits(text);
+  if (!digits.has_value() || !(digits->value < kMaxNumber)) return std::nullopt;
+  if (length != nullptr) *length = digits->length;
+  return digits->value;
+}
+
+std::optional<Amount> ReadAmount(std::string_view text, int64_t default_unit, size_t* length) {
+  const std::optional<Digits> digits = ReadDigits(text);
+  if (!digits.has_value()) return std::nullopt;
+  size_t end = digits->length;
+  int64_t unit = default_unit;
+  const size_t blank = end < text.size() && text[end] == ' ' ? 1 : 0;
+  const std::string_view rest = text.substr(std::min(text.size(), end + blank));
+  for (const auto& row : kUnits) {
+    if (!rest.starts_with(row.name)) continue;
+    // "4 Boxes" has no unit.
+    if (rest.size() > row.name.size() &&
+        absl::ascii_isalnum(static_cast<unsigned char>(rest[row.name.size()]))) {
+      continue;
+    }
+    unit = row.bytes;
+    end += blank + row.name.size();
+    break;
+  }
+  if (unit == 0) return std::nullopt;
+  const double bytes = digits->value * static_cast<double>(unit);
+  if (!(bytes < kMaxAmount)) return std::nullopt;
+  if (length != nullptr) *length = end;
+  const double step = static_cast<double>(unit) * std::pow(10.0, -digits->decimals);
+  return Amount{std::llround(bytes), unit == 1 ? 0 : std::llround(step / 2)};
+}
+
+std::optional<Amount> ReadAmountBackwards(std::string_view text) {
+  while (!text.empty() && (text.back() == ' ' || text.back() == '(')) text.remove_suffix(1);
+  // Number and unit are together or one blank apart: the begin is where digits begin.
+  size_t begin = text.size();
+  const size_t earliest = text.size() - std::min(text.size(), kMaxAmountLength);
+  while (begin > earliest && !IsDigit(text[begin - 1])) --begin;
+  while (begin > earliest && (IsDigit(text[begin - 1]) || text[begin - 1] == '.')) --begin;
+  while (begin < text.size() && text[begin] == '.') ++begin;
+  size_t length = 0;
+  const std::optional<Amount> amount = ReadAmount(text.substr(begin), 0, &length);
+  return amount.has_value() && begin + length == text.size() ? amount : std::nullopt;
+}
+
+}  // namespace memreplay

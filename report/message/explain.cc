@@ -1,0 +1,133 @@
+#include "report/message/explain.h"
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "report/message/advice.h"
+#include "report/message/facts.h"
+#include "report/message/judge.h"
+#include "report/words/sizes.h"
+#include "report/words/text.h"
+#include "report/words/version.h"
+#include "trace/value/strings.h"
+
+namespace memreplay {
+namespace {
+
+constexpr size_t kMaxText = 400;  // of what is quoted
+
+void Quote(const Facts& facts, const Sums& sums, proto::Explanation* explanation) {
+  for (size_t i = 0; i < facts.amounts.size(); ++i) {
+    if (!facts.amounts[i].has_value()) continue;
+    proto::Explanation::Figure& figure = *explanation->add_figures();
+    figure.set_name(std::string(QuantityName(static_cast<Quantity>(i))));
+    figure.set_words(std::string(QuantityWords(static_cast<Quantity>(i))));
+    figure.set_bytes(facts.amounts[i]->bytes);
+    figure.set_rounding_bytes(facts.amounts[i]->rounding);
+  }
+  for (const CardProcess& process : facts.processes) {
+    proto::Explanation::Process& row = *explanation->add_processes();
+    row.set_pid(process.pid);
+    if (process.has_bytes) row.set_bytes(process.bytes.bytes);
+    row.set_name(CleanText(process.name, kMaxText));
+    row.set_is_own(process.pid == sums.own_pid);
+  }
+  if (facts.frame.has_value()) {
+    proto::Explanation::Frame& frame = *explanation->mutable_frame();
+    frame.set_file(CleanText(facts.frame->file, kMaxText));
+    frame.set_line(facts.frame->line);
+    frame.set_function(CleanText(facts.frame->function, kMaxText));
+    frame.set_code(CleanText(facts.frame->code, kMaxText));
+  }
+  for (std::string& sentence : FrameSentences(facts)) {
+    explanation->add_frame_sentences(std::move(sentence));
+  }
+  explanation->set_card(CleanText(facts.card, kMaxText));
+  explanation->set_conf(CleanText(facts.conf, kMaxText));
+}
+
+void AddNotes(const Facts& facts, const Sums& sums, const Judgement& judgement,
+              proto::Explanation* explanation) {
+  if (facts.form->kind == FormKind::kAsync) {
+    explanation->add_notes(
+        StrCat("cudaMallocAsync is on", facts[Circumstance::kComfy] ? ", by ComfyUI," : "",
+               " and takes expandable_segments out of force; ComfyUI turns it on by itself, and "
+               "--disable-cuda-malloc off"));
+  }
+  if (facts[Circumstance::kExpandableIsOn]) {
+    explanation->add_notes("the text sets expandable_segments:True already");
+  }
+  if (judgement.verdict != proto::Explanation::no_numbers && sums.unallocated.has_value() &&
+      facts[Quantity::kTried].has_value() && judgement.settings_give.has_value() &&
+      judgement.verdict != proto::Explanation::fragmentation) {
+    explanation->add_notes(
+        "PyTorch's own hint at the end of its message (try setting ... to avoid fragmentation) is "
+        "printed "
+        "whatever the figures are");
+  }
+  if (facts.failures > 1) {
+    explanation->add_notes(
+        StrCat("the last of ", FormatCount(facts.failures, "refused request"), " in this text",
+               facts.different < facts.failures
+                   ? StrCat(", ", FormatCount(facts.different), " of them different")
+                   : "",
+               "; earlier ones may have been the cause of later ones"));
+  }
+}
+
+}  // namespace
+
+absl::StatusOr<proto::Report> Explain(LogScan* scan) {
+  const LogExtract extract = scan->Finish();
+  if (extract.form == nullptr) {
+    return absl::InvalidArgumentError(
+        "expected an error text or a log that says that memory ran out; found none of the known "
+        "forms "
+        "(docs/oom.md lists them)");
+  }
+  const Facts facts = ReadFacts(extract);
+  const Sums sums = Add(facts);
+  const Judgement judgement = Judge(facts, sums);
+  const std::vector<Advice> advice = Advise(facts, sums, judgement);
+  proto::Report report;
+  report.set_schema_version(kReportSchemaVersion);
+  report.set_tool_version(kVersion);
+  report.set_command("explain");
+  report.set_format("message");
+  proto::Explanation& explanation = *report.mutable_explanation();
+  explanation.set_verdict(judgement.verdict);
+  explanation.set_sentence(StrCat(judgement.happened, "; ", advice.front().brief));
+  explanation.set_form(std::string(facts.form->name));
+  explanation.set_since(std::string(facts.form->since));
+  if (facts.gpu.has_value()) explanation.set_gpu(*facts.gpu);
+  if (facts.rank.has_value()) explanation.set_rank(*facts.rank);
+  explanation.set_failures(facts.failures);
+  explanation.set_different_failures(facts.different);
+  Quote(facts, sums, &explanation);
+  for (const auto& evidence : judgement.evidence) *explanation.add_evidence() = evidence;
+  if (judgement.settings_give.has_value()) {
+    explanation.set_settings_give_bytes(judgement.settings_give->bytes);
+    const auto& capacity = facts[Quantity::kCapacity];
+    if (capacity.has_value() && capacity->bytes > 0) {
+      explanation.set_settings_give_percent(100.0 *
+                                            static_cast<double>(judgement.settings_give->bytes) /
+                                            static_cast<double>(capacity->bytes));
+    }
+  }
+  for (const Advice& one : advice) {
+    proto::Explanation::Action& action = *explanation.add_actions();
+    action.set_kind(one.kind);
+    action.set_sentence(one.sentence);
+  }
+  AddNotes(facts, sums, judgement, &explanation);
+  return report;
+}
+
+absl::StatusOr<proto::Report> ExplainText(std::string_view text) {
+  LogScan scan;
+  scan.Add(text);
+  return Explain(&scan);
+}
+
+}  // namespace memreplay

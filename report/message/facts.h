@@ -1,0 +1,119 @@
+// What an error text says, before anything is made of it.
+#ifndef MEMREPLAY_REPORT_MESSAGE_FACTS_H_
+#define MEMREPLAY_REPORT_MESSAGE_FACTS_H_
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "report/message/amount.h"
+#include "report/message/forms.h"
+#include "report/message/log_scan.h"
+
+namespace memreplay {
+
+// A process that has memory of the card.
+struct CardProcess {
+  int64_t pid = 0;
+  Amount bytes;
+  bool has_bytes = false;  // Windows' driver prints N/A
+  std::string name;        // per nvidia-smi
+};
+
+// A line of the user's own program, or of a library.
+struct SourceFrame {
+  std::string file;
+  int64_t line = 0;
+  std::string function;
+  std::string code;
+};
+
+// What a frame says outright.
+enum class FrameHint : uint8_t {
+  kOptimizerTemporaries,
+  kOptimizerState,
+  kLoss,
+  kUpcastLogits,
+  kEvaluation,
+  kAttention,
+  kWakeUp,
+  kCacheCat,
+  kConvolution,
+  kLoading,
+  kMoving,
+  kPinning,
+  kBackward,
+  kRecomputing,  // activation checkpointing is on
+  kDataParallel,
+  kCount,
+};
+
+// Words somewhere in the text that decide what may be advised.
+enum class Circumstance : uint8_t {
+  kExpandableIsOn,
+  kAsyncIsOn,
+  kComfy,
+  kWindows,
+  kWsl,
+  kGb10,       // NVIDIA's boards on which the GPU shares the host's memory
+  kStrixHalo,  // AMD's
+  kMig,
+  kContainer,
+  kVllm,
+  kSglang,
+  kRay,
+  kDeepSpeed,
+  kTrainingAndServing,  // one card for a trainer and a server, as in reinforcement learning
+  kLoadingWeights,
+  kXpu,
+  kHip,
+  kNpu,
+  kCount,
+};
+
+struct Facts {
+  const Form* form = nullptr;
+  std::array<std::optional<Amount>, static_cast<size_t>(Quantity::kCount)> amounts;
+  std::array<std::optional<double>, static_cast<size_t>(Number::kCount)> numbers;
+  std::optional<int64_t> gpu;
+  std::optional<int64_t> rank;
+  std::string card;  // its name, per nvidia-smi or the text
+  // Those that the message lists ("Process 4711 has"), or else nvidia-smi.
+  std::vector<CardProcess> processes;
+  bool has_summary = false;  // torch.cuda.memory_summary()
+  bool has_smi = false;
+  std::optional<SourceFrame> frame;  // the innermost of the user's own
+  std::string script;                // that the traceback begins with
+  std::array<bool, static_cast<size_t>(FrameHint::kCount)> hints{};
+  std::array<bool, static_cast<size_t>(Circumstance::kCount)> circumstances{};
+  std::string
+      conf;  // PYTORCH_CUDA_ALLOC_CONF as the text sets it; advice of PyTorch's does not count
+  int64_t failures = 1;
+  int64_t different = 1;
+
+  const std::optional<Amount>& operator[](Quantity quantity) const {
+    return amounts[static_cast<size_t>(quantity)];
+  }
+  const std::optional<double>& operator[](Number number) const {
+    return numbers[static_cast<size_t>(number)];
+  }
+  bool operator[](FrameHint hint) const { return hints[static_cast<size_t>(hint)]; }
+  bool operator[](Circumstance what) const { return circumstances[static_cast<size_t>(what)]; }
+};
+
+// `extract.form` must not be null. Reads nothing but the text; what it lacks is empty.
+Facts ReadFacts(const LogExtract& extract);
+
+// The pieces of it.
+// torch.cuda.memory_summary(): the last one in `text`.
+void ReadMemorySummary(std::string_view text, Facts* facts);
+// nvidia-smi's tables: of the GPU that the facts name, else of the only one.
+void ReadNvidiaSmi(std::string_view text, Facts* facts);
+// Python's tracebacks, IPython's too, before `end`.
+void ReadTraceback(std::string_view text, size_t end, Facts* facts);
+
+}  // namespace memreplay
+
+#endif  // MEMREPLAY_REPORT_MESSAGE_FACTS_H_

@@ -1,0 +1,158 @@
+#include "report/message/log_scan.h"
+
+#include <algorithm>
+#include <functional>
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "trace/value/strings.h"
+
+namespace memreplay {
+namespace {
+
+constexpr size_t kBefore = size_t{48} << 10;
+constexpr size_t kAfter = size_t{48} << 10;
+constexpr size_t kStep = size_t{1} << 20;
+constexpr size_t kLookAhead = 512;  // more than an anchor and what is near it
+constexpr size_t kHead = size_t{16} << 10;
+constexpr size_t kContextBefore = 100;
+constexpr size_t kContextAfter = 300;
+// A process that was killed, or a library that gave up, within so much of a failure with figures
+// is its consequence, or the same said again.
+constexpr uint64_t kOneFailure = uint64_t{256} << 10;
+constexpr size_t kPlacesAStep = 8;  // of one word that are looked at
+constexpr size_t kMaxSeen = 4096;
+constexpr int64_t kMaxCompared = 1000000;
+constexpr size_t kComparedText = 96;
+constexpr std::string_view kCounted = "ried to allocate";
+
+// The words to search for: each anchor once, then the context's.
+std::vector<std::string_view> Words() {
+  std::vector<std::string_view> words;
+  for (const Form& form : Forms()) {
+    if (std::find(words.begin(), words.end(), form.anchor) == words.end()) {
+      words.push_back(form.anchor);
+    }
+  }
+  for (const std::string_view word : ContextAnchors()) words.push_back(word);
+  return words;
+}
+
+size_t AnchorCount() { return Words().size() - ContextAnchors().size(); }
+
+// The row for `word` at `at`; null: none.
+const Form* FormAt(std::string_view text, size_t at, std::string_view word) {
+  const size_t begin = at - std::min(at, kNearBefore);
+  const std::string_view near = text.substr(begin, at - begin + word.size() + kNearAfter);
+  for (const Form& form : Forms()) {
+    if (form.anchor != word) continue;
+    if (form.near.empty() || near.find(form.near) != std::string_view::npos) return &form;
+  }
+  return nullptr;
+}
+
+std::string_view LineAround(std::string_view text, size_t at) {
+  const size_t before = text.rfind('\n', at);
+  const size_t begin = std::max(before == std::string_view::npos ? 0 : before + 1,
+                                at - std::min(at, kContextBefore));
+  return text.substr(begin, std::min(text.find('\n', at), at + kContextAfter) - begin);
+}
+
+}  // namespace
+
+LogScan::LogScan() : words_(Words()), search_(words_), context_lines_(ContextAnchors().size()) {}
+
+void LogScan::Add(std::string_view piece) {
+  if (head_.size() < kHead) head_ += piece.substr(0, kHead - head_.size());
+  while (!piece.empty()) {
+    const size_t room = kBefore + kStep - std::min(kBefore + kStep, buffer_.size());
+    const size_t taken = std::min(piece.size(), room);
+    buffer_ += piece.substr(0, taken);
+    piece.remove_prefix(taken);
+    if (buffer_.size() < kBefore + kStep) return;
+    Scan(false);
+    const size_t gone = buffer_.size() - kBefore;
+    buffer_.erase(0, gone);
+    buffer_begin_ += gone;
+    scanned_ = scanned_ > gone ? scanned_ - gone : 0;
+  }
+}
+
+void LogScan::Count(std::string_view text, size_t at) {
+  if (++failures_ < kMaxCompared && seen_.size() < kMaxSeen) {
+    seen_.insert(std::hash<std::string_view>()(text.substr(at, kComparedText)));
+  }
+}
+
+void LogScan::Scan(bool is_last) {
+  const std::string_view text = buffer_;
+  // What the window of a place in an earlier step lacks.
+  for (Kept& kept : kept_) {
+    const uint64_t end = kept.begin + kept.window.size();
+    if (kept.form == nullptr || kept.at + kAfter <= end || end < buffer_begin_) continue;
+    kept.window += text.substr(end - buffer_begin_, kept.at + kAfter - end);
+  }
+  // What a place at the end means, what comes next may decide.
+  const size_t end = is_last ? text.size() : text.size() - std::min(text.size(), kLookAhead);
+  const size_t begin = std::min(scanned_, end);
+  scanned_ = end;
+  std::vector<std::vector<size_t>> places(words_.size());
+  const size_t anchors = AnchorCount();
+  search_.Find(text.substr(begin), [&](size_t offset, size_t word) {
+    const size_t at = begin + offset;
+    if (at >= end) return;
+    if (words_[word] == kCounted) Count(text, at);
+    std::vector<size_t>& own = places[word];
+    if (own.size() == kPlacesAStep) own.erase(own.begin());
+    own.push_back(at);
+  });
+  for (size_t word = 0; word < places.size(); ++word) {
+    if (word >= anchors) {
+      if (!places[word].empty()) {
+        context_lines_[word - anchors] = LineAround(text, places[word].back());
+      }
+      continue;
+    }
+    for (const size_t at : places[word]) {
+      const Form* form = FormAt(text, at, words_[word]);
+      if (form == nullptr) continue;
+      Kept& kept = kept_[static_cast<size_t>(form->strength)];
+      if (kept.form != nullptr && kept.at >= buffer_begin_ + at) continue;
+      const size_t first = at - std::min(at, kBefore);
+      kept.form = form;
+      kept.at = buffer_begin_ + at;
+      kept.begin = buffer_begin_ + first;
+      kept.window = text.substr(first, at + kAfter - first);
+    }
+  }
+}
+
+LogExtract LogScan::Finish() {
+  Scan(true);
+  LogExtract extract;
+  // The last one; of those that are near it the one that says most.
+  const Kept* last = nullptr;
+  for (size_t strength = 2; strength < kept_.size(); ++strength) {
+    const Kept& kept = kept_[strength];
+    if (kept.form != nullptr && (last == nullptr || kept.at > last->at)) last = &kept;
+  }
+  const Kept* chosen = nullptr;
+  for (const Kept& kept : kept_) {
+    if (kept.form == nullptr) continue;
+    if (last == nullptr ? true : kept.at + kOneFailure >= last->at) chosen = &kept;
+  }
+  if (chosen != nullptr) {
+    extract.form = chosen->form;
+    extract.window = chosen->window;
+    extract.anchor = static_cast<size_t>(chosen->at - chosen->begin);
+  }
+  extract.failures = std::max<int64_t>(failures_, chosen != nullptr ? 1 : 0);
+  extract.different = std::max<int64_t>(static_cast<int64_t>(seen_.size()), 1);
+  extract.context = std::move(head_);
+  for (const std::string& line : context_lines_) {
+    if (!line.empty()) StrAppend(&extract.context, "\n", line);
+  }
+  return extract;
+}
+
+}  // namespace memreplay

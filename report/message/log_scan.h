@@ -1,0 +1,62 @@
+// The last failure of a log of any length, found in one pass and in bounded memory.
+#ifndef MEMREPLAY_REPORT_MESSAGE_LOG_SCAN_H_
+#define MEMREPLAY_REPORT_MESSAGE_LOG_SCAN_H_
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <unordered_set>
+#include <vector>
+
+#include "report/message/forms.h"
+#include "report/message/word_search.h"
+
+namespace memreplay {
+
+// What is kept of a log: the failure to explain with its surroundings, and what was counted.
+struct LogExtract {
+  const Form* form = nullptr;  // null: nothing about memory
+  std::string window;          // around it
+  size_t anchor = 0;           // where in the window
+  std::string context;  // the begin of the log, and lines of settings and of a server's start
+  // How often something was tried to be allocated in vain. A text that is repeated counts once in
+  // `different`, which stops at some thousands.
+  int64_t failures = 0;
+  int64_t different = 0;
+};
+
+// Feed the log in pieces of any size; then Finish(). O(bytes), about 2 MiB of memory.
+class LogScan {
+ public:
+  LogScan();
+  void Add(std::string_view piece);
+  LogExtract Finish();
+
+ private:
+  // The last place of a strength.
+  struct Kept {
+    const Form* form = nullptr;
+    uint64_t at = 0;
+    uint64_t begin = 0;  // of the window
+    std::string window;
+  };
+  void Scan(bool is_last);
+  void Count(std::string_view text, size_t at);
+
+  std::vector<std::string_view> words_;
+  WordSearch search_;
+  std::string buffer_;  // the end of what was scanned, then what was not
+  uint64_t buffer_begin_ = 0;
+  size_t scanned_ = 0;  // of the buffer
+  std::array<Kept, kMaxStrength + 1> kept_;
+  std::string head_;
+  std::vector<std::string> context_lines_;  // by context word: where it last was
+  std::unordered_set<size_t> seen_;
+  int64_t failures_ = 0;
+};
+
+}  // namespace memreplay
+
+#endif  // MEMREPLAY_REPORT_MESSAGE_LOG_SCAN_H_

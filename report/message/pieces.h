@@ -1,0 +1,23 @@
+// Small pieces of text that several files here need.
+#ifndef MEMREPLAY_REPORT_MESSAGE_PIECES_H_
+#define MEMREPLAY_REPORT_MESSAGE_PIECES_H_
+
+#include <string>
+#include <string_view>
+
+#include "absl/strings/ascii.h"
+#include "report/message/amount.h"
+#include "report/words/sizes.h"
+#include "trace/value/strings.h"
+
+namespace memreplay {
+
+inline std::string_view Trim(std::string_view text) {
+  return ToStd(absl::StripAsciiWhitespace(ToAbsl(text)));
+}
+
+inline std::string Size(const Amount& amount) { return FormatSize(amount.bytes); }
+
+}  // namespace memreplay
+
+#endif  // MEMREPLAY_REPORT_MESSAGE_PIECES_H_

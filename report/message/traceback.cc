@@ -1,0 +1,241 @@
+// Python's tracebacks as interpreters, IPython and logs print them.
+#include <algorithm>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/numbers.h"
+#include "report/message/facts.h"
+#include "report/message/pieces.h"
+#include "trace/value/strings.h"
+
+namespace memreplay {
+namespace {
+
+constexpr size_t kMaxFrames = 400;
+constexpr size_t kMaxFrameLine = 1000;
+constexpr size_t kMaxFile = 400;
+constexpr size_t kMaxCode = 160;
+
+// Paths of what is installed, not written by the user.
+constexpr std::string_view kInstalled[] = {
+    "site-packages", "dist-packages", "/lib/python", "\\lib\\", "\\Lib\\",
+    "<frozen",       "<string>",      "/torch/",     "/vllm/",  "/sglang/",
+    "/bin/torchrun", "importlib",     "/deepspeed/", "/ray/",   "/runpy.py",
+};
+
+bool Has(std::string_view text, std::string_view words) {
+  return text.find(words) != std::string_view::npos;
+}
+
+bool HasAny(std::string_view text, std::initializer_list<std::string_view> words) {
+  return std::any_of(words.begin(), words.end(),
+                     [&](std::string_view word) { return Has(text, word); });
+}
+
+bool IsInstalled(std::string_view file) {
+  return std::any_of(std::begin(kInstalled), std::end(kInstalled),
+                     [&](std::string_view part) { return Has(file, part); });
+}
+
+std::string_view WordAt(std::string_view text) {
+  size_t end = 0;
+  while (end < text.size() &&
+         (absl::ascii_isalnum(static_cast<unsigned char>(text[end])) || text[end] == '_' ||
+          text[end] == '<' || text[end] == '>' || text[end] == '.')) {
+    ++end;
+  }
+  return text.substr(0, end);
+}
+
+int64_t LineNumber(std::string_view text) {
+  const size_t digits = std::min(text.find_first_not_of("0123456789"), text.size());
+  int64_t line = 0;
+  if (digits == 0 || digits > 9 || !absl::SimpleAtoi(ToAbsl(text.substr(0, digits)), &line))
+    return 0;
+  return line;
+}
+
+// `File "train.py", line 12, in main`, also behind a log's prefix; what stands before it is
+// `indent`.
+bool ReadPlainFrame(std::string_view line, SourceFrame* frame, size_t* indent) {
+  constexpr std::string_view kFile = "File \"";
+  const size_t at = line.find(kFile);
+  if (at == std::string_view::npos) return false;
+  const std::string_view rest = line.substr(at + kFile.size());
+  const size_t quote = rest.find('"');
+  if (quote == std::string_view::npos || quote > kMaxFile) return false;
+  constexpr std::string_view kLine = ", line ";
+  const std::string_view behind = rest.substr(quote + 1);
+  if (!behind.starts_with(kLine)) return false;
+  frame->file = rest.substr(0, quote);
+  frame->line = LineNumber(behind.substr(kLine.size()));
+  const size_t in = behind.find(", in ");
+  frame->function = in == std::string_view::npos ? "" : std::string(WordAt(behind.substr(in + 5)));
+  *indent = at;
+  return true;
+}
+
+// IPython: "File ~/x.py:94, in f(x)", "Cell In[18], line 9", "~/x.py in f(self)",
+// "<ipython-input-3-ab> in <module>".
+bool ReadNotebookFrame(std::string_view line, SourceFrame* frame) {
+  line = Trim(line);
+  if (line.starts_with("Cell In[")) {
+    const size_t at = line.find("], line ");
+    if (at == std::string_view::npos) return false;
+    frame->file = line.substr(0, at + 1);
+    frame->line = LineNumber(line.substr(at + 8));
+    return true;
+  }
+  if (line.starts_with("File ") && Has(line, ", in ")) {
+    const std::string_view place = line.substr(5, line.find(", in ") - 5);
+    const size_t colon = place.rfind(':');
+    if (colon == std::string_view::npos || colon > kMaxFile) return false;
+    frame->file = place.substr(0, colon);
+    frame->line = LineNumber(place.substr(colon + 1));
+    frame->function = WordAt(line.substr(line.find(", in ") + 5));
+    return frame->line > 0;
+  }
+  const size_t in = line.find(" in ");
+  if (in == std::string_view::npos || in == 0 || in > kMaxFile) return false;
+  const std::string_view file = line.substr(0, in);
+  if (!file.ends_with(".py") && !file.starts_with("<ipython-input")) return false;
+  if (Has(file, " ")) return false;
+  frame->file = file;
+  frame->function = WordAt(line.substr(in + 4));
+  return true;
+}
+
+// "---> 30     y = model(x)": the line that runs.
+bool ReadNotebookCode(std::string_view line, SourceFrame* frame) {
+  line = Trim(line);
+  const size_t arrow = std::min(line.find_first_not_of('-'), line.size());
+  if (arrow < 2 || arrow >= line.size() || line[arrow] != '>') return false;
+  const std::string_view rest = Trim(line.substr(arrow + 1));
+  const int64_t number = LineNumber(rest);
+  if (number == 0) return false;
+  frame->line = number;
+  frame->code = Trim(rest.substr(std::min(rest.find(' '), rest.size()))).substr(0, kMaxCode);
+  return true;
+}
+
+// What one frame says.
+constexpr struct {
+  FrameHint hint;
+  bool (*says)(const SourceFrame& frame);
+} kHints[] = {
+    {FrameHint::kOptimizerTemporaries,
+     [](const SourceFrame& frame) {
+       return HasAny(frame.function, {"_multi_tensor_", "_foreach_"}) ||
+              Has(frame.code, "_foreach_");
+     }},
+    {FrameHint::kOptimizerState,
+     [](const SourceFrame& frame) {
+       return HasAny(frame.file, {"torch/optim/", "torch\\optim\\", "deepspeed/ops/adam"}) &&
+              Has(frame.code, "zeros_like");
+     }},
+    {FrameHint::kLoss,
+     [](const SourceFrame& frame) {
+       return HasAny(frame.function, {"cross_entropy", "log_softmax", "nll_loss"}) ||
+              HasAny(frame.code, {"cross_entropy", "log_softmax", "nll_loss", "CrossEntropyLoss"});
+     }},
+    {FrameHint::kUpcastLogits,
+     [](const SourceFrame& frame) {
+       return Has(frame.code, "logits") &&
+              HasAny(frame.code, {".float()", "torch.float32", ".to(dtype=torch.float"});
+     }},
+    {FrameHint::kEvaluation,
+     [](const SourceFrame& frame) {
+       return HasAny(frame.function, {"nested_concat", "evaluation_loop", "prediction_loop",
+                                      "torch_pad_and_concatenate"}) ||
+              Has(frame.code, "nested_concat");
+     }},
+    {FrameHint::kAttention,
+     [](const SourceFrame& frame) {
+       return Has(frame.function, "eager_attention") ||
+              (HasAny(frame.code, {"softmax(", "matmul(", "baddbmm(", "einsum(", "bmm("}) &&
+               HasAny(frame.code, {"attn", "attention", "query", "scores", "key_states"})) ||
+              (Has(frame.code, "softmax(") && HasAny(frame.function, {"attention", "attn"}));
+     }},
+    {FrameHint::kWakeUp, [](const SourceFrame& frame) { return Has(frame.function, "wake_up"); }},
+    {FrameHint::kCacheCat,
+     [](const SourceFrame& frame) {
+       return Has(frame.code, "torch.cat(") &&
+              HasAny(frame.code, {"key", "cache", "past", "value"});
+     }},
+    {FrameHint::kConvolution,
+     [](const SourceFrame& frame) {
+       return Has(frame.function, "_conv_forward") || HasAny(frame.code, {"F.conv", "torch.conv"});
+     }},
+    {FrameHint::kLoading,
+     [](const SourceFrame& frame) {
+       return HasAny(frame.code, {"torch.load(", "load_state_dict(", "load_checkpoint(",
+                                  "from_pretrained(", "load_file("}) ||
+              HasAny(frame.function, {"load_state_dict", "load_checkpoint"});
+     }},
+    {FrameHint::kMoving,
+     [](const SourceFrame& frame) {
+       return HasAny(frame.function, {"_apply", "convert"}) ||
+              HasAny(frame.code, {".to(device", ".cuda(", ".to('cuda", ".to(\"cuda"});
+     }},
+    {FrameHint::kPinning,
+     [](const SourceFrame& frame) {
+       return Has(frame.function, "pin_memory") ||
+              HasAny(frame.code, {"pin_memory", "PinnedMemory"});
+     }},
+    {FrameHint::kBackward,
+     [](const SourceFrame& frame) {
+       return frame.function == "backward" || HasAny(frame.code, {".backward(", "run_backward("});
+     }},
+    {FrameHint::kRecomputing,
+     [](const SourceFrame& frame) {
+       return HasAny(frame.file, {"utils/checkpoint.py", "utils\\checkpoint.py"});
+     }},
+    {FrameHint::kDataParallel,
+     [](const SourceFrame& frame) {
+       return HasAny(frame.file, {"parallel/data_parallel.py", "parallel\\data_parallel.py"});
+     }},
+};
+
+}  // namespace
+
+void ReadTraceback(std::string_view text, size_t end, Facts* facts) {
+  text = text.substr(0, end);
+  const size_t begin = text.rfind("Traceback (most recent call last)");
+  if (begin != std::string_view::npos) text.remove_prefix(begin);
+  std::vector<SourceFrame> frames;
+  size_t indent = 0;
+  bool wants_code = false;
+  while (!text.empty() && frames.size() < kMaxFrames) {
+    const size_t newline = std::min(text.find('\n'), text.size());
+    const std::string_view line = text.substr(0, std::min(newline, kMaxFrameLine));
+    text.remove_prefix(std::min(text.size(), newline + 1));
+    SourceFrame frame;
+    if (ReadPlainFrame(line, &frame, &indent)) {
+      frames.push_back(std::move(frame));
+      wants_code = true;
+    } else if (ReadNotebookFrame(line, &frame)) {
+      frames.push_back(std::move(frame));
+      wants_code = false;
+    } else if (!frames.empty() && wants_code) {
+      frames.back().code = Trim(line.substr(std::min(indent, line.size()))).substr(0, kMaxCode);
+      wants_code = false;
+    } else if (!frames.empty()) {
+      ReadNotebookCode(line, &frames.back());
+    }
+  }
+  for (const SourceFrame& frame : frames) {
+    for (const auto& row : kHints) {
+      if (row.says(frame)) facts->hints[static_cast<size_t>(row.hint)] = true;
+    }
+    if (IsInstalled(frame.file)) continue;
+    facts->frame = frame;
+    if (facts->script.empty() && frame.function == "<module>" && frame.file.ends_with(".py")) {
+      facts->script = frame.file;
+    }
+  }
+}
+
+}  // namespace memreplay

@@ -1,0 +1,159 @@
+#include "report/message/facts.h"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <iterator>
+#include <string>
+
+#include "record/card/cards.h"
+#include "report/message/advice.h"
+#include "report/message/amount.h"
+#include "report/message/explain.h"
+#include "report/message/judge.h"
+
+namespace memreplay {
+namespace {
+
+Facts FactsOf(std::string_view text) {
+  LogScan scan;
+  scan.Add(text);
+  return ReadFacts(scan.Finish());
+}
+
+constexpr int64_t kMiB = int64_t{1} << 20;
+constexpr int64_t kGiB = int64_t{1} << 30;
+
+TEST(Amount, UnitsAndRounding) {
+  EXPECT_EQ(ReadAmount("1.50 GiB")->bytes, kGiB + kGiB / 2);
+  EXPECT_EQ(ReadAmount("1.50 GiB")->rounding, 5368709);
+  EXPECT_EQ(ReadAmount("512 bytes")->bytes, 512);
+  EXPECT_EQ(ReadAmount("512 bytes")->rounding, 0);
+  EXPECT_EQ(ReadAmount("31451456kB")->bytes, int64_t{31451456} << 10);
+  EXPECT_EQ(ReadAmount("72GB.")->bytes, 72 * kGiB);
+  EXPECT_EQ(ReadAmount("3MiB |")->rounding, kMiB / 2);
+  EXPECT_FALSE(ReadAmount("4 Boxes").has_value());
+  EXPECT_FALSE(ReadAmount("4").has_value());
+  EXPECT_EQ(ReadAmount("4", kGiB)->bytes, 4 * kGiB);
+  EXPECT_FALSE(ReadAmount("-4 GiB").has_value());
+  EXPECT_FALSE(ReadAmount("17179869184.00 GiB").has_value());
+  EXPECT_EQ(ReadAmountBackwards("(GPU 0; 15.78 GiB")->bytes, ReadAmount("15.78 GiB")->bytes);
+  EXPECT_EQ(ReadAmountBackwards("(24.0 GiB")->bytes, 24 * kGiB);
+  EXPECT_FALSE(ReadAmountBackwards("nothing").has_value());
+}
+
+TEST(ReadFacts, OfToday) {
+  const Facts facts = FactsOf(
+      "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 1 has a total "
+      "capacity of 178.35 GiB of which 1.68 GiB is free. Process 4711 has 176.66 GiB memory in "
+      "use. Process 12 has 1.00 MiB memory in use. Of the allocated\nmemory 159.21 GiB is "
+      "allocated by "
+      "PyTorch, with 418.00 MiB allocated in private pools (e.g., CUDA Graphs), and 16.57 GiB is "
+      "reserved "
+      "by PyTorch but unallocated. If reserved but unallocated memory is large try setting "
+      "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True to avoid fragmentation.");
+  EXPECT_EQ(facts.gpu, 1);
+  EXPECT_EQ(facts[Quantity::kTried]->bytes, 2 * kGiB);
+  EXPECT_EQ(facts[Quantity::kFree]->bytes, 1803886264);
+  EXPECT_EQ(facts[Quantity::kPrivatePools]->bytes, 418 * kMiB);
+  ASSERT_EQ(facts.processes.size(), 2u);
+  EXPECT_EQ(facts.processes[0].pid, 4711);
+  EXPECT_EQ(facts.conf, "");  // advice is not a setting
+  const Sums sums = Add(facts);
+  EXPECT_EQ(sums.own_pid, 4711);
+  EXPECT_EQ(sums.others.bytes, kMiB);
+  EXPECT_EQ(sums.obtainable->bytes, sums.unallocated->bytes + facts[Quantity::kFree]->bytes);
+  EXPECT_EQ(sums.obtainable->rounding, 2 * 5368709);
+}
+
+TEST(Add, ALimitCountsWhatIsReserved) {
+  const Facts facts = FactsOf(
+      "CUDA out of memory. Tried to allocate 40.00 MiB. GPU 0 has a total capacity of 16.00 GiB of "
+      "which "
+      "15.00 GiB is free. 100.00 MiB allowed; Of the allocated memory 70.00 MiB is allocated by "
+      "PyTorch, and "
+      "10.00 MiB is reserved by PyTorch but unallocated.");
+  const Sums sums = Add(facts);
+  EXPECT_EQ(sums.grantable->bytes, 20 * kMiB);
+  EXPECT_EQ(sums.obtainable->bytes, 30 * kMiB);
+}
+
+TEST(ReadFacts, SettingsInForce) {
+  EXPECT_EQ(
+      FactsOf(
+          "export PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True\nCUDA out of memory. Tried to "
+          "allocate 1 GiB")
+          .conf,
+      "expandable_segments:True");
+  EXPECT_EQ(FactsOf("os.environ[\"PYTORCH_CUDA_ALLOC_CONF\"] = \"max_split_size_mb:128\"\nCUDA out "
+                    "of memory. "
+                    "Tried to allocate 1 GiB")
+                .conf,
+            "max_split_size_mb:128");
+  EXPECT_EQ(FactsOf("os.environ.setdefault('PYTORCH_CUDA_ALLOC_CONF', "
+                    "'expandable_segments:True')\nCUDA out of "
+                    "memory. Tried to allocate 1 GiB")
+                .conf,
+            "expandable_segments:True");
+}
+
+TEST(ReadTraceback, TheInnermostFrameOfTheUser) {
+  const Facts facts = FactsOf(
+      "Traceback (most recent call last):\n"
+      "  File \"/w/train.py\", line 88, in <module>\n    main()\n"
+      "  File \"/w/train.py\", line 71, in main\n    loss = model(x)\n"
+      "  File \"/v/lib/python3.11/site-packages/torch/nn/functional.py\", line 3029, in "
+      "cross_entropy\n"
+      "    return torch._C._nn.cross_entropy_loss(input)\n"
+      "CUDA out of memory. Tried to allocate 1.00 GiB");
+  ASSERT_TRUE(facts.frame.has_value());
+  EXPECT_EQ(facts.frame->file, "/w/train.py");
+  EXPECT_EQ(facts.frame->line, 71);
+  EXPECT_EQ(facts.frame->function, "main");
+  EXPECT_EQ(facts.frame->code, "loss = model(x)");
+  EXPECT_EQ(facts.script, "/w/train.py");
+  EXPECT_TRUE(facts[FrameHint::kLoss]);
+  EXPECT_FALSE(facts[FrameHint::kBackward]);
+}
+
+TEST(ReadNvidiaSmi, NamesAndBytesOfTheCard) {
+  const Facts facts = FactsOf(
+      "| NVIDIA-SMI 560.35.03   Driver Version: 560.35.03   CUDA Version: 12.6 |\n"
+      "|   0  Tesla T4       Off |   00000000:00:04.0 Off |   0 |\n"
+      "| N/A   39C    P8   9W /  70W |   100MiB /  15360MiB |  0%  Default |\n"
+      "|   1  NVIDIA GeForce RTX 4090  Off |   00000000:01:00.0 Off |   0 |\n"
+      "|  0%   39C    P8   22W /  450W |   23101MiB /  24564MiB |  0%  Default |\n"
+      "| Processes: |\n"
+      "|    0   N/A  N/A      11      C   other                20344MiB |\n"
+      "|    1   N/A  N/A    3240      C   /opt/my python       20344MiB |\n"
+      "CUDA out of memory. Tried to allocate 1 MiB (GPU 1; ");
+  EXPECT_EQ(facts.card, "NVIDIA GeForce RTX 4090");
+  EXPECT_EQ(facts[Quantity::kCardUsed]->bytes, 23101 * kMiB);
+  ASSERT_EQ(facts.processes.size(), 1u);
+  EXPECT_EQ(facts.processes[0].pid, 3240);
+  EXPECT_EQ(facts.processes[0].name, "/opt/my python");
+}
+
+// What `record --card` is told must be a card that it knows.
+TEST(CardFlags, AreKnown) {
+  for (const std::string_view flag : CardFlags()) {
+    std::string error;
+    const card::Card* found = card::FindCard(std::string(flag).c_str(), &error);
+    ASSERT_NE(found, nullptr) << flag << ": " << error;
+    EXPECT_EQ(found->name, flag);
+  }
+}
+
+// docs/oom.md has a row for each form, with the release that brought it.
+TEST(Forms, AreAllInTheDocs) {
+  std::ifstream file("docs/oom.md");
+  const std::string docs{std::istreambuf_iterator<char>(file), {}};
+  for (const Form& form : Forms()) {
+    if (form.kind == FormKind::kMention) continue;
+    const std::string row = "| " + std::string(form.name) + " | " + std::string(form.since) + " |";
+    EXPECT_NE(docs.find(row), std::string::npos) << row;
+  }
+}
+
+}  // namespace
+}  // namespace memreplay
