@@ -104,6 +104,13 @@ def _undisturbed():
     return torch._C._get_tracing_state() is None and _dispatch_modes() == 0
 
 
+def _namespace(func):
+    """Of an operator of torch.ops; None of anything else. A packet of overloads raises where it lacks an attribute."""
+    if isinstance(func, torch._ops.OpOverloadPacket):
+        return func._qualified_op_name.partition("::")[0]
+    return func.namespace if isinstance(func, torch._ops.OpOverload) else None
+
+
 class _Values(TorchFunctionMode):
     def __init__(self, policy):
         super().__init__()
@@ -127,7 +134,7 @@ class _Values(TorchFunctionMode):
 
     def _classify(self, func):
         name = getattr(func, "__name__", "")
-        if name in _PASSING or getattr(func, "namespace", None) in _EXCHANGING:
+        if name in _PASSING or _namespace(func) in _EXCHANGING:
             handler = _run
         elif name in _READING:
             handler = _Values._read
