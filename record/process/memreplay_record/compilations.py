@@ -121,7 +121,7 @@ def _codes(code):
 
 def _leave_alone(eval_frame):
     """Dynamo compiles no frame of this package, whenever it runs."""
-    from memreplay_record import collectives, fast_init, ranks  # noqa: F401: so that all are here
+    from memreplay_record import collectives, fast_init, ranks  # noqa: F401  so that all are here
     for name, module in list(sys.modules.items()):
         if not name.startswith("memreplay_record"):
             continue
