@@ -64,8 +64,9 @@ def run(args: Sequence[str], timeout: Optional[float] = None,
     if it was killed or took longer.
     """
     try:
+        # Without input the standard input is closed, not the caller's.
         done = subprocess.run([program(), *args], stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False,
-                              timeout=timeout, **({"stdin": subprocess.DEVNULL} if input is None else {"input": input}))
+                              timeout=timeout, input=input or b"")
     except subprocess.TimeoutExpired:
         raise Unanswered(f"{args[0]}: took longer than {timeout:g} s") from None
     if done.returncode in (0, 1):
