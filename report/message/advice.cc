@@ -231,7 +231,7 @@ void Adviser::OtherProcesses() {
   const std::string gpu =
       facts_.gpu.has_value() && IsCuda() ? StrCat(" (GPU ", *facts_.gpu, " is taken)") : "";
   if (pids.empty()) {
-    Add("other_process", "find out with nvidia-smi who holds it, and end that or take another GPU",
+    Add("other_process", "find out who holds it, and end that or take another GPU",
         StrCat("See who holds it: ",
                facts_[Circumstance::kNpu]   ? "npu-smi info"
                : facts_[Circumstance::kHip] ? "rocm-smi --showpids"
