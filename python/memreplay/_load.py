@@ -95,7 +95,7 @@ class Recording:
         """Why memory ran out, and what would have helped.
 
         >>> load("tests/data/serving.jsonl").oom(capacity="3GiB").oom.verdict
-        'leak'
+        'too_large'
         """
         return self._ask("oom", capacity=capacity, **flags)
 
