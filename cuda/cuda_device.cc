@@ -12,9 +12,6 @@ constexpr Bytes kUnit = MiB(2);
 
 Bytes WholeUnits(Bytes size) { return RoundUp(std::max(size, Bytes(1)), kUnit); }
 
-// Where reservations are put that the driver refused: no address of a GPU.
-constexpr Address kUnreal = Address(0xf000000000000000);
-
 }  // namespace
 
 CudaDevice::CudaDevice(CudaContext& context, const CudaDeviceOptions& options)
@@ -124,23 +121,19 @@ void CudaDevice::FreeSegment(Address address, Bytes size) {
   used_ -= WholeUnits(size);
 }
 
-Address CudaDevice::ReserveRange(Bytes size) {
+std::optional<Address> CudaDevice::ReserveRange(Bytes size) {
+  if (!status().ok()) return std::nullopt;
   const Bytes whole = WholeUnits(size);
   CUdeviceptr address = 0;
-  if (status().ok()) {
-    const CUresult result =
-        context_.Call(DriverCall::kAddressReserve, whole, context_.api().cuMemAddressReserve,
-                      &address, whole.value(), kUnit.value(), 0, 0);
-    if (!context_.Succeeded(result, DriverCall::kAddressReserve, OfBytes(whole))) address = 0;
-  }
-  // The interface has no refusal here; nothing will be mapped there.
-  if (address == 0) return kUnreal + GiB(1) * unreal_ranges_++;
+  const CUresult result =
+      context_.Call(DriverCall::kAddressReserve, whole, context_.api().cuMemAddressReserve,
+                    &address, whole.value(), kUnit.value(), 0, 0);
+  if (!context_.Succeeded(result, DriverCall::kAddressReserve, OfBytes(whole))) return std::nullopt;
   ranges_.emplace(Address(address), whole);
   return Address(address);
 }
 
 void CudaDevice::ReleaseRange(Address address, Bytes size) {
-  if (address >= kUnreal) return;
   const auto range = ranges_.find(address);
   MEMREPLAY_CHECK(range != ranges_.end() && range->second == WholeUnits(size),
                   "release of an address range that is not reserved");

@@ -77,7 +77,7 @@ class CudaDevice final : public Device {
   Bytes FreeMemory() override;
   std::optional<Address> AllocateSegment(Bytes size) override;
   void FreeSegment(Address address, Bytes size) override;
-  Address ReserveRange(Bytes size) override;
+  std::optional<Address> ReserveRange(Bytes size) override;
   void ReleaseRange(Address address, Bytes size) override;
   bool MapPages(Address address, Bytes size, Bytes page) override;
   void UnmapPages(Address address, Bytes size, Bytes page) override;
@@ -137,7 +137,6 @@ class CudaDevice final : public Device {
   Bytes pool_;
   Bytes outside_;  // as asked for
   uint64_t failures_ = 0;
-  uint64_t unreal_ranges_ = 0;  // reservations that the driver refused
   Refusals refusals_;
   DeviceCalls calls_;
   StreamProgress streams_;

@@ -28,10 +28,11 @@ uint64_t MeasurePages(CudaDevice& device, Bytes page, int repeats) {
   const uint64_t pages = HowMany(device, page, repeats);
   if (pages == 0) return 0;
   const Bytes size = page * pages;
-  const Address range = device.ReserveRange(size);
-  const bool mapped = device.MapPages(range, size, page);
-  if (mapped) device.UnmapPages(range, size, page);
-  device.ReleaseRange(range, size);
+  const std::optional<Address> range = device.ReserveRange(size);
+  if (!range.has_value()) return 0;
+  const bool mapped = device.MapPages(*range, size, page);
+  if (mapped) device.UnmapPages(*range, size, page);
+  device.ReleaseRange(*range, size);
   return mapped ? pages : 0;
 }
 

@@ -23,7 +23,7 @@ class ForwardingDevice : public Device {
     return device_.AllocateSegment(size);
   }
   void FreeSegment(Address address, Bytes size) override { device_.FreeSegment(address, size); }
-  Address ReserveRange(Bytes size) override { return device_.ReserveRange(size); }
+  std::optional<Address> ReserveRange(Bytes size) override { return device_.ReserveRange(size); }
   void ReleaseRange(Address address, Bytes size) override { device_.ReleaseRange(address, size); }
   bool MapPages(Address address, Bytes size, Bytes page) override {
     return device_.MapPages(address, size, page);

@@ -50,6 +50,10 @@ bool RecordedDevice::IsHeld(Address address, Bytes size) const {
   return begin + held > address;
 }
 
+bool RecordedDevice::IsFree(Address address, Bytes size) const {
+  return address < kAddressesEnd && size < kAddressesEnd - address && !IsHeld(address, size);
+}
+
 void RecordedDevice::OnRequest(size_t request) {
   request_ = request;
   const absl::Span<const uint32_t> begins = schedule_.recorded_begin();
@@ -103,7 +107,8 @@ bool RecordedDevice::InjectedFailure() {
   return true;
 }
 
-Address RecordedDevice::Invent(Bytes size) {
+std::optional<Address> RecordedDevice::Invent(Bytes size) {
+  if (size > kInventedEnd - invented_end_) return std::nullopt;
   ++invented_;
   const Address address = invented_end_;
   invented_end_ = invented_end_ + RoundUp(size, MiB(2));
@@ -124,7 +129,7 @@ std::optional<Address> RecordedDevice::AllocateSegment(Bytes size) {
   if (event != nullptr) {
     switch (event->kind) {
       case EventKind::kSegmentAlloc:
-        if (event->size != size || IsHeld(event->address, size)) break;
+        if (event->size != size || !IsFree(event->address, size)) break;
         ++next_;
         Add(event->address, size);
         NoteGrant();
@@ -135,8 +140,8 @@ std::optional<Address> RecordedDevice::AllocateSegment(Bytes size) {
       default: break;
     }
   }
-  const Address invented = Invent(size);
-  Add(invented, size);
+  const std::optional<Address> invented = Invent(size);
+  if (invented.has_value()) Add(*invented, size);
   return invented;
 }
 
@@ -145,14 +150,18 @@ void RecordedDevice::FreeSegment(Address address, Bytes size) {
   Consume(EventKind::kSegmentFree, address, size);
 }
 
-Address RecordedDevice::ReserveRange(Bytes size) {
+std::optional<Address> RecordedDevice::ReserveRange(Bytes size) {
   const Event& request = schedule_.requests()[request_];
   const Event* event = NextEffect();
   const bool maps = event != nullptr && event->kind == EventKind::kSegmentMap;
   Address base = maps ? event->address : FirstPagesLater(request);
   const bool taken = std::any_of(reservations_.begin(), reservations_.end(),
                                  [base](const Reservation& r) { return r.base == base; });
-  if (base.is_null() || taken || IsHeld(base, kSmallBuffer)) base = Invent(size);
+  if (base.is_null() || taken || !IsFree(base, kSmallBuffer)) {
+    const std::optional<Address> invented = Invent(size);
+    if (!invented.has_value()) return std::nullopt;
+    base = *invented;
+  }
   reservations_.push_back({base, size, request.stream, request.pool, request.size > kSmallSize});
   return base;
 }

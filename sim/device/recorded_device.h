@@ -32,14 +32,15 @@ struct CardLimits {
 // recorded as such: it is seen from the next recorded effect being a release,
 // or running out, where the allocator asks for memory. What the recording has no
 // answer to (the simulation has left it) succeeds, at addresses from
-// kInventedBase up; so does what the recording answers with memory that the
+// kInventedBase up to kInventedEnd; so does what the recording answers with memory that the
 // simulation still holds. Streams complete when StreamDone() says so.
 // Each call is O(events of the request), but O(events) for a reservation in which
 // nothing is mapped at once.
 class RecordedDevice final : public Device {
  public:
   // Above every address of a CUDA device (49 bits).
-  static constexpr Address kInventedBase = Address(uint64_t{1} << 56);
+  static constexpr Address kInventedBase = kAddressesEnd;
+  static constexpr Address kInventedEnd = Address(uint64_t{1} << 62);
 
   // `total_memory` decides how large reservations are, and what a memory
   // fraction is of; recordings do not say it. `schedule` must outlive this.
@@ -55,7 +56,7 @@ class RecordedDevice final : public Device {
   Bytes FreeMemory() override;
   std::optional<Address> AllocateSegment(Bytes size) override;
   void FreeSegment(Address address, Bytes size) override;
-  Address ReserveRange(Bytes size) override;
+  std::optional<Address> ReserveRange(Bytes size) override;
   void ReleaseRange(Address address, Bytes size) override;
   bool MapPages(Address address, Bytes size, Bytes page) override;
   void UnmapPages(Address address, Bytes size, Bytes page) override;
@@ -89,11 +90,12 @@ class RecordedDevice final : public Device {
   const Event* NextEffect();
   void Consume(EventKind kind, Address address, Bytes size);
   bool InjectedFailure();
-  Address Invent(Bytes size);
+  std::optional<Address> Invent(Bytes size);
   Address FirstPagesLater(const Event& request) const;
   void Release(Address address, Bytes size);  // of held_
   bool IsHeld(Address address, Bytes size) const;
   Progress& StreamProgress(uint32_t stream);
+  bool IsFree(Address address, Bytes size) const;  // neither held nor beyond every address
   void Add(Address address, Bytes size);  // to held_
   void NoteGrant();
   void NoteRefusal(Bytes size);

@@ -63,8 +63,10 @@ void RelocatedDevice::FreeSegment(Address address, Bytes size) {
   held_.erase(address);
 }
 
-Address RelocatedDevice::ReserveRange(Bytes size) {
-  return Place(MemoryCall::Kind::kReserve, size, device_.ReserveRange(size));
+std::optional<Address> RelocatedDevice::ReserveRange(Bytes size) {
+  const std::optional<Address> inner = device_.ReserveRange(size);
+  if (!inner.has_value()) return std::nullopt;
+  return Place(MemoryCall::Kind::kReserve, size, *inner);
 }
 
 void RelocatedDevice::ReleaseRange(Address address, Bytes size) {

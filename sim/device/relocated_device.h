@@ -32,7 +32,7 @@ class RelocatedDevice final : public ForwardingDevice {
 
   std::optional<Address> AllocateSegment(Bytes size) override;
   void FreeSegment(Address address, Bytes size) override;
-  Address ReserveRange(Bytes size) override;
+  std::optional<Address> ReserveRange(Bytes size) override;
   void ReleaseRange(Address address, Bytes size) override;
   bool MapPages(Address address, Bytes size, Bytes page) override;
   void UnmapPages(Address address, Bytes size, Bytes page) override;

@@ -7,9 +7,6 @@
 namespace memreplay {
 namespace {
 
-// Beyond this no rounding is safe and nothing fits anyway.
-constexpr Bytes kAbsurd = Bytes(uint64_t{1} << 60);
-
 constexpr Address kSpillSegments = Address(0x0800000000000000);
 constexpr Address kSpillReservations = Address(0x2000000000000000);
 constexpr Address kSpillEnd = Address(0x7000000000000000);
@@ -21,7 +18,7 @@ Bytes WholeUnits(Bytes size) { return Bytes(WholeDriverUnits(size.value())); }
 }  // namespace
 
 SimulatedDevice::SimulatedDevice(const Options& options)
-    : total_(options.capacity.value_or(options.unlimited_total)),
+    : total_(std::min(options.capacity.value_or(options.unlimited_total), kMaxDeviceMemory)),
       unlimited_(!options.capacity.has_value()),
       explicit_completion_(options.explicit_completion),
       costs_(options.costs),
@@ -37,14 +34,23 @@ Bytes SimulatedDevice::FreeMemory() {
   return taken >= total_ ? Bytes(0) : total_ - taken;
 }
 
+Bytes SimulatedDevice::Grantable() const {
+  const Bytes taken = unlimited_ ? used_ : used_ + outside_;
+  const Bytes most = unlimited_ ? kMaxDeviceMemory : total_;
+  return taken >= most ? Bytes(0) : most - taken;
+}
+
 bool SimulatedDevice::Charge(Bytes size) {
   if (failures_ != 0) {
     --failures_;
     return false;
   }
-  if (!unlimited_ && size > FreeMemory()) {
+  if (size > Grantable()) {
+    if (unlimited_ || size > kMaxDeviceMemory) return false;
     const Bytes needed = used_ + outside_ + size;
-    same_until_ = std::min(same_until_.value_or(needed), needed);
+    if (needed <= kMaxDeviceMemory) {
+      same_until_ = std::min(same_until_.value_or(needed), needed);
+    }
     return false;
   }
   used_ += size;
@@ -54,38 +60,38 @@ bool SimulatedDevice::Charge(Bytes size) {
 std::optional<Address> SimulatedDevice::AllocateSegment(Bytes size) {
   ++calls_.segment_allocs;
   if (costs_ != nullptr) call_nanoseconds_ += costs_->segment_alloc.At(size);
-  const bool absurd = size >= kAbsurd;
-  const Bytes units = absurd ? kAbsurd : WholeUnits(size);
-  if (!Charge(units)) return std::nullopt;
-  if (absurd) {  // an unlimited device still has no addresses for it
-    used_ -= units;
+  if (!Charge(WholeUnits(size))) return std::nullopt;
+  const std::optional<Address> address = TakeSegment(size);
+  if (!address.has_value()) {
+    used_ -= WholeUnits(size);
     return std::nullopt;
   }
-  const Address address = TakeSegment(size);
-  segment_sizes_.emplace(address.value(), size);
+  segment_sizes_.emplace(address->value(), size);
   return address;
 }
 
-Address SimulatedDevice::TakeSegment(Bytes size) {
+std::optional<Address> SimulatedDevice::TakeSegment(Bytes size) {
   std::optional<uint64_t> address = segments_.Take(size.value());
   if (!address.has_value()) address = spilled_segments_.TakeLowest(size.value());
-  MEMREPLAY_CHECK(address.has_value(), "address space exhausted");
+  if (!address.has_value()) return std::nullopt;
   return Address(*address);
 }
 
 std::optional<std::vector<Address>> SimulatedDevice::AllocateStart(
     absl::Span<const Piece> segments) {
   MEMREPLAY_CHECK(segment_sizes_.empty(), "a start that comes after the first segment");
-  for (const Piece& segment : segments) {
+  for (size_t i = 0; i < segments.size(); ++i) {
+    const Piece& segment = segments[i];
+    if (i > 0 && segment.address < segments[i - 1].address + WholeUnits(segments[i - 1].size)) {
+      return std::nullopt;  // in whole units they overlap
+    }
     ++calls_.segment_allocs;
-    if (segment.size >= kAbsurd || !Charge(WholeUnits(segment.size))) return std::nullopt;
+    if (!Charge(WholeUnits(segment.size))) return std::nullopt;
   }
   std::vector<Address> addresses(segments.size());
-  if (order_ == AddressOrder::kChunksDownwards) {
-    PlaceInChunks(segments, &addresses);
-  } else {
-    PlaceUpwards(segments, &addresses);
-  }
+  const bool placed = order_ == AddressOrder::kChunksDownwards ? PlaceInChunks(segments, &addresses)
+                                                               : PlaceUpwards(segments, &addresses);
+  if (!placed) return std::nullopt;
   for (size_t i = 0; i < segments.size(); ++i) {
     segment_sizes_.emplace(addresses[i].value(), segments[i].size);
   }
@@ -93,19 +99,22 @@ std::optional<std::vector<Address>> SimulatedDevice::AllocateStart(
 }
 
 // From kSegmentBase up; a unit that is never given back stands for what lay between.
-void SimulatedDevice::PlaceUpwards(absl::Span<const Piece> segments,
+bool SimulatedDevice::PlaceUpwards(absl::Span<const Piece> segments,
                                    std::vector<Address>* addresses) {
   for (size_t i = 0; i < segments.size(); ++i) {
     const bool touches =
         i == 0 || segments[i - 1].address + WholeUnits(segments[i - 1].size) >= segments[i].address;
     if (!touches) TakeSegment(Bytes(kDriverUnit));
-    (*addresses)[i] = TakeSegment(segments[i].size);
+    const std::optional<Address> address = TakeSegment(segments[i].size);
+    if (!address.has_value()) return false;
+    (*addresses)[i] = *address;
   }
+  return true;
 }
 
 // From kSegmentEnd down, the recorded chunks, as far as segments tell of them. The lowest
 // is taken to be the newest.
-void SimulatedDevice::PlaceInChunks(absl::Span<const Piece> segments,
+bool SimulatedDevice::PlaceInChunks(absl::Span<const Piece> segments,
                                     std::vector<Address>* addresses) {
   const auto chunk_begin = [](Address address) {
     return Address(RoundDown(Bytes(address.value()), kChunk).value());
@@ -135,22 +144,21 @@ void SimulatedDevice::PlaceInChunks(absl::Span<const Piece> segments,
   }
   // The range below is what is left to open chunks in.
   Address top = kSegmentEnd;
-  MEMREPLAY_CHECK(whole < kSegmentEnd - kSegmentBase, "a start larger than the address space");
+  if (whole >= kSegmentEnd - kSegmentBase) return false;
   segments_ = DriverAddresses(kSegmentBase.value(), (kSegmentEnd - whole).value(), order_);
   for (size_t c = chunks.size(); c-- > 0;) {
     const Chunk& chunk = chunks[c];
     const Bytes size = chunk.end - chunk.begin;
-    MEMREPLAY_CHECK(segments_.Open((top - size).value(), size.value()),
-                    "more chunks opened than can be told apart");
+    if (!segments_.Open((top - size).value(), size.value())) return false;
     const size_t end = c + 1 < chunks.size() ? chunks[c + 1].first : segments.size();
     for (size_t i = chunk.first; i < end; ++i) {
       (*addresses)[i] = top - size + (segments[i].address - chunk.begin);
-      MEMREPLAY_CHECK(segments_.TakeAt((*addresses)[i].value(), segments[i].size.value()),
-                      "addresses taken that are not free");
+      if (!segments_.TakeAt((*addresses)[i].value(), segments[i].size.value())) return false;
     }
     const bool touches = c == 0 || chunk.begin == chunks[c - 1].end;
     top = top - size - (touches ? Bytes() : kChunk);
   }
+  return true;
 }
 
 void SimulatedDevice::FreeSegment(Address address, Bytes size) {
@@ -167,9 +175,9 @@ void SimulatedDevice::FreeSegment(Address address, Bytes size) {
   segment_sizes_.erase(segment);
 }
 
-Address SimulatedDevice::ReserveRange(Bytes size) {
+std::optional<Address> SimulatedDevice::ReserveRange(Bytes size) {
   const std::optional<uint64_t> address = reservations_.TakeLowest(size.value());
-  MEMREPLAY_CHECK(address.has_value(), "address space exhausted");
+  if (!address.has_value()) return std::nullopt;
   reservation_sizes_.emplace(*address, size);
   return Address(*address);
 }
@@ -192,8 +200,8 @@ bool SimulatedDevice::MapPages(Address, Bytes size, Bytes page) {
   if (failures_ != 0) {
     --failures_;
     created = 0;
-  } else if (!unlimited_) {
-    created = std::min(pages, FreeMemory() / per_page);
+  } else {
+    created = std::min(pages, Grantable() / per_page);
   }
   const uint64_t calls = std::min(pages, created + 1);
   calls_.maps += calls;
@@ -235,6 +243,10 @@ void SimulatedDevice::Synchronize(const StreamEvent& event) {
 void SimulatedDevice::StreamDone(uint32_t stream) {
   StreamProgress& progress = Progress(stream);
   progress.completed = progress.recorded;
+}
+
+void SimulatedDevice::TakeOutside(Bytes size) {
+  outside_ += std::min(size, kMaxDeviceMemory - outside_);
 }
 
 void SimulatedDevice::ReturnOutside(Bytes size) { outside_ -= std::min(size, outside_); }

@@ -40,8 +40,8 @@ class SimulatedDevice final : public Device {
   static constexpr Bytes kUnlimitedTotal = GiB(1024);
 
   struct Options {
-    // Device memory. Absent: never out of memory; TotalMemory() is then
-    // `unlimited_total`, and FreeMemory() what is left of that, at least 0.
+    // Device memory; kMaxDeviceMemory stands for more. Absent: kMaxDeviceMemory are granted;
+    // TotalMemory() is then `unlimited_total`, and FreeMemory() what is left of that, at least 0.
     std::optional<Bytes> capacity;
     Bytes unlimited_total = kUnlimitedTotal;
     AddressOrder order = AddressOrder::kUpwards;
@@ -60,9 +60,10 @@ class SimulatedDevice final : public Device {
   Bytes FreeMemory() override;
   std::optional<Address> AllocateSegment(Bytes size) override;
   void FreeSegment(Address address, Bytes size) override;
-  // Before any segment is allocated.
+  // Before any segment is allocated. They must end below kAddressesEnd; nullopt too where two
+  // of them share one of the whole units of 2 MiB.
   std::optional<std::vector<Address>> AllocateStart(absl::Span<const Piece> segments) override;
-  Address ReserveRange(Bytes size) override;
+  std::optional<Address> ReserveRange(Bytes size) override;
   void ReleaseRange(Address address, Bytes size) override;
   bool MapPages(Address address, Bytes size, Bytes page) override;
   void UnmapPages(Address address, Bytes size, Bytes page) override;
@@ -71,7 +72,7 @@ class SimulatedDevice final : public Device {
   void Synchronize(const StreamEvent& event) override;
   void StreamDone(uint32_t stream) override;
   void FailNext(uint64_t count) override { failures_ = count; }
-  void TakeOutside(Bytes size) override { outside_ += size; }
+  void TakeOutside(Bytes size) override;  // all of it together kMaxDeviceMemory at most
   void ReturnOutside(Bytes size) override;
 
   const DeviceCalls& calls() const { return calls_; }
@@ -87,13 +88,15 @@ class SimulatedDevice final : public Device {
     uint64_t completed = 0;  // tickets up to here are complete
   };
 
+  Bytes Grantable() const;  // without what is left over of whole units
   // Takes `size` (whole units) out of the capacity, or says that it cannot.
   bool Charge(Bytes size);
-  // `size` bytes of segments_, else of spilled_segments_.
-  Address TakeSegment(Bytes size);
+  // `size` bytes of segments_, else of spilled_segments_. Nullopt: all holes are too small.
+  std::optional<Address> TakeSegment(Bytes size);
   StreamProgress& Progress(uint32_t stream);
-  void PlaceUpwards(absl::Span<const Piece> segments, std::vector<Address>* addresses);
-  void PlaceInChunks(absl::Span<const Piece> segments, std::vector<Address>* addresses);
+  // False: there are no addresses for them.
+  bool PlaceUpwards(absl::Span<const Piece> segments, std::vector<Address>* addresses);
+  bool PlaceInChunks(absl::Span<const Piece> segments, std::vector<Address>* addresses);
 
   const Bytes total_;
   const bool unlimited_;

@@ -79,10 +79,10 @@ void WatchedDevice::FreeSegment(Address address, Bytes size) {
   Log(MemoryCall::Kind::kFree, address, size, Bytes(), true);
 }
 
-Address WatchedDevice::ReserveRange(Bytes size) {
-  const Address address = device_.ReserveRange(size);
-  AddRegion(address, size, /*is_reservation=*/true);
-  Log(MemoryCall::Kind::kReserve, address, size, Bytes(), true);
+std::optional<Address> WatchedDevice::ReserveRange(Bytes size) {
+  const std::optional<Address> address = device_.ReserveRange(size);
+  if (address.has_value()) AddRegion(*address, size, /*is_reservation=*/true);
+  Log(MemoryCall::Kind::kReserve, address.value_or(Address()), size, Bytes(), address.has_value());
   return address;
 }
 

@@ -201,6 +201,10 @@ class CachingAllocator final : public Allocator {
   Bytes PageSize(const BlockPool& pool) const;
   uint32_t AddReservation(const ExpandableSegment& segment);  // its number
   const ExpandableSegment& ReservationOf(const Block& block) const {
+  // Block::reservation has a number for one more.
+  bool HasReservation() const {
+    return !unused_reservations_.empty() || reservations_.size() < Block::kMostReservations;
+  }
     return reservations_[block.reservation - 1];
   }
 

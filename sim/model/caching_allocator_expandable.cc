@@ -4,7 +4,6 @@
 
 #include "sim/model/caching_allocator.h"
 #include "sim/settings/size_rules.h"
-#include "trace/value/check.h"
 
 namespace memreplay {
 namespace {
@@ -26,7 +25,6 @@ uint32_t CachingAllocator::AddReservation(const ExpandableSegment& segment) {
     unused_reservations_.push_back(static_cast<uint32_t>(reservations_.size()));
   }
   const uint32_t number = unused_reservations_.back();
-  MEMREPLAY_CHECK(number <= Block::kMostReservations, "too many expandable segments at once");
   unused_reservations_.pop_back();
   reservations_[number - 1] = segment;
   return number;
@@ -49,11 +47,13 @@ Block* CachingAllocator::FindExpandableBlock(const Params& params) {
   const Bytes size = RoundUp(ExpandableReservation(device_.TotalMemory(), config_), page);
   if (params.size > size && !profile_.reserves_for_oversized_request) return nullptr;
   Fire(Rule::kReserve);
-  const Address base = device_.ReserveRange(size);
+  if (!HasReservation()) return nullptr;
+  const std::optional<Address> base = device_.ReserveRange(size);
+  if (!base.has_value()) return nullptr;
   StreamPool& home = params.pool->of(params.stream);
-  Block* block = NewBlock(base, size, OrderOfSegment(base, size), home);
+  Block* block = NewBlock(*base, size, OrderOfSegment(*base, size), home);
   block->mapped = false;
-  block->SetReservation(AddReservation({base, page, size}));
+  block->SetReservation(AddReservation({*base, page, size}));
   home.unmapped.insert(block);
   return block;
 }

@@ -11,13 +11,14 @@ constexpr Bytes kAlignment{512};
 
 CudaMallocAsyncAllocator::CudaMallocAsyncAllocator(Device& device)
     : AsyncAllocator(device), pool_range_(RoundUp(device.TotalMemory(), kPoolStep) + kPoolStep) {
-  pool_ = device_.ReserveRange(pool_range_);
-  next_ = pool_;
+  const std::optional<Address> pool = device_.ReserveRange(pool_range_);
+  if (!pool.has_value()) pool_range_ = Bytes();  // every request runs out of memory
+  next_ = pool_ = pool.value_or(Address());
 }
 
 CudaMallocAsyncAllocator::~CudaMallocAsyncAllocator() {
   if (reserved_ > Bytes(0)) device_.UnmapPages(pool_, reserved_, kPoolStep);
-  device_.ReleaseRange(pool_, pool_range_);
+  if (pool_range_ > Bytes(0)) device_.ReleaseRange(pool_, pool_range_);
 }
 
 void CudaMallocAsyncAllocator::Alloc(const Event& request, Observer& out) {

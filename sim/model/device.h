@@ -56,8 +56,8 @@ class Device {
   // are here, in the same order. Nullopt: no room; what was allocated until then stays.
   virtual std::optional<std::vector<Address>> AllocateStart(absl::Span<const Piece> segments);
 
-  // cuMemAddressReserve / cuMemAddressFree; never fails on address space.
-  virtual Address ReserveRange(Bytes size) = 0;
+  // cuMemAddressReserve / cuMemAddressFree. Nullopt: no addresses are left for it.
+  virtual std::optional<Address> ReserveRange(Bytes size) = 0;
   virtual void ReleaseRange(Address address, Bytes size) = 0;
   // Creates and maps pages of `page` bytes over [address, address + size), one
   // by one in ascending order; both multiples of `page`. False: a page could

@@ -60,12 +60,22 @@ absl::StatusOr<ProfileChoice> ChooseProfile(const Trace& trace,
   return ProfileChoice{inferred.profile, true, StrCat("inferred: ", inferred.why)};
 }
 
+absl::Status CheckMemory(std::optional<Bytes> total, std::string_view whose) {
+  if (!total.has_value() || *total <= kMaxDeviceMemory) return absl::OkStatus();
+  return absl::InvalidArgumentError(StrCat(whose, ": expected the memory of a device, at most ",
+                                           kMaxDeviceMemory.value(), " bytes (256 TiB), found ",
+                                           total->value()));
+}
+
 absl::StatusOr<ReplaySettings> ResolveSettings(const Trace& trace, const SettingsRequest& request) {
   ReplaySettings settings;
   settings.as_recorded = !trace.is_program && !request.conf.has_value() &&
                          !request.torch.has_value() && !request.capacity.has_value() &&
                          !request.unlimited && !request.fraction.has_value() &&
                          !request.order.has_value();
+  absl::Status memory = CheckMemory(request.capacity, "capacity");
+  memory.Update(CheckMemory(trace.total_memory, "the file's device memory"));
+  if (!memory.ok()) return memory;
   absl::StatusOr<ProfileChoice> torch = ChooseProfile(trace, request.torch);
   if (!torch.ok()) return torch.status();
   settings.torch = *std::move(torch);

@@ -131,7 +131,7 @@ TEST_F(CudaDeviceTest, CapacityMustBeThere) {
 
 TEST_F(CudaDeviceTest, FailedMappingLeavesEverythingUsable) {
   Open({.capacity = MiB(100), .by = CapacityBy::kBallast});
-  const Address range = device_->ReserveRange(MiB(200));
+  const Address range = *device_->ReserveRange(MiB(200));
   // The driver itself has no memory for the sixth page, or for mapping the second,
   // or for giving access to the third: all of it is out of memory, and no error.
   EXPECT_FALSE(device_->MapPages(range, MiB(120), MiB(20)));
@@ -168,7 +168,7 @@ TEST_F(CudaDeviceTest, OutsideMemoryIsReal) {
 TEST_F(CudaDeviceTest, GivesEverythingBackAtAnyTime) {
   Open({.capacity = MiB(300), .by = CapacityBy::kBallast});
   ASSERT_TRUE(device_->AllocateSegment(MiB(20)).has_value());
-  const Address range = device_->ReserveRange(MiB(100));
+  const Address range = *device_->ReserveRange(MiB(100));
   ASSERT_TRUE(device_->MapPages(range, MiB(40), MiB(2)));
   device_->TakeOutside(MiB(5));
   EXPECT_TRUE(device_->ReleaseEverything().ok());

@@ -34,11 +34,11 @@ void UseDevice(CudaDevice& device, BlockVerifier& verifier) {
     verifier.OnEvent(event);
     device.FreeSegment(*a, MiB(20));
   }
-  const Address range = device.ReserveRange(MiB(40));
-  const Address other = device.ReserveRange(MiB(40));
+  const Address range = *device.ReserveRange(MiB(40));
+  const Address other = *device.ReserveRange(MiB(40));
   if (device.MapPages(range, MiB(8), MiB(2))) device.UnmapPages(range + MiB(2), MiB(4), MiB(2));
   device.MapPages(other, MiB(40), MiB(20));
-  device.ReleaseRange(device.ReserveRange(MiB(2)), MiB(2));
+  device.ReleaseRange(*device.ReserveRange(MiB(2)), MiB(2));
   const StreamEvent first = device.RecordEvent(1);
   device.Synchronize(device.RecordEvent(2));
   device.IsComplete(first);

@@ -148,7 +148,7 @@ TEST_F(VerifyTest, ASharedTailIsFound) {
 }
 
 TEST_F(VerifyTest, APageThatIsMappedTwiceIsFound) {
-  const Address range = device_->ReserveRange(MiB(40));
+  const Address range = *device_->ReserveRange(MiB(40));
   ASSERT_TRUE(device_->MapPages(range, MiB(2), MiB(2)));
   fake_.AliasNextMap();
   ASSERT_TRUE(device_->MapPages(range + MiB(2), MiB(2), MiB(2)));
@@ -161,7 +161,7 @@ TEST_F(VerifyTest, APageThatIsMappedTwiceIsFound) {
 }
 
 TEST_F(VerifyTest, APageThatIsNotThereIsNamed) {
-  const Address range = device_->ReserveRange(MiB(40));
+  const Address range = *device_->ReserveRange(MiB(40));
   ASSERT_TRUE(device_->MapPages(range, MiB(4), MiB(2)));
   Alloc(11, range + MiB(3), MiB(2));
   EXPECT_THAT(std::string(ToStd(context_->status().message())),

@@ -69,6 +69,12 @@ class Address {
   uint64_t value_ = 0;
 };
 
+// Every address of a CUDA device is below (49 bits today). What a recording says of memory at
+// or beyond it is no memory.
+inline constexpr Address kAddressesEnd = Address(uint64_t{1} << 56);
+// More than any device has, and than a process can address: beyond it memory runs out on all.
+inline constexpr Bytes kMaxDeviceMemory = Bytes(uint64_t{1} << 48);
+
 // A raw stream handle (cudaStream_t as an integer); 0 is the legacy default
 // stream. PyTorch's free sets are ordered by this number.
 class StreamHandle {

@@ -34,7 +34,7 @@ TEST(CallCostsTest, ADeviceAddsThemUp) {
   EXPECT_EQ(device.call_nanoseconds(), 3000);
   device.FreeSegment(segment, MiB(6));
   EXPECT_EQ(device.call_nanoseconds(), 3300);
-  const Address range = device.ReserveRange(MiB(40));
+  const Address range = *device.ReserveRange(MiB(40));
   EXPECT_TRUE(device.MapPages(range, MiB(8), MiB(2)));
   EXPECT_EQ(device.call_nanoseconds(), 3340);
   device.UnmapPages(range, MiB(4), MiB(2));

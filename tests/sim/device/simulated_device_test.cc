@@ -60,7 +60,7 @@ TEST(SimulatedDeviceTest, ReservationsFollowTheSameRuleElsewhere) {
 
 TEST(SimulatedDeviceTest, MappingFailsPageByPage) {
   SimulatedDevice device(MiB(50));
-  const Address range = device.ReserveRange(MiB(100));
+  const Address range = *device.ReserveRange(MiB(100));
   device.FailNext(1);
   EXPECT_FALSE(device.MapPages(range, MiB(40), MiB(20)));
   EXPECT_EQ(device.FreeMemory(), MiB(50));
@@ -75,7 +75,7 @@ TEST(SimulatedDeviceTest, UnlimitedNeverRunsOut) {
   EXPECT_EQ(device.TotalMemory(), SimulatedDevice::kUnlimitedTotal);
   for (int i = 0; i < 40; ++i) ASSERT_TRUE(device.AllocateSegment(GiB(100)).has_value());
   EXPECT_EQ(device.FreeMemory(), Bytes(0));
-  const Address range = device.ReserveRange(GiB(2000));
+  const Address range = *device.ReserveRange(GiB(2000));
   EXPECT_TRUE(device.MapPages(range, GiB(20), MiB(20)));
   device.FailNext(1);
   EXPECT_FALSE(device.AllocateSegment(MiB(2)).has_value());
@@ -91,6 +91,38 @@ TEST(SimulatedDeviceTest, OutsideMemoryCounts) {
   EXPECT_EQ(device.FreeMemory(), Bytes(0));
   device.ReturnOutside(MiB(25));
   EXPECT_EQ(device.FreeMemory(), MiB(6));
+}
+
+// What a file makes up is refused, not a broken invariant.
+TEST(SimulatedDeviceTest, RunsOutOfAddresses) {
+  for (const AddressOrder order : {AddressOrder::kUpwards, AddressOrder::kChunksDownwards}) {
+    SimulatedDevice::Options options;
+    options.order = order;
+    SimulatedDevice device(options);
+    EXPECT_FALSE(device.AllocateSegment(kMaxDeviceMemory + MiB(2)).has_value());
+    EXPECT_TRUE(device.AllocateSegment(Bytes(kMaxDeviceMemory.value() / 2)).has_value());
+    EXPECT_TRUE(device.AllocateSegment(Bytes(kMaxDeviceMemory.value() / 2)).has_value());
+    EXPECT_FALSE(device.AllocateSegment(MiB(2)).has_value()) << "all that any device has";
+    int ranges = 0;
+    while (device.ReserveRange(Bytes(uint64_t{1} << 60)).has_value()) ++ranges;
+    EXPECT_EQ(ranges, 5);
+  }
+}
+
+TEST(SimulatedDeviceTest, RefusesAStartThatHasNoRoom) {
+  for (const AddressOrder order : {AddressOrder::kUpwards, AddressOrder::kChunksDownwards}) {
+    const auto fits = [order](std::vector<Piece> pieces) {
+      SimulatedDevice::Options options;
+      options.order = order;
+      SimulatedDevice device(options);
+      return device.AllocateStart(pieces).has_value();
+    };
+    const Address base(0x7f0000000000);
+    EXPECT_TRUE(fits({{base, MiB(20)}, {base + MiB(20), MiB(2)}}));
+    EXPECT_FALSE(fits({{base, MiB(20)}, {base + MiB(19), MiB(20)}})) << "overlap";
+    EXPECT_FALSE(fits({{base, MiB(1)}, {base + MiB(1), MiB(2)}})) << "share a unit of 2 MiB";
+    EXPECT_EQ(fits({{base, GiB(2048)}}), order == AddressOrder::kUpwards);
+  }
 }
 
 TEST(SimulatedDeviceDeathTest, MisuseStopsTheProcess) {

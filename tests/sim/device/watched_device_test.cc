@@ -55,7 +55,7 @@ TEST(WatchedDevice, LogsCallsWithPlacesAndUsedBytes) {
   WatchedDevice watched(device);
   const Address a = *watched.AllocateSegment(MiB(20));
   watched.OnRequest(7);
-  const Address range = watched.ReserveRange(MiB(100));
+  const Address range = *watched.ReserveRange(MiB(100));
   EXPECT_TRUE(watched.MapPages(range + MiB(2), MiB(4), MiB(2)));
   EXPECT_FALSE(watched.AllocateSegment(MiB(60)).has_value());
   watched.FreeSegment(a, MiB(20));
@@ -93,14 +93,14 @@ TEST(WatchedDevice, GivesEverythingBack) {
   const Bytes free = device.FreeMemory();
   WatchedDevice watched(device);
   ASSERT_TRUE(watched.AllocateSegment(MiB(20)).has_value());
-  const Address range = watched.ReserveRange(MiB(80));
+  const Address range = *watched.ReserveRange(MiB(80));
   ASSERT_TRUE(watched.MapPages(range, MiB(60), MiB(20)));
   watched.UnmapPages(range + MiB(20), MiB(20), MiB(20));
   EXPECT_LT(device.FreeMemory(), free);
   watched.GiveBack();
   EXPECT_EQ(device.FreeMemory(), free);
   // The range is free again: the device would stop the process otherwise.
-  device.ReleaseRange(device.ReserveRange(MiB(80)), MiB(80));
+  device.ReleaseRange(*device.ReserveRange(MiB(80)), MiB(80));
 }
 
 TEST(WatchedDevice, AnotherCountOfFreeMemory) {
@@ -147,7 +147,7 @@ TEST(RelocatedDevice, FollowsGrantedCallsOfTheSameRequest) {
   device.OnRequest(1);
   EXPECT_EQ(*device.AllocateSegment(MiB(20)), Address(0x8000000000));
   device.OnRequest(2);
-  const Address range = device.ReserveRange(MiB(100));
+  const Address range = *device.ReserveRange(MiB(100));
   EXPECT_EQ(range, Address(0x5000000000));
   EXPECT_TRUE(device.MapPages(range, MiB(4), MiB(2)));
   EXPECT_EQ(device.invented(), 1u);

@@ -49,7 +49,9 @@ class AwkwardDevice final : public ForwardingDevice {
     inner_.FreeSegment(Inner(address), size);
     places_.erase(address);
   }
-  Address ReserveRange(Bytes size) override { return Place(inner_.ReserveRange(size), size); }
+  std::optional<Address> ReserveRange(Bytes size) override {
+    return Place(*inner_.ReserveRange(size), size);
+  }
   void ReleaseRange(Address address, Bytes size) override {
     inner_.ReleaseRange(Inner(address), size);
     places_.erase(address);

@@ -84,7 +84,7 @@ TYPED_TEST_P(DeviceContractTest, OutOfMemoryIsAnAnswer) {
 TYPED_TEST_P(DeviceContractTest, InjectedFailuresHitSegmentsAndPages) {
   Device& device = *this->device_;
   const Bytes free = device.FreeMemory();
-  const Address range = device.ReserveRange(MiB(40));
+  const Address range = *device.ReserveRange(MiB(40));
   device.FailNext(2);
   EXPECT_FALSE(device.AllocateSegment(MiB(2)).has_value());
   EXPECT_FALSE(device.MapPages(range, MiB(40), MiB(20)));
@@ -102,8 +102,8 @@ TYPED_TEST_P(DeviceContractTest, InjectedFailuresHitSegmentsAndPages) {
 TYPED_TEST_P(DeviceContractTest, PagesComeAndGoInsideAReservation) {
   Device& device = *this->device_;
   const Bytes free = device.FreeMemory();
-  const Address a = device.ReserveRange(MiB(80));
-  const Address b = device.ReserveRange(MiB(80));
+  const Address a = *device.ReserveRange(MiB(80));
+  const Address b = *device.ReserveRange(MiB(80));
   EXPECT_TRUE(a + MiB(80) <= b || b + MiB(80) <= a);
   this->ExpectFree(free);
   ASSERT_TRUE(device.MapPages(a, MiB(60), MiB(20)));
@@ -124,7 +124,7 @@ TYPED_TEST_P(DeviceContractTest, FailedMappingLeavesNothing) {
   Device& device = *this->device_;
   const Bytes free = device.FreeMemory();
   const Bytes too_much = RoundUp(device.TotalMemory(), MiB(20)) + MiB(40);
-  const Address range = device.ReserveRange(too_much);
+  const Address range = *device.ReserveRange(too_much);
   EXPECT_FALSE(device.MapPages(range, too_much, MiB(20)));
   this->ExpectFree(free);
   ASSERT_TRUE(device.MapPages(range, MiB(20), MiB(20)));
