@@ -63,6 +63,7 @@ class RecordedDevice final : public Device {
   StreamEvent RecordEvent(uint32_t stream) override;
   bool IsComplete(const StreamEvent& event) override;
   void Synchronize(const StreamEvent& event) override;
+  bool ProgressIsTold() const override { return true; }
   void StreamDone(uint32_t stream) override;
   void FailNext(uint64_t count) override { failures_ = count; }
 
@@ -94,8 +95,8 @@ class RecordedDevice final : public Device {
   Address FirstPagesLater(const Event& request) const;
   void Release(Address address, Bytes size);  // of held_
   bool IsHeld(Address address, Bytes size) const;
-  Progress& StreamProgress(uint32_t stream);
   bool IsFree(Address address, Bytes size) const;  // neither held nor beyond every address
+  Progress& StreamProgress(uint32_t stream);
   void Add(Address address, Bytes size);  // to held_
   void NoteGrant();
   void NoteRefusal(Bytes size);

@@ -79,6 +79,8 @@ class BlockPool {
     return blocks;
   }
 
+  // False: a flush has looked at what is cached since, and there is nothing to give to the device.
+  bool may_release = true;
   uint64_t lookups = 0;  // get_free_block calls while garbage collection is on
 
  private:

@@ -58,6 +58,7 @@ absl::Status CachingAllocator::ApplyRare(const Event& request, Observer& out) {
     case EventKind::kStreamDone:
       out.OnEvent(request);
       device_.StreamDone(request.stream);
+      if (!pending_.empty()) progressed_.push_back(request.stream);
       return absl::OkStatus();
     case EventKind::kEmptyCache: out.OnEvent(request); return EmptyCache(request, out);
     case EventKind::kFailNext:
@@ -444,11 +445,15 @@ void CachingAllocator::FreeBlock(Block* block, uint32_t stack, Observer& out) {
     AbsorbNext(block);
   }
   home.Insert(block);
-  if (block->is_expandable) return;
+  if (block->is_expandable) {
+    home.pool->may_release = true;
+    return;
+  }
   if (block->is_split()) {
     stats_.inactive_split.Change(part, 1 - merged);
     stats_.inactive_split_bytes.Add(part, freed.signed_value());
   } else {
+    home.pool->may_release = true;
     stats_.inactive_split.Subtract(part, merged);
     stats_.inactive_split_bytes.Subtract(part, (block->size - freed).signed_value());
   }

@@ -163,6 +163,8 @@ class CachingAllocator final : public Allocator {
   void SynchronizeAndFreeEvents(const PrivatePool* only, uint32_t stack, Observer& out);
   void HandleDeferred(uint32_t stack, Observer& out);
   std::vector<uint32_t> PendingStreams() const;
+  // Those among them whose first event may be complete since it was looked at last.
+  std::vector<uint32_t> StreamsToPoll();
   HashedKey KeyOf(uint32_t stream) const;
   absl::Status PoolCreate(uint16_t pool, uint64_t flags);
   absl::Status PoolBegin(uint16_t pool);
@@ -199,12 +201,12 @@ class CachingAllocator final : public Allocator {
   void UnmapBlock(Block* block, uint32_t stack, Observer& out);
   void ReleaseExpandableSegment(Block* block);
   Bytes PageSize(const BlockPool& pool) const;
-  uint32_t AddReservation(const ExpandableSegment& segment);  // its number
-  const ExpandableSegment& ReservationOf(const Block& block) const {
   // Block::reservation has a number for one more.
   bool HasReservation() const {
     return !unused_reservations_.empty() || reservations_.size() < Block::kMostReservations;
   }
+  uint32_t AddReservation(const ExpandableSegment& segment);  // its number
+  const ExpandableSegment& ReservationOf(const Block& block) const {
     return reservations_[block.reservation - 1];
   }
 
@@ -278,6 +280,7 @@ class CachingAllocator final : public Allocator {
   bool graph_capture_ = false;          // a graph's pool is; the first end of one ends it
   std::vector<Block*> deferred_;        // frees put off while a pool is being filled
   FlatHashOrder<std::deque<PendingFree>> pending_;  // by stream
+  std::vector<uint32_t> progressed_;                // streams; of StreamsToPoll()
 
   TieGuide* tie_guide_ = nullptr;
   uint64_t next_order_ = 1;  // of a segment or a block, where that orders equal blocks

@@ -158,6 +158,7 @@ void CachingAllocator::UnmapBlock(Block* block, uint32_t stack, Observer& out) {
   Fire(Rule::kUnmap);
   const Bytes size = end - begin;
   device_.StreamDone(home.stream);  // PyTorch waits for the stream before it takes pages away
+  progressed_.push_back(home.stream);
   device_.UnmapPages(begin, size, segment.page);
   home.Erase(block);
   if (begin > block->address) {

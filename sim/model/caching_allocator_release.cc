@@ -133,6 +133,7 @@ void CachingAllocator::ReleaseCachedBlocks(uint16_t only, uint32_t stack, Observ
 }
 
 void CachingAllocator::ReleaseBlocks(BlockPool& pool, uint32_t stack, Observer& out) {
+  if (!pool.may_release) return;
   std::vector<Block*> to_unmap;
   for (Block* block : pool.FreeBlocks()) {
     if (block->is_expandable) {
@@ -146,6 +147,7 @@ void CachingAllocator::ReleaseBlocks(BlockPool& pool, uint32_t stack, Observer& 
     if (!failure_.ok()) return;
     if (!block->mapped && !block->is_split()) ReleaseExpandableSegment(block);
   }
+  pool.may_release = !to_unmap.empty();  // what has no page of its own stays
 }
 
 void CachingAllocator::ReleaseBlock(Block* block, uint32_t stack, Observer& out) {

@@ -142,6 +142,7 @@ void CachingAllocator::Restore(const MemoryState& state, const RestoreHints& hin
         stats_.active_bytes.Add(pool->part(), size);
         stats_.requested_bytes.Add(pool->part(), requested);
         block->Rest().event_count = 1;
+        progressed_.push_back(info.pending_stream);
         pending_.TryEmplace(KeyOf(info.pending_stream))
             .emplace_back(device_.RecordEvent(info.pending_stream), block);
         continue;

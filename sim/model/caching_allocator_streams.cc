@@ -6,11 +6,14 @@
 #include "sim/model/caching_allocator.h"
 
 namespace memreplay {
+
 HashedKey CachingAllocator::KeyOf(uint32_t stream) const {
   if (stream_order_ == StreamOrder::kAscending || stream >= streams_.size()) {
     return StreamKey(stream, StreamOrder::kAscending);
   }
-  return StreamKey(streams_[stream].value(), StreamOrder::kPyTorchHash);
+  const uint64_t handle = streams_[stream].value();
+  const bool is_of_pool = handle <= kStreamsPerPool;
+  return StreamKey(is_of_pool ? handle : kStreamsPerPool + 1 + stream, StreamOrder::kPyTorchHash);
 }
 
 void CachingAllocator::RecordStream(const Event& request) {
@@ -26,6 +29,7 @@ void CachingAllocator::RecordStream(const Event& request) {
 void CachingAllocator::InsertEvents(Block* block) {
   for (uint32_t stream : block->rest.uses->Take(stream_order_)) {
     ++block->rest.event_count;
+    progressed_.push_back(stream);
     pending_.TryEmplace(KeyOf(stream)).emplace_back(device_.RecordEvent(stream), block);
   }
 }
@@ -37,6 +41,21 @@ std::vector<uint32_t> CachingAllocator::PendingStreams() const {
     streams.push_back(pending_.value_at(slot).front().first.stream);
   }
   if (stream_order_ == StreamOrder::kAscending) std::sort(streams.begin(), streams.end());
+  return streams;
+}
+
+std::vector<uint32_t> CachingAllocator::StreamsToPoll() {
+  if (!device_.ProgressIsTold()) return PendingStreams();
+  std::vector<std::pair<size_t, uint32_t>> found;  // in the order of PendingStreams()
+  for (const uint32_t stream : std::exchange(progressed_, {})) {
+    const size_t slot = pending_.FindSlot(KeyOf(stream));
+    if (slot == pending_.slot_count()) continue;
+    found.emplace_back(stream_order_ == StreamOrder::kAscending ? stream : slot, stream);
+  }
+  std::sort(found.begin(), found.end());
+  found.erase(std::unique(found.begin(), found.end()), found.end());
+  std::vector<uint32_t> streams;
+  for (const auto& [place, stream] : found) streams.push_back(stream);
   return streams;
 }
 
@@ -53,8 +72,10 @@ void CachingAllocator::HandleDeferred(uint32_t stack, Observer& out) {
 
 void CachingAllocator::ProcessEvents(uint32_t stack, Observer& out) {
   HandleDeferred(stack, out);
+  const std::vector<uint32_t> streams = StreamsToPoll();
+  rules_[static_cast<size_t>(Rule::kEventPending)] += pending_.size() - streams.size();
   // Head-of-line blocking is per stream.
-  for (uint32_t stream : PendingStreams()) {
+  for (uint32_t stream : streams) {
     std::deque<PendingFree>& queue = *pending_.Find(KeyOf(stream));
     while (!queue.empty()) {
       const auto [event, block] = queue.front();
@@ -86,7 +107,11 @@ void CachingAllocator::SynchronizeAndFreeEvents(const PrivatePool* only, uint32_
       if (--block->rest.event_count == 0) FreeBlock(block, stack, out);
     }
     queue = std::move(kept);
-    if (queue.empty()) pending_.Erase(KeyOf(stream));
+    if (queue.empty()) {
+      pending_.Erase(KeyOf(stream));
+    } else {
+      progressed_.push_back(stream);
+    }
   }
 }
 

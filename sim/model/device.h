@@ -69,6 +69,9 @@ class Device {
   virtual StreamEvent RecordEvent(uint32_t stream) = 0;
   virtual bool IsComplete(const StreamEvent& event) = 0;
   virtual void Synchronize(const StreamEvent& event) = 0;
+  // Events become complete by StreamDone() and Synchronize() alone, those that are not complete
+  // as soon as they are recorded: nobody need ask again before.
+  virtual bool ProgressIsTold() const { return false; }
   // The program says that all work recorded on `stream` so far is complete.
   virtual void StreamDone(uint32_t stream) = 0;
 

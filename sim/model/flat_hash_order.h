@@ -40,6 +40,16 @@ class FlatHashOrder {
   Value& value_at(size_t slot) { return *slots_[slot].value; }
   const Value& value_at(size_t slot) const { return *slots_[slot].value; }
 
+  // slot_count(): it is not there.
+  size_t FindSlot(HashedKey key) const {
+    if (capacity_ == 0) return slots_.size();
+    size_t slot = Home(key);
+    for (int distance = 0; slot < slots_.size() && slots_[slot].distance >= distance;
+         ++slot, ++distance) {
+      if (slots_[slot].key == key) return slot;
+    }
+    return slots_.size();
+  }
   Value* Find(HashedKey key) {
     const size_t slot = FindSlot(key);
     return slot == slots_.size() ? nullptr : &*slots_[slot].value;
@@ -79,6 +89,9 @@ class FlatHashOrder {
   }
 
  private:
+  // Keys that differ in their hashes are far from needing as many.
+  static constexpr size_t kMostSlotsPerKey = 64;
+
   struct Slot {
     int distance = -1;  // from the home slot; -1 = unused
     HashedKey key;
@@ -87,16 +100,6 @@ class FlatHashOrder {
 
   size_t Home(HashedKey key) const {
     return (11400714819323198485ull * key.hash) >> (64 - std::countr_zero(capacity_));
-  }
-
-  size_t FindSlot(HashedKey key) const {
-    if (capacity_ == 0) return slots_.size();
-    size_t slot = Home(key);
-    for (int distance = 0; slot < slots_.size() && slots_[slot].distance >= distance;
-         ++slot, ++distance) {
-      if (slots_[slot].key == key) return slot;
-    }
-    return slots_.size();
   }
 
   // False if the table has to grow first; `key` and `value` are then still to be
@@ -136,8 +139,12 @@ class FlatHashOrder {
 
   void Grow() {
     std::vector<Slot> old = std::move(slots_);
-    capacity_ = std::max<size_t>(4, capacity_ * 2);
-    max_lookups_ = std::max(4, std::countr_zero(capacity_));
+    if (capacity_ > kMostSlotsPerKey * (size_ + 1)) {
+      max_lookups_ *= 2;  // keys that hash alike, which would ask for 2^n slots for n of them
+    } else {
+      capacity_ = std::max<size_t>(4, capacity_ * 2);
+      max_lookups_ = std::max({4, std::countr_zero(capacity_), max_lookups_});
+    }
     slots_ = std::vector<Slot>(capacity_ + static_cast<size_t>(max_lookups_));
     const size_t kept = size_;
     size_ = 0;

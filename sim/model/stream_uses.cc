@@ -9,8 +9,7 @@ HashedKey StreamKey(uint64_t stream, StreamOrder order) {
   // CUDAStream's hash packs device type (CUDA = 1), device 0 and the stream id;
   // pool streams of priority 0 have id (index << 5) | (1 << 1) | 1.
   constexpr uint64_t kCudaDevice = uint64_t{1} << 56;
-  constexpr uint64_t kStreamsPerPool = 32;
-  const uint64_t id = stream == 0 ? 0 : ((stream - 1) % kStreamsPerPool) << 5 | 3;
+  const uint64_t id = stream == 0 ? 0 : (stream - 1) << 5 | 3;
   return {kCudaDevice | id, stream};
 }
 

@@ -11,11 +11,14 @@
 
 namespace memreplay {
 
+// So many streams has PyTorch's pool of each priority.
+inline constexpr uint64_t kStreamsPerPool = 32;
+
 // The order in which several streams' pending frees are gone through. A
 // snapshot shows stream handles only; PyTorch's order is by its stream ids.
 enum class StreamOrder : uint8_t {
   // Program streams: 0 is the default stream, s >= 1 the (s-1)-th stream taken
-  // from the pool of priority 0 (after 32 the pool repeats).
+  // from the pool of priority 0. What is beyond the pool goes on in the same way.
   kPyTorchHash,
   // By stream index: recordings, where the builder numbered the streams in the
   // order in which their frees completed.

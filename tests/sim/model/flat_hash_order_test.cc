@@ -66,5 +66,29 @@ TEST(FlatHashOrder, KeysThatHashAlikeAreTwoKeys) {
   EXPECT_EQ(*table.Find({1, 1}), 11u);
 }
 
+// Streams beyond PyTorch's pool have hashes of their own.
+TEST(FlatHashOrder, StreamsBeyondThePoolTakeRoomInProportion) {
+  FlatHashOrder<uint32_t> table;
+  for (uint32_t stream = 0; stream < 2000; ++stream) {
+    table.TryEmplace(StreamKey(stream, StreamOrder::kPyTorchHash), stream);
+  }
+  EXPECT_EQ(table.size(), 2000u);
+  EXPECT_LT(table.slot_count(), 20000u);
+}
+
+// What a file makes up to collide takes time, not 2^n slots.
+TEST(FlatHashOrder, ManyKeysThatHashAlike) {
+  FlatHashOrder<uint32_t> table;
+  for (uint32_t tag = 0; tag < 500; ++tag) table.TryEmplace({7, tag}, tag);
+  EXPECT_LT(table.slot_count(), 100000u);
+  for (uint32_t tag = 0; tag < 500; tag += 2) EXPECT_TRUE(table.Erase({7, tag}));
+  for (uint32_t tag = 0; tag < 500; ++tag) {
+    EXPECT_EQ(table.Contains({7, tag}), tag % 2 == 1) << tag;
+    if (tag % 2 == 1) {
+      EXPECT_EQ(*table.Find({7, tag}), tag);
+    }
+  }
+}
+
 }  // namespace
 }  // namespace memreplay
