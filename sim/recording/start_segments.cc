@@ -6,6 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
+#include "sim/model/block.h"
 #include "sim/settings/size_rules.h"
 
 namespace memreplay {
@@ -16,7 +18,7 @@ class SegmentHistory {
   SegmentHistory(const Schedule& schedule, Bytes large_page)
       : schedule_(schedule), events_(schedule.recorded()), large_page_(large_page) {}
 
-  MemoryState Undo() && {
+  StartSegmentList Undo() && {
     if (schedule_.final_state() != nullptr) {
       for (const SegmentInfo& segment : *schedule_.final_state()) {
         Range range = {segment, 0};
@@ -38,8 +40,22 @@ class SegmentHistory {
     JoinRanges();
     TellKindsByNeighbours();
     AddReservationBases();
-    MemoryState result;
-    for (auto& [address, range] : ranges_) result.push_back(std::move(range.segment));
+    StartSegmentList result;
+    std::optional<SegmentInfo> before;  // the last one that has bytes
+    for (auto& [address, range] : ranges_) {
+      const bool is_empty = range.segment.total_size == Bytes();
+      const bool apart = is_empty || !before.has_value();
+      if (IsKnown(range.segment) && IsPossible(range.segment, apart ? nullptr : &*before) &&
+          result.segments.size() < Block::kMostReservations) {
+        if (!is_empty) before = range.segment;
+        result.segments.push_back(std::move(range.segment));
+      } else if (result.left_out.empty()) {
+        result.left_out =
+            absl::StrCat("the segment at 0x", absl::Hex(address.value()), " of ",
+                         range.segment.total_size.value(),
+                         " bytes, there at the beginning, is none that a driver hands out");
+      }
+    }
     return result;
   }
 
@@ -51,6 +67,15 @@ class SegmentHistory {
     size_t unmapped_by;
   };
   using Kind = std::tuple<StreamHandle, PoolId, bool>;
+
+  // Its stream and pool are in the file's tables; an expandable one may have no bytes.
+  bool IsKnown(const SegmentInfo& segment) const {
+    const Trace& trace = schedule_.trace();
+    return std::binary_search(trace.streams.begin(), trace.streams.end(), segment.stream) &&
+           std::find(trace.pools.begin(), trace.pools.end(), segment.pool_id) !=
+               trace.pools.end() &&
+           (segment.is_expandable || segment.total_size > Bytes(0));
+  }
 
   void Add(size_t i) {
     const Event& event = events_[i];
@@ -141,26 +166,32 @@ class SegmentHistory {
   // that either, large: few small pools fill so many pages.
   void TellKindsByNeighbours() {
     const Bytes reach = PeakReserved();
-    std::vector<std::pair<SegmentInfo*, bool>> told;
-    for (auto& [begin, range] : ranges_) {
-      if (range.unmapped_by == 0) continue;
-      Bytes nearest = reach;
+    struct Nearest {
+      Bytes distance;
       bool is_large = true;
-      for (const auto& [address, other] : ranges_) {
-        const SegmentInfo& segment = other.segment;
-        if (!segment.is_expandable || other.unmapped_by != 0 ||
-            segment.stream != range.segment.stream || segment.pool_id != range.segment.pool_id) {
-          continue;
-        }
-        const Bytes distance = address < begin ? begin - address : address - begin;
-        if (distance < nearest) {
-          nearest = distance;
-          is_large = segment.is_large;
-        }
+    };
+    std::map<Address, Nearest> nearest;
+    // Upwards, then downwards: the last one known of the stream and pool.
+    std::map<std::pair<StreamHandle, PoolId>, const SegmentInfo*> last;
+    const auto pass = [&](Address begin, const Range& range) {
+      const SegmentInfo& segment = range.segment;
+      const auto kind = std::pair(segment.stream, segment.pool_id);
+      if (range.unmapped_by == 0) {
+        if (segment.is_expandable) last[kind] = &segment;
+        return;
       }
-      told.emplace_back(&range.segment, is_large);
-    }
-    for (const auto& [segment, is_large] : told) segment->is_large = is_large;
+      Nearest& found = nearest.try_emplace(begin, Nearest{reach}).first->second;
+      const auto it = last.find(kind);
+      if (it == last.end()) return;
+      const Address address = it->second->address;
+      const Bytes distance = address < begin ? begin - address : address - begin;
+      if (distance < found.distance) found = {distance, it->second->is_large};
+    };
+    for (auto it = ranges_.begin(); it != ranges_.end(); ++it) pass(it->first, it->second);
+    last.clear();
+    for (auto it = ranges_.rbegin(); it != ranges_.rend(); ++it) pass(it->first, it->second);
+    for (const auto& [begin, found] : nearest)
+      ranges_.find(begin)->second.segment.is_large = found.is_large;
   }
 
   Bytes PeakReserved() const {
@@ -257,7 +288,7 @@ class SegmentHistory {
 
 }  // namespace
 
-MemoryState StartSegments(const Schedule& schedule, Bytes large_page) {
+StartSegmentList StartSegments(const Schedule& schedule, Bytes large_page) {
   return SegmentHistory(schedule, large_page).Undo();
 }
 

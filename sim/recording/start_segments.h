@@ -2,6 +2,8 @@
 #ifndef MEMREPLAY_SIM_RECORDING_START_SEGMENTS_H_
 #define MEMREPLAY_SIM_RECORDING_START_SEGMENTS_H_
 
+#include <string>
+
 #include "trace/schedule/schedule.h"
 #include "trace/value/memory_state.h"
 
@@ -14,8 +16,14 @@ namespace memreplay {
 // Ranges of an expandable segment that touch are one. Where its reservation is
 // seen to begin below its first range, an empty range (total_size 0) says where.
 // `large_page`: of expandable segments in large pools.
+// What the file makes up is left out: segments that no driver hands out (IsPossible()), on
+// streams or in pools that the file does not list, without bytes.
 // O(events * log segments).
-MemoryState StartSegments(const Schedule& schedule, Bytes large_page);
+struct StartSegmentList {
+  MemoryState segments;
+  std::string left_out;  // the first one, in words; empty: none
+};
+StartSegmentList StartSegments(const Schedule& schedule, Bytes large_page);
 
 }  // namespace memreplay
 

@@ -17,7 +17,14 @@ class Rebuilder {
       : schedule_(schedule), config_(config), profile_(profile) {}
 
   StartState Run() && {
-    state_.segments = StartSegments(schedule_, config_.large_segment_size);
+    StartSegmentList start = StartSegments(schedule_, config_.large_segment_size);
+    state_.segments = std::move(start.segments);
+    if (!start.left_out.empty()) {
+      if (schedule_.diagnostics().count(DiagnosticKind::kImpossibleSegment) == 0) {
+        state_.diagnostics.Add(DiagnosticKind::kImpossibleSegment, 0, start.left_out);
+      }
+      Contradict(0, std::move(start.left_out));
+    }
     PlaceBlocks();
     if (!open_.empty()) Solve();
     FillGaps();
@@ -39,6 +46,11 @@ class Rebuilder {
       }
       Address end = segment->address + segment->total_size;
       if (i + 1 < starts.size()) end = std::min(end, starts[i + 1].address);
+      if (end == start.address || start.block_size == Bytes(0)) {
+        Contradict(0, absl::StrCat("the block at 0x", absl::Hex(start.address.value()),
+                                   ", live at the beginning, has no bytes, or is there twice"));
+        continue;
+      }
       BlockInfo block;
       block.address = start.address;
       block.requested_size = start.requested_size;
@@ -59,7 +71,8 @@ class Rebuilder {
       ++state_.given;
       return std::min(*start.block_size, room);
     }
-    const Bytes rounded = RoundSize(start.requested_size, config_, profile_);
+    const Bytes rounded =
+        RoundSize(std::min(start.requested_size, kMaxDeviceMemory), config_, profile_);
     if (rounded > room) {
       Contradict(0, absl::StrCat("the block at 0x", absl::Hex(start.address.value()), " of ",
                                  start.requested_size.value(), " bytes overlaps the next"));

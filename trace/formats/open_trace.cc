@@ -85,6 +85,28 @@ constexpr Foreign kForeign[] = {
     {IsTimelinePage, "an HTML page"},
 };
 
+// Segments of the end that no driver hands out. A file of ours may say so already.
+void CheckSegments(Trace& trace) {
+  if (trace.diagnostics.count(DiagnosticKind::kImpossibleSegment) > 0) return;
+  const auto text = [](const SegmentInfo& segment) {
+    return StrCat("segment at 0x", absl::Hex(segment.address.value()), " of ",
+                  segment.total_size.value(), " bytes");
+  };
+  for (const DeviceTrace& device : trace.devices) {
+    const SegmentInfo* before = nullptr;  // of those that are possible
+    for (size_t i = 0; i < device.final_state.size(); ++i) {
+      const SegmentInfo& segment = device.final_state[i];
+      if (IsPossible(segment, before)) {
+        before = &segment;
+        continue;
+      }
+      std::string where = text(segment);
+      if (IsPossible(segment, nullptr)) StrAppend(&where, " overlaps the ", text(*before));
+      trace.diagnostics.Add(DiagnosticKind::kImpossibleSegment, i, where);
+    }
+  }
+}
+
 }  // namespace
 
 absl::StatusOr<Trace> OpenTrace(const std::string& path) {
@@ -98,7 +120,11 @@ absl::StatusOr<Trace> OpenTrace(const std::string& path) {
   if (head.empty()) return absl::InvalidArgumentError(StrCat(path, ": unpacks to nothing"));
   std::string names;
   for (const Format& format : kFormats) {
-    if (format.detect(head)) return format.read(**source, path);
+    if (format.detect(head)) {
+      absl::StatusOr<Trace> trace = format.read(**source, path);
+      if (trace.ok()) CheckSegments(*trace);
+      return trace;
+    }
     StrAppend(&names, names.empty() ? "" : ", ", format.name);
   }
   for (const Foreign& foreign : kForeign) {

@@ -275,13 +275,14 @@ void ScheduleBuilder::MeasureReserved() {
     if (roles_[i] != EventRole::kSegmentEffect) continue;
     const EventKind kind = event(i).kind;
     const bool supply = kind == EventKind::kSegmentAlloc || kind == EventKind::kSegmentMap;
-    change += supply ? event(i).size.signed_value() : -event(i).size.signed_value();
+    const int64_t size = std::min(event(i).size, kMaxDeviceMemory).signed_value();
+    change += supply ? size : -size;
     lowest = std::min(lowest, change);
     highest = std::max(highest, change);
   }
   int64_t at_end = 0;
   for (const SegmentInfo& segment : schedule_.final_state_) {
-    at_end += segment.total_size.signed_value();
+    at_end += std::min(segment.total_size, kMaxDeviceMemory).signed_value();
   }
   // Without a final state: as little as the releases allow.
   const int64_t at_start =

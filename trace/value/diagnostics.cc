@@ -33,6 +33,8 @@ constexpr DiagnosticRow kTable[] = {
      "calls of empty_cache are not recorded; they were inferred from released segments"},
     {"inferred_record_stream", Severity::kInfo,
      "uses on other streams are not recorded; they were inferred from late completions"},
+    {"impossible_segment", Severity::kError,
+     "a segment overlaps another, or ends beyond every address of a GPU; it is left out of replays"},
 };
 static_assert(std::size(kTable) == static_cast<size_t>(DiagnosticKind::kCount));
 

@@ -37,6 +37,7 @@ enum class DiagnosticKind : uint8_t {
   kAllocOfLiveHandle,          // program allocates an id that is live
   kInferredEmptyCache,         // empty_cache is not recorded; it was inferred
   kInferredRecordStream,       // record_stream is not recorded; it was inferred
+  kImpossibleSegment,          // no driver hands it out: it overlaps another, or ends nowhere
   kCount,
 };
 

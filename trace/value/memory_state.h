@@ -61,6 +61,14 @@ struct SegmentInfo {
 // All segments of one device, ascending by address.
 using MemoryState = std::vector<SegmentInfo>;
 
+// Whether a driver may have handed out `segment` when it had handed out `before`, the one below
+// it (null: none): it overlaps nothing, and ends below kAddressesEnd.
+constexpr bool IsPossible(const SegmentInfo& segment, const SegmentInfo* before) {
+  const bool overlaps = before != nullptr && segment.address < before->address + before->total_size;
+  return !overlaps && segment.address < kAddressesEnd &&
+         segment.total_size < kAddressesEnd - segment.address;
+}
+
 }  // namespace memreplay
 
 #endif  // MEMREPLAY_TRACE_VALUE_MEMORY_STATE_H_
