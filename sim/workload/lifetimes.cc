@@ -4,6 +4,9 @@
 #include <numeric>
 #include <utility>
 
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
+
 namespace memreplay {
 namespace {
 
@@ -23,8 +26,8 @@ class Collector {
     for (const StartAllocation& start : schedule_.start_allocations()) {
       Begin(start.id, 0, start.requested_size);
       if (start.state == BlockState::kPendingFree) {
-        uses_.push_back({start.id, start.pending_stream});
-        End(start.id, 0);
+        Use(start.id, start.pending_stream);
+        Free(start.id, 0);
       }
     }
     const RequestView requests = schedule_.requests();
@@ -38,9 +41,10 @@ class Collector {
   }
 
  private:
-  struct StreamUse {
-    AllocationId id;
-    uint32_t stream;
+  // The streams that use a block besides its own, until they are done with it.
+  struct Uses {
+    absl::flat_hash_set<uint32_t> streams;
+    bool is_freed = false;
   };
 
   void Take(const Event& request, size_t index) {
@@ -50,9 +54,9 @@ class Collector {
         if (!RanOutWhenRecorded(schedule_, index)) Begin(request.id, now, request.size);
         break;
       case EventKind::kRecordStream:
-        if (explicit_ && Live(request.id)) uses_.push_back({request.id, request.stream});
+        if (explicit_) Use(request.id, request.stream);
         break;
-      case EventKind::kFree: End(request.id, now); break;
+      case EventKind::kFree: Free(request.id, now); break;
       case EventKind::kStreamDone: Done(request.stream, now); break;
       default: break;
     }
@@ -62,42 +66,60 @@ class Collector {
 
   void Begin(AllocationId id, uint32_t now, Bytes size) {
     if (id >= of_id_.size() || size == Bytes(0)) return;
+    if (size > kMaxDeviceMemory || in_use_ + Rounded(size) > kMaxDeviceMemory) return;
+    in_use_ += Rounded(size);
     of_id_[id] = static_cast<uint32_t>(lifetimes_.size());
     lifetimes_.push_back({now, kNowhere, size, Rounded(size)});
   }
 
-  // Freed: over at once unless other streams use it.
-  void End(AllocationId id, uint32_t now) {
+  void Use(AllocationId id, uint32_t stream) {
     if (!Live(id)) return;
-    const bool used = std::any_of(uses_.begin(), uses_.end(),
-                                  [id](const StreamUse& use) { return use.id == id; });
-    if (used) {
-      pending_.push_back(id);
-    } else {
-      lifetimes_[of_id_[id]].end = now;
-      of_id_[id] = kNowhere;
-    }
+    Uses& uses = uses_[id];
+    uses.streams.insert(stream);
+    if (uses.is_freed) waiting_[stream].push_back(id);
+  }
+
+  // Over at once unless other streams use it.
+  void Free(AllocationId id, uint32_t now) {
+    if (!Live(id)) return;
+    const auto uses = uses_.find(id);
+    if (uses == uses_.end()) return End(id, now);
+    if (uses->second.is_freed) return;
+    uses->second.is_freed = true;
+    for (const uint32_t stream : uses->second.streams) waiting_[stream].push_back(id);
   }
 
   // What was recorded on `stream` by blocks that are freed is complete. Uses by
   // blocks that are still live count from their free on.
   void Done(uint32_t stream, uint32_t now) {
-    if (pending_.empty()) return;
-    std::vector<AllocationId> waiting = std::move(pending_);
-    pending_.clear();
-    std::sort(waiting.begin(), waiting.end());
-    std::erase_if(uses_, [&](const StreamUse& use) {
-      return use.stream == stream && std::binary_search(waiting.begin(), waiting.end(), use.id);
-    });
-    for (const AllocationId id : waiting) End(id, now);
+    const auto waiting = waiting_.find(stream);
+    if (waiting == waiting_.end()) return;
+    const std::vector<AllocationId> ids = std::move(waiting->second);
+    waiting_.erase(waiting);
+    for (const AllocationId id : ids) {
+      const auto uses = uses_.find(id);
+      if (uses == uses_.end()) continue;
+      uses->second.streams.erase(stream);
+      if (!uses->second.streams.empty()) continue;
+      uses_.erase(uses);
+      End(id, now);
+    }
+  }
+
+  void End(AllocationId id, uint32_t now) {
+    Lifetime& lifetime = lifetimes_[of_id_[id]];
+    lifetime.end = now;
+    in_use_ -= lifetime.rounded;
+    of_id_[id] = kNowhere;
   }
 
   const Schedule& schedule_;
   const bool explicit_;
   std::vector<uint32_t> of_id_;  // position in lifetimes_ of what is live
   std::vector<Lifetime> lifetimes_;
-  std::vector<StreamUse> uses_;  // of live and pending ones; few at any time
-  std::vector<AllocationId> pending_;
+  Bytes in_use_;  // rounded
+  absl::flat_hash_map<AllocationId, Uses> uses_;
+  absl::flat_hash_map<uint32_t, std::vector<AllocationId>> waiting_;  // freed ones, by stream
 };
 
 // And the moment when it is first reached.

@@ -23,7 +23,8 @@ struct Lifetime {
 // Of every allocation, in order of `begin`. Moments are indexes of requests plus
 // one; 0 is the start. An allocation ends with its free, or, where the schedule
 // says when other streams are done with it, with the last of these. A request that
-// ran out of memory in the recording never lives. Memory taken past the allocator is no part of it.
+// ran out of memory in the recording never lives, nor does one with which more than
+// kMaxDeviceMemory would be in use. Memory taken past the allocator is no part of it.
 // O(requests).
 std::vector<Lifetime> LifetimesOf(const Schedule& schedule);
 
