@@ -9,7 +9,6 @@
 #include "report/words/version.h"
 #include "sim/observe/phase_usage.h"
 #include "sim/run/parallel.h"
-#include "sim/whatif/capacity_walk.h"
 #include "sim/whatif/largest_fit.h"
 #include "sim/whatif/sweep.h"
 #include "sim/whatif/what_if.h"
@@ -20,7 +19,10 @@ namespace memreplay {
 namespace {
 
 constexpr int64_t kLimit = 1 << 20;
-constexpr uint64_t kTryShare = 4;  // of the runs of an answer that one setting may take
+// What one setting may take: requests that are replayed, and runs.
+constexpr uint64_t kMostRequests = uint64_t{1} << 24;
+constexpr uint64_t kLeastRuns = 12;
+constexpr uint64_t kMostRuns = 1024;
 
 absl::StatusOr<FitTrial> Try(synth::TrainingRun run, int64_t value,
                              const SettingsRequest& request) {
@@ -44,7 +46,9 @@ FitTrials TryAll(const LargestFitQuestion& question, const SettingsRequest& requ
                  uint64_t requests) {
   FitTrials tried;
   tried.conf = request.conf.value_or("");
-  tried.found = FindLargestFit(kLimit, RunsFor(requests) / kTryShare, [&](int64_t value) {
+  const uint64_t runs =
+      std::clamp(kMostRequests / std::max<uint64_t>(requests, 1), kLeastRuns, kMostRuns);
+  tried.found = FindLargestFit(kLimit, runs, [&](int64_t value) {
     if (!tried.refused.empty()) return FitOutcome::kNever;
     absl::StatusOr<synth::TrainingRun> run = question.make_run(value);
     if (!run.ok()) return FitOutcome::kNoValue;

@@ -152,8 +152,10 @@ absl::StatusOr<Counterfactual> LeastMoreMemory(const Schedule& schedule,
     return outcome;
   };
   Bytes low;  // does not suffice
-  Bytes high = RoundUp(AllocationSize(scene.oom.size, settings.config), kGrain);
+  const Bytes asked = std::min(scene.oom.size, kMaxDeviceMemory);
+  Bytes high = RoundUp(AllocationSize(asked, settings.config), kGrain);
   for (int i = 0; i < kMaxDoublings && !with(high).survives && failed.ok(); ++i) {
+    if (high >= kMaxDeviceMemory) break;
     low = high;
     high = high * 2;
   }

@@ -1,10 +1,10 @@
 #include "sim/recording/tie_evidence.h"
 
-#include <algorithm>
 #include <functional>
 #include <optional>
 #include <queue>
 
+#include "absl/container/flat_hash_map.h"
 #include "sim/model/free_set.h"
 
 namespace memreplay {
@@ -22,7 +22,7 @@ void TieEvidence::OnRequest(size_t request) {
 }
 
 Block* TieEvidence::Choose(Block* first, const FreeSet& set) {
-  if (wanted_.is_null()) return first;
+  if (wanted_.is_null() || gave_up()) return first;
   // A block before unmapped pages counts as larger, see GetFreeBlock().
   const auto has_room = [](const Block* block) {
     return block->next != nullptr && !block->next->mapped;
@@ -31,6 +31,7 @@ Block* TieEvidence::Choose(Block* first, const FreeSet& set) {
   for (Block* block = first; block != nullptr && block->size == first->size;
        block = set.Next(block)) {
     if (block->address == wanted_) chosen = block;
+    ++looked_at_;
   }
   if (chosen == nullptr) return first;
   if (has_room(chosen)) return chosen;
@@ -48,10 +49,13 @@ void TieEvidence::OnRelease(const Block& block) {
 // Equal segments are released in the order in which they would be chosen.
 void TieEvidence::CompareReleases() {
   if (released_.size() < 2) return released_.clear();
-  const auto tie_at = [this](Address address) -> uint64_t {
-    const auto it = std::find_if(released_.begin(), released_.end(),
-                                 [address](const Released& r) { return r.address == address; });
-    return it != released_.end() ? it->tie : 0;
+  absl::flat_hash_map<uint64_t, uint64_t> ties;  // by address
+  for (const Released& released : released_) {
+    ties.emplace(released.address.value(), released.tie);
+  }
+  const auto tie_at = [&ties](Address address) -> uint64_t {
+    const auto it = ties.find(address.value());
+    return it != ties.end() ? it->second : 0;
   };
   std::optional<Event> last;
   uint64_t last_tie = 0;
@@ -76,6 +80,7 @@ void TieEvidence::Before(uint64_t older, uint64_t younger) {
 std::vector<uint64_t> TieEvidence::Ranks() {
   const uint64_t count = restored_;
   CompareReleases();
+  contradictory_ = gave_up();
   std::vector<std::vector<uint64_t>> younger(count + 1);
   std::vector<uint64_t> older_left(count + 1, 0);
   bool in_order = true;

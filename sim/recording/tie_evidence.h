@@ -37,7 +37,7 @@ class TieEvidence final : public TieGuide, public Observer {
   // Empty if that order is already right. O(choices * log).
   std::vector<uint64_t> Ranks();
 
-  // Choices that contradict each other; after Ranks().
+  // Choices that contradict each other, or are too many to compare all; after Ranks().
   bool contradictory() const { return contradictory_; }
 
  private:
@@ -46,6 +46,10 @@ class TieEvidence final : public TieGuide, public Observer {
     uint64_t tie;
   };
   uint64_t TieOf(const Block& block) const { return block.order / stride_; }
+  // Every choice is compared with every equal block: n choices of n equals would be n * n.
+  bool gave_up() const { return looked_at_ > kMostLookedAt || before_.size() > kMostPairs; }
+  static constexpr uint64_t kMostLookedAt = uint64_t{1} << 24;
+  static constexpr size_t kMostPairs = size_t{1} << 20;
   void Before(uint64_t older, uint64_t younger);
   void CompareReleases();
 
@@ -57,6 +61,7 @@ class TieEvidence final : public TieGuide, public Observer {
   size_t end_ = 0;
   std::vector<Released> released_;  // by the request at hand
   absl::flat_hash_set<std::pair<uint64_t, uint64_t>> before_;
+  uint64_t looked_at_ = 0;  // blocks
   bool contradictory_ = false;
 };
 

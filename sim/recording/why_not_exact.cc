@@ -78,7 +78,8 @@ std::string WhyNotExact(const ExactReplayResult& result, const Schedule& schedul
               ? "which of equal blocks at the beginning were older, by which this release "
                 "chooses, is in no file and follows from recorded addresses only in part"
               : "which of equal blocks at the beginning were older, by which this release "
-                "chooses, is in no file, and the recorded addresses contradict each other on it");
+                "chooses, is in no file, and the recorded addresses contradict each other on it "
+                "or are too many to compare");
     }
   }
   if (HasUntoldPools(schedule)) {

@@ -5,9 +5,11 @@
 namespace memreplay {
 namespace {
 
-constexpr uint64_t kMostRequests = uint64_t{1} << 26;  // replayed for one answer
-constexpr uint64_t kLeastRuns = 48;
-constexpr uint64_t kMostRuns = 4096;
+// So that a question of four walks takes no more than twenty times a replay with its reading,
+// which is worth about six of these runs and a hundredth of a second.
+constexpr uint64_t kMostRequests = uint64_t{1} << 20;  // replayed for one answer
+constexpr uint64_t kLeastRuns = 24;
+constexpr uint64_t kMostRuns = 256;
 
 }  // namespace
 

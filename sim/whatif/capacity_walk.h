@@ -32,7 +32,8 @@ struct CapacityWalk {
 CapacityWalk WalkCapacities(Bytes from, std::optional<Bytes> below, uint64_t max_runs,
                             const std::function<CapacityOutcome(Bytes capacity)>& run);
 
-// How many runs of that many requests a question may take.
+// How many runs of that many requests one walk, or two of one search, may take: a bound on
+// work, not on time, so that the same file has the same answer.
 uint64_t RunsFor(uint64_t requests);
 
 }  // namespace memreplay
