@@ -2,19 +2,21 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <iterator>
 #include <string>
+#include <vector>
 
 #include "cli/command.h"
 #include "report/message/explain.h"
 #include "report/text/render_explanation.h"
+#include "tests/fuzz/mutated_recording.h"
 #include "tests/fuzz/targets.h"
 
 namespace memreplay::fuzz {
 namespace {
-
-constexpr int kCommands = 15;
 
 // In one piece, and in two: what is found must not hang on where a read ended.
 void Message(std::string_view bytes) {
@@ -35,50 +37,77 @@ void Message(std::string_view bytes) {
   }
 }
 
-// Every command that reads a file, in this process; what they print goes nowhere.
-void Commands(std::string_view bytes) {
-  if (bytes.empty()) return;
+// A file that is nowhere on a disk, and its name.
+class MemoryFile {
+ public:
+  explicit MemoryFile(std::string_view bytes) : file_(memfd_create("input", MFD_CLOEXEC)) {
+    if (file_ < 0 || write(file_, bytes.data(), bytes.size()) < 0) std::abort();
+  }
+  ~MemoryFile() { close(file_); }
+  MemoryFile(const MemoryFile&) = delete;
+  MemoryFile& operator=(const MemoryFile&) = delete;
+  std::string path() const { return "/proc/self/fd/" + std::to_string(file_); }
+
+ private:
+  const int file_;
+};
+
+// A command line, in this process; what it prints goes nowhere.
+void RunQuietly(const std::vector<std::string>& words) {
   static const int nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
-  const int file = memfd_create("input", MFD_CLOEXEC);
-  if (file < 0 || write(file, bytes.data() + 1, bytes.size() - 1) < 0) std::abort();
-  const std::string path = "/proc/self/fd/" + std::to_string(file);
   const int out = dup(STDOUT_FILENO), err = dup(STDERR_FILENO);
   std::fflush(stderr);
   dup2(nowhere, STDOUT_FILENO);
   dup2(nowhere, STDERR_FILENO);
-  absl::StatusOr<int> status = 0;
-  switch (static_cast<uint8_t>(bytes[0]) % kCommands) {
-    case 0: status = RunInspect({path}); break;
-    case 1: status = RunInspect({path, "--deep", "--json"}); break;
-    case 2: status = RunReplay({path, "--jobs", "1"}); break;
-    case 3:
-      status = RunReplay({path, "--conf", "expandable_segments:True", "--torch", "2.3"});
-      break;
-    case 4: status = RunReport({path, "-o", "/dev/null", "--conf", "max_split_size_mb:64"}); break;
-    case 5: status = RunOom({path, "--jobs", "1"}); break;
-    case 6:
-      status = RunSweep({path, "--conf", "expandable_segments:True", "--conf", "", "--jobs", "1"});
-      break;
-    case 7: status = RunConvert({path, "/dev/null", "--to", "torch_snapshot_pickle"}); break;
-    case 8: status = RunDiff({path, path}); break;
-    case 9: status = RunConvert({path, "/dev/null", "--to", "perfetto"}); break;
-    case 10: status = RunConvert({path, "/dev/null", "--to", "svg"}); break;
-    case 11: status = RunConvert({path, "/dev/null", "--to", "protobuf"}); break;
-    case 12: status = RunReplay({path, "--capacity", "1GiB", "--json"}); break;
-    case 13: status = RunFit({path, "--jobs", "1"}); break;
-    default: status = RunSynth({path}); break;
+  absl::StatusOr<int> status = absl::NotFoundError("");
+  for (const Command& command : memreplay::Commands()) {
+    if (command.name == words[0]) status = command.run(absl::MakeConstSpan(words).subspan(1));
   }
   dup2(out, STDOUT_FILENO);
   dup2(err, STDERR_FILENO);
   close(out);
   close(err);
-  close(file);
   if (status.ok() ? *status < 0 || *status > 2 : status.status().message().empty()) std::abort();
+}
+
+// The first byte chooses the command, the rest is the file.
+void Commands(std::string_view bytes) {
+  if (bytes.empty()) return;
+  const MemoryFile file(bytes.substr(1));
+  const std::string path = file.path();
+  const std::vector<std::string> lines[] = {
+      {"inspect", path},
+      {"inspect", path, "--deep", "--json"},
+      {"replay", path, "--jobs", "1"},
+      {"replay", path, "--conf", "expandable_segments:True", "--torch", "2.3"},
+      {"report", path, "-o", "/dev/null", "--conf", "max_split_size_mb:64"},
+      {"oom", path, "--jobs", "1"},
+      {"sweep", path, "--conf", "expandable_segments:True", "--conf", "", "--jobs", "1"},
+      {"convert", path, "/dev/null", "--to", "torch_snapshot_pickle"},
+      {"diff", path, path},
+      {"convert", path, "/dev/null", "--to", "perfetto"},
+      {"convert", path, "/dev/null", "--to", "svg"},
+      {"convert", path, "/dev/null", "--to", "protobuf"},
+      {"replay", path, "--capacity", "1GiB", "--json"},
+      {"fit", path, "--jobs", "1"},
+      {"synth", path},
+  };
+  RunQuietly(lines[static_cast<uint8_t>(bytes[0]) % std::size(lines)]);
+}
+
+// Recordings and programs with some of their numbers changed, through every command in turn.
+void Recordings(std::string_view bytes) {
+  MutatedRecording made = MutateRecording(bytes);
+  if (made.file.empty()) return;
+  const MemoryFile file(made.file);
+  std::replace(made.arguments.begin(), made.arguments.end(), std::string("FILE"), file.path());
+  RunQuietly(made.arguments);
 }
 
 constexpr Target kTargets[] = {
     {"oom_message", Message},
     {"commands", Commands},
+    {"recordings", Recordings},
 };
 
 }  // namespace

@@ -88,6 +88,9 @@ def main():
     for number in range(8):
         write("requests", f"seed{number}", bytes([number * 2, number, number, number, 0])
               + b"".join(struct.pack("<BBHB", draw.randrange(256), draw.randrange(5), draw.randrange(65536), draw.randrange(14)) for _ in range(60)))
+    for number in range(40):  # a command each, on one of the recordings, with a few changes
+        head = bytes([number, number % 3, number % 10, number, 40 + 5 * number, 0 if number % 2 else 32])
+        write("recordings", f"seed{number}", head + bytes(draw.randrange(256) for _ in range(40)))
     for number, content in enumerate(readable):
         for command in range(15) if number == 0 else [number, number + 6]:
             write("commands", f"seed{number}-{command}", bytes([command]) + content)

@@ -78,6 +78,77 @@ std::string Recording(uint64_t devices, uint64_t segments, uint64_t blocks, uint
   return text;
 }
 
+// A program in which n blocks are freed while one of `streams` other streams uses them, and n
+// allocations and frees come before those streams are done, one by one.
+std::string PendingFrees(uint64_t n, uint64_t streams) {
+  std::string text = Header("\"streams\":" + Number(streams + 1) + ",\"completion\":\"explicit\"");
+  for (uint64_t i = 1; i <= n; ++i) {
+    const std::string id = "\"id\":" + Number(i);
+    text += "{\"k\":\"a\"," + id + ",\"b\":512}\n{\"k\":\"u\"," + id +
+            ",\"s\":" + Number(1 + i % streams) + "}\n{\"k\":\"f\"," + id + "}\n";
+  }
+  for (uint64_t i = 1; i <= n; ++i) {
+    const std::string id = "\"id\":" + Number(n + i);
+    text += "{\"k\":\"a\"," + id + ",\"b\":2097152}\n{\"k\":\"f\"," + id + "}\n";
+    if (i % (n / streams) == 0) {
+      text += "{\"k\":\"done\",\"s\":" + Number(1 + i / (n / streams) % streams) + "}\n";
+    }
+  }
+  return text;
+}
+
+// A recording of the same: n frees complete late, after n more allocations, or never.
+std::string LateFrees(uint64_t n, bool complete) {
+  std::string text =
+      Header(R"("streams":1,"recorded":true,"devices":1,"layout":["device_traces","time_us",)"
+             R"("block_addresses","is_expandable"])") +
+      "{\"k\":\"dev\",\"final\":true,\"d\":0}\n";
+  constexpr uint64_t kSegment = 2 << 20, kBlock = 512, kPer = kSegment / kBlock;
+  const auto record = [](const std::string& kind, uint64_t address, uint64_t size) {
+    return "{\"k\":\"" + kind + "\",\"addr\":" + Number(address) + ",\"b\":" + Number(size) +
+           ",\"d\":0}\n";
+  };
+  const auto effect = [](const std::string& name, uint64_t address, uint64_t size) {
+    return "{\"k\":\"fx\",\"a\":\"" + name + "\",\"addr\":" + Number(address) +
+           ",\"b\":" + Number(size) + ",\"d\":0}\n";
+  };
+  const auto block = [](uint64_t i) { return kBase + i / kPer * kSegment + i % kPer * kBlock; };
+  n = n / kPer * kPer;
+  for (uint64_t i = 0; i < n; ++i) {
+    if (i % kPer == 0) text += effect("segment_alloc", block(i), kSegment);
+    text += record("a", block(i), kBlock);
+  }
+  for (uint64_t i = 0; i < n; ++i) text += record("f", block(i), kBlock);
+  const uint64_t other = block(n);
+  text += effect("segment_alloc", other, 20 << 20);
+  for (uint64_t i = 0; i < n; ++i) {
+    text += record("a", other, kSegment) + record("f", other, kSegment) +
+            effect("free_completed", other, kSegment);
+  }
+  if (complete) {
+    for (uint64_t i = 0; i < n; ++i) text += effect("free_completed", block(i), kBlock);
+  }
+  const auto segment = [](uint64_t address, uint64_t size) {
+    return "{\"k\":\"seg\",\"addr\":" + Number(address) + ",\"b\":" + Number(size) +
+           ",\"s\":0,\"p\":[0,0],\"d\":0}\n";
+  };
+  const auto in_state = [](uint64_t address, uint64_t size, const std::string& state) {
+    return "{\"k\":\"blk\",\"addr\":" + Number(address) + ",\"b\":" + Number(size) +
+           ",\"req\":" + Number(size) + ",\"state\":\"" + state + "\"}\n";
+  };
+  for (uint64_t i = 0; i < n; i += kPer) {
+    text += segment(block(i), kSegment);
+    if (complete) {
+      text += in_state(block(i), kSegment, "inactive");
+      continue;
+    }
+    for (uint64_t j = i; j < i + kPer; ++j) {
+      text += in_state(block(j), kBlock, "active_pending_free");
+    }
+  }
+  return text + segment(other, 20 << 20) + in_state(other, 20 << 20, "inactive");
+}
+
 class DoublingTest : public Program {
  protected:
   // Four times as much takes four times as long, or 16 times if something is quadratic.
@@ -146,6 +217,30 @@ TEST_F(DoublingTest, Stacks) {
 }
 TEST_F(DoublingTest, FramesOfAStack) {
   ExpectLinear("frames of a stack", 400, [](uint64_t n) { return Stacks(500, n); });
+}
+TEST_F(DoublingTest, PendingFreesOfOneStream) {
+  ExpectLinear("pending frees of a stream", 10000, [](uint64_t n) { return PendingFrees(n, 1); });
+}
+TEST_F(DoublingTest, PendingFreesOfAsManyStreams) {
+  ExpectLinear("streams that use a block", 2000, [](uint64_t n) { return PendingFrees(n, n); });
+}
+TEST_F(DoublingTest, LateFrees) {
+  ExpectLinear("late frees", 8192, [](uint64_t n) { return LateFrees(n, true); });
+}
+TEST_F(DoublingTest, FreesThatNeverComplete) {
+  ExpectLinear("frees never complete", 8192, [](uint64_t n) { return LateFrees(n, false); });
+}
+TEST_F(DoublingTest, RequestsThatAreRefused) {
+  Write("small", Allocations(6000, 1, 65536));
+  Write("large", Allocations(24000, 1, 65536));
+  for (const std::string command : {"replay", "oom", "replay --conf expandable_segments:True"}) {
+    ExpectLinear(
+        "refused requests", command + " --capacity 30MiB",
+        [&](uint64_t n) {
+          return Run(command + (n == 6000 ? " small" : " large") + " --capacity 30MiB");
+        },
+        6000);
+  }
 }
 TEST_F(DoublingTest, SettingsOfASweep) {
   Write("in", Allocations(3000, 1, 512));

@@ -11,6 +11,7 @@
 #include <fstream>
 #include <thread>
 
+#include "tests/fuzz/mutated_recording.h"
 #include "tests/program.h"
 
 namespace memreplay {
@@ -44,6 +45,16 @@ class HostileTest : public Program {
     ExpectDecent(outcome, arguments);
     EXPECT_LT(outcome.seconds, 10) << arguments;
     return outcome.status != 2;
+  }
+  // The command lines of the fuzzer, which has more flags.
+  void ExpectAnswers(const std::string& name) {
+    for (const std::vector<std::string>& words : fuzz::AttackedCommands()) {
+      std::string arguments;
+      for (const std::string& word : words) {
+        arguments += word == "FILE" ? " " + name : " '" + word + "'";
+      }
+      Reads(arguments);
+    }
   }
   // What the reader refuses, and takes its time for that: one command that reads it stands for
   // all, beside the one that reads two files.
@@ -81,6 +92,98 @@ TEST_F(HostileTest, Reproducers) {
       EXPECT_FALSE(Reads("diff " + file + " " + file));
     }
   }
+}
+
+// Those of the second attack: numbers that a file made up, and inputs that took time or memory
+// out of all proportion.
+TEST_F(HostileTest, ReproducersOfMadeUpNumbers) {
+  const char* const shared = std::getenv("MEMREPLAY_SHARED");
+  const std::filesystem::path files =
+      std::filesystem::path(shared == nullptr ? "" : shared) / "data/hostile2";
+  if (shared == nullptr || !std::filesystem::is_directory(files)) {
+    GTEST_SKIP() << "MEMREPLAY_SHARED names no folder with data/hostile2";
+  }
+  for (const auto& entry : std::filesystem::directory_iterator(files)) {
+    SCOPED_TRACE(entry.path().filename().string());
+    std::string file = entry.path().string();
+    if (file.ends_with(".py")) {
+      Shell("python3 '" + file + "' 3000 made");
+      file = "made";
+    }
+    ExpectAnswers(file);
+  }
+}
+
+std::string Flat(const std::string& header, const std::string& records) {
+  return R"({"k":"h","format":"memsched-flat","version":1,"unit":"B","streams":1)" + header +
+         "}\n" + records;
+}
+
+// A recording's segments at its end, as "address size" each, with one block.
+std::string WithSegments(const std::vector<std::pair<uint64_t, uint64_t>>& segments) {
+  std::string records = R"({"k":"dev","final":true,"d":0})"
+                        "\n";
+  for (const auto& [address, size] : segments) {
+    const std::string at =
+        ",\"addr\":" + std::to_string(address) + ",\"b\":" + std::to_string(size);
+    records += R"({"k":"seg")" + at + ",\"s\":0,\"p\":[0,0],\"d\":0}\n" + R"({"k":"blk")" + at +
+               ",\"req\":" + std::to_string(size) + ",\"state\":\"active_allocated\"}\n";
+  }
+  return Flat(R"(,"recorded":true,"devices":1,"layout":["device_traces","block_addresses"])",
+              records);
+}
+
+constexpr uint64_t kBase = 0x7f0000000000;
+constexpr uint64_t kMiB = 1 << 20;
+
+TEST_F(HostileTest, SegmentsThatNoDriverHandsOut) {
+  const std::vector<std::pair<uint64_t, uint64_t>> impossible[] = {
+      {{kBase, 20 * kMiB}, {kBase + 19 * kMiB, 20 * kMiB}},   // overlap by 1 MiB
+      {{kBase, 20 * kMiB}, {kBase, 20 * kMiB}},               // the same twice
+      {{kBase, 2 * kMiB}, {uint64_t{1} << 62, 20 * kMiB}},    // no address
+      {{kBase, (uint64_t{1} << 63) - 512}},                   // ends beyond every address
+      {{kBase, 2 * kMiB}, {~uint64_t{0} - 511, 1024 * kMiB}}  // and wraps around
+  };
+  for (const auto& segments : impossible) {
+    Write("file.jsonl", WithSegments(segments));
+    const Outcome outcome = Run("inspect file.jsonl", kLimits);
+    EXPECT_EQ(outcome.status, 1) << outcome.out;
+    EXPECT_NE(outcome.out.find("a segment overlaps another, or ends beyond every address"),
+              std::string::npos)
+        << outcome.out;
+    ExpectAnswers("file.jsonl");
+  }
+}
+
+TEST_F(HostileTest, SegmentsThatADeviceHasNoRoomFor) {
+  for (const auto& segments : std::vector<std::vector<std::pair<uint64_t, uint64_t>>>{
+           {{kBase, 2048 * 1024 * kMiB}},                          // 2 TiB
+           {{kBase, 3 * kMiB / 2}, {kBase + 3 * kMiB / 2, kMiB}},  // share a unit of 2 MiB
+           {{512, 20 * kMiB}, {kBase + 512, 20 * kMiB}}}) {        // nowhere near a whole one
+    Write("file.jsonl", WithSegments(segments));
+    ExpectAnswers("file.jsonl");
+  }
+}
+
+TEST_F(HostileTest, SizesThatNoDeviceHas) {
+  for (const std::string log :
+       {"0 4611686018427387904\n1 512\n", "0 1152921504606846464\n1 1152921504606846464\n2 512\n",
+        "2 18446744073709551104\n3 512\n5 1048576\n5 -1048576\n2 -9223372036854775807\n6 3145728\n",
+        "0 140737488355328\n1 140737488355328\n2 140737488355328\n0 0\n1 0\n2 0\n"}) {
+    Write("file.oplog", log);
+    ExpectAnswers("file.oplog");
+  }
+}
+
+TEST_F(HostileTest, ADeviceOfMoreMemoryThanThereIs) {
+  Write("file.jsonl", Flat(R"(,"total":9223372036854775808,"conf":"expandable_segments:True")",
+                           "{\"k\":\"a\",\"id\":2,\"b\":28897597}\n"));
+  ExpectAnswers("file.jsonl");
+  const Outcome outcome = Run("replay file.jsonl", kLimits);
+  EXPECT_EQ(outcome.status, 2);
+  EXPECT_NE(outcome.err.find("at most 281474976710656 bytes (256 TiB), found 9223372036854775808"),
+            std::string::npos)
+      << outcome.err;
 }
 
 TEST_F(HostileTest, OneTraceListForTwoDevices) {
