@@ -16,7 +16,7 @@ namespace memreplay {
 namespace {
 
 // Marks the requested sizes of the start's cached blocks with their number, so
-// that they are recognised at the end. No request is as large.
+// that they are recognised at the end. No request that is granted is as large.
 constexpr uint64_t kTag = uint64_t{1} << 62;
 
 class NoObserver final : public Observer {
@@ -107,7 +107,8 @@ void FindStaleRequests(const Recording& recording, MemoryState& start, RestoreHi
           block->state != BlockState::kInactive || block->requested_size < Bytes(kTag)) {
         continue;
       }
-      *stale[block->requested_size.value() - kTag] = info.requested_size;
+      const uint64_t number = block->requested_size.value() - kTag;
+      if (number < stale.size()) *stale[number] = info.requested_size;  // else the file made it up
     }
   }
 }
