@@ -20,9 +20,9 @@ namespace {
 
 constexpr int64_t kLimit = 1 << 20;
 // What one setting may take: requests that are replayed, and runs.
-constexpr uint64_t kMostRequests = uint64_t{1} << 24;
-constexpr uint64_t kLeastRuns = 12;
-constexpr uint64_t kMostRuns = 1024;
+constexpr uint64_t kMaxRequests = uint64_t{1} << 24;
+constexpr uint64_t kMinRuns = 12;
+constexpr uint64_t kMaxRuns = 1024;
 
 absl::StatusOr<FitTrial> Try(synth::TrainingRun run, int64_t value,
                              const SettingsRequest& request) {
@@ -47,7 +47,7 @@ FitTrials TryAll(const LargestFitQuestion& question, const SettingsRequest& requ
   FitTrials tried;
   tried.conf = request.conf.value_or("");
   const uint64_t runs =
-      std::clamp(kMostRequests / std::max<uint64_t>(requests, 1), kLeastRuns, kMostRuns);
+      std::clamp(kMaxRequests / std::max<uint64_t>(requests, 1), kMinRuns, kMaxRuns);
   tried.found = FindLargestFit(kLimit, runs, [&](int64_t value) {
     if (!tried.refused.empty()) return FitOutcome::kNever;
     absl::StatusOr<synth::TrainingRun> run = question.make_run(value);

@@ -90,7 +90,7 @@ class FlatHashOrder {
 
  private:
   // Keys that differ in their hashes are far from needing as many.
-  static constexpr size_t kMostSlotsPerKey = 64;
+  static constexpr size_t kMaxSlotsPerKey = 64;
 
   struct Slot {
     int distance = -1;  // from the home slot; -1 = unused
@@ -139,7 +139,7 @@ class FlatHashOrder {
 
   void Grow() {
     std::vector<Slot> old = std::move(slots_);
-    if (capacity_ > kMostSlotsPerKey * (size_ + 1)) {
+    if (capacity_ > kMaxSlotsPerKey * (size_ + 1)) {
       max_lookups_ *= 2;  // keys that hash alike, which would ask for 2^n slots for n of them
     } else {
       capacity_ = std::max<size_t>(4, capacity_ * 2);

@@ -1,6 +1,7 @@
 #include "sim/recording/start_state.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -136,8 +137,24 @@ class Rebuilder {
         }
         state_.hidden.push_back(hidden);
       }
-      if (slack > Bytes(0)) BlockAt(open.address)->size = open.rounded + slack;
+      if (slack > Bytes(0)) Extend(open, slack);
     }
+  }
+
+  // The next block, or the end of the segment, is the end: what reveals more contradicts it.
+  void Extend(const OpenExtent& open, Bytes slack) {
+    SegmentInfo& segment = *SegmentOf(open.address);
+    const auto block = std::lower_bound(
+        segment.blocks.begin(), segment.blocks.end(), open.address,
+        [](const BlockInfo& info, Address address) { return info.address < address; });
+    const auto next = std::next(block);
+    const Address end =
+        next != segment.blocks.end() ? next->address : segment.address + segment.total_size;
+    if (open.rounded + slack > end - open.address) {
+      Contradict(open.freed_by, absl::StrCat("the block at 0x", absl::Hex(open.address.value()),
+                                             " reaches beyond what follows it"));
+    }
+    block->size = std::min(open.rounded + slack, end - open.address);
   }
 
   void FillGaps() {
@@ -168,12 +185,6 @@ class Rebuilder {
     if (it == state_.segments.begin()) return nullptr;
     --it;
     return address < it->address + it->total_size ? &*it : nullptr;
-  }
-
-  BlockInfo* BlockAt(Address address) {
-    std::vector<BlockInfo>& blocks = SegmentOf(address)->blocks;
-    return &*std::lower_bound(blocks.begin(), blocks.end(), address,
-                              [](const BlockInfo& block, Address a) { return block.address < a; });
   }
 
   // Keeps the earliest.

@@ -47,9 +47,9 @@ class TieEvidence final : public TieGuide, public Observer {
   };
   uint64_t TieOf(const Block& block) const { return block.order / stride_; }
   // Every choice is compared with every equal block: n choices of n equals would be n * n.
-  bool gave_up() const { return looked_at_ > kMostLookedAt || before_.size() > kMostPairs; }
-  static constexpr uint64_t kMostLookedAt = uint64_t{1} << 24;
-  static constexpr size_t kMostPairs = size_t{1} << 20;
+  bool gave_up() const { return looked_at_ > kMaxLookedAt || before_.size() > kMaxPairs; }
+  static constexpr uint64_t kMaxLookedAt = uint64_t{1} << 24;
+  static constexpr size_t kMaxPairs = size_t{1} << 20;
   void Before(uint64_t older, uint64_t younger);
   void CompareReleases();
 

@@ -7,9 +7,9 @@ namespace {
 
 // So that a question of four walks takes no more than twenty times a replay with its reading,
 // which is worth about six of these runs and a hundredth of a second.
-constexpr uint64_t kMostRequests = uint64_t{1} << 20;  // replayed for one answer
-constexpr uint64_t kLeastRuns = 24;
-constexpr uint64_t kMostRuns = 256;
+constexpr uint64_t kMaxRequests = uint64_t{1} << 20;  // replayed for one answer
+constexpr uint64_t kMinRuns = 24;
+constexpr uint64_t kMaxRuns = 256;
 
 }  // namespace
 
@@ -36,7 +36,7 @@ CapacityWalk WalkCapacities(Bytes from, std::optional<Bytes> below, uint64_t max
 }
 
 uint64_t RunsFor(uint64_t requests) {
-  return std::clamp(kMostRequests / std::max<uint64_t>(requests, 1), kLeastRuns, kMostRuns);
+  return std::clamp(kMaxRequests / std::max<uint64_t>(requests, 1), kMinRuns, kMaxRuns);
 }
 
 }  // namespace memreplay
