@@ -54,6 +54,7 @@ Schedule ScheduleBuilder::Build() && {
     TellPools();
     Identify();
     ReadFinalState();
+    SortStarts();
     NumberLateStreams();
     MeasureReserved();
     CheckAllocsAreInSegments();

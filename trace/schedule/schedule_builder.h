@@ -41,6 +41,7 @@ class ScheduleBuilder {
   void IdentifyCompletion(uint32_t i);
   AllocationId AddStart(uint32_t i, BlockState state);
   void ReadFinalState();  // ids of its blocks, start allocations never freed
+  void SortStarts();
   void NumberLateStreams();
   void MeasureReserved();  // at the start, and at most
   void CheckAllocsAreInSegments();

@@ -247,11 +247,14 @@ void ScheduleBuilder::ReadFinalState() {
     const auto it = extents.find(start.id);
     if (it != extents.end()) start.block_size = it->second;
   }
+  pending_for_good_ = pending;
+}
+
+void ScheduleBuilder::SortStarts() {
   std::sort(schedule_.start_allocations_.begin(), schedule_.start_allocations_.end(),
             [](const StartAllocation& a, const StartAllocation& b) {
               return std::pair(a.address, a.id) < std::pair(b.address, b.id);
             });
-  pending_for_good_ = pending;
 }
 
 void ScheduleBuilder::NumberLateStreams() {
