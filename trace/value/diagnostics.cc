@@ -34,7 +34,8 @@ constexpr DiagnosticRow kTable[] = {
     {"inferred_record_stream", Severity::kInfo,
      "uses on other streams are not recorded; they were inferred from late completions"},
     {"impossible_segment", Severity::kError,
-     "a segment overlaps another, or ends beyond every address of a GPU; it is left out of replays"},
+     "a segment overlaps another, or ends beyond every address of a GPU; it is left out of "
+     "replays"},
 };
 static_assert(std::size(kTable) == static_cast<size_t>(DiagnosticKind::kCount));
 
