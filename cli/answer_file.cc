@@ -36,7 +36,7 @@ absl::StatusOr<proto::Report> ReportDevices(
     *report.add_devices() = *std::move(answered);
   }
   if (device.has_value() && report.devices().empty()) {
-    return absl::NotFoundError(StrCat(file, ": holds nothing of device ", *device));
+    return absl::NotFoundError(StrCat(file, ": has no data for device ", *device));
   }
   return report;
 }

@@ -7,29 +7,23 @@ namespace memreplay {
 namespace {
 
 constexpr Command kCommands[] = {
-    {"inspect", "what is in a file: devices, streams, pools, peaks, how complete it is",
+    {"inspect", "report what is in a file: devices, streams, pools, peaks, completeness",
      RunInspect},
-    {"replay", "replay a file, as recorded or under other settings; compare with the recording",
-     RunReplay},
-    {"oom", "why memory ran out, and what would have helped", RunOom},
-    {"explain", "what an error text or a log says ran out, why, and what to do", RunExplain},
-    {"diff", "what changed between two files or reports", RunDiff},
-    {"sweep", "rank settings, given ones or a search; lines to paste", RunSweep},
-    {"fit", "the smallest device memory on which a file survives, per settings", RunFit},
-    {"gpu", "replay a file on a real GPU and hold it against the simulation", RunGpu},
-    {"report", "an interactive page: timeline, block map, tables; other settings overlaid",
-     RunReport},
+    {"replay", "replay a file as recorded, or under other settings", RunReplay},
+    {"oom", "explain why memory ran out and what would have helped", RunOom},
+    {"explain", "explain an error text or a log: what ran out, why, and what to do", RunExplain},
+    {"diff", "show what changed between two files or reports", RunDiff},
+    {"sweep", "rank settings, searched or given, and print the best to paste", RunSweep},
+    {"fit", "find the smallest device memory that is enough, for each setting", RunFit},
+    {"gpu", "replay a file on a real GPU and compare it with the simulation", RunGpu},
+    {"report", "write an interactive page: timeline, block map, tables", RunReport},
     {"convert", "write a file in another format", RunConvert},
-    {"lint", "what is wrong, useless or risky in a PYTORCH_CUDA_ALLOC_CONF string", RunLint},
-    {"record", "run a PyTorch program on a GPU that is imagined, or real, and record it",
-     RunRecord},
-    {"synth", "what a training run or a schedule program will ask for, and what it needs",
-     RunSynth},
-    {"run", "another name of record", RunRecord},
-    {"fleet", "the recordings of many jobs, over a cluster: Parquet tables and a page", RunFleet,
-     true},
-    {"completion", "what a shell completes after memreplay: bash, zsh or fish; or the man page",
-     RunCompletion},
+    {"lint", "check a PYTORCH_CUDA_ALLOC_CONF string for errors and risks", RunLint},
+    {"record", "run a PyTorch script on a simulated or real GPU and record it", RunRecord},
+    {"synth", "predict the requests and the memory of a training run or a schedule", RunSynth},
+    {"run", "another name for record", RunRecord},
+    {"fleet", "analyse the recordings of many jobs on a cluster", RunFleet, true},
+    {"completion", "print shell completion for bash, zsh or fish, or the man page", RunCompletion},
 };
 
 }  // namespace
@@ -38,8 +32,8 @@ absl::Span<const Command> Commands() { return kCommands; }
 
 std::string ProgramHelp() {
   std::string text =
-      "memreplay replays what a PyTorch program asked of GPU memory through PyTorch's own\n"
-      "caching-allocator rules, without a GPU or, with the command gpu, on one.\n"
+      "memreplay replays the GPU memory requests of a PyTorch script through the rules of\n"
+      "PyTorch's own caching allocator, without a GPU or, with the command gpu, on one.\n"
       "\n"
       "usage: memreplay COMMAND [ARGUMENTS]\n"
       "\n"
@@ -48,19 +42,20 @@ std::string ProgramHelp() {
     StrAppend(&text, "  ", command.name, std::string(12 - command.name.size(), ' '),
               command.summary, "\n");
   }
-  StrAppend(&text,
-            "\n"
-            "memreplay COMMAND --help, or help COMMAND, tells more. A FILE is a pickle of\n"
-            "torch.cuda.memory._dump_snapshot(), any format that convert writes, or a schedule\n"
-            "program (docs/formats.md); plain, gzip or zstd, - for standard input; the format is\n"
-            "told from its bytes. --set NAME=N sets a\n"
-            "parameter of a program for replay, oom, sweep, fit, gpu and synth.\n"
-            "--memory-limit SIZE (0: none) ends any command that wants more memory; without it,\n"
-            "at three quarters of the machine's or its control group's, gpu and record never.\n"
-            "\n"
-            "exit status: 0 answered and nothing wrong, 1 the answer is bad (the replay differs\n"
-            "from the recording, memory runs out, the file contradicts itself), 2 the input or\n"
-            "the call is unusable.\n");
+  StrAppend(
+      &text,
+      "\n"
+      "memreplay COMMAND --help, or memreplay help COMMAND, describes a command. A FILE is a\n"
+      "pickle written by torch.cuda.memory._dump_snapshot(), any format that convert writes, or\n"
+      "a schedule (docs/formats.md), plain or compressed with gzip or zstd; - is standard input.\n"
+      "The format is detected from the content. --set NAME=N sets a parameter of a schedule for\n"
+      "replay, oom, sweep, fit, gpu and synth. --memory-limit SIZE stops any command that needs\n"
+      "more memory than that; 0 removes the limit. The default is three quarters of the memory\n"
+      "of the machine or of its control group; gpu and record have no limit by default.\n"
+      "\n"
+      "The exit status is 0 if there is an answer and nothing is wrong, 1 if something is wrong\n"
+      "(the replay differs from the recording, memory runs out, the file contradicts itself),\n"
+      "and 2 if the input or the command line is unusable.\n");
   return text;
 }
 

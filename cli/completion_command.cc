@@ -14,8 +14,8 @@ namespace memreplay {
 namespace {
 
 constexpr char kCompletionDescription[] =
-    "Prints what a shell must know to complete commands and flags, or a page for man; all\n"
-    "of it is made from --help. To have it in every shell:\n"
+    "Prints a script with which a shell completes commands and flags, or a page for man. Both\n"
+    "are generated from the output of --help. To install them:\n"
     "\n"
     "  memreplay completion bash > ~/.local/share/bash-completion/completions/memreplay\n"
     "  memreplay completion zsh > \"${fpath[1]}/_memreplay\"\n"
@@ -46,7 +46,7 @@ absl::StatusOr<int> RunCompletion(absl::Span<const std::string> args) {
   const std::string kind = words->size() == 1 ? words->front() : "";
   if (kind != "bash" && kind != "zsh" && kind != "fish" && kind != "man") {
     return absl::InvalidArgumentError(
-        "completion: expected bash, zsh, fish or man; memreplay completion --help tells more");
+        "completion: expected bash, zsh, fish or man; see memreplay completion --help");
   }
   const absl::StatusOr<std::vector<CommandHelp>> commands = AllHelp();
   if (!commands.ok()) return commands.status();

@@ -44,10 +44,11 @@ struct RunFormat {
 };
 
 constexpr RunFormat kRunFormats[] = {
-    {"perfetto", ".pftrace .perfetto-trace", "counters, and --slices, for ui.perfetto.dev", false,
+    {"perfetto", ".pftrace .perfetto-trace",
+     "counters and, with --slices, allocations for ui.perfetto.dev", false,
      [](const Schedule& schedule, const RunLog& log, const ConvertFlags& options, bool,
         ByteSink& sink) { return WritePerfetto(schedule, log, options.slices, sink); }},
-    {"csv", ".csv", "a line per event with all figures after it", false,
+    {"csv", ".csv", "one line per event with all figures after it", false,
      [](const Schedule& schedule, const RunLog& log, const ConvertFlags&, bool is_first,
         ByteSink& sink) { return WriteCsv(schedule, log, is_first, sink); }},
     {"svg", ".svg", "a picture of memory over the run", true,
@@ -82,9 +83,9 @@ std::string JoinedNames() {
 
 std::string Description() {
   std::string text =
-      "Writes a file in another format. The format of IN is told from its bytes, that\n"
-      "of OUT from --to or its extension; OUT - is standard output. What the format\n"
-      "cannot hold is left out and named on stderr.\n"
+      "Writes a file in another format. The format of IN is detected from its content, that\n"
+      "of OUT from --to or its extension; if OUT is -, the output goes to standard output.\n"
+      "What the format cannot hold is left out and listed on standard error.\n"
       "\n"
       "formats:";
   const auto add = [&text](std::string_view name, std::string_view description,
@@ -95,7 +96,7 @@ std::string Description() {
   for (const TraceFormat& format : WritableFormats()) {
     add(format.name, format.description, format.extensions);
   }
-  StrAppend(&text, "\n\nof a run, which is replayed for it:");
+  StrAppend(&text, "\n\nformats that show a run, for which the file is replayed:");
   for (const RunFormat& format : kRunFormats) {
     add(format.name, format.description, format.extensions);
   }
@@ -106,8 +107,9 @@ absl::StatusOr<const TraceFormat*> ChooseFormat(const std::string& to, const std
   const TraceFormat* format = to.empty() ? WritableFormatOfPath(out) : FindWritableFormat(to);
   if (format != nullptr) return format;
   if (to.empty()) {
-    return absl::InvalidArgumentError(StrCat(
-        "convert: the extension of ", out, " names no format; give --to, one of: ", JoinedNames()));
+    return absl::InvalidArgumentError(
+        StrCat("convert: the extension of ", out,
+               " is not that of a known format; give --to, one of: ", JoinedNames()));
   }
   const std::string_view nearest = NearestWord(to, FormatNames());
   return absl::InvalidArgumentError(
@@ -138,7 +140,7 @@ absl::Status WriteRuns(const std::string& in, const std::string& out, const RunF
   if (chosen.empty()) return absl::InvalidArgumentError(StrCat(in, ": has no such device"));
   if (format.is_of_one_device && chosen.size() > 1) {
     return absl::InvalidArgumentError(
-        StrCat(in, ": has ", chosen.size(), " devices; --device says which one to draw"));
+        StrCat(in, ": has ", chosen.size(), " devices; choose one with --device"));
   }
   absl::StatusOr<OutputFile> file = OutputFile::Open(out, {in});
   if (!file.ok()) return file.status();
@@ -163,20 +165,21 @@ absl::Status WriteRuns(const std::string& in, const std::string& out, const RunF
 absl::StatusOr<int> RunConvert(absl::Span<const std::string> args) {
   ConvertFlags options;
   FlagSet flags("convert IN OUT [flags]", Description());
-  flags.AddText("to", "FORMAT", &options.to, "format of OUT; without it, its extension decides");
+  flags.AddText("to", "FORMAT", &options.to,
+                "format of OUT; the default follows from its extension");
   flags.AddSwitch("slices", &options.slices,
-                  "perfetto: every allocation as a slice, by line of code");
+                  "for perfetto: every allocation as a slice, by line of code");
   flags.AddOptionalText("conf", "CONF", &options.settings.conf,
-                        "of a run: PYTORCH_CUDA_ALLOC_CONF to replay under");
+                        "for a run: PYTORCH_CUDA_ALLOC_CONF to replay under");
   AddCapacityFlag(&flags, &options.settings,
-                  "of a run: memory of the device, or the name of a card, such as rtx-4090");
-  flags.AddNumber("device", "N", &options.device, "of a run: only this device of the file");
+                  "for a run: memory of the device, or the name of a GPU, such as rtx-4090");
+  flags.AddNumber("device", "N", &options.device, "for a run: only this device of the file");
   const absl::StatusOr<std::vector<std::string>> paths = flags.Parse(args);
   if (!paths.ok()) return InCommand("convert", paths.status());
   if (flags.help_requested()) return PrintHelp(flags.Help());
   if (paths->size() != 2) {
     return absl::InvalidArgumentError(StrCat("convert: expected IN and OUT, found ", paths->size(),
-                                             " arguments; memreplay convert --help tells more"));
+                                             " arguments; see memreplay convert --help"));
   }
   const std::string& in = (*paths)[0];
   const std::string& out = (*paths)[1];

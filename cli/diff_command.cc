@@ -22,11 +22,11 @@ namespace memreplay {
 namespace {
 
 constexpr char kDiffDescription[] =
-    "Compares two files, or two reports that --json wrote: peaks, the state at the end,\n"
-    "events by action, settings; of files also what each stack held at the peak, and the\n"
-    "steps of the loop.\n"
+    "Compares two files, or two reports written by --json: peaks, the final state, events by\n"
+    "action and settings; for files also what each stack held at the peak, and the steps of\n"
+    "the training loop.\n"
     "\n"
-    "Exit status 0, however much they differ.";
+    "The exit status is 0, however much they differ.";
 
 constexpr uint64_t kLongestReport = uint64_t{1} << 30;
 constexpr size_t kDefaultStacks = 50;
@@ -77,7 +77,7 @@ absl::StatusOr<int> RunDiff(absl::Span<const std::string> args) {
   if (flags.help_requested()) return PrintHelp(flags.Help());
   if (files->size() != 2) {
     return absl::InvalidArgumentError(StrCat("diff: expected A and B, found ", files->size(),
-                                             " arguments; memreplay diff --help tells more"));
+                                             " arguments; see memreplay diff --help"));
   }
   const absl::StatusOr<DiffSide> a = OpenSide((*files)[0]);
   if (!a.ok()) return a.status();

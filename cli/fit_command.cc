@@ -23,24 +23,24 @@ namespace {
 
 constexpr char kFitDescription[] =
     "Finds the smallest device memory on which a file or a training run (MODEL, see\n"
-    "memreplay synth) survives, for each --conf, or, without one, for its own settings,\n"
-    "the defaults and expandable segments. Every device tried is a whole replay; those\n"
-    "next to the edge are shown.\n"
+    "memreplay synth) survives, for each --conf or, without --conf, for the file's own\n"
+    "settings, the defaults and expandable segments. Every size tried is a complete replay;\n"
+    "the sizes closest to the limit are listed.\n"
     "\n"
     "fit script --batch_size=? --card NAME -- train.py finds the largest value with which a\n"
-    "PyTorch program fits an imagined card, by running it; fit script --help tells more.\n"
+    "PyTorch script fits on a simulated GPU, by running it; see fit script --help.\n"
     "\n"
-    "A recording that began with memory in use starts with only what was live,\n"
-    "allocated anew.\n"
+    "The replay of a recording that began with memory in use starts with only what was live\n"
+    "then, allocated again.\n"
     "\n"
-    "MODEL --batch_size=? --capacity=12GiB finds the largest batch instead, for what the\n"
-    "allocator can get of a card; block_size, seq_len and the number of layers can be\n"
-    "asked for in the same way, and with FILE --set NAME=? a parameter of a schedule\n"
-    "program, on its own device if no --capacity is given. Each setting's table shows what\n"
-    "was tried: the peak, or the phase and the tensor for which memory runs out.\n"
+    "MODEL --batch_size=? --capacity=12GiB finds the largest batch instead, for the memory\n"
+    "that is available to the allocator. The question mark may also stand for block_size,\n"
+    "seq_len or the number of layers, and FILE --set NAME=? asks for a parameter of a\n"
+    "schedule, on the schedule's own device unless --capacity is given. A table per setting\n"
+    "lists what was tried: the peak, or the phase and the tensor at which memory runs out.\n"
     "\n"
-    "Exit status 1 tells of a recording that is not reproduced, of a file that\n"
-    "contradicts itself, and of a run that fits with no value under any setting.";
+    "The exit status is 1 if the recording is not reproduced, the file contradicts itself,\n"
+    "or no value fits under any setting.";
 
 struct FitFlags {
   std::vector<std::string> confs;
@@ -99,16 +99,16 @@ absl::StatusOr<int> RunFit(absl::Span<const std::string> args) {
   FlagSet flags("fit FILE...|MODEL [flags]", kFitDescription);
   AddConfsFlag(&flags, &options.confs, "settings; may be given several times");
   flags.AddOptionalText("torch", "VERSION", &options.settings.torch,
-                        "PyTorch release whose allocator to model");
+                        "PyTorch release whose allocator is modelled");
   AddDeviceFlags(&flags, &options.settings);
   AddDeviceFlag(&options.device, &flags);
   AddJobs(&flags, &options.jobs);
   AddJsonFlag(&options.json, &flags);
   AddCapacityFlag(&flags, &options.settings,
-                  "of MODEL --KEY=?: the memory that the allocator can get, or the name of a\n"
-                  "card, such as rtx-4090");
+                  "for MODEL --KEY=?: the memory available to the allocator, or the name of a\n"
+                  "GPU, such as rtx-4090");
   flags.AddSize("context", &options.context,
-                "of the CUDA context, which nvidia-smi shows besides; 225 MiB if not given");
+                "memory of the CUDA context, which nvidia-smi shows as well (default: 225 MiB)");
   absl::StatusOr<Inputs> inputs = Inputs::Split(args);
   if (!inputs.ok()) return InCommand("fit", inputs.status());
   absl::StatusOr<std::vector<std::string>> names = flags.Parse(inputs->args());
@@ -123,11 +123,12 @@ absl::StatusOr<int> RunFit(absl::Span<const std::string> args) {
   }
   if (options.settings.capacity.has_value() || options.settings.unlimited) {
     return absl::InvalidArgumentError(
-        "fit: --capacity goes with MODEL --batch_size=?; of a file the smallest is found");
+        "fit: --capacity requires MODEL --batch_size=?; for a file, fit finds the smallest "
+        "capacity");
   }
   const std::vector<std::string>& files = inputs->files();
   if (files.empty()) {
-    return absl::InvalidArgumentError("fit: no FILE given; memreplay fit --help tells more");
+    return absl::InvalidArgumentError("fit: no FILE given; see memreplay fit --help");
   }
   return ReportEach("fit", files, options.json ? ReportForm::kJson : ReportForm::kText,
                     options.jobs, [&](const std::string& file, size_t threads) {

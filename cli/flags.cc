@@ -152,7 +152,7 @@ absl::Status FlagSet::UnknownFlag(std::string_view name) const {
   const std::string_view nearest = NearestWord(name, names);
   return absl::InvalidArgumentError(StrCat("unknown flag --", name,
                                            nearest.empty()
-                                               ? std::string("; --help lists what is known")
+                                               ? std::string("; --help lists the flags")
                                                : StrCat("; did you mean --", nearest, "?")));
 }
 
@@ -217,7 +217,7 @@ absl::StatusOr<std::vector<std::string>> FlagSet::Parse(absl::Span<const std::st
     } else if (at + 1 < args.size()) {
       value = args[++at];
     } else {
-      return absl::InvalidArgumentError(StrCat("--", name, " wants a value: ", flag->value));
+      return absl::InvalidArgumentError(StrCat("--", name, " requires a value: ", flag->value));
     }
     const absl::Status set = flag->set(value);
     if (!set.ok()) {

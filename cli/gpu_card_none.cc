@@ -6,8 +6,7 @@ namespace memreplay {
 
 absl::StatusOr<std::unique_ptr<GpuCard>> OpenGpuCard(int /*ordinal*/) {
   return absl::FailedPreconditionError(
-      "this memreplay was built on a machine without a CUDA toolkit and cannot use a GPU; see "
-      "docs/gpu.md");
+      "this memreplay was built without a CUDA toolkit and cannot use a GPU; see docs/gpu.md");
 }
 
 }  // namespace memreplay

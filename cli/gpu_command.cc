@@ -32,17 +32,16 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr char kGpuDescription[] =
-    "Replays a file on a real GPU, with the same allocator code, and holds every decision\n"
-    "against the simulation: predicted beside measured.\n"
+    "Replays a file on a real GPU with the same allocator code and compares every decision\n"
+    "with the simulation: predicted next to measured.\n"
     "\n"
-    "A recording is replayed under its own settings, a program under its header's; flags\n"
-    "override them. What does not fit the card is refused before anything is allocated.\n"
-    "Ctrl-C gives all memory back. Needs NVIDIA's driver, but no CUDA toolkit.\n"
+    "A recording is replayed under its own settings, a schedule under those in its header;\n"
+    "flags override both. A file that does not fit on the GPU is rejected before anything is\n"
+    "allocated. Ctrl-C releases all memory. This requires NVIDIA's driver but no CUDA toolkit.\n"
     "\n"
-    "Exit status 1 tells of a decision or an answer of the device that the simulation\n"
-    "does not reproduce even with the driver's addresses, and of a block that does not\n"
-    "hold what it was filled with; 2 of a machine without a GPU and of an error of the\n"
-    "driver.";
+    "The exit status is 1 if the simulation does not reproduce a decision or a response of\n"
+    "the device even with the driver's addresses, or if a block does not hold the pattern it\n"
+    "was filled with; 2 if there is no GPU or the driver reports an error.";
 
 struct GpuFlags {
   SettingsRequest settings;
@@ -118,29 +117,32 @@ absl::StatusOr<int> RunGpu(absl::Span<const std::string> args) {
                 kGpuDescription);
   AddConfFlag(&flags, &options.settings.conf, "PYTORCH_CUDA_ALLOC_CONF to replay under");
   flags.AddOptionalText("torch", "VERSION", &options.settings.torch,
-                        "PyTorch release whose allocator to run");
-  AddCapacityFlag(&flags, &options.settings,
-                  "make the card have only this much memory, such as 12GiB, or that of a smaller\n"
-                  "card by name, such as rtx-4090");
-  flags.AddChoice("capacity-by", {"limit", "ballast"}, &options.capacity_by,
-                  "how: a limit refuses beyond it; a ballast takes the rest, so that the\n"
-                  "driver itself refuses");
+                        "PyTorch release whose allocator is run");
+  AddCapacityFlag(
+      &flags, &options.settings,
+      "limit the GPU to this much memory, such as 12GiB, or to that of a smaller GPU by\n"
+      "name, such as rtx-4090");
+  flags.AddChoice(
+      "capacity-by", {"limit", "ballast"}, &options.capacity_by,
+      "how to limit it: limit rejects what exceeds the capacity; ballast occupies the rest, so\n"
+      "that the driver itself rejects it");
   flags.AddFraction("fraction", &options.settings.fraction,
-                    "share of the memory that PyTorch may use, 0 to 1");
+                    "share of the memory that PyTorch may use, from 0 to 1");
   flags.AddOptionalText("backend", "BACKEND", &options.backend,
                         "native (PyTorch's allocator), direct (no caching) or async (the\n"
-                        "driver's pool, cudaMallocAsync); else as the settings say");
-  flags.AddNumber("repeat", "N", &options.repeat, "replay so many times; tells the spread");
+                        "driver's pool, cudaMallocAsync); the default follows the settings");
+  flags.AddNumber("repeat", "N", &options.repeat,
+                  "repeat the replay N times and report the spread");
   flags.AddChoice("pace", {"none", "recorded"}, &options.pace,
-                  "as fast as it goes, or each request when it was recorded");
+                  "as fast as possible, or each request at its recorded time");
   AddStartFlag(&options.start, &flags);
   flags.AddSwitch("verify", &options.verify,
                   "fill every block on the device with a pattern of its own and check it");
-  flags.AddNumber("device", "N", &options.card, "the GPU to use: 0");
+  flags.AddNumber("device", "N", &options.card, "index of the GPU to use (default: 0)");
   flags.AddNumber("trace-device", "N", &options.trace_device, "only this device of the file");
   flags.AddOptionalText("costs-out", "FILE", &options.costs_out,
-                        "write what calls of the driver cost, as JSON for sweep --costs; - is\n"
-                        "standard output; without a FILE to replay, calls are made to measure it");
+                        "write the cost of driver calls, as JSON for sweep --costs; - is standard\n"
+                        "output. Without a FILE to replay, makes calls to measure it");
   AddJsonFlag(&options.json, &flags);
   absl::StatusOr<Inputs> inputs = Inputs::Split(args);
   if (!inputs.ok()) return InCommand("gpu", inputs.status());
@@ -151,7 +153,7 @@ absl::StatusOr<int> RunGpu(absl::Span<const std::string> args) {
     return InCommand("gpu", set);
   }
   if (inputs->files().empty() && !options.costs_out.has_value()) {
-    return absl::InvalidArgumentError("gpu: no FILE given; memreplay gpu --help tells more");
+    return absl::InvalidArgumentError("gpu: no FILE given; see memreplay gpu --help");
   }
   if (options.repeat.has_value() && *options.repeat < 1) {
     return absl::InvalidArgumentError(
@@ -193,7 +195,7 @@ absl::StatusOr<int> RunGpu(absl::Span<const std::string> args) {
   const absl::StatusOr<int> status = ReportEach(
       "gpu", inputs->files(), options.json ? ReportForm::kJson : ReportForm::kText, std::nullopt,
       [&](const std::string& file, size_t) -> absl::StatusOr<proto::Report> {
-        if (stop.received()) return absl::CancelledError(StrCat(file, ": not begun"));
+        if (stop.received()) return absl::CancelledError(StrCat(file, ": not started"));
         Progress shown(StrCat("reading ", file));
         progress = &shown;
         const absl::StatusOr<OpenedFile> opened = inputs->Open(file, options.settings);

@@ -24,7 +24,9 @@ namespace {
 constexpr uint64_t kLeastMemory = uint64_t{64} << 20;
 
 // Made before it is needed: then there is no memory to make it.
-char no_memory_line[512] = "memreplay: there is not enough memory\n";
+char no_memory_line[512] =
+    "memreplay: there is not enough memory\n"
+    "";
 
 [[noreturn]] void EndWith(const char* line, size_t length) {
   while (length > 0) {
@@ -87,9 +89,9 @@ void PathOfMapping(uint64_t address, char* path, size_t room) {
 void OnBusError(int, siginfo_t* info, void*) {
   char line[1400], path[1024];
   PathOfMapping(reinterpret_cast<uint64_t>(info->si_addr), path, sizeof(path));
-  const char* const parts[] = {
-      "memreplay: ", path[0] != 0 ? path : "an input",
-      ": became shorter while it was read, or its disk failed; is it still being written?\n"};
+  const char* const parts[] = {"memreplay: ", path[0] != 0 ? path : "an input",
+                               ": the file became shorter while it was being read, or its disk "
+                               "failed; is it still being written?\n"};
   size_t length = 0;
   for (const char* part : parts) {
     for (; *part != 0; ++part) line[length++] = *part;
@@ -146,8 +148,9 @@ absl::Status LimitMemory(uint64_t bytes) {
     return absl::InvalidArgumentError(
         StrCat("--memory-limit: expected at least 64 MiB, or 0 for none, found ", bytes, " bytes"));
   }
-  const std::string line = StrCat("memreplay: this would take more than ", FormatSize(Bytes(bytes)),
-                                  " of memory, the limit here; --memory-limit SIZE sets another\n");
+  const std::string line =
+      StrCat("memreplay: this needs more than ", FormatSize(Bytes(bytes)),
+             " of memory, the current limit; --memory-limit SIZE sets another\n");
   std::snprintf(no_memory_line, sizeof(no_memory_line), "%s", line.c_str());
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // they map more than there is
   rlimit limit = {};

@@ -155,7 +155,7 @@ std::string ZshCompletion(const std::vector<CommandHelp>& commands) {
   std::string names, cases;
   for (const CommandHelp& command : commands) {
     StrAppend(&names, "    '", command.name, ":", Quoted(command.summary, true), "'\n");
-    StrAppend(&cases, "    ", command.name, ")\n      _arguments '--help[tell more]'");
+    StrAppend(&cases, "    ", command.name, ")\n      _arguments '--help[show the help]'");
     for (const HelpFlag& flag : command.help.flags) {
       const std::string text = StrCat("[", Quoted(flag.help, true), "]");
       const std::vector<std::string> choices = flag.choices();
@@ -232,7 +232,7 @@ std::string ManPage(const std::vector<CommandHelp>& commands, std::string_view v
       Roff(version),
       "\" \"User Commands\"\n"
       ".SH NAME\n"
-      "memreplay \\- replays what a PyTorch program asked of GPU memory\n"
+      "memreplay \\- replays the GPU memory requests of a PyTorch script\n"
       ".SH SYNOPSIS\n"
       ".B memreplay\n"
       ".I COMMAND\n"

@@ -143,7 +143,7 @@ absl::StatusOr<synth::TrainingRun> Inputs::MakeRun(std::optional<int64_t> value)
 absl::StatusOr<OpenedFile> Inputs::Open(const std::string& file, SettingsRequest request) const {
   if (!unknown_key_.empty()) {
     return absl::InvalidArgumentError(StrCat(model_ == nullptr ? "--set " : "--", unknown_key_,
-                                             "=?: only memreplay fit finds values"));
+                                             "=?: only memreplay fit searches for values"));
   }
   if (model_ == nullptr) {
     if (params_.empty()) return OpenWithSettings(file, request);

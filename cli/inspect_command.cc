@@ -23,11 +23,11 @@ namespace memreplay {
 namespace {
 
 constexpr char kInspectDescription[] =
-    "Tells what is in a file, without replaying it: devices, streams, pools, events,\n"
-    "recorded peaks, the state at the end and its fragmentation, how complete the\n"
-    "history is, the settings, which PyTorch wrote it.\n"
+    "Reports what is in a file: devices, streams, pools, events, recorded peaks, the final\n"
+    "state and its fragmentation, how complete the history is, the settings, and which\n"
+    "PyTorch release wrote it.\n"
     "\n"
-    "Exit status 1 tells of a file that contradicts itself.";
+    "The exit status is 1 if the file contradicts itself.";
 
 absl::StatusOr<proto::Report> InspectFile(const std::string& file, std::optional<int64_t> device,
                                           bool deep, const HeldOptions& held) {
@@ -69,9 +69,9 @@ absl::StatusOr<int> RunInspect(absl::Span<const std::string> args) {
   FlagSet flags("inspect FILE... [flags]", kInspectDescription);
   AddDeviceFlag(&device, &flags);
   flags.AddSwitch("deep", &deep,
-                  "also a replay: memory over time, who holds it, what several streams cost,\n"
-                  "the steps of the loop and what they leave behind, and how far the figures\n"
-                  "of a recording that began late may be off");
+                  "also replay the file: memory over time, what holds it, what several streams\n"
+                  "cost, the steps of the loop and what they leave behind, and error bars for\n"
+                  "recordings that began late");
   AddHeldFlags(&held, &flags);
   AddJobs(&flags, &jobs);
   AddJsonFlag(&json, &flags);
@@ -79,8 +79,7 @@ absl::StatusOr<int> RunInspect(absl::Span<const std::string> args) {
   if (!files.ok()) return InCommand("inspect", files.status());
   if (flags.help_requested()) return PrintHelp(flags.Help());
   if (files->empty()) {
-    return absl::InvalidArgumentError(
-        "inspect: no FILE given; memreplay inspect --help tells more");
+    return absl::InvalidArgumentError("inspect: no FILE given; see memreplay inspect --help");
   }
   return ReportEach(
       "inspect", *files, json ? ReportForm::kJson : ReportForm::kText, jobs,

@@ -15,11 +15,12 @@ namespace memreplay {
 namespace {
 
 constexpr char kLintDescription[] =
-    "Tells what is wrong, useless or risky in CONF, a PYTORCH_CUDA_ALLOC_CONF string:\n"
-    "what the release refuses, keys without effect, harmful pairs, what later settings\n"
-    "forget, which variable the release reads. NAME=CONF checks the name too.\n"
+    "Reports what is wrong, useless or risky in CONF, a PYTORCH_CUDA_ALLOC_CONF string: what\n"
+    "the PyTorch release rejects, keys without effect, harmful combinations, values that a\n"
+    "later settings string would reset, and which variable the release reads. With NAME=CONF\n"
+    "it checks the name of the variable too.\n"
     "\n"
-    "Exit status 1 tells of settings that the release refuses.";
+    "The exit status is 1 if the release rejects the settings.";
 
 }  // namespace
 
@@ -34,7 +35,7 @@ absl::StatusOr<int> RunLint(absl::Span<const std::string> args) {
   if (flags.help_requested()) return PrintHelp(flags.Help());
   if (confs->size() != 1) {
     return absl::InvalidArgumentError(
-        "lint: expected one CONF, quoted as a whole; memreplay lint --help tells more");
+        "lint: expected one CONF, quoted as a whole; see memreplay lint --help");
   }
   const TorchProfile* profile = &DefaultTorchProfile();
   if (version.has_value()) {

@@ -18,7 +18,7 @@ namespace {
 
 absl::StatusOr<int> Dispatch(const std::vector<std::string>& args) {
   if (args.empty()) {
-    return absl::InvalidArgumentError("no command given; memreplay --help lists them");
+    return absl::InvalidArgumentError("no command given; memreplay --help lists the commands");
   }
   // "help COMMAND" is "COMMAND --help".
   if (args[0] == "help" && args.size() > 1) return Dispatch({args[1], "--help"});
@@ -41,7 +41,7 @@ absl::StatusOr<int> Dispatch(const std::vector<std::string>& args) {
   const std::string_view nearest = NearestWord(name, names);
   return absl::InvalidArgumentError(
       StrCat(name[0] == '-' ? "unknown flag " : "unknown command ", name,
-             nearest.empty() ? std::string("; memreplay --help lists what is known")
+             nearest.empty() ? std::string("; memreplay --help lists commands and flags")
                              : StrCat("; did you mean ", nearest, "?")));
 }
 
@@ -59,7 +59,7 @@ absl::Status TakeMemoryLimit(std::vector<std::string>* args) {
     }
     const bool joined = word.size() > kFlag.size();
     if (!joined && at + 1 == args->size()) {
-      return absl::InvalidArgumentError(StrCat(kFlag, " wants a value: SIZE"));
+      return absl::InvalidArgumentError(StrCat(kFlag, " requires a value: SIZE"));
     }
     const absl::StatusOr<Bytes> size =
         ParseSize(joined ? std::string_view(word).substr(kFlag.size() + 1) : (*args)[at + 1]);

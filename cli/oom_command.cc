@@ -22,21 +22,22 @@ namespace memreplay {
 namespace {
 
 constexpr char kOomDescription[] =
-    "Tells why memory ran out: what was asked, where all bytes of the card were at that\n"
-    "moment, what pins the free ones, and what would have helped, each answer simulated.\n"
+    "Reports why memory ran out: what was requested, where all the memory of the GPU was at\n"
+    "that moment, what pins the free parts of it, and what would have helped. Every change\n"
+    "that it suggests was simulated.\n"
     "\n"
-    "The out-of-memory event is the recorded one (of several, the last). With --capacity,\n"
-    "--conf or --fraction, and for programs, the file is replayed on such a device, and\n"
-    "the first one is looked at. --message explains an error text or a log instead, as the\n"
-    "command explain does.\n"
+    "The out-of-memory event is the recorded one, or the last if there are several. With\n"
+    "--capacity, --conf or --fraction, and for schedules, the file is replayed on such a\n"
+    "device and the first out-of-memory event is examined. --message explains an error text\n"
+    "or a log instead, as the command explain does.\n"
     "\n"
-    "verdicts: too_large       the file needs more at once than the device has\n"
-    "          true_shortage   no packing of what was live leaves room\n"
-    "          fragmentation   there was room, in pieces; settings that would have served\n"
-    "          leak            every step leaves something behind\n"
-    "          pending_free    made again after a synchronisation, the request succeeds\n"
+    "verdicts: TOO LARGE        the file needs more at once than the device has\n"
+    "          MEMORY SHORTAGE  even without fragmentation there was not enough memory\n"
+    "          FRAGMENTATION    there was enough memory, but in pieces\n"
+    "          LEAK             every step leaves something behind\n"
+    "          PENDING FREE     the request succeeds when repeated after a synchronisation\n"
     "\n"
-    "Exit status 1 tells that memory runs out, 0 that it does not.";
+    "The exit status is 1 if memory runs out, 0 if it does not.";
 
 struct OomFlags {
   SettingsRequest settings;
@@ -80,19 +81,19 @@ absl::StatusOr<int> RunOom(absl::Span<const std::string> args) {
   OomFlags options;
   FlagSet flags("oom FILE...|MODEL [flags]", kOomDescription);
   AddCapacityFlag(&flags, &options.settings,
-                  "replay on a device of this memory, such as 16GiB, or on a card, such as\n"
-                  "rtx-4090; or unlimited");
+                  "replay on a device with this much memory, such as 16GiB, with that of a GPU,\n"
+                  "such as rtx-4090, or unlimited");
   AddConfFlag(&flags, &options.settings.conf, "PYTORCH_CUDA_ALLOC_CONF to replay under");
   flags.AddOptionalText("torch", "V", &options.settings.torch,
-                        "PyTorch release whose allocator to model");
+                        "PyTorch release whose allocator is modelled");
   AddDeviceFlags(&flags, &options.settings);
   flags.AddSize("card", &options.card,
-                "memory of the card that the recording was made on; else estimated");
+                "memory of the GPU that was recorded; estimated if not given");
   AddDeviceFlag(&options.device, &flags);
   AddHeldFlags(&options.held, &flags);
   flags.AddOptionalText("message", "TEXT", &options.message,
-                        "explain an error text instead: a file or log that has it, - for standard\n"
-                        "input, or the text itself");
+                        "explain an error text instead: a file or log that contains it, - for\n"
+                        "standard input, or the text itself");
   AddJobs(&flags, &options.jobs);
   AddJsonFlag(&options.json, &flags);
   absl::StatusOr<Inputs> inputs = Inputs::Split(args);
@@ -111,7 +112,7 @@ absl::StatusOr<int> RunOom(absl::Span<const std::string> args) {
     return PrintExplanation(*options.message, options.json);
   }
   if (files.empty()) {
-    return absl::InvalidArgumentError("oom: no FILE given; memreplay oom --help tells more");
+    return absl::InvalidArgumentError("oom: no FILE given; see memreplay oom --help");
   }
   return ReportEach(
       "oom", files, options.json ? ReportForm::kJson : ReportForm::kText, options.jobs,

@@ -60,7 +60,7 @@ absl::Status CheckOutput(const std::string& path, const std::vector<std::string>
           (input == "-" ? fstat(STDIN_FILENO, &read) : stat(input.c_str(), &read)) == 0;
       if (is_read && read.st_dev == old.st_dev && read.st_ino == old.st_ino) {
         return absl::InvalidArgumentError(
-            StrCat(name, ": is an input too; it would be overwritten. Write to another file"));
+            StrCat(name, ": is also an input and would be overwritten; write to another file"));
       }
     }
   }
@@ -76,7 +76,7 @@ absl::Status CheckOutput(const std::string& path, const std::vector<std::string>
         StrCat(name, ": cannot open for writing: ", std::strerror(errno)));
   }
   if (path.empty() || (!is_there && path.back() == '/')) {
-    return absl::InvalidArgumentError(StrCat(name, ": cannot open for writing: no name of a file"));
+    return absl::InvalidArgumentError(StrCat(name, ": cannot open for writing: not a file name"));
   }
   return absl::OkStatus();
 }

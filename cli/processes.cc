@@ -81,13 +81,13 @@ bool Processes::MayStart(size_t taking) const {
 absl::Status Processes::Start() {
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0) {
-    return absl::InternalError(StrCat("no pipe to a process: ", std::strerror(errno)));
+    return absl::InternalError(StrCat("cannot create a pipe to a process: ", std::strerror(errno)));
   }
   const pid_t pid = fork();
   if (pid < 0) {
     close(ends[0]);
     close(ends[1]);
-    return absl::InternalError(StrCat("no process can be started: ", std::strerror(errno)));
+    return absl::InternalError(StrCat("cannot start a process: ", std::strerror(errno)));
   }
   if (pid == 0) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -141,11 +141,12 @@ absl::StatusOr<proto::Report> Processes::Read(size_t file) {
       return report;
     }
   }
-  return absl::InternalError(StrCat(
-      files_[file], ": the process that read it ",
-      WIFSIGNALED(child.status) ? StrCat("was ended by signal ", WTERMSIG(child.status), " (",
-                                         strsignal(WTERMSIG(child.status)), ")")
-                                : StrCat("gave no answer, status ", WEXITSTATUS(child.status))));
+  return absl::InternalError(
+      StrCat(files_[file], ": the process that read it ",
+             WIFSIGNALED(child.status)
+                 ? StrCat("was ended by signal ", WTERMSIG(child.status), " (",
+                          strsignal(WTERMSIG(child.status)), ")")
+                 : StrCat("gave no answer; its exit status was ", WEXITSTATUS(child.status))));
 }
 
 absl::StatusOr<proto::Report> Processes::Take(size_t file) {

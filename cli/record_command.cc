@@ -22,23 +22,25 @@ namespace memreplay {
 namespace {
 
 constexpr char kRecordDescription[] =
-    "Runs a PyTorch program, unmodified and with its own CUDA build of PyTorch, and records\n"
-    "every allocation of GPU memory into a snapshot, which every other command reads.\n"
-    "PROGRAM is a script, -m MODULE, or a command that starts Python: torchrun, accelerate\n"
-    "launch ... A -- may stand before it.\n"
+    "Runs a PyTorch script, unmodified and with its own CUDA build of PyTorch, and records\n"
+    "every allocation of GPU memory in a snapshot that all other commands read. PROGRAM is a\n"
+    "script, -m MODULE, or a command that starts Python, such as torchrun or accelerate\n"
+    "launch. Assignments A=B of environment variables may precede it.\n"
     "\n"
-    "With --card it runs on a card that is imagined: no GPU is needed, kernels do nothing,\n"
-    "and all else is PyTorch's own. Small tensors still get true values, so that programs\n"
-    "that branch on them take the branch of a card; what nobody computed and the program\n"
-    "asks for nevertheless is listed at the end, with its line. docs/record.md tells what is\n"
-    "exact and what is assumed. Without --card it records on the GPU of this machine.\n"
+    "With --card the script runs on a simulated GPU: no GPU is needed, kernels do nothing, and\n"
+    "everything else is PyTorch's own code. Small tensors still get correct values, so scripts\n"
+    "that branch on them take the same branch as on a real GPU. Values that the script reads\n"
+    "although they were never computed are listed at the end, with the line that read them.\n"
+    "docs/record.md describes what is exact and what is assumed. Without --card the script is\n"
+    "recorded on the GPU of this machine.\n"
     "\n"
-    "Of several processes each has a file of its own, snapshot.rank0.pickle ..., whether this\n"
-    "command starts torchrun or torchrun, srun or mpirun starts it. A script that marks its\n"
-    "steps by memreplay.step(i) or record_function is told by step.\n"
+    "If there are several processes, each writes its own file, snapshot.rank0.pickle and so\n"
+    "on, whether this command starts torchrun or torchrun, srun or mpirun starts this command.\n"
+    "A script that marks its steps with memreplay.step(i) or record_function gets a report by\n"
+    "step.\n"
     "\n"
-    "Exit status 1 tells of memory that ran out, of a program that failed, and of a snapshot\n"
-    "that the model of the allocator does not reproduce.";
+    "The exit status is 1 if memory ran out, the script failed, or the model of the allocator\n"
+    "does not reproduce a snapshot.";
 
 struct RecordFlags {
   RecordOptions run;
@@ -57,7 +59,8 @@ absl::StatusOr<int> ListCards(bool json) {
   const std::string table = card::ListCards();
   std::string text;
   std::vector<JsonValue> cards;
-  if (ScanJsonArray(table, &cards).has_value()) return absl::InternalError("no table of cards");
+  if (ScanJsonArray(table, &cards).has_value())
+    return absl::InternalError("there is no table of GPUs");
   for (const JsonValue& card : cards) {
     std::vector<JsonMember> members;
     if (ScanJsonObject(card.raw, &members).has_value()) continue;
@@ -89,16 +92,17 @@ absl::StatusOr<int> RecordProgram(absl::Span<const std::string> args) {
   RecordFlags options;
   RecordOptions& run = options.run;
   FlagSet flags("record [flags] [--] PROGRAM [ARGUMENTS]", kRecordDescription);
-  flags.AddText("card", "NAME", &run.card, "the card to imagine; list prints those known");
+  flags.AddText("card", "NAME", &run.card, "the GPU to simulate; --card list prints those known");
   AddRecordFlags(&run, &flags);
-  flags.AddSwitch("aslr", &run.aslr, "leave address randomisation on; runs can then differ");
-  flags.AddChoice("stacks", {"python", "all"}, &run.stacks,
-                  "whose frames; all: also those of C++, which name what backward asks for, in a\n"
-                  "file of twice the size");
-  flags.AddText("out", "FILE", &run.out, "the snapshot; snapshot.pickle if not given");
+  flags.AddSwitch("aslr", &run.aslr, "leave address randomisation on; runs may then differ");
+  flags.AddChoice(
+      "stacks", {"python", "all"}, &run.stacks,
+      "which frames to record; all includes those of C++, which show what the backward\n"
+      "pass requests, in a file of twice the size");
+  flags.AddText("out", "FILE", &run.out, "the snapshot to write (default: snapshot.pickle)");
   flags.AddShort('o', "out");
   flags.AddSwitch("json", &options.json,
-                  "print the summary as JSON; the program's output goes to stderr");
+                  "print the summary as JSON; the script's output goes to standard error");
   absl::StatusOr<std::vector<std::string>> program = flags.ParseLeading(args);
   if (!program.ok()) return program.status();
   if (flags.help_requested()) return PrintHelp(flags.Help());

@@ -26,43 +26,44 @@ absl::Status ParseAddresses(std::string_view text, std::string* addresses) {
 }  // namespace
 
 void AddRecordFlags(RecordOptions* run, FlagSet* flags) {
-  flags->AddSize("capacity", &run->capacity, "its memory, instead of the table's");
+  flags->AddSize("capacity", &run->capacity, "its memory, instead of the value in the table");
   flags->AddSize("reserve", &run->reserve,
-                 "what the CUDA context and other processes take of it, instead of\n"
-                 "the table's assumption");
+                 "how much of it the CUDA context and other processes take, instead of\n"
+                 "the value in the table");
   flags->AddSize("nccl", &run->nccl,
-                 "what a communicator of NCCL takes of it; 688 MiB if not given");
+                 "how much of it an NCCL communicator takes (default: 688 MiB)");
   flags->AddSize("cudnn-workspace", &run->cudnn_workspace,
-                 "what each plan of cuDNN asks for beside its tensors, which cuDNN\n"
-                 "alone knows; 0 if not given");
+                 "the workspace that each cuDNN plan requests, which only cuDNN knows\n"
+                 "(default: 0)");
   flags->AddNumber("cards", "N", &run->cards,
-                   "how many of them; 1 if not given. With --ranks: on each machine");
+                   "how many GPUs (default: 1); with --ranks, on each machine");
   flags->AddNumber("ranks", "N", &run->ranks,
-                   "the program's one process stands for one rank of a job of N");
-  flags->AddNumber("rank", "K", &run->rank, "which one; 0 if not given");
+                   "the single process of the script stands for one rank of a job of N");
+  flags->AddNumber("rank", "K", &run->rank, "which rank (default: 0)");
   flags->AddChoice("completion", {"lagging", "at-once"}, &run->completion,
-                   "when work is done: when the host waits for it, or at once");
+                   "when work completes: when the host waits for it, or at once");
   flags->AddParsed("addresses", "down|up|up:SIZE",
-                   "order in which it hands addresses out: down as on Linux, up as on Windows\n"
-                   "and WSL, with SIZE at the bottom that is free once the first kernel is\n"
-                   "launched; 108MiB if not given",
+                   "order in which it hands out addresses: down as on Linux, up as on Windows\n"
+                   "and WSL, where SIZE (default: 108MiB) at the bottom becomes free when the\n"
+                   "first kernel is launched",
                    [run](std::string_view text) { return ParseAddresses(text, &run->addresses); });
   flags->AddFraction("dynamic-fraction", &run->dynamic_fraction,
-                     "which share of a tensor's elements a size is taken to be that depends\n"
-                     "on unknown values; 1 if not given");
+                     "the share of a tensor's elements that is assumed for a size that depends\n"
+                     "on unknown values (default: 1)");
   flags->AddNumber("unknown-limit", "N", &run->unknown_limit,
-                   "how often one line may ask for an unknown value; 10000 if not given");
-  flags->AddSwitch("no-values", &run->no_values, "leave small tensors without values too");
+                   "how often one line may read an unknown value (default: 10000)");
+  flags->AddSwitch("no-values", &run->no_values,
+                   "do not compute the values of small tensors either");
   flags->AddSwitch("fast-init", &run->fast_init,
                    "skip the initialisation of large weights on the CPU");
   flags->AddText("python", "PATH", &run->python,
-                 "the interpreter of scripts; if not given, the one beside this\n"
-                 "program if it has PyTorch, else python3");
+                 "the Python interpreter for scripts; the default is the one next to\n"
+                 "memreplay if it has PyTorch, else python3");
 }
 
 absl::Status CheckRecordCall(const RecordOptions& run) {
   if (run.program.empty() || run.program == std::vector<std::string>{"-m"}) {
-    return absl::InvalidArgumentError("no PROGRAM given; memreplay record --help tells more");
+    return absl::InvalidArgumentError("no PROGRAM given; see memreplay record --help");
   }
   if (std::string why; !run.card.empty() && card::FindCard(run.card.c_str(), &why) == nullptr) {
     return absl::InvalidArgumentError(StrCat("--card ", run.card, ": ", why));
@@ -71,11 +72,11 @@ absl::Status CheckRecordCall(const RecordOptions& run) {
       (run.capacity.has_value() || run.reserve.has_value() || run.nccl.has_value() ||
        run.cudnn_workspace.has_value() || run.cards.has_value() || run.ranks.has_value())) {
     return absl::InvalidArgumentError(
-        "--capacity, --reserve, --nccl, --cudnn-workspace, --cards and --ranks go with --card: a "
-        "real GPU is as it is");
+        "--capacity, --reserve, --nccl, --cudnn-workspace, --cards and --ranks require --card; "
+        "they cannot change a real GPU");
   }
   if (run.rank.has_value() && !run.ranks.has_value()) {
-    return absl::InvalidArgumentError("--rank goes with --ranks");
+    return absl::InvalidArgumentError("--rank requires --ranks");
   }
   if (run.ranks.has_value() &&
       (*run.ranks < 1 || run.rank.value_or(0) < 0 || run.rank.value_or(0) >= *run.ranks)) {

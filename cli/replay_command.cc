@@ -28,17 +28,16 @@ namespace memreplay {
 namespace {
 
 constexpr char kReplayDescription[] =
-    "Replays what a file asked of GPU memory through PyTorch's caching allocator.\n"
+    "Replays the memory requests in a file through PyTorch's caching allocator.\n"
     "\n"
     "Without --conf, --torch, --capacity and --fraction a recording is replayed as it\n"
-    "happened: under its own settings and the driver's recorded answers, and every\n"
-    "event and final block is compared with the recording. With any of them it is\n"
-    "replayed on a simulated device under those settings, and what changes is told.\n"
-    "Programs (flat JSON lines) are always replayed on a simulated device; flags\n"
-    "override their header.\n"
+    "happened, under its own settings and with the driver's recorded responses, and every\n"
+    "event and final block is compared with the recording. With any of these flags it is\n"
+    "replayed on a simulated device under those settings, and the report shows what changes.\n"
+    "Schedules are always replayed on a simulated device; flags override their header.\n"
     "\n"
-    "Exit status 1 tells of a difference from the recording, of memory that runs out\n"
-    "where it did not in the recording, and of a file that contradicts itself.";
+    "The exit status is 1 if the replay differs from the recording, memory runs out where it\n"
+    "did not in the recording, or the file contradicts itself.";
 
 constexpr size_t kTerminalColumns = 32;  // of the timeline
 
@@ -162,21 +161,22 @@ absl::StatusOr<proto::Report> ReplayFile(const std::string& file, const Inputs& 
 
 absl::Status CheckCall(const std::vector<std::string>& files, const ReplayFlags& options) {
   if (files.empty()) {
-    return absl::InvalidArgumentError("replay: no FILE given; memreplay replay --help tells more");
+    return absl::InvalidArgumentError("replay: no FILE given; see memreplay replay --help");
   }
   if (options.events_out.has_value() && options.events_out_dir.has_value()) {
-    return absl::InvalidArgumentError("replay: give --events-out or --events-out-dir, not both");
+    return absl::InvalidArgumentError(
+        "replay: give either --events-out or --events-out-dir, not both");
   }
   if (options.events_out.has_value() && files.size() > 1) {
     return absl::InvalidArgumentError(
-        "replay: --events-out takes the events of one FILE; for several give --events-out-dir");
+        "replay: --events-out accepts one FILE; use --events-out-dir for several");
   }
   if (options.snapshot_out.has_value() && files.size() > 1) {
-    return absl::InvalidArgumentError("replay: --snapshot-out takes the runs of one FILE");
+    return absl::InvalidArgumentError("replay: --snapshot-out accepts one FILE");
   }
   if (options.events_out == "-" && options.json) {
     return absl::InvalidArgumentError(
-        "replay: --json and --events-out - cannot both have standard output");
+        "replay: --json and --events-out - cannot both write to standard output");
   }
   return absl::OkStatus();
 }
@@ -194,9 +194,10 @@ absl::StatusOr<int> RunReplay(absl::Span<const std::string> args) {
                         "write every event, one JSON object per line; - is standard output");
   flags.AddOptionalText("events-out-dir", "DIR", &options.events_out_dir,
                         "the same for several files: DIR/<name of the file>.events.jsonl");
-  flags.AddOptionalText("snapshot-out", "FILE", &options.snapshot_out,
-                        "write trace and state of the run as a torch memory snapshot, for\n"
-                        "torch.cuda._memory_viz and pytorch.org/memory_viz");
+  flags.AddOptionalText(
+      "snapshot-out", "FILE", &options.snapshot_out,
+      "write the run as a PyTorch memory snapshot, for torch.cuda._memory_viz and\n"
+      "pytorch.org/memory_viz");
   AddJobs(&flags, &options.jobs);
   AddJsonFlag(&options.json, &flags);
   absl::StatusOr<Inputs> inputs = Inputs::Split(args);

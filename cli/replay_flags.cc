@@ -21,14 +21,14 @@ absl::StatusOr<Bytes> ParseCapacity(std::string_view text, std::string* note) {
   const card::Card* card = card::FindCard(std::string(text).c_str(), &unknown);
   if (!size.ok() && card == nullptr) {
     return absl::InvalidArgumentError(
-        StrCat(ToStd(size.status().message()), "; as the name of a card: ", unknown));
+        StrCat(ToStd(size.status().message()), "; as the name of a GPU: ", unknown));
   }
   if (!size.ok()) {
     const Bytes total(card->memory);
     const Bytes context(card::kContextBytes);
     *note = StrCat("--capacity ", card->name, ": ", card->title, " has ",
                    FormatSizeExactly(total.signed_value()), " (", card->source, "), of which ",
-                   FormatSize(context), " are taken to be CUDA's context and kernels");
+                   FormatSize(context), " is assumed to be taken by CUDA's context and kernels");
     return total - context;
   }
   const bool has_unit = text.find_first_not_of("0123456789. ") != std::string_view::npos;
@@ -84,11 +84,11 @@ void AddCapacityFlag(FlagSet* flags, SettingsRequest* request, std::string_view 
 
 void AddDeviceFlags(FlagSet* flags, SettingsRequest* request) {
   flags->AddFraction("fraction", &request->fraction,
-                     "share of the device that PyTorch may use, 0 to 1");
+                     "share of the device that PyTorch may use, from 0 to 1");
   flags->AddParsed(
       "addresses", "down|up",
-      "order in which the device hands addresses out: down as on Linux, up as on\n"
-      "Windows and WSL; without it as where the file was recorded, or down",
+      "order in which the device hands out addresses: down as on Linux, up as on\n"
+      "Windows and WSL; the default is as in the recording, or down",
       [request](std::string_view text) {
         if (text != "down" && text != "up") {
           return absl::InvalidArgumentError(StrCat("expected down or up, found '", text, "'"));
@@ -100,17 +100,17 @@ void AddDeviceFlags(FlagSet* flags, SettingsRequest* request) {
 
 void AddSettingsFlags(SettingsRequest* settings, FlagSet* flags) {
   flags->AddOptionalText("torch", "VERSION", &settings->torch,
-                         "PyTorch release whose allocator to model");
+                         "PyTorch release whose allocator is modelled");
   AddCapacityFlag(flags, settings,
-                  "memory of the device, such as 80GiB, the name of a card, such as rtx-4090,\n"
-                  "or unlimited; without it, of a recording, what its card is known to have had");
+                  "memory of the device, such as 80GiB, the name of a GPU, such as rtx-4090,\n"
+                  "or unlimited; the default for a recording is what its GPU is known to have had");
   AddDeviceFlags(flags, settings);
 }
 
 void AddStartFlag(std::string* start, FlagSet* flags) {
   flags->AddChoice("start", {"recorded", "fresh"}, start,
-                   "what is there before the first request: the recording's segments and\n"
-                   "blocks, or only what was live, allocated anew");
+                   "the state before the first request: the recording's segments and blocks, or\n"
+                   "only what was live then, allocated again");
 }
 
 void AddDeviceFlag(std::optional<int64_t>* device, FlagSet* flags) {
@@ -119,7 +119,7 @@ void AddDeviceFlag(std::optional<int64_t>* device, FlagSet* flags) {
 
 void AddHeldFlags(HeldOptions* held, FlagSet* flags) {
   flags->AddParsed(
-      "top", "N", StrCat("how many stacks to list, ", held->top, " if not given"),
+      "top", "N", StrCat("how many stacks to list (default: ", held->top, ")"),
       [held](std::string_view text) -> absl::Status {
         const std::optional<int64_t> top = ParseInt64(text);
         if (!top.has_value() || *top < 1 || *top > kMaxStacks) {
@@ -128,7 +128,8 @@ void AddHeldFlags(HeldOptions* held, FlagSet* flags) {
         held->top = static_cast<size_t>(*top);
         return absl::OkStatus();
       });
-  flags->AddParsed("stack", "TEXT", "list only stacks with TEXT in a frame: a file, a function",
+  flags->AddParsed("stack", "TEXT",
+                   "list only stacks with TEXT in a frame, such as a file or a function",
                    [held](std::string_view text) {
                      held->filter = CleanText(text);
                      return absl::OkStatus();
@@ -137,7 +138,7 @@ void AddHeldFlags(HeldOptions* held, FlagSet* flags) {
 
 void AddJsonFlag(bool* json, FlagSet* flags) {
   flags->AddSwitch("json", json,
-                   "print the report as JSON; of several files one line each, in order");
+                   "print the report as JSON; for several files one line each, in order");
 }
 
 }  // namespace memreplay

@@ -31,15 +31,15 @@ namespace memreplay {
 namespace {
 
 constexpr char kReportDescription[] =
-    "Writes a page about a replay: one HTML file that fetches nothing, for any browser.\n"
-    "The answer, and why memory ran out where it did; every allocation as a band over\n"
-    "time, under the line of reserved memory; the blocks, their stacks and who holds what\n"
-    "at any moment, or between two; fragmentation; streams and pools; diagnostics.\n"
+    "Writes a page about a replay: one HTML file for any browser that loads nothing else.\n"
+    "It shows the answer, and why memory ran out where it did; every allocation as a band over\n"
+    "time, below the line of reserved memory; the blocks, their stacks and who holds what at\n"
+    "any moment or between two moments; fragmentation, streams, pools and diagnostics.\n"
     "\n"
-    "What is replayed, and how, is as for memreplay replay, except that each --conf is\n"
-    "one more run whose timeline is drawn over the others.\n"
+    "What is replayed, and how, is the same as for memreplay replay, except that each --conf\n"
+    "is another run whose timeline is drawn over the first.\n"
     "\n"
-    "Exit status 1 as for memreplay replay; the runs of --conf do not count.";
+    "The exit status is that of memreplay replay; the runs of --conf do not count.";
 
 struct ReportFlags {
   SettingsRequest settings;
@@ -150,20 +150,22 @@ absl::StatusOr<int> RunReport(absl::Span<const std::string> args) {
   mallopt(M_TRIM_THRESHOLD, 1 << 30);
   ReportFlags options;
   FlagSet flags("report FILE...|MODEL [flags]", kReportDescription);
-  flags.AddOptionalText("output", "PAGE", &options.output,
-                        "where to write the page, or a directory; without it FILE's name with\n"
-                        ".html, in the current directory; - is standard output. One page for\n"
-                        "several FILEs shows them as ranks of a job, the odd one marked");
+  flags.AddOptionalText(
+      "output", "PAGE", &options.output,
+      "where to write the page: a file, a directory, or - for standard output;\n"
+      "the default is FILE's name with .html, in the current directory. One page\n"
+      "for several FILEs shows them as ranks of a job and marks the outlier");
   flags.AddShort('o', "output");
   AddConfsFlag(&flags, &options.confs,
                "PYTORCH_CUDA_ALLOC_CONF to compare with; may be given several times");
-  flags.AddSwitch("search", &options.search,
-                  "search settings as memreplay sweep does: the ranking, and the best drawn over");
+  flags.AddSwitch(
+      "search", &options.search,
+      "search settings as memreplay sweep does; show the ranking and draw the best run");
   AddSettingsFlags(&options.settings, &flags);
   AddDeviceFlag(&options.device, &flags);
   AddJobs(&flags, &options.jobs);
   flags.AddSwitch("json", &options.json,
-                  "print what the page is made from as JSON; writes a page only with -o");
+                  "print the data of the page as JSON; a page is written only with -o");
   absl::StatusOr<Inputs> inputs = Inputs::Split(args);
   if (!inputs.ok()) return InCommand("report", inputs.status());
   absl::StatusOr<std::vector<std::string>> names = flags.Parse(inputs->args());
@@ -173,12 +175,13 @@ absl::StatusOr<int> RunReport(absl::Span<const std::string> args) {
     return InCommand("report", set);
   }
   if (inputs->files().empty()) {
-    return absl::InvalidArgumentError("report: no FILE given; memreplay report --help tells more");
+    return absl::InvalidArgumentError("report: no FILE given; see memreplay report --help");
   }
   const absl::StatusOr<std::vector<std::string>> files = ExpandDirectories(inputs->files());
   if (!files.ok()) return files.status();
   if (options.output == "-" && options.json) {
-    return absl::InvalidArgumentError("report: --json and -o - cannot both have standard output");
+    return absl::InvalidArgumentError(
+        "report: --json and -o - cannot both write to standard output");
   }
   const std::map<std::string, std::string> pages = PagesOf(*files, *inputs, options);
   // Ranks of one job: one page for all.

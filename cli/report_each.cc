@@ -52,7 +52,7 @@ absl::StatusOr<std::vector<std::string>> ExpandDirectories(const std::vector<std
       return absl::InvalidArgumentError(StrCat(path, ": cannot be listed: ", error.message()));
     }
     if (inside.empty()) {
-      return absl::InvalidArgumentError(StrCat(path, ": a directory without files"));
+      return absl::InvalidArgumentError(StrCat(path, ": the directory contains no files"));
     }
     std::sort(inside.begin(), inside.end());
     files.insert(files.end(), inside.begin(), inside.end());
@@ -62,7 +62,7 @@ absl::StatusOr<std::vector<std::string>> ExpandDirectories(const std::vector<std
 
 void AddJobs(FlagSet* flags, std::optional<int64_t>* jobs) {
   flags->AddNumber("jobs", "N", jobs,
-                   "how many cores to use, for several files as many processes; all if not given");
+                   "number of cores to use, one process each for several files (default: all)");
 }
 
 absl::StatusOr<int> ReportEach(std::string_view command, const std::vector<std::string>& paths,

@@ -25,24 +25,26 @@ namespace memreplay {
 namespace {
 
 constexpr char kFitScriptDescription[] =
-    "Runs a PyTorch program on an imagined card, again and again, and finds the largest value\n"
-    "of one of its arguments for which memory does not run out. --KEY=? names the argument: the\n"
-    "program gets --KEY=N at its end, or N in the place of each ? in ARGUMENTS. What is between\n"
-    "the largest value that fits and the smallest that does not is tried, several at once.\n"
+    "Runs a PyTorch script on a simulated GPU, repeatedly, and finds the largest value of one\n"
+    "of its arguments for which memory does not run out. --KEY=? names the argument: the\n"
+    "script gets --KEY=N at the end, or N in place of each ? in ARGUMENTS. Values between the\n"
+    "largest that fits and the smallest that does not are tried, several at a time.\n"
     "\n"
-    "Runs are kept: the same program, arguments, card and PyTorch are not run twice. A change of\n"
-    "a Python file that the program imports is seen, one of its data is not (--no-cache).\n"
+    "Results are cached: the same script, arguments, GPU and PyTorch are not run twice. The\n"
+    "cache notices changes to Python files that the script imports, but not changes to its\n"
+    "data (--no-cache).\n"
     "\n"
-    "Exit status 1: no value fits on some card.";
+    "The exit status is 1 if no value fits on some GPU.";
 
 constexpr char kSweepScriptDescription[] =
-    "Runs a PyTorch program on imagined cards with several values of one of its arguments, and\n"
-    "ranks them: those that fit first, by peak reserved memory. --KEY=A,B,C names the argument\n"
-    "and its values; --card and --conf may be given several times, and every combination is run.\n"
+    "Runs a PyTorch script on simulated GPUs with several values of one of its arguments and\n"
+    "ranks them: those that fit first, then by peak reserved memory. --KEY=A,B,C names the\n"
+    "argument and its values; --card and --conf may be given several times, and every\n"
+    "combination is run.\n"
     "\n"
-    "Runs are kept, as of fit script.\n"
+    "Results are cached, as for fit script.\n"
     "\n"
-    "Exit status 1: memory runs out in every run.";
+    "The exit status is 1 if memory runs out in every run.";
 
 constexpr int64_t kUsualMost = int64_t{1} << 20;  // value, unless --most says another
 
@@ -153,16 +155,16 @@ absl::StatusOr<int> RunScript(bool is_fit, absl::Span<const std::string> args) {
                        : "sweep script --KEY=A,B,C [flags] -- PROGRAM [ARGUMENTS]",
                 is_fit ? kFitScriptDescription : kSweepScriptDescription);
   flags.AddTexts("card", "NAME", &options.cards,
-                 "a card to imagine, may be given several times; record --card list prints them");
+                 "a GPU to simulate, may be given several times; see record --card list");
   flags.AddTexts("conf", "CONF", &options.confs,
-                 "PYTORCH_CUDA_ALLOC_CONF of the program; may be given several times");
+                 "PYTORCH_CUDA_ALLOC_CONF of the script; may be given several times");
   if (is_fit) {
-    flags.AddNumber("step", "N", &options.step, "try multiples of N only");
-    flags.AddNumber("most", "N", &options.most, "try no larger value; 1048576 if not given");
+    flags.AddNumber("step", "N", &options.step, "try only multiples of N");
+    flags.AddNumber("most", "N", &options.most, "the largest value to try (default: 1048576)");
   }
   AddRecordFlags(&options.run, &flags);
   AddJobs(&flags, &options.jobs);
-  flags.AddSwitch("no-cache", &options.no_cache, "run everything anew");
+  flags.AddSwitch("no-cache", &options.no_cache, "run everything again");
   AddJsonFlag(&options.json, &flags);
   const auto end = std::find(args.begin(), args.end(), "--");
   const auto is_help = [](const std::string& word) { return word == "--help" || word == "-h"; };
@@ -176,8 +178,7 @@ absl::StatusOr<int> RunScript(bool is_fit, absl::Span<const std::string> args) {
   if (options.step.value_or(1) < 1 ||
       options.most.value_or(kUsualMost) < options.step.value_or(1) ||
       options.most.value_or(kUsualMost) > ScriptSearch::kMostValue) {
-    return absl::InvalidArgumentError(
-        "--step, --most: expected at least 1, a step up to most, and most up to 2^40");
+    return absl::InvalidArgumentError("--step, --most: expected 1 <= step <= most <= 2^40");
   }
   if (options.jobs.value_or(1) < 1) {
     return absl::InvalidArgumentError(StrCat("--jobs: expected at least 1, found ", *options.jobs));

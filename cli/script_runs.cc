@@ -179,12 +179,12 @@ absl::StatusOr<ScriptRunner::Answer> ScriptRunner::RunOne(const ScriptRun& run,
   const std::string value = StrCat(" (", run.value, ")");
   if (report->processes().empty() && report->exit_status() == 0) {
     return absl::InvalidArgumentError(
-        StrCat(options.program[0], value, ": no process of it took memory of a GPU"));
+        StrCat(options.program[0], value, ": none of its processes allocated GPU memory"));
   }
   if (!row.fits() && row.ooms() == 0) {
     const std::string last = LastLine(options.output);
     return absl::InvalidArgumentError(StrCat(
-        "the program failed for another reason than memory", value, ": ",
+        "the script failed for a reason other than memory", value, ": ",
         row.error().empty()
             ? StrCat("status ", report->exit_status(), last.empty() ? "" : StrCat(": ", last))
             : CleanText(StrCat(row.error(), ": ", row.error_text()))));

@@ -24,17 +24,17 @@ namespace {
 
 constexpr uint64_t kLongestCosts = uint64_t{16} << 20;
 constexpr char kSweepDescription[] =
-    "Replays a file under many settings and ranks them: those that survive first, then\n"
-    "by peak reserved memory, retries and calls of the driver. Without --conf it\n"
-    "searches what the release allows and prints the best few as lines to paste.\n"
+    "Replays a file under many settings and ranks them: those that survive first, then by\n"
+    "peak reserved memory, retries and driver calls. Without --conf it searches the settings\n"
+    "that the PyTorch release accepts and prints the best few as lines to paste.\n"
     "\n"
-    "Before anything else it replays the file under its own settings and says how far\n"
-    "that agrees with the recording.\n"
+    "First it replays the file under its own settings and reports how closely that agrees\n"
+    "with the recording.\n"
     "\n"
-    "sweep script runs a PyTorch program on imagined cards; sweep script --help tells more.\n"
+    "sweep script runs a PyTorch script on simulated GPUs; see sweep script --help.\n"
     "\n"
-    "Exit status 1 tells of a recording that is not reproduced, of memory that runs out\n"
-    "under all settings, and of a file that contradicts itself.";
+    "The exit status is 1 if the recording is not reproduced, memory runs out under every\n"
+    "setting, or the file contradicts itself.";
 
 struct SweepFlags {
   std::vector<std::string> confs;
@@ -113,16 +113,19 @@ absl::StatusOr<int> RunSweep(absl::Span<const std::string> args) {
   if (!args.empty() && args[0] == "script") return RunSweepScript(args.subspan(1));
   SweepFlags options;
   FlagSet flags("sweep FILE...|MODEL [flags]", kSweepDescription);
-  AddConfsFlag(&flags, &options.confs, "settings to try; may be given several times; none: search");
+  AddConfsFlag(&flags, &options.confs,
+               "settings to try instead of a search; may be given several times");
   AddSettingsFlags(&options.settings, &flags);
   AddStartFlag(&options.start, &flags);
   AddDeviceFlag(&options.device, &flags);
-  flags.AddNumber("top", "N", &options.top, "how many of the ranked settings to print: 10");
-  flags.AddOptionalText("costs", "FILE", &options.costs_file,
-                        "what calls of the driver cost, as memreplay gpu --costs-out wrote it:\n"
-                        "adds up the time of each row's calls");
+  flags.AddNumber("top", "N", &options.top,
+                  "how many of the ranked settings to print (default: 10)");
+  flags.AddOptionalText(
+      "costs", "FILE", &options.costs_file,
+      "the cost of driver calls, as written by memreplay gpu --costs-out; adds a\n"
+      "column with the time of each row's calls");
   flags.AddSwitch("together", &options.together,
-                  "which settings suit all FILEs at once: the ranks of a job have them in common");
+                  "find the settings that suit all FILEs at once, such as the ranks of a job");
   AddJobs(&flags, &options.jobs);
   AddJsonFlag(&options.json, &flags);
   absl::StatusOr<Inputs> inputs = Inputs::Split(args);
@@ -135,7 +138,7 @@ absl::StatusOr<int> RunSweep(absl::Span<const std::string> args) {
   }
   const std::vector<std::string>& files = inputs->files();
   if (files.empty()) {
-    return absl::InvalidArgumentError("sweep: no FILE given; memreplay sweep --help tells more");
+    return absl::InvalidArgumentError("sweep: no FILE given; see memreplay sweep --help");
   }
   if (options.top.has_value() && *options.top < 1) {
     return absl::InvalidArgumentError(

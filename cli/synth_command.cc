@@ -28,24 +28,23 @@ namespace memreplay {
 namespace {
 
 constexpr char kSynthDescription[] =
-    "Writes down what a training run will ask of GPU memory, without running it. MODEL\n"
-    "is nanogpt (the keys are nanoGPT's own) or llama; memreplay synth MODEL --help lists\n"
-    "its keys. CONFIG is a config file like nanoGPT's (key = value); keys on the command\n"
-    "line override it. The program goes to standard output as flat JSON lines, or to the\n"
-    "file that -o names; with --summary or --json what it needs is told instead: by\n"
-    "phase, by category, and where and why memory runs out.\n"
+    "Writes the memory requests that a training run will make, without running it. MODEL is\n"
+    "nanogpt (with nanoGPT's own keys) or llama; memreplay synth MODEL --help lists the keys.\n"
+    "CONFIG is a config file like nanoGPT's (key = value); keys on the command line override\n"
+    "it. The schedule goes to standard output as JSON lines, or to the file named by -o. With\n"
+    "--summary or --json the command reports what the run needs instead: by phase, by\n"
+    "category, and where and why memory runs out.\n"
     "\n"
-    "MODEL [CONFIG] [--KEY=VALUE...] also stands for a FILE in replay, oom, sweep, fit and gpu;\n"
-    "fit MODEL --batch_size=? finds the largest batch.\n"
+    "MODEL [CONFIG] [--KEY=VALUE...] can also be used instead of a FILE with replay, oom,\n"
+    "sweep, fit and gpu; fit MODEL --batch_size=? finds the largest batch.\n"
     "\n"
-    "Memory repeats itself after two iterations and two evaluation passes, so that\n"
-    "--iterations and --eval_passes, not max_iters and eval_iters, say how much is\n"
-    "written.\n"
+    "Memory use repeats after two iterations and two evaluation passes, so --iterations and\n"
+    "--eval_passes, rather than max_iters and eval_iters, determine how much is written.\n"
     "\n"
-    "Exit status 1 tells of memory that runs out (--summary, --json).\n"
+    "With --summary or --json the exit status is 1 if memory runs out.\n"
     "\n"
-    "memreplay synth FILE expands a schedule program instead (FILE has a dot or a slash\n"
-    "in its name) or, with --check, tells what it asks for; synth FILE --help tells more.";
+    "memreplay synth FILE expands a schedule instead (the name of FILE contains a dot or a\n"
+    "slash) or, with --check, reports what it requests; see synth FILE --help.";
 
 struct SynthFlags {
   SettingsRequest settings;
@@ -99,7 +98,7 @@ std::string KeysHelp(const synth::ModelKind& model) {
     StrAppend(&text, left, "default ", key.default_value, "\n");
   }
   if (!without_effect.empty()) {
-    StrAppend(&text, "  known, without effect on memory:\n");
+    StrAppend(&text, "  accepted, without effect on memory:\n");
     std::string line = "   ";
     for (const std::string_view name : without_effect) {
       if (line.size() + name.size() > 84) {
@@ -117,14 +116,15 @@ absl::StatusOr<int> Synth(absl::Span<const std::string> args) {
   SynthFlags options;
   FlagSet flags("synth MODEL [CONFIG] [--KEY=VALUE...] [flags]", kSynthDescription);
   flags.AddText("out", "FILE", &options.out,
-                "where the program goes, also -o; - is standard output");
-  flags.AddText("to", "FORMAT", &options.to, "its format; without it, FILE's extension decides");
-  flags.AddSwitch("summary", &options.summary, "tell what it needs");
-  flags.AddSwitch("json", &options.json, "tell it as JSON");
+                "where to write the schedule, also -o; - is standard output");
+  flags.AddText("to", "FORMAT", &options.to,
+                "its format; the default follows from FILE's extension");
+  flags.AddSwitch("summary", &options.summary, "report what the run needs");
+  flags.AddSwitch("json", &options.json, "report it as JSON");
   AddConfFlag(&flags, &options.settings.conf, "PYTORCH_CUDA_ALLOC_CONF");
   AddCapacityFlag(&flags, &options.settings,
-                  "memory that the allocator can get, or the name of a card, such as rtx-4090");
-  flags.AddSize("context", &options.context, "of the CUDA context; 225 MiB if not given");
+                  "memory available to the allocator, or the name of a GPU, such as rtx-4090");
+  flags.AddSize("context", &options.context, "memory of the CUDA context (default: 225 MiB)");
   std::vector<std::string> words(args.begin(), args.end());
   std::replace(words.begin(), words.end(), std::string("-o"), std::string("--out"));
   absl::StatusOr<Inputs> inputs = Inputs::Split(words);
@@ -137,12 +137,12 @@ absl::StatusOr<int> Synth(absl::Span<const std::string> args) {
   }
   if (inputs->model() == nullptr) {
     return absl::InvalidArgumentError(
-        StrCat("expected a model (", ModelNames(), ") or the file of a program, found ",
+        StrCat("expected a model (", ModelNames(), ") or the file of a schedule, found ",
                words.empty() ? std::string("none") : StrCat("'", words[0], "'")));
   }
   if (!inputs->unknown_key().empty()) {
-    return absl::InvalidArgumentError(
-        StrCat("--", inputs->unknown_key(), "=?: memreplay fit finds values, synth needs one"));
+    return absl::InvalidArgumentError(StrCat(
+        "--", inputs->unknown_key(), "=?: synth requires a value; memreplay fit searches for one"));
   }
   if (const absl::Status set = inputs->SetNames(*std::move(names)); !set.ok()) return set;
   absl::StatusOr<synth::TrainingRun> run = inputs->MakeRun();

@@ -19,11 +19,11 @@ namespace memreplay {
 namespace {
 
 constexpr char kSynthProgramDescription[] =
-    "Expands a schedule program (text proto or JSON; docs/formats.md) into the requests\n"
-    "that it stands for. They go to standard output as flat JSON lines, or to the file\n"
-    "that -o names. With --check nothing is written: what the program asks for is told,\n"
-    "by phase, and what it leaves allocated; memory is what is live at once, however\n"
-    "many events there are. Other commands take such files as they are.";
+    "Expands a schedule (text proto or JSON; docs/formats.md) into the requests it stands\n"
+    "for. They go to standard output as JSON lines, or to the file named by -o. With --check\n"
+    "nothing is written: the command reports what the schedule requests in each phase and\n"
+    "what it leaves allocated, using memory in proportion to what is live at once, however\n"
+    "many events there are. All other commands read schedules directly.";
 
 }  // namespace
 
@@ -57,14 +57,13 @@ absl::StatusOr<int> RunSynthProgram(absl::Span<const std::string> args) {
   std::optional<int64_t> max_events;
   bool check = false, json = false;
   FlagSet flags("synth FILE [flags]", kSynthProgramDescription);
-  flags.AddTexts("set", "NAME=N", &settings,
-                 "a parameter of the program, instead of its own value");
-  flags.AddText("out", "FILE", &out, "where the requests go, also -o; - is standard output");
-  flags.AddText("to", "FORMAT", &to, "their format; without it, FILE's extension decides");
-  flags.AddSwitch("check", &check, "tell what it asks for");
-  flags.AddSwitch("json", &json, "tell it as JSON");
+  flags.AddTexts("set", "NAME=N", &settings, "set a parameter of the schedule");
+  flags.AddText("out", "FILE", &out, "where to write the requests, also -o; - is standard output");
+  flags.AddText("to", "FORMAT", &to, "their format; the default follows from FILE's extension");
+  flags.AddSwitch("check", &check, "report what it requests");
+  flags.AddSwitch("json", &json, "report it as JSON");
   flags.AddNumber("max_events", "N", &max_events,
-                  "how many events it may have; its own max_events if not given");
+                  "the largest number of events (default: max_events of the schedule)");
   std::vector<std::string> words(args.begin(), args.end());
   for (std::string& word : words) {
     if (word == "-o") word = "--out";
@@ -73,7 +72,8 @@ absl::StatusOr<int> RunSynthProgram(absl::Span<const std::string> args) {
   if (!paths.ok()) return InCommand("synth", paths.status());
   if (flags.help_requested()) return PrintHelp(flags.Help());
   if (paths->size() != 1) {
-    return absl::InvalidArgumentError(StrCat("synth: expected one program, found ", paths->size()));
+    return absl::InvalidArgumentError(
+        StrCat("synth: expected one schedule, found ", paths->size()));
   }
   const std::string& path = paths->front();
   program::CompileOptions options;

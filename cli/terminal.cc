@@ -81,7 +81,7 @@ bool Has(std::string_view line, std::string_view part) { return line.find(part) 
 // The escape sequence for a line; "" for none.
 std::string_view ColorOf(std::string_view line) {
   const bool is_answer = line.starts_with("device ") || line.starts_with("job: ");
-  if (line.starts_with("  WRONG") ||
+  if (line.starts_with("  PROBLEM") ||
       (is_answer &&
        (Has(line, "OUT OF MEMORY") || Has(line, "DIFFERS") || Has(line, "FRAGMENTATION:") ||
         Has(line, "SHORTAGE:") || Has(line, "LEAK:") || Has(line, "PENDING FREE:")))) {
@@ -89,7 +89,7 @@ std::string_view ColorOf(std::string_view line) {
   }
   if (is_answer) return "\x1b[1m";
   if (line.starts_with("  survives")) return "\x1b[32m";
-  if (line.starts_with("  runs out") || Has(line, "<- worst") || Has(line, "<- odd one out")) {
+  if (line.starts_with("  runs out") || Has(line, "<- worst") || Has(line, "<- outlier")) {
     return "\x1b[31m";
   }
   return "";

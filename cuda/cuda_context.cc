@@ -25,7 +25,7 @@ absl::StatusOr<std::unique_ptr<CudaContext>> CudaContext::Create(const CudaDrive
   const CudaEntryPoints& api = driver.api();
   if (ordinal < 0 || ordinal >= driver.device_count()) {
     return absl::InvalidArgumentError(
-        StrCat("GPU ", ordinal, ": the driver finds ", driver.device_count(),
+        StrCat("GPU ", ordinal, ": the driver reports ", driver.device_count(),
                driver.device_count() == 1 ? " GPU, number 0" : " GPUs, numbered from 0"));
   }
   CUdevice device = 0;

@@ -32,7 +32,7 @@ absl::StatusOr<std::unique_ptr<CudaDevice>> CudaDevice::Create(CudaContext& cont
     if (*options.capacity > free) {
       return absl::FailedPreconditionError(
           StrCat("GPU ", context.card().ordinal, " (", context.card().name, "): a capacity of ",
-                 options.capacity->value(), " bytes was asked for, ", free.value(),
+                 options.capacity->value(), " bytes was requested, but only ", free.value(),
                  " bytes are free of ", context.card().total.value()));
     }
     if (options.by == CapacityBy::kBallast) device->ballast_.LeaveFree(*options.capacity);

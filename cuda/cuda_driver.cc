@@ -22,9 +22,9 @@ template <typename Function>
 absl::Status Find(void* handle, std::string_view library, const char* symbol, Function* function) {
   *function = reinterpret_cast<Function>(dlsym(handle, symbol));
   if (*function != nullptr) return absl::OkStatus();
-  return absl::UnimplementedError(
-      StrCat("CUDA driver ", library, ": looked for the function ", symbol,
-             ", found none; a driver of CUDA 11.2 or newer is needed (", LoaderMessage(), ")"));
+  return absl::UnimplementedError(StrCat("CUDA driver ", library, ": it lacks the function ",
+                                         symbol, "; a driver for CUDA 11.2 or newer is required (",
+                                         LoaderMessage(), ")"));
 }
 
 }  // namespace

@@ -50,7 +50,7 @@ absl::Status MeasureDriverCosts(CudaDevice& device, const DriverCostOptions& opt
     return absl::ResourceExhaustedError(
         StrCat("GPU ", device.context().card().ordinal, " (", device.context().card().name,
                "): ", device.FreeMemory().value(),
-               " free bytes are too few to measure what calls of the driver cost"));
+               " free bytes are too few to measure the cost of driver calls"));
   }
   return absl::OkStatus();
 }

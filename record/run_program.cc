@@ -146,7 +146,7 @@ int WaitFor(Child* child, const std::string& folder, const RecordOptions& option
 absl::StatusOr<proto::RecordReport> RunProgram(const RecordOptions& options) {
   if (options.card.empty() && !HasRealGpu()) {
     return absl::InvalidArgumentError(
-        "no GPU is here; --card NAME imagines one (--card list tells which)");
+        "this machine has no GPU; --card NAME simulates one (--card list prints the names)");
   }
   const absl::StatusOr<RecordFolders> folders = UnpackRecordFiles();
   if (!folders.ok()) return folders.status();

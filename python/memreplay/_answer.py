@@ -134,13 +134,13 @@ class Answer(types.Report):
         try:
             return cls(json.loads(text), is_good, page)
         except ValueError as error:
-            raise Error(f"the program's JSON cannot be read: {error}") from None
+            raise Error(f"the JSON printed by memreplay cannot be read: {error}") from None
 
     @property
     def only_device(self) -> types.DeviceReport:
         """The one device of the file. Errors: Error if there are several or none."""
         if len(self.devices) != 1:
-            raise Error(f"{self.file}: has {len(self.devices)} devices; take one of .devices")
+            raise Error(f"{self.file}: has {len(self.devices)} devices; use one of .devices")
         return self.devices[0]
 
     @property
@@ -148,7 +148,7 @@ class Answer(types.Report):
         """The best settings of a sweep: survives if any does, then the lowest peak of reserved memory."""
         rows = self.only_device.sweep.rows if self.only_device.sweep else []
         if not rows:
-            raise Error(f"{self.file}: no settings were tried; .best is of sweep()")
+            raise Error(f"{self.file}: no settings were tried; only sweep() has .best")
         return rows[0]
 
     def columns(self, table: Optional[str] = None) -> Columns:

@@ -167,7 +167,7 @@ def _size(size: int) -> str:
 
 def _job_line(row: Row) -> str:
     if not row["devices"]:
-        return f"{row['job']}: no answer"
+        return f"{row['job']}: failed"
     line = f"{row['job']}: {_size(row['peak_reserved_bytes'])} on the worst device"
     if row["saves_bytes"] or row["ooms"] > row["best_ooms"]:
         line += f", {_size(row['best_peak_reserved_bytes'])} with {row['best_conf'] or 'the defaults'}"
@@ -215,4 +215,4 @@ def _page(headlines: List[str], jobs: List[str], errors: List[Row]) -> str:
     failed = "".join(f"<li class=bad>{html.escape(text)}</li>" for text in told)
     return (f"<!doctype html><meta charset=utf-8><title>memreplay fleet</title><style>{_STYLE}</style>"
             f"<h1>Ranks side by side</h1>{''.join(f'<p>{html.escape(line)}</p>' for line in headlines)}"
-            f"{f'<h2>Without an answer</h2><ul>{failed}</ul>' if failed else ''}{''.join(jobs)}\n")
+            f"{f'<h2>Failed</h2><ul>{failed}</ul>' if failed else ''}{''.join(jobs)}\n")

@@ -131,7 +131,7 @@ def load(source: Union[Recording, Source]) -> Recording:
     >>> load("nowhere.pickle").replay()
     Traceback (most recent call last):
     ...
-    memreplay.Error: nowhere.pickle: there is no such file
+    memreplay.Error: nowhere.pickle: no such file
     """
     if isinstance(source, Recording):
         return source

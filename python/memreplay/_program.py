@@ -28,7 +28,7 @@ def needed(module: str, who: str) -> Any:
     try:
         return importlib.import_module(module)
     except ImportError as error:
-        raise ImportError(f"{who} wants the package {module} ({error}); pip install {module}") from None
+        raise ImportError(f"{who} requires the package {module} ({error}); pip install {module}") from None
 
 
 def _candidates() -> Iterator[pathlib.Path]:
@@ -53,7 +53,7 @@ def program() -> str:
     for path in _candidates():
         if os.access(path, os.X_OK) and path.is_file():
             return str(path)
-    raise Error("the program memreplay is not installed beside this package; pip install --force-reinstall memreplay")
+    raise Error("the binary memreplay is not installed next to this package; pip install --force-reinstall memreplay")
 
 
 def run(args: Sequence[str], timeout: Optional[float] = None,
@@ -72,7 +72,7 @@ def run(args: Sequence[str], timeout: Optional[float] = None,
     if done.returncode in (0, 1):
         return done
     if done.returncode < 0:
-        raise Unanswered(f"{args[0]}: the program was ended by signal {-done.returncode}")
+        raise Unanswered(f"{args[0]}: memreplay was ended by signal {-done.returncode}")
     lines = done.stderr.decode("utf-8", "replace").strip().splitlines()
     message = lines[-1] if lines else f"ended with status {done.returncode} and without a message"
     raise Error(message[len("memreplay: "):] if message.startswith("memreplay: ") else message)

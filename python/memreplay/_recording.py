@@ -94,7 +94,7 @@ def recording(path: Union[str, "os.PathLike[str]"] = "snapshot.pickle", *, on_oo
 
     if not torch.cuda.is_available():
         raise RuntimeError("memreplay.recording: PyTorch finds no GPU here, so there is nothing to record; "
-                           "memreplay record runs a script on an imaginary one")
+                           "memreplay record --card runs a script on a simulated one")
     path = pathlib.Path(path)
     torch.cuda.init()
     _start(max_entries, stacks)

@@ -56,7 +56,7 @@ def sources(patterns: Sequence[str]) -> List[Tuple[str, str]]:
                     stamp = str(next(filter(None, changed), ""))
                     found[name if is_local else fs.unstrip_protocol(name)] = f"{info.get('size')}:{stamp}"
             if len(found) == before:
-                raise Error(f"fleet: {pattern}: there is no such file, or no file in it")
+                raise Error(f"fleet: {pattern}: no such file, or a directory without files")
     return sorted(found.items())
 
 
@@ -170,16 +170,16 @@ def _parser() -> argparse.ArgumentParser:
         "  stacks.parquet    what held the most memory at the peak\n"
         "  jobs.parquet      which settings suit all ranks of a job at once, and what they save\n"
         "  fleet.html        the same to read\n"
-        "A file without an answer is a row with its error. Called again, it does only what is missing.")
+        "A file that fails becomes a row with its error. If called again, the command does only what is missing.")
     parser.add_argument("source", nargs="+", help="a directory, a glob or a URL that fsspec knows (s3://...)")
-    parser.add_argument("-o", "--out", required=True, help="where the results go: a directory or a URL")
+    parser.add_argument("-o", "--out", required=True, help="where to write the results: a directory or a URL")
     parser.add_argument("--engine", choices=["local", "ray"], default="local", help="local: the cores of this machine")
-    parser.add_argument("--ray-address", help="of a running cluster, or auto; without it $RAY_ADDRESS, else a new one here")
-    parser.add_argument("--jobs", type=int, help="how many files at once; without it, as many as cores")
-    parser.add_argument("--timeout", type=float, default=3600, help="seconds for a question about a file (3600)")
-    parser.add_argument("--retries", type=int, default=2, help="how often a file is tried again whose worker died (2)")
-    parser.add_argument("--capacity", help="replay on devices of this memory, such as 80GiB")
-    parser.add_argument("--torch", help="PyTorch release whose allocator to model")
+    parser.add_argument("--ray-address", help="address of a running cluster, or auto; the default is $RAY_ADDRESS, else a new cluster on this machine")
+    parser.add_argument("--jobs", type=int, help="number of files at once (default: the number of cores)")
+    parser.add_argument("--timeout", type=float, default=3600, help="seconds allowed per question about a file (default: 3600)")
+    parser.add_argument("--retries", type=int, default=2, help="how often a file is retried after its worker died (default: 2)")
+    parser.add_argument("--capacity", help="replay on devices with this much memory, such as 80GiB")
+    parser.add_argument("--torch", help="PyTorch release whose allocator is modelled")
     return parser
 
 
@@ -193,7 +193,7 @@ def main(args: List[str], engine: Optional[engines.Engine] = None) -> int:
     parts = Parts(options.out, run(["--version"]).stdout.decode().strip())
     files = [(url, stamp) for url, stamp in sources(options.source) if not parts.is_ours(url)]
     if not files:
-        raise Error(f"fleet: {', '.join(options.source)}: nothing there but the results of {options.out}")
+        raise Error(f"fleet: {', '.join(options.source)}: it contains only the results of {options.out}")
     flags = tuple((name, getattr(options, name)) for name in ("capacity", "torch") if getattr(options, name))
     tasks = [Task(url, stamp, timeout=options.timeout, retries=options.retries, flags=flags) for url, stamp in files]
     if engine is None:
@@ -214,8 +214,8 @@ def main(args: List[str], engine: Optional[engines.Engine] = None) -> int:
     seconds = time.monotonic() - begin
     if sys.stderr.isatty():
         print("\r\033[K", end="", file=sys.stderr)
-    print(f"{len(files)} files in {tables.jobs_seen} jobs, {tables.failed} without an answer; "
-          f"{fleet.done} questions asked in {seconds:.1f} s")
+    print(f"{len(files)} files in {tables.jobs_seen} jobs, {tables.failed} failed; "
+          f"{fleet.done} questions answered in {seconds:.1f} s")
     for line in tables.told + ["..."] * (tables.jobs_seen > len(tables.told)) + tables.headlines():
         print("  " + line)
     print(f"  page: {options.out.rstrip('/')}/fleet.html")

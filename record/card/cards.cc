@@ -94,10 +94,10 @@ const Card* FindCard(const char* name, std::string* error) {
   }
   if (matches == 1) return found;
   if (matches > 1) {
-    *error = "several cards match: " + matching;
+    *error = "several GPUs match: " + matching;
     return nullptr;
   }
-  *error = "no such card; there are ";
+  *error = "unknown GPU; known are ";
   for (const Card& card : kCards) *error += (&card == kCards ? "" : ", ") + std::string(card.name);
   return nullptr;
 }

@@ -78,8 +78,8 @@ void Copy(void* to, const void* from, std::size_t size) {
     }
     if (!small || !read_known(d, number(from), to, size)) {
       d.unknown_reads.fetch_add(1, std::memory_order_relaxed);
-      Assume(small ? "what nobody computed was copied to the host as zeros"
-                   : "large copies to the host brought zeros, not what was computed");
+      Assume(small ? "values that were never computed were copied to the host as zeros"
+                   : "large copies to the host delivered zeros instead of computed values");
     }
   } else if (!small) {
     d.known.forget(number(to), size);

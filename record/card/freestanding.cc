@@ -11,7 +11,7 @@
 namespace {
 
 [[noreturn]] void stop(const char* what) {
-  std::fprintf(stderr, "memreplay: the imaginary card stops: %s\n", what);
+  std::fprintf(stderr, "memreplay: the simulated GPU stops: %s\n", what);
   std::abort();
 }
 
@@ -19,7 +19,7 @@ namespace {
 void* take_or_throw(std::size_t size) {
   using New = void*(std::size_t);
   auto* real = reinterpret_cast<New*>(memreplay::card::LoadedSymbol("libstdc++.so.6", "_Znwm"));
-  if (real == nullptr) stop("the host has no memory left");
+  if (real == nullptr) stop("the host is out of memory");
   return real(size);
 }
 

@@ -30,7 +30,7 @@ constexpr char kDriver[] = "libcuda.so.1";
 // already.
 constexpr char kDriverToLink[] = "libcuda.so";
 constexpr char kLinksNothing[] =
-    "/* a linker's script: what is missing is found in libcuda.so.1 */\n";
+    "/* A linker script: missing symbols are found in libcuda.so.1. */\n";
 constexpr char kManagement[] = "libnvidia-ml.so.1";
 
 // What is wanted of one library: names, each with the version that it is wanted in.
@@ -292,7 +292,7 @@ bool Prepare(const std::string& folders, const std::string& out, std::string* er
     at = end + 1;
   }
   if (installation.libraries().empty()) {
-    *error = torch + ": no library here links to CUDA; expected a CUDA build of torch";
+    *error = torch + ": no library in this folder links to CUDA; expected a CUDA build of torch";
     return false;
   }
   const LibraryVersions versions = versions_of(torch, installation.libraries());

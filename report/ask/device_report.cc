@@ -6,6 +6,7 @@
 #include "report/ask/enums.h"
 #include "report/ask/inventory.h"
 #include "report/words/render_json.h"
+#include "report/words/stack_names.h"
 #include "report/words/text.h"
 #include "report/words/version.h"
 #include "trace/value/diagnostics.h"
@@ -129,10 +130,11 @@ void AddOrigin(const Schedule& schedule, const proto::RecordedPeaks& recorded, S
   }
   *report->mutable_recorded() = recorded;
   if (schedule.is_cold()) return;
-  report->add_notes(start == StartPolicy::kRecorded
-                        ? "begins with the segments and blocks that the recording began with"
-                        : StrCat("begins with what was live when recording began, allocated anew",
-                                 start_note.empty() ? "" : StrCat(": ", start_note)));
+  report->add_notes(
+      start == StartPolicy::kRecorded
+          ? "the replay starts with the segments and blocks that the recording started with"
+          : StrCat("the replay starts with what was live when the recording began, allocated again",
+                   start_note.empty() ? "" : StrCat(": ", start_note)));
 }
 
 int64_t CountOf(const Schedule& schedule) {
@@ -220,6 +222,13 @@ proto::DeviceReport ReportWhatIf(const Schedule& schedule, const ReplaySettings&
   report.set_capacity_bytes(settings.capacity.value_or(Bytes()).signed_value());
   AddPeaks(result.peak, &report);
   AddOrigin(schedule, recorded, result.start, result.start_note, &report);
+  if (result.first_oom.has_value()) {
+    const uint64_t event = EventOfRequest(schedule, *result.first_oom);
+    StackNames names(schedule.trace());
+    proto::DeviceReport::FirstOom& first = *report.mutable_first_oom();
+    first.set_event_index(static_cast<int64_t>(event));
+    *first.mutable_stack() = names.Of(schedule.requests()[*result.first_oom].text_or_stack);
+  }
   AddFailures(result.run, &report);
   AddStatistics(result.statistics, *settings.torch.profile, &report);
   for (size_t rule = 0; rule < kRuleCount; ++rule) {

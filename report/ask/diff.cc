@@ -193,14 +193,15 @@ absl::StatusOr<proto::Report> ParseReport(std::string_view json) {
     // Its further lines show the place.
     std::string message(status.message());
     message.resize(std::min(message.find('\n'), message.size()));
-    return absl::InvalidArgumentError(StrCat("not one report in JSON: ", message));
+    return absl::InvalidArgumentError(StrCat("expected one report as JSON: ", message));
   }
   if (report.schema_version() != kReportSchemaVersion) {
     return absl::InvalidArgumentError(StrCat("a report of schema_version ", report.schema_version(),
                                              "; this memreplay reads ", kReportSchemaVersion));
   }
   if (!report.error().empty()) {
-    return absl::InvalidArgumentError(StrCat("a report without an answer: ", report.error()));
+    return absl::InvalidArgumentError(
+        StrCat("the report holds an error instead of a result: ", report.error()));
   }
   return report;
 }

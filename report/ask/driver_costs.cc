@@ -32,7 +32,7 @@ absl::StatusOr<DriverCosts> ParseDriverCosts(std::string_view json) {
     std::string message(status.message());
     message.resize(std::min(message.find('\n'), message.size()));
     return absl::InvalidArgumentError(
-        StrCat("not a table of costs, as memreplay gpu --costs-out writes it: ", message));
+        StrCat("expected a table of costs as written by memreplay gpu --costs-out: ", message));
   }
   // Refused calls are in a row with the granted ones; a row of nothing else says
   // nothing of what a granted one costs.
@@ -61,7 +61,7 @@ absl::StatusOr<DriverCosts> ParseDriverCosts(std::string_view json) {
     if (sum.cost->empty()) {
       return absl::InvalidArgumentError(
           StrCat("the table has no times of ", sum.calls.front(),
-                 "; memreplay gpu --costs-out without a FILE to replay measures all calls"));
+                 "; memreplay gpu --costs-out without a FILE measures all calls"));
     }
   }
   result.card_text = table.card();

@@ -257,8 +257,8 @@ void AddFaults(const RunPlan& plan, const std::vector<MeasuredRun>& measured,
       const Parting& first = *run.with_addresses.first;
       const int64_t position = Position(plan, first.request);
       add(i, position,
-          StrCat("decisions part at ", unit, FormatCount(position),
-                 ", with the driver's addresses ", "too: predicted ",
+          StrCat("decisions diverge at ", unit, FormatCount(position),
+                 " even with the driver's addresses: predicted ",
                  first.predicted ? DescribeDecision(*first.predicted) : "nothing more",
                  "; measured ",
                  first.measured ? DescribeDecision(*first.measured) : "nothing more"));
@@ -268,13 +268,13 @@ void AddFaults(const RunPlan& plan, const std::vector<MeasuredRun>& measured,
       const int64_t position =
           Position(plan, part.measured ? part.measured->request : part.predicted->request);
       add(i, position,
-          StrCat("the device answers otherwise at ", unit, FormatCount(position), ": predicted ",
+          StrCat("the device responds differently at ", unit, FormatCount(position), ": predicted ",
                  part.predicted ? DescribeCall(*part.predicted) : "no call", "; measured ",
                  part.measured ? DescribeCall(*part.measured) : "no call"));
     }
     if (run.run.violation.has_value()) {
       add(i, static_cast<int64_t>(run.run.violation->event),
-          StrCat("memory that cannot be: ", run.run.violation->message));
+          StrCat("impossible memory layout: ", run.run.violation->message));
     }
   }
   for (const std::string& sentence : context.verify_faults) add(0, -1, sentence);
@@ -291,7 +291,7 @@ absl::Status InFile(const std::string& file, const absl::Status& status) {
 }  // namespace
 
 std::string ShortageSentence(const RunPlan& plan, const Shortage& shortage) {
-  return StrCat("it needs ", shortage.at_least ? "at least " : "",
+  return StrCat("the file needs ", shortage.at_least ? "at least " : "",
                 FormatSizeExactly(shortage.needed), " and the device has ",
                 FormatSizeExactly(shortage.free.signed_value()), " free; memory would run out at ",
                 plan.schedule->is_program() ? "request " : "event ",
@@ -306,7 +306,7 @@ proto::DeviceReport ReportGpu(const RunPlan& plan, const proto::RecordedPeaks& r
     report.add_notes(StrCat("the recording ran out of memory ",
                             FormatCount(recorded.ooms(), "time"), ", this run ",
                             FormatCount(report.ooms(), "time"),
-                            ": --capacity makes the card as small as the recording's was"));
+                            "; --capacity makes the device as small as in the recording"));
   }
   proto::GpuRun& gpu = *report.mutable_gpu();
   *gpu.mutable_card() = std::move(context.card);
@@ -374,7 +374,7 @@ absl::StatusOr<proto::DeviceReport> GpuAsker::Ask(const std::string& file, const
     due = RequestTimes(schedule);
     if (due.empty()) {
       return absl::InvalidArgumentError(
-          StrCat(file, ": --pace recorded: the file has no times of its requests"));
+          StrCat(file, ": --pace recorded: the file does not record when its requests were made"));
     }
   }
   RunPlan plan;
@@ -397,7 +397,7 @@ absl::StatusOr<proto::DeviceReport> GpuAsker::Ask(const std::string& file, const
                                          static_cast<uint64_t>(recorded.ooms()));
       shortage.has_value()) {
     return absl::ResourceExhaustedError(
-        StrCat(file, ": too big for GPU ", context.card.index(), " (", context.card.name(),
+        StrCat(file, ": too large for GPU ", context.card.index(), " (", context.card.name(),
                "): ", ShortageSentence(plan, *shortage), "; nothing was allocated"));
   }
 
@@ -463,7 +463,7 @@ absl::StatusOr<DeviceRun> GpuAsker::Measure(const RunPlan& plan, const std::vect
   if (const std::string by = pacer->stopped_by(); !by.empty()) {
     return absl::CancelledError(StrCat("stopped by ", by, " at request ", run->requests, " of ",
                                        plan.schedule->requests().size(),
-                                       "; all memory was given back"));
+                                       "; all memory was released"));
   }
   proto::GpuRepetition& repetition = context->repetitions.emplace_back();
   repetition.set_wall_ns(pacer->taken_ns());

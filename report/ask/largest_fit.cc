@@ -114,7 +114,7 @@ absl::StatusOr<proto::Report> AskLargestFit(const LargestFitQuestion& question) 
   if (!request.capacity.has_value()) request.capacity = smallest->program.total_memory;
   if (!request.capacity.has_value()) {
     return absl::InvalidArgumentError(
-        StrCat(question.key, "=? wants --capacity: what the allocator can get"));
+        StrCat(question.key, "=? requires --capacity, the memory available to the allocator"));
   }
   const absl::StatusOr<ProfileChoice> profile = ChooseProfile(smallest->program, request.torch);
   if (!profile.ok()) return profile.status();

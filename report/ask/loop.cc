@@ -66,8 +66,8 @@ void AddErrorBars(const Schedule& schedule, const LookBack& look_back,
                   const proto::RecordedPeaks& recorded, proto::LoopReport* loop) {
   const bool ended = schedule.final_state() != nullptr;
   const std::string_view sums =
-      ended ? "the state at the end and the events add up to what there was at the begin"
-            : "without a state at the end, memory that no event speaks of is not counted";
+      ended ? "the initial state is rebuilt from the events and the final state"
+            : "without a final state, memory that no event mentions is not counted";
   const int64_t reserved = recorded.peak_reserved_bytes();
   const int64_t requested = recorded.peak_requested_bytes();
   AddBar("peak_reserved_bytes", reserved, reserved, ended, sums, loop);
@@ -75,15 +75,15 @@ void AddErrorBars(const Schedule& schedule, const LookBack& look_back,
   // In any case between what was requested and what was reserved.
   int64_t less = look_back.less.signed_value();
   int64_t more = look_back.more.signed_value();
-  std::string reason = "the recording tells the extent of every block";
+  std::string reason = "the recording gives the extent of every block";
   if (look_back.diverged) {
     less = more = reserved;
-    reason = StrCat("the replay leaves the recording at event ",
+    reason = StrCat("the replay diverges from the recording at event ",
                     FormatCount(static_cast<int64_t>(look_back.exact_until)));
   } else if (look_back.open_extents > 0) {
-    reason = StrCat("the recording leaves open how long ",
+    reason = StrCat("the recording does not give the size of ",
                     FormatCount(static_cast<int64_t>(look_back.open_extents), "block"),
-                    " of before ", look_back.open_extents == 1 ? "was" : "were");
+                    " allocated before it began");
   }
   const struct {
     std::string_view figure;
@@ -92,7 +92,7 @@ void AddErrorBars(const Schedule& schedule, const LookBack& look_back,
                {"peak_active_bytes", look_back.peak.active().signed_value()}};
   for (const auto& row : kRows) {
     if (requested > reserved) {
-      AddBar(row.figure, requested, 0, false, "the file tells of more requested than reserved",
+      AddBar(row.figure, requested, 0, false, "the file shows more memory requested than reserved",
              loop);
       continue;
     }

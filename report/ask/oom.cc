@@ -151,15 +151,16 @@ void AddPinned(StackNames& names, const OomAnalysis& analysis, const std::vector
 std::string ChangeText(const Counterfactual& answer, const proto::Stack& stack,
                        std::string_view at_least) {
   switch (answer.kind) {
-    case ChangeKind::kNothing: return "nothing (control)";
+    case ChangeKind::kNothing: return "nothing changed (check)";
     case ChangeKind::kSetting: return answer.change;
     case ChangeKind::kEmptyCache: return "torch.cuda.empty_cache() just before";
-    case ChangeKind::kRetry: return "the same request again after a synchronisation";
-    case ChangeKind::kOneStream: return "everything on one stream";
+    case ChangeKind::kRetry: return "repeating the request after a synchronisation";
+    case ChangeKind::kOneStream: return "running everything on one stream";
     case ChangeKind::kMemory:
       return answer.survives ? StrCat(at_least, FormatSize(answer.amount), " more memory",
                                       answer.by_luck < answer.amount
-                                          ? StrCat(" (by luck ", FormatSize(answer.by_luck), ")")
+                                          ? StrCat(" (", FormatSize(answer.by_luck),
+                                                   " also works, but not every size above it)")
                                           : "")
                              : StrCat("up to ", FormatSize(answer.amount), " more memory");
     case ChangeKind::kFreeStack:
@@ -198,7 +199,7 @@ void AddUse(const OomAnalysis& analysis, const ReplaySettings& settings,
   use.set_device_free_bytes(scene.device_free.signed_value());
   const Bytes known = scene.reserved + scene.device_free;
   Bytes capacity = known;
-  std::string source = "reserved + free; what else is on the card is not known";
+  std::string source = "reserved + free; other use of the GPU is unknown";
   if (!scene.recorded) {
     capacity = settings.capacity.value_or(known);
     source = "given";
@@ -207,7 +208,7 @@ void AddUse(const OomAnalysis& analysis, const ReplaySettings& settings,
     source = "given";
   } else if (const std::optional<Card> card = SmallestCard(known)) {
     capacity = card->total;
-    source = StrCat("estimated: the smallest usual card that holds it, ", card->name);
+    source = StrCat("estimated: the smallest common GPU that holds it, ", card->name);
   }
   use.set_capacity_bytes(capacity.signed_value());
   use.set_capacity_source(source);
@@ -221,24 +222,24 @@ std::string Sentence(const OomAnalysis& analysis, const proto::OutOfMemory& oom)
     case OomVerdict::kExceedsDevice: {
       const uint64_t event = analysis.too_large->event;
       return StrCat(
-          "no allocator would do: ", FormatSize(oom.live_at_once_bytes()), " are needed at once",
-          event > analysis.scene.event ? ", later," : "", " at event ",
+          "no allocator could succeed: ", FormatSize(oom.live_at_once_bytes()),
+          " is needed at once", event > analysis.scene.event ? ", later," : "", " at event ",
           FormatCount(static_cast<int64_t>(event)), "; the device has ",
           FormatSize((analysis.scene.reserved + analysis.scene.grantable).signed_value()));
     }
     case OomVerdict::kPendingFree:
       return StrCat("the request for ", wanted,
-                    " succeeds when made again: a fitting block came back with the "
-                    "synchronisation, after PyTorch had looked");
+                    " succeeds when repeated: a fitting block became free with the "
+                    "synchronisation, after PyTorch had looked for one");
     case OomVerdict::kLeak:
-      return StrCat("every step leaves ", FormatSize(oom.leak().bytes_per_step()), " behind, by ",
-                    oom.leak().stack().summary(), ": ", FormatSize(oom.leak().left_bytes()),
-                    " after ", FormatCount(oom.leak().steps(), "step"), ", so that ", wanted,
-                    " finds no place");
+      return StrCat("every step leaves ", FormatSize(oom.leak().bytes_per_step()),
+                    " behind, allocated by ", oom.leak().stack().summary(), ": ",
+                    FormatSize(oom.leak().left_bytes()), " after ",
+                    FormatCount(oom.leak().steps(), "step"), ", so there is no room for ", wanted);
     case OomVerdict::kTrueShortage:
-      return StrCat("no packing would have served ", wanted, ": only ", obtainable,
-                    " is free or held unallocated; ",
-                    FormatSize(oom.requested_bytes() - oom.obtainable_bytes()), " are missing");
+      return StrCat(wanted, " requested; even without fragmentation only ", obtainable,
+                    " was available, ", FormatSize(oom.requested_bytes() - oom.obtainable_bytes()),
+                    " short");
     case OomVerdict::kFragmentation: break;
   }
   // Those that hold least are named.
@@ -255,20 +256,21 @@ std::string Sentence(const OomAnalysis& analysis, const proto::OutOfMemory& oom)
       oom.counterfactuals().begin(), oom.counterfactuals().end(), [](const auto& answer) {
         return answer.kind() == proto::Counterfactual::setting && answer.served();
       });
-  std::string cure = serves_here ? "settings below would have served it, but not all that follows"
-                                 : "no setting tried would have done";
+  std::string cure = serves_here
+                         ? "settings below would have served this request, but not all that follow"
+                         : "none of the settings tried would have helped";
   if (!cures.empty()) {
     cure.clear();
     for (size_t i = 0; i < std::min(cures.size(), kMaxCures); ++i) {
       StrAppend(&cure, i == 0 ? "" : " or ", cures[i]->change());
     }
-    StrAppend(&cure, " would have",
+    StrAppend(&cure, " would have served it",
               cures.size() <= kMaxCures
                   ? ""
                   : StrCat(" (and ", cures.size() - kMaxCures, " more, below)"));
   }
-  return StrCat(obtainable, " is free or held unallocated, in pieces that cannot serve ", wanted,
-                "; ", cure);
+  return StrCat(obtainable, " is free or reserved but unallocated, in pieces too small for ",
+                wanted, "; ", cure);
 }
 
 }  // namespace
@@ -322,10 +324,9 @@ proto::OutOfMemory OomReport(const Schedule& schedule, const ReplaySettings& set
     oom.set_verdict(proto::Verdict::none);
     oom.set_event_index(-1);
     if (settings.as_recorded) {
-      oom.set_sentence("no out of memory is recorded");
+      oom.set_sentence("the recording did not run out of memory");
     } else if (!settings.capacity.has_value()) {
-      oom.set_sentence(
-          "memory does not run out: the device is unlimited; --capacity makes it finite");
+      oom.set_sentence("memory does not run out: the device is unlimited; --capacity sets a limit");
     } else {
       oom.set_sentence(
           StrCat("memory does not run out on a device of ", FormatSize(*settings.capacity)));
@@ -367,20 +368,19 @@ proto::OutOfMemory OomReport(const Schedule& schedule, const ReplaySettings& set
                          FormatCount(static_cast<int64_t>(scene.ooms)), " out-of-memory events"));
   }
   if (!scene.exact) {
-    oom.add_notes(
-        CleanText(StrCat("the replay is not exact up to the event, so that the state "
-                         "may differ from the true one: ",
-                         scene.inexact_reason)));
+    oom.add_notes(CleanText(StrCat(
+        "the replay is not exact up to this event, so the state may differ from the real one: ",
+        scene.inexact_reason)));
   }
   if (!analysis->reproduced) {
     oom.add_notes(
-        "on the simulated device the request is served although nothing was changed: what the "
-        "counterfactuals say is no evidence");
+        "on the simulated device the request succeeds although nothing was changed, so the changes "
+        "below prove nothing");
   }
   if (!schedule.is_cold() && !schedule.is_program()) {
     oom.add_notes(
-        "the recording began with memory in use: settings are tried as if set when it began, with "
-        "that memory where it was");
+        "the recording began with memory in use: settings are tried as if they were set at that "
+        "moment, with that memory left where it was");
   }
   return oom;
 }

@@ -276,7 +276,7 @@ absl::StatusOr<ReplaySettings> BestOf(const proto::Sweep& sweep, const ReplaySet
   if (sweep.rows().empty() || !sweep.rows(0).refused().empty() ||
       (sweep.rows(0).ooms() >= current.ooms() &&
        sweep.rows(0).peak_reserved_bytes() >= current.peak_reserved_bytes())) {
-    return absl::NotFoundError("nothing better");
+    return absl::NotFoundError("no better settings found");
   }
   const proto::SweepRow& best = sweep.rows(0);
   Candidate candidate;

@@ -180,10 +180,9 @@ void Suggest(const SweepRow& row, const SweepRow& current, bool with_time,
   to->add_lines(StrCat("export ", profile.conf_variables[0], "=", ShellQuoted(row.conf)));
   if (row.fraction.has_value() && row.fraction != current.fraction) {
     to->add_lines(StrCat("torch.cuda.set_per_process_memory_fraction(",
-                         absl::StrFormat("%g", *row.fraction),
-                         ")  # in the program, at its start"));
+                         absl::StrFormat("%g", *row.fraction), ")  # at the start of the script"));
   }
-  std::string cost = Change("calls of the driver", row.calls.total(), current.calls.total());
+  std::string cost = Change("driver calls", row.calls.total(), current.calls.total());
   if (with_time) {
     StrAppend(&cost, ", which take ", FormatDuration(std::llround(row.call_nanoseconds)),
               " instead of ", FormatDuration(std::llround(current.call_nanoseconds)));
@@ -213,17 +212,17 @@ std::vector<std::string> RisksOf(const AllocatorConfig& config, std::optional<do
   }
   if (config.backend == Backend::kCudaMallocAsync) {
     risks.push_back(
-        "approximate: the driver's pool is taken as the high-water mark of what is used");
+        "approximate: the size of the driver's pool is taken to be its high-water mark of use");
     return risks;
   }
   if (config.expandable_segments) {
     risks.push_back(
-        "not available on every platform; memory of expandable segments cannot be shared with "
-        "other processes everywhere");
+        "not available on every platform, and memory in expandable segments cannot always be "
+        "shared with other processes");
   }
   if (config.max_split_size != kUnlimited) {
     risks.push_back(
-        "tuned to the sizes of this trace: with other shapes, larger cached blocks that smaller "
+        "tuned to the sizes in this file: with other shapes, large cached blocks that smaller "
         "requests may not use can pile up");
   }
   uint64_t coarsest = 0;
@@ -231,8 +230,8 @@ std::vector<std::string> RisksOf(const AllocatorConfig& config, std::optional<do
     if (divisions > 1 && (coarsest == 0 || divisions < coarsest)) coarsest = divisions;
   }
   if (coarsest != 0) {
-    risks.push_back(StrCat("blocks are up to ", (100 + coarsest / 2) / coarsest,
-                           " % larger than their request"));
+    risks.push_back(
+        StrCat("blocks are up to ", (100 + coarsest / 2) / coarsest, " % larger than the request"));
   }
   if (config.large_segment_size != AllocatorConfig().large_segment_size) {
     risks.push_back(StrCat("requests below 10 MiB reserve ", FormatSize(config.large_segment_size),
@@ -240,8 +239,7 @@ std::vector<std::string> RisksOf(const AllocatorConfig& config, std::optional<do
   }
   if (config.garbage_collection_threshold > 0) {
     risks.push_back(
-        "cached memory is given back within allocations, and each cudaFree waits for "
-        "the device");
+        "cached memory is released during allocations, and each cudaFree waits for the device");
   }
   const double share = std::min(fraction.value_or(1), config.per_process_memory_fraction);
   if (share < 1) {
@@ -359,13 +357,12 @@ void AddSweepTo(proto::DeviceReport* report, const Schedule& schedule,
   bounds.get();
   if (!schedule.is_cold() && answer.current.start == StartPolicy::kRecorded) {
     report->add_notes(
-        "every replay begins with the segments and blocks that the recording began with, cached "
-        "ones included; --start fresh begins with only what was live");
+        "every replay starts with the segments and blocks that the recording started with, "
+        "including cached ones; --start fresh starts with only what was live");
   }
   if (!answer.current.start_note.empty()) {
     report->add_notes(
-        StrCat("begins with what was live when recording began, allocated "
-               "anew: ",
+        StrCat("the replay starts with what was live when the recording began, allocated again: ",
                answer.current.start_note));
   }
   AddSweep(answer, schedule, *on_card.torch.profile, report);

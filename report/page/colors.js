@@ -121,7 +121,7 @@ class Coloring {
       return;
     }
     const names = by === "category" ? run.tags : by === "line" ? run.lines : run.labels;
-    const ofStack = by === "stack" ? names.map((_, i) => i) : names.map((name) => numberOf(name || "no name"));
+    const ofStack = by === "stack" ? names.map((_, i) => i) : names.map((name) => numberOf(name || "unnamed"));
     if (by === "stack") this.names = names;
     for (let i = 0; i < this.group.length; ++i) this.group[i] = ofStack[run.stack[i]];
   }
@@ -134,7 +134,7 @@ class Coloring {
       const least = Math.max(1, Math.round(2 ** (i / scale)));
       this.names.push(`lives ${formatCount(least)} events or more`);
     }
-    this.names.push("there to the end");
+    this.names.push("never freed");
     for (let i = 0; i < this.group.length; ++i) {
       const life = run.end[i] - run.start[i];
       this.group[i] = run.end[i] > run.last ? steps : Math.min(steps - 1, Math.floor(Math.log2(life + 1) * scale));

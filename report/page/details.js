@@ -12,7 +12,7 @@ function frameList(run, stack) {
     let end = i;
     while (hasOwn && end < items.length && !run.isOwn[frames[end]]) ++end;
     if (end > i + 1) {
-      list.append(make("li", {class: "folded"}, make("details", {}, make("summary", {}, `${formatCount(end - i)} frames of libraries`),
+      list.append(make("li", {class: "folded"}, make("details", {}, make("summary", {}, `${formatCount(end - i)} frames in libraries`),
                                                      make("ol", {class: "frames"}, ...items.slice(i, end)))));
     } else {
       list.append(items[i]);
@@ -42,8 +42,7 @@ class Details {
     if (key === this.shown || (block < 0 && this.shown !== "")) return;
     this.shown = key;
     if (block < 0) {
-      host.replaceChildren(make("p", {class: "note"}, "Point at a band or a block to see what it is; a click keeps it here. " +
-          "? lists the keys."));
+      host.replaceChildren(make("p", {class: "note"}, "Point at a band or a block to see its details; click to keep them here. " + "Press ? for a list of keys."));
       return;
     }
     const list = make("dl", {"data-block": block, "data-address": formatHex(run.address[block]),
@@ -70,7 +69,7 @@ class Details {
       return button;
     };
     const {start, freed, end} = run;
-    const state = moment < start[block] ? "not there yet" : moment >= end[block] ? "freed"
+    const state = moment < start[block] ? "not yet allocated" : moment >= end[block] ? "freed"
         : moment >= freed[block] ? "freed, but other streams may still use it" : "allocated";
     /** @type {[string, string | HTMLElement][]} */
     const facts = [
@@ -81,8 +80,8 @@ class Details {
       ["allocated", start[block] === 0 ? (run.last === 0 ? "not recorded" : "before the first event") : link(start[block], view.momentName(start[block]))],
     ];
     if (freed[block] <= run.last && freed[block] > 0) facts.push(["freed", link(freed[block], view.momentName(freed[block]))]);
-    if (end[block] <= run.last && end[block] > freed[block] + 1) facts.push(["back with the allocator", link(end[block], view.momentName(end[block]))]);
-    if (end[block] > run.last) facts.push(["freed", "never, in this run"]);
+    if (end[block] <= run.last && end[block] > freed[block] + 1) facts.push(["returned to the cache", link(end[block], view.momentName(end[block]))]);
+    if (end[block] > run.last) facts.push(["freed", "not in this run"]);
     facts.push(["lives", view.lifeOf(block)], ["stream", run.streams[run.stream[block]] || "?"]);
     const pool = run.pools[run.pool[block]];
     if (pool) facts.push(["pool", pool]);

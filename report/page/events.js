@@ -9,7 +9,7 @@ class EventList {
     this.view = view;
     this.search = /** @type {HTMLInputElement} */ (make("input", {
         type: "search", placeholder: "search events: a file, a function, segment_alloc, oom ...",
-        "aria-label": "Search events; Enter goes to the next, with shift to the one before"}));
+        "aria-label": "Search events; Enter moves to the next match, Shift+Enter to the previous one"}));
     this.told = make("span", {class: "note", "aria-live": "polite"});
     this.body = make("tbody", {});
     const table = make("table", {class: "events"}, make("thead", {}, make("tr", {}, make("th", {class: "n"}, "at"), make("th", {}, "event"),
@@ -99,6 +99,6 @@ class EventList {
         return;
       }
     }
-    this.told.textContent = step > 0 ? "none after the cursor" : "none before the cursor";
+    this.told.textContent = step > 0 ? "no match after the cursor" : "no match before the cursor";
   }
 }

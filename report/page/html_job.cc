@@ -60,7 +60,7 @@ std::string JobTable(const proto::Job& job, absl::Span<const proto::DeviceReport
     const proto::DeviceReport& device = *devices[static_cast<size_t>(i)];
     std::string marks;
     if (i == job.worst_row()) marks = "worst";
-    if (i == job.odd_row()) StrAppend(&marks, marks.empty() ? "" : ", ", "odd one out");
+    if (i == job.odd_row()) StrAppend(&marks, marks.empty() ? "" : ", ", "outlier");
     rows.push_back(
         {{.html = StrCat("<button type=\"button\" class=\"link\" data-section=\"", i, "\">",
                          EscapeHtml(StrCat(row.file(), ", device ", row.device())), "</button>")},
@@ -71,19 +71,18 @@ std::string JobTable(const proto::Job& job, absl::Span<const proto::DeviceReport
          CountCell(row.ooms()),
          {.html = marks.empty() ? "" : Element("b class=\"bad\"", marks)}});
   }
-  const std::string odd = job.odd_row() < 0
-                              ? "none stands out"
-                              : StrCat("odd one out: ", job.rows(job.odd_row()).file(), ", device ",
-                                       job.rows(job.odd_row()).device());
-  return StrCat(
-      Element("p class=\"answer\"", StrCat(FormatCount(job.rows_size(), "device"), " of ",
-                                           FormatCount(job.files(), "file"), "; ", odd, "; peaks ",
-                                           FormatSize(job.spread_bytes()), " apart.")),
-      "\n",
-      Table("Every rank, at one scale",
-            {"rank", "memory over the run", "peak reserved", "peak requested", "events",
-             "out of memory", ""},
-            rows));
+  const std::string odd = job.odd_row() < 0 ? "no rank stands out"
+                                            : StrCat("outlier: ", job.rows(job.odd_row()).file(),
+                                                     ", device ", job.rows(job.odd_row()).device());
+  return StrCat(Element("p class=\"answer\"",
+                        StrCat(FormatCount(job.rows_size(), "device"), " of ",
+                               FormatCount(job.files(), "file"), "; ", odd, "; peaks differ by ",
+                               FormatSize(job.spread_bytes()), ".")),
+                "\n",
+                Table("Every rank, on one scale",
+                      {"rank", "memory over the run", "peak reserved", "peak requested", "events",
+                       "out of memory", ""},
+                      rows));
 }
 
 }  // namespace memreplay

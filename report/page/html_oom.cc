@@ -37,11 +37,12 @@ std::string HelpTable(const proto::OutOfMemory& oom) {
       useless.push_back(change.change());
     }
   }
-  std::string html =
-      Table("What would have helped, each simulated", {"result", "peak reserved", "change"}, rows);
+  std::string html = Table("What would have helped (each change was simulated)",
+                           {"result", "peak reserved", "change"}, rows);
   if (!useless.empty()) {
-    StrAppend(&html, Element("p class=\"note\"",
-                             StrCat("Runs out with: ", absl::StrJoin(useless, "; "), ".")));
+    StrAppend(&html,
+              Element("p class=\"note\"",
+                      StrCat("Memory also runs out with: ", absl::StrJoin(useless, "; "), ".")));
   }
   return html;
 }
@@ -56,10 +57,10 @@ std::string PinnedTable(const proto::OutOfMemory& oom) {
                     PlaceCell(has_pin ? pin.stack().summary() : "the segment", oom.event_index(),
                               has_pin ? pin.address() : segment.address())});
   }
-  return Table(
-      StrCat("Segments that could be given back or merged but for what is live in them: ",
-             FormatSize(oom.pinned_free_bytes()), " free in ", FormatCount(oom.pinned_segments())),
-      {"free", "of", "live blocks", "the largest", "by"}, rows);
+  return Table(StrCat(FormatSize(oom.pinned_free_bytes()), " is stuck in ",
+                      FormatCount(oom.pinned_segments(), "segment"),
+                      " because live tensors sit in ", oom.pinned_segments() == 1 ? "it" : "them"),
+               {"free", "of", "live blocks", "the largest", "by"}, rows);
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include "report/page/html_oom.h"
 #include "report/words/answer.h"
 #include "report/words/lines.h"
+#include "report/words/memory_use.h"
 #include "report/words/sizes.h"
 #include "report/words/verdict.h"
 #include "trace/value/strings.h"
@@ -60,7 +61,7 @@ std::string FrameItems(const proto::Page& page, const proto::Page::Stack& stack)
     const int64_t folded = has_own ? end - frame : 0;
     if (folded > 1) {
       StrAppend(&html, "<li class=\"folded\"><details><summary>", FormatCount(folded, "frame"),
-                " of libraries</summary><ol class=\"frames\">");
+                " in libraries</summary><ol class=\"frames\">");
     }
     const auto stop = std::max(end, frame + 1);
     for (; frame != stop; ++frame) {
@@ -92,9 +93,9 @@ std::string Holdings(const proto::DeviceReport& device) {
   const proto::Page::Holdings& holdings = device.page().holdings();
   if (holdings.requested_bytes() == 0) return "";
   const int64_t all = holdings.requested_bytes();
-  std::string html = Note(StrCat(FormatSize(all), " are live at ", PositionNoun(device), " ",
-                                 FormatCount(holdings.position()),
-                                 ", where the program has asked for most, as requested."));
+  std::string html =
+      Note(StrCat(FormatSize(all), " is live at ", PositionNoun(device), " ",
+                  FormatCount(holdings.position()), ", the peak of requested memory."));
   Rows rows;
   for (const auto& row : holdings.categories()) {
     rows.push_back({TextCell(row.category()), SizeCell(row.requested_bytes()),
@@ -113,7 +114,7 @@ std::string Holdings(const proto::DeviceReport& device) {
   StrAppend(&html, Table("By stack", {"live", "share", "allocations", "", "stack"}, rows));
   if (holdings.left_out_stacks() > 0) {
     StrAppend(&html, Note(StrCat("and ", FormatCount(holdings.left_out_stacks(), "more stack"),
-                                 " of ", FormatSize(holdings.left_out_bytes()), " in all")));
+                                 " of ", FormatSize(holdings.left_out_bytes()), " in total")));
   }
   return html;
 }
@@ -126,17 +127,17 @@ std::string FragmentationTables(const proto::DeviceReport& device) {
                              NumberCell(Share(bytes, device.peak_reserved_bytes())),
                              TextCell(meaning)};
   };
-  std::string html = Table(
-      "Where reserved memory peaks", {"", "bytes", "of reserved", "what it is"},
-      {row("reserved - active", f.reserved_minus_active_bytes(),
-           "held from the driver, used by no tensor"),
-       row("inactive split", f.inactive_split_bytes(),
-           "of that, beside live blocks: the segment cannot be given back"),
-       row("internal", f.internal_bytes(), "handed out beyond what was asked for: rounding")});
+  std::string html =
+      Table("At the peak of reserved memory", {"", "bytes", "of reserved", "what it is"},
+            {row("reserved - active", f.reserved_minus_active_bytes(),
+                 "reserved from the driver but used by no tensor"),
+             row("inactive split", f.inactive_split_bytes(),
+                 "of that, next to live blocks: the segment cannot be released"),
+             row("internal", f.internal_bytes(), "block sizes rounded up beyond the request")});
   if (f.unservable_requests() > 0) {
     StrAppend(&html,
               Note(absl::StrFormat(
-                  "%.1f %% of the free bytes lie in blocks too small for each of the last %s.",
+                  "%.1f %% of the free bytes are in blocks too small for any of the last %s.",
                   100.0 * f.unservable_share(), FormatCount(f.unservable_requests(), "request"))));
   }
   Rows rows;
@@ -161,10 +162,10 @@ std::string GroupTable(const proto::Page::BlockMap& map) {
                     SizeCell(group.reserved_bytes() - group.active_bytes()),
                     SizeCell(group.largest_free_bytes())});
   }
-  return Table(map.moment() == proto::Page::BlockMap::peak ? "Segments where reserved memory peaks"
-                                                           : "Segments at the end",
-               {"pool", "kind", "stream", "segments", "reserved", "active", "free", "largest free"},
-               rows);
+  return Table(
+      map.moment() == proto::Page::BlockMap::peak ? "Segments at the peak of reserved memory"
+                                                  : "Segments at the end",
+      {"pool", "kind", "stream", "segments", "reserved", "active", "free", "largest free"}, rows);
 }
 
 std::string StreamsAndPools(const proto::DeviceReport& device) {
@@ -176,27 +177,26 @@ std::string StreamsAndPools(const proto::DeviceReport& device) {
     rows.push_back({TextCell(StreamName(stream.stream())), CountCell(stream.allocs()),
                     SizeCell(stream.requested_bytes())});
   }
-  StrAppend(&html, Table("What streams asked for", {"stream", "allocations", "in all"}, rows));
+  StrAppend(&html, Table("Requests by stream", {"stream", "allocations", "total"}, rows));
   return html;
 }
 
 std::string Loop(const proto::DeviceReport& device) {
   const proto::StepSummary& steps = device.loop().steps();
   if (steps.steps() == 0) return "";
-  std::string html =
-      Note(StrCat(FormatCount(steps.steps(), "step"), " of ",
-                  FormatCount(steps.allocations_per_step(), "allocation"), ", found by ",
-                  proto::StepSummary::Source_Name(steps.source()),
-                  steps.name().empty() ? "" : StrCat(" (", steps.name(), ")"), "; each leaves ",
-                  FormatSizeChange(steps.growth_bytes_per_step()), " behind and takes ",
-                  FormatSize(steps.swing_bytes()), " meanwhile.",
-                  steps.may_be_layers() ? " Perhaps these are the layers of one pass." : ""));
+  std::string html = Note(StrCat(
+      FormatCount(steps.steps(), "step"), " of ",
+      FormatCount(steps.allocations_per_step(), "allocation"), ", found by ",
+      StepSourceName(steps.source()), steps.name().empty() ? "" : StrCat(" (", steps.name(), ")"),
+      "; each leaves ", FormatSizeChange(steps.growth_bytes_per_step()), " behind and allocates ",
+      FormatSize(steps.swing_bytes()), " while it runs.",
+      steps.may_be_layers() ? " These may be the layers of one pass." : ""));
   if (device.loop().has_leak()) {
     const proto::LeakEvidence& leak = device.loop().leak();
     StrAppend(&html, StrCat(Element("p class=\"fault\"",
                                     StrCat("Leak: ", FormatSize(leak.bytes_per_step()),
                                            " per step by ", leak.stack().summary(), ", ",
-                                           FormatSize(leak.left_bytes()), " in all.")),
+                                           FormatSize(leak.left_bytes()), " in total.")),
                             "\n"));
   }
   return html;
@@ -213,7 +213,7 @@ std::string Ooms(const proto::DeviceReport& device) {
   }
   std::string html = OomTables(device.oom());
   if (rows.empty()) return html;
-  StrAppend(&html, Table("Requests that found no memory", {"", "size"}, rows));
+  StrAppend(&html, Table("Requests that ran out of memory", {"", "size"}, rows));
   const int64_t more = curve.oom_position_size() - std::ssize(rows) + curve.left_out_ooms();
   if (more > 0) StrAppend(&html, Note(StrCat("and ", FormatCount(more), " more")));
   return html;
@@ -225,7 +225,7 @@ std::string Failures(const proto::DeviceReport& device) {
     if (std::ssize(rows) == kMaxFailures) break;
     rows.push_back({CountCell(failure.request()), TextCell(failure.message())});
   }
-  std::string html = Table("Requests that end in an exception", {"request", "message"}, rows);
+  std::string html = Table("Requests that raise an exception", {"request", "message"}, rows);
   if (device.failures_size() > kMaxFailures) {
     StrAppend(&html,
               Note(StrCat("and ", FormatCount(device.failures_size() - kMaxFailures), " more")));
@@ -241,12 +241,10 @@ std::string DiagnosticsTable(const proto::DeviceReport& device) {
       StrAppend(&where, where.empty() ? "" : ", ", FormatCount(place.position()),
                 place.detail().empty() ? "" : StrCat(" [", place.detail(), "]"));
     }
-    rows.push_back({TextCell(proto::Diagnostic::Severity_Name(diagnostic.severity())),
-                    CountCell(diagnostic.count()),
-                    TextCell(StrCat(diagnostic.name(), ": ", diagnostic.sentence())),
-                    TextCell(where)});
+    rows.push_back({TextCell(SeverityName(diagnostic.severity())), CountCell(diagnostic.count()),
+                    TextCell(diagnostic.sentence()), TextCell(where)});
   }
-  return Table("What the file left to be desired", {"severity", "times", "what", "first at"}, rows);
+  return Table("Shortcomings of the file", {"severity", "times", "what", "first at"}, rows);
 }
 
 }  // namespace
@@ -279,9 +277,10 @@ std::string KeyFigures(const proto::DeviceReport& device) {
                           differs));
   } else {
     StrAppend(&html, Card("agreement", "not compared",
-                          device.inventory().is_program() ? "a program: nothing was recorded"
-                          : device.mode() == proto::Mode::what_if ? "other settings than recorded"
-                                                                  : "no recorded events"));
+                          device.inventory().is_program() ? "a schedule: nothing was recorded"
+                          : device.mode() == proto::Mode::what_if
+                              ? "settings differ from the recorded ones"
+                              : "no recorded events"));
   }
   return StrCat(html, "</dl>\n");
 }
@@ -293,15 +292,15 @@ std::string Circumstances(const proto::DeviceReport& device) {
                                "); ", FormatCount(device.events(), PositionNoun(device)))),
              "</p>\n");
   if (device.mode() == proto::Mode::as_recorded && device.exact_until_event() < device.events()) {
-    StrAppend(&html, Note(StrCat("Exact until event ", FormatCount(device.exact_until_event()),
+    StrAppend(&html, Note(StrCat("Exact up to event ", FormatCount(device.exact_until_event()),
                                  ": ", device.exactness_reason(), ".")));
   }
   if (device.loop().peaks_are_lower_bounds()) {
-    StrAppend(&html, Note("Recording began when memory was in use already: peaks are those since "
-                          "then. memreplay inspect --deep tells how far they may be off."));
+    StrAppend(&html, Note("Memory was already in use when the recording began, so peaks are those "
+                          "since then. memreplay inspect --deep reports how far off they may be."));
   }
   if (device.has_control()) {
-    StrAppend(&html, Note(StrCat("Control: ", ControlSentence(device.control()), ".")));
+    StrAppend(&html, Note(StrCat("Check: ", ControlSentence(device.control()), ".")));
   }
   if (const std::string lines = UnseenLines(device.unseen()); !lines.empty()) {
     StrAppend(&html, Note(lines));

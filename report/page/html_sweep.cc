@@ -15,7 +15,7 @@ namespace {
 std::vector<Cell> RankCells(int rank, const proto::SweepRow& row, int64_t current, int64_t most) {
   const int64_t change = row.peak_reserved_bytes() - current;
   const std::string name =
-      StrCat(ConfName(row.conf(), row.memory_fraction()), row.is_current() ? "  (in force)" : "");
+      StrCat(ConfName(row.conf(), row.memory_fraction()), row.is_current() ? "  (current)" : "");
   return {CountCell(rank),
           {.html = Element("code", name)},
           SizeCell(row.peak_reserved_bytes()),
@@ -47,7 +47,7 @@ std::string SettingsSearch(const proto::DeviceReport& device) {
   std::vector<std::vector<Cell>> rows;
   for (const int i : shown) rows.push_back(RankCells(i + 1, sweep.rows(i), current, most));
   StrAppend(&html, Table(StrCat("The best of ", FormatCount(sweep.rows_size())),
-                         {"", "settings", "peak reserved", "change", "", "unused then",
+                         {"", "settings", "peak reserved", "change", "", "unused at the peak",
                           "out of memory", "retries", "driver calls"},
                          rows));
   for (const auto& suggestion : sweep.suggestions()) {

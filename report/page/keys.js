@@ -2,19 +2,19 @@
 
 /** @type {[string, string][]} */
 const KEYS_TOLD = [
-  ["left, right", "the event before, the next; with shift 20 at once"],
+  ["left, right", "previous or next event; with Shift, 20 at a time"],
   ["Home, End", "before the first event, after the last"],
-  ["p", "where most memory is reserved"],
-  ["a", "where most memory is active"],
-  ["o, O", "the next, the last request that found no memory"],
-  ["s, S", "the next, the last event of a segment"],
-  ["+, -", "zoom in, out around the cursor; shift and wheel: in height"],
-  ["[, ]", "the view to the left, to the right"],
-  ["m, M", "mark this moment to compare with; take the mark away"],
-  ["n, N", "the next, the last moment of the selected block"],
+  ["p", "peak of reserved memory"],
+  ["a", "peak of active memory"],
+  ["o, O", "next or previous out-of-memory event"],
+  ["s, S", "next or previous event of a segment"],
+  ["+, -", "zoom in or out around the cursor; Shift and the wheel zoom vertically"],
+  ["[, ]", "move the view left or right"],
+  ["m, M", "mark this moment for comparison; remove the mark"],
+  ["n, N", "next or previous moment of the selected block"],
   ["/", "search the events"],
-  ["Escape", "the whole run, nothing selected"],
-  ["?", "these keys"],
+  ["Escape", "show the whole run and clear the selection"],
+  ["?", "list the keys"],
 ];
 
 /**

@@ -10,6 +10,7 @@
 #include "report/words/render_json.h"
 #include "report/words/sweep_words.h"
 #include "report/words/verdict.h"
+#include "trace/formats/format_names.h"
 #include "trace/value/strings.h"
 
 namespace memreplay {
@@ -53,7 +54,7 @@ std::string Answers(const proto::Report& report) {
                 "\n");
     }
     for (const std::string& fault : faults) {
-      StrAppend(&html, Element("p class=\"fault\"", StrCat("Wrong: ", fault, ".")), "\n");
+      StrAppend(&html, Element("p class=\"fault\"", StrCat("Problem: ", fault, ".")), "\n");
     }
     if (const std::string warning = ControlWarning(device.control()); !warning.empty()) {
       StrAppend(&html, Element("p class=\"fault\"", StrCat("Warning: ", warning, ".")), "\n");
@@ -124,8 +125,8 @@ std::string RenderHtml(absl::Span<const PageInput> inputs, const proto::Job* job
   }
   if (job != nullptr) StrAppend(&html, JobTable(*job, devices));
   StrAppend(&html,
-            "</header>\n<noscript><p class=\"note\">The charts need JavaScript; everything else is "
-            "here without.</p></noscript>\n<main>\n");
+            "</header>\n<noscript><p class=\"note\">The charts need JavaScript; everything else "
+            "works without it.</p></noscript>\n<main>\n");
   int index = 0;
   for (const PageInput& input : inputs) {
     for (const proto::DeviceReport& device : input.report.devices()) {
@@ -133,9 +134,9 @@ std::string RenderHtml(absl::Span<const PageInput> inputs, const proto::Job* job
     }
   }
   StrAppend(&html, "</main>\n<footer>\n<p class=\"note\">",
-            EscapeHtml(StrCat("memreplay ", first.tool_version(), ", ", first.format(),
-                              "; the figures are those of memreplay replay, defined in "
-                              "docs/metrics.md.")),
+            EscapeHtml(StrCat(
+                "memreplay ", first.tool_version(), ", ", FormatTitle(first.format()),
+                "; docs/metrics.md defines the figures, which are those of memreplay replay.")),
             "</p>\n<details><summary>Licence of d3, which draws the charts</summary>",
             Element("pre", kChartLibraryLicence), "</details>\n</footer>\n");
   proto::Report merged = WithoutDrawn(first);

@@ -129,7 +129,7 @@ class View {
       const from = run.start[block] === 0 ? 0 : run.time[run.start[block] - 1];
       text += `, ${formatTime(run.time[Math.max(0, end - 1)] - from, 0)}`;
     }
-    if (run.start[block] === 0) text = "from before the start, " + text;
+    if (run.start[block] === 0) text = "since before the start, " + text;
     return run.end[block] > run.last ? text + ", to the end" : text;
   }
 

@@ -25,10 +25,10 @@ function bytesByStack(run, moment, mark) {
 function whoseTitle(view) {
   const {run} = view;
   const {moment, mark} = view.state;
-  if (run.last === 0) return `${formatSize(run.active[moment])} were active ${view.momentName(moment)}.`;
-  if (mark < 0) return `${formatSize(run.active[moment])} are active ${view.momentName(moment)}. m sets a mark to compare with.`;
+  if (run.last === 0) return `${formatSize(run.active[moment])} was active ${view.momentName(moment)}.`;
+  if (mark < 0) return `${formatSize(run.active[moment])} is active ${view.momentName(moment)}. Press m to set a mark for comparison.`;
   const change = run.active[moment] - run.active[mark];
-  return `${formatChange(change)} ${view.momentName(moment)} since the mark ${view.momentName(mark)}. M takes the mark away.`;
+  return `${formatChange(change)} ${view.momentName(moment)} since the mark ${view.momentName(mark)}. Press M to remove the mark.`;
 }
 
 class WhoTable {
@@ -36,7 +36,7 @@ class WhoTable {
   constructor(host, run, view) {
     this.run = run;
     this.view = view;
-    this.search = /** @type {HTMLInputElement} */ (make("input", {type: "search", placeholder: "only stacks with ...",
+    this.search = /** @type {HTMLInputElement} */ (make("input", {type: "search", placeholder: "filter stacks ...",
         "aria-label": "Only stacks that contain this text"}));
     this.title = make("p", {class: "note"});
     this.body = make("tbody", {});
@@ -74,7 +74,7 @@ class WhoTable {
     });
     const more = rows.length > 200 ? [make("tr", {}, make("td", {colspan: 3, class: "note"}, `and ${formatCount(rows.length - 200)} more stacks`))] : [];
     const total = make("tr", {class: "total", "data-bytes": sum}, make("td", {class: "n"}, formatSize(sum)), make("td", {}),
-                       make("td", {}, text === "" ? "in all" : "in all of these"));
+                       make("td", {}, text === "" ? "total" : "total of these"));
     this.body.replaceChildren(total, ...cells, ...more);
   }
 }
@@ -133,7 +133,7 @@ class Flame {
     this.svg = d3.create("svg").attr("class", "flame");
     this.told = make("p", {class: "note", "aria-live": "polite"});
     const box = /** @type {HTMLInputElement} */ (make("input", {type: "checkbox", "data-choice": "frames"}));
-    host.append(this.title, make("div", {class: "row"}, make("label", {}, box, " frames of libraries, too")), this.svg.node(), this.told);
+    host.append(this.title, make("div", {class: "row"}, make("label", {}, box, " also show frames in libraries")), this.svg.node(), this.told);
     this.root = 0;  // the node that is as wide as the graph
     this.tree = new CallTree(run, false);
     box.addEventListener("change", () => {

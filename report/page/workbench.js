@@ -1,7 +1,7 @@
 // The part of a page that shows one device's run: chart, block map, and who, what, when.
 
 /** @type {[string, string][]} */
-const TABS = [["who", "Who holds it"], ["flame", "Flame graph"], ["events", "Events"], ["allocation", "Block"]];
+const TABS = [["who", "What holds it"], ["flame", "Flame graph"], ["events", "Events"], ["allocation", "Block"]];
 
 class Workbench {
   /**
@@ -125,7 +125,7 @@ class Workbench {
       for (const figure of FIGURES) if (figure !== "active") add(figure, figure, figure);
       overlays.forEach((overlay, i) => add("other" + i, "reserved under " + overlay.name, overlay.color));
       add("marks", this.stretches.length > 0 ? "steps, segments" : "segments", "");
-      const slider = /** @type {HTMLInputElement} */ (make("input", {type: "range", min: 0, max: 32, step: 1, "aria-label": "smallest block drawn on its own"}));
+      const slider = /** @type {HTMLInputElement} */ (make("input", {type: "range", min: 0, max: 32, step: 1, "aria-label": "smallest block drawn separately"}));
       const told = make("span", {class: "nowrap"});
       const tell = () => void (told.textContent = view.state.least > 0 ? `blocks from ${formatSize(view.state.least)}` : "every block");
       slider.value = view.state.least > 0 ? String(Math.log2(view.state.least)) : "0";
@@ -143,7 +143,7 @@ class Workbench {
     };
     const press = (/** @type {string} */ key) => () => this.chart.svg.node().dispatchEvent(new KeyboardEvent("keydown", {key, bubbles: true}));
     if (run.last > 0) {
-      bar.append(button("whole run", press("Escape")), button("most reserved", press("p")), button("most active", press("a")));
+      bar.append(button("whole run", press("Escape")), button("peak reserved", press("p")), button("peak active", press("a")));
       if (chart.ooms.length > 0) bar.append(button("out of memory", press("o")));
       bar.append(button("mark", press("m")));
     }
@@ -208,11 +208,11 @@ class Workbench {
   placeName(moment) {
     const {run, view} = this;
     let name = "";
-    if (run.time && moment > 0) name += `, ${formatTime(run.time[moment - 1], 0)} after the first`;
+    if (run.time && moment > 0) name += `, ${formatTime(run.time[moment - 1], 0)} after the first event`;
     /** @type {Stretch | undefined} */
     const stretch = this.stretches.find((/** @type {Stretch} */ each) => each.from <= moment && moment < each.to);
     if (stretch && stretch.name) name += ", " + stretch.name;
-    if (moment > 0 && run.kind[moment - 1] === run.oomKind) name += `: no memory for ${formatSize(run.otherSize[run.subject[moment - 1]])}`;
+    if (moment > 0 && run.kind[moment - 1] === run.oomKind) name += `: out of memory, ${formatSize(run.otherSize[run.subject[moment - 1]])}`;
     if (view.state.mark >= 0) name += `; marked: ${view.momentName(view.state.mark)}`;
     return name;
   }

@@ -97,7 +97,7 @@ class Writer {
     if (event.kind == EventKind::kMark) {
       name = CleanText(schedule_.trace().strings[event.text_or_stack]);
     } else if (event.kind == EventKind::kOom) {
-      name = StrCat("out of memory: wanted ", event.size.value(), " bytes");
+      name = StrCat("out of memory: requested ", event.size.value(), " bytes");
     }
     if (name.empty()) return;
     perfetto::TracePacket packet = At(time, process_, perfetto::TrackEvent::TYPE_INSTANT);

@@ -194,7 +194,7 @@ absl::Status WriteSvg(const Schedule& schedule, const RunLog& log, std::string_v
                           FormatCount(static_cast<int64_t>(last * static_cast<size_t>(i) / 4)));
   }
   absl::StrAppendFormat(
-      &svg, "<text x=\"%d\" y=\"%.1f\" text-anchor=\"end\">reserved, at most %s</text>\n</svg>\n",
+      &svg, "<text x=\"%d\" y=\"%.1f\" text-anchor=\"end\">peak reserved: %s</text>\n</svg>\n",
       kLeft + kWidth, kTop - 6.0, FormatSize(columns.highest.reserved().signed_value()));
   return sink.Append(svg);
 }

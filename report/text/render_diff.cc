@@ -28,19 +28,19 @@ std::string Change(const proto::DeviceDiff::Figure& figure) {
 
 void RenderSteps(const proto::DeviceDiff::Steps& steps, std::string* out) {
   if (steps.a() == 0 && steps.b() == 0) return;
-  absl::StrAppendFormat(out, "\n  steps: %d and %d, of %d and %d allocations\n", steps.a(),
+  absl::StrAppendFormat(out, "\n  steps: %d and %d, with %d and %d allocations each\n", steps.a(),
                         steps.b(), steps.a_allocations_per_step(), steps.b_allocations_per_step());
   absl::StrAppendFormat(out, "  %-22s %10s  %10s\n", "growth per step",
                         FormatSize(steps.a_growth_bytes_per_step()),
                         FormatSize(steps.b_growth_bytes_per_step()));
-  absl::StrAppendFormat(out, "  %-22s %10s  %10s\n", "highest within a step",
+  absl::StrAppendFormat(out, "  %-22s %10s  %10s\n", "peak within a step",
                         FormatSize(steps.a_swing_bytes()), FormatSize(steps.b_swing_bytes()));
   if (steps.aligned() > 0) {
-    StrAppend(out, "  of ", FormatCount(steps.aligned(), "step"), " that both have, ",
-              steps.first_difference() < 0 ? std::string("each leaves the same")
-                                           : StrCat("step ", steps.first_difference(),
-                                                    " is the first that leaves another "
-                                                    "amount"),
+    StrAppend(out, "  of ", FormatCount(steps.aligned(), "step"), " found in both, ",
+              steps.first_difference() < 0
+                  ? std::string("each leaves the same amount live")
+                  : StrCat("step ", steps.first_difference(),
+                           " is the first that leaves a different amount live"),
               "\n");
   }
 }
@@ -54,7 +54,7 @@ std::string RenderDiffText(const proto::Diff& diff) {
       StrAppend(&out, "device ", device.device(), ": only in ", device.in_a() ? "A" : "B", ".\n");
       continue;
     }
-    std::string answer = "no figure differs";
+    std::string answer = "all figures are the same";
     for (const auto& figure : device.figures()) {
       if (figure.a() == figure.b()) continue;
       answer = StrCat(figure.name(), " ", FigureText(figure, figure.a()), " -> ",

@@ -56,12 +56,12 @@ std::string Answer(const proto::DeviceReport& device) {
       gpu.measured().peak_reserved_bytes() - gpu.predicted_peak_reserved_with_addresses_bytes();
   const proto::GpuComparison& decisions = gpu.with_addresses();
   if (decisions.compared() == 0 && gpu.faults().empty()) {
-    return "nothing to confirm: the file has no requests, only what was there at its end";
+    return "nothing to confirm: the file has no requests, only a final state";
   }
   std::string text = gpu.faults().empty() ? "confirmed: " : "NOT CONFIRMED: ";
   StrAppend(&text, difference == 0 ? "0 bytes" : FormatSizeChange(difference),
             " difference in peak reserved, ", Equal(decisions.equal(), decisions.compared()),
-            " decisions equal");
+            " decisions the same");
   if (gpu.repetitions() > 1 && gpu.faults().empty()) {
     StrAppend(&text, ", in each of ", gpu.repetitions(), " repetitions");
   }
@@ -77,16 +77,16 @@ void Table(const proto::DeviceReport& device, std::string* out) {
   Row(out, "  reached at", At(device, a.peak_reserved_position()),
       At(device, b.peak_reserved_position()),
       a.peak_reserved_position() == b.peak_reserved_position() ? "equal" : "");
-  BytesRow(out, "  used of the device there", a.used_at_peak_reserved_bytes(),
+  BytesRow(out, "  device memory used there", a.used_at_peak_reserved_bytes(),
            b.used_at_peak_reserved_bytes());
-  BytesRow(out, "peak used of the device", a.peak_used_bytes(), b.peak_used_bytes());
+  BytesRow(out, "peak device memory used", a.peak_used_bytes(), b.peak_used_bytes());
   BytesRow(out, "peak allocated", a.peak_allocated_bytes(), b.peak_allocated_bytes());
   const auto count = [&](std::string_view label, int64_t predicted, int64_t measured) {
     Row(out, label, FormatCount(predicted), FormatCount(measured),
         predicted == measured ? "equal" : absl::StrFormat("%+d", measured - predicted));
   };
   count("out of memory", a.ooms_size(), b.ooms_size());
-  count("retries after a flush", a.alloc_retries(), b.alloc_retries());
+  count("retries after freeing cache", a.alloc_retries(), b.alloc_retries());
   if (a.has_fragmentation() && b.has_fragmentation()) {
     BytesRow(out, "reserved - active there", a.fragmentation().reserved_minus_active_bytes(),
              b.fragmentation().reserved_minus_active_bytes());
@@ -98,7 +98,7 @@ void Table(const proto::DeviceReport& device, std::string* out) {
     Line(out, "recorded",
          StrCat("peak reserved ", FormatSizeExactly(recorded),
                 recorded == b.peak_reserved_bytes()
-                    ? ": equal to the measured one"
+                    ? ": the same as measured"
                     : StrCat("; measured ", FormatSizeChange(b.peak_reserved_bytes() - recorded))));
   }
 }
@@ -110,7 +110,7 @@ std::string CardText(const proto::GpuCard& card) {
       StrCat("device ", card.index(), ", ", card.name(), ", driver ", card.driver(), ": ",
              FormatSize(card.total_bytes()), ", ", FormatSize(card.free_bytes()), " free");
   if (card.capacity_bytes() > 0) {
-    StrAppend(&text, "; made to have ", FormatSize(card.capacity_bytes()));
+    StrAppend(&text, "; limited to ", FormatSize(card.capacity_bytes()));
     if (card.ballast_bytes() > 0) {
       StrAppend(&text, " by a ballast of ", FormatSize(card.ballast_bytes()));
     }
@@ -122,39 +122,41 @@ void RenderDecisions(const proto::DeviceReport& device, std::string* out) {
   const proto::GpuRun& gpu = device.gpu();
   StrAppend(out, "\n  decisions\n");
   const proto::GpuComparison& before = gpu.as_predicted();
-  Line(out, "as predicted", StrCat(Equal(before.equal(), before.compared()), " equal"));
+  Line(out, "as predicted", StrCat(Equal(before.equal(), before.compared()), " the same"));
   if (before.has_first()) {
-    Line(out, "  they part at", At(device, before.first().position()));
+    Line(out, "  they diverge at", At(device, before.first().position()));
     Line(out, "  predicted",
          before.first().predicted().empty() ? "nothing more" : before.first().predicted());
     Line(out, "  measured",
          before.first().measured().empty() ? "nothing more" : before.first().measured());
   }
   if (gpu.backend() == proto::GpuRun::async) {
-    Line(out, "", "requests only: how the driver's pool grows is its own affair, and approximated");
+    Line(out, "",
+         "requests only: how the driver's pool grows is up to the driver, and approximated here");
     return;
   }
   const proto::GpuComparison& with = gpu.with_addresses();
-  Line(out, "with its addresses", StrCat(Equal(with.equal(), with.compared()), " equal"));
+  Line(out, "with its addresses", StrCat(Equal(with.equal(), with.compared()), " the same"));
   if (before.has_first() && !with.has_first()) {
-    Line(out, "  so",
-         "the driver placed segments elsewhere, and between equal blocks their addresses "
-         "decide; nothing else differs");
+    Line(out, "  reason",
+         "the driver placed segments elsewhere, and addresses decide between blocks of equal size; "
+         "nothing else differs");
   }
   const proto::GpuCalls& calls = gpu.calls();
-  Line(out, "calls about memory",
+  Line(out, "memory calls",
        StrCat(FormatCount(calls.measured()), ", ", Equal(calls.compared(), calls.measured()),
               " as predicted with its addresses"));
   Line(out, "driver's overhead",
        calls.largest_used_difference_bytes() == 0
-           ? std::string("none: used bytes of the device are as predicted after every call")
-           : StrCat("used bytes of the device differ from the prediction by at most ",
+           ? std::string("none: the device memory in use is as predicted after every call")
+           : StrCat("the device memory in use differs from the prediction by at most ",
                     FormatSizeChange(calls.largest_used_difference_bytes()), ", at ",
                     At(device, calls.largest_used_difference_position())));
   if (gpu.measured().used_at_end_bytes() != 0) {
     Line(out, "at the end",
          StrCat(FormatSizeChange(gpu.measured().used_at_end_bytes()),
-                " in use on the device after everything was given back: the driver's or others'"));
+                " still in use on the device after everything was released: by the driver or by "
+                "other processes"));
   }
 }
 
@@ -180,7 +182,7 @@ void RenderOoms(const proto::DeviceReport& device, std::string* out) {
 void RenderTimes(const proto::GpuRun& gpu, std::string* out) {
   if (gpu.times().empty()) return;
   absl::StrAppendFormat(out, "\n  %-26s %10s %8s %8s %10s %10s %10s %10s\n", "driver calls", "size",
-                        "count", "refused", "total", "median", "least", "most");
+                        "count", "refused", "total", "median", "min", "max");
   int shown = 0;
   for (const proto::GpuTime& time : gpu.times()) {
     if (shown++ == kMaxTimes) {
@@ -203,10 +205,10 @@ void RenderRepetitions(const proto::GpuRun& gpu, std::string* out) {
   Line(out, "took",
        gpu.runs_size() == 1
            ? StrCat(FormatDuration(fast->wall_ns()), ", ", FormatDuration(fast->driver_ns()),
-                    " of it in ", FormatCount(fast->driver_calls(), "call"), " of the driver")
+                    " of it in ", FormatCount(fast->driver_calls(), "driver call"), "")
            : StrCat(FormatDuration(fast->wall_ns()), " to ", FormatDuration(slow->wall_ns()), ", ",
                     FormatDuration(fast->driver_ns()), " to ", FormatDuration(slow->driver_ns()),
-                    " of it in calls of the driver; ", gpu.runs_size(), " repetitions"));
+                    " of it in driver calls; ", gpu.runs_size(), " repetitions"));
   const auto same = std::count_if(gpu.runs().begin(), gpu.runs().end(),
                                   [](const auto& run) { return run.same_decisions(); });
   if (gpu.runs_size() > 1) {
@@ -227,11 +229,11 @@ void RenderLayout(const proto::GpuRun& gpu, std::string* out) {
        absl::StrFormat("0x%x to 0x%x, %s", layout.lowest_address(), layout.highest_address(),
                        FormatSize(layout.highest_address() - layout.lowest_address())));
   if (layout.segments() > 0) {
-    Line(
-        out, "segments",
-        StrCat(FormatCount(layout.segments()), ", aligned to ",
-               FormatSize(layout.alignment_bytes()), "; ", FormatCount(layout.ascending()),
-               " above the one before, ", FormatCount(layout.reused()), " where another had been"));
+    Line(out, "segments",
+         StrCat(FormatCount(layout.segments()), ", aligned to ",
+                FormatSize(layout.alignment_bytes()), "; ", FormatCount(layout.ascending()),
+                " above the previous one, ", FormatCount(layout.reused()),
+                " at an address used before"));
   }
   if (layout.reservations() > 0) {
     Line(out, "reservations", FormatCount(layout.reservations()));
@@ -242,7 +244,7 @@ void RenderLayout(const proto::GpuRun& gpu, std::string* out) {
       break;
     }
     const proto::GpuRegion& region = layout.regions(i);
-    Line(out, i == 0 ? "where most is used" : "",
+    Line(out, i == 0 ? "largest use" : "",
          absl::StrFormat("0x%x  number %d, %s%s", region.address(), region.number(),
                          FormatSize(region.size()),
                          region.is_reservation()
@@ -257,7 +259,7 @@ void RenderTimeline(const proto::GpuRun& gpu, std::string* out) {
   const auto& measured = gpu.measured().timeline();
   const int count = std::min(predicted.size(), measured.size());
   if (count == 0) return;
-  absl::StrAppendFormat(out, "\n  %-26s %18s %18s\n", "reserved, until event", "predicted",
+  absl::StrAppendFormat(out, "\n  %-26s %18s %18s\n", "reserved up to event", "predicted",
                         "measured");
   const int step = std::max(1, (count + kMaxPoints - 1) / kMaxPoints);
   for (int i = 0; i < count; i += step) {
@@ -278,7 +280,7 @@ std::string RenderGpu(const proto::DeviceReport& device) {
   const proto::GpuRun& gpu = device.gpu();
   std::string out =
       StrCat("device ", device.device(), " on ", gpu.card().name(), ": ", Answer(device), ".\n");
-  for (const std::string& fault : FindFaults(device)) StrAppend(&out, "  WRONG: ", fault, ".\n");
+  for (const std::string& fault : FindFaults(device)) StrAppend(&out, "  PROBLEM: ", fault, ".\n");
   Table(device, &out);
   StrAppend(&out, "\n");
   Line(&out, "settings", SettingsName(device.conf()));

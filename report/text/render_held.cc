@@ -24,8 +24,8 @@ void RenderHeld(const proto::Held& held, std::string_view title, std::string* ou
     return from.bytes() > 0 ? from.bytes() : from.requested_bytes();
   };
   if (!held.filter().empty()) {
-    StrAppend(out, ", of stacks with '", held.filter(), "': ", FormatSize(bytes_of(held)), " in ",
-              FormatCount(held.allocations(), "allocation"));
+    StrAppend(out, ", in stacks that contain '", held.filter(), "': ", FormatSize(bytes_of(held)),
+              " in ", FormatCount(held.allocations(), "allocation"));
   }
   StrAppend(out, "\n");
   for (const proto::HeldBytes& row : stacks) {

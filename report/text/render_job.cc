@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_format.h"
 #include "report/words/answer.h"
+#include "report/words/memory_use.h"
 #include "report/words/sizes.h"
 #include "trace/value/strings.h"
 
@@ -22,17 +23,16 @@ std::string RenderJobText(const proto::Job& job) {
   if (job.rows_size() < 2) return "";
   if (job.worst_row() < 0)
     return StrCat("job: ", FormatCount(job.files(), "file"),
-                  ", none of which could be answered.\n");
-  std::string out =
-      StrCat("job: ", FormatCount(job.files(), "file"),
-             job.failed() > 0 ? StrCat(", ", job.failed(), " without an answer") : "", "; ",
-             ComparedBytes(job.rows(job.worst_row())) == 0
-                 ? ""
-                 : StrCat("worst ", Name(job, job.worst_row()), "; "),
-             "spread ", FormatSize(job.spread_bytes()), "; ",
-             job.odd_row() < 0 ? std::string("none stands out")
-                               : StrCat("odd one out ", Name(job, job.odd_row())),
-             ".\n");
+                  ", none of which could be analysed.\n");
+  std::string out = StrCat("job: ", FormatCount(job.files(), "file"),
+                           job.failed() > 0 ? StrCat(", ", job.failed(), " failed") : "", "; ",
+                           ComparedBytes(job.rows(job.worst_row())) == 0
+                               ? ""
+                               : StrCat("worst ", Name(job, job.worst_row()), "; "),
+                           "spread ", FormatSize(job.spread_bytes()), "; ",
+                           job.odd_row() < 0 ? std::string("no rank stands out")
+                                             : StrCat("outlier ", Name(job, job.odd_row())),
+                           ".\n");
   const bool is_oom = job.command() == "oom";
   absl::StrAppendFormat(&out, "  %10s  %10s  %10s  %5s  %s\n", is_oom ? "reserved" : "peak res.",
                         is_oom ? "live" : "peak req.", "events", "ooms", "file");
@@ -44,15 +44,15 @@ std::string RenderJobText(const proto::Job& job) {
   for (const int i : order) {
     const proto::Job::Row& row = job.rows(i);
     if (!row.error().empty()) {
-      StrAppend(&out, "  no answer: ", row.error(), "\n");
+      StrAppend(&out, "  failed: ", row.error(), "\n");
       continue;
     }
     absl::StrAppendFormat(
         &out, "  %10s  %10s  %10s  %5s  %s%s%s%s\n", FormatSize(row.reserved_bytes()),
         FormatSize(row.requested_bytes()), FormatCount(row.events()), FormatCount(row.ooms()),
         Name(job, i),
-        row.verdict() == proto::Verdict::none ? "" : ": " + proto::Verdict_Name(row.verdict()),
-        i == job.worst_row() ? "  <- worst" : "", i == job.odd_row() ? "  <- odd one out" : "");
+        row.verdict() == proto::Verdict::none ? "" : StrCat(": ", VerdictPhrase(row.verdict())),
+        i == job.worst_row() ? "  <- worst" : "", i == job.odd_row() ? "  <- outlier" : "");
   }
   return out;
 }

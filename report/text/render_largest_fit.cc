@@ -14,15 +14,16 @@ namespace {
 constexpr int64_t kShownNear = 3;
 
 std::string Answer(const proto::LargestFit& fit, const proto::LargestFit::Setting& setting) {
-  if (!setting.refused().empty()) return StrCat("not taken: ", setting.refused());
-  if (setting.largest() == 0) return StrCat("none: ", fit.key(), " 1 does not fit");
-  std::string answer = setting.safe() == 0 ? "none is safe" : FormatCount(setting.safe());
+  if (!setting.refused().empty()) return StrCat("rejected: ", setting.refused());
+  if (setting.largest() == 0) return StrCat("none: ", fit.key(), " 1 does not fit either");
+  std::string answer = setting.safe() == 0 ? "no value is safe" : FormatCount(setting.safe());
   if (setting.safe() < setting.largest()) {
-    StrAppend(&answer, " (or, by luck, ", FormatCount(setting.largest()), ")");
+    StrAppend(&answer, " (", FormatCount(setting.largest()),
+              " also fits, but not every value below it)");
   }
   if (!setting.safe_is_proven() || !setting.largest_is_proven()) {
-    StrAppend(&answer, ", of the ", FormatCount(setting.trials_size(), "value"),
-              " tried: all would take too many runs");
+    StrAppend(&answer, ", among the ", FormatCount(setting.trials_size(), "value"),
+              " tried; trying all would take too many runs");
   }
   return answer;
 }
@@ -37,10 +38,10 @@ bool IsShown(const proto::LargestFit::Setting& setting, int64_t value) {
 
 std::string RenderLargestFit(const proto::Report& report) {
   const proto::LargestFit& fit = report.largest_fit();
-  std::string text =
-      StrCat(fit.model(), ": largest ", fit.key(), " where the allocator can get ",
-             FormatSize(fit.capacity_bytes()), " (and the CUDA context is assumed ", "to take ",
-             FormatSize(fit.context_bytes()), " more), torch ", fit.torch_release(), "\n");
+  std::string text = StrCat(fit.model(), ": largest ", fit.key(), " that fits in ",
+                            FormatSize(fit.capacity_bytes()),
+                            " for the allocator (plus an assumed ", FormatSize(fit.context_bytes()),
+                            " for the CUDA context), torch ", fit.torch_release(), "\n");
   size_t width = 0;
   for (const auto& setting : fit.settings())
     width = std::max(width, SettingsName(setting.conf()).size());
@@ -76,7 +77,7 @@ std::string RenderLargestFit(const proto::Report& report) {
       }
     }
     if (left_out > 0) {
-      StrAppend(&text, "  and ", FormatCount(left_out), " more tried; --json has them\n");
+      StrAppend(&text, "  and ", FormatCount(left_out), " more tried; --json lists them\n");
     }
   }
   return text;

@@ -16,7 +16,7 @@ std::string RenderLintText(const proto::Lint& lint) {
         return finding.severity() == proto::Lint::Finding::warning;
       });
   std::string text = StrCat("PyTorch ", lint.torch().release(), " (", lint.torch().why(), ") ",
-                            errors != 0 ? "refuses these settings" : "accepts these settings", ": ",
+                            errors != 0 ? "rejects these settings" : "accepts these settings", ": ",
                             errors, errors == 1 ? " error, " : " errors, ", warnings,
                             warnings == 1 ? " warning\n" : " warnings\n");
   for (const proto::Lint::Finding& finding : lint.findings()) {

@@ -7,6 +7,7 @@
 #include "absl/strings/str_format.h"
 #include "report/text/render_held.h"
 #include "report/words/lines.h"
+#include "report/words/memory_use.h"
 #include "report/words/sizes.h"
 #include "trace/value/strings.h"
 
@@ -29,22 +30,24 @@ void RenderSteps(const proto::LoopReport& loop, std::string* out) {
   }
   Line(out, "steps",
        absl::StrFormat(
-           "%s of %s by %s%s, events %s to %s; %.0f %% of all allocations",
+           "%s with %s each, found by %s%s, events %s to %s; %.0f %% of all allocations",
            FormatCount(steps.steps()), FormatCount(steps.allocations_per_step(), "allocation"),
-           proto::StepSummary::Source_Name(steps.source()),
+           ToAbsl(StepSourceName(steps.source())),
            steps.name().empty() ? "" : StrCat(" ", steps.name()), FormatCount(steps.first_event()),
            FormatCount(steps.end_event()), 100.0 * steps.coverage()));
   Line(out, "growth per step",
        StrCat(FormatSizeChange(steps.growth_bytes_per_step()), "; ",
-              FormatSize(steps.swing_bytes()), " taken within a step"));
+              FormatSize(steps.swing_bytes()), " allocated within a step"));
   if (steps.may_be_layers()) {
-    Line(out, "", "each keeps most of what it takes: perhaps the layers of one pass, no steps");
+    Line(out, "",
+         "each keeps most of what it allocates, so these may be the layers of one pass rather than "
+         "steps");
   }
   if (loop.has_leak()) {
     const proto::LeakEvidence& leak = loop.leak();
     Line(out, "LEAK",
          StrCat(FormatSize(leak.bytes_per_step()), " per step by ", leak.stack().summary(), ", ",
-                FormatSize(leak.left_bytes()), " in all; grows in ",
+                FormatSize(leak.left_bytes()), " in total; it grows in ",
                 leak.every_steps() > 1 ? StrCat("one of ", leak.every_steps(), " steps")
                                        : StrCat(FormatCount(leak.grown_steps()), " of ",
                                                 FormatCount(leak.steps(), "step"))));
@@ -59,7 +62,7 @@ void RenderSteps(const proto::LoopReport& loop, std::string* out) {
   for (const proto::SiteGrowth& site : steps.sites()) {
     if (site.grown_steps() < kLeastGrownSteps) continue;
     if (shown++ == kMaxSites) break;
-    Line(out, shown == 1 ? "grew, no leak" : "",
+    Line(out, shown == 1 ? "grew, but no leak" : "",
          StrCat(FormatSize(site.grown_bytes()), " in ", FormatCount(site.grown_steps(), "step"),
                 " by ", site.stack().summary()));
   }
@@ -72,7 +75,7 @@ void RenderHistory(const proto::LoopReport& loop, std::string* out) {
   const HistoryPoint& first = loop.history(0);
   StrAppend(out, "\n  over time, ",
             FormatCount((first.last_event() - first.first_event() + 1) * together, "event"),
-            " each, the most in each\n");
+            " per column, with the maximum of each\n");
   const struct {
     std::string_view label;
     int64_t (*value)(const HistoryPoint&);
@@ -104,13 +107,16 @@ void RenderHistory(const proto::LoopReport& loop, std::string* out) {
 void RenderDivergence(const proto::LoopReport& loop, std::string* out) {
   if (!loop.diverged()) return;
   Line(out, "replay",
-       StrCat("exact until event ", FormatCount(loop.exact_until_event()),
-              "; from there on this is the simulation (memreplay replay tells why)"));
+       StrCat(
+           "exact until event ", FormatCount(loop.exact_until_event()),
+           "; from there on the figures come from the simulation (memreplay replay reports why)"));
 }
 
 void RenderHolders(const proto::LoopReport& loop, std::string* out) {
   if (loop.holders_size() == 0) return;
-  StrAppend(out, "\n  who holds memory where reserved peaks; what is cached serves no other\n");
+  StrAppend(out,
+            "\n  streams and pools at the peak of reserved memory; cached memory cannot move "
+            "between them\n");
   std::vector<const proto::LoopReport::Holder*> holders;
   for (const auto& holder : loop.holders()) holders.push_back(&holder);
   std::stable_sort(holders.begin(), holders.end(), [](const auto* a, const auto* b) {
@@ -125,7 +131,7 @@ void RenderHolders(const proto::LoopReport& loop, std::string* out) {
     Line(out, StreamName(holder->stream()),
          StrCat(PoolName(holder->segment_pool_id()), ": ", FormatSize(holder->reserved_bytes()),
                 ", ", FormatSize(holder->reserved_bytes() - holder->active_bytes()),
-                " of it cached; at most ", FormatSize(holder->most_cached_bytes()),
+                " of it cached; up to ", FormatSize(holder->most_cached_bytes()),
                 " cached, after event ", FormatCount(holder->most_cached_event())));
   }
 }
@@ -135,15 +141,14 @@ void RenderHeldAtPeak(const proto::DeviceReport& device, std::string* out) {
   const int64_t event = device.held_at_peak().at_event();
   if (event < 0) return;  // nothing is asked for: the same as at the end
   RenderHeld(device.held_at_peak(),
-             StrCat("live where the program had asked for most, at event ", FormatCount(event)),
-             out);
+             StrCat("live at the peak of requested memory, event ", FormatCount(event)), out);
 }
 
 void RenderStreams(const proto::LoopReport& loop, std::string* out) {
   if (!loop.several_streams()) return;
   if (loop.peak_reserved_bytes() == 0) {
     Line(out, "several streams",
-         "their cost is not simulated: the recording's beginning is missing");
+         "their cost is not simulated because the start of the recording is missing");
     return;
   }
   Line(out, "several streams",
@@ -154,8 +159,9 @@ void RenderStreams(const proto::LoopReport& loop, std::string* out) {
   if (loop.merged_streams_size() < 2) return;
   for (const auto& merged : loop.merged_streams()) {
     Line(out, "",
-         StrCat(StreamName(merged.stream()), " costs ", FormatSize(merged.cost_bytes()), ": on ",
-                StreamName(loop.main_stream()), ", and the others as they are, reserved peaks at ",
+         StrCat(StreamName(merged.stream()), " costs ", FormatSize(merged.cost_bytes()),
+                ": with its work on ", StreamName(loop.main_stream()),
+                " and the other streams unchanged, reserved peaks at ",
                 FormatSize(merged.peak_reserved_bytes())));
   }
 }
@@ -163,7 +169,9 @@ void RenderStreams(const proto::LoopReport& loop, std::string* out) {
 void RenderErrorBars(const proto::DeviceReport& device, std::string* out) {
   const proto::LoopReport& loop = device.loop();
   if (!loop.peaks_are_lower_bounds() || loop.error_bars_size() == 0) return;
-  StrAppend(out, "\n  error bars: what was before the recording is in no figure; since it began\n");
+  StrAppend(
+      out,
+      "\n  error bars of the figures since the recording began (nothing before it is counted)\n");
   for (const auto& bar : loop.error_bars()) {
     std::string text = FormatSize(bar.low_bytes());
     if (!bar.has_high()) {
@@ -179,11 +187,11 @@ void RenderErrorBars(const proto::DeviceReport& device, std::string* out) {
     Line(out, label, text);
   }
   if (loop.steps().steps() > 0)
-    Line(out, "growth per step", "exact: a difference of what was seen");
+    Line(out, "growth per step", "exact: it is a difference between recorded states");
   if (loop.peak_live_bytes() > 0) {
     Line(out, "history",
          absl::StrFormat(
-             "of %s that are live where most are, %s (%.0f %%) were seen being allocated",
+             "of the %s live at the peak, the recording shows the allocation of %s (%.0f %%)",
              FormatSize(loop.peak_live_bytes()), FormatSize(loop.peak_live_seen_bytes()),
              100.0 * static_cast<double>(loop.peak_live_seen_bytes()) /
                  static_cast<double>(loop.peak_live_bytes())));

@@ -11,6 +11,7 @@
 #include "report/words/lines.h"
 #include "report/words/memory_use.h"
 #include "report/words/sizes.h"
+#include "trace/formats/format_names.h"
 #include "trace/value/strings.h"
 
 namespace memreplay {
@@ -42,8 +43,7 @@ void RenderUse(const proto::OutOfMemory& oom, std::string* out) {
   if (use.pending_before_bytes() > 0) {
     Line(out, "pending before",
          StrCat(FormatSize(use.pending_before_bytes()),
-                " waited for other streams as the request "
-                "arrived"));
+                " were waiting for other streams when the request arrived"));
   }
 }
 
@@ -86,16 +86,15 @@ void RenderFree(const proto::OutOfMemory& oom, std::string* out) {
 }
 
 std::string Age(const proto::PinnedSegment::Pin& pin) {
-  if (pin.age() < 0) return "older than the recording";
+  if (pin.age() < 0) return "allocated before the recording began";
   return StrCat(FormatCount(pin.age(), "event"), " old (event ", FormatCount(pin.event()), ")");
 }
 
 void RenderPinned(const proto::OutOfMemory& oom, std::string* out) {
   if (oom.pinned_segments() == 0) return;
-  StrAppend(out, "\n  ", FormatCount(oom.pinned_segments(), "segment"),
-            " could be given back or merged but for what is live in ",
-            oom.pinned_segments() == 1 ? "it" : "them", ": ", FormatSize(oom.pinned_free_bytes()),
-            " free\n");
+  StrAppend(out, "\n  ", FormatSize(oom.pinned_free_bytes()), " is stuck in ",
+            FormatCount(oom.pinned_segments(), "segment"), " because live tensors sit in ",
+            oom.pinned_segments() == 1 ? "it" : "them", "\n");
   int shown = 0;
   for (const proto::PinnedSegment& segment : oom.pinned()) {
     if (shown++ == kMaxPinnedShown) break;
@@ -125,12 +124,12 @@ std::string OtherOrder(const proto::Counterfactual& answer) {
   if (changed.empty()) {
     return OtherOrderText(answer.peak_reserved_bytes(), answer.other_order_peak_reserved_bytes());
   }
-  return StrCat("; with addresses in the other order: ", absl::StrJoin(changed, ", "));
+  return StrCat("; with addresses in the opposite order: ", absl::StrJoin(changed, ", "));
 }
 
 void RenderCounterfactuals(const proto::OutOfMemory& oom, std::string* out) {
   if (oom.counterfactuals_size() == 0) return;
-  StrAppend(out, "\n  what would have helped (each one simulated)\n");
+  StrAppend(out, "\n  what would have helped (each change was simulated)\n");
   for (const proto::Counterfactual& answer : oom.counterfactuals()) {
     const std::string_view result = ResultOf(answer.survives(), answer.served());
     absl::StrAppendFormat(out, "  %-11s  %s; peak reserved %s%s\n", ToAbsl(result), answer.change(),
@@ -141,11 +140,11 @@ void RenderCounterfactuals(const proto::OutOfMemory& oom, std::string* out) {
 void RenderSteps(const proto::OutOfMemory& oom, std::string* out) {
   if (oom.steps().steps() == 0) return;
   Line(out, "steps",
-       StrCat(FormatCount(oom.steps().steps()), " of ",
-              FormatCount(oom.steps().allocations_per_step(), "allocation"), " before it, by ",
-              proto::StepSummary::Source_Name(oom.steps().source()), "; live memory grows by ",
+       StrCat(FormatCount(oom.steps().steps()), " before it, with ",
+              FormatCount(oom.steps().allocations_per_step(), "allocation"), " each, found by ",
+              StepSourceName(oom.steps().source()), "; live memory grows by ",
               FormatSize(oom.steps().growth_bytes_per_step()), " per step",
-              oom.steps().may_be_layers() ? ", so that they may be the layers of one pass" : ""));
+              oom.steps().may_be_layers() ? "; these may be the layers of one pass" : ""));
   if (oom.has_leak()) {
     Line(out, "left behind",
          StrCat(FormatSize(oom.leak().left_bytes()), " in ",
@@ -168,9 +167,9 @@ void RenderOom(const proto::OutOfMemory& oom, std::string* out) {
   if (oom.verdict() == proto::Verdict::none) return;
   std::string asked = FormatSizeExactly(oom.requested_bytes());
   if (oom.segment_bytes() != oom.requested_bytes()) {
-    StrAppend(&asked, ", of the driver ", FormatSize(oom.segment_bytes()));
+    StrAppend(&asked, ", for which PyTorch asks the driver for ", FormatSize(oom.segment_bytes()));
   }
-  Line(out, "asked for", asked);
+  Line(out, "requested", asked);
   Line(out, "obtainable", FormatSizeExactly(oom.obtainable_bytes()));
   if (oom.event_index() >= 0) {
     Line(out, "when",
@@ -198,7 +197,7 @@ std::string RenderOomText(const proto::Report& report) {
     RenderOom(report.oom(), &out);
     return out;
   }
-  out = StrCat(report.file(), ": ", report.format(), ", ",
+  out = StrCat(report.file(), ": ", FormatTitle(report.format()), ", ",
                FormatCount(report.devices_size(), "device"), "\n");
   for (const proto::DeviceReport& device : report.devices()) {
     StrAppend(&out, "device ", device.device(), ": ", Answer(device.oom()), "\n");
@@ -214,9 +213,9 @@ std::string RenderOomText(const proto::Report& report) {
     Line(&out, "torch", StrCat(device.torch().release(), " (", device.torch().why(), ")"));
     if (device.has_control()) {
       if (const std::string card = CardSentence(device.control()); !card.empty()) {
-        Line(&out, "recorded card", card);
+        Line(&out, "recorded GPU", card);
       }
-      Line(&out, "control", ControlSentence(device.control()));
+      Line(&out, "check", ControlSentence(device.control()));
     }
     for (const std::string& note : device.notes()) Line(&out, "note", note);
     RenderOom(device.oom(), &out);

@@ -28,9 +28,9 @@ const std::vector<Category>& Categories() {
       {"copies", "16-bit copies of weights", {"weight_cast"}},
       {"activ", "activations", {"activation"}},
       {"logits", "logits and loss", {"logits"}},
-      {"temp", "temporaries, gradients of activations", {"temporary"}},
+      {"temp", "temporaries and gradients of activations", {"temporary"}},
       {"work", "workspaces", {"workspace"}},
-      {"other", "inputs and the rest", {}},
+      {"other", "inputs and everything else", {}},
   };
   return *kCategories;
 }
@@ -90,7 +90,7 @@ std::string RenderPrediction(const proto::Report& report) {
   if (p.has_oom()) {
     const proto::Prediction::Oom& oom = p.oom();
     StrAppend(&text, "out of memory in ", oom.phase(), oom.label().empty() ? "" : ", ", oom.label(),
-              "\n  it asks for       ", FormatSizeExactly(oom.size_bytes()), " for ", oom.name(),
+              "\n  requested         ", FormatSizeExactly(oom.size_bytes()), " for ", oom.name(),
               "\n  allocated then    ", FormatSizeExactly(oom.allocated_bytes()),
               "\n  reserved then     ", FormatSizeExactly(oom.reserved_bytes()), "\n");
   } else {
@@ -99,7 +99,7 @@ std::string RenderPrediction(const proto::Report& report) {
   StrAppend(&text, "  peak allocated    ", FormatSizeExactly(p.peak_allocated_bytes()),
             "\n  peak reserved     ", FormatSizeExactly(p.peak_reserved_bytes()),
             "\n  process           ", FormatSize(p.peak_reserved_bytes() + p.context_bytes()),
-            " in nvidia-smi: reserved and ", FormatSize(p.context_bytes()),
+            " in nvidia-smi: reserved plus ", FormatSize(p.context_bytes()),
             " assumed for the CUDA context\n  device            ",
             p.capacity_bytes() == 0 ? std::string("unlimited")
                                     : StrCat(FormatSize(p.capacity_bytes()), " for the allocator"),
@@ -123,7 +123,7 @@ std::string RenderPrediction(const proto::Report& report) {
   const std::vector<const proto::Prediction::Phase*> rows = Rows(p);
   size_t width = 5;
   for (const auto* row : rows) width = std::max(width, row->name().size());
-  StrAppend(&text, "\npeaks by phase, in MiB (of micro-steps, the highest):\n  ", "phase",
+  StrAppend(&text, "\npeaks by phase, in MiB (the highest of all micro-steps):\n  ", "phase",
             std::string(width - 5, ' '));
   for (const Category& category : Categories()) {
     StrAppend(&text, absl::StrFormat(" %8s", ToAbsl(category.heading)));

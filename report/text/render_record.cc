@@ -27,21 +27,22 @@ constexpr size_t kLongestProgram = 240;
 
 // "NVIDIA GeForce RTX 4090, imagined".
 std::string CardText(const proto::RecordedProcess& process) {
-  if (process.cards().empty()) return "no card";
-  return StrCat(CleanText(process.cards(0).name()), process.has_card() ? ", imagined" : "");
+  if (process.cards().empty()) return "no GPU";
+  return StrCat(CleanText(process.cards(0).name()), process.has_card() ? " (simulated)" : "");
 }
 
 std::string Verdict(const proto::RecordedProcess& process) {
   if (process.ooms() > 0) {
     return StrCat("OUT OF MEMORY ", FormatCount(process.ooms(), "time"),
-                  process.error().empty() ? ", and the program went on" : "");
+                  process.error().empty() ? ", and the script continued" : "");
   }
   if (!process.error().empty()) {
     const bool took_any =
         std::any_of(process.cards().begin(), process.cards().end(),
                     [](const proto::RecordedCard& card) { return card.peak_reserved() > 0; });
-    return StrCat(took_any ? "it fits as far as it ran" : "it failed before it took any memory",
-                  ": ", process.error());
+    return StrCat(
+        took_any ? "it fits up to where it stopped" : "it failed before it allocated any memory",
+        ": ", process.error());
   }
   if (process.cards().empty()) return "it ran";
   int64_t spare = INT64_MAX;
@@ -61,10 +62,10 @@ void AppendCards(const proto::RecordedProcess& process, std::string* text) {
                            process.card().reserve() == 0
                                ? std::string()
                                : StrCat(", of which ", FormatSize(process.card().reserve()),
-                                        " are assumed taken by the CUDA context and others")));
+                                        " is assumed to be taken by the CUDA context and others")));
     if (card.besides() > 0) {
-      memreplay::Line(text, "besides",
-                      StrCat(FormatSize(card.besides()), " taken past the allocator"));
+      memreplay::Line(text, "outside",
+                      StrCat(FormatSize(card.besides()), " allocated outside PyTorch's allocator"));
     }
     if (card.retries() > 0) memreplay::Line(text, "retries", FormatCount(card.retries()));
   }
@@ -79,14 +80,13 @@ void AppendReplays(const proto::RecordedProcess& process, std::string* text) {
       memreplay::Line(
           text, "peak at",
           StrCat("no stack recorded, ", FormatCount(replay.events_since(), "event"), " after ",
-                 CleanText(replay.stack_before()), "; --stacks all names C++'s frames"));
+                 CleanText(replay.stack_before()), "; --stacks all also records C++ frames"));
     }
     if (replay.at_once_peak_reserved() > 0) {
-      memreplay::Line(
-          text, "at once",
-          StrCat(
-              FormatSizeExactly(replay.at_once_peak_reserved()),
-              " reserved at most if work on side streams is done as soon as the allocator asks"));
+      memreplay::Line(text, "at once",
+                      StrCat(FormatSizeExactly(replay.at_once_peak_reserved()),
+                             " reserved at the peak if work on side streams finishes as soon as "
+                             "the allocator asks"));
     }
     memreplay::Line(text, "replay", CleanText(replay.sentence()));
   }
@@ -100,7 +100,7 @@ void AppendAssumptions(const proto::RecordedProcess& process, std::string* text)
   }
   for (const auto& unknown : process.card().unknown()) {
     rows.push_back(StrCat(CleanText(unknown.name()), " of ", CleanText(unknown.library()),
-                          " is not known: ", CleanText(unknown.answer()), ", ",
+                          " is not modelled: ", CleanText(unknown.answer()), ", ",
                           FormatCount(unknown.calls(), "call")));
   }
   for (const auto& replay : process.replays()) {
@@ -108,19 +108,18 @@ void AppendAssumptions(const proto::RecordedProcess& process, std::string* text)
   }
   if (process.randomized()) {
     rows.emplace_back(
-        "the host's addresses are random, and autocast clears its cache in their order: figures "
-        "can "
-        "differ a little from run to run");
+        "host addresses are randomised, and autocast clears its cache in their order, so figures "
+        "can differ slightly from run to run");
   }
   const auto& asked = process.values().asked();
   for (int i = 0; i < asked.size() && i < kMostValues; ++i) {
-    rows.push_back(StrCat(CleanText(asked[i].place()), " asked for a value that nothing computed (",
+    rows.push_back(StrCat(CleanText(asked[i].place()), " read a value that was never computed (",
                           CleanText(asked[i].what()), "), ", FormatCount(asked[i].times(), "time"),
                           ", and got ", CleanText(asked[i].answer())));
   }
   if (asked.size() > kMostValues) {
     rows.push_back(StrCat(FormatCount(asked.size() - kMostValues, "more line"),
-                          " asked for values, which --json lists"));
+                          " read such values; --json lists them"));
   }
   if (rows.empty()) return;
   StrAppend(text, "\n  assumed\n");
@@ -161,8 +160,8 @@ void AppendNextStep(const proto::RecordReport& report, std::string* text) {
   for (const proto::RecordedProcess& process : report.processes()) {
     if (process.ooms() == 0) continue;
     StrAppend(text, "\n  memreplay oom ", CleanText(process.snapshot()),
-              "   tells what held the memory and what would help;\n"
-              "  memreplay fit script   finds the largest batch with which the program fits.\n");
+              "   reports what held the memory and what would help;\n"
+              "  memreplay fit script   finds the largest batch with which the script fits.\n");
     return;
   }
 }
@@ -189,9 +188,9 @@ void AppendShared(const proto::RecordReport& report, std::string* text) {
   for (const auto& [name, shared] : cards) {
     if (shared.processes < 2) continue;
     StrAppend(text, "device ", CleanText(name), " has ", FormatCount(shared.processes),
-              " processes, each recorded as if it were alone: together they take at most ",
-              FormatSize(shared.taken), " with a context each, ",
-              shared.taken <= shared.capacity ? "which fits" : "MORE THAN THE CARD HAS", ".\n");
+              " processes, each recorded as if it were alone; together they need at most ",
+              FormatSize(shared.taken), " including a CUDA context each, ",
+              shared.taken <= shared.capacity ? "which fits" : "MORE THAN THE GPU HAS", ".\n");
   }
 }
 
@@ -201,7 +200,8 @@ std::string RenderRecord(const proto::RecordReport& report) {
   std::string text;
   const std::string program = CleanText(absl::StrJoin(report.program(), " "), kLongestProgram);
   if (report.processes().empty()) {
-    StrAppend(&text, program, ": no process of it took memory of a GPU; nothing is recorded.\n");
+    StrAppend(&text, program,
+              ": none of its processes allocated GPU memory, so nothing was recorded.\n");
   }
   for (const proto::RecordedProcess& process : report.processes()) {
     StrAppend(&text, process.name(), process.name().empty() ? "" : ": ", program, " on ",
@@ -217,7 +217,7 @@ std::string RenderRecord(const proto::RecordReport& report) {
   }
   AppendShared(report, &text);
   for (const std::string& fault : report.faults()) {
-    StrAppend(&text, "  WRONG: ", fault, absl::EndsWith(fault, ".") ? "\n" : ".\n");
+    StrAppend(&text, "  PROBLEM: ", fault, absl::EndsWith(fault, ".") ? "\n" : ".\n");
   }
   AppendNextStep(report, &text);
   return text;

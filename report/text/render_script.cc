@@ -28,7 +28,7 @@ std::string ScriptAnswer(const proto::ScriptRow& row) {
   std::string place = row.error_place();
   place = place.substr(place.rfind('/') == std::string::npos ? 0 : place.rfind('/') + 1);
   return StrCat("OUT OF MEMORY", place.empty() ? "" : StrCat(" at ", CleanText(place)),
-                row.error().empty() ? ", and the program went on" : "");
+                row.error().empty() ? ", and the script continued" : "");
 }
 
 void AppendScriptHead(const std::string& key, std::string* text) {
@@ -41,13 +41,13 @@ void AppendScriptRow(const proto::ScriptRow& row, std::string_view where, std::s
             absl::StrFormat("  %14d  %13s  %14s  %10s  %7d  %7s  %s%s\n", row.value(),
                             FormatSize(row.peak_reserved()), FormatSize(row.peak_allocated()),
                             row.fits() ? FormatSize(row.spare()) : "-", row.retries(),
-                            row.cached() ? "earlier" : absl::StrFormat("%.1f s", row.seconds()),
+                            row.cached() ? "cached" : absl::StrFormat("%.1f s", row.seconds()),
                             ScriptAnswer(row), where.empty() ? "" : StrCat("  ", where)));
 }
 
 std::string ScriptRuns(const proto::ScriptReport& report) {
   return StrCat("  ", FormatCount(report.runs(), "run"), ", ",
-                FormatCount(report.from_cache(), "answer"), " of earlier runs, ",
+                FormatCount(report.from_cache(), "result"), " from the cache, ",
                 absl::StrFormat("%.1f s", report.seconds()), ".\n");
 }
 
@@ -58,7 +58,7 @@ std::string RenderScriptFit(const proto::ScriptReport& report) {
   for (const proto::ScriptCase& found : report.cases()) {
     StrAppend(&text, ScriptCaseName(found), ": ",
               found.largest() == 0
-                  ? StrCat("no ", report.key(), " fits")
+                  ? StrCat("no value of ", report.key(), " fits")
                   : StrCat("the largest ", report.key(), " that fits is ", found.largest()),
               ".\n");
     AppendScriptHead(report.key(), &text);

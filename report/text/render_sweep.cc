@@ -26,7 +26,7 @@ constexpr int kNearEdge = 3;
 
 std::string Fidelity(const proto::DeviceReport& device) {
   if (device.fidelity().compared_events() == 0) {
-    return device.inventory().is_program() ? "a program: there is no recording to compare with"
+    return device.inventory().is_program() ? "a schedule: there is no recording to compare with"
                                            : "no recorded events to compare with";
   }
   return FidelitySentence(device);
@@ -71,11 +71,11 @@ std::vector<std::string> RowCells(const std::string& rank, const proto::SweepRow
     std::vector<std::string> cells(with_time ? 8 : 7, "-");
     cells.front() = rank;
     cells.push_back(
-        StrCat(ConfName(row.conf(), row.memory_fraction()), "  REFUSED: ", row.refused()));
+        StrCat(ConfName(row.conf(), row.memory_fraction()), "  REJECTED: ", row.refused()));
     return cells;
   }
   std::string name = ConfName(row.conf(), row.memory_fraction());
-  if (row.is_current()) StrAppend(&name, "  (in force)");
+  if (row.is_current()) StrAppend(&name, "  (current)");
   if (!row.risks().empty() && row.risks(0).rfind("HARMFUL", 0) == 0) {
     StrAppend(&name, "  (HARMFUL PAIR)");
   }
@@ -114,7 +114,8 @@ std::string SweepTable(const proto::Sweep& sweep) {
     }
     rows.push_back(RowCells(StrCat(i + 1), sweep.rows(i), with_time));
     if (last > i) {
-      StrAppend(&rows.back().back(), "  (and ", FormatCount(last - i), " more to the same effect)");
+      StrAppend(&rows.back().back(), "  (and ", FormatCount(last - i),
+                " more with the same result)");
     }
     current_shown |= sweep.rows(i).is_current();
     i = last;
@@ -132,9 +133,9 @@ std::string SweepTable(const proto::Sweep& sweep) {
 
 void RenderBounds(const proto::LowerBounds& bounds, std::string* out) {
   if (bounds.peak_live_bytes() == 0) return;
-  StrAppend(out, "\n  for comparison: ", FormatSizeExactly(bounds.peak_live_bytes()),
-            " are in use at once at most; ", FormatSizeExactly(bounds.best_packing_bytes()),
-            " would do if every lifetime were known in advance (", bounds.packing(), ")",
+  StrAppend(out, "\n  for comparison: ", "at most ", FormatSizeExactly(bounds.peak_live_bytes()),
+            " is in use at once; ", FormatSizeExactly(bounds.best_packing_bytes()),
+            " would be enough if every lifetime were known in advance (", bounds.packing(), ")",
             bounds.best_packing_bytes() == bounds.peak_live_rounded_bytes() &&
                     bounds.best_packing_bytes() > 0
                 ? ", which is optimal"
@@ -144,10 +145,10 @@ void RenderBounds(const proto::LowerBounds& bounds, std::string* out) {
 
 void RenderSuggestions(const proto::Sweep& sweep, std::string* out) {
   if (sweep.suggestions_size() == 0) {
-    StrAppend(out, "\n  No settings tried are better than those in force.\n");
+    StrAppend(out, "\n  None of the settings tried is better than the current ones.\n");
     return;
   }
-  StrAppend(out, "\n  To paste (a line replaces all settings):\n");
+  StrAppend(out, "\n  To try one of these, paste its line (it replaces all current settings):\n");
   for (const auto& suggestion : sweep.suggestions()) {
     StrAppend(out, "\n");
     for (const std::string& line : suggestion.lines()) StrAppend(out, "    ", line, "\n");
@@ -169,27 +170,27 @@ std::string Because(const proto::SweepRow& row, const proto::PeakCause::Cached& 
   const std::string asking = StreamName(row.cause().stream());
   if (obstacle == proto::PeakCause::max_split_size) {
     std::string text =
-        "are large enough, but max_split_size_mb keeps blocks of its size and more from smaller "
-        "requests";
+        "are large enough, but max_split_size_mb does not let smaller requests use blocks of its "
+        "size or more";
     const bool expandable = row.conf().find("expandable_segments:True") != std::string::npos;
     if (expandable) {
       text +=
-          "; expandable segments merge freed neighbours into such blocks, so that reserved memory "
-          "grows as long as the program runs";
+          "; expandable segments merge freed neighbours into such blocks, so reserved memory keeps "
+          "growing";
     }
     return text;
   }
   if (obstacle == proto::PeakCause::other_stream) {
-    return StrCat("belong to other streams than ", asking,
-                  ", and cached memory never serves another stream");
+    return StrCat("belong to streams other than ", asking,
+                  ", and a stream cannot use memory cached by another");
   }
   if (obstacle == proto::PeakCause::other_pool)
-    return "belong to another pool, or to the one for small requests";
+    return "belong to another pool or to the pool for small requests";
   if (obstacle == proto::PeakCause::split) {
-    return "are remainders of segments that blocks in use share, so that they can neither serve "
-           "it nor be given back";
+    return "are remainders of segments that also hold live blocks, so they can neither serve the "
+           "request nor be released";
   }
-  return "are whole segments, each too small for it";
+  return "are whole segments that are each too small for the request";
 }
 
 // By which stack, at which event; "" where neither is known.
@@ -203,21 +204,22 @@ std::string Asker(const proto::PeakCause& cause) {
 std::string ControlLines(const proto::DeviceReport& device) {
   if (!device.has_control()) return "";
   const std::string card = CardSentence(device.control());
-  return StrCat(card.empty() ? "" : StrCat("  recorded card: ", card, "\n"),
-                "  control: ", ControlSentence(device.control()), "\n");
+  return StrCat(card.empty() ? "" : StrCat("  recorded GPU: ", card, "\n"),
+                "  check: ", ControlSentence(device.control()), "\n");
 }
 
 // "3.55 GiB", what less may do by luck, and the error bar.
 std::string SafeSize(const proto::Fits::Row& row) {
   std::vector<std::string> besides;
   if (row.safe_bytes() != row.smallest_bytes()) {
-    besides.push_back(StrCat("or, by luck, ", FormatSize(row.smallest_bytes())));
+    besides.push_back(
+        StrCat(FormatSize(row.smallest_bytes()), " also works, but not every size above it"));
   }
   if (row.safe_bytes() != row.other_order_safe_bytes()) {
     besides.push_back(StrCat(row.other_order_safe_bytes() == 0
-                                 ? std::string("no device is enough")
+                                 ? std::string("no size is enough")
                                  : FormatSize(row.other_order_safe_bytes()),
-                             " with addresses in the other order"));
+                             " with addresses in the opposite order"));
   }
   std::string text = FormatSize(row.safe_bytes());
   if (!besides.empty()) StrAppend(&text, " (", absl::StrJoin(besides, "; "), ")");
@@ -233,9 +235,9 @@ std::string FitAnswer(const proto::Fits& fits, const proto::Unseen& unseen) {
     if (best == nullptr || row.safe_bytes() < best->safe_bytes()) best = &row;
   }
   if (best == nullptr && fits.lower_bounds().peak_live_bytes() == 0) {
-    return "nothing is allocated on it";
+    return "nothing is allocated on this device";
   }
-  if (best == nullptr) return "survives on no device under these settings";
+  if (best == nullptr) return "no device size is enough under these settings";
   // What came before the recording, or would have come after it, may have needed more.
   const bool is_all =
       unseen.ooms() == 0 && unseen.start_allocations() == 0 && unseen.start_reserved_bytes() == 0;
@@ -243,8 +245,9 @@ std::string FitAnswer(const proto::Fits& fits, const proto::Unseen& unseen) {
                             ConfName(best->conf(), best->memory_fraction()));
   if (current != nullptr && current != best) {
     StrAppend(&text, "; ",
-              current->safe_bytes() == 0 ? std::string("no device is enough") : SafeSize(*current),
-              " under ", ConfName(current->conf(), current->memory_fraction()), ", those in force");
+              current->safe_bytes() == 0 ? std::string("no size is enough") : SafeSize(*current),
+              " under the current settings (",
+              ConfName(current->conf(), current->memory_fraction()), ")");
   }
   return text;
 }
@@ -261,11 +264,11 @@ std::string CauseSentence(const proto::SweepRow& row) {
     return "";
   }
   return StrCat("Under ", ConfName(row.conf(), row.memory_fraction()), ", ",
-                FormatSize(row.peak_reserved_bytes()), " are reserved for at most ",
-                FormatSize(row.peak_allocated_bytes()), " in use: when ",
-                FormatSize(row.cause().requested_bytes()), " were asked for on ",
+                FormatSize(row.peak_reserved_bytes()), " is reserved although at most ",
+                FormatSize(row.peak_allocated_bytes()), " is in use: when ",
+                FormatSize(row.cause().requested_bytes()), " was requested on ",
                 StreamName(row.cause().stream()), Asker(row.cause()), ", ",
-                FormatSize(cached->bytes()), " lay cached in ",
+                FormatSize(cached->bytes()), " was cached in ",
                 FormatCount(cached->blocks(), "block"), " (the largest ",
                 FormatSize(cached->largest_bytes()), ") that ", Because(row, *cached), ".");
 }
@@ -273,28 +276,28 @@ std::string CauseSentence(const proto::SweepRow& row) {
 std::string RenderSweep(const proto::DeviceReport& device) {
   const proto::Sweep& sweep = device.sweep();
   std::string out = StrCat("device ", device.device(), ": ",
-                           IsReproduced(device) ? "" : "WARNING, the figures below are estimates: ",
+                           IsReproduced(device) ? "" : "WARNING: the figures below are estimates; ",
                            Fidelity(device), ".\n");
   if (const std::string warning = ControlWarning(device.control()); !warning.empty()) {
     StrAppend(&out, "  WARNING: ", warning, ".\n");
   }
   StrAppend(&out, "device ", device.device(), ": ", SweepSentence(sweep, device.unseen()), ".\n");
-  for (const std::string& fault : FindFaults(device)) StrAppend(&out, "  WRONG: ", fault, ".\n");
+  for (const std::string& fault : FindFaults(device)) StrAppend(&out, "  PROBLEM: ", fault, ".\n");
   StrAppend(&out, UnseenLines(device.unseen()));
   StrAppend(&out, "  torch ", device.torch().release(), " (", device.torch().why(), "); ",
             device.capacity_bytes() > 0
                 ? StrCat("device of ", FormatSize(device.capacity_bytes()))
-                : std::string("device without a limit; --capacity gives it one"),
+                : std::string("device of unlimited size; --capacity sets a limit"),
             "\n");
   StrAppend(&out, ControlLines(device));
   for (const std::string& note : device.notes()) StrAppend(&out, "  note: ", note, "\n");
   StrAppend(&out, "\n", SweepTable(sweep),
-            "  unused: reserved - allocated where reserved peaks; driver calls: "
+            "  unused: reserved - allocated at the peak of reserved; driver calls: "
             "cudaMalloc/cudaFree/map/unmap/wait\n  ",
             sweep.costs_of().empty()
-                ? std::string("(counts only; --costs gives them the times of a card)")
+                ? std::string("(counts only; --costs adds the times measured on a GPU)")
                 : StrCat("(their time: as measured on ", sweep.costs_of(),
-                         " while it was idle; without the waits)"),
+                         " while it was idle, without waits)"),
             "\n");
   std::vector<std::string> causes = {CauseSentence(sweep.current())};
   for (const proto::SweepRow& row : sweep.rows()) {
@@ -315,14 +318,14 @@ std::string RenderFits(const proto::DeviceReport& device) {
   if (const std::string warning = ControlWarning(device.control()); !warning.empty()) {
     StrAppend(&out, "  WARNING: ", warning, ".\n");
   }
-  for (const std::string& fault : FindFaults(device)) StrAppend(&out, "  WRONG: ", fault, ".\n");
+  for (const std::string& fault : FindFaults(device)) StrAppend(&out, "  PROBLEM: ", fault, ".\n");
   StrAppend(&out, UnseenLines(device.unseen(), /*with_start=*/true));
   StrAppend(&out, "  torch ", device.torch().release(), " (", device.torch().why(),
-            "); memory for PyTorch alone: the CUDA context, other libraries and other processes "
-            "come on top\n");
+            "); this is memory for PyTorch alone: the CUDA context, other libraries and other "
+            "processes need more\n");
   StrAppend(&out, ControlLines(device));
   for (const std::string& note : device.notes()) StrAppend(&out, "  note: ", note, "\n");
-  std::vector<std::vector<std::string>> rows = {{"safe from", "other order", "by luck",
+  std::vector<std::vector<std::string>> rows = {{"safe from", "opposite order", "smallest",
                                                  "without retries", "reserved without a limit",
                                                  "settings"}};
   const auto size = [](int64_t bytes) {
@@ -331,9 +334,9 @@ std::string RenderFits(const proto::DeviceReport& device) {
   bool is_sampled = false;
   for (const auto& row : fits.rows()) {
     std::string name = ConfName(row.conf(), row.memory_fraction());
-    if (row.is_current()) StrAppend(&name, "  (in force)");
+    if (row.is_current()) StrAppend(&name, "  (current)");
     if (!row.refused().empty()) {
-      rows.push_back({"-", "-", "-", "-", "-", StrCat(name, "  REFUSED: ", row.refused())});
+      rows.push_back({"-", "-", "-", "-", "-", StrCat(name, "  REJECTED: ", row.refused())});
       continue;
     }
     if (row.proven_until_bytes() > 0 && row.proven_until_bytes() < row.without_retries_bytes()) {
@@ -344,10 +347,10 @@ std::string RenderFits(const proto::DeviceReport& device) {
                     size(row.smallest_bytes()), size(row.without_retries_bytes()),
                     FormatSize(row.unlimited_peak_reserved_bytes()), name});
   }
-  StrAppend(&out, "\n", Table(rows), "  safe from: every larger device survives",
-            is_sampled ? " as far as is proven, and those tried beyond" : "",
-            "; other order: the same with addresses in the other order; by luck: the smallest that "
-            "does, though a larger one may fail\n");
+  StrAppend(&out, "\n", Table(rows), "  safe from: every larger size works too",
+            is_sampled ? " (proven up to the size shown; beyond it, the sizes tried)" : "",
+            "; opposite order: the same with addresses in the opposite order; smallest: the "
+            "smallest size that works, although a larger one may not\n");
   for (const auto& row : fits.rows()) {
     if (row.safe_bytes() == 0) continue;
     int edge = 0;
@@ -362,7 +365,7 @@ std::string RenderFits(const proto::DeviceReport& device) {
                       FormatCount(probe.alloc_retries()), FormatCount(probe.device_calls()),
                       FormatSize(probe.peak_reserved_bytes())});
     }
-    StrAppend(&out, "\n  near the edge, ", ConfName(row.conf(), row.memory_fraction()), "\n",
+    StrAppend(&out, "\n  sizes near the limit, ", ConfName(row.conf(), row.memory_fraction()), "\n",
               Table(near));
   }
   RenderBounds(fits.lower_bounds(), &out);

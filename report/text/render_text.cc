@@ -15,9 +15,11 @@
 #include "report/text/render_sweep.h"
 #include "report/words/answer.h"
 #include "report/words/lines.h"
+#include "report/words/memory_use.h"
 #include "report/words/sizes.h"
 #include "report/words/sweep_words.h"
 #include "report/words/verdict.h"
+#include "trace/formats/format_names.h"
 #include "trace/value/strings.h"
 
 namespace memreplay {
@@ -42,7 +44,7 @@ void Answer(const proto::DeviceReport& device, std::string* out) {
   if (const std::string warning = ControlWarning(device.control()); !warning.empty()) {
     StrAppend(out, "  WARNING: ", warning, ".\n");
   }
-  for (const std::string& fault : FindFaults(device)) StrAppend(out, "  WRONG: ", fault, ".\n");
+  for (const std::string& fault : FindFaults(device)) StrAppend(out, "  PROBLEM: ", fault, ".\n");
   StrAppend(out, UnseenLines(device.unseen()));
 }
 
@@ -95,13 +97,13 @@ void RenderFragmentation(const proto::DeviceReport& device, std::string* out) {
                      : StrCat("\n  fragmentation ",
                               f.at_event() < 0 ? std::string("before the first event")
                                                : StrCat("at event ", FormatCount(f.at_event())),
-                              ", where reserved peaks\n"));
+                              ", the peak of reserved memory\n"));
   Line(out, "reserved - active", FormatSizeExactly(f.reserved_minus_active_bytes()));
   Line(out, "inactive split", FormatSizeExactly(f.inactive_split_bytes()));
   Line(out, "internal", FormatSizeExactly(f.internal_bytes()));
   if (f.unservable_requests() > 0) {
     Line(out, "unservable",
-         absl::StrFormat("%.1f %% of free bytes could serve none of the last %s",
+         absl::StrFormat("%.1f %% of the free bytes could not serve any of the last %s",
                          100.0 * f.unservable_share(),
                          FormatCount(f.unservable_requests(), "request")));
   }
@@ -124,7 +126,7 @@ void RenderInventory(const proto::DeviceReport& device, std::string* out) {
   if (!inventory.is_program()) {
     std::string history;
     if (device.events() == 0) {
-      history = "none recorded; only the state at the end is known";
+      history = "none recorded; only the final state is known";
     } else if (inventory.is_cold()) {
       history = "complete: recording began before the first allocation";
     } else {
@@ -191,9 +193,9 @@ void RenderDiagnostics(const proto::DeviceReport& device, std::string* out) {
       StrAppend(&where, where.empty() ? "first at " : ", ", FormatCount(place.position()));
       if (!place.detail().empty()) StrAppend(&where, " [", place.detail(), "]");
     }
-    StrAppend(out, "  ", proto::Diagnostic::Severity_Name(diagnostic.severity()), ": ",
-              diagnostic.name(), ", ", FormatCount(diagnostic.count(), "time"), ": ",
-              diagnostic.sentence(), where.empty() ? "" : StrCat("; ", where), "\n");
+    StrAppend(out, "  ", SeverityName(diagnostic.severity()), ", ",
+              FormatCount(diagnostic.count(), "time"), ": ", diagnostic.sentence(),
+              where.empty() ? "" : StrCat("; ", where), "\n");
   }
 }
 
@@ -201,15 +203,15 @@ void RenderDevice(const proto::DeviceReport& device, std::string* out) {
   StrAppend(out, "\ndevice ", device.device(), "\n");
   const bool inspect = device.mode() == proto::Mode::inspect;
   Line(out, "settings",
-       inspect && device.conf().empty() ? "default, or not recorded" : SettingsText(device));
+       inspect && device.conf().empty() ? "default or not recorded" : SettingsText(device));
   if (device.has_torch()) {
     Line(out, "torch", StrCat(device.torch().release(), " (", device.torch().why(), ")"));
   }
   if (device.has_control()) {
     if (const std::string card = CardSentence(device.control()); !card.empty()) {
-      Line(out, "recorded card", card);
+      Line(out, "recorded GPU", card);
     }
-    Line(out, "control", ControlSentence(device.control()));
+    Line(out, "check", ControlSentence(device.control()));
   }
   for (const std::string& note : device.notes()) Line(out, "note", note);
   if (inspect) {
@@ -217,7 +219,7 @@ void RenderDevice(const proto::DeviceReport& device, std::string* out) {
     if (device.has_held_at_end()) RenderHeld(device.held_at_end(), "live at the end", out);
   } else {
     if (device.mode() == proto::Mode::as_recorded) {
-      Line(out, "exact until",
+      Line(out, "exact up to",
            device.exact_until_event() >= device.events()
                ? std::string("the end")
                : StrCat("event ", FormatCount(device.exact_until_event()), " of ",
@@ -229,7 +231,7 @@ void RenderDevice(const proto::DeviceReport& device, std::string* out) {
   }
   RenderFragmentation(device, out);
   if (inspect) StrAppend(out, RenderLoopText(device));
-  if (device.failures_size() > 0) StrAppend(out, "\n  requests that end in an exception\n");
+  if (device.failures_size() > 0) StrAppend(out, "\n  requests that raise an exception\n");
   int shown = 0;
   for (const proto::RequestFailure& failure : device.failures()) {
     if (shown++ == kMaxFailures) {
@@ -245,7 +247,7 @@ void RenderDevice(const proto::DeviceReport& device, std::string* out) {
 
 std::string RenderText(const proto::Report& report) {
   if (report.command() == "oom") return RenderOomText(report);
-  std::string out = StrCat(report.file(), ": ", report.format(), ", ",
+  std::string out = StrCat(report.file(), ": ", FormatTitle(report.format()), ", ",
                            FormatCount(report.devices_size(), "device"), "\n");
   if (report.command() == "sweep" || report.command() == "fit") {
     for (int i = 0; i < report.devices_size(); ++i) {

@@ -18,11 +18,10 @@ std::string Name(const proto::Together::Device& device) {
 }  // namespace
 
 std::string RenderTogether(const proto::Together& together, size_t shown) {
-  std::string out =
-      StrCat(FormatCount(together.files(), "file"),
-             together.failed() > 0 ? StrCat(", ", together.failed(), " without an answer") : "",
-             ", ", FormatCount(together.devices_size(), "device"), ": ");
-  if (together.rows().empty()) return out + "no settings that all of them take.\n";
+  std::string out = StrCat(FormatCount(together.files(), "file"),
+                           together.failed() > 0 ? StrCat(", ", together.failed(), " failed") : "",
+                           ", ", FormatCount(together.devices_size(), "device"), ": ");
+  if (together.rows().empty()) return out + "no settings are accepted by all of them.\n";
   const proto::Together::Row& best = together.rows(0);
   int64_t now = 0, now_sum = 0, now_ooms = 0;
   for (const proto::Together::Device& device : together.devices()) {
@@ -30,10 +29,10 @@ std::string RenderTogether(const proto::Together& together, size_t shown) {
     now_sum += device.peak_reserved_bytes();
     now_ooms += device.ooms();
   }
-  absl::StrAppendFormat(&out, "best for all: %s, peak reserved %s on the worst instead of %s",
-                        SettingsName(best.conf()), FormatSize(best.peak_reserved_bytes()),
-                        FormatSize(now));
-  absl::StrAppendFormat(&out, "; %s instead of %s in all",
+  absl::StrAppendFormat(
+      &out, "best for all: %s, with a peak of %s reserved on the worst device instead of %s",
+      SettingsName(best.conf()), FormatSize(best.peak_reserved_bytes()), FormatSize(now));
+  absl::StrAppendFormat(&out, "; %s instead of %s in total",
                         FormatSize(best.sum_peak_reserved_bytes()), FormatSize(now_sum));
   if (best.ooms() > 0 || now_ooms > 0) {
     absl::StrAppendFormat(&out, "; OUT OF MEMORY %d times instead of %d", best.ooms(), now_ooms);
@@ -50,8 +49,7 @@ std::string RenderTogether(const proto::Together& together, size_t shown) {
                           FormatSize(row.sum_peak_reserved_bytes()), FormatCount(row.ooms()),
                           SettingsName(row.conf()), Name(together.devices(row.worst_device())));
   }
-  absl::StrAppendFormat(&out, "\n  %10s  %10s  %10s  %s\n", "as it is", "together", "own best",
-                        "file");
+  absl::StrAppendFormat(&out, "\n  %10s  %10s  %10s  %s\n", "now", "together", "own best", "file");
   for (int i = 0; i < together.devices_size(); ++i) {
     const proto::Together::Device& device = together.devices(i);
     absl::StrAppendFormat(&out, "  %10s  %10s  %10s  %s\n",

@@ -14,7 +14,7 @@ std::string InspectAnswer(const proto::DeviceReport& device) {
   const proto::Inventory& inventory = device.inventory();
   std::string text;
   if (inventory.is_program()) {
-    text = StrCat("a program of ", FormatCount(device.events(), "request"), "; peak ",
+    text = StrCat("a schedule of ", FormatCount(device.events(), "request"), "; peak ",
                   FormatSize(device.recorded().peak_requested_bytes()), " requested");
   } else if (inventory.has_final_state()) {
     text = StrCat(FormatSize(inventory.final_reserved_bytes()), " reserved at the end, ",
@@ -77,21 +77,22 @@ std::string CardSentence(const proto::Control& control) {
   const auto mib = [](int64_t bytes) { return StrCat(FormatCount(bytes >> 20), " MiB"); };
   const bool ran_out = control.card_at_oom_bytes() >= control.card_granted_bytes() &&
                        control.card_at_oom_bytes() < control.card_refused_bytes();
-  return StrCat("gave PyTorch ", mib(control.card_granted_bytes()), " and refused ",
+  return StrCat("granted PyTorch ", mib(control.card_granted_bytes()), " and refused ",
                 mib(control.card_refused_bytes()),
                 ran_out ? StrCat("; ", mib(control.card_at_oom_bytes()),
                                  " were in use or free when memory ran out")
                         : "",
-                "; --capacity unlimited leaves that out");
+                "; --capacity unlimited removes this limit");
 }
 
 std::string ControlSentence(const proto::Control& control) {
   const int64_t recorded = control.recorded_peak_reserved_bytes();
   const int64_t change = control.peak_reserved_bytes() - recorded;
   return StrCat(
-      FormatSize(control.peak_reserved_bytes()), " reserved under the recording's own settings, ",
-      change == 0 ? std::string("as recorded")
-                  : StrCat("recorded ", FormatSize(recorded), PercentChange(change, recorded)),
+      "simulating the original settings gives ",
+      change == 0 ? StrCat("the recorded ", FormatSize(recorded))
+                  : StrCat(FormatSize(control.peak_reserved_bytes()), " instead of the recorded ",
+                           FormatSize(recorded), PercentChange(change, recorded)),
       OtherOrderText(control.peak_reserved_bytes(), control.other_order_peak_reserved_bytes()));
 }
 
@@ -99,12 +100,12 @@ std::string ControlWarning(const proto::Control& control) {
   const int64_t recorded = control.recorded_peak_reserved_bytes();
   const int64_t change = std::abs(control.peak_reserved_bytes() - recorded);
   if (100 * change <= recorded) return "";
-  return StrCat("the control is off: ", ControlSentence(control));
+  return StrCat("the figures below are less certain: ", ControlSentence(control));
 }
 
 std::string OtherOrderText(int64_t peak, int64_t other_order_peak) {
   if (other_order_peak == 0 || other_order_peak == peak) return "";
-  return StrCat("; ", FormatSize(other_order_peak), " with addresses in the other order");
+  return StrCat("; ", FormatSize(other_order_peak), " with addresses in the opposite order");
 }
 
 std::string_view AtLeast(const proto::Unseen& unseen, bool survives) {
@@ -116,31 +117,30 @@ std::string UnseenLines(const proto::Unseen& unseen, bool with_start) {
   std::string lines;
   if (unseen.ooms() > 0) {
     const std::string event = StrCat("at event ", FormatCount(unseen.first_oom_event()));
-    StrAppend(&lines, kLabel, "memory ran out ",
-              unseen.ooms() == 1
-                  ? StrCat(event, " of the recording")
-                  : StrCat(FormatCount(unseen.ooms()), " times in the recording, first ", event),
-              "; what would have come after that is not in the file");
-    const std::string steps = StrCat(FormatCount(unseen.steps(), "step"), " before it",
-                                     unseen.may_be_layers() ? ", perhaps layers of one pass," : "");
+    StrAppend(
+        &lines, kLabel, "the recording ran out of memory ",
+        unseen.ooms() == 1 ? event : StrCat(FormatCount(unseen.ooms()), " times, first ", event),
+        ", so what would have followed is not in the file");
+    const std::string steps =
+        StrCat(FormatCount(unseen.steps(), "step"), " before it",
+               unseen.may_be_layers() ? " (perhaps the layers of one pass)" : "");
     if (unseen.steps() > 0 && unseen.growth_bytes_per_step() > 0) {
       StrAppend(&lines, "; each of the ", steps, " left ",
                 FormatSize(unseen.growth_bytes_per_step()),
-                " more live, and each that would have come may want as much");
+                " more live, and further steps may need as much again");
     } else if (unseen.steps() > 0) {
-      StrAppend(&lines, "; the ", steps,
-                " left nothing more behind, so that more of them may want no more");
+      StrAppend(&lines, "; the ", steps, " left nothing behind, so further steps may need no more");
     }
     StrAppend(&lines, ".\n");
   }
   if (with_start && (unseen.start_allocations() > 0 || unseen.start_reserved_bytes() > 0)) {
     StrAppend(&lines, kLabel,
               unseen.has_events() ? "the recording began with "
-                                  : "no requests were recorded, only what there was at the end: ",
+                                  : "no requests were recorded, only the final state: ",
               FormatSize(unseen.start_requested_bytes()), " live in ",
               FormatCount(unseen.start_allocations(), "allocation"), " and ",
               FormatSize(unseen.start_reserved_bytes()),
-              " reserved; what came before is not in the file.\n");
+              " reserved; what happened before is not in the file.\n");
   }
   return lines;
 }

@@ -1,4 +1,5 @@
-// Where the memory of a card is, in words.
+// Names for where the memory is, for verdicts and for other enum values of a Report, as a
+// person reads them; JSON shows the names of the schema.
 #ifndef MEMREPLAY_REPORT_WORDS_MEMORY_USE_H_
 #define MEMREPLAY_REPORT_WORDS_MEMORY_USE_H_
 
@@ -16,14 +17,23 @@ struct MemoryPart {
   std::string what;
 };
 
-// The parts that are not 0, and what they add up to, where that is known.
+// Returns the parts that are not 0, followed by their total where it is known.
 std::vector<MemoryPart> PartsOf(const proto::MemoryUse& use);
 
-// "survives", "served here", "runs out": what a change comes to.
+// Returns "survives", "served here" or "runs out": the outcome of a change.
 std::string_view ResultOf(bool survives, bool served);
 
-// "TRUE SHORTAGE" of true_shortage.
+// "memory shortage" for true_shortage; for use in a sentence.
+std::string_view VerdictPhrase(proto::Verdict verdict);
+
+// "MEMORY SHORTAGE" for true_shortage; for use at the start of an answer.
 std::string VerdictName(proto::Verdict verdict);
+
+// "repetition" for period: how the steps of a loop were found.
+std::string_view StepSourceName(proto::StepSummary::Source source);
+
+// "incomplete" for data_loss.
+std::string_view SeverityName(proto::Diagnostic::Severity severity);
 
 }  // namespace memreplay
 

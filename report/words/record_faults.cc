@@ -20,9 +20,9 @@ std::string FirstLine(std::string_view text) {
 // Of one process that stands for a rank of a job (record/card/api/nccl_values.cc).
 std::string HintOfLoneRank(const proto::RecordedProcess& process) {
   for (const auto& assumption : process.card().assumptions()) {
-    if (assumption.what() == "other ranks assumed to send what this one holds") {
-      return " (what other ranks send was assumed; in a job of real processes, --cards N -- "
-             "torchrun ..., it is what they hold)";
+    if (assumption.what() == "the other ranks are assumed to send what this one holds") {
+      return " (what the other ranks send was assumed; with real processes, --cards N -- torchrun "
+             "..., they send what they hold)";
     }
   }
   return "";
@@ -35,7 +35,7 @@ void FindRecordFaults(proto::RecordReport* report) {
   for (const proto::RecordedProcess& process : report->processes()) {
     const std::string name = process.name().empty() ? std::string() : StrCat(process.name(), ": ");
     if (process.ooms() > 0) {
-      report->add_faults(StrCat(name, "memory ran out ", FormatCount(process.ooms(), "time")));
+      report->add_faults(StrCat(name, "out of memory ", FormatCount(process.ooms(), "time")));
     }
     if (!process.error().empty()) {
       report->add_faults(StrCat(name, CleanText(process.error()), ": ",
@@ -50,7 +50,7 @@ void FindRecordFaults(proto::RecordReport* report) {
     }
   }
   if (report->exit_status() != 0 && report->faults().empty()) {
-    report->add_faults(StrCat("the program ended with status ", report->exit_status()));
+    report->add_faults(StrCat("the script exited with status ", report->exit_status()));
   }
 }
 

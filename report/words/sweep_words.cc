@@ -11,36 +11,37 @@ namespace {
 std::string Ties(const proto::Sweep& sweep) {
   if (sweep.ties() == 0) return "";
   return sweep.ties() + 1 == sweep.rows_size()
-             ? "; all others come to the same"
+             ? "; all others give the same result"
              : StrCat("; ", FormatCount(sweep.ties()),
-                      sweep.ties() == 1 ? " more comes to the same" : " more come to the same");
+                      sweep.ties() == 1 ? " other gives the same result"
+                                        : " others give the same result");
 }
 
 std::string BestOf(const proto::Sweep& sweep, const proto::Unseen& unseen) {
   if (sweep.rows_size() == 0) return "nothing to try";
   const proto::SweepRow& best = sweep.rows(0);
   const proto::SweepRow& current = sweep.current();
-  if (!best.refused().empty()) return "the release refuses all of these settings";
+  if (!best.refused().empty()) return "this PyTorch release rejects all of these settings";
   if (best.peak_reserved_bytes() == 0 && sweep.lower_bounds().peak_live_bytes() == 0) {
-    return "nothing is allocated on it";
+    return "nothing is allocated on this device";
   }
   std::string text = best.oom()
-                         ? StrCat("MEMORY RUNS OUT under each of ", FormatCount(sweep.rows_size()),
-                                  " settings, least with ")
+                         ? StrCat("OUT OF MEMORY under each of ", FormatCount(sweep.rows_size()),
+                                  " settings, the least often with ")
                          : StrCat("best of ", FormatCount(sweep.rows_size(), "setting"), ": ");
   StrAppend(&text, ConfName(best.conf(), best.memory_fraction()), ", peak reserved ",
             AtLeast(unseen, !best.oom()), FormatSize(best.peak_reserved_bytes()),
             OtherOrderText(best.peak_reserved_bytes(), best.other_order_peak_reserved_bytes()));
-  if (best.is_current()) return text + ", those in force";
+  if (best.is_current()) return text + ", the current settings";
   if (best.peak_reserved_bytes() == current.peak_reserved_bytes() && best.oom() == current.oom()) {
-    return StrCat(text, ", no less than ", ConfName(current.conf(), current.memory_fraction()),
-                  ", those in force");
+    return StrCat(text, ", no less than the current settings, ",
+                  ConfName(current.conf(), current.memory_fraction()));
   }
   StrAppend(&text, " instead of ", FormatSize(current.peak_reserved_bytes()),
             PercentChange(best.peak_reserved_bytes() - current.peak_reserved_bytes(),
                           current.peak_reserved_bytes()));
   if (current.oom() && !best.oom()) {
-    StrAppend(&text, "; survives, while memory runs out at event ",
+    StrAppend(&text, "; it survives, whereas memory runs out at event ",
               FormatCount(current.first_oom_event()), " under ",
               ConfName(current.conf(), current.memory_fraction()));
   }

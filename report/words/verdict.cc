@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "report/words/memory_use.h"
 #include "report/words/sizes.h"
 #include "trace/value/strings.h"
 
@@ -11,6 +12,15 @@ namespace {
 std::string Of(int64_t part, int64_t whole) {
   return part == whole ? StrCat("all ", FormatCount(whole))
                        : StrCat(FormatCount(part), " of ", FormatCount(whole));
+}
+
+// ", first at event 581 (kv_cache)", or "" where that is unknown.
+std::string FirstOom(const proto::DeviceReport& device) {
+  if (!device.has_first_oom()) return "";
+  const proto::DeviceReport::FirstOom& first = device.first_oom();
+  return StrCat(", first at ", device.inventory().is_program() ? "request " : "event ",
+                FormatCount(first.event_index()),
+                first.stack().depth() > 0 ? StrCat(" (", first.stack().summary(), ")") : "");
 }
 
 }  // namespace
@@ -29,7 +39,7 @@ std::string FidelitySentence(const proto::DeviceReport& device) {
     return StrCat("the replay agrees with the recording: ", counts);
   }
   if (!fidelity.has_first_divergence()) {
-    return StrCat("the replay is exact until event ", FormatCount(device.exact_until_event()), ": ",
+    return StrCat("the replay is exact up to event ", FormatCount(device.exact_until_event()), ": ",
                   counts);
   }
   return StrCat("THE REPLAY DIFFERS FROM THE RECORDING: ", counts);
@@ -37,7 +47,7 @@ std::string FidelitySentence(const proto::DeviceReport& device) {
 
 std::string VerdictFault(const proto::DeviceReport& device) {
   if (!device.has_oom() || device.oom().verdict() == proto::Verdict::none) return "";
-  return StrCat("memory runs out: ", proto::Verdict_Name(device.oom().verdict()));
+  return StrCat("out of memory: ", VerdictPhrase(device.oom().verdict()));
 }
 
 std::vector<std::string> FindFaults(const proto::DeviceReport& device) {
@@ -51,14 +61,14 @@ std::vector<std::string> FindFaults(const proto::DeviceReport& device) {
                             wrong == 1 ? "differs" : "differ", " from the recording"));
   }
   if (device.mode() == proto::Mode::what_if && device.ooms() > device.recorded().ooms()) {
-    faults.push_back(StrCat("memory runs out ",
-                            FormatCount(device.ooms() - device.recorded().ooms(), "time"),
-                            device.recorded().ooms() > 0 ? " more than recorded" : ""));
+    faults.push_back(StrCat(
+        "out of memory ", FormatCount(device.ooms() - device.recorded().ooms(), "time"),
+        device.recorded().ooms() > 0 ? " more than in the recording" : "", FirstOom(device)));
   }
   if (std::string verdict = VerdictFault(device); !verdict.empty()) faults.push_back(verdict);
   if (device.mode() == proto::Mode::sweep && device.sweep().rows_size() > 0 &&
       device.sweep().rows(0).oom()) {
-    faults.push_back("memory runs out under all settings tried");
+    faults.push_back("memory runs out under every setting tried");
   }
   for (const proto::GpuFault& fault : device.gpu().faults()) {
     faults.push_back(fault.repetition() == 0
@@ -67,12 +77,13 @@ std::vector<std::string> FindFaults(const proto::DeviceReport& device) {
   }
   if (device.failures_size() > 0) {
     faults.push_back(StrCat(FormatCount(device.failures_size(), "request"),
-                            device.failures_size() == 1 ? " ends" : " end", " in an exception"));
+                            device.failures_size() == 1 ? " raises" : " raise", " an exception"));
   }
   for (const proto::Diagnostic& diagnostic : device.diagnostics()) {
     if (diagnostic.severity() == proto::Diagnostic::error) {
-      faults.push_back(StrCat("the input contradicts itself: ", diagnostic.name(), ", ",
-                              FormatCount(diagnostic.count(), "time")));
+      faults.push_back(StrCat("the file contradicts itself ",
+                              FormatCount(diagnostic.count(), "time"), ": ",
+                              diagnostic.sentence()));
     }
   }
   return faults;

@@ -50,7 +50,7 @@ void PlanStart(StartPolicy wanted, Bytes total, Bytes free, RunPlan* plan) {
   if (schedule.is_cold()) return;
   if (plan->backend != RunBackend::kNative) {
     plan->start = StartPolicy::kFresh;
-    plan->start_note = "this backend has no segments to begin with";
+    plan->start_note = "this backend cannot start with existing segments";
   }
   if (plan->start == StartPolicy::kFresh) return;
   plan->start_segments =

@@ -282,9 +282,9 @@ Block* CachingAllocator::AllocBlock(const Params& params, bool retry) {
   if (config_.throw_on_cudamalloc_oom && total_ + segment_size > RejectionLimit()) {
     Fire(Rule::kRejectedEarly);
     ++stats_.num_oom_rejections;
-    failure_ = absl::ResourceExhaustedError(
-        absl::StrCat("throw_on_cudamalloc_oom: ", segment_size.value(), " bytes more than the ",
-                     total_.value(), " in use would exceed the share of the device's memory"));
+    failure_ = absl::ResourceExhaustedError(absl::StrCat(
+        "throw_on_cudamalloc_oom: ", segment_size.value(), " bytes more than the ", total_.value(),
+        " in use would exceed the share of the device's memory that PyTorch may use"));
     return nullptr;
   }
   PrivatePool* owner = pool.owner();

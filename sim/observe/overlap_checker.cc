@@ -96,7 +96,7 @@ void OverlapChecker::OnAlloc(const Event& event) {
   const auto range = RangeHolding(event.address, end);
   if (range == ranges_.end()) {
     return Fail(event, absl::StrCat("block ", Extent(event.address, end),
-                                    " is not within one segment or mapped range"));
+                                    " is not within a single segment or mapped range"));
   }
   if (range->second.stream == kAnyStream) {
     range->second.stream = event.stream;
@@ -123,7 +123,7 @@ void OverlapChecker::OnAlloc(const Event& event) {
 void OverlapChecker::OnFree(const Event& event) {
   const auto block = blocks_.find(event.address);
   if (block == blocks_.end()) return Fail(event, "no live block begins there");
-  if (block->second.is_pending) return Fail(event, "its free was requested before");
+  if (block->second.is_pending) return Fail(event, "its free was already requested");
   if (block->second.size != event.size) {
     return Fail(event, absl::StrCat("the block was asked for with ", block->second.size.value()));
   }

@@ -54,7 +54,8 @@ struct Recording {
         .policy = StartPolicy::kRecorded, .segments = &start, .is_held = true, .hints = &hints};
     plan.tie_guide = guide;
     absl::StatusOr<ReplayResult> result = memreplay::Replay(plan, device, observer, options);
-    MEMREPLAY_CHECK(result.ok(), "a start that is held, and no memory fraction, cannot be refused");
+    MEMREPLAY_CHECK(result.ok(),
+                    "a start state that fits, without a memory fraction, cannot be refused");
     if (card != nullptr) *card = device.limits();
     return *std::move(result);
   }

@@ -171,11 +171,12 @@ class Search {
 std::string Note(const Trace& trace, size_t device, const Guess& guess) {
   Bytes bytes;
   for (const auto& [event, pool] : guess) bytes += trace.devices[device].events[event].size;
-  return absl::StrCat("device ", trace.devices[device].device, ": ", guess.size(),
-                      guess.size() == 1 ? " segment" : " segments", " (", bytes.value(),
-                      " bytes in all), released from event ", guess.begin()->first,
-                      " on, taken as of private pools (CUDA graphs', MemPools'), which the file "
-                      "does not say of segments that are gone: only so does every event follow");
+  return absl::StrCat(
+      "device ", trace.devices[device].device, ": ", guess.size(),
+      guess.size() == 1 ? " segment" : " segments", " (", bytes.value(),
+      " bytes in all), released from event ", guess.begin()->first,
+      " on, are assumed to belong to private pools (of CUDA graphs or MemPools): the file does not "
+      "say so for released segments, but only then does the replay follow every event");
 }
 
 bool DeviceMayHaveGonePools(const DeviceTrace& device) {

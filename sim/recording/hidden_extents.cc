@@ -207,9 +207,9 @@ class Follower {
           return interval.first <= value && value <= interval.second;
         });
     if (slack > open.most_slack || slack.value() % kMinBlockSize.value() != 0) {
-      Contradict(event, "is farther behind a live block than that can reach");
+      Contradict(event, "is farther behind a live block than that block can reach");
     } else if (excluded) {
-      Contradict(event, "tells an extent under which an earlier block was no best fit");
+      Contradict(event, "implies an extent under which an earlier block was not the best fit");
     }
     open.revealed = slack;
     Close(block.open);

@@ -78,10 +78,13 @@ const Attempt& BestOf(const std::vector<Attempt>& attempts) {
 }
 
 std::string Why(const TorchInference& inferred, const Attempt& chosen, const Attempt& newest) {
-  std::string why = StrCat("inferred: ", inferred.layout, "; taken as ", chosen.profile->release);
+  std::string why =
+      StrCat("inferred: ", inferred.layout, "; assumed to be ", chosen.profile->release);
   if (chosen.profile == newest.profile) return why;
-  return why += StrCat(chosen.exact ? ", the newest that replays it" : ", which comes furthest",
-                       ": ", newest.profile->release, " parts from it at event ", newest.parts_at);
+  return why += StrCat(chosen.exact ? ", the newest release that reproduces it"
+                                    : ", the release that reproduces most of it",
+                       ": ", newest.profile->release, " would behave differently at event ",
+                       newest.parts_at);
 }
 
 }  // namespace

@@ -51,10 +51,10 @@ absl::StatusOr<ProfileChoice> ChooseProfile(const Trace& trace,
   }
   if (!trace.torch_version.empty()) {
     const absl::StatusOr<const TorchProfile*> found = FindTorchProfile(trace.torch_version);
-    if (found.ok()) return ProfileChoice{*found, false, "as the file says"};
+    if (found.ok()) return ProfileChoice{*found, false, "according to the file"};
   }
   if (trace.is_program) {
-    return ProfileChoice{&DefaultTorchProfile(), false, "the file does not say; the default"};
+    return ProfileChoice{&DefaultTorchProfile(), false, "not in the file; the default"};
   }
   const TorchInference inferred = InferTorchProfile(trace);
   return ProfileChoice{inferred.profile, true, StrCat("inferred: ", inferred.why)};
@@ -107,8 +107,8 @@ absl::StatusOr<ReplaySettings> ResolveSettings(const Trace& trace, const Setting
   }
   if (settings.config.backend == Backend::kCudaMallocAsync) {
     settings.notes.push_back(
-        "backend:cudaMallocAsync is approximate: used bytes are exact, the driver's pool is taken "
-        "as their high-water mark in steps of 32 MiB");
+        "backend:cudaMallocAsync is approximate: used bytes are exact, but the driver's pool is "
+        "assumed to be their high-water mark, in steps of 32 MiB");
   }
   return settings;
 }

@@ -42,7 +42,7 @@ class Rebuilder {
       SegmentInfo* segment = SegmentOf(start.address);
       if (segment == nullptr) {
         Contradict(0, absl::StrCat("the block at 0x", absl::Hex(start.address.value()),
-                                   ", live at the beginning, lies in no known segment"));
+                                   ", live at the start, is not in any known segment"));
         continue;
       }
       Address end = segment->address + segment->total_size;

@@ -125,7 +125,7 @@ TorchInference InferTorchProfile(const Trace& trace) {
   if (!fitting.empty()) {
     inferred.profile = fitting.back();
     inferred.layout = fitting.size() == AllTorchProfiles().size()
-                          ? "the file says nothing of its release"
+                          ? "the file does not identify its release"
                           : StrCat("layout of ", Range(fitting), Evidence(fitting, trace));
   } else if (oldest_with_all != nullptr) {
     inferred.profile = oldest_with_all;
@@ -136,12 +136,12 @@ TorchInference InferTorchProfile(const Trace& trace) {
   }
   inferred.why = inferred.layout;
   if (fitting.size() > 1) {
-    inferred.why += StrCat("; taken as ", inferred.profile->release);
+    inferred.why += StrCat("; assumed to be ", inferred.profile->release);
   } else if (oldest_with_all == nullptr) {
-    inferred.why += StrCat("; taken as ", inferred.profile->release);
+    inferred.why += StrCat("; assumed to be ", inferred.profile->release);
   } else if (fitting.empty()) {
     inferred.why +=
-        StrCat("; taken as the oldest that has all its keys, ", inferred.profile->release);
+        StrCat("; assumed to be the oldest release with all its keys, ", inferred.profile->release);
   }
   inferred.fitting = std::move(fitting);
   return inferred;

@@ -37,15 +37,16 @@ void AddStartState(const ExactReplayResult& result, const Schedule& schedule,
       });
   if (undetermined > 0) {
     causes->push_back(absl::StrCat("the file does not determine the extents of ", undetermined,
-                                   " blocks that were live at the beginning"));
+                                   " blocks that were live at the start"));
   }
   if (config.garbage_collection_threshold > 0) {
     causes->push_back(
-        "the ages of cached blocks at the beginning, by which garbage collection chooses, are in "
-        "no file");
+        "garbage collection chooses cached blocks by age, and files do not record the ages of "
+        "blocks cached at the start");
   }
   if (IsRestOfRequest(schedule, event)) {
-    causes->push_back("what that request did before may have been lost with the recording's head");
+    causes->push_back(
+        "the start of the recording, which may have shown what that request did, is missing");
   }
 }
 
@@ -59,14 +60,14 @@ std::string WhyNotExact(const ExactReplayResult& result, const Schedule& schedul
   std::vector<std::string> causes;
   if (const uint64_t outside = schedule.diagnostics().count(DiagnosticKind::kAllocOutsideSegments);
       outside > 0) {
-    causes.push_back(absl::StrCat(outside, " allocs lie in no segment that the file knows of"));
-  } else if (const auto other = FindOtherSettings(schedule, config, profile); other.has_value()) {
     causes.push_back(
-        absl::StrCat("the settings that the file lists, those at its end, were not in force all "
-                     "along: ",
-                     other->sign));
+        absl::StrCat(outside, " allocations are not in any segment that the file lists"));
+  } else if (const auto other = FindOtherSettings(schedule, config, profile); other.has_value()) {
+    causes.push_back(absl::StrCat(
+        "the file lists the settings at its end, and they were not in force throughout: ",
+        other->sign));
   } else if (start.contradicted_at.has_value() && *start.contradicted_at <= divergence.index) {
-    causes.push_back(absl::StrCat("no start state under these settings explains event ",
+    causes.push_back(absl::StrCat("under these settings no start state explains event ",
                                   *start.contradicted_at, ": ", start.contradiction));
   } else if (!schedule.is_cold() && schedule.final_state() == nullptr) {
     causes.push_back("the recording began with memory in use, and the file lists no segments");
@@ -75,24 +76,23 @@ std::string WhyNotExact(const ExactReplayResult& result, const Schedule& schedul
     if (profile.free_tie != FreeTie::kAddress) {
       causes.push_back(
           result.ties_known
-              ? "which of equal blocks at the beginning were older, by which this release "
-                "chooses, is in no file and follows from recorded addresses only in part"
-              : "which of equal blocks at the beginning were older, by which this release "
-                "chooses, is in no file, and the recorded addresses contradict each other on it "
-                "or are too many to compare");
+              ? "this release chooses the older of two equal blocks; files do not record ages at "
+                "the start, and the recorded addresses determine them only in part"
+              : "this release chooses the older of two equal blocks; files do not record ages at "
+                "the start, and the recorded addresses are contradictory or too many to compare");
     }
   }
   if (HasUntoldPools(schedule)) {
-    causes.push_back("the file does not say whose pool the segments were that it saw released");
+    causes.push_back("the file does not say to which pools the released segments belonged");
   }
   if (causes.empty() && schedule.trace().pools.size() > 1) {
     causes.push_back(
-        "PyTorch records neither when private pools were being filled nor when they were given up");
+        "PyTorch records neither when private pools were filled nor when they were released");
   }
   if (causes.empty()) {
     causes.push_back(
-        "nothing in the file explains it: other settings may have been in force, or the file is "
-        "not as PyTorch wrote it");
+        "nothing in the file explains it: other settings may have been in force, or the file was "
+        "changed after PyTorch wrote it");
   }
   return absl::StrCat("event ", divergence.index, ": ", DescribeDivergence(divergence, schedule),
                       "; ", absl::StrJoin(causes, "; "));

@@ -33,7 +33,7 @@ class ValueSetter {
   absl::Status Error(std::string_view key, std::string_view expected,
                      std::string_view found) const {
     return absl::InvalidArgumentError(StrCat(key, ": expected ", expected, ", found ", found,
-                                             "; an error in PyTorch ", profile_.release));
+                                             "; this is an error in PyTorch ", profile_.release));
   }
 
   absl::Status Set(ConfKey key, const std::string& value);
@@ -269,7 +269,7 @@ class OwnGrammar {
       if (at_ >= tokens_.size() && profile_.unclosed_list_undefined) {
         return absl::InvalidArgumentError(
             StrCat(where, ": expected \"]\", found the end; PyTorch ", profile_.release,
-                   " reads past the end here (undefined, it may crash)"));
+                   " reads past the end here, which is undefined behaviour and may crash"));
       }
       if (at_ >= tokens_.size() || tokens_[at_] != "]") {
         if (absl::Status s = Expect(where, ","); !s.ok()) return s;

@@ -125,19 +125,19 @@ void LintSeparators(std::string_view conf, const Subject& subject, Findings* fin
   findings->Add(
       LintSeverity::kWarning, "",
       StrCat("is accepted only because PyTorch ", subject.profile.release,
-             " does not check separators (", why, "); one token may have been passed over unread"));
+             " does not check separators (", why, "), so one token may have been skipped"));
 }
 
 void LintMaxSplit(const Subject& subject, Findings* findings) {
   const AllocatorConfig& config = subject.config;
   const bool is_split = subject.keys.count(ConfKey::kMaxSplitSizeMb) != 0;
   if (is_split && config.expandable_segments) {
-    findings->Warn(
-        ConfKey::kMaxSplitSizeMb,
-        "together with expandable_segments reserved memory can grow without bound: freed "
-        "neighbours of an expandable segment merge into blocks of max_split_size or more, which "
-        "no smaller request may then use (pytorch#193400, pytorch#123548; seen in every release "
-        "from 2.1 to 2.15). Expandable segments need no max_split_size_mb: leave it out");
+    findings->Warn(ConfKey::kMaxSplitSizeMb,
+                   "can make reserved memory grow without bound together with expandable_segments: "
+                   "freed neighbours in an expandable segment merge into blocks of max_split_size "
+                   "or more, which smaller requests may then not use (pytorch#193400, "
+                   "pytorch#123548; observed in every release from 2.1 to 2.15). Expandable "
+                   "segments do not need max_split_size_mb: leave it out");
   }
   if (is_split && config.max_split_size >= GiB(1 << 20) && config.max_split_size != kUnlimited) {
     findings->Warn(ConfKey::kMaxSplitSizeMb,
@@ -152,9 +152,10 @@ void LintGarbageCollection(const Subject& subject, Findings* findings) {
   if (subject.keys.count(ConfKey::kGarbageCollectionThreshold) == 0) return;
   const TorchProfile& profile = subject.profile;
   if (!(subject.config.per_process_memory_fraction < 1)) {
-    std::string how = profile.fraction_sticky
-                          ? "torch.cuda.set_per_process_memory_fraction is called (1.0 will do)"
-                          : "torch.cuda.set_per_process_memory_fraction is called with less than 1";
+    std::string how =
+        profile.fraction_sticky
+            ? "torch.cuda.set_per_process_memory_fraction is called (with any value, also 1.0)"
+            : "torch.cuda.set_per_process_memory_fraction is called with less than 1";
     if (profile.conf_keys.Has(ConfKey::kPerProcessMemoryFraction)) {
       how += " or per_process_memory_fraction below 1 is given here";
     }
@@ -163,7 +164,7 @@ void LintGarbageCollection(const Subject& subject, Findings* findings) {
   }
   if (subject.config.expandable_segments) {
     findings->Warn(ConfKey::kGarbageCollectionThreshold,
-                   "frees no expandable segments, only blocks of cudaMalloc");
+                   "does not free expandable segments, only blocks from cudaMalloc");
   }
 }
 
@@ -203,10 +204,10 @@ void LintExpandable(const Subject& subject, Findings* findings) {
 void LintFraction(const Subject& subject, Findings* findings) {
   if (subject.keys.count(ConfKey::kPerProcessMemoryFraction) == 0) return;
   if (subject.config.per_process_memory_fraction == 0) {
-    findings->Warn(ConfKey::kPerProcessMemoryFraction, "0 lets nothing be allocated");
+    findings->Warn(ConfKey::kPerProcessMemoryFraction, "0 prevents every allocation");
   }
   findings->Note(ConfKey::kPerProcessMemoryFraction,
-                 "is read when a device is first used; given later it changes nothing");
+                 "is read when a device is first used; setting it later changes nothing");
 }
 
 void LintResets(const Subject& subject, Findings* findings) {
@@ -221,7 +222,7 @@ void LintResets(const Subject& subject, Findings* findings) {
   }
   if (forgotten.empty()) return;
   findings->Add(LintSeverity::kNote, "",
-                StrCat("any later settings string, whatever it sets, first puts back to default: ",
+                StrCat("any later settings string, whatever it sets, first resets to the default: ",
                        absl::StrJoin(forgotten, ", ")));
 }
 

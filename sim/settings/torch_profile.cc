@@ -167,10 +167,11 @@ absl::StatusOr<const TorchProfile*> FindTorchProfile(std::string_view version) {
   }
   if (Rank(wanted) > Rank(known.back())) {
     return absl::NotFoundError(absl::StrCat(
-        "PyTorch ", wanted, " is newer than the newest release known, ", known.back()));
+        "PyTorch ", wanted, " is newer than the newest supported release, ", known.back()));
   }
-  return absl::NotFoundError(
-      absl::StrCat("PyTorch ", wanted, " is not known; known are ", absl::StrJoin(known, ", ")));
+  return absl::NotFoundError(absl::StrCat("PyTorch ", wanted,
+                                          " is not supported; the supported releases are ",
+                                          absl::StrJoin(known, ", ")));
 }
 
 }  // namespace memreplay

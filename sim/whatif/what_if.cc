@@ -58,7 +58,8 @@ absl::StatusOr<WhatIfResult> ReplayWhatIf(const Schedule& schedule, const Replay
   MemoryState start;
   if (settings.config.backend != Backend::kNative) {
     result.start = StartPolicy::kFresh;
-    if (!schedule.is_cold()) result.start_note = "the driver's pool has no segments to begin with";
+    if (!schedule.is_cold())
+      result.start_note = "the driver's pool cannot start with existing segments";
   } else if (options.start == StartPolicy::kRecorded && !schedule.is_cold()) {
     start = options.recorded_start != nullptr
                 ? *options.recorded_start

@@ -92,7 +92,7 @@ class Arena {
   absl::btree_set<std::pair<uint64_t, uint64_t>> by_size_;
 };
 
-// Places `items` (ascending by begin) as they come, best fit. Returns the height reached.
+// Places `items` (ascending by begin) in order of arrival, best fit. Returns the height reached.
 uint64_t PlaceAsTheyCome(absl::Span<const Lifetime> lifetimes, const Indexes& items,
                          std::vector<uint64_t>& offset) {
   const Indexes by_end = ByEnd(lifetimes, items);
@@ -268,7 +268,7 @@ Packing BestPacking(absl::Span<const Lifetime> lifetimes, const PackingOptions& 
     Indexes all(lifetimes.size());
     std::iota(all.begin(), all.end(), 0);
     const uint64_t height = PlaceAsTheyCome(lifetimes, all, offset);
-    if (keep("as they come, best fit", height, std::move(offset))) return best;
+    if (keep("in order of arrival, best fit", height, std::move(offset))) return best;
   }
 
   const auto [chosen, rest] = LargestWithin(lifetimes, options.pair_budget);
@@ -282,12 +282,12 @@ Packing BestPacking(absl::Span<const Lifetime> lifetimes, const PackingOptions& 
     std::string_view name;
     std::function<bool(uint32_t, uint32_t)> before;
   } kOrders[] = {
-      {"what is in use at the peak first, longest first",
+      {"blocks live at the peak first, the longest-lived first",
        [&](uint32_t a, uint32_t b) {
          return std::tuple(at_peak(a), at_peak(a) ? life(a) : size(a)) >
                 std::tuple(at_peak(b), at_peak(b) ? life(b) : size(b));
        }},
-      {"what is in use at the peak first, largest first",
+      {"blocks live at the peak first, the largest first",
        [&](uint32_t a, uint32_t b) {
          return std::tuple(at_peak(a), size(a), life(a)) > std::tuple(at_peak(b), size(b), life(b));
        }},

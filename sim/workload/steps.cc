@@ -154,15 +154,15 @@ std::string WhyNotSteps(const DeviceTrace& device, const Allocations& all,
   }
   const std::string repeated = StrCat("what repeats ", repeats.ends.size(), " times ");
   if (inside * 2 < meanwhile) {
-    return StrCat(repeated, "asks for less than half of the memory asked for meanwhile");
+    return StrCat(repeated, "requests less than half of the memory requested in that time");
   }
   const int64_t swing = Median(std::move(swings));
   const auto [lowest, highest] = std::minmax_element(all.live.begin(), all.live.end());
   if (swing < (*highest - *lowest) / kLeastSwing) {
-    return StrCat(repeated, "moves less than a thousandth of the memory that moves");
+    return StrCat(repeated, "allocates less than a thousandth of the memory allocated");
   }
   if (-Median(std::move(differences)) * 2 > swing) {
-    return StrCat(repeated, "gives memory back each time");
+    return StrCat(repeated, "releases memory each time");
   }
   return "";
 }
@@ -230,7 +230,7 @@ Steps FindSteps(const Trace& trace, const DeviceTrace& device, uint64_t end) {
   }
 
   Steps none;
-  none.why_none = "nothing repeats three times";
+  none.why_none = "no sequence of allocations repeats three times";
   Repetition repeats = Repeats(device, all, /*exact_sizes=*/true);
   if (repeats.inside() * 2 < all.positions.size()) {
     Repetition rough = Repeats(device, all, /*exact_sizes=*/false);

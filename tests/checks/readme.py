@@ -1,4 +1,4 @@
-"""Runs the commands that README.md and docs/schedules.md show and compares what they print.
+"""Runs the commands that README.md, docs/start.md and docs/schedules.md show and compares what they print.
 
 In a ```console block, a line that begins with "$ " is a command and what follows
 is its output, up to the next command or the end of the block. `./check --accept
@@ -12,7 +12,7 @@ import pathlib
 import subprocess
 import sys
 
-PAGES = [pathlib.Path("README.md"), pathlib.Path("docs/schedules.md")]
+PAGES = [pathlib.Path("README.md"), pathlib.Path("docs/start.md"), pathlib.Path("docs/schedules.md")]
 
 
 def shell(command):

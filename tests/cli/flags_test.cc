@@ -65,9 +65,9 @@ TEST(Flags, LeavesWhatIsNotGiven) {
 TEST(Flags, ErrorsSayWhatWasMeant) {
   EXPECT_EQ(ErrorOf({"--jsno"}), "unknown flag --jsno; did you mean --json?");
   EXPECT_EQ(ErrorOf({"--cap=1"}), "unknown flag --cap; did you mean --capacity?");
-  EXPECT_EQ(ErrorOf({"--quux"}), "unknown flag --quux; --help lists what is known");
+  EXPECT_EQ(ErrorOf({"--quux"}), "unknown flag --quux; --help lists the flags");
   EXPECT_EQ(ErrorOf({"-json"}), "unknown flag -json; flags begin with --");
-  EXPECT_EQ(ErrorOf({"--conf"}), "--conf wants a value: CONF");
+  EXPECT_EQ(ErrorOf({"--conf"}), "--conf requires a value: CONF");
   EXPECT_EQ(ErrorOf({"--json", "--json"}), "--json is given twice");
   EXPECT_EQ(ErrorOf({"--json=maybe"}), "--json: expected true or false, found 'maybe'");
   EXPECT_EQ(ErrorOf({"--device=one"}), "--device: expected a number, found 'one'");

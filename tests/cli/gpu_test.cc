@@ -149,7 +149,7 @@ TEST_F(GpuTest, RefusesWhatDoesNotFit) {
   EXPECT_EQ(outcome.status, 2);
   EXPECT_EQ(outcome.out, "");
   EXPECT_EQ(outcome.err,
-            "memreplay: program.jsonl: too big for GPU 0 (Imaginary GPU): it needs 162 MiB "
+            "memreplay: program.jsonl: too large for GPU 0 (Imaginary GPU): the file needs 162 MiB "
             "(169,869,312 bytes) and the device has 64.0 MiB (67,108,864 bytes) free; memory would "
             "run out at request 1; nothing was allocated\n");
   EXPECT_EQ(outcome.left, "end\n");
@@ -206,9 +206,10 @@ TEST_F(GpuTest, ARefusalThatWasNotPredictedIsWrong) {
       Run("gpu program.jsonl", std::string("MEMREPLAY_FAKE_GPU_FAIL=cuMemAlloc:2:") + kOutOfMemory);
   EXPECT_EQ(outcome.status, 1) << outcome.err;
   EXPECT_NE(outcome.out.find("NOT CONFIRMED"), std::string::npos) << outcome.out;
-  EXPECT_NE(outcome.out.find("WRONG: the device answers otherwise at request 1: predicted allocate "
-                             "of 40.0 MiB, segment 1"),
-            std::string::npos)
+  EXPECT_NE(
+      outcome.out.find("PROBLEM: the device responds differently at request 1: predicted allocate "
+                       "of 40.0 MiB, segment 1"),
+      std::string::npos)
       << outcome.out;
   EXPECT_EQ(outcome.left, "end\n");
 }
@@ -233,7 +234,7 @@ TEST_F(GpuTest, SignalsGiveEverythingBack) {
     EXPECT_EQ(outcome.status, 2);
     EXPECT_EQ(outcome.err, std::string("memreplay: slow.jsonl: stopped by ") +
                                (signal == SIGINT ? "SIGINT" : "SIGTERM") +
-                               " at request 1 of 2; all memory was given back\n");
+                               " at request 1 of 2; all memory was released\n");
     EXPECT_EQ(outcome.left, "end\n");
   }
 }

@@ -279,7 +279,7 @@ TEST_F(MemreplayTest, SeveralFiles) {
   const Outcome outcome =
       Run("replay program.jsonl no_such_file recording.jsonl --json --events-out-dir events");
   EXPECT_EQ(outcome.status, 2);
-  EXPECT_EQ(outcome.err, "memreplay: no_such_file: there is no such file\n");
+  EXPECT_EQ(outcome.err, "memreplay: no_such_file: no such file\n");
   // One line per input, in order.
   std::vector<std::string> lines;
   std::stringstream stream(outcome.out);
@@ -287,7 +287,7 @@ TEST_F(MemreplayTest, SeveralFiles) {
   ASSERT_EQ(lines.size(), 3u);
   EXPECT_NE(lines[0].find("\"file\":\"program.jsonl\""), std::string::npos);
   EXPECT_NE(lines[1].find("\"file\":\"no_such_file\""), std::string::npos);
-  EXPECT_NE(lines[1].find("\"error\":\"no_such_file: there is no such file\""), std::string::npos);
+  EXPECT_NE(lines[1].find("\"error\":\"no_such_file: no such file\""), std::string::npos);
   EXPECT_NE(lines[2].find("\"file\":\"recording.jsonl\""), std::string::npos);
   ASSERT_EQ(Run("replay program.jsonl --events-out alone.jsonl").status, 0);
   EXPECT_EQ(Read("events/program.jsonl.events.jsonl"), Read("alone.jsonl"));

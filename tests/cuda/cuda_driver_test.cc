@@ -81,7 +81,7 @@ TEST(CudaContextTest, KnowsItsCard) {
 TEST(CudaContextTest, SaysWhichGpusThereAre) {
   const FakeDriver fake(GiB(1));
   EXPECT_THAT(Message(CudaContext::Create(fake.driver(), 1).status()),
-              HasSubstr("GPU 1: the driver finds 1 GPU, number 0"));
+              HasSubstr("GPU 1: the driver reports 1 GPU, number 0"));
   EXPECT_THAT(Message(CudaContext::Create(fake.driver(), -1).status()), HasSubstr("GPU -1"));
   fake.SetGpus(2);
   const auto driver = CudaDriver::Open(FakeDriver::kLibrary);

@@ -271,8 +271,8 @@ TEST_F(HostileTest, TheMemoryLimitEndsWithOneLine) {
   const Outcome outcome = Run("replay events.txtpb --memory-limit 128MiB");
   EXPECT_EQ(outcome.status, 2);
   EXPECT_EQ(outcome.err,
-            "memreplay: this would take more than 128 MiB of memory, the limit here; "
-            "--memory-limit SIZE sets another\n");
+            "memreplay: this needs more than 128 MiB of memory, the current limit; --memory-limit "
+            "SIZE sets another\n");
   EXPECT_LT(outcome.memory_kb, 152u << 10);
   EXPECT_EQ(Run("inspect events.txtpb --memory-limit 1").status, 2);
   EXPECT_EQ(Run("inspect events.txtpb --memory-limit").status, 2);
@@ -287,7 +287,7 @@ TEST_F(HostileTest, ALongProgramKeepsNoEvents) {
   for (const std::string command : {"replay", "oom", "inspect"}) {
     const Outcome outcome = Run(command + " long.txtpb --memory-limit 256MiB");
     EXPECT_EQ(outcome.status, 0) << command << outcome.err;
-    EXPECT_NE(outcome.out.find(": program_text, 1 device\ndevice 0: "), std::string::npos);
+    EXPECT_NE(outcome.out.find(": schedule (text proto), 1 device\ndevice 0: "), std::string::npos);
     EXPECT_LT(outcome.memory_kb, 256u << 10);
   }
 }
@@ -321,7 +321,7 @@ TEST_F(HostileTest, AFileThatShrinksWhileItIsRead) {
     const Outcome outcome = Run("inspect growing.oplog");
     other.join();
     ExpectDecent(outcome, std::to_string(wait));
-    if (outcome.err.find("/growing.oplog: became shorter while it was read") != std::string::npos) {
+    if (outcome.err.find("/growing.oplog: the file became shorter while it was being read") != std::string::npos) {
       EXPECT_EQ(outcome.status, 2);
       ++told;
     }
@@ -381,7 +381,7 @@ TEST_F(HostileTest, AbsurdNumbersOfAMessage) {
         "PyTorch)");
   const Outcome outcome = Run("oom --message message.txt");
   EXPECT_EQ(outcome.status, 2);
-  EXPECT_NE(outcome.err.find("what PyTorch has allocated, as a size of less than"),
+  EXPECT_NE(outcome.err.find("how much PyTorch has allocated, as a size of less than"),
             std::string::npos)
       << outcome.err;
   Write("fraction.txtpb",

@@ -204,7 +204,7 @@ class DrawingTest(PageTest):
         self.assertIn("segment_alloc", self.find(".panel.events tr.now").text)
         search.send_keys(Keys.SHIFT, Keys.ENTER)
         self.settle()
-        self.assertEqual(self.find(".panel.events .note").text, "none before the cursor")
+        self.assertEqual(self.find(".panel.events .note").text, "no match before the cursor")
 
     def test_settings_that_were_searched(self):
         """The best stands in the headline, tops the ranking and is drawn over."""

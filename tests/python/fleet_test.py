@@ -77,7 +77,7 @@ class Local(Case):
     def test_rows_are_the_answers_of_the_program(self):
         status, printed = self.fleet()
         self.assertEqual(status, 1)
-        self.assertRegex(printed, r"^6 files in 2 jobs, 1 without an answer; \d+ questions asked")
+        self.assertRegex(printed, r"^6 files in 2 jobs, 1 failed; \d+ questions answered")
         self.assertRegex(printed, r"\n  \S*/runs/b: [\d.]+ MiB on the worst device.*; OUT OF MEMORY \d+ times?, \d+ with the best settings")
         devices = self.rows("devices")
         self.assertEqual([(row["rank"], row["device"]) for row in devices], [(0, 0), (1, 0), (2, 0), (3, 0), (0, 0), (1, -1)])
@@ -116,14 +116,14 @@ class Local(Case):
         self.fleet()
         before = {table: (self.folder / f"out/{table}.parquet").read_bytes() for table in TABLES}
         (self.folder / "out/devices.parquet").unlink()
-        self.assertIn("; 0 questions asked", self.fleet()[1])
+        self.assertIn("; 0 questions answered", self.fleet()[1])
         for table in TABLES:
             self.assertEqual((self.folder / f"out/{table}.parquet").read_bytes(), before[table])
         shutil.copy(SNAPSHOTS / "torch-2.6/training.pickle", self.runs / "b/rank1.pickle")
         status, printed = self.fleet()
         self.assertEqual(status, 0)
         # The file that was mended, and what the two files of its job want of each other.
-        self.assertRegex(printed, "; [123] questions asked")
+        self.assertRegex(printed, "; [123] questions answered")
 
     def test_a_worker_that_dies_is_tried_again(self):
         once = self.folder / "once"
@@ -163,7 +163,7 @@ class Local(Case):
         from memreplay.fleet import sources
         names = [url for url, _ in sources([f"{self.runs}/a/*rank[01]*", str(self.runs / "b/rank0.pickle")])]
         self.assertEqual([pathlib.Path(name).name for name in names], ["out.rank0.pickle", "out.rank1.pickle", "rank0.pickle"])
-        with self.assertRaisesRegex(memreplay.Error, "nowhere: there is no such file"):
+        with self.assertRaisesRegex(memreplay.Error, "nowhere: no such file"):
             sources([str(self.runs / "nowhere")])
 
     def test_urls(self):
@@ -199,7 +199,7 @@ class Local(Case):
                 with contextlib.redirect_stdout(io.StringIO()) as printed:
                     from memreplay.fleet import main
                     self.assertEqual(main(["s3://runs", "--out", "s3://results/memory"]), status)
-                questions = int(re.search(r"(\d+) questions asked", printed.getvalue()).group(1))
+                questions = int(re.search(r"(\d+) questions answered", printed.getvalue()).group(1))
                 self.assertIn(questions, {"first": range(6, 13), "again": [0], "mended": range(1, 4)}[times], times)
             for table in TABLES:
                 bucket.get(f"results/memory/{table}.parquet", str(self.folder / f"{table}.parquet"))
@@ -330,7 +330,7 @@ class Ray(Case):
             self.assertEqual(self.alive(wait_for=2), 2)
             self.assertTrue(once.exists(), "no worker was killed")
             self.assertEqual(status, 1)
-            self.assertIn("6 files in 2 jobs, 2 without an answer", printed)
+            self.assertIn("6 files in 2 jobs, 2 failed", printed)
             errors = self.errors("ray")
             self.assertEqual(errors.keys(), {("a", 3), ("b", 1)})
             self.assertEqual(errors["a", 3], "sweep: took longer than 10 s")
@@ -340,7 +340,7 @@ class Ray(Case):
             stuck.unlink()
             before = self.parts("ray")
             _, printed = self.fleet(*self.engine, out="ray")
-            asked = int(re.search(r"(\d+) questions asked", printed).group(1))
+            asked = int(re.search(r"(\d+) questions answered", printed).group(1))
             self.assertEqual(asked, len(self.parts("ray") - before))
             self.assertLess(asked, 6)
             self.assert_as_local("ray")
@@ -353,8 +353,8 @@ class Ray(Case):
             driver = self.start_fleet("again", until=1)
             self.assertTrue(self.kill("other"))
             printed = driver.communicate(timeout=200)[0]
-            self.assertIn("6 files in 2 jobs, 1 without an answer", printed)
-            self.assertIn(f"; {len(self.parts('again')) - len(there)} questions asked", printed)
+            self.assertIn("6 files in 2 jobs, 1 failed", printed)
+            self.assertIn(f"; {len(self.parts('again')) - len(there)} questions answered", printed)
             self.assertEqual(self.alive(wait_for=1), 1)
             self.assert_as_local("again")
 

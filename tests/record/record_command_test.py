@@ -28,7 +28,7 @@ class RecordCommandTest(Case):
         """Each is recorded alone; what they take together is said."""
         answer = self.answer(["--capacity", "600MiB"], "shares.py")
         self.assertIn("device 0 has 2 processes, each recorded as if it were alone", answer)
-        self.assertIn("MORE THAN THE CARD HAS", answer)
+        self.assertIn("MORE THAN THE GPU HAS", answer)
 
     def test_out_of_memory(self):
         run = self.record("takes.py", "--pieces=2", flags=["--capacity", "104MiB", "--reserve", "24MiB"])
@@ -101,7 +101,7 @@ class RecordCommandTest(Case):
     def test_unusable(self):
         for words, flags, card, why in (
                 (["train.py"], [], None, "no GPU is here"),
-                (["no-such-program"], [], "no-such-card", "--card no-such-card: no such card; there are b200,"),
+                (["no-such-program"], [], "no-such-card", "--card no-such-card: unknown GPU; known are b200,"),
                 (["no-such-program"], [], "rtx", "--card rtx: several cards match"),
                 (["no-such-program"], [], "rtx-4090", "cannot start no-such-program")):
             with self.subTest(why):

@@ -54,7 +54,7 @@ class RecordTest(Case):
     def test_recurrent_networks(self):
         run = self.runs("recurrent.py")
         assumed = " ".join(row["what"] for row in run.process["card"]["assumptions"])
-        self.assertIn("cuDNN workspace assumed 0 bytes", assumed)
+        self.assertIn("the cuDNN workspace is assumed to be 0 bytes", assumed)
         self.assertIn("cuDNN's reserve space", assumed)
 
     def test_mask_of_unknown_values(self):
@@ -128,7 +128,7 @@ class RecordTest(Case):
         """Kernels that are not PyTorch's: launched as any, and the summary says that nobody computed them."""
         kernels = self.extension("libkernels.so")
         run = self.runs("extension.py", kernels, figures_of="extension.py")
-        self.assertIn({"what": "kernels of libkernels.so compute nothing; tensors that they write hold what they held",
+        self.assertIn({"what": "kernels of libkernels.so compute nothing; tensors that they write keep their old values",
                        "calls": 2}, run.process["card"]["assumptions"])
         self.assertEqual(run.process["cards"][0]["besides"], 100 << 20)
         run = self.record("extension.py", kernels, self.extension("libunknown.so"))
@@ -178,7 +178,7 @@ class RecordTest(Case):
         run = self.runs("shares.py")
         self.assertIn("shared 2 0", run.output)
         self.assertEqual(len(run.answer["processes"]), 2)
-        self.assertIn("memory shared by another process: its values are unknown here",
+        self.assertIn("memory was shared by another process, and its values are unknown here",
                       [row["what"] for row in run.process["card"]["assumptions"]])
 
     def test_what_is_not_served(self):

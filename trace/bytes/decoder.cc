@@ -17,7 +17,7 @@ absl::Status Damaged(const char* what, const RawInput& input, std::string_view w
 
 absl::Status Truncated(const char* what, const RawInput& input) {
   return absl::DataLossError(StrCat(what, " data is truncated: the file ends at compressed byte ",
-                                    input.position(), ", more was expected"));
+                                    input.position(), ", but more was expected"));
 }
 
 // After a complete member: skips zero padding. True if another member follows.
@@ -41,7 +41,7 @@ class GzipDecoder : public Decoder {
   }
 
   absl::StatusOr<size_t> Decode(RawInput& input, char* out, size_t capacity) override {
-    if (!ready_) return absl::ResourceExhaustedError("no memory for the gzip decoder");
+    if (!ready_) return absl::ResourceExhaustedError("not enough memory for the gzip decoder");
     capacity = std::min<size_t>(capacity, 1u << 30);
     z_.next_out = reinterpret_cast<Bytef*>(out);
     z_.avail_out = static_cast<uInt>(capacity);
@@ -82,7 +82,8 @@ class ZstdDecoder : public Decoder {
   ~ZstdDecoder() override { ZSTD_freeDStream(stream_); }
 
   absl::StatusOr<size_t> Decode(RawInput& input, char* out, size_t capacity) override {
-    if (stream_ == nullptr) return absl::ResourceExhaustedError("no memory for the zstd decoder");
+    if (stream_ == nullptr)
+      return absl::ResourceExhaustedError("not enough memory for the zstd decoder");
     ZSTD_outBuffer target = {out, capacity, 0};
     while (target.pos == 0) {
       if (between_frames_) {

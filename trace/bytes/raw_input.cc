@@ -18,7 +18,7 @@ constexpr size_t kPipeChunk = 256 << 10;
 absl::Status ErrnoStatus(int error, const std::string& path) {
   switch (error) {
     case ENOENT:
-    case ENOTDIR: return absl::NotFoundError(StrCat(path, ": there is no such file"));
+    case ENOTDIR: return absl::NotFoundError(StrCat(path, ": no such file"));
     case EACCES:
     case EPERM: return absl::PermissionDeniedError(StrCat(path, ": no permission to read it"));
     case EISDIR: return absl::InvalidArgumentError(StrCat(path, ": is a directory"));

@@ -49,9 +49,10 @@ absl::Status CheckMemory(uint64_t position, uint64_t memory) {
   constexpr uint64_t kFree = uint64_t{48} << 20;
   constexpr uint64_t kRatio = 4;
   if (memory <= kFree || (memory - kFree) / kRatio <= position) return absl::OkStatus();
-  return absl::ResourceExhaustedError(StrCat("byte ", position, ": the values so far take ",
-                                             memory >> 20, " MiB of memory, more than ", kRatio,
-                                             " times what was read and 48 MiB: no snapshot does"));
+  return absl::ResourceExhaustedError(
+      StrCat("byte ", position, ": the values read so far take ", memory >> 20,
+             " MiB of memory, more than ", kRatio,
+             " times what was read and 48 MiB; no valid snapshot does"));
 }
 
 std::string_view ValueHeap::TypeName(Type type) {

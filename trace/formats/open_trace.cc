@@ -6,6 +6,7 @@
 #include "absl/strings/escaping.h"
 #include "trace/bytes/byte_source.h"
 #include "trace/formats/flat/flat_jsonl_reader.h"
+#include "trace/formats/format_names.h"
 #include "trace/formats/op_log/op_log_reader.h"
 #include "trace/formats/protobuf/protobuf_format.h"
 #include "trace/formats/torch/torch_snapshot_reader.h"
@@ -34,13 +35,13 @@ absl::StatusOr<Trace> Named(ByteSource& source, const std::string& path) {
 
 // The first that recognises the head reads the file.
 constexpr Format kFormats[] = {
-    {"PyTorch snapshot (pickle)", IsSnapshotPickle, ReadSnapshotPickle},
-    {"memreplay protobuf", LooksLikeProtobufTrace, Named<ReadProtobufTrace>},
-    {"flat JSON lines", LooksLikeFlatJsonl, Named<ReadFlatJsonl>},
-    {"schedule program (text proto)", LooksLikeProgramText, Named<ReadProgramText>},
-    {"schedule program (JSON)", LooksLikeProgramJson, Named<ReadProgramJson>},
-    {"op log", LooksLikeOpLog, Named<ReadOpLog>},
-    {"PyTorch snapshot (JSON)", IsSnapshotJson, ReadSnapshotJson},
+    {FormatTitle("torch_snapshot_pickle"), IsSnapshotPickle, ReadSnapshotPickle},
+    {FormatTitle("protobuf"), LooksLikeProtobufTrace, Named<ReadProtobufTrace>},
+    {FormatTitle("flat_jsonl"), LooksLikeFlatJsonl, Named<ReadFlatJsonl>},
+    {FormatTitle("program_text"), LooksLikeProgramText, Named<ReadProgramText>},
+    {FormatTitle("program_json"), LooksLikeProgramJson, Named<ReadProgramJson>},
+    {FormatTitle("op_log"), LooksLikeOpLog, Named<ReadOpLog>},
+    {FormatTitle("torch_snapshot_json"), IsSnapshotJson, ReadSnapshotJson},
 };
 
 // Files of PyTorch that look like what is wanted and have no allocator's events.
@@ -117,7 +118,7 @@ absl::StatusOr<Trace> OpenTrace(const std::string& path) {
   if (!(*source)->status().ok() && head.empty()) {
     return absl::InvalidArgumentError(StrCat(path, ": ", (*source)->status().message()));
   }
-  if (head.empty()) return absl::InvalidArgumentError(StrCat(path, ": unpacks to nothing"));
+  if (head.empty()) return absl::InvalidArgumentError(StrCat(path, ": is empty once decompressed"));
   std::string names;
   for (const Format& format : kFormats) {
     if (format.detect(head)) {
@@ -129,12 +130,12 @@ absl::StatusOr<Trace> OpenTrace(const std::string& path) {
   }
   for (const Foreign& foreign : kForeign) {
     if (!foreign.detect(head)) continue;
-    return absl::InvalidArgumentError(StrCat(
-        path, ": ", foreign.what,
-        "; expected what torch.cuda.memory._record_memory_history(), set before the run, and "
-        "torch.cuda.memory._dump_snapshot(\"FILE.pickle\"), called after it, write"));
+    return absl::InvalidArgumentError(
+        StrCat(path, ": ", foreign.what,
+               "; expected a snapshot: call torch.cuda.memory._record_memory_history() before the "
+               "run and torch.cuda.memory._dump_snapshot(\"FILE.pickle\") after it"));
   }
-  return absl::InvalidArgumentError(StrCat(path, ": unknown format: begins with \"",
+  return absl::InvalidArgumentError(StrCat(path, ": unknown format: the file begins with \"",
                                            absl::CHexEscape(ToAbsl(head.substr(0, 16))),
                                            "\"; expected one of: ", names));
 }

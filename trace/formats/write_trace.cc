@@ -16,8 +16,9 @@ absl::Status Lossless(const Trace& trace, ByteSink& sink, std::vector<std::strin
 }
 
 constexpr TraceFormat kFormats[] = {
-    {"protobuf", ".mrpb .pb", "to keep: exact, small, quick to read", Lossless<WriteProtobufTrace>},
-    {"flat_jsonl", ".jsonl", "to look at and to write: one JSON object a line",
+    {"protobuf", ".mrpb .pb", "for storage: exact, small, quick to read",
+     Lossless<WriteProtobufTrace>},
+    {"flat_jsonl", ".jsonl", "for reading and writing by hand: one JSON object per line",
      Lossless<WriteFlatJsonl>},
     {"torch_snapshot_pickle", ".pickle .pkl", "PyTorch's memory snapshot", WriteTorchSnapshot},
 };

@@ -71,9 +71,10 @@ bool Compiler::Head() {
   }
   code_.seed = program.seed();
   if (program.max_events() > kMostMaxEvents && options_.max_events == 0) {
-    return Wrong(root_, P::kMaxEventsFieldNumber,
-                 StrCat("at most ", kMostMaxEvents, " (memreplay synth --max_events takes more)"),
-                 StrCat(program.max_events()));
+    return Wrong(
+        root_, P::kMaxEventsFieldNumber,
+        StrCat("at most ", kMostMaxEvents, " (memreplay synth --max_events raises the limit)"),
+        StrCat(program.max_events()));
   }
   if (program.max_events() != 0) code_.max_events = program.max_events();
   if (options_.max_events != 0) code_.max_events = options_.max_events;

@@ -64,11 +64,11 @@ absl::StatusOr<ProgramCode> ReadProgramCode(ByteSource& source, const CompileOpt
   if (!source.status().ok()) return source.status();
   if (text.size() > kMaxProgram) {
     return absl::InvalidArgumentError(
-        StrCat("byte ", kMaxProgram, ": expected the end of the program, found more"));
+        StrCat("byte ", kMaxProgram, ": expected the end of the schedule, found more"));
   }
   const bool is_json = LooksLikeProgramJson(text.substr(0, kHead));
   if (!is_json && !LooksLikeProgramText(text.substr(0, kHead))) {
-    return absl::InvalidArgumentError("expected a schedule program that begins with its format");
+    return absl::InvalidArgumentError("expected a schedule that begins with its format");
   }
   absl::StatusOr<ProgramText> parsed = is_json ? ParseProgramJson(text) : ParseProgramText(text);
   if (!parsed.ok()) return parsed.status();

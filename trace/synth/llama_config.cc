@@ -68,14 +68,15 @@ constexpr KeyHint kHints[] = {
     {"num_key_value_heads", "called n_kv_heads here"},
     {"intermediate_size", "called ffn_dim here"},
     {"hidden_dim", "called ffn_dim here"},
-    {"max_seq_len", "called seq_len here: what a batch holds, not what the model could"},
+    {"max_seq_len",
+     "called seq_len here: the length of the sequences in a batch, not the model's maximum"},
     {"max_position_embeddings",
-     "called seq_len here: what a batch holds, not what the model could"},
+     "called seq_len here: the length of the sequences in a batch, not the model's maximum"},
     {"block_size", "called seq_len here"},
     {"max_batch_size", "called batch_size here"},
     {"tie_word_embeddings", "called tie_weights here"},
     {"gradient_checkpointing", "use --checkpoint=block"},
-    {"torch_dtype", "called dtype here: autocast's type, weights are fp32"},
+    {"torch_dtype", "called dtype here: the type used by autocast; weights are fp32"},
     {"dropout", "the model has none"},
     {"bias", "the model has none"},
 };
@@ -136,7 +137,7 @@ absl::Status Validate(const LlamaConfig& c) {
   }
   if (c.head_dim() % 2 != 0) {
     return fail("dim / n_heads is ", c.head_dim(),
-                ": rotary embedding turns pairs of channels and wants it even");
+                ": rotary embedding rotates pairs of channels and requires an even number");
   }
   if (c.n_heads % c.kv_heads() != 0) {
     return fail("n_heads ", c.n_heads, " is not divisible by n_kv_heads ", c.kv_heads(),

@@ -133,8 +133,7 @@ absl::Status ValidateTrainer(const TrainerConfig& c, const ModelSizes& sizes) {
   const int64_t head = sizes.channels / sizes.heads;
   if (c.attention == "flash" && (c.dtype == "float32" || head > 256)) {
     return fail(
-        "attention=flash wants float16 or bfloat16 and at most 256 channels per head, "
-        "found ",
+        "attention=flash requires float16 or bfloat16 and at most 256 channels per head, found ",
         c.dtype, " and ", head);
   }
   if (c.compile && c.checkpoint != "none") {
@@ -144,7 +143,8 @@ absl::Status ValidateTrainer(const TrainerConfig& c, const ModelSizes& sizes) {
     return fail("attention=manual is not modelled together with compile=True");
   }
   if (c.compile && !c.TorchAtLeast(2, 0)) {
-    return fail("compile=True wants PyTorch 2.0 or later, found torch_version ", c.torch_version);
+    return fail("compile=True requires PyTorch 2.0 or later, found torch_version ",
+                c.torch_version);
   }
   // Everything is counted in 64 bits with room to add up.
   const auto length = static_cast<double>(sizes.length);
@@ -168,8 +168,8 @@ absl::Status ValidateTrainer(const TrainerConfig& c, const ModelSizes& sizes) {
        static_cast<double>(c.iterations) * static_cast<double>(c.gradient_accumulation_steps));
   if (events > 2e8) {
     return fail("some ", std::llround(events),
-                " events would have to be written: fewer "
-                "iterations or eval_passes show the same memory");
+                " events would have to be written; fewer iterations or eval_passes show the same "
+                "memory use");
   }
   return absl::OkStatus();
 }

@@ -16,9 +16,9 @@ namespace memreplay::card {
 
 std::size_t AssumedCudnnWorkspace() {
   const std::uint64_t bytes = device().settings.cudnn_workspace;
-  Assume(
-      ("cuDNN workspace assumed " + std::to_string(bytes) + " bytes (--cudnn-workspace changes it)")
-          .c_str());
+  Assume(("the cuDNN workspace is assumed to be " + std::to_string(bytes) +
+          " bytes (--cudnn-workspace changes this)")
+             .c_str());
   return bytes;
 }
 

@@ -174,7 +174,7 @@ ENTRY(int, cuLaunchKernel, void*) {
 ALSO(cuLaunchKernelEx, cuLaunchKernel);
 ALSO(cuLaunchCooperativeKernel, cuLaunchKernel);
 ENTRY(int, cuOccupancyMaxActiveClusters, int* clusters, void*, const void*) {
-  Assume("8 clusters assumed to run at once where a program asks");
+  Assume("8 clusters are assumed to run at once where the script asks");
   *clusters = 8;
   return kSuccess;
 }

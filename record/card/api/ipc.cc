@@ -46,7 +46,7 @@ ENTRY(int, cudaIpcOpenMemHandle, void** out, IpcHandle handle, unsigned) {
   if (address == 0) return Failed(kMemoryAllocation);
   d.backing.open(address, handle.size);
   d.mapped[address] = handle.size;
-  Assume("memory shared by another process: its values are unknown here");
+  Assume("memory was shared by another process, and its values are unknown here");
   *out = pointer(address);
   return kSuccess;
 }

@@ -31,8 +31,8 @@ int make_on(int card, Communicator** out, int ranks, int rank, const std::string
     buffers = d.cards[static_cast<std::size_t>(card)].create_page(bytes);
     if (buffers == 0) return kUnhandledCudaError;
   }
-  Assume(("an NCCL communicator of several ranks assumed to take " + std::to_string(bytes >> 20) +
-          " MiB of the card (--nccl changes it)")
+  Assume(("an NCCL communicator of several ranks is assumed to take " +
+          std::to_string(bytes >> 20) + " MiB of the GPU (--nccl changes this)")
              .c_str());
   *out = new Communicator{ranks, rank, card, buffers};
   if (!folder.empty() && ranks > 1) {
@@ -98,7 +98,7 @@ ENTRY(int, ncclCommSplit, Communicator* from, int color, int, Communicator** out
             : from->exchange->folder() + "-" + std::to_string(split) + "." + std::to_string(color);
     return make_on(current_card(), out, ranks, rank, folder);
   }
-  Assume("a part of an NCCL communicator assumed to have all ranks of the whole");
+  Assume("part of a split NCCL communicator is assumed to have all ranks of the original");
   return make_on(current_card(), out, from->ranks, from->rank, "");
 }
 ENTRY(int, ncclCommDestroy, const Communicator* communicator) { return destroy(communicator); }

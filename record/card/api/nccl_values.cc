@@ -120,7 +120,7 @@ void put_reduced(const Collective& c, const std::vector<Exchange::Message>& hear
   put(c.to, result, 0, size);
 }
 
-void AssumeAlike() { Assume("other ranks assumed to send what this one holds"); }
+void AssumeAlike() { Assume("the other ranks are assumed to send what this one holds"); }
 
 // As if every rank held what this one holds; more than a small copy brings is unknown.
 void finish_alone(const Collective& c) {
@@ -176,7 +176,7 @@ void receive(const Collective& c) {
   if (c.communicator->exchange != nullptr) {
     if (size <= device().settings.copy_limit) {
       if (!c.communicator->exchange->Receive(c.peer, &heard)) {
-        Assume("a rank did not send what this one waited for");
+        Assume("a rank did not send data that this rank waited for");
       }
     }
     put(c.to, heard, 0, size);
@@ -215,7 +215,7 @@ void finish(const Pending& pending) {
   std::vector<Exchange::Message> heard(index(communicator.ranks));
   for (int i = 0; i < communicator.ranks; ++i) {
     if (!communicator.exchange->Hear(pending.told, i, &heard[index(i)])) {
-      Assume("a rank did not come to a collective that this one waited in");
+      Assume("a rank did not join a collective in which this rank waited");
       return finish_alone(c);
     }
   }

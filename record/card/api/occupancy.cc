@@ -7,7 +7,7 @@
 namespace memreplay::card {
 
 int BlocksPerMultiprocessor(const Card& card, int threads, std::size_t shared) {
-  Assume("kernels assumed to take 32 registers a thread where their occupancy is asked for");
+  Assume("kernels are assumed to use 32 registers per thread where their occupancy is queried");
   const Capability& capability = CapabilityOf(card);
   threads = std::max(threads, 1);
   int blocks = std::min(capability.blocks_per_multiprocessor,

@@ -16,7 +16,7 @@ ENTRY(int, cufftCreate, int* plan) {
 ENTRY(int, cufftDestroy, int) { return 0; }
 ENTRY(int, cufftXtMakePlanMany, int, int, long long*, long long*, long long, long long, int,
       long long*, long long, long long, int, long long, std::size_t* workspace, int) {
-  Assume("cuFFT's workspace assumed 0 bytes");
+  Assume("the cuFFT workspace is assumed to be 0 bytes");
   *workspace = 0;
   return 0;
 }

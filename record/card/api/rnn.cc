@@ -174,7 +174,9 @@ ENTRY(int, cudnnGetRNNWeightParams, void*, const Network* network, int pseudo_la
 
 // `rows`: of the batches of all steps.
 std::size_t reserve_space(const Network& network, std::size_t rows) {
-  Assume("cuDNN's reserve space for a recurrent network assumed: its gates and state of each step");
+  Assume(
+      "the cuDNN reserve space of a recurrent network is assumed to hold the gates and the state "
+      "of each step");
   return static_cast<std::size_t>(network.pseudo_layers()) * rows *
          static_cast<std::size_t>(network.hidden) * static_cast<std::size_t>(network.gates() + 1) *
          network.bytes();
@@ -230,7 +232,7 @@ ENTRY(int, cudnnGetRNNTrainingReserveSize, void*, const Network* network, int st
 }
 
 ENTRY(int, cudnnDropoutGetStatesSize, void*, std::size_t* size) {
-  Assume("the state of cuDNN's dropout assumed 0 bytes");
+  Assume("the state of cuDNN dropout is assumed to be 0 bytes");
   *size = 0;
   return 0;
 }

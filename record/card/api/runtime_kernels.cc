@@ -31,7 +31,7 @@ LoadedBinary* read_fat_binary(const void* wrapper) {
     if (library.find(known) != std::string::npos) return binary;
   }
   binary->note = "kernels of " + library.substr(library.rfind('/') + 1) +
-                 " compute nothing; tensors that they write hold what they held";
+                 " compute nothing; tensors that they write keep their old values";
   return binary;
 }
 

@@ -120,7 +120,7 @@ ENTRY(int, cudaHostAlloc, void** out, std::size_t bytes, unsigned) {
 }
 ENTRY(int, cudaMallocHost, void** out, std::size_t bytes) { return cudaHostAlloc(out, bytes, 0); }
 ENTRY(int, cudaMallocManaged, void** out, std::size_t bytes, unsigned) {
-  Assume("managed memory is the host's: it takes nothing of the card");
+  Assume("managed memory is host memory and takes nothing of the GPU");
   return cudaHostAlloc(out, bytes, 0);
 }
 ENTRY(int, cudaFreeHost, void* address) {

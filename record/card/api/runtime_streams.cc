@@ -87,7 +87,7 @@ ENTRY(int, cudaEventQuery, const Event* event) {
   const std::lock_guard<std::mutex> lock(d.mutex);
   if (d.streams.completion() == Streams::Completion::kAtOnce && !d.settings.simulated &&
       !d.streams.complete_if_lagging(*event, d.now())) {
-    Assume("work was done when it was asked about; with --completion lagging it would still run");
+    Assume("work was complete when it was queried; with --completion lagging it would still run");
   }
   return d.streams.poll(*event, d.now()) ? kSuccess : Failed(kNotReady);
 }
@@ -98,7 +98,7 @@ ENTRY(int, cudaEventSynchronize, const Event* event) {
   return kSuccess;
 }
 ENTRY(int, cudaEventElapsedTime, float* milliseconds, const Event* start, const Event* end) {
-  Assume("a launch takes 10 microseconds where a program asks for a card's time");
+  Assume("a launch is assumed to take 10 microseconds where the script measures GPU time");
   *milliseconds = static_cast<float>(end->time - start->time) * 0.01F;
   return kSuccess;
 }

@@ -9,7 +9,7 @@
 namespace memreplay::card {
 namespace {
 
-void assume() { Assume("cuSOLVER's workspace assumed 0 bytes"); }
+void assume() { Assume("the cuSOLVER workspace is assumed to be 0 bytes"); }
 int no_elements(int* count) {
   assume();
   *count = 0;

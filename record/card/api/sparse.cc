@@ -10,7 +10,7 @@ namespace memreplay::card {
 namespace {
 
 int no_workspace(std::size_t* size) {
-  Assume("cuSPARSE's workspace assumed 0 bytes");
+  Assume("the cuSPARSE workspace is assumed to be 0 bytes");
   *size = 0;
   return 0;
 }
@@ -76,7 +76,7 @@ ENTRY(int, cusparseSpGEMM_workEstimation, void*, int, int, void*, void*, void*, 
 }
 ENTRY(int, cusparseSpGEMM_compute, void*, int, int, void*, const Matrix* a, const Matrix* b, void*,
       Matrix* c, int, int, void*, std::size_t* size, void*) {
-  Assume("a product of sparse matrices assumed to have as many values as both of them");
+  Assume("a product of sparse matrices is assumed to have as many values as both factors together");
   c->nonzero = a->nonzero + b->nonzero;
   return no_workspace(size);
 }

@@ -119,11 +119,11 @@ def explain(error):
     unknown = [call["name"] for call in summary().get("unknown", ())]
     if "operation not supported" in error and unknown:
         first, *rest = error.split("\n")
-        return "\n".join([f"{first} (on the imagined card, which does not serve {', '.join(unknown)})", *rest])
+        return "\n".join([f"{first} (on the simulated GPU, which does not support {', '.join(unknown)})", *rest])
     missing = re.search(r"undefined symbol: ((?:__cuda|cu|nccl|nv)\w+)", error)
     if missing is None:
         return error
-    return f"the imagined card has no {missing[1]}, which this library calls and PyTorch does not: {error}"
+    return f"the simulated GPU lacks {missing[1]}, which this library calls although PyTorch does not: {error}"
 
 
 def begin_heap_anew():

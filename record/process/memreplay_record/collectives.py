@@ -108,8 +108,8 @@ class Objects:
         sender, own = self._global_rank(src, group, group_src), self.c10d.get_rank()
         if self.is_lone or sender is None:
             raise RuntimeError(
-                f"recv_object_list: rank {own} waits for objects that only {_named(sender)} can make, and on "
-                "imagined cards nobody else sends any: name the sender, and run all ranks (--cards N -- torchrun ...)")
+                f"recv_object_list: rank {own} waits for objects that only {_named(sender)} can create, and on "
+                "simulated GPUs no other process sends any: name the sender, and run all ranks (--cards N -- torchrun ...)")
         object_list[:] = pickle.loads(self.c10d._get_default_store().get(self._message(sender, own)))
         return sender
 

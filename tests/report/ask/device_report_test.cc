@@ -121,7 +121,7 @@ TEST(ReportWhatIf, ComparesWithTheRecording) {
   EXPECT_TRUE(report.has_fidelity());
   EXPECT_FALSE(report.fidelity().has_first_divergence());
   ASSERT_EQ(FindFaults(report).size(), 1u);
-  EXPECT_EQ(FindFaults(report)[0], "memory runs out 1 time");
+  EXPECT_EQ(FindFaults(report)[0], "out of memory 1 time, first at event 1");
 }
 
 TEST(ReportContents, SimulatesNothing) {

@@ -39,7 +39,7 @@ TEST(DriverCostsTest, AddsUpTheCallsOfAPage) {
 TEST(DriverCostsTest, SaysWhatIsMissing) {
   const auto none = ParseDriverCosts("[]");
   EXPECT_EQ(none.status().code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_NE(none.status().message().find("not a table of costs"), absl::string_view::npos);
+  EXPECT_NE(none.status().message().find("expected a table of costs"), absl::string_view::npos);
   const auto no_pages = ParseDriverCosts(
       StrCat("{\"times\":[", Row("cuMemAlloc", kSmall, 1), ",", Row("cuMemFree", kSmall, 1), "]}"));
   EXPECT_NE(no_pages.status().message().find("no times of cuMemCreate"), absl::string_view::npos);

@@ -161,7 +161,7 @@ TEST(GpuReport, ABlockThatDoesNotHoldItsPatternIsWrong) {
   context.verify_faults = {"block 3 holds the pattern of block 1"};
   *report.mutable_devices(0) = ReportGpu(plan, {}, *predicted, runs, context);
   EXPECT_TRUE(HasFaults(report));
-  EXPECT_NE(RenderText(report).find("WRONG: block 3 holds the pattern of block 1"),
+  EXPECT_NE(RenderText(report).find("PROBLEM: block 3 holds the pattern of block 1"),
             std::string::npos);
 }
 
@@ -176,9 +176,10 @@ TEST(ShortageSentence, HasTheNumbers) {
   const Schedule schedule = Schedule::Build(trace, 0);
   RunPlan plan;
   plan.schedule = &schedule;
-  EXPECT_EQ(ShortageSentence(plan, {180 << 20, false, MiB(64), 5}),
-            "it needs 180 MiB (188,743,680 bytes) and the device has 64.0 MiB (67,108,864 bytes) "
-            "free; memory would run out at request 5");
+  EXPECT_EQ(
+      ShortageSentence(plan, {180 << 20, false, MiB(64), 5}),
+      "the file needs 180 MiB (188,743,680 bytes) and the device has 64.0 MiB (67,108,864 bytes) "
+      "free; memory would run out at request 5");
 }
 
 }  // namespace

@@ -74,7 +74,7 @@ TEST(Job, AFileWithoutAnAnswerIsARowWithItsError) {
   EXPECT_EQ(job.rows(2).device(), -1);
   EXPECT_EQ(job.worst_row(), 1);
   EXPECT_EQ(job.odd_row(), -1);
-  EXPECT_NE(RenderJobText(job).find("no answer: b: cut off"), std::string::npos);
+  EXPECT_NE(RenderJobText(job).find("failed: b: cut off"), std::string::npos);
 }
 
 }  // namespace

@@ -12,11 +12,11 @@ TEST(LintReport, ErrorsAreCountedAndMakeTheAnswerBad) {
   EXPECT_EQ(report.command(), "lint");
   EXPECT_TRUE(HasErrors(report.lint()));
   EXPECT_EQ(RenderLintText(report.lint()),
-            "PyTorch 2.6 (given) refuses these settings: 2 errors, 0 warnings\n"
+            "PyTorch 2.6 (given) rejects these settings: 2 errors, 0 warnings\n"
             "  error: foo: no release knows this key; PyTorch 2.6 raises an error\n"
-            "  error: max_split_size_mb: expected more than 20, found \"20\"; an error in PyTorch "
-            "2.6\n"
-            "  note: any later settings string, whatever it sets, first puts back to default: "
+            "  error: max_split_size_mb: expected more than 20, found \"20\"; this is an error in "
+            "PyTorch 2.6\n"
+            "  note: any later settings string, whatever it sets, first resets to the default: "
             "max_split_size_mb\n"
             "  note: PyTorch 2.6 reads PYTORCH_CUDA_ALLOC_CONF and no other variable "
             "(PYTORCH_ALLOC_CONF begins with 2.10)\n");

@@ -92,10 +92,11 @@ TEST(AddSweep, CountsWhatComesToTheSame) {
                                       Row("max_split_size_mb:21", 900)};
   const proto::DeviceReport report = Report(Searched(rows, rows[3]));
   EXPECT_EQ(report.sweep().ties(), 2);
-  EXPECT_NE(RenderSweep(report).find("(-11.1 %); 2 more come to the same.\n"), std::string::npos)
+  EXPECT_NE(RenderSweep(report).find("(-11.1 %); 2 others give the same result.\n"),
+            std::string::npos)
       << RenderSweep(report);
   const proto::DeviceReport alike = Report(Searched({rows[0], rows[1]}, rows[0]));
-  EXPECT_NE(RenderSweep(alike).find(", those in force; all others come to the same.\n"),
+  EXPECT_NE(RenderSweep(alike).find(", the current settings; all others give the same result.\n"),
             std::string::npos)
       << RenderSweep(alike);
 }
@@ -147,8 +148,8 @@ TEST(AddSweep, TellsWhoAskedAndWhatLayThere) {
   ASSERT_EQ(told.cached_size(), 1);
   EXPECT_EQ(told.cached(0).largest_address(), 0x7000);
   EXPECT_NE(CauseSentence(report.sweep().current())
-                .find("when 300 MiB were asked for on stream 0 by project/train.py:12 step at "
-                      "event 1, 480 MiB lay cached in 4 blocks (the largest 200 MiB) that are "
+                .find("when 300 MiB was requested on stream 0 by project/train.py:12 step at "
+                      "event 1, 480 MiB was cached in 4 blocks (the largest 200 MiB) that are "
                       "remainders"),
             std::string::npos)
       << CauseSentence(report.sweep().current());
@@ -194,8 +195,8 @@ TEST(RenderFits, ShowsTheEdge) {
   AddFits({row}, PeakLive(), Packing(), &report);
   EXPECT_EQ(report.fits().rows(0).safe_bytes(), 104 << 20);
   const std::string text = RenderFits(report);
-  EXPECT_NE(text.find("needs 104 MiB (or, by luck, 100 MiB; 106 MiB with addresses in the "
-                      "other order) under default settings"),
+  EXPECT_NE(text.find("needs 104 MiB (100 MiB also works, but not every size above it; 106 MiB "
+                      "with addresses in the opposite order) under default settings"),
             std::string::npos)
       << text;
   EXPECT_NE(text.find("100 MiB  104,857,600             no"), std::string::npos) << text;

@@ -66,7 +66,7 @@ TEST(Together, AFileWithoutAnAnswerIsCounted) {
   EXPECT_EQ(together.files(), 2);
   EXPECT_EQ(together.failed(), 1);
   EXPECT_EQ(together.devices_size(), 1);
-  EXPECT_EQ(RenderTogether(together, 5).substr(0, 39), "2 files, 1 without an answer, 1 device:");
+  EXPECT_EQ(RenderTogether(together, 5).substr(0, 28), "2 files, 1 failed, 1 device:");
 }
 
 TEST(Together, Candidates) {

@@ -7,7 +7,7 @@
 namespace memreplay {
 namespace {
 
-// A program that took 3 of the 16 GiB of an imagined card.
+// A program that took 3 of the 16 GiB of a simulated GPU.
 proto::RecordReport SampleRecord() {
   proto::RecordReport report;
   report.add_program("train.py");
@@ -33,12 +33,12 @@ proto::RecordReport SampleRecord() {
 }
 
 constexpr char kFits[] =
-    "train.py --batch_size=8 on NVIDIA A, imagined: it fits, 12.0 GiB to spare.\n"
+    "train.py --batch_size=8 on NVIDIA A (simulated): it fits, 12.0 GiB to spare.\n"
     "  peak reserved      3.00 GiB (3,221,225,472 bytes)\n"
     "  peak allocated     2.00 GiB (2,147,483,648 bytes)\n"
-    "  card               16.0 GiB (17,179,869,184 bytes), of which 512 MiB are assumed taken by "
-    "the CUDA context and others\n"
-    "  besides            64.0 MiB taken past the allocator\n"
+    "  card               16.0 GiB (17,179,869,184 bytes), of which 512 MiB is assumed to be taken "
+    "by the CUDA context and others\n"
+    "  outside            64.0 MiB allocated outside PyTorch's allocator\n"
     "  peak at            train.py:7 step\n"
     "  replay             all 1 events match\n"
     "  ran                2.5 s, torch 2.6.0, Python 3.11\n"
@@ -96,13 +96,13 @@ TEST(RenderRecord, ListsEveryAssumptionAndTheFirstValues) {
   EXPECT_TRUE(absl::StartsWith(text, kFits)) << text;
   EXPECT_TRUE(absl::StrContains(text, "\n  - a workspace of 0 bytes, 1 call\n")) << text;
   EXPECT_TRUE(absl::StrContains(text, "\n  - a workspace of 0 bytes, 20 calls\n")) << text;
-  EXPECT_TRUE(
-      absl::StrContains(text, "\n  - cuNew of libcuda.so.1 is not known: not supported, 1 call\n"))
+  EXPECT_TRUE(absl::StrContains(
+      text, "\n  - cuNew of libcuda.so.1 is not modelled: not supported, 1 call\n"))
       << text;
   EXPECT_TRUE(absl::StrContains(
       text,
-      "\n  - train.py:9 asked for a value that nothing computed (item), 11 times, and got 0.5\n"
-      "  - 10 more lines asked for values, which --json lists\n"))
+      "\n  - train.py:9 read a value that was never computed (item), 11 times, and got 0.5\n"
+      "  - 10 more lines read such values; --json lists them\n"))
       << text;
 }
 
@@ -111,16 +111,16 @@ TEST(RenderRecord, OutOfMemoryTellsWhatToAskNext) {
   proto::RecordedProcess& process = *report.mutable_processes(0);
   process.set_ooms(1);
   process.set_error("OutOfMemoryError");
-  report.add_faults("memory ran out 1 time");
+  report.add_faults("out of memory 1 time");
   report.add_faults("OutOfMemoryError: a long text ...");
   const std::string text = RenderRecord(report);
   EXPECT_TRUE(absl::StartsWith(
-      text, "train.py --batch_size=8 on NVIDIA A, imagined: OUT OF MEMORY 1 time.\n"))
+      text, "train.py --batch_size=8 on NVIDIA A (simulated): OUT OF MEMORY 1 time.\n"))
       << text;
   EXPECT_TRUE(absl::StrContains(
       text,
-      "  WRONG: memory ran out 1 time.\n  WRONG: OutOfMemoryError: a long text ...\n\n"
-      "  memreplay oom snapshot.pickle   tells what held the memory and what would help;\n"))
+      "  PROBLEM: out of memory 1 time.\n  PROBLEM: OutOfMemoryError: a long text ...\n\n"
+      "  memreplay oom snapshot.pickle   reports what held the memory and what would help;\n"))
       << text;
 }
 
@@ -141,7 +141,7 @@ TEST(RenderRecord, WithoutAGpuNothingIsRecorded) {
   proto::RecordReport report;
   report.add_program("hello\x1b[2J.py");
   EXPECT_EQ(RenderRecord(report),
-            "hello?[2J.py: no process of it took memory of a GPU; nothing is recorded.\n");
+            "hello?[2J.py: none of its processes allocated GPU memory, so nothing was recorded.\n");
 }
 
 }  // namespace

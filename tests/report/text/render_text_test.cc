@@ -50,19 +50,27 @@ TEST(FindFaults, NamesEachReason) {
   device.add_failures()->set_message("x");
   device.add_diagnostics()->set_severity(proto::Diagnostic::data_loss);
   device.add_diagnostics()->set_severity(proto::Diagnostic::error);
-  device.mutable_diagnostics(1)->set_name("alloc_over_live_block");
+  device.mutable_diagnostics(1)->set_sentence("an allocation overlaps a live block");
   device.mutable_diagnostics(1)->set_count(2);
   const std::vector<std::string> as_recorded = FindFaults(device);
   ASSERT_EQ(as_recorded.size(), 3u);
   EXPECT_EQ(as_recorded[0], "1 block of the final state differs from the recording");
-  EXPECT_EQ(as_recorded[1], "1 request ends in an exception");
-  EXPECT_EQ(as_recorded[2], "the input contradicts itself: alloc_over_live_block, 2 times");
+  EXPECT_EQ(as_recorded[1], "1 request raises an exception");
+  EXPECT_EQ(as_recorded[2],
+            "the file contradicts itself 2 times: an allocation overlaps a live block");
 
   // Running out of memory is bad only where the recording did not.
   device.set_mode(proto::Mode::what_if);
-  EXPECT_EQ(FindFaults(device)[1], "memory runs out 3 times");
+  EXPECT_EQ(FindFaults(device)[1], "out of memory 3 times");
   device.mutable_recorded()->set_ooms(2);
-  EXPECT_EQ(FindFaults(device)[1], "memory runs out 1 time more than recorded");
+  EXPECT_EQ(FindFaults(device)[1], "out of memory 1 time more than in the recording");
+  device.mutable_first_oom()->set_event_index(581);
+  EXPECT_EQ(FindFaults(device)[1],
+            "out of memory 1 time more than in the recording, first at event 581");
+  device.mutable_first_oom()->mutable_stack()->set_summary("kv_cache");
+  device.mutable_first_oom()->mutable_stack()->set_depth(1);
+  EXPECT_EQ(FindFaults(device)[1],
+            "out of memory 1 time more than in the recording, first at event 581 (kv_cache)");
   device.mutable_recorded()->set_ooms(3);
   EXPECT_EQ(FindFaults(device).size(), 3u);
 }

@@ -17,21 +17,21 @@ TEST(Unseen, TellsWhatWouldHaveComeAndWhatStepsLeave) {
   unseen.set_ooms(1);
   unseen.set_first_oom_event(1117);
   const std::string begin =
-      "  LOWER BOUND: memory ran out at event 1,117 of the recording; what would have come after "
-      "that is not in the file";
+      "  LOWER BOUND: the recording ran out of memory at event 1,117, so what would have followed "
+      "is not in the file";
   EXPECT_EQ(UnseenLines(unseen), begin + ".\n");
   unseen.set_steps(9);
   unseen.set_growth_bytes_per_step(int64_t{9} << 28);
   EXPECT_EQ(UnseenLines(unseen), begin +
                                      "; each of the 9 steps before it left 2.25 GiB more live, and "
-                                     "each that would have come may want as much.\n");
+                                     "further steps may need as much again.\n");
   unseen.set_may_be_layers(true);
-  EXPECT_NE(UnseenLines(unseen).find("9 steps before it, perhaps layers of one pass, left"),
+  EXPECT_NE(UnseenLines(unseen).find("9 steps before it (perhaps the layers of one pass) left"),
             std::string::npos);
   unseen.set_growth_bytes_per_step(0);
-  EXPECT_NE(UnseenLines(unseen).find("left nothing more behind"), std::string::npos);
+  EXPECT_NE(UnseenLines(unseen).find("left nothing behind"), std::string::npos);
   unseen.set_ooms(3);
-  EXPECT_NE(UnseenLines(unseen).find("ran out 3 times in the recording, first at event 1,117;"),
+  EXPECT_NE(UnseenLines(unseen).find("ran out of memory 3 times, first at event 1,117,"),
             std::string::npos);
 }
 
@@ -45,9 +45,9 @@ TEST(Unseen, TellsWhatCameBeforeWhereAskedTo) {
   EXPECT_EQ(UnseenLines(unseen), "");
   EXPECT_EQ(UnseenLines(unseen, /*with_start=*/true),
             "  LOWER BOUND: the recording began with 3.00 MiB live in 75 allocations and 20.0 MiB "
-            "reserved; what came before is not in the file.\n");
+            "reserved; what happened before is not in the file.\n");
   unseen.set_has_events(false);
-  EXPECT_NE(UnseenLines(unseen, /*with_start=*/true).find("no requests were recorded, only what"),
+  EXPECT_NE(UnseenLines(unseen, /*with_start=*/true).find("no requests were recorded, only the final state"),
             std::string::npos);
 }
 

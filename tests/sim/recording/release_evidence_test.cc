@@ -35,8 +35,8 @@ TEST(ResolveSettingsByReplay, TheRecordedChoicesTellReleasesOfOneLayoutApart) {
 TEST(ResolveSettingsByReplay, SaysWhatSpeaksAgainstTheNewest) {
   const auto settings = ResolveSettingsByReplay(Recording("2.11"), {});
   ASSERT_TRUE(settings.ok()) << settings.status();
-  EXPECT_NE(settings->torch.why.find("; taken as 2.11, the newest that replays it: 2.12 parts "
-                                     "from it at event "),
+  EXPECT_NE(settings->torch.why.find("; assumed to be 2.11, the newest release that reproduces it: "
+                                     "2.12 would behave differently at event "),
             std::string_view::npos)
       << settings->torch.why;
 }

@@ -36,7 +36,7 @@ TEST(InferTorchProfile, NewestOfThoseThatFit) {
 
 TEST(InferTorchProfile, SaysWhy) {
   EXPECT_EQ(InferTorchProfile(WrittenBy(Torch("2.6"))).why,
-            "layout of 2.5 to 2.7 (external_annotations, no compile_context); taken as 2.7");
+            "layout of 2.5 to 2.7 (external_annotations, no compile_context); assumed to be 2.7");
   EXPECT_EQ(InferTorchProfile(WrittenBy(Torch("2.0"))).why,
             "layout of 2.0 (block history, no block addresses)");
   EXPECT_EQ(InferTorchProfile(WrittenBy(Torch("2.8"))).why,
@@ -48,7 +48,7 @@ TEST(InferTorchProfile, KeysOfTheSettingsNarrowItDown) {
   trace.settings.emplace();
   trace.settings->conf = "max_non_split_rounding_mb:40";
   EXPECT_EQ(InferTorchProfile(trace).why,
-            "layout of 2.6 to 2.7 (its settings, no compile_context); taken as 2.7");
+            "layout of 2.6 to 2.7 (its settings, no compile_context); assumed to be 2.7");
   trace = WrittenBy(Torch("2.10"));
   trace.settings.emplace();
   trace.settings->conf = "throw_on_cudamalloc_oom:True";

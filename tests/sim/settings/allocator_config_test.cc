@@ -143,13 +143,15 @@ TEST(AllocatorConf, InvalidInEveryRelease) {
 }
 
 TEST(AllocatorConf, ErrorsSayWhatWasExpectedAndFound) {
-  EXPECT_EQ(Parse("2.6", {"max_split_size_mb:2"}).status.message(),
-            "max_split_size_mb: expected more than 20, found \"2\"; an error in PyTorch 2.6");
-  EXPECT_EQ(Parse("2.11", {"max_split_size_mb:2"}).status.message(),
-            "max_split_size_mb: expected at least 20, found \"2\"; an error in PyTorch 2.11");
+  EXPECT_EQ(
+      Parse("2.6", {"max_split_size_mb:2"}).status.message(),
+      "max_split_size_mb: expected more than 20, found \"2\"; this is an error in PyTorch 2.6");
+  EXPECT_EQ(
+      Parse("2.11", {"max_split_size_mb:2"}).status.message(),
+      "max_split_size_mb: expected at least 20, found \"2\"; this is an error in PyTorch 2.11");
   EXPECT_EQ(Parse("2.6", {"large_segment_size_mb:64"}).status.message(),
             "settings: expected a key that this release knows, found \"large_segment_size_mb\"; "
-            "an error in PyTorch 2.6");
+            "this is an error in PyTorch 2.6");
 }
 
 TEST(AllocatorConf, SmallestSizes) {

@@ -86,14 +86,16 @@ TEST(ConfLint, LooseSeparators) {
 TEST(ConfLint, HarmfulPair) {
   for (const char* release : {"2.1", "2.9", "2.15"}) {
     EXPECT_TRUE(Says(Text(Lint("max_split_size_mb:128,expandable_segments:True", release)),
-                     "warning max_split_size_mb: together with expandable_segments"))
+                     "warning max_split_size_mb: can make reserved memory grow without bound "
+                     "together with expandable_segments"))
         << release;
   }
   EXPECT_FALSE(Says(Text(Lint("max_split_size_mb:128,expandable_segments:False")), "together"));
 }
 
 TEST(ConfLint, KeysWithoutEffect) {
-  EXPECT_TRUE(Says(Text(Lint("garbage_collection_threshold:0.8", "2.9")), "1.0 will do"));
+  EXPECT_TRUE(
+      Says(Text(Lint("garbage_collection_threshold:0.8", "2.9")), "with any value, also 1.0"));
   EXPECT_TRUE(Says(Text(Lint("garbage_collection_threshold:0.8", "2.10")),
                    "per_process_memory_fraction below 1"));
   EXPECT_FALSE(

@@ -33,10 +33,10 @@ TEST(FindTorchProfile, AcceptsEveryUsualSpelling) {
 TEST(FindTorchProfile, NamesWhatItKnows) {
   const auto old = FindTorchProfile("1.13.1");
   EXPECT_EQ(old.status().code(), absl::StatusCode::kNotFound);
-  EXPECT_NE(old.status().message().find("known are 2.0, 2.1"), std::string::npos);
+  EXPECT_NE(old.status().message().find("the supported releases are 2.0, 2.1"), std::string::npos);
   const auto newer = FindTorchProfile("2.16.0");
   EXPECT_EQ(newer.status().code(), absl::StatusCode::kNotFound);
-  EXPECT_NE(newer.status().message().find("newest release known, 2.15"), std::string::npos);
+  EXPECT_NE(newer.status().message().find("newest supported release, 2.15"), std::string::npos);
   EXPECT_EQ(FindTorchProfile("3.0").status().code(), absl::StatusCode::kNotFound);
   for (const char* version :
        {"", "2", "2.", ".6", "two", "2.x", "v", "2,6", "99999.1", "2.99999999999999999999"}) {

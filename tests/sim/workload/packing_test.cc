@@ -86,7 +86,7 @@ TEST(BestPacking, ForesightIsBetterThanPlacingAsTheyCome) {
   const Packing packing = BestPacking(lifetimes);
   EXPECT_TRUE(IsValid(lifetimes, packing));
   EXPECT_EQ(packing.height, PeakLiveOf(lifetimes).rounded);
-  EXPECT_NE(packing.heuristic, "as they come, best fit");
+  EXPECT_NE(packing.heuristic, "in order of arrival, best fit");
 }
 
 TEST(BestPacking, IsValidAndNotBelowThePeakOnRandomLifetimes) {

@@ -93,8 +93,8 @@ TEST_F(WriteTraceTest, ProgramsAreNoSnapshots) {
   Trace program;
   program.is_program = true;
   EXPECT_EQ(ToStd(Convert(program, "torch_snapshot_pickle").status().message()),
-            "a program cannot be written as a snapshot: expected addresses, found handles (replay "
-            "it and write the result)");
+            "a schedule cannot be written as a snapshot: expected addresses, found handles (write "
+            "the result of its replay instead)");
 }
 
 TEST_F(WriteTraceTest, IllFormedTracesAreRefused) {

@@ -136,8 +136,9 @@ std::string Refusal(const std::vector<Setting>& settings) {
 TEST(LlamaConfig, RefusesWhatCannotBe) {
   EXPECT_EQ(Refusal({}), "");
   EXPECT_EQ(Refusal({{"dim", "100"}, {"n_heads", "3"}}), "dim 100 is not divisible by n_heads 3");
-  EXPECT_EQ(Refusal({{"dim", "96"}, {"n_heads", "32"}}),
-            "dim / n_heads is 3: rotary embedding turns pairs of channels and wants it even");
+  EXPECT_EQ(
+      Refusal({{"dim", "96"}, {"n_heads", "32"}}),
+      "dim / n_heads is 3: rotary embedding rotates pairs of channels and requires an even number");
   EXPECT_EQ(Refusal({{"n_kv_heads", "5"}}),
             "n_heads 32 is not divisible by n_kv_heads 5: every key and value head serves the same "
             "number of heads");

@@ -36,8 +36,8 @@ std::string SnapshotAssembly::Place(Value holder, std::string_view what) const {
 absl::Status SnapshotAssembly::Spend(uint64_t elements) {
   if (elements > budget_) {
     return absl::InvalidArgumentError(
-        "the lists hold more elements than a file of this size has: one container is listed very "
-        "often");
+        "the lists hold more elements than a file of this size can contain: one container is "
+        "listed very often");
   }
   budget_ -= elements;
   return absl::OkStatus();
@@ -69,8 +69,9 @@ absl::Status SnapshotAssembly::Run(Value root) {
     Value* const traces = heap_.Find(root, "device_traces");
     Value* const segments = heap_.Find(root, "segments");
     if (traces == nullptr && segments == nullptr) {
-      return absl::InvalidArgumentError(
-          Place(root, "the dict has neither 'segments' nor 'device_traces': no memory snapshot"));
+      return absl::InvalidArgumentError(Place(
+          root,
+          "the dict has neither 'segments' nor 'device_traces', so it is not a memory snapshot"));
     }
     absl::Status status;
     if (traces != nullptr) status = TakeTraces(traces, root);

@@ -512,7 +512,7 @@ std::string SnapshotRecords::ProblemOf(Tag tag, uint32_t index) const {
   for (const auto& [record, problem] : problems_) {
     if (record == Value::Record(tag, index)) return problem;
   }
-  return "a field has no usable value, as earlier ones";
+  return "a field has no usable value, like earlier ones";
 }
 
 void SnapshotRecords::CountUnknownKey(std::string_view where, Value key, uint64_t position) {

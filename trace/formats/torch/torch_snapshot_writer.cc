@@ -34,8 +34,8 @@ class SnapshotWriter {
     if (absl::Status status = CheckTrace(trace_); !status.ok()) return status;
     if (trace_.is_program) {
       return absl::FailedPreconditionError(
-          "a program cannot be written as a snapshot: expected addresses, found handles (replay "
-          "it and write the result)");
+          "a schedule cannot be written as a snapshot: expected addresses, found handles (write "
+          "the result of its replay instead)");
     }
     if (!trace_.devices.empty() && trace_.devices.back().device > kMaxDevice) {
       return absl::FailedPreconditionError(

@@ -233,7 +233,7 @@ class _Values(TorchFunctionMode):
 
     def _counted(self, func, args, kwargs):
         subject = args[0] if args else kwargs.get("input", kwargs.get("A"))
-        why = f"torch.{func.__name__} {_COUNTED[func.__name__]} is not served on an imagined card"
+        why = f"torch.{func.__name__} {_COUNTED[func.__name__]} is not supported on a simulated GPU"
         if "matrix_exp" in func.__name__ and _on_card(subject) and subject.dim() > 2:
             raise RuntimeError(why)  # some releases go on, with matrices of none
         del subject

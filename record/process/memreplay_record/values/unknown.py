@@ -48,8 +48,8 @@ class Policy:
         seen[0] += 1
         if seen[0] > self.limit:
             raise EndlessWait(
-                f"{place} asked {self.limit:,} times for a value that no kernel computed on this "
-                f"imagined card ({what}); a loop that waits for it would never end. "
+                f"{place} read {self.limit:,} times a value that no kernel computed on this "
+                f"simulated GPU ({what}); a loop that waits for it would never end. "
                 "--unknown-limit N allows more")
 
     def summary(self):

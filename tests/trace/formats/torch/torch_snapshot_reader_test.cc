@@ -420,7 +420,7 @@ TEST(TorchSnapshotReader, MissingFieldsAreNamed) {
 }
 
 TEST(TorchSnapshotReader, OtherPlainDataIsNoSnapshot) {
-  EXPECT_TRUE(Contains(ErrorOf(Py::Dict({{"model", 1}})), "no memory snapshot"));
+  EXPECT_TRUE(Contains(ErrorOf(Py::Dict({{"model", 1}})), "not a memory snapshot"));
   EXPECT_TRUE(Contains(ErrorOf(7), "expected a dict with 'segments'"));
   EXPECT_TRUE(Contains(ErrorOf(Py::List({7})), "segment 0: expected a dict, found"));
   EXPECT_TRUE(Contains(ErrorOf(Py::Dict({{"segments", 7}})), "expected a list"));

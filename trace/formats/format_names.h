@@ -1,0 +1,36 @@
+// The names of the formats of trace files.
+#ifndef MEMREPLAY_TRACE_FORMATS_FORMAT_NAMES_H_
+#define MEMREPLAY_TRACE_FORMATS_FORMAT_NAMES_H_
+
+#include <string_view>
+
+namespace memreplay {
+
+// A format as JSON and `convert --to` name it, and as a sentence does.
+struct FormatName {
+  std::string_view id;     // Trace::format
+  std::string_view title;  // "PyTorch snapshot (pickle)"
+};
+
+inline constexpr FormatName kFormatNames[] = {
+    {"torch_snapshot_pickle", "PyTorch snapshot (pickle)"},
+    {"torch_snapshot_json", "PyTorch snapshot (JSON)"},
+    {"protobuf", "memreplay protobuf"},
+    {"flat_jsonl", "JSON lines"},
+    {"program_text", "schedule (text proto)"},
+    {"program_json", "schedule (JSON)"},
+    {"op_log", "op log"},
+    {"synth", "synthetic schedule"},
+};
+
+// Returns the title of a format, or its id where it has none.
+constexpr std::string_view FormatTitle(std::string_view id) {
+  for (const FormatName& name : kFormatNames) {
+    if (name.id == id) return name.title;
+  }
+  return id;
+}
+
+}  // namespace memreplay
+
+#endif  // MEMREPLAY_TRACE_FORMATS_FORMAT_NAMES_H_
