@@ -36,6 +36,7 @@ void CachingAllocator::InsertEvents(Block* block) {
 
 std::vector<uint32_t> CachingAllocator::PendingStreams() const {
   std::vector<uint32_t> streams;
+  if (pending_.empty()) return streams;  // the table keeps its slots
   for (size_t slot = pending_.Next(0); slot < pending_.slot_count();
        slot = pending_.Next(slot + 1)) {
     streams.push_back(pending_.value_at(slot).front().first.stream);
