@@ -1,5 +1,5 @@
-// What the calls of a driver cost in time, as measured on some card: plain numbers,
-// so that counts of calls can be turned into an estimate.
+// The time that driver calls take, as measured on some GPU, so that counts of calls can be turned
+// into an estimate.
 #ifndef MEMREPLAY_SIM_DEVICE_CALL_COSTS_H_
 #define MEMREPLAY_SIM_DEVICE_CALL_COSTS_H_
 
@@ -9,13 +9,13 @@
 
 namespace memreplay {
 
-// Nanoseconds by size: straight lines between what was measured; beyond the ends,
-// as the nearest size costs, but per byte above the largest.
+// Nanoseconds by size: interpolated linearly between measured sizes; below the smallest the cost of
+// the smallest, above the largest proportional to the size.
 class CostBySize {
  public:
-  // In any order; of one size given twice the later.
+  // Sizes may be set in any order; a later call replaces an earlier one for the same size.
   void Set(Bytes size, double nanoseconds);
-  // 0 where nothing was measured. O(log sizes).
+  // Returns 0 if nothing was measured. O(log sizes).
   double At(Bytes size) const;
   bool empty() const { return points_.empty(); }
 
@@ -27,8 +27,8 @@ class CostBySize {
   std::vector<Point> points_;  // ascending
 };
 
-// Of one call each, or of one page. Waits are not here: what they take is the
-// program's work. A refused call is taken to cost what a granted one does.
+// The costs of one call of each kind, or of one page. Waits are not included, because they take as
+// long as the script's work. A refused call is assumed to cost as much as a granted one.
 struct CallCosts {
   CostBySize segment_alloc;  // cudaMalloc
   CostBySize segment_free;   // cudaFree, of an idle card

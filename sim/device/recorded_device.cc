@@ -166,9 +166,9 @@ std::optional<Address> RecordedDevice::ReserveRange(Bytes size) {
   return base;
 }
 
-// Nothing was mapped at once in a new reservation: where its first pages come,
-// those of the same kind that lie in no reservation of that kind. Null if none
-// do. (Sizes of reservations say little: files do not tell the device's memory.)
+// Nothing was mapped at once in a new reservation. Returns where its first pages are mapped later:
+// the first pages of the same kind that lie in no reservation of that kind, or null. (The sizes of
+// reservations do not help, because files do not contain the device's memory.)
 Address RecordedDevice::FirstPagesLater(const Event& request) const {
   const bool is_large = request.size > kSmallSize;
   const auto is_known = [&](Address address) {

@@ -1,4 +1,4 @@
-// A device that answers as the recording says the driver answered.
+// A device that responds as the driver did in a recording.
 #ifndef MEMREPLAY_SIM_DEVICE_RECORDED_DEVICE_H_
 #define MEMREPLAY_SIM_DEVICE_RECORDED_DEVICE_H_
 
@@ -14,16 +14,16 @@
 
 namespace memreplay {
 
-// What a recording tells of the memory that PyTorch could get, in bytes of segments and
-// mapped pages; what else was on the card is left out.
+// What a recording shows about the memory that PyTorch could get, in bytes of segments and mapped
+// pages, excluding other use of the GPU.
 struct CardLimits {
-  Bytes granted;  // it could get this much: the most that was in use at once
-  // For each refusal of the driver: what would have been in use.
+  Bytes granted;  // PyTorch could get this much: the most that was in use at once
+  // For each refusal of the driver, what would have been in use.
   std::vector<Bytes> refusals;
   // In use and free when it ran out of memory, the last time.
   std::optional<Bytes> at_oom;
-  // It could not get this much: the least refusal above `granted`. Those below are no
-  // refusals: empty_cache() just before new memory looks the same in a recording.
+  // Returns the size that PyTorch could not get: the smallest refusal above `granted`. Smaller ones
+  // are not refusals: empty_cache() just before new memory looks the same in a recording.
   std::optional<Bytes> refused() const;
 };
 
@@ -42,17 +42,17 @@ class RecordedDevice final : public Device {
   static constexpr Address kInventedBase = kAddressesEnd;
   static constexpr Address kInventedEnd = Address(uint64_t{1} << 62);
 
-  // `total_memory` decides how large reservations are, and what a memory
-  // fraction is of; recordings do not say it. `schedule` must outlive this.
+  // `total_memory` determines the size of reservations and what a memory fraction refers to;
+  // recordings do not contain it. `schedule` must outlive this.
   RecordedDevice(const Schedule& schedule, Bytes total_memory);
 
-  // Segments and mapped ranges that are there before the first request.
+  // Adds segments and mapped ranges that exist before the first request.
   void Hold(const MemoryState& segments);
 
   void OnRequest(size_t request) override;
 
   Bytes TotalMemory() const override { return total_memory_; }
-  // What the recorded oom of this request says; zero without one.
+  // Returns what the recorded oom of this request says, or zero if there is none.
   Bytes FreeMemory() override;
   std::optional<Address> AllocateSegment(Bytes size) override;
   void FreeSegment(Address address, Bytes size) override;
@@ -67,9 +67,9 @@ class RecordedDevice final : public Device {
   void StreamDone(uint32_t stream) override;
   void FailNext(uint64_t count) override { failures_ = count; }
 
-  // Answers that the recording did not have.
+  // Returns the number of responses that are not in the recording.
   uint64_t invented() const { return invented_; }
-  // Of the answers so far, those that are the recording's.
+  // Returns the limits according to the responses so far that come from the recording.
   const CardLimits& limits() const { return limits_; }
 
  private:
@@ -86,8 +86,8 @@ class RecordedDevice final : public Device {
     uint64_t completed = 0;
   };
 
-  // The request's next event that concerns the driver; null at its end.
-  // Null: none is left. Valid until the next call.
+  // Returns the request's next event that concerns the driver, or null at its end. Null: none is
+  // left. Valid until the next call.
   const Event* NextEffect();
   void Consume(EventKind kind, Address address, Bytes size);
   bool InjectedFailure();

@@ -1,5 +1,5 @@
-// A device with the answers of one and the addresses of another: what the
-// simulation would do if its driver placed memory as the measured one did.
+// A device with the responses of one device and the addresses of another: what the simulation would
+// do if its driver placed memory as the measured one did.
 #ifndef MEMREPLAY_SIM_DEVICE_RELOCATED_DEVICE_H_
 #define MEMREPLAY_SIM_DEVICE_RELOCATED_DEVICE_H_
 
@@ -15,11 +15,10 @@
 
 namespace memreplay {
 
-// Whether memory is granted is the inner device's affair; a segment or reservation
-// lies where the next one of the same kind and size lay that `calls` was granted
-// within the same request. What has no such counterpart, or one that would overlap
-// what is held, is placed at an address of its own, from kInventedBase up.
-// O(log regions) per call.
+// The inner device decides whether memory is granted. A segment or reservation is placed where the
+// next one of the same kind and size in `calls` was placed within the same request. If there is no
+// such counterpart, or it would overlap memory that is held, it gets an address of its own, from
+// kInventedBase up. O(log regions) per call.
 class RelocatedDevice final : public ForwardingDevice {
  public:
   // Above every address of a CUDA device (49 bits).
@@ -37,7 +36,7 @@ class RelocatedDevice final : public ForwardingDevice {
   bool MapPages(Address address, Bytes size, Bytes page) override;
   void UnmapPages(Address address, Bytes size, Bytes page) override;
 
-  // Segments and reservations without a counterpart.
+  // Returns the number of segments and reservations without a counterpart.
   uint64_t invented() const { return invented_; }
 
  private:

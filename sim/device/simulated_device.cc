@@ -98,7 +98,7 @@ std::optional<std::vector<Address>> SimulatedDevice::AllocateStart(
   return addresses;
 }
 
-// From kSegmentBase up; a unit that is never given back stands for what lay between.
+// Places segments from kSegmentBase up; a unit that is never returned stands for what lay between.
 bool SimulatedDevice::PlaceUpwards(absl::Span<const Piece> segments,
                                    std::vector<Address>* addresses) {
   for (size_t i = 0; i < segments.size(); ++i) {
@@ -112,8 +112,8 @@ bool SimulatedDevice::PlaceUpwards(absl::Span<const Piece> segments,
   return true;
 }
 
-// From kSegmentEnd down, the recorded chunks, as far as segments tell of them. The lowest
-// is taken to be the newest.
+// Places the recorded chunks, as far as segments reveal them, from kSegmentEnd down. The lowest is
+// assumed to be the newest.
 bool SimulatedDevice::PlaceInChunks(absl::Span<const Piece> segments,
                                     std::vector<Address>* addresses) {
   const auto chunk_begin = [](Address address) {
@@ -142,7 +142,7 @@ bool SimulatedDevice::PlaceInChunks(absl::Span<const Piece> segments,
     const bool touches = c == 0 || chunks[c].begin == chunks[c - 1].end;
     whole += (touches ? Bytes() : kChunk) + (chunks[c].end - chunks[c].begin);
   }
-  // The range below is what is left to open chunks in.
+  // New chunks are opened in the range below.
   Address top = kSegmentEnd;
   if (whole >= kSegmentEnd - kSegmentBase) return false;
   segments_ = DriverAddresses(kSegmentBase.value(), (kSegmentEnd - whole).value(), order_);
@@ -196,7 +196,7 @@ bool SimulatedDevice::MapPages(Address, Bytes size, Bytes page) {
                   "mapping that is not made of whole pages");
   const Bytes per_page = WholeUnits(page);
   const uint64_t pages = size / page;
-  uint64_t created = pages;  // then the driver says no
+  uint64_t created = pages;  // then the driver refuses
   if (failures_ != 0) {
     --failures_;
     created = 0;

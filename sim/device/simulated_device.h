@@ -15,28 +15,28 @@
 
 namespace memreplay {
 
-// The address rule:
+// A simulated GPU with the following address rule:
 //   * AllocateSegment(n): from kSegmentBase to kSegmentEnd in Options::order
 //     (hardware/driver_addresses.h). Upwards, nothing is the driver's before the
 //     first kernel: a schedule does not say when that is. The conformance harness's
 //     fake CUDA runtime does the same, so that addresses can be compared.
 //   * ReserveRange(n): upwards from kReservationBase; no capacity.
-//   * AllocateStart(): the recorded order, and what touched still touches. What lay
-//     between is not free: nobody knows whose it was.
+//   * AllocateStart(): the recorded order, and what touched still touches. What lay between is not
+//   free, because its owner is unknown.
 //   * Segments and mapped pages count against the capacity in whole units of
 //     2 MiB. What is left over of a capacity that is no multiple of 2 MiB is
-//     never handed out, but FreeMemory() counts it.
+//     never handed out, although FreeMemory() counts it.
 // Allocation, release, reservation: O(log live segments). Mapping: O(1).
-// Freeing what is not there stops the process; where pages are mapped inside a
-// reservation is the allocator's business and not checked.
+// Freeing memory that does not exist stops the process; where pages are mapped inside a reservation
+// is up to the allocator and not checked.
 class SimulatedDevice final : public Device {
  public:
   static constexpr Address kSegmentBase = Address(0x7f0000000000);
   static constexpr Address kSegmentEnd = Address(0x7fff00000000);
   static constexpr Address kReservationBase = Address(0x100000000000);
   static constexpr Address kReservationEnd = Address(0x7e0000000000);
-  // What an unlimited device says it has: more than any card of today, so that
-  // a reservation (9/8 of it) holds whatever a program asks for.
+  // The memory that an unlimited device reports: more than any GPU has today, so that a reservation
+  // (9/8 of it) holds whatever a script requests.
   static constexpr Bytes kUnlimitedTotal = GiB(1024);
 
   struct Options {
@@ -48,7 +48,7 @@ class SimulatedDevice final : public Device {
     // Recorded stream work is pending until StreamDone() or Synchronize(),
     // instead of complete at once.
     bool explicit_completion = false;
-    // What calls cost, for call_nanoseconds(); not owned. Null: not known.
+    // The cost of calls, for call_nanoseconds(); not owned. Null: unknown.
     const CallCosts* costs = nullptr;
   };
 
@@ -77,10 +77,11 @@ class SimulatedDevice final : public Device {
   void ReturnOutside(Bytes size) override;
 
   const DeviceCalls& calls() const { return calls_; }
-  // The smallest device on which a refused request would have been granted at its moment:
-  // below it every run of the same requests goes as this one did. Absent: none was refused.
+  // Returns the size of the smallest device on which a refused request would have been granted: on
+  // smaller devices every run of the same requests is the same as this one. Absent if none was
+  // refused.
   std::optional<Bytes> same_until() const { return same_until_; }
-  // What they would have taken, by Options::costs; without the waits.
+  // Returns the time that the calls would have taken according to Options::costs, without waits.
   double call_nanoseconds() const { return call_nanoseconds_; }
 
  private:
@@ -90,7 +91,7 @@ class SimulatedDevice final : public Device {
   };
 
   Bytes Grantable() const;  // without what is left over of whole units
-  // Takes `size` (whole units) out of the capacity, or says that it cannot.
+  // Takes `size` (whole units) out of the capacity; returns whether it could.
   bool Charge(Bytes size);
   // `size` bytes of segments_, else of spilled_segments_. Nullopt: all holes are too small.
   std::optional<Address> TakeSegment(Bytes size);

@@ -23,7 +23,7 @@ WatchedDevice::WatchedDevice(Device& device, std::function<Bytes()> free_memory)
 uint32_t WatchedDevice::AddRegion(Address address, Bytes size, bool is_reservation) {
   const auto number = static_cast<uint32_t>(regions_.size());
   regions_.push_back({address, size, is_reservation, true});
-  // What lay there before is gone, and no address means it any more.
+  // What was there before no longer exists, so no address refers to it.
   auto it = by_address_.lower_bound(address);
   if (it != by_address_.begin()) {
     const auto before = std::prev(it);

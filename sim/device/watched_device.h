@@ -1,5 +1,5 @@
-// A device that passes everything on to another and remembers it: the calls about
-// memory with their answers, how much was in use after each, and what is held.
+// A device that passes everything on to another and remembers it: memory calls with their
+// responses, how much was in use after each, and what is held.
 #ifndef MEMREPLAY_SIM_DEVICE_WATCHED_DEVICE_H_
 #define MEMREPLAY_SIM_DEVICE_WATCHED_DEVICE_H_
 
@@ -30,7 +30,7 @@ struct Place {
   friend bool operator==(const Place&, const Place&) = default;
 };
 
-// One call about memory.
+// One memory call.
 struct MemoryCall {
   enum class Kind : uint8_t { kAllocate, kFree, kReserve, kRelease, kMap, kUnmap };
   Kind kind = Kind::kAllocate;
@@ -46,7 +46,7 @@ struct MemoryCall {
 // "allocate", "free", "reserve", "release", "map", "unmap".
 std::string_view MemoryCallName(MemoryCall::Kind kind);
 
-// Asks the device for its free memory after each call about memory, but not about
+// A device that reads the free memory of another after each memory call, but not after calls for
 // address ranges. O(log regions) per call.
 class WatchedDevice final : public ForwardingDevice {
  public:
@@ -69,19 +69,20 @@ class WatchedDevice final : public ForwardingDevice {
   void TakeOutside(Bytes size) override;
   void ReturnOutside(Bytes size) override;
 
-  // Where an address lies; of a region that is gone too, until another takes its place.
+  // Returns the place of an address, also in a region that was released, until another takes its
+  // place.
   Place PlaceOf(Address address) const;
 
   absl::Span<const MemoryCall> calls() const { return calls_; }
   std::vector<MemoryCall> TakeCalls() { return std::move(calls_); }
 
-  // The driver's own pool grew or shrank by `size`: logged like pages that are
-  // mapped or unmapped, but nothing to give back.
+  // Logs that the driver's own pool grew or shrank by `size`, like pages that are mapped or
+  // unmapped, although there is nothing to release.
   void NotePoolChange(bool grew, Bytes size);
 
   // Frees, unmaps and releases whatever is still held. Not logged.
   void GiveBack();
-  // In use now, as in MemoryCall::used.
+  // Returns what is in use now, as in MemoryCall::used.
   int64_t UsedNow() { return base_ - FreeNow(); }
 
  private:
@@ -95,7 +96,7 @@ class WatchedDevice final : public ForwardingDevice {
   uint32_t AddRegion(Address address, Bytes size, bool is_reservation);
   void DropRegion(Address address);
   void Log(MemoryCall::Kind kind, Address address, Bytes size, Bytes page, bool granted);
-  // Changes of free memory by `change` are no use of the allocator's.
+  // Runs `change`, whose effect on free memory does not count as use by the allocator.
   template <typename Change>
   void ShiftBase(const Change& change);
 

@@ -1,6 +1,6 @@
-// Takes one request at a time and emits its effects. Implementations: the
-// caching allocator (caching_allocator.h), no caching at all
-// (direct_allocator.h), and the driver's own pool on a real device.
+// An allocator takes one request at a time and emits its effects. Implementations are the caching
+// allocator (caching_allocator.h), no caching at all (direct_allocator.h), and the driver's own
+// pool on a real device.
 #ifndef MEMREPLAY_SIM_MODEL_ALLOCATOR_H_
 #define MEMREPLAY_SIM_MODEL_ALLOCATOR_H_
 
@@ -50,21 +50,22 @@ class Allocator {
   virtual absl::Status SetMemoryFraction(double fraction) = 0;
 
   virtual const MemoryStats& statistics() const = 0;
-  // How many requests ran out of memory, also where PyTorch does not count them.
+  // Returns how many requests ran out of memory, including those that PyTorch does not count.
   virtual int64_t ooms() const { return statistics().num_ooms; }
-  // Of those statistics, for who asks at each event: they are not added up for it.
+  // One of these statistics, for callers that read it at each event: O(1), without computing the
+  // others.
   virtual int64_t inactive_split_bytes() const {
     return statistics().inactive_split_bytes.all.current();
   }
   virtual void ResetPeakStatistics() = 0;
-  // Bytes of the smallest block that serves a request of `size`.
+  // Returns the size of the smallest block that serves a request of `size`.
   virtual Bytes BlockSizeFor(Bytes size) const { return size; }
-  // How often each rule was followed; of the caching allocator only.
+  // Returns how often each rule was followed; only the caching allocator counts.
   virtual RuleCounts rule_counts() const { return {}; }
-  // Segments ascending by address, as torch.cuda.memory_snapshot() lists them.
+  // Returns the segments ascending by address, as torch.cuda.memory_snapshot() lists them.
   virtual MemoryState Segments() const = 0;
-  // In the order of the free sets: pool, kind, stream, size, then as the release
-  // orders equal blocks (TorchProfile::free_tie).
+  // Visits free blocks in the order of the free sets: pool, kind, stream, size, and then as the
+  // release orders equal blocks (TorchProfile::free_tie).
   virtual void VisitFreeBlocks(absl::FunctionRef<void(const FreeBlock&)> visit) const = 0;
   // Stops the process with a message if an invariant is broken. O(blocks).
   virtual void CheckInvariants() const = 0;

@@ -1,5 +1,5 @@
-// What backend:cudaMallocAsync is on any device: settings, limit, statistics and
-// the requests that only the device is concerned with.
+// The parts of backend:cudaMallocAsync that are the same on every device: settings, limit,
+// statistics and the requests that concern only the device.
 #ifndef MEMREPLAY_SIM_MODEL_ASYNC_ALLOCATOR_H_
 #define MEMREPLAY_SIM_MODEL_ASYNC_ALLOCATOR_H_
 
@@ -17,7 +17,7 @@ namespace memreplay {
 // PyTorch fills them for this backend.
 class AsyncAllocator : public Allocator {
  public:
-  // By how much the driver's pool grows at least; seen on recent drivers.
+  // The minimum by which the driver's pool grows, as observed on recent drivers.
   static constexpr Bytes kPoolStep = MiB(32);
 
   absl::Status Apply(const Event& request, Observer& out) final;
@@ -40,7 +40,7 @@ class AsyncAllocator : public Allocator {
   virtual void EmptyCache(const Event& request, Observer& out) = 0;
   virtual void RecordStream(const Event& /*request*/) {}
 
-  // Says that there is no memory for `request`.
+  // Emits the event that there is no memory for `request`.
   void EmitOom(const Event& request, Observer& out);
 
   Device& device_;

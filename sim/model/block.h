@@ -17,7 +17,7 @@
 
 namespace memreplay {
 
-// What every request looks at is one cache line, what few need another.
+// What every request reads is in one cache line; what few requests need is in another.
 struct alignas(64) Block {
   Address address;
   Bytes size;             // 0: not in use (slab bookkeeping)
@@ -55,7 +55,7 @@ struct alignas(64) Block {
   bool in_use() const { return size > Bytes(0); }
   bool is_split() const { return (prev != nullptr) | (next != nullptr); }
   bool has_stream_uses() const { return has_rest && rest.uses != nullptr && !rest.uses->empty(); }
-  // Freed by the program, but other streams may still be using it.
+  // Returns whether the script has freed the block but other streams may still be using it.
   bool is_pending() const {
     return has_rest && !allocated && (rest.event_count > 0 || has_stream_uses());
   }

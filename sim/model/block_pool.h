@@ -15,7 +15,7 @@ namespace memreplay {
 
 struct PrivatePool;
 
-// Address ranges without pages of one stream, by address.
+// Orders the address ranges without pages of one stream by address.
 struct UnmappedLess {
   bool operator()(const Block* a, const Block* b) const { return a->address < b->address; }
 };
@@ -23,8 +23,8 @@ using UnmappedSet = absl::btree_set<Block*, UnmappedLess>;
 
 class BlockPool;
 
-// What one stream has in a block pool. PyTorch orders a pool's set by (stream, size,
-// address); keeping a set per stream is the same order, since no operation crosses streams.
+// What one stream holds in a block pool. PyTorch orders a pool's set by (stream, size, address); a
+// set per stream gives the same order, because no operation crosses streams.
 struct StreamPool {
   // Free, mapped blocks. Insert() stamps the block's gc_base.
   [[gnu::always_inline]] inline void Insert(Block* block);
@@ -63,7 +63,7 @@ class BlockPool {
     }
     return *streams_[stream];
   }
-  // By stream; null: has had nothing.
+  // Indexed by stream; null if the stream has never had a block.
   const std::vector<std::unique_ptr<StreamPool>>& streams() const { return streams_; }
 
   // In PyTorch's order.
@@ -107,7 +107,7 @@ inline void StreamPool::Insert(Block* block) {
   free.Insert(block);
 }
 
-// A pool of its own for a CUDA graph or a MemPool.
+// A private pool, of a CUDA graph or a MemPool.
 struct PrivatePool {
   PrivatePool(PoolId pool_id, uint16_t pool_index, std::vector<StreamPool*>& all)
       : id(pool_id),

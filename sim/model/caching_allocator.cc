@@ -174,8 +174,8 @@ Block* CachingAllocator::AllocFromDevice(Params& params) {
   return nullptr;
 }
 
-// What malloc tries once the device has refused, in this order. Stops at an
-// assertion of PyTorch's (failure_).
+// Does what malloc tries after the device has refused, in this order. Stops at an assertion of
+// PyTorch (failure_).
 Block* CachingAllocator::AllocByReleasing(Params& params) {
   Block* block = nullptr;
   if (!failure_.ok()) return nullptr;
@@ -257,8 +257,8 @@ Block* CachingAllocator::GetFreeBlockAmongExpandable(Block* block, const FreeSet
     } while (block != nullptr && block->is_expandable);
     return block;
   }
-  // A block at the end of the mapped range counts with the room behind it, so that a hole
-  // is used before the range's end. Without room none of those that follow is smaller.
+  // A block at the end of the mapped range counts together with the room behind it, so a hole is
+  // used before the end of the range. If there is no room, none of the following blocks is smaller.
   const auto room = [](const Block* b) {
     return b->size + (IsBeforeRoom(*b) ? b->next->size : Bytes(0));
   };
@@ -374,8 +374,8 @@ Block* CachingAllocator::UseOnOomPools(Params& params) {
   if (params.pool->owner() != nullptr) return nullptr;
   for (size_t slot = use_on_oom_.Next(0); slot < use_on_oom_.slot_count();
        slot = use_on_oom_.Next(slot + 1)) {
-    // PyTorch begins an allocation to the pool and ends it again: a pool that
-    // is gone is made anew for the moment, one that was released is an assertion.
+    // PyTorch begins and ends an allocation to the pool: a pool that no longer exists is created
+    // again for that time, and one that was released triggers an assertion.
     const uint16_t index = use_on_oom_.value_at(slot);
     PrivatePool* pool = FindPool(index);
     if (pool == nullptr) {

@@ -30,15 +30,15 @@
 
 namespace memreplay {
 
-// Chooses between cached blocks of one size, in place of their order.
+// Chooses between cached blocks of equal size, instead of PyTorch's order.
 class TieGuide {
  public:
   virtual ~TieGuide() = default;
-  // `first`, or another of its size in `set`.
+  // Returns `first` or another block of its size in `set`.
   virtual Block* Choose(Block* first, const FreeSet& set) = 0;
   virtual void OnRelease(const Block& block) = 0;  // a segment goes back to the device
-  // Restore() has numbered blocks, or segments, from 1 to `count`: the order of what belongs to
-  // number n is in [n * stride, (n + 1) * stride), that of later ones beyond.
+  // Called when Restore() has numbered blocks, or segments, from 1 to `count`: the orders of what
+  // belongs to number n are in [n * stride, (n + 1) * stride), and those of later ones are beyond.
   virtual void OnRestore(uint64_t /*count*/, uint64_t /*stride*/) {}
 };
 
@@ -52,38 +52,38 @@ struct CachingAllocatorOptions {
   TieGuide* tie_guide = nullptr;  // null: PyTorch's order
 };
 
-// What a MemoryState does not tell of memory that existed before, by address.
+// What a MemoryState does not say about memory that existed before, by address.
 struct RestoreHints {
-  // What the range without pages behind a mapped one (key: its end) was last
-  // asked for, before its pages went. Seen once it has pages again.
+  // The size last requested of the range without pages behind a mapped one (key: the end of the
+  // mapped range), before its pages were unmapped. It becomes visible when the range has pages
+  // again.
   absl::flat_hash_map<uint64_t, Bytes> unmapped_requests;
-  // [free-order] Restored blocks, or segments, are numbered from 1 in the order
-  // of their addresses; this by that number orders them instead. Empty: as they are.
+  // [free-order] Restored blocks, or segments, are numbered from 1 in the order of their addresses;
+  // these ranks, indexed by that number, order them instead. Empty: the order of addresses.
   std::vector<uint64_t> tie_ranks;
 };
 
 class CachingAllocator final : public Allocator {
  public:
-  // `profile` and `device` must outlive the allocator. A memory fraction set by
-  // `config` is in force from the start.
+  // `profile` and `device` must outlive the allocator. A memory fraction set by `config` applies
+  // from the start.
   CachingAllocator(const TorchProfile& profile, const AllocatorConfig& config, Device& device,
                    CachingAllocatorOptions options = {});
   ~CachingAllocator() override;
 
-  // Takes over memory that existed before the first request: segments, and in
-  // them active blocks (with ids) and cached ones. Expandable ranges must carry
-  // their reservation's pages only; neighbours without pages are not restored.
-  // An empty expandable range (total_size 0) before them says where their
-  // reservation begins. A pending free waits for its pending_stream.
-  // Statistics count it as allocated once. Call before the first Apply().
+  // Takes over memory that existed before the first request: segments and the active blocks (with
+  // ids) and cached blocks in them. Expandable ranges must contain only pages of their reservation;
+  // neighbours without pages are not restored. An empty expandable range (total_size 0) before them
+  // gives the start of their reservation. A pending free waits for its pending_stream. The
+  // statistics count the memory as allocated once. Must be called before the first Apply().
   void Restore(const MemoryState& state, const RestoreHints& hints = {});
 
   absl::Status Apply(const Event& request, Observer& out) override { return ApplyTo(request, out); }
-  // The same for an observer of a class that is known, which is told without a virtual call.
+  // The same for an observer of a known final class, which is called without virtual calls.
   template <typename Out>
   absl::Status ApplyTo(const Event& request, Out& out);
-  // Requests for these come soon, and later. Frees come in any order: what they look at first is
-  // often in none of the processor's caches.
+  // Prefetches what requests for these ids will read, soon and later. Frees come in any order, so
+  // what they read first is often in none of the processor's caches.
   [[gnu::always_inline]] void Prefetch(AllocationId soon, AllocationId later) const {
     if (later < live_.size()) __builtin_prefetch(&live_[later]);
     if (soon < live_.size()) __builtin_prefetch(live_[soon]);
@@ -110,12 +110,12 @@ class CachingAllocator final : public Allocator {
   Bytes total_allocated_memory() const { return total_; }
 
  private:
-  // A request that no cached block serves.
+  // A request that no cached block can serve.
   struct Params {
     BlockPool* pool;
     uint32_t stream;
     Bytes size;       // rounded
-    bool expandable;  // expandable segments are in force for this request
+    bool expandable;  // this request uses expandable segments
     bool in_capture;  // a pool is being filled
     AllocationId id;
     uint32_t stack;
@@ -124,36 +124,39 @@ class CachingAllocator final : public Allocator {
   using PendingFree = std::pair<StreamEvent, Block*>;
 
   absl::Status ApplyRare(const Event& request, Observer& out);  // neither malloc nor free
-  // caching_allocator.cc: malloc and free.
-  // The block that serves the request; null: `result` says why, unless there is nothing to serve.
+  // caching_allocator.cc: malloc and free. Returns the block that serves the request, or null; then
+  // `result` says why, unless there is nothing to serve.
   Block* Malloc(const Event& request, Observer& out, absl::Status& result);
-  // Another pool than the default ones may serve the request, or frees wait: does what that
-  // asks for first. Null: the pool being filled was released, and a flush erased it.
+  // Selects the pool if it may not be a default one, or if frees are waiting, and does what PyTorch
+  // does first in these cases. Returns null if the pool being filled was released and a flush
+  // erased it.
   BlockPool* SelectPool(const Event& request, Bytes size, Observer& out, bool* in_capture);
   Block* GetFreeBlock(StreamPool& home, Bytes size, bool expandable);
   static bool IsBeforeRoom(const Block& block) {
     return block.next != nullptr && !block.next->mapped;
   }
-  // The cached block that expandable segments have, or leave, in place of this one.
+  // Returns the cached block that expandable segments use instead of this one, or null.
   Block* GetFreeBlockAmongExpandable(Block* block, const FreeSet& set, bool expandable);
-  // When no cached block serves the request. Null: out of memory, or failure_.
+  // Serves a request for which there is no cached block. Returns null if memory runs out or
+  // failure_ is set.
   Block* AllocFromDevice(Params& params);
   Block* AllocBlock(const Params& params, bool retry);
   Block* AllocByReleasing(Params& params);
   Bytes RejectionLimit() const;  // of throw_on_cudamalloc_oom
   bool ShouldSplit(const Block& block, const BlockPool& pool, Bytes size, bool expandable);
-  // What is handed out of a block that is no longer cached.
+  // Returns the part of a block, which is no longer cached, that serves the request; caches the
+  // rest.
   Block* Take(Block* block, StreamPool& home, Bytes size, bool expandable);
   Block* UseOnOomPools(Params& params);
-  // Null: its allocation ran out of memory.
+  // Returns null if the allocation of this id ran out of memory.
   Block* Live(AllocationId id) const { return id < live_.size() ? live_[id] : nullptr; }
   void Free(AllocationId id, Block* block);
   void FreeBlock(Block* block, uint32_t stack, Observer& out);
-  void Cache(Block* block);  // what FreeBlock() does once it has said so
-  // Of neighbours, of which one is in no set any more.
+  void Cache(Block* block);  // the part of FreeBlock() after its event
+  // Merges two neighbours, exactly one of which is still in a free set.
   void AbsorbPrev(Block* block);
   void AbsorbNext(Block* block);
-  // What a block says of its segment goes over to one that begins where it begins.
+  // Moves what a block stores about its segment to a block that begins at the same address.
   static void TakeSegmentFrom(const Block& block, Block* first);
 
   // caching_allocator_streams.cc: record_stream, events, private pools.
@@ -173,9 +176,8 @@ class CachingAllocator final : public Allocator {
   PrivatePool* FindPool(uint16_t pool) const;
   bool IsNoSplit(const BlockPool& pool) const;
   PrivatePool& CreatePool(uint16_t pool);
-  // The rules of a graph capture are in force.
-  // A recording does not say when pools are being filled, but an allocation
-  // that got memory of one shows that it was.
+  // Returns whether the rules of a graph capture apply. A recording does not say when pools are
+  // being filled, but an allocation that received memory of a pool shows that it was.
   bool IsRecordedInCapture(uint16_t pool) const {
     return pool != 0 && (profile_.pool_context_acts_as_capture || pool_ids_[pool].first != 0);
   }
@@ -183,11 +185,11 @@ class CachingAllocator final : public Allocator {
     return profile_.pool_context_acts_as_capture ? !captures_.empty() : graph_capture_;
   }
 
-  // caching_allocator_release.cc: what goes back to the device.
+  // caching_allocator_release.cc: what is released to the device.
   void CollectGarbage(const Params& params);
   bool ReleaseAvailable(const Params& params);
   absl::Status EmptyCache(const Event& request, Observer& out);
-  // `only`: index of the one pool to release, 0 = all.
+  // Releases the cached blocks of the pool with index `only`, or of all pools if it is 0.
   void ReleaseCachedBlocks(uint16_t only, uint32_t stack, Observer& out);
   void ReleaseBlocks(BlockPool& pool, uint32_t stack, Observer& out);
   void ReleaseBlock(Block* block, uint32_t stack, Observer& out);
@@ -195,7 +197,7 @@ class CachingAllocator final : public Allocator {
   // caching_allocator_expandable.cc
   Block* FindExpandableBlock(const Params& params);
   Block* TryAllocateExpandableBlock(const Params& params);
-  // With what is cached, or has no pages, like the block.
+  // Merges the block with neighbours that are cached, or without pages, as it is.
   void MergeWithNeighbours(Block* block);
   bool MapBlock(Block* block, Bytes want, const Params& params);
   void UnmapBlock(Block* block, uint32_t stack, Observer& out);
@@ -211,14 +213,15 @@ class CachingAllocator final : public Allocator {
   }
 
   StreamPool& HomeOf(const Block& block) const { return *stream_pools_[block.home]; }
-  // Slab of blocks: stable addresses, reused objects. `order`: as the release has it, unless
-  // that numbers blocks.
+  // Takes a block from a slab with stable addresses and reused objects. `order` is that of the
+  // release, unless the release numbers blocks.
   Block* NewBlock(Address address, Bytes size, uint64_t order, const StreamPool& home);
   void DeleteBlock(Block* block);
-  // [free-order] Block::order is the address, or the place that it would be if segments lay in
-  // the order of their age; else a number that a block has from its making.
+  // [free-order] Returns whether Block::order is the address, or the position that the address
+  // would have if segments lay in the order of their age; otherwise it is a number that a block
+  // gets when it is created.
   bool order_is_place() const { return profile_.free_tie != FreeTie::kBlockAge; }
-  // That of the first block of a new segment, or reservation, of `size` bytes.
+  // Returns the order of the first block of a new segment, or reservation, of `size` bytes.
   uint64_t OrderOfSegment(Address address, Bytes size) {
     if (profile_.free_tie != FreeTie::kSegmentAge) return address.value();
     return std::exchange(next_order_, next_order_ + size.value());
@@ -232,7 +235,7 @@ class CachingAllocator final : public Allocator {
   bool garbage_collection_on() const {
     return limit_.has_value() && config_.garbage_collection_threshold > 0;
   }
-  // Counts bytes that `pool` got from the device, or gave back (negative).
+  // Counts bytes that `pool` obtained from the device or released (negative).
   void CountReserved(const BlockPool& pool, int64_t change);
   void ResetPeak() {
     stats_.Settle();
@@ -278,7 +281,7 @@ class CachingAllocator final : public Allocator {
   std::vector<bool> no_split_;          // by pool index
   std::vector<uint16_t> captures_;      // pools being filled, oldest first; a flush may erase one
   bool graph_capture_ = false;          // a graph's pool is; the first end of one ends it
-  std::vector<Block*> deferred_;        // frees put off while a pool is being filled
+  std::vector<Block*> deferred_;        // frees deferred while a pool is being filled
   FlatHashOrder<std::deque<PendingFree>> pending_;  // by stream
   std::vector<uint32_t> progressed_;                // streams; of StreamsToPoll()
 

@@ -8,7 +8,8 @@
 namespace memreplay {
 namespace {
 
-// May become part of an allocation: cached, or without pages.
+// Returns whether the block may become part of an allocation, because it is cached or without
+// pages.
 bool IsUsable(const Block* block) {
   return block != nullptr && !block->allocated && !block->is_pending();
 }
@@ -63,8 +64,8 @@ Block* CachingAllocator::TryAllocateExpandableBlock(const Params& params) {
   if (block == nullptr) return nullptr;
   if (!block->mapped) {
     if (IsWholeReservation(block) && block->size < params.size) {
-      // PyTorch asks for all of its pages, more than the device has, and has no
-      // next block to go on with. A device that gives them is none of silicon.
+      // PyTorch requests all of its pages, more than the device has, and has no next block to
+      // continue with. No real device can provide them.
       const Bytes page = ReservationOf(*block).page;
       if (device_.MapPages(block->address, block->size, page)) {
         device_.UnmapPages(block->address, block->size, page);

@@ -1,4 +1,4 @@
-// What the caching allocator gives back to the device, and when.
+// What the caching allocator releases to the device, and when.
 #include <utility>
 #include <vector>
 
@@ -17,7 +17,8 @@ void CachingAllocator::CollectGarbage(const Params& params) {
   const Bytes target = total_ - threshold;
   Bytes reclaimed;
 
-  // Only the default large pool is looked at. Age: lookups since the block was cached.
+  // Only the default large pool is considered. The age of a block is the number of lookups since it
+  // was cached.
   BlockPool& pool = large_;
   const auto age = [&pool](const Block* block) { return pool.lookups - block->rest.gc_base; };
   uint64_t total_age = 0;
@@ -61,8 +62,8 @@ bool CachingAllocator::ReleaseAvailable(const Params& params) {
     ReleaseBlock(block, params.stack, *params.out);
     return true;
   }
-  // No single block suffices: the largest first, until the sum does. Blocks
-  // may have been released even if it does not.
+  // If no single block is large enough, the largest are released first until their sum is. Blocks
+  // may have been released even if it never is.
   Bytes released;
   block = block == nullptr ? set.Last() : set.Prev(block);
   while (block != nullptr && released < wanted && block->size >= config_.max_split_size) {
@@ -79,7 +80,7 @@ bool CachingAllocator::ReleaseAvailable(const Params& params) {
 }
 
 absl::Status CachingAllocator::EmptyCache(const Event& request, Observer& out) {
-  // In releases where a pool being filled acts as a capture it does so here too.
+  // In PyTorch releases in which a pool being filled acts as a capture, it does so here too.
   const bool refused = in_capture() && request.pool == 0 &&
                        profile_.empty_cache_in_pool == EmptyCacheInPool::kAsserts;
   Fire(captures_.empty() ? Rule::kEmptyCache : Rule::kEmptyCacheInPool);

@@ -1,4 +1,4 @@
-// The caching allocator's state as a value: taken over, listed, checked.
+// Restores, lists and checks the caching allocator's state.
 #include <algorithm>
 #include <map>
 #include <memory>
@@ -24,7 +24,7 @@ BlockInfo Describe(const Block& block) {
   return info;
 }
 
-// What the segments say the statistics' current values should be.
+// The current values of the statistics, computed from the segments.
 struct Sums {
   int64_t allocation = 0, allocated_bytes = 0, active = 0, active_bytes = 0;
   int64_t inactive_split = 0, inactive_split_bytes = 0, requested_bytes = 0;
@@ -36,7 +36,7 @@ struct Sums {
 void CachingAllocator::Restore(const MemoryState& state, const RestoreHints& hints) {
   absl::flat_hash_map<uint64_t, uint32_t> stream_index;
   for (uint32_t i = 0; i < streams_.size(); ++i) stream_index.emplace(streams_[i].value(), i);
-  // Last block of the reservation that each (pool, stream) is filling.
+  // The last block of the reservation that each (pool, stream) is filling.
   std::map<std::pair<BlockPool*, uint32_t>, Block*> last_expandable;
 
   const auto rank = [&hints](uint64_t number) {
@@ -47,7 +47,7 @@ void CachingAllocator::Restore(const MemoryState& state, const RestoreHints& hin
     return std::max(RoundUp(ExpandableReservation(device_.TotalMemory(), config_), page),
                     RoundUp(segment.total_size, page) + page);
   };
-  // Segments are numbered, or blocks: each number has as many orders as the longest needs.
+  // Segments or blocks are numbered; each number gets as many orders as the longest one needs.
   uint64_t stride = 1;
   if (profile_.free_tie == FreeTie::kSegmentAge) {
     for (const SegmentInfo& segment : state) {
@@ -74,7 +74,7 @@ void CachingAllocator::Restore(const MemoryState& state, const RestoreHints& hin
       MEMREPLAY_CHECK(it != pool_ids_.end(), "restored segment in an unknown pool");
       const auto index = static_cast<uint16_t>(it - pool_ids_.begin());
       owner = FindPool(index) != nullptr ? FindPool(index) : &CreatePool(index);
-      // Mapped ranges: as many as they can at most be unmapped in.
+      // Mapped ranges count as the largest number of pieces in which they can be unmapped.
       owner->cuda_malloc_count +=
           segment.is_expandable
               ? static_cast<int64_t>(segment.total_size.value() / kSmallBuffer.value())
@@ -93,7 +93,7 @@ void CachingAllocator::Restore(const MemoryState& state, const RestoreHints& hin
     if (segment.is_expandable) {
       Block*& last = last_expandable[{pool, stream}];
       if (last != nullptr && segment.address + segment.total_size <= last->end()) {
-        // A further range of the same reservation: the hole before it has no pages.
+        // This is another range of the same reservation; the hole before it has no pages.
         reservation = last->reservation;
         order_at_0 = last->order - last->address.value();
         const Bytes hole = segment.address - last->address;
@@ -156,7 +156,7 @@ void CachingAllocator::Restore(const MemoryState& state, const RestoreHints& hin
       if (info.size >= config_.max_split_size) stats_.oversize_allocations.Increase(1);
     }
     if (reservation != 0) {
-      // Behind the mapped range: the rest of the reservation, without pages.
+      // The rest of the reservation, without pages, is behind the mapped range.
       const Address end = segment.address + segment.total_size;
       const ExpandableSegment& whole = reservations_[reservation - 1];
       Block* rest =

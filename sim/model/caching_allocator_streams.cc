@@ -1,4 +1,4 @@
-// Blocks used by several streams, and pools of their own.
+// Blocks used by several streams, and private pools.
 #include <algorithm>
 #include <utility>
 

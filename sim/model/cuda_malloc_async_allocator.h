@@ -13,10 +13,9 @@
 
 namespace memreplay {
 
-// No rounding, no splitting, no cache of PyTorch's own. A free is complete at
-// once: the driver orders reuse by stream, which costs no memory here. The pool
-// keeps what it has (release threshold unlimited) until empty_cache trims it.
-// O(1) per request.
+// This backend does not round, split or cache in PyTorch. A free is complete at once: the driver
+// orders reuse by stream, which costs no memory here. The pool keeps its memory (unlimited release
+// threshold) until empty_cache trims it. O(1) per request.
 class CudaMallocAsyncAllocator final : public AsyncAllocator {
  public:
   // `device` must outlive the allocator.

@@ -1,5 +1,5 @@
-// What an allocator may ask of a GPU. Implemented by SimulatedDevice, by the
-// device that repeats a recording's answers, and by a real one.
+// What an allocator may request of a GPU. It is implemented by SimulatedDevice, by the device that
+// repeats the responses in a recording, and by a real GPU.
 #ifndef MEMREPLAY_SIM_MODEL_DEVICE_H_
 #define MEMREPLAY_SIM_MODEL_DEVICE_H_
 
@@ -18,8 +18,8 @@ struct StreamEvent {
   uint64_t ticket = 0;  // grows by one per stream
 };
 
-// How often the driver was called. What one call costs in time differs by card and
-// driver and is not known here.
+// How often the driver was called. The time per call depends on GPU and driver and is not known
+// here.
 struct DeviceCalls {
   uint64_t segment_allocs = 0;  // cudaMalloc, refused ones included
   uint64_t segment_frees = 0;   // cudaFree; each waits for the whole device
@@ -35,13 +35,14 @@ struct Piece {
   Bytes size;
 };
 
-// Out of memory is an answer (nullopt, false), never an error.
+// A device with memory, address space and streams. Out of memory is a response (nullopt, false),
+// never an error.
 class Device {
  public:
   virtual ~Device() = default;
 
-  // The request with this index in Schedule::requests() comes next; for devices that
-  // repeat what happened then, or log it.
+  // Called before the request with this index in Schedule::requests(), for devices that repeat what
+  // happened then or log it.
   virtual void OnRequest(size_t /*request*/) {}
 
   // cudaDeviceProp::totalGlobalMem, constant.
@@ -49,19 +50,20 @@ class Device {
   // First result of cudaMemGetInfo.
   virtual Bytes FreeMemory() = 0;
 
-  // cudaMalloc / cudaFree. `size` is what is asked; the device rounds.
+  // cudaMalloc / cudaFree. `size` is the requested size; the device rounds it.
   virtual std::optional<Address> AllocateSegment(Bytes size) = 0;
   virtual void FreeSegment(Address address, Bytes size) = 0;
-  // The segments that a recording began with, ascending by its addresses: where they
-  // are here, in the same order. Nullopt: no room; what was allocated until then stays.
+  // Allocates the segments that a recording began with, ascending by recorded address, and returns
+  // their addresses on this device in the same order. Returns nullopt if there is no room; what was
+  // allocated until then stays allocated.
   virtual std::optional<std::vector<Address>> AllocateStart(absl::Span<const Piece> segments);
 
   // cuMemAddressReserve / cuMemAddressFree. Nullopt: no addresses are left for it.
   virtual std::optional<Address> ReserveRange(Bytes size) = 0;
   virtual void ReleaseRange(Address address, Bytes size) = 0;
-  // Creates and maps pages of `page` bytes over [address, address + size), one
-  // by one in ascending order; both multiples of `page`. False: a page could
-  // not be created; then none of this call's pages remains.
+  // Creates and maps pages of `page` bytes over [address, address + size), one by one in ascending
+  // order; both multiples of `page`. Returns false if a page could not be created; then none of
+  // this call's pages remains.
   virtual bool MapPages(Address address, Bytes size, Bytes page) = 0;
   virtual void UnmapPages(Address address, Bytes size, Bytes page) = 0;
 
@@ -72,16 +74,16 @@ class Device {
   // Events become complete by StreamDone() and Synchronize() alone, those that are not complete
   // as soon as they are recorded: nobody need ask again before.
   virtual bool ProgressIsTold() const { return false; }
-  // The program says that all work recorded on `stream` so far is complete.
+  // Tells the device that all work recorded on `stream` so far is complete.
   virtual void StreamDone(uint32_t stream) = 0;
 
-  // Fault injection: the next `count` segment allocations or page creations
-  // fail as if memory were exhausted. Replaces an earlier count. A call that
-  // would have failed anyway uses up one of them too.
+  // Fault injection: the next `count` segment allocations or page creations fail as if memory were
+  // exhausted. Replaces an earlier count. A call that would have failed anyway also uses up one of
+  // them.
   virtual void FailNext(uint64_t count) = 0;
 
-  // Memory taken, or given back, past the allocator (kOutsideAlloc: NCCL, a
-  // context ...). Always succeeds. Devices that cannot take it ignore it.
+  // Takes or releases memory outside the allocator (kOutsideAlloc: NCCL, a context and others).
+  // Always succeeds; devices that do not support it ignore it.
   virtual void TakeOutside(Bytes /*size*/) {}
   virtual void ReturnOutside(Bytes /*size*/) {}
 };

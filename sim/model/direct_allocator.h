@@ -1,5 +1,5 @@
-// No caching at all: every allocation is one segment of the device, given back
-// at its free. The baseline that the caching allocator is compared with
+// An allocator without caching: every allocation is one segment of the device, released by its
+// free. It is the baseline for comparisons with the caching allocator
 // (PYTORCH_NO_CUDA_MEMORY_CACHING=1).
 #ifndef MEMREPLAY_SIM_MODEL_DIRECT_ALLOCATOR_H_
 #define MEMREPLAY_SIM_MODEL_DIRECT_ALLOCATOR_H_
@@ -24,13 +24,12 @@ struct DirectAllocatorOptions {
   std::vector<PoolId> pools = {PoolId{}};
 };
 
-// Blocks and segments have exactly the requested size; how much the device
-// rounds shows in its FreeMemory(). A free waits for all use of the memory, as
-// cudaFree does, so it is complete at once whatever streams used the block.
-// Pools make no difference, empty_cache has nothing to release, and settings
-// none to change: any string is accepted. Statistics count what has a meaning
-// here; both pools' figures go by requested size. O(1) per request plus what
-// the device takes.
+// Blocks and segments have exactly the requested size; how much the device rounds shows in its
+// FreeMemory(). A free waits for all use of the memory, as cudaFree does, so it is complete at once
+// whatever streams used the block. Pools make no difference, empty_cache has nothing to release,
+// and there are no settings: any string is accepted. Statistics count only what is meaningful here;
+// the figures of both pools depend on the requested size. O(1) per request plus what the device
+// takes.
 class DirectAllocator final : public Allocator {
  public:
   // `device` must outlive the allocator.

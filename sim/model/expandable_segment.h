@@ -1,5 +1,5 @@
-// One address reservation of an expandable segment. Which pages are mapped is
-// told by its blocks (Block::mapped); this only names the reservation.
+// One address reservation of an expandable segment. Its blocks know which pages are mapped
+// (Block::mapped); this only describes the reservation.
 #ifndef MEMREPLAY_SIM_MODEL_EXPANDABLE_SEGMENT_H_
 #define MEMREPLAY_SIM_MODEL_EXPANDABLE_SEGMENT_H_
 

@@ -1,8 +1,7 @@
-// The iteration order of the open-addressing hash table that PyTorch keeps
-// streams and pools in: power-of-two slots, Fibonacci hashing, robin-hood
-// insertion, backward-shift erasure. The order decides in which sequence frees
-// that wait for several streams complete, so it is reproduced slot by slot.
-// Source: docs/fidelity.md, [hash-order].
+// The iteration order of the open-addressing hash table that PyTorch keeps streams and pools in:
+// power-of-two slots, Fibonacci hashing, robin-hood insertion, backward-shift erasure. The order
+// decides in which sequence frees that wait for several streams complete, so the table is
+// reproduced slot by slot. Source: docs/fidelity.md, [hash-order].
 #ifndef MEMREPLAY_SIM_MODEL_FLAT_HASH_ORDER_H_
 #define MEMREPLAY_SIM_MODEL_FLAT_HASH_ORDER_H_
 
@@ -15,15 +14,15 @@
 
 namespace memreplay {
 
-// A key is its hash and, for keys that hash alike, a tag that tells them apart.
+// A key is its hash and, for keys that hash alike, a tag that distinguishes them.
 struct HashedKey {
   uint64_t hash = 0;
   uint64_t tag = 0;
   friend bool operator==(const HashedKey&, const HashedKey&) = default;
 };
 
-// Iterate with
-// `for (size_t slot = Next(0); slot < slot_count(); slot = Next(slot + 1))`.
+// A hash table in PyTorch's order. Iterate with `for (size_t slot = Next(0); slot < slot_count();
+// slot = Next(slot + 1))`.
 template <typename Value>
 class FlatHashOrder {
  public:
@@ -31,7 +30,7 @@ class FlatHashOrder {
   size_t size() const { return size_; }
   size_t slot_count() const { return slots_.size(); }
 
-  // First used slot at or after `slot`; slot_count() if there is none.
+  // Returns the first used slot at or after `slot`, or slot_count() if there is none.
   size_t Next(size_t slot) const {
     while (slot < slots_.size() && slots_[slot].distance < 0) ++slot;
     return slot;
@@ -56,7 +55,7 @@ class FlatHashOrder {
   }
   bool Contains(HashedKey key) const { return FindSlot(key) != slots_.size(); }
 
-  // The value of `key`, made from `value` if it was absent.
+  // Returns the value of `key`, which is `value` if the key was absent.
   Value& TryEmplace(HashedKey key, Value value = Value()) {
     if (Value* found = Find(key)) return *found;
     HashedKey carried = key;
@@ -65,8 +64,8 @@ class FlatHashOrder {
     return *Find(key);
   }
 
-  // True if the key was there. Later slots may move down by one: when erasing
-  // while iterating, look at the same slot again.
+  // Returns whether the key was present. Later slots may move down by one, so visit the same slot
+  // again when erasing while iterating.
   bool Erase(HashedKey key) {
     const size_t slot = FindSlot(key);
     if (slot == slots_.size()) return false;
@@ -102,8 +101,8 @@ class FlatHashOrder {
     return (11400714819323198485ull * key.hash) >> (64 - std::countr_zero(capacity_));
   }
 
-  // False if the table has to grow first; `key` and `value` are then still to be
-  // placed, and an entry that was on the move sits in the slot meant for them.
+  // Returns false if the table must grow first; `key` and `value` then still have to be placed, and
+  // an entry that was being moved is in the slot meant for them.
   bool Place(HashedKey& key, Value& value) {
     if (capacity_ == 0 || (size_ + 1) * 2 > capacity_) return false;
     size_t slot = Home(key);
@@ -114,7 +113,7 @@ class FlatHashOrder {
       slots_[slot] = Slot{distance, key, std::move(value)};
       return true;
     }
-    // The resident is nearer to its home: it gives way and is carried on.
+    // The resident is nearer to its home slot, so it gives way and is moved on.
     const size_t first = slot;
     Carry(slot, distance, key, value);
     for (++slot, ++distance;; ++slot, ++distance) {

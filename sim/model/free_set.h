@@ -14,23 +14,22 @@
 
 namespace memreplay {
 
-// An ordered set tuned for replay, where few sizes are near each other but many
-// blocks may be of one size, and the first of them comes and goes most: blocks lie
-// in buckets by size (32 to a power of two, so that the bucket order is the size
-// order), found through bitmaps; a bucket is an array with its first block at the
-// back, and becomes a tree when many blocks gather in it.
-// Visit is O(blocks); inserting and erasing move what is before the block in an
-// array, everything else is O(log of the bucket) or finds the block from the back.
-// A block must keep its size and order while it is in the set.
+// An ordered set tuned for replay, where few sizes are close to each other but many blocks may have
+// the same size, and the first of them is inserted and erased most often. Blocks lie in buckets by
+// size (32 per power of two, so that the bucket order is the size order), which are found through
+// bitmaps. A bucket is an array with its first block at the back and becomes a tree when it holds
+// many blocks. Visit is O(blocks); inserting and erasing move the blocks before the block in an
+// array; everything else is O(log of the bucket) or finds the block from the back. A block must
+// keep its size and order while it is in the set.
 class FreeSet {
  public:
   void Insert(Block* block);
   void Erase(Block* block);
   bool Contains(const Block* block) const;
 
-  // Smallest block of at least `size` bytes, lowest address first; null if none.
+  // Returns the smallest block of at least `size` bytes, the lowest address first, or null.
   Block* LowerBound(Bytes size) const;
-  // Neighbours of a block of the set in its order; null at the ends.
+  // Return the neighbours of a block in the order of the set, or null at the ends.
   Block* Next(const Block* block) const;
   Block* Prev(const Block* block) const;
   Block* First() const { return FirstFrom(0); }
@@ -42,7 +41,7 @@ class FreeSet {
     uint64_t size;
     uint64_t order;
     Block* block;
-    // As one number: which of two comes first is hard to foretell for a branch.
+    // The key as one number, because a branch on the order of two keys is hard to predict.
     unsigned __int128 place() const { return static_cast<unsigned __int128>(size) << 64 | order; }
     friend bool operator<(const Key& a, const Key& b) { return a.place() < b.place(); }
   };
@@ -50,8 +49,8 @@ class FreeSet {
     return {block->size.value(), block->order, const_cast<Block*>(block)};
   }
   using Tree = absl::btree_set<Key>;
-  // Holds blocks in its array or, once it has a tree, all of them in that. Before the blocks
-  // of an array stands a key that comes after all others and has no block.
+  // Holds blocks in its array or, once it has a tree, all of them in the tree. The blocks of an
+  // array are preceded by a key that is greater than all others and has no block.
   struct Bucket {
     std::unique_ptr<Key[]> keys;  // descending
     Key* end = nullptr;           // of those that there are
@@ -76,7 +75,7 @@ class FreeSet {
     return kPerGroup * shift + static_cast<uint32_t>(units >> shift);  // the latter below 64
   }
 
-  // First used bucket at or after this one; kBuckets: none.
+  // Returns the first used bucket at or after this one, or kBuckets.
   uint32_t UsedFrom(uint32_t bucket) const {
     uint32_t group = bucket / kPerGroup;
     uint32_t used = used_[group] >> (bucket % kPerGroup);
@@ -86,7 +85,8 @@ class FreeSet {
     group += 1 + static_cast<uint32_t>(std::countr_zero(groups));
     return group * kPerGroup + static_cast<uint32_t>(std::countr_zero(used_[group]));
   }
-  // First block in the first used bucket at or after / last in the last at or before.
+  // Return the first block of the first used bucket at or after this one, and the last block of the
+  // last used bucket at or before it.
   Block* FirstFrom(uint32_t bucket) const {
     const uint32_t used = bucket < kBuckets ? UsedFrom(bucket) : kBuckets;
     return used < kBuckets ? buckets_[used].first() : nullptr;
@@ -96,12 +96,12 @@ class FreeSet {
     used_groups_ |= uint64_t{1} << (bucket / kPerGroup);
     used_[bucket / kPerGroup] |= uint32_t{1} << (bucket % kPerGroup);
   }
-  // Without a branch, which would be hard to foretell.
+  // Avoids a branch, which would be hard to predict.
   void UnmarkIf(bool empty, uint32_t bucket) {
     const uint32_t left = used_[bucket / kPerGroup] &= ~(uint32_t{empty} << (bucket % kPerGroup));
     used_groups_ &= ~(uint64_t{left == 0} << (bucket / kPerGroup));
   }
-  // What few calls need, apart, so that the others need few registers.
+  // These handle the rare cases separately, so that the common ones need few registers.
   [[gnu::noinline, gnu::cold]] void InsertInNew(Block* block);  // there is no such bucket yet
   [[gnu::noinline, gnu::cold]] static void InsertInFull(Bucket& bucket, Block* block);
   [[gnu::noinline]] static void InsertInside(Bucket& bucket, Block* block);  // not the first

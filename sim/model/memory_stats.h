@@ -15,10 +15,10 @@
 
 namespace memreplay {
 
-// One counter with its history. Bytes for *_bytes, else a number of things.
+// One counter with its history, in bytes for *_bytes and otherwise a number of objects.
 struct Stat {
   int64_t peak = 0;
-  int64_t below_peak = 0;  // takes fewer instructions to keep than what there is now
+  int64_t below_peak = 0;  // needs fewer instructions to maintain than the current value
   int64_t allocated = 0;   // sum of all increases
   int64_t base = 0;        // current() when that sum began
 
@@ -68,7 +68,7 @@ struct StatArray {
     (this->*PartOf(is_large)).Decrease(amount);
   }
 
-  // For what every request changes: what was allocated of `all` is left to Settle().
+  // For counters that every request changes; Settle() computes what was allocated of `all`.
   [[gnu::always_inline]] void Add(Part pool, int64_t amount) {
     (this->*pool).Increase(amount);
     all.Rise(amount);
@@ -77,7 +77,7 @@ struct StatArray {
     (this->*pool).Decrease(amount);
     all.Decrease(amount);
   }
-  // More, or less if negative, without a branch.
+  // Increases or, if negative, decreases the counter without a branch.
   [[gnu::always_inline]] void Change(Part pool, int64_t change) {
     (this->*pool).allocated += std::max<int64_t>(change, 0);
     (this->*pool).Rise(change);
@@ -100,7 +100,7 @@ struct MemoryStats {
   StatArray active_bytes;
   StatArray inactive_split_bytes;
   StatArray requested_bytes;
-  // Private pools that ever held memory, also those that are gone (2.13 and later).
+  // Private pools that ever held memory, including those that no longer exist (2.13 and later).
   std::map<PoolId, StatArray> reserved_bytes_by_private_pools;
   Stat oversize_allocations;
   Stat oversize_segments;
@@ -112,7 +112,7 @@ struct MemoryStats {
   int64_t num_oom_rejections = 0;  // refused by throw_on_cudamalloc_oom
   int64_t max_split_size = -1;     // at construction; -1 = unlimited
 
-  // What every allocation and free counts; complete after Settle().
+  // Counts what every allocation and free counts; complete after Settle().
   [[gnu::always_inline]] void CountAllocation(StatArray::Part part, int64_t size,
                                               int64_t requested) {
     allocation.Add(part, 1);
@@ -135,7 +135,8 @@ struct MemoryStats {
       active_bytes.Subtract(part, size);
     }
   }
-  // Before the first free that waits: until then what is active is what is allocated.
+  // Must be called before the first free that waits; until then active and allocated memory are the
+  // same.
   void KeepActiveApart();
   void Settle();
 

@@ -1,4 +1,4 @@
-// Watches a run, or a recording, from its start to its end.
+// An observer watches a run, or a recording, from start to end.
 #ifndef MEMREPLAY_SIM_MODEL_OBSERVER_H_
 #define MEMREPLAY_SIM_MODEL_OBSERVER_H_
 
@@ -17,30 +17,30 @@ class Allocator;
 class Observer {
  public:
   virtual ~Observer() = default;
-  // What it is told of between the start and the end; a run asks once, before.
+  // Which calls it receives between the start and the end; a run reads this once, before it starts.
   struct Wants {
     bool requests = true;  // OnRequest()
     bool events = true;    // OnEvent()
   };
   virtual Wants wants() const { return {}; }
-  // Where what was live when recording began is allocated anew: an event of that,
-  // before OnStart().
+  // Called before OnStart() for each event of allocating again what was live when the recording
+  // began.
   virtual void OnStartEvent(const Event& /*event*/) {}
-  // The run begins. `state`: what was laid down before the first request, with the
-  // addresses of this run, besides what OnStartEvent() told of. `allocator` has all
-  // of it and stays valid until OnEnd() returns.
+  // Called when the run begins. `state` is what was restored before the first request, with the
+  // addresses of this run, in addition to what OnStartEvent() reported. `allocator` contains all of
+  // it and stays valid until OnEnd() returns.
   virtual void OnStart(const MemoryState& /*state*/, const Allocator& /*allocator*/) {}
-  // Before the request with this index in Schedule::requests() is applied.
+  // Called before the request with this index in Schedule::requests() is applied.
   virtual void OnRequest(size_t /*request*/) {}
   // Called once per event, in the order PyTorch would write its trace. A
   // request that PyTorch does not record (kMark, kEmptyCache, kRecordStream
   // ...) is passed on before its effects.
   virtual void OnEvent(const Event& event) = 0;
-  // After the last request, while everything is still held.
+  // Called after the last request, while everything is still allocated.
   virtual void OnEnd() {}
 };
 
-// Passes everything to several observers, in the order given. Does not own them.
+// An observer that passes everything to several observers, in the order given. Does not own them.
 class ObserverList final : public Observer {
  public:
   ObserverList() = default;
@@ -79,8 +79,8 @@ class ObserverList final : public Observer {
   std::vector<Observer*> of_events_;
 };
 
-// Several observers of final classes, in the order given: told without a virtual call each.
-// Does not own them.
+// Several observers of final classes, called in the order given without virtual calls. Does not own
+// them.
 template <typename... Parts>
 class ObserversTogether final : public Observer {
  public:

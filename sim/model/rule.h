@@ -1,5 +1,5 @@
-// The rules of the caching allocator, named, so that a corpus of programs can
-// show which ones it reached. One row per branch that decides something.
+// The rules of the caching allocator by name, so that a corpus of schedules can show which ones it
+// reached. One row per branch that decides something.
 #ifndef MEMREPLAY_SIM_MODEL_RULE_H_
 #define MEMREPLAY_SIM_MODEL_RULE_H_
 

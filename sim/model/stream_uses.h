@@ -14,8 +14,8 @@ namespace memreplay {
 // So many streams has PyTorch's pool of each priority.
 inline constexpr uint64_t kStreamsPerPool = 32;
 
-// The order in which several streams' pending frees are gone through. A
-// snapshot shows stream handles only; PyTorch's order is by its stream ids.
+// The order in which the pending frees of several streams are processed. A snapshot shows stream
+// handles only; PyTorch's order is by its stream ids.
 enum class StreamOrder : uint8_t {
   // Program streams: 0 is the default stream, s >= 1 the (s-1)-th stream taken
   // from the pool of priority 0. What is beyond the pool goes on in the same way.
@@ -40,14 +40,13 @@ class StreamUses {
   bool empty() const { return streams_.empty(); }
   // `stream` is an index, `key` its StreamKey().
   void Add(uint32_t stream, HashedKey key) { streams_.TryEmplace(key, stream); }
-  // Stream indexes in iteration order; the set is empty afterwards.
+  // Returns the stream indexes in iteration order; the set is empty afterwards.
   std::vector<uint32_t> Take(StreamOrder order);
 
-  // Streams recorded while a capture or pool context was active. The mark
-  // belongs to the Block object, outlives the allocation, and is cleared only
-  // when a deferred free is dealt with.
+  // Streams recorded while a capture or pool context was active. The mark belongs to the Block
+  // object, outlives the allocation, and is cleared only when a deferred free is processed.
   void MarkDuringCapture(HashedKey key) { during_capture_.push_back(key); }
-  // Drops the marked streams from the set, and the marks. True if any was dropped.
+  // Drops the marked streams from the set, and the marks. Returns whether any was dropped.
   bool DropCaptured();
 
  private:

@@ -9,7 +9,7 @@
 
 namespace memreplay {
 
-// The upper one of an even number; 0 of none. O(n).
+// Returns the median: the upper one if their number is even, 0 if there are none. O(n).
 inline int64_t Median(std::vector<int64_t> values) {
   if (values.empty()) return 0;
   const auto middle = values.begin() + static_cast<ptrdiff_t>(values.size() / 2);

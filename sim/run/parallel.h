@@ -10,9 +10,9 @@
 
 namespace memreplay {
 
-// Calls work(i) once for each i below `count`, on at most `threads` threads, the
-// calling one included; returns when all are done. Which thread does what is not
-// defined: `work` writes what it found to a place of its own.
+// Calls work(i) once for each i below `count`, on at most `threads` threads, the calling one
+// included; returns when all are done. The assignment to threads is undefined, so each call of
+// `work` must write its result to a place of its own.
 template <typename Work>
 void ParallelFor(size_t count, size_t threads, const Work& work) {
   std::atomic<size_t> next{0};

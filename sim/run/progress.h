@@ -1,4 +1,4 @@
-// Who is told how far a question has got.
+// Receives the progress of a question.
 #ifndef MEMREPLAY_SIM_RUN_PROGRESS_H_
 #define MEMREPLAY_SIM_RUN_PROGRESS_H_
 
@@ -12,7 +12,8 @@ class ProgressSink {
   virtual ~ProgressSink() = default;
   // "replaying device 0".
   virtual void SetActivity(std::string_view activity) = 0;
-  // In whatever is counted: events, runs, files. A total of 0: not known. Any thread.
+  // In the unit that is counted: events, runs or files. A total of 0 means unknown. May be called
+  // from any thread.
   virtual void SetTotal(size_t total) = 0;
   virtual void SetDone(size_t done) = 0;
   virtual void AddDone() = 0;  // one more

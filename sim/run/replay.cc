@@ -15,8 +15,8 @@ namespace {
 CachingAllocatorOptions OptionsFor(const ReplayPlan& plan) {
   const Schedule& schedule = *plan.schedule;
   CachingAllocatorOptions options;
-  // PyTorch's order is that of its streams' hashes; those of a recording that
-  // complete late are made up.
+  // PyTorch's order is that of the hashes of its streams; the streams of late completions in a
+  // recording are invented.
   if (!schedule.is_program()) options.stream_order = StreamOrder::kAscending;
   options.streams = schedule.trace().streams;
   options.pools = schedule.trace().pools;
@@ -25,7 +25,7 @@ CachingAllocatorOptions OptionsFor(const ReplayPlan& plan) {
   return options;
 }
 
-// Events of a start that is allocated anew.
+// Passes on the events of allocating the start state again.
 class StartEvents final : public Observer {
  public:
   explicit StartEvents(Observer& observer) : observer_(observer) {}
@@ -35,7 +35,7 @@ class StartEvents final : public Observer {
   Observer& observer_;
 };
 
-// What was live when recording began, allocated anew in address order.
+// Allocates what was live when the recording began, in the order of addresses.
 absl::Status AllocateStart(const Schedule& schedule, Allocator& allocator, Observer& observer) {
   for (const StartAllocation& start : schedule.start_allocations()) {
     Event request;

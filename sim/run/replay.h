@@ -1,6 +1,5 @@
-// One run: a schedule through an allocator on a device, watched from its start to its
-// end. A recording repeated, a what-if and a run on a real device differ in nothing but
-// the values given here.
+// One run: a schedule through an allocator on a device, watched from start to end. The repetition
+// of a recording, a what-if and a run on a real device differ only in the values given here.
 #ifndef MEMREPLAY_SIM_RUN_REPLAY_H_
 #define MEMREPLAY_SIM_RUN_REPLAY_H_
 
@@ -24,7 +23,7 @@ enum class RunBackend : uint8_t {
   kAsync,   // the driver's stream-ordered pool
 };
 
-// What is there before the first request of a warm recording.
+// The state before the first request of a warm recording.
 enum class StartPolicy : uint8_t {
   kRecorded,  // the segments and blocks of the recording, cached ones included
   kFresh,     // only what was live, allocated anew in address order
@@ -34,13 +33,14 @@ struct ReplayStart {
   StartPolicy policy = StartPolicy::kFresh;
   // Of kRecorded, not owned; null: there is nothing.
   const MemoryState* segments = nullptr;
-  // The device has the segments already, at their addresses; else it is asked for
-  // memory for them, in their order, and they lie where it says.
+  // Whether the device already has the segments at their addresses; otherwise memory for them is
+  // requested in their order, and the device determines the addresses.
   bool is_held = false;
   const RestoreHints* hints = nullptr;  // not owned
 };
 
-// The settings are the run's first: those in the schedule change them. Nothing is owned.
+// What to run. The settings are the initial ones; those in the schedule change them. Nothing is
+// owned.
 struct ReplayPlan {
   const Schedule* schedule = nullptr;
   const TorchProfile* profile = nullptr;
@@ -54,22 +54,21 @@ struct ReplayPlan {
 };
 
 struct ReplayResult {
-  RunResult run;           // with what ran out at the start
+  RunResult run;           // including what ran out of memory at the start
   MemoryStats statistics;  // at the end, like the rest
   MemoryState segments;
   RuleCounts rules = {};
 };
 
-// O(requests + events). Observers see the start, then requests and events, then the
-// end, while everything is held; what is held then is the device's to take back.
-// Error: the memory fraction is outside [0, 1]; a start that the device cannot hold,
-// or of which a request is refused with an exception.
-// Where the observer's class is final, the run is compiled for it, as Run() is.
+// O(requests + events). Observers see the start, then requests and events, then the end, while
+// everything is still held; the device must release what is held then. Errors: the memory fraction
+// is outside [0, 1]; the device cannot hold the start state, or a request of the start state raises
+// an exception. If the observer's class is final, the run is compiled for it, as Run() is.
 template <typename AnyObserver>
 absl::StatusOr<ReplayResult> Replay(const ReplayPlan& plan, Device& device, AnyObserver& observer,
                                     const RunOptions& options = {});
 
-// Of Replay(): `run` is Run() of the plan's schedule with the same observer.
+// Implements Replay(): `run` is Run() of the plan's schedule with the same observer.
 absl::StatusOr<ReplayResult> ReplayBy(
     absl::FunctionRef<RunResult(CachingAllocator&, const RunOptions&)> run, const ReplayPlan& plan,
     Device& device, Observer& observer, const RunOptions& options);
@@ -83,13 +82,13 @@ absl::StatusOr<ReplayResult> Replay(const ReplayPlan& plan, Device& device, AnyO
   return ReplayBy(run, plan, device, observer, options);
 }
 
-// Stream work is complete only when the schedule says so: the completions of a
-// recording are requests of its schedule; a program's header tells.
+// Returns whether stream work is complete only when the schedule says so: the completions of a
+// recording are requests of its schedule; for a schedule that was written, the header decides.
 bool CompletesExplicitly(const Schedule& schedule);
 
-// The same segments, in the same order, where `device` puts them. Errors:
-// Unimplemented: one of them is expandable; ResourceExhausted: no room; what was
-// allocated until then is the device's to give back.
+// Returns the same segments, in the same order, at the addresses where `device` puts them. Errors:
+// Unimplemented if one of them is expandable; ResourceExhausted if there is no room, in which case
+// the device must release what was allocated until then.
 absl::StatusOr<MemoryState> RelocateSegments(const MemoryState& recorded, Device& device);
 
 }  // namespace memreplay

@@ -1,4 +1,4 @@
-// The one verb: feeds a schedule to an allocator.
+// Run() feeds a schedule to an allocator.
 #ifndef MEMREPLAY_SIM_RUN_RUN_H_
 #define MEMREPLAY_SIM_RUN_RUN_H_
 
@@ -29,15 +29,14 @@ struct RunResult {
   std::vector<RequestFailure> failures;
 };
 
-// Interferes with a run, for questions of the kind "what if, just here". The seam
-// for whoever applies requests of his own; who only looks is an Observer.
+// Interferes with a run, for questions of the kind "what if, just here". It may apply requests of
+// its own; a class that only watches is an Observer.
 class Intervention {
  public:
   enum class Next : uint8_t { kApply, kSkip, kStop };
   virtual ~Intervention() = default;
-  // Before the request with this index in Schedule::requests() is applied (or
-  // skipped, or the run ends). May apply requests of its own to `allocator`,
-  // passing `observer` on.
+  // Called before the request with this index in Schedule::requests() is applied (or skipped, or
+  // the run ends). May apply requests of its own to `allocator`, passing `observer` on.
   virtual Next BeforeRequest(size_t request, Allocator& allocator, Observer& observer) = 0;
 };
 
@@ -47,13 +46,13 @@ struct RunOptions {
   Intervention* intervention = nullptr;  // not owned
 };
 
-// For each request: allocator.Apply(request, observer). Observers see marks and
-// settings too. O(requests). What comes before and after is Replay()'s (replay.h).
+// For each request: allocator.Apply(request, observer). Observers see marks and settings too.
+// O(requests). Replay() (replay.h) does what comes before and after.
 RunResult Run(const Schedule& schedule, Allocator& allocator, Observer& observer,
               const RunOptions& options = {});
 
-// The same with a caching allocator and an observer of a final class: compiled for that class,
-// which is told without a virtual call per event.
+// The same with a caching allocator and an observer of a final class: compiled for that class, so
+// that no virtual call per event is needed.
 template <typename Known>
 requires std::is_final_v<Known> RunResult Run(const Schedule& schedule, CachingAllocator& allocator,
                                               Known& observer, const RunOptions& options = {});
@@ -72,7 +71,7 @@ template <typename Known>
   return allocator.ApplyTo(request, observer);
 }
 
-// Neither an allocation nor a free.
+// Applies a request that is neither an allocation nor a free.
 absl::Status ApplyOther(const Event& request, const StringTable& strings, Allocator& allocator,
                         Observer& observer);
 void Note(size_t request, const absl::Status& status, RunResult& result);

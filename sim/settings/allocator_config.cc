@@ -23,7 +23,7 @@ constexpr uint64_t kMostRegisterThreads = 128;
 
 Bytes FromMiB(uint64_t mib) { return Bytes(std::min(mib, kMostMiB) << kMiBShift); }
 
-// What both grammars do with a key's value.
+// Sets the value of a key, in the way that both grammars share.
 class ValueSetter {
  public:
   ValueSetter(const TorchProfile& profile, AllocatorConfig* config,
@@ -218,7 +218,7 @@ absl::Status ValueSetter::SetDivisions(const std::string& boundary, const std::s
   return absl::OkStatus();
 }
 
-// The grammar up to 2.9: every separator is asked for.
+// The grammar up to 2.9: every separator is required.
 class OwnGrammar {
  public:
   OwnGrammar(const Tokens& tokens, const TorchProfile& profile, ValueSetter* setter)
@@ -256,7 +256,7 @@ class OwnGrammar {
                          at_ < tokens_.size() ? StrCat("\"", tokens_[at_], "\"") : "the end");
   }
 
-  // From "[" to "]", or to the end: a list may break off after "[" and ",".
+  // Reads from "[" to "]" or to the end: a list may end after "[" and ",".
   absl::Status List(std::string_view where) {
     std::optional<size_t> last;
     ++at_;
@@ -284,16 +284,15 @@ class OwnGrammar {
   size_t at_ = 0;
 };
 
-// The grammar from 2.10 on: two parsers, the one shared by all accelerators and
-// CUDA's, go over the string one after the other, each passing over the other's
-// keys. The token between two pairs is passed over, whatever it is, and so is
-// the one between a key and its value.
+// The grammar from 2.10 on: two parsers, the one shared by all accelerators and CUDA's, go over the
+// string one after the other, each skipping the other's keys. The token between two pairs is
+// skipped, whatever it is, and so is the one between a key and its value.
 class SharedGrammar {
  public:
   SharedGrammar(const Tokens& tokens, const TorchProfile& profile, ValueSetter* setter)
       : tokens_(tokens), profile_(profile), setter_(*setter) {}
 
-  // large_segment_size_mb, wherever it stands, comes before all else.
+  // large_segment_size_mb is applied first, wherever it stands.
   absl::Status ParseLargeSegmentSize() {
     for (at_ = 0; at_ < tokens_.size(); ++at_) {
       if (FindConfKey(tokens_[at_]) != ConfKey::kLargeSegmentSizeMb) continue;
@@ -323,7 +322,7 @@ class SharedGrammar {
     return setter_.Error(where, "a value", "the end");
   }
 
-  // From the key to the last token of its value.
+  // Reads from the key to the last token of its value.
   absl::Status Pair(ConfKey key) {
     const std::string& name = tokens_[at_];
     at_ += 2;
@@ -345,7 +344,7 @@ class SharedGrammar {
     return setter_.Set(key, tokens_[at_]);
   }
 
-  // `is_separator` tells whether the token after an item is passed over.
+  // `is_separator` returns whether the token after an item is skipped.
   template <typename SetItem, typename IsSeparator>
   absl::Status List(std::string_view where, SetItem set_item, IsSeparator is_separator) {
     while (++at_ < tokens_.size() && tokens_[at_] != "]") {
@@ -376,8 +375,8 @@ class SharedGrammar {
   size_t at_ = 0;
 };
 
-// What choosing the backend looks at when the library is loaded: the value
-// after the word "backend", whatever the rest is.
+// Returns the backend chosen when the library is loaded: the value after the word "backend",
+// whatever the rest is.
 Backend BackendAtLoad(const Tokens& tokens) {
   for (size_t i = 0; i + 2 < tokens.size(); ++i) {
     if (tokens[i] == "backend" && tokens[i + 2] == "cudaMallocAsync") {

@@ -30,7 +30,7 @@ struct ExpandableReserve {
 struct AllocatorConfig {
   std::string conf;  // the last string parsed, as given
   Backend backend = Backend::kNative;
-  bool backend_loaded = false;  // a string was parsed: the backend is fixed from now on
+  bool backend_loaded = false;  // a string was parsed, so the backend is fixed
   Bytes max_split_size = kUnlimited;
   Bytes max_non_split_rounding = MiB(20);
   double garbage_collection_threshold = 0;                 // 0 = off

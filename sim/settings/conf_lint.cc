@@ -12,7 +12,7 @@
 namespace memreplay {
 namespace {
 
-// Everything the rules look at.
+// What the rules examine.
 struct Subject {
   const TorchProfile& profile;
   std::set<ConfKey> keys;     // mentioned, known to this release
@@ -70,7 +70,8 @@ std::string_view LooksLike(std::string_view word, const TorchProfile& profile) {
   return best;
 }
 
-// Words where a key should be that this release does not know. False: none.
+// Reports words in the place of a key that this release does not know. Returns whether there are
+// any.
 bool LintUnknownKeys(const std::vector<std::string>& tokens, const TorchProfile& profile,
                      Findings* findings) {
   bool found = false;
@@ -112,7 +113,7 @@ void LintRepeatedKeys(const std::vector<std::string>& tokens, Findings* findings
   }
 }
 
-// Releases that check no separators accept strings that others refuse.
+// Releases that do not check separators accept strings that others reject.
 void LintSeparators(std::string_view conf, const Subject& subject, Findings* findings) {
   if (!subject.profile.conf_shared_parser || !subject.parse_status.ok()) return;
   TorchProfile strict = subject.profile;
@@ -226,7 +227,7 @@ void LintResets(const Subject& subject, Findings* findings) {
                        absl::StrJoin(forgotten, ", ")));
 }
 
-// "export NAME=conf" -> conf; NAME is looked at.
+// Returns the conf of "export NAME=conf" and checks NAME.
 std::string_view TakeVariable(std::string_view conf, const TorchProfile& profile,
                               Findings* findings) {
   constexpr std::string_view kExport = "export ";

@@ -1,5 +1,5 @@
-// What is wrong, useless or risky in a PYTORCH_CUDA_ALLOC_CONF string, for one
-// release of PyTorch, without running anything.
+// Finds what is wrong, useless or risky in a PYTORCH_CUDA_ALLOC_CONF string for one release of
+// PyTorch, without running anything.
 #ifndef MEMREPLAY_SIM_SETTINGS_CONF_LINT_H_
 #define MEMREPLAY_SIM_SETTINGS_CONF_LINT_H_
 
@@ -13,8 +13,8 @@ namespace memreplay {
 
 enum class LintSeverity : uint8_t {
   kNote,     // a fact worth knowing
-  kWarning,  // has no effect, or one that is easily not meant
-  kError,    // this release refuses it
+  kWarning,  // has no effect, or one that is easily unintended
+  kError,    // this release rejects it
 };
 
 struct LintFinding {
@@ -23,8 +23,8 @@ struct LintFinding {
   std::string sentence;  // what, and what to do about it
 };
 
-// Errors first, then in the order of the string. The last finding is a note
-// which environment variables this release reads.
+// Errors first, then in the order of the string. The last finding is a note on which environment
+// variables this release reads.
 std::vector<LintFinding> LintAllocatorConf(std::string_view conf, const TorchProfile& profile);
 
 // "; did you mean expandable_segments?" of the first key that no release knows; "" without one.

@@ -29,8 +29,8 @@ std::string_view ConfKeyName(ConfKey key);
 // The key spelled `name`, aliases included, whether or not a release knows it.
 std::optional<ConfKey> FindConfKey(std::string_view name);
 
-// Of the two parsers that 2.10 and later run one after the other, the second,
-// CUDA's own, reads this key (else the first, which all accelerators share).
+// Returns whether CUDA's own parser, the second of the two that 2.10 and later run, reads this key;
+// otherwise the first one does, which all accelerators share.
 bool IsCudaConfKey(ConfKey key);
 
 }  // namespace memreplay

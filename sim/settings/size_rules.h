@@ -1,5 +1,5 @@
-// How PyTorch turns a requested size into a block size and a segment size. The
-// constants bear PyTorch's names. Source: docs/fidelity.md [sizes].
+// How PyTorch turns a requested size into a block size and a segment size. The constants have
+// PyTorch's names. Source: docs/fidelity.md [sizes].
 #ifndef MEMREPLAY_SIM_SETTINGS_SIZE_RULES_H_
 #define MEMREPLAY_SIM_SETTINGS_SIZE_RULES_H_
 
@@ -49,7 +49,7 @@ inline Bytes RoundSize(Bytes size, const AllocatorConfig& config, const TorchPro
   return Bytes((size.value() + kMinBlockSize.value() - 1) & ~(kMinBlockSize.value() - 1));
 }
 
-// The size of the segment to ask of the driver for a block of `rounded` bytes.
+// Returns the size of the segment to request from the driver for a block of `rounded` bytes.
 inline Bytes AllocationSize(Bytes rounded, const AllocatorConfig& config) {
   if (rounded <= kSmallSize) return kSmallBuffer;
   if (rounded < kMinLargeAlloc) return config.large_segment_size;
@@ -67,7 +67,7 @@ inline Bytes ExpandableReservation(Bytes total_memory, const AllocatorConfig& co
   return wanted < static_cast<double>(most.value()) ? Bytes(static_cast<uint64_t>(wanted)) : most;
 }
 
-// Whether a block of `rounded` bytes is asked of the small pool.
+// Returns whether a block of `rounded` bytes comes from the small pool.
 constexpr bool IsSmall(Bytes rounded) { return rounded <= kSmallSize; }
 
 }  // namespace memreplay

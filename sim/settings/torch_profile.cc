@@ -14,8 +14,8 @@ namespace {
 
 constexpr int kReleases = 16;
 
-// Each release is the one before it with its changes. All of it was seen by
-// running that release's library, or files that it wrote; see docs/fidelity.md.
+// Each release is the previous one with its changes. All of them were observed by running the
+// release's library, or in files that it wrote; see docs/fidelity.md.
 constexpr std::array<TorchProfile, kReleases> MakeProfiles() {
   std::array<TorchProfile, kReleases> rows;
   size_t next = 0;
@@ -134,7 +134,7 @@ std::string MajorMinor(std::string_view version) {
   size_t end = major + 1;
   while (end < version.size() && absl::ascii_isdigit(version[end])) ++end;
   if (end == major + 1 || end - major > 4) return "";
-  // What may follow: ".1", "a0", "rc1", "+cu124", "-dev".
+  // These may follow: ".1", "a0", "rc1", "+cu124", "-dev".
   if (end < version.size() && !absl::ascii_isalpha(version[end]) &&
       std::string_view(".+-").find(version[end]) == std::string_view::npos) {
     return "";

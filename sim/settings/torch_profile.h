@@ -1,8 +1,7 @@
-// Everything in which PyTorch's allocator differs between releases, one row per
-// release, as far as the model says anything about it. The logic reads fields; it
-// never compares versions. What each field says of each release, how it was
-// proven, and what differs besides: docs/fidelity.md, under the topic named in
-// brackets.
+// Everything in which PyTorch's allocator differs between releases, one row per release, as far as
+// the model says anything about it. The logic reads fields; it never compares versions.
+// docs/fidelity.md explains, under the topic named in brackets, what each field says about each
+// release, how it was proven, and what else differs.
 #ifndef MEMREPLAY_SIM_SETTINGS_TORCH_PROFILE_H_
 #define MEMREPLAY_SIM_SETTINGS_TORCH_PROFILE_H_
 
@@ -52,7 +51,7 @@ class ConfKeySet {
   uint32_t bits_ = 0;
 };
 
-// Where pools that may serve the default pools' requests stand in malloc. [use-on-oom]
+// At which point malloc uses pools that may serve requests of the default pools. [use-on-oom]
 enum class UseOnOom : uint8_t { kNone, kLast, kBeforeRelease };
 
 // empty_cache() while a MemPool is being filled. In a graph capture kAsIfNotInPool
@@ -71,7 +70,7 @@ enum class FreeTie : uint8_t {
   kSegmentAge,  // the oldest segment, then the lowest address
 };
 
-// What a snapshot of this release holds. [snapshot]
+// What a snapshot of this release contains. [snapshot]
 struct SnapshotLayout {
   bool block_history = false;    // blocks list their history ...
   bool block_addresses = false;  // ... or their address and frames
@@ -130,15 +129,15 @@ struct TorchProfile {
   bool no_split_pools = false;
   bool no_split_forgotten_at_destruction = false;
   UseOnOom use_on_oom = UseOnOom::kNone;
-  // While a MemPool context is open (and not only during a graph capture) malloc
-  // polls no events and does not flush, frees with stream uses are put off.
+  // While a MemPool context is open (and not only during a graph capture) malloc polls no events
+  // and does not flush, and frees with stream uses are deferred.
   bool pool_context_acts_as_capture = true;
 
   // --- Release of cached memory [flush] ---
   EmptyCacheInPool empty_cache_in_pool = EmptyCacheInPool::kAsserts;
 
   // --- Streams and events [deferred] ---
-  // A free put off during a capture forgets the streams recorded during it.
+  // A free deferred during a capture forgets the streams recorded during it.
   bool deferred_free_drops_capture_streams = false;
 
   // --- Memory fraction [fraction] ---
@@ -156,11 +155,11 @@ struct TorchProfile {
 
 // All rows, oldest first.
 absl::Span<const TorchProfile> AllTorchProfiles();
-// The row of "2.6", "2.6.0", "v2.6.1+cu124" or "2.6.0a0+git1234". InvalidArgument
-// if that is no version; NotFound lists what is known and names the newest.
+// The row of "2.6", "2.6.0", "v2.6.1+cu124" or "2.6.0a0+git1234". Errors: InvalidArgument if it is
+// not a version; NotFound, listing the known releases and the newest.
 absl::StatusOr<const TorchProfile*> FindTorchProfile(std::string_view version);
-// The row used where nothing says which release it was: the newest, whose library agreed with the
-// model on most programs (docs/fidelity.md, "How much was compared").
+// The row used if the release is unknown: the newest, whose library agreed with the model on most
+// programs (docs/fidelity.md, "How much was compared").
 const TorchProfile& DefaultTorchProfile();
 
 }  // namespace memreplay
