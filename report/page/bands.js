@@ -3,9 +3,9 @@
 // it stands for, at which most memory was active: one true state, its top exact.
 
 const NOTHING = 0x1fffffff;
-const SMALLER = 0x1ffffffe;     // all blocks below the least size together
+const SMALLER = 0x1ffffffe;  // all blocks below the least size together
 const BLOCK_MASK = 0x1fffffff;
-const EDGE_BIT = 0x20000000;    // lowest row of a band that has room for a line
+const EDGE_BIT = 0x20000000;     // lowest row of a band that has room for a line
 const PENDING_BIT = 0x40000000;  // freed, but not back with the allocator
 
 /**
@@ -37,8 +37,7 @@ class Bands {
    */
   shows(wanted) {
     const picture = /** @type {any} */ (this.picture);
-    return picture !== null &&
-        Object.entries(wanted).every(([name, value]) => picture[name] === value);
+    return picture !== null && Object.entries(wanted).every(([name, value]) => picture[name] === value);
   }
 
   /**
@@ -52,8 +51,11 @@ class Bands {
     if (this.shows(wanted)) return true;
     const until = performance.now() + milliseconds;
     if (this.begun === null) {
-      this.begun = {...wanted, moments: new Uint32Array(wanted.width),
-                    blocks: new Uint32Array(wanted.width * wanted.height)};
+      this.begun = {
+        ...wanted,
+        moments: new Uint32Array(wanted.width),
+        blocks: new Uint32Array(wanted.width * wanted.height)
+      };
       this.column = 0;
     }
     const {begun} = this;
@@ -95,7 +97,8 @@ class Bands {
     let bytes = 0;
     let row = 0;
     if (least > 0) {
-      for (let i = 0; i < count; ++i) if (block[list[i]] < least) bytes += block[list[i]];
+      for (let i = 0; i < count; ++i)
+        if (block[list[i]] < least) bytes += block[list[i]];
       const top = Math.min(height, Math.round((bytes - low) * scale));
       while (row < top) blocks[first + row++] = SMALLER;
     }

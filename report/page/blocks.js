@@ -33,8 +33,12 @@ class BlockMap {
     this.rowBytes = 1;
     /** @type {{from: number, to: number}[]} on the tape: unmapped, between mapped ranges */
     this.holes = [];
-    this.canvas = /** @type {HTMLCanvasElement} */ (make("canvas", {class: "map", tabindex: 0, role: "img",
-        "aria-label": "Segments and blocks at the cursor. Arrow keys go from block to block."}));
+    this.canvas = /** @type {HTMLCanvasElement} */ (make("canvas", {
+      class: "map",
+      tabindex: 0,
+      role: "img",
+      "aria-label": "Segments and blocks at the cursor. Arrow keys go from block to block."
+    }));
     this.outline = d3.create("svg").attr("class", "map-outline");
     this.outlinePath = this.outline.append("path").attr("class", "outline");
     this.title = make("h3", {});
@@ -75,8 +79,10 @@ class BlockMap {
       const {blocks} = this.state;
       const moves = /** @type {Record<string, number>} */ ({ArrowLeft: -1, ArrowRight: 1, ArrowUp: -20, ArrowDown: 20});
       const now = blocks.indexOf(view.state.selected);
-      const target = event.key === "Home" ? 0 : event.key === "End" ? blocks.length - 1
-          : event.key in moves ? now + moves[event.key] : null;
+      const target = event.key === "Home" ? 0 :
+          event.key === "End"             ? blocks.length - 1 :
+          event.key in moves              ? now + moves[event.key] :
+                                            null;
       if (target === null || blocks.length === 0) return;
       event.preventDefault();
       event.stopPropagation();
@@ -120,8 +126,12 @@ class BlockMap {
     };
     for (const [name, members] of groups) {
       const bytes = members.reduce((sum, i) => sum + ranges.size[state.ranges[i]], 0);
-      this.headings.push({y: y + 15, text: `${name}: ${formatSize(bytes)} in ${formatCount(members.length)} ` +
-          (ranges.isExpandable(state.ranges[members[0]]) ? "mapped range" : "segment") + (members.length === 1 ? "" : "s")});
+      this.headings.push({
+        y: y + 15,
+        text: `${name}: ${formatSize(bytes)} in ${formatCount(members.length)} ` +
+            (ranges.isExpandable(state.ranges[members[0]]) ? "mapped range" : "segment") +
+            (members.length === 1 ? "" : "s")
+      });
       y += HEADING_HEIGHT;
       newRow();
       let at = (this.rowTops.length - 1) * rowBytes;
@@ -179,7 +189,8 @@ class BlockMap {
     const back = themePixel("back");
     const coloring = this.coloring();
     for (const {from, to} of this.holes) this.fill(pixels, from, to, hole, back);
-    state.ranges.forEach((range, i) => this.fill(pixels, this.tape[i], this.tape[i] + run.ranges.size[range], free, free));
+    state.ranges.forEach(
+        (range, i) => this.fill(pixels, this.tape[i], this.tape[i] + run.ranges.size[range], free, free));
     // A block may go on in the mapped range after its own, which follows on the tape.
     let next = 0;
     const {blocks} = state;
@@ -201,7 +212,8 @@ class BlockMap {
     for (const heading of this.headings) context.fillText(heading.text, 0, heading.y, width);
     const moment = state.moment;
     this.title.textContent = `Segments and blocks ${view.momentName(moment)}: ` +
-        `${formatSize(run.reserved[moment])} reserved, ${formatSize(run.reserved[moment] - run.active[moment])} of it free`;
+        `${formatSize(run.reserved[moment])} reserved, ${
+                                 formatSize(run.reserved[moment] - run.active[moment])} of it free`;
     this.drawOutline();
   }
 
@@ -265,7 +277,8 @@ class BlockMap {
       for (let row = Math.floor(from / rowBytes); row * rowBytes < to && row < this.rowTops.length; ++row) {
         const start = Math.max(0, from - row * rowBytes) / rowBytes * this.width;
         const end = Math.min(this.width, (to - row * rowBytes) / rowBytes * this.width);
-        path += `M${start},${this.rowTops[row]}h${Math.max(2, end - start)}v${ROW_HEIGHT}h${-Math.max(2, end - start)}Z`;
+        path +=
+            `M${start},${this.rowTops[row]}h${Math.max(2, end - start)}v${ROW_HEIGHT}h${- Math.max(2, end - start)}Z`;
       }
     });
     this.outlinePath.attr("d", path || null);

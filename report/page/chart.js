@@ -12,8 +12,8 @@ class Chart extends ChartPicture {
     this.host = host;
     this.stage = make("div", {class: "stage"}, this.canvas, this.svg.node());
     this.overview = d3.create("svg").attr("class", "overview").attr("aria-hidden", "true");
-    this.overviewPaths = ["reserved", "active"].map(
-        (name) => this.overview.append("path").attr("class", "area " + name));
+    this.overviewPaths =
+        ["reserved", "active"].map((name) => this.overview.append("path").attr("class", "area " + name));
     this.whole = d3.scaleLinear();
     this.brush = d3.brushX().on("brush end", () => this.onBrush());
     this.brushGroup = this.overview.append("g").attr("class", "brush");
@@ -51,9 +51,12 @@ class Chart extends ChartPicture {
     const node = /** @type {SVGElement} */ (this.target.node());
     const place = (/** @type {MouseEvent} */ event) => {
       const box = node.getBoundingClientRect();
-      return {x: this.x.invert(event.clientX - box.left + this.left),
-              column: (event.clientX - box.left) * this.ratio, row: (box.bottom - event.clientY) * this.ratio,
-              y: this.y.invert(event.clientY - box.top + MARGIN.top)};
+      return {
+        x: this.x.invert(event.clientX - box.left + this.left),
+        column: (event.clientX - box.left) * this.ratio,
+        row: (box.bottom - event.clientY) * this.ratio,
+        y: this.y.invert(event.clientY - box.top + MARGIN.top)
+      };
     };
     /** @type {{x: number, y: number, moved: boolean, state: ViewState} | null} */
     let drag = null;
@@ -154,10 +157,12 @@ class Chart extends ChartPicture {
     const {canvas} = this;
     canvas.width = Math.round(this.plotWidth * this.ratio);
     canvas.height = Math.round(this.plotHeight * this.ratio);
-    Object.assign(canvas.style, {left: this.left + "px", top: MARGIN.top + "px",
-                                 width: this.plotWidth + "px", height: this.plotHeight + "px"});
+    Object.assign(
+        canvas.style,
+        {left: this.left + "px", top: MARGIN.top + "px", width: this.plotWidth + "px", height: this.plotHeight + "px"});
     for (const rect of [this.clip, this.target]) {
-      rect.attr("x", this.left).attr("y", rect === this.clip ? 0 : MARGIN.top)
+      rect.attr("x", this.left)
+          .attr("y", rect === this.clip ? 0 : MARGIN.top)
           .attr("width", this.plotWidth)
           .attr("height", rect === this.clip ? bottom : this.plotHeight);
     }
@@ -180,9 +185,13 @@ class Chart extends ChartPicture {
         const first = view.momentAt(column * step);
         return tree.values[tree.find(first, Math.max(first + 1, view.momentAt((column + 1) * step)))];
       });
-      this.overviewPaths[i].attr("d", d3.area().curve(d3.curveStepAfter)
-          .x((/** @type {number} */ _, /** @type {number} */ column) => this.whole(column * step)).y0(y(0)).y1(y)(
-              [...points, points[points.length - 1]]));
+      this.overviewPaths[i].attr(
+          "d",
+          d3.area()
+              .curve(d3.curveStepAfter)
+              .x((/** @type {number} */ _, /** @type {number} */ column) => this.whole(column * step))
+              .y0(y(0))
+              .y1(y)([...points, points[points.length - 1]]));
     });
     this.brush.extent([[this.left, 0], [this.width - MARGIN.right, OVERVIEW_HEIGHT]]);
     this.brushGroup.call(this.brush);

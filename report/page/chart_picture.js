@@ -18,12 +18,14 @@ class Overlay {
    * Index of its last point at a moment.
    * @param {number} moment
    */
-  at(moment) {
-    return Math.max(0, d3.bisectRight(this.moments, moment) - 1);
-  }
+  at(moment) { return Math.max(0, d3.bisectRight(this.moments, moment) - 1); }
 }
 
-const MARGIN = {top: 26, right: 14, bottom: 26};
+const MARGIN = {
+  top: 26,
+  right: 14,
+  bottom: 26
+};
 const FIGURES = /** @type {const} */ (["reserved", "active", "allocated", "requested"]);
 const FRAME_MILLISECONDS = 2;  // for bands; the rest of a frame's 16 is the browser's
 
@@ -39,7 +41,8 @@ class ChartPicture {
     this.bands = new Bands(run, view);
     this.coloring = new Coloring(run, view.state.color);
     const highest = (/** @type {MaxTree} */ tree) => tree.values[tree.find(0, run.last + 1)];
-    this.most = Math.max(1, highest(run.reservedTree), highest(run.activeTree), ...overlays.map((overlay) => overlay.most));
+    this.most =
+        Math.max(1, highest(run.reservedTree), highest(run.activeTree), ...overlays.map((overlay) => overlay.most));
     /** @type {Set<string>} */
     this.shown = new Set(["reserved", "marks", ...overlays.map((_, i) => "other" + i)]);
     /** @type {Map<string, MaxTree>} */
@@ -51,16 +54,21 @@ class ChartPicture {
     this.plotWidth = 0;
     this.plotHeight = 0;
     this.ratio = 1;
-    this.drawnKey = "";     // of axes and marks
-    this.drawn = false;      // the canvas shows what it should
+    this.drawnKey = "";  // of axes and marks
+    this.drawn = false;  // the canvas shows what it should
     /** @type {Map<string, Float64Array>} the highest value of each column, by figure */
     this.columns = new Map();
     this.columnsKey = "";
     this.waiting = false;
     this.canvas = /** @type {HTMLCanvasElement} */ (make("canvas", {class: "bands"}));
-    this.svg = d3.create("svg").attr("class", "chart").attr("tabindex", 0).attr("role", "img")
-        .attr("aria-label", "Memory over the run. Arrow keys move the cursor from event to event, " +
-              "plus and minus zoom, question mark lists all keys.");
+    this.svg = d3.create("svg")
+                   .attr("class", "chart")
+                   .attr("tabindex", 0)
+                   .attr("role", "img")
+                   .attr(
+                       "aria-label",
+                       "Memory over the run. Arrow keys move the cursor from event to event, " +
+                           "plus and minus zoom, question mark lists all keys.");
     const id = "clip" + view.device;
     const clipped = (/** @type {string} */ tag) => this.svg.append(tag).attr("clip-path", `url(#${id})`);
     this.clip = this.svg.append("clipPath").attr("id", id).append("rect");
@@ -111,8 +119,9 @@ class ChartPicture {
     this.x.domain([from, to]);
     this.y.domain([low, high]);
     const {canvas} = this;
-    const done = this.bands.work({from, to, low, high, axis, least, width: canvas.width, height: canvas.height},
-                                 this.coloring, FRAME_MILLISECONDS);
+    const done = this.bands.work(
+        {from, to, low, high, axis, least, width: canvas.width, height: canvas.height}, this.coloring,
+        FRAME_MILLISECONDS);
     const key = [from, to, low, high, axis, this.width].join();
     if (!done || !this.drawn || key !== this.drawnKey) this.drawCanvas(done);
     this.drawn = done;
@@ -149,9 +158,13 @@ class ChartPicture {
       const y = (/** @type {number} */ bytes) => (this.y(bytes) - MARGIN.top) * ratio;
       context.imageSmoothingEnabled = false;
       if (done) context.drawImage(bands.canvas, 0, 0);
-      else context.drawImage(bands.canvas, x(picture.from), y(picture.high), x(picture.to) - x(picture.from), y(picture.low) - y(picture.high));
+      else
+        context.drawImage(
+            bands.canvas, x(picture.from), y(picture.high), x(picture.to) - x(picture.from),
+            y(picture.low) - y(picture.high));
     }
-    for (const figure of FIGURES) if (this.shown.has(figure)) this.drawLine(context, figure, false);
+    for (const figure of FIGURES)
+      if (this.shown.has(figure)) this.drawLine(context, figure, false);
     this.overlays.forEach((overlay, i) => {
       if (this.shown.has("other" + i)) this.drawOverlay(context, overlay);
     });
@@ -269,8 +282,11 @@ class ChartPicture {
     let step = 1;
     while ((high - low) / step > 6) step *= 2;
     this.axisY.attr("transform", `translate(${this.left},0)`)
-        .call(d3.axisLeft(this.y).tickValues(d3.range(Math.ceil(low / step) * step, high, step))
-            .tickFormat(formatSize).tickSize(-this.plotWidth).tickPadding(8));
+        .call(d3.axisLeft(this.y)
+                  .tickValues(d3.range(Math.ceil(low / step) * step, high, step))
+                  .tickFormat(formatSize)
+                  .tickSize(-this.plotWidth)
+                  .tickPadding(8));
     const count = Math.max(2, this.plotWidth / 110);
     let ticks = [];
     let format = formatCount;
@@ -280,12 +296,16 @@ class ChartPicture {
     } else {
       const first = run.positionOf(view.momentAt(view.state.from));
       const last = run.positionOf(view.momentAt(view.state.to));
-      ticks = d3.scaleLinear().domain([first, last]).ticks(count)
-          .filter((/** @type {number} */ position) => Number.isInteger(position) && position >= 0).map((/** @type {number} */ position) => run.momentAt(position));
+      ticks = d3.scaleLinear()
+                  .domain([first, last])
+                  .ticks(count)
+                  .filter((/** @type {number} */ position) => Number.isInteger(position) && position >= 0)
+                  .map((/** @type {number} */ position) => run.momentAt(position));
       format = (/** @type {number} */ moment) => formatCount(run.positionOf(moment));
     }
     const room = this.width - 4;
-    ticks = ticks.filter((/** @type {number} */ at) => at >= view.state.from && this.x(at) + 4 * format(at).length < room);
+    ticks =
+        ticks.filter((/** @type {number} */ at) => at >= view.state.from && this.x(at) + 4 * format(at).length < room);
     this.axisX.attr("transform", `translate(0,${MARGIN.top + this.plotHeight})`)
         .call(d3.axisBottom(this.x).tickValues(ticks).tickFormat(format).tickPadding(6));
   }
@@ -327,8 +347,12 @@ class ChartPicture {
     const bottom = MARGIN.top + this.plotHeight;
     const stretches = this.visibleStretches();
     this.bounds.attr("d", stretches.map(({begin}) => `M${begin.toFixed(1)},6V${MARGIN.top - 2}`).join("") || null);
-    this.names.selectAll("text").data(stretches.filter(({name, begin, end}) => end - begin > 6.5 * name.length + 12)).join("text")
-        .attr("y", 16).attr("x", (/** @type {any} */ stretch) => stretch.begin + 5).text((/** @type {any} */ stretch) => stretch.name);
+    this.names.selectAll("text")
+        .data(stretches.filter(({name, begin, end}) => end - begin > 6.5 * name.length + 12))
+        .join("text")
+        .attr("y", 16)
+        .attr("x", (/** @type {any} */ stretch) => stretch.begin + 5)
+        .text((/** @type {any} */ stretch) => stretch.name);
     let path = "";
     let before = -9;
     const end = d3.bisectRight(this.ooms, view.momentAt(view.state.to));
@@ -384,15 +408,23 @@ class ChartPicture {
         line.attr("visibility", "hidden");
         return left;
       }
-      const x = this.x(view.xOf(at) + (view.state.axis === "event" ? Math.min(0.5, (view.state.to - view.state.from) / this.plotWidth / 2) : 0));
-      line.attr("x1", x).attr("x2", x).attr("y1", MARGIN.top - 8).attr("y2", MARGIN.top + this.plotHeight)
+      const x = this.x(
+          view.xOf(at) +
+          (view.state.axis === "event" ? Math.min(0.5, (view.state.to - view.state.from) / this.plotWidth / 2) : 0));
+      line.attr("x1", x)
+          .attr("x2", x)
+          .attr("y1", MARGIN.top - 8)
+          .attr("y2", MARGIN.top + this.plotHeight)
           .attr("visibility", x >= left - 1 && x <= right + 1 ? "visible" : "hidden");
       return Math.max(left, Math.min(x, right));
     };
     const a = place(this.cursorLine, moment);
     const b = place(this.markLine, mark);
-    this.between.attr("x", Math.min(a, b)).attr("y", MARGIN.top).attr("width", Math.abs(a - b))
-        .attr("height", this.plotHeight).attr("visibility", mark >= 0 ? "visible" : "hidden");
+    this.between.attr("x", Math.min(a, b))
+        .attr("y", MARGIN.top)
+        .attr("width", Math.abs(a - b))
+        .attr("height", this.plotHeight)
+        .attr("visibility", mark >= 0 ? "visible" : "hidden");
   }
 
   /** Another range is shown. */

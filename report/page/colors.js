@@ -17,9 +17,7 @@ function color(name) {
   return value;
 }
 
-function isDark() {
-  return matchMedia("(prefers-color-scheme: dark)").matches;
-}
+function isDark() { return matchMedia("(prefers-color-scheme: dark)").matches; }
 
 /**
  * A colour by lightness, colourfulness and hue as eyes see them (Oklch), as ImageData
@@ -46,9 +44,7 @@ function pixelOf(lightness, chroma, hue) {
  * As CSS writes it.
  * @param {number} pixel
  */
-function cssOf(pixel) {
-  return `rgb(${pixel & 255} ${pixel >> 8 & 255} ${pixel >> 16 & 255})`;
-}
+function cssOf(pixel) { return `rgb(${pixel & 255} ${pixel >> 8 & 255} ${pixel >> 16 & 255})`; }
 
 /**
  * A pixel of one of the theme's colours.
@@ -68,8 +64,7 @@ function themePixel(name) {
 function rankPixel(rank) {
   const hue = (255 + rank * 137.508) % 360;
   const tone = Math.floor(rank / 9) % 3;
-  return isDark() ? pixelOf([0.66, 0.53, 0.76][tone], 0.115, hue)
-                  : pixelOf([0.68, 0.56, 0.79][tone], 0.125, hue);
+  return isDark() ? pixelOf([0.66, 0.53, 0.76][tone], 0.115, hue) : pixelOf([0.68, 0.56, 0.79][tone], 0.125, hue);
 }
 
 /**
@@ -77,13 +72,17 @@ function rankPixel(rank) {
  * @param {number} share 0 to 1
  */
 function agePixel(share) {
-  return isDark() ? pixelOf(0.88 - 0.5 * share, 0.06 + 0.08 * share, 95 + 175 * share)
-                  : pixelOf(0.9 - 0.5 * share, 0.06 + 0.08 * share, 95 + 175 * share);
+  return isDark() ? pixelOf(0.88 - 0.5 * share, 0.06 + 0.08 * share, 95 + 175 * share) :
+                    pixelOf(0.9 - 0.5 * share, 0.06 + 0.08 * share, 95 + 175 * share);
 }
 
 // What allocations can be coloured by.
 const COLORINGS = /** @type {const} */ ({
-  line: "line of code", stack: "stack", category: "category", age: "lifetime", stream: "stream",
+  line: "line of code",
+  stack: "stack",
+  category: "category",
+  age: "lifetime",
+  stream: "stream",
 });
 
 /** Gives every allocation a group, and every group a colour. */
@@ -97,8 +96,8 @@ class Coloring {
     this.group = new Uint32Array(run.size.length);
     if (by === "age") this.groupByAge();
     else this.groupByName();
-    this.weight = this.weigh();                           // of each group
-    this.pixels = new Uint32Array(this.names.length);     // likewise
+    this.weight = this.weigh();                        // of each group
+    this.pixels = new Uint32Array(this.names.length);  // likewise
     /** Groups, the largest first. */
     this.order = Array.from(this.names.keys()).sort((a, b) => this.weight[b] - this.weight[a] || a - b);
     this.paint();
@@ -155,15 +154,12 @@ class Coloring {
     let ranked = 0;
     const neutral = pixelOf(isDark() ? 0.5 : 0.76, 0.02, 250);
     this.order.forEach((entry) => {
-      this.pixels[entry] = names[entry] === "no stack recorded" || names[entry] === "" ? neutral
-          : this.by === "age"
-          ? (entry + 1 === names.length ? neutral : agePixel(entry / (names.length - 2)))
-          : rankPixel(ranked++);
+      this.pixels[entry] = names[entry] === "no stack recorded" || names[entry] === "" ? neutral :
+          this.by === "age" ? (entry + 1 === names.length ? neutral : agePixel(entry / (names.length - 2))) :
+                              rankPixel(ranked++);
     });
   }
 
   /** @param {number} allocation */
-  pixelOf(allocation) {
-    return this.pixels[this.group[allocation]];
-  }
+  pixelOf(allocation) { return this.pixels[this.group[allocation]]; }
 }

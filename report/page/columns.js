@@ -65,9 +65,7 @@ class Columns {
   }
 
   /** @param {ColumnHead[]} heads @param {Uint8Array[]} planes */
-  constructor(heads, planes) {
-    this.heads = new Map(heads.map((head, i) => [head.name, {head, planes: planes[i]}]));
-  }
+  constructor(heads, planes) { this.heads = new Map(heads.map((head, i) => [head.name, {head, planes: planes[i]}])); }
 
   /** @param {string} name */
   of(name) {
@@ -91,12 +89,10 @@ class Columns {
   /** @param {string} name for values below 256 */
   bytes(name) {
     const {head, planes} = this.of(name);
-    return head.unit === 1 && head.width === 1 && !head.delta ? planes
-        : joinPlanes(planes, head, new Uint8Array(head.count));
+    return head.unit === 1 && head.width === 1 && !head.delta ? planes :
+                                                                joinPlanes(planes, head, new Uint8Array(head.count));
   }
 
   /** @param {string} name of a JSON text */
-  json(name) {
-    return JSON.parse(new TextDecoder().decode(this.of(name).planes));
-  }
+  json(name) { return JSON.parse(new TextDecoder().decode(this.of(name).planes)); }
 }

@@ -12,8 +12,11 @@ function frameList(run, stack) {
     let end = i;
     while (hasOwn && end < items.length && !run.isOwn[frames[end]]) ++end;
     if (end > i + 1) {
-      list.append(make("li", {class: "folded"}, make("details", {}, make("summary", {}, `${formatCount(end - i)} frames in libraries`),
-                                                     make("ol", {class: "frames"}, ...items.slice(i, end)))));
+      list.append(make(
+          "li", {class: "folded"},
+          make(
+              "details", {}, make("summary", {}, `${formatCount(end - i)} frames in libraries`),
+              make("ol", {class: "frames"}, ...items.slice(i, end)))));
     } else {
       list.append(items[i]);
       end = i + 1;
@@ -42,17 +45,26 @@ class Details {
     if (key === this.shown || (block < 0 && this.shown !== "")) return;
     this.shown = key;
     if (block < 0) {
-      host.replaceChildren(make("p", {class: "note"}, "Point at a band or a block to see its details; click to keep them here. " + "Press ? for a list of keys."));
+      host.replaceChildren(make(
+          "p", {class: "note"},
+          "Point at a band or a block to see its details; click to keep them here. " +
+              "Press ? for a list of keys."));
       return;
     }
-    const list = make("dl", {"data-block": block, "data-address": formatHex(run.address[block]),
-                             "data-size": run.block[block], "data-requested": run.size[block]});
-    for (const [name, value] of this.facts(block)) list.append(make("div", {}, make("dt", {}, name), make("dd", {}, value)));
+    const list = make("dl", {
+      "data-block": block,
+      "data-address": formatHex(run.address[block]),
+      "data-size": run.block[block],
+      "data-requested": run.size[block]
+    });
+    for (const [name, value] of this.facts(block))
+      list.append(make("div", {}, make("dt", {}, name), make("dd", {}, value)));
     host.replaceChildren(list, ...frameList(run, run.stack[block]));
     if (run.freeStack[block] !== NO_STACK && run.freeStack[block] !== run.stack[block]) {
       const label = run.labels[run.freeStack[block]];
-      host.append(make("details", {}, make("summary", {}, "freed by " + label),
-                       make("ol", {class: "frames"}, ...run.framesOf(run.freeStack[block]).map((frame) => make("li", {}, frame)))));
+      host.append(make(
+          "details", {}, make("summary", {}, "freed by " + label),
+          make("ol", {class: "frames"}, ...run.framesOf(run.freeStack[block]).map((frame) => make("li", {}, frame)))));
     }
   }
 
@@ -69,18 +81,26 @@ class Details {
       return button;
     };
     const {start, freed, end} = run;
-    const state = moment < start[block] ? "not yet allocated" : moment >= end[block] ? "freed"
-        : moment >= freed[block] ? "freed, but other streams may still use it" : "allocated";
+    const state = moment < start[block] ? "not yet allocated" :
+        moment >= end[block]            ? "freed" :
+        moment >= freed[block]          ? "freed, but other streams may still use it" :
+                                          "allocated";
     /** @type {[string, string | HTMLElement][]} */
     const facts = [
       ["block", formatHex(run.address[block])],
       ["size", `${formatSize(run.block[block])} (${formatCount(run.block[block])} bytes)`],
       ["requested", `${formatCount(run.size[block])} bytes`],
       ["at the cursor", state],
-      ["allocated", start[block] === 0 ? (run.last === 0 ? "not recorded" : "before the first event") : link(start[block], view.momentName(start[block]))],
+      [
+        "allocated",
+        start[block] === 0 ? (run.last === 0 ? "not recorded" : "before the first event") :
+                             link(start[block], view.momentName(start[block]))
+      ],
     ];
-    if (freed[block] <= run.last && freed[block] > 0) facts.push(["freed", link(freed[block], view.momentName(freed[block]))]);
-    if (end[block] <= run.last && end[block] > freed[block] + 1) facts.push(["returned to the cache", link(end[block], view.momentName(end[block]))]);
+    if (freed[block] <= run.last && freed[block] > 0)
+      facts.push(["freed", link(freed[block], view.momentName(freed[block]))]);
+    if (end[block] <= run.last && end[block] > freed[block] + 1)
+      facts.push(["returned to the cache", link(end[block], view.momentName(end[block]))]);
     if (end[block] > run.last) facts.push(["freed", "not in this run"]);
     facts.push(["lives", view.lifeOf(block)], ["stream", run.streams[run.stream[block]] || "?"]);
     const pool = run.pools[run.pool[block]];
@@ -113,8 +133,10 @@ class Tip {
     this.box.hidden = block < 0 || !event;
     if (block < 0 || !event) return;
     const {run, view} = this;
-    this.show(event, [`${formatSize(run.block[block])}  ${run.tags[run.stack[block]] || run.labels[run.stack[block]]}`,
-                      `${formatHex(run.address[block])}, ${view.lifeOf(block)}`]);
+    this.show(event, [
+      `${formatSize(run.block[block])}  ${run.tags[run.stack[block]] || run.labels[run.stack[block]]}`,
+      `${formatHex(run.address[block])}, ${view.lifeOf(block)}`
+    ]);
   }
 
   /** @param {Place | null} place @param {MouseEvent} [event] */
@@ -124,7 +146,9 @@ class Tip {
       return;
     }
     const {ranges} = this.run;
-    this.show(event, [`${formatSize(place.size)} free`,
-                      `${formatHex(place.address)}, in a segment of ${formatSize(ranges.size[place.range])}`]);
+    this.show(event, [
+      `${formatSize(place.size)} free`,
+      `${formatHex(place.address)}, in a segment of ${formatSize(ranges.size[place.range])}`
+    ]);
   }
 }

@@ -8,12 +8,20 @@ class EventList {
     this.run = run;
     this.view = view;
     this.search = /** @type {HTMLInputElement} */ (make("input", {
-        type: "search", placeholder: "search events: a file, a function, segment_alloc, oom ...",
-        "aria-label": "Search events; Enter moves to the next match, Shift+Enter to the previous one"}));
+      type: "search",
+      placeholder: "search events: a file, a function, segment_alloc, oom ...",
+      "aria-label": "Search events; Enter moves to the next match, Shift+Enter to the previous one"
+    }));
     this.told = make("span", {class: "note", "aria-live": "polite"});
     this.body = make("tbody", {});
-    const table = make("table", {class: "events"}, make("thead", {}, make("tr", {}, make("th", {class: "n"}, "at"), make("th", {}, "event"),
-        make("th", {class: "n"}, "size"), make("th", {class: "address"}, "address"), make("th", {}, "by"))), this.body);
+    const table = make(
+        "table", {class: "events"},
+        make(
+            "thead", {},
+            make(
+                "tr", {}, make("th", {class: "n"}, "at"), make("th", {}, "event"), make("th", {class: "n"}, "size"),
+                make("th", {class: "address"}, "address"), make("th", {}, "by"))),
+        this.body);
     host.append(make("div", {class: "row"}, this.search, this.told), make("div", {class: "scroll"}, table));
     this.search.addEventListener("keydown", (event) => {
       if (event.key !== "Enter") return;
@@ -51,8 +59,14 @@ class EventList {
       const stack = kind === run.allocKind ? run.stack[subject] : run.freeStack[subject];
       return {name, size: run.size[subject], address: run.address[subject], block: subject, stack, text: ""};
     }
-    return {name, size: run.otherSize[subject], address: kind === run.oomKind ? -1 : run.otherAddress[subject],
-            block: -1, stack: run.otherStack[subject], text: run.texts[run.otherText[subject]] || ""};
+    return {
+      name,
+      size: run.otherSize[subject],
+      address: kind === run.oomKind ? -1 : run.otherAddress[subject],
+      block: -1,
+      stack: run.otherStack[subject],
+      text: run.texts[run.otherText[subject]] || ""
+    };
   }
 
   draw() {
@@ -64,9 +78,9 @@ class EventList {
       const what = this.describe(at - 1);
       const label = what.text || (what.stack >= 0 ? run.labels[what.stack] : "");
       const isMark = what.text !== "";
-      rows.push(make("tr", {"data-moment": at, "data-block": what.block, class: at === moment ? "now" : ""},
-          make("td", {class: "n"}, formatCount(run.positionOf(at))),
-          make("td", {class: what.name}, what.name),
+      rows.push(make(
+          "tr", {"data-moment": at, "data-block": what.block, class: at === moment ? "now" : ""},
+          make("td", {class: "n"}, formatCount(run.positionOf(at))), make("td", {class: what.name}, what.name),
           make("td", {class: "n"}, isMark ? "" : formatSize(what.size)),
           make("td", {class: "address"}, isMark || what.address <= 0 ? "" : make("code", {}, formatHex(what.address))),
           make("td", {class: "label", title: label}, label.replace(/[^\s]*\//g, ""))));

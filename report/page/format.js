@@ -27,22 +27,16 @@ function formatSize(bytes) {
  * "7,226,785,792"
  * @param {number} count
  */
-function formatCount(count) {
-  return String(count).replace(/\B(?=(\d{3})+$)/g, ",");
-}
+function formatCount(count) { return String(count).replace(/\B(?=(\d{3})+$)/g, ","); }
 
 /** @param {number} address */
-function formatHex(address) {
-  return "0x" + address.toString(16);
-}
+function formatHex(address) { return "0x" + address.toString(16); }
 
 /**
  * "+1.00 GiB"
  * @param {number} bytes
  */
-function formatChange(bytes) {
-  return (bytes > 0 ? "+" : "") + formatSize(bytes);
-}
+function formatChange(bytes) { return (bytes > 0 ? "+" : "") + formatSize(bytes); }
 
 /**
  * Microseconds, as exactly as a range of `span` of them needs it; 0: in four digits.
@@ -50,7 +44,11 @@ function formatChange(bytes) {
  */
 function formatTime(time, span) {
   if (span === 0) {
-    const digits = (/** @type {number} */ value) => value.toFixed(value < 9.9995 ? 3 : value < 99.995 ? 2 : value < 999.95 ? 1 : 0);
+    const digits = (/** @type {number} */ value) => value.toFixed(
+        value < 9.9995     ? 3 :
+            value < 99.995 ? 2 :
+            value < 999.95 ? 1 :
+                             0);
     return time < 1e3 ? `${Math.round(time)} us` : time < 1e6 ? `${digits(time / 1e3)} ms` : `${digits(time / 1e6)} s`;
   }
   if (span < 5e3) return `${formatCount(Math.round(time))} us`;

@@ -29,7 +29,8 @@ function listenToKeys(section, view, actions) {
     view.moveTo(moment);
     view.follow();
   };
-  const jump = (/** @type {number[]} */ kinds, /** @type {number} */ step) => go(run.nextOf(view.state.moment, kinds, step));
+  const jump = (/** @type {number[]} */ kinds, /** @type {number} */ step) =>
+      go(run.nextOf(view.state.moment, kinds, step));
   const pan = (/** @type {number} */ share) => {
     const {from, to} = view.state;
     view.show(from + (to - from) * share, to + (to - from) * share);
@@ -38,8 +39,8 @@ function listenToKeys(section, view, actions) {
     const block = view.state.selected;
     if (block < 0) return;
     const moments = [run.start[block], run.freed[block], run.end[block]].filter((moment) => moment <= run.last);
-    const next = step > 0 ? moments.find((moment) => moment > view.state.moment)
-                          : moments.reverse().find((moment) => moment < view.state.moment);
+    const next = step > 0 ? moments.find((moment) => moment > view.state.moment) :
+                            moments.reverse().find((moment) => moment < view.state.moment);
     if (next !== undefined) go(next);
   };
   /** @type {Record<string, (event: KeyboardEvent) => void>} */

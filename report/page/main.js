@@ -12,8 +12,10 @@ async function openDevice(section, device, index) {
   const head = partOf(`run-${index}-head`);
   if (head === "" || typeof DecompressionStream === "undefined") {
     section.dataset.ready = "true";
-    host.append(make("p", {class: "note"}, head === "" ? "There are no events and no blocks to draw."
-        : "This browser is too old to draw the charts: it has no DecompressionStream."));
+    host.append(make(
+        "p", {class: "note"},
+        head === "" ? "There are no events and no blocks to draw." :
+                      "This browser is too old to draw the charts: it has no DecompressionStream."));
     return;
   }
   const run = await Run.read(JSON.parse(head), partOf(`run-${index}`));

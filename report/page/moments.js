@@ -103,8 +103,7 @@ class IntervalTree {
       }
       let node = i;
       let level = 0;
-      while (level < levels.length && (node & (FANOUT - 1)) === 0 &&
-             levels[level][node >> FANOUT_BITS] <= moment) {
+      while (level < levels.length && (node & (FANOUT - 1)) === 0 && levels[level][node >> FANOUT_BITS] <= moment) {
         node >>= FANOUT_BITS;
         ++level;
       }

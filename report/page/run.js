@@ -10,9 +10,7 @@ const NO_STACK = -1;
 
 class Run {
   /** @param {{start_allocations: number, start_ranges: number, columns: ColumnHead[]}} head @param {string} base64 */
-  static async read(head, base64) {
-    return new Run(head, await Columns.read(head.columns, base64));
-  }
+  static async read(head, base64) { return new Run(head, await Columns.read(head.columns, base64)); }
 
   /** @param {{start_allocations: number, start_ranges: number}} head @param {Columns} columns */
   constructor(head, columns) {
@@ -50,11 +48,11 @@ class Run {
     this.stackBegin = Run.sumsOf(columns.words("stack_depth"));
     const count = this.size.length;
     const never = this.last + 1;
-    this.start = new Uint32Array(count);                      // moment from which it is there
-    this.freed = new Uint32Array(count).fill(never);          // from which the program is done with it
-    this.end = new Uint32Array(count).fill(never);            // from which its block is free
-    this.freeStack = new Int32Array(count).fill(NO_STACK);    // who freed it
-    this.subject = new Uint32Array(this.events);              // allocation, or row of others
+    this.start = new Uint32Array(count);                    // moment from which it is there
+    this.freed = new Uint32Array(count).fill(never);        // from which the program is done with it
+    this.end = new Uint32Array(count).fill(never);          // from which its block is free
+    this.freeStack = new Int32Array(count).fill(NO_STACK);  // who freed it
+    this.subject = new Uint32Array(this.events);            // allocation, or row of others
     this.otherEvent = columns.words("other_event");
     this.otherAddress = columns.doubles("other_address");
     this.otherSize = columns.doubles("other_size");
@@ -110,8 +108,10 @@ class Run {
     const wanted = text.toLowerCase();
     const has = (/** @type {string} */ name) => name.toLowerCase().includes(wanted);
     const frames = this.frames.map(has);
-    return this.labels.map((label, stack) => has(label) || has(this.tags[stack]) ||
-        this.stackFrames.subarray(this.stackBegin[stack], this.stackBegin[stack + 1]).some((frame) => frames[frame]));
+    return this.labels.map(
+        (label, stack) => has(label) || has(this.tags[stack]) ||
+            this.stackFrames.subarray(this.stackBegin[stack], this.stackBegin[stack + 1])
+                .some((frame) => frames[frame]));
   }
 
   /**
@@ -212,17 +212,13 @@ class Run {
   }
 
   /** @param {number} allocation @param {number} moment */
-  isPending(allocation, moment) {
-    return this.freed[allocation] <= moment && moment < this.end[allocation];
-  }
+  isPending(allocation, moment) { return this.freed[allocation] <= moment && moment < this.end[allocation]; }
 
   /**
    * Where an event stands in the file; -1: before the first.
    * @param {number} moment
    */
-  positionOf(moment) {
-    return moment === 0 ? -1 : this.position[moment - 1];
-  }
+  positionOf(moment) { return moment === 0 ? -1 : this.position[moment - 1]; }
 
   /**
    * The last moment whose event stands at `position` or before.
@@ -266,14 +262,10 @@ class Ranges {
   }
 
   /** @param {number} range */
-  isLarge(range) {
-    return (this.flags[range] & 1) !== 0;
-  }
+  isLarge(range) { return (this.flags[range] & 1) !== 0; }
 
   /** @param {number} range */
-  isExpandable(range) {
-    return (this.flags[range] & 2) !== 0;
-  }
+  isExpandable(range) { return (this.flags[range] & 2) !== 0; }
 }
 
 /**

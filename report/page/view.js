@@ -25,9 +25,18 @@ class View {
     this.device = device;
     /** @type {ViewState} */
     this.state = {
-      moment: run.peak, mark: -1, from: 0, to: run.last + 1, low: 0, high: 0, selected: -1, hovered: -1,
+      moment: run.peak,
+      mark: -1,
+      from: 0,
+      to: run.last + 1,
+      low: 0,
+      high: 0,
+      selected: -1,
+      hovered: -1,
       color: run.tags.some((tag) => tag !== "") ? "category" : "line",
-      axis: "event", least: 0, tab: "who",
+      axis: "event",
+      least: 0,
+      tab: "who",
     };
     /** @type {Set<(state: ViewState, changed: Set<string>) => void>} */
     this.listeners = new Set();
@@ -44,9 +53,7 @@ class View {
    * Told, at most once a frame, what is new.
    * @param {(state: ViewState, changed: Set<string>) => void} listener
    */
-  listen(listener) {
-    this.listeners.add(listener);
-  }
+  listen(listener) { this.listeners.add(listener); }
 
   /** @param {Partial<ViewState>} fields */
   set(fields) {
@@ -89,17 +96,13 @@ class View {
    * Moves the cursor, within the run.
    * @param {number} moment
    */
-  moveTo(moment) {
-    this.set({moment: Math.max(0, Math.min(moment, this.run.last))});
-  }
+  moveTo(moment) { this.set({moment: Math.max(0, Math.min(moment, this.run.last))}); }
 
   /**
    * Selects a block, or none (-1), and keeps the cursor where it is.
    * @param {number} block
    */
-  select(block) {
-    this.selectOnly(block === this.state.selected ? -1 : block);
-  }
+  select(block) { this.selectOnly(block === this.state.selected ? -1 : block); }
 
   /** @param {number} selected a block, or none (-1) */
   selectOnly(selected) {
@@ -113,7 +116,8 @@ class View {
    */
   momentName(moment) {
     if (this.run.last === 0) return "when the snapshot was taken";
-    return moment === 0 ? `before the first ${this.noun}` : `at ${this.noun} ${formatCount(this.run.positionOf(moment))}`;
+    return moment === 0 ? `before the first ${this.noun}` :
+                          `at ${this.noun} ${formatCount(this.run.positionOf(moment))}`;
   }
 
   /**
@@ -137,8 +141,8 @@ class View {
 
   /** The end of the axis. */
   extent() {
-    return this.state.axis === "time" && this.run.time
-        ? Math.max(1, this.run.time[this.run.last - 1]) : this.run.last + 1;
+    return this.state.axis === "time" && this.run.time ? Math.max(1, this.run.time[this.run.last - 1]) :
+                                                         this.run.last + 1;
   }
 
   /** @param {number} moment */
@@ -153,9 +157,7 @@ class View {
    */
   momentAt(x) {
     const {run} = this;
-    if (this.state.axis !== "time" || !run.time) {
-      return Math.max(0, Math.min(Math.floor(x), run.last));
-    }
+    if (this.state.axis !== "time" || !run.time) { return Math.max(0, Math.min(Math.floor(x), run.last)); }
     let low = 0;
     let high = run.last;
     while (low < high) {
@@ -213,7 +215,7 @@ class View {
     if (state.mark >= 0) parts.push(`mark=${state.mark}`);
     if (state.axis !== "event") parts.push(`axis=${state.axis}`);
     if (state.from > 0 || state.to < this.extent()) {
-      parts.push(`from=${+state.from.toFixed(2)}`, `to=${+state.to.toFixed(2)}`);
+      parts.push(`from=${+ state.from.toFixed(2)}`, `to=${+ state.to.toFixed(2)}`);
     }
     if (state.high > 0) parts.push(`low=${Math.round(state.low)}`, `high=${Math.round(state.high)}`);
     if (state.selected >= 0) parts.push(`block=${state.selected}`);
@@ -226,11 +228,12 @@ class View {
     const fields = new URLSearchParams(location.hash.slice(1));
     if (Number(fields.get("device") ?? -1) !== this.device) return;
     const {state, run} = this;
-    const number = (/** @type {string} */ name, /** @type {number} */ least, /** @type {number} */ most,
-                    /** @type {number} */ otherwise) => {
-      const value = Number(fields.get(name) ?? NaN);
-      return value >= least && value <= most ? value : otherwise;
-    };
+    const number =
+        (/** @type {string} */ name, /** @type {number} */ least, /** @type {number} */ most,
+         /** @type {number} */ otherwise) => {
+          const value = Number(fields.get(name) ?? NaN);
+          return value >= least && value <= most ? value : otherwise;
+        };
     if (fields.get("axis") === "time" && run.time) state.axis = "time";
     const extent = this.extent();
     state.moment = Math.round(number("at", 0, run.last, state.moment));

@@ -13,13 +13,18 @@ class Workbench {
     this.run = run;
     this.device = device;
     this.noun = device.inventory && device.inventory.is_program ? "request" : "event";
-    const overlays = (device.page.others || []).map(
-        (/** @type {any} */ other, /** @type {number} */ i) => new Overlay(other, run, `other-${i % 5}`));
+    const overlays =
+        (device.page.others ||
+         []).map((/** @type {any} */ other, /** @type {number} */ i) => new Overlay(other, run, `other-${i % 5}`));
     const view = this.view = new View(run, index, this.noun);
     this.stretches = this.readStretches();
     this.readout = make("div", {class: "readout", "aria-live": "polite"});
-    this.help = make("div", {class: "keys", hidden: ""}, make("dl", {}, ...KEYS_TOLD.map(
-        ([key, what]) => make("div", {}, make("dt", {}, make("kbd", {}, key)), make("dd", {}, what)))));
+    this.help = make(
+        "div", {class: "keys", hidden: ""},
+        make(
+            "dl", {},
+            ...KEYS_TOLD.map(
+                ([key, what]) => make("div", {}, make("dt", {}, make("kbd", {}, key)), make("dd", {}, what)))));
     const chartHost = make("div", {class: "timeline"});
     const bar = make("div", {class: "legend"});
     this.legend = make("div", {class: "legend colors"});
@@ -71,8 +76,10 @@ class Workbench {
     view.moveTo(run.momentAt(Number(position)));
     view.follow();
     const at = Number(address);
-    const block = at === 0 ? undefined : run.stateAt(view.state.moment).blocks.find(
-        (each) => run.address[each] <= at && at < run.address[each] + run.block[each]);
+    const block = at === 0 ?
+        undefined :
+        run.stateAt(view.state.moment)
+            .blocks.find((each) => run.address[each] <= at && at < run.address[each] + run.block[each]);
     view.selectOnly(block ?? -1);
     this.chart.stage.scrollIntoView({block: "center"});
   }
@@ -83,12 +90,18 @@ class Workbench {
    */
   readStretches() {
     const {device, run} = this;
-    const phases = (device.page.phases || []).map((/** @type {any} */ phase) => ({at: run.momentAt(Number(phase.position) - 1), name: phase.name}));
+    const phases =
+        (device.page.phases ||
+         []).map((/** @type {any} */ phase) => ({at: run.momentAt(Number(phase.position) - 1), name: phase.name}));
     const steps = ((device.loop && device.loop.steps && device.loop.steps.begins) || []).map(Number);
-    const begins = phases.length > 0 ? phases
-        : steps.map((/** @type {number} */ at, /** @type {number} */ i) => ({at: run.momentAt(at - 1), name: i + 1 < steps.length ? `step ${i + 1}` : ""}));
-    return begins.map((/** @type {any} */ begin, /** @type {number} */ i) => (
-        {from: begin.at, to: i + 1 < begins.length ? begins[i + 1].at : run.last + 1, name: begin.name}));
+    const begins = phases.length > 0 ?
+        phases :
+        steps.map(
+            (/** @type {number} */ at, /** @type {number} */ i) =>
+                ({at: run.momentAt(at - 1), name: i + 1 < steps.length ? `step ${i + 1}` : ""}));
+    return begins.map(
+        (/** @type {any} */ begin, /** @type {number} */ i) =>
+            ({from: begin.at, to: i + 1 < begins.length ? begins[i + 1].at : run.last + 1, name: begin.name}));
   }
 
   /** @param {HTMLElement} bar @param {Overlay[]} overlays */
@@ -105,11 +118,14 @@ class Workbench {
       select.addEventListener("change", () => action(select.value));
       return make("label", {}, label + " ", select);
     };
-    const colorings = Object.entries(COLORINGS).filter(
-        ([by]) => by !== "category" || run.tags.some((tag) => tag !== ""));
+    const colorings =
+        Object.entries(COLORINGS).filter(([by]) => by !== "category" || run.tags.some((tag) => tag !== ""));
     bar.append(choose("colour", colorings, view.state.color, (value) => view.set({color: /** @type {any} */ (value)})));
     if (run.last > 0) {
-      if (run.time) bar.append(choose("along", [["event", "events"], ["time", "time"]], view.state.axis, (value) => view.setAxis(/** @type {any} */ (value))));
+      if (run.time)
+        bar.append(choose(
+            "along", [["event", "events"], ["time", "time"]], view.state.axis,
+            (value) => view.setAxis(/** @type {any} */ (value))));
       const add = (/** @type {string} */ key, /** @type {string} */ text, /** @type {string} */ swatch) => {
         const box = /** @type {HTMLInputElement} */ (make("input", {type: "checkbox", "data-series": key}));
         box.checked = chart.shown.has(key);
@@ -122,12 +138,15 @@ class Workbench {
         });
         bar.append(make("label", {}, box, swatch ? make("span", {class: "swatch " + swatch}) : "", text));
       };
-      for (const figure of FIGURES) if (figure !== "active") add(figure, figure, figure);
+      for (const figure of FIGURES)
+        if (figure !== "active") add(figure, figure, figure);
       overlays.forEach((overlay, i) => add("other" + i, "reserved under " + overlay.name, overlay.color));
       add("marks", this.stretches.length > 0 ? "steps, segments" : "segments", "");
-      const slider = /** @type {HTMLInputElement} */ (make("input", {type: "range", min: 0, max: 32, step: 1, "aria-label": "smallest block drawn separately"}));
+      const slider = /** @type {HTMLInputElement} */ (
+          make("input", {type: "range", min: 0, max: 32, step: 1, "aria-label": "smallest block drawn separately"}));
       const told = make("span", {class: "nowrap"});
-      const tell = () => void (told.textContent = view.state.least > 0 ? `blocks from ${formatSize(view.state.least)}` : "every block");
+      const tell = () => void (
+          told.textContent = view.state.least > 0 ? `blocks from ${formatSize(view.state.least)}` : "every block");
       slider.value = view.state.least > 0 ? String(Math.log2(view.state.least)) : "0";
       slider.addEventListener("input", () => {
         view.set({least: slider.value === "0" ? 0 : 2 ** Math.max(9, Number(slider.value))});
@@ -141,9 +160,11 @@ class Workbench {
       element.addEventListener("click", action);
       return element;
     };
-    const press = (/** @type {string} */ key) => () => this.chart.svg.node().dispatchEvent(new KeyboardEvent("keydown", {key, bubbles: true}));
+    const press = (/** @type {string} */ key) => () =>
+        this.chart.svg.node().dispatchEvent(new KeyboardEvent("keydown", {key, bubbles: true}));
     if (run.last > 0) {
-      bar.append(button("whole run", press("Escape")), button("peak reserved", press("p")), button("peak active", press("a")));
+      bar.append(
+          button("whole run", press("Escape")), button("peak reserved", press("p")), button("peak active", press("a")));
       if (chart.ooms.length > 0) bar.append(button("out of memory", press("o")));
       bar.append(button("mark", press("m")));
     }
@@ -184,21 +205,31 @@ class Workbench {
   drawReadout() {
     const {view, run} = this;
     const {moment, mark} = view.state;
-    const item = (/** @type {string} */ name, /** @type {string} */ swatch, /** @type {number} */ bytes, /** @type {boolean} */ exact) => make("span", {class: "item"},
-        make("span", {class: "swatch " + swatch}), name + " ",
-        make("b", {"data-series": name, "data-bytes": bytes}, (exact ? "" : "about ") + formatSize(bytes)),
-        make("small", {}, exact ? ` ${formatCount(bytes)}` : ""),
-        mark >= 0 && exact ? make("small", {}, ` (${formatChange(bytes - /** @type {any} */ (run)[name][mark])})`) : "");
+    const item =
+        (/** @type {string} */ name, /** @type {string} */ swatch, /** @type {number} */ bytes,
+         /** @type {boolean} */ exact) =>
+            make(
+                "span", {class: "item"}, make("span", {class: "swatch " + swatch}), name + " ",
+                make("b", {"data-series": name, "data-bytes": bytes}, (exact ? "" : "about ") + formatSize(bytes)),
+                make("small", {}, exact ? ` ${formatCount(bytes)}` : ""),
+                mark >= 0 && exact ?
+                    make("small", {}, ` (${formatChange(bytes - /** @type {any} */ (run)[name][mark])})`) :
+                    "");
     const items = FIGURES.map((figure) => item(figure, figure, run[figure][moment], true));
     for (const overlay of this.chart.overlays) {
       if (overlay.moments.length === 0) continue;
       const at = overlay.at(moment);
-      items.push(item("reserved under " + overlay.name, overlay.color, overlay.reserved[at], overlay.complete || overlay.moments[at] === moment));
+      items.push(item(
+          "reserved under " + overlay.name, overlay.color, overlay.reserved[at],
+          overlay.complete || overlay.moments[at] === moment));
     }
     const position = run.positionOf(moment);
-    this.readout.replaceChildren(make("span", {class: "item"},
-        make("b", {class: "where", "data-position": position, "data-moment": moment}, view.momentName(moment)),
-        this.placeName(moment)), ...items);
+    this.readout.replaceChildren(
+        make(
+            "span", {class: "item"},
+            make("b", {class: "where", "data-position": position, "data-moment": moment}, view.momentName(moment)),
+            this.placeName(moment)),
+        ...items);
   }
 
   /**
@@ -212,7 +243,8 @@ class Workbench {
     /** @type {Stretch | undefined} */
     const stretch = this.stretches.find((/** @type {Stretch} */ each) => each.from <= moment && moment < each.to);
     if (stretch && stretch.name) name += ", " + stretch.name;
-    if (moment > 0 && run.kind[moment - 1] === run.oomKind) name += `: out of memory, ${formatSize(run.otherSize[run.subject[moment - 1]])}`;
+    if (moment > 0 && run.kind[moment - 1] === run.oomKind)
+      name += `: out of memory, ${formatSize(run.otherSize[run.subject[moment - 1]])}`;
     if (view.state.mark >= 0) name += `; marked: ${view.momentName(view.state.mark)}`;
     return name;
   }
@@ -221,8 +253,8 @@ class Workbench {
   drawLegend() {
     /** @type {Coloring} */
     const coloring = this.chart.coloring;
-    const shown = coloring.by === "age" ? Array.from(coloring.names.keys())
-        : coloring.order.filter((group) => coloring.weight[group] > 0).slice(0, 12);
+    const shown = coloring.by === "age" ? Array.from(coloring.names.keys()) :
+                                          coloring.order.filter((group) => coloring.weight[group] > 0).slice(0, 12);
     this.legend.replaceChildren(...shown.map((group) => {
       const swatch = make("span", {class: "swatch"});
       swatch.style.background = cssOf(coloring.pixels[group]);
