@@ -54,6 +54,9 @@ void AddRecordFlags(RecordOptions* run, FlagSet* flags) {
                    "how often one line may read an unknown value (default: 10000)");
   flags->AddSwitch("no-values", &run->no_values,
                    "do not compute the values of small tensors either");
+  flags->AddSwitch("no-notes", &run->no_notes,
+                   "leave out of the snapshot which modules ran and which memory is\n"
+                   "parameters, gradients or the optimizer's");
   flags->AddSwitch("fast-init", &run->fast_init,
                    "skip the initialisation of large weights on the CPU");
   flags->AddText("python", "PATH", &run->python,

@@ -51,7 +51,7 @@ std::string ScriptCacheKey(const RecordOptions& options) {
                      bytes(options.nccl), " ", bytes(options.cudnn_workspace), " ",
                      count(options.cards), " ", count(options.ranks), " ", count(options.rank), " ",
                      options.completion, " ", options.addresses));
-  add("run", StrCat(options.no_values ? 1 : 0, " ",
+  add("run", StrCat(options.no_values ? 1 : 0, " ", options.no_notes ? 1 : 0, " ",
                     absl::StrFormat("%g", options.dynamic_fraction.value_or(-1)), " ",
                     count(options.unknown_limit), " ", options.fast_init ? 1 : 0));
   // What PyTorch and Python read of the environment, and where programs are looked for.

@@ -41,6 +41,7 @@ std::string Wishes(const RecordOptions& options, const RecordFolders& folders,
   }
   StrAppend(&json, ",\"stacks\":\"", options.stacks, "\"");
   if (options.no_values) StrAppend(&json, ",\"values\":false");
+  if (options.no_notes) StrAppend(&json, ",\"notes\":false");
   if (options.fast_init) StrAppend(&json, ",\"fast_init\":true");
   if (options.dynamic_fraction.has_value()) {
     StrAppend(&json, ",\"dynamic_fraction\":", *options.dynamic_fraction);

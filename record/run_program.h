@@ -42,6 +42,7 @@ struct RecordOptions {
   std::optional<int64_t> rank;
   std::string stacks = "python";
   bool no_values = false;  // leave small tensors without values
+  bool no_notes = false;   // leave the notes on modules, phases and tensors out
   std::optional<double> dynamic_fraction;
   std::optional<int64_t> unknown_limit;
   bool aslr = false;

@@ -11,6 +11,7 @@ import sys
 import warnings
 from typing import Any, Dict, Iterator, Optional, Union
 
+from memreplay import _notes, _on_import
 from memreplay._explain import tell
 
 _step: Optional[Any] = None  # the range of the step that runs
@@ -33,7 +34,19 @@ def _named(path: pathlib.Path, part: str) -> pathlib.Path:
     return path.with_name(f"{path.stem}.{part}{path.suffix}")
 
 
-def _dump(path: pathlib.Path) -> pathlib.Path:
+def _drop_own_frames(snapshot: Dict[str, Any]) -> None:
+    """Stacks are the program's: those under backward have a frame of the notes."""
+    done = set()
+    for trace in snapshot["device_traces"]:
+        for event in trace:
+            stack = event.get("frames")
+            if stack and id(stack) not in done:
+                done.add(id(stack))
+                if any(frame["filename"] == _notes.__file__ for frame in stack):
+                    stack[:] = [frame for frame in stack if frame["filename"] != _notes.__file__]
+
+
+def _dump(path: pathlib.Path, notes: Optional[_notes.Notes]) -> pathlib.Path:
     """Writes the snapshot under a temporary name first, so that a file that is there is whole."""
     import torch
 
@@ -45,6 +58,9 @@ def _dump(path: pathlib.Path) -> pathlib.Path:
     try:
         snapshot = torch.cuda.memory._snapshot()
         snapshot["torch_version"] = str(torch.__version__)  # who reads it need not infer the release
+        if notes is not None:
+            snapshot[_notes.KEY] = notes.taken()
+            _drop_own_frames(snapshot)
         with open(unfinished, "wb") as file:
             pickle.dump(snapshot, file)
         os.replace(unfinished, path)
@@ -98,11 +114,16 @@ def recording(path: Union[str, "os.PathLike[str]"] = "snapshot.pickle", *, on_oo
     path = pathlib.Path(path)
     torch.cuda.init()
     _start(max_entries, stacks)
+    notes: Optional[_notes.Notes] = None
+    with contextlib.suppress(AttributeError):  # a release of PyTorch that lacks what notes are taken from
+        started = _notes.Notes(torch, _on_import.watch)
+        started.start()
+        notes = started
     is_on = True
 
     def write(to: pathlib.Path) -> None:
         try:
-            _dump(to)
+            _dump(to, notes)
         except Exception as error:  # whatever it was, the program that is recorded goes on
             warnings.warn(f"memreplay.recording: {to} was not written: {error}", stacklevel=3)
 
@@ -121,6 +142,8 @@ def recording(path: Union[str, "os.PathLike[str]"] = "snapshot.pickle", *, on_oo
         is_on = False
         _end_step()
         write(path)
+        if notes is not None:
+            notes.stop()
         try:
             torch.cuda.memory._record_memory_history(enabled=None)
         except TypeError:

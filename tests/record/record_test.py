@@ -12,11 +12,11 @@ from recorded import Case, Recorded, Setting, main, older_than
 class RecordTest(Case):
     def test_mlp(self):
         run = self.runs("mlp.py")
-        self.same_without_values(run, "mlp.py")
+        self.same_left_alone(run, "mlp.py")
 
     def test_gpt_flash(self):
         run = self.runs("gpt.py")
-        self.same_without_values(run, "gpt.py")
+        self.same_left_alone(run, "gpt.py")
         asked = run.process["values"]["asked"]
         self.assertTrue(any("gpt.py:" in row["place"] and row["what"] == "item" for row in asked), asked)
 
@@ -45,7 +45,7 @@ class RecordTest(Case):
 
     def test_transformer(self):
         run = self.runs("transformer.py")
-        self.same_without_values(run, "transformer.py")
+        self.same_left_alone(run, "transformer.py")
 
     def test_values_are_true(self):
         run = self.runs("truths.py")
@@ -104,7 +104,7 @@ class RecordTest(Case):
 
     def test_graphs(self):
         run = self.runs("graphs.py")
-        self.same_without_values(run, "graphs.py")
+        self.same_left_alone(run, "graphs.py")
 
     def test_on_a_gpu(self):
         """Without --card: PyTorch's own recording on the GPU there is, with nothing of the card's beside it."""
@@ -135,6 +135,45 @@ class RecordTest(Case):
         self.assertEqual(run.status, 1)
         self.assertIn("the imagined card has no cudaSomethingThatNobodyKnows", run.answer["faults"][0])
 
+    def test_notes(self):
+        """Each address is that of a live allocation, and a training step is noted whole."""
+        run = self.record("gpt.py", "steps=2")
+        self.assertEqual(run.status, 0, run.output)
+        snapshot = events.load(run.snapshot)
+        notes = snapshot["memreplay"]
+        (device,) = notes["devices"]
+        counted = [event for event in snapshot["device_traces"][0] if event["action"] in ("alloc", "free_requested")]
+        self.assertEqual(device["end"], len(counted))
+        live, passed, seen = set(), 0, {}
+        for kind, place, name, address in zip(*(device[key] for key in ("kind", "place", "name", "address"))):
+            for event in counted[passed:place]:
+                (live.add if event["action"] == "alloc" else live.discard)(event["addr"])
+            passed = max(passed, place)
+            kind, name = notes["kinds"][kind], notes["names"][name]
+            seen.setdefault(kind, []).append(name)
+            if address:
+                self.assertIn(address, live, (kind, name, place))
+        parameters = set(seen["parameter"]) - {""}
+        self.assertIn("blocks.0.attention.qkv.weight", parameters)
+        self.assertEqual(set(seen["gradient"]), parameters)
+        self.assertTrue({f"{name}.exp_avg" for name in parameters} <= set(seen["optimizer_state"]))
+        self.assertEqual(seen["forward"], ["Model"] * 2)
+        self.assertEqual(len(seen["backward"]), 2)
+        self.assertEqual(seen["optimizer"], ["AdamW"] * 2)
+        self.assertIn("blocks.1.mlp", seen["module"])
+
+    def test_notes_under_torch_compile(self):
+        """Nothing of ours is in what Dynamo traces: the same graphs, frames and events as without notes."""
+        in_place = () if older_than("2.2") else ("in-place", "blocks")
+        for mode in ("module", "step", "optimizer", *in_place):
+            with self.subTest(mode):
+                run = self.record("compiled_training.py", mode)
+                plain = self.record("compiled_training.py", mode, flags=["--no-notes"], name="plain")
+                graphs = [[line for line in each.output.splitlines() if line.startswith("graphs")] for each in (run, plain)]
+                self.assertEqual(len(graphs[0]), 1, run.output)
+                self.assertEqual(graphs[0], graphs[1])
+                self.assertIsNone(events.difference(*(events.events_of(events.load(each.snapshot)) for each in (run, plain))))
+
     def test_several_cards(self):
         self.runs("several_cards.py", flags=["--cards", "4"])
 
@@ -152,7 +191,7 @@ class RecordTest(Case):
         if older_than("2.5"):
             self.skipTest("torch.cuda.MemPool came with 2.5")
         run = self.runs("pools.py")
-        self.same_without_values(run, "pools.py")
+        self.same_left_alone(run, "pools.py")
         self.runs("gone_pools.py")
 
     def test_one_rank_of_a_job(self):

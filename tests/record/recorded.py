@@ -100,14 +100,15 @@ class Case(unittest.TestCase):
         self.assertEqual(figures, known_figures(figures_of, Setting.torch, figures), run.output)
 
     def runs(self, *words, flags=(), figures_of=None):
-        """A program that ends well, with figures, in which the values' mode changes no event."""
+        """A program that ends well and has figures."""
         run = self.record(*words, flags=flags)
         self.assertEqual(run.status, 0, run.output)
         self.holds(run, figures_of or " ".join(words))
         return run
 
-    def same_without_values(self, run, *words, flags=()):
-        plain = self.record(*words, flags=[*flags, "--no-values"], name="plain")
+    def same_left_alone(self, run, *words, flags=()):
+        """Neither the values' mode nor the notes change an event."""
+        plain = self.record(*words, flags=[*flags, "--no-values", "--no-notes"], name="plain")
         difference = events.difference(events.events_of(events.load(run.snapshot)),
                                        events.events_of(events.load(plain.snapshot)))
         self.assertIsNone(difference)

@@ -36,6 +36,9 @@ constexpr DiagnosticRow kTable[] = {
     {"impossible_segment", Severity::kError,
      "a segment overlaps another, or ends beyond every address of a GPU; it is left out of "
      "replays"},
+    {"misplaced_notes", Severity::kInfo,
+     "Python's notes do not fit the recording and were ignored; were the statistics of memory "
+     "reset?"},
 };
 static_assert(std::size(kTable) == static_cast<size_t>(DiagnosticKind::kCount));
 

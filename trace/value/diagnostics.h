@@ -38,6 +38,7 @@ enum class DiagnosticKind : uint8_t {
   kInferredEmptyCache,         // empty_cache is not recorded; it was inferred
   kInferredRecordStream,       // record_stream is not recorded; it was inferred
   kImpossibleSegment,          // no driver hands it out: it overlaps another, or ends nowhere
+  kMisplacedNotes,             // Python's notes have places that the recording does not have
   kCount,
 };
 

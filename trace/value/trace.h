@@ -13,6 +13,7 @@
 #include "trace/value/event.h"
 #include "trace/value/event_list.h"
 #include "trace/value/memory_state.h"
+#include "trace/value/note.h"
 #include "trace/value/tables.h"
 #include "trace/value/units.h"
 
@@ -61,8 +62,9 @@ struct Annotation {
 
 struct DeviceTrace {
   int device = 0;
-  EventList events;              // requests and effects in recorded order
-  std::vector<int64_t> time_us;  // per event; empty if the file has no times
+  EventList events;               // requests and effects in recorded order
+  std::vector<int64_t> time_us;   // per event; empty if the file has no times
+  std::vector<MemoryNote> notes;  // ascending by event; empty where Python noted nothing
   bool has_final_state = false;
   MemoryState final_state;  // when the snapshot was taken, after the last event
 };

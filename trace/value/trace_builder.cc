@@ -109,6 +109,16 @@ absl::Status CheckDevice(const Trace& trace, const DeviceTrace& device) {
       return Wrong(where(i) + "refers to a text or stack not in the table");
     }
   }
+  uint64_t last = 0;
+  for (const MemoryNote& note : device.notes) {
+    if (static_cast<size_t>(note.kind) >= kNoteKinds || note.name >= trace.strings.size()) {
+      return Wrong("a note has an unknown kind or text");
+    }
+    if (note.event < last || note.event > device.events.size()) {
+      return Wrong("notes are not in the order of events");
+    }
+    last = note.event;
+  }
   if (!device.has_final_state && !device.final_state.empty()) {
     return Wrong(StrCat("device ", device.device, " has segments but no final state"));
   }

@@ -22,6 +22,7 @@ class Settings:
         self.stacks = asked.get("stacks", "python")
         self.max_entries = asked.get("max_entries")  # per GPU; None: all
         self.values = asked.get("values", True)
+        self.notes = asked.get("notes", True)
         self.dynamic_fraction = asked.get("dynamic_fraction", 1.0)
         self.unknown_limit = asked.get("unknown_limit", 10_000)
         self.ranks = asked.get("ranks", 0)  # 0: the processes there are

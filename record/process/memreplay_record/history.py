@@ -9,7 +9,7 @@ import sys
 import threading
 import time
 
-from memreplay_record import card, frames, own_recording, peaks
+from memreplay_record import card, frames, notes, on_import, own_recording, peaks
 
 
 class History:
@@ -23,6 +23,7 @@ class History:
         self.compilations = None  # what counts graphs, breaks and recompilations
         self.peaks = peaks.Peaks(torch)
         self.own = own_recording.OwnRecording(torch, self)
+        self.notes = notes.Notes(torch, on_import.watch) if settings.notes else None
 
     def on_cuda(self):
         """CUDA has come up in this process, and nothing was allocated yet."""
@@ -33,6 +34,8 @@ class History:
                                         "record without it, then ask memreplay replay FILE --conf backend:cudaMallocAsync")
         self.pid = os.getpid()
         self._begin()
+        if self.notes is not None:
+            self.notes.start()
 
     def records(self):
         return self.pid == os.getpid()
@@ -61,6 +64,9 @@ class History:
             for number in (signal.SIGINT, signal.SIGTERM):  # a second one must not cut it short
                 signal.signal(number, signal.SIG_IGN)
         snapshot = self.own.take()
+        if self.notes is not None:
+            snapshot[notes.KEY] = self.notes.taken()
+            self.notes.stop()
         frames.drop_own(snapshot)
         self.own.record(None)
         conf = os.environ.get("PYTORCH_CUDA_ALLOC_CONF")

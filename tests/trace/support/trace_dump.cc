@@ -77,6 +77,10 @@ class Dumper {
 
   void Device(const DeviceTrace& device) {
     out_ << "device " << device.device << " final " << device.has_final_state << "\n";
+    for (const MemoryNote& note : device.notes) {
+      out_ << "note " << kNoteNames[static_cast<size_t>(note.kind)] << ' ' << Text(note.name) << ' '
+           << note.event << ' ' << note.address.value() << "\n";
+    }
     for (size_t i = 0; i < device.events.size(); ++i) {
       const Event& e = device.events[i];
       out_ << EventKindName(e.kind) << " id=" << e.id << " address=" << e.address.value()
@@ -212,6 +216,12 @@ class Generator {
       device.events.push_back(MakeEvent());
       if (has_times) device.time_us.push_back(static_cast<int64_t>(Number()) * (Coin() ? 1 : -1));
     }
+    uint64_t event = 0;
+    for (uint64_t n = Below(5); n > 0; --n) {
+      event += Below(device.events.size() + 1 - event);
+      device.notes.push_back({static_cast<NoteKind>(Below(kNoteKinds)), String(), event,
+                              Address(Coin() ? Number() : 0)});
+    }
     device.has_final_state = Coin();
     for (uint64_t n = device.has_final_state ? Below(4) : 0; n > 0; --n) {
       SegmentInfo segment{Address(Number()),
@@ -297,6 +307,12 @@ Trace SnapshotTrace() {
     add(EventKind::kAlloc, base + (1 << 30), 5000000000, 1, b);
     add(EventKind::kOom, 264634368, 402653184, 0, a);
     add(EventKind::kSnapshot, 0, 70144, 0, kNoStack);
+    device.notes = {
+        {NoteKind::kForward, trace.strings.Intern("GPT"), 0, Address()},
+        {NoteKind::kParameter, trace.strings.Intern("h.0.weight é"), 3, Address(base)},
+        {NoteKind::kEnd, kNoText, 4, Address()},
+        {NoteKind::kLoss, kNoText, 7, Address(base + 1024)},
+    };
     device.has_final_state = true;
     SegmentInfo segment{Address(base), Bytes(2 << 20), StreamHandle(0), {}, false, false, a, {}};
     BlockInfo block;

@@ -42,6 +42,7 @@ class FlatJsonlWriter {
         WriteEvent(device, i);
         output_.MaybeFlush();
       }
+      for (const MemoryNote& note : device.notes) WriteNote(device.device, note);
       for (const SegmentInfo& segment : device.final_state) {
         WriteSegment(device.device, segment);
         output_.MaybeFlush();
@@ -71,6 +72,7 @@ class FlatJsonlWriter {
   void WriteEvent(const DeviceTrace& device, size_t index);
   void WriteSegment(int device, const SegmentInfo& segment);
   void WriteAnnotation(const Annotation& annotation);
+  void WriteNote(int device, const MemoryNote& note);
   void WriteDiagnostics();
   const std::string& Label(uint32_t stack);
   std::string MakeLabel(uint32_t stack);
@@ -363,6 +365,16 @@ void FlatJsonlWriter::WriteAnnotation(const Annotation& annotation) {
   Text("n", trace_.strings[annotation.name]);
   Text("stage", trace_.strings[annotation.stage]);
   StrAppend(&out_, ",\"d\":", annotation.device, ",\"ts\":", annotation.time_us, "}\n");
+  output_.MaybeFlush();
+}
+
+void FlatJsonlWriter::WriteNote(int device, const MemoryNote& note) {
+  StrAppend(&out_, "{\"k\":\"note\",\"what\":\"", kNoteNames[static_cast<size_t>(note.kind)],
+            "\",\"i\":", note.event);
+  if (note.name != kNoText) Text("n", trace_.strings[note.name]);
+  if (!note.address.is_null()) StrAppend(&out_, ",\"addr\":", note.address.value());
+  DeviceMember(device);
+  StrAppend(&out_, "}\n");
   output_.MaybeFlush();
 }
 

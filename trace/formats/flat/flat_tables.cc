@@ -22,6 +22,7 @@ bool FlatTables::Read(std::string_view kind, bool* known) {
   if (kind_ == "seg") return SegmentRecord();
   if (kind_ == "blk") return BlockRecord();
   if (kind_ == "ann") return AnnotationRecord();
+  if (kind_ == "note") return NoteRecord();
   if (kind_ == "diag") return DiagnosticRecord();
   *known = false;
   return true;
@@ -194,6 +195,38 @@ bool FlatTables::AnnotationRecord() {
     return false;
   }
   trace.annotations.push_back(annotation);
+  return true;
+}
+
+bool FlatTables::NoteRecord() {
+  MemoryNote note;
+  int device = 0;
+  uint64_t number = 0;
+  std::string_view text;
+  if (!Device(&device)) return false;
+  const JsonMember* what = record_.Find("what");
+  const JsonMember* event = record_.Find("i");
+  if (what == nullptr) return Missing("what");
+  if (event == nullptr) return Missing("i");
+  if (!record_.String(*what, &text)) return false;
+  const std::optional<NoteKind> kind = NoteKindFromName(text);
+  if (!kind) return record_.Fail(*what, "a kind of note");
+  note.kind = *kind;
+  DeviceTrace& trace = builder_.Device(device);
+  if (!record_.Below(*event, trace.events.size() + 1, &note.event)) return false;
+  if (!trace.notes.empty() && note.event < trace.notes.back().event) {
+    return record_.Fail(
+        *event, StrCat("notes in the order of events: ", trace.notes.back().event, " or more"));
+  }
+  if (const JsonMember* name = record_.Find("n")) {
+    if (!record_.String(*name, &text)) return false;
+    note.name = builder_.trace().strings.Intern(text);
+  }
+  if (const JsonMember* address = record_.Find("addr")) {
+    if (!record_.Unsigned(*address, &number)) return false;
+    note.address = Address(number);
+  }
+  trace.notes.push_back(note);
   return true;
 }
 

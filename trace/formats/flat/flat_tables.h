@@ -34,6 +34,7 @@ class FlatTables {
   bool SegmentRecord();
   bool BlockRecord();
   bool AnnotationRecord();
+  bool NoteRecord();
   bool DiagnosticRecord();
 
   JsonRecord& record_;

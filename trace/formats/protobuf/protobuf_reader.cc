@@ -103,6 +103,7 @@ class ProtobufReader {
       case Record::kSegment: return Segment(record.segment());
       case Record::kBlocks: return Blocks(record.blocks());
       case Record::kAnnotation: return Annotate(record.annotation());
+      case Record::kNotes: return Notes(record.notes());
       case Record::kDiagnostic: return Diagnostic(record.diagnostic());
       case Record::kEnd:
         ended_ = true;
@@ -270,6 +271,28 @@ class ProtobufReader {
       if (has_times_) device.time_us.push_back(static_cast<int64_t>(time));
     }
     events_ += static_cast<uint64_t>(count);
+    return true;
+  }
+
+  bool Notes(const file::Notes& from) {
+    if (trace_.devices.empty()) return Fail("a device before its notes", "none");
+    const int count = from.kind_size();
+    if (from.event_size() != count || from.name_size() != count || from.address_size() != count) {
+      return Fail("columns of notes of the same length", "different lengths");
+    }
+    DeviceTrace& device = trace_.devices.back();
+    for (int i = 0; i < count; ++i) {
+      const auto kind = static_cast<size_t>(from.kind(i));  // negative: large
+      if (kind >= kNoteKinds) return Fail("a known kind of note", StrCat("number ", from.kind(i)));
+      const uint64_t least = device.notes.empty() ? 0 : device.notes.back().event;
+      if (from.event(i) < least || from.event(i) > device.events.size()) {
+        return Fail(StrCat("a note at event ", least, " to ", device.events.size()),
+                    StrCat("one at ", from.event(i)));
+      }
+      if (from.name(i) >= texts_.size()) return Fail("texts that came before", "a higher number");
+      device.notes.push_back({static_cast<NoteKind>(kind), texts_[from.name(i)], from.event(i),
+                              Address(from.address(i))});
+    }
     return true;
   }
 

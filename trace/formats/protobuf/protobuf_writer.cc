@@ -13,6 +13,7 @@ namespace {
 
 constexpr size_t kPerRecord = 4096;  // events, blocks, frames
 constexpr size_t kTextBytesPerRecord = 1 << 16;
+static_assert(file::NoteKind_MAX == static_cast<int>(kNoteKinds) - 1);
 
 class ProtobufWriter {
  public:
@@ -161,6 +162,19 @@ class ProtobufWriter {
       record.Clear();
       Events(device, begin, std::min(begin + kPerRecord, device.events.size()),
              record.mutable_events());
+      Put(record);
+    }
+    for (size_t begin = 0; begin < device.notes.size(); begin += kPerRecord) {
+      record.Clear();
+      file::Notes& notes = *record.mutable_notes();
+      const size_t end = std::min(begin + kPerRecord, device.notes.size());
+      for (size_t i = begin; i < end; ++i) {
+        const MemoryNote& note = device.notes[i];
+        notes.add_kind(static_cast<file::NoteKind>(note.kind));
+        notes.add_event(note.event);
+        notes.add_name(note.name);
+        notes.add_address(note.address.value());
+      }
       Put(record);
     }
     for (const SegmentInfo& segment : device.final_state) Segment(segment);

@@ -88,6 +88,8 @@ absl::Status SnapshotAssembly::Run(Value root) {
         status = records_.TakeText(heap_.Resolve(items[i + 1]), &text);
         if (!status.ok()) return At(Place(root, "'torch_version'"), status);
         trace_->torch_version = std::string(trace_->strings[text]);
+      } else if (IsText(heap_, items[i], "memreplay")) {
+        status = TakeNotes(&items[i + 1], root);
       } else if (!IsText(heap_, items[i], "segments") &&
                  !IsText(heap_, items[i], "device_traces")) {
         records_.CountUnknownKey("the top level", items[i], heap_.position(root));
@@ -474,6 +476,129 @@ absl::Status SnapshotAssembly::TakeAnnotations(Value* slot, Value holder) {
           "external annotation ", i, ": ", records_.ProblemOf(Records::kAnnotation, item.index())));
     }
     trace_->annotations.push_back(records_.annotations()[item.index()]);
+  }
+  return absl::OkStatus();
+}
+
+// {"version": 1, "kinds": [text ...], "names": [text ...], "devices": [...]}: see docs/formats.md.
+absl::Status SnapshotAssembly::TakeNotes(Value* slot, Value holder) {
+  const Value dict = *slot = heap_.Resolve(*slot);
+  const auto expected = [&](std::string_view what, Value found) {
+    return absl::InvalidArgumentError(StrCat(Place(holder, "'memreplay'"), ": expected ", what,
+                                             ", found ", heap_.Describe(found)));
+  };
+  if (!dict.is(Kind::kObject) || heap_.type(dict) != Type::kDict) return expected("a dict", dict);
+  Value* const version = heap_.Find(dict, "version");
+  if (version == nullptr) return expected("a dict with 'version'", dict);
+  uint64_t number = 0;
+  if (!records_.TakeInteger(heap_.Resolve(*version), &number).ok()) {
+    return expected("an integer as 'version'", *version);
+  }
+  if (number != 1) {  // of a later memreplay: what else it says is known to that one
+    records_.CountUnknownKey("'memreplay'", *heap_.Find(dict, "version"), heap_.position(dict));
+    return absl::OkStatus();
+  }
+  std::vector<uint32_t> texts[2];
+  constexpr std::string_view kLists[] = {"kinds", "names"};
+  for (size_t i = 0; i < 2; ++i) {
+    Value* const list = heap_.Find(dict, kLists[i]);
+    if (list == nullptr) return expected(StrCat("a dict with '", kLists[i], "'"), dict);
+    absl::Span<Value> items;
+    absl::Status status = TakeList(list, dict, kLists[i], &items);
+    for (size_t j = 0; status.ok() && j < items.size(); ++j) {
+      status = records_.TakeText(heap_.Resolve(items[j]), &texts[i].emplace_back());
+    }
+    if (!status.ok()) return status;
+  }
+  std::vector<std::optional<NoteKind>> kinds;
+  for (const uint32_t text : texts[0]) kinds.push_back(NoteKindFromName(trace_->strings[text]));
+  Value* const list = heap_.Find(dict, "devices");
+  if (list == nullptr) return expected("a dict with 'devices'", dict);
+  absl::Span<Value> devices;
+  absl::Status status = TakeList(list, dict, "'devices' of 'memreplay'", &devices);
+  for (size_t i = 0; status.ok() && i < devices.size(); ++i) {
+    status = TakeNotesOfDevice(&devices[i], dict, kinds, texts[1]);
+  }
+  return status;
+}
+
+// A place counts the allocations and frees before it, from the start of the process; `end` is that
+// of the end of the trace.
+absl::Status SnapshotAssembly::TakeNotesOfDevice(Value* slot, Value holder,
+                                                 absl::Span<const std::optional<NoteKind>> kinds,
+                                                 absl::Span<const uint32_t> names) {
+  const Value dict = *slot = heap_.Resolve(*slot);
+  if (!dict.is(Kind::kObject) || heap_.type(dict) != Type::kDict) {
+    return absl::InvalidArgumentError(StrCat(Place(holder, "the notes of a device"),
+                                             ": expected a dict, found ", heap_.Describe(dict)));
+  }
+  const auto integer = [&](std::string_view key, uint64_t* number) {
+    Value* const value = heap_.Find(dict, key);
+    const absl::Status status = value == nullptr
+                                    ? absl::InvalidArgumentError("there is none")
+                                    : records_.TakeInteger(heap_.Resolve(*value), number);
+    return status.ok() ? status : At(Place(dict, StrCat("'", key, "' of the notes")), status);
+  };
+  uint64_t device = 0, end = 0;
+  if (absl::Status status = integer("device", &device); !status.ok()) return status;
+  if (absl::Status status = integer("end", &end); !status.ok()) return status;
+  enum { kKinds, kPlaces, kNames, kAddresses, kColumns };
+  constexpr std::string_view kKeys[kColumns] = {"kind", "place", "name", "address"};
+  absl::Span<const Value> columns[kColumns];
+  for (size_t i = 0; i < kColumns; ++i) {
+    Value* const list = heap_.Find(dict, kKeys[i]);
+    const auto place = [&] { return Place(dict, StrCat("'", kKeys[i], "' of the notes")); };
+    if (list == nullptr) return absl::InvalidArgumentError(StrCat(place(), ": there is none"));
+    *list = heap_.Resolve(*list);
+    if (!list->is(Kind::kObject) || heap_.type(*list) != Type::kList) {
+      return absl::InvalidArgumentError(
+          StrCat(place(), ": expected a list, found ", heap_.Describe(*list)));
+    }
+    columns[i] = heap_.items(*list);
+    if (columns[i].size() != columns[0].size()) {
+      return absl::InvalidArgumentError(
+          StrCat(place(), ": expected ", columns[0].size(), " numbers, found ", columns[i].size()));
+    }
+  }
+  if (absl::Status status = Spend(columns[0].size()); !status.ok()) return status;
+  const auto found = devices_.find(static_cast<int>(std::min<uint64_t>(device, kMaxDevice + 1)));
+  if (found == devices_.end()) return absl::OkStatus();  // nothing was recorded of it
+  DeviceTrace& trace = found->second;
+  const auto counts = [](const Event& event) {
+    return event.kind == EventKind::kAlloc || event.kind == EventKind::kFree;
+  };
+  const auto counted =
+      static_cast<uint64_t>(std::count_if(trace.events.begin(), trace.events.end(), counts));
+  const uint64_t begin = end - std::min(end, counted);  // where the trace begins
+  bool fits = end >= counted;
+  std::vector<MemoryNote> notes;
+  uint64_t event = 0, passed = begin, last = 0;
+  for (size_t i = 0; fits && i < columns[0].size(); ++i) {
+    uint64_t numbers[kColumns];
+    for (size_t c = 0; c < kColumns; ++c) {
+      const absl::Status status = records_.TakeInteger(columns[c][i], &numbers[c]);
+      if (!status.ok()) {
+        return At(Place(dict, StrCat("'", kKeys[c], "' of note ", i)), status);
+      }
+    }
+    fits = numbers[kPlaces] >= last && numbers[kPlaces] <= end;
+    last = numbers[kPlaces];
+    for (; fits && passed < last; ++event) passed += counts(trace.events[event]) ? 1 : 0;
+    if (numbers[kKinds] >= kinds.size() || !kinds[numbers[kKinds]]) continue;
+    if (numbers[kNames] >= names.size()) {
+      return absl::InvalidArgumentError(
+          Place(dict, StrCat("note ", i, ": expected a name below ", names.size(), ", found ",
+                             numbers[kNames])));
+    }
+    // What an address was before the trace, it need not be in it.
+    if (numbers[kAddresses] != 0 && last < begin) continue;
+    notes.push_back(
+        {*kinds[numbers[kKinds]], names[numbers[kNames]], event, Address(numbers[kAddresses])});
+  }
+  if (fits) {
+    trace.notes = std::move(notes);
+  } else {
+    trace_->diagnostics.Add(DiagnosticKind::kMisplacedNotes, 0, StrCat("device ", device));
   }
   return absl::OkStatus();
 }

@@ -48,6 +48,10 @@ class SnapshotAssembly {
   absl::Status TakeSettings(Value* slot, Value holder);
   absl::Status TakeRoundup(Value dict, RecordedSettings* settings);
   absl::Status TakeAnnotations(Value* slot, Value holder);
+  absl::Status TakeNotes(Value* slot, Value holder);
+  absl::Status TakeNotesOfDevice(Value* slot, Value holder,
+                                 absl::Span<const std::optional<NoteKind>> kinds,
+                                 absl::Span<const uint32_t> names);
   // CheckEvent() finds nothing; said at once for nearly all.
   static bool IsComplete(const Event& event);
   absl::Status CheckEvent(const Event& event, uint32_t record, size_t entry, int device) const;

@@ -1,8 +1,10 @@
 #include "trace/formats/torch/torch_snapshot_writer.h"
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "trace/bytes/pickle_writer.h"
 #include "trace/value/layout_fields.h"
 #include "trace/value/strings.h"
@@ -55,6 +57,11 @@ class SnapshotWriter {
     if (!trace_.torch_version.empty()) {
       Key("torch_version");
       pickle_.Text(trace_.torch_version);
+    }
+    if (std::any_of(trace_.devices.begin(), trace_.devices.end(),
+                    [](const DeviceTrace& device) { return !device.notes.empty(); })) {
+      Key("memreplay");
+      Notes();
     }
     if (layout_.has_external_annotations || !trace_.annotations.empty()) {
       Key("external_annotations");
@@ -274,6 +281,76 @@ class SnapshotWriter {
       pickle_.End();
       output_.MaybeFlush();
     }
+    pickle_.End();
+  }
+
+  void Column(std::string_view key, absl::Span<const uint64_t> numbers) {
+    Key(key);
+    pickle_.BeginList();
+    for (const uint64_t number : numbers) {
+      pickle_.Item();
+      pickle_.Unsigned(number);
+      output_.MaybeFlush();
+    }
+    pickle_.End();
+  }
+
+  void Texts(std::string_view key, absl::Span<const std::string_view> texts) {
+    Key(key);
+    pickle_.BeginList();
+    for (const std::string_view text : texts) {
+      pickle_.Item();
+      pickle_.Text(text);
+    }
+    pickle_.End();
+  }
+
+  // As python/memreplay/_notes.py does, with places from the first event on.
+  void Notes() {
+    std::vector<std::string_view> names;
+    absl::flat_hash_map<uint32_t, uint64_t> numbers;
+    for (const DeviceTrace& device : trace_.devices) {
+      for (const MemoryNote& note : device.notes) {
+        if (numbers.try_emplace(note.name, names.size()).second) {
+          names.push_back(trace_.strings[note.name]);
+        }
+      }
+    }
+    pickle_.BeginDict();
+    Number("version", 1);
+    Texts("kinds", kNoteNames);
+    Texts("names", names);
+    Key("devices");
+    pickle_.BeginList();
+    for (const DeviceTrace& device : trace_.devices) {
+      if (device.notes.empty()) continue;
+      std::vector<uint64_t> columns[4];
+      uint64_t place = 0, event = 0;
+      const auto pass_to = [&](uint64_t to) {
+        for (; event < to; ++event) {
+          const EventKind kind = device.events[event].kind;
+          place += kind == EventKind::kAlloc || kind == EventKind::kFree ? 1 : 0;
+        }
+      };
+      for (const MemoryNote& note : device.notes) {
+        pass_to(note.event);
+        columns[0].push_back(static_cast<uint64_t>(note.kind));
+        columns[1].push_back(place);
+        columns[2].push_back(numbers[note.name]);
+        columns[3].push_back(note.address.value());
+      }
+      pass_to(device.events.size());
+      pickle_.Item();
+      pickle_.BeginDict();
+      Number("device", static_cast<uint64_t>(device.device));
+      Number("end", place);
+      Column("kind", columns[0]);
+      Column("place", columns[1]);
+      Column("name", columns[2]);
+      Column("address", columns[3]);
+      pickle_.End();
+    }
+    pickle_.End();
     pickle_.End();
   }
 

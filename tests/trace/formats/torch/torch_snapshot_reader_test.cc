@@ -246,6 +246,66 @@ TEST(TorchSnapshotReader, TakesTheReleaseThatTheFileSays) {
   EXPECT_TRUE(Contains(std::string(trace.status().message()), "'torch_version'")) << trace.status();
 }
 
+// As python/memreplay/_notes.py writes them. The sample's device has two allocs and one free, at
+// events 1, 2 and 3.
+Py SampleNotes(Py places, uint64_t end) {
+  return Py::Dict({{"version", 1},
+                   {"kinds", Py::List({"forward", "weather", "end", "parameter"})},
+                   {"names", Py::List({"", "GPT", "h.0.weight"})},
+                   {"devices", Py::List({Py::Dict({{"device", 0},
+                                                   {"end", static_cast<int64_t>(end)},
+                                                   {"kind", Py::List({0, 3, 1, 2})},
+                                                   {"place", std::move(places)},
+                                                   {"name", Py::List({1, 2, 1, 0})},
+                                                   {"address", Py::List({0, 4096, 0, 0})}})})}});
+}
+
+TEST(TorchSnapshotReader, NotesStandWhereTheCountOfAllocsAndFreesSays) {
+  Py sample = SampleSnapshot(Release::k210);
+  sample["memreplay"] = SampleNotes(Py::List({100, 101, 102, 103}), 103);
+  for (const std::string& file : {PythonPickle(sample), CppPickle(sample), Json(sample)}) {
+    const absl::StatusOr<Trace> trace = Read(file);
+    ASSERT_TRUE(trace.ok()) << trace.status();
+    const auto text = [&](std::string_view name) { return *trace->strings.Find(name); };
+    EXPECT_EQ(trace->devices[0].notes,
+              (std::vector<MemoryNote>{{NoteKind::kForward, text("GPT"), 0, Address()},
+                                       {NoteKind::kParameter, text("h.0.weight"), 2, Address(4096)},
+                                       {NoteKind::kEnd, kNoText, 4, Address()}}));
+    EXPECT_EQ(trace->diagnostics.count(DiagnosticKind::kUnknownKey), 0);
+  }
+}
+
+TEST(TorchSnapshotReader, NotesBeforeALostHeadKeepPhasesAndForgetAddresses) {
+  Py sample = SampleSnapshot(Release::k210);
+  sample["memreplay"] = SampleNotes(Py::List({7, 8, 9, 103}), 103);
+  const absl::StatusOr<Trace> trace = Read(PythonPickle(sample));
+  ASSERT_TRUE(trace.ok()) << trace.status();
+  EXPECT_EQ(
+      trace->devices[0].notes,
+      (std::vector<MemoryNote>{{NoteKind::kForward, *trace->strings.Find("GPT"), 0, Address()},
+                               {NoteKind::kEnd, kNoText, 4, Address()}}));
+}
+
+TEST(TorchSnapshotReader, NotesThatDoNotFitAreLeftOut) {
+  for (const Py& notes :
+       {SampleNotes(Py::List({1, 0, 2, 3}), 3), SampleNotes(Py::List({0, 1, 2, 4}), 3),
+        SampleNotes(Py::List({0, 1, 2, 2}), 2)}) {
+    Py sample = SampleSnapshot(Release::k210);
+    sample["memreplay"] = notes;
+    const absl::StatusOr<Trace> trace = Read(PythonPickle(sample));
+    ASSERT_TRUE(trace.ok()) << trace.status();
+    EXPECT_TRUE(trace->devices[0].notes.empty());
+    EXPECT_EQ(trace->diagnostics.count(DiagnosticKind::kMisplacedNotes), 1);
+  }
+  Py sample = SampleSnapshot(Release::k210);
+  sample["memreplay"] = SampleNotes(Py::List({0, 1}), 3);
+  EXPECT_TRUE(Contains(std::string(Read(PythonPickle(sample)).status().message()),
+                       "'place' of the notes: expected 4 numbers, found 2"));
+  sample["memreplay"] = Py::List({});
+  EXPECT_TRUE(Contains(std::string(Read(PythonPickle(sample)).status().message()),
+                       "'memreplay': expected a dict, found a list"));
+}
+
 TEST(TorchSnapshotReader, UnknownKeysAreCountedByName) {
   Py sample = SampleSnapshot(Release::k210);
   Py& trace_list = sample["device_traces"].items[0];

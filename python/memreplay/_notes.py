@@ -1,0 +1,394 @@
+"""What Python knows of a program's memory, noted while PyTorch records it: which module runs, where backward and the
+optimizer begin and end, and which addresses are parameters, gradients or the optimizer's state.
+
+A note makes no event. Its place is the number of allocations and frees that PyTorch has counted so far
+(torch.cuda.memory_stats(): "allocation.all.allocated" and "freed"), which is a position in the recording. The notes are
+written under one key of the snapshot, KEY, which PyTorch's own tools ignore (docs/formats.md).
+
+`memreplay record` puts this file into the processes that it starts, memreplay.recording() uses it from the package; so
+it imports nothing of either.
+"""
+
+from __future__ import annotations
+
+import gc
+import sys
+import threading
+import weakref
+from typing import Any, Callable, Dict, Iterator, List, Optional, Set, Tuple
+
+KEY = "memreplay"
+VERSION = 1
+
+# The snapshot has these texts; a reader ignores those that it does not know.
+KINDS = ("forward", "evaluation", "module", "backward", "optimizer", "end", "parameter", "buffer", "gradient",
+         "optimizer_state", "input", "output", "loss")
+_NUMBER = {kind: number for number, kind in enumerate(KINDS)}
+_MAX_DEPTH = 4  # of containers in what a module takes and returns
+_NO_MEMORY = (RuntimeError, AttributeError, NotImplementedError, TypeError)  # what tensors without memory raise
+
+
+def _tensors(value: Any, tensor: type, depth: int = 0) -> Iterator[Any]:
+    """Those in tuples, lists, dicts and dataclasses."""
+    if isinstance(value, tensor):
+        yield value
+    elif depth < _MAX_DEPTH:
+        inside: Any = ()
+        if isinstance(value, dict):
+            inside = value.values()
+        elif isinstance(value, (tuple, list)):
+            inside = value
+        elif hasattr(type(value), "__dataclass_fields__"):
+            inside = vars(value).values()
+        for one in inside:
+            yield from _tensors(one, tensor, depth + 1)
+
+
+class _Open:
+    """A module whose forward() runs."""
+
+    def __init__(self, module: Any, is_model: bool, row: int) -> None:
+        self.module = module
+        self.is_model = is_model  # no other module runs it
+        self.row = row  # of its beginning; -1 where more was noted since than modules
+
+
+class _Engine:
+    """autograd's engine, with notes where backward begins and ends."""
+
+    def __init__(self, notes: Notes, engine: Any) -> None:
+        self._notes, self._engine = notes, engine
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._engine, name)
+
+    def run_backward(self, *args: Any, **kwargs: Any) -> Any:
+        self._notes._begin_backward(args)
+        try:
+            return self._engine.run_backward(*args, **kwargs)
+        finally:
+            self._notes._end_backward()
+
+
+class Notes:
+    """Takes notes from start() to stop(), in this process.
+
+    `watch(name, before, after)` calls after(module) when the module `name` has been imported. What is compiled from here on
+    is seen.
+    """
+
+    def __init__(self, torch: Any, watch: Callable[[str, Any, Any], None]) -> None:
+        self.torch = torch
+        self._rows: List[Tuple[int, int, int, int, int]] = []  # device, kind, place, name, address
+        self._names: Dict[str, int] = {"": 0}
+        self._devices: List[int] = [0]  # that have memory
+        self._places: Dict[int, int] = {}  # of the last note, by device
+        self._open: List[_Open] = []
+        self._thread = threading.get_ident()
+        self._backward = 0  # how many run, one inside the other
+        self._paths: Dict[int, str] = {}  # of modules, by id
+        self._models: Dict[int, Tuple[Any, int]] = {}  # by id: a weak reference, and how many modules it had
+        self._known: Dict[Tuple[int, str], int] = {}  # addresses of what usually stays where it is
+        self._parameters: Dict[int, Tuple[Any, str]] = {}  # by id: weak references and names
+        self._module_hooks: List[Any] = []
+        self._optimizer_hooks: List[Any] = []
+        self._engine: Optional[_Engine] = None
+        self._undo_watching: Optional[Callable[[], Any]] = None
+        self._is_compiled: Set[str] = set()  # "module", "function"
+        self._is_on = False
+        dynamo = sys.modules.get("torch._dynamo.eval_frame")
+        if dynamo is None:
+            watch("torch._dynamo.eval_frame", lambda spec: None, self._before_compiling)
+        else:
+            if any(getattr(dynamo, name, None) for name in ("cached_backends", "most_recent_backend")):  # the second of 2.1
+                self._is_compiled.add("function")  # whatever it was
+            self._before_compiling(dynamo)
+
+    # On and off.
+
+    def start(self) -> None:
+        """Nothing is set that torch.compile would see: where something was compiled, less is noted."""
+        torch = self.torch
+        self._is_on = True
+        if not self._is_compiled:
+            hooks = torch.nn.modules.module
+            self._module_hooks = [hooks.register_module_forward_pre_hook(self._before_module),
+                                  hooks.register_module_forward_hook(self._after_module)]
+        if "function" in self._is_compiled:
+            return
+        hooks = sys.modules["torch.optim.optimizer"]  # torch.optim has no such attribute
+        if hasattr(hooks, "register_optimizer_step_pre_hook"):  # 2.0 has none
+            self._optimizer_hooks = [hooks.register_optimizer_step_pre_hook(self._before_step),
+                                     hooks.register_optimizer_step_post_hook(self._after_step)]
+        variable = torch.autograd.Variable
+        self._engine = variable._execution_engine = _Engine(self, variable._execution_engine)
+
+    def stop(self) -> None:
+        self._is_on = False
+        self._leave_modules()
+        self._leave_functions()
+        if self._undo_watching is not None:
+            self._undo_watching()
+
+    def _leave_modules(self) -> None:
+        for hook in self._module_hooks:
+            hook.remove()
+        self._module_hooks, self._open = [], []
+
+    def _leave_functions(self) -> None:
+        for hook in self._optimizer_hooks:
+            hook.remove()
+        self._optimizer_hooks = []
+        variable = self.torch.autograd.Variable
+        if self._engine is not None and variable._execution_engine is self._engine:
+            variable._execution_engine = self._engine._engine
+
+    def _before_compiling(self, eval_frame: Any) -> None:
+        """A compiler that traced a module would trace what takes notes of it, and guard it: that ends before. A compiled
+        function may hold backward and optimizers as well."""
+        context = eval_frame.OptimizeContext
+        own = vars(context).get("__call__")  # some releases inherit it
+
+        def call(this: Any, function: Any) -> Any:
+            is_module = isinstance(getattr(function, "__self__", function), self.torch.nn.Module)
+            self._is_compiled.add("module" if is_module else "function")
+            self._leave_modules()
+            if not is_module:
+                self._leave_functions()
+            return own(this, function) if own is not None else super(context, this).__call__(function)
+
+        context.__call__ = call
+        self._undo_watching = lambda: setattr(context, "__call__", own) if own is not None else delattr(context, "__call__")
+
+    # Places and rows.
+
+    def _place(self, device: int) -> int:
+        counted = self.torch._C._cuda_memoryStats(device)["allocation"]["all"]
+        return int(counted["allocated"]) + int(counted["freed"])
+
+    def _ready(self) -> bool:
+        return self._is_on and bool(self.torch.cuda.is_initialized())
+
+    def _look_for_devices(self) -> None:
+        self._devices = [d for d in range(self.torch.cuda.device_count()) if self._place(d) > 0] or [0]
+
+    def _note(self, kind: str, name: str = "") -> None:
+        """What begins or ends, on each device."""
+        text = self._names.setdefault(name, len(self._names))
+        for device in self._devices:
+            place = self._places[device] = self._place(device)
+            self._rows.append((device, _NUMBER[kind], place, text, 0))
+
+    def _note_tensor(self, kind: str, name: str, tensor: Any) -> None:
+        """What the storage of a tensor is, at the place of the last note."""
+        tensor = getattr(tensor, "_local_tensor", tensor)  # a DTensor's own part
+        try:
+            if not tensor.is_cuda:
+                return
+            address = tensor.data_ptr() - tensor.storage_offset() * tensor.element_size()
+            device = tensor.get_device()
+        except _NO_MEMORY:
+            return
+        if address <= 0:
+            return
+        place = self._places.get(device)
+        if place is None:
+            place = self._places[device] = self._place(device)
+        self._rows.append((device, _NUMBER[kind], place, self._names.setdefault(name, len(self._names)), address))
+
+    def _note_if_moved(self, kind: str, key: Tuple[int, str], name: str, tensor: Any) -> None:
+        try:
+            address = getattr(tensor, "_local_tensor", tensor).data_ptr()
+        except _NO_MEMORY:
+            return
+        if self._known.get(key) != address:
+            self._known[key] = address
+            self._note_tensor(kind, name, tensor)
+
+    # Modules.
+
+    def _before_module(self, module: Any, args: Any) -> None:
+        if not self._ready() or (self._backward == 0 and threading.get_ident() != self._thread):
+            return
+        with self.torch._C.DisableTorchFunction():
+            self._close_left(module)
+            row = len(self._rows)
+            is_model = not self._open and self._backward == 0
+            if is_model:
+                self._look_for_devices()
+                self._places.clear()
+                self._note("forward" if self.torch.is_grad_enabled() else "evaluation", type(module).__name__)
+                noted = len(self._rows)
+                self._see_model(module)
+                for tensor in _tensors(args, self.torch.Tensor):
+                    self._note_tensor("input", "", tensor)
+                if len(self._rows) > noted:
+                    row = -1
+            else:
+                self._note("module", self._paths.get(id(module)) or type(module).__name__)
+            self._open.append(_Open(module, is_model, row))
+
+    def _after_module(self, module: Any, args: Any, output: Any) -> None:
+        if not self._open or (self._backward == 0 and threading.get_ident() != self._thread):
+            return
+        for position in range(len(self._open) - 1, -1, -1):
+            opened = self._open[position]
+            if opened.module is module:
+                with self.torch._C.DisableTorchFunction():
+                    self._close(position)
+                    if opened.is_model:
+                        for tensor in _tensors(output, self.torch.Tensor):
+                            self._note_tensor("loss" if tensor.dim() == 0 else "output", "", tensor)
+                return
+
+    def _close_left(self, module: Any) -> None:
+        """Closes modules that an exception has left: `module` is called anew, or the outermost one runs no more."""
+        if self._open and self._backward == 0:
+            for position, opened in enumerate(self._open):
+                if opened.module is module:
+                    self._close(position)
+                    return
+            if id(module) not in self._paths and not self._runs(self._open[0].module):
+                self._close(0)
+
+    def _runs(self, module: Any) -> bool:
+        frame: Any = sys._getframe(1)
+        while frame is not None:
+            if frame.f_code.co_name == "_call_impl" and frame.f_locals.get("self") is module:
+                return True
+            frame = frame.f_back
+        return False
+
+    def _close(self, position: int) -> None:
+        while len(self._open) > position:
+            row = self._open.pop().row
+            places = [(device, self._place(device)) for device in self._devices]
+            if row >= 0 and [(kept[0], kept[2]) for kept in self._rows[row:]] == places:
+                del self._rows[row:]  # nothing was allocated or freed meanwhile
+                continue
+            for device, place in places:
+                self._places[device] = place
+                self._rows.append((device, _NUMBER["end"], place, 0, 0))
+
+    def _see_model(self, model: Any) -> None:
+        """The paths of a model's modules, and where its parameters and buffers lie."""
+        modules = list(model.named_modules())
+        known = self._models.get(id(model))
+        if known is None or known[0]() is not model or known[1] != len(modules):
+            others = any(other() not in (None, model) for other, _ in self._models.values())
+            prefix = type(model).__name__ + "." if others else ""
+            for path, module in modules:
+                self._paths[id(module)] = prefix + path if path else type(model).__name__
+            self._models[id(model)] = (weakref.ref(model), len(modules))
+        for path, module in modules:
+            at = path + "." if path else ""
+            for name, parameter in module._parameters.items():
+                if parameter is not None:
+                    self._parameters[id(parameter)] = (weakref.ref(parameter), at + name)
+                    self._note_if_moved("parameter", (id(parameter), ""), at + name, parameter)
+            for name, buffer in module._buffers.items():
+                if buffer is not None:
+                    self._note_if_moved("buffer", (id(module), name), at + name, buffer)
+
+    # Backward and the optimizer.
+
+    def _begin_backward(self, args: Any) -> None:
+        if self._ready():
+            with self.torch._C.DisableTorchFunction():
+                if self._backward == 0:
+                    if self._open and threading.get_ident() == self._thread and not self._runs(self._open[0].module):
+                        self._close(0)
+                    self._look_for_devices()
+                self._note("backward")
+                if self._backward == 0:
+                    for tensor in _tensors(args[:1], self.torch.Tensor):
+                        self._note_tensor("loss", "", tensor)
+        self._backward += 1
+
+    def _end_backward(self) -> None:
+        self._backward -= 1
+        if self._ready():
+            with self.torch._C.DisableTorchFunction():
+                self._note("end")
+                if self._backward == 0:
+                    for key, (reference, name) in list(self._parameters.items()):
+                        parameter = reference()
+                        if parameter is None:
+                            del self._parameters[key]
+                        elif parameter.grad is not None:
+                            self._note_tensor("gradient", name, parameter.grad)
+
+    def _before_step(self, optimizer: Any, args: Any, kwargs: Any) -> None:
+        if self._ready():
+            with self.torch._C.DisableTorchFunction():
+                self._note("optimizer", type(optimizer).__name__)
+                self._see_optimizer(optimizer)
+
+    def _after_step(self, optimizer: Any, args: Any, kwargs: Any) -> None:
+        if self._ready():
+            with self.torch._C.DisableTorchFunction():
+                self._note("end")
+                self._see_optimizer(optimizer)
+
+    def _see_optimizer(self, optimizer: Any) -> None:
+        for group in optimizer.param_groups:
+            for parameter in group["params"]:
+                name = self._name_of(parameter)
+                self._note_if_moved("parameter", (id(parameter), ""), name, parameter)
+                if parameter.grad is not None:
+                    self._note_tensor("gradient", name, parameter.grad)
+        for parameter, state in optimizer.state.items():
+            if isinstance(state, dict):
+                at = self._name_of(parameter)
+                for key, value in state.items():
+                    for tensor in _tensors(value, self.torch.Tensor):
+                        self._note_if_moved("optimizer_state", (id(parameter), str(key)), f"{at}.{key}" if at else str(key), tensor)
+
+    def _name_of(self, parameter: Any) -> str:
+        """What its model calls it; empty where no model has run."""
+        known = self._parameters.setdefault(id(parameter), (weakref.ref(parameter), ""))
+        return known[1] if known[0]() is parameter else ""
+
+    # The result.
+
+    def _see_all(self) -> None:
+        """What is there now, whether it was ever called or not."""
+        module, optimizer = self.torch.nn.Module, self.torch.optim.Optimizer
+        is_asked: Dict[type, bool] = {}
+        for found in gc.get_objects():
+            kind = type(found)
+            if kind not in is_asked:
+                is_asked[kind] = issubclass(kind, (module, optimizer))
+            if not is_asked[kind]:
+                continue
+            try:
+                if issubclass(kind, optimizer):
+                    self._see_optimizer(found)
+                    continue
+                for what, tensors in (("parameter", found._parameters), ("buffer", found._buffers)):
+                    for tensor in tensors.values():
+                        if tensor is not None:
+                            name = self._name_of(tensor) if what == "parameter" else ""
+                            self._note_tensor(what, name, tensor)
+                            if what == "parameter" and tensor.grad is not None:
+                                self._note_tensor("gradient", name, tensor.grad)
+            except (AttributeError, ReferenceError, RuntimeError):  # half made, or half gone
+                continue
+
+    def taken(self) -> Dict[str, Any]:
+        """What goes under KEY into a snapshot that was taken just now: plain lists, one for each field."""
+        with self.torch._C.DisableTorchFunction():
+            end = {device: self._place(device) for device in range(self.torch.cuda.device_count())}
+            before, self._rows = self._rows, list(self._rows)
+            known, self._known = self._known, {}
+            self._places = dict(end)
+            self._see_all()
+            rows = self._rows
+            self._rows, self._known = before, known
+        devices = []
+        for device in sorted({row[0] for row in rows}):
+            own = [row for row in rows if row[0] == device]
+            devices.append({"device": device, "end": end[device], "kind": [row[1] for row in own],
+                            "place": [row[2] for row in own], "name": [row[3] for row in own],
+                            "address": [row[4] for row in own]})
+        return {"version": VERSION, "kinds": list(KINDS), "names": list(self._names), "devices": devices}
