@@ -35,6 +35,7 @@ ORDER = [
     "sim/device",
     "sim/observe",
     "sim/workload",
+    "sim/category",
     "sim/recording",
     "sim/whatif",
     "sim/oom",

@@ -1,0 +1,55 @@
+// What an allocation is for, and when in the program it was made: the words that every command
+// uses.
+#ifndef MEMREPLAY_SIM_CATEGORY_CATEGORY_H_
+#define MEMREPLAY_SIM_CATEGORY_CATEGORY_H_
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+namespace memreplay {
+
+enum class Category : uint8_t {
+  kParameter,
+  kBuffer,
+  kGradient,
+  kOptimizerState,
+  kActivation,     // saved for backward
+  kLogits,         // logits and loss
+  kTemporary,      // freed within its phase
+  kInput,          // what a model is called with
+  kCache,          // keys and values of tokens that are done
+  kCopy,           // of a weight in another type (autocast)
+  kWorkspace,      // cuBLAS, cuDNN
+  kCommunication,  // buckets and buffers of torch.distributed
+  kUnknown,
+};
+inline constexpr size_t kCategories = static_cast<size_t>(Category::kUnknown) + 1;
+
+enum class Phase : uint8_t { kLoad, kForward, kBackward, kOptimizer, kEvaluation, kOther };
+inline constexpr size_t kPhases = static_cast<size_t>(Phase::kOther) + 1;
+
+// How a category is known, the strongest evidence first.
+enum class Evidence : uint8_t {
+  kTold,      // Python noted it, or the program tags it
+  kStack,     // the frames that asked
+  kLifetime,  // when it was freed, against the phases
+  kSize,      // its size is that of something known
+  kNone,
+};
+inline constexpr size_t kEvidences = static_cast<size_t>(Evidence::kNone) + 1;
+
+// Stable, snake_case: JSON, tables, Perfetto.
+std::string_view CategoryName(Category category);
+std::string_view PhaseName(Phase phase);
+std::string_view EvidenceName(Evidence evidence);
+// For a sentence: "activations", "the optimizer's state".
+std::string_view CategoryNoun(Category category);
+// The category of a program's tag: those that `synth` writes, and the names above.
+std::optional<Category> CategoryOfTag(std::string_view tag);
+
+}  // namespace memreplay
+
+#endif  // MEMREPLAY_SIM_CATEGORY_CATEGORY_H_

@@ -1,0 +1,51 @@
+// How much memory each category holds: where each phase peaks, and by module.
+#ifndef MEMREPLAY_SIM_CATEGORY_CATEGORY_TABLE_H_
+#define MEMREPLAY_SIM_CATEGORY_CATEGORY_TABLE_H_
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "sim/category/meanings.h"
+#include "trace/value/units.h"
+
+namespace memreplay {
+
+using BytesByCategory = std::array<Bytes, kCategories>;
+
+// A moment at which most is live, requested bytes from alloc to free.
+struct CategoryPeak {
+  Bytes live;
+  uint64_t event = 0;  // the allocation that reaches it first: a position in the events of the file
+  Phase phase = Phase::kOther;
+  uint32_t step = 0;
+  BytesByCategory bytes = {};  // adds up to `live`
+};
+
+// A module with those inside it.
+struct ModuleUse {
+  std::string path;  // "" stands for what no module is known of
+  Bytes at_peak;     // of CategoryTable::peak, made while it ran, and its parameters, gradients and
+                     // their state
+  Bytes most;        // its own peak, perhaps at another moment
+  BytesByCategory bytes = {};  // at_peak
+};
+
+struct CategoryTable {
+  CategoryPeak peak;
+  std::vector<CategoryPeak>
+      phases;  // the peak within each phase that there is, in the order of Phase
+  std::vector<ModuleUse> modules;                    // by path, a parent before its children
+  std::array<Bytes, kEvidences> evidence = {};       // of the bytes at the peak, how they are known
+  std::vector<std::pair<AllocationId, Bytes>> live;  // at the peak
+  std::vector<uint32_t> stacks;                      // of these
+};
+
+// O(events * depth of modules).
+CategoryTable CategoriesOverTime(const Schedule& schedule, const Meanings& meanings);
+
+}  // namespace memreplay
+
+#endif  // MEMREPLAY_SIM_CATEGORY_CATEGORY_TABLE_H_

@@ -1,0 +1,709 @@
+#include "sim/category/meanings.h"
+
+#include <algorithm>
+#include <cctype>
+#include <limits>
+#include <optional>
+#include <string_view>
+#include <tuple>
+#include <utility>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
+#include "sim/category/stack_roles.h"
+
+namespace memreplay {
+namespace {
+
+constexpr uint64_t kNever = std::numeric_limits<uint64_t>::max();
+
+// What cuBLAS gets from PyTorch per handle and stream unless CUBLAS_WORKSPACE_CONFIG says
+// otherwise: 2 x 4 MiB and 8 x 16 KiB, 32 MiB on Hopper (torch.backends.cuda; seen in recordings of
+// both).
+constexpr uint64_t kBlasWorkspaces[] = {8'519'680, 33'554'432};
+
+struct Life {
+  bool is_start = false;  // live before the first event
+  uint64_t begin = 0;     // positions of events
+  uint64_t end = kNever;
+  Bytes size;
+  uint32_t stack = 0;
+};
+
+// Phases that are not known yet: what lies between two that are.
+struct Draft {
+  uint64_t begin = 0;
+  std::optional<Phase> phase;
+};
+
+class Finder {
+ public:
+  Finder(const Schedule& schedule, bool use_notes)
+      : schedule_(schedule),
+        trace_(schedule.trace()),
+        notes_(schedule.device_trace().notes),
+        use_notes_(use_notes && !notes_.empty()) {}
+
+  Meanings Find() {
+    found_.modules.emplace_back();
+    found_.of.resize(schedule_.allocation_count());
+    if (schedule_.is_program()) {
+      const RequestView requests = schedule_.requests();
+      events_ = requests.size();
+      ReadProgram(requests);
+      return std::move(found_);
+    }
+    lives_.resize(schedule_.allocation_count());
+    for (const StartAllocation& start : schedule_.start_allocations()) {
+      lives_[start.id] = {true, 0, kNever, start.requested_size, start.stack};
+    }
+    const EventView recorded = schedule_.recorded();
+    events_ = recorded.size();
+    ReadLives(recorded);
+    roles_ = StackRoles(trace_);
+    if (use_notes_) {
+      ReadNotes(recorded);
+    } else {
+      InferPhases();
+    }
+    Settle();
+    if (!use_notes_) PairSizes();
+    return std::move(found_);
+  }
+
+ private:
+  using Order = std::vector<AllocationId>;
+
+  // Programs: what they say of themselves.
+
+  void ReadProgram(const RequestView& requests) {
+    found_.is_told = true;
+    std::string_view phase_name;
+    found_.phases = {{0, events_, Phase::kOther, 0}};
+    const auto take = [&](AllocationId id, std::string_view tag) {
+      const std::optional<Category> category = CategoryOfTag(tag);
+      if (category) Say(id, *category, Evidence::kTold);
+    };
+    size_t i = 0;
+    for (const Event& event : requests) {
+      if (event.kind == EventKind::kAlloc && event.id < found_.of.size()) {
+        const absl::Span<const uint32_t> frames = trace_.stacks[event.text_or_stack];
+        if (!frames.empty()) {
+          take(event.id, trace_.strings[trace_.stacks.frame(frames[0]).filename]);
+        }
+        found_.of[event.id].phase = found_.phases.back().phase;
+        found_.of[event.id].step = found_.phases.back().step;
+      } else if (event.is_mark(MarkKind::kRetag) && event.id < found_.of.size()) {
+        take(event.id, trace_.strings[event.text_or_stack]);
+      } else if (event.is_mark(MarkKind::kPhase)) {
+        PhaseSpan next = PhaseOfName(trace_.strings[event.text_or_stack]);
+        next.begin = i;
+        next.end = events_;
+        found_.phases.back().end = i;
+        if (found_.phases.back().begin == i) found_.phases.pop_back();
+        found_.phases.push_back(next);
+        found_.trains = found_.trains || next.phase == Phase::kBackward;
+      }
+      ++i;
+    }
+  }
+
+  // "it2.bwd0" of `synth`, and words that people use.
+  static PhaseSpan PhaseOfName(std::string_view name) {
+    const auto has = [&](std::string_view part) { return name.find(part) != name.npos; };
+    PhaseSpan span;
+    span.phase = has("eval") || has("infer") || has("decode") || has("prefill") ? Phase::kEvaluation
+                 : has("bwd") || has("backward")                                ? Phase::kBackward
+                 : has("fwd") || has("forward")                                 ? Phase::kForward
+                 : has("step") || has("optim")                                  ? Phase::kOptimizer
+                 : has("model") || has("load") || has("init")                   ? Phase::kLoad
+                                                                                : Phase::kOther;
+    const size_t digits = name.find_first_of("0123456789");
+    for (size_t i = digits; i < name.size() && std::isdigit(static_cast<unsigned char>(name[i]));
+         ++i) {
+      span.step = span.step * 10 + static_cast<uint32_t>(name[i] - '0');
+      if (span.step > 100'000'000) break;
+    }
+    if (digits != name.npos) ++span.step;
+    return span;
+  }
+
+  // Recordings.
+
+  void ReadLives(const EventView& recorded) {
+    size_t i = 0;
+    for (const Event& event : recorded) {
+      if (event.kind == EventKind::kOom) cut_ = i;
+      if (event.id < lives_.size()) {
+        Life& life = lives_[event.id];
+        if (event.kind == EventKind::kAlloc) {
+          life = {false, i, kNever, event.size, event.text_or_stack};
+          order_.push_back(event.id);
+        } else if (event.kind == EventKind::kFree || event.kind == EventKind::kFreeCompleted) {
+          life.end = std::min(life.end, static_cast<uint64_t>(i));
+        }
+      }
+      ++i;
+    }
+  }
+
+  // Whether something is there until the end; what running out of memory unwound was.
+  bool Stays(const Life& life) const {
+    return life.end == kNever || (cut_ != kNever && life.begin < cut_ && life.end > cut_);
+  }
+
+  // Says what an allocation is, unless better evidence has said so already.
+  void Say(AllocationId id, Category category, Evidence evidence) {
+    Meaning& meaning = found_.of[id];
+    const bool is_better = evidence < meaning.evidence ||
+                           (evidence == meaning.evidence && category < meaning.category);
+    if (meaning.category != Category::kUnknown && !is_better) return;
+    meaning.category = category;
+    meaning.evidence = evidence;
+  }
+
+  uint32_t Module(std::string_view path) {
+    if (path.empty()) return 0;
+    const auto [found, is_new] =
+        module_numbers_.try_emplace(std::string(path), found_.modules.size());
+    if (is_new) found_.modules.emplace_back(path);
+    return static_cast<uint32_t>(found->second);
+  }
+
+  static std::optional<Category> CategoryOfNote(NoteKind kind) {
+    switch (kind) {
+      case NoteKind::kParameter: return Category::kParameter;
+      case NoteKind::kBuffer: return Category::kBuffer;
+      case NoteKind::kGradient: return Category::kGradient;
+      case NoteKind::kOptimizerState: return Category::kOptimizerState;
+      case NoteKind::kInput: return Category::kInput;
+      case NoteKind::kOutput:
+      case NoteKind::kLoss: return Category::kLogits;
+      default: return std::nullopt;
+    }
+  }
+
+  // "h.0.attn" of the parameter "h.0.attn.weight" and of its state "h.0.attn.weight.exp_avg".
+  static std::string_view ModuleOf(std::string_view name, NoteKind kind) {
+    for (int cut = kind == NoteKind::kOptimizerState ? 2 : 1; cut > 0; --cut) {
+      const size_t dot = name.rfind('.');
+      if (dot == name.npos) return "";
+      name = name.substr(0, dot);
+    }
+    return name;
+  }
+
+  void ReadNotes(const EventView& recorded) {
+    found_.is_told = true;
+    absl::flat_hash_map<uint64_t, AllocationId> live;
+    for (const StartAllocation& start : schedule_.start_allocations()) {
+      live[start.address.value()] = start.id;
+    }
+    struct Open {
+      NoteKind kind;
+      uint32_t module;
+    };
+    std::vector<Open> open;
+    const auto phase = [&]() -> std::optional<Phase> {
+      for (size_t k = open.size(); k > 0; --k) {
+        switch (open[k - 1].kind) {
+          case NoteKind::kForward: return Phase::kForward;
+          case NoteKind::kEvaluation: return Phase::kEvaluation;
+          case NoteKind::kBackward: return Phase::kBackward;
+          case NoteKind::kOptimizer: return Phase::kOptimizer;
+          default: break;
+        }
+      }
+      return std::nullopt;
+    };
+    drafts_ = {{0, std::nullopt}};
+    size_t note = 0;
+    for (uint64_t i = 0; i <= events_; ++i) {
+      for (; note < notes_.size() && notes_[note].event <= i; ++note) {
+        const MemoryNote& said = notes_[note];
+        const std::string_view name = trace_.strings[said.name];
+        if (const std::optional<Category> category = CategoryOfNote(said.kind)) {
+          const auto found = live.find(said.address.value());
+          if (found == live.end()) continue;
+          Say(found->second, *category, Evidence::kTold);
+          const uint32_t module = Module(ModuleOf(name, said.kind));
+          if (module != 0) found_.of[found->second].module = module;
+          continue;
+        }
+        if (said.kind == NoteKind::kEnd) {
+          if (!open.empty()) open.pop_back();
+        } else {
+          const bool has_path = said.kind == NoteKind::kModule || said.kind == NoteKind::kForward ||
+                                said.kind == NoteKind::kEvaluation;
+          open.push_back({said.kind, has_path ? Module(name) : 0});
+        }
+        if (said.kind != NoteKind::kModule) Begin(i, phase());
+      }
+      if (i == events_) break;
+      const Event event = recorded[i];
+      if (event.id >= lives_.size()) continue;
+      if (event.kind == EventKind::kAlloc) {
+        live[event.address.value()] = event.id;
+        if (!open.empty()) found_.of[event.id].module = open.back().module;
+        is_in_module_.insert_or_assign(event.id, !open.empty() && open.back().module != 0);
+      } else if (event.kind == EventKind::kFree) {
+        live.erase(event.address.value());
+      }
+    }
+    FinishPhases();
+  }
+
+  void Begin(uint64_t at, std::optional<Phase> phase) {
+    if (drafts_.back().phase == phase) return;
+    if (drafts_.back().begin == at) {
+      drafts_.back().phase = phase;
+      if (drafts_.size() > 1 && drafts_[drafts_.size() - 2].phase == phase) drafts_.pop_back();
+      return;
+    }
+    drafts_.push_back({at, phase});
+  }
+
+  // Phases of a recording without notes: what the stacks say, one allocation after the other.
+
+  struct Run {  // of forward() from one line
+    StackPhase phase = StackPhase::kForward;
+    uint32_t caller = 0;
+    uint64_t begin = 0, end = 0;
+    Order made;
+    std::optional<bool> trains;
+  };
+
+  void InferPhases() {
+    bool has_frames = false, has_training = false;
+    for (const AllocationId id : order_) {
+      const StackPhase phase = roles_[lives_[id].stack].phase;
+      has_frames = has_frames || phase != StackPhase::kEmpty;
+      has_training = has_training || phase == StackPhase::kBackward ||
+                     phase == StackPhase::kOptimizer || phase == StackPhase::kForward;
+    }
+    drafts_ = {{0, std::nullopt}};
+    if (has_frames) {
+      std::vector<Run> runs;
+      bool in_run = false;
+      for (const AllocationId id : order_) {
+        const Life& life = lives_[id];
+        StackRole role = roles_[life.stack];
+        if (role.phase == StackPhase::kEmpty) {
+          role.phase = has_training ? StackPhase::kBackward : StackPhase::kNone;
+        }
+        switch (role.phase) {
+          case StackPhase::kForward:
+          case StackPhase::kInference:
+            if (!in_run || runs.back().caller != role.caller || runs.back().phase != role.phase) {
+              runs.push_back({role.phase, role.caller, life.begin, life.begin, {}, {}});
+              drafts_.push_back({life.begin, Phase::kForward});
+            }
+            in_run = true;
+            runs.back().made.push_back(id);
+            runs.back().end = life.begin + 1;
+            continue;
+          case StackPhase::kBackward: Begin(life.begin, Phase::kBackward); break;
+          case StackPhase::kOptimizer: Begin(life.begin, Phase::kOptimizer); break;
+          case StackPhase::kLoad: Begin(life.begin, Phase::kLoad); break;
+          default:
+            // What the program does between two ops of backward or of a step goes on in another
+            // thread.
+            if (drafts_.back().phase == Phase::kBackward && !NextIsOutside(id)) break;
+            Begin(life.begin, std::nullopt);
+        }
+        in_run = false;
+      }
+      JudgeRuns(runs);
+    }
+    FinishPhases();
+  }
+
+  // Whether the program has gone on after backward: an allocation of its own code is no part of it.
+  bool NextIsOutside(AllocationId id) const {
+    return roles_[lives_[id].stack].phase == StackPhase::kNone;
+  }
+
+  // Which runs of forward() save anything for a backward pass that follows.
+  void JudgeRuns(std::vector<Run>& runs) {
+    std::vector<uint64_t> backwards;
+    for (const Draft& draft : drafts_) {
+      if (draft.phase == Phase::kBackward) backwards.push_back(draft.begin);
+    }
+    const auto kept = [&](const Run& run, uint64_t at) {
+      uint64_t alive = 0, all = 0;
+      for (const AllocationId id : run.made) {
+        all += lives_[id].size.value();
+        if (at == kNever ? Stays(lives_[id]) : lives_[id].end >= at) {
+          alive += lives_[id].size.value();
+        }
+      }
+      return all == 0 ? 0.0 : static_cast<double>(alive) / static_cast<double>(all);
+    };
+    absl::flat_hash_map<uint32_t, double>
+        sure;  // by caller: the least that a pass keeps which backward follows
+    double least = 1;
+    for (size_t i = 0; i < runs.size(); ++i) {
+      const auto next = std::lower_bound(backwards.begin(), backwards.end(), runs[i].end);
+      if (next == backwards.end()) continue;
+      if (i + 1 < runs.size() && runs[i + 1].begin < *next) continue;
+      runs[i].trains = runs[i].phase == StackPhase::kForward;
+      const double share = kept(runs[i], *next);
+      const auto [found, is_new] = sure.try_emplace(runs[i].caller, share);
+      if (!is_new) found->second = std::min(found->second, share);
+      least = std::min(least, share);
+    }
+    for (size_t i = 0; i < runs.size(); ++i) {
+      Run& run = runs[i];
+      if (run.trains) continue;
+      if (run.phase == StackPhase::kInference) {
+        run.trains = false;
+        continue;
+      }
+      const auto next = std::lower_bound(backwards.begin(), backwards.end(), run.end);
+      if (next != backwards.end()) {
+        const auto same = sure.find(run.caller);
+        run.trains = kept(run, *next) >= 0.5 * (same != sure.end() ? same->second : least) &&
+                     kept(run, *next) > 0;
+      } else if (!backwards.empty()) {
+        // The recording ends before its backward pass, or it is an evaluation at the end.
+        const auto same = sure.find(run.caller);
+        run.trains = same != sure.end() ? kept(run, kNever) >= 0.25 * same->second
+                                        : i + 1 == runs.size() && kept(run, kNever) > 1.0 / 3;
+      } else {
+        // Saved for a backward pass that never came: more than a third of all, up to the end.
+        const uint64_t at = i + 1 < runs.size() ? runs[i + 1].begin : run.end;
+        run.trains = i + 1 >= runs.size() ? kept(run, at) > 1.0 / 3 && kept(run, kNever) > 0.3
+                                          : kept(run, at) > 1.0 / 3 && kept(run, kNever) > 1.0 / 3;
+      }
+    }
+    size_t run = 0;
+    for (Draft& draft : drafts_) {
+      if (draft.phase != Phase::kForward) continue;
+      if (!runs[run++].trains.value_or(false)) draft.phase = Phase::kEvaluation;
+    }
+  }
+
+  // Names what lies between phases, and numbers the steps.
+  void FinishPhases() {
+    std::vector<Draft> drafts;  // one after the other of the same phase are one
+    for (const Draft& draft : drafts_) {
+      if (!drafts.empty() && drafts.back().phase == draft.phase) continue;
+      if (!drafts.empty() && drafts.back().begin == draft.begin) drafts.pop_back();
+      drafts.push_back(draft);
+    }
+    const bool has_forward = std::any_of(drafts.begin(), drafts.end(), [](const Draft& draft) {
+      return draft.phase == Phase::kForward;
+    });
+    for (size_t i = 0; i < drafts.size(); ++i) {
+      Phase phase = Phase::kOther;
+      if (drafts[i].phase) {
+        phase = *drafts[i].phase;
+      } else {
+        // kOther: there is none.
+        const auto known = [&](size_t draft) {
+          return draft < drafts.size() && drafts[draft].phase.has_value() ? *drafts[draft].phase
+                                                                          : Phase::kOther;
+        };
+        const Phase before = i > 0 ? known(i - 1) : Phase::kOther;
+        const Phase after = known(i + 1);
+        if (after == Phase::kBackward &&
+            (before == Phase::kForward || (!has_forward && use_notes_ && i > 0))) {
+          phase = Phase::kForward;  // the loss; a compiled model
+        } else if (before == Phase::kBackward && after == Phase::kOptimizer) {
+          phase = Phase::kOptimizer;  // clipping
+        } else if (before == after && before != Phase::kOther && before != Phase::kBackward) {
+          phase = before;
+        } else if (before == Phase::kForward && after == Phase::kOther) {
+          phase = Phase::kForward;
+        } else if (i == 0 && schedule_.is_cold()) {
+          phase = Phase::kLoad;
+        }
+      }
+      if (!found_.phases.empty()) found_.phases.back().end = drafts[i].begin;
+      found_.phases.push_back({drafts[i].begin, events_, phase, 0});
+    }
+    uint32_t step = 1;
+    bool has_gradients = false, is_over = false;
+    for (PhaseSpan& span : found_.phases) {
+      has_gradients = has_gradients || span.phase == Phase::kBackward;
+      if (span.phase == Phase::kOptimizer) {
+        is_over = has_gradients;
+      } else if (is_over && span.phase != Phase::kOther) {
+        ++step;
+        has_gradients = span.phase == Phase::kBackward;
+        is_over = false;
+      }
+      span.step = step;
+      found_.trains = found_.trains || span.phase == Phase::kBackward;
+    }
+    for (size_t i = found_.phases.size(); i > 1; --i) {  // what lies before a step is of it
+      if (found_.phases[i - 2].phase == Phase::kOther) {
+        found_.phases[i - 2].step = found_.phases[i - 1].step;
+      }
+    }
+  }
+
+  // Categories.
+
+  static bool IsBlasWorkspace(Bytes size) {
+    return std::find(std::begin(kBlasWorkspaces), std::end(kBlasWorkspaces), size.value()) !=
+           std::end(kBlasWorkspaces);
+  }
+
+  void Settle() {
+    // What a parameter may be known by: its size.
+    const auto begun =
+        std::find_if(found_.phases.begin(), found_.phases.end(), [](const PhaseSpan& span) {
+          return span.phase != Phase::kLoad && span.phase != Phase::kOther;
+        });
+    const uint64_t loaded = begun == found_.phases.end() ? events_ : begun->begin;
+    for (AllocationId id = 0; id < lives_.size(); ++id) {
+      const Life& life = lives_[id];
+      if (life.begin <= loaded && life.end >= loaded &&
+          roles_[life.stack].phase == StackPhase::kLoad) {
+        ++parameter_sizes_[life.size.value()];
+      } else if (found_.of[id].category == Category::kParameter) {
+        ++parameter_sizes_[life.size.value()];
+      }
+    }
+    for (const StartAllocation& start : schedule_.start_allocations()) {
+      found_.of[start.id].phase = Phase::kLoad;
+      const StackRole& role = roles_[start.stack];
+      if (role.is_state) {
+        Say(start.id, Category::kOptimizerState, Evidence::kStack);
+      } else if (role.phase == StackPhase::kLoad && lives_[start.id].end == kNever) {
+        Say(start.id, Category::kParameter, Evidence::kStack);
+      } else if (IsBlasWorkspace(start.requested_size) && role.is_workspace) {
+        Say(start.id, Category::kWorkspace, Evidence::kStack);
+      }
+    }
+    size_t span = 0;
+    for (const AllocationId id : order_) {
+      const Life& life = lives_[id];
+      while (span + 1 < found_.phases.size() && found_.phases[span + 1].begin <= life.begin) ++span;
+      found_.of[id].phase = found_.phases[span].phase;
+      found_.of[id].step = found_.phases[span].step;
+      SettleOne(id, life, span);
+      ++settled_;
+    }
+  }
+
+  // The first span of backward at or after this one; the end of the list if there is none.
+  size_t NextBackward(size_t span) {
+    if (next_backward_.empty()) {
+      next_backward_.resize(found_.phases.size() + 1, found_.phases.size());
+      for (size_t i = found_.phases.size(); i > 0; --i) {
+        next_backward_[i - 1] =
+            found_.phases[i - 1].phase == Phase::kBackward ? i - 1 : next_backward_[i];
+      }
+    }
+    return next_backward_[span];
+  }
+
+  void SettleOne(AllocationId id, const Life& life, size_t span) {
+    const StackRole& role = roles_[life.stack];
+    const PhaseSpan& phase = found_.phases[span];
+    if (role.is_workspace ||
+        (IsBlasWorkspace(life.size) && life.end == kNever &&
+         (role.is_linear || role.phase == StackPhase::kEmpty ||
+          role.phase == StackPhase::kForward || role.phase == StackPhase::kInference))) {
+      Say(id, Category::kWorkspace, role.is_workspace ? Evidence::kStack : Evidence::kSize);
+      return;
+    }
+    if (role.is_communication && role.phase != StackPhase::kLoad) {
+      Say(id, Category::kCommunication, Evidence::kStack);
+      return;
+    }
+    const bool outlives = life.end >= phase.end;
+    if (role.is_state && outlives) {
+      Say(id, Category::kOptimizerState, Evidence::kStack);
+      return;
+    }
+    const bool is_half_of_parameter = parameter_sizes_.contains(2 * life.size.value());
+    switch (phase.phase) {
+      case Phase::kForward: {
+        const size_t backward = NextBackward(span);
+        const bool is_kept = backward < found_.phases.size()
+                                 ? life.end >= found_.phases[backward].begin
+                                 : Stays(life);
+        if (role.is_loss) SayWhatALossReads(life);
+        if (role.is_cache && is_kept) {
+          Say(id, Category::kCache, Evidence::kStack);
+        } else if (role.is_loss && is_kept) {
+          Say(id, Category::kLogits, Evidence::kStack);
+        } else if (role.is_linear && is_half_of_parameter && is_kept) {
+          Say(id, Category::kCopy, Evidence::kSize);
+        } else if (is_kept && role.phase == StackPhase::kNone && !found_.is_told) {
+          Say(id, Category::kUnknown, Evidence::kNone);
+        } else {
+          Say(id, is_kept ? Category::kActivation : Category::kTemporary, Evidence::kLifetime);
+        }
+        return;
+      }
+      case Phase::kBackward:
+        if (!outlives) {
+          Say(id,
+              role.is_recomputed || is_in_module(id) ? Category::kActivation : Category::kTemporary,
+              Evidence::kLifetime);
+        } else if (!use_notes_ &&
+                   (parameter_sizes_.empty() || parameter_sizes_.contains(life.size.value()))) {
+          Say(id, Category::kGradient,
+              parameter_sizes_.empty() ? Evidence::kLifetime : Evidence::kSize);
+        } else if (life.end < NextPhaseEnd(span)) {
+          Say(id, Category::kTemporary, Evidence::kLifetime);
+        }
+        return;
+      case Phase::kOptimizer:
+        if (!outlives) Say(id, Category::kTemporary, Evidence::kLifetime);
+        return;
+      case Phase::kEvaluation:
+        if (role.is_cache) {
+          Say(id, Category::kCache, Evidence::kStack);
+        } else if (role.is_linear && is_half_of_parameter && outlives) {
+          Say(id, Category::kCopy, Evidence::kSize);
+        } else if (!outlives) {
+          Say(id, Category::kTemporary, Evidence::kLifetime);
+        }
+        return;
+      case Phase::kLoad:
+        if (!outlives) {
+          Say(id, Category::kTemporary, Evidence::kLifetime);
+        } else if (role.phase == StackPhase::kLoad) {
+          Say(id, Category::kParameter, Evidence::kStack);
+        }
+        return;
+      case Phase::kOther:
+        if (role.phase == StackPhase::kLoad && outlives) {
+          Say(id, Category::kParameter, Evidence::kStack);
+        } else if (!outlives) {
+          Say(id, Category::kTemporary, Evidence::kLifetime);
+        } else if (role.phase == StackPhase::kNone && life.end != kNever &&
+                   span + 1 < found_.phases.size() &&
+                   (found_.phases[span + 1].phase == Phase::kForward ||
+                    found_.phases[span + 1].phase == Phase::kEvaluation)) {
+          Say(id, Category::kInput, Evidence::kLifetime);
+        }
+        return;
+    }
+  }
+
+  // The last product before a loss that has the size of what the loss makes of it, in the same or
+  // another type.
+  void SayWhatALossReads(const Life& loss) {
+    if (loss.size.value() < 4096) return;
+    for (size_t back = 0; back < 8 && back < settled_; ++back) {
+      const AllocationId id = order_[settled_ - 1 - back];
+      const Life& life = lives_[id];
+      const uint64_t size = life.size.value(), made = loss.size.value();
+      if (life.end < loss.begin || !roles_[life.stack].is_linear ||
+          (size != made && 2 * size != made && size != 2 * made)) {
+        continue;
+      }
+      if (found_.of[id].evidence != Evidence::kTold) {
+        found_.of[id].category = Category::kLogits;
+        found_.of[id].evidence = Evidence::kSize;
+      }
+      return;
+    }
+  }
+
+  Phase PhaseAt(uint64_t event) const {
+    const auto after =
+        std::upper_bound(found_.phases.begin(), found_.phases.end(), event,
+                         [](uint64_t at, const PhaseSpan& span) { return at < span.begin; });
+    return std::prev(after)->phase;
+  }
+  uint64_t NextPhaseEnd(size_t span) const {
+    return span + 1 < found_.phases.size() ? found_.phases[span + 1].end : events_;
+  }
+  bool is_in_module(AllocationId id) const {
+    const auto found = is_in_module_.find(id);
+    return found != is_in_module_.end() && found->second;
+  }
+
+  // A parameter has its gradient's size, and Adam's two moments have it too: what was there before
+  // the recording and stays is told apart by how often a size comes.
+  void PairSizes() {
+    absl::flat_hash_map<uint64_t, uint64_t> gradients;  // of one step
+    absl::flat_hash_map<uint32_t, absl::flat_hash_map<uint64_t, uint64_t>> by_step;
+    for (const AllocationId id : order_) {
+      if (found_.of[id].category == Category::kGradient) {
+        ++by_step[found_.of[id].step][lives_[id].size.value()];
+      }
+    }
+    for (const auto& [step, sizes] : by_step) {
+      for (const auto& [size, count] : sizes) gradients[size] = std::max(gradients[size], count);
+    }
+    if (gradients.empty()) return;
+    absl::flat_hash_map<uint64_t, uint64_t> parameters, states;
+    for (AllocationId id = 0; id < lives_.size(); ++id) {
+      if (found_.of[id].category == Category::kParameter) ++parameters[lives_[id].size.value()];
+      if (found_.of[id].category == Category::kOptimizerState) ++states[lives_[id].size.value()];
+    }
+    // How many there are of each size that nothing else is known of and that stay: one or two for
+    // each parameter, or this is no evidence.
+    absl::flat_hash_map<uint64_t, Order> staying;
+    for (AllocationId id = 0; id < lives_.size(); ++id) {
+      const uint64_t size = lives_[id].size.value();
+      if (found_.of[id].category == Category::kUnknown && lives_[id].end == kNever &&
+          gradients.contains(size)) {
+        staying[size].push_back(id);
+      }
+    }
+    for (auto& [size, ids] : staying) {
+      // Parameters are older than what is kept for them.
+      std::sort(ids.begin(), ids.end(), [&](AllocationId a, AllocationId b) {
+        const auto age = [&](AllocationId id) {
+          return std::make_tuple(!lives_[id].is_start, lives_[id].begin, id);
+        };
+        return age(a) < age(b);
+      });
+      const uint64_t each = gradients[size];
+      const uint64_t missing = each - std::min(each, parameters[size]);
+      const uint64_t more = ids.size() - std::min<uint64_t>(ids.size(), missing);
+      if (ids.size() < missing) continue;
+      const bool are_moments = states[size] == 0 && (more == each || more == 2 * each);
+      for (size_t i = 0; i < ids.size(); ++i) {
+        if (i < missing) {
+          Say(ids[i], Category::kParameter, Evidence::kSize);
+        } else if (are_moments) {
+          Say(ids[i], Category::kOptimizerState, Evidence::kSize);
+        }
+      }
+      // An optimizer may make its state anew in each step: what it frees then was the state before.
+      if (!are_moments) continue;
+      for (const StartAllocation& start : schedule_.start_allocations()) {
+        const Life& life = lives_[start.id];
+        if (life.size.value() == size && life.end != kNever &&
+            PhaseAt(life.end) == Phase::kOptimizer) {
+          Say(start.id, Category::kOptimizerState, Evidence::kSize);
+        }
+      }
+    }
+  }
+
+  const Schedule& schedule_;
+  const Trace& trace_;
+  const std::vector<MemoryNote>& notes_;
+  const bool use_notes_;
+  uint64_t events_ = 0;
+  uint64_t cut_ = kNever;    // where memory ran out, the last time
+  std::vector<Life> lives_;  // by id
+  Order order_;              // of allocation, without those of the start
+  size_t settled_ = 0;       // of these, how many were looked at
+  std::vector<StackRole> roles_;
+  std::vector<Draft> drafts_;
+  std::vector<size_t> next_backward_;
+  absl::flat_hash_map<std::string, size_t> module_numbers_;
+  absl::flat_hash_map<AllocationId, bool> is_in_module_;
+  absl::flat_hash_map<uint64_t, uint64_t> parameter_sizes_;  // and how many have it
+  Meanings found_;
+};
+
+}  // namespace
+
+Meanings FindMeanings(const Schedule& schedule, bool use_notes) {
+  return Finder(schedule, use_notes).Find();
+}
+
+}  // namespace memreplay

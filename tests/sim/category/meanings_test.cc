@@ -1,0 +1,231 @@
+#include "sim/category/meanings.h"
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "sim/category/category_table.h"
+#include "tests/trace/support/recording.h"
+
+namespace memreplay {
+namespace {
+
+using ::testing::ElementsAre;
+using testing::Recording;
+
+// Frames as "file:name", innermost first.
+uint32_t StackOf(Trace& trace, const std::vector<std::pair<std::string, std::string>>& frames) {
+  std::vector<uint32_t> indexes;
+  for (const auto& [file, name] : frames) {
+    indexes.push_back(
+        trace.stacks.InternFrame({trace.strings.Intern(file), trace.strings.Intern(name), 7}));
+  }
+  return trace.stacks.InternStack(indexes);
+}
+
+constexpr char kModule[] = "/x/torch/nn/modules/module.py";
+
+struct Stacks {
+  explicit Stacks(Trace& trace)
+      : load(StackOf(trace, {{kModule, "convert"}, {kModule, "to"}, {"train.py", "<module>"}})),
+        forward(StackOf(trace, {{"model.py", "forward"},
+                                {kModule, "_call_impl"},
+                                {kModule, "_wrapped_call_impl"},
+                                {"train.py", "step"}})),
+        evaluation(StackOf(trace, {{"model.py", "forward"},
+                                   {kModule, "_call_impl"},
+                                   {kModule, "_wrapped_call_impl"},
+                                   {"train.py", "evaluate"}})),
+        linear(StackOf(trace, {{"/x/torch/nn/modules/linear.py", "forward"},
+                               {kModule, "_call_impl"},
+                               {kModule, "_wrapped_call_impl"},
+                               {"train.py", "step"}})),
+        state(StackOf(trace, {{"/x/torch/optim/adamw.py", "_init_group"},
+                              {"/x/torch/optim/adamw.py", "step"},
+                              {"train.py", "step"}})),
+        step(StackOf(trace, {{"/x/torch/optim/adamw.py", "step"}, {"train.py", "step"}})),
+        user(StackOf(trace, {{"train.py", "batch"}, {"train.py", "<module>"}})) {}
+  uint32_t load, forward, evaluation, linear, state, step, user;
+};
+
+std::vector<std::string> Words(const Meanings& meanings) {
+  std::vector<std::string> words;
+  for (const Meaning& meaning : meanings.of) {
+    words.push_back(std::string(CategoryName(meaning.category)) + " by " +
+                    std::string(EvidenceName(meaning.evidence)) + " in " +
+                    std::string(PhaseName(meaning.phase)) + " " + std::to_string(meaning.step));
+  }
+  return words;
+}
+
+// One training step and an evaluation, with the parameter of 4096 bytes at address 1 MiB.
+Recording TrainingStep() {
+  Recording recording;
+  const Stacks stacks(recording.trace());
+  constexpr uint64_t kAt = 1 << 20;
+  recording.Stack(stacks.load).Alloc(kAt, 4096);           // 0: parameter
+  recording.Stack(stacks.user).Alloc(2 * kAt, 600);        // 1: input
+  recording.Stack(stacks.forward).Alloc(3 * kAt, 10'000);  // 2: saved
+  recording.Alloc(4 * kAt, 700).Free(4 * kAt, 700);        // 3: temporary
+  recording.Stack(stacks.linear).Alloc(5 * kAt, 2048);     // 4: a copy in 16 bits
+  recording.Stack(kNoStack).Alloc(6 * kAt, 9000);          // 5: gradient of an activation
+  recording.Free(3 * kAt, 10'000).Alloc(7 * kAt, 4096);    // 6: gradient
+  recording.Free(6 * kAt, 9000).Free(5 * kAt, 2048);
+  recording.Stack(stacks.state).Alloc(8 * kAt, 4096);                       // 7: state
+  recording.Alloc(9 * kAt, 4096);                                           // 8: state
+  recording.Stack(stacks.step).Alloc(10 * kAt, 4096).Free(10 * kAt, 4096);  // 9: temporary
+  recording.Free(7 * kAt, 4096).Free(2 * kAt, 600);
+  recording.Stack(stacks.evaluation).Alloc(11 * kAt, 5000);  // 10: temporary of an evaluation
+  recording.Alloc(12 * kAt, 5000).Free(11 * kAt, 5000).Free(12 * kAt, 5000);  // 11
+  return recording;
+}
+
+TEST(Meanings, AreInferredFromStacksLifetimesAndSizes) {
+  const Meanings meanings = FindMeanings(TrainingStep().Build());
+  EXPECT_FALSE(meanings.is_told);
+  EXPECT_TRUE(meanings.trains);
+  EXPECT_THAT(
+      Words(meanings),
+      ElementsAre("parameter by stack in load 1", "input by lifetime in other 1",
+                  "activation by lifetime in forward 1", "temporary by lifetime in forward 1",
+                  "copy by size in forward 1", "temporary by lifetime in backward 1",
+                  "gradient by size in backward 1", "optimizer_state by stack in optimizer 1",
+                  "optimizer_state by stack in optimizer 1", "temporary by lifetime in optimizer 1",
+                  "temporary by lifetime in evaluation 2",
+                  "temporary by lifetime in evaluation 2"));
+}
+
+TEST(Meanings, AreToldByNotes) {
+  Recording recording = TrainingStep();
+  Trace& trace = recording.trace();
+  const auto text = [&](std::string_view name) { return trace.strings.Intern(name); };
+  constexpr uint64_t kAt = 1 << 20;
+  // Events: 0 alloc 0, 1 alloc 1, 2 alloc 2, 3-5 temporary, 6 copy, 7 alloc 5 ...
+  trace.devices[0].notes = {
+      {NoteKind::kForward, text("Net"), 2, Address()},
+      {NoteKind::kParameter, text("h.0.weight"), 2, Address(kAt)},
+      {NoteKind::kInput, 0, 2, Address(2 * kAt)},
+      {NoteKind::kModule, text("h.0"), 3, Address()},
+      {NoteKind::kEnd, 0, 6, Address()},
+      {NoteKind::kEnd, 0, 7, Address()},
+      {NoteKind::kBackward, 0, 7, Address()},
+      {NoteKind::kEnd, 0, 15, Address()},
+      {NoteKind::kGradient, text("h.0.weight"), 15, Address(7 * kAt)},
+      {NoteKind::kOptimizer, text("AdamW"), 15, Address()},
+      {NoteKind::kEnd, 0, 20, Address()},
+      {NoteKind::kOptimizerState, text("h.0.weight.exp_avg"), 20, Address(8 * kAt)},
+      {NoteKind::kEvaluation, text("Net"), 24, Address()},
+  };
+  const Schedule schedule = recording.Build();
+  const Meanings meanings = FindMeanings(schedule);
+  EXPECT_TRUE(meanings.is_told);
+  const std::vector<std::string> words = Words(meanings);
+  EXPECT_EQ(words[0], "parameter by told in other 1");
+  EXPECT_EQ(words[1], "input by told in other 1");
+  EXPECT_EQ(words[2], "activation by lifetime in forward 1");
+  EXPECT_EQ(words[3], "temporary by lifetime in forward 1");
+  EXPECT_EQ(words[6], "gradient by told in backward 1");
+  EXPECT_EQ(words[7], "optimizer_state by told in optimizer 1");
+  EXPECT_EQ(words[10], "temporary by lifetime in evaluation 2");
+  const auto module = [&](size_t id) { return meanings.modules[meanings.of[id].module]; };
+  EXPECT_EQ(module(0), "h.0");
+  EXPECT_EQ(module(2), "Net");
+  EXPECT_EQ(module(3), "h.0");
+  EXPECT_EQ(module(6), "h.0");
+  EXPECT_EQ(module(7), "h.0");
+  // Without the notes the stacks say the same of what they know.
+  EXPECT_EQ(FindMeanings(schedule, false).of[6].category, Category::kGradient);
+}
+
+TEST(Meanings, SavedActivationsOfAPassThatRanOutOfMemory) {
+  Recording recording;
+  const Stacks stacks(recording.trace());
+  recording.Stack(stacks.load).Alloc(1 << 20, 4096);
+  recording.Stack(stacks.forward).Alloc(2 << 20, 10'000).Alloc(3 << 20, 10'000);
+  recording.Oom(1 << 20, 50'000);
+  recording.Stack(kNoStack).Free(2 << 20, 10'000).Free(3 << 20, 10'000);
+  const Meanings meanings = FindMeanings(recording.Build());
+  EXPECT_EQ(meanings.of[1].category, Category::kActivation);
+  EXPECT_EQ(meanings.of[1].phase, Phase::kForward);
+}
+
+TEST(Meanings, NothingIsKnownWithoutFrames) {
+  Recording recording;
+  recording.Alloc(1 << 20, 4096).Alloc(2 << 20, 4096).Free(1 << 20, 4096);
+  const Meanings meanings = FindMeanings(recording.Build());
+  EXPECT_EQ(meanings.of[1].category, Category::kUnknown);
+  EXPECT_EQ(meanings.of[1].evidence, Evidence::kNone);
+  EXPECT_FALSE(meanings.trains);
+}
+
+// What was there before the recording: one of a size for each gradient is the parameter, two more
+// are its moments.
+TEST(Meanings, SizesPairAParameterWithItsGradientAndMoments) {
+  Recording recording;
+  const Stacks stacks(recording.trace());
+  constexpr uint64_t kAt = 1 << 20;
+  recording.Stack(stacks.forward).Alloc(3 * kAt, 10'000);
+  recording.Stack(kNoStack).Alloc(7 * kAt, 4096).Free(3 * kAt, 10'000);
+  recording.Stack(stacks.step).Alloc(10 * kAt, 512).Free(10 * kAt, 512);
+  recording.Free(7 * kAt, 4096);
+  recording.Segment(20 * kAt, 4 * 4096)
+      .Block(4096, 4096)
+      .Block(4096, 4096)
+      .Block(4096, 4096)
+      .FreeBlock(4096);
+  const Schedule schedule = recording.Build();
+  ASSERT_EQ(schedule.start_allocations().size(), 3u);
+  const Meanings meanings = FindMeanings(schedule);
+  std::vector<Category> found;
+  for (const StartAllocation& start : schedule.start_allocations()) {
+    found.push_back(meanings.of[start.id].category);
+    EXPECT_EQ(meanings.of[start.id].evidence, Evidence::kSize);
+  }
+  EXPECT_THAT(found, ElementsAre(Category::kParameter, Category::kOptimizerState,
+                                 Category::kOptimizerState));
+}
+
+TEST(CategoryTable, AddsUpAndNamesEachPhaseOnce) {
+  const Schedule schedule = TrainingStep().Build();
+  const CategoryTable table = CategoriesOverTime(schedule, FindMeanings(schedule));
+  std::vector<std::string> phases;
+  for (const CategoryPeak& peak : table.phases) {
+    phases.emplace_back(PhaseName(peak.phase));
+    Bytes sum;
+    for (const Bytes bytes : peak.bytes) sum += bytes;
+    EXPECT_EQ(sum, peak.live) << PhaseName(peak.phase);
+  }
+  EXPECT_THAT(phases,
+              ElementsAre("load", "forward", "backward", "optimizer", "evaluation", "other"));
+  // Parameter, input, copy, the activation and the gradient of it.
+  EXPECT_EQ(table.peak.live, Bytes(4096 + 600 + 2048 + 10'000 + 9000));
+  EXPECT_EQ(table.peak.phase, Phase::kBackward);
+  Bytes known;
+  for (const Bytes bytes : table.evidence) known += bytes;
+  EXPECT_EQ(known, table.peak.live);
+}
+
+TEST(CategoryTable, ModulesHoldThoseInsideThem) {
+  Recording recording;
+  Trace& trace = recording.trace();
+  const auto text = [&](std::string_view name) { return trace.strings.Intern(name); };
+  recording.Alloc(1 << 20, 1000).Alloc(2 << 20, 2000).Free(1 << 20, 1000).Alloc(3 << 20, 4000);
+  trace.devices[0].notes = {{NoteKind::kModule, text("h.0.attn"), 0, Address()},
+                            {NoteKind::kEnd, 0, 1, Address()},
+                            {NoteKind::kModule, text("h.0.mlp"), 1, Address()},
+                            {NoteKind::kEnd, 0, 5, Address()}};
+  const Schedule schedule = recording.Build();
+  const CategoryTable table = CategoriesOverTime(schedule, FindMeanings(schedule));
+  std::vector<std::string> rows;
+  for (const ModuleUse& use : table.modules) {
+    rows.push_back(use.path + " " + std::to_string(use.at_peak.value()) + " " +
+                   std::to_string(use.most.value()));
+  }
+  EXPECT_THAT(rows, ElementsAre(" 0 0", "h 6000 6000", "h.0 6000 6000", "h.0.attn 0 1000",
+                                "h.0.mlp 6000 6000"));
+}
+
+}  // namespace
+}  // namespace memreplay
