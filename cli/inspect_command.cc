@@ -11,6 +11,7 @@
 #include "cli/output.h"
 #include "cli/replay_flags.h"
 #include "cli/report_each.h"
+#include "report/ask/categories.h"
 #include "report/ask/device_report.h"
 #include "report/ask/held.h"
 #include "report/ask/loop.h"
@@ -54,6 +55,7 @@ absl::StatusOr<proto::Report> InspectFile(const std::string& file, std::optional
                          const absl::Status asked = AskLoop(schedule, *settings, names, &report);
                          if (!asked.ok()) return asked;
                          *report.mutable_held_at_peak() = HeldAtPeak(schedule, names, held);
+                         *report.mutable_categories() = ReportCategories(schedule, names);
                          return report;
                        });
 }
@@ -69,7 +71,8 @@ absl::StatusOr<int> RunInspect(absl::Span<const std::string> args) {
   FlagSet flags("inspect FILE... [flags]", kInspectDescription);
   AddDeviceFlag(&device, &flags);
   flags.AddSwitch("deep", &deep,
-                  "also replay the file: memory over time, what holds it, what several streams\n"
+                  "also replay the file: memory over time, what it is for (parameters, gradients,\n"
+                  "activations ...) by phase and module, what holds it, what several streams\n"
                   "cost, the steps of the loop and what they leave behind, and error bars for\n"
                   "recordings that began late");
   AddHeldFlags(&held, &flags);

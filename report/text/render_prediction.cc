@@ -8,47 +8,12 @@
 
 #include "absl/strings/str_format.h"
 #include "report/words/answer.h"
+#include "report/words/category_columns.h"
 #include "report/words/sizes.h"
 #include "trace/value/strings.h"
 
 namespace memreplay {
 namespace {
-
-struct Category {
-  std::string_view heading;
-  std::string_view sentence;
-  std::vector<std::string_view> tags;  // none: whatever no other category has
-};
-
-const std::vector<Category>& Categories() {
-  static const auto* const kCategories = new std::vector<Category>{
-      {"params", "parameters and buffers", {"parameter", "buffer"}},
-      {"grads", "gradients of parameters", {"gradient"}},
-      {"optim", "optimizer state", {"optimizer"}},
-      {"copies", "16-bit copies of weights", {"weight_cast"}},
-      {"activ", "activations", {"activation"}},
-      {"logits", "logits and loss", {"logits"}},
-      {"temp", "temporaries and gradients of activations", {"temporary"}},
-      {"work", "workspaces", {"workspace"}},
-      {"other", "inputs and everything else", {}},
-  };
-  return *kCategories;
-}
-
-std::vector<int64_t> ByCategory(const proto::Prediction::Phase& phase) {
-  const std::vector<Category>& categories = Categories();
-  std::vector<int64_t> bytes(categories.size());
-  for (const auto& [tag, amount] : phase.bytes_by_tag()) {
-    size_t c = 0;
-    while (c + 1 < categories.size() &&
-           std::find(categories[c].tags.begin(), categories[c].tags.end(), tag) ==
-               categories[c].tags.end()) {
-      ++c;
-    }
-    bytes[c] += amount;
-  }
-  return bytes;
-}
 
 double Mib(int64_t bytes) { return static_cast<double>(bytes) / (1 << 20); }
 
@@ -109,11 +74,11 @@ std::string RenderPrediction(const proto::Report& report) {
   for (const proto::Prediction::Phase& phase : p.phases()) {
     if (phase.name() != p.peak_phase()) continue;
     StrAppend(&text, "\nthe peak, in ", phase.name(), ":\n");
-    const std::vector<int64_t> bytes = ByCategory(phase);
+    const std::vector<int64_t> bytes = ByColumn(phase.bytes_by_tag(), false);
     for (size_t c = 0; c < bytes.size(); ++c) {
       if (bytes[c] == 0) continue;
       StrAppend(&text, absl::StrFormat("  %-38s %10.2f MiB %5.1f %%\n",
-                                       ToAbsl(Categories()[c].sentence), Mib(bytes[c]),
+                                       ToAbsl(CategoryColumns(false)[c].sentence), Mib(bytes[c]),
                                        100.0 * static_cast<double>(bytes[c]) /
                                            static_cast<double>(phase.peak_allocated_bytes())));
     }
@@ -125,13 +90,13 @@ std::string RenderPrediction(const proto::Report& report) {
   for (const auto* row : rows) width = std::max(width, row->name().size());
   StrAppend(&text, "\npeaks by phase, in MiB (the highest of all micro-steps):\n  ", "phase",
             std::string(width - 5, ' '));
-  for (const Category& category : Categories()) {
+  for (const CategoryColumn& category : CategoryColumns(false)) {
     StrAppend(&text, absl::StrFormat(" %8s", ToAbsl(category.heading)));
   }
   StrAppend(&text, " allocated  reserved\n");
   for (const auto* row : rows) {
     StrAppend(&text, "  ", row->name(), std::string(width - row->name().size(), ' '));
-    for (const int64_t bytes : ByCategory(*row)) {
+    for (const int64_t bytes : ByColumn(row->bytes_by_tag(), false)) {
       StrAppend(&text, absl::StrFormat(" %8.1f", Mib(bytes)));
     }
     StrAppend(&text, absl::StrFormat(" %9.1f %9.1f\n", Mib(row->peak_allocated_bytes()),

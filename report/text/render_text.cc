@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/strings/str_format.h"
+#include "report/text/render_categories.h"
 #include "report/text/render_gpu.h"
 #include "report/text/render_held.h"
 #include "report/text/render_loop.h"
@@ -40,6 +41,9 @@ std::string EventText(const proto::Event& event) {
 // --- The answer: one sentence per device, and what is wrong. ---
 
 void Answer(const proto::DeviceReport& device, std::string* out) {
+  if (const std::string& diagnosis = device.categories().diagnosis(); !diagnosis.empty()) {
+    StrAppend(out, "device ", device.device(), ": ", diagnosis, "\n");
+  }
   StrAppend(out, "device ", device.device(), ": ", AnswerSentence(device), ".\n");
   if (const std::string warning = ControlWarning(device.control()); !warning.empty()) {
     StrAppend(out, "  WARNING: ", warning, ".\n");
@@ -230,6 +234,7 @@ void RenderDevice(const proto::DeviceReport& device, std::string* out) {
     StrAppend(out, RenderTimelineText(device));
   }
   RenderFragmentation(device, out);
+  if (device.has_categories()) StrAppend(out, RenderCategories(device.categories()));
   if (inspect) StrAppend(out, RenderLoopText(device));
   if (device.failures_size() > 0) StrAppend(out, "\n  requests that raise an exception\n");
   int shown = 0;

@@ -1,0 +1,31 @@
+// The columns of tables by category: what memory is for, in the words of `synth --summary` and of
+// recordings.
+#ifndef MEMREPLAY_REPORT_WORDS_CATEGORY_COLUMNS_H_
+#define MEMREPLAY_REPORT_WORDS_CATEGORY_COLUMNS_H_
+
+#include <google/protobuf/map.h>
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace memreplay {
+
+struct CategoryColumn {
+  std::string_view heading;   // of at most 8 characters
+  std::string_view sentence;  // "parameters and buffers"
+  std::vector<std::string_view>
+      tags;  // of a program, and names of categories; none: what no other column has
+};
+
+// `with_unknown`: a last column for what is unknown, which programs do not have.
+const std::vector<CategoryColumn>& CategoryColumns(bool with_unknown);
+
+// Bytes by tag or category -> bytes by column.
+std::vector<int64_t> ByColumn(const google::protobuf::Map<std::string, int64_t>& bytes,
+                              bool with_unknown);
+
+}  // namespace memreplay
+
+#endif  // MEMREPLAY_REPORT_WORDS_CATEGORY_COLUMNS_H_
