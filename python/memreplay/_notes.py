@@ -100,7 +100,8 @@ class Notes:
         if dynamo is None:
             watch("torch._dynamo.eval_frame", lambda spec: None, self._before_compiling)
         else:
-            if any(getattr(dynamo, name, None) for name in ("cached_backends", "most_recent_backend")):  # the second of 2.1
+            backends = [*getattr(dynamo, "cached_backends", {}).values(), getattr(dynamo, "most_recent_backend", None)]
+            if any(callable(backend) for backend in backends):  # None is that of torch._dynamo.disable()
                 self._is_compiled.add("function")  # whatever it was
             self._before_compiling(dynamo)
 
