@@ -21,7 +21,6 @@ constexpr Command kCommands[] = {
     {"lint", "check a PYTORCH_CUDA_ALLOC_CONF string for errors and risks", RunLint},
     {"record", "run a PyTorch script on a simulated or real GPU and record it", RunRecord},
     {"synth", "predict the requests and the memory of a training run or a schedule", RunSynth},
-    {"run", "another name for record", RunRecord},
     {"fleet", "analyse the recordings of many jobs on a cluster", RunFleet, true},
     {"completion", "print shell completion for bash, zsh or fish, or the man page", RunCompletion},
 };

@@ -11,6 +11,7 @@
 #include "cli/output.h"
 #include "cli/replay_flags.h"
 #include "cli/report_each.h"
+#include "hardware/cards.h"
 #include "report/ask/fit.h"
 #include "report/ask/largest_fit.h"
 #include "report/ask/prediction.h"
@@ -78,7 +79,7 @@ absl::StatusOr<int> FindValue(const Inputs& inputs, const FitFlags& options) {
   question.make_run = [&](int64_t value) { return inputs.MakeRun(value); };
   question.confs = options.confs;
   question.settings = options.settings;
-  question.cuda_context = options.context.value_or(kAssumedContext);
+  question.cuda_context = options.context.value_or(Bytes(kContextBytes));
   const absl::StatusOr<proto::Report> report = AskLargestFit(question);
   if (!report.ok()) return report.status();
   const absl::Status printed = PrintAnswer(*report, options.json, [&] {
@@ -108,7 +109,7 @@ absl::StatusOr<int> RunFit(absl::Span<const std::string> args) {
                   "for MODEL --KEY=?: the memory available to the allocator, or the name of a\n"
                   "GPU, such as rtx-4090");
   flags.AddSize("context", &options.context,
-                "memory of the CUDA context, which nvidia-smi shows as well (default: 225 MiB)");
+                "memory of the CUDA context, which nvidia-smi shows as well (default: 500 MiB)");
   absl::StatusOr<Inputs> inputs = Inputs::Split(args);
   if (!inputs.ok()) return InCommand("fit", inputs.status());
   absl::StatusOr<std::vector<std::string>> names = flags.Parse(inputs->args());

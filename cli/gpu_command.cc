@@ -138,8 +138,8 @@ absl::StatusOr<int> RunGpu(absl::Span<const std::string> args) {
   AddStartFlag(&options.start, &flags);
   flags.AddSwitch("verify", &options.verify,
                   "fill every block on the device with a pattern of its own and check it");
-  flags.AddNumber("device", "N", &options.card, "index of the GPU to use (default: 0)");
-  flags.AddNumber("trace-device", "N", &options.trace_device, "only this device of the file");
+  flags.AddNumber("gpu", "N", &options.card, "index of the GPU to use (default: 0)");
+  AddDeviceFlag(&options.trace_device, &flags);
   flags.AddOptionalText("costs-out", "FILE", &options.costs_out,
                         "write the cost of driver calls, as JSON for sweep --costs; - is standard\n"
                         "output. Without a FILE to replay, makes calls to measure it");

@@ -17,7 +17,7 @@
 #include "absl/types/span.h"
 #include "cli/answer_file.h"
 #include "sim/recording/replay_settings.h"
-#include "trace/synth/models.h"
+#include "synth/models.h"
 #include "trace/value/trace.h"
 
 namespace memreplay {

@@ -11,6 +11,7 @@
 #include "cli/flags.h"
 #include "cli/inputs.h"
 #include "cli/output.h"
+#include "cli/record_flags.h"
 #include "cli/replay_flags.h"
 #include "cli/report_each.h"
 #include "report/ask/oom.h"
@@ -87,8 +88,13 @@ absl::StatusOr<int> RunOom(absl::Span<const std::string> args) {
   flags.AddOptionalText("torch", "V", &options.settings.torch,
                         "PyTorch release whose allocator is modelled");
   AddDeviceFlags(&flags, &options.settings);
-  flags.AddSize("card", &options.card,
-                "memory of the GPU that was recorded; estimated if not given");
+  flags.AddParsed("card", "SIZE|NAME",
+                  "GPU that was recorded, or its memory; estimated if not given",
+                  [&options](std::string_view text) {
+                    const absl::StatusOr<Bytes> memory = ParseMemory(text);
+                    if (memory.ok()) options.card = *memory;
+                    return memory.status();
+                  });
   AddDeviceFlag(&options.device, &flags);
   AddHeldFlags(&options.held, &flags);
   flags.AddOptionalText("message", "TEXT", &options.message,

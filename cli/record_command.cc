@@ -3,19 +3,16 @@
 #include <string>
 #include <vector>
 
-#include "absl/strings/str_format.h"
 #include "cli/command.h"
 #include "cli/flags.h"
 #include "cli/output.h"
 #include "cli/record_flags.h"
 #include "cli/record_run.h"
 #include "cli/report_each.h"
-#include "record/card/cards.h"
 #include "report/message/explain.h"
+#include "report/text/render_cards.h"
 #include "report/text/render_explanation.h"
 #include "report/text/render_record.h"
-#include "report/words/sizes.h"
-#include "trace/bytes/json_scanner.h"
 #include "trace/value/strings.h"
 
 namespace memreplay {
@@ -47,32 +44,6 @@ struct RecordFlags {
   bool json = false;
 };
 
-std::string Member(const std::vector<JsonMember>& members, std::string_view key) {
-  for (const JsonMember& member : members) {
-    if (member.key == key) return UnescapeJson(member.value.raw);
-  }
-  return "";
-}
-
-// The table of cards for people: name, memory, title.
-absl::StatusOr<int> ListCards(bool json) {
-  const std::string table = card::ListCards();
-  std::string text;
-  std::vector<JsonValue> cards;
-  if (ScanJsonArray(table, &cards).has_value())
-    return absl::InternalError("there is no table of GPUs");
-  for (const JsonValue& card : cards) {
-    std::vector<JsonMember> members;
-    if (ScanJsonObject(card.raw, &members).has_value()) continue;
-    const int64_t memory = ParseInt64(Member(members, "memory")).value_or(0);
-    absl::StrAppendFormat(&text, "%-18s %10s   %s\n", Member(members, "name"), FormatSize(memory),
-                          Member(members, "title"));
-  }
-  const absl::Status printed = json ? Print(StrCat(table, "\n")) : PrintText(text);
-  if (!printed.ok()) return printed;
-  return kExitAnswered;
-}
-
 // What the first error says that ended a process for want of memory; "" if none did.
 std::string ExplanationOf(const proto::RecordReport& report) {
   for (const proto::RecordedProcess& process : report.processes()) {
@@ -92,7 +63,9 @@ absl::StatusOr<int> RecordProgram(absl::Span<const std::string> args) {
   RecordFlags options;
   RecordOptions& run = options.run;
   FlagSet flags("record [flags] [--] PROGRAM [ARGUMENTS]", kRecordDescription);
-  flags.AddText("card", "NAME", &run.card, "the GPU to simulate; --card list prints those known");
+  flags.AddText("card", "NAME", &run.card,
+                "the GPU to simulate; --card list prints those known, and\n"
+                "custom:12GiB,cc=8.9,sms=46 is one of your own");
   AddRecordFlags(&run, &flags);
   flags.AddSwitch("aslr", &run.aslr, "leave address randomisation on; runs may then differ");
   flags.AddChoice(
@@ -106,7 +79,10 @@ absl::StatusOr<int> RecordProgram(absl::Span<const std::string> args) {
   absl::StatusOr<std::vector<std::string>> program = flags.ParseLeading(args);
   if (!program.ok()) return program.status();
   if (flags.help_requested()) return PrintHelp(flags.Help());
-  if (run.card == "list" || run.card == "LIST") return ListCards(options.json);
+  if (run.card == "list" || run.card == "LIST") {
+    const absl::Status listed = options.json ? Print(CardsJson()) : PrintText(RenderCards());
+    return listed.ok() ? absl::StatusOr<int>(kExitAnswered) : listed;
+  }
   run.program = *std::move(program);
   if (options.json) run.output = "-";
   if (const absl::Status call = CheckRecordCall(run); !call.ok()) return call;

@@ -1,9 +1,13 @@
 #include "cli/record_flags.h"
 
+#include <optional>
 #include <string>
 #include <vector>
 
-#include "record/card/cards.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_split.h"
+#include "hardware/cards.h"
+#include "record/card/options.h"
 #include "report/words/sizes.h"
 #include "trace/value/strings.h"
 
@@ -11,42 +15,79 @@ namespace memreplay {
 
 namespace {
 
-absl::Status ParseAddresses(std::string_view text, std::string* addresses) {
-  *addresses = text;
-  if (text == "down" || text == "up") return absl::OkStatus();
-  const absl::StatusOr<Bytes> size = ParseSize(text.substr(0, 3) == "up:" ? text.substr(3) : "");
-  if (!size.ok()) {
-    return absl::InvalidArgumentError(
-        StrCat("expected down, up or up:SIZE, such as up:188MiB, found \"", text, "\""));
+// What the card reads for `text`.
+absl::StatusOr<std::string> CardOptionValue(const card::CardOption& option, std::string_view text) {
+  if (option.kind == card::CardOption::kCount) {
+    uint64_t number = 0;
+    if (!absl::SimpleAtoi(ToAbsl(text), &number) || number < option.min || number > option.max) {
+      return absl::InvalidArgumentError(
+          StrCat("expected ", option.min, " to ", option.max, ", found \"", text, "\""));
+    }
+    return StrCat(number);
   }
-  *addresses = StrCat("up:", size->value());
-  return absl::OkStatus();
+  if (option.kind == card::CardOption::kWord) {
+    for (const absl::string_view word : absl::StrSplit(ToAbsl(option.values), '|')) {
+      if (ToAbsl(text) == word) return std::string(text);
+      const size_t colon = word.find(':');  // "up:SIZE"
+      if (colon == word.npos || text.substr(0, colon + 1) != ToStd(word.substr(0, colon + 1)))
+        continue;
+      const absl::StatusOr<Bytes> size = ParseSize(text.substr(colon + 1));
+      if (size.ok()) return StrCat(text.substr(0, colon + 1), size->value());
+    }
+    return absl::InvalidArgumentError(StrCat("expected ", option.values, ", found \"", text, "\""));
+  }
+  const bool or_name = option.values.find("NAME") != std::string_view::npos;
+  const absl::StatusOr<Bytes> size = or_name ? ParseMemory(text) : ParseSize(text);
+  if (!size.ok()) return size.status();
+  if (size->value() < option.min || size->value() > option.max) {
+    return absl::InvalidArgumentError(StrCat("expected ", FormatSize(Bytes(option.min)), " to ",
+                                             FormatSize(Bytes(option.max)), ", found \"", text,
+                                             "\""));
+  }
+  return StrCat(size->value());
+}
+
+// "its memory ... (default: the table's)", in lines of --help.
+std::string HelpOf(const card::CardOption& option) {
+  constexpr size_t kWidth = 72;
+  std::string text, line;
+  for (const absl::string_view word :
+       absl::StrSplit(StrCat(option.help, " (default: ", option.by_default, ")"), ' ')) {
+    if (!line.empty() && line.size() + 1 + word.size() > kWidth) {
+      StrAppend(&text, line, "\n");
+      line.clear();
+    }
+    StrAppend(&line, line.empty() ? "" : " ", ToStd(word));
+  }
+  return text + line;
 }
 
 }  // namespace
 
+absl::StatusOr<Bytes> ParseMemory(std::string_view text) {
+  // A name goes before a number of bytes: "4090".
+  std::string unknown;
+  const std::optional<Card> card = FindCard(text, &unknown);
+  if (card.has_value()) return Bytes(card->memory);
+  const absl::StatusOr<Bytes> size = ParseSize(text);
+  if (size.ok()) return size;
+  return absl::InvalidArgumentError(
+      StrCat(ToStd(size.status().message()), "; as the name of a GPU: ", unknown));
+}
+
 void AddRecordFlags(RecordOptions* run, FlagSet* flags) {
-  flags->AddSize("capacity", &run->capacity, "its memory, instead of the value in the table");
-  flags->AddSize("reserve", &run->reserve,
-                 "how much of it the CUDA context and other processes take, instead of\n"
-                 "the value in the table");
-  flags->AddSize("nccl", &run->nccl,
-                 "how much of it an NCCL communicator takes (default: 688 MiB)");
-  flags->AddSize("cudnn-workspace", &run->cudnn_workspace,
-                 "the workspace that each cuDNN plan requests, which only cuDNN knows\n"
-                 "(default: 0)");
-  flags->AddNumber("cards", "N", &run->cards,
-                   "how many GPUs (default: 1); with --ranks, on each machine");
+  for (const card::CardOption* option : card::kCardOptions) {
+    if (option->flag.empty()) continue;
+    flags->AddParsed(option->flag, option->values, HelpOf(*option),
+                     [run, option](std::string_view text) {
+                       const absl::StatusOr<std::string> value = CardOptionValue(*option, text);
+                       if (value.ok()) run->card_options[std::string(option->variable)] = *value;
+                       return value.status();
+                     });
+  }
   flags->AddNumber("ranks", "N", &run->ranks,
                    "the single process of the script stands for one rank of a job of N");
   flags->AddNumber("rank", "K", &run->rank, "which rank (default: 0)");
-  flags->AddChoice("completion", {"lagging", "at-once"}, &run->completion,
-                   "when work completes: when the host waits for it, or at once");
-  flags->AddParsed("addresses", "down|up|up:SIZE",
-                   "order in which it hands out addresses: down as on Linux, up as on Windows\n"
-                   "and WSL, where SIZE (default: 108MiB) at the bottom becomes free when the\n"
-                   "first kernel is launched",
-                   [run](std::string_view text) { return ParseAddresses(text, &run->addresses); });
   flags->AddFraction("dynamic-fraction", &run->dynamic_fraction,
                      "the share of a tensor's elements that is assumed for a size that depends\n"
                      "on unknown values (default: 1)");
@@ -68,15 +109,16 @@ absl::Status CheckRecordCall(const RecordOptions& run) {
   if (run.program.empty() || run.program == std::vector<std::string>{"-m"}) {
     return absl::InvalidArgumentError("no PROGRAM given; see memreplay record --help");
   }
-  if (std::string why; !run.card.empty() && card::FindCard(run.card.c_str(), &why) == nullptr) {
+  if (std::string why; !run.card.empty() && !FindCard(run.card, &why).has_value()) {
     return absl::InvalidArgumentError(StrCat("--card ", run.card, ": ", why));
   }
-  if (run.card.empty() &&
-      (run.capacity.has_value() || run.reserve.has_value() || run.nccl.has_value() ||
-       run.cudnn_workspace.has_value() || run.cards.has_value() || run.ranks.has_value())) {
+  if (run.card.empty() && (!run.card_options.empty() || run.ranks.has_value())) {
+    std::string flags;
+    for (const card::CardOption* option : card::kCardOptions) {
+      if (!option->flag.empty()) StrAppend(&flags, "--", option->flag, ", ");
+    }
     return absl::InvalidArgumentError(
-        "--capacity, --reserve, --nccl, --cudnn-workspace, --cards and --ranks require --card; "
-        "they cannot change a real GPU");
+        StrCat(flags, "--ranks require --card; they cannot change a real GPU"));
   }
   if (run.rank.has_value() && !run.ranks.has_value()) {
     return absl::InvalidArgumentError("--rank requires --ranks");
@@ -85,9 +127,6 @@ absl::Status CheckRecordCall(const RecordOptions& run) {
       (*run.ranks < 1 || run.rank.value_or(0) < 0 || run.rank.value_or(0) >= *run.ranks)) {
     return absl::InvalidArgumentError(
         StrCat("--rank: expected 0 to ", *run.ranks - 1, ", and at least one of --ranks"));
-  }
-  if (run.cards.has_value() && (*run.cards < 1 || *run.cards > 64)) {
-    return absl::InvalidArgumentError(StrCat("--cards: expected 1 to 64, found ", *run.cards));
   }
   if (run.dynamic_fraction.has_value() &&
       !(*run.dynamic_fraction >= 0 && *run.dynamic_fraction <= 1)) {

@@ -2,11 +2,18 @@
 #ifndef MEMREPLAY_CLI_RECORD_FLAGS_H_
 #define MEMREPLAY_CLI_RECORD_FLAGS_H_
 
+#include <string_view>
+
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "cli/flags.h"
 #include "record/run_program.h"
+#include "trace/value/units.h"
 
 namespace memreplay {
+
+// SIZE, or NAME of a GPU: its total memory.
+absl::StatusOr<Bytes> ParseMemory(std::string_view text);
 
 // All but --card and what says where output goes.
 void AddRecordFlags(RecordOptions* run, FlagSet* flags);

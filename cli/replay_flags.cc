@@ -2,7 +2,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "record/card/cards.h"
+#include "hardware/cards.h"
 #include "report/words/sizes.h"
 #include "report/words/text.h"
 #include "trace/bytes/json_scanner.h"
@@ -18,22 +18,22 @@ constexpr int64_t kMaxStacks = 100000;
 absl::StatusOr<Bytes> ParseCapacity(std::string_view text, std::string* note) {
   const absl::StatusOr<Bytes> size = ParseSize(text);
   std::string unknown;
-  const card::Card* card = card::FindCard(std::string(text).c_str(), &unknown);
-  if (!size.ok() && card == nullptr) {
+  const std::optional<Card> card = FindCard(text, &unknown);
+  if (!size.ok() && !card.has_value()) {
     return absl::InvalidArgumentError(
         StrCat(ToStd(size.status().message()), "; as the name of a GPU: ", unknown));
   }
   if (!size.ok()) {
     const Bytes total(card->memory);
-    const Bytes context(card::kContextBytes);
+    const Bytes context(kContextBytes);
     *note = StrCat("--capacity ", card->name, ": ", card->title, " has ",
                    FormatSizeExactly(total.signed_value()), " (", card->source, "), of which ",
                    FormatSize(context), " is assumed to be taken by CUDA's context and kernels");
-    return total - context;
+    return total < context ? Bytes() : total - context;
   }
   const bool has_unit = text.find_first_not_of("0123456789. ") != std::string_view::npos;
   if (*size < MiB(1) && !has_unit) {
-    const bool is_card = card != nullptr && *size > kMostGiB;  // 4090
+    const bool is_card = card.has_value() && *size > kMostGiB;  // 4090
     return absl::InvalidArgumentError(StrCat("expected a size such as 80GiB, found '", text,
                                              "', which is ", size->value(), " bytes; did you mean ",
                                              is_card ? card->name : StrCat(text, "GiB"), "?"));

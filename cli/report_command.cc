@@ -151,11 +151,11 @@ absl::StatusOr<int> RunReport(absl::Span<const std::string> args) {
   ReportFlags options;
   FlagSet flags("report FILE...|MODEL [flags]", kReportDescription);
   flags.AddOptionalText(
-      "output", "PAGE", &options.output,
+      "out", "PAGE", &options.output,
       "where to write the page: a file, a directory, or - for standard output;\n"
       "the default is FILE's name with .html, in the current directory. One page\n"
       "for several FILEs shows them as ranks of a job and marks the outlier");
-  flags.AddShort('o', "output");
+  flags.AddShort('o', "out");
   AddConfsFlag(&flags, &options.confs,
                "PYTORCH_CUDA_ALLOC_CONF to compare with; may be given several times");
   flags.AddSwitch(

@@ -43,14 +43,10 @@ std::string ScriptCacheKey(const RecordOptions& options) {
   std::error_code ignored;
   add("folder", fs::current_path(ignored).string());
   add("python", options.python);
-  const auto bytes = [](const std::optional<Bytes>& size) {
-    return size.has_value() ? StrCat(size->value()) : std::string("-");
-  };
   const auto count = [](const std::optional<int64_t>& number) { return number.value_or(-1); };
-  add("card", StrCat(options.card, " ", bytes(options.capacity), " ", bytes(options.reserve), " ",
-                     bytes(options.nccl), " ", bytes(options.cudnn_workspace), " ",
-                     count(options.cards), " ", count(options.ranks), " ", count(options.rank), " ",
-                     options.completion, " ", options.addresses));
+  add("card", options.card);
+  for (const auto& [variable, value] : options.card_options) add(variable, value);
+  add("rank", StrCat(count(options.ranks), " ", count(options.rank)));
   add("run", StrCat(options.no_values ? 1 : 0, " ", options.no_notes ? 1 : 0, " ",
                     absl::StrFormat("%g", options.dynamic_fraction.value_or(-1)), " ",
                     count(options.unknown_limit), " ", options.fast_init ? 1 : 0));

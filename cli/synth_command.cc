@@ -15,13 +15,14 @@
 #include "cli/replay_flags.h"
 #include "cli/report_each.h"
 #include "cli/synth_program.h"
+#include "hardware/cards.h"
 #include "report/ask/prediction.h"
 #include "report/text/render_prediction.h"
 #include "sim/observe/phase_usage.h"
 #include "sim/recording/replay_settings.h"
 #include "sim/whatif/what_if.h"
+#include "synth/models.h"
 #include "trace/schedule/schedule.h"
-#include "trace/synth/models.h"
 #include "trace/value/strings.h"
 
 namespace memreplay {
@@ -62,7 +63,7 @@ absl::StatusOr<int> Predict(synth::TrainingRun run, std::string_view model,
   PredictionContext context;
   context.model = std::string(model);
   context.parameters = run.parameters;
-  context.cuda_context = options.context.value_or(kAssumedContext);
+  context.cuda_context = options.context.value_or(Bytes(kContextBytes));
   const auto trace = std::make_shared<const Trace>(std::move(run.program));
   const absl::StatusOr<ReplaySettings> settings = ResolveSettings(*trace, request);
   if (!settings.ok()) return settings.status();
@@ -115,8 +116,8 @@ std::string KeysHelp(const synth::ModelKind& model) {
 absl::StatusOr<int> Synth(absl::Span<const std::string> args) {
   SynthFlags options;
   FlagSet flags("synth MODEL [CONFIG] [--KEY=VALUE...] [flags]", kSynthDescription);
-  flags.AddText("out", "FILE", &options.out,
-                "where to write the schedule, also -o; - is standard output");
+  flags.AddText("out", "FILE", &options.out, "where to write the schedule; - is standard output");
+  flags.AddShort('o', "out");
   flags.AddText("to", "FORMAT", &options.to,
                 "its format; the default follows from FILE's extension");
   flags.AddSwitch("summary", &options.summary, "report what the run needs");
@@ -124,10 +125,8 @@ absl::StatusOr<int> Synth(absl::Span<const std::string> args) {
   AddConfFlag(&flags, &options.settings.conf, "PYTORCH_CUDA_ALLOC_CONF");
   AddCapacityFlag(&flags, &options.settings,
                   "memory available to the allocator, or the name of a GPU, such as rtx-4090");
-  flags.AddSize("context", &options.context, "memory of the CUDA context (default: 225 MiB)");
-  std::vector<std::string> words(args.begin(), args.end());
-  std::replace(words.begin(), words.end(), std::string("-o"), std::string("--out"));
-  absl::StatusOr<Inputs> inputs = Inputs::Split(words);
+  flags.AddSize("context", &options.context, "memory of the CUDA context (default: 500 MiB)");
+  absl::StatusOr<Inputs> inputs = Inputs::Split(args);
   if (!inputs.ok()) return inputs.status();
   absl::StatusOr<std::vector<std::string>> names = flags.Parse(inputs->args());
   if (!names.ok()) return names.status();
@@ -138,7 +137,7 @@ absl::StatusOr<int> Synth(absl::Span<const std::string> args) {
   if (inputs->model() == nullptr) {
     return absl::InvalidArgumentError(
         StrCat("expected a model (", ModelNames(), ") or the file of a schedule, found ",
-               words.empty() ? std::string("none") : StrCat("'", words[0], "'")));
+               args.empty() ? std::string("none") : StrCat("'", args[0], "'")));
   }
   if (!inputs->unknown_key().empty()) {
     return absl::InvalidArgumentError(StrCat(

@@ -58,17 +58,14 @@ absl::StatusOr<int> RunSynthProgram(absl::Span<const std::string> args) {
   bool check = false, json = false;
   FlagSet flags("synth FILE [flags]", kSynthProgramDescription);
   flags.AddTexts("set", "NAME=N", &settings, "set a parameter of the schedule");
-  flags.AddText("out", "FILE", &out, "where to write the requests, also -o; - is standard output");
+  flags.AddText("out", "FILE", &out, "where to write the requests; - is standard output");
+  flags.AddShort('o', "out");
   flags.AddText("to", "FORMAT", &to, "their format; the default follows from FILE's extension");
   flags.AddSwitch("check", &check, "report what it requests");
   flags.AddSwitch("json", &json, "report it as JSON");
   flags.AddNumber("max_events", "N", &max_events,
                   "the largest number of events (default: max_events of the schedule)");
-  std::vector<std::string> words(args.begin(), args.end());
-  for (std::string& word : words) {
-    if (word == "-o") word = "--out";
-  }
-  const absl::StatusOr<std::vector<std::string>> paths = flags.Parse(words);
+  const absl::StatusOr<std::vector<std::string>> paths = flags.Parse(args);
   if (!paths.ok()) return InCommand("synth", paths.status());
   if (flags.help_requested()) return PrintHelp(flags.Help());
   if (paths->size() != 1) {

@@ -12,6 +12,7 @@
 #include <system_error>
 #include <utility>
 
+#include "record/card/options.h"
 #include "record/child.h"
 #include "record/gather.h"
 #include "record/interpreter.h"
@@ -68,23 +69,9 @@ std::map<std::string, std::string> Environment(const RecordOptions& options,
   // Small values are computed by several threads, which would spin while they wait for each other.
   if (std::getenv("OMP_WAIT_POLICY") == nullptr) environment["OMP_WAIT_POLICY"] = "PASSIVE";
   environment["MEMREPLAY_CARD"] = options.card;
-  environment["MEMREPLAY_CARD_COMPLETION"] = options.completion;
-  environment["MEMREPLAY_CARD_ADDRESSES"] = options.addresses == "down"
-                                                ? std::string("chunks")
-                                                : StrCat("upwards", options.addresses.substr(2));
-  environment["MEMREPLAY_CARD_COPY_LIMIT"] = StrCat(kCopyLimit);
+  environment[std::string(card::kCopyLimit.variable)] = StrCat(kCopyLimit);
   environment["MEMREPLAY_CARD_PROGRESS"] = StrCat(folder, "/progress");
-  if (options.capacity.has_value()) {
-    environment["MEMREPLAY_CARD_CAPACITY"] = StrCat(options.capacity->value());
-  }
-  if (options.reserve.has_value()) {
-    environment["MEMREPLAY_CARD_RESERVE"] = StrCat(options.reserve->value());
-  }
-  if (options.nccl.has_value()) environment["MEMREPLAY_CARD_NCCL"] = StrCat(options.nccl->value());
-  if (options.cudnn_workspace.has_value()) {
-    environment["MEMREPLAY_CARD_CUDNN_WORKSPACE"] = StrCat(options.cudnn_workspace->value());
-  }
-  if (options.cards.has_value()) environment["MEMREPLAY_CARD_COUNT"] = StrCat(*options.cards);
+  for (const auto& [variable, value] : options.card_options) environment[variable] = value;
   return environment;
 }
 

@@ -27,16 +27,9 @@ struct RecordOptions {
   std::string python;  // the interpreter of scripts; "": the one that PyTorch is installed for
   // Of several processes, or of one in a job of several: snapshot.rank0.pickle ...
   std::string out = "snapshot.pickle";
-  std::string card;                      // of the table; "": the GPU there is
-  std::optional<Bytes> capacity;         // of the card
-  std::optional<Bytes> reserve;          // what the context and other processes take of it
-  std::optional<Bytes> cudnn_workspace;  // what each plan of cuDNN asks for; 0 if not given
-  std::optional<Bytes> nccl;             // what a communicator of NCCL takes of it
-  std::optional<int64_t> cards;
-  std::string completion = "lagging";  // of work on side streams, or "at-once"
-  // The order in which the card hands them out: "down", "up", or "up:N" with N bytes that the
-  // driver has at the bottom until the first kernel is launched.
-  std::string addresses = "down";
+  std::string card;  // of the table; "": the GPU there is
+  // Of the simulated GPU, by CardOption::variable (record/card/options.h): what was asked for.
+  std::map<std::string, std::string> card_options;
   // One process that stands for rank `rank` of `ranks`.
   std::optional<int64_t> ranks;
   std::optional<int64_t> rank;

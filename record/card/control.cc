@@ -48,14 +48,14 @@ const char* memreplay_card_summary() {
   const Settings& settings = d.settings;
   Json json;
   json.open('{');
-  json.key("card").value(settings.card == nullptr ? "" : settings.card->name);
-  json.key("title").value(settings.card == nullptr ? "" : settings.card->title);
+  json.key("card").value(settings.card.has_value() ? settings.card->name : "");
+  json.key("title").value(settings.card.has_value() ? settings.card->title : "");
   json.key("error").value(settings.error);
   json.key("capacity").value(settings.capacity).key("reserve").value(settings.reserve);
   json.key("completion")
       .value(settings.completion == Streams::Completion::kLagging ? "lagging" : "at-once");
   json.key("addresses")
-      .value(settings.addresses == memreplay::AddressOrder::kUpwards ? "upwards" : "chunks");
+      .value(settings.addresses == memreplay::AddressOrder::kUpwards ? "up" : "down");
   json.key("backed").value(d.backing.real() ? std::uint64_t{1} : 0);
   json.key("cuda").value(static_cast<std::uint64_t>(versions().cuda));
   json.key("launches").value(d.launches.load()).key("copies").value(d.copies.load());
@@ -77,35 +77,11 @@ const char* memreplay_card_summary() {
   return keep(json.text());
 }
 
-void memreplay_card_counters(std::uint64_t* out) {
-  Device& d = device();
-  const std::lock_guard<std::mutex> lock(d.mutex);
-  const bool any = !d.cards.empty();
-  const std::uint64_t counters[8] = {d.launches.load(),
-                                     d.copies.load(),
-                                     any ? d.cards[0].segments() : 0,
-                                     any ? d.cards[0].used() : 0,
-                                     any ? d.cards[0].peak_used() : 0,
-                                     any ? d.allocated[0].now : 0,
-                                     any ? d.allocated[0].peak : 0,
-                                     d.unknown_reads.load()};
-  for (int i = 0; i < 8; ++i) out[i] = counters[i];
-}
-
 void memreplay_card_write(std::uint64_t address, const void* bytes, std::size_t size) {
   WriteBytes(address, bytes, size);
 }
 int memreplay_card_read(std::uint64_t address, void* bytes, std::size_t size) {
   return ReadBytes(address, bytes, size) ? 1 : 0;
-}
-void memreplay_card_mark(std::uint64_t address, std::size_t size, int known) {
-  Device& d = device();
-  const std::lock_guard<std::mutex> lock(d.mutex);
-  if (known != 0) {
-    d.known.add(address, size);
-  } else {
-    d.known.forget(address, size);
-  }
 }
 int memreplay_card_known(std::uint64_t address, std::size_t size) {
   Device& d = device();
@@ -127,7 +103,7 @@ int memreplay_card_hide_mode(const void* overrides) {
 void memreplay_card_simulate(std::uint64_t total) {
   Settings settings = SettingsFromEnvironment();
   std::string error;
-  settings.card = FindCard("rtx-4090", &error);
+  settings.card = memreplay::FindCard("rtx-4090", &error);
   settings.capacity = total;
   settings.reserve = 0;
   settings.cards = 1;

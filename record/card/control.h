@@ -20,9 +20,6 @@ MEMREPLAY_CARD_EXPORT int memreplay_card_prepare(const char* folders, const char
 MEMREPLAY_CARD_EXPORT const char* memreplay_card_error();
 // Counters, assumptions and unknown calls of this process, JSON.
 MEMREPLAY_CARD_EXPORT const char* memreplay_card_summary();
-// Launches, copies; and of card 0: segments, bytes used, its peak, bytes that PyTorch allocated,
-// its peak; copies to the host that asked for unknown bytes.
-MEMREPLAY_CARD_EXPORT void memreplay_card_counters(std::uint64_t out[8]);
 
 // Bytes of the card. Known is what a small copy, a fill or memreplay_card_write wrote; a block that
 // PyTorch's allocator hands out is unknown, whoever had it before.
@@ -30,7 +27,6 @@ MEMREPLAY_CARD_EXPORT void memreplay_card_write(std::uint64_t address, const voi
                                                 std::size_t size);
 // 1 if all were known; the others are zero.
 MEMREPLAY_CARD_EXPORT int memreplay_card_read(std::uint64_t address, void* bytes, std::size_t size);
-MEMREPLAY_CARD_EXPORT void memreplay_card_mark(std::uint64_t address, std::size_t size, int known);
 MEMREPLAY_CARD_EXPORT int memreplay_card_known(std::uint64_t address, std::size_t size);
 // This thread's next copy of exactly `size` bytes from the card to the host gets these; several
 // answers are given in order.

@@ -41,7 +41,7 @@ Device::Device(const Settings& from_environment)
       backing(settings.cards == 0 ? 1 : settings.cards, settings.simulated),
       streams(settings.completion),
       progress(MakeProgress()) {
-  const int count = settings.card == nullptr ? 0 : settings.cards;
+  const int count = !settings.card.has_value() ? 0 : settings.cards;
   for (int i = 0; i < count; ++i) {
     cards.emplace_back(settings.capacity, backing.regions(i), settings.addresses,
                        settings.simulated ? 0 : settings.below_first_kernel);

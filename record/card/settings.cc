@@ -10,27 +10,34 @@ class Reader {
  public:
   explicit Reader(Settings* settings) : settings_(settings) {}
 
-  void number(const char* variable, std::uint64_t most, std::uint64_t* out) {
-    const char* text = std::getenv(variable);
-    if (text != nullptr && *text != 0) parse(variable, text, most, out);
+  // Null: the variable is not set.
+  static const char* text_of(const CardOption& option) {
+    const char* text = std::getenv(option.variable.data());
+    return text == nullptr || *text == 0 ? nullptr : text;
   }
 
-  void parse(const char* variable, const char* text, std::uint64_t most, std::uint64_t* out) {
+  void number(const CardOption& option, std::uint64_t* out) {
+    if (const char* text = text_of(option)) parse(option, text, out);
+  }
+
+  void parse(const CardOption& option, const char* text, std::uint64_t* out) {
+    const std::uint64_t max = option.kind == CardOption::kWord ? kMaxBytes : option.max;
     char* end = nullptr;
     const unsigned long long value = std::strtoull(text, &end, 10);
-    if (*text == 0 || *text == '-' || *end != 0 || value > most) {
-      wrong(variable, text, ("expected a whole number up to " + std::to_string(most)).c_str());
+    if (*text < '0' || *text > '9' || *end != 0 || value > max) {
+      wrong(option.variable.data(), text_of(option),
+            ("expected a whole number up to " + std::to_string(max)).c_str());
     } else {
       *out = value;
     }
   }
 
-  // One of two words; `first` if the variable is not set.
-  bool is_second(const char* variable, const char* first, const char* second) {
-    const char* text = std::getenv(variable);
-    if (text == nullptr || *text == 0 || std::strcmp(text, first) == 0) return false;
-    if (std::strcmp(text, second) == 0) return true;
-    wrong(variable, text, (std::string("expected ") + first + " or " + second).c_str());
+  // Whether the option is the second of its words.
+  bool is_second(const CardOption& option, std::string_view first, std::string_view second) {
+    const char* text = text_of(option);
+    if (text == nullptr || text == first) return false;
+    if (text == second) return true;
+    wrong(option.variable.data(), text, ("expected " + std::string(option.values)).c_str());
     return false;
   }
 
@@ -51,30 +58,28 @@ Settings SettingsFromEnvironment() {
   const char* name = std::getenv("MEMREPLAY_CARD");
   if (name == nullptr || *name == 0) name = "rtx-4090";
   std::string error;
-  const Card* card = FindCard(name, &error);
-  if (card == nullptr) {
+  const std::optional<Card> card = FindCard(name, &error);
+  if (!card.has_value()) {
     read.wrong("MEMREPLAY_CARD", name, error.c_str());
     return settings;
   }
   settings.capacity = card->memory;
   settings.reserve = kContextBytes;
   std::uint64_t cards = 1;
-  // More than any card has, and small enough for sums of a few of them.
-  constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 40;
-  read.number("MEMREPLAY_CARD_CAPACITY", kMostBytes, &settings.capacity);
-  read.number("MEMREPLAY_CARD_RESERVE", kMostBytes, &settings.reserve);
-  read.number("MEMREPLAY_CARD_COUNT", kMostCards, &cards);
-  read.number("MEMREPLAY_CARD_COPY_LIMIT", kMostBytes, &settings.copy_limit);
-  read.number("MEMREPLAY_CARD_CUDNN_WORKSPACE", kMostBytes, &settings.cudnn_workspace);
-  read.number("MEMREPLAY_CARD_NCCL", kMostBytes, &settings.nccl);
-  if (read.is_second("MEMREPLAY_CARD_COMPLETION", "lagging", "at-once")) {
+  read.number(kCapacity, &settings.capacity);
+  read.number(kReserve, &settings.reserve);
+  read.number(kCards, &cards);
+  read.number(kCopyLimit, &settings.copy_limit);
+  read.number(kCudnnWorkspace, &settings.cudnn_workspace);
+  read.number(kNccl, &settings.nccl);
+  if (read.is_second(kCompletion, "lagging", "at-once")) {
     settings.completion = Streams::Completion::kAtOnce;
   }
-  if (const char* order = std::getenv("MEMREPLAY_CARD_ADDRESSES");
-      order != nullptr && std::strncmp(order, "upwards:", 8) == 0) {
+  const char* order = Reader::text_of(kAddresses);
+  if (order != nullptr && std::strncmp(order, "up:", 3) == 0) {
     settings.addresses = AddressOrder::kUpwards;
-    read.parse("MEMREPLAY_CARD_ADDRESSES", order + 8, kMostBytes, &settings.below_first_kernel);
-  } else if (read.is_second("MEMREPLAY_CARD_ADDRESSES", "chunks", "upwards")) {
+    read.parse(kAddresses, order + 3, &settings.below_first_kernel);
+  } else if (read.is_second(kAddresses, "down", "up")) {
     settings.addresses = AddressOrder::kUpwards;
   }
   settings.cards = static_cast<int>(cards);

@@ -13,7 +13,7 @@
 #include "sim/observe/phase_usage.h"
 #include "sim/recording/replay_settings.h"
 #include "sim/whatif/largest_fit.h"
-#include "trace/synth/models.h"
+#include "synth/models.h"
 #include "trace/value/units.h"
 
 namespace memreplay {

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "hardware/cards.h"
 #include "report/ask/device_report.h"
 #include "report/ask/enums.h"
 #include "report/ask/inventory.h"
@@ -36,16 +37,6 @@ proto::Counterfactual::Kind KindOf(ChangeKind kind) {
 
 constexpr size_t kMaxPins = 3;
 constexpr size_t kMaxCures = 2;
-
-// Totals as drivers report them, for an estimate only. Those of 24, 96 and 180
-// GiB are from public out-of-memory messages, the others are nominal sizes less
-// what boards of the kind usually keep and not verified; boards of one kind
-// differ by some MiB, with ECC by several percent. --card gives the true one.
-constexpr Card kCards[] = {
-    {"8 GiB", MiB(7974)},   {"11 GiB", MiB(11178)},   {"12 GiB", MiB(12053)},
-    {"16 GiB", MiB(16151)}, {"24 GiB", MiB(24259)},   {"32 GiB", MiB(32510)},
-    {"40 GiB", MiB(40537)}, {"48 GiB", MiB(48685)},   {"80 GiB", MiB(81251)},
-    {"96 GiB", MiB(97506)}, {"141 GiB", MiB(143168)}, {"180 GiB", MiB(182630)}};
 
 int64_t BirthOf(const std::vector<int64_t>& births, AllocationId id) {
   return id < births.size() ? births[id] : -1;
@@ -206,9 +197,9 @@ void AddUse(const OomAnalysis& analysis, const ReplaySettings& settings,
   } else if (options.card.has_value()) {
     capacity = *options.card;
     source = "given";
-  } else if (const std::optional<Card> card = SmallestCard(known)) {
-    capacity = card->total;
-    source = StrCat("estimated: the smallest common GPU that holds it, ", card->name);
+  } else if (const std::optional<uint64_t> total = TotalOfCardWith(known.value())) {
+    capacity = Bytes(*total);
+    source = "estimated: the table of GPUs has one size that this nearly fills";
   }
   use.set_capacity_bytes(capacity.signed_value());
   use.set_capacity_source(source);
@@ -274,13 +265,6 @@ std::string Sentence(const OomAnalysis& analysis, const proto::OutOfMemory& oom)
 }
 
 }  // namespace
-
-std::optional<Card> SmallestCard(Bytes bytes) {
-  for (const Card& card : kCards) {
-    if (card.total >= bytes) return card;
-  }
-  return std::nullopt;
-}
 
 proto::MemoryUse MemoryUseOf(const MemoryState& state) {
   proto::MemoryUse use;

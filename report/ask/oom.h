@@ -30,14 +30,6 @@ proto::OutOfMemory OomReport(const Schedule& schedule, const ReplaySettings& set
 // outside PyTorch stay 0. O(blocks).
 proto::MemoryUse MemoryUseOf(const MemoryState& state);
 
-// The smallest usual card that holds `bytes`, as its driver reports its
-// total; nullopt if none does. The name is for people.
-struct Card {
-  std::string_view name;
-  Bytes total;
-};
-std::optional<Card> SmallestCard(Bytes bytes);
-
 // The exit status wants to know: did it run out?
 inline bool RanOut(const proto::OutOfMemory& oom) { return oom.verdict() != proto::Verdict::none; }
 

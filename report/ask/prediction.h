@@ -11,9 +11,6 @@
 
 namespace memreplay {
 
-// What the CUDA context took on one GeForce card; others take 150 to 600 MiB.
-inline constexpr Bytes kAssumedContext = MiB(225);
-
 // What the run was assumed to be like.
 struct PredictionContext {
   std::string model;       // "nanogpt"

@@ -86,8 +86,8 @@ class RecordedDevice final : public Device {
     uint64_t completed = 0;
   };
 
-  // Returns the request's next event that concerns the driver, or null at its end. Null: none is
-  // left. Valid until the next call.
+  // Returns the request's next event that concerns the driver, or null at its end. Valid until
+  // the next call.
   const Event* NextEffect();
   void Consume(EventKind kind, Address address, Bytes size);
   bool InjectedFailure();

@@ -74,7 +74,6 @@ class WatchedDevice final : public ForwardingDevice {
   Place PlaceOf(Address address) const;
 
   absl::Span<const MemoryCall> calls() const { return calls_; }
-  std::vector<MemoryCall> TakeCalls() { return std::move(calls_); }
 
   // Logs that the driver's own pool grew or shrank by `size`, like pages that are mapped or
   // unmapped, although there is nothing to release.

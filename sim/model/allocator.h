@@ -57,7 +57,6 @@ class Allocator {
   virtual int64_t inactive_split_bytes() const {
     return statistics().inactive_split_bytes.all.current();
   }
-  virtual void ResetPeakStatistics() = 0;
   // Returns the size of the smallest block that serves a request of `size`.
   virtual Bytes BlockSizeFor(Bytes size) const { return size; }
   // Returns how often each rule was followed; only the caching allocator counts.

@@ -26,7 +26,6 @@ class AsyncAllocator : public Allocator {
   absl::Status SetMemoryFraction(double fraction) final;
   const MemoryStats& statistics() const final { return stats_; }
   int64_t ooms() const final { return ooms_; }
-  void ResetPeakStatistics() final { stats_.ResetPeak(); }
   MemoryState Segments() const final { return {}; }  // PyTorch gives no snapshot either
   void VisitFreeBlocks(absl::FunctionRef<void(const FreeBlock&)>) const final {}
 

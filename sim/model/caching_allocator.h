@@ -98,7 +98,6 @@ class CachingAllocator final : public Allocator {
   int64_t inactive_split_bytes() const override {
     return stats_.inactive_split_bytes.all.current();
   }
-  void ResetPeakStatistics() override { ResetPeak(); }
   MemoryState Segments() const override;
   void VisitFreeBlocks(absl::FunctionRef<void(const FreeBlock&)> visit) const override;
   void CheckInvariants() const override;
@@ -176,11 +175,12 @@ class CachingAllocator final : public Allocator {
   PrivatePool* FindPool(uint16_t pool) const;
   bool IsNoSplit(const BlockPool& pool) const;
   PrivatePool& CreatePool(uint16_t pool);
-  // Returns whether the rules of a graph capture apply. A recording does not say when pools are
-  // being filled, but an allocation that received memory of a pool shows that it was.
+  // A recording does not say when pools are being filled, but an allocation that received memory
+  // of a pool shows that it was.
   bool IsRecordedInCapture(uint16_t pool) const {
     return pool != 0 && (profile_.pool_context_acts_as_capture || pool_ids_[pool].first != 0);
   }
+  // The rules of a graph capture are in force.
   bool in_capture() const {
     return profile_.pool_context_acts_as_capture ? !captures_.empty() : graph_capture_;
   }

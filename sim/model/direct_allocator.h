@@ -39,7 +39,6 @@ class DirectAllocator final : public Allocator {
   absl::Status ApplySettings(std::string_view) override { return absl::OkStatus(); }
   absl::Status SetMemoryFraction(double fraction) override;
   const MemoryStats& statistics() const override { return stats_; }
-  void ResetPeakStatistics() override { stats_.ResetPeak(); }
   MemoryState Segments() const override;
   void VisitFreeBlocks(absl::FunctionRef<void(const FreeBlock&)>) const override {}
   void CheckInvariants() const override;

@@ -35,7 +35,6 @@ class FlatHashOrder {
     while (slot < slots_.size() && slots_[slot].distance < 0) ++slot;
     return slot;
   }
-  const HashedKey& key_at(size_t slot) const { return slots_[slot].key; }
   Value& value_at(size_t slot) { return *slots_[slot].value; }
   const Value& value_at(size_t slot) const { return *slots_[slot].value; }
 

@@ -50,8 +50,4 @@ RunResult Run(const Schedule& schedule, Allocator& allocator, Observer& observer
   return run_internal::Loop(schedule, allocator, observer, options);
 }
 
-void ObserveRecorded(const Schedule& schedule, Observer& observer) {
-  for (const Event& event : schedule.recorded()) observer.OnEvent(event);
-}
-
 }  // namespace memreplay

@@ -57,9 +57,6 @@ template <typename Known>
 requires std::is_final_v<Known> RunResult Run(const Schedule& schedule, CachingAllocator& allocator,
                                               Known& observer, const RunOptions& options = {});
 
-// Passes what the file recorded to `observer`, unsimulated.
-void ObserveRecorded(const Schedule& schedule, Observer& observer);
-
 namespace run_internal {
 
 inline absl::Status ApplyTo(const Event& request, Allocator& allocator, Observer& observer) {

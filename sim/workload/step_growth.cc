@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
-#include "sim/run/median.h"
 #include "sim/workload/live_bytes.h"
+#include "sim/workload/median.h"
 
 namespace memreplay {
 namespace {

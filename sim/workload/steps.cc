@@ -7,9 +7,9 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/match.h"
-#include "sim/run/median.h"
 #include "sim/workload/annotated_steps.h"
 #include "sim/workload/live_bytes.h"
+#include "sim/workload/median.h"
 #include "sim/workload/repetition.h"
 #include "trace/value/strings.h"
 

@@ -26,9 +26,9 @@ ORDER = [
     "trace/formats/protobuf",
     "trace/formats/torch",
     "trace/program",
-    "trace/synth",
     "trace/formats",
     "trace/schedule",
+    "synth",
     "sim/settings",
     "sim/model",
     "sim/run",
@@ -56,11 +56,12 @@ SEES = {
     "proto": set(),
     "hardware": set(),
     "trace": {"proto"},
+    "synth": {"proto", "trace"},
     "sim": {"proto", "trace", "hardware"},
-    "report": {"proto", "trace", "sim"},
+    "report": {"proto", "hardware", "trace", "synth", "sim"},
     "cuda": {"proto", "trace", "sim"},
     "record": {"proto", "trace", "hardware"},
-    "cli": {"proto", "trace", "sim", "report", "cuda", "record"},
+    "cli": {"proto", "hardware", "trace", "synth", "sim", "report", "cuda", "record"},
 }
 # Siblings that do not know each other.
 APART = [{"sim/oom", "sim/confirm"}, {"report/text", "sim"}, {"report/page", "sim"},
@@ -88,15 +89,20 @@ def stage_of(row):
     return row.split("/")[0]
 
 
-def dependencies():
-    """{row: the rows that its targets name}, and the packages that have no row."""
+def rules():
+    """The rules of our stages, as Bazel's XML has them."""
     stages = " + ".join(f"//{stage}/..." for stage in SEES if pathlib.Path(stage).exists())
     query = subprocess.run(
         ["bazel", "query", "--noshow_progress", "--ui_event_filters=-info", "--output=xml",
          "--noimplicit_deps", f"kind(rule, {stages})"],
         stdout=subprocess.PIPE, check=True, text=True)
+    return list(xml.etree.ElementTree.fromstring(query.stdout).iter("rule"))
+
+
+def dependencies(rules):
+    """{row: the rows that its targets name}, and the packages that have no row."""
     uses, strangers = {row: set() for row in ORDER}, set()
-    for rule in xml.etree.ElementTree.fromstring(query.stdout).iter("rule"):
+    for rule in rules:
         package = rule.get("name").removeprefix("//").split(":")[0]
         row = row_of(package)
         if row is None:
@@ -151,7 +157,8 @@ def drawing(uses):
 
 
 def main():
-    uses, strangers = dependencies()
+    all_rules = rules()
+    uses, strangers = dependencies(all_rules)
     wrong = [f"{package}/ has no place in the order" for package in sorted(strangers)]
     wrong += [*wrong_arrows(uses), *wrong_includes()]
     text = DESIGN.read_text(encoding="utf-8")

@@ -166,9 +166,9 @@ TEST_F(GpuTest, SaysWhatIsMissing) {
   EXPECT_NE(outcome.err.find("finds no GPU"), std::string::npos) << outcome.err;
   ExpectSession(
       "gpu_unusable",
-      {"gpu program.jsonl --device 1", "gpu", "gpu program.jsonl --repeat 0",
+      {"gpu program.jsonl --gpu 1", "gpu", "gpu program.jsonl --repeat 0",
        "gpu program.jsonl --backend big", "gpu program.jsonl --pace recorded", "gpu no_such_file",
-       "gpu program.jsonl --capacity 1TiB", "gpu program.jsonl --trace-device 4"});
+       "gpu program.jsonl --capacity 1TiB", "gpu program.jsonl --device 4"});
 }
 
 // Every kind of call fails once: the call is named, nothing stays behind.

@@ -37,7 +37,6 @@ class TraceBuilder {
   explicit TraceBuilder(std::string format) { trace_.format = std::move(format); }
 
   Trace& trace() { return trace_; }
-  bool HasDevice(int device) const { return devices_.contains(device); }
   // Creates the device if it is new.
   DeviceTrace& Device(int device) { return Find(device).trace; }
 

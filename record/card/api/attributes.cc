@@ -19,7 +19,7 @@ constexpr int kConstantMemory = 65536;
 }  // namespace
 
 bool AttributeOf(const Settings& settings, int attribute, int* value) {
-  if (settings.card == nullptr || attribute < 1 || attribute > 200) return false;
+  if (!settings.card.has_value() || attribute < 1 || attribute > 200) return false;
   const Card& card = *settings.card;
   const Capability& capability = CapabilityOf(card);
   const bool since_80 = card.capability >= 80;
@@ -93,7 +93,7 @@ void FillProperties(const Settings& settings, int cuda, int index, void* propert
   const auto put_size = [bytes](std::size_t at, std::uint64_t value) {
     std::memcpy(bytes + at, &value, 8);
   };
-  std::snprintf(bytes, 256, "%s", card.title);
+  std::snprintf(bytes, 256, "%s", card.title.c_str());
   FillUuid(index, bytes + 256);
   put_size(288, settings.capacity);
   put_size(296, kSharedPerBlock);

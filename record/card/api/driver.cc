@@ -31,7 +31,7 @@ ENTRY(int, cuDeviceGetCount, int* count) {
 }
 ENTRY(int, cuDeviceGetName, char* name, int size, int card) {
   if (no_such_card(card)) return kInvalidDevice;
-  std::snprintf(name, static_cast<std::size_t>(size), "%s", device().settings.card->title);
+  std::snprintf(name, static_cast<std::size_t>(size), "%s", device().settings.card->title.c_str());
   return kSuccess;
 }
 ENTRY(int, cuDeviceTotalMem_v2, std::size_t* bytes, int card) {

@@ -48,16 +48,16 @@ ENTRY(int, cuMemCreate, std::uint64_t* handle, std::size_t size,
   const std::uint64_t page = d.cards[static_cast<std::size_t>(card)].create_page(size);
   if (page == 0) return kMemoryAllocation;
   // The card is part of the handle: cuMemRelease is told nothing else.
-  *handle = page * kMostCards + static_cast<std::uint64_t>(card);
+  *handle = page * kMaxCards + static_cast<std::uint64_t>(card);
   return kSuccess;
 }
 
 ENTRY(int, cuMemRelease, std::uint64_t handle) {
   Device& d = device();
-  const auto card = static_cast<std::size_t>(handle % kMostCards);
+  const auto card = static_cast<std::size_t>(handle % kMaxCards);
   const std::lock_guard<std::mutex> lock(d.mutex);
   if (card >= d.cards.size()) return kInvalidValue;
-  return d.cards[card].release_page(handle / kMostCards) ? kSuccess : kInvalidValue;
+  return d.cards[card].release_page(handle / kMaxCards) ? kSuccess : kInvalidValue;
 }
 
 ENTRY(int, cuMemMap, std::uint64_t address, std::size_t size, std::size_t, std::uint64_t,

@@ -41,7 +41,7 @@ ENTRY(int, nvmlDeviceGetHandleByPciBusId_v2, const char* bus, void** handle) {
 }
 ENTRY(int, nvmlDeviceGetName, void* handle, char* name, unsigned size) {
   if (card_of(handle) < 0) return kInvalidArgument;
-  std::snprintf(name, size, "%s", device().settings.card->title);
+  std::snprintf(name, size, "%s", device().settings.card->title.c_str());
   return kSuccess;
 }
 ENTRY(int, nvmlDeviceGetUUID, void* handle, char* text, unsigned size) {

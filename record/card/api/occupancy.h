@@ -3,7 +3,7 @@
 
 #include <cstddef>
 
-#include "record/card/cards.h"
+#include "hardware/cards.h"
 
 namespace memreplay::card {
 

@@ -23,9 +23,9 @@ struct LoadedBinary {
 
 // Never destroyed: a library may be unloaded while one of its kernels is still known here.
 LoadedBinary* read_fat_binary(const void* wrapper) {
-  const Card* card = device().settings.card;
+  const std::optional<Card>& card = device().settings.card;
   auto* binary =
-      new LoadedBinary{ArchitectureFor(wrapper, card == nullptr ? 0 : card->capability), ""};
+      new LoadedBinary{ArchitectureFor(wrapper, card.has_value() ? card->capability : 0), ""};
   const std::string library = LoadedPath(wrapper);
   for (const char* known : {"/torch/lib/", "/torchvision", "/torchaudio/"}) {
     if (library.find(known) != std::string::npos) return binary;

@@ -20,7 +20,6 @@ class Settings:
         self.core = asked.get("core", "")  # the card's library; empty: record on the GPU there is
         self.cache = asked.get("cache", "")  # a folder for what the core writes for one torch
         self.stacks = asked.get("stacks", "python")
-        self.max_entries = asked.get("max_entries")  # per GPU; None: all
         self.values = asked.get("values", True)
         self.notes = asked.get("notes", True)
         self.dynamic_fraction = asked.get("dynamic_fraction", 1.0)

@@ -47,11 +47,10 @@ class History:
             self.own.keep_events(self._begin)
 
     def _begin(self):
-        entries = self.settings.max_entries or sys.maxsize
         try:
-            self.own.record("all", context="all", stacks=self.settings.stacks, max_entries=entries)
+            self.own.record("all", context="all", stacks=self.settings.stacks, max_entries=sys.maxsize)
         except TypeError:  # torch 2.0
-            self.own.record(True, trace_alloc_max_entries=min(entries, 2**31 - 1),
+            self.own.record(True, trace_alloc_max_entries=2**31 - 1,
                             trace_alloc_record_context=True)
 
     def write(self):

@@ -6,7 +6,7 @@
 #include <iterator>
 #include <string>
 
-#include "record/card/cards.h"
+#include "hardware/cards.h"
 #include "report/message/advice.h"
 #include "report/message/amount.h"
 #include "report/message/explain.h"
@@ -138,8 +138,8 @@ TEST(ReadNvidiaSmi, NamesAndBytesOfTheCard) {
 TEST(CardFlags, AreKnown) {
   for (const std::string_view flag : CardFlags()) {
     std::string error;
-    const card::Card* found = card::FindCard(std::string(flag).c_str(), &error);
-    ASSERT_NE(found, nullptr) << flag << ": " << error;
+    const std::optional<Card> found = FindCard(flag, &error);
+    ASSERT_TRUE(found.has_value()) << flag << ": " << error;
     EXPECT_EQ(found->name, flag);
   }
 }

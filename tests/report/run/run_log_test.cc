@@ -19,7 +19,6 @@ class Held final : public Allocator {
   absl::Status ApplySettings(std::string_view) override { return absl::OkStatus(); }
   absl::Status SetMemoryFraction(double) override { return absl::OkStatus(); }
   const MemoryStats& statistics() const override { return stats_; }
-  void ResetPeakStatistics() override {}
   MemoryState Segments() const override { return state_; }
   void VisitFreeBlocks(absl::FunctionRef<void(const FreeBlock&)>) const override {}
   void CheckInvariants() const override {}

@@ -17,7 +17,6 @@ class ListedBlocks final : public Allocator {
   absl::Status ApplySettings(std::string_view) override { return absl::OkStatus(); }
   absl::Status SetMemoryFraction(double) override { return absl::OkStatus(); }
   const MemoryStats& statistics() const override { return stats_; }
-  void ResetPeakStatistics() override {}
   MemoryState Segments() const override { return {}; }
   void VisitFreeBlocks(absl::FunctionRef<void(const FreeBlock&)> visit) const override {
     for (const FreeBlock& block : blocks) visit(block);

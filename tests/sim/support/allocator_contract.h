@@ -158,7 +158,7 @@ TYPED_TEST_P(AllocatorContractTest, PeaksAreRestarted) {
   this->Do(EventKind::kAlloc, 1, 1 << 20);
   this->Do(EventKind::kFree, 1);
   EXPECT_EQ(this->allocator_->statistics().active.all.peak, 1);
-  this->allocator_->ResetPeakStatistics();
+  this->Do(EventKind::kResetPeak);
   EXPECT_EQ(this->allocator_->statistics().active.all.peak, 0);
 }
 

@@ -1,4 +1,4 @@
-// Predictions of whole training runs (trace/synth) against what people measured,
+// Predictions of whole training runs (synth) against what people measured,
 // and against an independent walk's figures. docs/schedules.md tells the stories.
 #include <memory>
 #include <optional>
@@ -9,8 +9,8 @@
 #include "sim/observe/phase_usage.h"
 #include "sim/recording/replay_settings.h"
 #include "sim/whatif/what_if.h"
+#include "synth/nanogpt.h"
 #include "trace/schedule/schedule.h"
-#include "trace/synth/nanogpt.h"
 
 namespace memreplay {
 namespace {

@@ -1,0 +1,95 @@
+#include "report/text/render_cards.h"
+
+#include <cstdint>
+#include <string_view>
+
+#include "absl/strings/str_format.h"
+#include "hardware/cards.h"
+#include "report/words/sizes.h"
+#include "trace/bytes/json_scanner.h"
+#include "trace/value/strings.h"
+
+namespace memreplay {
+namespace {
+
+std::string CapabilityText(const Card& card) {
+  return StrCat(card.capability / 10, ".", card.capability % 10);
+}
+
+std::string MemoryText(uint64_t bytes) {
+  return bytes == 0 ? std::string("-") : StrCat(bytes >> 20, " MiB");
+}
+
+class JsonObject {
+ public:
+  JsonObject& Add(std::string_view key, std::string_view text) {
+    Key(key);
+    AppendJsonString(text, &json_);
+    return *this;
+  }
+  JsonObject& Add(std::string_view key, uint64_t number) {
+    Key(key);
+    StrAppend(&json_, number);
+    return *this;
+  }
+  JsonObject& Add(std::string_view key, int number) {
+    return Add(key, static_cast<uint64_t>(number));
+  }
+  std::string Done() const { return json_ + "}"; }
+
+ private:
+  void Key(std::string_view key) {
+    StrAppend(&json_, json_.size() == 1 ? "" : ", ", "\"", key, "\": ");
+  }
+  std::string json_ = "{";
+};
+
+}  // namespace
+
+std::string RenderCards() {
+  std::string text, group;
+  for (const Card& card : AllCards()) {
+    if (card.group != group) {
+      group = card.group;
+      StrAppend(&text, text.empty() ? "" : "\n", group, "\n");
+      absl::StrAppendFormat(&text, "  %-29s %11s %11s  %4s %4s  %s\n", "name", "Linux", "Windows",
+                            "cc", "SMs", "source of the memory");
+    }
+    absl::StrAppendFormat(&text, "  %-29s %11s %11s  %4s %4d  %s%s\n", card.name,
+                          MemoryText(card.linux_memory), MemoryText(card.windows_memory),
+                          CapabilityText(card), card.multiprocessors,
+                          card.is_nominal ? "nominal, more than CUDA has: " : "", card.source);
+  }
+  StrAppend(&text,
+            "\nMemory is the total that CUDA reports; Windows is the WDDM driver's, WSL included. "
+            "--card NAME takes Linux's\nfigure where there is one, --card NAME:windows the other, "
+            "--card custom:12GiB,cc=8.9,sms=46 neither. ",
+            FormatSize(static_cast<int64_t>(kContextBytes)),
+            " of it\nare taken to be CUDA's context and kernels.\n");
+  return text;
+}
+
+std::string CardsJson() {
+  std::string json = "[";
+  for (const Card& card : AllCards()) {
+    const Capability& capability = CapabilityOf(card);
+    JsonObject object;
+    object.Add("name", card.name).Add("title", card.title).Add("group", card.group);
+    object.Add("capability", CapabilityText(card)).Add("memory", card.memory);
+    object.Add("linux_memory", card.linux_memory).Add("windows_memory", card.windows_memory);
+    object.Add("nominal", card.is_nominal ? 1 : 0).Add("context", kContextBytes);
+    object.Add("multiprocessors", card.multiprocessors).Add("l2_bytes", card.l2_bytes);
+    object.Add("clock_khz", card.clock_khz).Add("memory_clock_khz", card.memory_clock_khz);
+    object.Add("memory_bus_bits", card.memory_bus_bits);
+    object.Add("threads_per_multiprocessor", capability.threads_per_multiprocessor);
+    object.Add("blocks_per_multiprocessor", capability.blocks_per_multiprocessor);
+    object.Add("shared_per_multiprocessor", capability.shared_per_multiprocessor);
+    object.Add("shared_per_block_optin", capability.shared_per_block_optin);
+    object.Add("source", card.source).Add("capability_source", kCapabilitySource);
+    object.Add("clock_source", kDataSheetSource).Add("context_source", kContextSource);
+    StrAppend(&json, json.size() == 1 ? "" : ",\n ", object.Done());
+  }
+  return json + "]\n";
+}
+
+}  // namespace memreplay

@@ -1,0 +1,102 @@
+// Rows of a weight by index, and the gradient of the weight.
+#include <algorithm>
+#include <utility>
+
+#include "synth/ops.h"
+
+namespace memreplay::synth {
+namespace {
+
+int64_t Divided(int64_t value, int64_t unit) { return (value + unit - 1) / unit; }
+
+// Scratch of the device-wide algorithms by which indices are sorted and counted: parts that each
+// begin at a multiple of 256 bytes, the start brought to one as well.
+int64_t Scratch(std::initializer_list<int64_t> parts) {
+  constexpr int64_t kAlignment = 256;
+  int64_t bytes = kAlignment - 1;
+  for (const int64_t part : parts) bytes += Divided(part, kAlignment) * kAlignment;
+  return bytes;
+}
+
+// Of `n` pairs of 8 bytes, by 8 bits of the key a pass: counts of each pass; what blocks tell each
+// other in one; a copy of the pairs if there is more than one.
+int64_t SortScratch(const DeviceAlgorithms& device, int64_t n, int64_t largest) {
+  constexpr int64_t kValues = 256;  // of 8 bits
+  int64_t bits = 1;
+  while (bits < 63 && largest >> bits != 0) ++bits;
+  const int64_t passes = device.sorts_by_used_bits ? Divided(bits, 8) : 8;
+  const int64_t copy = passes > 1 ? 8 * n : 0;
+  return Scratch(
+      {passes * kValues * 8, Divided(n, device.sort_tile) * kValues * 4, copy, copy, 32});
+}
+
+// What tells one block of the next: 8 or 16 bytes for each, and for a warp before the first.
+int64_t LookBack(int64_t n, int64_t tile, int64_t bytes) { return (Divided(n, tile) + 32) * bytes; }
+
+// Of the starts of runs of equal ones among `n`.
+int64_t RunsScratch(const DeviceAlgorithms& device, int64_t n) {
+  if (!device.wide_counts) return Scratch({LookBack(n, device.runs_tile, 8)});
+  return Scratch({LookBack(n, device.runs_tile, 16), 1});
+}
+
+// Of the sums of the first, the first two ... of `n`.
+int64_t SumsScratch(const DeviceAlgorithms& device, int64_t n) {
+  constexpr int64_t kTile = 896;
+  if (!device.wide_counts) return Scratch({LookBack(n, kTile, 16)});
+  return Scratch({LookBack(n, kTile, 16), 1});
+}
+
+// The dense gradient of an embedding of V rows: n indices select them. Every size is what
+// `memreplay record` saw torch 2.6, 2.11 and 2.15 ask for.
+Tensor EmbeddingGradient(Session& s, const Sizes& weight_sizes, int64_t n) {
+  constexpr int64_t kSortAbove = 3072;  // fewer indices go to a kernel without scratch
+  const DeviceAlgorithms& device = s.platform().algorithms;
+  const auto make_grad = [&] {
+    return s.New("embedding grad", weight_sizes, DType::kFloat32, "temporary");  // 4 VC
+  };
+  if (n <= kSortAbove) return make_grad();
+  const auto scratch = [&s](std::string_view op, int64_t bytes) {
+    return s.NewScratch(op, Bytes(static_cast<uint64_t>(bytes)));
+  };
+  const int64_t segments = std::min(n, weight_sizes[0]);  // one for each row that occurs
+  const int64_t partial_segments = n / 10 + segments;     // of at most 10 indices
+  const auto sorted = scratch("embedding sorted indices", 8 * n);
+  const auto origin = scratch("embedding original positions", 8 * n);
+  {
+    const auto positions = scratch("embedding positions", 8 * n);
+    scratch("embedding sort", SortScratch(device, n, weight_sizes[0]));
+  }
+  Tensor grad = make_grad();
+  const auto offsets = scratch("embedding segment offsets", 8 * n);
+  const auto count = scratch("embedding segment count", 8);
+  {
+    const auto rows = scratch("embedding rows that occur", 8 * n);
+    scratch("embedding segments", RunsScratch(device, n));
+  }
+  const auto partials = scratch("embedding partials per segment", 8 * segments);
+  const auto partials_offset = scratch("embedding partials offsets", 8 * segments);
+  scratch("embedding partials sum", SumsScratch(device, segments));
+  const auto partials_count = scratch("embedding partial count", 8);
+  const auto partial_offset = scratch("embedding partial offsets", 8 * partial_segments);
+  const bool few = device.sums_few_rows_apart && segments < 4 * device.multiprocessors &&
+                   partial_segments > 4 * segments;
+  const auto sums = few ? scratch("embedding segment of each part", 8 * partial_segments)
+                        : scratch("embedding partial sums", 4 * partial_segments * weight_sizes[1]);
+  return grad;
+}
+
+}  // namespace
+
+Tensor Embedding(Session& s, const Tensor& weight, const Tensor& indices) {
+  Sizes sizes = indices.sizes();
+  sizes.push_back(weight.size(1));
+  Tensor y = s.New("embedding", std::move(sizes), weight.dtype());
+  s.Record(
+      {weight}, {y}, {indices},
+      [sizes = weight.sizes()](Session& session, const Tensors&, const Tensors& saved) -> Tensors {
+        return {EmbeddingGradient(session, sizes, saved[0].element_count())};
+      });
+  return y;
+}
+
+}  // namespace memreplay::synth

@@ -1,0 +1,171 @@
+// Matrix products and attention.
+#include <array>
+#include <utility>
+
+#include "synth/ops.h"
+
+namespace memreplay::synth {
+namespace {
+
+constexpr std::string_view kTemporary = "temporary";
+
+int64_t RoundUpTo(int64_t value, int64_t unit) { return (value + unit - 1) / unit * unit; }
+
+// [B, H, T, D], stored as [B, T, H, D].
+Tensor NewHeads(Session& s, std::string_view op, const Tensor& like, std::string_view tag) {
+  return s.New(op, {like.size(0), like.size(2), like.size(1), like.size(3)}, like.dtype(), tag)
+      .Transposed(1, 2);
+}
+
+std::array<Tensor, 3> NewHeadGradients(Session& s, const Tensors& saved) {
+  return {NewHeads(s, "dq", saved[0], kTemporary), NewHeads(s, "dk", saved[1], kTemporary),
+          NewHeads(s, "dv", saved[2], kTemporary)};
+}
+
+// A gradient that a product makes.
+Tensor NewProduct(Session& s, std::string_view op, const Tensor& of) {
+  Tensor grad = s.New(op, of.sizes(), of.dtype(), kTemporary);
+  s.UseGemm();
+  return grad;
+}
+
+}  // namespace
+
+Tensor Linear(Session& s, Tensor x, const Tensor& weight, const Tensor& bias,
+              std::string_view tag) {
+  // Autocast goes through the arguments from the last to the first.
+  const Tensor b = AutocastArgument(s, bias);
+  const Tensor w = AutocastArgument(s, weight);
+  x = AutocastArgument(s, x);
+  Sizes sizes = x.sizes();
+  sizes.back() = w.size(0);
+  Tensor y = s.New("mm", std::move(sizes), x.dtype(), tag);
+  if (b.defined()) {
+    s.UseAddmm();
+  } else {
+    s.UseGemm();
+  }
+  s.Record({x, w, b}, {y}, {x, w},
+           [has_bias = b.defined()](Session& session, const Tensors& grads,
+                                    const Tensors& saved) -> Tensors {
+             Tensor dw, dx;
+             if (!has_bias) dw = NewProduct(session, "mm dweight", saved[1]);
+             dx = NewProduct(session, "mm dx", saved[0]);
+             if (has_bias)
+               dw = NewProduct(session, "mm dweight", saved[1]);  // addmm: the other way
+             // The bias was broadcast over the rows: the engine sums its gradient.
+             // The product has two dimensions and is seen as having those of x, and the weight's
+             // as transposed.
+             return {dx.AsView(), dw.AsView(), has_bias ? grads[0] : Tensor()};
+           });
+  return y;
+}
+
+Tensor BatchedMatMul(Session& s, Tensor a, const Tensor& b) {
+  const int64_t batch = a.size(0) * a.size(1);
+  const int64_t m = a.size(2);
+  const int64_t k = a.size(3);
+  const int64_t n = b.size(3);
+  const Sizes sizes = {a.size(0), a.size(1), m, n};
+  const Tensor right = AutocastArgument(s, b);
+  a = AutocastArgument(s, a);
+  // bmm takes three dimensions: operands that cannot be folded are copied.
+  const Tensor left3 = Reshape(s, a, {batch, m, k});
+  const Tensor right3 = Reshape(s, right, {batch, k, n});
+  Tensor y = s.New("bmm", {batch, m, n}, a.dtype());
+  s.UseGemm();
+  s.Record({left3, right3}, {y}, {left3, right3},
+           [](Session& session, const Tensors&, const Tensors& saved) -> Tensors {
+             Tensor db = NewProduct(session, "bmm db", saved[1]);
+             Tensor da = NewProduct(session, "bmm da", saved[0]);
+             return {std::move(da), std::move(db)};
+           });
+  return Reshape(s, y, sizes);
+}
+
+Tensor FlashAttention(Session& s, const Tensor& q, const Tensor& k, const Tensor& v, bool dropout) {
+  const int64_t batch = q.size(0);
+  const int64_t heads = q.size(1);
+  const int64_t length = q.size(2);
+  Tensor out = NewHeads(s, "flash_attention", q, "activation");  // h BTC
+  Tensor lse = s.New("flash_attention logsumexp", {batch, heads, length}, DType::kFloat32);
+  Tensors saved = {q, k, v, out, lse};
+  if (s.platform().flash_random_state_on_gpu) {
+    saved.push_back(s.New("flash_attention rng_state", {2}, DType::kInt64));
+    saved.push_back(s.New("flash_attention unused", {}, DType::kInt64));
+    if (dropout) saved[5] = s.New("flash_attention rng_state", {2}, DType::kInt64);
+  }
+  s.Record({q, k, v}, {out}, saved,
+           [](Session& session, const Tensors&, const Tensors& kept) -> Tensors {
+             std::array<Tensor, 3> grads = NewHeadGradients(session, kept);
+             const Tensor& query = kept[0];
+             // Per query row, padded to 128 rows and 32 channels, in fp32.
+             const int64_t rows = query.size(0) * query.size(1) * RoundUpTo(query.size(2), 128);
+             const auto softmax_d = session.NewScratch("flash_attention softmax_d",
+                                                       Bytes(static_cast<uint64_t>(4 * rows)));
+             const auto dq_sum = session.NewScratch(
+                 "flash_attention dq_accum",
+                 Bytes(static_cast<uint64_t>(4 * rows * RoundUpTo(query.size(3), 32))));
+             return {grads[0], grads[1], grads[2]};
+           });
+  return out;
+}
+
+namespace {
+
+// Scratch of efficient attention's backward, where dq is summed in fp32: blocks of queries by
+// channels, each with its semaphores. Of 16-bit q with more than 64 channels, cards with small
+// blocks take another amount, which is not modelled.
+int64_t GradientBlocks(const Platform& platform, const Tensor& q) {
+  const int64_t channels = q.size(3);
+  const bool fp32 = q.dtype() == DType::kFloat32;
+  const bool small = channels <= 64 || (fp32 && platform.small_attention_blocks);
+  const int64_t side = small ? 64 : 128;
+  const int64_t blocks = q.size(0) * q.size(1) * (RoundUpTo(q.size(2), side) / side) *
+                         (RoundUpTo(channels, side) / side);
+  return blocks * (4 * side * side + (fp32 && !small ? 32 : 16));
+}
+
+Tensors EfficientAttentionGradients(Session& s, const Tensors& kept) {
+  std::array<Tensor, 3> grads = NewHeadGradients(s, kept);
+  const Tensor& query = kept[0];
+  const auto scratch = [&s](std::string_view op, int64_t bytes) {
+    return s.NewScratch(op, Bytes(static_cast<uint64_t>(bytes)));
+  };
+  const int64_t row_sums = 4 * query.size(0) * query.size(1) * query.size(2);
+  std::shared_ptr<Storage> delta;
+  if (query.dtype() == DType::kFloat32) {
+    // Summed over the channels and brought into the order of heads by ops of their own.
+    const auto product = scratch("efficient_attention delta product", 4 * query.element_count());
+    const auto sums = scratch("efficient_attention delta sums", row_sums);
+    delta = scratch("efficient_attention delta", row_sums);
+  } else {
+    delta = scratch("efficient_attention delta", row_sums);
+  }
+  const auto blocks = scratch("efficient_attention dq_accum", GradientBlocks(s.platform(), query));
+  return {grads[0], grads[1], grads[2]};
+}
+
+}  // namespace
+
+Tensor EfficientAttention(Session& s, const Tensor& q, const Tensor& k, const Tensor& v) {
+  Tensor seed;
+  Tensor offset;
+  if (s.platform().efficient_random_state_on_gpu) {
+    seed = s.New("efficient_attention seed", {}, DType::kInt64);
+    offset = s.New("efficient_attention offset", {}, DType::kInt64);
+  }
+  Tensor out = NewHeads(s, "efficient_attention", q, "activation");
+  Tensor lse;  // only computed for backward
+  if (s.grad_enabled()) {
+    lse = s.New("efficient_attention logsumexp", {q.size(0), q.size(1), RoundUpTo(q.size(2), 32)},
+                DType::kFloat32);
+  }
+  s.Record({q, k, v}, {out}, {q, k, v, out, lse, seed, offset},
+           [](Session& session, const Tensors&, const Tensors& kept) {
+             return EfficientAttentionGradients(session, kept);
+           });
+  return out;
+}
+
+}  // namespace memreplay::synth

@@ -1,0 +1,40 @@
+#include "synth/models.h"
+
+#include <memory>
+#include <utility>
+
+#include "synth/llama.h"
+#include "synth/nanogpt.h"
+#include "trace/value/strings.h"
+
+namespace memreplay::synth {
+namespace {
+
+template <typename Config, absl::StatusOr<Trace> (*kProgram)(const Config&)>
+absl::StatusOr<TrainingRun> Make(absl::Span<const Setting> settings) {
+  Config config;
+  for (const Setting& setting : settings) {
+    if (absl::Status set = ApplySetting(setting, &config); !set.ok()) return set;
+  }
+  absl::StatusOr<Trace> program = kProgram(config);
+  if (!program.ok()) return program.status();
+  return TrainingRun{*std::move(program), config.parameter_count(), config.torch_version};
+}
+
+constexpr ModelKind kModels[] = {
+    {"nanogpt", NanoGptKeys, NanoGptHint, Make<NanoGptConfig, NanoGptProgram>},
+    {"llama", LlamaKeys, LlamaHint, Make<LlamaConfig, LlamaProgram>},
+};
+
+}  // namespace
+
+absl::Span<const ModelKind> ModelKinds() { return kModels; }
+
+const ModelKind* FindModel(std::string_view name) {
+  for (const ModelKind& model : kModels) {
+    if (model.name == name) return &model;
+  }
+  return nullptr;
+}
+
+}  // namespace memreplay::synth

@@ -1,0 +1,16 @@
+// nanoGPT's training run as a program: model.py and train.py, op by op.
+#ifndef MEMREPLAY_SYNTH_NANOGPT_H_
+#define MEMREPLAY_SYNTH_NANOGPT_H_
+
+#include "absl/status/statusor.h"
+#include "synth/nanogpt_config.h"
+#include "trace/value/trace.h"
+
+namespace memreplay::synth {
+
+// TrainingProgram() of training.h. Error: that of Validate().
+absl::StatusOr<Trace> NanoGptProgram(const NanoGptConfig& config);
+
+}  // namespace memreplay::synth
+
+#endif  // MEMREPLAY_SYNTH_NANOGPT_H_

@@ -1,0 +1,56 @@
+// nanoGPT's model under torch.compile: what the generated kernels write, read off
+// the forward and backward graphs rather than simulated op by op. Approximate:
+// which buffers are fused away or reused is the compiler's choice.
+#ifndef MEMREPLAY_SYNTH_NANOGPT_COMPILED_H_
+#define MEMREPLAY_SYNTH_NANOGPT_COMPILED_H_
+
+#include <vector>
+
+#include "synth/nanogpt_model.h"
+#include "synth/session.h"
+
+namespace memreplay::synth {
+
+class CompiledNanoGpt final : public Model {
+ public:
+  CompiledNanoGpt(Session& s, const NanoGptConfig& config)
+      : s_(s), config_(config), model_(s, config) {}
+
+  // One call of the forward graph. With gradients wanted, what its backward needs
+  // is kept until Backward().
+  Output Forward(const Tensor& indices, const Tensor& targets) override;
+  // The backward graph; gradients are added to those of the model's parameters
+  // when it returns.
+  void Backward(Session& s, const Tensor& loss) override;
+  const Parameters& parameters() const override { return model_.parameters(); }
+
+ private:
+  struct Layer {
+    Tensors norm_1, norm_2;  // normalised input, mean, rstd
+    Tensor norm_1_out, norm_2_out, qkv, attention, logsumexp, fc, gelu;
+    Tensor c_attn, c_proj, c_fc, mlp_c_proj;  // 16-bit weights
+  };
+  struct Saved {
+    Tensor indices, targets, tok_emb, norm_f_out, lm_head, logits, row_max, row_sum;
+    std::vector<Layer> layers;
+  };
+
+  Tensor Activation(std::string_view op, int64_t channels);  // 16-bit [B, T, channels]
+  Tensor Residual(std::string_view op);                      // fp32 [B, T, C]
+  Tensors Norm(Tensor* out);
+  Tensor WeightCast(std::string_view name, int64_t out, int64_t in);
+  // The gradients of a product's weight (as fp32, kept) and input.
+  Tensor LinearBackward(std::string_view name, Tensor grad, Tensor weight, Tensor input);
+  Tensor NormBackward(std::string_view name, Tensor residual_grad, Tensor grad, Tensors norm);
+  Tensor LayerBackward(Layer layer, Tensor residual_grad);
+
+  Session& s_;
+  const NanoGptConfig config_;
+  NanoGpt model_;  // the weights
+  Saved saved_;
+  Tensors grads_;  // made by the backward graph so far
+};
+
+}  // namespace memreplay::synth
+
+#endif  // MEMREPLAY_SYNTH_NANOGPT_COMPILED_H_

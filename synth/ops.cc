@@ -1,0 +1,280 @@
+// Ops on elements, rows and shapes. Matrices and attention: matrix_ops.cc; RMSNorm:
+// rms_norm.cc; Embedding: embedding.cc.
+#include "synth/ops.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace memreplay::synth {
+namespace {
+
+constexpr std::string_view kTemporary = "temporary";
+constexpr std::string_view kLogits = "logits";
+
+DType Promote(DType a, DType b) { return a == b ? a : DType::kFloat32; }
+
+// An op whose gradient has the size and type of its input.
+BackwardFunction OneGradient(std::string_view op) {
+  return [op](Session& s, const Tensors& grads, const Tensors&) -> Tensors {
+    return {s.New(op, grads[0].sizes(), grads[0].dtype(), kTemporary)};
+  };
+}
+
+}  // namespace
+
+Tensor Add(Session& s, const Tensor& a, const Tensor& b) {
+  const Sizes& sizes = a.element_count() >= b.element_count() ? a.sizes() : b.sizes();
+  Tensor y = s.New("add", sizes, Promote(a.dtype(), b.dtype()));
+  // The gradient goes to both; the engine casts and sums where they differ.
+  s.Record({a, b}, {y}, {}, [](Session&, const Tensors& grads, const Tensors&) -> Tensors {
+    return {grads[0], grads[0]};
+  });
+  return y;
+}
+
+Tensor Multiply(Session& s, const Tensor& a, const Tensor& b) {
+  const Sizes& sizes = a.element_count() >= b.element_count() ? a.sizes() : b.sizes();
+  const DType dtype = Promote(a.dtype(), b.dtype());
+  Tensor y = s.New("mul", sizes, dtype);
+  const bool wants_a = a.requires_grad();
+  const bool wants_b = b.requires_grad();
+  s.Record({a, b}, {y}, {wants_b ? a : Tensor(), wants_a ? b : Tensor()},
+           [wants_a, wants_b](Session& session, const Tensors& grads, const Tensors&) -> Tensors {
+             const Tensor& g = grads[0];
+             Tensors result(2);
+             if (wants_b) result[1] = session.New("mul grad", g.sizes(), g.dtype(), kTemporary);
+             if (wants_a) result[0] = session.New("mul grad", g.sizes(), g.dtype(), kTemporary);
+             return result;
+           });
+  return y;
+}
+
+// NOLINTNEXTLINE(performance-unnecessary-value-param): the op holds its input while it runs.
+Tensor Scale(Session& s, Tensor x, std::string_view op) {
+  Tensor y = s.New(op, x.sizes(), x.dtype());
+  s.Record({x}, {y}, {}, OneGradient("scale grad"));
+  return y;
+}
+
+// NOLINTNEXTLINE(performance-unnecessary-value-param): the op holds its input while it runs.
+Tensor Gelu(Session& s, Tensor x) {
+  Tensor y = s.New("gelu", x.sizes(), x.dtype());
+  s.Record({x}, {y}, {x}, OneGradient("gelu grad"));
+  return y;
+}
+
+// NOLINTNEXTLINE(performance-unnecessary-value-param): the op holds its input while it runs.
+Tensor Silu(Session& s, Tensor x) {
+  Tensor y = s.New("silu", x.sizes(), x.dtype());
+  s.Record({x}, {y}, {x}, OneGradient("silu grad"));
+  return y;
+}
+
+Tensor Dropout(Session& s, Tensor x, double p) {
+  if (p == 0 || !s.training()) return x;
+  Tensor mask = s.New("dropout mask", x.sizes(), DType::kBool);  // 1 byte an element
+  Tensor y = s.New("dropout", x.sizes(), x.dtype());
+  s.Record({x}, {y}, {mask}, OneGradient("dropout grad"));
+  return y;
+}
+
+// NOLINTNEXTLINE(performance-unnecessary-value-param): the op holds its input while it runs.
+Tensor MaskedFill(Session& s, Tensor x, const Tensor& mask) {
+  Tensor y = s.New("masked_fill", x.sizes(), x.dtype());
+  s.Record({x}, {y}, {mask}, OneGradient("masked_fill grad"));
+  return y;
+}
+
+Tensor EqualsZero(Session& s, const Tensor& x) { return s.New("eq", x.sizes(), DType::kBool); }
+
+Tensor Cast(Session& s, Tensor x, DType dtype, std::string_view op, std::string_view tag) {
+  if (x.dtype() == dtype) return x;
+  Tensor y = s.New(op, x.sizes(), dtype, tag);
+  s.Record({x}, {y}, {},
+           [from = x.dtype(), grad_tag = tag == kLogits ? kLogits : kTemporary](
+               Session& session, const Tensors& grads, const Tensors&) -> Tensors {
+             return {session.New("cast grad", grads[0].sizes(), from, grad_tag)};
+           });
+  return y;
+}
+
+Tensor AutocastArgument(Session& s, const Tensor& x) {
+  const std::optional<DType> dtype = s.autocast();
+  if (!dtype.has_value() || !x.defined() || x.dtype() != DType::kFloat32) return x;
+  if (!x.is_parameter()) return Cast(s, x, *dtype);
+  Tensor cast = s.CachedCast(x);
+  if (!cast.defined()) {
+    cast = Cast(s, x, *dtype, "weight cast", "weight_cast");
+    s.CacheCast(x, cast);
+  }
+  return cast;
+}
+
+Tensor LayerNorm(Session& s, const Tensor& x, const Tensor& weight, const Tensor& bias) {
+  const int64_t rows = x.element_count() / x.size(-1);
+  Tensor y = s.New("layer_norm", x.sizes(), DType::kFloat32);       // 4 BTC
+  Tensor mean = s.New("layer_norm mean", {rows}, DType::kFloat32);  // 4 BT
+  Tensor rstd = s.New("layer_norm rstd", {rows}, DType::kFloat32);  // 4 BT
+  s.Record({x, weight, bias}, {y}, {x, mean, rstd},
+           [channels = x.size(-1), has_bias = bias.defined()](Session& session, const Tensors&,
+                                                              const Tensors& saved) -> Tensors {
+             Tensors grads(3);
+             grads[0] = session.New("layer_norm dx", saved[0].sizes(), DType::kFloat32, kTemporary);
+             grads[1] = session.New("layer_norm dweight", {channels}, DType::kFloat32, kTemporary);
+             if (has_bias) {
+               grads[2] = session.New("layer_norm dbias", {channels}, DType::kFloat32, kTemporary);
+             }
+             return grads;
+           });
+  return y;
+}
+
+// NOLINTNEXTLINE(performance-unnecessary-value-param): the op holds its input while it runs.
+Tensor Softmax(Session& s, Tensor x) {
+  const DType dtype = s.autocast().has_value() ? DType::kFloat32 : x.dtype();
+  // fp16 is brought to fp32 by the kernel, bf16 before it.
+  const Tensor input = x.dtype() == DType::kBFloat16 ? Cast(s, x, dtype, "softmax cast") : x;
+  Tensor y = s.New("softmax", x.sizes(), dtype);
+  s.Record(
+      {input}, {y}, {y},
+      [from = input.dtype()](Session& session, const Tensors& grads, const Tensors&) -> Tensors {
+        const Tensor& g = grads[0];
+        Tensor grad = session.New("softmax grad", g.sizes(), from, kTemporary);
+        const Tensor product =
+            session.New("softmax grad product", g.sizes(), g.dtype(), kTemporary);
+        return {std::move(grad)};
+      });
+  return y;
+}
+
+Tensor Rotate(Session& s, const Tensor& x, const Tensor& angles) {
+  Tensor y = s.New("rotate", x.sizes(), DType::kFloat32);  // 4 BTHD
+  // Linear in x: only the angles are kept.
+  s.Record({x}, {y}, {angles},
+           [](Session& session, const Tensors& grads, const Tensors& saved) -> Tensors {
+             const Tensor conjugate =
+                 session.New("rotate conjugate", saved[0].sizes(), DType::kComplex64, kTemporary);
+             return {session.New("rotate grad", grads[0].sizes(), DType::kFloat32, kTemporary)};
+           });
+  return y;
+}
+
+namespace {
+
+// An explicit dtype keeps autocast from casting: the result is of the logits' type.
+Tensor LogSoftmax(Session& s, const Tensor& logits) {
+  Tensor y = s.New("log_softmax", logits.sizes(), logits.dtype(), kLogits);  // h BTV
+  s.Record({logits}, {y}, {y},
+           [](Session& session, const Tensors& grads, const Tensors&) -> Tensors {
+             return {session.New("log_softmax grad", grads[0].sizes(), grads[0].dtype(), kLogits)};
+           });
+  return y;
+}
+
+Tensor NllLoss(Session& s, const Tensor& log_probabilities, const Tensor& targets) {
+  Tensor loss = s.New("loss", {}, DType::kFloat32, kLogits);
+  Tensor weight = s.New("total_weight", {}, DType::kFloat32, kLogits);
+  s.Record({log_probabilities}, {loss}, {log_probabilities, targets, weight},
+           [](Session& session, const Tensors&, const Tensors& saved) -> Tensors {
+             return {session.New("nll_loss grad", saved[0].sizes(), saved[0].dtype(), kLogits)};
+           });
+  return loss;
+}
+
+}  // namespace
+
+Tensor CrossEntropy(Session& s, const Tensor& logits, const Tensor& targets) {
+  const Scope scope(s, "cross_entropy");
+  const int64_t classes = logits.size(-1);
+  const Tensor rows = Reshape(s, logits, {logits.element_count() / classes, classes});
+  const Tensor log_probabilities = LogSoftmax(s, rows);
+  // nll_loss is on the fp32 list of autocast, cross_entropy itself is not.
+  const Tensor input = s.autocast().has_value()
+                           ? Cast(s, log_probabilities, DType::kFloat32, "nll_loss input", kLogits)
+                           : log_probabilities;  // 4 BTV
+  return NllLoss(s, input, targets);
+}
+
+Tensor Reshape(Session& s, const Tensor& x, const Sizes& sizes, std::string_view op) {
+  std::optional<Sizes> strides = ViewStrides(x.sizes(), x.strides(), sizes);
+  Tensor y;
+  if (strides.has_value()) {
+    y = x.View(sizes, *std::move(strides));
+  } else {
+    y = s.New(op, sizes, x.dtype(),
+              s.grad_enabled() || op == "clone (reshape)" ? "activation" : kTemporary);
+  }
+  s.Record({x}, {y}, {},
+           [from = x.sizes()](Session& session, const Tensors& grads, const Tensors&) -> Tensors {
+             return {Reshape(session, grads[0], from, "clone (reshape grad)")};
+           });
+  return y;
+}
+
+Tensor Transpose(Session& s, const Tensor& x, int a, int b) {
+  Tensor y = x.Transposed(a, b);
+  s.Record({x}, {y}, {}, [a, b](Session&, const Tensors& grads, const Tensors&) -> Tensors {
+    return {grads[0].Transposed(a, b)};
+  });
+  return y;
+}
+
+Tensor Contiguous(Session& s, const Tensor& x) {
+  if (x.is_contiguous()) return x;
+  Tensor y = s.New("contiguous", x.sizes(), x.dtype());
+  s.Record({x}, {y}, {},
+           [](Session&, const Tensors& grads, const Tensors&) -> Tensors { return {grads[0]}; });
+  return y;
+}
+
+Tensor Expand(Session& s, const Tensor& x, int dim, int64_t times) {
+  Sizes sizes = x.sizes();
+  Sizes strides = x.strides();
+  sizes[static_cast<size_t>(dim)] = times;
+  strides[static_cast<size_t>(dim)] = 0;
+  Tensor y = x.View(std::move(sizes), std::move(strides));
+  s.Record({x}, {y}, {},
+           [from = x.sizes()](Session& session, const Tensors& grads, const Tensors&) -> Tensors {
+             return {session.New("expand grad (sum)", from, grads[0].dtype(), kTemporary)};
+           });
+  return y;
+}
+
+Tensors Split(Session& s, const Tensor& x, const Sizes& lengths) {
+  Tensors parts;
+  for (const int64_t length : lengths) {
+    Sizes sizes = x.sizes();
+    sizes.back() = length;
+    parts.push_back(x.View(std::move(sizes), x.strides()));
+  }
+  s.Record({x}, parts, {},
+           [sizes = x.sizes()](Session& session, const Tensors& grads, const Tensors&) -> Tensors {
+             return {session.New("split grad (cat)", sizes, grads[0].dtype(), kTemporary)};
+           });
+  return parts;
+}
+
+Tensor Checkpoint(Session& s, const std::function<Tensor(const Tensor&)>& block, const Tensor& x) {
+  Tensor y;
+  {
+    const GradMode no_graph(s, false);
+    y = block(x).Detached();
+  }
+  s.Record({x}, {y}, {x},
+           [block, autocast = s.autocast()](Session& session, Tensors& grads,
+                                            const Tensors& saved) -> Tensors {
+             Tensor input = saved[0].Detached();
+             input.RequireGrad();
+             Tensor output;
+             {
+               const GradMode graph(session, true);
+               const Autocast again(session, autocast);
+               output = block(input);
+             }
+             RunBackward(session, output, grads[0]);  // which Python's checkpoint() holds too
+             return {std::move(input.grad())};
+           });
+  return y;
+}
+
+}  // namespace memreplay::synth

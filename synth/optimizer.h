@@ -1,0 +1,52 @@
+// Optimizers and gradient clipping: what a step allocates, keeps and needs for a
+// while.
+#ifndef MEMREPLAY_SYNTH_OPTIMIZER_H_
+#define MEMREPLAY_SYNTH_OPTIMIZER_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/types/span.h"
+#include "synth/session.h"
+#include "synth/tensor.h"
+
+namespace memreplay::synth {
+
+struct Parameter {
+  std::string name;
+  Tensor tensor;
+};
+using Parameters = std::vector<Parameter>;
+
+enum class OptimizerKind : uint8_t {
+  kAdamWFused,    // updates in one kernel; its step counters are on the GPU
+  kAdamWForeach,  // a list of temporaries as large as all parameters
+  kAdamWSingle,   // temporaries as large as one parameter, one after the other
+  kSgd,           // no state; a list of gradients with the weights' decay
+};
+
+class Optimizer {
+ public:
+  // In the order in which it goes through them.
+  Optimizer(OptimizerKind kind, Parameters parameters)
+      : kind_(kind), parameters_(std::move(parameters)) {}
+
+  // The first step makes the state.
+  void Step(Session& s);
+  void ZeroGrad();  // set_to_none=True
+
+ private:
+  void StepGroup(Session& s, absl::Span<const Parameter> group, bool first_step);
+
+  OptimizerKind kind_;
+  Parameters parameters_;
+  std::vector<Tensor> state_;
+};
+
+// torch.nn.utils.clip_grad_norm_
+void ClipGradNorm(Session& s, const Parameters& parameters);
+
+}  // namespace memreplay::synth
+
+#endif  // MEMREPLAY_SYNTH_OPTIMIZER_H_

@@ -1,0 +1,82 @@
+#include "synth/program_writer.h"
+
+#include <array>
+#include <utility>
+
+#include "absl/strings/str_join.h"
+#include "trace/formats/flat/flat_records.h"
+#include "trace/value/strings.h"
+
+namespace memreplay::synth {
+
+void ProgramWriter::Add(const Event& event) {
+  if (finished_) return;
+  builder_.Add(0, event);
+  ++events_;
+}
+
+uint64_t ProgramWriter::Allocate(Bytes size, const Label& label, uint64_t stream) {
+  ++last_handle_;
+  if (finished_) return last_handle_;
+  Trace& trace = builder_.trace();
+  std::array<uint32_t, 2> frames;
+  size_t count = 0;
+  frames[count++] = trace.stacks.InternFrame(
+      {trace.strings.Intern(label.tag), trace.strings.Intern(label.name), 0});
+  if (!label.dtype.empty()) {
+    const std::string tensor =
+        StrCat("\"dt\":\"", label.dtype, "\",\"sh\":[", absl::StrJoin(label.sizes, ","), "]");
+    frames[count++] = trace.stacks.InternFrame(
+        {trace.strings.Intern(kTensorFrame), trace.strings.Intern(tensor), 0});
+  }
+  Event event;
+  event.kind = EventKind::kAlloc;
+  event.address = Address(last_handle_);
+  event.size = size;
+  event.stream = builder_.StreamNumber(StreamHandle(stream));
+  event.text_or_stack = trace.stacks.InternStack(absl::MakeConstSpan(frames.data(), count));
+  Add(event);
+  return last_handle_;
+}
+
+void ProgramWriter::Free(uint64_t handle, uint64_t stream) {
+  Event event;
+  event.kind = EventKind::kFree;
+  event.address = Address(handle);
+  event.stream = builder_.StreamNumber(StreamHandle(stream));
+  Add(event);
+}
+
+void ProgramWriter::RecordStream(uint64_t handle, uint64_t stream) {
+  Event event;
+  event.kind = EventKind::kRecordStream;
+  event.address = Address(handle);
+  event.stream = builder_.StreamNumber(StreamHandle(stream));
+  Add(event);
+}
+
+void ProgramWriter::Mark(MarkKind kind, uint64_t handle, std::string_view text) {
+  if (finished_) return;
+  Event event;
+  event.set_mark(kind);
+  event.address = Address(handle);
+  event.stream = TraceBuilder::kNoStream;
+  event.text_or_stack = builder_.trace().strings.Intern(text);
+  Add(event);
+}
+
+void ProgramWriter::Phase(std::string_view name) { Mark(MarkKind::kPhase, 0, name); }
+
+void ProgramWriter::Moment(std::string_view name) { Mark(MarkKind::kLabel, 0, name); }
+
+void ProgramWriter::Retag(uint64_t handle, std::string_view tag) {
+  Mark(MarkKind::kRetag, handle, tag);
+}
+
+Trace ProgramWriter::Finish(std::string header) {
+  finished_ = true;
+  builder_.trace().program_header = std::move(header);
+  return std::move(builder_).Finish();
+}
+
+}  // namespace memreplay::synth

@@ -1,0 +1,54 @@
+// Writes a program down as its requests are made, with what each allocation is.
+#ifndef MEMREPLAY_SYNTH_PROGRAM_WRITER_H_
+#define MEMREPLAY_SYNTH_PROGRAM_WRITER_H_
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "absl/types/span.h"
+#include "trace/value/trace.h"
+#include "trace/value/trace_builder.h"
+#include "trace/value/units.h"
+
+namespace memreplay::synth {
+
+// What a request is called: the members n, t, dt and sh of flat JSON lines.
+struct Label {
+  std::string_view name;   // "h.3.attn.c_attn mm"
+  std::string_view tag;    // "activation", "workspace" ...
+  std::string_view dtype;  // "f16"; empty for raw memory
+  absl::Span<const int64_t> sizes;
+};
+
+// One device. Handles count from 1 and are never used again.
+class ProgramWriter {
+ public:
+  ProgramWriter() : builder_("synth") { builder_.trace().is_program = true; }
+
+  uint64_t Allocate(Bytes size, const Label& label, uint64_t stream = 0);
+  void Free(uint64_t handle, uint64_t stream = 0);
+  void RecordStream(uint64_t handle, uint64_t stream);
+  void Phase(std::string_view name);
+  void Moment(std::string_view name);  // a label inside a phase
+  void Retag(uint64_t handle, std::string_view tag);
+
+  uint64_t events() const { return events_; }
+
+  // `header`: a JSON object with the members config, seed or meta; may be empty.
+  // Nothing is written down after this.
+  Trace Finish(std::string header);
+
+ private:
+  void Add(const Event& event);
+  void Mark(MarkKind kind, uint64_t handle, std::string_view text);
+
+  TraceBuilder builder_;
+  uint64_t last_handle_ = 0;
+  uint64_t events_ = 0;
+  bool finished_ = false;
+};
+
+}  // namespace memreplay::synth
+
+#endif  // MEMREPLAY_SYNTH_PROGRAM_WRITER_H_

@@ -1,0 +1,158 @@
+#include "synth/training.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "synth/ops.h"
+#include "trace/value/strings.h"
+
+namespace memreplay::synth {
+namespace {
+
+OptimizerKind OptimizerOf(const TrainerConfig& config) {
+  if (config.optimizer == "adamw_foreach") return OptimizerKind::kAdamWForeach;
+  if (config.optimizer == "adamw_single") return OptimizerKind::kAdamWSingle;
+  if (config.optimizer == "sgd") return OptimizerKind::kSgd;
+  return OptimizerKind::kAdamWFused;
+}
+
+class Training {
+ public:
+  Training(Session& s, const TrainerConfig& config, int64_t length)
+      : s_(s), config_(config), length_(length) {}
+
+  Trace Run(const MakeModel& make_model, std::string header) {
+    s_.writer().Phase("model");
+    const std::unique_ptr<Model> model = make_model(s_);
+    Optimizer optimizer(OptimizerOf(config_), OptimizerOrder(model->parameters()));
+    Batch batch = GetBatch();
+    Model::Output output;  // the names `logits` and `loss`: bound until the next forward
+    const int64_t iterations = std::min(config_.iterations, config_.max_iters);
+    for (int64_t i = 0; i < iterations; ++i) {
+      if (i % config_.eval_interval == 0 && (i > 0 || config_.eval_first)) {
+        EstimateLoss(*model, StrCat("eval@iter", i));
+      }
+      if (config_.eval_only) break;
+      for (int64_t m = 0; m < config_.gradient_accumulation_steps; ++m) {
+        s_.writer().Phase(StrCat("it", i, ".fwd", m));
+        MicroStep(*model, output, batch, StrCat("it", i, ".bwd", m));
+      }
+      s_.writer().Phase(StrCat("it", i, ".step"));
+      Step(*model, optimizer);
+      s_.writer().Phase(StrCat("it", i, ".after"));
+    }
+    if (config_.eval_last && !config_.eval_only) EstimateLoss(*model, "eval");
+    s_.writer().Phase("end");
+    // Before anything goes: what is alive now is so at the end of the program.
+    return s_.writer().Finish(std::move(header));
+  }
+
+ private:
+  struct Batch {
+    Tensor x;
+    Tensor y;
+  };
+
+  Batch GetBatch() {
+    const Sizes sizes = {config_.batch_size, length_};
+    Batch batch;
+    batch.x = s_.New("X", sizes, DType::kInt64, "input");  // 8 BT
+    batch.y = s_.New("Y", sizes, DType::kInt64, "input");
+    return batch;
+  }
+
+  bool uses_scaler() const { return config_.dtype == "float16"; }
+
+  void MicroStep(Model& model, Model::Output& output, Batch& batch,
+                 const std::string& backward_phase) {
+    {
+      const Autocast autocast(s_, config_.autocast());
+      output = model.Forward(batch.x, batch.y);
+      output.loss = Scale(s_, output.loss, "loss / accum");
+    }
+    batch = GetBatch();
+    s_.writer().Phase(backward_phase);
+    if (uses_scaler() && scaler_.empty()) {
+      // Made when first needed, and kept: the scale and its growth tracker.
+      for (int k = 0; k < 2; ++k) {
+        scaler_.push_back(s_.New("scaler state", {}, DType::kFloat32, "other"));
+      }
+    }
+    // A scaler that is not enabled returns the loss itself.
+    const Tensor scaled = uses_scaler() ? Scale(s_, output.loss, "scaled loss") : output.loss;
+    model.Backward(s_, scaled);
+  }
+
+  void Step(const Model& model, Optimizer& optimizer) {
+    Tensors found_inf;  // whether a gradient overflowed: until the scaler's update()
+    if (uses_scaler()) found_inf.push_back(Unscale());
+    if (config_.grad_clip != 0) ClipGradNorm(s_, model.parameters());
+    // One that runs in one kernel is told there; others are asked for on the host.
+    if (uses_scaler() && OptimizerOf(config_) == OptimizerKind::kAdamWFused) {
+      found_inf.push_back(ScalerNumber("scaler found_inf"));
+    }
+    optimizer.Step(s_);
+    found_inf.clear();
+    optimizer.ZeroGrad();
+  }
+
+  Tensor ScalerNumber(std::string_view op) { return s_.New(op, {}, DType::kFloat32, "temporary"); }
+
+  // GradScaler.unscale_(); found_inf and the inverse scale are copied for each card.
+  Tensor Unscale() {
+    auto scale = s_.NewScratch("scaler scale, fp64", Bytes(8));
+    auto inverse64 = s_.NewScratch("scaler inverse scale, fp64", Bytes(8));
+    scale = nullptr;
+    const Tensor inverse = ScalerNumber("scaler inverse scale");
+    inverse64 = nullptr;
+    const Tensor found_inf = ScalerNumber("scaler found_inf");
+    Tensor found_inf_there = ScalerNumber("scaler found_inf");
+    const Tensor inverse_there = ScalerNumber("scaler inverse scale");
+    return found_inf_there;
+  }
+
+  // estimate_loss(): forward only, the names bound to the pass before.
+  void EstimateLoss(Model& model, const std::string& phase) {
+    s_.writer().Phase(phase);
+    const GradMode no_grad(s_, false);
+    s_.set_training(false);
+    const int64_t all = 2 * config_.eval_iters;  // of the two splits
+    const int64_t passes = config_.eval_passes == 0 ? all : std::min(all, config_.eval_passes);
+    Batch batch;
+    Model::Output output;
+    for (int64_t pass = 0; pass < passes; ++pass) {
+      s_.writer().Moment(StrCat("pass ", pass + 1));
+      batch = GetBatch();
+      const Autocast autocast(s_, config_.autocast());
+      output = model.Forward(batch.x, batch.y);
+    }
+    s_.set_training(true);
+  }
+
+  Session& s_;
+  const TrainerConfig& config_;
+  const int64_t length_;
+  Tensors scaler_;
+};
+
+}  // namespace
+
+void Model::Backward(Session& s, const Tensor& loss) { RunBackward(s, loss); }
+
+Parameters OptimizerOrder(const Parameters& parameters) {
+  Parameters ordered;
+  for (const bool decays : {true, false}) {
+    for (const Parameter& parameter : parameters) {
+      if ((parameter.tensor.sizes().size() >= 2) == decays) ordered.push_back(parameter);
+    }
+  }
+  return ordered;
+}
+
+Trace TrainingProgram(const TrainerConfig& config, int64_t length, const MakeModel& make_model,
+                      std::string header) {
+  Session session(config.platform());
+  return Training(session, config, length).Run(make_model, std::move(header));
+}
+
+}  // namespace memreplay::synth
