@@ -5,9 +5,12 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "cli/flags.h"
+#include "cli/help_text.h"
 
 namespace memreplay {
 
@@ -16,37 +19,53 @@ inline constexpr int kExitAnswered = 0;
 inline constexpr int kExitBad = 1;       // the answer is bad
 inline constexpr int kExitUnusable = 2;  // the input or the call is
 
-// Each takes what follows its name on the command line and returns the exit
-// status. An error is one line for stderr and means kExitUnusable.
-absl::StatusOr<int> RunInspect(absl::Span<const std::string> args);
-absl::StatusOr<int> RunReplay(absl::Span<const std::string> args);
-absl::StatusOr<int> RunExplain(absl::Span<const std::string> args);
-absl::StatusOr<int> RunOom(absl::Span<const std::string> args);
-absl::StatusOr<int> RunDiff(absl::Span<const std::string> args);
-absl::StatusOr<int> RunConvert(absl::Span<const std::string> args);
-absl::StatusOr<int> RunSweep(absl::Span<const std::string> args);
-absl::StatusOr<int> RunFit(absl::Span<const std::string> args);
+// What follows a command's name on the command line.
+struct CommandLine {
+  std::vector<std::string> args;
+  HelpText* help = nullptr;  // where --help goes; null: to standard output
+
+  CommandLine From(size_t first) const {  // without the words before that
+    return {{args.begin() + static_cast<ptrdiff_t>(first), args.end()}, help};
+  }
+};
+
+// Each returns the exit status. An error is one line for stderr and means kExitUnusable.
+absl::StatusOr<int> RunInspect(const CommandLine& line);
+absl::StatusOr<int> RunReplay(const CommandLine& line);
+absl::StatusOr<int> RunExplain(const CommandLine& line);
+absl::StatusOr<int> RunOom(const CommandLine& line);
+absl::StatusOr<int> RunDiff(const CommandLine& line);
+absl::StatusOr<int> RunConvert(const CommandLine& line);
+absl::StatusOr<int> RunSweep(const CommandLine& line);
+absl::StatusOr<int> RunFit(const CommandLine& line);
 // `fit script` and `sweep script`: what follows the two words.
-absl::StatusOr<int> RunFitScript(absl::Span<const std::string> args);
-absl::StatusOr<int> RunSweepScript(absl::Span<const std::string> args);
-absl::StatusOr<int> RunGpu(absl::Span<const std::string> args);
-absl::StatusOr<int> RunLint(absl::Span<const std::string> args);
-absl::StatusOr<int> RunReport(absl::Span<const std::string> args);
-absl::StatusOr<int> RunRecord(absl::Span<const std::string> args);
-absl::StatusOr<int> RunSynth(absl::Span<const std::string> args);
-absl::StatusOr<int> RunFleet(absl::Span<const std::string> args);
-absl::StatusOr<int> RunCompletion(absl::Span<const std::string> args);
+absl::StatusOr<int> RunFitScript(const CommandLine& line);
+absl::StatusOr<int> RunSweepScript(const CommandLine& line);
+absl::StatusOr<int> RunGpu(const CommandLine& line);
+absl::StatusOr<int> RunLint(const CommandLine& line);
+absl::StatusOr<int> RunReport(const CommandLine& line);
+absl::StatusOr<int> RunRecord(const CommandLine& line);
+absl::StatusOr<int> RunSynth(const CommandLine& line);
+absl::StatusOr<int> RunFleet(const CommandLine& line);
+absl::StatusOr<int> RunCompletion(const CommandLine& line);
 
 struct Command {
   std::string_view name;
   std::string_view summary;
-  absl::StatusOr<int> (*run)(absl::Span<const std::string> args);
+  absl::StatusOr<int> (*run)(const CommandLine& line);
   bool is_python = false;  // run by a Python interpreter, its --help too
 };
 absl::Span<const Command> Commands();
 
 // Of "memreplay --help".
 std::string ProgramHelp();
+
+// Answers --help: describes the flags, or prints them with `more` below.
+absl::StatusOr<int> ShowHelp(const CommandLine& line, const FlagSet& flags,
+                             std::string_view more = "");
+
+// `status` with the command named in front: "replay: unknown flag ...".
+absl::Status InCommand(std::string_view command, const absl::Status& status);
 
 }  // namespace memreplay
 

@@ -1,6 +1,7 @@
 #include <string>
 
 #include "cli/command.h"
+#include "cli/output.h"
 #include "trace/value/strings.h"
 
 namespace memreplay {
@@ -56,6 +57,20 @@ std::string ProgramHelp() {
       "(the replay differs from the recording, memory runs out, the file contradicts itself),\n"
       "and 2 if the input or the command line is unusable.\n");
   return text;
+}
+
+absl::Status InCommand(std::string_view command, const absl::Status& status) {
+  return absl::Status(status.code(), StrCat(command, ": ", ToStd(status.message())));
+}
+
+absl::StatusOr<int> ShowHelp(const CommandLine& line, const FlagSet& flags, std::string_view more) {
+  if (line.help != nullptr) {
+    *line.help = flags.Describe();
+    return kExitAnswered;
+  }
+  const absl::Status printed = PrintHelpText(StrCat(flags.Help(), more));
+  if (!printed.ok()) return printed;
+  return kExitAnswered;
 }
 
 }  // namespace memreplay

@@ -3,10 +3,10 @@
 #include <vector>
 
 #include "cli/command.h"
+#include "cli/file_command.h"
 #include "cli/flags.h"
 #include "cli/help_text.h"
 #include "cli/output.h"
-#include "cli/report_each.h"
 #include "report/words/version.h"
 #include "trace/value/strings.h"
 
@@ -29,20 +29,19 @@ absl::StatusOr<std::vector<CommandHelp>> AllHelp() {
     row.name = command.name;
     row.summary = command.summary;
     if (command.is_python) continue;
-    const absl::StatusOr<std::string> text = HelpOf(command);
-    if (!text.ok()) return text.status();
-    row.help = ReadHelp(*text);
+    const absl::StatusOr<int> described = command.run({{"--help"}, &row.help});
+    if (!described.ok()) return described.status();
   }
   return all;
 }
 
 }  // namespace
 
-absl::StatusOr<int> RunCompletion(absl::Span<const std::string> args) {
+absl::StatusOr<int> RunCompletion(const CommandLine& line) {
   FlagSet flags("completion bash|zsh|fish|man", kCompletionDescription);
-  const absl::StatusOr<std::vector<std::string>> words = flags.Parse(args);
+  const absl::StatusOr<std::vector<std::string>> words = flags.Parse(line.args);
   if (!words.ok()) return InCommand("completion", words.status());
-  if (flags.help_requested()) return PrintHelp(flags.Help());
+  if (flags.help_requested()) return ShowHelp(line, flags);
   const std::string kind = words->size() == 1 ? words->front() : "";
   if (kind != "bash" && kind != "zsh" && kind != "fish" && kind != "man") {
     return absl::InvalidArgumentError(

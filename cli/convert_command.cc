@@ -5,19 +5,18 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_split.h"
-#include "cli/answer_file.h"
 #include "cli/command.h"
+#include "cli/file_command.h"
 #include "cli/flags.h"
 #include "cli/output.h"
 #include "cli/output_file.h"
 #include "cli/replay_flags.h"
-#include "cli/report_each.h"
 #include "report/run/run_log.h"
 #include "report/run/series.h"
 #include "report/words/sizes.h"
 #include "sim/recording/replay_settings.h"
 #include "sim/recording/sampled_replay.h"
-#include "sim/whatif/what_if.h"
+#include "sim/study/what_if.h"
 #include "trace/formats/open_trace.h"
 #include "trace/formats/write_trace.h"
 #include "trace/schedule/schedule.h"
@@ -118,13 +117,12 @@ absl::StatusOr<const TraceFormat*> ChooseFormat(const std::string& to, const std
 }
 
 // As `report` replays it.
-absl::Status Replayed(const Schedule& schedule, const ReplaySettings& settings,
-                      RunLogObserver* log) {
-  if (settings.as_recorded) {
-    ReplaySampled(schedule, settings, log);
+absl::Status Replayed(const Study& study, RunLogObserver* log) {
+  if (study.settings().as_recorded) {
+    study.WatchAsRecorded(log);
     return absl::OkStatus();
   }
-  return ReplayWhatIf(schedule, settings, log).status();
+  return ReplayWhatIf(study.schedule(), study.settings(), log).status();
 }
 
 absl::Status WriteRuns(const std::string& in, const std::string& out, const RunFormat& format,
@@ -147,9 +145,10 @@ absl::Status WriteRuns(const std::string& in, const std::string& out, const RunF
   FileSink sink(&*file);
   for (const size_t index : chosen) {
     progress.SetActivity(StrCat("replaying device ", devices[index].device));
-    const Schedule schedule = Schedule::Build(opened->trace, index);
-    RunLogObserver log(schedule, opened->settings.as_recorded);
-    if (absl::Status run = Replayed(schedule, opened->settings, &log); !run.ok()) return run;
+    const Study& study = *opened->studied.devices[index];
+    const Schedule& schedule = study.schedule();
+    RunLogObserver log(schedule, study.settings().as_recorded);
+    if (absl::Status run = Replayed(study, &log); !run.ok()) return run;
     progress.SetActivity(StrCat("writing ", out));
     const absl::Status written =
         format.write(schedule, log.log(), options, index == chosen.front(), sink);
@@ -162,7 +161,7 @@ absl::Status WriteRuns(const std::string& in, const std::string& out, const RunF
 
 }  // namespace
 
-absl::StatusOr<int> RunConvert(absl::Span<const std::string> args) {
+absl::StatusOr<int> RunConvert(const CommandLine& line) {
   ConvertFlags options;
   FlagSet flags("convert IN OUT [flags]", Description());
   flags.AddText("to", "FORMAT", &options.to,
@@ -174,9 +173,9 @@ absl::StatusOr<int> RunConvert(absl::Span<const std::string> args) {
   AddCapacityFlag(&flags, &options.settings,
                   "for a run: memory of the device, or the name of a GPU, such as rtx-4090");
   flags.AddNumber("device", "N", &options.device, "for a run: only this device of the file");
-  const absl::StatusOr<std::vector<std::string>> paths = flags.Parse(args);
+  const absl::StatusOr<std::vector<std::string>> paths = flags.Parse(line.args);
   if (!paths.ok()) return InCommand("convert", paths.status());
-  if (flags.help_requested()) return PrintHelp(flags.Help());
+  if (flags.help_requested()) return ShowHelp(line, flags);
   if (paths->size() != 2) {
     return absl::InvalidArgumentError(StrCat("convert: expected IN and OUT, found ", paths->size(),
                                              " arguments; see memreplay convert --help"));

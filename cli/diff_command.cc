@@ -5,13 +5,12 @@
 #include <utility>
 #include <vector>
 
-#include "cli/answer_file.h"
 #include "cli/command.h"
+#include "cli/file_command.h"
 #include "cli/flags.h"
 #include "cli/output.h"
 #include "cli/read_text.h"
 #include "cli/replay_flags.h"
-#include "cli/report_each.h"
 #include "report/ask/device_report.h"
 #include "report/ask/diff.h"
 #include "report/text/render_diff.h"
@@ -49,32 +48,29 @@ absl::StatusOr<DiffSide> OpenSide(const std::string& path) {
         StrCat(path, " (", side.report.command(), " of ", side.report.file(), ")"));
     return side;
   }
-  absl::StatusOr<std::shared_ptr<Trace>> opened = OpenShared(path);
+  absl::StatusOr<std::shared_ptr<const Trace>> opened = OpenShared(path);
   if (!opened.ok()) return opened.status();
   side.trace = *std::move(opened);
   const absl::StatusOr<ProfileChoice> torch = ChooseProfile(*side.trace, std::nullopt);
   if (!torch.ok()) return torch.status();
-  absl::StatusOr<proto::Report> report =
-      ReportDevices("inspect", path, *side.trace, std::nullopt,
-                    [&](size_t index) -> absl::StatusOr<proto::DeviceReport> {
-                      return ReportContents(*side.trace, index, *torch);
-                    });
-  if (!report.ok()) return report.status();
-  side.report = *std::move(report);
+  side.report = StartReport("inspect", path, *side.trace);
+  for (size_t index = 0; index < side.trace->devices.size(); ++index) {
+    *side.report.add_devices() = ReportContents(*side.trace, index, *torch);
+  }
   return side;
 }
 
 }  // namespace
 
-absl::StatusOr<int> RunDiff(absl::Span<const std::string> args) {
+absl::StatusOr<int> RunDiff(const CommandLine& line) {
   bool json = false;
   HeldOptions held{.top = kDefaultStacks, .filter = ""};
   FlagSet flags("diff A B [flags]", kDiffDescription);
   AddHeldFlags(&held, &flags);
   flags.AddSwitch("json", &json, "print the report as JSON");
-  const absl::StatusOr<std::vector<std::string>> files = flags.Parse(args);
+  const absl::StatusOr<std::vector<std::string>> files = flags.Parse(line.args);
   if (!files.ok()) return InCommand("diff", files.status());
-  if (flags.help_requested()) return PrintHelp(flags.Help());
+  if (flags.help_requested()) return ShowHelp(line, flags);
   if (files->size() != 2) {
     return absl::InvalidArgumentError(StrCat("diff: expected A and B, found ", files->size(),
                                              " arguments; see memreplay diff --help"));

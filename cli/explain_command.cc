@@ -14,7 +14,6 @@
 #include "cli/explain.h"
 #include "cli/flags.h"
 #include "cli/output.h"
-#include "cli/report_each.h"
 #include "report/message/explain.h"
 #include "report/text/render_explanation.h"
 #include "trace/bytes/byte_source.h"
@@ -100,13 +99,13 @@ absl::StatusOr<int> PrintExplanation(const std::string& source, bool json) {
   return kExitBad;
 }
 
-absl::StatusOr<int> RunExplain(absl::Span<const std::string> args) {
+absl::StatusOr<int> RunExplain(const CommandLine& line) {
   bool json = false;
   FlagSet flags("explain LOG [flags]", kExplainDescription);
   flags.AddSwitch("json", &json, "print the answer as JSON: explanation of proto/report.proto");
-  const absl::StatusOr<std::vector<std::string>> logs = flags.Parse(args);
+  const absl::StatusOr<std::vector<std::string>> logs = flags.Parse(line.args);
   if (!logs.ok()) return InCommand("explain", logs.status());
-  if (flags.help_requested()) return PrintHelp(flags.Help());
+  if (flags.help_requested()) return ShowHelp(line, flags);
   if (logs->size() != 1) {
     return absl::InvalidArgumentError(
         "explain: expected one LOG: a file, - for standard input, or the text, quoted as a whole; "

@@ -4,13 +4,12 @@
 #include <utility>
 #include <vector>
 
-#include "cli/answer_file.h"
 #include "cli/command.h"
+#include "cli/file_command.h"
 #include "cli/flags.h"
 #include "cli/inputs.h"
 #include "cli/output.h"
 #include "cli/replay_flags.h"
-#include "cli/report_each.h"
 #include "hardware/cards.h"
 #include "report/ask/fit.h"
 #include "report/ask/largest_fit.h"
@@ -44,28 +43,10 @@ constexpr char kFitDescription[] =
     "or no value fits under any setting.";
 
 struct FitFlags {
+  FileFlags file;
   std::vector<std::string> confs;
-  SettingsRequest settings;
   std::optional<Bytes> context;
-  std::optional<int64_t> device;
-  std::optional<int64_t> jobs;
-  bool json = false;
 };
-
-absl::StatusOr<proto::Report> FitFile(const std::string& file, const Inputs& inputs,
-                                      const FitFlags& options, size_t threads) {
-  Progress progress(StrCat("reading ", file));
-  const absl::StatusOr<OpenedFile> opened = inputs.Open(file, options.settings);
-  if (!opened.ok()) return opened.status();
-  progress.SetActivity(StrCat("fitting ", file));
-  absl::StatusOr<proto::Report> report =
-      ReportDevices("fit", file, *opened->trace, options.device, [&](size_t index) {
-        return AskFit(Schedule::Build(opened->trace, index), opened->settings, options.confs,
-                      threads, &progress);
-      });
-  if (report.ok()) LiftSweep(&*report);
-  return report;
-}
 
 absl::StatusOr<int> FindValue(const Inputs& inputs, const FitFlags& options) {
   if (inputs.model() == nullptr && inputs.files().size() != 1) {
@@ -78,12 +59,12 @@ absl::StatusOr<int> FindValue(const Inputs& inputs, const FitFlags& options) {
   question.key = inputs.unknown_key();
   question.make_run = [&](int64_t value) { return inputs.MakeRun(value); };
   question.confs = options.confs;
-  question.settings = options.settings;
+  question.settings = options.file.settings;
   question.cuda_context = options.context.value_or(Bytes(kContextBytes));
   const absl::StatusOr<proto::Report> report = AskLargestFit(question);
   if (!report.ok()) return report.status();
-  const absl::Status printed = PrintAnswer(*report, options.json, [&] {
-    return StrCat(RenderLargestFit(*report), NoteLines({options.settings.capacity_note}));
+  const absl::Status printed = PrintAnswer(*report, options.file.json, [&] {
+    return StrCat(RenderLargestFit(*report), NoteLines({options.file.settings.capacity_note}));
   });
   if (!printed.ok()) return printed;
   for (const auto& setting : report->largest_fit().settings()) {
@@ -94,47 +75,45 @@ absl::StatusOr<int> FindValue(const Inputs& inputs, const FitFlags& options) {
 
 }  // namespace
 
-absl::StatusOr<int> RunFit(absl::Span<const std::string> args) {
-  if (!args.empty() && args[0] == "script") return RunFitScript(args.subspan(1));
+absl::StatusOr<int> RunFit(const CommandLine& line) {
+  if (!line.args.empty() && line.args[0] == "script") return RunFitScript(line.From(1));
   FitFlags options;
   FlagSet flags("fit FILE...|MODEL [flags]", kFitDescription);
   AddConfsFlag(&flags, &options.confs, "settings; may be given several times");
-  flags.AddOptionalText("torch", "VERSION", &options.settings.torch,
+  flags.AddOptionalText("torch", "VERSION", &options.file.settings.torch,
                         "PyTorch release whose allocator is modelled");
-  AddDeviceFlags(&flags, &options.settings);
-  AddDeviceFlag(&options.device, &flags);
-  AddJobs(&flags, &options.jobs);
-  AddJsonFlag(&options.json, &flags);
-  AddCapacityFlag(&flags, &options.settings,
+  AddDeviceFlags(&flags, &options.file.settings);
+  AddDeviceFlag(&options.file.device, &flags);
+  AddFileFlags(&options.file, &flags);
+  AddCapacityFlag(&flags, &options.file.settings,
                   "for MODEL --KEY=?: the memory available to the allocator, or the name of a\n"
                   "GPU, such as rtx-4090");
   flags.AddSize("context", &options.context,
                 "memory of the CUDA context, which nvidia-smi shows as well (default: 500 MiB)");
-  absl::StatusOr<Inputs> inputs = Inputs::Split(args);
-  if (!inputs.ok()) return InCommand("fit", inputs.status());
-  absl::StatusOr<std::vector<std::string>> names = flags.Parse(inputs->args());
-  if (!names.ok()) return InCommand("fit", names.status());
-  if (flags.help_requested()) return PrintHelp(flags.Help());
-  if (const absl::Status set = inputs->SetNames(*std::move(names)); !set.ok()) {
-    return InCommand("fit", set);
-  }
-  if (!inputs->unknown_key().empty()) {
-    const absl::StatusOr<int> status = FindValue(*inputs, options);
+  const absl::StatusOr<std::optional<Inputs>> parsed =
+      ParseInputs(line, "fit", &flags, /*may_be_none=*/true);
+  if (!parsed.ok()) return parsed.status();
+  if (!parsed->has_value()) return kExitAnswered;
+  const Inputs& inputs = **parsed;
+  if (!inputs.unknown_key().empty()) {
+    const absl::StatusOr<int> status = FindValue(inputs, options);
     return status.ok() ? status : InCommand("fit", status.status());
   }
-  if (options.settings.capacity.has_value() || options.settings.unlimited) {
+  if (options.file.settings.capacity.has_value() || options.file.settings.unlimited) {
     return absl::InvalidArgumentError(
         "fit: --capacity requires MODEL --batch_size=?; for a file, fit finds the smallest "
         "capacity");
   }
-  const std::vector<std::string>& files = inputs->files();
-  if (files.empty()) {
+  if (inputs.files().empty()) {
     return absl::InvalidArgumentError("fit: no FILE given; see memreplay fit --help");
   }
-  return ReportEach("fit", files, options.json ? ReportForm::kJson : ReportForm::kText,
-                    options.jobs, [&](const std::string& file, size_t threads) {
-                      return FitFile(file, *inputs, options, threads);
-                    });
+  return AnswerFiles(
+      "fit", inputs, options.file,
+      [&](const Study& study, const FileRun& run) {
+        run.progress.SetActivity(StrCat("fitting ", run.file));
+        return AskFit(study, options.confs, run.threads, &run.progress);
+      },
+      LiftSweep);
 }
 
 }  // namespace memreplay

@@ -227,6 +227,19 @@ absl::StatusOr<std::vector<std::string>> FlagSet::Parse(absl::Span<const std::st
   return arguments;
 }
 
+HelpText FlagSet::Describe() const {
+  HelpText help;
+  const size_t line_end = std::min(usage_.find('\n'), usage_.size());
+  help.usage = usage_.substr(0, line_end);
+  if (line_end < usage_.size()) help.description = StrCat(usage_.substr(line_end + 1), "\n\n");
+  StrAppend(&help.description, description_, "\n");
+  for (const Flag& flag : flags_) {
+    help.flags.push_back({flag.name, flag.value, absl::StrReplaceAll(flag.help, {{"\n", " "}}),
+                          flag.letter, flag.repeats});
+  }
+  return help;
+}
+
 std::string FlagSet::Help() const {
   std::string text = StrCat("usage: memreplay ", usage_, "\n\n", description_, "\n");
   if (flags_.empty()) return text;

@@ -13,6 +13,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "cli/help_text.h"
 #include "trace/value/units.h"
 
 namespace memreplay {
@@ -59,6 +60,8 @@ class FlagSet {
 
   bool help_requested() const { return help_requested_; }
   std::string Help() const;
+  // What Help() says, as values.
+  HelpText Describe() const;
 
  private:
   struct Flag {

@@ -10,15 +10,14 @@
 
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
-#include "cli/answer_file.h"
 #include "cli/command.h"
+#include "cli/file_command.h"
 #include "cli/flags.h"
 #include "cli/gpu_card.h"
 #include "cli/inputs.h"
 #include "cli/output.h"
 #include "cli/output_file.h"
 #include "cli/replay_flags.h"
-#include "cli/report_each.h"
 #include "cli/stop_signal.h"
 #include "report/ask/gpu.h"
 #include "report/words/render_json.h"
@@ -44,17 +43,15 @@ constexpr char kGpuDescription[] =
     "was filled with; 2 if there is no GPU or the driver reports an error.";
 
 struct GpuFlags {
-  SettingsRequest settings;
+  FileFlags file;
   std::string capacity_by = "limit";
   std::optional<std::string> backend;
   std::optional<int64_t> repeat;
   std::string pace = "none";
   std::string start = "recorded";
   std::optional<int64_t> card;
-  std::optional<int64_t> trace_device;
   std::optional<std::string> costs_out;
   bool verify = false;
-  bool json = false;
 };
 
 // Keeps the pace of a run and stops it where there is reason to.
@@ -111,22 +108,22 @@ absl::Status WriteCosts(const std::string& path, const Inputs& inputs, proto::Gp
 
 }  // namespace
 
-absl::StatusOr<int> RunGpu(absl::Span<const std::string> args) {
+absl::StatusOr<int> RunGpu(const CommandLine& line) {
   GpuFlags options;
   FlagSet flags("gpu FILE...|MODEL [flags]\n       memreplay gpu --costs-out FILE",
                 kGpuDescription);
-  AddConfFlag(&flags, &options.settings.conf, "PYTORCH_CUDA_ALLOC_CONF to replay under");
-  flags.AddOptionalText("torch", "VERSION", &options.settings.torch,
+  AddConfFlag(&flags, &options.file.settings.conf, "PYTORCH_CUDA_ALLOC_CONF to replay under");
+  flags.AddOptionalText("torch", "VERSION", &options.file.settings.torch,
                         "PyTorch release whose allocator is run");
   AddCapacityFlag(
-      &flags, &options.settings,
+      &flags, &options.file.settings,
       "limit the GPU to this much memory, such as 12GiB, or to that of a smaller GPU by\n"
       "name, such as rtx-4090");
   flags.AddChoice(
       "capacity-by", {"limit", "ballast"}, &options.capacity_by,
       "how to limit it: limit rejects what exceeds the capacity; ballast occupies the rest, so\n"
       "that the driver itself rejects it");
-  flags.AddFraction("fraction", &options.settings.fraction,
+  flags.AddFraction("fraction", &options.file.settings.fraction,
                     "share of the memory that PyTorch may use, from 0 to 1");
   flags.AddOptionalText("backend", "BACKEND", &options.backend,
                         "native (PyTorch's allocator), direct (no caching) or async (the\n"
@@ -139,20 +136,17 @@ absl::StatusOr<int> RunGpu(absl::Span<const std::string> args) {
   flags.AddSwitch("verify", &options.verify,
                   "fill every block on the device with a pattern of its own and check it");
   flags.AddNumber("gpu", "N", &options.card, "index of the GPU to use (default: 0)");
-  AddDeviceFlag(&options.trace_device, &flags);
+  AddDeviceFlag(&options.file.device, &flags);
   flags.AddOptionalText("costs-out", "FILE", &options.costs_out,
                         "write the cost of driver calls, as JSON for sweep --costs; - is standard\n"
                         "output. Without a FILE to replay, makes calls to measure it");
-  AddJsonFlag(&options.json, &flags);
-  absl::StatusOr<Inputs> inputs = Inputs::Split(args);
-  if (!inputs.ok()) return InCommand("gpu", inputs.status());
-  absl::StatusOr<std::vector<std::string>> names = flags.Parse(inputs->args());
-  if (!names.ok()) return InCommand("gpu", names.status());
-  if (flags.help_requested()) return PrintHelp(flags.Help());
-  if (const absl::Status set = inputs->SetNames(*std::move(names)); !set.ok()) {
-    return InCommand("gpu", set);
-  }
-  if (inputs->files().empty() && !options.costs_out.has_value()) {
+  AddJsonFlag(&options.file.json, &flags);
+  const absl::StatusOr<std::optional<Inputs>> parsed =
+      ParseInputs(line, "gpu", &flags, /*may_be_none=*/true);
+  if (!parsed.ok()) return parsed.status();
+  if (!parsed->has_value()) return kExitAnswered;
+  const Inputs& inputs = **parsed;
+  if (inputs.files().empty() && !options.costs_out.has_value()) {
     return absl::InvalidArgumentError("gpu: no FILE given; see memreplay gpu --help");
   }
   if (options.repeat.has_value() && *options.repeat < 1) {
@@ -182,31 +176,32 @@ absl::StatusOr<int> RunGpu(absl::Span<const std::string> args) {
     return std::make_unique<Conductor>(session, stop, times, progress);
   };
   GpuAsker asker(**card, question);
-  if (inputs->files().empty()) {
+  if (inputs.files().empty()) {
     if (const absl::Status measured = asker.MeasureCosts(); !measured.ok()) {
       return InCommand("gpu", measured);
     }
-    if (const absl::Status written = WriteCosts(*options.costs_out, *inputs, asker.Costs());
+    if (const absl::Status written = WriteCosts(*options.costs_out, inputs, asker.Costs());
         !written.ok()) {
       return written;
     }
     return kExitAnswered;
   }
   const absl::StatusOr<int> status = ReportEach(
-      "gpu", inputs->files(), options.json ? ReportForm::kJson : ReportForm::kText, std::nullopt,
+      "gpu", inputs.files(), options.file.form(), std::nullopt,
       [&](const std::string& file, size_t) -> absl::StatusOr<proto::Report> {
         if (stop.received()) return absl::CancelledError(StrCat(file, ": not started"));
         Progress shown(StrCat("reading ", file));
         progress = &shown;
-        const absl::StatusOr<OpenedFile> opened = inputs->Open(file, options.settings);
+        const absl::StatusOr<OpenedFile> opened = inputs.Open(file, options.file.settings);
         if (!opened.ok()) return opened.status();
-        return ReportDevices("gpu", file, *opened->trace, options.trace_device, [&](size_t index) {
-          return asker.Ask(file, Schedule::Build(opened->trace, index), opened->settings, &shown);
-        });
+        return AnswerFile("gpu", *opened, options.file, {file, 1, shown},
+                          [&](const Study& study, const FileRun& run) {
+                            return asker.Ask(file, study, &run.progress);
+                          });
       },
       Placement::kThisProcess);
   if (status.ok() && options.costs_out.has_value()) {
-    if (const absl::Status written = WriteCosts(*options.costs_out, *inputs, asker.Costs());
+    if (const absl::Status written = WriteCosts(*options.costs_out, inputs, asker.Costs());
         !written.ok()) {
       return written;
     }

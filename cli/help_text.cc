@@ -67,40 +67,6 @@ std::vector<std::string> HelpText::operands() const {
   return absl::StrSplit(ToAbsl(word.substr(1)), '|');
 }
 
-HelpText ReadHelp(std::string_view text) {
-  HelpText help;
-  constexpr std::string_view kUsage = "usage: memreplay ";
-  bool in_flags = false;
-  for (const std::string& line : LinesOf(text)) {
-    if (line.starts_with(kUsage)) {
-      help.usage = line.substr(kUsage.size());
-    } else if (line == "flags:") {
-      in_flags = true;
-    } else if (!in_flags) {
-      if (!help.description.empty() || !line.empty()) StrAppend(&help.description, line, "\n");
-    } else if (line.starts_with("  -")) {
-      HelpFlag& flag = help.flags.emplace_back();
-      std::string_view rest = std::string_view(line).substr(2);
-      if (!rest.starts_with("--")) {
-        flag.letter = rest[1];
-        rest.remove_prefix(std::min<size_t>(4, rest.size()));
-      }
-      const size_t gap = std::min(rest.find("  "), rest.size());
-      const std::string_view head = rest.substr(2, gap - 2);
-      const size_t space = head.find(' ');
-      flag.name = head.substr(0, space);
-      if (space != head.npos) flag.value = head.substr(space + 1);
-      const size_t begin = rest.find_first_not_of(' ', gap);
-      if (begin != rest.npos) flag.help = rest.substr(begin);
-    } else if (!help.flags.empty() && line.starts_with("   ")) {
-      std::string& last = help.flags.back().help;
-      StrAppend(&last, last.empty() ? "" : " ", line.substr(line.find_first_not_of(' ')));
-    }
-  }
-  while (help.description.ends_with("\n\n")) help.description.pop_back();
-  return help;
-}
-
 std::string BashCompletion(const std::vector<CommandHelp>& commands) {
   std::vector<std::string> names;
   std::string cases;
@@ -163,7 +129,7 @@ std::string ZshCompletion(const std::vector<CommandHelp>& commands) {
                                 : !choices.empty()
                                     ? StrCat(":", flag.name, ":(", absl::StrJoin(choices, " "), ")")
                                     : StrCat(":", Quoted(flag.value, true), ":_files");
-      StrAppend(&cases, " \\\n        '", flag.repeats() ? "*" : "", "--", flag.name, text, value,
+      StrAppend(&cases, " \\\n        '", flag.repeats ? "*" : "", "--", flag.name, text, value,
                 "'");
       if (flag.letter != 0) {
         StrAppend(&cases, " \\\n        '-", std::string(1, flag.letter), text, value, "'");

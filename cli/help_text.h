@@ -1,4 +1,4 @@
-// What --help of a command says, taken apart.
+// What --help of a command says, as values, and what is made of it for shells and man.
 #ifndef MEMREPLAY_CLI_HELP_TEXT_H_
 #define MEMREPLAY_CLI_HELP_TEXT_H_
 
@@ -9,13 +9,13 @@
 namespace memreplay {
 
 struct HelpFlag {
-  std::string name;   // "output"
-  std::string value;  // "PAGE"; "" of switches
-  std::string help;   // one line
-  char letter = 0;    // of its short form; 0: none
+  std::string name;      // "output"
+  std::string value;     // "PAGE"; "" of switches
+  std::string help;      // one line
+  char letter = 0;       // of its short form; 0: none
+  bool repeats = false;  // may be given several times
   // "recorded|fresh" offers two; empty where anything may stand.
   std::vector<std::string> choices() const;
-  bool repeats() const { return help.find("several times") != help.npos; }
 };
 
 struct HelpText {
@@ -25,9 +25,6 @@ struct HelpText {
   // Of "completion bash|zsh", what may stand after the name; empty where files may.
   std::vector<std::string> operands() const;
 };
-
-// Of what FlagSet::Help() has made.
-HelpText ReadHelp(std::string_view text);
 
 // Scripts that tell a shell what to complete, and a page for man, of all commands.
 struct CommandHelp {

@@ -6,6 +6,7 @@
 #include "cli/flags.h"
 #include "cli/read_text.h"
 #include "trace/bytes/json_scanner.h"
+#include "trace/formats/open_trace.h"
 #include "trace/program/program_reader.h"
 #include "trace/value/strings.h"
 
@@ -19,6 +20,26 @@ constexpr std::string_view kSearchable[] = {"batch_size", "block_size", "seq_len
 constexpr uint64_t kLongestConfig = uint64_t{1} << 20;
 
 }  // namespace
+
+absl::StatusOr<std::shared_ptr<const Trace>> OpenShared(const std::string& file) {
+  absl::StatusOr<Trace> opened = OpenTrace(file);
+  if (!opened.ok()) return opened.status();
+  return std::make_shared<const Trace>(*std::move(opened));
+}
+
+absl::StatusOr<OpenedFile> StudyFile(std::shared_ptr<const Trace> trace,
+                                     const SettingsRequest& request) {
+  absl::StatusOr<StudiedTrace> studied = StudyTrace(trace, request);
+  if (!studied.ok()) return studied.status();
+  return OpenedFile{std::move(trace), *std::move(studied)};
+}
+
+absl::StatusOr<OpenedFile> OpenWithSettings(const std::string& file,
+                                            const SettingsRequest& request) {
+  absl::StatusOr<std::shared_ptr<const Trace>> trace = OpenShared(file);
+  if (!trace.ok()) return trace.status();
+  return StudyFile(*std::move(trace), request);
+}
 
 absl::Status ReadParameter(std::string_view text, std::map<std::string, int64_t>* params,
                            std::string* unknown) {
@@ -151,18 +172,12 @@ absl::StatusOr<OpenedFile> Inputs::Open(const std::string& file, SettingsRequest
     options.params = params_;
     absl::StatusOr<Trace> program = program::OpenProgram(file, options);
     if (!program.ok()) return program.status();
-    auto trace = std::make_shared<const Trace>(*std::move(program));
-    absl::StatusOr<ReplaySettings> settings = ResolveSettings(*trace, request);
-    if (!settings.ok()) return settings.status();
-    return OpenedFile{std::move(trace), *std::move(settings)};
+    return StudyFile(std::make_shared<const Trace>(*std::move(program)), request);
   }
   absl::StatusOr<synth::TrainingRun> run = MakeRun();
   if (!run.ok()) return run.status();
   if (!request.torch.has_value()) request.torch = AllocatorRelease(run->torch_version);
-  auto trace = std::make_shared<const Trace>(std::move(run->program));
-  absl::StatusOr<ReplaySettings> settings = ResolveSettings(*trace, request);
-  if (!settings.ok()) return settings.status();
-  return OpenedFile{std::move(trace), *std::move(settings)};
+  return StudyFile(std::make_shared<const Trace>(std::move(run->program)), request);
 }
 
 }  // namespace memreplay

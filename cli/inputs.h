@@ -15,12 +15,26 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
-#include "cli/answer_file.h"
 #include "sim/recording/replay_settings.h"
+#include "sim/study/study_trace.h"
 #include "synth/models.h"
 #include "trace/value/trace.h"
 
 namespace memreplay {
+
+// A trace, for the schedules of its devices to share. Errors: OpenTrace()'s.
+absl::StatusOr<std::shared_ptr<const Trace>> OpenShared(const std::string& file);
+
+struct OpenedFile {
+  std::shared_ptr<const Trace> trace;
+  StudiedTrace studied;
+};
+// Errors: StudyTrace()'s.
+absl::StatusOr<OpenedFile> StudyFile(std::shared_ptr<const Trace> trace,
+                                     const SettingsRequest& request);
+// Errors: OpenTrace()'s besides.
+absl::StatusOr<OpenedFile> OpenWithSettings(const std::string& file,
+                                            const SettingsRequest& request);
 
 class Inputs {
  public:

@@ -4,9 +4,9 @@
 #include <vector>
 
 #include "cli/command.h"
+#include "cli/file_command.h"
 #include "cli/flags.h"
 #include "cli/output.h"
-#include "cli/report_each.h"
 #include "report/ask/lint.h"
 #include "report/text/render_lint.h"
 #include "sim/settings/torch_profile.h"
@@ -24,15 +24,15 @@ constexpr char kLintDescription[] =
 
 }  // namespace
 
-absl::StatusOr<int> RunLint(absl::Span<const std::string> args) {
+absl::StatusOr<int> RunLint(const CommandLine& line) {
   bool json = false;
   std::optional<std::string> version;
   FlagSet flags("lint CONF [flags]", kLintDescription);
   flags.AddOptionalText("torch", "V", &version, "the PyTorch release, such as 2.6");
   flags.AddSwitch("json", &json, "print the report as JSON");
-  const absl::StatusOr<std::vector<std::string>> confs = flags.Parse(args);
+  const absl::StatusOr<std::vector<std::string>> confs = flags.Parse(line.args);
   if (!confs.ok()) return InCommand("lint", confs.status());
-  if (flags.help_requested()) return PrintHelp(flags.Help());
+  if (flags.help_requested()) return ShowHelp(line, flags);
   if (confs->size() != 1) {
     return absl::InvalidArgumentError(
         "lint: expected one CONF, quoted as a whole; see memreplay lint --help");

@@ -35,7 +35,7 @@ absl::StatusOr<int> Dispatch(const std::vector<std::string>& args) {
   }
   std::vector<std::string_view> names = {"--help", "--version"};
   for (const Command& command : Commands()) {
-    if (name == command.name) return command.run(absl::MakeConstSpan(args).subspan(1));
+    if (name == command.name) return command.run({{args.begin() + 1, args.end()}});
     names.push_back(command.name);
   }
   const std::string_view nearest = NearestWord(name, names);

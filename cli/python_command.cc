@@ -27,7 +27,7 @@ constexpr char kStart[] =
     "sys.exit(main(sys.argv[1:]))\n";
 
 // Becomes Python, which takes it from here. Returns only if it cannot.
-absl::Status BecomePython(const std::string& command, absl::Span<const std::string> args) {
+absl::Status BecomePython(const std::string& command, const std::vector<std::string>& args) {
   std::error_code error;
   const std::filesystem::path folder = ProgramFolder();
   // A checkout: the program is in .bazel/ beside python/.
@@ -51,8 +51,6 @@ absl::Status BecomePython(const std::string& command, absl::Span<const std::stri
 
 }  // namespace
 
-absl::StatusOr<int> RunFleet(absl::Span<const std::string> args) {
-  return BecomePython("fleet", args);
-}
+absl::StatusOr<int> RunFleet(const CommandLine& line) { return BecomePython("fleet", line.args); }
 
 }  // namespace memreplay

@@ -5,14 +5,18 @@
 
 #include "cli/command.h"
 #include "cli/flags.h"
+#include "cli/inputs.h"
 #include "cli/output.h"
 #include "cli/record_flags.h"
-#include "cli/record_run.h"
-#include "cli/report_each.h"
+#include "cli/stop_signal.h"
+#include "hardware/cards.h"
+#include "report/ask/record.h"
 #include "report/message/explain.h"
 #include "report/text/render_cards.h"
 #include "report/text/render_explanation.h"
 #include "report/text/render_record.h"
+#include "report/words/record_faults.h"
+#include "report/words/version.h"
 #include "trace/value/strings.h"
 
 namespace memreplay {
@@ -59,7 +63,39 @@ std::string ExplanationOf(const proto::RecordReport& report) {
   return "";
 }
 
-absl::StatusOr<int> RecordProgram(absl::Span<const std::string> args) {
+// Shows how far the program is, and passes Ctrl-C on.
+absl::StatusOr<proto::RecordReport> RunAndShow(RecordOptions options) {
+  const std::string activity = StrCat("recording ", options.program[0]);
+  Progress progress(activity);
+  const StopSignal stop;
+  options.watch = [&](const RecordProgress& now) {
+    if (now.launches > 0) {
+      progress.SetActivity(StrCat(activity, ": ",
+                                  FormatCount(static_cast<int64_t>(now.launches), "kernel"), ", ",
+                                  FormatSize(static_cast<int64_t>(now.peak_used)), " at most,"));
+    }
+    return stop.to_pass_on();
+  };
+  return RunProgram(options);
+}
+
+absl::StatusOr<proto::RecordReport> Record(RecordOptions options) {
+  absl::StatusOr<proto::RecordReport> report = RunAndShow(std::move(options));
+  if (!report.ok()) return report.status();
+  report->set_schema_version(kReportSchemaVersion);
+  report->set_tool_version(kVersion);
+  for (proto::RecordedProcess& process : *report->mutable_processes()) {
+    const Progress progress(StrCat("replaying ", process.snapshot()));
+    const absl::StatusOr<OpenedFile> opened = OpenWithSettings(process.snapshot(), {});
+    if (!opened.ok()) return opened.status();
+    const absl::Status replayed = AddReplays(opened->studied, &process);
+    if (!replayed.ok()) return replayed;
+  }
+  FindRecordFaults(&*report);
+  return report;
+}
+
+absl::StatusOr<int> RecordProgram(const CommandLine& line) {
   RecordFlags options;
   RecordOptions& run = options.run;
   FlagSet flags("record [flags] [--] PROGRAM [ARGUMENTS]", kRecordDescription);
@@ -76,9 +112,9 @@ absl::StatusOr<int> RecordProgram(absl::Span<const std::string> args) {
   flags.AddShort('o', "out");
   flags.AddSwitch("json", &options.json,
                   "print the summary as JSON; the script's output goes to standard error");
-  absl::StatusOr<std::vector<std::string>> program = flags.ParseLeading(args);
+  absl::StatusOr<std::vector<std::string>> program = flags.ParseLeading(line.args);
   if (!program.ok()) return program.status();
-  if (flags.help_requested()) return PrintHelp(flags.Help());
+  if (flags.help_requested()) return ShowHelp(line, flags);
   if (run.card == "list" || run.card == "LIST") {
     const absl::Status listed = options.json ? Print(CardsJson()) : PrintText(RenderCards());
     return listed.ok() ? absl::StatusOr<int>(kExitAnswered) : listed;
@@ -96,8 +132,8 @@ absl::StatusOr<int> RecordProgram(absl::Span<const std::string> args) {
 
 }  // namespace
 
-absl::StatusOr<int> RunRecord(absl::Span<const std::string> args) {
-  const absl::StatusOr<int> status = RecordProgram(args);
+absl::StatusOr<int> RunRecord(const CommandLine& line) {
+  const absl::StatusOr<int> status = RecordProgram(line);
   return status.ok() ? status : InCommand("record", status.status());
 }
 

@@ -5,14 +5,13 @@
 #include <utility>
 #include <vector>
 
-#include "cli/answer_file.h"
 #include "cli/command.h"
+#include "cli/file_command.h"
 #include "cli/flags.h"
 #include "cli/inputs.h"
 #include "cli/output.h"
 #include "cli/output_file.h"
 #include "cli/replay_flags.h"
-#include "cli/report_each.h"
 #include "cli/terminal.h"
 #include "report/ask/event_log.h"
 #include "report/ask/loop.h"
@@ -42,14 +41,11 @@ constexpr char kReplayDescription[] =
 constexpr size_t kTerminalColumns = 32;  // of the timeline
 
 struct ReplayFlags {
-  SettingsRequest settings;
+  FileFlags file;
   std::optional<std::string> events_out;
   std::optional<std::string> events_out_dir;
   std::optional<std::string> snapshot_out;
-  std::optional<int64_t> device;
   std::string start = "recorded";
-  std::optional<int64_t> jobs;
-  bool json = false;
 };
 
 // Tells the terminal how far a run is.
@@ -66,15 +62,12 @@ class ProgressObserver final : public Observer {
   size_t requests_ = 0;
 };
 
-absl::StatusOr<proto::DeviceReport> ReplayDevice(std::shared_ptr<const Trace> trace,
-                                                 size_t device_index,
-                                                 const ReplaySettings& settings,
-                                                 const ReplayFlags& options, OutputFile* events,
-                                                 std::vector<RecordedRun>* runs,
+absl::StatusOr<proto::DeviceReport> ReplayDevice(const Study& study, const ReplayFlags& options,
+                                                 OutputFile* events, std::vector<RecordedRun>* runs,
                                                  Progress* progress) {
-  const bool several_devices = trace->devices.size() > 1 && !options.device.has_value();
-  progress->SetActivity(StrCat("preparing device ", trace->devices[device_index].device));
-  const Schedule schedule = Schedule::Build(std::move(trace), device_index);
+  const bool several_devices = study.trace().devices.size() > 1 && !options.file.device.has_value();
+  progress->SetActivity(StrCat("preparing device ", study.device()));
+  const Schedule& schedule = study.schedule();
   ObserverList watchers;
   std::optional<EventLog> log;
   if (events != nullptr) {
@@ -93,7 +86,7 @@ absl::StatusOr<proto::DeviceReport> ReplayDevice(std::shared_ptr<const Trace> tr
   if (progress->visible()) watchers.Add(&progress_observer);
   UsageObserver usage;
   TimelineObserver timeline(usage, kTerminalColumns);
-  const bool shows_timeline = !options.json && LookOfOutput().is_terminal;
+  const bool shows_timeline = !options.file.json && LookOfOutput().is_terminal;
   if (shows_timeline) {
     watchers.Add(&usage);
     watchers.Add(&timeline);
@@ -101,11 +94,12 @@ absl::StatusOr<proto::DeviceReport> ReplayDevice(std::shared_ptr<const Trace> tr
   progress->SetActivity(StrCat("replaying device ", schedule.device()));
   progress->SetTotal(schedule.requests().size());
 
-  absl::StatusOr<ReplayAnswer> answer = AskReplay(
-      schedule, settings, options.start == "fresh" ? StartPolicy::kFresh : StartPolicy::kRecorded,
-      watchers.size() > 0 ? &watchers : nullptr);
+  absl::StatusOr<ReplayAnswer> answer =
+      AskReplay(study, options.start == "fresh" ? StartPolicy::kFresh : StartPolicy::kRecorded,
+                watchers.size() > 0 ? &watchers : nullptr);
   if (!answer.ok()) return answer.status();
-  runs->push_back({schedule.device(), recorder.TakeEvents(), std::move(answer->segments)});
+  runs->push_back(
+      {schedule.device(), recorder.TakeEvents(), std::move(answer->segments), schedule.pools()});
   if (shows_timeline) AddTimeline(timeline.buckets(), answer->report.mutable_loop());
   return std::move(answer->report);
 }
@@ -132,7 +126,7 @@ absl::Status WriteSnapshot(const std::string& path, const Inputs& inputs, const 
 absl::StatusOr<proto::Report> ReplayFile(const std::string& file, const Inputs& inputs,
                                          const ReplayFlags& options) {
   Progress progress(StrCat("reading ", file));
-  const absl::StatusOr<OpenedFile> opened = inputs.Open(file, options.settings);
+  const absl::StatusOr<OpenedFile> opened = inputs.Open(file, options.file.settings);
   if (!opened.ok()) return opened.status();
 
   std::optional<OutputFile> events;
@@ -143,26 +137,24 @@ absl::StatusOr<proto::Report> ReplayFile(const std::string& file, const Inputs& 
   }
   std::vector<RecordedRun> runs;
   absl::StatusOr<proto::Report> report =
-      ReportDevices("replay", file, *opened->trace, options.device, [&](size_t index) {
-        return ReplayDevice(opened->trace, index, opened->settings, options,
-                            events.has_value() ? &*events : nullptr, &runs, &progress);
-      });
+      AnswerFile("replay", *opened, options.file, {file, 1, progress},
+                 [&](const Study& study, const FileRun&) {
+                   return ReplayDevice(study, options, events.has_value() ? &*events : nullptr,
+                                       &runs, &progress);
+                 });
   if (!report.ok()) return report;
   if (events.has_value()) {
     if (const absl::Status closed = events->Close(); !closed.ok()) return closed;
   }
   if (options.snapshot_out.has_value()) {
     const absl::Status written = WriteSnapshot(*options.snapshot_out, inputs, *opened->trace,
-                                               opened->settings, std::move(runs));
+                                               opened->studied.settings, std::move(runs));
     if (!written.ok()) return written;
   }
   return report;
 }
 
 absl::Status CheckCall(const std::vector<std::string>& files, const ReplayFlags& options) {
-  if (files.empty()) {
-    return absl::InvalidArgumentError("replay: no FILE given; see memreplay replay --help");
-  }
   if (options.events_out.has_value() && options.events_out_dir.has_value()) {
     return absl::InvalidArgumentError(
         "replay: give either --events-out or --events-out-dir, not both");
@@ -174,7 +166,7 @@ absl::Status CheckCall(const std::vector<std::string>& files, const ReplayFlags&
   if (options.snapshot_out.has_value() && files.size() > 1) {
     return absl::InvalidArgumentError("replay: --snapshot-out accepts one FILE");
   }
-  if (options.events_out == "-" && options.json) {
+  if (options.events_out == "-" && options.file.json) {
     return absl::InvalidArgumentError(
         "replay: --json and --events-out - cannot both write to standard output");
   }
@@ -183,13 +175,13 @@ absl::Status CheckCall(const std::vector<std::string>& files, const ReplayFlags&
 
 }  // namespace
 
-absl::StatusOr<int> RunReplay(absl::Span<const std::string> args) {
+absl::StatusOr<int> RunReplay(const CommandLine& line) {
   ReplayFlags options;
   FlagSet flags("replay FILE...|MODEL [flags]", kReplayDescription);
-  AddConfFlag(&flags, &options.settings.conf, "PYTORCH_CUDA_ALLOC_CONF to replay under");
-  AddSettingsFlags(&options.settings, &flags);
+  AddConfFlag(&flags, &options.file.settings.conf, "PYTORCH_CUDA_ALLOC_CONF to replay under");
+  AddSettingsFlags(&options.file.settings, &flags);
   AddStartFlag(&options.start, &flags);
-  AddDeviceFlag(&options.device, &flags);
+  AddDeviceFlag(&options.file.device, &flags);
   flags.AddOptionalText("events-out", "FILE", &options.events_out,
                         "write every event, one JSON object per line; - is standard output");
   flags.AddOptionalText("events-out-dir", "DIR", &options.events_out_dir,
@@ -198,25 +190,17 @@ absl::StatusOr<int> RunReplay(absl::Span<const std::string> args) {
       "snapshot-out", "FILE", &options.snapshot_out,
       "write the run as a PyTorch memory snapshot, for torch.cuda._memory_viz and\n"
       "pytorch.org/memory_viz");
-  AddJobs(&flags, &options.jobs);
-  AddJsonFlag(&options.json, &flags);
-  absl::StatusOr<Inputs> inputs = Inputs::Split(args);
-  if (!inputs.ok()) return InCommand("replay", inputs.status());
-  absl::StatusOr<std::vector<std::string>> names = flags.Parse(inputs->args());
-  if (!names.ok()) return InCommand("replay", names.status());
-  if (flags.help_requested()) return PrintHelp(flags.Help());
-  if (const absl::Status set = inputs->SetNames(*std::move(names)); !set.ok()) {
-    return InCommand("replay", set);
-  }
-  const std::vector<std::string>& files = inputs->files();
+  AddFileFlags(&options.file, &flags);
+  const absl::StatusOr<std::optional<Inputs>> inputs = ParseInputs(line, "replay", &flags);
+  if (!inputs.ok()) return inputs.status();
+  if (!inputs->has_value()) return kExitAnswered;
+  const std::vector<std::string>& files = (*inputs)->files();
   if (const absl::Status call = CheckCall(files, options); !call.ok()) return call;
 
   // The text of the report gives way where events have standard output.
-  const ReportForm form = options.events_out == "-" ? ReportForm::kNone
-                          : options.json            ? ReportForm::kJson
-                                                    : ReportForm::kText;
-  return ReportEach("replay", files, form, options.jobs, [&](const std::string& file, size_t) {
-    return ReplayFile(file, *inputs, options);
+  const ReportForm form = options.events_out == "-" ? ReportForm::kNone : options.file.form();
+  return ReportEach("replay", files, form, options.file.jobs, [&](const std::string& file, size_t) {
+    return ReplayFile(file, **inputs, options);
   });
 }
 

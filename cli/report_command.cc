@@ -12,14 +12,13 @@
 #include <utility>
 #include <vector>
 
-#include "cli/answer_file.h"
 #include "cli/command.h"
+#include "cli/file_command.h"
 #include "cli/flags.h"
 #include "cli/inputs.h"
 #include "cli/output.h"
 #include "cli/output_file.h"
 #include "cli/replay_flags.h"
-#include "cli/report_each.h"
 #include "report/ask/job.h"
 #include "report/ask/page.h"
 #include "report/page/render_html.h"
@@ -42,13 +41,10 @@ constexpr char kReportDescription[] =
     "The exit status is that of memreplay replay; the runs of --conf do not count.";
 
 struct ReportFlags {
-  SettingsRequest settings;
+  FileFlags file;
   std::vector<std::string> confs;
   std::optional<std::string> output;
-  std::optional<int64_t> device;
-  std::optional<int64_t> jobs;
   bool search = false;
-  bool json = false;
 };
 
 absl::Status WritePage(const std::string& path, const Inputs& files,
@@ -64,26 +60,30 @@ absl::StatusOr<proto::Report> ReportFile(const std::string& file, const Inputs& 
                                          const std::string& page, const ReportFlags& options,
                                          PageInput* part) {
   Progress progress(StrCat("reading ", file));
-  const absl::StatusOr<OpenedFile> opened = inputs.Open(file, options.settings);
+  const absl::StatusOr<OpenedFile> opened = inputs.Open(file, options.file.settings);
   if (!opened.ok()) return opened.status();
   std::vector<ReplaySettings> others;
   for (const std::string& conf : options.confs) {
-    SettingsRequest request = options.settings;
+    SettingsRequest request = options.file.settings;
     request.conf = conf;
     // The release of the page's own run, however that was found out.
-    request.torch = std::string(opened->settings.torch.profile->release);
+    request.torch = std::string(opened->studied.settings.torch.profile->release);
     absl::StatusOr<ReplaySettings> settings = ResolveSettings(*opened->trace, request);
     if (!settings.ok()) return settings.status();
-    settings->torch = opened->settings.torch;
+    settings->torch = opened->studied.settings.torch;
     others.push_back(*std::move(settings));
   }
+  PageQuestion question;
+  question.others = std::move(others);
+  question.search = options.search;
+  question.threads = std::max<size_t>(1, std::thread::hardware_concurrency());
+  question.progress = &progress;
   std::vector<RunData> runs;
   absl::StatusOr<proto::Report> report =
-      ReportDevices("report", file, *opened->trace, options.device, [&](size_t index) {
-        return AskPage(Schedule::Build(opened->trace, index), opened->settings, others,
-                       options.search, std::max<size_t>(1, std::thread::hardware_concurrency()),
-                       &runs.emplace_back(), &progress);
-      });
+      AnswerFile("report", *opened, options.file, {file, question.threads, progress},
+                 [&](const Study& study, const FileRun&) {
+                   return AskPage(study, question, &runs.emplace_back());
+                 });
   if (!report.ok()) return report;
   if (part != nullptr) {  // the page is the job's
     *part = {*report, std::move(runs)};
@@ -119,7 +119,7 @@ std::string PageName(std::string file, bool whole_path) {
 std::map<std::string, std::string> PagesOf(const std::vector<std::string>& files,
                                            const Inputs& inputs, const ReportFlags& options) {
   std::map<std::string, std::string> pages;
-  if (options.json && !options.output.has_value()) return pages;
+  if (options.file.json && !options.output.has_value()) return pages;
   std::error_code error;
   const std::string output = options.output.value_or(".");
   const bool is_folder = !options.output.has_value() || output.ends_with('/') ||
@@ -144,7 +144,7 @@ std::map<std::string, std::string> PagesOf(const std::vector<std::string>& files
 
 }  // namespace
 
-absl::StatusOr<int> RunReport(absl::Span<const std::string> args) {
+absl::StatusOr<int> RunReport(const CommandLine& line) {
   // What one part frees serves the next: given back to the system it would come back page by page.
   mallopt(M_MMAP_THRESHOLD, 32 << 20);
   mallopt(M_TRIM_THRESHOLD, 1 << 30);
@@ -161,29 +161,21 @@ absl::StatusOr<int> RunReport(absl::Span<const std::string> args) {
   flags.AddSwitch(
       "search", &options.search,
       "search settings as memreplay sweep does; show the ranking and draw the best run");
-  AddSettingsFlags(&options.settings, &flags);
-  AddDeviceFlag(&options.device, &flags);
-  AddJobs(&flags, &options.jobs);
-  flags.AddSwitch("json", &options.json,
+  AddSettingsFlags(&options.file.settings, &flags);
+  AddDeviceFlag(&options.file.device, &flags);
+  AddJobs(&flags, &options.file.jobs);
+  flags.AddSwitch("json", &options.file.json,
                   "print the data of the page as JSON; a page is written only with -o");
-  absl::StatusOr<Inputs> inputs = Inputs::Split(args);
-  if (!inputs.ok()) return InCommand("report", inputs.status());
-  absl::StatusOr<std::vector<std::string>> names = flags.Parse(inputs->args());
-  if (!names.ok()) return InCommand("report", names.status());
-  if (flags.help_requested()) return PrintHelp(flags.Help());
-  if (const absl::Status set = inputs->SetNames(*std::move(names)); !set.ok()) {
-    return InCommand("report", set);
-  }
-  if (inputs->files().empty()) {
-    return absl::InvalidArgumentError("report: no FILE given; see memreplay report --help");
-  }
-  const absl::StatusOr<std::vector<std::string>> files = ExpandDirectories(inputs->files());
+  const absl::StatusOr<std::optional<Inputs>> parsed = ParseInputs(line, "report", &flags);
+  if (!parsed.ok()) return parsed.status();
+  if (!parsed->has_value()) return kExitAnswered;
+  const Inputs& inputs = **parsed;
+  const absl::StatusOr<std::vector<std::string>> files = ExpandDirectories(inputs.files());
   if (!files.ok()) return files.status();
-  if (options.output == "-" && options.json) {
-    return absl::InvalidArgumentError(
-        "report: --json and -o - cannot both write to standard output");
+  if (options.output == "-" && options.file.json) {
+    return absl::InvalidArgumentError("report: --json and -o - cannot both have standard output");
   }
-  const std::map<std::string, std::string> pages = PagesOf(*files, *inputs, options);
+  const std::map<std::string, std::string> pages = PagesOf(*files, inputs, options);
   // Ranks of one job: one page for all.
   const bool is_job = files->size() > 1 && options.output.has_value() && pages.empty();
   for (const auto& [file, page] : pages) {
@@ -196,13 +188,13 @@ absl::StatusOr<int> RunReport(absl::Span<const std::string> args) {
   }
   std::map<std::string, PageInput> parts;
   const ReportForm form = options.output == "-" ? ReportForm::kNone
-                          : options.json        ? ReportForm::kJson
+                          : options.file.json   ? ReportForm::kJson
                                                 : ReportForm::kText;
   const absl::StatusOr<int> status = ReportEach(
-      "report", *files, form, options.jobs,
+      "report", *files, form, options.file.jobs,
       [&](const std::string& file, size_t) {
         const auto page = pages.find(file);
-        return ReportFile(file, *inputs, page == pages.end() ? "" : page->second, options,
+        return ReportFile(file, inputs, page == pages.end() ? "" : page->second, options,
                           is_job ? &parts[file] : nullptr);
       },
       is_job ? Placement::kThisProcess : Placement::kOwnProcesses);
@@ -216,8 +208,7 @@ absl::StatusOr<int> RunReport(absl::Span<const std::string> args) {
   }
   if (ranks.empty()) return status;
   FinishJob(&job);
-  if (const absl::Status written = WritePage(*options.output, *inputs, ranks, &job);
-      !written.ok()) {
+  if (const absl::Status written = WritePage(*options.output, inputs, ranks, &job); !written.ok()) {
     return written;
   }
   return status;

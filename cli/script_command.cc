@@ -8,13 +8,12 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
-#include "cli/answer_file.h"
 #include "cli/command.h"
+#include "cli/file_command.h"
 #include "cli/flags.h"
 #include "cli/output.h"
 #include "cli/record_flags.h"
 #include "cli/replay_flags.h"
-#include "cli/report_each.h"
 #include "cli/script_runs.h"
 #include "report/ask/script_search.h"
 #include "report/text/render_script.h"
@@ -149,7 +148,8 @@ bool IsGoodAnswer(bool is_fit, const proto::ScriptReport& report) {
   });
 }
 
-absl::StatusOr<int> RunScript(bool is_fit, absl::Span<const std::string> args) {
+absl::StatusOr<int> RunScript(bool is_fit, const CommandLine& line) {
+  const std::vector<std::string>& args = line.args;
   ScriptFlags options;
   FlagSet flags(is_fit ? "fit script --KEY=? [flags] -- PROGRAM [ARGUMENTS]"
                        : "sweep script --KEY=A,B,C [flags] -- PROGRAM [ARGUMENTS]",
@@ -168,7 +168,7 @@ absl::StatusOr<int> RunScript(bool is_fit, absl::Span<const std::string> args) {
   AddJsonFlag(&options.json, &flags);
   const auto end = std::find(args.begin(), args.end(), "--");
   const auto is_help = [](const std::string& word) { return word == "--help" || word == "-h"; };
-  if (std::any_of(args.begin(), end, is_help)) return PrintHelp(flags.Help());
+  if (std::any_of(args.begin(), end, is_help)) return ShowHelp(line, flags);
   absl::StatusOr<std::vector<std::string>> rest = TakeKey(args, is_fit, &options);
   if (!rest.ok()) return rest.status();
   absl::StatusOr<std::vector<std::string>> program = flags.ParseLeading(*rest);
@@ -207,13 +207,13 @@ absl::StatusOr<int> RunScript(bool is_fit, absl::Span<const std::string> args) {
 
 }  // namespace
 
-absl::StatusOr<int> RunFitScript(absl::Span<const std::string> args) {
-  const absl::StatusOr<int> status = RunScript(true, args);
+absl::StatusOr<int> RunFitScript(const CommandLine& line) {
+  const absl::StatusOr<int> status = RunScript(true, line);
   return status.ok() ? status : InCommand("fit script", status.status());
 }
 
-absl::StatusOr<int> RunSweepScript(absl::Span<const std::string> args) {
-  const absl::StatusOr<int> status = RunScript(false, args);
+absl::StatusOr<int> RunSweepScript(const CommandLine& line) {
+  const absl::StatusOr<int> status = RunScript(false, line);
   return status.ok() ? status : InCommand("sweep script", status.status());
 }
 

@@ -1,29 +1,19 @@
 #include "cli/script_runs.h"
 
-#include <sys/stat.h>
-
 #include <algorithm>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <functional>
-#include <limits>
 #include <optional>
-#include <sstream>
 #include <system_error>
 #include <thread>
 #include <utility>
 
-#include "absl/strings/str_format.h"
-#include "cli/output_file.h"
-#include "record/files.h"
 #include "record/temporary_folder.h"
 #include "record/unpack.h"
+#include "report/ask/script_search.h"
 #include "report/words/text.h"
 #include "sim/run/parallel.h"
 #include "trace/value/strings.h"
-
-extern char** environ;
 
 namespace memreplay {
 namespace {
@@ -31,100 +21,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr size_t kMostJobs = 4;  // each is a process with PyTorch in it
-
-// All of a run that is known before it runs.
-std::string ScriptCacheKey(const RecordOptions& options) {
-  std::string key = StrCat("record ", kRecordFilesDigest, "\n");
-  const auto add = [&key](std::string_view name, std::string_view value) {
-    StrAppend(&key, name, "=", value.size(), ":", value, "\n");
-  };
-  for (const std::string& word : options.program) add("word", word);
-  for (const auto& [name, value] : options.environment) add(name, value);
-  std::error_code ignored;
-  add("folder", fs::current_path(ignored).string());
-  add("python", options.python);
-  const auto count = [](const std::optional<int64_t>& number) { return number.value_or(-1); };
-  add("card", options.card);
-  for (const auto& [variable, value] : options.card_options) add(variable, value);
-  add("rank", StrCat(count(options.ranks), " ", count(options.rank)));
-  add("run", StrCat(options.no_values ? 1 : 0, " ", options.no_notes ? 1 : 0, " ",
-                    absl::StrFormat("%g", options.dynamic_fraction.value_or(-1)), " ",
-                    count(options.unknown_limit), " ", options.fast_init ? 1 : 0));
-  // What PyTorch and Python read of the environment, and where programs are looked for.
-  std::vector<std::string> inherited;
-  for (char** entry = environ; *entry != nullptr; ++entry) {
-    const std::string_view text = *entry;
-    for (const std::string_view prefix :
-         {"PYTORCH_", "TORCH", "CUDA_", "PYTHON", "PATH=", "NCCL_"}) {
-      if (text.substr(0, prefix.size()) == prefix) inherited.emplace_back(text);
-    }
-  }
-  std::sort(inherited.begin(), inherited.end());
-  for (const std::string& entry : inherited) add("inherited", entry);
-  return key;
-}
-
-fs::path ScriptCacheFile(const std::string& key) {
-  return fs::path(CacheFolder()) / "runs" /
-         absl::StrFormat("%016x", static_cast<uint64_t>(std::hash<std::string>()(key)));
-}
-
-bool IsUnchanged(const proto::Source& source) {
-  struct stat found;
-  if (stat(source.path().c_str(), &found) != 0) return false;
-  return found.st_size == source.size() &&
-         int64_t{found.st_mtim.tv_sec} * 1'000'000'000 + found.st_mtim.tv_nsec == source.modified();
-}
-
-std::optional<proto::RecordReport> FromScriptCache(const std::string& key) {
-  std::ifstream file(ScriptCacheFile(key), std::ios::binary);
-  proto::CachedRun run;
-  if (!file || !run.ParseFromIstream(&file) || run.key() != key) return std::nullopt;
-  for (const proto::RecordedProcess& process : run.report().processes()) {
-    if (!std::all_of(process.sources().begin(), process.sources().end(), IsUnchanged)) {
-      return std::nullopt;
-    }
-  }
-  return run.report();
-}
-
-// A cache that cannot be written is none.
-void KeepInScriptCache(const std::string& key, const proto::RecordReport& report) {
-  const fs::path path = ScriptCacheFile(key);
-  std::error_code ignored;
-  fs::create_directories(path.parent_path(), ignored);
-  proto::CachedRun run;
-  run.set_key(key);
-  *run.mutable_report() = report;
-  absl::StatusOr<OutputFile> file = OutputFile::Open(path.string(), {});
-  if (!file.ok()) return;
-  file->Write(run.SerializeAsString());
-  file->Close().IgnoreError();
-}
-
-proto::ScriptRow ScriptRowOf(const proto::RecordReport& report) {
-  proto::ScriptRow row;
-  row.set_seconds(report.seconds());
-  row.set_spare(std::numeric_limits<int64_t>::max());
-  bool failed = false;
-  for (const proto::RecordedProcess& process : report.processes()) {
-    failed = failed || !process.error().empty();
-    if (!process.error().empty() && row.error().empty()) {
-      row.set_error(process.error());
-      row.set_error_text(process.error_text());
-      row.set_error_place(process.error_place());
-    }
-    row.set_ooms(row.ooms() + process.ooms());
-    for (const proto::RecordedCard& card : process.cards()) {
-      row.set_peak_reserved(std::max(row.peak_reserved(), card.peak_reserved()));
-      row.set_peak_allocated(std::max(row.peak_allocated(), card.peak_allocated()));
-      row.set_spare(std::min(row.spare(), card.spare()));
-      row.set_retries(row.retries() + card.retries());
-    }
-  }
-  row.set_fits(row.ooms() == 0 && !failed && report.exit_status() == 0);
-  return row;
-}
 
 // A program's last words.
 std::string LastLine(const std::string& path) {
@@ -155,14 +51,14 @@ std::vector<std::string> ScriptKey::WordsWith(const std::vector<std::string>& pr
 ScriptRunner::ScriptRunner(size_t jobs, bool use_cache)
     : jobs_(jobs != 0 ? jobs
                       : std::clamp<size_t>(std::thread::hardware_concurrency(), 1, kMostJobs)),
-      use_cache_(use_cache) {}
+      use_cache_(use_cache),
+      cache_(fs::path(CacheFolder()) / "runs") {}
 
 absl::StatusOr<ScriptRunner::Answer> ScriptRunner::RunOne(const ScriptRun& run,
                                                           const std::string& folder) const {
-  const std::string key = ScriptCacheKey(run.options);
+  const std::string key = RunCacheKey(run.options);
   if (use_cache_) {
-    if (std::optional<proto::RecordReport> known = FromScriptCache(key))
-      return Answer{*known, true};
+    if (std::optional<proto::RecordReport> known = cache_.Find(key)) return Answer{*known, true};
   }
   RecordOptions options = run.options;
   options.out = StrCat(folder, "/snapshot.pickle");
@@ -185,7 +81,7 @@ absl::StatusOr<ScriptRunner::Answer> ScriptRunner::RunOne(const ScriptRun& run,
             ? StrCat("status ", report->exit_status(), last.empty() ? "" : StrCat(": ", last))
             : CleanText(StrCat(row.error(), ": ", row.error_text()))));
   }
-  KeepInScriptCache(key, *report);
+  cache_.Keep(key, *report);
   return Answer{*std::move(report), false};
 }
 

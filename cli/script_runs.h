@@ -12,6 +12,7 @@
 #include "absl/types/span.h"
 #include "cli/stop_signal.h"
 #include "proto/record.pb.h"
+#include "record/run_cache.h"
 #include "record/run_program.h"
 
 namespace memreplay {
@@ -23,9 +24,7 @@ struct ScriptRun {
 };
 
 // Runs programs, as many at once as there are jobs, and keeps what they answered in
-// CacheFolder()/runs: the same words, folder, interpreter, card and flags, with the same program
-// files (those that were imported, by size and time of change) and the same PyTorch, are not run
-// again. Data that a program reads is not looked at.
+// CacheFolder()/runs (record/run_cache.h).
 class ScriptRunner {
  public:
   // `jobs` 0: as many as there are cores, but at most 4.
@@ -48,6 +47,7 @@ class ScriptRunner {
 
   size_t jobs_;
   bool use_cache_;
+  RunCache cache_;
   int made_ = 0;
   int from_cache_ = 0;
   StopSignal stop_;

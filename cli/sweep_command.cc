@@ -4,14 +4,13 @@
 #include <utility>
 #include <vector>
 
-#include "cli/answer_file.h"
 #include "cli/command.h"
+#include "cli/file_command.h"
 #include "cli/flags.h"
 #include "cli/inputs.h"
 #include "cli/output.h"
 #include "cli/read_text.h"
 #include "cli/replay_flags.h"
-#include "cli/report_each.h"
 #include "report/ask/device_report.h"
 #include "report/ask/driver_costs.h"
 #include "report/ask/sweep.h"
@@ -37,16 +36,13 @@ constexpr char kSweepDescription[] =
     "setting, or the file contradicts itself.";
 
 struct SweepFlags {
+  FileFlags file;
   std::vector<std::string> confs;
-  SettingsRequest settings;
-  std::optional<int64_t> device;
   std::optional<int64_t> top;
   std::string start = "recorded";
   std::optional<std::string> costs_file;
   std::optional<DriverCosts> costs;  // what the file says
-  std::optional<int64_t> jobs;
   bool together = false;
-  bool json = false;
 };
 
 absl::StatusOr<DriverCosts> ReadCosts(const std::string& file) {
@@ -56,50 +52,56 @@ absl::StatusOr<DriverCosts> ReadCosts(const std::string& file) {
   return costs.ok() ? std::move(costs) : InCommand(file, costs.status());
 }
 
-absl::StatusOr<proto::Report> SweepFile(const std::string& file, const Inputs& inputs,
-                                        const SweepFlags& options, size_t threads) {
-  Progress progress(StrCat("reading ", file));
-  const absl::StatusOr<OpenedFile> opened = inputs.Open(file, options.settings);
-  if (!opened.ok()) return opened.status();
-  progress.SetActivity(StrCat("sweeping ", file));
+absl::StatusOr<proto::DeviceReport> SweepDevice(const Study& study, const FileRun& run,
+                                                const SweepFlags& options) {
+  run.progress.SetActivity(StrCat("sweeping ", run.file));
   SweepQuestion question;
   question.confs = options.confs;
   if (options.start == "fresh") question.start = StartPolicy::kFresh;
   if (options.costs.has_value()) question.costs = &*options.costs;
   if (options.top.has_value()) question.shown = static_cast<size_t>(*options.top);
-  question.threads = threads;
-  question.progress = &progress;
-  absl::StatusOr<proto::Report> report =
-      ReportDevices("sweep", file, *opened->trace, options.device, [&](size_t index) {
-        return AskSweep(Schedule::Build(opened->trace, index), opened->settings, question);
-      });
-  if (report.ok()) LiftSweep(&*report);
-  return report;
+  question.threads = run.threads;
+  question.progress = &run.progress;
+  return AskSweep(study, question);
 }
 
-// Each file by itself, then all with what suits some of them.
-absl::StatusOr<int> SweepTogether(const std::vector<std::string>& paths, const Inputs& inputs,
-                                  SweepFlags options) {
-  const absl::StatusOr<std::vector<std::string>> files = ExpandDirectories(paths);
+// Each file by itself, then with what suits others and was not tried on it.
+absl::StatusOr<int> SweepTogether(const Inputs& inputs, const SweepFlags& options) {
+  const absl::StatusOr<std::vector<std::string>> files = ExpandDirectories(inputs.files());
   if (!files.ok()) return files.status();
-  const auto sweep = [&](const std::string& file, size_t threads) {
-    return SweepFile(file, inputs, options, threads);
+  const auto sweep = [&](const std::vector<std::string>& paths, const SweepFlags& flags) {
+    return CollectReports("sweep", paths, flags.file.jobs,
+                          [&](const std::string& file, size_t threads) {
+                            return AnswerFile("sweep", file, inputs, flags.file, threads,
+                                              [&](const Study& study, const FileRun& run) {
+                                                return SweepDevice(study, run, flags);
+                                              });
+                          });
   };
-  const absl::StatusOr<std::vector<proto::Report>> alone =
-      CollectReports("sweep", *files, options.jobs, sweep);
+  const absl::StatusOr<std::vector<proto::Report>> alone = sweep(*files, options);
   if (!alone.ok()) return alone.status();
-  if (options.confs.empty()) options.confs = CommonCandidates(*alone);
-  const absl::StatusOr<std::vector<proto::Report>> together =
-      CollectReports("sweep", *files, options.jobs, sweep);
-  if (!together.ok()) return together.status();
+  std::vector<proto::Report> together = *alone;
+  if (options.confs.empty()) {
+    SweepFlags rest = options;
+    rest.confs = CommonCandidates(*alone);
+    std::vector<std::string> lacking;
+    for (size_t i = 0; i < files->size(); ++i) {
+      if (!TakeRows((*alone)[i], rest.confs, &together[i])) lacking.push_back((*files)[i]);
+    }
+    absl::StatusOr<std::vector<proto::Report>> others = sweep(lacking, rest);
+    if (!others.ok()) return others.status();
+    for (size_t i = 0, next = 0; i < files->size() && next < lacking.size(); ++i) {
+      if ((*files)[i] == lacking[next]) together[i] = std::move((*others)[next++]);
+    }
+  }
 
   proto::Report report = FailedReport("sweep", "", "");
-  *report.mutable_together() = CompareTogether(*alone, *together);
+  *report.mutable_together() = CompareTogether(*alone, together);
   const proto::Together& answer = report.together();
   for (const proto::Report& file : *alone) {
     if (!file.error().empty()) PrintError(file.error());
   }
-  const absl::Status printed = PrintAnswer(report, options.json, [&] {
+  const absl::Status printed = PrintAnswer(report, options.file.json, [&] {
     return RenderTogether(answer, static_cast<size_t>(options.top.value_or(10)));
   });
   if (!printed.ok()) return printed;
@@ -109,15 +111,15 @@ absl::StatusOr<int> SweepTogether(const std::vector<std::string>& paths, const I
 
 }  // namespace
 
-absl::StatusOr<int> RunSweep(absl::Span<const std::string> args) {
-  if (!args.empty() && args[0] == "script") return RunSweepScript(args.subspan(1));
+absl::StatusOr<int> RunSweep(const CommandLine& line) {
+  if (!line.args.empty() && line.args[0] == "script") return RunSweepScript(line.From(1));
   SweepFlags options;
   FlagSet flags("sweep FILE...|MODEL [flags]", kSweepDescription);
   AddConfsFlag(&flags, &options.confs,
                "settings to try instead of a search; may be given several times");
-  AddSettingsFlags(&options.settings, &flags);
+  AddSettingsFlags(&options.file.settings, &flags);
   AddStartFlag(&options.start, &flags);
-  AddDeviceFlag(&options.device, &flags);
+  AddDeviceFlag(&options.file.device, &flags);
   flags.AddNumber("top", "N", &options.top,
                   "how many of the ranked settings to print (default: 10)");
   flags.AddOptionalText(
@@ -126,20 +128,10 @@ absl::StatusOr<int> RunSweep(absl::Span<const std::string> args) {
       "column with the time of each row's calls");
   flags.AddSwitch("together", &options.together,
                   "find the settings that suit all FILEs at once, such as the ranks of a job");
-  AddJobs(&flags, &options.jobs);
-  AddJsonFlag(&options.json, &flags);
-  absl::StatusOr<Inputs> inputs = Inputs::Split(args);
-  if (!inputs.ok()) return InCommand("sweep", inputs.status());
-  absl::StatusOr<std::vector<std::string>> names = flags.Parse(inputs->args());
-  if (!names.ok()) return InCommand("sweep", names.status());
-  if (flags.help_requested()) return PrintHelp(flags.Help());
-  if (const absl::Status set = inputs->SetNames(*std::move(names)); !set.ok()) {
-    return InCommand("sweep", set);
-  }
-  const std::vector<std::string>& files = inputs->files();
-  if (files.empty()) {
-    return absl::InvalidArgumentError("sweep: no FILE given; see memreplay sweep --help");
-  }
+  AddFileFlags(&options.file, &flags);
+  const absl::StatusOr<std::optional<Inputs>> inputs = ParseInputs(line, "sweep", &flags);
+  if (!inputs.ok()) return inputs.status();
+  if (!inputs->has_value()) return kExitAnswered;
   if (options.top.has_value() && *options.top < 1) {
     return absl::InvalidArgumentError(
         StrCat("sweep: --top: expected at least 1, found ", *options.top));
@@ -149,12 +141,11 @@ absl::StatusOr<int> RunSweep(absl::Span<const std::string> args) {
     if (!costs.ok()) return InCommand("sweep: --costs", costs.status());
     options.costs = *std::move(costs);
   }
-  const ReportForm form = options.json ? ReportForm::kJson : ReportForm::kText;
-  if (options.together) return SweepTogether(files, *inputs, options);
-  return ReportEach("sweep", files, form, options.jobs,
-                    [&](const std::string& file, size_t threads) {
-                      return SweepFile(file, *inputs, options, threads);
-                    });
+  if (options.together) return SweepTogether(**inputs, options);
+  return AnswerFiles(
+      "sweep", **inputs, options.file,
+      [&](const Study& study, const FileRun& run) { return SweepDevice(study, run, options); },
+      LiftSweep);
 }
 
 }  // namespace memreplay

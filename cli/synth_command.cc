@@ -9,18 +9,18 @@
 
 #include "absl/strings/str_join.h"
 #include "cli/command.h"
+#include "cli/file_command.h"
 #include "cli/flags.h"
 #include "cli/inputs.h"
 #include "cli/output.h"
 #include "cli/replay_flags.h"
-#include "cli/report_each.h"
 #include "cli/synth_program.h"
 #include "hardware/cards.h"
 #include "report/ask/prediction.h"
 #include "report/text/render_prediction.h"
 #include "sim/observe/phase_usage.h"
 #include "sim/recording/replay_settings.h"
-#include "sim/whatif/what_if.h"
+#include "sim/study/what_if.h"
 #include "synth/models.h"
 #include "trace/schedule/schedule.h"
 #include "trace/value/strings.h"
@@ -113,7 +113,7 @@ std::string KeysHelp(const synth::ModelKind& model) {
   return text;
 }
 
-absl::StatusOr<int> Synth(absl::Span<const std::string> args) {
+absl::StatusOr<int> Synth(const CommandLine& line) {
   SynthFlags options;
   FlagSet flags("synth MODEL [CONFIG] [--KEY=VALUE...] [flags]", kSynthDescription);
   flags.AddText("out", "FILE", &options.out, "where to write the schedule; - is standard output");
@@ -126,13 +126,12 @@ absl::StatusOr<int> Synth(absl::Span<const std::string> args) {
   AddCapacityFlag(&flags, &options.settings,
                   "memory available to the allocator, or the name of a GPU, such as rtx-4090");
   flags.AddSize("context", &options.context, "memory of the CUDA context (default: 500 MiB)");
-  absl::StatusOr<Inputs> inputs = Inputs::Split(args);
+  absl::StatusOr<Inputs> inputs = Inputs::Split(line.args);
   if (!inputs.ok()) return inputs.status();
   absl::StatusOr<std::vector<std::string>> names = flags.Parse(inputs->args());
   if (!names.ok()) return names.status();
   if (flags.help_requested()) {
-    return PrintHelp(
-        StrCat(flags.Help(), inputs->model() == nullptr ? "" : KeysHelp(*inputs->model())));
+    return ShowHelp(line, flags, inputs->model() == nullptr ? "" : KeysHelp(*inputs->model()));
   }
   if (inputs->model() == nullptr) {
     return absl::InvalidArgumentError(
@@ -158,9 +157,9 @@ absl::StatusOr<int> Synth(absl::Span<const std::string> args) {
 
 }  // namespace
 
-absl::StatusOr<int> RunSynth(absl::Span<const std::string> args) {
-  if (NamesProgramFile(args)) return RunSynthProgram(args);
-  const absl::StatusOr<int> status = Synth(args);
+absl::StatusOr<int> RunSynth(const CommandLine& line) {
+  if (NamesProgramFile(line.args)) return RunSynthProgram(line);
+  const absl::StatusOr<int> status = Synth(line);
   return status.ok() ? status : InCommand("synth", status.status());
 }
 

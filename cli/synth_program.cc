@@ -5,10 +5,10 @@
 #include <vector>
 
 #include "cli/command.h"
+#include "cli/file_command.h"
 #include "cli/flags.h"
 #include "cli/inputs.h"
 #include "cli/output_file.h"
-#include "cli/report_each.h"
 #include "report/text/render_program_check.h"
 #include "trace/formats/write_trace.h"
 #include "trace/program/program_check.h"
@@ -51,7 +51,7 @@ absl::Status WriteProgram(const Trace& program, const std::string& path, const s
   return closed;
 }
 
-absl::StatusOr<int> RunSynthProgram(absl::Span<const std::string> args) {
+absl::StatusOr<int> RunSynthProgram(const CommandLine& line) {
   std::string out, to;
   std::vector<std::string> settings;
   std::optional<int64_t> max_events;
@@ -65,9 +65,9 @@ absl::StatusOr<int> RunSynthProgram(absl::Span<const std::string> args) {
   flags.AddSwitch("json", &json, "report it as JSON");
   flags.AddNumber("max_events", "N", &max_events,
                   "the largest number of events (default: max_events of the schedule)");
-  const absl::StatusOr<std::vector<std::string>> paths = flags.Parse(args);
+  const absl::StatusOr<std::vector<std::string>> paths = flags.Parse(line.args);
   if (!paths.ok()) return InCommand("synth", paths.status());
-  if (flags.help_requested()) return PrintHelp(flags.Help());
+  if (flags.help_requested()) return ShowHelp(line, flags);
   if (paths->size() != 1) {
     return absl::InvalidArgumentError(
         StrCat("synth: expected one schedule, found ", paths->size()));

@@ -4,7 +4,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
-#include "cli/output.h"
+#include "cli/command.h"
 #include "trace/value/trace.h"
 
 namespace memreplay {
@@ -13,7 +13,7 @@ namespace memreplay {
 // slash.
 bool NamesProgramFile(absl::Span<const std::string> args);
 
-absl::StatusOr<int> RunSynthProgram(absl::Span<const std::string> args);
+absl::StatusOr<int> RunSynthProgram(const CommandLine& line);
 
 // Writes `program` to `path` (- or empty: standard output) in the format `to`;
 // without one the extension decides, and flat JSON lines otherwise. Not over `inputs`.

@@ -110,7 +110,7 @@ void AddFragmentation(const Fragmentation& from, const Moment& at, const Schedul
   to.set_unservable_requests(static_cast<int64_t>(from.requests));
   for (const FreeSetUse& set : from.free_sets) {
     auto& list = *to.add_largest_free();
-    const PoolId pool = schedule.trace().pools[set.pool];
+    const PoolId pool = schedule.pools()[set.pool];
     list.add_segment_pool_id(static_cast<int64_t>(pool.first));
     list.add_segment_pool_id(static_cast<int64_t>(pool.second));
     list.set_segment_type(SegmentTypeOf(set.is_large));
@@ -179,11 +179,12 @@ proto::DeviceReport ReportContents(const Trace& trace, size_t device_index,
   return report;
 }
 
-proto::DeviceReport ReportReplay(const Schedule& schedule, const ReplaySettings& settings,
-                                 const proto::RecordedPeaks& recorded,
+proto::DeviceReport ReportReplay(const Study& study, const proto::RecordedPeaks& recorded,
                                  const SampledReplay& replay) {
   const ExactReplayResult& result = replay.exact;
-  proto::DeviceReport report = StartReplay(schedule, settings, proto::Mode::as_recorded);
+  const Schedule& schedule = study.schedule();
+  proto::DeviceReport report = StartReplay(schedule, study.settings(), proto::Mode::as_recorded);
+  report.set_conf(CleanText(study.settings().recorded_config.conf));
   report.set_events(static_cast<int64_t>(result.recorded_events));
 
   proto::Fidelity& fidelity = *report.mutable_fidelity();
@@ -204,7 +205,7 @@ proto::DeviceReport ReportReplay(const Schedule& schedule, const ReplaySettings&
   AddPeaks(replay.peak, &report);
   *report.mutable_recorded() = recorded;
   AddFailures(result.run, &report);
-  AddStatistics(result.statistics, *settings.torch.profile, &report);
+  AddStatistics(result.statistics, *study.settings().torch.profile, &report);
   AddSegments(result.segments, report.mutable_segments());
   if (replay.fragmentation.has_value()) {
     AddFragmentation(*replay.fragmentation, replay.at_peak, schedule, &report);
@@ -245,19 +246,22 @@ proto::DeviceReport ReportWhatIf(const Schedule& schedule, const ReplaySettings&
   return report;
 }
 
-void AddControl(const WhatIfBasis& basis, AddressOrder order, proto::DeviceReport* report) {
-  if (!basis.control.has_value()) return;
-  const Control& control = *basis.control;
-  const CardLimits& card = basis.card;
+absl::Status AddControl(const Study& study, proto::DeviceReport* report) {
+  const absl::StatusOr<std::optional<Control>> found = study.FindControl();
+  if (!found.ok()) return found.status();
+  if (!found->has_value()) return absl::OkStatus();
+  const Control& control = **found;
+  const CardLimits& card = study.card();
   proto::Control& to = *report->mutable_control();
   to.set_recorded_peak_reserved_bytes(report->recorded().peak_reserved_bytes());
   to.set_peak_reserved_bytes(control.peak_reserved.signed_value());
   to.set_other_order_peak_reserved_bytes(control.other_order_peak_reserved.signed_value());
   to.set_ooms(static_cast<int64_t>(control.ooms));
-  to.set_addresses(order == AddressOrder::kUpwards ? "upwards" : "downwards");
+  to.set_addresses(study.settings().order == AddressOrder::kUpwards ? "upwards" : "downwards");
   to.set_card_granted_bytes(card.granted.signed_value());
   to.set_card_refused_bytes(card.refused().value_or(Bytes()).signed_value());
   to.set_card_at_oom_bytes(card.at_oom.value_or(Bytes()).signed_value());
+  return absl::OkStatus();
 }
 
 proto::DeviceReport ReportDeviceRun(const RunPlan& plan, const proto::RecordedPeaks& recorded,

@@ -5,12 +5,13 @@
 #include <cstddef>
 #include <string_view>
 
+#include "absl/status/status.h"
 #include "proto/report.pb.h"
 #include "sim/confirm/device_run.h"
 #include "sim/recording/replay_settings.h"
 #include "sim/recording/sampled_replay.h"
-#include "sim/whatif/control.h"
-#include "sim/whatif/what_if.h"
+#include "sim/study/study.h"
+#include "sim/study/what_if.h"
 #include "trace/schedule/schedule.h"
 #include "trace/value/trace.h"
 
@@ -26,15 +27,15 @@ proto::DeviceReport ReportContents(const Trace& trace, size_t device_index,
                                    const ProfileChoice& torch);
 
 // A recording replayed as it happened. `recorded`: of DescribeContents().
-proto::DeviceReport ReportReplay(const Schedule& schedule, const ReplaySettings& settings,
-                                 const proto::RecordedPeaks& recorded, const SampledReplay& replay);
+proto::DeviceReport ReportReplay(const Study& study, const proto::RecordedPeaks& recorded,
+                                 const SampledReplay& replay);
 
 // A recording under other settings, or a program.
 proto::DeviceReport ReportWhatIf(const Schedule& schedule, const ReplaySettings& settings,
                                  const proto::RecordedPeaks& recorded, const WhatIfResult& result);
 
-// Nothing, of a program. The report must have what was recorded.
-void AddControl(const WhatIfBasis& basis, AddressOrder order, proto::DeviceReport* report);
+// Nothing, of a program. The report must have what was recorded. Error: ReplayWhatIf()'s.
+absl::Status AddControl(const Study& study, proto::DeviceReport* report);
 
 // A schedule as it ran on a real device; gpu_report.h adds what it is held against.
 // Without segments: what a run leaves there is given back.

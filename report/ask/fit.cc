@@ -7,7 +7,7 @@
 #include "report/ask/sweep.h"
 #include "report/words/text.h"
 #include "sim/run/parallel.h"
-#include "sim/whatif/control.h"
+#include "sim/study/control.h"
 
 namespace memreplay {
 namespace {
@@ -79,17 +79,17 @@ void AddFits(const std::vector<FitRow>& rows, const PeakLive& live, const Packin
   }
 }
 
-absl::StatusOr<proto::DeviceReport> AskFit(const Schedule& schedule, const ReplaySettings& settings,
+absl::StatusOr<proto::DeviceReport> AskFit(const Study& study,
                                            const std::vector<std::string>& confs, size_t threads,
                                            ProgressSink* progress) {
-  absl::StatusOr<CurrentReplay> current = AskCurrent(schedule, settings);
-  if (!current.ok()) return current.status();
-  const std::vector<Lifetime> lifetimes = LifetimesOf(schedule);
+  absl::StatusOr<proto::DeviceReport> report = AskCurrent(study);
+  if (!report.ok()) return report;
+  const std::vector<Lifetime> lifetimes = LifetimesOf(study.schedule());
   const PeakLive live = PeakLiveOf(lifetimes);
-  const SweepContext context = {
-      schedule, settings, &current->basis.start, StartPolicy::kFresh, threads, nullptr, progress};
+  const SweepContext context = {study,   study.settings(), StartPolicy::kFresh,
+                                threads, nullptr,          progress};
   std::vector<ReplaySettings> meanings;
-  std::vector<FitRow> rows = RowsFor(settings, confs, &meanings);
+  std::vector<FitRow> rows = RowsFor(study.settings(), confs, &meanings);
   // Each twice, with addresses in either order.
   ParallelFor(2 * rows.size(), context.threads, [&](size_t i) {
     FitRow& row = rows[i / 2];
@@ -102,8 +102,8 @@ absl::StatusOr<proto::DeviceReport> AskFit(const Schedule& schedule, const Repla
       row.other_order_safe = FindSmallestCapacity(context, meaning, live.requested).safe_capacity;
     }
   });
-  AddFits(rows, live, BestPacking(lifetimes), &current->report);
-  return std::move(current->report);
+  AddFits(rows, live, BestPacking(lifetimes), &*report);
+  return report;
 }
 
 }  // namespace memreplay

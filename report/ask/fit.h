@@ -11,6 +11,7 @@
 #include "proto/report.pb.h"
 #include "sim/recording/replay_settings.h"
 #include "sim/run/progress.h"
+#include "sim/study/study.h"
 #include "sim/whatif/smallest_capacity.h"
 #include "sim/whatif/sweep.h"
 #include "sim/workload/lifetimes.h"
@@ -32,7 +33,7 @@ void AddFits(const std::vector<FitRow>& rows, const PeakLive& live, const Packin
 
 // For each of `confs`; none: for the file's own settings, the defaults and expandable segments.
 // Error: ReplayWhatIf()'s; settings that the release refuses are a row that says so.
-absl::StatusOr<proto::DeviceReport> AskFit(const Schedule& schedule, const ReplaySettings& settings,
+absl::StatusOr<proto::DeviceReport> AskFit(const Study& study,
                                            const std::vector<std::string>& confs, size_t threads,
                                            ProgressSink* progress = nullptr);
 

@@ -362,11 +362,11 @@ void GpuAsker::Merge(const std::vector<proto::GpuTime>& from, Times* to) {
   }
 }
 
-absl::StatusOr<proto::DeviceReport> GpuAsker::Ask(const std::string& file, const Schedule& schedule,
-                                                  const ReplaySettings& resolved,
+absl::StatusOr<proto::DeviceReport> GpuAsker::Ask(const std::string& file, const Study& study,
                                                   ProgressSink* progress) {
+  const Schedule& schedule = study.schedule();
   // This card's addresses, not those of the recording's: CUDA cards are driven on Linux.
-  ReplaySettings settings = resolved;
+  ReplaySettings settings = study.settings();
   settings.order = AddressOrder::kChunksDownwards;
   const proto::RecordedPeaks recorded = DescribeContents(schedule).peaks;
   std::vector<int64_t> due;

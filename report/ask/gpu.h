@@ -21,7 +21,8 @@
 #include "sim/recording/replay_settings.h"
 #include "sim/run/progress.h"
 #include "sim/run/replay.h"
-#include "sim/whatif/what_if.h"
+#include "sim/study/study.h"
+#include "sim/study/what_if.h"
 #include "trace/schedule/schedule.h"
 
 namespace memreplay {
@@ -78,8 +79,8 @@ class GpuAsker {
   // Predicts, refuses what the card cannot hold (ResourceExhausted, nothing allocated), runs, and
   // compares. `file` is named in errors. Errors besides: a pace that was not recorded, the
   // driver's, Cancelled.
-  absl::StatusOr<proto::DeviceReport> Ask(const std::string& file, const Schedule& schedule,
-                                          const ReplaySettings& settings, ProgressSink* progress);
+  absl::StatusOr<proto::DeviceReport> Ask(const std::string& file, const Study& study,
+                                          ProgressSink* progress);
 
   // Of calls made for nothing but their times.
   absl::Status MeasureCosts();

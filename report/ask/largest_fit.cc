@@ -9,9 +9,9 @@
 #include "report/words/version.h"
 #include "sim/observe/phase_usage.h"
 #include "sim/run/parallel.h"
+#include "sim/study/what_if.h"
 #include "sim/whatif/largest_fit.h"
 #include "sim/whatif/sweep.h"
-#include "sim/whatif/what_if.h"
 #include "sim/workload/lifetimes.h"
 #include "trace/schedule/schedule.h"
 

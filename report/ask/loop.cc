@@ -8,7 +8,7 @@
 #include "report/ask/device_report.h"
 #include "report/words/sizes.h"
 #include "report/words/text.h"
-#include "sim/whatif/control.h"
+#include "sim/study/control.h"
 #include "sim/whatif/look_back.h"
 #include "sim/whatif/one_stream.h"
 #include "sim/whatif/stream_cost.h"
@@ -40,7 +40,7 @@ proto::Stack StackOfSite(StackNames& names, const SiteGrowth& site) {
 void AddHolders(const Schedule& schedule, const LookBack& look_back, proto::LoopReport* loop) {
   for (const Holder& holder : look_back.holders) {
     auto& to = *loop->add_holders();
-    const PoolId pool = schedule.trace().pools[holder.pool];
+    const PoolId pool = schedule.pools()[holder.pool];
     to.add_segment_pool_id(static_cast<int64_t>(pool.first));
     to.add_segment_pool_id(static_cast<int64_t>(pool.second));
     to.set_stream(static_cast<int64_t>(schedule.stream_handle(holder.stream).value()));
@@ -219,29 +219,24 @@ proto::LoopReport ReportLoop(const Schedule& schedule, const Loop& found, StackN
   return loop;
 }
 
-absl::Status AskLoop(const Schedule& schedule, const ReplaySettings& settings, StackNames& names,
-                     proto::DeviceReport* report) {
+absl::Status AskLoop(const Study& study, StackNames& names, proto::DeviceReport* report) {
+  const Schedule& schedule = study.schedule();
   std::optional<StreamCost> cost;
   if (schedule.is_cold() && AllocatesOnSeveralStreams(schedule)) {
-    const absl::StatusOr<StreamCost> measured = CostOfStreams(schedule, settings);
+    const absl::StatusOr<StreamCost> measured = CostOfStreams(schedule, study.settings());
     if (!measured.ok()) return measured.status();
     cost = *measured;
   }
   std::optional<LookBack> look_back;
   if (!schedule.device_trace().events.empty()) {
-    absl::StatusOr<LookBack> looked = LookBackOn(schedule, settings);
+    absl::StatusOr<LookBack> looked = LookBackOn(study);
     if (!looked.ok()) return looked.status();
     look_back = *std::move(looked);
   }
-  const absl::StatusOr<WhatIfBasis> basis = FindBasis(
-      schedule, settings,
-      look_back.has_value() && look_back->replay.has_value() ? &*look_back->replay : nullptr);
-  if (!basis.ok()) return basis.status();
   *report->mutable_loop() =
       ReportLoop(schedule, FindLoop(schedule), names, cost.has_value() ? &*cost : nullptr,
                  look_back.has_value() ? &*look_back : nullptr, report->recorded());
-  AddControl(*basis, settings.order, report);
-  return absl::OkStatus();
+  return AddControl(study, report);
 }
 
 }  // namespace memreplay

@@ -9,6 +9,7 @@
 #include "report/words/stack_names.h"
 #include "sim/observe/timeline.h"
 #include "sim/recording/replay_settings.h"
+#include "sim/study/study.h"
 #include "sim/whatif/look_back.h"
 #include "sim/whatif/stream_cost.h"
 #include "sim/workload/step_growth.h"
@@ -39,8 +40,7 @@ proto::LoopReport ReportLoop(const Schedule& schedule, const Loop& found, StackN
 
 // Adds to what `report` tells of the file: the loop, and the control of its what-ifs.
 // Errors: ReplayWhatIf()'s.
-absl::Status AskLoop(const Schedule& schedule, const ReplaySettings& settings, StackNames& names,
-                     proto::DeviceReport* report);
+absl::Status AskLoop(const Study& study, StackNames& names, proto::DeviceReport* report);
 
 }  // namespace memreplay
 

@@ -16,7 +16,7 @@
 #include "report/words/text.h"
 #include "sim/oom/oom_analysis.h"
 #include "sim/settings/size_rules.h"
-#include "sim/whatif/control.h"
+#include "sim/study/control.h"
 #include "trace/value/strings.h"
 
 namespace memreplay {
@@ -328,7 +328,7 @@ proto::OutOfMemory OomReport(const Schedule& schedule, const ReplaySettings& set
   oom.set_obtainable_bytes(analysis->obtainable.signed_value());
   oom.set_ooms(static_cast<int64_t>(scene.ooms));
   oom.set_stream(static_cast<int64_t>(schedule.stream_handle(scene.oom.stream).value()));
-  SetPool(trace.pools[scene.oom.pool], oom.mutable_segment_pool_id());
+  SetPool(schedule.pools()[scene.oom.pool], oom.mutable_segment_pool_id());
   oom.set_segment_type(SegmentTypeOf(!IsSmall(scene.oom.size)));
   StackNames names(trace);
   *oom.mutable_stack() = names.Of(scene.oom.text_or_stack);
@@ -379,21 +379,18 @@ absl::StatusOr<proto::OutOfMemory> WhyOutOfMemory(const Schedule& schedule,
   return OomReport(schedule, settings, analysis->has_value() ? &**analysis : nullptr, options);
 }
 
-absl::StatusOr<proto::DeviceReport> AskOom(const Schedule& schedule, const ReplaySettings& settings,
-                                           const OomReportOptions& options,
+absl::StatusOr<proto::DeviceReport> AskOom(const Study& study, const OomReportOptions& options,
                                            ProgressSink* progress) {
+  const Schedule& schedule = study.schedule();
   const DeviceContents contents = DescribeContents(schedule);
-  absl::StatusOr<WhatIfBasis> basis = WhatIfBasis();
-  const bool is_what_if = !settings.as_recorded || contents.peaks.ooms() > 0;
-  if (is_what_if) basis = FindBasis(schedule, settings);
-  if (!basis.ok()) return basis.status();
+  const bool is_what_if = !study.settings().as_recorded || contents.peaks.ooms() > 0;
   const ReplaySettings on_card =
-      settings.as_recorded ? settings : OnRecordedCard(settings, basis->card);
+      study.settings().as_recorded ? study.settings() : study.OnCard(study.settings());
   absl::StatusOr<proto::OutOfMemory> oom = WhyOutOfMemory(schedule, on_card, options, progress);
   if (!oom.ok()) return oom.status();
   proto::DeviceReport report = ReportOom(schedule, on_card, contents.peaks, *std::move(oom));
   if (is_what_if) {
-    AddControl(*basis, settings.order, &report);
+    if (const absl::Status added = AddControl(study, &report); !added.ok()) return added;
     AddUnseen(schedule, contents.inventory, &report);
   }
   return report;

@@ -11,6 +11,7 @@
 #include "sim/oom/oom_analysis.h"
 #include "sim/recording/replay_settings.h"
 #include "sim/run/progress.h"
+#include "sim/study/study.h"
 #include "trace/schedule/schedule.h"
 #include "trace/value/memory_state.h"
 
@@ -35,8 +36,7 @@ inline bool RanOut(const proto::OutOfMemory& oom) { return oom.verdict() != prot
 
 // As it was recorded, or on a device as other commands take it, with the control of what is
 // tried. Errors: AnalyseOom()'s, ReplayWhatIf()'s.
-absl::StatusOr<proto::DeviceReport> AskOom(const Schedule& schedule, const ReplaySettings& settings,
-                                           const OomReportOptions& options,
+absl::StatusOr<proto::DeviceReport> AskOom(const Study& study, const OomReportOptions& options,
                                            ProgressSink* progress = nullptr);
 
 // The answer alone; `settings` have the device. Error: AnalyseOom()'s.

@@ -25,9 +25,9 @@
 #include "sim/oom/oom_analysis.h"
 #include "sim/oom/oom_scene.h"
 #include "sim/recording/sampled_replay.h"
-#include "sim/whatif/control.h"
+#include "sim/study/control.h"
+#include "sim/study/what_if.h"
 #include "sim/whatif/sweep.h"
-#include "sim/whatif/what_if.h"
 #include "trace/value/strings.h"
 
 namespace memreplay {
@@ -224,34 +224,32 @@ void FillHoldings(const Schedule& schedule, const PeakHoldings& peak, size_t mos
 
 // What a page shows of one device.
 struct Shown {
-  const Schedule& schedule;
+  const Study& study;
   const DeviceContents& contents;
   std::shared_future<Unsimulated> unsimulated;
   size_t threads;
   PageLimits limits = {};
 };
 
-// A recording as it happened. `exact`: what what-ifs about it stand on.
-proto::DeviceReport ReportRecordedRun(const Shown& shown, const ReplaySettings& settings,
-                                      RunData* data, ExactReplayResult* exact) {
-  const Schedule& schedule = shown.schedule;
+// A recording as it happened.
+proto::DeviceReport ReportRecordedRun(const Shown& shown, RunData* data) {
+  const Schedule& schedule = shown.study.schedule();
   RunLogObserver log(schedule, /*positions_are_events=*/true);
   HistoryObserver history(schedule, HistoryObserver::Clock::kEvents, shown.limits.timeline_buckets);
   ObserversTogether watchers(history, log);
-  SampledReplay replay = ReplaySampled(schedule, settings, &watchers, true);
-  proto::DeviceReport report = ReportReplay(schedule, settings, shown.contents.peaks, replay);
+  const SampledReplay replay = shown.study.WatchAsRecorded(&watchers, /*keep_segments=*/true);
+  proto::DeviceReport report = ReportReplay(shown.study, shown.contents.peaks, replay);
   *report.mutable_inventory() = shown.contents.inventory;
   AddPage(schedule, shown.unsimulated.get(), history,
           replay.fragmentation.has_value() ? &replay.fragmentation->segments : nullptr,
           replay.exact.segments, shown.limits, &report);
   *data = MakeRunData(schedule, log.log(), shown.threads);
-  *exact = std::move(replay.exact);
   return report;
 }
 
 absl::StatusOr<proto::DeviceReport> ReportWhatIfRun(const Shown& shown,
                                                     const ReplaySettings& on_card, RunData* data) {
-  const Schedule& schedule = shown.schedule;
+  const Schedule& schedule = shown.study.schedule();
   RunLogObserver log(schedule, /*positions_are_events=*/false);
   HistoryObserver history(schedule, HistoryObserver::Clock::kRequests,
                           shown.limits.timeline_buckets);
@@ -335,51 +333,41 @@ void AddOther(const HistoryObserver& history, const PageLimits& limits, proto::D
   *to.mutable_report() = std::move(other);
 }
 
-absl::StatusOr<proto::DeviceReport> AskPage(const Schedule& schedule,
-                                            const ReplaySettings& settings,
-                                            std::vector<ReplaySettings> others, bool search,
-                                            size_t threads, RunData* data, ProgressSink* progress) {
+absl::StatusOr<proto::DeviceReport> AskPage(const Study& study, const PageQuestion& question,
+                                            RunData* data) {
+  const Schedule& schedule = study.schedule();
+  const ReplaySettings& settings = study.settings();
   const int device = schedule.device();
+  ProgressSink* const progress = question.progress;
   progress->SetActivity(StrCat("replaying device ", device));
   std::shared_future<Unsimulated> unsimulated =
-      std::async(threads > 1 ? std::launch::async : std::launch::deferred,
+      std::async(question.threads > 1 ? std::launch::async : std::launch::deferred,
                  [&] { return TellUnsimulated(schedule); });
   const DeviceContents contents = DescribeContents(schedule);
-  const Shown shown = {schedule, contents, std::move(unsimulated), threads};
-  absl::StatusOr<proto::DeviceReport> report = proto::DeviceReport();
-  std::optional<ExactReplayResult> exact;
-  if (settings.as_recorded) {
-    report = ReportRecordedRun(shown, settings, data, &exact.emplace());
-  }
-  WhatIfBasis basis;
-  if (!settings.as_recorded || !others.empty() || search) {
-    absl::StatusOr<WhatIfBasis> found =
-        FindBasis(schedule, settings, exact.has_value() ? &*exact : nullptr);
-    if (!found.ok()) return found.status();
-    basis = *std::move(found);
-    if (!settings.as_recorded) {
-      report = ReportWhatIfRun(shown, OnRecordedCard(settings, basis.card), data);
-      if (!report.ok()) return report;
-    }
-    AddControl(basis, settings.order, &*report);
+  const Shown shown = {study, contents, std::move(unsimulated), question.threads};
+  std::vector<ReplaySettings> others = question.others;
+  absl::StatusOr<proto::DeviceReport> report =
+      settings.as_recorded ? ReportRecordedRun(shown, data)
+                           : ReportWhatIfRun(shown, study.OnCard(settings), data);
+  if (!report.ok()) return report;
+  if (!settings.as_recorded || !others.empty() || question.search) {
+    if (const absl::Status added = AddControl(study, &*report); !added.ok()) return added;
     AddUnseen(schedule, contents.inventory, &*report);
   }
   if (report->ooms() > 0 || report->recorded().ooms() > 0) {
     progress->SetActivity(StrCat("examining device ", device));
     absl::StatusOr<proto::OutOfMemory> oom =
-        WhyOutOfMemory(schedule, OnRecordedCard(settings, basis.card), {});
+        WhyOutOfMemory(schedule, settings.as_recorded ? settings : study.OnCard(settings), {});
     if (!oom.ok()) return oom.status();
     *report->mutable_oom() = *std::move(oom);
   }
-  const size_t given = others.size();
-  if (search) {
+  if (question.search) {
     progress->SetActivity(StrCat("searching settings for device ", device));
-    SweepQuestion question;
-    question.threads = threads;
-    const ReplaySettings on_card = OnRecordedCard(settings, basis.card);
+    SweepQuestion sweep_question;
+    sweep_question.threads = question.threads;
     proto::DeviceReport sweep;
-    AddSweepTo(&sweep, schedule, on_card, basis, question);
-    const absl::StatusOr<ReplaySettings> best = BestOf(sweep.sweep(), on_card);
+    AddSweepTo(&sweep, study, sweep_question);
+    const absl::StatusOr<ReplaySettings> best = BestOf(sweep.sweep(), study.OnCard(settings));
     *report->mutable_sweep() = std::move(*sweep.mutable_sweep());
     if (best.ok()) others.push_back(*best);
   }
@@ -389,13 +377,15 @@ absl::StatusOr<proto::DeviceReport> AskPage(const Schedule& schedule,
                             shown.limits.timeline_buckets);
     WhatIfOptions options;
     options.fragmentation = true;
-    const ReplaySettings on_card = OnRecordedCard(other, basis.card);
+    const ReplaySettings on_card = study.OnCard(other);
     const absl::StatusOr<WhatIfResult> run = ReplayWhatIf(schedule, on_card, &history, options);
     if (!run.ok()) return run.status();
     AddOther(history, shown.limits, ReportWhatIf(schedule, on_card, contents.peaks, *run),
              &*report);
   }
-  if (others.size() > given) report->mutable_page()->mutable_others()->rbegin()->set_found(true);
+  if (others.size() > question.others.size()) {
+    report->mutable_page()->mutable_others()->rbegin()->set_found(true);
+  }
   return report;
 }
 

@@ -13,6 +13,7 @@
 #include "sim/observe/history.h"
 #include "sim/recording/replay_settings.h"
 #include "sim/run/progress.h"
+#include "sim/study/study.h"
 #include "sim/workload/peak_holdings.h"
 #include "trace/schedule/schedule.h"
 #include "trace/value/memory_state.h"
@@ -46,14 +47,17 @@ void AddPage(const Schedule& schedule, const Unsimulated& known, const HistoryOb
 void AddOther(const HistoryObserver& history, const PageLimits& limits, proto::DeviceReport other,
               proto::DeviceReport* report);
 
-// The replay under `settings`, why memory ran out where it did, and one more run for each of
-// `others`; with `search` the ranking of AskSweep(), and a run under the best settings if they
-// are better than those in force; `data` gets the run itself. Errors: ReplayWhatIf()'s,
-// AnalyseOom()'s.
-absl::StatusOr<proto::DeviceReport> AskPage(const Schedule& schedule,
-                                            const ReplaySettings& settings,
-                                            std::vector<ReplaySettings> others, bool search,
-                                            size_t threads, RunData* data, ProgressSink* progress);
+struct PageQuestion {
+  std::vector<ReplaySettings> others;  // one more run each
+  bool search = false;                 // rank settings, and a run under the best if they are better
+  size_t threads = 1;
+  ProgressSink* progress = nullptr;  // not null
+};
+
+// The replay under the study's settings, why memory ran out where it did, and what else is asked;
+// `data` gets the run itself. Errors: ReplayWhatIf()'s, AnalyseOom()'s.
+absl::StatusOr<proto::DeviceReport> AskPage(const Study& study, const PageQuestion& question,
+                                            RunData* data);
 
 }  // namespace memreplay
 

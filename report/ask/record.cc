@@ -1,8 +1,11 @@
 #include "report/ask/record.h"
 
+#include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "report/ask/replay.h"
 #include "report/words/verdict.h"
 
 namespace memreplay {
@@ -35,6 +38,25 @@ proto::RecordedReplay RecordedReplayOf(const Trace& trace, StackNames& names, si
     replay.set_events_since(at - known);
   }
   return replay;
+}
+
+absl::Status AddReplays(const StudiedTrace& snapshot, proto::RecordedProcess* process) {
+  for (const std::unique_ptr<const Study>& study : snapshot.devices) {
+    StackNames names(study->trace());
+    const absl::StatusOr<ReplayAnswer> answer = AskReplay(*study, StartPolicy::kRecorded, nullptr);
+    if (!answer.ok()) return answer.status();
+    proto::RecordedReplay& replay = *process->add_replays();
+    replay = RecordedReplayOf(study->trace(), names, study->device_index(), answer->report);
+    ReplaySettings on_card = study->settings();
+    if (replay.device() < process->cards_size()) {
+      const proto::RecordedCard& card = process->cards(replay.device());
+      on_card.capacity = Bytes(static_cast<uint64_t>(card.peak_reserved() + card.spare()));
+    }
+    const absl::StatusOr<std::optional<Bytes>> at_once = PeakCompletedAtOnce(*study, on_card);
+    if (!at_once.ok()) return at_once.status();
+    replay.set_at_once_peak_reserved(at_once->value_or(Bytes()).signed_value());
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace memreplay

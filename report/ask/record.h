@@ -4,9 +4,11 @@
 
 #include <cstdint>
 
+#include "absl/status/status.h"
 #include "proto/record.pb.h"
 #include "proto/report.pb.h"
 #include "report/words/stack_names.h"
+#include "sim/study/study_trace.h"
 #include "trace/value/trace.h"
 
 namespace memreplay {
@@ -14,6 +16,9 @@ namespace memreplay {
 // One device of a snapshot, whose stacks have `names`; `device` as ReportReplay() made it.
 proto::RecordedReplay RecordedReplayOf(const Trace& trace, StackNames& names, size_t device_index,
                                        const proto::DeviceReport& device);
+
+// The replay of each device of a snapshot that `process` wrote. Error: ReplayWhatIf()'s.
+absl::Status AddReplays(const StudiedTrace& snapshot, proto::RecordedProcess* process);
 
 }  // namespace memreplay
 

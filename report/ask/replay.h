@@ -8,9 +8,8 @@
 #include "proto/report.pb.h"
 #include "sim/model/observer.h"
 #include "sim/recording/replay_settings.h"
-#include "sim/whatif/control.h"
-#include "sim/whatif/what_if.h"
-#include "trace/schedule/schedule.h"
+#include "sim/run/replay.h"
+#include "sim/study/study.h"
 #include "trace/value/memory_state.h"
 #include "trace/value/units.h"
 
@@ -21,24 +20,19 @@ struct ReplayAnswer {
   MemoryState segments;  // at the end
 };
 
-// As it happened, or under `settings` on the recording's card, with the control of what-ifs and
-// the peak with addresses in the other order. `watchers` may be null. Error: ReplayWhatIf()'s.
-absl::StatusOr<ReplayAnswer> AskReplay(const Schedule& schedule, const ReplaySettings& settings,
-                                       StartPolicy start, Observer* watchers);
+// As it happened, or under the study's settings on the recording's card, with the control of
+// what-ifs and the peak with addresses in the other order. `watchers` may be null; a recording that
+// is replayed as it happened is replayed once more for them. Error: ReplayWhatIf()'s.
+absl::StatusOr<ReplayAnswer> AskReplay(const Study& study, StartPolicy start, Observer* watchers);
 
-// The replay under the settings in force, which sweep and fit compare with.
-struct CurrentReplay {
-  proto::DeviceReport report;  // without segments, statistics, rules
-  WhatIfBasis basis;           // what replays under other settings stand on
-};
-
-// A recording as it happened, held against what it says, and the control of what-ifs; a
-// program on its device.
-absl::StatusOr<CurrentReplay> AskCurrent(const Schedule& schedule, const ReplaySettings& settings);
+// The replay under the settings in force, which sweep and fit compare with: a recording as it
+// happened, held against what it says, and the control of what-ifs; a program on its device.
+// Without segments, statistics and rules.
+absl::StatusOr<proto::DeviceReport> AskCurrent(const Study& study);
 
 // Reserved memory at its peak, had work on other streams been done as soon as the allocator asked.
 // Nullopt: in the recording it was, or nothing differs. Error: ReplayWhatIf()'s.
-absl::StatusOr<std::optional<Bytes>> PeakCompletedAtOnce(const Schedule& schedule,
+absl::StatusOr<std::optional<Bytes>> PeakCompletedAtOnce(const Study& study,
                                                          const ReplaySettings& settings);
 
 }  // namespace memreplay

@@ -14,6 +14,30 @@ constexpr int64_t kFarthestGuess = 64;  // times what fits
 
 }  // namespace
 
+proto::ScriptRow ScriptRowOf(const proto::RecordReport& report) {
+  proto::ScriptRow row;
+  row.set_seconds(report.seconds());
+  row.set_spare(std::numeric_limits<int64_t>::max());
+  bool failed = false;
+  for (const proto::RecordedProcess& process : report.processes()) {
+    failed = failed || !process.error().empty();
+    if (!process.error().empty() && row.error().empty()) {
+      row.set_error(process.error());
+      row.set_error_text(process.error_text());
+      row.set_error_place(process.error_place());
+    }
+    row.set_ooms(row.ooms() + process.ooms());
+    for (const proto::RecordedCard& card : process.cards()) {
+      row.set_peak_reserved(std::max(row.peak_reserved(), card.peak_reserved()));
+      row.set_peak_allocated(std::max(row.peak_allocated(), card.peak_allocated()));
+      row.set_spare(std::min(row.spare(), card.spare()));
+      row.set_retries(row.retries() + card.retries());
+    }
+  }
+  row.set_fits(row.ooms() == 0 && !failed && report.exit_status() == 0);
+  return row;
+}
+
 absl::Status ScriptSearch::Try(const std::vector<int64_t>& values) {
   std::vector<int64_t> untried;
   for (const int64_t value : std::set<int64_t>(values.begin(), values.end())) {

@@ -16,6 +16,10 @@
 
 namespace memreplay {
 
+// What a run that was recorded comes to; without its value. It fits if memory did not run out and
+// the program succeeded.
+proto::ScriptRow ScriptRowOf(const proto::RecordReport& report);
+
 class ScriptSearch {
  public:
   static constexpr int64_t kMostValue = int64_t{1} << 40;

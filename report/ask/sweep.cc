@@ -306,20 +306,21 @@ void LiftSweep(proto::Report* report) {
   }
 }
 
-void AddSweepTo(proto::DeviceReport* report, const Schedule& schedule,
-                const ReplaySettings& on_card, const WhatIfBasis& basis,
-                const SweepQuestion& question) {
+void AddSweepTo(proto::DeviceReport* report, const Study& study, const SweepQuestion& question) {
+  const Schedule& schedule = study.schedule();
+  const ReplaySettings on_card = study.OnCard(study.settings());
   SweepAnswer answer;
   std::future<void> bounds = std::async(std::launch::async, [&] {
     const std::vector<Lifetime> lifetimes = LifetimesOf(schedule);
     answer.live = PeakLiveOf(lifetimes);
     answer.packing = BestPacking(lifetimes);
   });
-  const SweepContext context = {
-      schedule,         on_card,
-      &basis.start,     question.start,
-      question.threads, question.costs != nullptr ? &question.costs->costs : nullptr,
-      question.progress};
+  const SweepContext context = {study,
+                                on_card,
+                                question.start,
+                                question.threads,
+                                question.costs != nullptr ? &question.costs->costs : nullptr,
+                                question.progress};
   if (question.costs != nullptr) answer.costs_of = question.costs->card_text;
   answer.searched = question.confs.empty();
   if (answer.searched) {
@@ -368,15 +369,13 @@ void AddSweepTo(proto::DeviceReport* report, const Schedule& schedule,
   AddSweep(answer, schedule, *on_card.torch.profile, report);
 }
 
-absl::StatusOr<proto::DeviceReport> AskSweep(const Schedule& schedule,
-                                             const ReplaySettings& settings,
-                                             const SweepQuestion& question) {
-  absl::StatusOr<CurrentReplay> current = AskCurrent(schedule, settings);
-  if (!current.ok()) return current.status();
-  const ReplaySettings on_card = OnRecordedCard(settings, current->basis.card);
-  current->report.set_capacity_bytes(on_card.capacity.value_or(Bytes()).signed_value());
-  AddSweepTo(&current->report, schedule, on_card, current->basis, question);
-  return std::move(current->report);
+absl::StatusOr<proto::DeviceReport> AskSweep(const Study& study, const SweepQuestion& question) {
+  absl::StatusOr<proto::DeviceReport> report = AskCurrent(study);
+  if (!report.ok()) return report;
+  report->set_capacity_bytes(
+      study.OnCard(study.settings()).capacity.value_or(Bytes()).signed_value());
+  AddSweepTo(&*report, study, question);
+  return report;
 }
 
 }  // namespace memreplay

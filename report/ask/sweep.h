@@ -13,9 +13,10 @@
 #include "sim/observe/peak_cause.h"
 #include "sim/recording/replay_settings.h"
 #include "sim/run/progress.h"
-#include "sim/whatif/control.h"
+#include "sim/study/control.h"
+#include "sim/study/study.h"
+#include "sim/study/what_if.h"
 #include "sim/whatif/sweep.h"
-#include "sim/whatif/what_if.h"
 #include "sim/workload/lifetimes.h"
 #include "sim/workload/packing.h"
 #include "trace/schedule/schedule.h"
@@ -58,16 +59,11 @@ struct SweepQuestion {
   ProgressSink* progress = nullptr;  // told of replays, of `confs` of how many; may be null
 };
 
-// The rows, the bounds and what else goes with them, of a file of which `basis` is known.
-// Settings `on_card` are those of OnRecordedCard(). No errors: a row says why it was refused.
-void AddSweepTo(proto::DeviceReport* report, const Schedule& schedule,
-                const ReplaySettings& on_card, const WhatIfBasis& basis,
-                const SweepQuestion& question);
+// The rows, the bounds and what else goes with them. No errors: a row says why it was refused.
+void AddSweepTo(proto::DeviceReport* report, const Study& study, const SweepQuestion& question);
 
 // Errors: ReplayWhatIf()'s. A replay for each setting, and two for its error bar of the best few.
-absl::StatusOr<proto::DeviceReport> AskSweep(const Schedule& schedule,
-                                             const ReplaySettings& settings,
-                                             const SweepQuestion& question);
+absl::StatusOr<proto::DeviceReport> AskSweep(const Study& study, const SweepQuestion& question);
 
 }  // namespace memreplay
 

@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 #include <tuple>
+#include <utility>
 
 namespace memreplay {
 namespace {
@@ -33,6 +34,25 @@ std::vector<std::string> CommonCandidates(absl::Span<const proto::Report> report
     }
   }
   return {confs.begin(), confs.end()};
+}
+
+bool TakeRows(const proto::Report& alone, absl::Span<const std::string> confs,
+              proto::Report* report) {
+  proto::Report taken = alone;
+  for (proto::DeviceReport& device : *taken.mutable_devices()) {
+    const proto::Sweep own = device.sweep();
+    device.mutable_sweep()->clear_rows();
+    for (const std::string& conf : confs) {
+      const auto row =
+          std::find_if(own.rows().begin(), own.rows().end(), [&](const proto::SweepRow& each) {
+            return each.conf() == conf && each.memory_fraction() == own.current().memory_fraction();
+          });
+      if (row == own.rows().end()) return false;
+      *device.mutable_sweep()->add_rows() = *row;
+    }
+  }
+  *report = std::move(taken);
+  return true;
 }
 
 proto::Together CompareTogether(absl::Span<const proto::Report> alone,

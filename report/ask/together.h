@@ -15,6 +15,11 @@ namespace memreplay {
 // in force, and the defaults. Sorted. Settings that need a call besides are left out.
 std::vector<std::string> CommonCandidates(absl::Span<const proto::Report> reports);
 
+// Makes `report`, a sweep of one file, one over `confs`, from rows of `alone`, its own search.
+// False, and nothing done, if those were not all tried there.
+bool TakeRows(const proto::Report& alone, absl::Span<const std::string> confs,
+              proto::Report* report);
+
 // `alone`: what each file's own sweep found. `together`: sweeps of the same files, in the same
 // order, over CommonCandidates(). Files with an error are counted and not compared.
 proto::Together CompareTogether(absl::Span<const proto::Report> alone,

@@ -35,7 +35,7 @@ std::string Head(std::string_view title) {
 std::string Answers(const proto::Report& report) {
   std::string html;
   for (const proto::DeviceReport& device : report.devices()) {
-    std::vector<std::string> faults = FindFaults(device);
+    std::vector<std::string> faults(device.faults().begin(), device.faults().end());
     if (const std::string verdict = OomHeadline(device.oom()); !verdict.empty()) {
       std::erase(faults, VerdictFault(device));
       StrAppend(

@@ -178,7 +178,7 @@ RunData MakeRunData(const Schedule& schedule, const RunLog& log, size_t threads)
   for (uint32_t i = 0; i < schedule.stream_count(); ++i) {
     texts.add_streams(absl::StrFormat("%#x", schedule.stream_handle(i).value()));
   }
-  for (const PoolId& pool : trace.pools) {
+  for (const PoolId& pool : schedule.pools()) {
     texts.add_pools(pool.is_default() ? "" : StrCat("(", pool.first, ",", pool.second, ")"));
   }
   for (int kind = 0; kind <= static_cast<int>(EventKind::kSnapshot); ++kind) {

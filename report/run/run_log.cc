@@ -40,7 +40,7 @@ void RunLogObserver::OnStart(const MemoryState& /*state*/, const Allocator& allo
     range.address = segment.address;
     range.size = segment.total_size;
     range.stream = static_cast<uint32_t>(IndexIn(trace.streams, segment.stream));
-    range.pool = static_cast<uint16_t>(IndexIn(trace.pools, segment.pool_id));
+    range.pool = static_cast<uint16_t>(IndexIn(schedule_.pools(), segment.pool_id));
     range.is_large = segment.is_large;
     range.is_expandable = segment.is_expandable;
     AddRange(range);

@@ -280,7 +280,7 @@ std::string RenderGpu(const proto::DeviceReport& device) {
   const proto::GpuRun& gpu = device.gpu();
   std::string out =
       StrCat("device ", device.device(), " on ", gpu.card().name(), ": ", Answer(device), ".\n");
-  for (const std::string& fault : FindFaults(device)) StrAppend(&out, "  PROBLEM: ", fault, ".\n");
+  for (const std::string& fault : device.faults()) StrAppend(&out, "  PROBLEM: ", fault, ".\n");
   Table(device, &out);
   StrAppend(&out, "\n");
   Line(&out, "settings", SettingsName(device.conf()));

@@ -282,7 +282,7 @@ std::string RenderSweep(const proto::DeviceReport& device) {
     StrAppend(&out, "  WARNING: ", warning, ".\n");
   }
   StrAppend(&out, "device ", device.device(), ": ", SweepSentence(sweep, device.unseen()), ".\n");
-  for (const std::string& fault : FindFaults(device)) StrAppend(&out, "  PROBLEM: ", fault, ".\n");
+  for (const std::string& fault : device.faults()) StrAppend(&out, "  PROBLEM: ", fault, ".\n");
   StrAppend(&out, UnseenLines(device.unseen()));
   StrAppend(&out, "  torch ", device.torch().release(), " (", device.torch().why(), "); ",
             device.capacity_bytes() > 0
@@ -318,7 +318,7 @@ std::string RenderFits(const proto::DeviceReport& device) {
   if (const std::string warning = ControlWarning(device.control()); !warning.empty()) {
     StrAppend(&out, "  WARNING: ", warning, ".\n");
   }
-  for (const std::string& fault : FindFaults(device)) StrAppend(&out, "  PROBLEM: ", fault, ".\n");
+  for (const std::string& fault : device.faults()) StrAppend(&out, "  PROBLEM: ", fault, ".\n");
   StrAppend(&out, UnseenLines(device.unseen(), /*with_start=*/true));
   StrAppend(&out, "  torch ", device.torch().release(), " (", device.torch().why(),
             "); this is memory for PyTorch alone: the CUDA context, other libraries and other "

@@ -48,7 +48,7 @@ void Answer(const proto::DeviceReport& device, std::string* out) {
   if (const std::string warning = ControlWarning(device.control()); !warning.empty()) {
     StrAppend(out, "  WARNING: ", warning, ".\n");
   }
-  for (const std::string& fault : FindFaults(device)) StrAppend(out, "  PROBLEM: ", fault, ".\n");
+  for (const std::string& fault : device.faults()) StrAppend(out, "  PROBLEM: ", fault, ".\n");
   StrAppend(out, UnseenLines(device.unseen()));
 }
 

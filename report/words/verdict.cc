@@ -1,6 +1,7 @@
 #include "report/words/verdict.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "report/words/memory_use.h"
 #include "report/words/sizes.h"
@@ -89,9 +90,16 @@ std::vector<std::string> FindFaults(const proto::DeviceReport& device) {
   return faults;
 }
 
+void AddFaults(proto::Report* report) {
+  for (proto::DeviceReport& device : *report->mutable_devices()) {
+    device.clear_faults();
+    for (std::string& fault : FindFaults(device)) device.add_faults(std::move(fault));
+  }
+}
+
 bool HasFaults(const proto::Report& report) {
   return std::any_of(report.devices().begin(), report.devices().end(),
-                     [](const proto::DeviceReport& device) { return !FindFaults(device).empty(); });
+                     [](const proto::DeviceReport& device) { return !device.faults().empty(); });
 }
 
 }  // namespace memreplay

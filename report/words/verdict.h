@@ -21,7 +21,11 @@ std::vector<std::string> FindFaults(const proto::DeviceReport& device);
 // The one of them that is the verdict on an out of memory; empty: there is none.
 std::string VerdictFault(const proto::DeviceReport& device);
 
-// Of all devices.
+// Puts the faults of each device into the report, once all else is in it. The text, the page, the
+// JSON and the exit status have them from there.
+void AddFaults(proto::Report* report);
+
+// Of any device, as AddFaults() found them.
 bool HasFaults(const proto::Report& report);
 
 }  // namespace memreplay

@@ -25,7 +25,7 @@
 #include "sim/observe/usage.h"
 #include "sim/recording/replay_settings.h"
 #include "sim/run/replay.h"
-#include "sim/whatif/what_if.h"
+#include "sim/study/what_if.h"
 #include "trace/schedule/schedule.h"
 #include "trace/value/memory_state.h"
 

@@ -6,16 +6,15 @@ namespace memreplay {
 
 void HoldersObserver::OnStart(const MemoryState& start, const Allocator& /*allocator*/) {
   std::map<PoolId, uint16_t> pools;
-  for (size_t i = 0; i < trace_.pools.size(); ++i) {
-    pools.emplace(trace_.pools[i], static_cast<uint16_t>(i));
+  for (size_t i = 0; i < pools_.size(); ++i) {
+    pools.emplace(pools_[i], static_cast<uint16_t>(i));
   }
   for (const SegmentInfo& segment : start) {
     const auto pool = pools.find(segment.pool_id);
     // Streams ascend.
-    const auto stream =
-        std::lower_bound(trace_.streams.begin(), trace_.streams.end(), segment.stream);
+    const auto stream = std::lower_bound(streams_.begin(), streams_.end(), segment.stream);
     Held& held = Of(pool == pools.end() ? uint16_t{0} : pool->second,
-                    static_cast<uint32_t>(stream - trace_.streams.begin()));
+                    static_cast<uint32_t>(stream - streams_.begin()));
     held.reserved += segment.total_size;
     reserved_ += segment.total_size;
     for (const BlockInfo& block : segment.blocks) {

@@ -28,8 +28,9 @@ struct Holder {
 // O(log of pools * streams) per event, amortised.
 class HoldersObserver final : public Observer {
  public:
-  // Streams and pools of the start are looked up in `trace`, which must outlive this.
-  explicit HoldersObserver(const Trace& trace) : trace_(trace) {}
+  // Streams and pools of the start are looked up in these, which must outlive this.
+  HoldersObserver(const std::vector<StreamHandle>& streams, const std::vector<PoolId>& pools)
+      : streams_(streams), pools_(pools) {}
   void OnStart(const MemoryState& state, const Allocator& allocator) override;
   void OnEvent(const Event& event) override;
   // By pool and stream.
@@ -43,7 +44,8 @@ class HoldersObserver final : public Observer {
   };
   Held& Of(uint16_t pool, uint32_t stream);
 
-  const Trace& trace_;
+  const std::vector<StreamHandle>& streams_;
+  const std::vector<PoolId>& pools_;
   // For what changes the numbers of now.
   Held& Changing(uint16_t pool, uint32_t stream);
 

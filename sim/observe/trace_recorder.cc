@@ -36,6 +36,15 @@ Trace MakeRecording(const Trace& source, const RecordedSettings& settings,
     DeviceTrace& device = trace.devices.emplace_back();
     device.device = run.device;
     device.events = std::move(run.events);
+    // Pools that were inferred are the device's own.
+    const auto inferred = static_cast<uint16_t>(source.pools.size());
+    const auto moved = static_cast<uint16_t>(trace.pools.size() - inferred);
+    for (size_t pool = inferred; pool < run.pools.size(); ++pool) {
+      trace.pools.push_back(run.pools[pool]);
+    }
+    for (Event& event : device.events.kept()) {
+      if (event.pool >= inferred) event.pool = static_cast<uint16_t>(event.pool + moved);
+    }
     // A simulated run has no clock: one microsecond per event.
     device.time_us.resize(device.events.size());
     std::iota(device.time_us.begin(), device.time_us.end(), int64_t{0});

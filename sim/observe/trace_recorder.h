@@ -28,6 +28,7 @@ struct RecordedRun {
   int device = 0;
   std::vector<Event> events;
   MemoryState final_state;
+  std::vector<PoolId> pools = {};  // Schedule::pools(), if they are more than the source's
 };
 
 // The recording of runs of `source`, whose tables the events refer to.

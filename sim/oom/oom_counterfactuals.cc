@@ -8,10 +8,10 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "sim/settings/size_rules.h"
+#include "sim/study/control.h"
+#include "sim/study/what_if.h"
 #include "sim/whatif/capacity_walk.h"
-#include "sim/whatif/control.h"
 #include "sim/whatif/one_stream.h"
-#include "sim/whatif/what_if.h"
 
 namespace memreplay {
 namespace {

@@ -7,7 +7,7 @@
 #include "sim/recording/exact_replay.h"
 #include "sim/run/run.h"
 #include "sim/settings/size_rules.h"
-#include "sim/whatif/what_if.h"
+#include "sim/study/what_if.h"
 #include "trace/value/strings.h"
 
 namespace memreplay {

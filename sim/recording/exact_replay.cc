@@ -155,12 +155,14 @@ ExactReplayResult ReplayAsRecorded(const Schedule& schedule, const AllocatorConf
   return result;
 }
 
-RecordingFollowed FollowRecording(const Schedule& schedule, const AllocatorConfig& config,
-                                  const TorchProfile& profile) {
-  const ExactReplayResult replay =
-      ReplayAsRecorded(schedule, config, profile, {.stop_at_divergence = true});
+RecordingFollowed FollowedBy(const ExactReplayResult& replay) {
   return {!replay.first_divergence.has_value() && replay.final_blocks.exact(),
           replay.exact_until_event, replay.first_divergence};
+}
+
+RecordingFollowed FollowRecording(const Schedule& schedule, const AllocatorConfig& config,
+                                  const TorchProfile& profile) {
+  return FollowedBy(ReplayAsRecorded(schedule, config, profile, {.stop_at_divergence = true}));
 }
 
 }  // namespace memreplay

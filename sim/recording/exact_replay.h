@@ -64,6 +64,7 @@ struct RecordingFollowed {
   uint64_t until_event = 0;  // ExactReplayResult::exact_until_event
   std::optional<Divergence> divergence;
 };
+RecordingFollowed FollowedBy(const ExactReplayResult& replay);
 RecordingFollowed FollowRecording(const Schedule& schedule, const AllocatorConfig& config,
                                   const TorchProfile& profile);
 

@@ -34,8 +34,7 @@ struct Tried {
 
 class Search {
  public:
-  // Writes pools into the events of `trace`.
-  Search(std::shared_ptr<Trace> trace, size_t device, const AllocatorConfig& config,
+  Search(std::shared_ptr<const Trace> trace, size_t device, const AllocatorConfig& config,
          const TorchProfile& profile)
       : trace_(std::move(trace)),
         device_(device),
@@ -44,8 +43,8 @@ class Search {
         first_pool_(static_cast<uint16_t>(trace_->pools.size())) {}
 
   // The best guess of all is tried further first. Nothing if none is exact.
-  std::optional<Guess> Run(const RecordingFollowed& untold) {
-    std::vector<Tried> open = {{{}, untold}};
+  std::optional<Guess> Run(const RecordingFollowed& without) {
+    std::vector<Tried> open = {{{}, without}};
     std::set<Guess> seen = {{}};
     while (!open.empty()) {
       const auto best = std::max_element(
@@ -61,35 +60,30 @@ class Search {
     return std::nullopt;
   }
 
-  // Leaves the events as they were.
-  void Untell() {
-    for (Event& event : events()) event.pool = 0;
-    trace_->pools.resize(first_pool_);
-  }
-
-  // Leaves the events with the pools of a guess.
-  void Tell(const Guess& guess) {
-    Untell();
+  // The pools of all events that follow from a guess.
+  InferredPools PoolsOf(const Guess& guess) const {
+    InferredPools inferred = {trace_->pools, std::vector<uint16_t>(events().size())};
     for (const auto& [event, pool] : guess) {
-      while (trace_->pools.size() <= pool) {
-        const uint64_t number = trace_->pools.size() - first_pool_ + 1;
-        trace_->pools.push_back(PoolId{number, number});
+      while (inferred.pools.size() <= pool) {
+        const uint64_t number = inferred.pools.size() - first_pool_ + 1;
+        inferred.pools.push_back(PoolId{number, number});
       }
-      events()[event].pool = pool;
+      inferred.of_event[event] = pool;
     }
-    const std::vector<uint16_t> pools =
-        PoolsBySegments(trace_->devices[device_].final_state, trace_->pools, events());
-    for (size_t i = 0; i < pools.size(); ++i) events()[i].pool = pools[i];
+    const DeviceTrace& device = trace_->devices[device_];
+    inferred.of_event =
+        PoolsBySegments(device.final_state, inferred.pools,
+                        EventView(device.events, nullptr, inferred.of_event.data()));
+    return inferred;
   }
 
  private:
-  std::vector<Event>& events() { return trace_->devices[device_].events.kept(); }
+  absl::Span<const Event> events() const { return trace_->devices[device_].events.kept(); }
 
   bool is_spent() const { return replays_ > kMostReplays || replayed_events_ > kMostEvents; }
 
   Tried Try(Guess guess) {
-    Tell(guess);
-    const Schedule schedule = Schedule::Build(trace_, device_);
+    const Schedule schedule = Schedule::Build(trace_, device_, PoolsOf(guess));
     ++replays_;
     replayed_events_ += events().size();
     return {std::move(guess), FollowRecording(schedule, config_, profile_)};
@@ -148,7 +142,7 @@ class Search {
   }
 
   // The event that releases the segment in which `address` lies at the moment before event `from`.
-  std::optional<uint32_t> ReleaseOf(Address address, uint64_t from) {
+  std::optional<uint32_t> ReleaseOf(Address address, uint64_t from) const {
     for (size_t i = from; i < events().size(); ++i) {
       const Event& event = events()[i];
       if (IsRelease(event.kind) && event.address <= address &&
@@ -159,7 +153,7 @@ class Search {
     return std::nullopt;
   }
 
-  const std::shared_ptr<Trace> trace_;
+  const std::shared_ptr<const Trace> trace_;
   const size_t device_;
   const AllocatorConfig& config_;
   const TorchProfile& profile_;
@@ -195,24 +189,14 @@ bool MayHaveGonePools(const Trace& trace) {
          std::any_of(trace.devices.begin(), trace.devices.end(), DeviceMayHaveGonePools);
 }
 
-std::vector<std::string> TellGonePools(const std::shared_ptr<Trace>& trace,
+std::optional<GonePools> FindGonePools(const std::shared_ptr<const Trace>& trace, size_t device,
                                        const AllocatorConfig& config, const TorchProfile& profile,
-                                       absl::Span<const RecordingFollowed> untold) {
-  std::vector<std::string> notes;
-  auto followed = untold.begin();
-  for (size_t device = 0; device < trace->devices.size(); ++device) {
-    if (trace->devices[device].events.empty()) continue;
-    const RecordingFollowed& without = *followed++;
-    if (without.exact || !DeviceMayHaveGonePools(trace->devices[device])) continue;
-    Search search(trace, device, config, profile);
-    if (const std::optional<Guess> guess = search.Run(without); guess.has_value()) {
-      search.Tell(*guess);
-      notes.push_back(Note(*trace, device, *guess));
-    } else {
-      search.Untell();
-    }
-  }
-  return notes;
+                                       const RecordingFollowed& without) {
+  if (without.exact || !DeviceMayHaveGonePools(trace->devices[device])) return std::nullopt;
+  Search search(trace, device, config, profile);
+  const std::optional<Guess> guess = search.Run(without);
+  if (!guess.has_value()) return std::nullopt;
+  return GonePools{search.PoolsOf(*guess), Note(*trace, device, *guess)};
 }
 
 }  // namespace memreplay

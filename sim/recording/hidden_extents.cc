@@ -69,7 +69,7 @@ class Follower {
         fresh = event.address;
         if (event.size > kSmallBuffer) {
           AddSegment(event.address, event.size, schedule_.stream_handle(event.stream),
-                     schedule_.trace().pools[event.pool]);
+                     schedule_.pools()[event.pool]);
         }
       } else if (event.kind == EventKind::kAlloc) {
         OnAlloc(event, event.address == fresh, releases);

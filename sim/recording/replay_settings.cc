@@ -70,9 +70,9 @@ absl::Status CheckMemory(std::optional<Bytes> total, std::string_view whose) {
 absl::StatusOr<ReplaySettings> ResolveSettings(const Trace& trace, const SettingsRequest& request) {
   ReplaySettings settings;
   settings.as_recorded = !trace.is_program && !request.conf.has_value() &&
-                         !request.torch.has_value() && !request.capacity.has_value() &&
-                         !request.unlimited && !request.fraction.has_value() &&
-                         !request.order.has_value();
+                         (!request.torch.has_value() || request.torch_is_as_recorded) &&
+                         !request.capacity.has_value() && !request.unlimited &&
+                         !request.fraction.has_value() && !request.order.has_value();
   absl::Status memory = CheckMemory(request.capacity, "capacity");
   memory.Update(CheckMemory(trace.total_memory, "the file's device memory"));
   if (!memory.ok()) return memory;

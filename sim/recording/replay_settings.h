@@ -21,6 +21,7 @@ namespace memreplay {
 struct SettingsRequest {
   std::optional<std::string> conf;    // PYTORCH_CUDA_ALLOC_CONF
   std::optional<std::string> torch;   // release
+  bool torch_is_as_recorded = false;  // a release alone leaves ReplaySettings::as_recorded
   std::optional<Bytes> capacity;      // of the device
   std::string capacity_note;          // where that is from, a sentence for the report
   bool unlimited = false;             // the device has no end, whatever the recording tells

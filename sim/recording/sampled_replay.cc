@@ -34,7 +34,7 @@ void SnapshotEcho::OnEnd() {
 }
 
 SampledReplay ReplaySampled(const Schedule& schedule, const ReplaySettings& settings,
-                            Observer* extra, bool keep_segments) {
+                            Observer* extra, bool keep_segments, bool stop_at_divergence) {
   SampledReplay result;
   FragmentationOptions look;
   look.keep_segments = keep_segments;
@@ -48,13 +48,15 @@ SampledReplay ReplaySampled(const Schedule& schedule, const ReplaySettings& sett
   const auto replay = [&](Observer* observer) {
     ExactReplayOptions options;
     options.observer = observer;
+    options.stop_at_divergence = stop_at_divergence;
     return ReplayAsRecorded(schedule, settings.config, *settings.torch.profile, options);
   };
   result.exact = replay(extra == nullptr ? static_cast<Observer*>(&alone) : &watched);
   result.peak = usage.peak();
   result.at_peak = moments.moments().at_peak;
   result.fragmentation = fragmentation.sample();
-  if (fragmentation.gave_up()) {
+  const bool stopped = stop_at_divergence && result.exact.first_divergence.has_value();
+  if (fragmentation.gave_up() && !stopped) {
     look.at_event = result.at_peak.event;
     UsageObserver usage_again;
     FragmentationObserver again(usage_again, moments, look);

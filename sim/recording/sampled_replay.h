@@ -52,9 +52,11 @@ struct SampledReplay {
 
 // ReplayAsRecorded() under `settings`, with fragmentation sampled at
 // Moments::at_peak. `extra` (may be null) sees the replay and the snapshots of the
-// recording.
+// recording. With `stop_at_divergence` as ExactReplayOptions has it; then only what a replay
+// that does not diverge says is meant.
 SampledReplay ReplaySampled(const Schedule& schedule, const ReplaySettings& settings,
-                            Observer* extra, bool keep_segments = false);
+                            Observer* extra, bool keep_segments = false,
+                            bool stop_at_divergence = false);
 
 }  // namespace memreplay
 

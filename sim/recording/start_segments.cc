@@ -83,7 +83,7 @@ class SegmentHistory {
     range.segment.address = event.address;
     range.segment.total_size = event.size;
     range.segment.stream = schedule_.stream_handle(event.stream);
-    range.segment.pool_id = schedule_.trace().pools[event.pool];
+    range.segment.pool_id = schedule_.pools()[event.pool];
     range.segment.is_expandable = event.kind == EventKind::kSegmentUnmap;
     range.segment.is_large = event.size > kSmallBuffer;
     range.segment.stack = event.text_or_stack;
@@ -234,7 +234,7 @@ class SegmentHistory {
     if (reservations.empty()) return;
     std::map<Kind, Address> bases;
     const auto map_pages = [&](const Event& event, bool is_large) {
-      const Kind kind(schedule_.stream_handle(event.stream), schedule_.trace().pools[event.pool],
+      const Kind kind(schedule_.stream_handle(event.stream), schedule_.pools()[event.pool],
                       is_large);
       const auto it = reservations.find(kind);
       if (it == reservations.end() || it->second.is_gone) return;

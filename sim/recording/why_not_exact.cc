@@ -19,8 +19,7 @@ bool IsRestOfRequest(const Schedule& schedule, uint64_t event) {
 
 // A pool whose segments the recording may have released without naming it.
 bool HasUntoldPools(const Schedule& schedule) {
-  const Trace& trace = schedule.trace();
-  if (trace.pools.size() < 2 || trace.layout.has_event_pool_id) return false;
+  if (schedule.pools().size() < 2 || schedule.trace().layout.has_event_pool_id) return false;
   return std::any_of(schedule.recorded().begin(), schedule.recorded().end(), [](const Event& e) {
     return e.kind == EventKind::kSegmentFree || e.kind == EventKind::kSegmentUnmap;
   });
@@ -85,7 +84,7 @@ std::string WhyNotExact(const ExactReplayResult& result, const Schedule& schedul
   if (HasUntoldPools(schedule)) {
     causes.push_back("the file does not say to which pools the released segments belonged");
   }
-  if (causes.empty() && schedule.trace().pools.size() > 1) {
+  if (causes.empty() && schedule.pools().size() > 1) {
     causes.push_back(
         "PyTorch records neither when private pools were filled nor when they were released");
   }

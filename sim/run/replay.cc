@@ -19,7 +19,7 @@ CachingAllocatorOptions OptionsFor(const ReplayPlan& plan) {
   // recording are invented.
   if (!schedule.is_program()) options.stream_order = StreamOrder::kAscending;
   options.streams = schedule.trace().streams;
-  options.pools = schedule.trace().pools;
+  options.pools = schedule.pools();
   options.allocation_count = schedule.allocation_count();
   options.tie_guide = plan.tie_guide;
   return options;
@@ -103,7 +103,7 @@ absl::StatusOr<ReplayResult> ReplayBy(
     made = std::move(native);
   } else if (plan.backend == RunBackend::kDirect) {
     made = std::make_unique<DirectAllocator>(
-        device, DirectAllocatorOptions{schedule.trace().streams, schedule.trace().pools});
+        device, DirectAllocatorOptions{schedule.trace().streams, schedule.pools()});
   } else if (plan.async == nullptr) {
     made = std::make_unique<CudaMallocAsyncAllocator>(device);
   }

@@ -39,7 +39,7 @@ class Search {
   explicit Search(const SweepContext& context)
       : context_(context),
         profile_(*context.settings.torch.profile),
-        sizes_(SizesInMib(context.schedule)) {}
+        sizes_(SizesInMib(context.study.schedule())) {}
 
   std::vector<SweepRow> Find() {
     rows_.push_back(ReplayRow(context_, context_.settings));

@@ -1,16 +1,15 @@
 #include "sim/whatif/look_back.h"
 
-#include <utility>
-
-#include "sim/whatif/what_if.h"
+#include "sim/study/what_if.h"
 
 namespace memreplay {
 
-absl::StatusOr<LookBack> LookBackOn(const Schedule& schedule, const ReplaySettings& settings) {
+absl::StatusOr<LookBack> LookBackOn(const Study& study) {
+  const Schedule& schedule = study.schedule();
   LookBack told;
   UsageObserver usage;
   TimelineObserver timeline(usage, kTimelineBuckets);
-  HoldersObserver holders(schedule.trace());
+  HoldersObserver holders(schedule.trace().streams, schedule.pools());
   ObserverList observers = {&usage, &timeline, &holders};
   const auto tell = [&] {
     told.timeline = timeline.buckets();
@@ -18,16 +17,14 @@ absl::StatusOr<LookBack> LookBackOn(const Schedule& schedule, const ReplaySettin
     told.peak = usage.peak();
   };
   if (schedule.is_program()) {
-    const absl::StatusOr<WhatIfResult> result = ReplayWhatIf(schedule, settings, &observers);
+    const absl::StatusOr<WhatIfResult> result =
+        ReplayWhatIf(schedule, study.settings(), &observers);
     if (!result.ok()) return result.status();
     tell();
     told.exact_until = result->events;
     return told;
   }
-  ExactReplayOptions options;
-  options.observer = &observers;
-  ExactReplayResult result =
-      ReplayAsRecorded(schedule, settings.recorded_config, *settings.torch.profile, options);
+  const ExactReplayResult result = study.WatchExactly(&observers);
   tell();
   told.exact_until = result.exact_until_event;
   told.exactness_reason = result.exactness_reason;
@@ -39,7 +36,6 @@ absl::StatusOr<LookBack> LookBackOn(const Schedule& schedule, const ReplaySettin
     told.less += hidden.chosen - hidden.smallest;
     told.more += hidden.largest - hidden.chosen;
   }
-  told.replay = std::move(result);
   return told;
 }
 

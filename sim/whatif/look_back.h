@@ -11,8 +11,7 @@
 #include "sim/observe/holders.h"
 #include "sim/observe/timeline.h"
 #include "sim/observe/usage.h"
-#include "sim/recording/exact_replay.h"
-#include "sim/recording/replay_settings.h"
+#include "sim/study/study.h"
 #include "trace/schedule/schedule.h"
 #include "trace/value/units.h"
 
@@ -31,13 +30,12 @@ struct LookBack {
   // much allocated and active memory may be less, or more, than told.
   uint64_t open_extents = 0;
   Bytes less, more;
-  std::optional<ExactReplayResult> replay;  // of a recording: what told all this
 };
 
 inline constexpr size_t kTimelineBuckets = 64;
 
-// A recording as it happened; a program under `settings`. Error: as ReplayWhatIf().
-absl::StatusOr<LookBack> LookBackOn(const Schedule& schedule, const ReplaySettings& settings);
+// A recording as it happened; a program under its settings. Error: as ReplayWhatIf().
+absl::StatusOr<LookBack> LookBackOn(const Study& study);
 
 // Requested bytes that are live where a recording has most of them live, and how
 // many of those it saw being allocated. Nothing is simulated. O(requests).

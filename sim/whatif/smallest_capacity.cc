@@ -21,14 +21,15 @@ class Edge {
   Edge(const SweepContext& context, const ReplaySettings& settings)
       : context_(context),
         settings_(settings),
-        depends_on_size_(SetsFraction(context.schedule) || settings.fraction.value_or(1) < 1 ||
+        depends_on_size_(SetsFraction(context.study.schedule()) ||
+                         settings.fraction.value_or(1) < 1 ||
                          settings.config.per_process_memory_fraction < 1 ||
                          settings.config.garbage_collection_threshold > 0) {}
 
   SmallestCapacity Find(Bytes least) {
     SmallestCapacity result;
     settings_.capacity.reset();
-    const SweepRow unlimited = ReplayRow(context_, settings_);
+    const SweepRow unlimited = ReplayRow(context_, settings_, /*keep=*/false);
     result.unlimited_peak_reserved = unlimited.peak_reserved;
     const uint64_t low = RoundUp(least, kUnit) / kUnit;
     uint64_t high = std::max(low, RoundUp(unlimited.peak_reserved, kUnit) / kUnit);
@@ -54,7 +55,7 @@ class Edge {
     const auto found = probes_.find(capacity);
     if (found != probes_.end()) return found->second;
     settings_.capacity = capacity;
-    const SweepRow row = ReplayRow(context_, settings_);
+    const SweepRow row = ReplayRow(context_, settings_, /*keep=*/false);
     CapacityProbe& probe = probes_[capacity];
     probe.capacity = capacity;
     probe.same_until = depends_on_size_ ? std::optional(capacity + kUnit) : row.same_until;
@@ -80,7 +81,7 @@ class Edge {
   }
 
   void Prove(Bytes low, Bytes edge, Bytes high, SmallestCapacity* result) {
-    uint64_t runs = RunsFor(context_.schedule.requests().size());
+    uint64_t runs = RunsFor(context_.study.schedule().requests().size());
     const auto run = [&](Bytes capacity) {
       const CapacityProbe& probe = Probe(capacity);
       runs -= runs > 0 ? 1 : 0;

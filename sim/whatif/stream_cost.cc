@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "sim/study/what_if.h"
 #include "sim/whatif/one_stream.h"
-#include "sim/whatif/what_if.h"
 
 namespace memreplay {
 namespace {

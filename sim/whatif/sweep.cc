@@ -9,16 +9,13 @@
 #include "sim/run/parallel.h"
 #include "sim/settings/conf_lint.h"
 #include "sim/settings/size_rules.h"
-#include "sim/whatif/control.h"
 #include "trace/value/strings.h"
 
 namespace memreplay {
 namespace {
 
 WhatIfOptions OptionsOf(const SweepContext& context) {
-  WhatIfOptions options;
-  options.start = context.start;
-  options.recorded_start = context.recorded_start;
+  WhatIfOptions options = context.study.Options(context.start);
   options.costs = context.costs;
   return options;
 }
@@ -80,13 +77,14 @@ absl::StatusOr<ReplaySettings> SettingsFor(const ReplaySettings& settings,
   return result;
 }
 
-SweepRow ReplayRow(const SweepContext& context, const ReplaySettings& settings) {
+SweepRow ReplayRow(const SweepContext& context, const ReplaySettings& settings, bool keep) {
   SweepRow row;
   row.conf = settings.config.conf;
   row.config = settings.config;
   row.fraction = settings.fraction;
   const absl::StatusOr<WhatIfResult> result =
-      ReplayWhatIf(context.schedule, settings, nullptr, OptionsOf(context));
+      keep ? context.study.Run(settings, context.start, context.costs)
+           : ReplayWhatIf(context.study.schedule(), settings, nullptr, OptionsOf(context));
   if (context.progress != nullptr) context.progress->AddDone();
   if (!result.ok()) {
     row.refused = std::string(ToStd(result.status().message()));
@@ -146,7 +144,7 @@ std::vector<SweepRow> Sweep(const SweepContext& context, absl::Span<const Candid
       rows[i].fraction = candidates[i].fraction;
     }
   }
-  const std::vector<size_t> first = FirstAlike(context.schedule, settings);
+  const std::vector<size_t> first = FirstAlike(context.study.schedule(), settings);
   std::vector<size_t> replayed;
   for (size_t i = known.size(); i < first.size(); ++i) {
     if (first[i] == i) replayed.push_back(i);
@@ -184,7 +182,7 @@ void FindOtherOrder(const SweepContext& context, absl::Span<SweepRow* const> row
     SweepRow& row = *rows[i];
     if (!row.refused.empty()) return;
     const absl::StatusOr<Bytes> other =
-        PeakInOtherOrder(context.schedule, SettingsOf(context.settings, row), OptionsOf(context));
+        context.study.PeakInOtherOrder(SettingsOf(context.settings, row), context.start);
     if (context.progress != nullptr) context.progress->AddDone();
     if (other.ok()) row.other_order_peak_reserved = *other;
   });
@@ -194,7 +192,7 @@ PeakCause WhyReserved(const SweepContext& context, const SweepRow& row) {
   if (row.cause_event == UsageObserver::kAtStart) return PeakCause();
   PeakCauseObserver cause(row.config, row.cause_event);
   const ReplaySettings settings = SettingsOf(context.settings, row);
-  const auto result = ReplayWhatIf(context.schedule, settings, &cause, OptionsOf(context));
+  const auto result = ReplayWhatIf(context.study.schedule(), settings, &cause, OptionsOf(context));
   return result.ok() ? cause.cause() : PeakCause();
 }
 

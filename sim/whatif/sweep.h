@@ -16,7 +16,8 @@
 #include "sim/run/progress.h"
 #include "sim/settings/allocator_config.h"
 #include "sim/settings/torch_profile.h"
-#include "sim/whatif/what_if.h"
+#include "sim/study/study.h"
+#include "sim/study/what_if.h"
 #include "trace/schedule/schedule.h"
 #include "trace/value/memory_state.h"
 
@@ -30,9 +31,8 @@ struct Candidate {
 
 // What all replays of a sweep share.
 struct SweepContext {
-  const Schedule& schedule;
-  const ReplaySettings& settings;               // release, capacity, fraction; recorded settings
-  const MemoryState* recorded_start = nullptr;  // see WhatIfOptions
+  const Study& study;
+  const ReplaySettings& settings;  // release, capacity, fraction; recorded settings
   StartPolicy start = StartPolicy::kRecorded;
   size_t threads = 1;
   const CallCosts* costs = nullptr;  // of the driver's calls, if known
@@ -77,7 +77,8 @@ std::vector<SweepRow> Sweep(const SweepContext& context, absl::Span<const Candid
 
 // The one row of settings that are given parsed: those in force when a file was
 // recorded need not be a string.
-SweepRow ReplayRow(const SweepContext& context, const ReplaySettings& settings);
+// `keep`: the study keeps the run for whoever asks for it again.
+SweepRow ReplayRow(const SweepContext& context, const ReplaySettings& settings, bool keep = true);
 
 // What to try where nobody says: the release's own settings, and expandable segments where
 // it has them.

@@ -37,6 +37,7 @@ ORDER = [
     "sim/workload",
     "sim/category",
     "sim/recording",
+    "sim/study",
     "sim/whatif",
     "sim/oom",
     "sim/confirm",

@@ -21,9 +21,9 @@ std::vector<CommandHelp> Commands() {
   flags.AddChoice("start", {"recorded", "fresh"}, &start, "what is there first");
   flags.AddOptionalText("output", "PAGE", &output, "where to write");
   flags.AddShort('o', "output");
-  return {{"look", "looks at a file", ReadHelp(flags.Help())},
+  return {{"look", "looks at a file", flags.Describe()},
           {"fleet", "many jobs", {}},
-          {"paint", "paints", ReadHelp("usage: memreplay paint red|blue\n")}};
+          {"paint", "paints", FlagSet("paint red|blue", "").Describe()}};
 }
 
 std::string Shell(const std::string& command) {
@@ -41,7 +41,7 @@ std::string Written(const std::string& name, const std::string& text) {
   return path;
 }
 
-TEST(ReadHelp, TakesApartWhatFlagSetMakes) {
+TEST(FlagSet, DescribesItself) {
   const HelpText help = Commands()[0].help;
   EXPECT_EQ(help.usage, "look FILE... [flags]");
   EXPECT_EQ(help.description, "Looks at a file.\n\nIt's [quick].\n");

@@ -12,7 +12,7 @@
 
 #include "sim/observe/phase_usage.h"
 #include "sim/recording/replay_settings.h"
-#include "sim/whatif/what_if.h"
+#include "sim/study/what_if.h"
 #include "tests/trace/support/trace_dump.h"
 #include "trace/bytes/byte_source.h"
 #include "trace/formats/open_trace.h"

@@ -1,6 +1,6 @@
 // The control of what-ifs about real recordings. See exact_replay_test.cc for where they
 // come from.
-#include "sim/whatif/control.h"
+#include "sim/study/control.h"
 
 #include <gtest/gtest.h>
 
@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "report/ask/inventory.h"
-#include "sim/recording/release_evidence.h"
+#include "sim/study/study_trace.h"
 #include "trace/formats/open_trace.h"
 
 namespace memreplay {
@@ -23,13 +23,12 @@ TEST_P(RealControl, GivesTheRecordingsOwnPeak) {
   if (shared == nullptr) GTEST_SKIP() << "MEMREPLAY_SHARED is not set: no real snapshots here";
   auto opened = OpenTrace(std::string(shared) + "/data/snapshots/" + GetParam() + ".pickle");
   ASSERT_TRUE(opened.ok()) << opened.status();
-  const auto trace = std::make_shared<Trace>(*std::move(opened));
-  const absl::StatusOr<ReplaySettings> settings = ResolveSettingsByReplay(trace, {});
-  ASSERT_TRUE(settings.ok()) << settings.status();
-  const Schedule schedule = Schedule::Build(trace, 0);
-  const absl::StatusOr<WhatIfBasis> basis = FindBasis(schedule, *settings);
-  ASSERT_TRUE(basis.ok()) << basis.status();
-  EXPECT_EQ(basis->control->peak_reserved.signed_value(),
+  const auto trace = std::make_shared<const Trace>(*std::move(opened));
+  const absl::StatusOr<StudiedTrace> studied = StudyTrace(trace, {});
+  ASSERT_TRUE(studied.ok()) << studied.status();
+  const absl::StatusOr<std::optional<Control>> control = studied->devices[0]->FindControl();
+  ASSERT_TRUE(control.ok()) << control.status();
+  EXPECT_EQ((*control)->peak_reserved.signed_value(),
             DescribeContents(*trace, 0).peaks.peak_reserved_bytes());
 }
 
@@ -47,15 +46,15 @@ TEST(RealCard, IsBoundedByWhatWasGrantedAndRefused) {
   ASSERT_TRUE(opened.ok()) << opened.status();
   const auto trace = std::make_shared<const Trace>(*std::move(opened));
   const ReplaySettings settings = *ResolveSettings(*trace, {});
-  const absl::StatusOr<WhatIfBasis> basis = FindBasis(Schedule::Build(trace, 0), settings);
-  ASSERT_TRUE(basis.ok()) << basis.status();
-  EXPECT_EQ(basis->card.granted, Bytes(23397924864));
-  ASSERT_TRUE(basis->card.refused().has_value() && basis->card.at_oom.has_value());
-  EXPECT_LT(*basis->card.at_oom, *basis->card.refused());
-  EXPECT_EQ(OnRecordedCard(settings, basis->card).capacity, basis->card.at_oom);
+  const Study study(Schedule::Build(trace, 0), settings);
+  const CardLimits& card = study.card();
+  EXPECT_EQ(card.granted, Bytes(23397924864));
+  ASSERT_TRUE(card.refused().has_value() && card.at_oom.has_value());
+  EXPECT_LT(*card.at_oom, *card.refused());
+  EXPECT_EQ(OnRecordedCard(settings, card).capacity, card.at_oom);
   ReplaySettings unlimited = settings;
   unlimited.unlimited = true;
-  EXPECT_EQ(OnRecordedCard(unlimited, basis->card).capacity, std::nullopt);
+  EXPECT_EQ(OnRecordedCard(unlimited, card).capacity, std::nullopt);
 }
 
 }  // namespace

@@ -10,8 +10,8 @@
 #include <utility>
 
 #include "report/ask/inventory.h"
+#include "sim/study/study.h"
 #include "sim/whatif/conf_search.h"
-#include "sim/whatif/control.h"
 #include "sim/workload/lifetimes.h"
 #include "sim/workload/packing.h"
 #include "trace/formats/open_trace.h"
@@ -33,13 +33,11 @@ TEST_P(RealSweep, IsSound) {
   auto opened = OpenTrace(std::string(shared) + "/data/snapshots/" + GetParam().file);
   ASSERT_TRUE(opened.ok()) << opened.status();
   const auto trace = std::make_shared<const Trace>(*std::move(opened));
-  const Schedule schedule = Schedule::Build(trace, 0);
-  const ReplaySettings recorded = *ResolveSettings(*trace, {});
-  const absl::StatusOr<WhatIfBasis> basis = FindBasis(schedule, recorded);
-  ASSERT_TRUE(basis.ok()) << basis.status();
-  const ReplaySettings settings = OnRecordedCard(recorded, basis->card);
+  const Study study(Schedule::Build(trace, 0), *ResolveSettings(*trace, {}));
+  const Schedule& schedule = study.schedule();
+  const ReplaySettings settings = study.OnCard(study.settings());
   EXPECT_EQ(settings.capacity.has_value(), GetParam().is_refused);
-  const SweepContext context = {schedule, settings, &basis->start, StartPolicy::kRecorded, 2};
+  const SweepContext context = {study, settings, StartPolicy::kRecorded, 2};
   const std::vector<SweepRow> rows = SearchConf(context);
   ASSERT_FALSE(rows.empty());
   EXPECT_TRUE(std::is_sorted(rows.begin(), rows.end(), RanksBefore));

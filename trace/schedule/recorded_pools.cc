@@ -34,8 +34,7 @@ uint16_t PoolBeside(const Ranges& ranges, Address begin, Address end) {
 }  // namespace
 
 std::vector<uint16_t> PoolsBySegments(const MemoryState& final_state,
-                                      absl::Span<const PoolId> pools,
-                                      absl::Span<const Event> events) {
+                                      absl::Span<const PoolId> pools, EventView events) {
   std::vector<uint16_t> told(events.size());
   Ranges ranges;
   for (const SegmentInfo& segment : final_state) {
@@ -44,35 +43,35 @@ std::vector<uint16_t> PoolsBySegments(const MemoryState& final_state,
                                static_cast<uint16_t>(pool - pools.begin()), segment.is_expandable};
   }
   for (size_t i = events.size(); i-- > 0;) {
-    const Event* const event = &events[i];
-    told[i] = event->pool;
-    const Address end = event->address + event->size;
-    switch (event->kind) {
+    const Event event = events[i];
+    told[i] = event.pool;
+    const Address end = event.address + event.size;
+    switch (event.kind) {
       case EventKind::kAlloc:
       case EventKind::kFree:
       case EventKind::kFreeCompleted:
       case EventKind::kSegmentMap: {
-        const auto it = Containing(ranges, event->address);
+        const auto it = Containing(ranges, event.address);
         if (it != ranges.end()) told[i] = it->second.pool;
         break;  // an address range stays its pool's while it has no pages
       }
       case EventKind::kSegmentAlloc: {
-        const auto it = Containing(ranges, event->address);
+        const auto it = Containing(ranges, event.address);
         if (it == ranges.end()) break;
         told[i] = it->second.pool;
         ranges.erase(it);
         break;
       }
-      case EventKind::kSegmentFree: ranges[event->address] = {end, event->pool, false}; break;
+      case EventKind::kSegmentFree: ranges[event.address] = {end, event.pool, false}; break;
       case EventKind::kSegmentUnmap: {
-        if (event->pool == 0) {
-          if (const auto it = Containing(ranges, event->address); it != ranges.end()) {
+        if (event.pool == 0) {
+          if (const auto it = Containing(ranges, event.address); it != ranges.end()) {
             told[i] = it->second.pool;
             break;
           }
-          told[i] = PoolBeside(ranges, event->address, end);
+          told[i] = PoolBeside(ranges, event.address, end);
         }
-        ranges[event->address] = {end, told[i], true};
+        ranges[event.address] = {end, told[i], true};
         break;
       }
       default: break;

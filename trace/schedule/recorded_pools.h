@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/types/span.h"
+#include "trace/schedule/event_view.h"
 #include "trace/value/event.h"
 #include "trace/value/memory_state.h"
 #include "trace/value/units.h"
@@ -19,8 +20,7 @@ namespace memreplay {
 // pages beside it tell.
 // O(events * log segments).
 std::vector<uint16_t> PoolsBySegments(const MemoryState& final_state,
-                                      absl::Span<const PoolId> pools,
-                                      absl::Span<const Event> events);
+                                      absl::Span<const PoolId> pools, EventView events);
 
 }  // namespace memreplay
 

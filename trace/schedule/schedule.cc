@@ -12,8 +12,9 @@ constexpr uint64_t kInferredStreamHandles = uint64_t{1} << 63;
 
 }  // namespace
 
-Schedule Schedule::Build(std::shared_ptr<const Trace> trace, size_t device_index) {
-  return ScheduleBuilder(std::move(trace), device_index).Build();
+Schedule Schedule::Build(std::shared_ptr<const Trace> trace, size_t device_index,
+                         InferredPools inferred) {
+  return ScheduleBuilder(std::move(trace), device_index, std::move(inferred)).Build();
 }
 
 StreamHandle Schedule::stream_handle(uint32_t stream) const {
@@ -33,12 +34,14 @@ uint64_t EventOfRequest(const Schedule& schedule, size_t request) {
   return begins[request];
 }
 
-ScheduleBuilder::ScheduleBuilder(std::shared_ptr<const Trace> trace, size_t device_index)
+ScheduleBuilder::ScheduleBuilder(std::shared_ptr<const Trace> trace, size_t device_index,
+                                 InferredPools inferred)
     : source_(trace->devices[device_index]) {
   schedule_.diagnostics_ = trace->diagnostics;
   schedule_.stream_count_ = static_cast<uint32_t>(trace->streams.size());
   schedule_.trace_ = std::move(trace);
   schedule_.device_index_ = device_index;
+  schedule_.inferred_ = std::move(inferred);
   live_.reserve(4096);
 }
 

@@ -32,6 +32,12 @@ struct StartAllocation {
   uint32_t pending_stream = 0;  // kPendingFree: the stream that the free waits for
 };
 
+// Pools of recorded events, where the file does not name them and they were found out otherwise.
+struct InferredPools {
+  std::vector<PoolId> pools;       // the trace's, and after them those that no file names
+  std::vector<uint16_t> of_event;  // of each event of the device, in `pools`; empty: none inferred
+};
+
 // Immutable after Build(). Thread-safe to read.
 class Schedule {
  public:
@@ -39,9 +45,11 @@ class Schedule {
   // the tables. Never fails on defects of the trace: they become diagnostics.
   // O(events) time; memory about 12 bytes per event beside the trace, none for those of a
   // program that is expanded again.
-  static Schedule Build(std::shared_ptr<const Trace> trace, size_t device_index);
+  static Schedule Build(std::shared_ptr<const Trace> trace, size_t device_index,
+                        InferredPools inferred = {});
 
   const Trace& trace() const { return *trace_; }
+  const std::shared_ptr<const Trace>& shared_trace() const { return trace_; }
   size_t device_index() const { return device_index_; }  // in trace().devices
   int device() const { return trace_->devices[device_index_].device; }
   const DeviceTrace& device_trace() const { return trace_->devices[device_index_]; }
@@ -81,6 +89,11 @@ class Schedule {
   uint32_t stream_count() const { return stream_count_; }
   StreamHandle stream_handle(uint32_t stream) const;
 
+  // What Event::pool is a position in: the trace's, or inferred ones.
+  const std::vector<PoolId>& pools() const {
+    return inferred_.of_event.empty() ? trace_->pools : inferred_.pools;
+  }
+
   // The reader's and the builder's.
   const Diagnostics& diagnostics() const { return diagnostics_; }
 
@@ -89,13 +102,15 @@ class Schedule {
   Schedule() = default;
 
   EventView events() const {
-    return EventView(device_trace().events, ids_.data(), pools_.empty() ? nullptr : pools_.data());
+    const std::vector<uint16_t>& pools = inferred_.of_event.empty() ? pools_ : inferred_.of_event;
+    return EventView(device_trace().events, ids_.data(), pools.empty() ? nullptr : pools.data());
   }
 
   std::shared_ptr<const Trace> trace_;
   size_t device_index_ = 0;
   std::vector<AllocationId> ids_;       // of each event of the device
   std::vector<uint16_t> pools_;         // likewise; empty: the events' own
+  InferredPools inferred_;              // goes before `pools_`
   std::vector<uint32_t> request_from_;  // see RequestView
   std::vector<Event> own_requests_;
   std::vector<uint32_t> recorded_begin_;

@@ -14,7 +14,7 @@ namespace memreplay {
 
 class ScheduleBuilder {
  public:
-  ScheduleBuilder(std::shared_ptr<const Trace> trace, size_t device_index);
+  ScheduleBuilder(std::shared_ptr<const Trace> trace, size_t device_index, InferredPools inferred);
   Schedule Build() &&;
 
  private:

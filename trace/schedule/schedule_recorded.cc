@@ -23,12 +23,13 @@ bool IsSegmentEffect(EventKind kind) {
 
 void ScheduleBuilder::TellPools() {
   const Trace& trace = schedule_.trace();
-  pool_released_.assign(trace.pools.size(), false);
+  pool_released_.assign(schedule_.pools().size(), false);
+  if (!schedule_.inferred_.of_event.empty()) return;
   if (trace.pools.size() < 2 || trace.layout.has_event_pool_id || !source_.has_final_state) return;
   const bool told = std::any_of(source_.events.begin(), source_.events.end(),
                                 [](const Event& e) { return e.pool != 0; });
   if (!told) {
-    schedule_.pools_ = PoolsBySegments(source_.final_state, trace.pools, source_.events.kept());
+    schedule_.pools_ = PoolsBySegments(source_.final_state, trace.pools, EventView(source_.events));
   }
 }
 

@@ -40,10 +40,8 @@ ReplaySettings Settings(const Trace& trace, const SettingsRequest& request) {
 }
 
 proto::DeviceReport Replay(const std::shared_ptr<const Trace>& trace) {
-  const Schedule schedule = Schedule::Build(trace, 0);
-  const ReplaySettings settings = Settings(*trace, {});
-  return ReportReplay(schedule, settings, DescribeContents(*trace, 0).peaks,
-                      ReplaySampled(schedule, settings, nullptr));
+  const Study study(Schedule::Build(trace, 0), Settings(*trace, {}));
+  return ReportReplay(study, DescribeContents(*trace, 0).peaks, study.AsRecorded());
 }
 
 TEST(StartReport, KeepsContext) {

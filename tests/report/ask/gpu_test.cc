@@ -90,6 +90,7 @@ proto::Report ReportOn(const AwkwardDevice::Ways& ways, RunBackend backend = Run
   time.set_max_ns(500'000);
   proto::Report report = StartReport("gpu", "tie.jsonl", *trace);
   *report.add_devices() = ReportGpu(plan, {}, *predicted, measured, std::move(context));
+  AddFaults(&report);
   return report;
 }
 
@@ -155,11 +156,13 @@ TEST(GpuReport, ABlockThatDoesNotHoldItsPatternIsWrong) {
   context.verification->set_bad_blocks(1);
   proto::Report report = StartReport("gpu", "tie.jsonl", *trace);
   *report.add_devices() = ReportGpu(plan, {}, *predicted, runs, context);
+  AddFaults(&report);
   EXPECT_FALSE(HasFaults(report));
   EXPECT_NE(RenderText(report).find("4 blocks (0 B) filled and checked, 1 bad"), std::string::npos);
 
   context.verify_faults = {"block 3 holds the pattern of block 1"};
   *report.mutable_devices(0) = ReportGpu(plan, {}, *predicted, runs, context);
+  AddFaults(&report);
   EXPECT_TRUE(HasFaults(report));
   EXPECT_NE(RenderText(report).find("PROBLEM: block 3 holds the pattern of block 1"),
             std::string::npos);

@@ -9,7 +9,7 @@
 
 #include "report/ask/device_report.h"
 #include "report/ask/inventory.h"
-#include "sim/whatif/what_if.h"
+#include "sim/study/what_if.h"
 
 namespace memreplay {
 namespace {

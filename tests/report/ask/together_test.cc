@@ -52,6 +52,16 @@ TEST(Together, WhatOneReleaseRefusesIsNotCompared) {
   EXPECT_EQ(together.rows(0).conf(), "");
 }
 
+TEST(Together, WhatWasTriedAloneIsTakenFromThere) {
+  const proto::Report alone = SweepOf("x", {{"", 100}, {"a", 60}, {"b", 50}});
+  proto::Report taken = alone;
+  EXPECT_FALSE(TakeRows(alone, {"", "c"}, &taken));
+  EXPECT_EQ(taken.devices(0).sweep().rows_size(), 3);
+  EXPECT_TRUE(TakeRows(alone, {"", "b"}, &taken));
+  ASSERT_EQ(taken.devices(0).sweep().rows_size(), 2);
+  EXPECT_EQ(taken.devices(0).sweep().rows(1).peak_reserved_bytes(), 50);
+}
+
 TEST(Together, OutOfMemoryIsWorseThanAnyPeak) {
   std::vector<proto::Report> reports = {SweepOf("x", {{"", 100}, {"a", 10}})};
   reports[0].mutable_devices(0)->mutable_sweep()->mutable_rows(1)->set_ooms(1);

@@ -8,6 +8,7 @@
 #include <regex>
 #include <string>
 
+#include "report/words/verdict.h"
 #include "tests/golden.h"
 
 namespace memreplay {
@@ -77,6 +78,7 @@ proto::Report Example(const std::string& name) {
   other = device;
   other.clear_page();
   other.set_peak_reserved_bytes(int64_t{6} << 30);
+  AddFaults(&report);
   return report;
 }
 

@@ -22,6 +22,7 @@ proto::Report ReadReport(const std::string& name) {
   EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(
       ReadTestFile("tests/report/golden/" + name + ".textproto"), &report))
       << name;
+  AddFaults(&report);
   return report;
 }
 

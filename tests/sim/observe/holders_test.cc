@@ -21,7 +21,7 @@ class Told {
     event.size = MiB(mib);
     event.block_size = MiB(block_mib == 0 ? mib : block_mib);
     if (!observer_) {
-      observer_ = std::make_unique<HoldersObserver>(trace_);
+      observer_ = std::make_unique<HoldersObserver>(trace_.streams, trace_.pools);
       SimulatedDevice device(GiB(1));
       observer_->OnStart(start_, DirectAllocator(device));
     }

@@ -9,7 +9,7 @@
 
 #include "sim/recording/exact_replay.h"
 #include "sim/recording/replay_settings.h"
-#include "sim/whatif/what_if.h"
+#include "sim/study/what_if.h"
 #include "trace/bytes/byte_sink.h"
 #include "trace/formats/open_trace.h"
 #include "trace/formats/torch/torch_snapshot_writer.h"

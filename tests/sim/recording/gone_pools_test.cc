@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,8 +18,9 @@ using testing::Made;
 
 constexpr std::string_view kRelease = "2.7";  // its events do not name their pools
 
-RecordingFollowed Follow(const std::shared_ptr<const Trace>& trace, const Made& made) {
-  return FollowRecording(Schedule::Build(trace, 0), made.config, testing::ProfileOf(made));
+RecordingFollowed Follow(const std::shared_ptr<const Trace>& trace, const Made& made,
+                         const InferredPools& pools = {}) {
+  return FollowRecording(Schedule::Build(trace, 0, pools), made.config, testing::ProfileOf(made));
 }
 
 // Names the pools of the final segments only, as a file does.
@@ -33,7 +35,7 @@ std::shared_ptr<Trace> AsInFile(const Made& made) {
   return trace;
 }
 
-TEST(TellGonePools, MostRecordingsFollowAgain) {
+TEST(FindGonePools, MostRecordingsFollowAgain) {
   size_t puzzles = 0;
   size_t solved = 0;
   for (uint64_t seed = 1; seed <= 50; ++seed) {
@@ -49,27 +51,19 @@ TEST(TellGonePools, MostRecordingsFollowAgain) {
     if (untold.exact) continue;
     ASSERT_TRUE(MayHaveGonePools(*trace));
     ++puzzles;
-    const std::vector<Event> before = trace->devices[0].events.kept();
-    const size_t pools = trace->pools.size();
-    const std::vector<std::string> notes =
-        TellGonePools(trace, made.config, testing::ProfileOf(made), {untold});
-    if (Follow(trace, made).exact) {
-      ++solved;
-      ASSERT_EQ(notes.size(), 1u) << seed;
-      EXPECT_NE(notes[0].find("taken as of private pools"), std::string::npos) << notes[0];
-      EXPECT_GE(trace->pools.size(), pools);
-    } else {
-      EXPECT_EQ(notes.size(), 0u) << seed;
-      EXPECT_EQ(trace->pools.size(), pools);
-      const EventList& after = trace->devices[0].events;
-      for (size_t i = 0; i < before.size(); ++i) ASSERT_EQ(after[i].pool, before[i].pool) << seed;
-    }
+    const std::optional<GonePools> found =
+        FindGonePools(trace, 0, made.config, testing::ProfileOf(made), untold);
+    if (!found.has_value()) continue;
+    ++solved;
+    EXPECT_TRUE(Follow(trace, made, found->pools).exact) << seed;
+    EXPECT_NE(found->note.find("taken as of private pools"), std::string::npos) << found->note;
+    EXPECT_GE(found->pools.pools.size(), trace->pools.size());
   }
   EXPECT_GT(puzzles, 20u);
   EXPECT_GT(solved * 10, puzzles * 9);
 }
 
-TEST(TellGonePools, NothingIsToldOfAChoiceThatNoPoolExplains) {
+TEST(FindGonePools, NothingIsToldOfAChoiceThatNoPoolExplains) {
   const Made made = {.requests = 300, .torch = kRelease, .empty_caches = true};
   auto trace = std::make_shared<Trace>(testing::MakeRecording(made));
   std::vector<Event>& events = trace->devices[0].events.kept();
@@ -78,7 +72,7 @@ TEST(TellGonePools, NothingIsToldOfAChoiceThatNoPoolExplains) {
   event.address = event.address + Bytes(512);
   const RecordingFollowed untold = Follow(trace, made);
   ASSERT_FALSE(untold.exact);
-  EXPECT_TRUE(TellGonePools(trace, made.config, testing::ProfileOf(made), {untold}).empty());
+  EXPECT_FALSE(FindGonePools(trace, 0, made.config, testing::ProfileOf(made), untold).has_value());
   EXPECT_EQ(trace->pools.size(), 1u);
 }
 

@@ -7,8 +7,8 @@
 #include <memory>
 #include <utility>
 
+#include "sim/study/what_if.h"
 #include "sim/whatif/stream_cost.h"
-#include "sim/whatif/what_if.h"
 #include "sim/workload/peak_holdings.h"
 #include "trace/formats/open_trace.h"
 
@@ -18,11 +18,13 @@ namespace {
 struct Subject {
   explicit Subject(Trace given)
       : trace(std::make_shared<const Trace>(std::move(given))),
-        schedule(Schedule::Build(trace, 0)),
-        settings(*ResolveSettings(*trace, {})) {}
+        settings(*ResolveSettings(*trace, {})),
+        study(std::make_shared<const Study>(Schedule::Build(trace, 0), settings)),
+        schedule(study->schedule()) {}
   std::shared_ptr<const Trace> trace;
-  Schedule schedule;
   ReplaySettings settings;
+  std::shared_ptr<const Study> study;
+  const Schedule& schedule;
 };
 
 Trace Mechanism(const std::string& name) {
@@ -90,7 +92,7 @@ TEST(CostOfStreams, AStrayStream) {
 
 TEST(LookBackOn, TellsWhatAReplayTells) {
   const Subject leak(Mechanism("leak"));
-  const absl::StatusOr<LookBack> look_back = LookBackOn(leak.schedule, leak.settings);
+  const absl::StatusOr<LookBack> look_back = LookBackOn(*leak.study);
   const absl::StatusOr<WhatIfResult> replay = ReplayWhatIf(leak.schedule, leak.settings);
   ASSERT_TRUE(look_back.ok() && replay.ok());
   EXPECT_EQ(look_back->peak, replay->peak);
@@ -148,7 +150,7 @@ TEST(SeenWhereMostIsLive, CountsWhatWasThereBefore) {
 
 TEST(LookBackOn, ALateRecordingReplaysAsItHappened) {
   const Subject late(Late());
-  const absl::StatusOr<LookBack> look_back = LookBackOn(late.schedule, late.settings);
+  const absl::StatusOr<LookBack> look_back = LookBackOn(*late.study);
   ASSERT_TRUE(look_back.ok()) << look_back.status();
   EXPECT_FALSE(look_back->diverged) << look_back->exactness_reason;
   EXPECT_EQ(look_back->exact_until, 3u);

@@ -26,8 +26,9 @@ struct Subject {
       : Subject(std::make_shared<const Trace>(Read(name)), request) {}
   explicit Subject(std::shared_ptr<const Trace> given, const SettingsRequest& request = {})
       : trace(std::move(given)),
-        schedule(Schedule::Build(trace, 0)),
-        settings(*ResolveSettings(*trace, request)) {}
+        settings(*ResolveSettings(*trace, request)),
+        study(std::make_shared<Study>(Schedule::Build(trace, 0), settings)),
+        schedule(study->schedule()) {}
 
   static Trace Read(const std::string& name) {
     absl::StatusOr<Trace> trace = OpenTrace(name);
@@ -35,7 +36,7 @@ struct Subject {
     return *std::move(trace);
   }
   SweepContext context(size_t threads = 1) const {
-    return {schedule, settings, nullptr, StartPolicy::kRecorded, threads};
+    return {*study, settings, StartPolicy::kRecorded, threads};
   }
   SweepRow Row(const std::string& conf) const {
     const std::vector<Candidate> candidates = {{conf, std::nullopt}};
@@ -43,8 +44,9 @@ struct Subject {
   }
 
   std::shared_ptr<const Trace> trace;
-  Schedule schedule;
   ReplaySettings settings;
+  std::shared_ptr<const Study> study;
+  const Schedule& schedule;
 };
 
 // Requests of 2 to 60 MiB, freed at random.

@@ -8,7 +8,7 @@
 #include "gtest/gtest.h"
 #include "sim/observe/phase_usage.h"
 #include "sim/recording/replay_settings.h"
-#include "sim/whatif/what_if.h"
+#include "sim/study/what_if.h"
 #include "synth/nanogpt.h"
 #include "trace/schedule/schedule.h"
 

@@ -1,4 +1,4 @@
-#include "sim/recording/release_evidence.h"
+#include "sim/study/study_trace.h"
 
 #include <memory>
 #include <string_view>
@@ -22,9 +22,16 @@ std::shared_ptr<Trace> Recording(std::string_view release) {
   return std::make_shared<Trace>(std::move(trace));
 }
 
-TEST(ResolveSettingsByReplay, TheRecordedChoicesTellReleasesOfOneLayoutApart) {
+absl::StatusOr<ReplaySettings> SettingsOf(const std::shared_ptr<const Trace>& trace,
+                                          const SettingsRequest& request) {
+  const absl::StatusOr<StudiedTrace> studied = StudyTrace(trace, request);
+  if (!studied.ok()) return studied.status();
+  return studied->settings;
+}
+
+TEST(StudyTrace, TheRecordedChoicesTellReleasesOfOneLayoutApart) {
   for (const std::string_view release : {"2.11", "2.12"}) {
-    const auto settings = ResolveSettingsByReplay(Recording(release), {});
+    const auto settings = SettingsOf(Recording(release), {});
     ASSERT_TRUE(settings.ok()) << settings.status();
     EXPECT_EQ(settings->torch.profile->release, release) << settings->torch.why;
     EXPECT_TRUE(settings->torch.inferred);
@@ -32,8 +39,8 @@ TEST(ResolveSettingsByReplay, TheRecordedChoicesTellReleasesOfOneLayoutApart) {
   }
 }
 
-TEST(ResolveSettingsByReplay, SaysWhatSpeaksAgainstTheNewest) {
-  const auto settings = ResolveSettingsByReplay(Recording("2.11"), {});
+TEST(StudyTrace, SaysWhatSpeaksAgainstTheNewest) {
+  const auto settings = SettingsOf(Recording("2.11"), {});
   ASSERT_TRUE(settings.ok()) << settings.status();
   EXPECT_NE(settings->torch.why.find("; assumed to be 2.11, the newest release that reproduces it: "
                                      "2.12 would behave differently at event "),
@@ -41,17 +48,17 @@ TEST(ResolveSettingsByReplay, SaysWhatSpeaksAgainstTheNewest) {
       << settings->torch.why;
 }
 
-TEST(ResolveSettingsByReplay, TheNewestWhereAllReplayIt) {
+TEST(StudyTrace, TheNewestWhereAllReplayIt) {
   const Made made = {.requests = 5, .torch = "2.10"};
   Trace trace = testing::MakeRecording(made);
   trace.layout = testing::LayoutOf(testing::ProfileOf(made));
-  const auto settings = ResolveSettingsByReplay(std::make_shared<Trace>(std::move(trace)), {});
+  const auto settings = SettingsOf(std::make_shared<Trace>(std::move(trace)), {});
   ASSERT_TRUE(settings.ok()) << settings.status();
   EXPECT_EQ(settings->torch.profile->release, "2.12");
-  EXPECT_EQ(settings->torch.why.find("parts from it"), std::string_view::npos);
+  EXPECT_EQ(settings->torch.why.find("would behave differently"), std::string_view::npos);
 }
 
-TEST(ResolveSettingsByReplay, WhatNoReleaseReplaysIsTakenAsTheOneThatComesFurthest) {
+TEST(StudyTrace, WhatNoReleaseReplaysIsTakenAsTheOneThatComesFurthest) {
   const Made made = {.seed = 7, .torch = "2.11", .few_sizes = true};
   Trace trace = testing::MakeRecording(made);
   trace.layout = testing::LayoutOf(testing::ProfileOf(made));
@@ -59,23 +66,23 @@ TEST(ResolveSettingsByReplay, WhatNoReleaseReplaysIsTakenAsTheOneThatComesFurthe
   std::vector<Event>& events = trace.devices[0].events.kept();
   Event& event = events[events.size() - 10];
   event.address = event.address + Bytes(512);
-  const auto settings = ResolveSettingsByReplay(std::make_shared<Trace>(std::move(trace)), {});
+  const auto settings = SettingsOf(std::make_shared<Trace>(std::move(trace)), {});
   ASSERT_TRUE(settings.ok()) << settings.status();
   EXPECT_EQ(settings->torch.profile->release, "2.11") << settings->torch.why;
-  EXPECT_NE(settings->torch.why.find("which comes furthest"), std::string_view::npos)
+  EXPECT_NE(settings->torch.why.find("reproduces most of it"), std::string_view::npos)
       << settings->torch.why;
 }
 
-TEST(ResolveSettingsByReplay, WhatIsAskedForIsTaken) {
+TEST(StudyTrace, WhatIsAskedForIsTaken) {
   SettingsRequest request;
   request.conf = "expandable_segments:True";
-  auto settings = ResolveSettingsByReplay(Recording("2.11"), request);
+  auto settings = SettingsOf(Recording("2.11"), request);
   ASSERT_TRUE(settings.ok()) << settings.status();
   EXPECT_EQ(settings->torch.profile->release, "2.11");
   EXPECT_TRUE(settings->config.expandable_segments);
   EXPECT_FALSE(settings->as_recorded);
   request.torch = "2.14";
-  settings = ResolveSettingsByReplay(Recording("2.11"), request);
+  settings = SettingsOf(Recording("2.11"), request);
   ASSERT_TRUE(settings.ok()) << settings.status();
   EXPECT_EQ(settings->torch.profile->release, "2.14");
 }

@@ -1,4 +1,4 @@
-#include "cli/report_each.h"
+#include "cli/file_command.h"
 
 #include <algorithm>
 #include <cstdint>
@@ -7,9 +7,8 @@
 #include <system_error>
 #include <vector>
 
-#include "cli/command.h"
-#include "cli/output.h"
 #include "cli/processes.h"
+#include "cli/replay_flags.h"
 #include "report/ask/device_report.h"
 #include "report/ask/job.h"
 #include "report/text/render_job.h"
@@ -20,11 +19,6 @@
 
 namespace memreplay {
 namespace {
-
-using Answer =
-    absl::FunctionRef<absl::StatusOr<proto::Report>(const std::string& file, size_t threads)>;
-
-std::string* captured_help = nullptr;  // where HelpOf() wants a command's help
 
 absl::Status CheckJobs(std::string_view command, const std::optional<int64_t>& jobs) {
   if (!jobs.has_value() || *jobs >= 1) return absl::OkStatus();
@@ -60,14 +54,79 @@ absl::StatusOr<std::vector<std::string>> ExpandDirectories(const std::vector<std
   return files;
 }
 
+absl::StatusOr<std::optional<Inputs>> ParseInputs(const CommandLine& line, std::string_view command,
+                                                  FlagSet* flags, bool may_be_none) {
+  absl::StatusOr<Inputs> inputs = Inputs::Split(line.args);
+  if (!inputs.ok()) return InCommand(command, inputs.status());
+  absl::StatusOr<std::vector<std::string>> names = flags->Parse(inputs->args());
+  if (!names.ok()) return InCommand(command, names.status());
+  if (flags->help_requested()) {
+    const absl::StatusOr<int> shown = ShowHelp(line, *flags);
+    if (!shown.ok()) return shown.status();
+    return std::nullopt;
+  }
+  if (const absl::Status set = inputs->SetNames(*std::move(names)); !set.ok()) {
+    return InCommand(command, set);
+  }
+  if (inputs->files().empty() && !may_be_none) {
+    return absl::InvalidArgumentError(
+        StrCat(command, ": no FILE given; see memreplay ", command, " --help"));
+  }
+  return std::optional<Inputs>(*std::move(inputs));
+}
+
+absl::StatusOr<proto::Report> AnswerFile(std::string_view command, const OpenedFile& opened,
+                                         const FileFlags& options, const FileRun& run,
+                                         DeviceQuestion ask) {
+  proto::Report report = StartReport(command, run.file, *opened.trace);
+  for (const std::unique_ptr<const Study>& study : opened.studied.devices) {
+    if (options.device.has_value() && study->device() != *options.device) continue;
+    absl::StatusOr<proto::DeviceReport> answered = ask(*study, run);
+    if (!answered.ok()) return answered.status();
+    *report.add_devices() = *std::move(answered);
+  }
+  if (options.device.has_value() && report.devices().empty()) {
+    return absl::NotFoundError(StrCat(run.file, ": has no data for device ", *options.device));
+  }
+  AddFaults(&report);
+  return report;
+}
+
+absl::StatusOr<proto::Report> AnswerFile(std::string_view command, const std::string& file,
+                                         const Inputs& inputs, const FileFlags& options,
+                                         size_t threads, DeviceQuestion ask,
+                                         void (*finish)(proto::Report* report)) {
+  Progress progress(StrCat("reading ", file));
+  const absl::StatusOr<OpenedFile> opened = inputs.Open(file, options.settings);
+  if (!opened.ok()) return opened.status();
+  absl::StatusOr<proto::Report> report =
+      AnswerFile(command, *opened, options, {file, threads, progress}, ask);
+  if (report.ok() && finish != nullptr) finish(&*report);
+  return report;
+}
+
+absl::StatusOr<int> AnswerFiles(std::string_view command, const Inputs& inputs,
+                                const FileFlags& options, DeviceQuestion ask,
+                                void (*finish)(proto::Report* report)) {
+  return ReportEach(command, inputs.files(), options.form(), options.jobs,
+                    [&](const std::string& file, size_t threads) {
+                      return AnswerFile(command, file, inputs, options, threads, ask, finish);
+                    });
+}
+
+void AddFileFlags(FileFlags* options, FlagSet* flags) {
+  AddJobs(flags, &options->jobs);
+  AddJsonFlag(&options->json, flags);
+}
+
 void AddJobs(FlagSet* flags, std::optional<int64_t>* jobs) {
   flags->AddNumber("jobs", "N", jobs,
                    "number of cores to use, one process each for several files (default: all)");
 }
 
 absl::StatusOr<int> ReportEach(std::string_view command, const std::vector<std::string>& paths,
-                               ReportForm form, const std::optional<int64_t>& jobs, Answer answer,
-                               Placement placement) {
+                               ReportForm form, const std::optional<int64_t>& jobs,
+                               FileQuestion answer, Placement placement) {
   if (const absl::Status bad = CheckJobs(command, jobs); !bad.ok()) return bad;
   const absl::StatusOr<std::vector<std::string>> files = ExpandDirectories(paths);
   if (!files.ok()) return files.status();
@@ -135,7 +194,7 @@ absl::StatusOr<int> ReportEach(std::string_view command, const std::vector<std::
 absl::StatusOr<std::vector<proto::Report>> CollectReports(std::string_view command,
                                                           const std::vector<std::string>& files,
                                                           const std::optional<int64_t>& jobs,
-                                                          Answer answer) {
+                                                          FileQuestion answer) {
   if (const absl::Status bad = CheckJobs(command, jobs); !bad.ok()) return bad;
   const Jobs share = ShareOut(static_cast<size_t>(jobs.value_or(0)), files.size());
   const auto answer_one = [&](const std::string& file) { return answer(file, share.threads); };
@@ -148,28 +207,6 @@ absl::StatusOr<std::vector<proto::Report>> CollectReports(std::string_view comma
                     : FailedReport(command, files[i], std::string(report.status().message())));
   }
   return reports;
-}
-
-absl::StatusOr<std::string> HelpOf(const Command& command) {
-  std::string text;
-  captured_help = &text;
-  const absl::StatusOr<int> status = command.run({"--help"});
-  captured_help = nullptr;
-  if (!status.ok()) return status.status();
-  return text;
-}
-
-absl::Status InCommand(std::string_view command, const absl::Status& status) {
-  return absl::Status(status.code(), StrCat(command, ": ", ToStd(status.message())));
-}
-
-absl::StatusOr<int> PrintHelp(std::string_view text) {
-  if (captured_help != nullptr) {
-    *captured_help = text;
-    return kExitAnswered;
-  }
-  if (const absl::Status printed = PrintHelpText(text); !printed.ok()) return printed;
-  return kExitAnswered;
 }
 
 }  // namespace memreplay

@@ -1,4 +1,4 @@
-#include "sim/whatif/what_if.h"
+#include "sim/study/what_if.h"
 
 #include <algorithm>
 #include <string>

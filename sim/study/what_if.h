@@ -1,6 +1,6 @@
 // A trace or a program replayed on a simulated device under chosen settings.
-#ifndef MEMREPLAY_SIM_WHATIF_WHAT_IF_H_
-#define MEMREPLAY_SIM_WHATIF_WHAT_IF_H_
+#ifndef MEMREPLAY_SIM_STUDY_WHAT_IF_H_
+#define MEMREPLAY_SIM_STUDY_WHAT_IF_H_
 
 #include <array>
 #include <cstdint>
@@ -74,4 +74,4 @@ absl::StatusOr<WhatIfResult> ReplayWhatIf(const Schedule& schedule, const Replay
 
 }  // namespace memreplay
 
-#endif  // MEMREPLAY_SIM_WHATIF_WHAT_IF_H_
+#endif  // MEMREPLAY_SIM_STUDY_WHAT_IF_H_

@@ -1,0 +1,98 @@
+// One question, asked of each file of a command line.
+#ifndef MEMREPLAY_CLI_FILE_COMMAND_H_
+#define MEMREPLAY_CLI_FILE_COMMAND_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/statusor.h"
+#include "cli/command.h"
+#include "cli/flags.h"
+#include "cli/inputs.h"
+#include "cli/output.h"
+#include "proto/report.pb.h"
+#include "sim/recording/replay_settings.h"
+#include "sim/study/study_trace.h"
+#include "trace/value/trace.h"
+
+namespace memreplay {
+
+enum class ReportForm { kText, kJson, kNone };
+enum class Placement { kOwnProcesses, kThisProcess };
+
+// What every such command may be given.
+struct FileFlags {
+  SettingsRequest settings;
+  std::optional<int64_t> device;  // only this one of the file
+  std::optional<int64_t> jobs;
+  bool json = false;
+  ReportForm form() const { return json ? ReportForm::kJson : ReportForm::kText; }
+};
+
+// --jobs and --json.
+void AddFileFlags(FileFlags* options, FlagSet* flags);
+void AddJobs(FlagSet* flags, std::optional<int64_t>* jobs);
+
+// The files of a command line, or a model, once its flags are read. Nullopt: --help was asked for,
+// and shown. `may_be_none`: files need not be given. Errors name the command.
+absl::StatusOr<std::optional<Inputs>> ParseInputs(const CommandLine& line, std::string_view command,
+                                                  FlagSet* flags, bool may_be_none = false);
+
+// `paths` with each directory replaced by the files in it (not those below, not
+// hidden ones), by name. Error: a directory that cannot be listed or is empty.
+absl::StatusOr<std::vector<std::string>> ExpandDirectories(const std::vector<std::string>& paths);
+
+// While a file is answered.
+struct FileRun {
+  const std::string& file;
+  size_t threads;  // that it may use
+  Progress& progress;
+};
+using DeviceQuestion =
+    absl::FunctionRef<absl::StatusOr<proto::DeviceReport>(const Study& study, const FileRun& run)>;
+
+// The report of one file: what `ask` says of each device, in order, or of the one asked for.
+// Its first error is the answer. Error: NotFound, nothing of that device in the file.
+absl::StatusOr<proto::Report> AnswerFile(std::string_view command, const OpenedFile& opened,
+                                         const FileFlags& options, const FileRun& run,
+                                         DeviceQuestion ask);
+// Opens it first.
+absl::StatusOr<proto::Report> AnswerFile(std::string_view command, const std::string& file,
+                                         const Inputs& inputs, const FileFlags& options,
+                                         size_t threads, DeviceQuestion ask,
+                                         void (*finish)(proto::Report* report) = nullptr);
+
+// Prints the report of each file in order: text, of several files after the job's table,
+// or JSON as soon as it is there, indented for one file and one line each for several. Directories
+// count as their files. Several files are answered each in a process of its own (cli/processes.h),
+// unless `placement` is kThisProcess; `answer` is told how many threads it may use. `jobs`: --jobs,
+// null if it was not given. In JSON the job's table is `job` of the last line. A
+// file without an answer is a line on stderr and a row of the table, and with several files in JSON
+// also a report that holds the error, so that lines and files stay in step. Returns the worst exit
+// status; an error only if standard output cannot be written, or `jobs` is less than 1.
+using FileQuestion =
+    absl::FunctionRef<absl::StatusOr<proto::Report>(const std::string& file, size_t threads)>;
+absl::StatusOr<int> ReportEach(std::string_view command, const std::vector<std::string>& files,
+                               ReportForm form, const std::optional<int64_t>& jobs,
+                               FileQuestion answer, Placement placement = Placement::kOwnProcesses);
+
+// All of a command whose answer about a file is what `ask` says of its devices.
+absl::StatusOr<int> AnswerFiles(std::string_view command, const Inputs& inputs,
+                                const FileFlags& options, DeviceQuestion ask,
+                                void (*finish)(proto::Report* report) = nullptr);
+
+// The same reports as values, in order; of a file without an answer one that holds the error.
+absl::StatusOr<std::vector<proto::Report>> CollectReports(std::string_view command,
+                                                          const std::vector<std::string>& files,
+                                                          const std::optional<int64_t>& jobs,
+                                                          FileQuestion answer);
+
+}  // namespace memreplay
+
+#endif  // MEMREPLAY_CLI_FILE_COMMAND_H_

@@ -1,0 +1,25 @@
+#include "report/ask/inspect.h"
+
+#include "report/ask/categories.h"
+#include "report/ask/device_report.h"
+#include "report/ask/loop.h"
+#include "report/words/stack_names.h"
+
+namespace memreplay {
+
+absl::StatusOr<proto::DeviceReport> AskInspect(const Study& study,
+                                               const InspectQuestion& question) {
+  const Trace& trace = study.trace();
+  StackNames names(trace);
+  proto::DeviceReport report = ReportContents(trace, study.device_index(), study.settings().torch);
+  if (trace.devices[study.device_index()].has_final_state) {
+    *report.mutable_held_at_end() = HeldAtEnd(trace, study.device_index(), names, question.held);
+  }
+  if (!question.deep) return report;
+  if (const absl::Status asked = AskLoop(study, names, &report); !asked.ok()) return asked;
+  *report.mutable_held_at_peak() = HeldAtPeak(study.schedule(), names, question.held);
+  *report.mutable_categories() = ReportCategories(study.schedule(), names);
+  return report;
+}
+
+}  // namespace memreplay

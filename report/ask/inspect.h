@@ -1,0 +1,22 @@
+// What is in a file, and, if asked, how its memory moved.
+#ifndef MEMREPLAY_REPORT_ASK_INSPECT_H_
+#define MEMREPLAY_REPORT_ASK_INSPECT_H_
+
+#include "absl/status/statusor.h"
+#include "proto/report.pb.h"
+#include "report/ask/held.h"
+#include "sim/study/study.h"
+
+namespace memreplay {
+
+struct InspectQuestion {
+  bool deep = false;  // also AskLoop(), ReportCategories(), and what was held at the peak
+  HeldOptions held;
+};
+
+// Nothing is simulated unless `deep`. Error: AskLoop()'s.
+absl::StatusOr<proto::DeviceReport> AskInspect(const Study& study, const InspectQuestion& question);
+
+}  // namespace memreplay
+
+#endif  // MEMREPLAY_REPORT_ASK_INSPECT_H_

@@ -1,0 +1,132 @@
+#include "sim/study/study.h"
+
+#include <utility>
+
+namespace memreplay {
+
+Study::Study(std::shared_ptr<const Trace> trace, size_t device_index, ReplaySettings settings,
+             Known known)
+    : trace_(std::move(trace)),
+      device_index_(device_index),
+      settings_(std::move(settings)),
+      pools_(std::move(known.pools)),
+      schedule_(std::move(known.schedule)),
+      sampled_(std::move(known.exact)) {}
+
+Study::Study(Schedule schedule, ReplaySettings settings)
+    : trace_(schedule.shared_trace()),
+      device_index_(schedule.device_index()),
+      settings_(std::move(settings)),
+      schedule_(std::move(schedule)) {}
+
+const Schedule& Study::schedule() const {
+  const std::lock_guard lock(mutex_);
+  if (!schedule_.has_value()) {
+    schedule_.emplace(Schedule::Build(trace_, device_index_, std::move(pools_)));
+  }
+  return *schedule_;
+}
+
+ReplaySettings Study::AsRecordedSettings() const {
+  ReplaySettings settings = settings_;
+  settings.config = settings.recorded_config;
+  return settings;
+}
+
+const SampledReplay& Study::AsRecorded() const {
+  const std::lock_guard lock(mutex_);
+  if (!sampled_.has_value()) sampled_ = ReplaySampled(schedule(), AsRecordedSettings(), nullptr);
+  return *sampled_;
+}
+
+SampledReplay Study::WatchAsRecorded(Observer* observer, bool keep_segments) const {
+  SampledReplay replay = ReplaySampled(schedule(), AsRecordedSettings(), observer, keep_segments);
+  const std::lock_guard lock(mutex_);
+  if (!sampled_.has_value()) sampled_ = replay;
+  return replay;
+}
+
+ExactReplayResult Study::WatchExactly(Observer* observer) const {
+  ExactReplayOptions options;
+  options.observer = observer;
+  ExactReplayResult replay =
+      ReplayAsRecorded(schedule(), settings_.recorded_config, *settings_.torch.profile, options);
+  const std::lock_guard lock(mutex_);
+  if (!sampled_.has_value() && !exact_.has_value()) exact_ = replay;
+  return replay;
+}
+
+const ExactReplayResult& Study::Exact() const {
+  const std::lock_guard lock(mutex_);
+  if (trace_->is_program && !exact_.has_value()) exact_.emplace();
+  if (!sampled_.has_value() && exact_.has_value()) return *exact_;
+  return AsRecorded().exact;
+}
+
+absl::StatusOr<std::optional<Control>> Study::FindControl() const {
+  if (trace_->is_program) return std::nullopt;
+  const std::lock_guard lock(mutex_);
+  if (control_.has_value()) return *control_;
+  ReplaySettings own = AsRecordedSettings();
+  own.capacity.reset();
+  own.fraction.reset();
+  own.unlimited = false;
+  own = OnCard(own);
+  const absl::StatusOr<WhatIfResult> run = Run(own);
+  const absl::StatusOr<Bytes> other = PeakInOtherOrder(own);
+  if (!run.ok()) {
+    control_ = run.status();
+  } else if (!other.ok()) {
+    control_ = other.status();
+  } else {
+    control_ = Control{.peak_reserved = run->peak.reserved(),
+                       .other_order_peak_reserved = *other,
+                       .ooms = run->run.ooms};
+  }
+  return *control_;
+}
+
+WhatIfOptions Study::Options(StartPolicy policy) const {
+  WhatIfOptions options;
+  options.start = policy;
+  if (!trace_->is_program) options.recorded_start = &start();
+  return options;
+}
+
+absl::StatusOr<WhatIfResult> Study::Run(const ReplaySettings& settings, StartPolicy policy,
+                                        const CallCosts* costs) const {
+  RunKey key = {settings.config,
+                settings.torch.profile,
+                settings.capacity,
+                settings.fraction,
+                settings.order,
+                policy,
+                costs};
+  key.config.conf.clear();  // different words for the same settings
+  {
+    const std::lock_guard lock(runs_mutex_);
+    for (const MadeRun& made : runs_) {
+      if (made.key == key) return made.result;
+    }
+  }
+  WhatIfOptions options = Options(policy);
+  options.costs = costs;
+  absl::StatusOr<WhatIfResult> result = ReplayWhatIf(schedule(), settings, nullptr, options);
+  if (result.ok()) {
+    result->segments.clear();
+    result->segments.shrink_to_fit();
+  }
+  const std::lock_guard lock(runs_mutex_);
+  return runs_.emplace_back(MadeRun{std::move(key), std::move(result)}).result;
+}
+
+absl::StatusOr<Bytes> Study::PeakInOtherOrder(const ReplaySettings& settings,
+                                              StartPolicy policy) const {
+  ReplaySettings other = settings;
+  other.order = OtherOrder(settings.order);
+  const absl::StatusOr<WhatIfResult> result = Run(other, policy);
+  if (!result.ok()) return result.status();
+  return result->peak.reserved();
+}
+
+}  // namespace memreplay

@@ -1,0 +1,142 @@
+#include "sim/study/study_trace.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "sim/recording/exact_replay.h"
+#include "sim/recording/gone_pools.h"
+#include "sim/recording/torch_inference.h"
+#include "trace/schedule/schedule.h"
+#include "trace/value/strings.h"
+
+namespace memreplay {
+namespace {
+
+// How the devices of a file replay under the rules of one release.
+struct Attempt {
+  const TorchProfile* profile = nullptr;
+  std::vector<std::optional<SampledReplay>> devices = {};  // absent: it has no events
+  uint64_t exact_events = 0;                               // of all
+  bool exact = true;                                       // all events and final blocks
+  uint64_t parts_at = 0;  // first event that differs, of the first device that does
+};
+
+Attempt Try(const std::vector<std::optional<Schedule>>& schedules, const ReplaySettings& settings) {
+  Attempt attempt{.profile = settings.torch.profile};
+  for (const std::optional<Schedule>& schedule : schedules) {
+    std::optional<SampledReplay>& device = attempt.devices.emplace_back();
+    if (!schedule.has_value()) continue;
+    device = ReplaySampled(*schedule, settings, nullptr, false, /*stop_at_divergence=*/true);
+    const RecordingFollowed followed = FollowedBy(device->exact);
+    attempt.exact_events += followed.until_event;
+    if (!followed.exact) {
+      if (attempt.exact) attempt.parts_at = followed.until_event;
+      attempt.exact = false;
+    }
+  }
+  return attempt;
+}
+
+// In the given order, up to the first that is exact.
+std::vector<Attempt> TryEach(const Trace& trace,
+                             const std::vector<std::optional<Schedule>>& schedules,
+                             const std::vector<const TorchProfile*>& profiles) {
+  std::vector<Attempt> attempts;
+  for (const TorchProfile* profile : profiles) {
+    SettingsRequest release;
+    release.torch = std::string(profile->release);
+    absl::StatusOr<ReplaySettings> settings = ResolveSettings(trace, release);
+    if (!settings.ok()) continue;
+    settings->config = settings->recorded_config;
+    attempts.push_back(Try(schedules, *settings));
+    if (attempts.back().exact) break;
+  }
+  return attempts;
+}
+
+// The exact one is the last; of equals the first.
+Attempt& BestOf(std::vector<Attempt>& attempts) {
+  if (attempts.back().exact) return attempts.back();
+  return *std::max_element(
+      attempts.begin(), attempts.end(),
+      [](const Attempt& a, const Attempt& b) { return a.exact_events < b.exact_events; });
+}
+
+std::string Why(const TorchInference& inferred, const Attempt& chosen, const Attempt& newest) {
+  std::string why =
+      StrCat("inferred: ", inferred.layout, "; assumed to be ", chosen.profile->release);
+  if (chosen.profile == newest.profile) return why;
+  return why += StrCat(chosen.exact ? ", the newest release that reproduces it"
+                                    : ", the release that reproduces most of it",
+                       ": ", newest.profile->release, " would behave differently at event ",
+                       newest.parts_at);
+}
+
+}  // namespace
+
+absl::StatusOr<StudiedTrace> StudyTrace(const std::shared_ptr<const Trace>& trace,
+                                        const SettingsRequest& request) {
+  absl::StatusOr<ReplaySettings> settings = ResolveSettings(*trace, request);
+  if (!settings.ok()) return settings.status();
+  TorchInference inferred;
+  if (settings->torch.inferred) inferred = InferTorchProfile(*trace);
+  const bool told = inferred.fitting.size() < 2;
+  std::vector<Study::Known> known(trace->devices.size());
+  if (!told || MayHaveGonePools(*trace)) {
+    // The newest first.
+    std::vector<const TorchProfile*> profiles(inferred.fitting.rbegin(), inferred.fitting.rend());
+    if (told) profiles = {settings->torch.profile};
+    std::vector<std::optional<Schedule>> schedules(trace->devices.size());
+    for (size_t device = 0; device < trace->devices.size(); ++device) {
+      if (trace->devices[device].events.empty()) continue;
+      schedules[device].emplace(Schedule::Build(trace, device));
+    }
+    std::vector<Attempt> attempts;
+    if (std::any_of(schedules.begin(), schedules.end(),
+                    [](const auto& schedule) { return schedule.has_value(); })) {
+      attempts = TryEach(*trace, schedules, profiles);
+    }
+    if (!attempts.empty()) {
+      Attempt& best = BestOf(attempts);
+      if (!told) {
+        SettingsRequest chosen = request;
+        chosen.torch = std::string(best.profile->release);
+        const bool as_recorded = settings->as_recorded;
+        settings = ResolveSettings(*trace, chosen);
+        if (!settings.ok()) return settings.status();
+        settings->as_recorded = as_recorded;
+        settings->torch = {best.profile, true, Why(inferred, best, attempts.front())};
+      }
+      for (size_t device = 0; device < trace->devices.size(); ++device) {
+        if (!schedules[device].has_value()) continue;
+        SampledReplay& replay = *best.devices[device];
+        const RecordingFollowed followed = FollowedBy(replay.exact);
+        if (!followed.exact && MayHaveGonePools(*trace)) {
+          if (std::optional<GonePools> gone = FindGonePools(
+                  trace, device, settings->recorded_config, *best.profile, followed)) {
+            known[device].pools = std::move(gone->pools);
+            settings->notes.push_back(std::move(gone->note));
+            continue;
+          }
+        }
+        known[device].schedule = std::move(schedules[device]);
+        // One that diverged was not followed to its end.
+        if (!followed.divergence.has_value()) known[device].exact = std::move(replay);
+      }
+    }
+  }
+  StudiedTrace studied;
+  for (size_t device = 0; device < trace->devices.size(); ++device) {
+    studied.devices.push_back(
+        std::make_unique<const Study>(trace, device, *settings, std::move(known[device])));
+  }
+  studied.settings = *std::move(settings);
+  return studied;
+}
+
+}  // namespace memreplay
