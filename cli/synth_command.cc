@@ -136,7 +136,7 @@ absl::StatusOr<int> Synth(const CommandLine& line) {
   if (inputs->model() == nullptr) {
     return absl::InvalidArgumentError(
         StrCat("expected a model (", ModelNames(), ") or the file of a schedule, found ",
-               args.empty() ? std::string("none") : StrCat("'", args[0], "'")));
+               line.args.empty() ? std::string("none") : StrCat("'", line.args[0], "'")));
   }
   if (!inputs->unknown_key().empty()) {
     return absl::InvalidArgumentError(StrCat(

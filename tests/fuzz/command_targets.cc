@@ -61,7 +61,7 @@ void RunQuietly(const std::vector<std::string>& words) {
   dup2(nowhere, STDERR_FILENO);
   absl::StatusOr<int> status = absl::NotFoundError("");
   for (const Command& command : memreplay::Commands()) {
-    if (command.name == words[0]) status = command.run(absl::MakeConstSpan(words).subspan(1));
+    if (command.name == words[0]) status = command.run({.args = {words.begin() + 1, words.end()}});
   }
   dup2(out, STDOUT_FILENO);
   dup2(err, STDERR_FILENO);

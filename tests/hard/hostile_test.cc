@@ -321,7 +321,8 @@ TEST_F(HostileTest, AFileThatShrinksWhileItIsRead) {
     const Outcome outcome = Run("inspect growing.oplog");
     other.join();
     ExpectDecent(outcome, std::to_string(wait));
-    if (outcome.err.find("/growing.oplog: the file became shorter while it was being read") != std::string::npos) {
+    if (outcome.err.find("/growing.oplog: the file became shorter while it was being read") !=
+        std::string::npos) {
       EXPECT_EQ(outcome.status, 2);
       ++told;
     }

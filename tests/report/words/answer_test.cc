@@ -47,7 +47,8 @@ TEST(Unseen, TellsWhatCameBeforeWhereAskedTo) {
             "  LOWER BOUND: the recording began with 3.00 MiB live in 75 allocations and 20.0 MiB "
             "reserved; what happened before is not in the file.\n");
   unseen.set_has_events(false);
-  EXPECT_NE(UnseenLines(unseen, /*with_start=*/true).find("no requests were recorded, only the final state"),
+  EXPECT_NE(UnseenLines(unseen, /*with_start=*/true)
+                .find("no requests were recorded, only the final state"),
             std::string::npos);
 }
 

@@ -76,12 +76,12 @@ TEST(OverlapCheckerTest, AcceptsAnOrdinaryLife) {
 TEST(OverlapCheckerTest, ObjectsToImpossibleBlocks) {
   const Event segment = SegmentAlloc({.address = kA, .size = 4096});
   const Event block = Alloc({.address = kA + 512, .size = 1024, .block = 1024, .id = 0});
-  EXPECT_TRUE(Objects({block}, "not within one segment"));
+  EXPECT_TRUE(Objects({block}, "not within a single segment"));
   EXPECT_TRUE(Objects({segment, Alloc({.address = kA + 3584, .size = 513, .block = 1024})},
-                      "not within one segment"));
+                      "not within a single segment"));
   EXPECT_TRUE(Objects({segment, SegmentAlloc({.address = kA + 4096, .size = 4096}),
                        Alloc({.address = kA, .size = 8192, .block = 8192})},
-                      "not within one segment"));
+                      "not within a single segment"));
   EXPECT_TRUE(
       Objects({segment, block, Alloc({.address = kA, .size = 600, .block = 1024})}, "overlaps"));
   EXPECT_TRUE(Objects({segment, block, Alloc({.address = kA + 1024, .size = 1, .block = 512})},
@@ -99,7 +99,7 @@ TEST(OverlapCheckerTest, ObjectsToImpossibleFrees) {
   const Given b = {.address = kA, .size = 1000, .block = 1024, .id = 3};
   EXPECT_TRUE(Objects({segment, Free(b)}, "no live block"));
   EXPECT_TRUE(Objects({segment, Alloc(b), Completed(b)}, "never requested"));
-  EXPECT_TRUE(Objects({segment, Alloc(b), Free(b), Free(b)}, "requested before"));
+  EXPECT_TRUE(Objects({segment, Alloc(b), Free(b), Free(b)}, "already requested"));
   EXPECT_TRUE(Objects({segment, Alloc(b), Free(b), Completed(b), Completed(b)}, "no live block"));
   EXPECT_TRUE(Objects({segment, Alloc(b), Free({.address = kA, .size = 1024, .id = 3})},
                       "asked for with 1000"));
@@ -129,14 +129,14 @@ TEST(OverlapCheckerTest, FollowsMappedRanges) {
              Unmap({.address = kA + 2048, .size = 4096}), Alloc({.address = kA, .size = 2048}),
              Alloc({.address = kA + 6144, .size = 6144})}),
       "");
-  EXPECT_TRUE(Objects({low, high, Alloc(across)}, "not within one"));
+  EXPECT_TRUE(Objects({low, high, Alloc(across)}, "not within a single"));
   EXPECT_TRUE(Objects({low, middle, high, Alloc(across), Unmap({.address = kA, .size = 4096})},
                       "holds live block"));
   EXPECT_TRUE(Objects({low, high, Unmap({.address = kA, .size = 8192})}, "not all of it"));
   EXPECT_TRUE(Objects({low, middle, middle}, "overlaps"));
   EXPECT_TRUE(
       Objects({low, Map({.address = kA + 4096, .size = 4096, .stream = 1}), high, Alloc(across)},
-              "not within one"));
+              "not within a single"));
   EXPECT_TRUE(Objects({low, SegmentFree({.address = kA, .size = 4096})}, "no segment"));
 }
 

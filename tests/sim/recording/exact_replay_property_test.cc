@@ -113,9 +113,11 @@ void ExpectSamePrefix(const EventList& recorded, const std::vector<Event>& simul
 // What of an allocator's state no file tells before it matters.
 bool TellsOfHiddenState(const std::string& reason) {
   for (const char* clause :
-       {"does not determine the extents of", "ages of cached blocks",
-        "may have been lost with the recording's head", "whose pool the segments were",
-        "when private pools were being filled", "which of equal blocks"}) {
+       {"does not determine the extents of", "do not record the ages of blocks cached",
+        "the start of the recording, which may have shown",
+        "does not say to which pools the released segments belonged",
+        "neither when private pools were filled nor when they were released",
+        "chooses the older of two equal blocks"}) {
     if (reason.find(clause) != std::string::npos) return true;
   }
   return false;

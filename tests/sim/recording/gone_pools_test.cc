@@ -56,7 +56,8 @@ TEST(FindGonePools, MostRecordingsFollowAgain) {
     if (!found.has_value()) continue;
     ++solved;
     EXPECT_TRUE(Follow(trace, made, found->pools).exact) << seed;
-    EXPECT_NE(found->note.find("taken as of private pools"), std::string::npos) << found->note;
+    EXPECT_NE(found->note.find("assumed to belong to private pools"), std::string::npos)
+        << found->note;
     EXPECT_GE(found->pools.pools.size(), trace->pools.size());
   }
   EXPECT_GT(puzzles, 20u);
