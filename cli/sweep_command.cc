@@ -1,5 +1,6 @@
 // memreplay sweep FILE...
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -98,8 +99,9 @@ absl::StatusOr<int> SweepTogether(const Inputs& inputs, const SweepFlags& option
   proto::Report report = FailedReport("sweep", "", "");
   *report.mutable_together() = CompareTogether(*alone, together);
   const proto::Together& answer = report.together();
+  std::set<std::string> errors;  // a file that is named twice is reported once
   for (const proto::Report& file : *alone) {
-    if (!file.error().empty()) PrintError(file.error());
+    if (!file.error().empty() && errors.insert(file.error()).second) PrintError(file.error());
   }
   const absl::Status printed = PrintAnswer(report, options.file.json, [&] {
     return RenderTogether(answer, static_cast<size_t>(options.top.value_or(10)));

@@ -217,7 +217,10 @@ const Card* FindByName(std::string_view text, std::string* error) {
   for (const Card& card : AllCards()) {
     if (Plain(card.name) == plain) return &card;
     if (Plain(card.title) == plain) wholes.push_back(&card);
-    if (NameEndsWith(card, plain)) ends.push_back(&card);
+    // "4090" is enough for rtx-4090, but "rtx" is not for titan-rtx.
+    if (plain.find_first_of("0123456789") != std::string::npos && NameEndsWith(card, plain)) {
+      ends.push_back(&card);
+    }
     if (HasWords(card, words)) (IsSlice(card) ? slices : cards).push_back(&card);
   }
   for (const auto* found : {&wholes, &ends, &cards, &slices}) {

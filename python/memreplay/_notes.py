@@ -285,8 +285,11 @@ class Notes:
             at = path + "." if path else ""
             for name, parameter in module._parameters.items():
                 if parameter is not None:
-                    self._parameters[id(parameter)] = (weakref.ref(parameter), at + name)
-                    self._note_if_moved("parameter", (id(parameter), ""), at + name, parameter)
+                    # Tied to another module's, it keeps the name that it was first seen by.
+                    known = self._parameters.get(id(parameter))
+                    if known is None or known[0]() is not parameter or not known[1]:
+                        known = self._parameters[id(parameter)] = (weakref.ref(parameter), at + name)
+                    self._note_if_moved("parameter", (id(parameter), ""), known[1], parameter)
             for name, buffer in module._buffers.items():
                 if buffer is not None:
                     self._note_if_moved("buffer", (id(module), name), at + name, buffer)

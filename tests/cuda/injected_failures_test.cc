@@ -1,5 +1,6 @@
 // One program that uses everything of cuda/, run once for every call of the driver
 // that it makes, with that call failing.
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -34,11 +35,15 @@ void UseDevice(CudaDevice& device, BlockVerifier& verifier) {
     verifier.OnEvent(event);
     device.FreeSegment(*a, MiB(20));
   }
-  const Address range = *device.ReserveRange(MiB(40));
-  const Address other = *device.ReserveRange(MiB(40));
-  if (device.MapPages(range, MiB(8), MiB(2))) device.UnmapPages(range + MiB(2), MiB(4), MiB(2));
-  device.MapPages(other, MiB(40), MiB(20));
-  device.ReleaseRange(*device.ReserveRange(MiB(2)), MiB(2));
+  const std::optional<Address> range = device.ReserveRange(MiB(40));
+  const std::optional<Address> other = device.ReserveRange(MiB(40));
+  if (range.has_value() && device.MapPages(*range, MiB(8), MiB(2))) {
+    device.UnmapPages(*range + MiB(2), MiB(4), MiB(2));
+  }
+  if (other.has_value()) device.MapPages(*other, MiB(40), MiB(20));
+  if (const std::optional<Address> small = device.ReserveRange(MiB(2)); small.has_value()) {
+    device.ReleaseRange(*small, MiB(2));
+  }
   const StreamEvent first = device.RecordEvent(1);
   device.Synchronize(device.RecordEvent(2));
   device.IsComplete(first);

@@ -82,7 +82,7 @@ class ReplayOnTheFakeDriver(unittest.TestCase):
     def test_a_card_that_is_too_small_is_a_row_with_its_reason(self):
         done, rows, _ = self.compare("--only", "training", MEMREPLAY_FAKE_GPU_BYTES=str(32 << 20))
         self.assertEqual(done.returncode, 1)
-        self.assertIn("too big for GPU 0", compare.verdict(rows["training"]))
+        self.assertIn("too large for GPU 0", compare.verdict(rows["training"]))
 
     def test_nothing_is_begun_once_the_time_is_up(self):
         _, rows, _ = self.compare("--only", "training", "oom", "--budget", "-1")

@@ -147,7 +147,7 @@ TEST_F(OutputTest, AnInputIsNeverAnOutput) {
     const std::string program = Read("program.txtpb");
     const Outcome outcome = Run(arguments);
     EXPECT_EQ(outcome.status, 2);
-    EXPECT_NE(outcome.err.find("is an input too"), std::string::npos) << outcome.err;
+    EXPECT_NE(outcome.err.find("is also an input"), std::string::npos) << outcome.err;
     EXPECT_EQ(Read("copy.jsonl"), kSmallRecording);
     EXPECT_EQ(Read("program.txtpb"), program);
     EXPECT_EQ(Read("train.py"), "n_layer = 1\n");

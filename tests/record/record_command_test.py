@@ -41,7 +41,7 @@ class RecordCommandTest(Case):
             self.skipTest("torch.cuda.MemPool came with 2.5")
         run = self.runs("gone_pools.py")
         told = " ".join(run.process["replays"][0]["notes"])
-        self.assertEqual("taken as of private pools" in told, older_than("2.13"), told)
+        self.assertEqual("assumed to belong to private pools" in told, older_than("2.13"), told)
 
     def test_side_stream(self):
         lagging = self.runs("side_stream.py")
@@ -100,9 +100,9 @@ class RecordCommandTest(Case):
 
     def test_unusable(self):
         for words, flags, card, why in (
-                (["train.py"], [], None, "no GPU is here"),
-                (["no-such-program"], [], "no-such-card", "--card no-such-card: unknown GPU; known are b200,"),
-                (["no-such-program"], [], "rtx", "--card rtx: several cards match"),
+                (["train.py"], [], None, "this machine has no GPU"),
+                (["no-such-program"], [], "no-such-card", "--card no-such-card: no such GPU; --card list prints"),
+                (["no-such-program"], [], "rtx", "--card rtx: several GPUs match"),
                 (["no-such-program"], [], "rtx-4090", "cannot start no-such-program")):
             with self.subTest(why):
                 run = Recorded(self.folder, words, flags, card=card)

@@ -55,7 +55,7 @@ class RecordTest(Case):
         run = self.runs("recurrent.py")
         assumed = " ".join(row["what"] for row in run.process["card"]["assumptions"])
         self.assertIn("the cuDNN workspace is assumed to be 0 bytes", assumed)
-        self.assertIn("cuDNN's reserve space", assumed)
+        self.assertIn("the cuDNN reserve space", assumed)
 
     def test_mask_of_unknown_values(self):
         """As many as --dynamic-fraction says, and what is taken by it has values: true elements of what is there."""
@@ -79,7 +79,7 @@ class RecordTest(Case):
         run = self.record("unknown_loop.py", flags=["--unknown-limit", "100"])
         self.assertEqual(run.status, 1)
         self.assertEqual(run.process["error"], "EndlessWait")
-        self.assertIn("unknown_loop.py:5 asked 100 times", run.process["error_text"])
+        self.assertIn("unknown_loop.py:5 read 100 times", run.process["error_text"])
 
     def test_out_of_memory(self):
         for phase in ("forward", "backward", "optimizer", "evaluation"):
@@ -133,7 +133,7 @@ class RecordTest(Case):
         self.assertEqual(run.process["cards"][0]["besides"], 100 << 20)
         run = self.record("extension.py", kernels, self.extension("libunknown.so"))
         self.assertEqual(run.status, 1)
-        self.assertIn("the imagined card has no cudaSomethingThatNobodyKnows", run.answer["faults"][0])
+        self.assertIn("the simulated GPU lacks cudaSomethingThatNobodyKnows", run.answer["faults"][0])
 
     def test_notes(self):
         """Each address is that of a live allocation, and a training step is noted whole."""
@@ -222,8 +222,8 @@ class RecordTest(Case):
 
     def test_what_is_not_served(self):
         run = self.record("unserved.py")
-        self.assertIn("torch.mode along more than 2,048 values is not served", run.output)
-        self.assertIn("torch.matrix_exp of a batch is not served", run.output)
+        self.assertIn("torch.mode along more than 2,048 values is not supported", run.output)
+        self.assertIn("torch.matrix_exp of a batch is not supported", run.output)
         if not older_than("2.5"):  # which cannot share expandable segments on a card either
             self.assertIn("does not serve cuMemExportToShareableHandle", run.answer["faults"][0])
 
