@@ -157,7 +157,7 @@ TEST_F(OutputTest, AnInputIsNeverAnOutput) {
 TEST_F(OutputTest, AWriterThatRefusesLeavesTheOldFile) {
   const Outcome outcome = Run("convert program.jsonl out --to torch_snapshot_pickle");
   EXPECT_EQ(outcome.status, 2);
-  EXPECT_NE(outcome.err.find("a program cannot be written as a snapshot"), std::string::npos);
+  EXPECT_NE(outcome.err.find("a schedule cannot be written as a snapshot"), std::string::npos);
   EXPECT_EQ(Read("out"), kOld);
   EXPECT_EQ(Names(), before_);
 }

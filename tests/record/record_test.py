@@ -225,7 +225,7 @@ class RecordTest(Case):
         self.assertIn("torch.mode along more than 2,048 values is not supported", run.output)
         self.assertIn("torch.matrix_exp of a batch is not supported", run.output)
         if not older_than("2.5"):  # which cannot share expandable segments on a card either
-            self.assertIn("does not serve cuMemExportToShareableHandle", run.answer["faults"][0])
+            self.assertIn("does not support cuMemExportToShareableHandle", run.answer["faults"][0])
 
     def test_a_backend_that_records_nothing(self):
         run = self.record("mlp.py", environment={"PYTORCH_CUDA_ALLOC_CONF": "backend:cudaMallocAsync"})

@@ -39,8 +39,8 @@ std::vector<uint16_t> PoolsBySegments(const MemoryState& final_state,
   Ranges ranges;
   for (const SegmentInfo& segment : final_state) {
     const auto pool = std::find(pools.begin(), pools.end(), segment.pool_id);
-    ranges[segment.address] = {segment.address + segment.total_size,
-                               static_cast<uint16_t>(pool - pools.begin()), segment.is_expandable};
+    const auto index = static_cast<uint16_t>(pool == pools.end() ? 0 : pool - pools.begin());
+    ranges[segment.address] = {segment.address + segment.total_size, index, segment.is_expandable};
   }
   for (size_t i = events.size(); i-- > 0;) {
     const Event event = events[i];
