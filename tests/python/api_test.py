@@ -122,7 +122,7 @@ class Answers(unittest.TestCase):
             memreplay.load(SERVING).replay().columns("nonsense")
 
     def test_sources_that_are_none(self):
-        with self.assertRaisesRegex(memreplay.Error, "^<dict>: byte .*: no memory snapshot$"):
+        with self.assertRaisesRegex(memreplay.Error, "^<dict>: byte .*, so it is not a memory snapshot$"):
             memreplay.load({"other": 1}).replay()
         with open(SERVING, encoding="utf-8") as text:
             for source in (3, None, text, ["a.pickle"]):
@@ -160,7 +160,7 @@ class Answers(unittest.TestCase):
         with mock.patch.dict(sys.modules, {"pandas": None, "pyarrow": None, "fsspec": None}):
             for ask, package in ((answer.to_pandas, "pandas"), (answer.to_arrow, "pyarrow"),
                                  (lambda: memreplay.load("s3://a/b"), "fsspec")):
-                with self.assertRaisesRegex(ImportError, f"wants the package {package} .*; pip install {package}$"):
+                with self.assertRaisesRegex(ImportError, f"requires the package {package} .*; pip install {package}$"):
                     ask()
 
     def test_notebooks_show_the_page_or_a_table(self):
@@ -200,7 +200,7 @@ class Program(unittest.TestCase):
             done = subprocess.run([sys.executable, "-c", "import memreplay; memreplay.load('x').replay()"],
                                   env={"MEMREPLAY_PROGRAM": str(fake), "PYTHONPATH": str(ROOT / "python")},
                                   stderr=subprocess.PIPE, check=False)
-            self.assertIn(b"memreplay.Unanswered: replay: the program was ended by signal 9", done.stderr)
+            self.assertIn(b"memreplay.Unanswered: replay: memreplay was ended by signal 9", done.stderr)
 
 
 if __name__ == "__main__":

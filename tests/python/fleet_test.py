@@ -137,7 +137,7 @@ class Local(Case):
             status, _ = self.fleet("--retries", "1")
         self.assertEqual(status, 1)
         self.assertEqual([row["error"] for row in self.rows("devices") if row["rank"] == 2],
-                         ["sweep: the program was ended by signal 9"])
+                         ["sweep: memreplay was ended by signal 9"])
         self.fleet("--retries", "1")
         self.assertEqual([row["error"] for row in self.rows("devices") if row["rank"] == 2], [""])
 
@@ -149,7 +149,7 @@ class Local(Case):
     def test_results_inside_the_source_are_no_recordings(self):
         for _ in range(2):
             self.assertIn("6 files in 2 jobs", self.fleet(out="runs")[1])
-        with self.assertRaisesRegex(memreplay.Error, "nothing there but the results"):
+        with self.assertRaisesRegex(memreplay.Error, "it contains only the results"):
             self.fleet(source=str(self.runs / "*.parquet"), out="runs")
 
     def test_storage_that_cannot_be_reached_is_one_line(self):

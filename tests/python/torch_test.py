@@ -161,7 +161,7 @@ class Torch(unittest.TestCase):
         (environment / "bin/python3").chmod(0o755)
         for job, name in (({}, "out.pickle"), ({"RANK": "3", "WORLD_SIZE": "8"}, "out.rank3.pickle"),
                           ({"SLURM_PROCID": "2", "SLURM_STEP_NUM_TASKS": "4"}, "out.rank2.pickle")):
-            done = subprocess.run(["venv/bin/memreplay", "run", "-o", "out.pickle", "script.py", "--lr", "3"],
+            done = subprocess.run(["venv/bin/memreplay", "record", "-o", "out.pickle", "script.py", "--lr", "3"],
                                   cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False,
                                   env={**os.environ, **variables, "LD_LIBRARY_PATH": str(folder), **job})
             self.assertEqual(done.returncode, 0, done.stdout)
