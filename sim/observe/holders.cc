@@ -16,14 +16,10 @@ void HoldersObserver::OnStart(const MemoryState& start, const Allocator& /*alloc
     Held& held = Of(pool == pools.end() ? uint16_t{0} : pool->second,
                     static_cast<uint32_t>(stream - streams_.begin()));
     held.reserved += segment.total_size;
-    reserved_ += segment.total_size;
     for (const BlockInfo& block : segment.blocks) {
-      if (block.state == BlockState::kInactive) continue;
-      held.active += block.size;
-      active_ += block.size;
+      if (block.state != BlockState::kInactive) held.active += block.size;
     }
   }
-  peak_ = {reserved_, active_};
   for (auto& [key, held] : held_) {
     held.told.reserved = held.reserved;
     held.told.active = held.active;
@@ -56,21 +52,13 @@ void HoldersObserver::OnEvent(const Event& event) {
     case EventKind::kSegmentAlloc:
     case EventKind::kSegmentMap:
       Changing(event.pool, event.stream).reserved += event.size;
-      reserved_ += event.size;
       return;  // belongs to the request that is being served
     case EventKind::kSegmentFree:
     case EventKind::kSegmentUnmap:
       Changing(event.pool, event.stream).reserved -= event.size;
-      reserved_ -= event.size;
       return;
-    case EventKind::kAlloc:
-      Changing(event.pool, event.stream).active += block;
-      active_ += block;
-      break;
-    case EventKind::kFreeCompleted:
-      Changing(event.pool, event.stream).active -= block;
-      active_ -= block;
-      break;
+    case EventKind::kAlloc: Changing(event.pool, event.stream).active += block; break;
+    case EventKind::kFreeCompleted: Changing(event.pool, event.stream).active -= block; break;
     case EventKind::kOom: break;
     default: return;
   }
@@ -80,9 +68,7 @@ void HoldersObserver::OnEvent(const Event& event) {
     held.told.most_cached = cached;
     held.told.most_cached_event = index;
   }
-  const std::pair now(reserved_, active_);
-  if (now <= peak_ || event.kind == EventKind::kFreeCompleted) return;
-  peak_ = now;
+  if (moments_.moments().at_peak.event != index) return;
   for (Held* const each : changed_) {
     each->told.reserved = each->reserved;
     each->told.active = each->active;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "sim/model/observer.h"
+#include "sim/observe/moments.h"
 #include "trace/value/memory_state.h"
 #include "trace/value/trace.h"
 #include "trace/value/units.h"
@@ -28,9 +29,11 @@ struct Holder {
 // O(log of pools * streams) per event, amortised.
 class HoldersObserver final : public Observer {
  public:
-  // Streams and pools of the start are looked up in these, which must outlive this.
-  HoldersObserver(const std::vector<StreamHandle>& streams, const std::vector<PoolId>& pools)
-      : streams_(streams), pools_(pools) {}
+  // `moments` must see everything before this does; streams and pools of the start are looked up
+  // in the other two. All must outlive this.
+  HoldersObserver(const MomentsObserver& moments, const std::vector<StreamHandle>& streams,
+                  const std::vector<PoolId>& pools)
+      : moments_(moments), streams_(streams), pools_(pools) {}
   void OnStart(const MemoryState& state, const Allocator& allocator) override;
   void OnEvent(const Event& event) override;
   // By pool and stream.
@@ -44,6 +47,7 @@ class HoldersObserver final : public Observer {
   };
   Held& Of(uint16_t pool, uint32_t stream);
 
+  const MomentsObserver& moments_;
   const std::vector<StreamHandle>& streams_;
   const std::vector<PoolId>& pools_;
   // For what changes the numbers of now.
@@ -51,8 +55,6 @@ class HoldersObserver final : public Observer {
 
   std::map<std::pair<uint16_t, uint32_t>, Held> held_;
   std::vector<Held*> changed_;
-  Bytes reserved_, active_;       // of all, now
-  std::pair<Bytes, Bytes> peak_;  // what they were at the peak
   uint64_t events_ = 0;
 };
 

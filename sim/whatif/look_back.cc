@@ -9,8 +9,9 @@ absl::StatusOr<LookBack> LookBackOn(const Study& study) {
   LookBack told;
   UsageObserver usage;
   TimelineObserver timeline(usage, kTimelineBuckets);
-  HoldersObserver holders(schedule.trace().streams, schedule.pools());
-  ObserverList observers = {&usage, &timeline, &holders};
+  MomentsObserver moments(usage);
+  HoldersObserver holders(moments, schedule.trace().streams, schedule.pools());
+  ObserverList observers = {&usage, &moments, &timeline, &holders};
   const auto tell = [&] {
     told.timeline = timeline.buckets();
     told.holders = holders.Holders();

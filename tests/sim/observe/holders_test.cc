@@ -21,18 +21,22 @@ class Told {
     event.size = MiB(mib);
     event.block_size = MiB(block_mib == 0 ? mib : block_mib);
     if (!observer_) {
-      observer_ = std::make_unique<HoldersObserver>(trace_.streams, trace_.pools);
+      observer_ = std::make_unique<HoldersObserver>(moments_, trace_.streams, trace_.pools);
+      all_ = std::make_unique<ObserverList>(ObserverList{&usage_, &moments_, observer_.get()});
       SimulatedDevice device(GiB(1));
-      observer_->OnStart(start_, DirectAllocator(device));
+      all_->OnStart(start_, DirectAllocator(device));
     }
-    observer_->OnEvent(event);
+    all_->OnEvent(event);
   }
   std::vector<Holder> Holders() { return observer_->Holders(); }
   MemoryState start_;
   Trace trace_;
 
  private:
+  UsageObserver usage_;
+  MomentsObserver moments_ = MomentsObserver(usage_);
   std::unique_ptr<HoldersObserver> observer_;
+  std::unique_ptr<ObserverList> all_;
 };
 
 TEST(HoldersObserver, WhoHoldsWhatAtThePeak) {
