@@ -78,7 +78,6 @@ class Finder {
 
   void ReadProgram(const RequestView& requests) {
     found_.is_told = true;
-    std::string_view phase_name;
     found_.phases = {{0, events_, Phase::kOther, 0}};
     const auto take = [&](AllocationId id, std::string_view tag) {
       const std::optional<Category> category = CategoryOfTag(tag);

@@ -2,6 +2,7 @@
 #ifndef MEMREPLAY_TRACE_PROGRAM_RANDOM_LOAD_H_
 #define MEMREPLAY_TRACE_PROGRAM_RANDOM_LOAD_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <queue>
 #include <vector>

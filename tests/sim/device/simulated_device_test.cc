@@ -111,7 +111,7 @@ TEST(SimulatedDeviceTest, RunsOutOfAddresses) {
 
 TEST(SimulatedDeviceTest, RefusesAStartThatHasNoRoom) {
   for (const AddressOrder order : {AddressOrder::kUpwards, AddressOrder::kChunksDownwards}) {
-    const auto fits = [order](std::vector<Piece> pieces) {
+    const auto fits = [order](const std::vector<Piece>& pieces) {
       SimulatedDevice::Options options;
       options.order = order;
       SimulatedDevice device(options);
