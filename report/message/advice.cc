@@ -5,6 +5,8 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_format.h"
+#include "absl/types/span.h"
+#include "hardware/cards.h"
 #include "report/message/pieces.h"
 #include "report/words/sizes.h"
 #include "report/words/text.h"
@@ -23,15 +25,11 @@ constexpr char kSnapshot[] =
     "torch.cuda.memory._dump_snapshot(\"snapshot.pickle\") in an except around it, then "
     "memreplay oom snapshot.pickle.";
 
-constexpr struct {
-  std::string_view title;  // in the card's name
-  double gib;              // or its memory, as PyTorch prints it
-  std::string_view flag;
-} kCards[] = {
-    {"B200", 178.35, "b200"},         {"H200", 139.81, "h200"},    {"H100", 79.10, "h100-sxm"},
-    {"A100", 79.25, "a100-sxm-80gb"}, {"L40S", 44.40, "l40s"},     {"L4", 22.05, "l4"},
-    {"A10G", 22.06, "a10g"},          {"T4", 14.58, "t4"},         {"V100", 15.77, "v100-sxm-16gb"},
-    {"A6000", 47.54, "rtx-a6000"},    {"5090", 31.37, "rtx-5090"}, {"4090", 23.64, "rtx-4090"},
+// Of several GPUs of one size the one that is most often meant; the table of hardware/ has the
+// rest.
+constexpr std::string_view kUsualCards[] = {
+    "b200", "h200", "h100-sxm",      "a100-sxm-80gb", "l40s",     "l4",
+    "a10g", "t4",   "v100-sxm-16gb", "rtx-a6000",     "rtx-5090", "rtx-4090",
 };
 
 std::string Shown(std::string_view text) { return CleanText(text, kMaxShown); }
@@ -252,7 +250,7 @@ void Adviser::Record() {
   if (facts_.script.empty() || !IsCuda() || IsServer() || facts_.form->kind == FormKind::kMps) {
     return;
   }
-  const std::string_view card = CardFlag(facts_);
+  const std::string card = CardFlag(facts_);
   const auto& capacity = facts_[Quantity::kCapacity];
   Add("record", "try changes without a GPU",
       StrCat(
@@ -720,23 +718,22 @@ std::vector<std::string> FrameSentences(const Facts& facts) {
   return sentences;
 }
 
-std::string_view CardFlag(const Facts& facts) {
-  for (const auto& card : kCards) {
-    if (!facts.card.empty() && absl::StrContains(facts.card, ToAbsl(card.title))) return card.flag;
+std::string CardFlag(const Facts& facts) {
+  std::string error;
+  if (!facts.card.empty() && !absl::StartsWith(facts.card, "custom:")) {
+    if (const std::optional<Card> card = FindCard(facts.card, &error)) return card->name;
   }
   const auto& capacity = facts[Quantity::kCapacity];
   if (!capacity.has_value()) return "";
-  const double gib = static_cast<double>(capacity->bytes) / (1 << 30);
-  for (const auto& card : kCards) {
-    if (gib > 0.99 * card.gib && gib < 1.01 * card.gib) return card.flag;
+  const auto bytes = static_cast<double>(capacity->bytes);
+  for (const std::string_view name : kUsualCards) {
+    const std::optional<Card> card = FindCard(name, &error);
+    const auto memory = static_cast<double>(card->memory);
+    if (bytes > 0.99 * memory && bytes < 1.01 * memory) return card->name;
   }
   return "";
 }
 
-std::vector<std::string_view> CardFlags() {
-  std::vector<std::string_view> flags;
-  for (const auto& card : kCards) flags.push_back(card.flag);
-  return flags;
-}
+absl::Span<const std::string_view> CardFlags() { return kUsualCards; }
 
 }  // namespace memreplay

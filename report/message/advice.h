@@ -3,8 +3,10 @@
 #define MEMREPLAY_REPORT_MESSAGE_ADVICE_H_
 
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "absl/types/span.h"
 #include "report/message/facts.h"
 #include "report/message/judge.h"
 
@@ -25,10 +27,11 @@ std::vector<Advice> Advise(const Facts& facts, const Sums& sums, const Judgement
 // What the traceback says outright, a sentence each.
 std::vector<std::string> FrameSentences(const Facts& facts);
 
-// The name for --card of `memreplay record` of a card of so much memory; "" if none is known.
-std::string_view CardFlag(const Facts& facts);
-// All that it can return.
-std::vector<std::string_view> CardFlags();
+// The name for --card of the GPU that the text is about, by its name or its memory; "" if that is
+// unknown.
+std::string CardFlag(const Facts& facts);
+// Those that memory alone can lead to.
+absl::Span<const std::string_view> CardFlags();
 
 }  // namespace memreplay
 
