@@ -3,8 +3,9 @@
 Asks Bazel for every dependency between our folders (visibility should forbid
 the wrong ones; a careless visibility line would not be noticed otherwise) and
 looks at the #include lines for what a folder must not use: sim/ has no files,
-flags, printing or clocks, and nothing includes tests/. docs/design.md shows the
-staircase as it is in the BUILD files: `./check --accept docs-arrows` draws it anew.
+flags, printing or clocks, and nothing includes tests/. A dependency of which no
+header is included is an arrow too many. docs/design.md shows the staircase as
+it is in the BUILD files: `./check --accept docs-arrows` draws it anew.
 """
 
 import os
@@ -76,6 +77,8 @@ FORBIDDEN = {
     "report": r"absl/flags/.*|iostream|fstream|filesystem|chrono|absl/time/clock\.h|cuda.*\.h",
 }
 INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]([^>"]+)[>"]', re.MULTILINE)
+# What targets of other people's headers provide.
+PREFIXES = {"//third_party/absl:absl": "absl/", "//third_party/protobuf:protobuf": "google/protobuf/"}
 DESIGN = pathlib.Path("docs/design.md")
 BEGIN, END = "<!-- folders: begin -->\n", "<!-- folders: end -->\n"
 
@@ -98,6 +101,39 @@ def rules():
          "--noimplicit_deps", f"kind(rule, {stages})"],
         stdout=subprocess.PIPE, check=True, text=True)
     return list(xml.etree.ElementTree.fromstring(query.stdout).iter("rule"))
+
+
+def labels(rule, *attributes):
+    return [label.get("value") for lists in rule.iter("list") if lists.get("name") in attributes
+            for label in lists.iter("label")]
+
+
+def path_of(label):
+    return label.removeprefix("//").replace(":", "/").lstrip("/")
+
+
+def unused_arrows(rules):
+    """Dependencies of C++ targets on ours, on Abseil and on Protobuf of which they include no header."""
+    headers = {rule.get("name"): {path_of(label) for label in labels(rule, "hdrs")}
+               for rule in rules if rule.get("class") == "cc_library"}
+    for rule in rules:
+        is_shared = any(flag.get("name") == "linkshared" and flag.get("value") == "true" for flag in rule.iter("boolean"))
+        if rule.get("class") not in ("cc_library", "cc_binary") or is_shared:
+            continue
+        files = [pathlib.Path(path_of(label)) for label in labels(rule, "srcs", "hdrs", "textual_hdrs")]
+        included = {name for path in files if path.suffix in (".h", ".cc") and path.exists()
+                    for name in INCLUDE.findall(path.read_text(encoding="utf-8"))}
+        for dep in labels(rule, "deps"):
+            if dep in PREFIXES:
+                used = any(name.startswith(PREFIXES[dep]) for name in included)
+            elif dep.endswith("_cc_proto"):
+                used = path_of(dep).removesuffix("_cc_proto") + ".pb.h" in included
+            elif headers.get(dep):
+                used = bool(headers[dep] & included)
+            else:
+                continue  # linked for what it does, or not ours
+            if included and not used:
+                yield f"{rule.get('name')} depends on {dep} and includes nothing of it"
 
 
 def dependencies(rules):
@@ -161,7 +197,7 @@ def main():
     all_rules = rules()
     uses, strangers = dependencies(all_rules)
     wrong = [f"{package}/ has no place in the order" for package in sorted(strangers)]
-    wrong += [*wrong_arrows(uses), *wrong_includes()]
+    wrong += [*wrong_arrows(uses), *wrong_includes(), *unused_arrows(all_rules)]
     text = DESIGN.read_text(encoding="utf-8")
     before, rest = text.split(BEGIN)
     wanted = before + BEGIN + drawing(uses) + END + rest.split(END)[1]
