@@ -71,11 +71,16 @@ const char* memreplay_card_summary() {
       json.key("peak_allocated").value(d.allocated[i].peak).close('}');
     }
     json.close(']');
+    json.key("pinned").open('{').key("peak").value(d.pinned.peak);
+    json.key("blocks").value(d.pinned.peak_blocks).key("rounded").value(d.pinned.peak_rounded);
+    json.close('}');
   }
   WriteNotes(&json);
   json.close('}');
   return keep(json.text());
 }
+
+int memreplay_card_count() { return device().visible_now(); }
 
 void memreplay_card_write(std::uint64_t address, const void* bytes, std::size_t size) {
   WriteBytes(address, bytes, size);

@@ -21,6 +21,9 @@ MEMREPLAY_CARD_EXPORT const char* memreplay_card_error();
 // Counters, assumptions and unknown calls of this process, JSON.
 MEMREPLAY_CARD_EXPORT const char* memreplay_card_summary();
 
+// How many GPUs the process would see if CUDA were initialised now. Initialises nothing.
+MEMREPLAY_CARD_EXPORT int memreplay_card_count();
+
 // Bytes of the card. Known is what a small copy, a fill or memreplay_card_write wrote; a block that
 // PyTorch's allocator hands out is unknown, whoever had it before.
 MEMREPLAY_CARD_EXPORT void memreplay_card_write(std::uint64_t address, const void* bytes,

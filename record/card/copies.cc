@@ -7,6 +7,7 @@
 
 #include "record/card/device.h"
 #include "record/card/entry.h"
+#include "record/card/host_pages.h"
 
 namespace memreplay::card {
 namespace {
@@ -74,7 +75,7 @@ void Copy(void* to, const void* from, std::size_t size) {
   const std::lock_guard<std::mutex> lock(d.mutex);
   if (!to_card) {
     if (!small) {
-      std::memset(to, 0, size);
+      ZeroHostMemory(to, size);
     }
     if (!small || !read_known(d, number(from), to, size)) {
       d.unknown_reads.fetch_add(1, std::memory_order_relaxed);

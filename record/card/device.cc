@@ -59,7 +59,7 @@ Device& device() {
   return *made;
 }
 
-int Device::visible_count() {
+int Device::visible_now() const {
   int found = visible.load();
   if (found >= 0) return found;
   const char* named = std::getenv("CUDA_VISIBLE_DEVICES");
@@ -72,6 +72,11 @@ int Device::visible_count() {
     }
     found = std::min(found, entries);
   }
+  return found;
+}
+
+int Device::visible_count() {
+  const int found = visible_now();
   visible.store(found);
   return found;
 }

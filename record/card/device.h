@@ -19,6 +19,12 @@
 
 namespace memreplay::card {
 
+// Memory of the host that CUDA allocated or registered; its address is the key.
+struct HostRange {
+  std::uint64_t size = 0;  // bytes, as requested of the driver
+  bool is_pinned = false;  // else managed
+};
+
 struct Device {
   explicit Device(const Settings& from_environment);
 
@@ -29,8 +35,18 @@ struct Device {
   std::vector<Memory> cards;
   KnownBytes known;
   Streams streams;
-  std::map<std::uint64_t, std::uint64_t> host;    // pinned memory: address -> size
+  std::map<std::uint64_t, HostRange> host;        // what CUDA knows of the host's memory
   std::map<std::uint64_t, std::uint64_t> mapped;  // pages in a reservation: address -> size
+
+  // Pinned memory of the host. PyTorch's allocator of such memory rounds a block up before it
+  // requests it of the driver, and keeps what it has.
+  struct Pinned {
+    std::uint64_t now = 0, peak = 0;  // bytes
+    std::uint64_t blocks = 0;         // now
+    std::uint64_t peak_blocks = 0;    // when `peak` was reached
+    std::uint64_t peak_rounded = 0;   // bytes of those whose size is a power of two
+    std::uint64_t rounded = 0;
+  } pinned;
 
   // What PyTorch's allocator has handed out, by card.
   struct Allocated {
@@ -58,6 +74,8 @@ struct Device {
   // first asked, whatever their numbers, so that a program that names its machine's third card runs
   // on the one that is imagined.
   int visible_count();
+  // What that would be now.
+  int visible_now() const;
   void launch() {
     const std::uint64_t before = launches.fetch_add(1, std::memory_order_relaxed);
     if (before == 0) first_kernel();

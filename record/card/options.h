@@ -24,6 +24,7 @@ struct CardOption {
 
 // More than any GPU has, and small enough for sums of a few of them.
 inline constexpr std::uint64_t kMaxBytes = std::uint64_t{1} << 40;
+inline constexpr std::uint64_t kMaxHostBytes = std::uint64_t{1} << 50;
 inline constexpr std::uint64_t kMaxCards = 64;
 
 inline constexpr CardOption kCapacity = {
@@ -66,6 +67,15 @@ inline constexpr CardOption kCudnnWorkspace = {
     .by_default = "0",
     .help = "what each plan of cuDNN asks for next to its tensors, which cuDNN alone knows",
 };
+inline constexpr CardOption kHostMemory = {
+    .flag = "host-memory",
+    .variable = "MEMREPLAY_CARD_HOST_MEMORY",
+    .kind = CardOption::kBytes,
+    .max = kMaxHostBytes,
+    .values = "SIZE",
+    .by_default = "no limit",
+    .help = "how much memory of the host can be pinned; more fails as it would there",
+};
 inline constexpr CardOption kCards = {
     .flag = "cards",
     .variable = "MEMREPLAY_CARD_COUNT",
@@ -103,8 +113,8 @@ inline constexpr CardOption kCopyLimit = {
     .help = "copies of at most so many bytes are real",
 };
 
-inline constexpr const CardOption* kCardOptions[] = {&kCapacity,       &kReserve,  &kNccl,
-                                                     &kCudnnWorkspace, &kCards,    &kCompletion,
-                                                     &kAddresses,      &kCopyLimit};
+inline constexpr const CardOption* kCardOptions[] = {&kCapacity,       &kReserve,    &kNccl,
+                                                     &kCudnnWorkspace, &kHostMemory, &kCards,
+                                                     &kCompletion,     &kAddresses,  &kCopyLimit};
 
 }  // namespace memreplay::card

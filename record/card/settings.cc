@@ -72,6 +72,7 @@ Settings SettingsFromEnvironment() {
   read.number(kCopyLimit, &settings.copy_limit);
   read.number(kCudnnWorkspace, &settings.cudnn_workspace);
   read.number(kNccl, &settings.nccl);
+  read.number(kHostMemory, &settings.host_memory);
   if (read.is_second(kCompletion, "lagging", "at-once")) {
     settings.completion = Streams::Completion::kAtOnce;
   }

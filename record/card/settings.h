@@ -23,6 +23,7 @@ struct Settings {
   std::uint64_t copy_limit = 65536;
   std::uint64_t cudnn_workspace = 0;
   std::uint64_t nccl = kNcclBytes;
+  std::uint64_t host_memory = kMaxHostBytes;  // that can be pinned
   std::string error;  // what is wrong, for a person
 
   // A card as memreplay's simulated device is: no bytes behind its addresses, which begin at

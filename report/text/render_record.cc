@@ -71,6 +71,18 @@ void AppendCards(const proto::RecordedProcess& process, std::string* text) {
   }
 }
 
+void AppendPinned(const proto::RecordedProcess& process, std::string* text) {
+  const auto& pinned = process.card().pinned();
+  if (pinned.peak() == 0) return;
+  memreplay::Line(
+      text, "pinned",
+      StrCat(FormatSizeExactly(pinned.peak()), " of host memory at the peak, in ",
+             FormatCount(pinned.blocks(), "block"),
+             pinned.rounded() * 2 > pinned.peak()
+                 ? "; PyTorch rounds each up to a power of two, so up to half may be rounding"
+                 : ""));
+}
+
 void AppendReplays(const proto::RecordedProcess& process, std::string* text) {
   for (const proto::RecordedReplay& replay : process.replays()) {
     if (replay.events() == 0) continue;
@@ -207,6 +219,7 @@ std::string RenderRecord(const proto::RecordReport& report) {
     StrAppend(&text, process.name(), process.name().empty() ? "" : ": ", program, " on ",
               CardText(process), ": ", Verdict(process), ".\n");
     AppendCards(process, &text);
+    AppendPinned(process, &text);
     AppendReplays(process, &text);
     memreplay::Line(&text, "ran",
                     absl::StrFormat("%.1f s, torch %s, Python %s", process.seconds(),

@@ -106,43 +106,86 @@ ENTRY(int, cudaMemcpyToSymbolAsync, const void*, const void*, std::size_t, std::
   return kSuccess;
 }
 
-// Pinned memory.
-ENTRY(int, cudaHostAlloc, void** out, std::size_t bytes, unsigned) {
+// Pinned memory. With the lock held.
+bool is_power_of_two(std::uint64_t bytes) { return (bytes & (bytes - 1)) == 0; }
+
+bool add_host_range(Device* d, std::uint64_t address, const HostRange& range) {
+  Device::Pinned& p = d->pinned;
+  if (range.is_pinned) {
+    if (range.size > d->settings.host_memory || p.now > d->settings.host_memory - range.size) {
+      return false;
+    }
+    p.now += range.size;
+    ++p.blocks;
+    if (is_power_of_two(range.size)) p.rounded += range.size;
+    if (p.now > p.peak) {
+      p.peak = p.now;
+      p.peak_blocks = p.blocks;
+      p.peak_rounded = p.rounded;
+    }
+  }
+  d->host[address] = range;
+  return true;
+}
+
+// Its size in bytes; 0: there is none.
+std::uint64_t remove_host_range(Device* d, std::uint64_t address) {
+  const auto found = d->host.find(address);
+  if (found == d->host.end()) return 0;
+  const HostRange range = found->second;
+  d->host.erase(found);
+  if (range.is_pinned) {
+    d->pinned.now -= range.size;
+    --d->pinned.blocks;
+    if (is_power_of_two(range.size)) d->pinned.rounded -= range.size;
+  }
+  return range.size;
+}
+
+int allocate_on_host(void** out, std::size_t bytes, bool is_pinned) {
   Device& d = device();
+  *out = nullptr;
   void* map = mmap(nullptr, whole_pages(bytes), PROT_READ | PROT_WRITE,
                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  *out = nullptr;
   if (map == MAP_FAILED) return Failed(kMemoryAllocation);
   const std::lock_guard<std::mutex> lock(d.mutex);
-  d.host[number(map)] = bytes;
+  if (!add_host_range(&d, number(map), {bytes, is_pinned})) {
+    munmap(map, whole_pages(bytes));
+    return Failed(kMemoryAllocation);
+  }
   *out = map;
   return kSuccess;
 }
-ENTRY(int, cudaMallocHost, void** out, std::size_t bytes) { return cudaHostAlloc(out, bytes, 0); }
+
+ENTRY(int, cudaHostAlloc, void** out, std::size_t bytes, unsigned) {
+  return allocate_on_host(out, bytes, true);
+}
+ENTRY(int, cudaMallocHost, void** out, std::size_t bytes) {
+  return allocate_on_host(out, bytes, true);
+}
 ENTRY(int, cudaMallocManaged, void** out, std::size_t bytes, unsigned) {
   Assume("managed memory is host memory and takes nothing of the GPU");
-  return cudaHostAlloc(out, bytes, 0);
+  return allocate_on_host(out, bytes, false);
 }
 ENTRY(int, cudaFreeHost, void* address) {
   if (address == nullptr) return kSuccess;
   Device& d = device();
   const std::lock_guard<std::mutex> lock(d.mutex);
-  const auto range = d.host.find(number(address));
-  if (range == d.host.end()) return Failed(kInvalidValue);
-  munmap(address, whole_pages(range->second));
-  d.host.erase(range);
+  const std::uint64_t size = remove_host_range(&d, number(address));
+  if (size == 0) return Failed(kInvalidValue);
+  munmap(address, whole_pages(size));
   return kSuccess;
 }
 ENTRY(int, cudaHostRegister, void* address, std::size_t bytes, unsigned) {
   Device& d = device();
   const std::lock_guard<std::mutex> lock(d.mutex);
-  d.host[number(address)] = bytes;
-  return kSuccess;
+  remove_host_range(&d, number(address));
+  return add_host_range(&d, number(address), {bytes, true}) ? kSuccess : Failed(kMemoryAllocation);
 }
 ENTRY(int, cudaHostUnregister, void* address) {
   Device& d = device();
   const std::lock_guard<std::mutex> lock(d.mutex);
-  d.host.erase(number(address));
+  remove_host_range(&d, number(address));
   return kSuccess;
 }
 ENTRY(int, cudaHostGetDevicePointer, void** out, void* address, unsigned) {
@@ -154,7 +197,7 @@ bool pinned(const Device& d, std::uint64_t address) {
   auto range = d.host.upper_bound(address);
   if (range == d.host.begin()) return false;
   --range;
-  return address - range->first < range->second;
+  return address - range->first < range->second.size;
 }
 
 struct PointerAttributes {

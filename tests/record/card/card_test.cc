@@ -1,7 +1,10 @@
 // The card as a program sees it: through stub libraries, as torch does.
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 
+#include <algorithm>
 #include <cstring>
+#include <string>
 #include <vector>
 
 #include "tests/record/card/stub_library.h"
@@ -16,6 +19,7 @@ class CardTest : public testing::Test {
   static void SetUpTestSuite() {
     setenv("MEMREPLAY_CARD", "rtx-4090", 1);
     setenv("MEMREPLAY_CARD_COUNT", "2", 1);
+    setenv("MEMREPLAY_CARD_HOST_MEMORY", "67108864", 1);
     core_ = LoadCore();
     const char* const kNames[] = {"cudaMalloc",
                                   "cudaFree",
@@ -35,7 +39,11 @@ class CardTest : public testing::Test {
                                   "cudaStreamIsCapturing",
                                   "cudaStreamSynchronize",
                                   "cudaGetDeviceProperties",
-                                  "cudaMemcpyAsync"};
+                                  "cudaMemcpyAsync",
+                                  "cudaHostAlloc",
+                                  "cudaFreeHost",
+                                  "cudaHostRegister",
+                                  "cudaHostUnregister"};
     StubLibrary library{"libcudart.so.13", "libmemreplay_card.so", {13000, 0, 0, 0}, {}};
     for (const char* name : kNames) library.symbols.push_back({name, "libcudart.so.13"});
     runtime_ = LoadStub(library);
@@ -215,6 +223,62 @@ TEST_F(CardTest, PropertiesAreLaidOutAsThisVersionDoes) {
   EXPECT_EQ(blocks, 24);
   EXPECT_EQ(std::string(&properties[1008], 8), "xxxxxxxx") << "nothing behind the struct";
   EXPECT_EQ(call("cudaGetDeviceProperties", static_cast<void*>(properties.data()), 2), 101);
+}
+
+TEST_F(CardTest, PinsUpToALimit) {
+  const auto summary = [] {
+    return std::string(
+        reinterpret_cast<const char* (*)()>(dlsym(core_, "memreplay_card_summary"))());
+  };
+  void* first = nullptr;
+  void* second = nullptr;
+  ASSERT_EQ(call("cudaHostAlloc", &first, std::size_t{32} * kMiB, 0u), 0);
+  EXPECT_EQ(call("cudaHostAlloc", &second, std::size_t{33} * kMiB, 0u), 2)
+      << "64 MiB may be pinned";
+  EXPECT_EQ(second, nullptr);
+  std::vector<char> own(20 * kMiB);
+  EXPECT_EQ(call("cudaHostRegister", static_cast<void*>(own.data()), own.size(), 0u), 0);
+  EXPECT_NE(summary().find(R"("pinned":{"peak":54525952,"blocks":2,"rounded":33554432})"),
+            std::string::npos)
+      << summary();
+  EXPECT_EQ(call("cudaFreeHost", first), 0);
+  EXPECT_EQ(call("cudaFreeHost", first), 1) << "freed twice";
+  EXPECT_EQ(call("cudaHostAlloc", &second, std::size_t{33} * kMiB, 0u), 0);
+  EXPECT_EQ(call("cudaFreeHost", second), 0);
+  EXPECT_EQ(call("cudaHostUnregister", static_cast<void*>(own.data())), 0);
+  call("cudaGetLastError");
+}
+
+// How many pages of a range take memory.
+std::size_t Resident(void* begin, std::size_t bytes) {
+  std::vector<unsigned char> pages(bytes / 4096);
+  EXPECT_EQ(mincore(begin, bytes, pages.data()), 0);
+  return static_cast<std::size_t>(std::count_if(
+      pages.begin(), pages.end(), [](unsigned char page) { return (page & 1) != 0; }));
+}
+
+TEST_F(CardTest, LargeCopiesToTheHostTakeNoMemoryOfIt) {
+  constexpr std::size_t kSize = 32 * kMiB;
+  void* memory = nullptr;
+  ASSERT_EQ(call("cudaMalloc", &memory, kSize), 0);
+  for (const int sharing : {MAP_PRIVATE, MAP_SHARED}) {
+    void* map = mmap(nullptr, kSize, PROT_READ | PROT_WRITE, sharing | MAP_ANONYMOUS, -1, 0);
+    ASSERT_NE(map, MAP_FAILED);
+    auto* bytes = static_cast<char*>(map);
+    std::memset(bytes, 1, kSize);
+    // Not from the beginning of a page to the end of one.
+    EXPECT_EQ(call("cudaMemcpy", static_cast<void*>(bytes + 100), static_cast<const void*>(memory),
+                   kSize - 300, 2),
+              0);
+    if (sharing == MAP_PRIVATE) {
+      EXPECT_LE(Resident(map, kSize), 2u);
+    }
+    EXPECT_EQ(std::count(bytes, bytes + kSize, 0), static_cast<long>(kSize - 300));
+    EXPECT_EQ(bytes[99], 1);
+    EXPECT_EQ(bytes[kSize - 200], 1);
+    munmap(map, kSize);
+  }
+  EXPECT_EQ(call("cudaFree", memory), 0);
 }
 
 }  // namespace
