@@ -24,7 +24,7 @@ struct Settings {
   std::uint64_t cudnn_workspace = 0;
   std::uint64_t nccl = kNcclBytes;
   std::uint64_t host_memory = kMaxHostBytes;  // that can be pinned
-  std::string error;  // what is wrong, for a person
+  std::string error;                          // what is wrong, for a person
 
   // A card as memreplay's simulated device is: no bytes behind its addresses, which begin at
   // kSimulatedRegions, and stream handles 1, 2, 3. For tests that compare the two.

@@ -46,7 +46,7 @@ def _after_torch(torch, settings):
     from memreplay_record import history
     if settings.core:
         from memreplay_record import card
-        card.count_by_runtime(torch)
+        card.count_visible(torch)
     recording = history.begin(torch, settings)
     from memreplay_record import compilations
     recording.compilations = compilations.begin()

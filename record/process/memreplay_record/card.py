@@ -62,9 +62,10 @@ def load(settings, torch_folder):
     _core = core
 
 
-def count_by_runtime(torch):
-    """CUDA_VISIBLE_DEVICES is the runtime's to read (device.h); PyTorch would first ask NVML which numbers there are."""
-    torch.cuda._device_count_nvml = lambda: -1
+def count_visible(torch):
+    """The simulated GPU reads CUDA_VISIBLE_DEVICES (device.h). PyTorch would compare its numbers with those that NVML has, and a
+    script may name the third GPU of its machine. Like NVML, this does not initialise CUDA, so a script can still fork."""
+    torch.cuda._device_count_nvml = _core.memreplay_card_count
 
 
 def summary():
