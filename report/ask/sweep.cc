@@ -310,7 +310,8 @@ void AddSweepTo(proto::DeviceReport* report, const Study& study, const SweepQues
   const Schedule& schedule = study.schedule();
   const ReplaySettings on_card = study.OnCard(study.settings());
   SweepAnswer answer;
-  std::future<void> bounds = std::async(std::launch::async, [&] {
+  const auto launch = question.threads > 1 ? std::launch::async : std::launch::deferred;
+  std::future<void> bounds = std::async(launch, [&] {
     const std::vector<Lifetime> lifetimes = LifetimesOf(schedule);
     answer.live = PeakLiveOf(lifetimes);
     answer.packing = BestPacking(lifetimes);

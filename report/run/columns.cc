@@ -21,7 +21,7 @@ constexpr int kLevelOfNarrow = 3;
 
 std::string Deflate(std::string_view bytes, int level) {
   uLongf length = compressBound(bytes.size());
-  const auto packed = std::make_unique_for_overwrite<char[]>(length);
+  const auto packed = std::unique_ptr<char[]>(new char[length]);
   const int status = compress2(reinterpret_cast<Bytef*>(packed.get()), &length,
                                reinterpret_cast<const Bytef*>(bytes.data()), bytes.size(), level);
   if (status != Z_OK) std::abort();  // the room is enough for anything
@@ -69,7 +69,7 @@ Column PackColumn(std::string_view name, std::vector<uint64_t> values, bool is_d
   for (const uint64_t value : values) all |= value;
   column.width = std::max(1, (static_cast<int>(std::bit_width(all)) + 7) / 8);
   const size_t size = values.size() * static_cast<size_t>(column.width);
-  const auto planes = std::make_unique_for_overwrite<char[]>(size);
+  const auto planes = std::unique_ptr<char[]>(new char[size]);
   for (int byte = 0; byte < column.width; ++byte) {
     char* const plane = planes.get() + values.size() * static_cast<size_t>(byte);
     for (size_t i = 0; i < values.size(); ++i) {

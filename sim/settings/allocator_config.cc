@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <bit>
-#include <charconv>
 #include <cmath>
 #include <utility>
 
+#include "absl/strings/charconv.h"
 #include "absl/strings/str_join.h"
 #include "sim/settings/conf_tokens.h"
 #include "trace/value/strings.h"
@@ -113,7 +113,7 @@ void ValueSetter::SetReserve(const std::string& value) {
   if (is_gib) number.remove_suffix(1);
   if (!number.empty() && number.front() == '+') number.remove_prefix(1);
   double amount = 0;
-  const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), amount);
+  const auto [end, error] = absl::from_chars(number.data(), number.data() + number.size(), amount);
   if (error != std::errc() || end != number.data() + number.size() || !std::isfinite(amount) ||
       amount <= 0) {
     if (warnings_ != nullptr) {

@@ -1,8 +1,11 @@
 #include "trace/bytes/json_scanner.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <cstdlib>
 
+#include "absl/strings/charconv.h"
 #include "absl/strings/str_format.h"
 #include "trace/value/strings.h"
 
@@ -351,15 +354,28 @@ bool IsJsonNumber(std::string_view text) {
 std::optional<double> ParseJsonDouble(std::string_view text) {
   if (!IsJsonNumber(text)) return std::nullopt;
   double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  const auto [end, error] = absl::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc() || !std::isfinite(value)) return std::nullopt;
   return value;
 }
 
 std::string FormatDouble(double value) {
+#ifdef __cpp_lib_to_chars
   char buffer[64];
   const auto [end, error] = std::to_chars(buffer, buffer + sizeof(buffer), value);
   return std::string(buffer, end);
+#else
+  // libc++ 14, which the page in a browser has, converts integers only. The same text, but for some
+  // powers of two, whose last digit may be one that std::to_chars can leave out.
+  std::string scientific;
+  int digits = 0;
+  do {
+    scientific = absl::StrFormat("%.*e", digits++, value);
+  } while (digits < 17 && std::strtod(scientific.c_str(), nullptr) != value);
+  const int exponent = std::atoi(scientific.c_str() + scientific.find('e') + 1);
+  std::string fixed = absl::StrFormat("%.*f", std::max(0, digits - 1 - exponent), value);
+  return fixed.size() <= scientific.size() ? fixed : scientific;
+#endif
 }
 
 std::string DescribeFound(std::string_view text, size_t offset) {
