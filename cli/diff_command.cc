@@ -14,7 +14,6 @@
 #include "report/ask/device_report.h"
 #include "report/ask/diff.h"
 #include "report/text/render_diff.h"
-#include "sim/recording/replay_settings.h"
 #include "trace/value/strings.h"
 
 namespace memreplay {
@@ -28,11 +27,9 @@ constexpr char kDiffDescription[] =
     "The exit status is 0, however much they differ.";
 
 constexpr uint64_t kLongestReport = uint64_t{1} << 30;
-constexpr size_t kDefaultStacks = 50;
 
 absl::StatusOr<DiffSide> OpenSide(const std::string& path) {
   const Progress progress(StrCat("reading ", path));
-  DiffSide side;
   const absl::StatusOr<bool> is_report = StartsLikeReport(path);
   if (!is_report.ok()) return is_report.status();
   if (*is_report) {
@@ -43,28 +40,19 @@ absl::StatusOr<DiffSide> OpenSide(const std::string& path) {
       return absl::Status(report.status().code(),
                           StrCat(path, ": ", ToStd(report.status().message())));
     }
-    side.report = *std::move(report);
-    side.report.set_file(
-        StrCat(path, " (", side.report.command(), " of ", side.report.file(), ")"));
-    return side;
+    report->set_file(StrCat(path, " (", report->command(), " of ", report->file(), ")"));
+    return DiffSide{*std::move(report), nullptr};
   }
   absl::StatusOr<std::shared_ptr<const Trace>> opened = OpenShared(path);
   if (!opened.ok()) return opened.status();
-  side.trace = *std::move(opened);
-  const absl::StatusOr<ProfileChoice> torch = ChooseProfile(*side.trace, std::nullopt);
-  if (!torch.ok()) return torch.status();
-  side.report = StartReport("inspect", path, *side.trace);
-  for (size_t index = 0; index < side.trace->devices.size(); ++index) {
-    *side.report.add_devices() = ReportContents(*side.trace, index, *torch);
-  }
-  return side;
+  return SideOf(*std::move(opened), path);
 }
 
 }  // namespace
 
 absl::StatusOr<int> RunDiff(const CommandLine& line) {
   bool json = false;
-  HeldOptions held{.top = kDefaultStacks, .filter = ""};
+  HeldOptions held{.top = kDiffStacks, .filter = ""};
   FlagSet flags("diff A B [flags]", kDiffDescription);
   AddHeldFlags(&held, &flags);
   flags.AddSwitch("json", &json, "print the report as JSON");

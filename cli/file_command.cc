@@ -10,6 +10,7 @@
 #include "cli/processes.h"
 #include "cli/replay_flags.h"
 #include "report/ask/device_report.h"
+#include "report/ask/file_report.h"
 #include "report/ask/job.h"
 #include "report/text/render_job.h"
 #include "report/text/render_text.h"
@@ -78,18 +79,8 @@ absl::StatusOr<std::optional<Inputs>> ParseInputs(const CommandLine& line, std::
 absl::StatusOr<proto::Report> AnswerFile(std::string_view command, const OpenedFile& opened,
                                          const FileFlags& options, const FileRun& run,
                                          DeviceQuestion ask) {
-  proto::Report report = StartReport(command, run.file, *opened.trace);
-  for (const std::unique_ptr<const Study>& study : opened.studied.devices) {
-    if (options.device.has_value() && study->device() != *options.device) continue;
-    absl::StatusOr<proto::DeviceReport> answered = ask(*study, run);
-    if (!answered.ok()) return answered.status();
-    *report.add_devices() = *std::move(answered);
-  }
-  if (options.device.has_value() && report.devices().empty()) {
-    return absl::NotFoundError(StrCat(run.file, ": has no data for device ", *options.device));
-  }
-  AddFaults(&report);
-  return report;
+  return AskDevices(command, run.file, opened, options.device,
+                    [&](const Study& study) { return ask(study, run); });
 }
 
 absl::StatusOr<proto::Report> AnswerFile(std::string_view command, const std::string& file,

@@ -27,13 +27,6 @@ absl::StatusOr<std::shared_ptr<const Trace>> OpenShared(const std::string& file)
   return std::make_shared<const Trace>(*std::move(opened));
 }
 
-absl::StatusOr<OpenedFile> StudyFile(std::shared_ptr<const Trace> trace,
-                                     const SettingsRequest& request) {
-  absl::StatusOr<StudiedTrace> studied = StudyTrace(trace, request);
-  if (!studied.ok()) return studied.status();
-  return OpenedFile{std::move(trace), *std::move(studied)};
-}
-
 absl::StatusOr<OpenedFile> OpenWithSettings(const std::string& file,
                                             const SettingsRequest& request) {
   absl::StatusOr<std::shared_ptr<const Trace>> trace = OpenShared(file);

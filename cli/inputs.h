@@ -25,13 +25,6 @@ namespace memreplay {
 // A trace, for the schedules of its devices to share. Errors: OpenTrace()'s.
 absl::StatusOr<std::shared_ptr<const Trace>> OpenShared(const std::string& file);
 
-struct OpenedFile {
-  std::shared_ptr<const Trace> trace;
-  StudiedTrace studied;
-};
-// Errors: StudyTrace()'s.
-absl::StatusOr<OpenedFile> StudyFile(std::shared_ptr<const Trace> trace,
-                                     const SettingsRequest& request);
 // Errors: OpenTrace()'s besides.
 absl::StatusOr<OpenedFile> OpenWithSettings(const std::string& file,
                                             const SettingsRequest& request);

@@ -19,10 +19,9 @@
 #include "cli/output.h"
 #include "cli/output_file.h"
 #include "cli/replay_flags.h"
+#include "report/ask/file_report.h"
 #include "report/ask/job.h"
-#include "report/ask/page.h"
 #include "report/page/render_html.h"
-#include "sim/recording/replay_settings.h"
 #include "trace/schedule/schedule.h"
 #include "trace/value/strings.h"
 
@@ -62,41 +61,25 @@ absl::StatusOr<proto::Report> ReportFile(const std::string& file, const Inputs& 
   Progress progress(StrCat("reading ", file));
   const absl::StatusOr<OpenedFile> opened = inputs.Open(file, options.file.settings);
   if (!opened.ok()) return opened.status();
-  std::vector<ReplaySettings> others;
-  for (const std::string& conf : options.confs) {
-    SettingsRequest request = options.file.settings;
-    request.conf = conf;
-    // The release of the page's own run, however that was found out.
-    request.torch = std::string(opened->studied.settings.torch.profile->release);
-    absl::StatusOr<ReplaySettings> settings = ResolveSettings(*opened->trace, request);
-    if (!settings.ok()) return settings.status();
-    settings->torch = opened->studied.settings.torch;
-    others.push_back(*std::move(settings));
-  }
   PageQuestion question;
-  question.others = std::move(others);
   question.search = options.search;
   question.threads = std::max<size_t>(1, std::thread::hardware_concurrency());
   question.progress = &progress;
-  std::vector<RunData> runs;
-  absl::StatusOr<proto::Report> report =
-      AnswerFile("report", *opened, options.file, {file, question.threads, progress},
-                 [&](const Study& study, const FileRun&) {
-                   return AskPage(study, question, &runs.emplace_back());
-                 });
-  if (!report.ok()) return report;
+  absl::StatusOr<PageInput> input = AskFilePage(file, *opened, options.file.settings, options.confs,
+                                                options.file.device, std::move(question));
+  if (!input.ok()) return input.status();
   if (part != nullptr) {  // the page is the job's
-    *part = {*report, std::move(runs)};
-    return report;
+    *part = *std::move(input);
+    return part->report;
   }
-  if (page.empty()) return report;
+  if (page.empty()) return std::move(input->report);
   progress.SetActivity(StrCat("writing ", page));
-  const PageInput input{*report, std::move(runs)};
-  if (const absl::Status written = WritePage(page, inputs, absl::MakeConstSpan(&input, 1), nullptr);
+  if (const absl::Status written =
+          WritePage(page, inputs, absl::MakeConstSpan(&*input, 1), nullptr);
       !written.ok())
     return written;
-  report->mutable_written()->set_path(page);
-  return report;
+  input->report.mutable_written()->set_path(page);
+  return std::move(input->report);
 }
 
 // "dir/step.pickle.gz" -> "step.html"; with `whole_path`, "dir_step.html".

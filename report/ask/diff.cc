@@ -9,8 +9,10 @@
 #include <utility>
 #include <vector>
 
+#include "report/ask/device_report.h"
 #include "report/words/stack_names.h"
 #include "report/words/version.h"
+#include "sim/recording/replay_settings.h"
 #include "sim/workload/peak_holdings.h"
 #include "sim/workload/step_growth.h"
 #include "sim/workload/steps.h"
@@ -176,6 +178,16 @@ void AlignSteps(const TraceSide& a, const TraceSide& b, proto::DeviceDiff* diff)
 }
 
 }  // namespace
+
+absl::StatusOr<DiffSide> SideOf(std::shared_ptr<const Trace> trace, std::string_view path) {
+  const absl::StatusOr<ProfileChoice> torch = ChooseProfile(*trace, std::nullopt);
+  if (!torch.ok()) return torch.status();
+  DiffSide side{StartReport("inspect", path, *trace), std::move(trace)};
+  for (size_t index = 0; index < side.trace->devices.size(); ++index) {
+    *side.report.add_devices() = ReportContents(*side.trace, index, *torch);
+  }
+  return side;
+}
 
 bool LooksLikeReport(std::string_view text) {
   const size_t begin = text.find_first_not_of(" \t\r\n");

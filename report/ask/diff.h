@@ -20,6 +20,12 @@ struct DiffSide {
   std::shared_ptr<const Trace> trace;
 };
 
+// How many stacks a difference lists.
+inline constexpr size_t kDiffStacks = 50;
+
+// The side that a trace is; `path` is what the report calls it. Error: ChooseProfile()'s.
+absl::StatusOr<DiffSide> SideOf(std::shared_ptr<const Trace> trace, std::string_view path);
+
 // Whether the first bytes are of a report in JSON.
 bool LooksLikeReport(std::string_view text);
 // Fields that this version does not know are ignored. Error: InvalidArgument.

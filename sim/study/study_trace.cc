@@ -139,4 +139,11 @@ absl::StatusOr<StudiedTrace> StudyTrace(const std::shared_ptr<const Trace>& trac
   return studied;
 }
 
+absl::StatusOr<OpenedFile> StudyFile(std::shared_ptr<const Trace> trace,
+                                     const SettingsRequest& request) {
+  absl::StatusOr<StudiedTrace> studied = StudyTrace(trace, request);
+  if (!studied.ok()) return studied.status();
+  return OpenedFile{std::move(trace), *std::move(studied)};
+}
+
 }  // namespace memreplay

@@ -26,6 +26,15 @@ struct StudiedTrace {
 absl::StatusOr<StudiedTrace> StudyTrace(const std::shared_ptr<const Trace>& trace,
                                         const SettingsRequest& request);
 
+// A file that is open: what is in it, and its devices under some settings.
+struct OpenedFile {
+  std::shared_ptr<const Trace> trace;
+  StudiedTrace studied;
+};
+// Errors: StudyTrace()'s.
+absl::StatusOr<OpenedFile> StudyFile(std::shared_ptr<const Trace> trace,
+                                     const SettingsRequest& request);
+
 }  // namespace memreplay
 
 #endif  // MEMREPLAY_SIM_STUDY_STUDY_TRACE_H_

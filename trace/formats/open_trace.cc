@@ -114,15 +114,19 @@ absl::StatusOr<Trace> OpenTrace(const std::string& path) {
   absl::StatusOr<std::unique_ptr<ByteSource>> source =
       ByteSource::Open(path == "-" ? "/dev/stdin" : path);
   if (!source.ok()) return source.status();
-  const std::string_view head = (*source)->Peek(kHead).substr(0, kHead);
-  if (!(*source)->status().ok() && head.empty()) {
-    return absl::InvalidArgumentError(StrCat(path, ": ", (*source)->status().message()));
+  return OpenTrace(**source, path);
+}
+
+absl::StatusOr<Trace> OpenTrace(ByteSource& source, const std::string& path) {
+  const std::string_view head = source.Peek(kHead).substr(0, kHead);
+  if (!source.status().ok() && head.empty()) {
+    return absl::InvalidArgumentError(StrCat(path, ": ", source.status().message()));
   }
   if (head.empty()) return absl::InvalidArgumentError(StrCat(path, ": is empty once decompressed"));
   std::string names;
   for (const Format& format : kFormats) {
     if (format.detect(head)) {
-      absl::StatusOr<Trace> trace = format.read(**source, path);
+      absl::StatusOr<Trace> trace = format.read(source, path);
       if (trace.ok()) CheckSegments(*trace);
       return trace;
     }

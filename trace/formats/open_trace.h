@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "absl/status/statusor.h"
+#include "trace/bytes/byte_source.h"
 #include "trace/value/trace.h"
 
 namespace memreplay {
@@ -18,6 +19,8 @@ namespace memreplay {
 // ResourceExhausted (it unpacks to too much). The message names the file, the byte offset (or
 // line), what was expected and what was found.
 absl::StatusOr<Trace> OpenTrace(const std::string& path);
+// The same of a source, whose messages call it `path`.
+absl::StatusOr<Trace> OpenTrace(ByteSource& source, const std::string& path);
 
 }  // namespace memreplay
 

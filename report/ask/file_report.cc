@@ -1,0 +1,54 @@
+#include "report/ask/file_report.h"
+
+#include <memory>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "report/ask/device_report.h"
+#include "report/words/verdict.h"
+#include "trace/value/strings.h"
+
+namespace memreplay {
+
+absl::StatusOr<proto::Report> AskDevices(
+    std::string_view command, const std::string& file, const OpenedFile& opened,
+    std::optional<int64_t> device,
+    absl::FunctionRef<absl::StatusOr<proto::DeviceReport>(const Study& study)> ask) {
+  proto::Report report = StartReport(command, file, *opened.trace);
+  for (const std::unique_ptr<const Study>& study : opened.studied.devices) {
+    if (device.has_value() && study->device() != *device) continue;
+    absl::StatusOr<proto::DeviceReport> answered = ask(*study);
+    if (!answered.ok()) return answered.status();
+    *report.add_devices() = *std::move(answered);
+  }
+  if (device.has_value() && report.devices().empty()) {
+    return absl::NotFoundError(StrCat(file, ": has no data for device ", *device));
+  }
+  AddFaults(&report);
+  return report;
+}
+
+absl::StatusOr<PageInput> AskFilePage(const std::string& file, const OpenedFile& opened,
+                                      const SettingsRequest& request,
+                                      const std::vector<std::string>& confs,
+                                      std::optional<int64_t> device, PageQuestion question) {
+  for (const std::string& conf : confs) {
+    SettingsRequest other = request;
+    other.conf = conf;
+    // The release of the page's own run, however that was found out.
+    other.torch = std::string(opened.studied.settings.torch.profile->release);
+    absl::StatusOr<ReplaySettings> settings = ResolveSettings(*opened.trace, other);
+    if (!settings.ok()) return settings.status();
+    settings->torch = opened.studied.settings.torch;
+    question.others.push_back(*std::move(settings));
+  }
+  PageInput page;
+  absl::StatusOr<proto::Report> report = AskDevices(
+      "report", file, opened, device,
+      [&](const Study& study) { return AskPage(study, question, &page.runs.emplace_back()); });
+  if (!report.ok()) return report.status();
+  page.report = *std::move(report);
+  return page;
+}
+
+}  // namespace memreplay

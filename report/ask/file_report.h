@@ -1,0 +1,38 @@
+// One question, asked of the devices of one file.
+#ifndef MEMREPLAY_REPORT_ASK_FILE_REPORT_H_
+#define MEMREPLAY_REPORT_ASK_FILE_REPORT_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/statusor.h"
+#include "proto/report.pb.h"
+#include "report/ask/page.h"
+#include "report/page/render_html.h"
+#include "sim/recording/replay_settings.h"
+#include "sim/study/study.h"
+#include "sim/study/study_trace.h"
+
+namespace memreplay {
+
+// Returns the report of one file: what `ask` says of each device in order, or of `device` alone.
+// The first error of `ask` is the answer. Error: NotFound, nothing of that device in the file.
+absl::StatusOr<proto::Report> AskDevices(
+    std::string_view command, const std::string& file, const OpenedFile& opened,
+    std::optional<int64_t> device,
+    absl::FunctionRef<absl::StatusOr<proto::DeviceReport>(const Study& study)> ask);
+
+// What a page shows of one file, which was opened under `request`: AskPage() of each device, with
+// one more run under each of `confs`. Errors: ResolveSettings()'s, AskPage()'s, AskDevices()'s.
+absl::StatusOr<PageInput> AskFilePage(const std::string& file, const OpenedFile& opened,
+                                      const SettingsRequest& request,
+                                      const std::vector<std::string>& confs,
+                                      std::optional<int64_t> device, PageQuestion question);
+
+}  // namespace memreplay
+
+#endif  // MEMREPLAY_REPORT_ASK_FILE_REPORT_H_

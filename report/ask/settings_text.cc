@@ -1,0 +1,62 @@
+#include "report/ask/settings_text.h"
+
+#include <optional>
+
+#include "absl/status/statusor.h"
+#include "hardware/cards.h"
+#include "report/words/sizes.h"
+#include "trace/value/strings.h"
+
+namespace memreplay {
+namespace {
+
+constexpr Bytes kMaxGiB(1024);  // a larger number is not one of GiB
+
+// A size, or a card of the table: what CUDA's context leaves of it, which `note` then says.
+absl::StatusOr<Bytes> ParseCapacity(std::string_view text, std::string* note) {
+  const absl::StatusOr<Bytes> size = ParseSize(text);
+  std::string unknown;
+  const std::optional<Card> card = FindCard(text, &unknown);
+  if (!size.ok() && !card.has_value()) {
+    return absl::InvalidArgumentError(
+        StrCat(ToStd(size.status().message()), "; as the name of a GPU: ", unknown));
+  }
+  if (!size.ok()) {
+    const Bytes total(card->memory);
+    const Bytes context(kContextBytes);
+    *note = StrCat("--capacity ", card->name, ": ", card->title, " has ",
+                   FormatSizeExactly(total.signed_value()), " (", card->source, "), of which ",
+                   FormatSize(context), " is assumed to be taken by CUDA's context and kernels");
+    return total < context ? Bytes() : total - context;
+  }
+  const bool has_unit = text.find_first_not_of("0123456789. ") != std::string_view::npos;
+  if (*size < MiB(1) && !has_unit) {
+    const bool is_card = card.has_value() && *size > kMaxGiB;  // 4090
+    return absl::InvalidArgumentError(StrCat("expected a size such as 80GiB, found '", text,
+                                             "', which is ", size->value(), " bytes; did you mean ",
+                                             is_card ? card->name : StrCat(text, "GiB"), "?"));
+  }
+  return size;
+}
+
+}  // namespace
+
+absl::Status SetCapacity(std::string_view text, SettingsRequest* request) {
+  if (text == "unlimited") {
+    request->unlimited = true;
+    return absl::OkStatus();
+  }
+  const absl::StatusOr<Bytes> size = ParseCapacity(text, &request->capacity_note);
+  if (size.ok()) request->capacity = *size;
+  return size.status();
+}
+
+std::string ConfOf(std::string_view text) {
+  const size_t equals = text.find('=');
+  const bool is_variable = equals != std::string_view::npos && equals > 0 &&
+                           text.substr(0, equals).find_first_not_of(
+                               "ABCDEFGHIJKLMNOPQRSTUVWXYZ_") == std::string_view::npos;
+  return std::string(is_variable ? text.substr(equals + 1) : text);
+}
+
+}  // namespace memreplay

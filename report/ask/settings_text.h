@@ -1,0 +1,24 @@
+// Settings as people write them.
+#ifndef MEMREPLAY_REPORT_ASK_SETTINGS_TEXT_H_
+#define MEMREPLAY_REPORT_ASK_SETTINGS_TEXT_H_
+
+#include <string>
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "sim/recording/replay_settings.h"
+
+namespace memreplay {
+
+// Sets the capacity that is requested: "80GiB", "unlimited", or the name of a GPU such as
+// "rtx-4090", which stands for what CUDA's context leaves of its memory. Error: InvalidArgument,
+// none of these, or a number below 1 MiB without a unit.
+absl::Status SetCapacity(std::string_view text, SettingsRequest* request);
+
+// Returns a settings string without the name of its variable:
+// "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True" gives "expandable_segments:True".
+std::string ConfOf(std::string_view text);
+
+}  // namespace memreplay
+
+#endif  // MEMREPLAY_REPORT_ASK_SETTINGS_TEXT_H_
