@@ -17,6 +17,14 @@ BUILD_PACKAGES=(
   zlib1g-dev
 )
 
+# To build the page for a browser (browser/build).
+# shellcheck disable=SC2034
+BROWSER_PACKAGES=(
+  emscripten
+  ninja-build
+  patch
+)
+
 # To test and lint it, besides.
 # shellcheck disable=SC2034
 CHECK_PACKAGES=(
@@ -25,6 +33,7 @@ CHECK_PACKAGES=(
   clang-format-14
   clang-tidy-14
   debootstrap
+  "${BROWSER_PACKAGES[@]}"
   fish
   libbenchmark-dev
   libgmock-dev

@@ -27,6 +27,7 @@ struct SettingsRequest {
   bool unlimited = false;             // the device has no end, whatever the recording tells
   std::optional<double> fraction;     // of it that PyTorch may use
   std::optional<AddressOrder> order;  // in which it hands addresses out
+  bool operator==(const SettingsRequest&) const = default;
 };
 
 // Which release of PyTorch, and why that one.

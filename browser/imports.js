@@ -1,0 +1,5 @@
+// What exports.cc calls, as emscripten's linker takes it.
+mergeInto(LibraryManager.library, {
+  memreplay_progress: function(activity, done, total) { Module["progress"](UTF8ToString(activity), done, total); },
+  memreplay_out_of_memory: function() { throw new Error("out of memory"); },
+});

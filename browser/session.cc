@@ -1,0 +1,227 @@
+#include "browser/session.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <thread>
+#include <utility>
+
+#include "hardware/cards.h"
+#include "report/ask/device_report.h"
+#include "report/ask/diff.h"
+#include "report/ask/file_report.h"
+#include "report/ask/fit.h"
+#include "report/ask/inspect.h"
+#include "report/ask/job.h"
+#include "report/ask/oom.h"
+#include "report/ask/page.h"
+#include "report/ask/replay.h"
+#include "report/ask/settings_text.h"
+#include "report/ask/sweep.h"
+#include "report/message/explain.h"
+#include "report/message/log_scan.h"
+#include "report/page/render_html.h"
+#include "report/text/render_diff.h"
+#include "report/text/render_explanation.h"
+#include "report/text/render_job.h"
+#include "report/text/render_text.h"
+#include "report/words/text.h"
+#include "report/words/verdict.h"
+#include "report/words/version.h"
+#include "sim/settings/torch_profile.h"
+#include "trace/bytes/byte_source.h"
+#include "trace/formats/open_trace.h"
+#include "trace/value/strings.h"
+
+namespace memreplay {
+namespace {
+
+constexpr int kAnswered = 0;
+constexpr int kBad = 1;
+constexpr int kUnusable = 2;
+
+Answer Failed(const absl::Status& status) {
+  return {.status = kUnusable, .errors = StrCat(CleanText(ToStd(status.message())), "\n")};
+}
+
+absl::Status Named(std::string_view name, const absl::Status& status) {
+  return absl::Status(status.code(), StrCat(name, ": ", ToStd(status.message())));
+}
+
+absl::StatusOr<SettingsRequest> RequestOf(const proto::Question& question) {
+  const std::string& command = question.command();
+  SettingsRequest request;
+  if (command == "inspect" || command == "diff") return request;
+  if (!question.torch().empty()) request.torch = question.torch();
+  if (!question.capacity().empty() && command != "fit") {
+    const absl::Status set = SetCapacity(question.capacity(), &request);
+    if (!set.ok()) return Named(StrCat(command, ": --capacity"), set);
+  }
+  if (command != "oom" && command != "replay") return request;
+  request.torch_is_as_recorded = command == "oom";  // other releases against the same recording
+  if (!question.conf().empty()) request.conf = ConfOf(question.conf(0));
+  return request;
+}
+
+std::vector<std::string> ConfsOf(const proto::Question& question) {
+  std::vector<std::string> confs;
+  for (const std::string& conf : question.conf()) confs.push_back(ConfOf(conf));
+  return confs;
+}
+
+size_t Threads() { return std::max<size_t>(1, std::thread::hardware_concurrency()); }
+
+}  // namespace
+
+Answer ExplainLog(std::string_view name, std::string bytes) {
+  const absl::StatusOr<std::unique_ptr<ByteSource>> source =
+      ByteSource::FromBytes(std::move(bytes));
+  if (!source.ok()) return Failed(Named(name, source.status()));
+  LogScan scan;
+  for (std::string_view piece = (*source)->Peek(1); !piece.empty(); piece = (*source)->Peek(1)) {
+    scan.Add(piece);
+    (*source)->Skip(piece.size());
+  }
+  if (const absl::Status& read = (*source)->status(); !read.ok()) {
+    return Failed(Named(name, read));
+  }
+  const absl::StatusOr<proto::Report> report = Explain(&scan);
+  if (!report.ok()) return Failed(Named(name, report.status()));
+  return {.status = kBad, .text = RenderExplanationText(report->explanation())};
+}
+
+proto::Offers MakeOffers() {
+  proto::Offers offers;
+  offers.set_version(kVersion);
+  for (const TorchProfile& profile : AllTorchProfiles()) {
+    offers.add_releases(std::string(profile.release));
+  }
+  for (const Card& card : AllCards()) {
+    proto::Offers::Card& offer = *offers.add_cards();
+    offer.set_name(card.name);
+    offer.set_title(card.title);
+  }
+  return offers;
+}
+
+void Session::Add(std::string name, std::string bytes) {
+  File file{.name = std::move(name)};
+  const absl::StatusOr<std::unique_ptr<ByteSource>> source =
+      ByteSource::FromBytes(std::move(bytes));
+  if (source.ok()) {
+    absl::StatusOr<Trace> trace = OpenTrace(**source, file.name);
+    file.error = trace.status();
+    if (trace.ok()) file.trace = std::make_shared<const Trace>(*std::move(trace));
+  } else {
+    file.error = Named(file.name, source.status());
+  }
+  files_.push_back(std::move(file));
+}
+
+absl::StatusOr<const OpenedFile*> Session::Open(File& file, const SettingsRequest& request) {
+  if (!file.error.ok()) return file.error;
+  if (file.opened.has_value() && file.request == request) return &*file.opened;
+  file.opened.reset();  // before the next, which needs the memory
+  absl::StatusOr<OpenedFile> opened = StudyFile(file.trace, request);
+  if (!opened.ok()) return opened.status();
+  file.request = request;
+  return &file.opened.emplace(*std::move(opened));
+}
+
+absl::StatusOr<PageInput> Session::AskFile(File& file, const proto::Question& question,
+                                           const SettingsRequest& request, ProgressSink* progress) {
+  const std::string& command = question.command();
+  progress->SetActivity(StrCat("preparing ", file.name));
+  const absl::StatusOr<const OpenedFile*> opened = Open(file, request);
+  if (!opened.ok()) return opened.status();
+  const std::vector<std::string> confs = ConfsOf(question);
+  progress->SetActivity(StrCat(command, " of ", file.name));
+  if (command == "report") {
+    const PageQuestion page = {
+        .others = {}, .search = question.search(), .threads = Threads(), .progress = progress};
+    return AskFilePage(file.name, **opened, request, confs, std::nullopt, page);
+  }
+  const auto ask = [&](const Study& study) -> absl::StatusOr<proto::DeviceReport> {
+    if (command == "oom") return AskOom(study, {}, progress);
+    if (command == "fit") return AskFit(study, confs, Threads(), progress);
+    if (command == "inspect") return AskInspect(study, {.deep = true, .held = {}});
+    if (command == "sweep") {
+      SweepQuestion sweep;
+      sweep.confs = confs;
+      sweep.threads = Threads();
+      sweep.progress = progress;
+      return AskSweep(study, sweep);
+    }
+    absl::StatusOr<ReplayAnswer> answer = AskReplay(study, StartPolicy::kRecorded, nullptr);
+    if (!answer.ok()) return answer.status();
+    return std::move(answer->report);
+  };
+  absl::StatusOr<proto::Report> report =
+      AskDevices(command, file.name, **opened, std::nullopt, ask);
+  if (!report.ok()) return report.status();
+  if (command == "oom") LiftOom(&*report);
+  if (command == "sweep" || command == "fit") LiftSweep(&*report);
+  return PageInput{*std::move(report), {}};
+}
+
+Answer Session::AskDiff() const {
+  if (files_.size() != 2) {
+    return Failed(
+        absl::InvalidArgumentError(StrCat("diff: expected two files, found ", files_.size())));
+  }
+  std::vector<DiffSide> sides;
+  for (const File& file : files_) {
+    if (!file.error.ok()) return Failed(file.error);
+    absl::StatusOr<DiffSide> side = SideOf(file.trace, file.name);
+    if (!side.ok()) return Failed(side.status());
+    sides.push_back(*std::move(side));
+  }
+  const HeldOptions held{.top = kDiffStacks, .filter = ""};
+  return {.status = kAnswered, .text = RenderDiffText(DiffReports(sides[0], sides[1], held))};
+}
+
+Answer Session::Ask(const proto::Question& question, ProgressSink* progress) {
+  const std::string& command = question.command();
+  constexpr std::string_view kCommands[] = {"report",  "oom",  "sweep", "fit",
+                                            "inspect", "diff", "replay"};
+  if (std::find(std::begin(kCommands), std::end(kCommands), command) == std::end(kCommands)) {
+    return Failed(absl::InvalidArgumentError(StrCat("unknown command ", command)));
+  }
+  if (command == "diff") return AskDiff();
+  const absl::StatusOr<SettingsRequest> request = RequestOf(question);
+  if (!request.ok()) return Failed(request.status());
+  Answer answer{.status = kAnswered};
+  proto::Job job;
+  std::vector<PageInput> pages;
+  for (File& file : files_) {
+    absl::StatusOr<PageInput> answered = AskFile(file, question, *request, progress);
+    if (!answered.ok()) {
+      const std::string message(answered.status().message());
+      answer.status = kUnusable;
+      StrAppend(&answer.errors, CleanText(message), "\n");
+      AddToJob(FailedReport(command, file.name, message), &job);
+      continue;
+    }
+    if (HasFaults(answered->report)) answer.status = std::max(answer.status, kBad);
+    AddToJob(answered->report, &job);
+    StrAppend(&answer.text, answer.text.empty() ? "" : "\n", RenderText(answered->report));
+    if (command == "report") pages.push_back(*std::move(answered));
+  }
+  FinishJob(&job);
+  if (files_.size() > 1) {
+    const std::string table = RenderJobText(job);
+    answer.text = StrCat(table, table.empty() ? "" : "\n", answer.text);
+  }
+  if (files_.size() == 1) {
+    if (!pages.empty()) answer.page = RenderHtml(pages);
+    return answer;
+  }
+  // The page of a job shows the files that have an answer.
+  std::erase_if(pages, [](const PageInput& page) { return page.report.devices().empty(); });
+  proto::Job ranks;
+  for (const PageInput& page : pages) AddToJob(page.report, &ranks);
+  FinishJob(&ranks);
+  if (!pages.empty()) answer.page = RenderHtml(pages, &ranks);
+  return answer;
+}
+
+}  // namespace memreplay
