@@ -41,6 +41,11 @@ absl::StatusOr<int> RunFit(const CommandLine& line);
 // `fit script` and `sweep script`: what follows the two words.
 absl::StatusOr<int> RunFitScript(const CommandLine& line);
 absl::StatusOr<int> RunSweepScript(const CommandLine& line);
+absl::StatusOr<int> RunAdvise(const CommandLine& line);
+// Whether the words after `advise` name a script: there is a "--" or a "NAME.py" among them.
+bool IsAboutScript(absl::Span<const std::string> args);
+// `advise` about one.
+absl::StatusOr<int> RunAdviseScript(const CommandLine& line);
 absl::StatusOr<int> RunGpu(const CommandLine& line);
 absl::StatusOr<int> RunLint(const CommandLine& line);
 absl::StatusOr<int> RunReport(const CommandLine& line);

@@ -16,6 +16,7 @@ constexpr Command kCommands[] = {
     {"diff", "show what changed between two files or reports", RunDiff},
     {"sweep", "rank settings, searched or given, and print the best to paste", RunSweep},
     {"fit", "find the smallest device memory that is enough, for each setting", RunFit},
+    {"advise", "try changes to a script: which make it fit a GPU, and what they cost", RunAdvise},
     {"gpu", "replay a file on a real GPU and compare it with the simulation", RunGpu},
     {"report", "write an interactive page: timeline, block map, tables", RunReport},
     {"convert", "write a file in another format", RunConvert},

@@ -49,7 +49,8 @@ absl::StatusOr<int> Dispatch(const std::vector<std::string>& args) {
 absl::Status TakeMemoryLimit(std::vector<std::string>* args) {
   // A driver and other people's programs map more than they touch.
   const bool is_ours = args->empty() || ((*args)[0] != "gpu" && (*args)[0] != "record" &&
-                                         !(args->size() > 1 && (*args)[1] == "script"));
+                                         !(args->size() > 1 && (*args)[1] == "script") &&
+                                         !((*args)[0] == "advise" && IsAboutScript(*args)));
   uint64_t limit = is_ours ? DefaultMemoryLimit() : 0;
   constexpr std::string_view kFlag = "--memory-limit";
   for (size_t at = 0; at < args->size() && (*args)[at] != "--"; ++at) {

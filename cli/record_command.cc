@@ -16,6 +16,7 @@
 #include "report/text/render_explanation.h"
 #include "report/text/render_record.h"
 #include "report/words/record_faults.h"
+#include "report/words/sizes.h"
 #include "report/words/version.h"
 #include "trace/value/strings.h"
 
@@ -108,6 +109,10 @@ absl::StatusOr<int> RecordProgram(const CommandLine& line) {
       "stacks", {"python", "all"}, &run.stacks,
       "which frames to record; all includes those of C++, which show what the backward\n"
       "pass requests, in a file of twice the size");
+  flags.AddTexts("remedy", "NAME", &run.remedies,
+                 "make this change to the script while it runs, such as checkpoint:Block; may be\n"
+                 "given several times (docs/advise.md)");
+  flags.AddSwitch("survey", &run.survey, "list in --json the changes that advise would try");
   flags.AddText("out", "FILE", &run.out, "the snapshot to write (default: snapshot.pickle)");
   flags.AddShort('o', "out");
   flags.AddSwitch("json", &options.json,

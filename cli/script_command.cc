@@ -112,7 +112,7 @@ absl::Status AnswerCases(bool is_fit, const ScriptFlags& options, proto::ScriptR
           [&](absl::Span<const int64_t> values) {
             std::vector<ScriptRun> runs;
             for (const int64_t value : values) {
-              runs.push_back({base, value});
+              runs.push_back({base, value, StrCat(value)});
               runs.back().options.program = options.key.WordsWith(base.program, value);
             }
             return runner.Run(runs);

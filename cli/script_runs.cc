@@ -55,7 +55,8 @@ ScriptRunner::ScriptRunner(size_t jobs, bool use_cache)
       cache_(fs::path(CacheFolder()) / "runs") {}
 
 absl::StatusOr<ScriptRunner::Answer> ScriptRunner::RunOne(const ScriptRun& run,
-                                                          const std::string& folder) const {
+                                                          const std::string& folder,
+                                                          const Finish& finish) const {
   const std::string key = RunCacheKey(run.options);
   if (use_cache_) {
     if (std::optional<proto::RecordReport> known = cache_.Find(key)) return Answer{*known, true};
@@ -68,7 +69,7 @@ absl::StatusOr<ScriptRunner::Answer> ScriptRunner::RunOne(const ScriptRun& run,
   if (!report.ok()) return report.status();
   if (stop_.received()) return absl::CancelledError("interrupted");
   const proto::ScriptRow row = ScriptRowOf(*report);
-  const std::string value = StrCat(" (", run.value, ")");
+  const std::string value = run.name.empty() ? "" : StrCat(" (", run.name, ")");
   if (report->processes().empty() && report->exit_status() == 0) {
     return absl::InvalidArgumentError(
         StrCat(options.program[0], value, ": none of its processes allocated GPU memory"));
@@ -81,29 +82,44 @@ absl::StatusOr<ScriptRunner::Answer> ScriptRunner::RunOne(const ScriptRun& run,
             ? StrCat("status ", report->exit_status(), last.empty() ? "" : StrCat(": ", last))
             : CleanText(StrCat(row.error(), ": ", row.error_text()))));
   }
+  if (finish != nullptr) {
+    if (const absl::Status finished = finish(&*report); !finished.ok()) return finished;
+  }
   cache_.Keep(key, *report);
   return Answer{*std::move(report), false};
 }
 
-absl::StatusOr<std::vector<proto::ScriptRow>> ScriptRunner::Run(absl::Span<const ScriptRun> runs) {
+std::vector<absl::StatusOr<ScriptRunner::Answer>> ScriptRunner::RunEach(
+    absl::Span<const ScriptRun> runs, const Finish& finish) {
+  std::vector<absl::StatusOr<Answer>> answers(runs.size(), absl::CancelledError("interrupted"));
   const absl::StatusOr<TemporaryFolder> root =
       TemporaryFolder::Make((fs::temp_directory_path() / "memreplay").string());
-  if (!root.ok()) return root.status();
-  std::vector<absl::StatusOr<Answer>> answers(runs.size(), absl::CancelledError("interrupted"));
+  if (!root.ok()) {
+    std::fill(answers.begin(), answers.end(), root.status());
+    return answers;
+  }
   ParallelFor(runs.size(), jobs_, [&](size_t i) {
     if (stop_.received()) return;
     const std::string folder = StrCat(root->path(), "/", i);
     std::error_code ignored;
     fs::create_directory(folder, ignored);
-    answers[i] = RunOne(runs[i], folder);
+    answers[i] = RunOne(runs[i], folder, finish);
+    fs::remove_all(folder, ignored);  // its snapshots
   });
+  for (const absl::StatusOr<Answer>& answer : answers) {
+    if (answer.ok()) ++(answer->cached ? from_cache_ : made_);
+  }
+  return answers;
+}
+
+absl::StatusOr<std::vector<proto::ScriptRow>> ScriptRunner::Run(absl::Span<const ScriptRun> runs) {
+  const std::vector<absl::StatusOr<Answer>> answers = RunEach(runs);
   std::vector<proto::ScriptRow> rows;
   for (size_t i = 0; i < runs.size(); ++i) {
     if (!answers[i].ok()) return answers[i].status();
     proto::ScriptRow row = ScriptRowOf(answers[i]->report);
     row.set_value(runs[i].value);
     row.set_cached(answers[i]->cached);
-    ++(row.cached() ? from_cache_ : made_);
     rows.push_back(std::move(row));
   }
   return rows;

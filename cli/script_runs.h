@@ -1,13 +1,14 @@
-// A PyTorch program run with several values of one of its arguments, on imagined cards, for
-// `fit script` and `sweep script`.
+// A script run several times on simulated GPUs, for `fit script`, `sweep script` and `advise`.
 #ifndef MEMREPLAY_CLI_SCRIPT_RUNS_H_
 #define MEMREPLAY_CLI_SCRIPT_RUNS_H_
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "cli/stop_signal.h"
@@ -21,6 +22,7 @@ namespace memreplay {
 struct ScriptRun {
   RecordOptions options;
   int64_t value = 0;
+  std::string name;  // for errors: "64", "checkpoint:Block"
 };
 
 // Runs programs, as many at once as there are jobs, and keeps what they answered in
@@ -30,20 +32,28 @@ class ScriptRunner {
   // `jobs` 0: as many as there are cores, but at most 4.
   ScriptRunner(size_t jobs, bool use_cache);
 
-  // One row a run, in order. Errors: a run that cannot be started, one that fails for another
-  // reason than memory, one that used no GPU, Ctrl-C.
+  struct Answer {
+    proto::RecordReport report;
+    bool cached = false;
+  };
+  // What else to take from a run while its snapshots are there; kept with what it answered.
+  using Finish = std::function<absl::Status(proto::RecordReport* report)>;
+
+  // One answer a run, in order. Errors: a run that cannot be started, one that fails for another
+  // reason than memory, one that used no GPU, `finish`'s, Ctrl-C.
+  std::vector<absl::StatusOr<Answer>> RunEach(absl::Span<const ScriptRun> runs,
+                                              const Finish& finish = nullptr);
+  // One row a run, in order. Error: the first of RunEach().
   absl::StatusOr<std::vector<proto::ScriptRow>> Run(absl::Span<const ScriptRun> runs);
 
   size_t jobs() const { return jobs_; }
   int made() const { return made_; }
   int from_cache() const { return from_cache_; }
+  bool interrupted() const { return stop_.received(); }
 
  private:
-  struct Answer {
-    proto::RecordReport report;
-    bool cached = false;
-  };
-  absl::StatusOr<Answer> RunOne(const ScriptRun& run, const std::string& folder) const;
+  absl::StatusOr<Answer> RunOne(const ScriptRun& run, const std::string& folder,
+                                const Finish& finish) const;
 
   size_t jobs_;
   bool use_cache_;

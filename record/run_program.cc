@@ -44,6 +44,12 @@ std::string Wishes(const RecordOptions& options, const RecordFolders& folders,
   if (options.no_values) StrAppend(&json, ",\"values\":false");
   if (options.no_notes) StrAppend(&json, ",\"notes\":false");
   if (options.fast_init) StrAppend(&json, ",\"fast_init\":true");
+  if (options.survey) StrAppend(&json, ",\"survey\":true");
+  for (size_t i = 0; i < options.remedies.size(); ++i) {
+    StrAppend(&json, i == 0 ? ",\"remedies\":[" : ",");
+    AppendJsonString(options.remedies[i], &json);
+    if (i + 1 == options.remedies.size()) StrAppend(&json, "]");
+  }
   if (options.dynamic_fraction.has_value()) {
     StrAppend(&json, ",\"dynamic_fraction\":", *options.dynamic_fraction);
   }

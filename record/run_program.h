@@ -38,6 +38,9 @@ struct RecordOptions {
   bool no_notes = false;   // leave the notes on modules, phases and tensors out
   std::optional<double> dynamic_fraction;
   std::optional<int64_t> unknown_limit;
+  // Changes to make to the script: names of remedies (record/process/memreplay_record/remedies).
+  std::vector<std::string> remedies;
+  bool survey = false;  // find out which could help
   bool aslr = false;
   bool fast_init = false;
   // Where the program's output goes: "" as ours, "-" to stderr, else a file.

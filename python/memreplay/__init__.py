@@ -11,18 +11,23 @@ and the recording of your own program, on its GPU:
     with memreplay.recording("snapshot.pickle"):
         train()
 
+which changes to a script make it fit a GPU, found without one:
+
+    memreplay.advise("train.py", card="rtx-4070").advice.rows
+
 and what an error about memory says, of its text, a log or the exception:
 
     print(memreplay.explain(error))
 """
 
+from memreplay._advise import advise
 from memreplay._answer import Answer
 from memreplay._explain import Explanation, explain
 from memreplay._load import Recording, load
 from memreplay._program import Error, Unanswered, program, run as _run
 from memreplay._recording import recording, step
 
-__all__ = ["Answer", "Error", "Explanation", "Recording", "Unanswered", "explain", "load", "program", "recording", "step"]
+__all__ = ["Answer", "Error", "Explanation", "Recording", "Unanswered", "advise", "explain", "load", "program", "recording", "step"]
 
 
 def __getattr__(name: str) -> str:

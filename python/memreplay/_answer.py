@@ -111,9 +111,14 @@ def _stacks(devices: List[types.DeviceReport]) -> Columns:
     return _columns(rows())
 
 
+def _advice(advice: Optional[types.Advice]) -> Columns:
+    rows = advice.rows if advice else []
+    return _columns({**dict(row._scalars()), "remedies": list(row.remedies), "lines": "\n".join(row.lines)} for row in rows)
+
+
 _TABLES: Dict[str, Callable[[List[types.DeviceReport]], Columns]] = {
     "devices": _devices, "sweep": _sweep, "fits": _fits, "timeline": _timeline, "blocks": _blocks, "stacks": _stacks}
-_OF_COMMAND = {"sweep": "sweep", "fit": "fits", "report": "timeline", "replay": "blocks", "oom": "stacks"}
+_OF_COMMAND = {"sweep": "sweep", "fit": "fits", "report": "timeline", "replay": "blocks", "oom": "stacks", "advise": "advice"}
 
 
 class Answer(types.Report):
@@ -154,12 +159,14 @@ class Answer(types.Report):
     def columns(self, table: Optional[str] = None) -> Columns:
         """A table as lists of equal length; units are in the names of the columns.
 
-        Tables: `devices` (one row each), `sweep`, `fits`, `timeline`, `blocks`, `stacks`; without a name, the main
-        one of the command. Empty if this answer has no such table.
+        Tables: `devices` (one row each), `sweep`, `fits`, `timeline`, `blocks`, `stacks`, `advice`; without a name, the
+        main one of the command. Empty if this answer has no such table.
         """
         name = table or _OF_COMMAND.get(self.command, "devices")
+        if name == "advice":
+            return _advice(self.advice)
         if name not in _TABLES:
-            raise Error(f"no table {name!r}; there are {', '.join(_TABLES)}")
+            raise Error(f"no table {name!r}; there are {', '.join(_TABLES)}, advice")
         return _TABLES[name](self.devices)
 
     def to_arrow(self, table: Optional[str] = None) -> "pyarrow.Table":

@@ -79,10 +79,11 @@ class MemreplayTest : public SessionTest {
 };
 
 TEST_F(MemreplayTest, Help) {
-  ExpectSession("help", {"--help", "inspect --help", "replay --help", "oom --help", "sweep --help",
-                         "fit --help", "gpu --help", "report --help", "convert --help",
-                         "lint --help", "record --help", "fit script --help", "sweep script --help",
-                         "synth --help", "synth nanogpt --help", "--version"});
+  ExpectSession("help",
+                {"--help", "inspect --help", "replay --help", "oom --help", "sweep --help",
+                 "fit --help", "advise --help", "gpu --help", "report --help", "convert --help",
+                 "lint --help", "record --help", "fit script --help", "sweep script --help",
+                 "synth --help", "synth nanogpt --help", "--version"});
 }
 
 TEST_F(MemreplayTest, UnusableCalls) {

@@ -27,6 +27,8 @@ class Settings:
         self.ranks = asked.get("ranks", 0)  # 0: the processes there are
         self.rank = asked.get("rank", 0)
         self.fast_init = asked.get("fast_init", False)
+        self.remedies = asked.get("remedies", [])  # names of changes (remedies/)
+        self.survey = asked.get("survey", False)  # whether to find out which changes there could be
 
 
 def start():
@@ -44,10 +46,19 @@ def _before_torch(spec, settings):
 
 def _after_torch(torch, settings):
     from memreplay_record import history
+    changes = None
+    if settings.remedies:
+        from memreplay_record import remedies
+        try:
+            changes = remedies.apply(torch, settings.remedies)
+        except ValueError as error:
+            from memreplay_record import card
+            card.give_up(settings, str(error))
     if settings.core:
         from memreplay_record import card
         card.count_visible(torch)
     recording = history.begin(torch, settings)
+    recording.changes = changes
     from memreplay_record import compilations
     recording.compilations = compilations.begin()
     if settings.core and settings.fast_init:

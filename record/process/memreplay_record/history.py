@@ -21,9 +21,11 @@ class History:
         self.began = time.time()
         self.values = None  # what counts the values that the program asked for
         self.compilations = None  # what counts graphs, breaks and recompilations
+        self.changes = None  # what counts the remedies that the program met
+        self.proposals = []  # remedies that could help it
         self.peaks = peaks.Peaks(torch)
         self.own = own_recording.OwnRecording(torch, self)
-        self.notes = notes.Notes(torch, on_import.watch) if settings.notes else None
+        self.notes = _notes_for(torch, settings)
 
     def on_cuda(self):
         """CUDA has come up in this process, and nothing was allocated yet."""
@@ -67,6 +69,8 @@ class History:
             snapshot[notes.KEY] = self.notes.taken()
             self.notes.stop()
         frames.drop_own(snapshot)
+        if self.settings.survey:
+            self.proposals = _proposals(self.notes.seen, snapshot)
         self.own.record(None)
         conf = os.environ.get("PYTORCH_CUDA_ALLOC_CONF")
         if conf and "allocator_settings" not in snapshot:  # torch 2.1 leaves them out
@@ -107,7 +111,22 @@ class History:
             "card": card.summary(),
             "values": self.values.summary() if self.values is not None else None,
             "compilations": self.compilations.summary(),
+            "proposals": self.proposals,
+            "met": self.changes.met if self.changes is not None else [],
         }
+
+
+def _notes_for(torch, settings):
+    if settings.survey:
+        from memreplay_record.remedies import survey
+        return survey.SurveyingNotes(torch, on_import.watch)
+    return notes.Notes(torch, on_import.watch) if settings.notes else None
+
+
+def _proposals(seen, snapshot):
+    from memreplay_record import remedies
+    seen.read(snapshot)
+    return remedies.proposals(seen)
 
 
 def _ended_by():

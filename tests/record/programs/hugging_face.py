@@ -1,5 +1,5 @@
 """Models of Transformers, from configurations (nothing is downloaded):
-hugging_face.py gpt2|llama|lora|generate"""
+hugging_face.py gpt2|checkpointed|llama|lora|generate"""
 import os
 import sys
 import tempfile
@@ -45,6 +45,8 @@ def train(model, **more):
 
 if kind == "gpt2":
     train(gpt2(), gradient_accumulation_steps=2)
+elif kind == "checkpointed":
+    train(gpt2(), gradient_accumulation_steps=2, gradient_checkpointing=True)
 elif kind == "llama":
     train(llama(), gradient_checkpointing=True)
 elif kind == "lora":

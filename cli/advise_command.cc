@@ -1,0 +1,25 @@
+// memreplay advise: about a script (advise_script_command.cc) or a recording.
+#include <algorithm>
+#include <string>
+
+#include "cli/command.h"
+
+namespace memreplay {
+
+bool IsAboutScript(absl::Span<const std::string> args) {
+  return std::any_of(args.begin(), args.end(), [](const std::string& word) {
+    return word == "--" || (word.size() > 3 && word.substr(word.size() - 3) == ".py");
+  });
+}
+
+absl::StatusOr<int> RunAdvise(const CommandLine& line) {
+  const auto is_help = [](const std::string& word) { return word == "--help" || word == "-h"; };
+  if (!IsAboutScript(line.args) && std::none_of(line.args.begin(), line.args.end(), is_help)) {
+    return absl::InvalidArgumentError(
+        "advise: expected a script, such as train.py, or -- and a command that starts one");
+  }
+  const absl::StatusOr<int> status = RunAdviseScript(line);
+  return status.ok() ? status : InCommand("advise", status.status());
+}
+
+}  // namespace memreplay

@@ -1,0 +1,197 @@
+// memreplay advise -- PROGRAM
+#include <algorithm>
+#include <chrono>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_join.h"
+#include "cli/command.h"
+#include "cli/file_command.h"
+#include "cli/flags.h"
+#include "cli/inputs.h"
+#include "cli/output.h"
+#include "cli/record_flags.h"
+#include "cli/replay_flags.h"
+#include "cli/script_runs.h"
+#include "hardware/cards.h"
+#include "record/card/options.h"
+#include "report/ask/advice.h"
+#include "report/ask/advise_script.h"
+#include "report/text/render_advice.h"
+#include "report/words/sizes.h"
+#include "report/words/version.h"
+#include "trace/bytes/json_scanner.h"
+#include "trace/value/strings.h"
+
+namespace memreplay {
+namespace {
+
+constexpr char kAdviseDescription[] =
+    "Finds out which changes to a PyTorch script make it fit a GPU. The script runs on a\n"
+    "simulated GPU as it is, and then with each change that may help: allocator settings,\n"
+    "activation checkpointing, saved tensors on the host, the loss in chunks, the optimizer's\n"
+    "step, autocast, no_grad in evaluation and others (docs/advise.md). Where no single change\n"
+    "is enough, pairs and triples follow. The answer ranks the changes by what they cost and\n"
+    "ends with the lines to write for the best one.\n"
+    "\n"
+    "Changes are made to PyTorch's and the script's functions while the script runs; no file\n"
+    "is edited. A change that alters what is computed is marked. The best one is confirmed on\n"
+    "a simulated GPU of the given size.\n"
+    "\n"
+    "The script should be short: two iterations are enough. Results are cached, as for fit\n"
+    "script.\n"
+    "\n"
+    "The exit status is 1 if nothing that was tried makes the script fit.";
+
+struct AdviseFlags {
+  RecordOptions run;
+  std::vector<std::string> only;
+  std::optional<int64_t> most;
+  std::optional<int64_t> jobs;
+  bool no_cache = false;
+  bool json = false;
+};
+
+// Runs of the script on a GPU that nothing is too large for.
+std::vector<ScriptRun> RunsOf(const RecordOptions& base,
+                              absl::Span<const std::vector<std::string>> remedies) {
+  std::vector<ScriptRun> runs;
+  for (const std::vector<std::string>& names : remedies) {
+    ScriptRun& run = runs.emplace_back();
+    run.options = base;
+    run.options.card_options[std::string(card::kCapacity.variable)] = StrCat(card::kMaxBytes);
+    run.options.remedies = names;
+    run.options.survey = names.empty();
+  }
+  return runs;
+}
+
+// What the snapshots of a run say.
+absl::Status StudyRun(proto::RecordReport* report) {
+  proto::AdvisedRun& advised = *report->mutable_advised();
+  for (const proto::RecordedProcess& process : report->processes()) {
+    const absl::StatusOr<OpenedFile> opened = OpenWithSettings(process.snapshot(), {});
+    if (!opened.ok()) return opened.status();
+    if (const absl::Status added = AddAdvisedProcess(opened->studied, process, &advised);
+        !added.ok()) {
+      return added;
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<proto::Advice> Advise(const AdviseFlags& options, AdviceQuestion question) {
+  ScriptRunner runner(static_cast<size_t>(options.jobs.value_or(0)), !options.no_cache);
+  Progress progress(StrCat("running ", options.run.program[0]));
+  question.at_once = runner.jobs();
+  const auto began = std::chrono::steady_clock::now();
+  const auto run_each = [&](absl::Span<const std::vector<std::string>> remedies)
+      -> absl::StatusOr<std::vector<proto::AdvisedRun>> {
+    progress.SetActivity(
+        remedies.size() == 1 && remedies[0].empty()
+            ? StrCat("running ", options.run.program[0])
+            : StrCat("running ", options.run.program[0], " with ",
+                     FormatCount(static_cast<int64_t>(remedies.size()), "change")));
+    std::vector<proto::AdvisedRun> runs;
+    for (absl::StatusOr<ScriptRunner::Answer>& answer :
+         runner.RunEach(RunsOf(options.run, remedies), StudyRun)) {
+      if (runner.interrupted()) return absl::CancelledError("interrupted");
+      proto::AdvisedRun& run = runs.emplace_back();
+      if (answer.ok()) {
+        run = answer->report.advised();
+      } else {
+        run.set_error(std::string(answer.status().message()));
+      }
+    }
+    return runs;
+  };
+  const auto confirm = [&](const std::vector<std::string>& remedies,
+                           const std::string& conf) -> absl::StatusOr<bool> {
+    ScriptRun run;
+    run.options = options.run;
+    run.options.remedies = remedies;
+    if (!conf.empty()) run.options.environment["PYTORCH_CUDA_ALLOC_CONF"] = conf;
+    const absl::StatusOr<std::vector<proto::ScriptRow>> rows = runner.Run({run});
+    if (!rows.ok()) return rows.status();
+    return rows->at(0).fits();
+  };
+  absl::StatusOr<proto::Advice> advice = AdviseScript(question, run_each, confirm);
+  if (!advice.ok()) return advice;
+  advice->set_runs(runner.made());
+  advice->set_from_cache(runner.from_cache());
+  advice->set_seconds(
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count());
+  return advice;
+}
+
+// Its memory, or what --capacity says.
+absl::StatusOr<AdviceQuestion> QuestionOf(const AdviseFlags& options) {
+  AdviceQuestion question;
+  question.only = options.only;
+  question.card = options.run.card;
+  std::string why;
+  const std::optional<Card> card = FindCard(options.run.card, &why);
+  if (!card.has_value()) return absl::InvalidArgumentError(StrCat("--card: ", why));
+  question.memory = Bytes(card->memory);
+  const auto given = options.run.card_options.find(std::string(card::kCapacity.variable));
+  if (given != options.run.card_options.end()) {
+    question.memory = Bytes(static_cast<uint64_t>(
+        ParseInt64(given->second).value_or(static_cast<int64_t>(card->memory))));
+  }
+  if (options.most.has_value()) {
+    if (*options.most < 1) {
+      return absl::InvalidArgumentError(
+          StrCat("--max-runs: expected at least 1, found ", *options.most));
+    }
+    question.max_runs = static_cast<size_t>(*options.most);
+  }
+  return question;
+}
+
+}  // namespace
+
+absl::StatusOr<int> RunAdviseScript(const CommandLine& line) {
+  AdviseFlags options;
+  FlagSet flags("advise --card NAME [flags] -- PROGRAM [ARGUMENTS]", kAdviseDescription);
+  flags.AddText("card", "NAME", &options.run.card,
+                "the GPU that the script should fit; record --card list prints those known");
+  flags.AddTexts("try", "REMEDY", &options.only,
+                 "try only this change, such as checkpoint:Block; may be given several times");
+  flags.AddNumber("max-runs", "N", &options.most,
+                  "how many pairs and triples to run at most (default: 24)");
+  AddRecordFlags(&options.run, &flags);
+  AddJobs(&flags, &options.jobs);
+  flags.AddSwitch("no-cache", &options.no_cache, "run everything again");
+  AddJsonFlag(&options.json, &flags);
+  absl::StatusOr<std::vector<std::string>> program = flags.ParseLeading(line.args);
+  if (!program.ok()) return program.status();
+  if (flags.help_requested()) return ShowHelp(line, flags);
+  options.run.program = *std::move(program);
+  if (options.run.card.empty()) return absl::InvalidArgumentError("no --card NAME given");
+  if (options.jobs.value_or(1) < 1) {
+    return absl::InvalidArgumentError(StrCat("--jobs: expected at least 1, found ", *options.jobs));
+  }
+  if (options.run.no_notes) {
+    return absl::InvalidArgumentError("--no-notes: without them nothing is known of the modules");
+  }
+  if (const absl::Status call = CheckRecordCall(options.run); !call.ok()) return call;
+  const absl::StatusOr<AdviceQuestion> question = QuestionOf(options);
+  if (!question.ok()) return question.status();
+  absl::StatusOr<proto::Advice> advice = Advise(options, *question);
+  if (!advice.ok()) return advice.status();
+
+  proto::Report report;
+  report.set_schema_version(kReportSchemaVersion);
+  report.set_tool_version(kVersion);
+  report.set_command("advise");
+  report.set_file(absl::StrJoin(options.run.program, " "));
+  *report.mutable_advice() = *std::move(advice);
+  const absl::Status printed = PrintAnswer(
+      report, options.json, [&] { return RenderAdvice(report.file(), report.advice()); });
+  if (!printed.ok()) return printed;
+  return AdviceFits(report.advice()) ? kExitAnswered : kExitBad;
+}
+
+}  // namespace memreplay

@@ -1,0 +1,23 @@
+"""memreplay.advise(): which changes to a script make it fit a GPU."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from memreplay._answer import Answer
+from memreplay._load import _flags
+from memreplay._program import run
+
+
+def advise(*words: str, card: str, **flags: Any) -> Answer:
+    """Runs a script on a simulated GPU as it is and with each change that may help; `words` are the script and its
+    arguments, `flags` those of `memreplay advise` with _ for -.
+
+        answer = memreplay.advise("train.py", "--batch_size=16", card="rtx-4070")
+        answer.advice.rows[0].lines   # the best change, to paste
+        answer.to_pandas()            # all of them
+
+    `is_good` says whether anything makes it fit. Errors: memreplay.Error with the program's message.
+    """
+    done = run(["advise", *_flags(card=card, **flags), "--json", "--", *words])
+    return Answer.parse(done.stdout, done.returncode == 0)

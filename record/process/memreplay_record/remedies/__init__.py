@@ -1,0 +1,38 @@
+"""Changes to a script that save GPU memory, made from outside: `memreplay advise` runs the script with each of them.
+
+Each file below is one remedy. It has
+
+    NAME                     "checkpoint"; a change is called NAME, or NAME:ARGUMENT ("checkpoint:Block")
+    propose(seen)            yields a Proposal for each change that may help a script of which `seen` (survey.py) was noted
+    apply(change, argument)  makes the change in this process, right after torch was imported (change.py)
+
+What apply() does must make the same allocations as the lines of the proposal do, written into the script by hand
+(tests/record/remedies_test.py).
+"""
+import importlib
+
+from memreplay_record.remedies.change import Change
+
+NAMES = ("fused", "foreach", "set_to_none", "no_grad", "empty_cache", "chunked_loss", "checkpoint", "hf_checkpoint",
+         "micro_batches", "offload", "autocast", "eight_bit", "sgd")
+
+
+def module(name):
+    return importlib.import_module(f"memreplay_record.remedies.{name}")
+
+
+def apply(torch, names):
+    """Makes the changes `names`; returns what counts which of them the script met. ValueError: there is no such change."""
+    change = Change(torch)
+    for name in names:
+        kind, _, argument = name.partition(":")
+        if kind not in NAMES:
+            raise ValueError(f"there is no remedy {kind}; there are {', '.join(NAMES)}")
+        change.name = name
+        module(kind).apply(change, argument)
+    return change
+
+
+def proposals(seen):
+    """Plain data: what could help, in the order of NAMES."""
+    return [proposal.plain() for name in NAMES for proposal in module(name).propose(seen)]

@@ -1,0 +1,71 @@
+"""What a remedy changes things with, and what it proposes."""
+import functools
+
+
+class Proposal:
+    """A change that may help, in words and as lines to paste.
+
+    `cost_rank` orders proposals: below 1 it costs next to nothing, below 3 time, above that other results. Of several
+    with the same `group` one at a time is made.
+    """
+
+    def __init__(self, name, change, lines, cost, cost_rank, preserves=True, preserves_text="", place="", group=""):
+        self.name, self.change, self.lines, self.place = name, change, lines, place
+        self.cost, self.cost_rank = cost, cost_rank
+        self.preserves, self.preserves_text = preserves, preserves_text
+        self.group = group or name.partition(":")[0]
+
+    def plain(self):
+        return {**vars(self), "lines": list(self.lines)}
+
+
+class Change:
+    """Changes PyTorch's and the script's functions, and notes which remedies were met."""
+
+    def __init__(self, torch):
+        self.torch = torch
+        self.name = ""  # of the remedy that is being applied
+        self.met = []  # names of remedies that the script has run into
+        self._classes = {}  # name of a class of modules -> functions that change the class
+
+    def meeting(self):
+        """A function that notes that the remedy applied just now was met."""
+        name = self.name
+
+        def meet():
+            if name not in self.met:
+                self.met.append(name)
+        return meet
+
+    def module_class(self, name, change):
+        """Calls change(cls) for each class `name` of modules, before the first of them is made."""
+        if not self._classes:
+            self._watch_modules()
+        self._classes.setdefault(name, []).append(change)
+
+    def _watch_modules(self):
+        module, classes, seen = self.torch.nn.Module, self._classes, set()
+        init = module.__init__
+
+        @functools.wraps(init)
+        def made(this, *args, **kwargs):
+            cls = type(this)
+            if cls not in seen:
+                seen.add(cls)
+                for change in classes.get(cls.__name__, ()):
+                    change(cls)
+            init(this, *args, **kwargs)
+
+        module.__init__ = made
+
+    def around_forward(self, name, around):
+        """around(forward, module, args, kwargs) stands for forward() of the class `name` of modules."""
+        def change(cls):
+            forward = cls.forward
+
+            @functools.wraps(forward)
+            def changed(this, *args, **kwargs):
+                return around(forward, this, args, kwargs)
+
+            cls.forward = changed
+        self.module_class(name, change)

@@ -1,0 +1,42 @@
+"""Activation checkpointing of a repeated module: what its forward pass saves is computed again in backward."""
+import weakref
+
+from memreplay_record.remedies.change import Proposal
+
+NAME = "checkpoint"  # checkpoint:CLASS, or checkpoint:CLASS:2 for every second one
+
+
+def propose(seen):
+    for model in seen.trained():
+        for each in model.repeated[:2]:
+            for step, which in ((1, "each"), (2, "every second")):
+                if each.number < 2 * step:
+                    continue
+                modules = f"{model.variable}.{each.path}" if each.path else \
+                    f"[m for m in {model.variable}.modules() if isinstance(m, {each.name})]"
+                share = each.share / step
+                yield Proposal(
+                    f"{NAME}:{each.name}" + (f":{step}" if step > 1 else ""),
+                    f"checkpoint {which} {each.name} ({(each.number + step - 1) // step} of {each.number})",
+                    ["from functools import partial", "from torch.utils.checkpoint import checkpoint",
+                     f"for block in {modules}{f'[::{step}]' if step > 1 else ''}:",
+                     "    block.forward = partial(checkpoint, block.forward, use_reentrant=False)"],
+                    cost=f"a second forward pass of {which} {each.name}, {100 * share:.0f} % of the model's parameters",
+                    cost_rank=1 + share, place=each.place, group="checkpoint",
+                    preserves_text="the same; random numbers are drawn again as they were")
+
+
+def apply(change, argument):
+    from torch.utils.checkpoint import checkpoint
+    torch, meet = change.torch, change.meeting()
+    name, _, step = argument.partition(":")
+    step = int(step or 1)
+    numbers = weakref.WeakKeyDictionary()  # of the modules, in the order in which they are first called
+
+    def around(forward, module, args, kwargs):
+        if numbers.setdefault(module, len(numbers)) % step != 0 or not torch.is_grad_enabled():
+            return forward(module, *args, **kwargs)
+        meet()
+        return checkpoint(forward, module, *args, use_reentrant=False, **kwargs)
+
+    change.around_forward(name, around)

@@ -1,0 +1,85 @@
+"""Cross entropy of logits, some rows at a time, with the gradient in the place of the logits."""
+import ast
+import functools
+import inspect
+
+from memreplay_record.remedies.change import Proposal
+
+NAME = "chunked_loss"
+
+
+def propose(seen):
+    call = seen.cross_entropy
+    if call is not None and seen.backward:
+        used = call.with_call("cross_entropy", _applied) or \
+            "loss = ChunkedCrossEntropy.apply(logits.view(-1, logits.size(-1)), targets.view(-1))"
+        yield Proposal(
+            NAME, "cross entropy in chunks of rows", [*_source(), "", used],
+            cost="some more kernels", cost_rank=0.4, place=call.place,
+            preserves_text="the same up to rounding; the logits are overwritten with their gradient, so nothing may read "
+                           "them after the loss")
+
+
+def _applied(call):
+    """The same call of the class below; None where it cannot do what the call says."""
+    more = {keyword.arg: ast.unparse(keyword.value) for keyword in call.keywords}
+    arguments = [ast.unparse(argument) for argument in call.args]
+    if len(arguments) != 2 or not set(more) <= {"ignore_index"}:
+        return None
+    return f"ChunkedCrossEntropy.apply({', '.join([*arguments, *more.values()])})"
+
+
+def _source():
+    """The class below, as a script would have it."""
+    lines = inspect.getsource(_make).splitlines()
+    first, last = (next(i for i, line in enumerate(lines) if line.startswith(f"    {word} ChunkedCrossEntropy"))
+                   for word in ("class", "return"))
+    return ["import torch", "import torch.nn.functional as F", "",
+            *"\n".join(line[4:] for line in lines[first:last]).rstrip().splitlines()]
+
+
+def _make(torch, F):
+    class ChunkedCrossEntropy(torch.autograd.Function):
+        """The mean cross entropy of logits; where that is differentiated, they hold their gradient afterwards."""
+
+        @staticmethod
+        def forward(ctx, logits, targets, ignore_index=-100, rows=1024):
+            count = (targets != ignore_index).sum()
+            loss = torch.zeros((), device=logits.device)
+            for part, wanted in zip(logits.detach().split(rows), targets.split(rows)):
+                kept = (wanted != ignore_index)[:, None]
+                log_p = F.log_softmax(part, dim=-1, dtype=torch.float32)
+                loss += F.nll_loss(log_p, wanted, ignore_index=ignore_index, reduction="sum")
+                if ctx.needs_input_grad[0]:
+                    gradient = log_p.exp_().scatter_add_(1, wanted[:, None].where(kept, 0), -kept.float())
+                    part.copy_(gradient.mul_(kept))
+            ctx.save_for_backward(logits, count)
+            return loss / count
+
+        @staticmethod
+        def backward(ctx, scale):
+            gradient, count = ctx.saved_tensors
+            return gradient.mul_(scale / count), None, None, None
+
+    return ChunkedCrossEntropy
+
+
+def apply(change, argument):
+    torch, meet = change.torch, change.meeting()
+    functional = torch.nn.functional
+    made = []
+    cross_entropy = functional.cross_entropy
+
+    @functools.wraps(cross_entropy)
+    def chunked(input, target, weight=None, size_average=None, ignore_index=-100, reduce=None, reduction="mean",
+                label_smoothing=0.0):
+        is_plain = weight is None and size_average is None and reduce is None and reduction == "mean" and \
+            label_smoothing == 0 and input.dim() == 2 and target.dim() == 1 and input.is_cuda
+        if not is_plain:
+            return cross_entropy(input, target, weight, size_average, ignore_index, reduce, reduction, label_smoothing)
+        meet()
+        if not made:
+            made.append(_make(torch, functional))
+        return made[0].apply(input, target, ignore_index)
+
+    functional.cross_entropy = chunked

@@ -1,0 +1,30 @@
+"""The checkpointing that a model of Transformers or diffusers brings."""
+from memreplay_record.remedies.change import Proposal
+
+NAME = "hf_checkpoint"
+
+
+def propose(seen):
+    for model in seen.trained():
+        if model.can_checkpoint_itself and not model.checkpoints_itself:
+            share = sum(each.share for each in model.repeated[:1])
+            yield Proposal(
+                f"{NAME}:{model.name}", f"{model.name}.gradient_checkpointing_enable()",
+                [f"{model.variable}.gradient_checkpointing_enable()",
+                 "# or TrainingArguments(gradient_checkpointing=True)"],
+                cost="a second forward pass of each layer", cost_rank=1 + share, place=model.call.place,
+                group="checkpoint", preserves_text="the same; random numbers are drawn again as they were")
+
+
+def apply(change, argument):
+    meet = change.meeting()
+    enabled = []
+
+    def around(forward, module, args, kwargs):
+        if module.training and not enabled:
+            enabled.append(True)
+            meet()
+            module.gradient_checkpointing_enable()
+        return forward(module, *args, **kwargs)
+
+    change.around_forward(argument, around)

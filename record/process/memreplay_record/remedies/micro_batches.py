@@ -1,0 +1,104 @@
+"""A batch in parts: forward and backward of one part after the other, and their gradients are added.
+
+Only where the model itself returns its loss. The first part is run where the script calls the model, the others when its
+backward pass is over, with the factor by which that multiplied the loss.
+"""
+import ast
+import contextlib
+
+from memreplay_record.remedies.change import Proposal
+
+NAME = "micro_batches"  # micro_batches:CLASS:PARTS
+
+
+def propose(seen):
+    for model in seen.trained():
+        for parts in (2, 4):
+            if not model.returns_loss or model.batch % parts != 0 or model.batch < 2 * parts:
+                continue
+            yield Proposal(
+                f"{NAME}:{model.name}:{parts}", f"the batch in {parts} micro-batches of {model.batch // parts}",
+                _lines(model, parts), cost=f"{parts} smaller passes in place of one", cost_rank=1.5 + parts / 8,
+                preserves=not model.mixes_samples, place=model.call.place,
+                preserves_text="other statistics of batch normalisation, which sees a part of the batch" if model.mixes_samples
+                else "the same up to rounding, if the loss is a mean over samples of equal weight")
+
+
+def _lines(model, parts):
+    call = model.call.statement.value if isinstance(model.call.statement, ast.Assign) else None
+    if isinstance(call, ast.Call) and call.args and not call.keywords and all(isinstance(a, ast.Name) for a in call.args):
+        names = [argument.id for argument in call.args]
+        chunks = ", ".join(f"{name}.chunk({parts})" for name in names)
+        return [f"for {', '.join(names)} in zip({chunks}):", f"    {model.call.text}",
+                f"    (loss / {parts}).backward()  # with the script's own scaler"]
+    return [f"# {model.call.text or model.variable}: a batch of {model.batch // parts}, and gradients of {parts} batches",
+            f"# added before each step (gradient_accumulation_steps={parts})"]
+
+
+def find_loss(torch, output):
+    """(where it is, the scalar that a model returns), or None."""
+    if isinstance(output, torch.Tensor):
+        return (None, output) if output.dim() == 0 and output.requires_grad else None
+    items = output.items() if isinstance(output, dict) else enumerate(output) if isinstance(output, (tuple, list)) else ()
+    return next(((at, one) for at, one in items
+                 if isinstance(one, torch.Tensor) and one.dim() == 0 and one.requires_grad), None)
+
+
+def _with_loss(output, at, loss):
+    if at is None:
+        return loss
+    if isinstance(output, dict):
+        output[at] = loss
+        return output
+    return type(output)([*output[:at], loss, *output[at + 1:]])
+
+
+def batch_of(torch, args, kwargs):
+    """The size of the first dimension that all tensors with one have; 0: they differ, or there are none."""
+    sizes = {value.size(0) for value in (*args, *kwargs.values()) if isinstance(value, torch.Tensor) and value.dim() > 0}
+    return sizes.pop() if len(sizes) == 1 else 0
+
+
+def apply(change, argument):
+    torch, meet = change.torch, change.meeting()
+    name, _, parts = argument.partition(":")
+    parts = int(parts or 2)
+    waiting = []  # (module, parts of a batch, factors of the loss, autocast)
+    inside = []
+
+    def part_of(value, number):
+        is_split = isinstance(value, torch.Tensor) and value.dim() > 0
+        return value.chunk(parts)[number] if is_split else value
+
+    def around(forward, module, args, kwargs):
+        batch = batch_of(torch, args, kwargs)
+        if inside or not module.training or not torch.is_grad_enabled() or batch < parts:
+            return forward(module, *args, **kwargs)
+        meet()
+        pieces = [([part_of(value, i) for value in args], {key: part_of(value, i) for key, value in kwargs.items()})
+                  for i in range(parts)]
+        output = forward(module, *pieces[0][0], **pieces[0][1])
+        found = find_loss(torch, output)
+        if found is None:
+            raise RuntimeError(f"{name} returns no loss, so its batch cannot be split")
+        loss, factors = found[1] / parts, []
+        loss.register_hook(factors.append)
+        autocast = torch.autocast("cuda", dtype=torch.get_autocast_gpu_dtype()) if torch.is_autocast_enabled() else None
+        waiting.append((module, pieces[1:], factors, autocast))
+        return _with_loss(output, found[0], loss)
+
+    run_backward = torch.Tensor.backward
+
+    def backward(this, *args, **kwargs):
+        run_backward(this, *args, **kwargs)
+        while waiting and not inside:
+            module, pieces, factors, autocast = waiting.pop()
+            inside.append(module)
+            for piece_args, piece_kwargs in pieces if factors else ():
+                with autocast or contextlib.nullcontext():
+                    loss = find_loss(torch, module(*piece_args, **piece_kwargs))[1] / parts
+                run_backward(loss, factors[0])
+            inside.pop()
+
+    torch.Tensor.backward = backward
+    change.around_forward(name, around)

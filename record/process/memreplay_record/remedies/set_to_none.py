@@ -1,0 +1,28 @@
+"""Gradients freed between steps instead of filled with zeros."""
+import functools
+
+from memreplay_record.remedies.change import Proposal
+
+NAME = "set_to_none"
+
+
+def propose(seen):
+    call = seen.keeps_gradients
+    if call is not None:
+        text = call.text.replace("set_to_none=False", "set_to_none=True").replace("zero_grad(False)", "zero_grad()")
+        yield Proposal(
+            NAME, "zero_grad(set_to_none=True)", [text if text != call.text else "optimizer.zero_grad(set_to_none=True)"],
+            cost="nothing", cost_rank=0.05, place=call.place,
+            preserves_text="the same, except that parameters without a gradient are skipped by the optimizer")
+
+
+def apply(change, argument):
+    optimizer, meet = change.torch.optim.Optimizer, change.meeting()
+    zero_grad = optimizer.zero_grad
+
+    @functools.wraps(zero_grad)
+    def to_none(this, set_to_none=True):
+        meet()
+        return zero_grad(this, True)
+
+    optimizer.zero_grad = to_none

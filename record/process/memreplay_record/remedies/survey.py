@@ -1,0 +1,281 @@
+"""What a script is made of, as far as remedies ask: its models, their repeated modules, its optimizers and its loss.
+
+The notes (notes.py) come by all of it anyway, so that a survey changes no event.
+"""
+import ast
+import functools
+import linecache
+import os
+import sys
+
+from memreplay_record import frames, notes
+from memreplay_record.remedies import micro_batches
+
+_INSTALLED = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}")
+
+
+def is_own(path):
+    """Whether a file is the script's, and neither a package's nor ours."""
+    return not path.startswith((frames.FOLDER, "<")) and not any(part in path for part in _INSTALLED) and \
+        f"{os.sep}torch{os.sep}" not in path
+
+
+def place(path, line):
+    return f"{os.path.basename(path)}:{line}"
+
+
+class Call:
+    """A line of the script."""
+
+    def __init__(self, path, line):
+        self.path, self.line = path, line
+
+    @property
+    def place(self):
+        return place(self.path, self.line) if self.path else ""
+
+    @functools.cached_property
+    def statement(self):
+        """The simple statement around the line as a tree, or None."""
+        try:
+            tree = ast.parse("".join(linecache.getlines(self.path)))
+        except (SyntaxError, ValueError):
+            return None
+        around = [node for node in ast.walk(tree) if isinstance(node, ast.stmt) and not hasattr(node, "body") and
+                  node.lineno <= self.line <= node.end_lineno]
+        return around[-1] if around else None
+
+    @property
+    def text(self):
+        """The statement in one line; "" where there is none."""
+        return ast.unparse(self.statement) if self.statement is not None else ""
+
+    def with_call(self, name, change):
+        """The statement with the text change(call) in place of its one call of a function `name`, or ""."""
+        found = [node for node in ast.walk(self.statement) if isinstance(node, ast.Call) and
+                 ast.unparse(node.func).rpartition(".")[2] == name] if self.statement is not None else []
+        if len(found) != 1:
+            return ""
+        after = change(found[0])
+        return self.text.replace(ast.unparse(found[0]), after) if after else ""
+
+
+def own_frame():
+    """The innermost frame of the script, or None."""
+    frame = sys._getframe(1)
+    while frame is not None and not is_own(frame.f_code.co_filename):
+        frame = frame.f_back
+    return frame
+
+
+def _keywords_of(module):
+    """The keyword arguments of the call of a module that runs now, which its global hooks do not get."""
+    frame = sys._getframe(1)
+    while frame is not None:
+        if frame.f_code.co_name == "_call_impl" and frame.f_locals.get("self") is module:
+            return frame.f_locals.get("kwargs") or {}
+        frame = frame.f_back
+    return {}
+
+
+def call_of(frame):
+    return Call(frame.f_code.co_filename, frame.f_lineno) if frame is not None else Call("", 0)
+
+
+def _name_of(value, frame):
+    """What the script calls `value`."""
+    while frame is not None and is_own(frame.f_code.co_filename):
+        for name, found in [*frame.f_locals.items(), *frame.f_globals.items()]:
+            if found is value and name.isidentifier():
+                return name
+        owner = frame.f_locals.get("self")
+        for name, found in [*getattr(owner, "__dict__", {}).items(), *getattr(owner, "_modules", {}).items()]:
+            if found is value:
+                return f"self.{name}"
+        frame = frame.f_back
+    return "model"
+
+
+class Repeated:
+    """A class of modules of which a model has several, one after the other."""
+
+    def __init__(self, cls, number, path, share):
+        self.cls, self.number = cls, number
+        self.path = path  # of the ModuleList or Sequential that has all of them; "": there is none
+        self.share = share  # of the model's parameters
+
+    @property
+    def name(self):
+        return self.cls.__name__
+
+    @property
+    def place(self):
+        code = getattr(self.cls.forward, "__code__", None)
+        return place(code.co_filename, code.co_firstlineno) if code is not None else ""
+
+
+class Model:
+    """A class of modules that the script itself calls."""
+
+    def __init__(self, torch, module, frame):
+        self.cls, self.call, self.variable = type(module), call_of(frame), _name_of(module, frame)
+        self.trained = self.evaluated = False  # called with gradients and without
+        self.needless_gradients = None  # the Call of an evaluation that keeps activations for a backward
+        self.differentiated_in_evaluation = False
+        self.autocast = False
+        parameters = {id(p): p for p in module.parameters()}.values()
+        self.dtypes = {str(p.dtype).removeprefix("torch.") for p in parameters}
+        self.can_checkpoint_itself = callable(getattr(module, "gradient_checkpointing_enable", None)) and \
+            getattr(module, "supports_gradient_checkpointing", False)
+        self.checkpoints_itself = bool(getattr(module, "is_gradient_checkpointing", False))
+        self.repeated = _repeated(torch, module)
+        self.batch = 0  # the first dimension of all tensors that it was trained with
+        self.returns_loss = False
+        # Whether what becomes of a sample depends on the others.
+        self.mixes_samples = any(isinstance(m, torch.nn.modules.batchnorm._BatchNorm) for m in module.modules())
+
+    @property
+    def name(self):
+        return self.cls.__name__
+
+
+def _repeated(torch, model):
+    """The outermost ones, largest share first."""
+    lists = (torch.nn.ModuleList, torch.nn.Sequential, torch.nn.ModuleDict)
+    places, sizes, inside = {}, {}, set()
+    for path, module in model.named_modules():
+        if any(path.startswith(outer) for outer in inside):
+            continue
+        if not isinstance(module, lists):
+            continue
+        for name, child in module.named_children():
+            if isinstance(child, lists) or not any(True for _ in child.children()) or \
+                    not any(True for _ in child.parameters()):
+                continue
+            places.setdefault(type(child), []).append("" if isinstance(module, torch.nn.ModuleDict) else path)
+            sizes[type(child)] = sizes.get(type(child), 0) + sum(p.numel() for p in child.parameters())
+            inside.add(f"{path}.{name}." if path else f"{name}.")
+    total = max(sum(p.numel() for p in model.parameters()), 1)
+    found = [Repeated(cls, len(paths), paths[0] if len(set(paths)) == 1 else "", sizes[cls] / total)
+             for cls, paths in places.items() if len(paths) > 1]
+    return sorted(found, key=lambda each: -each.share)
+
+
+class Optimizer:
+    def __init__(self, optimizer, call):
+        self.cls, self.call = type(optimizer), call
+        group = optimizer.param_groups[0] if optimizer.param_groups else {}
+        self.foreach, self.fused = group.get("foreach"), group.get("fused")
+        self.is_pytorch = type(optimizer).__module__.startswith("torch.optim")
+        self.arguments = set(group)
+
+    @property
+    def name(self):
+        return self.cls.__name__
+
+
+class Seen:
+    """What propose() of the remedies reads."""
+
+    def __init__(self, torch):
+        self.torch = torch
+        self.models = {}  # class -> Model
+        self.optimizers = {}  # class -> Optimizer
+        self.compiled = False  # torch.compile(): modules were not looked at
+        self.backward = False  # there was a backward pass
+        self.keeps_gradients = None  # the Call of zero_grad(set_to_none=False)
+        self.cross_entropy = None  # the Call that computes a loss of logits on the GPU
+
+    def trained(self):
+        return [model for model in self.models.values() if model.trained and self.backward]
+
+    def read(self, snapshot):
+        """What the stacks of a snapshot show."""
+        for trace in snapshot["device_traces"]:
+            for event in trace:
+                if event["action"] != "alloc" or self.cross_entropy is not None:
+                    continue
+                stack = event.get("frames", ())
+                at = next((i for i, frame in enumerate(stack) if frame["name"] == "cross_entropy" and
+                           frame["filename"].endswith(os.path.join("nn", "functional.py"))), None)
+                if at is not None:
+                    own = next((frame for frame in stack[at:] if is_own(frame["filename"])), None)
+                    self.cross_entropy = Call(own["filename"], own["line"]) if own else Call("", 0)
+
+
+class SurveyingNotes(notes.Notes):
+    """Notes that look at the models and the optimizers as they pass."""
+
+    def __init__(self, torch, watch):
+        self.seen = Seen(torch)
+        self._made = {}  # id of an optimizer -> the Call that made it
+        self._waiting = None  # a Model that ran in evaluation with gradients, while no backward followed
+        super().__init__(torch, watch)
+        optimizer = torch.optim.Optimizer
+        optimizer.zero_grad = self._noting_zero_grad(optimizer.zero_grad)
+        optimizer.__init__ = self._noting_made(optimizer.__init__)
+
+    def _noting_zero_grad(self, zero_grad):
+        @functools.wraps(zero_grad)
+        def noted(optimizer, set_to_none=True):
+            if not set_to_none and self.seen.keeps_gradients is None:
+                self.seen.keeps_gradients = call_of(own_frame())
+            return zero_grad(optimizer, set_to_none)
+        return noted
+
+    def _noting_made(self, init):
+        @functools.wraps(init)
+        def noted(optimizer, *args, **kwargs):
+            self._made[id(optimizer)] = call_of(own_frame())
+            return init(optimizer, *args, **kwargs)
+        return noted
+
+    def _before_module(self, module, args):
+        if not self._open and self._backward == 0 and self._ready():
+            self._see_call(module)
+        super()._before_module(module, args)
+
+    def _after_module(self, module, args, output):
+        model = self.seen.models.get(type(module))
+        if model is not None and model.trained and model.batch == 0 and self._open and self._open[0].module is module:
+            torch = self.torch
+            with torch._C.DisableTorchFunction():
+                model.batch = micro_batches.batch_of(torch, args, _keywords_of(module))
+                model.returns_loss = micro_batches.find_loss(torch, output) is not None
+        super()._after_module(module, args, output)
+
+    def _see_call(self, module):
+        torch = self.torch
+        with torch._C.DisableTorchFunction():
+            model = self.seen.models.get(type(module))
+            frame = own_frame()
+            if model is None:
+                model = self.seen.models[type(module)] = Model(torch, module, frame)
+            graded = torch.is_grad_enabled() and any(p.requires_grad for p in module.parameters())
+            model.autocast = model.autocast or torch.is_autocast_enabled()
+            if module.training and graded:
+                if not model.trained:  # the line to change is that of the training
+                    model.call, model.variable = call_of(frame), _name_of(module, frame)
+                model.trained = True
+            else:
+                model.evaluated = True
+            self._waiting = None
+            if graded and not module.training:
+                model.needless_gradients = model.needless_gradients or call_of(frame)
+                self._waiting = model
+
+    def _begin_backward(self, args):
+        self.seen.backward = True
+        if self._waiting is not None:  # the last call
+            self._waiting.differentiated_in_evaluation = True
+        super()._begin_backward(args)
+
+    def _see_optimizer(self, optimizer):
+        if type(optimizer) not in self.seen.optimizers:
+            call = self._made.get(id(optimizer), Call("", 0))
+            self.seen.optimizers[type(optimizer)] = Optimizer(optimizer, call)
+        super()._see_optimizer(optimizer)
+
+    def taken(self):
+        self.seen.compiled = bool(self._is_compiled)
+        return super().taken()

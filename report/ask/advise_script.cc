@@ -1,0 +1,476 @@
+#include "report/ask/advise_script.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
+#include <string_view>
+#include <utility>
+
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "report/ask/advice.h"
+#include "report/ask/categories.h"
+#include "report/words/sizes.h"
+#include "report/words/stack_names.h"
+#include "report/words/text.h"
+#include "sim/whatif/conf_search.h"
+#include "sim/whatif/smallest_capacity.h"
+#include "sim/whatif/sweep.h"
+#include "sim/workload/lifetimes.h"
+#include "trace/value/strings.h"
+
+namespace memreplay {
+namespace {
+
+using Names = std::vector<std::string>;
+
+constexpr char kExpandable[] = "expandable_segments:True";
+constexpr size_t kLargestCombination = 3;  // remedies in one row
+
+// The smallest device memory from which on the recording survives under `conf`; 0: none is known.
+proto::AdvisedRun::Fit FitUnder(const Study& study, const std::string& conf, Bytes least) {
+  proto::AdvisedRun::Fit fit;
+  fit.set_conf(conf);
+  const absl::StatusOr<ReplaySettings> settings =
+      SettingsFor(study.settings(), {conf, study.settings().fraction});
+  if (!settings.ok()) return fit;
+  const SweepContext context = {study, *settings, StartPolicy::kFresh};
+  const SmallestCapacity found = FindSmallestCapacity(context, *settings, least);
+  fit.set_smallest(found.safe_capacity.value_or(Bytes()).signed_value());
+  fit.set_peak_reserved(found.unlimited_peak_reserved.signed_value());
+  return fit;
+}
+
+// What every run is replayed under: the script's own settings, and expandable segments besides.
+// Keys that do not go with these are the script's own affair.
+std::vector<std::string> ConfsOf(const Study& study) {
+  const std::string& own = study.settings().config.conf;
+  std::vector<std::string> confs = {own};
+  const std::vector<std::string> usual = UsualConfs(*study.settings().torch.profile);
+  const bool has_them = std::find(usual.begin(), usual.end(), kExpandable) != usual.end();
+  if (has_them && own.find("expandable_segments") == own.npos &&
+      own.find("max_split_size") == own.npos) {
+    confs.push_back(own.empty() ? kExpandable : StrCat(own, ",", kExpandable));
+  }
+  return confs;
+}
+
+// The best settings of a search where they beat all of ConfsOf(); else "".
+std::string BestConf(const Study& study) {
+  const SweepContext context = {study, study.settings(), StartPolicy::kFresh};
+  const std::vector<SweepRow> rows = SearchConf(context);
+  if (rows.empty() || !rows[0].refused.empty()) return "";
+  const std::vector<std::string> usual = ConfsOf(study);
+  for (const SweepRow& row : rows) {
+    const bool is_usual = std::find(usual.begin(), usual.end(), row.conf) != usual.end();
+    if (is_usual && row.peak_reserved.value() * 49 <= rows[0].peak_reserved.value() * 50) return "";
+  }
+  return rows[0].conf;
+}
+
+// The most that was live at once of what no change to activations saves.
+int64_t BoundOf(const proto::Categories& categories) {
+  int64_t bound = 0;
+  for (const proto::Categories::Phase& phase : categories.phases()) {
+    int64_t kept = 0;
+    for (const char* category : {"parameter", "buffer", "gradient", "optimizer_state"}) {
+      const auto found = phase.bytes_by_category().find(category);
+      if (found != phase.bytes_by_category().end()) kept += found->second;
+    }
+    bound = std::max(bound, kept);
+  }
+  return bound;
+}
+
+// The larger of two devices' needs is the run's.
+void MergeFit(const proto::AdvisedRun::Fit& fit, proto::AdvisedRun* run) {
+  for (proto::AdvisedRun::Fit& known : *run->mutable_fits()) {
+    if (known.conf() != fit.conf()) continue;
+    const bool fails = known.smallest() == 0 || fit.smallest() == 0;
+    known.set_smallest(fails ? 0 : std::max(known.smallest(), fit.smallest()));
+    known.set_peak_reserved(std::max(known.peak_reserved(), fit.peak_reserved()));
+    return;
+  }
+  *run->add_fits() = fit;
+}
+
+// A change and the run with it.
+struct Tried {
+  std::vector<const proto::Proposal*> parts;
+  proto::AdvisedRun run;
+
+  bool has_group(const std::string& group) const {
+    return std::any_of(parts.begin(), parts.end(),
+                       [&](const proto::Proposal* part) { return part->group() == group; });
+  }
+  bool preserves() const {
+    return std::all_of(parts.begin(), parts.end(),
+                       [](const proto::Proposal* part) { return part->preserves(); });
+  }
+  double cost() const {
+    double sum = 0;
+    for (const proto::Proposal* part : parts) sum += part->cost_rank();
+    return sum;
+  }
+  Names names() const {
+    Names names;
+    for (const proto::Proposal* part : parts) names.push_back(part->name());
+    return names;
+  }
+};
+
+// The least that a run needs under any of its settings.
+int64_t SmallestOf(const proto::AdvisedRun& run) {
+  int64_t smallest = 0;
+  for (const proto::AdvisedRun::Fit& fit : run.fits()) {
+    if (fit.smallest() > 0 && (smallest == 0 || fit.smallest() < smallest)) {
+      smallest = fit.smallest();
+    }
+  }
+  return smallest;
+}
+
+class Search {
+ public:
+  Search(const AdviceQuestion& question, const RunRemedies& run, const ConfirmRemedies& confirm)
+      : question_(question), run_(run), confirm_(confirm) {}
+
+  absl::StatusOr<proto::Advice> Find();
+
+ private:
+  absl::Status RunAsIs();
+  void Propose();
+  // Runs these combinations. Error: interrupted.
+  absl::Status Try(std::vector<std::vector<const proto::Proposal*>> combinations);
+  absl::Status TryCombinations(size_t size, bool preserving);
+  bool FitsWithin(const std::vector<const proto::Proposal*>& parts) const;
+  proto::Advice::Row RowOf(const Tried& tried, const proto::AdvisedRun::Fit& fit) const;
+  void AddRows();
+  absl::Status Confirm();
+  bool Fits(int64_t smallest) const { return smallest > 0 && smallest <= advice_.goal_bytes(); }
+  bool HasFitting(bool preserving) const;
+
+  const AdviceQuestion& question_;
+  const RunRemedies& run_;
+  const ConfirmRemedies& confirm_;
+  proto::Advice advice_;
+  proto::AdvisedRun as_is_;
+  std::vector<proto::Proposal> proposals_;
+  std::vector<Tried> tried_;  // without what failed
+  std::set<Names> known_;     // what was run
+  size_t combinations_ = 0;
+};
+
+absl::Status Search::RunAsIs() {
+  const std::vector<Names> nothing = {{}};
+  const absl::StatusOr<std::vector<proto::AdvisedRun>> runs = run_(nothing);
+  if (!runs.ok()) return runs.status();
+  as_is_ = runs->at(0);
+  if (!as_is_.error().empty()) return absl::InvalidArgumentError(as_is_.error());
+  advice_.set_source(proto::Advice::run);
+  advice_.set_card(question_.card);
+  advice_.set_diagnosis(as_is_.diagnosis());
+  advice_.set_bound_bytes(as_is_.bound());
+  advice_.set_goal_bytes(
+      std::max<int64_t>(question_.memory.signed_value() - as_is_.reserve() - as_is_.besides(), 1));
+  for (const std::string& note : as_is_.notes()) advice_.add_notes(note);
+  proto::Advice::Row as_is = RowOf({{}, as_is_}, as_is_.fits(0));
+  as_is.set_preserves(true);
+  as_is.set_saved_bytes(0);
+  *advice_.mutable_as_is() = std::move(as_is);
+  return absl::OkStatus();
+}
+
+void Search::Propose() {
+  if (question_.only.empty()) {
+    proposals_.assign(as_is_.proposals().begin(), as_is_.proposals().end());
+    return;
+  }
+  for (const std::string& name : question_.only) {
+    const auto known =
+        std::find_if(as_is_.proposals().begin(), as_is_.proposals().end(),
+                     [&](const proto::Proposal& proposal) { return proposal.name() == name; });
+    if (known != as_is_.proposals().end()) {
+      proposals_.push_back(*known);
+      continue;
+    }
+    proto::Proposal& proposal = proposals_.emplace_back();
+    proposal.set_name(name);
+    proposal.set_change(name);
+    proposal.set_group(name.substr(0, name.find(':')));
+    proposal.set_cost("unknown");
+    proposal.set_cost_rank(2);
+    proposal.set_preserves_text("unknown");
+  }
+}
+
+absl::Status Search::Try(std::vector<std::vector<const proto::Proposal*>> combinations) {
+  std::vector<Names> names;
+  for (const std::vector<const proto::Proposal*>& parts : combinations) {
+    names.push_back(Tried{parts, {}}.names());
+    known_.insert(names.back());
+  }
+  const absl::StatusOr<std::vector<proto::AdvisedRun>> runs = run_(names);
+  if (!runs.ok()) return runs.status();
+  for (size_t i = 0; i < combinations.size(); ++i) {
+    Tried tried{combinations[i], runs->at(i)};
+    for (const std::string& name : names[i]) {
+      const auto& met = tried.run.met();
+      if (tried.run.error().empty() && std::find(met.begin(), met.end(), name) == met.end()) {
+        tried.run.set_error(
+            StrCat(names[i].size() > 1 ? name + ": " : "", "the script never gets to it"));
+      }
+    }
+    if (tried.run.error().empty() && tried.run.fits_size() > 0) {
+      tried_.push_back(std::move(tried));
+      continue;
+    }
+    proto::Advice::Row& row = *advice_.add_rows();
+    for (const std::string& name : names[i]) row.add_remedies(name);
+    row.set_change(absl::StrJoin(tried.parts, " and ", [](std::string* out, const auto* part) {
+      out->append(part->change());
+    }));
+    row.set_error(tried.run.error().empty() ? "it allocated no GPU memory" : tried.run.error());
+  }
+  return absl::OkStatus();
+}
+
+// Whether some of the parts, but not all, fit.
+bool Search::FitsWithin(const std::vector<const proto::Proposal*>& parts) const {
+  return std::any_of(tried_.begin(), tried_.end(), [&](const Tried& tried) {
+    return tried.parts.size() < parts.size() && Fits(SmallestOf(tried.run)) &&
+           std::all_of(tried.parts.begin(), tried.parts.end(), [&](const proto::Proposal* part) {
+             return std::find(parts.begin(), parts.end(), part) != parts.end();
+           });
+  });
+}
+
+bool Search::HasFitting(bool preserving) const {
+  return std::any_of(tried_.begin(), tried_.end(), [&](const Tried& tried) {
+    return (!preserving || tried.preserves()) && Fits(SmallestOf(tried.run));
+  });
+}
+
+// Combinations of remedies that saved something alone: those that should fit if savings add up come
+// first, the cheapest of them first, then the others by what they lack.
+absl::Status Search::TryCombinations(size_t size, bool preserving) {
+  const int64_t whole = SmallestOf(as_is_);
+  std::map<const proto::Proposal*, int64_t> saved;
+  for (const Tried& tried : tried_) {
+    if (tried.parts.size() != 1 || (preserving && !tried.preserves())) continue;
+    const int64_t less = std::max(whole - SmallestOf(tried.run),
+                                  as_is_.peak_allocated() - tried.run.peak_allocated());
+    if (less * 500 > whole) saved[tried.parts[0]] = less;
+  }
+  struct Combination {
+    std::vector<const proto::Proposal*> parts;
+    double cost = 0;
+    int64_t short_of = 0;  // of the goal, if savings add up
+  };
+  std::vector<Combination> combinations = {{{}, 0, 0}};
+  for (size_t k = 0; k < size; ++k) {
+    std::vector<Combination> longer;
+    for (const Combination& shorter : combinations) {
+      for (const proto::Proposal& next : proposals_) {
+        if (saved.count(&next) == 0) continue;
+        if (!shorter.parts.empty() && &next <= shorter.parts.back()) continue;
+        Tried parts{shorter.parts, {}};
+        if (parts.has_group(next.group())) continue;
+        parts.parts.push_back(&next);
+        longer.push_back({parts.parts, parts.cost(), 0});
+      }
+    }
+    combinations = std::move(longer);
+  }
+  for (Combination& combination : combinations) {
+    int64_t needs = whole;
+    for (const proto::Proposal* part : combination.parts) needs -= saved[part];
+    combination.short_of = std::max<int64_t>(needs - advice_.goal_bytes(), 0);
+  }
+  std::stable_sort(combinations.begin(), combinations.end(), [](const auto& a, const auto& b) {
+    return std::make_pair(a.short_of, a.cost) < std::make_pair(b.short_of, b.cost);
+  });
+  std::vector<std::vector<const proto::Proposal*>> batch;
+  for (size_t i = 0; i < combinations.size(); ++i) {
+    const std::vector<const proto::Proposal*>& parts = combinations[i].parts;
+    if (known_.count(Tried{parts, {}}.names()) == 0 && !FitsWithin(parts)) batch.push_back(parts);
+    const bool is_last = i + 1 == combinations.size();
+    const size_t left = question_.max_runs - combinations_;
+    if (!batch.empty() && (is_last || batch.size() >= std::min(question_.at_once, left))) {
+      combinations_ += batch.size();
+      if (const absl::Status tried = Try(std::exchange(batch, {})); !tried.ok()) return tried;
+      if (HasFitting(preserving)) return absl::OkStatus();
+    }
+    if (combinations_ >= question_.max_runs && !is_last) {
+      advice_.add_notes(StrCat("Only ", combinations_,
+                               " combinations of changes were run; --max-runs allows more."));
+      break;
+    }
+  }
+  return absl::OkStatus();
+}
+
+proto::Advice::Row Search::RowOf(const Tried& tried, const proto::AdvisedRun::Fit& fit) const {
+  proto::Advice::Row row;
+  std::vector<std::string> changes, costs, places, kept;
+  double cost = tried.cost();
+  row.set_preserves(tried.preserves());
+  for (const proto::Proposal* part : tried.parts) {
+    row.add_remedies(part->name());
+    changes.push_back(part->change());
+    if (std::find(costs.begin(), costs.end(), part->cost()) == costs.end()) {
+      costs.push_back(part->cost());
+    }
+    if (!part->place().empty()) places.push_back(part->place());
+    if (row.preserves() || !part->preserves()) kept.push_back(part->preserves_text());
+    if (!part->place().empty()) row.add_lines(StrCat("# ", part->place()));
+    for (const std::string& line : part->lines()) row.add_lines(line);
+  }
+  if (!as_is_.fits().empty() && fit.conf() != as_is_.fits(0).conf()) {
+    row.add_remedies(fit.conf());
+    changes.push_back(fit.conf());
+    cost += 0.01;
+    row.add_lines(StrCat("export PYTORCH_CUDA_ALLOC_CONF=", fit.conf()));
+    if (kept.empty()) kept.push_back("the same");
+  }
+  const int64_t more = tried.run.launches() - as_is_.launches();
+  if (as_is_.launches() > 0 && 50 * std::abs(more) >= as_is_.launches()) {
+    costs.push_back(absl::StrFormat(
+        "%.0f %% %s kernels",
+        100.0 * static_cast<double>(std::abs(more)) / static_cast<double>(as_is_.launches()),
+        more > 0 ? "more" : "fewer"));
+  }
+  if (costs.empty()) costs.push_back("nothing");
+  row.set_change(absl::StrJoin(changes, " and "));
+  row.set_cost(absl::StrJoin(costs, "; "));
+  row.set_cost_rank(cost);
+  row.set_preserves_text(absl::StrJoin(kept, "; "));
+  row.set_place(absl::StrJoin(places, ", "));
+  row.set_peak_reserved_bytes(fit.peak_reserved());
+  row.set_peak_allocated_bytes(tried.run.peak_allocated());
+  if (fit.smallest() > 0) {
+    row.set_smallest_bytes(fit.smallest() + tried.run.besides() - as_is_.besides());
+  }
+  CompareRow(advice_, &row);
+  return row;
+}
+
+void Search::AddRows() {
+  const auto add = [&](const Tried& tried, const proto::AdvisedRun::Fit& fit) {
+    *advice_.add_rows() = RowOf(tried, fit);
+  };
+  // Settings alone, those that help.
+  std::set<std::string> enough;  // settings that fit without a remedy
+  for (int i = 1; i < as_is_.fits_size(); ++i) {
+    const proto::AdvisedRun::Fit& fit = as_is_.fits(i);
+    if (Fits(fit.smallest())) enough.insert(fit.conf());
+    add({{}, as_is_}, fit);
+  }
+  for (const Tried& tried : tried_) {
+    const bool fits_alone = Fits(tried.run.fits(0).smallest());
+    if (tried.parts.size() == 1 || (fits_alone && !FitsWithin(tried.parts))) {
+      add(tried, tried.run.fits(0));
+    }
+    for (int i = 1; i < tried.run.fits_size(); ++i) {
+      const proto::AdvisedRun::Fit& fit = tried.run.fits(i);
+      if (fits_alone || enough.count(fit.conf()) > 0 || !Fits(fit.smallest())) continue;
+      if (!FitsWithin(tried.parts)) add(tried, fit);
+    }
+  }
+  RankRows(&advice_);
+}
+
+// The best row is run on a GPU of the given size; one that fails there fits no more.
+absl::Status Search::Confirm() {
+  while (advice_.rows_size() > 0 && advice_.rows(0).fits() && !advice_.as_is().fits()) {
+    proto::Advice::Row& row = *advice_.mutable_rows(0);
+    Names remedies;
+    std::string conf;
+    for (const std::string& name : row.remedies()) {
+      const bool is_remedy =
+          std::any_of(proposals_.begin(), proposals_.end(),
+                      [&](const proto::Proposal& proposal) { return proposal.name() == name; });
+      if (is_remedy) {
+        remedies.push_back(name);
+      } else {
+        conf = name;
+      }
+    }
+    const absl::StatusOr<bool> fits = confirm_(remedies, conf);
+    if (!fits.ok() && absl::IsCancelled(fits.status())) return fits.status();
+    if (fits.ok() && *fits) {
+      row.set_is_confirmed(true);
+      return absl::OkStatus();
+    }
+    row.set_fits(false);
+    advice_.add_notes(StrCat(row.change(), ": enough by its recording, but ",
+                             fits.ok() ? std::string("memory runs out when it is run on that GPU")
+                                       : std::string(fits.status().message()),
+                             "."));
+    RankRows(&advice_);
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<proto::Advice> Search::Find() {
+  if (const absl::Status made = RunAsIs(); !made.ok()) return made;
+  Propose();
+  std::vector<std::vector<const proto::Proposal*>> singles;
+  for (const proto::Proposal& proposal : proposals_) singles.push_back({&proposal});
+  if (const absl::Status tried = Try(std::move(singles)); !tried.ok()) return tried;
+  if (!advice_.as_is().fits() && !Fits(SmallestOf(as_is_))) {
+    for (const bool preserving : {true, false}) {
+      for (size_t size = 2; size <= kLargestCombination && !HasFitting(preserving); ++size) {
+        if (combinations_ >= question_.max_runs) break;
+        if (const absl::Status tried = TryCombinations(size, preserving); !tried.ok()) return tried;
+      }
+    }
+  }
+  AddRows();
+  if (const absl::Status confirmed = Confirm(); !confirmed.ok()) return confirmed;
+  return std::move(advice_);
+}
+
+}  // namespace
+
+absl::Status AddAdvisedProcess(const StudiedTrace& snapshot, const proto::RecordedProcess& process,
+                               proto::AdvisedRun* run) {
+  const bool is_as_it_is = process.met().empty();
+  int64_t largest = 0;
+  run->set_reserve(process.card().reserve());
+  run->set_launches(run->launches() + process.card().launches());
+  for (const proto::RecordedCard& card : process.cards()) {
+    run->set_peak_reserved(std::max(run->peak_reserved(), card.peak_reserved()));
+    run->set_peak_allocated(std::max(run->peak_allocated(), card.peak_allocated()));
+    run->set_besides(std::max(run->besides(), card.besides()));
+  }
+  for (const std::string& name : process.met()) {
+    if (std::find(run->met().begin(), run->met().end(), name) == run->met().end()) {
+      run->add_met(name);
+    }
+  }
+  if (run->proposals().empty()) *run->mutable_proposals() = process.proposals();
+  for (const std::unique_ptr<const Study>& study : snapshot.devices) {
+    if (study->schedule().requests().empty()) continue;
+    const Bytes least = PeakLiveOf(LifetimesOf(study->schedule())).requested;
+    for (const std::string& conf : ConfsOf(*study)) MergeFit(FitUnder(*study, conf, least), run);
+    if (!is_as_it_is || least.signed_value() <= largest) continue;
+    largest = least.signed_value();
+    if (const std::string best = BestConf(*study); !best.empty()) {
+      MergeFit(FitUnder(*study, best, least), run);
+    }
+    StackNames names(study->trace());
+    const proto::Categories categories = ReportCategories(study->schedule(), names);
+    run->set_diagnosis(categories.diagnosis());
+    run->set_bound(BoundOf(categories));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<proto::Advice> AdviseScript(const AdviceQuestion& question, const RunRemedies& run,
+                                           const ConfirmRemedies& confirm) {
+  return Search(question, run, confirm).Find();
+}
+
+}  // namespace memreplay

@@ -1,0 +1,102 @@
+#include "report/text/render_advice.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_format.h"
+#include "report/words/sizes.h"
+#include "report/words/text.h"
+#include "trace/value/strings.h"
+
+namespace memreplay {
+namespace {
+
+using AdviceRow = proto::Advice::Row;
+
+// What the goal is, and how far the script is from it.
+std::string AdviceGoal(const proto::Advice& advice) {
+  const AdviceRow& now = advice.as_is();
+  std::string text = StrCat("As it is, it needs ", FormatSize(now.smallest_bytes()),
+                            " of memory for PyTorch's allocator");
+  if (advice.goal_bytes() == 0) return StrCat(text, ".\n");
+  StrAppend(&text, "; ", advice.card().empty() ? "the GPU" : CleanText(advice.card()), " has ",
+            FormatSize(advice.goal_bytes()));
+  return StrCat(text, now.fits() ? ": it fits, with " : ": it is ",
+                FormatSize(std::abs(now.spare_bytes())), now.fits() ? " to spare.\n" : " short.\n");
+}
+
+std::string AdviceVerdict(const proto::Advice& advice) {
+  if (advice.goal_bytes() == 0 || advice.as_is().fits()) return "";
+  if (advice.rows_size() > 0 && advice.rows(0).fits()) {
+    const AdviceRow& best = advice.rows(0);
+    return StrCat("It fits with ", CleanText(best.change()), ", ", FormatSize(best.spare_bytes()),
+                  " to spare",
+                  best.is_confirmed() ? ", and has run on a simulated GPU of that size" : "",
+                  best.preserves() ? ".\n" : "; but this changes what is computed.\n");
+  }
+  std::string text = "Nothing that was tried makes it fit.";
+  if (advice.bound_bytes() > 0) {
+    StrAppend(&text, " Parameters, gradients and the optimizer's state alone take ",
+              FormatSize(advice.bound_bytes()), " at once",
+              advice.bound_bytes() > advice.goal_bytes()
+                  ? ", which is more than there is: no change to activations can be enough"
+                  : "",
+              ".");
+  }
+  return text + "\n";
+}
+
+void AppendAdviceRow(const proto::Advice& advice, const AdviceRow& row, std::string* text) {
+  StrAppend(text,
+            absl::StrFormat("  %10s  %10s  %10s  %10s", FormatSize(row.smallest_bytes()),
+                            FormatSize(row.peak_reserved_bytes()),
+                            FormatSize(row.peak_allocated_bytes()), FormatSize(row.saved_bytes())));
+  if (advice.goal_bytes() > 0)
+    StrAppend(text, absl::StrFormat("  %10s", FormatSize(row.spare_bytes())));
+  StrAppend(text, "  ", row.preserves() ? "same   " : "CHANGED", "  ", CleanText(row.change()),
+            ": ", CleanText(row.cost()), "\n");
+}
+
+}  // namespace
+
+std::string RenderAdvice(std::string_view what, const proto::Advice& advice) {
+  std::string text = StrCat(CleanText(what), "\n", CleanText(advice.diagnosis()),
+                            advice.diagnosis().empty() ? "" : "\n", AdviceGoal(advice),
+                            AdviceVerdict(advice), "\n");
+  StrAppend(&text,
+            absl::StrFormat("  %10s  %10s  %10s  %10s", "needs", "reserved", "allocated", "saved"));
+  if (advice.goal_bytes() > 0) StrAppend(&text, absl::StrFormat("  %10s", "to spare"));
+  StrAppend(&text, "  results  change: what it costs\n");
+  AdviceRow now = advice.as_is();
+  now.set_change("as it is");
+  AppendAdviceRow(advice, now, &text);
+  for (const AdviceRow& row : advice.rows()) {
+    if (row.error().empty()) AppendAdviceRow(advice, row, &text);
+  }
+  for (const AdviceRow& row : advice.rows()) {
+    if (row.error().empty()) continue;
+    StrAppend(&text, "  could not be tried: ", CleanText(row.change()), ": ",
+              CleanText(row.error(), 300), "\n");
+  }
+  const bool has_best = advice.rows_size() > 0 && advice.rows(0).error().empty() &&
+                        !advice.as_is().fits() &&
+                        (advice.rows(0).fits() || advice.goal_bytes() == 0);
+  if (has_best && !advice.rows(0).lines().empty()) {
+    const AdviceRow& best = advice.rows(0);
+    StrAppend(&text, "\nTo write for ", CleanText(best.change()), ":\n\n");
+    for (const std::string& line : best.lines()) {
+      StrAppend(&text, line.empty() ? "" : "    ", CleanText(line), "\n");
+    }
+    StrAppend(&text, "\nResults: ", CleanText(best.preserves_text()), ".\n");
+  }
+  for (const std::string& note : advice.notes()) StrAppend(&text, "\n", CleanText(note), "\n");
+  StrAppend(&text, "\nFound by ",
+            advice.source() == proto::Advice::run ? "running the script" : "editing the recording");
+  if (advice.source() == proto::Advice::run) {
+    StrAppend(&text, ": ", FormatCount(advice.runs(), "run"), ", ",
+              FormatCount(advice.from_cache(), "result"), " from the cache, ",
+              absl::StrFormat("%.1f s", advice.seconds()));
+  }
+  return text + ".\n";
+}
+
+}  // namespace memreplay

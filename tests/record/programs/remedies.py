@@ -1,0 +1,213 @@
+"""Networks in training, each with one change that saves memory: remedies.py injected|written MODEL/CHANGE...
+
+`written` makes the change as a script would, `injected` as `memreplay advise` does (memreplay_record/remedies). Each
+runs in a child of this process, which prints "PID MODEL/CHANGE".
+"""
+import os
+import sys
+import traceback
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+from torch.utils.checkpoint import checkpoint
+
+VOCABULARY, WIDTH, CONTEXT = 4000, 64, 128
+change = ""
+written = ""  # the same, if the code below makes it
+kept = []  # to the end: when Python frees the knots that checkpoint() ties is another question
+
+
+class Block(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.norm1, self.norm2 = nn.LayerNorm(WIDTH), nn.LayerNorm(WIDTH)
+        self.qkv, self.out = nn.Linear(WIDTH, 3 * WIDTH), nn.Linear(WIDTH, WIDTH)
+        self.mlp = nn.Sequential(nn.Linear(WIDTH, 4 * WIDTH), nn.GELU(), nn.Linear(4 * WIDTH, WIDTH), nn.Dropout(0.1))
+
+    def forward(self, x):
+        q, k, v = (part.view(*x.shape[:2], 4, -1).transpose(1, 2) for part in self.qkv(self.norm1(x)).chunk(3, -1))
+        y = F.scaled_dot_product_attention(q, k, v, is_causal=True).transpose(1, 2).reshape(x.shape)
+        x = x + F.dropout(self.out(y), 0.1, self.training)
+        return x + self.mlp(self.norm2(x))
+
+
+class ChunkedCrossEntropy(torch.autograd.Function):
+    """The mean cross entropy of logits; where that is differentiated, they hold their gradient afterwards."""
+
+    @staticmethod
+    def forward(ctx, logits, targets, ignore_index=-100, rows=1024):
+        count = (targets != ignore_index).sum()
+        loss = torch.zeros((), device=logits.device)
+        for part, wanted in zip(logits.detach().split(rows), targets.split(rows)):
+            kept = (wanted != ignore_index)[:, None]
+            log_p = F.log_softmax(part, dim=-1, dtype=torch.float32)
+            loss += F.nll_loss(log_p, wanted, ignore_index=ignore_index, reduction="sum")
+            if ctx.needs_input_grad[0]:
+                gradient = log_p.exp_().scatter_add_(1, wanted[:, None].where(kept, 0), -kept.float())
+                part.copy_(gradient.mul_(kept))
+        ctx.save_for_backward(logits, count)
+        return loss / count
+
+    @staticmethod
+    def backward(ctx, scale):
+        gradient, count = ctx.saved_tensors
+        return gradient.mul_(scale / count), None, None, None
+
+
+class GPT(nn.Module):
+    """As nanoGPT: it returns logits and loss."""
+
+    def __init__(self):
+        super().__init__()
+        self.tokens, self.positions = nn.Embedding(VOCABULARY, WIDTH), nn.Embedding(CONTEXT, WIDTH)
+        self.blocks = nn.ModuleList(Block() for _ in range(4))
+        self.norm, self.head = nn.LayerNorm(WIDTH), nn.Linear(WIDTH, VOCABULARY, bias=False)
+
+    def forward(self, tokens, targets):
+        x = self.tokens(tokens) + self.positions(torch.arange(CONTEXT, device="cuda"))
+        for number, block in enumerate(self.blocks):
+            if written == "checkpoint:Block" or written == "checkpoint:Block:2" and number % 2 == 0:
+                x = checkpoint(block, x, use_reentrant=False)
+            else:
+                x = block(x)
+        logits = self.head(self.norm(x))
+        if written == "chunked_loss":
+            return logits, ChunkedCrossEntropy.apply(logits.view(-1, VOCABULARY), targets.view(-1), -1)
+        return logits, F.cross_entropy(logits.view(-1, VOCABULARY), targets.view(-1), ignore_index=-1)
+
+
+class Residual(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.conv1, self.norm1 = nn.Conv2d(width, width, 3, padding=1), nn.BatchNorm2d(width)
+        self.conv2, self.norm2 = nn.Conv2d(width, width, 3, padding=1), nn.BatchNorm2d(width)
+
+    def forward(self, x):
+        return F.relu(x + self.norm2(self.conv2(F.relu(self.norm1(self.conv1(x))))))
+
+
+class Network(nn.Module):
+    """Of convolutions; it returns scores."""
+
+    def __init__(self):
+        super().__init__()
+        self.stem = nn.Conv2d(3, 32, 3, padding=1)
+        self.stage1 = nn.Sequential(Residual(32), Residual(32))
+        self.stage2 = nn.Sequential(Residual(32), Residual(32))
+        self.head = nn.Linear(32, 1000)
+
+    def forward(self, images):
+        x, number = self.stem(images), 0
+        for stage in (self.stage1, self.stage2):
+            for block in stage:
+                if written == "checkpoint:Residual" or written == "checkpoint:Residual:2" and number % 2 == 0:
+                    x = checkpoint(block, x, use_reentrant=False)
+                else:
+                    x = block(x)
+                number += 1
+            x = F.max_pool2d(x, 2)
+        return self.head(x.mean((2, 3)))
+
+
+def gpt_batch():
+    return torch.randint(VOCABULARY, (16, CONTEXT + 1), device="cuda")
+
+
+def gpt_loss(model):
+    tokens = gpt_batch()
+    if written == "offload:GPT" and model.training:
+        with torch.autograd.graph.save_on_cpu(pin_memory=True):
+            return model(tokens[:, :-1], tokens[:, 1:].contiguous())[1]
+    if written == "autocast:GPT":
+        with torch.autocast("cuda", dtype=torch.bfloat16):
+            return model(tokens[:, :-1], tokens[:, 1:].contiguous())[1]
+    if written == "no_grad:GPT" and not model.training:
+        with torch.no_grad():
+            return model(tokens[:, :-1], tokens[:, 1:].contiguous())[1]
+    return model(tokens[:, :-1], tokens[:, 1:].contiguous())[1]
+
+
+def network_loss(model):
+    images, labels = torch.randn(8, 3, 64, 64, device="cuda"), torch.randint(1000, (8,), device="cuda")
+    if written == "offload:Network" and model.training:
+        with torch.autograd.graph.save_on_cpu(pin_memory=True):
+            scores = model(images)
+    elif written == "autocast:Network":
+        with torch.autocast("cuda", dtype=torch.bfloat16):
+            scores = model(images)
+    elif written == "no_grad:Network" and not model.training:
+        with torch.no_grad():
+            scores = model(images)
+    else:
+        scores = model(images)
+    if written == "chunked_loss":
+        return ChunkedCrossEntropy.apply(scores, labels)
+    return F.cross_entropy(scores, labels)
+
+
+def optimizer_of(model):
+    if written == "sgd:AdamW":
+        return torch.optim.SGD(model.parameters(), lr=1e-3)
+    more = {"fused:AdamW": {"fused": True}, "foreach:AdamW": {"foreach": False}}.get(written, {})
+    return torch.optim.AdamW(model.parameters(), lr=1e-3, weight_decay=0.1, **more)
+
+
+def train(name):
+    """Two steps, an evaluation and another step. The evaluation keeps activations that nothing needs, unless something
+    else is changed."""
+    graded = change == "" or change.startswith("no_grad")
+    model, loss_of = (GPT(), gpt_loss) if name == "gpt" else (Network(), network_loss)
+    model.cuda()
+    optimizer = optimizer_of(model)
+    kept.append((model, optimizer))
+    for step in range(3):
+        if step == 2:
+            if written == "empty_cache":
+                torch.cuda.empty_cache()
+            model.eval()
+            with torch.set_grad_enabled(graded):
+                loss_of(model)
+            if written == "empty_cache":
+                torch.cuda.empty_cache()
+            model.train()
+        if written.startswith("micro_batches"):
+            parts = int(written.rpartition(":")[2])
+            tokens = gpt_batch()
+            for x, y in zip(tokens[:, :-1].chunk(parts), tokens[:, 1:].contiguous().chunk(parts)):
+                (model(x, y)[1] / parts).backward()
+        else:
+            loss_of(model).backward()
+        optimizer.step()
+        optimizer.zero_grad(set_to_none=written == "set_to_none")
+
+
+def main():
+    global change, written
+    for word in sys.argv[2:]:
+        child = os.fork()
+        if child != 0:
+            print(child, word, flush=True)
+            if os.waitpid(child, 0)[1] != 0:
+                sys.exit(f"{word} failed")
+            continue
+        name, _, change = word.partition("/")
+        try:
+            if sys.argv[1] == "written":
+                written = change
+            elif change:
+                from memreplay_record import remedies
+                met = remedies.apply(torch, [change])
+            train(name)
+            assert sys.argv[1] == "written" or not change or met.met == [change], met.met
+            status = 0
+        except BaseException:  # the parent's frames are not the child's
+            traceback.print_exc()
+            status = 1
+        os._exit(status)
+
+
+if sys.argv[1] == "train":
+    train(sys.argv[2])
+else:
+    main()

@@ -1,0 +1,108 @@
+"""Changes to a script that `memreplay advise` makes while it runs: each gives the events that it gives when it is written
+into the script by hand; and what the command says of a script."""
+import json
+import os
+import pathlib
+import subprocess
+
+import events
+from recorded import HERE, Case, Setting, main, needs_libraries, program
+
+# Of programs/remedies.py.
+CHANGES = {
+    "gpt": ("", "fused:AdamW", "foreach:AdamW", "set_to_none", "no_grad:GPT", "empty_cache", "chunked_loss", "checkpoint:Block",
+            "checkpoint:Block:2", "micro_batches:GPT:2", "offload:GPT", "autocast:GPT", "sgd:AdamW"),
+    "network": ("", "foreach:AdamW", "no_grad:Network", "chunked_loss", "checkpoint:Residual", "checkpoint:Residual:2",
+                "offload:Network", "autocast:Network")}
+MIB = 1 << 20
+
+
+class RemediesTest(Case):
+    def run_each(self, how):
+        """(events, peak of allocated bytes) of each change."""
+        words = [f"{model}/{change}" for model, changes in CHANGES.items() for change in changes]
+        run = self.record("remedies.py", how, *words, name=how)
+        self.assertEqual(run.status, 0, run.output)
+        pids = dict(line.split() for line in run.output.splitlines() if "/" in line and line.split()[0].isdigit())
+        self.assertEqual(list(pids.values()), words, run.output)
+        found = {}
+        for process in run.answer["processes"]:
+            pid = pathlib.Path(process["snapshot"]).stem.rpartition("process")[2]
+            self.assertTrue(all(replay["agrees"] for replay in process["replays"]), process["replays"])
+            found[pids[pid]] = (events.events_of(events.load(process["snapshot"])), int(process["cards"][0]["peak_allocated"]))
+        return found
+
+    def test_injected_as_written(self):
+        injected, written = self.run_each("injected"), self.run_each("written")
+        for name, (its_events, peak) in written.items():
+            with self.subTest(name):
+                if "micro_batches" in name:  # the factor of the loss is known only when the first part is over
+                    self.assertAlmostEqual(injected[name][1], peak, delta=peak / 200)
+                    continue
+                self.assertIsNone(events.difference(injected[name][0], its_events))
+                self.assertEqual(injected[name][1], peak)
+        for model, changes in CHANGES.items():
+            for change in changes[1:]:
+                with self.subTest(f"{model}/{change} changes something"):
+                    self.assertIsNotNone(events.difference(written[f"{model}/{change}"][0], written[f"{model}/"][0]))
+
+    @needs_libraries
+    def test_a_model_that_checkpoints_itself(self):
+        name = "hf_checkpoint:GPT2LMHeadModel"
+        injected = self.record("hugging_face.py", "gpt2", flags=["--remedy", name])
+        self.assertEqual(injected.status, 0, injected.output)
+        self.assertEqual(injected.process["met"], [name])
+        written = self.record("hugging_face.py", "checkpointed", name="written")
+        self.assertIsNone(events.difference(*(events.events_of(events.load(run.snapshot)) for run in (injected, written))))
+        proposals = self.record("hugging_face.py", "gpt2", flags=["--survey"], name="survey").process["proposals"]
+        self.assertTrue({name, "checkpoint:GPT2Block", "micro_batches:GPT2LMHeadModel:2", "chunked_loss"} <=
+                        {each["name"] for each in proposals}, proposals)
+
+    def advise(self, *words, flags=(), status=0):
+        done = subprocess.run([Setting.memreplay, "advise", "--json", "--python", Setting.python, "--card", "rtx-4090", *flags,
+                               "--", *program(*words)],
+                              capture_output=True, text=True, check=False, cwd=self.folder,
+                              env={**os.environ, "XDG_CACHE_HOME": os.path.join(self.folder, "cache")})
+        self.assertEqual(done.returncode, status, done.stderr)
+        return json.loads(done.stdout)["advice"]
+
+    def test_advice(self):
+        """It needs 160 MiB as it is, and there are less than 150. The loss in chunks costs less than checkpointing."""
+        tried = ["--try", "checkpoint:Block", "--try", "checkpoint:Nothing", "--try", "chunked_loss"]
+        advice = self.advise("remedies.py", "train", "gpt", flags=[*tried, "--capacity", "650MiB"])
+        self.assertFalse(advice["as_is"]["fits"])
+        best = advice["rows"][0]
+        self.assertTrue(best["fits"] and best["is_confirmed"], best)
+        self.assertEqual(best["remedies"], ["chunked_loss"])
+        self.assertLess(int(best["smallest_bytes"]), int(advice["goal_bytes"]))
+        failed = [row for row in advice["rows"] if row["error"]]
+        self.assertEqual([row["remedies"] for row in failed], [["checkpoint:Nothing"]])
+        self.assertIn("never gets to it", failed[0]["error"])
+        self.assertIn("activations", advice["diagnosis"])
+
+    def test_nothing_helps(self):
+        advice = self.advise("remedies.py", "train", "gpt", flags=["--try", "set_to_none", "--capacity", "560MiB"], status=1)
+        self.assertFalse(any(row["fits"] for row in advice["rows"]))
+        self.assertGreater(int(advice["bound_bytes"]), 0)
+
+    def test_a_survey_changes_no_event(self):
+        """What is proposed, with the lines of this script; and the events are those without a survey."""
+        found = {}
+        for flags in ((), ("--survey",)):
+            run = self.record("remedies.py", "train", "gpt", flags=flags, name="survey" if flags else "plain")
+            self.assertEqual(run.status, 0, run.output)
+            found[flags] = events.events_of(events.load(run.snapshot))
+        self.assertIsNone(events.difference(*found.values()))
+        proposals = {each["name"]: each for each in run.process["proposals"]}
+        for name in CHANGES["gpt"][1:]:
+            self.assertIn(name, proposals)
+        source = (HERE / "programs" / "remedies.py").read_text(encoding="utf-8")
+        lines = proposals["chunked_loss"]["lines"]
+        written = "\n".join(lines[lines.index("class ChunkedCrossEntropy(torch.autograd.Function):"):-1]).rstrip()
+        self.assertIn(written, source)  # which is tried above
+        self.assertIn("for block in model.blocks:", proposals["checkpoint:Block"]["lines"])
+        self.assertRegex(proposals["offload:GPT"]["place"], r"^remedies\.py:\d+$")
+
+
+if __name__ == "__main__":
+    main(RemediesTest)

@@ -1,0 +1,203 @@
+// The search for changes that make a script fit, over runs whose sizes are made up.
+#include "report/ask/advise_script.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "report/ask/advice.h"
+#include "trace/value/strings.h"
+
+namespace memreplay {
+namespace {
+
+constexpr int64_t kMiB = int64_t{1} << 20;
+constexpr char kExpandable[] = "expandable_segments:True";
+
+// A script that needs 1000 MiB, and remedies of which each saves something.
+class AdviceSearch : public testing::Test {
+ protected:
+  void Offer(const std::string& name, int64_t saves, double cost, bool preserves = true,
+             const std::string& group = "") {
+    proto::Proposal& proposal = *as_is_.add_proposals();
+    proposal.set_name(name);
+    proposal.set_change(name);
+    proposal.set_cost(name + " costs");
+    proposal.set_cost_rank(cost);
+    proposal.set_preserves(preserves);
+    proposal.set_group(group.empty() ? name : group);
+    proposal.add_lines(name + "()");
+    saves_[name] = saves;
+  }
+
+  proto::AdvisedRun RunOf(const std::vector<std::string>& names) {
+    proto::AdvisedRun run = as_is_;
+    int64_t needs = 1000;
+    for (const std::string& name : names) {
+      needs -= saves_[name];
+      if (saves_[name] != 0) run.add_met(name);
+      if (name == failing_) run.set_error("ValueError: no");
+    }
+    run.set_peak_allocated(needs * kMiB);
+    for (const auto& [conf, saves] :
+         {std::make_pair("", int64_t{0}), std::make_pair(kExpandable, expandable_saves_)}) {
+      proto::AdvisedRun::Fit& fit = *run.add_fits();
+      fit.set_conf(conf);
+      fit.set_smallest((needs - saves) * kMiB);
+      fit.set_peak_reserved((needs - saves + 10) * kMiB);
+    }
+    return run;
+  }
+
+  proto::Advice Advise(int64_t memory, AdviceQuestion question = {}) {
+    question.card = "a-card";
+    question.memory = Bytes(static_cast<uint64_t>(memory * kMiB));
+    as_is_.set_reserve(100 * kMiB);
+    as_is_.set_bound(300 * kMiB);
+    const absl::StatusOr<proto::Advice> advice = AdviseScript(
+        question,
+        [&](absl::Span<const std::vector<std::string>> remedies) {
+          std::vector<proto::AdvisedRun> runs;
+          for (const std::vector<std::string>& names : remedies) {
+            runs.push_back(RunOf(names));
+            ran_.push_back(names);
+          }
+          return absl::StatusOr<std::vector<proto::AdvisedRun>>(runs);
+        },
+        [&](const std::vector<std::string>& remedies, const std::string&) {
+          return absl::StatusOr<bool>(remedies.empty() || remedies[0] != refuted_);
+        });
+    EXPECT_TRUE(advice.ok()) << advice.status();
+    return *advice;
+  }
+
+  static std::vector<std::string> Remedies(const proto::Advice::Row& row) {
+    return {row.remedies().begin(), row.remedies().end()};
+  }
+
+  proto::AdvisedRun as_is_;
+  std::map<std::string, int64_t> saves_;
+  int64_t expandable_saves_ = 20;
+  std::string failing_, refuted_;
+  std::vector<std::vector<std::string>> ran_;
+};
+
+using Strings = std::vector<std::string>;
+
+TEST_F(AdviceSearch, TheCheapestThatFitsComesFirst) {
+  Offer("dear", 500, 2);
+  Offer("cheap", 300, 1);
+  Offer("small", 10, 0.1);
+  const proto::Advice advice = Advise(900);
+  EXPECT_EQ(advice.goal_bytes(), 800 * kMiB);
+  EXPECT_FALSE(advice.as_is().fits());
+  EXPECT_EQ(Remedies(advice.rows(0)), Strings{"cheap"});
+  EXPECT_TRUE(advice.rows(0).is_confirmed());
+  EXPECT_EQ(advice.rows(0).spare_bytes(), 100 * kMiB);
+  EXPECT_EQ(advice.rows(0).saved_bytes(), 300 * kMiB);
+  EXPECT_EQ(Remedies(advice.rows(1)), Strings{"dear"});
+  EXPECT_TRUE(AdviceFits(advice));
+  EXPECT_EQ(ran_.size(), 4u);  // as it is, and each
+}
+
+TEST_F(AdviceSearch, SettingsCostNoRun) {
+  Offer("some", 90, 1);
+  const proto::Advice alone = Advise(1085);
+  EXPECT_EQ(Remedies(alone.rows(0)), Strings{kExpandable});
+  const proto::Advice both = Advise(995);
+  EXPECT_EQ(Remedies(both.rows(0)), (Strings{"some", kExpandable}));
+  EXPECT_EQ(both.rows(0).lines(1), StrCat("export PYTORCH_CUDA_ALLOC_CONF=", kExpandable));
+}
+
+TEST_F(AdviceSearch, PairsAndTriplesAreMinimal) {
+  expandable_saves_ = 0;
+  Offer("a", 100, 1);
+  Offer("b", 150, 1.5);
+  Offer("c", 200, 4);
+  const proto::Advice pair = Advise(850);  // 750: a and b
+  EXPECT_EQ(Remedies(pair.rows(0)), (Strings{"a", "b"}));
+  for (const proto::Advice::Row& row : pair.rows()) {
+    EXPECT_TRUE(row.remedies_size() != 2 || row.fits());
+    EXPECT_LT(row.remedies_size(), 3);
+  }
+  const proto::Advice triple = Advise(680);  // 580: all three
+  EXPECT_EQ(Remedies(triple.rows(0)), (Strings{"a", "b", "c"}));
+}
+
+TEST_F(AdviceSearch, OneOfAGroup) {
+  expandable_saves_ = 0;
+  Offer("each", 200, 1, true, "checkpoint");
+  Offer("second", 100, 1, true, "checkpoint");
+  EXPECT_FALSE(AdviceFits(Advise(800)));  // 700, which both would reach
+}
+
+TEST_F(AdviceSearch, OtherResultsAreTheLastResort) {
+  expandable_saves_ = 0;
+  Offer("a", 100, 1);
+  Offer("b", 100, 1);
+  Offer("rounds", 500, 3, false);
+  const proto::Advice kept = Advise(900);  // 800: a and b, although `rounds` fits alone
+  EXPECT_EQ(Remedies(kept.rows(0)), (Strings{"a", "b"}));
+  const proto::Advice changed = Advise(610);
+  EXPECT_EQ(Remedies(changed.rows(0)), Strings{"rounds"});
+  EXPECT_FALSE(changed.rows(0).preserves());
+}
+
+TEST_F(AdviceSearch, WhatFailsIsOneRowAndTheOthersGoOn) {
+  failing_ = "fails";
+  Offer("fails", 400, 1);
+  Offer("never", 0, 1);  // the script does not get to it
+  Offer("works", 300, 1);
+  const proto::Advice advice = Advise(900);
+  EXPECT_EQ(Remedies(advice.rows(0)), Strings{"works"});
+  std::map<std::string, std::string> errors;
+  for (const proto::Advice::Row& row : advice.rows()) {
+    if (!row.error().empty()) errors[row.remedies(0)] = row.error();
+  }
+  EXPECT_EQ(errors, (std::map<std::string, std::string>{{"fails", "ValueError: no"},
+                                                        {"never", "the script never gets to it"}}));
+}
+
+TEST_F(AdviceSearch, NothingHelps) {
+  Offer("a", 100, 1);
+  const proto::Advice advice = Advise(400);
+  EXPECT_FALSE(AdviceFits(advice));
+  EXPECT_EQ(advice.bound_bytes(), 300 * kMiB);
+}
+
+TEST_F(AdviceSearch, ARunOnTheGpuHasTheLastWord) {
+  refuted_ = "cheap";
+  Offer("cheap", 300, 1);
+  Offer("dear", 300, 2);
+  const proto::Advice advice = Advise(900);
+  EXPECT_EQ(Remedies(advice.rows(0)), Strings{"dear"});
+  EXPECT_TRUE(advice.rows(0).is_confirmed());
+  ASSERT_EQ(advice.notes_size(), 1);
+  EXPECT_NE(advice.notes(0).find("memory runs out when it is run"), std::string::npos);
+}
+
+TEST_F(AdviceSearch, OnlyThoseThatAreNamed) {
+  Offer("a", 300, 1);
+  Offer("b", 300, 1);
+  AdviceQuestion question;
+  question.only = {"b"};
+  const proto::Advice advice = Advise(900, question);
+  EXPECT_EQ(Remedies(advice.rows(0)), Strings{"b"});
+  EXPECT_EQ(ran_.size(), 2u);
+}
+
+TEST_F(AdviceSearch, CombinationsAreLimited) {
+  expandable_saves_ = 0;
+  for (const char* name : {"a", "b", "c", "d", "e"}) Offer(name, 20, 1);
+  AdviceQuestion question;
+  question.max_runs = 3;
+  const proto::Advice advice = Advise(500, question);
+  EXPECT_EQ(ran_.size(), 1u + 5u + 3u);
+  EXPECT_EQ(advice.notes_size(), 1);
+}
+
+}  // namespace
+}  // namespace memreplay
