@@ -15,6 +15,10 @@ which changes to a script make it fit a GPU, found without one:
 
     memreplay.advise("train.py", card="rtx-4070").advice.rows
 
+and, for a program that is not to be changed more, the diagnosis where memory runs out:
+
+    memreplay.on_oom("oom.pickle")
+
 and what an error about memory says, of its text, a log or the exception:
 
     print(memreplay.explain(error))
@@ -24,10 +28,12 @@ from memreplay._advise import advise
 from memreplay._answer import Answer
 from memreplay._explain import Explanation, explain
 from memreplay._load import Recording, load
+from memreplay._on_oom import on_oom
 from memreplay._program import Error, Unanswered, program, run as _run
 from memreplay._recording import recording, step
 
-__all__ = ["Answer", "Error", "Explanation", "Recording", "Unanswered", "advise", "explain", "load", "program", "recording", "step"]
+__all__ = [
+    "Answer", "Error", "Explanation", "Recording", "Unanswered", "advise", "explain", "load", "on_oom", "program", "recording", "step"]
 
 
 def __getattr__(name: str) -> str:

@@ -87,6 +87,15 @@ def _start(max_entries: Optional[int], stacks: str) -> None:
     call(**{name: found for name, found in wanted.items() if name in known and found is not None})
 
 
+def _stop() -> None:
+    from torch.cuda import memory
+
+    try:
+        memory._record_memory_history(enabled=None)
+    except TypeError:  # 2.0
+        memory._record_memory_history(False)
+
+
 @contextlib.contextmanager
 def recording(path: Union[str, "os.PathLike[str]"] = "snapshot.pickle", *, on_oom: bool = True,
               max_entries: Optional[int] = None, stacks: str = "python") -> Iterator[None]:
@@ -144,10 +153,7 @@ def recording(path: Union[str, "os.PathLike[str]"] = "snapshot.pickle", *, on_oo
         write(path)
         if notes is not None:
             notes.stop()
-        try:
-            torch.cuda.memory._record_memory_history(enabled=None)
-        except TypeError:
-            torch.cuda.memory._record_memory_history(False)
+        _stop()
 
 
 def step(number: int) -> None:

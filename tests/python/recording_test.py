@@ -4,6 +4,7 @@ tests/python/torch_test.py has the same with PyTorch itself.
 """
 
 import contextlib
+import io
 import os
 import pathlib
 import pickle
@@ -15,7 +16,9 @@ import warnings
 from unittest import mock
 
 import memreplay
-from memreplay import _recording
+from memreplay import _on_oom, _recording
+
+SNAPSHOT = pathlib.Path(__file__).resolve().parents[1] / "data/snapshots/torch-2.15/oom.pickle"
 
 
 class Torch:
@@ -146,6 +149,58 @@ class Files(Case):
         with self.torch(has_gpu=False), self.assertRaisesRegex(RuntimeError, "memreplay.recording: PyTorch finds no GPU"):
             with memreplay.recording(self.folder / "out.pickle"):
                 self.fail("not to be run")
+
+
+class OnOom(Case):
+    def setUp(self):
+        super().setUp()
+        for name, found in (("_path", None), ("_failures", 0), ("_attached", False)):
+            patch = mock.patch.object(_on_oom, name, found)
+            patch.start()
+            self.addCleanup(patch.stop)
+
+    def run_out(self, torch, times=1):
+        """What is printed when memory runs out."""
+        with contextlib.redirect_stderr(io.StringIO()) as said:
+            for _ in range(times):
+                torch.observers[0](0, 100, 1000, 10)
+        return said.getvalue()
+
+    def test_nothing_is_written_until_memory_runs_out(self):
+        with self.torch() as torch:
+            memreplay.on_oom(self.folder / "out.pickle", max_entries=5)
+            memreplay.on_oom(self.folder / "other.pickle")  # another name, the same recording
+            self.assertEqual((len(torch.observers), len(torch.calls), self.files()), (1, 1, []))
+            torch.snapshot = pickle.loads(SNAPSHOT.read_bytes())
+            said = self.run_out(torch)
+            self.assertEqual(self.files(), ["other.html", "other.pickle"])
+            self.assertIn("60.0 MiB", said)
+            self.assertIn(f"page {self.folder / 'other.html'}", said)
+            self.assertIn("<!doctype html>", (self.folder / "other.html").read_text(encoding="utf-8"))
+
+    def test_a_program_that_goes_on_is_not_held_up_for_ever(self):
+        with self.torch() as torch:
+            memreplay.on_oom(self.folder / "out.pickle")
+            torch.snapshot = pickle.loads(SNAPSHOT.read_bytes())
+            self.assertEqual(self.run_out(torch, times=5).count("memreplay: "), 3)
+            memreplay.on_oom(None)
+            (self.folder / "out.pickle").unlink()
+            self.assertEqual(self.run_out(torch), "")
+            self.assertEqual(self.files(), ["out.html"])
+            self.assertIsNone(torch.calls[-1]["enabled"])
+
+    def test_what_cannot_be_written_or_explained_is_said(self):
+        with self.torch() as torch:
+            memreplay.on_oom(self.folder / "out.pickle")
+            torch.snapshot = {"segments": 1, "device_traces": []}
+            self.assertRegex(self.run_out(torch), "out.pickle was written, but could not be explained: ")
+            with mock.patch.object(_on_oom, "_dump", side_effect=OSError("disk full")), self.assertWarnsRegex(
+                    UserWarning, "memreplay.on_oom: .*out.pickle was not written: disk full"):
+                self.run_out(torch)
+
+    def test_no_gpu(self):
+        with self.torch(has_gpu=False), self.assertRaisesRegex(RuntimeError, "memreplay.on_oom: PyTorch finds no GPU"):
+            memreplay.on_oom(self.folder / "out.pickle")
 
 
 if __name__ == "__main__":

@@ -88,6 +88,29 @@ data = torch.utils.data.DataLoader(torch.zeros(8, 32), batch_size=2)
 Trainer(max_epochs=1, accelerator="gpu", devices=1, logger=False, enable_checkpointing=False, enable_progress_bar=False,
         callbacks=[MemoryRecording("out.pickle")]).fit(Model(), data)
 """
+# What a program adds for the diagnosis, and what makes its memory run out in the third step.
+ON_OOM = 'import memreplay\nmemreplay.on_oom("out.pickle")\n'
+RUN_OUT = """
+def run_out():
+    global kept
+    kept = torch.empty(1 << 30, device="cuda")
+    torch.empty(1 << 42, device="cuda")
+"""
+OOM_PLAIN = ON_OOM + "import torch" + RUN_OUT + """
+try:
+    run_out()
+except torch.cuda.OutOfMemoryError:
+    print("caught")
+"""
+OOM_TRAINER = ON_OOM + TRAINER.replace("from hf_trainer import MemoryRecording", "from transformers import TrainerCallback" + RUN_OUT + """
+class Fails(TrainerCallback):
+    def on_step_begin(self, args, state, control, **kwargs):
+        if state.global_step == 2:
+            run_out()
+""").replace('MemoryRecording("out.pickle")', "Fails()")
+OOM_LIGHTNING = ON_OOM + LIGHTNING.replace("from lightning_callback import MemoryRecording", RUN_OUT).replace(
+    "return self.layer(batch).sum()", "return run_out() if index == 2 else self.layer(batch).sum()").replace(
+    'callbacks=[MemoryRecording("out.pickle")]', "")
 
 
 class Torch(unittest.TestCase):
@@ -107,7 +130,7 @@ class Torch(unittest.TestCase):
             self.skipTest(str(why))
         return [python, str(ROOT / "tests/python/on_card.py")], card()
 
-    def run_script(self, text, module="torch", name=TORCH):
+    def run_script(self, text, module="torch", name=TORCH, status=0):
         self.folder = self.new_folder()
         (self.folder / "script.py").write_text(f"import importlib.util as u, sys\nu.find_spec({module!r}) or sys.exit(77)\n{text}")
         command, variables = self.environment(name)
@@ -118,7 +141,8 @@ class Torch(unittest.TestCase):
                               env={**os.environ, **variables, "PYTHONPATH": path})
         if done.returncode == 77:
             self.skipTest(f"{module} is not installed there")
-        self.assertEqual(done.returncode, 0, done.stdout)
+        self.assertEqual(done.returncode, status, done.stdout)
+        self.printed = done.stdout
         return memreplay.load(self.folder / "out.pickle")
 
     def steps(self, recording):
@@ -174,6 +198,18 @@ class Torch(unittest.TestCase):
     def test_hugging_face(self):
         steps = self.steps(self.run_script(TRAINER, "transformers", LIBRARIES))
         self.assertEqual((steps.name, steps.steps), ("memreplay.step#", 4))
+
+    def test_diagnosis_where_memory_runs_out(self):
+        for name, text, module, status in (("plain", OOM_PLAIN, TORCH, 0), ("transformers", OOM_TRAINER, LIBRARIES, 1),
+                                           ("lightning", OOM_LIGHTNING, LIBRARIES, 1)):
+            with self.subTest(name):
+                recording = self.run_script(text, "torch" if name == "plain" else name, module, status)
+                found = recording.oom().oom
+                self.assertIn(f"memreplay: {found.sentence}", self.printed)
+                self.assertIn("page out.html", self.printed)
+                self.assertIn("caught" if status == 0 else "OutOfMemoryError", self.printed)
+                self.assertEqual(found.requested_bytes, 4 << 42)
+                self.assertIn("<!doctype html>", (self.folder / "out.html").read_text(encoding="utf-8"))
 
     def test_lightning(self):
         steps = self.steps(self.run_script(LIGHTNING, "lightning", LIBRARIES))

@@ -1,0 +1,91 @@
+"""memreplay.on_oom(): what a program leaves behind where memory runs out, without a block around it."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import sys
+import warnings
+from typing import List, Optional, Union
+
+from memreplay._load import Recording
+from memreplay._program import Error, run
+from memreplay._recording import _dump, _start, _stop
+
+_REMEDIES = 3
+_KNOWN = 3  # how many times a program's memory may run out before its snapshots are no longer explained
+
+_path: Optional[pathlib.Path] = None  # of the snapshot; None: nothing is recorded or written
+_failures = 0
+_attached = False
+
+
+def _diagnosis(snapshot: pathlib.Path) -> List[str]:
+    """Lines: the sentence, and the changes that were simulated and would have helped. Errors: Error."""
+    oom = Recording(snapshot).oom().oom
+    if oom is None:
+        return [f"{snapshot} does not show where memory ran out"]
+    lines = [oom.sentence]
+    helpful = [change for change in oom.counterfactuals if change.survives and change.kind != "nothing"]
+    lines += [f"  would have helped: {change.change}" for change in helpful[:_REMEDIES]]
+    return lines
+
+
+def _report(snapshot: pathlib.Path) -> None:
+    """Writes the page next to the snapshot and prints the diagnosis on stderr. Raises nothing."""
+    try:
+        lines = _diagnosis(snapshot)
+        page = snapshot.with_suffix(".html")
+        run(["report", str(snapshot), "-o", str(page)])
+        lines.append(f"  snapshot {snapshot}, page {page}")
+    except (Error, OSError) as error:
+        lines = [f"{snapshot} was written, but could not be explained: {error}"]
+    print("memreplay: " + "\n".join(lines), file=sys.stderr, flush=True)
+
+
+def _observe(device: int, size: int, device_total: int, device_free: int) -> None:
+    global _failures
+    if _path is None:
+        return
+    _failures += 1
+    try:
+        written = _dump(_path, None)
+    except Exception as error:  # whatever it was, the program goes on to its own error
+        warnings.warn(f"memreplay.on_oom: {_path} was not written: {error}", stacklevel=2)
+        return
+    if _failures <= _KNOWN:
+        _report(written)
+
+
+def on_oom(path: Union[str, "os.PathLike[str]", None] = "oom.pickle", *, max_entries: Optional[int] = None,
+           stacks: str = "python") -> None:
+    """From now on, where GPU memory runs out: writes the snapshot and, next to it, its page, and prints why it ran out
+    and what would have helped.
+
+    It is all that a program needs, before its model is created; nothing is written unless memory runs out. This
+    happens before the error frees anything, so a program that catches the error is served too: each time the files are
+    written again, the first three times with the diagnosis. Of several ranks each writes its own.
+
+    Args:
+      path: the snapshot; the page has its name with .html. None: recording ends, and nothing is written any more.
+      max_entries, stacks: as of recording(), which must not be used at the same time.
+
+    Errors: RuntimeError on a machine without a GPU.
+    """
+    import torch
+
+    global _path, _attached
+    if path is None:
+        if _path is not None:
+            _stop()
+        _path = None
+        return
+    if not torch.cuda.is_available():
+        raise RuntimeError("memreplay.on_oom: PyTorch finds no GPU here, so no memory of one can run out")
+    torch.cuda.init()
+    if _path is None:
+        _start(max_entries, stacks)
+    if not _attached:
+        torch._C._cuda_attach_out_of_memory_observer(_observe)  # PyTorch has no way to take it away
+        _attached = True
+    _path = pathlib.Path(path)
