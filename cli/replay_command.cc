@@ -118,8 +118,9 @@ absl::Status WriteSnapshot(const std::string& path, const Inputs& inputs, const 
   absl::StatusOr<OutputFile> file = OutputFile::Open(path, inputs.paths());
   if (!file.ok()) return file.status();
   FileSink sink(&*file);
-  file->Fail(WriteTorchSnapshot(
-      MakeRecording(trace, DescribeSettings(settings.config), std::move(runs)), sink, nullptr));
+  file->Fail(WriteTorchSnapshot(MakeRecording(trace, DescribeSettings(settings.config),
+                                              settings.torch.profile->release, std::move(runs)),
+                                sink, nullptr));
   return file->Close();
 }
 

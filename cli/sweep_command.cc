@@ -40,7 +40,7 @@ struct SweepFlags {
   FileFlags file;
   std::vector<std::string> confs;
   std::optional<int64_t> top;
-  std::string start = "recorded";
+  std::string start;
   std::optional<std::string> costs_file;
   std::optional<DriverCosts> costs;  // what the file says
   bool together = false;
@@ -58,7 +58,11 @@ absl::StatusOr<proto::DeviceReport> SweepDevice(const Study& study, const FileRu
   run.progress.SetActivity(StrCat("sweeping ", run.file));
   SweepQuestion question;
   question.confs = options.confs;
-  if (options.start == "fresh") question.start = StartPolicy::kFresh;
+  // Which settings suit a script is asked of a process that starts anew: what a recording found
+  // cached when it began was reserved under the settings of the time.
+  const bool is_anew = options.start.empty() && options.confs.empty() &&
+                       !study.schedule().is_cold() && !study.schedule().is_program();
+  if (options.start == "fresh" || is_anew) question.start = StartPolicy::kFresh;
   if (options.costs.has_value()) question.costs = &*options.costs;
   if (options.top.has_value()) question.shown = static_cast<size_t>(*options.top);
   question.threads = run.threads;

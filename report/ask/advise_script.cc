@@ -10,9 +10,9 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "report/ask/advice.h"
-#include "report/ask/categories.h"
+#include "report/ask/diagnosis.h"
+#include "report/ask/replay.h"
 #include "report/words/sizes.h"
-#include "report/words/stack_names.h"
 #include "report/words/text.h"
 #include "sim/whatif/conf_search.h"
 #include "sim/whatif/smallest_capacity.h"
@@ -460,10 +460,10 @@ absl::Status AddAdvisedProcess(const StudiedTrace& snapshot, const proto::Record
     if (const std::string best = BestConf(*study); !best.empty()) {
       MergeFit(FitUnder(*study, best, least), run);
     }
-    StackNames names(study->trace());
-    const proto::Categories categories = ReportCategories(study->schedule(), names);
-    run->set_diagnosis(categories.diagnosis());
-    run->set_bound(BoundOf(categories));
+    const absl::StatusOr<ReplayAnswer> answer = AskReplay(*study, StartPolicy::kRecorded, nullptr);
+    if (!answer.ok()) return answer.status();
+    run->set_diagnosis(DiagnosisOf(answer->report));
+    run->set_bound(BoundOf(answer->report.categories()));
   }
   return absl::OkStatus();
 }

@@ -2,19 +2,23 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
-#include "absl/strings/str_format.h"
-#include "report/words/sizes.h"
 #include "report/words/text.h"
-#include "trace/value/strings.h"
+#include "sim/category/category_table.h"
+#include "sim/category/meanings.h"
+#include "trace/schedule/schedule.h"
 
 namespace memreplay {
 namespace {
 
 constexpr size_t kMaxLines = 100;
+
+using LineKey = std::tuple<Category, bool, std::string>;  // has_stack
 
 void AddBytes(const BytesByCategory& bytes, google::protobuf::Map<std::string, int64_t>* to) {
   for (size_t c = 0; c < kCategories; ++c) {
@@ -23,82 +27,51 @@ void AddBytes(const BytesByCategory& bytes, google::protobuf::Map<std::string, i
   }
 }
 
-// What holds most in a sentence; parameters and buffers are one there.
-std::vector<std::pair<int64_t, std::string>> Shares(const proto::Categories::Phase& phase) {
-  std::map<std::string, int64_t> bytes;
-  for (size_t c = 0; c < kCategories; ++c) {
-    const auto category = static_cast<Category>(c);
-    const auto found = phase.bytes_by_category().find(std::string(CategoryName(category)));
-    if (found == phase.bytes_by_category().end()) continue;
-    bytes[std::string(CategoryNoun(category == Category::kBuffer ? Category::kParameter
-                                                                 : category))] += found->second;
+// Where memory runs out in the run that `report` is of: in the events of the file.
+std::optional<uint64_t> OutOfMemoryOf(const Schedule& schedule, const proto::DeviceReport& report) {
+  if (report.oom().verdict() != proto::Verdict::none && report.oom().event_index() >= 0) {
+    return static_cast<uint64_t>(report.oom().event_index());
   }
-  std::vector<std::pair<int64_t, std::string>> shares;
-  for (const auto& [noun, amount] : bytes) shares.emplace_back(amount, noun);
-  std::stable_sort(shares.begin(), shares.end(),
-                   [](const auto& a, const auto& b) { return a.first > b.first; });
-  return shares;
-}
-
-std::string PhaseWords(const proto::Categories& categories) {
-  const std::string& phase = categories.peak_phase();
-  if (phase == "other" && categories.phases_size() == 1) return "";
-  std::string words = phase == "forward"      ? " in the forward pass"
-                      : phase == "backward"   ? " in the backward pass"
-                      : phase == "optimizer"  ? " in the optimizer's step"
-                      : phase == "evaluation" ? " in evaluation or inference"
-                      : phase == "load"       ? " before the first pass"
-                                              : " between passes";
-  if (categories.peak_step() > 0 && phase != "load" && phase != "evaluation" && phase != "other") {
-    StrAppend(&words, " of step ", categories.peak_step());
+  if (report.has_first_oom()) return static_cast<uint64_t>(report.first_oom().event_index());
+  if (report.mode() != proto::Mode::as_recorded && report.mode() != proto::Mode::inspect) {
+    return std::nullopt;
   }
-  return words;
-}
-
-std::string DiagnosisOf(const proto::Categories& categories) {
-  const auto peak = std::find_if(categories.phases().begin(), categories.phases().end(),
-                                 [&](const proto::Categories::Phase& phase) {
-                                   return phase.name() == categories.peak_phase();
-                                 });
-  if (peak == categories.phases().end() || categories.peak_bytes() == 0) return "";
-  const auto unknown = peak->bytes_by_category().find("unknown");
-  if (unknown != peak->bytes_by_category().end() && 2 * unknown->second > categories.peak_bytes()) {
-    return "";
+  const EventView recorded = schedule.recorded();
+  for (size_t i = recorded.size(); i > 0; --i) {
+    if (recorded[i - 1].kind == EventKind::kOom) return i - 1;
   }
-  std::string text =
-      StrCat("Peak ", FormatSize(categories.peak_bytes()), PhaseWords(categories), ": ");
-  const std::vector<std::pair<int64_t, std::string>> shares = Shares(*peak);
-  int64_t told = 0;
-  for (size_t i = 0; i < shares.size(); ++i) {
-    const auto& [bytes, noun] = shares[i];
-    if (i > 0 && (i == 4 || 50 * bytes < categories.peak_bytes())) break;
-    StrAppend(&text, i == 0 ? "" : ", ", FormatSize(bytes), " ", noun);
-    told += bytes;
-    if (i > 0) continue;
-    for (const proto::Categories::Line& line : categories.lines()) {
-      // The line that holds most of what holds most, where it is a tenth of it.
-      const bool is_of = noun == "parameters"
-                             ? line.category() == "parameter"
-                             : CategoryOfTag(line.category()) &&
-                                   CategoryNoun(*CategoryOfTag(line.category())) == noun;
-      if (!is_of || line.category() == "parameter" || 10 * line.live_bytes() < bytes) continue;
-      StrAppend(&text, " (", FormatSize(line.live_bytes()), " of them by ", line.line(), ", ",
-                FormatCount(line.allocations(), "allocation"), ")");
-      break;
-    }
-  }
-  const int64_t rest = categories.peak_bytes() - told;
-  if (50 * rest >= categories.peak_bytes())
-    StrAppend(&text, ", ", FormatSize(rest), " for the rest");
-  return text + ".";
+  return std::nullopt;
 }
 
 }  // namespace
 
-proto::Categories ReportCategories(const Schedule& schedule, StackNames& names) {
-  const Meanings meanings = FindMeanings(schedule);
-  const CategoryTable table = CategoriesOverTime(schedule, meanings);
-  proto::Categories report;
+void DescribeBlocks(const Study& study, const MemoryState& state, StackNames& names,
+                    google::protobuf::RepeatedPtrField<proto::Segment>* segments) {
+  const Meanings& meanings = study.meanings();
+  for (int s = 0; s < segments->size() && static_cast<size_t>(s) < state.size(); ++s) {
+    const SegmentInfo& segment = state[static_cast<size_t>(s)];
+    for (int b = 0; b < segments->Get(s).blocks_size(); ++b) {
+      const BlockInfo& from = segment.blocks[static_cast<size_t>(b)];
+      if (from.state == BlockState::kInactive) continue;
+      proto::Block& to = *segments->Mutable(s)->mutable_blocks(b);
+      to.set_stack(names.Label(from.stack));
+      if (from.id >= meanings.of.size()) continue;
+      const Meaning& meaning = meanings.of[from.id];
+      to.set_category(std::string(CategoryName(meaning.category)));
+      to.set_phase(std::string(PhaseName(meaning.phase)));
+      to.set_module(CleanText(meanings.modules[meaning.module]));
+    }
+  }
+}
+
+void AddCategories(const Study& study, StackNames& names, proto::DeviceReport* device) {
+  const Schedule& schedule = study.schedule();
+  const Meanings& meanings = study.meanings();
+  const std::optional<uint64_t> until = OutOfMemoryOf(schedule, *device);
+  const CategoryTable table = CategoriesOverTime(schedule, meanings, until);
+  proto::Categories& report = *device->mutable_categories();
+  report.set_at_out_of_memory(until.has_value());
+  AddBytes(table.peak.bytes, report.mutable_bytes_by_category());
   report.set_told(meanings.is_told);
   for (const CategoryPeak& peak : table.phases) {
     proto::Categories::Phase& phase = *report.add_phases();
@@ -125,18 +98,26 @@ proto::Categories ReportCategories(const Schedule& schedule, StackNames& names) 
     module.set_peak_live_bytes(use.most.signed_value());
     AddBytes(use.bytes, module.mutable_bytes_by_category());
   }
-  std::map<std::pair<Category, std::string>, std::pair<int64_t, int64_t>> lines;
+  std::vector<bool> is_of_start(schedule.allocation_count());
+  for (const StartAllocation& start : schedule.start_allocations()) is_of_start[start.id] = true;
+  std::map<LineKey, std::pair<int64_t, int64_t>> lines;
   for (size_t i = 0; i < table.live.size(); ++i) {
     const auto& [id, size] = table.live[i];
-    auto& [bytes, count] = lines[{meanings.of[id].category, names.Line(table.stacks[i])}];
+    auto& [bytes, count] =
+        lines[{meanings.of[id].category, table.stacks[i] != kNoStack, names.Line(table.stacks[i])}];
     bytes += size.signed_value();
     ++count;
+    if (meanings.of[id].category == Category::kUnknown && is_of_start[id]) {
+      report.set_start_unknown_bytes(report.start_unknown_bytes() + size.signed_value());
+    }
   }
   std::vector<proto::Categories::Line> rows;
   for (const auto& [key, sum] : lines) {
     proto::Categories::Line& row = rows.emplace_back();
-    row.set_category(std::string(CategoryName(key.first)));
-    row.set_line(CleanText(key.second));
+    const auto& [category, has_stack, line] = key;
+    row.set_category(std::string(CategoryName(category)));
+    row.set_line(CleanText(line));
+    row.set_has_stack(has_stack);
     row.set_live_bytes(sum.first);
     row.set_allocations(sum.second);
   }
@@ -144,8 +125,6 @@ proto::Categories ReportCategories(const Schedule& schedule, StackNames& names) 
                    [](const auto& a, const auto& b) { return a.live_bytes() > b.live_bytes(); });
   if (rows.size() > kMaxLines) rows.resize(kMaxLines);
   for (proto::Categories::Line& row : rows) *report.add_lines() = std::move(row);
-  report.set_diagnosis(DiagnosisOf(report));
-  return report;
 }
 
 }  // namespace memreplay

@@ -1,20 +1,23 @@
-// What memory is for, and the diagnosis that follows from it.
+// What memory is for.
 #ifndef MEMREPLAY_REPORT_ASK_CATEGORIES_H_
 #define MEMREPLAY_REPORT_ASK_CATEGORIES_H_
 
 #include "proto/report.pb.h"
 #include "report/words/stack_names.h"
-#include "sim/category/category_table.h"
-#include "sim/category/meanings.h"
-#include "trace/schedule/schedule.h"
+#include "sim/study/study.h"
+#include "trace/value/memory_state.h"
 
 namespace memreplay {
 
-// Phases, categories, modules and lines, and the diagnosis: "Peak 11.5 GiB in the forward pass of
-// step 1: 6.56 GiB activations (1.50 GiB of them by nn_utils.py:6 softmax, 24 allocations), 3.15
-// GiB optimizer state, 1.58 GiB parameters." It is empty where more than half of the memory at the
-// peak is unknown. `names` of the schedule's trace. O(events).
-proto::Categories ReportCategories(const Schedule& schedule, StackNames& names);
+// Fills `device->categories`: phases, categories, modules and lines at the peak; where memory runs
+// out in the run that `device` describes, at that moment, which must be in it already. `names` of
+// the study's trace. O(events).
+void AddCategories(const Study& study, StackNames& names, proto::DeviceReport* device);
+
+// Names the blocks of `segments`, which were made from `state`: stacks, categories, phases and
+// modules. O(blocks).
+void DescribeBlocks(const Study& study, const MemoryState& state, StackNames& names,
+                    google::protobuf::RepeatedPtrField<proto::Segment>* segments);
 
 }  // namespace memreplay
 

@@ -172,6 +172,8 @@ proto::DeviceReport ReportContents(const Trace& trace, size_t device_index,
   report.set_ooms(contents.peaks.ooms());
   *report.mutable_inventory() = std::move(contents.inventory);
   *report.mutable_recorded() = std::move(contents.peaks);
+  report.set_peak_reserved_bytes(report.recorded().peak_reserved_bytes());
+  report.set_peak_requested_bytes(report.recorded().peak_requested_bytes());
   if (device.has_final_state) {
     *report.mutable_fragmentation() = FragmentationOf(device.final_state);
   }
@@ -287,7 +289,12 @@ proto::DeviceReport ReportOom(const Schedule& schedule, const ReplaySettings& se
   report.set_events(CountOf(schedule));
   report.set_capacity_bytes(settings.capacity.value_or(Bytes()).signed_value());
   report.set_ooms(oom.ooms());
+  if (schedule.is_program()) report.mutable_inventory()->set_is_program(true);
   *report.mutable_recorded() = recorded;
+  if (oom.recorded() || oom.verdict() == proto::Verdict::none) {
+    report.set_peak_reserved_bytes(recorded.peak_reserved_bytes());
+    report.set_peak_requested_bytes(recorded.peak_requested_bytes());
+  }
   AddDiagnostics(schedule.diagnostics(), &report);
   *report.mutable_oom() = std::move(oom);
   return report;

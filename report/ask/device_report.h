@@ -22,7 +22,7 @@ proto::Report StartReport(std::string_view command, std::string_view file, const
 // Of a file that gives no answer.
 proto::Report FailedReport(std::string_view command, std::string_view file, std::string_view error);
 
-// Nothing simulated. `device_index` is a position in trace.devices.
+// Nothing simulated; peaks are those recorded. `device_index` is a position in trace.devices.
 proto::DeviceReport ReportContents(const Trace& trace, size_t device_index,
                                    const ProfileChoice& torch);
 

@@ -12,6 +12,8 @@
 #include "report/ask/device_report.h"
 #include "report/words/stack_names.h"
 #include "report/words/version.h"
+#include "sim/category/category_table.h"
+#include "sim/category/meanings.h"
 #include "sim/recording/replay_settings.h"
 #include "sim/workload/peak_holdings.h"
 #include "sim/workload/step_growth.h"
@@ -41,22 +43,12 @@ void AddFigure(std::string_view name, proto::DeviceDiff::Figure::Unit unit, int6
   figure.set_b(b);
 }
 
-int64_t PeakReserved(const proto::DeviceReport& device) {
-  return device.mode() == proto::Mode::inspect ? device.recorded().peak_reserved_bytes()
-                                               : device.peak_reserved_bytes();
-}
-
-int64_t PeakRequested(const proto::DeviceReport& device) {
-  return device.mode() == proto::Mode::inspect ? device.recorded().peak_requested_bytes()
-                                               : device.peak_requested_bytes();
-}
-
 void AddFigures(const proto::DeviceReport& a, const proto::DeviceReport& b,
                 proto::DeviceDiff* diff) {
-  AddFigure("peak_reserved", proto::DeviceDiff::Figure::bytes, PeakReserved(a), PeakReserved(b),
-            diff);
-  AddFigure("peak_requested", proto::DeviceDiff::Figure::bytes, PeakRequested(a), PeakRequested(b),
-            diff);
+  AddFigure("peak_reserved", proto::DeviceDiff::Figure::bytes, a.peak_reserved_bytes(),
+            b.peak_reserved_bytes(), diff);
+  AddFigure("peak_requested", proto::DeviceDiff::Figure::bytes, a.peak_requested_bytes(),
+            b.peak_requested_bytes(), diff);
   AddFigure("peak_allocated", proto::DeviceDiff::Figure::bytes, a.peak_allocated_bytes(),
             b.peak_allocated_bytes(), diff);
   AddFigure("peak_active", proto::DeviceDiff::Figure::bytes, a.peak_active_bytes(),
@@ -92,6 +84,7 @@ struct TraceSide {
   std::map<std::string, std::pair<proto::Stack, PeakHolding>> stacks;  // by all frames
   Steps steps;
   StepGrowth growth;
+  BytesByCategory categories = {};
 };
 
 std::string AllFrames(const Trace& trace, uint32_t stack) {
@@ -111,7 +104,9 @@ std::optional<TraceSide> Read(const DiffSide& side, int device) {
     if (events.device != device) continue;
     TraceSide result;
     StackNames names(*side.trace);
-    for (const PeakHolding& holding : HoldingsAtPeak(Schedule::Build(side.trace, index)).stacks) {
+    const Schedule schedule = Schedule::Build(side.trace, index);
+    result.categories = CategoriesOverTime(schedule, FindMeanings(schedule)).peak.bytes;
+    for (const PeakHolding& holding : HoldingsAtPeak(schedule).stacks) {
       auto& [stack, sum] = result.stacks[AllFrames(*side.trace, holding.stack)];
       stack = names.Of(holding.stack);
       sum.requested += holding.requested;
@@ -153,6 +148,39 @@ void AddStacks(const TraceSide& a, const TraceSide& b, const HeldOptions& option
     if (static_cast<size_t>(diff->stacks_size()) == options.top) break;
     *diff->add_stacks() = std::move(change);
   }
+}
+
+// By name; of a report what it says itself.
+std::map<std::string, int64_t> CategoryBytes(const proto::DeviceReport& report,
+                                             const std::optional<TraceSide>& trace) {
+  const auto& told = report.categories().bytes_by_category();
+  std::map<std::string, int64_t> bytes(told.begin(), told.end());
+  for (size_t c = 0; trace.has_value() && c < kCategories; ++c) {
+    if (trace->categories[c] == Bytes()) continue;
+    bytes[std::string(CategoryName(static_cast<Category>(c)))] =
+        trace->categories[c].signed_value();
+  }
+  return bytes;
+}
+
+void AddCategoryChanges(const std::map<std::string, int64_t>& a,
+                        const std::map<std::string, int64_t>& b, proto::DeviceDiff* diff) {
+  if (a.empty() || b.empty()) return;
+  std::map<std::string, std::pair<int64_t, int64_t>> both;
+  for (const auto& [name, bytes] : a) both[name].first = bytes;
+  for (const auto& [name, bytes] : b) both[name].second = bytes;
+  std::vector<proto::DeviceDiff::CategoryChange> changes;
+  for (const auto& [name, bytes] : both) {
+    if (bytes.first == bytes.second) continue;
+    proto::DeviceDiff::CategoryChange& change = changes.emplace_back();
+    change.set_category(name);
+    change.set_a_bytes(bytes.first);
+    change.set_b_bytes(bytes.second);
+  }
+  std::stable_sort(changes.begin(), changes.end(), [](const auto& x, const auto& y) {
+    return std::abs(x.b_bytes() - x.a_bytes()) > std::abs(y.b_bytes() - y.a_bytes());
+  });
+  for (auto& change : changes) *diff->add_categories() = std::move(change);
 }
 
 // Requested bytes live where each step begins, against the first one's: what
@@ -240,6 +268,7 @@ proto::Diff DiffReports(const DiffSide& a, const DiffSide& b, const HeldOptions&
     AddFigures(*in_a, *in_b, &device);
     const std::optional<TraceSide> trace_a = Read(a, number);
     const std::optional<TraceSide> trace_b = Read(b, number);
+    AddCategoryChanges(CategoryBytes(*in_a, trace_a), CategoryBytes(*in_b, trace_b), &device);
     if (!trace_a.has_value() || !trace_b.has_value()) continue;
     AddStacks(*trace_a, *trace_b, options, &device);
     AlignSteps(*trace_a, *trace_b, &device);

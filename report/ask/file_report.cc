@@ -5,6 +5,7 @@
 
 #include "absl/status/status.h"
 #include "report/ask/device_report.h"
+#include "report/ask/diagnosis.h"
 #include "report/words/verdict.h"
 #include "trace/value/strings.h"
 
@@ -25,6 +26,7 @@ absl::StatusOr<proto::Report> AskDevices(
     return absl::NotFoundError(StrCat(file, ": has no data for device ", *device));
   }
   AddFaults(&report);
+  AddDiagnoses(&report);
   return report;
 }
 

@@ -15,10 +15,10 @@ absl::StatusOr<proto::DeviceReport> AskInspect(const Study& study,
   if (trace.devices[study.device_index()].has_final_state) {
     *report.mutable_held_at_end() = HeldAtEnd(trace, study.device_index(), names, question.held);
   }
+  AddCategories(study, names, &report);
   if (!question.deep) return report;
   if (const absl::Status asked = AskLoop(study, names, &report); !asked.ok()) return asked;
   *report.mutable_held_at_peak() = HeldAtPeak(study.schedule(), names, question.held);
-  *report.mutable_categories() = ReportCategories(study.schedule(), names);
   return report;
 }
 

@@ -10,7 +10,7 @@
 namespace memreplay {
 
 struct InspectQuestion {
-  bool deep = false;  // also AskLoop(), ReportCategories(), and what was held at the peak
+  bool deep = false;  // also AskLoop(), and what was held at the peak
   HeldOptions held;
 };
 

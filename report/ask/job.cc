@@ -59,15 +59,13 @@ void AddToJob(const proto::Report& report, proto::Job* job) {
     row.set_events(device.events());
     row.set_ooms(device.ooms());
     if (device.has_oom()) row.set_verdict(device.oom().verdict());
-    const bool inspected = device.mode() == proto::Mode::inspect;
-    if (device.has_oom()) {
+    if (device.has_oom() && !device.oom().recorded() &&
+        device.oom().verdict() != proto::Verdict::none) {
       row.set_reserved_bytes(device.oom().use().reserved_bytes());
       row.set_requested_bytes(device.oom().use().live_requested_bytes());
     } else {
-      row.set_reserved_bytes(inspected ? device.recorded().peak_reserved_bytes()
-                                       : device.peak_reserved_bytes());
-      row.set_requested_bytes(inspected ? device.recorded().peak_requested_bytes()
-                                        : device.peak_requested_bytes());
+      row.set_reserved_bytes(device.peak_reserved_bytes());
+      row.set_requested_bytes(device.peak_requested_bytes());
     }
   }
 }

@@ -8,9 +8,9 @@
 namespace memreplay {
 
 // One row for each device of a report, in order. The figure that is compared:
-// peak reserved, of the recording for "inspect", of the run for "replay", at the
-// event for "oom"; what was requested where nothing is reserved (programs).
-// A file without an answer has a row with its error, device -1 and no figures.
+// peak reserved, of the recording for "inspect" and "oom", of the run for "replay",
+// at the event where a simulated device runs out of memory; what was requested where nothing is
+// reserved (programs). A file without an answer has a row with its error, device -1 and no figures.
 void AddToJob(const proto::Report& report, proto::Job* job);
 
 // Fills in what the rows amount to. The odd one out is the row farthest from the

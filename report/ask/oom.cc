@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "hardware/cards.h"
+#include "report/ask/categories.h"
 #include "report/ask/device_report.h"
 #include "report/ask/enums.h"
 #include "report/ask/inventory.h"
@@ -393,6 +394,8 @@ absl::StatusOr<proto::DeviceReport> AskOom(const Study& study, const OomReportOp
     if (const absl::Status added = AddControl(study, &report); !added.ok()) return added;
     AddUnseen(schedule, contents.inventory, &report);
   }
+  StackNames names(schedule.trace());
+  AddCategories(study, names, &report);
   return report;
 }
 

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "report/ask/categories.h"
 #include "report/ask/device_report.h"
 #include "report/ask/enums.h"
 #include "report/ask/inventory.h"
@@ -341,8 +342,10 @@ absl::StatusOr<proto::DeviceReport> AskPage(const Study& study, const PageQuesti
   ProgressSink* const progress = question.progress;
   progress->SetActivity(StrCat("replaying device ", device));
   std::shared_future<Unsimulated> unsimulated =
-      std::async(question.threads > 1 ? std::launch::async : std::launch::deferred,
-                 [&] { return TellUnsimulated(schedule); });
+      std::async(question.threads > 1 ? std::launch::async : std::launch::deferred, [&] {
+        study.meanings();
+        return TellUnsimulated(schedule);
+      });
   const DeviceContents contents = DescribeContents(schedule);
   const Shown shown = {study, contents, std::move(unsimulated), question.threads};
   std::vector<ReplaySettings> others = question.others;
@@ -361,6 +364,8 @@ absl::StatusOr<proto::DeviceReport> AskPage(const Study& study, const PageQuesti
     if (!oom.ok()) return oom.status();
     *report->mutable_oom() = *std::move(oom);
   }
+  StackNames names(schedule.trace());
+  AddCategories(study, names, &*report);
   if (question.search) {
     progress->SetActivity(StrCat("searching settings for device ", device));
     SweepQuestion sweep_question;

@@ -2,26 +2,34 @@
 
 #include <utility>
 
+#include "report/ask/categories.h"
 #include "report/ask/device_report.h"
 #include "report/ask/inventory.h"
 #include "report/ask/unseen.h"
+#include "report/words/stack_names.h"
 #include "sim/recording/sampled_replay.h"
 #include "sim/study/what_if.h"
 
 namespace memreplay {
 
-absl::StatusOr<ReplayAnswer> AskReplay(const Study& study, StartPolicy start, Observer* watchers) {
+namespace {
+
+absl::StatusOr<ReplayAnswer> Replayed(const Study& study, StartPolicy start, Observer* watchers,
+                                      StackNames& names) {
   const Schedule& schedule = study.schedule();
   const DeviceContents contents = DescribeContents(schedule);
   ReplayAnswer answer;
   if (study.settings().as_recorded) {
     if (watchers == nullptr) {
       answer.report = ReportReplay(study, contents.peaks, study.AsRecorded());
+      DescribeBlocks(study, study.AsRecorded().exact.segments, names,
+                     answer.report.mutable_segments());
       return answer;
     }
     SampledReplay replay = study.WatchAsRecorded(watchers);
     answer.report = ReportReplay(study, contents.peaks, replay);
     answer.segments = std::move(replay.exact.segments);
+    DescribeBlocks(study, answer.segments, names, answer.report.mutable_segments());
     return answer;
   }
   const ReplaySettings on_card = study.OnCard(study.settings());
@@ -36,6 +44,17 @@ absl::StatusOr<ReplayAnswer> AskReplay(const Study& study, StartPolicy start, Ob
   if (!other.ok()) return other.status();
   answer.report.set_other_order_peak_reserved_bytes(other->signed_value());
   answer.segments = std::move(result->segments);
+  DescribeBlocks(study, answer.segments, names, answer.report.mutable_segments());
+  return answer;
+}
+
+}  // namespace
+
+absl::StatusOr<ReplayAnswer> AskReplay(const Study& study, StartPolicy start, Observer* watchers) {
+  StackNames names(study.trace());
+  absl::StatusOr<ReplayAnswer> answer = Replayed(study, start, watchers, names);
+  if (!answer.ok()) return answer;
+  AddCategories(study, names, &answer->report);
   return answer;
 }
 

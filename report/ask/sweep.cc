@@ -13,6 +13,7 @@
 #include "report/words/duration.h"
 #include "report/words/sizes.h"
 #include "report/words/stack_names.h"
+#include "report/words/sweep_words.h"
 #include "report/words/text.h"
 #include "sim/settings/conf_tokens.h"
 #include "sim/whatif/conf_search.h"
@@ -37,8 +38,7 @@ proto::PeakCause::Obstacle ObstacleOf(Obstacle obstacle) {
 
 constexpr size_t kSuggestions = 3;
 // A gain in reserved memory that is not worth another key, or settings at all.
-constexpr double kNegligible = 0.01;
-constexpr uint64_t kFewCalls = 10;
+constexpr double kNegligible = kNegligibleGain;
 
 bool MayGrowWithoutBound(const AllocatorConfig& config) {
   return config.expandable_segments && config.max_split_size != kUnlimited;
@@ -121,9 +121,7 @@ bool IsBetter(const SweepRow& row, const SweepRow& than) {
   const auto reserved = static_cast<double>(row.peak_reserved.value());
   const auto before = static_cast<double>(than.peak_reserved.value());
   if (std::abs(reserved - before) > kNegligible * before) return reserved < before;
-  if (row.alloc_retries != than.alloc_retries) return row.alloc_retries < than.alloc_retries;
-  return row.calls.total() + kFewCalls < than.calls.total() &&
-         static_cast<double>(row.calls.total()) < 0.9 * static_cast<double>(than.calls.total());
+  return row.alloc_retries < than.alloc_retries;
 }
 
 // Without looking at calls: fewer of them are no reason for another key.
@@ -357,6 +355,11 @@ void AddSweepTo(proto::DeviceReport* report, const Study& study, const SweepQues
     answer.worst_cause = WhyReserved(context, *worst);
   if (question.shown.has_value()) answer.shown = *question.shown;
   bounds.get();
+  if (!schedule.is_cold() && question.start == StartPolicy::kFresh) {
+    report->add_notes(
+        "every replay starts with only what was live when the recording began, allocated again, as "
+        "a new process would; --start recorded also starts with what was cached then");
+  }
   if (!schedule.is_cold() && answer.current.start == StartPolicy::kRecorded) {
     report->add_notes(
         "every replay starts with the segments and blocks that the recording started with, "
@@ -373,6 +376,12 @@ void AddSweepTo(proto::DeviceReport* report, const Study& study, const SweepQues
 absl::StatusOr<proto::DeviceReport> AskSweep(const Study& study, const SweepQuestion& question) {
   absl::StatusOr<proto::DeviceReport> report = AskCurrent(study);
   if (!report.ok()) return report;
+  const Schedule& schedule = study.schedule();
+  if (!schedule.is_program() && schedule.device_trace().events.empty()) {
+    report->set_mode(proto::Mode::sweep);
+    report->mutable_sweep()->set_searched(question.confs.empty());
+    return report;
+  }
   report->set_capacity_bytes(
       study.OnCard(study.settings()).capacity.value_or(Bytes()).signed_value());
   AddSweepTo(&*report, study, question);

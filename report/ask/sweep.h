@@ -62,7 +62,8 @@ struct SweepQuestion {
 // The rows, the bounds and what else goes with them. No errors: a row says why it was refused.
 void AddSweepTo(proto::DeviceReport* report, const Study& study, const SweepQuestion& question);
 
-// Errors: ReplayWhatIf()'s. A replay for each setting, and two for its error bar of the best few.
+// No rows of a recording without events. Errors: ReplayWhatIf()'s. A replay for each setting, and
+// two for its error bar of the best few.
 absl::StatusOr<proto::DeviceReport> AskSweep(const Study& study, const SweepQuestion& question);
 
 }  // namespace memreplay

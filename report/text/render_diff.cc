@@ -74,6 +74,12 @@ std::string RenderDiffText(const proto::Diff& diff) {
     if (device.a_torch() != device.b_torch()) {
       StrAppend(&out, "  torch: ", device.a_torch(), " -> ", device.b_torch(), "\n");
     }
+    if (device.categories_size() > 0) StrAppend(&out, "\n  live at the peak, by category\n");
+    for (const auto& change : device.categories()) {
+      absl::StrAppendFormat(
+          &out, "  %10s  %10s -> %10s  %s\n", FormatSizeChange(change.b_bytes() - change.a_bytes()),
+          FormatSize(change.a_bytes()), FormatSize(change.b_bytes()), change.category());
+    }
     if (device.stacks_size() > 0) {
       StrAppend(&out,
                 "\n  live at the peak, by stack: ", FormatCount(device.changed_stacks(), "stack"),

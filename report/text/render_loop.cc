@@ -28,16 +28,18 @@ void RenderSteps(const proto::LoopReport& loop, std::string* out) {
     Line(out, "steps", StrCat("none found: ", steps.why_none()));
     return;
   }
-  Line(out, "steps",
+  // Layers repeat as steps do.
+  const std::string_view step = steps.may_be_layers() ? "repeat" : "step";
+  Line(out, StrCat(step, "s"),
        absl::StrFormat(
            "%s with %s each, found by %s%s, events %s to %s; %.0f %% of all allocations",
            FormatCount(steps.steps()), FormatCount(steps.allocations_per_step(), "allocation"),
            ToAbsl(StepSourceName(steps.source())),
            steps.name().empty() ? "" : StrCat(" ", steps.name()), FormatCount(steps.first_event()),
            FormatCount(steps.end_event()), 100.0 * steps.coverage()));
-  Line(out, "growth per step",
+  Line(out, StrCat("growth per ", step),
        StrCat(FormatSizeChange(steps.growth_bytes_per_step()), "; ",
-              FormatSize(steps.swing_bytes()), " allocated within a step"));
+              FormatSize(steps.swing_bytes()), " allocated within a ", step));
   if (steps.may_be_layers()) {
     Line(out, "",
          "each keeps most of what it allocates, so these may be the layers of one pass rather than "

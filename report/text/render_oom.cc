@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_format.h"
@@ -49,6 +50,17 @@ void RenderUse(const proto::OutOfMemory& oom, std::string* out) {
 
 std::string Share(const proto::HeldBytes& held) {
   return StrCat(" in ", FormatCount(held.allocations(), "allocation"));
+}
+
+// Of a recording; `bytes` as requested.
+void RenderCategoryBytes(const proto::Categories& categories, std::string* out) {
+  std::vector<std::pair<int64_t, std::string>> rows;
+  for (const auto& [category, bytes] : categories.bytes_by_category()) {
+    rows.emplace_back(-bytes, category);
+  }
+  std::sort(rows.begin(), rows.end());
+  if (!rows.empty()) StrAppend(out, "\n  live by category, as requested\n");
+  for (const auto& [bytes, category] : rows) SizeLine(out, -bytes, category);
 }
 
 void RenderLive(const proto::OutOfMemory& oom, std::string* out) {
@@ -139,11 +151,12 @@ void RenderCounterfactuals(const proto::OutOfMemory& oom, std::string* out) {
 
 void RenderSteps(const proto::OutOfMemory& oom, std::string* out) {
   if (oom.steps().steps() == 0) return;
-  Line(out, "steps",
+  const std::string_view step = oom.steps().may_be_layers() ? "repeat" : "step";
+  Line(out, StrCat(step, "s"),
        StrCat(FormatCount(oom.steps().steps()), " before it, with ",
               FormatCount(oom.steps().allocations_per_step(), "allocation"), " each, found by ",
               StepSourceName(oom.steps().source()), "; live memory grows by ",
-              FormatSize(oom.steps().growth_bytes_per_step()), " per step",
+              FormatSize(oom.steps().growth_bytes_per_step()), " per ", step,
               oom.steps().may_be_layers() ? "; these may be the layers of one pass" : ""));
   if (oom.has_leak()) {
     Line(out, "left behind",
@@ -163,7 +176,8 @@ void RenderCallers(const proto::Stack& stack, std::string* out) {
   }
 }
 
-void RenderOom(const proto::OutOfMemory& oom, std::string* out) {
+void RenderOom(const proto::OutOfMemory& oom, const proto::Categories& categories,
+               std::string* out) {
   if (oom.verdict() == proto::Verdict::none) return;
   std::string asked = FormatSizeExactly(oom.requested_bytes());
   if (oom.segment_bytes() != oom.requested_bytes()) {
@@ -182,6 +196,7 @@ void RenderOom(const proto::OutOfMemory& oom, std::string* out) {
   for (const std::string& note : oom.notes()) Line(out, "note", note);
   RenderSteps(oom, out);
   RenderUse(oom, out);
+  if (oom.categories_size() == 0) RenderCategoryBytes(categories, out);
   RenderLive(oom, out);
   RenderFree(oom, out);
   RenderPinned(oom, out);
@@ -192,15 +207,16 @@ void RenderOom(const proto::OutOfMemory& oom, std::string* out) {
 
 std::string RenderOomText(const proto::Report& report) {
   std::string out;
-  if (report.devices().empty()) {  // of a message
+  if (report.devices().empty() && report.has_oom()) {  // of a message
     StrAppend(&out, Answer(report.oom()), "\n\n");
-    RenderOom(report.oom(), &out);
+    RenderOom(report.oom(), {}, &out);
     return out;
   }
   out = StrCat(report.file(), ": ", FormatTitle(report.format()), ", ",
-               FormatCount(report.devices_size(), "device"), "\n");
+               FormatCount(report.devices_size(), "device"), "\n", NothingLine(report));
   for (const proto::DeviceReport& device : report.devices()) {
-    StrAppend(&out, "device ", device.device(), ": ", Answer(device.oom()), "\n");
+    StrAppend(&out, "device ", device.device(), ": ",
+              device.diagnosis().empty() ? Answer(device.oom()) : device.diagnosis(), "\n");
     if (const std::string warning = ControlWarning(device.control()); !warning.empty()) {
       StrAppend(&out, "  WARNING: ", warning, ".\n");
     }
@@ -218,7 +234,7 @@ std::string RenderOomText(const proto::Report& report) {
       Line(&out, "check", ControlSentence(device.control()));
     }
     for (const std::string& note : device.notes()) Line(&out, "note", note);
-    RenderOom(device.oom(), &out);
+    RenderOom(device.oom(), device.categories(), &out);
   }
   return out;
 }

@@ -83,6 +83,14 @@ void AppendPinned(const proto::RecordedProcess& process, std::string* text) {
                  : ""));
 }
 
+void AppendDiagnoses(const proto::RecordedProcess& process, std::string* text) {
+  for (const proto::RecordedReplay& replay : process.replays()) {
+    if (replay.events() == 0 || replay.diagnosis().empty()) continue;
+    StrAppend(text, process.replays_size() > 1 ? StrCat("device ", replay.device(), ": ") : "",
+              CleanText(replay.diagnosis()), "\n");
+  }
+}
+
 void AppendReplays(const proto::RecordedProcess& process, std::string* text) {
   for (const proto::RecordedReplay& replay : process.replays()) {
     if (replay.events() == 0) continue;
@@ -218,6 +226,7 @@ std::string RenderRecord(const proto::RecordReport& report) {
   for (const proto::RecordedProcess& process : report.processes()) {
     StrAppend(&text, process.name(), process.name().empty() ? "" : ": ", program, " on ",
               CardText(process), ": ", Verdict(process), ".\n");
+    AppendDiagnoses(process, &text);
     AppendCards(process, &text);
     AppendPinned(process, &text);
     AppendReplays(process, &text);

@@ -208,50 +208,6 @@ std::string ControlLines(const proto::DeviceReport& device) {
                 "  check: ", ControlSentence(device.control()), "\n");
 }
 
-// "3.55 GiB", what less may do by luck, and the error bar.
-std::string SafeSize(const proto::Fits::Row& row) {
-  std::vector<std::string> besides;
-  if (row.safe_bytes() != row.smallest_bytes()) {
-    besides.push_back(
-        StrCat(FormatSize(row.smallest_bytes()), " also works, but not every size above it"));
-  }
-  if (row.safe_bytes() != row.other_order_safe_bytes()) {
-    besides.push_back(StrCat(row.other_order_safe_bytes() == 0
-                                 ? std::string("no size is enough")
-                                 : FormatSize(row.other_order_safe_bytes()),
-                             " with addresses in the opposite order"));
-  }
-  std::string text = FormatSize(row.safe_bytes());
-  if (!besides.empty()) StrAppend(&text, " (", absl::StrJoin(besides, "; "), ")");
-  return text;
-}
-
-std::string FitAnswer(const proto::Fits& fits, const proto::Unseen& unseen) {
-  const proto::Fits::Row* best = nullptr;
-  const proto::Fits::Row* current = nullptr;
-  for (const auto& row : fits.rows()) {
-    if (row.is_current()) current = &row;
-    if (row.safe_bytes() == 0) continue;
-    if (best == nullptr || row.safe_bytes() < best->safe_bytes()) best = &row;
-  }
-  if (best == nullptr && fits.lower_bounds().peak_live_bytes() == 0) {
-    return "nothing is allocated on this device";
-  }
-  if (best == nullptr) return "no device size is enough under these settings";
-  // What came before the recording, or would have come after it, may have needed more.
-  const bool is_all =
-      unseen.ooms() == 0 && unseen.start_allocations() == 0 && unseen.start_reserved_bytes() == 0;
-  std::string text = StrCat("needs ", is_all ? "" : "at least ", SafeSize(*best), " under ",
-                            ConfName(best->conf(), best->memory_fraction()));
-  if (current != nullptr && current != best) {
-    StrAppend(&text, "; ",
-              current->safe_bytes() == 0 ? std::string("no size is enough") : SafeSize(*current),
-              " under the current settings (",
-              ConfName(current->conf(), current->memory_fraction()), ")");
-  }
-  return text;
-}
-
 }  // namespace
 
 std::string CauseSentence(const proto::SweepRow& row) {
@@ -275,21 +231,22 @@ std::string CauseSentence(const proto::SweepRow& row) {
 
 std::string RenderSweep(const proto::DeviceReport& device) {
   const proto::Sweep& sweep = device.sweep();
-  std::string out = StrCat("device ", device.device(), ": ",
-                           IsReproduced(device) ? "" : "WARNING: the figures below are estimates; ",
-                           Fidelity(device), ".\n");
+  std::string out =
+      StrCat("device ", device.device(), ": ",
+             device.diagnosis().empty() ? StrCat(SweepSentence(sweep, device.unseen()), ".")
+                                        : device.diagnosis(),
+             "\n", IsReproduced(device) ? "" : "  WARNING: the figures below are estimates.\n");
   if (const std::string warning = ControlWarning(device.control()); !warning.empty()) {
     StrAppend(&out, "  WARNING: ", warning, ".\n");
   }
-  StrAppend(&out, "device ", device.device(), ": ", SweepSentence(sweep, device.unseen()), ".\n");
   for (const std::string& fault : device.faults()) StrAppend(&out, "  PROBLEM: ", fault, ".\n");
+  if (sweep.rows().empty()) return out;
   StrAppend(&out, UnseenLines(device.unseen()));
   StrAppend(&out, "  torch ", device.torch().release(), " (", device.torch().why(), "); ",
             device.capacity_bytes() > 0
                 ? StrCat("device of ", FormatSize(device.capacity_bytes()))
                 : std::string("device of unlimited size; --capacity sets a limit"),
-            "\n");
-  StrAppend(&out, ControlLines(device));
+            "\n  replay: ", Fidelity(device), "\n", ControlLines(device));
   for (const std::string& note : device.notes()) StrAppend(&out, "  note: ", note, "\n");
   StrAppend(&out, "\n", SweepTable(sweep),
             "  unused: reserved - allocated at the peak of reserved; driver calls: "
@@ -314,7 +271,10 @@ std::string RenderSweep(const proto::DeviceReport& device) {
 std::string RenderFits(const proto::DeviceReport& device) {
   const proto::Fits& fits = device.fits();
   std::string out =
-      StrCat("device ", device.device(), ": ", FitAnswer(fits, device.unseen()), ".\n");
+      StrCat("device ", device.device(), ": ",
+             device.diagnosis().empty() ? StrCat(FitSentence(fits, device.unseen()), ".")
+                                        : device.diagnosis(),
+             "\n");
   if (const std::string warning = ControlWarning(device.control()); !warning.empty()) {
     StrAppend(&out, "  WARNING: ", warning, ".\n");
   }

@@ -41,10 +41,7 @@ std::string EventText(const proto::Event& event) {
 // --- The answer: one sentence per device, and what is wrong. ---
 
 void Answer(const proto::DeviceReport& device, std::string* out) {
-  if (const std::string& diagnosis = device.categories().diagnosis(); !diagnosis.empty()) {
-    StrAppend(out, "device ", device.device(), ": ", diagnosis, "\n");
-  }
-  StrAppend(out, "device ", device.device(), ": ", AnswerSentence(device), ".\n");
+  StrAppend(out, "device ", device.device(), ": ", DiagnosisLine(device), "\n");
   if (const std::string warning = ControlWarning(device.control()); !warning.empty()) {
     StrAppend(out, "  WARNING: ", warning, ".\n");
   }
@@ -223,19 +220,21 @@ void RenderDevice(const proto::DeviceReport& device, std::string* out) {
     if (device.has_held_at_end()) RenderHeld(device.held_at_end(), "live at the end", out);
   } else {
     if (device.mode() == proto::Mode::as_recorded) {
-      Line(out, "exact up to",
-           device.exact_until_event() >= device.events()
-               ? std::string("the end")
-               : StrCat("event ", FormatCount(device.exact_until_event()), " of ",
-                        FormatCount(device.events()), ": ", device.exactness_reason()));
+      Line(out, "check", FidelitySentence(device));
+      if (device.exact_until_event() < device.events()) {
+        Line(out, "exact up to",
+             StrCat("event ", FormatCount(device.exact_until_event()), " of ",
+                    FormatCount(device.events()), ": ", device.exactness_reason()));
+      }
     }
     RenderDivergence(device, out);
     RenderPeaks(device, out);
     StrAppend(out, RenderTimelineText(device));
   }
   RenderFragmentation(device, out);
-  if (device.has_categories()) StrAppend(out, RenderCategories(device.categories()));
-  if (inspect) StrAppend(out, RenderLoopText(device));
+  if (inspect && device.has_loop()) {
+    StrAppend(out, RenderCategories(device.categories()), RenderLoopText(device));
+  }
   if (device.failures_size() > 0) StrAppend(out, "\n  requests that raise an exception\n");
   int shown = 0;
   for (const proto::RequestFailure& failure : device.failures()) {
@@ -253,7 +252,7 @@ void RenderDevice(const proto::DeviceReport& device, std::string* out) {
 std::string RenderText(const proto::Report& report) {
   if (report.command() == "oom") return RenderOomText(report);
   std::string out = StrCat(report.file(), ": ", FormatTitle(report.format()), ", ",
-                           FormatCount(report.devices_size(), "device"), "\n");
+                           FormatCount(report.devices_size(), "device"), "\n", NothingLine(report));
   if (report.command() == "sweep" || report.command() == "fit") {
     for (int i = 0; i < report.devices_size(); ++i) {
       const proto::DeviceReport& device = report.devices(i);

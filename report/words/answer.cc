@@ -56,6 +56,17 @@ std::string AnswerSentence(const proto::DeviceReport& device) {
   return WhatIfAnswer(device);
 }
 
+std::string DiagnosisLine(const proto::DeviceReport& device) {
+  return device.diagnosis().empty() ? StrCat(AnswerSentence(device), ".") : device.diagnosis();
+}
+
+std::string_view NothingLine(const proto::Report& report) {
+  return report.devices().empty()
+             ? "The file lists no events and no memory of any device: was the snapshot taken "
+               "before CUDA was used, or without torch.cuda.memory._record_memory_history()?\n"
+             : "";
+}
+
 std::string SettingsName(std::string_view conf) {
   return std::string(conf.empty() ? "default settings" : conf);
 }
@@ -121,15 +132,17 @@ std::string UnseenLines(const proto::Unseen& unseen, bool with_start) {
         &lines, kLabel, "the recording ran out of memory ",
         unseen.ooms() == 1 ? event : StrCat(FormatCount(unseen.ooms()), " times, first ", event),
         ", so what would have followed is not in the file");
+    const std::string_view step = unseen.may_be_layers() ? "repeat" : "step";
     const std::string steps =
-        StrCat(FormatCount(unseen.steps(), "step"), " before it",
+        StrCat(FormatCount(unseen.steps(), step), " before it",
                unseen.may_be_layers() ? " (perhaps the layers of one pass)" : "");
     if (unseen.steps() > 0 && unseen.growth_bytes_per_step() > 0) {
       StrAppend(&lines, "; each of the ", steps, " left ",
-                FormatSize(unseen.growth_bytes_per_step()),
-                " more live, and further steps may need as much again");
+                FormatSize(unseen.growth_bytes_per_step()), " more live, and further ", step,
+                "s may need as much again");
     } else if (unseen.steps() > 0) {
-      StrAppend(&lines, "; the ", steps, " left nothing behind, so further steps may need no more");
+      StrAppend(&lines, "; the ", steps, " left nothing behind, so further ", step,
+                "s may need no more");
     }
     StrAppend(&lines, ".\n");
   }

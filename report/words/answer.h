@@ -13,6 +13,12 @@ namespace memreplay {
 // Without a full stop. What is wrong besides: FindFaults() (verdict.h).
 std::string AnswerSentence(const proto::DeviceReport& device);
 
+// The diagnosis; of reports that have none, AnswerSentence(). With a full stop.
+std::string DiagnosisLine(const proto::DeviceReport& device);
+
+// What is said of a file without devices; "" of others.
+std::string_view NothingLine(const proto::Report& report);
+
 // `conf`, or "default settings" where it is empty.
 std::string SettingsName(std::string_view conf);
 // "default settings, device of 16.0 GiB".

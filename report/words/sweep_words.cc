@@ -1,6 +1,9 @@
 #include "report/words/sweep_words.h"
 
+#include <vector>
+
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "report/words/answer.h"
 #include "report/words/sizes.h"
 #include "trace/value/strings.h"
@@ -18,12 +21,23 @@ std::string Ties(const proto::Sweep& sweep) {
 }
 
 std::string BestOf(const proto::Sweep& sweep, const proto::Unseen& unseen) {
-  if (sweep.rows_size() == 0) return "nothing to try";
+  if (sweep.rows_size() == 0) return "no events were recorded, so no setting can be tried";
   const proto::SweepRow& best = sweep.rows(0);
   const proto::SweepRow& current = sweep.current();
   if (!best.refused().empty()) return "this PyTorch release rejects all of these settings";
   if (best.peak_reserved_bytes() == 0 && sweep.lower_bounds().peak_live_bytes() == 0) {
     return "nothing is allocated on this device";
+  }
+  const int64_t gain = current.peak_reserved_bytes() - best.peak_reserved_bytes();
+  if (!best.is_current() && gain > 0 && !best.oom() && !current.oom() &&
+      best.alloc_retries() == current.alloc_retries() &&
+      static_cast<double>(gain) <=
+          kNegligibleGain * static_cast<double>(current.peak_reserved_bytes())) {
+    return StrCat("none of ", FormatCount(sweep.rows_size(), "setting"),
+                  " is worth a change: peak reserved ", AtLeast(unseen, true),
+                  FormatSize(current.peak_reserved_bytes()), " under the current settings, ",
+                  ConfName(current.conf(), current.memory_fraction()), ", ",
+                  FormatSize(best.peak_reserved_bytes()), " at best");
   }
   std::string text = best.oom()
                          ? StrCat("OUT OF MEMORY under each of ", FormatCount(sweep.rows_size()),
@@ -48,6 +62,24 @@ std::string BestOf(const proto::Sweep& sweep, const proto::Unseen& unseen) {
   return text;
 }
 
+// "3.55 GiB", what less may do by luck, and the error bar.
+std::string SafeSize(const proto::Fits::Row& row) {
+  std::vector<std::string> besides;
+  if (row.safe_bytes() != row.smallest_bytes()) {
+    besides.push_back(
+        StrCat(FormatSize(row.smallest_bytes()), " also works, but not every size above it"));
+  }
+  if (row.safe_bytes() != row.other_order_safe_bytes()) {
+    besides.push_back(StrCat(row.other_order_safe_bytes() == 0
+                                 ? std::string("no size is enough")
+                                 : FormatSize(row.other_order_safe_bytes()),
+                             " with addresses in the opposite order"));
+  }
+  std::string text = FormatSize(row.safe_bytes());
+  if (!besides.empty()) StrAppend(&text, " (", absl::StrJoin(besides, "; "), ")");
+  return text;
+}
+
 }  // namespace
 
 std::string ConfName(std::string_view conf, double fraction) {
@@ -57,7 +89,34 @@ std::string ConfName(std::string_view conf, double fraction) {
 }
 
 std::string SweepSentence(const proto::Sweep& sweep, const proto::Unseen& unseen) {
-  return BestOf(sweep, unseen) + Ties(sweep);
+  std::string text = BestOf(sweep, unseen);
+  return text.rfind("none of", 0) == 0 ? text : text + Ties(sweep);
+}
+
+std::string FitSentence(const proto::Fits& fits, const proto::Unseen& unseen) {
+  const proto::Fits::Row* best = nullptr;
+  const proto::Fits::Row* current = nullptr;
+  for (const auto& row : fits.rows()) {
+    if (row.is_current()) current = &row;
+    if (row.safe_bytes() == 0) continue;
+    if (best == nullptr || row.safe_bytes() < best->safe_bytes()) best = &row;
+  }
+  if (best == nullptr && fits.lower_bounds().peak_live_bytes() == 0) {
+    return "nothing is allocated on this device";
+  }
+  if (best == nullptr) return "no device size is enough under these settings";
+  // What came before the recording, or would have come after it, may have needed more.
+  const bool is_all =
+      unseen.ooms() == 0 && unseen.start_allocations() == 0 && unseen.start_reserved_bytes() == 0;
+  std::string text = StrCat("needs ", is_all ? "" : "at least ", SafeSize(*best), " under ",
+                            ConfName(best->conf(), best->memory_fraction()));
+  if (current != nullptr && current != best) {
+    StrAppend(&text, "; ",
+              current->safe_bytes() == 0 ? std::string("no size is enough") : SafeSize(*current),
+              " under the current settings (",
+              ConfName(current->conf(), current->memory_fraction()), ")");
+  }
+  return text;
 }
 
 }  // namespace memreplay

@@ -9,12 +9,18 @@
 
 namespace memreplay {
 
+// A share of reserved memory for which nobody should change settings.
+inline constexpr double kNegligibleGain = 0.02;
+
 // "expandable_segments:True, fraction 0.8", "default settings".
 std::string ConfName(std::string_view conf, double fraction);
 
 // "best of 66 settings: ..., peak reserved ... instead of ...; 3 more come to the same".
 // `unseen`: of the device.
 std::string SweepSentence(const proto::Sweep& sweep, const proto::Unseen& unseen);
+
+// "needs 3.28 GiB under expandable_segments:True; 3.63 GiB under the current settings (...)".
+std::string FitSentence(const proto::Fits& fits, const proto::Unseen& unseen);
 
 }  // namespace memreplay
 

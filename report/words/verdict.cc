@@ -71,6 +71,9 @@ std::vector<std::string> FindFaults(const proto::DeviceReport& device) {
       device.sweep().rows(0).oom()) {
     faults.push_back("memory runs out under every setting tried");
   }
+  if (device.mode() == proto::Mode::sweep && device.sweep().rows().empty()) {
+    faults.emplace_back("no events were recorded, so no setting can be tried");
+  }
   for (const proto::GpuFault& fault : device.gpu().faults()) {
     faults.push_back(fault.repetition() == 0
                          ? fault.sentence()

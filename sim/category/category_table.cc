@@ -10,9 +10,10 @@ namespace {
 
 class Walker {
  public:
-  Walker(const Schedule& schedule, const Meanings& meanings)
+  Walker(const Schedule& schedule, const Meanings& meanings, std::optional<uint64_t> until)
       : schedule_(schedule),
         meanings_(meanings),
+        until_(until),
         sizes_(schedule.allocation_count()),
         stacks_(schedule.allocation_count()) {
     for (const StartAllocation& start : schedule.start_allocations()) {
@@ -110,6 +111,7 @@ class Walker {
     };
     note();
     for (const Event& event : events) {
+      if (i == until_) break;
       if (event.kind == EventKind::kAlloc) {
         Take(event.id, event.size);
         note();
@@ -123,6 +125,12 @@ class Walker {
       table_.phases.push_back(peak);
       if (peak.live > table_.peak.live) table_.peak = peak;
     }
+    if (!until_) return;
+    while (span + 1 < meanings_.phases.size() && meanings_.phases[span + 1].begin <= i) ++span;
+    table_.peak = now_;
+    table_.peak.event = i;
+    table_.peak.phase = meanings_.phases[span].phase;
+    table_.peak.step = meanings_.phases[span].step;
   }
 
   void Finish() {
@@ -140,7 +148,7 @@ class Walker {
     const auto walk = [&](const auto& events) {
       uint64_t i = 0;
       for (const Event& event : events) {
-        if (now_.live == table_.peak.live || i > table_.peak.event) break;
+        if (until_ ? i == until_ : now_.live == table_.peak.live || i > table_.peak.event) break;
         if (event.kind == EventKind::kAlloc) {
           Take(event.id, event.size);
           if (event.id < stacks_.size()) stacks_[event.id] = event.text_or_stack;
@@ -174,6 +182,7 @@ class Walker {
 
   const Schedule& schedule_;
   const Meanings& meanings_;
+  const std::optional<uint64_t> until_;
   std::vector<std::optional<Bytes>> sizes_;  // of what is live
   std::vector<uint32_t> stacks_;
   std::vector<Node> nodes_;
@@ -184,8 +193,9 @@ class Walker {
 
 }  // namespace
 
-CategoryTable CategoriesOverTime(const Schedule& schedule, const Meanings& meanings) {
-  return Walker(schedule, meanings).Walk();
+CategoryTable CategoriesOverTime(const Schedule& schedule, const Meanings& meanings,
+                                 std::optional<uint64_t> until) {
+  return Walker(schedule, meanings, until).Walk();
 }
 
 }  // namespace memreplay

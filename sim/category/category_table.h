@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -15,10 +16,11 @@ namespace memreplay {
 
 using BytesByCategory = std::array<Bytes, kCategories>;
 
-// A moment at which most is live, requested bytes from alloc to free.
+// A moment, the one at which most is live unless it says otherwise; requested bytes from alloc to
+// free.
 struct CategoryPeak {
   Bytes live;
-  uint64_t event = 0;  // the allocation that reaches it first: a position in the events of the file
+  uint64_t event = 0;  // that reaches it first: a position in the events of the file
   Phase phase = Phase::kOther;
   uint32_t step = 0;
   BytesByCategory bytes = {};  // adds up to `live`
@@ -34,7 +36,7 @@ struct ModuleUse {
 };
 
 struct CategoryTable {
-  CategoryPeak peak;
+  CategoryPeak peak;  // or the moment asked for
   std::vector<CategoryPeak>
       phases;  // the peak within each phase that there is, in the order of Phase
   std::vector<ModuleUse> modules;                    // by path, a parent before its children
@@ -43,8 +45,10 @@ struct CategoryTable {
   std::vector<uint32_t> stacks;                      // of these
 };
 
-// O(events * depth of modules).
-CategoryTable CategoriesOverTime(const Schedule& schedule, const Meanings& meanings);
+// `until`: what comes from this event of the file on is left out, and the moment before it takes
+// the place of the peak. O(events * depth of modules).
+CategoryTable CategoriesOverTime(const Schedule& schedule, const Meanings& meanings,
+                                 std::optional<uint64_t> until = std::nullopt);
 
 }  // namespace memreplay
 

@@ -25,13 +25,14 @@ void TraceRecorder::OnEvent(const Event& event) {
 }
 
 Trace MakeRecording(const Trace& source, const RecordedSettings& settings,
-                    std::vector<RecordedRun> runs) {
+                    std::string_view torch_release, std::vector<RecordedRun> runs) {
   Trace trace;
   trace.format = "simulated";
   trace.streams = source.streams;
   trace.pools = source.pools;
   CopyTables(source, &trace);
   trace.settings = settings;
+  trace.torch_version = std::string(torch_release);
   for (RecordedRun& run : runs) {
     DeviceTrace& device = trace.devices.emplace_back();
     device.device = run.device;

@@ -3,6 +3,7 @@
 #ifndef MEMREPLAY_SIM_OBSERVE_TRACE_RECORDER_H_
 #define MEMREPLAY_SIM_OBSERVE_TRACE_RECORDER_H_
 
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -31,10 +32,11 @@ struct RecordedRun {
   std::vector<PoolId> pools = {};  // Schedule::pools(), if they are more than the source's
 };
 
-// The recording of runs of `source`, whose tables the events refer to.
+// The recording of runs of `source`, whose tables the events refer to, as that release would have
+// made it.
 // O(events + tables).
 Trace MakeRecording(const Trace& source, const RecordedSettings& settings,
-                    std::vector<RecordedRun> runs);
+                    std::string_view torch_release, std::vector<RecordedRun> runs);
 
 }  // namespace memreplay
 

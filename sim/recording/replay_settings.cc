@@ -42,6 +42,13 @@ absl::StatusOr<AllocatorConfig> GivenConfig(const std::string& conf, const Torch
 
 }  // namespace
 
+bool IsOfNpu(const Trace& trace) {
+  for (uint32_t i = 0; i < trace.strings.size(); ++i) {
+    if (trace.strings[i].find("/torch_npu/") != std::string_view::npos) return true;
+  }
+  return false;
+}
+
 absl::StatusOr<ProfileChoice> ChooseProfile(const Trace& trace,
                                             const std::optional<std::string>& version) {
   if (version.has_value()) {
@@ -94,6 +101,11 @@ absl::StatusOr<ReplaySettings> ResolveSettings(const Trace& trace, const Setting
   settings.config = *std::move(config);
   settings.recorded_config = *std::move(recorded);
 
+  if (IsOfNpu(trace)) {
+    settings.notes.emplace_back(
+        "recorded on an Ascend NPU by torch_npu, whose allocator is not modelled: its events are "
+        "exact, but a replay follows the rules of CUDA's allocator, so it differs");
+  }
   if (!request.capacity_note.empty()) settings.notes.push_back(request.capacity_note);
   settings.order = request.order.value_or(OrderOf(trace));
   settings.unlimited = request.unlimited;
@@ -115,6 +127,9 @@ absl::StatusOr<ReplaySettings> ResolveSettings(const Trace& trace, const Setting
 
 AddressOrder OrderOf(const Trace& trace) {
   if (trace.is_program) return AddressOrder::kChunksDownwards;  // it has no addresses
+  if (trace.addresses_ascend.has_value()) {
+    return *trace.addresses_ascend ? AddressOrder::kUpwards : AddressOrder::kChunksDownwards;
+  }
   constexpr Address kLinux = Address(uint64_t{1} << 40);
   for (const DeviceTrace& device : trace.devices) {
     for (const SegmentInfo& segment : device.final_state) {

@@ -60,8 +60,12 @@ struct ReplaySettings {
 // release of PyTorch rejects (its message), settings that are not modelled.
 absl::StatusOr<ReplaySettings> ResolveSettings(const Trace& trace, const SettingsRequest& request);
 
-// The order in which addresses were handed out where the file was recorded: upwards below
-// 2^40 (Windows, WSL), else, and for programs, Linux's.
+// Recorded on an Ascend NPU: torch_npu, which has an allocator of its own, is among the frames.
+// O(texts).
+bool IsOfNpu(const Trace& trace);
+
+// The order in which addresses were handed out where the file was recorded: as it says, else
+// upwards below 2^40 (Windows, WSL), else, and for programs, Linux's.
 AddressOrder OrderOf(const Trace& trace);
 
 // The settings that the file lists, over `config`.

@@ -27,6 +27,13 @@ const Schedule& Study::schedule() const {
   return *schedule_;
 }
 
+const Meanings& Study::meanings() const {
+  const Schedule& schedule = this->schedule();
+  const std::lock_guard lock(meanings_mutex_);
+  if (!meanings_.has_value()) meanings_ = FindMeanings(schedule);
+  return *meanings_;
+}
+
 ReplaySettings Study::AsRecordedSettings() const {
   ReplaySettings settings = settings_;
   settings.config = settings.recorded_config;

@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "absl/status/statusor.h"
+#include "sim/category/meanings.h"
 #include "sim/device/call_costs.h"
 #include "sim/device/recorded_device.h"
 #include "sim/recording/exact_replay.h"
@@ -49,6 +50,9 @@ class Study {
   const ReplaySettings& settings() const { return settings_; }
 
   const Schedule& schedule() const;
+
+  // What each allocation is for.
+  const Meanings& meanings() const;
 
   // The recording replayed as it happened, under its own settings and those answers of the driver
   // that it holds. None of these for a program.
@@ -103,12 +107,14 @@ class Study {
   const std::shared_ptr<const Trace> trace_;
   const size_t device_index_;
   const ReplaySettings settings_;
-  mutable std::recursive_mutex mutex_;  // of what is found, but for the runs
+  mutable std::recursive_mutex mutex_;  // of what is found, but for what has its own
   mutable InferredPools pools_;         // until the schedule has them
   mutable std::optional<Schedule> schedule_;
   mutable std::optional<SampledReplay> sampled_;
   mutable std::optional<ExactReplayResult> exact_;  // where no sampled replay was asked for
   mutable std::optional<absl::StatusOr<std::optional<Control>>> control_;
+  mutable std::mutex meanings_mutex_;
+  mutable std::optional<Meanings> meanings_;
   mutable std::mutex runs_mutex_;
   mutable std::list<MadeRun> runs_;
 };

@@ -59,6 +59,16 @@ std::vector<Attempt> TryEach(const Trace& trace,
   return attempts;
 }
 
+// The newest first.
+std::vector<const TorchProfile*> AllBut(const std::vector<const TorchProfile*>& tried) {
+  std::vector<const TorchProfile*> others;
+  for (const TorchProfile& profile : AllTorchProfiles()) {
+    if (std::find(tried.begin(), tried.end(), &profile) == tried.end()) others.push_back(&profile);
+  }
+  std::reverse(others.begin(), others.end());
+  return others;
+}
+
 // The exact one is the last; of equals the first.
 Attempt& BestOf(std::vector<Attempt>& attempts) {
   if (attempts.back().exact) return attempts.back();
@@ -100,6 +110,11 @@ absl::StatusOr<StudiedTrace> StudyTrace(const std::shared_ptr<const Trace>& trac
     if (std::any_of(schedules.begin(), schedules.end(),
                     [](const auto& schedule) { return schedule.has_value(); })) {
       attempts = TryEach(*trace, schedules, profiles);
+      if (!told && !attempts.empty() && !attempts.back().exact) {
+        // Written in the layout of another release, as tools do: the rules may be any release's.
+        std::vector<Attempt> others = TryEach(*trace, schedules, AllBut(profiles));
+        if (!others.empty() && others.back().exact) attempts.push_back(std::move(others.back()));
+      }
     }
     if (!attempts.empty()) {
       Attempt& best = BestOf(attempts);

@@ -22,7 +22,8 @@ struct StudiedTrace {
 // those are tried on the recorded events, the newest first: the first under which every
 // event and final block is as recorded, else the one that comes furthest. One
 // replay where the newest is right, at most one for each that fits; the one that is right is the
-// study's own. Where none is right, private pools that are gone may be why: FindGonePools().
+// study's own. Where none of them is right, one of the others may be. Where none is right, private
+// pools that are gone may be why: FindGonePools().
 absl::StatusOr<StudiedTrace> StudyTrace(const std::shared_ptr<const Trace>& trace,
                                         const SettingsRequest& request);
 

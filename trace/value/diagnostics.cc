@@ -26,7 +26,7 @@ constexpr DiagnosticRow kTable[] = {
      "the file does not determine the state at its beginning"},
     {"unsupported_action", Severity::kInfo,
      "trace actions that do not concern memory were skipped"},
-    {"leak", Severity::kInfo, "allocations are live at the end of the schedule"},
+    {"live_at_end", Severity::kInfo, "allocations are live at the end of the schedule"},
     {"free_of_dead_handle", Severity::kError, "the schedule frees or uses an id that is not live"},
     {"alloc_of_live_handle", Severity::kError, "the schedule allocates an id that is live"},
     {"inferred_empty_cache", Severity::kInfo,

@@ -82,6 +82,9 @@ struct Trace {
   StackTable stacks;
   std::optional<RecordedSettings> settings;
   std::string torch_version;  // "2.6.0+cu124", where the file says; `memreplay record`'s do
+  // Whether the device handed addresses out upwards, where the file says; `memreplay record
+  // --addresses up` does.
+  std::optional<bool> addresses_ascend;
   LayoutFacts layout;
   std::vector<Annotation> annotations;
   Diagnostics diagnostics;

@@ -68,6 +68,10 @@ class History:
         if self.notes is not None:
             snapshot[notes.KEY] = self.notes.taken()
             self.notes.stop()
+        simulated = card.summary()
+        if simulated is not None and simulated["addresses"] == "up":  # what-ifs follow it
+            snapshot.setdefault(notes.KEY, {"version": notes.VERSION, "kinds": [], "names": [], "devices": []})
+            snapshot[notes.KEY]["addresses"] = "up"
         frames.drop_own(snapshot)
         if self.settings.survey:
             self.proposals = _proposals(self.notes.seen, snapshot)

@@ -12,7 +12,7 @@ DiffSide Side(int64_t reserved, uint64_t size) {
   DiffSide side;
   proto::DeviceReport& device = *side.report.add_devices();
   device.set_mode(proto::Mode::inspect);
-  device.mutable_recorded()->set_peak_reserved_bytes(reserved);
+  device.set_peak_reserved_bytes(reserved);
   auto trace = std::make_shared<Trace>();
   trace->is_program = true;
   trace->streams = {StreamHandle(0)};
@@ -45,6 +45,11 @@ TEST(DiffReports, MatchesStacksByTheirFrames) {
   EXPECT_EQ(device.stacks(0).b_bytes(), 307);
   EXPECT_EQ(device.stacks(0).stack().summary(), "tag");
   EXPECT_EQ(device.steps().first_difference(), -1);
+  // The tag is no category.
+  ASSERT_EQ(device.categories_size(), 1);
+  EXPECT_EQ(device.categories(0).category(), "unknown");
+  EXPECT_EQ(device.categories(0).a_bytes(), 107);
+  EXPECT_EQ(device.categories(0).b_bytes(), 307);
 }
 
 TEST(DiffReports, ADeviceOfOneSideOnly) {

@@ -77,5 +77,23 @@ TEST(Job, AFileWithoutAnAnswerIsARowWithItsError) {
   EXPECT_NE(RenderJobText(job).find("failed: b: cut off"), std::string::npos);
 }
 
+// One file has one peak, whichever command is asked; where a simulated device runs out of memory
+// there is none.
+TEST(Job, ComparesThePeakOfARecordingThatRanOut) {
+  proto::Report report;
+  proto::DeviceReport& device = *report.add_devices();
+  device.set_mode(proto::Mode::oom);
+  device.set_peak_reserved_bytes(218);
+  device.mutable_oom()->set_verdict(proto::Verdict::true_shortage);
+  device.mutable_oom()->set_recorded(true);
+  device.mutable_oom()->mutable_use()->set_reserved_bytes(217);
+  proto::Job job;
+  AddToJob(report, &job);
+  device.mutable_oom()->set_recorded(false);
+  AddToJob(report, &job);
+  EXPECT_EQ(job.rows(0).reserved_bytes(), 218);
+  EXPECT_EQ(job.rows(1).reserved_bytes(), 217);
+}
+
 }  // namespace
 }  // namespace memreplay

@@ -203,5 +203,28 @@ TEST(RenderFits, ShowsTheEdge) {
   EXPECT_NE(text.find("102 MiB  106,954,752         1 time"), std::string::npos) << text;
 }
 
+// Nobody should change settings for 1.5 %, nor for fewer calls of the driver.
+TEST(AddSweep, SuggestsNothingForLess) {
+  SweepRow current = Row("", 1000, 100);
+  const std::vector<SweepRow> rows = {Row("expandable_segments:True", 985, 2), current};
+  const proto::DeviceReport report = Report(Searched(rows, current));
+  EXPECT_EQ(report.sweep().suggestions_size(), 0);
+  EXPECT_NE(RenderSweep(report).find("none of 2 settings is worth a change: peak reserved 1000 MiB "
+                                     "under the current settings, default settings, 985 MiB at "
+                                     "best.\n"),
+            std::string::npos)
+      << RenderSweep(report);
+}
+
+TEST(AddSweep, ARecordingWithoutEventsHasNoBest) {
+  proto::DeviceReport report;
+  report.set_mode(proto::Mode::sweep);
+  report.mutable_sweep();
+  report.add_faults("memory");
+  EXPECT_EQ(RenderSweep(report),
+            "device 0: no events were recorded, so no setting can be tried.\n"
+            "  PROBLEM: memory.\n");
+}
+
 }  // namespace
 }  // namespace memreplay

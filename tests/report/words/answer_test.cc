@@ -26,7 +26,7 @@ TEST(Unseen, TellsWhatWouldHaveComeAndWhatStepsLeave) {
                                      "; each of the 9 steps before it left 2.25 GiB more live, and "
                                      "further steps may need as much again.\n");
   unseen.set_may_be_layers(true);
-  EXPECT_NE(UnseenLines(unseen).find("9 steps before it (perhaps the layers of one pass) left"),
+  EXPECT_NE(UnseenLines(unseen).find("9 repeats before it (perhaps the layers of one pass) left"),
             std::string::npos);
   unseen.set_growth_bytes_per_step(0);
   EXPECT_NE(UnseenLines(unseen).find("left nothing behind"), std::string::npos);
@@ -61,6 +61,14 @@ TEST(Unseen, AtLeastIsSaidOfWhatSurvives) {
   EXPECT_EQ(AnswerSentence(device), "peak reserved at least 3.00 MiB; no out of memory");
   device.set_ooms(1);
   EXPECT_EQ(AnswerSentence(device), "peak reserved 3.00 MiB; OUT OF MEMORY 1 time");
+}
+
+TEST(NothingLine, SaysWhyAFileMayHaveNoDevice) {
+  proto::Report report;
+  EXPECT_NE(NothingLine(report).find("was the snapshot taken before CUDA was used"),
+            std::string::npos);
+  report.add_devices();
+  EXPECT_EQ(NothingLine(report), "");
 }
 
 }  // namespace

@@ -227,5 +227,19 @@ TEST(CategoryTable, ModulesHoldThoseInsideThem) {
                                 "h.0.mlp 6000 6000"));
 }
 
+// Where memory runs out in a run, nothing of what comes after it counts.
+TEST(CategoryTable, EndsBeforeAnEventWhereAskedTo) {
+  const Schedule schedule = TrainingStep().Build();
+  const Meanings meanings = FindMeanings(schedule);
+  const CategoryTable table = CategoriesOverTime(schedule, meanings, 3);
+  EXPECT_EQ(table.peak.live, Bytes(4096 + 600 + 10'000));
+  EXPECT_EQ(table.peak.event, 3U);
+  EXPECT_EQ(table.peak.phase, Phase::kForward);
+  EXPECT_EQ(table.peak.bytes[static_cast<size_t>(Category::kActivation)], Bytes(10'000));
+  EXPECT_EQ(table.live.size(), 3U);
+  // The moment before the fourth allocation, although more was live in between.
+  EXPECT_EQ(CategoriesOverTime(schedule, meanings, 5).peak.live, Bytes(4096 + 600 + 10'000));
+}
+
 }  // namespace
 }  // namespace memreplay

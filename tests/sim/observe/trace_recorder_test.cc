@@ -65,11 +65,13 @@ void ExpectRoundTrip(const std::string& conf) {
   const std::string snapshot = testing::TempDir() + "/snapshot.pickle";
   {
     FileOut out(snapshot);
-    const Trace recording = MakeRecording(*source, DescribeSettings(settings->config),
-                                          {{0, recorder.TakeEvents(), run->segments}});
+    const Trace recording =
+        MakeRecording(*source, DescribeSettings(settings->config), settings->torch.profile->release,
+                      {{0, recorder.TakeEvents(), run->segments}});
     ASSERT_TRUE(WriteTorchSnapshot(recording, out, nullptr).ok());
   }
   const std::shared_ptr<const Trace> recorded = Open(snapshot);
+  EXPECT_EQ(recorded->torch_version, settings->torch.profile->release);
   const absl::StatusOr<ReplaySettings> again = ResolveSettings(*recorded, {});
   ASSERT_TRUE(again.ok()) << again.status();
   EXPECT_TRUE(again->as_recorded);

@@ -164,5 +164,22 @@ TEST(ResolveSettings, SaysThatTheAsyncBackendIsApproximate) {
   EXPECT_NE(settings->notes[0].find("approximate"), std::string::npos);
 }
 
+TEST(ResolveSettings, FollowsTheOrderOfAddressesThatTheFileSays) {
+  Trace trace = Recording();
+  EXPECT_EQ(OrderOf(trace), AddressOrder::kChunksDownwards);
+  trace.addresses_ascend = true;
+  EXPECT_EQ(OrderOf(trace), AddressOrder::kUpwards);
+}
+
+TEST(ResolveSettings, SaysThatAnNpuHasAnotherAllocator) {
+  Trace trace = Recording();
+  EXPECT_FALSE(IsOfNpu(trace));
+  trace.strings.Intern("/usr/lib/python3/site-packages/torch_npu/npu/memory.py");
+  const absl::StatusOr<ReplaySettings> settings = ResolveSettings(trace, {});
+  ASSERT_TRUE(settings.ok()) << settings.status();
+  ASSERT_EQ(settings->notes.size(), 1U);
+  EXPECT_NE(settings->notes[0].find("Ascend NPU"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace memreplay

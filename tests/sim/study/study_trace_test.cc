@@ -39,6 +39,18 @@ TEST(StudyTrace, TheRecordedChoicesTellReleasesOfOneLayoutApart) {
   }
 }
 
+// As tools write that know one layout only.
+TEST(StudyTrace, WhereNoneOfItsLayoutIsRightAnotherReleaseMayBe) {
+  Trace trace = testing::MakeRecording({.seed = 7, .torch = "2.13", .few_sizes = true});
+  trace.layout = testing::LayoutOf(testing::ProfileOf({.torch = "2.11"}));
+  const auto settings = SettingsOf(std::make_shared<Trace>(std::move(trace)), {});
+  ASSERT_TRUE(settings.ok()) << settings.status();
+  EXPECT_NE(settings->torch.why.find("the newest release that reproduces it: 2.12 would behave "
+                                     "differently"),
+            std::string_view::npos)
+      << settings->torch.why;
+}
+
 TEST(StudyTrace, SaysWhatSpeaksAgainstTheNewest) {
   const auto settings = SettingsOf(Recording("2.11"), {});
   ASSERT_TRUE(settings.ok()) << settings.status();

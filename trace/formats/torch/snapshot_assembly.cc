@@ -480,7 +480,8 @@ absl::Status SnapshotAssembly::TakeAnnotations(Value* slot, Value holder) {
   return absl::OkStatus();
 }
 
-// {"version": 1, "kinds": [text ...], "names": [text ...], "devices": [...]}: see docs/formats.md.
+// {"version": 1, "addresses": "up", "kinds": [text ...], "names": [text ...], "devices": [...]}:
+// see docs/formats.md.
 absl::Status SnapshotAssembly::TakeNotes(Value* slot, Value holder) {
   const Value dict = *slot = heap_.Resolve(*slot);
   const auto expected = [&](std::string_view what, Value found) {
@@ -497,6 +498,13 @@ absl::Status SnapshotAssembly::TakeNotes(Value* slot, Value holder) {
   if (number != 1) {  // of a later memreplay: what else it says is known to that one
     records_.CountUnknownKey("'memreplay'", *heap_.Find(dict, "version"), heap_.position(dict));
     return absl::OkStatus();
+  }
+  if (Value* const addresses = heap_.Find(dict, "addresses"); addresses != nullptr) {
+    const Value order = heap_.Resolve(*addresses);
+    if (!IsText(heap_, order, "up") && !IsText(heap_, order, "down")) {
+      return expected("'up' or 'down' as 'addresses'", order);
+    }
+    trace_->addresses_ascend = IsText(heap_, order, "up");
   }
   std::vector<uint32_t> texts[2];
   constexpr std::string_view kLists[] = {"kinds", "names"};

@@ -58,7 +58,8 @@ class SnapshotWriter {
       Key("torch_version");
       pickle_.Text(trace_.torch_version);
     }
-    if (std::any_of(trace_.devices.begin(), trace_.devices.end(),
+    if (trace_.addresses_ascend.has_value() ||
+        std::any_of(trace_.devices.begin(), trace_.devices.end(),
                     [](const DeviceTrace& device) { return !device.notes.empty(); })) {
       Key("memreplay");
       Notes();
@@ -318,6 +319,10 @@ class SnapshotWriter {
     }
     pickle_.BeginDict();
     Number("version", 1);
+    if (trace_.addresses_ascend.has_value()) {
+      Key("addresses");
+      pickle_.Text(*trace_.addresses_ascend ? "up" : "down");
+    }
     Texts("kinds", kNoteNames);
     Texts("names", names);
     Key("devices");

@@ -306,6 +306,19 @@ TEST(TorchSnapshotReader, NotesThatDoNotFitAreLeftOut) {
                        "'memreplay': expected a dict, found a list"));
 }
 
+TEST(TorchSnapshotReader, TheOrderOfAddressesIsOneOfTwoWords) {
+  Py sample = SampleSnapshot(Release::k210);
+  sample["memreplay"] = SampleNotes(Py::List({100, 101, 102, 103}), 103);
+  EXPECT_FALSE(Read(PythonPickle(sample))->addresses_ascend.has_value());
+  sample["memreplay"]["addresses"] = "up";
+  const absl::StatusOr<Trace> trace = Read(PythonPickle(sample));
+  ASSERT_TRUE(trace.ok()) << trace.status();
+  EXPECT_EQ(trace->addresses_ascend, true);
+  sample["memreplay"]["addresses"] = "left";
+  EXPECT_TRUE(Contains(std::string(Read(PythonPickle(sample)).status().message()),
+                       "expected 'up' or 'down' as 'addresses', found"));
+}
+
 TEST(TorchSnapshotReader, UnknownKeysAreCountedByName) {
   Py sample = SampleSnapshot(Release::k210);
   Py& trace_list = sample["device_traces"].items[0];

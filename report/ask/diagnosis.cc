@@ -1,0 +1,292 @@
+#include "report/ask/diagnosis.h"
+
+#include <algorithm>
+#include <map>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_format.h"
+#include "report/words/answer.h"
+#include "report/words/memory_use.h"
+#include "report/words/sizes.h"
+#include "report/words/sweep_words.h"
+#include "report/words/verdict.h"
+#include "sim/category/category.h"
+#include "trace/value/strings.h"
+
+namespace memreplay {
+namespace {
+
+constexpr size_t kMaxShares = 4;
+constexpr int64_t kLeastShare = 50;   // one in so many: what is less is "other"
+constexpr int64_t kUnusedShare = 10;  // one in so many of reserved memory: less is no issue
+constexpr int64_t kLittle = int64_t{64} << 20;  // unused memory that nobody would tune for
+
+std::string Capitalized(std::string text) {
+  if (!text.empty()) text[0] = absl::ascii_toupper(static_cast<unsigned char>(text[0]));
+  return text;
+}
+
+int64_t BytesOf(const proto::Categories& categories, Category category) {
+  const auto found = categories.bytes_by_category().find(std::string(CategoryName(category)));
+  return found == categories.bytes_by_category().end() ? 0 : found->second;
+}
+
+// Parameters and buffers are one in a sentence.
+Category InSentence(Category category) {
+  return category == Category::kBuffer ? Category::kParameter : category;
+}
+
+std::vector<std::pair<int64_t, Category>> Shares(const proto::Categories& categories) {
+  std::map<Category, int64_t> bytes;
+  for (size_t c = 0; c < kCategories; ++c) {
+    const auto category = static_cast<Category>(c);
+    const int64_t of_category = BytesOf(categories, category);
+    if (of_category != 0) bytes[InSentence(category)] += of_category;
+  }
+  std::vector<std::pair<int64_t, Category>> shares;
+  for (const auto& [category, amount] : bytes) shares.emplace_back(amount, category);
+  std::stable_sort(shares.begin(), shares.end(),
+                   [](const auto& a, const auto& b) { return a.first > b.first; });
+  return shares;
+}
+
+// "2.03 GiB of it "; "" where it is all.
+std::string PartOf(int64_t bytes, int64_t all) {
+  return FormatSize(bytes) == FormatSize(all) ? "" : StrCat(FormatSize(bytes), " of it ");
+}
+
+// " (2.03 GiB of it by model.py:39 forward in 339 allocations)", or what is known of the unknown.
+std::string Detail(const proto::Categories& categories, Category category, int64_t bytes,
+                   bool has_events) {
+  if (category == Category::kParameter) return "";  // the line that moves a module says nothing
+  const bool is_unknown = category == Category::kUnknown;
+  for (const proto::Categories::Line& line : categories.lines()) {
+    if (line.category() != CategoryName(category) || !line.has_stack()) continue;
+    if ((is_unknown ? 3 : 10) * line.live_bytes() < bytes) break;
+    return StrCat(" (", PartOf(line.live_bytes(), bytes), "by ", line.line(), " in ",
+                  FormatCount(line.allocations(), "allocation"), ")");
+  }
+  if (!is_unknown || 2 * categories.start_unknown_bytes() < bytes || !has_events) return "";
+  return StrCat(" (", PartOf(categories.start_unknown_bytes(), bytes),
+                "allocated before the recording began)");
+}
+
+// "6.56 GiB activations (...), 3.15 GiB optimizer state, 290 MiB other".
+std::string Holders(const proto::DeviceReport& device) {
+  const proto::Categories& categories = device.categories();
+  // A schedule's lines are its tags.
+  const auto detail = [&](Category category, int64_t bytes) {
+    return device.inventory().is_program() && category != Category::kUnknown
+               ? std::string()
+               : Detail(categories, category, bytes, device.events() > 0);
+  };
+  const std::vector<std::pair<int64_t, Category>> shares = Shares(categories);
+  const int64_t all = categories.peak_bytes();
+  if (shares.empty() || all == 0) return "";
+  const auto& [most, category] = shares[0];
+  if (kLeastShare * (all - most) < all) {
+    const std::string_view how_much = most == all ? "all" : "nearly all";
+    return category == Category::kUnknown
+               ? StrCat("what it is for is unknown", detail(category, most))
+               : StrCat(how_much, " ", CategoryNoun(category), detail(category, most));
+  }
+  std::string text;
+  int64_t said = 0;
+  for (size_t i = 0; i < shares.size(); ++i) {
+    const auto& [bytes, kind] = shares[i];
+    if (i > 0 && (i == kMaxShares || kLeastShare * bytes < all)) break;
+    StrAppend(&text, i == 0 ? "" : ", ", FormatSize(bytes), " ", CategoryNoun(kind),
+              i == 0 || kind == Category::kUnknown ? detail(kind, bytes) : "");
+    said += bytes;
+  }
+  if (kLeastShare * (all - said) >= all) StrAppend(&text, ", ", FormatSize(all - said), " other");
+  return text;
+}
+
+// " in the forward pass of step 3"; "" where there are no phases.
+std::string PhaseWords(const proto::Categories& categories) {
+  const std::string& phase = categories.peak_phase();
+  if (phase == "other" && categories.phases_size() == 1) return "";
+  std::string words = phase == "forward"      ? " in the forward pass"
+                      : phase == "backward"   ? " in the backward pass"
+                      : phase == "optimizer"  ? " in the optimizer's step"
+                      : phase == "evaluation" ? " in evaluation or inference"
+                      : phase == "load"       ? " before the first pass"
+                                              : " between passes";
+  const bool has_steps = std::any_of(categories.phases().begin(), categories.phases().end(),
+                                     [](const auto& other) { return other.step() > 1; });
+  if (categories.peak_step() > 0 && has_steps && phase != "load" && phase != "evaluation" &&
+      phase != "other") {
+    StrAppend(&words, " of step ", categories.peak_step());
+  }
+  return words;
+}
+
+// What makes the memory at the peak less, by what holds most of it.
+std::string Reduce(const proto::Categories& categories) {
+  const auto sum = [&](std::initializer_list<Category> kinds) {
+    int64_t bytes = 0;
+    for (const Category kind : kinds) bytes += BytesOf(categories, kind);
+    return bytes;
+  };
+  const struct {
+    int64_t bytes;
+    std::string_view advice;
+  } kAdvice[] = {
+      {sum({Category::kActivation, Category::kLogits}),
+       "use a smaller batch or activation checkpointing"},
+      {sum({Category::kParameter, Category::kBuffer, Category::kGradient, Category::kOptimizerState,
+            Category::kCopy}),
+       "shard or offload parameters, gradients and optimizer state, or store them in fewer bits"},
+      {sum({Category::kCache}), "keep fewer or shorter sequences"},
+      {sum({Category::kTemporary}), "compute in smaller pieces"},
+  };
+  const auto most =
+      std::max_element(std::begin(kAdvice), std::end(kAdvice),
+                       [](const auto& a, const auto& b) { return a.bytes < b.bytes; });
+  return 2 * most->bytes < categories.peak_bytes() ? std::string()
+                                                   : StrCat("; to need less, ", most->advice);
+}
+
+// Whether settings can help: all that is reserved beyond what is live at once.
+std::string Unused(const proto::DeviceReport& device) {
+  const int64_t reserved = device.peak_reserved_bytes();
+  const int64_t unused = reserved - device.categories().peak_bytes();
+  if (reserved == 0 || unused < 0) return "";
+  const std::string share = absl::StrFormat(
+      "%.0f %%", 100.0 * static_cast<double>(unused) / static_cast<double>(reserved));
+  if (kUnusedShare * unused < reserved) return StrCat(" Fragmentation is no issue (", share, ").");
+  if (unused < kLittle) return "";
+  return StrCat(" Of the ", FormatSize(reserved), " reserved, ", share,
+                " is unused; memreplay sweep finds out whether settings help.");
+}
+
+std::string LearnMore(const proto::DeviceReport& device) {
+  const proto::Categories& categories = device.categories();
+  const int64_t unknown = BytesOf(categories, Category::kUnknown);
+  if (2 * unknown < categories.peak_bytes() || device.inventory().is_program()) return "";
+  if (2 * categories.start_unknown_bytes() > unknown) {
+    return " To learn more, start recording before the model is created.";
+  }
+  return categories.told() ? std::string()
+                           : " To learn more, record with memreplay record or "
+                             "memreplay.recording(), which note what tensors are for.";
+}
+
+// The peak, and what holds it.
+std::string Peak(const proto::DeviceReport& device) {
+  const proto::Categories& categories = device.categories();
+  if (categories.peak_bytes() == 0) return StrCat(Capitalized(AnswerSentence(device)), ".");
+  if (device.events() == 0) {
+    return StrCat("Only the state at the end was recorded, with ",
+                  FormatSize(categories.peak_bytes()), " live: ", Holders(device), ".",
+                  Unused(device),
+                  " To see the peak and what tensors are for, record the events, from before the "
+                  "model is created.");
+  }
+  return StrCat("Peak ", FormatSize(categories.peak_bytes()), PhaseWords(categories), ": ",
+                Holders(device), ".", Unused(device), LearnMore(device));
+}
+
+// A moment at which memory runs out.
+std::string At(const proto::DeviceReport& device) {
+  const proto::Categories& categories = device.categories();
+  if (categories.peak_bytes() == 0) return "";
+  return StrCat(FormatSize(categories.peak_bytes()), " was live", PhaseWords(categories), ": ",
+                Holders(device));
+}
+
+std::string OutOfMemory(const proto::DeviceReport& device) {
+  const proto::OutOfMemory& oom = device.oom();
+  const std::string at = At(device);
+  std::string text = StrCat(VerdictName(oom.verdict()), ": ", oom.sentence(), ".",
+                            at.empty() ? "" : StrCat(" ", at));
+  if (oom.steps().may_be_layers() && oom.steps().growth_bytes_per_step() > 0) {
+    StrAppend(&text, ", after ", FormatCount(oom.steps().steps(), "repeat"), " that kept ",
+              FormatSize(oom.steps().growth_bytes_per_step()),
+              " each (perhaps the layers of one pass)");
+  }
+  if (oom.verdict() == proto::Verdict::true_shortage ||
+      oom.verdict() == proto::Verdict::too_large) {
+    StrAppend(&text, at.empty() ? "" : ".", " No setting helps", Reduce(device.categories()));
+    return text + ".";
+  }
+  return at.empty() ? text : text + ".";
+}
+
+// An out of memory that was not looked into: in a replay, or in what a file lists.
+std::string RecordedShortage(const proto::DeviceReport& device) {
+  const proto::Categories& categories = device.categories();
+  const std::string at = At(device);
+  return StrCat(
+      "Out of memory",
+      device.ooms() > 1 ? StrCat(" ", FormatCount(device.ooms(), "time"), ", the last") : "",
+      " at event ", FormatCount(categories.peak_event()), at.empty() ? "" : StrCat(", when ", at),
+      ". memreplay oom reports why, and what would have helped.");
+}
+
+std::string WhatIf(const proto::DeviceReport& device) {
+  const proto::Categories& categories = device.categories();
+  std::string text = StrCat(Capitalized(AnswerSentence(device)), ".");
+  if (categories.peak_bytes() == 0) return text;
+  if (device.ooms() > 0) {
+    return StrCat(text, " At the first of these, ", At(device),
+                  ". memreplay oom reports why, and what would have helped.");
+  }
+  return StrCat(text, " At most ", FormatSize(categories.peak_bytes()), " is live",
+                PhaseWords(categories), ": ", Holders(device), ".", Unused(device));
+}
+
+std::string NoOutOfMemory(const proto::DeviceReport& device) {
+  const std::string sentence = StrCat(Capitalized(device.oom().sentence()), ".");
+  const bool was_recorded = device.capacity_bytes() == 0 && !device.inventory().is_program();
+  return StrCat(sentence, device.categories().peak_bytes() == 0 ? "" : StrCat(" ", Peak(device)),
+                was_recorded
+                    ? " To catch the event, record with memreplay.recording() or memreplay record: "
+                      "they write the snapshot at the moment memory runs out."
+                    : "");
+}
+
+bool Disagrees(const proto::DeviceReport& device) {
+  return device.fidelity().has_first_divergence() ||
+         device.final_blocks().matched() < device.final_blocks().compared();
+}
+
+std::string Sentences(const proto::DeviceReport& device) {
+  const bool ran_out = device.oom().verdict() != proto::Verdict::none;
+  switch (device.mode()) {
+    case proto::Mode::sweep:
+      return StrCat(Capitalized(SweepSentence(device.sweep(), device.unseen())), ".");
+    case proto::Mode::fit:
+      return StrCat(Capitalized(FitSentence(device.fits(), device.unseen())), ".");
+    case proto::Mode::oom: return ran_out ? OutOfMemory(device) : NoOutOfMemory(device);
+    case proto::Mode::gpu: return "";
+    default: break;
+  }
+  if (ran_out) return OutOfMemory(device);
+  if (device.mode() == proto::Mode::what_if) return WhatIf(device);
+  return device.ooms() > 0 ? RecordedShortage(device) : Peak(device);
+}
+
+}  // namespace
+
+std::string DiagnosisOf(const proto::DeviceReport& device) {
+  const std::string sentences = Sentences(device);
+  if (!Disagrees(device)) return sentences;
+  const bool is_npu = std::any_of(
+      device.notes().begin(), device.notes().end(),
+      [](const std::string& note) { return note.find("Ascend NPU") != std::string::npos; });
+  return StrCat(is_npu ? "Recorded on an Ascend NPU, whose allocator is not modelled: " : "",
+                FidelitySentence(device), ". ", sentences);
+}
+
+void AddDiagnoses(proto::Report* report) {
+  for (proto::DeviceReport& device : *report->mutable_devices()) {
+    device.set_diagnosis(DiagnosisOf(device));
+  }
+}
+
+}  // namespace memreplay

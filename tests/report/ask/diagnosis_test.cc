@@ -1,0 +1,124 @@
+#include "report/ask/diagnosis.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <string>
+
+namespace memreplay {
+namespace {
+
+constexpr int64_t kGiB = int64_t{1} << 30;
+
+// A training step: 8 GiB activations, half of them by one line, and 3 GiB parameters.
+proto::DeviceReport TrainingStep() {
+  proto::DeviceReport device;
+  device.set_mode(proto::Mode::as_recorded);
+  device.set_events(100);
+  device.set_exact_until_event(100);
+  device.set_peak_reserved_bytes(12 * kGiB);
+  device.mutable_fidelity()->set_compared_events(100);
+  device.mutable_fidelity()->set_matched_events(100);
+  proto::Categories& categories = *device.mutable_categories();
+  categories.set_peak_bytes(11 * kGiB);
+  categories.set_peak_phase("backward");
+  categories.set_peak_step(2);
+  categories.set_peak_event(50);
+  (*categories.mutable_bytes_by_category())["activation"] = 8 * kGiB;
+  (*categories.mutable_bytes_by_category())["parameter"] = 2 * kGiB;
+  (*categories.mutable_bytes_by_category())["buffer"] = kGiB;
+  categories.add_phases()->set_step(2);
+  categories.add_phases()->set_step(2);
+  proto::Categories::Line& line = *categories.add_lines();
+  line.set_category("activation");
+  line.set_line("model.py:7 forward");
+  line.set_live_bytes(4 * kGiB);
+  line.set_allocations(24);
+  line.set_has_stack(true);
+  return device;
+}
+
+constexpr char kHolders[] =
+    "8.00 GiB activations (4.00 GiB of it by model.py:7 forward in 24 allocations), 3.00 GiB "
+    "parameters";
+
+TEST(Diagnosis, SaysThePeakWhatHoldsItAndWhetherSettingsHelp) {
+  proto::DeviceReport device = TrainingStep();
+  EXPECT_EQ(DiagnosisOf(device), "Peak 11.0 GiB in the backward pass of step 2: " +
+                                     std::string(kHolders) + ". Fragmentation is no issue (8 %).");
+  device.set_peak_reserved_bytes(20 * kGiB);
+  EXPECT_EQ(DiagnosisOf(device),
+            "Peak 11.0 GiB in the backward pass of step 2: " + std::string(kHolders) +
+                ". Of the 20.0 GiB reserved, 45 % is unused; memreplay sweep "
+                "finds out whether settings help.");
+}
+
+TEST(Diagnosis, AReplayThatDiffersComesFirst) {
+  proto::DeviceReport device = TrainingStep();
+  device.mutable_fidelity()->set_matched_events(90);
+  device.mutable_fidelity()->mutable_first_divergence()->set_index(90);
+  EXPECT_EQ(DiagnosisOf(device).rfind("THE REPLAY DIFFERS FROM THE RECORDING: 90 of 100 events and "
+                                      "all 0 final blocks match. Peak 11.0 GiB",
+                                      0),
+            0)
+      << DiagnosisOf(device);
+}
+
+TEST(Diagnosis, SaysWhyMemoryRanOutWhatHeldItAndWhatToDo) {
+  proto::DeviceReport device = TrainingStep();
+  device.mutable_categories()->set_at_out_of_memory(true);
+  proto::OutOfMemory& oom = *device.mutable_oom();
+  oom.set_verdict(proto::Verdict::true_shortage);
+  oom.set_sentence("2.00 GiB requested; even without fragmentation only 1.00 GiB was available");
+  oom.mutable_steps()->set_steps(9);
+  oom.mutable_steps()->set_growth_bytes_per_step(kGiB);
+  oom.mutable_steps()->set_may_be_layers(true);
+  EXPECT_EQ(DiagnosisOf(device),
+            "MEMORY SHORTAGE: 2.00 GiB requested; even without fragmentation only 1.00 GiB was "
+            "available. 11.0 GiB was live in the backward pass of step 2: " +
+                std::string(kHolders) +
+                ", after 9 repeats that kept 1.00 GiB each (perhaps the layers of one pass). No "
+                "setting helps; to need less, use a smaller batch or activation checkpointing.");
+}
+
+// What a recording began with has no category, and more of it than is known.
+TEST(Diagnosis, SaysHowToLearnMoreWhereMostIsUnknown) {
+  proto::DeviceReport device = TrainingStep();
+  proto::Categories& categories = *device.mutable_categories();
+  categories.mutable_bytes_by_category()->clear();
+  (*categories.mutable_bytes_by_category())["unknown"] = 10 * kGiB;
+  (*categories.mutable_bytes_by_category())["temporary"] = kGiB;
+  categories.set_start_unknown_bytes(9 * kGiB);
+  EXPECT_EQ(DiagnosisOf(device),
+            "Peak 11.0 GiB in the backward pass of step 2: 10.0 GiB unknown (9.00 GiB of it "
+            "allocated before the recording began), 1.00 GiB temporaries. Fragmentation is no "
+            "issue (8 %). To learn more, start recording before the model is created.");
+}
+
+TEST(Diagnosis, AFileWithoutAnOutOfMemorySaysWhatHoldsMemoryAndHowToCatchOne) {
+  proto::DeviceReport device = TrainingStep();
+  device.set_mode(proto::Mode::oom);
+  device.mutable_recorded()->set_peak_reserved_bytes(12 * kGiB);
+  device.mutable_oom()->set_verdict(proto::Verdict::none);
+  device.mutable_oom()->set_sentence("the recording did not run out of memory");
+  EXPECT_EQ(DiagnosisOf(device),
+            "The recording did not run out of memory. Peak 11.0 GiB in the backward pass of step "
+            "2: " +
+                std::string(kHolders) +
+                ". Fragmentation is no issue (8 %). To catch the event, record with "
+                "memreplay.recording() or memreplay record: they write the snapshot at the moment "
+                "memory runs out.");
+}
+
+TEST(Diagnosis, AWhatIfSaysWhatItComesToFirst) {
+  proto::DeviceReport device = TrainingStep();
+  device.set_mode(proto::Mode::what_if);
+  device.mutable_recorded()->set_peak_reserved_bytes(24 * kGiB);
+  EXPECT_EQ(DiagnosisOf(device),
+            "Peak reserved 12.0 GiB instead of 24.0 GiB (-50.0 %); no out of memory. At most 11.0 "
+            "GiB is live in the backward pass of step 2: " +
+                std::string(kHolders) + ". Fragmentation is no issue (8 %).");
+}
+
+}  // namespace
+}  // namespace memreplay
