@@ -4,7 +4,19 @@ from __future__ import annotations
 
 import html
 import json
-from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, List, Optional
+import os
+import pathlib
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Callable,
+    Dict,
+    Iterable,
+    List,
+    Optional,
+    Tuple,
+    Union,
+)
 
 from memreplay import report_types as types
 from memreplay._message import Message
@@ -70,7 +82,8 @@ def _map_blocks(device: types.DeviceReport, page: types.Page) -> Iterable[Dict[s
                        "segment_bytes": segment.total_size, "segment_type": segment.segment_type,
                        "stream": segment.stream, "address": address, "size_bytes": size,
                        "requested_bytes": segment.requested_sizes[live] if is_live else 0, "state": states[state],
-                       "stack": page.stacks[stack].summary if 0 <= stack < len(page.stacks) else ""}
+                       "stack": page.stacks[stack].summary if 0 <= stack < len(page.stacks) else "",
+                       "category": "", "phase": "", "module": ""}
                 address += size
                 live += is_live
 
@@ -87,7 +100,8 @@ def _blocks(devices: List[types.DeviceReport]) -> Columns:
                     yield {"device": device.device, "moment": "end", "segment_address": segment.address,
                            "segment_bytes": segment.total_size, "segment_type": segment.segment_type,
                            "stream": segment.stream, "address": block.address, "size_bytes": block.size,
-                           "requested_bytes": requested, "state": block.state, "stack": ""}
+                           "requested_bytes": requested, "state": block.state, "stack": block.stack,
+                           "category": block.category, "phase": block.phase, "module": block.module}
 
     return _columns(rows())
 
@@ -116,8 +130,85 @@ def _advice(advice: Optional[types.Advice]) -> Columns:
     return _columns({**dict(row._scalars()), "remedies": list(row.remedies), "lines": "\n".join(row.lines)} for row in rows)
 
 
+def _categories(devices: List[types.DeviceReport]) -> Columns:
+    """What is live where each phase peaks, and at the peak of all (`phase` "peak"; out of memory: at that moment)."""
+    def rows() -> Iterable[Dict[str, Any]]:
+        for device in devices:
+            found = device.categories
+            if found is None:
+                continue
+            moments = [(phase.name, phase.step, phase.event, phase.bytes_by_category) for phase in found.phases]
+            moments.append(("peak", found.peak_step, found.peak_event, found.bytes_by_category))
+            for name, step, event, by_category in moments:
+                for category, size in sorted(by_category.items(), key=lambda item: -item[1]):
+                    yield {"device": device.device, "phase": name, "step": step, "event": event, "category": category,
+                           "live_bytes": size}
+
+    return _columns(rows())
+
+
+def _modules(devices: List[types.DeviceReport]) -> Columns:
+    return _columns({"device": device.device, "module": module.path, "live_bytes": module.live_bytes,
+                     "peak_live_bytes": module.peak_live_bytes}
+                    for device in devices if device.categories for module in device.categories.modules)
+
+
+def _lines(devices: List[types.DeviceReport]) -> Columns:
+    return _columns(_row(device, line) for device in devices if device.categories for line in device.categories.lines)
+
+
+def _size(size: int) -> str:
+    """As the program writes it: "6.56 GiB"."""
+    found, unit = float(size), "B"
+    for unit in ("B", "KiB", "MiB", "GiB", "TiB"):
+        if abs(found) < 1024 or unit == "TiB":
+            break
+        found /= 1024
+    digits = 0 if unit == "B" or abs(found) >= 100 else 1 if abs(found) >= 10 else 2
+    return f"{found:.{digits}f} {unit}"
+
+
+_SHOWN = 10  # rows of the table that matters
+
+
+def _best_settings(device: types.DeviceReport) -> Columns:
+    rows = device.sweep.rows[:_SHOWN] if device.sweep else []
+    return _columns({"settings": (row.conf or "default settings") + (" (current)" if row.is_current else ""),
+                     "peak reserved": _size(row.peak_reserved_bytes), "out of memory": row.ooms,
+                     "retries": row.alloc_retries} for row in rows if not row.refused)
+
+
+def _smallest_devices(device: types.DeviceReport) -> Columns:
+    rows = device.fits.rows[:_SHOWN] if device.fits else []
+    return _columns({"settings": row.conf or "default settings",
+                     "safe from": _size(row.safe_bytes) if row.safe_bytes else "none"} for row in rows if not row.refused)
+
+
+def _holders(device: types.DeviceReport) -> Columns:
+    found = device.categories.bytes_by_category if device.categories else {}
+    return _columns({"category": category, "live": _size(size)}
+                    for category, size in sorted(found.items(), key=lambda item: -item[1]))
+
+
+_MATTERS: Dict[str, Callable[[types.DeviceReport], Columns]] = {"sweep": _best_settings, "fit": _smallest_devices}
+
+
+def _text_table(columns: Columns) -> str:
+    rows = [list(columns), *[[str(cell) for cell in row] for row in zip(*columns.values())]]
+    widths = [max(len(row[n]) for row in rows) for n in range(len(columns))]
+    return "\n".join("  " + "  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip() for row in rows)
+
+
+def _html_table(columns: Columns) -> str:
+    head = "".join(f"<th>{html.escape(name)}</th>" for name in columns)
+    body = "".join("<tr>" + "".join(f"<td>{html.escape(str(cell))}</td>" for cell in row) + "</tr>"
+                   for row in zip(*columns.values()))
+    return f"<table><tr>{head}</tr>{body}</table>"
+
+
 _TABLES: Dict[str, Callable[[List[types.DeviceReport]], Columns]] = {
-    "devices": _devices, "sweep": _sweep, "fits": _fits, "timeline": _timeline, "blocks": _blocks, "stacks": _stacks}
+    "devices": _devices, "sweep": _sweep, "fits": _fits, "timeline": _timeline, "blocks": _blocks, "stacks": _stacks,
+    "categories": _categories, "modules": _modules, "lines": _lines}
 _OF_COMMAND = {"sweep": "sweep", "fit": "fits", "report": "timeline", "replay": "blocks", "oom": "stacks", "advise": "advice"}
 
 
@@ -125,13 +216,51 @@ class Answer(types.Report):
     """What the program says of a file: all of `Report` in proto/report.proto, as attributes.
 
     `is_good` tells whether it answered with status 0: no difference from the recording, no out of memory where
-    there should be none, no contradiction in the file.
+    there should be none, no contradiction in the file. str() is for people: the diagnosis and the table that matters.
     """
 
     def __init__(self, data: Dict[str, Any], is_good: bool = True, page: Optional[Callable[[], str]] = None) -> None:
         super().__init__(data)
         self.is_good = is_good
         self._page = page
+
+    @property
+    def diagnosis(self) -> str:
+        """What happened, what holds the memory, whether settings help and what to do: a line for each device."""
+        several = len(self.devices) > 1
+        return "\n".join((f"device {device.device}: " if several else "") + device.diagnosis
+                         for device in self.devices if device.diagnosis)
+
+    def _matters(self) -> List[Tuple[types.DeviceReport, Columns]]:
+        table = _MATTERS.get(self.command, _holders)
+        return [(device, table(device)) for device in self.devices]
+
+    def __str__(self) -> str:
+        parts = []
+        for device, columns in self._matters():
+            name = f"device {device.device}: " if len(self.devices) > 1 else ""
+            parts.append(name + (device.diagnosis or "no diagnosis"))
+            if columns:
+                parts.append(_text_table(columns))
+        if not self.devices and self.columns():
+            parts.append(_text_table(self.columns()))
+        return "\n".join([f"{self.command} {self.file}".rstrip(), *parts])
+
+    def save(self, path: Union[str, "os.PathLike[str]"]) -> None:
+        """Writes the page of this run to "NAME.html", or the answer itself to "NAME.json".
+
+        Errors: ValueError for another ending; Error for an answer without a page (diff); OSError.
+        """
+        path = pathlib.Path(path)
+        if path.suffix not in (".html", ".json"):
+            raise ValueError(f"save(): expected a name that ends in .html or .json, found {str(path)!r}")
+        if path.suffix == ".json":
+            text = json.dumps(self.to_dict(), indent=1)
+        elif self._page is None:
+            raise Error(f"save(): {self.command} has no page")
+        else:
+            text = self._page()
+        path.write_text(text, encoding="utf-8")
 
     @classmethod
     def parse(cls, text: bytes, is_good: bool = True, page: Optional[Callable[[], str]] = None) -> "Answer":
@@ -159,8 +288,9 @@ class Answer(types.Report):
     def columns(self, table: Optional[str] = None) -> Columns:
         """A table as lists of equal length; units are in the names of the columns.
 
-        Tables: `devices` (one row each), `sweep`, `fits`, `timeline`, `blocks`, `stacks`, `advice`; without a name, the
-        main one of the command. Empty if this answer has no such table.
+        Tables: `devices` (one row each), `sweep`, `fits`, `timeline`, `blocks`, `stacks`, `categories` (what is live at
+        the peak of each phase), `modules` and `lines` (of code, at the peak), `advice`; without
+        a name, the main one of the command. Empty if this answer has no such table.
         """
         name = table or _OF_COMMAND.get(self.command, "devices")
         if name == "advice":
@@ -180,13 +310,13 @@ class Answer(types.Report):
         return made
 
     def _repr_html_(self) -> str:
-        if self._page is not None:
+        if self._page is not None and self.command in ("replay", "report"):
             return frame(self._page())
-        columns = self.columns()
-        rows = list(zip(*columns.values()))[:50]
-        head = "".join(f"<th>{html.escape(name)}</th>" for name in columns)
-        body = "".join("<tr>" + "".join(f"<td>{html.escape(str(cell))}</td>" for cell in row) + "</tr>" for row in rows)
-        return f"<p>{html.escape(self.command)} {html.escape(self.file)}</p><table><tr>{head}</tr>{body}</table>"
+        parts = [f"<p>{html.escape(self.command)} {html.escape(self.file)}</p>"]
+        for device, columns in self._matters():
+            name = f"device {device.device}: " if len(self.devices) > 1 else ""
+            parts.append(f"<p>{html.escape(name + device.diagnosis)}</p>{_html_table(columns)}")
+        return "".join(parts)
 
 
 def frame(page: str) -> str:

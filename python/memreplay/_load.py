@@ -2,14 +2,27 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import pathlib
 import pickle
+import re
 import shutil
 import subprocess
 import tempfile
 import weakref
-from typing import Any, Dict, List, Mapping, Optional, Protocol, Sequence, Union
+from typing import (
+    Any,
+    Dict,
+    Iterable,
+    List,
+    Mapping,
+    Optional,
+    Protocol,
+    Sequence,
+    Union,
+    overload,
+)
 
 from memreplay._answer import Answer, frame
 from memreplay._program import Error, needed, run
@@ -22,6 +35,24 @@ class Readable(Protocol):
 
 
 Source = Union[str, "os.PathLike[str]", bytes, Readable, Mapping[str, Any]]
+# Settings: PYTORCH_CUDA_ALLOC_CONF as text, or its keys and values.
+Conf = Union[str, Mapping[str, Any]]
+_OF_PAGE = ("capacity", "torch", "device", "fraction", "addresses", "start")  # flags that a page of the same run takes
+
+
+def _conf_text(conf: Conf) -> str:
+    """{"expandable_segments": True, "max_split_size_mb": 64} -> "expandable_segments:True,max_split_size_mb:64"."""
+    if isinstance(conf, str):
+        return conf
+    if isinstance(conf, Mapping):
+        return ",".join(f"{key}:{found}" for key, found in conf.items())
+    raise TypeError(f"conf: expected text such as 'expandable_segments:True', a dict or a list of these, found {conf!r:.100}")
+
+
+def _confs(conf: Union[Conf, Iterable[Conf], None]) -> List[str]:
+    if conf is None:
+        return []
+    return [_conf_text(one) for one in ([conf] if isinstance(conf, (str, Mapping)) else conf)]
 
 
 def _flags(**given: Any) -> List[str]:
@@ -41,7 +72,8 @@ class Recording:
     """A file that the program can read. Each question runs the program once.
 
     All take the flags of the command of their name (`memreplay COMMAND --help`) with _ for -: sizes are a number of
-    bytes or text such as "16GiB". Errors: memreplay.Error with the program's message.
+    bytes or text such as "16GiB"; settings are text or a dict, or a list of these where several are compared. Errors:
+    memreplay.Error with the program's message; TypeError for a keyword that the command does not have.
     """
 
     def __init__(self, path: Union[str, "os.PathLike[str]"], name: Optional[str] = None) -> None:
@@ -58,10 +90,20 @@ class Recording:
         except Error as error:  # a temporary file's name says nothing to its user
             raise type(error)(str(error).replace(str(self.path), self.name)) from None
 
-    def _ask(self, command: str, others: Sequence[str] = (), with_page: bool = False, **flags: Any) -> Answer:
-        done = self._run([command, str(self.path), *others, "--json", *_flags(**flags)])
-        page = (lambda: self.page(**flags)) if with_page else None
-        answer = Answer.parse(done.stdout, done.returncode == 0, page)
+    def _ask(self, command: str, others: Sequence[str] = (), **flags: Any) -> Answer:
+        try:
+            done = self._run([command, str(self.path), *others, "--json", *_flags(**flags)])
+        except Error as error:
+            unknown = re.search(r"unknown flag --([\w-]+)", str(error))
+            if unknown is None:
+                raise
+            raise TypeError(f"{command}() got an unexpected keyword argument {unknown[1].replace('-', '_')!r}; see "
+                            f"memreplay {command} --help") from None
+        kept = {name: found for name, found in flags.items() if name in _OF_PAGE}
+        if command in ("replay", "report"):
+            kept["conf"] = flags.get("conf")
+        answer_page = None if command == "diff" else lambda: self._page(kept)
+        answer = Answer.parse(done.stdout, done.returncode == 0, answer_page)
         if self.name != str(self.path):
             answer._data["file"] = self.name
         return answer
@@ -70,7 +112,7 @@ class Recording:
         """What is in the file, how complete it is; `deep`: also how memory moved."""
         return self._ask("inspect", deep=deep, device=device)
 
-    def replay(self, *, conf: Optional[str] = None, capacity: Union[int, str, None] = None,
+    def replay(self, *, conf: Optional[Conf] = None, capacity: Union[int, str, None] = None,
                torch: Optional[str] = None, **flags: Any) -> Answer:
         """As recorded, or with other settings, on a card of another size, with another release.
 
@@ -80,16 +122,18 @@ class Recording:
         >>> serving.replay(capacity="3GiB").is_good
         False
         """
-        return self._ask("replay", with_page=not flags, conf=conf, capacity=capacity, torch=torch, **flags)
+        return self._ask("replay", conf=None if conf is None else _conf_text(conf), capacity=capacity, torch=torch, **flags)
 
-    def sweep(self, *, conf: Sequence[str] = (), capacity: Union[int, str, None] = None,
+    def sweep(self, *, conf: Union[Conf, Iterable[Conf], None] = None, capacity: Union[int, str, None] = None,
               torch: Optional[str] = None, **flags: Any) -> Answer:
         """Settings ranked, those given or a search.
 
         >>> load("tests/data/serving.jsonl").sweep().best.conf
         'expandable_segments:True'
+        >>> len(load("tests/data/serving.jsonl").sweep(conf={"expandable_segments": True}).only_device.sweep.rows)
+        1
         """
-        return self._ask("sweep", conf=list(conf), capacity=capacity, torch=torch, **flags)
+        return self._ask("sweep", conf=_confs(conf), capacity=capacity, torch=torch, **flags)
 
     def oom(self, *, capacity: Union[int, str, None] = None, **flags: Any) -> Answer:
         """Why memory ran out, and what would have helped.
@@ -99,45 +143,64 @@ class Recording:
         """
         return self._ask("oom", capacity=capacity, **flags)
 
-    def fit(self, *, conf: Sequence[str] = (), torch: Optional[str] = None, **flags: Any) -> Answer:
+    def fit(self, *, conf: Union[Conf, Iterable[Conf], None] = None, torch: Optional[str] = None,
+            **flags: Any) -> Answer:
         """The smallest device memory on which it survives, for each of the settings."""
-        return self._ask("fit", conf=list(conf), torch=torch, **flags)
+        return self._ask("fit", conf=_confs(conf), torch=torch, **flags)
 
-    def report(self, *, conf: Sequence[str] = (), capacity: Union[int, str, None] = None,
+    def report(self, *, conf: Union[Conf, Iterable[Conf], None] = None, capacity: Union[int, str, None] = None,
                torch: Optional[str] = None, **flags: Any) -> Answer:
         """What the page is made from: timeline, blocks at the peak and at the end, stacks. Notebooks show the page."""
-        return self._ask("report", with_page=True, conf=list(conf), capacity=capacity, torch=torch, **flags)
+        return self._ask("report", conf=_confs(conf), capacity=capacity, torch=torch, **flags)
 
     def diff(self, other: Union["Recording", Source], *, top: Optional[int] = None) -> Answer:
         """What changed from this to `other`."""
-        return self._ask("diff", [str(load(other).path)], top=top)
+        loaded = load(other)
+        if isinstance(loaded, list):
+            raise TypeError(f"diff(): expected one recording, found a directory of {len(loaded)}")
+        return self._ask("diff", [str(loaded.path)], top=top)
 
     def page(self, **flags: Any) -> str:
         """The interactive page as HTML; flags as for report()."""
+        if "conf" in flags:
+            flags["conf"] = _confs(flags["conf"])
+        return self._page(flags)
+
+    def _page(self, flags: Dict[str, Any]) -> str:
         return self._run(["report", str(self.path), "-o", "-", *_flags(**flags)]).stdout.decode("utf-8")
 
     def _repr_html_(self) -> str:
         return frame(self.page())
 
 
-def load(source: Union[Recording, Source]) -> Recording:
+@overload
+def load(source: Union[str, "os.PathLike[str]"]) -> Any: ...
+@overload
+def load(source: Union[Recording, bytes, Readable, Mapping[str, Any]]) -> Recording: ...
+def load(source: Union[Recording, Source]) -> Union[Recording, List[Recording]]:
     """A path, the bytes or the open file of a recording, a URL that fsspec knows, or what _snapshot() returned.
 
-    What is no file on this machine is written to a temporary one that goes away with the result. Nothing is read
-    before a question is asked. A pickle is never executed.
+    Of a directory a list: a Recording for each of its files, by name, as the commands take it. What is no file on this machine is written to a temporary one that goes away with the result. Nothing is read
+    before a question is asked. A pickle is never executed. Errors: FileNotFoundError; TypeError.
 
     >>> load({"segments": [], "device_traces": [[]]}).inspect().format
     'torch_snapshot_pickle'
-    >>> load("nowhere.pickle").replay()
+    >>> load("nowhere.pickle")
     Traceback (most recent call last):
     ...
-    memreplay.Error: nowhere.pickle: no such file
+    FileNotFoundError: [Errno 2] No such file or directory: 'nowhere.pickle'
     """
     if isinstance(source, Recording):
         return source
     if isinstance(source, str) and "://" in source:
-        return _load_url(source)
+        named: Recording = _load_url(source)
+        return named
     if isinstance(source, (str, os.PathLike)):
+        path = pathlib.Path(source)
+        if path.is_dir():
+            return [Recording(file) for file in sorted(path.iterdir()) if file.is_file() and file.name[0] != "."]
+        if not path.exists():
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(source))
         return Recording(source)
     folder = pathlib.Path(tempfile.mkdtemp(prefix="memreplay-"))
     name = str(getattr(source, "name", ""))
@@ -158,7 +221,7 @@ def load(source: Union[Recording, Source]) -> Recording:
     return recording
 
 
-def _load_url(url: str) -> Recording:
+def _load_url(url: str) -> Any:
     with needed("fsspec", url).open(url, "rb") as file:
         return load(_Named(file, url))
 

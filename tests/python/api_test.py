@@ -1,6 +1,7 @@
 """memreplay.load() and what it answers, held against the program's own JSON."""
 
 import doctest
+import html
 import importlib.util
 import io
 import json
@@ -107,19 +108,71 @@ class Answers(unittest.TestCase):
         direct = subprocess.run([memreplay.program(), "fit", SERVING, "--json"], stdout=subprocess.PIPE, check=True)
         self.assertEqual(recording.fit().to_dict(), json.loads(direct.stdout))
 
+    def test_settings_are_text_a_list_or_a_dict(self):
+        recording = memreplay.load(SERVING)
+        for conf in ("expandable_segments:True", ["expandable_segments:True"], {"expandable_segments": True},
+                     [{"expandable_segments": True}]):
+            self.assertEqual([row.conf for row in recording.sweep(conf=conf).only_device.sweep.rows],
+                             ["expandable_segments:True"], conf)
+            self.assertEqual([row.conf for row in recording.fit(conf=conf).only_device.fits.rows],
+                             ["expandable_segments:True"], conf)
+        text = recording.replay(conf="expandable_segments:True").only_device.peak_reserved_bytes
+        self.assertEqual(recording.replay(conf={"expandable_segments": True}).only_device.peak_reserved_bytes, text)
+        with self.assertRaisesRegex(TypeError, "conf: expected text such as"):
+            recording.sweep(conf=[3])
+
+    def test_str_is_the_diagnosis_and_the_table_that_matters(self):
+        recording = memreplay.load(TRAINING)
+        for answer in (recording.inspect(), recording.replay(), recording.oom(), recording.report(), recording.sweep(),
+                       recording.fit()):
+            text = str(answer)
+            self.assertIn(answer.diagnosis, text)
+            self.assertEqual(answer.diagnosis, answer.only_device.diagnosis)
+            self.assertGreater(len(answer.diagnosis), 20)
+            self.assertLess(len(text.splitlines()), 20)
+        self.assertRegex(str(recording.inspect()), r"\n  category +live\n")
+        self.assertIn("expandable_segments:True", str(recording.sweep()))
+
+    def test_what_memory_is_for_is_a_table(self):
+        report = memreplay.load(TRAINING).replay()
+        table = report.columns("categories")
+        peak = [size for phase, size in zip(table["phase"], table["live_bytes"]) if phase == "peak"]
+        self.assertEqual(sum(peak), report.only_device.categories.peak_bytes)
+        self.assertEqual(sum(peak), report.only_device.peak_requested_bytes)
+        self.assertLessEqual({"category", "line", "live_bytes"}, set(report.columns("lines")))
+
+    def test_an_answer_can_be_saved(self):
+        with tempfile.TemporaryDirectory() as folder:
+            sweep = memreplay.load(TRAINING).sweep()
+            sweep.save(pathlib.Path(folder, "p.html"))
+            self.assertTrue(pathlib.Path(folder, "p.html").read_text(encoding="utf-8").startswith("<!doctype html"))
+            sweep.save(f"{folder}/a.json")
+            self.assertEqual(json.loads(pathlib.Path(folder, "a.json").read_text(encoding="utf-8")), sweep.to_dict())
+            with self.assertRaisesRegex(ValueError, "ends in .html or .json"):
+                sweep.save(f"{folder}/a.txt")
+
     def test_errors_are_the_programs_one_line(self):
         with self.assertRaisesRegex(memreplay.Error, r"^--conf: .*max_split_size_mb"):
             memreplay.load(SERVING).replay(conf="max_split_size_mb:1")
         with self.assertRaisesRegex(memreplay.Error, "unknown format"):
             memreplay.load(b"not a recording").replay()
-        with self.assertRaisesRegex(memreplay.Error, "unknown flag --nonsense"):
-            memreplay.load(SERVING).replay(nonsense=1)
+        for ask in ("replay", "sweep", "fit", "oom", "report"):
+            with self.assertRaisesRegex(TypeError, rf"{ask}\(\) got an unexpected keyword argument 'non_sense'"):
+                getattr(memreplay.load(SERVING), ask)(non_sense=1)
         with self.assertRaisesRegex(memreplay.Error, "has 0 devices|has 2 devices"):
             memreplay.Answer({"devices": [{}, {}]}).only_device
         with self.assertRaisesRegex(memreplay.Error, "no settings were tried"):
             memreplay.load(SERVING).replay().best
         with self.assertRaisesRegex(memreplay.Error, "no table 'nonsense'; there are devices"):
             memreplay.load(SERVING).replay().columns("nonsense")
+
+    def test_a_directory_is_a_list_and_a_missing_file_an_error_at_once(self):
+        recordings = memreplay.load(SNAPSHOTS)
+        self.assertEqual([recording.path.name for recording in recordings],
+                         sorted(path.name for path in SNAPSHOTS.iterdir() if path.is_file()))
+        self.assertGreater(len(recordings), 1)
+        with self.assertRaisesRegex(FileNotFoundError, "nowhere.pickle"):
+            memreplay.load("nowhere.pickle")
 
     def test_sources_that_are_none(self):
         with self.assertRaisesRegex(memreplay.Error, "^<dict>: byte .*, so it is not a memory snapshot$"):
@@ -145,6 +198,9 @@ class Answers(unittest.TestCase):
         of_page = [n for n, moment in enumerate(blocks["moment"]) if moment == "end"]
         self.assertEqual([blocks["address"][n] for n in of_page], end["address"])
         self.assertEqual([blocks["requested_bytes"][n] for n in of_page], end["requested_bytes"])
+        of_blocks = {(stack != "", category != "") for stack, category, state in
+                     zip(end["stack"], end["category"], end["state"]) if state != "inactive"}
+        self.assertEqual(of_blocks, {(True, True)})
         self.assertIn("train", " ".join(report.columns("stacks")["frames"]))
 
     @unittest.skipUnless(has("pandas") and has("pyarrow"), "pandas and pyarrow are not installed")
@@ -170,7 +226,8 @@ class Answers(unittest.TestCase):
             self.assertTrue(text.startswith('<iframe srcdoc="&lt;!doctype html'), text[:60])
             self.assertIn('sandbox="allow-scripts"', text)
         table = recording.sweep()._repr_html_()
-        self.assertIn("<th>peak_reserved_bytes</th>", table)
+        self.assertIn("<th>peak reserved</th>", table)
+        self.assertIn(html.escape(recording.sweep().diagnosis), table)
         self.assertNotIn("<iframe", table)
 
     def test_nothing_big_is_imported(self):
@@ -197,7 +254,7 @@ class Program(unittest.TestCase):
             fake = pathlib.Path(folder, "fake")
             fake.write_text("#!/bin/sh\nkill -9 $$\n")
             fake.chmod(0o755)
-            done = subprocess.run([sys.executable, "-c", "import memreplay; memreplay.load('x').replay()"],
+            done = subprocess.run([sys.executable, "-c", "import memreplay; memreplay.load(b'x').replay()"],
                                   env={"MEMREPLAY_PROGRAM": str(fake), "PYTHONPATH": str(ROOT / "python")},
                                   stderr=subprocess.PIPE, check=False)
             self.assertIn(b"memreplay.Unanswered: replay: memreplay was ended by signal 9", done.stderr)
