@@ -65,7 +65,7 @@ def load(settings, torch_folder):
 def count_visible(torch):
     """The simulated GPU reads CUDA_VISIBLE_DEVICES (device.h). PyTorch would compare its numbers with those that NVML has, and a
     script may name the third GPU of its machine. Like NVML, this does not initialise CUDA, so a script can still fork."""
-    torch.cuda._device_count_nvml = _core.memreplay_card_count
+    torch.cuda._device_count_nvml = lambda: _core.memreplay_card_count()  # Dynamo hashes it, which ctypes' own do not allow
 
 
 def summary():
