@@ -32,6 +32,7 @@ class CardTest : public testing::Test {
                                   "cudaEventRecord",
                                   "cudaEventQuery",
                                   "cudaEventSynchronize",
+                                  "cudaEventElapsedTime",
                                   "cudaStreamCreate",
                                   "cudaGetLastError",
                                   "cudaStreamBeginCapture",
@@ -223,6 +224,25 @@ TEST_F(CardTest, PropertiesAreLaidOutAsThisVersionDoes) {
   EXPECT_EQ(blocks, 24);
   EXPECT_EQ(std::string(&properties[1008], 8), "xxxxxxxx") << "nothing behind the struct";
   EXPECT_EQ(call("cudaGetDeviceProperties", static_cast<void*>(properties.data()), 2), 101);
+}
+
+// By this clock Triton decides how often it measures a kernel.
+TEST_F(CardTest, TakesAMillisecondForALaunch) {
+  void* memory = nullptr;
+  void* begin = nullptr;
+  void* end = nullptr;
+  void* stream = nullptr;
+  ASSERT_EQ(call("cudaMalloc", &memory, std::size_t{2} * kMiB), 0);
+  ASSERT_EQ(call("cudaEventCreate", &begin), 0);
+  ASSERT_EQ(call("cudaEventCreate", &end), 0);
+  EXPECT_EQ(call("cudaEventRecord", begin, stream), 0);
+  for (int i = 0; i < 10; ++i) EXPECT_EQ(call("cudaMemset", memory, 0, std::size_t{kMiB}), 0);
+  EXPECT_EQ(call("cudaEventRecord", end, stream), 0);
+  float milliseconds = 0;
+  EXPECT_EQ(call("cudaEventElapsedTime", &milliseconds, begin, end), 0);
+  EXPECT_GE(milliseconds, 10.0F);
+  EXPECT_LE(milliseconds, 12.0F);
+  EXPECT_EQ(call("cudaFree", memory), 0);
 }
 
 TEST_F(CardTest, PinsUpToALimit) {
