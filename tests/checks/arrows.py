@@ -40,6 +40,7 @@ ORDER = [
     "sim/recording",
     "sim/study",
     "sim/whatif",
+    "sim/remedy",
     "sim/oom",
     "sim/confirm",
     "report/words",

@@ -1,5 +1,6 @@
 #include "trace/schedule/schedule.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "trace/schedule/schedule_builder.h"
@@ -15,6 +16,34 @@ constexpr uint64_t kInferredStreamHandles = uint64_t{1} << 63;
 Schedule Schedule::Build(std::shared_ptr<const Trace> trace, size_t device_index,
                          InferredPools inferred) {
   return ScheduleBuilder(std::move(trace), device_index, std::move(inferred)).Build();
+}
+
+Schedule Schedule::WithRequests(absl::Span<const uint32_t> from, absl::Span<const Event> own,
+                                uint32_t allocation_count) const {
+  Schedule other = *this;
+  if (device_trace().events.source() != nullptr) return other;  // as the header says: not for these
+  const auto kept = static_cast<uint32_t>(own_requests_.size());
+  other.own_requests_.insert(other.own_requests_.end(), own.begin(), own.end());
+  other.request_from_.clear();
+  other.request_from_.reserve(from.size());
+  for (const uint32_t request : from) {
+    const bool is_own = (request & RequestView::kOwn) != 0;
+    other.request_from_.push_back(is_own ? request + kept : request_from_[request]);
+  }
+  if (!recorded_begin_
+           .empty()) {  // a request of one's own has no events: it stands before the next
+    other.recorded_begin_.assign(from.size(), static_cast<uint32_t>(recorded().size()));
+    for (size_t i = from.size(); i > 0; --i) {
+      const bool is_own = (from[i - 1] & RequestView::kOwn) != 0;
+      if (!is_own) {
+        other.recorded_begin_[i - 1] = recorded_begin_[from[i - 1]];
+      } else if (i < from.size()) {
+        other.recorded_begin_[i - 1] = other.recorded_begin_[i];
+      }
+    }
+  }
+  other.allocation_count_ = std::max(allocation_count_, allocation_count);
+  return other;
 }
 
 StreamHandle Schedule::stream_handle(uint32_t stream) const {

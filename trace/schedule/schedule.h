@@ -48,6 +48,13 @@ class Schedule {
   static Schedule Build(std::shared_ptr<const Trace> trace, size_t device_index,
                         InferredPools inferred = {});
 
+  // The same recording with other requests: each of `from` is an index into requests(), or
+  // RequestView::kOwn and an index into `own`. Ids of `own` may go up to `allocation_count`. What
+  // was recorded stays as it is, so such a schedule is for what-ifs. The events must be kept, not
+  // expanded again. O(events).
+  Schedule WithRequests(absl::Span<const uint32_t> from, absl::Span<const Event> own,
+                        uint32_t allocation_count) const;
+
   const Trace& trace() const { return *trace_; }
   const std::shared_ptr<const Trace>& shared_trace() const { return trace_; }
   size_t device_index() const { return device_index_; }  // in trace().devices

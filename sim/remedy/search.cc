@@ -1,0 +1,279 @@
+#include "sim/remedy/search.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/container/flat_hash_set.h"
+#include "sim/settings/allocator_config.h"
+#include "sim/study/what_if.h"
+#include "sim/workload/lifetimes.h"
+
+namespace memreplay {
+namespace {
+
+constexpr double kNegligible = 0.005;  // of the peak
+constexpr size_t kMaxTogether = 3;
+
+double CostOf(const Remedy& remedy) {
+  switch (remedy.kind) {
+    case RemedyKind::kSettings: return 1;
+    case RemedyKind::kEarlyZero: return 2;
+    case RemedyKind::kLeak: return 2;
+    case RemedyKind::kNoGrad: return 2;
+    case RemedyKind::kEmptyCache: return 4;
+    case RemedyKind::kForeach: return 6;
+    case RemedyKind::kFusedLoss: return 8;
+    case RemedyKind::kCheckpoint: return 10 + 30 * remedy.share;
+    case RemedyKind::kHost: return 60;
+  }
+  return 0;
+}
+
+// One of two that do the same more and less thoroughly.
+bool Exclude(const Remedy& a, const Remedy& b) {
+  const auto is_of_activations = [](const Remedy& remedy) {
+    return remedy.kind == RemedyKind::kCheckpoint || remedy.kind == RemedyKind::kHost;
+  };
+  return a.kind == b.kind || (is_of_activations(a) && is_of_activations(b));
+}
+
+class Search {
+ public:
+  Search(const Study& study, const ReplaySettings& settings, Facts facts, ProgressSink* progress)
+      : study_(study), settings_(settings), progress_(progress) {
+    found_.facts = std::move(facts);
+    found_.goal = settings.capacity;
+    found_.is_cut = found_.facts.refused.has_value();
+    // Where memory ran out, the start is part of why.
+    found_.is_fresh = !study.schedule().is_cold() && !found_.is_cut;
+  }
+
+  absl::StatusOr<RemedySearch> Run() {
+    found_.remedies = FindRemedies(found_.facts);
+    AddSettings();
+    std::stable_sort(found_.remedies.begin(), found_.remedies.end(),
+                     [](const Remedy& a, const Remedy& b) { return CostOf(a) < CostOf(b); });
+    if (progress_ != nullptr) progress_->SetTotal(kMaxReplays);
+    absl::StatusOr<RemedyRun> as_is = Try({});
+    if (!as_is.ok()) return as_is.status();
+    found_.as_is = *std::move(as_is);
+    for (size_t i = 0; i < found_.remedies.size(); ++i) {
+      if (const absl::Status tried = Add({i}); !tried.ok()) return tried;
+    }
+    const absl::Status together = found_.goal.has_value() ? ReachGoal() : Combine();
+    if (!together.ok()) return together;
+    return std::move(found_);
+  }
+
+ private:
+  void AddSettings() {
+    const AllocatorConfig& now = settings_.config;
+    if (now.backend != Backend::kNative || now.expandable_segments) return;
+    const std::string conf =
+        now.conf.empty() ? "expandable_segments:True" : now.conf + ",expandable_segments:True";
+    AllocatorConfig config;
+    if (!ParseAllocatorConf(conf, *settings_.torch.profile, &config).ok()) return;
+    if (now.max_split_size != kUnlimited) return;  // together they may grow without bound
+    Remedy remedy;
+    remedy.conf = conf;
+    found_.remedies.push_back(std::move(remedy));
+  }
+
+  bool IsOver() {
+    if (found_.replays < kMaxReplays) return false;
+    found_.is_complete = false;
+    return true;
+  }
+
+  // Adds the run, unless the search is over.
+  absl::Status Add(std::vector<size_t> remedies) {
+    if (IsOver()) return absl::OkStatus();
+    absl::StatusOr<RemedyRun> run = Try(std::move(remedies));
+    if (!run.ok()) return run.status();
+    found_.runs.push_back(*std::move(run));
+    return absl::OkStatus();
+  }
+
+  absl::StatusOr<RemedyRun> Try(std::vector<size_t> remedies) {
+    RemedyRun run;
+    run.remedies = std::move(remedies);
+    const Facts& facts = found_.facts;
+    ScheduleEdit edit(*facts.schedule, facts.spans);
+    ReplaySettings settings = settings_;
+    settings.capacity.reset();
+    settings.unlimited = true;
+    if (facts.refused.has_value()) {
+      edit.StopAfter(*facts.refused);
+      for (uint32_t i = 0; i < *facts.refused; ++i) {
+        if (facts.made[i] != kNoAllocation && RanOutWhenRecorded(*facts.schedule, i)) edit.Skip(i);
+      }
+    }
+    for (const size_t i : run.remedies) {
+      const Remedy& remedy = found_.remedies[i];
+      run.cost += CostOf(remedy);
+      if (remedy.kind != RemedyKind::kSettings) {
+        ApplyRemedy(facts, remedy, &edit);
+        continue;
+      }
+      settings.config = AllocatorConfig();
+      const absl::Status parsed =
+          ParseAllocatorConf(remedy.conf, *settings.torch.profile, &settings.config);
+      if (!parsed.ok()) return parsed;
+    }
+    const Schedule schedule = edit.Apply();
+    const absl::StatusOr<WhatIfResult> unlimited = Replay(schedule, settings);
+    if (!unlimited.ok()) return unlimited.status();
+    run.peak_reserved = unlimited->peak.reserved();
+    run.peak_allocated = unlimited->peak.allocated();
+    run.enough = run.peak_reserved;
+    if (!found_.goal.has_value()) return run;
+    run.fits = run.peak_reserved <= *found_.goal;
+    if (run.fits || run.peak_allocated > *found_.goal) return run;
+    // What is cached can be released and asked for again.
+    settings.capacity = found_.goal;
+    settings.unlimited = false;
+    const absl::StatusOr<WhatIfResult> limited = Replay(schedule, settings);
+    if (!limited.ok()) return limited.status();
+    run.fits = limited->run.ooms == 0;
+    run.enough = run.fits ? *found_.goal : run.peak_reserved;
+    return run;
+  }
+
+  absl::StatusOr<WhatIfResult> Replay(const Schedule& schedule, const ReplaySettings& settings) {
+    ++found_.replays;
+    absl::StatusOr<WhatIfResult> result = ReplayWhatIf(
+        schedule, settings, nullptr,
+        study_.Options(found_.is_fresh ? StartPolicy::kFresh : StartPolicy::kRecorded));
+    if (progress_ != nullptr) progress_->AddDone();
+    return result;
+  }
+
+  bool Helps(const RemedyRun& run) const {
+    const auto least = [&](Bytes before) {
+      return static_cast<double>(before.value()) * (1 - kNegligible);
+    };
+    return static_cast<double>(run.peak_reserved.value()) < least(found_.as_is.peak_reserved) ||
+           static_cast<double>(run.peak_allocated.value()) < least(found_.as_is.peak_allocated);
+  }
+
+  std::vector<size_t> Helpful() const {
+    std::vector<size_t> helpful;
+    for (const RemedyRun& run : found_.runs) {
+      if (run.remedies.size() == 1 && Helps(run)) helpful.push_back(run.remedies[0]);
+    }
+    return helpful;
+  }
+
+  const RemedyRun* Find(const std::vector<size_t>& remedies) const {
+    const auto found = std::find_if(found_.runs.begin(), found_.runs.end(),
+                                    [&](const RemedyRun& run) { return run.remedies == remedies; });
+    return found == found_.runs.end() ? nullptr : &*found;
+  }
+
+  // Two together, then three, the cheapest first, until one fits.
+  absl::Status ReachGoal() {
+    if (found_.as_is.fits) return absl::OkStatus();
+    const auto fits = [](const RemedyRun& run) { return run.fits; };
+    std::vector<size_t> helpful = Helpful();
+    // Settings may help only with something else: what is cached differs.
+    for (size_t i = 0; i < found_.remedies.size(); ++i) {
+      const bool is_cheap = found_.remedies[i].kind == RemedyKind::kSettings;
+      if (is_cheap && std::find(helpful.begin(), helpful.end(), i) == helpful.end()) {
+        helpful.push_back(i);
+      }
+    }
+    std::sort(helpful.begin(), helpful.end());
+    for (size_t size = 2; size <= kMaxTogether; ++size) {
+      if (std::any_of(found_.runs.begin(), found_.runs.end(), fits)) return absl::OkStatus();
+      std::vector<std::vector<size_t>> sets = Sets(helpful, size);
+      std::stable_sort(sets.begin(), sets.end(),
+                       [&](const auto& a, const auto& b) { return SetCost(a) < SetCost(b); });
+      for (std::vector<size_t>& set : sets) {
+        if (IsOver()) return absl::OkStatus();
+        if (const absl::Status tried = Add(std::move(set)); !tried.ok()) return tried;
+        if (found_.runs.back().fits) return absl::OkStatus();
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  double SetCost(const std::vector<size_t>& set) const {
+    double cost = 0;
+    for (const size_t i : set) cost += CostOf(found_.remedies[i]);
+    return cost;
+  }
+
+  std::vector<std::vector<size_t>> Sets(const std::vector<size_t>& of, size_t size) const {
+    std::vector<std::vector<size_t>> sets = {{}};
+    for (size_t n = 0; n < size; ++n) {
+      std::vector<std::vector<size_t>> larger;
+      for (const std::vector<size_t>& set : sets) {
+        for (const size_t i : of) {
+          if (!set.empty() && i <= set.back()) continue;
+          const bool excluded = std::any_of(set.begin(), set.end(), [&](size_t other) {
+            return Exclude(found_.remedies[i], found_.remedies[other]);
+          });
+          if (excluded) continue;
+          larger.push_back(set);
+          larger.back().push_back(i);
+        }
+      }
+      sets = std::move(larger);
+    }
+    return sets;
+  }
+
+  // The best first, then each other that still takes something off.
+  absl::Status Combine() {
+    std::vector<size_t> helpful = Helpful();
+    std::stable_sort(helpful.begin(), helpful.end(), [&](size_t a, size_t b) {
+      return Find({a})->peak_reserved < Find({b})->peak_reserved;
+    });
+    std::vector<size_t> together;
+    Bytes best = found_.as_is.peak_reserved;
+    for (const size_t i : helpful) {
+      const bool excluded = std::any_of(together.begin(), together.end(), [&](size_t other) {
+        return Exclude(found_.remedies[i], found_.remedies[other]);
+      });
+      if (excluded) continue;
+      if (together.empty()) {
+        together = {i};
+        best = Find({i})->peak_reserved;
+        continue;
+      }
+      std::vector<size_t> more = together;
+      more.push_back(i);
+      std::sort(more.begin(), more.end());
+      if (IsOver()) return absl::OkStatus();
+      if (const absl::Status tried = Add(more); !tried.ok()) return tried;
+      const Bytes now = found_.runs.back().peak_reserved;
+      if (static_cast<double>(now.value()) <
+          static_cast<double>(best.value()) * (1 - kNegligible)) {
+        best = now;
+        together = std::move(more);
+      } else {
+        found_.runs.pop_back();  // this part is not needed
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  const Study& study_;
+  const ReplaySettings& settings_;
+  ProgressSink* const progress_;
+  RemedySearch found_;
+};
+
+}  // namespace
+
+absl::StatusOr<std::optional<RemedySearch>> SearchRemedies(const Study& study,
+                                                           const ReplaySettings& settings,
+                                                           ProgressSink* progress) {
+  std::optional<Facts> facts = FindFacts(study.schedule());
+  if (!facts.has_value()) return std::nullopt;
+  absl::StatusOr<RemedySearch> found = Search(study, settings, *std::move(facts), progress).Run();
+  if (!found.ok()) return found.status();
+  return std::optional<RemedySearch>(*std::move(found));
+}
+
+}  // namespace memreplay
