@@ -1,4 +1,5 @@
-// memreplay advise: about a script (advise_script_command.cc) or a recording.
+// memreplay advise: about a script (advise_script_command.cc) or a recording
+// (advise_recording_command.cc).
 #include <algorithm>
 #include <string>
 
@@ -15,8 +16,10 @@ bool IsAboutScript(absl::Span<const std::string> args) {
 absl::StatusOr<int> RunAdvise(const CommandLine& line) {
   const auto is_help = [](const std::string& word) { return word == "--help" || word == "-h"; };
   if (!IsAboutScript(line.args) && std::none_of(line.args.begin(), line.args.end(), is_help)) {
+    if (!line.args.empty()) return RunAdviseRecording(line);
     return absl::InvalidArgumentError(
-        "advise: expected a script, such as train.py, or -- and a command that starts one");
+        "advise: expected a script, such as train.py, -- and a command that starts one, or the "
+        "FILE of a recording");
   }
   const absl::StatusOr<int> status = RunAdviseScript(line);
   return status.ok() ? status : InCommand("advise", status.status());

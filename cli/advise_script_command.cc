@@ -43,6 +43,8 @@ constexpr char kAdviseDescription[] =
     "The script should be short: two iterations are enough. Results are cached, as for fit\n"
     "script.\n"
     "\n"
+    "advise FILE --card NAME, without a script, answers for a recording, by editing it.\n"
+    "\n"
     "The exit status is 1 if nothing that was tried makes the script fit.";
 
 struct AdviseFlags {

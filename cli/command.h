@@ -37,6 +37,9 @@ absl::StatusOr<int> RunOom(const CommandLine& line);
 absl::StatusOr<int> RunDiff(const CommandLine& line);
 absl::StatusOr<int> RunConvert(const CommandLine& line);
 absl::StatusOr<int> RunSweep(const CommandLine& line);
+absl::StatusOr<int> RunAdvise(const CommandLine& line);
+// `advise` about recordings.
+absl::StatusOr<int> RunAdviseRecording(const CommandLine& line);
 absl::StatusOr<int> RunFit(const CommandLine& line);
 // `fit script` and `sweep script`: what follows the two words.
 absl::StatusOr<int> RunFitScript(const CommandLine& line);

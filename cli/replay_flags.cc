@@ -31,9 +31,12 @@ void AddConfsFlag(FlagSet* flags, std::vector<std::string>* confs, std::string_v
       /*repeats=*/true);
 }
 
-void AddCapacityFlag(FlagSet* flags, SettingsRequest* request, std::string_view help) {
-  flags->AddParsed("capacity", "SIZE", help,
-                   [request](std::string_view text) { return SetCapacity(text, request); });
+void AddCapacityFlag(FlagSet* flags, SettingsRequest* request, std::string_view help,
+                     std::string_view name, std::string* given) {
+  flags->AddParsed(name, "SIZE", help, [request, given](std::string_view text) {
+    if (given != nullptr) *given = std::string(text);
+    return SetCapacity(text, request);
+  });
 }
 
 void AddDeviceFlags(FlagSet* flags, SettingsRequest* request) {

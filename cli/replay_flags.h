@@ -16,7 +16,9 @@ namespace memreplay {
 
 // --capacity: a size, or "unlimited". A number below 1 MiB without a unit is refused with a
 // hint: nobody means bytes. `request` must outlive `flags`.
-void AddCapacityFlag(FlagSet* flags, SettingsRequest* request, std::string_view help);
+// `name` of the flag; `given`: receives its text, may be null.
+void AddCapacityFlag(FlagSet* flags, SettingsRequest* request, std::string_view help,
+                     std::string_view name = "capacity", std::string* given = nullptr);
 
 // --conf: a settings string, with or without the variable's name before it as in
 // "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True". The second may be given several times.

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "hardware/cards.h"
+#include "report/ask/advise_recording.h"
 #include "report/ask/categories.h"
 #include "report/ask/device_report.h"
 #include "report/ask/enums.h"
@@ -390,6 +391,14 @@ absl::StatusOr<proto::DeviceReport> AskOom(const Study& study, const OomReportOp
   absl::StatusOr<proto::OutOfMemory> oom = WhyOutOfMemory(schedule, on_card, options, progress);
   if (!oom.ok()) return oom.status();
   proto::DeviceReport report = ReportOom(schedule, on_card, contents.peaks, *std::move(oom));
+  if (RanOut(report.oom()) && !schedule.is_program()) {
+    // The device is what PyTorch held and the driver could still give.
+    ReplaySettings device = on_card;
+    if (!device.capacity.has_value()) device = study.OnCard(device);
+    absl::StatusOr<proto::Advice> advice = AdviceOf(study, device, "", progress);
+    if (!advice.ok()) return advice.status();
+    *report.mutable_advice() = *std::move(advice);
+  }
   if (is_what_if) {
     if (const absl::Status added = AddControl(study, &report); !added.ok()) return added;
     AddUnseen(schedule, contents.inventory, &report);

@@ -22,6 +22,7 @@ constexpr int kMaxFreeLists = 8;
 constexpr int kMaxPinnedShown = 5;
 constexpr int kMaxLiveShown = 5;
 constexpr int kMaxCallers = 3;
+constexpr int kMaxServing = 3;
 
 std::string Where(const google::protobuf::RepeatedField<int64_t>& pool, int64_t stream) {
   return StrCat(PoolName(pool), ", ", StreamName(stream));
@@ -46,6 +47,23 @@ void RenderUse(const proto::OutOfMemory& oom, std::string* out) {
          StrCat(FormatSize(use.pending_before_bytes()),
                 " were waiting for other streams when the request arrived"));
   }
+}
+
+// The three cheapest changes of the script that would have served the request, and what to write.
+std::string ServingAdvice(const proto::Advice& advice) {
+  std::string out;
+  if (advice.as_is().fits()) return out;  // not reproduced, so nothing is proven
+  int shown = 0;
+  for (const proto::Advice::Row& row : advice.rows()) {
+    // Settings alone are among the changes above.
+    if (row.remedies_size() == 1 && row.remedies(0) == "settings") continue;
+    if (!row.fits() || shown++ == kMaxServing) break;
+    if (out.empty()) out = "\n  would have served it, by editing the recording\n";
+    StrAppend(&out, "  ", row.change(), ": ", FormatSize(row.peak_reserved_bytes()), " reserved, ",
+              FormatSize(row.spare_bytes()), " to spare; cost: ", row.cost(), "; to write:\n");
+    for (const std::string& line : row.lines()) StrAppend(&out, "    ", line, "\n");
+  }
+  return out;
 }
 
 std::string Share(const proto::HeldBytes& held) {
@@ -235,6 +253,7 @@ std::string RenderOomText(const proto::Report& report) {
     }
     for (const std::string& note : device.notes()) Line(&out, "note", note);
     RenderOom(device.oom(), device.categories(), &out);
+    StrAppend(&out, ServingAdvice(device.advice()));
   }
   return out;
 }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/strings/str_format.h"
+#include "report/text/render_advice.h"
 #include "report/text/render_categories.h"
 #include "report/text/render_gpu.h"
 #include "report/text/render_held.h"
@@ -258,6 +259,19 @@ std::string RenderText(const proto::Report& report) {
       const proto::DeviceReport& device = report.devices(i);
       StrAppend(&out, i == 0 ? "" : "\n",
                 device.has_fits() ? RenderFits(device) : RenderSweep(device));
+    }
+    return out;
+  }
+  if (report.command() == "advise") {
+    out.clear();
+    for (int i = 0; i < report.devices_size(); ++i) {
+      const proto::DeviceReport& device = report.devices(i);
+      StrAppend(&out, i == 0 ? "" : "\n",
+                RenderAdvice(StrCat(report.file(), ", device ", device.device()), device.advice()));
+      if (const std::string warning = ControlWarning(device.control()); !warning.empty()) {
+        StrAppend(&out, "WARNING: ", warning, ".\n");
+      }
+      StrAppend(&out, UnseenLines(device.unseen()));
     }
     return out;
   }

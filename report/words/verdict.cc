@@ -74,6 +74,11 @@ std::vector<std::string> FindFaults(const proto::DeviceReport& device) {
   if (device.mode() == proto::Mode::sweep && device.sweep().rows().empty()) {
     faults.emplace_back("no events were recorded, so no setting can be tried");
   }
+  if (const proto::Advice& advice = device.advice();
+      device.mode() != proto::Mode::oom && advice.goal_bytes() > 0 && !advice.as_is().fits() &&
+      (advice.rows().empty() || !advice.rows(0).fits())) {
+    faults.push_back("none of the changes tried makes it fit");
+  }
   for (const proto::GpuFault& fault : device.gpu().faults()) {
     faults.push_back(fault.repetition() == 0
                          ? fault.sentence()

@@ -129,6 +129,13 @@ TEST_F(AnswersTest, CauseOfThePeak) {
   ExpectSession("cause", {"sweep doubling.jsonl --conf '' | grep Under"});
 }
 
+TEST_F(AnswersTest, Advice) {
+  ExpectSession("advise", {"advise loop.jsonl", "advise loop.jsonl --card 20MiB | head -4",
+                           "advise loop.jsonl --card 16GiB | head -4", "advise warm.pickle",
+                           "advise nothing.jsonl", "advise program.jsonl --card t4 | head -3",
+                           "advise loop.jsonl --card rtx-4o90"});
+}
+
 TEST_F(AnswersTest, TheDeviceThatRanOutComesFirst) {
   ExpectSession("two_devices", {"oom two.jsonl | head -3",
                                 "oom two.jsonl --json | grep -e '\"device\":' -e '\"verdict\":'"});

@@ -1,0 +1,308 @@
+#include "report/ask/advise_recording.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_join.h"
+#include "report/ask/categories.h"
+#include "report/ask/diagnosis.h"
+#include "report/ask/replay.h"
+#include "report/words/frame_text.h"
+#include "report/words/sizes.h"
+#include "report/words/stack_names.h"
+#include "report/words/text.h"
+#include "sim/category/category_table.h"
+#include "trace/value/strings.h"
+
+namespace memreplay {
+namespace {
+
+constexpr size_t kMaxRows = 12;
+constexpr double kWorthShowing = 0.995;  // of the peak as it is
+constexpr char kEqual[] = "the same is computed";
+
+// How a remedy is written down.
+struct Words {
+  std::string key;
+  std::string change;
+  std::string cost;
+  bool preserves = true;
+  std::string preserves_text = kEqual;
+  std::vector<std::string> lines;
+  std::string place;
+};
+
+// "model.py:180" of "model.py:180 forward".
+std::string PlaceOf(const Trace& trace, uint32_t frame) {
+  const std::string text = CleanText(ShortFrame(trace, trace.stacks.frame(frame)));
+  return text.substr(0, text.rfind(' '));
+}
+
+// "transformer.h.*" as a regular expression of Python.
+std::string RegexOf(const std::string& path) {
+  std::string regex;
+  for (const char c : path) {
+    if (c == '.') {
+      regex += "\\.";
+    } else if (c == '*') {
+      regex += "\\d+";
+    } else {
+      regex += c;
+    }
+  }
+  return regex;
+}
+
+class Wording {
+ public:
+  Wording(const RemedySearch& search, StackNames& names)
+      : search_(search), trace_(search.facts.schedule->trace()), names_(names) {}
+
+  Words Of(const Remedy& remedy) {
+    Words words;
+    switch (remedy.kind) {
+      case RemedyKind::kSettings:
+        words.key = "settings";
+        words.change = StrCat("PYTORCH_CUDA_ALLOC_CONF=", remedy.conf);
+        words.cost = "nothing in the script changes";
+        words.lines = {words.change};
+        words.lines[0] = StrCat("export ", words.change);
+        break;
+      case RemedyKind::kEarlyZero:
+        words.key = "zero_grad";
+        words.change = "gradients freed right after the optimizer's step";
+        words.cost = "nothing";
+        words.lines = {"optimizer.step()",
+                       "optimizer.zero_grad(set_to_none=True)  # here, not in the next step"};
+        break;
+      case RemedyKind::kLeak:
+        words.key = "leak";
+        words.change =
+            StrCat("what ", LeakOf(remedy), " leaves behind freed at the end of each step");
+        words.cost = "nothing";
+        words.lines = {StrCat("# something keeps the tensors of ", LeakOf(remedy)),
+                       "loss.item()  # or .detach(): keep a number, not what it was computed from"};
+        break;
+      case RemedyKind::kNoGrad:
+        words.key = "no_grad";
+        words.change = "evaluation without gradients";
+        words.cost = "nothing";
+        words.lines = {"with torch.no_grad():", "    ...  # the evaluation"};
+        break;
+      case RemedyKind::kEmptyCache:
+        words.key = "empty_cache";
+        words.change = "the cache emptied between training and evaluation, or after each step";
+        words.cost = "memory is requested from the driver again";
+        words.lines = {"torch.cuda.empty_cache()"};
+        break;
+      case RemedyKind::kForeach:
+        words.key = "foreach";
+        words.change = "the optimizer with foreach=False";
+        words.cost = "the optimizer's step launches more kernels";
+        words.lines = {"torch.optim.AdamW(..., foreach=False)  # of the optimizer in use"};
+        break;
+      case RemedyKind::kFusedLoss:
+        words.key = "loss";
+        words.change = StrCat("a fused loss, whose gradient takes the memory of the logits (",
+                              FormatSize(remedy.size), ", ", Label(remedy.stack), ")");
+        words.cost = "about nothing";
+        words.preserves_text = "the same up to rounding";
+        words.lines = {
+            "from liger_kernel.transformers import LigerCrossEntropyLoss  # pip install "
+            "liger-kernel",
+            "loss = LigerCrossEntropyLoss()(logits.view(-1, logits.size(-1)), targets.view(-1))"};
+        break;
+      case RemedyKind::kCheckpoint: Checkpoint(remedy, &words); break;
+      case RemedyKind::kHost:
+        words.key = "host";
+        words.change = "activations on the host between forward and backward";
+        words.cost = StrCat(FormatSize(remedy.work), " to the host and back in each step");
+        words.lines = {"with torch.autograd.graph.save_on_cpu(pin_memory=True):",
+                       "    loss = ...  # the forward pass"};
+        break;
+    }
+    return words;
+  }
+
+ private:
+  std::string Label(uint32_t stack) { return CleanText(names_.Label(stack)); }
+
+  std::string LeakOf(const Remedy& remedy) {
+    return remedy.stack != kNoStack ? Label(remedy.stack)
+                                    : StrCat("a line that allocates ", FormatSize(remedy.size));
+  }
+
+  void Checkpoint(const Remedy& remedy, Words* words) const {
+    const RepeatedModule& module = search_.facts.modules[remedy.module];
+    const std::string which = remedy.every == 1 ? "each module" : "every second module";
+    words->lines = {"from torch.utils.checkpoint import checkpoint"};
+    if (!module.path.empty()) {
+      const std::string path = CleanText(module.path);
+      words->key = StrCat("checkpoint:", path);
+      words->change = StrCat("activation checkpointing of ",
+                             remedy.every == 1 ? "each " : "every second ", path);
+      words->lines.insert(words->lines.begin(), "import functools, re");
+      words->lines.push_back(
+          StrCat("blocks = [module for name, module in model.named_modules() if re.fullmatch(r\"",
+                 RegexOf(path), "\", name)]"));
+      words->lines.push_back(StrCat("for block in blocks", remedy.every == 1 ? "" : "[::2]", ":"));
+      words->lines.push_back(
+          "    block.forward = functools.partial(checkpoint, block.forward, use_reentrant=False)");
+    } else {
+      const std::string forward = PlaceOf(trace_, module.forward);
+      words->place = PlaceOf(trace_, module.caller);
+      words->key = StrCat("checkpoint:", forward);
+      words->change = StrCat("activation checkpointing of ", which, " called at ", words->place,
+                             " (", forward, ")");
+      words->lines.push_back(StrCat("x = checkpoint(module, x, use_reentrant=False)  # ",
+                                    words->place, ", instead of x = module(x)"));
+    }
+    if (remedy.every == 2) words->key += "/2";
+    words->cost = StrCat("what makes ", std::lround(100 * remedy.share),
+                         " % of a forward pass's allocations is computed twice");
+  }
+
+  const RemedySearch& search_;
+  const Trace& trace_;
+  StackNames& names_;
+};
+
+void FillAdviceRow(const RemedySearch& search, const RemedyRun& run, Wording& wording,
+                   proto::Advice::Row* row) {
+  std::vector<std::string> changes, costs, preserves;
+  row->set_preserves(true);
+  for (const size_t i : run.remedies) {
+    Words words = wording.Of(search.remedies[i]);
+    row->add_remedies(words.key);
+    changes.push_back(std::move(words.change));
+    if (words.cost != "nothing") costs.push_back(std::move(words.cost));
+    if (words.preserves_text != kEqual) preserves.push_back(words.preserves_text);
+    row->set_preserves(row->preserves() && words.preserves);
+    for (std::string& line : words.lines) row->add_lines(std::move(line));
+    if (!words.place.empty()) row->set_place(words.place);
+  }
+  row->set_change(changes.empty() ? "as it is" : absl::StrJoin(changes, ", and "));
+  if (!run.remedies.empty()) {
+    row->set_cost(costs.empty() ? "nothing" : absl::StrJoin(costs, "; "));
+    row->set_preserves_text(preserves.empty() ? kEqual : absl::StrJoin(preserves, "; "));
+  }
+  row->set_cost_rank(run.cost);
+  row->set_peak_reserved_bytes(run.peak_reserved.signed_value());
+  row->set_peak_allocated_bytes(run.peak_allocated.signed_value());
+  row->set_saved_bytes(search.as_is.peak_reserved.signed_value() -
+                       run.peak_reserved.signed_value());
+  row->set_fits(run.fits);
+  row->set_smallest_bytes(run.enough.signed_value());
+  if (search.goal.has_value()) {
+    row->set_spare_bytes(search.goal->signed_value() - run.enough.signed_value());
+  }
+}
+
+// What is live at the peak and is neither an activation nor a temporary; 0 where most is unknown.
+Bytes BoundOf(const CategoryPeak& peak) {
+  const auto of = [&](Category category) { return peak.bytes[static_cast<size_t>(category)]; };
+  if (of(Category::kUnknown) * 2 > peak.live) return Bytes();
+  Bytes bound = peak.live;
+  for (const Category category :
+       {Category::kActivation, Category::kLogits, Category::kTemporary, Category::kCopy}) {
+    bound -= of(category);
+  }
+  return bound;
+}
+
+}  // namespace
+
+absl::StatusOr<proto::Advice> AdviceOf(const Study& study, const ReplaySettings& settings,
+                                       const std::string& card, ProgressSink* progress) {
+  proto::Advice advice;
+  advice.set_source(proto::Advice::edit);
+  advice.set_card(card);
+  absl::StatusOr<std::optional<RemedySearch>> found = SearchRemedies(study, settings, progress);
+  if (!found.ok()) return found.status();
+  if (!found->has_value()) {
+    advice.add_notes("A schedule that is expanded while it is replayed cannot be edited.");
+    return advice;
+  }
+  const RemedySearch& search = **found;
+  const Schedule& schedule = study.schedule();
+  StackNames names(schedule.trace());
+  Wording wording(search, names);
+  if (search.goal.has_value()) advice.set_goal_bytes(search.goal->signed_value());
+  FillAdviceRow(search, search.as_is, wording, advice.mutable_as_is());
+  advice.set_bound_bytes(
+      BoundOf(CategoriesOverTime(schedule, search.facts.meanings).peak).signed_value());
+  advice.set_runs(static_cast<int64_t>(search.replays));
+  std::vector<const RemedyRun*> rows;
+  for (const RemedyRun& run : search.runs) {
+    const bool saves = static_cast<double>(run.peak_reserved.value()) <
+                       kWorthShowing * static_cast<double>(search.as_is.peak_reserved.value());
+    if (saves || (run.fits && !search.as_is.fits)) {
+      rows.push_back(&run);
+    }
+  }
+  std::stable_sort(rows.begin(), rows.end(), [](const RemedyRun* a, const RemedyRun* b) {
+    if (a->fits != b->fits) return a->fits;
+    if (a->fits && a->cost != b->cost) return a->cost < b->cost;
+    return a->peak_reserved < b->peak_reserved;
+  });
+  if (rows.size() > kMaxRows) rows.resize(kMaxRows);
+  for (const RemedyRun* run : rows) FillAdviceRow(search, *run, wording, advice.add_rows());
+
+  advice.add_notes(
+      "The replay is exact for the allocator; what the changed script would request is estimated "
+      "(docs/advise.md).");
+  if (search.is_cut) {
+    advice.add_notes(
+        "The recording ends where memory ran out: what the script would have requested after that "
+        "is in none of these figures.");
+  }
+  const std::vector<Pass>& passes = search.facts.passes;
+  if (!search.is_cut && !passes.empty() && !search.facts.modules.empty() &&
+      passes.back().backward == kNoRequest && !passes.back().is_over_without_backward) {
+    advice.add_notes(
+        "The recording ends before the backward pass of its last forward pass: what that would "
+        "request is in none of these figures.");
+  }
+  if (search.is_fresh) {
+    advice.add_notes(
+        "The recording began with memory in use: replays begin with what was live then, allocated "
+        "again, without what was cached.");
+  }
+  if (!search.is_complete) {
+    advice.add_notes(StrCat("The search stopped after ", search.replays,
+                            " replays; other combinations were not tried."));
+  }
+  if (search.remedies.empty() ||
+      (search.remedies.size() == 1 && search.remedies[0].kind == RemedyKind::kSettings)) {
+    advice.add_notes(
+        "The recording does not show what a change of the script would do: it has no module that "
+        "is called several times in a forward pass and keeps something for backward, no loss and "
+        "no optimizer step with stacks.");
+  }
+  return advice;
+}
+
+absl::StatusOr<proto::DeviceReport> AskAdvice(const Study& study, const std::string& card,
+                                              ProgressSink* progress) {
+  absl::StatusOr<proto::DeviceReport> report = AskCurrent(study);
+  if (!report.ok()) return report;
+  const ReplaySettings on_card = study.OnCard(study.settings());
+  report->set_capacity_bytes(on_card.capacity.value_or(Bytes()).signed_value());
+  absl::StatusOr<proto::Advice> advice = AdviceOf(study, on_card, card, progress);
+  if (!advice.ok()) return advice.status();
+  StackNames names(study.trace());
+  AddCategories(study, names, &*report);
+  advice->set_diagnosis(DiagnosisOf(*report));
+  *report->mutable_advice() = *std::move(advice);
+  return report;
+}
+
+void LiftAdvice(proto::Report* report) {
+  for (const proto::DeviceReport& device : report->devices()) {
+    if (!report->has_advice() && device.has_advice()) *report->mutable_advice() = device.advice();
+  }
+}
+
+}  // namespace memreplay

@@ -1,0 +1,31 @@
+// Which change of the script would need less memory, by a recording alone.
+#ifndef MEMREPLAY_REPORT_ASK_ADVISE_RECORDING_H_
+#define MEMREPLAY_REPORT_ASK_ADVISE_RECORDING_H_
+
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "proto/report.pb.h"
+#include "sim/recording/replay_settings.h"
+#include "sim/remedy/search.h"
+#include "sim/run/progress.h"
+#include "sim/study/study.h"
+
+namespace memreplay {
+
+// Edits the recording as each change would have it and replays it: at most kMaxReplays replays.
+// The goal is the capacity of `settings`, else that of the recorded GPU if memory ran out on it;
+// `card` names it in the answer. Error: ReplayWhatIf()'s.
+absl::StatusOr<proto::Advice> AdviceOf(const Study& study, const ReplaySettings& settings,
+                                       const std::string& card, ProgressSink* progress = nullptr);
+
+// The report of the command advise of one device.
+absl::StatusOr<proto::DeviceReport> AskAdvice(const Study& study, const std::string& card,
+                                              ProgressSink* progress = nullptr);
+
+// Makes the advice of the first device that of the report.
+void LiftAdvice(proto::Report* report);
+
+}  // namespace memreplay
+
+#endif  // MEMREPLAY_REPORT_ASK_ADVISE_RECORDING_H_
