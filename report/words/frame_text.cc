@@ -122,6 +122,20 @@ std::string Joined(std::string_view file, uint32_t line, std::string_view name) 
   return CleanText(text);
 }
 
+// What people call some functions: the operator of "at::meta::structured_mm::meta", where
+// structured_addmm is what linear layers end in, and the workspace that comes with a cuBLAS handle.
+// "" of others.
+std::string KnownName(std::string_view function) {
+  if (function.find("getCurrentCUDABlasHandle") != function.npos ||
+      function.find("getCUDABlasLtWorkspace") != function.npos) {
+    return "cuBLAS workspace";
+  }
+  std::string_view name = Between(function, "structured_", "::");
+  name = name.substr(0, name.find("_out_cuda"));
+  if (name.empty() || name.find("ufunc_") != name.npos) return "";
+  return name == "addmm" ? "aten::linear" : CleanText(StrCat("aten::", name));
+}
+
 }  // namespace
 
 FrameOrigin OriginOf(std::string_view file) {
@@ -156,6 +170,7 @@ std::string ShortFrame(const Trace& trace, const Frame& frame) {
   if (OriginOf(file) != FrameOrigin::kNative) {
     return Joined(ShortPath(file), frame.line, Cut(std::string(name)));
   }
+  if (std::string known = KnownName(name); !known.empty()) return known;
   if (frame.line == 0 && !name.empty()) return CleanText(Cut(ShortFunction(name)));
   return Joined(file == "??" ? "" : ShortPath(file), frame.line, Cut(ShortFunction(name)));
 }

@@ -100,6 +100,24 @@ TEST(StackNames, OfTheBackwardPassNodeAndOperator) {
   EXPECT_EQ(StackNames(trace).Label(stack), "BmmBackward0 > aten::bmm");
 }
 
+TEST(StackNames, FunctionsHaveTheNamesThatPeopleKnow) {
+  Trace trace;
+  const uint32_t handle =
+      Stack(trace, {kUnwind, {"??", "at::cuda::getCurrentCUDABlasHandle()", 0}});
+  const uint32_t linear =
+      Stack(trace, {kUnwind,
+                    {"??",
+                     "at::(anonymous namespace)::structured_addmm_out_cuda_functional::"
+                     "set_output_raw_strided(long)",
+                     0}});
+  const uint32_t product =
+      Stack(trace, {kUnwind, {"??", "at::meta::structured_mm::meta(at::Tensor const&)", 0}});
+  StackNames names(trace);
+  EXPECT_EQ(names.Label(handle), "cuBLAS workspace");
+  EXPECT_EQ(names.Label(linear), "aten::linear");
+  EXPECT_EQ(names.Label(product), "aten::mm");
+}
+
 TEST(StackNames, WindowsPathsAreShortenedToo) {
   Trace trace;
   const uint32_t stack = Stack(trace, {{"C:\\research\\project\\cezo\\server.py", "train", 3}});
