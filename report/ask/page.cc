@@ -244,7 +244,7 @@ proto::DeviceReport ReportRecordedRun(const Shown& shown, RunData* data) {
   AddPage(schedule, shown.unsimulated.get(), history,
           replay.fragmentation.has_value() ? &replay.fragmentation->segments : nullptr,
           replay.exact.segments, shown.limits, &report);
-  *data = MakeRunData(schedule, log.log(), shown.threads);
+  *data = MakeRunData(schedule, shown.study.meanings(), log.log(), shown.threads);
   return report;
 }
 
@@ -265,7 +265,7 @@ absl::StatusOr<proto::DeviceReport> ReportWhatIfRun(const Shown& shown,
   AddPage(schedule, shown.unsimulated.get(), history,
           run->fragmentation.has_value() ? &run->fragmentation->segments : nullptr, run->segments,
           shown.limits, &report);
-  *data = MakeRunData(schedule, log.log(), shown.threads);
+  *data = MakeRunData(schedule, shown.study.meanings(), log.log(), shown.threads);
   return report;
 }
 

@@ -12,6 +12,7 @@ const PENDING_BIT = 0x40000000;  // freed, but not back with the allocator
  * Which block is where: columns of rows, the lowest row first.
  * @typedef {{
  *   from: number, to: number, low: number, high: number, axis: string, least: number,
+ *   isSegments: boolean, only: string,
  *   width: number, height: number,
  *   moments: Uint32Array, blocks: Uint32Array,
  * }} Picture
@@ -22,7 +23,8 @@ class Bands {
   constructor(run, view) {
     this.run = run;
     this.view = view;
-    this.live = new LiveList(run.lives);
+    /** @type {Map<IntervalTree, LiveList>} */
+    this.live = new Map();
     /** @type {Picture | null} the last that was finished */
     this.picture = null;
     /** @type {Picture | null} */
@@ -60,7 +62,7 @@ class Bands {
     }
     const {begun} = this;
     while (this.column < begun.width) {
-      this.layColumn(begun, this.column++);
+      this.layColumn(begun, this.column++, coloring);
       if (performance.now() > until) return false;
     }
     this.picture = begun;
@@ -68,6 +70,9 @@ class Bands {
     this.paint(coloring);
     return this.shows(wanted);
   }
+
+  /** Forgets what was drawn: of other entries, or of other groups. */
+  drop() { this.picture = this.begun = null; }
 
   /**
    * The moment that a column shows.
@@ -79,37 +84,41 @@ class Bands {
     const first = this.view.momentAt(x);
     const next = this.view.momentAt(x + step);
     if (next <= first) return this.view.momentAt(x + step / 2);
-    return this.run.activeTree.find(first, next);
+    return (picture.isSegments ? this.run.reservedTree : this.run.activeTree).find(first, next);
   }
 
-  /** @param {Picture} picture @param {number} column */
-  layColumn(picture, column) {
-    const {run, live} = this;
+  /** @param {Picture} picture @param {number} column @param {Coloring} coloring */
+  layColumn(picture, column, coloring) {
+    const {run} = this;
     const {height, low, high, least} = picture;
+    const {group, sizes, lives} = coloring;
+    const {only} = this.view.state;
+    const live = this.live.get(lives) ?? new LiveList(lives);
+    this.live.set(lives, live);
     const moment = this.momentOf(picture, column);
     picture.moments[column] = moment;
     const count = live.moveTo(moment);
     const {list} = live;
     const {blocks} = picture;
-    const {block, freed} = run;
+    const {freed} = run;
     const first = column * height;
     const scale = height / (high - low);
     let bytes = 0;
     let row = 0;
     if (least > 0) {
       for (let i = 0; i < count; ++i)
-        if (block[list[i]] < least) bytes += block[list[i]];
+        if (sizes[list[i]] < least && (only < 0 || group[list[i]] === only)) bytes += sizes[list[i]];
       const top = Math.min(height, Math.round((bytes - low) * scale));
       while (row < top) blocks[first + row++] = SMALLER;
     }
     for (let i = 0; i < count && row < height; ++i) {
       const entry = list[i];
-      if (block[entry] < least) continue;
-      bytes += block[entry];
+      if (sizes[entry] < least || (only >= 0 && group[entry] !== only)) continue;
+      bytes += sizes[entry];
       let top = Math.round((bytes - low) * scale);
       if (top <= row) continue;
       if (top > height) top = height;
-      const mark = freed[entry] <= moment ? entry | PENDING_BIT : entry;
+      const mark = !picture.isSegments && freed[entry] <= moment ? entry | PENDING_BIT : entry;
       if (top - row >= 4) blocks[first + row++] = mark | EDGE_BIT;
       while (row < top) blocks[first + row++] = mark;
     }
@@ -122,7 +131,7 @@ class Bands {
    */
   paint(coloring) {
     const {picture, canvas} = this;
-    if (picture === null) return;
+    if (picture === null || picture.isSegments !== coloring.isSegments) return;
     const {width, height, blocks} = picture;
     canvas.width = width;
     canvas.height = height;
@@ -130,6 +139,7 @@ class Bands {
     const image = context.createImageData(width, height);
     const pixels = new Uint32Array(image.data.buffer);
     const {group, pixels: colors} = coloring;
+    const {lit} = this.view.state;
     const smaller = themePixel("smaller");
     const back = themePixel("back");
     for (let column = 0; column < width; ++column) {
@@ -144,6 +154,7 @@ class Bands {
           if (entry === NOTHING) break;  // nothing is above nothing
           pixel = entry === SMALLER ? smaller : colors[group[entry]];
           if (mark & PENDING_BIT) pixel = mix(pixel, back, 0.55);
+          if (lit >= 0 && (entry === SMALLER || group[entry] !== lit)) pixel = mix(pixel, back, FADED);
           if (mark & EDGE_BIT) pixel = mix(pixel, back, 0.28);
         }
         pixels[at] = pixel;

@@ -6,6 +6,7 @@ const ROW_HEIGHT = 15;
 const ROW_GAP = 3;
 const HEADING_HEIGHT = 22;
 const SEGMENT_GAP = 3;
+const FADED = 0.8;    // how far what is not in focus goes to the background's colour
 const MAP_ROWS = 20;  // about as many where most is reserved
 
 /**
@@ -46,11 +47,13 @@ class BlockMap {
     host.append(this.title, this.stage);
     /** @type {(place: Place | null, event?: MouseEvent) => void} */
     this.onHover = () => {};
+    /** @type {Coloring | undefined} where the chart shows segments */
+    this.plain = undefined;
     this.listen();
     this.resize();
     new ResizeObserver(() => this.resize()).observe(host);
     view.listen((_, changed) => {
-      if (changed.has("moment") || changed.has("color")) this.draw();
+      if (["moment", "color", "only", "lit"].some((name) => changed.has(name))) this.draw();
       else if (changed.has("hovered") || changed.has("selected")) this.drawOutline();
     });
   }
@@ -110,7 +113,7 @@ class BlockMap {
     /** @type {Map<string, number[]>} */
     const groups = new Map();
     state.ranges.forEach((range, i) => {
-      const name = this.groupName(range);
+      const name = ranges.groupName(run, range);
       const group = groups.get(name);
       if (group) group.push(i);
       else groups.set(name, [i]);
@@ -160,15 +163,6 @@ class BlockMap {
     return y;
   }
 
-  /** @param {number} range */
-  groupName(range) {
-    const {run} = this;
-    const {ranges} = run;
-    const pool = run.pools[ranges.pool[range]];
-    return `${pool ? "pool " + pool : "default pool"}, ${ranges.isLarge(range) ? "large" : "small"}` +
-        `${ranges.isExpandable(range) ? ", expandable" : ""}, stream ${run.streams[ranges.stream[range]] || "?"}`;
-  }
-
   draw() {
     const {run, view, canvas, ratio, width} = this;
     if (width === 0) return;
@@ -187,7 +181,9 @@ class BlockMap {
     const hole = themePixel("hole");
     const pending = themePixel("pending");
     const back = themePixel("back");
-    const coloring = this.coloring();
+    let coloring = this.coloring();
+    if (coloring.isSegments) coloring = this.plain ??= new Coloring(run, "category");
+    const focus = coloring === this.plain ? -1 : view.focus();
     for (const {from, to} of this.holes) this.fill(pixels, from, to, hole, back);
     state.ranges.forEach(
         (range, i) => this.fill(pixels, this.tape[i], this.tape[i] + run.ranges.size[range], free, free));
@@ -201,7 +197,8 @@ class BlockMap {
       for (; next < blocks.length && run.address[blocks[next]] < end; ++next) {
         const block = blocks[next];
         const at = this.tape[i] + run.address[block] - start;
-        const pixel = run.freed[block] <= state.moment ? pending : coloring.pixelOf(block);
+        let pixel = run.freed[block] <= state.moment ? pending : coloring.pixelOf(block);
+        if (focus >= 0 && coloring.group[block] !== focus) pixel = mix(pixel, back, FADED);
         this.fill(pixels, at, at + run.block[block], pixel, mix(pixel, back, 0.45));
       }
     });

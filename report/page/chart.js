@@ -5,10 +5,10 @@ const OVERVIEW_HEIGHT = 40;
 class Chart extends ChartPicture {
   /**
    * @param {HTMLElement} host @param {Run} run @param {View} view
-   * @param {Stretch[]} stretches @param {Overlay[]} overlays
+   * @param {Ribbons} ribbons @param {Overlay[]} overlays @param {Limit} limit
    */
-  constructor(host, run, view, stretches, overlays) {
-    super(run, view, stretches, overlays);
+  constructor(host, run, view, ribbons, overlays, limit) {
+    super(run, view, ribbons, overlays, limit);
     this.host = host;
     this.stage = make("div", {class: "stage"}, this.canvas, this.svg.node());
     this.overview = d3.create("svg").attr("class", "overview").attr("aria-hidden", "true");
@@ -18,7 +18,7 @@ class Chart extends ChartPicture {
     this.brush = d3.brushX().on("brush end", () => this.onBrush());
     this.brushGroup = this.overview.append("g").attr("class", "brush");
     host.append(this.stage, this.overview.node());
-    /** @type {(block: number, event?: MouseEvent) => void} */
+    /** @type {(place: Place | null, event?: MouseEvent) => void} */
     this.onHover = () => {};
     /** @type {() => void} */
     this.onColors = () => {};
@@ -27,7 +27,12 @@ class Chart extends ChartPicture {
     new ResizeObserver(() => this.resize()).observe(host);
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.recolor());
     view.listen((_, changed) => {
-      if (changed.has("color")) this.recolor();
+      if (changed.has("color")) {
+        this.recolor();
+      } else if (changed.has("lit")) {
+        this.bands.paint(this.coloring);
+        this.drawn = false;
+      }
       if (changed.has("axis")) this.drawOverview();
       this.draw();
     });
@@ -55,61 +60,60 @@ class Chart extends ChartPicture {
         x: this.x.invert(event.clientX - box.left + this.left),
         column: (event.clientX - box.left) * this.ratio,
         row: (box.bottom - event.clientY) * this.ratio,
-        y: this.y.invert(event.clientY - box.top + MARGIN.top)
+        y: this.y.invert(event.clientY - box.top + this.top)
       };
     };
-    /** @type {{x: number, y: number, moved: boolean, state: ViewState} | null} */
+    /** @type {{x: number, at: number, moved: boolean} | null} */
     let drag = null;
+    const hoverAt = (/** @type {PointerEvent} */ event) => {
+      const at = place(event);
+      this.hover(this.bands.blockAt(Math.floor(at.column), Math.floor(at.row)), event);
+      return at;
+    };
     node.addEventListener("pointerdown", (event) => {
       if (event.button !== 0) return;
       node.setPointerCapture(event.pointerId);
-      drag = {x: event.clientX, y: event.clientY, moved: false, state: {...view.state}};
+      drag = {x: event.clientX, at: place(event).x, moved: false};
     });
     node.addEventListener("pointermove", (event) => {
       if (drag !== null && (drag.moved || Math.abs(event.clientX - drag.x) > 4)) {
         drag.moved = true;
-        const {from, to, low, high} = drag.state;
-        const dx = (event.clientX - drag.x) / this.plotWidth * (to - from);
-        view.show(from - dx, to - dx);
-        if (high > 0) {
-          const dy = Math.max(-low, (event.clientY - drag.y) / this.plotHeight * (high - low));
-          view.set({low: low + dy, high: high + dy});
-        }
+        const edges = [this.x(drag.at), this.x(place(event).x)].sort((a, b) => a - b);
+        this.dragged.attr("visibility", "visible")
+            .attr("x", edges[0])
+            .attr("width", edges[1] - edges[0])
+            .attr("y", this.top)
+            .attr("height", this.plotHeight);
         return;
       }
-      const at = place(event);
-      this.hover(this.bands.blockAt(Math.floor(at.column), Math.floor(at.row)), event);
+      const at = hoverAt(event);
       if (drag === null && !view.frozen) view.moveTo(this.momentNear(at.x));
     });
     node.addEventListener("pointerup", (event) => {
-      if (drag !== null && !drag.moved) {
-        const at = place(event);
-        const block = this.bands.blockAt(Math.floor(at.column), Math.floor(at.row));
+      if (drag !== null && drag.moved) {
+        const {x} = place(event);
+        view.show(Math.min(x, drag.at), Math.max(x, drag.at));
+      } else if (drag !== null) {
+        const at = hoverAt(event);
         view.moveTo(this.momentNear(at.x));
-        view.select(block);
+        view.select(view.state.hovered);
       }
+      this.dragged.attr("visibility", "hidden");
       drag = null;
     });
     node.addEventListener("pointerleave", () => this.hover(-1));
+    // The page scrolls, unless Ctrl is held.
     this.svg.node().addEventListener("wheel", (/** @type {WheelEvent} */ event) => {
+      if (!event.ctrlKey && !event.metaKey) return;
       const at = place(event);
-      if (event.shiftKey) {
-        this.zoomHeight(1.0015 ** (event.deltaY || event.deltaX), at.y);
-      } else if (Math.abs(event.deltaX) > Math.abs(event.deltaY)) {
-        const {from, to} = view.state;
-        const step = event.deltaX / this.plotWidth * (to - from);
-        view.show(from + step, to + step);
-      } else {
-        // Everything is seen already: the page scrolls.
-        if (event.deltaY > 0 && view.state.to - view.state.from >= view.extent() - 1e-9) return;
-        view.zoom(1.0015 ** event.deltaY, at.x);
-      }
+      if (event.shiftKey) this.zoomHeight(1.0015 ** (event.deltaY || event.deltaX), at.y);
+      else view.zoom(1.0015 ** event.deltaY, at.x);
       event.preventDefault();
     }, {passive: false});
   }
 
   /**
-   * The moment a column at `x` shows, which is the one the reader sees.
+   * The moment that a column at `x` shows, which is the one that the reader sees.
    * @param {number} x
    */
   momentNear(x) {
@@ -131,10 +135,15 @@ class Chart extends ChartPicture {
     else if (newHigh - newLow > 1024) this.view.set({low: newLow, high: newHigh});
   }
 
-  /** @param {number} block @param {MouseEvent} [event] */
-  hover(block, event) {
-    this.view.set({hovered: block});
-    this.onHover(block, event);
+  /** @param {number} entry a block, or, where segments are shown, a range @param {MouseEvent} [event] */
+  hover(entry, event) {
+    const {run} = this;
+    const {isSegments} = this.coloring;
+    this.view.set({hovered: isSegments ? -1 : entry});
+    if (entry < 0) this.onHover(null);
+    else if (isSegments)
+      this.onHover({range: entry, address: run.ranges.address[entry], size: run.ranges.size[entry], block: -1}, event);
+    else this.onHover({range: -1, address: run.address[entry], size: run.block[entry], block: entry}, event);
   }
 
   recolor() {
@@ -150,7 +159,7 @@ class Chart extends ChartPicture {
     const width = Math.max(280, this.host.clientWidth);
     if (width === this.width) return;
     this.setWidth(width);
-    const bottom = MARGIN.top + this.plotHeight;
+    const bottom = this.top + this.plotHeight;
     const height = bottom + MARGIN.bottom;
     this.svg.attr("width", width).attr("height", height);
     this.stage.style.height = height + "px";
@@ -159,15 +168,15 @@ class Chart extends ChartPicture {
     canvas.height = Math.round(this.plotHeight * this.ratio);
     Object.assign(
         canvas.style,
-        {left: this.left + "px", top: MARGIN.top + "px", width: this.plotWidth + "px", height: this.plotHeight + "px"});
+        {left: this.left + "px", top: this.top + "px", width: this.plotWidth + "px", height: this.plotHeight + "px"});
     for (const rect of [this.clip, this.target]) {
       rect.attr("x", this.left)
-          .attr("y", rect === this.clip ? 0 : MARGIN.top)
+          .attr("y", rect === this.clip ? 0 : this.top)
           .attr("width", this.plotWidth)
           .attr("height", rect === this.clip ? bottom : this.plotHeight);
     }
     this.x = d3.scaleLinear().range([this.left, width - MARGIN.right]);
-    this.y = d3.scaleLinear().range([bottom, MARGIN.top]);
+    this.y = d3.scaleLinear().range([bottom, this.top]);
     this.overview.attr("width", width).attr("height", OVERVIEW_HEIGHT + 4);
     this.drawOverview();
     this.draw();

@@ -1,5 +1,22 @@
 // How the chart is drawn, again and again: a call stays within one frame.
 
+/**
+ * As much of a name as has room: "forward" of "forward, step 3", "attn" of "h.3.attn".
+ * @param {string} name @param {number} room characters
+ */
+function fitName(name, room) {
+  if (name.length <= room) return name;
+  let text = name.replace(/, .*/, "");
+  while (text.length > room && text.includes(".")) text = text.slice(text.indexOf(".") + 1);
+  return text.length <= room ? text : "";
+}
+
+/**
+ * The beginning of a name, with an ellipsis where it is cut.
+ * @param {string} name @param {number} room characters
+ */
+function cutName(name, room) { return name.length <= room ? name : room < 4 ? "" : name.slice(0, room - 1) + "\u2026"; }
+
 /** A run under other settings, drawn over this one. */
 class Overlay {
   /** @param {any} other of the report @param {Run} run @param {string} color */
@@ -22,27 +39,43 @@ class Overlay {
 }
 
 const MARGIN = {
-  top: 26,
   right: 14,
   bottom: 26
 };
+const RIBBON_HEIGHT = 18;   // of a row of names above the plot
+const STRETCH_PIXELS = 20;  // about as wide as one must be for its row to be drawn
+const OOM_WIDTH = 12;
 const FIGURES = /** @type {const} */ (["reserved", "active", "allocated", "requested"]);
 const FRAME_MILLISECONDS = 2;  // for bands; the rest of a frame's 16 is the browser's
 
-/** @typedef {{from: number, to: number, name: string}} Stretch of moments */
+/**
+ * A stretch of moments; rows of them, each as finely and as coarsely as it may be drawn.
+ * @typedef {{from: number, to: number, name: string}} Stretch
+ * @typedef {Stretch[][][]} Ribbons
+ */
+
+/** @typedef {{bytes: number, text: string, at: number, by: string}} Limit of the card; the OOM at a moment, -1: none */
 
 class ChartPicture {
-  /** @param {Run} run @param {View} view @param {Stretch[]} stretches @param {Overlay[]} overlays */
-  constructor(run, view, stretches, overlays) {
+  /** @param {Run} run @param {View} view @param {Ribbons} ribbons @param {Overlay[]} overlays @param {Limit} limit */
+  constructor(run, view, ribbons, overlays, limit) {
     this.run = run;
     this.view = view;
-    this.stretches = stretches;
+    this.ribbons = ribbons;
+    this.limit = limit;
+    this.top = 8 + RIBBON_HEIGHT * Math.max(1, ribbons.length);
     this.overlays = overlays;
     this.bands = new Bands(run, view);
     this.coloring = new Coloring(run, view.state.color);
     const highest = (/** @type {MaxTree} */ tree) => tree.values[tree.find(0, run.last + 1)];
     this.most =
         Math.max(1, highest(run.reservedTree), highest(run.activeTree), ...overlays.map((overlay) => overlay.most));
+    // What ran out is drawn on top of what was there.
+    const tried =
+        run.last > 0 ? this.momentsOf([run.oomKind]).map((/** @type {number} */ moment) => this.triedTop(moment)) : [];
+    const ceiling = 1.5 * this.most;
+    this.most = Math.min(ceiling, Math.max(this.most, ...tried));
+    if (limit.bytes <= (tried.length > 0 ? ceiling : 1.15 * this.most)) this.most = Math.max(this.most, limit.bytes);
     /** @type {Set<string>} */
     this.shown = new Set(["reserved", "marks", ...overlays.map((_, i) => "other" + i)]);
     /** @type {Map<string, MaxTree>} */
@@ -77,7 +110,12 @@ class ChartPicture {
     this.axisX = this.svg.append("g").attr("class", "axis x");
     this.axisY = this.svg.append("g").attr("class", "axis y");
     this.outline = clipped("path").attr("class", "outline");
+    this.limitLine = clipped("line").attr("class", "limit");
+    this.limitText = clipped("text").attr("class", "limit");
+    this.tried = clipped("path").attr("class", "tried");
+    this.triedText = clipped("text").attr("class", "tried");
     this.marks = clipped("path").attr("class", "oom");
+    this.dragged = clipped("rect").attr("class", "dragged").attr("visibility", "hidden");
     this.between = clipped("rect").attr("class", "between");
     this.markLine = this.svg.append("line").attr("class", "cursor mark");
     this.cursorLine = this.svg.append("line").attr("class", "cursor");
@@ -85,6 +123,12 @@ class ChartPicture {
     this.x = d3.scaleLinear();
     this.y = d3.scaleLinear();
   }
+
+  /**
+   * Where the request that ran out of memory would have ended.
+   * @param {number} moment
+   */
+  triedTop(moment) { return this.run.reserved[moment] + this.run.otherSize[this.run.subject[moment - 1]]; }
 
   /** @param {number[]} kinds of events that are not of allocations */
   momentsOf(kinds) {
@@ -94,8 +138,10 @@ class ChartPicture {
 
   /** @param {keyof typeof COLORINGS} by */
   setColoring(by) {
+    const {isSegments} = this.coloring;
     if (this.coloring.by === by) this.coloring.paint();
     else this.coloring = new Coloring(this.run, by);
+    if (this.coloring.isSegments !== isSegments) this.bands.drop();
   }
 
   /** @param {number} width of everything, in CSS pixels */
@@ -114,14 +160,25 @@ class ChartPicture {
   }
 
   draw() {
-    const {from, to, axis, least} = this.view.state;
+    const {from, to, axis, least, only} = this.view.state;
     const {low, high} = this.heights();
     this.x.domain([from, to]);
     this.y.domain([low, high]);
     const {canvas} = this;
     const done = this.bands.work(
-        {from, to, low, high, axis, least, width: canvas.width, height: canvas.height}, this.coloring,
-        FRAME_MILLISECONDS);
+        {
+          from,
+          to,
+          low,
+          high,
+          axis,
+          least,
+          isSegments: this.coloring.isSegments,
+          only: only < 0 ? "" : this.coloring.by + only,
+          width: canvas.width,
+          height: canvas.height
+        },
+        this.coloring, FRAME_MILLISECONDS);
     const key = [from, to, low, high, axis, this.width].join();
     if (!done || !this.drawn || key !== this.drawnKey) this.drawCanvas(done);
     this.drawn = done;
@@ -155,7 +212,7 @@ class ChartPicture {
     const {picture} = bands;
     if (picture !== null && picture.axis === this.view.state.axis) {
       const x = (/** @type {number} */ at) => (this.x(at) - this.left) * ratio;
-      const y = (/** @type {number} */ bytes) => (this.y(bytes) - MARGIN.top) * ratio;
+      const y = (/** @type {number} */ bytes) => (this.y(bytes) - this.top) * ratio;
       context.imageSmoothingEnabled = false;
       if (done) context.drawImage(bands.canvas, 0, 0);
       else
@@ -264,8 +321,8 @@ class ChartPicture {
     context.beginPath();
     for (let i = first; i <= last; ++i) {
       const x = (this.x(view.xOf(overlay.moments[i])) - this.left) * ratio;
-      const y = (this.y(overlay.reserved[i]) - MARGIN.top) * ratio;
-      if (i > first) context.lineTo(x, (this.y(overlay.reserved[i - 1]) - MARGIN.top) * ratio);
+      const y = (this.y(overlay.reserved[i]) - this.top) * ratio;
+      if (i > first) context.lineTo(x, (this.y(overlay.reserved[i - 1]) - this.top) * ratio);
       context.lineTo(x, y);
       if (i === overlay.moments.length - 1) context.lineTo((this.x(view.extent()) - this.left) * ratio, y);
     }
@@ -306,23 +363,27 @@ class ChartPicture {
     const room = this.width - 4;
     ticks =
         ticks.filter((/** @type {number} */ at) => at >= view.state.from && this.x(at) + 4 * format(at).length < room);
-    this.axisX.attr("transform", `translate(0,${MARGIN.top + this.plotHeight})`)
+    this.axisX.attr("transform", `translate(0,${this.top + this.plotHeight})`)
         .call(d3.axisBottom(this.x).tickValues(ticks).tickFormat(format).tickPadding(6));
   }
 
   /**
-   * The stretches that are wide enough to be seen, with their edges on the screen.
-   * @returns {{name: string, isOdd: boolean, begin: number, end: number}[]}
+   * The stretches of a row that are wide enough to be seen, with their edges on the screen.
+   * @param {Stretch[][]} row @returns {{name: string, isOdd: boolean, begin: number, end: number}[]}
    */
-  visibleStretches() {
+  visibleStretches(row) {
     if (!this.shown.has("marks")) return [];
-    const {view, stretches} = this;
+    const {view} = this;
     const [left, right] = this.x.range();
     const from = view.momentAt(view.state.from);
     const to = view.momentAt(view.state.to);
+    const {left: indexAt} = d3.bisector((/** @type {Stretch} */ each) => each.from);
+    const stretches = row.find(
+                          (each, i) => i + 1 === row.length ||
+                              (indexAt(each, to) - indexAt(each, from)) * STRETCH_PIXELS <= this.plotWidth) ??
+        [];
     const found = [];
-    for (let i = Math.max(0, d3.bisector((/** @type {Stretch} */ each) => each.from).right(stretches, from) - 1);
-         i < stretches.length && stretches[i].from <= to; ++i) {
+    for (let i = Math.max(0, indexAt(stretches, from + 1) - 1); i < stretches.length && stretches[i].from <= to; ++i) {
       const begin = Math.max(this.x(view.xOf(stretches[i].from)), left);
       const end = Math.min(this.x(view.xOf(stretches[i].to)), right);
       if (end - begin >= 3) found.push({name: stretches[i].name, isOdd: i % 2 === 1, begin, end});
@@ -336,33 +397,73 @@ class ChartPicture {
    */
   drawStretches(context) {
     context.fillStyle = color("band");
-    for (const {isOdd, begin, end} of this.visibleStretches()) {
+    for (const {isOdd, begin, end} of this.visibleStretches(this.ribbons[0] ?? [])) {
       if (isOdd) context.fillRect((begin - this.left) * this.ratio, 0, (end - begin) * this.ratio, this.canvas.height);
     }
   }
 
-  /** Where phases or steps begin, their names where there is room; out of memory. Few elements: they change in every frame. */
+  /** Names of phases and modules where there is room; out of memory. Few elements: they change in every frame. */
   drawMarks() {
     const {view} = this;
-    const bottom = MARGIN.top + this.plotHeight;
-    const stretches = this.visibleStretches();
-    this.bounds.attr("d", stretches.map(({begin}) => `M${begin.toFixed(1)},6V${MARGIN.top - 2}`).join("") || null);
+    const bottom = this.top + this.plotHeight;
+    let bounds = "";
+    /** @type {{text: string, x: number, y: number}[]} */
+    const names = [];
+    this.ribbons.forEach((row, i) => {
+      const y = 4 + RIBBON_HEIGHT * i;
+      for (const {name, begin, end} of this.visibleStretches(row)) {
+        bounds += `M${begin.toFixed(1)},${y}v${RIBBON_HEIGHT - 2}`;
+        const text = fitName(name, Math.floor((end - begin - 8) / 6.6));
+        if (text) names.push({text, x: begin + 4, y: y + 13});
+      }
+    });
+    this.bounds.attr("d", bounds || null);
     this.names.selectAll("text")
-        .data(stretches.filter(({name, begin, end}) => end - begin > 6.5 * name.length + 12))
+        .data(names)
         .join("text")
-        .attr("y", 16)
-        .attr("x", (/** @type {any} */ stretch) => stretch.begin + 5)
-        .text((/** @type {any} */ stretch) => stretch.name);
+        .attr("y", (/** @type {any} */ name) => name.y)
+        .attr("x", (/** @type {any} */ name) => name.x)
+        .text((/** @type {any} */ name) => name.text);
     let path = "";
+    let tried = "";
     let before = -9;
     const end = d3.bisectRight(this.ooms, view.momentAt(view.state.to));
     for (let i = d3.bisectLeft(this.ooms, view.momentAt(view.state.from)); i < end; ++i) {
       const at = this.x(view.xOf(this.ooms[i]));
       if (at - before < 3) continue;
       before = at;
-      path += `M${at - 6},${MARGIN.top - 14}h12l-6,11zM${at},${MARGIN.top - 4}V${bottom}`;
+      path += `M${at - 6},${this.top - 12}h12l-6,11zM${at},${this.top - 4}V${bottom}`;
+      const base = this.y(this.run.reserved[this.ooms[i]]);
+      tried += `M${at - OOM_WIDTH / 2},${base}h${OOM_WIDTH}V${Math.max(0, this.y(this.triedTop(this.ooms[i])))}h${
+          - OOM_WIDTH}Z`;
     }
     this.marks.attr("d", path || null);
+    this.tried.attr("d", tried || null);
+    this.drawLimit();
+  }
+
+  /** The card's limit, and in words what was requested beyond it. */
+  drawLimit() {
+    const {limit, view, run} = this;
+    const [left, right] = this.x.range();
+    const y = this.y(limit.bytes);
+    const isSeen = limit.bytes > 0 && y > this.top - 1 && y < this.top + this.plotHeight;
+    this.limitLine.attr("x1", left).attr("x2", right).attr("y1", y).attr("y2", y);
+    this.limitText.attr("x", left + 6).attr("y", y < this.top + 16 ? y + 14 : y - 4).text(limit.text);
+    for (const each of [this.limitLine, this.limitText]) each.attr("visibility", isSeen ? "visible" : "hidden");
+    const x = limit.at < 0 ? -1 : this.x(view.xOf(limit.at));
+    const isTried = x >= left && x <= right;
+    this.triedText.attr("visibility", isTried ? "visible" : "hidden");
+    if (!isTried) return;
+    const isRight = x > (left + right) / 2;
+    const room = Math.floor((isRight ? x - left : right - x) / 7.8) - 3;
+    const size = formatSize(run.otherSize[run.subject[limit.at - 1]]);
+    const text = `${size} requested by ${limit.by}`;
+    const top = Math.max(this.top, this.y(this.triedTop(limit.at)));
+    this.triedText.attr("x", isRight ? x - 10 : x + 10)
+        .attr("y", Math.abs(top - y) < 18 ? Math.max(top, y) + 30 : top + 12)
+        .attr("text-anchor", isRight ? "end" : "start")
+        .text(cutName(text, room));
   }
 
   /** Around the block under the pointer, else around the selected one. */
@@ -371,7 +472,7 @@ class ChartPicture {
     const {picture} = bands;
     const {hovered, selected} = this.view.state;
     const block = hovered >= 0 ? hovered : selected;
-    if (block < 0 || picture === null) {
+    if (block < 0 || picture === null || picture.isSegments) {
       this.outline.attr("d", null);
       return;
     }
@@ -413,15 +514,15 @@ class ChartPicture {
           (view.state.axis === "event" ? Math.min(0.5, (view.state.to - view.state.from) / this.plotWidth / 2) : 0));
       line.attr("x1", x)
           .attr("x2", x)
-          .attr("y1", MARGIN.top - 8)
-          .attr("y2", MARGIN.top + this.plotHeight)
+          .attr("y1", this.top - 8)
+          .attr("y2", this.top + this.plotHeight)
           .attr("visibility", x >= left - 1 && x <= right + 1 ? "visible" : "hidden");
       return Math.max(left, Math.min(x, right));
     };
     const a = place(this.cursorLine, moment);
     const b = place(this.markLine, mark);
     this.between.attr("x", Math.min(a, b))
-        .attr("y", MARGIN.top)
+        .attr("y", this.top)
         .attr("width", Math.abs(a - b))
         .attr("height", this.plotHeight)
         .attr("visibility", mark >= 0 ? "visible" : "hidden");

@@ -76,26 +76,48 @@ function agePixel(share) {
                     pixelOf(0.9 - 0.5 * share, 0.06 + 0.08 * share, 95 + 175 * share);
 }
 
-// What allocations can be coloured by.
-const COLORINGS = /** @type {const} */ ({
-  line: "line of code",
-  stack: "stack",
-  category: "category",
-  age: "lifetime",
-  stream: "stream",
+// Lightness, colourfulness and hue of the categories, the same on every page; of the theme's light side.
+const CATEGORY_TONES = /** @type {Record<string, [number, number, number]>} */ ({
+  "parameters": [0.62, 0.14, 255],
+  "buffers": [0.78, 0.07, 240],
+  "gradients": [0.63, 0.17, 30],
+  "optimizer state": [0.55, 0.15, 300],
+  "activations": [0.72, 0.14, 155],
+  "logits and loss": [0.66, 0.17, 350],
+  "temporaries": [0.82, 0.12, 90],
+  "inputs": [0.72, 0.1, 205],
+  "caches of keys and values": [0.66, 0.13, 120],
+  "copies of weights in another type": [0.74, 0.1, 275],
+  "workspaces": [0.52, 0.09, 60],
+  "communication": [0.58, 0.13, 190],
 });
 
-/** Gives every allocation a group, and every group a colour. */
+// What the picture can be coloured by. The last one shows segments instead of blocks.
+const COLORINGS = /** @type {const} */ ({
+  category: "category",
+  module: "module",
+  line: "line of code",
+  stack: "stack",
+  age: "age",
+  stream: "stream",
+  segment: "segments",
+});
+const MODULE_GROUPS = 40;
+
+/** Gives every allocation, or every range of reserved memory, a group, and every group a colour. */
 class Coloring {
   /** @param {Run} run @param {keyof typeof COLORINGS} by */
   constructor(run, by) {
     this.run = run;
     this.by = by;
+    this.isSegments = by === "segment";
+    // What is drawn.
+    this.lives = this.isSegments ? run.ranges.tree : run.lives;
+    this.sizes = this.isSegments ? run.ranges.size : run.block;
     /** @type {string[]} */
     this.names = [];
-    this.group = new Uint32Array(run.size.length);
-    if (by === "age") this.groupByAge();
-    else this.groupByName();
+    this.group = new Uint32Array(this.sizes.length);
+    this.groupAll();
     this.weight = this.weigh();                        // of each group
     this.pixels = new Uint32Array(this.names.length);  // likewise
     /** Groups, the largest first. */
@@ -103,26 +125,55 @@ class Coloring {
     this.paint();
   }
 
-  groupByName() {
+  groupAll() {
     const {run, by} = this;
+    const {ranges} = run;
+    if (by === "age") this.groupByAge();
+    else if (by === "segment") this.groupBy((i) => ranges.groupName(run, i));
+    else if (by === "stream") this.groupBy((i) => "stream " + (run.streams[run.stream[i]] || "?"));
+    else if (by === "category") this.groupByNumber(run.category, run.categoryNames);
+    else if (by === "module") this.groupByNumber(run.module, this.modulePrefixes());
+    else this.groupByNumber(run.stack, by === "line" ? run.lines : run.labels);
+  }
+
+  /** @param {(entry: number) => string} nameOf */
+  groupBy(nameOf) {
+    /** @type {Map<string, number>} */
     const numbers = new Map();
-    const numberOf = (/** @type {string} */ name) => {
-      if (!numbers.has(name)) {
-        numbers.set(name, this.names.length);
+    for (let i = 0; i < this.group.length; ++i) {
+      const name = nameOf(i);
+      let number = numbers.get(name);
+      if (number === undefined) {
+        numbers.set(name, number = this.names.length);
         this.names.push(name);
       }
-      return numbers.get(name);
-    };
-    if (by === "stream") {
-      for (let i = 0; i < this.group.length; ++i) {
-        this.group[i] = numberOf("stream " + (run.streams[run.stream[i]] || "?"));
-      }
-      return;
+      this.group[i] = number;
     }
-    const names = by === "category" ? run.tags : by === "line" ? run.lines : run.labels;
-    const ofStack = by === "stack" ? names.map((_, i) => i) : names.map((name) => numberOf(name || "unnamed"));
-    if (by === "stack") this.names = names;
-    for (let i = 0; i < this.group.length; ++i) this.group[i] = ofStack[run.stack[i]];
+  }
+
+  /**
+   * Entries whose numbers have the same name are one group.
+   * @param {Uint32Array} numbers @param {string[]} names
+   */
+  groupByNumber(numbers, names) {
+    /** @type {Map<string, number>} */
+    const groups = new Map();
+    const groupOf = names.map((name) => {
+      if (!groups.has(name)) groups.set(name, this.names.push(name || "unnamed") - 1);
+      return /** @type {number} */ (groups.get(name));
+    });
+    for (let i = 0; i < this.group.length; ++i) this.group[i] = groupOf[numbers[i]];
+  }
+
+  /** Modules as deep as they can be told apart by colour. */
+  modulePrefixes() {
+    const parts = this.run.modules.map((path) => path.split("."));
+    let names = this.run.modules.map((path) => path || "no module known");
+    for (let depth = Math.max(...parts.map((each) => each.length)); depth >= 1; --depth) {
+      if (new Set(names).size <= MODULE_GROUPS) break;
+      names = parts.map((each) => each.slice(0, depth).join(".") || "no module known");
+    }
+    return names;
   }
 
   groupByAge() {
@@ -142,9 +193,10 @@ class Coloring {
 
   /** How much of the picture each group takes: bytes times moments. */
   weigh() {
-    const {run, group} = this;
+    const {lives, sizes, group} = this;
+    const {starts, ends} = lives;
     const weight = new Float64Array(this.names.length);
-    for (let i = 0; i < group.length; ++i) weight[group[i]] += run.block[i] * (run.end[i] - run.start[i]);
+    for (let i = 0; i < group.length; ++i) weight[group[i]] += sizes[i] * (ends[i] - starts[i]);
     return weight;
   }
 
@@ -153,13 +205,26 @@ class Coloring {
     const {names} = this;
     let ranked = 0;
     const neutral = pixelOf(isDark() ? 0.5 : 0.76, 0.02, 250);
+    const isNeutral =
+        (/** @type {string} */ name) => ["no stack recorded", "", "unknown", "no module known"].includes(name);
     this.order.forEach((entry) => {
-      this.pixels[entry] = names[entry] === "no stack recorded" || names[entry] === "" ? neutral :
+      const tone = this.by === "category" ? CATEGORY_TONES[names[entry]] : undefined;
+      this.pixels[entry] = isNeutral(names[entry]) ? neutral :
           this.by === "age" ? (entry + 1 === names.length ? neutral : agePixel(entry / (names.length - 2))) :
+          tone              ? pixelOf(tone[0] - (isDark() ? 0.06 : 0), tone[1], tone[2]) :
                               rankPixel(ranked++);
     });
   }
 
-  /** @param {number} allocation */
-  pixelOf(allocation) { return this.pixels[this.group[allocation]]; }
+  /** @param {number} entry */
+  pixelOf(entry) { return this.pixels[this.group[entry]]; }
+
+  /**
+   * What is there at a moment.
+   * @param {number} moment
+   */
+  entriesAt(moment) {
+    const state = this.run.stateAt(moment);
+    return this.isSegments ? state.ranges : state.blocks;
+  }
 }

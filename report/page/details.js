@@ -103,6 +103,10 @@ class Details {
       facts.push(["returned to the cache", link(end[block], view.momentName(end[block]))]);
     if (end[block] > run.last) facts.push(["freed", "not in this run"]);
     facts.push(["lives", view.lifeOf(block)], ["stream", run.streams[run.stream[block]] || "?"]);
+    const category = run.categoryNames[run.category[block]];
+    if (category) facts.splice(1, 0, ["category", category]);
+    const module = run.modules[run.module[block]];
+    if (module) facts.splice(2, 0, ["module", module]);
     const pool = run.pools[run.pool[block]];
     if (pool) facts.push(["pool", pool]);
     return facts;
@@ -135,7 +139,8 @@ class Tip {
     const {run, view} = this;
     this.show(event, [
       `${formatSize(run.block[block])}  ${run.tags[run.stack[block]] || run.labels[run.stack[block]]}`,
-      `${formatHex(run.address[block])}, ${view.lifeOf(block)}`
+      [run.categoryNames[run.category[block]], run.modules[run.module[block]], view.lifeOf(block)].filter(Boolean).join(
+          ", ")
     ]);
   }
 
@@ -146,9 +151,18 @@ class Tip {
       return;
     }
     const {ranges} = this.run;
+    const isFree = place.size < ranges.size[place.range] || this.isFree(place);
     this.show(event, [
-      `${formatSize(place.size)} free`,
-      `${formatHex(place.address)}, in a segment of ${formatSize(ranges.size[place.range])}`
+      isFree ? `${formatSize(place.size)} free` : `${formatSize(place.size)} segment`,
+      `${formatHex(place.address)}, in ${ranges.groupName(this.run, place.range)}`
     ]);
+  }
+
+  /** @param {Place} place */
+  isFree(place) {
+    return !this.run.stateAt(this.view.state.moment)
+                .blocks.some(
+                    (block) => place.address <= this.run.address[block] &&
+                        this.run.address[block] < place.address + place.size);
   }
 }

@@ -9,7 +9,7 @@ class EventList {
     this.view = view;
     this.search = /** @type {HTMLInputElement} */ (make("input", {
       type: "search",
-      placeholder: "search events: a file, a function, segment_alloc, oom ...",
+      placeholder: "search: a file, a function, segment_alloc, oom ...",
       "aria-label": "Search events; Enter moves to the next match, Shift+Enter to the previous one"
     }));
     this.told = make("span", {class: "note", "aria-live": "polite"});
@@ -23,16 +23,17 @@ class EventList {
                 make("th", {class: "address"}, "address"), make("th", {}, "by"))),
         this.body);
     host.append(make("div", {class: "row"}, this.search, this.told), make("div", {class: "scroll"}, table));
+    /** @type {number[]} moments that match the search */
+    this.hits = [];
+    this.search.addEventListener("input", () => {
+      this.hits = this.findAll();
+      this.draw();
+    });
     this.search.addEventListener("keydown", (event) => {
       if (event.key !== "Enter") return;
       event.preventDefault();
-      this.find(event.shiftKey ? -1 : 1);
+      this.step(event.shiftKey ? -1 : 1);
     });
-    table.addEventListener("wheel", (event) => {
-      event.preventDefault();
-      view.moveTo(view.state.moment + Math.sign(event.deltaY) * (event.shiftKey ? 20 : 1));
-      view.follow();
-    }, {passive: false});
     this.body.addEventListener("click", (event) => {
       const row = /** @type {HTMLElement} */ (event.target).closest("tr");
       if (!row || !row.dataset.moment) return;
@@ -70,11 +71,15 @@ class EventList {
   }
 
   draw() {
-    const {run, view} = this;
+    const {run, view, hits} = this;
     const {moment} = view.state;
-    const first = Math.max(1, Math.min(moment - Math.floor(EVENTS_SHOWN / 2), run.last - EVENTS_SHOWN + 1));
+    const isSearch = this.search.value.trim() !== "";
+    const count = isSearch ? hits.length : run.last;
+    const now = isSearch ? d3.bisectLeft(hits, moment) : moment - 1;
+    const first = Math.max(0, Math.min(now - Math.floor(EVENTS_SHOWN / 2), count - EVENTS_SHOWN));
     const rows = [];
-    for (let at = first; at < first + EVENTS_SHOWN && at <= run.last; ++at) {
+    for (let i = first; i < first + EVENTS_SHOWN && i < count; ++i) {
+      const at = isSearch ? hits[i] : i + 1;
       const what = this.describe(at - 1);
       const label = what.text || (what.stack >= 0 ? run.labels[what.stack] : "");
       const isMark = what.text !== "";
@@ -86,33 +91,50 @@ class EventList {
           make("td", {class: "label", title: label}, label.replace(/[^\s]*\//g, ""))));
     }
     this.body.replaceChildren(...rows);
+    const found = formatCount(hits.length) + (hits.length === 1 ? " match" : " matches");
+    if (!isSearch) this.told.textContent = "";
+    else if (hits.length === 0) this.told.textContent = "no match";
+    else this.told.textContent = hits[now] === moment ? `${formatCount(now + 1)} of ${found}` : found;
   }
 
-  /** @param {number} step 1 or -1 */
-  find(step) {
-    const {run, view} = this;
+  /** The moments of all events that match the search. */
+  findAll() {
+    const {run} = this;
     const text = this.search.value.trim().toLowerCase();
-    if (text === "") return;
+    /** @type {number[]} */
+    const hits = [];
+    if (text === "") return hits;
     const isMatch = (/** @type {string} */ name) => name.toLowerCase().includes(text);
     const kinds = run.kindNames.map(isMatch);
     const stacks = run.stacksWith(text);
     const texts = run.texts.map((name) => name !== "" && isMatch(name));
     const address = /^0x[0-9a-f]+$/.test(text) ? Number(text) : -1;
-    for (let at = view.state.moment + step; at >= 1 && at <= run.last; at += step) {
-      const event = at - 1;
+    for (let event = 0; event < run.last; ++event) {
       const kind = run.kind[event];
       const subject = run.subject[event];
       const isAlloc = kind === run.allocKind;
       const isOther = !isAlloc && kind !== run.freeKind && kind !== run.completedKind;
       if (kinds[kind] || (isAlloc && (stacks[run.stack[subject]] || run.address[subject] === address)) ||
           (isOther && (texts[run.otherText[subject]] || run.otherAddress[subject] === address))) {
-        this.told.textContent = "";
-        view.moveTo(at);
-        if (isAlloc) view.select(subject);
-        view.follow();
-        return;
+        hits.push(event + 1);
       }
     }
-    this.told.textContent = step > 0 ? "no match after the cursor" : "no match before the cursor";
+    return hits;
+  }
+
+  /**
+   * Moves to the next match, after the last to the first.
+   * @param {number} by 1 or -1
+   */
+  step(by) {
+    const {run, view, hits} = this;
+    if (hits.length === 0) return;
+    const {moment} = view.state;
+    const next = by > 0 ? d3.bisectRight(hits, moment) : d3.bisectLeft(hits, moment) - 1;
+    const at = hits[(next + hits.length) % hits.length];
+    view.moveTo(at);
+    if (run.kind[at - 1] === run.allocKind) view.set({selected: run.subject[at - 1]});
+    view.follow();
+    requestAnimationFrame(() => this.draw());
   }
 }

@@ -26,7 +26,18 @@ std::string Element(std::string_view tag, std::string_view text) {
   return StrCat("<", tag, ">", EscapeHtml(text), "</", tag.substr(0, tag.find(' ')), ">");
 }
 
-Cell TextCell(std::string_view text) { return {.html = EscapeHtml(text)}; }
+std::string Sentence(std::string_view text) {
+  std::string sentence(text);
+  if (sentence.empty()) return sentence;
+  if (sentence[0] >= 'a' && sentence[0] <= 'z') sentence[0] = static_cast<char>(sentence[0] - 32);
+  if (sentence.back() != '.') sentence += '.';
+  return sentence;
+}
+
+Cell TextCell(std::string_view text) {
+  constexpr size_t kLongText = 60;
+  return {.html = EscapeHtml(text), .is_long = text.size() > kLongText};
+}
 
 Cell NumberCell(std::string_view text) { return {.html = EscapeHtml(text), .is_number = true}; }
 
@@ -64,7 +75,10 @@ std::string Table(std::string_view caption, const std::vector<std::string_view>&
   for (const std::vector<Cell>& row : rows) {
     StrAppend(&html, "<tr>");
     for (const Cell& cell : row) {
-      StrAppend(&html, cell.is_number ? "<td class=\"n\"" : "<td",
+      StrAppend(&html,
+                cell.is_number ? "<td class=\"n\""
+                : cell.is_long ? "<td class=\"long\""
+                               : "<td",
                 cell.title.empty() ? "" : StrCat(" title=\"", EscapeHtml(cell.title), "\""), ">",
                 cell.html, "</td>");
     }

@@ -16,11 +16,15 @@ std::string EscapeHtml(std::string_view text);
 // "<tag>text</tag>"; `tag` may have attributes ("p class=\"note\"").
 std::string Element(std::string_view tag, std::string_view text);
 
+// "Peak reserved 2 GiB." of "peak reserved 2 GiB".
+std::string Sentence(std::string_view text);
+
 // A table cell.
 struct Cell {
   std::string html;
   bool is_number = false;  // right-aligned
   std::string title = {};  // shown by the browser on hover; text
+  bool is_long = false;    // a sentence: its column does not become narrow
 };
 Cell TextCell(std::string_view text);
 Cell NumberCell(std::string_view text);

@@ -73,7 +73,8 @@ std::string OomHeadline(const proto::OutOfMemory& oom) {
 std::string OomTables(const proto::OutOfMemory& oom) {
   if (!RunsOut(oom)) return "";
   std::string html = StrCat("<div class=\"columns\"><div>", HelpTable(oom), "</div><div>",
-                            UseTable(oom.use()), "</div></div>\n", PinnedTable(oom));
+                            UseTable(oom.use()), "</div></div>\n");
+  if (oom.verdict() == proto::Verdict::fragmentation) StrAppend(&html, PinnedTable(oom));
   for (const std::string& note : oom.notes()) StrAppend(&html, Element("p class=\"note\"", note));
   return html;
 }

@@ -10,6 +10,7 @@
 #include "report/page/html.h"
 #include "report/page/html_oom.h"
 #include "report/words/answer.h"
+#include "report/words/category_columns.h"
 #include "report/words/lines.h"
 #include "report/words/memory_use.h"
 #include "report/words/sizes.h"
@@ -23,12 +24,15 @@ using Rows = std::vector<std::vector<Cell>>;
 
 constexpr int kMaxFailures = 50;
 constexpr int kMaxOoms = 20;
-constexpr int kColors = 5;  // of other runs; page.css
+constexpr int kMaxModules = 40;
+constexpr int kMaxModuleDepth = 4;
+constexpr int64_t kLeastModuleShare = 50;  // of the peak, one in so many: smaller ones are left out
+constexpr int kColors = 5;                 // of other runs; page.css
 
-std::string Card(std::string_view label, std::string_view value, std::string_view more,
-                 bool bad = false) {
-  return StrCat("<div class=\"card", bad ? " bad" : "", "\"><dt>", EscapeHtml(label),
-                "</dt><dd><b>", EscapeHtml(value), "</b>",
+std::string Figure(std::string_view label, std::string_view value, std::string_view more,
+                   bool bad = false) {
+  return StrCat("<div", bad ? " class=\"bad\"" : "", "><dt>", EscapeHtml(label), "</dt><dd><b>",
+                EscapeHtml(value), "</b>",
                 more.empty() ? "" : StrCat(" <small>", EscapeHtml(more), "</small>"),
                 "</dd></div>\n");
 }
@@ -119,6 +123,22 @@ std::string Holdings(const proto::DeviceReport& device) {
   return html;
 }
 
+std::string GroupTable(const proto::Page::BlockMap& map) {
+  Rows rows;
+  for (const proto::Page::Group& group : map.groups()) {
+    rows.push_back({TextCell(PoolName(group.segment_pool_id())),
+                    TextCell(proto::SegmentType_Name(group.segment_type())),
+                    TextCell(StreamName(group.stream())), CountCell(group.segments()),
+                    SizeCell(group.reserved_bytes()), SizeCell(group.active_bytes()),
+                    SizeCell(group.reserved_bytes() - group.active_bytes()),
+                    SizeCell(group.largest_free_bytes())});
+  }
+  return Table(
+      map.moment() == proto::Page::BlockMap::peak ? "Segments at the peak of reserved memory"
+                                                  : "Segments at the end",
+      {"pool", "kind", "stream", "segments", "reserved", "active", "free", "largest free"}, rows);
+}
+
 std::string FragmentationTables(const proto::DeviceReport& device) {
   if (!device.has_fragmentation()) return "";
   const proto::Fragmentation& f = device.fragmentation();
@@ -149,36 +169,80 @@ std::string FragmentationTables(const proto::DeviceReport& device) {
   }
   StrAppend(&html,
             Table("Free blocks", {"pool", "kind", "stream", "free", "blocks", "largest"}, rows));
+  for (const proto::Page::BlockMap& map : device.page().maps()) StrAppend(&html, GroupTable(map));
   return html;
 }
 
-std::string GroupTable(const proto::Page::BlockMap& map) {
-  Rows rows;
-  for (const proto::Page::Group& group : map.groups()) {
-    rows.push_back({TextCell(PoolName(group.segment_pool_id())),
-                    TextCell(proto::SegmentType_Name(group.segment_type())),
-                    TextCell(StreamName(group.stream())), CountCell(group.segments()),
-                    SizeCell(group.reserved_bytes()), SizeCell(group.active_bytes()),
-                    SizeCell(group.reserved_bytes() - group.active_bytes()),
-                    SizeCell(group.largest_free_bytes())});
-  }
-  return Table(
-      map.moment() == proto::Page::BlockMap::peak ? "Segments at the peak of reserved memory"
-                                                  : "Segments at the end",
-      {"pool", "kind", "stream", "segments", "reserved", "active", "free", "largest free"}, rows);
-}
-
-std::string StreamsAndPools(const proto::DeviceReport& device) {
-  std::string html;
-  for (const proto::Page::BlockMap& map : device.page().maps()) StrAppend(&html, GroupTable(map));
+std::string Streams(const proto::DeviceReport& device) {
   Rows rows;
   for (const auto& stream : device.inventory().streams()) {
     if (stream.allocs() == 0) continue;
     rows.push_back({TextCell(StreamName(stream.stream())), CountCell(stream.allocs()),
                     SizeCell(stream.requested_bytes())});
   }
-  StrAppend(&html, Table("Requests by stream", {"stream", "allocations", "total"}, rows));
-  return html;
+  if (rows.size() < 2) return "";
+  return Table("Requests by stream", {"stream", "allocations", "total"}, rows);
+}
+
+// Whether memory that no tensor uses is what matters: memory ran out by it, or a tenth is unused.
+bool IsFragmented(const proto::DeviceReport& device) {
+  if (device.oom().verdict() == proto::Verdict::fragmentation) return true;
+  return device.fragmentation().reserved_minus_active_bytes() * 10 >= device.peak_reserved_bytes();
+}
+
+bool HasStep(const proto::Categories& categories, const proto::Categories::Phase& phase) {
+  return phase.name() != "load" && phase.step() > 0 && categories.peak_step() > 0;
+}
+
+std::string Phases(const proto::DeviceReport& device) {
+  const proto::Categories& categories = device.categories();
+  const std::vector<CategoryColumn>& columns = CategoryColumns(true);
+  std::vector<std::vector<int64_t>> bytes;
+  for (const auto& phase : categories.phases()) {
+    bytes.push_back(ByColumn(phase.bytes_by_category(), true));
+  }
+  std::vector<std::string_view> headings = {"phase", "live"};
+  std::vector<size_t> shown;
+  for (size_t c = 0; c < columns.size(); ++c) {
+    if (std::none_of(bytes.begin(), bytes.end(), [&](const auto& row) { return row[c] != 0; })) {
+      continue;
+    }
+    shown.push_back(c);
+    headings.push_back(columns[c].sentence);
+  }
+  if (shown.size() < 2) return "";
+  Rows rows;
+  for (size_t i = 0; i < bytes.size(); ++i) {
+    const proto::Categories::Phase& phase = categories.phases(static_cast<int>(i));
+    std::vector<Cell>& row = rows.emplace_back();
+    row.push_back(PlaceCell(
+        HasStep(categories, phase) ? StrCat(phase.name(), ", step ", phase.step()) : phase.name(),
+        phase.event(), 0));
+    row.push_back(SizeCell(phase.live_bytes()));
+    for (const size_t c : shown) {
+      row.push_back(bytes[i][c] == 0 ? NumberCell("") : SizeCell(bytes[i][c]));
+    }
+  }
+  return StrCat(Table("Requested memory where each phase has most", headings, rows),
+                categories.told() || device.inventory().is_program()
+                    ? ""
+                    : Note("Categories are inferred from stacks, lifetimes and sizes; "
+                           "memreplay inspect --deep reports how each is known."));
+}
+
+std::string Modules(const proto::DeviceReport& device) {
+  const proto::Categories& categories = device.categories();
+  Rows rows;
+  for (const auto& module : categories.modules()) {
+    const auto depth = std::count(module.path().begin(), module.path().end(), '.');
+    const bool is_small = kLeastModuleShare * module.live_bytes() < categories.peak_bytes();
+    if (is_small || depth >= kMaxModuleDepth || std::ssize(rows) >= kMaxModules) continue;
+    rows.push_back({TextCell(module.path()), SizeCell(module.live_bytes()),
+                    BarCell(module.live_bytes(), categories.peak_bytes()),
+                    SizeCell(module.peak_live_bytes())});
+  }
+  return Table("At the peak of requested memory, with the modules inside",
+               {"module", "live", "", "its own peak"}, rows);
 }
 
 std::string Loop(const proto::DeviceReport& device) {
@@ -199,6 +263,36 @@ std::string Loop(const proto::DeviceReport& device) {
                                            FormatSize(leak.left_bytes()), " in total.")),
                             "\n"));
   }
+  return html;
+}
+
+// Settings, release, notes.
+std::string Circumstances(const proto::DeviceReport& device) {
+  std::string html = Note(StrCat("Settings: ", SettingsText(device), "; PyTorch ",
+                                 device.torch().release(), " (", device.torch().why(), ")."));
+  if (device.mode() == proto::Mode::as_recorded && device.exact_until_event() < device.events()) {
+    StrAppend(&html, Note(StrCat("Exact up to event ", FormatCount(device.exact_until_event()),
+                                 ": ", device.exactness_reason(), ".")));
+  }
+  if (device.fidelity().compared_events() == 0) {
+    StrAppend(&html, Note(device.inventory().is_program()
+                              ? "A schedule: there is no recording to compare with."
+                          : device.mode() == proto::Mode::what_if
+                              ? "The settings are not those of the recording, so there is nothing "
+                                "to compare with."
+                              : "The file has no events to compare with."));
+  }
+  if (device.loop().peaks_are_lower_bounds()) {
+    StrAppend(&html, Note("Memory was already in use when the recording began, so peaks are those "
+                          "since then. memreplay inspect --deep reports how far off they may be."));
+  }
+  if (device.has_control()) {
+    StrAppend(&html, Note(StrCat("Check: ", ControlSentence(device.control()), ".")));
+  }
+  if (const std::string lines = UnseenLines(device.unseen()); !lines.empty()) {
+    StrAppend(&html, Note(lines));
+  }
+  for (const std::string& note : device.notes()) StrAppend(&html, Note(note));
   return html;
 }
 
@@ -249,64 +343,37 @@ std::string DiagnosticsTable(const proto::DeviceReport& device) {
 
 }  // namespace
 
-std::string KeyFigures(const proto::DeviceReport& device) {
-  const int64_t reserved = device.peak_reserved_bytes();
-  std::string html = "<dl class=\"cards\">\n";
-  StrAppend(&html, Card("peak reserved", FormatSize(reserved), FormatCount(reserved, "byte")),
-            Card("peak allocated", FormatSize(device.peak_allocated_bytes()),
-                 FormatCount(device.peak_allocated_bytes(), "byte")),
-            Card("peak requested", FormatSize(device.peak_requested_bytes()),
-                 FormatCount(device.peak_requested_bytes(), "byte")));
-  if (device.has_fragmentation()) {
-    const int64_t unused = device.fragmentation().reserved_minus_active_bytes();
-    StrAppend(&html, Card("unused at the peak", FormatSize(unused),
-                          StrCat(Share(unused, reserved), " of reserved")));
-  }
-  StrAppend(&html, Card("out of memory", FormatCount(device.ooms(), "time"),
-                        device.recorded().ooms() > 0 && device.mode() == proto::Mode::what_if
-                            ? StrCat("recorded: ", FormatCount(device.recorded().ooms()))
-                            : "",
-                        device.ooms() > 0));
-  const proto::Fidelity& fidelity = device.fidelity();
-  if (fidelity.compared_events() > 0) {
-    const bool differs = fidelity.matched_events() < fidelity.compared_events();
-    StrAppend(&html, Card("agrees with the recording",
-                          Share(fidelity.matched_events(), fidelity.compared_events()),
-                          StrCat(FormatCount(fidelity.matched_events()), " of ",
-                                 FormatCount(fidelity.compared_events(), "event")),
-                          differs));
-  } else {
-    StrAppend(&html, Card("agreement", "not compared",
-                          device.inventory().is_program() ? "a schedule: nothing was recorded"
-                          : device.mode() == proto::Mode::what_if
-                              ? "settings differ from the recorded ones"
-                              : "no recorded events"));
-  }
-  return StrCat(html, "</dl>\n");
+std::string Diagnosis(const proto::DeviceReport& device) {
+  if (!device.diagnosis().empty()) return device.diagnosis();
+  if (device.mode() == proto::Mode::what_if) return Sentence(AnswerSentence(device));
+  return StrCat("Peak ", FormatSize(device.peak_requested_bytes()), " requested, ",
+                FormatSize(device.peak_reserved_bytes()), " reserved.");
 }
 
-std::string Circumstances(const proto::DeviceReport& device) {
+std::string KeyFigures(const proto::DeviceReport& device) {
+  const int64_t reserved = device.peak_reserved_bytes();
   std::string html =
-      StrCat("<p class=\"note\">", Element("code", SettingsText(device)),
-             EscapeHtml(StrCat("; PyTorch ", device.torch().release(), " (", device.torch().why(),
-                               "); ", FormatCount(device.events(), PositionNoun(device)))),
-             "</p>\n");
-  if (device.mode() == proto::Mode::as_recorded && device.exact_until_event() < device.events()) {
-    StrAppend(&html, Note(StrCat("Exact up to event ", FormatCount(device.exact_until_event()),
-                                 ": ", device.exactness_reason(), ".")));
+      StrCat("<dl class=\"figures\">\n", Figure("peak reserved", FormatSize(reserved), ""));
+  if (device.has_fragmentation()) {
+    const int64_t unused = device.fragmentation().reserved_minus_active_bytes();
+    StrAppend(&html, Figure("active then", FormatSize(reserved - unused), ""),
+              Figure("unused at the peak", FormatSize(unused), Share(unused, reserved)));
   }
-  if (device.loop().peaks_are_lower_bounds()) {
-    StrAppend(&html, Note("Memory was already in use when the recording began, so peaks are those "
-                          "since then. memreplay inspect --deep reports how far off they may be."));
+  if (device.ooms() > 0 || device.recorded().ooms() > 0) {
+    StrAppend(&html, Figure("out of memory", FormatCount(device.ooms(), "time"),
+                            device.recorded().ooms() > 0 && device.mode() == proto::Mode::what_if
+                                ? StrCat("recorded: ", FormatCount(device.recorded().ooms()))
+                                : "",
+                            device.ooms() > 0));
   }
-  if (device.has_control()) {
-    StrAppend(&html, Note(StrCat("Check: ", ControlSentence(device.control()), ".")));
-  }
-  if (const std::string lines = UnseenLines(device.unseen()); !lines.empty()) {
-    StrAppend(&html, Note(lines));
-  }
-  for (const std::string& note : device.notes()) StrAppend(&html, Note(note));
-  return html;
+  return StrCat(
+      html, "</dl>\n<p class=\"note\">", Element("code", SettingsText(device)),
+      EscapeHtml(StrCat(
+          "; PyTorch ", device.torch().release(), "; ",
+          FormatCount(device.events(), PositionNoun(device)),
+          device.mode() == proto::Mode::as_recorded ? StrCat("; ", AnswerSentence(device)) : "",
+          ".")),
+      "</p>\n");
 }
 
 std::string ComparisonTable(const proto::DeviceReport& device) {
@@ -345,11 +412,15 @@ std::string OutOfMemory(const proto::DeviceReport& device) {
 }
 
 std::string Tables(const proto::DeviceReport& device) {
+  const std::string holdings = Section("What held the memory", Holdings(device));
   return StrCat(
-      Section("What held the memory", Holdings(device)),
-      Section("Fragmentation", FragmentationTables(device)), Section("The loop", Loop(device)),
-      Section("Streams and pools", StreamsAndPools(device)),
-      Section("Exceptions", Failures(device)), Section("Diagnostics", DiagnosticsTable(device)));
+      // The charts show the same at any moment.
+      holdings.empty() ? "" : StrCat("<noscript>", holdings, "</noscript>\n"),
+      Section("Where each phase peaks", Phases(device)), Section("Modules", Modules(device)),
+      IsFragmented(device) ? Section("Fragmentation", FragmentationTables(device)) : "",
+      Section("The loop", Loop(device)), Section("Streams", Streams(device)),
+      Section("Exceptions", Failures(device)), Section("Diagnostics", DiagnosticsTable(device)),
+      Section("About this run", Circumstances(device)));
 }
 
 }  // namespace memreplay

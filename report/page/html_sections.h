@@ -8,10 +8,10 @@
 
 namespace memreplay {
 
-// Cards: peaks, fragmentation, out of memory, agreement with the recording.
+// What happened and who holds the memory, in a sentence or two.
+std::string Diagnosis(const proto::DeviceReport& device);
+// The figures of the moment at which reserved memory peaks, and in one line what was replayed.
 std::string KeyFigures(const proto::DeviceReport& device);
-// Settings, release, notes.
-std::string Circumstances(const proto::DeviceReport& device);
 // The run beside those of --conf; "" without any.
 std::string ComparisonTable(const proto::DeviceReport& device);
 // Why memory ran out; "" where it did not.

@@ -4,25 +4,26 @@
 const KEYS_TOLD = [
   ["left, right", "previous or next event; with Shift, 20 at a time"],
   ["Home, End", "before the first event, after the last"],
-  ["p", "peak of reserved memory"],
-  ["a", "peak of active memory"],
+  ["p", "the peak of reserved memory"],
   ["o, O", "next or previous out-of-memory event"],
   ["s, S", "next or previous event of a segment"],
-  ["+, -", "zoom in or out around the cursor; Shift and the wheel zoom vertically"],
+  ["drag", "zoom to what is dragged over"],
+  ["Ctrl and wheel", "zoom around the pointer; with Shift, vertically"],
+  ["+, -", "zoom in or out around the cursor"],
   ["[, ]", "move the view left or right"],
   ["m, M", "mark this moment for comparison; remove the mark"],
   ["n, N", "next or previous moment of the selected block"],
   ["/", "search the events"],
-  ["Escape", "show the whole run and clear the selection"],
+  ["Escape", "show the whole run and everything in it"],
   ["?", "list the keys"],
 ];
 
 /**
- * Puts the keys on a device's section.
- * @param {HTMLElement} section @param {View} view
- * @param {{search: () => void, help: () => void}} actions
+ * What the keys of one device do.
+ * @param {View} view @param {{search: () => void}} actions
+ * @returns {Record<string, (event: KeyboardEvent) => void>}
  */
-function listenToKeys(section, view, actions) {
+function keysOf(view, actions) {
   const {run} = view;
   const go = (/** @type {number} */ moment) => {
     if (moment < 0) return;
@@ -43,14 +44,12 @@ function listenToKeys(section, view, actions) {
                             moments.reverse().find((moment) => moment < view.state.moment);
     if (next !== undefined) go(next);
   };
-  /** @type {Record<string, (event: KeyboardEvent) => void>} */
-  const keys = {
+  return {
     ArrowLeft: (event) => go(Math.max(0, view.state.moment - (event.shiftKey ? 20 : 1))),
     ArrowRight: (event) => go(Math.min(run.last, view.state.moment + (event.shiftKey ? 20 : 1))),
     Home: () => go(0),
     End: () => go(run.last),
     p: () => go(run.peak),
-    a: () => go(run.activeTree.find(0, run.last + 1)),
     o: () => jump([run.oomKind], 1),
     O: () => jump([run.oomKind], -1),
     s: () => jump(run.segmentKinds, 1),
@@ -65,19 +64,51 @@ function listenToKeys(section, view, actions) {
     n: () => along(1),
     N: () => along(-1),
     "/": () => actions.search(),
-    "?": () => actions.help(),
     Escape: () => {
       view.select(-1);
+      view.set({only: -1});
       view.showAll();
     },
   };
-  section.addEventListener("keydown", (event) => {
+}
+
+/** Shows the list of keys over the page, or closes it. */
+function toggleHelp() {
+  let dialog = /** @type {any} */ (document.querySelector("dialog.keys"));
+  if (dialog === null) {
+    const rows =
+        KEYS_TOLD.map(([key, what]) => make("div", {}, make("dt", {}, make("kbd", {}, key)), make("dd", {}, what)));
+    const close = make("button", {type: "button"}, "close");
+    dialog = make("dialog", {class: "keys"}, make("h3", {}, "Pointer and keys"), make("dl", {}, ...rows), close);
+    close.addEventListener("click", () => dialog.close());
+    document.body.append(dialog);
+  }
+  if (dialog.open) dialog.close();
+  else dialog.showModal();
+}
+
+/** Keys work anywhere: on the device that has the focus, else on the first that is on the screen. */
+function listenToKeys() {
+  const sections = /** @type {any[]} */ ([...document.querySelectorAll("section.device")]);
+  document.addEventListener("keydown", (event) => {
     const target = /** @type {HTMLElement} */ (event.target);
     if (["INPUT", "SELECT", "TEXTAREA", "SUMMARY"].includes(target.tagName)) {
       if (event.key === "Escape") target.blur();
       return;
     }
-    if (event.ctrlKey || event.metaKey || event.altKey || !Object.hasOwn(keys, event.key)) return;
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    const isScrolled = target.closest(".scroll") !== null || target === document.body;
+    if (event.key === "?") {
+      event.preventDefault();
+      toggleHelp();
+      return;
+    }
+    if (document.querySelector("dialog[open]") !== null || (isScrolled && ["Home", "End"].includes(event.key))) return;
+    if (target.closest(".scroll") !== null && event.key.startsWith("Arrow")) return;
+    const section = target.closest("section.device") ??
+        sections.find((each) => each.workbench && each.getBoundingClientRect().bottom > innerHeight / 3);
+    const keys = section && /** @type {any} */ (section).workbench?.keys;
+    if (!keys || !Object.hasOwn(keys, event.key)) return;
     event.preventDefault();
     keys[event.key](event);
   });

@@ -23,6 +23,22 @@ async function openDevice(section, device, index) {
   section.dataset.ready = "true";
 }
 
+/** @param {HTMLElement} lines to paste */
+function addCopyButton(lines) {
+  const text = lines.textContent || "";
+  const button = make("button", {type: "button", class: "copy"}, "copy");
+  button.addEventListener("click", async () => {
+    try {
+      await navigator.clipboard.writeText(text);
+      button.textContent = "copied";
+    } catch {  // not allowed: select it, so that Ctrl+C does
+      getSelection()?.selectAllChildren(lines);
+      button.textContent = "selected: press Ctrl+C";
+    }
+  });
+  lines.before(button);
+}
+
 function openPage() {
   const report = JSON.parse(partOf("report"));
   const sections = /** @type {NodeListOf<HTMLElement>} */ (document.querySelectorAll("section.device"));
@@ -37,11 +53,14 @@ function openPage() {
     }
   }, {rootMargin: "600px"});
   for (const section of sections) near.observe(section);
-  if (wanted !== null) sections[Number(wanted)]?.scrollIntoView();
+  const sectionOf = (/** @type {string} */ index) => [...sections].find((each) => each.dataset.index === index);
+  if (wanted !== null && sections.length > 1) sectionOf(wanted)?.scrollIntoView();
   document.addEventListener("click", (event) => {
     const {section} = /** @type {HTMLElement} */ (event.target).dataset;
-    if (section !== undefined) sections[Number(section)].scrollIntoView({behavior: "smooth"});
+    if (section !== undefined) sectionOf(section)?.scrollIntoView({behavior: "smooth"});
   });
+  listenToKeys();
+  for (const lines of document.querySelectorAll("pre.paste")) addCopyButton(/** @type {HTMLElement} */ (lines));
 }
 
 openPage();

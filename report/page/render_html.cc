@@ -1,7 +1,7 @@
 #include "report/page/render_html.h"
 
 #include "report/page/html.h"
-#include "report/page/html_job.h"
+#include "report/page/html_contents.h"
 #include "report/page/html_oom.h"
 #include "report/page/html_sections.h"
 #include "report/page/html_sweep.h"
@@ -32,45 +32,45 @@ std::string Head(std::string_view title) {
       Element("title", StrCat(title, " - memreplay")), "\n<style>", kStyle, "</style>\n</head>\n");
 }
 
-std::string Answers(const proto::Report& report) {
+std::string BaseName(std::string_view path) {
+  const size_t slash = path.find_last_of('/');
+  return std::string(slash == path.npos || slash + 1 == path.size() ? path
+                                                                    : path.substr(slash + 1));
+}
+
+// What happened, who holds the memory and what is wrong, the most important first.
+std::string Answers(const proto::DeviceReport& device) {
+  std::vector<std::string> faults(device.faults().begin(), device.faults().end());
+  const std::string verdict = OomHeadline(device.oom());
+  std::erase(faults, VerdictFault(device));
   std::string html;
-  for (const proto::DeviceReport& device : report.devices()) {
-    std::vector<std::string> faults(device.faults().begin(), device.faults().end());
-    if (const std::string verdict = OomHeadline(device.oom()); !verdict.empty()) {
-      std::erase(faults, VerdictFault(device));
-      StrAppend(
-          &html,
-          Element("p class=\"answer bad\"", StrCat("device ", device.device(), ": ", verdict, ".")),
-          "\n");
-    }
-    StrAppend(&html, "<p class=\"answer", faults.empty() ? "" : " bad", "\">",
-              EscapeHtml(StrCat("device ", device.device(), ": ", AnswerSentence(device), ".")),
-              "</p>\n");
-    if (device.has_sweep()) {
-      StrAppend(&html,
-                Element("p class=\"answer\"",
-                        StrCat("device ", device.device(), ": ",
-                               SweepSentence(device.sweep(), device.unseen()), ".")),
-                "\n");
-    }
-    for (const std::string& fault : faults) {
-      StrAppend(&html, Element("p class=\"fault\"", StrCat("Problem: ", fault, ".")), "\n");
-    }
-    if (const std::string warning = ControlWarning(device.control()); !warning.empty()) {
-      StrAppend(&html, Element("p class=\"fault\"", StrCat("Warning: ", warning, ".")), "\n");
-    }
+  for (const std::string& fault : faults) {
+    StrAppend(&html, Element("p class=\"fault\"", Sentence(fault)), "\n");
+  }
+  if (!verdict.empty()) {
+    StrAppend(&html, Element("p class=\"answer bad\"", Sentence(verdict)), "\n");
+  }
+  const std::string diagnosis = Diagnosis(device);
+  if (!diagnosis.empty()) StrAppend(&html, Element("p class=\"answer\"", diagnosis), "\n");
+  if (device.has_sweep()) {
+    StrAppend(
+        &html,
+        Element("p class=\"answer\"", Sentence(SweepSentence(device.sweep(), device.unseen()))),
+        "\n");
+  }
+  if (const std::string warning = ControlWarning(device.control()); !warning.empty()) {
+    StrAppend(&html, Element("p class=\"fault\"", StrCat("Warning: ", warning, ".")), "\n");
   }
   return html;
 }
 
-// `index`: of all devices on the page.
-std::string Device(const proto::DeviceReport& device, int index, std::string_view file) {
-  return StrCat(
-      "<section class=\"device\" data-index=\"", index, "\">\n",
-      Element("h2", StrCat(file, file.empty() ? "Device " : ", device ", device.device())), "\n",
-      KeyFigures(device), Circumstances(device), ComparisonTable(device), OutOfMemory(device),
-      SettingsSearch(device), "<div class=\"workbench\"></div>\n<div class=\"tables\">",
-      Tables(device), "</div></section>\n");
+// `index`: of all devices on the page. `name`: "" for the only one.
+std::string Device(const proto::DeviceReport& device, size_t index, std::string_view name) {
+  return StrCat("<section class=\"device\" data-index=\"", index, "\">\n",
+                name.empty() ? "" : StrCat(Element("h2", name), "\n"), Answers(device),
+                KeyFigures(device), "<div class=\"workbench\"></div>\n", OutOfMemory(device),
+                ComparisonTable(device), SettingsSearch(device), "<div class=\"more\"></div>\n",
+                "<div class=\"tables\">", Tables(device), "</div></section>\n");
 }
 
 // What the run's columns tell better.
@@ -112,26 +112,28 @@ std::string EscapeJsonForScript(std::string_view json) {
 }
 
 std::string RenderHtml(absl::Span<const PageInput> inputs, const proto::Job* job) {
-  const bool several = inputs.size() > 1;
   const proto::Report& first = inputs[0].report;
-  const std::string title =
-      several ? StrCat(first.file(), " and ", inputs.size() - 1, " more") : first.file();
-  std::string html = Head(title);
-  StrAppend(&html, "<body>\n<header>\n", Element("h1", title), "\n");
-  std::vector<const proto::DeviceReport*> devices;
-  for (const PageInput& input : inputs) {
-    for (const proto::DeviceReport& device : input.report.devices()) devices.push_back(&device);
-    if (job == nullptr) StrAppend(&html, Answers(input.report));
-  }
-  if (job != nullptr) StrAppend(&html, JobTable(*job, devices));
-  StrAppend(&html,
-            "</header>\n<noscript><p class=\"note\">The charts need JavaScript; everything else "
-            "works without it.</p></noscript>\n<main>\n");
-  int index = 0;
+  std::vector<PageDevice> devices;
   for (const PageInput& input : inputs) {
     for (const proto::DeviceReport& device : input.report.devices()) {
-      StrAppend(&html, Device(device, index++, several ? input.report.file() : ""));
+      const std::string number = StrCat("device ", device.device());
+      devices.push_back(
+          {&device, devices.size(),
+           inputs.size() > 1 ? StrCat(BaseName(input.report.file()), ", ", number) : number});
     }
+  }
+  const bool several = devices.size() > 1;
+  SortWorstFirst(&devices);
+  const std::string title =
+      inputs.size() > 1 ? StrCat(BaseName(first.file()), " and ", inputs.size() - 1, " more")
+                        : BaseName(first.file());
+  std::string html =
+      StrCat(Head(title), "<body>\n<header>\n", Element("h1", title), "\n",
+             several ? Contents(devices, job) : "",
+             "</header>\n<noscript><p class=\"note\">The charts need JavaScript; everything else "
+             "works without it.</p></noscript>\n<main>\n");
+  for (const PageDevice& device : devices) {
+    StrAppend(&html, Device(*device.report, device.index, several ? device.name : ""));
   }
   StrAppend(&html, "</main>\n<footer>\n<p class=\"note\">",
             EscapeHtml(StrCat(
@@ -146,7 +148,7 @@ std::string RenderHtml(absl::Span<const PageInput> inputs, const proto::Job* job
   }
   StrAppend(&html, "<script type=\"application/json\" id=\"report\">",
             EscapeJsonForScript(RenderJson(merged, JsonLayout::kOneLine)), "</script>\n");
-  index = 0;
+  int index = 0;
   for (const PageInput& input : inputs) {
     for (const RunData& run : input.runs) {
       StrAppend(&html, "<script type=\"application/json\" id=\"run-", index, "-head\">", run.head,

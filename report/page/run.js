@@ -25,6 +25,9 @@ class Run {
     this.streams = /** @type {string[]} */ (texts.streams || []);
     this.pools = /** @type {string[]} */ (texts.pools || []);
     this.kindNames = /** @type {string[]} */ (texts.kinds || []);
+    this.categoryNames = /** @type {string[]} */ (texts.categories || []);
+    this.modules = /** @type {string[]} */ (texts.modules || []);
+    this.phaseNames = /** @type {string[]} */ (texts.phases || []);
 
     this.kind = columns.bytes("kind");
     this.events = this.kind.length;
@@ -41,6 +44,11 @@ class Run {
     this.stack = columns.words("stack");
     this.stream = columns.words("stream");
     this.pool = columns.words("pool");
+    this.category = columns.words("category");
+    this.module = columns.words("module");
+    this.phaseBegin = columns.words("phase_begin");  // a position
+    this.phase = columns.words("phase");
+    this.step = columns.words("step");
     for (let i = 0; i < this.block.length; ++i) {
       if (this.block[i] === 0) this.block[i] = Math.max(512, Math.ceil(this.size[i] / 512) * 512);
     }
@@ -236,6 +244,30 @@ class Run {
   }
 
   /**
+   * What happens from the moment `from` to `to`, without the events before `from`.
+   * @param {number} from @param {number} to
+   */
+  statisticsOf(from, to) {
+    const {kind, subject} = this;
+    const sums = {allocations: 0, allocated: 0, frees: 0, freed: 0, segments: 0, obtained: 0};
+    for (let event = from; event < to; ++event) {
+      const at = kind[event];
+      if (at === this.allocKind) {
+        ++sums.allocations;
+        sums.allocated += this.block[subject[event]];
+      } else if (at === this.freeKind) {
+        ++sums.frees;
+        sums.freed += this.block[subject[event]];
+      } else if (at === this.segmentKinds[0] || at === this.segmentKinds[2]) {
+        ++sums.segments;
+        sums.obtained += this.otherSize[subject[event]];
+      }
+    }
+    const peak = this.activeTree.find(from, to + 1);
+    return {...sums, peak, active: this.active[peak]};
+  }
+
+  /**
    * The next moment at which an event of one of `kinds` has happened; -1: none.
    * @param {number} moment @param {number[]} kinds @param {number} step 1 or -1
    */
@@ -266,6 +298,13 @@ class Ranges {
 
   /** @param {number} range */
   isExpandable(range) { return (this.flags[range] & 2) !== 0; }
+
+  /** @param {Run} run @param {number} range */
+  groupName(run, range) {
+    const pool = run.pools[this.pool[range]];
+    return `${pool ? "pool " + pool : "default pool"}, ${this.isLarge(range) ? "large" : "small"}` +
+        `${this.isExpandable(range) ? ", expandable" : ""}, stream ${run.streams[this.stream[range]] || "?"}`;
+  }
 }
 
 /**

@@ -12,6 +12,8 @@
  * @property {number} selected allocation; -1: none
  * @property {number} hovered likewise
  * @property {keyof typeof COLORINGS} color
+ * @property {number} only group of that colouring that is drawn; -1: all
+ * @property {number} lit group that the pointer is on; -1: none
  * @property {"event" | "time"} axis
  * @property {number} least smaller blocks are drawn as one band
  * @property {string} tab
@@ -33,7 +35,9 @@ class View {
       high: 0,
       selected: -1,
       hovered: -1,
-      color: run.tags.some((tag) => tag !== "") ? "category" : "line",
+      color: View.knowsCategories(run) ? "category" : "line",
+      only: -1,
+      lit: -1,
       axis: "event",
       least: 0,
       tab: "who",
@@ -48,6 +52,31 @@ class View {
     this.saving = undefined;
     this.readHash();
   }
+
+  /**
+   * Whether the category of a third of what holds memory at the peak is known.
+   * @param {Run} run
+   */
+  static knowsCategories(run) {
+    const unknown = run.categoryNames.indexOf("unknown");
+    let known = 0;
+    for (const block of run.stateAt(run.peak).blocks) {
+      if (run.category[block] !== unknown) known += run.block[block];
+    }
+    return 3 * known >= run.active[run.peak];
+  }
+
+  /** The group that stands out; -1: none. */
+  focus() { return this.state.lit >= 0 ? this.state.lit : this.state.only; }
+
+  /** @param {keyof typeof COLORINGS} color */
+  setColor(color) { this.set({color, only: -1, lit: -1}); }
+
+  /**
+   * Draws only one group, or, if that is so already, all.
+   * @param {number} group
+   */
+  isolate(group) { this.set({only: group === this.state.only ? -1 : group, lit: -1}); }
 
   /**
    * Told, at most once a frame, what is new.
@@ -221,6 +250,7 @@ class View {
     if (state.selected >= 0) parts.push(`block=${state.selected}`);
     if (state.least > 0) parts.push(`least=${state.least}`);
     parts.push(`color=${state.color}`, `tab=${state.tab}`);
+    if (state.only >= 0) parts.push(`only=${state.only}`);
     history.replaceState(null, "", "#" + parts.join("&"));
   }
 
@@ -248,6 +278,7 @@ class View {
     if (color !== null && Object.hasOwn(COLORINGS, color)) {
       state.color = /** @type {keyof typeof COLORINGS} */ (color);
     }
+    state.only = Math.round(number("only", 0, 1e6, -1));
     state.tab = fields.get("tab") || state.tab;
   }
 }

@@ -1,21 +1,26 @@
 // Who holds the memory at the cursor, or what is more and less there than at the mark.
 
+const ROWS_SHOWN = 200;
+const LINES_SHOWN = 12;  // of a group
+
 /**
- * Live bytes by stack: those at a moment, less those at another.
- * @param {Run} run @param {number} moment @param {number} mark -1: none
+ * Bytes and counts by a number of each entry: those at a moment, less those at a mark.
+ * @param {Coloring} coloring @param {ArrayLike<number>} numbers @param {number} count of numbers
+ * @param {View} view @param {(entry: number) => boolean} [isCounted]
  */
-function bytesByStack(run, moment, mark) {
-  const bytes = new Float64Array(run.labels.length);
-  const count = new Float64Array(run.labels.length);
+function bytesBy(coloring, numbers, count, view, isCounted) {
+  const bytes = new Float64Array(count);
+  const entries = new Float64Array(count);
   const add = (/** @type {number} */ at, /** @type {number} */ sign) => {
-    for (const block of run.stateAt(at).blocks) {
-      bytes[run.stack[block]] += sign * run.block[block];
-      count[run.stack[block]] += sign;
+    for (const entry of coloring.entriesAt(at)) {
+      if (isCounted && !isCounted(entry)) continue;
+      bytes[numbers[entry]] += sign * coloring.sizes[entry];
+      entries[numbers[entry]] += sign;
     }
   };
-  add(moment, 1);
-  if (mark >= 0) add(mark, -1);
-  return {bytes, count};
+  add(view.state.moment, 1);
+  if (view.state.mark >= 0) add(view.state.mark, -1);
+  return {bytes, entries};
 }
 
 /**
@@ -25,20 +30,21 @@ function bytesByStack(run, moment, mark) {
 function whoseTitle(view) {
   const {run} = view;
   const {moment, mark} = view.state;
-  if (run.last === 0) return `${formatSize(run.active[moment])} was active ${view.momentName(moment)}.`;
-  if (mark < 0)
-    return `${formatSize(run.active[moment])} is active ${
-        view.momentName(moment)}. Press m to set a mark for comparison.`;
-  const change = run.active[moment] - run.active[mark];
-  return `${formatChange(change)} ${view.momentName(moment)} since the mark ${
+  const peak = moment === run.peak && run.last > 0 ? ", the peak" : "";
+  if (mark < 0) {
+    return `${formatSize(run.active[moment])} ${run.last === 0 ? "was" : "is"} active ${view.momentName(moment)}${
+        peak}.`;
+  }
+  return `${formatChange(run.active[moment] - run.active[mark])} ${view.momentName(moment)} since the mark ${
       view.momentName(mark)}. Press M to remove the mark.`;
 }
 
 class WhoTable {
-  /** @param {HTMLElement} host @param {Run} run @param {View} view */
-  constructor(host, run, view) {
+  /** @param {HTMLElement} host @param {Run} run @param {View} view @param {() => Coloring} coloring */
+  constructor(host, run, view, coloring) {
     this.run = run;
     this.view = view;
+    this.coloring = coloring;
     this.search = /** @type {HTMLInputElement} */ (make(
         "input",
         {type: "search", placeholder: "filter stacks ...", "aria-label": "Only stacks that contain this text"}));
@@ -46,53 +52,99 @@ class WhoTable {
     this.body = make("tbody", {});
     host.append(
         this.title, make("div", {class: "row"}, this.search),
-        make(
-            "div", {class: "scroll"},
-            make(
-                "table", {class: "who"},
-                make(
-                    "thead", {},
-                    make(
-                        "tr", {}, make("th", {class: "n"}, "bytes"), make("th", {class: "n"}, "blocks"),
-                        make("th", {}, "stack"))),
-                this.body)));
+        make("table", {class: "who", "aria-label": "Bytes, blocks and who holds them"}, this.body));
     this.search.addEventListener("input", () => this.draw());
-    view.listenAtRest(["moment", "mark", "tab"], () => {
+    this.body.addEventListener("pointerleave", () => view.set({lit: -1}));
+    view.listen((_, changed) => {
+      if (changed.has("hovered") || changed.has("only")) this.drawNow();
+    });
+    view.listenAtRest(["moment", "mark", "tab", "color"], () => {
       if (view.state.tab === "who") this.draw();
     });
     if (view.state.tab === "who") this.draw();
   }
 
+  /** The row of the block under the pointer, and that of the group which is drawn alone. */
+  drawNow() {
+    const {hovered, only} = this.view.state;
+    const coloring = this.coloring();
+    const group = hovered >= 0 && !coloring.isSegments ? coloring.group[hovered] : only;
+    for (const row of this.body.querySelectorAll("tr[data-group]")) {
+      row.classList.toggle("now", Number(/** @type {HTMLElement} */ (row).dataset.group) === group);
+    }
+  }
+
   draw() {
     const {run, view} = this;
-    const {bytes, count} = bytesByStack(run, view.state.moment, view.state.mark);
-    this.title.textContent = whoseTitle(view);
+    const coloring = this.coloring();
     const text = this.search.value.trim();
-    const isShown = text === "" ? null : run.stacksWith(text);
-    const rows =
-        Array.from(bytes.keys())
-            .filter((stack) => (bytes[stack] !== 0 || count[stack] !== 0) && (isShown === null || isShown[stack]));
+    const has = text === "" || coloring.isSegments ? null : run.stacksWith(text);
+    const {bytes, entries} = bytesBy(
+        coloring, coloring.group, coloring.names.length, view, has ? (entry) => has[run.stack[entry]] : undefined);
+    this.title.textContent = whoseTitle(view);
+    const rows = Array.from(bytes.keys()).filter((group) => bytes[group] !== 0 || entries[group] !== 0);
     rows.sort((a, b) => Math.abs(bytes[b]) - Math.abs(bytes[a]) || a - b);
-    const sum = rows.reduce((total, stack) => total + bytes[stack], 0);
+    const sum = rows.reduce((total, group) => total + bytes[group], 0);
     const most = Math.abs(bytes[rows[0]]) || 1;
-    const cells = rows.slice(0, 200).map((stack) => {
-      const cell = make("td", {class: bytes[stack] < 0 ? "n share less" : "n share"}, formatSize(bytes[stack]));
-      cell.style.backgroundSize = 100 * Math.abs(bytes[stack]) / most + "% 16px";
-      const frame = make("details", {}, make("summary", {}, run.tags[stack] || run.labels[stack]));
+    const total = make(
+        "tr", {class: "total", "data-bytes": sum}, make("td", {class: "n"}, formatSize(sum)),
+        make("td", {class: "n"}, formatCount(rows.reduce((count, group) => count + entries[group], 0))),
+        make("td", {}, "in all"));
+    const more = rows.length > ROWS_SHOWN ?
+        [make("tr", {}, make("td", {colspan: 3, class: "note"}, `and ${formatCount(rows.length - ROWS_SHOWN)} more`))] :
+        [];
+    this.body.replaceChildren(
+        total, ...rows.slice(0, ROWS_SHOWN).map((group) => this.row(group, bytes[group], entries[group], most)),
+        ...more);
+    this.drawNow();
+  }
+
+  /** @param {number} group @param {number} bytes @param {number} count @param {number} most */
+  row(group, bytes, count, most) {
+    const {view} = this;
+    const coloring = this.coloring();
+    const cell = make("td", {class: bytes < 0 ? "n share less" : "n share"}, formatSize(bytes));
+    cell.style.backgroundSize = 100 * Math.abs(bytes) / most + "% 16px";
+    const swatch = make("span", {class: "swatch"});
+    swatch.style.background = cssOf(coloring.pixels[group]);
+    const name = make("button", {type: "button", class: "link", title: "show it alone"}, swatch, coloring.names[group]);
+    name.addEventListener("click", () => view.isolate(group));
+    const label = make("div", {}, name);
+    if (!coloring.isSegments) {
+      const inside = make("details", {}, make("summary", {"aria-label": "its stacks"}));
+      inside.addEventListener("toggle", () => {
+        if (inside.childElementCount === 1) inside.append(...this.stacksOf(group));
+      });
+      label.append(inside);
+    }
+    const row = make(
+        "tr", {"data-bytes": bytes, "data-group": group}, cell, make("td", {class: "n"}, formatCount(count)),
+        make("td", {class: "label"}, label));
+    row.addEventListener("pointerenter", () => view.set({lit: group}));
+    return row;
+  }
+
+  /**
+   * The stacks of a group, those that hold most first, with their frames.
+   * @param {number} group
+   */
+  stacksOf(group) {
+    const {run, view} = this;
+    const coloring = this.coloring();
+    const {bytes} = bytesBy(coloring, run.stack, run.labels.length, view, (entry) => coloring.group[entry] === group);
+    const stacks = Array.from(bytes.keys()).filter((stack) => bytes[stack] !== 0);
+    stacks.sort((a, b) => Math.abs(bytes[b]) - Math.abs(bytes[a]) || a - b);
+    if (stacks.length === 1) return frameList(run, stacks[0]);
+    const parts = stacks.slice(0, LINES_SHOWN).map((stack) => {
+      const frame = make(
+          "details", {}, make("summary", {}, `${formatSize(bytes[stack])}  ${run.tags[stack] || run.labels[stack]}`));
       frame.addEventListener("toggle", () => {
         if (frame.childElementCount === 1) frame.append(...frameList(run, stack));
       });
-      return make(
-          "tr", {"data-bytes": bytes[stack]}, cell, make("td", {class: "n"}, formatCount(count[stack])),
-          make("td", {class: "label"}, frame));
+      return frame;
     });
-    const more = rows.length > 200 ?
-        [make("tr", {}, make("td", {colspan: 3, class: "note"}, `and ${formatCount(rows.length - 200)} more stacks`))] :
-        [];
-    const total = make(
-        "tr", {class: "total", "data-bytes": sum}, make("td", {class: "n"}, formatSize(sum)), make("td", {}),
-        make("td", {}, text === "" ? "total" : "total of these"));
-    this.body.replaceChildren(total, ...cells, ...more);
+    const left = stacks.length - parts.length;
+    return left > 0 ? [...parts, make("p", {class: "note"}, `and ${formatCount(left)} more stacks`)] : parts;
   }
 }
 
@@ -141,11 +193,12 @@ class CallTree {
 
 /** A flame graph of what stacks hold. */
 class Flame {
-  /** @param {HTMLElement} host @param {Run} run @param {View} view */
-  constructor(host, run, view) {
+  /** @param {HTMLElement} host @param {Run} run @param {View} view @param {() => Coloring} coloring */
+  constructor(host, run, view, coloring) {
     this.host = host;
     this.run = run;
     this.view = view;
+    this.coloring = coloring;
     this.title = make("p", {class: "note"});
     this.svg = d3.create("svg").attr("class", "flame");
     this.told = make("p", {class: "note", "aria-live": "polite"});
@@ -154,35 +207,63 @@ class Flame {
         this.title, make("div", {class: "row"}, make("label", {}, box, " also show frames in libraries")),
         this.svg.node(), this.told);
     this.root = 0;  // the node that is as wide as the graph
+    /** @type {Coloring | undefined} where the chart shows segments */
+    this.plain = undefined;
     this.tree = new CallTree(run, false);
     box.addEventListener("change", () => {
       this.root = 0;
       this.tree = new CallTree(run, box.checked);
       this.draw();
     });
-    view.listenAtRest(["moment", "mark", "tab"], () => {
-      if (view.state.tab === "flame") this.draw();
-    });
-    new ResizeObserver(() => {
-      if (view.state.tab === "flame") this.draw();
-    }).observe(host);
+    view.listenAtRest(["moment", "mark", "color", "only"], () => this.draw());
+    new ResizeObserver(() => this.draw()).observe(host);
+    this.draw();
+  }
+
+  /** Of each stack: the bytes, and the colour of most of them. */
+  weigh() {
+    const {run, view} = this;
+    const coloring = this.coloring();
+    const blocks = coloring.isSegments ? this.plain ??= new Coloring(run, "category") : coloring;
+    const {only} = view.state;
+    const {bytes} = bytesBy(
+        blocks, run.stack, run.labels.length, view,
+        only >= 0 && blocks === coloring ? (entry) => blocks.group[entry] === only : undefined);
+    const pixels = new Uint32Array(bytes.length);
+    const most = new Float64Array(bytes.length);
+    for (const block of run.stateAt(view.state.moment).blocks) {
+      const stack = run.stack[block];
+      if (run.block[block] <= most[stack]) continue;
+      most[stack] = run.block[block];
+      pixels[stack] = blocks.pixelOf(block);
+    }
+    return {bytes, pixels};
   }
 
   draw() {
-    const {run, view} = this;
+    const {view} = this;
     const {parent, leaf, names, isOwn, children} = this.tree;
     const width = Math.max(240, this.host.clientWidth);
-    const {bytes} = bytesByStack(run, view.state.moment, view.state.mark);
+    const {bytes, pixels} = this.weigh();
     // What is more and what is less must not cancel out in the widths.
     const net = new Float64Array(parent.length);
     const gross = new Float64Array(parent.length);
+    const pixel = new Uint32Array(parent.length);  // of what holds most below
+    const most = new Float64Array(parent.length);
+    const color = (/** @type {number} */ node, /** @type {number} */ bytes, /** @type {number} */ of) => {
+      if (bytes <= most[node]) return;
+      most[node] = bytes;
+      pixel[node] = of;
+    };
     bytes.forEach((sum, stack) => {
       net[leaf[stack]] += sum;
       gross[leaf[stack]] += Math.abs(sum);
+      color(leaf[stack], sum, pixels[stack]);
     });
     for (let node = net.length - 1; node > 0; --node) {
       net[parent[node]] += net[node];
       gross[parent[node]] += gross[node];
+      color(parent[node], most[node], pixel[node]);
     }
     if (gross[this.root] === 0) this.root = 0;
     this.title.textContent = whoseTitle(view);
@@ -233,15 +314,15 @@ class Flame {
         .attr("data-bytes", (/** @type {any} */ box) => net[box.node])
         .attr(
             "class",
-            (/** @type {any} */ box) =>
-                (view.state.mark >= 0 ? (net[box.node] < 0 ? "less" : "more") :
-                     isOwn[box.node]  ? "own" :
-                                        "other"));
+            (/** @type {any} */ box) => view.state.mark < 0 ? (isOwn[box.node] ? "own" : "other") :
+                net[box.node] < 0                           ? "less" :
+                                                              "more")
+        .style(
+            "fill", (/** @type {any} */ box) => view.state.mark >= 0 || box.node === 0 ? null : cssOf(pixel[box.node]));
     groups.append("text").attr("x", 4).attr("y", 13).text(
-        (/** @type {any} */ box) => box.width < 40 ?
-            "" :
-            (name(box.node) + (box.folded > 0 ? `  (in ${formatCount(box.folded)} more)` : ""))
-                .slice(0, Math.floor((box.width - 6) / 6.6)));
+        (/** @type {any} */ box) => cutName(
+            name(box.node) + (box.folded > 0 ? `  (in ${formatCount(box.folded)} more)` : ""),
+            Math.floor((box.width - 8) / 6.6)));
     this.told.textContent = told(this.root);
   }
 }

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstdint>
 #include <functional>
+#include <map>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -98,9 +100,47 @@ void AddStacks(const Trace& trace, const std::vector<uint32_t>& order, proto::Pa
   }
 }
 
+// Categories by number, those of a program's own tags after the known ones.
+class CategoryNumbers {
+ public:
+  CategoryNumbers(const Trace& trace, const Meanings& meanings) : meanings_(meanings) {
+    for (size_t i = 0; i < kCategories; ++i) {
+      names_.emplace_back(CategoryNoun(static_cast<Category>(i)));
+    }
+    if (!trace.is_program) return;
+    for (uint32_t stack = 0; stack < trace.stacks.size(); ++stack) {
+      const std::string tag = TagOf(trace, stack);
+      of_stack_.push_back(kUnknown);
+      if (tag.empty() || CategoryOfTag(tag)) continue;
+      const auto [entry, is_new] = of_tag_.try_emplace(tag, names_.size());
+      if (is_new) names_.push_back(tag);
+      of_stack_.back() = entry->second;
+    }
+  }
+
+  const Meaning& MeaningOf(const RunLog::Allocation& allocation) const {
+    static constexpr Meaning kNothing = {};
+    return allocation.id < meanings_.of.size() ? meanings_.of[allocation.id] : kNothing;
+  }
+  uint64_t Of(const RunLog::Allocation& allocation) const {
+    const auto category = static_cast<uint64_t>(MeaningOf(allocation).category);
+    return category == kUnknown && allocation.stack < of_stack_.size() ? of_stack_[allocation.stack]
+                                                                       : category;
+  }
+  const std::vector<std::string>& names() const { return names_; }
+
+ private:
+  static constexpr auto kUnknown = static_cast<uint64_t>(Category::kUnknown);
+  const Meanings& meanings_;
+  std::vector<std::string> names_;
+  std::vector<uint64_t> of_stack_;
+  std::map<std::string, uint64_t> of_tag_;
+};
+
 }  // namespace
 
-RunData MakeRunData(const Schedule& schedule, const RunLog& log, size_t threads) {
+RunData MakeRunData(const Schedule& schedule, const Meanings& meanings, const RunLog& log,
+                    size_t threads) {
   const Trace& trace = schedule.trace();
   using Allocation = RunLog::Allocation;
   using Range = RunLog::Range;
@@ -120,6 +160,8 @@ RunData MakeRunData(const Schedule& schedule, const RunLog& log, size_t threads)
     strings.Add(text_of(other));
     stacks.Add(stack_of(other));
   }
+
+  const CategoryNumbers categories(trace, meanings);
 
   // A column is made when it is packed: many are long.
   struct Job {
@@ -141,6 +183,13 @@ RunData MakeRunData(const Schedule& schedule, const RunLog& log, size_t threads)
   add("stack", allocations, [&](const Allocation& a) { return stacks[a.stack]; });
   add("stream", allocations, [](const Allocation& a) { return uint64_t{a.stream}; });
   add("pool", allocations, [](const Allocation& a) { return uint64_t{a.pool}; });
+  add("category", allocations, [&](const Allocation& a) { return categories.Of(a); });
+  add("module", allocations, [&](const Allocation& a) { return categories.MeaningOf(a).module; });
+  add(
+      "phase_begin", meanings.phases, [](const PhaseSpan& span) { return span.begin; }, true);
+  add("phase", meanings.phases,
+      [](const PhaseSpan& span) { return static_cast<uint64_t>(span.phase); });
+  add("step", meanings.phases, [](const PhaseSpan& span) { return uint64_t{span.step}; });
   add(
       "freed", log.freed, [](uint32_t id) { return uint64_t{id}; }, true);
   add("free_stack", log.free_stacks, [&](uint32_t stack) { return stacks[stack]; });
@@ -183,6 +232,12 @@ RunData MakeRunData(const Schedule& schedule, const RunLog& log, size_t threads)
   }
   for (int kind = 0; kind <= static_cast<int>(EventKind::kSnapshot); ++kind) {
     texts.add_kinds(std::string(EventKindName(static_cast<EventKind>(kind))));
+  }
+
+  for (const std::string& name : categories.names()) texts.add_categories(name);
+  for (const std::string& path : meanings.modules) texts.add_modules(CleanText(path));
+  for (size_t phase = 0; phase < kPhases; ++phase) {
+    texts.add_phases(std::string(PhaseName(static_cast<Phase>(phase))));
   }
 
   std::vector<Column> columns(jobs.size() + 1);

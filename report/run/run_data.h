@@ -7,13 +7,15 @@
 
 #include "report/page/render_html.h"
 #include "report/run/run_log.h"
+#include "sim/category/meanings.h"
 #include "trace/schedule/schedule.h"
 
 namespace memreplay {
 
 // docs/report.md, "The data", tells every column. On at most `threads` threads.
 // O(events + frames of the stacks that occur).
-RunData MakeRunData(const Schedule& schedule, const RunLog& log, size_t threads);
+RunData MakeRunData(const Schedule& schedule, const Meanings& meanings, const RunLog& log,
+                    size_t threads);
 
 }  // namespace memreplay
 

@@ -49,7 +49,8 @@ void RunLogObserver::OnStart(const MemoryState& /*state*/, const Allocator& allo
       if (block.id < allocation_of_id_.size()) {
         allocation_of_id_[block.id] = static_cast<uint32_t>(log_.allocations.size());
       }
-      log_.allocations.push_back({.address = block.address,
+      log_.allocations.push_back({.id = block.id,
+                                  .address = block.address,
                                   .block_size = block.size,
                                   .requested_size = block.requested_size,
                                   .stack = block.stack,
@@ -74,7 +75,8 @@ void RunLogObserver::AddAllocation(const Event& event) {
     allocation_of_id_[event.id] = static_cast<uint32_t>(log_.allocations.size());
   }
   const Bytes block = event.block_size == Bytes(0) ? event.size : event.block_size;
-  log_.allocations.push_back({.address = event.address,
+  log_.allocations.push_back({.id = event.id,
+                              .address = event.address,
                               .block_size = block,
                               .requested_size = event.size,
                               .stack = event.text_or_stack,

@@ -23,6 +23,7 @@ struct RunLog {
   // In the order of their kAlloc events; the first `start_allocations` were there
   // before, ascending by address.
   struct Allocation {
+    AllocationId id = 0;  // of the schedule; of what it does not know, beyond its count
     Address address;
     Bytes block_size;
     Bytes requested_size;

@@ -23,6 +23,16 @@ def page(name):
     return HERE / f"{name}.html"
 
 
+def format_size(size):
+    """"6.73 GiB", as the page has it."""
+    value, units = float(size), ["B", "KiB", "MiB", "GiB"]
+    while value >= 1023.5 and len(units) > 1:
+        value /= 1024
+        units.pop(0)
+    digits = 0 if units[0] == "B" or value >= 99.95 else 1 if value >= 9.995 else 2
+    return f"{value:.{digits}f} {units[0]}"
+
+
 def browser():
     options = Options()
     for flag in ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",

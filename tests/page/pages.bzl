@@ -1,28 +1,29 @@
 """Pages that the program makes, for tests that need the pages only."""
 
-def page(name, file, flags = ""):
-    """NAME.html, the page of a file, and NAME.json, what it is made from.
+def page(name, files, flags = ""):
+    """NAME.html, the page of files, and NAME.json, what it is made from.
 
     A test of pages depends on these and not on the program, so it runs again only when a page
     has changed.
 
     Args:
       name: of both
-      file: a label
+      files: labels, one space between them; several are ranks of a job
       flags: of memreplay report
     """
+    files = files.split(" ")
     program = "//cli:memreplay"
     native.genrule(
         name = name,
         testonly = True,
         # Not in tools: those are built once more, for the host.
-        srcs = [file, program],
+        srcs = files + [program],
         outs = [name + ".html", name + ".json"],
         # Exit status 1: the file says that memory ran out.
-        cmd = ("$(location {program}) report $(location {file}) {flags} --json " +
+        cmd = ("$(location {program}) report {files} {flags} --json " +
                "-o $(location {name}.html) > $(location {name}.json) || [ $$? = 1 ]").format(
             program = program,
-            file = file,
+            files = " ".join(["$(location %s)" % each for each in files]),
             flags = flags,
             name = name,
         ),

@@ -1,0 +1,105 @@
+#include "report/page/html_contents.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <utility>
+
+#include "absl/strings/str_format.h"
+#include "report/page/html.h"
+#include "report/page/html_sections.h"
+#include "report/words/sizes.h"
+#include "trace/value/strings.h"
+
+namespace memreplay {
+namespace {
+
+constexpr int kWidth = 240;
+constexpr int kHeight = 28;
+
+// The steps of a curve as an area, `most` bytes high; its points are at positions of
+// a run of `positions`.
+void AppendArea(const google::protobuf::RepeatedField<int64_t>& at,
+                const google::protobuf::RepeatedField<int64_t>& bytes, int64_t positions,
+                int64_t most, std::string_view name, std::string* svg) {
+  StrAppend(svg, "<path class=\"area ", name, "\" d=\"M0,", kHeight);
+  std::vector<int64_t> highest(kWidth + 1, -1);  // of each pixel
+  for (int i = 0; i < at.size(); ++i) {
+    const auto x = static_cast<size_t>(kWidth * at[i] / std::max<int64_t>(positions, 1));
+    int64_t& value = highest[std::min<size_t>(x, kWidth)];
+    value = std::max(value, bytes[i]);
+  }
+  int64_t value = 0;
+  for (int x = 0; x <= kWidth; ++x) {
+    if (highest[static_cast<size_t>(x)] >= 0) value = highest[static_cast<size_t>(x)];
+    const double share = static_cast<double>(value) / static_cast<double>(most);
+    absl::StrAppendFormat(svg, "L%d,%.1f", x, kHeight * (1 - share));
+  }
+  StrAppend(svg, "V", kHeight, "Z\"/>");
+}
+
+Cell CurveCell(const proto::DeviceReport& device, int64_t most) {
+  const proto::Page::Curve& curve = device.page().curve();
+  std::string svg = StrCat("<svg class=\"spark\" viewBox=\"0 0 ", kWidth, " ", kHeight,
+                           "\" preserveAspectRatio=\"none\" role=\"img\" aria-label=\"memory over "
+                           "the run\">");
+  AppendArea(curve.position(), curve.reserved_bytes(), device.page().positions(), most, "reserved",
+             &svg);
+  AppendArea(curve.position(), curve.active_bytes(), device.page().positions(), most, "active",
+             &svg);
+  return {.html = StrCat(svg, "</svg>")};
+}
+
+}  // namespace
+
+void SortWorstFirst(std::vector<PageDevice>* devices) {
+  const auto badness = [](const PageDevice& device) {
+    return std::pair(device.report->ooms() > 0, device.report->peak_reserved_bytes());
+  };
+  std::stable_sort(devices->begin(), devices->end(), [&](const PageDevice& a, const PageDevice& b) {
+    return badness(a) > badness(b);
+  });
+}
+
+std::string Contents(absl::Span<const PageDevice> devices, const proto::Job* job) {
+  int64_t most = 1;
+  for (const PageDevice& device : devices) {
+    most = std::max(
+        {most, device.report->peak_reserved_bytes(), device.report->peak_requested_bytes()});
+  }
+  std::string odd;
+  std::vector<std::vector<Cell>> rows;
+  for (const PageDevice& device : devices) {
+    std::string marks;
+    if (job != nullptr && std::cmp_equal(device.index, job->worst_row())) marks = "worst";
+    if (job != nullptr && std::cmp_equal(device.index, job->odd_row())) {
+      StrAppend(&marks, marks.empty() ? "" : ", ", "outlier");
+      odd = StrCat("outlier: ", device.name);
+    }
+    rows.push_back(
+        {{.html = StrCat("<button type=\"button\" class=\"link\" data-section=\"", device.index,
+                         "\">", EscapeHtml(device.name), "</button>",
+                         marks.empty() ? "" : StrCat(" ", Element("b class=\"bad\"", marks)))},
+         CurveCell(*device.report, most),
+         SizeCell(device.report->peak_reserved_bytes()),
+         SizeCell(device.report->peak_requested_bytes()),
+         CountCell(device.report->ooms()),
+         TextCell(Diagnosis(*device.report))});
+  }
+  std::string html;
+  if (job != nullptr) {
+    StrAppend(&html,
+              Element("p class=\"answer\"",
+                      StrCat(FormatCount(job->rows_size(), "device"), " of ",
+                             FormatCount(job->files(), "file"), "; ",
+                             odd.empty() ? "no rank stands out" : odd, "; peaks differ by ",
+                             FormatSize(job->spread_bytes()), ".")),
+              "\n");
+  }
+  StrAppend(&html, Table("Every device, the worst first, on one scale",
+                         {"device", "memory over the run", "peak reserved", "peak requested",
+                          "out of memory", "what holds it"},
+                         rows));
+  return html;
+}
+
+}  // namespace memreplay
