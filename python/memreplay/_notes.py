@@ -156,7 +156,7 @@ class Notes:
             self._leave_modules()
             if not is_module:
                 self._leave_functions()
-            return own(this, function) if own is not None else super(context, this).__call__(function)
+            return own(this, function) if own is not None else super(context, this).__call__(function)  # type: ignore[misc]
 
         context.__call__ = call
         self._undo_watching = lambda: setattr(context, "__call__", own) if own is not None else delattr(context, "__call__")
@@ -286,10 +286,10 @@ class Notes:
             for name, parameter in module._parameters.items():
                 if parameter is not None:
                     # Tied to another module's, it keeps the name that it was first seen by.
-                    known = self._parameters.get(id(parameter))
-                    if known is None or known[0]() is not parameter or not known[1]:
-                        known = self._parameters[id(parameter)] = (weakref.ref(parameter), at + name)
-                    self._note_if_moved("parameter", (id(parameter), ""), known[1], parameter)
+                    named = self._parameters.get(id(parameter))
+                    if named is None or named[0]() is not parameter or not named[1]:
+                        named = self._parameters[id(parameter)] = (weakref.ref(parameter), at + name)
+                    self._note_if_moved("parameter", (id(parameter), ""), named[1], parameter)
             for name, buffer in module._buffers.items():
                 if buffer is not None:
                     self._note_if_moved("buffer", (id(module), name), at + name, buffer)
