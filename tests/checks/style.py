@@ -33,8 +33,6 @@ SUFFIXES = {".h", ".cc", ".js", ".py", ".md", ".proto", ".txtpb", ".css"}
 EXEMPT = ("docs/style.md", "tests/checks/style.py", "tests/data/", "third_party/d3", "tests/golden")
 PENDING = """
 cli cuda examples hardware proto python record report sim synth tests third_party trace
-
-CHANGELOG.md CONTRIBUTING.md docs/metrics.md docs/record.md docs/schedules.md
 """.split()
 
 WORD_RULES = [(re.compile(pattern, re.IGNORECASE if "k(?:" not in pattern else 0), instead) for pattern, instead in WORDS]
