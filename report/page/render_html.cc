@@ -47,11 +47,15 @@ std::string Answers(const proto::DeviceReport& device) {
   for (const std::string& fault : faults) {
     StrAppend(&html, Element("p class=\"fault\"", Sentence(fault)), "\n");
   }
-  if (!verdict.empty()) {
+  const std::string diagnosis = Diagnosis(device);
+  const bool says_why = diagnosis.find(device.oom().sentence()) != std::string::npos;
+  if (!verdict.empty() && !says_why) {
     StrAppend(&html, Element("p class=\"answer bad\"", Sentence(verdict)), "\n");
   }
-  const std::string diagnosis = Diagnosis(device);
-  if (!diagnosis.empty()) StrAppend(&html, Element("p class=\"answer\"", diagnosis), "\n");
+  StrAppend(&html,
+            Element(!verdict.empty() && says_why ? "p class=\"answer bad\"" : "p class=\"answer\"",
+                    diagnosis),
+            "\n");
   if (device.has_sweep()) {
     StrAppend(
         &html,

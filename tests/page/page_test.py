@@ -440,6 +440,8 @@ class DrawingTest(PageTest):
         oom = device["oom"]
         headline = self.driver.find_elements(By.CSS_SELECTOR, "p.answer")[0].text
         self.assertIn(oom["sentence"], headline)
+        answers = " ".join(each.text for each in self.driver.find_elements(By.CSS_SELECTOR, "p.answer"))
+        self.assertEqual(answers.count(oom["sentence"]), 1)
         section = self.find("section.device").text
         for change in oom["counterfactuals"]:
             self.assertIn(change["change"], section)
