@@ -123,7 +123,7 @@ class Finder {
  public:
   explicit Finder(const Schedule& schedule) : schedule_(schedule) { facts_.schedule = &schedule; }
 
-  Facts Find() {
+  PassFacts Find() {
     facts_.meanings = FindMeanings(schedule_);
     facts_.roles = StackRoles(schedule_.trace());
     facts_.spans = AllocationSpans(schedule_);
@@ -432,17 +432,17 @@ class Finder {
   }
 
   const Schedule& schedule_;
-  Facts facts_;
+  PassFacts facts_;
 };
 
 }  // namespace
 
-uint32_t Facts::RequestAt(uint64_t at_event) const {
+uint32_t PassFacts::RequestAt(uint64_t at_event) const {
   return static_cast<uint32_t>(std::lower_bound(event.begin(), event.end(), at_event) -
                                event.begin());
 }
 
-Phase Facts::PhaseAt(uint32_t request) const {
+Phase PassFacts::PhaseAt(uint32_t request) const {
   if (request >= event.size() || meanings.phases.empty()) return Phase::kOther;
   const auto after =
       std::upper_bound(meanings.phases.begin(), meanings.phases.end(), event[request],
@@ -450,7 +450,7 @@ Phase Facts::PhaseAt(uint32_t request) const {
   return after == meanings.phases.begin() ? Phase::kOther : std::prev(after)->phase;
 }
 
-std::optional<Facts> FindFacts(const Schedule& schedule) {
+std::optional<PassFacts> FindPassFacts(const Schedule& schedule) {
   if (schedule.device_trace().events.source() != nullptr) return std::nullopt;
   return Finder(schedule).Find();
 }

@@ -29,7 +29,7 @@ struct Pass {
 struct ModuleCall {
   uint32_t begin = 0;  // requests [begin, end)
   uint32_t end = 0;
-  uint32_t pass = 0;  // index into Facts::passes
+  uint32_t pass = 0;  // index into PassFacts::passes
   // What was made during the call and is live until backward, other than what the call returns.
   std::vector<AllocationId> saved;
   // What the call returns, as far as it is live until backward.
@@ -46,7 +46,8 @@ struct RepeatedModule {
   Bytes saved;                    // the most that `saved` of one pass comes to
 };
 
-struct Facts {
+// What the passes of a training recording say: where each begins, and which modules repeat.
+struct PassFacts {
   const Schedule* schedule = nullptr;  // not owned; its events are kept
   Meanings meanings;
   std::vector<StackRole> roles;         // by stack
@@ -64,7 +65,7 @@ struct Facts {
 };
 
 // Absent for a schedule that is expanded again. O(requests + frames of stacks * their depth).
-std::optional<Facts> FindFacts(const Schedule& schedule);
+std::optional<PassFacts> FindPassFacts(const Schedule& schedule);
 
 }  // namespace memreplay
 

@@ -18,7 +18,7 @@ constexpr size_t kMaxCheckpointed = 3;  // modules
 constexpr double kWorthwhile = 0.02;    // of what is live at most
 constexpr size_t kKept = 2;             // temporaries of one parameter's update that live at once
 
-AllocationId MadeBy(const Facts& facts, uint32_t request) {
+AllocationId MadeBy(const PassFacts& facts, uint32_t request) {
   return request < facts.made.size() ? facts.made[request] : kNoAllocation;
 }
 
@@ -26,13 +26,13 @@ AllocationId MadeBy(const Facts& facts, uint32_t request) {
 
 // Where autograd comes to a call, by the first free of what the call saved: before the allocations
 // that come directly before that free.
-uint32_t StartOfNode(const Facts& facts, uint32_t freed, uint32_t least) {
+uint32_t StartOfNode(const PassFacts& facts, uint32_t freed, uint32_t least) {
   uint32_t at = freed;
   while (at > least && facts.made[at - 1] != kNoAllocation) --at;
   return at;
 }
 
-void CheckpointCall(const Facts& facts, const ModuleCall& call, ScheduleEdit* edit) {
+void CheckpointCall(const PassFacts& facts, const ModuleCall& call, ScheduleEdit* edit) {
   const Pass& pass = facts.passes[call.pass];
   absl::flat_hash_set<AllocationId> saved;
   uint32_t first_use = kNoRequest, last_made = 0;
@@ -77,7 +77,7 @@ void CheckpointCall(const Facts& facts, const ModuleCall& call, ScheduleEdit* ed
   }
 }
 
-void Checkpoint(const Facts& facts, const Remedy& remedy, ScheduleEdit* edit) {
+void Checkpoint(const PassFacts& facts, const Remedy& remedy, ScheduleEdit* edit) {
   uint32_t in_pass = 0;
   const std::vector<ModuleCall>& calls = facts.modules[remedy.module].calls;
   for (size_t i = 0; i < calls.size(); ++i) {
@@ -88,7 +88,7 @@ void Checkpoint(const Facts& facts, const Remedy& remedy, ScheduleEdit* edit) {
 
 // What is allocated in forward passes, and by the calls that are checkpointed, of the pass that
 // allocates most.
-void MeasureRecomputation(const Facts& facts, Remedy* remedy) {
+void MeasureRecomputation(const PassFacts& facts, Remedy* remedy) {
   const auto made_in = [&](uint32_t begin, uint32_t end) {
     uint64_t bytes = 0;
     for (uint32_t i = begin; i < end && i < facts.made.size(); ++i) {
@@ -120,7 +120,7 @@ void MeasureRecomputation(const Facts& facts, Remedy* remedy) {
 // made in a call, when the call returns; what it returns, and what is made between calls, when the
 // next call does.
 template <typename Take>
-void ForHost(const Facts& facts, const RepeatedModule& module, const Take& take) {
+void ForHost(const PassFacts& facts, const RepeatedModule& module, const Take& take) {
   for (size_t i = 0; i < module.calls.size(); ++i) {
     const ModuleCall& call = module.calls[i];
     const bool has_next = i + 1 < module.calls.size() && module.calls[i + 1].pass == call.pass;
@@ -143,7 +143,7 @@ void ForHost(const Facts& facts, const RepeatedModule& module, const Take& take)
   }
 }
 
-void OnHost(const Facts& facts, const Remedy& remedy, ScheduleEdit* edit) {
+void OnHost(const PassFacts& facts, const Remedy& remedy, ScheduleEdit* edit) {
   const auto take = [&](AllocationId id, uint32_t until, const Pass& pass) {
     const AllocationSpan& span = facts.spans[id];
     if (span.size < kSmall || span.freed < until || !edit->Claim(id)) return;
@@ -159,7 +159,7 @@ void OnHost(const Facts& facts, const Remedy& remedy, ScheduleEdit* edit) {
   ForHost(facts, facts.modules[remedy.module], take);
 }
 
-Bytes HostBytes(const Facts& facts, size_t module) {
+Bytes HostBytes(const PassFacts& facts, size_t module) {
   absl::flat_hash_map<uint32_t, uint64_t> of_pass;
   ForHost(facts, facts.modules[module], [&](AllocationId id, uint32_t until, const Pass& pass) {
     const AllocationSpan& span = facts.spans[id];
@@ -180,7 +180,7 @@ struct Loss {
 
 // The first large allocation of a category, or what the first large allocation of a loss function
 // was made of: the last before it with the same number of elements, of the same or another type.
-AllocationId LogitsOf(const Facts& facts, const Pass& pass) {
+AllocationId LogitsOf(const PassFacts& facts, const Pass& pass) {
   std::vector<AllocationId> large;  // before the loss
   uint32_t begin = 0;               // what another pass left
   if (&pass != &facts.passes.front()) {
@@ -210,7 +210,7 @@ AllocationId LogitsOf(const Facts& facts, const Pass& pass) {
 }
 
 // What a pass makes of its logits; absent where it cannot be told apart from the rest.
-std::optional<Loss> LossOf(const Facts& facts, const Pass& pass) {
+std::optional<Loss> LossOf(const PassFacts& facts, const Pass& pass) {
   if (pass.backward == kNoRequest) return std::nullopt;
   Loss loss;
   loss.logits = LogitsOf(facts, pass);
@@ -245,7 +245,7 @@ std::optional<Loss> LossOf(const Facts& facts, const Pass& pass) {
 }
 
 // The gradient takes the logits' place.
-void FuseLoss(const Facts& facts, ScheduleEdit* edit) {
+void FuseLoss(const PassFacts& facts, ScheduleEdit* edit) {
   for (const Pass& pass : facts.passes) {
     const std::optional<Loss> loss = LossOf(facts, pass);
     if (!loss.has_value() || !edit->Claim(loss->logits)) continue;
@@ -268,7 +268,7 @@ bool IsForeach(const Trace& trace, uint32_t stack) {
 }
 
 // Of each step of an optimizer with torch._foreach_*, its temporaries.
-std::vector<std::vector<AllocationId>> ForeachTemporaries(const Facts& facts) {
+std::vector<std::vector<AllocationId>> ForeachTemporaries(const PassFacts& facts) {
   std::vector<std::vector<AllocationId>> steps;
   absl::flat_hash_map<uint32_t, bool> is_foreach;  // by stack
   for (const PhaseSpan& span : facts.meanings.phases) {
@@ -288,7 +288,7 @@ std::vector<std::vector<AllocationId>> ForeachTemporaries(const Facts& facts) {
   return steps;
 }
 
-void WithoutForeach(const Facts& facts, ScheduleEdit* edit) {
+void WithoutForeach(const PassFacts& facts, ScheduleEdit* edit) {
   for (const std::vector<AllocationId>& made : ForeachTemporaries(facts)) {
     for (size_t i = 0; i + kKept < made.size(); ++i) {
       const uint32_t next = facts.spans[made[i + kKept]].made;
@@ -299,7 +299,7 @@ void WithoutForeach(const Facts& facts, ScheduleEdit* edit) {
 }
 
 // Gradients that are freed in the pass after their optimizer's step, and where that step ended.
-std::vector<std::pair<AllocationId, uint32_t>> LateGradients(const Facts& facts) {
+std::vector<std::pair<AllocationId, uint32_t>> LateGradients(const PassFacts& facts) {
   std::vector<std::pair<AllocationId, uint32_t>> late;
   const std::vector<PhaseSpan>& phases = facts.meanings.phases;
   std::vector<std::pair<uint32_t, uint32_t>> steps;  // begin and end, in requests
@@ -327,7 +327,7 @@ std::vector<std::pair<AllocationId, uint32_t>> LateGradients(const Facts& facts)
   return late;
 }
 
-void ZeroEarly(const Facts& facts, ScheduleEdit* edit) {
+void ZeroEarly(const PassFacts& facts, ScheduleEdit* edit) {
   for (const auto& [id, step] : LateGradients(facts)) {
     if (edit->Claim(id)) edit->FreeBefore(id, step);
   }
@@ -335,7 +335,7 @@ void ZeroEarly(const Facts& facts, ScheduleEdit* edit) {
 
 // Leaks, and passes without backward.
 
-void FreeLeak(const Facts& facts, const Remedy& remedy, ScheduleEdit* edit) {
+void FreeLeak(const PassFacts& facts, const Remedy& remedy, ScheduleEdit* edit) {
   std::vector<uint32_t> ends;
   for (const uint64_t event : remedy.steps) ends.push_back(facts.RequestAt(event));
   for (AllocationId id = 0; id < facts.spans.size(); ++id) {
@@ -354,7 +354,7 @@ void FreeLeak(const Facts& facts, const Remedy& remedy, ScheduleEdit* edit) {
 
 // What passes keep beyond the call that made it although no backward pass follows: what a call
 // returns is kept to the end of the next one.
-std::vector<std::pair<AllocationId, uint32_t>> KeptWithoutBackward(const Facts& facts) {
+std::vector<std::pair<AllocationId, uint32_t>> KeptWithoutBackward(const PassFacts& facts) {
   std::vector<std::pair<AllocationId, uint32_t>> kept;
   absl::flat_hash_set<AllocationId> seen;
   for (const RepeatedModule& module : facts.modules) {
@@ -378,14 +378,14 @@ std::vector<std::pair<AllocationId, uint32_t>> KeptWithoutBackward(const Facts& 
   return kept;
 }
 
-void WithoutGradients(const Facts& facts, ScheduleEdit* edit) {
+void WithoutGradients(const PassFacts& facts, ScheduleEdit* edit) {
   for (const auto& [id, until] : KeptWithoutBackward(facts)) {
     if (facts.spans[id].freed > until && edit->Claim(id)) edit->FreeBefore(id, until);
   }
 }
 
 // Where training goes over to evaluation and back; without evaluation, after each optimizer's step.
-std::vector<uint32_t> Boundaries(const Facts& facts) {
+std::vector<uint32_t> Boundaries(const PassFacts& facts) {
   std::vector<uint32_t> changes, steps;
   Phase last = Phase::kOther;
   for (const PhaseSpan& span : facts.meanings.phases) {
@@ -401,7 +401,7 @@ std::vector<uint32_t> Boundaries(const Facts& facts) {
 
 }  // namespace
 
-std::vector<Remedy> FindRemedies(const Facts& facts) {
+std::vector<Remedy> FindRemedies(const PassFacts& facts) {
   std::vector<Remedy> remedies;
   const auto add = [&](RemedyKind kind) -> Remedy& {
     remedies.emplace_back().kind = kind;
@@ -461,7 +461,7 @@ std::vector<Remedy> FindRemedies(const Facts& facts) {
   return remedies;
 }
 
-void ApplyRemedy(const Facts& facts, const Remedy& remedy, ScheduleEdit* edit) {
+void ApplyRemedy(const PassFacts& facts, const Remedy& remedy, ScheduleEdit* edit) {
   switch (remedy.kind) {
     case RemedyKind::kSettings: return;
     case RemedyKind::kEarlyZero: return ZeroEarly(facts, edit);

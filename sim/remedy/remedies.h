@@ -27,7 +27,7 @@ enum class RemedyKind : uint8_t {
 struct Remedy {
   RemedyKind kind = RemedyKind::kSettings;
   std::string conf;             // kSettings: the whole string
-  size_t module = 0;            // kCheckpoint, kHost: in Facts::modules
+  size_t module = 0;            // kCheckpoint, kHost: in PassFacts::modules
   uint32_t every = 1;           // kCheckpoint: each, or every second call of a pass
   uint32_t stack = 0;           // kLeak; kFusedLoss: of the logits
   Bytes size;                   // kLeak: of a site without a stack; kFusedLoss: of the logits
@@ -40,11 +40,11 @@ struct Remedy {
 
 // Those for which the schedule shows what they would change, the cheapest first. `settings`
 // excepted: the caller knows which there are. O(requests).
-std::vector<Remedy> FindRemedies(const Facts& facts);
+std::vector<Remedy> FindRemedies(const PassFacts& facts);
 
 // Adds its changes to `edit`. An allocation that another remedy has claimed stays as that one has
 // it. O(requests).
-void ApplyRemedy(const Facts& facts, const Remedy& remedy, ScheduleEdit* edit);
+void ApplyRemedy(const PassFacts& facts, const Remedy& remedy, ScheduleEdit* edit);
 
 }  // namespace memreplay
 

@@ -39,7 +39,8 @@ bool Exclude(const Remedy& a, const Remedy& b) {
 
 class Search {
  public:
-  Search(const Study& study, const ReplaySettings& settings, Facts facts, ProgressSink* progress)
+  Search(const Study& study, const ReplaySettings& settings, PassFacts facts,
+         ProgressSink* progress)
       : study_(study), settings_(settings), progress_(progress) {
     found_.facts = std::move(facts);
     found_.goal = settings.capacity;
@@ -97,7 +98,7 @@ class Search {
   absl::StatusOr<RemedyRun> Try(std::vector<size_t> remedies) {
     RemedyRun run;
     run.remedies = std::move(remedies);
-    const Facts& facts = found_.facts;
+    const PassFacts& facts = found_.facts;
     ScheduleEdit edit(*facts.schedule, facts.spans);
     ReplaySettings settings = settings_;
     settings.capacity.reset();
@@ -269,7 +270,7 @@ class Search {
 absl::StatusOr<std::optional<RemedySearch>> SearchRemedies(const Study& study,
                                                            const ReplaySettings& settings,
                                                            ProgressSink* progress) {
-  std::optional<Facts> facts = FindFacts(study.schedule());
+  std::optional<PassFacts> facts = FindPassFacts(study.schedule());
   if (!facts.has_value()) return std::nullopt;
   absl::StatusOr<RemedySearch> found = Search(study, settings, *std::move(facts), progress).Run();
   if (!found.ok()) return found.status();

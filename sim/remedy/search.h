@@ -29,7 +29,7 @@ struct RemedyRun {
 };
 
 struct RemedySearch {
-  Facts facts;
+  PassFacts facts;
   std::vector<Remedy> remedies;  // those tried, the cheapest first
   std::optional<Bytes> goal;     // what PyTorch may reserve
   RemedyRun as_is;

@@ -4,7 +4,8 @@ Asks Bazel for every dependency between our folders (visibility should forbid
 the wrong ones; a careless visibility line would not be noticed otherwise) and
 looks at the #include lines for what a folder must not use: sim/ has no files,
 flags, printing or clocks, and nothing includes tests/. A dependency of which no
-header is included is an arrow too many. docs/design.md shows the staircase as
+header is included is an arrow too many. A type that two headers define is two
+types to a compiler and one to the linker, which keeps either's functions. docs/design.md shows the staircase as
 it is in the BUILD files: `./check --accept docs-arrows` draws it anew.
 """
 
@@ -182,6 +183,19 @@ def wrong_includes():
                     yield f"{path} includes <{name}>, which {stage}/ must not use"
 
 
+def types_defined_twice():
+    """Types of a namespace with definitions in more than one header."""
+    found = {}
+    for path in sorted(path for stage in SEES for path in pathlib.Path(stage).rglob("*.h")):
+        text = path.read_text(encoding="utf-8")
+        namespace = re.search(r"^namespace ([\w:]+) \{", text, re.MULTILINE)
+        for name in re.findall(r"^(?:struct|class|enum class) (\w+)[^;]*?\{", text, re.MULTILINE):
+            found.setdefault((namespace and namespace[1], name), set()).add(str(path))
+    for (namespace, name), paths in found.items():
+        if len(paths) > 1:
+            yield f"{namespace}::{name} is defined in {' and in '.join(sorted(paths))}"
+
+
 def drawing(uses):
     """One line a folder, bottom up: what it is for, and what it uses of its own stage."""
     lines = ["```"]
@@ -200,7 +214,7 @@ def main():
     all_rules = rules()
     uses, strangers = dependencies(all_rules)
     wrong = [f"{package}/ has no place in the order" for package in sorted(strangers)]
-    wrong += [*wrong_arrows(uses), *wrong_includes(), *unused_arrows(all_rules)]
+    wrong += [*wrong_arrows(uses), *wrong_includes(), *unused_arrows(all_rules), *types_defined_twice()]
     text = DESIGN.read_text(encoding="utf-8")
     before, rest = text.split(BEGIN)
     wanted = before + BEGIN + drawing(uses) + END + rest.split(END)[1]
