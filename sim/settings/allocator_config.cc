@@ -114,8 +114,9 @@ void ValueSetter::SetReserve(const std::string& value) {
   if (!number.empty() && number.front() == '+') number.remove_prefix(1);
   double amount = 0;
   const auto [end, error] = absl::from_chars(number.data(), number.data() + number.size(), amount);
+  // Abseil reads hexadecimal numbers, too.
   if (error != std::errc() || end != number.data() + number.size() || !std::isfinite(amount) ||
-      amount <= 0) {
+      amount <= 0 || number.find_first_of("xX") != number.npos) {
     if (warnings_ != nullptr) {
       warnings_->push_back(StrCat(
           "expandable_segments_reserve: expected a positive share such as 0.5 or a size such as "
