@@ -15,6 +15,7 @@
 #include "report/words/verdict.h"
 #include "sim/category/category.h"
 #include "trace/value/strings.h"
+#include "trace/value/units.h"
 
 namespace memreplay {
 namespace {
@@ -147,8 +148,9 @@ std::string Reduce(const proto::Categories& categories) {
   const auto most =
       std::max_element(std::begin(kAdvice), std::end(kAdvice),
                        [](const auto& a, const auto& b) { return a.bytes < b.bytes; });
-  return 2 * most->bytes < categories.peak_bytes() ? std::string()
-                                                   : StrCat("; to need less, ", most->advice);
+  return categories.peak_bytes() == 0 || 2 * most->bytes < categories.peak_bytes()
+             ? std::string()
+             : StrCat("; to need less, ", most->advice);
 }
 
 // Whether settings can help: all that is reserved beyond what is live at once.
@@ -250,6 +252,21 @@ std::string NoOutOfMemory(const proto::DeviceReport& device) {
                     : "");
 }
 
+// Whether the bytes are those of some device; sums of sizes that a file made up may even have
+// wrapped.
+bool IsPlausible(const proto::DeviceReport& device) {
+  const auto is = [](int64_t bytes) {
+    return bytes >= 0 && static_cast<uint64_t>(bytes) <= kMaxDeviceMemory.value();
+  };
+  const proto::Categories& categories = device.categories();
+  return is(device.peak_reserved_bytes()) && is(categories.peak_bytes()) &&
+         is(categories.start_unknown_bytes()) &&
+         std::all_of(categories.lines().begin(), categories.lines().end(),
+                     [&](const auto& line) { return is(line.live_bytes()); }) &&
+         std::all_of(categories.bytes_by_category().begin(), categories.bytes_by_category().end(),
+                     [&](const auto& held) { return is(held.second); });
+}
+
 bool Disagrees(const proto::DeviceReport& device) {
   return device.fidelity().has_first_divergence() ||
          device.final_blocks().matched() < device.final_blocks().compared();
@@ -285,6 +302,7 @@ std::string DiagnosisOf(const proto::DeviceReport& device) {
 
 void AddDiagnoses(proto::Report* report) {
   for (proto::DeviceReport& device : *report->mutable_devices()) {
+    if (!IsPlausible(device)) device.clear_categories();
     device.set_diagnosis(DiagnosisOf(device));
   }
 }

@@ -10,6 +10,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "report/ask/enums.h"
 #include "report/words/text.h"
+#include "sim/workload/live_bytes.h"
 #include "trace/value/event.h"
 
 namespace memreplay {
@@ -17,14 +18,14 @@ namespace {
 
 constexpr size_t kKinds = static_cast<size_t>(EventKind::kSnapshot) + 1;
 
-// Signed throughout: a file that contradicts itself must not wrap.
+// Signed throughout: a file that contradicts itself can be below zero.
 struct Level {
   int64_t now = 0;
   int64_t peak = 0;
   int64_t least = 0;
 
   void Add(int64_t change) {
-    now += change;
+    now = BoundedSum(now, change);
     peak = std::max(peak, now);
     least = std::min(least, now);
   }
@@ -92,13 +93,13 @@ Walk WalkEvents(const Trace& trace, const DeviceTrace& device) {
     } else if (event.kind == end_of_life) {
       const int64_t freed = trace.is_program ? program.Free(event) : size;
       if (freed >= 0) {
-        walk.requested.Add(-freed);
+        walk.requested.Add(-Bounded(freed));
         walk.allocations.Add(-1);
       }
     } else if (event.kind == EventKind::kSegmentAlloc || event.kind == EventKind::kSegmentMap) {
       walk.reserved.Add(size);
     } else if (event.kind == EventKind::kSegmentFree || event.kind == EventKind::kSegmentUnmap) {
-      walk.reserved.Add(-size);
+      walk.reserved.Add(-Bounded(size));
     }
     if (event.kind == EventKind::kAlloc || event.kind == EventKind::kOom) {
       const Walk::Moment now = {at, walk.reserved.now, walk.requested.now};
@@ -123,14 +124,16 @@ struct StateSums {
 StateSums SumState(const MemoryState& state) {
   StateSums sums;
   for (const SegmentInfo& segment : state) {
-    sums.reserved += segment.total_size.signed_value();
+    sums.reserved = BoundedSum(sums.reserved, segment.total_size.signed_value());
     sums.blocks += static_cast<int64_t>(segment.blocks.size());
     for (const BlockInfo& block : segment.blocks) {
       if (block.state == BlockState::kInactive) continue;
-      sums.active += block.size.signed_value();
-      sums.requested += block.requested_size.signed_value();
+      sums.active = BoundedSum(sums.active, block.size.signed_value());
+      sums.requested = BoundedSum(sums.requested, block.requested_size.signed_value());
       ++sums.active_blocks;
-      if (block.state == BlockState::kAllocated) sums.allocated += block.size.signed_value();
+      if (block.state == BlockState::kAllocated) {
+        sums.allocated = BoundedSum(sums.allocated, block.size.signed_value());
+      }
     }
   }
   return sums;
@@ -148,8 +151,9 @@ Start FindStart(const Trace& trace, const DeviceTrace& device, const Walk& walk)
   Start start{-walk.reserved.least, -walk.requested.least, -walk.allocations.least};
   if (device.has_final_state) {
     const StateSums final_sums = SumState(device.final_state);
-    start.reserved = std::max(start.reserved, final_sums.reserved - walk.reserved.now);
-    start.requested = std::max(start.requested, final_sums.requested - walk.requested.now);
+    start.reserved = std::max(start.reserved, BoundedSum(final_sums.reserved, -walk.reserved.now));
+    start.requested =
+        std::max(start.requested, BoundedSum(final_sums.requested, -walk.requested.now));
     start.allocations =
         std::max(start.allocations, final_sums.active_blocks - walk.allocations.now);
   }

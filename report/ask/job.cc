@@ -35,7 +35,7 @@ void FindOdd(const std::vector<int32_t>& rows, proto::Job* job) {
   for (const int64_t value : values) distances.push_back(std::abs(value - median));
   const auto farthest = std::max_element(distances.begin(), distances.end());
   const int64_t usual = Median(distances);
-  if (*farthest * 100 > median && *farthest > kFarFactor * usual) {
+  if (*farthest > median / 100 && *farthest > kFarFactor * usual) {
     job->set_odd_row(rows[static_cast<size_t>(farthest - distances.begin())]);
   }
 }

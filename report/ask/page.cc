@@ -29,6 +29,7 @@
 #include "sim/study/control.h"
 #include "sim/study/what_if.h"
 #include "sim/whatif/sweep.h"
+#include "sim/workload/live_bytes.h"
 #include "trace/value/strings.h"
 
 namespace memreplay {
@@ -96,7 +97,8 @@ void FillCurve(const HistoryObserver& history, size_t marks, proto::Page::Curve*
     const bool gained =
         mark.kind == EventKind::kSegmentAlloc || mark.kind == EventKind::kSegmentMap;
     curve->add_segment_position(static_cast<int64_t>(mark.position));
-    curve->add_segment_bytes(gained ? mark.size.signed_value() : -mark.size.signed_value());
+    curve->add_segment_bytes(gained ? mark.size.signed_value()
+                                    : -Bounded(mark.size.signed_value()));
   }
   curve->set_left_out_segments(static_cast<int64_t>(history.segments().size() - segments.size()));
   const size_t ooms = std::min(history.ooms().size(), marks);

@@ -110,7 +110,7 @@ std::string ControlSentence(const proto::Control& control) {
 std::string ControlWarning(const proto::Control& control) {
   const int64_t recorded = control.recorded_peak_reserved_bytes();
   const int64_t change = std::abs(control.peak_reserved_bytes() - recorded);
-  if (100 * change <= recorded) return "";
+  if (change <= recorded / 100) return "";
   return StrCat("the figures below are less certain: ", ControlSentence(control));
 }
 

@@ -10,6 +10,14 @@
 
 namespace memreplay {
 
+// Amounts of bytes that a file may have made up stop at 2^61 and -2^61, so that sums and
+// differences of a few of them are defined.
+inline int64_t Bounded(int64_t bytes) {
+  constexpr int64_t kMax = int64_t{1} << 61;
+  return std::clamp(bytes, -kMax, kMax);
+}
+inline int64_t BoundedSum(int64_t a, int64_t b) { return Bounded(Bounded(a) + Bounded(b)); }
+
 // From an unknown start, taken as 0. Frees of a program name a handle, those of
 // a recording a size too. O(1) per event.
 class LiveBytes {
@@ -25,13 +33,13 @@ class LiveBytes {
   bool IsEndOfLife(const Event& event) const { return event.kind == end_of_life_; }
   void Pass(const Event& event) {
     if (event.kind == EventKind::kAlloc) {
-      now_ += event.size.signed_value();
+      now_ = BoundedSum(now_, event.size.signed_value());
       if (is_program_) sizes_[event.address.value()] = event.size.signed_value();
     } else if (event.kind == end_of_life_) {
       if (!is_program_) {
-        now_ -= event.size.signed_value();
+        now_ = BoundedSum(now_, -Bounded(event.size.signed_value()));
       } else if (const auto found = sizes_.find(event.address.value()); found != sizes_.end()) {
-        now_ -= found->second;
+        now_ = BoundedSum(now_, -Bounded(found->second));
         sizes_.erase(found);
       }
     }
