@@ -26,14 +26,14 @@ constexpr char kDiffDescription[] =
     "\n"
     "The exit status is 0, however much they differ.";
 
-constexpr uint64_t kLongestReport = uint64_t{1} << 30;
+constexpr uint64_t kMaxReportBytes = uint64_t{1} << 30;
 
 absl::StatusOr<DiffSide> OpenSide(const std::string& path) {
   const Progress progress(StrCat("reading ", path));
   const absl::StatusOr<bool> is_report = StartsLikeReport(path);
   if (!is_report.ok()) return is_report.status();
   if (*is_report) {
-    const absl::StatusOr<std::string> text = ReadText(path, kLongestReport);
+    const absl::StatusOr<std::string> text = ReadText(path, kMaxReportBytes);
     if (!text.ok()) return text.status();
     absl::StatusOr<proto::Report> report = ParseReport(*text);
     if (!report.ok()) {

@@ -21,7 +21,7 @@
 namespace memreplay {
 namespace {
 
-constexpr uint64_t kLeastMemory = uint64_t{64} << 20;
+constexpr uint64_t kMinMemory = uint64_t{64} << 20;
 
 // Made before it is needed: then there is no memory to make it.
 char no_memory_line[512] =
@@ -144,7 +144,7 @@ uint64_t DefaultMemoryLimit() {
 absl::Status LimitMemory(uint64_t bytes) {
   std::set_new_handler(OutOfMemory);
   if (bytes == 0) return absl::OkStatus();
-  if (bytes < kLeastMemory) {
+  if (bytes < kMinMemory) {
     return absl::InvalidArgumentError(
         StrCat("--memory-limit: expected at least 64 MiB, or 0 for none, found ", bytes, " bytes"));
   }

@@ -17,7 +17,7 @@ namespace {
 constexpr std::string_view kSearchable[] = {"batch_size", "block_size", "seq_len", "n_layer",
                                             "n_layers"};
 
-constexpr uint64_t kLongestConfig = uint64_t{1} << 20;
+constexpr uint64_t kMaxConfigBytes = uint64_t{1} << 20;
 
 }  // namespace
 
@@ -122,7 +122,7 @@ absl::Status Inputs::SetNames(std::vector<std::string> names) {
   }
   std::vector<synth::Setting> settings;
   for (const std::string& path : names) {
-    const absl::StatusOr<std::string> text = ReadText(path, kLongestConfig);
+    const absl::StatusOr<std::string> text = ReadText(path, kMaxConfigBytes);
     if (!text.ok()) return text.status();
     const absl::StatusOr<std::vector<synth::Setting>> lines = synth::ReadConfigFile(*text, path);
     if (!lines.ok()) return lines.status();

@@ -45,7 +45,7 @@ constexpr char kSweepScriptDescription[] =
     "\n"
     "The exit status is 1 if memory runs out in every run.";
 
-constexpr int64_t kUsualMost = int64_t{1} << 20;  // value, unless --most says another
+constexpr int64_t kUsualMax = int64_t{1} << 20;  // value, unless --most says another
 
 struct ScriptFlags {
   RecordOptions run;
@@ -123,7 +123,7 @@ absl::Status AnswerCases(bool is_fit, const ScriptFlags& options, proto::ScriptR
       found.set_conf(conf);
       if (is_fit) {
         const absl::StatusOr<int64_t> largest =
-            search.FindLargest(options.step.value_or(1), options.most.value_or(kUsualMost));
+            search.FindLargest(options.step.value_or(1), options.most.value_or(kUsualMax));
         if (!largest.ok()) return largest.status();
         found.set_largest(*largest);
       } else if (const absl::Status tried = search.Try(options.values); !tried.ok()) {
@@ -175,9 +175,8 @@ absl::StatusOr<int> RunScript(bool is_fit, const CommandLine& line) {
   if (!program.ok()) return program.status();
   options.run.program = *std::move(program);
   if (options.cards.empty()) return absl::InvalidArgumentError("no --card NAME given");
-  if (options.step.value_or(1) < 1 ||
-      options.most.value_or(kUsualMost) < options.step.value_or(1) ||
-      options.most.value_or(kUsualMost) > ScriptSearch::kMostValue) {
+  if (options.step.value_or(1) < 1 || options.most.value_or(kUsualMax) < options.step.value_or(1) ||
+      options.most.value_or(kUsualMax) > ScriptSearch::kMaxValue) {
     return absl::InvalidArgumentError("--step, --most: expected 1 <= step <= most <= 2^40");
   }
   if (options.jobs.value_or(1) < 1) {

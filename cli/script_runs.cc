@@ -20,7 +20,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr size_t kMostJobs = 4;  // each is a process with PyTorch in it
+constexpr size_t kMaxJobs = 4;  // each is a process with PyTorch in it
 
 // A program's last words.
 std::string LastLine(const std::string& path) {
@@ -50,7 +50,7 @@ std::vector<std::string> ScriptKey::WordsWith(const std::vector<std::string>& pr
 
 ScriptRunner::ScriptRunner(size_t jobs, bool use_cache)
     : jobs_(jobs != 0 ? jobs
-                      : std::clamp<size_t>(std::thread::hardware_concurrency(), 1, kMostJobs)),
+                      : std::clamp<size_t>(std::thread::hardware_concurrency(), 1, kMaxJobs)),
       use_cache_(use_cache),
       cache_(fs::path(CacheFolder()) / "runs") {}
 

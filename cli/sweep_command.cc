@@ -22,7 +22,7 @@
 namespace memreplay {
 namespace {
 
-constexpr uint64_t kLongestCosts = uint64_t{16} << 20;
+constexpr uint64_t kMaxCostsBytes = uint64_t{16} << 20;
 constexpr char kSweepDescription[] =
     "Replays a file under many settings and ranks them: those that survive first, then by\n"
     "peak reserved memory, retries and driver calls. Without --conf it searches the settings\n"
@@ -47,7 +47,7 @@ struct SweepFlags {
 };
 
 absl::StatusOr<DriverCosts> ReadCosts(const std::string& file) {
-  const absl::StatusOr<std::string> text = ReadText(file, kLongestCosts);
+  const absl::StatusOr<std::string> text = ReadText(file, kMaxCostsBytes);
   if (!text.ok()) return text.status();
   absl::StatusOr<DriverCosts> costs = ParseDriverCosts(*text);
   return costs.ok() ? std::move(costs) : InCommand(file, costs.status());

@@ -12,7 +12,7 @@
 namespace memreplay {
 namespace {
 
-constexpr int kLeastWidth = 40;      // narrower terminals are taken as this wide
+constexpr int kMinWidth = 40;        // narrower terminals are taken as this wide
 constexpr size_t kFilled = 50;       // a paragraph's line that the next belongs to is longer
 constexpr size_t kWidestLabel = 30;  // of a line's first column, for the rest to stand beside it
 
@@ -100,7 +100,7 @@ std::string_view ColorOf(std::string_view line) {
 int WidthOfTerminal(int descriptor) {
   winsize size = {};
   if (ioctl(descriptor, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return 0;
-  return std::max<int>(size.ws_col, kLeastWidth);
+  return std::max<int>(size.ws_col, kMinWidth);
 }
 
 std::string ProgressLine(std::string_view activity, std::string_view rest, int width) {

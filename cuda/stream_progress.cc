@@ -9,7 +9,7 @@ namespace {
 
 // So many events of one stream may wait to be asked for before the oldest are
 // waited for and used again.
-constexpr size_t kMostPending = 1024;
+constexpr size_t kMaxPending = 1024;
 
 }  // namespace
 
@@ -30,8 +30,8 @@ StreamEvent StreamProgress::Record(uint32_t index) {
   const StreamEvent recorded = {.stream = index, .ticket = ++stream.recorded};
   CUstream const work = context_.Stream(index);
   if (work == nullptr) return recorded;
-  if (stream.pending.size() >= kMostPending) {
-    WaitFor(stream, stream.pending[kMostPending / 2].ticket);
+  if (stream.pending.size() >= kMaxPending) {
+    WaitFor(stream, stream.pending[kMaxPending / 2].ticket);
   }
   CUevent event = nullptr;
   if (!spare_.empty()) {

@@ -131,7 +131,7 @@ void BlockVerifier::Check(AllocationId id, const Block& block) {
   const uint64_t offset = *first_bad_;
   if (offset == kNothingBad) return;
   ++bad_blocks_;
-  if (bad_.size() == kMostKept) return;
+  if (bad_.size() == kMaxKept) return;
 
   BadBlock bad = {.id = id,
                   .address = block.address,

@@ -59,9 +59,9 @@ class BlockVerifier final : public Observer {
   uint64_t blocks_checked() const { return blocks_checked_; }
   Bytes bytes_checked() const { return bytes_checked_; }
   uint64_t bad_blocks() const { return bad_blocks_; }
-  // The first of them, at most kMostKept.
+  // The first of them, at most kMaxKept.
   const std::vector<BadBlock>& bad() const { return bad_; }
-  static constexpr size_t kMostKept = 100;
+  static constexpr size_t kMaxKept = 100;
 
  private:
   struct Block {

@@ -19,7 +19,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr uint64_t kLongestText = uint64_t{64} << 20;  // bytes
+constexpr uint64_t kMaxTextBytes = uint64_t{64} << 20;  // bytes
 
 }  // namespace
 
@@ -28,9 +28,9 @@ absl::StatusOr<std::string> ReadSmallFile(const std::string& path) {
   const uint64_t size = fs::file_size(path, error);
   std::ifstream file(path, std::ios::binary);
   if (error || !file) return absl::InvalidArgumentError(StrCat(path, ": cannot read"));
-  if (size > kLongestText) {
+  if (size > kMaxTextBytes) {
     return absl::ResourceExhaustedError(
-        StrCat(path, ": expected at most ", kLongestText, " bytes, found ", size));
+        StrCat(path, ": expected at most ", kMaxTextBytes, " bytes, found ", size));
   }
   return std::string(std::istreambuf_iterator<char>(file), {});
 }

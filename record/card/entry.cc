@@ -37,8 +37,8 @@ struct Loaded {
   const StubEntry* end;
   const LibraryFamily* family;
 };
-constexpr int kMostLibraries = 256;
-Loaded loaded[kMostLibraries];
+constexpr int kMaxLibraries = 256;
+Loaded loaded[kMaxLibraries];
 std::atomic<int> loaded_count{0};
 
 const char* name_of(const StubTable& table, std::uint64_t offset) {
@@ -113,7 +113,7 @@ extern "C" __attribute__((visibility("default"))) void memreplay_card_attach(Stu
   for (std::uint64_t i = 0; i < table->entries; ++i) {
     entries[i].function = function_for(family, name_of(*table, entries[i].name));
   }
-  if (index == kMostLibraries) return;
+  if (index == kMaxLibraries) return;
   loaded[index] = {table, entries, entries + table->entries, family};
   loaded_count.store(index + 1, std::memory_order_release);
 }

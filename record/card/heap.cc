@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::uint64_t kBoundary = std::uint64_t{64} << 20;
 constexpr std::size_t kLargest = std::size_t{64} << 10;  // below what malloc maps by itself
-constexpr std::uint64_t kMostTaken = std::uint64_t{512} << 20;
+constexpr std::uint64_t kMaxTaken = std::uint64_t{512} << 20;
 
 std::uint64_t HeapEnd() { return reinterpret_cast<std::uint64_t>(sbrk(0)); }
 
@@ -32,7 +32,7 @@ class Chunk {
 
 // Takes chunks of `size` bytes until one comes from the free end of the heap; false if none does.
 bool TakeHoles(std::size_t size, std::uint64_t free_end, std::uint64_t* taken) {
-  while (*taken < kMostTaken) {
+  while (*taken < kMaxTaken) {
     const Chunk chunk(size);
     *taken += size;
     if (chunk.begin() >= free_end) return chunk.begin() < HeapEnd();

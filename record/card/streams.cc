@@ -58,7 +58,7 @@ bool Streams::poll(const Event& event, std::uint64_t now) {
   if (completion_ != Completion::kLagging) return false;
   if (now != polled_at_) polls_ = 0;
   polled_at_ = now;
-  if (++polls_ < kMostPolls) return false;
+  if (++polls_ < kMaxPolls) return false;
   polls_ = 0;
   finish(event.stream, event.time);
   return true;

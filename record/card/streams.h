@@ -3,7 +3,7 @@
 // Time is counted in launches. A stream's work is done when the host waited for it, or, with
 // `lagging`, at the latest when kLaunchQueue launches followed: a driver holds back the host when
 // that many wait. A loop that does nothing but ask (NCCL's watchdog, `while not event.query()`)
-// ends too: kMostPolls questions without a launch in between are a wait. Without `lagging` all work
+// ends too: kMaxPolls questions without a launch in between are a wait. Without `lagging` all work
 // is done at once.
 #pragma once
 
@@ -15,7 +15,7 @@ namespace memreplay::card {
 
 inline constexpr std::uint64_t kLaunchQueue = 1024;
 // Who asks so often whether work is done, while nothing is launched, waits for it.
-inline constexpr int kMostPolls = 1000;
+inline constexpr int kMaxPolls = 1000;
 
 struct StreamKey {
   int card;

@@ -21,7 +21,7 @@ namespace memreplay {
 namespace {
 
 constexpr size_t kMaxShares = 4;
-constexpr int64_t kLeastShare = 50;   // one in so many: what is less is "other"
+constexpr int64_t kMinShare = 50;     // one in so many: what is less is "other"
 constexpr int64_t kUnusedShare = 10;  // one in so many of reserved memory: less is no issue
 constexpr int64_t kLittle = int64_t{64} << 20;  // unused memory that nobody would tune for
 
@@ -88,7 +88,7 @@ std::string Holders(const proto::DeviceReport& device) {
   const int64_t all = categories.peak_bytes();
   if (shares.empty() || all == 0) return "";
   const auto& [most, category] = shares[0];
-  if (kLeastShare * (all - most) < all) {
+  if (kMinShare * (all - most) < all) {
     const std::string_view how_much = most == all ? "all" : "nearly all";
     return category == Category::kUnknown
                ? StrCat("what it is for is unknown", detail(category, most))
@@ -98,12 +98,12 @@ std::string Holders(const proto::DeviceReport& device) {
   int64_t said = 0;
   for (size_t i = 0; i < shares.size(); ++i) {
     const auto& [bytes, kind] = shares[i];
-    if (i > 0 && (i == kMaxShares || kLeastShare * bytes < all)) break;
+    if (i > 0 && (i == kMaxShares || kMinShare * bytes < all)) break;
     StrAppend(&text, i == 0 ? "" : ", ", FormatSize(bytes), " ", CategoryNoun(kind),
               i == 0 || kind == Category::kUnknown ? detail(kind, bytes) : "");
     said += bytes;
   }
-  if (kLeastShare * (all - said) >= all) StrAppend(&text, ", ", FormatSize(all - said), " other");
+  if (kMinShare * (all - said) >= all) StrAppend(&text, ", ", FormatSize(all - said), " other");
   return text;
 }
 

@@ -9,7 +9,7 @@
 namespace memreplay {
 namespace {
 
-constexpr int kLeastRows = 3;
+constexpr int kMinRows = 3;
 constexpr int64_t kFarFactor = 4;
 
 int64_t Median(std::vector<int64_t> values) {
@@ -27,7 +27,7 @@ std::vector<int32_t> Answered(const proto::Job& job) {
 }
 
 void FindOdd(const std::vector<int32_t>& rows, proto::Job* job) {
-  if (rows.size() < kLeastRows) return;
+  if (rows.size() < kMinRows) return;
   std::vector<int64_t> values;
   for (const int32_t row : rows) values.push_back(ComparedBytes(job->rows(row)));
   const int64_t median = Median(values);

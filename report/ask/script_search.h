@@ -22,7 +22,7 @@ proto::ScriptRow ScriptRowOf(const proto::RecordReport& report);
 
 class ScriptSearch {
  public:
-  static constexpr int64_t kMostValue = int64_t{1} << 40;
+  static constexpr int64_t kMaxValue = int64_t{1} << 40;
 
   // Runs the program once for each value, several at once; one row a value, in their order.
   using RunValues = std::function<absl::StatusOr<std::vector<proto::ScriptRow>>(
@@ -37,7 +37,7 @@ class ScriptSearch {
 
   // The largest multiple of `step`, at most `most`, below the smallest multiple that was seen to
   // fail; 0: `step` itself fails. Guesses by a line through the peaks of what fits, and falls back
-  // to cutting the gap. Errors: of the runs. 1 <= step <= most <= kMostValue.
+  // to cutting the gap. Errors: of the runs. 1 <= step <= most <= kMaxValue.
   absl::StatusOr<int64_t> FindLargest(int64_t step, int64_t most);
 
   const std::map<int64_t, proto::ScriptRow>& tried() const { return tried_; }  // by value

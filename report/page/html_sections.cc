@@ -26,8 +26,8 @@ constexpr int kMaxFailures = 50;
 constexpr int kMaxOoms = 20;
 constexpr int kMaxModules = 40;
 constexpr int kMaxModuleDepth = 4;
-constexpr int64_t kLeastModuleShare = 50;  // of the peak, one in so many: smaller ones are left out
-constexpr int kColors = 5;                 // of other runs; page.css
+constexpr int64_t kMinModuleShare = 50;  // of the peak, one in so many: smaller ones are left out
+constexpr int kColors = 5;               // of other runs; page.css
 
 std::string Figure(std::string_view label, std::string_view value, std::string_view more,
                    bool bad = false) {
@@ -235,7 +235,7 @@ std::string Modules(const proto::DeviceReport& device) {
   Rows rows;
   for (const auto& module : categories.modules()) {
     const auto depth = std::count(module.path().begin(), module.path().end(), '.');
-    const bool is_small = kLeastModuleShare * module.live_bytes() < categories.peak_bytes();
+    const bool is_small = kMinModuleShare * module.live_bytes() < categories.peak_bytes();
     if (is_small || depth >= kMaxModuleDepth || std::ssize(rows) >= kMaxModules) continue;
     rows.push_back({TextCell(module.path()), SizeCell(module.live_bytes()),
                     BarCell(module.live_bytes(), categories.peak_bytes()),

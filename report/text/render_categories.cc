@@ -15,7 +15,7 @@ namespace {
 
 constexpr int kMaxModules = 16;
 constexpr int kMaxModuleDepth = 4;
-constexpr int64_t kLeastShare = 50;  // of the peak, one in so many: smaller modules are left out
+constexpr int64_t kMinShare = 50;  // of the peak, one in so many: smaller modules are left out
 
 double InMib(int64_t bytes) { return static_cast<double>(bytes) / (1 << 20); }
 
@@ -74,7 +74,7 @@ void Modules(const proto::Categories& categories, std::string* out) {
   std::vector<const proto::Categories::Module*> shown;
   for (const proto::Categories::Module& module : categories.modules()) {
     const auto depth = std::count(module.path().begin(), module.path().end(), '.');
-    if (depth < kMaxModuleDepth && kLeastShare * module.live_bytes() >= categories.peak_bytes()) {
+    if (depth < kMaxModuleDepth && kMinShare * module.live_bytes() >= categories.peak_bytes()) {
       shown.push_back(&module);
     }
   }

@@ -18,7 +18,7 @@ using HistoryPoint = proto::LoopReport::HistoryPoint;
 
 constexpr int kMaxSites = 3;
 constexpr int kMaxHolders = 8;
-constexpr int kLeastGrownSteps = 3;
+constexpr int kMinGrownSteps = 3;
 constexpr int kMaxColumns = 36;
 
 void RenderSteps(const proto::LoopReport& loop, std::string* out) {
@@ -62,7 +62,7 @@ void RenderSteps(const proto::LoopReport& loop, std::string* out) {
   }
   int shown = 0;
   for (const proto::SiteGrowth& site : steps.sites()) {
-    if (site.grown_steps() < kLeastGrownSteps) continue;
+    if (site.grown_steps() < kMinGrownSteps) continue;
     if (shown++ == kMaxSites) break;
     Line(out, shown == 1 ? "grew, but no leak" : "",
          StrCat(FormatSize(site.grown_bytes()), " in ", FormatCount(site.grown_steps(), "step"),

@@ -20,10 +20,10 @@
 namespace memreplay {
 namespace {
 
-constexpr int kMostValues = 10;     // that a program asked for
+constexpr int kMaxValues = 10;      // that a program asked for
 constexpr int kMaxRows = 10;        // of graph breaks, and of recompilations
 constexpr size_t kMaxReason = 120;  // bytes
-constexpr size_t kLongestProgram = 240;
+constexpr size_t kMaxProgramLength = 240;
 
 // "NVIDIA GeForce RTX 4090, imagined".
 std::string CardText(const proto::RecordedProcess& process) {
@@ -132,13 +132,13 @@ void AppendAssumptions(const proto::RecordedProcess& process, std::string* text)
         "can differ slightly from run to run");
   }
   const auto& asked = process.values().asked();
-  for (int i = 0; i < asked.size() && i < kMostValues; ++i) {
+  for (int i = 0; i < asked.size() && i < kMaxValues; ++i) {
     rows.push_back(StrCat(CleanText(asked[i].place()), " read a value that was never computed (",
                           CleanText(asked[i].what()), "), ", FormatCount(asked[i].times(), "time"),
                           ", and got ", CleanText(asked[i].answer())));
   }
-  if (asked.size() > kMostValues) {
-    rows.push_back(StrCat(FormatCount(asked.size() - kMostValues, "more line"),
+  if (asked.size() > kMaxValues) {
+    rows.push_back(StrCat(FormatCount(asked.size() - kMaxValues, "more line"),
                           " read such values; --json lists them"));
   }
   if (rows.empty()) return;
@@ -218,7 +218,7 @@ void AppendShared(const proto::RecordReport& report, std::string* text) {
 
 std::string RenderRecord(const proto::RecordReport& report) {
   std::string text;
-  const std::string program = CleanText(absl::StrJoin(report.program(), " "), kLongestProgram);
+  const std::string program = CleanText(absl::StrJoin(report.program(), " "), kMaxProgramLength);
   if (report.processes().empty()) {
     StrAppend(&text, program,
               ": none of its processes allocated GPU memory, so nothing was recorded.\n");

@@ -11,7 +11,7 @@
 namespace memreplay {
 namespace {
 
-constexpr size_t kLongestName = 60;
+constexpr size_t kMaxNameLength = 60;
 constexpr size_t kLibraryDirectories = 4;
 constexpr size_t kOwnDirectories = 1;
 
@@ -108,8 +108,8 @@ std::string_view Between(std::string_view text, std::string_view before, std::st
 }
 
 std::string Cut(std::string text) {
-  if (text.size() > kLongestName) {
-    text.resize(kLongestName);
+  if (text.size() > kMaxNameLength) {
+    text.resize(kMaxNameLength);
     text += "...";
   }
   return text;

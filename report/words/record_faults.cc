@@ -10,11 +10,11 @@
 namespace memreplay {
 namespace {
 
-constexpr size_t kLongestFault = 400;
+constexpr size_t kMaxFaultLength = 400;
 
 // The first line of what an exception says.
 std::string FirstLine(std::string_view text) {
-  return CleanText(text.substr(0, text.find('\n')), kLongestFault);
+  return CleanText(text.substr(0, text.find('\n')), kMaxFaultLength);
 }
 
 // Of one process that stands for a rank of a job (record/card/api/nccl_values.cc).

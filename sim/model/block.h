@@ -47,9 +47,9 @@ struct alignas(64) Block {
     return rest;
   }
 
-  static constexpr uint32_t kMostReservations = (1 << 24) - 1;
+  static constexpr uint32_t kMaxReservations = (1 << 24) - 1;
   void SetReservation(uint32_t number) {
-    reservation = number & kMostReservations;
+    reservation = number & kMaxReservations;
     is_expandable = number > 0;
   }
   bool in_use() const { return size > Bytes(0); }

@@ -205,7 +205,7 @@ class CachingAllocator final : public Allocator {
   Bytes PageSize(const BlockPool& pool) const;
   // Block::reservation has a number for one more.
   bool HasReservation() const {
-    return !unused_reservations_.empty() || reservations_.size() < Block::kMostReservations;
+    return !unused_reservations_.empty() || reservations_.size() < Block::kMaxReservations;
   }
   uint32_t AddReservation(const ExpandableSegment& segment);  // its number
   const ExpandableSegment& ReservationOf(const Block& block) const {

@@ -44,7 +44,7 @@ void FreeSet::InsertInside(Bucket& bucket, Block* block) {
 }
 
 void FreeSet::InsertInFull(Bucket& bucket, Block* block) {
-  if (bucket.tree == nullptr && bucket.size() < kMostInArray) {
+  if (bucket.tree == nullptr && bucket.size() < kMaxInArray) {
     const ptrdiff_t size = bucket.size();
     const ptrdiff_t capacity = std::max<ptrdiff_t>(4, size * 2);
     auto keys = std::make_unique<Key[]>(static_cast<size_t>(capacity + 1));

@@ -63,7 +63,7 @@ class FreeSet {
     Block* first() const { return tree != nullptr ? tree->begin()->block : end[-1].block; }
     Block* last() const { return tree != nullptr ? tree->rbegin()->block : begin()->block; }
   };
-  static constexpr ptrdiff_t kMostInArray = 256;
+  static constexpr ptrdiff_t kMaxInArray = 256;
   static constexpr ptrdiff_t kFew = 8;  // as many keys are moved one by one
   static constexpr uint32_t kPerGroup = 32;
   static constexpr uint32_t kGroups = 64;

@@ -15,9 +15,9 @@ namespace memreplay {
 namespace {
 
 // In search of one device's pools.
-constexpr size_t kMostReplays = 400;
-constexpr size_t kMostEvents = 20'000'000;
-constexpr uint16_t kMostPools = 8;  // gone ones at a time
+constexpr size_t kMaxReplays = 400;
+constexpr size_t kMaxEvents = 20'000'000;
+constexpr uint16_t kMaxPools = 8;  // gone ones at a time
 
 bool IsRelease(EventKind kind) {
   return kind == EventKind::kSegmentFree || kind == EventKind::kSegmentUnmap;
@@ -80,7 +80,7 @@ class Search {
  private:
   absl::Span<const Event> events() const { return trace_->devices[device_].events.kept(); }
 
-  bool is_spent() const { return replays_ > kMostReplays || replayed_events_ > kMostEvents; }
+  bool is_spent() const { return replays_ > kMaxReplays || replayed_events_ > kMaxEvents; }
 
   Tried Try(Guess guess) {
     const Schedule schedule = Schedule::Build(trace_, device_, PoolsOf(guess));
@@ -101,7 +101,7 @@ class Search {
     if (!base.followed.divergence.has_value()) return found;
     const auto next_pool = std::max(first_pool_, static_cast<uint16_t>(1 + Largest(base.guess)));
     const auto last_pool =
-        static_cast<uint16_t>(std::min<int>(next_pool, first_pool_ + kMostPools - 1));
+        static_cast<uint16_t>(std::min<int>(next_pool, first_pool_ + kMaxPools - 1));
     for (uint16_t pool = 1; pool <= last_pool; ++pool) {
       // The request was another pool's.
       if (std::optional<Tried> tried = Move(base, base.followed.divergence->recorded, pool)) {

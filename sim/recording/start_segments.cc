@@ -46,7 +46,7 @@ class SegmentHistory {
       const bool is_empty = range.segment.total_size == Bytes();
       const bool apart = is_empty || !before.has_value();
       if (IsKnown(range.segment) && IsPossible(range.segment, apart ? nullptr : &*before) &&
-          result.segments.size() < Block::kMostReservations) {
+          result.segments.size() < Block::kMaxReservations) {
         if (!is_empty) before = range.segment;
         result.segments.push_back(std::move(range.segment));
       } else if (result.left_out.empty()) {

@@ -16,12 +16,12 @@ namespace {
 using Tokens = std::vector<std::string>;
 
 constexpr uint64_t kMiBShift = 20;
-constexpr uint64_t kMostMiB = ~uint64_t{0} >> kMiBShift;  // larger values are cut to this
+constexpr uint64_t kMaxMiB = ~uint64_t{0} >> kMiBShift;  // larger values are cut to this
 constexpr uint64_t kLargeBufferMiB = 20;
 constexpr uint64_t kMinLargeAllocMiB = 10;
-constexpr uint64_t kMostRegisterThreads = 128;
+constexpr uint64_t kMaxRegisterThreads = 128;
 
-Bytes FromMiB(uint64_t mib) { return Bytes(std::min(mib, kMostMiB) << kMiBShift); }
+Bytes FromMiB(uint64_t mib) { return Bytes(std::min(mib, kMaxMiB) << kMiBShift); }
 
 // Sets the value of a key, in the way that both grammars share.
 class ValueSetter {
@@ -98,8 +98,8 @@ absl::Status ValueSetter::CheckPinned(ConfKey key, const std::string& value) con
   const std::optional<uint64_t> number = Integer(value);
   if (!number) return Bad(key, "a number", value);
   if (key == ConfKey::kPinnedNumRegisterThreads &&
-      (!std::has_single_bit(*number) || *number > kMostRegisterThreads)) {
-    return Bad(key, StrCat("a power of two up to ", kMostRegisterThreads), value);
+      (!std::has_single_bit(*number) || *number > kMaxRegisterThreads)) {
+    return Bad(key, StrCat("a power of two up to ", kMaxRegisterThreads), value);
   }
   if (key == ConfKey::kPinnedReserveSegmentSizeMb && *number == 0) {
     return Bad(key, "more than 0", value);

@@ -127,7 +127,7 @@ std::vector<Runs> RunsOf(const Tokens& tokens, size_t distinct) {
 // Distances between occurrences of one token, or run of tokens, that are common
 // and long. (In a step of like layers no single token may occur just once.)
 std::vector<size_t> CandidatePeriods(const Tokens& tokens, const std::vector<Runs>& widths) {
-  const size_t longest = tokens.size() / kLeastRepeats;
+  const size_t longest = tokens.size() / kMinRepeats;
   std::vector<uint32_t> weight(longest + 1);  // by distance
   for (const Runs& runs : widths) {
     std::vector<size_t> last(runs.distinct, tokens.size());
@@ -200,10 +200,10 @@ Stretch FindStretch(const Tokens& tokens, const std::vector<Runs>& widths) {
   size_t longest = 0;
   for (const auto& [period, recurring, sum] : candidates) {
     const auto wanted = std::max(static_cast<size_t>(kGoodEnough * static_cast<double>(longest)),
-                                 kLeastRepeats * period);
+                                 kMinRepeats * period);
     if (!MayRepeat(recurring, period, wanted)) continue;
     const Stretch stretch = LongestRepeat(tokens, period, wanted);
-    if (stretch.length < kLeastRepeats * period) continue;
+    if (stretch.length < kMinRepeats * period) continue;
     stretches.push_back(stretch);
     longest = std::max(longest, stretch.length);
   }
@@ -349,7 +349,7 @@ Repetition FindRepetition(const Tokens& tokens, size_t distinct,
     found.begins.push_back(i);
   }
   // The last is whole only if the next would begin within the stretch.
-  if (found.begins.size() <= kLeastRepeats) return {};
+  if (found.begins.size() <= kMinRepeats) return {};
   found.period = stretch.period;
   found.agreement = stretch.agreement;
   found.ends.assign(found.begins.begin() + 1, found.begins.end());

@@ -8,7 +8,7 @@
 
 namespace memreplay {
 
-inline constexpr size_t kLeastRepeats = 3;
+inline constexpr size_t kMinRepeats = 3;
 
 struct Repetition {
   size_t period = 0;  // tokens; 0: nothing repeats three times

@@ -12,7 +12,7 @@ namespace memreplay {
 namespace {
 
 constexpr size_t kMaxEvidence = 5;
-constexpr uint64_t kLeastRegular = 3;
+constexpr uint64_t kMinRegular = 3;
 
 struct Born {
   uint64_t event;
@@ -68,7 +68,7 @@ class Sites {
       } else if (site.now < site.at_begin) {
         site.shrank = true;
         const int64_t added = site.at_begin - site.since;
-        if (site.grown_since >= kLeastRegular && (site.now - site.since) * 2 <= added) {
+        if (site.grown_since >= kMinRegular && (site.now - site.since) * 2 <= added) {
           site.growth.given_back = true;
         }
         site.since = std::min(site.since, site.now);
@@ -80,7 +80,7 @@ class Sites {
     if (step != steps_) return;
     for (Site& site : sites_) {
       site.growth.bytes = site.now - site.first;
-      const bool regular = !site.shrank && site.growth.steps >= kLeastRegular &&
+      const bool regular = !site.shrank && site.growth.steps >= kMinRegular &&
                            site.largest_gap <= site.least_gap + 1 &&
                            site.last_grown + site.largest_gap + 1 >= steps_;
       if (regular) site.growth.every = site.largest_gap;
@@ -190,7 +190,7 @@ bool MayBeLayers(const Steps& steps, const StepGrowth& growth) {
 
 const SiteGrowth* FindLeak(const Steps& steps, const StepGrowth& growth) {
   const size_t count = steps.count();
-  if (count < kLeastSteps || MayBeLayers(steps, growth)) return nullptr;
+  if (count < kMinSteps || MayBeLayers(steps, growth)) return nullptr;
   for (const SiteGrowth& site : growth.sites) {
     const bool goes_on = site.steps * 4 >= count * 3 && site.late_steps * 4 >= (count + 3) / 4 * 3;
     if ((goes_on || site.every > 0) && !site.given_back && site.kept * 2 >= site.bytes) {

@@ -16,7 +16,7 @@
 namespace memreplay {
 namespace {
 
-constexpr int64_t kLeastSwing = 1000;  // of a step: this part of all that moves
+constexpr int64_t kMinSwing = 1000;  // of a step: this part of all that moves
 
 // "it12.fwd" -> "it"; empty if the first part of the name holds no number.
 std::string_view StepName(std::string_view phase) {
@@ -158,7 +158,7 @@ std::string WhyNotSteps(const DeviceTrace& device, const Allocations& all,
   }
   const int64_t swing = Median(std::move(swings));
   const auto [lowest, highest] = std::minmax_element(all.live.begin(), all.live.end());
-  if (swing < (*highest - *lowest) / kLeastSwing) {
+  if (swing < (*highest - *lowest) / kMinSwing) {
     return StrCat(repeated, "allocates less than a thousandth of the memory allocated");
   }
   if (-Median(std::move(differences)) * 2 > swing) {
@@ -215,13 +215,13 @@ Steps FindSteps(const Trace& trace, const DeviceTrace& device, uint64_t end) {
   const Allocations all = AllocationsOf(trace, device, end);
 
   steps.begins = BeginsByMarks(trace, device, end, &steps.name);
-  if (steps.begins.size() > kLeastSteps) {
+  if (steps.begins.size() > kMinSteps) {
     steps.source = StepSource::kMarks;
     Measure(trace, device, all, 0, &steps);
     return steps;
   }
   AnnotatedSteps annotated = FindAnnotatedSteps(trace, device, end);
-  if (annotated.begins.size() > kLeastSteps) {
+  if (annotated.begins.size() > kMinSteps) {
     steps.source = StepSource::kAnnotations;
     steps.name = std::move(annotated.name);
     steps.begins = std::move(annotated.begins);
@@ -236,7 +236,7 @@ Steps FindSteps(const Trace& trace, const DeviceTrace& device, uint64_t end) {
     Repetition rough = Repeats(device, all, /*exact_sizes=*/false);
     if (rough.inside() > repeats.inside() + repeats.inside() / 2) repeats = std::move(rough);
   }
-  if (repeats.begins.size() <= kLeastSteps) return none;
+  if (repeats.begins.size() <= kMinSteps) return none;
   steps.source = StepSource::kPeriod;
   steps.name.clear();
   steps.begins.clear();

@@ -21,7 +21,7 @@ struct Steps {
   StepSource source = StepSource::kNone;
   std::string name;  // kMarks, kAnnotations: of what begins (or, "...step", ends) them
   // Positions in DeviceTrace::events where steps begin, ascending, and behind
-  // the last whole step its end. Empty, or at least kLeastSteps + 1.
+  // the last whole step its end. Empty, or at least kMinSteps + 1.
   std::vector<uint64_t> begins;
   uint64_t allocations_per_step = 0;  // the median
   // kPeriod: the share of the allocations inside the steps that are the same,
@@ -38,7 +38,7 @@ struct Steps {
   size_t count() const { return begins.empty() ? 0 : begins.size() - 1; }
 };
 
-inline constexpr size_t kLeastSteps = 3;
+inline constexpr size_t kMinSteps = 3;
 
 // Looks at events before `end`. In this order: phases of a program; annotations
 // of a recording, numbered ones ("ProfilerStep#7") before an optimizer's step;

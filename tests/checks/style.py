@@ -25,7 +25,7 @@ WORDS = [
     (r"\bodd one\b", "outlier"),
     (r"\bby luck\b", "also works, but not every size above it"),
     (r"\bcalls? of the driver\b", "driver calls"),
-    (r"\bk(?:Most|Longest|Least)[A-Z]\w*", "kMax..., kMin..."),
+    (r"\bk(?:Most|Longest|Least)\w*", "kMax..., kMin..."),
 ]
 LONGEST_LINE = 120
 SUFFIXES = {".h", ".cc", ".js", ".py", ".md", ".proto", ".txtpb", ".css"}

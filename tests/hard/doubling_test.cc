@@ -154,9 +154,9 @@ class DoublingTest : public Program {
   // Four times as much takes four times as long, or 16 times if something is quadratic.
   void ExpectLinear(const std::string& axis, const std::string& command,
                     const std::function<Outcome(uint64_t)>& run, uint64_t n) {
-    constexpr double kLeast = 0.01;  // starting takes time too
-    constexpr double kMost = 5.5;
-    double small = kLeast, large = 1e9;
+    constexpr double kMinSeconds = 0.01;  // starting takes time too
+    constexpr double kMaxRatio = 5.5;
+    double small = kMinSeconds, large = 1e9;
     const auto measure = [&](uint64_t asked) {
       const Outcome outcome = run(asked);
       EXPECT_LE(outcome.status, 1) << axis << ", " << command << ": " << outcome.err;
@@ -164,12 +164,12 @@ class DoublingTest : public Program {
     };
     for (int round = 0; round < 6; ++round) {  // again only where others were in the way
       large = std::min(large, measure(4 * n));
-      if (large < kMost * kLeast) break;  // and the small one does not matter
-      const double seconds = std::max(measure(n), kLeast);
+      if (large < kMaxRatio * kMinSeconds) break;  // and the small one does not matter
+      const double seconds = std::max(measure(n), kMinSeconds);
       small = round == 0 ? seconds : std::min(small, seconds);
       if (large < 5 * small) break;
     }
-    EXPECT_LT(large, kMost * small) << axis << ", " << command;
+    EXPECT_LT(large, kMaxRatio * small) << axis << ", " << command;
     std::printf("| %-24s | %-38s | %8llu | %5.2f s | x %4.1f |\n", axis.c_str(), command.c_str(),
                 static_cast<unsigned long long>(n), small, large / small);
   }

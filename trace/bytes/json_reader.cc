@@ -19,7 +19,7 @@ namespace {
 
 using Kind = Value::Kind;
 
-constexpr size_t kLongestNumber = 1024;
+constexpr size_t kMaxNumberLength = 1024;
 constexpr size_t kWindow = 4096;
 
 class JsonReader {
@@ -109,10 +109,10 @@ absl::Status JsonReader::ReadString() {
 }
 
 absl::Status JsonReader::ReadNumber() {
-  std::string_view text = source_.Peek(kLongestNumber + 1).substr(0, kLongestNumber + 1);
+  std::string_view text = source_.Peek(kMaxNumberLength + 1).substr(0, kMaxNumberLength + 1);
   text = text.substr(0, text.find_first_not_of("0123456789+-.eE"));
   const std::string_view digits = text.substr(text.starts_with('-') ? 1 : 0);
-  if (text.size() > kLongestNumber || digits.empty() || digits[0] < '0' || digits[0] > '9' ||
+  if (text.size() > kMaxNumberLength || digits.empty() || digits[0] < '0' || digits[0] > '9' ||
       (digits.size() > 1 && digits[0] == '0' && digits[1] >= '0' && digits[1] <= '9')) {
     return Error("a value");
   }

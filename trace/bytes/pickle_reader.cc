@@ -16,7 +16,7 @@ namespace {
 using Kind = Value::Kind;
 
 // No opcode has more bytes of fixed arguments than FRAME.
-constexpr size_t kLongestFixed = 9;
+constexpr size_t kMaxFixedLength = 9;
 constexpr size_t kSkipChunk = 64 << 10;
 
 template <typename T>
@@ -266,7 +266,7 @@ absl::Status Machine::GetRun() {
 
 absl::StatusOr<Pickle> Machine::Run() {
   Pickle result;
-  Refill(kLongestFixed);
+  Refill(kMaxFixedLength);
   if (!Have(2)) return Truncated();
   if (static_cast<PickleOp>(*at_) != PickleOp::kProto) {
     return Error(absl::StrFormat("expected the PROTO opcode of a pickle, found 0x%02x",
@@ -275,7 +275,7 @@ absl::StatusOr<Pickle> Machine::Run() {
   result.protocol = static_cast<uint8_t>(at_[1]);
   absl::Status status;  // OK at the top of every round
   for (;;) {
-    if (static_cast<size_t>(end_ - at_) < kLongestFixed) Refill(kLongestFixed);
+    if (static_cast<size_t>(end_ - at_) < kMaxFixedLength) Refill(kMaxFixedLength);
     opcode_offset_ = offset();
     if (at_ == end_) return Truncated();
     if (opcode_offset_ >= next_memory_check_) {

@@ -118,7 +118,7 @@ bool PickleRows::LearnKeys(const char* begin, const char* end) {
   std::vector<Value> keys;
   Value ignored;
   const char* at = begin + 3;
-  while (end - at >= kRoom && IsReference(at) && keys.size() < kMostKeys) {
+  while (end - at >= kRoom && IsReference(at) && keys.size() < kMaxKeys) {
     const ptrdiff_t length = ReferenceLength(at);
     const uint64_t mask = ~uint64_t{0} >> (64 - 8 * length);
     found.push_back({Load(at) & mask, mask, length});
@@ -202,7 +202,7 @@ void PickleRows::LearnLists() {
   for (auto& [bytes, slot] : new_lists_) {
     const Value value = heap_.memo().Get(slot);
     const bool final = value.is(Kind::kRecord) || (value.is(Kind::kObject) && heap_.is_used(value));
-    if (!final || list_bytes_ + bytes.size() > kMostListBytes) continue;
+    if (!final || list_bytes_ + bytes.size() > kMaxListBytes) continue;
     heap_.MarkShared(value);
     list_bytes_ += bytes.size();
     lists_.emplace(std::move(bytes), value);

@@ -28,9 +28,9 @@ class PickleRows {
 
  private:
   // More keys have no records.
-  static constexpr size_t kMostKeys = 32;
+  static constexpr size_t kMaxKeys = 32;
   // What is kept of lists, in bytes of the input.
-  static constexpr size_t kMostListBytes = size_t{16} << 20;
+  static constexpr size_t kMaxListBytes = size_t{16} << 20;
 
   // The reference to the memo that a key is: the lower bytes of `bits`.
   struct Key {

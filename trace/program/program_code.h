@@ -19,7 +19,7 @@ inline constexpr uint32_t kNone = 0xffffffff;
 inline constexpr size_t kMaxIndexes = 4;
 inline constexpr uint64_t kDefaultMaxEvents = 10'000'000;
 // What a program may allow itself.
-inline constexpr uint64_t kMostMaxEvents = 1'000'000'000;
+inline constexpr uint64_t kMaxEventLimit = 1'000'000'000;
 
 // A text with values in it: pieces in turn, each a literal and then, maybe, the
 // value of an expression.

@@ -70,10 +70,10 @@ bool Compiler::Head() {
     code_.pools.push_back(pool.mem_pool() ? PoolId{0, ++last.second} : PoolId{++last.first, 0});
   }
   code_.seed = program.seed();
-  if (program.max_events() > kMostMaxEvents && options_.max_events == 0) {
+  if (program.max_events() > kMaxEventLimit && options_.max_events == 0) {
     return Wrong(
         root_, P::kMaxEventsFieldNumber,
-        StrCat("at most ", kMostMaxEvents, " (memreplay synth --max_events raises the limit)"),
+        StrCat("at most ", kMaxEventLimit, " (memreplay synth --max_events raises the limit)"),
         StrCat(program.max_events()));
   }
   if (program.max_events() != 0) code_.max_events = program.max_events();

@@ -37,7 +37,7 @@ absl::StatusOr<std::shared_ptr<const ProgramEvents>> ProgramEvents::Make(Program
 
 absl::Status ProgramEvents::Expand() {
   ProgramExpander expander(&code_, &strings_, &stacks_);
-  uint64_t between = kLeastBetweenStarts;
+  uint64_t between = kMinBetweenStarts;
   size_t bytes = 0;
   Event event;
   do {
@@ -45,7 +45,7 @@ absl::Status ProgramEvents::Expand() {
       starts_.push_back(std::make_unique<Start>(Start{size_, expander.Again()}));
       bytes += starts_.back()->expander.bytes();
     }
-    while (starts_.size() > 1 && (starts_.size() > kMostStarts || bytes > kMostBytes)) {
+    while (starts_.size() > 1 && (starts_.size() > kMaxStarts || bytes > kMaxBytes)) {
       between *= 2;
       std::erase_if(starts_, [&](const auto& start) { return start->position % between != 0; });
       bytes = 0;

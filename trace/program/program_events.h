@@ -17,7 +17,7 @@ namespace memreplay::program {
 class ProgramEvents final : public EventSource {
  public:
   // Expands it once. Errors: those of the expansion. Memory: what is live, in at most
-  // kMostStarts copies, and the texts.
+  // kMaxStarts copies, and the texts.
   static absl::StatusOr<std::shared_ptr<const ProgramEvents>> Make(ProgramCode code);
 
   uint64_t size() const override { return size_; }
@@ -32,9 +32,9 @@ class ProgramEvents final : public EventSource {
  private:
   // Expansions stop over every so often, for those who do not begin at the beginning:
   // more rarely the longer the program is and the more is live.
-  static constexpr uint64_t kLeastBetweenStarts = uint64_t{1} << 16;
-  static constexpr size_t kMostStarts = 64;
-  static constexpr size_t kMostBytes = size_t{32} << 20;
+  static constexpr uint64_t kMinBetweenStarts = uint64_t{1} << 16;
+  static constexpr size_t kMaxStarts = 64;
+  static constexpr size_t kMaxBytes = size_t{32} << 20;
   struct Start {
     uint64_t position;
     ProgramExpander expander;

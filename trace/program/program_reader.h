@@ -26,10 +26,10 @@ namespace program {
 absl::StatusOr<ProgramCode> ReadProgramCode(ByteSource& source, const CompileOptions& options);
 
 // Programs of up to so many events are expanded once; longer ones again for each pass.
-inline constexpr uint64_t kMostKeptEvents = uint64_t{1} << 22;
+inline constexpr uint64_t kMaxKeptEvents = uint64_t{1} << 22;
 
 // All events of a program.
-absl::StatusOr<Trace> ExpandProgram(ProgramCode code, uint64_t most_kept = kMostKeptEvents);
+absl::StatusOr<Trace> ExpandProgram(ProgramCode code, uint64_t most_kept = kMaxKeptEvents);
 
 // The same of the file at `path`; messages name it.
 absl::StatusOr<ProgramCode> OpenProgramCode(const std::string& path, const CompileOptions& options);

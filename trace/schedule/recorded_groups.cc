@@ -10,7 +10,7 @@ namespace {
 constexpr Bytes kSmallRequest = MiB(1);
 constexpr Bytes kSmallSegment = MiB(2);
 // A block above max_split_size is not split; so much more than was asked for is always put up with.
-constexpr Bytes kMostLeftOver = MiB(20);
+constexpr Bytes kMaxLeftOver = MiB(20);
 
 bool IsRelease(const Event& event) {
   return event.kind == EventKind::kSegmentFree || event.kind == EventKind::kSegmentUnmap;
@@ -169,7 +169,7 @@ class Grouper {
   // Whether a cached block of `size` bytes certainly serves a request for `needed`.
   bool Serves(Bytes size, Bytes needed) const {
     if (!facts_.max_split_size.has_value() || size < *facts_.max_split_size) return size >= needed;
-    return needed >= *facts_.max_split_size && size >= needed && size < needed + kMostLeftOver;
+    return needed >= *facts_.max_split_size && size >= needed && size < needed + kMaxLeftOver;
   }
 
   // Whether what `release` gave back is of the kind of pool, small or large, that

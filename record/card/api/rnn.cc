@@ -10,11 +10,11 @@
 namespace memreplay::card {
 namespace {
 
-enum { kMostDimensions = 8, kBadParameter = 2000 };
+enum { kMaxDimensions = 8, kBadParameter = 2000 };
 
 struct Tensor {
   int type = 0, dimensions = 0;
-  int sizes[kMostDimensions] = {}, strides[kMostDimensions] = {};
+  int sizes[kMaxDimensions] = {}, strides[kMaxDimensions] = {};
 };
 ENTRY(int, cudnnCreateTensorDescriptor, Tensor** out) {
   *out = new Tensor;
@@ -26,7 +26,7 @@ ENTRY(int, cudnnDestroyTensorDescriptor, Tensor* tensor) {
 }
 ENTRY(int, cudnnSetTensorNdDescriptor, Tensor* tensor, int type, int dimensions, const int* sizes,
       const int* strides) {
-  if (dimensions < 0 || dimensions > kMostDimensions) return kBadParameter;
+  if (dimensions < 0 || dimensions > kMaxDimensions) return kBadParameter;
   tensor->type = type;
   tensor->dimensions = dimensions;
   for (int i = 0; i < dimensions; ++i) {
@@ -51,15 +51,15 @@ ALSO(cudnnCreateFilterDescriptor, cudnnCreateTensorDescriptor);
 ALSO(cudnnDestroyFilterDescriptor, cudnnDestroyTensorDescriptor);
 ENTRY(int, cudnnSetFilterNdDescriptor, Tensor* filter, int type, int, int dimensions,
       const int* sizes) {
-  const int strides[kMostDimensions] = {};
+  const int strides[kMaxDimensions] = {};
   return cudnnSetTensorNdDescriptor(filter, type, dimensions, sizes, strides);
 }
 ENTRY(int, cudnnGetFilterNdDescriptor, const Tensor* filter, int wanted, int* type, int* format,
       int* dimensions, int* sizes) {
-  int strides[kMostDimensions];
+  int strides[kMaxDimensions];
   *format = 0;
-  return cudnnGetTensorNdDescriptor(filter, wanted < kMostDimensions ? wanted : kMostDimensions,
-                                    type, dimensions, sizes, strides);
+  return cudnnGetTensorNdDescriptor(filter, wanted < kMaxDimensions ? wanted : kMaxDimensions, type,
+                                    dimensions, sizes, strides);
 }
 
 struct Network {

@@ -74,13 +74,13 @@ struct Call {
   std::size_t shared;
   void* stream;
 };
-constexpr int kMostCalls = 32;  // nested configurations of one thread; one in practice
-thread_local Call calls[kMostCalls];
+constexpr int kMaxCalls = 32;  // nested configurations of one thread; one in practice
+thread_local Call calls[kMaxCalls];
 thread_local int call_count = 0;
 
 ENTRY(unsigned, __cudaPushCallConfiguration, Dim grid, Dim block, std::size_t shared,
       void* stream) {
-  if (call_count == kMostCalls) return 1;
+  if (call_count == kMaxCalls) return 1;
   calls[call_count++] = {grid, block, shared, stream};
   return 0;
 }

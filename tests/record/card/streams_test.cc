@@ -53,14 +53,14 @@ TEST(Streams, WhoOnlyAsksWaits) {
   Streams streams(Completion::kLagging);
   Event event;
   streams.record(&event, {0, 16}, 5);
-  for (int i = 1; i < kMostPolls; ++i) ASSERT_FALSE(streams.poll(event, 6));
+  for (int i = 1; i < kMaxPolls; ++i) ASSERT_FALSE(streams.poll(event, 6));
   EXPECT_FALSE(streams.poll(event, 7)) << "something was launched in between";
-  for (int i = 2; i < kMostPolls; ++i) ASSERT_FALSE(streams.poll(event, 7));
+  for (int i = 2; i < kMaxPolls; ++i) ASSERT_FALSE(streams.poll(event, 7));
   EXPECT_TRUE(streams.poll(event, 7));
   EXPECT_TRUE(streams.poll(StreamKey{0, 16}, 7)) << "what was recorded last is done";
   Streams patient(Completion::kExplicit);
   patient.record(&event, {0, 0}, 5);
-  for (int i = 0; i < 2 * kMostPolls; ++i) ASSERT_FALSE(patient.poll(event, 6));
+  for (int i = 0; i < 2 * kMaxPolls; ++i) ASSERT_FALSE(patient.poll(event, 6));
 }
 
 TEST(Streams, WaitingForOneStreamDoesWhatItWaitedFor) {

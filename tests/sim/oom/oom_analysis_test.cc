@@ -141,8 +141,8 @@ TEST(AnalyseOom, LayersOfOneForwardPassAreNoLeak) {
   EXPECT_EQ(analysis.verdict, OomVerdict::kExceedsDevice);
   ASSERT_TRUE(analysis.too_large.has_value());
   EXPECT_GE(analysis.too_large->event, analysis.scene.event);
-  EXPECT_GE(analysis.steps.count(), kLeastSteps);  // the layers repeat ...
-  EXPECT_FALSE(analysis.leak.has_value());         // ... and what they keep is no leak
+  EXPECT_GE(analysis.steps.count(), kMinSteps);  // the layers repeat ...
+  EXPECT_FALSE(analysis.leak.has_value());       // ... and what they keep is no leak
   for (const Counterfactual& answer : analysis.counterfactuals) {
     if (answer.kind == ChangeKind::kSetting) {
       EXPECT_FALSE(answer.served) << answer.change;

@@ -38,7 +38,7 @@ TEST(ProgramEvents, AreThoseThatAreKept) {
   for (const std::string name : {"fsdp", "kv_cache", "patterns", "pipeline_1f1b", "random_load",
                                  "two_streams", "variable_lengths"}) {
     SCOPED_TRACE(name);
-    const auto kept = Expanded(name, kMostKeptEvents), again = Expanded(name, 0);
+    const auto kept = Expanded(name, kMaxKeptEvents), again = Expanded(name, 0);
     EXPECT_EQ(testing::DumpTrace(*kept), testing::DumpTrace(*again));
     EXPECT_TRUE(std::equal(EventsOf(kept).begin(), EventsOf(kept).end(), EventsOf(again).begin(),
                            EventsOf(again).end()));
@@ -67,7 +67,7 @@ class LongProgram : public ::testing::Test {
  protected:
   static constexpr int64_t kAllocations = 150'000;
   const std::shared_ptr<const Trace> kept_ =
-      Expanded("random_load", kMostKeptEvents, {{"ops", kAllocations}});
+      Expanded("random_load", kMaxKeptEvents, {{"ops", kAllocations}});
   const std::shared_ptr<const Trace> again_ = Expanded("random_load", 0, {{"ops", kAllocations}});
 };
 

@@ -16,7 +16,7 @@ namespace {
 // An entry with its stack takes 100 to 200 bytes of a file. Reserved memory that
 // is never touched costs nothing, copying of grown vectors does.
 constexpr uint64_t kBytesPerEvent = 96;
-constexpr uint64_t kMostReserved = 4'000'000;
+constexpr uint64_t kMaxReserved = 4'000'000;
 
 absl::Status InFile(const std::string& path, const absl::Status& status) {
   return absl::Status(status.code(), StrCat(path, ": ", status.message()));
@@ -52,7 +52,7 @@ absl::StatusOr<Trace> ReadSnapshotPickle(ByteSource& source, const std::string& 
   ValueHeap heap;
   SnapshotRecords records(heap, &trace);
   if (const auto bytes = source.remaining(); bytes.has_value()) {
-    records.Reserve(std::min(*bytes / kBytesPerEvent, kMostReserved));
+    records.Reserve(std::min(*bytes / kBytesPerEvent, kMaxReserved));
   }
   const absl::StatusOr<Pickle> pickle = ReadPickle(source, heap, records);
   if (!pickle.ok()) return InFile(path, pickle.status());
