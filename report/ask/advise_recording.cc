@@ -232,7 +232,7 @@ absl::StatusOr<proto::Advice> AdviceOf(const Study& study, const ReplaySettings&
   if (search.goal.has_value()) advice.set_goal_bytes(search.goal->signed_value());
   FillAdviceRow(search, search.as_is, wording, advice.mutable_as_is());
   advice.set_bound_bytes(
-      BoundOf(CategoriesOverTime(schedule, search.facts.meanings).peak).signed_value());
+      BoundOf(CategoriesOverTime(schedule, study.meanings()).peak).signed_value());
   advice.set_runs(static_cast<int64_t>(search.replays));
   std::vector<const RemedyRun*> rows;
   for (const RemedyRun& run : search.runs) {

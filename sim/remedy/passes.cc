@@ -121,10 +121,12 @@ class LevelsOfStacks {
 
 class Finder {
  public:
-  explicit Finder(const Schedule& schedule) : schedule_(schedule) { facts_.schedule = &schedule; }
+  Finder(const Schedule& schedule, const Meanings& meanings) : schedule_(schedule) {
+    facts_.schedule = &schedule;
+    facts_.meanings = &meanings;
+  }
 
   PassFacts Find() {
-    facts_.meanings = FindMeanings(schedule_);
     facts_.roles = StackRoles(schedule_.trace());
     facts_.spans = AllocationSpans(schedule_);
     ReadRequests();
@@ -160,7 +162,7 @@ class Finder {
   }
 
   void FindPasses() {
-    const std::vector<PhaseSpan>& phases = facts_.meanings.phases;
+    const std::vector<PhaseSpan>& phases = facts_.meanings->phases;
     for (size_t i = 0; i < phases.size(); ++i) {
       const PhaseSpan& span = phases[i];
       if (span.phase == Phase::kBackward) {
@@ -366,7 +368,7 @@ class Finder {
       if (id == kNoAllocation || !facts_.spans[id].is_movable || facts_.spans[id].freed < end) {
         continue;
       }
-      if (MayBeSaved(facts_.meanings.of[id].category) && IsLiveInBackward(id, pass)) {
+      if (MayBeSaved(facts_.meanings->of[id].category) && IsLiveInBackward(id, pass)) {
         saved.push_back(id);
       }
     }
@@ -442,17 +444,9 @@ uint32_t PassFacts::RequestAt(uint64_t at_event) const {
                                event.begin());
 }
 
-Phase PassFacts::PhaseAt(uint32_t request) const {
-  if (request >= event.size() || meanings.phases.empty()) return Phase::kOther;
-  const auto after =
-      std::upper_bound(meanings.phases.begin(), meanings.phases.end(), event[request],
-                       [](uint64_t at, const PhaseSpan& span) { return at < span.begin; });
-  return after == meanings.phases.begin() ? Phase::kOther : std::prev(after)->phase;
-}
-
-std::optional<PassFacts> FindPassFacts(const Schedule& schedule) {
+std::optional<PassFacts> FindPassFacts(const Schedule& schedule, const Meanings& meanings) {
   if (schedule.device_trace().events.source() != nullptr) return std::nullopt;
-  return Finder(schedule).Find();
+  return Finder(schedule, meanings).Find();
 }
 
 }  // namespace memreplay

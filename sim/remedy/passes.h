@@ -48,8 +48,9 @@ struct RepeatedModule {
 
 // What the passes of a training recording say: where each begins, and which modules repeat.
 struct PassFacts {
-  const Schedule* schedule = nullptr;  // not owned; its events are kept
-  Meanings meanings;
+  // Not owned. The events of the schedule are kept.
+  const Schedule* schedule = nullptr;
+  const Meanings* meanings = nullptr;
   std::vector<StackRole> roles;         // by stack
   std::vector<AllocationSpan> spans;    // by id
   std::vector<AllocationId> made;       // by request: what it makes; kNoAllocation: nothing
@@ -61,11 +62,11 @@ struct PassFacts {
   std::optional<uint32_t> refused;
 
   uint32_t RequestAt(uint64_t at_event) const;  // the first at or after it
-  Phase PhaseAt(uint32_t request) const;
 };
 
-// Absent for a schedule that is expanded again. O(requests + frames of stacks * their depth).
-std::optional<PassFacts> FindPassFacts(const Schedule& schedule);
+// Absent for a schedule that is expanded again. `meanings` are those of `schedule`; both must
+// outlive the answer. O(requests + frames of stacks * their depth).
+std::optional<PassFacts> FindPassFacts(const Schedule& schedule, const Meanings& meanings);
 
 }  // namespace memreplay
 

@@ -40,7 +40,7 @@ void CheckpointCall(const PassFacts& facts, const ModuleCall& call, ScheduleEdit
     if (!edit->Claim(id)) continue;
     saved.insert(id);
     // Autocast keeps its copies of weights until it ends.
-    const bool is_copy = facts.meanings.of[id].category == Category::kCopy;
+    const bool is_copy = facts.meanings->of[id].category == Category::kCopy;
     edit->FreeBefore(id, is_copy ? std::max(pass.end, call.end) : call.end);
     first_use = std::min(first_use, facts.spans[id].freed);
     last_made = std::max(last_made, facts.spans[id].made);
@@ -77,13 +77,21 @@ void CheckpointCall(const PassFacts& facts, const ModuleCall& call, ScheduleEdit
   }
 }
 
-void Checkpoint(const PassFacts& facts, const Remedy& remedy, ScheduleEdit* edit) {
+// The calls that are checkpointed: of each pass the first, and each `every`th after it.
+std::vector<const ModuleCall*> CheckpointedCalls(const PassFacts& facts, const Remedy& remedy) {
+  std::vector<const ModuleCall*> checkpointed;
   uint32_t in_pass = 0;
   const std::vector<ModuleCall>& calls = facts.modules[remedy.module].calls;
   for (size_t i = 0; i < calls.size(); ++i) {
     in_pass = i > 0 && calls[i].pass == calls[i - 1].pass ? in_pass + 1 : 0;
-    if (in_pass % remedy.every == 0) CheckpointCall(facts, calls[i], edit);
+    if (in_pass % remedy.every == 0) checkpointed.push_back(&calls[i]);
   }
+  return checkpointed;
+}
+
+void Checkpoint(const PassFacts& facts, const Remedy& remedy, ScheduleEdit* edit) {
+  for (const ModuleCall* call : CheckpointedCalls(facts, remedy))
+    CheckpointCall(facts, *call, edit);
 }
 
 // What is allocated in forward passes, and by the calls that are checkpointed, of the pass that
@@ -97,13 +105,8 @@ void MeasureRecomputation(const PassFacts& facts, Remedy* remedy) {
     return bytes;
   };
   absl::flat_hash_map<uint32_t, uint64_t> again;
-  const std::vector<ModuleCall>& calls = facts.modules[remedy->module].calls;
-  uint32_t in_pass = 0;
-  for (size_t i = 0; i < calls.size(); ++i) {
-    in_pass = i > 0 && calls[i].pass == calls[i - 1].pass ? in_pass + 1 : 0;
-    if (in_pass % remedy->every == 0 && !calls[i].saved.empty()) {
-      again[calls[i].pass] += made_in(calls[i].begin, calls[i].end);
-    }
+  for (const ModuleCall* call : CheckpointedCalls(facts, *remedy)) {
+    if (!call->saved.empty()) again[call->pass] += made_in(call->begin, call->end);
   }
   for (const auto& [pass, bytes] : again) {
     if (Bytes(bytes) <= remedy->work) continue;
@@ -131,13 +134,13 @@ void ForHost(const PassFacts& facts, const RepeatedModule& module, const Take& t
     if (is_first) {
       for (uint32_t k = pass.begin; k < call.begin; ++k) {
         const AllocationId id = facts.made[k];
-        if (id == kNoAllocation || facts.meanings.of[id].category != Category::kActivation)
+        if (id == kNoAllocation || facts.meanings->of[id].category != Category::kActivation)
           continue;
         take(id, call.end, pass);
       }
     }
     for (const AllocationId id : call.saved) {
-      if (facts.meanings.of[id].category != Category::kCopy) take(id, call.end, pass);
+      if (facts.meanings->of[id].category != Category::kCopy) take(id, call.end, pass);
     }
     for (const AllocationId id : call.returned) take(id, next, pass);
   }
@@ -191,7 +194,7 @@ AllocationId LogitsOf(const PassFacts& facts, const Pass& pass) {
   for (uint32_t i = begin; i < pass.end; ++i) {
     const AllocationId id = facts.made[i];
     if (id == kNoAllocation || facts.spans[id].size < kSmall * 4) continue;
-    if (facts.meanings.of[id].category == Category::kLogits &&
+    if (facts.meanings->of[id].category == Category::kLogits &&
         !facts.roles[facts.spans[id].stack].is_loss) {
       return id;
     }
@@ -271,13 +274,13 @@ bool IsForeach(const Trace& trace, uint32_t stack) {
 std::vector<std::vector<AllocationId>> ForeachTemporaries(const PassFacts& facts) {
   std::vector<std::vector<AllocationId>> steps;
   absl::flat_hash_map<uint32_t, bool> is_foreach;  // by stack
-  for (const PhaseSpan& span : facts.meanings.phases) {
+  for (const PhaseSpan& span : facts.meanings->phases) {
     if (span.phase != Phase::kOptimizer) continue;
     std::vector<AllocationId> made;
     const uint32_t end = facts.RequestAt(span.end);
     for (uint32_t i = facts.RequestAt(span.begin); i < end; ++i) {
       const AllocationId id = facts.made[i];
-      if (id == kNoAllocation || facts.meanings.of[id].category != Category::kTemporary) continue;
+      if (id == kNoAllocation || facts.meanings->of[id].category != Category::kTemporary) continue;
       const uint32_t stack = facts.spans[id].stack;
       const auto [found, is_new] = is_foreach.try_emplace(stack, false);
       if (is_new) found->second = IsForeach(facts.schedule->trace(), stack);
@@ -301,7 +304,7 @@ void WithoutForeach(const PassFacts& facts, ScheduleEdit* edit) {
 // Gradients that are freed in the pass after their optimizer's step, and where that step ended.
 std::vector<std::pair<AllocationId, uint32_t>> LateGradients(const PassFacts& facts) {
   std::vector<std::pair<AllocationId, uint32_t>> late;
-  const std::vector<PhaseSpan>& phases = facts.meanings.phases;
+  const std::vector<PhaseSpan>& phases = facts.meanings->phases;
   std::vector<std::pair<uint32_t, uint32_t>> steps;  // begin and end, in requests
   for (const PhaseSpan& span : phases) {
     if (span.phase != Phase::kOptimizer) continue;
@@ -309,7 +312,7 @@ std::vector<std::pair<AllocationId, uint32_t>> LateGradients(const PassFacts& fa
   }
   for (AllocationId id = 0; id < facts.spans.size(); ++id) {
     const AllocationSpan& span = facts.spans[id];
-    if (facts.meanings.of[id].category != Category::kGradient || span.freed == kNoRequest ||
+    if (facts.meanings->of[id].category != Category::kGradient || span.freed == kNoRequest ||
         span.made == kNoRequest) {
       continue;
     }
@@ -388,7 +391,7 @@ void WithoutGradients(const PassFacts& facts, ScheduleEdit* edit) {
 std::vector<uint32_t> Boundaries(const PassFacts& facts) {
   std::vector<uint32_t> changes, steps;
   Phase last = Phase::kOther;
-  for (const PhaseSpan& span : facts.meanings.phases) {
+  for (const PhaseSpan& span : facts.meanings->phases) {
     const uint32_t at = facts.RequestAt(span.begin);
     if (span.phase == Phase::kOptimizer) steps.push_back(facts.RequestAt(span.end));
     if (span.phase == Phase::kOther || span.phase == Phase::kLoad) continue;

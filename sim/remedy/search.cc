@@ -270,7 +270,7 @@ class Search {
 absl::StatusOr<std::optional<RemedySearch>> SearchRemedies(const Study& study,
                                                            const ReplaySettings& settings,
                                                            ProgressSink* progress) {
-  std::optional<PassFacts> facts = FindPassFacts(study.schedule());
+  std::optional<PassFacts> facts = FindPassFacts(study.schedule(), study.meanings());
   if (!facts.has_value()) return std::nullopt;
   absl::StatusOr<RemedySearch> found = Search(study, settings, *std::move(facts), progress).Run();
   if (!found.ok()) return found.status();

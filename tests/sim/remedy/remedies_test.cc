@@ -22,7 +22,8 @@ using testing::TwoBlocks;
 // What the recording requests with the first remedy of a kind; "" if there is none.
 std::string With(Training training, RemedyKind kind, uint32_t every = 1) {
   const Schedule schedule = training.Build();
-  const std::optional<PassFacts> facts = FindPassFacts(schedule);
+  const Meanings meanings = FindMeanings(schedule);
+  const std::optional<PassFacts> facts = FindPassFacts(schedule, meanings);
   if (!facts.has_value()) return "no facts";
   for (const Remedy& remedy : FindRemedies(*facts)) {
     if (remedy.kind != kind || remedy.every != every) continue;
@@ -35,7 +36,8 @@ std::string With(Training training, RemedyKind kind, uint32_t every = 1) {
 
 TEST(RemediesTest, ABlockThatIsCalledTwiceIsFound) {
   const Schedule schedule = TwoBlocks().Build();
-  const std::optional<PassFacts> facts = FindPassFacts(schedule);
+  const Meanings meanings = FindMeanings(schedule);
+  const std::optional<PassFacts> facts = FindPassFacts(schedule, meanings);
   ASSERT_TRUE(facts.has_value());
   ASSERT_EQ(facts->modules.size(), 1U);
   const RepeatedModule& block = facts->modules[0];
@@ -81,7 +83,8 @@ TEST(RemediesTest, ARecordingThatEndsInForwardIsFreedAndNotMadeAgain) {
   training.In(Training::Block(2)).Make("r2", 8);
   training.In(Training::Block(1)).Oom(40);
   const Schedule schedule = training.Build();
-  const std::optional<PassFacts> facts = FindPassFacts(schedule);
+  const Meanings meanings = FindMeanings(schedule);
+  const std::optional<PassFacts> facts = FindPassFacts(schedule, meanings);
   ASSERT_TRUE(facts.has_value());
   ASSERT_TRUE(facts->refused.has_value());
   EXPECT_EQ(*facts->refused, 4U);
@@ -125,7 +128,8 @@ TEST(RemediesTest, NothingIsProposedWithoutStacks) {
   Training training;
   training.Make("a", 40).Make("b", 40).Free("a").Free("b");
   const Schedule schedule = training.Build();
-  const std::optional<PassFacts> facts = FindPassFacts(schedule);
+  const Meanings meanings = FindMeanings(schedule);
+  const std::optional<PassFacts> facts = FindPassFacts(schedule, meanings);
   ASSERT_TRUE(facts.has_value());
   EXPECT_TRUE(FindRemedies(*facts).empty());
 }
