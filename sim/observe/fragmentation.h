@@ -65,10 +65,6 @@ struct FragmentationOptions {
   bool may_give_up = true;
 };
 
-// How many of the schedule's allocs and ooms come before those near the peak: as recorded,
-// or, in a program, where most is requested. A guess, for FragmentationOptions. O(events).
-uint64_t AllocationsBeforePeak(const Schedule& schedule);
-
 // Samples the allocator during a run. `usage` and `moments` must see each event before this
 // observer does, and outlive it. O(1) per event; a sample is O(free blocks * log N).
 class FragmentationObserver final : public Observer {

@@ -1,6 +1,7 @@
 #include "sim/recording/sampled_replay.h"
 
 #include "sim/settings/size_rules.h"
+#include "sim/workload/reserved_peak.h"
 #include "trace/value/memory_state.h"
 
 namespace memreplay {

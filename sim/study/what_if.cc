@@ -7,6 +7,7 @@
 #include "sim/device/simulated_device.h"
 #include "sim/observe/moments.h"
 #include "sim/recording/start_state.h"
+#include "sim/workload/reserved_peak.h"
 
 namespace memreplay {
 namespace {
