@@ -162,7 +162,7 @@ class DoublingTest : public Program {
       EXPECT_LE(outcome.status, 1) << axis << ", " << command << ": " << outcome.err;
       return outcome.seconds;
     };
-    for (int round = 0; round < 6; ++round) {  // again only where others were in the way
+    for (int round = 0; round < 12; ++round) {  // again only where others were in the way
       large = std::min(large, measure(4 * n));
       if (large < kMaxRatio * kMinSeconds) break;  // and the small one does not matter
       const double seconds = std::max(measure(n), kMinSeconds);
