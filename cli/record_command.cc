@@ -41,8 +41,9 @@ constexpr char kRecordDescription[] =
     "A script that marks its steps with memreplay.step(i) or record_function gets a report by\n"
     "step.\n"
     "\n"
-    "The exit status is 1 if memory ran out, the script failed, or the model of the allocator\n"
-    "does not reproduce a snapshot.";
+    "The exit status is that of the script (128 + N if signal N ended it). If that is 0, it is 1\n"
+    "if memory ran out, a recording is lost, or the model of the allocator does not reproduce\n"
+    "a snapshot.";
 
 struct RecordFlags {
   RecordOptions run;
@@ -68,7 +69,7 @@ std::string ExplanationOf(const proto::RecordReport& report) {
 absl::StatusOr<proto::RecordReport> RunAndShow(RecordOptions options) {
   const std::string activity = StrCat("recording ", options.program[0]);
   Progress progress(activity);
-  const StopSignal stop;
+  const StopSignal stop(StopSignal::kNoteAll);
   options.watch = [&](const RecordProgress& now) {
     if (now.launches > 0) {
       progress.SetActivity(StrCat(activity, ": ",
@@ -132,6 +133,7 @@ absl::StatusOr<int> RecordProgram(const CommandLine& line) {
   const absl::Status printed = PrintAnswer(
       *report, options.json, [&] { return StrCat(RenderRecord(*report), ExplanationOf(*report)); });
   if (!printed.ok()) return printed;
+  if (report->exit_status() != 0) return report->exit_status();
   return report->faults().empty() ? kExitAnswered : kExitBad;
 }
 

@@ -71,8 +71,10 @@ absl::StatusOr<ScriptRunner::Answer> ScriptRunner::RunOne(const ScriptRun& run,
   const proto::ScriptRow row = ScriptRowOf(*report);
   const std::string value = run.name.empty() ? "" : StrCat(" (", run.name, ")");
   if (report->processes().empty() && report->exit_status() == 0) {
-    return absl::InvalidArgumentError(
-        StrCat(options.program[0], value, ": none of its processes allocated GPU memory"));
+    return absl::InvalidArgumentError(StrCat(options.program[0], value, ": ",
+                                             report->faults().empty()
+                                                 ? "none of its processes allocated GPU memory"
+                                                 : report->faults(0)));
   }
   if (!row.fits() && row.ooms() == 0) {
     const std::string last = LastLine(options.output);

@@ -7,9 +7,16 @@ namespace memreplay {
 namespace {
 
 // A handler can reach nothing else.
-volatile std::sig_atomic_t received_signal = 0;
+volatile std::sig_atomic_t received_signal = 0;  // the first
+volatile std::sig_atomic_t is_repeated = 0;
 
-void Note(int signal) { received_signal = signal; }
+void Note(int signal) {
+  if (received_signal != 0) {
+    is_repeated = 1;
+  } else {
+    received_signal = signal;
+  }
+}
 
 // Whether the terminal sends its Ctrl-C to the program too.
 bool TerminalSignalsAll() {
@@ -22,11 +29,12 @@ bool TerminalSignalsAll() {
 
 }  // namespace
 
-StopSignal::StopSignal() {
+StopSignal::StopSignal(Later later) {
   received_signal = 0;
+  is_repeated = 0;
   struct sigaction action = {};
   action.sa_handler = Note;
-  action.sa_flags = static_cast<int>(SA_RESETHAND);
+  action.sa_flags = later == kAct ? static_cast<int>(SA_RESETHAND) : 0;
   sigemptyset(&action.sa_mask);
   sigaction(SIGINT, &action, &interrupt_);
   sigaction(SIGTERM, &action, &terminate_);
@@ -45,6 +53,7 @@ std::string_view StopSignal::name() const {
 }
 
 int StopSignal::to_pass_on() const {
+  if (is_repeated != 0) return SIGKILL;
   return received_signal == SIGINT && TerminalSignalsAll() ? 0 : received_signal;
 }
 

@@ -7,18 +7,20 @@
 
 namespace memreplay {
 
-// While one lives, the first SIGINT or SIGTERM is only noted; a second one acts as
-// if nobody had asked. Restores what was there before. One at a time.
+// While one lives, the first SIGINT or SIGTERM is only noted. A second one acts as if there were no
+// handler, or, with kNoteAll, is noted too. Restores what was there before. One at a time.
 class StopSignal {
  public:
-  StopSignal();
+  enum Later { kAct, kNoteAll };
+  explicit StopSignal(Later later = kAct);
   ~StopSignal();
   StopSignal(const StopSignal&) = delete;
   StopSignal& operator=(const StopSignal&) = delete;
 
   bool received() const;
   std::string_view name() const;  // "SIGINT"; "" if none was received
-  // What a program that was started from here is to be sent; 0: nothing, or the terminal sent it.
+  // What a program that was started from here is to be sent: the first signal (0: there is none, or
+  // the terminal sent it), and SIGKILL after a second.
   int to_pass_on() const;
 
  private:

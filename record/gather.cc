@@ -72,13 +72,25 @@ absl::Status GatherProcesses(const std::string& folder, const std::string& out,
     proto::RecordedProcess process;
   };
   std::vector<Left> all;
-  for (const auto& entry : fs::directory_iterator(folder)) {
-    if (entry.path().extension() != ".json") continue;
+  std::error_code missing;
+  for (const auto& entry : fs::directory_iterator(folder, missing)) {
+    const std::string kind = entry.path().extension().string();
+    if (kind == ".problem") {
+      const absl::StatusOr<std::string> why = ReadSmallFile(entry.path().string());
+      report->add_faults(
+          StrCat("the recording of process ", entry.path().stem().string(),
+                 " could not be written: ", why.ok() && !why->empty() ? *why : "no space is left"));
+    }
+    if (kind != ".json") continue;
     const absl::StatusOr<std::string> text = ReadSmallFile(entry.path().string());
     if (!text.ok()) return text.status();
     absl::StatusOr<proto::RecordedProcess> process = ParseRecordedProcess(*text);
     if (!process.ok()) return process.status();
     all.push_back({entry.path().stem().string(), *std::move(process)});
+  }
+  if (missing) {
+    report->add_faults(StrCat("the recording is lost: ", folder,
+                              ", where it was kept, is gone: ", missing.message()));
   }
   const auto key = [](const Left& left) {
     return std::make_tuple(left.process.rank(), left.pid.size(), left.pid);

@@ -18,9 +18,10 @@ std::string WithTag(const std::string& out, const std::string& tag);
 // Error: InvalidArgument, no such object.
 absl::StatusOr<proto::RecordedProcess> ParseRecordedProcess(std::string_view json);
 
-// Moves the snapshots of `folder` to `out`, or beside it where there are several, and adds their
-// processes to the report. Errors: InvalidArgument, as ParseRecordedProcess(); a file cannot be
-// read or moved. ResourceExhausted: a summary of more than 64 MiB.
+// Moves the snapshots of `folder` to `out`, or next to it where there are several, and adds their
+// processes to the report. A process that could not write its recording, and a folder that is gone,
+// become faults. Errors: InvalidArgument, as ParseRecordedProcess(); a file cannot be read or
+// moved. ResourceExhausted: a summary of more than 64 MiB.
 absl::Status GatherProcesses(const std::string& folder, const std::string& out,
                              proto::RecordReport* report);
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -125,14 +126,23 @@ std::optional<std::string> OwnRank() {
 }
 
 int WaitFor(Child* child, const std::string& folder, const RecordOptions& options) {
-  bool passed_on = false;
+  int sent = 0;
   while (true) {
     if (const std::optional<int> status = child->Wait(500)) return *status;
     if (options.watch == nullptr) continue;
     const int signal = options.watch(ReadProgress(folder));
-    if (signal == 0 || std::exchange(passed_on, true)) continue;
-    child->Signal(signal);
+    if (signal != 0 && std::exchange(sent, signal) != signal) child->Signal(signal);
   }
+}
+
+// A process writes its recording when it ends; one that is killed cannot.
+void AddKilled(const RecordProgress& progress, proto::RecordReport* report) {
+  const int signal = report->exit_status() - 128;
+  if (signal <= 0 || !report->processes().empty() || progress.peak_used == 0) return;
+  report->add_faults(StrCat("the script was ended by signal ", signal, " (", strsignal(signal),
+                            ") after ", progress.launches,
+                            " kernels, and a process that is killed "
+                            "cannot write its recording"));
 }
 
 }  // namespace
@@ -171,6 +181,7 @@ absl::StatusOr<proto::RecordReport> RunProgram(const RecordOptions& options) {
   }
   const absl::Status gathered = GatherProcesses(folder->path(), out, &report);
   if (!gathered.ok()) return gathered;
+  AddKilled(ReadProgress(folder->path()), &report);
   return report;
 }
 

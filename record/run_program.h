@@ -46,8 +46,8 @@ struct RecordOptions {
   // Where the program's output goes: "" as ours, "-" to stderr, else a file.
   std::string output;
   std::map<std::string, std::string> environment;  // besides ours
-  // Asked every half second while the program runs, how far it is: the signal to send it, 0
-  // for none; the first is sent. Null: nobody asks.
+  // Receives every half second how far the program is, and returns the signal to send it; 0: none.
+  // The same signal is sent once. Null: there is nothing to ask.
   std::function<int(const RecordProgress&)> watch;
 };
 

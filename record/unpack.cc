@@ -42,9 +42,34 @@ absl::Status WriteFile(const std::string& path, std::string_view content) {
   return absl::OkStatus();
 }
 
-bool HasSize(const std::string& path, size_t size) {
+bool Holds(const std::string& path, std::string_view content) {
+  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return false;
+  char part[1 << 16];
+  ssize_t got = 0;
+  while ((got = read(fd, part, sizeof(part))) > 0 || (got < 0 && errno == EINTR)) {
+    if (got < 0) continue;
+    const std::string_view found(part, static_cast<size_t>(got));
+    if (content.substr(0, found.size()) != found) break;
+    content.remove_prefix(found.size());
+  }
+  close(fd);
+  return got == 0 && content.empty();
+}
+
+// The script runs what lies here: nobody else may put it there.
+absl::Status CheckOwner(const std::string& folder) {
   struct stat found;
-  return stat(path.c_str(), &found) == 0 && static_cast<size_t>(found.st_size) == size;
+  if (stat(folder.c_str(), &found) != 0) return CannotWrite(folder, std::strerror(errno));
+  if (found.st_uid != geteuid()) {
+    return absl::InvalidArgumentError(StrCat(folder, ": expected a folder of user ", geteuid(),
+                                             ", found one of user ", found.st_uid,
+                                             "; set XDG_CACHE_HOME to another folder"));
+  }
+  if ((found.st_mode & (S_IWGRP | S_IWOTH)) != 0 && chmod(folder.c_str(), 0755) != 0) {
+    return CannotWrite(folder, std::strerror(errno));
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -62,13 +87,21 @@ absl::StatusOr<RecordFolders> UnpackRecordFiles() {
   RecordFolders folders;
   folders.python = StrCat(root, "/python");
   folders.cache = root;
+  std::error_code error;
+  std::filesystem::create_directories(folders.python, error);
+  if (error) {
+    return CannotWrite(folders.python,
+                       StrCat(error.message(), "; XDG_CACHE_HOME names another folder for it"));
+  }
+  for (const std::string& folder : {CacheFolder(), root, folders.python}) {
+    if (const absl::Status checked = CheckOwner(folder); !checked.ok()) return checked;
+  }
   for (size_t i = 0; i < kRecordFileCount; ++i) {
     const RecordFile& file = kRecordFiles[i];
     const bool is_library = file.name.find(".so") != std::string_view::npos;
     const std::string path = StrCat(is_library ? root : folders.python, "/", file.name);
     if (is_library) folders.core = path;
-    if (HasSize(path, file.content.size())) continue;
-    std::error_code error;
+    if (Holds(path, file.content)) continue;
     const std::string folder = path.substr(0, path.rfind('/'));
     std::filesystem::create_directories(folder, error);
     if (error) return CannotWrite(folder, error.message());

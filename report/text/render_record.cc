@@ -221,7 +221,9 @@ std::string RenderRecord(const proto::RecordReport& report) {
   const std::string program = CleanText(absl::StrJoin(report.program(), " "), kMaxProgramLength);
   if (report.processes().empty()) {
     StrAppend(&text, program,
-              ": none of its processes allocated GPU memory, so nothing was recorded.\n");
+              report.faults().empty()
+                  ? ": none of its processes allocated GPU memory, so nothing was recorded.\n"
+                  : ": nothing was recorded.\n");
   }
   for (const proto::RecordedProcess& process : report.processes()) {
     StrAppend(&text, process.name(), process.name().empty() ? "" : ": ", program, " on ",

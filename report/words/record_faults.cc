@@ -31,7 +31,6 @@ std::string HintOfLoneRank(const proto::RecordedProcess& process) {
 }  // namespace
 
 void FindRecordFaults(proto::RecordReport* report) {
-  report->clear_faults();
   for (const proto::RecordedProcess& process : report->processes()) {
     const std::string name = process.name().empty() ? std::string() : StrCat(process.name(), ": ");
     if (process.ooms() > 0) {
@@ -50,7 +49,9 @@ void FindRecordFaults(proto::RecordReport* report) {
     }
   }
   if (report->exit_status() != 0 && report->faults().empty()) {
-    report->add_faults(StrCat("the script exited with status ", report->exit_status()));
+    report->add_faults(
+        StrCat("the script exited with status ", report->exit_status(),
+               report->processes().empty() ? " before it allocated GPU memory" : ""));
   }
 }
 

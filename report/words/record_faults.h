@@ -6,7 +6,8 @@
 
 namespace memreplay {
 
-// Fills `faults` from the rest: a program that failed, memory that ran out, a replay that differs.
+// Adds to `faults` what the rest of the report says: a script that failed, memory that ran out, a
+// replay that differs.
 void FindRecordFaults(proto::RecordReport* report);
 
 }  // namespace memreplay

@@ -64,7 +64,7 @@ class RecordCommandTest(Case):
         self.assertEqual(child.stderr.readline(), "ready\n")
         child.send_signal(signal.SIGINT)
         answer, output = child.communicate(timeout=60)
-        self.assertEqual(child.returncode, 1, output)
+        self.assertEqual(child.returncode, 130, output)
         self.assertEqual(json.loads(answer)["processes"][0]["error"], "KeyboardInterrupt")
         self.assertTrue(os.path.exists(snapshot))
 

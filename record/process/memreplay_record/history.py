@@ -1,5 +1,6 @@
 """Turns PyTorch's own recording on as soon as the program uses CUDA, and writes it when it ends."""
 import atexit
+import ctypes
 import gc
 import json
 import os
@@ -56,10 +57,19 @@ class History:
                             trace_alloc_record_context=True)
 
     def write(self):
-        """Leaves <folder>/<pid>.pickle and <folder>/<pid>.json; once."""
+        """Leaves <folder>/<pid>.pickle and <folder>/<pid>.json; once. What prevents that is in <folder>/<pid>.problem."""
         if not self.records():
             return
         self.pid = None
+        path = os.path.join(self.settings.folder, str(os.getpid()))
+        try:
+            self._write(path)
+        except BaseException as error:  # the script's exit status is its own
+            _leave_problem(path, error)
+        if isinstance(_ended_by(), KeyboardInterrupt):
+            _end_by_interrupt()
+
+    def _write(self, path):
         gc.disable()  # nothing is recorded any more, and Python collects once more when it ends
         if threading.current_thread() is threading.main_thread():
             for number in (signal.SIGINT, signal.SIGTERM):  # a second one must not cut it short
@@ -82,7 +92,6 @@ class History:
         snapshot["torch_version"] = str(self.torch.__version__)  # who reads it need not guess
         if not any(snapshot["device_traces"]) and not snapshot["segments"] and not _ended_by():
             return  # a worker of torch.compile, say
-        path = os.path.join(self.settings.folder, str(os.getpid()))
         with open(path + ".pickle", "wb") as file:
             pickle.dump(snapshot, file)
         with open(path + ".json.part", "w", encoding="utf-8") as file:
@@ -118,6 +127,25 @@ class History:
             "proposals": self.proposals,
             "met": self.changes.met if self.changes is not None else [],
         }
+
+
+def _end_by_interrupt():
+    """Has Python end itself by SIGINT, as after any KeyboardInterrupt; it forgets that when text is compiled and run."""
+    sys.excepthook = lambda *error: None  # it was shown already
+    ctypes.pythonapi.PyRun_SimpleString(b"raise KeyboardInterrupt")
+
+
+def _leave_problem(path, error):
+    for left in (".pickle", ".json.part"):  # what a full disk could not take makes room for the reason
+        try:
+            os.unlink(path + left)
+        except OSError:
+            pass
+    try:
+        with open(path + ".problem", "w", encoding="utf-8", errors="replace") as file:
+            file.write(f"{type(error).__name__}: {error}"[:2000])
+    except OSError:  # no folder, no room: the reason is missing, the file may be there
+        pass
 
 
 def _notes_for(torch, settings):
@@ -156,8 +184,14 @@ def _sources():
     found = {torch.__file__}
     for module in list(sys.modules.values()):
         file = getattr(module, "__file__", None)
-        if isinstance(file, str) and not os.path.abspath(file).startswith(installed):
-            found.add(os.path.abspath(file))
+        if not isinstance(file, str):
+            continue
+        try:
+            file = os.path.abspath(file)
+        except OSError:  # the script removed its working directory
+            continue
+        if not file.startswith(installed):
+            found.add(file)
     rows = []
     for path in sorted(found):
         try:

@@ -1,0 +1,250 @@
+"""`memreplay record` of scripts that treat their process badly, and in places that nobody made for it.
+
+Of each: the exit status is the script's own, the recording is there or one line says why it is not, and nothing else is
+left behind. Scripts that fork keep the parent's recording.
+"""
+import json
+import os
+import pathlib
+import signal
+import stat
+import subprocess
+import sys
+import textwrap
+import time
+
+from recorded import Case, Recorded, Setting, main
+
+USES = "import torch\nkept = torch.empty(1 << 20, device='cuda')\n"  # 4 MiB
+
+
+class RecordAbuseTest(Case):
+    def write(self, body, name="script.py", uses=USES):
+        path = pathlib.Path(self.folder, name)
+        path.write_text(uses + textwrap.dedent(body), encoding="utf-8")
+        return str(path)
+
+    def run_script(self, body, name="script.py", uses=USES, **more):
+        return Recorded(self.folder, [self.write(body, name, uses)], **more)
+
+    def left(self):
+        return sorted(set(os.listdir(self.folder)) - {"cache", "script.py"})
+
+    def recorded(self, body, status, left=(), **more):
+        """The script ends with this status, and all that it allocated before is recorded."""
+        run = self.run_script(body, **more)
+        self.assertEqual(run.status, status, run.output)
+        self.assertEqual(len(run.answer["processes"]), 1, run.answer)
+        self.assertTrue(run.process["replays"][0]["agrees"])
+        self.assertEqual(run.process["replays"][0]["peak_allocated"], 4 << 20)
+        self.assertEqual(self.left(), sorted(["snapshot.pickle", *left]))
+        return run
+
+    def lost(self, body, status, why, left=(), **more):
+        """Nothing is recorded, and the one problem that is named says why."""
+        run = self.run_script(body, **more)
+        self.assertEqual(run.status, status, run.output)
+        self.assertEqual(run.answer["processes"], [])
+        self.assertEqual(len(run.answer["faults"]), 1, run.answer["faults"])
+        self.assertRegex(run.answer["faults"][0], why)
+        self.assertEqual(self.left(), sorted(left))
+
+    def test_exits_in_its_own_way(self):
+        for body, status in (
+                ("raise SystemExit(3)", 3),
+                ("raise SystemExit('a text')", 1),
+                ("import os\nos._exit(4)", 4),
+                ("import atexit, os\natexit.register(os._exit, 7)", 7),
+                ("import os\nos.closerange(0, 4096)\nraise SystemExit(5)", 5),
+                ("import sys\nsys.excepthook = lambda *error: None\n1 / 0", 1),
+                ("def endless():\n    endless()\nendless()", 1)):
+            with self.subTest(body):
+                self.recorded(body, status)
+
+    def test_killed(self):
+        for name in ("SIGKILL", "SIGSEGV", "SIGABRT"):
+            number = getattr(signal, name).value
+            with self.subTest(name):
+                self.lost(f"import os\nos.kill(os.getpid(), {number})", 128 + number,
+                          rf"^the script was ended by signal {number} \(.*\) after \d+ kernels, .* cannot write its recording$")
+
+    def test_killed_before_it_used_the_gpu(self):
+        self.lost("import os\nos.kill(os.getpid(), 9)", 137, "^the script exited with status 137 before it allocated GPU memory$",
+                  uses="")
+
+    def test_forks(self):
+        self.recorded("""
+            import os
+            child = os.fork()
+            if child == 0:
+                try:
+                    torch.empty(1, device="cuda")
+                except RuntimeError as error:  # as PyTorch has it on a real GPU
+                    os._exit(6 if "forked subprocess" in str(error) else 1)
+            raise SystemExit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))""", 6)
+
+    def test_daemon(self):
+        """The command ends with the script, not with what the script left running."""
+        began = time.monotonic()
+        self.recorded("""
+            import os, time
+            if os.fork() == 0:
+                os.setsid()
+                os.closerange(0, 3)
+                time.sleep(600)""", 0)
+        self.assertLess(time.monotonic() - began, 300)
+        for process in pathlib.Path("/proc").glob("[0-9]*/cmdline"):
+            try:
+                words = process.read_bytes().split(b"\0")
+            except OSError:
+                continue
+            if f"{self.folder}/script.py".encode() in words:
+                os.kill(int(process.parent.name), signal.SIGKILL)
+
+    def test_folders_are_gone(self):
+        """Its working directory; then the folder that the recording is kept in until it is whole."""
+        self.recorded("import os\nos.mkdir('gone')\nos.chdir('gone')\nos.rmdir(os.getcwd())", 0)
+        os.unlink(os.path.join(self.folder, "snapshot.pickle"))
+        self.lost("import pathlib, shutil\n[shutil.rmtree(each) for each in pathlib.Path('.').glob('snapshot.*')]", 1,
+                  "^the recording is lost: .*snapshot.pickle.*, where it was kept, is gone: No such file or directory$")
+
+    def test_no_space(self):
+        self.lost("""
+            import resource
+            kept = [torch.empty(1, device="cuda") for _ in range(1000)]
+            resource.setrlimit(resource.RLIMIT_FSIZE, (16384, 16384))""", 1,
+                  "^the recording of process [0-9]+ could not be written: OSError: .*File too large$")
+
+    def test_empty_environment(self):
+        self.recorded("""
+            import os, sys
+            os.environ.clear()
+            os.environ["HOME"] = "/nonexistent"
+            sys.path[:] = []""", 0)
+
+    def test_names(self):
+        for name in ("a b.py", "line\nbreak.py", "\x1b[31mred.py", "-dash.py", "umlaut\u00e4.py"):
+            with self.subTest(name):
+                path = self.write("", name)
+                if name[0] == "-":
+                    path = "./" + name
+                done = subprocess.run(
+                    [Setting.memreplay, "record", "--python", Setting.python, "--card", "rtx-4090", "-o", f"of {name}.pickle", path],
+                    cwd=self.folder, capture_output=True, text=True, timeout=300, check=False)
+                self.assertEqual(done.returncode, 0, done.stderr)
+                self.assertNotIn("\x1b", done.stdout)
+                self.assertTrue(os.path.exists(os.path.join(self.folder, f"of {name}.pickle")))
+
+    def start(self, body, **more):
+        child = subprocess.Popen(
+            [Setting.memreplay, "record", "--json", "--python", Setting.python, "--card", "rtx-4090", "-o",
+             os.path.join(self.folder, "snapshot.pickle"), self.write(body)],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True, **more)
+        self.assertEqual(child.stderr.readline(), "ready\n")
+        return child
+
+    def test_sigterm(self):
+        child = self.start("import sys, time\nprint('ready', file=sys.stderr, flush=True)\ntime.sleep(600)")
+        child.send_signal(signal.SIGTERM)
+        answer, output = child.communicate(timeout=60)
+        self.assertEqual(child.returncode, 143, output)
+        self.assertEqual(len(json.loads(answer)["processes"]), 1)
+        self.assertEqual(self.left(), ["snapshot.pickle"])
+
+    def test_ignores_sigterm(self):
+        """A second one kills it."""
+        child = self.start("""
+            import signal, sys, time
+            signal.signal(signal.SIGTERM, signal.SIG_IGN)
+            print("ready", file=sys.stderr, flush=True)
+            time.sleep(600)""")
+        child.send_signal(signal.SIGTERM)
+        time.sleep(2)
+        self.assertIsNone(child.poll())
+        child.send_signal(signal.SIGTERM)
+        answer, output = child.communicate(timeout=60)
+        self.assertEqual(child.returncode, 137, output)
+        self.assertIn("signal 9", json.loads(answer)["faults"][0])
+        self.assertEqual(self.left(), [])
+
+    def test_libraries_stay_in_the_script(self):
+        """What it starts without Python has none of ours in it."""
+        self.recorded("""
+            import subprocess
+            maps = subprocess.run(["/bin/cat", "/proc/self/maps"], capture_output=True, text=True, check=True).stdout
+            raise SystemExit(8 if "memreplay" in maps else 0)""", 0)
+
+    def test_two_at_once_on_a_cold_cache(self):
+        path = self.write("")
+        cold = {**os.environ, "XDG_CACHE_HOME": os.path.join(self.folder, "cold")}
+        both = [subprocess.Popen(
+            [Setting.memreplay, "record", "--python", Setting.python, "--card", "rtx-4090", "-o", f"{i}.pickle", path],
+            cwd=self.folder, env=cold, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) for i in range(2)]
+        for child in both:
+            output, _ = child.communicate(timeout=300)
+            self.assertEqual(child.returncode, 0, output)
+
+    def cached(self):
+        """An environment with a warm cache, and the folder of what it holds."""
+        cache = os.path.join(self.folder, "cache")
+        self.recorded("", 0, environment={"XDG_CACHE_HOME": cache})
+        os.unlink(os.path.join(self.folder, "snapshot.pickle"))
+        folder, = pathlib.Path(cache).glob("memreplay/record-*")
+        return {"XDG_CACHE_HOME": cache}, folder
+
+    def test_damaged_cache(self):
+        """A power cut leaves files of the right size without their bytes."""
+        environment, folder = self.cached()
+        for path in (folder / "python/memreplay_record/history.py", next(folder.glob("*.so"))):
+            path.chmod(0o644)
+            path.write_bytes(bytes(path.stat().st_size))
+        self.recorded("", 0, environment=environment)
+
+    def test_cache_that_is_a_link(self):
+        elsewhere = os.path.join(self.folder, "elsewhere")
+        os.mkdir(elsewhere)
+        os.symlink(elsewhere, os.path.join(self.folder, "link"))
+        self.recorded("", 0, left=["elsewhere", "link"], environment={"XDG_CACHE_HOME": os.path.join(self.folder, "link")})
+
+    def unusable(self, why, environment):
+        run = Recorded(self.folder, [self.write("")], environment=environment)
+        self.assertEqual(run.status, 2, run.output)
+        self.assertRegex(run.output, why)
+        self.assertEqual(len(run.output.strip().split("\n")), 1, run.output)
+        self.assertEqual(self.left(), [])
+
+    def test_cache_that_cannot_be_written(self):
+        pathlib.Path(self.folder, "cache").write_text("a file", encoding="utf-8")
+        self.unusable("cannot write: Not a directory; XDG_CACHE_HOME names another folder",
+                      {"XDG_CACHE_HOME": os.path.join(self.folder, "cache")})
+
+    def test_cache_of_another_user(self):
+        if os.geteuid() != 0:
+            self.skipTest("only root gives a folder to another user")
+        environment, folder = self.cached()
+        os.chown(folder / "python", 65534, 65534)
+        self.unusable("python: expected a folder of user 0, found one of user 65534; set XDG_CACHE_HOME", environment)
+        os.chown(folder / "python", 0, 0)
+        (folder / "python").chmod(0o777)  # who can write there could have been anybody; from now on it is closed
+        self.recorded("", 0, environment=environment)
+        self.assertEqual(stat.S_IMODE((folder / "python").stat().st_mode), 0o755)
+
+    def test_no_home(self):
+        bare = {name: value for name, value in os.environ.items() if name not in ("HOME", "XDG_CACHE_HOME")}
+        done = subprocess.run(
+            [Setting.memreplay, "record", "--python", Setting.python, "--card", "rtx-4090", self.write("")],
+            cwd=self.folder, env=bare, capture_output=True, text=True, timeout=300, check=False)
+        self.assertEqual(done.returncode, 0, done.stderr)
+
+    def test_no_torch_and_torch_without_cuda(self):
+        self.lost("import sys\nsys.path[:] = []\nimport torch", 1, "^the script exited with status 1 before it allocated GPU memory$",
+                  uses="")
+        package = pathlib.Path(self.folder, "cache", "packages", "torch")
+        package.mkdir(parents=True)
+        (package / "__init__.py").write_text("from torch.version import __version__\n", encoding="utf-8")
+        (package / "version.py").write_text("__version__ = '2.6.0+cpu'\ncuda = None\n", encoding="utf-8")
+        self.unusable("torch is a PyTorch without CUDA; install a CUDA build of torch", {"PYTHONPATH": str(package.parent)})
+
+
+if __name__ == "__main__":
+    sys.exit(main(RecordAbuseTest))
