@@ -16,10 +16,17 @@ Engine = Callable[[Sequence[Task]], Iterator[Result]]
 
 def local(tasks: Sequence[Task], jobs: Optional[int] = None) -> Iterator[Result]:
     """As many files at once as there are cores; each is a program of its own, so threads are enough here."""
-    with concurrent.futures.ThreadPoolExecutor(jobs or os.cpu_count() or 1) as pool:
-        futures = {pool.submit(run_task, task): task for task in tasks}
-        for future in concurrent.futures.as_completed(futures):
-            yield futures[future], future.result()
+    count = jobs or os.cpu_count() or 1
+    waiting = list(reversed(tasks))
+    running: Dict[Any, Task] = {}  # bounded, so that the answers of many files are not held at once
+    with concurrent.futures.ThreadPoolExecutor(count) as pool:
+        while waiting or running:
+            while waiting and len(running) < 2 * count:
+                task = waiting.pop()
+                running[pool.submit(run_task, task)] = task
+            done, _ = concurrent.futures.wait(running, return_when=concurrent.futures.FIRST_COMPLETED)
+            for future in done:
+                yield running.pop(future), future.result()
 
 
 def _reach(address: str) -> None:

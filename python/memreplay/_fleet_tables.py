@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import statistics
+import uuid
 from typing import Any, Dict, Iterable, List, Optional, Tuple
 
 from memreplay._fleet_task import Row
@@ -99,7 +100,9 @@ class Tables:
         self.schemas = {name: pyarrow.schema([tuple(column.split(":")) for column in columns])
                         for name, columns in _COLUMNS.items()}
         self.rows: Dict[str, List[Row]] = {name: [] for name in _COLUMNS}
-        self.files = {name: fs.open(f"{self.path}/{name}.parquet", "wb") for name in _COLUMNS}
+        # Under names of their own until they are whole: another run may write the same tables.
+        self.parts = {name: f"{self.path}/.{name}.parquet.{uuid.uuid4().hex}" for name in (*_COLUMNS, "fleet")}
+        self.files = {name: fs.open(self.parts[name], "wb") for name in _COLUMNS}
         self.writers = {name: pyarrow.parquet.ParquetWriter(self.files[name], self.schemas[name], compression="zstd")
                         for name in _COLUMNS}
         self.job: Optional[_Job] = None
@@ -151,8 +154,10 @@ class Tables:
             self._write(name, [], is_last=True)
             writer.close()
             self.files[name].close()
-        with self.fs.open(f"{self.path}/fleet.html", "w", encoding="utf-8") as file:
+            self.fs.mv(self.parts[name], f"{self.path}/{name}.parquet")
+        with self.fs.open(self.parts["fleet"], "w", encoding="utf-8") as file:
             file.write(_page(self.headlines(), self.shown, self.errors))
+        self.fs.mv(self.parts["fleet"], f"{self.path}/fleet.html")
 
     def headlines(self) -> List[str]:
         """What is saved over all; `told` has a line for each of the first jobs."""

@@ -9,6 +9,7 @@ import importlib.util
 import json
 import sys
 import time
+import uuid
 from typing import Any, Dict, Iterable, Iterator, List, Optional, Sequence, Set, Tuple
 
 from memreplay import _fleet_engines as engines
@@ -88,9 +89,10 @@ class Parts:
 
     def put(self, task: Task, answer: Dict[str, Any]) -> None:
         name = self.name(task)
-        with self.fs.open(f"{self.folder}/.{name}", "w") as file:
+        part = f"{self.folder}/.{name}.{uuid.uuid4().hex}"  # another run may write the same answer
+        with self.fs.open(part, "w") as file:
             json.dump(answer, file)
-        self.fs.mv(f"{self.folder}/.{name}", f"{self.folder}/{name}")
+        self.fs.mv(part, f"{self.folder}/{name}")
         self.there.add(name)
 
     def get(self, task: Task) -> Dict[str, Any]:
@@ -123,19 +125,17 @@ class Run:
 
     def common_settings(self, tasks: Sequence[Task]) -> Iterator[Task]:
         """For each file of a job the settings that suit some other file of it and were not tried on this one."""
-        tried: Dict[Task, Set[str]] = {}
         wanted: Dict[str, Set[str]] = {}
         for task in tasks:
-            rows = self.answer(task).get("settings", [])
-            tried[task] = {row["conf"] for row in rows}
             by_device: Dict[int, List[Row]] = {}
-            for row in rows:
+            for row in self.answer(task).get("settings", []):
                 by_device.setdefault(row["device"], []).append(row)
             for ranked in by_device.values():
                 wanted.setdefault(job_and_rank(task.url)[0], set()).update(row["conf"] for row in ranked[:task.top])
         for task in tasks:
-            missing = sorted(wanted.get(job_and_rank(task.url)[0], set()) - tried[task])
-            if tried[task] and missing:
+            tried = {row["conf"] for row in self.answer(task).get("settings", [])}  # read again: of many files it is much
+            missing = sorted(wanted.get(job_and_rank(task.url)[0], set()) - tried)
+            if tried and missing:
                 yield task._replace(confs=tuple(missing))
 
 

@@ -18,6 +18,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import tracemalloc
 import unittest
 from unittest import mock
 
@@ -151,6 +152,72 @@ class Local(Case):
             self.assertIn("6 files in 2 jobs", self.fleet(out="runs")[1])
         with self.assertRaisesRegex(memreplay.Error, "it contains only the results"):
             self.fleet(source=str(self.runs / "*.parquet"), out="runs")
+
+    def start(self, out):
+        driver = subprocess.Popen([sys.executable, "-m", "memreplay", "fleet", str(self.runs), "--out", str(self.folder / out)],
+                                  stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, start_new_session=True)
+        self.addCleanup(driver.stderr.close)
+        self.addCleanup(driver.wait)
+        self.addCleanup(driver.kill)
+        return driver
+
+    def assert_same(self, out, other):
+        for name in [f"{table}.parquet" for table in TABLES] + ["fleet.html"]:
+            self.assertEqual((self.folder / out / name).read_bytes(), (self.folder / other / name).read_bytes(), name)
+
+    def test_killed_at_ten_moments(self):
+        """Nothing of a run that was killed is taken for an answer, and the next one ends with the same bytes."""
+        began = time.monotonic()
+        self.fleet(out="whole")
+        whole = time.monotonic() - began
+        killed, moments = 0, random.Random(7)
+        for _ in range(10):
+            driver = self.start("out")
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                driver.wait(moments.uniform(0.1, 1) * whole)
+                shutil.rmtree(self.folder / "out")  # it was whole: the next begins anew
+                continue
+            os.killpg(driver.pid, signal.SIGKILL)
+            killed += 1
+            for path in (self.folder / "out").glob("*.parquet"):  # what has its name is whole
+                self.rows(path.stem)
+        self.assertGreater(killed, 4)
+        self.fleet()
+        self.assert_same("out", "whole")
+
+    def test_two_writers_of_one_output(self):
+        self.fleet(out="whole")
+        for driver in [self.start("out") for _ in range(2)]:
+            _, problems = driver.communicate(timeout=120)
+            self.assertEqual(driver.returncode, 1, problems)  # of the file that is cut off
+        self.assert_same("out", "whole")
+        self.assertEqual([path.name for path in (self.folder / "out").rglob(".*")], [])
+
+    def test_two_thousand_files_in_bounded_memory(self):
+        """What is held grows with the files by less than half of what is said of each; tables are written as they come."""
+        from memreplay.fleet import main
+        source = self.folder / "many"
+        answer = memreplay._fleet_task.run_task(memreplay._fleet_task.Task(str(self.runs / "a/out.rank0.pickle"), ""))
+
+        def engine(tasks):
+            for task in tasks:
+                yield task, json.loads(json.dumps(answer))
+
+        peaks = []
+        for count in (8, 496, 2000):  # the first also imports what is needed
+            for i in range(count):
+                folder = source / f"job{i // 8}"
+                folder.mkdir(parents=True, exist_ok=True)
+                (folder / f"rank{i % 8}.pickle").touch()
+            tracemalloc.start()
+            with mock.patch.object(_fleet_tables, "_ROWS_AT_ONCE", 1000), contextlib.redirect_stdout(io.StringIO()) as printed:
+                self.assertEqual(main([str(source), "--out", str(self.folder / f"out{count}")], engine), 0)
+            peaks.append(tracemalloc.get_traced_memory()[1])
+            tracemalloc.stop()
+            self.assertIn(f"{count} files in {count // 8} jobs, 0 failed", printed.getvalue())
+        size = len(json.dumps(answer))
+
+        self.assertLess((peaks[2] - peaks[1]) / 1504, size / 2, f"{peaks}, {size} bytes a file as text")
 
     def test_storage_that_cannot_be_reached_is_one_line(self):
         with self.assertRaisesRegex(memreplay.Error, "^fleet: nonsense://x: .*nonsense"):
