@@ -1,4 +1,4 @@
-"""memreplay.advise(): which changes to a script make it fit a GPU."""
+"""memreplay.advise(): which changes to a script make it fit a GPU. Recordings have a method of that name."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from memreplay._program import run
 
 def advise(*words: str, card: str, **flags: Any) -> Answer:
     """Runs a script on a simulated GPU as it is and with each change that may help; `words` are the script and its
-    arguments, `flags` those of `memreplay advise` with _ for -.
+    arguments, `flags` those of `memreplay advise` with _ for - (`try_=` for --try).
 
         answer = memreplay.advise("train.py", "--batch_size=16", card="rtx-4070")
         answer.advice.rows[0].lines   # the best change, to paste

@@ -190,7 +190,14 @@ def _holders(device: types.DeviceReport) -> Columns:
                     for category, size in sorted(found.items(), key=lambda item: -item[1]))
 
 
-_MATTERS: Dict[str, Callable[[types.DeviceReport], Columns]] = {"sweep": _best_settings, "fit": _smallest_devices}
+def _best_changes(advice: Optional[types.Advice]) -> Columns:
+    rows = [row for row in advice.rows if not row.error][:_SHOWN] if advice else []
+    return _columns({"change": row.change, "needs": _size(row.smallest_bytes), "fits": "yes" if row.fits else "no",
+                     "results": "same" if row.preserves else "CHANGED", "cost": row.cost} for row in rows)
+
+
+_MATTERS: Dict[str, Callable[[types.DeviceReport], Columns]] = {
+    "sweep": _best_settings, "fit": _smallest_devices, "advise": lambda device: _best_changes(device.advice)}
 
 
 def _text_table(columns: Columns) -> str:
@@ -226,24 +233,25 @@ class Answer(types.Report):
 
     @property
     def diagnosis(self) -> str:
-        """What happened, what holds the memory, whether settings help and what to do: a line for each device."""
-        several = len(self.devices) > 1
-        return "\n".join((f"device {device.device}: " if several else "") + device.diagnosis
-                         for device in self.devices if device.diagnosis)
+        """What happened, what holds the memory, whether settings help and what to do: a line for each device, or for a
+        script."""
+        return "\n".join(diagnosis for diagnosis, _ in self._matters() if diagnosis)
 
-    def _matters(self) -> List[Tuple[types.DeviceReport, Columns]]:
+    def _matters(self) -> List[Tuple[str, Columns]]:
+        """Of each device, or of a script: the diagnosis and the table."""
+        if not self.devices and self.advice is not None:
+            return [(self.advice.diagnosis, _best_changes(self.advice))]
         table = _MATTERS.get(self.command, _holders)
-        return [(device, table(device)) for device in self.devices]
+        several = len(self.devices) > 1
+        return [((f"device {device.device}: " if several and device.diagnosis else "") + device.diagnosis, table(device))
+                for device in self.devices]
 
     def __str__(self) -> str:
         parts = []
-        for device, columns in self._matters():
-            name = f"device {device.device}: " if len(self.devices) > 1 else ""
-            parts.append(name + (device.diagnosis or "no diagnosis"))
+        for diagnosis, columns in self._matters():
+            parts.append(diagnosis or "no diagnosis")
             if columns:
                 parts.append(_text_table(columns))
-        if not self.devices and self.columns():
-            parts.append(_text_table(self.columns()))
         return "\n".join([f"{self.command} {self.file}".rstrip(), *parts])
 
     def save(self, path: Union[str, "os.PathLike[str]"]) -> None:
@@ -313,9 +321,8 @@ class Answer(types.Report):
         if self._page is not None and self.command in ("replay", "report"):
             return frame(self._page())
         parts = [f"<p>{html.escape(self.command)} {html.escape(self.file)}</p>"]
-        for device, columns in self._matters():
-            name = f"device {device.device}: " if len(self.devices) > 1 else ""
-            parts.append(f"<p>{html.escape(name + device.diagnosis)}</p>{_html_table(columns)}")
+        for diagnosis, columns in self._matters():
+            parts.append(f"<p>{html.escape(diagnosis)}</p>{_html_table(columns)}")
         return "".join(parts)
 
 

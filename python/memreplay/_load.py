@@ -59,7 +59,7 @@ def _flags(**given: Any) -> List[str]:
     """Keyword arguments as flags of the program: None is left out, a list is a flag several times."""
     flags: List[str] = []
     for name, found in given.items():
-        flag = "--" + name.replace("_", "-")
+        flag = "--" + name.rstrip("_").replace("_", "-")  # try_: `try` is a word of Python
         for item in found if isinstance(found, (list, tuple)) else [found]:
             if item is True:
                 flags.append(flag)
@@ -142,6 +142,15 @@ class Recording:
         'too_large'
         """
         return self._ask("oom", capacity=capacity, **flags)
+
+    def advise(self, *, card: Union[int, str, None] = None, torch: Optional[str] = None, **flags: Any) -> Answer:
+        """Which change of the script would lower the peak or, with `card`, make it fit, found by editing the recording.
+
+        >>> answer = load("tests/data/serving.jsonl").advise(card="3530MiB")
+        >>> answer.is_good, answer.advice.rows[0].change
+        (True, 'PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True')
+        """
+        return self._ask("advise", card=card, torch=torch, **flags)
 
     def fit(self, *, conf: Union[Conf, Iterable[Conf], None] = None, torch: Optional[str] = None,
             **flags: Any) -> Answer:

@@ -22,12 +22,15 @@ _attached = False
 
 def _diagnosis(snapshot: pathlib.Path) -> List[str]:
     """Lines: the sentence, and the changes that were simulated and would have helped. Errors: Error."""
-    oom = Recording(snapshot).oom().oom
+    answer = Recording(snapshot).oom()
+    oom = answer.oom
     if oom is None:
         return [f"{snapshot} does not show where memory ran out"]
     lines = [oom.sentence]
     helpful = [change for change in oom.counterfactuals if change.survives and change.kind != "nothing"]
     lines += [f"  would have helped: {change.change}" for change in helpful[:_REMEDIES]]
+    for row in [device.advice.rows[n] for device in answer.devices if device.advice for n in device.advice.serving_rows]:
+        lines += [f"  would have served it: {row.change} (cost: {row.cost}); to write:", *(f"    {line}" for line in row.lines)]
     return lines
 
 

@@ -178,6 +178,7 @@ absl::Status Search::RunAsIs() {
   proto::Advice::Row as_is = RowOf({{}, as_is_}, as_is_.fits(0));
   as_is.set_preserves(true);
   as_is.set_saved_bytes(0);
+  as_is.clear_cost();
   *advice_.mutable_as_is() = std::move(as_is);
   return absl::OkStatus();
 }

@@ -39,6 +39,12 @@ inline bool RanOut(const proto::OutOfMemory& oom) { return oom.verdict() != prot
 absl::StatusOr<proto::DeviceReport> AskOom(const Study& study, const OomReportOptions& options,
                                            ProgressSink* progress = nullptr);
 
+// `report->advice` where the recording in `report->oom` ran out: which changes of the script would
+// have served the request, on the device that the recording shows or the study was given. At most
+// kMaxReplays of sim/remedy/search.h. Error: AdviceOf()'s.
+absl::Status AddServingAdvice(const Study& study, ProgressSink* progress,
+                              proto::DeviceReport* report);
+
 // The answer alone; `settings` have the device. Error: AnalyseOom()'s.
 absl::StatusOr<proto::OutOfMemory> WhyOutOfMemory(const Schedule& schedule,
                                                   const ReplaySettings& settings,

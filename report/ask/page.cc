@@ -365,6 +365,9 @@ absl::StatusOr<proto::DeviceReport> AskPage(const Study& study, const PageQuesti
         WhyOutOfMemory(schedule, settings.as_recorded ? settings : study.OnCard(settings), {});
     if (!oom.ok()) return oom.status();
     *report->mutable_oom() = *std::move(oom);
+    if (const absl::Status added = AddServingAdvice(study, progress, &*report); !added.ok()) {
+      return added;
+    }
   }
   StackNames names(schedule.trace());
   AddCategories(study, names, &*report);

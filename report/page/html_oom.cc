@@ -47,6 +47,26 @@ std::string HelpTable(const proto::OutOfMemory& oom) {
   return html;
 }
 
+// The change folds out into the lines to write for it.
+Cell ChangeCell(const proto::Advice::Row& row) {
+  return {.html = StrCat("<details>", Element("summary", row.change()),
+                         Element("pre class=\"paste\"", absl::StrJoin(row.lines(), "\n")),
+                         "</details>"),
+          .is_long = true};
+}
+
+std::string AdviceTable(const proto::Advice& advice) {
+  Rows rows;
+  for (const int32_t index : advice.serving_rows()) {
+    const proto::Advice::Row& row = advice.rows(index);
+    rows.push_back({ChangeCell(row), SizeCell(row.peak_reserved_bytes()),
+                    SizeCell(row.peak_allocated_bytes()), SizeCell(row.spare_bytes()),
+                    TextCell(row.cost()), TextCell(row.preserves_text())});
+  }
+  return Table("Changes of the script that would have served it (found by editing the recording)",
+               {"change", "peak reserved", "peak allocated", "to spare", "cost", "results"}, rows);
+}
+
 std::string PinnedTable(const proto::OutOfMemory& oom) {
   Rows rows;
   for (const proto::PinnedSegment& segment : oom.pinned()) {
@@ -70,10 +90,10 @@ std::string OomHeadline(const proto::OutOfMemory& oom) {
   return StrCat(VerdictName(oom.verdict()), ": ", oom.sentence());
 }
 
-std::string OomTables(const proto::OutOfMemory& oom) {
+std::string OomTables(const proto::OutOfMemory& oom, const proto::Advice& advice) {
   if (!RunsOut(oom)) return "";
   std::string html = StrCat("<div class=\"columns\"><div>", HelpTable(oom), "</div><div>",
-                            UseTable(oom.use()), "</div></div>\n");
+                            UseTable(oom.use()), "</div></div>\n", AdviceTable(advice));
   if (oom.verdict() == proto::Verdict::fragmentation) StrAppend(&html, PinnedTable(oom));
   for (const std::string& note : oom.notes()) StrAppend(&html, Element("p class=\"note\"", note));
   return html;

@@ -11,8 +11,8 @@ namespace memreplay {
 
 // "Fragmentation: ..."; "" where memory does not run out.
 std::string OomHeadline(const proto::OutOfMemory& oom);
-// "" likewise.
-std::string OomTables(const proto::OutOfMemory& oom);
+// "" likewise. `advice`: which changes of the script would have served the request.
+std::string OomTables(const proto::OutOfMemory& oom, const proto::Advice& advice);
 
 }  // namespace memreplay
 

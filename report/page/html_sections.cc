@@ -305,7 +305,7 @@ std::string Ooms(const proto::DeviceReport& device) {
         {PlaceCell(StrCat("at ", PositionNoun(device), " ", FormatCount(position)), position, 0),
          SizeCell(curve.oom_bytes(i))});
   }
-  std::string html = OomTables(device.oom());
+  std::string html = OomTables(device.oom(), device.advice());
   if (rows.empty()) return html;
   StrAppend(&html, Table("Requests that ran out of memory", {"", "size"}, rows));
   const int64_t more = curve.oom_position_size() - std::ssize(rows) + curve.left_out_ooms();

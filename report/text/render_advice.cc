@@ -35,7 +35,10 @@ std::string AdviceVerdict(const proto::Advice& advice) {
   }
   std::string text = "Nothing that was tried makes it fit.";
   if (advice.bound_bytes() > 0) {
-    StrAppend(&text, " Parameters, gradients and the optimizer's state alone take ",
+    StrAppend(&text,
+              advice.source() == proto::Advice::run
+                  ? " Parameters, gradients and the optimizer's state alone take "
+                  : " What is neither an activation nor a temporary takes ",
               FormatSize(advice.bound_bytes()), " at once",
               advice.bound_bytes() > advice.goal_bytes()
                   ? ", which is more than there is: no change to activations can be enough"
@@ -53,7 +56,7 @@ void AppendAdviceRow(const proto::Advice& advice, const AdviceRow& row, std::str
   if (advice.goal_bytes() > 0)
     StrAppend(text, absl::StrFormat("  %10s", FormatSize(row.spare_bytes())));
   StrAppend(text, "  ", row.preserves() ? "same   " : "CHANGED", "  ", CleanText(row.change()),
-            ": ", CleanText(row.cost()), "\n");
+            row.cost().empty() ? "" : ": ", CleanText(row.cost()), "\n");
 }
 
 }  // namespace

@@ -22,7 +22,6 @@ constexpr int kMaxFreeLists = 8;
 constexpr int kMaxPinnedShown = 5;
 constexpr int kMaxLiveShown = 5;
 constexpr int kMaxCallers = 3;
-constexpr int kMaxServing = 3;
 
 std::string Where(const google::protobuf::RepeatedField<int64_t>& pool, int64_t stream) {
   return StrCat(PoolName(pool), ", ", StreamName(stream));
@@ -49,15 +48,11 @@ void RenderUse(const proto::OutOfMemory& oom, std::string* out) {
   }
 }
 
-// The three cheapest changes of the script that would have served the request, and what to write.
+// The cheapest changes of the script that would have served the request, and what to write.
 std::string ServingAdvice(const proto::Advice& advice) {
   std::string out;
-  if (advice.as_is().fits()) return out;  // not reproduced, so nothing is proven
-  int shown = 0;
-  for (const proto::Advice::Row& row : advice.rows()) {
-    // Settings alone are among the changes above.
-    if (row.remedies_size() == 1 && row.remedies(0) == "settings") continue;
-    if (!row.fits() || shown++ == kMaxServing) break;
+  for (const int32_t index : advice.serving_rows()) {
+    const proto::Advice::Row& row = advice.rows(index);
     if (out.empty()) out = "\n  would have served it, by editing the recording\n";
     StrAppend(&out, "  ", row.change(), ": ", FormatSize(row.peak_reserved_bytes()), " reserved, ",
               FormatSize(row.spare_bytes()), " to spare; cost: ", row.cost(), "; to write:\n");

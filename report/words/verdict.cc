@@ -61,7 +61,10 @@ std::vector<std::string> FindFaults(const proto::DeviceReport& device) {
     faults.push_back(StrCat(FormatCount(wrong, "block"), " of the final state ",
                             wrong == 1 ? "differs" : "differ", " from the recording"));
   }
-  if (device.mode() == proto::Mode::what_if && device.ooms() > device.recorded().ooms()) {
+  // Elsewhere the advice is a part of the answer about out of memory.
+  const bool asks_advice = device.has_advice() && !device.has_oom();
+  if (device.mode() == proto::Mode::what_if && !asks_advice &&
+      device.ooms() > device.recorded().ooms()) {
     faults.push_back(StrCat(
         "out of memory ", FormatCount(device.ooms() - device.recorded().ooms(), "time"),
         device.recorded().ooms() > 0 ? " more than in the recording" : "", FirstOom(device)));
@@ -75,7 +78,7 @@ std::vector<std::string> FindFaults(const proto::DeviceReport& device) {
     faults.emplace_back("no events were recorded, so no setting can be tried");
   }
   if (const proto::Advice& advice = device.advice();
-      device.mode() != proto::Mode::oom && advice.goal_bytes() > 0 && !advice.as_is().fits() &&
+      asks_advice && advice.goal_bytes() > 0 && !advice.as_is().fits() &&
       (advice.rows().empty() || !advice.rows(0).fits())) {
     faults.push_back("none of the changes tried makes it fit");
   }

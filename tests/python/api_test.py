@@ -14,7 +14,7 @@ import unittest
 from unittest import mock
 
 import memreplay
-from memreplay import _answer, _load, report_types
+from memreplay import _advise, _answer, _load, report_types
 from memreplay._message import Message
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -86,7 +86,7 @@ class Answers(unittest.TestCase):
 
         recording = memreplay.load(TRAINING)
         for answer in (recording.inspect(deep=True), recording.replay(), recording.sweep(), recording.fit(),
-                       recording.oom(), recording.report(conf=["expandable_segments:True"]),
+                       recording.oom(), recording.advise(card="1MiB"), recording.report(conf=["expandable_segments:True"]),
                        recording.diff(SERVING)):
             self.assertIsInstance(answer, memreplay.Answer)
             walk(answer)
@@ -132,6 +132,34 @@ class Answers(unittest.TestCase):
             self.assertLess(len(text.splitlines()), 20)
         self.assertRegex(str(recording.inspect()), r"\n  category +live\n")
         self.assertIn("expandable_segments:True", str(recording.sweep()))
+
+    def test_advice(self):
+        answer = memreplay.load(SERVING).advise(card="3530MiB")
+        self.assertTrue(answer.is_good)
+        self.assertEqual(answer.columns()["smallest_bytes"], [answer.advice.rows[0].smallest_bytes])
+        self.assertLessEqual(answer.advice.rows[0].smallest_bytes, answer.advice.goal_bytes)
+        self.assertIn(f"{answer.diagnosis}\n  change ", str(answer))
+        self.assertIn("PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True", str(answer))
+        self.assertIn("<th>cost</th>", answer._repr_html_())
+        self.assertFalse(memreplay.load(SERVING).advise(card="2GiB").is_good)
+        with self.assertRaisesRegex(memreplay.Error, "--card: .* found 'rtx-4o90'"):
+            memreplay.load(SERVING).advise(card="rtx-4o90")
+
+    def test_advice_of_a_script(self):
+        """The words that reach the program, and what its answer, which has no device, looks like."""
+        row = {"remedies": ["chunked_loss"], "change": "the loss in chunks", "smallest_bytes": 1 << 30, "fits": True,
+               "preserves": True, "cost": "some more kernels", "lines": ["a", "b"]}
+        advice = {"diagnosis": "Peak 2.00 GiB.", "rows": [row, {"change": "another", "error": "it failed"}]}
+        printed = json.dumps({"command": "advise", "file": "train.py", "advice": advice}).encode()
+        with mock.patch.object(_advise, "run", return_value=subprocess.CompletedProcess([], 0, printed)) as run:
+            answer = memreplay.advise("train.py", "--lr=3", card="t4", jobs=1, try_=["chunked_loss"])
+        run.assert_called_once_with(["advise", "--card=t4", "--jobs=1", "--try=chunked_loss", "--json", "--", "train.py",
+                                     "--lr=3"])
+        self.assertEqual(answer.diagnosis, "Peak 2.00 GiB.")
+        self.assertRegex(str(answer), r"^advise train.py\nPeak 2.00 GiB.\n +change +needs .*\n +the loss in chunks +1.00 GiB +yes")
+        self.assertNotIn("another", str(answer))
+        self.assertIn("<td>some more kernels</td>", answer._repr_html_())
+        self.assertEqual(answer.columns()["lines"][0], "a\nb")
 
     def test_what_memory_is_for_is_a_table(self):
         report = memreplay.load(TRAINING).replay()

@@ -151,6 +151,36 @@ class Files(Case):
                 self.fail("not to be run")
 
 
+def leaking():
+    """A snapshot of six steps, of which each keeps 12 MiB and frees twice 10, until 40 MiB are refused."""
+    kept, freed, first = 12 << 20, 10 << 20, 0x7F0000000000
+    line = [{"filename": "train.py", "line": 12, "name": "step"}]
+    trace, segments = [], []
+
+    def add(action, addr, size):
+        trace.append({"action": action, "addr": addr, "size": size, "stream": 0, "frames": line})
+
+    for step in range(6):
+        address = first - (step + 1) * kept
+        add("segment_alloc", address, kept)
+        add("alloc", address, kept)
+        for temporary in (first, first + freed):
+            if step == 0:
+                add("segment_alloc", temporary, freed)
+            add("alloc", temporary, freed)
+        for temporary in (first, first + freed):
+            add("free_requested", temporary, freed)
+            add("free_completed", temporary, freed)
+        block = {"address": address, "size": kept, "requested_size": kept, "state": "active_allocated", "frames": line}
+        segments.append({"device": 0, "address": address, "total_size": kept, "allocated_size": kept, "active_size": kept,
+                         "requested_size": kept, "stream": 0, "segment_type": "large", "segment_pool_id": (0, 0),
+                         "is_expandable": False, "blocks": [block]})
+    for temporary in (first, first + freed):
+        add("segment_free", temporary, freed)
+    trace.append({"action": "oom", "device_free": 20 << 20, "size": 40 << 20, "stream": 0, "frames": line})
+    return {"segments": sorted(segments, key=lambda segment: segment["address"]), "device_traces": [trace]}
+
+
 class OnOom(Case):
     def setUp(self):
         super().setUp()
@@ -177,6 +207,20 @@ class OnOom(Case):
             self.assertIn("60.0 MiB", said)
             self.assertIn(f"page {self.folder / 'other.html'}", said)
             self.assertIn("<!doctype html>", (self.folder / "other.html").read_text(encoding="utf-8"))
+
+    def test_the_changes_that_would_have_served_it_are_said_and_shown(self):
+        with self.torch() as torch:
+            memreplay.on_oom(self.folder / "out.pickle")
+            torch.snapshot = leaking()
+            said = self.run_out(torch)
+        change = "what train.py:12 step leaves behind freed at the end of each step"
+        self.assertIn(f"  would have served it: {change} (cost: nothing); to write:\n    # something keeps", said)
+        page = (self.folder / "out.html").read_text(encoding="utf-8")
+        self.assertIn("Changes of the script that would have served it", page)
+        self.assertIn(f"<summary>{change}</summary>", page)
+        advice = memreplay.load(self.folder / "out.pickle").advise()
+        self.assertTrue(advice.is_good)
+        self.assertEqual(advice.advice.rows[0].change, change)
 
     def test_a_program_that_goes_on_is_not_held_up_for_ever(self):
         with self.torch() as torch:

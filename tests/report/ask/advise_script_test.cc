@@ -9,6 +9,8 @@
 #include <vector>
 
 #include "report/ask/advice.h"
+#include "report/text/render_advice.h"
+#include "tests/golden.h"
 #include "trace/value/strings.h"
 
 namespace memreplay {
@@ -28,6 +30,7 @@ class AdviceSearch : public testing::Test {
     proposal.set_cost(name + " costs");
     proposal.set_cost_rank(cost);
     proposal.set_preserves(preserves);
+    proposal.set_preserves_text(preserves ? "the same" : "other results");
     proposal.set_group(group.empty() ? name : group);
     proposal.add_lines(name + "()");
     saves_[name] = saves;
@@ -144,6 +147,19 @@ TEST_F(AdviceSearch, OtherResultsAreTheLastResort) {
   const proto::Advice changed = Advise(610);
   EXPECT_EQ(Remedies(changed.rows(0)), Strings{"rounds"});
   EXPECT_FALSE(changed.rows(0).preserves());
+}
+
+// What a person reads: one that fits, with its lines; one that is not enough; one that failed.
+TEST_F(AdviceSearch, Text) {
+  failing_ = "fails";
+  Offer("fails", 400, 1);
+  Offer("cheap", 300, 0.4);
+  Offer("rounds", 500, 4, false);
+  Offer("small", 50, 1);
+  const std::string fits = RenderAdvice("train.py --lr=3", Advise(900));
+  failing_.clear();
+  const std::string nothing = RenderAdvice("train.py --lr=3", Advise(120));
+  ExpectGolden("tests/report/golden/advise_script.txt", fits + "\n" + nothing);
 }
 
 TEST_F(AdviceSearch, WhatFailsIsOneRowAndTheOthersGoOn) {

@@ -77,6 +77,16 @@ proto::Report Example(const std::string& name) {
   proto::DeviceReport& other = *page.add_others()->mutable_report();
   other = device;
   other.clear_page();
+  device.mutable_oom()->set_verdict(proto::Verdict::true_shortage);
+  device.mutable_oom()->set_sentence(name);
+  proto::Advice::Row& change = *device.mutable_advice()->add_rows();
+  change.set_change(name);
+  change.set_peak_reserved_bytes(int64_t{5} << 30);
+  change.set_cost(name);
+  change.set_preserves_text(name);
+  change.add_lines(name);
+  change.add_lines("train()");
+  device.mutable_advice()->add_serving_rows(0);
   other.set_peak_reserved_bytes(int64_t{6} << 30);
   AddFaults(&report);
   return report;
