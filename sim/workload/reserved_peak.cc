@@ -1,6 +1,7 @@
 #include "sim/workload/reserved_peak.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <utility>
 #include <vector>
 
@@ -66,8 +67,9 @@ uint64_t AllocationsBeforePeak(const Schedule& schedule) {
   if (records.empty()) return 0;
   // Blocks are larger than what was requested, so the moment may come a little earlier.
   const int64_t most = records.back().live;
+  const int64_t near = most - std::abs(most) / 32;  // negative where the start is not in the file
   return std::find_if(records.begin(), records.end(),
-                      [most](const Record& record) { return record.live >= most - most / 32; })
+                      [near](const Record& record) { return record.live >= near; })
       ->before;
 }
 
