@@ -55,6 +55,7 @@ absl::StatusOr<int> RunReport(const CommandLine& line);
 absl::StatusOr<int> RunRecord(const CommandLine& line);
 absl::StatusOr<int> RunSynth(const CommandLine& line);
 absl::StatusOr<int> RunFleet(const CommandLine& line);
+absl::StatusOr<int> RunMcp(const CommandLine& line);
 absl::StatusOr<int> RunCompletion(const CommandLine& line);
 
 struct Command {

@@ -24,6 +24,7 @@ constexpr Command kCommands[] = {
     {"record", "run a PyTorch script on a simulated or real GPU and record it", RunRecord},
     {"synth", "predict the requests and the memory of a training run or a schedule", RunSynth},
     {"fleet", "analyse the recordings of many jobs on a cluster", RunFleet, true},
+    {"mcp", "answer an assistant's questions (Model Context Protocol)", RunMcp, true},
     {"completion", "print shell completion for bash, zsh or fish, or the man page", RunCompletion},
 };
 

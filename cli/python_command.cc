@@ -1,4 +1,4 @@
-// memreplay fleet: the command that runs in Python, where the engines are.
+// memreplay fleet and memreplay mcp: the commands that run in Python, where their libraries are.
 #include <unistd.h>
 
 #include <cerrno>
@@ -52,5 +52,6 @@ absl::Status BecomePython(const std::string& command, const std::vector<std::str
 }  // namespace
 
 absl::StatusOr<int> RunFleet(const CommandLine& line) { return BecomePython("fleet", line.args); }
+absl::StatusOr<int> RunMcp(const CommandLine& line) { return BecomePython("mcp", line.args); }
 
 }  // namespace memreplay

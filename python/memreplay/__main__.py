@@ -1,4 +1,4 @@
-"""python -m memreplay: the native program, and its command that is Python: fleet."""
+"""python -m memreplay: the native program, and its commands that are Python: fleet and mcp."""
 
 import os
 import sys
@@ -13,6 +13,10 @@ def main(args: List[str]) -> int:
             from memreplay.fleet import main as fleet
 
             return fleet(args[1:])
+        if args[:1] == ["mcp"]:
+            from memreplay._mcp import main as mcp
+
+            return mcp(args[1:])
         path = program()
         os.execv(path, [path, *args])
     except Error as error:

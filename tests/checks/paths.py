@@ -13,7 +13,7 @@ def main():
     known = set(files) | {str(folder) for file in files for folder in pathlib.PurePath(file).parents}
     known |= {str(pathlib.PurePath(file).with_suffix("")) for file in files}  # sim/model/free_set: both of its files
     missing = []
-    for page in (file for file in files if file.endswith(".md")):
+    for page in (file for file in files if file.endswith(".md") or file == "llms.txt"):
         for number, line in enumerate(pathlib.Path(page).read_text(encoding="utf-8").splitlines(), 1):
             missing += [f"{page}:{number}: {path}: no such file" for path in PATH.findall(line)
                         if path not in known and "NAME" not in path]
