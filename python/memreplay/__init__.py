@@ -24,6 +24,8 @@ and what an error about memory says, of its text, a log or the exception:
     print(memreplay.explain(error))
 """
 
+from typing import Any
+
 from memreplay._advise import advise
 from memreplay._answer import Answer
 from memreplay._explain import Explanation, explain
@@ -34,6 +36,13 @@ from memreplay._recording import recording, step
 
 __all__ = [
     "Answer", "Error", "Explanation", "Recording", "Unanswered", "advise", "explain", "load", "on_oom", "program", "recording", "step"]
+
+
+def load_ipython_extension(shell: Any) -> None:
+    """%load_ext memreplay: the cell magic %%memreplay (docs/python.md)."""
+    from memreplay._magic import register
+
+    register(shell)
 
 
 def __getattr__(name: str) -> str:

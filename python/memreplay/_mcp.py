@@ -53,7 +53,6 @@ def server() -> Any:
         except Error as error:
             raise ToolError(str(error)) from None
 
-    @served.tool()
     def inspect(file: str, deep: bool = False) -> str:
         """Reports what is in a recording of GPU memory: devices, peaks, completeness, settings.
 
@@ -62,7 +61,6 @@ def server() -> Any:
         """
         return answer([*_words("inspect", file), *(["--deep"] if deep else [])])
 
-    @served.tool()
     def oom(file: str, capacity: Optional[str] = None, conf: Optional[str] = None) -> str:
         """Explains why GPU memory ran out in a recording, what pinned the free parts, and which simulated changes would have helped.
 
@@ -71,7 +69,6 @@ def server() -> Any:
         """
         return answer(_words("oom", file, capacity=capacity, conf=conf))
 
-    @served.tool()
     def explain(log: str) -> str:
         """Explains an out-of-memory error from its text alone: what ran out, why, and what to do. No recording is needed.
 
@@ -81,7 +78,6 @@ def server() -> Any:
             return answer(["explain", _path(log)])
         return answer(["explain", "-"], log)
 
-    @served.tool()
     def sweep(file: str, conf: Optional[List[str]] = None, capacity: Optional[str] = None) -> str:
         """Ranks PYTORCH_CUDA_ALLOC_CONF settings for a recording by replaying it under each; the best are printed as lines to paste.
 
@@ -90,7 +86,6 @@ def server() -> Any:
         """
         return answer(_words("sweep", file, conf=conf, capacity=capacity))
 
-    @served.tool()
     def advise(file: str, card: Optional[str] = None) -> str:
         """Reports which change of the script would make a recording fit a GPU, or lower its peak: checkpointing, offloading, a fused
         loss, settings and others, each simulated on the recorded requests.
@@ -99,6 +94,8 @@ def server() -> Any:
         """
         return answer(_words("advise", file, card=card))
 
+    for tool in (inspect, oom, explain, sweep, advise):
+        served.add_tool(tool)
     return served
 
 

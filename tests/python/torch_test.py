@@ -88,6 +88,22 @@ data = torch.utils.data.DataLoader(torch.zeros(8, 32), batch_size=2)
 Trainer(max_epochs=1, accelerator="gpu", devices=1, logger=False, enable_checkpointing=False, enable_progress_bar=False,
         callbacks=[MemoryRecording("out.pickle")]).fit(Model(), data)
 """
+# A notebook's cells; IPython is that of another environment.
+MAGIC = """
+import sys
+sys.path += [%r]
+from IPython.core.interactiveshell import InteractiveShell
+from IPython.utils.capture import capture_output
+shell = InteractiveShell.instance()
+shell.run_line_magic("load_ext", "memreplay")
+shell.run_cell("import torch")
+with capture_output() as out:
+    shell.run_cell("%%%%memreplay out.pickle\\nkept = torch.empty(1 << 24, device='cuda')\\ntorch.empty(1 << 42, device='cuda')")
+shell.run_cell("assert kept.numel() == 1 << 24")
+print(out.stdout)
+page = out.outputs[-1].data["text/html"]
+assert page.startswith("<iframe srcdoc=") and len(page) > 300_000, page[:80]
+"""
 # What a program adds for the diagnosis, and what makes its memory run out in the third step.
 ON_OOM = 'import memreplay\nmemreplay.on_oom("out.pickle")\n'
 RUN_OUT = """
@@ -194,6 +210,17 @@ class Torch(unittest.TestCase):
             self.assertIn(name, {path.name for path in folder.iterdir()})
             self.assertEqual(self.steps(memreplay.load(folder / name)).name, "step#")
             (folder / name).unlink()
+
+    def test_a_cell_of_a_notebook(self):
+        try:
+            python = pathlib.Path(environment.python("python"))
+        except environment.Unavailable as why:
+            self.skipTest(str(why))
+        [packages] = (python.parent.parent / "lib").glob("python3*/site-packages")
+        recording = self.run_script(MAGIC % str(packages))
+        self.assertIn("OutOfMemoryError", self.printed)
+        self.assertIn(recording.inspect(deep=True).diagnosis, self.printed)
+        self.assertEqual(recording.inspect().only_device.inventory.actions["oom"], 1)
 
     def test_hugging_face(self):
         steps = self.steps(self.run_script(TRAINER, "transformers", LIBRARIES))
