@@ -71,6 +71,12 @@ const char* memreplay_card_summary() {
       json.key("peak_allocated").value(d.allocated[i].peak).close('}');
     }
     json.close(']');
+    json.key("outside").open('[');
+    for (const Outside::Library& library : d.outside.libraries()) {
+      json.open('{').key("library").value(library.name).key("peak").value(library.peak);
+      json.key("calls").value(library.calls).close('}');
+    }
+    json.close(']');
     json.key("pinned").open('{').key("peak").value(d.pinned.peak);
     json.key("blocks").value(d.pinned.peak_blocks).key("rounded").value(d.pinned.peak_rounded);
     json.close('}');

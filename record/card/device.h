@@ -13,6 +13,8 @@
 #include "record/card/backing.h"
 #include "record/card/known_bytes.h"
 #include "record/card/memory.h"
+#include "record/card/options.h"
+#include "record/card/outside.h"
 #include "record/card/settings.h"
 #include "record/card/streams.h"
 #include "record/card/stub.h"
@@ -24,6 +26,12 @@ struct HostRange {
   std::uint64_t size = 0;  // bytes, as requested of the driver
   bool is_pinned = false;  // else managed
 };
+
+// How a page of memory is named to who created it: the card is part of it, since cuMemRelease gets
+// nothing else.
+inline std::uint64_t HandleOf(std::uint64_t page, int card) {
+  return page * kMaxCards + static_cast<std::uint64_t>(card);
+}
 
 struct Device {
   explicit Device(const Settings& from_environment);
@@ -47,6 +55,8 @@ struct Device {
     std::uint64_t peak_rounded = 0;   // bytes of those whose size is a power of two
     std::uint64_t rounded = 0;
   } pinned;
+
+  Outside outside;  // of all cards
 
   // What PyTorch's allocator has handed out, by card.
   struct Allocated {

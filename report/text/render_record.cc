@@ -50,6 +50,18 @@ std::string Verdict(const proto::RecordedProcess& process) {
   return StrCat("it fits, ", FormatSize(spare), " to spare");
 }
 
+// ": at most 300 MiB by libcupy_backends.so in 2 calls, ...".
+std::string OutsideText(const proto::ImaginedCard& card) {
+  std::vector<std::string> parts;
+  for (const proto::ImaginedCard::Outside& outside : card.outside()) {
+    parts.push_back(StrCat("at most ", FormatSize(outside.peak()), " by ",
+                           outside.library().empty() ? "the program" : CleanText(outside.library()),
+                           absl::StartsWith(outside.library(), "libffi.") ? " (ctypes)" : "",
+                           " in ", FormatCount(outside.calls(), "call")));
+  }
+  return parts.empty() ? "" : StrCat(": ", absl::StrJoin(parts, ", "));
+}
+
 void AppendCards(const proto::RecordedProcess& process, std::string* text) {
   for (int i = 0; i < process.cards_size(); ++i) {
     const proto::RecordedCard& card = process.cards(i);
@@ -65,7 +77,8 @@ void AppendCards(const proto::RecordedProcess& process, std::string* text) {
                                         " is assumed to be taken by the CUDA context and others")));
     if (card.besides() > 0) {
       memreplay::Line(text, "outside",
-                      StrCat(FormatSize(card.besides()), " allocated outside PyTorch's allocator"));
+                      StrCat(FormatSize(card.besides()), " allocated outside PyTorch's allocator",
+                             OutsideText(process.card())));
     }
     if (card.retries() > 0) memreplay::Line(text, "retries", FormatCount(card.retries()));
   }

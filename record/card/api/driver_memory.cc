@@ -47,8 +47,8 @@ ENTRY(int, cuMemCreate, std::uint64_t* handle, std::size_t size,
   const std::lock_guard<std::mutex> lock(d.mutex);
   const std::uint64_t page = d.cards[static_cast<std::size_t>(card)].create_page(size);
   if (page == 0) return kMemoryAllocation;
-  // The card is part of the handle: cuMemRelease is told nothing else.
-  *handle = page * kMaxCards + static_cast<std::uint64_t>(card);
+  *handle = HandleOf(page, card);
+  d.outside.Allocated(__builtin_return_address(0), *handle, size);
   return kSuccess;
 }
 
@@ -57,6 +57,7 @@ ENTRY(int, cuMemRelease, std::uint64_t handle) {
   const auto card = static_cast<std::size_t>(handle % kMaxCards);
   const std::lock_guard<std::mutex> lock(d.mutex);
   if (card >= d.cards.size()) return kInvalidValue;
+  d.outside.Freed(handle);
   return d.cards[card].release_page(handle / kMaxCards) ? kSuccess : kInvalidValue;
 }
 

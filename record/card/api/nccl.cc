@@ -30,6 +30,7 @@ int make_on(int card, Communicator** out, int ranks, int rank, const std::string
     const std::lock_guard<std::mutex> lock(d.mutex);
     buffers = d.cards[static_cast<std::size_t>(card)].create_page(bytes);
     if (buffers == 0) return kUnhandledCudaError;
+    d.outside.Allocated("NCCL", HandleOf(buffers, card), bytes);
   }
   Assume(("an NCCL communicator of several ranks is assumed to take " +
           std::to_string(bytes >> 20) + " MiB of the GPU (--nccl changes this)")
@@ -50,6 +51,7 @@ int destroy(const Communicator* communicator) {
   if (communicator->buffers != 0) {
     Device& d = device();
     const std::lock_guard<std::mutex> lock(d.mutex);
+    d.outside.Freed(HandleOf(communicator->buffers, communicator->card));
     d.cards[static_cast<std::size_t>(communicator->card)].release_page(communicator->buffers);
   }
   delete communicator;

@@ -13,7 +13,8 @@ namespace {
 
 std::size_t whole_pages(std::size_t bytes) { return (bytes + 4095) / 4096 * 4096; }
 
-ENTRY(int, cudaMalloc, void** out, std::size_t bytes) {
+// `caller`: the code that is to be named if it is not PyTorch's allocator.
+int allocate(const void* caller, void** out, std::size_t bytes) {
   Device& d = device();
   *out = nullptr;
   if (d.count() == 0) return Failed(kNoDevice);
@@ -22,8 +23,19 @@ ENTRY(int, cudaMalloc, void** out, std::size_t bytes) {
   const std::uint64_t address = memory.allocate(bytes);
   if (address == 0) return Failed(kMemoryAllocation);
   d.backing.open(address, memory.size_of(address));
+  d.outside.Allocated(caller, address, bytes);
   *out = pointer(address);
   return kSuccess;
+}
+
+ENTRY(int, cudaMalloc, void** out, std::size_t bytes) {
+  return allocate(__builtin_return_address(0), out, bytes);
+}
+ENTRY(int, cuMemAlloc_v2, std::uint64_t* out, std::size_t bytes) {
+  void* address = nullptr;
+  const int status = allocate(__builtin_return_address(0), &address, bytes);
+  *out = number(address);
+  return status;
 }
 
 ENTRY(int, cudaFree, void* address) {
@@ -40,8 +52,10 @@ ENTRY(int, cudaFree, void* address) {
   }
   d.known.forget(number(address), size);
   d.backing.close(number(address), size);
+  d.outside.Freed(number(address));
   return kSuccess;
 }
+ALSO(cuMemFree_v2, cudaFree);
 
 ENTRY(int, cudaMemGetInfo, std::size_t* free_bytes, std::size_t* total) {
   Device& d = device();

@@ -3,6 +3,7 @@
 #include <elf.h>
 #include <link.h>
 
+#include <cstdint>
 #include <cstring>
 
 namespace memreplay::card {
@@ -71,7 +72,7 @@ int search_object(dl_phdr_info* info, std::size_t, void* data) {
 
 struct Where {
   ElfW(Addr) address;
-  std::string path;
+  const char* path;
 };
 int holds_address(dl_phdr_info* info, std::size_t, void* data) {
   auto* where = static_cast<Where*>(data);
@@ -96,7 +97,7 @@ void* LoadedSymbol(const char* library, const char* name) {
   return search.found;
 }
 
-std::string LoadedPath(const void* address) {
+const char* LoadedPath(const void* address) {
   Where where{reinterpret_cast<ElfW(Addr)>(address), ""};
   dl_iterate_phdr(holds_address, &where);
   return where.path;

@@ -23,6 +23,8 @@ class CardTest : public testing::Test {
     core_ = LoadCore();
     const char* const kNames[] = {"cudaMalloc",
                                   "cudaFree",
+                                  "cuMemAlloc_v2",
+                                  "cuMemFree_v2",
                                   "cudaMemGetInfo",
                                   "cudaMemcpy",
                                   "cudaMemset",
@@ -245,11 +247,27 @@ TEST_F(CardTest, TakesAMillisecondForALaunch) {
   EXPECT_EQ(call("cudaFree", memory), 0);
 }
 
+std::string Summary(void* core) {
+  return reinterpret_cast<const char* (*)()>(dlsym(core, "memreplay_card_summary"))();
+}
+
+// This test is the program, and its calls do not come from PyTorch's allocator.
+TEST_F(CardTest, NamesWhoAllocatesPastPyTorch) {
+  void* runtime = nullptr;
+  std::uint64_t driver = 0;
+  ASSERT_EQ(call("cudaMalloc", &runtime, std::size_t{3} * kMiB), 0);
+  ASSERT_EQ(call("cuMemAlloc_v2", &driver, std::size_t{2} * kMiB), 0);
+  EXPECT_EQ(call("cudaFree", runtime), 0);
+  EXPECT_EQ(call("cuMemFree_v2", reinterpret_cast<void*>(driver)), 0);
+  EXPECT_EQ(call("cuMemFree_v2", reinterpret_cast<void*>(driver)), 1) << "freed twice";
+  const std::string summary = Summary(core_);
+  const size_t outside = summary.find(R"("outside": [{"library": "", "peak": )");
+  ASSERT_NE(outside, std::string::npos) << summary;
+  call("cudaGetLastError");
+}
+
 TEST_F(CardTest, PinsUpToALimit) {
-  const auto summary = [] {
-    return std::string(
-        reinterpret_cast<const char* (*)()>(dlsym(core_, "memreplay_card_summary"))());
-  };
+  const auto summary = [] { return Summary(core_); };
   void* first = nullptr;
   void* second = nullptr;
   ASSERT_EQ(call("cudaHostAlloc", &first, std::size_t{32} * kMiB, 0u), 0);

@@ -25,6 +25,12 @@ proto::RecordReport SampleRecord() {
   card.set_besides(64 << 20);
   card.set_spare(int64_t{12} << 30);
   process.mutable_card()->set_reserve(512 << 20);
+  for (const char* library : {"libffi.so.8", "NCCL"}) {
+    proto::ImaginedCard::Outside& outside = *process.mutable_card()->add_outside();
+    outside.set_library(library);
+    outside.set_peak(48 << 20);
+    outside.set_calls(2);
+  }
   proto::RecordedReplay& replay = *process.add_replays();
   replay.set_events(1);
   replay.set_peak_stack("train.py:7 step");
@@ -38,7 +44,8 @@ constexpr char kFits[] =
     "  peak allocated     2.00 GiB (2,147,483,648 bytes)\n"
     "  card               16.0 GiB (17,179,869,184 bytes), of which 512 MiB is assumed to be taken "
     "by the CUDA context and others\n"
-    "  outside            64.0 MiB allocated outside PyTorch's allocator\n"
+    "  outside            64.0 MiB allocated outside PyTorch's allocator: at most 48.0 MiB by "
+    "libffi.so.8 (ctypes) in 2 calls, at most 48.0 MiB by NCCL in 2 calls\n"
     "  peak at            train.py:7 step\n"
     "  replay             all 1 events match\n"
     "  ran                2.5 s, torch 2.6.0, Python 3.11\n"

@@ -1,0 +1,35 @@
+// Memory of the GPU that is requested past PyTorch's allocator, by the library that requests it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+namespace memreplay::card {
+
+class Outside {
+ public:
+  struct Library {
+    std::string name;                 // "libcupy_backends.so"; "" for the program itself
+    std::uint64_t now = 0, peak = 0;  // bytes, as requested
+    std::uint64_t calls = 0;
+  };
+
+  // `caller`: an address in the code that called. Does nothing, and allocates nothing, where that
+  // is PyTorch's allocator. `key` names the memory until it is freed: an address, or a handle.
+  void Allocated(const void* caller, std::uint64_t key, std::uint64_t bytes);
+  void Allocated(const char* library, std::uint64_t key, std::uint64_t bytes);
+  void Freed(std::uint64_t key);
+  const std::vector<Library>& libraries() const { return libraries_; }  // in order of first call
+
+ private:
+  struct Piece {
+    std::size_t library;
+    std::uint64_t bytes;
+  };
+  std::vector<Library> libraries_;
+  std::unordered_map<std::uint64_t, Piece> live_;
+};
+
+}  // namespace memreplay::card
