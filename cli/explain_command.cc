@@ -53,8 +53,7 @@ bool IsText(const std::string& source) {
 }
 
 absl::Status ReadInto(const std::string& path, LogScan* scan) {
-  const absl::StatusOr<std::unique_ptr<ByteSource>> source =
-      ByteSource::Open(path == "-" ? "/dev/stdin" : path);
+  const absl::StatusOr<std::unique_ptr<ByteSource>> source = ByteSource::Open(path);
   if (!source.ok()) return source.status();
   const bool is_stream = !(*source)->remaining().has_value();
   Progress progress(StrCat("reading ", path));

@@ -20,8 +20,7 @@ constexpr size_t kLookedAt = 4096;
 absl::StatusOr<std::string> ReadText(const std::string& path, uint64_t most) {
   ByteSource::Limits limits;
   limits.max_bytes = most;
-  absl::StatusOr<std::unique_ptr<ByteSource>> source =
-      ByteSource::Open(path == "-" ? "/dev/stdin" : path, limits);
+  absl::StatusOr<std::unique_ptr<ByteSource>> source = ByteSource::Open(path, limits);
   if (!source.ok()) return source.status();
   const bool is_stream = !(*source)->remaining().has_value();
   std::string text;

@@ -29,7 +29,9 @@ absl::Status ErrnoStatus(int error, const std::string& path) {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<RawInput>> RawInput::Open(const std::string& path) {
-  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  // Not /dev/stdin, which a bare chroot does not have.
+  const int fd = path == "-" ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0)
+                             : open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (fd < 0) return ErrnoStatus(errno, path);
   std::unique_ptr<RawInput> input(new RawInput);
   input->fd_ = fd;  // closed by the destructor on every way out

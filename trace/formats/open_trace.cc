@@ -111,8 +111,7 @@ void CheckSegments(Trace& trace) {
 }  // namespace
 
 absl::StatusOr<Trace> OpenTrace(const std::string& path) {
-  absl::StatusOr<std::unique_ptr<ByteSource>> source =
-      ByteSource::Open(path == "-" ? "/dev/stdin" : path);
+  absl::StatusOr<std::unique_ptr<ByteSource>> source = ByteSource::Open(path);
   if (!source.ok()) return source.status();
   return OpenTrace(**source, path);
 }
