@@ -5,7 +5,8 @@ MODDED_NANOGPT is a clone of github.com/KellerJordan/modded-nanogpt, whose logs 
 PyTorch and the peaks of runs on 8 H100. PYTHON is an interpreter with torch and numpy. A RECORD is a folder below
 records/, such as track_1_short/2025-05-25_EvenFasterReduce. CACHE keeps what Inductor and Triton compiled and the
 token files, which are random here. For each record it prints a row of the table in docs/record.md: what the last line
-of the run reports, published and here, in MiB, and the highest resident memory of the process here.
+of the run reports, published and here, in MiB, and what was changed of the source. FLAGS in the environment are further
+flags of `memreplay record`.
 
 What is changed of the source is below in EDITS, and each row says which of them applied.
 """
