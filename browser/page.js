@@ -105,7 +105,8 @@ async function startWorker() {
     if (worker !== state.worker) return;
     if (data.failure !== undefined) return failedInWorker(data.failure, state.question);
     if (data.activity !== undefined) {
-      byId("activity").textContent = data.activity;
+      const counted = data.done > 0 && data.total === 0;  // a search does not know how long it will be
+      byId("activity").textContent = data.activity + (counted ? `: ${data.done} replays done` : "");
       const bar = byId("progress");
       if (data.total > 0) {
         bar.max = data.total;
@@ -160,6 +161,26 @@ async function ask() {
   state.worker.postMessage({call: "ask", question});
 }
 
+/** A line each; those too long for a table wrap. */
+function showText(text) {
+  const longest = 100;
+  byId("text").replaceChildren(...text.trimEnd().split("\n").map((line) => {
+    const shown = document.createElement("div");
+    shown.textContent = line;
+    shown.classList.toggle("prose", line.length > longest);
+    return shown;
+  }));
+}
+
+function showNames() {
+  const sizes = state.files.map(({name, file}) => {
+    const mebibytes = file.size / 2 ** 20;
+    return `${name} (${mebibytes < 0.1 ? `${Math.ceil(file.size / 1024)} KiB` : `${mebibytes.toFixed(1)} MiB`})`;
+  });
+  const shown = sizes.slice(0, 8).join(", ") + (sizes.length > 8 ? ` and ${sizes.length - 8} more` : "");
+  byId("names").textContent = `${shown}; drop others anywhere on this page`;
+}
+
 function finish(answer) {
   const {question} = state;
   // A file that is no trace may be a log with an error.
@@ -175,7 +196,7 @@ function finish(answer) {
   show("working", false);
   if (question.command === "explain" && answer.status === 2 && state.refused) answer = state.refused;
   fail(answer.errors.trim());
-  byId("text").textContent = answer.text;
+  showText(answer.text);
   byId("command").textContent = commandLine(question);
   const hasPage = answer.page.length > 0;
   const content =
@@ -186,7 +207,7 @@ function finish(answer) {
   save.download = hasPage ? pageName() : `${question.command}.txt`;
   save.textContent = hasPage ? "Save the report" : "Save the text";
   save.hidden = !answer.text && !hasPage;
-  show("text", !hasPage);
+  show("text", !hasPage && answer.text.length > 0);
   if (hasPage) {
     const frame = document.createElement("iframe");
     frame.title = "report";
@@ -218,6 +239,9 @@ function take(list) {
   state.log = null;
   state.refused = null;
   document.querySelector("[value=report]").checked = true;
+  document.body.classList.add("asked");
+  byId("paste").open = false;
+  showNames();
   show("question", true);
   showControls();
   ask();

@@ -34,6 +34,7 @@ CHECK_PACKAGES=(
   clang-tidy-14
   debootstrap
   "${BROWSER_PACKAGES[@]}"
+  firefox-esr
   fish
   libbenchmark-dev
   libgmock-dev
