@@ -57,6 +57,9 @@ class RecordCompiledTest(Case):
         for row in plain.values():
             print(f"{row['name']}: {row['graphs']} graphs, {row['breaks']} breaks, {row['recompilations']} recompilations, "
                   f"{len(row['guards'])} guards")
+        sums = [sum(row[key] for row in plain.values()) for key in ("graphs", "breaks", "recompilations")]
+        print(f"| {Setting.torch} | {len(plain)} | {' | '.join(map(str, sums))} | "
+              f"{sum(len(row['guards']) for row in plain.values()):,} |")  # a row of docs/record.md
 
     def test_whole_graphs_quickly(self):
         """A few programs, and what the summary says of them."""
