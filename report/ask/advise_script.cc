@@ -26,7 +26,9 @@ namespace {
 using Names = std::vector<std::string>;
 
 constexpr char kExpandable[] = "expandable_segments:True";
-constexpr size_t kLargestCombination = 3;  // remedies in one row
+constexpr size_t kLargestCombination = 3;           // remedies in one row
+constexpr char kCountsFlops[] = "flops";            // among the remedies, but it changes nothing
+constexpr int64_t kLeastPinned = int64_t{1} << 20;  // less is not worth a word
 
 // The smallest device memory from which on the recording survives under `conf`; 0: none is known.
 proto::AdvisedRun::Fit FitUnder(const Study& study, const std::string& conf, Bytes least) {
@@ -142,10 +144,13 @@ class Search {
   absl::Status RunAsIs();
   void Propose();
   // Runs these combinations. Error: interrupted.
-  absl::Status Try(std::vector<std::vector<const proto::Proposal*>> combinations);
+  absl::Status Try(std::vector<std::vector<const proto::Proposal*>> combinations,
+                   bool counts_flops = false);
   absl::Status TryCombinations(size_t size, bool preserving);
   bool FitsWithin(const std::vector<const proto::Proposal*>& parts) const;
   proto::Advice::Row RowOf(const Tried& tried, const proto::AdvisedRun::Fit& fit) const;
+  // "24 % more FLOPs"; "": the change makes nothing twice, or these were not counted.
+  std::string RecomputedWords(const proto::Proposal& part) const;
   void AddRows();
   absl::Status Confirm();
   bool Fits(int64_t smallest) const { return smallest > 0 && smallest <= advice_.goal_bytes(); }
@@ -160,6 +165,7 @@ class Search {
   std::vector<Tried> tried_;  // without what failed
   std::set<Names> known_;     // what was run
   size_t combinations_ = 0;
+  std::map<std::string, double> flops_;  // AdvisedRun::flops
 };
 
 absl::Status Search::RunAsIs() {
@@ -206,14 +212,17 @@ void Search::Propose() {
   }
 }
 
-absl::Status Search::Try(std::vector<std::vector<const proto::Proposal*>> combinations) {
+absl::Status Search::Try(std::vector<std::vector<const proto::Proposal*>> combinations,
+                         bool counts_flops) {
   std::vector<Names> names;
   for (const std::vector<const proto::Proposal*>& parts : combinations) {
     names.push_back(Tried{parts, {}}.names());
     known_.insert(names.back());
   }
+  if (counts_flops) names.push_back({kCountsFlops});
   const absl::StatusOr<std::vector<proto::AdvisedRun>> runs = run_(names);
   if (!runs.ok()) return runs.status();
+  if (counts_flops) flops_ = {runs->back().flops().begin(), runs->back().flops().end()};
   for (size_t i = 0; i < combinations.size(); ++i) {
     Tried tried{combinations[i], runs->at(i)};
     for (const std::string& name : names[i]) {
@@ -312,6 +321,14 @@ absl::Status Search::TryCombinations(size_t size, bool preserving) {
   return absl::OkStatus();
 }
 
+std::string Search::RecomputedWords(const proto::Proposal& part) const {
+  const auto all = flops_.find("");
+  const auto recomputed = flops_.find(part.recomputes());
+  if (part.recomputes().empty() || all == flops_.end() || recomputed == flops_.end()) return "";
+  return absl::StrFormat("%.0f %% more FLOPs",
+                         100 * part.recomputed_share() * recomputed->second / all->second);
+}
+
 proto::Advice::Row Search::RowOf(const Tried& tried, const proto::AdvisedRun::Fit& fit) const {
   proto::Advice::Row row;
   std::vector<std::string> changes, costs, places, kept;
@@ -323,6 +340,7 @@ proto::Advice::Row Search::RowOf(const Tried& tried, const proto::AdvisedRun::Fi
     if (std::find(costs.begin(), costs.end(), part->cost()) == costs.end()) {
       costs.push_back(part->cost());
     }
+    if (std::string more = RecomputedWords(*part); !more.empty()) costs.push_back(std::move(more));
     if (!part->place().empty()) places.push_back(part->place());
     if (row.preserves() || !part->preserves()) kept.push_back(part->preserves_text());
     if (!part->place().empty()) row.add_lines(StrCat("# ", part->place()));
@@ -341,6 +359,9 @@ proto::Advice::Row Search::RowOf(const Tried& tried, const proto::AdvisedRun::Fi
         "%.0f %% %s kernels",
         100.0 * static_cast<double>(std::abs(more)) / static_cast<double>(as_is_.launches()),
         more > 0 ? "more" : "fewer"));
+  }
+  if (const int64_t pinned = tried.run.pinned() - as_is_.pinned(); pinned >= kLeastPinned) {
+    costs.push_back(StrCat(FormatSize(pinned), " of pinned memory of the host"));
   }
   if (costs.empty()) costs.push_back("nothing");
   row.set_change(absl::StrJoin(changes, " and "));
@@ -419,7 +440,10 @@ absl::StatusOr<proto::Advice> Search::Find() {
   Propose();
   std::vector<std::vector<const proto::Proposal*>> singles;
   for (const proto::Proposal& proposal : proposals_) singles.push_back({&proposal});
-  if (const absl::Status tried = Try(std::move(singles)); !tried.ok()) return tried;
+  const bool recomputes =
+      std::any_of(proposals_.begin(), proposals_.end(),
+                  [](const proto::Proposal& proposal) { return !proposal.recomputes().empty(); });
+  if (const absl::Status tried = Try(std::move(singles), recomputes); !tried.ok()) return tried;
   if (!advice_.as_is().fits() && !Fits(SmallestOf(as_is_))) {
     for (const bool preserving : {true, false}) {
       for (size_t size = 2; size <= kLargestCombination && !HasFitting(preserving); ++size) {
@@ -441,6 +465,8 @@ absl::Status AddAdvisedProcess(const StudiedTrace& snapshot, const proto::Record
   int64_t largest = 0;
   run->set_reserve(process.card().reserve());
   run->set_launches(run->launches() + process.card().launches());
+  run->set_pinned(std::max(run->pinned(), process.card().pinned().peak()));
+  for (const auto& [name, flops] : process.flops()) (*run->mutable_flops())[name] += flops;
   for (const proto::RecordedCard& card : process.cards()) {
     run->set_peak_reserved(std::max(run->peak_reserved(), card.peak_reserved()));
     run->set_peak_allocated(std::max(run->peak_allocated(), card.peak_allocated()));

@@ -11,8 +11,9 @@ from recorded import HERE, Case, Setting, main, needs_libraries, program
 # Of programs/remedies.py.
 CHANGES = {
     "gpt": ("", "fused:AdamW", "foreach:AdamW", "set_to_none", "no_grad:GPT", "empty_cache", "chunked_loss", "checkpoint:Block",
-            "checkpoint:Block:2", "micro_batches:GPT:2", "offload:GPT", "autocast:GPT", "sgd:AdamW"),
-    "network": ("", "foreach:AdamW", "no_grad:Network", "chunked_loss", "checkpoint:Residual", "checkpoint:Residual:2",
+            "checkpoint:Block:2", "micro_batches:GPT:2", "step_in_backward:AdamW", "offload:GPT", "autocast:GPT", "sgd:AdamW"),
+    "attention": ("", "sdpa:Block"),
+    "network": ("", "foreach:AdamW", "step_in_backward:AdamW", "no_grad:Network", "chunked_loss", "checkpoint:Residual", "checkpoint:Residual:2",
                 "offload:Network", "autocast:Network")}
 MIB = 1 << 20
 
@@ -85,6 +86,30 @@ class RemediesTest(Case):
         self.assertFalse(any(row["fits"] for row in advice["rows"]))
         self.assertGreater(int(advice["bound_bytes"]), 0)
 
+    def test_flops(self):
+        """Of three training passes and an evaluation with gradients: those of the blocks can be worked out by hand."""
+        run = self.record("remedies.py", "train", "gpt", flags=["--remedy", "flops"])
+        self.assertEqual(run.status, 0, run.output)
+        flops = run.process["flops"]
+        batch, context, width = 16, 128, 64  # of programs/remedies.py
+        products = 2 * batch * context * (3 + 1 + 4 + 4) * width ** 2
+        attention = 4 * batch * context ** 2 * width
+        self.assertEqual(flops["Block"], 4 * 4 * (products + attention))
+        head = 4 * 2 * batch * context * width * 4000
+        self.assertEqual(flops["GPT"], flops["Block"] + head)
+        backward = flops[""] - flops["GPT"]  # of three passes: twice the products, two and a half times the attention
+        self.assertEqual(backward, 3 * (4 * (2 * products + 2.5 * attention) + 2 * head / 4))
+
+    def test_what_needs_all_gradients_is_seen(self):
+        """Nothing is updated in backward where gradients are clipped. And the lines for attention that is written out."""
+        run = self.record("gpt.py", "layers=2", "steps=1", "attention=manual", flags=["--survey"], name="survey")
+        names = {each["name"]: each for each in run.process["proposals"]}
+        self.assertNotIn("step_in_backward:AdamW", names)
+        self.assertIn("checkpoint:Block", names)
+        line, = names["sdpa:Attention"]["lines"][1:]
+        self.assertEqual(line, "y = torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True, "
+                               "dropout_p=o.dropout if self.training else 0.0, scale=k.size(-1) ** (-0.5))")
+
     def test_a_survey_changes_no_event(self):
         """What is proposed, with the lines of this script; and the events are those without a survey."""
         found = {}
@@ -96,6 +121,7 @@ class RemediesTest(Case):
         proposals = {each["name"]: each for each in run.process["proposals"]}
         for name in CHANGES["gpt"][1:]:
             self.assertIn(name, proposals)
+        self.assertNotIn("sdpa:Block", proposals)  # its lines are never run
         source = (HERE / "programs" / "remedies.py").read_text(encoding="utf-8")
         lines = proposals["chunked_loss"]["lines"]
         written = "\n".join(lines[lines.index("class ChunkedCrossEntropy(torch.autograd.Function):"):-1]).rstrip()

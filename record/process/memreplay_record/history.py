@@ -126,6 +126,7 @@ class History:
             "compilations": self.compilations.summary(),
             "proposals": self.proposals,
             "met": self.changes.met if self.changes is not None else [],
+            "flops": self.changes.flops if self.changes is not None else {},
         }
 
 

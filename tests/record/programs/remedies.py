@@ -15,6 +15,7 @@ from torch.utils.checkpoint import checkpoint
 VOCABULARY, WIDTH, CONTEXT = 4000, 64, 128
 change = ""
 written = ""  # the same, if the code below makes it
+by_hand = False  # whether attention is written out
 kept = []  # to the end: when Python frees the knots that checkpoint() ties is another question
 
 
@@ -23,11 +24,20 @@ class Block(nn.Module):
         super().__init__()
         self.norm1, self.norm2 = nn.LayerNorm(WIDTH), nn.LayerNorm(WIDTH)
         self.qkv, self.out = nn.Linear(WIDTH, 3 * WIDTH), nn.Linear(WIDTH, WIDTH)
+        self.register_buffer("mask", torch.ones(CONTEXT, CONTEXT, dtype=torch.bool).tril() if by_hand else None)
         self.mlp = nn.Sequential(nn.Linear(WIDTH, 4 * WIDTH), nn.GELU(), nn.Linear(4 * WIDTH, WIDTH), nn.Dropout(0.1))
 
     def forward(self, x):
         q, k, v = (part.view(*x.shape[:2], 4, -1).transpose(1, 2) for part in self.qkv(self.norm1(x)).chunk(3, -1))
-        y = F.scaled_dot_product_attention(q, k, v, is_causal=True).transpose(1, 2).reshape(x.shape)
+        if not by_hand:
+            y = F.scaled_dot_product_attention(q, k, v, is_causal=True)
+        elif written == "sdpa:Block":
+            y = F.scaled_dot_product_attention(q, k, v, is_causal=True, dropout_p=0.1 if self.training else 0.0)
+        else:
+            scores = (q @ k.transpose(-2, -1)) * k.size(-1) ** -0.5
+            scores = scores.masked_fill(~self.mask, float("-inf"))
+            y = F.dropout(F.softmax(scores, dim=-1), 0.1, self.training) @ v
+        y = y.transpose(1, 2).reshape(x.shape)
         x = x + F.dropout(self.out(y), 0.1, self.training)
         return x + self.mlp(self.norm2(x))
 
@@ -153,13 +163,27 @@ def optimizer_of(model):
     return torch.optim.AdamW(model.parameters(), lr=1e-3, weight_decay=0.1, **more)
 
 
+def step_in_backward(model):
+    optimizers = {p: torch.optim.AdamW([p], lr=1e-3, weight_decay=0.1) for p in model.parameters()}
+
+    def update(p):
+        optimizers[p].step()
+        optimizers[p].zero_grad()
+
+    for p in optimizers:
+        p.register_post_accumulate_grad_hook(update)
+    return optimizers
+
+
 def train(name):
     """Two steps, an evaluation and another step. The evaluation keeps activations that nothing needs, unless something
     else is changed."""
+    global by_hand
     graded = change == "" or change.startswith("no_grad")
-    model, loss_of = (GPT(), gpt_loss) if name == "gpt" else (Network(), network_loss)
+    by_hand = name == "attention"
+    model, loss_of = (Network(), network_loss) if name == "network" else (GPT(), gpt_loss)
     model.cuda()
-    optimizer = optimizer_of(model)
+    optimizer = step_in_backward(model) if written == "step_in_backward:AdamW" else optimizer_of(model)
     kept.append((model, optimizer))
     for step in range(3):
         if step == 2:
@@ -178,8 +202,9 @@ def train(name):
                 (model(x, y)[1] / parts).backward()
         else:
             loss_of(model).backward()
-        optimizer.step()
-        optimizer.zero_grad(set_to_none=written == "set_to_none")
+        if written != "step_in_backward:AdamW":
+            optimizer.step()
+            optimizer.zero_grad(set_to_none=written == "set_to_none")
 
 
 def main():

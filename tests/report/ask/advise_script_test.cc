@@ -43,6 +43,11 @@ class AdviceSearch : public testing::Test {
       needs -= saves_[name];
       if (saves_[name] != 0) run.add_met(name);
       if (name == failing_) run.set_error("ValueError: no");
+      if (name == "pins") run.set_pinned(as_is_.pinned() + 200 * kMiB);
+    }
+    if (names == std::vector<std::string>{"flops"}) {
+      (*run.mutable_flops())[""] = 4e9;
+      (*run.mutable_flops())["Block"] = 1e9;
     }
     run.set_peak_allocated(needs * kMiB);
     for (const auto& [conf, saves] :
@@ -104,6 +109,19 @@ TEST_F(AdviceSearch, TheCheapestThatFitsComesFirst) {
   EXPECT_EQ(Remedies(advice.rows(1)), Strings{"dear"});
   EXPECT_TRUE(AdviceFits(advice));
   EXPECT_EQ(ran_.size(), 4u);  // as it is, and each
+}
+
+TEST_F(AdviceSearch, WhatIsMadeTwiceAndWhatIsPinned) {
+  Offer("checkpoint", 300, 1);
+  as_is_.mutable_proposals(0)->set_recomputes("Block");
+  as_is_.mutable_proposals(0)->set_recomputed_share(0.5);
+  Offer("pins", 300, 2);
+  as_is_.set_pinned(50 * kMiB);
+  const proto::Advice advice = Advise(900);
+  EXPECT_EQ(ran_.size(), 4u);  // as it is, with each, and to count FLOPs
+  EXPECT_EQ(advice.rows(0).cost(), "checkpoint costs; 12 % more FLOPs");
+  EXPECT_EQ(advice.rows(1).cost(), "pins costs; 200 MiB of pinned memory of the host");
+  EXPECT_EQ(advice.rows_size(), 3);  // and expandable segments
 }
 
 TEST_F(AdviceSearch, SettingsCostNoRun) {

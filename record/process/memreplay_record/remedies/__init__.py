@@ -13,8 +13,8 @@ import importlib
 
 from memreplay_record.remedies.change import Change
 
-NAMES = ("fused", "foreach", "set_to_none", "no_grad", "empty_cache", "chunked_loss", "checkpoint", "hf_checkpoint",
-         "micro_batches", "offload", "autocast", "eight_bit", "sgd")
+NAMES = ("fused", "foreach", "set_to_none", "no_grad", "empty_cache", "sdpa", "chunked_loss", "checkpoint", "hf_checkpoint",
+         "micro_batches", "step_in_backward", "offload", "autocast", "eight_bit", "sgd", "flops")
 
 
 def module(name):

@@ -6,14 +6,17 @@ class Proposal:
     """A change that may help, in words and as lines to paste.
 
     `cost_rank` orders proposals: below 1 it costs next to nothing, below 3 time, above that other results. Of several
-    with the same `group` one at a time is made.
+    with the same `group` one at a time is made. `recomputes` is a class of modules of whose forward passes a share is made
+    twice.
     """
 
-    def __init__(self, name, change, lines, cost, cost_rank, preserves=True, preserves_text="", place="", group=""):
+    def __init__(self, name, change, lines, cost, cost_rank, preserves=True, preserves_text="", place="", group="",
+                 recomputes="", recomputed_share=0):
         self.name, self.change, self.lines, self.place = name, change, lines, place
         self.cost, self.cost_rank = cost, cost_rank
         self.preserves, self.preserves_text = preserves, preserves_text
         self.group = group or name.partition(":")[0]
+        self.recomputes, self.recomputed_share = recomputes, recomputed_share
 
     def plain(self):
         return {**vars(self), "lines": list(self.lines)}
@@ -26,6 +29,7 @@ class Change:
         self.torch = torch
         self.name = ""  # of the remedy that is being applied
         self.met = []  # names of remedies that the script has run into
+        self.flops = {}  # what flops.py counts
         self._classes = {}  # name of a class of modules -> functions that change the class
 
     def meeting(self):

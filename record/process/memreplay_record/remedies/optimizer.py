@@ -2,14 +2,24 @@
 import ast
 import functools
 
+from memreplay_record.remedies.change import Proposal
 
-def is_free_to_choose(optimizer):
+
+def proposals(seen, name, value, **words):
+    """Each optimizer with the argument `name`, which says how the step is made."""
+    for each in seen.optimizers.values():
+        if _is_free_to_choose(each) and name in each.arguments:
+            yield Proposal(f"{name}:{each.name}", f"{each.name}({name}={value})", _lines_of(each, **{name: value}),
+                           place=each.call.place, group="optimizer", **words)
+
+
+def _is_free_to_choose(optimizer):
     """Whether the script left it to PyTorch how the step is made, which then takes lists of temporaries."""
     return optimizer.is_pytorch and "foreach" in optimizer.arguments and not optimizer.fused and \
         optimizer.foreach is not False
 
 
-def lines_of(optimizer, **more):
+def _lines_of(optimizer, **more):
     """The call that makes the optimizer, with these arguments."""
     added = [f"{name}={value}" for name, value in more.items()]
 

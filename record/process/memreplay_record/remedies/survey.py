@@ -20,6 +20,11 @@ def is_own(path):
         f"{os.sep}torch{os.sep}" not in path
 
 
+def _is_own_class(cls):
+    code = getattr(cls.forward, "__code__", None)
+    return code is not None and is_own(code.co_filename)
+
+
 def place(path, line):
     return f"{os.path.basename(path)}:{line}"
 
@@ -50,14 +55,21 @@ class Call:
         """The statement in one line; "" where there is none."""
         return ast.unparse(self.statement) if self.statement is not None else ""
 
-    def with_call(self, name, change):
-        """The statement with the text change(call) in place of its one call of a function `name`, or ""."""
+    def _call_in(self, name):
+        """The statement's one call of a function `name`, or None."""
         found = [node for node in ast.walk(self.statement) if isinstance(node, ast.Call) and
                  ast.unparse(node.func).rpartition(".")[2] == name] if self.statement is not None else []
-        if len(found) != 1:
-            return ""
-        after = change(found[0])
-        return self.text.replace(ast.unparse(found[0]), after) if after else ""
+        return found[0] if len(found) == 1 else None
+
+    def call_of(self, name, change):
+        """The text change(call) of the statement's one call of a function `name`, or ""."""
+        call = self._call_in(name)
+        return change(call) or "" if call is not None else ""
+
+    def with_call(self, name, change):
+        """The statement with the text change(call) in place of its one call of a function `name`, or ""."""
+        after = self.call_of(name, change)
+        return self.text.replace(ast.unparse(self._call_in(name)), after) if after else ""
 
 
 def own_frame():
@@ -131,6 +143,7 @@ class Model:
         self.repeated = _repeated(torch, module)
         self.batch = 0  # the first dimension of all tensors that it was trained with
         self.returns_loss = False
+        self.own_classes = list(dict.fromkeys(type(m) for m in module.modules() if _is_own_class(type(m))))
         # Whether what becomes of a sample depends on the others.
         self.mixes_samples = any(isinstance(m, torch.nn.modules.batchnorm._BatchNorm) for m in module.modules())
 
@@ -185,17 +198,25 @@ class Seen:
         self.backward = False  # there was a backward pass
         self.keeps_gradients = None  # the Call of zero_grad(set_to_none=False)
         self.cross_entropy = None  # the Call that computes a loss of logits on the GPU
+        self.lines = set()  # (file, line) of the script that allocated, itself or what it called
+        # Gradients are clipped, scaled, or added over several backward passes before a step.
+        self.needs_all_gradients = False
 
     def trained(self):
         return [model for model in self.models.values() if model.trained and self.backward]
 
     def read(self, snapshot):
         """What the stacks of a snapshot show."""
+        done = set()
         for trace in snapshot["device_traces"]:
             for event in trace:
-                if event["action"] != "alloc" or self.cross_entropy is not None:
-                    continue
                 stack = event.get("frames", ())
+                if event["action"] != "alloc" or id(stack) in done:
+                    continue
+                done.add(id(stack))
+                self.lines.update((frame["filename"], frame["line"]) for frame in stack if is_own(frame["filename"]))
+                if self.cross_entropy is not None:
+                    continue
                 at = next((i for i, frame in enumerate(stack) if frame["name"] == "cross_entropy" and
                            frame["filename"].endswith(os.path.join("nn", "functional.py"))), None)
                 if at is not None:
@@ -214,6 +235,11 @@ class SurveyingNotes(notes.Notes):
         optimizer = torch.optim.Optimizer
         optimizer.zero_grad = self._noting_zero_grad(optimizer.zero_grad)
         optimizer.__init__ = self._noting_made(optimizer.__init__)
+        self._backwards = 0  # since the last step
+        self._scaler = getattr(torch.amp, "GradScaler", torch.cuda.amp.GradScaler)
+        for owner, name in ((torch.nn.utils, "clip_grad_norm_"), (torch.nn.utils, "clip_grad_value_"),
+                            (self._scaler, "unscale_"), (self._scaler, "step")):
+            setattr(owner, name, self._noting_all_gradients(getattr(owner, name)))
 
     def _noting_zero_grad(self, zero_grad):
         @functools.wraps(zero_grad)
@@ -221,6 +247,14 @@ class SurveyingNotes(notes.Notes):
             if not set_to_none and self.seen.keeps_gradients is None:
                 self.seen.keeps_gradients = call_of(own_frame())
             return zero_grad(optimizer, set_to_none)
+        return noted
+
+    def _noting_all_gradients(self, function):
+        @functools.wraps(function)
+        def noted(*args, **kwargs):
+            is_off = bool(args) and isinstance(args[0], self._scaler) and not args[0].is_enabled()
+            self.seen.needs_all_gradients = self.seen.needs_all_gradients or not is_off
+            return function(*args, **kwargs)
         return noted
 
     def _noting_made(self, init):
@@ -266,6 +300,9 @@ class SurveyingNotes(notes.Notes):
 
     def _begin_backward(self, args):
         self.seen.backward = True
+        self._backwards += self._backward == 0
+        if self._backwards > 1:
+            self.seen.needs_all_gradients = True
         if self._waiting is not None:  # the last call
             self._waiting.differentiated_in_evaluation = True
         super()._begin_backward(args)
@@ -274,6 +311,7 @@ class SurveyingNotes(notes.Notes):
         if type(optimizer) not in self.seen.optimizers:
             call = self._made.get(id(optimizer), Call("", 0))
             self.seen.optimizers[type(optimizer)] = Optimizer(optimizer, call)
+        self._backwards = 0
         super()._see_optimizer(optimizer)
 
     def taken(self):

@@ -1,0 +1,178 @@
+"""Attention written out (softmax of scores, times values) as PyTorch's scaled_dot_product_attention(), which keeps no scores.
+
+The function is rewritten: y = dropout(softmax(mask(q @ k.transpose(-2, -1) * scale))) @ v, in one expression or in
+several statements of one block.
+"""
+import ast
+import inspect
+import textwrap
+import types
+
+from memreplay_record.remedies.change import Proposal
+
+NAME = "sdpa"  # sdpa:CLASS
+_SDPA = "scaled_dot_product_attention"
+
+
+def propose(seen):
+    from memreplay_record.remedies import survey
+    for model in seen.models.values():
+        for cls in model.own_classes:
+            found = find(cls)
+            if found is not None and any((found.path, line) in seen.lines for line in found.lines):
+                first, last = found.lines[0], found.lines[-1]
+                yield Proposal(
+                    f"{NAME}:{cls.__name__}", f"{_SDPA}() in {cls.__name__}",
+                    [f"# in place of what makes the scores and multiplies them by the values, lines {first} to {last}:",
+                     found.text],
+                    cost="nothing; it is faster", cost_rank=0.2, place=survey.place(found.path, first),
+                    preserves_text="the same up to rounding" + (", as the mask is the causal one" if found.is_causal else ""))
+
+
+def apply(change, argument):
+    meet = change.meeting()
+
+    def rewrite(cls):
+        found = find(cls)
+        if found is not None and found.function is not None:
+            cls.forward = found.function
+            meet()
+
+    change.module_class(argument, rewrite)
+
+
+class Attention:
+    """Where a function has it, and the function without."""
+
+    def __init__(self, path, lines, text, is_causal, function):
+        self.path, self.lines = path, lines  # of the statements that it takes
+        self.text, self.is_causal, self.function = text, is_causal, function
+
+
+def find(cls):
+    """The Attention of forward(), or None: there is none, or it has something that cannot be expressed."""
+    forward = inspect.unwrap(cls.forward)
+    try:
+        lines, first = inspect.getsourcelines(forward)
+        tree = ast.parse(textwrap.dedent("".join(lines)))
+        is_causal = any(word in inspect.getsource(cls) for word in ("tril", "triu"))
+    except (OSError, TypeError, SyntaxError):
+        return None
+    ast.increment_lineno(tree, first - 1)
+    for body in [node.body for node in ast.walk(tree) if hasattr(node, "body")] + \
+            [node.orelse for node in ast.walk(tree) if getattr(node, "orelse", None)]:
+        for end, statement in enumerate(body if isinstance(body, list) else ()):
+            match = _Match(body[:end])
+            if isinstance(statement, ast.Assign) and match.values(statement.value) and (is_causal or not match.is_masked):
+                after = ast.copy_location(ast.Assign(statement.targets, match.call()), statement)
+                body[:end + 1] = [each for each in body[:end] if each not in match.used] + [after]
+                gone = {each.targets[0].id for each in match.used}
+                if any(isinstance(node, ast.Name) and node.id in gone and isinstance(node.ctx, ast.Load) for node in ast.walk(tree)):
+                    return None  # the scores are used elsewhere
+                lines = sorted(line for each in [*match.used, statement] for line in range(each.lineno, each.end_lineno + 1))
+                return Attention(forward.__code__.co_filename, lines, ast.unparse(after), match.is_masked,
+                                 _function(tree, forward))
+    return None
+
+
+def _function(tree, forward):
+    """The function of a module's only statement, with what `forward` sees; None where that cannot be had."""
+    code = next((each for each in compile(ast.fix_missing_locations(tree), forward.__code__.co_filename, "exec").co_consts
+                 if isinstance(each, types.CodeType)), None)
+    if code is None or code.co_freevars != forward.__code__.co_freevars:
+        return None
+    made = types.FunctionType(code, forward.__globals__, forward.__name__, forward.__defaults__, forward.__closure__)
+    made.__kwdefaults__ = forward.__kwdefaults__
+    return made
+
+
+class _Match:
+    """Matches softmax(q @ k.T) @ v against an expression, through the names that `before` assigns."""
+
+    def __init__(self, before):
+        self._before, self.used = before, []
+        self._dropout = self._scale = self._query = self._key = self._value = None
+        self.is_masked = False
+
+    def values(self, node):
+        """Whether it is weights @ values, followed by nothing."""
+        product = _product(node)
+        if product is None:
+            return False
+        self._value = product[1]
+        return self._weights(self._resolve(product[0]))
+
+    def call(self):
+        """The call in its place."""
+        keywords = {"is_causal": "True"} if self.is_masked else {}
+        keywords.update({"dropout_p": self._dropout} if self._dropout else {})
+        keywords["scale"] = self._scale or "1.0"
+        words = [*(ast.unparse(each) for each in (self._query, self._key, self._value)),
+                 *(f"{name}={text}" for name, text in keywords.items())]
+        return ast.parse(f"torch.nn.functional.{_SDPA}({', '.join(words)})", mode="eval").body
+
+    def _resolve(self, node):
+        """What a name was given last, if that is an assignment of this block."""
+        if not isinstance(node, ast.Name):
+            return node
+        taken = self._before.index(self.used[-1]) if self.used else len(self._before)
+        for each in reversed(self._before[:taken]):
+            if isinstance(each, ast.Assign) and len(each.targets) == 1 and isinstance(each.targets[0], ast.Name) and \
+                    each.targets[0].id == node.id:
+                self.used.append(each)
+                return each.value
+        return node
+
+    def _weights(self, node):
+        name, arguments = _called(node)
+        if "dropout" in name.lower() and arguments:
+            if name == "F.dropout" or name.endswith("functional.dropout"):
+                named = {each.arg: each.value for each in node.keywords}
+                p = node.args[1] if len(node.args) > 1 else named.get("p")
+                training = node.args[2] if len(node.args) > 2 else named.get("training")
+                if p is None or training is None:
+                    return False
+                self._dropout = f"{ast.unparse(p)} if {ast.unparse(training)} else 0.0"
+            else:  # a module
+                self._dropout = f"{name}.p if {name}.training else 0.0"
+            node = self._resolve(arguments[0])
+            name, arguments = _called(node)
+        if name.rpartition(".")[2] != "softmax" or not arguments:
+            return False
+        of_tensor = name not in ("F.softmax", "torch.softmax") and not name.endswith("functional.softmax")
+        scores = node.func.value if of_tensor else arguments[0]
+        dims = [*node.args[0 if of_tensor else 1:], *(each.value for each in node.keywords if each.arg == "dim")]
+        if len(dims) != 1 or ast.unparse(dims[0]) != "-1" or any(each.arg == "dtype" for each in node.keywords):
+            return False
+        return self._scores(self._resolve(scores))
+
+    def _scores(self, node):
+        name, arguments = _called(node)
+        if name.rpartition(".")[2] == "masked_fill" and len(arguments) == 2:
+            self.is_masked = True
+            node = self._resolve(node.func.value)
+        if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Mult, ast.Div)):
+            sign = "" if isinstance(node.op, ast.Mult) else "1.0 / "
+            self._scale = f"{sign}({ast.unparse(node.right)})" if sign else ast.unparse(node.right)
+            node = self._resolve(node.left)
+        product = _product(node)
+        if product is None:
+            return False
+        name, arguments = _called(product[1])
+        if name.rpartition(".")[2] != "transpose" or sorted(ast.unparse(each) for each in arguments) != ["-1", "-2"]:
+            return False
+        self._query, self._key = product[0], product[1].func.value
+        return True
+
+
+def _called(node):
+    """("F.softmax", arguments) of a call; ("", []) of anything else."""
+    return (ast.unparse(node.func), node.args) if isinstance(node, ast.Call) else ("", [])
+
+
+def _product(node):
+    """The two sides of a @ b or torch.matmul(a, b), or None."""
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.MatMult):
+        return node.left, node.right
+    name, arguments = _called(node)
+    return tuple(arguments) if name == "torch.matmul" and len(arguments) == 2 else None
