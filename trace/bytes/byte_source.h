@@ -35,7 +35,7 @@ class ByteSource {
   };
 
   // Regular files are mapped; pipes and character devices are read as they
-  // come. Errors: NotFound, PermissionDenied, InvalidArgument (a directory, an
+  // come. "-" is standard input. Errors: NotFound, PermissionDenied, InvalidArgument (a directory, an
   // empty file); they name the path. A mapped file must not shrink meanwhile.
   static absl::StatusOr<std::unique_ptr<ByteSource>> Open(const std::string& path,
                                                           const Limits& limits);
