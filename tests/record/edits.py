@@ -85,7 +85,9 @@ def main():
         compare(" ".join([program, *arguments]), record(program, arguments),
                 record(program, arguments + change), wanted)
     for network, change, wanted in WRITTEN:
-        compare(f"remedies.py {network}", record("remedies.py", ["written", f"{network}/"]),
+        # As it is, its evaluation keeps activations that nothing needs; with anything else written into it, it does not.
+        before = "" if change.startswith("no_grad") else "nothing_else"
+        compare(f"remedies.py {network}", record("remedies.py", ["written", f"{network}/{before}"]),
                 record("remedies.py", ["written", f"{network}/{change}"]), wanted)
     for what in ("reserved", "allocated"):
         of = [error for which, error in errors if which == what]
