@@ -65,7 +65,7 @@ void DescribeBlocks(const Study& study, const MemoryState& state, StackNames& na
 }
 
 void AddCategories(const Study& study, StackNames& names, proto::DeviceReport* device) {
-  const Schedule& schedule = study.schedule();
+  const Schedule& schedule = study.recording();
   const Meanings& meanings = study.meanings();
   const std::optional<uint64_t> until = OutOfMemoryOf(schedule, *device);
   const CategoryTable table = CategoriesOverTime(schedule, meanings, until);

@@ -15,6 +15,7 @@ absl::StatusOr<proto::DeviceReport> AskInspect(const Study& study,
   if (trace.devices[study.device_index()].has_final_state) {
     *report.mutable_held_at_end() = HeldAtEnd(trace, study.device_index(), names, question.held);
   }
+  if (question.deep) study.schedule();  // or it would be built a second time, for categories alone
   AddCategories(study, names, &report);
   if (!question.deep) return report;
   if (const absl::Status asked = AskLoop(study, names, &report); !asked.ok()) return asked;

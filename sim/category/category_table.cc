@@ -4,6 +4,7 @@
 #include <map>
 #include <optional>
 #include <string_view>
+#include <utility>
 
 namespace memreplay {
 namespace {
@@ -14,7 +15,7 @@ class Walker {
       : schedule_(schedule),
         meanings_(meanings),
         until_(until),
-        sizes_(schedule.allocation_count()),
+        sizes_(schedule.allocation_count(), kFreed),
         stacks_(schedule.allocation_count()) {
     for (const StartAllocation& start : schedule.start_allocations()) {
       stacks_[start.id] = start.stack;
@@ -37,6 +38,7 @@ class Walker {
 
  private:
   static constexpr uint32_t kNone = 0xffffffff;
+  static constexpr Bytes kFreed = Bytes(~uint64_t{0});
   struct Node {
     std::string path;
     uint32_t parent = kNone;
@@ -75,7 +77,7 @@ class Walker {
   }
 
   void Take(AllocationId id, Bytes size) {
-    if (id >= sizes_.size() || sizes_[id]) return;
+    if (id >= sizes_.size() || sizes_[id] != kFreed) return;
     sizes_[id] = size;
     now_.live += size;
     now_.bytes[static_cast<size_t>(meanings_.of[id].category)] += size;
@@ -86,9 +88,8 @@ class Walker {
   }
 
   void Free(AllocationId id) {
-    if (id >= sizes_.size() || !sizes_[id]) return;
-    const Bytes size = *sizes_[id];
-    sizes_[id].reset();
+    if (id >= sizes_.size() || sizes_[id] == kFreed) return;
+    const Bytes size = std::exchange(sizes_[id], kFreed);
     now_.live -= size;
     now_.bytes[static_cast<size_t>(meanings_.of[id].category)] -= size;
     ForEachNode(id, [&](Node& node) { node.live -= size; });
@@ -135,7 +136,7 @@ class Walker {
 
   void Finish() {
     // Again up to the peak: what each module holds then.
-    sizes_.assign(sizes_.size(), std::nullopt);
+    sizes_.assign(sizes_.size(), kFreed);
     now_ = {};
     std::vector<Bytes> most;
     for (Node& node : nodes_) {
@@ -164,14 +165,13 @@ class Walker {
       walk(schedule_.recorded());
     }
     for (AllocationId id = 0; id < sizes_.size(); ++id) {
-      if (!sizes_[id]) continue;
-      table_.live.emplace_back(id, *sizes_[id]);
+      if (sizes_[id] == kFreed) continue;
+      table_.live.emplace_back(id, sizes_[id]);
       table_.stacks.push_back(stacks_[id]);
       const Meaning& meaning = meanings_.of[id];
-      table_.evidence[static_cast<size_t>(meaning.evidence)] += *sizes_[id];
-      ForEachNode(id, [&](Node& node) {
-        node.bytes[static_cast<size_t>(meaning.category)] += *sizes_[id];
-      });
+      table_.evidence[static_cast<size_t>(meaning.evidence)] += sizes_[id];
+      ForEachNode(
+          id, [&](Node& node) { node.bytes[static_cast<size_t>(meaning.category)] += sizes_[id]; });
     }
     for (size_t i = 0; i < nodes_.size(); ++i) {
       table_.modules.push_back({nodes_[i].path, nodes_[i].live, most[i], nodes_[i].bytes});
@@ -183,7 +183,7 @@ class Walker {
   const Schedule& schedule_;
   const Meanings& meanings_;
   const std::optional<uint64_t> until_;
-  std::vector<std::optional<Bytes>> sizes_;  // of what is live
+  std::vector<Bytes> sizes_;  // of what is live
   std::vector<uint32_t> stacks_;
   std::vector<Node> nodes_;
   std::vector<uint32_t> node_of_module_;

@@ -15,7 +15,7 @@
 namespace memreplay {
 namespace {
 
-constexpr uint64_t kNever = std::numeric_limits<uint64_t>::max();
+constexpr uint32_t kNever = std::numeric_limits<uint32_t>::max();
 
 // What cuBLAS gets from PyTorch per handle and stream unless CUBLAS_WORKSPACE_CONFIG says
 // otherwise: 2 x 4 MiB and 8 x 16 KiB, 32 MiB on Hopper (torch.backends.cuda; seen in recordings of
@@ -23,11 +23,11 @@ constexpr uint64_t kNever = std::numeric_limits<uint64_t>::max();
 constexpr uint64_t kBlasWorkspaces[] = {8'519'680, 33'554'432};
 
 struct Life {
-  bool is_start = false;  // live before the first event
-  uint64_t begin = 0;     // positions of events
-  uint64_t end = kNever;
+  uint32_t begin = 0;  // positions of events
+  uint32_t end = kNever;
   Bytes size;
   uint32_t stack = 0;
+  bool is_start = false;  // live before the first event
 };
 
 // Phases that are not known yet: what lies between two that are.
@@ -53,9 +53,9 @@ class Finder {
       ReadProgram(requests);
       return std::move(found_);
     }
-    lives_.resize(schedule_.allocation_count());
-    for (const StartAllocation& start : schedule_.start_allocations()) {
-      lives_[start.id] = {true, 0, kNever, start.requested_size, start.stack};
+    spans_.resize(schedule_.allocation_count());
+    for (size_t i = 0; i < schedule_.start_allocations().size(); ++i) {
+      spans_[schedule_.start_allocations()[i].id].begin = kStart | static_cast<uint32_t>(i);
     }
     const EventView recorded = schedule_.recorded();
     events_ = recorded.size();
@@ -130,20 +130,36 @@ class Finder {
   // Recordings.
 
   void ReadLives(const EventView& recorded) {
-    size_t i = 0;
+    uint32_t i = 0;
     for (const Event& event : recorded) {
       if (event.kind == EventKind::kOom) cut_ = i;
-      if (event.id < lives_.size()) {
-        Life& life = lives_[event.id];
+      if (event.id < spans_.size()) {
+        Span& span = spans_[event.id];
         if (event.kind == EventKind::kAlloc) {
-          life = {false, i, kNever, event.size, event.text_or_stack};
-          order_.push_back(event.id);
+          span = {i, kNever};
         } else if (event.kind == EventKind::kFree || event.kind == EventKind::kFreeCompleted) {
-          life.end = std::min(life.end, static_cast<uint64_t>(i));
+          span.end = std::min(span.end, i);
         }
       }
       ++i;
     }
+  }
+
+  bool IsStart(AllocationId id) const {
+    return (spans_[id].begin & kStart) != 0 && spans_[id].begin != kNever;
+  }
+  // By an event. Ids are in the order of allocation.
+  bool IsMade(AllocationId id) const { return (spans_[id].begin & kStart) == 0; }
+
+  Life LifeOf(AllocationId id) const {
+    const Span& span = spans_[id];
+    if (span.begin == kNever) return {};  // was refused
+    if (IsStart(id)) {
+      const StartAllocation& start = schedule_.start_allocations()[span.begin & ~kStart];
+      return {0, span.end, start.requested_size, start.stack, true};
+    }
+    const Event& event = schedule_.device_trace().events.kept()[span.begin];
+    return {span.begin, span.end, event.size, event.text_or_stack, false};
   }
 
   // Whether something is there until the end; what running out of memory unwound was.
@@ -194,6 +210,7 @@ class Finder {
 
   void ReadNotes(const EventView& recorded) {
     found_.is_told = true;
+    is_in_module_.resize(spans_.size());
     absl::flat_hash_map<uint64_t, AllocationId> live;
     for (const StartAllocation& start : schedule_.start_allocations()) {
       live[start.address.value()] = start.id;
@@ -240,11 +257,11 @@ class Finder {
       }
       if (i == events_) break;
       const Event event = recorded[i];
-      if (event.id >= lives_.size()) continue;
+      if (event.id >= spans_.size()) continue;
       if (event.kind == EventKind::kAlloc) {
         live[event.address.value()] = event.id;
         if (!open.empty()) found_.of[event.id].module = open.back().module;
-        is_in_module_.insert_or_assign(event.id, !open.empty() && open.back().module != 0);
+        is_in_module_[event.id] = !open.empty() && open.back().module != 0;
       } else if (event.kind == EventKind::kFree) {
         live.erase(event.address.value());
       }
@@ -274,8 +291,9 @@ class Finder {
 
   void InferPhases() {
     bool has_frames = false, has_training = false;
-    for (const AllocationId id : order_) {
-      const StackPhase phase = roles_[lives_[id].stack].phase;
+    for (AllocationId id = 0; id < spans_.size(); ++id) {
+      if (!IsMade(id)) continue;
+      const StackPhase phase = roles_[LifeOf(id).stack].phase;
       has_frames = has_frames || phase != StackPhase::kEmpty;
       has_training = has_training || phase == StackPhase::kBackward ||
                      phase == StackPhase::kOptimizer || phase == StackPhase::kForward;
@@ -284,8 +302,9 @@ class Finder {
     if (has_frames) {
       std::vector<Run> runs;
       bool in_run = false;
-      for (const AllocationId id : order_) {
-        const Life& life = lives_[id];
+      for (AllocationId id = 0; id < spans_.size(); ++id) {
+        if (!IsMade(id)) continue;
+        const Life life = LifeOf(id);
         StackRole role = roles_[life.stack];
         if (role.phase == StackPhase::kEmpty) {
           role.phase = has_training ? StackPhase::kBackward : StackPhase::kNone;
@@ -319,7 +338,7 @@ class Finder {
 
   // Whether the program has gone on after backward: an allocation of its own code is no part of it.
   bool NextIsOutside(AllocationId id) const {
-    return roles_[lives_[id].stack].phase == StackPhase::kNone;
+    return roles_[LifeOf(id).stack].phase == StackPhase::kNone;
   }
 
   // Which runs of forward() save anything for a backward pass that follows.
@@ -331,9 +350,9 @@ class Finder {
     const auto kept = [&](const Run& run, uint64_t at) {
       uint64_t alive = 0, all = 0;
       for (const AllocationId id : run.made) {
-        all += lives_[id].size.value();
-        if (at == kNever ? Stays(lives_[id]) : lives_[id].end >= at) {
-          alive += lives_[id].size.value();
+        all += LifeOf(id).size.value();
+        if (at == kNever ? Stays(LifeOf(id)) : LifeOf(id).end >= at) {
+          alive += LifeOf(id).size.value();
         }
       }
       return all == 0 ? 0.0 : static_cast<double>(alive) / static_cast<double>(all);
@@ -456,8 +475,8 @@ class Finder {
           return span.phase != Phase::kLoad && span.phase != Phase::kOther;
         });
     const uint64_t loaded = begun == found_.phases.end() ? events_ : begun->begin;
-    for (AllocationId id = 0; id < lives_.size(); ++id) {
-      const Life& life = lives_[id];
+    for (AllocationId id = 0; id < spans_.size(); ++id) {
+      const Life life = LifeOf(id);
       if (life.begin <= loaded && life.end >= loaded &&
           roles_[life.stack].phase == StackPhase::kLoad) {
         ++parameter_sizes_[life.size.value()];
@@ -470,20 +489,20 @@ class Finder {
       const StackRole& role = roles_[start.stack];
       if (role.is_state) {
         Say(start.id, Category::kOptimizerState, Evidence::kStack);
-      } else if (role.phase == StackPhase::kLoad && lives_[start.id].end == kNever) {
+      } else if (role.phase == StackPhase::kLoad && LifeOf(start.id).end == kNever) {
         Say(start.id, Category::kParameter, Evidence::kStack);
       } else if (IsBlasWorkspace(start.requested_size) && role.is_workspace) {
         Say(start.id, Category::kWorkspace, Evidence::kStack);
       }
     }
     size_t span = 0;
-    for (const AllocationId id : order_) {
-      const Life& life = lives_[id];
+    for (AllocationId id = 0; id < spans_.size(); ++id) {
+      if (!IsMade(id)) continue;
+      const Life life = LifeOf(id);
       while (span + 1 < found_.phases.size() && found_.phases[span + 1].begin <= life.begin) ++span;
       found_.of[id].phase = found_.phases[span].phase;
       found_.of[id].step = found_.phases[span].step;
       SettleOne(id, life, span);
-      ++settled_;
     }
   }
 
@@ -525,7 +544,7 @@ class Finder {
         const bool is_kept = backward < found_.phases.size()
                                  ? life.end >= found_.phases[backward].begin
                                  : Stays(life);
-        if (role.is_loss) SayWhatALossReads(life);
+        if (role.is_loss) SayWhatALossReads(id, life);
         if (role.is_cache && is_kept) {
           Say(id, Category::kCache, Evidence::kStack);
         } else if (role.is_loss && is_kept) {
@@ -588,11 +607,13 @@ class Finder {
 
   // The last product before a loss that has the size of what the loss makes of it, in the same or
   // another type.
-  void SayWhatALossReads(const Life& loss) {
+  void SayWhatALossReads(AllocationId loss_id, const Life& loss) {
     if (loss.size.value() < 4096) return;
-    for (size_t back = 0; back < 8 && back < settled_; ++back) {
-      const AllocationId id = order_[settled_ - 1 - back];
-      const Life& life = lives_[id];
+    size_t seen = 0;
+    for (AllocationId id = loss_id; id-- > 0 && seen < 8;) {
+      if (!IsMade(id)) continue;
+      ++seen;
+      const Life life = LifeOf(id);
       const uint64_t size = life.size.value(), made = loss.size.value();
       if (life.end < loss.begin || !roles_[life.stack].is_linear ||
           (size != made && 2 * size != made && size != 2 * made)) {
@@ -616,8 +637,7 @@ class Finder {
     return span + 1 < found_.phases.size() ? found_.phases[span + 1].end : events_;
   }
   bool is_in_module(AllocationId id) const {
-    const auto found = is_in_module_.find(id);
-    return found != is_in_module_.end() && found->second;
+    return id < is_in_module_.size() && is_in_module_[id];
   }
 
   // A parameter has its gradient's size, and Adam's two moments have it too: what was there before
@@ -625,9 +645,10 @@ class Finder {
   void PairSizes() {
     absl::flat_hash_map<uint64_t, uint64_t> gradients;  // of one step
     absl::flat_hash_map<uint32_t, absl::flat_hash_map<uint64_t, uint64_t>> by_step;
-    for (const AllocationId id : order_) {
+    for (AllocationId id = 0; id < spans_.size(); ++id) {
+      if (!IsMade(id)) continue;
       if (found_.of[id].category == Category::kGradient) {
-        ++by_step[found_.of[id].step][lives_[id].size.value()];
+        ++by_step[found_.of[id].step][LifeOf(id).size.value()];
       }
     }
     for (const auto& [step, sizes] : by_step) {
@@ -635,16 +656,16 @@ class Finder {
     }
     if (gradients.empty()) return;
     absl::flat_hash_map<uint64_t, uint64_t> parameters, states;
-    for (AllocationId id = 0; id < lives_.size(); ++id) {
-      if (found_.of[id].category == Category::kParameter) ++parameters[lives_[id].size.value()];
-      if (found_.of[id].category == Category::kOptimizerState) ++states[lives_[id].size.value()];
+    for (AllocationId id = 0; id < spans_.size(); ++id) {
+      if (found_.of[id].category == Category::kParameter) ++parameters[LifeOf(id).size.value()];
+      if (found_.of[id].category == Category::kOptimizerState) ++states[LifeOf(id).size.value()];
     }
     // How many there are of each size that nothing else is known of and that stay: one or two for
     // each parameter, or this is no evidence.
     absl::flat_hash_map<uint64_t, Order> staying;
-    for (AllocationId id = 0; id < lives_.size(); ++id) {
-      const uint64_t size = lives_[id].size.value();
-      if (found_.of[id].category == Category::kUnknown && lives_[id].end == kNever &&
+    for (AllocationId id = 0; id < spans_.size(); ++id) {
+      const uint64_t size = LifeOf(id).size.value();
+      if (found_.of[id].category == Category::kUnknown && LifeOf(id).end == kNever &&
           gradients.contains(size)) {
         staying[size].push_back(id);
       }
@@ -653,7 +674,7 @@ class Finder {
       // Parameters are older than what is kept for them.
       std::sort(ids.begin(), ids.end(), [&](AllocationId a, AllocationId b) {
         const auto age = [&](AllocationId id) {
-          return std::make_tuple(!lives_[id].is_start, lives_[id].begin, id);
+          return std::make_tuple(!LifeOf(id).is_start, LifeOf(id).begin, id);
         };
         return age(a) < age(b);
       });
@@ -672,7 +693,7 @@ class Finder {
       // An optimizer may make its state anew in each step: what it frees then was the state before.
       if (!are_moments) continue;
       for (const StartAllocation& start : schedule_.start_allocations()) {
-        const Life& life = lives_[start.id];
+        const Life life = LifeOf(start.id);
         if (life.size.value() == size && life.end != kNever &&
             PhaseAt(life.end) == Phase::kOptimizer) {
           Say(start.id, Category::kOptimizerState, Evidence::kSize);
@@ -686,15 +707,18 @@ class Finder {
   const std::vector<MemoryNote>& notes_;
   const bool use_notes_;
   uint64_t events_ = 0;
-  uint64_t cut_ = kNever;    // where memory ran out, the last time
-  std::vector<Life> lives_;  // by id
-  Order order_;              // of allocation, without those of the start
-  size_t settled_ = 0;       // of these, how many were looked at
+  uint32_t cut_ = kNever;  // where memory ran out, the last time
+  struct Span {
+    uint32_t begin = kNever;  // an event; with kStart, one of start_allocations()
+    uint32_t end = kNever;
+  };
+  static constexpr uint32_t kStart = uint32_t{1} << 31;
+  std::vector<Span> spans_;  // by id
   std::vector<StackRole> roles_;
   std::vector<Draft> drafts_;
   std::vector<size_t> next_backward_;
   absl::flat_hash_map<std::string, size_t> module_numbers_;
-  absl::flat_hash_map<AllocationId, bool> is_in_module_;
+  std::vector<bool> is_in_module_;                           // by id; with notes
   absl::flat_hash_map<uint64_t, uint64_t> parameter_sizes_;  // and how many have it
   Meanings found_;
 };

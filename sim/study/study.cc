@@ -27,10 +27,19 @@ const Schedule& Study::schedule() const {
   return *schedule_;
 }
 
+const Schedule& Study::recording() const {
+  const std::lock_guard lock(mutex_);
+  if (schedule_.has_value()) return *schedule_;
+  if (!recording_.has_value()) {
+    recording_.emplace(Schedule::BuildRecorded(trace_, device_index_, pools_));
+  }
+  return *recording_;
+}
+
 const Meanings& Study::meanings() const {
-  const Schedule& schedule = this->schedule();
+  const Schedule& recording = this->recording();
   const std::lock_guard lock(meanings_mutex_);
-  if (!meanings_.has_value()) meanings_ = FindMeanings(schedule);
+  if (!meanings_.has_value()) meanings_ = FindMeanings(recording);
   return *meanings_;
 }
 

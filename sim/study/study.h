@@ -50,6 +50,8 @@ class Study {
   const ReplaySettings& settings() const { return settings_; }
 
   const Schedule& schedule() const;
+  // The same, perhaps without requests(): for what is found out without a run.
+  const Schedule& recording() const;
 
   // What each allocation is for.
   const Meanings& meanings() const;
@@ -110,6 +112,7 @@ class Study {
   mutable std::recursive_mutex mutex_;  // of what is found, but for what has its own
   mutable InferredPools pools_;         // until the schedule has them
   mutable std::optional<Schedule> schedule_;
+  mutable std::optional<Schedule> recording_;  // without requests
   mutable std::optional<SampledReplay> sampled_;
   mutable std::optional<ExactReplayResult> exact_;  // where no sampled replay was asked for
   mutable std::optional<absl::StatusOr<std::optional<Control>>> control_;

@@ -18,6 +18,11 @@ Schedule Schedule::Build(std::shared_ptr<const Trace> trace, size_t device_index
   return ScheduleBuilder(std::move(trace), device_index, std::move(inferred)).Build();
 }
 
+Schedule Schedule::BuildRecorded(std::shared_ptr<const Trace> trace, size_t device_index,
+                                 InferredPools inferred) {
+  return ScheduleBuilder(std::move(trace), device_index, std::move(inferred)).BuildRecorded();
+}
+
 Schedule Schedule::WithRequests(absl::Span<const uint32_t> from, absl::Span<const Event> own,
                                 uint32_t allocation_count) const {
   Schedule other = *this;
@@ -79,14 +84,12 @@ Schedule ScheduleBuilder::Build() && {
     TakeExpanded(*source);
     return std::move(schedule_);
   }
-  schedule_.ids_.resize(source_.events.size(), kNoAllocation);
   if (schedule_.is_program()) {
+    schedule_.ids_.resize(source_.events.size(), kNoAllocation);
     BuildProgram();
+    schedule_.allocation_count_ = next_id_;
   } else {
-    TellPools();
-    Identify();
-    ReadFinalState();
-    SortStarts();
+    FindAllocations();
     NumberLateStreams();
     MeasureReserved();
     CheckAllocsAreInSegments();
@@ -94,8 +97,24 @@ Schedule ScheduleBuilder::Build() && {
     MakeRequests();
   }
   schedule_.request_from_.shrink_to_fit();
-  schedule_.allocation_count_ = next_id_;
   return std::move(schedule_);
+}
+
+Schedule ScheduleBuilder::BuildRecorded() && {
+  if (schedule_.is_program()) return std::move(*this).Build();
+  FindAllocations();
+  MeasureReserved();
+  DescribeHead();
+  return std::move(schedule_);
+}
+
+void ScheduleBuilder::FindAllocations() {
+  schedule_.ids_.resize(source_.events.size(), kNoAllocation);
+  TellPools();
+  Identify();
+  ReadFinalState();
+  SortStarts();
+  schedule_.allocation_count_ = next_id_;
 }
 
 void ScheduleBuilder::AddRequest(const Event& request, uint32_t event) {

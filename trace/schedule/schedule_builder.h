@@ -1,4 +1,4 @@
-// Builds a Schedule; used by Schedule::Build only.
+// Builds a Schedule; used by Schedule::Build and BuildRecorded only.
 #ifndef MEMREPLAY_TRACE_SCHEDULE_SCHEDULE_BUILDER_H_
 #define MEMREPLAY_TRACE_SCHEDULE_SCHEDULE_BUILDER_H_
 
@@ -16,6 +16,7 @@ class ScheduleBuilder {
  public:
   ScheduleBuilder(std::shared_ptr<const Trace> trace, size_t device_index, InferredPools inferred);
   Schedule Build() &&;
+  Schedule BuildRecorded() &&;
 
  private:
   static constexpr uint32_t kNotRequested = 0xffffffff;
@@ -34,6 +35,7 @@ class ScheduleBuilder {
   void TakeExpanded(const EventSource& source);
 
   // Recordings, in this order. schedule_recorded.cc
+  void FindAllocations();  // up to SortStarts()
   void TellPools();
   void Identify();  // ids, roles, start allocations that the trace frees
   void IdentifyAlloc(uint32_t i);

@@ -74,7 +74,7 @@ void ScheduleBuilder::Identify() {
       schedule_.ids_[i] = next_id_++;
       roles_[i] = EventRole::kRequest;
     } else if (kind == EventKind::kRecordStream) {
-      const auto it = live_.find(event(i).address.value());
+      const auto it = live_.find(events[i].address.value());
       schedule_.ids_[i] = it != live_.end() ? it->second.id : AddStart(i, BlockState::kAllocated);
       roles_[i] = EventRole::kRequest;
     } else if (IsSegmentEffect(kind)) {
@@ -165,7 +165,7 @@ void ScheduleBuilder::IdentifyCompletion(uint32_t i) {
 }
 
 AllocationId ScheduleBuilder::AddStart(uint32_t i, BlockState state) {
-  const Event& e = event(i);
+  const Event& e = source_.events.kept()[i];
   StartAllocation start;
   start.id = next_id_++;
   start.address = e.address;
@@ -275,11 +275,10 @@ void ScheduleBuilder::MeasureReserved() {
   int64_t change = 0;  // since the start
   int64_t lowest = 0;
   int64_t highest = 0;
-  for (uint32_t i = 0; i < roles_.size(); ++i) {
-    if (roles_[i] != EventRole::kSegmentEffect) continue;
-    const EventKind kind = event(i).kind;
-    const bool supply = kind == EventKind::kSegmentAlloc || kind == EventKind::kSegmentMap;
-    const int64_t size = std::min(event(i).size, kMaxDeviceMemory).signed_value();
+  for (const Event& e : source_.events.kept()) {
+    if (!IsSegmentEffect(e.kind)) continue;
+    const bool supply = e.kind == EventKind::kSegmentAlloc || e.kind == EventKind::kSegmentMap;
+    const int64_t size = std::min(e.size, kMaxDeviceMemory).signed_value();
     change += supply ? size : -size;
     lowest = std::min(lowest, change);
     highest = std::max(highest, change);
@@ -301,9 +300,10 @@ void ScheduleBuilder::CheckAllocsAreInSegments() {
   for (const SegmentInfo& segment : schedule_.final_state_) {
     ranges.emplace_back(segment.address.value(), (segment.address + segment.total_size).value());
   }
-  for (uint32_t i = 0; i < roles_.size(); ++i) {
-    if (roles_[i] != EventRole::kSegmentEffect) continue;
-    ranges.emplace_back(event(i).address.value(), (event(i).address + event(i).size).value());
+  const absl::Span<const Event> events = source_.events.kept();
+  for (const Event& e : events) {
+    if (!IsSegmentEffect(e.kind)) continue;
+    ranges.emplace_back(e.address.value(), (e.address + e.size).value());
   }
   std::sort(ranges.begin(), ranges.end());
   std::vector<std::pair<uint64_t, uint64_t>> merged;
@@ -315,16 +315,16 @@ void ScheduleBuilder::CheckAllocsAreInSegments() {
     }
   }
   std::pair<uint64_t, uint64_t> last = {0, 0};
-  for (uint32_t i = 0; i < roles_.size(); ++i) {
-    if (event(i).kind != EventKind::kAlloc) continue;
-    const uint64_t begin = event(i).address.value();
-    const uint64_t end = begin + event(i).size.value();
+  for (uint32_t i = 0; i < events.size(); ++i) {
+    if (events[i].kind != EventKind::kAlloc) continue;
+    const uint64_t begin = events[i].address.value();
+    const uint64_t end = begin + events[i].size.value();
     if (begin >= last.first && end <= last.second) continue;
     const auto it = std::upper_bound(merged.begin(), merged.end(), std::pair(begin, ~uint64_t{0}));
     if (it != merged.begin() && end <= std::prev(it)->second) {
       last = *std::prev(it);
     } else {
-      schedule_.diagnostics_.Add(DiagnosticKind::kAllocOutsideSegments, i, At(event(i).address));
+      schedule_.diagnostics_.Add(DiagnosticKind::kAllocOutsideSegments, i, At(events[i].address));
     }
   }
 }
@@ -333,9 +333,9 @@ void ScheduleBuilder::DescribeHead() {
   bool cold = schedule_.start_allocations_.empty() && facts_.reserved_at_start == Bytes();
   if (cold && !schedule_.has_final_state_) {
     // The first allocation of a device needs a segment.
-    for (uint32_t i = 0; i < roles_.size(); ++i) {
-      if (roles_[i] == EventRole::kSegmentEffect) break;
-      if (event(i).kind == EventKind::kAlloc) {
+    for (const Event& e : source_.events.kept()) {
+      if (IsSegmentEffect(e.kind)) break;
+      if (e.kind == EventKind::kAlloc) {
         cold = false;
         break;
       }
