@@ -38,21 +38,23 @@ struct RunFormat {
   std::string_view extensions;
   std::string_view description;
   bool is_of_one_device = false;
-  absl::Status (*write)(const Schedule& schedule, const RunLog& log, const ConvertFlags& options,
+  absl::Status (*write)(const Study& study, const RunLog& log, const ConvertFlags& options,
                         bool is_first, ByteSink& sink);
 };
 
 constexpr RunFormat kRunFormats[] = {
     {"perfetto", ".pftrace .perfetto-trace",
      "counters and, with --slices, allocations for ui.perfetto.dev", false,
-     [](const Schedule& schedule, const RunLog& log, const ConvertFlags& options, bool,
-        ByteSink& sink) { return WritePerfetto(schedule, log, options.slices, sink); }},
+     [](const Study& study, const RunLog& log, const ConvertFlags& options, bool, ByteSink& sink) {
+       return WritePerfetto(study.schedule(), study.meanings(), log, options.slices, sink);
+     }},
     {"csv", ".csv", "one line per event with all figures after it", false,
-     [](const Schedule& schedule, const RunLog& log, const ConvertFlags&, bool is_first,
-        ByteSink& sink) { return WriteCsv(schedule, log, is_first, sink); }},
+     [](const Study& study, const RunLog& log, const ConvertFlags&, bool is_first, ByteSink& sink) {
+       return WriteCsv(study.schedule(), log, is_first, sink);
+     }},
     {"svg", ".svg", "a picture of memory over the run", true,
-     [](const Schedule& schedule, const RunLog& log, const ConvertFlags&, bool, ByteSink& sink) {
-       return WriteSvg(schedule, log, StrCat("device ", schedule.device()), sink);
+     [](const Study& study, const RunLog& log, const ConvertFlags&, bool, ByteSink& sink) {
+       return WriteSvg(study.schedule(), log, StrCat("device ", study.device()), sink);
      }},
 };
 
@@ -151,7 +153,7 @@ absl::Status WriteRuns(const std::string& in, const std::string& out, const RunF
     if (absl::Status run = Replayed(study, &log); !run.ok()) return run;
     progress.SetActivity(StrCat("writing ", out));
     const absl::Status written =
-        format.write(schedule, log.log(), options, index == chosen.front(), sink);
+        format.write(study, log.log(), options, index == chosen.front(), sink);
     if (!written.ok()) {
       return absl::Status(written.code(), StrCat(out, ": ", ToStd(written.message())));
     }

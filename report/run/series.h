@@ -6,6 +6,7 @@
 
 #include "absl/status/status.h"
 #include "report/run/run_log.h"
+#include "sim/category/meanings.h"
 #include "trace/bytes/byte_sink.h"
 #include "trace/schedule/schedule.h"
 
@@ -22,10 +23,11 @@ absl::Status WriteSvg(const Schedule& schedule, const RunLog& log, std::string_v
                       ByteSink& sink);
 
 // Perfetto's own format (proto/perfetto.proto): a process for the device, counters for
-// the figures, instants for marks and out of memory; with `slices`, each allocation as
-// a slice on a track of its line of code. Times never descend. O(events).
-absl::Status WritePerfetto(const Schedule& schedule, const RunLog& log, bool slices,
-                           ByteSink& sink);
+// the figures and for the active bytes of each category, a track of phases, instants for
+// marks and out of memory; with `slices`, each allocation as a slice on a track of its line
+// of code. Times never descend. O(events).
+absl::Status WritePerfetto(const Schedule& schedule, const Meanings& meanings, const RunLog& log,
+                           bool slices, ByteSink& sink);
 
 }  // namespace memreplay
 

@@ -2,6 +2,7 @@
 #include <functional>
 #include <queue>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
@@ -17,8 +18,10 @@ namespace {
 
 class Writer {
  public:
-  Writer(const Schedule& schedule, const RunLog& log, bool slices, ByteSink& sink)
+  Writer(const Schedule& schedule, const Meanings& meanings, const RunLog& log, bool slices,
+         ByteSink& sink)
       : schedule_(schedule),
+        meanings_(meanings),
         log_(log),
         names_(schedule.trace()),
         slices_(slices),
@@ -35,14 +38,11 @@ class Writer {
     process.mutable_process()->set_process_name(StrCat("device ", schedule_.device()));
     Describe(process);
     for (size_t i = 0; i < kUsageKinds; ++i) {
-      perfetto::TrackDescriptor counter;
-      counter.set_uuid(counters_[i] = next_track_++);
-      counter.set_parent_uuid(process_);
-      counter.set_name(std::string(UsageName(static_cast<UsageKind>(i))));
-      counter.mutable_counter()->set_unit(perfetto::CounterDescriptor::UNIT_SIZE_BYTES);
-      Describe(counter);
+      counters_[i] = AddCounter(process_, UsageName(static_cast<UsageKind>(i)));
     }
+    AddCategories();
     RunWalk walk(schedule_, log_);
+    EnterPhase(0, 0);
     for (uint32_t i = 0; slices_ && i < log_.start_allocations; ++i) Begin(0, i);
     Usage before;
     int64_t time = 0;
@@ -50,8 +50,11 @@ class Writer {
     before = walk.usage();
     while (walk.Next()) {
       time = walk.time_us();
+      EnterPhase(time, log_.positions[walk.event()]);
       Count(time, walk.usage(), &before);
       before = walk.usage();
+      if (walk.kind() == EventKind::kAlloc) CountCategory(time, walk.allocation(), true);
+      if (walk.kind() == EventKind::kFreeCompleted) CountCategory(time, walk.allocation(), false);
       if (slices_ && walk.kind() == EventKind::kAlloc) Begin(time, walk.allocation());
       if (slices_ && walk.kind() == EventKind::kFreeCompleted) End(time, walk.allocation());
       if (walk.other() != nullptr) Instant(time, walk.other()->what);
@@ -60,6 +63,7 @@ class Writer {
     for (uint32_t i = 0; slices_ && i < lanes_.size(); ++i) {
       if (lanes_[i] != 0) End(time + 1, i);
     }
+    LeavePhase(time + 1);
     return output_.Finish();
   }
 
@@ -83,6 +87,82 @@ class Writer {
     packet.mutable_track_event()->set_type(type);
     return packet;
   }
+  // Returns its track.
+  uint64_t AddTrack(uint64_t parent, std::string_view name) {
+    perfetto::TrackDescriptor track;
+    track.set_uuid(next_track_);
+    track.set_parent_uuid(parent);
+    track.set_name(std::string(name));
+    Describe(track);
+    return next_track_++;
+  }
+  uint64_t AddCounter(uint64_t parent, std::string_view name) {
+    perfetto::TrackDescriptor counter;
+    counter.set_uuid(next_track_);
+    counter.set_parent_uuid(parent);
+    counter.set_name(std::string(name));
+    counter.mutable_counter()->set_unit(perfetto::CounterDescriptor::UNIT_SIZE_BYTES);
+    Describe(counter);
+    return next_track_++;
+  }
+
+  // Active bytes by category: they add up to active_bytes.
+  struct CategoryCount {
+    uint64_t track = 0;  // 0: nothing is of this category
+    Bytes active;
+  };
+  Category CategoryOf(uint32_t allocation) const {
+    const AllocationId id = log_.allocations[allocation].id;
+    return id < meanings_.of.size() ? meanings_.of[id].category : Category::kUnknown;
+  }
+  void AddCategories() {
+    std::array<bool, kCategories> occurs = {};
+    for (uint32_t i = 0; i < log_.allocations.size(); ++i) {
+      CategoryCount& count = categories_[static_cast<size_t>(CategoryOf(i))];
+      occurs[static_cast<size_t>(CategoryOf(i))] = true;
+      if (i < log_.start_allocations) count.active += log_.allocations[i].block_size;
+    }
+    const uint64_t group = AddTrack(process_, "active_bytes by category");
+    for (size_t c = 0; c < kCategories; ++c) {
+      if (!occurs[c]) continue;
+      categories_[c].track = AddCounter(group, CategoryName(static_cast<Category>(c)));
+    }
+    for (const CategoryCount& count : categories_) WriteCategory(0, count);
+  }
+  void WriteCategory(int64_t time, const CategoryCount& count) {
+    if (count.track == 0) return;
+    perfetto::TracePacket packet = At(time, count.track, perfetto::TrackEvent::TYPE_COUNTER);
+    packet.mutable_track_event()->set_counter_value(count.active.signed_value());
+    Append(packet);
+  }
+  void CountCategory(int64_t time, uint32_t allocation, bool is_new) {
+    CategoryCount& count = categories_[static_cast<size_t>(CategoryOf(allocation))];
+    const Bytes size = log_.allocations[allocation].block_size;
+    count.active = is_new ? count.active + size : count.active - size;
+    WriteCategory(time, count);
+  }
+
+  // A slice for each phase: the one that `position`, an event of the file, lies in.
+  void EnterPhase(int64_t time, uint64_t position) {
+    const size_t before = phase_;
+    while (phase_ < meanings_.phases.size() && meanings_.phases[phase_].begin <= position) ++phase_;
+    if (phase_ == before) return;
+    if (before > 0) {
+      LeavePhase(time);
+    } else {
+      phase_track_ = AddTrack(process_, "phase");
+    }
+    const PhaseSpan& phase = meanings_.phases[phase_ - 1];
+    perfetto::TracePacket packet = At(time, phase_track_, perfetto::TrackEvent::TYPE_SLICE_BEGIN);
+    packet.mutable_track_event()->set_name(phase.step == 0 || !meanings_.trains
+                                               ? std::string(PhaseName(phase.phase))
+                                               : StrCat(PhaseName(phase.phase), " ", phase.step));
+    Append(packet);
+  }
+  void LeavePhase(int64_t time) {
+    if (phase_ > 0) Append(At(time, phase_track_, perfetto::TrackEvent::TYPE_SLICE_END));
+  }
+
   // The figures that are not as `before`; null: all.
   void Count(int64_t time, const Usage& usage, const Usage* before) {
     for (size_t i = 0; i < kUsageKinds; ++i) {
@@ -119,12 +199,7 @@ class Writer {
       const auto [line, first] = line_of_name_.try_emplace(name, lines_.size());
       known->second = line->second;
       if (first) {
-        lines_.push_back({name, next_track_++, {}});
-        perfetto::TrackDescriptor track;
-        track.set_uuid(lines_.back().track);
-        track.set_parent_uuid(process_);
-        track.set_name(name);
-        Describe(track);
+        lines_.push_back({name, AddTrack(process_, name), {}});
       }
     }
     return lines_[known->second];
@@ -132,14 +207,7 @@ class Writer {
   void Begin(int64_t time, uint32_t index) {
     const RunLog::Allocation& allocation = log_.allocations[index];
     Line& line = LineOf(allocation.stack);
-    if (line.free.empty()) {
-      perfetto::TrackDescriptor lane;
-      lane.set_uuid(next_track_);
-      lane.set_parent_uuid(line.track);
-      lane.set_name(line.name);
-      Describe(lane);
-      line.free.push(next_track_++);
-    }
+    if (line.free.empty()) line.free.push(AddTrack(line.track, line.name));
     lanes_[index] = line.free.top();
     line.free.pop();
     perfetto::TracePacket packet = At(time, lanes_[index], perfetto::TrackEvent::TYPE_SLICE_BEGIN);
@@ -154,6 +222,9 @@ class Writer {
     detail = event.add_debug_annotations();
     detail->set_name("address");
     detail->set_pointer_value(allocation.address.value());
+    detail = event.add_debug_annotations();
+    detail->set_name("category");
+    detail->set_string_value(std::string(CategoryName(CategoryOf(index))));
     Append(packet);
   }
   void End(int64_t time, uint32_t index) {
@@ -163,6 +234,7 @@ class Writer {
   }
 
   const Schedule& schedule_;
+  const Meanings& meanings_;
   const RunLog& log_;
   const StackNames names_;
   const bool slices_;
@@ -171,6 +243,9 @@ class Writer {
   const uint64_t process_;
   uint64_t next_track_;
   std::array<uint64_t, kUsageKinds> counters_ = {};
+  std::array<CategoryCount, kCategories> categories_ = {};
+  size_t phase_ = 0;  // of meanings_.phases, how many have begun
+  uint64_t phase_track_ = 0;
   absl::flat_hash_map<uint32_t, size_t> line_of_stack_;
   absl::flat_hash_map<std::string, size_t> line_of_name_;
   std::vector<Line> lines_;
@@ -178,9 +253,9 @@ class Writer {
 
 }  // namespace
 
-absl::Status WritePerfetto(const Schedule& schedule, const RunLog& log, bool slices,
-                           ByteSink& sink) {
-  return Writer(schedule, log, slices, sink).Write();
+absl::Status WritePerfetto(const Schedule& schedule, const Meanings& meanings, const RunLog& log,
+                           bool slices, ByteSink& sink) {
+  return Writer(schedule, meanings, log, slices, sink).Write();
 }
 
 }  // namespace memreplay

@@ -53,10 +53,10 @@ class Perfetto(unittest.TestCase):
         return schema, trace
 
     def check(self, schema, trace):
-        """What every reader relies on; returns counters by track and the slices."""
+        """What every reader relies on; returns counters by track, the slices of allocations and those of phases."""
         event_type = schema.TrackEvent
         tracks, counters = {}, collections.defaultdict(list)
-        open_slices, slices = collections.defaultdict(list), []
+        open_slices, slices, phases = collections.defaultdict(list), [], []
         latest = 0
         for packet in trace.packet:
             self.assertEqual(packet.trusted_packet_sequence_id, 1)
@@ -81,20 +81,21 @@ class Perfetto(unittest.TestCase):
             elif event.type == event_type.TYPE_SLICE_END:
                 self.assertTrue(open_slices[event.track_uuid], "the end of no slice")
                 begin, first = open_slices[event.track_uuid].pop()
-                details = {note.name: note.uint_value or note.pointer_value
+                details = {note.name: note.string_value or note.uint_value or note.pointer_value
                            for note in first.debug_annotations}
-                slices.append((begin, packet.timestamp, first.name, details))
+                is_phase = tracks[event.track_uuid].name == "phase"
+                (phases if is_phase else slices).append((begin, packet.timestamp, first.name, details))
             else:
                 self.assertEqual(event.type, event_type.TYPE_INSTANT)
                 self.assertTrue(event.name)
         self.assertEqual([track for track, open_ in open_slices.items() if open_], [])
-        return {tracks[uuid].name: values for uuid, values in counters.items()}, slices
+        return {tracks[uuid].name: values for uuid, values in counters.items()}, slices, phases
 
     def test_is_what_perfetto_reads(self):
         for file in inputs():
             with self.subTest(file=file.name):
                 schema, trace = self.trace(file, "--slices")
-                counters, slices = self.check(schema, trace)
+                counters, slices, _ = self.check(schema, trace)
                 with open(self.convert(file, "csv"), newline="", encoding="utf-8") as text:
                     rows = list(csv.DictReader(text))
                 devices = {row["device"] for row in rows}
@@ -126,9 +127,41 @@ class Perfetto(unittest.TestCase):
 
     def test_without_slices_there_are_counters_alone(self):
         schema, trace = self.trace(ROOT / "tests/data/serving.jsonl")
-        counters, slices = self.check(schema, trace)
-        self.assertEqual(sorted(counters), sorted(FIGURES))
+        counters, slices, _ = self.check(schema, trace)
+        self.assertEqual(sorted(counters), sorted([*FIGURES, "activation", "cache", "parameter"]))
         self.assertEqual(slices, [])
+
+    def test_counters_of_categories_add_up_to_what_is_active(self):
+        for file in inputs():
+            with self.subTest(file=file.name):
+                counters, slices, phases = self.check(*self.trace(file, "--slices"))
+                by_category = {name: values for name, values in counters.items() if name not in FIGURES}
+                self.assertTrue(by_category)
+                changes = sorted((time, name, value) for name, values in by_category.items()
+                                 for time, value in dict(values).items())  # the last at each time
+                now, sums = dict.fromkeys(by_category, 0), {}
+                for time, name, value in changes:
+                    self.assertGreaterEqual(value, 0)
+                    now[name] = value
+                    sums[time] = sum(now.values())
+                active = dict(counters["active_bytes"])
+                self.assertTrue(set(active) <= set(sums))
+                self.assertEqual({time: sums[time] for time in active}, active)
+                # A slice's category has its bytes at its time.
+                for begin, _, name, details in slices:
+                    self.assertIn(details["category"], by_category, name)
+                # Phases follow each other.
+                self.assertTrue(phases)
+                for (_, end, _, _), (begin, _, _, _) in zip(phases, phases[1:]):
+                    self.assertEqual(end, begin)
+
+    def test_a_training_run_has_its_phases_and_categories(self):
+        file = ROOT / "tests/data/snapshots/torch-2.15/training.pickle"
+        counters, _, phases = self.check(*self.trace(file))
+        self.assertLessEqual({"parameter", "gradient", "activation"}, set(counters))
+        names = [name for _, _, name, _ in phases]
+        self.assertIn("forward 1", names)
+        self.assertIn("backward 1", names)
 
     def test_trace_processor_loads_it(self):
         shell = os.environ.get("TRACE_PROCESSOR") or shutil.which("trace_processor_shell")
