@@ -107,19 +107,22 @@ def _blocks(devices: List[types.DeviceReport]) -> Columns:
 
 
 def _stacks(devices: List[types.DeviceReport]) -> Columns:
+    """What was live at the peak, or as memory ran out, by stack; category, phase and module of its largest allocation."""
     def rows() -> Iterable[Dict[str, Any]]:
         for device in devices:
             if device.page is not None and device.page.holdings is not None:
                 page = device.page
                 for held in page.holdings.stacks if page.holdings else []:
                     stack = page.stacks[held.stack]
-                    yield {"device": device.device, "stack": stack.summary, "requested_bytes": held.requested_bytes,
+                    yield {"device": device.device, "stack": stack.summary, "category": held.category,
+                           "phase": held.phase, "module": held.module, "requested_bytes": held.requested_bytes,
                            "allocations": held.allocations,
                            "frames": "\n".join(page.frames[frame] for frame in stack.frames)}
             elif device.oom is not None:
                 for live in device.oom.live:
                     where = live.stack or types.Stack({})
-                    yield {"device": device.device, "stack": where.summary, "requested_bytes": live.requested_bytes,
+                    yield {"device": device.device, "stack": where.summary, "category": live.category,
+                           "phase": live.phase, "module": live.module, "requested_bytes": live.requested_bytes,
                            "allocations": live.allocations, "frames": "\n".join(where.frames)}
 
     return _columns(rows())

@@ -55,11 +55,7 @@ void DescribeBlocks(const Study& study, const MemoryState& state, StackNames& na
       if (from.state == BlockState::kInactive) continue;
       proto::Block& to = *segments->Mutable(s)->mutable_blocks(b);
       to.set_stack(names.Label(from.stack));
-      if (from.id >= meanings.of.size()) continue;
-      const Meaning& meaning = meanings.of[from.id];
-      to.set_category(std::string(CategoryName(meaning.category)));
-      to.set_phase(std::string(PhaseName(meaning.phase)));
-      to.set_module(CleanText(meanings.modules[meaning.module]));
+      DescribeAllocation(meanings, from.id, &to);
     }
   }
 }

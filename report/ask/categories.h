@@ -2,8 +2,12 @@
 #ifndef MEMREPLAY_REPORT_ASK_CATEGORIES_H_
 #define MEMREPLAY_REPORT_ASK_CATEGORIES_H_
 
+#include <string>
+
 #include "proto/report.pb.h"
 #include "report/words/stack_names.h"
+#include "report/words/text.h"
+#include "sim/category/meanings.h"
 #include "sim/study/study.h"
 #include "trace/value/memory_state.h"
 
@@ -13,6 +17,17 @@ namespace memreplay {
 // out in the run that `device` describes, at that moment, which must be in it already. `names` of
 // the study's trace. O(events).
 void AddCategories(const Study& study, StackNames& names, proto::DeviceReport* device);
+
+// Says of `id` what it is for, when and where it was made; nothing if it is none of the schedule's.
+// `Row`: a message with category, phase and module.
+template <typename Row>
+void DescribeAllocation(const Meanings& meanings, AllocationId id, Row* row) {
+  if (id >= meanings.of.size()) return;
+  const Meaning& meaning = meanings.of[id];
+  row->set_category(std::string(CategoryName(meaning.category)));
+  row->set_phase(std::string(PhaseName(meaning.phase)));
+  row->set_module(CleanText(meanings.modules[meaning.module]));
+}
 
 // Names the blocks of `segments`, which were made from `state`: stacks, categories, phases and
 // modules. O(blocks).

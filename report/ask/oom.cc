@@ -51,15 +51,16 @@ void SetPool(PoolId pool, google::protobuf::RepeatedField<int64_t>* to) {
 }
 
 void AddLive(const Trace& trace, StackNames& names, const OomAnalysis& analysis,
-             const std::vector<int64_t>& births, const HeldOptions& options,
+             const std::vector<int64_t>& births, const OomReportOptions& options,
              proto::OutOfMemory* oom) {
   std::map<std::string, proto::HeldBytes> categories;
   int64_t stacks = 0;
   for (const StackHolding& holding : analysis.holdings) {
-    const bool is_listed = static_cast<size_t>(oom->live_size()) < options.top;
+    const bool is_listed = static_cast<size_t>(oom->live_size()) < options.held.top;
+    const std::string& filter = options.held.filter;
     proto::Stack stack;
-    if (is_listed || !options.filter.empty()) stack = names.Of(holding.stack);
-    if (!options.filter.empty() && !StackHas(stack, options.filter)) continue;
+    if (is_listed || !filter.empty()) stack = names.Of(holding.stack);
+    if (!filter.empty() && !StackHas(stack, filter)) continue;
     ++stacks;
     if (is_listed) {
       proto::HeldBytes& held = *oom->add_live();
@@ -68,6 +69,9 @@ void AddLive(const Trace& trace, StackNames& names, const OomAnalysis& analysis,
       held.set_requested_bytes(holding.requested.signed_value());
       held.set_allocations(static_cast<int64_t>(holding.blocks));
       for (const AllocationId id : holding.largest) held.add_events(BirthOf(births, id));
+      if (options.meanings != nullptr && !holding.largest.empty()) {
+        DescribeAllocation(*options.meanings, holding.largest.front(), &held);
+      }
     }
     const std::string tag = TagOf(trace, holding.stack);
     if (tag.empty()) continue;
@@ -336,7 +340,7 @@ proto::OutOfMemory OomReport(const Schedule& schedule, const ReplaySettings& set
   StackNames names(trace);
   *oom.mutable_stack() = names.Of(scene.oom.text_or_stack);
   AddUse(*analysis, settings, options, &oom);
-  AddLive(trace, names, *analysis, births, options.held, &oom);
+  AddLive(trace, names, *analysis, births, options, &oom);
   *oom.mutable_largest_free() = FragmentationOf(scene.at).largest_free();
   AddPinned(names, *analysis, births, options.held.top, &oom);
   AddCounterfactuals(names, *analysis, &oom);
@@ -405,7 +409,9 @@ absl::StatusOr<proto::DeviceReport> AskOom(const Study& study, const OomReportOp
   const bool is_what_if = !study.settings().as_recorded || contents.peaks.ooms() > 0;
   const ReplaySettings on_card =
       study.settings().as_recorded ? study.settings() : study.OnCard(study.settings());
-  absl::StatusOr<proto::OutOfMemory> oom = WhyOutOfMemory(schedule, on_card, options, progress);
+  OomReportOptions described = options;
+  described.meanings = &study.meanings();
+  absl::StatusOr<proto::OutOfMemory> oom = WhyOutOfMemory(schedule, on_card, described, progress);
   if (!oom.ok()) return oom.status();
   proto::DeviceReport report = ReportOom(schedule, on_card, contents.peaks, *std::move(oom));
   if (const absl::Status added = AddServingAdvice(study, progress, &report); !added.ok()) {

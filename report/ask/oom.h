@@ -8,6 +8,7 @@
 #include "absl/status/statusor.h"
 #include "proto/report.pb.h"
 #include "report/ask/held.h"
+#include "sim/category/meanings.h"
 #include "sim/oom/oom_analysis.h"
 #include "sim/recording/replay_settings.h"
 #include "sim/run/progress.h"
@@ -20,7 +21,8 @@ namespace memreplay {
 struct OomReportOptions {
   // Memory of the card, where the recording was made; absent: estimated.
   std::optional<Bytes> card;
-  HeldOptions held;  // its `top` also for segments
+  HeldOptions held;                    // its `top` also for segments
+  const Meanings* meanings = nullptr;  // of the schedule: categories of what was live
 };
 
 // `analysis` null: memory does not run out.

@@ -192,8 +192,8 @@ void FillMap(const MemoryState& state, proto::Page::BlockMap::Moment moment,
   FillGroups(state, map);
 }
 
-void FillHoldings(const Schedule& schedule, const PeakHoldings& peak, size_t most,
-                  StackWriter* stacks, proto::Page::Holdings* to) {
+void FillHoldings(const Schedule& schedule, const Meanings& meanings, const PeakHoldings& peak,
+                  size_t most, StackWriter* stacks, proto::Page::Holdings* to) {
   if (!schedule.requests().empty()) {
     to->set_position(static_cast<int64_t>(EventOfRequest(schedule, peak.request)));
   }
@@ -216,6 +216,7 @@ void FillHoldings(const Schedule& schedule, const PeakHoldings& peak, size_t mos
     row.set_stack(stacks->Add(holding.stack));
     row.set_requested_bytes(holding.requested.signed_value());
     row.set_allocations(static_cast<int64_t>(holding.allocations));
+    DescribeAllocation(meanings, holding.largest, &row);
   }
   std::vector<proto::Page::Holdings::Row> sorted;
   for (auto& [tag, row] : categories) sorted.push_back(std::move(row));
@@ -243,7 +244,7 @@ proto::DeviceReport ReportRecordedRun(const Shown& shown, RunData* data) {
   const SampledReplay replay = shown.study.WatchAsRecorded(&watchers, /*keep_segments=*/true);
   proto::DeviceReport report = ReportReplay(shown.study, shown.contents.peaks, replay);
   *report.mutable_inventory() = shown.contents.inventory;
-  AddPage(schedule, shown.unsimulated.get(), history,
+  AddPage(schedule, shown.study.meanings(), shown.unsimulated.get(), history,
           replay.fragmentation.has_value() ? &replay.fragmentation->segments : nullptr,
           replay.exact.segments, shown.limits, &report);
   *data = MakeRunData(schedule, shown.study.meanings(), log.log(), shown.threads);
@@ -264,7 +265,7 @@ absl::StatusOr<proto::DeviceReport> ReportWhatIfRun(const Shown& shown,
   if (!run.ok()) return run.status();
   proto::DeviceReport report = ReportWhatIf(schedule, on_card, shown.contents.peaks, *run);
   *report.mutable_inventory() = shown.contents.inventory;
-  AddPage(schedule, shown.unsimulated.get(), history,
+  AddPage(schedule, shown.study.meanings(), shown.unsimulated.get(), history,
           run->fragmentation.has_value() ? &run->fragmentation->segments : nullptr, run->segments,
           shown.limits, &report);
   *data = MakeRunData(schedule, shown.study.meanings(), log.log(), shown.threads);
@@ -294,16 +295,16 @@ Unsimulated TellUnsimulated(const Schedule& schedule) {
   return {FindLoop(schedule), HoldingsAtPeak(schedule), BirthEvents(schedule)};
 }
 
-void AddPage(const Schedule& schedule, const Unsimulated& known, const HistoryObserver& history,
-             const MemoryState* at_peak, const MemoryState& at_end, const PageLimits& limits,
-             proto::DeviceReport* report) {
+void AddPage(const Schedule& schedule, const Meanings& meanings, const Unsimulated& known,
+             const HistoryObserver& history, const MemoryState* at_peak, const MemoryState& at_end,
+             const PageLimits& limits, proto::DeviceReport* report) {
   proto::Page& page = *report->mutable_page();
   page.set_positions(static_cast<int64_t>(schedule.is_program() ? schedule.requests().size()
                                                                 : schedule.recorded().size()));
   FillCurve(history, limits.marks, page.mutable_curve());
   StackNames names(schedule.trace());
   StackWriter stacks(names, &page);
-  FillHoldings(schedule, known.holdings, limits.stacks, &stacks, page.mutable_holdings());
+  FillHoldings(schedule, meanings, known.holdings, limits.stacks, &stacks, page.mutable_holdings());
   if (at_peak != nullptr && !at_peak->empty()) {
     FillMap(*at_peak, proto::Page::BlockMap::peak, known.births, limits.map_blocks, &stacks,
             page.add_maps());
@@ -361,8 +362,10 @@ absl::StatusOr<proto::DeviceReport> AskPage(const Study& study, const PageQuesti
   }
   if (report->ooms() > 0 || report->recorded().ooms() > 0) {
     progress->SetActivity(StrCat("examining device ", device));
+    OomReportOptions options;
+    options.meanings = &study.meanings();
     absl::StatusOr<proto::OutOfMemory> oom =
-        WhyOutOfMemory(schedule, settings.as_recorded ? settings : study.OnCard(settings), {});
+        WhyOutOfMemory(schedule, settings.as_recorded ? settings : study.OnCard(settings), options);
     if (!oom.ok()) return oom.status();
     *report->mutable_oom() = *std::move(oom);
     if (const absl::Status added = AddServingAdvice(study, progress, &*report); !added.ok()) {

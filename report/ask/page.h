@@ -39,9 +39,9 @@ Unsimulated TellUnsimulated(const Schedule& schedule);
 
 // Fills `page` and `loop` of `report`, which describes the same run. `at_peak` null:
 // not known. O(what is drawn).
-void AddPage(const Schedule& schedule, const Unsimulated& known, const HistoryObserver& history,
-             const MemoryState* at_peak, const MemoryState& at_end, const PageLimits& limits,
-             proto::DeviceReport* report);
+void AddPage(const Schedule& schedule, const Meanings& meanings, const Unsimulated& known,
+             const HistoryObserver& history, const MemoryState* at_peak, const MemoryState& at_end,
+             const PageLimits& limits, proto::DeviceReport* report);
 
 // Another run of the schedule; takes from `other` what the page does not show.
 void AddOther(const HistoryObserver& history, const PageLimits& limits, proto::DeviceReport other,

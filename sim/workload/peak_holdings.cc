@@ -52,12 +52,16 @@ PeakHoldings HoldingsAtPeak(const Schedule& schedule) {
   });
   const size_t end = schedule.requests().empty() ? 0 : peak.request + 1;
   absl::flat_hash_map<uint32_t, size_t> rows;
-  for (const Live& allocation : Walk(schedule, end, [](size_t, Bytes) {})) {
+  const std::vector<Live> allocations = Walk(schedule, end, [](size_t, Bytes) {});
+  for (AllocationId id = 0; id < allocations.size(); ++id) {
+    const Live& allocation = allocations[id];
     if (!allocation.live) continue;
     const auto [row, is_new] = rows.try_emplace(allocation.stack, peak.stacks.size());
-    if (is_new) peak.stacks.push_back({allocation.stack, Bytes(), 0});
-    peak.stacks[row->second].requested += allocation.size;
-    ++peak.stacks[row->second].allocations;
+    if (is_new) peak.stacks.push_back({allocation.stack, Bytes(), 0, id});
+    PeakHolding& holding = peak.stacks[row->second];
+    holding.requested += allocation.size;
+    ++holding.allocations;
+    if (allocation.size > allocations[holding.largest].size) holding.largest = id;
   }
   std::sort(peak.stacks.begin(), peak.stacks.end(), [](const PeakHolding& a, const PeakHolding& b) {
     return a.requested != b.requested ? a.requested > b.requested : a.stack < b.stack;

@@ -14,6 +14,7 @@ struct PeakHolding {
   uint32_t stack = 0;
   Bytes requested;
   uint64_t allocations = 0;
+  AllocationId largest = kNoAllocation;  // the first of the largest
 };
 
 struct PeakHoldings {

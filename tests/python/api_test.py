@@ -229,7 +229,15 @@ class Answers(unittest.TestCase):
         of_blocks = {(stack != "", category != "") for stack, category, state in
                      zip(end["stack"], end["category"], end["state"]) if state != "inactive"}
         self.assertEqual(of_blocks, {(True, True)})
-        self.assertIn("train", " ".join(report.columns("stacks")["frames"]))
+        stacks = report.columns("stacks")
+        self.assertIn("train", " ".join(stacks["frames"]))
+        self.assertEqual(list(stacks)[:5], ["device", "stack", "category", "phase", "module"])
+        largest = dict(zip(stacks["category"][::-1], stacks["phase"][::-1]))  # of each category, where most was made
+        self.assertEqual((largest["activation"], largest["gradient"]), ("forward", "backward"))
+        self.assertNotIn("", stacks["category"] + stacks["phase"])
+        short = recording.oom(capacity="40MiB").columns("stacks")
+        self.assertLessEqual(set(short["category"]), set(recording.oom(capacity="40MiB").columns("categories")["category"]))
+        self.assertNotIn("", short["category"])
 
     @unittest.skipUnless(has("pandas") and has("pyarrow"), "pandas and pyarrow are not installed")
     def test_arrow_and_pandas(self):
