@@ -14,6 +14,7 @@
 #include "report/words/sweep_words.h"
 #include "report/words/verdict.h"
 #include "sim/category/category.h"
+#include "sim/recording/replay_settings.h"
 #include "trace/value/strings.h"
 #include "trace/value/units.h"
 
@@ -291,13 +292,11 @@ std::string Sentences(const proto::DeviceReport& device) {
 }  // namespace
 
 std::string DiagnosisOf(const proto::DeviceReport& device) {
-  const std::string sentences = Sentences(device);
-  if (!Disagrees(device)) return sentences;
-  const bool is_npu = std::any_of(
-      device.notes().begin(), device.notes().end(),
-      [](const std::string& note) { return note.find("Ascend NPU") != std::string::npos; });
-  return StrCat(is_npu ? "Recorded on an Ascend NPU, whose allocator is not modelled: " : "",
-                FidelitySentence(device), ". ", sentences);
+  const bool is_npu =
+      std::find(device.notes().begin(), device.notes().end(), kNpuNote) != device.notes().end();
+  return StrCat(is_npu ? "Recorded on an Ascend NPU, whose allocator is not modelled. " : "",
+                Disagrees(device) ? StrCat(FidelitySentence(device), ". ") : std::string(),
+                Sentences(device));
 }
 
 void AddDiagnoses(proto::Report* report) {

@@ -4,6 +4,7 @@
 #include "report/ask/device_report.h"
 #include "report/ask/loop.h"
 #include "report/words/stack_names.h"
+#include "sim/recording/replay_settings.h"
 
 namespace memreplay {
 
@@ -15,6 +16,7 @@ absl::StatusOr<proto::DeviceReport> AskInspect(const Study& study,
   if (trace.devices[study.device_index()].has_final_state) {
     *report.mutable_held_at_end() = HeldAtEnd(trace, study.device_index(), names, question.held);
   }
+  if (IsOfNpu(trace)) report.add_notes(std::string(kNpuNote));
   if (question.deep) study.schedule();  // or it would be built a second time, for categories alone
   AddCategories(study, names, &report);
   if (!question.deep) return report;

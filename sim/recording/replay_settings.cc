@@ -101,11 +101,7 @@ absl::StatusOr<ReplaySettings> ResolveSettings(const Trace& trace, const Setting
   settings.config = *std::move(config);
   settings.recorded_config = *std::move(recorded);
 
-  if (IsOfNpu(trace)) {
-    settings.notes.emplace_back(
-        "recorded on an Ascend NPU by torch_npu, whose allocator is not modelled: its events are "
-        "exact, but a replay follows the rules of CUDA's allocator, so it differs");
-  }
+  if (IsOfNpu(trace)) settings.notes.emplace_back(kNpuNote);
   if (!request.capacity_note.empty()) settings.notes.push_back(request.capacity_note);
   settings.order = request.order.value_or(OrderOf(trace));
   settings.unlimited = request.unlimited;

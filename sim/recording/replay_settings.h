@@ -63,6 +63,11 @@ absl::StatusOr<ReplaySettings> ResolveSettings(const Trace& trace, const Setting
 // Recorded on an Ascend NPU: torch_npu, which has an allocator of its own, is among the frames.
 // O(texts).
 bool IsOfNpu(const Trace& trace);
+// Of the settings of such a recording.
+inline constexpr std::string_view kNpuNote =
+    "recorded on an Ascend NPU by torch_npu, whose allocator is not modelled: its events are "
+    "exact, "
+    "but a replay follows the rules of CUDA's allocator, so it differs";
 
 // The order in which addresses were handed out where the file was recorded: as it says, else
 // upwards below 2^40 (Windows, WSL), else, and for programs, Linux's.

@@ -3,7 +3,12 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <memory>
 #include <string>
+
+#include "report/ask/inspect.h"
+#include "sim/recording/replay_settings.h"
+#include "sim/study/study_trace.h"
 
 namespace memreplay {
 namespace {
@@ -62,6 +67,30 @@ TEST(Diagnosis, AReplayThatDiffersComesFirst) {
                                       0),
             0)
       << DiagnosisOf(device);
+}
+
+TEST(Diagnosis, ARecordingOfAnNpuIsNamedFirst) {
+  proto::DeviceReport device = TrainingStep();
+  device.add_notes(std::string(kNpuNote));
+  const std::string named = "Recorded on an Ascend NPU, whose allocator is not modelled. ";
+  EXPECT_EQ(DiagnosisOf(device).rfind(named + "Peak 11.0 GiB", 0), 0) << DiagnosisOf(device);
+  device.mutable_fidelity()->set_matched_events(90);
+  device.mutable_fidelity()->mutable_first_divergence()->set_index(90);
+  EXPECT_EQ(DiagnosisOf(device).rfind(named + "THE REPLAY DIFFERS FROM THE RECORDING: 90", 0), 0)
+      << DiagnosisOf(device);
+}
+
+// The file itself, read and asked as inspect and replay do.
+TEST(Diagnosis, AFileWithFramesOfTorchNpuIsRecognised) {
+  const auto trace = std::make_shared<Trace>();
+  trace->strings.Intern("/usr/lib/python3/site-packages/torch_npu/npu/memory.py");
+  trace->devices.emplace_back();
+  absl::StatusOr<OpenedFile> opened = StudyFile(trace, {});
+  ASSERT_TRUE(opened.ok()) << opened.status();
+  const absl::StatusOr<proto::DeviceReport> report =
+      AskInspect(*opened->studied.devices[0], InspectQuestion());
+  ASSERT_TRUE(report.ok()) << report.status();
+  EXPECT_EQ(DiagnosisOf(*report).rfind("Recorded on an Ascend NPU", 0), 0) << DiagnosisOf(*report);
 }
 
 TEST(Diagnosis, SaysWhyMemoryRanOutWhatHeldItAndWhatToDo) {
