@@ -491,8 +491,13 @@ class Finder {
         Say(start.id, Category::kOptimizerState, Evidence::kStack);
       } else if (role.phase == StackPhase::kLoad && LifeOf(start.id).end == kNever) {
         Say(start.id, Category::kParameter, Evidence::kStack);
-      } else if (IsBlasWorkspace(start.requested_size) && role.is_workspace) {
+      } else if (role.is_workspace) {
         Say(start.id, Category::kWorkspace, Evidence::kStack);
+      } else if (role.is_cache) {
+        Say(start.id, Category::kCache, Evidence::kStack);
+      } else if (start.requested_size.value() == kBlasWorkspaces[0] &&
+                 role.phase == StackPhase::kEmpty) {
+        Say(start.id, Category::kWorkspace, Evidence::kSize);  // a size that hardly anything has
       }
     }
     size_t span = 0;

@@ -92,7 +92,9 @@ FrameRole RoleOf(std::string file, std::string_view name) {
        (name == "linear" || name == "multi_head_attention_forward"))) {
     role.more.is_linear = true;
   }
-  if (Has(file, "cache_utils.py") || Has(file, "kv_cache")) role.more.is_cache = true;
+  if (Has(file, "cache_utils.py") || Has(file, "kv_cache") || Has(name, "allocate_kv_cache")) {
+    role.more.is_cache = true;
+  }
   return role;
 }
 

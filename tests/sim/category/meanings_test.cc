@@ -97,6 +97,34 @@ TEST(Meanings, AreInferredFromStacksLifetimesAndSizes) {
                   "temporary by lifetime in evaluation 2"));
 }
 
+TEST(Meanings, AreTheSameWithoutRequests) {
+  Recording recording = TrainingStep();
+  recording.Free(12 << 20, 300).Oom(5, 1 << 20).Alloc(13 << 20, 700);  // the first was there before
+  const Schedule whole = recording.Build();
+  const Schedule recorded = Schedule::BuildRecorded(whole.shared_trace(), 0);
+  EXPECT_FALSE(whole.requests().empty());
+  EXPECT_TRUE(recorded.requests().empty());
+  EXPECT_EQ(recorded.allocation_count(), whole.allocation_count());
+  EXPECT_EQ(recorded.is_cold(), whole.is_cold());
+  EXPECT_EQ(recorded.start_allocations().size(), whole.start_allocations().size());
+  EXPECT_EQ(Words(FindMeanings(recorded)), Words(FindMeanings(whole)));
+}
+
+TEST(Meanings, OfWhatWasThereBeforeTheRecording) {
+  Recording recording;
+  Trace& trace = recording.trace();
+  const uint32_t cache = StackOf(
+      trace, {{"vllm/worker/cache_engine.py", "_allocate_kv_cache"}, {"vllm/engine.py", "start"}});
+  recording.Segment(1 << 20, 64 << 20);
+  recording.Block(8'519'680, 8'519'680);  // cuBLAS's, by its size
+  recording.Block(40 << 20, 40 << 20);
+  trace.devices[0].final_state[0].blocks[1].stack = cache;
+  recording.Block(512, 512);
+  EXPECT_THAT(Words(FindMeanings(recording.Build())),
+              ElementsAre("workspace by size in load 0", "cache by stack in load 0",
+                          "unknown by none in load 0"));
+}
+
 TEST(Meanings, AreToldByNotes) {
   Recording recording = TrainingStep();
   Trace& trace = recording.trace();
