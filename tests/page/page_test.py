@@ -524,6 +524,46 @@ class DrawingTest(PageTest):
             self.assertEqual(cut, [], f"cut off where the page is {width} pixels wide")
         self.driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
 
+    def test_running_text_uses_the_width(self):
+        """No paragraph is squeezed into a column: at 420 pixels a full line has ten words, where the text is so long."""
+        for name in ("serving_expandable", "expandable_oom", "no_history", "job"):
+            for width in (420, 1280):
+                with self.subTest(page=name, width=width):
+                    self.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", {
+                        "width": width, "height": 800, "deviceScaleFactor": 1, "mobile": False})
+                    self.open(name)
+                    self.driver.execute_script(
+                        "document.querySelectorAll('details').forEach((each) => { each.open = true; });")
+                    narrow = self.driver.execute_script("""
+                      const lines = (node) => {  // words of each line of a text
+                        const range = document.createRange();
+                        const found = new Map();
+                        for (const word of node.textContent.matchAll(/\\S+/g)) {
+                          range.setStart(node, word.index);
+                          range.setEnd(node, word.index + 1);
+                          const top = Math.round(range.getBoundingClientRect().top);
+                          found.set(top, (found.get(top) || 0) + 1);
+                        }
+                        return [...found.values()];
+                      };
+                      const squeezed = [];
+                      for (const box of document.querySelectorAll("main p, main li, main td, main dd, main figcaption")) {
+                        const style = getComputedStyle(box);
+                        if (box.offsetParent === null || style.whiteSpace.startsWith("pre")) continue;
+                        const texts = [...box.childNodes].filter((node) => node.nodeType === Node.TEXT_NODE);
+                        for (const text of texts) {
+                          const words = lines(text);
+                          // Long words of paths leave short lines: the fullest line counts.
+                          const total = words.reduce((sum, each) => sum + each, 0);
+                          if (words.length > 2 && total >= 12 && Math.max(...words) < arguments[0]) {
+                            squeezed.push([box.tagName, Math.max(...words), text.textContent.trim().slice(0, 80)]);
+                          }
+                        }
+                      }
+                      return squeezed;""", 6 if width == 420 else 10)
+                    self.assertEqual(narrow, [])
+        self.driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
     def test_without_scripts(self):
         self.driver.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": True})
         try:
