@@ -215,9 +215,12 @@ std::string Phases(const proto::DeviceReport& device) {
   for (size_t i = 0; i < bytes.size(); ++i) {
     const proto::Categories::Phase& phase = categories.phases(static_cast<int>(i));
     std::vector<Cell>& row = rows.emplace_back();
-    row.push_back(PlaceCell(
-        HasStep(categories, phase) ? StrCat(phase.name(), ", step ", phase.step()) : phase.name(),
-        phase.event(), 0));
+    const bool is_all = categories.phases_size() == 1 && phase.name() == "other";
+    row.push_back(PlaceCell(is_all ? "the whole run"
+                            : HasStep(categories, phase)
+                                ? StrCat(phase.name(), ", step ", phase.step())
+                                : phase.name(),
+                            phase.event(), 0));
     row.push_back(SizeCell(phase.live_bytes()));
     for (const size_t c : shown) {
       row.push_back(bytes[i][c] == 0 ? NumberCell("") : SizeCell(bytes[i][c]));

@@ -433,7 +433,7 @@ class Finder {
           phase = before;
         } else if (before == Phase::kForward && after == Phase::kOther) {
           phase = Phase::kForward;
-        } else if (i == 0 && schedule_.is_cold()) {
+        } else if (i == 0 && drafts.size() > 1 && schedule_.is_cold()) {
           phase = Phase::kLoad;
         }
       }

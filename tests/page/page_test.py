@@ -526,7 +526,7 @@ class DrawingTest(PageTest):
 
     def test_running_text_uses_the_width(self):
         """No paragraph is squeezed into a column: at 420 pixels a full line has ten words, where the text is so long."""
-        for name in ("serving_expandable", "expandable_oom", "no_history", "job"):
+        for name in ("serving_expandable", "expandable_oom", "no_history", "hostile"):
             for width in (420, 1280):
                 with self.subTest(page=name, width=width):
                     self.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", {

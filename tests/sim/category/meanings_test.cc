@@ -125,6 +125,15 @@ TEST(Meanings, OfWhatWasThereBeforeTheRecording) {
                           "unknown by none in load 0"));
 }
 
+TEST(Meanings, ARecordingWithoutPassesHasNoPhaseBeforeThem) {
+  Recording recording;
+  const Stacks stacks(recording.trace());
+  recording.SegmentAlloc(1 << 20, 2 << 20).Stack(stacks.user).Alloc(1 << 20, 4096);
+  const Meanings meanings = FindMeanings(recording.Build());
+  ASSERT_EQ(meanings.phases.size(), 1U);
+  EXPECT_EQ(meanings.phases[0].phase, Phase::kOther);
+}
+
 TEST(Meanings, AreToldByNotes) {
   Recording recording = TrainingStep();
   Trace& trace = recording.trace();
