@@ -148,7 +148,7 @@ class ChartPicture {
   setWidth(width) {
     this.width = width;
     this.ratio = Math.min(2, window.devicePixelRatio || 1);
-    this.left = width < 600 ? 58 : 70;
+    this.left = width < 600 ? 64 : 70;
     this.plotWidth = width - this.left - MARGIN.right;
     this.plotHeight = width < 600 ? 240 : width < 1800 ? 340 : 480;
   }

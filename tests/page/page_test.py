@@ -522,6 +522,12 @@ class DrawingTest(PageTest):
               return [...all].filter((each) => each.getBoundingClientRect().right > innerWidth)
                   .map((each) => each.textContent);""")
             self.assertEqual(cut, [], f"cut off where the page is {width} pixels wide")
+            outside = self.driver.execute_script("""
+              const chart = document.querySelector("svg.chart").getBoundingClientRect();
+              return [...document.querySelectorAll("svg.chart .axis text")]
+                  .filter((text) => text.getBoundingClientRect().left < chart.left - 0.5)
+                  .map((text) => text.textContent);""")
+            self.assertEqual(outside, [], f"labels cut off where the page is {width} pixels wide")
         self.driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
 
     def test_running_text_uses_the_width(self):
