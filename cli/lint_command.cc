@@ -43,8 +43,7 @@ absl::StatusOr<int> RunLint(const CommandLine& line) {
     if (!found.ok()) return InCommand("lint", found.status());
     profile = *found;
   }
-  const proto::Report report =
-      LintReport(confs->front(), *profile, version.has_value() ? "given" : "the default");
+  const proto::Report report = LintReport(confs->front(), *profile, version.has_value());
   const absl::Status printed =
       PrintAnswer(report, json, [&] { return RenderLintText(report.lint()); });
   if (!printed.ok()) return printed;

@@ -5,6 +5,7 @@
 
 #include "report/ask/enums.h"
 #include "report/ask/inventory.h"
+#include "report/ask/torch_choice.h"
 #include "report/words/render_json.h"
 #include "report/words/stack_names.h"
 #include "report/words/text.h"
@@ -45,9 +46,7 @@ void AddDiagnostics(const Diagnostics& diagnostics, proto::DeviceReport* report)
 proto::DeviceReport StartDevice(int device, const ProfileChoice& torch, std::string_view conf) {
   proto::DeviceReport report;
   report.set_device(device);
-  report.mutable_torch()->set_release(std::string(torch.profile->release));
-  report.mutable_torch()->set_inferred(torch.inferred);
-  report.mutable_torch()->set_why(torch.why);
+  *report.mutable_torch() = DescribeChoice(torch);
   report.set_torch_profile(std::string(torch.profile->release));
   report.set_conf(CleanText(conf));
   // Present also where nothing was compared: readers need not ask first.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "report/ask/torch_choice.h"
 #include "report/words/text.h"
 #include "report/words/version.h"
 #include "sim/settings/conf_lint.h"
@@ -21,15 +22,14 @@ proto::Lint::Finding::Severity SeverityOf(LintSeverity severity) {
 
 }  // namespace
 
-proto::Report LintReport(std::string_view conf, const TorchProfile& profile, std::string_view why) {
+proto::Report LintReport(std::string_view conf, const TorchProfile& profile, bool is_given) {
   proto::Report report;
   report.set_schema_version(kReportSchemaVersion);
   report.set_tool_version(kVersion);
   report.set_command("lint");
   proto::Lint& lint = *report.mutable_lint();
   lint.set_conf(CleanText(conf));
-  lint.mutable_torch()->set_release(std::string(profile.release));
-  lint.mutable_torch()->set_why(std::string(why));
+  *lint.mutable_torch() = DescribeChoice(profile, is_given);
   for (const LintFinding& finding : LintAllocatorConf(conf, profile)) {
     proto::Lint::Finding& out = *lint.add_findings();
     out.set_severity(SeverityOf(finding.severity));

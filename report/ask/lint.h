@@ -9,8 +9,8 @@
 
 namespace memreplay {
 
-// `why` says how the release was chosen: "given", "the default".
-proto::Report LintReport(std::string_view conf, const TorchProfile& profile, std::string_view why);
+// `is_given`: the release was asked for; else it is the default.
+proto::Report LintReport(std::string_view conf, const TorchProfile& profile, bool is_given);
 
 // This release refuses the string.
 bool HasErrors(const proto::Lint& lint);

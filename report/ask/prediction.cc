@@ -1,5 +1,6 @@
 #include "report/ask/prediction.h"
 
+#include "report/ask/torch_choice.h"
 #include "report/words/text.h"
 #include "report/words/version.h"
 
@@ -15,8 +16,7 @@ proto::Report PredictionReport(const PredictionContext& context, const ReplaySet
   out.set_model(context.model);
   out.set_parameters(context.parameters);
   out.set_conf(CleanText(settings.config.conf));
-  out.mutable_torch()->set_release(std::string(settings.torch.profile->release));
-  out.mutable_torch()->set_why(settings.torch.why);
+  *out.mutable_torch() = DescribeChoice(settings.torch);
   if (settings.capacity.has_value()) out.set_capacity_bytes(settings.capacity->signed_value());
   out.set_peak_allocated_bytes(usage.highest().allocated.signed_value());
   out.set_peak_reserved_bytes(usage.peak_reserved().signed_value());

@@ -3,7 +3,6 @@
 #include <bit>
 #include <utility>
 
-#include "sim/recording/torch_inference.h"
 #include "sim/settings/conf_lint.h"
 #include "trace/value/strings.h"
 
@@ -54,17 +53,16 @@ absl::StatusOr<ProfileChoice> ChooseProfile(const Trace& trace,
   if (version.has_value()) {
     absl::StatusOr<const TorchProfile*> found = FindTorchProfile(*version);
     if (!found.ok()) return found.status();
-    return ProfileChoice{*found, false, "given"};
+    return ProfileChoice{*found, ProfileReason::kGiven};
   }
   if (!trace.torch_version.empty()) {
     const absl::StatusOr<const TorchProfile*> found = FindTorchProfile(trace.torch_version);
-    if (found.ok()) return ProfileChoice{*found, false, "according to the file"};
+    if (found.ok()) return ProfileChoice{*found, ProfileReason::kInFile};
   }
   if (trace.is_program) {
-    return ProfileChoice{&DefaultTorchProfile(), false, "not in the file; the default"};
+    return ProfileChoice{&DefaultTorchProfile(), ProfileReason::kDefault};
   }
-  const TorchInference inferred = InferTorchProfile(trace);
-  return ProfileChoice{inferred.profile, true, StrCat("inferred: ", inferred.why)};
+  return InferTorchProfile(trace);
 }
 
 absl::Status CheckMemory(std::optional<Bytes> total, std::string_view whose) {

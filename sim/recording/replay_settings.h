@@ -10,6 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "sim/device/simulated_device.h"
+#include "sim/recording/torch_inference.h"
 #include "sim/settings/allocator_config.h"
 #include "sim/settings/torch_profile.h"
 #include "trace/value/trace.h"
@@ -28,13 +29,6 @@ struct SettingsRequest {
   std::optional<double> fraction;     // of it that PyTorch may use
   std::optional<AddressOrder> order;  // in which it hands addresses out
   bool operator==(const SettingsRequest&) const = default;
-};
-
-// Which release of PyTorch, and why that one.
-struct ProfileChoice {
-  const TorchProfile* profile = nullptr;
-  bool inferred = false;
-  std::string why;  // "given", "as the file says", "inferred: ...", "the file does not say; ..."
 };
 
 // `version` if given, else what the file says, if it is known, else what it was probably recorded

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <vector>
 
-#include "absl/strings/str_join.h"
 #include "sim/settings/conf_tokens.h"
 #include "trace/value/strings.h"
 
@@ -82,13 +81,9 @@ bool LacksNothing(const TorchProfile& profile, const Trace& trace) {
   return true;
 }
 
-std::string Range(const std::vector<const TorchProfile*>& fitting) {
-  if (fitting.size() == 1) return std::string(fitting[0]->release);
-  return StrCat(fitting.front()->release, " to ", fitting.back()->release);
-}
-
 // What bounds the range from below and from above.
-std::string Evidence(const std::vector<const TorchProfile*>& fitting, const Trace& trace) {
+std::vector<std::string> Evidence(const std::vector<const TorchProfile*>& fitting,
+                                  const Trace& trace) {
   std::vector<std::string> evidence;
   const absl::Span<const TorchProfile> all = AllTorchProfiles();
   const TorchProfile* before = fitting.front() == &all.front() ? nullptr : fitting.front() - 1;
@@ -108,42 +103,30 @@ std::string Evidence(const std::vector<const TorchProfile*>& fitting, const Trac
       evidence.emplace_back(key.name);
     }
   }
-  return evidence.empty() ? "" : StrCat(" (", absl::StrJoin(evidence, ", "), ")");
+  return evidence;
 }
 
 }  // namespace
 
-TorchInference InferTorchProfile(const Trace& trace) {
-  std::vector<const TorchProfile*> fitting;
+ProfileChoice InferTorchProfile(const Trace& trace) {
+  ProfileChoice inferred;
   const TorchProfile* oldest_with_all = nullptr;
   for (const TorchProfile& profile : AllTorchProfiles()) {
     if (!HasAll(profile, trace)) continue;
     if (oldest_with_all == nullptr) oldest_with_all = &profile;
-    if (LacksNothing(profile, trace)) fitting.push_back(&profile);
+    if (LacksNothing(profile, trace)) inferred.fitting.push_back(&profile);
   }
-  TorchInference inferred;
-  if (!fitting.empty()) {
-    inferred.profile = fitting.back();
-    inferred.layout = fitting.size() == AllTorchProfiles().size()
-                          ? "the file does not identify its release"
-                          : StrCat("layout of ", Range(fitting), Evidence(fitting, trace));
+  if (!inferred.fitting.empty()) {
+    inferred.reason = ProfileReason::kLayout;
+    inferred.profile = inferred.fitting.back();
+    inferred.evidence = Evidence(inferred.fitting, trace);
   } else if (oldest_with_all != nullptr) {
+    inferred.reason = ProfileReason::kNewestKey;
     inferred.profile = oldest_with_all;
-    inferred.layout = "layout of no release";
   } else {
+    inferred.reason = ProfileReason::kUnknownLayout;
     inferred.profile = &DefaultTorchProfile();
-    inferred.layout = "layout of no release";
   }
-  inferred.why = inferred.layout;
-  if (fitting.size() > 1) {
-    inferred.why += StrCat("; assumed to be ", inferred.profile->release);
-  } else if (oldest_with_all == nullptr) {
-    inferred.why += StrCat("; assumed to be ", inferred.profile->release);
-  } else if (fitting.empty()) {
-    inferred.why +=
-        StrCat("; assumed to be the oldest release with all its keys, ", inferred.profile->release);
-  }
-  inferred.fitting = std::move(fitting);
   return inferred;
 }
 

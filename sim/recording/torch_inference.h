@@ -1,7 +1,9 @@
-// Which PyTorch release wrote a file, told from what its snapshot has and lacks.
+// Which PyTorch release a file is replayed as, and why that one: told from what its snapshot has
+// and lacks.
 #ifndef MEMREPLAY_SIM_RECORDING_TORCH_INFERENCE_H_
 #define MEMREPLAY_SIM_RECORDING_TORCH_INFERENCE_H_
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -10,19 +12,40 @@
 
 namespace memreplay {
 
-struct TorchInference {
+enum class ProfileReason : uint8_t {
+  kGiven,    // asked for
+  kInFile,   // the file names it
+  kDefault,  // a program that names none
+  // Inferred, from here on.
+  kLayout,          // the newest of the releases that write such files
+  kReproduces,      // the newest of them under which the replay is exact
+  kReproducesMost,  // of them the one under which it stays exact for longest
+  kNewestKey,       // no release writes such files; the oldest that writes all their keys
+  kUnknownLayout,   // no release writes all their keys; the default
+};
+
+// Report words: report/words/torch_reason.h.
+struct ProfileChoice {
   const TorchProfile* profile = nullptr;
-  std::vector<const TorchProfile*> fitting;  // all that fit, oldest first; empty: none does
-  std::string layout;                        // "layout of 2.5 to 2.7 (...)"
-  // "layout of 2.5 to 2.7 (external_annotations, no compile_context); taken as 2.7"
-  std::string why;
+  ProfileReason reason = ProfileReason::kGiven;
+  // Of inferred ones: the releases that write such files, oldest first.
+  std::vector<const TorchProfile*> fitting = {};
+  // What older and newer releases would have written otherwise: "external_annotations",
+  // "no compile_context", "its settings".
+  std::vector<std::string> evidence = {};
+  // kReproduces, kReproducesMost: the newest of `fitting`, and the recorded event at which its
+  // replay differs.
+  const TorchProfile* rejected = nullptr;
+  uint64_t rejected_at = 0;
+
+  bool inferred() const { return reason >= ProfileReason::kLayout; }
 };
 
 // Narrows the releases down by the keys that the file has and lacks, and by the
 // keys of its settings string. Of several that fit, the newest. A file that fits none (edited, or
 // made by another tool) is taken as the release that its newest key asks for; one that says
 // nothing, as the default.
-TorchInference InferTorchProfile(const Trace& trace);
+ProfileChoice InferTorchProfile(const Trace& trace);
 
 }  // namespace memreplay
 

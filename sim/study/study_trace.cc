@@ -77,29 +77,18 @@ Attempt& BestOf(std::vector<Attempt>& attempts) {
       [](const Attempt& a, const Attempt& b) { return a.exact_events < b.exact_events; });
 }
 
-std::string Why(const TorchInference& inferred, const Attempt& chosen, const Attempt& newest) {
-  std::string why =
-      StrCat("inferred: ", inferred.layout, "; assumed to be ", chosen.profile->release);
-  if (chosen.profile == newest.profile) return why;
-  return why += StrCat(chosen.exact ? ", the newest release that reproduces it"
-                                    : ", the release that reproduces most of it",
-                       ": ", newest.profile->release, " would behave differently at event ",
-                       newest.parts_at);
-}
-
 }  // namespace
 
 absl::StatusOr<StudiedTrace> StudyTrace(const std::shared_ptr<const Trace>& trace,
                                         const SettingsRequest& request) {
   absl::StatusOr<ReplaySettings> settings = ResolveSettings(*trace, request);
   if (!settings.ok()) return settings.status();
-  TorchInference inferred;
-  if (settings->torch.inferred) inferred = InferTorchProfile(*trace);
-  const bool told = inferred.fitting.size() < 2;
+  const std::vector<const TorchProfile*> fitting = settings->torch.fitting;
+  const bool told = fitting.size() < 2;
   std::vector<Study::Known> known(trace->devices.size());
   if (!told || MayHaveGonePools(*trace)) {
     // The newest first.
-    std::vector<const TorchProfile*> profiles(inferred.fitting.rbegin(), inferred.fitting.rend());
+    std::vector<const TorchProfile*> profiles(fitting.rbegin(), fitting.rend());
     if (told) profiles = {settings->torch.profile};
     std::vector<std::optional<Schedule>> schedules(trace->devices.size());
     for (size_t device = 0; device < trace->devices.size(); ++device) {
@@ -121,11 +110,18 @@ absl::StatusOr<StudiedTrace> StudyTrace(const std::shared_ptr<const Trace>& trac
       if (!told) {
         SettingsRequest chosen = request;
         chosen.torch = std::string(best.profile->release);
+        ProfileChoice torch = settings->torch;
         const bool as_recorded = settings->as_recorded;
         settings = ResolveSettings(*trace, chosen);
         if (!settings.ok()) return settings.status();
         settings->as_recorded = as_recorded;
-        settings->torch = {best.profile, true, Why(inferred, best, attempts.front())};
+        if (best.profile != torch.profile) {
+          torch.profile = best.profile;
+          torch.reason = best.exact ? ProfileReason::kReproduces : ProfileReason::kReproducesMost;
+          torch.rejected = attempts.front().profile;
+          torch.rejected_at = attempts.front().parts_at;
+        }
+        settings->torch = std::move(torch);
       }
       for (size_t device = 0; device < trace->devices.size(); ++device) {
         if (!schedules[device].has_value()) continue;

@@ -8,7 +8,7 @@ namespace {
 
 TEST(LintReport, ErrorsAreCountedAndMakeTheAnswerBad) {
   const proto::Report report =
-      LintReport("max_split_size_mb:20,foo:1", **FindTorchProfile("2.6"), "given");
+      LintReport("max_split_size_mb:20,foo:1", **FindTorchProfile("2.6"), true);
   EXPECT_EQ(report.command(), "lint");
   EXPECT_TRUE(HasErrors(report.lint()));
   EXPECT_EQ(RenderLintText(report.lint()),
@@ -24,7 +24,7 @@ TEST(LintReport, ErrorsAreCountedAndMakeTheAnswerBad) {
 
 TEST(LintReport, WarningsDoNot) {
   const proto::Report report = LintReport("max_split_size_mb:128,expandable_segments:True",
-                                          **FindTorchProfile("2.11"), "the default");
+                                          **FindTorchProfile("2.11"), false);
   EXPECT_FALSE(HasErrors(report.lint()));
   EXPECT_EQ(RenderLintText(report.lint())
                 .find("PyTorch 2.11 (the default) accepts these settings: 0 errors, 1 warning\n"),
@@ -33,7 +33,7 @@ TEST(LintReport, WarningsDoNot) {
 }
 
 TEST(LintReport, UnprintableBytesAreMadeFitForAReport) {
-  const proto::Report report = LintReport("\xff\x01:1", **FindTorchProfile("2.11"), "given");
+  const proto::Report report = LintReport("\xff\x01:1", **FindTorchProfile("2.11"), true);
   EXPECT_EQ(report.lint().conf(), "??:1");
 }
 

@@ -49,13 +49,13 @@ TEST(ResolveSettings, TheReleaseIsTheOneThatTheFileSays) {
     const auto settings = ResolveSettings(trace, {});
     ASSERT_TRUE(settings.ok()) << settings.status();
     EXPECT_EQ(settings->torch.profile->release, "2.4");
-    EXPECT_FALSE(settings->torch.inferred);
+    EXPECT_FALSE(settings->torch.inferred());
     EXPECT_EQ(settings->as_recorded, !trace.is_program);
     SettingsRequest other;
     other.torch = "2.6";
     EXPECT_EQ(ResolveSettings(trace, other)->torch.profile->release, "2.6");
     trace.torch_version = "99.1";  // of nobody that is known
-    EXPECT_EQ(ResolveSettings(trace, {})->torch.inferred, !trace.is_program);
+    EXPECT_EQ(ResolveSettings(trace, {})->torch.inferred(), !trace.is_program);
   }
 }
 
@@ -63,7 +63,7 @@ TEST(ResolveSettings, AsRecordedTakesWhatTheFileLists) {
   const auto settings = ResolveSettings(Recording(), {});
   ASSERT_TRUE(settings.ok()) << settings.status();
   EXPECT_TRUE(settings->as_recorded);
-  EXPECT_TRUE(settings->torch.inferred);
+  EXPECT_TRUE(settings->torch.inferred());
   EXPECT_EQ(settings->config.max_split_size, MiB(128));
   EXPECT_TRUE(settings->config.expandable_segments);
   EXPECT_EQ(settings->config.roundup_power2_divisions[0], 4u);
@@ -98,7 +98,7 @@ TEST(ResolveSettings, AnyRequestMakesItAWhatIf) {
   ASSERT_TRUE(settings.ok());
   EXPECT_FALSE(settings->as_recorded);
   EXPECT_EQ(settings->torch.profile->release, "2.6");
-  EXPECT_EQ(settings->torch.why, "given");
+  EXPECT_EQ(settings->torch.reason, ProfileReason::kGiven);
   EXPECT_TRUE(settings->config.expandable_segments);  // still the recording's
 
   request = {};

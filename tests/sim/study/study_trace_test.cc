@@ -33,8 +33,8 @@ TEST(StudyTrace, TheRecordedChoicesTellReleasesOfOneLayoutApart) {
   for (const std::string_view release : {"2.11", "2.12"}) {
     const auto settings = SettingsOf(Recording(release), {});
     ASSERT_TRUE(settings.ok()) << settings.status();
-    EXPECT_EQ(settings->torch.profile->release, release) << settings->torch.why;
-    EXPECT_TRUE(settings->torch.inferred);
+    EXPECT_EQ(settings->torch.profile->release, release);
+    EXPECT_TRUE(settings->torch.inferred());
     EXPECT_TRUE(settings->as_recorded);
   }
 }
@@ -45,19 +45,17 @@ TEST(StudyTrace, WhereNoneOfItsLayoutIsRightAnotherReleaseMayBe) {
   trace.layout = testing::LayoutOf(testing::ProfileOf({.torch = "2.11"}));
   const auto settings = SettingsOf(std::make_shared<Trace>(std::move(trace)), {});
   ASSERT_TRUE(settings.ok()) << settings.status();
-  EXPECT_NE(settings->torch.why.find("the newest release that reproduces it: 2.12 would behave "
-                                     "differently"),
-            std::string_view::npos)
-      << settings->torch.why;
+  EXPECT_EQ(settings->torch.reason, ProfileReason::kReproduces);
+  EXPECT_EQ(settings->torch.rejected->release, "2.12");
 }
 
 TEST(StudyTrace, SaysWhatSpeaksAgainstTheNewest) {
   const auto settings = SettingsOf(Recording("2.11"), {});
   ASSERT_TRUE(settings.ok()) << settings.status();
-  EXPECT_NE(settings->torch.why.find("; assumed to be 2.11, the newest release that reproduces it: "
-                                     "2.12 would behave differently at event "),
-            std::string_view::npos)
-      << settings->torch.why;
+  EXPECT_EQ(settings->torch.profile->release, "2.11");
+  EXPECT_EQ(settings->torch.reason, ProfileReason::kReproduces);
+  EXPECT_EQ(settings->torch.rejected->release, "2.12");
+  EXPECT_GT(settings->torch.rejected_at, 0u);
 }
 
 TEST(StudyTrace, TheNewestWhereAllReplayIt) {
@@ -67,7 +65,8 @@ TEST(StudyTrace, TheNewestWhereAllReplayIt) {
   const auto settings = SettingsOf(std::make_shared<Trace>(std::move(trace)), {});
   ASSERT_TRUE(settings.ok()) << settings.status();
   EXPECT_EQ(settings->torch.profile->release, "2.12");
-  EXPECT_EQ(settings->torch.why.find("would behave differently"), std::string_view::npos);
+  EXPECT_EQ(settings->torch.reason, ProfileReason::kLayout);
+  EXPECT_EQ(settings->torch.rejected, nullptr);
 }
 
 TEST(StudyTrace, WhatNoReleaseReplaysIsTakenAsTheOneThatComesFurthest) {
@@ -80,9 +79,8 @@ TEST(StudyTrace, WhatNoReleaseReplaysIsTakenAsTheOneThatComesFurthest) {
   event.address = event.address + Bytes(512);
   const auto settings = SettingsOf(std::make_shared<Trace>(std::move(trace)), {});
   ASSERT_TRUE(settings.ok()) << settings.status();
-  EXPECT_EQ(settings->torch.profile->release, "2.11") << settings->torch.why;
-  EXPECT_NE(settings->torch.why.find("reproduces most of it"), std::string_view::npos)
-      << settings->torch.why;
+  EXPECT_EQ(settings->torch.profile->release, "2.11");
+  EXPECT_EQ(settings->torch.reason, ProfileReason::kReproducesMost);
 }
 
 TEST(StudyTrace, WhatIsAskedForIsTaken) {

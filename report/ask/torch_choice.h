@@ -1,0 +1,17 @@
+// Which PyTorch release was chosen and why -> Report.
+#ifndef MEMREPLAY_REPORT_ASK_TORCH_CHOICE_H_
+#define MEMREPLAY_REPORT_ASK_TORCH_CHOICE_H_
+
+#include "proto/report.pb.h"
+#include "sim/recording/torch_inference.h"
+
+namespace memreplay {
+
+proto::TorchProfileChoice DescribeChoice(const ProfileChoice& choice);
+
+// Of a question without a file: `is_given` tells whether the release was asked for.
+proto::TorchProfileChoice DescribeChoice(const TorchProfile& profile, bool is_given);
+
+}  // namespace memreplay
+
+#endif  // MEMREPLAY_REPORT_ASK_TORCH_CHOICE_H_

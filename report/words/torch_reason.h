@@ -1,0 +1,17 @@
+// Why a PyTorch release was chosen, in words.
+#ifndef MEMREPLAY_REPORT_WORDS_TORCH_REASON_H_
+#define MEMREPLAY_REPORT_WORDS_TORCH_REASON_H_
+
+#include <string>
+
+#include "proto/report.pb.h"
+
+namespace memreplay {
+
+// "given", "inferred: layout of 2.5 to 2.7 (external_annotations, no compile_context); assumed to
+// be 2.7". `why` itself is not read.
+std::string TorchReason(const proto::TorchProfileChoice& torch);
+
+}  // namespace memreplay
+
+#endif  // MEMREPLAY_REPORT_WORDS_TORCH_REASON_H_
