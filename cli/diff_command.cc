@@ -40,6 +40,10 @@ absl::StatusOr<DiffSide> OpenSide(const std::string& path) {
       return absl::Status(report.status().code(),
                           StrCat(path, ": ", ToStd(report.status().message())));
     }
+    if (!report->error().empty()) {
+      return absl::InvalidArgumentError(
+          StrCat(path, ": the report holds an error instead of a result: ", report->error()));
+    }
     report->set_file(StrCat(path, " (", report->command(), " of ", report->file(), ")"));
     return DiffSide{*std::move(report), nullptr};
   }

@@ -1,10 +1,13 @@
 // memreplay sweep FILE...
+#include <algorithm>
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_split.h"
 #include "cli/command.h"
 #include "cli/file_command.h"
 #include "cli/flags.h"
@@ -13,6 +16,7 @@
 #include "cli/read_text.h"
 #include "cli/replay_flags.h"
 #include "report/ask/device_report.h"
+#include "report/ask/diff.h"
 #include "report/ask/driver_costs.h"
 #include "report/ask/sweep.h"
 #include "report/ask/together.h"
@@ -23,6 +27,7 @@ namespace memreplay {
 namespace {
 
 constexpr uint64_t kMaxCostsBytes = uint64_t{16} << 20;
+constexpr uint64_t kMaxSweepsBytes = uint64_t{1} << 30;
 constexpr char kSweepDescription[] =
     "Replays a file under many settings and ranks them: those that survive first, then by\n"
     "peak reserved memory, retries and driver calls. Without --conf it searches the settings\n"
@@ -70,43 +75,104 @@ absl::StatusOr<proto::DeviceReport> SweepDevice(const Study& study, const FileRu
   return AskSweep(study, question);
 }
 
+// The answers in `path`, as sweep --json wrote them: one, or one a line. Those of the same file
+// become one.
+absl::Status ReadSweeps(const std::string& path, std::vector<proto::Report>* reports) {
+  const absl::StatusOr<std::string> text = ReadText(path, kMaxSweepsBytes);
+  if (!text.ok()) return text.status();
+  std::vector<absl::string_view> answers = {*text};
+  if (text->substr(0, 2) != "{\n") answers = absl::StrSplit(*text, '\n', absl::SkipWhitespace());
+  for (const absl::string_view json : answers) {
+    absl::StatusOr<proto::Report> report = ParseReport(ToStd(json));
+    if (!report.ok()) return InCommand(path, report.status());
+    if (report->command() != "sweep") {
+      return absl::InvalidArgumentError(
+          StrCat(path, ": expected answers of sweep, found one of ", report->command()));
+    }
+    const auto same = std::find_if(reports->begin(), reports->end(), [&](const auto& known) {
+      return known.file() == report->file();
+    });
+    if (same == reports->end()) {
+      reports->push_back(*std::move(report));
+    } else {
+      AddRows(*report, &*same);
+    }
+  }
+  return absl::OkStatus();
+}
+
 // Each file by itself, then with what suits others and was not tried on it.
-absl::StatusOr<int> SweepTogether(const Inputs& inputs, const SweepFlags& options) {
-  const absl::StatusOr<std::vector<std::string>> files = ExpandDirectories(inputs.files());
-  if (!files.ok()) return files.status();
-  const auto sweep = [&](const std::vector<std::string>& paths, const SweepFlags& flags) {
-    return CollectReports("sweep", paths, flags.file.jobs,
+absl::StatusOr<proto::Together> SweepTogether(const std::vector<std::string>& files,
+                                              const Inputs& inputs, const SweepFlags& options,
+                                              std::set<std::string>* errors) {
+  std::vector<std::string> recordings;
+  std::vector<proto::Report> reports;
+  for (const std::string& file : files) {
+    const absl::StatusOr<bool> is_report = StartsLikeReport(file);
+    if (!is_report.ok() || !*is_report) {
+      recordings.push_back(file);
+    } else if (const absl::Status read = ReadSweeps(file, &reports); !read.ok()) {
+      return read;
+    }
+  }
+  const size_t elsewhere = reports.size();
+  std::map<std::string, std::vector<std::string>> confs;
+  const auto sweep = [&](const std::vector<std::string>& paths) {
+    return CollectReports("sweep", paths, options.file.jobs,
                           [&](const std::string& file, size_t threads) {
+                            SweepFlags flags = options;
+                            if (!confs.empty()) flags.confs = confs.at(file);
                             return AnswerFile("sweep", file, inputs, flags.file, threads,
                                               [&](const Study& study, const FileRun& run) {
                                                 return SweepDevice(study, run, flags);
                                               });
                           });
   };
-  const absl::StatusOr<std::vector<proto::Report>> alone = sweep(*files, options);
+  absl::StatusOr<std::vector<proto::Report>> alone = sweep(recordings);
   if (!alone.ok()) return alone.status();
-  std::vector<proto::Report> together = *alone;
-  if (options.confs.empty()) {
-    SweepFlags rest = options;
-    rest.confs = CommonCandidates(*alone);
-    std::vector<std::string> lacking;
-    for (size_t i = 0; i < files->size(); ++i) {
-      if (!TakeRows((*alone)[i], rest.confs, &together[i])) lacking.push_back((*files)[i]);
-    }
-    absl::StatusOr<std::vector<proto::Report>> others = sweep(lacking, rest);
-    if (!others.ok()) return others.status();
-    for (size_t i = 0, next = 0; i < files->size() && next < lacking.size(); ++i) {
-      if ((*files)[i] == lacking[next]) together[i] = std::move((*others)[next++]);
-    }
+  for (proto::Report& report : *alone) reports.push_back(std::move(report));
+  for (const proto::Report& file : reports) {
+    if (!file.error().empty()) errors->insert(file.error());
   }
+  if (!options.confs.empty()) return CompareTogether(reports);
 
-  proto::Report report = FailedReport("sweep", "", "");
-  *report.mutable_together() = CompareTogether(*alone, together);
-  const proto::Together& answer = report.together();
-  std::set<std::string> errors;  // a file that is named twice is reported once
-  for (const proto::Report& file : *alone) {
-    if (!file.error().empty() && errors.insert(file.error()).second) PrintError(file.error());
+  const std::vector<std::string> candidates = CommonCandidates(reports);
+  std::vector<std::string> lacking;
+  std::vector<proto::Together::Untried> untried;
+  for (size_t i = 0; i < reports.size(); ++i) {
+    std::vector<std::string> missing = Untried(reports[i], candidates);
+    if (missing.empty() || !reports[i].error().empty()) continue;
+    if (i >= elsewhere) {
+      lacking.push_back(recordings[i - elsewhere]);
+      confs[lacking.back()] = std::move(missing);
+      continue;
+    }
+    proto::Together::Untried& file = untried.emplace_back();
+    file.set_file(reports[i].file());
+    for (std::string& conf : missing) file.add_confs(std::move(conf));
   }
+  if (!lacking.empty()) {
+    const absl::StatusOr<std::vector<proto::Report>> others = sweep(lacking);
+    if (!others.ok()) return others.status();
+    for (size_t i = elsewhere, next = 0; i < reports.size() && next < lacking.size(); ++i) {
+      if (recordings[i - elsewhere] == lacking[next]) AddRows((*others)[next++], &reports[i]);
+    }
+  }
+  proto::Together answer = CompareTogether(reports);
+  for (proto::Together::Untried& file : untried) *answer.add_untried() = std::move(file);
+  return answer;
+}
+
+absl::StatusOr<int> AnswerTogether(const Inputs& inputs, const SweepFlags& options) {
+  const absl::StatusOr<std::vector<std::string>> files = ExpandDirectories(inputs.files());
+  if (!files.ok()) return files.status();
+  std::set<std::string> errors;  // a file that is named twice is reported once
+  absl::StatusOr<proto::Together> together = SweepTogether(*files, inputs, options, &errors);
+  if (!together.ok()) return InCommand("sweep", together.status());
+  proto::Report report = FailedReport("sweep", "", "");
+  *report.mutable_together() = *std::move(together);
+  const proto::Together& answer = report.together();
+  for (const std::string& error : errors) PrintError(error);
   const absl::Status printed = PrintAnswer(report, options.file.json, [&] {
     return RenderTogether(answer, static_cast<size_t>(options.top.value_or(10)));
   });
@@ -133,7 +199,8 @@ absl::StatusOr<int> RunSweep(const CommandLine& line) {
       "the cost of driver calls, as written by memreplay gpu --costs-out; adds a\n"
       "column with the time of each row's calls");
   flags.AddSwitch("together", &options.together,
-                  "find the settings that suit all FILEs at once, such as the ranks of a job");
+                  "find the settings that suit all FILEs at once, such as the ranks of a job;\n"
+                  "a FILE may also be what sweep --json printed");
   AddFileFlags(&options.file, &flags);
   const absl::StatusOr<std::optional<Inputs>> inputs = ParseInputs(line, "sweep", &flags);
   if (!inputs.ok()) return inputs.status();
@@ -147,7 +214,7 @@ absl::StatusOr<int> RunSweep(const CommandLine& line) {
     if (!costs.ok()) return InCommand("sweep: --costs", costs.status());
     options.costs = *std::move(costs);
   }
-  if (options.together) return SweepTogether(**inputs, options);
+  if (options.together) return AnswerTogether(**inputs, options);
   return AnswerFiles(
       "sweep", **inputs, options.file,
       [&](const Study& study, const FileRun& run) { return SweepDevice(study, run, options); },

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "trace/value/median.h"
+
 namespace memreplay {
 
 std::string_view DriverCallName(DriverCall call) {
@@ -13,13 +15,7 @@ std::string_view DriverCallName(DriverCall call) {
   return kNames[static_cast<size_t>(call)];
 }
 
-int64_t DriverCallTimes::median_ns() const {
-  if (sample.empty()) return 0;
-  std::vector<int64_t> sorted = sample;
-  const auto middle = sorted.begin() + static_cast<std::ptrdiff_t>((sorted.size() - 1) / 2);
-  std::nth_element(sorted.begin(), middle, sorted.end());
-  return *middle;
-}
+int64_t DriverCallTimes::median_ns() const { return Median(sample); }
 
 void DriverCallLog::Add(DriverCall call, Bytes bytes, int64_t nanoseconds, bool succeeded) {
   DriverCallTimes& times = rows_[{call, bytes}];

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import html
-import statistics
 import uuid
 from typing import Any, Dict, Iterable, List, Optional, Tuple
 
-from memreplay._fleet_task import Row
+from memreplay import report_types as types
+from memreplay._fleet_task import Row, compare
 
 _HEAD = ["job:string", "rank:int32", "file:string", "device:int32"]
 _COLUMNS: Dict[str, List[str]] = {
@@ -25,63 +25,51 @@ _COLUMNS: Dict[str, List[str]] = {
              "saves_bytes:int64", "saves_on_all_devices_bytes:int64", "outliers:string"]}
 TABLES = tuple(_COLUMNS)
 _ROWS_AT_ONCE = 20_000
-_FAR = 3.5  # of the robust score
 _JOBS_TOLD = 20  # on the terminal; the page and the tables have all
 
 
-def robust_scores(figures: List[int]) -> List[float]:
-    """How far each figure is from the median, in standard deviations that a few odd ones do not move.
-
-    The spread is the median distance from the median, times 1.4826, but at least 1 % of the median.
-
-    >>> [round(score, 1) for score in robust_scores([100, 101, 99, 100, 150])]
-    [0.0, 0.7, -0.7, 0.0, 33.7]
-    """
-    if not figures:
-        return []
-    median = statistics.median(figures)
-    spread = max(1.4826 * statistics.median(abs(figure - median) for figure in figures), 0.01 * median, 1)
-    return [(figure - median) / spread for figure in figures]
-
-
 class _Job:
-    """What is kept of a job while its files come by: its devices, and each setting's worst."""
+    """What is kept of a job while its files come by; `together` is what the program says of all of them."""
 
     def __init__(self, name: str) -> None:
         self.name = name
         self.failed = 0
         self.devices: List[Row] = []
-        self.tried: Dict[str, List[Row]] = {}
+        self.sweeps: List[str] = []  # lines for compare()
+        self.together = types.Together({})
 
-    def best(self) -> Tuple[str, List[Row]]:
-        """The settings under which the worst device of the job needs least, of those tried on all devices."""
-        whole = {conf: rows for conf, rows in self.tried.items() if len(rows) == len(self.devices)}
-        if not whole:
-            return "", []
-        return min(whole.items(), key=lambda item: (sum(row["ooms"] for row in item[1]),
-                                                    max(row["peak_reserved_bytes"] for row in item[1]),
-                                                    sum(row["peak_reserved_bytes"] for row in item[1]),
-                                                    len(item[0]), item[0]))
+    def finish(self) -> None:
+        self.together = compare(self.sweeps)
+        self.sweeps.clear()
 
-    def outliers(self) -> List[Tuple[Row, float]]:
-        scores = robust_scores([device["peak_reserved_bytes"] for device in self.devices])
-        if len(scores) < 3:
-            return []
-        return [(device, score) for device, score in zip(self.devices, scores) if abs(score) > _FAR]
+    def best(self) -> types.Together.Row:
+        """The settings under which the worst device of the job needs least; those in force where there are none."""
+        now = [device.peak_reserved_bytes for device in self.together.devices]
+        in_force = types.Together.Row({"ooms": sum(device.ooms for device in self.together.devices),
+                                       "peak_reserved_bytes": max(now, default=0), "sum_peak_reserved_bytes": sum(now),
+                                       "device_peak_bytes": now})
+        return self.together.rows[0] if self.together.rows else in_force
+
+    def outliers(self) -> Dict[Tuple[str, int], float]:
+        """The scores of the devices that stand out."""
+        return {(device.file, device.device): device.score for device in self.together.devices if device.is_outlier}
 
     def row(self) -> Row:
-        conf, under = self.best()
+        best, odd = self.best(), self.outliers()
         worst = max(self.devices, key=lambda device: (device["ooms"] > 0, device["peak_reserved_bytes"]), default=None)
-        now = {(row["file"], row["device"]): row["peak_reserved_bytes"] for row in self.devices}
-        peak = max(now.values(), default=0)
-        best_peak = max((row["peak_reserved_bytes"] for row in under), default=peak)
+        peaks = [device["peak_reserved_bytes"] for device in self.devices]
+        peak = max(peaks, default=0)
+        told = [f"{_short(device)} ({odd[_key(device)]:+.1f})" for device in self.devices if _key(device) in odd]
         return {
             "job": self.name, "devices": len(self.devices), "failed_files": self.failed,
             "ooms": sum(device["ooms"] for device in self.devices), "worst_file": worst["file"] if worst else "",
-            "peak_reserved_bytes": peak, "best_conf": conf, "best_ooms": sum(row["ooms"] for row in under),
-            "best_peak_reserved_bytes": best_peak, "saves_bytes": peak - best_peak,
-            "saves_on_all_devices_bytes": sum(now[row["file"], row["device"]] - row["peak_reserved_bytes"] for row in under),
-            "outliers": "; ".join(f"{_short(device)} ({score:+.1f})" for device, score in self.outliers())}
+            "peak_reserved_bytes": peak, "best_conf": best.conf, "best_ooms": best.ooms,
+            "best_peak_reserved_bytes": best.peak_reserved_bytes, "saves_bytes": peak - best.peak_reserved_bytes,
+            "saves_on_all_devices_bytes": sum(peaks) - best.sum_peak_reserved_bytes, "outliers": "; ".join(told)}
+
+
+def _key(device: Row) -> Tuple[str, int]:
+    return device["file"], device["device"]
 
 
 def _short(device: Row) -> str:
@@ -112,7 +100,7 @@ class Tables:
         self.shown: List[str] = []
         self.told: List[str] = []
 
-    def add(self, tables: Dict[str, List[Row]]) -> None:
+    def add(self, tables: Dict[str, List[Row]], sweeps: List[str]) -> None:
         head = tables["devices"][0]
         if self.job is None or self.job.name != head["job"]:
             self._finish_job()
@@ -122,8 +110,7 @@ class Tables:
             self.job.failed += 1
             self.errors.append(head)
         self.job.devices += [row for row in tables["devices"] if row["device"] >= 0]
-        for row in tables["settings"]:
-            self.job.tried.setdefault(row["conf"], []).append(row)
+        self.job.sweeps += sweeps
         for name, rows in tables.items():
             self._write(name, rows)
 
@@ -139,6 +126,7 @@ class Tables:
     def _finish_job(self) -> None:
         if self.job is None:
             return
+        self.job.finish()
         row = self.job.row()
         self.jobs_seen += 1
         self.saved += row["saves_on_all_devices_bytes"]
@@ -189,28 +177,27 @@ td.n { text-align: right; white-space: nowrap } td.bar { width: 35% }
 
 
 def _job_html(job: _Job, row: Row) -> str:
-    conf, under = job.best()
-    after: Dict[Tuple[str, int], int] = {(found["file"], found["device"]): found["peak_reserved_bytes"] for found in under}
-    odd = {id(device): score for device, score in job.outliers()}
+    best, odd = job.best(), job.outliers()
+    after = {(device.file, device.device): peak for device, peak in zip(job.together.devices, best.device_peak_bytes)}
     most = max(row["peak_reserved_bytes"], 1)
     lines = [f"<h2>{html.escape(job.name or 'files without a folder')}</h2><p>{row['devices']} device{'s' * (row['devices'] != 1)}; worst: "
              f"{html.escape(row['worst_file'])}, {_size(row['peak_reserved_bytes'])}."]
-    if under:
-        lines.append(f" Best for all at once: <code>{html.escape(conf or 'the defaults')}</code>, "
+    if job.together.rows:
+        lines.append(f" Best for all at once: <code>{html.escape(best.conf or 'the defaults')}</code>, "
                      f"{_size(row['best_peak_reserved_bytes'])} on the worst, {_size(row['saves_on_all_devices_bytes'])} "
                      "saved on all together.")
     lines.append("</p><table><tr><th>rank</th><th></th><th>peak reserved</th><th>best for all</th><th>allocated</th>"
                  "<th>score</th><th>verdict</th></tr>")
     for device in job.devices:
-        then = after.get((device["file"], device["device"]), int(device["peak_reserved_bytes"]))
+        then = after.get(_key(device), int(device["peak_reserved_bytes"]))
         wide, inner = 100 * device["peak_reserved_bytes"] / most, 100 * then / max(device["peak_reserved_bytes"], 1)
-        is_odd = id(device) in odd
+        is_odd = _key(device) in odd
         lines.append(
             f"<tr{' class=odd' if is_odd else ''}><td title=\"{html.escape(device['file'])}\">{html.escape(_short(device))}"
             f'</td><td class=bar><i style="width:{wide:.1f}%"><i style="width:{min(inner, 100):.1f}%"></i></i></td>'
             f"<td class=n>{_size(device['peak_reserved_bytes'])}</td><td class=n>{_size(then)}</td>"
             f"<td class=n>{_size(device['peak_allocated_bytes'])}</td>"
-            f"<td class=n>{f'{odd[id(device)]:+.1f}' if is_odd else ''}</td>"
+            f"<td class=n>{f'{odd[_key(device)]:+.1f}' if is_odd else ''}</td>"
             f"<td class={'bad' if device['ooms'] else 'ok'}>{html.escape(device['verdict'])}</td></tr>")
     return "".join(lines) + "</table>"
 

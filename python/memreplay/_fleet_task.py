@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import re
+import tempfile
 import time
-from typing import Any, Dict, List, NamedTuple, Optional, Tuple
+from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Tuple
 
 from memreplay import report_types as types
+from memreplay._answer import Answer
 from memreplay._load import load
-from memreplay._program import Error, Unanswered
+from memreplay._program import Error, Unanswered, run
 
 Row = Dict[str, Any]
 TOP_STACKS = 20
@@ -23,7 +26,6 @@ class Task(NamedTuple):
     confs: Tuple[str, ...] = ()
     timeout: Optional[float] = None
     retries: int = 2
-    top: int = 4  # how many of a file's best settings are tried on all files of its job
     flags: Tuple[Tuple[str, str], ...] = ()  # capacity, torch ...
 
 
@@ -40,17 +42,48 @@ def job_and_rank(url: str) -> Tuple[str, int]:
     return job, int(found.group(1) or found.group(2)) if found else -1
 
 
-def _settings(device: types.DeviceReport) -> List[Row]:
-    """The settings that were tried, best first, and those in force."""
-    if device.sweep is None:
-        return []
-    # A fraction of memory that is set by a call is no setting that can be handed on.
-    rows = [row for row in device.sweep.rows
-            if not row.refused and (row.memory_fraction in (0, 1) or "per_process_memory_fraction" in row.conf)]
-    if device.sweep.current is not None and all(row.conf != device.sweep.current.conf for row in rows):
-        rows.append(device.sweep.current)
-    return [{"conf": row.conf, "peak_reserved_bytes": row.peak_reserved_bytes, "ooms": row.ooms,
-             "is_current": row.is_current or row is device.sweep.current} for row in rows]
+def _sweep(report: types.Report) -> Row:
+    """What of a sweep the comparison of a job looks at, in the form that the program reads."""
+    def row(found: types.SweepRow) -> Row:
+        return {name: getattr(found, name) for name in ("conf", "peak_reserved_bytes", "ooms", "memory_fraction",
+                                                        "needs_call", "refused", "is_current")}
+
+    return {"schema_version": report.schema_version, "command": report.command,
+            "devices": [{"device": device.device, "sweep": {
+                "searched": device.sweep.searched, "current": row(device.sweep.current or types.SweepRow({})),
+                "rows": [row(found) for found in device.sweep.rows]}} for device in report.devices if device.sweep]}
+
+
+def settings(sweep: Row) -> List[Row]:
+    """The settings that were tried, best first, and those in force; without those that need a call besides."""
+    found = []
+    for device in sweep["devices"]:
+        rows = [row for row in device["sweep"]["rows"] if not row["refused"] and not row["needs_call"]]
+        current = {**device["sweep"]["current"], "is_current": True}
+        if device["sweep"]["searched"] and all(row["conf"] != current["conf"] for row in rows):
+            rows.append(current)
+        found += [{"device": device["device"], **{name: row[name] for name in (
+            "conf", "peak_reserved_bytes", "ooms", "is_current")}} for row in rows]
+    return found
+
+
+def sweep_line(url: str, sweep: Row) -> str:
+    """The sweep of a file as a line for compare()."""
+    return json.dumps({**sweep, "file": url}) + "\n"
+
+
+def compare(lines: Iterable[str]) -> types.Together:
+    """What the program says of the sweeps of a job: which settings suit all files, and which ranks stand out.
+
+    Errors: Error.
+    """
+    with tempfile.NamedTemporaryFile("w", suffix=".json", encoding="utf-8") as file:
+        file.writelines(lines)
+        if file.tell() == 0:
+            return types.Together({})
+        file.flush()
+        answer = Answer.parse(run(["sweep", "--together", "--json", file.name]).stdout)
+    return answer.together or types.Together({})
 
 
 def _device_row(report: types.Report, device: types.DeviceReport, verdict: str) -> Row:
@@ -73,13 +106,13 @@ def _device_row(report: types.Report, device: types.DeviceReport, verdict: str) 
         "best_saves_bytes": current.peak_reserved_bytes - best.peak_reserved_bytes}
 
 
-def _answer(task: Task) -> Dict[str, List[Row]]:
+def _answer(task: Task) -> Dict[str, Any]:
     recording = load(task.url)
     recording.timeout = task.timeout
     flags = dict(task.flags)
     if task.confs:
         sweep = recording.sweep(conf=task.confs, jobs=1, **flags)
-        return {"settings": [{"device": device.device, **row} for device in sweep.devices for row in _settings(device)]}
+        return {"sweep": _sweep(sweep)}
     sweep = recording.sweep(jobs=1, **flags)
     oom = recording.oom(**flags)
     page = recording.report(**flags)
@@ -87,7 +120,7 @@ def _answer(task: Task) -> Dict[str, List[Row]]:
     stacks = page.columns("stacks")
     return {
         "devices": [_device_row(sweep, device, verdicts.get(device.device, "")) for device in sweep.devices],
-        "settings": [{"device": device.device, **row} for device in sweep.devices for row in _settings(device)],
+        "sweep": _sweep(sweep),
         "stacks": [row for device in sweep.devices for row in
                    [dict(zip(stacks, cells)) for cells in zip(*stacks.values()) if cells[0] == device.device][:TOP_STACKS]]}
 

@@ -6,6 +6,7 @@ import argparse
 import contextlib
 import hashlib
 import importlib.util
+import itertools
 import json
 import sys
 import time
@@ -14,7 +15,7 @@ from typing import Any, Dict, Iterable, Iterator, List, Optional, Sequence, Set,
 
 from memreplay import _fleet_engines as engines
 from memreplay._fleet_tables import TABLES, Tables
-from memreplay._fleet_task import Row, Task, job_and_rank
+from memreplay._fleet_task import Row, Task, compare, job_and_rank, settings, sweep_line
 from memreplay._program import Error, run
 
 _GLOB = set("*?[")
@@ -124,19 +125,12 @@ class Run:
         return self.passing[task] if task in self.passing else self.parts.get(task)
 
     def common_settings(self, tasks: Sequence[Task]) -> Iterator[Task]:
-        """For each file of a job the settings that suit some other file of it and were not tried on this one."""
-        wanted: Dict[str, Set[str]] = {}
-        for task in tasks:
-            by_device: Dict[int, List[Row]] = {}
-            for row in self.answer(task).get("settings", []):
-                by_device.setdefault(row["device"], []).append(row)
-            for ranked in by_device.values():
-                wanted.setdefault(job_and_rank(task.url)[0], set()).update(row["conf"] for row in ranked[:task.top])
-        for task in tasks:
-            tried = {row["conf"] for row in self.answer(task).get("settings", [])}  # read again: of many files it is much
-            missing = sorted(wanted.get(job_and_rank(task.url)[0], set()) - tried)
-            if tried and missing:
-                yield task._replace(confs=tuple(missing))
+        """For each file of a job the settings that may suit all of it and were not tried on this one."""
+        for _, job in itertools.groupby(tasks, lambda task: job_and_rank(task.url)[0]):
+            by_url = {task.url: task for task in job}
+            answers = ((url, self.answer(task)) for url, task in by_url.items())  # of many files they are much
+            for untried in compare(sweep_line(url, answer["sweep"]) for url, answer in answers if "sweep" in answer).untried:
+                yield by_url[untried.file]._replace(confs=tuple(untried.confs))
 
 
 def _progress(done: int, task: Task) -> None:
@@ -144,21 +138,22 @@ def _progress(done: int, task: Task) -> None:
         print(f"\r\033[K{done} files: {task.url}", end="", file=sys.stderr, flush=True)
 
 
-def _rows(run: Run, tasks: Iterable[Task], second: Dict[str, Task]) -> Iterator[Dict[str, List[Row]]]:
-    """The rows of each file, in order, with its name, job and rank in front."""
+def _rows(run: Run, tasks: Iterable[Task], second: Dict[str, Task]) -> Iterator[Tuple[Dict[str, List[Row]], List[str]]]:
+    """The rows of each file, in order, with its name, job and rank in front; and its sweeps, for compare()."""
     for task in tasks:
         answer = run.answer(task)
         job, rank = job_and_rank(task.url)
         head = {"job": job, "rank": rank, "file": task.url}
-        tables = {name: list(answer.get(name, [])) for name in ("devices", "settings", "stacks")}
+        sweeps = [answer["sweep"]] if "sweep" in answer else []
         error = answer["error"]
         if task.url in second:
             more = run.answer(second[task.url])
-            known = {(row["device"], row["conf"]) for row in tables["settings"]}
-            tables["settings"] += [row for row in more.get("settings", []) if (row["device"], row["conf"]) not in known]
+            sweeps += [more["sweep"]] if "sweep" in more else []
             error = error or more["error"]
-        tables["devices"] = [{**row, "error": error} for row in tables["devices"]] or [{"device": -1, "error": error}]
-        yield {name: [{**head, **row} for row in rows] for name, rows in tables.items()}
+        tables = {"devices": [{**row, "error": error} for row in answer.get("devices", ())] or [{"device": -1, "error": error}],
+                  "settings": [row for sweep in sweeps for row in settings(sweep)], "stacks": answer.get("stacks", [])}
+        yield ({name: [{**head, **row} for row in rows] for name, rows in tables.items()},
+               [sweep_line(task.url, sweep) for sweep in sweeps])
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -196,6 +191,7 @@ def main(args: List[str], engine: Optional[engines.Engine] = None) -> int:
         raise Error(f"fleet: {', '.join(options.source)}: it contains only the results of {options.out}")
     flags = tuple((name, getattr(options, name)) for name in ("capacity", "torch") if getattr(options, name))
     tasks = [Task(url, stamp, timeout=options.timeout, retries=options.retries, flags=flags) for url, stamp in files]
+    tasks.sort(key=lambda task: (job_and_rank(task.url)[0], task.url))
     if engine is None:
         if options.engine == "ray":
             def engine(todo: Sequence[Task]) -> Iterator[engines.Result]:
@@ -208,8 +204,8 @@ def main(args: List[str], engine: Optional[engines.Engine] = None) -> int:
     second = {task.url: task for task in fleet.common_settings(tasks)}
     fleet.ask(list(second.values()))
     tables = Tables(fleet.parts.fs, fleet.parts.path)
-    for rows in _rows(fleet, tasks, second):
-        tables.add(rows)
+    for rows, sweeps in _rows(fleet, tasks, second):
+        tables.add(rows, sweeps)
     tables.finish()
     seconds = time.monotonic() - begin
     if sys.stderr.isatty():

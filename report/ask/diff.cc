@@ -239,10 +239,6 @@ absl::StatusOr<proto::Report> ParseReport(std::string_view json) {
     return absl::InvalidArgumentError(StrCat("a report of schema_version ", report.schema_version(),
                                              "; this memreplay reads ", kReportSchemaVersion));
   }
-  if (!report.error().empty()) {
-    return absl::InvalidArgumentError(
-        StrCat("the report holds an error instead of a result: ", report.error()));
-  }
   return report;
 }
 

@@ -1,21 +1,13 @@
 #include "report/ask/job.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <vector>
 
+#include "report/ask/outliers.h"
 #include "report/words/answer.h"
 
 namespace memreplay {
 namespace {
-
-constexpr int kMinRows = 3;
-constexpr int64_t kFarFactor = 4;
-
-int64_t Median(std::vector<int64_t> values) {
-  std::sort(values.begin(), values.end());
-  return values.empty() ? 0 : values[(values.size() - 1) / 2];
-}
 
 // Positions of the rows of devices; the others are of files without an answer.
 std::vector<int32_t> Answered(const proto::Job& job) {
@@ -26,18 +18,14 @@ std::vector<int32_t> Answered(const proto::Job& job) {
   return rows;
 }
 
-void FindOdd(const std::vector<int32_t>& rows, proto::Job* job) {
-  if (rows.size() < kMinRows) return;
-  std::vector<int64_t> values;
-  for (const int32_t row : rows) values.push_back(ComparedBytes(job->rows(row)));
-  const int64_t median = Median(values);
-  std::vector<int64_t> distances;
-  for (const int64_t value : values) distances.push_back(std::abs(value - median));
-  const auto farthest = std::max_element(distances.begin(), distances.end());
-  const int64_t usual = Median(distances);
-  if (*farthest > median / 100 && *farthest > kFarFactor * usual) {
-    job->set_odd_row(rows[static_cast<size_t>(farthest - distances.begin())]);
+void FindOutliers(const std::vector<int32_t>& rows, proto::Job* job) {
+  std::vector<int64_t> figures;
+  std::vector<proto::Job::Row*> messages;
+  for (const int32_t row : rows) {
+    figures.push_back(ComparedBytes(job->rows(row)));
+    messages.push_back(job->mutable_rows(row));
   }
+  MarkOutliers(figures, messages);
 }
 
 }  // namespace
@@ -72,7 +60,6 @@ void AddToJob(const proto::Report& report, proto::Job* job) {
 
 void FinishJob(proto::Job* job) {
   job->set_worst_row(-1);
-  job->set_odd_row(-1);
   const std::vector<int32_t> rows = Answered(*job);
   if (rows.empty()) return;
   const auto figure = [&](int32_t row) { return ComparedBytes(job->rows(row)); };
@@ -86,7 +73,7 @@ void FinishJob(proto::Job* job) {
   const auto [low, high] = std::minmax_element(
       rows.begin(), rows.end(), [&](int32_t a, int32_t b) { return figure(a) < figure(b); });
   job->set_spread_bytes(figure(*high) - figure(*low));
-  FindOdd(rows, job);
+  FindOutliers(rows, job);
 }
 
 }  // namespace memreplay

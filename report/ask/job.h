@@ -1,4 +1,4 @@
-// Several reports of one job, side by side: worst rank, spread, odd one out.
+// Several reports of one job, side by side: worst rank, spread, outliers.
 #ifndef MEMREPLAY_REPORT_ASK_JOB_H_
 #define MEMREPLAY_REPORT_ASK_JOB_H_
 
@@ -13,9 +13,7 @@ namespace memreplay {
 // reserved (programs). A file without an answer has a row with its error, device -1 and no figures.
 void AddToJob(const proto::Report& report, proto::Job* job);
 
-// Fills in what the rows amount to. The odd one out is the row farthest from the
-// median, if that is more than 1 % of the median and four times the median
-// distance of all rows; it takes three rows.
+// Fills in what the rows amount to. Outliers: report/ask/outliers.h.
 void FinishJob(proto::Job* job);
 
 }  // namespace memreplay

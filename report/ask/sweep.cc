@@ -76,6 +76,8 @@ void FillRow(const SweepRow& from, const SweepRow& current, const Schedule& sche
              proto::SweepRow* to) {
   to->set_conf(CleanText(from.conf));
   to->set_memory_fraction(from.fraction.value_or(0));
+  to->set_needs_call(to->memory_fraction() != 0 && to->memory_fraction() != 1 &&
+                     from.conf.find("per_process_memory_fraction") == std::string::npos);
   to->set_is_current(from.config == current.config && from.fraction == current.fraction);
   to->set_first_oom_event(-1);
   to->set_refused(CleanText(from.refused));

@@ -7,15 +7,24 @@
 #include <tuple>
 #include <utility>
 
+#include "report/ask/outliers.h"
+
 namespace memreplay {
 namespace {
 
 constexpr size_t kBestOfEach = 6;
 
-// The fraction of memory is set by a call, unless the settings say it themselves.
-bool IsWholeInText(const proto::SweepRow& row) {
-  return row.memory_fraction() == 0 || row.memory_fraction() == 1 ||
-         row.conf().find("per_process_memory_fraction") != std::string::npos;
+// Calls `visit` with each row of a sweep that settings alone bring about, once for each settings.
+template <typename Visit>
+void ForEachConf(const proto::Sweep& sweep, Visit visit) {
+  std::set<std::string_view> seen;
+  const auto visit_one = [&](const proto::SweepRow& row) {
+    const bool is_comparable =
+        !row.needs_call() || row.memory_fraction() == sweep.current().memory_fraction();
+    if (is_comparable && seen.insert(row.conf()).second) visit(row);
+  };
+  for (const proto::SweepRow& row : sweep.rows()) visit_one(row);
+  if (sweep.searched()) visit_one(sweep.current());
 }
 
 }  // namespace
@@ -24,10 +33,10 @@ std::vector<std::string> CommonCandidates(absl::Span<const proto::Report> report
   std::set<std::string> confs = {""};
   for (const proto::Report& report : reports) {
     for (const proto::DeviceReport& device : report.devices()) {
-      if (IsWholeInText(device.sweep().current())) confs.insert(device.sweep().current().conf());
+      if (!device.sweep().current().needs_call()) confs.insert(device.sweep().current().conf());
       size_t taken = 0;
       for (const proto::SweepRow& row : device.sweep().rows()) {
-        if (!row.refused().empty() || !IsWholeInText(row)) continue;
+        if (!row.refused().empty() || row.needs_call()) continue;
         confs.insert(row.conf());
         if (++taken == kBestOfEach) break;
       }
@@ -36,41 +45,42 @@ std::vector<std::string> CommonCandidates(absl::Span<const proto::Report> report
   return {confs.begin(), confs.end()};
 }
 
-bool TakeRows(const proto::Report& alone, absl::Span<const std::string> confs,
-              proto::Report* report) {
-  proto::Report taken = alone;
-  for (proto::DeviceReport& device : *taken.mutable_devices()) {
-    const proto::Sweep own = device.sweep();
-    device.mutable_sweep()->clear_rows();
-    for (const std::string& conf : confs) {
-      const auto row =
-          std::find_if(own.rows().begin(), own.rows().end(), [&](const proto::SweepRow& each) {
-            return each.conf() == conf && each.memory_fraction() == own.current().memory_fraction();
-          });
-      if (row == own.rows().end()) return false;
-      *device.mutable_sweep()->add_rows() = *row;
-    }
+std::vector<std::string> Untried(const proto::Report& report, absl::Span<const std::string> confs) {
+  std::map<std::string_view, int> devices;  // that were swept under it
+  for (const proto::DeviceReport& device : report.devices()) {
+    ForEachConf(device.sweep(), [&](const proto::SweepRow& row) { ++devices[row.conf()]; });
   }
-  *report = std::move(taken);
-  return true;
+  std::vector<std::string> untried;
+  for (const std::string& conf : confs) {
+    if (devices[conf] < report.devices_size()) untried.push_back(conf);
+  }
+  return untried;
 }
 
-proto::Together CompareTogether(absl::Span<const proto::Report> alone,
-                                absl::Span<const proto::Report> together) {
+void AddRows(const proto::Report& more, proto::Report* report) {
+  if (!more.error().empty()) report->set_error(more.error());
+  for (proto::DeviceReport& device : *report->mutable_devices()) {
+    for (const proto::DeviceReport& other : more.devices()) {
+      if (other.device() != device.device()) continue;
+      device.mutable_sweep()->mutable_rows()->MergeFrom(other.sweep().rows());
+    }
+  }
+}
+
+proto::Together CompareTogether(absl::Span<const proto::Report> reports) {
   proto::Together answer;
   std::map<std::string, proto::Together::Row> rows;
-  for (size_t i = 0; i < alone.size(); ++i) {
+  for (const proto::Report& report : reports) {
     answer.set_files(answer.files() + 1);
-    if (!alone[i].error().empty() || !together[i].error().empty() ||
-        alone[i].devices_size() != together[i].devices_size()) {
+    if (!report.error().empty()) {
       answer.set_failed(answer.failed() + 1);
       continue;
     }
-    for (int d = 0; d < together[i].devices_size(); ++d) {
-      const proto::Sweep& own = alone[i].devices(d).sweep();
+    for (const proto::DeviceReport& swept : report.devices()) {
+      const proto::Sweep& own = swept.sweep();
       proto::Together::Device& device = *answer.add_devices();
-      device.set_file(together[i].file());
-      device.set_device(together[i].devices(d).device());
+      device.set_file(report.file());
+      device.set_device(swept.device());
       device.set_conf(own.current().conf());
       device.set_ooms(own.current().ooms());
       device.set_peak_reserved_bytes(own.current().peak_reserved_bytes());
@@ -78,8 +88,8 @@ proto::Together CompareTogether(absl::Span<const proto::Report> alone,
         device.set_own_best_conf(own.rows(0).conf());
         device.set_own_best_peak_reserved_bytes(own.rows(0).peak_reserved_bytes());
       }
-      for (const proto::SweepRow& tried : together[i].devices(d).sweep().rows()) {
-        if (!tried.refused().empty()) continue;
+      ForEachConf(own, [&](const proto::SweepRow& tried) {
+        if (!tried.refused().empty()) return;
         proto::Together::Row& row = rows[tried.conf()];
         row.set_ooms(row.ooms() + tried.ooms());
         if (row.device_peak_bytes().empty() ||
@@ -90,9 +100,16 @@ proto::Together CompareTogether(absl::Span<const proto::Report> alone,
         row.set_sum_peak_reserved_bytes(row.sum_peak_reserved_bytes() +
                                         tried.peak_reserved_bytes());
         row.add_device_peak_bytes(tried.peak_reserved_bytes());
-      }
+      });
     }
   }
+  std::vector<int64_t> peaks;
+  std::vector<proto::Together::Device*> devices;
+  for (proto::Together::Device& device : *answer.mutable_devices()) {
+    peaks.push_back(device.peak_reserved_bytes());
+    devices.push_back(&device);
+  }
+  MarkOutliers(peaks, devices);
   for (auto& [conf, row] : rows) {
     if (row.device_peak_bytes_size() != answer.devices_size()) continue;  // some release refuses it
     row.set_conf(conf);

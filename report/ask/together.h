@@ -15,15 +15,16 @@ namespace memreplay {
 // in force, and the defaults. Sorted. Settings that need a call besides are left out.
 std::vector<std::string> CommonCandidates(absl::Span<const proto::Report> reports);
 
-// Makes `report`, a sweep of one file, one over `confs`, from rows of `alone`, its own search.
-// False, and nothing done, if those were not all tried there.
-bool TakeRows(const proto::Report& alone, absl::Span<const std::string> confs,
-              proto::Report* report);
+// Those of `confs` that some device of `report`, a sweep, was not swept under, in order.
+std::vector<std::string> Untried(const proto::Report& report, absl::Span<const std::string> confs);
 
-// `alone`: what each file's own sweep found. `together`: sweeps of the same files, in the same
-// order, over CommonCandidates(). Files with an error are counted and not compared.
-proto::Together CompareTogether(absl::Span<const proto::Report> alone,
-                                absl::Span<const proto::Report> together);
+// Appends the rows of `more`, another sweep of the same file, to those of `report`. An error of
+// `more` becomes its own.
+void AddRows(const proto::Report& more, proto::Report* report);
+
+// Compares settings that all devices were swept under, and marks outliers. Files with an error are
+// counted and not compared. O(rows log(settings)).
+proto::Together CompareTogether(absl::Span<const proto::Report> reports);
 
 }  // namespace memreplay
 

@@ -66,14 +66,14 @@ std::string Contents(absl::Span<const PageDevice> devices, const proto::Job* job
     most = std::max(
         {most, device.report->peak_reserved_bytes(), device.report->peak_requested_bytes()});
   }
-  std::string odd;
+  std::string outliers;
   std::vector<std::vector<Cell>> rows;
   for (const PageDevice& device : devices) {
     std::string marks;
     if (job != nullptr && std::cmp_equal(device.index, job->worst_row())) marks = "worst";
-    if (job != nullptr && std::cmp_equal(device.index, job->odd_row())) {
+    if (job != nullptr && job->rows(static_cast<int>(device.index)).is_outlier()) {
       StrAppend(&marks, marks.empty() ? "" : ", ", "outlier");
-      odd = StrCat("outlier: ", device.name);
+      StrAppend(&outliers, outliers.empty() ? "outlier: " : ", ", device.name);
     }
     rows.push_back(
         {{.html = StrCat("<button type=\"button\" class=\"link\" data-section=\"", device.index,
@@ -91,8 +91,8 @@ std::string Contents(absl::Span<const PageDevice> devices, const proto::Job* job
               Element("p class=\"answer\"",
                       StrCat(FormatCount(job->rows_size(), "device"), " of ",
                              FormatCount(job->files(), "file"), "; ",
-                             odd.empty() ? "no rank stands out" : odd, "; peaks differ by ",
-                             FormatSize(job->spread_bytes()), ".")),
+                             outliers.empty() ? "no rank stands out" : outliers,
+                             "; peaks differ by ", FormatSize(job->spread_bytes()), ".")),
               "\n");
   }
   StrAppend(&html, Table("Every device, the worst first, on one scale",

@@ -13,8 +13,22 @@
 namespace memreplay {
 namespace {
 
+constexpr int kNamedOutliers = 3;
+
 std::string Name(const proto::Job& job, int row) {
   return StrCat(job.rows(row).file(), ", device ", job.rows(row).device());
+}
+
+std::string OutlierText(const proto::Job& job) {
+  std::string names;
+  int outliers = 0;
+  for (int i = 0; i < job.rows_size(); ++i) {
+    if (!job.rows(i).is_outlier()) continue;
+    if (++outliers <= kNamedOutliers) StrAppend(&names, outliers > 1 ? "; " : "", Name(job, i));
+  }
+  if (outliers == 0) return "no rank stands out";
+  return StrCat(outliers == 1 ? "outlier " : "outliers ", names,
+                outliers > kNamedOutliers ? StrCat("; ", outliers - kNamedOutliers, " more") : "");
 }
 
 }  // namespace
@@ -24,15 +38,13 @@ std::string RenderJobText(const proto::Job& job) {
   if (job.worst_row() < 0)
     return StrCat("job: ", FormatCount(job.files(), "file"),
                   ", none of which could be analysed.\n");
-  std::string out = StrCat("job: ", FormatCount(job.files(), "file"),
-                           job.failed() > 0 ? StrCat(", ", job.failed(), " failed") : "", "; ",
-                           ComparedBytes(job.rows(job.worst_row())) == 0
-                               ? ""
-                               : StrCat("worst ", Name(job, job.worst_row()), "; "),
-                           "spread ", FormatSize(job.spread_bytes()), "; ",
-                           job.odd_row() < 0 ? std::string("no rank stands out")
-                                             : StrCat("outlier ", Name(job, job.odd_row())),
-                           ".\n");
+  std::string out =
+      StrCat("job: ", FormatCount(job.files(), "file"),
+             job.failed() > 0 ? StrCat(", ", job.failed(), " failed") : "", "; ",
+             ComparedBytes(job.rows(job.worst_row())) == 0
+                 ? ""
+                 : StrCat("worst ", Name(job, job.worst_row()), "; "),
+             "spread ", FormatSize(job.spread_bytes()), "; ", OutlierText(job), ".\n");
   const bool is_oom = job.command() == "oom";
   absl::StrAppendFormat(&out, "  %10s  %10s  %10s  %5s  %s\n", is_oom ? "reserved" : "peak res.",
                         is_oom ? "live" : "peak req.", "events", "ooms", "file");
@@ -52,7 +64,7 @@ std::string RenderJobText(const proto::Job& job) {
         FormatSize(row.requested_bytes()), FormatCount(row.events()), FormatCount(row.ooms()),
         Name(job, i),
         row.verdict() == proto::Verdict::none ? "" : StrCat(": ", VerdictPhrase(row.verdict())),
-        i == job.worst_row() ? "  <- worst" : "", i == job.odd_row() ? "  <- outlier" : "");
+        i == job.worst_row() ? "  <- worst" : "", row.is_outlier() ? "  <- outlier" : "");
   }
   return out;
 }

@@ -52,10 +52,15 @@ std::string RenderTogether(const proto::Together& together, size_t shown) {
   absl::StrAppendFormat(&out, "\n  %10s  %10s  %10s  %s\n", "now", "together", "own best", "file");
   for (int i = 0; i < together.devices_size(); ++i) {
     const proto::Together::Device& device = together.devices(i);
-    absl::StrAppendFormat(&out, "  %10s  %10s  %10s  %s\n",
-                          FormatSize(device.peak_reserved_bytes()),
-                          FormatSize(best.device_peak_bytes(i)),
-                          FormatSize(device.own_best_peak_reserved_bytes()), Name(device));
+    absl::StrAppendFormat(
+        &out, "  %10s  %10s  %10s  %s\n", FormatSize(device.peak_reserved_bytes()),
+        FormatSize(best.device_peak_bytes(i)), FormatSize(device.own_best_peak_reserved_bytes()),
+        StrCat(Name(device), device.is_outlier() ? "  <- outlier" : ""));
+  }
+  for (const proto::Together::Untried& file : together.untried()) {
+    StrAppend(&out, file.file(), ": ", FormatCount(file.confs_size(), "setting"),
+              " that may suit all files ", file.confs_size() == 1 ? "was" : "were",
+              " not tried on it; --json lists ", file.confs_size() == 1 ? "it" : "them", ".\n");
   }
   return out;
 }

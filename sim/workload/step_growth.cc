@@ -6,7 +6,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "sim/workload/live_bytes.h"
-#include "sim/workload/median.h"
+#include "trace/value/median.h"
 
 namespace memreplay {
 namespace {

@@ -9,8 +9,8 @@
 #include "absl/strings/match.h"
 #include "sim/workload/annotated_steps.h"
 #include "sim/workload/live_bytes.h"
-#include "sim/workload/median.h"
 #include "sim/workload/repetition.h"
+#include "trace/value/median.h"
 #include "trace/value/strings.h"
 
 namespace memreplay {

@@ -36,7 +36,6 @@ def has(*modules):
 
 def load_tests(loader, tests, pattern):
     tests.addTests(doctest.DocTestSuite(_fleet_task))
-    tests.addTests(doctest.DocTestSuite(_fleet_tables))
     return tests
 
 
@@ -279,8 +278,17 @@ class Local(Case):
                              memreplay.load(self.runs / "a/out.rank3.pickle").replay().only_device.peak_reserved_bytes)
 
     def test_an_outlier(self):
-        scores = _fleet_tables.robust_scores([100, 100, 101, 99, 100, 180])
-        self.assertEqual([abs(score) > _fleet_tables._FAR for score in scores], [False] * 5 + [True])
+        for rank in range(4, 7):
+            shutil.copy(SNAPSHOTS / "torch-2.15/training.pickle", self.runs / f"a/out.rank{rank}.pickle")
+        self.fleet(source=str(self.runs / "a"))
+        job = self.rows("jobs")[0]
+        together = json.loads(subprocess.run([memreplay.program(), "sweep", "--together", "--json", str(self.runs / "a")],
+                                             stdout=subprocess.PIPE, check=True).stdout)["together"]
+        odd = [device for device in together["devices"] if device["is_outlier"]]
+        self.assertEqual([pathlib.Path(device["file"]).name for device in odd], ["out.rank2.pickle"])
+        self.assertEqual(job["outliers"], f"rank 2 ({odd[0]['score']:+.1f})")
+        self.assertEqual(job["best_conf"], together["rows"][0]["conf"])
+        self.assertEqual(job["best_peak_reserved_bytes"], together["rows"][0]["peak_reserved_bytes"])
 
 
 def free_port():

@@ -9,6 +9,15 @@
 namespace memreplay {
 namespace {
 
+// Position of the only outlier; -1: there is none, -2: there are several.
+int OutlierOf(const proto::Job& job) {
+  int found = -1;
+  for (int i = 0; i < job.rows_size(); ++i) {
+    if (job.rows(i).is_outlier()) found = found == -1 ? i : -2;
+  }
+  return found;
+}
+
 proto::Job Job(const std::vector<int64_t>& reserved) {
   proto::Job job;
   for (const int64_t bytes : reserved) {
@@ -24,24 +33,32 @@ proto::Job Job(const std::vector<int64_t>& reserved) {
   return job;
 }
 
-TEST(Job, WorstSpreadAndOddOneOut) {
+TEST(Job, WorstSpreadAndOutlier) {
   const proto::Job job = Job({1000, 1001, 999, 1500, 1000});
   EXPECT_EQ(job.files(), 5);
   EXPECT_EQ(job.worst_row(), 3);
-  EXPECT_EQ(job.odd_row(), 3);
+  EXPECT_EQ(OutlierOf(job), 3);
   EXPECT_EQ(job.spread_bytes(), 501);
 }
 
-TEST(Job, TheOddOneMayBeTheSmallest) {
+TEST(Job, TheOutlierMayBeTheSmallest) {
   const proto::Job job = Job({1000, 400, 1000, 1001});
   EXPECT_EQ(job.worst_row(), 3);
-  EXPECT_EQ(job.odd_row(), 1);
+  EXPECT_EQ(OutlierOf(job), 1);
+}
+
+TEST(Job, SeveralMayStandOut) {
+  const proto::Job job = Job({1000, 1500, 1000, 1001, 1000, 400, 1000});
+  EXPECT_EQ(OutlierOf(job), -2);
+  EXPECT_GT(job.rows(1).score(), 3.5);
+  EXPECT_LT(job.rows(5).score(), -3.5);
+  EXPECT_NE(RenderJobText(job).find("outliers rank, device 0; rank, device 0."), std::string::npos);
 }
 
 TEST(Job, NoneStandsOut) {
-  EXPECT_EQ(Job({1000, 1005, 995, 1009}).odd_row(), -1);  // within 1 %
-  EXPECT_EQ(Job({1000, 1300, 700, 1200}).odd_row(), -1);  // all differ
-  EXPECT_EQ(Job({1000, 5000}).odd_row(), -1);             // of two, neither
+  EXPECT_EQ(OutlierOf(Job({1000, 1005, 995, 1009})), -1);  // within 1 %
+  EXPECT_EQ(OutlierOf(Job({1000, 1300, 700, 1200})), -1);  // all differ
+  EXPECT_EQ(OutlierOf(Job({1000, 5000})), -1);             // of two, neither
   EXPECT_EQ(Job({}).worst_row(), -1);
 }
 
@@ -73,7 +90,7 @@ TEST(Job, AFileWithoutAnAnswerIsARowWithItsError) {
   EXPECT_EQ(job.rows(2).error(), "b: cut off");
   EXPECT_EQ(job.rows(2).device(), -1);
   EXPECT_EQ(job.worst_row(), 1);
-  EXPECT_EQ(job.odd_row(), -1);
+  EXPECT_EQ(OutlierOf(job), -1);
   EXPECT_NE(RenderJobText(job).find("failed: b: cut off"), std::string::npos);
 }
 

@@ -32,7 +32,7 @@ TEST(Together, TheLeastOfTheGreatest) {
   const std::vector<proto::Report> reports = {
       SweepOf("x", {{"", 100}, {"a", 60}, {"b", 50}, {"c", 90}}),
       SweepOf("y", {{"", 100}, {"a", 60}, {"b", 80}, {"c", 40}})};
-  const proto::Together together = CompareTogether(reports, reports);
+  const proto::Together together = CompareTogether(reports);
   ASSERT_EQ(together.rows_size(), 4);
   EXPECT_EQ(together.rows(0).conf(), "a");
   EXPECT_EQ(together.rows(0).peak_reserved_bytes(), 60);
@@ -47,32 +47,65 @@ TEST(Together, TheLeastOfTheGreatest) {
 TEST(Together, WhatOneReleaseRefusesIsNotCompared) {
   const std::vector<proto::Report> reports = {SweepOf("x", {{"", 100}, {"a", 10}}),
                                               SweepOf("y", {{"", 100}, {"a", -1}})};
-  const proto::Together together = CompareTogether(reports, reports);
+  const proto::Together together = CompareTogether(reports);
   ASSERT_EQ(together.rows_size(), 1);
   EXPECT_EQ(together.rows(0).conf(), "");
 }
 
-TEST(Together, WhatWasTriedAloneIsTakenFromThere) {
-  const proto::Report alone = SweepOf("x", {{"", 100}, {"a", 60}, {"b", 50}});
-  proto::Report taken = alone;
-  EXPECT_FALSE(TakeRows(alone, {"", "c"}, &taken));
-  EXPECT_EQ(taken.devices(0).sweep().rows_size(), 3);
-  EXPECT_TRUE(TakeRows(alone, {"", "b"}, &taken));
-  ASSERT_EQ(taken.devices(0).sweep().rows_size(), 2);
-  EXPECT_EQ(taken.devices(0).sweep().rows(1).peak_reserved_bytes(), 50);
+TEST(Together, WhatWasTriedAloneIsNotTriedAgain) {
+  proto::Report report = SweepOf("x", {{"", 100}, {"a", 60}, {"refused", -1}});
+  report.mutable_devices(0)->mutable_sweep()->set_searched(true);
+  report.mutable_devices(0)->mutable_sweep()->mutable_current()->set_conf("in_force");
+  EXPECT_EQ(Untried(report, {"", "a", "b", "in_force", "refused"}),
+            (std::vector<std::string>{"b"}));
+  AddRows(SweepOf("x", {{"b", 50}}), &report);
+  EXPECT_TRUE(Untried(report, {"", "b"}).empty());
+  EXPECT_EQ(report.devices(0).sweep().rows(0).conf(), "");  // its own best is the first still
+}
+
+// A row that a call brings about is not one of the settings alone.
+TEST(Together, RowsThatNeedACallAreNotCompared) {
+  proto::Report report = SweepOf("x", {{"", 100}, {"a", 60}, {"a", 20}});
+  proto::Sweep& sweep = *report.mutable_devices(0)->mutable_sweep();
+  sweep.mutable_rows(2)->set_memory_fraction(0.5);
+  sweep.mutable_rows(2)->set_needs_call(true);
+  const proto::Together together = CompareTogether({report});
+  ASSERT_EQ(together.rows_size(), 2);
+  EXPECT_EQ(together.rows(0).peak_reserved_bytes(), 60);
+}
+
+TEST(Together, WhatFailsTheSecondTimeIsCounted) {
+  proto::Report failed;
+  failed.set_error("took too long");
+  std::vector<proto::Report> reports = {SweepOf("x", {{"", 100}})};
+  AddRows(failed, &reports[0]);
+  EXPECT_EQ(CompareTogether(reports).failed(), 1);
+}
+
+TEST(Together, Outliers) {
+  std::vector<proto::Report> reports;
+  for (const int64_t peak : {100, 101, 99, 100, 150}) {
+    reports.push_back(SweepOf("x", {{"", peak}}));
+  }
+  const proto::Together together = CompareTogether(reports);
+  EXPECT_NEAR(together.devices(1).score(), 0.67, 0.01);
+  EXPECT_NEAR(together.devices(4).score(), 33.7, 0.1);
+  EXPECT_TRUE(together.devices(4).is_outlier());
+  EXPECT_FALSE(together.devices(1).is_outlier());
+  EXPECT_NE(RenderTogether(together, 1).find("x  <- outlier"), std::string::npos);
 }
 
 TEST(Together, OutOfMemoryIsWorseThanAnyPeak) {
   std::vector<proto::Report> reports = {SweepOf("x", {{"", 100}, {"a", 10}})};
   reports[0].mutable_devices(0)->mutable_sweep()->mutable_rows(1)->set_ooms(1);
-  EXPECT_EQ(CompareTogether(reports, reports).rows(0).conf(), "");
+  EXPECT_EQ(CompareTogether(reports).rows(0).conf(), "");
 }
 
 TEST(Together, AFileWithoutAnAnswerIsCounted) {
   proto::Report failed;
   failed.set_error("cut off");
   const std::vector<proto::Report> reports = {failed, SweepOf("x", {{"", 100}})};
-  const proto::Together together = CompareTogether(reports, reports);
+  const proto::Together together = CompareTogether(reports);
   EXPECT_EQ(together.files(), 2);
   EXPECT_EQ(together.failed(), 1);
   EXPECT_EQ(together.devices_size(), 1);
@@ -81,7 +114,7 @@ TEST(Together, AFileWithoutAnAnswerIsCounted) {
 
 TEST(Together, Candidates) {
   proto::Report odd = SweepOf("y", {{"in_force", 100}, {"z", -1}, {"f", 70}});
-  odd.mutable_devices(0)->mutable_sweep()->mutable_rows(2)->set_memory_fraction(0.5);
+  odd.mutable_devices(0)->mutable_sweep()->mutable_rows(2)->set_needs_call(true);
   const std::vector<proto::Report> reports = {SweepOf("x", {{"a", 100}, {"b", 50}}), odd};
   EXPECT_EQ(CommonCandidates(reports), (std::vector<std::string>{"", "a", "b", "in_force"}));
 }

@@ -1,6 +1,6 @@
 // The median of numbers.
-#ifndef MEMREPLAY_SIM_WORKLOAD_MEDIAN_H_
-#define MEMREPLAY_SIM_WORKLOAD_MEDIAN_H_
+#ifndef MEMREPLAY_TRACE_VALUE_MEDIAN_H_
+#define MEMREPLAY_TRACE_VALUE_MEDIAN_H_
 
 #include <algorithm>
 #include <cstddef>
@@ -19,4 +19,4 @@ inline int64_t Median(std::vector<int64_t> values) {
 
 }  // namespace memreplay
 
-#endif  // MEMREPLAY_SIM_WORKLOAD_MEDIAN_H_
+#endif  // MEMREPLAY_TRACE_VALUE_MEDIAN_H_
