@@ -41,8 +41,7 @@ absl::StatusOr<int> RunAdviseRecording(const CommandLine& line) {
                   "the memory that it should fit into: that of a GPU, such as rtx-4090, or a size\n"
                   "that is available to PyTorch",
                   "card", &options.card);
-  flags.AddOptionalText("torch", "VERSION", &options.file.settings.torch,
-                        "PyTorch release whose allocator is modelled");
+  AddTorchFlag(&options.file.settings.torch, &flags);
   AddDeviceFlag(&options.file.device, &flags);
   AddFileFlags(&options.file, &flags);
   const absl::StatusOr<std::optional<Inputs>> inputs = ParseInputs(line, "advise", &flags);

@@ -80,8 +80,7 @@ absl::StatusOr<int> RunFit(const CommandLine& line) {
   FitFlags options;
   FlagSet flags("fit FILE...|MODEL [flags]", kFitDescription);
   AddConfsFlag(&flags, &options.confs, "settings; may be given several times");
-  flags.AddOptionalText("torch", "VERSION", &options.file.settings.torch,
-                        "PyTorch release whose allocator is modelled");
+  AddTorchFlag(&options.file.settings.torch, &flags);
   AddDeviceFlags(&flags, &options.file.settings);
   AddDeviceFlag(&options.file.device, &flags);
   AddFileFlags(&options.file, &flags);

@@ -113,8 +113,7 @@ absl::StatusOr<int> RunGpu(const CommandLine& line) {
   FlagSet flags("gpu FILE...|MODEL [flags]\n       memreplay gpu --costs-out FILE",
                 kGpuDescription);
   AddConfFlag(&flags, &options.file.settings.conf, "PYTORCH_CUDA_ALLOC_CONF to replay under");
-  flags.AddOptionalText("torch", "VERSION", &options.file.settings.torch,
-                        "PyTorch release whose allocator is run");
+  AddTorchFlag(&options.file.settings.torch, &flags);
   AddCapacityFlag(
       &flags, &options.file.settings,
       "limit the GPU to this much memory, such as 12GiB, or to that of a smaller GPU by\n"

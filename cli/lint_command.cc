@@ -7,6 +7,7 @@
 #include "cli/file_command.h"
 #include "cli/flags.h"
 #include "cli/output.h"
+#include "cli/replay_flags.h"
 #include "report/ask/lint.h"
 #include "report/text/render_lint.h"
 #include "sim/settings/torch_profile.h"
@@ -28,7 +29,7 @@ absl::StatusOr<int> RunLint(const CommandLine& line) {
   bool json = false;
   std::optional<std::string> version;
   FlagSet flags("lint CONF [flags]", kLintDescription);
-  flags.AddOptionalText("torch", "V", &version, "the PyTorch release, such as 2.6");
+  AddTorchFlag(&version, &flags);
   flags.AddSwitch("json", &json, "print the report as JSON");
   const absl::StatusOr<std::vector<std::string>> confs = flags.Parse(line.args);
   if (!confs.ok()) return InCommand("lint", confs.status());

@@ -56,11 +56,10 @@ absl::StatusOr<int> RunOom(const CommandLine& line) {
                   "replay on a device with this much memory, such as 16GiB, with that of a GPU,\n"
                   "such as rtx-4090, or unlimited");
   AddConfFlag(&flags, &options.file.settings.conf, "PYTORCH_CUDA_ALLOC_CONF to replay under");
-  flags.AddOptionalText("torch", "V", &options.file.settings.torch,
-                        "PyTorch release whose allocator is modelled");
+  AddTorchFlag(&options.file.settings.torch, &flags);
   AddDeviceFlags(&flags, &options.file.settings);
-  flags.AddParsed("card", "SIZE|NAME",
-                  "GPU that was recorded, or its memory; estimated if not given",
+  flags.AddParsed("recorded-gpu", "SIZE|NAME",
+                  "the GPU that was recorded, or its memory; estimated if not given",
                   [&options](std::string_view text) {
                     const absl::StatusOr<Bytes> memory = ParseMemory(text);
                     if (memory.ok()) options.report.card = *memory;

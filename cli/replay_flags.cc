@@ -33,10 +33,15 @@ void AddConfsFlag(FlagSet* flags, std::vector<std::string>* confs, std::string_v
 
 void AddCapacityFlag(FlagSet* flags, SettingsRequest* request, std::string_view help,
                      std::string_view name, std::string* given) {
-  flags->AddParsed(name, "SIZE", help, [request, given](std::string_view text) {
+  flags->AddParsed(name, "SIZE|NAME", help, [request, given](std::string_view text) {
     if (given != nullptr) *given = std::string(text);
     return SetCapacity(text, request);
   });
+}
+
+void AddTorchFlag(std::optional<std::string>* torch, FlagSet* flags) {
+  flags->AddOptionalText("torch", "VERSION", torch,
+                         "PyTorch release whose allocator is modelled, such as 2.6");
 }
 
 void AddDeviceFlags(FlagSet* flags, SettingsRequest* request) {
@@ -56,8 +61,7 @@ void AddDeviceFlags(FlagSet* flags, SettingsRequest* request) {
 }
 
 void AddSettingsFlags(SettingsRequest* settings, FlagSet* flags) {
-  flags->AddOptionalText("torch", "VERSION", &settings->torch,
-                         "PyTorch release whose allocator is modelled");
+  AddTorchFlag(&settings->torch, flags);
   AddCapacityFlag(flags, settings,
                   "memory of the device, such as 80GiB, the name of a GPU, such as rtx-4090,\n"
                   "or unlimited; the default for a recording is what its GPU is known to have had");

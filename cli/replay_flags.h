@@ -14,9 +14,9 @@
 
 namespace memreplay {
 
-// --capacity: a size, or "unlimited". A number below 1 MiB without a unit is refused with a
-// hint: nobody means bytes. `request` must outlive `flags`.
-// `name` of the flag; `given`: receives its text, may be null.
+// --capacity: a size, the name of a GPU, or "unlimited". A number below 1 MiB without a unit is
+// refused with a hint: nobody means bytes. `request` must outlive `flags`. `name` of the flag;
+// `given`: receives its text, may be null.
 void AddCapacityFlag(FlagSet* flags, SettingsRequest* request, std::string_view help,
                      std::string_view name = "capacity", std::string* given = nullptr);
 
@@ -24,6 +24,9 @@ void AddCapacityFlag(FlagSet* flags, SettingsRequest* request, std::string_view 
 // "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True". The second may be given several times.
 void AddConfFlag(FlagSet* flags, std::optional<std::string>* conf, std::string_view help);
 void AddConfsFlag(FlagSet* flags, std::vector<std::string>* confs, std::string_view help);
+
+// --torch.
+void AddTorchFlag(std::optional<std::string>* torch, FlagSet* flags);
 
 // --fraction and --addresses.
 void AddDeviceFlags(FlagSet* flags, SettingsRequest* request);

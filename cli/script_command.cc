@@ -45,7 +45,7 @@ constexpr char kSweepScriptDescription[] =
     "\n"
     "The exit status is 1 if memory runs out in every run.";
 
-constexpr int64_t kUsualMax = int64_t{1} << 20;  // value, unless --most says another
+constexpr int64_t kUsualMax = int64_t{1} << 20;  // value, unless --max says another
 
 struct ScriptFlags {
   RecordOptions run;
@@ -156,11 +156,11 @@ absl::StatusOr<int> RunScript(bool is_fit, const CommandLine& line) {
                 is_fit ? kFitScriptDescription : kSweepScriptDescription);
   flags.AddTexts("card", "NAME", &options.cards,
                  "a GPU to simulate, may be given several times; see record --card list");
-  flags.AddTexts("conf", "CONF", &options.confs,
-                 "PYTORCH_CUDA_ALLOC_CONF of the script; may be given several times");
+  AddConfsFlag(&flags, &options.confs,
+               "PYTORCH_CUDA_ALLOC_CONF of the script; may be given several times");
   if (is_fit) {
     flags.AddNumber("step", "N", &options.step, "try only multiples of N");
-    flags.AddNumber("most", "N", &options.most, "the largest value to try (default: 1048576)");
+    flags.AddNumber("max", "N", &options.most, "the largest value to try (default: 1048576)");
   }
   AddRecordFlags(&options.run, &flags);
   AddJobs(&flags, &options.jobs);
@@ -177,7 +177,7 @@ absl::StatusOr<int> RunScript(bool is_fit, const CommandLine& line) {
   if (options.cards.empty()) return absl::InvalidArgumentError("no --card NAME given");
   if (options.step.value_or(1) < 1 || options.most.value_or(kUsualMax) < options.step.value_or(1) ||
       options.most.value_or(kUsualMax) > ScriptSearch::kMaxValue) {
-    return absl::InvalidArgumentError("--step, --most: expected 1 <= step <= most <= 2^40");
+    return absl::InvalidArgumentError("--step, --max: expected 1 <= step <= max <= 2^40");
   }
   if (options.jobs.value_or(1) < 1) {
     return absl::InvalidArgumentError(StrCat("--jobs: expected at least 1, found ", *options.jobs));

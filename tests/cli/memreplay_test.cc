@@ -175,11 +175,12 @@ TEST_F(MemreplayTest, Programs) {
 }
 
 TEST_F(MemreplayTest, OutOfMemory) {
-  ExpectSession("oom", {"oom oom.jsonl --card 40MiB", "oom recording.jsonl", "oom program.jsonl",
-                        "oom recording.jsonl --capacity 10MiB", "oom mechanisms/leak.txtpb",
-                        "oom mechanisms/pending_free.txtpb", "oom mechanisms/split_giant.txtpb",
-                        "oom mechanisms/stray_stream.txtpb", "oom mechanisms/shortage.txtpb",
-                        "oom mechanisms/stranded_weights.txtpb", "oom oom.jsonl --json"});
+  ExpectSession("oom",
+                {"oom oom.jsonl --recorded-gpu 40MiB", "oom recording.jsonl", "oom program.jsonl",
+                 "oom recording.jsonl --capacity 10MiB", "oom mechanisms/leak.txtpb",
+                 "oom mechanisms/pending_free.txtpb", "oom mechanisms/split_giant.txtpb",
+                 "oom mechanisms/stray_stream.txtpb", "oom mechanisms/shortage.txtpb",
+                 "oom mechanisms/stranded_weights.txtpb", "oom oom.jsonl --json"});
 }
 
 TEST_F(MemreplayTest, OutOfMemoryMessage) {

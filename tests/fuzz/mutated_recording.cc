@@ -310,7 +310,7 @@ const std::vector<std::vector<std::string>>& AttackedCommands() {
              "oom FILE --jobs 1",
              "oom FILE --jobs 1 --capacity 30MiB",
              "oom FILE --jobs 1 --capacity 300MiB --conf expandable_segments:True",
-             "oom FILE --jobs 1 --card 80GiB --json",
+             "oom FILE --jobs 1 --recorded-gpu 80GiB --json",
              "oom FILE --jobs 1 --fraction 0.05 --capacity 1GiB",
              "sweep FILE --jobs 1",
              "sweep FILE --jobs 1 --capacity 300MiB",
