@@ -63,13 +63,6 @@ proto::DeviceReport StartReplay(const Schedule& schedule, const ReplaySettings& 
   return report;
 }
 
-void AddPeaks(const Usage& peak, proto::DeviceReport* report) {
-  report->set_peak_allocated_bytes(peak.allocated().signed_value());
-  report->set_peak_reserved_bytes(peak.reserved().signed_value());
-  report->set_peak_active_bytes(peak.active().signed_value());
-  report->set_peak_requested_bytes(peak.requested().signed_value());
-}
-
 void AddStatistics(const MemoryStats& statistics, const TorchProfile& profile,
                    proto::DeviceReport* report) {
   auto& flat = *report->mutable_statistics();
@@ -117,6 +110,19 @@ void AddFragmentation(const Fragmentation& from, const Moment& at, const Schedul
     list.set_bytes(set.largest.signed_value());
     list.set_free_bytes(set.free.signed_value());
     list.set_free_blocks(static_cast<int64_t>(set.blocks));
+  }
+}
+
+// What is measured of every run.
+void AddMeasures(const Usage& peak, const Moments& moments,
+                 const std::optional<Fragmentation>& fragmentation, const Schedule& schedule,
+                 proto::DeviceReport* report) {
+  report->set_peak_allocated_bytes(peak.allocated().signed_value());
+  report->set_peak_reserved_bytes(peak.reserved().signed_value());
+  report->set_peak_active_bytes(peak.active().signed_value());
+  report->set_peak_requested_bytes(peak.requested().signed_value());
+  if (fragmentation.has_value()) {
+    AddFragmentation(*fragmentation, moments.at_peak, schedule, report);
   }
 }
 
@@ -203,14 +209,11 @@ proto::DeviceReport ReportReplay(const Study& study, const proto::RecordedPeaks&
   report.set_exact_until_event(static_cast<int64_t>(result.exact_until_event));
   report.set_exactness_reason(CleanText(result.exactness_reason));
 
-  AddPeaks(replay.peak, &report);
+  AddMeasures(replay.peak, replay.moments, replay.fragmentation, schedule, &report);
   *report.mutable_recorded() = recorded;
   AddFailures(result.run, &report);
   AddStatistics(result.statistics, *study.settings().torch.profile, &report);
   AddSegments(result.segments, report.mutable_segments());
-  if (replay.fragmentation.has_value()) {
-    AddFragmentation(*replay.fragmentation, replay.at_peak, schedule, &report);
-  }
   Diagnostics diagnostics = schedule.diagnostics();
   diagnostics.Merge(result.start.diagnostics);
   AddDiagnostics(diagnostics, &report);
@@ -222,7 +225,7 @@ proto::DeviceReport ReportWhatIf(const Schedule& schedule, const ReplaySettings&
   proto::DeviceReport report = StartReplay(schedule, settings, proto::Mode::what_if);
   report.set_events(CountOf(schedule));
   report.set_capacity_bytes(settings.capacity.value_or(Bytes()).signed_value());
-  AddPeaks(result.peak, &report);
+  AddMeasures(result.peak, result.moments, result.fragmentation, schedule, &report);
   AddOrigin(schedule, recorded, result.start, result.start_note, &report);
   if (result.first_oom.has_value()) {
     const uint64_t event = EventOfRequest(schedule, *result.first_oom);
@@ -240,9 +243,6 @@ proto::DeviceReport ReportWhatIf(const Schedule& schedule, const ReplaySettings&
     }
   }
   AddSegments(result.segments, report.mutable_segments());
-  if (result.fragmentation.has_value()) {
-    AddFragmentation(*result.fragmentation, result.at_peak, schedule, &report);
-  }
   AddDiagnostics(schedule.diagnostics(), &report);
   return report;
 }
@@ -271,13 +271,10 @@ proto::DeviceReport ReportDeviceRun(const RunPlan& plan, const proto::RecordedPe
   proto::DeviceReport report = StartReplay(schedule, *plan.settings, proto::Mode::gpu);
   report.set_events(CountOf(schedule));
   report.set_capacity_bytes(run.total.signed_value());
-  AddPeaks(run.peak, &report);
+  AddMeasures(run.peak, run.moments, run.fragmentation, schedule, &report);
   AddOrigin(schedule, recorded, plan.start, plan.start_note, &report);
   AddFailures(run.run, &report);
   AddStatistics(run.statistics, *plan.settings->torch.profile, &report);
-  if (run.fragmentation.has_value()) {
-    AddFragmentation(*run.fragmentation, run.at_peak, schedule, &report);
-  }
   AddDiagnostics(schedule.diagnostics(), &report);
   return report;
 }

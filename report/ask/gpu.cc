@@ -30,7 +30,7 @@ proto::GpuFigures Figures(const RunPlan& plan, const DeviceRun& run) {
   proto::GpuFigures to;
   to.set_peak_reserved_bytes(run.peak.reserved().signed_value());
   to.set_peak_reserved_position(
-      Position(plan, run.peak_request[static_cast<size_t>(UsageKind::kReserved)]));
+      Position(plan, run.moments.peak_request[static_cast<size_t>(UsageKind::kReserved)]));
   to.set_peak_allocated_bytes(run.peak.allocated().signed_value());
   to.set_peak_active_bytes(run.peak.active().signed_value());
   to.set_peak_used_bytes(run.peak_used);
@@ -461,8 +461,8 @@ absl::StatusOr<DeviceRun> GpuAsker::Measure(const RunPlan& plan, const std::vect
   if (!closed.ok()) return closed;
   if (!run.ok()) return run;
   if (const std::string by = pacer->stopped_by(); !by.empty()) {
-    return absl::CancelledError(StrCat("stopped by ", by, " at request ", run->requests, " of ",
-                                       plan.schedule->requests().size(),
+    return absl::CancelledError(StrCat("stopped by ", by, " at request ", run->moments.requests,
+                                       " of ", plan.schedule->requests().size(),
                                        "; all memory was released"));
   }
   proto::GpuRepetition& repetition = context->repetitions.emplace_back();

@@ -28,7 +28,7 @@ class PoolWatcher final : public Observer {
 
 // Peaks of the device's own figures, from the log of its calls.
 void FindPeakUsed(DeviceRun* run) {
-  const uint32_t reserved_at = run->peak_request[static_cast<size_t>(UsageKind::kReserved)];
+  const uint32_t reserved_at = run->moments.peak_request[static_cast<size_t>(UsageKind::kReserved)];
   for (const MemoryCall& call : run->calls) {
     if (call.used > run->peak_used) {
       run->peak_used = call.used;
@@ -106,10 +106,8 @@ absl::StatusOr<DeviceRun> RunOnDevice(const RunPlan& plan, Device& device, RunWa
   if (!replay.ok()) return replay.status();
   result.run = std::move(replay->run);
   result.statistics = replay->statistics;
-  result.requests = moments.moments().requests;
-  result.peak_request = moments.moments().peak_request;
-  result.at_peak = moments.moments().at_peak;
-  result.ooms = moments.moments().ooms;
+  result.moments = moments.moments();
+  result.ooms = moments.ooms();
   result.events = usage.events();
   result.peak = usage.peak();
   result.decisions = decisions.Take();

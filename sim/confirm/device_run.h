@@ -3,7 +3,6 @@
 #ifndef MEMREPLAY_SIM_CONFIRM_DEVICE_RUN_H_
 #define MEMREPLAY_SIM_CONFIRM_DEVICE_RUN_H_
 
-#include <array>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -52,12 +51,10 @@ struct RunWatch {
 
 struct DeviceRun {
   RunResult run;
-  uint64_t requests = 0;  // applied; fewer than the schedule's if it was stopped
   uint64_t events = 0;
   Usage peak;
-  std::array<uint32_t, kUsageKinds> peak_request = {};  // kBeforeFirstRequest: at the start
-  Moment at_peak;                                       // of reserved memory, see Moments
-  MemoryStats statistics;                               // at the end
+  Moments moments;         // `requests`: fewer than the schedule's if it was stopped
+  MemoryStats statistics;  // at the end
   std::vector<MemoryCall> calls;
   std::vector<Decision> decisions;
   std::vector<TimelineBucket> timeline;

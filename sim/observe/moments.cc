@@ -12,7 +12,7 @@ void MomentsObserver::OnStart(const MemoryState& /*state*/, const Allocator& /*a
 
 void MomentsObserver::Look(const Event& event) {
   if (event.kind == EventKind::kOom) {
-    moments_.ooms.push_back({request_, event.size, event.device_free()});
+    ooms_.push_back({request_, event.size, event.device_free()});
   }
   const Usage& now = usage_.current();
   const Usage& most = moments_.at_peak.usage;

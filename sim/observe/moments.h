@@ -28,6 +28,7 @@ struct Moment {
   Usage usage;
 };
 
+// Part of the result of every run: WhatIfResult, SampledReplay and DeviceRun.
 struct Moments {
   uint64_t requests = 0;  // applied
   // By UsageKind; kBeforeFirstRequest: at the start.
@@ -39,7 +40,6 @@ struct Moments {
   // The event at which reserved memory grew, on its way to the peak, by most of what cached
   // memory might have served: the largest of min(growth, unused before); kAtStart: never.
   uint64_t cause_event = UsageObserver::kAtStart;
-  std::vector<OomMoment> ooms;
 };
 
 // O(1) per event.
@@ -58,6 +58,7 @@ class MomentsObserver final : public Observer {
   }
 
   const Moments& moments() const { return moments_; }
+  const std::vector<OomMoment>& ooms() const { return ooms_; }
 
  private:
   // After an allocation, or one that was refused: what is in use grows within a request for
@@ -70,6 +71,7 @@ class MomentsObserver final : public Observer {
   Bytes most_avoidable_;
   uint32_t request_ = kBeforeFirstRequest;
   Moments moments_;
+  std::vector<OomMoment> ooms_;
 };
 
 }  // namespace memreplay

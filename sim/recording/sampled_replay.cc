@@ -54,11 +54,11 @@ SampledReplay ReplaySampled(const Schedule& schedule, const ReplaySettings& sett
   };
   result.exact = replay(extra == nullptr ? static_cast<Observer*>(&alone) : &watched);
   result.peak = usage.peak();
-  result.at_peak = moments.moments().at_peak;
+  result.moments = moments.moments();
   result.fragmentation = fragmentation.sample();
   const bool stopped = stop_at_divergence && result.exact.first_divergence.has_value();
   if (fragmentation.gave_up() && !stopped) {
-    look.at_event = result.at_peak.event;
+    look.at_event = result.moments.at_peak.event;
     UsageObserver usage_again;
     FragmentationObserver again(usage_again, moments, look);
     ObserverList both = {&usage_again, &again};

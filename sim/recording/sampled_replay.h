@@ -46,7 +46,7 @@ class SnapshotEcho final : public Observer {
 struct SampledReplay {
   ExactReplayResult exact;
   Usage peak;
-  Moment at_peak;  // of reserved memory, see Moments
+  Moments moments;
   std::optional<Fragmentation> fragmentation;
 };
 

@@ -110,16 +110,13 @@ absl::StatusOr<WhatIfResult> ReplayWhatIf(const Schedule& schedule, const Replay
   if (const std::optional<Bytes> until = device.same_until(); until.has_value()) {
     result.same_until = std::min(*until, result.same_until.value_or(*until));
   }
-  const uint32_t peaked = moments.moments().peak_request[static_cast<size_t>(UsageKind::kReserved)];
-  if (peaked != kBeforeFirstRequest) result.peak_request = peaked;
-  result.cause_event = moments.moments().cause_event;
-  result.at_peak = moments.moments().at_peak;
-  if (!moments.moments().ooms.empty()) result.first_oom = moments.moments().ooms.front().request;
+  result.moments = moments.moments();
+  if (!moments.ooms().empty()) result.first_oom = moments.ooms().front().request;
   result.calls = calls.calls();
   result.call_nanoseconds = calls.nanoseconds();
   result.fragmentation = fragmentation.sample();
   if (options.fragmentation && fragmentation.gave_up()) {
-    look.at_event = result.at_peak.event;
+    look.at_event = result.moments.at_peak.event;
     SimulatedDevice same(DeviceOptions(schedule, settings, options));
     UsageObserver usage_again;
     FragmentationObserver again(usage_again, moments, look);

@@ -28,17 +28,13 @@ struct WhatIfResult {
   uint64_t events = 0;  // emitted, requests that PyTorch does not record included
   Usage peak;
   std::array<uint64_t, kUsageKinds> peak_event = {};
-  DeviceCalls calls;                     // since the first request
-  double call_nanoseconds = 0;           // likewise, by WhatIfOptions::costs
-  std::optional<uint64_t> peak_request;  // that reserved most; absent: the start did
-  std::optional<uint64_t> first_oom;     // the request that first ran out of memory
+  DeviceCalls calls;                  // since the first request
+  double call_nanoseconds = 0;        // likewise, by WhatIfOptions::costs
+  std::optional<uint64_t> first_oom;  // the request that first ran out of memory
   // The run is the same on every larger device below this; absent: on every larger one. Holds
   // where no memory fraction and no garbage collection makes the run depend on the size itself.
   std::optional<Bytes> same_until;
-  // The event at which reserved memory grew, on its way to the peak, by most of what cached
-  // memory might have served: the largest of min(growth, unused before); kAtStart: never.
-  uint64_t cause_event = UsageObserver::kAtStart;
-  Moment at_peak;                              // of reserved memory, see Moments
+  Moments moments;
   MemoryStats statistics;                      // at the end
   MemoryState segments;                        // at the end
   RuleCounts rules = {};                       // how often each rule of the caching allocator fired

@@ -95,9 +95,9 @@ SweepRow ReplayRow(const SweepContext& context, const ReplaySettings& settings, 
   row.peak_reserved = result->peak.reserved();
   row.peak_allocated = result->peak.allocated();
   row.peak_active = result->peak.active();
-  row.at_peak = result->at_peak.usage;
+  row.at_peak = result->moments.at_peak.usage;
   row.peak_event = result->peak_event[static_cast<size_t>(UsageKind::kReserved)];
-  row.cause_event = result->cause_event;
+  row.cause_event = result->moments.cause_event;
   row.alloc_retries = static_cast<uint64_t>(result->statistics.num_alloc_retries);
   row.same_until = result->same_until;
   row.failures = result->run.failures.size();

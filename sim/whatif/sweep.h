@@ -52,7 +52,7 @@ struct SweepRow {
   Bytes peak_active;
   Usage at_peak;  // of reserved memory
   uint64_t peak_event = 0;
-  uint64_t cause_event = 0;  // WhatIfResult::cause_event
+  uint64_t cause_event = 0;  // Moments::cause_event
   uint64_t alloc_retries = 0;
   std::optional<Bytes> same_until;  // WhatIfResult::same_until
   uint64_t failures = 0;            // requests that end in an exception

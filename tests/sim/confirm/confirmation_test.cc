@@ -235,7 +235,7 @@ TEST(Confirmation, AStoppedRunGivesEverythingBack) {
     watch.intervention = &stop;
     const auto run = RunOnDevice(prepared.plan, device, std::move(watch));
     ASSERT_TRUE(run.ok());
-    EXPECT_EQ(run->requests, 3u);
+    EXPECT_EQ(run->moments.requests, 3u);
     EXPECT_EQ(run->used_at_end, 0);
     EXPECT_EQ(device.FreeMemory(), free);
   }
