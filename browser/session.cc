@@ -176,7 +176,7 @@ Answer Session::AskDiff() const {
     sides.push_back(*std::move(side));
   }
   const HeldOptions held{.top = kDiffStacks, .filter = ""};
-  return {.status = kAnswered, .text = RenderDiffText(DiffReports(sides[0], sides[1], held))};
+  return {.status = kAnswered, .text = RenderDiffText(DiffReports(sides[0], sides[1], held)).text};
 }
 
 Answer Session::Ask(const proto::Question& question, ProgressSink* progress) {
@@ -203,12 +203,12 @@ Answer Session::Ask(const proto::Question& question, ProgressSink* progress) {
     }
     if (HasFaults(answered->report)) answer.status = std::max(answer.status, kBad);
     AddToJob(answered->report, &job);
-    StrAppend(&answer.text, answer.text.empty() ? "" : "\n", RenderText(answered->report));
+    StrAppend(&answer.text, answer.text.empty() ? "" : "\n", RenderText(answered->report).text);
     if (command == "report") pages.push_back(*std::move(answered));
   }
   FinishJob(&job);
   if (files_.size() > 1) {
-    const std::string table = RenderJobText(job);
+    const std::string table = RenderJobText(job).text;
     answer.text = StrCat(table, table.empty() ? "" : "\n", answer.text);
   }
   if (files_.size() == 1) {

@@ -137,7 +137,7 @@ absl::StatusOr<int> ReportEach(std::string_view command, const std::vector<std::
   int status = kExitAnswered;
   bool first = true;
   proto::Job job;
-  std::string texts;
+  Text texts;
   for (size_t i = 0; i < files->size(); ++i) {
     const std::string& file = (*files)[i];
     if (progress.has_value()) progress->SetDone(i);
@@ -153,30 +153,33 @@ absl::StatusOr<int> ReportEach(std::string_view command, const std::vector<std::
     }
     if (several) AddToJob(*report, &job);
     if (!report->error().empty() && (!several || form != ReportForm::kJson)) continue;
-    std::string text;
+    Text text;
     if (form == ReportForm::kJson) {
       if (several && i + 1 == files->size()) {
         FinishJob(&job);
         *report->mutable_job() = job;
       }
-      text = RenderJson(*report, several ? JsonLayout::kOneLine : JsonLayout::kIndented);
+      text.text = RenderJson(*report, several ? JsonLayout::kOneLine : JsonLayout::kIndented);
     } else if (form == ReportForm::kText) {
-      text = StrCat(first ? "" : "\n", RenderText(*report));
+      text.text = first ? "" : "\n";
+      text.Append(RenderText(*report));
       first = false;
     }
     // Of several files, how they compare comes first.
     if (several && form == ReportForm::kText) {
-      texts += text;
+      texts.Append(text);
       continue;
     }
-    const absl::Status printed = form == ReportForm::kText ? PrintText(text) : Print(text);
+    const absl::Status printed = form == ReportForm::kText ? PrintText(text) : Print(text.text);
     if (!printed.ok()) return printed;
   }
   progress.reset();
   if (several && form == ReportForm::kText) {
     FinishJob(&job);
-    const std::string table = RenderJobText(job);
-    const absl::Status printed = PrintText(StrCat(table, table.empty() ? "" : "\n", texts));
+    Text all = RenderJobText(job);
+    if (!all.text.empty()) all.text += '\n';
+    all.Append(texts);
+    const absl::Status printed = PrintText(all);
     if (!printed.ok()) return printed;
   }
   return status;

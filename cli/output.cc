@@ -16,7 +16,7 @@
 
 namespace memreplay {
 
-absl::Status PrintText(std::string_view text) { return Print(ForTerminal(text, LookOfOutput())); }
+absl::Status PrintText(const Text& text) { return Print(ForTerminal(text, LookOfOutput())); }
 
 absl::Status PrintHelpText(std::string_view text) {
   return Print(HelpForTerminal(text, LookOfOutput().width));
@@ -29,7 +29,7 @@ absl::Status Print(std::string_view text) {
 }
 
 absl::Status PrintAnswer(const google::protobuf::Message& answer, bool json,
-                         absl::FunctionRef<std::string()> text) {
+                         absl::FunctionRef<Text()> text) {
   return json ? Print(RenderJson(answer, JsonLayout::kIndented)) : PrintText(text());
 }
 

@@ -12,6 +12,7 @@
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
+#include "report/words/lines.h"
 #include "sim/run/progress.h"
 
 namespace google::protobuf {
@@ -23,13 +24,13 @@ namespace memreplay {
 // Writes all of `text` to standard output.
 absl::Status Print(std::string_view text);
 // The same for people: on a terminal with colours and as wide as it is.
-absl::Status PrintText(std::string_view text);
+absl::Status PrintText(const Text& text);
 // Likewise of a help: its paragraphs are filled anew where they are too wide.
 absl::Status PrintHelpText(std::string_view text);
 
 // An answer: the JSON of all of it, or `text`.
 absl::Status PrintAnswer(const google::protobuf::Message& answer, bool json,
-                         absl::FunctionRef<std::string()> text);
+                         absl::FunctionRef<Text()> text);
 
 // "\n  note\n" of each that says something, to stand below an answer.
 std::string NoteLines(const std::vector<std::string>& notes);

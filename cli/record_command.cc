@@ -130,8 +130,11 @@ absl::StatusOr<int> RecordProgram(const CommandLine& line) {
   if (const absl::Status call = CheckRecordCall(run); !call.ok()) return call;
   const absl::StatusOr<proto::RecordReport> report = Record(run);
   if (!report.ok()) return report.status();
-  const absl::Status printed = PrintAnswer(
-      *report, options.json, [&] { return StrCat(RenderRecord(*report), ExplanationOf(*report)); });
+  const absl::Status printed = PrintAnswer(*report, options.json, [&] {
+    Text answer = RenderRecord(*report);
+    answer.text += ExplanationOf(*report);
+    return answer;
+  });
   if (!printed.ok()) return printed;
   if (report->exit_status() != 0) return report->exit_status();
   return report->faults().empty() ? kExitAnswered : kExitBad;

@@ -76,21 +76,14 @@ std::string Wrapped(std::string_view line, size_t width, size_t hanging) {
   return out;
 }
 
-bool Has(std::string_view line, std::string_view part) { return line.find(part) != line.npos; }
-
 // The escape sequence for a line; "" for none.
-std::string_view ColorOf(std::string_view line) {
-  const bool is_answer = line.starts_with("device ") || line.starts_with("job: ");
-  if (line.starts_with("  PROBLEM") ||
-      (is_answer &&
-       (Has(line, "OUT OF MEMORY") || Has(line, "DIFFERS") || Has(line, "FRAGMENTATION:") ||
-        Has(line, "SHORTAGE:") || Has(line, "LEAK:") || Has(line, "PENDING FREE:")))) {
-    return "\x1b[1;31m";
-  }
-  if (is_answer) return "\x1b[1m";
-  if (line.starts_with("  survives")) return "\x1b[32m";
-  if (line.starts_with("  runs out") || Has(line, "<- worst") || Has(line, "<- outlier")) {
-    return "\x1b[31m";
+std::string_view ColorOf(Tone tone) {
+  switch (tone) {
+    case Tone::kPlain: return "";
+    case Tone::kAnswer: return "\x1b[1m";
+    case Tone::kBadAnswer: return "\x1b[1;31m";
+    case Tone::kBad: return "\x1b[31m";
+    case Tone::kGood: return "\x1b[32m";
   }
   return "";
 }
@@ -127,13 +120,17 @@ TerminalLook LookOfOutput() {
   return look;
 }
 
-std::string ForTerminal(std::string_view text, const TerminalLook& look) {
-  if (look.width == 0 && !look.colors) return std::string(text);
+std::string ForTerminal(const Text& answer, const TerminalLook& look) {
+  if (look.width == 0 && !look.colors) return answer.text;
   std::string out;
-  while (!text.empty()) {
+  auto toned = answer.toned.begin();
+  for (std::string_view text = answer.text; !text.empty();) {
+    const size_t begin = answer.text.size() - text.size();
     const size_t end = std::min(text.find('\n'), text.size());
     const std::string_view line = text.substr(0, end);
-    const std::string_view color = look.colors ? ColorOf(line) : "";
+    const bool has_tone = toned != answer.toned.end() && toned->begin == begin;
+    const Tone tone = has_tone ? (toned++)->tone : Tone::kPlain;
+    const std::string_view color = look.colors ? ColorOf(tone) : "";
     out += color;
     out += look.width > 0 ? Wrapped(line, static_cast<size_t>(look.width), HangingIndent(line))
                           : std::string(line);

@@ -5,6 +5,8 @@
 #include <string>
 #include <string_view>
 
+#include "report/words/lines.h"
+
 namespace memreplay {
 
 struct TerminalLook {
@@ -24,10 +26,10 @@ int WidthOfTerminal(int descriptor);
 // any): of `activity` the end is kept, where the name of the file is.
 std::string ProgressLine(std::string_view activity, std::string_view rest, int width);
 
-// Breaks lines that are too wide at spaces, words that no line holds within; what follows stands
-// below the text of the line's second column, or a little to the right of its beginning. Answers
-// are bold, what is wrong is red, what is well is green.
-std::string ForTerminal(std::string_view text, const TerminalLook& look);
+// Breaks lines that are too wide at spaces, and words that are wider than a line within; what
+// follows stands below the text of the line's second column, or a little to the right of its
+// beginning. Answers are bold, what is wrong is red, what is well is green.
+std::string ForTerminal(const Text& answer, const TerminalLook& look);
 
 // A help in at most `width` columns (0: any). Where a line is too wide, paragraphs and what
 // stands beside flags are filled anew.

@@ -292,8 +292,8 @@ std::string Circumstances(const proto::DeviceReport& device) {
   if (device.has_control()) {
     StrAppend(&html, Note(StrCat("Check: ", ControlSentence(device.control()), ".")));
   }
-  if (const std::string lines = UnseenLines(device.unseen()); !lines.empty()) {
-    StrAppend(&html, Note(lines));
+  for (const Line& line : UnseenLines(device.unseen())) {
+    StrAppend(&html, Note(StrCat(line.label, ": ", line.text)));
   }
   for (const std::string& note : device.notes()) StrAppend(&html, Note(note));
   return html;

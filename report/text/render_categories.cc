@@ -67,7 +67,8 @@ void Evidence(const proto::Categories& categories, std::string* out) {
                                   static_cast<double>(categories.peak_bytes()),
                               ToAbsl(row.words)));
   }
-  Line(out, "at the peak", StrCat(text, categories.told() ? "" : "; nothing was noted by Python"));
+  AddRow(out, "at the peak",
+         StrCat(text, categories.told() ? "" : "; nothing was noted by Python"));
 }
 
 void Modules(const proto::Categories& categories, std::string* out) {

@@ -47,11 +47,13 @@ void RenderSteps(const proto::DeviceDiff::Steps& steps, std::string* out) {
 
 }  // namespace
 
-std::string RenderDiffText(const proto::Diff& diff) {
-  std::string out = StrCat("A ", diff.a(), "\nB ", diff.b(), "\n");
+Text RenderDiffText(const proto::Diff& diff) {
+  Text text(StrCat("A ", diff.a(), "\nB ", diff.b(), "\n"));
+  std::string& out = text.text;
   for (const proto::DeviceDiff& device : diff.devices()) {
+    const std::string label = StrCat("device ", device.device());
     if (!device.in_a() || !device.in_b()) {
-      StrAppend(&out, "device ", device.device(), ": only in ", device.in_a() ? "A" : "B", ".\n");
+      text.Add({label, StrCat("only in ", device.in_a() ? "A" : "B", "."), Tone::kAnswer});
       continue;
     }
     std::string answer = "all figures are the same";
@@ -61,8 +63,8 @@ std::string RenderDiffText(const proto::Diff& diff) {
                       FigureText(figure, figure.b()), ", ", Change(figure));
       break;
     }
-    StrAppend(&out, "device ", device.device(), ": ", answer, ".\n\n");
-    absl::StrAppendFormat(&out, "  %-22s %10s  %10s  %s\n", "", "A", "B", "change");
+    text.Add({label, StrCat(answer, "."), Tone::kAnswer});
+    absl::StrAppendFormat(&out, "\n  %-22s %10s  %10s  %s\n", "", "A", "B", "change");
     for (const auto& figure : device.figures()) {
       absl::StrAppendFormat(&out, "  %-22s %10s  %10s  %s\n", figure.name(),
                             FigureText(figure, figure.a()), FigureText(figure, figure.b()),
@@ -94,7 +96,7 @@ std::string RenderDiffText(const proto::Diff& diff) {
     }
     RenderSteps(device.steps(), &out);
   }
-  return out;
+  return text;
 }
 
 }  // namespace memreplay

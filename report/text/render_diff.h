@@ -2,13 +2,12 @@
 #ifndef MEMREPLAY_REPORT_TEXT_RENDER_DIFF_H_
 #define MEMREPLAY_REPORT_TEXT_RENDER_DIFF_H_
 
-#include <string>
-
 #include "proto/report.pb.h"
+#include "report/words/lines.h"
 
 namespace memreplay {
 
-std::string RenderDiffText(const proto::Diff& diff);
+Text RenderDiffText(const proto::Diff& diff);
 
 }  // namespace memreplay
 

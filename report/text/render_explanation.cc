@@ -16,13 +16,13 @@ namespace {
 void RenderWhere(const proto::Explanation& explanation, std::string* out) {
   if (explanation.has_frame()) {
     const proto::Explanation::Frame& frame = explanation.frame();
-    Line(out, "in your code",
-         StrCat(frame.file(), frame.line() > 0 ? StrCat(":", frame.line()) : std::string(),
-                frame.function().empty() ? std::string() : StrCat(" in ", frame.function()),
-                frame.code().empty() ? std::string() : StrCat(": ", frame.code())));
+    AddRow(out, "in your code",
+           StrCat(frame.file(), frame.line() > 0 ? StrCat(":", frame.line()) : std::string(),
+                  frame.function().empty() ? std::string() : StrCat(" in ", frame.function()),
+                  frame.code().empty() ? std::string() : StrCat(": ", frame.code())));
   }
   for (const std::string& sentence : explanation.frame_sentences()) {
-    Line(out, "the traceback", sentence);
+    AddRow(out, "the traceback", sentence);
   }
 }
 
@@ -61,20 +61,21 @@ std::string RenderExplanationText(const proto::Explanation& explanation) {
   }
   if (explanation.has_gpu()) StrAppend(&form, "; GPU ", explanation.gpu());
   if (explanation.has_rank()) StrAppend(&form, "; rank ", explanation.rank());
-  Line(&out, "read as", form);
+  AddRow(&out, "read as", form);
   for (const proto::Explanation::Evidence& evidence : explanation.evidence()) {
-    Line(&out, "evidence", evidence.sentence());
+    AddRow(&out, "evidence", evidence.sentence());
   }
   if (explanation.has_settings_give_bytes()) {
-    Line(&out, "settings give",
-         StrCat("at most ", FormatSize(explanation.settings_give_bytes()),
-                explanation.has_settings_give_percent()
-                    ? absl::StrFormat(" (%.1f %% of the GPU)", explanation.settings_give_percent())
-                    : std::string()));
+    AddRow(
+        &out, "settings give",
+        StrCat("at most ", FormatSize(explanation.settings_give_bytes()),
+               explanation.has_settings_give_percent()
+                   ? absl::StrFormat(" (%.1f %% of the GPU)", explanation.settings_give_percent())
+                   : std::string()));
   }
   RenderWhere(explanation, &out);
-  if (!explanation.conf().empty()) Line(&out, "settings current", explanation.conf());
-  for (const std::string& note : explanation.notes()) Line(&out, "note", note);
+  if (!explanation.conf().empty()) AddRow(&out, "settings current", explanation.conf());
+  for (const std::string& note : explanation.notes()) AddRow(&out, "note", note);
   if (explanation.figures_size() > 0) {
     StrAppend(&out, "\n  figures of the text\n");
     for (const proto::Explanation::Figure& figure : explanation.figures()) {

@@ -9,7 +9,6 @@
 #include "report/words/duration.h"
 #include "report/words/lines.h"
 #include "report/words/sizes.h"
-#include "report/words/verdict.h"
 #include "trace/value/strings.h"
 
 namespace memreplay {
@@ -95,11 +94,12 @@ void Table(const proto::DeviceReport& device, std::string* out) {
   }
   if (!device.inventory().is_program() && device.recorded().peak_reserved_bytes() > 0) {
     const int64_t recorded = device.recorded().peak_reserved_bytes();
-    Line(out, "recorded",
-         StrCat("peak reserved ", FormatSizeExactly(recorded),
-                recorded == b.peak_reserved_bytes()
-                    ? ": the same as measured"
-                    : StrCat("; measured ", FormatSizeChange(b.peak_reserved_bytes() - recorded))));
+    AddRow(
+        out, "recorded",
+        StrCat("peak reserved ", FormatSizeExactly(recorded),
+               recorded == b.peak_reserved_bytes()
+                   ? ": the same as measured"
+                   : StrCat("; measured ", FormatSizeChange(b.peak_reserved_bytes() - recorded))));
   }
 }
 
@@ -122,41 +122,42 @@ void RenderDecisions(const proto::DeviceReport& device, std::string* out) {
   const proto::GpuRun& gpu = device.gpu();
   StrAppend(out, "\n  decisions\n");
   const proto::GpuComparison& before = gpu.as_predicted();
-  Line(out, "as predicted", StrCat(Equal(before.equal(), before.compared()), " the same"));
+  AddRow(out, "as predicted", StrCat(Equal(before.equal(), before.compared()), " the same"));
   if (before.has_first()) {
-    Line(out, "  they diverge at", At(device, before.first().position()));
-    Line(out, "  predicted",
-         before.first().predicted().empty() ? "nothing more" : before.first().predicted());
-    Line(out, "  measured",
-         before.first().measured().empty() ? "nothing more" : before.first().measured());
+    AddRow(out, "  they diverge at", At(device, before.first().position()));
+    AddRow(out, "  predicted",
+           before.first().predicted().empty() ? "nothing more" : before.first().predicted());
+    AddRow(out, "  measured",
+           before.first().measured().empty() ? "nothing more" : before.first().measured());
   }
   if (gpu.backend() == proto::GpuRun::async) {
-    Line(out, "",
-         "requests only: how the driver's pool grows is up to the driver, and approximated here");
+    AddRow(out, "",
+           "requests only: how the driver's pool grows is up to the driver, and approximated here");
     return;
   }
   const proto::GpuComparison& with = gpu.with_addresses();
-  Line(out, "with its addresses", StrCat(Equal(with.equal(), with.compared()), " the same"));
+  AddRow(out, "with its addresses", StrCat(Equal(with.equal(), with.compared()), " the same"));
   if (before.has_first() && !with.has_first()) {
-    Line(out, "  reason",
-         "the driver placed segments elsewhere, and addresses decide between blocks of equal size; "
-         "nothing else differs");
+    AddRow(
+        out, "  reason",
+        "the driver placed segments elsewhere, and addresses decide between blocks of equal size; "
+        "nothing else differs");
   }
   const proto::GpuCalls& calls = gpu.calls();
-  Line(out, "memory calls",
-       StrCat(FormatCount(calls.measured()), ", ", Equal(calls.compared(), calls.measured()),
-              " as predicted with its addresses"));
-  Line(out, "driver's overhead",
-       calls.largest_used_difference_bytes() == 0
-           ? std::string("none: the device memory in use is as predicted after every call")
-           : StrCat("the device memory in use differs from the prediction by at most ",
-                    FormatSizeChange(calls.largest_used_difference_bytes()), ", at ",
-                    At(device, calls.largest_used_difference_position())));
+  AddRow(out, "memory calls",
+         StrCat(FormatCount(calls.measured()), ", ", Equal(calls.compared(), calls.measured()),
+                " as predicted with its addresses"));
+  AddRow(out, "driver's overhead",
+         calls.largest_used_difference_bytes() == 0
+             ? std::string("none: the device memory in use is as predicted after every call")
+             : StrCat("the device memory in use differs from the prediction by at most ",
+                      FormatSizeChange(calls.largest_used_difference_bytes()), ", at ",
+                      At(device, calls.largest_used_difference_position())));
   if (gpu.measured().used_at_end_bytes() != 0) {
-    Line(out, "at the end",
-         StrCat(FormatSizeChange(gpu.measured().used_at_end_bytes()),
-                " still in use on the device after everything was released: by the driver or by "
-                "other processes"));
+    AddRow(out, "at the end",
+           StrCat(FormatSizeChange(gpu.measured().used_at_end_bytes()),
+                  " still in use on the device after everything was released: by the driver or by "
+                  "other processes"));
   }
 }
 
@@ -171,11 +172,11 @@ void RenderOoms(const proto::DeviceReport& device, std::string* out) {
   };
   for (int i = 0; i < std::max(predicted.size(), measured.size()); ++i) {
     if (i == kMaxOoms) {
-      Line(out, "", StrCat("and ", std::max(predicted.size(), measured.size()) - i, " more"));
+      AddRow(out, "", StrCat("and ", std::max(predicted.size(), measured.size()) - i, " more"));
       break;
     }
-    Line(out, i == 0 ? "predicted" : "", i < predicted.size() ? text(predicted[i]) : "none");
-    Line(out, i == 0 ? "measured" : "", i < measured.size() ? text(measured[i]) : "none");
+    AddRow(out, i == 0 ? "predicted" : "", i < predicted.size() ? text(predicted[i]) : "none");
+    AddRow(out, i == 0 ? "measured" : "", i < measured.size() ? text(measured[i]) : "none");
   }
 }
 
@@ -202,22 +203,23 @@ void RenderRepetitions(const proto::GpuRun& gpu, std::string* out) {
   const auto [fast, slow] =
       std::minmax_element(gpu.runs().begin(), gpu.runs().end(),
                           [](const auto& a, const auto& b) { return a.wall_ns() < b.wall_ns(); });
-  Line(out, "took",
-       gpu.runs_size() == 1
-           ? StrCat(FormatDuration(fast->wall_ns()), ", ", FormatDuration(fast->driver_ns()),
-                    " of it in ", FormatCount(fast->driver_calls(), "driver call"), "")
-           : StrCat(FormatDuration(fast->wall_ns()), " to ", FormatDuration(slow->wall_ns()), ", ",
-                    FormatDuration(fast->driver_ns()), " to ", FormatDuration(slow->driver_ns()),
-                    " of it in driver calls; ", gpu.runs_size(), " repetitions"));
+  AddRow(
+      out, "took",
+      gpu.runs_size() == 1
+          ? StrCat(FormatDuration(fast->wall_ns()), ", ", FormatDuration(fast->driver_ns()),
+                   " of it in ", FormatCount(fast->driver_calls(), "driver call"), "")
+          : StrCat(FormatDuration(fast->wall_ns()), " to ", FormatDuration(slow->wall_ns()), ", ",
+                   FormatDuration(fast->driver_ns()), " to ", FormatDuration(slow->driver_ns()),
+                   " of it in driver calls; ", gpu.runs_size(), " repetitions"));
   const auto same = std::count_if(gpu.runs().begin(), gpu.runs().end(),
                                   [](const auto& run) { return run.same_decisions(); });
   if (gpu.runs_size() > 1) {
-    Line(out, "decisions",
-         same == gpu.runs_size()
-             ? std::string("the same in all repetitions")
-             : StrCat(FormatCount(gpu.runs_size() - same),
-                      " of the repetitions differ from the first: the driver placed memory "
-                      "elsewhere"));
+    AddRow(out, "decisions",
+           same == gpu.runs_size()
+               ? std::string("the same in all repetitions")
+               : StrCat(FormatCount(gpu.runs_size() - same),
+                        " of the repetitions differ from the first: the driver placed memory "
+                        "elsewhere"));
   }
 }
 
@@ -225,31 +227,31 @@ void RenderLayout(const proto::GpuRun& gpu, std::string* out) {
   const proto::GpuLayout& layout = gpu.layout();
   if (layout.segments() + layout.reservations() == 0) return;
   StrAppend(out, "\n  addresses\n");
-  Line(out, "range",
-       absl::StrFormat("0x%x to 0x%x, %s", layout.lowest_address(), layout.highest_address(),
-                       FormatSize(layout.highest_address() - layout.lowest_address())));
+  AddRow(out, "range",
+         absl::StrFormat("0x%x to 0x%x, %s", layout.lowest_address(), layout.highest_address(),
+                         FormatSize(layout.highest_address() - layout.lowest_address())));
   if (layout.segments() > 0) {
-    Line(out, "segments",
-         StrCat(FormatCount(layout.segments()), ", aligned to ",
-                FormatSize(layout.alignment_bytes()), "; ", FormatCount(layout.ascending()),
-                " above the previous one, ", FormatCount(layout.reused()),
-                " at an address used before"));
+    AddRow(out, "segments",
+           StrCat(FormatCount(layout.segments()), ", aligned to ",
+                  FormatSize(layout.alignment_bytes()), "; ", FormatCount(layout.ascending()),
+                  " above the previous one, ", FormatCount(layout.reused()),
+                  " at an address used before"));
   }
   if (layout.reservations() > 0) {
-    Line(out, "reservations", FormatCount(layout.reservations()));
+    AddRow(out, "reservations", FormatCount(layout.reservations()));
   }
   for (int i = 0; i < layout.regions_size(); ++i) {
     if (i == kMaxRegions) {
-      Line(out, "", StrCat("and ", FormatCount(layout.regions_held() - i), " more"));
+      AddRow(out, "", StrCat("and ", FormatCount(layout.regions_held() - i), " more"));
       break;
     }
     const proto::GpuRegion& region = layout.regions(i);
-    Line(out, i == 0 ? "largest use" : "",
-         absl::StrFormat("0x%x  number %d, %s%s", region.address(), region.number(),
-                         FormatSize(region.size()),
-                         region.is_reservation()
-                             ? StrCat(" reserved, ", FormatSize(region.mapped()), " of it mapped")
-                             : std::string()));
+    AddRow(out, i == 0 ? "largest use" : "",
+           absl::StrFormat("0x%x  number %d, %s%s", region.address(), region.number(),
+                           FormatSize(region.size()),
+                           region.is_reservation()
+                               ? StrCat(" reserved, ", FormatSize(region.mapped()), " of it mapped")
+                               : std::string()));
   }
 }
 
@@ -276,32 +278,36 @@ void RenderTimeline(const proto::GpuRun& gpu, std::string* out) {
 
 }  // namespace
 
-std::string RenderGpu(const proto::DeviceReport& device) {
+Text RenderGpu(const proto::DeviceReport& device) {
   const proto::GpuRun& gpu = device.gpu();
-  std::string out =
-      StrCat("device ", device.device(), " on ", gpu.card().name(), ": ", Answer(device), ".\n");
-  for (const std::string& fault : device.faults()) StrAppend(&out, "  PROBLEM: ", fault, ".\n");
+  Text answer;
+  answer.Add({StrCat("device ", device.device(), " on ", gpu.card().name()),
+              StrCat(Answer(device), "."),
+              device.faults().empty() ? Tone::kAnswer : Tone::kBadAnswer});
+  answer.AddAll(ProblemLines(device.faults()));
+  std::string& out = answer.text;
   Table(device, &out);
   StrAppend(&out, "\n");
-  Line(&out, "settings", SettingsName(device.conf()));
-  Line(&out, "torch", StrCat(device.torch().release(), " (", device.torch().why(), ")"));
-  Line(&out, "card", CardText(gpu.card()));
-  Line(&out, "backend",
-       StrCat(proto::GpuRun::Backend_Name(gpu.backend()),
-              gpu.has_verification()
-                  ? StrCat(", ", FormatCount(gpu.verification().blocks_checked(), "block"), " (",
-                           FormatSize(gpu.verification().bytes_checked()), ") filled and checked, ",
-                           FormatCount(gpu.verification().bad_blocks()), " bad")
-                  : "",
-              gpu.pace() == proto::GpuRun::recorded ? ", at the recorded pace" : ""));
-  for (const std::string& note : device.notes()) Line(&out, "note", note);
+  AddRow(&out, "settings", SettingsName(device.conf()));
+  AddRow(&out, "torch", StrCat(device.torch().release(), " (", device.torch().why(), ")"));
+  AddRow(&out, "card", CardText(gpu.card()));
+  AddRow(
+      &out, "backend",
+      StrCat(proto::GpuRun::Backend_Name(gpu.backend()),
+             gpu.has_verification()
+                 ? StrCat(", ", FormatCount(gpu.verification().blocks_checked(), "block"), " (",
+                          FormatSize(gpu.verification().bytes_checked()), ") filled and checked, ",
+                          FormatCount(gpu.verification().bad_blocks()), " bad")
+                 : "",
+             gpu.pace() == proto::GpuRun::recorded ? ", at the recorded pace" : ""));
+  for (const std::string& note : device.notes()) AddRow(&out, "note", note);
   RenderRepetitions(gpu, &out);
   RenderDecisions(device, &out);
   RenderOoms(device, &out);
   RenderTimes(gpu, &out);
   RenderLayout(gpu, &out);
   RenderTimeline(gpu, &out);
-  return out;
+  return answer;
 }
 
 }  // namespace memreplay

@@ -2,15 +2,14 @@
 #ifndef MEMREPLAY_REPORT_TEXT_RENDER_GPU_H_
 #define MEMREPLAY_REPORT_TEXT_RENDER_GPU_H_
 
-#include <string>
-
 #include "proto/report.pb.h"
+#include "report/words/lines.h"
 
 namespace memreplay {
 
 // The answer first: what is confirmed, or where prediction and device part, and the
 // table of both; then the details. `device` has `gpu`.
-std::string RenderGpu(const proto::DeviceReport& device);
+Text RenderGpu(const proto::DeviceReport& device);
 
 }  // namespace memreplay
 

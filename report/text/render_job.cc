@@ -33,21 +33,28 @@ std::string OutlierText(const proto::Job& job) {
 
 }  // namespace
 
-std::string RenderJobText(const proto::Job& job) {
-  if (job.rows_size() < 2) return "";
-  if (job.worst_row() < 0)
-    return StrCat("job: ", FormatCount(job.files(), "file"),
-                  ", none of which could be analysed.\n");
-  std::string out =
-      StrCat("job: ", FormatCount(job.files(), "file"),
-             job.failed() > 0 ? StrCat(", ", job.failed(), " failed") : "", "; ",
-             ComparedBytes(job.rows(job.worst_row())) == 0
-                 ? ""
-                 : StrCat("worst ", Name(job, job.worst_row()), "; "),
-             "spread ", FormatSize(job.spread_bytes()), "; ", OutlierText(job), ".\n");
-  const bool is_oom = job.command() == "oom";
-  absl::StrAppendFormat(&out, "  %10s  %10s  %10s  %5s  %s\n", is_oom ? "reserved" : "peak res.",
-                        is_oom ? "live" : "peak req.", "events", "ooms", "file");
+Text RenderJobText(const proto::Job& job) {
+  Text out;
+  if (job.rows_size() < 2) return out;
+  const std::string files = FormatCount(job.files(), "file");
+  if (job.worst_row() < 0) {
+    out.Add({"job", StrCat(files, ", none of which could be analysed."), Tone::kAnswer});
+    return out;
+  }
+  out.Add({"job",
+           StrCat(files, job.failed() > 0 ? StrCat(", ", job.failed(), " failed") : "", "; ",
+                  ComparedBytes(job.rows(job.worst_row())) == 0
+                      ? ""
+                      : StrCat("worst ", Name(job, job.worst_row()), "; "),
+                  "spread ", FormatSize(job.spread_bytes()), "; ", OutlierText(job), "."),
+           Tone::kAnswer});
+  // Figures of the moment at which memory runs out, wherever each row has a verdict on that.
+  const bool is_oom = std::all_of(
+      job.rows().begin(), job.rows().end(),
+      [](const proto::Job::Row& row) { return row.has_verdict() || !row.error().empty(); });
+  absl::StrAppendFormat(&out.text, "  %10s  %10s  %10s  %5s  %s\n",
+                        is_oom ? "reserved" : "peak res.", is_oom ? "live" : "peak req.", "events",
+                        "ooms", "file");
   std::vector<int> order(static_cast<size_t>(job.rows_size()));
   std::iota(order.begin(), order.end(), 0);
   std::stable_sort(order.begin(), order.end(), [&](int a, int b) {
@@ -56,15 +63,19 @@ std::string RenderJobText(const proto::Job& job) {
   for (const int i : order) {
     const proto::Job::Row& row = job.rows(i);
     if (!row.error().empty()) {
-      StrAppend(&out, "  failed: ", row.error(), "\n");
+      out.Add({"failed", row.error()});
       continue;
     }
-    absl::StrAppendFormat(
-        &out, "  %10s  %10s  %10s  %5s  %s%s%s%s\n", FormatSize(row.reserved_bytes()),
-        FormatSize(row.requested_bytes()), FormatCount(row.events()), FormatCount(row.ooms()),
-        Name(job, i),
-        row.verdict() == proto::Verdict::none ? "" : StrCat(": ", VerdictPhrase(row.verdict())),
-        i == job.worst_row() ? "  <- worst" : "", row.is_outlier() ? "  <- outlier" : "");
+    const bool is_worst = i == job.worst_row(), is_odd = row.is_outlier();
+    out.Add({"",
+             absl::StrFormat("%10s  %10s  %10s  %5s  %s%s%s%s", FormatSize(row.reserved_bytes()),
+                             FormatSize(row.requested_bytes()), FormatCount(row.events()),
+                             FormatCount(row.ooms()), Name(job, i),
+                             row.verdict() == proto::Verdict::none
+                                 ? ""
+                                 : StrCat(": ", VerdictPhrase(row.verdict())),
+                             is_worst ? "  <- worst" : "", is_odd ? "  <- outlier" : ""),
+             is_worst || is_odd ? Tone::kBad : Tone::kPlain});
   }
   return out;
 }

@@ -2,14 +2,13 @@
 #ifndef MEMREPLAY_REPORT_TEXT_RENDER_JOB_H_
 #define MEMREPLAY_REPORT_TEXT_RENDER_JOB_H_
 
-#include <string>
-
 #include "proto/report.pb.h"
+#include "report/words/lines.h"
 
 namespace memreplay {
 
 // The table; "" for fewer than two rows.
-std::string RenderJobText(const proto::Job& job);
+Text RenderJobText(const proto::Job& job);
 
 }  // namespace memreplay
 

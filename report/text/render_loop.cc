@@ -25,48 +25,50 @@ void RenderSteps(const proto::LoopReport& loop, std::string* out) {
   const proto::StepSummary& steps = loop.steps();
   StrAppend(out, "\n  the loop\n");
   if (steps.steps() == 0) {
-    Line(out, "steps", StrCat("none found: ", steps.why_none()));
+    AddRow(out, "steps", StrCat("none found: ", steps.why_none()));
     return;
   }
   // Layers repeat as steps do.
   const std::string_view step = steps.may_be_layers() ? "repeat" : "step";
-  Line(out, StrCat(step, "s"),
-       absl::StrFormat(
-           "%s with %s each, found by %s%s, events %s to %s; %.0f %% of all allocations",
-           FormatCount(steps.steps()), FormatCount(steps.allocations_per_step(), "allocation"),
-           ToAbsl(StepSourceName(steps.source())),
-           steps.name().empty() ? "" : StrCat(" ", steps.name()), FormatCount(steps.first_event()),
-           FormatCount(steps.end_event()), 100.0 * steps.coverage()));
-  Line(out, StrCat("growth per ", step),
-       StrCat(FormatSizeChange(steps.growth_bytes_per_step()), "; ",
-              FormatSize(steps.swing_bytes()), " allocated within a ", step));
+  AddRow(
+      out, StrCat(step, "s"),
+      absl::StrFormat(
+          "%s with %s each, found by %s%s, events %s to %s; %.0f %% of all allocations",
+          FormatCount(steps.steps()), FormatCount(steps.allocations_per_step(), "allocation"),
+          ToAbsl(StepSourceName(steps.source())),
+          steps.name().empty() ? "" : StrCat(" ", steps.name()), FormatCount(steps.first_event()),
+          FormatCount(steps.end_event()), 100.0 * steps.coverage()));
+  AddRow(out, StrCat("growth per ", step),
+         StrCat(FormatSizeChange(steps.growth_bytes_per_step()), "; ",
+                FormatSize(steps.swing_bytes()), " allocated within a ", step));
   if (steps.may_be_layers()) {
-    Line(out, "",
-         "each keeps most of what it allocates, so these may be the layers of one pass rather than "
-         "steps");
+    AddRow(
+        out, "",
+        "each keeps most of what it allocates, so these may be the layers of one pass rather than "
+        "steps");
   }
   if (loop.has_leak()) {
     const proto::LeakEvidence& leak = loop.leak();
-    Line(out, "LEAK",
-         StrCat(FormatSize(leak.bytes_per_step()), " per step by ", leak.stack().summary(), ", ",
-                FormatSize(leak.left_bytes()), " in total; it grows in ",
-                leak.every_steps() > 1 ? StrCat("one of ", leak.every_steps(), " steps")
-                                       : StrCat(FormatCount(leak.grown_steps()), " of ",
-                                                FormatCount(leak.steps(), "step"))));
+    AddRow(out, "LEAK",
+           StrCat(FormatSize(leak.bytes_per_step()), " per step by ", leak.stack().summary(), ", ",
+                  FormatSize(leak.left_bytes()), " in total; it grows in ",
+                  leak.every_steps() > 1 ? StrCat("one of ", leak.every_steps(), " steps")
+                                         : StrCat(FormatCount(leak.grown_steps()), " of ",
+                                                  FormatCount(leak.steps(), "step"))));
     std::string first;
     for (const int64_t event : leak.events()) {
       StrAppend(&first, first.empty() ? "allocated at event " : ", ", FormatCount(event));
     }
-    Line(out, "", first);
+    AddRow(out, "", first);
     return;
   }
   int shown = 0;
   for (const proto::SiteGrowth& site : steps.sites()) {
     if (site.grown_steps() < kMinGrownSteps) continue;
     if (shown++ == kMaxSites) break;
-    Line(out, shown == 1 ? "grew, but no leak" : "",
-         StrCat(FormatSize(site.grown_bytes()), " in ", FormatCount(site.grown_steps(), "step"),
-                " by ", site.stack().summary()));
+    AddRow(out, shown == 1 ? "grew, but no leak" : "",
+           StrCat(FormatSize(site.grown_bytes()), " in ", FormatCount(site.grown_steps(), "step"),
+                  " by ", site.stack().summary()));
   }
 }
 
@@ -100,18 +102,20 @@ void RenderHistory(const proto::LoopReport& loop, std::string* out) {
       values.back() = std::max(values.back(), value);
     }
     const int64_t high = *std::max_element(values.begin(), values.end());
-    Line(out, row.label,
-         StrCat("|", Sparkline(values, highest), "| ", FormatSize(low), " to ", FormatSize(high)));
+    AddRow(
+        out, row.label,
+        StrCat("|", Sparkline(values, highest), "| ", FormatSize(low), " to ", FormatSize(high)));
   }
 }
 
 // Appended to the history.
 void RenderDivergence(const proto::LoopReport& loop, std::string* out) {
   if (!loop.diverged()) return;
-  Line(out, "replay",
-       StrCat(
-           "exact until event ", FormatCount(loop.exact_until_event()),
-           "; from there on the figures come from the simulation (memreplay replay reports why)"));
+  AddRow(
+      out, "replay",
+      StrCat(
+          "exact until event ", FormatCount(loop.exact_until_event()),
+          "; from there on the figures come from the simulation (memreplay replay reports why)"));
 }
 
 void RenderHolders(const proto::LoopReport& loop, std::string* out) {
@@ -127,14 +131,14 @@ void RenderHolders(const proto::LoopReport& loop, std::string* out) {
   int shown = 0;
   for (const auto* holder : holders) {
     if (shown++ == kMaxHolders) {
-      Line(out, "", StrCat("and ", holders.size() - kMaxHolders, " more"));
+      AddRow(out, "", StrCat("and ", holders.size() - kMaxHolders, " more"));
       break;
     }
-    Line(out, StreamName(holder->stream()),
-         StrCat(PoolName(holder->segment_pool_id()), ": ", FormatSize(holder->reserved_bytes()),
-                ", ", FormatSize(holder->reserved_bytes() - holder->active_bytes()),
-                " of it cached; up to ", FormatSize(holder->most_cached_bytes()),
-                " cached, after event ", FormatCount(holder->most_cached_event())));
+    AddRow(out, StreamName(holder->stream()),
+           StrCat(PoolName(holder->segment_pool_id()), ": ", FormatSize(holder->reserved_bytes()),
+                  ", ", FormatSize(holder->reserved_bytes() - holder->active_bytes()),
+                  " of it cached; up to ", FormatSize(holder->most_cached_bytes()),
+                  " cached, after event ", FormatCount(holder->most_cached_event())));
   }
 }
 
@@ -149,22 +153,23 @@ void RenderHeldAtPeak(const proto::DeviceReport& device, std::string* out) {
 void RenderStreams(const proto::LoopReport& loop, std::string* out) {
   if (!loop.several_streams()) return;
   if (loop.peak_reserved_bytes() == 0) {
-    Line(out, "several streams",
-         "their cost is not simulated because the start of the recording is missing");
+    AddRow(out, "several streams",
+           "their cost is not simulated because the start of the recording is missing");
     return;
   }
-  Line(out, "several streams",
-       StrCat("cost ",
-              FormatSize(loop.peak_reserved_bytes() - loop.peak_reserved_one_stream_bytes()),
-              ": reserved peaks at ", FormatSize(loop.peak_reserved_bytes()), ", on one stream at ",
-              FormatSize(loop.peak_reserved_one_stream_bytes()), " (both simulated)"));
+  AddRow(
+      out, "several streams",
+      StrCat("cost ",
+             FormatSize(loop.peak_reserved_bytes() - loop.peak_reserved_one_stream_bytes()),
+             ": reserved peaks at ", FormatSize(loop.peak_reserved_bytes()), ", on one stream at ",
+             FormatSize(loop.peak_reserved_one_stream_bytes()), " (both simulated)"));
   if (loop.merged_streams_size() < 2) return;
   for (const auto& merged : loop.merged_streams()) {
-    Line(out, "",
-         StrCat(StreamName(merged.stream()), " costs ", FormatSize(merged.cost_bytes()),
-                ": with its work on ", StreamName(loop.main_stream()),
-                " and the other streams unchanged, reserved peaks at ",
-                FormatSize(merged.peak_reserved_bytes())));
+    AddRow(out, "",
+           StrCat(StreamName(merged.stream()), " costs ", FormatSize(merged.cost_bytes()),
+                  ": with its work on ", StreamName(loop.main_stream()),
+                  " and the other streams unchanged, reserved peaks at ",
+                  FormatSize(merged.peak_reserved_bytes())));
   }
 }
 
@@ -186,17 +191,17 @@ void RenderErrorBars(const proto::DeviceReport& device, std::string* out) {
     // "peak_reserved_bytes" -> "peak reserved"
     std::string label = bar.figure().substr(0, bar.figure().rfind('_'));
     std::replace(label.begin(), label.end(), '_', ' ');
-    Line(out, label, text);
+    AddRow(out, label, text);
   }
   if (loop.steps().steps() > 0)
-    Line(out, "growth per step", "exact: it is a difference between recorded states");
+    AddRow(out, "growth per step", "exact: it is a difference between recorded states");
   if (loop.peak_live_bytes() > 0) {
-    Line(out, "history",
-         absl::StrFormat(
-             "of the %s live at the peak, the recording shows the allocation of %s (%.0f %%)",
-             FormatSize(loop.peak_live_bytes()), FormatSize(loop.peak_live_seen_bytes()),
-             100.0 * static_cast<double>(loop.peak_live_seen_bytes()) /
-                 static_cast<double>(loop.peak_live_bytes())));
+    AddRow(out, "history",
+           absl::StrFormat(
+               "of the %s live at the peak, the recording shows the allocation of %s (%.0f %%)",
+               FormatSize(loop.peak_live_bytes()), FormatSize(loop.peak_live_seen_bytes()),
+               100.0 * static_cast<double>(loop.peak_live_seen_bytes()) /
+                   static_cast<double>(loop.peak_live_bytes())));
   }
 }
 

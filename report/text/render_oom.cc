@@ -12,7 +12,6 @@
 #include "report/words/lines.h"
 #include "report/words/memory_use.h"
 #include "report/words/sizes.h"
-#include "trace/formats/format_names.h"
 #include "trace/value/strings.h"
 
 namespace memreplay {
@@ -27,24 +26,19 @@ std::string Where(const google::protobuf::RepeatedField<int64_t>& pool, int64_t 
   return StrCat(PoolName(pool), ", ", StreamName(stream));
 }
 
-std::string Answer(const proto::OutOfMemory& oom) {
-  if (oom.verdict() == proto::Verdict::none) return StrCat(oom.sentence(), ".");
-  return StrCat(VerdictName(oom.verdict()), ": ", oom.sentence(), ".");
-}
-
 void RenderUse(const proto::OutOfMemory& oom, std::string* out) {
   const proto::MemoryUse& use = oom.use();
   StrAppend(out, "\n  where the memory is\n");
   for (const MemoryPart& part : PartsOf(use)) SizeLine(out, part.bytes, part.what);
   if (use.private_pool_bytes() > 0) {
-    Line(out, "private pools",
-         StrCat(FormatSize(use.private_pool_bytes()), " of it, ",
-                FormatSize(use.private_pool_free_bytes()), " of that free"));
+    AddRow(out, "private pools",
+           StrCat(FormatSize(use.private_pool_bytes()), " of it, ",
+                  FormatSize(use.private_pool_free_bytes()), " of that free"));
   }
   if (use.pending_before_bytes() > 0) {
-    Line(out, "pending before",
-         StrCat(FormatSize(use.pending_before_bytes()),
-                " were waiting for other streams when the request arrived"));
+    AddRow(out, "pending before",
+           StrCat(FormatSize(use.pending_before_bytes()),
+                  " were waiting for other streams when the request arrived"));
   }
 }
 
@@ -152,105 +146,75 @@ std::string OtherOrder(const proto::Counterfactual& answer) {
   return StrCat("; with addresses in the opposite order: ", absl::StrJoin(changed, ", "));
 }
 
-void RenderCounterfactuals(const proto::OutOfMemory& oom, std::string* out) {
+void RenderCounterfactuals(const proto::OutOfMemory& oom, Text* out) {
   if (oom.counterfactuals_size() == 0) return;
-  StrAppend(out, "\n  what would have helped (each change was simulated)\n");
+  StrAppend(&out->text, "\n  what would have helped (each change was simulated)\n");
   for (const proto::Counterfactual& answer : oom.counterfactuals()) {
     const std::string_view result = ResultOf(answer.survives(), answer.served());
-    absl::StrAppendFormat(out, "  %-11s  %s; peak reserved %s%s\n", ToAbsl(result), answer.change(),
-                          FormatSize(answer.peak_reserved_bytes()), OtherOrder(answer));
+    out->Add({"",
+              absl::StrFormat("%-11s  %s; peak reserved %s%s", ToAbsl(result), answer.change(),
+                              FormatSize(answer.peak_reserved_bytes()), OtherOrder(answer)),
+              answer.survives() ? Tone::kGood
+              : answer.served() ? Tone::kPlain
+                                : Tone::kBad});
   }
 }
 
 void RenderSteps(const proto::OutOfMemory& oom, std::string* out) {
   if (oom.steps().steps() == 0) return;
   const std::string_view step = oom.steps().may_be_layers() ? "repeat" : "step";
-  Line(out, StrCat(step, "s"),
-       StrCat(FormatCount(oom.steps().steps()), " before it, with ",
-              FormatCount(oom.steps().allocations_per_step(), "allocation"), " each, found by ",
-              StepSourceName(oom.steps().source()), "; live memory grows by ",
-              FormatSize(oom.steps().growth_bytes_per_step()), " per ", step,
-              oom.steps().may_be_layers() ? "; these may be the layers of one pass" : ""));
+  AddRow(out, StrCat(step, "s"),
+         StrCat(FormatCount(oom.steps().steps()), " before it, with ",
+                FormatCount(oom.steps().allocations_per_step(), "allocation"), " each, found by ",
+                StepSourceName(oom.steps().source()), "; live memory grows by ",
+                FormatSize(oom.steps().growth_bytes_per_step()), " per ", step,
+                oom.steps().may_be_layers() ? "; these may be the layers of one pass" : ""));
   if (oom.has_leak()) {
-    Line(out, "left behind",
-         StrCat(FormatSize(oom.leak().left_bytes()), " in ",
-                FormatCount(oom.leak().left_allocations(), "allocation"), " by ",
-                oom.leak().stack().summary()));
+    AddRow(out, "left behind",
+           StrCat(FormatSize(oom.leak().left_bytes()), " in ",
+                  FormatCount(oom.leak().left_allocations(), "allocation"), " by ",
+                  oom.leak().stack().summary()));
   }
 }
 
 // The program's own frames, from the one that the summary begins with outwards.
 void RenderCallers(const proto::Stack& stack, std::string* out) {
   for (int i = 0; i < std::min(stack.own_size(), kMaxCallers); ++i) {
-    Line(out, "", StrCat(i == 0 ? "at " : "called from ", stack.frames(stack.own(i))));
+    AddRow(out, "", StrCat(i == 0 ? "at " : "called from ", stack.frames(stack.own(i))));
   }
   if (const int folded = stack.own_size() - kMaxCallers; folded > 0) {
-    Line(out, "", StrCat("called from ", FormatCount(folded, "more frame")));
+    AddRow(out, "", StrCat("called from ", FormatCount(folded, "more frame")));
   }
-}
-
-void RenderOom(const proto::OutOfMemory& oom, const proto::Categories& categories,
-               std::string* out) {
-  if (oom.verdict() == proto::Verdict::none) return;
-  std::string asked = FormatSizeExactly(oom.requested_bytes());
-  if (oom.segment_bytes() != oom.requested_bytes()) {
-    StrAppend(&asked, ", for which PyTorch asks the driver for ", FormatSize(oom.segment_bytes()));
-  }
-  Line(out, "requested", asked);
-  Line(out, "obtainable", FormatSizeExactly(oom.obtainable_bytes()));
-  if (oom.event_index() >= 0) {
-    Line(out, "when",
-         StrCat("event ", FormatCount(oom.event_index()), oom.recorded() ? ", as recorded" : "",
-                "; ", Where(oom.segment_pool_id(), oom.stream()), ", ",
-                proto::SegmentType_Name(oom.segment_type())));
-    Line(out, "by", oom.stack().summary());
-    RenderCallers(oom.stack(), out);
-  }
-  for (const std::string& note : oom.notes()) Line(out, "note", note);
-  RenderSteps(oom, out);
-  RenderUse(oom, out);
-  if (oom.categories_size() == 0) RenderCategoryBytes(categories, out);
-  RenderLive(oom, out);
-  RenderFree(oom, out);
-  RenderPinned(oom, out);
-  RenderCounterfactuals(oom, out);
 }
 
 }  // namespace
 
-std::string RenderOomText(const proto::Report& report) {
-  std::string out;
-  if (report.devices().empty() && report.has_oom()) {  // of a message
-    StrAppend(&out, Answer(report.oom()), "\n\n");
-    RenderOom(report.oom(), {}, &out);
-    return out;
+void RenderOom(const proto::DeviceReport& device, Text* answer) {
+  const proto::OutOfMemory& oom = device.oom();
+  std::string* out = &answer->text;
+  std::string asked = FormatSizeExactly(oom.requested_bytes());
+  if (oom.segment_bytes() != oom.requested_bytes()) {
+    StrAppend(&asked, ", for which PyTorch asks the driver for ", FormatSize(oom.segment_bytes()));
   }
-  out = StrCat(report.file(), ": ", FormatTitle(report.format()), ", ",
-               FormatCount(report.devices_size(), "device"), "\n", NothingLine(report));
-  for (const proto::DeviceReport& device : report.devices()) {
-    StrAppend(&out, "device ", device.device(), ": ",
-              device.diagnosis().empty() ? Answer(device.oom()) : device.diagnosis(), "\n");
-    if (const std::string warning = ControlWarning(device.control()); !warning.empty()) {
-      StrAppend(&out, "  WARNING: ", warning, ".\n");
-    }
-    StrAppend(&out, UnseenLines(device.unseen()));
+  AddRow(out, "requested", asked);
+  AddRow(out, "obtainable", FormatSizeExactly(oom.obtainable_bytes()));
+  if (oom.event_index() >= 0) {
+    AddRow(out, "when",
+           StrCat("event ", FormatCount(oom.event_index()), oom.recorded() ? ", as recorded" : "",
+                  "; ", Where(oom.segment_pool_id(), oom.stream()), ", ",
+                  proto::SegmentType_Name(oom.segment_type())));
+    AddRow(out, "by", oom.stack().summary());
+    RenderCallers(oom.stack(), out);
   }
-  for (const proto::DeviceReport& device : report.devices()) {
-    if (device.oom().verdict() == proto::Verdict::none) continue;
-    StrAppend(&out, "\ndevice ", device.device(), "\n");
-    Line(&out, "settings", SettingsText(device));
-    Line(&out, "torch", StrCat(device.torch().release(), " (", device.torch().why(), ")"));
-    if (device.has_control()) {
-      if (const std::string card = CardSentence(device.control()); !card.empty()) {
-        Line(&out, "recorded GPU", card);
-      }
-      Line(&out, "check", ControlSentence(device.control()));
-    }
-    for (const std::string& note : device.notes()) Line(&out, "note", note);
-    RenderOom(device.oom(), device.categories(), &out);
-    StrAppend(&out, ServingAdvice(device.advice()));
-  }
-  return out;
+  for (const std::string& note : oom.notes()) AddRow(out, "note", note);
+  RenderSteps(oom, out);
+  RenderUse(oom, out);
+  if (oom.categories_size() == 0) RenderCategoryBytes(device.categories(), out);
+  RenderLive(oom, out);
+  RenderFree(oom, out);
+  RenderPinned(oom, out);
+  RenderCounterfactuals(oom, answer);
+  StrAppend(out, ServingAdvice(device.advice()));
 }
 
 }  // namespace memreplay

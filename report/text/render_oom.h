@@ -2,14 +2,14 @@
 #ifndef MEMREPLAY_REPORT_TEXT_RENDER_OOM_H_
 #define MEMREPLAY_REPORT_TEXT_RENDER_OOM_H_
 
-#include <string>
-
 #include "proto/report.pb.h"
+#include "report/words/lines.h"
 
 namespace memreplay {
 
-// The answer of every device first, then what is behind it.
-std::string RenderOomText(const proto::Report& report);
+// Appends why memory ran out on a device, and what would have helped. `device` has `oom`, of a
+// verdict other than `none`.
+void RenderOom(const proto::DeviceReport& device, Text* answer);
 
 }  // namespace memreplay
 

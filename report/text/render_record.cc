@@ -8,7 +8,6 @@
 #include <string_view>
 #include <vector>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
@@ -67,33 +66,32 @@ void AppendCards(const proto::RecordedProcess& process, std::string* text) {
     const proto::RecordedCard& card = process.cards(i);
     if (process.cards_size() > 1 && card.peak_reserved() == 0) continue;
     if (process.cards_size() > 1) StrAppend(text, "  device ", i, "\n");
-    memreplay::Line(text, "peak reserved", FormatSizeExactly(card.peak_reserved()));
-    memreplay::Line(text, "peak allocated", FormatSizeExactly(card.peak_allocated()));
-    memreplay::Line(text, "card",
-                    StrCat(FormatSizeExactly(card.capacity()),
-                           process.card().reserve() == 0
-                               ? std::string()
-                               : StrCat(", of which ", FormatSize(process.card().reserve()),
-                                        " is assumed to be taken by the CUDA context and others")));
+    AddRow(text, "peak reserved", FormatSizeExactly(card.peak_reserved()));
+    AddRow(text, "peak allocated", FormatSizeExactly(card.peak_allocated()));
+    AddRow(text, "card",
+           StrCat(FormatSizeExactly(card.capacity()),
+                  process.card().reserve() == 0
+                      ? std::string()
+                      : StrCat(", of which ", FormatSize(process.card().reserve()),
+                               " is assumed to be taken by the CUDA context and others")));
     if (card.besides() > 0) {
-      memreplay::Line(text, "outside",
-                      StrCat(FormatSize(card.besides()), " allocated outside PyTorch's allocator",
-                             OutsideText(process.card())));
+      AddRow(text, "outside",
+             StrCat(FormatSize(card.besides()), " allocated outside PyTorch's allocator",
+                    OutsideText(process.card())));
     }
-    if (card.retries() > 0) memreplay::Line(text, "retries", FormatCount(card.retries()));
+    if (card.retries() > 0) AddRow(text, "retries", FormatCount(card.retries()));
   }
 }
 
 void AppendPinned(const proto::RecordedProcess& process, std::string* text) {
   const auto& pinned = process.card().pinned();
   if (pinned.peak() == 0) return;
-  memreplay::Line(
-      text, "pinned",
-      StrCat(FormatSizeExactly(pinned.peak()), " of host memory at the peak, in ",
-             FormatCount(pinned.blocks(), "block"),
-             pinned.rounded() * 2 > pinned.peak()
-                 ? "; PyTorch rounds each up to a power of two, so up to half may be rounding"
-                 : ""));
+  AddRow(text, "pinned",
+         StrCat(FormatSizeExactly(pinned.peak()), " of host memory at the peak, in ",
+                FormatCount(pinned.blocks(), "block"),
+                pinned.rounded() * 2 > pinned.peak()
+                    ? "; PyTorch rounds each up to a power of two, so up to half may be rounding"
+                    : ""));
 }
 
 void AppendDiagnoses(const proto::RecordedProcess& process, std::string* text) {
@@ -108,20 +106,19 @@ void AppendReplays(const proto::RecordedProcess& process, std::string* text) {
   for (const proto::RecordedReplay& replay : process.replays()) {
     if (replay.events() == 0) continue;
     if (!replay.peak_stack().empty()) {
-      memreplay::Line(text, "peak at", CleanText(replay.peak_stack()));
+      AddRow(text, "peak at", CleanText(replay.peak_stack()));
     } else if (!replay.stack_before().empty()) {
-      memreplay::Line(
-          text, "peak at",
-          StrCat("no stack recorded, ", FormatCount(replay.events_since(), "event"), " after ",
-                 CleanText(replay.stack_before()), "; --stacks all also records C++ frames"));
+      AddRow(text, "peak at",
+             StrCat("no stack recorded, ", FormatCount(replay.events_since(), "event"), " after ",
+                    CleanText(replay.stack_before()), "; --stacks all also records C++ frames"));
     }
     if (replay.at_once_peak_reserved() > 0) {
-      memreplay::Line(text, "at once",
-                      StrCat(FormatSizeExactly(replay.at_once_peak_reserved()),
-                             " reserved at the peak if work on side streams finishes as soon as "
-                             "the allocator asks"));
+      AddRow(text, "at once",
+             StrCat(FormatSizeExactly(replay.at_once_peak_reserved()),
+                    " reserved at the peak if work on side streams finishes as soon as "
+                    "the allocator asks"));
     }
-    memreplay::Line(text, "replay", CleanText(replay.sentence()));
+    AddRow(text, "replay", CleanText(replay.sentence()));
   }
 }
 
@@ -180,10 +177,10 @@ void AppendCompilations(const proto::RecordedProcess& process, std::string* text
     for (const auto& row : rows) times += row.times();
     return times;
   };
-  memreplay::Line(text, "torch.compile",
-                  StrCat(FormatCount(made.graphs(), "graph"), ", ",
-                         FormatCount(sum(made.breaks()), "graph break"), ", ",
-                         FormatCount(sum(made.recompilations()), "recompilation")));
+  AddRow(text, "torch.compile",
+         StrCat(FormatCount(made.graphs(), "graph"), ", ",
+                FormatCount(sum(made.breaks()), "graph break"), ", ",
+                FormatCount(sum(made.recompilations()), "recompilation")));
   AppendRows(made.breaks(), "the graph broke", text);
   AppendRows(made.recompilations(), "the function that begins here was compiled again", text);
 }
@@ -200,7 +197,7 @@ void AppendNextStep(const proto::RecordReport& report, std::string* text) {
 }
 
 // Each process is recorded as if it were alone on its card; here is what several take of one.
-void AppendShared(const proto::RecordReport& report, std::string* text) {
+void AppendShared(const proto::RecordReport& report, Text* text) {
   struct Shared {
     int64_t processes = 0, taken = 0, capacity = 0;
   };
@@ -220,17 +217,21 @@ void AppendShared(const proto::RecordReport& report, std::string* text) {
   }
   for (const auto& [name, shared] : cards) {
     if (shared.processes < 2) continue;
-    StrAppend(text, "device ", CleanText(name), " has ", FormatCount(shared.processes),
-              " processes, each recorded as if it were alone; together they need at most ",
-              FormatSize(shared.taken), " including a CUDA context each, ",
-              shared.taken <= shared.capacity ? "which fits" : "MORE THAN THE GPU HAS", ".\n");
+    const bool fits = shared.taken <= shared.capacity;
+    text->Add({"",
+               StrCat("device ", CleanText(name), " has ", FormatCount(shared.processes),
+                      " processes, each recorded as if it were alone; together they need at most ",
+                      FormatSize(shared.taken), " including a CUDA context each, ",
+                      fits ? "which fits" : "MORE THAN THE GPU HAS", "."),
+               fits ? Tone::kAnswer : Tone::kBadAnswer});
   }
 }
 
 }  // namespace
 
-std::string RenderRecord(const proto::RecordReport& report) {
-  std::string text;
+Text RenderRecord(const proto::RecordReport& report) {
+  Text answer;
+  std::string& text = answer.text;
   const std::string program = CleanText(absl::StrJoin(report.program(), " "), kMaxProgramLength);
   if (report.processes().empty()) {
     StrAppend(&text, program,
@@ -239,25 +240,24 @@ std::string RenderRecord(const proto::RecordReport& report) {
                   : ": nothing was recorded.\n");
   }
   for (const proto::RecordedProcess& process : report.processes()) {
-    StrAppend(&text, process.name(), process.name().empty() ? "" : ": ", program, " on ",
-              CardText(process), ": ", Verdict(process), ".\n");
+    answer.Add({process.name(),
+                StrCat(program, " on ", CardText(process), ": ", Verdict(process), "."),
+                process.ooms() == 0 && process.error().empty() ? Tone::kAnswer : Tone::kBadAnswer});
     AppendDiagnoses(process, &text);
     AppendCards(process, &text);
     AppendPinned(process, &text);
     AppendReplays(process, &text);
-    memreplay::Line(&text, "ran",
-                    absl::StrFormat("%.1f s, torch %s, Python %s", process.seconds(),
-                                    CleanText(process.torch()), CleanText(process.python())));
-    memreplay::Line(&text, "snapshot", CleanText(process.snapshot()));
+    AddRow(&text, "ran",
+           absl::StrFormat("%.1f s, torch %s, Python %s", process.seconds(),
+                           CleanText(process.torch()), CleanText(process.python())));
+    AddRow(&text, "snapshot", CleanText(process.snapshot()));
     AppendCompilations(process, &text);
     AppendAssumptions(process, &text);
   }
-  AppendShared(report, &text);
-  for (const std::string& fault : report.faults()) {
-    StrAppend(&text, "  PROBLEM: ", fault, absl::EndsWith(fault, ".") ? "\n" : ".\n");
-  }
+  AppendShared(report, &answer);
+  answer.AddAll(ProblemLines(report.faults()));
   AppendNextStep(report, &text);
-  return text;
+  return answer;
 }
 
 }  // namespace memreplay

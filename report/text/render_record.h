@@ -2,13 +2,12 @@
 #ifndef MEMREPLAY_REPORT_TEXT_RENDER_RECORD_H_
 #define MEMREPLAY_REPORT_TEXT_RENDER_RECORD_H_
 
-#include <string>
-
 #include "proto/record.pb.h"
+#include "report/words/lines.h"
 
 namespace memreplay {
 
-std::string RenderRecord(const proto::RecordReport& report);
+Text RenderRecord(const proto::RecordReport& report);
 
 }  // namespace memreplay
 

@@ -32,13 +32,6 @@ std::string Fidelity(const proto::DeviceReport& device) {
   return FidelitySentence(device);
 }
 
-bool IsReproduced(const proto::DeviceReport& device) {
-  return device.fidelity().compared_events() == 0 ||
-         (!device.fidelity().has_first_divergence() &&
-          device.exact_until_event() >= device.events() &&
-          device.final_blocks().matched() == device.final_blocks().compared());
-}
-
 // A table whose columns are as wide as their widest cell; the last is flush left.
 std::string Table(const std::vector<std::vector<std::string>>& rows) {
   std::vector<size_t> widths;
@@ -229,19 +222,12 @@ std::string CauseSentence(const proto::SweepRow& row) {
                 FormatSize(cached->largest_bytes()), ") that ", Because(row, *cached), ".");
 }
 
-std::string RenderSweep(const proto::DeviceReport& device) {
+Text RenderSweep(const proto::DeviceReport& device) {
   const proto::Sweep& sweep = device.sweep();
-  std::string out =
-      StrCat("device ", device.device(), ": ",
-             device.diagnosis().empty() ? StrCat(SweepSentence(sweep, device.unseen()), ".")
-                                        : device.diagnosis(),
-             "\n", IsReproduced(device) ? "" : "  WARNING: the figures below are estimates.\n");
-  if (const std::string warning = ControlWarning(device.control()); !warning.empty()) {
-    StrAppend(&out, "  WARNING: ", warning, ".\n");
-  }
-  for (const std::string& fault : device.faults()) StrAppend(&out, "  PROBLEM: ", fault, ".\n");
-  if (sweep.rows().empty()) return out;
-  StrAppend(&out, UnseenLines(device.unseen()));
+  Text answer;
+  answer.AddAll(AnswerLines(device));
+  if (sweep.rows().empty()) return answer;
+  std::string& out = answer.text;
   StrAppend(&out, "  torch ", device.torch().release(), " (", device.torch().why(), "); ",
             device.capacity_bytes() > 0
                 ? StrCat("device of ", FormatSize(device.capacity_bytes()))
@@ -265,21 +251,14 @@ std::string RenderSweep(const proto::DeviceReport& device) {
   }
   RenderBounds(sweep.lower_bounds(), &out);
   RenderSuggestions(sweep, &out);
-  return out;
+  return answer;
 }
 
-std::string RenderFits(const proto::DeviceReport& device) {
+Text RenderFits(const proto::DeviceReport& device) {
   const proto::Fits& fits = device.fits();
-  std::string out =
-      StrCat("device ", device.device(), ": ",
-             device.diagnosis().empty() ? StrCat(FitSentence(fits, device.unseen()), ".")
-                                        : device.diagnosis(),
-             "\n");
-  if (const std::string warning = ControlWarning(device.control()); !warning.empty()) {
-    StrAppend(&out, "  WARNING: ", warning, ".\n");
-  }
-  for (const std::string& fault : device.faults()) StrAppend(&out, "  PROBLEM: ", fault, ".\n");
-  StrAppend(&out, UnseenLines(device.unseen(), /*with_start=*/true));
+  Text answer;
+  answer.AddAll(AnswerLines(device));
+  std::string& out = answer.text;
   StrAppend(&out, "  torch ", device.torch().release(), " (", device.torch().why(),
             "); this is memory for PyTorch alone: the CUDA context, other libraries and other "
             "processes need more\n");
@@ -329,7 +308,7 @@ std::string RenderFits(const proto::DeviceReport& device) {
               Table(near));
   }
   RenderBounds(fits.lower_bounds(), &out);
-  return out;
+  return answer;
 }
 
 }  // namespace memreplay

@@ -5,12 +5,13 @@
 #include <string>
 
 #include "proto/report.pb.h"
+#include "report/words/lines.h"
 
 namespace memreplay {
 
 // All that is to be said of one device.
-std::string RenderSweep(const proto::DeviceReport& device);
-std::string RenderFits(const proto::DeviceReport& device);
+Text RenderSweep(const proto::DeviceReport& device);
+Text RenderFits(const proto::DeviceReport& device);
 
 // Why settings reserve so much, in a sentence; "" where little is unused.
 std::string CauseSentence(const proto::SweepRow& row);

@@ -1,11 +1,9 @@
 #include "report/text/render_text.h"
 
 #include <algorithm>
-#include <cmath>
 #include <map>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "absl/strings/str_format.h"
 #include "report/text/render_advice.h"
@@ -39,27 +37,16 @@ std::string EventText(const proto::Event& event) {
                 FormatCount(event.size(), "byte"), ", ", StreamName(event.stream()));
 }
 
-// --- The answer: one sentence per device, and what is wrong. ---
-
-void Answer(const proto::DeviceReport& device, std::string* out) {
-  StrAppend(out, "device ", device.device(), ": ", DiagnosisLine(device), "\n");
-  if (const std::string warning = ControlWarning(device.control()); !warning.empty()) {
-    StrAppend(out, "  WARNING: ", warning, ".\n");
-  }
-  for (const std::string& fault : device.faults()) StrAppend(out, "  PROBLEM: ", fault, ".\n");
-  StrAppend(out, UnseenLines(device.unseen()));
-}
-
 // --- Sections. ---
 
 void RenderDivergence(const proto::DeviceReport& device, std::string* out) {
   if (!device.fidelity().has_first_divergence()) return;
   const proto::Divergence& divergence = device.fidelity().first_divergence();
-  Line(out, "first divergence", StrCat("event ", FormatCount(divergence.index())));
-  Line(out, "  recorded",
-       divergence.has_recorded() ? EventText(divergence.recorded()) : "nothing more");
-  Line(out, "  simulated",
-       divergence.has_simulated() ? EventText(divergence.simulated()) : "nothing more");
+  AddRow(out, "first divergence", StrCat("event ", FormatCount(divergence.index())));
+  AddRow(out, "  recorded",
+         divergence.has_recorded() ? EventText(divergence.recorded()) : "nothing more");
+  AddRow(out, "  simulated",
+         divergence.has_simulated() ? EventText(divergence.simulated()) : "nothing more");
 }
 
 void RenderPeaks(const proto::DeviceReport& device, std::string* out) {
@@ -82,13 +69,13 @@ void RenderPeaks(const proto::DeviceReport& device, std::string* out) {
                            : StrCat("; recorded ", FormatSize(row.recorded), ", change ",
                                     FormatSizeChange(change), PercentChange(change, row.recorded)));
     }
-    Line(out, row.label, text);
+    AddRow(out, row.label, text);
   }
   std::string ooms = FormatCount(device.ooms(), "time");
   if (device.mode() == proto::Mode::what_if && !device.inventory().is_program()) {
     StrAppend(&ooms, "; recorded ", FormatCount(device.recorded().ooms()));
   }
-  Line(out, "out of memory", ooms);
+  AddRow(out, "out of memory", ooms);
 }
 
 void RenderFragmentation(const proto::DeviceReport& device, std::string* out) {
@@ -100,22 +87,22 @@ void RenderFragmentation(const proto::DeviceReport& device, std::string* out) {
                               f.at_event() < 0 ? std::string("before the first event")
                                                : StrCat("at event ", FormatCount(f.at_event())),
                               ", the peak of reserved memory\n"));
-  Line(out, "reserved - active", FormatSizeExactly(f.reserved_minus_active_bytes()));
-  Line(out, "inactive split", FormatSizeExactly(f.inactive_split_bytes()));
-  Line(out, "internal", FormatSizeExactly(f.internal_bytes()));
+  AddRow(out, "reserved - active", FormatSizeExactly(f.reserved_minus_active_bytes()));
+  AddRow(out, "inactive split", FormatSizeExactly(f.inactive_split_bytes()));
+  AddRow(out, "internal", FormatSizeExactly(f.internal_bytes()));
   if (f.unservable_requests() > 0) {
-    Line(out, "unservable",
-         absl::StrFormat("%.1f %% of the free bytes could not serve any of the last %s",
-                         100.0 * f.unservable_share(),
-                         FormatCount(f.unservable_requests(), "request")));
+    AddRow(out, "unservable",
+           absl::StrFormat("%.1f %% of the free bytes could not serve any of the last %s",
+                           100.0 * f.unservable_share(),
+                           FormatCount(f.unservable_requests(), "request")));
   }
   int shown = 0;
   for (const auto& free : f.largest_free()) {
     if (shown++ == kMaxFreeLists) {
-      Line(out, "", StrCat("and ", f.largest_free_size() - kMaxFreeLists, " more free lists"));
+      AddRow(out, "", StrCat("and ", f.largest_free_size() - kMaxFreeLists, " more free lists"));
       break;
     }
-    Line(
+    AddRow(
         out, shown == 1 ? "free blocks" : "",
         StrCat(PoolName(free.segment_pool_id()), ", ", proto::SegmentType_Name(free.segment_type()),
                ", ", StreamName(free.stream()), ": ", FormatSize(free.free_bytes()), " in ",
@@ -137,49 +124,49 @@ void RenderInventory(const proto::DeviceReport& device, std::string* out) {
                  FormatSize(inventory.start_requested_bytes()), ") live and ",
                  FormatSize(inventory.start_reserved_bytes()), " reserved when recording began");
     }
-    Line(out, "history", history);
+    AddRow(out, "history", history);
   }
   if (inventory.last_time_us() > inventory.first_time_us()) {
-    Line(out, "recorded over",
-         absl::StrFormat(
-             "%.3f s",
-             static_cast<double>(inventory.last_time_us() - inventory.first_time_us()) / 1e6));
+    AddRow(out, "recorded over",
+           absl::StrFormat(
+               "%.3f s",
+               static_cast<double>(inventory.last_time_us() - inventory.first_time_us()) / 1e6));
   }
   if (device.events() > 0) {
     if (!inventory.is_program()) {
-      Line(out, "peak reserved", FormatSizeExactly(device.recorded().peak_reserved_bytes()));
+      AddRow(out, "peak reserved", FormatSizeExactly(device.recorded().peak_reserved_bytes()));
     }
-    Line(out, "peak requested", FormatSizeExactly(device.recorded().peak_requested_bytes()));
-    Line(out, "out of memory", FormatCount(device.recorded().ooms(), "time"));
+    AddRow(out, "peak requested", FormatSizeExactly(device.recorded().peak_requested_bytes()));
+    AddRow(out, "out of memory", FormatCount(device.recorded().ooms(), "time"));
   }
   if (inventory.has_final_state()) {
     StrAppend(out, "\n  at the end: ", FormatCount(inventory.final_segments(), "segment"), ", ",
               FormatCount(inventory.final_blocks(), "block"), "\n");
-    Line(out, "reserved", FormatSizeExactly(inventory.final_reserved_bytes()));
-    Line(out, "active", FormatSizeExactly(inventory.final_active_bytes()));
-    Line(out, "allocated", FormatSizeExactly(inventory.final_allocated_bytes()));
+    AddRow(out, "reserved", FormatSizeExactly(inventory.final_reserved_bytes()));
+    AddRow(out, "active", FormatSizeExactly(inventory.final_active_bytes()));
+    AddRow(out, "allocated", FormatSizeExactly(inventory.final_allocated_bytes()));
   }
   if (!inventory.actions().empty()) {
     StrAppend(out, "\n  ",
               FormatCount(device.events(), inventory.is_program() ? "request" : "event"), "\n");
     const std::map<std::string, int64_t> sorted(inventory.actions().begin(),
                                                 inventory.actions().end());
-    for (const auto& [action, count] : sorted) Line(out, action, FormatCount(count));
+    for (const auto& [action, count] : sorted) AddRow(out, action, FormatCount(count));
   }
   if (inventory.streams_size() > 0) {
     StrAppend(out, "\n  ", FormatCount(inventory.streams_size(), "stream"), "\n");
     for (const auto& stream : inventory.streams()) {
-      Line(out, StreamName(stream.stream()),
-           StrCat(FormatCount(stream.allocs(), "alloc"), " of ",
-                  FormatSize(stream.requested_bytes()), " in total; at the end ",
-                  FormatCount(stream.segments(), "segment"), " of ",
-                  FormatSize(stream.reserved_bytes())));
+      AddRow(out, StreamName(stream.stream()),
+             StrCat(FormatCount(stream.allocs(), "alloc"), " of ",
+                    FormatSize(stream.requested_bytes()), " in total; at the end ",
+                    FormatCount(stream.segments(), "segment"), " of ",
+                    FormatSize(stream.reserved_bytes())));
     }
   }
   if (inventory.pools_size() > 0) {
     StrAppend(out, "\n  ", FormatCount(inventory.pools_size(), "pool"), " at the end\n");
     for (const auto& pool : inventory.pools()) {
-      Line(
+      AddRow(
           out, PoolName(pool.segment_pool_id()),
           StrCat(FormatCount(pool.segments(), "segment"), " of ", FormatSize(pool.reserved_bytes()),
                  ", ", FormatSize(pool.active_bytes()), " active"));
@@ -201,31 +188,35 @@ void RenderDiagnostics(const proto::DeviceReport& device, std::string* out) {
   }
 }
 
-void RenderDevice(const proto::DeviceReport& device, std::string* out) {
+void RenderDevice(const proto::DeviceReport& device, Text* answer) {
+  const bool is_oom = device.mode() == proto::Mode::oom;
+  if (is_oom && device.oom().verdict() == proto::Verdict::none) return;
+  std::string* out = &answer->text;
   StrAppend(out, "\ndevice ", device.device(), "\n");
   const bool inspect = device.mode() == proto::Mode::inspect;
-  Line(out, "settings",
-       inspect && device.conf().empty() ? "default or not recorded" : SettingsText(device));
+  AddRow(out, "settings",
+         inspect && device.conf().empty() ? "default or not recorded" : SettingsText(device));
   if (device.has_torch()) {
-    Line(out, "torch", StrCat(device.torch().release(), " (", device.torch().why(), ")"));
+    AddRow(out, "torch", StrCat(device.torch().release(), " (", device.torch().why(), ")"));
   }
   if (device.has_control()) {
     if (const std::string card = CardSentence(device.control()); !card.empty()) {
-      Line(out, "recorded GPU", card);
+      AddRow(out, "recorded GPU", card);
     }
-    Line(out, "check", ControlSentence(device.control()));
+    AddRow(out, "check", ControlSentence(device.control()));
   }
-  for (const std::string& note : device.notes()) Line(out, "note", note);
+  for (const std::string& note : device.notes()) AddRow(out, "note", note);
+  if (is_oom) return RenderOom(device, answer);
   if (inspect) {
     RenderInventory(device, out);
     if (device.has_held_at_end()) RenderHeld(device.held_at_end(), "live at the end", out);
   } else {
     if (device.mode() == proto::Mode::as_recorded) {
-      Line(out, "check", FidelitySentence(device));
+      AddRow(out, "check", FidelitySentence(device));
       if (device.exact_until_event() < device.events()) {
-        Line(out, "exact up to",
-             StrCat("event ", FormatCount(device.exact_until_event()), " of ",
-                    FormatCount(device.events()), ": ", device.exactness_reason()));
+        AddRow(out, "exact up to",
+               StrCat("event ", FormatCount(device.exact_until_event()), " of ",
+                      FormatCount(device.events()), ": ", device.exactness_reason()));
       }
     }
     RenderDivergence(device, out);
@@ -243,56 +234,58 @@ void RenderDevice(const proto::DeviceReport& device, std::string* out) {
       StrAppend(out, "  and ", device.failures_size() - kMaxFailures, " more\n");
       break;
     }
-    Line(out, StrCat("request ", FormatCount(failure.request())), failure.message());
+    AddRow(out, StrCat("request ", FormatCount(failure.request())), failure.message());
   }
   RenderDiagnostics(device, out);
 }
 
+// The command oom has advice about a recording too, as part of its answer.
+bool IsAdvice(const proto::DeviceReport& device) {
+  return device.has_advice() && !device.has_oom();
+}
+
+// Whether what is said of a device stands together; else the answers about all devices come first,
+// and the details of each below them.
+bool IsOnePiece(const proto::DeviceReport& device) {
+  return (device.has_sweep() && !device.has_page()) || device.has_fits() || device.has_gpu() ||
+         IsAdvice(device);
+}
+
+Text OnePiece(const proto::Report& report, const proto::DeviceReport& device) {
+  if (device.has_fits()) return RenderFits(device);
+  if (device.has_gpu()) return RenderGpu(device);
+  if (!IsAdvice(device)) return RenderSweep(device);
+  Text text(RenderAdvice(StrCat(report.file(), ", device ", device.device()), device.advice()));
+  text.AddAll(CaveatLines(device));
+  return text;
+}
+
 }  // namespace
 
-std::string RenderText(const proto::Report& report) {
-  if (report.command() == "oom") return RenderOomText(report);
-  std::string out = StrCat(report.file(), ": ", FormatTitle(report.format()), ", ",
-                           FormatCount(report.devices_size(), "device"), "\n", NothingLine(report));
-  if (report.command() == "sweep" || report.command() == "fit") {
-    for (int i = 0; i < report.devices_size(); ++i) {
-      const proto::DeviceReport& device = report.devices(i);
-      StrAppend(&out, i == 0 ? "" : "\n",
-                device.has_fits() ? RenderFits(device) : RenderSweep(device));
-    }
-    return out;
+Text RenderText(const proto::Report& report) {
+  Text out;
+  if (report.devices().empty() || !IsAdvice(report.devices(0))) {
+    out.text = StrCat(report.file(), ": ", FormatTitle(report.format()), ", ",
+                      FormatCount(report.devices_size(), "device"), "\n", NothingLine(report));
   }
-  if (report.command() == "advise") {
-    out.clear();
-    for (int i = 0; i < report.devices_size(); ++i) {
-      const proto::DeviceReport& device = report.devices(i);
-      StrAppend(&out, i == 0 ? "" : "\n",
-                RenderAdvice(StrCat(report.file(), ", device ", device.device()), device.advice()));
-      if (const std::string warning = ControlWarning(device.control()); !warning.empty()) {
-        StrAppend(&out, "WARNING: ", warning, ".\n");
-      }
-      StrAppend(&out, UnseenLines(device.unseen()));
+  for (int i = 0; i < report.devices_size(); ++i) {
+    const proto::DeviceReport& device = report.devices(i);
+    if (IsOnePiece(device)) {
+      StrAppend(&out.text, i == 0 ? "" : "\n");
+      out.Append(OnePiece(report, device));
+    } else {
+      out.AddAll(AnswerLines(device));
     }
-    return out;
   }
-  if (report.command() == "gpu") {
-    for (int i = 0; i < report.devices_size(); ++i) {
-      StrAppend(&out, i == 0 ? "" : "\n", RenderGpu(report.devices(i)));
+  for (const proto::DeviceReport& device : report.devices()) {
+    if (device.has_page() && device.has_sweep()) {
+      out.Add({StrCat("device ", device.device()),
+               StrCat(SweepSentence(device.sweep(), device.unseen()), "."), Tone::kAnswer});
+    } else if (!device.has_page() && !IsOnePiece(device)) {
+      RenderDevice(device, &out);
     }
-    return out;
   }
-  for (const proto::DeviceReport& device : report.devices()) Answer(device, &out);
-  if (report.command() == "report") {
-    for (const proto::DeviceReport& device : report.devices()) {
-      if (device.has_sweep()) {
-        StrAppend(&out, "device ", device.device(), ": ",
-                  SweepSentence(device.sweep(), device.unseen()), ".\n");
-      }
-    }
-    if (report.has_written()) StrAppend(&out, "  page: ", report.written().path(), "\n");
-    return out;
-  }
-  for (const proto::DeviceReport& device : report.devices()) RenderDevice(device, &out);
+  if (report.has_written()) StrAppend(&out.text, "  page: ", report.written().path(), "\n");
   return out;
 }
 

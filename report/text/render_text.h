@@ -2,14 +2,13 @@
 #ifndef MEMREPLAY_REPORT_TEXT_RENDER_TEXT_H_
 #define MEMREPLAY_REPORT_TEXT_RENDER_TEXT_H_
 
-#include <string>
-
 #include "proto/report.pb.h"
+#include "report/words/lines.h"
 
 namespace memreplay {
 
 // Ends with a newline. Sizes in binary units; exact bytes beside each peak.
-std::string RenderText(const proto::Report& report);
+Text RenderText(const proto::Report& report);
 
 }  // namespace memreplay
 

@@ -1,6 +1,7 @@
 #include "report/words/answer.h"
 
 #include <cstdlib>
+#include <utility>
 
 #include "absl/strings/str_format.h"
 #include "report/words/sizes.h"
@@ -56,8 +57,19 @@ std::string AnswerSentence(const proto::DeviceReport& device) {
   return WhatIfAnswer(device);
 }
 
-std::string DiagnosisLine(const proto::DeviceReport& device) {
-  return device.diagnosis().empty() ? StrCat(AnswerSentence(device), ".") : device.diagnosis();
+std::vector<Line> AnswerLines(const proto::DeviceReport& device) {
+  std::vector<Line> lines = {
+      {StrCat("device ", device.device()),
+       device.diagnosis().empty() ? StrCat(AnswerSentence(device), ".") : device.diagnosis(),
+       device.faults().empty() ? Tone::kAnswer : Tone::kBadAnswer}};
+  const std::string verdict = VerdictFault(device);
+  google::protobuf::RepeatedPtrField<std::string> faults;
+  for (const std::string& fault : device.faults()) {
+    if (fault != verdict) *faults.Add() = fault;  // The diagnosis begins with the verdict.
+  }
+  for (Line& line : ProblemLines(faults)) lines.push_back(std::move(line));
+  for (Line& line : CaveatLines(device)) lines.push_back(std::move(line));
+  return lines;
 }
 
 std::string_view NothingLine(const proto::Report& report) {
@@ -114,6 +126,19 @@ std::string ControlWarning(const proto::Control& control) {
   return StrCat("the figures below are less certain: ", ControlSentence(control));
 }
 
+std::vector<Line> CaveatLines(const proto::DeviceReport& device) {
+  std::vector<Line> lines;
+  if (device.mode() == proto::Mode::sweep && !IsReproduced(device)) {
+    lines.push_back({"WARNING", "the figures below are estimates."});
+  }
+  if (const std::string warning = ControlWarning(device.control()); !warning.empty()) {
+    lines.push_back({"WARNING", StrCat(warning, ".")});
+  }
+  const bool with_start = device.mode() == proto::Mode::fit;
+  for (Line& line : UnseenLines(device.unseen(), with_start)) lines.push_back(std::move(line));
+  return lines;
+}
+
 std::string OtherOrderText(int64_t peak, int64_t other_order_peak) {
   if (other_order_peak == 0 || other_order_peak == peak) return "";
   return StrCat("; ", FormatSize(other_order_peak), " with addresses in the opposite order");
@@ -123,13 +148,13 @@ std::string_view AtLeast(const proto::Unseen& unseen, bool survives) {
   return unseen.ooms() > 0 && survives ? "at least " : "";
 }
 
-std::string UnseenLines(const proto::Unseen& unseen, bool with_start) {
-  constexpr std::string_view kLabel = "  LOWER BOUND: ";
-  std::string lines;
+std::vector<Line> UnseenLines(const proto::Unseen& unseen, bool with_start) {
+  constexpr char kLabel[] = "LOWER BOUND";
+  std::vector<Line> lines;
   if (unseen.ooms() > 0) {
     const std::string event = StrCat("at event ", FormatCount(unseen.first_oom_event()));
-    StrAppend(
-        &lines, kLabel, "the recording ran out of memory ",
+    std::string text = StrCat(
+        "the recording ran out of memory ",
         unseen.ooms() == 1 ? event : StrCat(FormatCount(unseen.ooms()), " times, first ", event),
         ", so what would have followed is not in the file");
     const std::string_view step = unseen.may_be_layers() ? "repeat" : "step";
@@ -137,23 +162,23 @@ std::string UnseenLines(const proto::Unseen& unseen, bool with_start) {
         StrCat(FormatCount(unseen.steps(), step), " before it",
                unseen.may_be_layers() ? " (perhaps the layers of one pass)" : "");
     if (unseen.steps() > 0 && unseen.growth_bytes_per_step() > 0) {
-      StrAppend(&lines, "; each of the ", steps, " left ",
+      StrAppend(&text, "; each of the ", steps, " left ",
                 FormatSize(unseen.growth_bytes_per_step()), " more live, and further ", step,
                 "s may need as much again");
     } else if (unseen.steps() > 0) {
-      StrAppend(&lines, "; the ", steps, " left nothing behind, so further ", step,
+      StrAppend(&text, "; the ", steps, " left nothing behind, so further ", step,
                 "s may need no more");
     }
-    StrAppend(&lines, ".\n");
+    lines.push_back({kLabel, text + "."});
   }
   if (with_start && (unseen.start_allocations() > 0 || unseen.start_reserved_bytes() > 0)) {
-    StrAppend(&lines, kLabel,
-              unseen.has_events() ? "the recording began with "
-                                  : "no requests were recorded, only the final state: ",
-              FormatSize(unseen.start_requested_bytes()), " live in ",
-              FormatCount(unseen.start_allocations(), "allocation"), " and ",
-              FormatSize(unseen.start_reserved_bytes()),
-              " reserved; what happened before is not in the file.\n");
+    lines.push_back(
+        {kLabel, StrCat(unseen.has_events() ? "the recording began with "
+                                            : "no requests were recorded, only the final state: ",
+                        FormatSize(unseen.start_requested_bytes()), " live in ",
+                        FormatCount(unseen.start_allocations(), "allocation"), " and ",
+                        FormatSize(unseen.start_reserved_bytes()),
+                        " reserved; what happened before is not in the file.")});
   }
   return lines;
 }

@@ -7,7 +7,31 @@
 
 namespace memreplay {
 
-void Line(std::string* out, std::string_view label, std::string_view text) {
+void Text::Add(const Line& line) {
+  if (line.tone != Tone::kPlain) toned.push_back({text.size(), line.tone});
+  const bool is_answer = line.tone == Tone::kAnswer || line.tone == Tone::kBadAnswer;
+  StrAppend(&text, is_answer ? "" : "  ", line.label, line.label.empty() ? "" : ": ", line.text,
+            "\n");
+}
+
+void Text::AddAll(const std::vector<Line>& lines) {
+  for (const Line& line : lines) Add(line);
+}
+
+void Text::Append(const Text& more) {
+  for (const Toned& line : more.toned) toned.push_back({text.size() + line.begin, line.tone});
+  text += more.text;
+}
+
+std::vector<Line> ProblemLines(const google::protobuf::RepeatedPtrField<std::string>& faults) {
+  std::vector<Line> lines;
+  for (const std::string& fault : faults) {
+    lines.push_back({"PROBLEM", fault.ends_with('.') ? fault : fault + ".", Tone::kBad});
+  }
+  return lines;
+}
+
+void AddRow(std::string* out, std::string_view label, std::string_view text) {
   absl::StrAppendFormat(out, "  %-18s %s\n", ToAbsl(label), ToAbsl(text));
 }
 

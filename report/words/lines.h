@@ -4,15 +4,49 @@
 
 #include <google/protobuf/repeated_field.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace memreplay {
 
+// How a reader should take a line; a terminal has a colour for each.
+enum class Tone { kPlain, kAnswer, kBadAnswer, kBad, kGood };
+
+// A line of an answer, before it is rendered.
+struct Line {
+  std::string label;  // "device 0", "PROBLEM"; "": none
+  std::string text;
+  Tone tone = Tone::kPlain;
+};
+
+// The text of an answer, and the tone of its lines.
+struct Text {
+  Text() = default;
+  Text(std::string plain) : text(std::move(plain)) {}  // NOLINT(google-explicit-constructor)
+
+  // Appends "label: text\n". Lines other than answers are indented by two columns.
+  void Add(const Line& line);
+  void AddAll(const std::vector<Line>& lines);
+  void Append(const Text& more);
+
+  // Where a line begins, and its tone.
+  struct Toned {
+    size_t begin;
+    Tone tone;
+  };
+  std::string text;
+  std::vector<Toned> toned;  // ascending; other lines are plain
+};
+
+// The reasons why an answer is bad.
+std::vector<Line> ProblemLines(const google::protobuf::RepeatedPtrField<std::string>& faults);
+
 // Appends "  label              text\n", the text in one column.
-void Line(std::string* out, std::string_view label, std::string_view text);
+void AddRow(std::string* out, std::string_view label, std::string_view text);
 
 // "default pool", "pool (0,1)".
 std::string PoolName(const google::protobuf::RepeatedField<int64_t>& id);

@@ -46,6 +46,13 @@ std::string FidelitySentence(const proto::DeviceReport& device) {
   return StrCat("THE REPLAY DIFFERS FROM THE RECORDING: ", counts);
 }
 
+bool IsReproduced(const proto::DeviceReport& device) {
+  return device.fidelity().compared_events() == 0 ||
+         (!device.fidelity().has_first_divergence() &&
+          device.exact_until_event() >= device.events() &&
+          device.final_blocks().matched() == device.final_blocks().compared());
+}
+
 std::string VerdictFault(const proto::DeviceReport& device) {
   if (!device.has_oom() || device.oom().verdict() == proto::Verdict::none) return "";
   return StrCat("out of memory: ", VerdictPhrase(device.oom().verdict()));

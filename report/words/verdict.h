@@ -12,6 +12,9 @@ namespace memreplay {
 // How a replay agrees with its recording, in half a sentence.
 std::string FidelitySentence(const proto::DeviceReport& device);
 
+// True where every event and final block that was compared agrees, and where none was.
+bool IsReproduced(const proto::DeviceReport& device);
+
 // One sentence per reason, empty when the answer is good: the replay of a
 // recording differs from it, memory ran out where the recording's did not, a
 // request failed with an exception, a real device did otherwise than predicted, the

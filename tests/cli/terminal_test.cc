@@ -11,21 +11,24 @@ TEST(ForTerminal, LeavesAFileAsItIs) {
 }
 
 TEST(ForTerminal, WhatDoesNotFitGoesOnBelowItsColumn) {
-  EXPECT_EQ(ForTerminal("  torch              2.11 (inferred: a layout of three releases)\n",
-                        {.width = 40}),
-            "  torch              2.11 (inferred: a\n"
-            "                     layout of three\n"
-            "                     releases)\n");
-  EXPECT_EQ(ForTerminal("device 0: one two three four five six seven\n", {.width = 24}),
-            "device 0: one two three\n    four five six seven\n");
+  EXPECT_EQ(
+      ForTerminal(std::string("  torch              2.11 (inferred: a layout of three releases)\n"),
+                  {.width = 40}),
+      "  torch              2.11 (inferred: a\n"
+      "                     layout of three\n"
+      "                     releases)\n");
+  EXPECT_EQ(
+      ForTerminal(std::string("device 0: one two three four five six seven\n"), {.width = 24}),
+      "device 0: one two three\n    four five six seven\n");
 }
 
 TEST(ForTerminal, AWordThatIsTooLongIsParted) {
-  EXPECT_EQ(ForTerminal("  at /a/very/long/path/that/has/no/space.py\n", {.width = 20}),
-            "  at /a/very/long/\n"
-            "      path/that/has/\n"
-            "      no/space.py\n");
-  EXPECT_EQ(ForTerminal("  0123456789012345678901234567890123456789\n", {.width = 20}),
+  EXPECT_EQ(
+      ForTerminal(std::string("  at /a/very/long/path/that/has/no/space.py\n"), {.width = 20}),
+      "  at /a/very/long/\n"
+      "      path/that/has/\n"
+      "      no/space.py\n");
+  EXPECT_EQ(ForTerminal(std::string("  0123456789012345678901234567890123456789\n"), {.width = 20}),
             "  012345678901234567\n"
             "      89012345678901\n"
             "      23456789\n");
@@ -77,13 +80,21 @@ TEST(ForTerminal, CountsCharactersNotBytes) {
   EXPECT_EQ(ForTerminal(text, {.width = 6}), text);
 }
 
-TEST(ForTerminal, WhatIsWrongIsRed) {
-  const TerminalLook look = {.colors = true};
-  EXPECT_EQ(ForTerminal("device 0: OUT OF MEMORY twice.\n", look),
-            "\x1b[1;31mdevice 0: OUT OF MEMORY twice.\x1b[0m\n");
-  EXPECT_EQ(ForTerminal("  survives     more memory\n", look),
-            "\x1b[32m  survives     more memory\x1b[0m\n");
-  EXPECT_EQ(ForTerminal("  peak  1 GiB\n", look), "  peak  1 GiB\n");
+TEST(ForTerminal, ALineHasTheColorOfItsTone) {
+  Text text(std::string("device 0 is plain, whatever it says: OUT OF MEMORY\n"));
+  text.Add({"device 0", "out of memory.", Tone::kBadAnswer});
+  text.Add({"PROBLEM", "it ran out.", Tone::kBad});
+  Text more;
+  more.Add({"", "survives     more memory", Tone::kGood});
+  text.Append(more);
+  text.Add({"peak", "1 GiB"});
+  EXPECT_EQ(ForTerminal(text, {.colors = true}),
+            "device 0 is plain, whatever it says: OUT OF MEMORY\n"
+            "\x1b[1;31mdevice 0: out of memory.\x1b[0m\n"
+            "\x1b[31m  PROBLEM: it ran out.\x1b[0m\n"
+            "\x1b[32m  survives     more memory\x1b[0m\n"
+            "  peak: 1 GiB\n");
+  EXPECT_EQ(ForTerminal(text, {}), text.text);
 }
 
 }  // namespace

@@ -96,7 +96,7 @@ proto::Report ReportOn(const AwkwardDevice::Ways& ways, RunBackend backend = Run
 
 TEST(GpuReport, AnHonestDeviceIsConfirmed) {
   const proto::Report report = ReportOn({});
-  ExpectGolden("tests/report/golden/gpu_confirmed.txt", RenderText(report));
+  ExpectGolden("tests/report/golden/gpu_confirmed.txt", RenderText(report).text);
   ExpectGolden("tests/report/golden/gpu_confirmed.json", RenderJson(report, JsonLayout::kIndented));
   EXPECT_FALSE(HasFaults(report));
 }
@@ -106,7 +106,7 @@ TEST(GpuReport, AnotherLayoutIsExplained) {
   ways.descending = true;
   ways.overhead = MiB(2);
   const proto::Report report = ReportOn(ways, RunBackend::kNative, "", 3);
-  ExpectGolden("tests/report/golden/gpu_another_layout.txt", RenderText(report));
+  ExpectGolden("tests/report/golden/gpu_another_layout.txt", RenderText(report).text);
   EXPECT_FALSE(HasFaults(report));
 }
 
@@ -114,7 +114,7 @@ TEST(GpuReport, ARefusalIsWrong) {
   AwkwardDevice::Ways ways;
   ways.refuse_from = 2;
   const proto::Report report = ReportOn(ways);
-  ExpectGolden("tests/report/golden/gpu_refused.txt", RenderText(report));
+  ExpectGolden("tests/report/golden/gpu_refused.txt", RenderText(report).text);
   EXPECT_TRUE(HasFaults(report));
 }
 
@@ -122,14 +122,14 @@ TEST(GpuReport, OutOfMemoryAtTheSameRequestIsConfirmed) {
   AwkwardDevice::Ways ways;
   ways.capacity = MiB(128);
   const proto::Report report = ReportOn(ways, RunBackend::kNative, "expandable_segments:True");
-  ExpectGolden("tests/report/golden/gpu_oom.txt", RenderText(report));
+  ExpectGolden("tests/report/golden/gpu_oom.txt", RenderText(report).text);
   EXPECT_FALSE(HasFaults(report));
   EXPECT_EQ(report.devices(0).gpu().measured().ooms_size(), 1);
 }
 
 TEST(GpuReport, AsyncComparesRequestsOnly) {
   const proto::Report report = ReportOn({}, RunBackend::kAsync);
-  ExpectGolden("tests/report/golden/gpu_async.txt", RenderText(report));
+  ExpectGolden("tests/report/golden/gpu_async.txt", RenderText(report).text);
   EXPECT_FALSE(HasFaults(report));
 }
 
@@ -158,20 +158,21 @@ TEST(GpuReport, ABlockThatDoesNotHoldItsPatternIsWrong) {
   *report.add_devices() = ReportGpu(plan, {}, *predicted, runs, context);
   AddFaults(&report);
   EXPECT_FALSE(HasFaults(report));
-  EXPECT_NE(RenderText(report).find("4 blocks (0 B) filled and checked, 1 bad"), std::string::npos);
+  EXPECT_NE(RenderText(report).text.find("4 blocks (0 B) filled and checked, 1 bad"),
+            std::string::npos);
 
   context.verify_faults = {"block 3 holds the pattern of block 1"};
   *report.mutable_devices(0) = ReportGpu(plan, {}, *predicted, runs, context);
   AddFaults(&report);
   EXPECT_TRUE(HasFaults(report));
-  EXPECT_NE(RenderText(report).find("PROBLEM: block 3 holds the pattern of block 1"),
+  EXPECT_NE(RenderText(report).text.find("PROBLEM: block 3 holds the pattern of block 1"),
             std::string::npos);
 }
 
 TEST(GpuReport, WhereNothingIsReplayedNothingIsConfirmed) {
   proto::Report report = ReportOn({});
   report.mutable_devices(0)->mutable_gpu()->mutable_with_addresses()->Clear();
-  EXPECT_NE(RenderText(report).find("nothing to confirm"), std::string::npos);
+  EXPECT_NE(RenderText(report).text.find("nothing to confirm"), std::string::npos);
 }
 
 TEST(ShortageSentence, HasTheNumbers) {

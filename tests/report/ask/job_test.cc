@@ -91,7 +91,7 @@ TEST(Job, AFileWithoutAnAnswerIsARowWithItsError) {
   EXPECT_EQ(job.rows(2).device(), -1);
   EXPECT_EQ(job.worst_row(), 1);
   EXPECT_EQ(OutlierOf(job), -1);
-  EXPECT_NE(RenderJobText(job).find("failed: b: cut off"), std::string::npos);
+  EXPECT_NE(RenderJobText(job).text.find("failed: b: cut off"), std::string::npos);
 }
 
 // One file has one peak, whichever command is asked; where a simulated device runs out of memory

@@ -7,8 +7,10 @@
 #include <string>
 #include <utility>
 
+#include "report/ask/diagnosis.h"
 #include "report/ask/fit.h"
 #include "report/text/render_sweep.h"
+#include "report/words/sweep_words.h"
 
 namespace memreplay {
 namespace {
@@ -92,13 +94,13 @@ TEST(AddSweep, CountsWhatComesToTheSame) {
                                       Row("max_split_size_mb:21", 900)};
   const proto::DeviceReport report = Report(Searched(rows, rows[3]));
   EXPECT_EQ(report.sweep().ties(), 2);
-  EXPECT_NE(RenderSweep(report).find("(-11.1 %); 2 others give the same result.\n"),
-            std::string::npos)
-      << RenderSweep(report);
+  EXPECT_TRUE(SweepSentence(report.sweep(), report.unseen())
+                  .ends_with("(-11.1 %); 2 others give the same result"))
+      << SweepSentence(report.sweep(), report.unseen());
   const proto::DeviceReport alike = Report(Searched({rows[0], rows[1]}, rows[0]));
-  EXPECT_NE(RenderSweep(alike).find(", the current settings; all others give the same result.\n"),
-            std::string::npos)
-      << RenderSweep(alike);
+  EXPECT_TRUE(SweepSentence(alike.sweep(), alike.unseen())
+                  .ends_with(", the current settings; all others give the same result"))
+      << SweepSentence(alike.sweep(), alike.unseen());
 }
 
 // Of two that come to the same the one with a key less is suggested, and none for
@@ -124,7 +126,7 @@ TEST(AddSweep, NeverSuggestsTheHarmfulPairNorWhatRunsOut) {
                                       current, runs_out};
   const proto::DeviceReport report = Report(Searched(rows, current));
   EXPECT_EQ(report.sweep().suggestions_size(), 0);
-  EXPECT_NE(RenderSweep(report).find("HARMFUL PAIR"), std::string::npos);
+  EXPECT_NE(RenderSweep(report).text.find("HARMFUL PAIR"), std::string::npos);
 }
 
 TEST(AddSweep, TellsWhoAskedAndWhatLayThere) {
@@ -194,11 +196,10 @@ TEST(RenderFits, ShowsTheEdge) {
   proto::DeviceReport report;
   AddFits({row}, PeakLive(), Packing(), &report);
   EXPECT_EQ(report.fits().rows(0).safe_bytes(), 104 << 20);
-  const std::string text = RenderFits(report);
-  EXPECT_NE(text.find("needs 104 MiB (100 MiB also works, but not every size above it; 106 MiB "
-                      "with addresses in the opposite order) under default settings"),
-            std::string::npos)
-      << text;
+  EXPECT_EQ(FitSentence(report.fits(), report.unseen()),
+            "needs 104 MiB (100 MiB also works, but not every size above it; 106 MiB with "
+            "addresses in the opposite order) under default settings");
+  const std::string text = RenderFits(report).text;
   EXPECT_NE(text.find("100 MiB  104,857,600             no"), std::string::npos) << text;
   EXPECT_NE(text.find("102 MiB  106,954,752         1 time"), std::string::npos) << text;
 }
@@ -209,20 +210,19 @@ TEST(AddSweep, SuggestsNothingForLess) {
   const std::vector<SweepRow> rows = {Row("expandable_segments:True", 985, 2), current};
   const proto::DeviceReport report = Report(Searched(rows, current));
   EXPECT_EQ(report.sweep().suggestions_size(), 0);
-  EXPECT_NE(RenderSweep(report).find("none of 2 settings is worth a change: peak reserved 1000 MiB "
-                                     "under the current settings, default settings, 985 MiB at "
-                                     "best.\n"),
-            std::string::npos)
-      << RenderSweep(report);
+  EXPECT_EQ(SweepSentence(report.sweep(), report.unseen()),
+            "none of 2 settings is worth a change: peak reserved 1000 MiB under the current "
+            "settings, default settings, 985 MiB at best");
 }
 
 TEST(AddSweep, ARecordingWithoutEventsHasNoBest) {
   proto::DeviceReport report;
   report.set_mode(proto::Mode::sweep);
   report.mutable_sweep();
+  report.set_diagnosis(DiagnosisOf(report));
   report.add_faults("memory");
-  EXPECT_EQ(RenderSweep(report),
-            "device 0: no events were recorded, so no setting can be tried.\n"
+  EXPECT_EQ(RenderSweep(report).text,
+            "device 0: No events were recorded, so no setting can be tried.\n"
             "  PROBLEM: memory.\n");
 }
 

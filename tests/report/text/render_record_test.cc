@@ -51,14 +51,15 @@ constexpr char kFits[] =
     "  ran                2.5 s, torch 2.6.0, Python 3.11\n"
     "  snapshot           snapshot.pickle\n";
 
-TEST(RenderRecord, TellsWhetherItFits) { EXPECT_EQ(RenderRecord(SampleRecord()), kFits); }
+TEST(RenderRecord, TellsWhetherItFits) { EXPECT_EQ(RenderRecord(SampleRecord()).text, kFits); }
 
 TEST(RenderRecord, ListsWhereGraphsBreakAndWhatWasCompiledAgain) {
   proto::RecordReport report = SampleRecord();
   proto::Compilations& made = *report.mutable_processes(0)->mutable_compilations();
   made.set_graphs(4);
-  EXPECT_TRUE(absl::StrContains(
-      RenderRecord(report), "  torch.compile      4 graphs, 0 graph breaks, 0 recompilations\n"));
+  EXPECT_TRUE(
+      absl::StrContains(RenderRecord(report).text,
+                        "  torch.compile      4 graphs, 0 graph breaks, 0 recompilations\n"));
   for (int i = 0; i < 12; ++i) {
     auto& row = *made.add_breaks();
     row.set_place("train.py:9");
@@ -69,7 +70,7 @@ TEST(RenderRecord, ListsWhereGraphsBreakAndWhatWasCompiledAgain) {
   again.set_place("train.py:5");
   again.set_reason(std::string(500, 'x'));
   again.set_times(1);
-  const std::string text = RenderRecord(report);
+  const std::string text = RenderRecord(report).text;
   EXPECT_TRUE(absl::StrContains(text,
                                 "  torch.compile      4 graphs, 24 graph breaks, 1 recompilation\n"
                                 "  - train.py:9: the graph broke 2 times: call_function print\n"))
@@ -99,7 +100,7 @@ TEST(RenderRecord, ListsEveryAssumptionAndTheFirstValues) {
   unknown.set_name("cuNew");
   unknown.set_calls(1);
   unknown.set_answer("not supported");
-  const std::string text = RenderRecord(report);
+  const std::string text = RenderRecord(report).text;
   EXPECT_TRUE(absl::StartsWith(text, kFits)) << text;
   EXPECT_TRUE(absl::StrContains(text, "\n  - a workspace of 0 bytes, 1 call\n")) << text;
   EXPECT_TRUE(absl::StrContains(text, "\n  - a workspace of 0 bytes, 20 calls\n")) << text;
@@ -120,7 +121,7 @@ TEST(RenderRecord, OutOfMemoryTellsWhatToAskNext) {
   process.set_error("OutOfMemoryError");
   report.add_faults("out of memory 1 time");
   report.add_faults("OutOfMemoryError: a long text ...");
-  const std::string text = RenderRecord(report);
+  const std::string text = RenderRecord(report).text;
   EXPECT_TRUE(absl::StartsWith(
       text, "train.py --batch_size=8 on NVIDIA A (simulated): OUT OF MEMORY 1 time.\n"))
       << text;
@@ -138,7 +139,7 @@ TEST(RenderRecord, OfSeveralCardsThoseThatWereUsed) {
   proto::RecordedCard& third = *process.add_cards();
   third = process.cards(0);
   third.set_spare(1 << 30);
-  const std::string text = RenderRecord(report);
+  const std::string text = RenderRecord(report).text;
   EXPECT_TRUE(absl::StrContains(text, ": it fits, 1.00 GiB to spare.\n  device 0\n")) << text;
   EXPECT_FALSE(absl::StrContains(text, "device 1")) << text;
   EXPECT_TRUE(absl::StrContains(text, "  device 2\n")) << text;
@@ -147,7 +148,7 @@ TEST(RenderRecord, OfSeveralCardsThoseThatWereUsed) {
 TEST(RenderRecord, WithoutAGpuNothingIsRecorded) {
   proto::RecordReport report;
   report.add_program("hello\x1b[2J.py");
-  EXPECT_EQ(RenderRecord(report),
+  EXPECT_EQ(RenderRecord(report).text,
             "hello?[2J.py: none of its processes allocated GPU memory, so nothing was recorded.\n");
 }
 

@@ -28,7 +28,7 @@ proto::Report ReadReport(const std::string& name) {
 
 TEST_P(RenderTextTest, ReadsAsExpected) {
   const proto::Report report = ReadReport(GetParam());
-  ExpectGolden(std::string("tests/report/golden/") + GetParam() + ".txt", RenderText(report));
+  ExpectGolden(std::string("tests/report/golden/") + GetParam() + ".txt", RenderText(report).text);
   ExpectGolden(std::string("tests/report/golden/") + GetParam() + ".json",
                RenderJson(report, JsonLayout::kIndented));
 }

@@ -3,12 +3,19 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <vector>
 
 namespace memreplay {
 namespace {
 
+std::string TextOf(const std::vector<Line>& lines) {
+  Text text;
+  text.AddAll(lines);
+  return text.text;
+}
+
 TEST(Unseen, NothingIsAWholeRun) {
-  EXPECT_EQ(UnseenLines(proto::Unseen(), /*with_start=*/true), "");
+  EXPECT_TRUE(UnseenLines(proto::Unseen(), /*with_start=*/true).empty());
   EXPECT_EQ(AtLeast(proto::Unseen(), /*survives=*/true), "");
 }
 
@@ -19,19 +26,21 @@ TEST(Unseen, TellsWhatWouldHaveComeAndWhatStepsLeave) {
   const std::string begin =
       "  LOWER BOUND: the recording ran out of memory at event 1,117, so what would have followed "
       "is not in the file";
-  EXPECT_EQ(UnseenLines(unseen), begin + ".\n");
+  EXPECT_EQ(TextOf(UnseenLines(unseen)), begin + ".\n");
   unseen.set_steps(9);
   unseen.set_growth_bytes_per_step(int64_t{9} << 28);
-  EXPECT_EQ(UnseenLines(unseen), begin +
-                                     "; each of the 9 steps before it left 2.25 GiB more live, and "
-                                     "further steps may need as much again.\n");
+  EXPECT_EQ(TextOf(UnseenLines(unseen)),
+            begin +
+                "; each of the 9 steps before it left 2.25 GiB more live, and "
+                "further steps may need as much again.\n");
   unseen.set_may_be_layers(true);
-  EXPECT_NE(UnseenLines(unseen).find("9 repeats before it (perhaps the layers of one pass) left"),
-            std::string::npos);
+  EXPECT_NE(
+      TextOf(UnseenLines(unseen)).find("9 repeats before it (perhaps the layers of one pass) left"),
+      std::string::npos);
   unseen.set_growth_bytes_per_step(0);
-  EXPECT_NE(UnseenLines(unseen).find("left nothing behind"), std::string::npos);
+  EXPECT_NE(TextOf(UnseenLines(unseen)).find("left nothing behind"), std::string::npos);
   unseen.set_ooms(3);
-  EXPECT_NE(UnseenLines(unseen).find("ran out of memory 3 times, first at event 1,117,"),
+  EXPECT_NE(TextOf(UnseenLines(unseen)).find("ran out of memory 3 times, first at event 1,117,"),
             std::string::npos);
 }
 
@@ -42,12 +51,12 @@ TEST(Unseen, TellsWhatCameBeforeWhereAskedTo) {
   unseen.set_start_allocations(75);
   unseen.set_start_requested_bytes(3 << 20);
   unseen.set_start_reserved_bytes(20 << 20);
-  EXPECT_EQ(UnseenLines(unseen), "");
-  EXPECT_EQ(UnseenLines(unseen, /*with_start=*/true),
+  EXPECT_EQ(TextOf(UnseenLines(unseen)), "");
+  EXPECT_EQ(TextOf(UnseenLines(unseen, /*with_start=*/true)),
             "  LOWER BOUND: the recording began with 3.00 MiB live in 75 allocations and 20.0 MiB "
             "reserved; what happened before is not in the file.\n");
   unseen.set_has_events(false);
-  EXPECT_NE(UnseenLines(unseen, /*with_start=*/true)
+  EXPECT_NE(TextOf(UnseenLines(unseen, /*with_start=*/true))
                 .find("no requests were recorded, only the final state"),
             std::string::npos);
 }
@@ -61,6 +70,28 @@ TEST(Unseen, AtLeastIsSaidOfWhatSurvives) {
   EXPECT_EQ(AnswerSentence(device), "peak reserved at least 3.00 MiB; no out of memory");
   device.set_ooms(1);
   EXPECT_EQ(AnswerSentence(device), "peak reserved 3.00 MiB; OUT OF MEMORY 1 time");
+}
+
+TEST(AnswerLines, AreTheDiagnosisTheProblemsAndTheCaveats) {
+  proto::DeviceReport device;
+  device.set_device(1);
+  device.set_diagnosis("Fine.");
+  EXPECT_EQ(TextOf(AnswerLines(device)), "device 1: Fine.\n");
+  EXPECT_EQ(AnswerLines(device)[0].tone, Tone::kAnswer);
+  device.set_mode(proto::Mode::oom);
+  device.set_diagnosis("FRAGMENTATION: in pieces.");
+  device.mutable_oom()->set_verdict(proto::Verdict::fragmentation);
+  device.add_faults("out of memory: fragmentation");  // which the diagnosis says
+  device.add_faults("the file contradicts itself 1 time: a free of nothing.");
+  device.mutable_unseen()->set_ooms(1);
+  EXPECT_EQ(
+      TextOf(AnswerLines(device)),
+      "device 1: FRAGMENTATION: in pieces.\n"
+      "  PROBLEM: the file contradicts itself 1 time: a free of nothing.\n"
+      "  LOWER BOUND: the recording ran out of memory at event 0, so what would have followed "
+      "is not in the file.\n");
+  EXPECT_EQ(AnswerLines(device)[0].tone, Tone::kBadAnswer);
+  EXPECT_EQ(AnswerLines(device)[1].tone, Tone::kBad);
 }
 
 TEST(NothingLine, SaysWhyAFileMayHaveNoDevice) {
