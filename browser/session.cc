@@ -158,8 +158,6 @@ absl::StatusOr<PageInput> Session::AskFile(File& file, const proto::Question& qu
   absl::StatusOr<proto::Report> report =
       AskDevices(command, file.name, **opened, std::nullopt, ask);
   if (!report.ok()) return report.status();
-  if (command == "oom") LiftOom(&*report);
-  if (command == "sweep" || command == "fit") LiftSweep(&*report);
   return PageInput{*std::move(report), {}};
 }
 

@@ -47,14 +47,11 @@ absl::StatusOr<int> RunAdviseRecording(const CommandLine& line) {
   const absl::StatusOr<std::optional<Inputs>> inputs = ParseInputs(line, "advise", &flags);
   if (!inputs.ok()) return inputs.status();
   if (!inputs->has_value()) return kExitAnswered;
-  return AnswerFiles(
-      "advise", **inputs, options.file,
-      [&](const Study& study, const FileRun& run) {
-        run.progress.SetActivity(StrCat("trying changes of ", run.file));
-        const bool is_named = !options.file.settings.capacity_note.empty();  // not a size
-        return AskAdvice(study, is_named ? options.card : "", &run.progress);
-      },
-      LiftAdvice);
+  return AnswerFiles("advise", **inputs, options.file, [&](const Study& study, const FileRun& run) {
+    run.progress.SetActivity(StrCat("trying changes of ", run.file));
+    const bool is_named = !options.file.settings.capacity_note.empty();  // not a size
+    return AskAdvice(study, is_named ? options.card : "", &run.progress);
+  });
 }
 
 }  // namespace memreplay

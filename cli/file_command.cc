@@ -85,23 +85,18 @@ absl::StatusOr<proto::Report> AnswerFile(std::string_view command, const OpenedF
 
 absl::StatusOr<proto::Report> AnswerFile(std::string_view command, const std::string& file,
                                          const Inputs& inputs, const FileFlags& options,
-                                         size_t threads, DeviceQuestion ask,
-                                         void (*finish)(proto::Report* report)) {
+                                         size_t threads, DeviceQuestion ask) {
   Progress progress(StrCat("reading ", file));
   const absl::StatusOr<OpenedFile> opened = inputs.Open(file, options.settings);
   if (!opened.ok()) return opened.status();
-  absl::StatusOr<proto::Report> report =
-      AnswerFile(command, *opened, options, {file, threads, progress}, ask);
-  if (report.ok() && finish != nullptr) finish(&*report);
-  return report;
+  return AnswerFile(command, *opened, options, {file, threads, progress}, ask);
 }
 
 absl::StatusOr<int> AnswerFiles(std::string_view command, const Inputs& inputs,
-                                const FileFlags& options, DeviceQuestion ask,
-                                void (*finish)(proto::Report* report)) {
+                                const FileFlags& options, DeviceQuestion ask) {
   return ReportEach(command, inputs.files(), options.form(), options.jobs,
                     [&](const std::string& file, size_t threads) {
-                      return AnswerFile(command, file, inputs, options, threads, ask, finish);
+                      return AnswerFile(command, file, inputs, options, threads, ask);
                     });
 }
 

@@ -65,8 +65,7 @@ absl::StatusOr<proto::Report> AnswerFile(std::string_view command, const OpenedF
 // Opens it first.
 absl::StatusOr<proto::Report> AnswerFile(std::string_view command, const std::string& file,
                                          const Inputs& inputs, const FileFlags& options,
-                                         size_t threads, DeviceQuestion ask,
-                                         void (*finish)(proto::Report* report) = nullptr);
+                                         size_t threads, DeviceQuestion ask);
 
 // Prints the report of each file in order: text, of several files after the job's table,
 // or JSON as soon as it is there, indented for one file and one line each for several. Directories
@@ -84,8 +83,7 @@ absl::StatusOr<int> ReportEach(std::string_view command, const std::vector<std::
 
 // All of a command whose answer about a file is what `ask` says of its devices.
 absl::StatusOr<int> AnswerFiles(std::string_view command, const Inputs& inputs,
-                                const FileFlags& options, DeviceQuestion ask,
-                                void (*finish)(proto::Report* report) = nullptr);
+                                const FileFlags& options, DeviceQuestion ask);
 
 // The same reports as values, in order; of a file without an answer one that holds the error.
 absl::StatusOr<std::vector<proto::Report>> CollectReports(std::string_view command,

@@ -14,7 +14,6 @@
 #include "report/ask/fit.h"
 #include "report/ask/largest_fit.h"
 #include "report/ask/prediction.h"
-#include "report/ask/sweep.h"
 #include "report/text/render_largest_fit.h"
 #include "trace/value/strings.h"
 
@@ -106,13 +105,10 @@ absl::StatusOr<int> RunFit(const CommandLine& line) {
   if (inputs.files().empty()) {
     return absl::InvalidArgumentError("fit: no FILE given; see memreplay fit --help");
   }
-  return AnswerFiles(
-      "fit", inputs, options.file,
-      [&](const Study& study, const FileRun& run) {
-        run.progress.SetActivity(StrCat("fitting ", run.file));
-        return AskFit(study, options.confs, run.threads, &run.progress);
-      },
-      LiftSweep);
+  return AnswerFiles("fit", inputs, options.file, [&](const Study& study, const FileRun& run) {
+    run.progress.SetActivity(StrCat("fitting ", run.file));
+    return AskFit(study, options.confs, run.threads, &run.progress);
+  });
 }
 
 }  // namespace memreplay

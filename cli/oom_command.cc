@@ -83,13 +83,10 @@ absl::StatusOr<int> RunOom(const CommandLine& line) {
   if (!has_files) {
     return absl::InvalidArgumentError("oom: no FILE given; see memreplay oom --help");
   }
-  return AnswerFiles(
-      "oom", **inputs, options.file,
-      [&](const Study& study, const FileRun& run) {
-        run.progress.SetActivity(StrCat("examining device ", study.device()));
-        return AskOom(study, options.report, &run.progress);
-      },
-      LiftOom);
+  return AnswerFiles("oom", **inputs, options.file, [&](const Study& study, const FileRun& run) {
+    run.progress.SetActivity(StrCat("examining device ", study.device()));
+    return AskOom(study, options.report, &run.progress);
+  });
 }
 
 }  // namespace memreplay

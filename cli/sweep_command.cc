@@ -215,10 +215,9 @@ absl::StatusOr<int> RunSweep(const CommandLine& line) {
     options.costs = *std::move(costs);
   }
   if (options.together) return AnswerTogether(**inputs, options);
-  return AnswerFiles(
-      "sweep", **inputs, options.file,
-      [&](const Study& study, const FileRun& run) { return SweepDevice(study, run, options); },
-      LiftSweep);
+  return AnswerFiles("sweep", **inputs, options.file, [&](const Study& study, const FileRun& run) {
+    return SweepDevice(study, run, options);
+  });
 }
 
 }  // namespace memreplay

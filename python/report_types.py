@@ -48,7 +48,7 @@ def parse(name, root):
     text = (ROOT / name).read_text(encoding="utf-8")
     for imported in re.findall(r'^import "(proto/.*)";', text, re.MULTILINE):
         parse(imported, root)
-    scope, words, comment, trailing = root, [], [], None
+    scope, words, comment, trailing, opened = root, [], [], None, []
     for token in TOKEN.findall(text):
         if token == "\n":
             trailing = None
@@ -57,15 +57,20 @@ def parse(name, root):
                 trailing[2].append(token[2:].strip())
             else:
                 comment.append(token[2:].strip())
+        elif token == "{" and words[0] == "oneof":  # its fields are those of the message around it
+            opened.append(scope)
+            words, comment = [], []
         elif token == "{" and words[0] == "enum":
+            opened.append(scope)
             scope.enums.add(words[1])
             scope, words, comment = Message(words[1], scope, comment), [], []  # values are names, no fields
         elif token == "{":
+            opened.append(scope)
             inner = Message(words[1], scope, comment)
             scope.nested[inner.name] = inner
             scope, words, comment = inner, [], []
         elif token == "}":
-            scope, words, comment = scope.parent, [], []
+            scope, words, comment = opened.pop(), [], []
         elif token == ";":
             if len(words) >= 4 and words[-2] == "=":
                 kind = " ".join(words[:-3])

@@ -23,7 +23,7 @@ _attached = False
 def _diagnosis(snapshot: pathlib.Path) -> List[str]:
     """Lines: the sentence, and the changes that were simulated and would have helped. Errors: Error."""
     answer = Recording(snapshot).oom()
-    oom = answer.oom
+    oom = answer.devices[0].oom if answer.devices else None  # devices that ran out come first
     if oom is None:
         return [f"{snapshot} does not show where memory ran out"]
     lines = [oom.sentence]

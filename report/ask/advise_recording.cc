@@ -299,10 +299,4 @@ absl::StatusOr<proto::DeviceReport> AskAdvice(const Study& study, const std::str
   return report;
 }
 
-void LiftAdvice(proto::Report* report) {
-  for (const proto::DeviceReport& device : report->devices()) {
-    if (!report->has_advice() && device.has_advice()) *report->mutable_advice() = device.advice();
-  }
-}
-
 }  // namespace memreplay

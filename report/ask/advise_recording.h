@@ -23,9 +23,6 @@ absl::StatusOr<proto::Advice> AdviceOf(const Study& study, const ReplaySettings&
 absl::StatusOr<proto::DeviceReport> AskAdvice(const Study& study, const std::string& card,
                                               ProgressSink* progress = nullptr);
 
-// Makes the advice of the first device that of the report.
-void LiftAdvice(proto::Report* report);
-
 }  // namespace memreplay
 
 #endif  // MEMREPLAY_REPORT_ASK_ADVISE_RECORDING_H_

@@ -1,5 +1,6 @@
 #include "report/ask/file_report.h"
 
+#include <algorithm>
 #include <memory>
 #include <utility>
 
@@ -24,6 +25,15 @@ absl::StatusOr<proto::Report> AskDevices(
   }
   if (device.has_value() && report.devices().empty()) {
     return absl::NotFoundError(StrCat(file, ": has no data for device ", *device));
+  }
+  // A file that is examined for running out of memory begins with the devices that do.
+  std::stable_partition(report.mutable_devices()->begin(), report.mutable_devices()->end(),
+                        [](const proto::DeviceReport& answered) {
+                          return answered.mode() == proto::Mode::oom &&
+                                 answered.oom().verdict() != proto::Verdict::none;
+                        });
+  for (const proto::DeviceReport& answered : report.devices()) {
+    if (AsksAdvice(answered) && !report.has_advice()) *report.mutable_advice() = answered.advice();
   }
   AddFaults(&report);
   AddDiagnoses(&report);

@@ -19,8 +19,9 @@
 
 namespace memreplay {
 
-// Returns the report of one file: what `ask` says of each device in order, or of `device` alone.
-// The first error of `ask` is the answer. Error: NotFound, nothing of that device in the file.
+// Returns the report of one file: what `ask` says of each device in order, or of `device` alone;
+// AskOom()'s reports of devices that ran out of memory come first. The first error of `ask` is the
+// answer. Error: NotFound, nothing of that device in the file.
 absl::StatusOr<proto::Report> AskDevices(
     std::string_view command, const std::string& file, const OpenedFile& opened,
     std::optional<int64_t> device,

@@ -426,14 +426,4 @@ absl::StatusOr<proto::DeviceReport> AskOom(const Study& study, const OomReportOp
   return report;
 }
 
-void LiftOom(proto::Report* report) {
-  std::stable_partition(report->mutable_devices()->begin(), report->mutable_devices()->end(),
-                        [](const proto::DeviceReport& device) { return RanOut(device.oom()); });
-  for (const proto::DeviceReport& device : report->devices()) {
-    if (!report->has_oom() || (!RanOut(report->oom()) && RanOut(device.oom()))) {
-      *report->mutable_oom() = device.oom();
-    }
-  }
-}
-
 }  // namespace memreplay

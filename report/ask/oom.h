@@ -53,9 +53,6 @@ absl::StatusOr<proto::OutOfMemory> WhyOutOfMemory(const Schedule& schedule,
                                                   const OomReportOptions& options,
                                                   ProgressSink* progress = nullptr);
 
-// The devices that ran out first; the first of them is the file's answer.
-void LiftOom(proto::Report* report);
-
 }  // namespace memreplay
 
 #endif  // MEMREPLAY_REPORT_ASK_OOM_H_

@@ -292,20 +292,6 @@ void FillBounds(const PeakLive& live, const Packing& packing, proto::LowerBounds
   to->set_packing(std::string(packing.heuristic));
 }
 
-void LiftSweep(proto::Report* report) {
-  for (const proto::DeviceReport& device : report->devices()) {
-    if (device.has_sweep()) {
-      *report->mutable_sweep() = device.sweep().rows();
-      *report->mutable_lower_bounds() = device.sweep().lower_bounds();
-      return;
-    }
-    if (device.has_fits()) {
-      *report->mutable_lower_bounds() = device.fits().lower_bounds();
-      return;
-    }
-  }
-}
-
 void AddSweepTo(proto::DeviceReport* report, const Study& study, const SweepQuestion& question) {
   const Schedule& schedule = study.schedule();
   const ReplaySettings on_card = study.OnCard(study.settings());

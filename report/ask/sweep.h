@@ -44,9 +44,6 @@ void AddSweep(const SweepAnswer& answer, const Schedule& schedule, const TorchPr
 // The `lower_bounds` of a sweep or a fit.
 void FillBounds(const PeakLive& live, const Packing& packing, proto::LowerBounds* to);
 
-// Copies what belongs to the first device to the report's own fields.
-void LiftSweep(proto::Report* report);
-
 // What to know before using settings: one sentence each, the worst first.
 std::vector<std::string> RisksOf(const AllocatorConfig& config, std::optional<double> fraction);
 

@@ -239,22 +239,17 @@ void RenderDevice(const proto::DeviceReport& device, Text* answer) {
   RenderDiagnostics(device, out);
 }
 
-// The command oom has advice about a recording too, as part of its answer.
-bool IsAdvice(const proto::DeviceReport& device) {
-  return device.has_advice() && !device.has_oom();
-}
-
 // Whether what is said of a device stands together; else the answers about all devices come first,
 // and the details of each below them.
 bool IsOnePiece(const proto::DeviceReport& device) {
   return (device.has_sweep() && !device.has_page()) || device.has_fits() || device.has_gpu() ||
-         IsAdvice(device);
+         AsksAdvice(device);
 }
 
 Text OnePiece(const proto::Report& report, const proto::DeviceReport& device) {
   if (device.has_fits()) return RenderFits(device);
   if (device.has_gpu()) return RenderGpu(device);
-  if (!IsAdvice(device)) return RenderSweep(device);
+  if (!AsksAdvice(device)) return RenderSweep(device);
   Text text(RenderAdvice(StrCat(report.file(), ", device ", device.device()), device.advice()));
   text.AddAll(CaveatLines(device));
   return text;
@@ -264,7 +259,7 @@ Text OnePiece(const proto::Report& report, const proto::DeviceReport& device) {
 
 Text RenderText(const proto::Report& report) {
   Text out;
-  if (report.devices().empty() || !IsAdvice(report.devices(0))) {
+  if (report.devices().empty() || !AsksAdvice(report.devices(0))) {
     out.text = StrCat(report.file(), ": ", FormatTitle(report.format()), ", ",
                       FormatCount(report.devices_size(), "device"), "\n", NothingLine(report));
   }

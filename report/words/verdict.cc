@@ -53,6 +53,10 @@ bool IsReproduced(const proto::DeviceReport& device) {
           device.final_blocks().matched() == device.final_blocks().compared());
 }
 
+bool AsksAdvice(const proto::DeviceReport& device) {
+  return device.has_advice() && !device.has_oom();
+}
+
 std::string VerdictFault(const proto::DeviceReport& device) {
   if (!device.has_oom() || device.oom().verdict() == proto::Verdict::none) return "";
   return StrCat("out of memory: ", VerdictPhrase(device.oom().verdict()));
@@ -68,9 +72,7 @@ std::vector<std::string> FindFaults(const proto::DeviceReport& device) {
     faults.push_back(StrCat(FormatCount(wrong, "block"), " of the final state ",
                             wrong == 1 ? "differs" : "differ", " from the recording"));
   }
-  // Elsewhere the advice is a part of the answer about out of memory.
-  const bool asks_advice = device.has_advice() && !device.has_oom();
-  if (device.mode() == proto::Mode::what_if && !asks_advice &&
+  if (device.mode() == proto::Mode::what_if && !AsksAdvice(device) &&
       device.ooms() > device.recorded().ooms()) {
     faults.push_back(StrCat(
         "out of memory ", FormatCount(device.ooms() - device.recorded().ooms(), "time"),
@@ -85,7 +87,7 @@ std::vector<std::string> FindFaults(const proto::DeviceReport& device) {
     faults.emplace_back("no events were recorded, so no setting can be tried");
   }
   if (const proto::Advice& advice = device.advice();
-      asks_advice && advice.goal_bytes() > 0 && !advice.as_is().fits() &&
+      AsksAdvice(device) && advice.goal_bytes() > 0 && !advice.as_is().fits() &&
       (advice.rows().empty() || !advice.rows(0).fits())) {
     faults.push_back("none of the changes tried makes it fit");
   }

@@ -15,6 +15,10 @@ std::string FidelitySentence(const proto::DeviceReport& device);
 // True where every event and final block that was compared agrees, and where none was.
 bool IsReproduced(const proto::DeviceReport& device);
 
+// Whether advice is what was asked of the device; elsewhere it is a part of the answer about out of
+// memory.
+bool AsksAdvice(const proto::DeviceReport& device);
+
 // One sentence per reason, empty when the answer is good: the replay of a
 // recording differs from it, memory ran out where the recording's did not, a
 // request failed with an exception, a real device did otherwise than predicted, the

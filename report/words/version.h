@@ -6,7 +6,7 @@ namespace memreplay {
 
 inline constexpr char kVersion[] = "0.2.0";
 // Of proto/report.proto; see docs/formats.md.
-inline constexpr int kReportSchemaVersion = 3;
+inline constexpr int kReportSchemaVersion = 4;
 
 }  // namespace memreplay
 

@@ -182,7 +182,7 @@ class Torch(unittest.TestCase):
         self.assertEqual((steps.name, steps.steps), ("memreplay.step#" if keeps_marks else "", 5))
         self.assertEqual(steps.growth_bytes_per_step, 1 << 20)
         self.assertEqual(recording.inspect().only_device.inventory.actions["oom"], 1)
-        self.assertEqual(memreplay.load(self.folder / "out.oom.pickle").oom().oom.verdict, "true_shortage")
+        self.assertEqual(memreplay.load(self.folder / "out.oom.pickle").oom().only_device.oom.verdict, "true_shortage")
 
     def test_record_without_a_card_is_the_gpu_of_the_machine(self):
         """memreplay record, and run, its other name; the machine's GPU is one whose driver only counts it."""
@@ -231,7 +231,7 @@ class Torch(unittest.TestCase):
                                            ("lightning", OOM_LIGHTNING, LIBRARIES, 1)):
             with self.subTest(name):
                 recording = self.run_script(text, "torch" if name == "plain" else name, module, status)
-                found = recording.oom().oom
+                found = recording.oom().devices[0].oom
                 self.assertIn(f"memreplay: {found.sentence}", self.printed)
                 self.assertIn("page out.html", self.printed)
                 self.assertIn("caught" if status == 0 else "OutOfMemoryError", self.printed)

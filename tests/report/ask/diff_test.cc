@@ -70,9 +70,10 @@ TEST(ParseReport, ReadsWhatRenderJsonWrites) {
   const auto parsed = ParseReport(json);
   ASSERT_TRUE(parsed.ok()) << parsed.status();
   EXPECT_EQ(parsed->devices(0).peak_reserved_bytes(), int64_t{1} << 60);
-  EXPECT_TRUE(ParseReport("{\"schema_version\":3,\"of_tomorrow\":[]}").ok());
+  EXPECT_TRUE(ParseReport("{\"schema_version\":4,\"of_tomorrow\":[]}").ok());
+  EXPECT_FALSE(ParseReport("{\"schema_version\":4,\"error\":\"none\"}").ok());
   EXPECT_EQ(ParseReport("{\"schema_version\":1}").status().message(),
-            "a report of schema_version 1; this memreplay reads 3");
+            "a report of schema_version 1; this memreplay reads 4");
   EXPECT_FALSE(ParseReport(json + json).ok());
   EXPECT_FALSE(LooksLikeReport("{\"k\":\"h\"}"));
 }

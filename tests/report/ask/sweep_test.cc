@@ -170,15 +170,6 @@ TEST(RisksOf, DefaultsHaveNone) {
   EXPECT_EQ(RisksOf(AllocatorConfig(), 0.95).size(), 1u);
 }
 
-TEST(LiftSweep, TakesTheFirstDeviceThatHasOne) {
-  proto::Report report;
-  report.add_devices();
-  *report.add_devices() = Report(Searched({Row("", 800)}, Row("", 800)));
-  LiftSweep(&report);
-  ASSERT_EQ(report.sweep_size(), 1);
-  EXPECT_EQ(report.sweep(0).peak_reserved_bytes(), 800 << 20);
-}
-
 TEST(RenderFits, ShowsTheEdge) {
   FitRow row;
   row.is_current = true;
