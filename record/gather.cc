@@ -57,9 +57,9 @@ absl::StatusOr<proto::RecordedProcess> ParseRecordedProcess(std::string_view jso
     process.set_ooms(process.ooms() + card.ooms());
     const int64_t used =
         i < process.card().cards_size() ? process.card().cards(i).peak_used() : int64_t{0};
-    card.set_besides(std::max<int64_t>(used - card.peak_reserved(), 0));
+    card.set_outside(std::max<int64_t>(used - card.peak_reserved(), 0));
     card.set_spare(card.capacity() - process.card().reserve() - card.peak_reserved() -
-                   card.besides());
+                   card.outside());
   }
   if (process.rank() >= 0) process.set_name(StrCat("rank ", process.rank()));
   return process;

@@ -44,8 +44,8 @@ proto::AdvisedRun::Fit FitUnder(const Study& study, const std::string& conf, Byt
   return fit;
 }
 
-// What every run is replayed under: the script's own settings, and expandable segments besides.
-// Keys that do not go with these are the script's own affair.
+// Returns what every run is replayed under: the script's own settings, and the same with
+// expandable segments. Keys that conflict with these are left to the script.
 std::vector<std::string> ConfsOf(const Study& study) {
   const std::string& own = study.settings().config.conf;
   std::vector<std::string> confs = {own};
@@ -179,7 +179,7 @@ absl::Status Search::RunAsIs() {
   advice_.set_diagnosis(as_is_.diagnosis());
   advice_.set_bound_bytes(as_is_.bound());
   advice_.set_goal_bytes(
-      std::max<int64_t>(question_.memory.signed_value() - as_is_.reserve() - as_is_.besides(), 1));
+      std::max<int64_t>(question_.memory.signed_value() - as_is_.reserve() - as_is_.outside(), 1));
   for (const std::string& note : as_is_.notes()) advice_.add_notes(note);
   proto::Advice::Row as_is = RowOf({{}, as_is_}, as_is_.fits(0));
   as_is.set_preserves(true);
@@ -372,7 +372,7 @@ proto::Advice::Row Search::RowOf(const Tried& tried, const proto::AdvisedRun::Fi
   row.set_peak_reserved_bytes(fit.peak_reserved());
   row.set_peak_allocated_bytes(tried.run.peak_allocated());
   if (fit.smallest() > 0) {
-    row.set_smallest_bytes(fit.smallest() + tried.run.besides() - as_is_.besides());
+    row.set_smallest_bytes(fit.smallest() + tried.run.outside() - as_is_.outside());
   }
   CompareRow(advice_, &row);
   return row;
@@ -470,7 +470,7 @@ absl::Status AddAdvisedProcess(const StudiedTrace& snapshot, const proto::Record
   for (const proto::RecordedCard& card : process.cards()) {
     run->set_peak_reserved(std::max(run->peak_reserved(), card.peak_reserved()));
     run->set_peak_allocated(std::max(run->peak_allocated(), card.peak_allocated()));
-    run->set_besides(std::max(run->besides(), card.besides()));
+    run->set_outside(std::max(run->outside(), card.outside()));
   }
   for (const std::string& name : process.met()) {
     if (std::find(run->met().begin(), run->met().end(), name) == run->met().end()) {

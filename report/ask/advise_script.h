@@ -24,6 +24,7 @@ namespace memreplay {
 absl::Status AddAdvisedProcess(const StudiedTrace& snapshot, const proto::RecordedProcess& process,
                                proto::AdvisedRun* run);
 
+// Which GPU a script should fit, and what to try.
 struct AdviceQuestion {
   std::string card;
   Bytes memory;                   // of the GPU, as CUDA reports the total

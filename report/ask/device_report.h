@@ -37,8 +37,8 @@ proto::DeviceReport ReportWhatIf(const Schedule& schedule, const ReplaySettings&
 // Nothing, of a program. The report must have what was recorded. Error: ReplayWhatIf()'s.
 absl::Status AddControl(const Study& study, proto::DeviceReport* report);
 
-// A schedule as it ran on a real device; gpu_report.h adds what it is held against.
-// Without segments: what a run leaves there is given back.
+// Reports how a schedule ran on a real device; gpu.h adds the comparison with the prediction.
+// There are no segments in it, because a run releases what it leaves there.
 proto::DeviceReport ReportDeviceRun(const RunPlan& plan, const proto::RecordedPeaks& recorded,
                                     const DeviceRun& run);
 

@@ -79,7 +79,7 @@ void AddFigures(const proto::DeviceReport& a, const proto::DeviceReport& b,
   }
 }
 
-// What one side's trace tells beyond its report.
+// What one side's trace says in addition to its report.
 struct TraceSide {
   std::map<std::string, std::pair<proto::Stack, PeakHolding>> stacks;  // by all frames
   Steps steps;

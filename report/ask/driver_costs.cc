@@ -13,7 +13,7 @@
 namespace memreplay {
 namespace {
 
-// A cost of the model's: the calls of the driver that make it up, each by size.
+// One cost of the model: the driver calls that it consists of, each by size.
 struct Sum {
   std::vector<std::string> calls;
   CostBySize* cost;

@@ -1,4 +1,4 @@
-// The table of what calls of the driver cost, that `memreplay gpu --costs-out` writes.
+// The table of what driver calls cost, which `memreplay gpu --costs-out` writes.
 #ifndef MEMREPLAY_REPORT_ASK_DRIVER_COSTS_H_
 #define MEMREPLAY_REPORT_ASK_DRIVER_COSTS_H_
 
@@ -10,6 +10,7 @@
 
 namespace memreplay {
 
+// What the table says, and where it was measured.
 struct DriverCosts {
   CallCosts costs;        // medians
   std::string card_text;  // "NVIDIA H100 PCIe, driver 13.0, 2026-11-20"

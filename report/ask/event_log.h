@@ -18,6 +18,7 @@ namespace memreplay {
 // error; the log writes on regardless.
 using TextSink = std::function<void(std::string_view)>;
 
+// Writes each event of a run as a line of JSON, with PyTorch's names.
 class EventLog final : public Observer {
  public:
   // `stream_handles` maps Event::stream to the handle printed; a stream beyond

@@ -12,7 +12,8 @@
 namespace memreplay {
 namespace {
 
-// Those asked for, or the usual ones; without repetition of meaning.
+// Returns a row for each of `confs`, or of the usual settings if there are none, and only one for
+// settings that mean the same.
 std::vector<FitRow> RowsFor(const ReplaySettings& settings, std::vector<std::string> confs,
                             std::vector<ReplaySettings>* meanings) {
   std::vector<FitRow> rows;

@@ -20,6 +20,7 @@
 
 namespace memreplay {
 
+// Settings, and the devices on which the file survives under them.
 struct FitRow {
   Candidate candidate;
   bool is_current = false;

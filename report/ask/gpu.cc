@@ -434,7 +434,7 @@ proto::GpuCosts GpuAsker::Costs() {
   return costs;
 }
 
-// Whatever happens, everything is given back.
+// Releases everything on every way out.
 absl::StatusOr<DeviceRun> GpuAsker::Measure(const RunPlan& plan, const std::vector<int64_t>& due,
                                             GpuRunContext* context, Times* all_taken) {
   GpuSessionOptions session_options;

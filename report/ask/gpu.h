@@ -1,4 +1,4 @@
-// A file replayed on a real GPU and held against the simulation: predicted beside measured.
+// A file replayed on a real GPU and compared with the simulation: predicted and measured.
 #ifndef MEMREPLAY_REPORT_ASK_GPU_H_
 #define MEMREPLAY_REPORT_ASK_GPU_H_
 
@@ -27,7 +27,7 @@
 
 namespace memreplay {
 
-// What the run on the card was, besides what it did.
+// Under which circumstances the run on the GPU was made.
 struct GpuRunContext {
   proto::GpuCard card;
   proto::GpuRun::Pace pace = proto::GpuRun::none;
@@ -54,6 +54,7 @@ class Pacer : public Intervention, public Observer {
   virtual std::string stopped_by() const = 0;
 };
 
+// How a file is to be replayed on a GPU.
 struct GpuQuestion {
   std::optional<RunBackend> backend;  // absent: as the settings say
   bool by_ballast = false;
@@ -77,7 +78,7 @@ class GpuAsker {
   GpuAsker& operator=(const GpuAsker&) = delete;
 
   // Predicts, refuses what the card cannot hold (ResourceExhausted, nothing allocated), runs, and
-  // compares. `file` is named in errors. Errors besides: a pace that was not recorded, the
+  // compares. `file` is named in errors. Other errors: a pace that was not recorded, the
   // driver's, Cancelled.
   absl::StatusOr<proto::DeviceReport> Ask(const std::string& file, const Study& study,
                                           ProgressSink* progress);

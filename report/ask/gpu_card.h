@@ -16,6 +16,7 @@
 
 namespace memreplay {
 
+// How a session on a GPU behaves.
 struct GpuSessionOptions {
   std::optional<Bytes> capacity;
   bool by_ballast = false;  // take the rest of the card, so that the driver refuses
@@ -36,13 +37,15 @@ class GpuSession {
   virtual Bytes ballast() const = 0;
   // The first error of the driver that is no answer.
   virtual absl::Status status() const = 0;
-  // Adds what verification found; nothing if it was not asked for.
+  // Adds what verification found; adds nothing if it was not requested.
   virtual void AddVerification(std::optional<proto::GpuVerification>* counts,
                                std::vector<std::string>* faults) const = 0;
-  // Gives everything back and says whether that went well.
+  // Releases everything. Returns the first error of that.
   virtual absl::Status Close() = 0;
 };
 
+// A GPU of this machine, for sessions that replay on it. The program has one only where it was
+// built with CUDA.
 class GpuCard {
  public:
   virtual ~GpuCard() = default;
@@ -55,7 +58,7 @@ class GpuCard {
   // Calls every function that a sweep counts, with several sizes; TakeTimes() has
   // what they took. See cuda/driver_costs.h.
   virtual absl::Status MeasureCosts() = 0;
-  // Calls of the driver since the last TakeTimes(), by call and size.
+  // Returns the driver calls since the last TakeTimes(), by call and size.
   virtual std::vector<proto::GpuTime> TakeTimes() = 0;
 };
 

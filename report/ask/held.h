@@ -1,4 +1,4 @@
-// What was live at a moment, by the stack that asked for it.
+// What was live at a moment, by the stack that requested it.
 #ifndef MEMREPLAY_REPORT_ASK_HELD_H_
 #define MEMREPLAY_REPORT_ASK_HELD_H_
 
@@ -12,6 +12,7 @@
 
 namespace memreplay {
 
+// Which of the stacks to list.
 struct HeldOptions {
   size_t top = 10;     // stacks listed
   std::string filter;  // only stacks with this text in a frame; "" for all
@@ -21,7 +22,7 @@ struct HeldOptions {
 proto::Held HeldAtEnd(const Trace& trace, size_t device_index, StackNames& names,
                       const HeldOptions& options);
 
-// Where the program had asked for most, nothing simulated. O(requests).
+// Returns what was live where the most was requested at once. Simulates nothing. O(requests).
 proto::Held HeldAtPeak(const Schedule& schedule, StackNames& names, const HeldOptions& options);
 
 }  // namespace memreplay

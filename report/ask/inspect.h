@@ -9,6 +9,7 @@
 
 namespace memreplay {
 
+// How much `memreplay inspect` says.
 struct InspectQuestion {
   bool deep = false;  // also AskLoop(), and what was held at the peak
   HeldOptions held;

@@ -11,6 +11,7 @@
 
 namespace memreplay {
 
+// What a file says of one device before anything is simulated.
 struct DeviceContents {
   proto::Inventory inventory;
   // Reserved from the segment events, requested (of active blocks, as

@@ -1,4 +1,4 @@
-// Several reports of one job, side by side: worst rank, spread, outliers.
+// Several reports of one job, side by side: the worst rank, the spread and the outliers.
 #ifndef MEMREPLAY_REPORT_ASK_JOB_H_
 #define MEMREPLAY_REPORT_ASK_JOB_H_
 

@@ -36,6 +36,7 @@ struct FitTrials {
   std::vector<FitTrial> trials;  // ascending
 };
 
+// Under which circumstances values were tried.
 struct LargestFitContext {
   std::string model;
   std::string key;    // "batch_size"
@@ -47,9 +48,10 @@ struct LargestFitContext {
 proto::Report LargestFitReport(const LargestFitContext& context,
                                const std::vector<FitTrials>& settings);
 
+// Which value of a training run to search, and for which device.
 struct LargestFitQuestion {
   std::string model;
-  std::string key;  // what is asked for: "batch_size"
+  std::string key;  // whose largest value is sought: "batch_size"
   // The run with that value. Any thread.
   std::function<absl::StatusOr<synth::TrainingRun>(int64_t value)> make_run;
   std::vector<std::string> confs;  // none: the defaults and expandable segments

@@ -38,7 +38,7 @@ proto::LoopReport ReportLoop(const Schedule& schedule, const Loop& found, StackN
                              const StreamCost* cost, const LookBack* look_back,
                              const proto::RecordedPeaks& recorded);
 
-// Adds to what `report` tells of the file: the loop, and the control of its what-ifs.
+// Adds the loop, and the control of its what-ifs, to what `report` says of the file.
 // Errors: ReplayWhatIf()'s.
 absl::Status AskLoop(const Study& study, StackNames& names, proto::DeviceReport* report);
 

@@ -18,6 +18,7 @@
 
 namespace memreplay {
 
+// What is known of the GPU, and how much of the answer to list.
 struct OomReportOptions {
   // Memory of the card, where the recording was made; absent: estimated.
   std::optional<Bytes> card;
@@ -33,7 +34,7 @@ proto::OutOfMemory OomReport(const Schedule& schedule, const ReplaySettings& set
 // outside PyTorch stay 0. O(blocks).
 proto::MemoryUse MemoryUseOf(const MemoryState& state);
 
-// The exit status wants to know: did it run out?
+// Returns whether memory ran out, which decides the exit status.
 inline bool RanOut(const proto::OutOfMemory& oom) { return oom.verdict() != proto::Verdict::none; }
 
 // As it was recorded, or on a device as other commands take it, with the control of what is

@@ -272,7 +272,7 @@ absl::StatusOr<proto::DeviceReport> ReportWhatIfRun(const Shown& shown,
   return report;
 }
 
-// The first of the ranking. Error: NotFound if those in force are as good.
+// Returns the first of the ranking. Error: NotFound if the current settings are as good.
 absl::StatusOr<ReplaySettings> BestOf(const proto::Sweep& sweep, const ReplaySettings& settings) {
   const proto::SweepRow& current = sweep.current();
   if (sweep.rows().empty() || !sweep.rows(0).refused().empty() ||

@@ -28,7 +28,7 @@ struct PageLimits {
   size_t stacks = 50;              // of the table of holdings
 };
 
-// What a page tells of a schedule that no run is needed for.
+// What a page says of a schedule without a run.
 struct Unsimulated {
   Loop loop;
   PeakHoldings holdings;
@@ -47,6 +47,7 @@ void AddPage(const Schedule& schedule, const Meanings& meanings, const Unsimulat
 void AddOther(const HistoryObserver& history, const PageLimits& limits, proto::DeviceReport other,
               proto::DeviceReport* report);
 
+// Which runs a page shows.
 struct PageQuestion {
   std::vector<ReplaySettings> others;  // one more run each
   bool search = false;                 // rank settings, and a run under the best if they are better

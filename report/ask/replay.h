@@ -15,6 +15,7 @@
 
 namespace memreplay {
 
+// A report, and the segments that the run left.
 struct ReplayAnswer {
   proto::DeviceReport report;
   MemoryState segments;  // at the end
@@ -25,9 +26,9 @@ struct ReplayAnswer {
 // is replayed as it happened is replayed once more for them. Error: ReplayWhatIf()'s.
 absl::StatusOr<ReplayAnswer> AskReplay(const Study& study, StartPolicy start, Observer* watchers);
 
-// The replay under the settings in force, which sweep and fit compare with: a recording as it
-// happened, held against what it says, and the control of what-ifs; a program on its device.
-// Without segments, statistics and rules.
+// Replays under the current settings, with which sweep and fit compare: a recording as it happened,
+// compared with what it says, with the control of what-ifs; a schedule on its device. The report is
+// without segments, statistics and rules.
 absl::StatusOr<proto::DeviceReport> AskCurrent(const Study& study);
 
 // Reserved memory at its peak, had work on other streams been done as soon as the allocator asked.

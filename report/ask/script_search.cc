@@ -9,7 +9,7 @@ namespace memreplay {
 namespace {
 
 constexpr int64_t kNoneFails = std::numeric_limits<int64_t>::max();
-constexpr int64_t kSecondValue = 8;     // tried beside the first, to have a line to guess by
+constexpr int64_t kSecondValue = 8;     // tried after the first, for a line to guess by
 constexpr int64_t kFarthestGuess = 64;  // times what fits
 
 }  // namespace

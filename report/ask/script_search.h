@@ -20,6 +20,7 @@ namespace memreplay {
 // the program succeeded.
 proto::ScriptRow ScriptRowOf(const proto::RecordReport& report);
 
+// Finds the largest value with which a script fits, in as few runs as it can.
 class ScriptSearch {
  public:
   static constexpr int64_t kMaxValue = int64_t{1} << 40;

@@ -318,7 +318,7 @@ void AddSweepTo(proto::DeviceReport* report, const Study& study, const SweepQues
         });
     answer.current = *in_force;
   } else {
-    if (question.progress != nullptr) {  // each, the settings in force, and error bars
+    if (question.progress != nullptr) {  // each, the current settings, and error bars
       question.progress->SetTotal(question.confs.size() + 2 +
                                   std::min(kErrorBars, question.confs.size()));
     }

@@ -23,9 +23,10 @@
 
 namespace memreplay {
 
+// What a sweep found.
 struct SweepAnswer {
   std::vector<SweepRow> rows;  // best first
-  SweepRow current;            // the settings in force, whether or not among the rows
+  SweepRow current;            // the current settings, whether or not among the rows
   bool searched = false;
   size_t shown = 10;
   std::string costs_of;  // what SweepRow::call_nanoseconds was measured on; "": not known
@@ -47,6 +48,7 @@ void FillBounds(const PeakLive& live, const Packing& packing, proto::LowerBounds
 // What to know before using settings: one sentence each, the worst first.
 std::vector<std::string> RisksOf(const AllocatorConfig& config, std::optional<double> fraction);
 
+// What a sweep tries, and from which start.
 struct SweepQuestion {
   std::vector<std::string> confs;  // none: search what the release allows
   StartPolicy start = StartPolicy::kRecorded;

@@ -11,8 +11,8 @@
 
 namespace memreplay {
 
-// Settings worth trying on all devices of `reports`, which are sweeps: the best few of each, those
-// in force, and the defaults. Sorted. Settings that need a call besides are left out.
+// Returns the settings worth trying on all devices of `reports`, which are sweeps: the best few of
+// each, the current ones, and the defaults, sorted. Settings that also need a call are left out.
 std::vector<std::string> CommonCandidates(absl::Span<const proto::Report> reports);
 
 // Those of `confs` that some device of `report`, a sweep, was not swept under, in order.

@@ -12,6 +12,7 @@
 
 namespace memreplay {
 
+// One thing to do about an error.
 struct Advice {
   std::string kind;      // docs/oom.md lists them
   std::string brief;     // "end process 4711": an imperative for the first line

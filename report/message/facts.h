@@ -73,6 +73,7 @@ enum class Circumstance : uint8_t {
   kCount,
 };
 
+// What was read in an error text.
 struct Facts {
   const Form* form = nullptr;
   std::array<std::optional<Amount>, static_cast<size_t>(Quantity::kCount)> amounts;

@@ -65,7 +65,7 @@ enum class Quantity : uint8_t {
   kLimit,
   kOwnProcess,        // of the process that failed, with what is not PyTorch's
   kOtherAllocations,  // MPS: in the process, not PyTorch's
-  kDesired,           // what a server wants to take
+  kDesired,           // what a server is set to take
   kWeights,
   kActivations,
   kNonTorch,
@@ -83,7 +83,7 @@ enum class Quantity : uint8_t {
   kAllowed,   // the same
   kCount,
 };
-// As in the report: "requested_bytes". And for people: "asked for".
+// Returns the name in the report, "requested_bytes", and the words for people, "requested".
 std::string_view QuantityName(Quantity quantity);
 std::string_view QuantityWords(Quantity quantity);
 
@@ -107,11 +107,13 @@ enum class Side : uint8_t {
   kSecond,
 };
 
+// An amount of memory in a form, next to the words `words`.
 struct Field {
   std::string_view words;
   Side side;
   Quantity quantity;
 };
+// The same of a number that is no amount of memory.
 struct NumberField {
   std::string_view words;
   Number number;

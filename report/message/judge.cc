@@ -22,13 +22,14 @@ constexpr double kFullShare = 0.051;
 constexpr int64_t kRoomToSpare = 2;
 // Tensors that hold so much of what PyTorch could have leave nothing to arrange.
 constexpr double kFullOfTensors = 0.85;
-// A refusal with so much more free than was asked for is not for want of memory. Drivers keep a few
-// MiB, and a segment may be larger than the request.
+// If so much more than the request was free, a refusal has another reason than too little memory.
+// Drivers keep a few MiB, and a segment may be larger than the request.
 constexpr int64_t kDriverSlack = int64_t{256} << 20;
 constexpr double kDriverSlackShare = 0.05;
 // A request of less is the first of many.
 constexpr double kSmallRequest = 0.05;
-// What a process has beside PyTorch's memory: a CUDA context and kernels take 0.3 to 0.6 GiB.
+// What a process has in addition to PyTorch's memory: a CUDA context and kernels take 0.3 to 0.6
+// GiB.
 constexpr int64_t kUsualContext = int64_t{600} << 20;
 constexpr double kUsualContextShare = 0.10;
 constexpr double kOthersShare = 0.25;
@@ -209,7 +210,7 @@ void JudgeTooLarge(const Facts& facts, Judgement* judgement) {
   }
 }
 
-// The driver had more than was asked for.
+// The driver had more free than was requested.
 bool JudgeRefused(const Facts& facts, const Sums& sums, Judgement* judgement) {
   const auto& tried = facts[Quantity::kTried];
   const auto& capacity = facts[Quantity::kCapacity];
@@ -374,7 +375,7 @@ void JudgeFullOrShort(const Facts& facts, const Sums& sums, Judgement* judgement
   }
   if (tried.has_value() && sums.obtainable.has_value() && !lacks) {
     AddEvidence(StrCat("a setting might let this one request through, with ",
-                       Size(*sums.obtainable - *tried), " left; the program will ask for more"),
+                       Size(*sums.obtainable - *tried), " left; the script will request more"),
                 *sums.obtainable - *tried, judgement);
   }
   // A small request on a full card is only the first of many.
@@ -571,7 +572,8 @@ void JudgeDevice(const Facts& facts, const Sums& sums, Judgement* judgement) {
   } else if (JudgeLimit(facts, sums, judgement) ||
              (is_unified &&
               (JudgeFragmentation(facts, sums, judgement) || JudgeUnified(facts, judgement))) ||
-             // PyTorch asks the driver before it gives up: what that has free was not the want.
+             // PyTorch asks the driver before it gives up, so a lack of free memory was not the
+             // reason.
              JudgeRefused(facts, sums, judgement) ||
              // The card is mostly someone else's, whatever lies in pieces here.
              JudgeOthers(facts, sums, true, judgement) ||
@@ -652,9 +654,10 @@ void JudgeLibrary(const Facts& facts, Judgement* judgement) {
         judgement);
   } else if (facts.form->strength < 4) {
     Say(Explanation::library,
-        StrCat(who,
-               " failed in a call of CUDA, often for want of memory; its own line, \"NCCL WARN\", "
-               "says which"),
+        StrCat(
+            who,
+            " failed in a call of CUDA, often because memory ran out; its own line, \"NCCL WARN\", "
+            "says which"),
         judgement);
   } else {
     Say(Explanation::library,
@@ -676,7 +679,7 @@ void JudgeHost(const Facts& facts, Judgement* judgement) {
             ? StrCat("the kernel ended the process when the host's memory ran out; it had ",
                      Size(*resident))
         : facts.form->strength >= 3
-            ? StrCat("the system ended the process for want of the host's memory (",
+            ? StrCat("the system ended the process because the host's memory ran out (",
                      facts.form->name, ")")
             : StrCat("the process was killed (", facts.form->name,
                      "), which is nearly always the host's memory running out",

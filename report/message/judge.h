@@ -28,6 +28,7 @@ struct Sums {
 };
 Sums Add(const Facts& facts);
 
+// What happened by an error text, and the sums that it stands on.
 struct Judgement {
   proto::Explanation::Verdict verdict = proto::Explanation::no_numbers;
   std::string happened;  // without a full stop

@@ -232,7 +232,7 @@ class ChartPicture {
   }
 
   /**
-   * A tick for each segment got from the driver (tall) or given back.
+   * Draws a tick for each segment that was requested from the driver (tall) or released.
    * @param {CanvasRenderingContext2D} context
    */
   drawSegments(context) {

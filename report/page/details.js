@@ -1,4 +1,4 @@
-// All that is known of one block, and a short form of it beside the pointer.
+// All that is known of one block, and a short form of it next to the pointer.
 
 /** @param {Run} run @param {number} stack */
 function frameList(run, stack) {

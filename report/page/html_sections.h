@@ -12,7 +12,7 @@ namespace memreplay {
 std::string Diagnosis(const proto::DeviceReport& device);
 // The figures of the moment at which reserved memory peaks, and in one line what was replayed.
 std::string KeyFigures(const proto::DeviceReport& device);
-// The run beside those of --conf; "" without any.
+// The run next to those of --conf; "" without any.
 std::string ComparisonTable(const proto::DeviceReport& device);
 // Why memory ran out; "" where it did not.
 std::string OutOfMemory(const proto::DeviceReport& device);

@@ -12,7 +12,7 @@
 
 namespace memreplay {
 
-// docs/report.md, "The data", tells every column. On at most `threads` threads.
+// Makes the columns that docs/report.md, "The data", describes, on at most `threads` threads.
 // O(events + frames of the stacks that occur).
 RunData MakeRunData(const Schedule& schedule, const Meanings& meanings, const RunLog& log,
                     size_t threads);

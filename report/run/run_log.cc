@@ -82,7 +82,7 @@ void RunLogObserver::AddAllocation(const Event& event) {
                               .stack = event.text_or_stack,
                               .stream = event.stream,
                               .pool = event.pool});
-  // The first block in a range tells of which kind the range is.
+  // The first block in a range decides of which kind the range is.
   for (size_t i = first_unused_range_; i < log_.ranges.size(); ++i) {
     RunLog::Range& range = log_.ranges[i];
     if (event.address < range.address || event.address >= range.address + range.size) continue;
@@ -97,7 +97,7 @@ void RunLogObserver::AddFree(const Event& event) {
   const uint32_t allocation =
       event.id < allocation_of_id_.size() ? allocation_of_id_[event.id] : RunLog::kNever;
   if (allocation == RunLog::kNever) {
-    // Nobody knows of what: an event like any other.
+    // It is unknown of what, so this is an event like any other.
     log_.others.push_back({static_cast<uint32_t>(log_.kinds.size()), event});
     log_.kinds.back() = EventKind::kMark;
     return;

@@ -66,7 +66,7 @@ struct RunLog {
 class RunLogObserver final : public Observer {
  public:
   // Position of an event: of an exact replay (`positions_are_events`) its number among
-  // the traced ones; else OnRequest() tells.
+  // the traced ones; else OnRequest() provides it.
   RunLogObserver(const Schedule& schedule, bool positions_are_events);
   RunLogObserver(const RunLogObserver&) = delete;
   RunLogObserver& operator=(const RunLogObserver&) = delete;

@@ -12,7 +12,7 @@
 
 namespace memreplay {
 
-// Goes through a run's events, telling of each what it is about. O(1) per event.
+// Goes through a run's events and says what each is about. O(1) per event.
 class RunWalk {
  public:
   // `log` must outlive this. Stands before the first event.

@@ -145,7 +145,7 @@ void RenderHolders(const proto::LoopReport& loop, std::string* out) {
 void RenderHeldAtPeak(const proto::DeviceReport& device, std::string* out) {
   if (!device.has_held_at_peak()) return;
   const int64_t event = device.held_at_peak().at_event();
-  if (event < 0) return;  // nothing is asked for: the same as at the end
+  if (event < 0) return;  // nothing is requested: the same as at the end
   RenderHeld(device.held_at_peak(),
              StrCat("live at the peak of requested memory, event ", FormatCount(event)), out);
 }

@@ -1,4 +1,4 @@
-// What a schedule program asks for as a whole -> text, JSON.
+// What a schedule requests as a whole -> text, JSON.
 #ifndef MEMREPLAY_REPORT_TEXT_RENDER_PROGRAM_CHECK_H_
 #define MEMREPLAY_REPORT_TEXT_RENDER_PROGRAM_CHECK_H_
 

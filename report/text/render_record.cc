@@ -19,12 +19,12 @@
 namespace memreplay {
 namespace {
 
-constexpr int kMaxValues = 10;      // that a program asked for
+constexpr int kMaxValues = 10;      // that were read although nothing had computed them
 constexpr int kMaxRows = 10;        // of graph breaks, and of recompilations
 constexpr size_t kMaxReason = 120;  // bytes
 constexpr size_t kMaxProgramLength = 240;
 
-// "NVIDIA GeForce RTX 4090, imagined".
+// "NVIDIA GeForce RTX 4090 (simulated)".
 std::string CardText(const proto::RecordedProcess& process) {
   if (process.cards().empty()) return "no GPU";
   return StrCat(CleanText(process.cards(0).name()), process.has_card() ? " (simulated)" : "");
@@ -74,9 +74,9 @@ void AppendCards(const proto::RecordedProcess& process, std::string* text) {
                       ? std::string()
                       : StrCat(", of which ", FormatSize(process.card().reserve()),
                                " is assumed to be taken by the CUDA context and others")));
-    if (card.besides() > 0) {
+    if (card.outside() > 0) {
       AddRow(text, "outside",
-             StrCat(FormatSize(card.besides()), " allocated outside PyTorch's allocator",
+             StrCat(FormatSize(card.outside()), " allocated outside PyTorch's allocator",
                     OutsideText(process.card())));
     }
     if (card.retries() > 0) AddRow(text, "retries", FormatCount(card.retries()));
@@ -211,7 +211,7 @@ void AppendShared(const proto::RecordReport& report, Text* text) {
       const auto index = static_cast<size_t>(i);
       Shared& shared = cards[index < visible.size() ? visible[index] : std::to_string(i)];
       ++shared.processes;
-      shared.taken += card.peak_reserved() + card.besides() + process.card().reserve();
+      shared.taken += card.peak_reserved() + card.outside() + process.card().reserve();
       shared.capacity = card.capacity();
     }
   }

@@ -7,7 +7,8 @@
 
 namespace memreplay {
 
-// Ends with a newline. Sizes in binary units; exact bytes beside each peak.
+// Returns the answers about all devices, and the details of each. Sizes have binary units; peaks
+// also have their exact bytes. The text ends with a newline.
 Text RenderText(const proto::Report& report);
 
 }  // namespace memreplay

@@ -12,7 +12,7 @@
 
 namespace memreplay {
 
-// Without a full stop. What is wrong besides: FindFaults() (verdict.h).
+// Returns what happened, without a full stop. FindFaults() (verdict.h) says what is wrong with it.
 std::string AnswerSentence(const proto::DeviceReport& device);
 
 // What an answer begins with: the diagnosis (of reports that have none, AnswerSentence()), what is
@@ -27,9 +27,9 @@ std::string SettingsName(std::string_view conf);
 // "default settings, device of 16.0 GiB".
 std::string SettingsText(const proto::DeviceReport& device);
 
-// What the recording tells of its card's memory; "" if nothing was refused there.
+// What the recording says of its GPU's memory; "" if the driver refused nothing.
 std::string CardSentence(const proto::Control& control);
-// What the control of a what-if gives beside the recording.
+// What the control of a what-if gives, compared with the recording.
 std::string ControlSentence(const proto::Control& control);
 // The same where it is more than 1 % off; else "".
 std::string ControlWarning(const proto::Control& control);

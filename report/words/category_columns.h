@@ -12,6 +12,7 @@
 
 namespace memreplay {
 
+// A column of a table by category.
 struct CategoryColumn {
   std::string_view heading;   // of at most 8 characters
   std::string_view sentence;  // "parameters and buffers"

@@ -12,6 +12,7 @@
 
 namespace memreplay {
 
+// A part of a GPU's memory, and what it is used for.
 struct MemoryPart {
   int64_t bytes = 0;
   std::string what;

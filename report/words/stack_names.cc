@@ -12,7 +12,7 @@
 namespace memreplay {
 namespace {
 
-// What tells stacks of one line apart is looked for in this order.
+// What distinguishes stacks of one line is looked for in this order.
 constexpr int kCallerRounds = 4;
 constexpr int kInwardRounds = 4;
 constexpr int kFrameRounds = 4;

@@ -21,7 +21,7 @@ namespace memreplay {
 // there is none of one's own, a library's, else PyTorch's, else the node of the backward
 // pass and the operator: "MulBackward0 > aten::mul_Tensor".
 //
-// The label is the line and, where other stacks have it too, what tells them apart: the
+// The label is the line and, where other stacks have it too, what distinguishes them: the
 // operator ("> aten::mul_Tensor"), callers (", from train.py:33 step"), any other frame
 // ("> torch/optim/adam.py:81 step"), in the end a number ("#2").
 class StackNames {
@@ -44,17 +44,17 @@ class StackNames {
   std::string DetailOf(uint32_t stack);
   std::vector<uint32_t> FramesOf(uint32_t stack, int round) const;
   std::string OperatorOrShort(uint32_t frame);
-  // Whether a column tells them apart: then each part is labelled by itself.
+  // Returns whether a column distinguishes them; then each part is labelled by itself.
   bool SplitBy(const Group& group, const std::vector<std::string>& details, int round);
   void Refine(const Group& group, int round);
 
   const Trace& trace_;
   std::vector<FrameOrigin> origins_;  // of each frame
-  std::vector<std::string> short_;    // likewise; "" until asked for
+  std::vector<std::string> short_;    // likewise; "" until needed
   std::vector<std::string> lines_;
   std::vector<uint32_t> line_;       // of each stack
   std::vector<Group> stacks_;        // of each line
-  std::vector<std::string> labels_;  // of each stack; "" until asked for
+  std::vector<std::string> labels_;  // of each stack; "" until needed
 };
 
 // Whether the summary or a frame has `text` in it, in whatever case.

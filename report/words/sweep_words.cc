@@ -62,21 +62,21 @@ std::string BestOf(const proto::Sweep& sweep, const proto::Unseen& unseen) {
   return text;
 }
 
-// "3.55 GiB", what less may do by luck, and the error bar.
+// "3.55 GiB", which smaller sizes also work, and the error bar.
 std::string SafeSize(const proto::Fits::Row& row) {
-  std::vector<std::string> besides;
+  std::vector<std::string> limits;
   if (row.safe_bytes() != row.smallest_bytes()) {
-    besides.push_back(
+    limits.push_back(
         StrCat(FormatSize(row.smallest_bytes()), " also works, but not every size above it"));
   }
   if (row.safe_bytes() != row.other_order_safe_bytes()) {
-    besides.push_back(StrCat(row.other_order_safe_bytes() == 0
-                                 ? std::string("no size is enough")
-                                 : FormatSize(row.other_order_safe_bytes()),
-                             " with addresses in the opposite order"));
+    limits.push_back(StrCat(row.other_order_safe_bytes() == 0
+                                ? std::string("no size is enough")
+                                : FormatSize(row.other_order_safe_bytes()),
+                            " with addresses in the opposite order"));
   }
   std::string text = FormatSize(row.safe_bytes());
-  if (!besides.empty()) StrAppend(&text, " (", absl::StrJoin(besides, "; "), ")");
+  if (!limits.empty()) StrAppend(&text, " (", absl::StrJoin(limits, "; "), ")");
   return text;
 }
 

@@ -8,8 +8,8 @@
 
 namespace memreplay {
 
-// Valid UTF-8 without control characters, as protobuf's strings and terminals
-// want it: each other byte becomes '?'.
+// Returns valid UTF-8 without control characters, as protobuf's strings and terminals require it:
+// each other byte becomes '?'.
 std::string CleanText(std::string_view text);
 // Of a longer text the first `most` bytes and " ...".
 std::string CleanText(std::string_view text, size_t most);

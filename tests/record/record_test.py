@@ -130,7 +130,7 @@ class RecordTest(Case):
         run = self.runs("extension.py", kernels, figures_of="extension.py")
         self.assertIn({"what": "kernels of libkernels.so compute nothing; tensors that they write keep their old values",
                        "calls": 2}, run.process["card"]["assumptions"])
-        self.assertEqual(run.process["cards"][0]["besides"], 100 << 20)
+        self.assertEqual(run.process["cards"][0]["outside"], 100 << 20)
         run = self.record("extension.py", kernels, self.extension("libunknown.so"))
         self.assertEqual(run.status, 1)
         self.assertIn("the simulated GPU lacks cudaSomethingThatNobodyKnows", run.answer["faults"][0])

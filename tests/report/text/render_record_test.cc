@@ -22,7 +22,7 @@ proto::RecordReport SampleRecord() {
   card.set_capacity(int64_t{16} << 30);
   card.set_peak_reserved(int64_t{3} << 30);
   card.set_peak_allocated(int64_t{2} << 30);
-  card.set_besides(64 << 20);
+  card.set_outside(64 << 20);
   card.set_spare(int64_t{12} << 30);
   process.mutable_card()->set_reserve(512 << 20);
   for (const char* library : {"libffi.so.8", "NCCL"}) {
