@@ -20,8 +20,8 @@
 #include "report/ask/advice.h"
 #include "report/ask/advise_script.h"
 #include "report/text/render_advice.h"
+#include "report/words/new_report.h"
 #include "report/words/sizes.h"
-#include "report/words/version.h"
 #include "trace/bytes/json_scanner.h"
 #include "trace/value/strings.h"
 
@@ -184,10 +184,7 @@ absl::StatusOr<int> RunAdviseScript(const CommandLine& line) {
   absl::StatusOr<proto::Advice> advice = Advise(options, *question);
   if (!advice.ok()) return advice.status();
 
-  proto::Report report;
-  report.set_schema_version(kReportSchemaVersion);
-  report.set_tool_version(kVersion);
-  report.set_command("advise");
+  proto::Report report = NewReport("advise");
   report.set_file(absl::StrJoin(options.run.program, " "));
   *report.mutable_advice() = *std::move(advice);
   const absl::Status printed = PrintAnswer(

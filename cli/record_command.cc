@@ -15,9 +15,9 @@
 #include "report/text/render_cards.h"
 #include "report/text/render_explanation.h"
 #include "report/text/render_record.h"
+#include "report/words/new_report.h"
 #include "report/words/record_faults.h"
 #include "report/words/sizes.h"
-#include "report/words/version.h"
 #include "trace/value/strings.h"
 
 namespace memreplay {
@@ -84,8 +84,7 @@ absl::StatusOr<proto::RecordReport> RunAndShow(RecordOptions options) {
 absl::StatusOr<proto::RecordReport> Record(RecordOptions options) {
   absl::StatusOr<proto::RecordReport> report = RunAndShow(std::move(options));
   if (!report.ok()) return report.status();
-  report->set_schema_version(kReportSchemaVersion);
-  report->set_tool_version(kVersion);
+  SetVersions(&*report);
   for (proto::RecordedProcess& process : *report->mutable_processes()) {
     const Progress progress(StrCat("replaying ", process.snapshot()));
     const absl::StatusOr<OpenedFile> opened = OpenWithSettings(process.snapshot(), {});

@@ -17,7 +17,7 @@
 #include "cli/script_runs.h"
 #include "report/ask/script_search.h"
 #include "report/text/render_script.h"
-#include "report/words/version.h"
+#include "report/words/new_report.h"
 #include "trace/value/strings.h"
 
 namespace memreplay {
@@ -188,8 +188,7 @@ absl::StatusOr<int> RunScript(bool is_fit, const CommandLine& line) {
   }
 
   proto::ScriptReport report;
-  report.set_schema_version(kReportSchemaVersion);
-  report.set_tool_version(kVersion);
+  SetVersions(&report);
   report.set_command(is_fit ? "fit script" : "sweep script");
   for (const std::string& word : options.run.program) report.add_program(word);
   report.set_key(options.key.name);

@@ -21,6 +21,7 @@
 #include "report/ask/sweep.h"
 #include "report/ask/together.h"
 #include "report/text/render_together.h"
+#include "report/words/new_report.h"
 #include "trace/value/strings.h"
 
 namespace memreplay {
@@ -169,7 +170,7 @@ absl::StatusOr<int> AnswerTogether(const Inputs& inputs, const SweepFlags& optio
   std::set<std::string> errors;  // a file that is named twice is reported once
   absl::StatusOr<proto::Together> together = SweepTogether(*files, inputs, options, &errors);
   if (!together.ok()) return InCommand("sweep", together.status());
-  proto::Report report = FailedReport("sweep", "", "");
+  proto::Report report = NewReport("sweep");
   *report.mutable_together() = *std::move(together);
   const proto::Together& answer = report.together();
   for (const std::string& error : errors) PrintError(error);

@@ -6,10 +6,10 @@
 #include "report/ask/enums.h"
 #include "report/ask/inventory.h"
 #include "report/ask/torch_choice.h"
+#include "report/words/new_report.h"
 #include "report/words/render_json.h"
 #include "report/words/stack_names.h"
 #include "report/words/text.h"
-#include "report/words/version.h"
 #include "trace/value/diagnostics.h"
 #include "trace/value/strings.h"
 
@@ -150,10 +150,7 @@ int64_t CountOf(const Schedule& schedule) {
 }  // namespace
 
 proto::Report StartReport(std::string_view command, std::string_view file, const Trace& trace) {
-  proto::Report report;
-  report.set_schema_version(kReportSchemaVersion);
-  report.set_tool_version(kVersion);
-  report.set_command(std::string(command));
+  proto::Report report = NewReport(command);
   report.set_file(CleanText(file));
   report.set_format(CleanText(trace.format));
   return report;

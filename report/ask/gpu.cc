@@ -9,6 +9,7 @@
 
 #include "report/ask/device_report.h"
 #include "report/ask/inventory.h"
+#include "report/words/lines.h"
 #include "report/words/sizes.h"
 #include "report/words/text.h"
 #include "sim/workload/request_times.h"
@@ -250,7 +251,7 @@ void AddFaults(const RunPlan& plan, const std::vector<MeasuredRun>& measured,
     fault.set_repetition(static_cast<int32_t>(repetition));
     fault.set_position(position);
   };
-  const std::string_view unit = plan.schedule->is_program() ? "request " : "event ";
+  const std::string unit = StrCat(PositionNoun(plan.schedule->is_program()), " ");
   for (size_t i = 0; i < measured.size(); ++i) {
     const MeasuredRun& run = measured[i];
     if (run.with_addresses.first.has_value()) {
@@ -294,7 +295,7 @@ std::string ShortageSentence(const RunPlan& plan, const Shortage& shortage) {
   return StrCat("the file needs ", shortage.at_least ? "at least " : "",
                 FormatSizeExactly(shortage.needed), " and the device has ",
                 FormatSizeExactly(shortage.free.signed_value()), " free; memory would run out at ",
-                plan.schedule->is_program() ? "request " : "event ",
+                PositionNoun(plan.schedule->is_program()), " ",
                 FormatCount(Position(plan, shortage.request)));
 }
 

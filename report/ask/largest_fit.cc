@@ -5,8 +5,8 @@
 #include <thread>
 #include <utility>
 
+#include "report/words/new_report.h"
 #include "report/words/text.h"
-#include "report/words/version.h"
 #include "sim/observe/phase_usage.h"
 #include "sim/run/parallel.h"
 #include "sim/study/what_if.h"
@@ -70,10 +70,7 @@ FitTrials TryAll(const LargestFitQuestion& question, const SettingsRequest& requ
 
 proto::Report LargestFitReport(const LargestFitContext& context,
                                const std::vector<FitTrials>& settings) {
-  proto::Report report;
-  report.set_schema_version(kReportSchemaVersion);
-  report.set_tool_version(kVersion);
-  report.set_command("fit");
+  proto::Report report = NewReport("fit");
   proto::LargestFit& out = *report.mutable_largest_fit();
   out.set_model(context.model);
   out.set_key(context.key);

@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "report/ask/torch_choice.h"
+#include "report/words/new_report.h"
 #include "report/words/text.h"
-#include "report/words/version.h"
 #include "sim/settings/conf_lint.h"
 #include "trace/value/strings.h"
 
@@ -23,10 +23,7 @@ proto::Lint::Finding::Severity SeverityOf(LintSeverity severity) {
 }  // namespace
 
 proto::Report LintReport(std::string_view conf, const TorchProfile& profile, bool is_given) {
-  proto::Report report;
-  report.set_schema_version(kReportSchemaVersion);
-  report.set_tool_version(kVersion);
-  report.set_command("lint");
+  proto::Report report = NewReport("lint");
   proto::Lint& lint = *report.mutable_lint();
   lint.set_conf(CleanText(conf));
   *lint.mutable_torch() = DescribeChoice(profile, is_given);

@@ -1,17 +1,14 @@
 #include "report/ask/prediction.h"
 
 #include "report/ask/torch_choice.h"
+#include "report/words/new_report.h"
 #include "report/words/text.h"
-#include "report/words/version.h"
 
 namespace memreplay {
 
 proto::Report PredictionReport(const PredictionContext& context, const ReplaySettings& settings,
                                const PhaseUsage& usage) {
-  proto::Report report;
-  report.set_schema_version(kReportSchemaVersion);
-  report.set_tool_version(kVersion);
-  report.set_command("synth");
+  proto::Report report = NewReport("synth");
   proto::Prediction& out = *report.mutable_prediction();
   out.set_model(context.model);
   out.set_parameters(context.parameters);

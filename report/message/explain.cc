@@ -7,9 +7,9 @@
 #include "report/message/advice.h"
 #include "report/message/facts.h"
 #include "report/message/judge.h"
+#include "report/words/new_report.h"
 #include "report/words/sizes.h"
 #include "report/words/text.h"
-#include "report/words/version.h"
 #include "trace/value/strings.h"
 
 namespace memreplay {
@@ -90,10 +90,7 @@ absl::StatusOr<proto::Report> Explain(LogScan* scan) {
   const Sums sums = Add(facts);
   const Judgement judgement = Judge(facts, sums);
   const std::vector<Advice> advice = Advise(facts, sums, judgement);
-  proto::Report report;
-  report.set_schema_version(kReportSchemaVersion);
-  report.set_tool_version(kVersion);
-  report.set_command("explain");
+  proto::Report report = NewReport("explain");
   report.set_format("message");
   proto::Explanation& explanation = *report.mutable_explanation();
   explanation.set_verdict(judgement.verdict);

@@ -37,10 +37,6 @@ std::string Figure(std::string_view label, std::string_view value, std::string_v
                 "</dd></div>\n");
 }
 
-std::string PositionNoun(const proto::DeviceReport& device) {
-  return device.inventory().is_program() ? "request" : "event";
-}
-
 std::string Share(int64_t part, int64_t whole) {
   if (whole <= 0) return "0 %";
   return absl::StrFormat("%.1f %%", 100.0 * static_cast<double>(part) / static_cast<double>(whole));
@@ -98,8 +94,8 @@ std::string Holdings(const proto::DeviceReport& device) {
   if (holdings.requested_bytes() == 0) return "";
   const int64_t all = holdings.requested_bytes();
   std::string html =
-      Note(StrCat(FormatSize(all), " is live at ", PositionNoun(device), " ",
-                  FormatCount(holdings.position()), ", the peak of requested memory."));
+      Note(StrCat(FormatSize(all), " is live at ", PositionNoun(device.inventory().is_program()),
+                  " ", FormatCount(holdings.position()), ", the peak of requested memory."));
   Rows rows;
   for (const auto& row : holdings.categories()) {
     rows.push_back({TextCell(row.category()), SizeCell(row.requested_bytes()),
@@ -304,9 +300,10 @@ std::string Ooms(const proto::DeviceReport& device) {
   Rows rows;
   for (int i = 0; i < std::min(curve.oom_position_size(), kMaxOoms); ++i) {
     const int64_t position = curve.oom_position(i);
-    rows.push_back(
-        {PlaceCell(StrCat("at ", PositionNoun(device), " ", FormatCount(position)), position, 0),
-         SizeCell(curve.oom_bytes(i))});
+    rows.push_back({PlaceCell(StrCat("at ", PositionNoun(device.inventory().is_program()), " ",
+                                     FormatCount(position)),
+                              position, 0),
+                    SizeCell(curve.oom_bytes(i))});
   }
   std::string html = OomTables(device.oom(), device.advice());
   if (rows.empty()) return html;
@@ -373,7 +370,7 @@ std::string KeyFigures(const proto::DeviceReport& device) {
       html, "</dl>\n<p class=\"note\">", Element("code", SettingsText(device)),
       EscapeHtml(StrCat(
           "; PyTorch ", device.torch().release(), "; ",
-          FormatCount(device.events(), PositionNoun(device)),
+          FormatCount(device.events(), PositionNoun(device.inventory().is_program())),
           device.mode() == proto::Mode::as_recorded ? StrCat("; ", AnswerSentence(device)) : "",
           ".")),
       "</p>\n");

@@ -1,6 +1,7 @@
 #include "report/text/render_diff.h"
 
 #include "absl/strings/str_format.h"
+#include "report/words/answer.h"
 #include "report/words/sizes.h"
 #include "trace/value/strings.h"
 
@@ -16,14 +17,10 @@ std::string FigureText(const proto::DeviceDiff::Figure& figure, int64_t value) {
 std::string Change(const proto::DeviceDiff::Figure& figure) {
   const int64_t change = figure.b() - figure.a();
   if (change == 0) return "same";
-  std::string text = figure.unit() == proto::DeviceDiff::Figure::bytes
-                         ? FormatSizeChange(change)
-                         : StrCat(change > 0 ? "+" : "", FormatCount(change));
-  if (figure.a() != 0) {
-    StrAppend(&text, absl::StrFormat(" (%+.1f %%)", 100.0 * static_cast<double>(change) /
-                                                        static_cast<double>(figure.a())));
-  }
-  return text;
+  const std::string text = figure.unit() == proto::DeviceDiff::Figure::bytes
+                               ? FormatSizeChange(change)
+                               : StrCat(change > 0 ? "+" : "", FormatCount(change));
+  return text + PercentChange(change, figure.a());
 }
 
 void RenderSteps(const proto::DeviceDiff::Steps& steps, std::string* out) {

@@ -19,17 +19,10 @@ constexpr int kMaxTimes = 24;
 constexpr int kMaxRegions = 8;
 constexpr int kMaxPoints = 12;
 
-std::string Unit(const proto::DeviceReport& device) {
-  return device.inventory().is_program() ? "request " : "event ";
-}
-
 std::string At(const proto::DeviceReport& device, int64_t position) {
-  return position < 0 ? std::string("the start") : StrCat(Unit(device), FormatCount(position));
-}
-
-std::string Equal(int64_t equal, int64_t compared) {
-  return equal == compared ? StrCat("all ", FormatCount(compared))
-                           : StrCat(FormatCount(equal), " of ", FormatCount(compared));
+  return position < 0
+             ? std::string("the start")
+             : StrCat(PositionNoun(device.inventory().is_program()), " ", FormatCount(position));
 }
 
 void Row(std::string* out, std::string_view label, std::string_view a, std::string_view b,
@@ -59,7 +52,7 @@ std::string Answer(const proto::DeviceReport& device) {
   }
   std::string text = gpu.faults().empty() ? "confirmed: " : "NOT CONFIRMED: ";
   StrAppend(&text, difference == 0 ? "0 bytes" : FormatSizeChange(difference),
-            " difference in peak reserved, ", Equal(decisions.equal(), decisions.compared()),
+            " difference in peak reserved, ", FormatPart(decisions.equal(), decisions.compared()),
             " decisions the same");
   if (gpu.repetitions() > 1 && gpu.faults().empty()) {
     StrAppend(&text, ", in each of ", gpu.repetitions(), " repetitions");
@@ -122,7 +115,7 @@ void RenderDecisions(const proto::DeviceReport& device, std::string* out) {
   const proto::GpuRun& gpu = device.gpu();
   StrAppend(out, "\n  decisions\n");
   const proto::GpuComparison& before = gpu.as_predicted();
-  AddRow(out, "as predicted", StrCat(Equal(before.equal(), before.compared()), " the same"));
+  AddRow(out, "as predicted", StrCat(FormatPart(before.equal(), before.compared()), " the same"));
   if (before.has_first()) {
     AddRow(out, "  they diverge at", At(device, before.first().position()));
     AddRow(out, "  predicted",
@@ -136,7 +129,7 @@ void RenderDecisions(const proto::DeviceReport& device, std::string* out) {
     return;
   }
   const proto::GpuComparison& with = gpu.with_addresses();
-  AddRow(out, "with its addresses", StrCat(Equal(with.equal(), with.compared()), " the same"));
+  AddRow(out, "with its addresses", StrCat(FormatPart(with.equal(), with.compared()), " the same"));
   if (before.has_first() && !with.has_first()) {
     AddRow(
         out, "  reason",
@@ -145,7 +138,7 @@ void RenderDecisions(const proto::DeviceReport& device, std::string* out) {
   }
   const proto::GpuCalls& calls = gpu.calls();
   AddRow(out, "memory calls",
-         StrCat(FormatCount(calls.measured()), ", ", Equal(calls.compared(), calls.measured()),
+         StrCat(FormatCount(calls.measured()), ", ", FormatPart(calls.compared(), calls.measured()),
                 " as predicted with its addresses"));
   AddRow(out, "driver's overhead",
          calls.largest_used_difference_bytes() == 0

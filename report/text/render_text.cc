@@ -147,8 +147,8 @@ void RenderInventory(const proto::DeviceReport& device, std::string* out) {
     AddRow(out, "allocated", FormatSizeExactly(inventory.final_allocated_bytes()));
   }
   if (!inventory.actions().empty()) {
-    StrAppend(out, "\n  ",
-              FormatCount(device.events(), inventory.is_program() ? "request" : "event"), "\n");
+    StrAppend(out, "\n  ", FormatCount(device.events(), PositionNoun(inventory.is_program())),
+              "\n");
     const std::map<std::string, int64_t> sorted(inventory.actions().begin(),
                                                 inventory.actions().end());
     for (const auto& [action, count] : sorted) AddRow(out, action, FormatCount(count));

@@ -48,6 +48,9 @@ std::vector<Line> ProblemLines(const google::protobuf::RepeatedPtrField<std::str
 // Appends "  label              text\n", the text in one column.
 void AddRow(std::string* out, std::string_view label, std::string_view text);
 
+// "request" for a position in a schedule program, "event" for one in a recording.
+inline std::string_view PositionNoun(bool is_program) { return is_program ? "request" : "event"; }
+
 // "default pool", "pool (0,1)".
 std::string PoolName(const google::protobuf::RepeatedField<int64_t>& id);
 

@@ -88,6 +88,11 @@ std::string FormatCount(int64_t count, std::string_view noun) {
   return StrCat(FormatCount(count), " ", noun, count == 1 ? "" : "s");
 }
 
+std::string FormatPart(int64_t part, int64_t whole) {
+  return part == whole ? StrCat("all ", FormatCount(whole))
+                       : StrCat(FormatCount(part), " of ", FormatCount(whole));
+}
+
 absl::StatusOr<Bytes> ParseSize(std::string_view text) {
   std::string_view rest = ToStd(absl::StripAsciiWhitespace(ToAbsl(text)));
   size_t length = 0;

@@ -28,6 +28,9 @@ std::string FormatCount(int64_t count);
 // "1 event", "12 events": the noun gets an s unless the count is one.
 std::string FormatCount(int64_t count, std::string_view noun);
 
+// "all 12", "11 of 12".
+std::string FormatPart(int64_t part, int64_t whole);
+
 // Accepts "80GiB", "80 GiB", "1.5GiB" (binary), "12GB" (decimal), "80G", "80Gi"
 // (binary, as PyTorch reads them) and plain bytes; case does not matter. The
 // result must be a whole number of bytes below 2^63.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "report/words/lines.h"
 #include "report/words/memory_use.h"
 #include "report/words/sizes.h"
 #include "trace/value/strings.h"
@@ -10,16 +11,11 @@
 namespace memreplay {
 namespace {
 
-std::string Of(int64_t part, int64_t whole) {
-  return part == whole ? StrCat("all ", FormatCount(whole))
-                       : StrCat(FormatCount(part), " of ", FormatCount(whole));
-}
-
 // ", first at event 581 (kv_cache)", or "" where that is unknown.
 std::string FirstOom(const proto::DeviceReport& device) {
   if (!device.has_first_oom()) return "";
   const proto::DeviceReport::FirstOom& first = device.first_oom();
-  return StrCat(", first at ", device.inventory().is_program() ? "request " : "event ",
+  return StrCat(", first at ", PositionNoun(device.inventory().is_program()), " ",
                 FormatCount(first.event_index()),
                 first.stack().depth() > 0 ? StrCat(" (", first.stack().summary(), ")") : "");
 }
@@ -29,9 +25,10 @@ std::string FirstOom(const proto::DeviceReport& device) {
 std::string FidelitySentence(const proto::DeviceReport& device) {
   const proto::Fidelity& fidelity = device.fidelity();
   if (fidelity.compared_events() == 0) return "no events to replay";
-  std::string counts = StrCat(
-      Of(fidelity.matched_events(), fidelity.compared_events()), " events and ",
-      Of(device.final_blocks().matched(), device.final_blocks().compared()), " final blocks match");
+  std::string counts =
+      StrCat(FormatPart(fidelity.matched_events(), fidelity.compared_events()), " events and ",
+             FormatPart(device.final_blocks().matched(), device.final_blocks().compared()),
+             " final blocks match");
   if (device.final_blocks().matched() < device.final_blocks().compared() &&
       !fidelity.has_first_divergence()) {
     return StrCat("THE STATE AT THE END DIFFERS FROM THE RECORDING: ", counts);

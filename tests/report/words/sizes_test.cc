@@ -80,5 +80,10 @@ TEST(ParseSize, RefusesTheRest) {
   }
 }
 
+TEST(FormatPart, SaysAllWhereNothingIsMissing) {
+  EXPECT_EQ(FormatPart(1200, 1200), "all 1,200");
+  EXPECT_EQ(FormatPart(11, 1200), "11 of 1,200");
+}
+
 }  // namespace
 }  // namespace memreplay

@@ -1,0 +1,31 @@
+// The beginning of every report.
+#ifndef MEMREPLAY_REPORT_WORDS_NEW_REPORT_H_
+#define MEMREPLAY_REPORT_WORDS_NEW_REPORT_H_
+
+#include <string>
+#include <string_view>
+
+#include "proto/report.pb.h"
+#include "report/words/version.h"
+
+namespace memreplay {
+
+// Sets the versions of the schema and of this program. `Report` is a proto::Report or one of the
+// messages of proto/record.proto that stand for one.
+template <typename Report>
+void SetVersions(Report* report) {
+  report->set_schema_version(kReportSchemaVersion);
+  report->set_tool_version(kVersion);
+}
+
+// Returns a report of `command` without an answer.
+inline proto::Report NewReport(std::string_view command) {
+  proto::Report report;
+  SetVersions(&report);
+  report.set_command(std::string(command));
+  return report;
+}
+
+}  // namespace memreplay
+
+#endif  // MEMREPLAY_REPORT_WORDS_NEW_REPORT_H_
