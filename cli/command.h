@@ -58,6 +58,7 @@ absl::StatusOr<int> RunFleet(const CommandLine& line);
 absl::StatusOr<int> RunMcp(const CommandLine& line);
 absl::StatusOr<int> RunCompletion(const CommandLine& line);
 
+// A command of the program; kCommands has one row for each.
 struct Command {
   std::string_view name;
   std::string_view summary;

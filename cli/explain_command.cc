@@ -31,7 +31,7 @@ constexpr char kExplainDescription[] =
     "\n"
     "docs/oom.md lists the forms that are read and defines the verdicts.\n"
     "\n"
-    "Exit status 1 tells that a failure was found and explained, 2 that none was found.";
+    "The exit status is 1 if a failure was found and explained, 2 if none was found.";
 
 // Pipes and devices may have no end.
 constexpr uint64_t kMaxStream = uint64_t{16} << 30;
@@ -108,7 +108,7 @@ absl::StatusOr<int> RunExplain(const CommandLine& line) {
   if (logs->size() != 1) {
     return absl::InvalidArgumentError(
         "explain: expected one LOG: a file, - for standard input, or the text, quoted as a whole; "
-        "memreplay explain --help tells more");
+        "see memreplay explain --help");
   }
   return PrintExplanation(logs->front(), json);
 }

@@ -39,8 +39,8 @@ struct FileFlags {
 void AddFileFlags(FileFlags* options, FlagSet* flags);
 void AddJobs(FlagSet* flags, std::optional<int64_t>* jobs);
 
-// The files of a command line, or a model, once its flags are read. Nullopt: --help was asked for,
-// and shown. `may_be_none`: files need not be given. Errors name the command.
+// Returns the files of a command line, or a model, once its flags are read; nullopt after showing
+// the help for --help. `may_be_none`: files need not be given. Errors name the command.
 absl::StatusOr<std::optional<Inputs>> ParseInputs(const CommandLine& line, std::string_view command,
                                                   FlagSet* flags, bool may_be_none = false);
 
@@ -57,8 +57,9 @@ struct FileRun {
 using DeviceQuestion =
     absl::FunctionRef<absl::StatusOr<proto::DeviceReport>(const Study& study, const FileRun& run)>;
 
-// The report of one file: what `ask` says of each device, in order, or of the one asked for.
-// Its first error is the answer. Error: NotFound, nothing of that device in the file.
+// Returns the report of one file: what `ask` says of each device, in order, or of the one that
+// --device names. Its first error is the answer. Error: NotFound, nothing of that device in the
+// file.
 absl::StatusOr<proto::Report> AnswerFile(std::string_view command, const OpenedFile& opened,
                                          const FileFlags& options, const FileRun& run,
                                          DeviceQuestion ask);

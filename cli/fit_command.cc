@@ -34,7 +34,7 @@ constexpr char kFitDescription[] =
     "\n"
     "MODEL --batch_size=? --capacity=12GiB finds the largest batch instead, for the memory\n"
     "that is available to the allocator. The question mark may also stand for block_size,\n"
-    "seq_len or the number of layers, and FILE --set NAME=? asks for a parameter of a\n"
+    "seq_len or the number of layers, and FILE --set NAME=? finds a parameter of a\n"
     "schedule, on the schedule's own device unless --capacity is given. A table per setting\n"
     "lists what was tried: the peak, or the phase and the tensor at which memory runs out.\n"
     "\n"

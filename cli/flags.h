@@ -18,6 +18,7 @@
 
 namespace memreplay {
 
+// The flags of a command: what they are called, where their values go, and the help about them.
 class FlagSet {
  public:
   // `usage` is what follows the program's name: "replay FILE... [flags]".

@@ -8,6 +8,7 @@
 
 namespace memreplay {
 
+// One flag of a command's help.
 struct HelpFlag {
   std::string name;      // "output"
   std::string value;     // "PAGE"; "" of switches
@@ -18,6 +19,7 @@ struct HelpFlag {
   std::vector<std::string> choices() const;
 };
 
+// The help of a command.
 struct HelpText {
   std::string usage;        // "replay FILE... [flags]"
   std::string description;  // lines

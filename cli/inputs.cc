@@ -13,7 +13,7 @@
 namespace memreplay {
 namespace {
 
-// Keys that may be asked for: more of them means more memory.
+// Keys whose largest value can be sought: more of them means more memory.
 constexpr std::string_view kSearchable[] = {"batch_size", "block_size", "seq_len", "n_layer",
                                             "n_layers"};
 

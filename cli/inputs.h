@@ -25,10 +25,11 @@ namespace memreplay {
 // A trace, for the schedules of its devices to share. Errors: OpenTrace()'s.
 absl::StatusOr<std::shared_ptr<const Trace>> OpenShared(const std::string& file);
 
-// Errors: OpenTrace()'s besides.
+// Errors: OpenTrace()'s too.
 absl::StatusOr<OpenedFile> OpenWithSettings(const std::string& file,
                                             const SettingsRequest& request);
 
+// What a command is about: files, or a model, and the parameters set for them.
 class Inputs {
  public:
   // A command line whose first word is a model's name is about that model: its
@@ -58,7 +59,7 @@ class Inputs {
   const std::vector<std::string>& files() const { return files_; }
   // What of them lies on disk, or config files of a model: no output may take its place.
   const std::vector<std::string>& paths() const { return paths_; }
-  // As OpenWithSettings(); of a model, the release is the run's if none is asked for. A
+  // As OpenWithSettings(); of a model, the release is the run's if none is given. A
   // file whose parameters are set must be a program.
   absl::StatusOr<OpenedFile> Open(const std::string& file, SettingsRequest request) const;
 

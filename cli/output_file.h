@@ -22,7 +22,7 @@ absl::Status CheckOutput(const std::string& path, const std::vector<std::string>
 // A file being written, or standard output for "-". Unbuffered: write large
 // pieces. The first error sticks and is told by Close().
 //
-// A regular file is written beside its place, without a name where the file
+// A regular file is written next to its place, without a name where the file
 // system can, else as ".NAME.memreplay-XXXXXX.tmp", and takes the place of what
 // was there only in Close(), complete and on disk. Whatever ends the program or
 // the writing before that leaves the old file as it was. Links are followed, and the
@@ -38,7 +38,7 @@ class OutputFile {
   ~OutputFile();
 
   void Write(std::string_view text);
-  // For a failure of whoever makes the text: Close() tells it and keeps the old file.
+  // Records a failure of the caller, who makes the text: Close() returns it and keeps the old file.
   void Fail(const absl::Status& status) { status_.Update(status); }
   const absl::Status& status() const { return status_; }
   absl::Status Close();

@@ -30,7 +30,7 @@ constexpr char kStart[] =
 absl::Status BecomePython(const std::string& command, const std::vector<std::string>& args) {
   std::error_code error;
   const std::filesystem::path folder = ProgramFolder();
-  // A checkout: the program is in .bazel/ beside python/.
+  // A checkout: the program is in .bazel/ next to python/.
   const std::filesystem::path sources = folder.parent_path() / "python";
   if (std::filesystem::exists(sources / "memreplay/__main__.py", error)) {
     const char* path = std::getenv("PYTHONPATH");

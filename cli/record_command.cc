@@ -50,7 +50,7 @@ struct RecordFlags {
   bool json = false;
 };
 
-// What the first error says that ended a process for want of memory; "" if none did.
+// Explains the first error that ended a process because memory ran out; "" if none did.
 std::string ExplanationOf(const proto::RecordReport& report) {
   for (const proto::RecordedProcess& process : report.processes()) {
     if (process.ooms() == 0 || process.error_text().empty()) continue;

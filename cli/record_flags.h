@@ -1,4 +1,4 @@
-// The flags of a run on an imagined card, which record, fit script and sweep script share.
+// The flags of a run on a simulated GPU, which record, fit script and sweep script share.
 #ifndef MEMREPLAY_CLI_RECORD_FLAGS_H_
 #define MEMREPLAY_CLI_RECORD_FLAGS_H_
 

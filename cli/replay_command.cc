@@ -48,7 +48,7 @@ struct ReplayFlags {
   std::string start = "recorded";
 };
 
-// Tells the terminal how far a run is.
+// Shows on the terminal how far a run is.
 class ProgressObserver final : public Observer {
  public:
   explicit ProgressObserver(Progress* progress) : progress_(progress) {}

@@ -128,7 +128,8 @@ std::map<std::string, std::string> PagesOf(const std::vector<std::string>& files
 }  // namespace
 
 absl::StatusOr<int> RunReport(const CommandLine& line) {
-  // What one part frees serves the next: given back to the system it would come back page by page.
+  // Memory that one part frees serves the next; if it were returned to the system, it would come
+  // back page by page.
   mallopt(M_MMAP_THRESHOLD, 32 << 20);
   mallopt(M_TRIM_THRESHOLD, 1 << 30);
   ReportFlags options;

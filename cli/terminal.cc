@@ -12,9 +12,10 @@
 namespace memreplay {
 namespace {
 
-constexpr int kMinWidth = 40;        // narrower terminals are taken as this wide
-constexpr size_t kFilled = 50;       // a paragraph's line that the next belongs to is longer
-constexpr size_t kWidestLabel = 30;  // of a line's first column, for the rest to stand beside it
+constexpr int kMinWidth = 40;   // narrower terminals are taken as this wide
+constexpr size_t kFilled = 50;  // a paragraph's line that the next belongs to is longer
+constexpr size_t kWidestLabel =
+    30;  // of a line's first column, so that the rest stands to its right
 
 // Characters, not bytes, of UTF-8.
 size_t WidthOf(std::string_view text) {

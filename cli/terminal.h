@@ -9,17 +9,18 @@
 
 namespace memreplay {
 
+// What a stream is, and how text on it should look.
 struct TerminalLook {
   bool is_terminal = false;
   int width = 0;  // columns; 0: any
   bool colors = false;
 };
 
-// Of standard output: nothing of both where it is no terminal. Without colours where
-// NO_COLOR is set or TERM is "dumb".
+// Returns the look of standard output: no width and no colours unless it is a terminal, and no
+// colours where NO_COLOR is set or TERM is "dumb".
 TerminalLook LookOfOutput();
 
-// Columns of the terminal that a descriptor is; 0: not known, or none.
+// Returns the number of columns of the terminal that a descriptor is; 0: unknown, or none.
 int WidthOfTerminal(int descriptor);
 
 // "memreplay: reading step.pickle: 12 %, 3.1 s, 20 s left" in at most `width` columns (0:
@@ -31,8 +32,8 @@ std::string ProgressLine(std::string_view activity, std::string_view rest, int w
 // beginning. Answers are bold, what is wrong is red, what is well is green.
 std::string ForTerminal(const Text& answer, const TerminalLook& look);
 
-// A help in at most `width` columns (0: any). Where a line is too wide, paragraphs and what
-// stands beside flags are filled anew.
+// Returns a help in at most `width` columns (0: any). Where a line is too wide, paragraphs and the
+// text to the right of flags are filled again.
 std::string HelpForTerminal(std::string_view text, int width);
 
 }  // namespace memreplay
