@@ -1,6 +1,6 @@
 // The part of PyTorch that decides how long things live: which forward values an
 // op keeps for backward, in what order the gradients are made, and when each is
-// given back.
+// freed.
 #ifndef MEMREPLAY_SYNTH_AUTOGRAD_H_
 #define MEMREPLAY_SYNTH_AUTOGRAD_H_
 
@@ -18,7 +18,7 @@ using Tensors = std::vector<Tensor>;
 
 // From the gradients of an op's outputs (which it may move from) and what it
 // saved to the gradients of its inputs, in the order of the inputs; empty for
-// those that want none.
+// those that require none.
 using BackwardFunction =
     std::function<Tensors(Session& session, Tensors& grads, const Tensors& saved)>;
 
@@ -27,7 +27,7 @@ struct Node {
   static constexpr uint64_t kAccumulate = ~uint64_t{0};  // collects a leaf's gradient
 
   struct Edge {
-    std::shared_ptr<Node> node;  // null: this input wants no gradient
+    std::shared_ptr<Node> node;  // null: this input requires no gradient
     size_t output = 0;           // of that node
   };
   struct Output {

@@ -36,6 +36,7 @@ struct KeyHint {
   std::string_view hint;
 };
 
+// A key of a model's settings, and the member of Config that it sets.
 template <typename Config>
 struct ConfigKey {
   std::string_view name;
@@ -44,7 +45,7 @@ struct ConfigKey {
                std::string Config::*>
       member;
   std::string_view choices = {};           // "none|block"; empty: any
-  void (*follow)(Config*) = [](auto*) {};  // what setting it sets besides
+  void (*follow)(Config*) = [](auto*) {};  // what setting it also sets
 };
 
 // A value as a Python literal would be read. Errors: InvalidArgument: "KEY:

@@ -30,7 +30,7 @@ int64_t SortScratch(const DeviceAlgorithms& device, int64_t n, int64_t largest) 
       {passes * kValues * 8, Divided(n, device.sort_tile) * kValues * 4, copy, copy, 32});
 }
 
-// What tells one block of the next: 8 or 16 bytes for each, and for a warp before the first.
+// What one block passes on to the next: 8 or 16 bytes for each, and for a warp before the first.
 int64_t LookBack(int64_t n, int64_t tile, int64_t bytes) { return (Divided(n, tile) + 32) * bytes; }
 
 // Of the starts of runs of equal ones among `n`.
@@ -47,7 +47,7 @@ int64_t SumsScratch(const DeviceAlgorithms& device, int64_t n) {
 }
 
 // The dense gradient of an embedding of V rows: n indices select them. Every size is what
-// `memreplay record` saw torch 2.6, 2.11 and 2.15 ask for.
+// torch 2.6, 2.11 and 2.15 requested in `memreplay record`.
 Tensor EmbeddingGradient(Session& s, const Sizes& weight_sizes, int64_t n) {
   constexpr int64_t kSortAbove = 3072;  // fewer indices go to a kernel without scratch
   const DeviceAlgorithms& device = s.platform().algorithms;

@@ -14,6 +14,7 @@
 
 namespace memreplay::synth {
 
+// The Llama-like model's configuration and its trainer's.
 struct LlamaConfig : TrainerConfig {
   LlamaConfig() {
     compile = false;

@@ -14,6 +14,7 @@
 
 namespace memreplay::synth {
 
+// The Llama-like model, op by op.
 class Llama final : public Model {
  public:
   Llama(Session& s, const LlamaConfig& config);

@@ -14,12 +14,14 @@
 
 namespace memreplay::synth {
 
+// A run of a model as a schedule.
 struct TrainingRun {
   Trace program;
   int64_t parameters = 0;
   std::string torch_version;
 };
 
+// A model that `memreplay synth` knows.
 struct ModelKind {
   std::string_view name;  // "nanogpt"
   std::vector<KeyInfo> (*keys)();

@@ -11,6 +11,7 @@
 
 namespace memreplay::synth {
 
+// nanoGPT as torch.compile() runs it.
 class CompiledNanoGpt final : public Model {
  public:
   CompiledNanoGpt(Session& s, const NanoGptConfig& config)

@@ -12,6 +12,7 @@
 
 namespace memreplay::synth {
 
+// nanoGPT, op by op.
 class NanoGpt final : public Model {
  public:
   // model.to("cuda")

@@ -1,5 +1,5 @@
 // PyTorch's ops as far as memory goes: what each allocates, what it saves for
-// backward and what its backward allocates. Sizes are formulas beside the
+// backward and what its backward allocates. Sizes are formulas next to the
 // allocation they belong to; B, T, C, H, D, V are batch, sequence, channels,
 // heads, channels per head and vocabulary.
 //

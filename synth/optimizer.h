@@ -13,6 +13,7 @@
 
 namespace memreplay::synth {
 
+// A parameter of a model, with its name in PyTorch.
 struct Parameter {
   std::string name;
   Tensor tensor;
@@ -26,6 +27,7 @@ enum class OptimizerKind : uint8_t {
   kSgd,           // no state; a list of gradients with the weights' decay
 };
 
+// An optimizer of torch.optim: its state, and what a step allocates.
 class Optimizer {
  public:
   // In the order in which it goes through them.

@@ -35,11 +35,11 @@ struct DeviceAlgorithms {
 // What depends on the release of PyTorch and the GPU.
 struct Platform {
   Bytes cublas_workspace = Bytes(8519680);  // :4096:2:16:8; 32 MiB on compute capability 9
-  // Asked for by each GEMM and given back, instead of kept per thread.
+  // Each GEMM requests it and frees it, instead of keeping it per thread.
   bool workspace_per_call = false;
   // That the card runs at once, which sums over rows are spread over.
   int64_t resident_threads = int64_t{128} * 1536;
-  // addmm's own workspace is kept per thread, instead of given back.
+  // addmm's own workspace is kept per thread instead of being freed.
   bool lt_workspace_kept = false;
   // Attention keeps its random state in two GPU tensors.
   bool flash_random_state_on_gpu = false;
@@ -51,6 +51,7 @@ struct Platform {
   DeviceAlgorithms algorithms = {};
 };
 
+// A training run that is being written down: the allocations of its ops, in order.
 class Session {
  public:
   explicit Session(const Platform& platform) : platform_(platform) {}
@@ -77,7 +78,7 @@ class Session {
   // One that adds a bias.
   void UseAddmm();
   // The sum over the rows of [rows, columns] is about to run: where blocks of several rows share a
-  // column, they meet in scratch memory. The rule is what torch 2.6 asks for on five cards.
+  // column, they meet in scratch memory. The rule gives what torch 2.6 requests on five cards.
   void UseRowSum(int64_t rows, int64_t columns);
 
   // The 16-bit type that autocast computes in, if it is on.
@@ -125,6 +126,7 @@ class GradMode {
   bool before_;
 };
 
+// Makes what is allocated while it exists that of another thread.
 class OnThread {
  public:
   OnThread(Session& session, Thread thread)

@@ -1,5 +1,5 @@
 // Tensors without numbers: sizes, strides, a type and the storage that backs
-// them. A storage asks for its memory when it is made and frees it when the last
+// them. A storage requests its memory when it is made and frees it when the last
 // tensor that refers to it goes, as in PyTorch; so a model written with C++
 // values has the lifetimes that CPython's reference counts give it.
 #ifndef MEMREPLAY_SYNTH_TENSOR_H_
@@ -30,6 +30,7 @@ Sizes ContiguousStrides(const Sizes& sizes);
 // if they have to be copied for it. Both have the same number of elements.
 std::optional<Sizes> ViewStrides(const Sizes& sizes, const Sizes& strides, const Sizes& to);
 
+// Memory that tensors share.
 class Storage {
  public:
   // `writer` must outlive it.

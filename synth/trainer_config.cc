@@ -95,7 +95,7 @@ Platform TrainerConfig::platform() const {
   platform.small_attention_blocks = compute_capability != "8.0" && compute_capability != "9.0";
   platform.lt_workspace_kept = TorchAtLeast(2, 11) && !TorchAtLeast(2, 15);
   platform.algorithms = AlgorithmsOf(*this);
-  // memreplay record of two products: kept up to 2.14.0, given back after each call in 2.15.0.
+  // memreplay record of two products: kept up to 2.14.0, freed after each call in 2.15.0.
   platform.workspace_per_call =
       workspace_policy == "auto" ? TorchAtLeast(2, 15) : workspace_policy == "per_call";
   return platform;

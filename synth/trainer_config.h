@@ -59,6 +59,7 @@ struct ModelSizes {
   int64_t layers, heads, channels, widest_layer, length, vocabulary;
 };
 
+// The value of a key, and those that it may have.
 struct ConfigRange {
   std::string_view key;
   int64_t value, low, high;

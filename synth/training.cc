@@ -87,7 +87,7 @@ class Training {
     Tensors found_inf;  // whether a gradient overflowed: until the scaler's update()
     if (uses_scaler()) found_inf.push_back(Unscale());
     if (config_.grad_clip != 0) ClipGradNorm(s_, model.parameters());
-    // One that runs in one kernel is told there; others are asked for on the host.
+    // An optimizer that runs in one kernel reads it there; for others the host reads it.
     if (uses_scaler() && OptimizerOf(config_) == OptimizerKind::kAdamWFused) {
       found_inf.push_back(ScalerNumber("scaler found_inf"));
     }
