@@ -27,11 +27,10 @@ constexpr char kEqual[] = "the same is computed";
 struct Words {
   std::string key;
   std::string change;
-  std::string cost;
-  bool preserves = true;
+  std::string cost = "nothing";
   std::string preserves_text = kEqual;
   std::vector<std::string> lines;
-  std::string place;
+  std::string place = {};
 };
 
 // "model.py:180" of "model.py:180 forward".
@@ -61,69 +60,58 @@ class Wording {
       : search_(search), trace_(search.facts.schedule->trace()), names_(names) {}
 
   Words Of(const Remedy& remedy) {
-    Words words;
     switch (remedy.kind) {
-      case RemedyKind::kSettings:
-        words.key = "settings";
-        words.change = StrCat("PYTORCH_CUDA_ALLOC_CONF=", remedy.conf);
-        words.cost = "nothing in the script changes";
-        words.lines = {words.change};
-        words.lines[0] = StrCat("export ", words.change);
-        break;
+      case RemedyKind::kSettings: {
+        const std::string change = StrCat("PYTORCH_CUDA_ALLOC_CONF=", remedy.conf);
+        return {.key = "settings",
+                .change = change,
+                .cost = "nothing in the script changes",
+                .lines = {StrCat("export ", change)}};
+      }
       case RemedyKind::kEarlyZero:
-        words.key = "zero_grad";
-        words.change = "gradients freed right after the optimizer's step";
-        words.cost = "nothing";
-        words.lines = {"optimizer.step()",
-                       "optimizer.zero_grad(set_to_none=True)  # here, not in the next step"};
-        break;
+        return {.key = "zero_grad",
+                .change = "gradients freed right after the optimizer's step",
+                .lines = {"optimizer.step()",
+                          "optimizer.zero_grad(set_to_none=True)  # here, not in the next step"}};
       case RemedyKind::kLeak:
-        words.key = "leak";
-        words.change =
-            StrCat("what ", LeakOf(remedy), " leaves behind freed at the end of each step");
-        words.cost = "nothing";
-        words.lines = {StrCat("# something keeps the tensors of ", LeakOf(remedy)),
-                       "loss.item()  # or .detach(): keep a number, not what it was computed from"};
-        break;
+        return {
+            .key = "leak",
+            .change =
+                StrCat("what ", LeakOf(remedy), " leaves behind freed at the end of each step"),
+            .lines = {StrCat("# something keeps the tensors of ", LeakOf(remedy)),
+                      "loss.item()  # or .detach(): keep a number, not what it was computed from"}};
       case RemedyKind::kNoGrad:
-        words.key = "no_grad";
-        words.change = "evaluation without gradients";
-        words.cost = "nothing";
-        words.lines = {"with torch.no_grad():", "    ...  # the evaluation"};
-        break;
+        return {.key = "no_grad",
+                .change = "evaluation without gradients",
+                .lines = {"with torch.no_grad():", "    ...  # the evaluation"}};
       case RemedyKind::kEmptyCache:
-        words.key = "empty_cache";
-        words.change = "the cache emptied between training and evaluation, or after each step";
-        words.cost = "memory is requested from the driver again";
-        words.lines = {"torch.cuda.empty_cache()"};
-        break;
+        return {.key = "empty_cache",
+                .change = "the cache emptied between training and evaluation, or after each step",
+                .cost = "memory is requested from the driver again",
+                .lines = {"torch.cuda.empty_cache()"}};
       case RemedyKind::kForeach:
-        words.key = "foreach";
-        words.change = "the optimizer with foreach=False";
-        words.cost = "the optimizer's step launches more kernels";
-        words.lines = {"torch.optim.AdamW(..., foreach=False)  # of the optimizer in use"};
-        break;
+        return {.key = "foreach",
+                .change = "the optimizer with foreach=False",
+                .cost = "the optimizer's step launches more kernels",
+                .lines = {"torch.optim.AdamW(..., foreach=False)  # of the optimizer in use"}};
       case RemedyKind::kFusedLoss:
-        words.key = "loss";
-        words.change = StrCat("a fused loss, whose gradient takes the memory of the logits (",
-                              FormatSize(remedy.size), ", ", Label(remedy.stack), ")");
-        words.cost = "about nothing";
-        words.preserves_text = "the same up to rounding";
-        words.lines = {
-            "from liger_kernel.transformers import LigerCrossEntropyLoss  # pip install "
-            "liger-kernel",
-            "loss = LigerCrossEntropyLoss()(logits.view(-1, logits.size(-1)), targets.view(-1))"};
-        break;
-      case RemedyKind::kCheckpoint: Checkpoint(remedy, &words); break;
-      case RemedyKind::kHost:
-        words.key = "host";
-        words.change = "activations on the host between forward and backward";
-        words.cost = StrCat(FormatSize(remedy.work), " to the host and back in each step");
-        words.lines = {"with torch.autograd.graph.save_on_cpu(pin_memory=True):",
-                       "    loss = ...  # the forward pass"};
-        break;
+        return {.key = "loss",
+                .change = StrCat("a fused loss, whose gradient takes the memory of the logits (",
+                                 FormatSize(remedy.size), ", ", Label(remedy.stack), ")"),
+                .cost = "about nothing",
+                .preserves_text = "the same up to rounding",
+                .lines = {"from liger_kernel.transformers import LigerCrossEntropyLoss  # pip "
+                          "install liger-kernel",
+                          "loss = LigerCrossEntropyLoss()(logits.view(-1, logits.size(-1)), "
+                          "targets.view(-1))"}};
+      case RemedyKind::kCheckpoint: return Checkpoint(remedy);
+      case RemedyKind::kHost: break;
     }
-    return words;
+    return {.key = "host",
+            .change = "activations on the host between forward and backward",
+            .cost = StrCat(FormatSize(remedy.work), " to the host and back in each step"),
+            .lines = {"with torch.autograd.graph.save_on_cpu(pin_memory=True):",
+                      "    loss = ...  # the forward pass"}};
   }
 
  private:
@@ -134,34 +122,36 @@ class Wording {
                                     : StrCat("a line that allocates ", FormatSize(remedy.size));
   }
 
-  void Checkpoint(const Remedy& remedy, Words* words) const {
+  Words Checkpoint(const Remedy& remedy) const {
+    Words words;
     const RepeatedModule& module = search_.facts.modules[remedy.module];
     const std::string which = remedy.every == 1 ? "each module" : "every second module";
-    words->lines = {"from torch.utils.checkpoint import checkpoint"};
+    words.lines = {"from torch.utils.checkpoint import checkpoint"};
     if (!module.path.empty()) {
       const std::string path = CleanText(module.path);
-      words->key = StrCat("checkpoint:", path);
-      words->change = StrCat("activation checkpointing of ",
-                             remedy.every == 1 ? "each " : "every second ", path);
-      words->lines.insert(words->lines.begin(), "import functools, re");
-      words->lines.push_back(
+      words.key = StrCat("checkpoint:", path);
+      words.change = StrCat("activation checkpointing of ",
+                            remedy.every == 1 ? "each " : "every second ", path);
+      words.lines.insert(words.lines.begin(), "import functools, re");
+      words.lines.push_back(
           StrCat("blocks = [module for name, module in model.named_modules() if re.fullmatch(r\"",
                  RegexOf(path), "\", name)]"));
-      words->lines.push_back(StrCat("for block in blocks", remedy.every == 1 ? "" : "[::2]", ":"));
-      words->lines.push_back(
+      words.lines.push_back(StrCat("for block in blocks", remedy.every == 1 ? "" : "[::2]", ":"));
+      words.lines.push_back(
           "    block.forward = functools.partial(checkpoint, block.forward, use_reentrant=False)");
     } else {
       const std::string forward = PlaceOf(trace_, module.forward);
-      words->place = PlaceOf(trace_, module.caller);
-      words->key = StrCat("checkpoint:", forward);
-      words->change = StrCat("activation checkpointing of ", which, " called at ", words->place,
-                             " (", forward, ")");
-      words->lines.push_back(StrCat("x = checkpoint(module, x, use_reentrant=False)  # ",
-                                    words->place, ", instead of x = module(x)"));
+      words.place = PlaceOf(trace_, module.caller);
+      words.key = StrCat("checkpoint:", forward);
+      words.change = StrCat("activation checkpointing of ", which, " called at ", words.place, " (",
+                            forward, ")");
+      words.lines.push_back(StrCat("x = checkpoint(module, x, use_reentrant=False)  # ",
+                                   words.place, ", instead of x = module(x)"));
     }
-    if (remedy.every == 2) words->key += "/2";
-    words->cost = StrCat("what makes ", std::lround(100 * remedy.share),
-                         " % of a forward pass's allocations is computed twice");
+    if (remedy.every == 2) words.key += "/2";
+    words.cost = StrCat("what makes ", std::lround(100 * remedy.share),
+                        " % of a forward pass's allocations is computed twice");
+    return words;
   }
 
   const RemedySearch& search_;
@@ -179,7 +169,6 @@ void FillAdviceRow(const RemedySearch& search, const RemedyRun& run, Wording& wo
     changes.push_back(std::move(words.change));
     if (words.cost != "nothing") costs.push_back(std::move(words.cost));
     if (words.preserves_text != kEqual) preserves.push_back(words.preserves_text);
-    row->set_preserves(row->preserves() && words.preserves);
     for (std::string& line : words.lines) row->add_lines(std::move(line));
     if (!words.place.empty()) row->set_place(words.place);
   }

@@ -72,8 +72,7 @@ function rankPixel(rank) {
  * @param {number} share 0 to 1
  */
 function agePixel(share) {
-  return isDark() ? pixelOf(0.88 - 0.5 * share, 0.06 + 0.08 * share, 95 + 175 * share) :
-                    pixelOf(0.9 - 0.5 * share, 0.06 + 0.08 * share, 95 + 175 * share);
+  return pixelOf((isDark() ? 0.88 : 0.9) - 0.5 * share, 0.06 + 0.08 * share, 95 + 175 * share);
 }
 
 // Lightness, colourfulness and hue of the categories, the same on every page; of the theme's light side.
