@@ -7,6 +7,7 @@
 #include "absl/status/status.h"
 #include "report/ask/device_report.h"
 #include "report/ask/diagnosis.h"
+#include "report/ask/oom.h"
 #include "report/words/verdict.h"
 #include "trace/value/strings.h"
 
@@ -29,8 +30,7 @@ absl::StatusOr<proto::Report> AskDevices(
   // A file that is examined for running out of memory begins with the devices that do.
   std::stable_partition(report.mutable_devices()->begin(), report.mutable_devices()->end(),
                         [](const proto::DeviceReport& answered) {
-                          return answered.mode() == proto::Mode::oom &&
-                                 answered.oom().verdict() != proto::Verdict::none;
+                          return answered.mode() == proto::Mode::oom && RanOut(answered.oom());
                         });
   for (const proto::DeviceReport& answered : report.devices()) {
     if (AsksAdvice(answered) && !report.has_advice()) *report.mutable_advice() = answered.advice();
