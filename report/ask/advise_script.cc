@@ -28,7 +28,7 @@ using Names = std::vector<std::string>;
 constexpr char kExpandable[] = "expandable_segments:True";
 constexpr size_t kLargestCombination = 3;           // remedies in one row
 constexpr char kCountsFlops[] = "flops";            // among the remedies, but it changes nothing
-constexpr int64_t kLeastPinned = int64_t{1} << 20;  // less is not worth a word
+constexpr int64_t kMinPinned = int64_t{1} << 20;  // less is not worth a word
 
 // The smallest device memory from which on the recording survives under `conf`; 0: none is known.
 proto::AdvisedRun::Fit FitUnder(const Study& study, const std::string& conf, Bytes least) {
@@ -360,7 +360,7 @@ proto::Advice::Row Search::RowOf(const Tried& tried, const proto::AdvisedRun::Fi
         100.0 * static_cast<double>(std::abs(more)) / static_cast<double>(as_is_.launches()),
         more > 0 ? "more" : "fewer"));
   }
-  if (const int64_t pinned = tried.run.pinned() - as_is_.pinned(); pinned >= kLeastPinned) {
+  if (const int64_t pinned = tried.run.pinned() - as_is_.pinned(); pinned >= kMinPinned) {
     costs.push_back(StrCat(FormatSize(pinned), " of pinned memory of the host"));
   }
   if (costs.empty()) costs.push_back("nothing");
