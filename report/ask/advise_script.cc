@@ -26,8 +26,8 @@ namespace {
 using Names = std::vector<std::string>;
 
 constexpr char kExpandable[] = "expandable_segments:True";
-constexpr size_t kLargestCombination = 3;           // remedies in one row
-constexpr char kCountsFlops[] = "flops";            // among the remedies, but it changes nothing
+constexpr size_t kLargestCombination = 3;         // remedies in one row
+constexpr char kCountsFlops[] = "flops";          // among the remedies, but it changes nothing
 constexpr int64_t kMinPinned = int64_t{1} << 20;  // less is not worth a word
 
 // The smallest device memory from which on the recording survives under `conf`; 0: none is known.

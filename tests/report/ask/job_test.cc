@@ -52,7 +52,8 @@ TEST(Job, SeveralMayStandOut) {
   EXPECT_EQ(OutlierOf(job), -2);
   EXPECT_GT(job.rows(1).score(), 3.5);
   EXPECT_LT(job.rows(5).score(), -3.5);
-  EXPECT_NE(RenderJobText(job).find("outliers rank, device 0; rank, device 0."), std::string::npos);
+  EXPECT_NE(RenderJobText(job).text.find("outliers rank, device 0; rank, device 0."),
+            std::string::npos);
 }
 
 TEST(Job, NoneStandsOut) {
