@@ -138,7 +138,7 @@ class Recording:
     def oom(self, *, capacity: Union[int, str, None] = None, **flags: Any) -> Answer:
         """Why memory ran out, and what would have helped.
 
-        >>> load("tests/data/serving.jsonl").oom(capacity="3GiB").oom.verdict
+        >>> load("tests/data/serving.jsonl").oom(capacity="3GiB").only_device.oom.verdict
         'too_large'
         """
         return self._ask("oom", capacity=capacity, **flags)
