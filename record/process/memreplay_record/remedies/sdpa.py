@@ -5,6 +5,7 @@ several statements of one block.
 """
 import ast
 import inspect
+import linecache
 import textwrap
 import types
 
@@ -55,7 +56,7 @@ def find(cls):
     try:
         lines, first = inspect.getsourcelines(forward)
         tree = ast.parse(textwrap.dedent("".join(lines)))
-        is_causal = any(word in inspect.getsource(cls) for word in ("tril", "triu"))
+        is_causal = any(word in _class_around(forward.__code__) for word in ("tril", "triu"))
     except (OSError, TypeError, SyntaxError):
         return None
     ast.increment_lineno(tree, first - 1)
@@ -73,6 +74,14 @@ def find(cls):
                 return Attention(forward.__code__.co_filename, lines, ast.unparse(after), match.is_masked,
                                  _function(tree, forward))
     return None
+
+
+def _class_around(code):
+    """The source of the class that a function is in. inspect.getsource() has none of the script's own when Python ends."""
+    lines = linecache.getlines(code.co_filename)
+    around = [node for node in ast.walk(ast.parse("".join(lines)))
+              if isinstance(node, ast.ClassDef) and node.lineno <= code.co_firstlineno <= node.end_lineno]
+    return "".join(lines[around[-1].lineno - 1:around[-1].end_lineno]) if around else ""
 
 
 def _function(tree, forward):
