@@ -70,7 +70,8 @@ def _output(*command):
 
 
 def card_sources():
-    return sorted(p for p in (ROOT / "record" / "card").rglob("*") if p.suffix in (".cc", ".h", ".map"))
+    folders = (ROOT / "record" / "card", ROOT / "hardware")
+    return sorted(p for folder in folders for p in folder.rglob("*") if p.suffix in (".cc", ".h", ".map"))
 
 
 def digest(paths):
