@@ -35,8 +35,8 @@ class ByteSource {
   };
 
   // Regular files are mapped; pipes and character devices are read as they
-  // come. "-" is standard input. Errors: NotFound, PermissionDenied, InvalidArgument (a directory, an
-  // empty file); they name the path. A mapped file must not shrink meanwhile.
+  // come, and "-" is standard input. Errors: NotFound, PermissionDenied, InvalidArgument (a
+  // directory, an empty file); they name the path. A mapped file must not shrink meanwhile.
   static absl::StatusOr<std::unique_ptr<ByteSource>> Open(const std::string& path,
                                                           const Limits& limits);
   static absl::StatusOr<std::unique_ptr<ByteSource>> Open(const std::string& path) {
