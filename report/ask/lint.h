@@ -9,7 +9,7 @@
 
 namespace memreplay {
 
-// `is_given`: the release was asked for; else it is the default.
+// `is_given`: the release was requested; else it is the default.
 proto::Report LintReport(std::string_view conf, const TorchProfile& profile, bool is_given);
 
 // This release refuses the string.

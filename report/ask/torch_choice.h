@@ -9,7 +9,7 @@ namespace memreplay {
 
 proto::TorchProfileChoice DescribeChoice(const ProfileChoice& choice);
 
-// Of a question without a file: `is_given` tells whether the release was asked for.
+// Of a question without a file: `is_given` says whether the release was requested.
 proto::TorchProfileChoice DescribeChoice(const TorchProfile& profile, bool is_given);
 
 }  // namespace memreplay
