@@ -2,6 +2,7 @@
 #ifndef MEMREPLAY_REPORT_ASK_OUTLIERS_H_
 #define MEMREPLAY_REPORT_ASK_OUTLIERS_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
