@@ -77,6 +77,11 @@ def _short(device: Row) -> str:
     return name if device["device"] <= 0 else f"{name} device {device['device']}"
 
 
+def part_of(folder: str, name: str) -> str:
+    """Where a file of `folder` is written until it is whole: hidden, and no other run's, which may write the same file."""
+    return f"{folder}/.{name}.{uuid.uuid4().hex}"
+
+
 class Tables:
     """Takes the rows of one file after the other, in order of the files' names; writes as they come."""
 
@@ -88,8 +93,7 @@ class Tables:
         self.schemas = {name: pyarrow.schema([tuple(column.split(":")) for column in columns])
                         for name, columns in _COLUMNS.items()}
         self.rows: Dict[str, List[Row]] = {name: [] for name in _COLUMNS}
-        # Under names of their own until they are whole: another run may write the same tables.
-        self.parts = {name: f"{self.path}/.{name}.parquet.{uuid.uuid4().hex}" for name in (*_COLUMNS, "fleet")}
+        self.parts = {name: part_of(self.path, f"{name}.parquet") for name in _COLUMNS}
         self.files = {name: fs.open(self.parts[name], "wb") for name in _COLUMNS}
         self.writers = {name: pyarrow.parquet.ParquetWriter(self.files[name], self.schemas[name], compression="zstd")
                         for name in _COLUMNS}
@@ -143,9 +147,10 @@ class Tables:
             writer.close()
             self.files[name].close()
             self.fs.mv(self.parts[name], f"{self.path}/{name}.parquet")
-        with self.fs.open(self.parts["fleet"], "w", encoding="utf-8") as file:
+        part = part_of(self.path, "fleet.html")
+        with self.fs.open(part, "w", encoding="utf-8") as file:
             file.write(_page(self.headlines(), self.shown, self.errors))
-        self.fs.mv(self.parts["fleet"], f"{self.path}/fleet.html")
+        self.fs.mv(part, f"{self.path}/fleet.html")
 
     def headlines(self) -> List[str]:
         """What is saved over all; `told` has a line for each of the first jobs."""

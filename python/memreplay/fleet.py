@@ -10,11 +10,10 @@ import itertools
 import json
 import sys
 import time
-import uuid
 from typing import Any, Dict, Iterable, Iterator, List, Optional, Sequence, Set, Tuple
 
 from memreplay import _fleet_engines as engines
-from memreplay._fleet_tables import TABLES, Tables
+from memreplay._fleet_tables import TABLES, Tables, part_of
 from memreplay._fleet_task import Row, Task, compare, job_and_rank, settings, sweep_line
 from memreplay._program import Error, run
 
@@ -90,7 +89,7 @@ class Parts:
 
     def put(self, task: Task, answer: Dict[str, Any]) -> None:
         name = self.name(task)
-        part = f"{self.folder}/.{name}.{uuid.uuid4().hex}"  # another run may write the same answer
+        part = part_of(self.folder, name)
         with self.fs.open(part, "w") as file:
             json.dump(answer, file)
         self.fs.mv(part, f"{self.folder}/{name}")
