@@ -1,5 +1,5 @@
-// The subcommands of memreplay. To add one: a file <name>_command.cc, a
-// declaration here, a row in commands.cc.
+// The subcommands of memreplay. A new one takes a file <name>_command.cc, a declaration here
+// and a row in commands.cc.
 #ifndef MEMREPLAY_CLI_COMMAND_H_
 #define MEMREPLAY_CLI_COMMAND_H_
 
@@ -16,8 +16,8 @@ namespace memreplay {
 
 // Exit statuses of the program.
 inline constexpr int kExitAnswered = 0;
-inline constexpr int kExitBad = 1;       // the answer is bad
-inline constexpr int kExitUnusable = 2;  // the input or the call is
+inline constexpr int kExitBad = 1;       // there is an answer, and something is wrong
+inline constexpr int kExitUnusable = 2;  // the input or the command line is unusable
 
 // What follows a command's name on the command line.
 struct CommandLine {
@@ -29,7 +29,7 @@ struct CommandLine {
   }
 };
 
-// Each returns the exit status. An error is one line for stderr and means kExitUnusable.
+// Each function returns the exit status. An error is one line for stderr and means kExitUnusable.
 absl::StatusOr<int> RunInspect(const CommandLine& line);
 absl::StatusOr<int> RunReplay(const CommandLine& line);
 absl::StatusOr<int> RunExplain(const CommandLine& line);
@@ -38,16 +38,15 @@ absl::StatusOr<int> RunDiff(const CommandLine& line);
 absl::StatusOr<int> RunConvert(const CommandLine& line);
 absl::StatusOr<int> RunSweep(const CommandLine& line);
 absl::StatusOr<int> RunAdvise(const CommandLine& line);
-// `advise` about recordings.
+// Runs `advise` on recordings.
 absl::StatusOr<int> RunAdviseRecording(const CommandLine& line);
 absl::StatusOr<int> RunFit(const CommandLine& line);
-// `fit script` and `sweep script`: what follows the two words.
+// Run `fit script` and `sweep script`; `line` is what follows these two words.
 absl::StatusOr<int> RunFitScript(const CommandLine& line);
 absl::StatusOr<int> RunSweepScript(const CommandLine& line);
-absl::StatusOr<int> RunAdvise(const CommandLine& line);
-// Whether the words after `advise` name a script: there is a "--" or a "NAME.py" among them.
+// Returns whether the words after `advise` name a script: one of them is "--" or "NAME.py".
 bool IsAboutScript(absl::Span<const std::string> args);
-// `advise` about one.
+// Runs `advise` on a script.
 absl::StatusOr<int> RunAdviseScript(const CommandLine& line);
 absl::StatusOr<int> RunGpu(const CommandLine& line);
 absl::StatusOr<int> RunLint(const CommandLine& line);
@@ -63,18 +62,23 @@ struct Command {
   std::string_view name;
   std::string_view summary;
   absl::StatusOr<int> (*run)(const CommandLine& line);
-  bool is_python = false;  // run by a Python interpreter, its --help too
+  bool is_python = false;         // run by a Python interpreter, its --help too
+  bool takes_parameters = false;  // --set NAME=N, of a schedule
+
+  // The flags that are taken out of the command line before `run` reads its own: those of every
+  // command, which ProgramHelp() describes.
+  std::vector<HelpFlag> common_flags() const;
 };
 absl::Span<const Command> Commands();
 
-// Of "memreplay --help".
+// Returns the text of "memreplay --help".
 std::string ProgramHelp();
 
 // Answers --help: describes the flags, or prints them with `more` below.
 absl::StatusOr<int> ShowHelp(const CommandLine& line, const FlagSet& flags,
                              std::string_view more = "");
 
-// `status` with the command named in front: "replay: unknown flag ...".
+// Returns `status` with the command's name in front: "replay: unknown flag ...".
 absl::Status InCommand(std::string_view command, const absl::Status& status);
 
 }  // namespace memreplay

@@ -10,19 +10,22 @@ namespace {
 constexpr Command kCommands[] = {
     {"inspect", "report what is in a file: devices, streams, pools, peaks, completeness",
      RunInspect},
-    {"replay", "replay a file as recorded, or under other settings", RunReplay},
-    {"oom", "explain why memory ran out and what would have helped", RunOom},
+    {"replay", "replay a file as recorded, or under other settings", RunReplay, false, true},
+    {"oom", "explain why memory ran out and what would have helped", RunOom, false, true},
     {"explain", "explain an error text or a log: what ran out, why, and what to do", RunExplain},
     {"diff", "show what changed between two files or reports", RunDiff},
-    {"sweep", "rank settings, searched or given, and print the best to paste", RunSweep},
-    {"fit", "find the smallest device memory that is enough, for each setting", RunFit},
+    {"sweep", "rank settings, searched or given, and print the best to paste", RunSweep, false,
+     true},
+    {"fit", "find the smallest device memory that is enough, for each setting", RunFit, false,
+     true},
     {"advise", "try changes to a script: which make it fit a GPU, and what they cost", RunAdvise},
-    {"gpu", "replay a file on a real GPU and compare it with the simulation", RunGpu},
+    {"gpu", "replay a file on a real GPU and compare it with the simulation", RunGpu, false, true},
     {"report", "write an interactive page: timeline, block map, tables", RunReport},
     {"convert", "write a file in another format", RunConvert},
     {"lint", "check a PYTORCH_CUDA_ALLOC_CONF string for errors and risks", RunLint},
     {"record", "run a PyTorch script on a simulated or real GPU and record it", RunRecord},
-    {"synth", "predict the requests and the memory of a training run or a schedule", RunSynth},
+    {"synth", "predict the requests and the memory of a training run or a schedule", RunSynth,
+     false, true},
     {"fleet", "analyse the recordings of many jobs on a cluster", RunFleet, true},
     {"mcp", "answer an assistant's questions (Model Context Protocol)", RunMcp, true},
     {"completion", "print shell completion for bash, zsh or fish, or the man page", RunCompletion},
@@ -31,6 +34,16 @@ constexpr Command kCommands[] = {
 }  // namespace
 
 absl::Span<const Command> Commands() { return kCommands; }
+
+std::vector<HelpFlag> Command::common_flags() const {
+  if (is_python) return {};
+  std::vector<HelpFlag> flags = {
+      {"memory-limit", "SIZE", "stop when more memory of this machine is needed; 0: no limit"}};
+  if (takes_parameters) {
+    flags.push_back({"set", "NAME=N", "the value of a parameter of the schedule", 0, true});
+  }
+  return flags;
+}
 
 std::string ProgramHelp() {
   std::string text =

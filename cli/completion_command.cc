@@ -1,5 +1,6 @@
 // memreplay completion bash|zsh|fish|man
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "cli/command.h"
@@ -31,6 +32,7 @@ absl::StatusOr<std::vector<CommandHelp>> AllHelp() {
     if (command.is_python) continue;
     const absl::StatusOr<int> described = command.run({{"--help"}, &row.help});
     if (!described.ok()) return described.status();
+    for (HelpFlag& flag : command.common_flags()) row.help.flags.push_back(std::move(flag));
   }
   return all;
 }
