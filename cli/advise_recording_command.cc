@@ -1,4 +1,4 @@
-// memreplay advise FILE...: about recordings.
+// memreplay advise FILE...
 #include <optional>
 #include <string>
 #include <string_view>

@@ -56,7 +56,7 @@ struct AdviseFlags {
   bool json = false;
 };
 
-// Runs of the script on a GPU that nothing is too large for.
+// The runs of the script on a GPU with unlimited memory.
 std::vector<ScriptRun> RunsOf(const RecordOptions& base,
                               absl::Span<const std::vector<std::string>> remedies) {
   std::vector<ScriptRun> runs;
@@ -70,7 +70,7 @@ std::vector<ScriptRun> RunsOf(const RecordOptions& base,
   return runs;
 }
 
-// What the snapshots of a run say.
+// Returns what the snapshots of a run report.
 absl::Status StudyRun(proto::RecordReport* report) {
   proto::AdvisedRun& advised = *report->mutable_advised();
   for (const proto::RecordedProcess& process : report->processes()) {
@@ -128,7 +128,7 @@ absl::StatusOr<proto::Advice> Advise(const AdviseFlags& options, AdviceQuestion 
   return advice;
 }
 
-// Its memory, or what --capacity says.
+// Returns the memory of the GPU, or --capacity if given.
 absl::StatusOr<AdviceQuestion> QuestionOf(const AdviseFlags& options) {
   AdviceQuestion question;
   question.only = options.only;

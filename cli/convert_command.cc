@@ -32,7 +32,7 @@ struct ConvertFlags {
   std::string to;
 };
 
-// What shows a run, which has to be replayed for it.
+// Returns whether the format shows a run, for which the file has to be replayed.
 struct RunFormat {
   std::string_view name;
   std::string_view extensions;
@@ -118,7 +118,7 @@ absl::StatusOr<const TraceFormat*> ChooseFormat(const std::string& to, const std
              nearest.empty() ? std::string() : StrCat("; did you mean ", nearest, "?")));
 }
 
-// As `report` replays it.
+// Replays the file as `report` does.
 absl::Status Replayed(const Study& study, RunLogObserver* log) {
   if (study.settings().as_recorded) {
     study.WatchAsRecorded(log);

@@ -1,4 +1,4 @@
-// An error text, a log or standard input, explained: what `explain` and `oom --message` share.
+// Explains an error text, a log or standard input, for `explain` and `oom --message`.
 #ifndef MEMREPLAY_CLI_EXPLAIN_H_
 #define MEMREPLAY_CLI_EXPLAIN_H_
 
@@ -8,9 +8,9 @@
 
 namespace memreplay {
 
-// Prints what `source` says: a file, plain or compressed and of any length, "-", or the text
-// itself, which has a blank and is no file's name. Returns kExitBad. Errors: ByteSource::Open()'s,
-// Explain()'s.
+// Prints an explanation of `source`: a file of any length, plain or compressed, "-", or the text
+// itself, which has a blank and is not the name of a file. Returns kExitBad. Errors: those of
+// ByteSource::Open() and Explain().
 absl::StatusOr<int> PrintExplanation(const std::string& source, bool json);
 
 }  // namespace memreplay

@@ -119,7 +119,7 @@ absl::StatusOr<int> ReportEach(std::string_view command, const std::vector<std::
   const bool several = files->size() > 1;
   const Jobs share = ShareOut(static_cast<size_t>(jobs.value_or(0)), files->size());
   const auto answer_one = [&](const std::string& file) { return answer(file, share.threads); };
-  // How many files are done; those that work on one say nothing meanwhile.
+  // Shows how many files are done; the processes show nothing of their own.
   std::optional<Progress> progress;
   if (several && form != ReportForm::kJson) {
     progress.emplace(StrCat(command, " of ", files->size(), " files"));
@@ -160,7 +160,7 @@ absl::StatusOr<int> ReportEach(std::string_view command, const std::vector<std::
       text.Append(RenderText(*report));
       first = false;
     }
-    // Of several files, how they compare comes first.
+    // The comparison of several files comes first.
     if (several && form == ReportForm::kText) {
       texts.Append(text);
       continue;

@@ -1,4 +1,4 @@
-// One question, asked of each file of a command line.
+// Answers one question about each file of a command line.
 #ifndef MEMREPLAY_CLI_FILE_COMMAND_H_
 #define MEMREPLAY_CLI_FILE_COMMAND_H_
 
@@ -26,10 +26,10 @@ namespace memreplay {
 enum class ReportForm { kText, kJson, kNone };
 enum class Placement { kOwnProcesses, kThisProcess };
 
-// What every such command may be given.
+// The options that every such command has.
 struct FileFlags {
   SettingsRequest settings;
-  std::optional<int64_t> device;  // only this one of the file
+  std::optional<int64_t> device;  // only this device of the file
   std::optional<int64_t> jobs;
   bool json = false;
   ReportForm form() const { return json ? ReportForm::kJson : ReportForm::kText; }
@@ -44,49 +44,50 @@ void AddJobs(FlagSet* flags, std::optional<int64_t>* jobs);
 absl::StatusOr<std::optional<Inputs>> ParseInputs(const CommandLine& line, std::string_view command,
                                                   FlagSet* flags, bool may_be_none = false);
 
-// `paths` with each directory replaced by the files in it (not those below, not
-// hidden ones), by name. Error: a directory that cannot be listed or is empty.
+// Returns `paths` with each directory replaced by the files in it, by name, without hidden files
+// and subdirectories. Error: a directory that cannot be listed or is empty.
 absl::StatusOr<std::vector<std::string>> ExpandDirectories(const std::vector<std::string>& paths);
 
-// While a file is answered.
+// What is at hand while a file is being answered.
 struct FileRun {
   const std::string& file;
-  size_t threads;  // that it may use
+  size_t threads;  // that the answer may use
   Progress& progress;
 };
 using DeviceQuestion =
     absl::FunctionRef<absl::StatusOr<proto::DeviceReport>(const Study& study, const FileRun& run)>;
 
-// Returns the report of one file: what `ask` says of each device, in order, or of the one that
-// --device names. Its first error is the answer. Error: NotFound, nothing of that device in the
-// file.
+// Returns the report of one file: what `ask` says about each device in order, or about the one
+// that --device names. The first error of `ask` is returned. Error: NotFound if the file has
+// nothing of that device.
 absl::StatusOr<proto::Report> AnswerFile(std::string_view command, const OpenedFile& opened,
                                          const FileFlags& options, const FileRun& run,
                                          DeviceQuestion ask);
-// Opens it first.
+// Opens the file first.
 absl::StatusOr<proto::Report> AnswerFile(std::string_view command, const std::string& file,
                                          const Inputs& inputs, const FileFlags& options,
                                          size_t threads, DeviceQuestion ask);
 
-// Prints the report of each file in order: text, of several files after the job's table,
-// or JSON as soon as it is there, indented for one file and one line each for several. Directories
-// count as their files. Several files are answered each in a process of its own (cli/processes.h),
-// unless `placement` is kThisProcess; `answer` is told how many threads it may use. `jobs`: --jobs,
-// null if it was not given. In JSON the job's table is `job` of the last line. A
-// file without an answer is a line on stderr and a row of the table, and with several files in JSON
-// also a report that holds the error, so that lines and files stay in step. Returns the worst exit
-// status; an error only if standard output cannot be written, or `jobs` is less than 1.
+// Prints the report of each file in order. Text of several files follows the table of the job; JSON
+// is printed as soon as it is ready, indented for one file and one line each for several, with the
+// job's table as `job` of the last line. A directory stands for its files. Each of several files is
+// answered in a process of its own (cli/processes.h) unless `placement` is kThisProcess. `jobs` is
+// --jobs, null if it was not given. A file without an answer is a line on stderr and a row of the
+// table; with several files in JSON it is also a report that holds the error, so that lines and
+// files stay in step. Returns the worst exit status. Errors: standard output cannot be written, or
+// `jobs` is less than 1.
 using FileQuestion =
     absl::FunctionRef<absl::StatusOr<proto::Report>(const std::string& file, size_t threads)>;
 absl::StatusOr<int> ReportEach(std::string_view command, const std::vector<std::string>& files,
                                ReportForm form, const std::optional<int64_t>& jobs,
                                FileQuestion answer, Placement placement = Placement::kOwnProcesses);
 
-// All of a command whose answer about a file is what `ask` says of its devices.
+// Runs a command whose answer about a file is what `ask` says about its devices.
 absl::StatusOr<int> AnswerFiles(std::string_view command, const Inputs& inputs,
                                 const FileFlags& options, DeviceQuestion ask);
 
-// The same reports as values, in order; of a file without an answer one that holds the error.
+// Returns the same reports as values, in order; a file without an answer has one that holds the
+// error.
 absl::StatusOr<std::vector<proto::Report>> CollectReports(std::string_view command,
                                                           const std::vector<std::string>& files,
                                                           const std::optional<int64_t>& jobs,

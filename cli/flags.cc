@@ -35,7 +35,7 @@ std::string_view NearestWord(std::string_view word, absl::Span<const std::string
   size_t best = std::max<size_t>(2, word.size() / 3) + 1;
   for (std::string_view candidate : candidates) {
     size_t distance = EditDistance(word, candidate);
-    // An abbreviation is near, however much is missing.
+    // An abbreviation is near, however short it is.
     if (word.size() >= 3 && candidate.substr(0, word.size()) == word) distance = 1;
     if (distance < best) {
       best = distance;

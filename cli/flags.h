@@ -1,5 +1,5 @@
-// A small typed flag parser: each command owns a FlagSet, so that --help and
-// errors are about that command alone.
+// A small parser of typed flags. Each command owns a FlagSet, so that --help and errors are about
+// that command alone.
 #ifndef MEMREPLAY_CLI_FLAGS_H_
 #define MEMREPLAY_CLI_FLAGS_H_
 
@@ -21,7 +21,7 @@ namespace memreplay {
 // The flags of a command: what they are called, where their values go, and the help about them.
 class FlagSet {
  public:
-  // `usage` is what follows the program's name: "replay FILE... [flags]".
+  // `usage` is what follows the binary's name: "replay FILE... [flags]".
   // `description` is shown by --help, wrapped by its author.
   FlagSet(std::string usage, std::string description);
 
@@ -32,36 +32,36 @@ class FlagSet {
                std::string_view help);
   void AddOptionalText(std::string_view name, std::string_view value,
                        std::optional<std::string>* target, std::string_view help);
-  // May be given several times; the values in order.
+  // The flag may be given several times; `target` receives the values in order.
   void AddTexts(std::string_view name, std::string_view value, std::vector<std::string>* target,
                 std::string_view help);
   void AddSize(std::string_view name, std::optional<Bytes>* target, std::string_view help);
   void AddNumber(std::string_view name, std::string_view value, std::optional<int64_t>* target,
                  std::string_view help);
-  // A decimal number; the range is the target's affair.
+  // Reads a decimal number and does not check its range.
   void AddFraction(std::string_view name, std::optional<double>* target, std::string_view help);
-  // Anything else: `set` reads the value. `repeats`: may be given several times.
+  // Registers a flag whose value `set` reads. With `repeats` it may be given several times.
   void AddParsed(std::string_view name, std::string_view value, std::string_view help,
                  std::function<absl::Status(std::string_view)> set, bool repeats = false);
-  // "-o" for a flag that is registered already.
+  // Adds a short form, such as "-o", to a flag that is registered already.
   void AddShort(char letter, std::string_view name);
-  // One of `choices`.
+  // The value is one of `choices`.
   void AddChoice(std::string_view name, const std::vector<std::string>& choices,
                  std::string* target, std::string_view help);
 
-  // `--name value`, `--name=value`, `-o value` (AddShort()), switches also `--name=false`; `--`
-  // ends the flags; `-` alone is an argument. Returns what is not a flag, in order.
-  // --help and -h set help_requested() and end parsing.
-  // Errors: InvalidArgument: unknown flag (with the nearest known one), missing
-  // or unreadable value, a flag given twice.
+  // Reads `--name value`, `--name=value`, `-o value` (AddShort()) and, for switches,
+  // `--name=false`. `--` ends the flags; `-` alone is an argument. --help and -h set
+  // help_requested() and end parsing. Returns the arguments that are not flags, in order.
+  // Errors: InvalidArgument for an unknown flag (with the nearest known one), a missing or
+  // unreadable value, a flag given twice.
   absl::StatusOr<std::vector<std::string>> Parse(absl::Span<const std::string> args);
-  // The same for a command line that ends in another program's: flags end before the first
-  // argument or an `-m`, and all from there on is returned as it is.
+  // Does the same for a command line that ends in that of another program: flags end before the
+  // first argument or `-m`, and everything from there on is returned unchanged.
   absl::StatusOr<std::vector<std::string>> ParseLeading(absl::Span<const std::string> args);
 
   bool help_requested() const { return help_requested_; }
   std::string Help() const;
-  // What Help() says, as values.
+  // Returns the content of Help() as values.
   HelpText Describe() const;
 
  private:
@@ -85,8 +85,8 @@ class FlagSet {
   bool help_requested_ = false;
 };
 
-// The candidate nearest to `word` by edit distance, if near enough to be what
-// was meant; else empty.
+// Returns the candidate nearest to `word` by edit distance if it is near enough to have been
+// meant, else an empty text.
 std::string_view NearestWord(std::string_view word, absl::Span<const std::string_view> candidates);
 
 }  // namespace memreplay

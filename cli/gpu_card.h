@@ -1,5 +1,5 @@
-// The GPU that `memreplay gpu` runs on. Behind this header so that the command
-// builds where there is no CUDA toolkit; there no card can be opened.
+// Opens the GPU that `memreplay gpu` runs on. The command also builds where there is no CUDA
+// toolkit; there, no GPU can be opened.
 #ifndef MEMREPLAY_CLI_GPU_CARD_H_
 #define MEMREPLAY_CLI_GPU_CARD_H_
 

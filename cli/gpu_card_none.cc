@@ -1,4 +1,4 @@
-// Where no CUDA toolkit was found when this program was built.
+// Used where no CUDA toolkit was found when this binary was built.
 #include "absl/status/status.h"
 #include "cli/gpu_card.h"
 

@@ -54,7 +54,7 @@ struct GpuFlags {
   bool verify = false;
 };
 
-// Keeps the pace of a run and stops it where there is reason to.
+// Keeps the pace of a run, and stops it where necessary.
 class Conductor final : public Pacer {
  public:
   Conductor(const GpuSession& session, const StopSignal& stop, std::vector<int64_t> times,

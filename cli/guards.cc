@@ -23,7 +23,7 @@ namespace {
 
 constexpr uint64_t kMinMemory = uint64_t{64} << 20;
 
-// Made before it is needed: then there is no memory to make it.
+// Composed in advance, because there is no memory for it when it is needed.
 char no_memory_line[512] =
     "memreplay: there is not enough memory\n"
     "";
@@ -40,8 +40,8 @@ char no_memory_line[512] =
 
 [[noreturn]] void OutOfMemory() { EndWith(no_memory_line, std::strlen(no_memory_line)); }
 
-// The path of the mapping that holds `address`, from /proc/self/maps; "" if that
-// does not tell. Only calls that a signal handler may make.
+// Returns the path of the mapping that holds `address`, from /proc/self/maps, or "" if that is
+// unknown. Makes only calls that are allowed in a signal handler.
 void PathOfMapping(uint64_t address, char* path, size_t room) {
   path[0] = 0;
   const int fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
@@ -76,7 +76,7 @@ void PathOfMapping(uint64_t address, char* path, size_t room) {
       } else {
         if (blank && field < 7) ++field;  // permissions, offset, device, inode, path
         blank = false;
-        // What a terminal would obey does not get there.
+        // Control characters do not reach the terminal.
         if (within && field == 7 && length + 1 < room) {
           path[length++] = c >= ' ' && c < 127 ? c : '?';
         }
@@ -99,7 +99,7 @@ void OnBusError(int, siginfo_t* info, void*) {
   EndWith(line, length);
 }
 
-// A number in a file of /proc or /sys; `most` if there is none ("max").
+// Returns the number in a file of /proc or /sys, or `most` if there is none ("max").
 uint64_t NumberIn(const std::string& path, uint64_t most) {
   std::ifstream file(path);
   uint64_t number = 0;
@@ -116,7 +116,7 @@ void HoldStandardDescriptors() {
   }
 }
 
-void TellOfShrunkFiles() {
+void ReportShrunkFiles() {
   struct sigaction action = {};
   action.sa_sigaction = OnBusError;
   action.sa_flags = SA_SIGINFO;
@@ -129,7 +129,7 @@ uint64_t DefaultMemoryLimit() {
   const int64_t pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
   uint64_t memory = pages > 0 && page > 0 ? static_cast<uint64_t>(pages * page) : most;
   memory = std::min(memory, NumberIn("/sys/fs/cgroup/memory/memory.limit_in_bytes", most));
-  // "0::/a/b" of control groups of today; a limit may be at any level.
+  // Control groups v2 have "0::/a/b"; a limit may be at any level.
   std::ifstream groups("/proc/self/cgroup");
   for (std::string line; std::getline(groups, line);) {
     if (!line.starts_with("0::/")) continue;

@@ -1,6 +1,5 @@
-// What keeps a hostile or unlucky run from harm to itself and to the machine:
-// descriptors, memory, files that change under it. For main() alone, once, before
-// anything else.
+// Protects a run and its machine from closed descriptors, unbounded memory and files that change
+// while they are read. main() calls each function once, before anything else.
 #ifndef MEMREPLAY_CLI_GUARDS_H_
 #define MEMREPLAY_CLI_GUARDS_H_
 
@@ -10,22 +9,21 @@
 
 namespace memreplay {
 
-// A file that is opened must not become standard output because that was closed:
-// what is missing is held by something that refuses to be read or written.
+// Opens whichever of the standard descriptors are closed on /dev/null, unreadable or unwritable, so
+// that a file that is opened later does not become standard output.
 void HoldStandardDescriptors();
 
-// A mapped file that becomes shorter while it is read ends the program with one
-// line that names it, and exit status 2, instead of SIGBUS. Costs nothing while
-// files stay as they are.
-void TellOfShrunkFiles();
+// Makes a mapped file that becomes shorter while it is read end the process with one line that
+// names the file and exit status 2 instead of SIGBUS. Costs nothing otherwise.
+void ReportShrunkFiles();
 
-// Three quarters of the memory of the machine, or of the control group if that
-// has less; 0 if nobody says.
+// Returns three quarters of the memory of the machine, or of the control group if that has less; 0
+// if neither is known.
 uint64_t DefaultMemoryLimit();
 
-// Memory beyond `bytes` is refused (mapped files do not count), and the program ends
-// with one line and exit status 2 when any is refused. 0: no limit, the same end.
-// Errors: InvalidArgument, below 64 MiB.
+// Ends the process with one line and exit status 2 when it needs more memory than `bytes`, not
+// counting mapped files, or, where `bytes` is 0, more than there is. Errors: InvalidArgument,
+// below 64 MiB.
 absl::Status LimitMemory(uint64_t bytes);
 
 }  // namespace memreplay

@@ -14,7 +14,7 @@ std::vector<std::string> LinesOf(std::string_view text) {
   return absl::StrSplit(ToAbsl(text), '\n');
 }
 
-// The words after `--name` and `-x`, each with its choices.
+// Returns the words after `--name` and `-x`, each with its choices.
 std::string BashChoices(const HelpText& help) {
   std::string text;
   for (const HelpFlag& flag : help.flags) {
@@ -40,7 +40,7 @@ std::string Roff(std::string_view text) {
   return out;
 }
 
-// Lines as they are.
+// Appends the lines unchanged.
 void RoffLines(std::string_view text, std::string* out) {
   StrAppend(out, ".nf\n");
   std::string stripped(text);

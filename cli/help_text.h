@@ -1,4 +1,4 @@
-// What --help of a command says, as values, and what is made of it for shells and man.
+// The help of commands as values, and the completion scripts and man page made from them.
 #ifndef MEMREPLAY_CLI_HELP_TEXT_H_
 #define MEMREPLAY_CLI_HELP_TEXT_H_
 
@@ -11,11 +11,11 @@ namespace memreplay {
 // One flag of a command's help.
 struct HelpFlag {
   std::string name;      // "output"
-  std::string value;     // "PAGE"; "" of switches
+  std::string value;     // "PAGE"; "" for switches
   std::string help;      // one line
   char letter = 0;       // of its short form; 0: none
   bool repeats = false;  // may be given several times
-  // "recorded|fresh" offers two; empty where anything may stand.
+  // Returns the two words of "recorded|fresh"; nothing where any value is possible.
   std::vector<std::string> choices() const;
 };
 
@@ -24,11 +24,12 @@ struct HelpText {
   std::string usage;        // "replay FILE... [flags]"
   std::string description;  // lines
   std::vector<HelpFlag> flags;
-  // Of "completion bash|zsh", what may stand after the name; empty where files may.
+  // Returns the words that may follow the name, such as "bash" and "zsh" of "completion bash|zsh";
+  // nothing where files may follow.
   std::vector<std::string> operands() const;
 };
 
-// Scripts that tell a shell what to complete, and a page for man, of all commands.
+// The help of one command, from which completion scripts and the man page are made.
 struct CommandHelp {
   std::string name;
   std::string summary;

@@ -13,7 +13,7 @@
 namespace memreplay {
 namespace {
 
-// Keys whose largest value can be sought: more of them means more memory.
+// Keys whose largest value can be searched for, because a larger value takes more memory.
 constexpr std::string_view kSearchable[] = {"batch_size", "block_size", "seq_len", "n_layer",
                                             "n_layers"};
 
@@ -128,7 +128,7 @@ absl::Status Inputs::SetNames(std::vector<std::string> names) {
     if (!lines.ok()) return lines.status();
     settings.insert(settings.end(), lines->begin(), lines->end());
   }
-  // Files first, flags after, as nanoGPT's configurator applies them.
+  // Files come first and flags after them, as in nanoGPT's configurator.
   settings.insert(settings.end(), settings_.begin(), settings_.end());
   settings_ = std::move(settings);
   files_ = {StrCat("synth ", model_->name)};

@@ -1,6 +1,5 @@
-// What a command is asked about: files, schedule programs with parameters set from
-// outside ("fsdp.txtpb --set prefetch=2"), or a training run that is written down for
-// the purpose: "nanogpt train.py --batch_size=16".
+// The inputs of a command: files, schedules with parameters ("fsdp.txtpb --set prefetch=2"), or a
+// training run that is written for the purpose ("nanogpt train.py --batch_size=16").
 #ifndef MEMREPLAY_CLI_INPUTS_H_
 #define MEMREPLAY_CLI_INPUTS_H_
 
@@ -22,45 +21,45 @@
 
 namespace memreplay {
 
-// A trace, for the schedules of its devices to share. Errors: OpenTrace()'s.
+// Returns a trace that the schedules of its devices share. Errors: those of OpenTrace().
 absl::StatusOr<std::shared_ptr<const Trace>> OpenShared(const std::string& file);
 
-// Errors: OpenTrace()'s too.
+// Errors: those of OpenTrace() too.
 absl::StatusOr<OpenedFile> OpenWithSettings(const std::string& file,
                                             const SettingsRequest& request);
 
-// What a command is about: files, or a model, and the parameters set for them.
+// The files or the model that a command is about, and the parameters set for them.
 class Inputs {
  public:
-  // A command line whose first word is a model's name is about that model: its
-  // keys (--KEY=VALUE, --KEY VALUE) are taken out. Of others --set NAME=VALUE is. Errors:
-  // InvalidArgument: a key that does not exist but is believed in (with what to do instead), a
-  // misspelt one, one without a value.
+  // Reads a command line. If its first word is the name of a model, the model's keys (--KEY=VALUE,
+  // --KEY VALUE) are taken out, else --set NAME=VALUE. Errors: InvalidArgument for a key that
+  // people expect but that does not exist (with what to do instead), a misspelt key, a key without
+  // a value.
   static absl::StatusOr<Inputs> Split(absl::Span<const std::string> args);
 
-  // What is left for the command's own flags.
+  // Returns the words left for the command's own flags.
   const std::vector<std::string>& args() const { return args_; }
 
-  // `names`: of the command line left, what is no flag: files; of a model, its
-  // config files, which its keys override. Errors: an unreadable config file,
-  // settings that the model refuses.
+  // `names` are the remaining arguments that are not flags: files, or the config files of a model,
+  // which its keys override. Errors: an unreadable config file, settings that the model rejects.
   absl::Status SetNames(std::vector<std::string> names);
 
   const synth::ModelKind* model() const { return model_; }  // null: files
-  // The model's name, or the first file.
+  // Returns the model's name, or the first file.
   std::string name() const;
-  // The key or parameter given as "?", to be found; empty: none.
+  // Returns the key or parameter given as "?", whose value is searched for; empty if there is none.
   const std::string& unknown_key() const { return unknown_key_; }
-  // The run, with `value` for the unknown key. For models and the first file, which
-  // must be a program.
+  // Returns the run with `value` for the unknown key. The first file must be a schedule if there is
+  // no model.
   absl::StatusOr<synth::TrainingRun> MakeRun(std::optional<int64_t> value = std::nullopt) const;
 
-  // What there is to open; of a model one name, for Open().
+  // Returns the files to open; for a model, one name for Open().
   const std::vector<std::string>& files() const { return files_; }
-  // What of them lies on disk, or config files of a model: no output may take its place.
+  // Returns the files on disk that are read, config files of a model too; no output may replace
+  // them.
   const std::vector<std::string>& paths() const { return paths_; }
-  // As OpenWithSettings(); of a model, the release is the run's if none is given. A
-  // file whose parameters are set must be a program.
+  // Does what OpenWithSettings() does; for a model, the release is that of the run if none is
+  // given. A file whose parameters are set must be a schedule.
   absl::StatusOr<OpenedFile> Open(const std::string& file, SettingsRequest request) const;
 
  private:
@@ -73,8 +72,8 @@ class Inputs {
   std::map<std::string, int64_t> params_;
 };
 
-// Reads "NAME=16" into `params`. "NAME=?" goes into `unknown`, or is refused if that
-// is null or has one already.
+// Reads "NAME=16" into `params`, and NAME of "NAME=?" into `unknown`; the latter is an error if
+// `unknown` is null or not empty.
 absl::Status ReadParameter(std::string_view text, std::map<std::string, int64_t>* params,
                            std::string* unknown);
 

@@ -26,7 +26,7 @@ constexpr char kInspectDescription[] =
     "\n"
     "The exit status is 1 if the file contradicts itself.";
 
-// With settings that no release takes, what is in the file can still be reported.
+// The content of a file can be reported even if its settings are valid in no release.
 absl::StatusOr<OpenedFile> OpenAnyway(const std::string& file, const InspectQuestion& question) {
   const absl::StatusOr<std::shared_ptr<const Trace>> trace = OpenShared(file);
   if (!trace.ok()) return trace.status();

@@ -47,7 +47,7 @@ absl::StatusOr<int> Dispatch(const std::vector<std::string>& args) {
 
 // Takes --memory-limit, which every command has, out of the command line.
 absl::Status TakeMemoryLimit(std::vector<std::string>* args) {
-  // A driver and other people's programs map more than they touch.
+  // A CUDA driver and scripts map more memory than they touch.
   const bool is_ours = args->empty() || ((*args)[0] != "gpu" && (*args)[0] != "record" &&
                                          !(args->size() > 1 && (*args)[1] == "script") &&
                                          !((*args)[0] == "advise" && IsAboutScript(*args)));
@@ -88,8 +88,8 @@ int Main(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   memreplay::HoldStandardDescriptors();
-  memreplay::TellOfShrunkFiles();
-  // What Protobuf's parsers refuse, the readers tell in one line.
+  memreplay::ReportShrunkFiles();
+  // The readers report in one line what Protobuf's parsers reject.
   google::protobuf::SetLogHandler(nullptr);
   return memreplay::Main(argc, argv);
 }

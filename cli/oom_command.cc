@@ -49,7 +49,7 @@ struct OomFlags {
 
 absl::StatusOr<int> RunOom(const CommandLine& line) {
   OomFlags options;
-  // Another release's rules may be held against the same recording.
+  // The rules of another release may be compared with the same recording.
   options.file.settings.torch_is_as_recorded = true;
   FlagSet flags("oom FILE...|MODEL [flags]", kOomDescription);
   AddCapacityFlag(&flags, &options.file.settings,

@@ -42,7 +42,7 @@ std::string NoteLines(const std::vector<std::string>& notes) {
 }
 
 void PrintError(std::string_view message) {
-  // One line, whatever a file made the message say.
+  // The message is one line, whatever a file put into it.
   const std::string line = StrCat("memreplay: ", CleanText(message), "\n");
   std::fputs(ForTerminal(line, {.width = WidthOfTerminal(STDERR_FILENO)}).c_str(), stderr);
 }
@@ -93,7 +93,7 @@ void Progress::Show() {
                                                                      static_cast<double>(total)))
         : done > 0 ? absl::StrFormat(" %d so far,", done)
                    : "";
-    // What is left, if it goes on as it went.
+    // The time that is left at the present speed.
     const std::string left =
         total == 0 || done == 0 || done >= total
             ? ""

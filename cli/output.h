@@ -23,23 +23,23 @@ namespace memreplay {
 
 // Writes all of `text` to standard output.
 absl::Status Print(std::string_view text);
-// The same for people: on a terminal with colours and as wide as it is.
+// The same for people: on a terminal, with colours and at its width.
 absl::Status PrintText(const Text& text);
-// Likewise of a help: its paragraphs are filled anew where they are too wide.
+// The same for a help text, whose paragraphs are refilled where they are too wide.
 absl::Status PrintHelpText(std::string_view text);
 
-// An answer: the JSON of all of it, or `text`.
+// Prints an answer: the whole report as JSON, or `text`.
 absl::Status PrintAnswer(const google::protobuf::Message& answer, bool json,
                          absl::FunctionRef<Text()> text);
 
-// "\n  note\n" of each that says something, to stand below an answer.
+// Returns "\n  note\n" for each note that is not empty, to be printed below an answer.
 std::string NoteLines(const std::vector<std::string>& notes);
 
-// One line on stderr: "memreplay: ...".
+// Prints one line on stderr: "memreplay: ...".
 void PrintError(std::string_view message);
 
-// What is going on, on stderr while it is a terminal, from the first second
-// on; wiped at the end. A thread of its own writes it.
+// Shows what is going on, on stderr if that is a terminal, after the first second; the line is
+// wiped at the end. A thread of its own writes it.
 class Progress final : public ProgressSink {
  public:
   // `activity` is shown as "reading step.pickle", cleaned by CleanText().
@@ -49,7 +49,8 @@ class Progress final : public ProgressSink {
   Progress& operator=(const Progress&) = delete;
 
   void SetActivity(std::string_view activity) override;
-  // 0 total: unknown; how much is done is shown without a percentage. Cheap; any thread.
+  // With a `total` of 0, which means unknown, no percentage is shown. Cheap; any thread may call
+  // this.
   void SetTotal(size_t total) override { total_.store(total, std::memory_order_relaxed); }
   void SetDone(size_t done) override { done_.store(done, std::memory_order_relaxed); }
   void AddDone() override { done_.fetch_add(1, std::memory_order_relaxed); }

@@ -27,7 +27,7 @@ std::string FolderOf(const std::string& path) {
 
 std::string NameOf(const std::string& path) { return path.substr(path.rfind('/') + 1); }
 
-// The path behind links; a last link that leads to nothing is followed too.
+// Returns the path behind links; a last link to a missing file is followed too.
 std::string Followed(const std::string& path) {
   std::string at = path;
   for (int links = 0; links < 40; ++links) {
@@ -40,7 +40,7 @@ std::string Followed(const std::string& path) {
   return at;
 }
 
-// How a file without a name is reached, to give it one.
+// Returns the path by which a file without a name can be linked.
 std::string ThroughDescriptor(int fd) { return StrCat("/proc/self/fd/", fd); }
 
 }  // namespace
@@ -124,7 +124,7 @@ void OutputFile::Start() {
     if (fd_ < 0) Cannot("open for writing");
     return;
   }
-  // Without a name: gone with the process, however that ends.
+  // A file without a name disappears with the process, however that ends.
   const std::string folder = FolderOf(place_);
   fd_ = open(folder.c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666);
   if (fd_ >= 0 && access(ThroughDescriptor(fd_).c_str(), F_OK) != 0) {
@@ -156,7 +156,7 @@ void OutputFile::Write(std::string_view text) {
 void OutputFile::Place() {
   if (fsync(fd_) != 0 && errno != EINVAL && errno != EROFS) return Cannot("write");
   if (temporary_.empty()) {
-    // A name that nobody has; a file of that name is from a run that was killed here.
+    // The name is unused; a file of that name was left by a run that was killed.
     const std::string name =
         StrCat(FolderOf(place_), "/.", NameOf(place_), ".memreplay-", getpid(), ".tmp");
     unlink(name.c_str());
@@ -169,7 +169,7 @@ void OutputFile::Place() {
   if (close(std::exchange(fd_, -1)) != 0) return Cannot("write");
   if (rename(temporary_.c_str(), place_.c_str()) != 0) return Cannot("write");
   temporary_.clear();
-  // So that the name too survives a power cut; a file system that cannot has its own ways.
+  // Makes the name survive a power cut, where the file system supports this.
   const int folder = open(FolderOf(place_).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (folder >= 0) {
     fsync(folder);

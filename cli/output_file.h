@@ -1,4 +1,4 @@
-// Files that are complete or not there.
+// Output files that are either complete or absent.
 #ifndef MEMREPLAY_CLI_OUTPUT_FILE_H_
 #define MEMREPLAY_CLI_OUTPUT_FILE_H_
 
@@ -14,31 +14,30 @@
 
 namespace memreplay {
 
-// OK if `path` ("-": standard output) can be written while `inputs` are read:
-// its folder is there and writable, and it is none of the inputs, by device and
-// inode. Errors: InvalidArgument.
+// Returns OK if `path` ("-" is standard output) can be written while `inputs` are read: its folder
+// exists and is writable, and it is none of the inputs, by device and inode. Errors:
+// InvalidArgument.
 absl::Status CheckOutput(const std::string& path, const std::vector<std::string>& inputs);
 
-// A file being written, or standard output for "-". Unbuffered: write large
-// pieces. The first error sticks and is told by Close().
+// A file being written, or standard output for "-". It has no buffer, so pieces should be large.
+// The first error is kept and returned by Close().
 //
-// A regular file is written next to its place, without a name where the file
-// system can, else as ".NAME.memreplay-XXXXXX.tmp", and takes the place of what
-// was there only in Close(), complete and on disk. Whatever ends the program or
-// the writing before that leaves the old file as it was. Links are followed, and the
-// permissions of the old file kept. Devices and pipes are written as they are.
+// A regular file is written next to its final place, without a name where the file system supports
+// that, else as ".NAME.memreplay-XXXXXX.tmp". It replaces the old file only in Close(), complete
+// and on disk; until then the old file stays as it was, whatever happens. Links are followed, and
+// the permissions of the old file are kept. Devices and pipes are written directly.
 class OutputFile {
  public:
-  // Errors: CheckOutput()'s. Nothing is made before the first Write().
+  // Errors: those of CheckOutput(). No file is created before the first Write().
   static absl::StatusOr<OutputFile> Open(const std::string& path,
                                          const std::vector<std::string>& inputs);
   OutputFile(OutputFile&& other) noexcept;
   OutputFile& operator=(OutputFile&&) = delete;
-  // Without a Close() before, nothing was written.
+  // Discards what was written unless Close() was called.
   ~OutputFile();
 
   void Write(std::string_view text);
-  // Records a failure of the caller, who makes the text: Close() returns it and keeps the old file.
+  // Records a failure of the caller to make the content: Close() returns it and keeps the old file.
   void Fail(const absl::Status& status) { status_.Update(status); }
   const absl::Status& status() const { return status_; }
   absl::Status Close();
@@ -47,9 +46,9 @@ class OutputFile {
   enum class Kind { kStandardOutput, kAsItIs, kReplaced };
 
   OutputFile(Kind kind, std::string name) : kind_(kind), name_(std::move(name)) {}
-  // Makes the file that is written; sets status_ if that fails.
+  // Creates the file that is written; sets status_ if that fails.
   void Start();
-  void Place();  // the complete file, where it belongs
+  void Place();  // moves the complete file to its final place
   void Cannot(std::string_view what);
 
   Kind kind_;

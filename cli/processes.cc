@@ -23,7 +23,7 @@
 namespace memreplay {
 namespace {
 
-// What answering a file takes of memory, in sizes of the file (docs/fleet.md).
+// The memory needed to answer a file, in multiples of the file's size (docs/fleet.md).
 constexpr uint64_t kMemoryPerByte = 6;
 
 // The first byte of what a child writes.
@@ -44,7 +44,7 @@ void WriteAll(int pipe, std::string_view text) {
   while (!text.empty()) {
     const ssize_t written = write(pipe, text.data(), text.size());
     if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) return;  // nobody reads any more
+    if (written <= 0) return;  // the reader is gone
     text.remove_prefix(static_cast<size_t>(written));
   }
 }
@@ -96,7 +96,7 @@ absl::Status Processes::Start() {
     const absl::StatusOr<proto::Report> report = answer_(files_[next_]);
     WriteAll(ends[1], report.ok() ? kReport + report->SerializeAsString()
                                   : kError + std::string(report.status().message()));
-    _exit(0);  // what the parent has buffered is the parent's to write
+    _exit(0);  // without writing what the parent has buffered
   }
   close(ends[1]);
   children_[next_++] = {pid, ends[0], "", 0};

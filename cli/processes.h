@@ -1,4 +1,4 @@
-// Several files answered at once, each by a process of its own.
+// Answers several files at once, each in a process of its own.
 #ifndef MEMREPLAY_CLI_PROCESSES_H_
 #define MEMREPLAY_CLI_PROCESSES_H_
 
@@ -15,28 +15,28 @@
 
 namespace memreplay {
 
-// How many files are answered at once, and how many threads each answer may use:
-// together as many as `jobs`, or, with 0, as the machine has cores.
+// How many files are answered at once, and how many threads each answer may use. Their product is
+// `jobs`, or the number of cores if that is 0.
 struct Jobs {
   size_t processes = 1;
   size_t threads = 1;
 };
 Jobs ShareOut(size_t jobs, size_t files);
 
-// Answers files in order of Take(). A file whose process dies is an error like one that
-// cannot be read, and no other file suffers. Memory: at most `processes` files are being
-// answered, fewer while free memory is short, and at most twice as many answers wait.
+// Answers files, which Take() returns in order. If a process dies, its file has an error, as if it
+// could not be read, and the other files are not affected. Memory: at most `processes` files are
+// answered at a time, fewer while free memory is short, and at most twice as many answers wait.
 class Processes {
  public:
   using Answer = absl::FunctionRef<absl::StatusOr<proto::Report>(const std::string& file)>;
 
-  // This process must have no other threads. `files` and `answer` must outlive this.
+  // This process must have no other threads. `files` and `answer` must outlive this object.
   Processes(const std::vector<std::string>& files, Answer answer, size_t processes);
-  ~Processes();  // ends those that run
+  ~Processes();  // ends the processes that still run
   Processes(const Processes&) = delete;
   Processes& operator=(const Processes&) = delete;
 
-  // Of the next file in order.
+  // Returns the answer about the next file in order.
   absl::StatusOr<proto::Report> Take(size_t file);
 
  private:

@@ -26,11 +26,11 @@ constexpr char kStart[] =
     "    sys.exit(2)\n"
     "sys.exit(main(sys.argv[1:]))\n";
 
-// Becomes Python, which takes it from here. Returns only if it cannot.
+// Replaces this process by Python. Returns only if that fails.
 absl::Status BecomePython(const std::string& command, const std::vector<std::string>& args) {
   std::error_code error;
   const std::filesystem::path folder = ProgramFolder();
-  // A checkout: the program is in .bazel/ next to python/.
+  // In a checkout, the binary is in .bazel/ next to python/.
   const std::filesystem::path sources = folder.parent_path() / "python";
   if (std::filesystem::exists(sources / "memreplay/__main__.py", error)) {
     const char* path = std::getenv("PYTHONPATH");

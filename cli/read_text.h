@@ -1,4 +1,4 @@
-// Whole small files, plain or compressed.
+// Reads whole small files, plain or compressed.
 #ifndef MEMREPLAY_CLI_READ_TEXT_H_
 #define MEMREPLAY_CLI_READ_TEXT_H_
 
@@ -9,12 +9,12 @@
 
 namespace memreplay {
 
-// All of a file ("-": standard input) of at most `most` bytes. Errors as of
-// ByteSource::Open(), ResourceExhausted (more than that), a read that fails.
+// Returns the content of a file ("-" is standard input) of at most `most` bytes. Errors: those of
+// ByteSource::Open(), ResourceExhausted for a larger file, a read that fails.
 absl::StatusOr<std::string> ReadText(const std::string& path, uint64_t most);
 
-// Whether the file begins as a report in JSON does. Pipes do not: they cannot
-// be read twice.
+// Returns whether the file begins as a report in JSON does. False for pipes, which cannot be read
+// twice.
 absl::StatusOr<bool> StartsLikeReport(const std::string& path);
 
 }  // namespace memreplay

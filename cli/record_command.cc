@@ -65,7 +65,7 @@ std::string ExplanationOf(const proto::RecordReport& report) {
   return "";
 }
 
-// Shows how far the program is, and passes Ctrl-C on.
+// Shows how far the script is, and passes Ctrl-C on to it.
 absl::StatusOr<proto::RecordReport> RunAndShow(RecordOptions options) {
   const std::string activity = StrCat("recording ", options.program[0]);
   Progress progress(activity);

@@ -15,7 +15,7 @@ namespace memreplay {
 
 namespace {
 
-// What the card reads for `text`.
+// Returns what the simulated GPU reads for `text`.
 absl::StatusOr<std::string> CardOptionValue(const card::CardOption& option, std::string_view text) {
   if (option.kind == card::CardOption::kCount) {
     uint64_t number = 0;
@@ -47,7 +47,7 @@ absl::StatusOr<std::string> CardOptionValue(const card::CardOption& option, std:
   return StrCat(size->value());
 }
 
-// "its memory ... (default: the table's)", in lines of --help.
+// Returns "its memory ... (default: the table's)", in lines of --help.
 std::string HelpOf(const card::CardOption& option) {
   constexpr size_t kWidth = 72;
   std::string text, line;
@@ -65,7 +65,7 @@ std::string HelpOf(const card::CardOption& option) {
 }  // namespace
 
 absl::StatusOr<Bytes> ParseMemory(std::string_view text) {
-  // A name goes before a number of bytes: "4090".
+  // A name has priority over a number of bytes: "4090".
   std::string unknown;
   const std::optional<Card> card = FindCard(text, &unknown);
   if (card.has_value()) return Bytes(card->memory);

@@ -12,13 +12,13 @@
 
 namespace memreplay {
 
-// SIZE, or NAME of a GPU: its total memory.
+// Reads a size, or the name of a GPU, which stands for its total memory.
 absl::StatusOr<Bytes> ParseMemory(std::string_view text);
 
-// All but --card and what says where output goes.
+// Registers all flags except --card and those about output.
 void AddRecordFlags(RecordOptions* run, FlagSet* flags);
 
-// Error: flags that contradict each other, values out of range, no program.
+// Errors: flags that contradict each other, values out of range, no script.
 absl::Status CheckRecordCall(const RecordOptions& run);
 
 }  // namespace memreplay

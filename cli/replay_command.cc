@@ -104,7 +104,7 @@ absl::StatusOr<proto::DeviceReport> ReplayDevice(const Study& study, const Repla
   return std::move(answer->report);
 }
 
-// Where the events of `file` go, "" for nowhere.
+// Returns where the events of `file` are written, "" for nowhere.
 std::string EventsPath(const std::string& file, const ReplayFlags& options) {
   if (options.events_out.has_value()) return *options.events_out;
   if (!options.events_out_dir.has_value()) return "";
@@ -112,7 +112,7 @@ std::string EventsPath(const std::string& file, const ReplayFlags& options) {
   return StrCat(*options.events_out_dir, "/", name, ".events.jsonl");
 }
 
-// The runs as torch.cuda.memory._dump_snapshot() would have dumped them.
+// Returns the runs as torch.cuda.memory._dump_snapshot() would have written them.
 absl::Status WriteSnapshot(const std::string& path, const Inputs& inputs, const Trace& trace,
                            const ReplaySettings& settings, std::vector<RecordedRun> runs) {
   absl::StatusOr<OutputFile> file = OutputFile::Open(path, inputs.paths());
@@ -198,7 +198,7 @@ absl::StatusOr<int> RunReplay(const CommandLine& line) {
   const std::vector<std::string>& files = (*inputs)->files();
   if (const absl::Status call = CheckCall(files, options); !call.ok()) return call;
 
-  // The text of the report gives way where events have standard output.
+  // The text of the report is not printed where events go to standard output.
   const ReportForm form = options.events_out == "-" ? ReportForm::kNone : options.file.form();
   return ReportEach("replay", files, form, options.file.jobs, [&](const std::string& file, size_t) {
     return ReplayFile(file, **inputs, options);

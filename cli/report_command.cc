@@ -54,7 +54,8 @@ absl::Status WritePage(const std::string& path, const Inputs& files,
   return file->Close();
 }
 
-// `page` "" for none of its own; `part` null, or where to keep what a page needs.
+// `page` is "" for a file without a page of its own; `part`, which may be null, receives what a
+// page needs.
 absl::StatusOr<proto::Report> ReportFile(const std::string& file, const Inputs& inputs,
                                          const std::string& page, const ReportFlags& options,
                                          PageInput* part) {
@@ -98,7 +99,7 @@ std::string PageName(std::string file, bool whole_path) {
   return StrCat(file.empty() ? "page" : file, ".html");
 }
 
-// A page for each file; nothing where all share one, or there is none.
+// Returns a page for each file; nothing where all share one, or there is none.
 std::map<std::string, std::string> PagesOf(const std::vector<std::string>& files,
                                            const Inputs& inputs, const ReportFlags& options) {
   std::map<std::string, std::string> pages;
@@ -128,8 +129,8 @@ std::map<std::string, std::string> PagesOf(const std::vector<std::string>& files
 }  // namespace
 
 absl::StatusOr<int> RunReport(const CommandLine& line) {
-  // Memory that one part frees serves the next; if it were returned to the system, it would come
-  // back page by page.
+  // Memory that one part frees is reused by the next; returned to the system, it would have to be
+  // mapped again page by page.
   mallopt(M_MMAP_THRESHOLD, 32 << 20);
   mallopt(M_TRIM_THRESHOLD, 1 << 30);
   ReportFlags options;
@@ -160,7 +161,7 @@ absl::StatusOr<int> RunReport(const CommandLine& line) {
     return absl::InvalidArgumentError("report: --json and -o - cannot both have standard output");
   }
   const std::map<std::string, std::string> pages = PagesOf(*files, inputs, options);
-  // Ranks of one job: one page for all.
+  // The ranks of one job share one page.
   const bool is_job = files->size() > 1 && options.output.has_value() && pages.empty();
   for (const auto& [file, page] : pages) {
     if (const absl::Status writable = CheckOutput(page, *files); !writable.ok()) return writable;

@@ -60,7 +60,8 @@ struct ScriptFlags {
   std::vector<int64_t> values;  // of sweep
 };
 
-// Takes --KEY=? or --KEY=A,B,C, which is no flag of ours, out of the words before the program.
+// Takes --KEY=? or --KEY=A,B,C, which is not a flag of memreplay, out of the words before the
+// script.
 absl::StatusOr<std::vector<std::string>> TakeKey(absl::Span<const std::string> args, bool is_fit,
                                                  ScriptFlags* options) {
   std::vector<std::string> rest;

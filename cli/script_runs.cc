@@ -22,7 +22,7 @@ namespace fs = std::filesystem;
 
 constexpr size_t kMaxJobs = 4;  // each is a process with PyTorch in it
 
-// A program's last words.
+// Returns the last lines that a script printed.
 std::string LastLine(const std::string& path) {
   std::ifstream file(path);
   std::string line, last;

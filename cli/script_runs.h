@@ -1,4 +1,4 @@
-// A script run several times on simulated GPUs, for `fit script`, `sweep script` and `advise`.
+// Runs a script several times on simulated GPUs, for `fit script`, `sweep script` and `advise`.
 #ifndef MEMREPLAY_CLI_SCRIPT_RUNS_H_
 #define MEMREPLAY_CLI_SCRIPT_RUNS_H_
 
@@ -18,32 +18,32 @@
 
 namespace memreplay {
 
-// One run: options.program holds the value already.
+// One run; options.program already contains the value.
 struct ScriptRun {
   RecordOptions options;
   int64_t value = 0;
   std::string name;  // for errors: "64", "checkpoint:Block"
 };
 
-// Runs programs, as many at once as there are jobs, and keeps what they answered in
-// CacheFolder()/runs (record/run_cache.h).
+// Runs scripts, as many at once as there are jobs, and keeps their answers in CacheFolder()/runs
+// (record/run_cache.h).
 class ScriptRunner {
  public:
-  // `jobs` 0: as many as there are cores, but at most 4.
+  // With `jobs` 0 there are as many as cores, but at most 4.
   ScriptRunner(size_t jobs, bool use_cache);
 
   struct Answer {
     proto::RecordReport report;
     bool cached = false;
   };
-  // What else to take from a run while its snapshots are there; kept with what it answered.
+  // Adds to the answer of a run while its snapshots still exist; kept with the answer.
   using Finish = std::function<absl::Status(proto::RecordReport* report)>;
 
-  // One answer a run, in order. Errors: a run that cannot be started, one that fails for another
-  // reason than memory, one that used no GPU, `finish`'s, Ctrl-C.
+  // Returns one answer per run, in order. Errors: a run that cannot be started, that fails for
+  // another reason than memory or that used no GPU, the errors of `finish`, Ctrl-C.
   std::vector<absl::StatusOr<Answer>> RunEach(absl::Span<const ScriptRun> runs,
                                               const Finish& finish = nullptr);
-  // One row a run, in order. Error: the first of RunEach().
+  // Returns one row per run, in order. Error: the first one of RunEach().
   absl::StatusOr<std::vector<proto::ScriptRow>> Run(absl::Span<const ScriptRun> runs);
 
   size_t jobs() const { return jobs_; }
@@ -63,10 +63,10 @@ class ScriptRunner {
   StopSignal stop_;
 };
 
-// A name for a value of an argument: "--batch_size", "?".
+// The argument whose value varies: "--batch_size", or "?".
 struct ScriptKey {
   std::string name;
-  // The words with the value in the place of each "?", or behind all others as --NAME=VALUE.
+  // Returns the words with the value in the place of each "?", or as --NAME=VALUE at the end.
   std::vector<std::string> WordsWith(const std::vector<std::string>& program, int64_t value) const;
 };
 

@@ -6,7 +6,7 @@
 namespace memreplay {
 namespace {
 
-// A handler can reach nothing else.
+// Global, because a signal handler can reach nothing else.
 volatile std::sig_atomic_t received_signal = 0;  // the first
 volatile std::sig_atomic_t is_repeated = 0;
 
@@ -18,7 +18,7 @@ void Note(int signal) {
   }
 }
 
-// Whether the terminal sends its Ctrl-C to the program too.
+// Returns whether the terminal sends Ctrl-C to the script too.
 bool TerminalSignalsAll() {
   const int terminal = open("/dev/tty", O_RDONLY | O_CLOEXEC);
   if (terminal < 0) return false;

@@ -1,4 +1,4 @@
-// Ctrl-C as a question that a long piece of work asks itself.
+// Lets a long piece of work ask whether Ctrl-C was pressed.
 #ifndef MEMREPLAY_CLI_STOP_SIGNAL_H_
 #define MEMREPLAY_CLI_STOP_SIGNAL_H_
 
@@ -7,8 +7,9 @@
 
 namespace memreplay {
 
-// While one lives, the first SIGINT or SIGTERM is only noted. A second one acts as if there were no
-// handler, or, with kNoteAll, is noted too. Restores what was there before. One at a time.
+// Notes the first SIGINT or SIGTERM instead of ending the process. A second one acts as if there
+// were no handler or, with kNoteAll, is noted too. The destructor restores the previous handlers.
+// There may be one object at a time.
 class StopSignal {
  public:
   enum Later { kAct, kNoteAll };
@@ -19,8 +20,8 @@ class StopSignal {
 
   bool received() const;
   std::string_view name() const;  // "SIGINT"; "" if none was received
-  // What a program that was started from here is to be sent: the first signal (0: there is none, or
-  // the terminal sent it), and SIGKILL after a second.
+  // Returns the signal to pass on to a process that was started from here: the first signal that
+  // was received (0 if there is none, or if the terminal sent it), and SIGKILL after a second one.
   int to_pass_on() const;
 
  private:

@@ -64,8 +64,8 @@ absl::StatusOr<proto::DeviceReport> SweepDevice(const Study& study, const FileRu
   run.progress.SetActivity(StrCat("sweeping ", run.file));
   SweepQuestion question;
   question.confs = options.confs;
-  // Which settings suit a script is asked of a process that starts anew: what a recording found
-  // cached when it began was reserved under the settings of the time.
+  // Settings are compared for a process that starts anew: what was cached when a recording began
+  // had been reserved under other settings.
   const bool is_anew = options.start.empty() && options.confs.empty() &&
                        !study.schedule().is_cold() && !study.schedule().is_program();
   if (options.start == "fresh" || is_anew) question.start = StartPolicy::kFresh;
@@ -76,8 +76,8 @@ absl::StatusOr<proto::DeviceReport> SweepDevice(const Study& study, const FileRu
   return AskSweep(study, question);
 }
 
-// The answers in `path`, as sweep --json wrote them: one, or one a line. Those of the same file
-// become one.
+// Returns the answers in `path`, as sweep --json wrote them: one, or one per line. Answers about
+// the same file become one.
 absl::Status ReadSweeps(const std::string& path, std::vector<proto::Report>* reports) {
   const absl::StatusOr<std::string> text = ReadText(path, kMaxSweepsBytes);
   if (!text.ok()) return text.status();
@@ -102,7 +102,8 @@ absl::Status ReadSweeps(const std::string& path, std::vector<proto::Report>* rep
   return absl::OkStatus();
 }
 
-// Each file by itself, then with what suits others and was not tried on it.
+// Runs each file by itself, and then with the settings that suit other files and were not tried on
+// it.
 absl::StatusOr<proto::Together> SweepTogether(const std::vector<std::string>& files,
                                               const Inputs& inputs, const SweepFlags& options,
                                               std::set<std::string>* errors) {

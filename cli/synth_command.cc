@@ -85,7 +85,7 @@ std::string ModelNames() {
   return absl::StrJoin(names, " or ");
 }
 
-// The keys of the model, for --help.
+// Returns the keys of the model, for --help.
 std::string KeysHelp(const synth::ModelKind& model) {
   std::string text = StrCat("\nkeys of ", model.name, ":\n");
   std::vector<std::string_view> without_effect;

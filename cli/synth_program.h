@@ -1,4 +1,4 @@
-// memreplay synth FILE: a schedule program expanded, or checked.
+// memreplay synth FILE: expands or checks a schedule.
 #ifndef MEMREPLAY_CLI_SYNTH_PROGRAM_H_
 #define MEMREPLAY_CLI_SYNTH_PROGRAM_H_
 
@@ -9,14 +9,13 @@
 
 namespace memreplay {
 
-// Whether the word after `synth` is a file; names of models have neither dot nor
-// slash.
+// Returns whether the word after `synth` is a file; names of models have neither dot nor slash.
 bool NamesProgramFile(absl::Span<const std::string> args);
 
 absl::StatusOr<int> RunSynthProgram(const CommandLine& line);
 
-// Writes `program` to `path` (- or empty: standard output) in the format `to`;
-// without one the extension decides, and flat JSON lines otherwise. Not over `inputs`.
+// Writes `program` to `path` ("-" or empty is standard output) in the format `to`. If that is
+// empty, the extension decides, and else it is flat JSON lines. Never overwrites `inputs`.
 absl::Status WriteProgram(const Trace& program, const std::string& path, const std::string& to,
                           const std::vector<std::string>& inputs);
 

@@ -17,13 +17,13 @@ constexpr size_t kFilled = 50;  // a paragraph's line that the next belongs to i
 constexpr size_t kWidestLabel =
     30;  // of a line's first column, so that the rest stands to its right
 
-// Characters, not bytes, of UTF-8.
+// Returns the number of characters, not of bytes, in UTF-8.
 size_t WidthOf(std::string_view text) {
   return static_cast<size_t>(
       std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xc0) != 0x80; }));
 }
 
-// Where what does not fit of a line goes on.
+// Returns the column in which the rest of a broken line starts.
 size_t HangingIndent(std::string_view line) {
   const size_t begin = std::min(line.find_first_not_of(' '), line.size());
   const size_t gap = line.find("  ", begin);
@@ -34,8 +34,8 @@ size_t HangingIndent(std::string_view line) {
   return begin + 4;
 }
 
-// How much of a word that no line holds fits into one: up to a place where paths and lists
-// can be parted.
+// Returns how much of a word that is wider than a line goes into one: up to a place where paths and
+// lists can be broken.
 size_t PartOf(std::string_view word, size_t width) {
   size_t end = 0;
   size_t best = 0;
@@ -77,7 +77,7 @@ std::string Wrapped(std::string_view line, size_t width, size_t hanging) {
   return out;
 }
 
-// The escape sequence for a line; "" for none.
+// Returns the escape sequence for a line, "" for none.
 std::string_view ColorOf(Tone tone) {
   switch (tone) {
     case Tone::kPlain: return "";
@@ -159,7 +159,7 @@ std::string HelpForTerminal(std::string_view text, int width) {
     const std::string_view line = text.substr(0, end);
     text.remove_prefix(std::min(end + 1, text.size()));
     const size_t begin = std::min(line.find_first_not_of(' '), line.size());
-    // The next of a paragraph, or below the second column of the line before.
+    // The next line of a paragraph, or a line below the second column of the previous one.
     const bool goes_on = !open.empty() && !line.empty() &&
                          (begin == 0 ? open[0] != ' ' && WidthOf(open) > kFilled
                                      : begin > 8 && begin == HangingIndent(open));

@@ -1,4 +1,4 @@
-// Text for people who read it on a terminal: no wider than that, with colours.
+// Formats text for a terminal: as wide as that, and with colours.
 #ifndef MEMREPLAY_CLI_TERMINAL_H_
 #define MEMREPLAY_CLI_TERMINAL_H_
 
@@ -9,10 +9,10 @@
 
 namespace memreplay {
 
-// What a stream is, and how text on it should look.
+// How text on a stream should look.
 struct TerminalLook {
   bool is_terminal = false;
-  int width = 0;  // columns; 0: any
+  int width = 0;  // columns; 0: unlimited
   bool colors = false;
 };
 
@@ -20,20 +20,21 @@ struct TerminalLook {
 // colours where NO_COLOR is set or TERM is "dumb".
 TerminalLook LookOfOutput();
 
-// Returns the number of columns of the terminal that a descriptor is; 0: unknown, or none.
+// Returns the number of columns of the terminal behind a descriptor, or 0 if it is unknown or no
+// terminal.
 int WidthOfTerminal(int descriptor);
 
-// "memreplay: reading step.pickle: 12 %, 3.1 s, 20 s left" in at most `width` columns (0:
-// any): of `activity` the end is kept, where the name of the file is.
+// Returns "memreplay: reading step.pickle: 12 %, 3.1 s, 20 s left" in at most `width` columns (0 is
+// unlimited). `activity` is shortened at its beginning, because the name of the file is at its end.
 std::string ProgressLine(std::string_view activity, std::string_view rest, int width);
 
-// Breaks lines that are too wide at spaces, and words that are wider than a line within; what
-// follows stands below the text of the line's second column, or a little to the right of its
-// beginning. Answers are bold, what is wrong is red, what is well is green.
+// Breaks lines that are too wide at spaces, and words that are wider than a line anywhere. The rest
+// is indented to the line's second column, or a little. Answers are bold, what is wrong is red,
+// what is right is green.
 std::string ForTerminal(const Text& answer, const TerminalLook& look);
 
-// Returns a help in at most `width` columns (0: any). Where a line is too wide, paragraphs and the
-// text to the right of flags are filled again.
+// Returns a help text in at most `width` columns (0 is unlimited). Where a line is too wide,
+// paragraphs and the text to the right of flags are refilled.
 std::string HelpForTerminal(std::string_view text, int width);
 
 }  // namespace memreplay
