@@ -19,6 +19,7 @@
 
 namespace memreplay {
 
+// A GPU as the driver describes it.
 struct CudaCard {
   int ordinal = 0;
   std::string name;  // "NVIDIA H100 PCIe"
@@ -47,7 +48,7 @@ class CudaContext {
   const CudaCard& card() const { return card_; }
   CUdevice device() const { return device_; }
 
-  // Free bytes of the GPU as the driver says, whoever took the rest; 0 if it fails.
+  // Returns the free bytes of the GPU as the driver says, whatever took the rest; 0 if it fails.
   Bytes FreeMemory();
   // The stream that stands for a stream of the trace; made at its first use.
   // They do not wait for the legacy default stream. Null if the driver fails.

@@ -42,7 +42,7 @@ absl::StatusOr<std::unique_ptr<CudaDevice>> CudaDevice::Create(CudaContext& cont
 }
 
 CudaDevice::~CudaDevice() {
-  // Once more what could not be given back at first.
+  // Tries once more to release what could not be released at first.
   if (!ReleaseEverything().ok()) (void)ReleaseEverything();
 }
 

@@ -1,4 +1,4 @@
-// A real GPU under an allocator: every request becomes calls of the driver.
+// A real GPU under an allocator: every request becomes driver calls.
 #ifndef MEMREPLAY_CUDA_CUDA_DEVICE_H_
 #define MEMREPLAY_CUDA_CUDA_DEVICE_H_
 
@@ -27,6 +27,7 @@ enum class CapacityBy : uint8_t {
   kBallast,
 };
 
+// How much of a GPU a device may use, and how it fails.
 struct CudaDeviceOptions {
   std::optional<Bytes> capacity = std::nullopt;  // absent: the card as it is
   CapacityBy by = CapacityBy::kLimit;
@@ -43,6 +44,7 @@ enum class Refusal : uint8_t {
   kFailed,    // nothing is granted after an error; see status()
 };
 
+// How many requests were refused, by what.
 struct Refusals {
   uint64_t by_driver = 0;
   uint64_t by_limit = 0;
@@ -55,7 +57,7 @@ struct Refusals {
 // accessible one by one, and unmapped and released one by one. Errors of the
 // driver other than out of memory are remembered in status(), and from then on
 // nothing is granted: the caller looks after each request, or at the end. What
-// is given back is still given back.
+// is freed is still freed.
 //
 // Stream work is real, but its completion is the program's: a recorded event is
 // complete at once or when the program says so, exactly as on SimulatedDevice,
@@ -69,7 +71,7 @@ class CudaDevice final : public Device {
   // context.
   static absl::StatusOr<std::unique_ptr<CudaDevice>> Create(CudaContext& context,
                                                             const CudaDeviceOptions& options);
-  // Gives back whatever is still held.
+  // Releases whatever is still held.
   ~CudaDevice() override;
 
   // The capacity where there is one.
@@ -101,8 +103,8 @@ class CudaDevice final : public Device {
   // Segments and pages now held, each in whole units of 2 MiB.
   Bytes held() const { return used_; }
 
-  // For allocators that ask the driver themselves. Whether `units` more bytes may
-  // be asked for: not after an error, an injected failure, or beyond the limit.
+  // For allocators that ask the driver themselves. Returns whether `units` more bytes may
+  // be requested: not after an error, an injected failure, or beyond the limit.
   bool Admit(Bytes units);
   // Whether a call succeeded; out of memory counts as a refusal by the driver,
   // anything else goes to status(). `address` may be null.
@@ -110,8 +112,8 @@ class CudaDevice final : public Device {
   // How much a pool of the driver's holds now; part of held() from here on.
   void CountPool(Bytes reserved);
 
-  // Gives back everything: pages, ranges, segments, outside memory, ballast. Goes
-  // on after an error, keeps what could not be given back for another try, and
+  // Releases everything: pages, ranges, segments, outside memory, ballast. Continues
+  // after an error, keeps what could not be released for another try, and
   // answers with the first error. May be called at any time and more than once;
   // afterwards nothing that the device handed out is valid.
   absl::Status ReleaseEverything();
@@ -135,7 +137,7 @@ class CudaDevice final : public Device {
   const Bytes total_;
   Bytes used_;  // whole units of segments and pages, and the pool's
   Bytes pool_;
-  Bytes outside_;  // as asked for
+  Bytes outside_;  // as requested
   uint64_t failures_ = 0;
   Refusals refusals_;
   DeviceCalls calls_;

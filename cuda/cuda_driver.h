@@ -66,12 +66,14 @@
 
 namespace memreplay {
 
+// The functions of libcuda.so.1 that are called.
 struct CudaEntryPoints {
 #define MEMREPLAY_DECLARE(name) decltype(&::name) name = nullptr;
   MEMREPLAY_CUDA_ENTRY_POINTS(MEMREPLAY_DECLARE)
 #undef MEMREPLAY_DECLARE
 };
 
+// The driver's library, opened.
 class CudaDriver {
  public:
   // Where the driver's package puts it on the loader's path.

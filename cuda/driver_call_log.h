@@ -46,6 +46,7 @@ enum class DriverCall : uint8_t {
 // "cuMemAlloc" ...
 std::string_view DriverCallName(DriverCall call);
 
+// How many calls there were, and how long they took.
 struct DriverCallTimes {
   uint64_t calls = 0;
   uint64_t refused = 0;  // of these: answered with an error, out of memory included
@@ -59,6 +60,7 @@ struct DriverCallTimes {
   int64_t median_ns() const;
 };
 
+// Counts and times driver calls.
 class DriverCallLog {
  public:
   // By call and size; size 0 for calls that have none.

@@ -1,4 +1,4 @@
-// Measures what the calls of the driver cost on a card, by size.
+// Measures what driver calls cost on a card, by size.
 #ifndef MEMREPLAY_CUDA_DRIVER_COSTS_H_
 #define MEMREPLAY_CUDA_DRIVER_COSTS_H_
 
@@ -10,6 +10,7 @@
 
 namespace memreplay {
 
+// Which sizes to measure, and how often.
 struct DriverCostOptions {
   // Those of PyTorch's small and large segments, and of what has a segment of its own.
   std::vector<Bytes> segment_sizes = {MiB(2), MiB(20), MiB(64), MiB(256), MiB(1024)};

@@ -12,6 +12,7 @@
 
 namespace memreplay {
 
+// Memory of a GPU that is held without use.
 class HeldPages {
  public:
   // `context` must outlive it.
@@ -20,7 +21,7 @@ class HeldPages {
   HeldPages(const HeldPages&) = delete;
   HeldPages& operator=(const HeldPages&) = delete;
 
-  // Takes or gives back until `size`, rounded up to whole pages, is held, or as
+  // Takes or releases memory until `size`, rounded up to whole pages, is held, or as
   // much of it as the card has. O(log size) calls where memory is not scattered.
   void SetSize(Bytes size);
   // Takes until at most `free` is free on the card (less than a page below it).

@@ -7,8 +7,8 @@
 namespace memreplay {
 namespace {
 
-// So many events of one stream may wait to be asked for before the oldest are
-// waited for and used again.
+// If more events of one stream than this wait for a question, the oldest are waited for and used
+// again.
 constexpr size_t kMaxPending = 1024;
 
 }  // namespace

@@ -14,7 +14,7 @@
 namespace memreplay {
 
 // An event is complete as soon as it is recorded, or (`explicit_completion`) once
-// the program says so by Synchronize() or Done(); and whoever is told that it is
+// the program says so by Synchronize() or Done(); and a caller that learns that it is
 // complete has waited for the GPU. Each is one cuEventRecord; the driver's event
 // objects are used again.
 class StreamProgress {

@@ -1,6 +1,6 @@
 // Whether the memory that an allocator hands out is really there, and really the
 // block's own: filled on the GPU when a block is handed out, checked when it is
-// given back.
+// freed.
 #ifndef MEMREPLAY_CUDA_VERIFY_H_
 #define MEMREPLAY_CUDA_VERIFY_H_
 

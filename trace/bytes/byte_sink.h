@@ -10,6 +10,7 @@
 
 namespace memreplay {
 
+// A place that takes bytes, piece by piece.
 class ByteSink {
  public:
   virtual ~ByteSink() = default;
@@ -17,6 +18,7 @@ class ByteSink {
   virtual absl::Status Append(std::string_view bytes) = 0;
 };
 
+// Keeps the bytes in a string.
 class StringSink : public ByteSink {
  public:
   absl::Status Append(std::string_view bytes) override;

@@ -21,6 +21,7 @@ class RawInput;
 class Decoder;
 }  // namespace internal
 
+// The bytes of a file or of memory, decompressed, read through a window that moves forward.
 class ByteSource {
  public:
   enum class Encoding : uint8_t { kPlain, kGzip, kZstd };

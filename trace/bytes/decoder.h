@@ -10,6 +10,7 @@
 
 namespace memreplay::internal {
 
+// Decompresses a stream of bytes.
 class Decoder {
  public:
   virtual ~Decoder() = default;

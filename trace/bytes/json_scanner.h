@@ -1,6 +1,6 @@
 // A strict scanner for JSON objects, made for lines: it splits one object into
 // its members without building a tree. Nested values are checked and handed out
-// as text, to be scanned when somebody wants them.
+// as text, to be scanned when they are needed.
 #ifndef MEMREPLAY_TRACE_BYTES_JSON_SCANNER_H_
 #define MEMREPLAY_TRACE_BYTES_JSON_SCANNER_H_
 
@@ -12,6 +12,7 @@
 
 namespace memreplay {
 
+// A value in the scanned text.
 struct JsonValue {
   enum class Type : uint8_t { kString, kNumber, kTrue, kFalse, kNull, kObject, kArray };
   Type type = Type::kNull;
@@ -20,12 +21,14 @@ struct JsonValue {
   std::string_view raw;
 };
 
+// A member of the scanned object.
 struct JsonMember {
   std::string_view key;  // without quotes, escapes not resolved
   JsonValue value;
   bool used = false;  // for the caller's bookkeeping
 };
 
+// Where the text is not JSON, and what was expected there.
 struct JsonError {
   size_t offset = 0;     // in the scanned text
   std::string expected;  // "':' after a key"

@@ -16,6 +16,7 @@ namespace memreplay {
 inline constexpr size_t kMaxPickleMarks = 4096;                    // open at once
 inline constexpr uint64_t kMaxPickleString = uint64_t{256} << 20;  // bytes of one string
 
+// A pickle that was read.
 struct Pickle {
   Value root;
   int protocol = 0;

@@ -111,7 +111,7 @@ size_t PickleRows::ReadRow(const char* begin, const char* end) {
   return 0;
 }
 
-// Takes the keys of the dict at `begin` for those of the rows to come, if the reducer wants
+// Takes the keys of the dict at `begin` for those of the rows to come, if the reducer accepts
 // them.
 bool PickleRows::LearnKeys(const char* begin, const char* end) {
   std::vector<Key> found;

@@ -17,6 +17,7 @@
 
 namespace memreplay {
 
+// Reads rows of a pickle's list, dicts with the same keys, without the general machine.
 class PickleRows {
  public:
   PickleRows(ValueHeap& heap, DictReducer& reducer) : heap_(heap), reducer_(reducer) {}

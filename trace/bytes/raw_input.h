@@ -11,6 +11,7 @@
 
 namespace memreplay::internal {
 
+// The bytes of a file or of memory as they are, perhaps compressed.
 class RawInput {
  public:
   static absl::StatusOr<std::unique_ptr<RawInput>> Open(const std::string& path);

@@ -9,7 +9,7 @@
 namespace memreplay {
 namespace {
 
-// A recycled container keeps storage up to this; more is given back.
+// A recycled container keeps storage up to this; more is freed.
 constexpr size_t kKeptItems = 256;
 
 }  // namespace

@@ -17,6 +17,7 @@
 
 namespace memreplay {
 
+// A value of a pickle: a scalar itself, or a reference into a ValueHeap.
 class Value {
  public:
   enum class Kind : uint8_t {
@@ -68,7 +69,7 @@ struct WideInt {
 };
 
 // Numbered places for values, filled one after the other: 4 bytes each, since a large
-// pickle fills millions and asks for few of them again.
+// pickle fills millions and uses few of them again.
 class PickleMemo {
  public:
   size_t size() const { return slots_.size(); }      // the highest number ever filled, and 1
@@ -141,7 +142,7 @@ class ValueHeap {
   // Follows the trace that Replace() leaves behind for shared containers.
   Value Resolve(Value value) const;
   // Puts `with` in the place of a container: the memo and other holders see
-  // it; the caller updates its own slot. Storage is given back unless other
+  // it; the caller updates its own slot. Storage is freed unless other
   // holders exist: then someone may be in the middle of reading it.
   void Replace(Value object, Value with);
   // Empties a holder's slot; contents that nobody else holds are recycled.

@@ -15,6 +15,7 @@
 
 namespace memreplay {
 
+// A format that traces can be written in.
 struct TraceFormat {
   std::string_view name;         // as Trace::format says it
   std::string_view extensions;   // of file names, the usual one first, spaces between

@@ -238,7 +238,7 @@ bool Compiler::Loop(const Where& where, const S& s, int verb) {
     values[2] = Add(Expression::Constant(1));
   }
   const size_t visible = variables_.size();
-  // The counter, what is left and the step; foreach has its variable besides.
+  // The counter, what is left and the step; foreach also has its variable.
   const uint32_t counter = slots_;
   slots_ += 3;
   if (verb == S::kForeachFieldNumber) {
@@ -251,7 +251,7 @@ bool Compiler::Loop(const Where& where, const S& s, int verb) {
     variables_.push_back({index, counter, true});
   }
   const uint32_t begin = here();
-  const uint32_t first = AddCopies(values);  // the operation wants them one after another
+  const uint32_t first = AddCopies(values);  // the operation requires them one after another
   Operation& loop = Emit(Kind::kLoopBegin, where, verb);
   loop.slot = counter;
   loop.value = first;

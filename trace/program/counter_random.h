@@ -10,6 +10,7 @@
 
 namespace memreplay::program {
 
+// The random numbers of splitmix64 for a seed.
 class CounterRandom {
  public:
   explicit CounterRandom(uint64_t seed) : state_(seed) {}

@@ -180,7 +180,7 @@ class ExpressionParser {
     return true;
   }
   // Two constants in a row, not split by the target of a jump, become one; where
-  // that is an error, whoever evaluates is told.
+  // that is an error, evaluating it returns the error.
   void Combine(Op op) {
     auto& steps = result_.steps_;
     --depth_;

@@ -34,6 +34,7 @@ struct Fault {
 std::string Expected(const Fault& fault);
 std::string Found(const Fault& fault);
 
+// An integer expression, compiled.
 class Expression {
  public:
   struct Binding {

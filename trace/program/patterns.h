@@ -64,7 +64,7 @@ inline constexpr std::string_view kPatterns = R"program(
       }
     }
   }
-  # n large blocks, freed while a small one beside each survives: then the cache is
+  # n large blocks, freed while a small one next to each survives: then the cache is
   # emptied, and nothing can go.
   procs {
     key: "pattern.pinhole"

@@ -1,4 +1,4 @@
-// What a schedule program asks for as a whole, found by expanding it without
+// What a schedule program requests as a whole, found by expanding it without
 // keeping its events: memory is what is live.
 #ifndef MEMREPLAY_TRACE_PROGRAM_PROGRAM_CHECK_H_
 #define MEMREPLAY_TRACE_PROGRAM_PROGRAM_CHECK_H_

@@ -48,6 +48,7 @@ struct LabelTemplate {
   uint32_t tensor = kNone;  // the same: dt, sh and saved as members of JSON
 };
 
+// A distribution that numbers are drawn from, compiled.
 struct DistributionCode {
   enum class Kind : uint8_t { kDraw, kChoice, kMix };
   Kind kind = Kind::kDraw;
@@ -57,6 +58,7 @@ struct DistributionCode {
   std::vector<double> weights;                       // as many
 };
 
+// A statement random_load, compiled.
 struct RandomLoadCode {
   uint32_t ops = kNone, live_target = kNone, streams = kNone;  // expressions
   uint32_t size = kNone, lifetime = kNone;                     // distributions
@@ -66,6 +68,7 @@ struct RandomLoadCode {
   uint32_t label = kNone;
 };
 
+// One operation of a compiled program.
 struct Operation {
   enum class Kind : uint8_t {
     kAlloc,       // handle, value = bytes, stream, label
@@ -114,11 +117,13 @@ struct Operation {
   uint32_t label = kNone;
 };
 
+// A call of a procedure, compiled.
 struct CallCode {
   std::vector<uint32_t> arguments;  // expressions, for the first slots of the procedure
   uint32_t slots = 0;               // that it needs
 };
 
+// A compiled program.
 struct ProgramCode {
   std::vector<Operation> operations;
   std::vector<std::string> places;  // "line 3, column 5: program[0].body[2]"

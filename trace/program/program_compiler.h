@@ -12,6 +12,7 @@
 
 namespace memreplay::program {
 
+// What is not taken from the program's own header.
 struct CompileOptions {
   std::map<std::string, int64_t> params;  // instead of the program's own
   uint64_t max_events = 0;                // 0: the program's own, or kDefaultMaxEvents

@@ -1,4 +1,4 @@
-// The events of a long program: expanded again for whoever goes through them.
+// The events of a long program, expanded again for each caller that goes through them.
 #ifndef MEMREPLAY_TRACE_PROGRAM_PROGRAM_EVENTS_H_
 #define MEMREPLAY_TRACE_PROGRAM_PROGRAM_EVENTS_H_
 
@@ -14,6 +14,7 @@
 
 namespace memreplay::program {
 
+// The events of a compiled program, which are not kept.
 class ProgramEvents final : public EventSource {
  public:
   // Expands it once. Errors: those of the expansion. Memory: what is live, in at most

@@ -21,6 +21,7 @@
 
 namespace memreplay::program {
 
+// Executes a compiled program and makes its events one by one.
 class ProgramExpander {
  public:
   // Depth of calls, and statements executed for each event that is allowed.
@@ -132,7 +133,7 @@ class ProgramExpander {
   std::vector<uint32_t> text_numbers_;
   std::vector<uint32_t> stack_numbers_;
   std::string scratch_;
-  static constexpr uint64_t kTextMemory = 80;  // of a text, besides its letters
+  static constexpr uint64_t kTextMemory = 80;  // of a text, in addition to its letters
   uint64_t text_memory_ = 0;
 
   std::optional<RandomLoad> load_;  // that is running

@@ -13,6 +13,7 @@
 
 namespace memreplay::program {
 
+// A program as it was parsed, and where each part of it stands.
 struct ProgramText {
   proto::ScheduleProgram program;
   // Where each field stands; null for JSON, whose parser does not say.

@@ -9,6 +9,7 @@
 
 namespace memreplay::program {
 
+// The blocks of a statement random_load, and which of them is freed next.
 class RandomLoad {
  public:
   struct Block {

@@ -6,10 +6,10 @@
 namespace memreplay {
 namespace {
 
-// What tells the pools of cudaMalloc segments apart.
+// The limits that distinguish the pools of cudaMalloc segments.
 constexpr Bytes kSmallRequest = MiB(1);
 constexpr Bytes kSmallSegment = MiB(2);
-// A block above max_split_size is not split; so much more than was asked for is always put up with.
+// A block above max_split_size is not split; so much more than the request is always accepted.
 constexpr Bytes kMaxLeftOver = MiB(20);
 
 bool IsRelease(const Event& event) {
@@ -133,7 +133,7 @@ class Grouper {
     return begin_;
   }
 
-  // Whether what came before the pending effects freed as much as `malloc` asks for, to where it
+  // Whether what came before the pending effects freed as much as `malloc` requests, where it
   // looks.
   bool JustFreed(const Event& malloc) const {
     if (begin_ == 0 || roles_[begin_ - 1] != EventRole::kOwnCompletion) return false;
@@ -158,7 +158,7 @@ class Grouper {
     return false;
   }
 
-  // At most so many bytes are looked for where `size` are asked for.
+  // Returns how many bytes, at most, are looked for to serve a request of `size`.
   Bytes Rounded(Bytes size) const {
     const uint64_t bytes = std::max<uint64_t>(size.value(), 1);
     const uint64_t step =
@@ -172,7 +172,7 @@ class Grouper {
     return needed >= *facts_.max_split_size && size >= needed && size < needed + kMaxLeftOver;
   }
 
-  // Whether what `release` gave back is of the kind of pool, small or large, that
+  // Returns whether what `release` released is of the kind of pool, small or large, that
   // serves `request`.
   bool IsOfKind(const Event& release, uint32_t request) const {
     const bool small = events_[request].size <= kSmallRequest;

@@ -25,6 +25,7 @@ enum class EventRole : uint8_t {
   kAside,           // belongs to no request: snapshot, what contradicts the rest
 };
 
+// A request of a recording with the effects that belong to it.
 struct RecordedGroup {
   static constexpr uint32_t kInferredEmptyCache = 0xffffffff;
   uint32_t begin = 0;  // events [begin, end)
@@ -32,6 +33,7 @@ struct RecordedGroup {
   uint32_t request = 0;  // index of the request's own event, or kInferredEmptyCache
 };
 
+// What grouping needs to know of the whole recording.
 struct GroupingFacts {
   Bytes reserved_at_start;  // bytes of the segments that were there before the first event
   Bytes peak_reserved;      // the most at any moment of the trace

@@ -17,7 +17,7 @@ namespace memreplay {
 // segments of the final state name their pools; going back from there, what lies
 // in one of them is its pool's, up to the event that brought it. A segment
 // released before the end is of the pool that its release names: the default pool, unless
-// pages beside it tell.
+// pages next to it show another.
 // O(events * log segments).
 std::vector<uint16_t> PoolsBySegments(const MemoryState& final_state,
                                       absl::Span<const PoolId> pools, EventView events);

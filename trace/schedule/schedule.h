@@ -43,7 +43,7 @@ class Schedule {
  public:
   // `device_index` is a position in trace->devices. Takes shared ownership of
   // the tables. Never fails on defects of the trace: they become diagnostics.
-  // O(events) time; memory about 12 bytes per event beside the trace, none for those of a
+  // O(events) time; memory about 12 bytes per event in addition to the trace, none for those of a
   // program that is expanded again.
   static Schedule Build(std::shared_ptr<const Trace> trace, size_t device_index,
                         InferredPools inferred = {});
@@ -135,7 +135,7 @@ class Schedule {
   Diagnostics diagnostics_;
 };
 
-// The event of the file that tells of a request: of an allocation its alloc or
+// Returns the event of the file that stands for a request: of an allocation its alloc or
 // oom, which the segments obtained for it precede; of any other request its
 // first, or, without one, where it would stand. Of a program: the request itself.
 uint64_t EventOfRequest(const Schedule& schedule, size_t request);

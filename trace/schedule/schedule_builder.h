@@ -12,6 +12,7 @@
 
 namespace memreplay {
 
+// Makes the Schedule of one device of a trace.
 class ScheduleBuilder {
  public:
   ScheduleBuilder(std::shared_ptr<const Trace> trace, size_t device_index, InferredPools inferred);
@@ -54,7 +55,7 @@ class ScheduleBuilder {
   void EmitEmptyCache(const RecordedGroup& group);
   void EmitPoolReleases(const RecordedGroup& group);
   void EmitStreamDone(uint32_t rank, uint32_t recorded_begin);
-  // `event`: the one that tells of it, kNoEvent for none.
+  // `event`: the one that stands for it, kNoEvent for none.
   void Emit(const Event& request, uint32_t event, uint32_t recorded_begin);
   void AddRequest(const Event& request, uint32_t event);
 
@@ -66,7 +67,7 @@ class ScheduleBuilder {
   LiveMap live_;
   AllocationId next_id_ = 0;
   std::vector<EventRole> roles_;
-  bool has_completions_ = false;  // the file tells which frees are done, and when
+  bool has_completions_ = false;  // the file says which frees are done, and when
   bool infer_record_stream_ = true;
   GroupingFacts facts_;
   bool infer_pool_release_ = true;

@@ -93,7 +93,7 @@ void ScheduleBuilder::BuildProgram() {
         if (it == live_.end()) {
           live_.emplace(handle, Live{request.id, i});
         } else {
-          // The memory is asked for; what the handle named before stays live.
+          // The memory is requested; what the handle named before stays live.
           diagnostics.Add(DiagnosticKind::kAllocOfLiveHandle, i, HandleText(request));
           diagnostics.Add(DiagnosticKind::kLeak, it->second.since, HandleText(request));
           it->second = Live{request.id, i};

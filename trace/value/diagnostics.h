@@ -42,6 +42,7 @@ enum class DiagnosticKind : uint8_t {
   kCount,
 };
 
+// What a kind of diagnostic is called, and how bad it is.
 struct DiagnosticRow {
   std::string_view name;  // stable, snake_case
   Severity severity;

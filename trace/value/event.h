@@ -16,7 +16,7 @@ namespace memreplay {
 
 enum class EventKind : uint8_t {
   // Requests: what the program asked. Fields not named are zero.
-  kAlloc,             // size = bytes asked for, stream; id; address once granted
+  kAlloc,             // size = bytes requested, stream; id; address once granted
   kFree,              // PyTorch's free_requested: id, address, size, stream
   kRecordStream,      // id, stream = the other stream that uses the block
   kStreamDone,        // everything recorded on `stream` so far is complete
@@ -80,6 +80,7 @@ constexpr bool HasText(EventKind kind) {
 inline constexpr uint32_t kNoStack = 0;  // index 0 of every StackTable is the empty stack
 inline constexpr uint32_t kNoText = 0;   // index 0 of every StringTable is ""
 
+// A request or an effect.
 struct Event {
   EventKind kind = EventKind::kMark;
   uint8_t scratch = 0;              // for a reader at work; 0 in every Trace

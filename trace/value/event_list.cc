@@ -18,7 +18,7 @@ struct Window {
   uint64_t last_use = 0;
 };
 
-// Two in one thread: a run, and who looks at its requests from beside it.
+// A thread has two: one for a run, and one for code that looks at its requests meanwhile.
 std::array<Window, 2>& Windows() {
   static thread_local std::array<Window, 2> windows;
   return windows;

@@ -44,7 +44,7 @@ class EventSource {
   virtual uint64_t NearestStart(uint64_t position) const = 0;
 };
 
-// Goes through a view of events, which makes them as they are asked for.
+// Goes through a view of events, which makes them as they are needed.
 template <typename View>
 class EventIterator {
  public:

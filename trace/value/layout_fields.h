@@ -8,6 +8,7 @@
 
 namespace memreplay {
 
+// A fact about the layout of a snapshot, by name.
 struct LayoutField {
   std::string_view name;
   bool LayoutFacts::*field;

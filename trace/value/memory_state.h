@@ -36,6 +36,7 @@ constexpr std::optional<BlockState> BlockStateFromName(std::string_view name) {
   return std::nullopt;
 }
 
+// A block of a segment at some moment.
 struct BlockInfo {
   Address address;  // null in files of PyTorch 2.0; the reader fills it in
   Bytes size;

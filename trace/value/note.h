@@ -43,6 +43,7 @@ inline std::optional<NoteKind> NoteKindFromName(std::string_view name) {
   return std::nullopt;
 }
 
+// One note of Python about the script.
 struct MemoryNote {
   NoteKind kind = NoteKind::kEnd;
   uint32_t name = 0;   // StringTable

@@ -16,6 +16,7 @@
 
 namespace memreplay {
 
+// Strings, each kept once and known by an index.
 class StringTable {
  public:
   StringTable();

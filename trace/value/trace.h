@@ -20,7 +20,7 @@
 namespace memreplay {
 
 // The settings that a snapshot records (allocator_settings), as they were when
-// it was taken, or that a program's header asks for.
+// it was taken, or that a program's header sets.
 struct RecordedSettings {
   std::string conf;                       // PYTORCH_CUDA_ALLOC_CONF
   std::optional<int64_t> max_split_size;  // bytes; -1 = unlimited
@@ -60,6 +60,7 @@ struct Annotation {
   int64_t time_us = 0;
 };
 
+// What a file says of one device.
 struct DeviceTrace {
   int device = 0;
   EventList events;               // requests and effects in recorded order
@@ -69,6 +70,7 @@ struct DeviceTrace {
   MemoryState final_state;  // when the snapshot was taken, after the last event
 };
 
+// What a file says.
 struct Trace {
   std::string format;  // "torch_snapshot_pickle", "text", "protobuf", "flat_jsonl" ...
   // True for programs (and our own formats written from them): Event::address

@@ -27,6 +27,7 @@ inline bool NamesStream(const Event& event) {
   }
 }
 
+// Collects what a reader finds, and makes a Trace of it.
 class TraceBuilder {
  public:
   // What Event::stream holds, until Finish, of an event that names no stream.

@@ -155,7 +155,7 @@ absl::Status FlatJsonlWriter::Header() {
   if (!trace_.program_header.empty()) {
     if (absl::Status status = ProgramHeader(); !status.ok()) return status;
   }
-  // Handles ascend, so the last one tells whether they are 0, 1, 2 ...
+  // Handles ascend, so the last one shows whether they are 0, 1, 2 ...
   if (streams.size() > 65536 ||
       (!streams.empty() && streams.back().value() != streams.size() - 1)) {
     StrAppend(&out_, ",\"stream_table\":[");

@@ -54,7 +54,7 @@ class JsonRecord {
   bool Pairs(const JsonMember& member, std::vector<std::pair<uint64_t, uint64_t>>* pairs);
   bool Pool(const JsonMember& member, PoolId* pool);  // [a,b]
 
-  // Counts members that nobody asked for; a key that comes twice is an error.
+  // Counts members that were not read; a key that comes twice is an error.
   bool Finish(Diagnostics* diagnostics);
 
  private:

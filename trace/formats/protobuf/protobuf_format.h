@@ -16,7 +16,7 @@ namespace memreplay {
 
 inline constexpr std::string_view kProtobufMagic = "\x8eMRTRACE";
 inline constexpr uint32_t kProtobufVersion = 1;
-// No record is longer; what a reader holds at once besides the Trace.
+// No record is longer; this is what a reader holds at once in addition to the Trace.
 inline constexpr size_t kMaxRecordBytes = size_t{8} << 20;
 
 bool LooksLikeProtobufTrace(std::string_view head);

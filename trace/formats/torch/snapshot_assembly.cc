@@ -611,7 +611,7 @@ absl::Status SnapshotAssembly::TakeNotesOfDevice(Value* slot, Value holder,
   return absl::OkStatus();
 }
 
-// Streams were numbered as they appeared; a Trace wants them ascending.
+// Streams were numbered as they appeared; a Trace has them ascending.
 void SnapshotAssembly::SortStreams() {
   const std::vector<uint64_t>& seen = records_.streams();
   std::vector<uint32_t> order(seen.size());

@@ -16,6 +16,7 @@
 
 namespace memreplay {
 
+// Makes a Trace of the records of a snapshot.
 class SnapshotAssembly {
  public:
   // `records` and its trace are consumed. `input_bytes` bounds the work: a file

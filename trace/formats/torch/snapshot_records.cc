@@ -51,7 +51,7 @@ absl::Status SnapshotRecords::AddItems(ValueHeap& heap, Value* target, absl::Spa
     return absl::InvalidArgumentError(StrCat("byte ", position, ": items are set in ",
                                              heap.Describe(*target), ", expected a dict"));
   }
-  // One key tells what a dict will be.
+  // One key shows what a dict will be.
   Value record;
   for (size_t i = 0; i < pairs.size() && record.is(Kind::kAbsent); i += 2) {
     switch (KeyOf(pairs[i])) {
