@@ -71,7 +71,7 @@ class RunLogObserver final : public Observer {
   RunLogObserver(const RunLogObserver&) = delete;
   RunLogObserver& operator=(const RunLogObserver&) = delete;
 
-  Wants wants() const override { return {.requests = !positions_are_events_}; }
+  Needs needs() const override { return {.requests = !positions_are_events_}; }
   void OnStart(const MemoryState& state, const Allocator& allocator) override;
   void OnRequest(size_t request) override;
   void OnEvent(const Event& event) override;

@@ -35,8 +35,9 @@ struct ModuleUse {
   BytesByCategory bytes = {};  // at_peak
 };
 
+// What memory is for, at the peak and phase by phase.
 struct CategoryTable {
-  CategoryPeak peak;  // or the moment asked for
+  CategoryPeak peak;  // or the requested moment
   std::vector<CategoryPeak>
       phases;  // the peak within each phase that there is, in the order of Phase
   std::vector<ModuleUse> modules;                    // by path, a parent before its children

@@ -11,6 +11,7 @@
 
 namespace memreplay {
 
+// What one allocation is for, and how that is known.
 struct Meaning {
   Category category = Category::kUnknown;
   Evidence evidence = Evidence::kNone;
@@ -27,6 +28,7 @@ struct PhaseSpan {
   uint32_t step = 0;
 };
 
+// What every allocation of a device is for.
 struct Meanings {
   std::vector<Meaning> of;           // by AllocationId
   std::vector<std::string> modules;  // "transformer.h.3.attn"; the first is ""

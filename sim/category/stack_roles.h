@@ -20,6 +20,7 @@ enum class StackPhase : uint8_t {
   kOptimizer,  // a step, clipping, scaling of gradients
 };
 
+// What the frames of a stack say about what it allocates.
 struct StackRole {
   StackPhase phase = StackPhase::kNone;
   bool is_state = false;       // the optimizer's state is made

@@ -9,7 +9,7 @@
 namespace memreplay {
 namespace {
 
-// The first calls that the device could not grant for want of memory (and not
+// Returns the first calls that the device could not grant because memory ran out (and not
 // because the program injects failures), one per request.
 std::vector<const MemoryCall*> RealRefusals(const DeviceRun& run) {
   std::vector<const MemoryCall*> refusals;

@@ -21,6 +21,7 @@ struct CallParting {
   std::optional<MemoryCall> measured;
 };
 
+// A run on a real device, and how it compares with the prediction.
 struct MeasuredRun {
   DeviceRun run;
   // Held against the prediction made before, with the simulated device's addresses.

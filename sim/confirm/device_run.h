@@ -1,5 +1,5 @@
 // One run of a schedule on one device, watched for everything that a comparison
-// with another device wants to know.
+// with another device needs.
 #ifndef MEMREPLAY_SIM_CONFIRM_DEVICE_RUN_H_
 #define MEMREPLAY_SIM_CONFIRM_DEVICE_RUN_H_
 
@@ -37,9 +37,10 @@ struct RunPlan {
   RunBackend backend = RunBackend::kNative;
   StartPolicy start = StartPolicy::kRecorded;
   MemoryState start_segments;  // kRecorded: those of the recording
-  std::string start_note;      // why the start is not the one asked for
+  std::string start_note;      // why the start is not the requested one
 };
 
+// What watches a run, and what stands in for its allocator.
 struct RunWatch {
   // The allocator of kAsync; without it the simulated one.
   std::unique_ptr<Allocator> async;
@@ -49,6 +50,7 @@ struct RunWatch {
   std::function<Bytes()> free_memory;
 };
 
+// What a run on a device came to.
 struct DeviceRun {
   RunResult run;
   uint64_t events = 0;
@@ -64,7 +66,7 @@ struct DeviceRun {
   int64_t peak_used = 0;
   uint32_t peak_used_request = kBeforeFirstRequest;
   int64_t used_at_peak_reserved = 0;  // once the request that first reserved most was served
-  int64_t used_at_end = 0;            // when everything was given back: 0 unless somebody else
+  int64_t used_at_end = 0;            // when everything was released: 0 unless somebody else
   Bytes total;                        // of the device
   Bytes free_before;
   std::optional<OverlapChecker::Violation> violation;  // two blocks share memory

@@ -12,6 +12,7 @@
 
 namespace memreplay {
 
+// A device that passes every call on to another one.
 class ForwardingDevice : public Device {
  public:
   ForwardingDevice(const ForwardingDevice&) = delete;

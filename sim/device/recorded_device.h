@@ -30,7 +30,7 @@ struct CardLimits {
 // Segment addresses, reservation bases and refusals come from the recorded
 // events of the request at hand. A refusal is not
 // recorded as such: it is seen from the next recorded effect being a release,
-// or running out, where the allocator asks for memory. What the recording has no
+// or running out, where the allocator requests memory. What the recording has no
 // answer to (the simulation has left it) succeeds, at addresses from
 // kInventedBase up to kInventedEnd; so does what the recording answers with memory that the
 // simulation still holds. Streams complete when StreamDone() says so.

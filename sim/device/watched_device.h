@@ -24,6 +24,7 @@ inline constexpr uint32_t kNoRegion = ~uint32_t{0};
 // MemoryCall::request of calls made before the first request (a start state).
 inline constexpr uint32_t kBeforeFirstRequest = ~uint32_t{0};
 
+// A place in a region of memory, wherever the region lies.
 struct Place {
   uint32_t region = kNoRegion;
   Bytes offset;  // in the region

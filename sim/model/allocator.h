@@ -28,6 +28,7 @@ struct FreeBlock {
   bool is_expandable = false;
 };
 
+// Takes one request at a time and emits its effects.
 class Allocator {
  public:
   virtual ~Allocator() = default;

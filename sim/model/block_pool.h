@@ -40,6 +40,7 @@ struct StreamPool {
   UnmappedSet unmapped = {};
 };
 
+// The small or the large pool of blocks of the default pool or of a private one.
 class BlockPool {
  public:
   // StreamPools are numbered by their place in `all`, which must outlive this.

@@ -42,6 +42,7 @@ class TieGuide {
   virtual void OnRestore(uint64_t /*count*/, uint64_t /*stride*/) {}
 };
 
+// What a caching allocator needs to know of the trace.
 struct CachingAllocatorOptions {
   StreamOrder stream_order = StreamOrder::kPyTorchHash;
   // Event::stream -> handle and Event::pool -> id, as in the trace. Streams
@@ -63,6 +64,7 @@ struct RestoreHints {
   std::vector<uint64_t> tie_ranks;
 };
 
+// PyTorch's CUDA caching allocator.
 class CachingAllocator final : public Allocator {
  public:
   // `profile` and `device` must outlive the allocator. A memory fraction set by `config` applies
@@ -180,7 +182,7 @@ class CachingAllocator final : public Allocator {
   bool IsRecordedInCapture(uint16_t pool) const {
     return pool != 0 && (profile_.pool_context_acts_as_capture || pool_ids_[pool].first != 0);
   }
-  // The rules of a graph capture are in force.
+  // Returns whether the rules of a graph capture apply.
   bool in_capture() const {
     return profile_.pool_context_acts_as_capture ? !captures_.empty() : graph_capture_;
   }
@@ -199,7 +201,7 @@ class CachingAllocator final : public Allocator {
   Block* TryAllocateExpandableBlock(const Params& params);
   // Merges the block with neighbours that are cached, or without pages, as it is.
   void MergeWithNeighbours(Block* block);
-  bool MapBlock(Block* block, Bytes want, const Params& params);
+  bool MapBlock(Block* block, Bytes size, const Params& params);
   void UnmapBlock(Block* block, uint32_t stack, Observer& out);
   void ReleaseExpandableSegment(Block* block);
   Bytes PageSize(const BlockPool& pool) const;

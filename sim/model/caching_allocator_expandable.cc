@@ -87,10 +87,10 @@ Block* CachingAllocator::TryAllocateExpandableBlock(const Params& params) {
   return block;
 }
 
-bool CachingAllocator::MapBlock(Block* block, Bytes want, const Params& params) {
+bool CachingAllocator::MapBlock(Block* block, Bytes size, const Params& params) {
   StreamPool& home = HomeOf(*block);
   const Bytes page = ReservationOf(*block).page;
-  const Bytes mapped = RoundUp(want, page);
+  const Bytes mapped = RoundUp(size, page);
   if (!device_.MapPages(block->address, mapped, page)) {
     Fire(Rule::kMapFailed);
     return false;

@@ -30,6 +30,7 @@ struct DeviceCalls {
   friend bool operator==(const DeviceCalls&, const DeviceCalls&) = default;
 };
 
+// A range of addresses.
 struct Piece {
   Address address;
   Bytes size;
@@ -74,7 +75,7 @@ class Device {
   // Events become complete by StreamDone() and Synchronize() alone, those that are not complete
   // as soon as they are recorded: nobody need ask again before.
   virtual bool ProgressIsTold() const { return false; }
-  // Tells the device that all work recorded on `stream` so far is complete.
+  // Informs the device that all work recorded on `stream` so far is complete.
   virtual void StreamDone(uint32_t stream) = 0;
 
   // Fault injection: the next `count` segment allocations or page creations fail as if memory were

@@ -17,6 +17,7 @@
 
 namespace memreplay {
 
+// What a direct allocator needs to know of the trace.
 struct DirectAllocatorOptions {
   // Event::stream -> handle and Event::pool -> id, as in the trace; a stream
   // beyond the table is its own handle.

@@ -7,6 +7,7 @@
 
 namespace memreplay {
 
+// A reservation of addresses, of which pages are mapped as they are needed.
 struct ExpandableSegment {
   Address base;
   Bytes page;  // granularity of mapping: 2 MiB in small pools, the large segment size in large

@@ -138,7 +138,7 @@ class FlatHashOrder {
   void Grow() {
     std::vector<Slot> old = std::move(slots_);
     if (capacity_ > kMaxSlotsPerKey * (size_ + 1)) {
-      max_lookups_ *= 2;  // keys that hash alike, which would ask for 2^n slots for n of them
+      max_lookups_ *= 2;  // keys that hash alike, which would need 2^n slots for n of them
     } else {
       capacity_ = std::max<size_t>(4, capacity_ * 2);
       max_lookups_ = std::max({4, std::countr_zero(capacity_), max_lookups_});

@@ -90,6 +90,7 @@ struct StatArray {
   friend bool operator==(const StatArray&, const StatArray&) = default;
 };
 
+// The figures of torch.cuda.memory_stats().
 struct MemoryStats {
   StatArray allocation;
   StatArray segment;

@@ -14,15 +14,16 @@ namespace memreplay {
 
 class Allocator;
 
+// Receives the start of a run, each request, every event and the end.
 class Observer {
  public:
   virtual ~Observer() = default;
   // Which calls it receives between the start and the end; a run reads this once, before it starts.
-  struct Wants {
+  struct Needs {
     bool requests = true;  // OnRequest()
     bool events = true;    // OnEvent()
   };
-  virtual Wants wants() const { return {}; }
+  virtual Needs needs() const { return {}; }
   // Called before OnStart() for each event of allocating again what was live when the recording
   // began.
   virtual void OnStartEvent(const Event& /*event*/) {}
@@ -51,12 +52,12 @@ class ObserverList final : public Observer {
   void Add(Observer* observer) {
     if (observer == nullptr) return;
     observers_.push_back(observer);
-    const Wants wants = observer->wants();
-    if (wants.requests) of_requests_.push_back(observer);
-    if (wants.events) of_events_.push_back(observer);
+    const Needs needs = observer->needs();
+    if (needs.requests) of_requests_.push_back(observer);
+    if (needs.events) of_events_.push_back(observer);
   }
   size_t size() const { return observers_.size(); }
-  Wants wants() const override { return {!of_requests_.empty(), !of_events_.empty()}; }
+  Needs needs() const override { return {!of_requests_.empty(), !of_events_.empty()}; }
   void OnStartEvent(const Event& event) override {
     for (Observer* observer : observers_) observer->OnStartEvent(event);
   }
@@ -85,10 +86,10 @@ template <typename... Parts>
 class ObserversTogether final : public Observer {
  public:
   explicit ObserversTogether(Parts&... parts) : parts_(parts...) {}
-  Wants wants() const override {
+  Needs needs() const override {
     return std::apply(
-        [](const auto&... part) -> Wants {
-          return {(part.wants().requests || ...), (part.wants().events || ...)};
+        [](const auto&... part) -> Needs {
+          return {(part.needs().requests || ...), (part.needs().events || ...)};
         },
         parts_);
   }

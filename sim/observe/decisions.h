@@ -57,6 +57,7 @@ struct Parting {
   std::optional<Decision> measured;
 };
 
+// How the decisions of two runs compare.
 struct DecisionComparison {
   uint64_t compared = 0;  // the more of the two, request by request
   uint64_t equal = 0;

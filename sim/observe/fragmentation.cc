@@ -70,7 +70,7 @@ void FragmentationObserver::Sample(uint64_t event) {
   }
   work_ += recent_.size() / 8;
 
-  // Smallest recent request that each free set could have been asked for.
+  // The smallest recent request that each free set could have had to serve.
   std::map<std::tuple<uint16_t, bool, uint32_t>, Bytes> smallest;
   for (const Request& request : recent_) {
     const auto key = std::make_tuple(request.pool, !IsSmall(request.size), request.stream);

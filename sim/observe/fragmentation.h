@@ -28,6 +28,7 @@ struct FreeSetUse {
   uint64_t blocks = 0;
 };
 
+// The free memory of an allocator at one moment.
 struct Fragmentation {
   // Index of the event after which the sample was taken; UsageObserver::kAtStart.
   uint64_t at_event = 0;
@@ -38,10 +39,10 @@ struct Fragmentation {
   Bytes free;                         // of all cached blocks
   std::vector<FreeSetUse> free_sets;  // in the order of VisitFreeBlocks
   // Free bytes in blocks too small for each of the last `requests` requests
-  // that its free set could have been asked for.
+  // that its free set could have had to serve.
   Bytes unservable;
   uint64_t requests = 0;
-  MemoryState segments;  // if asked for
+  MemoryState segments;  // if requested
   double unservable_share() const {
     return free == Bytes(0)
                ? 0.0
@@ -49,6 +50,7 @@ struct Fragmentation {
   }
 };
 
+// When to look, and at what.
 struct FragmentationOptions {
   // When to look: after the first alloc or oom at or after this event. Absent: at
   // Moments::at_peak.
@@ -72,10 +74,10 @@ class FragmentationObserver final : public Observer {
   FragmentationObserver(const UsageObserver& usage, const MomentsObserver& moments,
                         const FragmentationOptions& options);
 
-  Wants wants() const override { return {.requests = false}; }
+  Needs needs() const override { return {.requests = false}; }
   void OnStart(const MemoryState& state, const Allocator& allocator) override;
   void OnEvent(const Event& event) override;
-  // Takes the sample now if the moment asked for never came.
+  // Takes the sample now if the requested moment never came.
   void OnEnd() override;
 
   // Null before the sample was taken, and after gave_up().

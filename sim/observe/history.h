@@ -13,6 +13,7 @@
 
 namespace memreplay {
 
+// An event that a timeline shows by itself.
 struct HistoryMark {
   uint64_t position = 0;
   EventKind kind = EventKind::kMark;
@@ -26,7 +27,7 @@ class HistoryObserver final : public Observer {
  public:
   enum class Clock : uint8_t {
     kEvents,    // of an exact replay: its n-th traced event is the recording's n-th
-    kRequests,  // OnRequest() tells; effects are where their request is
+    kRequests,  // OnRequest() counts; effects are where their request is
   };
   // At most `buckets` of the timeline.
   HistoryObserver(const Schedule& schedule, Clock clock, size_t buckets)
@@ -34,7 +35,7 @@ class HistoryObserver final : public Observer {
   HistoryObserver(const HistoryObserver&) = delete;
   HistoryObserver& operator=(const HistoryObserver&) = delete;
 
-  Wants wants() const override { return {.requests = clock_ == Clock::kRequests}; }
+  Needs needs() const override { return {.requests = clock_ == Clock::kRequests}; }
   void OnStartEvent(const Event& event) override { usage_.OnStartEvent(event); }
   void OnStart(const MemoryState& state, const Allocator& allocator) override {
     usage_.OnStart(state, allocator);

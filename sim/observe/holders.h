@@ -16,6 +16,7 @@
 
 namespace memreplay {
 
+// What one pool holds on one stream.
 struct Holder {
   uint16_t pool = 0;  // index into the trace's pool table
   uint32_t stream = 0;

@@ -28,7 +28,7 @@ struct Moment {
   Usage usage;
 };
 
-// Part of the result of every run: WhatIfResult, SampledReplay and DeviceRun.
+// When a run reached its peaks; a part of WhatIfResult, SampledReplay and DeviceRun.
 struct Moments {
   uint64_t requests = 0;  // applied
   // By UsageKind; kBeforeFirstRequest: at the start.

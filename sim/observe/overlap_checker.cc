@@ -125,7 +125,7 @@ void OverlapChecker::OnFree(const Event& event) {
   if (block == blocks_.end()) return Fail(event, "no live block begins there");
   if (block->second.is_pending) return Fail(event, "its free was already requested");
   if (block->second.size != event.size) {
-    return Fail(event, absl::StrCat("the block was asked for with ", block->second.size.value()));
+    return Fail(event, absl::StrCat("the block was requested with ", block->second.size.value()));
   }
   if (event.id != kNoAllocation && block->second.id != event.id) {
     return Fail(event, absl::StrCat("by id ", event.id, ", the block has id ", block->second.id));
@@ -138,7 +138,7 @@ void OverlapChecker::OnFreeCompleted(const Event& event) {
   if (block == blocks_.end()) return Fail(event, "no live block begins there");
   if (!block->second.is_pending) return Fail(event, "its free was never requested");
   if (block->second.size != event.size) {
-    return Fail(event, absl::StrCat("the block was asked for with ", block->second.size.value()));
+    return Fail(event, absl::StrCat("the block was requested with ", block->second.size.value()));
   }
   active_ -= block->second.end - block->first;
   if (block->second.id != kNoAllocation) ids_.erase(block->second.id);

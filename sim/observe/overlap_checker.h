@@ -57,7 +57,7 @@ class OverlapChecker final : public Observer {
   };
   struct Block {
     Address end;
-    Bytes size;  // as asked for
+    Bytes size;  // as requested
     AllocationId id = kNoAllocation;
     bool is_pending = false;  // free_requested was seen
   };

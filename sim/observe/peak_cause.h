@@ -26,6 +26,7 @@ enum class Obstacle : uint8_t {
 };
 inline constexpr size_t kObstacles = static_cast<size_t>(Obstacle::kCount);
 
+// Cached blocks that did not serve a request for one reason.
 struct CachedBytes {
   Bytes bytes;
   uint64_t blocks = 0;
@@ -33,12 +34,13 @@ struct CachedBytes {
   Address largest_address;  // on the simulated device
 };
 
+// Why reserved memory grew to its peak.
 struct PeakCause {
   bool known = false;
   Bytes requested;  // of the request
   uint32_t stream = 0;
   uint32_t stack = 0;               // that asked
-  AllocationId id = kNoAllocation;  // of what was asked for, where it was granted
+  AllocationId id = kNoAllocation;  // of what was requested, where it was granted
   std::array<CachedBytes, kObstacles> cached;
   const CachedBytes& operator[](Obstacle obstacle) const {
     return cached[static_cast<size_t>(obstacle)];
@@ -51,7 +53,7 @@ struct PeakCause {
 // after the event `at_event`. O(1) per event, O(free blocks) once.
 class PeakCauseObserver final : public Observer {
  public:
-  // `config`, the one in force, must outlive it.
+  // `config`, the current one, must outlive it.
   PeakCauseObserver(const AllocatorConfig& config, uint64_t at_event)
       : config_(config), at_event_(at_event) {}
   void OnStart(const MemoryState& /*state*/, const Allocator& allocator) override {

@@ -19,6 +19,7 @@
 
 namespace memreplay {
 
+// The peaks within one phase.
 struct PhasePeak {
   std::string phase;  // "" before the first mark
   Bytes allocated;
@@ -32,7 +33,7 @@ struct PhaseOom {
   std::string label;  // the last kLabel of the phase; "" if it had none
   std::string name;   // of the allocation
   Bytes size;         // rounded
-  Bytes allocated;    // at that moment, after PyTorch gave back what it could
+  Bytes allocated;    // at that moment, after PyTorch released what it could
   Bytes reserved;
 };
 

@@ -49,7 +49,7 @@ class TimelineObserver final : public Observer {
   // first in the ObserverList) and must outlive it. Inactive split memory is that of
   // the allocator's statistics as they stand when the event is emitted (the block of
   // a free counts from the next event on); without OnStart() it stays 0. `clock`
-  // (null: none) tells where in something else, say a file, the run is.
+  // (null: none) says where in something else, such as a file, the run is.
   TimelineObserver(const UsageObserver& usage, size_t capacity, const uint64_t* clock = nullptr);
 
   void OnStart(const MemoryState& /*state*/, const Allocator& allocator) override {

@@ -39,7 +39,7 @@ Usage UsageOf(const MemoryState& state);
 
 // Cheap enough to be always on: a few additions per event, no allocation.
 // Counts from events only. An event without block_size (files do not say it)
-// counts with its size; blocks_estimated() then tells how often that was.
+// counts with its size; blocks_estimated() then says how often that was.
 // Peaks are those of the whole run: kResetPeak does not restart them (the
 // allocator's statistics do that).
 class UsageObserver final : public Observer {
@@ -50,7 +50,7 @@ class UsageObserver final : public Observer {
   // `start`: what is live before the first event.
   explicit UsageObserver(const Usage& start);
 
-  Wants wants() const override { return {.requests = false}; }
+  Needs needs() const override { return {.requests = false}; }
   void OnStartEvent(const Event& event) override { OnEvent(event); }
   // What is live then counts as there before the first event.
   void OnStart(const MemoryState& state, const Allocator& allocator) override;

@@ -35,6 +35,7 @@ struct LiveAtOnce {
   uint64_t event = 0;  // in the file's events
 };
 
+// Why memory ran out.
 struct OomAnalysis {
   OomScene scene;
   Bytes obtainable;                    // scene.grantable + reserved - allocated

@@ -26,10 +26,11 @@ enum class ChangeKind : uint8_t {
   kRetry,       // all streams are waited for, and the request is made again
 };
 
+// A change, and what the run comes to with it.
 struct Counterfactual {
   ChangeKind kind = ChangeKind::kNothing;
   std::string conf;     // kSetting: the whole string
-  std::string change;   // kSetting: what differs from the string in force
+  std::string change;   // kSetting: what differs from the current string
   uint32_t stack = 0;   // kFreeStack
   Bytes amount;         // kFreeStack: bytes freed; kMemory: bytes more
   bool served = false;  // the request got memory
@@ -50,6 +51,7 @@ struct Counterfactual {
   } other_order;
 };
 
+// Which changes to try.
 struct CounterfactualOptions {
   std::vector<uint32_t> stacks;  // whose memory to free, one at a time
   int max_settings = 8;
@@ -58,7 +60,7 @@ struct CounterfactualOptions {
 
 // The control first, then settings that the release knows and that are not on,
 // and the other changes. The device has what PyTorch held and the driver could
-// still give (a recording), or the capacity asked for. About 60 runs.
+// still give (a recording), or the requested capacity. About 60 runs.
 absl::StatusOr<std::vector<Counterfactual>> TryCounterfactuals(
     const Schedule& schedule, const ReplaySettings& settings, const OomScene& scene,
     const CounterfactualOptions& options);

@@ -86,7 +86,7 @@ std::optional<std::pair<uint64_t, size_t>> LastRecordedOom(const Schedule& sched
   const EventView recorded = schedule.recorded();
   for (size_t i = recorded.size(); i-- > 0;) {
     if (recorded[i].kind != EventKind::kOom) continue;
-    // The last request that begins at or before it and asks for memory.
+    // The last request that begins at or before it and requests memory.
     const absl::Span<const uint32_t> begins = schedule.recorded_begin();
     auto it = std::upper_bound(begins.begin(), begins.end(), i);
     while (it != begins.begin()) {

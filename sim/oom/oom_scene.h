@@ -16,6 +16,7 @@
 
 namespace memreplay {
 
+// The moment at which memory runs out.
 struct OomScene {
   size_t request = 0;  // index into Schedule::requests()
   // Position in the file's events: of the oom itself where it is recorded, else
@@ -25,7 +26,7 @@ struct OomScene {
   Event oom;              // size = the rounded request, address = free bytes of the device
   Bytes requested;        // unrounded; recordings keep only the rounded one
   MemoryState before;     // as the request arrives
-  MemoryState at;         // when it is refused: what could be given back has been
+  MemoryState at;         // when it is refused: what could be released has been
   Bytes reserved;         // sum of `at`
   Bytes device_free;
   // What the device could still give: device_free, or less under a memory limit.
@@ -37,7 +38,7 @@ struct OomScene {
 };
 
 // Replays until memory runs out; nullopt if it does not. As recorded when
-// `settings` ask for nothing else, else on a simulated device. Two runs.
+// `settings` require nothing else, else on a simulated device. Two runs.
 // Error: the settings cannot be run (ReplayWhatIf()).
 absl::StatusOr<std::optional<OomScene>> FindOom(const Schedule& schedule,
                                                 const ReplaySettings& settings);

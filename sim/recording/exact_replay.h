@@ -20,6 +20,7 @@
 
 namespace memreplay {
 
+// How a recording is replayed.
 struct ExactReplayOptions {
   bool check_invariants = false;
   // Goes no further than the request at which the replay leaves the recording;
@@ -30,6 +31,7 @@ struct ExactReplayOptions {
   Observer* observer = nullptr;  // sees the replay; not owned
 };
 
+// How a replay compares with its recording.
 struct ExactReplayResult {
   RunResult run;
   StartState start;        // empty for cold traces; its diagnostics are for the report
@@ -49,7 +51,7 @@ struct ExactReplayResult {
 };
 
 // Rebuilds the start state if the trace is warm, replays on a RecordedDevice
-// and compares. `config` are the settings in force during the recording. The
+// and compares. `config` are the settings during the recording. The
 // schedule must not be a program's. A warm trace is run up to three times: to
 // find which of equal blocks were older (from 2.12 on), to find which cached
 // block of the start each final one stems from (their stale requested sizes),

@@ -176,7 +176,7 @@ std::string Note(const Trace& trace, size_t device, const Guess& guess) {
 bool DeviceMayHaveGonePools(const DeviceTrace& device) {
   bool released = false;
   for (const Event& event : device.events) {
-    if (event.pool != 0 || event.kind == EventKind::kEmptyCache) return false;  // the file tells
+    if (event.pool != 0 || event.kind == EventKind::kEmptyCache) return false;  // the file says it
     released |= IsRelease(event.kind);
   }
   return released;

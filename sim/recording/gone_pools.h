@@ -20,6 +20,7 @@ namespace memreplay {
 // Whether a segment was released that may have been of such a pool.
 bool MayHaveGonePools(const Trace& trace);
 
+// Pools that existed during a recording and are not in its final state.
 struct GonePools {
   InferredPools pools;
   std::string note;  // a sentence for the report
@@ -28,7 +29,7 @@ struct GonePools {
 // Of one device of a recording, which does not replay exactly: looks for released segments which,
 // taken as those of private pools, make every event and every final block as recorded. A pool that
 // the file does not name is called (1, 1), (2, 2) ..., which PyTorch's never are. Nothing if no
-// such segments are found. `config` are the settings in force during the recording, `without` is
+// such segments are found. `config` are the settings during the recording, `without` is
 // what comes of them without such pools.
 // Replays as often as it has guesses: up to hundreds of times, and tens of millions of events.
 std::optional<GonePools> FindGonePools(const std::shared_ptr<const Trace>& trace, size_t device,

@@ -35,6 +35,7 @@ struct OpenExtent {
   uint64_t freed_by = ~uint64_t{0};                    // event; none: live to the end
 };
 
+// What a recording says about where hidden blocks end.
 struct ExtentEvidence {
   // First event that is no best fit, or starts at no free block, under any extents.
   std::optional<uint64_t> contradicted_at;

@@ -9,7 +9,7 @@
 namespace memreplay {
 namespace {
 
-// What the file was recorded under, or what a program's header asks for.
+// Returns what the file was recorded under, or what a program's header sets.
 absl::StatusOr<AllocatorConfig> RecordedConfig(const Trace& trace, const TorchProfile& profile,
                                                std::vector<std::string>* notes) {
   AllocatorConfig config;

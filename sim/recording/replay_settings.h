@@ -1,4 +1,4 @@
-// Under which settings a trace is replayed: what was asked for on the command
+// Under which settings a trace is replayed: what was given on the command
 // line, else what the file says, else PyTorch's defaults.
 #ifndef MEMREPLAY_SIM_RECORDING_REPLAY_SETTINGS_H_
 #define MEMREPLAY_SIM_RECORDING_REPLAY_SETTINGS_H_
@@ -18,14 +18,14 @@
 
 namespace memreplay {
 
-// What somebody asked for. Nothing: as the file says.
+// What the caller requires. Nothing: as the file says.
 struct SettingsRequest {
   std::optional<std::string> conf;    // PYTORCH_CUDA_ALLOC_CONF
   std::optional<std::string> torch;   // release
   bool torch_is_as_recorded = false;  // a release alone leaves ReplaySettings::as_recorded
   std::optional<Bytes> capacity;      // of the device
   std::string capacity_note;          // where that is from, a sentence for the report
-  bool unlimited = false;             // the device has no end, whatever the recording tells
+  bool unlimited = false;             // the device has no end, whatever the recording says
   std::optional<double> fraction;     // of it that PyTorch may use
   std::optional<AddressOrder> order;  // in which it hands addresses out
   bool operator==(const SettingsRequest&) const = default;
@@ -36,15 +36,16 @@ struct SettingsRequest {
 absl::StatusOr<ProfileChoice> ChooseProfile(const Trace& trace,
                                             const std::optional<std::string>& version);
 
+// All that a replay is under.
 struct ReplaySettings {
   ProfileChoice torch;
   AllocatorConfig config;
-  AllocatorConfig recorded_config;  // in force when the file was recorded, as far as it says
+  AllocatorConfig recorded_config;  // when the file was recorded, as far as it says
   std::optional<Bytes> capacity;    // absent: unlimited, or as recorded
-  bool unlimited = false;           // asked for: the recorded card's limit is left out
+  bool unlimited = false;           // requested: the recorded card's limit is left out
   AddressOrder order = AddressOrder::kChunksDownwards;  // of simulated devices
   std::optional<double> fraction;
-  // Nothing was asked for and something was recorded: the run can be held
+  // Nothing was required and something was recorded: the run can be held
   // against the recording.
   bool as_recorded = false;
   std::vector<std::string> notes;  // sentences for the report

@@ -27,7 +27,7 @@ class SnapshotEcho final : public Observer {
   SnapshotEcho(const Schedule& schedule, const UsageObserver& usage, Observer* next)
       : schedule_(schedule), usage_(usage), next_(next) {}
 
-  Wants wants() const override { return {.requests = next_->wants().requests}; }
+  Needs needs() const override { return {.requests = next_->needs().requests}; }
   void OnStart(const MemoryState& state, const Allocator& allocator) override;
   void OnRequest(size_t request) override { next_->OnRequest(request); }
   void OnEvent(const Event& event) override;
@@ -43,6 +43,7 @@ class SnapshotEcho final : public Observer {
   Bytes active_;         // before the current event
 };
 
+// An exact replay, and what observers saw of it.
 struct SampledReplay {
   ExactReplayResult exact;
   Usage peak;

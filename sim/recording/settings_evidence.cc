@@ -7,7 +7,7 @@ namespace memreplay {
 namespace {
 
 // What kind of memory and how much of it the malloc with the entry `own` got
-// from the driver in `supply`, its last effect; "" if `config` asks for the same.
+// from the driver in `supply`, its last effect; "" if `config` requests the same.
 std::string Compare(const Event& supply, const Event& own, const AllocatorConfig& config,
                     const TorchProfile& profile) {
   const bool expandable =
@@ -23,7 +23,7 @@ std::string Compare(const Event& supply, const Event& own, const AllocatorConfig
   const Bytes expected = AllocationSize(rounded, config);
   if (supply.size == expected) return "";
   return absl::StrCat("obtained a segment of ", supply.size.value(), " bytes for a request of ",
-                      own.size.value(), ", where these settings ask for ", expected.value());
+                      own.size.value(), ", where these settings request ", expected.value());
 }
 
 }  // namespace

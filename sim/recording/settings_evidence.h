@@ -1,4 +1,4 @@
-// Signs in a recording that other settings were in force than its file lists.
+// Signs in a recording that its settings were not those that its file lists.
 #ifndef MEMREPLAY_SIM_RECORDING_SETTINGS_EVIDENCE_H_
 #define MEMREPLAY_SIM_RECORDING_SETTINGS_EVIDENCE_H_
 
@@ -12,9 +12,10 @@
 
 namespace memreplay {
 
+// The first sign of other settings.
 struct OtherSettings {
   uint64_t event = 0;  // in Schedule::recorded()
-  std::string sign;  // "event 3 obtained a segment of ... bytes, where these settings ask for ..."
+  std::string sign;  // "event 3 obtained a segment of ... bytes, where these settings request ..."
 };
 
 // A file lists the settings at its end; PyTorch does not record changes. The

@@ -255,7 +255,7 @@ class SegmentHistory {
         reservation.is_gone |= reservation.mapped == Bytes();
       }
     };
-    // What kind of pages were mapped, the request's own entry tells, behind them.
+    // The request's own entry, behind them, says what kind of pages were mapped.
     std::vector<Event> pending;
     for (const Event& event : events_) {
       if (event.kind == EventKind::kSegmentMap || event.kind == EventKind::kSegmentUnmap) {

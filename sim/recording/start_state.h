@@ -30,6 +30,7 @@ struct HiddenExtent {
   uint64_t freed_by = 0;  // recorded event; nothing depends on the extent after it
 };
 
+// What existed before the first event of a recording.
 struct StartState {
   // Segments, their active blocks with ids, and free blocks between them, whose
   // requested sizes (stale, in no file) are zero. An empty expandable range says
@@ -48,11 +49,11 @@ struct StartState {
 // Segments: those of the end, less what the trace obtained, plus what it
 // released. Blocks: the schedule's start allocations. Extents: given, or one of
 // those under which every recorded address is the best fit: the first block
-// placed behind one tells its end; a larger block taken, or a new segment, while
+// placed behind one shows its end; a larger block taken, or a new segment, while
 // a smaller free one would have done, rules extents out; snapshots give sums of
 // active bytes. Each extent can be found on its own, since recorded addresses,
 // not simulated ones, are followed.
-// `config` are the settings in force during the recording.
+// `config` are the settings during the recording.
 // O(events * (log blocks + open extents)).
 StartState RebuildStartState(const Schedule& schedule, const AllocatorConfig& config,
                              const TorchProfile& profile);

@@ -1,6 +1,6 @@
 // Which of the blocks that were there at the beginning were the older ones: from
 // PyTorch 2.12 on that decides between cached blocks of one size, and no file
-// tells it. Recorded addresses do, choice by choice.
+// says it. Recorded addresses show it, choice by choice.
 #ifndef MEMREPLAY_SIM_RECORDING_TIE_EVIDENCE_H_
 #define MEMREPLAY_SIM_RECORDING_TIE_EVIDENCE_H_
 

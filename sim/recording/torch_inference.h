@@ -12,8 +12,9 @@
 
 namespace memreplay {
 
+// Why a release of PyTorch was chosen.
 enum class ProfileReason : uint8_t {
-  kGiven,    // asked for
+  kGiven,    // requested
   kInFile,   // the file names it
   kDefault,  // a program that names none
   // Inferred, from here on.
@@ -24,7 +25,7 @@ enum class ProfileReason : uint8_t {
   kUnknownLayout,   // no release writes all their keys; the default
 };
 
-// Report words: report/words/torch_reason.h.
+// A release and why it was chosen; report/words/torch_reason.h has the words.
 struct ProfileChoice {
   const TorchProfile* profile = nullptr;
   ProfileReason reason = ProfileReason::kGiven;
@@ -43,7 +44,7 @@ struct ProfileChoice {
 
 // Narrows the releases down by the keys that the file has and lacks, and by the
 // keys of its settings string. Of several that fit, the newest. A file that fits none (edited, or
-// made by another tool) is taken as the release that its newest key asks for; one that says
+// made by another tool) is taken as the release that its newest key requires; one that says
 // nothing, as the default.
 ProfileChoice InferTorchProfile(const Trace& trace);
 

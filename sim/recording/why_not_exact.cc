@@ -62,9 +62,9 @@ std::string WhyNotExact(const ExactReplayResult& result, const Schedule& schedul
     causes.push_back(
         absl::StrCat(outside, " allocations are not in any segment that the file lists"));
   } else if (const auto other = FindOtherSettings(schedule, config, profile); other.has_value()) {
-    causes.push_back(absl::StrCat(
-        "the file lists the settings at its end, and they were not in force throughout: ",
-        other->sign));
+    causes.push_back(
+        absl::StrCat("the file lists the settings at its end, and they did not apply throughout: ",
+                     other->sign));
   } else if (start.contradicted_at.has_value() && *start.contradicted_at <= divergence.index) {
     causes.push_back(absl::StrCat("under these settings no start state explains event ",
                                   *start.contradicted_at, ": ", start.contradiction));
@@ -90,7 +90,7 @@ std::string WhyNotExact(const ExactReplayResult& result, const Schedule& schedul
   }
   if (causes.empty()) {
     causes.push_back(
-        "nothing in the file explains it: other settings may have been in force, or the file was "
+        "nothing in the file explains it: other settings may have applied, or the file was "
         "changed after PyTorch wrote it");
   }
   return absl::StrCat("event ", divergence.index, ": ", DescribeDivergence(divergence, schedule),

@@ -24,6 +24,7 @@ enum class RemedyKind : uint8_t {
   kHost,        // activations are copied to the host, and back in backward
 };
 
+// A change of the script, as an edit of its recording.
 struct Remedy {
   RemedyKind kind = RemedyKind::kSettings;
   std::string conf;             // kSettings: the whole string

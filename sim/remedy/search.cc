@@ -130,7 +130,7 @@ class Search {
     if (!found_.goal.has_value()) return run;
     run.fits = run.peak_reserved <= *found_.goal;
     if (run.fits || run.peak_allocated > *found_.goal) return run;
-    // What is cached can be released and asked for again.
+    // What is cached can be released and requested again.
     settings.capacity = found_.goal;
     settings.unlimited = false;
     const absl::StatusOr<WhatIfResult> limited = Replay(schedule, settings);

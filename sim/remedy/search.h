@@ -28,6 +28,7 @@ struct RemedyRun {
   double cost = 0;    // the smaller the cheaper
 };
 
+// Which changes were tried, and what came of them.
 struct RemedySearch {
   PassFacts facts;
   std::vector<Remedy> remedies;  // those tried, the cheapest first

@@ -7,6 +7,7 @@
 
 namespace memreplay {
 
+// Is informed how much of some work is done.
 class ProgressSink {
  public:
   virtual ~ProgressSink() = default;

@@ -29,6 +29,7 @@ enum class StartPolicy : uint8_t {
   kFresh,     // only what was live, allocated anew in address order
 };
 
+// What exists before the first request of a replay.
 struct ReplayStart {
   StartPolicy policy = StartPolicy::kFresh;
   // Of kRecorded, not owned; null: there is nothing.
@@ -53,6 +54,7 @@ struct ReplayPlan {
   TieGuide* tie_guide = nullptr;
 };
 
+// What a replay came to.
 struct ReplayResult {
   RunResult run;           // including what ran out of memory at the start
   MemoryStats statistics;  // at the end, like the rest

@@ -24,6 +24,7 @@ struct RequestFailure {
   bool is_out_of_memory = false;
 };
 
+// What a run came to, apart from what its observers saw.
 struct RunResult {
   uint64_t ooms = 0;
   std::vector<RequestFailure> failures;
@@ -40,6 +41,7 @@ class Intervention {
   virtual Next BeforeRequest(size_t request, Allocator& allocator, Observer& observer) = 0;
 };
 
+// What takes part in a run in addition to allocator and observers.
 struct RunOptions {
   bool check_invariants = false;         // after every request; slow
   Device* device = nullptr;              // told which request comes next; not owned
@@ -81,7 +83,7 @@ RunResult Loop(const Schedule& schedule, AnyAllocator& allocator, AnyObserver& o
   RunResult result;
   const int64_t ooms_before = allocator.ooms();
   const RequestView requests = schedule.requests();
-  const bool tells_requests = observer.wants().requests;
+  const bool needs_requests = observer.needs().requests;
   for (size_t i = 0; i < requests.size(); ++i) {
     if (options.intervention != nullptr) [[unlikely]] {
       const Intervention::Next next = options.intervention->BeforeRequest(i, allocator, observer);
@@ -89,7 +91,7 @@ RunResult Loop(const Schedule& schedule, AnyAllocator& allocator, AnyObserver& o
       if (next == Intervention::Next::kSkip) continue;
     }
     if (options.device != nullptr) options.device->OnRequest(i);
-    if (tells_requests) observer.OnRequest(i);
+    if (needs_requests) observer.OnRequest(i);
     if constexpr (std::is_same_v<AnyAllocator, CachingAllocator>) {
       if (i + kAhead < requests.size()) {
         allocator.Prefetch(requests.id(i + kAhead / 2), requests.id(i + kAhead));

@@ -27,6 +27,7 @@ struct ExpandableReserve {
   friend bool operator==(const ExpandableReserve&, const ExpandableReserve&) = default;
 };
 
+// PYTORCH_CUDA_ALLOC_CONF, parsed, as one release understands it.
 struct AllocatorConfig {
   std::string conf;  // the last string parsed, as given
   Backend backend = Backend::kNative;

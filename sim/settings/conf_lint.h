@@ -17,6 +17,7 @@ enum class LintSeverity : uint8_t {
   kError,    // this release rejects it
 };
 
+// Something wrong, useless or risky in a settings string.
 struct LintFinding {
   LintSeverity severity = LintSeverity::kNote;
   std::string key;       // the key concerned; "" for the string as a whole

@@ -40,6 +40,7 @@ enum class ConfKey : uint8_t {
 };
 inline constexpr ConfKey kLastConfKey = ConfKey::kExpandableSegmentsReserveByClass;
 
+// A set of keys of PYTORCH_CUDA_ALLOC_CONF.
 class ConfKeySet {
  public:
   constexpr bool Has(ConfKey key) const { return (bits_ >> static_cast<int>(key) & 1) != 0; }
@@ -84,6 +85,7 @@ struct SnapshotLayout {
   bool graph_capture_record_stream_reuse = false;  // key of allocator_settings
 };
 
+// What distinguishes a release of PyTorch from others.
 struct TorchProfile {
   std::string_view release;  // "2.11"
 

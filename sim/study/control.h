@@ -1,4 +1,4 @@
-// What what-ifs about a recording stand on: the card as far as the recording tells of it,
+// What what-ifs about a recording stand on: the card as far as the recording shows it,
 // and their control, the run in which nothing is changed.
 #ifndef MEMREPLAY_SIM_STUDY_CONTROL_H_
 #define MEMREPLAY_SIM_STUDY_CONTROL_H_
@@ -24,7 +24,7 @@ constexpr AddressOrder OtherOrder(AddressOrder order) {
 }
 
 // `settings` on a device with the memory that PyTorch could get, where a request was refused
-// in the recording and neither a capacity nor an unlimited device is asked for: what was
+// in the recording and neither a capacity nor an unlimited device is requested: what was
 // in use and free when memory ran out, else the most that is known to have been granted.
 ReplaySettings OnRecordedCard(const ReplaySettings& settings, const CardLimits& card);
 

@@ -24,7 +24,7 @@
 
 namespace memreplay {
 
-// Everything is found when it is first asked for, and then kept. A run is a pure function of the
+// Everything is found when it is first needed, and then kept. A run is a pure function of the
 // schedule and its settings, so no question makes one that another has made. Thread-safe.
 class Study {
  public:
@@ -114,7 +114,7 @@ class Study {
   mutable std::optional<Schedule> schedule_;
   mutable std::optional<Schedule> recording_;  // without requests
   mutable std::optional<SampledReplay> sampled_;
-  mutable std::optional<ExactReplayResult> exact_;  // where no sampled replay was asked for
+  mutable std::optional<ExactReplayResult> exact_;  // where no sampled replay was requested
   mutable std::optional<absl::StatusOr<std::optional<Control>>> control_;
   mutable std::mutex meanings_mutex_;
   mutable std::optional<Meanings> meanings_;

@@ -13,6 +13,7 @@
 
 namespace memreplay {
 
+// The devices of an opened file, with the settings of all of them.
 struct StudiedTrace {
   ReplaySettings settings;                            // of every device
   std::vector<std::unique_ptr<const Study>> devices;  // as trace->devices

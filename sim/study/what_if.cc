@@ -31,11 +31,11 @@ DeviceCalls Difference(const DeviceCalls& now, const DeviceCalls& before) {
   return calls;
 }
 
-// Counts calls of the driver from the first request on.
+// Counts driver calls from the first request on.
 class CallCount final : public Observer {
  public:
   explicit CallCount(const SimulatedDevice& device) : device_(device) {}
-  Wants wants() const override { return {.requests = false, .events = false}; }
+  Needs needs() const override { return {.requests = false, .events = false}; }
   void OnStart(const MemoryState& /*state*/, const Allocator& /*allocator*/) override {
     calls_ = device_.calls();
     nanoseconds_ = device_.call_nanoseconds();

@@ -23,6 +23,7 @@
 
 namespace memreplay {
 
+// What a what-if came to.
 struct WhatIfResult {
   RunResult run;
   uint64_t events = 0;  // emitted, requests that PyTorch does not record included
@@ -38,11 +39,12 @@ struct WhatIfResult {
   MemoryStats statistics;                      // at the end
   MemoryState segments;                        // at the end
   RuleCounts rules = {};                       // how often each rule of the caching allocator fired
-  std::optional<Fragmentation> fragmentation;  // where reserved peaks, if asked for
+  std::optional<Fragmentation> fragmentation;  // where reserved peaks, if requested
   StartPolicy start = StartPolicy::kRecorded;  // the one followed
-  std::string start_note;                      // why not the one asked for
+  std::string start_note;                      // why not the requested one
 };
 
+// How a what-if starts, and what is noted of it.
 struct WhatIfOptions {
   StartPolicy start = StartPolicy::kRecorded;
   // Sample fragmentation where reserved memory peaks.
@@ -51,7 +53,7 @@ struct WhatIfOptions {
   // The segments of a warm recording's start, if they are known already (of
   // RebuildStartState() under the recorded settings); else they are rebuilt.
   const MemoryState* recorded_start = nullptr;
-  // What calls of the driver cost; not owned. Null: not known.
+  // What driver calls cost; not owned. Null: not known.
   const CallCosts* costs = nullptr;
   // Work on other streams is done as soon as the allocator asks, not when the recording says.
   bool complete_at_once = false;

@@ -10,6 +10,7 @@
 
 namespace memreplay {
 
+// What a run on a device of one size came to.
 struct CapacityOutcome {
   bool survives = false;
   // The same on every larger device below this; absent: on every larger one.
@@ -17,11 +18,13 @@ struct CapacityOutcome {
   std::optional<Bytes> same_until;
 };
 
+// Which sizes of a device are enough.
 struct CapacityWalk {
   std::optional<Bytes> smallest;  // that survives
   // From here on every device survives; absent: there is none among those walked.
   std::optional<Bytes> safe;
-  // The walk ended here for want of runs: nothing is known of this device and larger ones.
+  // The walk ended here because it had no runs left: nothing is known of this device and larger
+  // ones.
   std::optional<Bytes> stopped_at;
 };
 

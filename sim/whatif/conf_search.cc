@@ -21,7 +21,7 @@ struct Single {
   Candidate candidate;
 };
 
-// Bytes asked for per size in MiB, rounded down; of sizes of a MiB and more.
+// Bytes requested per size in MiB, rounded down; of sizes of a MiB and more.
 std::map<uint64_t, uint64_t> SizesInMib(const Schedule& schedule) {
   std::map<uint64_t, uint64_t> sizes;
   const auto add = [&sizes](Bytes size) {
@@ -69,7 +69,7 @@ class Search {
   uint64_t least_split() const { return profile_.max_split_may_equal_large_segment ? 20 : 21; }
   uint64_t largest() const { return sizes_.empty() ? 0 : sizes_.rbegin()->first; }
 
-  // The size in MiB below which `share` of the bytes are asked for.
+  // Returns the size in MiB below which `share` of the bytes are requested.
   uint64_t Quantile(double share) const {
     double total = 0, below = 0;
     for (const auto& [mib, bytes] : sizes_) total += static_cast<double>(bytes);

@@ -13,7 +13,7 @@ namespace memreplay {
 // Replays at most this many settings.
 inline constexpr size_t kMaxSearch = 120;
 
-// The rows of every setting tried, best first (RanksBefore()); the ones in force
+// The rows of every setting tried, best first (RanksBefore()); the current ones
 // (context.settings) are one of them, and no other means the same. First single
 // keys: expandable_segments, max_split_size_mb at sizes that the program asks
 // for, roundup_power2_divisions as a number and as lists, large_segment_size_mb;

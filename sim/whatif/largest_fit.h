@@ -16,6 +16,7 @@ enum class FitOutcome : uint8_t {
   kNoValue,  // there is no run with this value
 };
 
+// The largest values that fit.
 struct LargestFit {
   // Every value up to here fits; absent: the first does not.
   std::optional<int64_t> safe;

@@ -17,6 +17,7 @@
 
 namespace memreplay {
 
+// How memory developed in the replay of a recording or in a schedule's run, and what held it.
 struct LookBack {
   std::vector<TimelineBucket> timeline;
   std::vector<Holder> holders;

@@ -33,7 +33,7 @@ class Edge {
     result.unlimited_peak_reserved = unlimited.peak_reserved;
     const uint64_t low = RoundUp(least, kUnit) / kUnit;
     uint64_t high = std::max(low, RoundUp(unlimited.peak_reserved, kUnit) / kUnit);
-    // A limit, and what depends on the device's size, may ask for more than that.
+    // A limit, and what depends on the device's size, may need more than that.
     for (int doubled = 0; !Survives(kUnit * high) && doubled < 4; ++doubled) high *= 2;
     if (Survives(kUnit * high)) {
       const Bytes edge = kUnit * Bisect(low, high);

@@ -22,6 +22,7 @@ struct CapacityProbe {
   uint64_t device_calls = 0;
 };
 
+// The smallest devices that are enough.
 struct SmallestCapacity {
   // The smallest that survives; absent: none does, however large.
   std::optional<Bytes> capacity;

@@ -12,12 +12,13 @@
 
 namespace memreplay {
 
+// How much less would be reserved if streams were merged.
 struct StreamCost {
   Bytes peak_reserved;             // as the program is
   Bytes peak_reserved_one_stream;  // with everything on one stream
-  uint32_t main_stream = 0;        // that asks for most bytes
+  uint32_t main_stream = 0;        // that requests most bytes
   // With one stream's requests made on the main stream; of the others, in the
-  // order of how much they ask for, at most kMaxMerged.
+  // order of how much they request, at most kMaxMerged.
   struct Merged {
     uint32_t stream = 0;
     Bytes peak_reserved;

@@ -27,7 +27,7 @@ ReplaySettings SettingsOf(const ReplaySettings& base, const SweepRow& row) {
   return settings;
 }
 
-// The sizes that a schedule asks for, each once.
+// Returns the sizes that a schedule requests, each once.
 absl::flat_hash_set<uint64_t> DistinctSizes(const Schedule& schedule) {
   absl::flat_hash_set<uint64_t> sizes;
   for (const StartAllocation& start : schedule.start_allocations()) {
@@ -42,14 +42,14 @@ absl::flat_hash_set<uint64_t> DistinctSizes(const Schedule& schedule) {
 }
 
 // All that roundings and the size of large segments do to a replay is the size of blocks and
-// of what the device is asked for; of an expandable segment it is the size of its pages too.
+// of what is requested from the device; of an expandable segment it is the size of its pages too.
 bool AreAlike(const ReplaySettings& a, const ReplaySettings& b,
               const absl::flat_hash_set<uint64_t>& sizes) {
   AllocatorConfig rest = a.config;
   rest.conf = b.config.conf;
   rest.roundup_power2_divisions = b.config.roundup_power2_divisions;
   if (!rest.expandable_segments) rest.large_segment_size = b.config.large_segment_size;
-  // It is asked for with a block that must not be split.
+  // It is requested with a block that must not be split.
   if (rest.max_split_size == kUnlimited) {
     rest.max_non_split_rounding = b.config.max_non_split_rounding;
   }

@@ -39,6 +39,7 @@ struct SweepContext {
   ProgressSink* progress = nullptr;  // told of each replay
 };
 
+// Settings, and what a run under them came to.
 struct SweepRow {
   std::string conf;
   std::optional<double> fraction;
@@ -75,9 +76,9 @@ std::vector<size_t> FirstAlike(const Schedule& schedule, absl::Span<const Replay
 std::vector<SweepRow> Sweep(const SweepContext& context, absl::Span<const Candidate> candidates,
                             absl::Span<const SweepRow> known = {});
 
-// The one row of settings that are given parsed: those in force when a file was
-// recorded need not be a string.
-// `keep`: the study keeps the run for whoever asks for it again.
+// Returns the row of settings that are given parsed, because those of a recording
+// need not be a string.
+// `keep`: the study keeps the run for callers that request it again.
 SweepRow ReplayRow(const SweepContext& context, const ReplaySettings& settings, bool keep = true);
 
 // What to try where nobody says: the release's own settings, and expandable segments where
@@ -85,14 +86,14 @@ SweepRow ReplayRow(const SweepContext& context, const ReplaySettings& settings, 
 std::vector<std::string> UsualConfs(const TorchProfile& profile);
 
 // Better first: taken by the release, survives (fewer out of memory), less peak reserved, fewer
-// retries, fewer calls of the driver, shorter settings, then by their text.
+// retries, fewer driver calls, shorter settings, then by their text.
 bool RanksBefore(const SweepRow& a, const SweepRow& b);
 
 // Sets other_order_peak_reserved of these rows, those that a release refuses aside.
 void FindOtherOrder(const SweepContext& context, absl::Span<SweepRow* const> rows);
 
-// The same replay once more, watched where its reserved memory grew for want of a cached
-// block that would do.
+// The same replay once more, watched where its reserved memory grew because no cached
+// block would do.
 PeakCause WhyReserved(const SweepContext& context, const SweepRow& row);
 
 // `settings` of the context under those of the candidate. Error: the release

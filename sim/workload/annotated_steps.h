@@ -10,12 +10,13 @@
 
 namespace memreplay {
 
+// The steps that annotations of a recording mark.
 struct AnnotatedSteps {
   std::string name;  // of the annotations used
   // Positions in DeviceTrace::events where steps begin and where the last ends.
   std::vector<uint64_t> begins;
   // The most steps that any name which comes once in a step (an optimizer's step
-  // or zero_grad, a DataLoader's next) tells of; 0 if there is none.
+  // or zero_grad, a DataLoader's next) shows; 0 if there is none.
   uint64_t known = 0;
   std::string known_name;
 };

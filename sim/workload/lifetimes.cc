@@ -41,7 +41,7 @@ class Collector {
   }
 
  private:
-  // The streams that use a block besides its own, until they are done with it.
+  // The streams other than its own that use a block, until they are done with it.
   struct Uses {
     absl::flat_hash_set<uint32_t> streams;
     bool is_freed = false;

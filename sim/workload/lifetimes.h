@@ -35,6 +35,7 @@ std::vector<uint32_t> ByEnd(absl::Span<const Lifetime> lifetimes, absl::Span<con
 // Whether the recording found no memory for this request. False of programs.
 bool RanOutWhenRecorded(const Schedule& schedule, size_t request);
 
+// The most that is live at once.
 struct PeakLive {
   Bytes requested;
   Bytes rounded;        // the peak of the rounded sizes, perhaps at another moment

@@ -13,12 +13,14 @@
 
 namespace memreplay {
 
+// Where each lifetime lies in a packing.
 struct Packing {
   Bytes height;                  // the end of what lies highest
   std::vector<uint64_t> offset;  // of each lifetime, in bytes; a multiple of 512
   std::string_view heuristic;    // that found it
 };
 
+// How much work a packing may take.
 struct PackingOptions {
   // Pairs of lifetimes looked at per heuristic that compares them; allocations
   // beyond, the smallest ones, are packed by themselves on top.

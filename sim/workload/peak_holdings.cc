@@ -14,7 +14,7 @@ struct Live {
   bool live = false;
 };
 
-// Applies requests [0, end), telling `now` the sum after each.
+// Applies requests [0, end) and calls `now` with the sum after each.
 template <typename Tell>
 std::vector<Live> Walk(const Schedule& schedule, size_t end, Tell now) {
   std::vector<Live> allocations(schedule.allocation_count());

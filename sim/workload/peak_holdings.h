@@ -1,4 +1,4 @@
-// What was live when the program had asked for most, by the stack that asked.
+// What was live at the peak of requested memory, by the stack that requested it.
 #ifndef MEMREPLAY_SIM_WORKLOAD_PEAK_HOLDINGS_H_
 #define MEMREPLAY_SIM_WORKLOAD_PEAK_HOLDINGS_H_
 
@@ -10,6 +10,7 @@
 
 namespace memreplay {
 
+// What one stack held then.
 struct PeakHolding {
   uint32_t stack = 0;
   Bytes requested;
@@ -17,6 +18,7 @@ struct PeakHolding {
   AllocationId largest = kNoAllocation;  // the first of the largest
 };
 
+// What was live at the peak.
 struct PeakHoldings {
   Bytes requested;                  // at the peak, from alloc to free; no refused request
   size_t request = 0;               // the one that reaches it; 0 also if nothing is asked

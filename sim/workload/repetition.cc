@@ -15,7 +15,7 @@ using Tokens = std::vector<uint32_t>;
 constexpr size_t kBlock = 64;  // tokens that are compared at once
 constexpr size_t kMaxCandidates = 48;
 constexpr size_t kMaxAnchors = 4;          // per width
-constexpr size_t kMoreWidths[] = {4, 16};  // of runs, besides 1
+constexpr size_t kMoreWidths[] = {4, 16};  // of runs, in addition to 1
 // A mismatch outweighs this many matches: stretches agree to at least 7/8.
 constexpr size_t kMismatchCost = 7;
 constexpr double kGoodEnough = 0.9;        // of the longest stretch
@@ -161,8 +161,8 @@ std::vector<uint8_t> RecurringByBlock(const Tokens& tokens, size_t period) {
   return recurring;
 }
 
-// Whether LongestRepeat() may find a stretch of `wanted` tokens. What it has beside whole blocks
-// are less than two.
+// Whether LongestRepeat() may find a stretch of `wanted` tokens. What it has in addition to whole
+// blocks are less than two.
 bool MayRepeat(const std::vector<uint8_t>& recurring, size_t period, size_t wanted) {
   const size_t least = (wanted - period) / kBlock;  // blocks, those in part included
   if (least <= 2) return true;

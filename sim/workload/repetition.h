@@ -10,6 +10,7 @@ namespace memreplay {
 
 inline constexpr size_t kMinRepeats = 3;
 
+// A stretch of tokens that repeats itself.
 struct Repetition {
   size_t period = 0;  // tokens; 0: nothing repeats three times
   // Positions where repeats begin, ascending, and behind the last its end.

@@ -26,6 +26,7 @@ struct SiteGrowth {
   std::vector<uint64_t> events;  // positions of the first few of those
 };
 
+// What the steps of a loop leave behind.
 struct StepGrowth {
   std::vector<int64_t> live;      // requested bytes live at each of Steps::begins
   int64_t median = 0;             // of the differences: bytes per step

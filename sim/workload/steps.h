@@ -17,6 +17,7 @@ enum class StepSource : uint8_t {
   kPeriod,       // the sequence of allocations repeats itself
 };
 
+// The steps of a loop.
 struct Steps {
   StepSource source = StepSource::kNone;
   std::string name;  // kMarks, kAnnotations: of what begins (or, "...step", ends) them
@@ -44,9 +45,9 @@ inline constexpr size_t kMinSteps = 3;
 // of a recording, numbered ones ("ProfilerStep#7") before an optimizer's step;
 // what repeats (repetition.h) by size, stream, pool and stack, or, where that
 // holds less than half of all allocations, without the size. What repeats is no
-// step where annotations tell of fewer steps, where less than half of the memory
-// asked for meanwhile is asked for in the repeats, where they move next to nothing
-// of what moves, and where each of them gives memory back. O(events).
+// step where annotations show fewer steps, where less than half of the memory
+// requested meanwhile is requested in the repeats, where they move next to nothing
+// of what moves, and where each of them frees memory. O(events).
 Steps FindSteps(const Trace& trace, const DeviceTrace& device, uint64_t end);
 
 }  // namespace memreplay

@@ -102,7 +102,7 @@ TEST(OverlapCheckerTest, ObjectsToImpossibleFrees) {
   EXPECT_TRUE(Objects({segment, Alloc(b), Free(b), Free(b)}, "already requested"));
   EXPECT_TRUE(Objects({segment, Alloc(b), Free(b), Completed(b), Completed(b)}, "no live block"));
   EXPECT_TRUE(Objects({segment, Alloc(b), Free({.address = kA, .size = 1024, .id = 3})},
-                      "asked for with 1000"));
+                      "requested with 1000"));
   EXPECT_TRUE(Objects({segment, Alloc(b), Free({.address = kA, .size = 1000, .id = 4})}, "id 3"));
   // Still there until the free is complete.
   EXPECT_TRUE(Objects({segment, Alloc(b), Free(b), Alloc(b)}, "overlaps"));
