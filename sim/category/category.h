@@ -1,4 +1,4 @@
-// What an allocation is for, and when in the program it was made: the words that every command
+// What an allocation is for, and when in the script it was made, in the words that every command
 // uses.
 #ifndef MEMREPLAY_SIM_CATEGORY_CATEGORY_H_
 #define MEMREPLAY_SIM_CATEGORY_CATEGORY_H_
@@ -20,7 +20,7 @@ enum class Category : uint8_t {
   kLogits,         // logits and loss
   kTemporary,      // freed within its phase
   kInput,          // what a model is called with
-  kCache,          // keys and values of tokens that are done
+  kCache,          // keys and values of earlier tokens
   kCopy,           // of a weight in another type (autocast)
   kWorkspace,      // cuBLAS, cuDNN
   kCommunication,  // buckets and buffers of torch.distributed
@@ -33,21 +33,21 @@ inline constexpr size_t kPhases = static_cast<size_t>(Phase::kOther) + 1;
 
 // How a category is known, the strongest evidence first.
 enum class Evidence : uint8_t {
-  kTold,      // Python noted it, or the program tags it
-  kStack,     // the frames that asked
-  kLifetime,  // when it was freed, against the phases
-  kSize,      // its size is that of something known
+  kTold,      // Python noted it, or the schedule tags it
+  kStack,     // the frames of the request
+  kLifetime,  // when it was freed, compared with the phases
+  kSize,      // its size equals that of something known
   kNone,
 };
 inline constexpr size_t kEvidences = static_cast<size_t>(Evidence::kNone) + 1;
 
-// Stable, snake_case: JSON, tables, Perfetto.
+// Return stable names in snake_case, for JSON, tables and Perfetto.
 std::string_view CategoryName(Category category);
 std::string_view PhaseName(Phase phase);
 std::string_view EvidenceName(Evidence evidence);
-// For a sentence: "activations", "the optimizer's state".
+// Returns a noun for a sentence: "activations", "the optimizer's state".
 std::string_view CategoryNoun(Category category);
-// The category of a program's tag: those that `synth` writes, and the names above.
+// Returns the category of a schedule's tag: those that `synth` writes, and the names above.
 std::optional<Category> CategoryOfTag(std::string_view tag);
 
 }  // namespace memreplay

@@ -46,7 +46,7 @@ class Walker {
     BytesByCategory bytes = {};
   };
 
-  // Nodes for each module and for what is above it: "a.b.c" lies in "a.b" and "a".
+  // Makes nodes for each module and its parents: "a.b.c" lies in "a.b" and "a".
   void ReadTree() {
     std::map<std::string, uint32_t, std::less<>> nodes;
     for (const std::string& path : meanings_.modules) {
@@ -135,7 +135,7 @@ class Walker {
   }
 
   void Finish() {
-    // Again up to the peak: what each module holds then.
+    // The second pass, up to the peak, adds up what each module holds then.
     sizes_.assign(sizes_.size(), kFreed);
     now_ = {};
     std::vector<Bytes> most;

@@ -18,8 +18,8 @@ namespace {
 constexpr uint32_t kNever = std::numeric_limits<uint32_t>::max();
 
 // What cuBLAS gets from PyTorch per handle and stream unless CUBLAS_WORKSPACE_CONFIG says
-// otherwise: 2 x 4 MiB and 8 x 16 KiB, 32 MiB on Hopper (torch.backends.cuda; seen in recordings of
-// both).
+// otherwise: 2 x 4 MiB and 8 x 16 KiB, or 32 MiB on Hopper (torch.backends.cuda; seen in recordings
+// of both).
 constexpr uint64_t kBlasWorkspaces[] = {8'519'680, 33'554'432};
 
 struct Life {
@@ -30,7 +30,7 @@ struct Life {
   bool is_start = false;  // live before the first event
 };
 
-// Phases that are not known yet: what lies between two that are.
+// A phase, or if it is not known yet, the interval between two that are.
 struct Draft {
   uint64_t begin = 0;
   std::optional<Phase> phase;
@@ -74,7 +74,7 @@ class Finder {
  private:
   using Order = std::vector<AllocationId>;
 
-  // Programs: what they say of themselves.
+  // Schedules that were written: what they say of themselves.
 
   void ReadProgram(const RequestView& requests) {
     found_.is_told = true;
@@ -107,7 +107,7 @@ class Finder {
     }
   }
 
-  // "it2.bwd0" of `synth`, and words that people use.
+  // Reads names such as "it2.bwd0" of `synth`, and words that people use.
   static PhaseSpan PhaseOfName(std::string_view name) {
     const auto has = [&](std::string_view part) { return name.find(part) != name.npos; };
     PhaseSpan span;
@@ -148,12 +148,12 @@ class Finder {
   bool IsStart(AllocationId id) const {
     return (spans_[id].begin & kStart) != 0 && spans_[id].begin != kNever;
   }
-  // By an event. Ids are in the order of allocation.
+  // Returns whether an event made it. Ids are in the order of allocation.
   bool IsMade(AllocationId id) const { return (spans_[id].begin & kStart) == 0; }
 
   Life LifeOf(AllocationId id) const {
     const Span& span = spans_[id];
-    if (span.begin == kNever) return {};  // was refused
+    if (span.begin == kNever) return {};  // it was refused
     if (IsStart(id)) {
       const StartAllocation& start = schedule_.start_allocations()[span.begin & ~kStart];
       return {0, span.end, start.requested_size, start.stack, true};
@@ -162,12 +162,13 @@ class Finder {
     return {span.begin, span.end, event.size, event.text_or_stack, false};
   }
 
-  // Whether something is there until the end; what running out of memory unwound was.
+  // Returns whether an allocation stays until the end. One that was freed because memory ran out
+  // stays.
   bool Stays(const Life& life) const {
     return life.end == kNever || (cut_ != kNever && life.begin < cut_ && life.end > cut_);
   }
 
-  // Says what an allocation is, unless better evidence has said so already.
+  // Sets what an allocation is, unless better evidence did so already.
   void Say(AllocationId id, Category category, Evidence evidence) {
     Meaning& meaning = found_.of[id];
     const bool is_better = evidence < meaning.evidence ||
@@ -198,7 +199,8 @@ class Finder {
     }
   }
 
-  // "h.0.attn" of the parameter "h.0.attn.weight" and of its state "h.0.attn.weight.exp_avg".
+  // Returns "h.0.attn" for the parameter "h.0.attn.weight" and for its state
+  // "h.0.attn.weight.exp_avg".
   static std::string_view ModuleOf(std::string_view name, NoteKind kind) {
     for (int cut = kind == NoteKind::kOptimizerState ? 2 : 1; cut > 0; --cut) {
       const size_t dot = name.rfind('.');
@@ -279,7 +281,7 @@ class Finder {
     drafts_.push_back({at, phase});
   }
 
-  // Phases of a recording without notes: what the stacks say, one allocation after the other.
+  // Phases of a recording without notes, from the stacks of one allocation after the other.
 
   struct Run {  // of forward() from one line
     StackPhase phase = StackPhase::kForward;
@@ -324,8 +326,7 @@ class Finder {
           case StackPhase::kOptimizer: Begin(life.begin, Phase::kOptimizer); break;
           case StackPhase::kLoad: Begin(life.begin, Phase::kLoad); break;
           default:
-            // What the program does between two ops of backward or of a step goes on in another
-            // thread.
+            // What the script does between two ops of backward or of a step runs in another thread.
             if (drafts_.back().phase == Phase::kBackward && !NextIsOutside(id)) break;
             Begin(life.begin, std::nullopt);
         }
@@ -336,12 +337,13 @@ class Finder {
     FinishPhases();
   }
 
-  // Whether the program has gone on after backward: an allocation of its own code is no part of it.
+  // Returns whether the script has continued after backward, as an allocation of its own code
+  // shows.
   bool NextIsOutside(AllocationId id) const {
     return roles_[LifeOf(id).stack].phase == StackPhase::kNone;
   }
 
-  // Which runs of forward() save anything for a backward pass that follows.
+  // Decides which runs of forward() save anything for a backward pass that follows.
   void JudgeRuns(std::vector<Run>& runs) {
     std::vector<uint64_t> backwards;
     for (const Draft& draft : drafts_) {
@@ -358,7 +360,7 @@ class Finder {
       return all == 0 ? 0.0 : static_cast<double>(alive) / static_cast<double>(all);
     };
     absl::flat_hash_map<uint32_t, double>
-        sure;  // by caller: the least that a pass keeps which backward follows
+        sure;  // by caller: the minimum that a pass followed by backward keeps
     double least = 1;
     for (size_t i = 0; i < runs.size(); ++i) {
       const auto next = std::lower_bound(backwards.begin(), backwards.end(), runs[i].end);
@@ -383,12 +385,13 @@ class Finder {
         run.trains = kept(run, *next) >= 0.5 * (same != sure.end() ? same->second : least) &&
                      kept(run, *next) > 0;
       } else if (!backwards.empty()) {
-        // The recording ends before its backward pass, or it is an evaluation at the end.
+        // Either the recording ends before its backward pass, or this is an evaluation at the end.
         const auto same = sure.find(run.caller);
         run.trains = same != sure.end() ? kept(run, kNever) >= 0.25 * same->second
                                         : i + 1 == runs.size() && kept(run, kNever) > 1.0 / 3;
       } else {
-        // Saved for a backward pass that never came: more than a third of all, up to the end.
+        // Memory was saved for a backward pass that never came: more than a third of all, up to the
+        // end.
         const uint64_t at = i + 1 < runs.size() ? runs[i + 1].begin : run.end;
         run.trains = i + 1 >= runs.size() ? kept(run, at) > 1.0 / 3 && kept(run, kNever) > 0.3
                                           : kept(run, at) > 1.0 / 3 && kept(run, kNever) > 1.0 / 3;
@@ -403,7 +406,7 @@ class Finder {
 
   // Names what lies between phases, and numbers the steps.
   void FinishPhases() {
-    std::vector<Draft> drafts;  // one after the other of the same phase are one
+    std::vector<Draft> drafts;  // consecutive drafts of the same phase are one
     for (const Draft& draft : drafts_) {
       if (!drafts.empty() && drafts.back().phase == draft.phase) continue;
       if (!drafts.empty() && drafts.back().begin == draft.begin) drafts.pop_back();
@@ -417,7 +420,7 @@ class Finder {
       if (drafts[i].phase) {
         phase = *drafts[i].phase;
       } else {
-        // kOther: there is none.
+        // Returns kOther if there is no phase.
         const auto known = [&](size_t draft) {
           return draft < drafts.size() && drafts[draft].phase.has_value() ? *drafts[draft].phase
                                                                           : Phase::kOther;
@@ -454,14 +457,14 @@ class Finder {
       span.step = step;
       found_.trains = found_.trains || span.phase == Phase::kBackward;
     }
-    for (size_t i = found_.phases.size(); i > 1; --i) {  // what lies before a step is of it
+    for (size_t i = found_.phases.size(); i > 1; --i) {  // what lies before a step is part of it
       if (found_.phases[i - 2].phase == Phase::kOther) {
         found_.phases[i - 2].step = found_.phases[i - 1].step;
       }
     }
   }
 
-  // Categories.
+  // Categories of a recording.
 
   static bool IsBlasWorkspace(Bytes size) {
     return std::find(std::begin(kBlasWorkspaces), std::end(kBlasWorkspaces), size.value()) !=
@@ -469,7 +472,7 @@ class Finder {
   }
 
   void Settle() {
-    // What a parameter may be known by: its size.
+    // The size of a parameter may identify it.
     const auto begun =
         std::find_if(found_.phases.begin(), found_.phases.end(), [](const PhaseSpan& span) {
           return span.phase != Phase::kLoad && span.phase != Phase::kOther;
@@ -497,7 +500,7 @@ class Finder {
         Say(start.id, Category::kCache, Evidence::kStack);
       } else if (start.requested_size.value() == kBlasWorkspaces[0] &&
                  role.phase == StackPhase::kEmpty) {
-        Say(start.id, Category::kWorkspace, Evidence::kSize);  // a size that hardly anything has
+        Say(start.id, Category::kWorkspace, Evidence::kSize);  // hardly anything else has this size
       }
     }
     size_t span = 0;
@@ -511,7 +514,8 @@ class Finder {
     }
   }
 
-  // The first span of backward at or after this one; the end of the list if there is none.
+  // Returns the first span of backward at or after this one, or the number of spans if there is
+  // none.
   size_t NextBackward(size_t span) {
     if (next_backward_.empty()) {
       next_backward_.resize(found_.phases.size() + 1, found_.phases.size());
@@ -610,8 +614,8 @@ class Finder {
     }
   }
 
-  // The last product before a loss that has the size of what the loss makes of it, in the same or
-  // another type.
+  // Names the last product before a loss that has the size of what the loss makes of it, in the
+  // same or another type.
   void SayWhatALossReads(AllocationId loss_id, const Life& loss) {
     if (loss.size.value() < 4096) return;
     size_t seen = 0;
@@ -645,8 +649,8 @@ class Finder {
     return id < is_in_module_.size() && is_in_module_[id];
   }
 
-  // A parameter has its gradient's size, and Adam's two moments have it too: what was there before
-  // the recording and stays is told apart by how often a size comes.
+  // Pairs allocations by size. A parameter has its gradient's size, and so do Adam's two moments;
+  // how often a size occurs distinguishes those that existed before the recording and stay.
   void PairSizes() {
     absl::flat_hash_map<uint64_t, uint64_t> gradients;  // of one step
     absl::flat_hash_map<uint32_t, absl::flat_hash_map<uint64_t, uint64_t>> by_step;
@@ -665,8 +669,8 @@ class Finder {
       if (found_.of[id].category == Category::kParameter) ++parameters[LifeOf(id).size.value()];
       if (found_.of[id].category == Category::kOptimizerState) ++states[LifeOf(id).size.value()];
     }
-    // How many there are of each size that nothing else is known of and that stay: one or two for
-    // each parameter, or this is no evidence.
+    // The allocations by size of which nothing else is known and that stay. There must be one or
+    // two for each parameter, or they are no evidence.
     absl::flat_hash_map<uint64_t, Order> staying;
     for (AllocationId id = 0; id < spans_.size(); ++id) {
       const uint64_t size = LifeOf(id).size.value();
@@ -676,7 +680,7 @@ class Finder {
       }
     }
     for (auto& [size, ids] : staying) {
-      // Parameters are older than what is kept for them.
+      // Parameters are older than their optimizer's state.
       std::sort(ids.begin(), ids.end(), [&](AllocationId a, AllocationId b) {
         const auto age = [&](AllocationId id) {
           return std::make_tuple(!LifeOf(id).is_start, LifeOf(id).begin, id);
@@ -695,7 +699,7 @@ class Finder {
           Say(ids[i], Category::kOptimizerState, Evidence::kSize);
         }
       }
-      // An optimizer may make its state anew in each step: what it frees then was the state before.
+      // An optimizer may make its state anew in each step; what it frees then was the state before.
       if (!are_moments) continue;
       for (const StartAllocation& start : schedule_.start_allocations()) {
         const Life life = LifeOf(start.id);
@@ -712,7 +716,7 @@ class Finder {
   const std::vector<MemoryNote>& notes_;
   const bool use_notes_;
   uint64_t events_ = 0;
-  uint32_t cut_ = kNever;  // where memory ran out, the last time
+  uint32_t cut_ = kNever;  // where memory ran out for the last time
   struct Span {
     uint32_t begin = kNever;  // an event; with kStart, one of start_allocations()
     uint32_t end = kNever;
@@ -723,8 +727,8 @@ class Finder {
   std::vector<Draft> drafts_;
   std::vector<size_t> next_backward_;
   absl::flat_hash_map<std::string, size_t> module_numbers_;
-  std::vector<bool> is_in_module_;                           // by id; with notes
-  absl::flat_hash_map<uint64_t, uint64_t> parameter_sizes_;  // and how many have it
+  std::vector<bool> is_in_module_;                           // by id, if there are notes
+  absl::flat_hash_map<uint64_t, uint64_t> parameter_sizes_;  // and their numbers
   Meanings found_;
 };
 

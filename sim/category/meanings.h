@@ -15,14 +15,14 @@ namespace memreplay {
 struct Meaning {
   Category category = Category::kUnknown;
   Evidence evidence = Evidence::kNone;
-  Phase phase = Phase::kOther;  // in which it was made; of what was live at the start, kLoad
-  uint32_t step = 0;            // from 1: steps of an optimizer, as far as the recording goes
-  uint32_t module = 0;          // in Meanings::modules; 0: none is known
+  Phase phase = Phase::kOther;  // in which it was made; kLoad for what was live at the start
+  uint32_t step = 0;            // of an optimizer in the recording, from 1
+  uint32_t module = 0;          // in Meanings::modules; 0 if unknown
 };
 
 // A stretch of events in one phase.
 struct PhaseSpan {
-  uint64_t begin = 0;  // positions in the events of the file, or in a program's requests
+  uint64_t begin = 0;  // in the events of the file, or in the requests of a written schedule
   uint64_t end = 0;
   Phase phase = Phase::kOther;
   uint32_t step = 0;
@@ -33,13 +33,13 @@ struct Meanings {
   std::vector<Meaning> of;           // by AllocationId
   std::vector<std::string> modules;  // "transformer.h.3.attn"; the first is ""
   std::vector<PhaseSpan> phases;     // ascending, without gaps
-  bool is_told = false;              // by Python's notes
-  bool trains = false;               // there is a backward pass
+  bool is_told = false;              // whether Python's notes say it
+  bool trains = false;               // whether there is a backward pass
 };
 
-// From Python's notes where there are some; else from stacks, lifetimes and sizes
-// (docs/metrics.md). A program's tags and phases say what theirs are. `use_notes` false: as if
-// there were none. O(events + frames).
+// Finds meanings from Python's notes if there are some, else from stacks, lifetimes and sizes
+// (docs/metrics.md). A written schedule's tags and phases state its own. If `use_notes` is false,
+// notes are ignored. O(events + frames).
 Meanings FindMeanings(const Schedule& schedule, bool use_notes = true);
 
 }  // namespace memreplay

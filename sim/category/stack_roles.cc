@@ -9,14 +9,14 @@ namespace {
 
 bool Has(std::string_view text, std::string_view part) { return text.find(part) != text.npos; }
 
-// What one frame says.
+// What one frame says about an allocation.
 struct FrameRole {
   StackPhase phase = StackPhase::kNone;
   bool is_module_call = false;
   bool is_python = false;
   bool is_torch = false;
   bool is_no_grad = false;
-  bool starts_backward_thread = false;  // where it is the outermost one
+  bool starts_backward_thread = false;  // if it is the outermost one
   StackRole more;
 };
 
@@ -26,12 +26,11 @@ FrameRole RoleOf(std::string file, std::string_view name) {
   role.is_python = file.ends_with(".py") || file.starts_with('<');
   role.is_torch = Has(file, "/torch/") || file.starts_with("torch/");
   const auto in = [&](std::string_view path) { return role.is_torch && Has(file, path); };
-  // C++ frames have a name alone.
+  // C++ frames have only a name.
   if (Has(name, "torch::autograd::Engine::") || Has(name, "torch::autograd::AccumulateGrad") ||
       Has(name, "torch::autograd::generated::") || Has(name, "torch::autograd::Node::operator()")) {
     role.phase = StackPhase::kBackward;
-    // An op under gradients is recorded by functions of the same namespace; the engine alone runs
-    // backward.
+    // Functions of the same namespace record an op under gradients; only the engine runs backward.
     if (!Has(name, "Engine::") && !Has(name, "AccumulateGrad")) role.phase = StackPhase::kNone;
   }
   if (Has(name, "getCurrentCUDABlasHandle") || Has(name, "getCUDABlasLtWorkspace") ||
@@ -120,12 +119,12 @@ std::vector<StackRole> StackRoles(const Trace& trace) {
     for (const uint32_t index : list) {
       const FrameRole& frame = frames[index];
       python_frames += frame.is_python ? 1 : 0;
-      // The innermost says most, but a forward that recomputes is in backward, and what loads calls
-      // modules.
+      // The innermost frame says most, but a forward that recomputes is in backward, and loading
+      // calls modules.
       if (role.phase == StackPhase::kNone) role.phase = frame.phase;
       is_backward = is_backward || frame.phase == StackPhase::kBackward;
       is_no_grad = is_no_grad || frame.is_no_grad;
-      // What an optimizer calls is under torch.enable_grad(), which is decorated alike.
+      // What an optimizer calls is under torch.enable_grad(), which has the same decorator.
       if (frame.phase == StackPhase::kOptimizer) is_no_grad = false;
       role.is_state = role.is_state || frame.more.is_state;
       role.is_recomputed = role.is_recomputed || frame.more.is_recomputed;

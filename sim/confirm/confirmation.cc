@@ -9,8 +9,8 @@
 namespace memreplay {
 namespace {
 
-// Returns the first calls that the device could not grant because memory ran out (and not
-// because the program injects failures), one per request.
+// Returns the first calls that the device could not grant because memory ran out (and not because
+// the schedule injects failures), one per request.
 std::vector<const MemoryCall*> RealRefusals(const DeviceRun& run) {
   std::vector<const MemoryCall*> refusals;
   for (const OomMoment& oom : run.ooms) {
@@ -59,7 +59,7 @@ std::optional<Shortage> FindShortage(const RunPlan& plan, const DeviceRun& predi
   if (refusals.size() <= recorded_ooms) return std::nullopt;
   const MemoryCall& first = *refusals.front();
   Shortage shortage{first.used + first.size.signed_value(), true, free, first.request};
-  // A fraction is of the device's memory and would mean another one there.
+  // A fraction refers to the device's memory and would mean another amount there.
   if (!plan.settings->fraction.has_value()) {
     const absl::StatusOr<DeviceRun> unlimited =
         RunSimulated(plan, SimulatedDevice::kUnlimitedTotal, SimulatedDevice::kUnlimitedTotal);

@@ -12,7 +12,8 @@ namespace {
 
 constexpr size_t kTimelineBuckets = 256;
 
-// A real pool takes its memory without asking the device: what it says is logged.
+// An observer that logs what a real pool reports, because the pool takes its memory without a call
+// to the device.
 class PoolWatcher final : public Observer {
  public:
   explicit PoolWatcher(WatchedDevice& device) : device_(device) {}
@@ -26,7 +27,7 @@ class PoolWatcher final : public Observer {
   WatchedDevice& device_;
 };
 
-// Peaks of the device's own figures, from the log of its calls.
+// Finds peaks of the device's own figures in the log of its calls.
 void FindPeakUsed(DeviceRun* run) {
   const uint32_t reserved_at = run->moments.peak_request[static_cast<size_t>(UsageKind::kReserved)];
   for (const MemoryCall& call : run->calls) {
@@ -34,7 +35,7 @@ void FindPeakUsed(DeviceRun* run) {
       run->peak_used = call.used;
       run->peak_used_request = call.request;
     }
-    // The calls of the start come first, under a number above all others.
+    // The calls of the start come first, with a number above all others.
     if (call.request == kBeforeFirstRequest ||
         (reserved_at != kBeforeFirstRequest && call.request <= reserved_at)) {
       run->used_at_peak_reserved = call.used;
@@ -74,13 +75,13 @@ absl::StatusOr<DeviceRun> RunOnDevice(const RunPlan& plan, Device& device, RunWa
   UsageObserver usage;
   TimelineObserver timeline(usage, kTimelineBuckets);
   FragmentationOptions look;
-  look.may_give_up = false;  // a real device is not asked twice
+  look.may_give_up = false;  // a real device runs only once
   MomentsObserver moments(usage);
   FragmentationObserver fragmentation(usage, moments, look);
   DecisionLog decisions(watched);
   OverlapChecker checker;
   PoolWatcher pool(watched);
-  // The driver's pool is its own affair, and a simulated one has no addresses.
+  // The driver manages its own pool, and a simulated one has no addresses.
   const bool is_checked = plan.backend != RunBackend::kAsync;
   ObserverList observers = {&usage,
                             &timeline,

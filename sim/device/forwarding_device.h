@@ -1,5 +1,5 @@
-// A device that passes everything on to another; the base class of those that watch or change some
-// of it.
+// A device that passes everything on to another. It is the base class of devices that watch or
+// change some of it.
 #ifndef MEMREPLAY_SIM_DEVICE_FORWARDING_DEVICE_H_
 #define MEMREPLAY_SIM_DEVICE_FORWARDING_DEVICE_H_
 

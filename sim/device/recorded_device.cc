@@ -166,9 +166,9 @@ std::optional<Address> RecordedDevice::ReserveRange(Bytes size) {
   return base;
 }
 
-// Nothing was mapped at once in a new reservation. Returns where its first pages are mapped later:
-// the first pages of the same kind that lie in no reservation of that kind, or null. (The sizes of
-// reservations do not help, because files do not contain the device's memory.)
+// Returns where the first pages of a new reservation, in which nothing was mapped at once, are
+// mapped later: the first pages of the same kind that lie in no reservation of that kind, or null.
+// (The sizes of reservations do not help, because files do not contain the device's memory.)
 Address RecordedDevice::FirstPagesLater(const Event& request) const {
   const bool is_large = request.size > kSmallSize;
   const auto is_known = [&](Address address) {
@@ -178,7 +178,7 @@ Address RecordedDevice::FirstPagesLater(const Event& request) const {
     });
   };
   const EventView recorded = schedule_.recorded();
-  Address first;  // mapped by the malloc whose entry is still to come
+  Address first;  // mapped by the malloc whose entry follows
   for (size_t i = next_; i < recorded.size(); ++i) {
     const Event& later = recorded[i];
     if (later.kind == EventKind::kAlloc || later.kind == EventKind::kOom) {

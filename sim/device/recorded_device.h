@@ -17,28 +17,27 @@ namespace memreplay {
 // What a recording shows about the memory that PyTorch could get, in bytes of segments and mapped
 // pages, excluding other use of the GPU.
 struct CardLimits {
-  Bytes granted;  // PyTorch could get this much: the most that was in use at once
-  // For each refusal of the driver, what would have been in use.
+  Bytes granted;  // PyTorch could get this much: the maximum in use at once
+  // What would have been in use, for each refusal of the driver.
   std::vector<Bytes> refusals;
-  // In use and free when it ran out of memory, the last time.
+  // Memory in use and free when it ran out of memory, the last time.
   std::optional<Bytes> at_oom;
   // Returns the size that PyTorch could not get: the smallest refusal above `granted`. Smaller ones
   // are not refusals: empty_cache() just before new memory looks the same in a recording.
   std::optional<Bytes> refused() const;
 };
 
-// Segment addresses, reservation bases and refusals come from the recorded
-// events of the request at hand. A refusal is not
-// recorded as such: it is seen from the next recorded effect being a release,
-// or running out, where the allocator requests memory. What the recording has no
-// answer to (the simulation has left it) succeeds, at addresses from
-// kInventedBase up to kInventedEnd; so does what the recording answers with memory that the
-// simulation still holds. Streams complete when StreamDone() says so.
-// Each call is O(events of the request), but O(events) for a reservation in which
-// nothing is mapped at once.
+// A device that takes segment addresses, reservation bases and refusals from the recorded events of
+// the current request. A refusal is not recorded as such: it shows because the next recorded effect
+// is a release, or an out of memory, where the allocator requests memory. A call without a recorded
+// answer (because the simulation has diverged) succeeds, at addresses from kInventedBase up to
+// kInventedEnd; so does a call that the recording answers with memory that the simulation still
+// holds. Streams complete when StreamDone() says so.
+// Each call is O(events of the request), but O(events) for a reservation in which nothing is mapped
+// at once.
 class RecordedDevice final : public Device {
  public:
-  // Above every address of a CUDA device (49 bits).
+  // Lies above every address of a CUDA device (49 bits).
   static constexpr Address kInventedBase = kAddressesEnd;
   static constexpr Address kInventedEnd = Address(uint64_t{1} << 62);
 
@@ -52,7 +51,8 @@ class RecordedDevice final : public Device {
   void OnRequest(size_t request) override;
 
   Bytes TotalMemory() const override { return total_memory_; }
-  // Returns what the recorded oom of this request says, or zero if there is none.
+  // Returns the free memory according to the recorded oom of this request, or zero if there is
+  // none.
   Bytes FreeMemory() override;
   std::optional<Address> AllocateSegment(Bytes size) override;
   void FreeSegment(Address address, Bytes size) override;
@@ -93,11 +93,11 @@ class RecordedDevice final : public Device {
   bool InjectedFailure();
   std::optional<Address> Invent(Bytes size);
   Address FirstPagesLater(const Event& request) const;
-  void Release(Address address, Bytes size);  // of held_
+  void Release(Address address, Bytes size);  // removes from held_
   bool IsHeld(Address address, Bytes size) const;
   bool IsFree(Address address, Bytes size) const;  // neither held nor beyond every address
   Progress& StreamProgress(uint32_t stream);
-  void Add(Address address, Bytes size);  // to held_
+  void Add(Address address, Bytes size);  // adds to held_
   void NoteGrant();
   void NoteRefusal(Bytes size);
 
@@ -105,7 +105,7 @@ class RecordedDevice final : public Device {
   const Bytes total_memory_;
   size_t request_ = 0;
   Event effect_;     // NextEffect()'s
-  size_t next_ = 0;  // recorded events of the request at hand: [next_, end_)
+  size_t next_ = 0;  // recorded events of the current request: [next_, end_)
   size_t end_ = 0;
   Address invented_end_ = kInventedBase;
   uint64_t invented_ = 0;

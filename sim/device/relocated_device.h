@@ -1,5 +1,5 @@
-// A device with the responses of one device and the addresses of another: what the simulation would
-// do if its driver placed memory as the measured one did.
+// A device with the responses of one device and the addresses of another, to find out what the
+// simulation would do if its driver placed memory as the measured one did.
 #ifndef MEMREPLAY_SIM_DEVICE_RELOCATED_DEVICE_H_
 #define MEMREPLAY_SIM_DEVICE_RELOCATED_DEVICE_H_
 
@@ -15,13 +15,13 @@
 
 namespace memreplay {
 
-// The inner device decides whether memory is granted. A segment or reservation is placed where the
-// next one of the same kind and size in `calls` was placed within the same request. If there is no
-// such counterpart, or it would overlap memory that is held, it gets an address of its own, from
-// kInventedBase up. O(log regions) per call.
+// A device whose inner device decides whether memory is granted. A segment or reservation is placed
+// where the next one of the same kind and size in `calls` was placed within the same request. If
+// there is no such counterpart, or it would overlap memory that is held, it gets an address of its
+// own, from kInventedBase up. O(log regions) per call.
 class RelocatedDevice final : public ForwardingDevice {
  public:
-  // Above every address of a CUDA device (49 bits).
+  // Lies above every address of a CUDA device (49 bits).
   static constexpr Address kInventedBase = Address(uint64_t{1} << 57);
 
   // Both must outlive this.

@@ -12,7 +12,7 @@ constexpr Address kSpillReservations = Address(0x2000000000000000);
 constexpr Address kSpillEnd = Address(0x7000000000000000);
 constexpr Bytes kChunk = Bytes(DriverAddresses::kChunk);
 
-// What a region of `size` bytes takes: whole units, at least one.
+// Returns what a region of `size` bytes takes: whole units, at least one.
 Bytes WholeUnits(Bytes size) { return Bytes(WholeDriverUnits(size.value())); }
 
 }  // namespace
@@ -123,7 +123,7 @@ bool SimulatedDevice::PlaceInChunks(absl::Span<const Piece> segments,
     const Address end = segment.address + WholeUnits(segment.size);
     return Address(RoundUp(Bytes(end.value()), kChunk).value());
   };
-  // Chunks as [first, last] of segments, from the top.
+  // Chunks as [first, last] of segments, highest first.
   struct Chunk {
     size_t first;
     Address begin;  // recorded
@@ -196,7 +196,7 @@ bool SimulatedDevice::MapPages(Address, Bytes size, Bytes page) {
                   "mapping that is not made of whole pages");
   const Bytes per_page = WholeUnits(page);
   const uint64_t pages = size / page;
-  uint64_t created = pages;  // then the driver refuses
+  uint64_t created = pages;  // the driver refuses the next one
   if (failures_ != 0) {
     --failures_;
     created = 0;

@@ -15,20 +15,19 @@
 
 namespace memreplay {
 
-// A simulated GPU with the following address rule:
-//   * AllocateSegment(n): from kSegmentBase to kSegmentEnd in Options::order
-//     (hardware/driver_addresses.h). Upwards, nothing is the driver's before the
-//     first kernel: a schedule does not say when that is. The conformance harness's
+// A simulated GPU with the following address rules:
+//   * AllocateSegment(n) places from kSegmentBase to kSegmentEnd in Options::order
+//     (hardware/driver_addresses.h). If that is upwards, the driver takes nothing before the
+//     first kernel, because a schedule does not say when that runs. The conformance harness's
 //     fake CUDA runtime does the same, so that addresses can be compared.
-//   * ReserveRange(n): upwards from kReservationBase; no capacity.
-//   * AllocateStart(): the recorded order, and what touched still touches. What lay between is not
-//   free, because its owner is unknown.
-//   * Segments and mapped pages count against the capacity in whole units of
-//     2 MiB. What is left over of a capacity that is no multiple of 2 MiB is
-//     never handed out, although FreeMemory() counts it.
-// Allocation, release, reservation: O(log live segments). Mapping: O(1).
-// Freeing memory that does not exist stops the process; where pages are mapped inside a reservation
-// is up to the allocator and not checked.
+//   * ReserveRange(n) places upwards from kReservationBase and needs no capacity.
+//   * AllocateStart() keeps the recorded order, and what touched still touches. What lay between
+//     is not free, because its owner is unknown.
+//   * Segments and mapped pages count against the capacity in whole units of 2 MiB. The rest of a
+//     capacity that is no multiple of 2 MiB is never handed out, although FreeMemory() counts it.
+// Allocation, release and reservation are O(log live segments), mapping is O(1). Freeing memory
+// that does not exist stops the process. The allocator decides where pages are mapped inside a
+// reservation; this is not checked.
 class SimulatedDevice final : public Device {
  public:
   static constexpr Address kSegmentBase = Address(0x7f0000000000);
@@ -40,28 +39,28 @@ class SimulatedDevice final : public Device {
   static constexpr Bytes kUnlimitedTotal = GiB(1024);
 
   struct Options {
-    // Device memory; kMaxDeviceMemory stands for more. Absent: kMaxDeviceMemory are granted;
+    // Device memory; kMaxDeviceMemory stands for more. If absent, kMaxDeviceMemory is granted;
     // TotalMemory() is then `unlimited_total`, and FreeMemory() what is left of that, at least 0.
     std::optional<Bytes> capacity;
     Bytes unlimited_total = kUnlimitedTotal;
     AddressOrder order = AddressOrder::kUpwards;
-    // Recorded stream work is pending until StreamDone() or Synchronize(),
-    // instead of complete at once.
+    // Whether recorded stream work is pending until StreamDone() or Synchronize(), instead of
+    // complete at once.
     bool explicit_completion = false;
-    // The cost of calls, for call_nanoseconds(); not owned. Null: unknown.
+    // The cost of calls, for call_nanoseconds(); not owned. Null if unknown.
     const CallCosts* costs = nullptr;
   };
 
   explicit SimulatedDevice(const Options& options);
-  // A device of `capacity` bytes whose streams complete at once.
+  // Creates a device of `capacity` bytes whose streams complete at once.
   explicit SimulatedDevice(Bytes capacity) : SimulatedDevice(Options{.capacity = capacity}) {}
 
   Bytes TotalMemory() const override { return total_; }
   Bytes FreeMemory() override;
   std::optional<Address> AllocateSegment(Bytes size) override;
   void FreeSegment(Address address, Bytes size) override;
-  // Before any segment is allocated. They must end below kAddressesEnd; nullopt too where two
-  // of them share one of the whole units of 2 MiB.
+  // Must be called before any segment is allocated. Segments must end below kAddressesEnd. Also
+  // returns nullopt if two of them share one of the whole units of 2 MiB.
   std::optional<std::vector<Address>> AllocateStart(absl::Span<const Piece> segments) override;
   std::optional<Address> ReserveRange(Bytes size) override;
   void ReleaseRange(Address address, Bytes size) override;
@@ -73,30 +72,31 @@ class SimulatedDevice final : public Device {
   bool ProgressIsTold() const override { return true; }
   void StreamDone(uint32_t stream) override;
   void FailNext(uint64_t count) override { failures_ = count; }
-  void TakeOutside(Bytes size) override;  // all of it together kMaxDeviceMemory at most
+  void TakeOutside(Bytes size) override;  // kMaxDeviceMemory in total at most
   void ReturnOutside(Bytes size) override;
 
   const DeviceCalls& calls() const { return calls_; }
-  // Returns the size of the smallest device on which a refused request would have been granted: on
-  // smaller devices every run of the same requests is the same as this one. Absent if none was
-  // refused.
+  // Returns the size of the smallest device on which a refused request would have been granted, or
+  // nullopt if none was refused. On smaller devices every run of the same requests is the same as
+  // this one.
   std::optional<Bytes> same_until() const { return same_until_; }
   // Returns the time that the calls would have taken according to Options::costs, without waits.
   double call_nanoseconds() const { return call_nanoseconds_; }
 
  private:
   struct StreamProgress {
-    uint64_t recorded = 0;   // tickets handed out
+    uint64_t recorded = 0;   // tickets issued
     uint64_t completed = 0;  // tickets up to here are complete
   };
 
-  Bytes Grantable() const;  // without what is left over of whole units
-  // Takes `size` (whole units) out of the capacity; returns whether it could.
+  Bytes Grantable() const;  // without the rest of the last unit
+  // Takes `size` (whole units) out of the capacity. Returns whether it could.
   bool Charge(Bytes size);
-  // `size` bytes of segments_, else of spilled_segments_. Nullopt: all holes are too small.
+  // Takes `size` bytes of segments_, else of spilled_segments_. Returns nullopt if all holes are
+  // too small.
   std::optional<Address> TakeSegment(Bytes size);
   StreamProgress& Progress(uint32_t stream);
-  // False: there are no addresses for them.
+  // Return false if there are no addresses for the segments.
   bool PlaceUpwards(absl::Span<const Piece> segments, std::vector<Address>* addresses);
   bool PlaceInChunks(absl::Span<const Piece> segments, std::vector<Address>* addresses);
 
@@ -112,10 +112,10 @@ class SimulatedDevice final : public Device {
   DeviceCalls calls_;
   double call_nanoseconds_ = 0;
   DriverAddresses segments_;
-  // Above all of that, for devices beyond any real size.
+  // Addresses above all of that, for devices beyond any real size.
   FreeAddresses spilled_segments_;
   FreeAddresses reservations_;
-  absl::flat_hash_map<uint64_t, Bytes> segment_sizes_;      // by address, as asked
+  absl::flat_hash_map<uint64_t, Bytes> segment_sizes_;      // by address, as requested
   absl::flat_hash_map<uint64_t, Bytes> reservation_sizes_;  // by address
   std::vector<StreamProgress> streams_;
 };

@@ -1,5 +1,5 @@
-// A device that passes everything on to another and remembers it: memory calls with their
-// responses, how much was in use after each, and what is held.
+// A device that passes everything on to another and remembers memory calls with their responses,
+// how much was in use after each, and what is held.
 #ifndef MEMREPLAY_SIM_DEVICE_WATCHED_DEVICE_H_
 #define MEMREPLAY_SIM_DEVICE_WATCHED_DEVICE_H_
 
@@ -18,10 +18,11 @@
 
 namespace memreplay {
 
-// Segments and reservations are numbered together, in the order in which they were
-// granted. Two runs whose drivers choose other addresses agree in these numbers.
+// Not the number of a region. Segments and reservations are numbered together, in the order in
+// which they were granted, so that two runs whose drivers choose other addresses agree in these
+// numbers.
 inline constexpr uint32_t kNoRegion = ~uint32_t{0};
-// MemoryCall::request of calls made before the first request (a start state).
+// The MemoryCall::request of calls made before the first request (a start state).
 inline constexpr uint32_t kBeforeFirstRequest = ~uint32_t{0};
 
 // A place in a region of memory, wherever the region lies.
@@ -36,24 +37,23 @@ struct MemoryCall {
   enum class Kind : uint8_t { kAllocate, kFree, kReserve, kRelease, kMap, kUnmap };
   Kind kind = Kind::kAllocate;
   bool granted = true;
-  Place place;      // no region: refused
-  Address address;  // null: refused
+  Place place;      // without a region if refused
+  Address address;  // null if refused
   Bytes size;
   Bytes page;        // kMap and kUnmap
-  int64_t used = 0;  // bytes of the device in use after the call, beyond what was at the start
+  int64_t used = 0;  // bytes of the device in use after the call, in excess of the start
   uint32_t request = kBeforeFirstRequest;  // position in Schedule::requests()
 };
 
-// "allocate", "free", "reserve", "release", "map", "unmap".
+// Returns "allocate", "free", "reserve", "release", "map" or "unmap".
 std::string_view MemoryCallName(MemoryCall::Kind kind);
 
 // A device that reads the free memory of another after each memory call, but not after calls for
 // address ranges. O(log regions) per call.
 class WatchedDevice final : public ForwardingDevice {
  public:
-  // `device` must outlive this. `free_memory` says how much is free where that is
-  // another count than the device's own (a driver's, past a limit); null: as the
-  // device says.
+  // `device` must outlive this. `free_memory` returns how much is free if that differs from the
+  // device's own count (a driver's, past a limit); null is the device's count.
   explicit WatchedDevice(Device& device, std::function<Bytes()> free_memory = nullptr);
 
   void OnRequest(size_t request) override {
@@ -70,17 +70,16 @@ class WatchedDevice final : public ForwardingDevice {
   void TakeOutside(Bytes size) override;
   void ReturnOutside(Bytes size) override;
 
-  // Returns the place of an address, also in a region that was released, until another takes its
-  // place.
+  // Returns the place of an address. A released region counts until another takes its place.
   Place PlaceOf(Address address) const;
 
   absl::Span<const MemoryCall> calls() const { return calls_; }
 
-  // Logs that the driver's own pool grew or shrank by `size`, like pages that are mapped or
+  // Logs that the driver's own pool grew or shrank by `size`. This is like pages that are mapped or
   // unmapped, although there is nothing to release.
   void NotePoolChange(bool grew, Bytes size);
 
-  // Frees, unmaps and releases whatever is still held. Not logged.
+  // Frees, unmaps and releases whatever is still held. Does not log this.
   void GiveBack();
   // Returns what is in use now, as in MemoryCall::used.
   int64_t UsedNow() { return base_ - FreeNow(); }
@@ -109,8 +108,8 @@ class WatchedDevice final : public ForwardingDevice {
   int64_t used_ = 0;
   uint32_t request_ = kBeforeFirstRequest;
   std::vector<Region> regions_;
-  std::map<Address, uint32_t> by_address_;  // the newest region that begins there
-  std::map<Address, Bytes> pages_;          // mapped ones: address -> size
+  std::map<Address, uint32_t> by_address_;  // the newest region that begins at each
+  std::map<Address, Bytes> pages_;          // sizes of mapped ones
   std::vector<MemoryCall> calls_;
 };
 

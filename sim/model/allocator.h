@@ -28,33 +28,31 @@ struct FreeBlock {
   bool is_expandable = false;
 };
 
-// Takes one request at a time and emits its effects.
+// An allocator of GPU memory, which takes one request at a time and emits its effects.
 class Allocator {
  public:
   virtual ~Allocator() = default;
 
-  // Applies a request (IsRequest(kind)); effects go to `out` in trace order,
-  // the kAlloc / kFree entry itself included with address and block_size set.
-  // A request that runs out of memory emits kOom and no kAlloc; later frees
-  // and uses of its id are skipped. kSettings, kFraction and kMark are not
-  // passed here: Run() resolves them.
-  // An error is a request that PyTorch answers with an exception other than
-  // out of memory (a pool ended twice, an assertion); the state is then as
-  // PyTorch leaves it. O(log free blocks) plus what it releases.
+  // Applies a request (IsRequest(kind)). Its effects go to `out` in trace order, including the
+  // kAlloc / kFree entry itself with address and block_size set.
+  // A request that runs out of memory emits kOom and no kAlloc; later frees and uses of its id are
+  // skipped. kSettings, kFraction and kMark are not passed here: Run() resolves them.
+  // Returns an error if PyTorch answers the request with an exception other than out of memory (a
+  // pool ended twice, an assertion); the state is then as PyTorch leaves it. O(log free blocks)
+  // plus what it releases.
   virtual absl::Status Apply(const Event& request, Observer& out) = 0;
 
-  // Settings changed at run time, in PyTorch's grammar. An error is PyTorch's
-  // own (unknown key, value out of range); keys before the offending one stay
-  // applied, as in PyTorch.
+  // Applies settings that change at run time, in PyTorch's grammar. Errors are PyTorch's own
+  // (unknown key, value out of range); keys before the offending one stay applied, as in PyTorch.
   virtual absl::Status ApplySettings(std::string_view conf) = 0;
-  // torch.cuda.set_per_process_memory_fraction; error outside [0, 1].
+  // Does what torch.cuda.set_per_process_memory_fraction does. Returns an error outside [0, 1].
   virtual absl::Status SetMemoryFraction(double fraction) = 0;
 
   virtual const MemoryStats& statistics() const = 0;
   // Returns how many requests ran out of memory, including those that PyTorch does not count.
   virtual int64_t ooms() const { return statistics().num_ooms; }
-  // One of these statistics, for callers that read it at each event: O(1), without computing the
-  // others.
+  // Returns one of these statistics in O(1), without computing the others, for callers that read it
+  // at each event.
   virtual int64_t inactive_split_bytes() const {
     return statistics().inactive_split_bytes.all.current();
   }
@@ -64,8 +62,8 @@ class Allocator {
   virtual RuleCounts rule_counts() const { return {}; }
   // Returns the segments ascending by address, as torch.cuda.memory_snapshot() lists them.
   virtual MemoryState Segments() const = 0;
-  // Visits free blocks in the order of the free sets: pool, kind, stream, size, and then as the
-  // release orders equal blocks (TorchProfile::free_tie).
+  // Visits free blocks in the order of the free sets: pool, kind, stream, size, and then the
+  // release's order of equal blocks (TorchProfile::free_tie).
   virtual void VisitFreeBlocks(absl::FunctionRef<void(const FreeBlock&)> visit) const = 0;
   // Stops the process with a message if an invariant is broken. O(blocks).
   virtual void CheckInvariants() const = 0;

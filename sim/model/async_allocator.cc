@@ -8,7 +8,7 @@ namespace memreplay {
 
 absl::Status AsyncAllocator::Apply(const Event& request, Observer& out) {
   switch (request.kind) {
-    case EventKind::kAlloc:  // of size 0: a null pointer
+    case EventKind::kAlloc:  // size 0 gets a null pointer
       if (request.size > Bytes(0)) Alloc(request, out);
       return absl::OkStatus();
     case EventKind::kFree: Free(request, out); return absl::OkStatus();

@@ -13,33 +13,33 @@
 
 namespace memreplay {
 
-// Statistics: only the `all` part of allocated, active and reserved bytes, as
-// PyTorch fills them for this backend.
+// An allocator of backend:cudaMallocAsync. It keeps only the `all` part of allocated, active and
+// reserved bytes, as PyTorch does for this backend.
 class AsyncAllocator : public Allocator {
  public:
   // The minimum by which the driver's pool grows, as observed on recent drivers.
   static constexpr Bytes kPoolStep = MiB(32);
 
   absl::Status Apply(const Event& request, Observer& out) final;
-  // Native-only keys are ignored by this backend; naming another backend is an error.
+  // Ignores keys that only the native backend has; naming another backend is an error.
   absl::Status ApplySettings(std::string_view conf) final;
   absl::Status SetMemoryFraction(double fraction) final;
   const MemoryStats& statistics() const final { return stats_; }
   int64_t ooms() const final { return ooms_; }
-  MemoryState Segments() const final { return {}; }  // PyTorch gives no snapshot either
+  MemoryState Segments() const final { return {}; }  // PyTorch has no snapshot either
   void VisitFreeBlocks(absl::FunctionRef<void(const FreeBlock&)>) const final {}
 
  protected:
   // `device` must outlive the allocator.
   explicit AsyncAllocator(Device& device) : device_(device) {}
 
-  // `request` is not of size 0.
+  // Apply a request. The size of an allocation is not 0.
   virtual void Alloc(const Event& request, Observer& out) = 0;
   virtual void Free(const Event& request, Observer& out) = 0;
   virtual void EmptyCache(const Event& request, Observer& out) = 0;
   virtual void RecordStream(const Event& /*request*/) {}
 
-  // Emits the event that there is no memory for `request`.
+  // Emits the event that reports that there is no memory for `request`.
   void EmitOom(const Event& request, Observer& out);
 
   Device& device_;

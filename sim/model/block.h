@@ -1,11 +1,10 @@
-// A contiguous address range that the caching allocator hands out, caches, or
+// A block is a contiguous address range that the caching allocator hands out, caches, or
 // (expandable segments) has reserved without memory behind it.
 //
-// Which object survives a split or a merge is observable: a cached block
-// reports the requested size of the last allocation made through the object.
-// Split: the front part is a new object, the original becomes the remainder.
-// Merge: the object being freed, mapped or unmapped survives.
-// Source: docs/fidelity.md, [blocks].
+// Which object survives a split or a merge is observable: a cached block reports the requested size
+// of the last allocation made through the object. A split makes a new object of the front part, and
+// the original becomes the remainder. A merge keeps the object that is being freed, mapped or
+// unmapped. Source: docs/fidelity.md, [blocks].
 #ifndef MEMREPLAY_SIM_MODEL_BLOCK_H_
 #define MEMREPLAY_SIM_MODEL_BLOCK_H_
 
@@ -17,14 +16,15 @@
 
 namespace memreplay {
 
-// What every request reads is in one cache line; what few requests need is in another.
+// A block. The fields that every request reads are in one cache line; those that few requests need
+// are in another.
 struct alignas(64) Block {
   Address address;
   Bytes size;             // 0: not in use (slab bookkeeping)
   Bytes requested_size;   // set by each allocation, never cleared
   Block* prev = nullptr;  // neighbours by address in the same segment
   Block* next = nullptr;
-  uint64_t order = 0;               // among cached blocks of one size
+  uint64_t order = 0;               // sorts cached blocks of one size
   AllocationId id = kNoAllocation;  // while active
   uint32_t stack = 0;               // of the last allocation, while active
   uint32_t home = 0;                // number of its StreamPool
@@ -38,11 +38,11 @@ struct alignas(64) Block {
   struct alignas(64) Others {
     std::unique_ptr<StreamUses> uses;  // null: never recorded on another stream
     uint64_t gc_base = 0;              // pool's lookup count at the last insertion
-    uint32_t segment_stack = 0;        // of the segment's creation; of the head block only
+    uint32_t segment_stack = 0;        // of the segment's creation; only in the head block
     uint32_t event_count = 0;          // outstanding end-of-life events
   };
   Others rest;
-  Others& Rest() {  // to write to
+  Others& Rest() {  // for writing
     has_rest = true;
     return rest;
   }

@@ -15,7 +15,7 @@ namespace memreplay {
 
 struct PrivatePool;
 
-// Orders the address ranges without pages of one stream by address.
+// An order by address of the ranges without pages of one stream.
 struct UnmappedLess {
   bool operator()(const Block* a, const Block* b) const { return a->address < b->address; }
 };
@@ -23,10 +23,10 @@ using UnmappedSet = absl::btree_set<Block*, UnmappedLess>;
 
 class BlockPool;
 
-// What one stream holds in a block pool. PyTorch orders a pool's set by (stream, size, address); a
-// set per stream gives the same order, because no operation crosses streams.
+// The cached blocks of one stream in a block pool. PyTorch orders a pool's set by (stream, size,
+// address); a set per stream gives the same order, because no operation crosses streams.
 struct StreamPool {
-  // Free, mapped blocks. Insert() stamps the block's gc_base.
+  // Caches a free, mapped block and stamps its gc_base.
   [[gnu::always_inline]] inline void Insert(Block* block);
   [[gnu::always_inline]] void Erase(Block* block) {
     block->is_free = false;
@@ -43,7 +43,7 @@ struct StreamPool {
 // The small or the large pool of blocks of the default pool or of a private one.
 class BlockPool {
  public:
-  // StreamPools are numbered by their place in `all`, which must outlive this.
+  // Numbers StreamPools by their place in `all`, which must outlive this.
   BlockPool(bool is_large, PrivatePool* owner, uint16_t index, std::vector<StreamPool*>& all)
       : is_large_(is_large),
         part_(StatArray::PartOf(is_large)),
@@ -56,7 +56,7 @@ class BlockPool {
   bool is_large() const { return is_large_; }
   StatArray::Part part() const { return part_; }  // of statistics that are kept by size
   PrivatePool* owner() const { return owner_; }   // null: default pool
-  uint16_t index() const { return index_; }       // of the pool's id in the trace; 0 = default
+  uint16_t index() const { return index_; }       // index of its id in the trace; 0 is the default
 
   StreamPool& of(uint32_t stream) {
     if (stream >= streams_.size() || streams_[stream] == nullptr) [[unlikely]] {
@@ -64,10 +64,10 @@ class BlockPool {
     }
     return *streams_[stream];
   }
-  // Indexed by stream; null if the stream has never had a block.
+  // Returns the stream pools by stream index; an element is null if its stream never had a block.
   const std::vector<std::unique_ptr<StreamPool>>& streams() const { return streams_; }
 
-  // In PyTorch's order.
+  // Visits free blocks in PyTorch's order.
   template <typename Visit>
   void VisitFreeBlocks(const Visit& visit) const {
     for (const auto& stream : streams_) {
@@ -80,7 +80,7 @@ class BlockPool {
     return blocks;
   }
 
-  // False: a flush has looked at what is cached since, and there is nothing to give to the device.
+  // False if a flush has left nothing to release and no block was cached since.
   bool may_release = true;
   uint64_t lookups = 0;  // get_free_block calls while garbage collection is on
 

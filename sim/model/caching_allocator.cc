@@ -98,7 +98,7 @@ absl::Status CachingAllocator::ApplyRare(const Event& request, Observer& out) {
 
 Block* CachingAllocator::Malloc(const Event& request, Observer& out, absl::Status& result) {
   if (request.size.value() - 1 >= kTooLarge.value() - 1) [[unlikely]] {
-    if (request.size > Bytes(0)) {  // else a null pointer
+    if (request.size > Bytes(0)) {  // size 0 gets a null pointer
       result = absl::ResourceExhaustedError("Tried to allocate more than 1EB memory");
     }
     return nullptr;
@@ -174,7 +174,7 @@ Block* CachingAllocator::AllocFromDevice(Params& params) {
   return nullptr;
 }
 
-// Does what malloc tries after the device has refused, in this order. Stops at an assertion of
+// Tries what malloc tries after the device has refused, in this order. Stops at an assertion of
 // PyTorch (failure_).
 Block* CachingAllocator::AllocByReleasing(Params& params) {
   Block* block = nullptr;
@@ -206,7 +206,7 @@ BlockPool* CachingAllocator::SelectPool(const Event& request, Bytes size, Observ
     ProcessEvents(request.text_or_stack, out);
   }
   PrivatePool* pool = nullptr;
-  if (request.pool != 0) {  // a recording says so
+  if (request.pool != 0) {  // only a recording names a pool
     pool = FindPool(request.pool);
     if (pool == nullptr) pool = &CreatePool(request.pool);
   } else if (!captures_.empty()) {
@@ -359,7 +359,7 @@ Bytes CachingAllocator::RejectionLimit() const {
   }
   if (!block->is_expandable) {
     const StatArray::Part part = home.pool->part();
-    if (was_split) {  // and counted; what is left of it is now
+    if (was_split) {  // it was counted; now its remainder is
       stats_.inactive_split.Subtract(part, int64_t{!split});
       stats_.inactive_split_bytes.Subtract(part, block->size.signed_value());
     } else if (split) {
@@ -491,7 +491,7 @@ void CachingAllocator::CountReserved(const BlockPool& pool, int64_t change) {
 }
 
 void CachingAllocator::TakeSegmentFrom(const Block& block, Block* first) {
-  if (!block.is_expandable && first->prev != nullptr) return;  // the head says it
+  if (!block.is_expandable && first->prev != nullptr) return;  // the head has it
   first->Rest().segment_stack = block.rest.segment_stack;
 }
 

@@ -1,9 +1,8 @@
-// PyTorch's CUDA caching allocator (backend "native"): the same decisions, in
-// the same order, with the same statistics and trace entries, on any Device.
+// PyTorch's CUDA caching allocator (backend "native"). It makes the same decisions, in the same
+// order, with the same statistics and trace entries, on any Device.
 //
-// Source of every rule: docs/fidelity.md, which names per topic the release,
-// the evidence, and the test. What differs between releases is a field of
-// TorchProfile.
+// docs/fidelity.md is the source of every rule; it names per topic the release, the evidence, and
+// the test. What differs between releases is a field of TorchProfile.
 #ifndef MEMREPLAY_SIM_MODEL_CACHING_ALLOCATOR_H_
 #define MEMREPLAY_SIM_MODEL_CACHING_ALLOCATOR_H_
 
@@ -30,23 +29,23 @@
 
 namespace memreplay {
 
-// Chooses between cached blocks of equal size, instead of PyTorch's order.
+// A choice between cached blocks of equal size, instead of PyTorch's order.
 class TieGuide {
  public:
   virtual ~TieGuide() = default;
   // Returns `first` or another block of its size in `set`.
   virtual Block* Choose(Block* first, const FreeSet& set) = 0;
-  virtual void OnRelease(const Block& block) = 0;  // a segment goes back to the device
-  // Called when Restore() has numbered blocks, or segments, from 1 to `count`: the orders of what
-  // belongs to number n are in [n * stride, (n + 1) * stride), and those of later ones are beyond.
+  virtual void OnRelease(const Block& block) = 0;  // a segment is released to the device
+  // Called when Restore() has numbered blocks, or segments, from 1 to `count`. The orders of what
+  // belongs to number n are in [n * stride, (n + 1) * stride); those of later ones are beyond.
   virtual void OnRestore(uint64_t /*count*/, uint64_t /*stride*/) {}
 };
 
 // What a caching allocator needs to know of the trace.
 struct CachingAllocatorOptions {
   StreamOrder stream_order = StreamOrder::kPyTorchHash;
-  // Event::stream -> handle and Event::pool -> id, as in the trace. Streams
-  // beyond the table (inferred ones) never own blocks.
+  // Maps Event::stream to its handle and Event::pool to its id, as in the trace. Streams beyond the
+  // table (inferred ones) never own blocks.
   std::vector<StreamHandle> streams = {StreamHandle(0)};
   std::vector<PoolId> pools = {PoolId{}};
   uint32_t allocation_count = 0;  // ids are below this; grows on demand
@@ -55,16 +54,16 @@ struct CachingAllocatorOptions {
 
 // What a MemoryState does not say about memory that existed before, by address.
 struct RestoreHints {
-  // The size last requested of the range without pages behind a mapped one (key: the end of the
-  // mapped range), before its pages were unmapped. It becomes visible when the range has pages
-  // again.
+  // The size last requested of the range without pages behind a mapped one, before its pages were
+  // unmapped. The key is the end of the mapped range. The size becomes visible when the range has
+  // pages again.
   absl::flat_hash_map<uint64_t, Bytes> unmapped_requests;
   // [free-order] Restored blocks, or segments, are numbered from 1 in the order of their addresses;
-  // these ranks, indexed by that number, order them instead. Empty: the order of addresses.
+  // these ranks, indexed by that number, order them instead. If empty, addresses order them.
   std::vector<uint64_t> tie_ranks;
 };
 
-// PyTorch's CUDA caching allocator.
+// PyTorch's CUDA caching allocator on a device.
 class CachingAllocator final : public Allocator {
  public:
   // `profile` and `device` must outlive the allocator. A memory fraction set by `config` applies
@@ -81,7 +80,7 @@ class CachingAllocator final : public Allocator {
   void Restore(const MemoryState& state, const RestoreHints& hints = {});
 
   absl::Status Apply(const Event& request, Observer& out) override { return ApplyTo(request, out); }
-  // The same for an observer of a known final class, which is called without virtual calls.
+  // Does the same for an observer of a known final class, without virtual calls.
   template <typename Out>
   absl::Status ApplyTo(const Event& request, Out& out);
   // Prefetches what requests for these ids will read, soon and later. Frees come in any order, so
@@ -107,7 +106,7 @@ class CachingAllocator final : public Allocator {
 
   const AllocatorConfig& config() const { return config_; }
   RuleCounts rule_counts() const override { return rules_; }
-  // Bytes obtained from the device: segments and mapped pages of all pools.
+  // Returns the bytes obtained from the device: segments and mapped pages of all pools.
   Bytes total_allocated_memory() const { return total_; }
 
  private:
@@ -125,8 +124,8 @@ class CachingAllocator final : public Allocator {
   using PendingFree = std::pair<StreamEvent, Block*>;
 
   absl::Status ApplyRare(const Event& request, Observer& out);  // neither malloc nor free
-  // caching_allocator.cc: malloc and free. Returns the block that serves the request, or null; then
-  // `result` says why, unless there is nothing to serve.
+  // caching_allocator.cc: malloc and free. Returns the block that serves the request, or null;
+  // `result` then contains the reason, unless the request has size 0.
   Block* Malloc(const Event& request, Observer& out, absl::Status& result);
   // Selects the pool if it may not be a default one, or if frees are waiting, and does what PyTorch
   // does first in these cases. Returns null if the pool being filled was released and a flush
@@ -143,7 +142,7 @@ class CachingAllocator final : public Allocator {
   Block* AllocFromDevice(Params& params);
   Block* AllocBlock(const Params& params, bool retry);
   Block* AllocByReleasing(Params& params);
-  Bytes RejectionLimit() const;  // of throw_on_cudamalloc_oom
+  Bytes RejectionLimit() const;  // the limit of throw_on_cudamalloc_oom
   bool ShouldSplit(const Block& block, const BlockPool& pool, Bytes size, bool expandable);
   // Returns the part of a block, which is no longer cached, that serves the request; caches the
   // rest.
@@ -167,7 +166,7 @@ class CachingAllocator final : public Allocator {
   void SynchronizeAndFreeEvents(const PrivatePool* only, uint32_t stack, Observer& out);
   void HandleDeferred(uint32_t stack, Observer& out);
   std::vector<uint32_t> PendingStreams() const;
-  // Those among them whose first event may be complete since it was looked at last.
+  // Returns those among them whose first event may have completed since the last call.
   std::vector<uint32_t> StreamsToPoll();
   HashedKey KeyOf(uint32_t stream) const;
   absl::Status PoolCreate(uint16_t pool, uint64_t flags);
@@ -177,8 +176,8 @@ class CachingAllocator final : public Allocator {
   PrivatePool* FindPool(uint16_t pool) const;
   bool IsNoSplit(const BlockPool& pool) const;
   PrivatePool& CreatePool(uint16_t pool);
-  // A recording does not say when pools are being filled, but an allocation that received memory
-  // of a pool shows that it was.
+  // Returns whether the recording shows that a pool was being filled. It does not say so, but an
+  // allocation that received memory of a pool implies it.
   bool IsRecordedInCapture(uint16_t pool) const {
     return pool != 0 && (profile_.pool_context_acts_as_capture || pool_ids_[pool].first != 0);
   }
@@ -187,7 +186,7 @@ class CachingAllocator final : public Allocator {
     return profile_.pool_context_acts_as_capture ? !captures_.empty() : graph_capture_;
   }
 
-  // caching_allocator_release.cc: what is released to the device.
+  // caching_allocator_release.cc: releasing memory to the device.
   void CollectGarbage(const Params& params);
   bool ReleaseAvailable(const Params& params);
   absl::Status EmptyCache(const Event& request, Observer& out);
@@ -199,24 +198,24 @@ class CachingAllocator final : public Allocator {
   // caching_allocator_expandable.cc
   Block* FindExpandableBlock(const Params& params);
   Block* TryAllocateExpandableBlock(const Params& params);
-  // Merges the block with neighbours that are cached, or without pages, as it is.
+  // Merges the block with neighbours that, like it, are cached or without pages.
   void MergeWithNeighbours(Block* block);
   bool MapBlock(Block* block, Bytes size, const Params& params);
   void UnmapBlock(Block* block, uint32_t stack, Observer& out);
   void ReleaseExpandableSegment(Block* block);
   Bytes PageSize(const BlockPool& pool) const;
-  // Block::reservation has a number for one more.
+  // Returns whether Block::reservation has a number for one more.
   bool HasReservation() const {
     return !unused_reservations_.empty() || reservations_.size() < Block::kMaxReservations;
   }
-  uint32_t AddReservation(const ExpandableSegment& segment);  // its number
+  uint32_t AddReservation(const ExpandableSegment& segment);  // returns its number
   const ExpandableSegment& ReservationOf(const Block& block) const {
     return reservations_[block.reservation - 1];
   }
 
   StreamPool& HomeOf(const Block& block) const { return *stream_pools_[block.home]; }
-  // Takes a block from a slab with stable addresses and reused objects. `order` is that of the
-  // release, unless the release numbers blocks.
+  // Takes a block from a slab with stable addresses and reused objects. `order` is the release's
+  // order, unless the release numbers blocks.
   Block* NewBlock(Address address, Bytes size, uint64_t order, const StreamPool& home);
   void DeleteBlock(Block* block);
   // [free-order] Returns whether Block::order is the address, or the position that the address
@@ -276,24 +275,24 @@ class CachingAllocator final : public Allocator {
   std::vector<ExpandableSegment> reservations_;  // by Block::reservation, from 1
   std::vector<uint32_t> unused_reservations_;    // numbers
 
-  std::vector<std::unique_ptr<PrivatePool>> private_pools_;  // dead ones included
+  std::vector<std::unique_ptr<PrivatePool>> private_pools_;  // including dead ones
   std::vector<PrivatePool*> pool_by_index_;                  // live ones; null: none
   FlatHashOrder<PrivatePool*> freeable_;
   FlatHashOrder<uint16_t> use_on_oom_;  // pool indexes
   std::vector<bool> no_split_;          // by pool index
   std::vector<uint16_t> captures_;      // pools being filled, oldest first; a flush may erase one
-  bool graph_capture_ = false;          // a graph's pool is; the first end of one ends it
+  bool graph_capture_ = false;          // a graph is captured; the first end of one resets it
   std::vector<Block*> deferred_;        // frees deferred while a pool is being filled
   FlatHashOrder<std::deque<PendingFree>> pending_;  // by stream
   std::vector<uint32_t> progressed_;                // streams; of StreamsToPoll()
 
   TieGuide* tie_guide_ = nullptr;
-  uint64_t next_order_ = 1;  // of a segment or a block, where that orders equal blocks
+  uint64_t next_order_ = 1;  // of the next segment or block, if that orders equal blocks
   Bytes total_;
   std::optional<Bytes> limit_;
   mutable MemoryStats stats_;
   RuleCounts rules_ = {};
-  absl::Status failure_;  // an assertion of PyTorch's met on the way
+  absl::Status failure_;  // an assertion of PyTorch that failed on the way
 };
 
 template <typename Out>

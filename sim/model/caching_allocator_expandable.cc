@@ -8,8 +8,7 @@
 namespace memreplay {
 namespace {
 
-// Returns whether the block may become part of an allocation, because it is cached or without
-// pages.
+// Returns whether the block may become part of an allocation because it is cached or has no pages.
 bool IsUsable(const Block* block) {
   return block != nullptr && !block->allocated && !block->is_pending();
 }
@@ -214,8 +213,8 @@ void CachingAllocator::UnmapBlock(Block* block, uint32_t stack, Observer& out) {
 }
 
 void CachingAllocator::ReleaseExpandableSegment(Block* block) {
-  // PyTorch asserts that the block is the whole reservation by then; a block
-  // without a page of its own can be alone only if it is.
+  // PyTorch asserts at this point that the block is the whole reservation; a block without a page
+  // of its own can be alone only if it is.
   Fire(Rule::kReleaseReservation);
   const ExpandableSegment segment = ReservationOf(*block);
   unused_reservations_.push_back(block->reservation);

@@ -1,4 +1,4 @@
-// What the caching allocator releases to the device, and when.
+// Decides when the caching allocator releases what to the device.
 #include <utility>
 #include <vector>
 
@@ -148,7 +148,7 @@ void CachingAllocator::ReleaseBlocks(BlockPool& pool, uint32_t stack, Observer& 
     if (!failure_.ok()) return;
     if (!block->mapped && !block->is_split()) ReleaseExpandableSegment(block);
   }
-  pool.may_release = !to_unmap.empty();  // what has no page of its own stays
+  pool.may_release = !to_unmap.empty();  // blocks without a page of their own stay
 }
 
 void CachingAllocator::ReleaseBlock(Block* block, uint32_t stack, Observer& out) {

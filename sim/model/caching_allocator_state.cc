@@ -84,9 +84,9 @@ void CachingAllocator::Restore(const MemoryState& state, const RestoreHints& hin
 
     uint32_t reservation = 0;
     Block* prev = nullptr;
-    uint64_t order_at_0 = 0;  // what makes an order of an address; it may wrap around
+    uint64_t order_at_0 = 0;  // added to an address, gives an order; it may wrap around
     if (profile_.free_tie == FreeTie::kSegmentAge) {
-      // The file does not say in which order its segments came.
+      // The file does not contain the order in which its segments were created.
       order_at_0 = rank(next_order_ / stride) * stride - segment.address.value();
       next_order_ += stride;
     }

@@ -36,7 +36,7 @@ void CachingAllocator::InsertEvents(Block* block) {
 
 std::vector<uint32_t> CachingAllocator::PendingStreams() const {
   std::vector<uint32_t> streams;
-  if (pending_.empty()) return streams;  // the table keeps its slots
+  if (pending_.empty()) return streams;  // the empty table keeps its slots
   for (size_t slot = pending_.Next(0); slot < pending_.slot_count();
        slot = pending_.Next(slot + 1)) {
     streams.push_back(pending_.value_at(slot).front().first.stream);
@@ -75,7 +75,7 @@ void CachingAllocator::ProcessEvents(uint32_t stack, Observer& out) {
   HandleDeferred(stack, out);
   const std::vector<uint32_t> streams = StreamsToPoll();
   rules_[static_cast<size_t>(Rule::kEventPending)] += pending_.size() - streams.size();
-  // Head-of-line blocking is per stream.
+  // Each stream has its own head-of-line blocking.
   for (uint32_t stream : streams) {
     std::deque<PendingFree>& queue = *pending_.Find(KeyOf(stream));
     while (!queue.empty()) {

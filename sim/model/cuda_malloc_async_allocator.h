@@ -1,9 +1,7 @@
-// backend:cudaMallocAsync: every allocation goes to the driver's stream-ordered
-// pool. What the driver does inside that pool is not public, so this is an
-// approximation, and reports say so: used bytes and the limit are exact, the
-// pool's size is the high-water mark of used bytes in steps of kPoolStep, and
-// addresses are made up. Source: docs/fidelity.md,
-// [cudaMallocAsync].
+// backend:cudaMallocAsync: every allocation goes to the driver's stream-ordered pool. What the
+// driver does inside that pool is not public, so this is an approximation, and reports say so: used
+// bytes and the limit are exact, the pool's size is the high-water mark of used bytes in steps of
+// kPoolStep, and addresses are made up. Source: docs/fidelity.md, [cudaMallocAsync].
 #ifndef MEMREPLAY_SIM_MODEL_CUDA_MALLOC_ASYNC_ALLOCATOR_H_
 #define MEMREPLAY_SIM_MODEL_CUDA_MALLOC_ASYNC_ALLOCATOR_H_
 
@@ -13,9 +11,9 @@
 
 namespace memreplay {
 
-// This backend does not round, split or cache in PyTorch. A free is complete at once: the driver
-// orders reuse by stream, which costs no memory here. The pool keeps its memory (unlimited release
-// threshold) until empty_cache trims it. O(1) per request.
+// PyTorch's cudaMallocAsync backend, which does not round, split or cache. A free is complete at
+// once: the driver orders reuse by stream, which costs no memory here. The pool keeps its memory
+// (unlimited release threshold) until empty_cache trims it. O(1) per request.
 class CudaMallocAsyncAllocator final : public AsyncAllocator {
  public:
   // `device` must outlive the allocator.

@@ -18,12 +18,11 @@ struct StreamEvent {
   uint64_t ticket = 0;  // grows by one per stream
 };
 
-// How often the driver was called. The time per call depends on GPU and driver and is not known
-// here.
+// Counts of driver calls. The time per call depends on GPU and driver and is not known here.
 struct DeviceCalls {
-  uint64_t segment_allocs = 0;  // cudaMalloc, refused ones included
+  uint64_t segment_allocs = 0;  // cudaMalloc, including refused ones
   uint64_t segment_frees = 0;   // cudaFree; each waits for the whole device
-  uint64_t maps = 0;            // pages created and mapped, refused ones included
+  uint64_t maps = 0;            // pages created and mapped, including refused ones
   uint64_t unmaps = 0;          // pages unmapped and released
   uint64_t waits = 0;           // for an event, one by one
   uint64_t total() const { return segment_allocs + segment_frees + maps + unmaps + waits; }
@@ -46,12 +45,12 @@ class Device {
   // happened then or log it.
   virtual void OnRequest(size_t /*request*/) {}
 
-  // cudaDeviceProp::totalGlobalMem, constant.
+  // Returns cudaDeviceProp::totalGlobalMem, a constant.
   virtual Bytes TotalMemory() const = 0;
-  // First result of cudaMemGetInfo.
+  // Returns the first result of cudaMemGetInfo.
   virtual Bytes FreeMemory() = 0;
 
-  // cudaMalloc / cudaFree. `size` is the requested size; the device rounds it.
+  // Do what cudaMalloc and cudaFree do. `size` is the requested size; the device rounds it.
   virtual std::optional<Address> AllocateSegment(Bytes size) = 0;
   virtual void FreeSegment(Address address, Bytes size) = 0;
   // Allocates the segments that a recording began with, ascending by recorded address, and returns
@@ -59,32 +58,32 @@ class Device {
   // allocated until then stays allocated.
   virtual std::optional<std::vector<Address>> AllocateStart(absl::Span<const Piece> segments);
 
-  // cuMemAddressReserve / cuMemAddressFree. Nullopt: no addresses are left for it.
+  // Do what cuMemAddressReserve and cuMemAddressFree do. Returns nullopt if no addresses are left.
   virtual std::optional<Address> ReserveRange(Bytes size) = 0;
   virtual void ReleaseRange(Address address, Bytes size) = 0;
   // Creates and maps pages of `page` bytes over [address, address + size), one by one in ascending
-  // order; both multiples of `page`. Returns false if a page could not be created; then none of
-  // this call's pages remains.
+  // order; both are multiples of `page`. Returns false if a page could not be created; none of this
+  // call's pages remains then.
   virtual bool MapPages(Address address, Bytes size, Bytes page) = 0;
   virtual void UnmapPages(Address address, Bytes size, Bytes page) = 0;
 
-  // Stream progress.
+  // Record, query and wait for the progress of a stream.
   virtual StreamEvent RecordEvent(uint32_t stream) = 0;
   virtual bool IsComplete(const StreamEvent& event) = 0;
   virtual void Synchronize(const StreamEvent& event) = 0;
-  // Events become complete by StreamDone() and Synchronize() alone, those that are not complete
-  // as soon as they are recorded: nobody need ask again before.
+  // Returns whether events that are not complete when recorded complete only through StreamDone()
+  // and Synchronize(), so that polling them before is unnecessary.
   virtual bool ProgressIsTold() const { return false; }
   // Informs the device that all work recorded on `stream` so far is complete.
   virtual void StreamDone(uint32_t stream) = 0;
 
-  // Fault injection: the next `count` segment allocations or page creations fail as if memory were
+  // Injects faults: the next `count` segment allocations or page creations fail as if memory were
   // exhausted. Replaces an earlier count. A call that would have failed anyway also uses up one of
   // them.
   virtual void FailNext(uint64_t count) = 0;
 
-  // Takes or releases memory outside the allocator (kOutsideAlloc: NCCL, a context and others).
-  // Always succeeds; devices that do not support it ignore it.
+  // Take or return memory outside the allocator (kOutsideAlloc: NCCL, a context and others). They
+  // always succeed; devices that do not support them ignore them.
   virtual void TakeOutside(Bytes /*size*/) {}
   virtual void ReturnOutside(Bytes /*size*/) {}
 };

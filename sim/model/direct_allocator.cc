@@ -55,7 +55,7 @@ absl::Status DirectAllocator::Apply(const Event& request, Observer& out) {
 }
 
 void DirectAllocator::Alloc(const Event& request, Observer& out) {
-  if (request.size == Bytes(0)) return;  // a null pointer
+  if (request.size == Bytes(0)) return;  // size 0 gets a null pointer
   std::optional<Address> address;
   if (!limit_.has_value() || total_ + request.size <= *limit_) {
     address = device_.AllocateSegment(request.size);

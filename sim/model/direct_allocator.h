@@ -19,18 +19,18 @@ namespace memreplay {
 
 // What a direct allocator needs to know of the trace.
 struct DirectAllocatorOptions {
-  // Event::stream -> handle and Event::pool -> id, as in the trace; a stream
-  // beyond the table is its own handle.
+  // Maps Event::stream to its handle and Event::pool to its id, as in the trace; a stream beyond
+  // the table is its own handle.
   std::vector<StreamHandle> streams = {StreamHandle(0)};
   std::vector<PoolId> pools = {PoolId{}};
 };
 
-// Blocks and segments have exactly the requested size; how much the device rounds shows in its
-// FreeMemory(). A free waits for all use of the memory, as cudaFree does, so it is complete at once
-// whatever streams used the block. Pools make no difference, empty_cache has nothing to release,
-// and there are no settings: any string is accepted. Statistics count only what is meaningful here;
-// the figures of both pools depend on the requested size. O(1) per request plus what the device
-// takes.
+// An allocator whose blocks and segments have exactly the requested size; the device's FreeMemory()
+// shows how much the device rounds. A free waits for all use of the memory, as cudaFree does, so it
+// is complete at once whatever streams used the block. Pools make no difference, empty_cache has
+// nothing to release, and there are no settings: any string is accepted. Statistics count only what
+// is meaningful here; the figures of both pools depend on the requested size. O(1) per request plus
+// the device's time.
 class DirectAllocator final : public Allocator {
  public:
   // `device` must outlive the allocator.

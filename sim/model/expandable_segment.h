@@ -1,5 +1,5 @@
 // One address reservation of an expandable segment. Its blocks know which pages are mapped
-// (Block::mapped); this only describes the reservation.
+// (Block::mapped).
 #ifndef MEMREPLAY_SIM_MODEL_EXPANDABLE_SEGMENT_H_
 #define MEMREPLAY_SIM_MODEL_EXPANDABLE_SEGMENT_H_
 
@@ -7,10 +7,10 @@
 
 namespace memreplay {
 
-// A reservation of addresses, of which pages are mapped as they are needed.
+// A reservation of addresses, whose pages are mapped as they are needed.
 struct ExpandableSegment {
   Address base;
-  Bytes page;  // granularity of mapping: 2 MiB in small pools, the large segment size in large
+  Bytes page;  // granularity of mapping: 2 MiB in small pools, else the large segment size
   Bytes size;  // a multiple of page
 };
 

@@ -1,4 +1,4 @@
-// The iteration order of the open-addressing hash table that PyTorch keeps streams and pools in:
+// The iteration order of the open-addressing hash table in which PyTorch keeps streams and pools:
 // power-of-two slots, Fibonacci hashing, robin-hood insertion, backward-shift erasure. The order
 // decides in which sequence frees that wait for several streams complete, so the table is
 // reproduced slot by slot. Source: docs/fidelity.md, [hash-order].
@@ -38,7 +38,7 @@ class FlatHashOrder {
   Value& value_at(size_t slot) { return *slots_[slot].value; }
   const Value& value_at(size_t slot) const { return *slots_[slot].value; }
 
-  // slot_count(): it is not there.
+  // Returns slot_count() if the key is absent.
   size_t FindSlot(HashedKey key) const {
     if (capacity_ == 0) return slots_.size();
     size_t slot = Home(key);
@@ -80,14 +80,14 @@ class FlatHashOrder {
       slots_[next] = Slot();
     }
   }
-  // Keeps the number of slots, as the original does.
+  // Erases all keys but keeps the number of slots, as the original does.
   void Clear() {
     for (Slot& slot : slots_) slot = Slot();
     size_ = 0;
   }
 
  private:
-  // Keys that differ in their hashes are far from needing as many.
+  // Keys with different hashes need far fewer slots than this.
   static constexpr size_t kMaxSlotsPerKey = 64;
 
   struct Slot {
@@ -100,8 +100,8 @@ class FlatHashOrder {
     return (11400714819323198485ull * key.hash) >> (64 - std::countr_zero(capacity_));
   }
 
-  // Returns false if the table must grow first; `key` and `value` then still have to be placed, and
-  // an entry that was being moved is in the slot meant for them.
+  // Returns false if the table must grow first. The caller must then still place `key` and `value`,
+  // and an entry that was being moved is in the slot meant for them.
   bool Place(HashedKey& key, Value& value) {
     if (capacity_ == 0 || (size_ + 1) * 2 > capacity_) return false;
     size_t slot = Home(key);
@@ -138,7 +138,7 @@ class FlatHashOrder {
   void Grow() {
     std::vector<Slot> old = std::move(slots_);
     if (capacity_ > kMaxSlotsPerKey * (size_ + 1)) {
-      max_lookups_ *= 2;  // keys that hash alike, which would need 2^n slots for n of them
+      max_lookups_ *= 2;  // n keys with the same hash would need 2^n slots
     } else {
       capacity_ = std::max<size_t>(4, capacity_ * 2);
       max_lookups_ = std::max({4, std::countr_zero(capacity_), max_lookups_});

@@ -41,7 +41,7 @@ class FreeSet {
     uint64_t size;
     uint64_t order;
     Block* block;
-    // The key as one number, because a branch on the order of two keys is hard to predict.
+    // Returns the key as one number, because a branch on the order of two keys is hard to predict.
     unsigned __int128 place() const { return static_cast<unsigned __int128>(size) << 64 | order; }
     friend bool operator<(const Key& a, const Key& b) { return a.place() < b.place(); }
   };
@@ -49,12 +49,12 @@ class FreeSet {
     return {block->size.value(), block->order, const_cast<Block*>(block)};
   }
   using Tree = absl::btree_set<Key>;
-  // Holds blocks in its array or, once it has a tree, all of them in the tree. The blocks of an
-  // array are preceded by a key that is greater than all others and has no block.
+  // A list of blocks of similar size: an array or, with many blocks, a tree. The blocks of an array
+  // are preceded by a key that is greater than all others and has no block.
   struct Bucket {
     std::unique_ptr<Key[]> keys;  // descending
-    Key* end = nullptr;           // of those that there are
-    Key* limit = nullptr;         // of the array; end, with a tree
+    Key* end = nullptr;           // of the keys in use
+    Key* limit = nullptr;         // end of the array; equals `end` if there is a tree
     std::unique_ptr<Tree> tree;
     Key* begin() const { return keys.get() + 1; }
     ptrdiff_t size() const { return keys == nullptr ? 0 : end - begin(); }
@@ -64,13 +64,13 @@ class FreeSet {
     Block* last() const { return tree != nullptr ? tree->rbegin()->block : begin()->block; }
   };
   static constexpr ptrdiff_t kMaxInArray = 256;
-  static constexpr ptrdiff_t kFew = 8;  // as many keys are moved one by one
+  static constexpr ptrdiff_t kFew = 8;  // up to this many keys are moved one by one
   static constexpr uint32_t kPerGroup = 32;
   static constexpr uint32_t kGroups = 64;
   static constexpr uint32_t kBuckets = kPerGroup * kGroups;
 
   static uint32_t BucketOf(uint64_t size) {
-    const uint64_t units = size >> 9;  // of the smallest block
+    const uint64_t units = size >> 9;  // of 512 bytes, the smallest block
     const auto shift = static_cast<uint32_t>(std::bit_width(units | kPerGroup)) - 6;
     return kPerGroup * shift + static_cast<uint32_t>(units >> shift);  // the latter below 64
   }
@@ -96,21 +96,21 @@ class FreeSet {
     used_groups_ |= uint64_t{1} << (bucket / kPerGroup);
     used_[bucket / kPerGroup] |= uint32_t{1} << (bucket % kPerGroup);
   }
-  // Avoids a branch, which would be hard to predict.
+  // Clears the bit without a branch, which would be hard to predict.
   void UnmarkIf(bool empty, uint32_t bucket) {
     const uint32_t left = used_[bucket / kPerGroup] &= ~(uint32_t{empty} << (bucket % kPerGroup));
     used_groups_ &= ~(uint64_t{left == 0} << (bucket / kPerGroup));
   }
-  // These handle the rare cases separately, so that the common ones need few registers.
-  [[gnu::noinline, gnu::cold]] void InsertInNew(Block* block);  // there is no such bucket yet
+  // Handle the rare cases separately, so that the common ones need few registers.
+  [[gnu::noinline, gnu::cold]] void InsertInNew(Block* block);  // its bucket does not exist yet
   [[gnu::noinline, gnu::cold]] static void InsertInFull(Bucket& bucket, Block* block);
-  [[gnu::noinline]] static void InsertInside(Bucket& bucket, Block* block);  // not the first
+  [[gnu::noinline]] static void InsertInside(Bucket& bucket, Block* block);  // not as the first
   [[gnu::noinline]] void EraseInside(Bucket& bucket, uint32_t index, const Block* block);
   [[gnu::noinline]] Block* LowerBoundBeyond(uint32_t index, uint32_t used, Bytes size) const;
 
   uint64_t used_groups_ = 0;
   std::array<uint32_t, kGroups> used_ = {};  // bit per bucket
-  uint32_t bucket_count_ = 0;                // as far as ever used
+  uint32_t bucket_count_ = 0;                // includes all ever used
   std::unique_ptr<Bucket[]> buckets_;
 };
 

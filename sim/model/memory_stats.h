@@ -1,5 +1,5 @@
-// torch.cuda.memory_stats(): the counters PyTorch's allocator keeps, under
-// PyTorch's names. docs/fidelity.md says per release which exist.
+// torch.cuda.memory_stats(): the counters of PyTorch's allocator, under PyTorch's names.
+// docs/fidelity.md says per release which exist.
 #ifndef MEMREPLAY_SIM_MODEL_MEMORY_STATS_H_
 #define MEMREPLAY_SIM_MODEL_MEMORY_STATS_H_
 
@@ -15,10 +15,10 @@
 
 namespace memreplay {
 
-// One counter with its history, in bytes for *_bytes and otherwise a number of objects.
+// One counter with its history. It is in bytes for *_bytes and otherwise a number of objects.
 struct Stat {
   int64_t peak = 0;
-  int64_t below_peak = 0;  // needs fewer instructions to maintain than the current value
+  int64_t below_peak = 0;  // needs fewer instructions to update than the current value
   int64_t allocated = 0;   // sum of all increases
   int64_t base = 0;        // current() when that sum began
 
@@ -53,7 +53,7 @@ struct StatArray {
   Stat small_pool;
   Stat large_pool;
 
-  // `pool`: &StatArray::small_pool or large_pool.
+  // Either &StatArray::small_pool or &StatArray::large_pool.
   using Part = Stat StatArray::*;
   static constexpr Part PartOf(bool is_large) {
     return is_large ? &StatArray::large_pool : &StatArray::small_pool;
@@ -68,7 +68,7 @@ struct StatArray {
     (this->*PartOf(is_large)).Decrease(amount);
   }
 
-  // For counters that every request changes; Settle() computes what was allocated of `all`.
+  // Adds to a counter that every request changes; Settle() computes the `allocated` of `all`.
   [[gnu::always_inline]] void Add(Part pool, int64_t amount) {
     (this->*pool).Increase(amount);
     all.Rise(amount);
@@ -101,7 +101,8 @@ struct MemoryStats {
   StatArray active_bytes;
   StatArray inactive_split_bytes;
   StatArray requested_bytes;
-  // Private pools that ever held memory, including those that no longer exist (2.13 and later).
+  // Counts private pools that ever held memory, including those that no longer exist (2.13 and
+  // later).
   std::map<PoolId, StatArray> reserved_bytes_by_private_pools;
   Stat oversize_allocations;
   Stat oversize_segments;
@@ -111,9 +112,9 @@ struct MemoryStats {
   int64_t num_device_alloc = 0;
   int64_t num_device_free = 0;
   int64_t num_oom_rejections = 0;  // refused by throw_on_cudamalloc_oom
-  int64_t max_split_size = -1;     // at construction; -1 = unlimited
+  int64_t max_split_size = -1;     // at construction; -1 is unlimited
 
-  // Counts what every allocation and free counts; complete after Settle().
+  // Counts what every allocation and free counts. The counters are complete after Settle().
   [[gnu::always_inline]] void CountAllocation(StatArray::Part part, int64_t size,
                                               int64_t requested) {
     allocation.Add(part, 1);
@@ -148,8 +149,8 @@ struct MemoryStats {
   bool active_is_apart = false;
 };
 
-// Flat names ("allocated_bytes.all.peak") in sorted order, as
-// torch.cuda.memory_stats() of that release prints them.
+// Returns flat names ("allocated_bytes.all.peak") and values in sorted order, as that release's
+// torch.cuda.memory_stats() prints them.
 std::vector<std::pair<std::string, int64_t>> FlatStatistics(const MemoryStats& stats,
                                                             const TorchProfile& profile);
 

@@ -14,18 +14,19 @@ namespace memreplay {
 
 class Allocator;
 
-// Receives the start of a run, each request, every event and the end.
+// An object that receives the start of a run, each request, every event and the end.
 class Observer {
  public:
   virtual ~Observer() = default;
-  // Which calls it receives between the start and the end; a run reads this once, before it starts.
+  // Which calls an observer receives between the start and the end. A run reads this once, before
+  // it starts.
   struct Needs {
     bool requests = true;  // OnRequest()
     bool events = true;    // OnEvent()
   };
   virtual Needs needs() const { return {}; }
-  // Called before OnStart() for each event of allocating again what was live when the recording
-  // began.
+  // Called before OnStart() once for each event that allocates again what was live when the
+  // recording began.
   virtual void OnStartEvent(const Event& /*event*/) {}
   // Called when the run begins. `state` is what was restored before the first request, with the
   // addresses of this run, in addition to what OnStartEvent() reported. `allocator` contains all of
@@ -33,19 +34,18 @@ class Observer {
   virtual void OnStart(const MemoryState& /*state*/, const Allocator& /*allocator*/) {}
   // Called before the request with this index in Schedule::requests() is applied.
   virtual void OnRequest(size_t /*request*/) {}
-  // Called once per event, in the order PyTorch would write its trace. A
-  // request that PyTorch does not record (kMark, kEmptyCache, kRecordStream
-  // ...) is passed on before its effects.
+  // Called once per event, in the order PyTorch would write its trace. A request that PyTorch does
+  // not record (kMark, kEmptyCache, kRecordStream ...) precedes its effects.
   virtual void OnEvent(const Event& event) = 0;
   // Called after the last request, while everything is still allocated.
   virtual void OnEnd() {}
 };
 
-// An observer that passes everything to several observers, in the order given. Does not own them.
+// An observer that passes everything to several observers in the given order. It does not own them.
 class ObserverList final : public Observer {
  public:
   ObserverList() = default;
-  // Null pointers are left out.
+  // Ignores null pointers.
   ObserverList(std::initializer_list<Observer*> observers) {
     for (Observer* observer : observers) Add(observer);
   }
@@ -80,8 +80,8 @@ class ObserverList final : public Observer {
   std::vector<Observer*> of_events_;
 };
 
-// Several observers of final classes, called in the order given without virtual calls. Does not own
-// them.
+// Several observers of final classes, called in the given order without virtual calls. It does not
+// own them.
 template <typename... Parts>
 class ObserversTogether final : public Observer {
  public:

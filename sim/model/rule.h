@@ -1,5 +1,5 @@
 // The rules of the caching allocator by name, so that a corpus of schedules can show which ones it
-// reached. One row per branch that decides something.
+// reached. Each branch that decides something has one row.
 #ifndef MEMREPLAY_SIM_MODEL_RULE_H_
 #define MEMREPLAY_SIM_MODEL_RULE_H_
 

@@ -14,7 +14,7 @@ bool IsSegmentEvent(EventKind kind) {
 
 bool IsDecision(EventKind kind) { return IsTraced(kind) && kind != EventKind::kSnapshot; }
 
-// The next decision from `at` on that is in the scope.
+// Returns the position of the next decision from `at` on that is in the scope.
 size_t Next(absl::Span<const Decision> decisions, size_t at, DecisionScope scope) {
   if (scope == DecisionScope::kRequests) {
     while (at < decisions.size() && IsSegmentEvent(decisions[at].event.kind)) ++at;
@@ -47,7 +47,7 @@ DecisionComparison CompareDecisions(absl::Span<const Decision> predicted,
     ++result.compared;
     const Decision* a = p < predicted.size() ? &predicted[p] : nullptr;
     const Decision* b = m < measured.size() ? &measured[m] : nullptr;
-    // What the other has no more of in this request stands alone.
+    // A decision has no counterpart if the other run has no more of them in this request.
     if (a != nullptr && b != nullptr && a->request != b->request) {
       (a->request < b->request ? b : a) = nullptr;
     }

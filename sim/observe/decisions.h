@@ -1,5 +1,5 @@
-// What an allocator decided in a run, in a form in which runs on devices that
-// place memory differently can be compared.
+// What an allocator decided in a run, in a form in which runs on devices that place memory
+// differently can be compared.
 #ifndef MEMREPLAY_SIM_OBSERVE_DECISIONS_H_
 #define MEMREPLAY_SIM_OBSERVE_DECISIONS_H_
 
@@ -16,8 +16,8 @@
 
 namespace memreplay {
 
-// An entry of PyTorch's trace, and where it lies: segment and offset instead of an
-// address. An oom has no place; its free bytes are no decision.
+// An entry of PyTorch's trace with its segment and offset instead of an address. An oom has no
+// place, and its free bytes are no decision.
 struct Decision {
   Event event;
   uint32_t request = 0;  // position in Schedule::requests()
@@ -26,14 +26,14 @@ struct Decision {
 
 enum class DecisionScope : uint8_t {
   kAll,
-  // Without segments and places: the pools of two drivers are their own affair.
+  // Without segments and places, because the pools of two drivers differ.
   kRequests,
 };
 
-// Kind, size, extent, stream, pool and id agree, and with kAll the place.
+// Returns whether kind, size, extent, stream, pool and id agree, and with kAll the place.
 bool SameDecision(const Decision& a, const Decision& b, DecisionScope scope);
 
-// Keeps the decisions of a run. O(log regions) per event.
+// An observer that keeps the decisions of a run. O(log regions) per event.
 class DecisionLog final : public Observer {
  public:
   // `device` is the one that the allocator uses; it must outlive this.
@@ -50,27 +50,27 @@ class DecisionLog final : public Observer {
   std::vector<Decision> decisions_;
 };
 
-// Where two runs part.
+// Where two runs diverge.
 struct Parting {
   uint32_t request = 0;
-  std::optional<Decision> predicted;  // absent: the other had one more
+  std::optional<Decision> predicted;  // absent: the other has one more
   std::optional<Decision> measured;
 };
 
 // How the decisions of two runs compare.
 struct DecisionComparison {
-  uint64_t compared = 0;  // the more of the two, request by request
+  uint64_t compared = 0;  // the larger number of the two, added up over requests
   uint64_t equal = 0;
   std::optional<Parting> first;
   bool all_equal() const { return equal == compared; }
 };
 
-// Request by request: one decision too many or too few is not carried over into
-// the next. O(decisions).
+// Compares two runs request by request: one decision too many or too few does not affect the next
+// request. O(decisions).
 DecisionComparison CompareDecisions(absl::Span<const Decision> predicted,
                                     absl::Span<const Decision> measured, DecisionScope scope);
 
-// "alloc of 512 bytes on stream 0 in segment 3 at 1,024".
+// Returns a description such as "alloc of 512 bytes on stream 0 in segment 3 at 1,024".
 std::string DescribeDecision(const Decision& decision);
 
 }  // namespace memreplay

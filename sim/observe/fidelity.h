@@ -1,4 +1,4 @@
-// Compares what a run emits with what the file recorded: the proof of exactness.
+// Compares what a run emits with what the file recorded, which proves exactness.
 #ifndef MEMREPLAY_SIM_OBSERVE_FIDELITY_H_
 #define MEMREPLAY_SIM_OBSERVE_FIDELITY_H_
 
@@ -15,21 +15,21 @@ namespace memreplay {
 // The first place where simulation and recording differ.
 struct Divergence {
   uint64_t index = 0;              // in Schedule::recorded()
-  std::optional<Event> recorded;   // absent: the simulation had an event more
-  std::optional<Event> simulated;  // absent: the recording had an event more
+  std::optional<Event> recorded;   // absent: the simulation has one more
+  std::optional<Event> simulated;  // absent: the recording has one more
 };
 
-// "recorded alloc 0x7f.. of 512 bytes on stream 0, simulated ..."
+// Returns "recorded alloc 0x7f.. of 512 bytes on stream 0, simulated ...".
 std::string DescribeDivergence(const Divergence& divergence, const Schedule& schedule);
 
-// Compares action, address, size, stream and order with Schedule::recorded(),
-// request by request: an event too many or too few is not carried over into the
-// next request. What precedes the first request's events is the rest of a
-// request whose own event the recording lost, and is not compared. A recorded `snapshot` is matched
-// when its size equals the simulated active bytes. O(1) per event.
+// An observer that compares action, address, size, stream and order with Schedule::recorded(),
+// request by request: an event too many or too few does not affect the next request. Events before
+// the first request's are the rest of a request whose own event the recording lost, and are not
+// compared. A recorded `snapshot` matches if its size equals the simulated active bytes. O(1) per
+// event.
 class Fidelity final : public Observer {
  public:
-  // `schedule` must outlive the observer and must not be a program's.
+  // `schedule` must outlive the observer and must be a recording's.
   explicit Fidelity(const Schedule& schedule);
 
   void OnStart(const MemoryState& state, const Allocator& allocator) override;
@@ -37,27 +37,27 @@ class Fidelity final : public Observer {
   void OnEvent(const Event& event) override;
   void OnEnd() override { Advance(schedule_.recorded().size()); }
 
-  // Recorded events passed by so far; after OnEnd() all that PyTorch records.
+  // Returns the number of recorded events passed so far; after OnEnd(), all that PyTorch records.
   uint64_t compared() const { return compared_; }
   uint64_t matched() const { return matched_; }
-  // Simulated events with no recorded counterpart.
+  // Returns the number of simulated events without a recorded counterpart.
   uint64_t surplus() const { return surplus_; }
   const std::optional<Divergence>& first_divergence() const { return first_divergence_; }
-  // Index of the first recorded event that differs; the number of recorded
-  // events if none does.
+  // Returns the index of the first recorded event that differs, or the number of recorded events if
+  // none does.
   uint64_t exact_until_event() const;
 
  private:
-  // Deals with recorded events that no simulated one answers: compares snapshots,
-  // passes by requests that PyTorch does not record.
+  // Handles recorded events that have no simulated counterpart: compares snapshots and skips
+  // requests that PyTorch does not record.
   void SkipAsides(uint64_t end);
-  void Advance(uint64_t end);  // what is left before `end` is missing
+  void Advance(uint64_t end);  // counts the rest before `end` as missing
   void Diverge(uint64_t index, const Event* recorded, const Event* simulated);
 
   const Schedule& schedule_;
-  uint64_t next_ = 0;  // recorded events before it were compared
-  uint64_t head_end_;  // events before it belong to a lost request
-  uint64_t end_ = 0;   // of the current request's recorded events
+  uint64_t next_ = 0;  // earlier recorded events were compared
+  uint64_t head_end_;  // earlier events belong to a lost request
+  uint64_t end_ = 0;   // end of the current request's recorded events
   Bytes active_;       // simulated
   uint64_t compared_ = 0;
   uint64_t matched_ = 0;
@@ -65,12 +65,12 @@ class Fidelity final : public Observer {
   std::optional<Divergence> first_divergence_;
 };
 
-// The blocks a run left, against those the file lists.
+// How the blocks at the end of a run compare with those that the file lists.
 struct FinalComparison {
   uint64_t compared = 0;  // recorded blocks
-  uint64_t matched = 0;   // address, size, requested_size and state
+  uint64_t matched = 0;   // in address, size, requested_size and state
   uint64_t segments_compared = 0;
-  uint64_t segments_matched = 0;  // address, size, stream, kind
+  uint64_t segments_matched = 0;  // in address, size, stream and kind
   uint64_t surplus = 0;           // simulated blocks that the file does not list
   std::string first_mismatch;     // "" if all match
   bool exact() const {
@@ -78,7 +78,7 @@ struct FinalComparison {
   }
 };
 
-// Both ascending by address. O(blocks).
+// Compares two states, both ascending by address. O(blocks).
 FinalComparison CompareFinalState(const MemoryState& recorded, const MemoryState& simulated);
 
 }  // namespace memreplay

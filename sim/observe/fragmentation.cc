@@ -11,7 +11,8 @@
 namespace memreplay {
 namespace {
 
-// Blocks looked at for samples, by the run so far, that cost less than another run.
+// The number of blocks that samples may visit during the run so far and still cost less than
+// another run.
 constexpr uint64_t kFreeWork = 100'000;
 constexpr uint64_t kWorkPerEvent = 4;
 
@@ -27,11 +28,11 @@ void FragmentationObserver::OnStart(const MemoryState& /*state*/, const Allocato
   if (!options_.at_event.has_value()) Sample(UsageObserver::kAtStart);
 }
 
-// Whether to look after this event, which ends a request.
+// Returns whether to take a sample after this event, which ends a request.
 bool FragmentationObserver::IsMoment(uint64_t event) {
   if (options_.at_event.has_value()) return !sample_.has_value() && event >= *options_.at_event;
   if (moments_.moments().at_peak.event != event) return false;
-  // Perhaps only until a later moment is looked at: by then the run will have cost more.
+  // A later moment may be sampled again, because by then the run has cost more.
   gave_up_ = options_.may_give_up && (allocations_ <= options_.skipped_allocations ||
                                       work_ > kFreeWork + kWorkPerEvent * event);
   if (gave_up_) sample_.reset();

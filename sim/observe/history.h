@@ -1,4 +1,4 @@
-// What a picture of a run is drawn from: its timeline, and the moments to mark.
+// The data of a picture of a run: its timeline, and the moments to mark.
 #ifndef MEMREPLAY_SIM_OBSERVE_HISTORY_H_
 #define MEMREPLAY_SIM_OBSERVE_HISTORY_H_
 
@@ -17,19 +17,19 @@ namespace memreplay {
 struct HistoryMark {
   uint64_t position = 0;
   EventKind kind = EventKind::kMark;
-  Bytes size;         // of segments and of what ran out
-  uint32_t text = 0;  // kMark: name of the phase, a StringTable index
+  Bytes size;         // of segments and of requests that ran out of memory
+  uint32_t text = 0;  // name of the phase of kMark, a StringTable index
 };
 
-// Positions are those of the file's events (EventOfRequest()), so that runs of one
-// schedule under different settings share an axis.
+// An observer that keeps the timeline and marks of a run. Positions are those of the file's events
+// (EventOfRequest()), so that runs of one schedule under different settings share an axis.
 class HistoryObserver final : public Observer {
  public:
   enum class Clock : uint8_t {
-    kEvents,    // of an exact replay: its n-th traced event is the recording's n-th
-    kRequests,  // OnRequest() counts; effects are where their request is
+    kEvents,    // for an exact replay: its n-th traced event is the recording's n-th
+    kRequests,  // OnRequest() counts; effects have the position of their request
   };
-  // At most `buckets` of the timeline.
+  // The timeline has at most `buckets` buckets.
   HistoryObserver(const Schedule& schedule, Clock clock, size_t buckets)
       : schedule_(schedule), clock_(clock), timeline_(usage_, buckets, &position_) {}
   HistoryObserver(const HistoryObserver&) = delete;

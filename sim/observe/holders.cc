@@ -11,7 +11,7 @@ void HoldersObserver::OnStart(const MemoryState& start, const Allocator& /*alloc
   }
   for (const SegmentInfo& segment : start) {
     const auto pool = pools.find(segment.pool_id);
-    // Streams ascend.
+    // Streams are ascending.
     const auto stream = std::lower_bound(streams_.begin(), streams_.end(), segment.stream);
     Held& held = Of(pool == pools.end() ? uint16_t{0} : pool->second,
                     static_cast<uint32_t>(stream - streams_.begin()));

@@ -1,5 +1,4 @@
-// Which pool and stream holds how much: cached memory serves its own pool and
-// stream only.
+// How much each pool and stream holds: cached memory serves only its own pool and stream.
 #ifndef MEMREPLAY_SIM_OBSERVE_HOLDERS_H_
 #define MEMREPLAY_SIM_OBSERVE_HOLDERS_H_
 
@@ -20,30 +19,31 @@ namespace memreplay {
 struct Holder {
   uint16_t pool = 0;  // index into the trace's pool table
   uint32_t stream = 0;
-  // At Moments::at_peak of the device.
+  // Both are at Moments::at_peak of the device.
   Bytes reserved, active;
-  // The most that was ever cached between two requests, and after which event.
+  // The maximum that was ever cached between two requests, and the event before it.
   Bytes most_cached;
   uint64_t most_cached_event = 0;
 };
 
-// O(log of pools * streams) per event, amortised.
+// An observer that adds up what each pool holds on each stream. O(log of pools * streams) per
+// event, amortised.
 class HoldersObserver final : public Observer {
  public:
-  // `moments` must see everything before this does; streams and pools of the start are looked up
-  // in the other two. All must outlive this.
+  // `moments` must see everything before this does; `streams` and `pools` give the indexes of those
+  // of the start. All must outlive this.
   HoldersObserver(const MomentsObserver& moments, const std::vector<StreamHandle>& streams,
                   const std::vector<PoolId>& pools)
       : moments_(moments), streams_(streams), pools_(pools) {}
   void OnStart(const MemoryState& state, const Allocator& allocator) override;
   void OnEvent(const Event& event) override;
-  // By pool and stream.
+  // Returns what each pool holds on each stream, in this order.
   std::vector<Holder> Holders() const;
 
  private:
   struct Held {
     Holder told;
-    Bytes reserved, active;   // now
+    Bytes reserved, active;   // current values
     bool is_changed = false;  // since the last peak
   };
   Held& Of(uint16_t pool, uint32_t stream);
@@ -51,7 +51,7 @@ class HoldersObserver final : public Observer {
   const MomentsObserver& moments_;
   const std::vector<StreamHandle>& streams_;
   const std::vector<PoolId>& pools_;
-  // For what changes the numbers of now.
+  // Returns the entry whose current values are about to change.
   Held& Changing(uint16_t pool, uint32_t stream);
 
   std::map<std::pair<uint16_t, uint32_t>, Held> held_;

@@ -1,5 +1,5 @@
-// The moments of a run that its result reports: where each figure of usage first
-// peaked, the fullest moment at the reserved peak, and what ran out of memory.
+// The moments of a run that its result reports: where each figure of usage first peaked, the
+// fullest moment at the reserved peak, and what ran out of memory.
 #ifndef MEMREPLAY_SIM_OBSERVE_MOMENTS_H_
 #define MEMREPLAY_SIM_OBSERVE_MOMENTS_H_
 
@@ -18,7 +18,7 @@ namespace memreplay {
 struct OomMoment {
   uint32_t request = 0;  // position in Schedule::requests()
   Bytes size;            // rounded, as the allocator looked for it
-  Bytes free;            // of the device then
+  Bytes free;            // of the device at that moment
 };
 
 // The start of a run, or the moment after one of its alloc or oom events.
@@ -28,24 +28,24 @@ struct Moment {
   Usage usage;
 };
 
-// When a run reached its peaks; a part of WhatIfResult, SampledReplay and DeviceRun.
+// When a run reached its peaks. WhatIfResult, SampledReplay and DeviceRun contain it.
 struct Moments {
   uint64_t requests = 0;  // applied
-  // By UsageKind; kBeforeFirstRequest: at the start.
+  // The request of each peak, by UsageKind, or kBeforeFirstRequest for the start.
   std::array<uint32_t, kUsageKinds> peak_request = {};
-  // Of the moments at which reserved memory is at its peak, the one with the most active
-  // memory; the first of several. What is unused then is waste; earlier, most of it may
-  // merely wait for tensors that are about to be allocated.
+  // The moment at which reserved memory is at its peak and active memory is highest; the first if
+  // there are several. What is unused then is waste; earlier, most of it may merely wait for
+  // tensors that are about to be allocated.
   Moment at_peak;
-  // The event at which reserved memory grew, on its way to the peak, by most of what cached
-  // memory might have served: the largest of min(growth, unused before); kAtStart: never.
+  // The event at which reserved memory grew, on its way to the peak, by the most that cached memory
+  // might have served: the largest min(growth, unused before). kAtStart if there is none.
   uint64_t cause_event = UsageObserver::kAtStart;
 };
 
-// O(1) per event.
+// An observer that finds the moments of a run. O(1) per event.
 class MomentsObserver final : public Observer {
  public:
-  // `usage` must see everything before this does, and outlive it.
+  // `usage` must see everything before this does, and must outlive it.
   explicit MomentsObserver(const UsageObserver& usage) : usage_(usage) {}
   void OnStart(const MemoryState& state, const Allocator& allocator) override;
   void OnRequest(size_t request) override {
@@ -61,13 +61,13 @@ class MomentsObserver final : public Observer {
   const std::vector<OomMoment>& ooms() const { return ooms_; }
 
  private:
-  // After an allocation, or one that was refused: what is in use grows within a request for
-  // memory, whose last event is one of the two.
+  // Called after an allocation, granted or refused: usage grows within a request for memory, whose
+  // last event is one of the two.
   void Look(const Event& event);
 
   const UsageObserver& usage_;
   Usage peak_;
-  Bytes unused_before_;  // as the request arrived
+  Bytes unused_before_;  // when the request arrived
   Bytes most_avoidable_;
   uint32_t request_ = kBeforeFirstRequest;
   Moments moments_;

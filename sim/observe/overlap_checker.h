@@ -1,5 +1,5 @@
-// An oracle that knows nothing of the caching rules: watches the events of a
-// run and objects to the first that cannot be true of real memory.
+// A check that is independent of the caching rules: it watches the events of a run and reports the
+// first that cannot be true of real memory.
 #ifndef MEMREPLAY_SIM_OBSERVE_OVERLAP_CHECKER_H_
 #define MEMREPLAY_SIM_OBSERVE_OVERLAP_CHECKER_H_
 
@@ -15,7 +15,7 @@
 
 namespace memreplay {
 
-// What is checked, for every event:
+// An observer that checks for every event that
 //   * an allocated block lies within one live segment, or within mapped pages
 //     of one stream and pool; it has that stream and pool, holds the request
 //     and shares no byte with another block that is not yet completely free;
@@ -24,8 +24,8 @@ namespace memreplay {
 //   * segments and mapped ranges never overlap; what is freed or unmapped was
 //     there and holds no live block;
 //   * a snapshot event has the number of active bytes.
-// Ids may be absent (kNoAllocation); where present they must be unique among
-// the live. O(log live blocks) per event. Stops looking after a violation.
+// Ids may be absent (kNoAllocation); where present they must be unique among live blocks. O(log
+// live blocks) per event. The checks end after a violation.
 class OverlapChecker final : public Observer {
  public:
   struct Violation {
@@ -34,8 +34,7 @@ class OverlapChecker final : public Observer {
   };
 
   OverlapChecker() = default;
-  // Of what is laid down at the start, stream and pool are taken from the first
-  // event that touches it.
+  // Stream and pool of what exists at the start are taken from the first event that touches it.
 
   void OnStartEvent(const Event& event) override { OnEvent(event); }
   void OnStart(const MemoryState& state, const Allocator& allocator) override;
@@ -71,10 +70,10 @@ class OverlapChecker final : public Observer {
   void OnNewRange(const Event& event, bool is_mapped);
   void OnSegmentFree(const Event& event);
   void OnSegmentUnmap(const Event& event);
-  // The live block sharing a byte with [begin, end), or blocks_.end().
+  // Returns the live block that shares a byte with [begin, end), or blocks_.end().
   Blocks::iterator BlockIn(Address begin, Address end);
   Ranges::iterator RangeIn(Address begin, Address end);
-  // The range holding all of [begin, end), or ranges_.end().
+  // Returns the range that contains all of [begin, end), or ranges_.end().
   Ranges::iterator RangeHolding(Address begin, Address end);
 
   Ranges ranges_;  // touching mapped ranges of one stream and pool are joined

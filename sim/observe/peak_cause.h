@@ -1,5 +1,5 @@
-// Why reserved memory had to grow to its peak: what of the cached memory could
-// not serve the request that made it grow.
+// Why reserved memory had to grow to its peak: which cached memory could not serve the request that
+// made it grow, and why.
 #ifndef MEMREPLAY_SIM_OBSERVE_PEAK_CAUSE_H_
 #define MEMREPLAY_SIM_OBSERVE_PEAK_CAUSE_H_
 
@@ -14,14 +14,14 @@
 
 namespace memreplay {
 
-// Why a cached block did not serve a request; the first that holds.
+// Why a cached block did not serve a request. The first reason that holds counts.
 enum class Obstacle : uint8_t {
   kOtherPool,    // of another pool, or of the other kind (small, large)
-  kOtherStream,  // of another stream: never shared between streams
+  kOtherStream,  // of another stream; streams never share blocks
   kOversize,     // max_split_size_mb keeps it from smaller requests
-  kSplit,        // too small, and its segment cannot go back: live blocks share it
-  kTooSmall,     // too small, a whole segment
-  kFits,         // large enough: cached after the request was served
+  kSplit,        // too small, and its segment cannot be released because live blocks share it
+  kTooSmall,     // too small, and a whole segment
+  kFits,         // large enough, but cached only after the request was served
   kCount
 };
 inline constexpr size_t kObstacles = static_cast<size_t>(Obstacle::kCount);
@@ -39,21 +39,21 @@ struct PeakCause {
   bool known = false;
   Bytes requested;  // of the request
   uint32_t stream = 0;
-  uint32_t stack = 0;               // that asked
-  AllocationId id = kNoAllocation;  // of what was requested, where it was granted
+  uint32_t stack = 0;               // of the request
+  AllocationId id = kNoAllocation;  // the requested allocation, if it was granted
   std::array<CachedBytes, kObstacles> cached;
   const CachedBytes& operator[](Obstacle obstacle) const {
     return cached[static_cast<size_t>(obstacle)];
   }
-  // What most cached bytes suffer from, kFits aside.
+  // Returns the obstacle of most cached bytes, apart from kFits.
   Obstacle main() const;
 };
 
-// Looks at the cached blocks of the allocator after the first alloc or oom at or
+// An observer that examines the cached blocks of the allocator after the first alloc or oom at or
 // after the event `at_event`. O(1) per event, O(free blocks) once.
 class PeakCauseObserver final : public Observer {
  public:
-  // `config`, the current one, must outlive it.
+  // `config` is the current one and must outlive this.
   PeakCauseObserver(const AllocatorConfig& config, uint64_t at_event)
       : config_(config), at_event_(at_event) {}
   void OnStart(const MemoryState& /*state*/, const Allocator& allocator) override {

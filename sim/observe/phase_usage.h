@@ -1,5 +1,5 @@
-// How much memory each phase of a program needs at its peak, and for what. Phases
-// are those that the program marks; what for is the tag of each allocation.
+// How much memory each phase of a schedule needs at its peak, and for what. The schedule marks its
+// phases, and the tag of an allocation says what it is for.
 #ifndef MEMREPLAY_SIM_OBSERVE_PHASE_USAGE_H_
 #define MEMREPLAY_SIM_OBSERVE_PHASE_USAGE_H_
 
@@ -23,34 +23,34 @@ namespace memreplay {
 struct PhasePeak {
   std::string phase;  // "" before the first mark
   Bytes allocated;
-  Bytes reserved;                       // its own peak, at another moment maybe
-  std::map<std::string, Bytes> by_tag;  // where allocated peaks; adds up to it
+  Bytes reserved;                       // its own peak, perhaps at another moment
+  std::map<std::string, Bytes> by_tag;  // at the peak of allocated memory; adds up to it
 };
 
-// The first request that no memory was found for.
+// The first request that ran out of memory.
 struct PhaseOom {
   std::string phase;
   std::string label;  // the last kLabel of the phase; "" if it had none
   std::string name;   // of the allocation
   Bytes size;         // rounded
-  Bytes allocated;    // at that moment, after PyTorch released what it could
+  Bytes allocated;    // at that moment, after PyTorch had released what it could
   Bytes reserved;
 };
 
-// Stops at the first out of memory: a training run dies there. O(1) per event,
-// O(tags) per new peak.
+// An observer that finds the peaks of each phase. It stops at the first out of memory, since a
+// training run ends there. O(1) per event, O(tags) per new peak.
 class PhaseUsage final : public Observer {
  public:
-  // Tags and names are looked up in `trace`, which must outlive the observer.
+  // `trace` contains tags and names; it must outlive the observer.
   explicit PhaseUsage(const Trace& trace) : trace_(trace) { phases_.emplace_back(); }
 
   void OnEvent(const Event& event) override;
 
-  // In the order of their marks; without the part before the first one if
-  // nothing happened there.
+  // Returns the phases in the order of their marks, without the part before the first one if it has
+  // no events.
   std::vector<PhasePeak> phases() const;
   const std::optional<PhaseOom>& oom() const { return oom_; }
-  // The phase with the highest allocated peak.
+  // Returns the phase with the highest allocated peak.
   const PhasePeak& highest() const;
   Bytes peak_reserved() const { return usage_.peak().reserved(); }
 
@@ -59,7 +59,7 @@ class PhaseUsage final : public Observer {
     uint32_t tag;  // string index
     Bytes block;
   };
-  // The innermost frame of an allocation: its file name is the tag.
+  // Returns the innermost frame of an allocation, whose file name is the tag.
   const Frame* FrameOf(const Event& event) const;
   void OnMark(const Event& event);
 

@@ -5,7 +5,7 @@
 namespace memreplay {
 namespace {
 
-// Takes in what came after the bucket.
+// Extends the bucket by what came after it.
 void Widen(const std::array<TimelinePoint, kUsageKinds>& lowest,
            const std::array<TimelinePoint, kUsageKinds>& highest, TimelineBucket* bucket) {
   for (size_t i = 0; i < kUsageKinds; ++i) {

@@ -1,5 +1,5 @@
-// The four figures of usage.h, and the inactive split memory, over a whole run, in
-// bounded space, such that no peak and no valley is lost.
+// The four figures of usage.h, and the inactive split memory, over a whole run, in bounded space,
+// such that no peak and no valley is lost.
 #ifndef MEMREPLAY_SIM_OBSERVE_TIMELINE_H_
 #define MEMREPLAY_SIM_OBSERVE_TIMELINE_H_
 
@@ -17,12 +17,12 @@ namespace memreplay {
 // The figures after one event.
 struct TimelinePoint {
   uint64_t event = 0;     // as counted by the observer
-  uint64_t position = 0;  // what the clock said; the same without one
+  uint64_t position = 0;  // of the clock; equals `event` without one
   Usage usage;
 };
 
-// Consecutive events taken together: for each figure (by UsageKind) the first
-// event after which it was lowest, and highest; and the last event.
+// Consecutive events: for each figure (by UsageKind) the first event after which it was lowest, and
+// highest; and the last event.
 struct TimelineBucket {
   uint64_t first_event = 0;
   std::array<TimelinePoint, kUsageKinds> lowest;
@@ -32,24 +32,23 @@ struct TimelineBucket {
   Bytes last_inactive_split;
 
   uint64_t last_event() const { return last.event; }  // inclusive
-  Usage Lowest() const;                               // of each figure, at different moments
+  Usage Lowest() const;                               // each figure at its own moment
   Usage Highest() const;
 };
 
-// What the buckets keep, each event once, ascending. At most nine points a bucket.
+// Returns the points that the buckets keep, each event once, ascending. A bucket has at most nine.
 std::vector<TimelinePoint> PointsOf(const std::vector<TimelineBucket>& buckets);
 
-// Keeps at most `capacity` buckets (rounded down to an even number, at least
-// 2), all but the last of the same number of events, a power of two; while
-// everything fits that number is one and the timeline is exact. O(1) per event
-// amortised.
+// An observer that keeps at most `capacity` buckets (rounded down to an even number, at least 2).
+// All but the last have the same number of events, a power of two. The timeline is exact as long as
+// that number is one. O(1) per event amortised.
 class TimelineObserver final : public Observer {
  public:
-  // Reads `usage`, which must see each event before this observer does (put it
-  // first in the ObserverList) and must outlive it. Inactive split memory is that of
-  // the allocator's statistics as they stand when the event is emitted (the block of
-  // a free counts from the next event on); without OnStart() it stays 0. `clock`
-  // (null: none) says where in something else, such as a file, the run is.
+  // Reads `usage`, which must see each event before this observer does (put it first in the
+  // ObserverList) and must outlive it. Inactive split memory is that of the allocator's statistics
+  // when the event is emitted (the block of a free counts from the next event on); without
+  // OnStart() it stays 0. `clock` is the position of the run in something else, such as a file; it
+  // may be null.
   TimelineObserver(const UsageObserver& usage, size_t capacity, const uint64_t* clock = nullptr);
 
   void OnStart(const MemoryState& /*state*/, const Allocator& allocator) override {
@@ -61,7 +60,7 @@ class TimelineObserver final : public Observer {
   uint64_t events_per_bucket() const { return stride_; }
 
  private:
-  void HalveResolution();  // of an even number of full buckets
+  void HalveResolution();  // needs an even number of full buckets
 
   const UsageObserver& usage_;
   const Allocator* allocator_ = nullptr;

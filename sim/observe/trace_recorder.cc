@@ -6,7 +6,7 @@
 namespace memreplay {
 namespace {
 
-// Interning in order gives every text, frame and stack the number it had.
+// Copies the tables. Interning in order gives every text, frame and stack its old number.
 void CopyTables(const Trace& source, Trace* trace) {
   for (uint32_t i = 0; i < source.strings.size(); ++i) trace->strings.Intern(source.strings[i]);
   for (uint32_t i = 0; i < source.stacks.frame_count(); ++i) {
@@ -37,7 +37,7 @@ Trace MakeRecording(const Trace& source, const RecordedSettings& settings,
     DeviceTrace& device = trace.devices.emplace_back();
     device.device = run.device;
     device.events = std::move(run.events);
-    // Pools that were inferred are the device's own.
+    // Inferred pools belong to one device.
     const auto inferred = static_cast<uint16_t>(source.pools.size());
     const auto moved = static_cast<uint16_t>(trace.pools.size() - inferred);
     for (size_t pool = inferred; pool < run.pools.size(); ++pool) {
@@ -46,7 +46,7 @@ Trace MakeRecording(const Trace& source, const RecordedSettings& settings,
     for (Event& event : device.events.kept()) {
       if (event.pool >= inferred) event.pool = static_cast<uint16_t>(event.pool + moved);
     }
-    // A simulated run has no clock: one microsecond per event.
+    // A simulated run has no clock, so events are one microsecond apart.
     device.time_us.resize(device.events.size());
     std::iota(device.time_us.begin(), device.time_us.end(), int64_t{0});
     device.has_final_state = true;

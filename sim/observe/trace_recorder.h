@@ -1,5 +1,5 @@
-// Turns a run back into a recording: what a snapshot of the simulated program
-// would hold, to be written for torch's own tools or replayed again.
+// Turns a run back into a recording: what a snapshot of the simulated script would hold, to be
+// written for PyTorch's own tools or replayed again.
 #ifndef MEMREPLAY_SIM_OBSERVE_TRACE_RECORDER_H_
 #define MEMREPLAY_SIM_OBSERVE_TRACE_RECORDER_H_
 
@@ -13,8 +13,8 @@
 
 namespace memreplay {
 
-// Keeps the events that PyTorch's trace has; ids are left out, as a snapshot
-// names blocks by address.
+// An observer that keeps the events that PyTorch's trace has, without ids, because a snapshot names
+// blocks by address.
 class TraceRecorder final : public Observer {
  public:
   void OnEvent(const Event& event) override;
@@ -29,12 +29,11 @@ struct RecordedRun {
   int device = 0;
   std::vector<Event> events;
   MemoryState final_state;
-  std::vector<PoolId> pools = {};  // Schedule::pools(), if they are more than the source's
+  std::vector<PoolId> pools = {};  // Schedule::pools(), if there are more than in the source
 };
 
-// The recording of runs of `source`, whose tables the events refer to, as that release would have
-// made it.
-// O(events + tables).
+// Returns the recording of runs of `source`, as that release would have made it. The events refer
+// to the tables of `source`. O(events + tables).
 Trace MakeRecording(const Trace& source, const RecordedSettings& settings,
                     std::string_view torch_release, std::vector<RecordedRun> runs);
 

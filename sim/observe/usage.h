@@ -1,5 +1,5 @@
-// How much memory is allocated, active, reserved and requested, after every
-// event of a run or of a recording. Definitions: docs/metrics.md.
+// How much memory is allocated, active, reserved and requested, after every event of a run or of a
+// recording. docs/metrics.md has the definitions.
 #ifndef MEMREPLAY_SIM_OBSERVE_USAGE_H_
 #define MEMREPLAY_SIM_OBSERVE_USAGE_H_
 
@@ -17,8 +17,7 @@ namespace memreplay {
 enum class UsageKind : uint8_t { kAllocated, kActive, kReserved, kRequested };
 inline constexpr size_t kUsageKinds = 4;
 
-// PyTorch's name: "allocated_bytes", "active_bytes", "reserved_bytes",
-// "requested_bytes".
+// Returns PyTorch's name: "allocated_bytes", "active_bytes", "reserved_bytes" or "requested_bytes".
 std::string_view UsageName(UsageKind kind);
 
 // The four figures at one moment, in bytes.
@@ -34,25 +33,24 @@ struct Usage {
   friend bool operator==(const Usage&, const Usage&) = default;
 };
 
-// The usage that a listed state amounts to.
+// Returns the usage of a listed state.
 Usage UsageOf(const MemoryState& state);
 
-// Cheap enough to be always on: a few additions per event, no allocation.
-// Counts from events only. An event without block_size (files do not say it)
-// counts with its size; blocks_estimated() then says how often that was.
-// Peaks are those of the whole run: kResetPeak does not restart them (the
-// allocator's statistics do that).
+// An observer that computes usage from events only. A few additions per event and no allocation
+// make it cheap enough to be always on. An event without block_size (not every file contains it)
+// counts with its size; blocks_estimated() returns how many there were. Peaks are those of the
+// whole run: kResetPeak does not restart them (the allocator's statistics do that).
 class UsageObserver final : public Observer {
  public:
   static constexpr uint64_t kAtStart = ~uint64_t{0};
 
   UsageObserver() : UsageObserver(Usage{}) {}
-  // `start`: what is live before the first event.
+  // `start` is the usage before the first event.
   explicit UsageObserver(const Usage& start);
 
   Needs needs() const override { return {.requests = false}; }
   void OnStartEvent(const Event& event) override { OnEvent(event); }
-  // What is live then counts as there before the first event.
+  // Counts what is live then as present before the first event.
   void OnStart(const MemoryState& state, const Allocator& allocator) override;
   void OnEvent(const Event& event) override {
     const Bytes block = event.block_size == Bytes(0) ? event.size : event.block_size;
@@ -79,10 +77,10 @@ class UsageObserver final : public Observer {
 
   const Usage& current() const { return current_; }
   const Usage& peak() const { return peak_; }
-  // Index of the event that first reached the peak; kAtStart if it was the
-  // start state.
+  // Returns the index of the event that first reached the peak, or kAtStart if it was the start
+  // state.
   uint64_t peak_event(UsageKind kind) const { return peak_event_[static_cast<size_t>(kind)]; }
-  uint64_t events() const { return events_; }  // seen so far
+  uint64_t events() const { return events_; }  // number of events so far
   uint64_t blocks_estimated() const { return blocks_estimated_; }
 
  private:

@@ -48,15 +48,15 @@ void FindSteps(const Schedule& schedule, OomAnalysis* analysis) {
   const DeviceTrace& device = schedule.device_trace();
   analysis->steps = FindSteps(schedule.trace(), device, analysis->scene.event);
   if (analysis->steps.count() == 0) return;
-  // What the rest of the file frees is no leak, be it while the exception of a recorded OOM
-  // unwinds or, where the file goes on, by a later step.
+  // What the rest of the file frees is no leak, whether the exception of a recorded OOM frees it
+  // or, if the file continues, a later step.
   analysis->growth = GrowthPerStep(schedule.trace(), device, analysis->steps, device.events.size());
   if (const SiteGrowth* leak = FindLeak(analysis->steps, analysis->growth)) analysis->leak = *leak;
 }
 
-// Of the whole file, if it is more than the device (or its limit) can hold.
+// Returns the maximum of the whole file if it is more than the device (or its limit) can hold.
 std::optional<LiveAtOnce> TooLarge(const Schedule& schedule, const OomScene& scene) {
-  if (scene.recorded) return std::nullopt;  // what would have come after is not in the file
+  if (scene.recorded) return std::nullopt;  // the file lacks what would have come after
   const PeakLive live = PeakLiveOf(LifetimesOf(schedule));
   if (live.requested <= scene.reserved + scene.grantable) return std::nullopt;
   const size_t request = live.moment == 0 ? 0 : live.moment - 1;

@@ -1,4 +1,4 @@
-// Why memory ran out: the scene, what would have helped, and the verdict.
+// Explains why memory ran out: the scene, what would have helped, and the verdict.
 #ifndef MEMREPLAY_SIM_OOM_OOM_ANALYSIS_H_
 #define MEMREPLAY_SIM_OOM_OOM_ANALYSIS_H_
 
@@ -24,12 +24,12 @@ struct StackHolding {
   uint32_t stack = 0;
   Bytes bytes;  // of blocks
   Bytes requested;
-  Bytes packed;  // the least that blocks for these requests can take
+  Bytes packed;  // the minimum that blocks for these requests can take
   uint64_t blocks = 0;
   std::vector<AllocationId> largest;  // ids of the largest few
 };
 
-// The most that is live at once, as requested.
+// The maximum that is live at once, as requested.
 struct LiveAtOnce {
   Bytes requested;
   uint64_t event = 0;  // in the file's events
@@ -41,27 +41,27 @@ struct OomAnalysis {
   Bytes obtainable;                    // scene.grantable + reserved - allocated
   std::vector<StackHolding> holdings;  // most bytes first
   std::vector<Counterfactual> counterfactuals;
-  // The control ran out at the same request as the scene.
+  // Whether the control ran out at the same request as the scene.
   bool reproduced = false;
   Steps steps;  // before the scene
   StepGrowth growth;
-  std::optional<SiteGrowth> leak;  // the site behind one
-  // A simulated device that is too small for what the whole schedule has live at once.
+  std::optional<SiteGrowth> leak;  // the site behind a leak
+  // Present if a simulated device is too small for what the whole schedule has live at once.
   std::optional<LiveAtOnce> too_large;
   OomVerdict verdict = OomVerdict::kTrueShortage;
 };
 
 inline constexpr int kFreedStacks = 3;
 
-// Nullopt: memory does not run out. `top_stacks`: how many of the stacks that
-// hold most are freed one at a time. About 60 runs of the schedule.
+// Analyses why memory runs out; returns nullopt if it does not. The memory of the `top_stacks`
+// stacks that hold most is freed one stack at a time. About 60 runs of the schedule.
 absl::StatusOr<std::optional<OomAnalysis>> AnalyseOom(const Schedule& schedule,
                                                       const ReplaySettings& settings,
                                                       int top_stacks = kFreedStacks,
                                                       ProgressSink* progress = nullptr);
 
-// Positions in the file's events of the request that made each allocation; -1
-// for those of the start. By AllocationId. O(requests).
+// Returns positions in the file's events of the request that made each allocation, by AllocationId;
+// -1 for those of the start. O(requests).
 std::vector<int64_t> BirthEvents(const Schedule& schedule);
 
 }  // namespace memreplay

@@ -35,7 +35,7 @@ class ChangedRun final : public Intervention {
     Event asked = schedule_.requests()[request];
     const bool merges = change_.kind == ChangeKind::kOneStream;
     if (request < scene_.request) {
-      // Requests that ran out earlier in the recording and were survived.
+      // These ran out earlier in the recording, and the script survived them.
       if (scene_.recorded && refused_.contains(request)) return Next::kSkip;
       return merges ? one_stream_.BeforeRequest(request, allocator, observer) : Next::kApply;
     }
@@ -107,7 +107,7 @@ class ChangedRun final : public Intervention {
   absl::flat_hash_set<size_t> refused_;
 };
 
-// Settings of the counterfactual runs: a device that has what there was.
+// Returns the settings of the counterfactual runs, with a device as large as the original.
 ReplaySettings OnSimulatedDevice(const ReplaySettings& settings, const OomScene& scene) {
   ReplaySettings simulated = settings;
   simulated.as_recorded = false;
@@ -130,8 +130,8 @@ absl::Status Answer(const Schedule& schedule, const ReplaySettings& settings, co
   return absl::OkStatus();
 }
 
-// The least more memory from which on it survives on every larger device: bisects, then
-// goes up from break to break.
+// Finds the smallest additional memory with which every larger device survives: bisects, then walks
+// up from break to break.
 absl::StatusOr<Counterfactual> LeastMoreMemory(const Schedule& schedule,
                                                const ReplaySettings& settings,
                                                const OomScene& scene, ProgressSink* progress) {
@@ -187,8 +187,8 @@ std::vector<std::pair<std::string, std::string>> OtherSettings(const ReplaySetti
   if (profile.conf_keys.Has(ConfKey::kExpandableSegments) && !now.expandable_segments) {
     changes.emplace_back("expandable_segments:True");
   }
-  // Blocks of this size and more are kept whole: helps if it is below what the
-  // large requests are. Harmful together with expandable segments.
+  // Blocks of this size and larger stay whole, which helps if it is below the size of the large
+  // requests. It is harmful together with expandable segments.
   if (profile.conf_keys.Has(ConfKey::kMaxSplitSizeMb) && !now.expandable_segments) {
     std::vector<uint64_t> sizes = {32, 64, 128, 256, 512};
     const uint64_t asked = request / MiB(1);
@@ -265,7 +265,7 @@ absl::StatusOr<std::vector<Counterfactual>> TryCounterfactuals(
   for (auto& [change, conf] : OtherSettings(settings, scene.oom.size, options.max_settings)) {
     ReplaySettings under = simulated;
     under.config = AllocatorConfig();
-    // What the release refuses is no advice.
+    // Settings that the release rejects are no advice.
     if (!ParseAllocatorConf(conf, *settings.torch.profile, &under.config).ok()) continue;
     Counterfactual setting;
     setting.kind = ChangeKind::kSetting;

@@ -1,4 +1,4 @@
-// What would have helped when memory ran out: each answer is a run.
+// Finds what would have helped when memory ran out. Each answer is a run.
 #ifndef MEMREPLAY_SIM_OOM_OOM_COUNTERFACTUALS_H_
 #define MEMREPLAY_SIM_OOM_OOM_COUNTERFACTUALS_H_
 
@@ -23,26 +23,26 @@ enum class ChangeKind : uint8_t {
   kFreeStack,   // what one stack holds is freed just before the request
   kOneStream,   // everything on one stream, from the first request on
   kMemory,      // a larger device
-  kRetry,       // all streams are waited for, and the request is made again
+  kRetry,       // all streams are synchronised, and the request is made again
 };
 
-// A change, and what the run comes to with it.
+// A change, and the result of the run with it.
 struct Counterfactual {
   ChangeKind kind = ChangeKind::kNothing;
-  std::string conf;     // kSetting: the whole string
-  std::string change;   // kSetting: what differs from the current string
-  uint32_t stack = 0;   // kFreeStack
-  Bytes amount;         // kFreeStack: bytes freed; kMemory: bytes more
+  std::string conf;     // the whole string of kSetting
+  std::string change;   // what differs from the current string, for kSetting
+  uint32_t stack = 0;   // of kFreeStack
+  Bytes amount;         // bytes that kFreeStack frees or kMemory adds
   bool served = false;  // the request got memory
-  // The request got memory and nothing ran out: before it, and, where a
-  // simulated device refused it, to the end. (What a recording goes on with
-  // after its own oom is not what it would have done.)
+  // Whether the request got memory and nothing ran out: before it and, if a simulated device
+  // refused it, to the end. (How a recording continues after its own oom is not what it would have
+  // done.)
   bool survives = false;
   Bytes peak_reserved;  // over the run
-  // kMemory: the least found that survives; a device larger than that need not.
+  // The smallest addition of kMemory found that survives; a larger device need not.
   Bytes by_luck;
-  bool is_safe = false;  // kMemory: every device larger than by `amount` survives too
-  // The same with addresses in OtherOrder().
+  bool is_safe = false;  // every device larger than by `amount` survives too (kMemory)
+  // The result with addresses in OtherOrder().
   struct OtherOrderAnswer {
     Bytes amount;
     bool served = false;
@@ -55,17 +55,18 @@ struct Counterfactual {
 struct CounterfactualOptions {
   std::vector<uint32_t> stacks;  // whose memory to free, one at a time
   int max_settings = 8;
-  ProgressSink* progress = nullptr;  // told of each run
+  ProgressSink* progress = nullptr;  // informed of each run
 };
 
-// The control first, then settings that the release knows and that are not on,
-// and the other changes. The device has what PyTorch held and the driver could
-// still give (a recording), or the requested capacity. About 60 runs.
+// Tries the control first, then settings that the release knows and that are not on, and the other
+// changes. The device has what PyTorch held and the driver could still grant (for a recording), or
+// the requested capacity. About 60 runs.
 absl::StatusOr<std::vector<Counterfactual>> TryCounterfactuals(
     const Schedule& schedule, const ReplaySettings& settings, const OomScene& scene,
     const CounterfactualOptions& options);
 
-// The settings worth trying instead of `settings`: (change, whole string).
+// Returns the settings worth trying instead of `settings`, as pairs of the change and the whole
+// string.
 std::vector<std::pair<std::string, std::string>> OtherSettings(const ReplaySettings& settings,
                                                                Bytes request, int max);
 

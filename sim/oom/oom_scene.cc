@@ -15,11 +15,11 @@ namespace {
 
 constexpr size_t kNone = ~size_t{0};
 
-// Watches a run for the first oom, or for what happens to one request.
+// An observer that watches a run for the first oom, or for what happens to one request.
 class Witness final : public Observer, public Intervention {
  public:
-  // `target`: the request to look at; kNone: the first that runs out, found
-  // without the state before it.
+  // `target` is the request to watch; kNone is the first that runs out, found without the state
+  // before it.
   explicit Witness(size_t target) : target_(target) {}
 
   Next BeforeRequest(size_t request, Allocator& allocator, Observer& /*observer*/) override {
@@ -54,7 +54,7 @@ Bytes Reserved(const MemoryState& state) {
   return sum;
 }
 
-// The share of the device that PyTorch may use when `request` comes.
+// Returns the share of the device that PyTorch may use when `request` comes.
 double FractionAt(const Schedule& schedule, const ReplaySettings& settings, size_t request) {
   double fraction = settings.fraction.value_or(settings.config.per_process_memory_fraction);
   for (size_t i = 0; i < request; ++i) {
@@ -81,12 +81,12 @@ OomScene SceneOf(const Schedule& schedule, Witness& witness) {
   return scene;
 }
 
-// The last oom of the recording: its event and the request that it answers.
+// Returns the last oom of the recording: its event and its request.
 std::optional<std::pair<uint64_t, size_t>> LastRecordedOom(const Schedule& schedule) {
   const EventView recorded = schedule.recorded();
   for (size_t i = recorded.size(); i-- > 0;) {
     if (recorded[i].kind != EventKind::kOom) continue;
-    // The last request that begins at or before it and requests memory.
+    // Finds the last request that begins at or before it and requests memory.
     const absl::Span<const uint32_t> begins = schedule.recorded_begin();
     auto it = std::upper_bound(begins.begin(), begins.end(), i);
     while (it != begins.begin()) {
@@ -109,8 +109,8 @@ std::optional<OomScene> FindRecorded(const Schedule& schedule, const ReplaySetti
   const ExactReplayResult replay =
       ReplayAsRecorded(schedule, settings.config, *settings.torch.profile, options);
   if (witness.request_ == kNone) {
-    // The simulation has left the recording and does not run out here: what it
-    // has as the request arrives is the nearest there is.
+    // The simulation has diverged from the recording and does not run out here. Its state when the
+    // request arrives is the nearest available.
     witness.request_ = last->second;
     witness.at_ = witness.before_;
   }

@@ -7,9 +7,9 @@
 namespace memreplay {
 
 enum class OomVerdict : uint8_t {
-  kExceedsDevice,  // the program needs more at once than the device has
+  kExceedsDevice,  // the script needs more at once than the device has
   kTrueShortage,   // no packing of what is live leaves room for the request
-  kFragmentation,  // there is room, in pieces
+  kFragmentation,  // there is room, but in pieces
   kLeak,           // there is none, because every step leaves something behind
   kPendingFree,    // the request succeeds when made again after a synchronisation
 };

@@ -15,8 +15,8 @@
 namespace memreplay {
 namespace {
 
-// Marks the requested sizes of the start's cached blocks with their number, so
-// that they are recognised at the end. No request that is granted is as large.
+// Marks the requested sizes of the start's cached blocks with their number, so that they are
+// recognised at the end. No granted request is as large.
 constexpr uint64_t kTag = uint64_t{1} << 62;
 
 class NoObserver final : public Observer {
@@ -24,7 +24,7 @@ class NoObserver final : public Observer {
   void OnEvent(const Event& /*event*/) override {}
 };
 
-// Ends a run that has left its recording.
+// An intervention that ends a run that has diverged from its recording.
 class StopAtDivergence final : public Intervention {
  public:
   explicit StopAtDivergence(const Fidelity& fidelity) : fidelity_(fidelity) {}
@@ -61,8 +61,8 @@ struct Recording {
   }
 };
 
-// Finds out in which order equal blocks of the start are chosen. False if the
-// recorded choices contradict each other.
+// Finds in which order equal blocks of the start are chosen. Returns false if the recorded choices
+// contradict each other.
 bool FindTies(const Recording& recording, const MemoryState& start, RestoreHints& hints) {
   TieEvidence evidence(recording.schedule);
   recording.Replay(start, {}, evidence, {}, &evidence);
@@ -70,9 +70,8 @@ bool FindTies(const Recording& recording, const MemoryState& start, RestoreHints
   return !evidence.contradictory();
 }
 
-// What cached blocks of the start, and ranges without pages, were last asked
-// for is in no file, except where such a block is cached at the end: replays
-// once to find those.
+// Replays once to find the last requested sizes of cached blocks of the start, and of ranges
+// without pages. No file contains them, except for such blocks that are cached at the end.
 void FindStaleRequests(const Recording& recording, MemoryState& start, RestoreHints& hints) {
   std::vector<Bytes*> stale;
   const auto tag = [&stale](Bytes* requested) {

@@ -1,5 +1,5 @@
-// A recording replayed as it happened, under the recording's own answers of the
-// driver, and how far that agrees with what the file says.
+// Replays a recording as it happened, with the recorded responses of the driver, and compares the
+// replay with the file.
 #ifndef MEMREPLAY_SIM_RECORDING_EXACT_REPLAY_H_
 #define MEMREPLAY_SIM_RECORDING_EXACT_REPLAY_H_
 
@@ -23,26 +23,25 @@ namespace memreplay {
 // How a recording is replayed.
 struct ExactReplayOptions {
   bool check_invariants = false;
-  // Goes no further than the request at which the replay leaves the recording;
-  // what is said of the end is then void.
+  // Whether to stop at the request at which the replay diverges from the recording. What the result
+  // says about the end is then void.
   bool stop_at_divergence = false;
-  Intervention* intervention =
-      nullptr;                   // may look and stop; changes make nonsense of the comparison
-  Observer* observer = nullptr;  // sees the replay; not owned
+  Intervention* intervention = nullptr;  // may watch and stop; changes void the comparison
+  Observer* observer = nullptr;          // sees the replay; not owned
 };
 
 // How a replay compares with its recording.
 struct ExactReplayResult {
   RunResult run;
   StartState start;        // empty for cold traces; its diagnostics are for the report
-  bool ties_known = true;  // false: choices between equal blocks contradict each other
+  bool ties_known = true;  // false if choices between equal blocks contradict each other
   uint64_t recorded_events = 0;
   uint64_t compared_events = 0;  // those that PyTorch records
   uint64_t matched_events = 0;
   std::optional<Divergence> first_divergence;
-  FinalComparison final_blocks;  // all zero where the file has no final state
-  // Number of recorded events if every one is exact, else the index of the
-  // first that is not, and why.
+  FinalComparison final_blocks;  // all zero if the file has no final state
+  // The number of recorded events if every one is exact, else the index of the first that is not,
+  // and why.
   uint64_t exact_until_event = 0;
   std::string exactness_reason;
   MemoryStats statistics;  // at the end
@@ -50,19 +49,18 @@ struct ExactReplayResult {
   CardLimits card;         // as far as the replay followed the recording
 };
 
-// Rebuilds the start state if the trace is warm, replays on a RecordedDevice
-// and compares. `config` are the settings during the recording. The
-// schedule must not be a program's. A warm trace is run up to three times: to
-// find which of equal blocks were older (from 2.12 on), to find which cached
-// block of the start each final one stems from (their stale requested sizes),
-// and to prove and to be observed.
+// Rebuilds the start state if the trace is warm, replays on a RecordedDevice and compares. `config`
+// has the settings during the recording. The schedule must be a recording's. A warm trace is run up
+// to three times: to find which of equal blocks were older (from 2.12 on), to find which cached
+// block of the start each final one stems from (for their stale requested sizes), and for the
+// result and the observer.
 ExactReplayResult ReplayAsRecorded(const Schedule& schedule, const AllocatorConfig& config,
                                    const TorchProfile& profile,
                                    const ExactReplayOptions& options = {});
 
-// How far a replay follows its recording, at most to where it parts from it.
+// How far a replay follows its recording, at most to where it diverges.
 struct RecordingFollowed {
-  bool exact = false;        // every event and final block
+  bool exact = false;        // of every event and final block
   uint64_t until_event = 0;  // ExactReplayResult::exact_until_event
   std::optional<Divergence> divergence;
 };

@@ -14,17 +14,17 @@
 namespace memreplay {
 namespace {
 
-// In search of one device's pools.
+// Limits of the search for one device's pools.
 constexpr size_t kMaxReplays = 400;
 constexpr size_t kMaxEvents = 20'000'000;
-constexpr uint16_t kMaxPools = 8;  // gone ones at a time
+constexpr uint16_t kMaxPools = 8;  // of the former ones at a time
 
 bool IsRelease(EventKind kind) {
   return kind == EventKind::kSegmentFree || kind == EventKind::kSegmentUnmap;
 }
 
-// Which pools the released segments were of: by the event that released one, its pool; the
-// default pool's are left out.
+// The pools of the released segments, by the event that released each. Segments of the default pool
+// are absent.
 using Guess = std::map<uint32_t, uint16_t>;
 
 struct Tried {
@@ -42,7 +42,7 @@ class Search {
         profile_(profile),
         first_pool_(static_cast<uint16_t>(trace_->pools.size())) {}
 
-  // The best guess of all is tried further first. Nothing if none is exact.
+  // Extends the best of all guesses first. Returns nullopt if none is exact.
   std::optional<Guess> Run(const RecordingFollowed& without) {
     std::vector<Tried> open = {{{}, without}};
     std::set<Guess> seen = {{}};
@@ -60,7 +60,7 @@ class Search {
     return std::nullopt;
   }
 
-  // The pools of all events that follow from a guess.
+  // Returns the pools of all events that follow from a guess.
   InferredPools PoolsOf(const Guess& guess) const {
     InferredPools inferred = {trace_->pools, std::vector<uint16_t>(events().size())};
     for (const auto& [event, pool] : guess) {
@@ -93,9 +93,9 @@ class Search {
     return a.followed.until_event > b.followed.until_event;
   }
 
-  // Where a replay parts from the recording, a block was left alone that fitted, or one was taken
-  // that another pool's request may have: one of the two segments is of another pool. What comes
-  // further with that is told.
+  // Returns the guesses that get further. Where a replay diverges from the recording, either a
+  // block that fitted was not used, or one was used that another pool's request may have: one of
+  // the two segments belongs to another pool.
   std::vector<Tried> Further(const Tried& base) {
     std::vector<Tried> found;
     if (!base.followed.divergence.has_value()) return found;
@@ -103,11 +103,11 @@ class Search {
     const auto last_pool =
         static_cast<uint16_t>(std::min<int>(next_pool, first_pool_ + kMaxPools - 1));
     for (uint16_t pool = 1; pool <= last_pool; ++pool) {
-      // The request was another pool's.
+      // The request was in another pool.
       if (std::optional<Tried> tried = Move(base, base.followed.divergence->recorded, pool)) {
         if (tried->followed.exact || IsFurther(*tried, base)) found.push_back(*std::move(tried));
       }
-      // The request was not, and what it left alone was. There may be several such blocks.
+      // The request was not, but the unused block was. There may be several such blocks.
       Tried left = base;
       while (left.followed.divergence.has_value() &&
              left.followed.until_event == base.followed.until_event && !is_spent()) {
@@ -126,8 +126,8 @@ class Search {
     return largest;
   }
 
-  // The guess in which the segment of an event is of `pool`; nothing if it is that already, or is
-  // there at the end.
+  // Returns the guess in which the segment of an event belongs to `pool`, or nullopt if it already
+  // does or exists at the end.
   std::optional<Tried> Move(const Tried& base, const std::optional<Event>& event, uint16_t pool) {
     if (!event.has_value()) return std::nullopt;
     const std::optional<uint32_t> release =
@@ -141,7 +141,7 @@ class Search {
     return Try(std::move(guess));
   }
 
-  // The event that releases the segment in which `address` lies at the moment before event `from`.
+  // Returns the event that releases the segment in which `address` lies just before event `from`.
   std::optional<uint32_t> ReleaseOf(Address address, uint64_t from) const {
     for (size_t i = from; i < events().size(); ++i) {
       const Event& event = events()[i];
@@ -176,7 +176,7 @@ std::string Note(const Trace& trace, size_t device, const Guess& guess) {
 bool DeviceMayHaveGonePools(const DeviceTrace& device) {
   bool released = false;
   for (const Event& event : device.events) {
-    if (event.pool != 0 || event.kind == EventKind::kEmptyCache) return false;  // the file says it
+    if (event.pool != 0 || event.kind == EventKind::kEmptyCache) return false;  // the file names it
     released |= IsRelease(event.kind);
   }
   return released;

@@ -1,6 +1,6 @@
-// Private pools (of a CUDA graph or a MemPool) that were gone when a snapshot was taken.
-// Before PyTorch 2.13 only the segments that are still there say whose pool they are; the
-// others are known by what the allocator did not do: it left a block alone that fitted.
+// Private pools (of a CUDA graph or a MemPool) that no longer existed when a snapshot was taken.
+// Before PyTorch 2.13 only the segments that still exist name their pool. The others show in what
+// the allocator did not do: it did not use a block that fitted.
 #ifndef MEMREPLAY_SIM_RECORDING_GONE_POOLS_H_
 #define MEMREPLAY_SIM_RECORDING_GONE_POOLS_H_
 
@@ -17,7 +17,7 @@
 
 namespace memreplay {
 
-// Whether a segment was released that may have been of such a pool.
+// Returns whether a segment was released that may have belonged to such a pool.
 bool MayHaveGonePools(const Trace& trace);
 
 // Pools that existed during a recording and are not in its final state.
@@ -26,12 +26,12 @@ struct GonePools {
   std::string note;  // a sentence for the report
 };
 
-// Of one device of a recording, which does not replay exactly: looks for released segments which,
-// taken as those of private pools, make every event and every final block as recorded. A pool that
-// the file does not name is called (1, 1), (2, 2) ..., which PyTorch's never are. Nothing if no
-// such segments are found. `config` are the settings during the recording, `without` is
-// what comes of them without such pools.
-// Replays as often as it has guesses: up to hundreds of times, and tens of millions of events.
+// Finds the pools of one device of a recording that does not replay exactly: looks for released
+// segments which, taken as those of private pools, make every event and every final block as
+// recorded. A pool that the file does not name is called (1, 1), (2, 2) ..., which PyTorch's never
+// are. Returns nullopt if no such segments are found. `config` has the settings during the
+// recording; `without` is the result without such pools. Replays once for each guess, up to
+// hundreds of times and tens of millions of events.
 std::optional<GonePools> FindGonePools(const std::shared_ptr<const Trace>& trace, size_t device,
                                        const AllocatorConfig& config, const TorchProfile& profile,
                                        const RecordingFollowed& without);

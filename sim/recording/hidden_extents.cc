@@ -15,7 +15,7 @@ constexpr uint32_t kClosed = 0xffffffff;
 
 using Intervals = std::vector<std::pair<int64_t, int64_t>>;
 
-// Ascending, those that overlap joined.
+// Sorts intervals in ascending order and joins those that overlap.
 void MergeIntervals(Intervals& intervals) {
   std::sort(intervals.begin(), intervals.end());
   size_t kept = 0;
@@ -29,8 +29,7 @@ void MergeIntervals(Intervals& intervals) {
   intervals.resize(kept);
 }
 
-// What is known while following the addresses: the live blocks of the large
-// pools' cudaMalloc segments.
+// A pass over the addresses. It knows the live blocks of the large pools' cudaMalloc segments.
 class Follower {
  public:
   Follower(const Schedule& schedule, const AllocatorConfig& config, const TorchProfile& profile,
@@ -56,8 +55,8 @@ class Follower {
       return e.kind == EventKind::kFreeCompleted;
     });
     const EventKind gone = has_completions ? EventKind::kFreeCompleted : EventKind::kFree;
-    bool releases = false;  // since the last request: the lookup came before them
-    Address fresh;          // segment obtained by the request at hand
+    bool releases = false;  // since the last request; its lookup preceded them
+    Address fresh;          // segment obtained by the current request
     for (event_ = 0; event_ < events.size() && !active_.empty(); ++event_) {
       const Event& event = events[event_];
       if (event.kind == gone) {
@@ -89,7 +88,7 @@ class Follower {
   }
 
  private:
-  // The slacks of `open` add up to `slack`.
+  // A recorded snapshot, in which the slacks of `open` add up to `slack`.
   struct Snapshot {
     uint64_t event;
     int64_t slack;
@@ -97,7 +96,7 @@ class Follower {
   };
 
   struct Live {
-    Bytes size;               // least size, while the extent is open
+    Bytes size;               // minimum size, while the extent is open
     uint32_t open = kClosed;  // index into open_
   };
   struct Segment {
@@ -123,7 +122,7 @@ class Follower {
     return segment->first + segment->second.size;
   }
 
-  // Where the free range behind `block` ends.
+  // Returns where the free range behind `block` ends.
   Address RoomEnd(LiveMap::const_iterator block, SegmentMap::const_iterator segment) const {
     const auto next = std::next(block);
     return next == live_.end() ? EndOf(segment) : std::min(EndOf(segment), next->first);
@@ -145,7 +144,7 @@ class Follower {
   }
 
   void OnGone(const Event& event) {
-    if (event.id == kNoAllocation) return;  // of a request that was lost
+    if (event.id == kNoAllocation) return;  // its request was lost
     const auto it = live_.find(event.address);
     if (it == live_.end()) {
       active_bytes_ -= RoundSize(event.size, config_, profile_);
@@ -162,7 +161,7 @@ class Follower {
   void OnAlloc(const Event& event, bool is_fresh, bool releases) {
     const Bytes rounded = RoundSize(event.size, config_, profile_);
     const auto segment = IsSmall(rounded) ? segments_.end() : SegmentOf(event.address);
-    if (segment == segments_.end()) {  // small, expandable, or not known
+    if (segment == segments_.end()) {  // it is small, expandable, or unknown
       active_bytes_ += rounded;
       return;
     }
@@ -218,8 +217,8 @@ class Follower {
     block.open = kClosed;
   }
 
-  // Extents only ever close, so what is open at a snapshot was open at all
-  // earlier ones: from one to the next, only the difference is to be fitted.
+  // Fits slacks to snapshots. Extents only ever close, so what is open at a snapshot was open at
+  // all earlier ones, and only the difference from one to the next must be fitted.
   void FitSnapshots() {
     for (Snapshot& snapshot : snapshots_) {
       std::erase_if(snapshot.open, [&](uint32_t index) {
@@ -240,7 +239,7 @@ class Follower {
     }
   }
 
-  // Finds slacks with that sum: each in turn as large as it may be.
+  // Finds slacks with that sum, each in turn as large as possible.
   void Fit(const std::vector<uint32_t>& open, int64_t sum) {
     std::vector<std::vector<Bytes>> values;
     for (uint32_t index : open) {
@@ -261,11 +260,11 @@ class Follower {
     }
   }
 
-  // The block taken had `taken` bytes; smaller ones that would have done, or at a
-  // lower address with as many, were not there.
+  // Rules out slacks. The block taken had `taken` bytes, so smaller ones that would have fitted, or
+  // equal ones at a lower address, did not exist.
   void RuleOut(SegmentMap::const_iterator where, Address address, Bytes taken, Bytes rounded,
                uint32_t except, bool is_fresh) {
-    // Under max_split_size a block that fits may be refused for a new segment.
+    // Under max_split_size a block that fits may be rejected in favour of a new segment.
     if (is_fresh && config_.max_split_size != kUnlimited) return;
     for (uint32_t index : active_) {
       if (index == except) continue;
@@ -276,7 +275,7 @@ class Follower {
           segment->second.pool != where->second.pool) {
         continue;
       }
-      // Behind it lies a free block of `most` - slack bytes, at `begin` + slack.
+      // It is followed by a free block of `most` - slack bytes at `begin` + slack.
       const Address begin = open.address + open.rounded;
       const int64_t most = (RoomEnd(block, segment) - begin).signed_value();
       const int64_t last = most - rounded.signed_value();
@@ -309,7 +308,7 @@ class Follower {
   std::vector<uint32_t> active_;  // indexes of extents still open
   SegmentMap segments_;
   LiveMap live_;
-  Bytes active_bytes_;  // of the device, open extents at their least
+  Bytes active_bytes_;  // of the device, with open extents at their minimum
   std::vector<Snapshot> snapshots_;
   uint64_t event_ = 0;
   ExtentEvidence evidence_;

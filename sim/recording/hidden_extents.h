@@ -1,5 +1,5 @@
-// The evidence in recorded addresses for how long the blocks were that lived
-// when the recording began and are gone at its end. Used by start_state.cc.
+// Infers from recorded addresses how long the blocks were that lived when the recording began and
+// are gone at its end. Used by start_state.cc.
 #ifndef MEMREPLAY_SIM_RECORDING_HIDDEN_EXTENTS_H_
 #define MEMREPLAY_SIM_RECORDING_HIDDEN_EXTENTS_H_
 
@@ -18,39 +18,38 @@
 
 namespace memreplay {
 
-// A block of a large pool's cudaMalloc segment with a free block behind it. Its
-// extent is `rounded` plus a slack: a multiple of 512 up to `most_slack`.
+// A block of a large pool's cudaMalloc segment with a free block behind it. Its extent is `rounded`
+// plus a slack: a multiple of 512 up to `most_slack`.
 struct OpenExtent {
   Address address;
   AllocationId id = kNoAllocation;
   Bytes requested;
   Bytes rounded;
   Bytes most_slack;
-  // Found by FollowAddresses():
+  // The following are found by FollowAddresses().
   std::optional<Bytes> revealed;                       // the slack
   std::optional<Bytes> assumed;                        // one that fits recorded snapshots
   std::vector<std::pair<int64_t, int64_t>> ruled_out;  // closed intervals of slack
   size_t merge_at = 64;                                // when to join overlapping ones
   uint64_t ruled_out_by = 0;                           // the last event that ruled any out
-  uint64_t freed_by = ~uint64_t{0};                    // event; none: live to the end
+  uint64_t freed_by = ~uint64_t{0};                    // an event; none if live to the end
 };
 
 // What a recording says about where hidden blocks end.
 struct ExtentEvidence {
-  // First event that is no best fit, or starts at no free block, under any extents.
+  // The first event that is no best fit, or starts at no free block, under any extents.
   std::optional<uint64_t> contradicted_at;
   std::string contradiction;
 };
 
-// Goes through the recorded events with the recorded addresses. `segments` are
-// those of the start with their active blocks; `open` ascending by address.
-// A recorded snapshot (active bytes of the device) fixes the sum of the slacks
-// that are open then.
+// Follows the recorded events with their addresses. `segments` are those of the start with their
+// active blocks; `open` is ascending by address. A recorded snapshot (active bytes of the device)
+// fixes the sum of the slacks that are open then.
 ExtentEvidence FollowAddresses(const Schedule& schedule, const AllocatorConfig& config,
                                const TorchProfile& profile, const MemoryState& segments,
                                std::vector<OpenExtent>& open);
 
-// What is not ruled out of 0, 512 ... most_slack, ascending.
+// Returns the values in 0, 512 ... most_slack that are not ruled out, ascending.
 std::vector<Bytes> FeasibleSlacks(const OpenExtent& open);
 
 }  // namespace memreplay

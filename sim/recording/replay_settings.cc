@@ -9,7 +9,7 @@
 namespace memreplay {
 namespace {
 
-// Returns what the file was recorded under, or what a program's header sets.
+// Returns the config under which the file was recorded, or that a written schedule's header sets.
 absl::StatusOr<AllocatorConfig> RecordedConfig(const Trace& trace, const TorchProfile& profile,
                                                std::vector<std::string>* notes) {
   AllocatorConfig config;

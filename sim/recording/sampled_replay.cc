@@ -30,7 +30,7 @@ void SnapshotEcho::OnStart(const MemoryState& state, const Allocator& allocator)
 }
 
 void SnapshotEcho::OnEnd() {
-  EchoSnapshots();  // those at the end of the recording
+  EchoSnapshots();  // the last ones of the recording
   next_->OnEnd();
 }
 

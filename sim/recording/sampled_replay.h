@@ -1,5 +1,5 @@
-// The exact replay of a recording, watched: fragmentation sampled, and the
-// events completed to what PyTorch's trace would hold.
+// Runs the exact replay of a recording with observers: fragmentation is sampled, and the events are
+// completed to what PyTorch's trace would contain.
 #ifndef MEMREPLAY_SIM_RECORDING_SAMPLED_REPLAY_H_
 #define MEMREPLAY_SIM_RECORDING_SAMPLED_REPLAY_H_
 
@@ -17,13 +17,12 @@
 
 namespace memreplay {
 
-// Passes events on and puts the recording's `snapshot` events between them, as
-// many events in as the recording has them, with the simulated active bytes:
-// nobody asks an allocator for those. O(1) per event.
+// An observer that passes events on and inserts the recording's `snapshot` events, after as many
+// events as in the recording, with the simulated active bytes. No request of an allocator causes
+// them. O(1) per event.
 class SnapshotEcho final : public Observer {
  public:
-  // `schedule`, `usage` and `next` must outlive this; `usage` must see each
-  // event before it does.
+  // `schedule`, `usage` and `next` must outlive this; `usage` must see each event before this does.
   SnapshotEcho(const Schedule& schedule, const UsageObserver& usage, Observer* next)
       : schedule_(schedule), usage_(usage), next_(next) {}
 
@@ -51,10 +50,9 @@ struct SampledReplay {
   std::optional<Fragmentation> fragmentation;
 };
 
-// ReplayAsRecorded() under `settings`, with fragmentation sampled at
-// Moments::at_peak. `extra` (may be null) sees the replay and the snapshots of the
-// recording. With `stop_at_divergence` as ExactReplayOptions has it; then only what a replay
-// that does not diverge says is meant.
+// Runs ReplayAsRecorded() under `settings` and samples fragmentation at Moments::at_peak. `extra`
+// (may be null) sees the replay and the snapshots of the recording. `stop_at_divergence` is that of
+// ExactReplayOptions; only the result of a replay that does not diverge is then meaningful.
 SampledReplay ReplaySampled(const Schedule& schedule, const ReplaySettings& settings,
                             Observer* extra, bool keep_segments = false,
                             bool stop_at_divergence = false);

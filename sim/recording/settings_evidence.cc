@@ -6,8 +6,8 @@
 namespace memreplay {
 namespace {
 
-// What kind of memory and how much of it the malloc with the entry `own` got
-// from the driver in `supply`, its last effect; "" if `config` requests the same.
+// Returns the kind and amount of memory that the malloc with the entry `own` got from the driver in
+// `supply`, its last effect, or "" if `config` requests the same.
 std::string Compare(const Event& supply, const Event& own, const AllocatorConfig& config,
                     const TorchProfile& profile) {
   const bool expandable =
@@ -15,9 +15,9 @@ std::string Compare(const Event& supply, const Event& own, const AllocatorConfig
   if (supply.kind == EventKind::kSegmentMap) {
     return expandable || supply.pool != 0 ? "" : "mapped pages of an expandable segment";
   }
-  if (expandable && supply.pool != 0) return "";  // a pool may have an allocator of its own
+  if (expandable && supply.pool != 0) return "";  // a pool may have its own allocator
   if (expandable) return "obtained a segment that is not expandable";
-  // An oom names the rounded size.
+  // An oom contains the rounded size.
   const Bytes rounded =
       own.kind == EventKind::kOom ? own.size : RoundSize(own.size, config, profile);
   const Bytes expected = AllocationSize(rounded, config);
@@ -38,7 +38,7 @@ std::optional<OtherSettings> FindOtherSettings(const Schedule& schedule,
     const bool is_malloc =
         events[i + 1].kind == EventKind::kAlloc || events[i + 1].kind == EventKind::kOom;
     if (!is_supply || !is_malloc) continue;
-    // Memory that a malloc got and then did not use: nothing to hold it against.
+    // A malloc got memory and then did not use it, so there is nothing to compare it with.
     if (events[i].kind == EventKind::kSegmentAlloc && events[i + 1].kind == EventKind::kOom) {
       continue;
     }

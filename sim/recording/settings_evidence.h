@@ -1,4 +1,4 @@
-// Signs in a recording that its settings were not those that its file lists.
+// Finds signs in a recording that its settings were not those that its file lists.
 #ifndef MEMREPLAY_SIM_RECORDING_SETTINGS_EVIDENCE_H_
 #define MEMREPLAY_SIM_RECORDING_SETTINGS_EVIDENCE_H_
 
@@ -18,9 +18,9 @@ struct OtherSettings {
   std::string sign;  // "event 3 obtained a segment of ... bytes, where these settings request ..."
 };
 
-// A file lists the settings at its end; PyTorch does not record changes. The
-// first new memory (a segment's size, or its being mapped or not) or block that
-// `config` would not have led to; nothing if there is none. O(events).
+// Returns the first new memory (a segment's size, or its being mapped or not) or block that
+// `config` would not have led to; nullopt if there is none. A file lists the settings at its end,
+// and PyTorch does not record changes. O(events).
 std::optional<OtherSettings> FindOtherSettings(const Schedule& schedule,
                                                const AllocatorConfig& config,
                                                const TorchProfile& profile);

@@ -62,13 +62,14 @@ class SegmentHistory {
  private:
   struct Range {
     SegmentInfo segment;
-    // For mapped ranges that the trace unmaps, the event that does; their kind
-    // is then to be found. 0: the kind is known.
+    // The event that unmaps the range, for mapped ranges whose kind is still to be found. 0 if the
+    // kind is known.
     size_t unmapped_by;
   };
   using Kind = std::tuple<StreamHandle, PoolId, bool>;
 
-  // Its stream and pool are in the file's tables; an expandable one may have no bytes.
+  // Returns whether its stream and pool are in the file's tables. An expandable one may have no
+  // bytes.
   bool IsKnown(const SegmentInfo& segment) const {
     const Trace& trace = schedule_.trace();
     return std::binary_search(trace.streams.begin(), trace.streams.end(), segment.stream) &&
@@ -93,7 +94,7 @@ class SegmentHistory {
     ranges_.insert_or_assign(event.address, std::move(range));
   }
 
-  // Takes [begin, end) out of the mapped ranges.
+  // Removes [begin, end) from the mapped ranges.
   void Unmap(Address begin, Address end) {
     auto it = ranges_.upper_bound(begin);
     if (it != ranges_.begin()) --it;
@@ -119,7 +120,7 @@ class SegmentHistory {
     }
   }
 
-  // Ranges that touch are one: reservations end in pages never mapped.
+  // Joins ranges that touch. Reservations end in pages that are never mapped.
   void JoinRanges() {
     for (auto it = ranges_.begin(); it != ranges_.end();) {
       const auto next = std::next(it);
@@ -141,8 +142,8 @@ class SegmentHistory {
     }
   }
 
-  // Whole large pages may be of either kind: that of the first block seen in
-  // them, while they are there.
+  // Infers the kind of whole large pages, which may be of either kind, from the first block seen in
+  // them while they exist.
   void TellKindsByBlocks() {
     const bool any = std::any_of(ranges_.begin(), ranges_.end(),
                                  [](const auto& entry) { return entry.second.unmapped_by != 0; });
@@ -161,9 +162,9 @@ class SegmentHistory {
     }
   }
 
-  // Without any block, the kind of the nearest range of that stream and pool,
-  // unless that is farther away than a reservation was ever filled. Without
-  // that either, large: few small pools fill so many pages.
+  // Infers the kind of ranges without blocks from the nearest range of that stream and pool, unless
+  // that is farther away than any reservation was ever filled. Without such a range the kind is
+  // large, because few small pools fill so many pages.
   void TellKindsByNeighbours() {
     const Bytes reach = PeakReserved();
     struct Nearest {
@@ -171,7 +172,7 @@ class SegmentHistory {
       bool is_large = true;
     };
     std::map<Address, Nearest> nearest;
-    // Upwards, then downwards: the last one known of the stream and pool.
+    // Goes upwards, then downwards, with the last known range of each stream and pool.
     std::map<std::pair<StreamHandle, PoolId>, const SegmentInfo*> last;
     const auto pass = [&](Address begin, const Range& range) {
       const SegmentInfo& segment = range.segment;
@@ -209,11 +210,11 @@ class SegmentHistory {
     return peak;
   }
 
-  // Pages mapped later below every range of their kind: the reservation begins
-  // there, as long as it lasts. An empty range says so.
+  // Adds an empty range where a reservation begins: where pages are mapped later below every range
+  // of their kind, as long as the reservation exists.
   void AddReservationBases() {
-    // A kind's reservation: from the lowest to the highest page seen, and how
-    // much of it is mapped. With its last page it goes; what comes then is another.
+    // A kind's reservation: from the lowest to the highest page seen, and how much of it is mapped.
+    // It ends with its last page; pages mapped later belong to another one.
     struct Reservation {
       Address begin;
       Address end;
@@ -255,7 +256,7 @@ class SegmentHistory {
         reservation.is_gone |= reservation.mapped == Bytes();
       }
     };
-    // The request's own entry, behind them, says what kind of pages were mapped.
+    // The request's own entry, which follows, shows what kind of pages were mapped.
     std::vector<Event> pending;
     for (const Event& event : events_) {
       if (event.kind == EventKind::kSegmentMap || event.kind == EventKind::kSegmentUnmap) {

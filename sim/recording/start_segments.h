@@ -1,4 +1,4 @@
-// Which segments were there when a recording began. Used by start_state.cc.
+// Finds the segments that existed when a recording began. Used by start_state.cc.
 #ifndef MEMREPLAY_SIM_RECORDING_START_SEGMENTS_H_
 #define MEMREPLAY_SIM_RECORDING_START_SEGMENTS_H_
 
@@ -9,19 +9,18 @@
 
 namespace memreplay {
 
-// The final state's segments, undone event by event back to the start; without
-// blocks, ascending by address. Where a released segment's kind is in no event,
-// it is told from sizes: cudaMalloc segments of small pools have 2 MiB; a mapped
-// range is what the blocks seen in it are, else what the nearest range is.
-// Ranges of an expandable segment that touch are one. Where its reservation is
-// seen to begin below its first range, an empty range (total_size 0) says where.
-// `large_page`: of expandable segments in large pools.
-// What the file makes up is left out: segments that no driver hands out (IsPossible()), on
-// streams or in pools that the file does not list, without bytes.
-// O(events * log segments).
+// The segments of the final state after every event is undone back to the start, without blocks,
+// ascending by address. If no event contains a released segment's kind, it is inferred from sizes:
+// cudaMalloc segments of small pools have 2 MiB; a mapped range has the kind of the blocks seen in
+// it, else of the nearest range. Ranges of an expandable segment that touch are one. If its
+// reservation is seen to begin below its first range, an empty range (total_size 0) marks its
+// begin. `large_page` is the page size of expandable segments in large pools.
+// Segments that the file makes up are left out: those that no driver returns (IsPossible()), that
+// are on streams or in pools that the file does not list, or that have no bytes. O(events * log
+// segments).
 struct StartSegmentList {
   MemoryState segments;
-  std::string left_out;  // the first one, in words; empty: none
+  std::string left_out;  // describes the first one; "" if there is none
 };
 StartSegmentList StartSegments(const Schedule& schedule, Bytes large_page);
 

@@ -33,8 +33,8 @@ class Rebuilder {
   }
 
  private:
-  // Gives every start allocation its segment and, as far as that follows from
-  // its neighbours, its extent.
+  // Gives every start allocation its segment and, as far as its neighbours determine it, its
+  // extent.
   void PlaceBlocks() {
     const absl::Span<const StartAllocation> starts = schedule_.start_allocations();
     for (size_t i = 0; i < starts.size(); ++i) {
@@ -65,7 +65,8 @@ class Rebuilder {
     }
   }
 
-  // `room`: bytes to the next live block, or to the segment's end.
+  // Returns the extent of a block; `room` is the bytes to the next live block, or to the segment's
+  // end.
   Bytes Extent(const StartAllocation& start, const SegmentInfo& segment, Bytes room,
                bool reaches_end) {
     if (start.block_size.has_value()) {
@@ -85,7 +86,7 @@ class Rebuilder {
       ++state_.given;
       return rounded;
     }
-    // From max_split_size on nothing is ever split.
+    // Blocks of max_split_size or more are never split.
     const bool whole = rounded >= config_.max_split_size && reaches_end;
     // A free block behind it would have more than 1 MiB.
     if (whole || room - rounded <= kSmallSize) {
@@ -141,7 +142,8 @@ class Rebuilder {
     }
   }
 
-  // The next block, or the end of the segment, is the end: what reveals more contradicts it.
+  // Extends a block. It ends at the next block, or at the end of the segment, at the latest;
+  // evidence of more contradicts it.
   void Extend(const OpenExtent& open, Bytes slack) {
     SegmentInfo& segment = *SegmentOf(open.address);
     const auto block = std::lower_bound(
@@ -187,7 +189,7 @@ class Rebuilder {
     return address < it->address + it->total_size ? &*it : nullptr;
   }
 
-  // Keeps the earliest.
+  // Keeps the earliest contradiction.
   void Contradict(uint64_t event, std::string why) {
     if (state_.contradicted_at.has_value() && *state_.contradicted_at <= event) return;
     state_.contradicted_at = event;

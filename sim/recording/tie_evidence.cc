@@ -85,7 +85,7 @@ std::vector<uint64_t> TieEvidence::Ranks() {
   std::vector<uint64_t> older_left(count + 1, 0);
   bool in_order = true;
   for (const auto& [a, b] : before_) {
-    if (a > count || b > count) continue;  // made in the course of the replay
+    if (a > count || b > count) continue;  // it was made during the replay
     younger[a].push_back(b);
     ++older_left[b];
     in_order &= a < b;

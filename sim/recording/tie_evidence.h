@@ -1,6 +1,6 @@
-// Which of the blocks that were there at the beginning were the older ones: from
-// PyTorch 2.12 on that decides between cached blocks of one size, and no file
-// says it. Recorded addresses show it, choice by choice.
+// Finds which of the blocks that existed at the beginning were older. From PyTorch 2.12 on this
+// decides between cached blocks of one size. No file contains it, but recorded addresses show it,
+// choice by choice.
 #ifndef MEMREPLAY_SIM_RECORDING_TIE_EVIDENCE_H_
 #define MEMREPLAY_SIM_RECORDING_TIE_EVIDENCE_H_
 
@@ -15,9 +15,9 @@
 
 namespace memreplay {
 
-// Guides an allocator along the recorded addresses, wherever those are among
-// equals, and notes what each choice says. Be the allocator's tie guide and an
-// observer of the run.
+// A tie guide and observer that follows the recorded addresses where they are among equal blocks,
+// and notes what each choice shows. It must be the allocator's tie guide and an observer of the
+// same run.
 class TieEvidence final : public TieGuide, public Observer {
  public:
   // `schedule` must outlive this.
@@ -32,12 +32,13 @@ class TieEvidence final : public TieGuide, public Observer {
   Block* Choose(Block* first, const FreeSet& set) override;
   void OnRelease(const Block& block) override;
 
-  // By tie as restored (1, 2 ...): the tie under which every choice and
-  // release seen agrees; in the order of addresses where nothing is known.
-  // Empty if that order is already right. O(choices * log).
+  // Returns the rank of each restored tie (1, 2 ...) with which every choice and release seen
+  // agrees; where nothing is known, it is the order of addresses. Empty if that order is already
+  // right. O(choices * log).
   std::vector<uint64_t> Ranks();
 
-  // Choices that contradict each other, or are too many to compare all; after Ranks().
+  // Returns whether choices contradict each other, or are too many to compare all; valid after
+  // Ranks().
   bool contradictory() const { return contradictory_; }
 
  private:
@@ -46,7 +47,8 @@ class TieEvidence final : public TieGuide, public Observer {
     uint64_t tie;
   };
   uint64_t TieOf(const Block& block) const { return block.order / stride_; }
-  // Every choice is compared with every equal block: n choices of n equals would be n * n.
+  // Returns whether there was too much to compare. Every choice is compared with every equal block,
+  // so n choices of n equal blocks would be n * n.
   bool gave_up() const { return looked_at_ > kMaxLookedAt || before_.size() > kMaxPairs; }
   static constexpr uint64_t kMaxLookedAt = uint64_t{1} << 24;
   static constexpr size_t kMaxPairs = size_t{1} << 20;
@@ -54,14 +56,14 @@ class TieEvidence final : public TieGuide, public Observer {
   void CompareReleases();
 
   const Schedule& schedule_;
-  Address wanted_;  // recorded address of the malloc at hand
+  Address wanted_;  // recorded address of the current malloc
   uint64_t restored_ = 0;
   uint64_t stride_ = 1;
   size_t begin_ = 0;
   size_t end_ = 0;
-  std::vector<Released> released_;  // by the request at hand
+  std::vector<Released> released_;  // by the current request
   absl::flat_hash_set<std::pair<uint64_t, uint64_t>> before_;
-  uint64_t looked_at_ = 0;  // blocks
+  uint64_t looked_at_ = 0;  // number of blocks
   bool contradictory_ = false;
 };
 

@@ -9,7 +9,7 @@
 namespace memreplay {
 namespace {
 
-// Where a key stands; a file without that place cannot show the key.
+// The place of a key; a file without that place cannot show the key.
 enum class Place { kBlock, kSegment, kTopLevel, kSettings, kEvent };
 
 bool HasPlace(const Trace& trace, Place place) {
@@ -62,7 +62,7 @@ bool KnowsSettings(const TorchProfile& profile, const Trace& trace) {
   return true;
 }
 
-// The release has all that the file has.
+// Returns whether the release has all keys that the file has.
 bool HasAll(const TorchProfile& profile, const Trace& trace) {
   for (const LayoutKey& key : kKeys) {
     if (trace.layout.*key.in_file && !(profile.snapshot.*key.in_release)) return false;
@@ -70,7 +70,7 @@ bool HasAll(const TorchProfile& profile, const Trace& trace) {
   return KnowsSettings(profile, trace);
 }
 
-// The release would have written nothing that the file lacks.
+// Returns whether the release would have written nothing that the file lacks.
 bool LacksNothing(const TorchProfile& profile, const Trace& trace) {
   for (const LayoutKey& key : kKeys) {
     if (profile.snapshot.*key.in_release && HasPlace(trace, key.place) &&
@@ -81,7 +81,7 @@ bool LacksNothing(const TorchProfile& profile, const Trace& trace) {
   return true;
 }
 
-// What bounds the range from below and from above.
+// Returns the keys that bound the range from below and from above.
 std::vector<std::string> Evidence(const std::vector<const TorchProfile*>& fitting,
                                   const Trace& trace) {
   std::vector<std::string> evidence;

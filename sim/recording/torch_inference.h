@@ -1,5 +1,5 @@
-// Which PyTorch release a file is replayed as, and why that one: told from what its snapshot has
-// and lacks.
+// The PyTorch release as which a file is replayed, and the reason, inferred from what its snapshot
+// contains and lacks.
 #ifndef MEMREPLAY_SIM_RECORDING_TORCH_INFERENCE_H_
 #define MEMREPLAY_SIM_RECORDING_TORCH_INFERENCE_H_
 
@@ -16,11 +16,11 @@ namespace memreplay {
 enum class ProfileReason : uint8_t {
   kGiven,    // requested
   kInFile,   // the file names it
-  kDefault,  // a program that names none
-  // Inferred, from here on.
+  kDefault,  // a written schedule that names none
+  // The following are inferred.
   kLayout,          // the newest of the releases that write such files
   kReproduces,      // the newest of them under which the replay is exact
-  kReproducesMost,  // of them the one under which it stays exact for longest
+  kReproducesMost,  // the one of them under which it stays exact for longest
   kNewestKey,       // no release writes such files; the oldest that writes all their keys
   kUnknownLayout,   // no release writes all their keys; the default
 };
@@ -29,23 +29,23 @@ enum class ProfileReason : uint8_t {
 struct ProfileChoice {
   const TorchProfile* profile = nullptr;
   ProfileReason reason = ProfileReason::kGiven;
-  // Of inferred ones: the releases that write such files, oldest first.
+  // For inferred ones, the releases that write such files, oldest first.
   std::vector<const TorchProfile*> fitting = {};
-  // What older and newer releases would have written otherwise: "external_annotations",
-  // "no compile_context", "its settings".
+  // What older and newer releases would have written differently: "external_annotations", "no
+  // compile_context", "its settings".
   std::vector<std::string> evidence = {};
-  // kReproduces, kReproducesMost: the newest of `fitting`, and the recorded event at which its
-  // replay differs.
+  // For kReproduces and kReproducesMost, the newest of `fitting`, and the recorded event at which
+  // its replay differs.
   const TorchProfile* rejected = nullptr;
   uint64_t rejected_at = 0;
 
   bool inferred() const { return reason >= ProfileReason::kLayout; }
 };
 
-// Narrows the releases down by the keys that the file has and lacks, and by the
-// keys of its settings string. Of several that fit, the newest. A file that fits none (edited, or
-// made by another tool) is taken as the release that its newest key requires; one that says
-// nothing, as the default.
+// Narrows the releases down by the keys that the file has and lacks, and by the keys of its
+// settings string. Returns the newest if several fit. For a file that fits none (edited, or made by
+// another tool) it returns the release that its newest key requires, and for one without evidence
+// the default.
 ProfileChoice InferTorchProfile(const Trace& trace);
 
 }  // namespace memreplay

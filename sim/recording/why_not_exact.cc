@@ -11,13 +11,13 @@
 namespace memreplay {
 namespace {
 
-// Whether the file begins with a malloc's own entry, and that is what diverged.
+// Returns whether the file begins with a malloc's own entry and that is what diverged.
 bool IsRestOfRequest(const Schedule& schedule, uint64_t event) {
   const EventView recorded = schedule.recorded();
   return event == 0 && !recorded.empty() && recorded[0].kind == EventKind::kAlloc;
 }
 
-// A pool whose segments the recording may have released without naming it.
+// Returns whether there is a pool whose segments the recording may have released without naming it.
 bool HasUntoldPools(const Schedule& schedule) {
   if (schedule.pools().size() < 2 || schedule.trace().layout.has_event_pool_id) return false;
   return std::any_of(schedule.recorded().begin(), schedule.recorded().end(), [](const Event& e) {
@@ -25,7 +25,7 @@ bool HasUntoldPools(const Schedule& schedule) {
   });
 }
 
-// What of the state at the beginning the file does not tell.
+// Adds what the file does not contain of the state at the beginning.
 void AddStartState(const ExactReplayResult& result, const Schedule& schedule,
                    const AllocatorConfig& config, std::vector<std::string>* causes) {
   const uint64_t event = result.first_divergence->index;

@@ -1,4 +1,4 @@
-// In words, why a replay left its recording.
+// Explains in words why a replay diverged from its recording.
 #ifndef MEMREPLAY_SIM_RECORDING_WHY_NOT_EXACT_H_
 #define MEMREPLAY_SIM_RECORDING_WHY_NOT_EXACT_H_
 
@@ -11,8 +11,8 @@
 
 namespace memreplay {
 
-// The first divergence, and what the file leaves open that may have caused it:
-// several clauses, or that nothing in the file explains it. "" without one.
+// Returns the first divergence, and what the file leaves open that may have caused it, as several
+// clauses, or that nothing in the file explains it. "" if there is no divergence.
 std::string WhyNotExact(const ExactReplayResult& result, const Schedule& schedule,
                         const AllocatorConfig& config, const TorchProfile& profile);
 

@@ -13,13 +13,13 @@
 namespace memreplay {
 namespace {
 
-// Calls of one module look alike: this share of their allocations comes from stacks that half of
+// Calls of one module are similar: this share of their allocations comes from stacks that half of
 // the calls have.
 constexpr double kAlike = 0.6;
-// What a call returns is no smaller than this part of the largest that it leaves.
+// What a call returns is no smaller than 1/kReturned of the largest allocation that it leaves.
 constexpr uint64_t kReturned = 8;
 constexpr size_t kMaxModules = 6;
-constexpr size_t kMaxLevels = 32;  // modules inside each other, the innermost
+constexpr size_t kMaxLevels = 32;  // of nested modules, the innermost
 
 bool MayBeSaved(Category category) {
   switch (category) {
@@ -32,7 +32,7 @@ bool MayBeSaved(Category category) {
   }
 }
 
-// "transformer.h.3.attn" -> "transformer.h.*.attn".
+// Returns "transformer.h.*.attn" for "transformer.h.3.attn".
 std::string PatternOf(std::string_view path) {
   std::string pattern;
   for (const char c : path) {
@@ -48,7 +48,7 @@ std::string PatternOf(std::string_view path) {
 // A forward() on a stack.
 struct Level {
   uint64_t key = 0;        // the same for each call from the same line
-  uint64_t signature = 0;  // of it and what it called
+  uint64_t signature = 0;  // of this call and what it called
   uint32_t forward = 0;    // frames
   uint32_t caller = 0;
 };
@@ -94,7 +94,7 @@ class LevelsOfStacks {
       if (was_called) {
         const Frame& inner = trace_.stacks.frame(forward);
         const uint64_t key = absl::HashOf(inner.filename, inner.name, frame);
-        // Of a module inside one of its own kind the outer counts.
+        // If a module is inside one of its own kind, the outer counts.
         const auto same = std::find_if(levels.begin(), levels.end(),
                                        [&](const Level& level) { return level.key == key; });
         const Level level = {key, forward_signature, forward, frame};
@@ -167,7 +167,7 @@ class Finder {
       const PhaseSpan& span = phases[i];
       if (span.phase == Phase::kBackward) {
         if (facts_.passes.empty() || facts_.passes.back().backward != kNoRequest) {
-          // No module was called: a loss alone, or a compiled model.
+          // No module was called: there is only a loss, or a compiled model.
           const uint32_t begin = facts_.passes.empty() ? 0 : facts_.passes.back().backward_end;
           facts_.passes.push_back(
               {begin, facts_.RequestAt(span.begin), kNoRequest, kNoRequest, false});
@@ -188,7 +188,8 @@ class Finder {
     }
     for (Pass& pass : facts_.passes) {
       if (!pass.is_over_without_backward || pass.backward == kNoRequest) continue;
-      // Several passes came before this backward pass; it is theirs whose allocations it finds.
+      // Several passes came before this backward pass, which belongs to the one whose allocations
+      // it finds.
       uint64_t live = 0, kept = 0;
       for (uint32_t i = pass.begin; i < pass.end; ++i) {
         if (facts_.made[i] == kNoAllocation) continue;
@@ -201,7 +202,7 @@ class Finder {
     }
   }
 
-  // The pass that a request is in; none: the number of passes.
+  // Returns the pass that contains a request, or the number of passes if none does.
   uint32_t PassAt(uint32_t request) const {
     const auto after =
         std::upper_bound(facts_.passes.begin(), facts_.passes.end(), request,
@@ -264,11 +265,11 @@ class Finder {
       absl::flat_hash_set<uint64_t> seen;                  // in this call
       absl::flat_hash_set<uint32_t> lines;                 // frames of forward()
       uint32_t last_line = kNoRequest;
-      std::vector<bool> is_same_line;  // of calls: they begin where the call before went on
+      std::vector<bool> is_same_line;  // by call: begins where the last continued
     };
     absl::flat_hash_map<uint64_t, Open> modules;
-    std::vector<uint64_t> order;     // keys, as they come
-    std::vector<uint64_t> is_going;  // keys of calls that go on
+    std::vector<uint64_t> order;     // keys in order of appearance
+    std::vector<uint64_t> is_going;  // keys of calls that continue
     for (uint32_t p = 0; p < facts_.passes.size(); ++p) {
       is_going.clear();
       const Pass& pass = facts_.passes[p];
@@ -311,7 +312,7 @@ class Finder {
           is_going.push_back(level.key);
         }
       }
-      uint32_t end = pass.end;  // what is freed when a call returns comes before the next request
+      uint32_t end = pass.end;  // what is freed when a call returns precedes the next request
       while (end < facts_.made.size() && facts_.made[end] == kNoAllocation) ++end;
       for (const uint64_t key : is_going) modules[key].module.calls.back().end = end;
     }
@@ -330,7 +331,8 @@ class Finder {
     return found;
   }
 
-  // What comes again on one line of a function of several lines is a loop there, no other call.
+  // Merges calls that repeat on one line of a function of several lines: they are a loop there, not
+  // other calls.
   static void MergeLoops(size_t lines, const std::vector<bool>& is_same_line,
                          std::vector<ModuleCall>* calls) {
     if (lines < 2) return;
@@ -352,11 +354,11 @@ class Finder {
     return false;
   }
 
-  // Whether an allocation of a pass is live when its backward pass begins, or would be.
+  // Returns whether an allocation of a pass is live when its backward pass begins, or would be.
   bool IsLiveInBackward(AllocationId id, const Pass& pass) const {
     const AllocationSpan& span = facts_.spans[id];
     if (pass.backward != kNoRequest) return span.freed >= pass.backward;
-    // The recording ends first.
+    // The recording ends before the backward pass.
     if (pass.is_over_without_backward) return false;
     return span.freed == kNoRequest || (facts_.refused.has_value() && span.freed > *facts_.refused);
   }
@@ -395,11 +397,12 @@ class Finder {
     for (const auto& [pass, bytes] : of_pass) module.saved = std::max(module.saved, Bytes(bytes));
   }
 
-  // A backward pass goes backwards: what a call returned is freed with what was made of it later
-  // (`after`), before the rest of the call. The boundary is where fewest are on the wrong side.
+  // Returns what is freed first. A backward pass runs backwards: what a call returned is freed with
+  // what was made of it later (`after`), before the rest of the call. The boundary is where the
+  // fewest are on the wrong side.
   absl::flat_hash_set<AllocationId> FreedFirst(const std::vector<AllocationId>& live,
                                                const std::vector<AllocationId>& after) const {
-    std::vector<std::pair<uint32_t, bool>> frees;  // request, whether it is of `after`
+    std::vector<std::pair<uint32_t, bool>> frees;  // request, and whether it is of `after`
     for (const AllocationId id : live) frees.emplace_back(facts_.spans[id].freed, false);
     for (const AllocationId id : after) frees.emplace_back(facts_.spans[id].freed, true);
     std::sort(frees.begin(), frees.end());

@@ -1,4 +1,5 @@
-// What a schedule says of its script: passes, and the modules that are called several times in one.
+// What a schedule reveals about its script: passes, and the modules that are called several times
+// in one.
 #ifndef MEMREPLAY_SIM_REMEDY_PASSES_H_
 #define MEMREPLAY_SIM_REMEDY_PASSES_H_
 
@@ -14,14 +15,14 @@
 
 namespace memreplay {
 
-// A forward pass: a stretch of requests in one phase, and the backward pass that follows it.
+// A forward pass: a range of requests in one phase, and the backward pass that follows it.
 // Positions are indexes of Schedule::requests().
 struct Pass {
   uint32_t begin = 0;
   uint32_t end = 0;
-  uint32_t backward = kNoRequest;  // where it begins; none: the schedule has none for this pass
+  uint32_t backward = kNoRequest;  // where it begins; kNoRequest if this pass has none
   uint32_t backward_end = kNoRequest;
-  // Another pass follows and there was no backward pass between.
+  // Whether another pass follows without a backward pass in between.
   bool is_over_without_backward = false;
 };
 
@@ -30,42 +31,42 @@ struct ModuleCall {
   uint32_t begin = 0;  // requests [begin, end)
   uint32_t end = 0;
   uint32_t pass = 0;  // index into PassFacts::passes
-  // What was made during the call and is live until backward, other than what the call returns.
+  // Allocations made during the call and live until backward, other than what the call returns.
   std::vector<AllocationId> saved;
-  // What the call returns, as far as it is live until backward.
+  // Allocations that the call returns, as far as they are live until backward.
   std::vector<AllocationId> returned;
 };
 
 // A module that is called several times in a forward pass, or several modules of one class.
 struct RepeatedModule {
-  // By Python's notes: their paths with * for numbers, "transformer.h.*". By stacks: "".
+  // From Python's notes: their paths with * for numbers, "transformer.h.*". From stacks: "".
   std::string path;
-  uint32_t forward = kNoRequest;  // by stacks: the frame of forward(), and
+  uint32_t forward = kNoRequest;  // from stacks: the frame of forward(), and
   uint32_t caller = kNoRequest;   // the frame that calls the module
   std::vector<ModuleCall> calls;  // ascending
-  Bytes saved;                    // the most that `saved` of one pass comes to
+  Bytes saved;                    // the maximum sum of `saved` in one pass
 };
 
-// What the passes of a training recording say: where each begins, and which modules repeat.
+// What the passes of a training recording reveal: where each begins, and which modules repeat.
 struct PassFacts {
-  // Not owned. The events of the schedule are kept.
+  // Both are not owned. The events of the schedule are kept.
   const Schedule* schedule = nullptr;
   const Meanings* meanings = nullptr;
   std::vector<StackRole> roles;         // by stack
   std::vector<AllocationSpan> spans;    // by id
-  std::vector<AllocationId> made;       // by request: what it makes; kNoAllocation: nothing
+  std::vector<AllocationId> made;       // by request: what it makes, or kNoAllocation
   std::vector<uint32_t> event;          // by request: EventOfRequest()
   std::vector<Pass> passes;             // ascending
-  std::vector<RepeatedModule> modules;  // that save the most first
-  // Where memory ran out when it was recorded, the last time: what comes after is not what the
+  std::vector<RepeatedModule> modules;  // those that save the most first
+  // Where memory ran out for the last time in the recording. What comes after is not what the
   // script would have done.
   std::optional<uint32_t> refused;
 
   uint32_t RequestAt(uint64_t at_event) const;  // the first at or after it
 };
 
-// Absent for a schedule that is expanded again. `meanings` are those of `schedule`; both must
-// outlive the answer. O(requests + frames of stacks * their depth).
+// Finds the facts; nullopt for a schedule that is expanded again. `meanings` are those of
+// `schedule`; both must outlive the result. O(requests + frames of stacks * their depth).
 std::optional<PassFacts> FindPassFacts(const Schedule& schedule, const Meanings& meanings);
 
 }  // namespace memreplay

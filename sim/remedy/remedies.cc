@@ -15,7 +15,7 @@ namespace {
 
 constexpr Bytes kSmall = MiB(1);
 constexpr size_t kMaxCheckpointed = 3;  // modules
-constexpr double kWorthwhile = 0.02;    // of what is live at most
+constexpr double kWorthwhile = 0.02;    // of the maximum that is live
 constexpr size_t kKept = 2;             // temporaries of one parameter's update that live at once
 
 AllocationId MadeBy(const PassFacts& facts, uint32_t request) {
@@ -24,8 +24,8 @@ AllocationId MadeBy(const PassFacts& facts, uint32_t request) {
 
 // Activation checkpointing.
 
-// Where autograd comes to a call, by the first free of what the call saved: before the allocations
-// that come directly before that free.
+// Returns where autograd reaches a call, given the first free of what the call saved: before the
+// allocations that come directly before that free.
 uint32_t StartOfNode(const PassFacts& facts, uint32_t freed, uint32_t least) {
   uint32_t at = freed;
   while (at > least && facts.made[at - 1] != kNoAllocation) --at;
@@ -49,10 +49,11 @@ void CheckpointCall(const PassFacts& facts, const ModuleCall& call, ScheduleEdit
   const uint32_t at = StartOfNode(facts, first_use, pass.backward);
   const RequestView requests = facts.schedule->requests();
   absl::flat_hash_map<AllocationId, AllocationId> again;
-  std::vector<AllocationId> rest;  // made again, in order, and not saved
+  std::vector<AllocationId> rest;  // recomputed, in order, and not saved
   for (uint32_t i = call.begin; i <= last_made; ++i) {
     if (const AllocationId id = facts.made[i]; id != kNoAllocation) {
-      // What stays has no place in a second computation: workspaces, what another remedy changes.
+      // Some allocations have no place in a second computation: workspaces, and what another remedy
+      // changes.
       const bool is_saved = saved.contains(id);
       const bool is_whole = facts.spans[id].freed < pass.backward_end;
       if (!is_saved && (!facts.spans[id].is_movable || edit->IsClaimed(id) || !is_whole)) continue;
@@ -77,7 +78,7 @@ void CheckpointCall(const PassFacts& facts, const ModuleCall& call, ScheduleEdit
   }
 }
 
-// The calls that are checkpointed: of each pass the first, and each `every`th after it.
+// Returns the calls that are checkpointed: in each pass the first, and each `every`th after it.
 std::vector<const ModuleCall*> CheckpointedCalls(const PassFacts& facts, const Remedy& remedy) {
   std::vector<const ModuleCall*> checkpointed;
   uint32_t in_pass = 0;
@@ -94,8 +95,8 @@ void Checkpoint(const PassFacts& facts, const Remedy& remedy, ScheduleEdit* edit
     CheckpointCall(facts, *call, edit);
 }
 
-// What is allocated in forward passes, and by the calls that are checkpointed, of the pass that
-// allocates most.
+// Measures what the forward passes and the checkpointed calls allocate, in the pass that allocates
+// most.
 void MeasureRecomputation(const PassFacts& facts, Remedy* remedy) {
   const auto made_in = [&](uint32_t begin, uint32_t end) {
     uint64_t bytes = 0;
@@ -119,9 +120,9 @@ void MeasureRecomputation(const PassFacts& facts, Remedy* remedy) {
 
 // Activations on the host.
 
-// Which activations of a pass are copied, and from where on each is not needed on the GPU: what is
-// made in a call, when the call returns; what it returns, and what is made between calls, when the
-// next call does.
+// Calls `take` with the activations of a pass that are copied, and from where on each is not needed
+// on the GPU: when the call that made it returns; or, for what a call returns or what is made
+// between calls, when the next call returns.
 template <typename Take>
 void ForHost(const PassFacts& facts, const RepeatedModule& module, const Take& take) {
   for (size_t i = 0; i < module.calls.size(); ++i) {
@@ -177,12 +178,13 @@ Bytes HostBytes(const PassFacts& facts, size_t module) {
 
 struct Loss {
   AllocationId logits = kNoAllocation;
-  std::vector<AllocationId> made;         // of the logits, in forward, then in backward
+  std::vector<AllocationId> made;         // from the logits, in forward, then in backward
   AllocationId gradient = kNoAllocation;  // the last of them, as large as the logits
 };
 
-// The first large allocation of a category, or what the first large allocation of a loss function
-// was made of: the last before it with the same number of elements, of the same or another type.
+// Returns the first large allocation of a category, or what the first large allocation of a loss
+// function was made from: the last before it with the same number of elements, of the same or
+// another type.
 AllocationId LogitsOf(const PassFacts& facts, const Pass& pass) {
   std::vector<AllocationId> large;  // before the loss
   uint32_t begin = 0;               // what another pass left
@@ -212,15 +214,15 @@ AllocationId LogitsOf(const PassFacts& facts, const Pass& pass) {
   return kNoAllocation;
 }
 
-// What a pass makes of its logits; absent where it cannot be told apart from the rest.
+// Returns what a pass makes from its logits; nullopt if it cannot be distinguished from the rest.
 std::optional<Loss> LossOf(const PassFacts& facts, const Pass& pass) {
   if (pass.backward == kNoRequest) return std::nullopt;
   Loss loss;
   loss.logits = LogitsOf(facts, pass);
   if (loss.logits == kNoAllocation) return std::nullopt;
   const AllocationSpan& logits = facts.spans[loss.logits];
-  // Half (of another type) to twice the logits; a sequence that is shifted by one has a little
-  // less.
+  // They have half (of another type) to twice the size of the logits; a sequence that is shifted by
+  // one has slightly less.
   const auto is_of_logits = [&](AllocationId id) {
     return 2 * facts.spans[id].size.value() >= logits.size.value() * 9 / 10 &&
            facts.spans[id].size.value() <= 2 * logits.size.value();
@@ -247,7 +249,7 @@ std::optional<Loss> LossOf(const PassFacts& facts, const Pass& pass) {
   return loss;
 }
 
-// The gradient takes the logits' place.
+// Edits the loss so that the gradient takes the logits' place.
 void FuseLoss(const PassFacts& facts, ScheduleEdit* edit) {
   for (const Pass& pass : facts.passes) {
     const std::optional<Loss> loss = LossOf(facts, pass);
@@ -270,7 +272,7 @@ bool IsForeach(const Trace& trace, uint32_t stack) {
   return false;
 }
 
-// Of each step of an optimizer with torch._foreach_*, its temporaries.
+// Returns the temporaries of each step of an optimizer with torch._foreach_*.
 std::vector<std::vector<AllocationId>> ForeachTemporaries(const PassFacts& facts) {
   std::vector<std::vector<AllocationId>> steps;
   absl::flat_hash_map<uint32_t, bool> is_foreach;  // by stack
@@ -301,7 +303,8 @@ void WithoutForeach(const PassFacts& facts, ScheduleEdit* edit) {
   }
 }
 
-// Gradients that are freed in the pass after their optimizer's step, and where that step ended.
+// Returns gradients that are freed in the pass after their optimizer's step, and where that step
+// ended.
 std::vector<std::pair<AllocationId, uint32_t>> LateGradients(const PassFacts& facts) {
   std::vector<std::pair<AllocationId, uint32_t>> late;
   const std::vector<PhaseSpan>& phases = facts.meanings->phases;
@@ -320,7 +323,7 @@ std::vector<std::pair<AllocationId, uint32_t>> LateGradients(const PassFacts& fa
         steps.begin(), steps.end(), span.made,
         [](const std::pair<uint32_t, uint32_t>& at, uint32_t made) { return at.first < made; });
     if (step == steps.end() || span.freed <= step->second) continue;
-    // Something was made meanwhile: zero_grad() did not follow at once.
+    // An allocation in between shows that zero_grad() did not follow at once.
     const bool is_late = std::any_of(
         facts.made.begin() + step->second, facts.made.begin() + span.freed, [&](AllocationId made) {
           return made != kNoAllocation && facts.spans[made].size >= kSmall;
@@ -349,14 +352,14 @@ void FreeLeak(const PassFacts& facts, const Remedy& remedy, ScheduleEdit* edit) 
     }
     const auto end = std::upper_bound(ends.begin(), ends.end(), span.made);
     if (end == ends.begin() || end == ends.end()) continue;
-    // What the next step replaces is not left behind.
+    // What the next step replaces is not a leak.
     const uint32_t after = std::next(end) == ends.end() ? *end : *std::next(end);
     if (span.freed > after && edit->Claim(id)) edit->FreeBefore(id, *end);
   }
 }
 
-// What passes keep beyond the call that made it although no backward pass follows: what a call
-// returns is kept to the end of the next one.
+// Returns what passes keep beyond the call that made it although no backward pass follows. What a
+// call returns is kept to the end of the next one.
 std::vector<std::pair<AllocationId, uint32_t>> KeptWithoutBackward(const PassFacts& facts) {
   std::vector<std::pair<AllocationId, uint32_t>> kept;
   absl::flat_hash_set<AllocationId> seen;
@@ -387,7 +390,8 @@ void WithoutGradients(const PassFacts& facts, ScheduleEdit* edit) {
   }
 }
 
-// Where training goes over to evaluation and back; without evaluation, after each optimizer's step.
+// Returns where training switches to evaluation and back, or without evaluation the end of each
+// optimizer's step.
 std::vector<uint32_t> Boundaries(const PassFacts& facts) {
   std::vector<uint32_t> changes, steps;
   Phase last = Phase::kOther;

@@ -12,7 +12,7 @@ std::vector<AllocationSpan> AllocationSpans(const Schedule& schedule) {
     spans[start.id].stream = start.stream;
   }
   uint32_t i = 0;
-  int in_pool = 0;  // pools that the script's allocations go to at the moment
+  int in_pool = 0;  // current number of pools that the script's allocations go to
   for (const Event& request : schedule.requests()) {
     if (request.kind == EventKind::kPoolBegin) ++in_pool;
     if (request.kind == EventKind::kPoolEnd) --in_pool;

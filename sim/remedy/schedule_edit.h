@@ -1,4 +1,4 @@
-// Changes of when the allocations of a schedule are made and freed.
+// Changes when the allocations of a schedule are made and freed.
 #ifndef MEMREPLAY_SIM_REMEDY_SCHEDULE_EDIT_H_
 #define MEMREPLAY_SIM_REMEDY_SCHEDULE_EDIT_H_
 
@@ -17,19 +17,19 @@ namespace memreplay {
 
 inline constexpr uint32_t kNoRequest = std::numeric_limits<uint32_t>::max();
 
-// From where to where an allocation lives, as indexes of Schedule::requests().
+// The lifetime of an allocation, as indexes of Schedule::requests().
 struct AllocationSpan {
-  uint32_t made = kNoRequest;   // none: live before the first request
-  uint32_t freed = kNoRequest;  // none: never freed
+  uint32_t made = kNoRequest;   // kNoRequest: live before the first request
+  uint32_t freed = kNoRequest;  // kNoRequest: never freed
   Bytes size;                   // requested
   uint32_t stack = 0;
   uint32_t stream = 0;
-  // Made by a request, in the default pool, and used on its own stream alone: such an allocation
-  // can be freed and made elsewhere.
+  // Whether it is made by a request, in the default pool, and used only on its own stream, so that
+  // it can be freed and made elsewhere.
   bool is_movable = false;
 };
 
-// By AllocationId. O(requests).
+// Returns the spans by AllocationId. O(requests).
 std::vector<AllocationSpan> AllocationSpans(const Schedule& schedule);
 
 // A list of changes that makes a schedule from another. An allocation is changed once: the first to
@@ -40,28 +40,29 @@ class ScheduleEdit {
   // Both must outlive the edit. The events of `schedule` must be kept, not expanded again.
   ScheduleEdit(const Schedule& schedule, absl::Span<const AllocationSpan> spans);
 
-  // Takes an allocation for a change. False: it is not movable, or was claimed before.
+  // Claims an allocation for a change. Returns false if it is not movable or was claimed before.
   bool Claim(AllocationId id);
   bool IsClaimed(AllocationId id) const { return claimed_[id]; }
 
-  // Of a claimed allocation: it is freed before request `position` (kNoRequest: never) instead of
-  // where it was, or not made at all. `position` must be after the request that makes it.
+  // Change a claimed allocation: it is freed before request `position` (kNoRequest: never) instead
+  // of its original position, or not made at all. `position` must be after the request that makes
+  // it.
   void FreeBefore(AllocationId id, uint32_t position);
   void Drop(AllocationId id);
-  // Makes an allocation like `model` with this size; returns its id. Its free comes from
-  // FreeNewBefore(), or never.
+  // Makes an allocation like `model` with this size; returns its id. FreeNewBefore() frees it, or
+  // nothing does.
   AllocationId MakeBefore(uint32_t position, AllocationId model, Bytes size);
   void FreeNewBefore(AllocationId id, uint32_t position);
   void EmptyCacheBefore(uint32_t position);
   // Leaves out a request that was refused when it was recorded.
   void Skip(uint32_t request) { is_gone_[request] = true; }
-  // Nothing comes after this request.
+  // Ends the schedule after this request.
   void StopAfter(uint32_t request) { end_ = request + 1; }
 
-  // Allocations and requests changed.
+  // Returns the number of changed allocations and requests.
   size_t changes() const { return changes_; }
 
-  // O(requests + changes log changes).
+  // Returns the changed schedule. O(requests + changes log changes).
   Schedule Apply() const;
 
  private:

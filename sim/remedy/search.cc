@@ -29,7 +29,7 @@ double CostOf(const Remedy& remedy) {
   return 0;
 }
 
-// One of two that do the same more and less thoroughly.
+// Returns whether two remedies do the same to different degrees, so that only one makes sense.
 bool Exclude(const Remedy& a, const Remedy& b) {
   const auto is_of_activations = [](const Remedy& remedy) {
     return remedy.kind == RemedyKind::kCheckpoint || remedy.kind == RemedyKind::kHost;
@@ -45,7 +45,7 @@ class Search {
     found_.facts = std::move(facts);
     found_.goal = settings.capacity;
     found_.is_cut = found_.facts.refused.has_value();
-    // Where memory ran out, the start is part of why.
+    // If memory ran out, the start is part of the reason.
     found_.is_fresh = !study.schedule().is_cold() && !found_.is_cut;
   }
 
@@ -130,7 +130,7 @@ class Search {
     if (!found_.goal.has_value()) return run;
     run.fits = run.peak_reserved <= *found_.goal;
     if (run.fits || run.peak_allocated > *found_.goal) return run;
-    // What is cached can be released and requested again.
+    // Cached memory can be released and requested again.
     settings.capacity = found_.goal;
     settings.unlimited = false;
     const absl::StatusOr<WhatIfResult> limited = Replay(schedule, settings);
@@ -171,12 +171,12 @@ class Search {
     return found == found_.runs.end() ? nullptr : &*found;
   }
 
-  // Two together, then three, the cheapest first, until one fits.
+  // Tries two together, then three, the cheapest first, until one fits.
   absl::Status ReachGoal() {
     if (found_.as_is.fits) return absl::OkStatus();
     const auto fits = [](const RemedyRun& run) { return run.fits; };
     std::vector<size_t> helpful = Helpful();
-    // Settings may help only with something else: what is cached differs.
+    // Settings may help only in combination, because they change what is cached.
     for (size_t i = 0; i < found_.remedies.size(); ++i) {
       const bool is_cheap = found_.remedies[i].kind == RemedyKind::kSettings;
       if (is_cheap && std::find(helpful.begin(), helpful.end(), i) == helpful.end()) {
@@ -224,7 +224,7 @@ class Search {
     return sets;
   }
 
-  // The best first, then each other that still takes something off.
+  // Starts with the best and adds each other that still lowers the peak.
   absl::Status Combine() {
     std::vector<size_t> helpful = Helpful();
     std::stable_sort(helpful.begin(), helpful.end(), [&](size_t a, size_t b) {

@@ -1,4 +1,4 @@
-// Independent pieces of work on several threads.
+// Independent tasks on several threads.
 #ifndef MEMREPLAY_SIM_RUN_PARALLEL_H_
 #define MEMREPLAY_SIM_RUN_PARALLEL_H_
 
@@ -10,8 +10,8 @@
 
 namespace memreplay {
 
-// Calls work(i) once for each i below `count`, on at most `threads` threads, the calling one
-// included; returns when all are done. The assignment to threads is undefined, so each call of
+// Calls work(i) once for each i below `count`, on at most `threads` threads including the calling
+// one, and returns when all are done. The assignment to threads is undefined, so each call of
 // `work` must write its result to a place of its own.
 template <typename Work>
 void ParallelFor(size_t count, size_t threads, const Work& work) {

@@ -15,8 +15,8 @@ namespace {
 CachingAllocatorOptions OptionsFor(const ReplayPlan& plan) {
   const Schedule& schedule = *plan.schedule;
   CachingAllocatorOptions options;
-  // PyTorch's order is that of the hashes of its streams; the streams of late completions in a
-  // recording are invented.
+  // PyTorch orders streams by their hashes, but the streams of late completions in a recording are
+  // invented.
   if (!schedule.is_program()) options.stream_order = StreamOrder::kAscending;
   options.streams = schedule.trace().streams;
   options.pools = schedule.pools();
@@ -25,7 +25,7 @@ CachingAllocatorOptions OptionsFor(const ReplayPlan& plan) {
   return options;
 }
 
-// Passes on the events of allocating the start state again.
+// An observer that passes on the events that allocate the start state again.
 class StartEvents final : public Observer {
  public:
   explicit StartEvents(Observer& observer) : observer_(observer) {}

@@ -1,4 +1,4 @@
-// One run: a schedule through an allocator on a device, watched from start to end. The repetition
+// One run: a schedule goes through an allocator on a device, and observers watch it. The repetition
 // of a recording, a what-if and a run on a real device differ only in the values given here.
 #ifndef MEMREPLAY_SIM_RUN_REPLAY_H_
 #define MEMREPLAY_SIM_RUN_REPLAY_H_
@@ -19,22 +19,22 @@ namespace memreplay {
 
 enum class RunBackend : uint8_t {
   kNative,  // PyTorch's caching allocator
-  kDirect,  // no caching: each allocation is one of the device
+  kDirect,  // no caching: each allocation is a segment of the device
   kAsync,   // the driver's stream-ordered pool
 };
 
 // The state before the first request of a warm recording.
 enum class StartPolicy : uint8_t {
-  kRecorded,  // the segments and blocks of the recording, cached ones included
+  kRecorded,  // the recorded segments and blocks, including cached ones
   kFresh,     // only what was live, allocated anew in address order
 };
 
 // What exists before the first request of a replay.
 struct ReplayStart {
   StartPolicy policy = StartPolicy::kFresh;
-  // Of kRecorded, not owned; null: there is nothing.
+  // The start of kRecorded, not owned; null if there is nothing.
   const MemoryState* segments = nullptr;
-  // Whether the device already has the segments at their addresses; otherwise memory for them is
+  // Whether the device already has the segments at their addresses. Otherwise memory for them is
   // requested in their order, and the device determines the addresses.
   bool is_held = false;
   const RestoreHints* hints = nullptr;  // not owned
@@ -48,24 +48,25 @@ struct ReplayPlan {
   const AllocatorConfig* config = nullptr;
   std::optional<double> fraction = std::nullopt;
   RunBackend backend = RunBackend::kNative;
-  // Serves the requests of kAsync; null: a simulated pool.
+  // Serves the requests of kAsync; null is a simulated pool.
   Allocator* async = nullptr;
   ReplayStart start = {};
   TieGuide* tie_guide = nullptr;
 };
 
-// What a replay came to.
+// The outcome of a replay.
 struct ReplayResult {
   RunResult run;           // including what ran out of memory at the start
-  MemoryStats statistics;  // at the end, like the rest
+  MemoryStats statistics;  // at the end of the run
   MemoryState segments;
   RuleCounts rules = {};
 };
 
-// O(requests + events). Observers see the start, then requests and events, then the end, while
-// everything is still held; the device must release what is held then. Errors: the memory fraction
-// is outside [0, 1]; the device cannot hold the start state, or a request of the start state raises
-// an exception. If the observer's class is final, the run is compiled for it, as Run() is.
+// Replays a plan in O(requests + events). Observers receive the start, then requests and events,
+// then the end, while everything is still held; the device must release what is held then. Errors:
+// the memory fraction is outside [0, 1]; the device cannot hold the start state; a request of the
+// start state raises an exception. If the observer's class is final, the run is compiled for it, as
+// Run() is.
 template <typename AnyObserver>
 absl::StatusOr<ReplayResult> Replay(const ReplayPlan& plan, Device& device, AnyObserver& observer,
                                     const RunOptions& options = {});
@@ -84,7 +85,7 @@ absl::StatusOr<ReplayResult> Replay(const ReplayPlan& plan, Device& device, AnyO
   return ReplayBy(run, plan, device, observer, options);
 }
 
-// Returns whether stream work is complete only when the schedule says so: the completions of a
+// Returns whether stream work completes only when the schedule says so. The completions of a
 // recording are requests of its schedule; for a schedule that was written, the header decides.
 bool CompletesExplicitly(const Schedule& schedule);
 

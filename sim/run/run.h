@@ -1,4 +1,4 @@
-// Run() feeds a schedule to an allocator.
+// Runs a schedule through an allocator.
 #ifndef MEMREPLAY_SIM_RUN_RUN_H_
 #define MEMREPLAY_SIM_RUN_RUN_H_
 
@@ -15,46 +15,47 @@
 
 namespace memreplay {
 
-// A request that PyTorch would have answered with an exception (a bad settings
-// string, a pool ended twice). An outcome, not an error of the run.
+// A request that PyTorch would have answered with an exception (a bad settings string, a pool ended
+// twice). It is an outcome, not an error of the run.
 struct RequestFailure {
   uint64_t request = 0;  // index into Schedule::requests()
   std::string message;
-  // An OutOfMemoryError that leaves no trace entry: a rejection, or more than 1 EB asked.
+  // Whether it is an OutOfMemoryError that leaves no trace entry: a rejection, or a request of more
+  // than 1 EB.
   bool is_out_of_memory = false;
 };
 
-// What a run came to, apart from what its observers saw.
+// The outcome of a run, apart from what its observers saw.
 struct RunResult {
   uint64_t ooms = 0;
   std::vector<RequestFailure> failures;
 };
 
-// Interferes with a run, for questions of the kind "what if, just here". It may apply requests of
-// its own; a class that only watches is an Observer.
+// An object that changes a run, for questions of the kind "what if, just here". It may apply
+// requests of its own; a class that only watches is an Observer.
 class Intervention {
  public:
   enum class Next : uint8_t { kApply, kSkip, kStop };
   virtual ~Intervention() = default;
   // Called before the request with this index in Schedule::requests() is applied (or skipped, or
-  // the run ends). May apply requests of its own to `allocator`, passing `observer` on.
+  // the run ends). May apply requests of its own to `allocator` with `observer`.
   virtual Next BeforeRequest(size_t request, Allocator& allocator, Observer& observer) = 0;
 };
 
 // What takes part in a run in addition to allocator and observers.
 struct RunOptions {
   bool check_invariants = false;         // after every request; slow
-  Device* device = nullptr;              // told which request comes next; not owned
+  Device* device = nullptr;              // informed which request comes next; not owned
   Intervention* intervention = nullptr;  // not owned
 };
 
-// For each request: allocator.Apply(request, observer). Observers see marks and settings too.
+// Calls allocator.Apply(request, observer) for each request. Observers see marks and settings too.
 // O(requests). Replay() (replay.h) does what comes before and after.
 RunResult Run(const Schedule& schedule, Allocator& allocator, Observer& observer,
               const RunOptions& options = {});
 
-// The same with a caching allocator and an observer of a final class: compiled for that class, so
-// that no virtual call per event is needed.
+// Does the same with a caching allocator and an observer of a final class. It is compiled for that
+// class, so that no virtual call per event is needed.
 template <typename Known>
 requires std::is_final_v<Known> RunResult Run(const Schedule& schedule, CachingAllocator& allocator,
                                               Known& observer, const RunOptions& options = {});
@@ -75,7 +76,7 @@ absl::Status ApplyOther(const Event& request, const StringTable& strings, Alloca
                         Observer& observer);
 void Note(size_t request, const absl::Status& status, RunResult& result);
 
-inline constexpr size_t kAhead = 12;  // requests; memory answers within them
+inline constexpr size_t kAhead = 12;  // requests; about as long as memory takes to answer
 
 template <typename AnyAllocator, typename AnyObserver>
 RunResult Loop(const Schedule& schedule, AnyAllocator& allocator, AnyObserver& observer,

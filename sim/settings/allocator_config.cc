@@ -23,7 +23,7 @@ constexpr uint64_t kMaxRegisterThreads = 128;
 
 Bytes FromMiB(uint64_t mib) { return Bytes(std::min(mib, kMaxMiB) << kMiBShift); }
 
-// Sets the value of a key, in the way that both grammars share.
+// A setter of keys' values that both grammars share.
 class ValueSetter {
  public:
   ValueSetter(const TorchProfile& profile, AllocatorConfig* config,
@@ -37,8 +37,8 @@ class ValueSetter {
   }
 
   absl::Status Set(ConfKey key, const std::string& value);
-  // One "boundary:divisions" of a list. `last` is the index that the previous
-  // one set, null before the first.
+  // Applies one "boundary:divisions" of a list. `last` is the index that the previous one set, null
+  // before the first.
   absl::Status SetDivisions(const std::string& boundary, const std::string& value,
                             std::optional<size_t>* last);
 
@@ -114,7 +114,7 @@ void ValueSetter::SetReserve(const std::string& value) {
   if (!number.empty() && number.front() == '+') number.remove_prefix(1);
   double amount = 0;
   const auto [end, error] = absl::from_chars(number.data(), number.data() + number.size(), amount);
-  // Abseil reads hexadecimal numbers, too.
+  // Abseil also reads hexadecimal numbers.
   if (error != std::errc() || end != number.data() + number.size() || !std::isfinite(amount) ||
       amount <= 0 || number.find_first_of("xX") != number.npos) {
     if (warnings_ != nullptr) {
@@ -181,7 +181,7 @@ absl::Status ValueSetter::Set(ConfKey key, const std::string& value) {
     }
     case ConfKey::kExpandableSegmentsReserve: SetReserve(value); return absl::OkStatus();
     case ConfKey::kExpandableSegmentsReserveByClass:
-      // Streams get a class only through a C++ call that traces do not show.
+      // Only a C++ call, which traces do not show, assigns a class to a stream.
       return absl::OkStatus();
   }
   return absl::OkStatus();
@@ -219,7 +219,7 @@ absl::Status ValueSetter::SetDivisions(const std::string& boundary, const std::s
   return absl::OkStatus();
 }
 
-// The grammar up to 2.9: every separator is required.
+// The grammar up to 2.9, which requires every separator.
 class OwnGrammar {
  public:
   OwnGrammar(const Tokens& tokens, const TorchProfile& profile, ValueSetter* setter)
@@ -257,7 +257,7 @@ class OwnGrammar {
                          at_ < tokens_.size() ? StrCat("\"", tokens_[at_], "\"") : "the end");
   }
 
-  // Reads from "[" to "]" or to the end: a list may end after "[" and ",".
+  // Reads from "[" to "]" or to the end, since a list may end after "[" and ",".
   absl::Status List(std::string_view where) {
     std::optional<size_t> last;
     ++at_;
@@ -285,15 +285,15 @@ class OwnGrammar {
   size_t at_ = 0;
 };
 
-// The grammar from 2.10 on: two parsers, the one shared by all accelerators and CUDA's, go over the
-// string one after the other, each skipping the other's keys. The token between two pairs is
+// The grammar from 2.10 on. Two parsers, the one shared by all accelerators and CUDA's, read the
+// string one after the other, and each skips the other's keys. The token between two pairs is
 // skipped, whatever it is, and so is the one between a key and its value.
 class SharedGrammar {
  public:
   SharedGrammar(const Tokens& tokens, const TorchProfile& profile, ValueSetter* setter)
       : tokens_(tokens), profile_(profile), setter_(*setter) {}
 
-  // large_segment_size_mb is applied first, wherever it stands.
+  // Applies large_segment_size_mb first, wherever it stands.
   absl::Status ParseLargeSegmentSize() {
     for (at_ = 0; at_ < tokens_.size(); ++at_) {
       if (FindConfKey(tokens_[at_]) != ConfKey::kLargeSegmentSizeMb) continue;

@@ -18,9 +18,8 @@ inline constexpr Bytes kUnlimited{~uint64_t{0}};
 
 enum class Backend : uint8_t { kNative, kCudaMallocAsync };
 
-// How much address space an expandable segment reserves: a share of the
-// device's memory, or bytes; both 0 is the default, 9/8 of that memory, which is
-// also the most it can be.
+// How much address space an expandable segment reserves: a share of the device's memory, or bytes.
+// If both are 0, it is the default, 9/8 of that memory, which is also the maximum.
 struct ExpandableReserve {
   double share = 0;
   Bytes bytes;
@@ -29,12 +28,12 @@ struct ExpandableReserve {
 
 // PYTORCH_CUDA_ALLOC_CONF, parsed, as one release understands it.
 struct AllocatorConfig {
-  std::string conf;  // the last string parsed, as given
+  std::string conf;  // the last string parsed, unchanged
   Backend backend = Backend::kNative;
   bool backend_loaded = false;  // a string was parsed, so the backend is fixed
   Bytes max_split_size = kUnlimited;
   Bytes max_non_split_rounding = MiB(20);
-  double garbage_collection_threshold = 0;                 // 0 = off
+  double garbage_collection_threshold = 0;                 // 0 is off
   std::array<uint64_t, 16> roundup_power2_divisions = {};  // index k: [2^(20+k), 2^(21+k))
   bool expandable_segments = false;
   bool release_lock_on_cudamalloc = false;
@@ -46,14 +45,13 @@ struct AllocatorConfig {
   friend bool operator==(const AllocatorConfig&, const AllocatorConfig&) = default;
 };
 
-// Parses `conf` over `config` with that release's grammar, reset rules and
-// errors: keys are applied left to right; on an error the earlier ones stay. The
-// first string that a config sees is the environment's: it chooses the backend,
-// which later strings may name but not change. Keys of the host (pinned) memory
-// allocator are checked and change nothing here.
-// Errors: InvalidArgument in the meaning of that release's exception, or saying
-// that this release reads past the end of the string (undefined behaviour).
-// Warnings (ignored keys and values) are appended to `warnings` if given.
+// Parses `conf` over `config` with that release's grammar, reset rules and errors. Keys are applied
+// left to right; on an error the earlier ones stay. The first string that a config parses is the
+// environment's: it chooses the backend, which later strings may name but not change. Keys of the
+// host (pinned) memory allocator are checked and change nothing here.
+// Errors: InvalidArgument with the meaning of that release's exception, or with the remark that
+// this release reads past the end of the string (undefined behaviour). Warnings (ignored keys and
+// values) are appended to `warnings` unless it is null.
 absl::Status ParseAllocatorConf(std::string_view conf, const TorchProfile& profile,
                                 AllocatorConfig* config,
                                 std::vector<std::string>* warnings = nullptr);

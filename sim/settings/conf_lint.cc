@@ -12,10 +12,10 @@
 namespace memreplay {
 namespace {
 
-// What the rules examine.
+// The input of the rules.
 struct Subject {
   const TorchProfile& profile;
-  std::set<ConfKey> keys;     // mentioned, known to this release
+  std::set<ConfKey> keys;     // those mentioned and known to this release
   AllocatorConfig config;     // after parsing
   absl::Status parse_status;  // of parsing
 };
@@ -39,7 +39,7 @@ class Findings {
 
 std::string Percent(uint64_t divisions) { return StrCat((100 + divisions / 2) / divisions, " %"); }
 
-// Number of insertions, deletions and replacements that turn `a` into `b`.
+// Returns the number of insertions, deletions and replacements that turn `a` into `b`.
 size_t EditDistance(std::string_view a, std::string_view b) {
   std::vector<size_t> row(b.size() + 1);
   for (size_t j = 0; j <= b.size(); ++j) row[j] = j;
@@ -54,7 +54,7 @@ size_t EditDistance(std::string_view a, std::string_view b) {
   return row[b.size()];
 }
 
-// The key of this release that `word` looks like; "" if none does.
+// Returns the key of this release that `word` resembles, or "" if none does.
 std::string_view LooksLike(std::string_view word, const TorchProfile& profile) {
   constexpr size_t kTypos = 3;
   std::string_view best;
@@ -113,7 +113,7 @@ void LintRepeatedKeys(const std::vector<std::string>& tokens, Findings* findings
   }
 }
 
-// Releases that do not check separators accept strings that others reject.
+// Reports missing separators, which some releases ignore and others reject.
 void LintSeparators(std::string_view conf, const Subject& subject, Findings* findings) {
   if (!subject.profile.conf_shared_parser || !subject.parse_status.ok()) return;
   TorchProfile strict = subject.profile;
@@ -227,7 +227,7 @@ void LintResets(const Subject& subject, Findings* findings) {
                        absl::StrJoin(forgotten, ", ")));
 }
 
-// Returns the conf of "export NAME=conf" and checks NAME.
+// Checks NAME in "export NAME=conf" and returns the conf.
 std::string_view TakeVariable(std::string_view conf, const TorchProfile& profile,
                               Findings* findings) {
   constexpr std::string_view kExport = "export ";

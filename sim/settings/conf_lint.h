@@ -21,14 +21,15 @@ enum class LintSeverity : uint8_t {
 struct LintFinding {
   LintSeverity severity = LintSeverity::kNote;
   std::string key;       // the key concerned; "" for the string as a whole
-  std::string sentence;  // what, and what to do about it
+  std::string sentence;  // says what is wrong and what to do about it
 };
 
-// Errors first, then in the order of the string. The last finding is a note on which environment
-// variables this release reads.
+// Returns errors first, then the rest in the order of the string. The last finding is a note on
+// which environment variables this release reads.
 std::vector<LintFinding> LintAllocatorConf(std::string_view conf, const TorchProfile& profile);
 
-// "; did you mean expandable_segments?" of the first key that no release knows; "" without one.
+// Returns a hint such as "; did you mean expandable_segments?" for the first key that no release
+// knows, or "" if there is no such key.
 std::string ConfHint(std::string_view conf, const TorchProfile& profile);
 
 }  // namespace memreplay

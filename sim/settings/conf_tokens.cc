@@ -17,7 +17,7 @@ struct KeyRow {
   bool is_cuda;
 };
 
-// The first row of a key is its spelling, others are aliases.
+// The first row of a key is its spelling; others are aliases.
 constexpr KeyRow kKeys[] = {
     {"backend", ConfKey::kBackend, true},
     {"max_split_size_mb", ConfKey::kMaxSplitSizeMb, false},

@@ -13,24 +13,24 @@
 
 namespace memreplay {
 
-// Cuts `conf` at ',', ':', '[' and ']', each of which is a token itself. Space
-// is dropped everywhere, also inside words.
+// Cuts `conf` at ',', ':', '[' and ']', each of which is a token itself. Removes spaces everywhere,
+// also inside words.
 std::vector<std::string> ConfTokens(std::string_view conf, const TorchProfile& profile);
 
-// A number at the beginning of `text`; what follows it is ignored, as PyTorch
-// does ("40abc" is 40). Null if there is none or it is out of range. Negative
-// numbers wrap around to huge ones, as PyTorch's do.
-std::optional<uint64_t> ConfInt(const std::string& text);       // of 32 bits, signed
-std::optional<uint64_t> ConfUnsigned(const std::string& text);  // of 64 bits
-std::optional<double> ConfDouble(const std::string& text);      // inf and nan included
+// Return a number at the beginning of `text`, or nullopt if there is none or it is out of range.
+// They ignore what follows, as PyTorch does ("40abc" is 40). Negative numbers wrap around to huge
+// ones, as PyTorch's do.
+std::optional<uint64_t> ConfInt(const std::string& text);       // 32 bits, signed
+std::optional<uint64_t> ConfUnsigned(const std::string& text);  // 64 bits
+std::optional<double> ConfDouble(const std::string& text);      // including inf and nan
 
-// How a key is spelled, in the order of ConfKey; "" for none.
+// Returns the spelling of a key, or "" for none.
 std::string_view ConfKeyName(ConfKey key);
-// The key spelled `name`, aliases included, whether or not a release knows it.
+// Returns the key spelled `name`, including aliases, whether or not a release knows it.
 std::optional<ConfKey> FindConfKey(std::string_view name);
 
-// Returns whether CUDA's own parser, the second of the two that 2.10 and later run, reads this key;
-// otherwise the first one does, which all accelerators share.
+// Returns whether CUDA's own parser, the second of the two that 2.10 and later run, reads this key.
+// The first one, which all accelerators share, reads the others.
 bool IsCudaConfKey(ConfKey key);
 
 }  // namespace memreplay

@@ -16,20 +16,20 @@ namespace memreplay {
 inline constexpr Bytes kMinBlockSize{512};            // every block is a multiple of this
 inline constexpr Bytes kSmallSize = MiB(1);           // largest rounded size of the small pool
 inline constexpr Bytes kSmallBuffer = MiB(2);         // segment, and page, of the small pool
-inline constexpr Bytes kMinLargeAlloc = MiB(10);      // from here on a segment of its own size
+inline constexpr Bytes kMinLargeAlloc = MiB(10);      // from here on, a segment of its own size
 inline constexpr Bytes kLargeBuffer = MiB(20);        // default large_segment_size
 inline constexpr Bytes kRoundLarge = MiB(2);          // such segments are multiples of this
-inline constexpr Bytes kTooLarge{uint64_t{1} << 60};  // requests from here on are refused unseen
+inline constexpr Bytes kTooLarge{uint64_t{1} << 60};  // requests from here on are refused at once
 
-// The configured divisions for sizes like `size` (> 0): one value for each
-// power of two from 1 MiB; smaller and larger sizes share the end ones.
+// Returns the configured divisions for sizes like `size` (> 0). There is one value for each power
+// of two from 1 MiB; smaller and larger sizes share the first and the last.
 inline uint64_t RoundupPower2Divisions(Bytes size, const AllocatorConfig& config) {
   const int log2 = std::bit_width(size.value()) - 1;
   return config.roundup_power2_divisions[static_cast<size_t>(std::clamp(log2 - 20, 0, 15))];
 }
 
-// `size` rounded up to the next of `divisions` equal steps between its power of
-// two and the following one. `divisions` is a power of two, at least 2.
+// Returns `size` rounded up to the next of `divisions` equal steps between its power of two and the
+// following one. `divisions` is a power of two, at least 2.
 inline Bytes RoundupPower2NextDivision(Bytes size, uint64_t divisions) {
   if (std::has_single_bit(size.value())) return size;
   const uint64_t floor = std::bit_floor(size.value());
@@ -38,7 +38,7 @@ inline Bytes RoundupPower2NextDivision(Bytes size, uint64_t divisions) {
   return Bytes((size.value() + step - 1) & ~(step - 1));
 }
 
-// The size of the block for a request of `size` (> 0, < kTooLarge).
+// Returns the size of the block for a request of `size` (> 0, < kTooLarge).
 inline Bytes RoundSize(Bytes size, const AllocatorConfig& config, const TorchProfile& profile) {
   if (size < kMinBlockSize) return kMinBlockSize;
   const uint64_t divisions = RoundupPower2Divisions(size, config);
@@ -56,8 +56,8 @@ inline Bytes AllocationSize(Bytes rounded, const AllocatorConfig& config) {
   return RoundUp(rounded, kRoundLarge);
 }
 
-// Address space that an expandable segment reserves on a device of
-// `total_memory`, before it is rounded up to pages.
+// Returns the address space that an expandable segment reserves on a device of `total_memory`,
+// before it is rounded up to pages.
 inline Bytes ExpandableReservation(Bytes total_memory, const AllocatorConfig& config) {
   const Bytes most = total_memory + Bytes(total_memory.value() / 8);
   const ExpandableReserve& reserve = config.expandable_segments_reserve;

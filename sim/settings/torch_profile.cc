@@ -125,7 +125,7 @@ const TorchProfile& DefaultTorchProfile() { return kProfiles.back(); }
 
 namespace {
 
-// "2.6.1+cu124" -> "2.6"; empty if it does not begin with two numbers.
+// Returns "2.6" for "2.6.1+cu124", and "" if `version` does not begin with two numbers.
 std::string MajorMinor(std::string_view version) {
   if (!version.empty() && (version[0] == 'v' || version[0] == 'V')) version.remove_prefix(1);
   size_t major = 0;
@@ -134,7 +134,7 @@ std::string MajorMinor(std::string_view version) {
   size_t end = major + 1;
   while (end < version.size() && absl::ascii_isdigit(version[end])) ++end;
   if (end == major + 1 || end - major > 4) return "";
-  // These may follow: ".1", "a0", "rc1", "+cu124", "-dev".
+  // Suffixes such as ".1", "a0", "rc1", "+cu124" and "-dev" may follow.
   if (end < version.size() && !absl::ascii_isalpha(version[end]) &&
       std::string_view(".+-").find(version[end]) == std::string_view::npos) {
     return "";
@@ -142,7 +142,7 @@ std::string MajorMinor(std::string_view version) {
   return std::string(version.substr(0, end));
 }
 
-// "2.11" -> 20011.
+// Returns 20011 for "2.11".
 int Rank(std::string_view major_minor) {
   int major = 0, minor = 0;
   const size_t dot = major_minor.find('.');

@@ -1,7 +1,7 @@
-// Everything in which PyTorch's allocator differs between releases, one row per release, as far as
-// the model says anything about it. The logic reads fields; it never compares versions.
-// docs/fidelity.md explains, under the topic named in brackets, what each field says about each
-// release, how it was proven, and what else differs.
+// Everything known to the model in which PyTorch's allocator differs between releases, one row per
+// release. The logic reads fields; it never compares versions. docs/fidelity.md explains, under the
+// topic named in brackets, the value of each field for each release, how it was proven, and what
+// else differs.
 #ifndef MEMREPLAY_SIM_SETTINGS_TORCH_PROFILE_H_
 #define MEMREPLAY_SIM_SETTINGS_TORCH_PROFILE_H_
 
@@ -52,22 +52,21 @@ class ConfKeySet {
   uint32_t bits_ = 0;
 };
 
-// At which point malloc uses pools that may serve requests of the default pools. [use-on-oom]
+// When malloc uses pools that may serve requests of the default pools. [use-on-oom]
 enum class UseOnOom : uint8_t { kNone, kLast, kBeforeRelease };
 
-// empty_cache() while a MemPool is being filled. In a graph capture kAsIfNotInPool
-// is kFreeablePools. [flush]
+// What empty_cache() does while a MemPool is being filled. In a graph capture kAsIfNotInPool is
+// kFreeablePools. [flush]
 enum class EmptyCacheInPool : uint8_t {
   kAsserts,        // counts a synchronisation, then throws; releases nothing
   kFreeablePools,  // leaves the default pools, releases freeable private pools
   kAsIfNotInPool,  // releases the default pools too
 };
 
-// Which of several free blocks of one stream and size is taken (and released)
-// first. [free-order]
+// Which of several free blocks of one stream and size is taken (and released) first. [free-order]
 enum class FreeTie : uint8_t {
   kAddress,     // the lowest address
-  kBlockAge,    // the oldest Block object: the remainder of a split keeps the old one
+  kBlockAge,    // the oldest Block object; the remainder of a split keeps the old one
   kSegmentAge,  // the oldest segment, then the lowest address
 };
 
@@ -90,22 +89,23 @@ struct TorchProfile {
   std::string_view release;  // "2.11"
 
   // --- Settings [settings] ---
-  // Variables read, first set one wins (set to "" is set); empty entries at the end.
+  // The environment variables that are read. The first set one wins, even if it is empty. Unused
+  // entries at the end are "".
   std::array<std::string_view, 3> conf_variables = {"PYTORCH_CUDA_ALLOC_CONF", "", ""};
   ConfKeySet conf_keys;  // those this release knows
-  // The parser that all accelerators share, followed by CUDA's: every isspace
-  // character is dropped (else only ' '), separators are not enforced, numbers
-  // are unsigned 64 bit (else int), errors are ValueError (else RuntimeError).
+  // Whether the parser that all accelerators share runs first, then CUDA's. If so, every isspace
+  // character is removed (else only ' '), separators are not enforced, numbers are unsigned 64 bit
+  // (else int), and errors are ValueError (else RuntimeError).
   bool conf_shared_parser = false;
-  // max_split_size_mb and max_non_split_rounding_mb may be large_segment_size
-  // itself (else only above 20).
+  // Whether max_split_size_mb and max_non_split_rounding_mb may equal large_segment_size (else they
+  // must exceed 20).
   bool max_split_may_equal_large_segment = false;
   bool parse_resets_max_non_split_rounding = false;  // to large_segment_size
   bool division_list_allows_zero = false;
-  // A list of divisions without its "]" reads past the end of the settings: what
-  // happens is not defined (else it is an error).
+  // Whether a list of divisions without its "]" is read past the end of the settings, which is
+  // undefined behaviour (else it is an error).
   bool unclosed_list_undefined = false;
-  // In a list of divisions, ">:d" starts after the last boundary (else at it).
+  // Whether ">:d" in a list of divisions starts after the last boundary (else at it).
   bool division_list_rest_excludes_last = false;
 
   // --- Sizes [sizes] ---
@@ -116,34 +116,34 @@ struct TorchProfile {
 
   // --- Expandable segments [expandable] ---
   bool expandable_segments = false;
-  // Private pools use them too, and their segment count goes down by one with
-  // each unmapped range.
+  // Whether private pools use them too; their segment count then goes down by one with each
+  // unmapped range.
   bool private_pools_expandable = false;
-  // A request larger than a whole reservation still makes one (and fails later).
+  // Whether a request larger than a whole reservation still makes one (and fails later).
   bool reserves_for_oversized_request = true;
   bool gc_skips_expandable = false;
   bool release_available_skips_expandable = false;
 
   // --- Private pools [pools] [use-on-oom] ---
-  // While several pools are being filled, the one begun last takes a request
-  // (else the one begun first).
+  // Whether, while several pools are being filled, the one begun last takes a request (else the one
+  // begun first).
   bool newest_pool_first = false;
   bool no_split_pools = false;
   bool no_split_forgotten_at_destruction = false;
   UseOnOom use_on_oom = UseOnOom::kNone;
-  // While a MemPool context is open (and not only during a graph capture) malloc polls no events
-  // and does not flush, and frees with stream uses are deferred.
+  // Whether, while a MemPool context is open (and not only during a graph capture), malloc polls no
+  // events and does not flush, and frees with stream uses are deferred.
   bool pool_context_acts_as_capture = true;
 
   // --- Release of cached memory [flush] ---
   EmptyCacheInPool empty_cache_in_pool = EmptyCacheInPool::kAsserts;
 
   // --- Streams and events [deferred] ---
-  // A free deferred during a capture forgets the streams recorded during it.
+  // Whether a free deferred during a capture forgets the streams recorded during it.
   bool deferred_free_drops_capture_streams = false;
 
   // --- Memory fraction [fraction] ---
-  bool fraction_sticky = true;  // 1.0 sets a limit too; else it removes the limit
+  bool fraction_sticky = true;  // 1.0 also sets a limit; else it removes the limit
 
   // --- Statistics [statistics] ---
   bool counts_sync_all_streams = false;  // num_sync_all_streams
@@ -155,13 +155,13 @@ struct TorchProfile {
   SnapshotLayout snapshot;
 };
 
-// All rows, oldest first.
+// Returns all rows, oldest first.
 absl::Span<const TorchProfile> AllTorchProfiles();
-// The row of "2.6", "2.6.0", "v2.6.1+cu124" or "2.6.0a0+git1234". Errors: InvalidArgument if it is
-// not a version; NotFound, listing the known releases and the newest.
+// Returns the row of "2.6", "2.6.0", "v2.6.1+cu124" or "2.6.0a0+git1234". Errors: InvalidArgument
+// if it is not a version; NotFound, listing the known releases and the newest.
 absl::StatusOr<const TorchProfile*> FindTorchProfile(std::string_view version);
-// The row used if the release is unknown: the newest, whose library agreed with the model on most
-// programs (docs/fidelity.md, "How much was compared").
+// Returns the row used if the release is unknown: the newest, whose library agreed with the model
+// on most schedules (docs/fidelity.md, "How much was compared").
 const TorchProfile& DefaultTorchProfile();
 
 }  // namespace memreplay

@@ -1,5 +1,5 @@
-// What what-ifs about a recording stand on: the card as far as the recording shows it,
-// and their control, the run in which nothing is changed.
+// What what-ifs about a recording are based on: the GPU as far as the recording shows it, and their
+// control, the run in which nothing is changed.
 #ifndef MEMREPLAY_SIM_STUDY_CONTROL_H_
 #define MEMREPLAY_SIM_STUDY_CONTROL_H_
 
@@ -23,9 +23,9 @@ constexpr AddressOrder OtherOrder(AddressOrder order) {
   return order == AddressOrder::kUpwards ? AddressOrder::kChunksDownwards : AddressOrder::kUpwards;
 }
 
-// `settings` on a device with the memory that PyTorch could get, where a request was refused
-// in the recording and neither a capacity nor an unlimited device is requested: what was
-// in use and free when memory ran out, else the most that is known to have been granted.
+// Returns `settings` on a device with the memory that PyTorch could get, if a request was refused
+// in the recording and neither a capacity nor an unlimited device is requested. That is what was in
+// use and free when memory ran out, else the maximum known to have been granted.
 ReplaySettings OnRecordedCard(const ReplaySettings& settings, const CardLimits& card);
 
 }  // namespace memreplay

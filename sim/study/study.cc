@@ -118,7 +118,7 @@ absl::StatusOr<WhatIfResult> Study::Run(const ReplaySettings& settings, StartPol
                 settings.order,
                 policy,
                 costs};
-  key.config.conf.clear();  // different words for the same settings
+  key.config.conf.clear();  // different texts may be the same settings
   {
     const std::lock_guard lock(runs_mutex_);
     for (const MadeRun& made : runs_) {

@@ -24,11 +24,12 @@
 
 namespace memreplay {
 
-// Everything is found when it is first needed, and then kept. A run is a pure function of the
-// schedule and its settings, so no question makes one that another has made. Thread-safe.
+// One device of an opened file. Everything is found when it is first needed, and then kept. A run
+// is a pure function of the schedule and its settings, so no question repeats a run of another.
+// Thread-safe.
 class Study {
  public:
-  // What opening the file has found out already (study_trace.h).
+  // What opening the file has already found (study_trace.h).
   struct Known {
     InferredPools pools;
     std::optional<Schedule> schedule;    // with those pools
@@ -38,7 +39,7 @@ class Study {
   // `device_index` is a position in trace->devices.
   Study(std::shared_ptr<const Trace> trace, size_t device_index, ReplaySettings settings,
         Known known);
-  // Of a schedule that was built for the purpose.
+  // Creates a study of a schedule that was built for the purpose.
   Study(Schedule schedule, ReplaySettings settings);
   Study(const Study&) = delete;
   Study& operator=(const Study&) = delete;
@@ -46,44 +47,47 @@ class Study {
   const Trace& trace() const { return *trace_; }
   size_t device_index() const { return device_index_; }
   int device() const { return trace_->devices[device_index_].device; }
-  // Those asked about.
+  // Returns the requested settings.
   const ReplaySettings& settings() const { return settings_; }
 
   const Schedule& schedule() const;
-  // The same, perhaps without requests(): for what is found out without a run.
+  // Returns the same, perhaps without requests(), for what needs no run.
   const Schedule& recording() const;
 
-  // What each allocation is for.
+  // Returns what each allocation is for.
   const Meanings& meanings() const;
 
-  // The recording replayed as it happened, under its own settings and those answers of the driver
-  // that it holds. None of these for a program.
+  // Returns the replay of the recording as it happened, under its own settings and with its
+  // recorded driver responses. Must not be called for a schedule that was written, nor must the
+  // next two.
   const SampledReplay& AsRecorded() const;
-  // The same, watched: one more run, if it was made before.
+  // Run the same with an observer. This is an additional run if one was already made.
   SampledReplay WatchAsRecorded(Observer* observer, bool keep_segments = false) const;
   ExactReplayResult WatchExactly(Observer* observer) const;
 
-  // What the recording shows of its card, and the segments that it began with. Empty for a program.
+  // Return what the recording shows of its GPU, and the segments that it began with. Empty for a
+  // schedule that was written.
   const CardLimits& card() const { return Exact().card; }
   const MemoryState& start() const { return Exact().start.segments; }
-  // `settings` on that card; see OnRecordedCard().
+  // Returns `settings` on that GPU; see OnRecordedCard().
   ReplaySettings OnCard(const ReplaySettings& settings) const {
     return OnRecordedCard(settings, card());
   }
 
-  // The control of all what-ifs; absent for a program. Two runs. Error: ReplayWhatIf()'s.
+  // Returns the control of all what-ifs, after two runs; nullopt for a schedule that was written.
+  // Error: ReplayWhatIf()'s.
   absl::StatusOr<std::optional<Control>> FindControl() const;
 
-  // What a run under other settings comes to, without its segments at the end. Begins with
-  // start(). `costs` may be null. Error: ReplayWhatIf()'s.
+  // Returns the result of a run under other settings, without its segments at the end. The run
+  // begins with start(). `costs` may be null. Error: ReplayWhatIf()'s.
   absl::StatusOr<WhatIfResult> Run(const ReplaySettings& settings,
                                    StartPolicy policy = StartPolicy::kRecorded,
                                    const CallCosts* costs = nullptr) const;
-  // Its peak of reserved memory with addresses in the other order.
+  // Returns its peak of reserved memory with addresses in the other order.
   absl::StatusOr<Bytes> PeakInOtherOrder(const ReplaySettings& settings,
                                          StartPolicy policy = StartPolicy::kRecorded) const;
-  // Options of runs that are watched, or made for what Run() does not tell: they begin with
-  // start().
+  // Returns options for runs that are observed, or whose results Run() does not contain. They begin
+  // with start().
   WhatIfOptions Options(StartPolicy policy = StartPolicy::kRecorded) const;
 
  private:
@@ -109,12 +113,12 @@ class Study {
   const std::shared_ptr<const Trace> trace_;
   const size_t device_index_;
   const ReplaySettings settings_;
-  mutable std::recursive_mutex mutex_;  // of what is found, but for what has its own
-  mutable InferredPools pools_;         // until the schedule has them
+  mutable std::recursive_mutex mutex_;  // for everything that has no mutex of its own
+  mutable InferredPools pools_;         // until they are in the schedule
   mutable std::optional<Schedule> schedule_;
   mutable std::optional<Schedule> recording_;  // without requests
   mutable std::optional<SampledReplay> sampled_;
-  mutable std::optional<ExactReplayResult> exact_;  // where no sampled replay was requested
+  mutable std::optional<ExactReplayResult> exact_;  // if no sampled replay was requested
   mutable std::optional<absl::StatusOr<std::optional<Control>>> control_;
   mutable std::mutex meanings_mutex_;
   mutable std::optional<Meanings> meanings_;

@@ -20,10 +20,10 @@ namespace {
 // How the devices of a file replay under the rules of one release.
 struct Attempt {
   const TorchProfile* profile = nullptr;
-  std::vector<std::optional<SampledReplay>> devices = {};  // absent: it has no events
-  uint64_t exact_events = 0;                               // of all
-  bool exact = true;                                       // all events and final blocks
-  uint64_t parts_at = 0;  // first event that differs, of the first device that does
+  std::vector<std::optional<SampledReplay>> devices = {};  // absent if it has no events
+  uint64_t exact_events = 0;                               // of all devices
+  bool exact = true;                                       // for all events and final blocks
+  uint64_t parts_at = 0;  // first event that differs, of the first device with one
 };
 
 Attempt Try(const std::vector<std::optional<Schedule>>& schedules, const ReplaySettings& settings) {
@@ -42,7 +42,7 @@ Attempt Try(const std::vector<std::optional<Schedule>>& schedules, const ReplayS
   return attempt;
 }
 
-// In the given order, up to the first that is exact.
+// Tries profiles in the given order, up to the first that is exact.
 std::vector<Attempt> TryEach(const Trace& trace,
                              const std::vector<std::optional<Schedule>>& schedules,
                              const std::vector<const TorchProfile*>& profiles) {
@@ -59,7 +59,7 @@ std::vector<Attempt> TryEach(const Trace& trace,
   return attempts;
 }
 
-// The newest first.
+// Returns all other profiles, the newest first.
 std::vector<const TorchProfile*> AllBut(const std::vector<const TorchProfile*>& tried) {
   std::vector<const TorchProfile*> others;
   for (const TorchProfile& profile : AllTorchProfiles()) {
@@ -69,7 +69,7 @@ std::vector<const TorchProfile*> AllBut(const std::vector<const TorchProfile*>& 
   return others;
 }
 
-// The exact one is the last; of equals the first.
+// Returns the best attempt: the exact one, which is the last, or the first of the best ones.
 Attempt& BestOf(std::vector<Attempt>& attempts) {
   if (attempts.back().exact) return attempts.back();
   return *std::max_element(
@@ -87,7 +87,7 @@ absl::StatusOr<StudiedTrace> StudyTrace(const std::shared_ptr<const Trace>& trac
   const bool told = fitting.size() < 2;
   std::vector<Study::Known> known(trace->devices.size());
   if (!told || MayHaveGonePools(*trace)) {
-    // The newest first.
+    // The newest profile is first.
     std::vector<const TorchProfile*> profiles(fitting.rbegin(), fitting.rend());
     if (told) profiles = {settings->torch.profile};
     std::vector<std::optional<Schedule>> schedules(trace->devices.size());
@@ -100,7 +100,8 @@ absl::StatusOr<StudiedTrace> StudyTrace(const std::shared_ptr<const Trace>& trac
                     [](const auto& schedule) { return schedule.has_value(); })) {
       attempts = TryEach(*trace, schedules, profiles);
       if (!told && !attempts.empty() && !attempts.back().exact) {
-        // Written in the layout of another release, as tools do: the rules may be any release's.
+        // The file was written in the layout of another release, as tools do, so the rules may be
+        // any release's.
         std::vector<Attempt> others = TryEach(*trace, schedules, AllBut(profiles));
         if (!others.empty() && others.back().exact) attempts.push_back(std::move(others.back()));
       }
@@ -136,7 +137,7 @@ absl::StatusOr<StudiedTrace> StudyTrace(const std::shared_ptr<const Trace>& trac
           }
         }
         known[device].schedule = std::move(schedules[device]);
-        // One that diverged was not followed to its end.
+        // A replay that diverged was stopped before its end.
         if (!followed.divergence.has_value()) known[device].exact = std::move(replay);
       }
     }

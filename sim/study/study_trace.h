@@ -1,5 +1,5 @@
-// The devices of an opened file, each to be studied: under which settings, and what of its
-// recording had to be found out for that.
+// Studies the devices of an opened file: chooses their settings, and finds what the recording must
+// reveal for that.
 #ifndef MEMREPLAY_SIM_STUDY_STUDY_TRACE_H_
 #define MEMREPLAY_SIM_STUDY_STUDY_TRACE_H_
 
@@ -15,25 +15,25 @@ namespace memreplay {
 
 // The devices of an opened file, with the settings of all of them.
 struct StudiedTrace {
-  ReplaySettings settings;                            // of every device
-  std::vector<std::unique_ptr<const Study>> devices;  // as trace->devices
+  ReplaySettings settings;                            // for every device
+  std::vector<std::unique_ptr<const Study>> devices;  // in the order of trace->devices
 };
 
-// Settings are ResolveSettings()'s. Where the release is inferred and the layout fits several,
-// those are tried on the recorded events, the newest first: the first under which every
-// event and final block is as recorded, else the one that comes furthest. One
-// replay where the newest is right, at most one for each that fits; the one that is right is the
-// study's own. Where none of them is right, one of the others may be. Where none is right, private
-// pools that are gone may be why: FindGonePools().
+// Studies every device under the settings of ResolveSettings(). If the release is inferred and
+// several fit the layout, each is tried on the recorded events, the newest first. The first under
+// which every event and final block is as recorded is chosen, else the one that gets furthest. This
+// takes one replay if the newest is right, and at most one for each that fits; the study keeps the
+// right one. If none of them is right, the other releases are tried. If none is right, former
+// private pools may be the reason: FindGonePools().
 absl::StatusOr<StudiedTrace> StudyTrace(const std::shared_ptr<const Trace>& trace,
                                         const SettingsRequest& request);
 
-// A file that is open: what is in it, and its devices under some settings.
+// An open file: its content, and its devices under some settings.
 struct OpenedFile {
   std::shared_ptr<const Trace> trace;
   StudiedTrace studied;
 };
-// Errors: StudyTrace()'s.
+// Opens a file for study. Errors: StudyTrace()'s.
 absl::StatusOr<OpenedFile> StudyFile(std::shared_ptr<const Trace> trace,
                                      const SettingsRequest& request);
 

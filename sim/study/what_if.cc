@@ -31,7 +31,7 @@ DeviceCalls Difference(const DeviceCalls& now, const DeviceCalls& before) {
   return calls;
 }
 
-// Counts driver calls from the first request on.
+// An observer that counts driver calls from the first request on.
 class CallCount final : public Observer {
  public:
   explicit CallCount(const SimulatedDevice& device) : device_(device) {}
@@ -77,7 +77,7 @@ absl::StatusOr<WhatIfResult> ReplayWhatIf(const Schedule& schedule, const Replay
                   .profile = settings.torch.profile,
                   .config = &settings.config,
                   .fraction = settings.fraction};
-  // The driver's pool knows no segments to begin with: its start is allocated.
+  // The driver's pool has no segments to restore, so its start is allocated.
   if (settings.config.backend != Backend::kNative) plan.backend = RunBackend::kAsync;
   plan.start = {.policy = result.start, .segments = &start};
 
@@ -91,7 +91,7 @@ absl::StatusOr<WhatIfResult> ReplayWhatIf(const Schedule& schedule, const Replay
   look.keep_segments = options.keep_segments;
   if (options.fragmentation) look.skipped_allocations = AllocationsBeforePeak(schedule);
   FragmentationObserver fragmentation(usage, moments, look);
-  // Those of every replay, and the rest only where there is one.
+  // Every replay has the first three; the rest are added only if requested.
   ObserversTogether always(usage, moments, calls);
   ObserverList all = {&always, options.fragmentation ? &fragmentation : nullptr, extra};
   absl::StatusOr<ReplayResult> replay = all.size() == 1 ? Replay(plan, device, always, options.run)

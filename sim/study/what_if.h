@@ -1,4 +1,4 @@
-// A trace or a program replayed on a simulated device under chosen settings.
+// Replays a recording or a written schedule on a simulated device under chosen settings.
 #ifndef MEMREPLAY_SIM_STUDY_WHAT_IF_H_
 #define MEMREPLAY_SIM_STUDY_WHAT_IF_H_
 
@@ -23,49 +23,48 @@
 
 namespace memreplay {
 
-// What a what-if came to.
+// The result of a what-if.
 struct WhatIfResult {
   RunResult run;
-  uint64_t events = 0;  // emitted, requests that PyTorch does not record included
+  uint64_t events = 0;  // including requests that PyTorch does not record
   Usage peak;
   std::array<uint64_t, kUsageKinds> peak_event = {};
   DeviceCalls calls;                  // since the first request
-  double call_nanoseconds = 0;        // likewise, by WhatIfOptions::costs
+  double call_nanoseconds = 0;        // likewise, according to WhatIfOptions::costs
   std::optional<uint64_t> first_oom;  // the request that first ran out of memory
-  // The run is the same on every larger device below this; absent: on every larger one. Holds
-  // where no memory fraction and no garbage collection makes the run depend on the size itself.
+  // The run is the same on every larger device below this, or if absent on every larger one. This
+  // holds if no memory fraction and no garbage collection makes the run depend on the size itself.
   std::optional<Bytes> same_until;
   Moments moments;
   MemoryStats statistics;                      // at the end
   MemoryState segments;                        // at the end
   RuleCounts rules = {};                       // how often each rule of the caching allocator fired
-  std::optional<Fragmentation> fragmentation;  // where reserved peaks, if requested
-  StartPolicy start = StartPolicy::kRecorded;  // the one followed
-  std::string start_note;                      // why not the requested one
+  std::optional<Fragmentation> fragmentation;  // at the peak of reserved memory, if requested
+  StartPolicy start = StartPolicy::kRecorded;  // the policy that was used
+  std::string start_note;                      // why it is not the requested one
 };
 
-// How a what-if starts, and what is noted of it.
+// How a what-if starts, and what it measures.
 struct WhatIfOptions {
   StartPolicy start = StartPolicy::kRecorded;
-  // Sample fragmentation where reserved memory peaks.
+  // Whether to sample fragmentation at the peak of reserved memory.
   bool fragmentation = false;
   bool keep_segments = false;  // in that sample
-  // The segments of a warm recording's start, if they are known already (of
-  // RebuildStartState() under the recorded settings); else they are rebuilt.
+  // The segments of a warm recording's start, if they are already known (from RebuildStartState()
+  // under the recorded settings); else they are rebuilt.
   const MemoryState* recorded_start = nullptr;
-  // What driver calls cost; not owned. Null: not known.
+  // The costs of driver calls; not owned. Null if unknown.
   const CallCosts* costs = nullptr;
-  // Work on other streams is done as soon as the allocator asks, not when the recording says.
+  // Whether work on other streams is complete as soon as the allocator polls, not when the
+  // recording says.
   bool complete_at_once = false;
   RunOptions run;
 };
 
-// Segments of a recorded start keep their order but not their addresses, which
-// are the simulated device's own. A start that cannot be set up so (expandable
-// segments; more than the device holds) is allocated anew instead. `recorded`
-// are the settings that the recording was made under. `extra` (may be null)
-// watches the run. Error: the memory fraction of `settings` is
-// outside [0, 1].
+// Replays a schedule on a simulated device. Segments of a recorded start keep their order but get
+// the simulated device's own addresses. A start that cannot be restored like this (expandable
+// segments; more than the device holds) is allocated anew instead. `extra` (may be null) observes
+// the run. Error: the memory fraction of `settings` is outside [0, 1].
 absl::StatusOr<WhatIfResult> ReplayWhatIf(const Schedule& schedule, const ReplaySettings& settings,
                                           Observer* extra = nullptr,
                                           const WhatIfOptions& options = {});

@@ -5,8 +5,8 @@
 namespace memreplay {
 namespace {
 
-// So that a question of four walks takes no more than twenty times a replay with its reading,
-// which is worth about six of these runs and a hundredth of a second.
+// A question of four walks takes no more than twenty times a replay and its reading, which together
+// cost about six of these runs and a hundredth of a second.
 constexpr uint64_t kMaxRequests = uint64_t{1} << 20;  // replayed for one answer
 constexpr uint64_t kMinRuns = 24;
 constexpr uint64_t kMaxRuns = 256;

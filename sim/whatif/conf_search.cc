@@ -11,7 +11,7 @@
 namespace memreplay {
 namespace {
 
-// Kept free by the fraction that garbage collection is given.
+// The memory fraction for garbage collection, which leaves the rest free.
 constexpr double kFraction = 0.95;
 
 enum class Family : uint8_t { kExpandable, kMaxSplit, kRoundup, kLargeSegment, kGarbage };
@@ -21,7 +21,7 @@ struct Single {
   Candidate candidate;
 };
 
-// Bytes requested per size in MiB, rounded down; of sizes of a MiB and more.
+// Returns the bytes requested by size in MiB, rounded down, for sizes of at least a MiB.
 std::map<uint64_t, uint64_t> SizesInMib(const Schedule& schedule) {
   std::map<uint64_t, uint64_t> sizes;
   const auto add = [&sizes](Bytes size) {
@@ -93,7 +93,7 @@ class Search {
     }
   }
   void MaxSplit() {
-    if (largest() < 2) return;  // nothing that a limit would be about
+    if (largest() < 2) return;  // no size could have a limit
     AddMaxSplit(least_split());
     for (const uint64_t mib : {32, 64, 128, 256, 512, 1024}) AddMaxSplit(mib);
     for (const double share : {0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9}) {
@@ -107,8 +107,8 @@ class Search {
     for (const int divisions : {4, 8, 16, 32, 64}) {
       Add(Family::kRoundup, StrCat("roundup_power2_divisions:", divisions));
     }
-    // Coarse for the large sizes alone, or for all but them. Where 1 would leave
-    // sizes as they are, the finest stands for it.
+    // Tries coarse divisions for only the large sizes, or for all others. If 1 would leave sizes as
+    // they are, the finest stands for it.
     const int fine = profile_.division_one_keeps_size ? 64 : 1;
     for (const uint64_t mib : {4, 16, 64, 256}) {
       if (mib > largest()) break;
@@ -127,7 +127,7 @@ class Search {
     }
   }
 
-  // The limit that garbage collection is a share of.
+  // Adds the limit that garbage collection is a share of.
   Candidate WithLimit(std::string conf) const {
     Candidate candidate{std::move(conf), std::nullopt};
     if (context_.settings.fraction.has_value() &&
@@ -193,7 +193,7 @@ class Search {
   void Add(Family family, std::string conf) {
     Add(family, Candidate{std::move(conf), std::nullopt});
   }
-  // Unless the release refuses it or it means what was tried already.
+  // Adds a candidate unless the release rejects it or its meaning was already tried.
   void Add(Family family, Candidate candidate) {
     if (tried_.size() >= kMaxSearch) return;
     const absl::StatusOr<ReplaySettings> settings = SettingsFor(context_.settings, candidate);

@@ -1,5 +1,4 @@
-// Which settings are worth trying on a program: a bounded search of what its
-// release allows.
+// Finds settings that are worth trying on a schedule: a bounded search of what its release allows.
 #ifndef MEMREPLAY_SIM_WHATIF_CONF_SEARCH_H_
 #define MEMREPLAY_SIM_WHATIF_CONF_SEARCH_H_
 
@@ -10,17 +9,17 @@
 
 namespace memreplay {
 
-// Replays at most this many settings.
+// Maximum number of settings that a search replays.
 inline constexpr size_t kMaxSearch = 120;
 
-// The rows of every setting tried, best first (RanksBefore()); the current ones
-// (context.settings) are one of them, and no other means the same. First single
-// keys: expandable_segments, max_split_size_mb at sizes that the program asks
-// for, roundup_power2_divisions as a number and as lists, large_segment_size_mb;
-// garbage_collection_threshold with a memory fraction where the device has a
-// capacity. Then pairs of the best of each, and max_split_size_mb near its best.
-// Only keys that the release knows; never max_split_size_mb with
-// expandable_segments, which together may grow without bound.
+// Returns the rows of every setting tried, best first (RanksBefore()). The current settings
+// (context.settings) are one of them, and no other means the same. Tries single keys first:
+// expandable_segments; max_split_size_mb at sizes that the schedule requests;
+// roundup_power2_divisions as a number and as lists; large_segment_size_mb;
+// garbage_collection_threshold with a memory fraction if the device has a capacity. Then tries
+// pairs of the best of each, and max_split_size_mb near its best. Uses only keys that the release
+// knows, and never max_split_size_mb with expandable_segments, which together may grow without
+// bound.
 std::vector<SweepRow> SearchConf(const SweepContext& context);
 
 }  // namespace memreplay

@@ -1,4 +1,4 @@
-// The largest value of a number for which something still fits.
+// Finds the largest value of a number for which something still fits.
 #ifndef MEMREPLAY_SIM_WHATIF_LARGEST_FIT_H_
 #define MEMREPLAY_SIM_WHATIF_LARGEST_FIT_H_
 
@@ -11,28 +11,30 @@ namespace memreplay {
 
 enum class FitOutcome : uint8_t {
   kFits,
-  kRunsOut,  // a larger value may fit though this one does not
-  kNever,    // no allocator would do, and a larger value needs no less
+  kRunsOut,  // a larger value may fit although this one does not
+  kNever,    // no allocator suffices, and a larger value needs no less
   kNoValue,  // there is no run with this value
 };
 
 // The largest values that fit.
 struct LargestFit {
-  // Every value up to here fits; absent: the first does not.
+  // Every value up to here fits. Absent if the first does not.
   std::optional<int64_t> safe;
-  // The largest of all tried that fits: above `safe` where fragmentation lets a larger one fit
-  // though a smaller one does not. Absent: none does.
+  // The largest value tried that fits. It is above `safe` if fragmentation lets a larger one fit
+  // although a smaller one does not. Absent if none fits.
   std::optional<int64_t> largest;
-  // All values up to `safe` were tried and the next does not fit; else only those in `tried`.
+  // Whether all values up to `safe` were tried and the next does not fit; else only those in
+  // `tried` were.
   bool safe_is_proven = false;
-  // All values above `largest` were tried up to one that never fits, or to the limit.
+  // Whether all values above `largest` were tried up to one that never fits, or to the limit.
   bool largest_is_proven = false;
   std::map<int64_t, FitOutcome> tried;
 };
 
-// Doubles from 1 until a value does not fit (or `limit` does) and bisects; then, since fitting is
-// not monotone by nature, tries all values above the edge up to the first that never fits, and all
-// below, nearest first, as far as `most_tries` allow. Calls `outcome` once per value.
+// Finds the largest values that fit. Doubles from 1 until a value does not fit (or `limit` does)
+// and bisects. Since fitting is not monotone, it then tries all values above the edge up to the
+// first that never fits, and all below, nearest first, as far as `most_tries` allows. Calls
+// `outcome` once per value.
 LargestFit FindLargestFit(int64_t limit, uint64_t most_tries,
                           const std::function<FitOutcome(int64_t value)>& outcome);
 

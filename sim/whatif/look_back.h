@@ -1,5 +1,5 @@
-// How a run went, as a whole: memory over time, who held it, and what is not
-// known of it because the recording began late.
+// Describes a run as a whole: memory over time, what held it, and what is unknown because the
+// recording began late.
 #ifndef MEMREPLAY_SIM_WHATIF_LOOK_BACK_H_
 #define MEMREPLAY_SIM_WHATIF_LOOK_BACK_H_
 
@@ -22,24 +22,25 @@ struct LookBack {
   std::vector<TimelineBucket> timeline;
   std::vector<Holder> holders;
   Usage peak;
-  // Of a recording: exact up to here (its number of events: to the end), and why
-  // no further.
+  // The number of events up to which a recording is exact (all of them: to the end), and why no
+  // further.
   uint64_t exact_until = 0;
   std::string exactness_reason;
   bool diverged = false;  // from there on this is the simulation's history, not the recording's
-  // Blocks handed out before the recording whose extent it leaves open, and by how
-  // much allocated and active memory may be less, or more, than told.
+  // Blocks handed out before the recording whose extent it leaves open, and by how much allocated
+  // and active memory may be less, or more, than reported.
   uint64_t open_extents = 0;
   Bytes less, more;
 };
 
 inline constexpr size_t kTimelineBuckets = 64;
 
-// A recording as it happened; a program under its settings. Error: as ReplayWhatIf().
+// Looks back on a recording as it happened, or on a written schedule under its settings. Error:
+// ReplayWhatIf()'s.
 absl::StatusOr<LookBack> LookBackOn(const Study& study);
 
-// Requested bytes that are live where a recording has most of them live, and how
-// many of those it saw being allocated. Nothing is simulated. O(requests).
+// Requested bytes that are live when a recording has most of them live, and how many of those it
+// saw being allocated. Needs no simulation. O(requests).
 struct SeenAtPeak {
   Bytes live, seen;
 };

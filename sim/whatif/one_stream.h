@@ -1,4 +1,4 @@
-// What if everything ran on one stream.
+// Answers what would happen if everything ran on one stream.
 #ifndef MEMREPLAY_SIM_WHATIF_ONE_STREAM_H_
 #define MEMREPLAY_SIM_WHATIF_ONE_STREAM_H_
 
@@ -7,8 +7,9 @@
 
 namespace memreplay {
 
-// Makes all requests on stream 0 and leaves out what orders streams: what more
-// than one stream costs. For cold schedules: blocks of a start keep theirs.
+// An intervention that makes all requests on stream 0 and leaves out what synchronises streams, to
+// find what more than one stream costs. It is for cold schedules: blocks of a start keep their
+// stream.
 class OneStream final : public Intervention {
  public:
   explicit OneStream(const Schedule& schedule) : schedule_(schedule) {}
@@ -17,7 +18,7 @@ class OneStream final : public Intervention {
  private:
   const Schedule& schedule_;
 };
-// Whether that would change anything.
+// Returns whether that would change anything.
 bool AllocatesOnSeveralStreams(const Schedule& schedule);
 
 }  // namespace memreplay

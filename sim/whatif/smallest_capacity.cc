@@ -8,8 +8,8 @@
 namespace memreplay {
 namespace {
 
-constexpr Bytes kUnit = MiB(2);  // what devices hand out
-constexpr uint64_t kGrid = 16;   // devices tried where a walk had to stop
+constexpr Bytes kUnit = MiB(2);  // the allocation unit of devices
+constexpr uint64_t kGrid = 16;   // devices tried after a walk that had to stop
 
 bool SetsFraction(const Schedule& schedule) {
   return std::any_of(schedule.requests().begin(), schedule.requests().end(),
@@ -67,7 +67,8 @@ class Edge {
     return probe;
   }
 
-  // In units: `high` survives; returns one that does while the one below does not, or `low`.
+  // Returns, in units, a value that survives while the one below does not, or `low`. `high` must
+  // survive.
   uint64_t Bisect(uint64_t low, uint64_t high) {
     while (low < high) {
       const uint64_t middle = low + (high - low) / 2;
@@ -87,14 +88,14 @@ class Edge {
       runs -= runs > 0 ? 1 : 0;
       return CapacityOutcome{probe.survives, probe.same_until};
     };
-    // Nothing is refused on a device of what an unlimited one reserves.
+    // Nothing is refused on a device as large as an unlimited one's reserved memory.
     const std::optional<Bytes> end = depends_on_size_ ? std::optional(high + kUnit) : std::nullopt;
     const CapacityWalk above = WalkCapacities(edge, end, runs, run);
     result->safe_capacity = above.safe;
     if (depends_on_size_) result->proven_until = high;
     if (above.stopped_at.has_value()) {
       result->proven_until = *above.stopped_at;
-      // The rest is sampled; the last that fails is below the safe ones.
+      // The rest is sampled. The last failure is below the safe ones.
       for (uint64_t i = 0; i <= kGrid; ++i) {
         const Bytes capacity =
             RoundUp(*above.stopped_at +

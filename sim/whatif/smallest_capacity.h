@@ -1,4 +1,4 @@
-// The smallest device on which a program survives under given settings.
+// Finds the smallest device on which a schedule survives under given settings.
 #ifndef MEMREPLAY_SIM_WHATIF_SMALLEST_CAPACITY_H_
 #define MEMREPLAY_SIM_WHATIF_SMALLEST_CAPACITY_H_
 
@@ -11,7 +11,7 @@
 
 namespace memreplay {
 
-// One device tried.
+// One device that was tried.
 struct CapacityProbe {
   Bytes capacity;
   std::optional<Bytes> same_until;  // WhatIfResult::same_until
@@ -22,15 +22,15 @@ struct CapacityProbe {
   uint64_t device_calls = 0;
 };
 
-// The smallest devices that are enough.
+// The smallest devices that suffice.
 struct SmallestCapacity {
-  // The smallest that survives; absent: none does, however large.
+  // The smallest that survives. Absent if none does, however large.
   std::optional<Bytes> capacity;
   bool is_smallest = false;  // every smaller device is known to fail
-  // From here on every larger device survives; above `capacity` where a larger one does
-  // not although a smaller one does.
+  // Every device from here on survives. It is above `capacity` if a larger device fails although a
+  // smaller one survives.
   std::optional<Bytes> safe_capacity;
-  // Proven only up to here: beyond, a few were tried. Absent: proven for all.
+  // Proven only up to here; above, only a few were tried. Absent if proven for all.
   std::optional<Bytes> proven_until;
   // The smallest that survives without a single retry, as an unlimited device does.
   std::optional<Bytes> without_retries;
@@ -38,11 +38,11 @@ struct SmallestCapacity {
   std::vector<CapacityProbe> probes;  // ascending
 };
 
-// Bisects between `least` (nothing smaller can survive: the peak of live memory)
-// and what an unlimited device reserves, then goes up from there from break to break
-// (WalkCapacities()), which knows every device, and after that from `least` to there. What
-// RunsFor() leaves undone is sampled and said. Under a memory fraction, where a run depends on
-// the device's size itself, each multiple of 2 MiB is a break. `settings` hold the configuration;
+// Finds the smallest device. Bisects between `least` (nothing smaller can survive: the peak of live
+// memory) and what an unlimited device reserves, then walks up from there from break to break
+// (WalkCapacities()), which covers every device, and after that from `least` to there. What exceeds
+// RunsFor() is sampled and reported as such. Under a memory fraction, where a run depends on the
+// device's size itself, each multiple of 2 MiB is a break. `settings` contain the configuration;
 // their capacity is ignored.
 SmallestCapacity FindSmallestCapacity(const SweepContext& context, const ReplaySettings& settings,
                                       Bytes least);

@@ -9,7 +9,7 @@
 namespace memreplay {
 namespace {
 
-// Makes the requests of stream `from` on stream `into`.
+// An intervention that makes the requests of stream `from` on stream `into`.
 class MergeStream final : public Intervention {
  public:
   MergeStream(const Schedule& schedule, uint32_t from, uint32_t into)

@@ -1,4 +1,4 @@
-// What it costs that a program allocates on several streams.
+// Measures what it costs that a script allocates on several streams.
 #ifndef MEMREPLAY_SIM_WHATIF_STREAM_COST_H_
 #define MEMREPLAY_SIM_WHATIF_STREAM_COST_H_
 
@@ -14,11 +14,11 @@ namespace memreplay {
 
 // How much less would be reserved if streams were merged.
 struct StreamCost {
-  Bytes peak_reserved;             // as the program is
+  Bytes peak_reserved;             // unchanged
   Bytes peak_reserved_one_stream;  // with everything on one stream
-  uint32_t main_stream = 0;        // that requests most bytes
-  // With one stream's requests made on the main stream; of the others, in the
-  // order of how much they request, at most kMaxMerged.
+  uint32_t main_stream = 0;        // requests the most bytes
+  // The result of making one stream's requests on the main stream, for at most kMaxMerged of the
+  // others, in the order of how much they request.
   struct Merged {
     uint32_t stream = 0;
     Bytes peak_reserved;
@@ -27,10 +27,9 @@ struct StreamCost {
 };
 inline constexpr size_t kMaxMerged = 8;
 
-// Runs under `settings` on an unlimited device, as nothing is ever cached for one
-// stream while another runs short there: two, and one for each of `merged`. For
-// cold schedules: what a recording began with keeps its streams. Error: as
-// ReplayWhatIf().
+// Runs under `settings` on an unlimited device, since nothing is ever cached for one stream while
+// another runs short there: two runs, and one for each of `merged`. For cold schedules: what a
+// recording began with keeps its streams. Error: ReplayWhatIf()'s.
 absl::StatusOr<StreamCost> CostOfStreams(const Schedule& schedule, const ReplaySettings& settings);
 
 }  // namespace memreplay

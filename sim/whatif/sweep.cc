@@ -41,8 +41,9 @@ absl::flat_hash_set<uint64_t> DistinctSizes(const Schedule& schedule) {
   return sizes;
 }
 
-// All that roundings and the size of large segments do to a replay is the size of blocks and
-// of what is requested from the device; of an expandable segment it is the size of its pages too.
+// Returns whether two settings give the same replay. Roundings and the size of large segments
+// affect a replay only through the sizes of blocks and of what is requested from the device, and
+// for expandable segments also through the size of their pages.
 bool AreAlike(const ReplaySettings& a, const ReplaySettings& b,
               const absl::flat_hash_set<uint64_t>& sizes) {
   AllocatorConfig rest = a.config;
@@ -112,7 +113,7 @@ std::vector<size_t> FirstAlike(const Schedule& schedule,
                                absl::Span<const ReplaySettings> settings) {
   std::vector<size_t> first(settings.size());
   std::iota(first.begin(), first.end(), size_t{0});
-  // Settings set on the way are parsed over those that came before.
+  // Settings that change during the run are parsed over those before.
   const RequestView requests = schedule.requests();
   const bool fixed = std::none_of(requests.begin(), requests.end(), [](const Event& request) {
     return request.kind == EventKind::kSettings;
@@ -130,7 +131,8 @@ std::vector<size_t> FirstAlike(const Schedule& schedule,
 std::vector<SweepRow> Sweep(const SweepContext& context, absl::Span<const Candidate> candidates,
                             absl::Span<const SweepRow> known) {
   std::vector<SweepRow> rows(candidates.size());
-  // Those of `known`, then of the candidates that the release takes, and where their rows are.
+  // The settings of `known`, then of the candidates that the release accepts, and where their rows
+  // are.
   std::vector<ReplaySettings> settings;
   std::vector<SweepRow*> row_of(known.size(), nullptr);
   for (const SweepRow& row : known) settings.push_back(SettingsOf(context.settings, row));
@@ -149,7 +151,8 @@ std::vector<SweepRow> Sweep(const SweepContext& context, absl::Span<const Candid
   for (size_t i = known.size(); i < first.size(); ++i) {
     if (first[i] == i) replayed.push_back(i);
   }
-  // Blocks that must not be split leave most of them cached: these take longest.
+  // Replays with max_split_size come first: blocks that must not be split leave most of them
+  // cached, so these take longest.
   std::stable_partition(replayed.begin(), replayed.end(),
                         [&](size_t i) { return settings[i].config.max_split_size != kUnlimited; });
   ParallelFor(replayed.size(), context.threads,

@@ -1,4 +1,4 @@
-// One schedule replayed under many settings, on several threads.
+// Replays one schedule under many settings, on several threads.
 #ifndef MEMREPLAY_SIM_WHATIF_SWEEP_H_
 #define MEMREPLAY_SIM_WHATIF_SWEEP_H_
 
@@ -36,19 +36,19 @@ struct SweepContext {
   StartPolicy start = StartPolicy::kRecorded;
   size_t threads = 1;
   const CallCosts* costs = nullptr;  // of the driver's calls, if known
-  ProgressSink* progress = nullptr;  // told of each replay
+  ProgressSink* progress = nullptr;  // informed of each replay
 };
 
-// Settings, and what a run under them came to.
+// Settings, and the result of a run under them.
 struct SweepRow {
   std::string conf;
   std::optional<double> fraction;
-  std::string refused;  // why this release does not take the settings; then nothing else
+  std::string refused;  // why this release rejects the settings; the rest is then empty
   AllocatorConfig config;
   uint64_t ooms = 0;
   std::optional<uint64_t> first_oom;  // request
   Bytes peak_reserved;
-  Bytes other_order_peak_reserved;  // with addresses in the other order; 0: not looked for
+  Bytes other_order_peak_reserved;  // with addresses in the other order; 0 if not searched for
   Bytes peak_allocated;
   Bytes peak_active;
   Usage at_peak;  // of reserved memory
@@ -58,46 +58,43 @@ struct SweepRow {
   std::optional<Bytes> same_until;  // WhatIfResult::same_until
   uint64_t failures = 0;            // requests that end in an exception
   DeviceCalls calls;
-  double call_nanoseconds = 0;  // what these calls take; 0 without costs
+  double call_nanoseconds = 0;  // time of these calls; 0 without costs
   StartPolicy start = StartPolicy::kRecorded;
   std::string start_note;
   bool survives() const { return refused.empty() && ooms == 0; }
 };
 
-// For each of `settings` the first of them under which every replay of the schedule is the
-// same: they differ at most in roundings, or in the size of large segments, that no size asked
-// for shows. Often itself.
-// O(settings^2) comparisons of settings, and of sizes where their divisions differ.
+// Returns for each of `settings` the first of them, often itself, under which every replay of the
+// schedule is the same: they differ at most in roundings, or in the size of large segments, that do
+// not affect any requested size. O(settings^2) comparisons of settings, and of sizes if their
+// divisions differ.
 std::vector<size_t> FirstAlike(const Schedule& schedule, absl::Span<const ReplaySettings> settings);
 
-// A row per candidate, in their order. Same input, same rows, however many threads. Of
-// candidates that are alike (FirstAlike) one is replayed, and none where a row of `known`,
-// rows of this context that were not refused, is.
+// Returns a row per candidate, in their order. The same input gives the same rows, however many
+// threads there are. Of candidates that are alike (FirstAlike) one is replayed, or none if `known`,
+// which are rows of this context that were not rejected, contains such a row.
 std::vector<SweepRow> Sweep(const SweepContext& context, absl::Span<const Candidate> candidates,
                             absl::Span<const SweepRow> known = {});
 
-// Returns the row of settings that are given parsed, because those of a recording
-// need not be a string.
-// `keep`: the study keeps the run for callers that request it again.
+// Returns the row of settings that are already parsed, because those of a recording need not be a
+// string. With `keep` the study keeps the run for callers that request it again.
 SweepRow ReplayRow(const SweepContext& context, const ReplaySettings& settings, bool keep = true);
 
-// What to try where nobody says: the release's own settings, and expandable segments where
-// it has them.
+// Returns what to try by default: the release's own settings, and expandable segments if it has
+// them.
 std::vector<std::string> UsualConfs(const TorchProfile& profile);
 
-// Better first: taken by the release, survives (fewer out of memory), less peak reserved, fewer
-// retries, fewer driver calls, shorter settings, then by their text.
+// Returns whether `a` is better: the release accepts it, it survives (fewer out of memory), then
+// less peak reserved, fewer retries, fewer driver calls, shorter settings, and last by their text.
 bool RanksBefore(const SweepRow& a, const SweepRow& b);
 
-// Sets other_order_peak_reserved of these rows, those that a release refuses aside.
+// Sets other_order_peak_reserved of these rows, except for those that a release rejects.
 void FindOtherOrder(const SweepContext& context, absl::Span<SweepRow* const> rows);
 
-// The same replay once more, watched where its reserved memory grew because no cached
-// block would do.
+// Repeats the replay and observes why its reserved memory grew although memory was cached.
 PeakCause WhyReserved(const SweepContext& context, const SweepRow& row);
 
-// `settings` of the context under those of the candidate. Error: the release
-// refuses them.
+// Returns `settings` of the context with those of the candidate. Error: the release rejects them.
 absl::StatusOr<ReplaySettings> SettingsFor(const ReplaySettings& settings,
                                            const Candidate& candidate);
 

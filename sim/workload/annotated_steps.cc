@@ -15,7 +15,7 @@ struct Times {
   std::vector<int64_t> start, end;
 };
 
-// "ProfilerStep#7" -> "ProfilerStep#"; empty if nothing shows that it is a step.
+// Returns "ProfilerStep#" for "ProfilerStep#7", and "" if nothing shows that it is a step.
 std::string_view NumberedStep(std::string_view name) {
   const size_t last = name.find_last_not_of("0123456789");
   if (last == std::string_view::npos || last + 1 == name.size()) return {};

@@ -1,4 +1,4 @@
-// Steps that PyTorch or the program annotated in a recording.
+// Steps that PyTorch or the script annotated in a recording.
 #ifndef MEMREPLAY_SIM_WORKLOAD_ANNOTATED_STEPS_H_
 #define MEMREPLAY_SIM_WORKLOAD_ANNOTATED_STEPS_H_
 
@@ -15,15 +15,15 @@ struct AnnotatedSteps {
   std::string name;  // of the annotations used
   // Positions in DeviceTrace::events where steps begin and where the last ends.
   std::vector<uint64_t> begins;
-  // The most steps that any name which comes once in a step (an optimizer's step
-  // or zero_grad, a DataLoader's next) shows; 0 if there is none.
+  // The maximum number of steps that any name which occurs once in a step (an optimizer's step or
+  // zero_grad, a DataLoader's next) shows; 0 if there is none.
   uint64_t known = 0;
   std::string known_name;
 };
 
-// Ranges with a number at the end and "step", "iter" or "batch" in their name
-// (ProfilerStep#7); else the times between the ends of one optimizer's steps.
-// Looks at events before `end`; nothing without times. O(annotations * log events).
+// Finds ranges with a number at the end and "step", "iter" or "batch" in their name
+// (ProfilerStep#7), or else the intervals between the ends of one optimizer's steps. Uses events
+// before `end`. Returns nothing if there are no times. O(annotations * log events).
 AnnotatedSteps FindAnnotatedSteps(const Trace& trace, const DeviceTrace& device, uint64_t end);
 
 }  // namespace memreplay

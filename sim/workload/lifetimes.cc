@@ -41,7 +41,7 @@ class Collector {
   }
 
  private:
-  // The streams other than its own that use a block, until they are done with it.
+  // The other streams that use a block, until they are done with it.
   struct Uses {
     absl::flat_hash_set<uint32_t> streams;
     bool is_freed = false;
@@ -79,7 +79,7 @@ class Collector {
     if (uses.is_freed) waiting_[stream].push_back(id);
   }
 
-  // Over at once unless other streams use it.
+  // Frees an allocation, at once unless other streams use it.
   void Free(AllocationId id, uint32_t now) {
     if (!Live(id)) return;
     const auto uses = uses_.find(id);
@@ -89,8 +89,8 @@ class Collector {
     for (const uint32_t stream : uses->second.streams) waiting_[stream].push_back(id);
   }
 
-  // What was recorded on `stream` by blocks that are freed is complete. Uses by
-  // blocks that are still live count from their free on.
+  // Completes what was recorded on `stream` by freed blocks. Uses by blocks that are still live
+  // count from their free on.
   void Done(uint32_t stream, uint32_t now) {
     const auto waiting = waiting_.find(stream);
     if (waiting == waiting_.end()) return;
@@ -115,14 +115,14 @@ class Collector {
 
   const Schedule& schedule_;
   const bool explicit_;
-  std::vector<uint32_t> of_id_;  // position in lifetimes_ of what is live
+  std::vector<uint32_t> of_id_;  // position of a live allocation in lifetimes_
   std::vector<Lifetime> lifetimes_;
   Bytes in_use_;  // rounded
   absl::flat_hash_map<AllocationId, Uses> uses_;
   absl::flat_hash_map<uint32_t, std::vector<AllocationId>> waiting_;  // freed ones, by stream
 };
 
-// And the moment when it is first reached.
+// Returns the peak and the moment when it is first reached.
 std::pair<Bytes, uint32_t> Peak(absl::Span<const Lifetime> lifetimes,
                                 absl::Span<const uint32_t> by_end, Bytes Lifetime::*size) {
   Bytes live, peak;
@@ -162,7 +162,7 @@ std::vector<uint32_t> ByEnd(absl::Span<const Lifetime> lifetimes,
                             absl::Span<const uint32_t> items) {
   uint32_t last = 0;
   for (const uint32_t item : items) last = std::max(last, lifetimes[item].end);
-  std::vector<uint32_t> place(size_t{last} + 2);  // behind those that end before
+  std::vector<uint32_t> place(size_t{last} + 2);  // behind those that end earlier
   for (const uint32_t item : items) ++place[lifetimes[item].end + 1];
   std::partial_sum(place.begin(), place.end(), place.begin());
   std::vector<uint32_t> by_end(items.size());

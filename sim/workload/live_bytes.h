@@ -1,4 +1,4 @@
-// Requested bytes that are live, followed through the events of a file as it is.
+// Requested bytes that are live, followed through the events of an unvalidated file.
 #ifndef MEMREPLAY_SIM_WORKLOAD_LIVE_BYTES_H_
 #define MEMREPLAY_SIM_WORKLOAD_LIVE_BYTES_H_
 
@@ -10,7 +10,7 @@
 
 namespace memreplay {
 
-// Amounts of bytes that a file may have made up stop at 2^61 and -2^61, so that sums and
+// Limits an amount of bytes, which a bad file may have made up, to 2^61 and -2^61, so that sums and
 // differences of a few of them are defined.
 inline int64_t Bounded(int64_t bytes) {
   constexpr int64_t kMax = int64_t{1} << 61;
@@ -18,12 +18,12 @@ inline int64_t Bounded(int64_t bytes) {
 }
 inline int64_t BoundedSum(int64_t a, int64_t b) { return Bounded(Bounded(a) + Bounded(b)); }
 
-// From an unknown start, taken as 0. Frees of a program name a handle, those of
-// a recording a size too. O(1) per event.
+// The live bytes, from an unknown start that counts as 0. Frees of a schedule that was written name
+// a handle; those of a recording also have a size. O(1) per event.
 class LiveBytes {
  public:
   LiveBytes(const Trace& trace, const DeviceTrace& device) : is_program_(trace.is_program) {
-    // A recording that lacks one kind of free is followed by the other.
+    // If a recording lacks one kind of free, the other kind is used.
     const bool completes =
         !is_program_ && std::any_of(device.events.begin(), device.events.end(), [](const Event& e) {
           return e.kind == EventKind::kFreeCompleted;

@@ -17,7 +17,8 @@ namespace {
 using Indexes = std::vector<uint32_t>;
 constexpr uint64_t kUnplaced = ~uint64_t{0};
 
-// For each moment up to the last end how many of `items` (ascending by begin) begin before it.
+// Returns for each moment up to the last end how many of `items` (ascending by begin) begin before
+// it.
 Indexes BegunBefore(absl::Span<const Lifetime> lifetimes, const Indexes& items) {
   uint32_t last = 0;
   for (const uint32_t item : items) last = std::max(last, lifetimes[item].end);
@@ -30,7 +31,7 @@ Indexes BegunBefore(absl::Span<const Lifetime> lifetimes, const Indexes& items) 
   return begun;
 }
 
-// The room that an allocator without lookahead would have: holes, and no end.
+// The memory of an allocator without lookahead: holes, and no end.
 class Arena {
  public:
   uint64_t TakeBestFit(uint64_t size) {
@@ -73,7 +74,7 @@ class Arena {
     if (room > size) Add(offset + size, room - size);
     return offset;
   }
-  // A hole that reaches the end is extended.
+  // Extends a hole that reaches the end.
   uint64_t TakeAtEnd(uint64_t size) {
     uint64_t offset = height_;
     if (!by_offset_.empty()) {
@@ -108,11 +109,11 @@ uint64_t PlaceAsTheyCome(absl::Span<const Lifetime> lifetimes, const Indexes& it
   return arena.height();
 }
 
-// Which placed items are in use together with a given one. An item is found by
-// its begin within the other's life, or because its life holds the other's begin.
+// An index of the placed items that finds those in use together with a given one. Either the item
+// begins within the other's life, or its life contains the other's begin.
 class PlacedItems {
  public:
-  // `items` ascending by begin: those that may be placed, numbered in this order.
+  // `items` are those that may be placed, ascending by begin; they are numbered in this order.
   PlacedItems(absl::Span<const Lifetime> lifetimes, const Indexes& items)
       : lifetimes_(lifetimes),
         items_(items),
@@ -123,7 +124,7 @@ class PlacedItems {
 
   void Add(uint32_t number) {
     placed_[number / 64] |= uint64_t{1} << (number % 64);
-    // Later items that begin within its life are numbers (number, end).
+    // Later items that begin within its life have the numbers (number, end).
     uint64_t from = number + 1 + leaves_;
     uint64_t to = begun_[lifetimes_[items_[number]].end] + leaves_;
     for (; from < to; from /= 2, to /= 2) {
@@ -154,13 +155,13 @@ class PlacedItems {
   const Indexes& items_;
   const Indexes begun_;
   const uint64_t leaves_;
-  std::vector<uint64_t> placed_;   // bit per number
+  std::vector<uint64_t> placed_;   // one bit per number
   std::vector<Indexes> covering_;  // segment tree over numbers
 };
 
-// Places `items` (ascending by begin) in the order `before`, each at the lowest
-// offset that is free for all of its life. Returns the height reached; `limit` (below 2 TiB) as
-// soon as one would end there or higher, for then another packing is as good.
+// Places `items` (ascending by begin) in the order `before`, each at the lowest offset that is free
+// for all of its life. Returns the height reached, or `limit` (below 2 TiB) as soon as an item
+// would end there or higher, because another packing is then as good.
 uint64_t PlaceInOrder(absl::Span<const Lifetime> lifetimes, const Indexes& items,
                       const std::function<bool(uint32_t, uint32_t)>& before, uint64_t limit,
                       std::vector<uint64_t>& offset) {
@@ -169,8 +170,8 @@ uint64_t PlaceInOrder(absl::Span<const Lifetime> lifetimes, const Indexes& items
   std::stable_sort(order.begin(), order.end(),
                    [&](uint32_t a, uint32_t b) { return before(items[a], items[b]); });
   PlacedItems placed(lifetimes, items);
-  // [from, to) in units of 512 bytes, each in half of a word: such words are
-  // sorted much faster than pairs.
+  // Intervals [from, to) in units of 512 bytes, each bound in half of a word: such words are sorted
+  // much faster than pairs.
   std::vector<uint64_t> taken;
   uint64_t height = 0;
   for (const uint32_t number : order) {
@@ -195,7 +196,7 @@ uint64_t PlaceInOrder(absl::Span<const Lifetime> lifetimes, const Indexes& items
   return height;
 }
 
-// Pairs of `items` (ascending by begin) in use at the same time.
+// Returns the number of pairs of `items` (ascending by begin) in use at the same time.
 uint64_t PairsTogether(absl::Span<const Lifetime> lifetimes, const Indexes& items) {
   const Indexes begun = BegunBefore(lifetimes, items);
   uint64_t pairs = 0;
@@ -203,7 +204,7 @@ uint64_t PairsTogether(absl::Span<const Lifetime> lifetimes, const Indexes& item
   return pairs;
 }
 
-// The largest items that stay within the budget, and the rest; both by begin.
+// Returns the largest items that stay within the budget, and the rest, both by begin.
 std::pair<Indexes, Indexes> LargestWithin(absl::Span<const Lifetime> lifetimes, uint64_t budget) {
   Indexes all(lifetimes.size());
   std::iota(all.begin(), all.end(), 0);
@@ -230,7 +231,7 @@ std::pair<Indexes, Indexes> LargestWithin(absl::Span<const Lifetime> lifetimes, 
   return {ranked(0, few), ranked(few, all.size())};
 }
 
-// When the rounded sizes in use add up to the most.
+// Returns the moment at which the sum of the rounded sizes in use is highest.
 uint32_t PeakMoment(absl::Span<const Lifetime> lifetimes) {
   Indexes all(lifetimes.size());
   std::iota(all.begin(), all.end(), 0);
@@ -298,7 +299,7 @@ Packing BestPacking(absl::Span<const Lifetime> lifetimes, const PackingOptions& 
   };
   // PlaceInOrder() has 32 bits for an offset.
   if (best.height.value() >= kMinBlockSize.value() << 32) return best;
-  // The rest lies the same on top of whatever is chosen.
+  // The rest is the same on top of any packing.
   std::vector<uint64_t> above(rest.empty() ? 0 : lifetimes.size());
   const uint64_t rest_height = rest.empty() ? 0 : PlaceAsTheyCome(lifetimes, rest, above);
   for (const auto& order : kOrders) {

@@ -1,5 +1,5 @@
-// Where all allocations of a program could lie if their lifetimes were known in
-// advance: a measure of how much of an allocator's memory is fragmentation.
+// Where all allocations of a schedule could lie if their lifetimes were known in advance. It
+// measures how much of an allocator's memory is fragmentation.
 #ifndef MEMREPLAY_SIM_WORKLOAD_PACKING_H_
 #define MEMREPLAY_SIM_WORKLOAD_PACKING_H_
 
@@ -15,24 +15,23 @@ namespace memreplay {
 
 // Where each lifetime lies in a packing.
 struct Packing {
-  Bytes height;                  // the end of what lies highest
-  std::vector<uint64_t> offset;  // of each lifetime, in bytes; a multiple of 512
-  std::string_view heuristic;    // that found it
+  Bytes height;                  // the end of the highest lifetime
+  std::vector<uint64_t> offset;  // of each lifetime, in bytes, a multiple of 512
+  std::string_view heuristic;    // the one that found it
 };
 
 // How much work a packing may take.
 struct PackingOptions {
-  // Pairs of lifetimes looked at per heuristic that compares them; allocations
-  // beyond, the smallest ones, are packed by themselves on top.
+  // Maximum number of pairs of lifetimes that a heuristic may compare. Further allocations, the
+  // smallest ones, are packed separately on top.
   uint64_t pair_budget = 6'000'000;
 };
 
-// The lowest of several packings of the rounded sizes: nothing overlaps that is in
-// use at the same time, nothing moves. At least PeakLiveOf().rounded high; where it
-// is as high, it is optimal, else a better one may exist (the problem is NP-hard).
-// `lifetimes` as LifetimesOf() gives them. Same input, same packing. Of 2 TiB and
-// more only the packing without lookahead is tried.
-// O(n log n + pair_budget * log n).
+// Returns the lowest of several packings of the rounded sizes. Nothing that is in use at the same
+// time overlaps, and nothing moves. The height is at least PeakLiveOf().rounded; if it is equal,
+// the packing is optimal, else a better one may exist (the problem is NP-hard). `lifetimes` come
+// from LifetimesOf(). The same input gives the same packing. From 2 TiB on, only the packing
+// without lookahead is tried. O(n log n + pair_budget * log n).
 Packing BestPacking(absl::Span<const Lifetime> lifetimes, const PackingOptions& options = {});
 
 }  // namespace memreplay

@@ -10,7 +10,7 @@
 
 namespace memreplay {
 
-// What one stack held then.
+// What one stack held at the peak.
 struct PeakHolding {
   uint32_t stack = 0;
   Bytes requested;
@@ -18,14 +18,14 @@ struct PeakHolding {
   AllocationId largest = kNoAllocation;  // the first of the largest
 };
 
-// What was live at the peak.
+// The holdings at the peak.
 struct PeakHoldings {
-  Bytes requested;                  // at the peak, from alloc to free; no refused request
-  size_t request = 0;               // the one that reaches it; 0 also if nothing is asked
+  Bytes requested;                  // at the peak, from alloc to free, without refused requests
+  size_t request = 0;               // the one that reaches it; also 0 if nothing is requested
   std::vector<PeakHolding> stacks;  // most bytes first
 };
 
-// Nothing is simulated. O(requests).
+// Returns the holdings at the peak without a simulation. O(requests).
 PeakHoldings HoldingsAtPeak(const Schedule& schedule);
 
 }  // namespace memreplay

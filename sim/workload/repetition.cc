@@ -16,7 +16,7 @@ constexpr size_t kBlock = 64;  // tokens that are compared at once
 constexpr size_t kMaxCandidates = 48;
 constexpr size_t kMaxAnchors = 4;          // per width
 constexpr size_t kMoreWidths[] = {4, 16};  // of runs, in addition to 1
-// A mismatch outweighs this many matches: stretches agree to at least 7/8.
+// A mismatch outweighs this many matches, so stretches agree to at least 7/8.
 constexpr size_t kMismatchCost = 7;
 constexpr double kGoodEnough = 0.9;        // of the longest stretch
 constexpr double kBetterAgreement = 0.03;  // worth a longer period
@@ -28,7 +28,7 @@ struct Stretch {
   double agreement = 0;
 };
 
-// How many tokens from `a` on are those from `b` on, at most `most`.
+// Returns how many tokens from `a` on equal those from `b` on, at most `most`.
 size_t EqualTokens(const uint32_t* a, const uint32_t* b, size_t most) {
   size_t same = 0;
   while (same + kBlock <= most && std::memcmp(a + same, b + same, kBlock * sizeof *a) == 0) {
@@ -38,8 +38,8 @@ size_t EqualTokens(const uint32_t* a, const uint32_t* b, size_t most) {
   return same;
 }
 
-// The longest stretch of tokens that repeats after `period`; one shorter than `wanted` may
-// be left out.
+// Returns the longest stretch of tokens that repeats after `period`. It may miss one shorter than
+// `wanted`.
 Stretch LongestRepeat(const Tokens& tokens, size_t period, size_t wanted) {
   Stretch best;
   best.period = period;
@@ -68,7 +68,7 @@ Stretch LongestRepeat(const Tokens& tokens, size_t period, size_t wanted) {
     score = 0;
     matches = 0;
     begin = i;
-    // What is left is too short.
+    // The rest is too short.
     if (tokens.size() - begin < wanted && best.length < wanted) return best;
   }
   if (best.length > 0) {
@@ -77,21 +77,21 @@ Stretch LongestRepeat(const Tokens& tokens, size_t period, size_t wanted) {
   return best;
 }
 
-// Runs of `width` tokens, numbered: entry i is the run that begins at i. Those
-// cut off by the end are all one.
+// Runs of `width` tokens, numbered: entry i is the run that begins at i. Those cut off by the end
+// share one number.
 struct Runs {
   size_t width = 1;
   Tokens runs;
   size_t distinct = 0;
 };
 
-// Two runs that follow each other are one of twice the width.
+// Joins runs: two that follow each other make one of twice the width.
 Runs TwiceAsWide(const Runs& half) {
   Runs result;
   result.width = 2 * half.width;
   result.runs.resize(half.runs.size());
   absl::flat_hash_map<uint64_t, uint32_t> known;
-  // By its first half, the run that had it last: mostly it comes again.
+  // The last run with a given first half, because it usually recurs.
   struct Last {
     uint64_t second = ~uint64_t{0};
     uint32_t run = 0;
@@ -112,7 +112,7 @@ Runs TwiceAsWide(const Runs& half) {
   return result;
 }
 
-// Of width 1 and each of kMoreWidths.
+// Returns the runs of width 1 and of each of kMoreWidths.
 std::vector<Runs> RunsOf(const Tokens& tokens, size_t distinct) {
   std::vector<Runs> all;
   all.push_back({1, tokens, distinct});
@@ -124,8 +124,8 @@ std::vector<Runs> RunsOf(const Tokens& tokens, size_t distinct) {
   return all;
 }
 
-// Distances between occurrences of one token, or run of tokens, that are common
-// and long. (In a step of like layers no single token may occur just once.)
+// Returns distances between occurrences of one token, or run of tokens, that are common and long.
+// (In a step of similar layers no single token may occur just once.)
 std::vector<size_t> CandidatePeriods(const Tokens& tokens, const std::vector<Runs>& widths) {
   const size_t longest = tokens.size() / kMinRepeats;
   std::vector<uint32_t> weight(longest + 1);  // by distance
@@ -148,7 +148,7 @@ std::vector<size_t> CandidatePeriods(const Tokens& tokens, const std::vector<Run
   return candidates;
 }
 
-// How many tokens of each whole block come again after `period`.
+// Returns how many tokens of each whole block recur after `period`.
 std::vector<uint8_t> RecurringByBlock(const Tokens& tokens, size_t period) {
   std::vector<uint8_t> recurring((tokens.size() - period) / kBlock);
   const uint32_t* a = tokens.data();
@@ -161,15 +161,15 @@ std::vector<uint8_t> RecurringByBlock(const Tokens& tokens, size_t period) {
   return recurring;
 }
 
-// Whether LongestRepeat() may find a stretch of `wanted` tokens. What it has in addition to whole
-// blocks are less than two.
+// Returns whether LongestRepeat() may find a stretch of `wanted` tokens. Its parts outside of whole
+// blocks are shorter than two blocks.
 bool MayRepeat(const std::vector<uint8_t>& recurring, size_t period, size_t wanted) {
-  const size_t least = (wanted - period) / kBlock;  // blocks, those in part included
+  const size_t least = (wanted - period) / kBlock;  // in blocks, including partial ones
   if (least <= 2) return true;
   const auto score = [&](size_t block) {
     return int64_t{recurring[block]} * (kMismatchCost + 1) - int64_t{kBlock * kMismatchCost};
   };
-  // Of the blocks before `end`, and the least of those before the last `least` - 2.
+  // The sum over the blocks before `end`, and the lowest sum before the last `least` - 2.
   int64_t sum = 0, sum_before = 0, lowest = 0;
   for (size_t end = 1; end <= recurring.size(); ++end) {
     sum += score(end - 1);
@@ -193,7 +193,7 @@ Stretch FindStretch(const Tokens& tokens, const std::vector<Runs>& widths) {
     const size_t sum = std::accumulate(recurring.begin(), recurring.end(), size_t{0});
     candidates.push_back({period, std::move(recurring), sum});
   }
-  // Those of which most comes again have the longest stretches.
+  // Candidates in which most tokens recur have the longest stretches.
   std::stable_sort(candidates.begin(), candidates.end(),
                    [](const Candidate& a, const Candidate& b) { return a.sum > b.sum; });
   std::vector<Stretch> stretches;
@@ -220,9 +220,9 @@ Stretch FindStretch(const Tokens& tokens, const std::vector<Runs>& widths) {
   return {};
 }
 
-// Where in the period, on average over the whole repeats, `level` is lowest.
+// Returns the offset in the period at which `level` is lowest, averaged over the whole repeats.
 size_t LowestOffset(const Stretch& stretch, const std::vector<int64_t>& level) {
-  // Over the same number of repeats each, so that a growing trend prefers none.
+  // Each average has the same number of repeats, so that a growing trend prefers no offset.
   const size_t whole = stretch.length / stretch.period;
   size_t best = 0;
   double best_sum = 0;
@@ -242,8 +242,8 @@ size_t LowestOffset(const Stretch& stretch, const std::vector<int64_t>& level) {
   return best;
 }
 
-// The first few positions in a repeat whose token (or run) every repeat of the
-// stretch has, there and nowhere else in it.
+// Returns the first few positions in a repeat whose token (or run) occurs there in every repeat of
+// the stretch and nowhere else in it.
 std::vector<size_t> FindAnchors(const Tokens& tokens, const std::vector<size_t>& begins,
                                 size_t period) {
   absl::flat_hash_map<uint32_t, size_t> counts;
@@ -261,15 +261,15 @@ std::vector<size_t> FindAnchors(const Tokens& tokens, const std::vector<size_t>&
   return anchors;
 }
 
-// A repeat: its tokens, and how often each of all tokens is among them.
+// The tokens of a repeat, and how often each of all tokens is among them.
 struct Model {
   Tokens tokens;
   std::vector<uint32_t> counts;
 };
 
-// How many tokens of [from, to) are among those of the model.
+// Returns how many tokens of [from, to) are among those of the model.
 size_t Overlap(const Tokens& tokens, size_t from, size_t to, Model& model) {
-  // Mostly they are the same, and in the same order.
+  // They are usually the same, in the same order.
   const size_t most = std::min(to - from, model.tokens.size());
   if (EqualTokens(&tokens[from], model.tokens.data(), most) == most) return most;
   size_t same = 0;
@@ -285,7 +285,7 @@ size_t Overlap(const Tokens& tokens, size_t from, size_t to, Model& model) {
   return same;
 }
 
-// The repeats that begin so many tokens before a `sign` among the `runs`.
+// Returns the repeats that begin `before` tokens before a `sign` among the `runs`.
 Repetition RepeatsAround(const Tokens& tokens, const Tokens& runs, uint32_t sign, size_t before,
                          size_t period, Model& model) {
   std::vector<size_t> at;  // where repeats would begin
@@ -299,8 +299,8 @@ Repetition RepeatsAround(const Tokens& tokens, const Tokens& runs, uint32_t sign
     if (!found.ends.empty() && at[k] < found.ends.back()) continue;
     const bool last = k + 1 == at.size();
     const size_t next = last ? tokens.size() : at[k + 1];
-    // A repeat with something more in it is longer than the model; a much longer
-    // interval holds something else as well.
+    // A repeat with additional tokens is longer than the model; a much longer interval also
+    // contains something else.
     const size_t end = std::min(next, at[k] + period + period / 3);
     const size_t same = Overlap(tokens, at[k], end, model);
     if (same * 4 < period * 3) continue;
@@ -308,7 +308,7 @@ Repetition RepeatsAround(const Tokens& tokens, const Tokens& runs, uint32_t sign
     found.ends.push_back(std::min(next, at[k] + std::max(period, same)));
     whole = !last || same == period;
   }
-  // One that the end of the sequence cuts off ends the one before.
+  // A repeat that the end of the sequence cuts off ends the one before it.
   if (!found.begins.empty() && !whole) {
     found.ends.pop_back();
   } else if (!found.begins.empty()) {
@@ -317,7 +317,7 @@ Repetition RepeatsAround(const Tokens& tokens, const Tokens& runs, uint32_t sign
   return found;
 }
 
-// Those of the stretch and elsewhere.
+// Adds repeats outside the stretch.
 void LookElsewhere(const Tokens& tokens, const std::vector<Runs>& widths, Repetition* found) {
   const size_t period = found->period;
   const std::vector<size_t> stretch = found->begins;
@@ -348,7 +348,7 @@ Repetition FindRepetition(const Tokens& tokens, size_t distinct,
   for (size_t i = stretch.begin + LowestOffset(stretch, level); i < end; i += stretch.period) {
     found.begins.push_back(i);
   }
-  // The last is whole only if the next would begin within the stretch.
+  // The last repeat is whole only if the next would begin within the stretch.
   if (found.begins.size() <= kMinRepeats) return {};
   found.period = stretch.period;
   found.agreement = stretch.agreement;

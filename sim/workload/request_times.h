@@ -9,8 +9,8 @@
 
 namespace memreplay {
 
-// By request, microseconds since the first: the recorded time of its first event;
-// of a request without events of its own that of the one before. Never decreasing,
+// Returns microseconds since the first request, by request: the recorded time of a request's first
+// event, or that of the request before if it has no events of its own. They never decrease,
 // whatever the file says. Empty if the file has no times. O(requests).
 std::vector<int64_t> RequestTimes(const Schedule& schedule);
 

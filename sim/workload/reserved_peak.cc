@@ -10,7 +10,7 @@
 namespace memreplay {
 
 uint64_t AllocationsBeforePeak(const Schedule& schedule) {
-  // Signed and from an unknown start: only differences matter.
+  // These are signed and from an unknown start, because only differences matter.
   int64_t reserved = 0;
   int64_t live = 0;
   uint64_t allocations = 0;
@@ -18,7 +18,7 @@ uint64_t AllocationsBeforePeak(const Schedule& schedule) {
   for (const StartAllocation& start : schedule.start_allocations()) {
     sizes[start.id] = start.requested_size;
   }
-  // The moments at which more was live than at any before with as much reserved.
+  // The moments at which more was live than at any earlier one with as much reserved.
   struct Record {
     int64_t live;
     uint64_t before;  // allocs and ooms
@@ -65,9 +65,9 @@ uint64_t AllocationsBeforePeak(const Schedule& schedule) {
     for (const Event& event : schedule.recorded()) pass(event);
   }
   if (records.empty()) return 0;
-  // Blocks are larger than what was requested, so the moment may come a little earlier.
+  // Blocks are larger than what was requested, so the moment may be a little earlier.
   const int64_t most = records.back().live;
-  const int64_t near = most - std::abs(most) / 32;  // negative where the start is not in the file
+  const int64_t near = most - std::abs(most) / 32;  // negative if the start is not in the file
   return std::find_if(records.begin(), records.end(),
                       [near](const Record& record) { return record.live >= near; })
       ->before;

@@ -8,8 +8,9 @@
 
 namespace memreplay {
 
-// How many of the schedule's allocs and ooms come before those near the peak: as recorded,
-// or, in a program, where most is requested. A guess, for FragmentationOptions. O(events).
+// Returns how many of the schedule's allocs and ooms come before those near the peak, which is the
+// recorded one or, in a schedule that was written, where most is requested. This is a guess for
+// FragmentationOptions. O(events).
 uint64_t AllocationsBeforePeak(const Schedule& schedule);
 
 }  // namespace memreplay

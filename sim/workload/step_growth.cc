@@ -21,7 +21,7 @@ struct Born {
   bool before_steps;
 };
 
-// One site while the steps pass by.
+// One site while the steps are processed.
 struct Site {
   SiteGrowth growth;
   int64_t now = 0;       // bytes it holds
@@ -40,7 +40,7 @@ class Sites {
   explicit Sites(size_t steps) : steps_(steps), late_(steps - (steps + 3) / 4) {}
 
   uint32_t Of(const Event& event) {
-    // Sizes tell sites apart where stacks do not.
+    // Sizes distinguish sites without stacks.
     const uint64_t size = event.text_or_stack == kNoStack ? event.size.value() : 0;
     const auto [it, is_new] = index_.try_emplace(std::pair(event.text_or_stack, size),
                                                  static_cast<uint32_t>(sites_.size()));
@@ -56,7 +56,7 @@ class Sites {
     if (!sites_[site].touched) touched_.push_back(site);
     sites_[site].touched = true;
   }
-  // Step `step` begins (0 the first; the count of steps: the last has ended).
+  // Begins step `step`, counted from 0; the number of steps ends the last one.
   void Begin(size_t step) {
     for (const uint32_t index : touched_) {
       Site& site = sites_[index];
@@ -102,7 +102,7 @@ class Sites {
   }
 
   const size_t steps_;
-  const size_t late_;  // the last quarter begins
+  const size_t late_;  // begin of the last quarter
   std::vector<Site> sites_;
   absl::flat_hash_map<std::pair<uint32_t, uint64_t>, uint32_t> index_;
   std::vector<uint32_t> touched_;  // since the last begin
@@ -115,11 +115,11 @@ StepGrowth GrowthPerStep(const Trace& trace, const DeviceTrace& device, const St
   StepGrowth growth;
   if (steps.count() == 0) return growth;
   survives_until = std::min<uint64_t>(survives_until, device.events.size());
-  absl::flat_hash_map<uint64_t, Born> born;  // what is live, by address
+  absl::flat_hash_map<uint64_t, Born> born;  // live allocations, by address
   LiveBytes bytes(trace, device);
   Sites sites(steps.count());
   std::vector<int64_t> swings;
-  size_t step = 0;  // begins[0 .. step) are behind
+  size_t step = 0;  // begins[0 .. step) have passed
   int64_t highest = 0;
   for (uint64_t i = 0; i <= survives_until; ++i) {
     if (step < steps.begins.size() && i == steps.begins[step]) {
@@ -163,8 +163,8 @@ StepGrowth GrowthPerStep(const Trace& trace, const DeviceTrace& device, const St
     ++site.allocations;
     if (site.events.size() < kMaxEvidence) site.events.push_back(birth.event);
   };
-  // What came after the steps is evidence only where nothing else is left: of a
-  // buffer that is made anew each time.
+  // What came after the steps is evidence only if nothing else is left: for a buffer that is made
+  // anew each time.
   std::vector<bool> within(sites.all().size());
   for (const Born& birth : kept) {
     if (birth.event >= steps.begins.back()) continue;

@@ -16,9 +16,9 @@
 namespace memreplay {
 namespace {
 
-constexpr int64_t kMinSwing = 1000;  // of a step: this part of all that moves
+constexpr int64_t kMinSwing = 1000;  // of a step: this fraction of all that moves
 
-// "it12.fwd" -> "it"; empty if the first part of the name holds no number.
+// Returns "it" for "it12.fwd", and "" if the first part of the name has no number.
 std::string_view StepName(std::string_view phase) {
   phase = phase.substr(0, phase.find('.'));
   const size_t digits = phase.find_first_of("0123456789");
@@ -26,7 +26,7 @@ std::string_view StepName(std::string_view phase) {
   return phase.substr(0, digits);
 }
 
-// Runs of phases that begin with one numbered name are one step.
+// Returns the begins of steps; phases in a row that begin with one numbered name are one step.
 std::vector<uint64_t> BeginsByMarks(const Trace& trace, const DeviceTrace& device, uint64_t end,
                                     std::string* name) {
   absl::flat_hash_map<std::string, std::vector<uint64_t>> by_name;
@@ -41,7 +41,7 @@ std::vector<uint64_t> BeginsByMarks(const Trace& trace, const DeviceTrace& devic
     const std::string_view phase = trace.strings[event.text_or_stack];
     const std::string_view step = phase.substr(0, phase.find('.'));
     if (step == last) continue;
-    if (in_step) by_name[last_step].push_back(i);  // where the step before ends
+    if (in_step) by_name[last_step].push_back(i);  // the step before ends here
     last = step;
     last_step = std::string(StepName(phase));
     in_step = !last_step.empty();
@@ -51,7 +51,7 @@ std::vector<uint64_t> BeginsByMarks(const Trace& trace, const DeviceTrace& devic
   }
   std::vector<uint64_t> best;
   for (auto& [step, begins] : by_name) {
-    // A step cut off by `end` is no whole step.
+    // A step cut off by `end` is not whole.
     if (begins.size() > best.size() || (begins.size() == best.size() && begins < best)) {
       best = std::move(begins);
       *name = step;
@@ -63,7 +63,7 @@ std::vector<uint64_t> BeginsByMarks(const Trace& trace, const DeviceTrace& devic
 // The allocations before `end`.
 struct Allocations {
   std::vector<uint64_t> positions;
-  std::vector<int64_t> live;  // before each
+  std::vector<int64_t> live;  // before each of them
 };
 
 Allocations AllocationsOf(const Trace& trace, const DeviceTrace& device, uint64_t end) {
@@ -82,7 +82,7 @@ Allocations AllocationsOf(const Trace& trace, const DeviceTrace& device, uint64_
   return all;
 }
 
-// Numbers what allocations are told apart by, from 0 in order of appearance.
+// A numbering of the distinguishing properties of allocations, from 0 in order of appearance.
 class Numbering {
  public:
   struct What {
@@ -96,7 +96,7 @@ class Numbering {
     }
   };
   uint32_t Of(const What& what) {
-    // Mostly it was met not long ago.
+    // Most were seen recently.
     const uint64_t mixed = (what.size ^ uint64_t{what.stack} << 32) * 0x9e3779b97f4a7c15;
     Met& met = met_[mixed >> (64 - kMetBits)];
     if (!met.is_set || met.what != what) {
@@ -118,8 +118,8 @@ class Numbering {
   std::vector<Met> met_ = std::vector<Met>(size_t{1} << kMetBits);
 };
 
-// Allocations are the same if these agree; of those without a stack the size
-// always counts, roughly at least.
+// Finds repeats of allocations, which are the same if these properties agree. Without a stack, the
+// size always counts, at least roughly.
 Repetition Repeats(const DeviceTrace& device, const Allocations& all, bool exact_sizes) {
   std::vector<uint32_t> tokens;
   tokens.reserve(all.positions.size());
@@ -135,7 +135,8 @@ Repetition Repeats(const DeviceTrace& device, const Allocations& all, bool exact
   return FindRepetition(tokens, numbers.size(), all.live);
 }
 
-// Do the repeats explain how memory moves while they last? Half a sentence why not.
+// Returns half a sentence on why the repeats do not explain how memory moves while they last, or ""
+// if they do.
 std::string WhyNotSteps(const DeviceTrace& device, const Allocations& all,
                         const Repetition& repeats) {
   const auto size = [&](size_t i) { return device.events[all.positions[i]].size.signed_value(); };
@@ -167,7 +168,7 @@ std::string WhyNotSteps(const DeviceTrace& device, const Allocations& all,
   return "";
 }
 
-// By stack: under Python code that is not a backward pass.
+// Returns by stack whether it is under Python code that is not a backward pass.
 std::vector<bool> ForwardStacks(const Trace& trace) {
   std::vector<bool> forward(trace.stacks.size());
   for (uint32_t stack = 0; stack < trace.stacks.size(); ++stack) {
