@@ -1,5 +1,5 @@
-// The GPUs that memreplay knows by name: one table for every command. cards.cc has the rows, with
-// the public source and date of each figure.
+// The GPUs that memreplay knows by name, in one table for every command. cards.cc has the rows,
+// with the public source and date of each figure.
 #ifndef MEMREPLAY_HARDWARE_CARDS_H_
 #define MEMREPLAY_HARDWARE_CARDS_H_
 
@@ -11,7 +11,7 @@
 
 namespace memreplay {
 
-// What NVIDIA's programming guide says about a compute capability.
+// The limits that NVIDIA's programming guide gives for a compute capability.
 struct Capability {
   int number = 0;  // 89 for 8.9
   int threads_per_multiprocessor = 0;
@@ -20,30 +20,31 @@ struct Capability {
   int shared_per_block_optin = 0;     // bytes
 };
 
+// A model of GPU, from the table or described on the command line.
 struct Card {
-  std::string name;   // what --card takes: "rtx-4090"
-  std::string title;  // what the driver calls it: "NVIDIA GeForce RTX 4090"
-  std::string group;  // of the list: "GeForce RTX 40"
+  std::string name;   // as --card takes it: "rtx-4090"
+  std::string title;  // as the driver reports it: "NVIDIA GeForce RTX 4090"
+  std::string group;  // heading in the list: "GeForce RTX 40"
   int capability = 0;
-  // Bytes that cudaGetDeviceProperties and cudaMemGetInfo report as the total. Of the two systems'
-  // figures the one that was asked for; Linux's unless only the other was found.
+  // The total in bytes that cudaGetDeviceProperties and cudaMemGetInfo report on the requested
+  // system, or, if none was requested, on Linux if that figure is known, else on Windows.
   uint64_t memory = 0;
-  uint64_t linux_memory = 0;    // 0: no figure was found
-  uint64_t windows_memory = 0;  // with the WDDM driver, and in WSL; 0: no figure was found
-  // `memory` is what the maker or nvidia-smi says; the total that CUDA reports was not found, and
-  // is usually one to three per cent less.
+  uint64_t linux_memory = 0;    // 0: unknown
+  uint64_t windows_memory = 0;  // with the WDDM driver, and in WSL; 0: unknown
+  // True if `memory` is the figure of the manufacturer or nvidia-smi because the total that CUDA
+  // reports, usually one to three per cent less, is unknown.
   bool is_nominal = false;
   int multiprocessors = 0;
-  // From NVIDIA's data sheets and architecture white papers; 0: not known.
+  // From NVIDIA's data sheets and architecture white papers; 0: unknown.
   int l2_bytes = 0;
   int clock_khz = 0;  // highest clock of the multiprocessors
   int memory_clock_khz = 0;
   int memory_bus_bits = 0;
-  std::string source;  // where the memory's figures are from, and of when
+  std::string source;  // source and date of the memory figures
 };
 
-// What a process with PyTorch takes of a GPU beside its allocator: CUDA's context, kernels, memory
-// of cuBLAS and others. One figure for all GPUs, a stated assumption.
+// The GPU memory that a process with PyTorch uses in addition to its allocator, for CUDA's context,
+// kernels, cuBLAS and others. One figure stands for all GPUs; it is a stated assumption.
 inline constexpr uint64_t kContextBytes = uint64_t{500} << 20;
 inline constexpr char kContextSource[] =
     "0.49 GiB in two out-of-memory reports of PyTorch 2 (RTX 4090, A100): process less reserved";
@@ -51,26 +52,27 @@ inline constexpr char kCapabilitySource[] =
     "CUDA C++ Programming Guide, Technical Specifications per Compute Capability";
 inline constexpr char kDataSheetSource[] = "NVIDIA's data sheets and architecture white papers";
 
-// The GPU that `text` means:
-//   * its name or title, or a part of one that no other GPU shares ("4090"); case, '-', '_' and ' '
-//     do not matter. A whole name goes before a part of another's.
-//   * that and ":windows" or ":linux": with that system's memory.
-//   * "custom:12GiB,cc=8.9,sms=46": a GPU that is not in the table. `cc` is one of the table's.
-// Nullopt: nothing or several match, or that system's memory is unknown; `error` then says which.
+// Finds the GPU that `text` names, which is one of:
+//   * a name or title, or a part that no other GPU shares ("4090"). Case, '-', '_' and ' ' do not
+//     matter. A whole name takes precedence over a part of another.
+//   * one of these followed by ":windows" or ":linux", for the memory on that system.
+//   * "custom:12GiB,cc=8.9,sms=46", a GPU that is not in the table; `cc` must be one of the
+//     table's.
+// Returns nullopt if none or several match or the memory on that system is unknown, and sets
+// `error` to the reason.
 std::optional<Card> FindCard(std::string_view text, std::string* error);
 
-// In the order of the list: by group, within one by age and size.
+// Returns all GPUs by group, and within a group by age and size.
 const std::vector<Card>& AllCards();
 
-// The zero Capability if the table does not have it.
+// Returns a zero Capability if the table does not have that of `card`.
 const Capability& CapabilityOf(const Card& card);
 
-// The total of the GPU on which `bytes` were reserved or free, if the table leaves no doubt: the
-// least total of at least `bytes`, where all those up to kMaxOutsideBytes above are nearly equal
-// (boards of one kind differ by some tens of MiB from driver to driver). MIG slices are not
-// considered.
+// Returns the total memory of a GPU on which `bytes` were reserved or free: the smallest total of
+// at least `bytes`. Returns nullopt if the totals up to `bytes` + kMaxOutsideBytes are not nearly
+// equal (boards of one kind differ by some tens of MiB between drivers). Ignores MIG slices.
 std::optional<uint64_t> TotalOfCardWith(uint64_t bytes);
-// What lies outside PyTorch's allocator on a GPU of one process, at most.
+// The maximum outside PyTorch's allocator on a GPU with a single process.
 inline constexpr uint64_t kMaxOutsideBytes = uint64_t{2} << 30;
 
 }  // namespace memreplay

@@ -1,4 +1,4 @@
-"""How what record/card loads into a process is compiled: it needs libc alone."""
+"""Compiler options for what record/card loads into a process, which requires only libc."""
 
 CARD_COPTS = [
     "-fPIC",

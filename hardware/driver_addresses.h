@@ -1,9 +1,9 @@
-// Where NVIDIA's driver puts what cudaMalloc allocates, as recordings show it (docs/fidelity.md
-// says of how many, and how often the rule holds). memreplay's simulated device and the GPU of
-// `memreplay record` both place memory by it.
+// Where NVIDIA's driver places the memory of cudaMalloc, according to recordings (docs/fidelity.md
+// says how many there are and how often the rule holds). memreplay's simulated device and the GPU
+// of `memreplay record` both place memory by this rule.
 //
-// Header-only, and over the templates of the C++ library alone, since record/card needs nothing but
-// libc. What cannot be done is a value and never ends the process.
+// This is header-only and uses only templates of the C++ library, since record/card requires
+// nothing but libc. Errors are return values and never end the process.
 #ifndef MEMREPLAY_HARDWARE_DRIVER_ADDRESSES_H_
 #define MEMREPLAY_HARDWARE_DRIVER_ADDRESSES_H_
 
@@ -16,21 +16,21 @@
 
 namespace memreplay {
 
-// The driver maps memory in units of 2 MiB; each size below is rounded up to whole ones.
+// The driver maps memory in units of 2 MiB; each size below is rounded up to whole units.
 inline constexpr uint64_t kDriverUnit = uint64_t{2} << 20;
 
-// `bytes` in whole units, at least one. Of the last 2 MiB below 2^64 it is rounded down: more than
-// any device has either way.
+// Returns `bytes` rounded up to whole units, at least one. A size in the last 2 MiB below 2^64 is
+// rounded down, since either result exceeds any device.
 constexpr uint64_t WholeDriverUnits(uint64_t bytes) {
   if (bytes > ~uint64_t{0} - (kDriverUnit - 1)) return bytes / kDriverUnit * kDriverUnit;
   return bytes == 0 ? kDriverUnit : (bytes + kDriverUnit - 1) / kDriverUnit * kDriverUnit;
 }
 
-// Free ranges of addresses; neighbours are merged. Addresses are multiples of kDriverUnit and never
-// 0. Each call is O(log ranges).
+// Free ranges of addresses, where adjacent ranges are merged. Addresses are multiples of
+// kDriverUnit and never 0. Each call is O(log ranges).
 class FreeAddresses {
  public:
-  // The lowest address at which `size` bytes are free.
+  // Takes the lowest address at which `size` bytes are free.
   std::optional<uint64_t> TakeLowest(uint64_t size) {
     const uint64_t need = WholeDriverUnits(size);
     if (nodes_[root_].largest < need) return std::nullopt;
@@ -50,7 +50,7 @@ class FreeAddresses {
     return address;
   }
 
-  // The top of the highest range that is larger than `size`.
+  // Takes the top of the highest range that is larger than `size`.
   std::optional<uint64_t> TakeTop(uint64_t size) {
     const uint64_t need = WholeDriverUnits(size);
     if (nodes_[root_].largest <= need) return std::nullopt;
@@ -71,7 +71,7 @@ class FreeAddresses {
     return address;
   }
 
-  // Those very addresses; false if they are not all free.
+  // Takes exactly these addresses; returns false if they are not all free.
   bool TakeAt(uint64_t address, uint64_t size) {
     uint32_t at = root_;
     uint32_t below = 0;  // the last range that begins at or below the address
@@ -87,8 +87,7 @@ class FreeAddresses {
     return true;
   }
 
-  // Makes them free, whether or not they were before the first call; false if some are free
-  // already.
+  // Frees addresses, which need not have been free before; returns false if some already are.
   bool Give(uint64_t address, uint64_t size) {
     uint64_t begin = address;
     uint64_t end = begin + WholeDriverUnits(size);
@@ -103,7 +102,7 @@ class FreeAddresses {
       root_ = Merge(before, after);
       return false;
     }
-    // The neighbours, if they touch, become part of the range.
+    // Adjacent free ranges become part of the range.
     if (last != 0 && nodes_[last].address + nodes_[last].size == begin) {
       begin = nodes_[last].address;
       Split(before, begin, &before, &last);
@@ -118,13 +117,13 @@ class FreeAddresses {
     return true;
   }
 
-  // Whether TakeLowest(size) finds a range; TakeTop(size) does if Fits(size + kDriverUnit).
+  // Returns true if TakeLowest(size) finds a range; TakeTop(size) does if Fits(size + kDriverUnit).
   bool Fits(uint64_t size) const { return nodes_[root_].largest >= WholeDriverUnits(size); }
   size_t range_count() const { return nodes_.size() - 1 - spare_.size(); }
 
  private:
-  // A treap by address that knows the largest range below each node. Priorities come from a fixed
-  // sequence: same calls, same shape.
+  // A node of a treap ordered by address, with the largest range of each subtree. Priorities come
+  // from a fixed sequence, so that equal calls result in equal shapes.
   struct Node {
     uint64_t address = 0;
     uint64_t size = 0;
@@ -142,7 +141,7 @@ class FreeAddresses {
       at = spare_.back();
       spare_.pop_back();
     }
-    // An odd multiplier of a Weyl sequence: spread well enough for a heap order.
+    // The odd multiplier of a Weyl sequence spreads priorities well enough for a heap order.
     priority_state_ += 0x9e3779b97f4a7c15;
     uint64_t mixed = priority_state_;
     mixed = (mixed ^ (mixed >> 30)) * 0xbf58476d1ce4e5b9;
@@ -170,7 +169,7 @@ class FreeAddresses {
     return right;
   }
 
-  // Ranges below `address` go to *left, the others to *right.
+  // Splits into the ranges that begin below `address`, *left, and the others, *right.
   void Split(uint32_t at, uint64_t address, uint32_t* left, uint32_t* right) {
     if (at == 0) {
       *left = *right = 0;
@@ -189,7 +188,7 @@ class FreeAddresses {
     Update(at);
   }
 
-  // Takes [begin, begin + need) out of the range that begins at `range` and holds all of it.
+  // Takes [begin, begin + need) out of the range that begins at `range` and contains all of it.
   void Cut(uint64_t range, uint64_t begin, uint64_t need) {
     uint32_t before, node, after;
     Split(root_, range, &before, &node);
@@ -202,30 +201,33 @@ class FreeAddresses {
   }
 
   std::vector<Node> nodes_ = std::vector<Node>(1);
-  std::vector<uint32_t> spare_;  // nodes to use again
+  std::vector<uint32_t> spare_;  // free nodes
   uint32_t root_ = 0;
   uint64_t priority_state_ = 0;
 };
 
+// How the driver chooses addresses.
 enum class AddressOrder : uint8_t {
-  // Windows and WSL, whose addresses lie below 2^40: the lowest address with room, holes of freed
-  // allocations included. Until the first kernel is launched the lowest kBelowFirstKernel bytes are
-  // the driver's; then it moves to where there is room, above what was allocated until then, and
-  // what comes next fills the bottom.
+  // Windows and WSL, with addresses below 2^40. An allocation takes the lowest address with room,
+  // including holes of freed allocations. The driver itself holds the lowest kBelowFirstKernel
+  // bytes until the first kernel is launched; then it moves above what was allocated until then,
+  // and later allocations fill the bottom.
   kUpwards,
-  // Linux: space is opened in chunks, the size of the allocation that finds no room rounded up to
+  // Linux. An allocation for which no chunk has room opens a new one, of its size rounded up to
   // kChunk, at the top of the highest gap between chunks that is larger than that. An allocation
-  // takes the lowest hole of the newest chunk that has room. A chunk that is all free is closed.
+  // takes the lowest hole of the newest chunk that has room. A chunk that is entirely free is
+  // closed.
   kChunksDownwards,
 };
 
+// The addresses of one device: those in use and those that the driver chooses next.
 class DriverAddresses {
  public:
   static constexpr uint64_t kChunk = uint64_t{32} << 20;
-  // Of the machines whose recordings show it, three had 80, 108 and 188 or 198 MiB: the median.
+  // The median of the three machines whose recordings show it: 80, 108, and 188 or 198 MiB.
   static constexpr uint64_t kBelowFirstKernel = uint64_t{108} << 20;
 
-  // Of the addresses [begin, end), multiples of kChunk. With kUpwards, the lowest
+  // Manages the addresses [begin, end), multiples of kChunk. With kUpwards, the lowest
   // `below_first_kernel` bytes are taken until FirstKernel().
   DriverAddresses(uint64_t begin, uint64_t end, AddressOrder order, uint64_t below_first_kernel = 0)
       : order_(order) {
@@ -237,7 +239,7 @@ class DriverAddresses {
     }
   }
 
-  // Nullopt: no room.
+  // Returns nullopt if there is no room.
   std::optional<uint64_t> Take(uint64_t size) {
     if (order_ == AddressOrder::kUpwards) return gaps_.TakeLowest(size);
     if (!holes_.Fits(size)) {
@@ -255,7 +257,7 @@ class DriverAddresses {
     return owner->second + (hole - owner->first);
   }
 
-  // False if they are not taken.
+  // Returns false if the addresses are not taken.
   bool Give(uint64_t address, uint64_t size) {
     if (order_ == AddressOrder::kUpwards) return gaps_.Give(address, size);
     const auto at = ChunkOf(address);
@@ -272,7 +274,7 @@ class DriverAddresses {
     return true;
   }
 
-  // A kernel was launched, the first or a later one.
+  // Notes that a kernel was launched, the first or a later one.
   void FirstKernel() {
     if (drivers_size_ == 0) return;
     gaps_.TakeLowest(drivers_size_);
@@ -280,9 +282,9 @@ class DriverAddresses {
     drivers_size_ = 0;
   }
 
-  // With kChunksDownwards: a chunk of `size` (a multiple of kChunk) at `begin`, newer than those
-  // before, none of it taken until TakeAt(). It must touch no chunk and no address of the
-  // constructor's range. False: there are too many to tell which is newer.
+  // Opens a chunk of `size` (a multiple of kChunk) at `begin`, newer than those before and free
+  // until TakeAt(). Requires kChunksDownwards. The chunk must not touch another chunk or an address
+  // of the constructor's range. Returns false if no rank is left for it.
   bool Open(uint64_t begin, uint64_t size) {
     if (!HasRank(size)) return false;
     next_rank_ -= size + kDriverUnit;
@@ -291,7 +293,7 @@ class DriverAddresses {
     return holes_.Give(next_rank_, size);
   }
 
-  // Those very addresses; false if they are not all free, or in several chunks.
+  // Takes exactly these addresses; returns false if they are not all free or are in several chunks.
   bool TakeAt(uint64_t address, uint64_t size) {
     if (order_ == AddressOrder::kUpwards) return gaps_.TakeAt(address, size);
     const auto at = ChunkOf(address);
@@ -304,19 +306,19 @@ class DriverAddresses {
  private:
   struct Chunk {
     uint64_t size = 0;
-    uint64_t rank = 0;  // where its holes are in holes_
+    uint64_t rank = 0;  // address of its holes in holes_
     uint64_t used = 0;
   };
   using Chunks = std::map<uint64_t, Chunk>;
 
-  // The chunk that `address` is in.
+  // Returns the chunk that contains `address`.
   Chunks::iterator ChunkOf(uint64_t address) {
     auto chunk = chunks_.upper_bound(address);
     if (chunk == chunks_.begin()) return chunks_.end();
     --chunk;
     return address - chunk->first < chunk->second.size ? chunk : chunks_.end();
   }
-  // Whether there is a rank left for a chunk.
+  // Returns true if a rank is left for a chunk.
   bool HasRank(uint64_t size) const {
     return size < next_rank_ && next_rank_ - size > kDriverUnit * 2;
   }
@@ -324,13 +326,13 @@ class DriverAddresses {
   AddressOrder order_;
   FreeAddresses gaps_;                       // between chunks; with kUpwards, between allocations
   uint64_t drivers_ = 0, drivers_size_ = 0;  // what the first kernel frees
-  // The holes of all chunks, each chunk's moved to its rank: the newer a chunk the lower, so that
-  // the first hole that fits is the one to take. Ranks are apart by a unit, so that holes of two
+  // The holes of all chunks, each moved to its chunk's rank. A newer chunk has a lower rank, so
+  // that the first hole that fits is the one to take. Ranks are a unit apart, so that holes of two
   // chunks never merge.
   FreeAddresses holes_;
   uint64_t next_rank_ = uint64_t{1} << 62;
   Chunks chunks_;                         // by address
-  std::map<uint64_t, uint64_t> by_rank_;  // begin of the chunk
+  std::map<uint64_t, uint64_t> by_rank_;  // value: begin of the chunk
 };
 
 }  // namespace memreplay
