@@ -1,5 +1,5 @@
-// Every allocation, every range of reserved memory and every event of a run, such
-// that the state after any event can be told without running it again.
+// Records every allocation, every range of reserved memory and every event of a run, so that the
+// state after any event can be looked up without running it again.
 #ifndef MEMREPLAY_REPORT_RUN_RUN_LOG_H_
 #define MEMREPLAY_REPORT_RUN_RUN_LOG_H_
 
@@ -15,15 +15,15 @@
 
 namespace memreplay {
 
-// A moment is the number of events that went before: 0 is before the first event,
-// n after the n-th.
+// The history of a run. A moment is the number of preceding events: 0 is before the first event, n
+// after the n-th.
 struct RunLog {
   static constexpr uint32_t kNever = 0xffffffff;
 
-  // In the order of their kAlloc events; the first `start_allocations` were there
-  // before, ascending by address.
+  // In the order of their kAlloc events. The first `start_allocations` existed before the first
+  // event and ascend by address.
   struct Allocation {
-    AllocationId id = 0;  // of the schedule; of what it does not know, beyond its count
+    AllocationId id = 0;  // of the schedule, or beyond its count if the schedule lacks it
     Address address;
     Bytes block_size;
     Bytes requested_size;
@@ -32,19 +32,19 @@ struct RunLog {
     uint16_t pool = 0;            // Trace::pools
     bool starts_pending = false;  // freed before the first event
   };
-  // A segment, or what one event mapped of an expandable one, less what was unmapped
-  // since: the rest of a range that lost a part is a new range.
+  // A segment, or the part of an expandable one that one event mapped, without what was unmapped
+  // since. What remains of a range after part of it is unmapped is a new range.
   struct Range {
     Address address;
     Bytes size;
-    uint32_t begin = 0;  // moments: there from `begin` to before `end`
+    uint32_t begin = 0;  // moments: exists from `begin` until before `end`
     uint32_t end = kNever;
     uint32_t stream = 0;
     uint16_t pool = 0;
     bool is_large = false;
     bool is_expandable = false;
   };
-  // What is not an allocation or its free.
+  // An event that is neither an allocation nor its free.
   struct Other {
     uint32_t event = 0;
     Event what;
@@ -61,12 +61,12 @@ struct RunLog {
   std::vector<Other> others;
 };
 
-// O(log ranges) per event of a segment, O(1) for others; about 60 bytes per
+// Records a run. O(log ranges) per event of a segment, O(1) for others; about 60 bytes per
 // allocation and 10 per event.
 class RunLogObserver final : public Observer {
  public:
-  // Position of an event: of an exact replay (`positions_are_events`) its number among
-  // the traced ones; else OnRequest() provides it.
+  // The position of an event of an exact replay (`positions_are_events`) is its index among the
+  // traced events; otherwise OnRequest() provides it.
   RunLogObserver(const Schedule& schedule, bool positions_are_events);
   RunLogObserver(const RunLogObserver&) = delete;
   RunLogObserver& operator=(const RunLogObserver&) = delete;
@@ -89,7 +89,7 @@ class RunLogObserver final : public Observer {
   uint32_t traced_ = 0;
   std::vector<uint32_t> allocation_of_id_;
   std::map<Address, uint32_t> live_ranges_;
-  size_t first_unused_range_ = 0;  // in none of those from here on was anything placed yet
+  size_t first_unused_range_ = 0;  // nothing was placed in the ranges from here on yet
   RunLog log_;
 };
 
