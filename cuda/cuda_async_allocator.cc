@@ -10,7 +10,7 @@ namespace memreplay {
 namespace {
 
 constexpr cuuint64_t kKeepEverything = ~cuuint64_t{0};
-// A stream of our own that only waits for others, beyond those of any trace.
+// An additional stream, not one of the trace, that only waits for others.
 constexpr uint32_t kUnifyingStream = 1u << 16;
 
 }  // namespace
@@ -67,7 +67,7 @@ absl::Status CudaAsyncAllocator::Prepare() {
 CudaAsyncAllocator::~CudaAsyncAllocator() {
   const CudaEntryPoints& api = context_.api();
   for (const auto& [id, live] : live_) {
-    // Once more where the driver refuses at first: nothing may stay.
+    // Tries again after a failure, since nothing may stay allocated.
     if (!FreeOnDriver(live)) FreeOnDriver(live);
   }
   api.cuCtxSynchronize();
@@ -158,7 +158,7 @@ void CudaAsyncAllocator::Free(const Event& request, Observer& out) {
   event.text_or_stack = request.text_or_stack;
   event.kind = EventKind::kFree;
   out.OnEvent(event);
-  if (!FreeOnDriver(found->second)) return;  // stays live, for another try at the end
+  if (!FreeOnDriver(found->second)) return;  // stays live; the destructor tries again
   live_.erase(found);
   requested_ -= event.size;
   event.kind = EventKind::kFreeCompleted;
@@ -216,7 +216,7 @@ void CudaAsyncAllocator::Observe(const Event& cause, Observer& out) {
 void CudaAsyncAllocator::CheckInvariants() const {
   Bytes sum;
   for (const auto& [id, live] : live_) sum += live.alloc.size;
-  // A free that the driver refused is counted as live until the end.
+  // A block that the driver failed to free counts as live until the end.
   MEMREPLAY_CHECK(sum == requested_, "sizes of live allocations do not add up");
 }
 

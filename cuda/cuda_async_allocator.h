@@ -1,5 +1,5 @@
-// backend:cudaMallocAsync on a real GPU: the driver's own stream-ordered pool.
-// sim/model/cuda_malloc_async_allocator.h is what is simulated of it.
+// backend:cudaMallocAsync on a real GPU, with the driver's own stream-ordered pool.
+// sim/model/cuda_malloc_async_allocator.h is its simulation.
 #ifndef MEMREPLAY_CUDA_CUDA_ASYNC_ALLOCATOR_H_
 #define MEMREPLAY_CUDA_CUDA_ASYNC_ALLOCATOR_H_
 
@@ -16,28 +16,28 @@
 
 namespace memreplay {
 
-// Every allocation is cuMemAllocAsync on its stream, from the default pool of the
-// GPU, whose release threshold is unlimited while this object lives. A free is
-// cuMemFreeAsync on the stream of the allocation, or, if others used the block, on
-// a stream that waits for all of them. empty_cache waits for the GPU and trims the
-// pool. Settings and statistics as in the simulated allocator, but used and
-// reserved bytes are what the driver says of the pool after each request.
+// An allocator on the driver's stream-ordered pool. Every allocation is cuMemAllocAsync on its
+// stream, from the default pool of the GPU, whose release threshold is unlimited while this object
+// lives. A free is cuMemFreeAsync on the stream of the allocation or, if others used the block, on
+// a stream that waits for all of them. empty_cache waits for the GPU and trims the pool. Settings
+// and statistics are those of the simulated allocator, but used and reserved bytes are what the
+// driver reports of the pool after each request.
 //
-// kSegmentMap and kSegmentUnmap tell of the pool's size only: the driver does not
-// say where in memory it grew, so their addresses are offsets into the pool.
+// kSegmentMap and kSegmentUnmap report only the pool's size: the driver does not say where in
+// memory the pool grew, so their addresses are offsets into it.
 class CudaAsyncAllocator final : public AsyncAllocator {
  public:
-  // `device`, which must outlive it, gives the context, the capacity and injected
-  // failures. A capacity by limit counts the pool's reserved bytes as far as they
-  // can be foreseen (used bytes in steps of 32 MiB); by ballast it is exact.
-  // Error: the GPU has no memory pools.
+  // Creates an allocator with the context, capacity and injected failures of `device`, which must
+  // outlive it. A capacity by limit counts the pool's reserved bytes as far as they can be foreseen
+  // (used bytes in steps of 32 MiB); a capacity by ballast is exact. Error: the GPU has no memory
+  // pools.
   static absl::StatusOr<std::unique_ptr<CudaAsyncAllocator>> Create(CudaDevice& device);
-  // Frees what is live and leaves the pool as it was found.
+  // Frees live allocations and restores the pool's settings.
   ~CudaAsyncAllocator() override;
 
   void CheckInvariants() const override;
 
-  // The pool's high-water marks since Create(), by the driver.
+  // The pool's high-water marks since Create(), as the driver reports them.
   Bytes PeakUsed();
   Bytes PeakReserved();
 
@@ -55,14 +55,14 @@ class CudaAsyncAllocator final : public AsyncAllocator {
   void RecordStream(const Event& request) override;
   bool FreeOnDriver(const Live& live);
   Bytes Attribute(CUmemPool_attribute attribute);
-  // Asks the driver how large the pool is now and emits the change.
+  // Reads the pool's size from the driver and emits the change.
   void Observe(const Event& cause, Observer& out);
 
   CudaDevice& cuda_device_;
   CudaContext& context_;
   CUmemoryPool pool_;
   std::optional<cuuint64_t> old_threshold_;
-  Bytes reserved_;   // of the pool, at the last look
+  Bytes reserved_;   // of the pool, when last observed
   Bytes used_;       // likewise
   Bytes requested_;  // of live allocations
   absl::flat_hash_map<AllocationId, Live> live_;

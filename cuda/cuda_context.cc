@@ -10,7 +10,7 @@
 namespace memreplay {
 namespace {
 
-constexpr Bytes kUnit = MiB(2);  // what SimulatedDevice counts in
+constexpr Bytes kUnit = MiB(2);  // SimulatedDevice's unit
 
 }  // namespace
 

@@ -1,4 +1,4 @@
-// One GPU, opened: what it is, its streams, and the one way to call its driver.
+// An open GPU: its properties, its streams and timed calls of its driver.
 #ifndef MEMREPLAY_CUDA_CUDA_CONTEXT_H_
 #define MEMREPLAY_CUDA_CUDA_CONTEXT_H_
 
@@ -31,13 +31,12 @@ struct CudaCard {
   Bytes granularity;              // of cuMemCreate
 };
 
-// The primary context of a GPU, as PyTorch uses it; current on the thread that
-// made this object, which must be the one that uses it. Everything made from it
-// must be gone before it.
+// The primary context of a GPU, as PyTorch uses it. It is current on the thread that created this
+// object, and only that thread may use it. Everything created from it must be destroyed first.
 class CudaContext {
  public:
-  // Error: no such device (the message names those there are), or one without
-  // virtual memory management, or with pages that do not divide 2 MiB.
+  // Opens device `ordinal`. Errors: there is no such device (the message names those that exist),
+  // it has no virtual memory management, or its page size does not divide 2 MiB.
   static absl::StatusOr<std::unique_ptr<CudaContext>> Create(const CudaDriver& driver, int ordinal);
   ~CudaContext();
   CudaContext(const CudaContext&) = delete;
@@ -48,13 +47,13 @@ class CudaContext {
   const CudaCard& card() const { return card_; }
   CUdevice device() const { return device_; }
 
-  // Returns the free bytes of the GPU as the driver says, whatever took the rest; 0 if it fails.
+  // Returns the free bytes of the GPU, as the driver reports them; 0 if the call fails.
   Bytes FreeMemory();
-  // The stream that stands for a stream of the trace; made at its first use.
-  // They do not wait for the legacy default stream. Null if the driver fails.
+  // Returns the stream that stands for a stream of the trace, and creates it at its first use.
+  // Streams do not wait for the legacy default stream. Returns null if the driver fails.
   CUstream Stream(uint32_t index);
 
-  // Calls a function of the driver and notes in log() how long it took.
+  // Calls a driver function and adds its time to log().
   template <typename Function, typename... Args>
   CUresult Call(DriverCall call, Bytes bytes, Function function, Args... args) {
     const auto start = std::chrono::steady_clock::now();
@@ -63,14 +62,14 @@ class CudaContext {
     log_.Add(call, bytes, taken.count(), result == CUDA_SUCCESS);
     return result;
   }
-  // True for CUDA_SUCCESS; else remembers the error in status().
+  // Returns true for CUDA_SUCCESS; otherwise keeps the first error for status().
   bool Succeeded(CUresult result, std::string_view call, std::string_view detail = "");
   bool Succeeded(CUresult result, DriverCall call, std::string_view detail = "") {
     return Succeeded(result, DriverCallName(call), detail);
   }
 
-  // The first error of the driver other than an out of memory that was an answer.
-  // After one, devices and allocators on this context grant nothing any more.
+  // Returns the first driver error, not counting an out of memory that is a valid answer. After an
+  // error, devices and allocators on this context grant nothing more.
   const absl::Status& status() const { return status_; }
   const DriverCallLog& log() const { return log_; }
   DriverCallLog& log() { return log_; }
@@ -82,12 +81,12 @@ class CudaContext {
   const CUdevice device_;
   bool retained_ = false;
   CudaCard card_;
-  std::vector<CUstream> streams_;  // by index; null: not yet made
+  std::vector<CUstream> streams_;  // by index; null: not created yet
   absl::Status status_;
   DriverCallLog log_;
 };
 
-// "of N bytes", "of N bytes at 0xA": for messages.
+// Return "of N bytes" and "of N bytes at 0xA", for messages.
 std::string OfBytes(Bytes size);
 std::string OfBytesAt(Bytes size, Address address);
 

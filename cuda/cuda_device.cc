@@ -42,7 +42,7 @@ absl::StatusOr<std::unique_ptr<CudaDevice>> CudaDevice::Create(CudaContext& cont
 }
 
 CudaDevice::~CudaDevice() {
-  // Tries once more to release what could not be released at first.
+  // Tries once more to release what the first call could not.
   if (!ReleaseEverything().ok()) (void)ReleaseEverything();
 }
 
@@ -238,7 +238,7 @@ void CudaDevice::ReturnOutside(Bytes size) {
 }
 
 absl::Status CudaDevice::ReleaseEverything() {
-  // Each loop passes over what the driver refuses to take back.
+  // Each loop skips what the driver fails to release.
   for (auto page = pages_.begin(); page != pages_.end();) {
     const Address after = page->first + Bytes(1);
     DropPage(page);

@@ -1,4 +1,4 @@
-// A real GPU under an allocator: every request becomes driver calls.
+// A real GPU below an allocator: every request becomes driver calls.
 #ifndef MEMREPLAY_CUDA_CUDA_DEVICE_H_
 #define MEMREPLAY_CUDA_CUDA_DEVICE_H_
 
@@ -17,34 +17,34 @@
 
 namespace memreplay {
 
-// How a big card is made to behave as a small one.
+// How a large GPU is made to behave like a small one.
 enum class CapacityBy : uint8_t {
-  // Arithmetic: what would exceed the capacity, counted in whole units of 2 MiB
-  // as SimulatedDevice counts, is refused before the driver is asked.
+  // By arithmetic: a request that would exceed the capacity, counted in whole units of 2 MiB as in
+  // SimulatedDevice, is refused without a driver call.
   kLimit,
-  // All but the capacity is taken by pages of our own, so that it is the driver
-  // that refuses. What the driver needs for itself shows.
+  // By allocation: held pages take everything but the capacity, so that the driver itself refuses,
+  // and the memory that the driver needs for itself counts.
   kBallast,
 };
 
 // How much of a GPU a device may use, and how it fails.
 struct CudaDeviceOptions {
-  std::optional<Bytes> capacity = std::nullopt;  // absent: the card as it is
+  std::optional<Bytes> capacity = std::nullopt;  // nullopt: the whole GPU
   CapacityBy by = CapacityBy::kLimit;
-  // As in SimulatedDevice: recorded stream work is pending until StreamDone() or
-  // Synchronize(), instead of complete at once.
+  // As in SimulatedDevice: recorded stream work is pending until StreamDone() or Synchronize()
+  // instead of completing at once.
   bool explicit_completion = false;
 };
 
-// Why the device said that memory is exhausted.
+// Why the device reported that memory is exhausted.
 enum class Refusal : uint8_t {
-  kDriver,    // the driver did: CUDA_ERROR_OUT_OF_MEMORY
-  kLimit,     // CapacityBy::kLimit, or more than the whole card has
+  kDriver,    // CUDA_ERROR_OUT_OF_MEMORY from the driver
+  kLimit,     // CapacityBy::kLimit, or a request larger than the GPU
   kInjected,  // FailNext()
   kFailed,    // nothing is granted after an error; see status()
 };
 
-// How many requests were refused, by what.
+// The number of refused requests by reason.
 struct Refusals {
   uint64_t by_driver = 0;
   uint64_t by_limit = 0;
@@ -53,28 +53,26 @@ struct Refusals {
   std::optional<Refusal> last;
 };
 
-// Segments are cuMemAlloc and cuMemFree; pages are created, mapped and made
-// accessible one by one, and unmapped and released one by one. Errors of the
-// driver other than out of memory are remembered in status(), and from then on
-// nothing is granted: the caller looks after each request, or at the end. What
-// is freed is still freed.
+// A GPU's memory, requested from the driver. Segments are cuMemAlloc and cuMemFree; pages are
+// created, mapped and made accessible one by one, and unmapped and released one by one. A driver
+// error other than out of memory is kept in status(), and nothing is granted after it; the caller
+// checks after each request, or at the end. Freeing still works.
 //
-// Stream work is real, but its completion is the program's: a recorded event is
-// complete at once or when the program says so, exactly as on SimulatedDevice,
-// and the device waits until that is true of the GPU too. So decisions do not
-// depend on the GPU's speed.
+// Stream work is real, but the caller decides when it completes: a recorded event is complete at
+// once or when the caller says so, exactly as on SimulatedDevice, and the device waits until the
+// GPU has reached it too. So decisions do not depend on the GPU's speed.
 class CudaDevice final : public Device {
  public:
-  // `context` must outlive the device. What else is to be made on the context (a
-  // BlockVerifier) should be made before, so that a ballast counts it. Error: the
-  // capacity is not free on the card now; the message has both numbers. Or an earlier error of the
+  // Creates a device on `context`, which must outlive it. Other objects on the context (a
+  // BlockVerifier) should be created first, so that a ballast accounts for them. Errors: the
+  // capacity is not free on the GPU now (the message has both numbers), or an earlier error of the
   // context.
   static absl::StatusOr<std::unique_ptr<CudaDevice>> Create(CudaContext& context,
                                                             const CudaDeviceOptions& options);
-  // Releases whatever is still held.
+  // Releases everything that is still held.
   ~CudaDevice() override;
 
-  // The capacity where there is one.
+  // Returns the capacity if one is set.
   Bytes TotalMemory() const override { return total_; }
   Bytes FreeMemory() override;
   std::optional<Address> AllocateSegment(Bytes size) override;
@@ -88,7 +86,7 @@ class CudaDevice final : public Device {
   void Synchronize(const StreamEvent& event) override;
   void StreamDone(uint32_t stream) override { streams_.Done(stream); }
   void FailNext(uint64_t count) override { failures_ = count; }
-  // Real memory, in whole pages; as much as the card has.
+  // Take and release real memory, in whole pages, as far as the GPU has it.
   void TakeOutside(Bytes size) override;
   void ReturnOutside(Bytes size) override;
 
@@ -96,26 +94,25 @@ class CudaDevice final : public Device {
   const absl::Status& status() const { return context_.status(); }
   const Refusals& refusals() const { return refusals_; }
   const DeviceCalls& calls() const { return calls_; }
-  // Used bytes of the card by the driver's count, ours and others', ballast not
-  // included: (total - free) - ballast.
+  // Returns the used bytes of the GPU as the driver counts them, by all processes but without the
+  // ballast: (total - free) - ballast.
   Bytes DriverUsed();
   Bytes ballast() const { return ballast_.size(); }
-  // Segments and pages now held, each in whole units of 2 MiB.
+  // Returns the size of the segments and pages now held, each in whole units of 2 MiB.
   Bytes held() const { return used_; }
 
-  // For allocators that ask the driver themselves. Returns whether `units` more bytes may
-  // be requested: not after an error, an injected failure, or beyond the limit.
+  // Returns whether `units` more bytes may be requested, for allocators that call the driver
+  // themselves. They may not after an error, an injected failure, or beyond the limit.
   bool Admit(Bytes units);
-  // Whether a call succeeded; out of memory counts as a refusal by the driver,
-  // anything else goes to status(). `address` may be null.
+  // Returns whether a call succeeded. Out of memory counts as a refusal by the driver; any other
+  // error goes to status(). `address` may be null.
   bool Granted(CUresult result, DriverCall call, Address address, Bytes size);
-  // How much a pool of the driver's holds now; part of held() from here on.
+  // Sets the size of a pool of the driver, which is part of held() from then on.
   void CountPool(Bytes reserved);
 
-  // Releases everything: pages, ranges, segments, outside memory, ballast. Continues
-  // after an error, keeps what could not be released for another try, and
-  // answers with the first error. May be called at any time and more than once;
-  // afterwards nothing that the device handed out is valid.
+  // Releases everything: pages, ranges, segments, outside memory, ballast. Continues after an
+  // error, keeps what could not be released for another try, and returns the first error. May be
+  // called at any time and more than once; afterwards nothing that the device returned is valid.
   absl::Status ReleaseEverything();
 
  private:
@@ -127,9 +124,9 @@ class CudaDevice final : public Device {
 
   CudaDevice(CudaContext& context, const CudaDeviceOptions& options);
 
-  bool Refuse(Refusal why);  // counts it; false
+  bool Refuse(Refusal why);  // counts it and returns false
   bool MapPage(Address address, Bytes size);
-  // Unmaps and releases; false if a step failed, and then the page is kept.
+  // Unmaps and releases a page; returns false and keeps the page if a step fails.
   bool DropPage(absl::btree_map<Address, Page>::iterator page);
 
   CudaContext& context_;

@@ -9,7 +9,7 @@
 namespace memreplay {
 namespace {
 
-// The name that the library exports: `name` after cuda.h's renaming.
+// Expands to the name that the library exports: `name` after cuda.h's renaming.
 #define MEMREPLAY_EXPORTED(name) #name
 #define MEMREPLAY_EXPORTED_NAME(name) MEMREPLAY_EXPORTED(name)
 

@@ -1,6 +1,6 @@
-// The CUDA driver, opened when it is needed: the program is not linked with
-// libcuda and starts on machines that have none. The CUDA runtime (libcudart) is
-// not used: what it does for cudaMalloc and cudaFree is cuMemAlloc and cuMemFree.
+// The CUDA driver, opened on demand: memreplay is not linked with libcuda and starts on machines
+// without it. It does not use the CUDA runtime (libcudart), whose cudaMalloc and cudaFree are
+// cuMemAlloc and cuMemFree.
 #ifndef MEMREPLAY_CUDA_CUDA_DRIVER_H_
 #define MEMREPLAY_CUDA_CUDA_DRIVER_H_
 
@@ -13,9 +13,8 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
-// Every function of the driver that this program calls. cuda.h turns some of the
-// names into those of a later revision (cuMemAlloc is cuMemAlloc_v2), here, in
-// callers and in the library alike.
+// Every driver function that memreplay calls. cuda.h redirects some of the names to a later
+// revision (cuMemAlloc is cuMemAlloc_v2) here, in callers and in the library alike.
 #define MEMREPLAY_CUDA_ENTRY_POINTS(X) \
   X(cuInit)                            \
   X(cuDriverGetVersion)                \
@@ -66,37 +65,35 @@
 
 namespace memreplay {
 
-// The functions of libcuda.so.1 that are called.
+// The functions of libcuda.so.1 that memreplay calls.
 struct CudaEntryPoints {
 #define MEMREPLAY_DECLARE(name) decltype(&::name) name = nullptr;
   MEMREPLAY_CUDA_ENTRY_POINTS(MEMREPLAY_DECLARE)
 #undef MEMREPLAY_DECLARE
 };
 
-// The driver's library, opened.
+// The driver's library, loaded and initialised.
 class CudaDriver {
  public:
-  // Where the driver's package puts it on the loader's path.
+  // The name under which the loader finds the driver's library.
   static constexpr std::string_view kLibrary = "libcuda.so.1";
 
-  // Opens `library` (a name for the loader, or a path), finds every entry point
-  // and initialises the driver. Errors: NotFound where there is no such library,
-  // Unimplemented where it lacks a function (the driver is too old; all of them
-  // are there since CUDA 11.2), FailedPrecondition where it finds no device.
-  // The library stays loaded until the process ends: drivers do not like to be
-  // unloaded.
+  // Opens `library` (a name for the loader, or a path), finds every entry point and initialises the
+  // driver. Errors: NotFound if there is no such library, Unimplemented if it lacks a function (the
+  // driver is older than CUDA 11.2, which has all of them), FailedPrecondition if it finds no
+  // device. The library stays loaded until the process ends, since unloading a driver is
+  // unreliable.
   static absl::StatusOr<std::unique_ptr<CudaDriver>> Open(std::string_view library = kLibrary);
 
   const CudaEntryPoints& api() const { return api_; }
   const std::string& library() const { return library_; }
-  // As cuDriverGetVersion says it: 13000 is "13.0".
+  // The version as cuDriverGetVersion reports it: 13000 is "13.0".
   int version() const { return version_; }
   std::string VersionText() const;
   int device_count() const { return device_count_; }
 
-  // "CALL DETAIL: CUDA_ERROR_NAME (what the driver says to it)". `detail` may be
-  // empty; `result` must not be CUDA_SUCCESS. Out of memory is ResourceExhausted,
-  // all else Internal.
+  // Returns "CALL DETAIL: CUDA_ERROR_NAME (the driver's description)", as ResourceExhausted for out
+  // of memory and Internal for all else. `detail` may be empty; `result` must not be CUDA_SUCCESS.
   absl::Status Error(CUresult result, std::string_view call, std::string_view detail) const;
 
  private:

@@ -1,4 +1,4 @@
-// Which calls the driver was asked, for how many bytes, and how long each took.
+// Counts the driver calls of a replay by kind and size, and times each.
 #ifndef MEMREPLAY_CUDA_DRIVER_CALL_LOG_H_
 #define MEMREPLAY_CUDA_DRIVER_CALL_LOG_H_
 
@@ -12,7 +12,7 @@
 
 namespace memreplay {
 
-// The calls made during a replay; kMemAlloc is "cuMemAlloc" and so on.
+// The calls made during a replay, as enumerator and CUDA's name.
 #define MEMREPLAY_DRIVER_CALLS(X)            \
   X(kMemAlloc, cuMemAlloc)                   \
   X(kMemFree, cuMemFree)                     \
@@ -43,32 +43,32 @@ enum class DriverCall : uint8_t {
 #undef MEMREPLAY_DECLARE
 };
 
-// "cuMemAlloc" ...
+// Returns CUDA's name of a call, such as "cuMemAlloc".
 std::string_view DriverCallName(DriverCall call);
 
-// How many calls there were, and how long they took.
+// The number of calls and how long they took.
 struct DriverCallTimes {
   uint64_t calls = 0;
-  uint64_t refused = 0;  // of these: answered with an error, out of memory included
+  uint64_t refused = 0;  // calls that returned an error, including out of memory
   int64_t total_ns = 0;
   int64_t min_ns = 0;
   int64_t max_ns = 0;
   std::vector<int64_t> sample;  // nanoseconds of the first kSample calls
   static constexpr size_t kSample = 512;
 
-  // Of the sample, the lower of two; 0 without calls. O(sample).
+  // Returns the median of the sample, the lower of two, and 0 without calls. O(sample).
   int64_t median_ns() const;
 };
 
 // Counts and times driver calls.
 class DriverCallLog {
  public:
-  // By call and size; size 0 for calls that have none.
+  // Calls by kind and size; the size is 0 for calls that have none.
   using Rows = std::map<std::pair<DriverCall, Bytes>, DriverCallTimes>;
 
   void Add(DriverCall call, Bytes bytes, int64_t nanoseconds, bool succeeded);
   const Rows& rows() const { return rows_; }
-  // All sizes of one call together; without a sample.
+  // Returns the sum of all sizes of one call, without a sample.
   DriverCallTimes Total(DriverCall call) const;
   void Clear() { rows_.clear(); }
 

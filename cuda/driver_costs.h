@@ -1,4 +1,4 @@
-// Measures what driver calls cost on a card, by size.
+// Measures the cost of driver calls on a GPU, by size.
 #ifndef MEMREPLAY_CUDA_DRIVER_COSTS_H_
 #define MEMREPLAY_CUDA_DRIVER_COSTS_H_
 
@@ -10,20 +10,19 @@
 
 namespace memreplay {
 
-// Which sizes to measure, and how often.
+// The sizes to measure, and how often.
 struct DriverCostOptions {
-  // Those of PyTorch's small and large segments, and of what has a segment of its own.
+  // Sizes of PyTorch's small and large segments, and of allocations with a segment of their own.
   std::vector<Bytes> segment_sizes = {MiB(2), MiB(20), MiB(64), MiB(256), MiB(1024)};
-  std::vector<Bytes> page_sizes = {MiB(2), MiB(20)};  // of its expandable segments
+  std::vector<Bytes> page_sizes = {MiB(2), MiB(20)};  // of PyTorch's expandable segments
   int repeats = 50;
 };
 
-// Makes `repeats` segments of each size, keeping them, then frees them all; likewise
-// reserves a range, maps pages into it and unmaps them. Each call's time goes to the
-// log of the device's context, whose medians are the costs; nothing else runs on the
-// card then, so that cuMemFree waits for nobody. Of a size of which half of what is
-// free does not hold as many, fewer are made; of one of which it holds none, none.
-// Errors: the driver's own; no memory for even the smallest size of either.
+// Allocates `repeats` segments of each size, keeping them, then frees them all; likewise reserves a
+// range, maps pages into it and unmaps them. The time of each call goes to the log of the device's
+// context, whose medians are the costs; nothing else runs on the GPU, so that cuMemFree does not
+// wait. If half of the free memory does not hold `repeats` segments or pages of a size, fewer are
+// allocated, or none. Errors: those of the driver; no memory for even the smallest size of either.
 absl::Status MeasureDriverCosts(CudaDevice& device, const DriverCostOptions& options = {});
 
 }  // namespace memreplay

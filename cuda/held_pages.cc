@@ -42,7 +42,7 @@ void HeldPages::SetSize(Bytes size) {
   while (size_ > wanted) {
     if (!Give()) return;
   }
-  // The largest piece that is there, then smaller ones.
+  // Takes the largest piece available, then smaller ones.
   for (Bytes piece = wanted - size_; size_ < wanted && piece >= page && context_.status().ok();) {
     if (!Take(std::min(piece, wanted - size_))) piece = RoundDown(Bytes(piece.value() / 2), page);
   }
@@ -50,7 +50,7 @@ void HeldPages::SetSize(Bytes size) {
 
 void HeldPages::LeaveFree(Bytes free) {
   const Bytes page = context_.card().granularity;
-  // A creation may cost the driver more than its size, or less; look again.
+  // Repeats, since a creation may cost the driver more or less than its size.
   for (int round = 0; round < 8 && context_.status().ok(); ++round) {
     const Bytes now = context_.FreeMemory();
     if (now < free + page) return;

@@ -1,5 +1,4 @@
-// Memory of the GPU that nobody uses: pages without addresses, held so that
-// others do not get them.
+// Unused memory of the GPU: pages without addresses, held so that others do not get them.
 #ifndef MEMREPLAY_CUDA_HELD_PAGES_H_
 #define MEMREPLAY_CUDA_HELD_PAGES_H_
 
@@ -12,7 +11,7 @@
 
 namespace memreplay {
 
-// Memory of a GPU that is held without use.
+// GPU memory that is held without use.
 class HeldPages {
  public:
   // `context` must outlive it.
@@ -21,12 +20,12 @@ class HeldPages {
   HeldPages(const HeldPages&) = delete;
   HeldPages& operator=(const HeldPages&) = delete;
 
-  // Takes or releases memory until `size`, rounded up to whole pages, is held, or as
-  // much of it as the card has. O(log size) calls where memory is not scattered.
+  // Takes or releases memory until `size`, rounded up to whole pages, is held, or as much as the
+  // GPU has. O(log size) calls if free memory is not scattered.
   void SetSize(Bytes size);
-  // Takes until at most `free` is free on the card (less than a page below it).
+  // Takes memory until at most `free` bytes (less than a page below it) are free on the GPU.
   void LeaveFree(Bytes free);
-  // Pages that the driver fails to take back stay held.
+  // Releases all pages; those that the driver fails to release stay held.
   void ReleaseAll();
 
   Bytes size() const { return size_; }
@@ -36,16 +35,16 @@ class HeldPages {
     CUmemGenericAllocationHandle handle;
     Bytes size;
   };
-  // False: not that much in one piece.
+  // Returns false if there is no piece of that size.
   bool Take(Bytes size);
-  bool Give();  // the piece taken last
+  bool Give();  // releases the piece taken last
 
   CudaContext& context_;
   std::vector<Piece> pieces_;
   Bytes size_;
 };
 
-// The page properties that every creation of this program has.
+// Returns the page properties that memreplay uses for every creation.
 CUmemAllocationProp PageProperties(const CudaContext& context);
 
 }  // namespace memreplay

@@ -7,8 +7,8 @@
 namespace memreplay {
 namespace {
 
-// If more events of one stream than this wait for a question, the oldest are waited for and used
-// again.
+// The maximum number of events of one stream that nothing has waited for. Beyond it, the oldest are
+// waited for and reused.
 constexpr size_t kMaxPending = 1024;
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Events on real streams whose completion is the program's to say.
+// Events on real streams that complete when the caller says so.
 #ifndef MEMREPLAY_CUDA_STREAM_PROGRESS_H_
 #define MEMREPLAY_CUDA_STREAM_PROGRESS_H_
 
@@ -13,10 +13,10 @@
 
 namespace memreplay {
 
-// An event is complete as soon as it is recorded, or (`explicit_completion`) once
-// the program says so by Synchronize() or Done(); and a caller that learns that it is
-// complete has waited for the GPU. Each is one cuEventRecord; the driver's event
-// objects are used again.
+// The recorded events of all streams. An event is complete as soon as it is recorded or, with
+// `explicit_completion`, when the caller says so by Synchronize() or Done(). Before reporting that
+// an event is complete, the object waits until the GPU has reached it. Each event is one
+// cuEventRecord; the driver's event objects are reused.
 class StreamProgress {
  public:
   StreamProgress(CudaContext& context, bool explicit_completion)
@@ -36,14 +36,14 @@ class StreamProgress {
     CUevent event;
   };
   struct Stream {
-    uint64_t recorded = 0;        // tickets handed out
-    uint64_t completed = 0;       // tickets up to here are complete, says the program
-    uint64_t waited = 0;          // and these the GPU was seen to have done
+    uint64_t recorded = 0;        // tickets returned
+    uint64_t completed = 0;       // tickets up to here are complete for the caller
+    uint64_t waited = 0;          // tickets up to here are complete on the GPU
     std::deque<Pending> pending;  // by ticket
   };
   Stream& At(uint32_t stream);
-  // Waits for the GPU; a stream's work completes in order, so that the events
-  // before this one are done with too.
+  // Waits until the GPU has reached a ticket. A stream's work completes in order, so all earlier
+  // events are complete too.
   void WaitFor(Stream& stream, uint64_t ticket);
 
   CudaContext& context_;

@@ -14,7 +14,7 @@ namespace {
 constexpr unsigned kThreads = 256;                 // of a thread block
 constexpr unsigned kBlocksPerMultiprocessor = 16;  // enough to fill its memory pipeline
 
-// Seeds are never 0, so that memory of zeros is nobody's.
+// Returns a seed that is never 0, so that zeros belong to no block.
 uint64_t SeedOf(AllocationId id) { return uint64_t{id} + 1; }
 
 }  // namespace
@@ -67,7 +67,8 @@ absl::Status BlockVerifier::Load() {
       result != CUDA_SUCCESS) {
     return driver.Error(result, "cuMemHostGetDevicePointer", "of the result of --verify");
   }
-  // Drivers load a kernel at its first launch; what that takes is taken now.
+  // Launches both kernels now, since drivers load a kernel, and allocate for it, at its first
+  // launch.
   for (CUfunction kernel : {fill_, check_}) Launch(kernel, "loading kernels for --verify", Block());
   return context_.status();
 }

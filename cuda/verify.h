@@ -1,6 +1,5 @@
-// Whether the memory that an allocator hands out is really there, and really the
-// block's own: filled on the GPU when a block is handed out, checked when it is
-// freed.
+// Verifies that the memory of each block is really there and belongs to that block alone: the GPU
+// fills a block when it is allocated and checks it when it is freed.
 #ifndef MEMREPLAY_CUDA_VERIFY_H_
 #define MEMREPLAY_CUDA_VERIFY_H_
 
@@ -22,7 +21,7 @@
 
 namespace memreplay {
 
-// A block that does not hold what it was filled with.
+// A block whose contents are not what it was filled with.
 struct BadBlock {
   AllocationId id = kNoAllocation;
   Address address;
@@ -31,21 +30,21 @@ struct BadBlock {
   Bytes offset;        // of the first bad byte or word in the block
   uint64_t expected = 0;
   uint64_t found = 0;
-  // Whose word was found there, if it is that of a block ever filled.
+  // The block whose word was found there, if any.
   std::optional<AllocationId> written_by;
 
   std::string Text() const;  // one sentence
 };
 
-// Watches kAlloc and kFree of a run whose Device or Allocator is on the same
-// context; every allocator emits kFree before it gives memory back. The whole
-// block is filled, also what rounding added. Each fill and check is waited for:
-// a page that is not there makes the GPU fault, and the error, in the context's
-// status(), names the block then. Takes no memory of the GPU but the kernels'.
+// Fills and checks the blocks of a run. It watches kAlloc and kFree; the run's Device or Allocator
+// must be on the same context, and every allocator emits kFree before it releases memory. The whole
+// block is filled, including what rounding added. Each fill and check is waited for: a page that is
+// not there makes the GPU fault, and the error in the context's status() then names the block. It
+// uses no GPU memory except that of the kernels.
 class BlockVerifier final : public Observer {
  public:
-  // Loads the kernels. Error: the driver is older than the toolkit that built
-  // them, and cannot.
+  // Loads the kernels. Error: the driver is older than the toolkit that built them and cannot load
+  // them.
   static absl::StatusOr<std::unique_ptr<BlockVerifier>> Create(CudaContext& context);
   ~BlockVerifier() override;
 
@@ -59,7 +58,7 @@ class BlockVerifier final : public Observer {
   uint64_t blocks_checked() const { return blocks_checked_; }
   Bytes bytes_checked() const { return bytes_checked_; }
   uint64_t bad_blocks() const { return bad_blocks_; }
-  // The first of them, at most kMaxKept.
+  // Returns the first bad blocks, at most kMaxKept.
   const std::vector<BadBlock>& bad() const { return bad_; }
   static constexpr size_t kMaxKept = 100;
 
@@ -73,7 +72,7 @@ class BlockVerifier final : public Observer {
 
   explicit BlockVerifier(CudaContext& context) : context_(context) {}
   absl::Status Load();
-  // Launches a kernel and waits for it; `why` goes into the message of an error.
+  // Launches a kernel and waits for it; the message of an error includes `why`.
   bool Launch(CUfunction kernel, std::string_view why, const Block& block);
   void Fill(AllocationId id, const Block& block);
   void Check(AllocationId id, const Block& block);
@@ -82,7 +81,7 @@ class BlockVerifier final : public Observer {
   CUmodule module_ = nullptr;
   CUfunction fill_ = nullptr;
   CUfunction check_ = nullptr;
-  volatile uint64_t* first_bad_ = nullptr;  // memory of the host that the GPU writes
+  volatile uint64_t* first_bad_ = nullptr;  // host memory that the GPU writes
   CUdeviceptr first_bad_on_gpu_ = 0;
   absl::btree_map<AllocationId, Block> live_;
   uint64_t next_event_ = 0;

@@ -1,5 +1,5 @@
-// What a verified block is filled with: the kernel, the host and the tests' fake
-// driver all take it from here.
+// The pattern that fills a verified block, shared by the kernel, the host and the fake driver of
+// the tests.
 #ifndef MEMREPLAY_CUDA_VERIFY_PATTERN_H_
 #define MEMREPLAY_CUDA_VERIFY_PATTERN_H_
 
@@ -22,21 +22,20 @@ MEMREPLAY_HOST_DEVICE constexpr uint64_t PatternOfAddress(uint64_t address) {
   return mixed ^ (mixed >> 29);
 }
 
-// The word at `address`, a multiple of 8, of the block filled from `seed`. The
-// seeds of two blocks differ, and so does then every word of them; one block has
-// other words at other addresses, so that a page mapped twice shows too.
+// Returns the word at `address`, a multiple of 8, of the block filled from `seed`. Blocks have
+// different seeds and therefore differ in every word; within a block each address has a different
+// word, so that a page that is mapped twice shows too.
 MEMREPLAY_HOST_DEVICE constexpr uint64_t PatternWord(uint64_t seed, uint64_t address) {
   return PatternOfAddress(address) ^ (seed * 0xbf58476d1ce4e5b9);
 }
 
-// The seed whose word at `address` is `word`: there is exactly one.
+// Returns the only seed whose word at `address` is `word`.
 constexpr uint64_t SeedOfWord(uint64_t word, uint64_t address) {
   return (word ^ PatternOfAddress(address)) * 0x96de1b173f119089;
 }
 
-// One thread's share of filling [address, address + size): the words `first`,
-// `first` + `step` ... The last size % 8 bytes belong to the thread with `first` 0.
-// `address` is a multiple of 8.
+// Fills one thread's share of [address, address + size): the words `first`, `first` + `step` ...
+// The last size % 8 bytes belong to the thread with `first` 0. `address` is a multiple of 8.
 MEMREPLAY_HOST_DEVICE inline void FillShare(uint64_t address, uint64_t size, uint64_t seed,
                                             uint64_t first, uint64_t step) {
   auto* const words = reinterpret_cast<uint64_t*>(address);
@@ -49,8 +48,8 @@ MEMREPLAY_HOST_DEVICE inline void FillShare(uint64_t address, uint64_t size, uin
   }
 }
 
-// One thread's share of checking: the offset of the first word (or byte of the
-// last, broken one) that is not as filled, or kNothingBad.
+// Checks one thread's share: returns the offset of the first word (or byte of the last, partial
+// one) that differs from the pattern, or kNothingBad.
 MEMREPLAY_HOST_DEVICE inline uint64_t CheckShare(uint64_t address, uint64_t size, uint64_t seed,
                                                  uint64_t first, uint64_t step) {
   const auto* const words = reinterpret_cast<const uint64_t*>(address);
