@@ -1,4 +1,4 @@
-// Where written files go: something that takes bytes in order.
+// Destinations of written bytes.
 #ifndef MEMREPLAY_TRACE_BYTES_BYTE_SINK_H_
 #define MEMREPLAY_TRACE_BYTES_BYTE_SINK_H_
 
@@ -10,7 +10,7 @@
 
 namespace memreplay {
 
-// A place that takes bytes, piece by piece.
+// A destination that takes bytes in order, piece by piece.
 class ByteSink {
  public:
   virtual ~ByteSink() = default;
@@ -18,7 +18,7 @@ class ByteSink {
   virtual absl::Status Append(std::string_view bytes) = 0;
 };
 
-// Keeps the bytes in a string.
+// A sink that keeps the bytes in a string.
 class StringSink : public ByteSink {
  public:
   absl::Status Append(std::string_view bytes) override;
@@ -28,7 +28,7 @@ class StringSink : public ByteSink {
   std::string text_;
 };
 
-// Fails with DataLoss when the stream does. Does not own the stream.
+// A sink that writes to a stream, which it does not own. Fails with DataLoss when the stream fails.
 class OstreamSink : public ByteSink {
  public:
   explicit OstreamSink(std::ostream& out) : out_(out) {}
@@ -38,13 +38,13 @@ class OstreamSink : public ByteSink {
   std::ostream& out_;
 };
 
-// Collects small pieces and hands them on in large ones, so that a writer needs
-// bounded memory. The first failure sticks and is told by Finish().
+// A buffer that collects small pieces and passes them on in large ones, so that a writer needs
+// bounded memory. After a failure it discards all output; Finish() returns the first failure.
 class BufferedOutput {
  public:
   explicit BufferedOutput(ByteSink& sink) : sink_(sink) {}
 
-  // Append to this; call Flush() or MaybeFlush() between records.
+  // Returns the buffer to append to; call Flush() or MaybeFlush() between records.
   std::string& text() { return text_; }
   void MaybeFlush() {
     if (text_.size() >= kFlushAt) Flush();

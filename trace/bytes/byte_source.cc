@@ -68,8 +68,8 @@ void ByteSource::Fail(absl::Status status) {
 void ByteSource::Fill(size_t n) {
   while (static_cast<size_t>(end_ - begin_) < n && !ended_) {
     const auto unread = static_cast<size_t>(end_ - begin_);
-    // Room for as much again as is unread, so that a long element is copied
-    // O(1) times per byte and memory follows the data.
+    // Uses a buffer of twice the unread bytes, so that a long element is copied O(1) times per byte
+    // and memory is proportional to the data.
     const size_t wanted = std::max(kFirstBuffer, 2 * unread);
     if (capacity_ < wanted) {
       std::unique_ptr<char[]> grown(new char[wanted]);
@@ -126,7 +126,7 @@ bool ByteSource::ReadLine(std::string_view* line, size_t max_length) {
           StrCat("byte ", position(), ": a line is longer than ", max_length, " bytes")));
       return false;
     }
-    if (unread.size() == searched) {  // nothing came: the end
+    if (unread.size() == searched) {  // the input has ended
       if (!status_.ok() || unread.empty()) return false;
       *line = unread;
       Skip(unread.size());

@@ -20,7 +20,7 @@ absl::Status Truncated(const char* what, const RawInput& input) {
                                     input.position(), ", but more was expected"));
 }
 
-// After a complete member: skips zero padding. True if another member follows.
+// Skips zero padding after a complete member; returns true if another member follows.
 absl::StatusOr<bool> MoreFollows(RawInput& input) {
   for (;;) {
     absl::StatusOr<std::string_view> chunk = input.Peek();

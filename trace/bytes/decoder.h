@@ -14,13 +14,13 @@ namespace memreplay::internal {
 class Decoder {
  public:
   virtual ~Decoder() = default;
-  // Writes up to `capacity` bytes (at least 1) to `out` and returns how many; 0
-  // only at the proper end of the data. Errors: DataLoss for damaged or
-  // truncated data, with the compressed offset.
+  // Writes up to `capacity` bytes (at least 1) to `out` and returns how many; 0 only at the proper
+  // end of the data. Error: DataLoss for damaged or truncated data, with the compressed offset.
   virtual absl::StatusOr<size_t> Decode(RawInput& input, char* out, size_t capacity) = 0;
 };
 
-// Concatenated members (frames) are one stream; zero bytes may follow the last.
+// Return decoders that treat concatenated members (frames) as one stream; zero bytes may follow the
+// last.
 std::unique_ptr<Decoder> NewGzipDecoder();
 std::unique_ptr<Decoder> NewZstdDecoder();
 

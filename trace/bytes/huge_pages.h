@@ -1,4 +1,4 @@
-// Large arrays that are filled from front to back: fewer page faults.
+// Reduces page faults in large arrays that are filled from front to back.
 #ifndef MEMREPLAY_TRACE_BYTES_HUGE_PAGES_H_
 #define MEMREPLAY_TRACE_BYTES_HUGE_PAGES_H_
 
@@ -9,8 +9,8 @@
 
 namespace memreplay {
 
-// Asks the system for pages of 2 MiB under what `array` has reserved and not yet touched. A
-// hint: nothing depends on it.
+// Requests pages of 2 MiB for the reserved and untouched part of `array`. This is a hint on which
+// nothing depends.
 template <typename T>
 void PreferHugePages(std::vector<T>& array) {
   constexpr uintptr_t kHuge = uintptr_t{2} << 20;

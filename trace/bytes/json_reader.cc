@@ -31,7 +31,7 @@ class JsonReader {
 
  private:
   struct Open {
-    size_t first;  // height of the stack below its elements
+    size_t first;  // size of the stack below its elements
     bool is_object;
   };
 
@@ -43,7 +43,7 @@ class JsonReader {
                found.empty() ? std::string("the end of the text")
                              : StrCat("\"", absl::CHexEscape(ToAbsl(found)), "\"")));
   }
-  // The next character that is no white space; 0 at the end. Not consumed.
+  // Returns the next character that is not white space, without consuming it; 0 at the end.
   char Next() {
     for (;;) {
       const std::string_view text = source_.Peek(1);
@@ -168,7 +168,7 @@ absl::Status JsonReader::ReadScalar(char first) {
   return absl::OkStatus();
 }
 
-// A key and its colon.
+// Reads a key and its colon.
 absl::Status JsonReader::ReadKey() {
   if (Next() != '"') return Error("a key in quotes");
   const absl::Status status = ReadString();
@@ -178,7 +178,7 @@ absl::Status JsonReader::ReadKey() {
   return absl::OkStatus();
 }
 
-// The innermost open container becomes a value.
+// Turns the innermost open container into a value.
 absl::Status JsonReader::Close() {
   const Open open = open_.back();
   open_.pop_back();
@@ -226,7 +226,7 @@ absl::StatusOr<Value> JsonReader::Run() {
       status = ReadScalar(first);
     }
     if (!status.ok()) return status;
-    // After a value: the end of containers, or a comma and the next one.
+    // A value is followed by the end of containers, or by a comma and the next value.
     while (complete && !open_.empty()) {
       const bool is_object = open_.back().is_object;
       const char next = Next();

@@ -1,5 +1,5 @@
-// Reads one JSON text into a ValueHeap, element by element: a snapshot as JSON is
-// ten times larger than its pickle, so no tree of it is built either.
+// Reads one JSON text into a ValueHeap, element by element. A snapshot as JSON is ten times larger
+// than its pickle, so this does not build a tree of it either.
 #ifndef MEMREPLAY_TRACE_BYTES_JSON_READER_H_
 #define MEMREPLAY_TRACE_BYTES_JSON_READER_H_
 
@@ -11,14 +11,14 @@
 
 namespace memreplay {
 
-// Limits that no honest writer reaches.
+// Limits far above what real files need.
 inline constexpr size_t kMaxSnapshotJsonDepth = 1000;
 inline constexpr size_t kMaxSnapshotJsonString = size_t{256} << 20;  // bytes as written
 
-// Numbers without '.' and exponent are integers, exact up to 64 bits; NaN,
-// Infinity and -Infinity are read as Python writes them. Nothing but white
-// space may follow. O(bytes); no recursion. Errors (InvalidArgument) name the
-// byte offset, what was expected and what was found.
+// Reads a JSON text. Numbers without '.' and exponent are integers, exact up to 64 bits; NaN,
+// Infinity and -Infinity are read as Python writes them. Only white space may follow. O(bytes),
+// without recursion. Errors (InvalidArgument) name the byte offset, what was expected and what was
+// found.
 absl::StatusOr<Value> ReadJson(ByteSource& source, ValueHeap& heap, DictReducer& reducer);
 
 }  // namespace memreplay

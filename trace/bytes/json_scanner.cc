@@ -15,7 +15,7 @@ namespace {
 bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 bool IsSpace(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\n'; }
 
-// Length of the JSON number at the start of `text`; 0 if there is none.
+// Returns the length of the JSON number at the start of `text`; 0 if there is none.
 size_t NumberLength(std::string_view text) {
   size_t i = 0;
   const auto digits = [&] {
@@ -41,7 +41,7 @@ size_t NumberLength(std::string_view text) {
   return i;
 }
 
-// One pass over a text. Every method returns false after the first error.
+// A single pass over a text. Every method returns false after the first error.
 class Scanner {
  public:
   explicit Scanner(std::string_view text, size_t at = 0) : text_(text), at_(at) {}
@@ -257,7 +257,7 @@ uint32_t ParseHex4(std::string_view text) {
 
 template <typename T>
 std::optional<T> ParseInteger(std::string_view text) {
-  // JSON's own grammar: no leading zeros, no "-0".
+  // JSON's grammar allows no leading zeros and no "-0".
   const std::string_view digits = text.substr(!text.empty() && text[0] == '-' ? 1 : 0);
   if (digits.empty() || (digits[0] == '0' && (digits.size() > 1 || digits.size() < text.size()))) {
     return std::nullopt;
@@ -324,7 +324,7 @@ std::string UnescapeJson(std::string_view raw) {
 
 void AppendJsonString(std::string_view text, std::string* out) {
   out->push_back('"');
-  size_t begin = 0;  // of the run that needs no escape
+  size_t begin = 0;  // start of the run that needs no escape
   for (size_t i = 0; i < text.size(); ++i) {
     const char c = text[i];
     if (static_cast<unsigned char>(c) >= 0x20 && c != '"' && c != '\\') continue;
@@ -365,8 +365,8 @@ std::string FormatDouble(double value) {
   const auto [end, error] = std::to_chars(buffer, buffer + sizeof(buffer), value);
   return std::string(buffer, end);
 #else
-  // libc++ 14, which the page in a browser has, converts integers only. The same text, but for some
-  // powers of two, whose last digit may be one that std::to_chars can leave out.
+  // libc++ 14, which the browser page is built with, converts integers only. The text is the same
+  // except for some powers of two, whose last digit std::to_chars can sometimes omit.
   std::string scientific;
   int digits = 0;
   do {

@@ -1,6 +1,5 @@
-// A strict scanner for JSON objects, made for lines: it splits one object into
-// its members without building a tree. Nested values are checked and handed out
-// as text, to be scanned when they are needed.
+// A strict scanner for JSON objects on single lines. It splits an object into its members without
+// building a tree. Nested values are validated and returned as text, to be scanned on demand.
 #ifndef MEMREPLAY_TRACE_BYTES_JSON_SCANNER_H_
 #define MEMREPLAY_TRACE_BYTES_JSON_SCANNER_H_
 
@@ -16,58 +15,56 @@ namespace memreplay {
 struct JsonValue {
   enum class Type : uint8_t { kString, kNumber, kTrue, kFalse, kNull, kObject, kArray };
   Type type = Type::kNull;
-  bool has_escape = false;  // of a string
-  // A string without its quotes, escapes not resolved; all else as it stands.
+  bool has_escape = false;  // for strings
+  // The text of a string without its quotes and with its escapes; the text of any other value.
   std::string_view raw;
 };
 
-// A member of the scanned object.
+// A member of a scanned object.
 struct JsonMember {
-  std::string_view key;  // without quotes, escapes not resolved
+  std::string_view key;  // without quotes, with its escapes
   JsonValue value;
   bool used = false;  // for the caller's bookkeeping
 };
 
-// Where the text is not JSON, and what was expected there.
+// A place where the text is not JSON, and what was expected there.
 struct JsonError {
   size_t offset = 0;     // in the scanned text
   std::string expected;  // "':' after a key"
   std::string found;     // "'}'", "the end of the line"
 };
 
-// Nesting allowed inside one value.
+// The maximum nesting inside one value.
 inline constexpr int kMaxJsonDepth = 64;
 
-// Splits `text`, which must be exactly one object (array), white space around
-// it allowed. `members` (`elements`) is overwritten; views point into `text`,
-// which must outlive them.
-// Returns the first error, or nothing; what was complete before it is in the
-// vector. O(length), no allocation but the vector's.
-// Bytes from 0x80 on are passed through unchecked.
+// Splits `text`, which must be exactly one object (array) with optional white space around it.
+// Overwrites `members` (`elements`), whose views point into `text`, which must outlive them.
+// Returns the first error, if any; the vector then has the complete members before it. O(length);
+// allocates only the vector. Bytes from 0x80 on are not checked.
 std::optional<JsonError> ScanJsonObject(std::string_view text, std::vector<JsonMember>* members);
 std::optional<JsonError> ScanJsonArray(std::string_view text, std::vector<JsonValue>* elements);
 
-// Scans the one string that begins with the quote at `*at` of `text` and leaves
-// `*at` behind its closing quote.
+// Scans the string that begins with the quote at `*at` of `text` and moves `*at` behind its closing
+// quote.
 std::optional<JsonError> ScanJsonString(std::string_view text, size_t* at, JsonValue* value);
 
-// The text of a string value. Lone surrogates become three bytes, as Python's
-// "surrogatepass" writes them.
+// Returns the text of a string value. Lone surrogates become three bytes, as with Python's
+// "surrogatepass".
 std::string UnescapeJson(std::string_view raw);
-// Appends `text` with quotes and escapes; bytes from 0x80 on unchanged.
+// Appends `text` with quotes and escapes; bytes from 0x80 on are unchanged.
 void AppendJsonString(std::string_view text, std::string* out);
 
-// Integers in full, or nothing: no sign but '-', no fraction, no exponent, no
+// Parse an integer that is the whole text: no sign except '-', no fraction, no exponent, no
 // overflow.
 std::optional<uint64_t> ParseUint64(std::string_view text);
 std::optional<int64_t> ParseInt64(std::string_view text);
-// Finite decimal numbers in JSON's grammar.
+// Parses a finite decimal number in JSON's grammar.
 std::optional<double> ParseJsonDouble(std::string_view text);
-// The shortest text that reads back as the same number. `value` must be finite.
+// Returns the shortest text that reads back as the same number. `value` must be finite.
 std::string FormatDouble(double value);
 bool IsJsonNumber(std::string_view text);
 
-// How a message shows what was found at `offset` of `text`.
+// Describes what is at `offset` of `text`, for messages.
 std::string DescribeFound(std::string_view text, size_t offset);
 
 }  // namespace memreplay

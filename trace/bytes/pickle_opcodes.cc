@@ -48,7 +48,7 @@ std::string_view PickleOpName(uint8_t opcode) {
     case 'r': return "LONG_BINPUT";
     case 'h': return "BINGET";
     case 'j': return "LONG_BINGET";
-    // Refused: they name or call code, or only protocols 0 and 1 have them.
+    // The reader rejects these: they name or call code, or exist only in protocols 0 and 1.
     case 'F': return "FLOAT";
     case 'I': return "INT";
     case 'L': return "LONG";

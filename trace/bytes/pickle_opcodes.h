@@ -8,7 +8,7 @@
 namespace memreplay {
 
 enum class PickleOp : uint8_t {
-  // What builtin containers and scalars are written with.
+  // Opcodes that write builtin containers and scalars.
   kProto = 0x80,
   kFrame = 0x95,
   kStop = '.',
@@ -55,7 +55,7 @@ enum class PickleOp : uint8_t {
   kLongBinGet = 'j',
 };
 
-// The name of any opcode, refused ones included; empty if there is none such.
+// Returns the name of any opcode, including rejected ones; empty if there is no such opcode.
 std::string_view PickleOpName(uint8_t opcode);
 
 }  // namespace memreplay

@@ -15,12 +15,12 @@ namespace {
 
 using Kind = Value::Kind;
 
-// No opcode has more bytes of fixed arguments than FRAME.
+// The maximum size of an opcode's fixed arguments: that of FRAME.
 constexpr size_t kMaxFixedLength = 9;
 constexpr size_t kSkipChunk = 64 << 10;
 
 template <typename T>
-T Load(const char* bytes) {  // little-endian, as the machines we run on
+T Load(const char* bytes) {  // little-endian, as are all supported machines
   T value;
   std::memcpy(&value, bytes, sizeof value);
   return value;
@@ -34,8 +34,8 @@ class Machine {
   absl::StatusOr<Pickle> Run();
 
  private:
-  // The window of unread bytes. `at_` is the first, whose offset is `base_` +
-  // (at_ - window_); `end_` is the end of what is at hand.
+  // Moves the window of unread bytes. `at_` is the first unread byte, whose offset is `base_` +
+  // (at_ - window_); `end_` is the end of the bytes in memory.
   bool Refill(size_t n) {
     source_.Skip(static_cast<size_t>(at_ - window_));
     const std::string_view unread = source_.Peek(n);
@@ -47,7 +47,7 @@ class Machine {
   bool Have(size_t n) { return static_cast<size_t>(end_ - at_) >= n || Refill(n); }
   uint64_t offset() const { return base_ + static_cast<uint64_t>(at_ - window_); }
 
-  // Errors are made at the opcode's own offset.
+  // Returns an error at the offset of the current opcode.
   absl::Status Error(std::string_view what) const {
     return absl::InvalidArgumentError(StrCat("byte ", opcode_offset_, ": ", what));
   }
@@ -64,7 +64,7 @@ class Machine {
   size_t floor() const { return marks_.empty() ? 0 : marks_.back(); }
   size_t height() const { return stack_.size() - floor(); }
   void Push(Value value) { stack_.push_back(value); }
-  // Pops the topmost mark into *mark. False if there is none.
+  // Pops the topmost mark into *mark; returns false if there is none.
   bool PopMark(size_t* mark) {
     if (marks_.empty()) return false;
     *mark = marks_.back();
@@ -100,7 +100,7 @@ class Machine {
   uint8_t opcode_ = 0;
   uint64_t next_memory_check_ = kMemoryCheckStep;
   std::vector<Value> stack_;
-  std::vector<size_t> marks_;  // heights of stack_
+  std::vector<size_t> marks_;  // sizes of stack_
 };
 
 absl::Status Machine::Collect(ValueHeap::Type type, size_t mark) {
@@ -146,8 +146,8 @@ absl::Status Machine::AddToList(ValueHeap::Type type, size_t mark) {
   return absl::OkStatus();
 }
 
-// Reads the length after the opcode and leaves at_ behind it. A length beyond
-// the end of the input is refused before anything is done with it.
+// Reads the length after the opcode and moves at_ behind it. Rejects a length beyond the end of the
+// input before using it.
 absl::Status Machine::ReadLength(size_t length_bytes, uint64_t* length) {
   if (!Have(1 + length_bytes)) return Truncated();
   switch (length_bytes) {
@@ -193,7 +193,7 @@ absl::Status Machine::PushOpaque(size_t length_bytes) {
   return absl::OkStatus();
 }
 
-// Little-endian two's complement of any length; exact up to 64 bits.
+// Pushes a little-endian two's complement integer of any length; exact up to 64 bits.
 absl::Status Machine::PushLong(size_t length_bytes) {
   uint64_t length;
   const absl::Status status = ReadLength(length_bytes, &length);
@@ -222,8 +222,8 @@ absl::Status Machine::PushLong(size_t length_bytes) {
 
 absl::Status Machine::Put(uint64_t slot) {
   if (height() == 0) return Underflow();
-  // Slots are given out one by one and each takes bytes, so an honest slot
-  // number is below the offset. This bounds the memo by the input.
+  // Slots are assigned one by one and each takes bytes, so a valid slot number is below the offset.
+  // This bounds the memo by the input.
   if (slot > opcode_offset_) {
     return Error(StrCat("memo slot ", slot, " is beyond anything written so far"));
   }
@@ -232,8 +232,8 @@ absl::Status Machine::Put(uint64_t slot) {
   return absl::OkStatus();
 }
 
-// All BINGETs and LONG_BINGETs that follow each other: most of a file with
-// stacks. At least one is whole at at_.
+// Reads a run of consecutive BINGETs and LONG_BINGETs, which make up most of a file with stacks. At
+// least one is complete at at_.
 absl::Status Machine::GetRun() {
   constexpr ptrdiff_t kLong = 5;
   const char* at = at_;
@@ -273,7 +273,7 @@ absl::StatusOr<Pickle> Machine::Run() {
                                  static_cast<uint8_t>(*at_)));
   }
   result.protocol = static_cast<uint8_t>(at_[1]);
-  absl::Status status;  // OK at the top of every round
+  absl::Status status;  // OK at the start of every iteration
   for (;;) {
     if (static_cast<size_t>(end_ - at_) < kMaxFixedLength) Refill(kMaxFixedLength);
     opcode_offset_ = offset();
@@ -285,7 +285,7 @@ absl::StatusOr<Pickle> Machine::Run() {
       next_memory_check_ = opcode_offset_ + kMemoryCheckStep;
     }
     opcode_ = static_cast<uint8_t>(*at_);
-    size_t length = 1;  // of the opcode with its fixed arguments
+    size_t length = 1;  // of the opcode and its fixed arguments
     size_t mark = 0;
     switch (static_cast<PickleOp>(opcode_)) {
       case PickleOp::kProto:

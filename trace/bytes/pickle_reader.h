@@ -1,6 +1,5 @@
-// Reads a pickle as data: protocols 2 to 5, builtin containers and scalars
-// only. Nothing of it is ever executed; an opcode that could name code is
-// refused with its name and byte offset.
+// Reads a pickle as data: protocols 2 to 5, builtin containers and scalars only. It never executes
+// anything; an opcode that could name code is rejected with its name and byte offset.
 #ifndef MEMREPLAY_TRACE_BYTES_PICKLE_READER_H_
 #define MEMREPLAY_TRACE_BYTES_PICKLE_READER_H_
 
@@ -12,20 +11,19 @@
 
 namespace memreplay {
 
-// Limits that no honest writer reaches.
+// Limits far above what real files need.
 inline constexpr size_t kMaxPickleMarks = 4096;                    // open at once
 inline constexpr uint64_t kMaxPickleString = uint64_t{256} << 20;  // bytes of one string
 
-// A pickle that was read.
+// The content of a pickle.
 struct Pickle {
   Value root;
   int protocol = 0;
 };
 
-// Reads up to the STOP opcode; what follows is left unread. Every dict goes
-// through `reducer`. Time and memory are O(bytes of input), whatever lengths
-// and memo slots the input claims. Errors (InvalidArgument) name the byte
-// offset, what was expected and what was found.
+// Reads up to the STOP opcode and leaves what follows unread. Passes every dict to `reducer`. Time
+// and memory are O(bytes of input), whatever lengths and memo slots the input claims. Errors
+// (InvalidArgument) name the byte offset, what was expected and what was found.
 absl::StatusOr<Pickle> ReadPickle(ByteSource& source, ValueHeap& heap, DictReducer& reducer);
 
 }  // namespace memreplay

@@ -11,12 +11,13 @@ namespace {
 
 using Kind = Value::Kind;
 
-// What a key or a value takes at most, but for lists; so much is looked at unasked.
+// The maximum size of a key or of a value other than a list; this many bytes are read without a
+// check.
 constexpr ptrdiff_t kRoom = 32;
 
 constexpr PickleOp OpAt(const char* at) { return static_cast<PickleOp>(*at); }
 
-// The eight bytes at `at`, little-endian.
+// Returns the eight bytes at `at`, little-endian.
 uint64_t Load(const char* at) {
   uint64_t bytes;
   std::memcpy(&bytes, at, sizeof bytes);
@@ -32,7 +33,7 @@ uint64_t ReferenceSlot(const char* at) {
   return OpAt(at) == PickleOp::kLongBinGet ? bytes & 0xffffffff : bytes & 0xff;
 }
 
-// An integer of up to 55 bits. False: it is something else.
+// Reads an integer of up to 55 bits; returns false if it is something else.
 bool ReadInt(const char** at, Value* value) {
   const uint64_t bytes = Load(*at + 1);
   switch (OpAt(*at)) {
@@ -91,7 +92,7 @@ size_t PickleRows::Read(const char* begin, const char* end, Value* row) {
   return length;
 }
 
-// Fills values_, memoized_ and new_lists_; the length of the dict if it is a row.
+// Fills values_, memoized_ and new_lists_; returns the length of the dict if it is a row.
 size_t PickleRows::ReadRow(const char* begin, const char* end) {
   memoized_.clear();
   new_lists_.clear();
@@ -107,12 +108,11 @@ size_t PickleRows::ReadRow(const char* begin, const char* end) {
   if (alike && end > at && OpAt(at) == PickleOp::kSetItems) {
     return static_cast<size_t>(at + 1 - begin);
   }
-  new_lists_.clear();  // they may go on where reading stopped
+  new_lists_.clear();  // a list may continue where reading stopped
   return 0;
 }
 
-// Takes the keys of the dict at `begin` for those of the rows to come, if the reducer accepts
-// them.
+// Makes the keys of the dict at `begin` those of the following rows if the reducer accepts them.
 bool PickleRows::LearnKeys(const char* begin, const char* end) {
   std::vector<Key> found;
   std::vector<Value> keys;
@@ -140,7 +140,7 @@ bool PickleRows::ReadValue(const char** at, const char* end, Value* value) {
     case PickleOp::kLongBinGet:
       *value = heap_.memo().Get(ReferenceSlot(begin));
       *at += ReferenceLength(begin);
-      // A container that may still change is the machine's affair.
+      // The machine handles a container that may still change.
       return !value->is(Kind::kAbsent) && (!value->is(Kind::kObject) || heap_.is_used(*value));
     case PickleOp::kNone:
       *value = Value(Kind::kNone);
@@ -154,12 +154,12 @@ bool PickleRows::ReadValue(const char** at, const char* end, Value* value) {
     case PickleOp::kEmptyList: return ReadList(at, end, value);
     default:
       if (!ReadInt(at, value)) return false;
-      // A value is followed by a key or the end; two integers are a pair.
+      // A key or the end follows a value; two integers are a pair.
       return IsReference(*at) || OpAt(*at) == PickleOp::kSetItems || ReadPair(begin, at, value);
   }
 }
 
-// EMPTY_LIST MEMOIZE, or EMPTY_LIST MEMOIZE MARK reference ... APPENDS.
+// Reads EMPTY_LIST MEMOIZE, or EMPTY_LIST MEMOIZE MARK reference ... APPENDS.
 bool PickleRows::ReadList(const char** at, const char* end, Value* value) {
   const char* const begin = *at;
   if (static_cast<PickleOp>(begin[1]) != PickleOp::kMemoize) return false;
@@ -174,7 +174,8 @@ bool PickleRows::ReadList(const char** at, const char* end, Value* value) {
   return LookUp(std::string_view(begin, static_cast<size_t>(last - begin)), value);
 }
 
-// Two integers from `begin` on, the first read already: integer integer TUPLE2 MEMOIZE.
+// Reads a pair from `begin` on, whose first integer is already read: integer integer TUPLE2
+// MEMOIZE.
 bool PickleRows::ReadPair(const char* begin, const char** at, Value* value) {
   if (!ReadInt(at, value) || OpAt(*at) != PickleOp::kTuple2 ||
       static_cast<PickleOp>((*at)[1]) != PickleOp::kMemoize) {
@@ -188,7 +189,7 @@ bool PickleRows::LookUp(std::string_view bytes, Value* value) {
   const auto known = lists_.find(ToAbsl(bytes));
   const uint64_t slot = heap_.memo().size() + 1 + memoized_.size();
   if (known == lists_.end()) {
-    // The machine reads this one; the memo will then show what became of it.
+    // The machine reads this list; the memo will then have its value.
     new_lists_.emplace_back(std::string(bytes), slot);
     *value = Value(Kind::kNone);
   } else {

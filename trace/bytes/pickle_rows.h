@@ -1,7 +1,7 @@
-// The short way through a pickle for dicts that come in thousands with the same keys: each
-// is read whole, as a row of values, where the machine of pickle_reader would take some fifty
-// opcodes. Whatever is not written just so is left to the machine, which knows every rule;
-// nothing here is ever an error.
+// A fast path for the thousands of dicts in a pickle that have the same keys: each is read at once,
+// as a row of values, for which the machine of pickle_reader would execute some fifty opcodes.
+// Whatever is written differently is left to the machine, which implements every rule; nothing here
+// is ever an error.
 #ifndef MEMREPLAY_TRACE_BYTES_PICKLE_ROWS_H_
 #define MEMREPLAY_TRACE_BYTES_PICKLE_ROWS_H_
 
@@ -17,23 +17,23 @@
 
 namespace memreplay {
 
-// Reads rows of a pickle's list, dicts with the same keys, without the general machine.
+// Reads the dicts of a list that have the same keys, without the general machine.
 class PickleRows {
  public:
   PickleRows(ValueHeap& heap, DictReducer& reducer) : heap_(heap), reducer_(reducer) {}
 
-  // Reads the dict whose EMPTY_DICT is at `begin`, if it ends before `end` and is a row of
-  // the reducer's (DictReducer::AddRow): *row is what it made of it, the memo is filled, and
-  // the answer is the dict's length in bytes. 0: nothing was done. O(bytes of the dict).
+  // Reads the dict whose EMPTY_DICT is at `begin`, if it ends before `end` and is a row of the
+  // reducer's (DictReducer::AddRow). Sets *row to what the reducer made of it, fills the memo and
+  // returns the dict's length in bytes. Returns 0 if nothing was done. O(bytes of the dict).
   size_t Read(const char* begin, const char* end, Value* row);
 
  private:
-  // More keys have no records.
+  // The maximum number of keys in a record.
   static constexpr size_t kMaxKeys = 32;
-  // What is kept of lists, in bytes of the input.
+  // The maximum size of cached lists, in bytes of the input.
   static constexpr size_t kMaxListBytes = size_t{16} << 20;
 
-  // The reference to the memo that a key is: the lower bytes of `bits`.
+  // A key as a reference to the memo: the lower bytes of `bits`.
   struct Key {
     uint64_t bits;
     uint64_t mask;
@@ -50,16 +50,16 @@ class PickleRows {
 
   ValueHeap& heap_;
   DictReducer& reducer_;
-  std::vector<Key> keys_;  // of the rows that the reducer takes; empty: none yet
+  std::vector<Key> keys_;  // of the rows that the reducer accepts; empty: unknown
   std::vector<Value> values_;
   std::vector<Value> memoized_;  // what a row's lists became, in order
 
-  // Equal references to the memo are equal lists: by their bytes, what the reducer made of
-  // the first. Holds as long as no slot of the memo gets another value.
+  // The reducer's results for lists, by the bytes of their references: equal references to the memo
+  // are equal lists, as long as no slot of the memo gets another value.
   absl::flat_hash_map<std::string, Value> lists_;
   size_t list_bytes_ = 0;
   uint64_t memo_rewritten_ = 0;
-  std::vector<std::pair<std::string, uint64_t>> new_lists_;  // bytes, memo slot: being read now
+  std::vector<std::pair<std::string, uint64_t>> new_lists_;  // bytes and slot of those being read
 };
 
 }  // namespace memreplay

@@ -30,7 +30,7 @@ void PickleWriter::Unsigned(uint64_t value) {
     out_ += 'J';
     Little(value, 4);
   } else {
-    // LONG1 is two's complement: a byte more where the top bit would be the sign.
+    // LONG1 is two's complement and needs one more byte if the top bit would be the sign.
     int bytes = 4;
     while (bytes < 8 && (value >> (8 * bytes - 1)) != 0) ++bytes;
     const bool needs_sign = bytes == 8 && (value >> 63) != 0;
@@ -62,7 +62,7 @@ void PickleWriter::Float(double value) {
 void PickleWriter::Bool(bool value) { out_ += value ? '\x88' : '\x89'; }
 
 void PickleWriter::Text(std::string_view text) {
-  // Keys and stacks repeat: most texts were written before, as they stand.
+  // Keys and stacks repeat, so most texts are already written.
   if (const auto known = texts_.find(ToAbsl(text)); known != texts_.end()) {
     return Get(known->second);
   }

@@ -1,4 +1,4 @@
-// The opcodes of pickle protocol 4 that builtin containers and scalars need.
+// Writes the opcodes of pickle protocol 4 for builtin containers and scalars.
 #ifndef MEMREPLAY_TRACE_BYTES_PICKLE_WRITER_H_
 #define MEMREPLAY_TRACE_BYTES_PICKLE_WRITER_H_
 
@@ -11,35 +11,34 @@
 
 namespace memreplay {
 
-// Appends to a string that the caller may empty between calls. Containers: call
-// Begin, then for each element (key and value) Item and what it is, then End.
+// Appends a pickle to a string that the caller may empty between calls. To write a container, call
+// Begin, then Item and the element (for a dict, key and value) for each element, then End.
 class PickleWriter {
  public:
-  // Number of an object that can be referred to again.
+  // The number of an object that can be referred to again.
   using Memo = uint32_t;
 
   explicit PickleWriter(std::string& out) : out_(out) {}
 
-  void Start();  // the protocol
+  void Start();  // writes the protocol
   void Stop();
 
   void Integer(int64_t value);
   void Unsigned(uint64_t value);
   void Float(double value);
   void Bool(bool value);
-  // Equal texts are written once. Bytes that are not UTF-8 (surrogates are
-  // allowed, as in Python's "surrogatepass") become U+FFFD and are counted.
+  // Writes a text, equal texts only once. Bytes that are not UTF-8 (surrogates are allowed, as with
+  // Python's "surrogatepass") become U+FFFD and are counted.
   void Text(std::string_view text);
-  void Pair(uint64_t first, uint64_t second);  // a tuple
+  void Pair(uint64_t first, uint64_t second);  // writes a tuple
 
   void BeginList();
   void BeginDict();
-  // Before each element; before each key. Elements come in batches of 1000, as
-  // CPython writes them.
+  // Precedes each element or key. Elements are written in batches of 1000, as CPython writes them.
   void Item();
   void End();
 
-  // Makes the object just begun or written one that Get() can repeat.
+  // Allows the object just begun or written to be repeated with Get().
   Memo Remember();
   void Get(Memo memo);
 
@@ -48,7 +47,7 @@ class PickleWriter {
  private:
   struct Open {
     bool is_dict;
-    uint32_t items;  // in the batch that is open
+    uint32_t items;  // in the open batch
   };
   void Little(uint64_t value, int bytes);
   void CloseBatch(const Open& open);

@@ -29,12 +29,12 @@ absl::Status ErrnoStatus(int error, const std::string& path) {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<RawInput>> RawInput::Open(const std::string& path) {
-  // Not /dev/stdin, which a bare chroot does not have.
+  // /dev/stdin does not exist in a bare chroot.
   const int fd = path == "-" ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0)
                              : open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (fd < 0) return ErrnoStatus(errno, path);
   std::unique_ptr<RawInput> input(new RawInput);
-  input->fd_ = fd;  // closed by the destructor on every way out
+  input->fd_ = fd;  // the destructor closes it on every return
   struct stat info;
   if (fstat(fd, &info) != 0) return ErrnoStatus(errno, path);
   if (S_ISDIR(info.st_mode)) return ErrnoStatus(EISDIR, path);

@@ -11,7 +11,7 @@
 
 namespace memreplay::internal {
 
-// The bytes of a file or of memory as they are, perhaps compressed.
+// The undecoded, perhaps compressed bytes of a file or of memory.
 class RawInput {
  public:
   static absl::StatusOr<std::unique_ptr<RawInput>> Open(const std::string& path);
@@ -20,15 +20,15 @@ class RawInput {
   RawInput(const RawInput&) = delete;
   RawInput& operator=(const RawInput&) = delete;
 
-  // Unread bytes; after a call that returned an empty view the input is over.
-  // For files and memory that is everything at once.
+  // Returns unread bytes; an empty view means that the input has ended. For files and memory the
+  // first view is the whole input.
   absl::StatusOr<std::string_view> Peek();
   void Skip(size_t n) {
     unread_.remove_prefix(n);
     position_ += n;
   }
   uint64_t position() const { return position_; }  // bytes skipped
-  // True if Peek() returned all there is and it stays valid while this lives.
+  // Returns true if Peek() returned the whole input, which stays valid while this object lives.
   bool is_whole() const { return fd_ < 0; }
 
  private:

@@ -9,7 +9,7 @@
 namespace memreplay {
 namespace {
 
-// A recycled container keeps storage up to this; more is freed.
+// The maximum storage that a recycled container keeps.
 constexpr size_t kKeptItems = 256;
 
 }  // namespace
@@ -28,7 +28,7 @@ uint32_t PickleMemo::Pack(Value value) {
 }
 
 void PickleMemo::Set(uint64_t slot, Value value) {
-  if (slot == slots_.size()) {  // nearly always
+  if (slot == slots_.size()) {  // almost always
     slots_.push_back(Pack(value));
     ++filled_;
     return;
@@ -96,7 +96,7 @@ void ValueHeap::Extend(Value object, absl::Span<const Value> more, uint64_t posi
   held_items_ += target.items.capacity() - before;
 }
 
-// False: `list` with `more` is no range.
+// Adds `more` to a list kept as a range; returns false if the result is no range.
 bool ValueHeap::ExtendRange(Object& list, absl::Span<const Value> more) {
   if (!list.items.empty() || more.empty() || !more[0].is(Value::Kind::kRecord)) return false;
   const Value begin = list.range > 0 ? list.range_begin : more[0];
@@ -127,7 +127,7 @@ Value* ValueHeap::Find(Value dict, std::string_view key) {
 }
 
 Value ValueHeap::Resolve(Value value) const {
-  // A replacement is a record, never an object, so there is one step at most.
+  // A replacement is a record, never an object, so one step is enough.
   if (value.is(Value::Kind::kObject) && objects_[value.index()].type == Type::kReplaced) {
     return objects_[value.index()].replacement;
   }
@@ -171,8 +171,8 @@ void ValueHeap::ReleaseObject(Value value) {
 }
 
 void ValueHeap::Memoize(uint64_t slot, Value value) {
-  // A container knows one slot; if it gets another, or loses the one it has to
-  // another value, it can no longer be found from the memo and so must stay.
+  // A container refers to one slot. If it gets a second one, or if its slot gets another value, the
+  // memo no longer leads to the container, so it must stay.
   const Value before = memo_.Get(slot);
   if (before.is(Value::Kind::kObject) && !(before == value)) {
     objects_[before.index()].shared = true;

@@ -1,7 +1,6 @@
-// What a pickle or a JSON text says, in 8 bytes per value: the common ground of
-// both readers. Containers and strings live in a ValueHeap and are shared by
-// reference; a DictReducer may replace dicts by smaller records of its own
-// while they are read, so that no tree of a large file is ever built.
+// The values of a pickle or a JSON text, in 8 bytes each, for both readers. Containers and strings
+// live in a ValueHeap and are shared by reference; a DictReducer may replace dicts by smaller
+// records of its own while they are read, so that no tree of a large file is ever built.
 #ifndef MEMREPLAY_TRACE_BYTES_VALUE_H_
 #define MEMREPLAY_TRACE_BYTES_VALUE_H_
 
@@ -21,18 +20,18 @@ namespace memreplay {
 class Value {
  public:
   enum class Kind : uint8_t {
-    kAbsent,  // no value at all
+    kAbsent,  // no value
     kNone,
     kFalse,
     kTrue,
-    kInt,      // 56-bit signed, in the value itself
+    kInt,      // 56-bit signed, stored in the value itself
     kWideInt,  // ValueHeap::wide
-    kHugeInt,  // does not fit into 64 bits; its value is not kept
+    kHugeInt,  // exceeds 64 bits; its value is not kept
     kFloat,    // ValueHeap::wide, as bits
     kString,   // index into ValueHeap::strings()
-    kOpaque,   // bytes and the like; the content is not kept
+    kOpaque,   // bytes and similar; the content is not kept
     kObject,   // a container in the ValueHeap
-    kRecord,   // made by a DictReducer: tag() and index() are its own
+    kRecord,   // created by a DictReducer, which defines tag() and index()
   };
 
   constexpr Value() = default;
@@ -42,7 +41,7 @@ class Value {
     return Value(Kind::kRecord, uint64_t{tag} << 32 | index);
   }
   static constexpr bool FitsInline(int64_t n) { return n >= -kInlineLimit && n < kInlineLimit; }
-  static constexpr Value Int(int64_t n) {  // FitsInline(n)
+  static constexpr Value Int(int64_t n) {  // requires FitsInline(n)
     return Value(Kind::kInt, static_cast<uint64_t>(n));
   }
 
@@ -62,24 +61,24 @@ class Value {
 };
 static_assert(sizeof(Value) == 8);
 
-// An integer of the input: exact for all that fit into int64_t or uint64_t.
+// An integer of the input, exact if it fits into int64_t or uint64_t.
 struct WideInt {
   bool negative = false;
   uint64_t bits = 0;  // two's complement if negative
 };
 
-// Numbered places for values, filled one after the other: 4 bytes each, since a large
-// pickle fills millions and uses few of them again.
+// Numbered slots for values, filled in order. Each takes 4 bytes, since a large pickle fills
+// millions and reuses few of them.
 class PickleMemo {
  public:
-  size_t size() const { return slots_.size(); }      // the highest number ever filled, and 1
-  uint64_t filled() const { return filled_; }        // numbers that have a value
-  uint64_t rewritten() const { return rewritten_; }  // how often one got another value
+  size_t size() const { return slots_.size(); }      // the highest slot ever filled, plus 1
+  uint64_t filled() const { return filled_; }        // number of slots that have a value
+  uint64_t rewritten() const { return rewritten_; }  // how often a slot got another value
   bool is_full() const { return others_.size() > kIndexMask; }
   uint64_t MemoryUse() const {  // bytes
     return slots_.capacity() * sizeof(uint32_t) + others_.capacity() * sizeof(Value);
   }
-  // kAbsent where nothing was filled in.
+  // Returns kAbsent for a slot that was never filled.
   Value Get(uint64_t slot) const {
     if (slot >= slots_.size()) return Value();
     const uint32_t packed = slots_[slot];
@@ -93,73 +92,74 @@ class PickleMemo {
     }
   }
   void Set(uint64_t slot, Value value);
-  // The same value in another form: nothing that was read of it is wrong now.
+  // Replaces a value by another form of the same value, which leaves everything read from it valid.
   void Replace(uint64_t slot, Value with);
 
  private:
   static constexpr int kIndexBits = 28;
   static constexpr uint32_t kIndexMask = (1u << kIndexBits) - 1;
-  // What a slot's upper bits say; a record's tag is added to kRecords.
+  // The classes that a slot's upper bits encode; a record's tag is added to kRecords.
   enum Class : uint32_t { kAbsent, kString, kObject, kOther, kRecords, kTooHigh = 16 };
   uint32_t Pack(Value value);
 
   std::vector<uint32_t> slots_;
-  std::vector<Value> others_;  // what does not fit, and what is rarely memoized
+  std::vector<Value> others_;  // values that do not fit or are rarely memoized
   uint64_t filled_ = 0;
   uint64_t rewritten_ = 0;
 };
 
-// Owner of containers, strings and wide numbers. Containers are recycled as
-// soon as a reducer has taken what it needs; a reference is either the one
-// holder's, or the memo's, or the container is marked shared and stays.
+// The owner of containers, strings and wide numbers. A container is recycled as soon as a reducer
+// has taken what it needs. The only reference to it is that of its holder or the memo's; otherwise
+// the container is marked shared and stays.
 class ValueHeap {
  public:
   enum class Type : uint8_t { kList, kTuple, kDict, kSet, kReplaced, kUnused };
 
   static std::string_view TypeName(Type type);
 
-  // Containers that may exist at once. Real files need a few thousand.
+  // The maximum number of containers at once. Real files need a few thousand.
   static constexpr size_t kMaxObjects = size_t{1} << 26;
   bool is_full() const { return objects_.size() >= kMaxObjects && unused_.empty(); }
 
-  Value NewObject(Type type, uint64_t position);  // not is_full()
+  Value NewObject(Type type, uint64_t position);  // requires !is_full()
   Value NewWide(Value::Kind kind, uint64_t bits, bool negative = false);
 
   Type type(Value object) const { return objects_[object.index()].type; }
-  // Elements of a list, tuple or set; key, value, key, value ... of a dict.
-  // Later keys override earlier ones.
+  // Returns the elements of a list, tuple or set, or key, value, key, value ... of a dict. Later
+  // keys override earlier ones.
   absl::Span<Value> items(Value object) {
     Object& asked = objects_[object.index()];
     if (asked.range > 0) Unfold(asked);
     return absl::MakeSpan(asked.items);
   }
-  // Where in the input it was last added to.
+  // Returns the position in the input at which something was last added to the object.
   uint64_t position(Value object) const { return objects_[object.index()].position; }
   void Extend(Value object, absl::Span<const Value> more, uint64_t position);
-  // The value under a key of a dict: the holder's slot, null if there is none.
+  // Returns the holder's slot of the value under a key of a dict; null if there is none.
   Value* Find(Value dict, std::string_view key);
 
-  // Follows the trace that Replace() leaves behind for shared containers.
+  // Follows the reference that Replace() leaves behind for shared containers.
   Value Resolve(Value value) const;
-  // Puts `with` in the place of a container: the memo and other holders see
-  // it; the caller updates its own slot. Storage is freed unless other
-  // holders exist: then someone may be in the middle of reading it.
+  // Replaces a container by `with`. The memo and other holders see the change; the caller updates
+  // its own slot. Frees the storage unless there are other holders, since one of them may be
+  // reading it.
   void Replace(Value object, Value with);
-  // Empties a holder's slot; contents that nobody else holds are recycled.
+  // Empties a holder's slot; recycles contents that have no other holder.
   void Release(Value* slot) {
     if (slot->is(Value::Kind::kObject)) ReleaseObject(*slot);
     *slot = Value(Value::Kind::kNone);
   }
-  // A further reference was taken. Only containers care.
+  // Notes a further reference, which matters for containers only.
   void MarkShared(Value value) {
     if (value.is(Value::Kind::kObject)) objects_[value.index()].shared = true;
   }
-  // A list whose content was used as it is now; extending it is an error.
+  // Marks a list whose content was used; extending it afterwards is an error.
   void MarkUsed(Value object) { objects_[object.index()].used = true; }
   bool is_used(Value object) const { return objects_[object.index()].used; }
 
   const PickleMemo& memo() const { return memo_; }
-  // A further reference to what the memo holds. kAbsent for slots never filled.
+  // Takes a further reference to a value of the memo. Returns kAbsent for a slot that was never
+  // filled.
   Value Recall(uint64_t slot) {
     const Value value = memo_.Get(slot);
     MarkShared(value);
@@ -168,13 +168,13 @@ class ValueHeap {
   void Memoize(uint64_t slot, Value value);
   void DropMemo() { memo_ = PickleMemo(); }
 
-  // Bytes of memory, about: what containers, memo, numbers and texts take.
+  // Returns the approximate memory of containers, memo, numbers and texts, in bytes.
   uint64_t MemoryUse() const {
     return objects_.capacity() * sizeof(Object) + held_items_ * sizeof(Value) +
            unused_.capacity() * sizeof(uint32_t) + memo_.MemoryUse() +
            wide_.capacity() * sizeof(Wide) + text_memory_;
   }
-  // Interns a text and counts what it takes.
+  // Interns a text and counts its memory.
   Value NewString(std::string_view text) {
     const size_t before = strings_.size();
     const uint32_t index = strings_.Intern(text);
@@ -185,10 +185,10 @@ class ValueHeap {
   StringTable& strings() { return strings_; }
   const StringTable& strings() const { return strings_; }
 
-  // Typed access; nullopt if it is something else (a bool is no integer).
+  // Return the value; nullopt if it has another type (a bool is no integer).
   std::optional<WideInt> AsInteger(Value value) const;
   std::optional<double> AsNumber(Value value) const;
-  // "a list", "an integer", "the string 'x'": for messages.
+  // Returns "a list", "an integer", "the string 'x'", for messages.
   std::string Describe(Value value) const;
 
  private:
@@ -200,8 +200,8 @@ class ValueHeap {
     uint32_t memo_slot = kNoSlot;
     uint64_t position = 0;
     Value replacement;  // kReplaced
-    // A list that holds nothing but records made one after the other (the entries of a
-    // trace) is kept as their number and the first of them, and `items` is empty.
+    // A list of consecutive records only (the entries of a trace) is stored as their number and the
+    // first of them, and `items` is empty.
     uint32_t range = 0;
     Value range_begin;
     std::vector<Value> items;
@@ -219,39 +219,39 @@ class ValueHeap {
   std::vector<Object> objects_;
   std::vector<uint32_t> unused_;
   PickleMemo memo_;
-  static constexpr uint64_t kTextMemory = 80;  // of a short one, with its place in the table
+  static constexpr uint64_t kTextMemory = 80;  // of a short text, including its place in the table
   uint64_t text_memory_ = 0;
-  uint64_t held_items_ = 0;  // of all containers, with the room to grow
+  uint64_t held_items_ = 0;  // capacity of all containers
   std::vector<Wide> wide_;
   StringTable strings_;
 };
 
-// Sees every dict while it is filled.
+// Receives every dict while it is filled.
 class DictReducer {
  public:
   virtual ~DictReducer() = default;
-  // `pairs` (key, value, key, value ...) go into `*target`, a dict or a record
-  // that an earlier call made of one. May replace *target. Values taken are to
-  // be released or stored. Not OK ends the reading.
+  // Adds `pairs` (key, value, key, value ...) to `*target`, a dict or a record that an earlier call
+  // made of one. May replace *target. The reducer releases or stores the values that it takes. An
+  // error ends the reading.
   virtual absl::Status AddItems(ValueHeap& heap, Value* target, absl::Span<Value> pairs,
                                 uint64_t position) = 0;
 
-  // Dicts with the same keys in the same order come in thousands. A reducer may
-  // offer to take them as rows of values, which spares their containers.
-  // True: rows under `keys` (strings) may come, until the next call of this.
+  // Offers to take dicts as rows of values, which saves their containers, since dicts with the same
+  // keys in the same order come in thousands. Returns true if rows under `keys` (strings) may come
+  // until the next call.
   virtual bool BeginRows(absl::Span<const Value> /*keys*/) { return false; }
-  // A new dict of BeginRows()' keys with these values, none of them a container that
-  // could still change. True: *record is what AddItems() would have made of it.
-  // False: nothing has happened; the dict comes again, by AddItems().
+  // Takes a new dict with the keys of BeginRows() and these values, none of them a container that
+  // could still change. Returns true if *record is what AddItems() would have made of it. After
+  // false nothing has changed, and the dict comes again through AddItems().
   virtual bool AddRow(absl::Span<const Value> /*values*/, Value* /*record*/) { return false; }
-  // Bytes of memory that its records take, about.
+  // Returns the approximate memory of the records, in bytes.
   virtual uint64_t MemoryUse() const { return 0; }
 };
 
-// Not OK: what was read takes more memory than the text it came from explains. A
-// file of n bytes may become at most 4 n + 48 MiB of values and records.
+// Returns an error if the values and records read so far take more memory than 4 n + 48 MiB for a
+// file of n bytes.
 absl::Status CheckMemory(uint64_t position, uint64_t memory);
-// How often a reader asks, in bytes of input.
+// The number of input bytes between two calls of CheckMemory().
 inline constexpr uint64_t kMemoryCheckStep = uint64_t{64} << 10;
 
 }  // namespace memreplay

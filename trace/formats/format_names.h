@@ -6,7 +6,7 @@
 
 namespace memreplay {
 
-// A format as JSON and `convert --to` name it, and as a sentence does.
+// The name of a format in JSON and `convert --to`, and in a sentence.
 struct FormatName {
   std::string_view id;     // Trace::format
   std::string_view title;  // "PyTorch snapshot (pickle)"
@@ -23,7 +23,7 @@ inline constexpr FormatName kFormatNames[] = {
     {"synth", "synthetic schedule"},
 };
 
-// Returns the title of a format, or its id where it has none.
+// Returns the title of a format, or its id if it has none.
 constexpr std::string_view FormatTitle(std::string_view id) {
   for (const FormatName& name : kFormatNames) {
     if (name.id == id) return name.title;

@@ -16,7 +16,7 @@
 namespace memreplay {
 namespace {
 
-// Formats are told apart from this many (decompressed) bytes.
+// The number of (decompressed) bytes that determine the format.
 constexpr size_t kHead = 4096;
 
 struct Format {
@@ -25,7 +25,7 @@ struct Format {
   absl::StatusOr<Trace> (*read)(ByteSource& source, const std::string& path);
 };
 
-// A reader whose messages do not name the file.
+// Wraps a reader whose messages do not name the file.
 template <absl::StatusOr<Trace> (*read)(ByteSource& source)>
 absl::StatusOr<Trace> Named(ByteSource& source, const std::string& path) {
   absl::StatusOr<Trace> trace = read(source);
@@ -33,7 +33,7 @@ absl::StatusOr<Trace> Named(ByteSource& source, const std::string& path) {
   return absl::Status(trace.status().code(), StrCat(path, ": ", ToStd(trace.status().message())));
 }
 
-// The first that recognises the head reads the file.
+// The first format that recognises the head reads the file.
 constexpr Format kFormats[] = {
     {FormatTitle("torch_snapshot_pickle"), IsSnapshotPickle, ReadSnapshotPickle},
     {FormatTitle("protobuf"), LooksLikeProtobufTrace, Named<ReadProtobufTrace>},
@@ -44,7 +44,7 @@ constexpr Format kFormats[] = {
     {FormatTitle("torch_snapshot_json"), IsSnapshotJson, ReadSnapshotJson},
 };
 
-// Files of PyTorch that look like what is wanted and have no allocator's events.
+// A file of PyTorch that resembles a trace but has no allocator events.
 struct Foreign {
   bool (*detect)(std::string_view head);
   std::string_view what;
@@ -65,7 +65,7 @@ bool IsChromeTrace(std::string_view head) {
   return false;
 }
 
-// "[[times], [sizes]]" or, raw, "[[time, action, bytes, category], ...".
+// Recognises "[[times], [sizes]]" or, raw, "[[time, action, bytes, category], ...".
 bool IsMemoryTimeline(std::string_view head) {
   const std::string_view text = WithoutSpace(head);
   if (text.substr(0, 1) != "[") return false;
@@ -86,7 +86,8 @@ constexpr Foreign kForeign[] = {
     {IsTimelinePage, "an HTML page"},
 };
 
-// Segments of the end that no driver hands out. A file of ours may say so already.
+// Reports segments of the final state that no driver returns. A file that memreplay wrote may have
+// these diagnostics already.
 void CheckSegments(Trace& trace) {
   if (trace.diagnostics.count(DiagnosticKind::kImpossibleSegment) > 0) return;
   const auto text = [](const SegmentInfo& segment) {
@@ -94,7 +95,7 @@ void CheckSegments(Trace& trace) {
                   segment.total_size.value(), " bytes");
   };
   for (const DeviceTrace& device : trace.devices) {
-    const SegmentInfo* before = nullptr;  // of those that are possible
+    const SegmentInfo* before = nullptr;  // the last possible segment
     for (size_t i = 0; i < device.final_state.size(); ++i) {
       const SegmentInfo& segment = device.final_state[i];
       if (IsPossible(segment, before)) {

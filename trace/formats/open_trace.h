@@ -1,6 +1,5 @@
-// Opens a trace file of any known format. The format is told from the bytes,
-// never from the name. To add a format: write a reader with this signature and
-// add one row to the table in open_trace.cc.
+// Opens a trace file of any known format. The bytes, never the name, determine the format. To add a
+// format, write a reader with this signature and add a row to the table in open_trace.cc.
 #ifndef MEMREPLAY_TRACE_FORMATS_OPEN_TRACE_H_
 #define MEMREPLAY_TRACE_FORMATS_OPEN_TRACE_H_
 
@@ -13,13 +12,12 @@
 
 namespace memreplay {
 
-// Reads a whole file (plain, gzip or zstd; decompressed size is bounded).
-// Errors: NotFound, PermissionDenied, InvalidArgument (a directory, an unknown
-// format, a malformed file), DataLoss (compressed data is damaged or cut off),
-// ResourceExhausted (it unpacks to too much). The message names the file, the byte offset (or
-// line), what was expected and what was found.
+// Reads a whole file (plain, gzip or zstd; decompressed size is bounded). Errors: NotFound,
+// PermissionDenied, InvalidArgument (a directory, an unknown format, a malformed file), DataLoss
+// (compressed data is damaged or truncated), ResourceExhausted (it unpacks to too much). The
+// message names the file, the byte offset (or line), what was expected and what was found.
 absl::StatusOr<Trace> OpenTrace(const std::string& path);
-// The same of a source, whose messages call it `path`.
+// Reads a source, which messages call `path`.
 absl::StatusOr<Trace> OpenTrace(ByteSource& source, const std::string& path);
 
 }  // namespace memreplay

@@ -1,6 +1,5 @@
-// Writes traces in any format there is a writer for: the engine of `convert`. To
-// add one, write a writer with this signature and add a row to the table in
-// write_trace.cc.
+// Writes traces in any format that has a writer, for `convert`. To add a format, write a writer
+// with this signature and add a row to the table in write_trace.cc.
 #ifndef MEMREPLAY_TRACE_FORMATS_WRITE_TRACE_H_
 #define MEMREPLAY_TRACE_FORMATS_WRITE_TRACE_H_
 
@@ -17,19 +16,18 @@ namespace memreplay {
 
 // A format that traces can be written in.
 struct TraceFormat {
-  std::string_view name;         // as Trace::format says it
-  std::string_view extensions;   // of file names, the usual one first, spaces between
+  std::string_view name;         // as in Trace::format
+  std::string_view extensions;   // of file names, the usual one first, separated by spaces
   std::string_view description;  // a few words for --help
-  // What the format cannot hold is left out, a sentence each in `losses` (may be
-  // null). Formats that hold everything never add one.
+  // Writes a trace without what the format cannot represent, which is described in `losses` (may be
+  // null), one sentence each. Lossless formats never add one.
   absl::Status (*write)(const Trace& trace, ByteSink& sink, std::vector<std::string>* losses);
 };
 
 absl::Span<const TraceFormat> WritableFormats();
-// Null if there is none.
+// Returns a format by name; null if there is none.
 const TraceFormat* FindWritableFormat(std::string_view name);
-// The format whose extension the file name ends in; the longest such extension
-// wins. Null if there is none.
+// Returns the format with the longest extension that ends the file name; null if there is none.
 const TraceFormat* WritableFormatOfPath(std::string_view path);
 
 }  // namespace memreplay

@@ -14,7 +14,7 @@ using Kind = Operation::Kind;
 }  // namespace
 
 Operation& Compiler::Emit(Kind kind, const Where& where, int field) {
-  // The place is made once for the statements's operations.
+  // The place is created once for all operations of the statement.
   Operation operation;
   operation.kind = kind;
   operation.place = static_cast<uint32_t>(code_.places.size());
@@ -132,7 +132,7 @@ bool Compiler::Statement(const Where& where, const S& s) {
 bool Compiler::Memory(const Where& where, const S& s, int verb) {
   Operation op;
   const std::string name =
-      s.GetReflection()->GetString(s, Field(where, verb));  // each of these verbs is a handle
+      s.GetReflection()->GetString(s, Field(where, verb));  // these verbs are handles
   if (!Handle(where, verb, name, &op.handle)) return false;
   if (!s.stream().empty() && !Stream(where, S::kStreamFieldNumber, s.stream(), &op.stream)) {
     return false;
@@ -207,7 +207,7 @@ bool Compiler::Let(const Where& where, const S& s) {
 }
 
 bool Compiler::Loop(const Where& where, const S& s, int verb) {
-  // Start, stop and step lie side by side.
+  // Start, stop and step are consecutive.
   uint32_t values[3] = {kNone, kNone, kNone};
   std::vector<uint32_t> picks;
   std::string index;
@@ -238,7 +238,8 @@ bool Compiler::Loop(const Where& where, const S& s, int verb) {
     values[2] = Add(Expression::Constant(1));
   }
   const size_t visible = variables_.size();
-  // The counter, what is left and the step; foreach also has its variable.
+  // The slots hold the counter, the remaining iterations and the step; foreach also has its
+  // variable.
   const uint32_t counter = slots_;
   slots_ += 3;
   if (verb == S::kForeachFieldNumber) {
@@ -251,11 +252,11 @@ bool Compiler::Loop(const Where& where, const S& s, int verb) {
     variables_.push_back({index, counter, true});
   }
   const uint32_t begin = here();
-  const uint32_t first = AddCopies(values);  // the operation requires them one after another
+  const uint32_t first = AddCopies(values);  // the operation requires consecutive values
   Operation& loop = Emit(Kind::kLoopBegin, where, verb);
   loop.slot = counter;
   loop.value = first;
-  loop.other = values[2] == kNone ? kNone : 0;  // kNone: the step is towards the stop
+  loop.other = values[2] == kNone ? kNone : 0;  // kNone: the step leads towards the stop
   const uint32_t body = here();
   if (verb == S::kForeachFieldNumber) {
     const uint32_t first_pick = AddCopies(picks);

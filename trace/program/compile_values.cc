@@ -21,7 +21,7 @@ google::protobuf::TextFormat::ParseLocation Compiler::Location(const Where& wher
   google::protobuf::TextFormat::ParseLocation location;
   if (where.places != nullptr && field != 0) {
     location = where.places->GetLocation(Field(where, field), index);
-    // A list in brackets has the place of its beginning only.
+    // A list in brackets has only the place of its beginning.
     if (location.line < 0 && index > 0) {
       location = where.places->GetLocation(Field(where, field), 0);
     }
@@ -210,7 +210,7 @@ bool Compiler::Label(const Where& where, const S& statement, const std::string& 
   if (!statement.tag().empty() && !Text(where, S::kTagFieldNumber, statement.tag(), &label.tag)) {
     return false;
   }
-  // The members dt, sh and saved, as the flat format has them.
+  // Writes the members dt, sh and saved as in the flat format.
   if (!statement.dtype().empty() || statement.shape_size() > 0 || statement.saved()) {
     TextTemplate tensor;
     std::string literal;

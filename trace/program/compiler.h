@@ -1,6 +1,6 @@
-// The compiler of schedule programs, shared by its three parts: the head of a
-// program and its procedures (program_compiler.cc), names and values
-// (compile_values.cc), statements (compile_statements.cc).
+// The compiler of schedule programs, shared by its three parts: the head of a program and its
+// procedures (program_compiler.cc), names and values (compile_values.cc), and statements
+// (compile_statements.cc).
 #ifndef MEMREPLAY_TRACE_PROGRAM_COMPILER_H_
 #define MEMREPLAY_TRACE_PROGRAM_COMPILER_H_
 
@@ -19,7 +19,7 @@
 
 namespace memreplay::program {
 
-// A message of the program: how errors name it, and where its fields stand.
+// A message of the program, with its name in errors and the places of its fields.
 struct Where {
   const google::protobuf::Message* message;
   std::string path;
@@ -27,7 +27,8 @@ struct Where {
   google::protobuf::TextFormat::ParseLocation at = {};        // of the message itself
 };
 
-// All return false after an error, which is then in error_.
+// Compiles a program. Functions that return bool return false after an error, which is then in
+// error_.
 class Compiler {
  public:
   Compiler(const ProgramText& text, const CompileOptions& options)
@@ -71,7 +72,7 @@ class Compiler {
 
   std::optional<Expression::Binding> Lookup(std::string_view name) const;
   static bool IsName(std::string_view name);
-  // A new variable, visible until the block ends.
+  // Declares a variable, visible until the block ends.
   bool Declare(const Where& where, int field, int index, const std::string& name, bool is_index,
                uint32_t* slot);
 
@@ -83,14 +84,14 @@ class Compiler {
     code_.expression_texts.push_back(std::move(text));
     return static_cast<uint32_t>(code_.expressions.size() - 1);
   }
-  // Numbers for the same, one after another.
+  // Adds consecutive copies of the expressions and returns the first number.
   uint32_t AddCopies(absl::Span<const uint32_t> values);
   bool Optional(const Where& where, int field, const std::string& text, uint32_t* number) {
     return text.empty() || Value(where, field, -1, text, number);
   }
-  // "it{it}.fwd"; "{{" stands for a brace.
+  // Compiles "it{it}.fwd"; "{{" stands for a brace.
   bool Text(const Where& where, int field, const std::string& text, uint32_t* number);
-  // "act[mb][l]".
+  // Compiles "act[mb][l]".
   bool Handle(const Where& where, int field, const std::string& text, uint32_t* number);
   bool Stream(const Where& where, int field, const std::string& text, uint32_t* number);
   bool Pool(const Where& where, int field, const std::string& text, uint32_t* number);
@@ -134,14 +135,14 @@ class Compiler {
   const Where root_;
   ProgramCode code_;
   absl::Status error_;
-  absl::flat_hash_map<std::string, int64_t> constants_;  // params and derived
+  absl::flat_hash_map<std::string, int64_t> constants_;  // params and derived values
   std::set<std::string> deriving_;
-  absl::flat_hash_map<std::string, uint32_t> names_;  // of handles, their indexes taken out
+  absl::flat_hash_map<std::string, uint32_t> names_;  // of handles, without their indexes
   std::vector<Procedure> procedures_;
   absl::flat_hash_map<std::string, size_t> procedure_index_;
   std::vector<std::pair<uint32_t, size_t>> calls_;  // operation, procedure
   std::optional<ProgramText> patterns_;
-  // Of the procedure that is being compiled.
+  // State of the procedure that is being compiled.
   std::vector<Variable> variables_;
   uint32_t slots_ = 0;
 };

@@ -6,7 +6,7 @@
 namespace memreplay::program {
 namespace {
 
-// The nearest integer, or the nearest that fits.
+// Returns the nearest integer, or the nearest one that fits.
 int64_t ToInteger(double value) {
   if (!(value > -0x1p63)) return INT64_MIN;
   if (value >= 0x1p63) return INT64_MAX;

@@ -15,7 +15,7 @@ constexpr int kMaxNesting = 40;
 bool IsNameStart(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
 bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 
-// The quotient rounded towards minus infinity; b is not 0 and a/b fits.
+// Returns the quotient rounded towards minus infinity; requires that b is not 0 and a/b fits.
 int64_t FloorQuotient(int64_t a, int64_t b) {
   return a / b - ((a % b != 0 && (a < 0) != (b < 0)) ? 1 : 0);
 }
@@ -87,7 +87,7 @@ bool Expression::Binary(Op op, int64_t a, int64_t b, int64_t* value, Fault* faul
 }
 
 bool Expression::Evaluate(const int64_t* variables, int64_t* value, Fault* fault) const {
-  int64_t stack[kMaxStack];  // the parser has checked that it suffices
+  int64_t stack[kMaxStack];  // large enough, as the parser has checked
   size_t top = 0;            // number of values
   for (size_t at = 0; at < steps_.size(); ++at) {
     const Step& step = steps_[at];
@@ -128,8 +128,8 @@ std::optional<int64_t> Expression::constant() const {
   return steps_[0].value;
 }
 
-// Recursive descent, one function a level of precedence; each leaves the steps
-// of what it read. All return false after an error.
+// A recursive descent parser with one function per level of precedence, each of which emits the
+// steps of what it read. All return false after an error.
 class ExpressionParser {
  public:
   ExpressionParser(std::string_view text, const Expression::Resolve& resolve)
@@ -179,8 +179,8 @@ class ExpressionParser {
     result_.steps_.push_back({op, value});
     return true;
   }
-  // Two constants in a row, not split by the target of a jump, become one; where
-  // that is an error, evaluating it returns the error.
+  // Combines two consecutive constants into one unless a jump leads between them. If the result is
+  // an error, keeps both, so that evaluation returns it.
   void Combine(Op op) {
     auto& steps = result_.steps_;
     --depth_;
@@ -195,7 +195,7 @@ class ExpressionParser {
     }
     steps.push_back({op});
   }
-  // A jump whose target is not known yet; Land(it) makes it here.
+  // Emits a jump with an unknown target, which Land() sets to the current position.
   size_t Jump(Op op) {
     if (op == Op::kJumpIfZero) --depth_;
     result_.steps_.push_back({op});
@@ -373,7 +373,7 @@ class ExpressionParser {
   absl::Status error_;
   size_t at_ = 0;
   size_t depth_ = 0;    // values on the stack after the steps so far
-  size_t barrier_ = 0;  // a jump lands here: nothing before is combined with what comes
+  size_t barrier_ = 0;  // target of a jump; steps before it are not combined with later ones
   int nesting_ = 0;
 };
 

@@ -1,13 +1,12 @@
-// Integer expressions of schedule programs: parsed once into a postfix form,
-// evaluated often.
+// Integer expressions of schedule programs, parsed once into a postfix form and evaluated often.
 //
 //   || && == != < <= > >= + - * / % ! unary -   ( )
 //   ceil(a,b) floor(a,b)   the quotient rounded up, down
 //   min(a,...) max(a,...) roundup(a,b) if(c,a,b)
 //
-// Numbers are 64-bit, decimal, with or without a unit (91MiB). A `/` must be exact;
-// `%` is never negative for a positive divisor. Whatever would leave 64 bits is an
-// error. `if`, && and || evaluate what they need only.
+// Numbers are 64-bit, decimal, with or without a unit (91MiB). A `/` must be exact; `%` is never
+// negative for a positive divisor. Results beyond 64 bits are an error. `if`, && and || evaluate
+// only the operands they need.
 #ifndef MEMREPLAY_TRACE_PROGRAM_EXPRESSION_H_
 #define MEMREPLAY_TRACE_PROGRAM_EXPRESSION_H_
 
@@ -22,7 +21,7 @@
 
 namespace memreplay::program {
 
-// Why an expression has no value.
+// The reason why an expression has no value.
 struct Fault {
   enum class Kind : uint8_t { kNone, kOverflow, kInexact, kDivisor };
   Kind kind = Kind::kNone;
@@ -30,11 +29,11 @@ struct Fault {
   int64_t left = 0;
   int64_t right = 0;
 };
-// "a product of 64 bits", "3000000000 * 4000000000".
+// Return the two parts of an error, such as "a product of 64 bits" and "3000000000 * 4000000000".
 std::string Expected(const Fault& fault);
 std::string Found(const Fault& fault);
 
-// An integer expression, compiled.
+// A compiled integer expression.
 class Expression {
  public:
   struct Binding {
@@ -43,13 +42,13 @@ class Expression {
   };
   using Resolve = std::function<std::optional<Binding>(std::string_view name)>;
 
-  // Errors: "expected X, found Y at N" with the offset in `text`.
+  // Parses `text`. Error: "expected X, found Y at N" with the offset in `text`.
   static absl::StatusOr<Expression> Parse(std::string_view text, const Resolve& resolve);
   static Expression Constant(int64_t value);
 
-  // Its value if it has no variables (and a value).
+  // Returns the value if there are no variables (and there is a value).
   std::optional<int64_t> constant() const;
-  // O(length). False: `fault` says why.
+  // Evaluates the expression in O(length). Returns false after an error, which is then in `fault`.
   bool Evaluate(const int64_t* variables, int64_t* value, Fault* fault) const;
 
  private:
@@ -76,12 +75,12 @@ class Expression {
     kNegate,
     kNot,
     kTruth,       // 0 or 1
-    kJumpIfZero,  // takes the top away
+    kJumpIfZero,  // pops the top
     kJump,
   };
   struct Step {
     Op op;
-    int64_t value = 0;  // constant, variable, target
+    int64_t value = 0;  // constant, variable or target
   };
   static constexpr size_t kMaxStack = 256;
   static bool Binary(Op op, int64_t a, int64_t b, int64_t* value, Fault* fault);

@@ -1,5 +1,5 @@
-// Procedures that every schedule program can call: loads that are known to be hard
-// for allocators. They are written in the language itself.
+// Procedures that every schedule program can call: loads that are known to be hard for allocators,
+// written in the language itself.
 #ifndef MEMREPLAY_TRACE_PROGRAM_PATTERNS_H_
 #define MEMREPLAY_TRACE_PROGRAM_PATTERNS_H_
 
@@ -9,7 +9,7 @@ namespace memreplay::program {
 
 inline constexpr std::string_view kPatternPrefix = "pattern.";
 
-// Each frees what it allocates.
+// Every procedure frees what it allocates.
 inline constexpr std::string_view kPatterns = R"program(
   # n sizes, each one unit larger than the one before, all live; `rounds` times.
   procs {

@@ -69,7 +69,7 @@ class Checker {
   ProgramExpander expander_;
   proto::ProgramCheck check_;
   uint64_t by_kind_[256] = {};                 // EventKind
-  absl::flat_hash_map<uint32_t, int> phases_;  // text -> check_.phases
+  absl::flat_hash_map<uint32_t, int> phases_;  // index in check_.phases by text
   uint32_t phase_ = kNoText;
   proto::PhaseCheck* current_ = nullptr;
   absl::flat_hash_map<uint64_t, Bytes> sizes_;

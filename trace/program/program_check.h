@@ -1,5 +1,5 @@
-// What a schedule program requests as a whole, found by expanding it without
-// keeping its events: memory is what is live.
+// Summarises the requests of a schedule program by expanding it without keeping its events. Memory
+// is proportional to what is live.
 #ifndef MEMREPLAY_TRACE_PROGRAM_PROGRAM_CHECK_H_
 #define MEMREPLAY_TRACE_PROGRAM_PROGRAM_CHECK_H_
 
@@ -9,7 +9,7 @@
 
 namespace memreplay::program {
 
-// Errors: those of the program. O(events) time.
+// Expands the program in O(events) time. Errors: those of the program.
 absl::StatusOr<proto::ProgramCheck> CheckProgram(const ProgramCode& code);
 
 }  // namespace memreplay::program

@@ -1,5 +1,5 @@
-// A schedule program, checked and compiled: what ProgramExpander runs. Statements
-// became operations with jumps, names became numbers.
+// A compiled schedule program, which ProgramExpander runs. Statements are operations with jumps,
+// and names are numbers.
 #ifndef MEMREPLAY_TRACE_PROGRAM_PROGRAM_CODE_H_
 #define MEMREPLAY_TRACE_PROGRAM_PROGRAM_CODE_H_
 
@@ -18,11 +18,10 @@ namespace memreplay::program {
 inline constexpr uint32_t kNone = 0xffffffff;
 inline constexpr size_t kMaxIndexes = 4;
 inline constexpr uint64_t kDefaultMaxEvents = 10'000'000;
-// What a program may allow itself.
+// The maximum that a program can set as its limit of events.
 inline constexpr uint64_t kMaxEventLimit = 1'000'000'000;
 
-// A text with values in it: pieces in turn, each a literal and then, maybe, the
-// value of an expression.
+// A text with values: a sequence of pieces, each a literal followed by an optional expression.
 struct TextTemplate {
   struct Piece {
     std::string literal;
@@ -34,31 +33,31 @@ struct TextTemplate {
   }
 };
 
-// The name of an allocation, of memory outside or of a CUDA event: "act[mb][l]".
+// The name of an allocation, of outside memory or of a CUDA event: "act[mb][l]".
 struct HandleTemplate {
-  uint32_t name = 0;              // number of "act[][]" among the names
+  uint32_t name = 0;              // index of "act[][]" in the names
   std::vector<uint32_t> indexes;  // expressions, at most kMaxIndexes
   std::string text;               // as written
 };
 
-// What an allocation is called.
+// The name of an allocation.
 struct LabelTemplate {
   uint32_t name = kNone;    // ProgramCode::texts
   uint32_t tag = kNone;     // the same
   uint32_t tensor = kNone;  // the same: dt, sh and saved as members of JSON
 };
 
-// A distribution that numbers are drawn from, compiled.
+// A compiled distribution to draw numbers from.
 struct DistributionCode {
   enum class Kind : uint8_t { kDraw, kChoice, kMix };
   Kind kind = Kind::kDraw;
-  Draw draw;                                         // but for its limits:
+  Draw draw;                                         // its limits are below
   uint32_t min = kNone, max = kNone, round = kNone;  // expressions
   std::vector<uint32_t> choices;                     // kChoice: expressions; kMix: distributions
-  std::vector<double> weights;                       // as many
+  std::vector<double> weights;                       // of equal length
 };
 
-// A statement random_load, compiled.
+// A compiled random_load statement.
 struct RandomLoadCode {
   uint32_t ops = kNone, live_target = kNone, streams = kNone;  // expressions
   uint32_t size = kNone, lifetime = kNone;                     // distributions
@@ -117,10 +116,10 @@ struct Operation {
   uint32_t label = kNone;
 };
 
-// A call of a procedure, compiled.
+// A compiled call of a procedure.
 struct CallCode {
   std::vector<uint32_t> arguments;  // expressions, for the first slots of the procedure
-  uint32_t slots = 0;               // that it needs
+  uint32_t slots = 0;               // number of slots that it needs
 };
 
 // A compiled program.
@@ -128,7 +127,7 @@ struct ProgramCode {
   std::vector<Operation> operations;
   std::vector<std::string> places;  // "line 3, column 5: program[0].body[2]"
   std::vector<Expression> expressions;
-  std::vector<std::string> expression_texts;  // as written; as many
+  std::vector<std::string> expression_texts;  // as written; of equal length
   std::vector<TextTemplate> texts;
   std::vector<HandleTemplate> handles;
   std::vector<LabelTemplate> labels;
@@ -137,7 +136,7 @@ struct ProgramCode {
   std::vector<CallCode> calls;
   uint32_t main_slots = 0;
 
-  // The head of the program, for the trace.
+  // From the head of the program, for the trace.
   std::string format;  // Trace::format
   uint32_t streams = 1;
   std::vector<PoolId> pools;  // Operation::other counts from 0 here, Event::pool from 1

@@ -185,7 +185,7 @@ bool Compiler::AddProcedures(const ProgramText& text) {
   const Where root{&text.program, "", &text == &text_ ? text.places.get() : nullptr};
   const FieldDescriptor* field = Field(root, P::kProcsFieldNumber);
   const auto* reflection = text.program.GetReflection();
-  // As entries, not as a map: in the order of the file, doubles and all.
+  // Reads the map as entries, which keeps the order of the file and duplicates.
   for (int i = 0; i < reflection->FieldSize(text.program, field); ++i) {
     const Message& entry = reflection->GetRepeatedMessage(text.program, field, i);
     const FieldDescriptor* key = entry.GetDescriptor()->map_key();
@@ -232,7 +232,7 @@ bool Compiler::Main() {
   if (!Block(root_, P::kProgramFieldNumber, text_.program.program())) return false;
   Emit(Kind::kReturn, root_, 0);
   code_.main_slots = slots_;
-  // Calls may add the patterns while this goes on.
+  // Calls may append patterns during the loop.
   for (size_t i = 0; i < procedures_.size(); ++i) {
     const proto::Procedure& proto = *procedures_[i].proto;
     const Where where = procedures_[i].where;

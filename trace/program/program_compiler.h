@@ -1,4 +1,4 @@
-// Checks a schedule program and compiles it.
+// Validates a schedule program and compiles it.
 #ifndef MEMREPLAY_TRACE_PROGRAM_PROGRAM_COMPILER_H_
 #define MEMREPLAY_TRACE_PROGRAM_PROGRAM_COMPILER_H_
 
@@ -12,14 +12,14 @@
 
 namespace memreplay::program {
 
-// What is not taken from the program's own header.
+// Overrides of the program's own header.
 struct CompileOptions {
-  std::map<std::string, int64_t> params;  // instead of the program's own
+  std::map<std::string, int64_t> params;  // override the program's own
   uint64_t max_events = 0;                // 0: the program's own, or kDefaultMaxEvents
 };
 
-// InvalidArgument: "PLACE: expected X, found Y", PLACE being line and column
-// where they are known, and the path to the statement.
+// Compiles a program. Error: InvalidArgument, "PLACE: expected X, found Y", where PLACE is the line
+// and column, if known, and the path to the statement.
 absl::StatusOr<ProgramCode> CompileProgram(const ProgramText& text, const CompileOptions& options);
 
 }  // namespace memreplay::program

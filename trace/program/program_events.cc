@@ -66,7 +66,7 @@ const ProgramEvents::Start& ProgramEvents::Before(uint64_t position) const {
   const auto after =
       std::upper_bound(starts_.begin(), starts_.end(), position,
                        [](uint64_t wanted, const auto& start) { return wanted < start->position; });
-  return **(after - 1);  // one begins at 0
+  return **(after - 1);  // the first one begins at 0
 }
 
 uint64_t ProgramEvents::NearestStart(uint64_t position) const { return Before(position).position; }

@@ -1,4 +1,4 @@
-// The events of a long program, expanded again for each caller that goes through them.
+// The events of a long program, expanded again for each reader.
 #ifndef MEMREPLAY_TRACE_PROGRAM_PROGRAM_EVENTS_H_
 #define MEMREPLAY_TRACE_PROGRAM_PROGRAM_EVENTS_H_
 
@@ -14,11 +14,11 @@
 
 namespace memreplay::program {
 
-// The events of a compiled program, which are not kept.
+// The events of a compiled program, which are not kept in memory.
 class ProgramEvents final : public EventSource {
  public:
-  // Expands it once. Errors: those of the expansion. Memory: what is live, in at most
-  // kMaxStarts copies, and the texts.
+  // Expands the program once. Errors: those of the expansion. Memory: the texts, and at most
+  // kMaxStarts copies of what is live.
   static absl::StatusOr<std::shared_ptr<const ProgramEvents>> Make(ProgramCode code);
 
   uint64_t size() const override { return size_; }
@@ -27,12 +27,12 @@ class ProgramEvents final : public EventSource {
   std::unique_ptr<Cursor> CursorBefore(uint64_t position) const override;
   uint64_t NearestStart(uint64_t position) const override;
 
-  // What the events refer to: the same texts and stacks under the same numbers.
+  // Adds the texts and stacks that the events refer to, under the same numbers.
   void AddTexts(StringTable* strings, StackTable* stacks) const;
 
  private:
-  // Expansions stop over every so often, for those who do not begin at the beginning:
-  // more rarely the longer the program is and the more is live.
+  // Saved states of the expansion, for readers that do not start at the beginning. They are rarer
+  // the longer the program is and the more is live.
   static constexpr uint64_t kMinBetweenStarts = uint64_t{1} << 16;
   static constexpr size_t kMaxStarts = 64;
   static constexpr size_t kMaxBytes = size_t{32} << 20;

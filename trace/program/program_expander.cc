@@ -12,7 +12,7 @@ namespace {
 
 using Kind = Operation::Kind;
 
-// Outside every phase, after one.
+// The name of the phase after one ends and no other is open.
 constexpr std::string_view kOutsidePhases = "-";
 
 Event MarkEvent(MarkKind kind, uint32_t text) {
@@ -96,12 +96,12 @@ bool ProgramExpander::Next(Event* event) {
            StrCat(events_, " events and more statements than that"));
       return false;
     }
-    // An operation that fails half way has no events.
+    // An operation that fails has no events.
     if (!Execute(op)) queue_.clear();
   }
 }
 
-// The phase is marked when something happens in it.
+// Emits an event, preceded by the mark of a new phase if the event is its first.
 bool ProgramExpander::Emit(const Event& event) {
   const uint64_t count = phase_changed_ ? 2 : 1;
   if (events_ + count > code_.max_events) {
@@ -225,7 +225,7 @@ bool ProgramExpander::DrawNumber(uint32_t distribution, int64_t* value) {
       if (!DrawNumber(code.choices[random_.Weighted(code.weights)], value)) return false;
       break;
   }
-  // A choice may be negative if nothing limits it.
+  // A choice without limits may be negative.
   if (code.min == kNone && code.round == kNone) draw.min = std::min(draw.min, *value);
   *value = RoundAndLimit(draw, *value);
   return true;
@@ -242,7 +242,7 @@ bool ProgramExpander::Resolve(uint32_t handle, Key* key) {
   return true;
 }
 
-// "act[3][0]".
+// Returns a handle as text, such as "act[3][0]".
 std::string ProgramExpander::Spell(uint32_t handle, const Key& key) const {
   const HandleTemplate& name = code_.handles[handle];
   std::string spelt;
@@ -268,7 +268,7 @@ bool ProgramExpander::FindLive(uint32_t handle, Key* key, Live** live) {
 
 // Operations.
 
-// What the allocation that is about to be emitted begins.
+// Returns the allocation that `event`, which is about to be emitted, begins.
 ProgramExpander::Live ProgramExpander::NewLive(Event* event, uint32_t name) {
   event->kind = EventKind::kAlloc;
   event->id = next_id_++;
@@ -400,7 +400,7 @@ bool ProgramExpander::Memory(const Operation& op) {
     }
     default: break;
   }
-  // A move: what the target held goes.
+  // A move frees what the target held.
   Key target;
   if (!Resolve(op.other, &target)) return false;
   if (target == key) return true;
@@ -532,8 +532,8 @@ bool ProgramExpander::Phase(const Operation& op) {
   return true;
 }
 
-// One turn: frees, then an allocation and what goes with it. The operation stays
-// until the load is over.
+// Executes one step: frees, then an allocation and the requests around it. The operation repeats
+// until the load has ended.
 bool ProgramExpander::Random(const Operation& op) {
   const RandomLoadCode& code = code_.random_loads[op.other];
   if (!load_) {
@@ -561,7 +561,7 @@ bool ProgramExpander::Random(const Operation& op) {
   };
   if (load_->done()) {
     if (!code.keep && !load_->empty()) {
-      --at_;  // again
+      --at_;  // repeat
       return free();
     }
     load_.reset();

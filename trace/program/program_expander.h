@@ -1,5 +1,5 @@
-// Runs a compiled schedule program and hands out its events one by one. Memory:
-// what is live, never what went by.
+// Runs a compiled schedule program and returns its events one by one. Memory is proportional to
+// what is live, never to the number of events.
 #ifndef MEMREPLAY_TRACE_PROGRAM_PROGRAM_EXPANDER_H_
 #define MEMREPLAY_TRACE_PROGRAM_PROGRAM_EXPANDER_H_
 
@@ -21,43 +21,44 @@
 
 namespace memreplay::program {
 
-// Executes a compiled program and makes its events one by one.
+// A run of a compiled program that produces its events one by one.
 class ProgramExpander {
  public:
-  // Depth of calls, and statements executed for each event that is allowed.
+  // The maximum depth of calls, and of statements executed per event.
   static constexpr size_t kMaxCallDepth = 200;
   static constexpr uint64_t kStepsPerEvent = 64;
-  // Bytes of memory for distinct texts, and of one path of phases.
+  // The maximum bytes of distinct texts, and of one path of phases.
   static constexpr uint64_t kMaxTexts = uint64_t{256} << 20;
   static constexpr size_t kMaxPhasePath = 4096;
-  // Event::stream of events that name none.
+  // Event::stream of events that name no stream.
   static constexpr uint32_t kNoStream = 0xffffffff;
 
-  // All three must outlive the expander. Texts and stacks go into the tables.
+  // Adds texts and stacks to the tables. All three arguments must outlive the expander.
   ProgramExpander(const ProgramCode* code, StringTable* strings, StackTable* stacks);
-  // One that goes on from here as this one does; the tables have all texts by then.
+  // Returns a copy that continues from here in the same way; the tables must have all texts by
+  // then.
   ProgramExpander Again() const;
 
-  // The next event, or false: at the clean end, or after a failure. Requests carry
-  // handles, from 1 on and never used again, and ids, from 0 on in the order of the
-  // allocations; Event::stream is a stream's handle. Amortised O(1).
+  // Produces the next event; returns false at the end or after a failure. Requests have handles,
+  // counted from 1 and never reused, and ids, counted from 0 in the order of the allocations;
+  // Event::stream is a stream's handle. Amortised O(1).
   bool Next(Event* event);
-  // Not OK after a failure: "PLACE: expected X, found Y".
+  // Returns the failure, if any: "PLACE: expected X, found Y".
   const absl::Status& status() const { return status_; }
   uint64_t events() const { return events_; }
   uint32_t allocations() const { return next_id_; }
-  // Of memory, about.
+  // Returns the approximate memory in bytes.
   size_t bytes() const;
 
-  // What is allocated and not freed so far, by name.
+  // A live allocation.
   struct Live {
     uint64_t handle = 0;
     Bytes size;
     uint32_t stream = 0;
-    uint32_t phase = kNoText;  // in which it was allocated
+    uint32_t phase = kNoText;  // phase of the allocation
     uint32_t name = kNone;     // ProgramCode::handles; kNone: of a random load
     AllocationId id = kNoAllocation;
-    uint64_t event = 0;  // its position
+    uint64_t event = 0;  // index of the allocation
   };
   void VisitLive(const std::function<void(const Live&)>& visit) const;
 
@@ -74,10 +75,10 @@ class ProgramExpander {
   };
   struct Frame {
     uint32_t return_to;
-    size_t variables;  // where the caller's begin
+    size_t variables;  // index of the caller's first
   };
 
-  // All return false after a failure.
+  // The functions below return false after a failure.
   bool Fail(std::string_view expected, std::string_view found);
   bool Execute(const Operation& op);
   bool Value(uint32_t expression, int64_t* value);
@@ -102,21 +103,21 @@ class ProgramExpander {
   const ProgramCode& code_;
   const StringTable& strings_;
   const StackTable& stacks_;
-  StringTable* new_strings_;  // null: everything is known
+  StringTable* new_strings_;  // null: all texts are known
   StackTable* new_stacks_;
   absl::Status status_;
   CounterRandom random_;
 
-  uint32_t at_ = 0;     // of the operation
-  uint32_t place_ = 0;  // that errors name
+  uint32_t at_ = 0;     // next operation
+  uint32_t place_ = 0;  // place for errors
   bool ended_ = false;
   uint64_t steps_ = 0;
   uint64_t max_steps_;
   uint64_t events_ = 0;
-  std::vector<Event> queue_;  // handed out next
+  std::vector<Event> queue_;  // events to return next
   size_t queue_at_ = 0;
 
-  std::vector<int64_t> variables_;  // of all calls; those of the current from base_ on
+  std::vector<int64_t> variables_;  // of all calls; the current one's start at base_
   size_t base_ = 0;
   std::vector<Frame> frames_;
 
@@ -129,14 +130,14 @@ class ProgramExpander {
   std::vector<uint32_t> phases_ = {kNoText};  // paths, outermost first
   bool phase_changed_ = false;                // since the last event
 
-  // Constant texts and labels are looked up once.
+  // Numbers of constant texts and labels, which are looked up once.
   std::vector<uint32_t> text_numbers_;
   std::vector<uint32_t> stack_numbers_;
   std::string scratch_;
-  static constexpr uint64_t kTextMemory = 80;  // of a text, in addition to its letters
+  static constexpr uint64_t kTextMemory = 80;  // of a text, in addition to its characters
   uint64_t text_memory_ = 0;
 
-  std::optional<RandomLoad> load_;  // that is running
+  std::optional<RandomLoad> load_;  // the running load
 };
 
 }  // namespace memreplay::program

@@ -18,7 +18,7 @@ constexpr size_t kHead = 4096;
 constexpr std::string_view kTextFormat = "program_text";
 constexpr std::string_view kJsonFormat = "program_json";
 
-// Takes `token` and the blanks before it from the front.
+// Removes `token` and the blanks before it from the front.
 bool Take(std::string_view token, std::string_view* text) {
   text->remove_prefix(std::min(text->find_first_not_of(" \t\r\n"), text->size()));
   if (text->substr(0, token.size()) != token) return false;
@@ -45,7 +45,7 @@ bool LooksLikeProgramText(std::string_view head) {
 }
 
 bool LooksLikeProgramJson(std::string_view head) {
-  // The scanner keeps the members before an error, so a cut text is no trouble.
+  // The scanner keeps the members before an error, so a truncated text is usable.
   std::vector<JsonMember> members;
   ScanJsonObject(head, &members);
   for (const JsonMember& member : members) {
@@ -87,7 +87,7 @@ absl::StatusOr<Trace> ExpandProgram(ProgramCode code, uint64_t most_kept) {
   trace.completion = code.completion;
   trace.program_header = code.header;
   for (uint64_t stream = 0; stream < code.streams; ++stream) {
-    builder.StreamNumber(StreamHandle(stream));  // in order, so that number and handle agree
+    builder.StreamNumber(StreamHandle(stream));  // in order, so that numbers equal handles
   }
   for (const PoolId pool : code.pools) builder.PoolIndex(pool);
   builder.Device(0);
@@ -96,7 +96,7 @@ absl::StatusOr<Trace> ExpandProgram(ProgramCode code, uint64_t most_kept) {
     Event event;
     bool more = expander.Next(&event);
     for (; more && expander.events() <= most_kept; more = expander.Next(&event)) {
-      event.id = kNoAllocation;  // a file does not tell it
+      event.id = kNoAllocation;  // a file does not contain it
       builder.Add(0, event);
     }
     if (!expander.status().ok()) return expander.status();

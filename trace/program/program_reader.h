@@ -15,23 +15,22 @@ namespace memreplay {
 bool LooksLikeProgramText(std::string_view head);
 bool LooksLikeProgramJson(std::string_view head);
 
-// Trace::format is "program_text" or "program_json". Errors: InvalidArgument.
+// Read a program; Trace::format is "program_text" or "program_json". Error: InvalidArgument.
 absl::StatusOr<Trace> ReadProgramText(ByteSource& source);
 absl::StatusOr<Trace> ReadProgramJson(ByteSource& source);
 
 namespace program {
 
-// Compiles the program in `source`, whichever its spelling. The message does not
-// name the file.
+// Compiles the program in `source`, in either format. The message does not name the file.
 absl::StatusOr<ProgramCode> ReadProgramCode(ByteSource& source, const CompileOptions& options);
 
-// Programs of up to so many events are expanded once; longer ones again for each pass.
+// The maximum number of events that are kept; a longer program is expanded again for each pass.
 inline constexpr uint64_t kMaxKeptEvents = uint64_t{1} << 22;
 
-// All events of a program.
+// Returns all events of a program.
 absl::StatusOr<Trace> ExpandProgram(ProgramCode code, uint64_t most_kept = kMaxKeptEvents);
 
-// The same of the file at `path`; messages name it.
+// Do the same for the file at `path`; messages name it.
 absl::StatusOr<ProgramCode> OpenProgramCode(const std::string& path, const CompileOptions& options);
 absl::StatusOr<Trace> OpenProgram(const std::string& path, const CompileOptions& options);
 

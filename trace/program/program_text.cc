@@ -10,15 +10,15 @@
 namespace memreplay::program {
 namespace {
 
-// Deeper nesting than anybody writes would use up the parser's stack.
+// The maximum nesting, since deeper nesting would overflow the parser's stack.
 constexpr int kMaxDepth = 100;
 
-// Keeps the first error: the others follow from it.
+// Keeps only the first error, since later ones result from it.
 class FirstError final : public google::protobuf::io::ErrorCollector {
  public:
   void AddError(int line, int column, const std::string& message) override {
     if (!text_.empty()) return;
-    // Of a whole message (depth, a missing end) the parser gives no place.
+    // The parser gives no place for errors of a whole message (depth, a missing end).
     text_ = line < 0 ? message : StrCat("line ", line + 1, ", column ", column + 1, ": ", message);
   }
   const std::string& text() const { return text_; }
@@ -27,7 +27,7 @@ class FirstError final : public google::protobuf::io::ErrorCollector {
   std::string text_;
 };
 
-// protobuf shows the place of an error on lines of its own; a message is one line.
+// Joins the lines of a message; protobuf shows the place of an error on lines of its own.
 std::string OneLine(std::string_view message) {
   std::string line;
   for (const char c : message.substr(0, 400)) {

@@ -1,4 +1,4 @@
-// The two spellings of a schedule program: text proto and protobuf's JSON.
+// The two formats of a schedule program: text proto and protobuf's JSON.
 #ifndef MEMREPLAY_TRACE_PROGRAM_PROGRAM_TEXT_H_
 #define MEMREPLAY_TRACE_PROGRAM_PROGRAM_TEXT_H_
 
@@ -13,14 +13,14 @@
 
 namespace memreplay::program {
 
-// A program as it was parsed, and where each part of it stands.
+// A parsed program and the places of its parts.
 struct ProgramText {
   proto::ScheduleProgram program;
-  // Where each field stands; null for JSON, whose parser does not say.
+  // The places of the fields; null for JSON, whose parser does not report them.
   std::unique_ptr<google::protobuf::TextFormat::ParseInfoTree> places;
 };
 
-// InvalidArgument with line and column (of text).
+// Parse a program. Error: InvalidArgument with line and column (of text).
 absl::StatusOr<ProgramText> ParseProgramText(std::string_view text);
 absl::StatusOr<ProgramText> ParseProgramJson(std::string_view text);
 

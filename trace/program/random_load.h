@@ -1,4 +1,4 @@
-// The allocations of a random load that are live, and which of them goes next.
+// The live allocations of a random load, in the order of their frees.
 #ifndef MEMREPLAY_TRACE_PROGRAM_RANDOM_LOAD_H_
 #define MEMREPLAY_TRACE_PROGRAM_RANDOM_LOAD_H_
 
@@ -9,11 +9,11 @@
 
 namespace memreplay::program {
 
-// The blocks of a statement random_load, and which of them is freed next.
+// The live blocks of a random_load statement.
 class RandomLoad {
  public:
   struct Block {
-    uint64_t due = 0;  // freed before the allocation of this number
+    uint64_t due = 0;  // freed before the allocation with this number
     uint64_t handle = 0;
     int64_t size = 0;
     uint32_t stream = 0;
@@ -26,7 +26,8 @@ class RandomLoad {
   uint64_t op() const { return op_; }
   int64_t streams() const { return streams_; }
 
-  // Whether a block has to go before `size` more bytes: the next to die.
+  // Returns whether a block, the one that Free() returns, must be freed before `size` more bytes
+  // are allocated.
   bool MustFree(int64_t size) const {
     return !blocks_.empty() && (blocks_.top().due <= op_ || size > live_target_ - live_bytes_);
   }
@@ -38,7 +39,7 @@ class RandomLoad {
     live_bytes_ -= block.size;
     return block;
   }
-  // The allocation of this turn; the next turn begins.
+  // Adds the allocation of this step and starts the next step.
   void Add(const Block& block) {
     blocks_.push(block);
     live_bytes_ += block.size;

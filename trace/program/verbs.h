@@ -1,4 +1,4 @@
-// Which fields of a Statement go together.
+// Which fields of a Statement may be combined.
 #ifndef MEMREPLAY_TRACE_PROGRAM_VERBS_H_
 #define MEMREPLAY_TRACE_PROGRAM_VERBS_H_
 
@@ -8,17 +8,17 @@
 
 namespace memreplay::program {
 
-// Field numbers of proto::Statement; 0 is none.
+// A row of field numbers of proto::Statement; 0 is none.
 struct Verb {
   int field = 0;
   std::array<int, 1> required = {};
   std::array<int, 7> optional = {};
 };
 
-// Fields from here on are not verbs.
+// The first field that is not a verb.
 inline constexpr int kFirstDetail = proto::Statement::kBytesFieldNumber;
 
-// One row a verb.
+// The verbs, one row each.
 inline constexpr auto kVerbs = [] {
   using S = proto::Statement;
   return std::array<Verb, 29>{{

@@ -1,5 +1,5 @@
-// The events and requests of a schedule. The trace holds them; a schedule adds what it
-// found out, so nothing is held twice.
+// The events and requests of a schedule. The trace holds them; a schedule only adds what it
+// inferred, so that nothing is stored twice.
 #ifndef MEMREPLAY_TRACE_SCHEDULE_EVENT_VIEW_H_
 #define MEMREPLAY_TRACE_SCHEDULE_EVENT_VIEW_H_
 
@@ -12,11 +12,11 @@
 
 namespace memreplay {
 
-// All events as a file has them, with dense ids, and pools where the file does not tell
-// them. Valid as long as what it was made of.
+// All events of a file with dense ids, and with inferred pools if the file does not name them.
+// Valid as long as the objects it was created from.
 class EventView {
  public:
-  // Null: the events' own.
+  // Ids or pools that are null are the events' own.
   explicit EventView(const EventList& events, const AllocationId* ids = nullptr,
                      const uint16_t* pools = nullptr)
       : list_(&events),
@@ -37,7 +37,7 @@ class EventView {
     if (pools_ != nullptr) event.pool = pools_[i];
     return event;
   }
-  // Dense; kNoAllocation where events are made again.
+  // Returns the dense id; kNoAllocation if events are expanded again.
   AllocationId id(size_t i) const { return ids_ != nullptr ? ids_[i] : kNoAllocation; }
   EventKind kind(size_t i) const { return events_ != nullptr ? events_[i].kind : (*this)[i].kind; }
   EventIterator<EventView> begin() const { return {*this, 0}; }
@@ -45,22 +45,22 @@ class EventView {
 
  private:
   const EventList* list_ = nullptr;
-  const Event* events_ = nullptr;  // null: made again
+  const Event* events_ = nullptr;  // null: expanded again
   size_t size_ = 0;
   const AllocationId* ids_ = nullptr;
   const uint16_t* pools_ = nullptr;
 };
 
-// What is fed to an allocator: most requests are an event of the file, without what the
-// allocator says by itself; the others are the schedule's own.
+// The input of an allocator. Most requests are an event of the file, without what the allocator
+// itself determines; the others are the schedule's own.
 class RequestView {
  public:
-  // Set in `from` of a request of the schedule's own: the rest is its place in `own`.
+  // A bit of `from` that marks the schedule's own requests; the other bits are an index into `own`.
   static constexpr uint32_t kOwn = uint32_t{1} << 31;
 
   RequestView(EventView events, absl::Span<const uint32_t> from, const Event* own)
       : events_(events), from_(from.data()), size_(from.size()), own_(own) {}
-  // Each event is a request: of a program that is expanded again.
+  // Views every event as a request, for a program that is expanded again.
   explicit RequestView(EventView events) : events_(events), size_(events.size()) {}
 
   size_t size() const { return size_; }
@@ -77,7 +77,7 @@ class RequestView {
     }
     return AsRequest(events_[from]);
   }
-  // Of a request that is an event of the file; else kNoAllocation.
+  // Returns the id of a request that is an event of the file; otherwise kNoAllocation.
   AllocationId id(size_t i) const {
     if (from_ == nullptr || (from_[i] & kOwn) != 0) [[unlikely]] {
       return kNoAllocation;
@@ -87,7 +87,8 @@ class RequestView {
   EventIterator<RequestView> begin() const { return {*this, 0}; }
   EventIterator<RequestView> end() const { return {*this, size()}; }
 
-  // An oom stands for the alloc that was refused, a completion without its free for that.
+  // Returns a recorded event as a request: an oom stands for the refused alloc, and a completion
+  // without a free for that free.
   static Event AsRequest(Event event) {
     if (event.kind == EventKind::kOom) {
       event.kind = EventKind::kAlloc;

@@ -6,10 +6,10 @@
 namespace memreplay {
 namespace {
 
-// The limits that distinguish the pools of cudaMalloc segments.
+// The limits that distinguish the small and large pools of cudaMalloc segments.
 constexpr Bytes kSmallRequest = MiB(1);
 constexpr Bytes kSmallSegment = MiB(2);
-// A block above max_split_size is not split; so much more than the request is always accepted.
+// A block above max_split_size is not split; it serves a request that is smaller by less than this.
 constexpr Bytes kMaxLeftOver = MiB(20);
 
 bool IsRelease(const Event& event) {
@@ -82,7 +82,7 @@ class Grouper {
     return end;
   }
 
-  // The pending effects are followed by nothing that could have caused them.
+  // Makes the pending effects an empty_cache, since no later event could have caused them.
   void CloseEmptyCache(uint32_t end) {
     if (!pending_) return;
     pending_ = false;
@@ -95,8 +95,8 @@ class Grouper {
     }
   }
 
-  // Of the pending effects before the malloc at `request`, those before the
-  // index returned are an empty_cache's.
+  // Returns the end of the pending effects before the malloc at `request` that belong to an
+  // empty_cache.
   uint32_t EndOfEmptyCache(uint32_t request) const {
     if (!facts_.infer_empty_cache) return begin_;
     const Event malloc = events_[request];
@@ -133,21 +133,21 @@ class Grouper {
     return begin_;
   }
 
-  // Whether what came before the pending effects freed as much as `malloc` requests, where it
-  // looks.
+  // Returns whether the request before the pending effects freed a block of the size, stream and
+  // pool of `malloc`.
   bool JustFreed(const Event& malloc) const {
     if (begin_ == 0 || roles_[begin_ - 1] != EventRole::kOwnCompletion) return false;
     const Event freed = events_[begin_ - 1];
     return freed.size == malloc.size && freed.stream == malloc.stream && freed.pool == malloc.pool;
   }
 
-  // Whether a segment, or pages, released by the effects [begin, end) were cached when
-  // `request` would have looked for a block, and large enough.
+  // Returns whether the effects [begin, end) released a segment or pages that were cached when
+  // `request` looked for a block, and large enough.
   bool WouldHaveServed(uint32_t request, uint32_t begin, uint32_t end) const {
     const Event malloc = events_[request];
     const Bytes needed = Rounded(malloc.size);
     for (uint32_t i = begin; i < end; ++i) {
-      // Frees that the flush waited for: what it released was in use before.
+      // A flush waited for this free, so what it released was in use before.
       if (roles_[i] == EventRole::kLateCompletion) return false;
       const Event event = events_[i];
       if (IsRelease(event) && event.stream == malloc.stream && event.pool == malloc.pool &&
@@ -158,7 +158,7 @@ class Grouper {
     return false;
   }
 
-  // Returns how many bytes, at most, are looked for to serve a request of `size`.
+  // Returns the maximum size that a request of `size` is rounded up to.
   Bytes Rounded(Bytes size) const {
     const uint64_t bytes = std::max<uint64_t>(size.value(), 1);
     const uint64_t step =
@@ -166,21 +166,20 @@ class Grouper {
     return RoundUp(size, Bytes(std::max<uint64_t>(step, 512)));
   }
 
-  // Whether a cached block of `size` bytes certainly serves a request for `needed`.
+  // Returns whether a cached block of `size` bytes certainly serves a request for `needed`.
   bool Serves(Bytes size, Bytes needed) const {
     if (!facts_.max_split_size.has_value() || size < *facts_.max_split_size) return size >= needed;
     return needed >= *facts_.max_split_size && size >= needed && size < needed + kMaxLeftOver;
   }
 
-  // Returns whether what `release` released is of the kind of pool, small or large, that
-  // serves `request`.
+  // Returns whether `release` belongs to the kind of pool, small or large, that serves `request`.
   bool IsOfKind(const Event& release, uint32_t request) const {
     const bool small = events_[request].size <= kSmallRequest;
     if (release.kind == EventKind::kSegmentFree) return (release.size == kSmallSegment) == small;
-    // Small pages hardly ever add up to large ones.
+    // Small pages rarely add up to large ones.
     const uint64_t page = facts_.large_page.value();
     if (page != 0 && (release.size.value() % page == 0) != small) return true;
-    // Pages that the malloc maps there again are of the same reservation.
+    // Pages that the malloc maps again belong to the same reservation.
     for (uint32_t i = request; i-- > begin_ && events_[i].kind == EventKind::kSegmentMap;) {
       if (events_[i].address >= release.address &&
           events_[i].address < release.address + release.size) {
@@ -194,7 +193,7 @@ class Grouper {
   const absl::Span<const EventRole> roles_;
   const GroupingFacts facts_;
   std::vector<RecordedGroup> groups_;
-  bool pending_ = false;  // effects since begin_ that no request was found for yet
+  bool pending_ = false;  // there are effects since begin_ that belong to no request yet
   uint32_t begin_ = 0;
   Bytes reserved_;
   Bytes reserved_before_;  // at begin_

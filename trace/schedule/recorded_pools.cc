@@ -21,8 +21,8 @@ Ranges::iterator Containing(Ranges& ranges, Address address) {
   return address < std::prev(it)->second.end ? std::prev(it) : ranges.end();
 }
 
-// The pool of the expandable range that ends or begins where [begin, end) does
-// the other: both are of one reservation.
+// Returns the pool of the expandable range that is adjacent to [begin, end) and therefore belongs
+// to the same reservation.
 uint16_t PoolBeside(const Ranges& ranges, Address begin, Address end) {
   auto it = ranges.lower_bound(begin);
   if (it != ranges.end() && it->first == end && it->second.is_expandable) return it->second.pool;
@@ -53,7 +53,7 @@ std::vector<uint16_t> PoolsBySegments(const MemoryState& final_state,
       case EventKind::kSegmentMap: {
         const auto it = Containing(ranges, event.address);
         if (it != ranges.end()) told[i] = it->second.pool;
-        break;  // an address range stays its pool's while it has no pages
+        break;  // an address range keeps its pool while it has no pages
       }
       case EventKind::kSegmentAlloc: {
         const auto it = Containing(ranges, event.address);

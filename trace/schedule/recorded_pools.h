@@ -1,4 +1,4 @@
-// Which pool an event of a recording concerns, where its format does not say.
+// Infers the pool of each event of a recording whose format does not contain it.
 #ifndef MEMREPLAY_TRACE_SCHEDULE_RECORDED_POOLS_H_
 #define MEMREPLAY_TRACE_SCHEDULE_RECORDED_POOLS_H_
 
@@ -13,12 +13,11 @@
 
 namespace memreplay {
 
-// The pool of each event (an index into `pools`). Before PyTorch 2.13 only the
-// segments of the final state name their pools; going back from there, what lies
-// in one of them is its pool's, up to the event that brought it. A segment
-// released before the end is of the pool that its release names: the default pool, unless
-// pages next to it show another.
-// O(events * log segments).
+// Returns the pool of each event, as an index into `pools`. Before PyTorch 2.13 only the segments
+// of the final state name their pools. Going back from there, events inside a segment belong to its
+// pool, up to the event that created the segment. A segment released before the end belongs to the
+// pool that its release names: the default pool, unless adjacent pages show another. O(events * log
+// segments).
 std::vector<uint16_t> PoolsBySegments(const MemoryState& final_state,
                                       absl::Span<const PoolId> pools, EventView events);
 

@@ -8,7 +8,7 @@
 namespace memreplay {
 namespace {
 
-// Handles of the streams of late completions: above any address of a process.
+// The handles of the streams of late completions start above any address of a process.
 constexpr uint64_t kInferredStreamHandles = uint64_t{1} << 63;
 
 }  // namespace
@@ -26,7 +26,7 @@ Schedule Schedule::BuildRecorded(std::shared_ptr<const Trace> trace, size_t devi
 Schedule Schedule::WithRequests(absl::Span<const uint32_t> from, absl::Span<const Event> own,
                                 uint32_t allocation_count) const {
   Schedule other = *this;
-  if (device_trace().events.source() != nullptr) return other;  // as the header says: not for these
+  if (device_trace().events.source() != nullptr) return other;  // not supported; see the header
   const auto kept = static_cast<uint32_t>(own_requests_.size());
   other.own_requests_.insert(other.own_requests_.end(), own.begin(), own.end());
   other.request_from_.clear();
@@ -35,8 +35,7 @@ Schedule Schedule::WithRequests(absl::Span<const uint32_t> from, absl::Span<cons
     const bool is_own = (request & RequestView::kOwn) != 0;
     other.request_from_.push_back(is_own ? request + kept : request_from_[request]);
   }
-  if (!recorded_begin_
-           .empty()) {  // a request of one's own has no events: it stands before the next
+  if (!recorded_begin_.empty()) {  // one of `own` has no events and precedes the next one's
     other.recorded_begin_.assign(from.size(), static_cast<uint32_t>(recorded().size()));
     for (size_t i = from.size(); i > 0; --i) {
       const bool is_own = (from[i - 1] & RequestView::kOwn) != 0;

@@ -1,5 +1,5 @@
-// A validated sequence of requests for one device, ready to be replayed by any
-// number of threads at once, with what the file recorded as having happened.
+// A validated sequence of requests for one device, with what the file recorded about them. Any
+// number of threads can replay it at once.
 #ifndef MEMREPLAY_TRACE_SCHEDULE_SCHEDULE_H_
 #define MEMREPLAY_TRACE_SCHEDULE_SCHEDULE_H_
 
@@ -23,8 +23,8 @@ struct StartAllocation {
   AllocationId id = kNoAllocation;
   Address address;
   Bytes requested_size;
-  // Extent of its block if it is still live at the end (the final state lists
-  // it); unknown if it was freed inside the trace.
+  // The extent of a block that is still live at the end, from the final state; unknown if it was
+  // freed in the trace.
   std::optional<Bytes> block_size;
   BlockState state = BlockState::kAllocated;
   uint32_t stream = 0;
@@ -32,81 +32,81 @@ struct StartAllocation {
   uint32_t pending_stream = 0;  // kPendingFree: the stream that the free waits for
 };
 
-// Pools of recorded events, where the file does not name them and they were found out otherwise.
+// Inferred pools of recorded events, for files that do not name them.
 struct InferredPools {
-  std::vector<PoolId> pools;       // the trace's, and after them those that no file names
+  std::vector<PoolId> pools;       // the trace's pools, followed by those that no file names
   std::vector<uint16_t> of_event;  // of each event of the device, in `pools`; empty: none inferred
 };
 
-// Immutable after Build(). Thread-safe to read.
+// The requests and recorded events of one device. Immutable after Build(). Thread-safe to read.
 class Schedule {
  public:
-  // `device_index` is a position in trace->devices. Takes shared ownership of
-  // the tables. Never fails on defects of the trace: they become diagnostics.
-  // O(events) time; memory about 12 bytes per event in addition to the trace, none for those of a
-  // program that is expanded again.
+  // Builds the schedule of the device at `device_index` in trace->devices and shares ownership of
+  // the tables. Never fails on defects of the trace, which become diagnostics. O(events) time;
+  // about 12 bytes of memory per event in addition to the trace, and none for a program that is
+  // expanded again.
   static Schedule Build(std::shared_ptr<const Trace> trace, size_t device_index,
                         InferredPools inferred = {});
 
-  // The same without requests(), in half the time: for what asks about a recording alone and
-  // replays nothing. Diagnostics are the reader's and those of pairing frees with allocations.
+  // Builds a schedule without requests(), in half the time, for questions about a recording alone
+  // that replay nothing. Its diagnostics are those of the reader and of pairing frees with
+  // allocations.
   static Schedule BuildRecorded(std::shared_ptr<const Trace> trace, size_t device_index,
                                 InferredPools inferred = {});
 
-  // The same recording with other requests: each of `from` is an index into requests(), or
-  // RequestView::kOwn and an index into `own`. Ids of `own` may go up to `allocation_count`. What
-  // was recorded stays as it is, so such a schedule is for what-ifs. The events must be kept, not
-  // expanded again. O(events).
+  // Returns the same recording with other requests, for what-ifs: each of `from` is an index into
+  // requests(), or RequestView::kOwn plus an index into `own`. Ids of `own` are below
+  // `allocation_count`. The recorded events do not change; they must be kept, not expanded again.
+  // O(events).
   Schedule WithRequests(absl::Span<const uint32_t> from, absl::Span<const Event> own,
                         uint32_t allocation_count) const;
 
   const Trace& trace() const { return *trace_; }
   const std::shared_ptr<const Trace>& shared_trace() const { return trace_; }
-  size_t device_index() const { return device_index_; }  // in trace().devices
+  size_t device_index() const { return device_index_; }  // index into trace().devices
   int device() const { return trace_->devices[device_index_].device; }
   const DeviceTrace& device_trace() const { return trace_->devices[device_index_]; }
   bool is_program() const { return trace_->is_program; }
 
-  // What is fed to an allocator: dense ids, in order; addresses are null (what
-  // an allocator gives is its own affair). Requests that PyTorch does not record
-  // (empty_cache, record_stream and its completion) are inferred for recorded
-  // traces; a recorded oom stands for an alloc of its (rounded) size.
+  // Returns the input of an allocator, with dense ids, in order. Addresses are null, since the
+  // allocator chooses them. For recorded traces, requests that PyTorch does not record
+  // (empty_cache, record_stream and its completion) are inferred, and an oom stands for an alloc of
+  // its (rounded) size.
   RequestView requests() const {
     if (device_trace().events.source() != nullptr) return RequestView(events());
     return {events(), request_from_, own_requests_.data()};
   }
 
-  // For each request the index in recorded() of the first event that belongs
-  // to it (its effects may precede its own entry: segment_alloc before alloc);
-  // they end where the next request's begin. Inferred requests without events
-  // of their own have an empty range. Ascending. Empty for programs.
+  // Returns, for each request, the index in recorded() of its first event (effects such as
+  // segment_alloc may precede its own entry); its events end where those of the next request begin.
+  // Inferred requests without events have an empty range. Ascending. Empty for programs.
   absl::Span<const uint32_t> recorded_begin() const { return recorded_begin_; }
 
-  // All events as recorded, with dense ids. Empty for programs.
+  // Returns all recorded events with dense ids. Empty for programs.
   EventView recorded() const { return is_program() ? EventView() : events(); }
 
-  // Live before the first event, ascending by address.
+  // Returns the allocations that were live before the first event, ascending by address.
   absl::Span<const StartAllocation> start_allocations() const { return start_allocations_; }
 
-  // The recording began at (or before) the first allocation of the device.
+  // Returns whether the recording began at (or before) the first allocation of the device.
   bool is_cold() const { return is_cold_; }
 
-  // State at the end, with dense ids; null if the file has none.
+  // Returns the state at the end, with dense ids; null if the file has none.
   const MemoryState* final_state() const { return has_final_state_ ? &final_state_ : nullptr; }
 
   uint32_t allocation_count() const { return allocation_count_; }
-  // The trace's streams, and after them one for each free that completed late,
-  // in the order in which they completed (PyTorch does not record which streams
-  // those were). The latter's handles are made up, above all of the trace's.
+  // The streams are those of the trace, followed by one for each free that completed late, in order
+  // of completion (PyTorch does not record which streams those were). The handles of the latter are
+  // invented and above all of the trace's.
   uint32_t stream_count() const { return stream_count_; }
   StreamHandle stream_handle(uint32_t stream) const;
 
-  // What Event::pool is a position in: the trace's, or inferred ones.
+  // Returns the pools that Event::pool is an index into: the trace's, or inferred ones.
   const std::vector<PoolId>& pools() const {
     return inferred_.of_event.empty() ? trace_->pools : inferred_.pools;
   }
 
-  // The reader's and the builder's.
+  // Returns the diagnostics of the reader and the builder.
   const Diagnostics& diagnostics() const { return diagnostics_; }
 
  private:
@@ -122,7 +122,7 @@ class Schedule {
   size_t device_index_ = 0;
   std::vector<AllocationId> ids_;       // of each event of the device
   std::vector<uint16_t> pools_;         // likewise; empty: the events' own
-  InferredPools inferred_;              // goes before `pools_`
+  InferredPools inferred_;              // overrides `pools_`
   std::vector<uint32_t> request_from_;  // see RequestView
   std::vector<Event> own_requests_;
   std::vector<uint32_t> recorded_begin_;
@@ -135,9 +135,9 @@ class Schedule {
   Diagnostics diagnostics_;
 };
 
-// Returns the event of the file that stands for a request: of an allocation its alloc or
-// oom, which the segments obtained for it precede; of any other request its
-// first, or, without one, where it would stand. Of a program: the request itself.
+// Returns the event of the file that stands for a request: the alloc or oom of an allocation (the
+// segments obtained for it precede it), the first event of any other request or, if it has none,
+// the position where it would be. For a program it is the request itself.
 uint64_t EventOfRequest(const Schedule& schedule, size_t request);
 
 }  // namespace memreplay

@@ -12,7 +12,7 @@
 
 namespace memreplay {
 
-// Makes the Schedule of one device of a trace.
+// Builds the Schedule of one device of a trace.
 class ScheduleBuilder {
  public:
   ScheduleBuilder(std::shared_ptr<const Trace> trace, size_t device_index, InferredPools inferred);
@@ -30,23 +30,24 @@ class ScheduleBuilder {
   };
   using LiveMap = absl::flat_hash_map<uint64_t, Live>;
 
-  // Programs: addresses are handles. schedule_program.cc
+  // For programs, whose addresses are handles (schedule_program.cc).
   void BuildProgram();
-  // Those that are expanded again are sound and have ids: nothing is looked at.
+  // Takes the events of a program that is expanded again; these are valid and have ids, so they are
+  // not checked.
   void TakeExpanded(const EventSource& source);
 
-  // Recordings, in this order. schedule_recorded.cc
+  // For recordings, called in this order (schedule_recorded.cc).
   void FindAllocations();  // up to SortStarts()
   void TellPools();
   void Identify();  // ids, roles, start allocations that the trace frees
   void IdentifyAlloc(uint32_t i);
-  uint32_t IdentifyFree(uint32_t i);  // returns the last event dealt with
+  uint32_t IdentifyFree(uint32_t i);  // returns the last event handled
   void IdentifyCompletion(uint32_t i);
   AllocationId AddStart(uint32_t i, BlockState state);
   void ReadFinalState();  // ids of its blocks, start allocations never freed
   void SortStarts();
   void NumberLateStreams();
-  void MeasureReserved();  // at the start, and at most
+  void MeasureReserved();  // at the start, and the maximum
   void CheckAllocsAreInSegments();
   void DescribeHead();
   void MakeRequests();
@@ -55,7 +56,7 @@ class ScheduleBuilder {
   void EmitEmptyCache(const RecordedGroup& group);
   void EmitPoolReleases(const RecordedGroup& group);
   void EmitStreamDone(uint32_t rank, uint32_t recorded_begin);
-  // `event`: the one that stands for it, kNoEvent for none.
+  // Adds a request; `event` is the one that stands for it, or kNoEvent.
   void Emit(const Event& request, uint32_t event, uint32_t recorded_begin);
   void AddRequest(const Event& request, uint32_t event);
 
@@ -67,21 +68,20 @@ class ScheduleBuilder {
   LiveMap live_;
   AllocationId next_id_ = 0;
   std::vector<EventRole> roles_;
-  bool has_completions_ = false;  // the file says which frees are done, and when
+  bool has_completions_ = false;  // the file records when frees complete
   bool infer_record_stream_ = true;
   GroupingFacts facts_;
   bool infer_pool_release_ = true;
   std::vector<bool> pool_released_;  // by pool
 
-  // Late completions have a rank each, in recorded order; those that never
-  // come have the last ranks. By the index of the free_requested and of the
-  // free_completed.
+  // The ranks of late completions, by the index of the free_requested and of the free_completed.
+  // Ranks are in recorded order; completions that never come have the last ones.
   absl::flat_hash_map<uint32_t, uint32_t> late_rank_;
   uint32_t late_count_ = 0;
-  uint32_t pending_for_good_ = 0;  // pending at the start and at the end
+  uint32_t pending_for_good_ = 0;  // pending at the start and still at the end
   uint32_t first_late_stream_ = 0;
-  uint32_t outstanding_ = 0;          // pending frees at this point of the requests
-  std::vector<uint32_t> done_after_;  // ranks, done once the last request is
+  uint32_t outstanding_ = 0;          // pending frees at this request
+  std::vector<uint32_t> done_after_;  // ranks that complete after the last request
 };
 
 }  // namespace memreplay

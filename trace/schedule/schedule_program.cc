@@ -1,4 +1,4 @@
-// Programs: the requests are the events, with handles turned into dense ids.
+// Programs: the requests are the events, with dense ids instead of handles.
 #include <algorithm>
 #include <string>
 #include <vector>
@@ -27,13 +27,13 @@ std::string HandleText(const Event& event) {
   return absl::StrCat("handle ", event.address.value());
 }
 
-// Memory taken past the allocator goes by its handle or, without one, its name.
-// What one name took adds up; a return that states no size returns it all.
+// Memory outside the allocator, identified by its handle or, without one, its name. Sizes of the
+// same name add up; a release without a size releases it all.
 class OutsideMemory {
  public:
   explicit OutsideMemory(const Trace& trace) : trace_(trace) {}
 
-  // False: a return of what nobody took.
+  // Returns false for a release of memory that was never taken.
   bool Resolve(Event& request) {
     if (request.kind == EventKind::kOutsideAlloc) {
       taken_[KeyOf(request.address, request.text_or_stack)] += request.size;
@@ -76,7 +76,7 @@ void ScheduleBuilder::BuildProgram() {
   schedule_.request_from_.reserve(source_.events.size());
   for (uint32_t i = 0; i < source_.events.size(); ++i) {
     Event request = source_.events[i];
-    if (!IsRequest(request.kind)) continue;  // effects come out of the replay
+    if (!IsRequest(request.kind)) continue;  // effects result from the replay
     if (request.kind == EventKind::kOutsideAlloc || request.kind == EventKind::kOutsideFree) {
       if (!outside.Resolve(request)) {
         diagnostics.Add(DiagnosticKind::kFreeOfDeadHandle, i, HandleText(request));
@@ -93,7 +93,7 @@ void ScheduleBuilder::BuildProgram() {
         if (it == live_.end()) {
           live_.emplace(handle, Live{request.id, i});
         } else {
-          // The memory is requested; what the handle named before stays live.
+          // The memory is requested; the handle's previous allocation stays live.
           diagnostics.Add(DiagnosticKind::kAllocOfLiveHandle, i, HandleText(request));
           diagnostics.Add(DiagnosticKind::kLeak, it->second.since, HandleText(request));
           it->second = Live{request.id, i};

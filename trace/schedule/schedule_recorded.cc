@@ -1,4 +1,4 @@
-// Recordings: identities, start allocations, and the requests behind the events.
+// Recordings: identities, start allocations, and the requests that caused the events.
 #include <algorithm>
 #include <string>
 #include <utility>
@@ -50,7 +50,8 @@ void ScheduleBuilder::Identify() {
       facts_.roundup_divisions = least == 0 ? divisions : std::min(least, divisions);
     }
   }
-  // One that is pending at the end shows that frees can be late, though none is done in the trace.
+  // A block that is pending at the end shows that frees can be late, even if none completes in the
+  // trace.
   for (const SegmentInfo& segment : source_.final_state) {
     for (const BlockInfo& block : segment.blocks) {
       has_completions_ |= block.state == BlockState::kPendingFree;
@@ -111,7 +112,7 @@ uint32_t ScheduleBuilder::IdentifyFree(uint32_t i) {
     schedule_.diagnostics_.Add(
         DiagnosticKind::kFreeOfUnknownAddress, i,
         absl::StrCat(At(address), " was freed before, by event ", it->second.free_request));
-    return i;  // stays aside
+    return i;  // remains kAside
   }
   schedule_.ids_[i] = it->second.id;
   roles_[i] = EventRole::kRequest;
@@ -126,7 +127,7 @@ uint32_t ScheduleBuilder::IdentifyFree(uint32_t i) {
   if (has_completions_) {
     it->second.free_request = i;
   } else {
-    live_.erase(it);  // a file without completions: nothing says that any was late
+    live_.erase(it);  // without completions in the file, no free is known to be late
   }
   return i;
 }
@@ -135,7 +136,7 @@ void ScheduleBuilder::IdentifyCompletion(uint32_t i) {
   const Event& completion = source_.events[i];
   auto it = live_.find(completion.address.value());
   if (it != live_.end() && it->second.free_request == kNotRequested) {
-    // Allocated in the trace and never asked back: the request is missing.
+    // The block was allocated in the trace and never freed, so the request is missing.
     schedule_.diagnostics_.Add(DiagnosticKind::kFreeCompletedWithoutRequest, i,
                                At(completion.address));
     schedule_.ids_[i] = it->second.id;
@@ -144,14 +145,14 @@ void ScheduleBuilder::IdentifyCompletion(uint32_t i) {
     return;
   }
   if (it == live_.end() && i == 0) {
-    // The free that it completes is the last event that was lost.
+    // The completed free is the last lost event.
     schedule_.diagnostics_.Add(DiagnosticKind::kFreeCompletedWithoutRequest, i,
                                At(completion.address));
-    return;  // stays aside
+    return;  // remains kAside
   }
   roles_[i] = EventRole::kLateCompletion;
   if (it == live_.end()) {
-    // Asked back before the recording began.
+    // The block was freed before the recording began.
     schedule_.diagnostics_.Add(DiagnosticKind::kFreeCompletedWithoutRequest, i,
                                At(completion.address));
     schedule_.ids_[i] = AddStart(i, BlockState::kPendingFree);
@@ -199,8 +200,8 @@ void ScheduleBuilder::ReadFinalState() {
       }
     }
   }
-  // Active at the end and not in the trace at all: live throughout. One that
-  // the trace saw freed was allocated after the recording ended.
+  // A block that is active at the end and absent from the trace was live throughout. One that the
+  // trace frees was allocated after the recording ended.
   if (!unknown.empty()) {
     for (const Event& e : source_.events) {
       if (e.kind == EventKind::kAlloc || e.kind == EventKind::kFree ||
@@ -229,15 +230,15 @@ void ScheduleBuilder::ReadFinalState() {
       const auto stream = std::lower_bound(streams.begin(), streams.end(), segment.stream);
       start.stream = static_cast<uint32_t>(stream - streams.begin());
       if (block.state == BlockState::kPendingFree) {
-        // Never done: ranks after all of the trace's.
+        // Never completes, so its rank follows all of the trace's.
         start.pending_stream = schedule_.stream_count_ + late_count_ + late_at_end + pending++;
         ++outstanding_;
       }
       schedule_.start_allocations_.push_back(start);
     }
   }
-  // Start allocations that were asked back, late, and are pending at the end
-  // have their extent in the final state too.
+  // Start allocations whose late free is still pending at the end have their extent in the final
+  // state too.
   absl::flat_hash_map<AllocationId, Bytes> extents;
   for (const SegmentInfo& segment : schedule_.final_state_) {
     for (const BlockInfo& block : segment.blocks) {
@@ -287,7 +288,7 @@ void ScheduleBuilder::MeasureReserved() {
   for (const SegmentInfo& segment : schedule_.final_state_) {
     at_end += std::min(segment.total_size, kMaxDeviceMemory).signed_value();
   }
-  // Without a final state: as little as the releases allow.
+  // Without a final state, assumes the minimum that the releases allow.
   const int64_t at_start =
       std::max(-lowest, schedule_.has_final_state_ ? at_end - change : int64_t{0});
   facts_.reserved_at_start = Bytes(static_cast<uint64_t>(at_start));
@@ -295,7 +296,7 @@ void ScheduleBuilder::MeasureReserved() {
 }
 
 void ScheduleBuilder::CheckAllocsAreInSegments() {
-  if (!schedule_.has_final_state_) return;  // segments without events are not known
+  if (!schedule_.has_final_state_) return;  // segments without events are unknown
   std::vector<std::pair<uint64_t, uint64_t>> ranges;
   for (const SegmentInfo& segment : schedule_.final_state_) {
     ranges.emplace_back(segment.address.value(), (segment.address + segment.total_size).value());
@@ -332,7 +333,7 @@ void ScheduleBuilder::CheckAllocsAreInSegments() {
 void ScheduleBuilder::DescribeHead() {
   bool cold = schedule_.start_allocations_.empty() && facts_.reserved_at_start == Bytes();
   if (cold && !schedule_.has_final_state_) {
-    // The first allocation of a device needs a segment.
+    // The first allocation of a device requires a segment.
     for (const Event& e : source_.events.kept()) {
       if (IsSegmentEffect(e.kind)) break;
       if (e.kind == EventKind::kAlloc) {
@@ -383,7 +384,8 @@ void ScheduleBuilder::EmitGroup(const RecordedGroup& group) {
 }
 
 void ScheduleBuilder::EmitEmptyCache(const RecordedGroup& group) {
-  // What a MemPool releases when it is destroyed has another stack than the empty_cache() after it.
+  // The destruction of a MemPool releases memory with another stack than the empty_cache() after
+  // it.
   uint32_t own = group.begin;
   while (own < group.end && event(own).pool != 0) ++own;
   if (own > group.begin && own < group.end) {
@@ -402,10 +404,9 @@ void ScheduleBuilder::EmitEmptyCache(const RecordedGroup& group) {
   }
   schedule_.diagnostics_.Add(DiagnosticKind::kInferredEmptyCache, group.begin,
                              absl::StrCat(released.value(), " bytes released"));
-  // The destruction of a MemPool empties that pool's cache only; empty_cache
-  // while a pool is being filled spares the default pools; several calls may
-  // have followed each other. One pool after the other is all of these, but for
-  // pools that a call for all releases anyway.
+  // The destruction of a MemPool empties only that pool's cache, empty_cache() during the use of a
+  // pool spares the default pools, and several calls may follow each other. Emptying one pool after
+  // the other covers all of these, except for pools that a call for all pools releases anyway.
   Event request;
   request.kind = EventKind::kEmptyCache;
   uint32_t begin = group.begin;
@@ -424,8 +425,8 @@ void ScheduleBuilder::EmitEmptyCache(const RecordedGroup& group) {
   }
 }
 
-// Memory of a private pool goes back once nobody holds the pool any more:
-// PyTorch does not record when that was.
+// Emits the releases of private pools. The memory of a private pool is freed when the last
+// reference to the pool is gone, which PyTorch does not record.
 void ScheduleBuilder::EmitPoolReleases(const RecordedGroup& group) {
   if (pool_released_.size() < 2 || !infer_pool_release_) return;
   const uint16_t own =
@@ -455,9 +456,8 @@ void ScheduleBuilder::EmitCompletions(const RecordedGroup& group) {
   }
   if (completed == 0) return;
   outstanding_ -= std::min(outstanding_, completed);
-  // A malloc polls at its beginning; a flush in its course waits for everything.
-  // What a flush waited for is not done before the request: it would have been
-  // reused by it.
+  // A malloc polls at its start; a flush inside it waits for everything. Blocks that a flush waited
+  // for complete after the request, which would have reused them otherwise.
   const bool is_malloc = group.request != RecordedGroup::kInferredEmptyCache &&
                          event(group.request).kind != EventKind::kEmptyCache;
   bool by_flush = is_malloc && releases && outstanding_ == 0;

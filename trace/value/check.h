@@ -1,5 +1,5 @@
-// MEMREPLAY_CHECK(condition, message): a broken invariant stops the process and
-// says where and what. For mistakes of this program, never for bad input.
+// MEMREPLAY_CHECK(condition, message) stops the process if an invariant is broken and prints where
+// and why. It is for mistakes of memreplay, never for bad input.
 #ifndef MEMREPLAY_TRACE_VALUE_CHECK_H_
 #define MEMREPLAY_TRACE_VALUE_CHECK_H_
 
@@ -18,7 +18,7 @@ namespace memreplay::internal {
 
 }  // namespace memreplay::internal
 
-// `message` is evaluated only on failure; anything that converts to string_view.
+// `message` is anything that converts to string_view; it is evaluated only on failure.
 #define MEMREPLAY_CHECK(condition, message)                                          \
   do {                                                                               \
     if (!(condition)) [[unlikely]] {                                                 \

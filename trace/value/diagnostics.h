@@ -1,5 +1,5 @@
-// Defects of a readable trace never stop its import: each kind is a row of one
-// table, counted, kept with where it was first seen, and shown in every report.
+// Defects of a readable trace, which never stop its import: each kind is a row of a table, counted,
+// kept with the places where it was first seen, and shown in every report.
 #ifndef MEMREPLAY_TRACE_VALUE_DIAGNOSTICS_H_
 #define MEMREPLAY_TRACE_VALUE_DIAGNOSTICS_H_
 
@@ -13,13 +13,14 @@
 
 namespace memreplay {
 
+// How much a defect affects the results.
 enum class Severity : uint8_t {
-  kInfo,      // a fact worth knowing; nothing is affected
+  kInfo,      // a fact worth knowing that affects nothing
   kDataLoss,  // the file lacks something; figures have an error bar
-  kError,     // the file contradicts itself; the program exits non-zero
+  kError,     // the file contradicts itself; memreplay exits non-zero
 };
 
-// Add a kind here and its row in diagnostics.cc.
+// The kinds of defects. To add one, add its row in diagnostics.cc too.
 enum class DiagnosticKind : uint8_t {
   kUnknownKey,            // a key that no reader knows
   kFreeOfUnknownAddress,  // warm start or lost head: block was live before the trace
@@ -30,19 +31,19 @@ enum class DiagnosticKind : uint8_t {
   kNoTrace,                    // device_traces is empty; only the final state is known
   kNoBlockAddresses,           // 2.0 layout: addresses were accumulated from sizes
   kSegmentSumMismatch,         // blocks of a segment do not add up to its size
-  kStartStateUnderdetermined,  // several start states fit the evidence
+  kStartStateUnderdetermined,  // several start states match the evidence
   kUnsupportedAction,          // a trace action that is not replayed (annotate, user_defined)
-  kLeak,                       // program ends with live allocations
-  kFreeOfDeadHandle,           // program frees, uses an id that is not live
-  kAllocOfLiveHandle,          // program allocates an id that is live
+  kLeak,                       // a schedule ends with live allocations
+  kFreeOfDeadHandle,           // a schedule frees or uses an id that is not live
+  kAllocOfLiveHandle,          // a schedule allocates an id that is live
   kInferredEmptyCache,         // empty_cache is not recorded; it was inferred
   kInferredRecordStream,       // record_stream is not recorded; it was inferred
-  kImpossibleSegment,          // no driver hands it out: it overlaps another, or ends nowhere
+  kImpossibleSegment,          // impossible for a driver: overlaps another or is out of range
   kMisplacedNotes,             // Python's notes have places that the recording does not have
   kCount,
 };
 
-// What a kind of diagnostic is called, and how bad it is.
+// The name and severity of a kind of diagnostic.
 struct DiagnosticRow {
   std::string_view name;  // stable, snake_case
   Severity severity;
@@ -52,7 +53,7 @@ struct DiagnosticRow {
 const DiagnosticRow& DescribeDiagnostic(DiagnosticKind kind);
 std::optional<DiagnosticKind> DiagnosticFromName(std::string_view name);
 
-// Counts per kind, and for each the first few places and details.
+// The count of each kind, with the first few places and details.
 class Diagnostics {
  public:
   static constexpr size_t kKeptPlaces = 5;
@@ -61,13 +62,13 @@ class Diagnostics {
     std::string detail;  // "key 'foo'", "address 0x7f..", may be empty
   };
 
-  // `position` is an event index, or a byte offset for kUnknownKey. A place may
-  // stand for several occurrences (`times`, at least 1) of the same thing.
+  // Counts a defect. `position` is an event index, or a byte offset for kUnknownKey. One place may
+  // stand for several occurrences (`times`, at least 1).
   void Add(DiagnosticKind kind, uint64_t position, std::string_view detail = "",
            uint64_t times = 1);
-  // Adds what an earlier reader counted and one of our formats kept.
+  // Restores the counts of an earlier reader that a file of memreplay contains.
   void Restore(DiagnosticKind kind, uint64_t count, std::vector<Place> places);
-  // Adds another's counts and places (readers and builders are merged so).
+  // Adds the counts and places of another object, to combine those of a reader and a builder.
   void Merge(const Diagnostics& other);
 
   uint64_t count(DiagnosticKind kind) const { return counts_[static_cast<size_t>(kind)]; }

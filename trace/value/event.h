@@ -1,5 +1,5 @@
-// One thing that was asked of the allocator, or that it did. Recorded traces,
-// programs and simulator output are all sequences of this one type.
+// A request to the allocator, or something that the allocator did. Recorded traces, schedules and
+// simulator output are all sequences of this one type.
 #ifndef MEMREPLAY_TRACE_VALUE_EVENT_H_
 #define MEMREPLAY_TRACE_VALUE_EVENT_H_
 
@@ -14,17 +14,18 @@
 
 namespace memreplay {
 
+// What an event is.
 enum class EventKind : uint8_t {
-  // Requests: what the program asked. Fields not named are zero.
+  // Requests: what the script asked of the allocator. Fields not named are zero.
   kAlloc,             // size = bytes requested, stream; id; address once granted
   kFree,              // PyTorch's free_requested: id, address, size, stream
   kRecordStream,      // id, stream = the other stream that uses the block
-  kStreamDone,        // everything recorded on `stream` so far is complete
-  kEmptyCache,        // torch.cuda.empty_cache(); pool = only that one's, 0 = all
-  kMark,              // text = label; mark(); asks nothing of memory
+  kStreamDone,        // all work recorded on `stream` so far is complete
+  kEmptyCache,        // torch.cuda.empty_cache(); pool = that pool only, 0 = all
+  kMark,              // text = label; mark(); does not concern memory
   kSettings,          // text = PYTORCH_CUDA_ALLOC_CONF string set at run time
   kFraction,          // text = per-process memory fraction, as decimal text
-  kFailNext,          // fail_count() = how many next driver allocations fail
+  kFailNext,          // fail_count() = number of next driver allocations that fail
   kPoolCreate,        // pool; MemPool(); pool_flags()
   kPoolForget,        // pool; no longer serves other pools' requests on out of memory
   kPoolBegin,         // pool; allocations of every stream go to it
@@ -32,7 +33,7 @@ enum class EventKind : uint8_t {
   kPoolRelease,       // pool
   kResetPeak,         // torch.cuda.reset_peak_memory_stats()
   kResetAccumulated,  // torch.cuda.reset_accumulated_memory_stats()
-  kOutsideAlloc,      // id, size, text: memory taken past the allocator (NCCL ...)
+  kOutsideAlloc,      // id, size, text: memory outside the allocator (NCCL ...)
   kOutsideFree,       // id, size
   // Effects: what the allocator did, in PyTorch's trace vocabulary.
   kFreeCompleted,  // id, address, size, stream
@@ -44,34 +45,34 @@ enum class EventKind : uint8_t {
   kSnapshot,  // size = active bytes of the device at that moment
 };
 
-// What a kMark means.
+// The meaning of a kMark.
 enum class MarkKind : uint8_t {
-  kPhase,        // text = path of the phase that begins here, '.'-separated
+  kPhase,        // text = '.'-separated path of the phase that begins here
   kLabel,        // text = label of this moment
   kRetag,        // address = handle of a live allocation, text = its new tag
   kEventRecord,  // address.value() = number of a CUDA event, recorded on stream
   kStreamWait,   // stream waits for that event
 };
 
-// Options of a MemPool; may be added up.
+// Options of a MemPool, which may be combined.
 enum PoolFlags : uint64_t {
   kPoolUseOnOom = 1,  // serves the default pools when memory runs out
-  kPoolNoSplit = 2,   // hands out whole segments
+  kPoolNoSplit = 2,   // returns whole segments
 };
 
 constexpr bool IsRequest(EventKind kind) { return kind < EventKind::kFreeCompleted; }
 
-// Whether PyTorch's own trace has events of this kind.
+// Returns whether PyTorch's own trace has events of this kind.
 constexpr bool IsTraced(EventKind kind) {
   return !IsRequest(kind) || kind == EventKind::kAlloc || kind == EventKind::kFree;
 }
 
-// PyTorch's name of a trace action ("alloc", "free_requested", "segment_map"
-// ...); for requests that PyTorch does not record, our own ("empty_cache").
+// Returns PyTorch's name of a trace action ("alloc", "free_requested", "segment_map" ...), or
+// memreplay's own ("empty_cache") for a request that PyTorch does not record.
 std::string_view EventKindName(EventKind kind);
 std::optional<EventKind> EventKindFromName(std::string_view name);
 
-// Whether Event::text_or_stack is a text (else a stack).
+// Returns whether Event::text_or_stack is a text (otherwise it is a stack).
 constexpr bool HasText(EventKind kind) {
   return kind == EventKind::kMark || kind == EventKind::kSettings || kind == EventKind::kFraction ||
          kind == EventKind::kOutsideAlloc;
@@ -83,24 +84,24 @@ inline constexpr uint32_t kNoText = 0;   // index 0 of every StringTable is ""
 // A request or an effect.
 struct Event {
   EventKind kind = EventKind::kMark;
-  uint8_t scratch = 0;              // for a reader at work; 0 in every Trace
+  uint8_t scratch = 0;              // for use by a reader; 0 in every Trace
   uint16_t pool = 0;                // index into the trace's pool table; 0 = default pool
   AllocationId id = kNoAllocation;  // see units.h
-  Address address;                  // of the block or segment; a program's handle
+  Address address;                  // of the block or segment; a schedule's handle
   Bytes size;                       // as PyTorch records it: the unrounded request
-  Bytes block_size;                 // extent of the block concerned; 0 where a file does not say
+  Bytes block_size;                 // extent of the block; 0 if a file does not give it
   uint32_t stream = 0;              // index into the trace's stream table
   uint32_t text_or_stack = 0;       // StringTable index for kMark, kSettings, kFraction,
                                     // kOutsideAlloc; StackTable index for all others
 
-  // What stands in `size` or `address` where the kind has no such thing. The
-  // process stops if the kind is another.
-  MarkKind mark() const {  // none of those above where a file has another number
+  // Return what `size` or `address` holds for kinds without a size or address. The process stops if
+  // the event is of another kind.
+  MarkKind mark() const {  // not an enumerator if a file has another number
     return static_cast<MarkKind>(std::min<uint64_t>(NumberOf(EventKind::kMark), 255));
   }
   uint64_t fail_count() const { return NumberOf(EventKind::kFailNext); }
   uint64_t pool_flags() const { return NumberOf(EventKind::kPoolCreate); }
-  Bytes device_free() const {  // of a kOom: what the driver has left
+  Bytes device_free() const {  // of a kOom: bytes that the driver has free
     Expect(EventKind::kOom);
     return Bytes(address.value());
   }
@@ -108,7 +109,7 @@ struct Event {
     return kind == EventKind::kMark && size.value() == static_cast<uint64_t>(wanted);
   }
 
-  // Each makes the event one of its kind.
+  // Set the kind of the event and its number.
   void set_mark(MarkKind mark) { SetNumber(EventKind::kMark, static_cast<uint64_t>(mark)); }
   void set_fail_count(uint64_t count) { SetNumber(EventKind::kFailNext, count); }
   void set_pool_flags(uint64_t flags) { SetNumber(EventKind::kPoolCreate, flags); }

@@ -6,10 +6,10 @@
 namespace memreplay {
 namespace {
 
-// Events made at a time: what fits into a processor's second cache.
+// The number of events expanded at a time, which fit into a processor's L2 cache.
 constexpr size_t kWindow = 4096;
 
-// Of somebody who goes through a source in this thread.
+// The position of a reader of a source in this thread.
 struct Window {
   std::shared_ptr<const EventSource> source;
   uint64_t begin = 0;
@@ -18,7 +18,8 @@ struct Window {
   uint64_t last_use = 0;
 };
 
-// A thread has two: one for a run, and one for code that looks at its requests meanwhile.
+// Returns the two windows of a thread: one for a run, and one for code that reads its requests at
+// the same time.
 std::array<Window, 2>& Windows() {
   static thread_local std::array<Window, 2> windows;
   return windows;
@@ -46,7 +47,7 @@ Event EventList::MadeAgain(size_t i) const {
   for (Window& window : Windows()) {
     if (window.source != source_) continue;
     if (i - window.begin < window.events.size()) return window.events[i - window.begin];
-    if (window.begin + window.events.size() == i) use = &window;  // goes on
+    if (window.begin + window.events.size() == i) use = &window;  // continues in order
   }
   if (use == nullptr) {
     use = &*std::min_element(

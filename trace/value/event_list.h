@@ -1,5 +1,5 @@
-// The events of a device. Those of a file are kept; those of a long program are made
-// again whenever somebody goes through them, so that their number costs no memory.
+// The events of a device. Those of a file are kept; those of a long schedule are expanded again for
+// each reader, so that their number costs no memory.
 #ifndef MEMREPLAY_TRACE_VALUE_EVENT_LIST_H_
 #define MEMREPLAY_TRACE_VALUE_EVENT_LIST_H_
 
@@ -17,17 +17,17 @@
 
 namespace memreplay {
 
-// Makes the same events each time. Thread-safe.
+// A source that produces the same events each time. Thread-safe.
 class EventSource {
  public:
-  // Somebody's way through the events.
+  // A position in the events that moves forward.
   class Cursor {
    public:
     virtual ~Cursor() = default;
-    virtual uint64_t position() const = 0;  // of the event that comes next
-    virtual Event Next() = 0;               // there must be one
+    virtual uint64_t position() const = 0;  // of the next event
+    virtual Event Next() = 0;               // requires a next event
   };
-  // What was allocated and never freed.
+  // An allocation that is never freed.
   struct Leak {
     uint64_t event = 0;
     uint64_t handle = 0;
@@ -35,16 +35,16 @@ class EventSource {
 
   virtual ~EventSource() = default;
   virtual uint64_t size() const = 0;
-  virtual uint32_t allocation_count() const = 0;  // Event::id is below this
+  virtual uint32_t allocation_count() const = 0;  // upper bound of Event::id
   virtual const std::vector<Leak>& leaks() const = 0;
-  // Begins at `position` at the latest. Events have their ids: dense, in the order of the
+  // Returns a cursor at or before `position`. Its events have dense ids in the order of the
   // allocations.
   virtual std::unique_ptr<Cursor> CursorBefore(uint64_t position) const = 0;
-  // From where a cursor would have to begin for `position`.
+  // Returns the position at which CursorBefore(position) starts.
   virtual uint64_t NearestStart(uint64_t position) const = 0;
 };
 
-// Goes through a view of events, which makes them as they are needed.
+// An iterator over a view, which produces events on demand.
 template <typename View>
 class EventIterator {
  public:
@@ -71,7 +71,7 @@ class EventIterator {
   size_t at_;
 };
 
-// Read like a vector of events; what changes events is for those that are kept.
+// Events that read like a vector. Functions that change events require kept ones.
 class EventList {
   struct View {
     const EventList* list;
@@ -88,8 +88,9 @@ class EventList {
 
   size_t size() const { return source_ == nullptr ? kept_.size() : source_->size(); }
   bool empty() const { return size() == 0; }
-  // O(1) if kept; else amortised O(1) for each of several who go through the events in
-  // order, and more for a step back. As a file has them: without ids that it does not tell.
+  // Returns an event as it is in the file, without an id that the file lacks. O(1) for kept events;
+  // otherwise amortised O(1) for each of two readers per thread that go through the events in
+  // order, and more for a step back.
   Event operator[](size_t i) const {
     if (source_ == nullptr) [[likely]] {
       return kept_[i];
@@ -101,12 +102,12 @@ class EventList {
   const_iterator begin() const { return {{this}, 0}; }
   const_iterator end() const { return {{this}, size()}; }
 
-  // Null: the events are kept.
+  // Returns null if the events are kept.
   const EventSource* source() const { return source_.get(); }
-  // One of the source's, with its id.
+  // Returns an event of the source, with its id.
   Event MadeAgain(size_t i) const;
 
-  // The process stops if the events are not kept.
+  // Returns the events; the process stops if they are not kept.
   absl::Span<const Event> kept() const {
     CheckKept();
     return kept_;

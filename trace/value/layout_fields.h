@@ -1,4 +1,4 @@
-// The facts of LayoutFacts by name, for the formats that keep them.
+// The facts of LayoutFacts by name, for the formats that store them.
 #ifndef MEMREPLAY_TRACE_VALUE_LAYOUT_FIELDS_H_
 #define MEMREPLAY_TRACE_VALUE_LAYOUT_FIELDS_H_
 

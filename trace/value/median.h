@@ -1,4 +1,4 @@
-// The median of numbers.
+// The median of a list of numbers.
 #ifndef MEMREPLAY_TRACE_VALUE_MEDIAN_H_
 #define MEMREPLAY_TRACE_VALUE_MEDIAN_H_
 

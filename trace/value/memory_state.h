@@ -1,5 +1,5 @@
-// The state of device memory as a snapshot lists it: segments, and in each its
-// blocks in address order. Used for what a file says and for what a run left.
+// The state of device memory as a snapshot lists it: segments, each with its blocks in address
+// order. It describes the state in a file and after a run.
 #ifndef MEMREPLAY_TRACE_VALUE_MEMORY_STATE_H_
 #define MEMREPLAY_TRACE_VALUE_MEMORY_STATE_H_
 
@@ -11,13 +11,14 @@
 
 namespace memreplay {
 
+// The state of a block.
 enum class BlockState : uint8_t {
   kAllocated,    // "active_allocated"
-  kPendingFree,  // "active_pending_free": freed, other streams may still use it
+  kPendingFree,  // "active_pending_free": freed, but other streams may still use it
   kInactive,     // "inactive"
 };
 
-// PyTorch's name of the state.
+// Returns PyTorch's name of the state.
 constexpr std::string_view BlockStateName(BlockState state) {
   switch (state) {
     case BlockState::kAllocated: return "active_allocated";
@@ -27,7 +28,7 @@ constexpr std::string_view BlockStateName(BlockState state) {
   return "unknown";
 }
 
-// The state of that name; nothing for any other text.
+// Returns the state of that name; nullopt for any other text.
 constexpr std::optional<BlockState> BlockStateFromName(std::string_view name) {
   for (const BlockState state :
        {BlockState::kAllocated, BlockState::kPendingFree, BlockState::kInactive}) {
@@ -36,13 +37,13 @@ constexpr std::optional<BlockState> BlockStateFromName(std::string_view name) {
   return std::nullopt;
 }
 
-// A block of a segment at some moment.
+// A block of a segment at a given moment.
 struct BlockInfo {
   Address address;  // null in files of PyTorch 2.0; the reader fills it in
   Bytes size;
-  Bytes requested_size;  // stale (of the last allocation) for inactive blocks
+  Bytes requested_size;  // that of the last allocation for inactive blocks
   BlockState state = BlockState::kInactive;
-  AllocationId id = kNoAllocation;  // of active blocks, where known
+  AllocationId id = kNoAllocation;  // of active blocks, if known
   uint32_t stack = 0;
   uint32_t pending_stream = 0;  // start states, kPendingFree: the stream that the free waits for
 };
@@ -62,8 +63,8 @@ struct SegmentInfo {
 // All segments of one device, ascending by address.
 using MemoryState = std::vector<SegmentInfo>;
 
-// Whether a driver may have handed out `segment` when it had handed out `before`, the one below
-// it (null: none): it overlaps nothing, and ends below kAddressesEnd.
+// Returns whether a driver can return `segment` after `before`, the segment below it (null: none):
+// it must not overlap `before` and must end below kAddressesEnd.
 constexpr bool IsPossible(const SegmentInfo& segment, const SegmentInfo* before) {
   const bool overlaps = before != nullptr && segment.address < before->address + before->total_size;
   return !overlaps && segment.address < kAddressesEnd &&

@@ -1,5 +1,5 @@
-// What Python knew of a program's memory while it was recorded: `memreplay record` and
-// memreplay.recording() note it (python/memreplay/_notes.py).
+// What Python knew about a script's memory during a recording; `memreplay record` and
+// memreplay.recording() write these notes (python/memreplay/_notes.py).
 #ifndef MEMREPLAY_TRACE_VALUE_NOTE_H_
 #define MEMREPLAY_TRACE_VALUE_NOTE_H_
 
@@ -12,26 +12,27 @@
 
 namespace memreplay {
 
+// The meaning of a note.
 enum class NoteKind : uint8_t {
-  // Something begins, and the next kEnd that belongs to no later beginning ends it.
+  // The start of a span, which ends at the next kEnd that does not belong to a later start.
   kForward,     // a model's forward() with gradients; name = its class
-  kEvaluation,  // one without gradients
-  kModule,      // forward() of a module inside; name = its path, "transformer.h.3.attn"
-  kBackward,    // the engine of autograd
+  kEvaluation,  // the same without gradients
+  kModule,      // forward() of an inner module; name = its path, "transformer.h.3.attn"
+  kBackward,    // autograd's engine
   kOptimizer,   // Optimizer.step(); name = its class
   kEnd,
-  // The allocation that is live at `address` is the storage of:
+  // The role of the storage at `address`, a live allocation.
   kParameter,
   kBuffer,
   kGradient,
   kOptimizerState,
-  kInput,   // what a model was called with
-  kOutput,  // what a model returned
-  kLoss,    // a number that it returned, or that backward began with
+  kInput,   // an argument of a model
+  kOutput,  // a result of a model
+  kLoss,    // a number that a model returned or that backward started from
 };
 inline constexpr size_t kNoteKinds = static_cast<size_t>(NoteKind::kLoss) + 1;
 
-// As in files, by kind.
+// The names in files, by kind.
 inline constexpr std::array<std::string_view, kNoteKinds> kNoteNames = {
     "forward", "evaluation", "module",          "backward", "optimizer", "end", "parameter",
     "buffer",  "gradient",   "optimizer_state", "input",    "output",    "loss"};
@@ -43,12 +44,12 @@ inline std::optional<NoteKind> NoteKindFromName(std::string_view name) {
   return std::nullopt;
 }
 
-// One note of Python about the script.
+// A note that Python made about the script.
 struct MemoryNote {
   NoteKind kind = NoteKind::kEnd;
   uint32_t name = 0;   // StringTable
-  uint64_t event = 0;  // it was true before this position in DeviceTrace::events
-  Address address;     // of what is the storage of something; else null
+  uint64_t event = 0;  // the note precedes this position in DeviceTrace::events
+  Address address;     // of a storage; null for spans
   friend bool operator==(const MemoryNote&, const MemoryNote&) = default;
 };
 

@@ -26,7 +26,7 @@ decltype(auto) Piece(const T& value) {
 }
 }  // namespace strings_internal
 
-// absl::StrCat and absl::StrAppend that take std::string_view too.
+// Call absl::StrCat and absl::StrAppend, and take std::string_view too.
 template <typename... Pieces>
 std::string StrCat(const Pieces&... pieces) {
   return absl::StrCat(strings_internal::Piece(pieces)...);

@@ -1,5 +1,5 @@
-// Interned strings, frames and stacks: each distinct one is stored once and
-// named by a small index. Index 0 is the empty string / the empty stack.
+// Interned strings, frames and stacks: each distinct one is stored once and has a small index.
+// Index 0 is the empty string or the empty stack.
 #ifndef MEMREPLAY_TRACE_VALUE_TABLES_H_
 #define MEMREPLAY_TRACE_VALUE_TABLES_H_
 
@@ -16,7 +16,7 @@
 
 namespace memreplay {
 
-// Strings, each kept once and known by an index.
+// Strings, each stored once and identified by an index.
 class StringTable {
  public:
   StringTable();
@@ -45,8 +45,7 @@ struct Frame {
   }
 };
 
-// Frames and stacks of frames. A stack is innermost frame first, as PyTorch
-// writes it.
+// Frames and stacks of frames. A stack starts with its innermost frame, as in PyTorch's files.
 class StackTable {
  public:
   StackTable();
@@ -69,9 +68,9 @@ class StackTable {
  private:
   std::vector<Frame> frames_;
   absl::flat_hash_map<Frame, uint32_t> frame_index_;
-  std::vector<uint32_t> frame_lists_;  // all stacks, one after the other
+  std::vector<uint32_t> frame_lists_;  // all stacks, concatenated
   std::vector<uint64_t> offsets_;      // stack i is [offsets_[i], offsets_[i + 1])
-  // Open hash of stack content to stack number; collisions chain by next_.
+  // A hash table from stack content to stack number; collisions are chained by next_with_hash_.
   absl::flat_hash_map<uint64_t, uint32_t> first_with_hash_;
   std::vector<uint32_t> next_with_hash_;
 };

@@ -1,6 +1,5 @@
-// What one file says, read but not yet validated: the common output of every
-// reader. Schedule (schedule.h) turns one device of it into something that can
-// be replayed.
+// The content of one file, read but not yet validated: the common output of every reader. Schedule
+// (schedule.h) turns one device of it into something that can be replayed.
 #ifndef MEMREPLAY_TRACE_VALUE_TRACE_H_
 #define MEMREPLAY_TRACE_VALUE_TRACE_H_
 
@@ -19,8 +18,8 @@
 
 namespace memreplay {
 
-// The settings that a snapshot records (allocator_settings), as they were when
-// it was taken, or that a program's header sets.
+// The settings that a snapshot records (allocator_settings), as of when it was taken, or that the
+// header of a schedule sets.
 struct RecordedSettings {
   std::string conf;                       // PYTORCH_CUDA_ALLOC_CONF
   std::optional<int64_t> max_split_size;  // bytes; -1 = unlimited
@@ -30,13 +29,13 @@ struct RecordedSettings {
   std::vector<std::pair<uint64_t, uint64_t>> roundup_power2_divisions;  // (MB, divisions)
 };
 
-// How recorded work on other streams completes in a program.
+// How recorded work on other streams completes in a schedule.
 enum class Completion : uint8_t {
-  kAtOnce,    // at the next opportunity the allocator polls
+  kAtOnce,    // when the allocator next polls
   kExplicit,  // only after a kStreamDone event
 };
 
-// Facts about the file that help to tell which PyTorch wrote it.
+// Facts about the file that help to identify the PyTorch that wrote it.
 struct LayoutFacts {
   bool has_device_traces = false;
   bool has_allocator_settings = false;
@@ -52,7 +51,7 @@ struct LayoutFacts {
   int pickle_protocol = 0;                             // 0: not a pickle
 };
 
-// A named range or point that the program annotated (external_annotations).
+// A named range or point that the script annotated (external_annotations).
 struct Annotation {
   uint32_t name = 0;   // StringTable
   uint32_t stage = 0;  // StringTable: "START", "END" or other
@@ -60,43 +59,42 @@ struct Annotation {
   int64_t time_us = 0;
 };
 
-// What a file says of one device.
+// The content of a file for one device.
 struct DeviceTrace {
   int device = 0;
   EventList events;               // requests and effects in recorded order
   std::vector<int64_t> time_us;   // per event; empty if the file has no times
-  std::vector<MemoryNote> notes;  // ascending by event; empty where Python noted nothing
+  std::vector<MemoryNote> notes;  // ascending by event; empty if Python made none
   bool has_final_state = false;
   MemoryState final_state;  // when the snapshot was taken, after the last event
 };
 
-// What a file says.
+// The content of a file.
 struct Trace {
   std::string format;  // "torch_snapshot_pickle", "text", "protobuf", "flat_jsonl" ...
-  // True for programs (and our own formats written from them): Event::address
-  // of requests holds a handle (an arbitrary number, unique while live) and
-  // no effects are recorded.
+  // True for schedules (and memreplay's own formats written from them): Event::address of requests
+  // holds a handle (an arbitrary number, unique while live) and no effects are recorded.
   bool is_program = false;
-  std::vector<DeviceTrace> devices;        // ascending by device; only those mentioned
+  std::vector<DeviceTrace> devices;        // ascending by device; only those in the file
   std::vector<StreamHandle> streams;       // Event::stream -> handle, ascending
   std::vector<PoolId> pools = {PoolId{}};  // Event::pool -> id; index 0 is the default pool
   StringTable strings;
   StackTable stacks;
   std::optional<RecordedSettings> settings;
-  std::string torch_version;  // "2.6.0+cu124", where the file says; `memreplay record`'s do
-  // Whether the device handed addresses out upwards, where the file says; `memreplay record
-  // --addresses up` does.
+  std::string torch_version;  // "2.6.0+cu124", if known, as in files of `memreplay record`
+  // Whether the device's addresses ascended, if known, as in files of `memreplay record --addresses
+  // up`.
   std::optional<bool> addresses_ascend;
   LayoutFacts layout;
   std::vector<Annotation> annotations;
   Diagnostics diagnostics;
 
-  // From a program's header; nothing in a snapshot.
+  // Settings in the header of a schedule; absent in snapshots.
   std::optional<Bytes> total_memory;
   std::optional<double> memory_fraction;
   Completion completion = Completion::kAtOnce;
-  // Members of the header that say how the program was made ("config", "seed",
-  // "meta"), as one JSON object; empty if none.
+  // Members of the header on the origin of the schedule ("config", "seed", "meta"), as one JSON
+  // object; empty if none.
   std::string program_header;
 };
 

@@ -49,7 +49,7 @@ std::optional<uint16_t> TraceBuilder::PoolIndex(PoolId pool) {
 void TraceBuilder::Add(int device, const Event& event) {
   Entry& entry = Find(device);
   entry.trace.events.push_back(event);
-  // Wraps rather than overflows: a hostile file may start at the last tick.
+  // The sum wraps rather than overflows, since a hostile file may start at the last tick.
   entry.clock = static_cast<int64_t>(static_cast<uint64_t>(entry.clock) + 1);
   if (entry.has_times) entry.trace.time_us.push_back(entry.clock);
 }

@@ -1,5 +1,5 @@
-// Puts a Trace together from records in file order: what the readers of our own
-// formats share. Not for files in which order means something else.
+// Builds a Trace from records in file order, for the readers of memreplay's own formats. It does
+// not suit files in which order has another meaning.
 #ifndef MEMREPLAY_TRACE_VALUE_TRACE_BUILDER_H_
 #define MEMREPLAY_TRACE_VALUE_TRACE_BUILDER_H_
 
@@ -13,8 +13,8 @@
 
 namespace memreplay {
 
-// Whether the stream of an event means something. If so it is always written, and
-// absent it is handle 0; if not it is written only where it is not number 0.
+// Returns whether the stream of an event has a meaning. If so, it is always written and defaults to
+// handle 0; otherwise it is written only if it is not number 0.
 inline bool NamesStream(const Event& event) {
   switch (event.kind) {
     case EventKind::kAlloc:
@@ -27,10 +27,10 @@ inline bool NamesStream(const Event& event) {
   }
 }
 
-// Collects what a reader finds, and makes a Trace of it.
+// Collects records and builds a Trace from them.
 class TraceBuilder {
  public:
-  // What Event::stream holds, until Finish, of an event that names no stream.
+  // Event::stream of an event that names no stream, until Finish().
   static constexpr uint32_t kNoStream = 0xffffffff;
   static constexpr size_t kMaxStreams = size_t{1} << 24;
   static constexpr size_t kMaxPools = size_t{1} << 16;
@@ -38,24 +38,24 @@ class TraceBuilder {
   explicit TraceBuilder(std::string format) { trace_.format = std::move(format); }
 
   Trace& trace() { return trace_; }
-  // Creates the device if it is new.
+  // Returns the device's trace and creates it if it is new.
   DeviceTrace& Device(int device) { return Find(device).trace; }
 
-  // A number for Event::stream that holds until Finish. kNoStream if there are
+  // Returns a number for Event::stream that is valid until Finish(); kNoStream if there are
   // kMaxStreams already.
   uint32_t StreamNumber(StreamHandle handle);
-  // Index in the pool table; nothing if the table is full.
+  // Returns the index in the pool table; nullopt if the table is full.
   std::optional<uint16_t> PoolIndex(PoolId pool);
 
-  // Appends to the device's events. Times: see SetTime.
+  // Appends to the device's events. See AddAt() about times.
   void Add(int device, const Event& event);
-  // As Add; the event happened at `time_us`. If any event of a device has a
-  // time, one without is a microsecond after the one before it.
+  // Appends an event that happened at `time_us`. If any event of a device has a time, one without
+  // is placed a microsecond after its predecessor.
   void AddAt(int device, const Event& event, int64_t time_us);
-  // Time of the device's last event; 0 if it has none.
+  // Returns the time of the device's last event; 0 if there is none.
   int64_t clock(int device) { return Find(device).clock; }
 
-  // Streams sorted by handle, devices by number, events renumbered.
+  // Sorts streams by handle and devices by number, and renumbers the events.
   Trace Finish() &&;
 
  private:
@@ -76,9 +76,9 @@ class TraceBuilder {
   absl::flat_hash_map<std::pair<uint64_t, uint64_t>, uint16_t> pool_indexes_ = {{{0, 0}, 0}};
 };
 
-// Whether the indexes, orders and lengths of a trace are as trace.h promises;
-// FailedPrecondition with what is wrong and where. O(events). Writers ask this
-// first, so that none follows a wrong index.
+// Checks that the indexes, orders and lengths of a trace are as trace.h promises. Error:
+// FailedPrecondition with the defect and its place. O(events). Writers call this first, so that
+// none follows an invalid index.
 absl::Status CheckTrace(const Trace& trace);
 
 }  // namespace memreplay

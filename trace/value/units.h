@@ -1,6 +1,5 @@
-// Quantities as types, so that a size is never added to a size_t of something
-// else and an address is never used as a length. Plain integers appear only
-// where bytes enter or leave the program.
+// Quantities as types, so that a size is never added to the size_t of something else and an address
+// is never used as a length. Plain integers appear only where bytes enter or leave memreplay.
 #ifndef MEMREPLAY_TRACE_VALUE_UNITS_H_
 #define MEMREPLAY_TRACE_VALUE_UNITS_H_
 
@@ -10,8 +9,8 @@
 
 namespace memreplay {
 
-// A count of bytes. Subtraction that would go below zero is the caller's
-// mistake; it wraps as unsigned arithmetic does and is caught by invariants.
+// A count of bytes. Subtraction below zero is a mistake of the caller; it wraps as unsigned
+// arithmetic does and is caught by invariants.
 class Bytes {
  public:
   constexpr Bytes() = default;
@@ -32,7 +31,7 @@ class Bytes {
   friend constexpr Bytes operator+(Bytes a, Bytes b) { return Bytes(a.value_ + b.value_); }
   friend constexpr Bytes operator-(Bytes a, Bytes b) { return Bytes(a.value_ - b.value_); }
   friend constexpr Bytes operator*(Bytes a, uint64_t n) { return Bytes(a.value_ * n); }
-  // How many whole `b` fit into `a`; `b` must not be zero.
+  // Returns how many whole `b` fit into `a`; `b` must not be zero.
   friend constexpr uint64_t operator/(Bytes a, Bytes b) { return a.value_ / b.value_; }
 
  private:
@@ -43,7 +42,7 @@ constexpr Bytes KiB(uint64_t n) { return Bytes(n << 10); }
 constexpr Bytes MiB(uint64_t n) { return Bytes(n << 20); }
 constexpr Bytes GiB(uint64_t n) { return Bytes(n << 30); }
 
-// `size` rounded up / down to a multiple of `unit`; `unit` must not be zero.
+// Return `size` rounded up / down to a multiple of `unit`; `unit` must not be zero.
 constexpr Bytes RoundUp(Bytes size, Bytes unit) {
   return Bytes((size.value() + unit.value() - 1) / unit.value() * unit.value());
 }
@@ -51,7 +50,7 @@ constexpr Bytes RoundDown(Bytes size, Bytes unit) {
   return Bytes(size.value() / unit.value() * unit.value());
 }
 
-// A device address as the CUDA driver hands it out. Zero is the null pointer.
+// A device address as the CUDA driver returns it. Zero is the null pointer.
 class Address {
  public:
   constexpr Address() = default;
@@ -69,10 +68,11 @@ class Address {
   uint64_t value_ = 0;
 };
 
-// Every address of a CUDA device is below (49 bits today). What a recording says of memory at
-// or beyond it is no memory.
+// The end of all CUDA device addresses (49 bits today). A recording's statement about memory at or
+// beyond it is invalid.
 inline constexpr Address kAddressesEnd = Address(uint64_t{1} << 56);
-// More than any device has, and than a process can address: beyond it memory runs out on all.
+// More than any device has and than a process can address: a larger request runs out of memory on
+// every device.
 inline constexpr Bytes kMaxDeviceMemory = Bytes(uint64_t{1} << 48);
 
 // A raw stream handle (cudaStream_t as an integer); 0 is the legacy default
@@ -88,8 +88,8 @@ class StreamHandle {
   uint64_t value_ = 0;
 };
 
-// Identity of an allocator pool as PyTorch prints it (segment_pool_id): (0,0)
-// default, (k,0) made by a CUDA graph, (0,k) made by a MemPool.
+// Identity of an allocator pool as PyTorch prints it (segment_pool_id): (0,0) is the default, (k,0)
+// belongs to a CUDA graph, (0,k) to a MemPool.
 struct PoolId {
   uint64_t first = 0;
   uint64_t second = 0;
@@ -97,8 +97,8 @@ struct PoolId {
   constexpr auto operator<=>(const PoolId&) const = default;
 };
 
-// Dense number of one allocation's life (alloc to free), from 0, in order of
-// appearance. Never reused within a Schedule.
+// The dense number of one allocation's life (alloc to free), from 0, in order of appearance. It is
+// never reused within a Schedule.
 using AllocationId = uint32_t;
 inline constexpr AllocationId kNoAllocation = 0xffffffff;
 

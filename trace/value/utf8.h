@@ -1,4 +1,4 @@
-// Which bytes are UTF-8.
+// Validation of UTF-8.
 #ifndef MEMREPLAY_TRACE_VALUE_UTF8_H_
 #define MEMREPLAY_TRACE_VALUE_UTF8_H_
 
@@ -8,12 +8,12 @@
 
 namespace memreplay {
 
-// The length in bytes of the character that `text`, not empty, begins with; 0 if
-// it begins with none: overlong forms, numbers beyond U+10FFFF, and surrogates
-// unless `surrogates_too`.
+// Returns the length in bytes of the character at the start of `text`, which must not be empty; 0
+// if it is invalid: overlong forms, numbers beyond U+10FFFF, and surrogates unless
+// `surrogates_too`.
 size_t Utf8Length(std::string_view text, bool surrogates_too = false);
 
-// `text` with `replacement` for each byte that belongs to no character.
+// Returns `text` with `replacement` for each byte that belongs to no character.
 std::string ReplaceBadUtf8(std::string_view text, std::string_view replacement,
                            bool surrogates_too = false);
 

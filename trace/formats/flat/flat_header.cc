@@ -140,7 +140,7 @@ bool ReadFlatHeader(JsonRecord& record, TraceBuilder& builder, int* declared_dev
     if (!record.Below(*protocol, 256, &number)) return false;
     trace.layout.pickle_protocol = static_cast<int>(number);
   }
-  // How the program was made: kept as it stands.
+  // Members on the origin of the schedule are kept unchanged.
   for (const std::string_view key : {"config", "seed", "meta"}) {
     const JsonMember* member = record.Find(key);
     if (member == nullptr) continue;

@@ -7,8 +7,8 @@
 
 namespace memreplay {
 
-// Reads the header in `record` into the trace. `declared_devices`: how many devices
-// the program says it uses, at least 1. False: the error is in `record`.
+// Reads the header in `record` into the trace. `declared_devices` becomes the number of devices
+// that the schedule declares, at least 1. Returns false after an error, which is then in `record`.
 bool ReadFlatHeader(JsonRecord& record, TraceBuilder& builder, int* declared_devices);
 
 }  // namespace memreplay

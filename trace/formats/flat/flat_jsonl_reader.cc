@@ -21,8 +21,8 @@ using Type = JsonValue::Type;
 
 constexpr size_t kMaxLine = size_t{64} << 20;
 
-// The index in kFlatRecords of a one- or two-letter name, by a small table; the
-// longer names are searched.
+// Returns the index in kFlatRecords of a name. One- and two-letter names use a small table; longer
+// names are searched.
 const FlatRecord* FindRecord(std::string_view k) {
   static const std::array<const FlatRecord*, 128> kByLetter = [] {
     std::array<const FlatRecord*, 128> table{};
@@ -60,7 +60,7 @@ class FlatJsonlReader {
   }
 
  private:
-  // Functions that return bool return false after an error, which is then in record_.
+  // Member functions that return bool return false after an error, which is then in record_.
   bool Record();
   bool EventRecord(const FlatRecord& row);
   bool EffectRecord();
@@ -83,8 +83,8 @@ class FlatJsonlReader {
   std::string_view kind_;  // "k" of this line
   bool is_first_ = true;
   int declared_devices_ = 1;
-  // Live handles whose allocation was not on device 0 and stream 0: where a
-  // free or use of them goes if it does not say.
+  // The place of a live handle that was not allocated on device 0 and stream 0; a free or use of
+  // the handle defaults to it.
   struct Home {
     int device;
     uint32_t stream;
@@ -131,7 +131,7 @@ bool FlatJsonlReader::EffectRecord() {
   return EventRecord(row);
 }
 
-// The stack that t and n, or st, name.
+// Reads the stack that t and n, or st, name.
 bool FlatJsonlReader::Label(Event* event) {
   StringTable& strings = builder_.trace().strings;
   StackTable& stacks = builder_.trace().stacks;
@@ -174,7 +174,7 @@ bool FlatJsonlReader::EventRecord(const FlatRecord& row) {
       row.kind == EventKind::kResetPeak || row.kind == EventKind::kResetAccumulated;
   uint64_t number = 0;
 
-  // Who: the handle of a program; address and number of a recorded trace.
+  // The identity: the handle in a schedule; address and number in a recorded trace.
   const JsonMember* handle = record_.Find(row.handle);
   const bool is_numbered = row.handle == "ev";
   if (handle != nullptr) {
@@ -199,7 +199,7 @@ bool FlatJsonlReader::EventRecord(const FlatRecord& row) {
     event.id = static_cast<AllocationId>(number);
   }
 
-  // How much.
+  // The size or count.
   if (row.kind == EventKind::kFailNext) {
     const JsonMember* n = record_.Find("n");
     if (n == nullptr) return Missing("n");
@@ -227,7 +227,7 @@ bool FlatJsonlReader::EventRecord(const FlatRecord& row) {
     event.block_size = Bytes(number);
   }
 
-  // Where.
+  // The device and stream.
   int device = 0;
   const bool has_device = record_.Find("d") != nullptr;
   if (!tables_.Device(&device)) return false;
@@ -267,7 +267,7 @@ bool FlatJsonlReader::EventRecord(const FlatRecord& row) {
     return Missing("p");
   }
 
-  // What it is called.
+  // The text or stack.
   if (!row.text.empty()) {
     if (const JsonMember* member = record_.Find(row.text)) {
       std::string_view text;
@@ -300,7 +300,7 @@ bool FlatJsonlReader::EventRecord(const FlatRecord& row) {
     if (stack != nullptr && !tables_.DefinedStack(*stack, &event.text_or_stack)) return false;
   }
 
-  // When.
+  // The time.
   std::optional<int64_t> time;
   if (const JsonMember* ts = record_.Find("ts")) {
     if (!record_.Signed(*ts, &time.emplace())) return false;
@@ -329,7 +329,7 @@ bool LooksLikeFlatJsonl(std::string_view head) {
   if (begin == std::string_view::npos || head[begin] != '{') return false;
   const size_t newline = head.find('\n', begin);
   const std::string_view line = head.substr(begin, newline - begin);
-  // The scanner keeps the members before an error, so a cut line is no trouble.
+  // The scanner keeps the members before an error, so a truncated line is usable.
   std::vector<JsonMember> members;
   ScanJsonObject(line, &members);
   for (const JsonMember& member : members) {

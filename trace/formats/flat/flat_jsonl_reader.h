@@ -1,5 +1,5 @@
-// Reads flat JSON lines ("memsched-flat", docs/formats.md): programs, and
-// recorded traces that our own writer wrote.
+// Reads flat JSON lines ("memsched-flat", docs/formats.md): schedules, and recorded traces written
+// by memreplay.
 #ifndef MEMREPLAY_TRACE_FORMATS_FLAT_FLAT_JSONL_READER_H_
 #define MEMREPLAY_TRACE_FORMATS_FLAT_FLAT_JSONL_READER_H_
 
@@ -11,15 +11,13 @@
 
 namespace memreplay {
 
-// True if `head`, the first bytes of a file, begins with a JSON object that has
-// a string member "k". A head that ends inside the object is judged by the
-// members before its end.
+// Returns true if `head`, the first bytes of a file, begins with a JSON object that has a string
+// member "k". If `head` ends inside the object, only the members before its end count.
 bool LooksLikeFlatJsonl(std::string_view head);
 
-// Errors (the caller puts the file name before them): InvalidArgument,
-// "line L, byte B: expected X, found Y"; B counts from
-// the start of the (decompressed) file. Unknown keys become diagnostics at
-// their byte. One pass, O(bytes); memory is that of the Trace and one line.
+// Reads a file in one pass. O(bytes); memory is that of the Trace and one line. Error, to which the
+// caller adds the file name: InvalidArgument, "line L, byte B: expected X, found Y", where B counts
+// from the start of the (decompressed) file. Unknown keys become diagnostics at their byte.
 absl::StatusOr<Trace> ReadFlatJsonl(ByteSource& source);
 
 }  // namespace memreplay

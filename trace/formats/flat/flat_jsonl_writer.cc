@@ -19,7 +19,7 @@ class FlatJsonlWriter {
  public:
   FlatJsonlWriter(const Trace& trace, ByteSink& sink)
       : trace_(trace), output_(sink), out_(output_.text()) {
-    // A free of a program whose only stream is 0 need not name it.
+    // A free need not name the stream in a schedule whose only stream is 0.
     names_free_stream_ =
         !trace.is_program || trace.streams.size() != 1 || trace.streams[0].value() != 0;
     names_device_ =
@@ -88,7 +88,7 @@ class FlatJsonlWriter {
   std::vector<uint32_t> stack_numbers_;
   uint32_t frames_ = 0;
   uint32_t stacks_ = 0;
-  std::vector<std::string> labels_;  // by stack; empty: not made yet
+  std::vector<std::string> labels_;  // by stack; empty: not created yet
 };
 
 absl::Status FlatJsonlWriter::ProgramHeader() {
@@ -155,7 +155,7 @@ absl::Status FlatJsonlWriter::Header() {
   if (!trace_.program_header.empty()) {
     if (absl::Status status = ProgramHeader(); !status.ok()) return status;
   }
-  // Handles ascend, so the last one shows whether they are 0, 1, 2 ...
+  // Handles ascend, so the last one reveals whether they are 0, 1, 2 ...
   if (streams.size() > 65536 ||
       (!streams.empty() && streams.back().value() != streams.size() - 1)) {
     StrAppend(&out_, ",\"stream_table\":[");
@@ -185,8 +185,7 @@ absl::Status FlatJsonlWriter::Header() {
   return absl::OkStatus();
 }
 
-// Makes the stack known to the file, on lines of their own before the one that
-// uses it.
+// Defines a stack on lines of its own, before the line that uses it.
 void FlatJsonlWriter::DefineStack(uint32_t stack) {
   if (stack == kNoStack || stack_numbers_[stack] != 0) return;
   for (const uint32_t index : trace_.stacks[stack]) {
@@ -209,7 +208,7 @@ void FlatJsonlWriter::DefineStack(uint32_t stack) {
   StrAppend(&out_, "]}\n");
 }
 
-// The members t, n, dt, sh, saved that read back as this stack; empty if none do.
+// Returns the members t, n, dt, sh, saved that read back as this stack; empty if there are none.
 std::string FlatJsonlWriter::MakeLabel(uint32_t stack) {
   const absl::Span<const uint32_t> frames = trace_.stacks[stack];
   if (frames.empty() || frames.size() > 2) return "";
@@ -232,7 +231,7 @@ std::string FlatJsonlWriter::MakeLabel(uint32_t stack) {
   std::vector<JsonMember> members;
   const std::string object = StrCat("{", text, "}");  // the members are views into it
   if (ScanJsonObject(object, &members) || members.empty()) return "";
-  // In the reader's order and spacing, or they would not read back the same.
+  // The reader's order and spacing are required for the members to read back the same.
   std::string canonical;
   for (const std::string_view key : {"dt", "sh", "saved"}) {
     for (const JsonMember& member : members) {
@@ -251,7 +250,7 @@ const std::string& FlatJsonlWriter::Label(uint32_t stack) {
   return labels_[stack];
 }
 
-// The natural record of an event; null if only "fx" can hold it.
+// Returns the natural record of an event; null if only "fx" can represent it.
 const FlatRecord* RecordOf(const Event& event) {
   if (!IsRequest(event.kind)) return nullptr;
   for (const FlatRecord& record : kFlatRecords) {

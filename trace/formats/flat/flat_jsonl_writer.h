@@ -1,7 +1,6 @@
-// Writes flat JSON lines ("memsched-flat", docs/formats.md). A program becomes
-// the records of the schema; a recorded trace becomes those records with
-// addresses, plus our own for effects, frames and the final state. Either reads
-// back as the same Trace.
+// Writes flat JSON lines ("memsched-flat", docs/formats.md). A schedule becomes the records of the
+// schema; a recorded trace becomes those records with addresses, plus memreplay's own for effects,
+// frames and the final state. Either reads back as the same Trace.
 #ifndef MEMREPLAY_TRACE_FORMATS_FLAT_FLAT_JSONL_WRITER_H_
 #define MEMREPLAY_TRACE_FORMATS_FLAT_FLAT_JSONL_WRITER_H_
 
@@ -11,9 +10,9 @@
 
 namespace memreplay {
 
-// Errors: FailedPrecondition for a trace that is not well formed (CheckTrace),
-// and the sink's. O(size of the trace), memory for the stacks only. Texts and
-// frames that nothing refers to are not written.
+// Writes a trace. O(size of the trace), with memory for the stacks only. Texts and frames without
+// references are not written. Errors: FailedPrecondition for a trace that is not well formed
+// (CheckTrace), and those of the sink.
 absl::Status WriteFlatJsonl(const Trace& trace, ByteSink& sink);
 
 }  // namespace memreplay

@@ -11,22 +11,22 @@ namespace memreplay {
 
 inline constexpr std::string_view kFlatFormat = "memsched-flat";
 inline constexpr int kFlatVersion = 1;
-// The file name of the second frame of an allocation that has dt, sh or saved;
-// the frame's name is those members as JSON.
+// The file name of the second frame of an allocation that has dt, sh or saved; the name of that
+// frame is these members as JSON.
 inline constexpr std::string_view kTensorFrame = "memsched:tensor";
 
-// How the members of a record map to the fields of an Event. One row a record
-// that is an event.
+// The mapping from the members of a record to the fields of an Event, one row for each record that
+// is an event.
 struct FlatRecord {
   std::string_view k;
   EventKind kind;
-  MarkKind mark;            // of kMark
-  std::string_view text;    // the member with the text, for kinds that have one
-  std::string_view handle;  // the member with the handle, where it is not "id"
-  // Members that a program must have, one letter each: i handle, b size,
-  // s stream, p pool, t text, n count.
+  MarkKind mark;            // for kMark
+  std::string_view text;    // the member with the text, if any
+  std::string_view handle;  // the member with the handle, if it is not "id"
+  // Members that a schedule must have, one letter each: i handle, b size, s stream, p pool, t text,
+  // n count.
   std::string_view required;
-  bool has_label;  // t, n (and dt, sh, saved) name what is allocated
+  bool has_label;  // t, n (and dt, sh, saved) name the allocation
 };
 
 inline constexpr FlatRecord kFlatRecords[] = {

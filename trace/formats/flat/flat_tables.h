@@ -1,5 +1,5 @@
-// The records of flat JSON lines that are no events: tables of frames and stacks,
-// final states, annotations, diagnostics (docs/formats.md). Used by flat_jsonl_reader.cc.
+// The records of flat JSON lines that are not events: tables of frames and stacks, final states,
+// annotations, diagnostics (docs/formats.md). Used by flat_jsonl_reader.cc.
 #ifndef MEMREPLAY_TRACE_FORMATS_FLAT_FLAT_TABLES_H_
 #define MEMREPLAY_TRACE_FORMATS_FLAT_FLAT_TABLES_H_
 
@@ -13,17 +13,18 @@
 
 namespace memreplay {
 
-// Functions that return bool return false after an error, which is then in `record`.
+// Reads these records. Functions that return bool return false after an error, which is then in
+// `record`.
 class FlatTables {
  public:
   FlatTables(JsonRecord& record, TraceBuilder& builder) : record_(record), builder_(builder) {}
 
-  // Reads the record, whose "k" is `kind`; `known`: whether it is one of these.
+  // Reads a record with "k" `kind`; sets `known` to whether it is one of these.
   bool Read(std::string_view kind, bool* known);
 
-  // The member "d", 0 if absent.
+  // Reads the member "d", which is 0 if absent.
   bool Device(int* device);
-  // A stack that a record "st" defined.
+  // Finds a stack that a record "st" defined.
   bool DefinedStack(const JsonMember& member, uint32_t* stack);
 
  private:
@@ -40,11 +41,11 @@ class FlatTables {
   JsonRecord& record_;
   TraceBuilder& builder_;
   std::string_view kind_;
-  // Numbers in the file -> indexes in the tables. Number 0 is none.
+  // Indexes in the tables by number in the file. Number 0 is none.
   std::vector<uint32_t> frames_ = {0};
   std::vector<uint32_t> stacks_ = {kNoStack};
   std::vector<uint32_t> scratch_;
-  int segment_device_ = -1;  // of the segment that blocks belong to; < 0: none yet
+  int segment_device_ = -1;  // device of the blocks' segment; < 0: none yet
 };
 
 }  // namespace memreplay

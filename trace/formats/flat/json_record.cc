@@ -121,7 +121,7 @@ bool JsonRecord::Double(const JsonMember& member, double* value) {
 
 bool JsonRecord::Array(const JsonMember& member, std::vector<JsonValue>* elements) {
   if (member.value.type != Type::kArray) return Fail(member, "a list");
-  ScanJsonArray(member.value.raw, elements);  // its grammar was checked with the line's
+  ScanJsonArray(member.value.raw, elements);  // cannot fail: the line's grammar was checked
   return true;
 }
 
@@ -168,7 +168,7 @@ bool JsonRecord::Finish(Diagnostics* diagnostics) {
     if (member.used) continue;
     diagnostics->Add(DiagnosticKind::kUnknownKey, PlaceOf(member.value),
                      StrCat("key '", member.key, "'"));
-    // A key that comes twice is found once: the other is still unused.
+    // Find() marks only one of two equal keys, so the other is still unused.
     for (const JsonMember& other : members_) {
       if (other.used && other.key == member.key) {
         return Fail(member.value.raw, "each key once", StrCat("\"", member.key, "\" again"));

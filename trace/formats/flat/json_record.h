@@ -1,4 +1,4 @@
-// One line that is a JSON object, and its members as what they must be.
+// One line that is a JSON object, with access to its members by type.
 #ifndef MEMREPLAY_TRACE_FORMATS_FLAT_JSON_RECORD_H_
 #define MEMREPLAY_TRACE_FORMATS_FLAT_JSON_RECORD_H_
 
@@ -16,27 +16,27 @@
 
 namespace memreplay {
 
-// Each function that returns bool returns false after an error, which is then
-// in error(): "line L, byte B: expected X, found Y". Views live as long as the line.
+// A line of flat JSON. Functions that return bool return false after an error, which is then in
+// error(): "line L, byte B: expected X, found Y". Views are valid as long as the line.
 class JsonRecord {
  public:
-  // Scans the line that begins at byte `begin` of the file and has this number.
+  // Scans the line with this number, which begins at byte `begin` of the file.
   bool Scan(std::string_view line, uint64_t begin, uint64_t number);
 
   absl::Status TakeError() { return std::move(error_); }
 
-  // `offset` in the line, or `place`, a view into it.
+  // Report an error at `offset` in the line, or at `place`, a view into it.
   bool FailAt(size_t offset, std::string_view expected, std::string_view found);
   bool Fail(std::string_view place, std::string_view expected, std::string_view found);
   bool Fail(const JsonMember& member, std::string_view expected);
-  // `what`: "a record \"seg\"".
+  // Reports a missing member of `what`, such as "a record \"seg\"".
   bool Missing(std::string_view key, std::string_view what);
   static std::string Describe(const JsonValue& value);  // for "found"
 
-  // The member, marked as used; null if absent.
+  // Returns a member and marks it as used; null if absent.
   const JsonMember* Find(std::string_view key);
   size_t size() const { return members_.size(); }
-  // Byte of the file at which a value of this line begins.
+  // Returns the byte of the file at which a value of this line begins.
   uint64_t PlaceOf(const JsonValue& value) const {
     return begin_ + static_cast<size_t>(value.raw.data() - line_.data());
   }
@@ -50,11 +50,11 @@ class JsonRecord {
   bool Double(const JsonMember& member, double* value);
   bool Array(const JsonMember& member, std::vector<JsonValue>* elements);
   bool Numbers(const JsonMember& member, std::vector<uint64_t>* numbers);
-  // [[a,b],...]
+  // Reads [[a,b],...].
   bool Pairs(const JsonMember& member, std::vector<std::pair<uint64_t, uint64_t>>* pairs);
   bool Pool(const JsonMember& member, PoolId* pool);  // [a,b]
 
-  // Counts members that were not read; a key that comes twice is an error.
+  // Counts members that were not read; a duplicate key is an error.
   bool Finish(Diagnostics* diagnostics);
 
  private:

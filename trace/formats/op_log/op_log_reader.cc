@@ -16,7 +16,7 @@ size_t SkipBlanks(std::string_view line, size_t at) {
   return at;
 }
 
-// What of one line is wrong, and where; or nothing.
+// An error in a line.
 struct Defect {
   size_t at;
   std::string_view expected;

@@ -1,4 +1,4 @@
-// Reads op logs: a line per operation, "id size" allocates, "id -size" frees.
+// Reads op logs: each line is an operation; "id size" allocates, "id -size" frees.
 #ifndef MEMREPLAY_TRACE_FORMATS_OP_LOG_OP_LOG_READER_H_
 #define MEMREPLAY_TRACE_FORMATS_OP_LOG_OP_LOG_READER_H_
 
@@ -10,12 +10,12 @@
 
 namespace memreplay {
 
-// True if the first line of `head` is two integers, the first without a sign.
+// Returns true if the first line of `head` is two integers, the first without a sign.
 bool LooksLikeOpLog(std::string_view head);
 
-// A program on device 0 and stream 0; the id is the handle, sizes are bytes and
-// not 0. Spaces and tabs separate; empty lines are skipped. Errors:
-// InvalidArgument, "line L, byte B: expected X, found Y". O(bytes).
+// Reads a schedule on device 0 and stream 0. The id is the handle; sizes are in bytes and not 0.
+// Spaces and tabs separate; empty lines are skipped. Error: InvalidArgument, "line L, byte B:
+// expected X, found Y". O(bytes).
 absl::StatusOr<Trace> ReadOpLog(ByteSource& source);
 
 }  // namespace memreplay

@@ -1,5 +1,5 @@
-// Kinds of events in proto/trace.proto and in memory. They are matched by name,
-// so that the numbers in files stay when EventKind gets a new member.
+// Kinds of events in proto/trace.proto and in memory. They are matched by name, so that the numbers
+// in files do not change when EventKind gets a new member.
 #ifndef MEMREPLAY_TRACE_FORMATS_PROTOBUF_FILE_KINDS_H_
 #define MEMREPLAY_TRACE_FORMATS_PROTOBUF_FILE_KINDS_H_
 
@@ -13,7 +13,7 @@
 
 namespace memreplay {
 
-// The number in files, by EventKind; UNKNOWN where the schema lacks one.
+// Returns the number in files for each EventKind; UNKNOWN if the schema lacks one.
 inline std::vector<file::Kind> FileKinds() {
   std::vector<file::Kind> kinds;
   for (int i = 0; i <= static_cast<int>(EventKind::kSnapshot); ++i) {
@@ -26,7 +26,7 @@ inline std::vector<file::Kind> FileKinds() {
   return kinds;
 }
 
-// The kind, by number in files; nothing where there is none.
+// Returns the kind for each number in files; nullopt if there is none.
 inline std::vector<std::optional<EventKind>> KindsInFile() {
   std::vector<std::optional<EventKind>> kinds(file::Kind_MAX + 1);
   const std::vector<file::Kind> numbers = FileKinds();

@@ -1,5 +1,5 @@
-// Our binary format: delimited records of proto/trace.proto. Compact, quick to
-// read and, unlike the others, safe against being cut off unnoticed.
+// memreplay's binary format: delimited records of proto/trace.proto. It is compact, fast to read
+// and, unlike the others, detects truncation.
 #ifndef MEMREPLAY_TRACE_FORMATS_PROTOBUF_PROTOBUF_FORMAT_H_
 #define MEMREPLAY_TRACE_FORMATS_PROTOBUF_PROTOBUF_FORMAT_H_
 
@@ -16,18 +16,18 @@ namespace memreplay {
 
 inline constexpr std::string_view kProtobufMagic = "\x8eMRTRACE";
 inline constexpr uint32_t kProtobufVersion = 1;
-// No record is longer; this is what a reader holds at once in addition to the Trace.
+// The maximum size of a record, and of a reader's memory in addition to the Trace.
 inline constexpr size_t kMaxRecordBytes = size_t{8} << 20;
 
 bool LooksLikeProtobufTrace(std::string_view head);
 
-// Errors: InvalidArgument, "byte B: expected X, found Y"; B is where the record
-// begins. One pass, O(bytes).
+// Reads a file in one pass. O(bytes). Error: InvalidArgument, "byte B: expected X, found Y", where
+// B is the start of the record.
 absl::StatusOr<Trace> ReadProtobufTrace(ByteSource& source);
 
-// Errors: FailedPrecondition for a trace that is not well formed or has a text
-// over 8 MiB; the sink's. Reads back as the same Trace. O(size), memory of one
-// record.
+// Writes a trace that reads back as the same Trace. O(size), with memory for one record. Errors:
+// FailedPrecondition for a trace that is not well formed or has a text over 8 MiB, and those of the
+// sink.
 absl::Status WriteProtobufTrace(const Trace& trace, ByteSink& sink);
 
 }  // namespace memreplay

@@ -35,7 +35,7 @@ class ProtobufReader {
   }
 
  private:
-  // All below return false after an error, which is then in error_.
+  // The functions below return false after an error, which is then in error_.
 
   bool Fail(std::string_view expected, std::string_view found) {
     error_ = absl::InvalidArgumentError(
@@ -214,7 +214,7 @@ class ProtobufReader {
     return true;
   }
 
-  // Whether a column is as long as it has to be or absent.
+  // Returns whether a column is absent or has the required length.
   template <typename Column>
   bool Fits(const Column& column, int length, std::string_view name) {
     if (column.empty() || column.size() == length) return true;
@@ -237,7 +237,7 @@ class ProtobufReader {
     if (!has_times_ && !from.time_change().empty()) return Fail("no times", "times");
     for (int i = 0; i < count; ++i) {
       Event event;
-      const auto kind = static_cast<size_t>(from.kind(i));  // negative: large
+      const auto kind = static_cast<size_t>(from.kind(i));  // a negative number becomes a large one
       if (kind >= kinds_.size() || !kinds_[kind]) {
         return Fail("a known kind of event", StrCat("number ", from.kind(i)));
       }
@@ -282,7 +282,7 @@ class ProtobufReader {
     }
     DeviceTrace& device = trace_.devices.back();
     for (int i = 0; i < count; ++i) {
-      const auto kind = static_cast<size_t>(from.kind(i));  // negative: large
+      const auto kind = static_cast<size_t>(from.kind(i));  // a negative number becomes a large one
       if (kind >= kNoteKinds) return Fail("a known kind of note", StrCat("number ", from.kind(i)));
       const uint64_t least = device.notes.empty() ? 0 : device.notes.back().event;
       if (from.event(i) < least || from.event(i) > device.events.size()) {
@@ -380,7 +380,7 @@ class ProtobufReader {
   bool ended_ = false;
   uint64_t events_ = 0;
   const std::vector<std::optional<EventKind>> kinds_ = KindsInFile();
-  // Numbers in the file -> indexes in the tables.
+  // Indexes in the tables by number in the file.
   std::vector<uint32_t> texts_ = {kNoText};
   std::vector<uint32_t> frames_;
   std::vector<uint32_t> stacks_ = {kNoStack};

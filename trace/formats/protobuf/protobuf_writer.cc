@@ -182,13 +182,13 @@ class ProtobufWriter {
 
   void Events(const DeviceTrace& device, size_t begin, size_t end, file::Events* to) {
     events_ += end - begin;
-    // Fills a column unless it would hold zeros only.
+    // Fills a column unless all its values are zero.
     const auto column = [&](auto value, auto add) {
       bool any = false;
       for (size_t i = 0; i < end - begin && !any; ++i) any = value(i) != 0;
       for (size_t i = 0; i < end - begin && any; ++i) add(value(i));
     };
-    std::vector<Event> events;  // a copy: each column goes through them anew
+    std::vector<Event> events;  // a copy, since each column reads the events again
     events.reserve(end - begin);
     for (size_t i = begin; i < end; ++i) events.push_back(device.events[i]);
     for (const Event& event : events) to->add_kind(kinds_[static_cast<size_t>(event.kind)]);

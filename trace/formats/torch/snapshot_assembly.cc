@@ -16,7 +16,7 @@ using Kind = Value::Kind;
 using Type = ValueHeap::Type;
 using Records = SnapshotRecords;
 
-// GPUs of one machine. A larger number is a damaged file, not a machine.
+// The maximum number of a GPU; a larger one means a damaged file.
 constexpr uint64_t kMaxDevice = 1023;
 
 absl::Status At(std::string_view place, const absl::Status& status) {
@@ -129,8 +129,8 @@ absl::Status SnapshotAssembly::TakeTraces(Value* slot, Value holder) {
     filled.emplace_back(static_cast<int>(i), entries);
   }
   for (const auto& [device, entries] : filled) {
-    // Only one trace that is alone may have the records; entries that several
-    // list are several devices' events.
+    // Only a single trace may take the records; entries that several traces list are the events of
+    // several devices.
     if (absl::Status status = TakeTrace(entries, device, filled.size() == 1); !status.ok()) {
       return status;
     }
@@ -169,8 +169,8 @@ absl::Status SnapshotAssembly::TakeTrace(absl::Span<const Value> entries, int nu
                                          bool is_only) {
   std::vector<Event>& store = records_.events();
   std::vector<int64_t>& times = records_.times();
-  // Usually the file has one trace and its entries are the records in order:
-  // then the store itself becomes the trace. Otherwise they are copied.
+  // Usually the file has one trace whose entries are the records in order, and the store itself
+  // becomes the trace. Otherwise the entries are copied.
   bool in_order = is_only && entries.size() == store.size();
   bool has_times = false;
   for (size_t i = 0; i < entries.size(); ++i) {
@@ -438,7 +438,7 @@ absl::Status SnapshotAssembly::TakeSettings(Value* slot, Value holder) {
   return absl::OkStatus();
 }
 
-// {"1": divisions, "2": ...}, the keys in MB.
+// Reads {"1": divisions, "2": ...}, whose keys are in MB.
 absl::Status SnapshotAssembly::TakeRoundup(Value dict, RecordedSettings* settings) {
   if (!dict.is(Kind::kObject) || heap_.type(dict) != Type::kDict) {
     return absl::InvalidArgumentError(StrCat("expected a dict, found ", heap_.Describe(dict)));
@@ -480,8 +480,8 @@ absl::Status SnapshotAssembly::TakeAnnotations(Value* slot, Value holder) {
   return absl::OkStatus();
 }
 
-// {"version": 1, "addresses": "up", "kinds": [text ...], "names": [text ...], "devices": [...]}:
-// see docs/formats.md.
+// Reads {"version": 1, "addresses": "up", "kinds": [text ...], "names": [text ...], "devices":
+// [...]}; see docs/formats.md.
 absl::Status SnapshotAssembly::TakeNotes(Value* slot, Value holder) {
   const Value dict = *slot = heap_.Resolve(*slot);
   const auto expected = [&](std::string_view what, Value found) {
@@ -495,7 +495,7 @@ absl::Status SnapshotAssembly::TakeNotes(Value* slot, Value holder) {
   if (!records_.TakeInteger(heap_.Resolve(*version), &number).ok()) {
     return expected("an integer as 'version'", *version);
   }
-  if (number != 1) {  // of a later memreplay: what else it says is known to that one
+  if (number != 1) {  // a later memreplay wrote the notes, with unknown content
     records_.CountUnknownKey("'memreplay'", *heap_.Find(dict, "version"), heap_.position(dict));
     return absl::OkStatus();
   }
@@ -530,8 +530,8 @@ absl::Status SnapshotAssembly::TakeNotes(Value* slot, Value holder) {
   return status;
 }
 
-// A place counts the allocations and frees before it, from the start of the process; `end` is that
-// of the end of the trace.
+// Reads the notes of a device. A place counts the allocations and frees before it, from the start
+// of the process; `end` is the place of the end of the trace.
 absl::Status SnapshotAssembly::TakeNotesOfDevice(Value* slot, Value holder,
                                                  absl::Span<const std::optional<NoteKind>> kinds,
                                                  absl::Span<const uint32_t> names) {
@@ -570,14 +570,14 @@ absl::Status SnapshotAssembly::TakeNotesOfDevice(Value* slot, Value holder,
   }
   if (absl::Status status = Spend(columns[0].size()); !status.ok()) return status;
   const auto found = devices_.find(static_cast<int>(std::min<uint64_t>(device, kMaxDevice + 1)));
-  if (found == devices_.end()) return absl::OkStatus();  // nothing was recorded of it
+  if (found == devices_.end()) return absl::OkStatus();  // nothing was recorded for this device
   DeviceTrace& trace = found->second;
   const auto counts = [](const Event& event) {
     return event.kind == EventKind::kAlloc || event.kind == EventKind::kFree;
   };
   const auto counted =
       static_cast<uint64_t>(std::count_if(trace.events.begin(), trace.events.end(), counts));
-  const uint64_t begin = end - std::min(end, counted);  // where the trace begins
+  const uint64_t begin = end - std::min(end, counted);  // place of the start of the trace
   bool fits = end >= counted;
   std::vector<MemoryNote> notes;
   uint64_t event = 0, passed = begin, last = 0;
@@ -598,7 +598,7 @@ absl::Status SnapshotAssembly::TakeNotesOfDevice(Value* slot, Value holder,
           Place(dict, StrCat("note ", i, ": expected a name below ", names.size(), ", found ",
                              numbers[kNames])));
     }
-    // What an address was before the trace, it need not be in it.
+    // An address may have another meaning in the trace than before it.
     if (numbers[kAddresses] != 0 && last < begin) continue;
     notes.push_back(
         {*kinds[numbers[kKinds]], names[numbers[kNames]], event, Address(numbers[kAddresses])});
@@ -611,7 +611,7 @@ absl::Status SnapshotAssembly::TakeNotesOfDevice(Value* slot, Value holder,
   return absl::OkStatus();
 }
 
-// Streams were numbered as they appeared; a Trace has them ascending.
+// Sorts the streams, which were numbered by first use; a Trace has them ascending.
 void SnapshotAssembly::SortStreams() {
   const std::vector<uint64_t>& seen = records_.streams();
   std::vector<uint32_t> order(seen.size());
@@ -622,7 +622,7 @@ void SnapshotAssembly::SortStreams() {
     rank[order[i]] = i;
     trace_->streams.push_back(StreamHandle(seen[order[i]]));
   }
-  if (std::is_sorted(order.begin(), order.end())) return;  // they are as they were
+  if (std::is_sorted(order.begin(), order.end())) return;  // the numbers do not change
   for (auto& [number, device] : devices_) {
     for (Event& event : device.events) event.stream = rank[event.stream];
   }

@@ -1,5 +1,5 @@
-// The last step of reading a snapshot: from the root value and the records to a
-// Trace. Part of torch_snapshot_reader.
+// The last step of reading a snapshot, from the root value and the records to a Trace. Part of
+// torch_snapshot_reader.
 #ifndef MEMREPLAY_TRACE_FORMATS_TORCH_SNAPSHOT_ASSEMBLY_H_
 #define MEMREPLAY_TRACE_FORMATS_TORCH_SNAPSHOT_ASSEMBLY_H_
 
@@ -16,12 +16,11 @@
 
 namespace memreplay {
 
-// Makes a Trace of the records of a snapshot.
+// Builds a Trace from the records of a snapshot.
 class SnapshotAssembly {
  public:
-  // `records` and its trace are consumed. `input_bytes` bounds the work: a file
-  // that lists one shared container many times cannot become larger than
-  // honest files of its size.
+  // Consumes `records` and its trace. `input_bytes` bounds the work: a file that lists one shared
+  // container many times cannot become larger than a normal file of its size.
   SnapshotAssembly(ValueHeap& heap, SnapshotRecords& records, Trace* trace, uint64_t input_bytes)
       : heap_(heap),
         records_(records),
@@ -31,14 +30,14 @@ class SnapshotAssembly {
   absl::Status Run(Value root);
 
  private:
-  // An entry or a block takes 20 bytes of an honest file at least, and about 50 of memory.
+  // A normal file has at least 20 bytes per entry or block, which takes about 50 bytes of memory.
   static constexpr uint64_t kBytesPerElement = 12;
   static constexpr uint64_t kFreeElements = 100'000;
 
-  // Where a message says it happened: "byte 12: a segment".
+  // Returns a place for messages: "byte 12: a segment".
   std::string Place(Value holder, std::string_view what) const;
   absl::Status Spend(uint64_t elements);
-  // The elements of *slot, which must be a list or tuple.
+  // Returns the elements of *slot, which must be a list or tuple.
   absl::Status TakeList(Value* slot, Value holder, std::string_view what, absl::Span<Value>* items);
 
   absl::Status TakeSegments(Value* slot, Value holder);
@@ -53,7 +52,8 @@ class SnapshotAssembly {
   absl::Status TakeNotesOfDevice(Value* slot, Value holder,
                                  absl::Span<const std::optional<NoteKind>> kinds,
                                  absl::Span<const uint32_t> names);
-  // CheckEvent() finds nothing; said at once for nearly all.
+  // Returns true if CheckEvent() would find nothing; a fast check that suffices for nearly all
+  // events.
   static bool IsComplete(const Event& event);
   absl::Status CheckEvent(const Event& event, uint32_t record, size_t entry, int device) const;
   void CheckSums(const SegmentInfo& segment, std::optional<uint64_t> allocated,

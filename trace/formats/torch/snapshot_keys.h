@@ -1,5 +1,5 @@
-// Every text of a PyTorch memory snapshot that has a meaning: keys, actions and
-// states, numbered so that a reader compares integers.
+// Every text with a meaning in a PyTorch memory snapshot: keys, actions and states, numbered so
+// that a reader compares integers.
 #ifndef MEMREPLAY_TRACE_FORMATS_TORCH_SNAPSHOT_KEYS_H_
 #define MEMREPLAY_TRACE_FORMATS_TORCH_SNAPSHOT_KEYS_H_
 
@@ -8,8 +8,8 @@
 
 namespace memreplay {
 
-// The number is the text's index in a StringTable into which kSnapshotTexts
-// were interned first, in order.
+// Each number is the text's index in a StringTable into which kSnapshotTexts were interned first,
+// in order.
 enum class SnapshotKey : uint32_t {
   kNone,
   // Trace entries.

@@ -13,7 +13,7 @@ namespace {
 using Kind = Value::Kind;
 using Type = ValueHeap::Type;
 
-// Bytes, about, with their places in tables.
+// Approximate bytes, including places in tables.
 constexpr uint64_t kStackMemory = 48;
 constexpr uint64_t kFrameMemory = 48;
 constexpr size_t kKeptProblems = 64;
@@ -29,7 +29,7 @@ absl::Status Expected(std::string_view what, const std::string& found) {
   return absl::InvalidArgumentError(StrCat("expected ", what, ", found ", found));
 }
 
-// Texts go into reports, which are UTF-8; what is not becomes '?'.
+// Replaces bytes that are not UTF-8 by '?', since texts go into reports, which are UTF-8.
 std::string Utf8(std::string_view text) { return ReplaceBadUtf8(text, "?"); }
 
 }  // namespace
@@ -51,7 +51,7 @@ absl::Status SnapshotRecords::AddItems(ValueHeap& heap, Value* target, absl::Spa
     return absl::InvalidArgumentError(StrCat("byte ", position, ": items are set in ",
                                              heap.Describe(*target), ", expected a dict"));
   }
-  // One key shows what a dict will be.
+  // A single key reveals what a dict will be.
   Value record;
   for (size_t i = 0; i < pairs.size() && record.is(Kind::kAbsent); i += 2) {
     switch (KeyOf(pairs[i])) {
@@ -76,7 +76,8 @@ absl::Status SnapshotRecords::AddItems(ValueHeap& heap, Value* target, absl::Spa
     heap.Extend(*target, pairs, position);
     return absl::OkStatus();
   }
-  // Replaced first: should the dict hold itself, it must not be seen half done.
+  // The dict is replaced before its fields are set, so that one that contains itself is never seen
+  // incomplete.
   const absl::Span<Value> held = heap.items(*target);
   std::vector<Value> earlier(held.begin(), held.end());
   heap.Replace(*target, record);
@@ -119,7 +120,7 @@ bool SnapshotRecords::BeginRows(absl::Span<const Value> keys) {
   return true;
 }
 
-// What SetEventField() does, for values that are as they nearly always are.
+// Does the same as SetEventField(), for values of the usual types.
 bool SnapshotRecords::AddRow(absl::Span<const Value> values, Value* record) {
   const auto value = [&](int field) { return values[static_cast<size_t>(field)]; };
   const auto is_natural = [](Value v) { return v.is(Kind::kInt) && v.inline_int() >= 0; };
@@ -127,7 +128,7 @@ bool SnapshotRecords::AddRow(absl::Span<const Value> values, Value* record) {
   const Value address = value(row_.address);
   const Value size = value(row_.size);
   const Value stream = value(row_.stream);
-  // Below the first action's number it wraps, and is too large.
+  // An index below that of the first action wraps around and is too large.
   const uint32_t kind = action.index() - static_cast<uint32_t>(SnapshotKey::kAlloc);
   if (!action.is(Kind::kString) || kind >= std::size(kActionKinds) || !is_natural(address) ||
       !is_natural(size) || !is_natural(stream)) {
@@ -338,7 +339,7 @@ absl::Status SnapshotRecords::TakeStack(Value* slot, uint32_t* stack) {
     return Expected("a list of frames", heap_.Describe(*slot));
   }
   const absl::Span<Value> items = heap_.items(*slot);
-  if (items.empty()) {  // often one list shared by all, perhaps not only as frames
+  if (items.empty()) {  // often one list that is shared by all, perhaps also outside of frames
     heap_.MarkUsed(*slot);
     return absl::OkStatus();
   }
@@ -381,7 +382,7 @@ absl::Status SnapshotRecords::TakeFrame(Value* slot, uint32_t* index) {
         if (!value.is(Kind::kNone)) status = TakeText(value, &frame.filename);
         break;
       case SnapshotKey::kLine: {
-        // No line is written as None, 0, a negative number or 2^64-1.
+        // A missing line is written as None, 0, a negative number or 2^64-1.
         if (value.is(Kind::kNone)) break;
         const std::optional<WideInt> line = heap_.AsInteger(value);
         if (!line.has_value()) status = Expected("a line number", heap_.Describe(value));
@@ -409,7 +410,7 @@ absl::Status SnapshotRecords::TakeFrame(Value* slot, uint32_t* index) {
   return absl::OkStatus();
 }
 
-// PyTorch 2.0: a list of {addr, real_size, frames}, newest first.
+// Reads the history of PyTorch 2.0: a list of {addr, real_size, frames}, newest first.
 absl::Status SnapshotRecords::TakeHistory(Value* slot, uint32_t* stack) {
   const Value list = *slot = heap_.Resolve(*slot);
   if (!list.is(Kind::kObject) || heap_.type(list) != Type::kList) {
@@ -459,7 +460,7 @@ absl::Status SnapshotRecords::TakePool(Value* slot, uint16_t* pool) {
 }
 
 absl::Status SnapshotRecords::TakeInteger(Value value, uint64_t* integer) const {
-  if (value.is(Kind::kInt) && value.inline_int() >= 0) {  // nearly always
+  if (value.is(Kind::kInt) && value.inline_int() >= 0) {  // almost always
     *integer = static_cast<uint64_t>(value.inline_int());
     return absl::OkStatus();
   }

@@ -1,6 +1,5 @@
-// Turns the dicts of a PyTorch memory snapshot into compact records while the
-// file is read: trace entries, blocks, annotations, stacks. Part of
-// torch_snapshot_reader.
+// Turns the dicts of a PyTorch memory snapshot into compact records while the file is read: trace
+// entries, blocks, annotations, stacks. Part of torch_snapshot_reader.
 #ifndef MEMREPLAY_TRACE_FORMATS_TORCH_SNAPSHOT_RECORDS_H_
 #define MEMREPLAY_TRACE_FORMATS_TORCH_SNAPSHOT_RECORDS_H_
 
@@ -24,14 +23,14 @@
 
 namespace memreplay {
 
-// A dict that is filled piece by piece stays open: a record is found by its
-// index, and later pairs go into the same record, so the order of keys and the
-// number of SETITEMS do not matter.
+// The records read so far. A dict that is filled piece by piece stays open: a record is found by
+// its index, and later pairs go into the same record, so the order of keys and the number of
+// SETITEMS do not matter.
 class SnapshotRecords : public DictReducer {
  public:
   enum Tag : uint8_t { kEvent, kBlock, kAnnotation, kStack, kFrame, kPool };
 
-  // Which fields of a record were given.
+  // The fields that a record has.
   enum Field : uint8_t {
     kHasAddress = 1,
     kHasSize = 2,
@@ -48,13 +47,13 @@ class SnapshotRecords : public DictReducer {
     uint8_t fields = 0;
   };
 
-  // Strings, stacks, pools, layout facts and diagnostics go into `*trace`.
-  // Interns its keys into the heap, which must be new.
+  // Adds strings, stacks, pools, layout facts and diagnostics to `*trace`. Interns its keys into
+  // the heap, which must be new.
   SnapshotRecords(ValueHeap& heap, Trace* trace);
 
   absl::Status AddItems(ValueHeap& heap, Value* target, absl::Span<Value> pairs,
                         uint64_t position) override;
-  // Rows are trace entries of one release, written by Python's pickler.
+  // Rows are trace entries of one PyTorch release, written by Python's pickler.
   bool BeginRows(absl::Span<const Value> keys) override;
   bool AddRow(absl::Span<const Value> values, Value* record) override;
 
@@ -64,7 +63,7 @@ class SnapshotRecords : public DictReducer {
            stack_memory_;
   }
 
-  // Room for about `count` events; a hint.
+  // Reserves memory for about `count` events; a hint.
   void Reserve(size_t count) {
     events_.reserve(count);
     times_.reserve(count);
@@ -78,11 +77,11 @@ class SnapshotRecords : public DictReducer {
   const std::vector<Block>& blocks() const { return blocks_; }
   const std::vector<Annotation>& annotations() const { return annotations_; }
   uint8_t annotation_fields(uint32_t index) const { return annotation_fields_[index]; }
-  // In order of appearance.
+  // Returns the streams in order of appearance.
   const std::vector<uint64_t>& streams() const { return streams_; }
 
-  // Reads a value that a holder has, and puts the reduced form into its slot.
-  // Not OK: it is something else.
+  // Read a value from a holder's slot and store the reduced form there. Return an error if it is
+  // something else.
   absl::Status TakeStack(Value* slot, uint32_t* stack);            // list of frames, or None
   absl::Status TakePool(Value* slot, uint16_t* pool);              // a pair of integers
   absl::Status TakeInteger(Value value, uint64_t* integer) const;  // not negative
@@ -90,10 +89,10 @@ class SnapshotRecords : public DictReducer {
   absl::Status TakeBool(Value value, bool* flag) const;
   absl::Status TakeText(Value value, uint32_t* text);  // index into trace.strings
 
-  // Why a record is bad: a sentence with the byte offset.
+  // Returns why a record is bad, as a sentence with the byte offset.
   std::string ProblemOf(Tag tag, uint32_t index) const;
 
-  // A segment lies on this stream.
+  // Notes that a segment is on this stream.
   void NoteStream(uint64_t handle) { StreamIndex(handle); }
 
   SnapshotKey KeyOf(Value key) const {
@@ -102,7 +101,7 @@ class SnapshotRecords : public DictReducer {
                : SnapshotKey::kNone;
   }
 
-  // Counts a key that is not known in `where` ("a trace entry").
+  // Counts a key that is unknown in `where` ("a trace entry").
   void CountUnknownKey(std::string_view where, Value key, uint64_t position);
   // Moves the counts into the trace's diagnostics.
   void ReportUnknownKeys();
@@ -111,7 +110,7 @@ class SnapshotRecords : public DictReducer {
   void SetEventField(Event& event, int64_t& time, SnapshotKey key, Value* value);
   void SetBlockField(Block& block, SnapshotKey key, Value* value);
   void SetAnnotationField(Annotation& annotation, uint8_t& fields, SnapshotKey key, Value* value);
-  // Where in a row a field's value is; -1: nowhere.
+  // The position in a row of each field's value; -1: absent.
   struct RowFields {
     int action = -1, address = -1, size = -1, stream = -1, time = -1, stack = -1, pool = -1;
   };
@@ -122,7 +121,7 @@ class SnapshotRecords : public DictReducer {
   uint32_t StreamIndex(uint64_t handle);
 
   static constexpr uint64_t kEventBytes = sizeof(Event) + sizeof(int64_t);
-  static constexpr uint64_t kStreamBytes = 40;  // with its index
+  static constexpr uint64_t kStreamBytes = 40;  // including its index
 
   struct UnknownKey {
     uint64_t count = 0;
@@ -140,7 +139,7 @@ class SnapshotRecords : public DictReducer {
   std::vector<uint64_t> streams_;
   absl::flat_hash_map<uint64_t, uint32_t> stream_index_;
   std::map<PoolId, uint16_t> pool_index_;
-  std::vector<uint32_t> text_of_string_;  // heap string -> trace string
+  std::vector<uint32_t> text_of_string_;  // trace string by heap string
   std::vector<uint32_t> frames_;          // scratch of TakeStack
   std::map<std::pair<std::string, std::string>, UnknownKey> unknown_keys_;
   std::vector<std::pair<Value, std::string>> problems_;  // the first few

@@ -13,8 +13,8 @@
 namespace memreplay {
 namespace {
 
-// An entry with its stack takes 100 to 200 bytes of a file. Reserved memory that
-// is never touched costs nothing, copying of grown vectors does.
+// An entry with its stack takes 100 to 200 bytes of a file. Reserved memory that is never touched
+// costs nothing, but copying grown vectors does.
 constexpr uint64_t kBytesPerEvent = 96;
 constexpr uint64_t kMaxReserved = 4'000'000;
 

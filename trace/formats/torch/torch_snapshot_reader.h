@@ -1,6 +1,6 @@
-// Reads what torch.cuda.memory._dump_snapshot() and its C++ counterpart write,
-// of every PyTorch from 2.0 on: a dict of segments, traces and settings, or a
-// bare list of segments; as a pickle or, from json.dump, as JSON.
+// Reads the output of torch.cuda.memory._dump_snapshot() and its C++ counterpart, from every
+// PyTorch since 2.0: a dict of segments, traces and settings, or a bare list of segments; as a
+// pickle or, from json.dump, as JSON.
 #ifndef MEMREPLAY_TRACE_FORMATS_TORCH_TORCH_SNAPSHOT_READER_H_
 #define MEMREPLAY_TRACE_FORMATS_TORCH_TORCH_SNAPSHOT_READER_H_
 
@@ -13,18 +13,17 @@
 
 namespace memreplay {
 
-// From the first bytes (4 KiB suffice): is it one?
+// Return whether a file with these first bytes (4 KiB suffice) is a snapshot.
 bool IsSnapshotPickle(std::string_view head);
 bool IsSnapshotJson(std::string_view head);
 
-// One pass; O(bytes). Trace entries become 48 bytes each while they are read
-// and their stacks are shared, so memory stays below the size of large files.
+// Read a snapshot in one pass. O(bytes). Trace entries become 48 bytes each while they are read and
+// their stacks are shared, so memory stays below the size of large files.
 //
-// Unknown keys, actions that are not replayed and segments that do not add up
-// become diagnostics. Errors (InvalidArgument; they name `path` and the byte
-// offset or the trace entry): anything that is not plain data, a number that
-// is negative, fractional or beyond 64 bits where memory is counted, a missing
-// field. JSON integers are exact up to 64 bits.
+// Unknown keys, actions that are not replayed and inconsistent segments become diagnostics. Errors
+// (InvalidArgument; they name `path` and the byte offset or the trace entry): anything that is not
+// plain data, a memory count that is negative, fractional or beyond 64 bits, a missing field. JSON
+// integers are exact up to 64 bits.
 absl::StatusOr<Trace> ReadSnapshotPickle(ByteSource& source, const std::string& path);
 absl::StatusOr<Trace> ReadSnapshotJson(ByteSource& source, const std::string& path);
 

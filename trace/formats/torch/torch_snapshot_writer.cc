@@ -26,7 +26,7 @@ class SnapshotWriter {
         frames_(trace.stacks.frame_count(), kNotYet),
         stacks_(trace.stacks.size(), kNotYet) {
     if (!layout_.has_device_traces && layout_.pickle_protocol == 0) {
-      // No snapshot before: the layout of 2.11.
+      // A trace that no snapshot was read from gets the layout of 2.11.
       for (const LayoutField& field : kLayoutFields) layout_.*field.field = true;
       layout_.has_event_pool_id = false;
     }
@@ -306,7 +306,7 @@ class SnapshotWriter {
     pickle_.End();
   }
 
-  // As python/memreplay/_notes.py does, with places from the first event on.
+  // Writes the notes as python/memreplay/_notes.py does, with places counted from the first event.
   void Notes() {
     std::vector<std::string_view> names;
     absl::flat_hash_map<uint32_t, uint64_t> numbers;
