@@ -54,10 +54,10 @@ class Engine {
       slot = std::move(grad);
     } else if (!slot.is_only_owner()) {
       slot = session_.New("grad sum", slot.sizes(), slot.dtype(), "temporary");
-    }  // else the sum is formed in place
+    }  // otherwise the sum is formed in place
   }
 
-  // Brings a gradient to the size and type of the value it belongs to.
+  // Converts a gradient to the size and type of its value.
   Tensor Validate(Tensor grad, const Node::Output& value) {
     if (ElementCount(value.sizes) != grad.element_count()) {
       const int64_t columns = ElementCount(value.sizes);
@@ -93,7 +93,7 @@ class Engine {
       }
       if (--dependencies_[next] == 0 && buffers_.contains(next)) ready_.push(next);
     }
-    // A long chain of nodes must not be destroyed by recursion.
+    // A long chain of nodes must not be destroyed recursively.
     for (Node::Edge& edge : node.inputs) done_.push_back(std::move(edge.node));
     node.inputs.clear();
   }
@@ -114,7 +114,7 @@ void RunBackward(Session& session, const Tensor& root, Tensor grad) {
 }
 
 void RunBackward(Session& session, const Tensor& loss) {
-  // Python's backward() holds it until it returns.
+  // Python's backward() holds the ones until it returns.
   const Tensor ones = session.New("ones_like", loss.sizes(), loss.dtype(), "temporary");
   RunBackward(session, loss, ones);
 }

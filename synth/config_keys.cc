@@ -19,7 +19,7 @@ std::string_view Strip(std::string_view text) {
   return text;
 }
 
-// Integers, with underscores as Python allows, and products of them.
+// Parses integers, with underscores as Python allows, and their products.
 std::optional<int64_t> ParseInteger(std::string_view text) {
   int64_t product = 1;
   while (true) {
@@ -42,7 +42,7 @@ absl::Status WrongType(const Setting& setting, std::string_view expected) {
       StrCat(setting.key, ": expected ", expected, ", found '", setting.value, "'"));
 }
 
-// `line` without a comment: one begins at a '#' outside quotes.
+// Returns `line` without its comment, which begins at a '#' outside quotes.
 std::string_view WithoutComment(std::string_view line) {
   char quote = 0;
   for (size_t i = 0; i < line.size(); ++i) {

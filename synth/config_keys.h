@@ -1,5 +1,5 @@
-// The keys of a configuration: from a name, as on a command line or in a config
-// file, to a member, its type and what it may be.
+// The keys of a configuration. A key maps a name on the command line or in a config file to a
+// member, its type and its valid values.
 #ifndef MEMREPLAY_SYNTH_CONFIG_KEYS_H_
 #define MEMREPLAY_SYNTH_CONFIG_KEYS_H_
 
@@ -17,20 +17,20 @@
 
 namespace memreplay::synth {
 
-// One setting, as on a command line (without "--") or in a config file.
+// A setting on the command line (without "--") or in a config file.
 struct Setting {
   std::string key;
   std::string value;  // a Python literal
 };
 
-// A key for --help.
+// The description of a key for --help.
 struct KeyInfo {
   std::string_view name;
   std::string values;         // "N", "True|False", "auto|flash" ...
-  std::string default_value;  // empty: the key has nothing to do with memory
+  std::string default_value;  // empty: the key does not affect memory
 };
 
-// What to do instead of a key that does not exist but is believed in.
+// Advice for a key that does not exist but that users expect.
 struct KeyHint {
   std::string_view key;
   std::string_view hint;
@@ -40,16 +40,15 @@ struct KeyHint {
 template <typename Config>
 struct ConfigKey {
   std::string_view name;
-  // None: known, without effect on memory.
+  // monostate: known, but without effect on memory.
   std::variant<std::monostate, int64_t Config::*, double Config::*, bool Config::*,
                std::string Config::*>
       member;
   std::string_view choices = {};           // "none|block"; empty: any
-  void (*follow)(Config*) = [](auto*) {};  // what setting it also sets
+  void (*follow)(Config*) = [](auto*) {};  // sets the keys that depend on it
 };
 
-// A value as a Python literal would be read. Errors: InvalidArgument: "KEY:
-// expected X, found 'Y'".
+// Parse a value as a Python literal. Error: InvalidArgument, "KEY: expected X, found 'Y'".
 absl::Status ParseValue(const Setting& setting, int64_t* out);  // also 600_000 and 5 * 8
 absl::Status ParseValue(const Setting& setting, double* out);
 absl::Status ParseValue(const Setting& setting, bool* out);
@@ -65,11 +64,11 @@ std::string ValueJson(double value);
 std::string ValueJson(bool value);
 std::string ValueJson(const std::string& value);
 
-// The lines of a config file of Python: `key = value`, comments, blank lines.
-// `name` is for messages: "FILE: line L: expected X, found Y".
+// Parses a Python config file: lines with `key = value`, comments, and blank lines. `name` is used
+// in messages: "FILE: line L: expected X, found Y".
 absl::StatusOr<std::vector<Setting>> ReadConfigFile(std::string_view text, std::string_view name);
 
-// Empty: none.
+// Returns the advice for `key`; empty if there is none.
 std::string_view FindHint(absl::Span<const KeyHint> hints, std::string_view key);
 
 template <typename Config>
@@ -98,7 +97,7 @@ std::vector<KeyInfo> DescribeKeys(const std::vector<ConfigKey<Config>>& keys) {
   return infos;
 }
 
-// Error: NotFound: no such key.
+// Sets a key. Error: NotFound if there is no such key.
 template <typename Config>
 absl::Status SetKey(const std::vector<ConfigKey<Config>>& keys, const Setting& setting,
                     Config* config) {
@@ -125,7 +124,7 @@ absl::Status SetKey(const std::vector<ConfigKey<Config>>& keys, const Setting& s
   return set;
 }
 
-// All that concern memory, as one JSON object.
+// Returns all keys that affect memory as one JSON object.
 template <typename Config>
 std::string KeysToJson(const std::vector<ConfigKey<Config>>& keys, const Config& config) {
   std::string json = "{";

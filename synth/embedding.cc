@@ -1,4 +1,4 @@
-// Rows of a weight by index, and the gradient of the weight.
+// Embedding: selects rows of a weight by index, and computes the weight's gradient.
 #include <algorithm>
 #include <utility>
 
@@ -9,8 +9,8 @@ namespace {
 
 int64_t Divided(int64_t value, int64_t unit) { return (value + unit - 1) / unit; }
 
-// Scratch of the device-wide algorithms by which indices are sorted and counted: parts that each
-// begin at a multiple of 256 bytes, the start brought to one as well.
+// Returns the scratch memory of device-wide algorithms that sort and count indices: parts that each
+// begin at a multiple of 256 bytes, plus the bytes to align the start.
 int64_t Scratch(std::initializer_list<int64_t> parts) {
   constexpr int64_t kAlignment = 256;
   int64_t bytes = kAlignment - 1;
@@ -18,8 +18,9 @@ int64_t Scratch(std::initializer_list<int64_t> parts) {
   return bytes;
 }
 
-// Of `n` pairs of 8 bytes, by 8 bits of the key a pass: counts of each pass; what blocks tell each
-// other in one; a copy of the pairs if there is more than one.
+// Returns the scratch memory to sort `n` pairs of 8 bytes, by 8 bits of the key in each pass: the
+// counts of each pass, what blocks exchange in one pass, and a copy of the pairs if there is more
+// than one pass.
 int64_t SortScratch(const DeviceAlgorithms& device, int64_t n, int64_t largest) {
   constexpr int64_t kValues = 256;  // of 8 bits
   int64_t bits = 1;
@@ -30,24 +31,25 @@ int64_t SortScratch(const DeviceAlgorithms& device, int64_t n, int64_t largest) 
       {passes * kValues * 8, Divided(n, device.sort_tile) * kValues * 4, copy, copy, 32});
 }
 
-// What one block passes on to the next: 8 or 16 bytes for each, and for a warp before the first.
+// Returns the memory that blocks pass on to their successors: 8 or 16 bytes for each, and for a
+// warp before the first.
 int64_t LookBack(int64_t n, int64_t tile, int64_t bytes) { return (Divided(n, tile) + 32) * bytes; }
 
-// Of the starts of runs of equal ones among `n`.
+// Returns the scratch memory to find the starts of runs of equal values among `n`.
 int64_t RunsScratch(const DeviceAlgorithms& device, int64_t n) {
   if (!device.wide_counts) return Scratch({LookBack(n, device.runs_tile, 8)});
   return Scratch({LookBack(n, device.runs_tile, 16), 1});
 }
 
-// Of the sums of the first, the first two ... of `n`.
+// Returns the scratch memory for the prefix sums of `n` values.
 int64_t SumsScratch(const DeviceAlgorithms& device, int64_t n) {
   constexpr int64_t kTile = 896;
   if (!device.wide_counts) return Scratch({LookBack(n, kTile, 16)});
   return Scratch({LookBack(n, kTile, 16), 1});
 }
 
-// The dense gradient of an embedding of V rows: n indices select them. Every size is what
-// torch 2.6, 2.11 and 2.15 requested in `memreplay record`.
+// Creates the dense gradient of an embedding with V rows, of which n indices select some. Every
+// size is what torch 2.6, 2.11 and 2.15 requested in `memreplay record`.
 Tensor EmbeddingGradient(Session& s, const Sizes& weight_sizes, int64_t n) {
   constexpr int64_t kSortAbove = 3072;  // fewer indices go to a kernel without scratch
   const DeviceAlgorithms& device = s.platform().algorithms;

@@ -1,4 +1,4 @@
-// A Llama-like model trained by nanoGPT's train.py, as a program.
+// The schedule of a Llama-like model that nanoGPT's train.py trains.
 #ifndef MEMREPLAY_SYNTH_LLAMA_H_
 #define MEMREPLAY_SYNTH_LLAMA_H_
 
@@ -8,7 +8,7 @@
 
 namespace memreplay::synth {
 
-// TrainingProgram() of training.h. Error: that of Validate().
+// Returns the TrainingProgram() of training.h. Error: that of Validate().
 absl::StatusOr<Trace> LlamaProgram(const LlamaConfig& config);
 
 }  // namespace memreplay::synth

@@ -37,7 +37,7 @@ using Keys = std::vector<ConfigKey<LlamaConfig>>;
 const Keys& AllKeys() {
   static const Keys* const kKeys = [] {
     auto* keys = new Keys{
-        // First, because it sets others.
+        // The preset is first because it sets other keys.
         {"preset", &LlamaConfig::preset,
          "none|llama-2-7b|llama-2-13b|llama-3-8b|llama-3.2-1b|llama-3.2-3b", ApplyPreset},
         {"dim", &LlamaConfig::dim},

@@ -1,5 +1,5 @@
-// A Llama-like model's configuration, under the names of its reference code, and
-// nanoGPT's trainer's.
+// The configuration of a Llama-like model and of nanoGPT's trainer, under the names of the
+// reference code.
 #ifndef MEMREPLAY_SYNTH_LLAMA_CONFIG_H_
 #define MEMREPLAY_SYNTH_LLAMA_CONFIG_H_
 
@@ -14,7 +14,7 @@
 
 namespace memreplay::synth {
 
-// The Llama-like model's configuration and its trainer's.
+// The configuration of a Llama-like model and of its trainer.
 struct LlamaConfig : TrainerConfig {
   LlamaConfig() {
     compile = false;
@@ -33,7 +33,7 @@ struct LlamaConfig : TrainerConfig {
   int64_t multiple_of = 256;      // ... rounded up to a multiple of this
   int64_t vocab_size = 32000;
   int64_t seq_len = 2048;
-  std::string rms_norm = "auto";  // eager: op by op; fused: one kernel; auto: as the release
+  std::string rms_norm = "auto";  // eager: op by op; fused: one kernel; auto: as in the release
   bool upcast_logits = false;     // model.output(h).float()
 
   int64_t kv_heads() const { return n_kv_heads == 0 ? n_heads : n_kv_heads; }
@@ -44,9 +44,10 @@ struct LlamaConfig : TrainerConfig {
 };
 
 std::vector<KeyInfo> LlamaKeys();
-// What to say instead, for other people's names of the keys; else empty.
+// Returns the advice for a name of a key in other software; empty if there is none.
 std::string_view LlamaHint(std::string_view key);
-// Errors: InvalidArgument: an unknown key (with a hint), a value of another type.
+// Applies a setting. Error: InvalidArgument for an unknown key (with advice) or a value of another
+// type.
 absl::Status ApplySetting(const Setting& setting, LlamaConfig* config);
 absl::Status Validate(const LlamaConfig& config);
 std::string ToJson(const LlamaConfig& config);

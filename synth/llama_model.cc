@@ -44,7 +44,7 @@ Tensor Llama::Project(std::string_view name, Tensor x, const Tensor& weight) {
   return Linear(s_, std::move(x), weight, Tensor());
 }
 
-// Each key and value head serves a group of heads: a copy for each of them.
+// Copies each key and value head for every head of the group that it serves.
 // NOLINTNEXTLINE(performance-unnecessary-value-param): the name lives until the end.
 Tensor Llama::RepeatHeads(Tensor x) {
   const int64_t times = config_.n_heads / config_.kv_heads();
@@ -85,7 +85,7 @@ Tensor Llama::Attention(const Block& block, const Tensor& x) {
   return Project("wo", Reshape(s_, y, {b, t, config_.dim}), block.wo);
 }
 
-// SwiGLU: w2(silu(w1 x) * w3 x). Kept: both products, silu's result and theirs.
+// SwiGLU: w2(silu(w1 x) * w3 x). Saves both products, silu's result and their product.
 Tensor Llama::FeedForward(const Block& block, const Tensor& x) {
   const Scope scope(s_, "feed_forward");
   Tensor gate = Silu(s_, Project("w1", x, block.w1));  // h BTF each

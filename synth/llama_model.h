@@ -1,5 +1,5 @@
-// A Llama-like model: RMSNorm, rotary embedding, grouped-query attention, SwiGLU.
-// tests/synth/walks/models.py is the PyTorch model that it follows.
+// A Llama-like model: RMSNorm, rotary embedding, grouped-query attention, SwiGLU. It follows the
+// PyTorch model in tests/synth/walks/models.py.
 #ifndef MEMREPLAY_SYNTH_LLAMA_MODEL_H_
 #define MEMREPLAY_SYNTH_LLAMA_MODEL_H_
 

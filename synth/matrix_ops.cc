@@ -11,7 +11,7 @@ constexpr std::string_view kTemporary = "temporary";
 
 int64_t RoundUpTo(int64_t value, int64_t unit) { return (value + unit - 1) / unit * unit; }
 
-// [B, H, T, D], stored as [B, T, H, D].
+// Creates a tensor of shape [B, H, T, D], stored as [B, T, H, D].
 Tensor NewHeads(Session& s, std::string_view op, const Tensor& like, std::string_view tag) {
   return s.New(op, {like.size(0), like.size(2), like.size(1), like.size(3)}, like.dtype(), tag)
       .Transposed(1, 2);
@@ -22,7 +22,7 @@ std::array<Tensor, 3> NewHeadGradients(Session& s, const Tensors& saved) {
           NewHeads(s, "dv", saved[2], kTemporary)};
 }
 
-// A gradient that a product makes.
+// Creates a gradient that is the result of a product.
 Tensor NewProduct(Session& s, std::string_view op, const Tensor& of) {
   Tensor grad = s.New(op, of.sizes(), of.dtype(), kTemporary);
   s.UseGemm();
@@ -33,7 +33,7 @@ Tensor NewProduct(Session& s, std::string_view op, const Tensor& of) {
 
 Tensor Linear(Session& s, Tensor x, const Tensor& weight, const Tensor& bias,
               std::string_view tag) {
-  // Autocast goes through the arguments from the last to the first.
+  // Autocast processes the arguments from the last to the first.
   const Tensor b = AutocastArgument(s, bias);
   const Tensor w = AutocastArgument(s, weight);
   x = AutocastArgument(s, x);
@@ -52,10 +52,9 @@ Tensor Linear(Session& s, Tensor x, const Tensor& weight, const Tensor& bias,
              if (!has_bias) dw = NewProduct(session, "mm dweight", saved[1]);
              dx = NewProduct(session, "mm dx", saved[0]);
              if (has_bias)
-               dw = NewProduct(session, "mm dweight", saved[1]);  // addmm: the other way
-             // The bias was broadcast over the rows: the engine sums its gradient.
-             // The product has two dimensions and is seen as having those of x, and the weight's
-             // as transposed.
+               dw = NewProduct(session, "mm dweight", saved[1]);  // addmm: reversed order
+             // The bias was broadcast over the rows, so the engine sums its gradient. The product
+             // has two dimensions; its view has those of x, and the weight's view is transposed.
              return {dx.AsView(), dw.AsView(), has_bias ? grads[0] : Tensor()};
            });
   return y;
@@ -69,7 +68,7 @@ Tensor BatchedMatMul(Session& s, Tensor a, const Tensor& b) {
   const Sizes sizes = {a.size(0), a.size(1), m, n};
   const Tensor right = AutocastArgument(s, b);
   a = AutocastArgument(s, a);
-  // bmm takes three dimensions: operands that cannot be folded are copied.
+  // bmm takes three dimensions, so operands that cannot be folded are copied.
   const Tensor left3 = Reshape(s, a, {batch, m, k});
   const Tensor right3 = Reshape(s, right, {batch, k, n});
   Tensor y = s.New("bmm", {batch, m, n}, a.dtype());
@@ -99,7 +98,7 @@ Tensor FlashAttention(Session& s, const Tensor& q, const Tensor& k, const Tensor
            [](Session& session, const Tensors&, const Tensors& kept) -> Tensors {
              std::array<Tensor, 3> grads = NewHeadGradients(session, kept);
              const Tensor& query = kept[0];
-             // Per query row, padded to 128 rows and 32 channels, in fp32.
+             // One value per query row, padded to 128 rows and 32 channels, in fp32.
              const int64_t rows = query.size(0) * query.size(1) * RoundUpTo(query.size(2), 128);
              const auto softmax_d = session.NewScratch("flash_attention softmax_d",
                                                        Bytes(static_cast<uint64_t>(4 * rows)));
@@ -113,9 +112,9 @@ Tensor FlashAttention(Session& s, const Tensor& q, const Tensor& k, const Tensor
 
 namespace {
 
-// Scratch of efficient attention's backward, where dq is summed in fp32: blocks of queries by
-// channels, each with its semaphores. Of 16-bit q with more than 64 channels, cards with small
-// blocks take another amount, which is not modelled.
+// Returns the scratch memory of efficient attention's backward, which sums dq in fp32: blocks of
+// queries by channels, each with its semaphores. For 16-bit q with more than 64 channels, GPUs with
+// small blocks use a different amount, which is not modelled.
 int64_t GradientBlocks(const Platform& platform, const Tensor& q) {
   const int64_t channels = q.size(3);
   const bool fp32 = q.dtype() == DType::kFloat32;
@@ -135,7 +134,7 @@ Tensors EfficientAttentionGradients(Session& s, const Tensors& kept) {
   const int64_t row_sums = 4 * query.size(0) * query.size(1) * query.size(2);
   std::shared_ptr<Storage> delta;
   if (query.dtype() == DType::kFloat32) {
-    // Summed over the channels and brought into the order of heads by ops of their own.
+    // Separate ops sum it over the channels and convert it to the order of heads.
     const auto product = scratch("efficient_attention delta product", 4 * query.element_count());
     const auto sums = scratch("efficient_attention delta sums", row_sums);
     delta = scratch("efficient_attention delta", row_sums);
@@ -156,7 +155,7 @@ Tensor EfficientAttention(Session& s, const Tensor& q, const Tensor& k, const Te
     offset = s.New("efficient_attention offset", {}, DType::kInt64);
   }
   Tensor out = NewHeads(s, "efficient_attention", q, "activation");
-  Tensor lse;  // only computed for backward
+  Tensor lse;  // computed for backward only
   if (s.grad_enabled()) {
     lse = s.New("efficient_attention logsumexp", {q.size(0), q.size(1), RoundUpTo(q.size(2), 32)},
                 DType::kFloat32);

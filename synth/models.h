@@ -1,4 +1,4 @@
-// The models whose training runs can be written down, by name.
+// The models whose training runs can be written as schedules, by name.
 #ifndef MEMREPLAY_SYNTH_MODELS_H_
 #define MEMREPLAY_SYNTH_MODELS_H_
 
@@ -14,21 +14,21 @@
 
 namespace memreplay::synth {
 
-// A run of a model as a schedule.
+// A training run of a model as a schedule.
 struct TrainingRun {
   Trace program;
   int64_t parameters = 0;
   std::string torch_version;
 };
 
-// A model that `memreplay synth` knows.
+// A model that `memreplay synth` can run.
 struct ModelKind {
   std::string_view name;  // "nanogpt"
   std::vector<KeyInfo> (*keys)();
-  // What to do instead of a key that does not exist but is believed in; else empty.
+  // Returns the advice for a key that does not exist but that users expect; empty if there is none.
   std::string_view (*hint)(std::string_view key);
-  // Settings in order, later ones override. Errors: InvalidArgument: an unknown
-  // key, a value of another type, sizes that the model refuses.
+  // Creates a run from settings, where later ones override earlier ones. Error: InvalidArgument for
+  // an unknown key, a value of another type or sizes that the model rejects.
   absl::StatusOr<TrainingRun> (*make)(absl::Span<const Setting> settings);
 };
 

@@ -1,4 +1,4 @@
-// nanoGPT's training run as a program: model.py and train.py, op by op.
+// nanoGPT's training run as a schedule: model.py and train.py, op by op.
 #ifndef MEMREPLAY_SYNTH_NANOGPT_H_
 #define MEMREPLAY_SYNTH_NANOGPT_H_
 
@@ -8,7 +8,7 @@
 
 namespace memreplay::synth {
 
-// TrainingProgram() of training.h. Error: that of Validate().
+// Returns the TrainingProgram() of training.h. Error: that of Validate().
 absl::StatusOr<Trace> NanoGptProgram(const NanoGptConfig& config);
 
 }  // namespace memreplay::synth

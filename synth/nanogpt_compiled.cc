@@ -56,7 +56,7 @@ Model::Output CompiledNanoGpt::Forward(const Tensor& indices, const Tensor& targ
   saved.targets = targets;
   saved.tok_emb = Residual("tok_emb");  // 4 BTC
   Tensor residual = saved.tok_emb;
-  Tensor branch;  // the last product, added in the next kernel
+  Tensor branch;  // last product, added in the next kernel
   for (int64_t i = 0; i < config_.n_layer; ++i) {
     const Scope scope(s_, StrCat("h.", i));
     Layer layer;
@@ -134,12 +134,12 @@ Tensor CompiledNanoGpt::NormBackward(std::string_view name, Tensor residual_grad
 }
 
 Tensor CompiledNanoGpt::LayerBackward(Layer layer, Tensor residual_grad) {
-  const auto branch_grad = [&](std::string_view op) {  // into the branch: of its type
+  const auto branch_grad = [&](std::string_view op) {  // has the branch's type
     return Compute(config_) == DType::kFloat32 ? residual_grad : Activation(op, config_.n_embd);
   };
   Tensor grad = LinearBackward("mlp.c_proj", branch_grad("mlp grad"), std::move(layer.mlp_c_proj),
                                std::move(layer.gelu));
-  layer.fc = Tensor();  // the gelu's gradient is written over the product's
+  layer.fc = Tensor();  // gelu's gradient overwrites the product's
   grad = LinearBackward("mlp.c_fc", std::move(grad), std::move(layer.c_fc),
                         std::move(layer.norm_2_out));
   residual_grad =
@@ -175,7 +175,7 @@ void CompiledNanoGpt::Backward(Session& /*s*/, const Tensor& /*loss*/) {
   const int64_t c = config_.n_embd;
   Tensor tangent;
   if (config_.return_logits) {
-    // The logits are an output without a gradient: zeros are made for it.
+    // The logits are an output without a gradient, so zeros are created for it.
     tangent = s_.New("logits tangent (zeros)", saved.logits.sizes(), saved.logits.dtype(), kLogits);
   }
   Tensor grad = s_.New("logits grad", saved.logits.sizes(), saved.logits.dtype(), kLogits);
@@ -192,7 +192,7 @@ void CompiledNanoGpt::Backward(Session& /*s*/, const Tensor& /*loss*/) {
   {
     const Tensor wte_grad =
         s_.New("wte grad", {config_.vocab_size, c}, DType::kFloat32, kTemporary);
-    if (!config_.tie_weights) grads_.push_back(wte_grad);  // else added to the head's
+    if (!config_.tie_weights) grads_.push_back(wte_grad);  // otherwise added to the head's
   }
   saved = {};
   residual_grad = Tensor();

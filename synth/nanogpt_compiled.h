@@ -1,6 +1,6 @@
-// nanoGPT's model under torch.compile: what the generated kernels write, read off
-// the forward and backward graphs rather than simulated op by op. Approximate:
-// which buffers are fused away or reused is the compiler's choice.
+// nanoGPT's model under torch.compile: the buffers of the generated kernels, taken from the forward
+// and backward graphs rather than simulated op by op. This is approximate, since the compiler
+// decides which buffers it fuses away or reuses.
 #ifndef MEMREPLAY_SYNTH_NANOGPT_COMPILED_H_
 #define MEMREPLAY_SYNTH_NANOGPT_COMPILED_H_
 
@@ -17,11 +17,10 @@ class CompiledNanoGpt final : public Model {
   CompiledNanoGpt(Session& s, const NanoGptConfig& config)
       : s_(s), config_(config), model_(s, config) {}
 
-  // One call of the forward graph. With gradients wanted, what its backward needs
-  // is kept until Backward().
+  // Runs the forward graph once. If gradients are enabled, what its backward needs is kept until
+  // Backward().
   Output Forward(const Tensor& indices, const Tensor& targets) override;
-  // The backward graph; gradients are added to those of the model's parameters
-  // when it returns.
+  // Runs the backward graph; on return its gradients are added to those of the model's parameters.
   void Backward(Session& s, const Tensor& loss) override;
   const Parameters& parameters() const override { return model_.parameters(); }
 
@@ -40,7 +39,7 @@ class CompiledNanoGpt final : public Model {
   Tensor Residual(std::string_view op);                      // fp32 [B, T, C]
   Tensors Norm(Tensor* out);
   Tensor WeightCast(std::string_view name, int64_t out, int64_t in);
-  // The gradients of a product's weight (as fp32, kept) and input.
+  // Creates the gradients of a product's weight (as fp32, kept) and input.
   Tensor LinearBackward(std::string_view name, Tensor grad, Tensor weight, Tensor input);
   Tensor NormBackward(std::string_view name, Tensor residual_grad, Tensor grad, Tensors norm);
   Tensor LayerBackward(Layer layer, Tensor residual_grad);
@@ -49,7 +48,7 @@ class CompiledNanoGpt final : public Model {
   const NanoGptConfig config_;
   NanoGpt model_;  // the weights
   Saved saved_;
-  Tensors grads_;  // made by the backward graph so far
+  Tensors grads_;  // created by the backward graph so far
 };
 
 }  // namespace memreplay::synth

@@ -5,7 +5,7 @@
 namespace memreplay::synth {
 namespace {
 
-// The released models: from_pretrained() overrides the sizes and has biases.
+// Applies a released model: from_pretrained() overrides the sizes and has biases.
 void ApplyPretrained(NanoGptConfig* config) {
   struct Sizes {
     std::string_view name;
@@ -36,7 +36,7 @@ using Keys = std::vector<ConfigKey<NanoGptConfig>>;
 const Keys& AllKeys() {
   static const Keys* const kKeys = [] {
     auto* keys = new Keys{
-        // First, because they set others.
+        // These keys are first because they set other keys.
         {"dataset", &NanoGptConfig::dataset, "", ApplyDataset},
         {"init_from", &NanoGptConfig::init_from, "scratch|gpt2|gpt2-medium|gpt2-large|gpt2-xl",
          ApplyPretrained},
@@ -50,7 +50,7 @@ const Keys& AllKeys() {
         {"return_logits", &NanoGptConfig::return_logits},
     };
     AppendTrainerKeys(keys);
-    // nanoGPT's, without effect on memory.
+    // nanoGPT's keys without effect on memory.
     for (const char* name :
          {"out_dir", "log_interval", "always_save_checkpoint", "wandb_log", "wandb_project",
           "wandb_run_name", "learning_rate", "weight_decay", "beta1", "beta2", "decay_lr",
@@ -66,7 +66,7 @@ constexpr std::string_view kNoCheckpointing =
     "nanoGPT has no checkpointing; --checkpoint=block predicts what torch.utils.checkpoint around "
     "each block would do";
 
-// Keys that people (and language models) believe in.
+// Keys that users (and language models) expect.
 constexpr KeyHint kHints[] = {
     {"eval_batch_size", "nanoGPT evaluates with batch_size; a smaller one lowers both"},
     {"eval_block_size", "nanoGPT evaluates with block_size"},

@@ -13,7 +13,7 @@
 
 namespace memreplay::synth {
 
-// Defaults are those of nanoGPT's train.py and model.py.
+// The defaults are those of nanoGPT's train.py and model.py.
 struct NanoGptConfig : TrainerConfig {
   int64_t n_layer = 12;
   int64_t n_head = 12;
@@ -27,26 +27,26 @@ struct NanoGptConfig : TrainerConfig {
   bool return_logits = true;            // compiled: the graph returns the logits
 
   std::string resolved_attention() const { return AttentionFor(n_embd / n_head); }
-  // As nanoGPT's, wpe not counted out.
+  // Returns the number of parameters as nanoGPT counts them, including wpe.
   int64_t parameter_count() const;
 };
 
-// Keys that are known, in the order in which command lines apply them. Those of
-// nanoGPT that do not concern memory are known too and do nothing.
+// Returns all known keys in the order in which command lines apply them. This includes keys of
+// nanoGPT that do not affect memory, which do nothing.
 std::vector<KeyInfo> NanoGptKeys();
 
-// What to do instead, for keys that do not exist but are believed in
-// (eval_batch_size); else empty.
+// Returns the advice for a key that does not exist but that users expect (eval_batch_size); empty
+// if there is none.
 std::string_view NanoGptHint(std::string_view key);
 
-// Errors: InvalidArgument: an unknown key (with a hint), a value of another type
-// than the key's, as nanoGPT's configurator would say.
+// Applies a setting. Error: InvalidArgument for an unknown key (with advice) or a value of another
+// type than the key's, as in nanoGPT's configurator.
 absl::Status ApplySetting(const Setting& setting, NanoGptConfig* config);
 
-// What nanoGPT or PyTorch would refuse, and what is too large to write down.
+// Returns an error for what nanoGPT or PyTorch would reject, and for what is too large to write.
 absl::Status Validate(const NanoGptConfig& config);
 
-// All of it as one JSON object, nanoGPT's names as keys.
+// Returns the whole configuration as one JSON object with nanoGPT's names as keys.
 std::string ToJson(const NanoGptConfig& config);
 
 }  // namespace memreplay::synth

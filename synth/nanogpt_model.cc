@@ -113,8 +113,8 @@ Tensor NanoGpt::Mlp(const Block& block, const Tensor& x) {
 }
 
 Tensor NanoGpt::RunBlock(const Block& block, const Tensor& input) {
-  // The arguments of a module's call live until it returns, so that the LayerNorms'
-  // outputs live through the whole branch.
+  // The arguments of a module's call live until it returns, so the outputs of the LayerNorms live
+  // through the whole branch.
   Tensor branch = Attention(block, LayerNorm(s_, input, block.ln_1.weight, block.ln_1.bias));
   Tensor x = Add(s_, input, branch);
   branch = Tensor();

@@ -15,14 +15,13 @@ namespace memreplay::synth {
 // nanoGPT, op by op.
 class NanoGpt final : public Model {
  public:
-  // model.to("cuda")
+  // Implements model.to("cuda").
   NanoGpt(Session& s, const NanoGptConfig& config);
 
   Output Forward(const Tensor& indices, const Tensor& targets) override;
   const Parameters& parameters() const override { return parameters_; }
-  // Hands gradients, made in any order, to the parameters of the same size. A
-  // parameter without one gets one of its own (biases, which a compiled backward
-  // sums in passing).
+  // Assigns gradients, created in any order, to the parameters of the same size. A parameter
+  // without a gradient gets a new one (biases, which a compiled backward sums in passing).
   void AccumulateGrads(Session& s, Tensors grads);
 
  private:
@@ -32,7 +31,7 @@ class NanoGpt final : public Model {
   };
   struct Block {
     Weights ln_1, c_attn, c_proj, ln_2, c_fc, mlp_c_proj;
-    Tensor mask;  // manual attention: what tril() left
+    Tensor mask;  // manual attention: the result of tril()
   };
 
   Tensor NewParameter(const std::string& name, Sizes sizes);

@@ -1,5 +1,5 @@
-// Ops on elements, rows and shapes. Matrices and attention: matrix_ops.cc; RMSNorm:
-// rms_norm.cc; Embedding: embedding.cc.
+// Ops on elements, rows and shapes. Matrix products and attention are in matrix_ops.cc, RMSNorm in
+// rms_norm.cc, and Embedding in embedding.cc.
 #include "synth/ops.h"
 
 #include <algorithm>
@@ -13,7 +13,7 @@ constexpr std::string_view kLogits = "logits";
 
 DType Promote(DType a, DType b) { return a == b ? a : DType::kFloat32; }
 
-// An op whose gradient has the size and type of its input.
+// Returns the backward of an op whose gradient has the size and type of its input.
 BackwardFunction OneGradient(std::string_view op) {
   return [op](Session& s, const Tensors& grads, const Tensors&) -> Tensors {
     return {s.New(op, grads[0].sizes(), grads[0].dtype(), kTemporary)};
@@ -25,7 +25,7 @@ BackwardFunction OneGradient(std::string_view op) {
 Tensor Add(Session& s, const Tensor& a, const Tensor& b) {
   const Sizes& sizes = a.element_count() >= b.element_count() ? a.sizes() : b.sizes();
   Tensor y = s.New("add", sizes, Promote(a.dtype(), b.dtype()));
-  // The gradient goes to both; the engine casts and sums where they differ.
+  // The gradient goes to both inputs; the engine casts and sums if they differ.
   s.Record({a, b}, {y}, {}, [](Session&, const Tensors& grads, const Tensors&) -> Tensors {
     return {grads[0], grads[0]};
   });
@@ -72,7 +72,7 @@ Tensor Silu(Session& s, Tensor x) {
 
 Tensor Dropout(Session& s, Tensor x, double p) {
   if (p == 0 || !s.training()) return x;
-  Tensor mask = s.New("dropout mask", x.sizes(), DType::kBool);  // 1 byte an element
+  Tensor mask = s.New("dropout mask", x.sizes(), DType::kBool);  // 1 byte per element
   Tensor y = s.New("dropout", x.sizes(), x.dtype());
   s.Record({x}, {y}, {mask}, OneGradient("dropout grad"));
   return y;
@@ -132,7 +132,7 @@ Tensor LayerNorm(Session& s, const Tensor& x, const Tensor& weight, const Tensor
 // NOLINTNEXTLINE(performance-unnecessary-value-param): the op holds its input while it runs.
 Tensor Softmax(Session& s, Tensor x) {
   const DType dtype = s.autocast().has_value() ? DType::kFloat32 : x.dtype();
-  // fp16 is brought to fp32 by the kernel, bf16 before it.
+  // The kernel itself converts fp16 to fp32; bf16 is converted before.
   const Tensor input = x.dtype() == DType::kBFloat16 ? Cast(s, x, dtype, "softmax cast") : x;
   Tensor y = s.New("softmax", x.sizes(), dtype);
   s.Record(
@@ -149,7 +149,7 @@ Tensor Softmax(Session& s, Tensor x) {
 
 Tensor Rotate(Session& s, const Tensor& x, const Tensor& angles) {
   Tensor y = s.New("rotate", x.sizes(), DType::kFloat32);  // 4 BTHD
-  // Linear in x: only the angles are kept.
+  // The op is linear in x, so only the angles are kept.
   s.Record({x}, {y}, {angles},
            [](Session& session, const Tensors& grads, const Tensors& saved) -> Tensors {
              const Tensor conjugate =
@@ -161,7 +161,8 @@ Tensor Rotate(Session& s, const Tensor& x, const Tensor& angles) {
 
 namespace {
 
-// An explicit dtype keeps autocast from casting: the result is of the logits' type.
+// Returns log probabilities of the logits' type, since an explicit dtype keeps autocast from
+// casting.
 Tensor LogSoftmax(Session& s, const Tensor& logits) {
   Tensor y = s.New("log_softmax", logits.sizes(), logits.dtype(), kLogits);  // h BTV
   s.Record({logits}, {y}, {y},
@@ -188,7 +189,7 @@ Tensor CrossEntropy(Session& s, const Tensor& logits, const Tensor& targets) {
   const int64_t classes = logits.size(-1);
   const Tensor rows = Reshape(s, logits, {logits.element_count() / classes, classes});
   const Tensor log_probabilities = LogSoftmax(s, rows);
-  // nll_loss is on the fp32 list of autocast, cross_entropy itself is not.
+  // nll_loss is on autocast's fp32 list; cross_entropy itself is not.
   const Tensor input = s.autocast().has_value()
                            ? Cast(s, log_probabilities, DType::kFloat32, "nll_loss input", kLogits)
                            : log_probabilities;  // 4 BTV
@@ -271,7 +272,7 @@ Tensor Checkpoint(Session& s, const std::function<Tensor(const Tensor&)>& block,
                const Autocast again(session, autocast);
                output = block(input);
              }
-             RunBackward(session, output, grads[0]);  // which Python's checkpoint() holds too
+             RunBackward(session, output, grads[0]);  // Python's checkpoint() also holds it
              return {std::move(input.grad())};
            });
   return y;

@@ -17,7 +17,8 @@ Tensor NewLike(Session& s, std::string_view op, const Tensor& like, std::string_
 
 void Optimizer::Step(Session& s) {
   const bool first_step = state_.empty();
-  // Group by group: what decays, which is of two dimensions or more, and the rest.
+  // Processes parameters by group: first those that decay (two dimensions or more), then the
+  // others.
   const auto rest = std::find_if(parameters_.begin(), parameters_.end(),
                                  [](const Parameter& p) { return p.tensor.sizes().size() < 2; });
   const auto decaying = static_cast<size_t>(rest - parameters_.begin());
@@ -28,7 +29,7 @@ void Optimizer::Step(Session& s) {
 
 void Optimizer::StepGroup(Session& s, absl::Span<const Parameter> group, bool first_step) {
   if (kind_ == OptimizerKind::kSgd) {
-    std::vector<Tensor> decayed;  // gradients with the weight's decay
+    std::vector<Tensor> decayed;  // gradients plus the weights' decay
     for (const Parameter& parameter : group) {
       if (parameter.tensor.sizes().size() < 2) continue;
       decayed.push_back(
@@ -52,7 +53,7 @@ void Optimizer::StepGroup(Session& s, absl::Span<const Parameter> group, bool fi
           NewLike(s, StrCat("foreach_sqrt ", parameter.name), parameter.tensor, kTemporary));
     }
   } else if (kind_ == OptimizerKind::kAdamWSingle) {
-    Tensor denominator;  // a name: lives until the next has been made
+    Tensor denominator;  // a name: lives until the next one exists
     for (const Parameter& parameter : group) {
       const Tensor root = NewLike(s, StrCat("sqrt ", parameter.name), parameter.tensor, kTemporary);
       denominator =
@@ -66,7 +67,7 @@ void Optimizer::ZeroGrad() {
 }
 
 void ClipGradNorm(Session& s, const Parameters& parameters) {
-  constexpr int64_t kChunk = 65536;  // elements that one block of the kernel adds up
+  constexpr int64_t kChunk = 65536;  // elements that one block of the kernel sums
   const auto count = static_cast<int64_t>(parameters.size());
   int64_t largest = 0;
   int64_t chunks = 0;
@@ -94,7 +95,7 @@ void ClipGradNorm(Session& s, const Parameters& parameters) {
     const auto stacked = scratch("clip norms", 4 * count);
     total = number("clip total norm");
   }
-  // min(1, limit / (total + epsilon)), which the gradients are multiplied by.
+  // The coefficient min(1, limit / (total + epsilon)), by which the gradients are multiplied.
   Tensor sum = number("clip total norm + epsilon");
   Tensor reciprocal = number("clip reciprocal");
   const Tensor factor = number("clip factor");

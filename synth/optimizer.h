@@ -1,5 +1,4 @@
-// Optimizers and gradient clipping: what a step allocates, keeps and needs for a
-// while.
+// Optimizers and gradient clipping: what a step allocates, keeps and uses temporarily.
 #ifndef MEMREPLAY_SYNTH_OPTIMIZER_H_
 #define MEMREPLAY_SYNTH_OPTIMIZER_H_
 
@@ -20,6 +19,7 @@ struct Parameter {
 };
 using Parameters = std::vector<Parameter>;
 
+// The implementations of a step.
 enum class OptimizerKind : uint8_t {
   kAdamWFused,    // updates in one kernel; its step counters are on the GPU
   kAdamWForeach,  // a list of temporaries as large as all parameters
@@ -30,11 +30,11 @@ enum class OptimizerKind : uint8_t {
 // An optimizer of torch.optim: its state, and what a step allocates.
 class Optimizer {
  public:
-  // In the order in which it goes through them.
+  // Takes the parameters in the order in which the optimizer processes them.
   Optimizer(OptimizerKind kind, Parameters parameters)
       : kind_(kind), parameters_(std::move(parameters)) {}
 
-  // The first step makes the state.
+  // Runs a step; the first one creates the state.
   void Step(Session& s);
   void ZeroGrad();  // set_to_none=True
 
@@ -46,7 +46,7 @@ class Optimizer {
   std::vector<Tensor> state_;
 };
 
-// torch.nn.utils.clip_grad_norm_
+// Implements torch.nn.utils.clip_grad_norm_.
 void ClipGradNorm(Session& s, const Parameters& parameters);
 
 }  // namespace memreplay::synth

@@ -1,4 +1,4 @@
-// Writes a program down as its requests are made, with what each allocation is.
+// Writes the requests of a schedule as they are made, with a label for each allocation.
 #ifndef MEMREPLAY_SYNTH_PROGRAM_WRITER_H_
 #define MEMREPLAY_SYNTH_PROGRAM_WRITER_H_
 
@@ -13,7 +13,7 @@
 
 namespace memreplay::synth {
 
-// What a request is called: the members n, t, dt and sh of flat JSON lines.
+// The name of a request: the members n, t, dt and sh of flat JSON lines.
 struct Label {
   std::string_view name;   // "h.3.attn.c_attn mm"
   std::string_view tag;    // "activation", "workspace" ...
@@ -21,7 +21,7 @@ struct Label {
   absl::Span<const int64_t> sizes;
 };
 
-// One device. Handles count from 1 and are never used again.
+// A writer for the requests of one device. Handles count from 1 and are never reused.
 class ProgramWriter {
  public:
   ProgramWriter() : builder_("synth") { builder_.trace().is_program = true; }
@@ -35,8 +35,8 @@ class ProgramWriter {
 
   uint64_t events() const { return events_; }
 
-  // `header`: a JSON object with the members config, seed or meta; may be empty.
-  // Nothing is written down after this.
+  // Returns the schedule. `header` is a JSON object with the members config, seed or meta, and may
+  // be empty. Nothing is recorded after this.
   Trace Finish(std::string header);
 
  private:

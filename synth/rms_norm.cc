@@ -1,4 +1,4 @@
-// RMSNorm and the ops that it is made of before PyTorch has a kernel for it.
+// RMSNorm, and the ops that implement it before PyTorch had a kernel for it.
 #include <utility>
 
 #include "synth/ops.h"
@@ -75,7 +75,7 @@ Tensor FusedRmsNorm(Session& s, const Tensor& x, const Tensor& weight) {
 Tensor RmsNorm(Session& s, const Tensor& x, const Tensor& weight, bool fused) {
   const Scope scope(s, "rms_norm");
   if (fused) return FusedRmsNorm(s, x, weight);
-  // Kept: x (its producer's, 4 BTC), the roots (4 BT), x scaled (4 BTC).
+  // Keeps x (its producer's, 4 BTC), the roots (4 BT) and x scaled (4 BTC).
   Tensor root = Square(s, x);
   root = Mean(s, std::move(root));
   root = AddNumber(s, std::move(root));

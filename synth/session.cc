@@ -42,11 +42,11 @@ void Session::Record(const Tensors& inputs, const Tensors& outputs, const Tensor
       node->inputs.push_back({input.accumulator(), 0});
     }
   }
-  // An output that is saved must not keep its own node alive.
+  // A saved output must not keep its own node alive.
   for (const Tensor& tensor : saved) {
     node->saved.push_back(tensor.defined() ? tensor.Detached() : Tensor());
   }
-  // Gradients are named after the place in the model.
+  // Gradients are named after the scope of their op.
   node->backward = [scopes = scopes_, inner = std::move(backward)](Session& session, Tensors& grads,
                                                                    const Tensors& kept) {
     std::vector<std::string> outer = std::exchange(session.scopes_, scopes);
@@ -78,7 +78,7 @@ void Session::UseAddmm() {
   if (platform_.lt_workspace_kept) UseGemm();
   std::shared_ptr<Storage> workspace =
       kept != nullptr ? kept : NewScratch("cublasLt workspace", kWorkspace);
-  // cuBLAS's workspace, if kept, comes with its handle, which addmm takes too.
+  // cuBLAS's workspace, if kept, is allocated with its handle, which addmm uses too.
   if (!platform_.workspace_per_call) UseGemm();
   if (platform_.lt_workspace_kept) kept = std::move(workspace);
 }
@@ -86,11 +86,11 @@ void Session::UseAddmm() {
 void Session::UseRowSum(int64_t rows, int64_t columns) {
   const auto divided = [](int64_t a, int64_t b) { return (a + b - 1) / b; };
   const int64_t vector = columns % 4 == 0 ? 4 : columns % 2 == 0 ? 2 : 1;
-  const int64_t threads = 512 / vector;  // of a block
+  const int64_t threads = 512 / vector;  // of one block
   int64_t width = 1;
   while (width < 32 && 2 * width <= columns / vector) width *= 2;
   const int64_t height = threads / width;
-  const int64_t values = divided(rows, height);  // of one thread
+  const int64_t values = divided(rows, height);  // per thread
   if (values < 256) return;
   const int64_t across = divided(columns, width * vector);
   const int64_t down =

@@ -1,6 +1,5 @@
-// The state of PyTorch that ops depend on: whether gradients are wanted, autocast
-// and its cache of cast weights, the threads and their cuBLAS workspaces; and the
-// program being written.
+// The state of PyTorch that ops depend on: whether gradients are enabled, autocast and its cache of
+// cast weights, the threads and their cuBLAS workspaces; and the schedule being written.
 #ifndef MEMREPLAY_SYNTH_SESSION_H_
 #define MEMREPLAY_SYNTH_SESSION_H_
 
@@ -20,38 +19,40 @@
 
 namespace memreplay::synth {
 
+// The threads that allocate.
 enum class Thread : uint8_t { kMain, kAutograd };
 
-// Of sorting and counting on the card; items that one block takes are its tile.
+// Parameters of sorting and counting on the GPU; a tile is the items that one block processes.
 struct DeviceAlgorithms {
   int64_t sort_tile = 3840;
   int64_t runs_tile = 320;
   int64_t multiprocessors = 128;
-  bool sorts_by_used_bits = false;   // of the keys, instead of by all 64
-  bool wide_counts = false;          // counts of 64 bits
-  bool sums_few_rows_apart = false;  // of an embedding whose few rows occur often
+  bool sorts_by_used_bits = false;   // sort by the used bits of the keys instead of all 64
+  bool wide_counts = false;          // 64-bit counts
+  bool sums_few_rows_apart = false;  // for an embedding whose few rows occur often
 };
 
-// What depends on the release of PyTorch and the GPU.
+// Properties of the release of PyTorch and the GPU.
 struct Platform {
   Bytes cublas_workspace = Bytes(8519680);  // :4096:2:16:8; 32 MiB on compute capability 9
-  // Each GEMM requests it and frees it, instead of keeping it per thread.
+  // Whether each GEMM requests and frees the workspace, instead of keeping it per thread.
   bool workspace_per_call = false;
-  // That the card runs at once, which sums over rows are spread over.
+  // The threads that the GPU runs at once, over which sums of rows are spread.
   int64_t resident_threads = int64_t{128} * 1536;
-  // addmm's own workspace is kept per thread instead of being freed.
+  // Whether addmm's own workspace is kept per thread instead of being freed.
   bool lt_workspace_kept = false;
-  // Attention keeps its random state in two GPU tensors.
+  // Whether attention keeps its random state in two GPU tensors.
   bool flash_random_state_on_gpu = false;
   bool efficient_random_state_on_gpu = false;
-  // Blocks of efficient attention's backward have room for 64 x 64 only.
+  // Whether blocks of efficient attention's backward have room for 64 x 64 only.
   bool small_attention_blocks = true;
-  // Norms of many tensors: partial sums for what each has, not for as many as the largest has.
+  // Whether norms of many tensors allocate the partial sums that each tensor has, instead of as
+  // many as the largest has.
   bool norms_compact = false;
   DeviceAlgorithms algorithms = {};
 };
 
-// A training run that is being written down: the allocations of its ops, in order.
+// A training run that is being written: the allocations of its ops, in order.
 class Session {
  public:
   explicit Session(const Platform& platform) : platform_(platform) {}
@@ -61,29 +62,29 @@ class Session {
   ProgramWriter& writer() { return writer_; }
   const Platform& platform() const { return platform_; }
 
-  // A new contiguous tensor. Its name is that of the scopes and `op`.
+  // Creates a contiguous tensor, named after the scopes and `op`.
   Tensor New(std::string_view op, Sizes sizes, DType dtype, std::string_view tag = "activation");
-  // Memory that a kernel needs while it runs, or that a thread keeps.
+  // Allocates memory that a kernel needs while it runs, or that a thread keeps.
   std::shared_ptr<Storage> NewScratch(std::string_view op, Bytes size,
                                       std::string_view tag = "workspace");
 
-  // Makes `outputs` differentiable with respect to `inputs`, if gradients are
-  // wanted and one of the inputs has one. `saved` is what backward needs and so
-  // lives until then. Empty inputs are allowed.
+  // Makes `outputs` differentiable with respect to `inputs`, if gradients are enabled and one of
+  // the inputs has one. `saved` is what backward needs, which lives until then. Empty inputs are
+  // allowed.
   void Record(const Tensors& inputs, const Tensors& outputs, const Tensors& saved,
               BackwardFunction backward);
 
-  // A matrix product is about to run on the current thread.
+  // Prepares a matrix product on the current thread.
   void UseGemm();
-  // One that adds a bias.
+  // Prepares a matrix product that adds a bias.
   void UseAddmm();
-  // The sum over the rows of [rows, columns] is about to run: where blocks of several rows share a
-  // column, they meet in scratch memory. The rule gives what torch 2.6 requests on five cards.
+  // Prepares a sum over the rows of [rows, columns]: if blocks of several rows share a column, they
+  // combine their sums in scratch memory. The rule gives what torch 2.6 requests on five GPUs.
   void UseRowSum(int64_t rows, int64_t columns);
 
-  // The 16-bit type that autocast computes in, if it is on.
+  // Returns the 16-bit type that autocast computes in, if it is on.
   std::optional<DType> autocast() const { return autocast_; }
-  // `weight` as cast before under this autocast; empty if it was not.
+  // Returns an earlier cast of `weight` under this autocast; empty if there is none.
   Tensor CachedCast(const Tensor& weight) const;
   void CacheCast(const Tensor& weight, const Tensor& cast);
 
@@ -100,19 +101,19 @@ class Session {
   std::string Name(std::string_view op) const;
 
   Platform platform_;
-  ProgramWriter writer_;  // before everything that holds storages
+  ProgramWriter writer_;  // outlives everything that holds storages
   std::vector<std::string> scopes_;
   bool grad_enabled_ = true;
   bool training_ = true;
   Thread thread_ = Thread::kMain;
   uint64_t next_sequence_ = 0;
   std::optional<DType> autocast_;
-  absl::flat_hash_map<const void*, std::pair<Tensor, Tensor>> casts_;  // weight, cast
+  absl::flat_hash_map<const void*, std::pair<Tensor, Tensor>> casts_;  // weight and its cast
   std::array<std::shared_ptr<Storage>, 2> workspaces_;                 // by Thread
   std::array<std::shared_ptr<Storage>, 2> lt_workspaces_;              // cublasLt's
 };
 
-// with torch.no_grad() / torch.enable_grad(), for the object's lifetime.
+// Implements torch.no_grad() / torch.enable_grad() for the object's lifetime.
 class GradMode {
  public:
   GradMode(Session& session, bool enabled)
@@ -126,7 +127,7 @@ class GradMode {
   bool before_;
 };
 
-// Makes what is allocated while it exists that of another thread.
+// Makes allocations during its lifetime those of another thread.
 class OnThread {
  public:
   OnThread(Session& session, Thread thread)
@@ -140,7 +141,7 @@ class OnThread {
   Thread before_;
 };
 
-// with torch.autocast(): the outermost one forgets the cast weights at its end.
+// Implements torch.autocast(); the outermost object drops the cast weights at its end.
 class Autocast {
  public:
   Autocast(Session& session, std::optional<DType> dtype)
@@ -157,8 +158,8 @@ class Autocast {
   std::optional<DType> before_;
 };
 
-// Names what is made in its lifetime: Scope h(s, "h.0"), attn(s, "attn") make
-// "h.0.attn mm".
+// Names what is created in its lifetime: Scope h(s, "h.0"), attn(s, "attn") result in "h.0.attn
+// mm".
 class Scope {
  public:
   Scope(Session& session, std::string name) : session_(session) {

@@ -49,9 +49,9 @@ Sizes ContiguousStrides(const Sizes& sizes) {
 
 std::optional<Sizes> ViewStrides(const Sizes& sizes, const Sizes& strides, const Sizes& to) {
   Sizes result(to.size());
-  size_t next = to.size();  // dimensions of `to` from here on have their stride
+  size_t next = to.size();  // dimensions of `to` from here on have a stride
   for (size_t i = sizes.size(); i > 0;) {
-    // The longest run of dimensions, to the left, that steps evenly.
+    // Finds the longest run of dimensions, to the left, with even steps.
     const int64_t step = strides[i - 1];
     int64_t run = sizes[--i];
     while (i > 0 && (sizes[i - 1] == 1 || strides[i - 1] == step * run)) run *= sizes[--i];

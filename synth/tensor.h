@@ -1,7 +1,7 @@
-// Tensors without numbers: sizes, strides, a type and the storage that backs
-// them. A storage requests its memory when it is made and frees it when the last
-// tensor that refers to it goes, as in PyTorch; so a model written with C++
-// values has the lifetimes that CPython's reference counts give it.
+// Tensors without numbers: sizes, strides, a type and the storage that backs them. A storage
+// requests its memory when it is created and frees it with the last tensor that refers to it, as in
+// PyTorch; so a model written with C++ values has the lifetimes that CPython's reference counts
+// give it.
 #ifndef MEMREPLAY_SYNTH_TENSOR_H_
 #define MEMREPLAY_SYNTH_TENSOR_H_
 
@@ -16,6 +16,7 @@
 
 namespace memreplay::synth {
 
+// The type of an element.
 enum class DType : uint8_t { kFloat32, kFloat16, kBFloat16, kInt64, kBool, kComplex64 };
 
 uint64_t BytesPerElement(DType dtype);
@@ -24,16 +25,16 @@ std::string_view ShortName(DType dtype);  // "f32"
 using Sizes = std::vector<int64_t>;
 
 int64_t ElementCount(const Sizes& sizes);
-// Of a tensor laid out row by row.
+// Returns the strides of a tensor that is laid out row by row.
 Sizes ContiguousStrides(const Sizes& sizes);
-// The strides with which `to` names the same elements in the same order; nothing
-// if they have to be copied for it. Both have the same number of elements.
+// Returns the strides with which `to` names the same elements in the same order; nullopt if that
+// requires a copy. Both must have the same number of elements.
 std::optional<Sizes> ViewStrides(const Sizes& sizes, const Sizes& strides, const Sizes& to);
 
 // Memory that tensors share.
 class Storage {
  public:
-  // `writer` must outlive it.
+  // Allocates memory; `writer` must outlive the object.
   Storage(ProgramWriter* writer, Bytes size, const Label& label)
       : writer_(writer), handle_(writer->Allocate(size, label)) {}
   ~Storage() { writer_->Free(handle_); }
@@ -49,7 +50,7 @@ class Storage {
 
 struct Node;
 
-// Refers to a tensor; copies refer to the same one. Empty if default-made.
+// A reference to a tensor; copies refer to the same one. Empty if default-constructed.
 class Tensor {
  public:
   Tensor() = default;
@@ -58,30 +59,30 @@ class Tensor {
   bool defined() const { return impl_ != nullptr; }
   const Sizes& sizes() const { return impl_->sizes; }
   const Sizes& strides() const { return impl_->strides; }
-  // Negative dimensions count from the last.
+  // Returns the size of a dimension; negative ones count from the last.
   int64_t size(int dim) const;
   int64_t element_count() const { return ElementCount(impl_->sizes); }
   DType dtype() const { return impl_->dtype; }
   bool is_contiguous() const { return impl_->strides == ContiguousStrides(impl_->sizes); }
   uint64_t handle() const { return impl_->storage->handle(); }
-  // Nothing else refers to the memory.
+  // Returns whether nothing else refers to the memory.
   bool is_only_owner() const { return impl_.use_count() == 1 && impl_->storage.use_count() == 1; }
-  // The same, but for what AsView() keeps.
+  // Does the same, but ignores what AsView() keeps.
   bool is_only_owner_as_view() const {
     return impl_.use_count() == 1 && impl_->storage.use_count() == (impl_->base != nullptr ? 2 : 1);
   }
 
-  // The same memory seen otherwise, unknown to autograd.
+  // Returns another view of the same memory that is unknown to autograd.
   Tensor View(Sizes sizes, Sizes strides) const;
   Tensor Transposed(int a, int b) const;
-  // The same tensor as a view that keeps what it is a view of: no gradient is added
-  // to it in place.
+  // Returns the same tensor as a view that keeps its base, so that no gradient is added to it in
+  // place.
   Tensor AsView() const;
   Tensor Detached() const { return View(impl_->sizes, impl_->strides); }
 
   // --- autograd (autograd.h)
   bool requires_grad() const { return defined() && (impl_->is_leaf || impl_->grad_fn != nullptr); }
-  // Makes it a leaf: backward() puts its gradient into grad().
+  // Makes the tensor a leaf: backward() stores its gradient in grad().
   void RequireGrad() { impl_->is_leaf = true; }
   void MakeParameter() { impl_->is_leaf = impl_->is_parameter = true; }
   bool is_parameter() const { return impl_->is_parameter; }
@@ -91,13 +92,13 @@ class Tensor {
     impl_->grad_fn = std::move(node);
     impl_->output = output;
   }
-  // The node that takes its gradient, and as which of its outputs. Null if none
-  // does.
+  // Returns the node that takes the gradient of this tensor, whose output() it is; null if there is
+  // none.
   const std::shared_ptr<Node>& grad_fn() const { return impl_->grad_fn; }
   size_t output() const { return impl_->output; }
-  // Of a leaf: the node that collects its gradient, made on first use.
+  // Returns the node that collects a leaf's gradient and creates it on first use.
   std::shared_ptr<Node> accumulator() const;
-  // Identity of the tensor, for caches.
+  // Returns the identity of the tensor, for caches.
   const void* identity() const { return impl_.get(); }
 
  private:

@@ -37,10 +37,10 @@ std::optional<DType> TrainerConfig::autocast() const {
 namespace {
 
 struct Multiprocessors {
-  int64_t count, threads;  // threads that one runs at once
+  int64_t count, threads;  // threads per multiprocessor
 };
 
-// Threads: CUDA's programming guide.
+// Returns the multiprocessors of the GPU; threads are from CUDA's programming guide.
 Multiprocessors MultiprocessorsOf(const TrainerConfig& config) {
   struct Kind {
     std::string_view capability;
@@ -57,7 +57,7 @@ Multiprocessors MultiprocessorsOf(const TrainerConfig& config) {
   return found;
 }
 
-// Tiles as torch 2.6, 2.11 and 2.15 have them.
+// Returns the tiles that torch 2.6, 2.11 and 2.15 use.
 DeviceAlgorithms AlgorithmsOf(const TrainerConfig& config) {
   DeviceAlgorithms algorithms;
   algorithms.multiprocessors = MultiprocessorsOf(config).count;
@@ -88,14 +88,15 @@ Platform TrainerConfig::platform() const {
   }
   const Multiprocessors card = MultiprocessorsOf(*this);
   platform.resident_threads = card.count * card.threads;
-  // memreplay record with 2.6, 2.11 and 2.15; between them nobody looked.
+  // `memreplay record` ran 2.6, 2.11 and 2.15; the releases in between are unknown.
   platform.flash_random_state_on_gpu = TorchAtLeast(2, 7);
   platform.norms_compact = TorchAtLeast(2, 15);
   platform.efficient_random_state_on_gpu = TorchAtLeast(2, 15);
   platform.small_attention_blocks = compute_capability != "8.0" && compute_capability != "9.0";
   platform.lt_workspace_kept = TorchAtLeast(2, 11) && !TorchAtLeast(2, 15);
   platform.algorithms = AlgorithmsOf(*this);
-  // memreplay record of two products: kept up to 2.14.0, freed after each call in 2.15.0.
+  // The workspace is kept up to 2.14.0 and freed after each call in 2.15.0, according to `memreplay
+  // record` of two products.
   platform.workspace_per_call =
       workspace_policy == "auto" ? TorchAtLeast(2, 15) : workspace_policy == "per_call";
   return platform;
@@ -146,7 +147,7 @@ absl::Status ValidateTrainer(const TrainerConfig& c, const ModelSizes& sizes) {
     return fail("compile=True requires PyTorch 2.0 or later, found torch_version ",
                 c.torch_version);
   }
-  // Everything is counted in 64 bits with room to add up.
+  // All counts must fit into 64 bits, with room for sums.
   const auto length = static_cast<double>(sizes.length);
   const double bt = static_cast<double>(c.batch_size) * length;
   const auto heads = static_cast<double>(sizes.heads);

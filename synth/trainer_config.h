@@ -1,5 +1,4 @@
-// What nanoGPT's training loop has to know about a run, whatever the model; and
-// what else a prediction has to know.
+// What nanoGPT's training loop and a prediction have to know about a run of any model.
 #ifndef MEMREPLAY_SYNTH_TRAINER_CONFIG_H_
 #define MEMREPLAY_SYNTH_TRAINER_CONFIG_H_
 
@@ -16,7 +15,7 @@
 
 namespace memreplay::synth {
 
-// Defaults are those of nanoGPT's train.py.
+// The defaults are those of nanoGPT's train.py.
 struct TrainerConfig {
   int64_t batch_size = 12;
   int64_t gradient_accumulation_steps = 40;
@@ -28,45 +27,45 @@ struct TrainerConfig {
   int64_t max_iters = 600000;
   bool eval_only = false;
 
-  // Not nanoGPT's.
+  // These are not in nanoGPT.
   std::string attention = "auto";         // flash, efficient, manual
   std::string optimizer = "adamw_fused";  // adamw_foreach, adamw_single, sgd
   std::string checkpoint = "none";        // block
   bool tie_weights = true;
   std::string torch_version = "2.6";
-  std::string workspace_policy = "auto";  // persistent, per_call; auto: as the release does
+  std::string workspace_policy = "auto";  // persistent, per_call; auto: as in the release
   int64_t cublas_workspace = 0;           // bytes; 0: the release's
   std::string compute_capability = "8.9";
-  int64_t multiprocessors = 0;  // 0: of the largest usual card of this capability
+  int64_t multiprocessors = 0;  // 0: those of the largest common GPU of this capability
 
-  // How much of the run is written down. Memory repeats itself after two
-  // iterations and two evaluation passes.
+  // The part of the run that is written. Memory repeats itself after two iterations and two
+  // evaluation passes.
   int64_t iterations = 2;   // training iterations, at most max_iters
   int64_t eval_passes = 3;  // forward passes of one evaluation, at most 2 * eval_iters; 0: all
   bool eval_first = true;   // evaluate before iteration 0, as nanoGPT does
-  bool eval_last = true;    // end with the evaluation that comes some time later
+  bool eval_last = true;    // end with the next evaluation
 
-  // Of torch_version, "2.6" or "2.6.0"; what cannot be read is older than anything.
+  // Compares torch_version, "2.6" or "2.6.0"; an invalid one is older than any.
   bool TorchAtLeast(int major, int minor) const;
-  // Never "auto".
+  // Never returns "auto".
   std::string AttentionFor(int64_t channels_per_head) const;
   std::optional<DType> autocast() const;
   Platform platform() const;
 };
 
-// Of a model, for what is too large to write down.
+// The sizes of a model, to reject what is too large to write.
 struct ModelSizes {
   int64_t layers, heads, channels, widest_layer, length, vocabulary;
 };
 
-// The value of a key, and those that it may have.
+// The value of a key and its valid values.
 struct ConfigRange {
   std::string_view key;
   int64_t value, low, high;
 };
 absl::Status CheckRanges(const std::vector<ConfigRange>& ranges);
 
-// What PyTorch would refuse, and what is too large to write down.
+// Returns an error for what PyTorch would reject, and for what is too large to write.
 absl::Status ValidateTrainer(const TrainerConfig& config, const ModelSizes& sizes);
 
 template <typename Config>

@@ -26,7 +26,7 @@ class Training {
     const std::unique_ptr<Model> model = make_model(s_);
     Optimizer optimizer(OptimizerOf(config_), OptimizerOrder(model->parameters()));
     Batch batch = GetBatch();
-    Model::Output output;  // the names `logits` and `loss`: bound until the next forward
+    Model::Output output;  // the names `logits` and `loss`, bound until the next forward
     const int64_t iterations = std::min(config_.iterations, config_.max_iters);
     for (int64_t i = 0; i < iterations; ++i) {
       if (i % config_.eval_interval == 0 && (i > 0 || config_.eval_first)) {
@@ -43,7 +43,7 @@ class Training {
     }
     if (config_.eval_last && !config_.eval_only) EstimateLoss(*model, "eval");
     s_.writer().Phase("end");
-    // Before anything goes: what is alive now is so at the end of the program.
+    // Finishes before anything is freed: what is alive now is alive at the end of the schedule.
     return s_.writer().Finish(std::move(header));
   }
 
@@ -73,21 +73,21 @@ class Training {
     batch = GetBatch();
     s_.writer().Phase(backward_phase);
     if (uses_scaler() && scaler_.empty()) {
-      // Made when first needed, and kept: the scale and its growth tracker.
+      // The scale and its growth tracker are created on first use and kept.
       for (int k = 0; k < 2; ++k) {
         scaler_.push_back(s_.New("scaler state", {}, DType::kFloat32, "other"));
       }
     }
-    // A scaler that is not enabled returns the loss itself.
+    // A disabled scaler returns the loss itself.
     const Tensor scaled = uses_scaler() ? Scale(s_, output.loss, "scaled loss") : output.loss;
     model.Backward(s_, scaled);
   }
 
   void Step(const Model& model, Optimizer& optimizer) {
-    Tensors found_inf;  // whether a gradient overflowed: until the scaler's update()
+    Tensors found_inf;  // whether a gradient overflowed; lives until the scaler's update()
     if (uses_scaler()) found_inf.push_back(Unscale());
     if (config_.grad_clip != 0) ClipGradNorm(s_, model.parameters());
-    // An optimizer that runs in one kernel reads it there; for others the host reads it.
+    // An optimizer in one kernel reads it on the GPU; for others the host reads it.
     if (uses_scaler() && OptimizerOf(config_) == OptimizerKind::kAdamWFused) {
       found_inf.push_back(ScalerNumber("scaler found_inf"));
     }
@@ -98,7 +98,7 @@ class Training {
 
   Tensor ScalerNumber(std::string_view op) { return s_.New(op, {}, DType::kFloat32, "temporary"); }
 
-  // GradScaler.unscale_(); found_inf and the inverse scale are copied for each card.
+  // Implements GradScaler.unscale_(); found_inf and the inverse scale are copied for each GPU.
   Tensor Unscale() {
     auto scale = s_.NewScratch("scaler scale, fp64", Bytes(8));
     auto inverse64 = s_.NewScratch("scaler inverse scale, fp64", Bytes(8));
@@ -111,7 +111,7 @@ class Training {
     return found_inf_there;
   }
 
-  // estimate_loss(): forward only, the names bound to the pass before.
+  // Implements estimate_loss(): forward only, with the names bound to the previous pass.
   void EstimateLoss(Model& model, const std::string& phase) {
     s_.writer().Phase(phase);
     const GradMode no_grad(s_, false);

@@ -1,5 +1,4 @@
-// nanoGPT's train.py, whatever the model: micro-steps, clipping, the optimizer,
-// evaluation.
+// nanoGPT's train.py for any model: micro-steps, clipping, the optimizer, evaluation.
 #ifndef MEMREPLAY_SYNTH_TRAINING_H_
 #define MEMREPLAY_SYNTH_TRAINING_H_
 
@@ -26,22 +25,23 @@ class Model {
 
   virtual ~Model() = default;
   virtual Output Forward(const Tensor& indices, const Tensor& targets) = 0;
-  // loss.backward(), the loss scaled.
+  // Implements loss.backward() of the scaled loss.
   virtual void Backward(Session& s, const Tensor& loss);
-  // Once each, in the order of model.named_parameters().
+  // Returns each parameter once, in the order of model.named_parameters().
   virtual const Parameters& parameters() const = 0;
 };
 
-// As configure_optimizers() groups them: those with two dimensions decay.
+// Orders parameters as configure_optimizers() does: those with two dimensions, which decay, come
+// first.
 Parameters OptimizerOrder(const Parameters& parameters);
 
-// model.to("cuda")
+// Implements model.to("cuda").
 using MakeModel = std::function<std::unique_ptr<Model>(Session& session)>;
 
-// A run on batches of [batch_size, length]. Phases: "model", "eval@iter0", then
-// for each iteration i "it<i>.fwd<m>" and "it<i>.bwd<m>" for each micro-step m,
-// "it<i>.step", "it<i>.after"; "eval" and "end". Every size is what PyTorch
-// requests; the allocator rounds. `header` is the program's.
+// Returns a run on batches of [batch_size, length] as a schedule. Phases: "model", "eval@iter0",
+// then for each iteration i "it<i>.fwd<m>" and "it<i>.bwd<m>" for each micro-step m, "it<i>.step",
+// "it<i>.after"; "eval" and "end". Every size is what PyTorch requests; the allocator rounds.
+// `header` is that of the schedule.
 Trace TrainingProgram(const TrainerConfig& config, int64_t length, const MakeModel& make_model,
                       std::string header);
 
