@@ -1,4 +1,4 @@
-"""What the build of a wheel adds to the Python files: the native program, and the classes made of its schema."""
+"""Adds to a wheel what the Python files lack: the native binary, and the classes made from its schema."""
 
 import pathlib
 import platform
@@ -11,7 +11,7 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 class NativeProgram(BuildHookInterface):
     def initialize(self, version, build_data):
-        """The program becomes a script of the wheel: on PATH after an installation, and started without Python."""
+        """Adds the binary as a script of the wheel: on PATH after an installation, and started without Python."""
         if platform.machine() != "x86_64" or platform.system() != "Linux":
             raise RuntimeError(f"wheels are built on x86-64 Linux, not on {platform.machine()} {platform.system()}")
         root = pathlib.Path(self.root)

@@ -1,6 +1,6 @@
 """Writes memreplay/report_types.py: the messages of proto/report.proto as typed classes.
 
-Usage: report_types.py OUTPUT. Run when the program or the wheel is built, so that the schema is written down once.
+Usage: report_types.py OUTPUT. It runs when the binary or the wheel is built, so that the schema is written once.
 """
 
 import pathlib
@@ -28,11 +28,11 @@ class Message:
         return f"{self.parent.path}.{self.name}" if self.parent and self.parent.name else self.name
 
     def is_enum(self, name):
-        """Whether `name` is one of the enums that can be seen from here."""
+        """Returns whether `name` is one of the enums that can be seen from here."""
         return name in self.enums or bool(self.parent) and self.parent.is_enum(name)
 
     def find(self, name):
-        """The message called `name` as seen from here, as protobuf looks it up."""
+        """Returns the message called `name` as seen from here, as protobuf looks it up."""
         first, *rest = name.split(".")
         scope = self
         while scope and first not in scope.nested:
@@ -44,7 +44,8 @@ class Message:
 
 
 def parse(name, root):
-    """Adds the messages of a .proto file, and of those that it imports, to `root`. Of the language what these files use."""
+    """Adds the messages of a .proto file and of its imports to `root`; supports what these files use of the
+    language."""
     text = (ROOT / name).read_text(encoding="utf-8")
     for imported in re.findall(r'^import "(proto/.*)";', text, re.MULTILINE):
         parse(imported, root)
@@ -82,7 +83,7 @@ def parse(name, root):
 
 
 def annotation(message, kind):
-    """Type, and the descriptor that reads it, of a field. Enums are their names."""
+    """Returns the type of a field, and the descriptor that reads it. Enums are their names."""
     *repeated, name = kind.split()
     if message.is_enum(name):
         kind = " ".join([*repeated, "string"])
@@ -133,7 +134,7 @@ def main(output):
     for message in root.nested.values():
         write(message, 0, lines)
     path, text = pathlib.Path(output), "\n".join(lines) + "\n"
-    if not path.exists() or path.read_text(encoding="utf-8") != text:  # a newer file would ask for another build
+    if not path.exists() or path.read_text(encoding="utf-8") != text:  # a newer file would require another build
         path.write_text(text, encoding="utf-8")
 
 

@@ -32,7 +32,8 @@ std::vector<char*> Pointers(const std::vector<std::string>& texts) {
   return pointers;
 }
 
-// In the child. False: errno says why.
+// Sends standard output, and standard error of a file, where `output` says. Runs in the child.
+// Returns false with errno set on failure.
 bool Redirect(const std::string& output) {
   if (output.empty()) return true;
   if (output == "-") return dup2(STDERR_FILENO, STDOUT_FILENO) >= 0;
@@ -46,7 +47,7 @@ absl::StatusOr<Child> Child::Start(const ChildOptions& options) {
   const std::vector<std::string> environment = MergedEnvironment(options.environment);
   std::vector<char*> words = Pointers(options.words);
   std::vector<char*> variables = Pointers(environment);
-  // What goes wrong in the child comes back through a pipe that a good start closes.
+  // An error in the child comes back through a pipe, which a successful start closes.
   int problem[2];
   if (pipe2(problem, O_CLOEXEC) != 0) {
     return absl::InternalError(StrCat("cannot make a pipe: ", std::strerror(errno)));

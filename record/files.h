@@ -1,5 +1,5 @@
-// The files that `memreplay record` puts into the user's processes, as constants in the program:
-// record/process and the library of the card.
+// The files that `memreplay record` puts into the user's processes, as constants in the binary:
+// record/process and the library of the simulated GPU.
 #ifndef MEMREPLAY_RECORD_FILES_H_
 #define MEMREPLAY_RECORD_FILES_H_
 
@@ -8,6 +8,7 @@
 
 namespace memreplay {
 
+// One embedded file.
 struct RecordFile {
   std::string_view name;  // "memreplay_record/card.py"
   std::string_view content;
@@ -15,7 +16,7 @@ struct RecordFile {
 
 extern const RecordFile* const kRecordFiles;
 extern const size_t kRecordFileCount;
-extern const std::string_view kRecordFilesDigest;  // changes with any of them
+extern const std::string_view kRecordFilesDigest;  // changes when any of them does
 
 }  // namespace memreplay
 

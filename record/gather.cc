@@ -35,7 +35,6 @@ absl::StatusOr<std::string> ReadSmallFile(const std::string& path) {
   return std::string(std::istreambuf_iterator<char>(file), {});
 }
 
-// "run/snapshot.rank3.pickle" of "run/snapshot.pickle".
 std::string WithTag(const std::string& out, const std::string& tag) {
   const fs::path path(out);
   return (path.parent_path() / StrCat(path.stem().string(), ".", tag, path.extension().string()))

@@ -1,4 +1,4 @@
-// What the processes of a recorded program leave in a folder, and where it goes.
+// Collects what the processes of a recorded script leave in a folder.
 #ifndef MEMREPLAY_RECORD_GATHER_H_
 #define MEMREPLAY_RECORD_GATHER_H_
 
@@ -11,21 +11,21 @@
 
 namespace memreplay {
 
-// "run/snapshot.rank3.pickle" of "run/snapshot.pickle".
+// Returns `out` with `tag` before its extension: "run/snapshot.rank3.pickle".
 std::string WithTag(const std::string& out, const std::string& tag);
 
-// The JSON object that a recorded process leaves; fields that are not known are left out.
-// Error: InvalidArgument, no such object.
+// Parses the JSON object that a recorded process leaves; unknown fields are ignored. Error:
+// InvalidArgument if it is no such object.
 absl::StatusOr<proto::RecordedProcess> ParseRecordedProcess(std::string_view json);
 
-// Moves the snapshots of `folder` to `out`, or next to it where there are several, and adds their
-// processes to the report. A process that could not write its recording, and a folder that is gone,
-// become faults. Errors: InvalidArgument, as ParseRecordedProcess(); a file cannot be read or
-// moved. ResourceExhausted: a summary of more than 64 MiB.
+// Moves the snapshots of `folder` to `out`, or next to it if there are several, and adds their
+// processes to the report. A process that could not write its recording becomes a fault, and so
+// does a missing folder. Errors: InvalidArgument, as ParseRecordedProcess(), or if a file cannot be
+// read or moved. ResourceExhausted if a summary has more than 64 MiB.
 absl::Status GatherProcesses(const std::string& folder, const std::string& out,
                              proto::RecordReport* report);
 
-// All of a file of at most 64 MiB. Errors as above.
+// Reads a whole file of at most 64 MiB. Errors as above.
 absl::StatusOr<std::string> ReadSmallFile(const std::string& path);
 
 }  // namespace memreplay

@@ -13,7 +13,7 @@ bool Exists(const fs::path& path) {
   return fs::exists(path, ignored);
 }
 
-// Whether the environment of `folder`, its bin/, has a package.
+// Returns whether the environment whose bin/ is `folder` has a package.
 bool HasPackage(const fs::path& folder, const std::string& package) {
   for (const char* lib : {"lib", "lib64"}) {
     std::error_code ignored;

@@ -1,4 +1,4 @@
-// Which Python a command starts.
+// Finds the Python that a command starts.
 #ifndef MEMREPLAY_RECORD_INTERPRETER_H_
 #define MEMREPLAY_RECORD_INTERPRETER_H_
 
@@ -6,11 +6,11 @@
 
 namespace memreplay {
 
-// The folder that this program lies in; "" if the system does not tell.
+// Returns the folder of this binary, or "" if the system does not report it.
 std::string ProgramFolder();
 
-// The interpreter beside this program, which a virtual environment has, if `package` is installed
-// for it ("": in any case); else python3, the first on PATH.
+// Returns the interpreter next to this binary, which a virtual environment has, if `package` is
+// installed for it (or `package` is ""); otherwise python3, the first on PATH.
 std::string PythonWith(const std::string& package);
 
 }  // namespace memreplay

@@ -1,10 +1,10 @@
-// Whether there is a GPU in this machine.
+// Finds out whether this machine has a GPU.
 #ifndef MEMREPLAY_RECORD_REAL_GPU_H_
 #define MEMREPLAY_RECORD_REAL_GPU_H_
 
 namespace memreplay {
 
-// Asks NVIDIA's driver, which must then count at least one.
+// Returns whether NVIDIA's driver counts at least one GPU.
 bool HasRealGpu();
 
 }  // namespace memreplay

@@ -50,7 +50,7 @@ std::string RunCacheKey(const RecordOptions& options) {
   add("run", StrCat(options.no_values ? 1 : 0, " ", options.no_notes ? 1 : 0, " ",
                     absl::StrFormat("%g", options.dynamic_fraction.value_or(-1)), " ",
                     count(options.unknown_limit), " ", options.fast_init ? 1 : 0));
-  // What PyTorch and Python read of the environment, and where programs are looked for.
+  // These variables decide what PyTorch and Python do, and where commands are looked up.
   std::vector<std::string> inherited;
   for (char** entry = environ; *entry != nullptr; ++entry) {
     const std::string_view text = *entry;
@@ -87,7 +87,7 @@ void RunCache::Keep(const std::string& key, const proto::RecordReport& report) c
   proto::CachedRun run;
   run.set_key(key);
   *run.mutable_report() = report;
-  // Whoever reads meanwhile sees the old file or the new one.
+  // A concurrent reader sees the old file or the new one.
   const fs::path written = StrCat(path.string(), ".", getpid(), ".tmp");
   std::ofstream file(written, std::ios::binary);
   const bool is_whole = run.SerializeToOstream(&file) && file.flush().good();

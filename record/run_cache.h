@@ -1,4 +1,4 @@
-// What recorded runs of a program answered, kept for when the same is asked again.
+// Keeps the reports of recorded runs, so that a script does not run twice for the same question.
 #ifndef MEMREPLAY_RECORD_RUN_CACHE_H_
 #define MEMREPLAY_RECORD_RUN_CACHE_H_
 
@@ -11,19 +11,19 @@
 
 namespace memreplay {
 
-// All of a run that is known before it runs: words, folder, interpreter, card, flags, what
-// PyTorch and Python read of the environment.
+// Returns everything about a run that is known before it starts: command, folder, interpreter,
+// card, flags, and the variables that PyTorch and Python read.
 std::string RunCacheKey(const RecordOptions& options);
 
-// One file a key. Thread-safe, and safe among processes.
+// A folder with one file per key. Thread-safe, and safe among processes.
 class RunCache {
  public:
   explicit RunCache(std::filesystem::path folder) : folder_(std::move(folder)) {}
 
-  // Nullopt: not kept, or a source file of the program has changed since, by size or time. Data
-  // that the program reads is not looked at.
+  // Returns nullopt if nothing is kept, or if a source file of the script has changed since, by
+  // size or time. Data that the script reads is not checked.
   std::optional<proto::RecordReport> Find(const std::string& key) const;
-  // A cache that cannot be written is none.
+  // Does nothing if the cache cannot be written.
   void Keep(const std::string& key, const proto::RecordReport& report) const;
 
  private:

@@ -30,7 +30,7 @@ namespace fs = std::filesystem;
 
 constexpr int64_t kCopyLimit = 1 << 20;  // bytes; INDEX_LIMIT of memreplay_record/values/memory.py
 
-// What the processes read; the fields of Settings in record/process/memreplay_record.
+// Returns what the processes read: the fields of Settings in record/process/memreplay_record.
 std::string Wishes(const RecordOptions& options, const RecordFolders& folders,
                    const std::string& folder) {
   std::string json = "{\"folder\":";
@@ -82,7 +82,7 @@ std::map<std::string, std::string> Environment(const RecordOptions& options,
   return environment;
 }
 
-// A script is for the interpreter, a command starts itself.
+// Returns the command line: an interpreter is put in front of a script, but not of a command.
 std::vector<std::string> Words(const RecordOptions& options) {
   const std::string& first = options.program[0];
   const bool is_script = first[0] == '-' ||
@@ -96,7 +96,7 @@ std::vector<std::string> Words(const RecordOptions& options) {
   return words;
 }
 
-// What record/card writes while it runs.
+// Reads the files that record/card writes while it runs.
 RecordProgress ReadProgress(const std::string& folder) {
   RecordProgress sum;
   std::error_code ignored;
@@ -111,7 +111,8 @@ RecordProgress ReadProgress(const std::string& folder) {
   return sum;
 }
 
-// "rank3" if this command itself is run for each rank of a job, by torchrun, srun or mpirun.
+// Returns "rank3" if this command itself is run for each rank of a job, by torchrun, srun or
+// mpirun.
 std::optional<std::string> OwnRank() {
   for (const auto& [rank, ranks] :
        {std::pair("RANK", "WORLD_SIZE"), std::pair("SLURM_PROCID", "SLURM_STEP_NUM_TASKS"),
@@ -135,7 +136,7 @@ int WaitFor(Child* child, const std::string& folder, const RecordOptions& option
   }
 }
 
-// A process writes its recording when it ends; one that is killed cannot.
+// Adds a fault if the script was killed: a process writes its recording when it ends by itself.
 void AddKilled(const RecordProgress& progress, proto::RecordReport* report) {
   const int signal = report->exit_status() - 128;
   if (signal <= 0 || !report->processes().empty() || progress.peak_used == 0) return;

@@ -1,4 +1,4 @@
-// A folder for what a run leaves behind.
+// A folder for the files of one run.
 #ifndef MEMREPLAY_RECORD_TEMPORARY_FOLDER_H_
 #define MEMREPLAY_RECORD_TEMPORARY_FOLDER_H_
 
@@ -9,10 +9,10 @@
 
 namespace memreplay {
 
-// Goes, with all that is in it, with its owner.
+// A folder that is removed with its content on destruction.
 class TemporaryFolder {
  public:
-  // PREFIX.XXXXXX. Error: InvalidArgument, it cannot be made.
+  // Makes PREFIX.XXXXXX. Error: InvalidArgument if it cannot be made.
   static absl::StatusOr<TemporaryFolder> Make(const std::string& prefix);
   TemporaryFolder(TemporaryFolder&& other) noexcept : path_(std::exchange(other.path_, "")) {}
   TemporaryFolder& operator=(TemporaryFolder&&) = delete;

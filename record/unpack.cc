@@ -20,7 +20,7 @@ absl::Status CannotWrite(const std::string& path, const std::string& why) {
   return absl::InvalidArgumentError(StrCat(path, ": cannot write: ", why));
 }
 
-// All of it or nothing, under a name of its own first.
+// Writes a file under a temporary name first, so that it appears whole or not at all.
 absl::Status WriteFile(const std::string& path, std::string_view content) {
   std::string part = StrCat(path, ".XXXXXX");
   const int fd = mkostemp(part.data(), O_CLOEXEC);  // threads may unpack at once
@@ -57,7 +57,8 @@ bool Holds(const std::string& path, std::string_view content) {
   return got == 0 && content.empty();
 }
 
-// The script runs what lies here: nobody else may put it there.
+// Checks that the folder is the user's own and that no one else can write to it: the script runs
+// what is in it.
 absl::Status CheckOwner(const std::string& folder) {
   struct stat found;
   if (stat(folder.c_str(), &found) != 0) return CannotWrite(folder, std::strerror(errno));
@@ -106,8 +107,8 @@ absl::StatusOr<RecordFolders> UnpackRecordFiles() {
     std::filesystem::create_directories(folder, error);
     if (error) return CannotWrite(folder, error.message());
     if (const absl::Status written = WriteFile(path, file.content); !written.ok()) return written;
-    // A file where Python would keep what it compiled: a process that compiles and one that finds
-    // it compiled have heaps that differ.
+    // A file takes the place where Python would keep compiled code, because the heaps of a process
+    // that compiles and of one that finds it compiled differ.
     const std::string compiled = folder + "/__pycache__";
     if (is_library || std::filesystem::exists(compiled)) continue;
     if (const absl::Status written = WriteFile(compiled, ""); !written.ok()) return written;

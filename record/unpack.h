@@ -1,4 +1,4 @@
-// The files of `memreplay record` on disk.
+// Writes the files of `memreplay record` to disk.
 #ifndef MEMREPLAY_RECORD_UNPACK_H_
 #define MEMREPLAY_RECORD_UNPACK_H_
 
@@ -8,17 +8,18 @@
 
 namespace memreplay {
 
+// Where the unpacked files are.
 struct RecordFolders {
   std::string python;  // for PYTHONPATH
-  std::string core;    // the library of the card
-  std::string cache;   // for what is made from it, per build of PyTorch
+  std::string core;    // the library of the simulated GPU
+  std::string cache;   // for the libraries made from it, one folder per build of PyTorch
 };
 
-// Where files are cached: $XDG_CACHE_HOME/memreplay or ~/.cache/memreplay.
+// Returns the folder for cached files: $XDG_CACHE_HOME/memreplay or ~/.cache/memreplay.
 std::string CacheFolder();
 
-// Unpacks what is not there yet into CacheFolder()/record-DIGEST. Several processes may do so at
-// once. Error: a folder that cannot be written.
+// Unpacks missing files into CacheFolder()/record-DIGEST. Several processes may do so at once.
+// Error: InvalidArgument if a folder cannot be written.
 absl::StatusOr<RecordFolders> UnpackRecordFiles();
 
 }  // namespace memreplay

@@ -1,25 +1,25 @@
-"""memreplay: what a PyTorch program asked of GPU memory, replayed through the caching allocator's own rules.
+"""memreplay: replays a PyTorch script's requests for GPU memory by the caching allocator's own rules.
 
-A thin layer over the program of the same name, which is installed with it:
+A thin layer over the binary of the same name, which is installed with it:
 
     answer = memreplay.load("snapshot.pickle").sweep()
     answer.best.conf            # 'expandable_segments:True'
     answer.to_pandas()          # all settings, ranked
 
-and the recording of your own program, on its GPU:
+It also records your own script on its GPU:
 
     with memreplay.recording("snapshot.pickle"):
         train()
 
-which changes to a script make it fit a GPU, found without one:
+finds out, without a GPU, which changes to a script make it fit one:
 
     memreplay.advise("train.py", card="rtx-4070").advice.rows
 
-and, for a program that is not to be changed more, the diagnosis where memory runs out:
+prints the diagnosis when memory runs out, with one line added to a script:
 
     memreplay.on_oom("oom.pickle")
 
-and what an error about memory says, of its text, a log or the exception:
+and explains an error about memory from its text, a log or the exception:
 
     print(memreplay.explain(error))
 """
@@ -35,17 +35,18 @@ from memreplay._program import Error, Unanswered, program, run as _run
 from memreplay._recording import recording, step
 
 __all__ = [
-    "Answer", "Error", "Explanation", "Recording", "Unanswered", "advise", "explain", "load", "on_oom", "program", "recording", "step"]
+    "Answer", "Error", "Explanation", "Recording", "Unanswered", "advise", "explain", "load", "on_oom", "program",
+    "recording", "step"]
 
 
 def load_ipython_extension(shell: Any) -> None:
-    """%load_ext memreplay: the cell magic %%memreplay (docs/python.md)."""
+    """Registers the cell magic %%memreplay for %load_ext memreplay (docs/python.md)."""
     from memreplay._magic import register
 
     register(shell)
 
 
 def __getattr__(name: str) -> str:
-    if name == "__version__":  # the program's, which has the one place for it
+    if name == "__version__":  # the binary's, which is the one place for it
         return _run(["--version"]).stdout.decode().split()[-1]
     raise AttributeError(f"module 'memreplay' has no attribute {name!r}")

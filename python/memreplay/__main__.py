@@ -1,4 +1,4 @@
-"""python -m memreplay: the native program, and its commands that are Python: fleet and mcp."""
+"""python -m memreplay: the native binary, and its commands that are Python: fleet and mcp."""
 
 import os
 import sys

@@ -10,14 +10,15 @@ from memreplay._program import run
 
 
 def advise(*words: str, card: str, **flags: Any) -> Answer:
-    """Runs a script on a simulated GPU as it is and with each change that may help; `words` are the script and its
-    arguments, `flags` those of `memreplay advise` with _ for - (`try_=` for --try).
+    """Runs a script on a simulated GPU as it is and with each change that may help.
+
+    `words` are the script and its arguments, `flags` those of `memreplay advise` with _ for - (`try_=` for --try).
 
         answer = memreplay.advise("train.py", "--batch_size=16", card="rtx-4070")
         answer.advice.rows[0].lines   # the best change, to paste
         answer.to_pandas()            # all of them
 
-    `is_good` says whether anything makes it fit. Errors: memreplay.Error with the program's message.
+    `is_good` is whether anything makes it fit. Errors: memreplay.Error with memreplay's message.
     """
     done = run(["advise", *_flags(card=card, **flags), "--json", "--", *words])
     return Answer.parse(done.stdout, done.returncode == 0)

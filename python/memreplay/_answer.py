@@ -1,4 +1,4 @@
-"""An answer of the program: the report with tables for Arrow and pandas, and a view for notebooks."""
+"""An answer of memreplay: the report with tables for Arrow and pandas, and a view for notebooks."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Columns = Dict[str, List[Any]]
 
 
 def _columns(rows: Iterable[Dict[str, Any]]) -> Columns:
-    """Rows with the same keys, turned."""
+    """Turns rows with the same keys into columns."""
     table: Columns = {}
     for row in rows:
         for name, found in row.items():
@@ -107,7 +107,9 @@ def _blocks(devices: List[types.DeviceReport]) -> Columns:
 
 
 def _stacks(devices: List[types.DeviceReport]) -> Columns:
-    """What was live at the peak, or as memory ran out, by stack; category, phase and module of its largest allocation."""
+    """Tabulates by stack what was live at the peak, or when memory ran out.
+
+    Category, phase and module are those of a stack's largest allocation."""
     def rows() -> Iterable[Dict[str, Any]]:
         for device in devices:
             if device.page is not None and device.page.holdings is not None:
@@ -130,11 +132,12 @@ def _stacks(devices: List[types.DeviceReport]) -> Columns:
 
 def _advice(advice: Optional[types.Advice]) -> Columns:
     rows = advice.rows if advice else []
-    return _columns({**dict(row._scalars()), "remedies": list(row.remedies), "lines": "\n".join(row.lines)} for row in rows)
+    return _columns({**dict(row._scalars()), "remedies": list(row.remedies), "lines": "\n".join(row.lines)}
+                    for row in rows)
 
 
 def _categories(devices: List[types.DeviceReport]) -> Columns:
-    """What is live where each phase peaks, and at the peak of all (`phase` "peak"; out of memory: at that moment)."""
+    """Tabulates what is live when each phase peaks, and at the peak of all or when memory runs out (`phase` "peak")."""
     def rows() -> Iterable[Dict[str, Any]]:
         for device in devices:
             found = device.categories
@@ -161,7 +164,7 @@ def _lines(devices: List[types.DeviceReport]) -> Columns:
 
 
 def _size(size: int) -> str:
-    """As the program writes it: "6.56 GiB"."""
+    """Writes a size as memreplay does: "6.56 GiB"."""
     found, unit = float(size), "B"
     for unit in ("B", "KiB", "MiB", "GiB", "TiB"):
         if abs(found) < 1024 or unit == "TiB":
@@ -171,7 +174,7 @@ def _size(size: int) -> str:
     return f"{found:.{digits}f} {unit}"
 
 
-_SHOWN = 10  # rows of the table that matters
+_SHOWN = 10  # rows of a printed table
 
 
 def _best_settings(device: types.DeviceReport) -> Columns:
@@ -184,7 +187,8 @@ def _best_settings(device: types.DeviceReport) -> Columns:
 def _smallest_devices(device: types.DeviceReport) -> Columns:
     rows = device.fits.rows[:_SHOWN] if device.fits else []
     return _columns({"settings": row.conf or "default settings",
-                     "safe from": _size(row.safe_bytes) if row.safe_bytes else "none"} for row in rows if not row.refused)
+                     "safe from": _size(row.safe_bytes) if row.safe_bytes else "none"}
+                    for row in rows if not row.refused)
 
 
 def _holders(device: types.DeviceReport) -> Columns:
@@ -219,14 +223,15 @@ def _html_table(columns: Columns) -> str:
 _TABLES: Dict[str, Callable[[List[types.DeviceReport]], Columns]] = {
     "devices": _devices, "sweep": _sweep, "fits": _fits, "timeline": _timeline, "blocks": _blocks, "stacks": _stacks,
     "categories": _categories, "modules": _modules, "lines": _lines}
-_OF_COMMAND = {"sweep": "sweep", "fit": "fits", "report": "timeline", "replay": "blocks", "oom": "stacks", "advise": "advice"}
+_OF_COMMAND = {"sweep": "sweep", "fit": "fits", "report": "timeline", "replay": "blocks", "oom": "stacks",
+               "advise": "advice"}
 
 
 class Answer(types.Report):
-    """What the program says of a file: all of `Report` in proto/report.proto, as attributes.
+    """What memreplay reports on a file: all of `Report` in proto/report.proto, as attributes.
 
-    `is_good` tells whether it answered with status 0: no difference from the recording, no out of memory where
-    there should be none, no contradiction in the file. str() is for people: the diagnosis and the table that matters.
+    `is_good` is whether it ended with status 0: no difference from the recording, no out of memory where there should
+    be none, no contradiction in the file. str() is for people: the diagnosis and the main table.
     """
 
     def __init__(self, data: Dict[str, Any], is_good: bool = True, page: Optional[Callable[[], str]] = None) -> None:
@@ -236,17 +241,18 @@ class Answer(types.Report):
 
     @property
     def diagnosis(self) -> str:
-        """What happened, what holds the memory, whether settings help and what to do: a line for each device, or for a
+        """What happened, what holds the memory, whether settings help and what to do: a line per device, or per
         script."""
         return "\n".join(diagnosis for diagnosis, _ in self._matters() if diagnosis)
 
     def _matters(self) -> List[Tuple[str, Columns]]:
-        """Of each device, or of a script: the diagnosis and the table."""
+        """Returns the diagnosis and the main table of each device, or of a script."""
         if not self.devices and self.advice is not None:
             return [(self.advice.diagnosis, _best_changes(self.advice))]
         table = _MATTERS.get(self.command, _holders)
         several = len(self.devices) > 1
-        return [((f"device {device.device}: " if several and device.diagnosis else "") + device.diagnosis, table(device))
+        return [((f"device {device.device}: " if several and device.diagnosis else "") + device.diagnosis,
+                 table(device))
                 for device in self.devices]
 
     def __str__(self) -> str:
@@ -275,7 +281,7 @@ class Answer(types.Report):
 
     @classmethod
     def parse(cls, text: bytes, is_good: bool = True, page: Optional[Callable[[], str]] = None) -> "Answer":
-        """The answer that `--json` printed."""
+        """Parses the answer that `--json` printed."""
         try:
             return cls(json.loads(text), is_good, page)
         except ValueError as error:
@@ -297,11 +303,11 @@ class Answer(types.Report):
         return rows[0]
 
     def columns(self, table: Optional[str] = None) -> Columns:
-        """A table as lists of equal length; units are in the names of the columns.
+        """Returns a table as lists of equal length; units are in the names of the columns.
 
         Tables: `devices` (one row each), `sweep`, `fits`, `timeline`, `blocks`, `stacks`, `categories` (what is live at
-        the peak of each phase), `modules` and `lines` (of code, at the peak), `advice`; without
-        a name, the main one of the command. Empty if this answer has no such table.
+        the peak of each phase), `modules` and `lines` (of code, at the peak), `advice`; without a name, the main one of
+        the command. Empty if this answer has no such table.
         """
         name = table or _OF_COMMAND.get(self.command, "devices")
         if name == "advice":
@@ -311,12 +317,12 @@ class Answer(types.Report):
         return _TABLES[name](self.devices)
 
     def to_arrow(self, table: Optional[str] = None) -> "pyarrow.Table":
-        """`columns()` as a pyarrow.Table. Errors: ImportError without pyarrow."""
+        """Returns `columns()` as a pyarrow.Table. Errors: ImportError without pyarrow."""
         made: "pyarrow.Table" = needed("pyarrow", "to_arrow()").table(self.columns(table))
         return made
 
     def to_pandas(self, table: Optional[str] = None) -> "pandas.DataFrame":
-        """`columns()` as a pandas.DataFrame. Errors: ImportError without pandas."""
+        """Returns `columns()` as a pandas.DataFrame. Errors: ImportError without pandas."""
         made: "pandas.DataFrame" = needed("pandas", "to_pandas()").DataFrame(self.columns(table))
         return made
 
@@ -330,6 +336,6 @@ class Answer(types.Report):
 
 
 def frame(page: str) -> str:
-    """A page inside a notebook's output, in a frame of its own: scripts run there, and reach nothing outside."""
+    """Wraps a page for a notebook's output in a frame of its own, where its scripts run and reach nothing outside."""
     return (f'<iframe srcdoc="{html.escape(page)}" sandbox="allow-scripts" '
             'style="width: 100%; height: 720px; border: 0"></iframe>')

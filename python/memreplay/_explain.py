@@ -1,4 +1,4 @@
-"""memreplay.explain(): what an error about memory says, of its text or of the exception."""
+"""memreplay.explain(): explains an error about memory from its text or from the exception."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Explanation(types.Explanation):
 
 
 def _text_of(error: BaseException) -> str:
-    """The traceback, with the settings that were in force."""
+    """Returns the traceback, with the current settings."""
     settings = "".join(f"{name}={os.environ[name]}\n" for name in _SETTINGS if os.environ.get(name))
     return settings + "".join(traceback.format_exception(type(error), error, error.__traceback__))
 
@@ -56,11 +56,11 @@ def explain(error: Union[str, bytes, BaseException]) -> Explanation:
 
 
 def tell(error: BaseException) -> None:
-    """Prints the explanation of an error that is about memory on stderr; nothing of any other. Raises nothing."""
+    """Prints the explanation of an error about memory on stderr, and nothing for other errors. Raises nothing."""
     if not (isinstance(error, MemoryError) or "memory" in f"{type(error).__name__} {error}".lower()
             or "ALLOC_FAILED" in str(error)):
         return
     try:
         print(f"memreplay: {explain(error)}", file=sys.stderr)
-    except Exception:  # the program's own error is what counts
+    except Exception:  # the script's own error is what counts
         pass

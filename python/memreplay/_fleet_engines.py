@@ -1,4 +1,4 @@
-"""How the tasks of a fleet are spread: over the cores of this machine, or over a Ray cluster."""
+"""Runs the tasks of a fleet on the cores of this machine, or on a Ray cluster."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Engine = Callable[[Sequence[Task]], Iterator[Result]]
 
 
 def local(tasks: Sequence[Task], jobs: Optional[int] = None) -> Iterator[Result]:
-    """As many files at once as there are cores; each is a program of its own, so threads are enough here."""
+    """Runs as many tasks at once as there are cores; each starts a process of its own, so threads are enough here."""
     count = jobs or os.cpu_count() or 1
     waiting = list(reversed(tasks))
     running: Dict[Any, Task] = {}  # bounded, so that the answers of many files are not held at once
@@ -30,7 +30,7 @@ def local(tasks: Sequence[Task], jobs: Optional[int] = None) -> Iterator[Result]
 
 
 def _reach(address: str) -> None:
-    """Errors: Error if an address is HOST:PORT and nothing listens there."""
+    """Checks that something listens at an address HOST:PORT. Errors: Error if not."""
     host, _, port = address.rpartition("//")[2].rpartition(":")
     if host and port.isdecimal():
         try:
@@ -40,20 +40,21 @@ def _reach(address: str) -> None:
 
 
 def ray_cluster(tasks: Sequence[Task], address: Optional[str], jobs: Optional[int] = None) -> Iterator[Result]:
-    """One Ray task a file and core. A worker that dies is replaced by Ray, `retries` times; then the file has an error.
+    """Runs one Ray task per file and core. Ray replaces a worker that dies, `retries` times; then the file has an
+    error.
 
     A bounded number of tasks is in flight, so that a million files cost the driver no memory.
     """
     import ray
 
     if not ray.is_initialized():
-        # Ray itself would look for what an earlier cluster left in /tmp, and wait minutes for one that is gone.
+        # Ray itself would look for the remains of an earlier cluster in /tmp, and wait minutes for one that is gone.
         address = address or os.environ.get("RAY_ADDRESS") or "local"
         _reach(address)
         new: Dict[str, Any] = {"include_dashboard": False} if address == "local" else {}
         try:
             ray.init(address=address, log_to_driver=False, logging_level="ERROR", **new)
-        except Exception as error:  # its own kinds, and Exception itself
+        except Exception as error:  # Ray's own kinds, and Exception itself
             raise Error(f"fleet: Ray at {address}: {' '.join(str(error).split())}") from None
     remote = ray.remote(num_cpus=1)(run_task)
     most = jobs or 4 * max(1, int(ray.cluster_resources().get("CPU", 1)))

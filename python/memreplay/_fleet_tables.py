@@ -29,7 +29,7 @@ _JOBS_TOLD = 20  # on the terminal; the page and the tables have all
 
 
 class _Job:
-    """What is kept of a job while its files come by; `together` is what the program says of all of them."""
+    """What is kept of a job while its files are read; `together` is what memreplay reports on all of them."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -43,7 +43,7 @@ class _Job:
         self.sweeps.clear()
 
     def best(self) -> types.Together.Row:
-        """The settings under which the worst device of the job needs least; those in force where there are none."""
+        """Returns the settings under which the worst device of the job needs least, or else the current ones."""
         now = [device.peak_reserved_bytes for device in self.together.devices]
         in_force = types.Together.Row({"ooms": sum(device.ooms for device in self.together.devices),
                                        "peak_reserved_bytes": max(now, default=0), "sum_peak_reserved_bytes": sum(now),
@@ -51,7 +51,7 @@ class _Job:
         return self.together.rows[0] if self.together.rows else in_force
 
     def outliers(self) -> Dict[Tuple[str, int], float]:
-        """The scores of the devices that stand out."""
+        """Returns the scores of the devices that stand out."""
         return {(device.file, device.device): device.score for device in self.together.devices if device.is_outlier}
 
     def row(self) -> Row:
@@ -78,12 +78,12 @@ def _short(device: Row) -> str:
 
 
 def part_of(folder: str, name: str) -> str:
-    """Where a file of `folder` is written until it is whole: hidden, and no other run's, which may write the same file."""
+    """Returns the temporary name of a file of `folder` until it is whole: hidden, and different in every run."""
     return f"{folder}/.{name}.{uuid.uuid4().hex}"
 
 
 class Tables:
-    """Takes the rows of one file after the other, in order of the files' names; writes as they come."""
+    """Takes the rows of one file after the other, in order of the files' names, and writes them as they come."""
 
     def __init__(self, fs: Any, path: str) -> None:
         import pyarrow
@@ -153,7 +153,7 @@ class Tables:
         self.fs.mv(part, f"{self.path}/fleet.html")
 
     def headlines(self) -> List[str]:
-        """What is saved over all; `told` has a line for each of the first jobs."""
+        """Summarizes what is saved over all devices; `told` has a line for each of the first jobs."""
         share = self.saved / self.reserved if self.reserved else 0.0
         return [f"the best common settings of each job would save {_size(self.saved)} of {_size(self.reserved)} "
                 f"reserved over all devices ({share:.1%})"]
@@ -170,7 +170,8 @@ def _job_line(row: Row) -> str:
     if row["saves_bytes"] or row["ooms"] > row["best_ooms"]:
         line += f", {_size(row['best_peak_reserved_bytes'])} with {row['best_conf'] or 'the defaults'}"
     if row["ooms"]:
-        line += f"; OUT OF MEMORY {row['ooms']} time{'s' * (row['ooms'] != 1)}, {row['best_ooms']} with the best settings"
+        line += f"; OUT OF MEMORY {row['ooms']} time{'s' * (row['ooms'] != 1)}, {row['best_ooms']} with the best " \
+                "settings"
     return line + (f"; outliers: {row['outliers']}" if row["outliers"] else "")
 
 
@@ -185,11 +186,13 @@ def _job_html(job: _Job, row: Row) -> str:
     best, odd = job.best(), job.outliers()
     after = {(device.file, device.device): peak for device, peak in zip(job.together.devices, best.device_peak_bytes)}
     most = max(row["peak_reserved_bytes"], 1)
-    lines = [f"<h2>{html.escape(job.name or 'files without a folder')}</h2><p>{row['devices']} device{'s' * (row['devices'] != 1)}; worst: "
+    lines = [f"<h2>{html.escape(job.name or 'files without a folder')}</h2><p>{row['devices']} "
+             f"device{'s' * (row['devices'] != 1)}; worst: "
              f"{html.escape(row['worst_file'])}, {_size(row['peak_reserved_bytes'])}."]
     if job.together.rows:
         lines.append(f" Best for all at once: <code>{html.escape(best.conf or 'the defaults')}</code>, "
-                     f"{_size(row['best_peak_reserved_bytes'])} on the worst, {_size(row['saves_on_all_devices_bytes'])} "
+                     f"{_size(row['best_peak_reserved_bytes'])} on the worst, "
+                     f"{_size(row['saves_on_all_devices_bytes'])} "
                      "saved on all together.")
     lines.append("</p><table><tr><th>rank</th><th></th><th>peak reserved</th><th>best for all</th><th>allocated</th>"
                  "<th>score</th><th>verdict</th></tr>")
@@ -198,7 +201,8 @@ def _job_html(job: _Job, row: Row) -> str:
         wide, inner = 100 * device["peak_reserved_bytes"] / most, 100 * then / max(device["peak_reserved_bytes"], 1)
         is_odd = _key(device) in odd
         lines.append(
-            f"<tr{' class=odd' if is_odd else ''}><td title=\"{html.escape(device['file'])}\">{html.escape(_short(device))}"
+            f"<tr{' class=odd' if is_odd else ''}><td title=\"{html.escape(device['file'])}\">"
+            f"{html.escape(_short(device))}"
             f'</td><td class=bar><i style="width:{wide:.1f}%"><i style="width:{min(inner, 100):.1f}%"></i></i></td>'
             f"<td class=n>{_size(device['peak_reserved_bytes'])}</td><td class=n>{_size(then)}</td>"
             f"<td class=n>{_size(device['peak_allocated_bytes'])}</td>"

@@ -1,4 +1,4 @@
-"""What is asked of one recording of a fleet, and how the answers become rows. Runs on any machine of a cluster."""
+"""Analyses one recording of a fleet and turns the answers into rows. Runs on any machine of a cluster."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _RANK = re.compile(r"rank[-_.]?(\d+)|(?:^|[-_.])(\d+)\.[a-z.]+$", re.IGNORECASE)
 
 
 class Task(NamedTuple):
-    """One file to look at. `confs`: only what these settings come to; empty: everything else."""
+    """One file to analyse. `confs`: only the results of these settings; empty: everything else."""
 
     url: str
     stamp: str  # changes when the file does
@@ -30,7 +30,7 @@ class Task(NamedTuple):
 
 
 def job_and_rank(url: str) -> Tuple[str, int]:
-    """A job is a folder; the rank is in the file's name; -1: it tells none.
+    """Returns the folder as the job, and the rank in the file's name, -1 if it has none.
 
     >>> job_and_rank("s3://runs/llama-7b/out.rank12.pickle")
     ('s3://runs/llama-7b', 12)
@@ -43,7 +43,7 @@ def job_and_rank(url: str) -> Tuple[str, int]:
 
 
 def _sweep(report: types.Report) -> Row:
-    """What of a sweep the comparison of a job looks at, in the form that the program reads."""
+    """Returns what the comparison of a job needs of a sweep, in the form that memreplay reads."""
     def row(found: types.SweepRow) -> Row:
         return {name: getattr(found, name) for name in ("conf", "peak_reserved_bytes", "ooms", "memory_fraction",
                                                         "needs_call", "refused", "is_current")}
@@ -55,7 +55,7 @@ def _sweep(report: types.Report) -> Row:
 
 
 def settings(sweep: Row) -> List[Row]:
-    """The settings that were tried, best first, and those in force; without those that need a call besides."""
+    """Returns the settings tried, best first, and the current ones, without those that need an additional call."""
     found = []
     for device in sweep["devices"]:
         rows = [row for row in device["sweep"]["rows"] if not row["refused"] and not row["needs_call"]]
@@ -68,12 +68,12 @@ def settings(sweep: Row) -> List[Row]:
 
 
 def sweep_line(url: str, sweep: Row) -> str:
-    """The sweep of a file as a line for compare()."""
+    """Returns the sweep of a file as a line for compare()."""
     return json.dumps({**sweep, "file": url}) + "\n"
 
 
 def compare(lines: Iterable[str]) -> types.Together:
-    """What the program says of the sweeps of a job: which settings suit all files, and which ranks stand out.
+    """Reports which settings suit all files of a job and which ranks stand out, from the sweeps.
 
     Errors: Error.
     """
@@ -121,17 +121,17 @@ def _answer(task: Task) -> Dict[str, Any]:
     return {
         "devices": [_device_row(sweep, device, verdicts.get(device.device, "")) for device in sweep.devices],
         "sweep": _sweep(sweep),
-        "stacks": [row for device in sweep.devices for row in
-                   [dict(zip(stacks, cells)) for cells in zip(*stacks.values()) if cells[0] == device.device][:TOP_STACKS]]}
+        "stacks": [row for device in sweep.devices for row in [
+            dict(zip(stacks, cells)) for cells in zip(*stacks.values()) if cells[0] == device.device][:TOP_STACKS]]}
 
 
 def run_task(task: Task) -> Dict[str, Any]:
-    """The rows of a file, by table, or {"error": ...}; `is_final`: asking again would give the same."""
+    """Returns the rows of a file, by table, or {"error": ...}. If `is_final`, a retry would give the same."""
     for attempt in range(task.retries + 1):
         try:
             return {"is_final": True, "error": "", **_answer(task)}
         except Unanswered as error:
-            # What took too long once takes too long again, on this machine.
+            # What took too long once takes too long again on this machine.
             if "took longer" in str(error) or attempt == task.retries:
                 return {"is_final": False, "error": str(error)}
             time.sleep(0.1 * attempt)

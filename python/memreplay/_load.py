@@ -1,4 +1,4 @@
-"""memreplay.load(): anything that holds a recording, and the questions that can be asked of it."""
+"""memreplay.load(): reads anything that holds a recording, and answers questions about it."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ from memreplay._program import Error, needed, run
 
 
 class Readable(Protocol):
-    """An open file; its `name`, if it has one, is what answers call it."""
+    """An open file. Answers use its `name`, if it has one."""
 
     def read(self, size: int = ..., /) -> bytes: ...
 
 
 Source = Union[str, "os.PathLike[str]", bytes, Readable, Mapping[str, Any]]
-# Settings: PYTORCH_CUDA_ALLOC_CONF as text, or its keys and values.
+# Settings are the text of PYTORCH_CUDA_ALLOC_CONF, or its keys and values.
 Conf = Union[str, Mapping[str, Any]]
 _OF_PAGE = ("capacity", "torch", "device", "fraction", "addresses", "start")  # flags that a page of the same run takes
 
@@ -46,7 +46,8 @@ def _conf_text(conf: Conf) -> str:
         return conf
     if isinstance(conf, Mapping):
         return ",".join(f"{key}:{found}" for key, found in conf.items())
-    raise TypeError(f"conf: expected text such as 'expandable_segments:True', a dict or a list of these, found {conf!r:.100}")
+    raise TypeError("conf: expected text such as 'expandable_segments:True', a dict or a list of these, "
+                    f"found {conf!r:.100}")
 
 
 def _confs(conf: Union[Conf, Iterable[Conf], None]) -> List[str]:
@@ -56,7 +57,7 @@ def _confs(conf: Union[Conf, Iterable[Conf], None]) -> List[str]:
 
 
 def _flags(**given: Any) -> List[str]:
-    """Keyword arguments as flags of the program: None is left out, a list is a flag several times."""
+    """Returns keyword arguments as flags of memreplay: None is left out, a list repeats its flag."""
     flags: List[str] = []
     for name, found in given.items():
         flag = "--" + name.rstrip("_").replace("_", "-")  # try_: `try` is a word of Python
@@ -69,11 +70,11 @@ def _flags(**given: Any) -> List[str]:
 
 
 class Recording:
-    """A file that the program can read. Each question runs the program once.
+    """A file that memreplay can read. Each question runs the binary once.
 
     All take the flags of the command of their name (`memreplay COMMAND --help`) with _ for -: sizes are a number of
-    bytes or text such as "16GiB"; settings are text or a dict, or a list of these where several are compared. Errors:
-    memreplay.Error with the program's message; TypeError for a keyword that the command does not have.
+    bytes or text such as "16GiB"; settings are text or a dict, or a list of these if several are compared. Errors:
+    memreplay.Error with memreplay's message; TypeError for a keyword that the command does not have.
     """
 
     def __init__(self, path: Union[str, "os.PathLike[str]"], name: Optional[str] = None) -> None:
@@ -87,7 +88,7 @@ class Recording:
     def _run(self, words: Sequence[str]) -> "subprocess.CompletedProcess[bytes]":
         try:
             return run(words, self.timeout)
-        except Error as error:  # a temporary file's name says nothing to its user
+        except Error as error:  # the name of a temporary file means nothing to its user
             raise type(error)(str(error).replace(str(self.path), self.name)) from None
 
     def _ask(self, command: str, others: Sequence[str] = (), **flags: Any) -> Answer:
@@ -109,12 +110,12 @@ class Recording:
         return answer
 
     def inspect(self, *, deep: bool = False, device: Optional[int] = None) -> Answer:
-        """What is in the file, how complete it is; `deep`: also how memory moved."""
+        """Reports what is in the file and how complete it is; `deep`: also how memory changed over time."""
         return self._ask("inspect", deep=deep, device=device)
 
     def replay(self, *, conf: Optional[Conf] = None, capacity: Union[int, str, None] = None,
                torch: Optional[str] = None, **flags: Any) -> Answer:
-        """As recorded, or with other settings, on a card of another size, with another release.
+        """Replays as recorded, or with other settings, on a card of another size, with another release.
 
         >>> serving = load("tests/data/serving.jsonl")
         >>> serving.replay(conf="expandable_segments:True").only_device.peak_reserved_bytes
@@ -122,11 +123,12 @@ class Recording:
         >>> serving.replay(capacity="3GiB").is_good
         False
         """
-        return self._ask("replay", conf=None if conf is None else _conf_text(conf), capacity=capacity, torch=torch, **flags)
+        return self._ask("replay", conf=None if conf is None else _conf_text(conf), capacity=capacity, torch=torch,
+                         **flags)
 
     def sweep(self, *, conf: Union[Conf, Iterable[Conf], None] = None, capacity: Union[int, str, None] = None,
               torch: Optional[str] = None, **flags: Any) -> Answer:
-        """Settings ranked, those given or a search.
+        """Ranks settings, either those given or those that a search finds.
 
         >>> load("tests/data/serving.jsonl").sweep().best.conf
         'expandable_segments:True'
@@ -136,7 +138,7 @@ class Recording:
         return self._ask("sweep", conf=_confs(conf), capacity=capacity, torch=torch, **flags)
 
     def oom(self, *, capacity: Union[int, str, None] = None, **flags: Any) -> Answer:
-        """Why memory ran out, and what would have helped.
+        """Explains why memory ran out, and what would have helped.
 
         >>> load("tests/data/serving.jsonl").oom(capacity="3GiB").only_device.oom.verdict
         'too_large'
@@ -144,7 +146,8 @@ class Recording:
         return self._ask("oom", capacity=capacity, **flags)
 
     def advise(self, *, card: Union[int, str, None] = None, torch: Optional[str] = None, **flags: Any) -> Answer:
-        """Which change of the script would lower the peak or, with `card`, make it fit, found by editing the recording.
+        """Finds the changes of the script that would lower the peak or, with `card`, make it fit, by editing the
+        recording.
 
         >>> answer = load("tests/data/serving.jsonl").advise(card="3530MiB")
         >>> answer.is_good, answer.advice.rows[0].change
@@ -154,23 +157,24 @@ class Recording:
 
     def fit(self, *, conf: Union[Conf, Iterable[Conf], None] = None, torch: Optional[str] = None,
             **flags: Any) -> Answer:
-        """The smallest device memory on which it survives, for each of the settings."""
+        """Finds the smallest device memory on which it survives, for each of the settings."""
         return self._ask("fit", conf=_confs(conf), torch=torch, **flags)
 
     def report(self, *, conf: Union[Conf, Iterable[Conf], None] = None, capacity: Union[int, str, None] = None,
                torch: Optional[str] = None, **flags: Any) -> Answer:
-        """What the page is made from: timeline, blocks at the peak and at the end, stacks. Notebooks show the page."""
+        """Returns what the page is made from: timeline, blocks at the peak and at the end, stacks. Notebooks show the
+        page."""
         return self._ask("report", conf=_confs(conf), capacity=capacity, torch=torch, **flags)
 
     def diff(self, other: Union["Recording", Source], *, top: Optional[int] = None) -> Answer:
-        """What changed from this to `other`."""
+        """Reports what changed from this to `other`."""
         loaded = load(other)
         if isinstance(loaded, list):
             raise TypeError(f"diff(): expected one recording, found a directory of {len(loaded)}")
         return self._ask("diff", [str(loaded.path)], top=top)
 
     def page(self, **flags: Any) -> str:
-        """The interactive page as HTML; flags as for report()."""
+        """Returns the interactive page as HTML; flags as for report()."""
         if "conf" in flags:
             flags["conf"] = _confs(flags["conf"])
         return self._page(flags)
@@ -187,10 +191,11 @@ def load(source: Union[str, "os.PathLike[str]"]) -> Any: ...
 @overload
 def load(source: Union[Recording, bytes, Readable, Mapping[str, Any]]) -> Recording: ...
 def load(source: Union[Recording, Source]) -> Union[Recording, List[Recording]]:
-    """A path, the bytes or the open file of a recording, a URL that fsspec knows, or what _snapshot() returned.
+    """Loads a path, the bytes or the open file of a recording, a URL that fsspec knows, or a result of _snapshot().
 
-    Of a directory a list: a Recording for each of its files, by name, as the commands take it. What is no file on this machine is written to a temporary one that goes away with the result. Nothing is read
-    before a question is asked. A pickle is never executed. Errors: FileNotFoundError; TypeError.
+    A directory gives a list: a Recording for each of its files, by name, as the commands take it. A source that is no
+    file on this machine is written to a temporary one, which is removed with the result. Nothing is read before the
+    first question. A pickle is never executed. Errors: FileNotFoundError; TypeError.
 
     >>> load({"segments": [], "device_traces": [[]]}).inspect().format
     'torch_snapshot_pickle'
@@ -236,7 +241,7 @@ def _load_url(url: str) -> Any:
 
 
 class _Named:
-    """An open file under the name that answers shall have."""
+    """An open file under the name that answers use."""
 
     def __init__(self, file: Readable, name: str) -> None:
         self._file = file

@@ -1,4 +1,4 @@
-"""%%memreplay: a notebook's cell, recorded; its page is the output."""
+"""%%memreplay: records a notebook's cell; the output is its page."""
 
 from __future__ import annotations
 

@@ -20,49 +20,53 @@ newer): pip install 'memreplay[mcp]'. To register it, for example:
 The exit status is 0, or 2 if the server cannot start.
 """
 
-_INSTRUCTIONS = """memreplay replays the GPU memory requests of a PyTorch script through PyTorch's own allocator rules, without a GPU.
-Given only an error text or a log, call explain. Given a snapshot (torch.cuda.memory._dump_snapshot), call oom if memory ran out,
-sweep for better PYTORCH_CUDA_ALLOC_CONF settings, advise for changes of the script, and inspect for what the file contains.
-Sizes are text such as "16GiB", GPUs are names such as "rtx-4090". Every figure in an answer was measured or simulated."""
+_INSTRUCTIONS = """memreplay replays the GPU memory requests of a PyTorch script through PyTorch's own allocator rules,
+without a GPU. Given only an error text or a log, call explain. Given a snapshot (torch.cuda.memory._dump_snapshot),
+call oom if memory ran out, sweep for better PYTORCH_CUDA_ALLOC_CONF settings, advise for changes of the script, and
+inspect for what the file contains. Sizes are text such as "16GiB", GPUs are names such as "rtx-4090". Every figure in
+an answer was measured or simulated."""
 
 
 def _path(file: str) -> str:
-    """A file's name as the binary takes it for one, also if it begins like a flag."""
+    """Returns a file's name so that the binary takes it for one, even if it begins like a flag."""
     return f"./{file}" if file.startswith("-") else file
 
 
 def _words(command: str, file: str, **flags: Any) -> List[str]:
-    given = [f"--{name}={one}" for name, found in flags.items() for one in (found if isinstance(found, list) else [found])
-             if one is not None]
+    given = [f"--{name}={one}" for name, found in flags.items()
+             for one in (found if isinstance(found, list) else [found]) if one is not None]
     return [command, _path(file), *given]
 
 
 def server() -> Any:
-    """The server, not yet connected. Errors: Error if the package mcp cannot be imported."""
+    """Returns the server, not yet connected. Errors: Error if the package mcp cannot be imported."""
     try:
         from mcp.server.mcpserver import MCPServer
         from mcp.server.mcpserver.exceptions import ToolError
     except ImportError as error:
         raise Error(f"mcp: the package mcp (2 or newer) is required ({error}); pip install 'memreplay[mcp]'") from None
 
-    served = MCPServer("memreplay", instructions=_INSTRUCTIONS, version=run(["--version"]).stdout.decode().split()[-1], log_level="ERROR")
+    served = MCPServer("memreplay", instructions=_INSTRUCTIONS,
+                       version=run(["--version"]).stdout.decode().split()[-1], log_level="ERROR")
 
     def answer(words: Sequence[str], text: Optional[str] = None) -> str:
         try:
-            return run(words, input=None if text is None else text.encode("utf-8", "replace")).stdout.decode("utf-8", "replace")
+            return run(words, input=None if text is None else text.encode("utf-8", "replace")) \
+                .stdout.decode("utf-8", "replace")
         except Error as error:
             raise ToolError(str(error)) from None
 
     def inspect(file: str, deep: bool = False) -> str:
         """Reports what is in a recording of GPU memory: devices, peaks, completeness, settings.
 
-        file: path of a PyTorch memory snapshot, an allocation log or a schedule. deep: also how memory changed over time,
-        what held it (parameters, gradients, optimizer state, activations) and whether a step leaks.
+        file: path of a PyTorch memory snapshot, an allocation log or a schedule. deep: also how memory changed over
+        time, what held it (parameters, gradients, optimizer state, activations) and whether a step leaks.
         """
         return answer([*_words("inspect", file), *(["--deep"] if deep else [])])
 
     def oom(file: str, capacity: Optional[str] = None, conf: Optional[str] = None) -> str:
-        """Explains why GPU memory ran out in a recording, what pinned the free parts, and which simulated changes would have helped.
+        """Explains why GPU memory ran out in a recording, what pinned the free parts, and which changes would have
+        helped.
 
         file: path of the snapshot. capacity: ask about a GPU of this memory instead, such as "16GiB" or "rtx-4090".
         conf: PYTORCH_CUDA_ALLOC_CONF to replay under.
@@ -70,7 +74,8 @@ def server() -> Any:
         return answer(_words("oom", file, capacity=capacity, conf=conf))
 
     def explain(log: str) -> str:
-        """Explains an out-of-memory error from its text alone: what ran out, why, and what to do. No recording is needed.
+        """Explains an out-of-memory error from its text alone: what ran out, why, and what to do. No recording is
+        needed.
 
         log: the error text, with its traceback and log lines if there are any, or the path of a log file.
         """
@@ -79,16 +84,18 @@ def server() -> Any:
         return answer(["explain", "-"], log)
 
     def sweep(file: str, conf: Optional[List[str]] = None, capacity: Optional[str] = None) -> str:
-        """Ranks PYTORCH_CUDA_ALLOC_CONF settings for a recording by replaying it under each; the best are printed as lines to paste.
+        """Ranks PYTORCH_CUDA_ALLOC_CONF settings for a recording by replaying it under each, and prints lines to paste.
 
-        file: path of the snapshot. conf: only these settings, such as ["expandable_segments:True"]; without it the settings are
-        searched. capacity: memory of the GPU, such as "16GiB" or "rtx-4090".
+        file: path of the snapshot. conf: only these settings, such as ["expandable_segments:True"]; without it the
+        settings are searched. capacity: memory of the GPU, such as "16GiB" or "rtx-4090".
         """
         return answer(_words("sweep", file, conf=conf, capacity=capacity))
 
     def advise(file: str, card: Optional[str] = None) -> str:
-        """Reports which change of the script would make a recording fit a GPU, or lower its peak: checkpointing, offloading, a fused
-        loss, settings and others, each simulated on the recorded requests.
+        """Reports which change of the script would make a recording fit a GPU, or lower its peak.
+
+        The changes are checkpointing, offloading, a fused loss, settings and others, each simulated on the recorded
+        requests.
 
         file: path of the snapshot. card: the GPU that it should fit, such as "rtx-4070".
         """

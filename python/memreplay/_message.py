@@ -1,4 +1,4 @@
-"""What the generated classes of `memreplay.report_types` are made of: attributes that read a JSON object."""
+"""What the generated classes of `memreplay.report_types` consist of: attributes that read a JSON object."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ M = TypeVar("M", bound="Message")
 
 
 class Field:
-    """An attribute whose value is read from the JSON object once, when it is asked for."""
+    """An attribute whose value is read from the JSON object once, at the first access."""
 
     def __init__(self, read: Callable[[Any], Any], is_scalar: bool = False) -> None:
         self.read = read
@@ -26,7 +26,7 @@ class Field:
         return found
 
 
-# The types are said by the annotations of the generated classes.
+# The annotations of the generated classes state the types.
 def text() -> Any:
     return Field(lambda found: found or "", is_scalar=True)
 
@@ -78,7 +78,7 @@ class Message:
         self._data = data
 
     def to_dict(self) -> Dict[str, Any]:
-        """The JSON object as the program printed it."""
+        """Returns the JSON object as memreplay printed it."""
         return self._data
 
     @classmethod
@@ -87,7 +87,7 @@ class Message:
             yield from (field for field in vars(kind).values() if isinstance(field, Field))
 
     def _scalars(self) -> List[Tuple[str, Any]]:
-        """Name and value of each field that is one number, text or truth value, in the order of the schema."""
+        """Returns name and value of each field that is one number, text or truth value, in the order of the schema."""
         return [(field.name, getattr(self, field.name)) for field in self._fields() if field.is_scalar]
 
     def __eq__(self, other: object) -> bool:

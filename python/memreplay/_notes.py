@@ -1,12 +1,12 @@
-"""What Python knows of a program's memory, noted while PyTorch records it: which module runs, where backward and the
+"""Notes what Python knows of a script's memory while PyTorch records it: which module runs, where backward and the
 optimizer begin and end, and which addresses are parameters, gradients or the optimizer's state.
 
 A note makes no event. Its place is the number of allocations and frees that PyTorch has counted so far
 (torch.cuda.memory_stats(): "allocation.all.allocated" and "freed"), which is a position in the recording. The notes are
 written under one key of the snapshot, KEY, which PyTorch's own tools ignore (docs/formats.md).
 
-`memreplay record` puts this file into the processes that it starts, memreplay.recording() uses it from the package; so
-it imports nothing of either.
+`memreplay record` puts this file into the processes that it starts, and memreplay.recording() uses it from the package,
+so it imports nothing of either.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import Any, Callable, Dict, Iterator, List, Optional, Set, Tuple
 KEY = "memreplay"
 VERSION = 1
 
-# The snapshot has these texts; a reader ignores those that it does not know.
+# The snapshot has these texts; a reader ignores unknown ones.
 KINDS = ("forward", "evaluation", "module", "backward", "optimizer", "end", "parameter", "buffer", "gradient",
          "optimizer_state", "input", "output", "loss")
 _NUMBER = {kind: number for number, kind in enumerate(KINDS)}
@@ -29,7 +29,7 @@ _NO_MEMORY = (RuntimeError, AttributeError, NotImplementedError, TypeError)  # w
 
 
 def _tensors(value: Any, tensor: type, depth: int = 0) -> Iterator[Any]:
-    """Those in tuples, lists, dicts and dataclasses."""
+    """Yields the tensors in tuples, lists, dicts and dataclasses."""
     if isinstance(value, tensor):
         yield value
     elif depth < _MAX_DEPTH:
@@ -50,7 +50,7 @@ class _Open:
     def __init__(self, module: Any, is_model: bool, row: int) -> None:
         self.module = module
         self.is_model = is_model  # no other module runs it
-        self.row = row  # of its beginning; -1 where more was noted since than modules
+        self.row = row  # of its beginning; -1 if more than modules was noted since
 
 
 class _Engine:
@@ -73,8 +73,8 @@ class _Engine:
 class Notes:
     """Takes notes from start() to stop(), in this process.
 
-    `watch(name, before, after)` calls after(module) when the module `name` has been imported. What is compiled from here on
-    is seen.
+    `watch(name, before, after)` calls after(module) when the module `name` has been imported. What is compiled after
+    that is seen.
     """
 
     def __init__(self, torch: Any, watch: Callable[[str, Any, Any], None]) -> None:
@@ -108,7 +108,7 @@ class Notes:
     # On and off.
 
     def start(self) -> None:
-        """Nothing is set that torch.compile would see: where something was compiled, less is noted."""
+        """Starts, and sets nothing that torch.compile would see: where something was compiled, less is noted."""
         torch = self.torch
         self._is_on = True
         if not self._is_compiled:
@@ -145,8 +145,9 @@ class Notes:
             variable._execution_engine = self._engine._engine
 
     def _before_compiling(self, eval_frame: Any) -> None:
-        """A compiler that traced a module would trace what takes notes of it, and guard it: that ends before. A compiled
-        function may hold backward and optimizers as well."""
+        """Makes notes of modules end before a compiler traces one, which would trace and guard what takes the notes.
+
+        A compiled function may hold backward and optimizers as well."""
         context = eval_frame.OptimizeContext
         own = vars(context).get("__call__")  # some releases inherit it
 
@@ -156,10 +157,12 @@ class Notes:
             self._leave_modules()
             if not is_module:
                 self._leave_functions()
-            return own(this, function) if own is not None else super(context, this).__call__(function)  # type: ignore[misc]
+            return own(this, function) if own is not None else \
+                super(context, this).__call__(function)  # type: ignore[misc]
 
         context.__call__ = call
-        self._undo_watching = lambda: setattr(context, "__call__", own) if own is not None else delattr(context, "__call__")
+        self._undo_watching = lambda: \
+            setattr(context, "__call__", own) if own is not None else delattr(context, "__call__")
 
     # Places and rows.
 
@@ -174,14 +177,14 @@ class Notes:
         self._devices = [d for d in range(self.torch.cuda.device_count()) if self._place(d) > 0] or [0]
 
     def _note(self, kind: str, name: str = "") -> None:
-        """What begins or ends, on each device."""
+        """Notes what begins or ends, on each device."""
         text = self._names.setdefault(name, len(self._names))
         for device in self._devices:
             place = self._places[device] = self._place(device)
             self._rows.append((device, _NUMBER[kind], place, text, 0))
 
     def _note_tensor(self, kind: str, name: str, tensor: Any) -> None:
-        """What the storage of a tensor is, at the place of the last note."""
+        """Notes what the storage of a tensor is, at the place of the last note."""
         tensor = getattr(tensor, "_local_tensor", tensor)  # a DTensor's own part
         try:
             if not tensor.is_cuda:
@@ -243,7 +246,7 @@ class Notes:
                 return
 
     def _close_left(self, module: Any) -> None:
-        """Closes modules that an exception has left: `module` is called anew, or the outermost one runs no more."""
+        """Closes modules that an exception has left: `module` is called anew, or the outermost one no longer runs."""
         if self._open and self._backward == 0:
             for position, opened in enumerate(self._open):
                 if opened.module is module:
@@ -272,7 +275,7 @@ class Notes:
                 self._rows.append((device, _NUMBER["end"], place, 0, 0))
 
     def _see_model(self, model: Any) -> None:
-        """The paths of a model's modules, and where its parameters and buffers lie."""
+        """Notes the paths of a model's modules, and where its parameters and buffers lie."""
         modules = list(model.named_modules())
         known = self._models.get(id(model))
         if known is None or known[0]() is not model or known[1] != len(modules):
@@ -285,7 +288,7 @@ class Notes:
             at = path + "." if path else ""
             for name, parameter in module._parameters.items():
                 if parameter is not None:
-                    # Tied to another module's, it keeps the name that it was first seen by.
+                    # A parameter that is tied to another module's keeps the name that it was first seen by.
                     named = self._parameters.get(id(parameter))
                     if named is None or named[0]() is not parameter or not named[1]:
                         named = self._parameters[id(parameter)] = (weakref.ref(parameter), at + name)
@@ -346,17 +349,18 @@ class Notes:
                 at = self._name_of(parameter)
                 for key, value in state.items():
                     for tensor in _tensors(value, self.torch.Tensor):
-                        self._note_if_moved("optimizer_state", (id(parameter), str(key)), f"{at}.{key}" if at else str(key), tensor)
+                        self._note_if_moved("optimizer_state", (id(parameter), str(key)),
+                                            f"{at}.{key}" if at else str(key), tensor)
 
     def _name_of(self, parameter: Any) -> str:
-        """What its model calls it; empty where no model has run."""
+        """Returns the model's name for a parameter; "" if no model has run."""
         known = self._parameters.setdefault(id(parameter), (weakref.ref(parameter), ""))
         return known[1] if known[0]() is parameter else ""
 
     # The result.
 
     def _see_all(self) -> None:
-        """What is there now, whether it was ever called or not."""
+        """Notes everything that exists now, whether it was ever called or not."""
         module, optimizer = self.torch.nn.Module, self.torch.optim.Optimizer
         is_asked: Dict[type, bool] = {}
         for found in gc.get_objects():
@@ -380,7 +384,7 @@ class Notes:
                 continue
 
     def taken(self) -> Dict[str, Any]:
-        """What goes under KEY into a snapshot that was taken just now: plain lists, one for each field."""
+        """Returns what goes under KEY into a snapshot that was just taken: plain lists, one for each field."""
         with self.torch._C.DisableTorchFunction():
             end = {device: self._place(device) for device in range(self.torch.cuda.device_count())}
             before, self._rows = self._rows, list(self._rows)

@@ -1,4 +1,4 @@
-"""Code that runs just before and just after a module is imported."""
+"""Runs code just before and just after a module is imported."""
 
 from __future__ import annotations
 
@@ -41,15 +41,15 @@ class _Watcher:
 
 
 def watch(name: str, before: Callable[[Any], Any], after: Callable[[Any], Any]) -> None:
-    """Calls before(spec) ahead of the import of module `name`, and after(module) when it has run.
+    """Calls before(spec) before the import of module `name`, and after(module) when it has run.
 
-    Asking whether the module exists (importlib.util.find_spec) calls neither.
+    A check whether the module exists (importlib.util.find_spec) calls neither.
     """
     sys.meta_path.insert(0, _Watcher(name, before, after))
 
 
 def after(name: str, call: Callable[[Any], Any]) -> None:
-    """Calls call(module) when module `name` has been imported: now, if it is there already."""
+    """Calls call(module) when module `name` has been imported: now, if it already is."""
     if name in sys.modules:
         call(sys.modules[name])
     else:

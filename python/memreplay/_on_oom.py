@@ -1,4 +1,4 @@
-"""memreplay.on_oom(): what a program leaves behind where memory runs out, without a block around it."""
+"""memreplay.on_oom(): explains why memory ran out, without a block around the script."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from memreplay._program import Error, run
 from memreplay._recording import _dump, _start, _stop
 
 _REMEDIES = 3
-_KNOWN = 3  # how many times a program's memory may run out before its snapshots are no longer explained
+_KNOWN = 3  # how many failures of a script are explained; later ones are only written
 
 _path: Optional[pathlib.Path] = None  # of the snapshot; None: nothing is recorded or written
 _failures = 0
@@ -21,7 +21,7 @@ _attached = False
 
 
 def _diagnosis(snapshot: pathlib.Path) -> List[str]:
-    """Lines: the sentence, and the changes that were simulated and would have helped. Errors: Error."""
+    """Returns lines: the sentence, and the simulated changes that would have helped. Errors: Error."""
     answer = Recording(snapshot).oom()
     oom = answer.devices[0].oom if answer.devices else None  # devices that ran out come first
     if oom is None:
@@ -29,8 +29,10 @@ def _diagnosis(snapshot: pathlib.Path) -> List[str]:
     lines = [oom.sentence]
     helpful = [change for change in oom.counterfactuals if change.survives and change.kind != "nothing"]
     lines += [f"  would have helped: {change.change}" for change in helpful[:_REMEDIES]]
-    for row in [device.advice.rows[n] for device in answer.devices if device.advice for n in device.advice.serving_rows]:
-        lines += [f"  would have served it: {row.change} (cost: {row.cost}); to write:", *(f"    {line}" for line in row.lines)]
+    for row in [device.advice.rows[n] for device in answer.devices if device.advice
+                for n in device.advice.serving_rows]:
+        lines += [f"  would have served it: {row.change} (cost: {row.cost}); to write:",
+                  *(f"    {line}" for line in row.lines)]
     return lines
 
 
@@ -53,7 +55,7 @@ def _observe(device: int, size: int, device_total: int, device_free: int) -> Non
     _failures += 1
     try:
         written = _dump(_path, None)
-    except Exception as error:  # whatever it was, the program goes on to its own error
+    except Exception as error:  # whatever it was, the script goes on to its own error
         warnings.warn(f"memreplay.on_oom: {_path} was not written: {error}", stacklevel=2)
         return
     if _failures <= _KNOWN:
@@ -89,6 +91,6 @@ def on_oom(path: Union[str, "os.PathLike[str]", None] = "oom.pickle", *, max_ent
     if _path is None:
         _start(max_entries, stacks)
     if not _attached:
-        torch._C._cuda_attach_out_of_memory_observer(_observe)  # PyTorch has no way to take it away
+        torch._C._cuda_attach_out_of_memory_observer(_observe)  # PyTorch has no way to detach it
         _attached = True
     _path = pathlib.Path(path)

@@ -1,4 +1,4 @@
-"""Where the native program is, and how it is called."""
+"""Finds the native binary and runs it."""
 
 from __future__ import annotations
 
@@ -12,19 +12,21 @@ from typing import Any, Iterator, Optional, Sequence
 
 
 class Error(Exception):
-    """The program could not answer. The message is its own: one line that says what is wrong and where."""
+    """The binary could not answer. The message is its own: one line that says what is wrong and where."""
 
     __module__ = "memreplay"
 
 
 class Unanswered(Error):
-    """The program came to no answer: it was killed, or took too long. Asking again may help."""
+    """The binary came to no answer: it was killed, or took too long. Asking again may help."""
 
     __module__ = "memreplay"
 
 
 def needed(module: str, who: str) -> Any:
-    """A package that not every installation has. Errors: ImportError that says who wants it, and how to get it."""
+    """Imports a package that not every installation has.
+
+    Errors: ImportError that says who requires it, and how to install it."""
     try:
         return importlib.import_module(module)
     except ImportError as error:
@@ -46,7 +48,7 @@ def _candidates() -> Iterator[pathlib.Path]:
 
 
 def program() -> str:
-    """Path of the native program: $MEMREPLAY_PROGRAM, or the one installed with this package."""
+    """Returns the path of the native binary: $MEMREPLAY_PROGRAM, or the one installed with this package."""
     given = os.environ.get("MEMREPLAY_PROGRAM")
     if given:
         return given
@@ -58,13 +60,13 @@ def program() -> str:
 
 def run(args: Sequence[str], timeout: Optional[float] = None,
         input: Optional[bytes] = None) -> "subprocess.CompletedProcess[bytes]":
-    """Runs the program, for at most `timeout` seconds, with `input` as its standard input.
+    """Runs the binary for at most `timeout` seconds, with `input` as its standard input.
 
-    Errors: Error, with the program's message, unless it answered (status 0, or 1: a bad answer); of these Unanswered
-    if it was killed or took longer.
+    Errors: Error, with the binary's message, unless it answered (status 0, or 1: a bad answer); Unanswered if it was
+    killed or took longer.
     """
     try:
-        # Without input the standard input is closed, not the caller's.
+        # Without input, the standard input is closed, not the caller's.
         done = subprocess.run([program(), *args], stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False,
                               timeout=timeout, input=input or b"")
     except subprocess.TimeoutExpired:

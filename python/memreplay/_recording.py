@@ -1,4 +1,4 @@
-"""Recording a program's GPU memory: what everybody writes again around torch.cuda.memory._record_memory_history."""
+"""Records a script's GPU memory with torch.cuda.memory._record_memory_history."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _step: Optional[Any] = None  # the range of the step that runs
 
 
 def _rank() -> Optional[int]:
-    """Of this process, if there are several: of torch.distributed, or as torchrun, srun and mpirun tell it."""
+    """Returns the rank of this process if there are several: torch.distributed's, torchrun's, srun's or mpirun's."""
     distributed = sys.modules.get("torch.distributed")
     if distributed is not None and distributed.is_available() and distributed.is_initialized():
         return int(distributed.get_rank()) if distributed.get_world_size() > 1 else None
@@ -35,7 +35,7 @@ def _named(path: pathlib.Path, part: str) -> pathlib.Path:
 
 
 def _drop_own_frames(snapshot: Dict[str, Any]) -> None:
-    """Stacks are the program's: those under backward have a frame of the notes."""
+    """Removes the frames of the notes from stacks under backward."""
     done = set()
     for trace in snapshot["device_traces"]:
         for event in trace:
@@ -47,7 +47,7 @@ def _drop_own_frames(snapshot: Dict[str, Any]) -> None:
 
 
 def _dump(path: pathlib.Path, notes: Optional[_notes.Notes]) -> pathlib.Path:
-    """Writes the snapshot under a temporary name first, so that a file that is there is whole."""
+    """Writes the snapshot under a temporary name first, so that an existing file is whole."""
     import torch
 
     rank = _rank()
@@ -57,7 +57,7 @@ def _dump(path: pathlib.Path, notes: Optional[_notes.Notes]) -> pathlib.Path:
     unfinished = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         snapshot = torch.cuda.memory._snapshot()
-        snapshot["torch_version"] = str(torch.__version__)  # who reads it need not infer the release
+        snapshot["torch_version"] = str(torch.__version__)  # readers need not infer the release
         if notes is not None:
             snapshot[_notes.KEY] = notes.taken()
             _drop_own_frames(snapshot)
@@ -71,7 +71,7 @@ def _dump(path: pathlib.Path, notes: Optional[_notes.Notes]) -> pathlib.Path:
 
 
 def _start(max_entries: Optional[int], stacks: str) -> None:
-    """The one call, with what the release takes of its arguments."""
+    """Starts recording, with the arguments that the release takes."""
     from torch.cuda import memory
 
     call: Any = memory._record_memory_history
@@ -99,21 +99,21 @@ def _stop() -> None:
 @contextlib.contextmanager
 def recording(path: Union[str, "os.PathLike[str]"] = "snapshot.pickle", *, on_oom: bool = True,
               max_entries: Optional[int] = None, stacks: str = "python") -> Iterator[None]:
-    """Records what the block asks of GPU memory and writes it as a memory snapshot when the block ends, or fails.
+    """Records what the block requests of GPU memory and writes it as a memory snapshot when the block ends, or fails.
 
-    Of several ranks each writes its own: out.pickle becomes out.rank3.pickle.
+    Each of several ranks writes its own: out.pickle becomes out.rank3.pickle.
 
     Args:
-      on_oom: also write out.oom.pickle at the moment when memory runs out (of several times, the last), before what
-        the error unwinds is freed.
+      on_oom: also write out.oom.pickle at the moment when memory runs out (the last one of several), before what the
+        error unwinds is freed.
       max_entries: how many events PyTorch keeps; without it all, at some hundred bytes of host memory each. A
-        recording without its beginning still tells much, but less exactly.
+        recording without its beginning still shows much, but less exactly.
       stacks: "python" frames, or "all" for C++ frames too.
 
-    Where the block ends by an error about memory, what it says is explained on stderr.
+    If the block ends by an error about memory, it is explained on stderr.
 
-    Errors: RuntimeError on a machine without a GPU. A snapshot that cannot be written is a warning, so that a run
-    is not lost for its recording.
+    Errors: RuntimeError on a machine without a GPU. A snapshot that cannot be written is a warning, so that a run is
+    not lost for its recording.
     """
     import torch
 
@@ -133,7 +133,7 @@ def recording(path: Union[str, "os.PathLike[str]"] = "snapshot.pickle", *, on_oo
     def write(to: pathlib.Path) -> None:
         try:
             _dump(to, notes)
-        except Exception as error:  # whatever it was, the program that is recorded goes on
+        except Exception as error:  # whatever it was, the recorded script goes on
             warnings.warn(f"memreplay.recording: {to} was not written: {error}", stacklevel=3)
 
     def observe(device: int, size: int, device_total: int, device_free: int) -> None:
@@ -141,7 +141,7 @@ def recording(path: Union[str, "os.PathLike[str]"] = "snapshot.pickle", *, on_oo
             write(_named(path, "oom"))
 
     if on_oom:
-        torch._C._cuda_attach_out_of_memory_observer(observe)  # PyTorch has no way to take it away
+        torch._C._cuda_attach_out_of_memory_observer(observe)  # PyTorch has no way to detach it
     try:
         yield
     except BaseException as error:
@@ -159,8 +159,8 @@ def recording(path: Union[str, "os.PathLike[str]"] = "snapshot.pickle", *, on_oo
 def step(number: int) -> None:
     """Marks where a step of the loop begins; the one before ends there.
 
-    The mark is a range named "memreplay.step#NUMBER", which snapshots keep from PyTorch 2.6 on, and which profilers
-    show with all.
+    The mark is a range named "memreplay.step#NUMBER", which snapshots keep from PyTorch 2.6 on and which profilers
+    show.
     """
     from torch.autograd.profiler import record_function
 

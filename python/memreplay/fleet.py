@@ -1,4 +1,4 @@
-"""memreplay fleet: the recordings of many jobs, each looked at once, into Parquet tables and a page (docs/fleet.md)."""
+"""memreplay fleet: analyses the recordings of many jobs into Parquet tables and a page (docs/fleet.md)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _GLOB = set("*?[")
 
 @contextlib.contextmanager
 def _told(where: str) -> Iterator[None]:
-    """What a file system raises, each its own kinds, as Error."""
+    """Raises what a file system raises, each its own kinds, as Error."""
     try:
         yield
     except Error:
@@ -32,7 +32,7 @@ def _told(where: str) -> Iterator[None]:
 
 
 def sources(patterns: Sequence[str]) -> List[Tuple[str, str]]:
-    """(url, stamp) of each file that the directories, globs and URLs name, in order of their names.
+    """Returns (url, stamp) of each file that the directories, globs and URLs name, in order of their names.
 
     Errors: Error for one that names nothing.
     """
@@ -62,7 +62,7 @@ def sources(patterns: Sequence[str]) -> List[Tuple[str, str]]:
 
 
 class Parts:
-    """The answers that are there already, a small file for each task: what makes a run go on where it was ended."""
+    """The answers so far, a small file for each task, so that a run continues where it was ended."""
 
     def __init__(self, out: str, version: str) -> None:
         import fsspec
@@ -75,7 +75,7 @@ class Parts:
             self.there: Set[str] = {name.rpartition("/")[2] for name in self.fs.find(self.folder)}
 
     def is_ours(self, url: str) -> bool:
-        """Whether a file is a result: OUT may lie inside of SOURCE."""
+        """Returns whether a file is a result: OUT may lie inside of SOURCE."""
         ours = [f"{self.path.rstrip('/')}/{name}" for name in (*(f"{table}.parquet" for table in TABLES), "fleet.html")]
         path = self.fs._strip_protocol(url)
         return path in ours or path.startswith(self.folder + "/")
@@ -110,7 +110,7 @@ class Run:
         self.done = 0
 
     def ask(self, tasks: Sequence[Task]) -> None:
-        """Does what is missing. Afterwards every task has an answer()."""
+        """Runs missing tasks. Afterwards every task has an answer()."""
         missing = [task for task in tasks if not self.parts.has(task)]
         for task, answer in self.engine(missing):
             self.done += 1
@@ -124,11 +124,12 @@ class Run:
         return self.passing[task] if task in self.passing else self.parts.get(task)
 
     def common_settings(self, tasks: Sequence[Task]) -> Iterator[Task]:
-        """For each file of a job the settings that may suit all of it and were not tried on this one."""
+        """Yields, for each file of a job, the settings that may suit all of it and were not tried on this one."""
         for _, job in itertools.groupby(tasks, lambda task: job_and_rank(task.url)[0]):
             by_url = {task.url: task for task in job}
-            answers = ((url, self.answer(task)) for url, task in by_url.items())  # of many files they are much
-            for untried in compare(sweep_line(url, answer["sweep"]) for url, answer in answers if "sweep" in answer).untried:
+            answers = ((url, self.answer(task)) for url, task in by_url.items())  # for many files they are large
+            for untried in compare(sweep_line(url, answer["sweep"]) for url, answer in answers
+                                   if "sweep" in answer).untried:
                 yield by_url[untried.file]._replace(confs=tuple(untried.confs))
 
 
@@ -138,7 +139,7 @@ def _progress(done: int, task: Task) -> None:
 
 
 def _rows(run: Run, tasks: Iterable[Task], second: Dict[str, Task]) -> Iterator[Tuple[Dict[str, List[Row]], List[str]]]:
-    """The rows of each file, in order, with its name, job and rank in front; and its sweeps, for compare()."""
+    """Yields the rows of each file, in order, with its name, job and rank in front; and its sweeps, for compare()."""
     for task in tasks:
         answer = run.answer(task)
         job, rank = job_and_rank(task.url)
@@ -149,7 +150,8 @@ def _rows(run: Run, tasks: Iterable[Task], second: Dict[str, Task]) -> Iterator[
             more = run.answer(second[task.url])
             sweeps += [more["sweep"]] if "sweep" in more else []
             error = error or more["error"]
-        tables = {"devices": [{**row, "error": error} for row in answer.get("devices", ())] or [{"device": -1, "error": error}],
+        tables = {"devices": [{**row, "error": error} for row in answer.get("devices", ())] or
+                  [{"device": -1, "error": error}],
                   "settings": [row for sweep in sweeps for row in settings(sweep)], "stacks": answer.get("stacks", [])}
         yield ({name: [{**head, **row} for row in rows] for name, rows in tables.items()},
                [sweep_line(task.url, sweep) for sweep in sweeps])
@@ -159,7 +161,8 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="memreplay fleet", formatter_class=argparse.RawDescriptionHelpFormatter,
         description="Looks at every recording of many jobs (a job is a folder, a file a rank) and writes into OUT\n"
-        "  devices.parquet   a row for each device: release, settings, peaks, fragmentation, verdict, the best settings\n"
+        "  devices.parquet   a row for each device: release, settings, peaks, fragmentation, verdict, "
+        "the best settings\n"
         "  settings.parquet  what each of the settings tried comes to, by file\n"
         "  stacks.parquet    what held the most memory at the peak\n"
         "  jobs.parquet      which settings suit all ranks of a job at once, and what they save\n"
@@ -168,17 +171,20 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("source", nargs="+", help="a directory, a glob or a URL that fsspec knows (s3://...)")
     parser.add_argument("-o", "--out", required=True, help="where to write the results: a directory or a URL")
     parser.add_argument("--engine", choices=["local", "ray"], default="local", help="local: the cores of this machine")
-    parser.add_argument("--ray-address", help="address of a running cluster, or auto; the default is $RAY_ADDRESS, else a new cluster on this machine")
+    parser.add_argument("--ray-address", help="address of a running cluster, or auto; the default is $RAY_ADDRESS, "
+                                              "else a new cluster on this machine")
     parser.add_argument("--jobs", type=int, help="number of files at once (default: the number of cores)")
-    parser.add_argument("--timeout", type=float, default=3600, help="seconds allowed per question about a file (default: 3600)")
-    parser.add_argument("--retries", type=int, default=2, help="how often a file is retried after its worker died (default: 2)")
+    parser.add_argument("--timeout", type=float, default=3600,
+                        help="seconds allowed per question about a file (default: 3600)")
+    parser.add_argument("--retries", type=int, default=2,
+                        help="how often a file is retried after its worker died (default: 2)")
     parser.add_argument("--capacity", help="replay on devices with this much memory, such as 80GiB")
     parser.add_argument("--torch", help="PyTorch release whose allocator is modelled")
     return parser
 
 
 def main(args: List[str], engine: Optional[engines.Engine] = None) -> int:
-    """Exit status 0: every file has an answer; 1: some have an error; 2: nothing could be done."""
+    """Returns the exit status: 0 if every file has an answer, 1 if some have an error, 2 if nothing could be done."""
     options = _parser().parse_args(args)
     for name in ["fsspec", "pyarrow"] + ["ray"] * (options.engine == "ray"):
         if importlib.util.find_spec(name) is None:

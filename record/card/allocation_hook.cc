@@ -1,6 +1,6 @@
-// Sees every block that PyTorch's allocator hands out and takes back: libc10_cuda.so tells
-// c10::reportMemoryUsageToProfiler, and this definition of it, loaded before libc10.so's, is the
-// one that is called. It forgets what a former tenant left and calls PyTorch's own.
+// Sees every block that PyTorch's allocator hands out and takes back. libc10_cuda.so calls
+// c10::reportMemoryUsageToProfiler, and this definition, which is loaded before that of libc10.so,
+// is the one it reaches. It forgets what the block's former owner wrote and calls PyTorch's own.
 #include <atomic>
 #include <cstdint>
 

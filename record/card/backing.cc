@@ -32,7 +32,7 @@ Backing::Backing(int cards, bool simulated)
 Memory::Regions Backing::regions(int card) const {
   if (simulated_) return kSimulatedRegions;
   const std::uint64_t base = kBase + span_ * static_cast<std::uint64_t>(card);
-  // A quarter for cudaMalloc, the rest for reservations, which are larger than what is in them.
+  // A quarter is for cudaMalloc, the rest for reservations, which are larger than what is in them.
   const std::uint64_t middle = base + span_ / 4 / kChunk * kChunk;
   return {base, middle, middle, base + span_};
 }

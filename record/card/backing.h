@@ -1,5 +1,5 @@
-// Bytes behind the cards' addresses: one reservation of address space. Nothing of it takes memory
-// until it is opened and written.
+// The bytes behind the cards' addresses: one reservation of address space. No part of it takes
+// memory until it is opened and written.
 #pragma once
 
 #include <cstddef>
@@ -9,16 +9,17 @@
 
 namespace memreplay::card {
 
+// The address space of all cards of a process.
 class Backing {
  public:
-  // Reserves the address space of `cards` cards. If the system refuses, there are addresses without
-  // bytes and real() is false. A simulated card is one, never has bytes, and has the addresses of
-  // kSimulatedRegions.
+  // Reserves the address space of `cards` cards. If the system denies it, addresses have no bytes
+  // and real() is false. A simulated device is a single card that never has bytes and has the
+  // addresses of kSimulatedRegions.
   Backing(int cards, bool simulated);
 
   bool real() const { return real_; }
   Memory::Regions regions(int card) const;
-  // Whose address this is, -1 if it is no card's.
+  // Returns the card that has this address, or -1 if none does.
   int card_of(std::uint64_t address) const {
     if (simulated_) {
       const Memory::Regions& r = kSimulatedRegions;
@@ -31,11 +32,11 @@ class Backing {
                ? static_cast<int>((address - kBase) / span_)
                : -1;
   }
-  // Makes a range readable and writable, and takes it back: its bytes are gone, its pages given
-  // back.
+  // Makes a range readable and writable.
   void open(std::uint64_t address, std::uint64_t size) const;
+  // Closes a range: its bytes are lost and its pages released.
   void close(std::uint64_t address, std::uint64_t size) const;
-  // Gives back the whole pages of an open range; they read as zero.
+  // Releases the whole pages of an open range, which then read as zero.
   void clear(std::uint64_t address, std::uint64_t size) const;
 
  private:

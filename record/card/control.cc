@@ -14,7 +14,7 @@
 namespace memreplay::card {
 namespace {
 
-// Text that a caller may read until this thread asks again; never destroyed.
+// Returns text that stays valid until this thread's next call; never destroyed.
 const char* keep(const std::string& text) {
   thread_local std::string* kept = nullptr;
   if (kept == nullptr) kept = new std::string;

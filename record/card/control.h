@@ -1,5 +1,5 @@
-// What a launcher may ask of the card and tell it. Plain C, so that anything can look the functions
-// up by name (ctypes). All may be called from any thread.
+// What a launcher can query and change of the simulated GPU. Plain C, so that the functions can be
+// looked up by name (ctypes). Every function may be called from any thread.
 #pragma once
 
 #include <cstddef>
@@ -10,60 +10,61 @@
 extern "C" {
 
 // Writes the stub libraries for a torch installation. `folders` are separated by ':'; the first is
-// ".../site-packages/torch", others are where packages are installed, whose code may be for CUDA
-// too. `out` then holds one library for each soname that they want, a link to this core, and
-// `libraries`, their paths in the order to load (RTLD_GLOBAL, before `import torch`). 0, or -1 and
-// an error.
+// ".../site-packages/torch", others are where packages are installed, whose code may use CUDA too.
+// Afterwards `out` has one library for each soname that they need, a link to this core, and
+// `libraries`, their paths in the order to load them (RTLD_GLOBAL, before `import torch`). Returns
+// 0, or -1 and sets an error.
 MEMREPLAY_CARD_EXPORT int memreplay_card_prepare(const char* folders, const char* out);
-// What was wrong with the last prepare, else with the environment; "" if nothing. Texts are valid
-// until this thread asks for the next one.
+// Returns the error of the last prepare, else of the environment; "" if there is none. A text is
+// valid until this thread requests the next one.
 MEMREPLAY_CARD_EXPORT const char* memreplay_card_error();
-// Counters, assumptions and unknown calls of this process, JSON.
+// Returns counters, assumptions and unknown calls of this process as JSON.
 MEMREPLAY_CARD_EXPORT const char* memreplay_card_summary();
 
-// How many GPUs the process would see if CUDA were initialised now. Initialises nothing.
+// Returns how many GPUs the process would see if CUDA were initialised now. Does not initialise it.
 MEMREPLAY_CARD_EXPORT int memreplay_card_count();
 
-// Bytes of the card. Known is what a small copy, a fill or memreplay_card_write wrote; a block that
-// PyTorch's allocator hands out is unknown, whoever had it before.
+// Writes bytes of the card. A byte is known if a small copy, a fill or memreplay_card_write wrote
+// it; a block that PyTorch's allocator hands out is unknown, regardless of its former owner.
 MEMREPLAY_CARD_EXPORT void memreplay_card_write(std::uint64_t address, const void* bytes,
                                                 std::size_t size);
-// 1 if all were known; the others are zero.
+// Reads bytes and returns 1 if all were known; unknown bytes read as zero.
 MEMREPLAY_CARD_EXPORT int memreplay_card_read(std::uint64_t address, void* bytes, std::size_t size);
+// Returns 1 if all bytes of the range are known.
 MEMREPLAY_CARD_EXPORT int memreplay_card_known(std::uint64_t address, std::size_t size);
-// This thread's next copy of exactly `size` bytes from the card to the host gets these; several
-// answers are given in order.
+// Provides the bytes for this thread's next copy of exactly `size` bytes from the card to the host;
+// several answers are used in order.
 MEMREPLAY_CARD_EXPORT void memreplay_card_answer(const void* bytes, std::size_t size);
 MEMREPLAY_CARD_EXPORT void memreplay_card_answer_clear();
 
-// From here on the host's addresses depend on what the program does, not on its environment,
+// Makes the host's addresses from here on depend on what the script does, not on its environment,
 // arguments and paths (heap.h).
 MEMREPLAY_CARD_EXPORT void memreplay_card_begin_heap_anew();
 
 // Hides a mode of torch.overrides from PyTorch's own functions; `overrides` is a TorchOverrides
-// (torch_overrides.h). The caller holds Python's lock. 1, or 0 where this PyTorch is of another
-// kind.
+// (torch_overrides.h). The caller must hold Python's lock. Returns 1, or 0 if this PyTorch's
+// methods are of another kind.
 MEMREPLAY_CARD_EXPORT int memreplay_card_hide_mode(const void* overrides);
 
-// How many ranks the next part of an NCCL communicator has that this thread splits off, and which
-// one this is: NCCL learns it from the other ranks, which nobody runs.
+// Sets how many ranks the next part of an NCCL communicator has that this thread splits off, and
+// which one this is. NCCL learns it from the other ranks, which do not run.
 MEMREPLAY_CARD_EXPORT void memreplay_card_next_communicator(int ranks, int rank);
 
-// For tests. A fresh card of `total` bytes, as memreplay's simulated device is: nothing else takes
-// memory, addresses go upwards from 0x7f0000000000 and have no bytes, work is done at once, the
-// n-th stream of one priority has the handle n.
+// For tests. Makes a fresh card of `total` bytes that acts as memreplay's simulated device does:
+// nothing else takes memory, addresses go upwards from 0x7f0000000000 and have no bytes, work is
+// done at once, and the n-th stream of one priority has the handle n.
 MEMREPLAY_CARD_EXPORT void memreplay_card_simulate(std::uint64_t total);
-// Whether it gives more memory than it has (1).
+// Sets whether it hands out more memory than it has (1).
 MEMREPLAY_CARD_EXPORT void memreplay_card_endless(int on);
-// Whether work stays pending until memreplay_card_complete or until the program waits (1).
+// Sets whether work stays pending until memreplay_card_complete or until the script waits (1).
 MEMREPLAY_CARD_EXPORT void memreplay_card_explicit(int on);
-// Everything recorded on this stream so far is done.
+// Completes everything recorded on this stream so far.
 MEMREPLAY_CARD_EXPORT void memreplay_card_complete(std::uint64_t stream);
-// The next n driver allocations (cudaMalloc or page creation) fail.
+// Makes the next `calls` driver allocations (cudaMalloc or page creation) fail.
 MEMREPLAY_CARD_EXPORT void memreplay_card_fail_next(std::uint64_t calls);
-// Memory taken (or given back, negative) by someone else.
+// Takes memory for another process, or releases it if `bytes` is negative.
 MEMREPLAY_CARD_EXPORT void memreplay_card_external(std::int64_t bytes);
-// While it lasts (1) every stream says that it is captured.
+// Sets whether every stream reports that it is being captured (1).
 MEMREPLAY_CARD_EXPORT void memreplay_card_capture(int on);
 
 }  // extern "C"

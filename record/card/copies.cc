@@ -15,7 +15,7 @@ namespace {
 // Never destroyed: threads may end after this library's destructors.
 thread_local std::deque<std::string>* answers = nullptr;
 
-// The first of the answers that have this size.
+// Copies the first answer of this size and removes it.
 bool answered(void* to, std::size_t size) {
   if (answers == nullptr) return false;
   for (auto answer = answers->begin(); answer != answers->end(); ++answer) {
@@ -27,7 +27,7 @@ bool answered(void* to, std::size_t size) {
   return false;
 }
 
-// With the lock held. The address is open memory of a card.
+// Reads the known bytes. The lock is held, and the address is open memory of a card.
 bool read_known(const Device& d, std::uint64_t address, void* bytes, std::size_t size) {
   std::size_t known = 0;
   std::memset(bytes, 0, size);

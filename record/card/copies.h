@@ -1,4 +1,4 @@
-// Moving bytes: small copies are real, and what is known of their bytes moves with them.
+// Moves bytes: small copies are real, and which of their bytes are known moves with them.
 #pragma once
 
 #include <cstddef>
@@ -6,20 +6,20 @@
 
 namespace memreplay::card {
 
-// A copy of either direction, known by the addresses. Up to the limit of the settings it is real;
-// above, what arrives on the card is unknown and what arrives on the host is zeros.
+// Copies in the direction that the addresses imply. Up to the limit of the settings a copy is real;
+// above it, the card's bytes become unknown and the host's zero.
 void Copy(void* to, const void* from, std::size_t size);
 void Fill(void* to, int byte, std::size_t size);
-// A row of `width` bytes every `pitch` bytes.
+// Copies `height` rows of `width` bytes, one every `pitch` bytes.
 void Copy2D(void* to, std::size_t to_pitch, const void* from, std::size_t from_pitch,
             std::size_t width, std::size_t height);
 
-// The calling thread's next copy of exactly `size` bytes from the card to the host gets these
-// bytes.
+// Provides the bytes for this thread's next copy of exactly `size` bytes from the card to the host.
 void AnswerNext(const void* bytes, std::size_t size);
 void ForgetAnswers();
 
-// For who computes values elsewhere. read() says whether all bytes were known; the others are zero.
+// For values that are computed elsewhere. ReadBytes() returns whether all bytes were known; unknown
+// bytes read as zero.
 void WriteBytes(std::uint64_t address, const void* bytes, std::size_t size);
 bool ReadBytes(std::uint64_t address, void* bytes, std::size_t size);
 

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::size_t kPage = 4096;
 
-// The page that is told how far the program is; without a file, memory of our own.
+// Returns the page that shows how far the script is; without a file, it is memory of our own.
 Device::Progress* MakeProgress() {
   static Device::Progress nobodys;
   const char* path = std::getenv("MEMREPLAY_CARD_PROGRESS");

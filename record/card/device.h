@@ -1,5 +1,5 @@
-// The state of the imaginary cards of this process. Everything that answers for a library of
-// NVIDIA's stands on it.
+// The state of the simulated GPUs of this process, on which all entry points of NVIDIA's libraries
+// act.
 #pragma once
 
 #include <atomic>
@@ -27,16 +27,17 @@ struct HostRange {
   bool is_pinned = false;  // else managed
 };
 
-// How a page of memory is named to who created it: the card is part of it, since cuMemRelease gets
+// Returns the handle of a page of memory. It contains the card, because cuMemRelease is passed
 // nothing else.
 inline std::uint64_t HandleOf(std::uint64_t page, int card) {
   return page * kMaxCards + static_cast<std::uint64_t>(card);
 }
 
+// All simulated GPUs of a process.
 struct Device {
   explicit Device(const Settings& from_environment);
 
-  // Held by whoever touches what is below, but for the atomics and what never changes.
+  // Guards everything below except atomics and constants.
   std::mutex mutex;
   const Settings settings;
   const Backing backing;
@@ -46,13 +47,13 @@ struct Device {
   std::map<std::uint64_t, HostRange> host;        // what CUDA knows of the host's memory
   std::map<std::uint64_t, std::uint64_t> mapped;  // pages in a reservation: address -> size
 
-  // Pinned memory of the host. PyTorch's allocator of such memory rounds a block up before it
-  // requests it of the driver, and keeps what it has.
+  // Pinned memory of the host. PyTorch's host allocator rounds a block up before it requests it
+  // from the driver, and keeps what it has.
   struct Pinned {
     std::uint64_t now = 0, peak = 0;  // bytes
     std::uint64_t blocks = 0;         // now
     std::uint64_t peak_blocks = 0;    // when `peak` was reached
-    std::uint64_t peak_rounded = 0;   // bytes of those whose size is a power of two
+    std::uint64_t peak_rounded = 0;   // bytes of the blocks whose size is a power of two
     std::uint64_t rounded = 0;
   } pinned;
 
@@ -64,27 +65,28 @@ struct Device {
   };
   std::vector<Allocated> allocated;
 
-  std::atomic<int> visible{-1};  // -1: nobody asked yet
+  std::atomic<int> visible{-1};  // -1: not requested yet
 
   std::atomic<bool> any_capture{false};
-  bool all_captured = false;  // every stream says that it is captured (memreplay_card_capture)
+  bool all_captured = false;  // every stream reports that it is captured (memreplay_card_capture)
   std::atomic<std::uint64_t> launches{0};
   std::atomic<std::uint64_t> copies{0};
   std::atomic<std::uint64_t> unknown_reads{0};
   std::atomic<std::uint64_t> clock{1};  // launches, copies and records: the time of Streams
 
-  // For who watches from outside: a page of the file MEMREPLAY_CARD_PROGRESS.PID, or of nobody's.
+  // For observers outside the process: a page of the file MEMREPLAY_CARD_PROGRESS.PID, or of no
+  // file.
   struct Progress {
     std::atomic<std::uint64_t> launches, unused[3], peak_used;
   };
   Progress* const progress;
 
   int count() const { return static_cast<int>(cards.size()); }
-  // How many of them CUDA_VISIBLE_DEVICES lets the program see: as many as it names when it is
-  // first asked, whatever their numbers, so that a program that names its machine's third card runs
-  // on the one that is imagined.
+  // Returns how many cards CUDA_VISIBLE_DEVICES makes visible: as many as it names at the first
+  // call, whatever their numbers, so that a script that names its machine's third GPU runs on the
+  // only one.
   int visible_count();
-  // What that would be now.
+  // Returns what visible_count() would return if this were the first call.
   int visible_now() const;
   void launch() {
     const std::uint64_t before = launches.fetch_add(1, std::memory_order_relaxed);
@@ -92,27 +94,27 @@ struct Device {
     progress->launches.store(before + 1, std::memory_order_relaxed);
     clock.fetch_add(1, std::memory_order_relaxed);
   }
-  // Called once, with the mutex not held.
+  // Called once, without the mutex.
   void first_kernel();
   std::uint64_t now() const { return clock.load(std::memory_order_relaxed); }
   std::uint64_t tick() { return clock.fetch_add(1, std::memory_order_relaxed) + 1; }
 };
 
-// Takes the place of this process' cards; what was made before is forgotten, not given back.
+// Replaces this process' cards; what was allocated before is forgotten, not released.
 void ReplaceDevice(Device* made);
 
-// Made on first use from the environment, and never destroyed: destructors of other libraries may
-// still free memory.
+// Returns the cards of this process, made on first use from the environment. They are never
+// destroyed, because destructors of other libraries may still free memory.
 Device& device();
 
-// The versions that the stub libraries were written for; zeros before the first is loaded.
+// Returns the versions that the stub libraries were written for; zeros before the first is loaded.
 LibraryVersions& versions();
 inline bool cuda_from(int version) { return versions().cuda >= version; }
 
-// This thread's current card.
+// Returns this thread's current card.
 int& current_card();
 
-// A card's context as a driver handle, and back; -1 if it is none.
+// Converts a card to its context's driver handle and back; -1 if a handle is no context.
 inline std::uint64_t ContextOf(int card) { return 0x1000 + static_cast<std::uint64_t>(card) * 16; }
 inline int CardOfContext(std::uint64_t context) {
   return context < 0x1000 ? -1 : static_cast<int>((context - 0x1000) / 16);
@@ -126,7 +128,7 @@ T* pointer(std::uint64_t value) {
   return reinterpret_cast<T*>(value);
 }
 inline StreamKey stream_key(const void* stream) {
-  // 1 and 2 are the legacy and the per-thread default stream, but on a simulated card.
+  // Handles 1 and 2 are the legacy and the per-thread default stream, except on a simulated device.
   const std::uint64_t handle = number(stream);
   return {current_card(), handle <= 2 && !device().settings.simulated ? 0 : handle};
 }

@@ -30,7 +30,7 @@ Notes& notes() {
   return *instance;
 }
 
-// Where a stub's entry is: its table is found through this list.
+// A loaded stub library. The table of a stub's entry is found through this list.
 struct Loaded {
   StubTable* table;
   const StubEntry* begin;
@@ -51,8 +51,8 @@ int success() {
   return 0;
 }
 
-// What stands for a function that is not modelled. It is reached by a jump, so the return address
-// and the arguments are the caller's.
+// Stands for a function that is not modelled. It is reached by a jump, so the return address and
+// the arguments are the caller's.
 extern "C" int memreplay_card_not_modelled(const StubEntry* entry) {
   for (int i = 0; i < loaded_count.load(std::memory_order_acquire); ++i) {
     const Loaded& library = loaded[i];
@@ -94,7 +94,7 @@ bool ends_with(const std::string& text, const char* end) {
 void* function_for(const LibraryFamily* family, const char* name) {
   if (void* function = FindEntry(name)) return function;
   if (ends_with(name, "String")) return reinterpret_cast<void*>(&empty_text);
-  // Mathematics: counted as launches, nothing else.
+  // Mathematics is counted as launches and does nothing else.
   if (family != nullptr && std::strncmp(family->name, "cublas", 6) == 0 &&
       !TellsSomething(*family, name)) {
     return reinterpret_cast<void*>(&success);

@@ -1,5 +1,4 @@
-// The entry points of NVIDIA's libraries: which are modelled, which need to do nothing, and what is
-// answered where neither is known.
+// The table of modelled entry points of NVIDIA's libraries, and the notes on those that are not.
 #pragma once
 
 #include <cstdint>
@@ -7,11 +6,11 @@
 
 namespace memreplay::card {
 
+// A modelled entry point.
 struct Entry {
   const char* name;
   void* function;
-  int cuda_from;  // of two entries of one name, the one with the highest version up to torch's
-                  // holds
+  int cuda_from;  // of entries with one name, the highest up to torch's CUDA version is used
 };
 
 // Defines an entry point and puts it into the table:
@@ -26,7 +25,7 @@ struct Entry {
       &entry_##name;                                                                              \
   static result name(__VA_ARGS__)
 
-// A second name for an entry point.
+// Defines a second name for an entry point.
 #define ALSO(exported, name)                                                                      \
   static const ::memreplay::card::Entry also_##exported = {#exported,                             \
                                                            reinterpret_cast<void*>(&name), 0};    \
@@ -34,32 +33,33 @@ struct Entry {
                  used)) static const ::memreplay::card::Entry* const pointer_to_also_##exported = \
       &also_##exported;
 
-// The four types of one function take the same arguments, but for the pointers' types.
+// Defines the names of a function for four types, whose arguments differ in pointer types only.
 #define ALSO_OF_FOUR_TYPES(library, stem, name) \
   ALSO(library##S##stem, name);                 \
   ALSO(library##D##stem, name);                 \
   ALSO(library##C##stem, name);                 \
   ALSO(library##Z##stem, name)
 
-// The modelled entry point of this name for torch's CUDA version, or null.
+// Returns the modelled entry point of this name for torch's CUDA version, or null.
 void* FindEntry(const char* name);
 
-// The code of a function that a loaded stub library exports, modelled or not; null if none does.
+// Returns the code of a function that a loaded stub library exports, modelled or not; null if none
+// exports it.
 void* FindExport(const char* name);
 
 // Calls f(name) for each modelled name.
 template <typename F>
 void ForEachEntry(F f);
 
-// Something that decides a figure and is not known: it is said in the summary, with the number of
-// calls. `what` is a sentence.
+// Notes that an unknown figure was assumed. The summary shows `what`, a sentence, with the number
+// of calls.
 void Assume(const char* what);
 
-// An entry point that is answered with an error because nobody knows what it would do; said in the
-// summary. Returns `error`.
+// Notes in the summary that an entry point was answered with an error because its behaviour is
+// unknown. Returns `error`.
 int Refuse(const char* library, const char* name, int error);
 
-// The parts of the summary that are kept here, as JSON members.
+// Writes the notes above as JSON members of the summary.
 class Json;
 void WriteNotes(Json* json);
 

@@ -15,18 +15,18 @@ namespace memreplay::card {
 namespace {
 
 constexpr char kMark[8] = "mrnccl1";
-constexpr std::uint64_t kKept = 4096;  // messages that stay after they were told
+constexpr std::uint64_t kKept = 4096;  // messages that stay after they were published
 constexpr int kPatience = 600;         // seconds
-constexpr int kNoPatience = 1;         // after a rank did not come
+constexpr int kNoPatience = 1;         // seconds, after a rank did not answer
 
-// An identity: who made it, and in which job.
+// What an identity says: who made it, and in which job.
 struct Identity {
   char mark[8];
   std::uint64_t job;
   std::uint32_t process, count;
 };
 
-// The folder of this job, "" if its processes share none.
+// Returns the folder of this job, or "" if its processes share none.
 std::string JobFolder() {
   const char* folder = std::getenv("MEMREPLAY_CARD_EXCHANGE");
   return folder == nullptr ? "" : folder;
@@ -38,7 +38,7 @@ std::uint64_t Hash(const std::string& text) {
   return hash;
 }
 
-// Makes a file that others see whole or not at all.
+// Writes a file that others see whole or not at all.
 void WriteFile(const std::string& path, const std::string& bytes) {
   const std::string part = path + ".part";
   const int file = open(part.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
@@ -111,7 +111,8 @@ Exchange::Exchange(const std::string& folder, int ranks, int rank)
   WriteFile(folder_ + "/" + std::to_string(rank_), std::to_string(getpid()));
 }
 
-// Others may still read what this rank told them: the job's folder is removed as a whole.
+// Removes nothing: others may still read this rank's messages, and the job's folder is removed as a
+// whole.
 Exchange::~Exchange() = default;
 
 std::string Exchange::PathOf(char kind, std::uint64_t number, int from, int to) const {

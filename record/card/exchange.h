@@ -1,5 +1,5 @@
-// What ranks that are real processes of one machine tell each other: the bytes of small collectives
-// and messages, as files of a folder that they share. Also what makes a barrier one.
+// What ranks that are real processes of one machine exchange: the bytes of small collectives and
+// messages, as files in a shared folder. This also makes a barrier wait.
 #pragma once
 
 #include <sys/types.h>
@@ -11,12 +11,12 @@
 
 namespace memreplay::card {
 
-// One communicator's part in it. A rank that is gone, or does not come for ten minutes (as long as
-// PyTorch waits for NCCL), sends nothing.
+// One communicator's part in the exchange. A rank that has ended, or does not answer within ten
+// minutes (as long as PyTorch waits for NCCL), sends nothing.
 class Exchange {
  public:
-  // What an identity says of where ranks meet; "" if they cannot: they share no folder, or no
-  // memreplay made the identity. `id` is of kIdentity bytes.
+  // Returns the folder in which the ranks of an identity meet; "" if they cannot because they share
+  // no folder or the identity was not made by memreplay. `id` has kIdentity bytes.
   static constexpr std::size_t kIdentity = 128;
   static void MakeIdentity(char* id);
   static std::string FolderOf(const char* id);
@@ -27,13 +27,14 @@ class Exchange {
   const std::string& folder() const { return folder_; }
 
   struct Message {
-    bool known = false;  // false: whoever sent it does not know these bytes
+    bool known = false;  // false: the sender does not know these bytes
     std::string bytes;
   };
-  // One that all ranks read, and that is taken away when they must have; the next number.
+  // Publishes a message for all ranks and returns its number. It is removed once all must have read
+  // it.
   std::uint64_t Tell(const Message& message);
   bool Hear(std::uint64_t number, int rank, Message* out);
-  // One for one rank.
+  // Sends a message to one rank.
   void Send(int to, const Message& message);
   bool Receive(int from, Message* out);
 

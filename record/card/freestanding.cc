@@ -1,6 +1,6 @@
-// What the C++ library would bring besides templates: memory and the ends of errors. With these the
-// core needs libc alone and loads wherever torch does. Libraries that are loaded after it, torch's
-// among them, take their memory from here too (tensor_objects.h).
+// What the C++ library would provide other than templates: memory and the ends of errors. With
+// these the core needs libc alone and loads wherever torch does. Libraries that are loaded after
+// it, torch's among them, also take their memory from here (tensor_objects.h).
 #include <cstdio>
 #include <cstdlib>
 #include <new>
@@ -15,7 +15,7 @@ namespace {
   std::abort();
 }
 
-// The C++ library's own throws, which this code cannot.
+// Calls the C++ library's own operator new, which can throw; this code cannot.
 void* take_or_throw(std::size_t size) {
   using New = void*(std::size_t);
   auto* real = reinterpret_cast<New*>(memreplay::card::LoadedSymbol("libstdc++.so.6", "_Znwm"));

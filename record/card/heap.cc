@@ -16,13 +16,13 @@ constexpr std::uint64_t kMaxTaken = std::uint64_t{512} << 20;
 
 std::uint64_t HeapEnd() { return reinterpret_cast<std::uint64_t>(sbrk(0)); }
 
-// A chunk of glibc's malloc: a word of its size, then what is handed out.
+// A chunk of glibc's malloc: a word with its size, then what is handed out.
 class Chunk {
  public:
   explicit Chunk(std::size_t size)
       : memory_(std::malloc(size)), begin_(reinterpret_cast<std::uint64_t>(memory_)) {}
   std::uint64_t begin() const { return begin_; }
-  // Where what is handed out next would begin if it came from behind.
+  // Returns where the next chunk would begin if it came from the end of the heap.
   std::uint64_t next() const { return begin_ + malloc_usable_size(memory_) + sizeof(std::size_t); }
 
  private:
@@ -49,14 +49,14 @@ void BeginHeapAnew() {
   const struct mallinfo info = mallinfo();
 #pragma GCC diagnostic pop
   const std::uint64_t free_end = HeapEnd() - static_cast<unsigned>(info.keepcost);
-  // Large ones first: what is left of a hole serves the next size.
+  // Large ones come first: the rest of a hole serves the next size.
   for (std::size_t size = kLargest; size > 1032; size /= 2) {
     if (!TakeHoles(size, free_end, &taken)) return;
   }
   for (std::size_t size = 1032; size >= 24; size -= 16) {
     if (!TakeHoles(size, free_end, &taken)) return;
   }
-  // What is left to the boundary, in pieces; the last two fit exactly.
+  // Takes the rest up to the boundary in pieces; the last two fit exactly.
   std::uint64_t next = Chunk(24).next();
   const std::uint64_t end = (next / kBoundary + 1) * kBoundary;
   while (next < end) {

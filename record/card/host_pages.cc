@@ -15,7 +15,7 @@ namespace {
 constexpr std::size_t kLarge = std::size_t{4} << 20;  // below it, reading the table takes longer
 constexpr std::uint64_t kPage = 4096;
 
-// What /proc/self/maps says; empty if it cannot be read.
+// Reads /proc/self/maps; empty if it cannot be read.
 std::string ReadMaps() {
   std::string text;
   const int file = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
@@ -27,8 +27,9 @@ std::string ReadMaps() {
   return text;
 }
 
-// Whether each page of a range is private anonymous memory that can be written. A line of the table
-// is "7f00-7f10 rw-p 00000000 00:00 0    [heap]"; device and inode are zero where there is no file.
+// Returns whether each page of a range is private anonymous memory that can be written. A line of
+// the table is "7f00-7f10 rw-p 00000000 00:00 0    [heap]"; device and inode are zero if there is
+// no file.
 bool IsAnonymous(std::uint64_t from, std::uint64_t to) {
   const std::string maps = ReadMaps();
   const char* line = maps.c_str();

@@ -1,13 +1,13 @@
-// Memory of the host that is zero without being written.
+// Zeroes memory of the host without writing it.
 #pragma once
 
 #include <cstddef>
 
 namespace memreplay::card {
 
-// Fills `size` bytes at `to` with zeros. Where that is a large piece of private anonymous memory,
-// its pages are released to the system, which reads them as zero and has nothing to keep: a program
-// that offloads its activations does not take their size of this machine. Other memory is written.
+// Fills `size` bytes at `to` with zeros. The pages of a large piece of private anonymous memory are
+// released to the system, for which they read as zero and take nothing: a script that offloads its
+// activations does not need their size on this machine. Other memory is written.
 void ZeroHostMemory(void* to, std::size_t size);
 
 }  // namespace memreplay::card

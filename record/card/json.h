@@ -1,4 +1,4 @@
-// Just enough JSON to write: a string that grows.
+// Writes JSON.
 #pragma once
 
 #include <cstdint>
@@ -7,6 +7,7 @@
 
 namespace memreplay::card {
 
+// JSON text that grows.
 class Json {
  public:
   Json& open(char bracket) {

@@ -1,5 +1,5 @@
-// Which bytes of the card hold a value that some known operation wrote. All others are unknown: a
-// kernel may have written anything there.
+// Records which bytes of the card hold a value that a known operation wrote. All others are
+// unknown: a kernel may have written anything there.
 #pragma once
 
 #include <cstddef>
@@ -8,11 +8,12 @@
 
 namespace memreplay::card {
 
+// A set of address ranges.
 class KnownBytes {
  public:
   void add(std::uint64_t address, std::uint64_t size);
   void forget(std::uint64_t address, std::uint64_t size);
-  // Whether every byte of the range is known.
+  // Returns whether every byte of the range is known.
   bool covers(std::uint64_t address, std::uint64_t size) const;
   std::size_t ranges() const { return ends_.size(); }
 

@@ -5,7 +5,7 @@
 namespace memreplay::card {
 namespace {
 
-// What of a name says that the function answers something.
+// A function whose name has one of these parts reports something to its caller.
 constexpr char kTells[] =
     "Get Create Init Size Query Version Info String Malloc Alloc Import Export Open Estimate Nnz "
     "Count Search Is Supported createDescr zeroPivot Plan Subscribe Find Estimation Next Ptr "
@@ -40,7 +40,7 @@ bool starts_with(const std::string& text, const std::string& prefix) {
   return text.compare(0, prefix.size(), prefix) == 0;
 }
 
-// Calls f(word) for each word of a list until it says true.
+// Calls f(word) for each word of a list until it returns true.
 template <typename F>
 bool any_word(const char* list, F f) {
   while (*list != 0) {
@@ -73,7 +73,7 @@ const LibraryFamily* FamilyOfFunction(const std::string& name) {
   std::size_t longest = 0;
   for (const LibraryFamily& family : kFamilies) {
     any_word(family.prefixes, [&](const std::string& prefix) {
-      // "cu" is followed by a capital in the driver: cuInit, not cublasCreate or a word like "cut".
+      // In the driver "cu" is followed by a capital: cuInit, not cublasCreate or a word like "cut".
       const bool driver = prefix == "cu";
       if (prefix.size() > longest && starts_with(name, prefix) &&
           (!driver || (name.size() > 2 && name[2] >= 'A' && name[2] <= 'Z'))) {
@@ -91,7 +91,7 @@ bool TellsSomething(const LibraryFamily& family, const std::string& name) {
     return name.find(part) != std::string::npos;
   };
   if (has("Set") || has("Destroy") || has("Free")) return false;
-  return any_word(family.tells, has);
+  return any_word(family.reports, has);
 }
 
 }  // namespace memreplay::card

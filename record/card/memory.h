@@ -1,22 +1,22 @@
-// The memory of one card: which addresses exist, and how many bytes are left. No bytes are behind
-// them (backing.h has those).
+// The memory of one card: which addresses exist, and how many bytes are left. The addresses have no
+// bytes (backing.h has those).
 //
 //   * Everything is counted in units of 2 MiB. An allocation of n bytes takes ceil(n / 2 MiB) units
 //     of address space and the same number of bytes of capacity.
-//   * allocate(n) answers by the card's address order (hardware/driver_addresses.h). Upwards, what
-//     lies lowest is the driver's until the first kernel.
+//   * allocate(n) answers by the card's address order (hardware/driver_addresses.h). Upwards, the
+//     lowest addresses are the driver's until the first kernel.
 //   * reserve(n) answers with the lowest free address of a region of its own. A reservation takes
 //     address space and no capacity.
 //   * create_page(n) takes capacity and no address space. Its handle is a number that is never used
 //     twice.
 //   * allocate and create_page fail when used + others + n (n in whole units) exceeds total. total
-//     itself need not be a multiple of 2 MiB; what is left over is never handed out, but
-//     free_bytes() counts it.
-//   * external(n) is memory taken by someone else: exact bytes, no addresses. It always succeeds;
-//     free_bytes() is never below zero.
-//   * endless(true): nothing fails for want of memory; total is what the card says it has.
+//     itself need not be a multiple of 2 MiB; the remainder is never handed out, but free_bytes()
+//     counts it.
+//   * external(n) is memory that another process takes: exact bytes, no addresses. It always
+//     succeeds; free_bytes() is never below zero.
+//   * endless(true): memory never runs out; total is what the card reports.
 //   * fail_next(n): the next n calls of allocate or create_page fail, whatever room there is. Only
-//     calls that reach the driver count; a call that fails for want of memory uses up one too.
+//     calls that reach the driver count; a call that fails because memory runs out counts too.
 #pragma once
 
 #include <cstdint>
@@ -26,6 +26,7 @@
 
 namespace memreplay::card {
 
+// The allocations, reservations and pages of one card.
 class Memory {
  public:
   struct Regions {
@@ -49,7 +50,7 @@ class Memory {
   std::uint64_t used() const { return used_; }
   std::uint64_t peak_used() const { return peak_used_; }
   std::uint64_t free_bytes() const;
-  // Of the allocation at `address`, in whole units; 0: nothing there.
+  // Returns the size of the allocation at `address` in whole units; 0 if there is none.
   std::uint64_t size_of(std::uint64_t address) const;
   std::uint64_t segments() const { return segments_; }
 
@@ -71,7 +72,7 @@ class Memory {
   std::unordered_map<std::uint64_t, std::uint64_t> pages_;
 };
 
-// Where memreplay's own simulated device has its addresses, in the order kUpwards.
+// The addresses of memreplay's own simulated device, in the order kUpwards.
 inline constexpr Memory::Regions kSimulatedRegions = {0x7f0000000000, 0x7fff00000000,
                                                       0x100000000000, 0x7e0000000000};
 

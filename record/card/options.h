@@ -1,5 +1,5 @@
-// The options of the simulated GPU: one row each, which the card's settings, the flags of `record`,
-// the key of the cache of `fit script` and README.md follow.
+// The options of the simulated GPU, one row each. The card's settings, the flags of `record`, the
+// key of the cache of `fit script` and README.md follow these rows.
 #pragma once
 
 #include <cstdint>
@@ -7,6 +7,7 @@
 
 namespace memreplay::card {
 
+// One option.
 struct CardOption {
   enum Kind {
     kBytes,
@@ -19,10 +20,10 @@ struct CardOption {
   std::uint64_t min = 0, max = 0;    // of kBytes and kCount
   std::string_view values = "";      // what follows the flag in --help; kWord: the words, "down|up"
   std::string_view by_default = "";  // for people
-  std::string_view help = "";        // without what is by default
+  std::string_view help = "";        // without the default
 };
 
-// More than any GPU has, and small enough for sums of a few of them.
+// More than any GPU has, and small enough that a sum of a few does not overflow.
 inline constexpr std::uint64_t kMaxBytes = std::uint64_t{1} << 40;
 inline constexpr std::uint64_t kMaxHostBytes = std::uint64_t{1} << 50;
 inline constexpr std::uint64_t kMaxCards = 64;
@@ -65,7 +66,7 @@ inline constexpr CardOption kCudnnWorkspace = {
     .max = kMaxBytes,
     .values = "SIZE",
     .by_default = "0",
-    .help = "what each plan of cuDNN asks for next to its tensors, which cuDNN alone knows",
+    .help = "what each plan of cuDNN requests next to its tensors, which cuDNN alone knows",
 };
 inline constexpr CardOption kHostMemory = {
     .flag = "host-memory",

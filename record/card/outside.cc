@@ -10,7 +10,7 @@ void Outside::Allocated(const void* caller, std::uint64_t key, std::uint64_t byt
   const char* path = LoadedPath(caller);
   const char* slash = std::strrchr(path, '/');
   const char* name = slash == nullptr ? path : slash + 1;
-  constexpr char kAllocator[] = "libc10_cuda.";  // the library that PyTorch's allocator is in
+  constexpr char kAllocator[] = "libc10_cuda.";  // the library that has PyTorch's allocator
   if (std::strncmp(name, kAllocator, sizeof(kAllocator) - 1) != 0) Allocated(name, key, bytes);
 }
 

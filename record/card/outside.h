@@ -1,4 +1,5 @@
-// Memory of the GPU that is requested past PyTorch's allocator, by the library that requests it.
+// Counts memory of the GPU that is requested past PyTorch's allocator, by the library that requests
+// it.
 #pragma once
 
 #include <cstdint>
@@ -8,16 +9,18 @@
 
 namespace memreplay::card {
 
+// The memory that libraries other than PyTorch's allocator hold.
 class Outside {
  public:
   struct Library {
-    std::string name;                 // "libcupy_backends.so"; "" for the program itself
+    std::string name;                 // "libcupy_backends.so"; "" for the executable itself
     std::uint64_t now = 0, peak = 0;  // bytes, as requested
     std::uint64_t calls = 0;
   };
 
-  // `caller`: an address in the code that called. Does nothing, and allocates nothing, where that
-  // is PyTorch's allocator. `key` names the memory until it is freed: an address, or a handle.
+  // Counts an allocation. `caller` is an address in the code that called; does nothing, and
+  // allocates nothing, if that is PyTorch's allocator. `key` names the memory until it is freed: an
+  // address or a handle.
   void Allocated(const void* caller, std::uint64_t key, std::uint64_t bytes);
   void Allocated(const char* library, std::uint64_t key, std::uint64_t bytes);
   void Freed(std::uint64_t key);

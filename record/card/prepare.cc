@@ -26,22 +26,22 @@ namespace {
 
 constexpr char kCoreName[] = "libmemreplay_card.so";
 constexpr char kDriver[] = "libcuda.so.1";
-// What a compiler looks for that is told -lcuda, as Triton's is. The driver itself is loaded
-// already.
+// A compiler that is passed -lcuda, as Triton's is, looks for this file. The driver itself is
+// already loaded.
 constexpr char kDriverToLink[] = "libcuda.so";
 constexpr char kLinksNothing[] =
     "/* A linker script: missing symbols are found in libcuda.so.1. */\n";
 constexpr char kManagement[] = "libnvidia-ml.so.1";
 
-// What is wanted of one library: names, each with the version that it is wanted in.
+// What is needed from one library: names, each with its version.
 using Wanted = std::map<std::string, std::string>;
 
 class Installation {
  public:
-  // False if the folder cannot be read. What comes after the first folder, torch's, adds to the
-  // libraries that torch wants, not others of the same family: code for another CUDA is no use.
+  // Returns false if the folder cannot be read. The first folder is torch's. Later ones add to the
+  // libraries that torch needs, not others of the same family: code for another CUDA is of no use.
   bool look_through(const std::string& folder) {
-    seen_.insert(folder + "/nvidia");  // its own libraries are no users of them
+    seen_.insert(folder + "/nvidia");  // these are NVIDIA's own libraries, not users of them
     const bool read = look_into(folder);
     first_is_done_ = true;
     return read;
@@ -49,8 +49,8 @@ class Installation {
 
   const std::map<std::string, Wanted>& libraries() const { return libraries_; }
 
-  // Adds what nobody's symbol table names: all that is modelled, and what torch asks the driver and
-  // NVML for by name. To be called last.
+  // Adds what no symbol table names: all that is modelled, and the functions of the driver and NVML
+  // that torch looks up by name. Must be called last.
   void complete() {
     libraries_[kDriver];
     libraries_[kManagement];
@@ -68,7 +68,7 @@ class Installation {
       const std::string name = entry->d_name;
       const std::string path = folder + "/" + name;
       if (name == "." || name == "..") continue;
-      // A file system that does not say what an entry is: opendir() does.
+      // Some file systems do not say what an entry is; opendir() does.
       if (entry->d_type == DT_DIR || entry->d_type == DT_UNKNOWN) folders.push_back(path);
       if (entry->d_type == DT_DIR) continue;
       // Triton compiles this file on the user's machine and links it to the driver.
@@ -82,8 +82,8 @@ class Installation {
     return true;
   }
 
-  // Whether functions of this library are looked for.
-  bool wants(const std::string& library) const {
+  // Returns whether functions of this library are collected.
+  bool collects(const std::string& library) const {
     const LibraryFamily* family = FamilyOfLibrary(library);
     if (family == nullptr || !first_is_done_ || libraries_.count(library) != 0) {
       return family != nullptr;
@@ -93,20 +93,21 @@ class Installation {
     });
   }
 
-  // A file that is no readable ELF file wants nothing: packages have scripts and texts named so.
+  // Collects from one file. One that is no readable ELF file is skipped: packages have scripts and
+  // texts with such names.
   void take(const std::string& path, const std::string& name) {
     SharedObject object;
     std::string error;
     if (!ReadSharedObject(path.c_str(), &object, &error)) return;
     std::vector<std::string> needed;
     for (const std::string& library : object.needed) {
-      if (!wants(library)) continue;
+      if (!collects(library)) continue;
       needed.push_back(library);
       libraries_[library];
     }
     for (const WantedSymbol& symbol : object.wanted) {
       if (!symbol.library.empty()) {
-        if (wants(symbol.library)) libraries_[symbol.library][symbol.name] = symbol.version;
+        if (collects(symbol.library)) libraries_[symbol.library][symbol.name] = symbol.version;
         continue;
       }
       const LibraryFamily* family = FamilyOfFunction(symbol.name);
@@ -118,14 +119,14 @@ class Installation {
     if (name == "libc10_cuda.so") take_names(path);
   }
 
-  // Names of the driver's and NVML's functions in a file, as whole words.
+  // Collects the names of the driver's and NVML's functions in a file, as whole words.
   void take_names(const std::string& path) {
     const MappedFile file(path.c_str());
     const auto* bytes = reinterpret_cast<const char*>(file.bytes());
     for (std::size_t i = 0; i < file.size();) {
       std::size_t end = i;
       while (end < file.size() && in_identifier(bytes[end])) ++end;
-      // The shortest is cuInit; what is much longer is no name.
+      // The shortest name is cuInit; a much longer word is no name.
       if (end - i >= 6 && end - i < 100 && (bytes[i] == 'c' || bytes[i] == 'n')) {
         const std::string word(bytes + i, end - i);
         const LibraryFamily* family = FamilyOfFunction(word);
@@ -150,7 +151,7 @@ class Installation {
     }
   }
 
-  // The version that most of a library's functions are wanted in.
+  // Returns the version of most of a library's functions.
   static std::string version_of(const Wanted& wanted) {
     for (const auto& [name, version] : wanted) {
       if (!version.empty()) return version;
@@ -169,10 +170,11 @@ std::string read_text(const std::string& path) {
   return std::string(reinterpret_cast<const char*>(file.bytes()), file.size());
 }
 
-// The numbers after `mark` in a text: "12.4.1" is {12, 4, 1}. Zeros where there are none.
+// A version: "12.4.1" is {12, 4, 1}. Zeros if unknown.
 struct Version {
   int part[3] = {0, 0, 0};
 };
+// Returns the version after `mark` in a text.
 Version version_after(const std::string& text, const char* mark) {
   Version version;
   std::size_t at = text.find(mark);
@@ -190,7 +192,8 @@ Version version_after(const std::string& text, const char* mark) {
   return version;
 }
 
-// A package of NVIDIA's is named after its CUDA: nvidia-cudnn-cu12==9.1.0.70.
+// Reads the version of one of NVIDIA's packages, which is named after its CUDA:
+// nvidia-cudnn-cu12==9.1.0.70.
 Version package_version(const std::string& metadata, const std::string& package) {
   for (const char* cuda : {"-cu13", "-cu12", "-cu11"}) {
     const Version version = version_after(metadata, ("Requires-Dist: " + package + cuda).c_str());
@@ -216,12 +219,12 @@ std::string metadata_of(const std::string& torch) {
 
 LibraryVersions versions_of(const std::string& torch,
                             const std::map<std::string, Wanted>& libraries) {
-  // "cuda = '12.1'" in old releases, "cuda: Optional[str] = '12.4'" in others.
+  // The line is "cuda = '12.1'" in old releases and "cuda: Optional[str] = '12.4'" in others.
   const Version cuda = version_after("\n" + read_text(torch + "/version.py"), "\ncuda");
   const std::string metadata = metadata_of(torch);
   Version cudnn = package_version(metadata, "nvidia-cudnn");
   Version nccl = package_version(metadata, "nvidia-nccl");
-  // Wheels that hold NVIDIA's libraries state no versions; these are what most of them hold.
+  // Wheels that contain NVIDIA's libraries state no versions; these are what most of them contain.
   if (cudnn.part[0] == 0) {
     cudnn = libraries.count("libcudnn.so.8") != 0 ? Version{{8, 7, 0}} : Version{{9, 1, 0}};
   }

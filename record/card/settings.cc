@@ -10,7 +10,7 @@ class Reader {
  public:
   explicit Reader(Settings* settings) : settings_(settings) {}
 
-  // Null: the variable is not set.
+  // Returns null if the variable is not set.
   static const char* text_of(const CardOption& option) {
     const char* text = std::getenv(option.variable.data());
     return text == nullptr || *text == 0 ? nullptr : text;
@@ -32,7 +32,7 @@ class Reader {
     }
   }
 
-  // Whether the option is the second of its words.
+  // Returns whether the option is the second of its words.
   bool is_second(const CardOption& option, std::string_view first, std::string_view second) {
     const char* text = text_of(option);
     if (text == nullptr || text == first) return false;

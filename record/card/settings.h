@@ -12,8 +12,9 @@
 
 namespace memreplay::card {
 
+// The settings of all cards of a process.
 struct Settings {
-  std::optional<Card> card;  // none: the settings are wrong
+  std::optional<Card> card;  // nullopt: the settings are wrong
   std::uint64_t capacity = 0;
   std::uint64_t reserve = 0;
   int cards = 1;
@@ -26,8 +27,8 @@ struct Settings {
   std::uint64_t host_memory = kMaxHostBytes;  // that can be pinned
   std::string error;                          // what is wrong, for a person
 
-  // A card as memreplay's simulated device is: no bytes behind its addresses, which begin at
-  // kSimulatedRegions, and stream handles 1, 2, 3. For tests that compare the two.
+  // For tests that compare a card with memreplay's simulated device: there are no bytes behind its
+  // addresses, which begin at kSimulatedRegions, and stream handles are 1, 2, 3.
   bool simulated = false;
 };
 

@@ -1,20 +1,20 @@
-// What a stub library and the core tell each other. A stub library carries the name of one of
-// NVIDIA's libraries and exports what the user's torch wants of it; each export jumps through its
-// Entry, and the core fills the entries when the library is loaded.
+// The data that a stub library and the core share. A stub library carries the name of one of
+// NVIDIA's libraries and exports what the user's torch needs from it. Each export jumps through its
+// entry, and the core fills the entries when the library is loaded.
 #pragma once
 
 #include <cstdint>
 
 namespace memreplay::card {
 
-// Lies in the stub's writable pages. The code of an export is `lea r11, [entry]; jmp [r11]`, so
-// that one function of the core may stand for many names: r11 says which.
+// An entry in the stub's writable pages. The code of an export is `lea r11, [entry]; jmp [r11]`, so
+// that one function of the core can stand for many names: r11 says which.
 struct StubEntry {
   void* function;      // 0 in the file
   std::uint64_t name;  // offset of the name from the table's start
 };
 
-// Versions that the wheel states, as the libraries report them; 0 where it states none.
+// Versions that the wheel states, as the libraries report them; 0 if it states none.
 struct LibraryVersions {
   std::int32_t cuda = 0;   // 12040 for 12.4
   std::int32_t cudnn = 0;  // 90100 for 9.1.0, 8907 for 8.9.7
@@ -22,6 +22,7 @@ struct LibraryVersions {
   std::int32_t padding = 0;
 };
 
+// The table of a stub library, which kAttachSymbol receives.
 struct StubTable {
   std::uint64_t entries;  // how many StubEntry follow
   std::uint64_t library;  // offset of the library's soname from the table's start
@@ -32,7 +33,7 @@ struct StubTable {
 
 inline constexpr std::uint64_t kThunkSize = 16;
 
-// The core's function that a stub calls when it is loaded, and its name in the core's symbol table.
+// The name of the core's function that a stub calls when it is loaded.
 inline constexpr char kAttachSymbol[] = "memreplay_card_attach";
 
 }  // namespace memreplay::card

@@ -9,7 +9,7 @@
 namespace memreplay::card {
 namespace {
 
-// Of c10::TensorImpl and what derives from it, from torch 2.1 on.
+// Sizes of c10::TensorImpl and what derives from it, from torch 2.1 on.
 constexpr std::size_t kSmallest = 169;
 constexpr std::size_t kLargest = 216;
 constexpr int kCount = 32768;  // 7 MB; later ones come from malloc
@@ -19,11 +19,11 @@ struct Object {
 };
 
 std::atomic_flag busy = ATOMIC_FLAG_INIT;
-Object* first = nullptr;  // of those that nobody has; under `busy`
+Object* first = nullptr;  // the first unused object; under `busy`
 std::atomic<std::uint64_t> begin{0};
 std::atomic<std::uint64_t> end{0};
 
-// Tries for a while only: after a fork, who held it may be gone.
+// Holds the lock, or gives up after a while: after a fork, the holder may be gone.
 class Hold {
  public:
   Hold() {
@@ -54,7 +54,7 @@ void SetTensorObjectsAside() {
     auto* object = static_cast<Object*>(std::malloc(kLargest));
     if (object == nullptr) return;
     const bool follows = Address(object) == end.load() + sizeof(std::size_t);
-    if (!follows) {  // those before lay in holes
+    if (!follows) {  // the ones before lay in holes
       last = &first;
       begin.store(Address(object));
     }
@@ -80,8 +80,8 @@ bool GiveTensorObjectBack(void* memory) {
       Address(memory) >= end.load(std::memory_order_relaxed)) {
     return false;
   }
-  // Whatever somebody freed here and malloc handed out again, it is a chunk of malloc: with room
-  // for an object it is as good as any.
+  // Even if someone freed this memory and malloc handed it out again, it is a chunk of malloc, and
+  // one with room for an object will do.
   if (malloc_usable_size(memory) != kLargest) return false;
   const Hold hold;
   if (!hold) return false;

@@ -26,8 +26,8 @@ bool OneModeIsOn(void* self) {
   return modes == 1;
 }
 
-// With any mode PyTorch says yes at once; if the only one is the hidden one, it is asked again
-// without it.
+// Returns PyTorch's answer without the hidden mode. With any mode PyTorch answers yes at once; if
+// the hidden mode is the only one, the check is repeated without it.
 template <typename Ask>
 void* Answer(void* self, const Ask& ask) {
   void* answer = ask();

@@ -1,14 +1,14 @@
-// PyTorch's question whether somebody overrides a call (torch.overrides.has_torch_function and its
-// kin), answered as if the mode that gives values were not there. The answer is changed inside
-// PyTorch's own built-in functions, so that Python sees the same objects as without us: a compiler
-// knows these functions by identity.
+// Hides the mode that provides values from PyTorch's check whether a call is overridden
+// (torch.overrides.has_torch_function and similar). The result is changed inside PyTorch's own
+// built-in functions, so that Python sees the same objects as without the mode: a compiler
+// recognizes these functions by identity.
 #pragma once
 
 #include <cstdint>
 
 namespace memreplay::card {
 
-// A PyMethodDef of CPython; the same in all versions.
+// A PyMethodDef of CPython, which is the same in all versions.
 struct PythonMethod {
   const char* name;
   void* function;
@@ -16,7 +16,7 @@ struct PythonMethod {
   const char* doc;
 };
 
-// What a process of Python hands over: addresses of objects, of methods and of functions of the
+// What a Python process hands over: addresses of objects, of methods and of functions of the
 // interpreter. All must live as long as the process.
 struct TorchOverrides {
   // torch._C._has_torch_function, ..._unary and ..._variadic: METH_O, METH_O, METH_FASTCALL.
@@ -27,13 +27,13 @@ struct TorchOverrides {
   const PythonMethod* length;
   const PythonMethod* pop;
   const PythonMethod* push;
-  void* mode;  // the one that is not to be seen
+  void* mode;  // the mode to hide
   void* yes;   // True
   long (*as_long)(void*);
   void (*release)(void*);  // Py_DecRef
 };
 
-// Changes the three methods; once in a process. False, and nothing is changed, if one of them is
+// Changes the three methods, once per process. Returns false and changes nothing if one of them is
 // not of the kind above.
 bool HideMode(const TorchOverrides& overrides);
 

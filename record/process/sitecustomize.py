@@ -1,4 +1,4 @@
-"""Python runs this file first in every process of a program that `memreplay record` started."""
+"""Runs first in every Python process of a script that `memreplay record` started."""
 import os
 import sys
 

@@ -6,7 +6,7 @@
 namespace memreplay::card {
 namespace {
 
-// What all cards since 7.0 have in common.
+// All cards since 7.0 have these in common.
 constexpr int kWarp = 32;
 constexpr int kThreadsPerBlock = 1024;
 constexpr int kSharedPerBlock = 49152;
@@ -86,7 +86,7 @@ void FillProperties(const Settings& settings, int cuda, int index, void* propert
   const Card& card = *settings.card;
   const Capability& capability = CapabilityOf(card);
   auto* bytes = static_cast<char*>(properties);
-  // The struct grew with 12 and lost its clocks with 13; up to totalConstMem all agree.
+  // The struct grew with 12 and lost its clocks with 13; all agree up to totalConstMem.
   const bool at_13 = cuda >= 13000;
   std::memset(bytes, 0, cuda >= 13000 ? 1008 : cuda >= 12000 ? 1032 : 728);
   const auto put = [bytes](std::size_t at, int value) { std::memcpy(bytes + at, &value, 4); };

@@ -1,18 +1,19 @@
-// A card's attributes and properties as CUDA tells them.
+// A card's attributes and properties as CUDA reports them.
 #pragma once
 
 #include "record/card/settings.h"
 
 namespace memreplay::card {
 
-// The attribute with this number (cudaDeviceAttr, the same numbers as CUdevice_attribute). False if
-// there is none. An attribute that the table of cards says nothing about is 0: the card cannot.
+// Reads the attribute with this number (cudaDeviceAttr, whose numbers are those of
+// CUdevice_attribute). Returns false if there is none. An attribute that the table of cards does
+// not cover is 0: not supported.
 bool AttributeOf(const Settings& settings, int attribute, int* value);
 
-// Fills cudaDeviceProp as this CUDA version (12040) lays it out.
+// Fills cudaDeviceProp as this CUDA version (12040 for 12.4) lays it out.
 void FillProperties(const Settings& settings, int cuda, int card, void* properties);
 
-// The 16 bytes by which a card is told from others.
+// Writes the 16 bytes that distinguish a card from others.
 void FillUuid(int card, void* uuid);
 
 }  // namespace memreplay::card

@@ -1,5 +1,5 @@
-// cuBLAS and cuBLASLt. Their kernels take the workspace that torch hands to them and nothing else;
-// what is not here computes or sets something.
+// cuBLAS and cuBLASLt. Their kernels take only the workspace that torch passes to them. Functions
+// that are not here compute or set something.
 #include <cstdint>
 #include <cstring>
 
@@ -57,7 +57,7 @@ ENTRY(const char*, cublasGetStatusString, int status) {
 }
 ENTRY(const char*, cublasGetStatusName, int status) { return cublasGetStatusString(status); }
 
-// Of a batch they tell the host whether their arguments were right.
+// Functions on batches report to the host whether their arguments were right.
 int solve_batch(Handle*, int, int, int, const void*, int, const int*, void*, int, int* info, int) {
   *info = 0;
   return 0;
@@ -94,7 +94,7 @@ struct HeuristicResult {
 };
 ENTRY(int, cublasLtMatmulAlgoGetHeuristic, void*, void*, void*, void*, void*, void*, void*,
       int wanted, HeuristicResult* results, int* found) {
-  // torch takes the whole workspace that it allows before it asks, whatever the answer is.
+  // torch allocates the whole workspace that it allows before this call, whatever the answer is.
   *found = wanted > 0 ? 1 : 0;
   if (wanted > 0) {
     std::memset(results, 0, sizeof *results);

@@ -1,5 +1,5 @@
-// Error codes of the CUDA runtime and driver that the card answers with (they agree), and this
-// thread's last error.
+// Error codes with which the simulated GPU answers; they are the same in the CUDA runtime and
+// driver.
 #pragma once
 
 namespace memreplay::card {
@@ -21,8 +21,9 @@ enum CudaError : int {
   kCaptureInvalidated = 901,
 };
 
-// Keeps an error as the runtime does, for cudaGetLastError, and returns it.
+// Keeps an error for cudaGetLastError, as the runtime does, and returns it.
 int Failed(int error);
+// Returns this thread's last error.
 int& LastError();
 
 }  // namespace memreplay::card

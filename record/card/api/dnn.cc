@@ -1,5 +1,5 @@
-// cuDNN: descriptors that remember what they are told, and plans with one engine, whose workspace
-// is a stated figure.
+// cuDNN: descriptors that keep their attributes, and plans with one engine, whose workspace is a
+// stated figure.
 #include "record/card/api/dnn.h"
 
 #include <algorithm>
@@ -67,8 +67,8 @@ ENTRY(void, cudnnGetLastErrorString, char* text, std::size_t size) {
   if (size != 0) *text = 0;
 }
 
-// The graph interface: descriptors of operations, which make a graph, for which heuristics name
-// engine configurations, of which one becomes a plan. Here there is one engine for every graph.
+// The graph interface: descriptors of operations make a graph, for which heuristics name engine
+// configurations, one of which becomes a plan. Here every graph has one engine.
 enum AttributeType : int {
   kHandle = 0,
   kBoolean = 2,
@@ -132,7 +132,7 @@ ENTRY(int, cudnnBackendSetAttribute, Descriptor* descriptor, int name, int type,
   return 0;
 }
 
-// What is answered of a descriptor that nobody told it; -1 if nothing is.
+// Returns the value of an attribute that was never set, or -1 if it has none.
 std::int64_t answer_for(int name) {
   switch (name) {
     case kPlanWorkspace:
@@ -148,7 +148,7 @@ ENTRY(int, cudnnBackendGetAttribute, const Descriptor* descriptor, int name, int
       std::int64_t wanted, std::int64_t* count, void* values) {
   std::int64_t ignored;
   if (count == nullptr) count = &ignored;
-  // The caller made the descriptors that these fill; ours need nothing filled.
+  // The caller made the descriptors to be filled here; ours need nothing filled.
   if (name == kHeuristicResults || name == kConfigurationEngine) {
     *count = 1;
     return 0;
@@ -166,7 +166,7 @@ ENTRY(int, cudnnBackendGetAttribute, const Descriptor* descriptor, int name, int
   if (const std::int64_t value = answer_for(name); value >= 0) {
     return give(1, &value, size_of_attribute(type));
   }
-  *count = 0;  // knobs, notes: none
+  *count = 0;  // no knobs and no notes
   return 0;
 }
 

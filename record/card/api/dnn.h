@@ -5,7 +5,8 @@
 
 namespace memreplay::card {
 
-// Bytes of workspace that only cuDNN knows: what the settings say, and it is noted.
+// Returns the workspace in bytes, which only cuDNN knows, as the settings state it, and notes the
+// assumption.
 std::size_t AssumedCudnnWorkspace();
 
 }  // namespace memreplay::card

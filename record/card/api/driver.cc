@@ -66,7 +66,7 @@ ENTRY(int, cuDeviceCanAccessPeer, int* can, int card, int peer) {
   return kSuccess;
 }
 
-// Contexts: one a card, always there.
+// Contexts. Each card has one, which always exists.
 ENTRY(int, cuDevicePrimaryCtxGetState, int, unsigned* flags, int* active) {
   *flags = 0;
   *active = 1;
@@ -197,7 +197,7 @@ ENTRY(int, cuMemsetD8Async, void* to, unsigned char byte, std::size_t size, void
   return kSuccess;
 }
 ENTRY(int, cuMemsetD32Async, std::uint64_t to, unsigned value, std::size_t count, void*) {
-  // Equal bytes are a fill; other patterns are written one by one while they are small.
+  // A pattern of equal bytes is a fill; other patterns are written one by one while they are small.
   const unsigned byte = value & 0xff;
   if (value == byte * 0x01010101U || count * 4 > device().settings.copy_limit) {
     Fill(pointer(to), static_cast<int>(byte), count * 4);
@@ -214,13 +214,13 @@ ALSO(cuStreamWriteValue32_v2, cuStreamWriteValue32);
 ENTRY(int, cuStreamWaitValue32, void*, std::uint64_t, unsigned, unsigned) { return kSuccess; }
 ALSO(cuStreamWaitValue32_v2, cuStreamWaitValue32);
 
-// Who asks for an entry point by name gets what the table has; "_v2" and so on are what a header's
-// macros would have chosen. What is missing is noted and answered as an old driver would.
+// Looks up a requested entry point in the table; "_v2" and so on are what a header's macros would
+// have chosen. A missing one is noted and answered as an old driver would.
 void* entry_point(const char* name) {
   for (const char* suffix : {"_v3", "_v2", ""}) {
     if (void* function = FindEntry((std::string(name) + suffix).c_str())) return function;
   }
-  // torch looks up at its start what it may never call.
+  // At its start, torch looks up functions that it may never call.
   if (void* function = FindExport(name)) return function;
   Refuse("libcuda.so.1", name, kSymbolNotFound);
   return nullptr;

@@ -5,13 +5,13 @@
 
 namespace memreplay::card {
 
-// A zeroed object whose address is the handle.
+// Makes a zeroed object whose address is the handle.
 inline int NewObject(void** out) {
   *out = std::calloc(1, 4096);
   return *out == nullptr ? 1 : 0;
 }
 
-// Entry points that make such an object and give it back.
+// Defines entry points that create and destroy such an object.
 #define OBJECT(create, destroy)                             \
   ENTRY(int, create, void** out) { return NewObject(out); } \
   ENTRY(int, destroy, void* object) {                       \

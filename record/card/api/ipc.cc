@@ -1,6 +1,6 @@
-// The CUDA runtime: memory and events that processes share. The one who allocated memory owns it; a
-// process that opens it gets addresses, which take nothing more of the card, and whose bytes are
-// unknown to it.
+// The CUDA runtime: memory and events that processes share. The process that allocated memory owns
+// it; a process that opens it gets addresses, which take no more memory of the card and whose bytes
+// are unknown to it.
 #include <unistd.h>
 
 #include <cstring>
@@ -64,7 +64,7 @@ ENTRY(int, cudaIpcCloseMemHandle, void* address) {
   return kSuccess;
 }
 
-// What the other process did before is done.
+// Work that the other process recorded before is done.
 ENTRY(int, cudaIpcGetEventHandle, IpcHandle* handle, const void*) {
   *handle = {};
   return kSuccess;

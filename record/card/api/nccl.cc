@@ -1,4 +1,4 @@
-// NCCL's communicators and its calls; what those bring is in nccl_values.cc.
+// NCCL's communicators and its calls; nccl_values.cc has what they deliver.
 #include "record/card/api/nccl.h"
 
 #include <cstdint>
@@ -17,11 +17,11 @@ struct UniqueId {
 
 constexpr int kUnhandledCudaError = 1;
 
-// The next part of a communicator that this thread makes; ranks 0: nobody said.
+// The next part of a communicator that this thread makes; ranks 0: not set.
 thread_local int next_ranks = 0;
 thread_local int next_rank = 0;
 
-// `folder`: where the ranks meet, "" if nobody runs the others.
+// Makes a communicator. The ranks meet in `folder`, which is "" if the others do not run.
 int make_on(int card, Communicator** out, int ranks, int rank, const std::string& folder) {
   Device& d = device();
   std::uint64_t buffers = 0;
@@ -86,7 +86,7 @@ ENTRY(int, ncclCommInitAll, Communicator** out, int ranks, const int* cards) {
 }
 ENTRY(int, ncclCommSplit, Communicator* from, int color, int, Communicator** out, void*) {
   constexpr int kNoColor = -1;
-  const int split = ++from->splits;  // every rank of the whole counts the same ones
+  const int split = ++from->splits;  // every rank of the whole counts the same splits
   if (color == kNoColor) {           // this rank is in no part
     *out = nullptr;
     return 0;

@@ -1,4 +1,4 @@
-// A communicator of NCCL, and what its collectives bring.
+// A communicator of NCCL, and what its collectives deliver.
 #pragma once
 
 #include <cstddef>
@@ -9,13 +9,15 @@
 
 namespace memreplay::card {
 
+// What an ncclComm_t points to.
 struct Communicator {
   int ranks, rank, card;
-  std::uint64_t buffers;  // handle of what it takes of the card, 0 for nothing
+  std::uint64_t buffers;  // handle of the memory that it takes on the card, 0 for none
   int splits = 0;         // parts split off so far
-  std::unique_ptr<Exchange> exchange = nullptr;  // null: nobody runs the other ranks
+  std::unique_ptr<Exchange> exchange = nullptr;  // null: the other ranks do not run
 };
 
+// One call of a collective, or one receive.
 struct Collective {
   enum Call {
     kAllReduce,
@@ -31,15 +33,15 @@ struct Collective {
   Communicator* communicator;
   const void* from;
   void* to;
-  std::size_t count;  // elements: of a reduction's result, else of what one rank gives one other
+  std::size_t count;  // elements of a reduction's result, else of what one rank sends to one other
   int type;           // ncclDataType_t
   int operation = 0;  // ncclRedOp_t of a reduction
-  int peer = 0;       // the root, or whom a receiver hears
+  int peer = 0;       // the root, or the rank that a receiver receives from
 };
 
-// What this rank gives goes out at once; what it gets is there when the call returns, or in a group
-// when that ends. Small bytes are true where the other ranks are processes of this machine, else as
-// if every rank held what this one holds.
+// Sends what this rank contributes at once; the result is there when the call returns, or at the
+// end of the group in a group. Small results are exact if the other ranks are processes of this
+// machine; otherwise they are computed as if every rank held what this one holds.
 void Begin(const Collective& collective);
 void Send(Communicator* communicator, const void* from, std::size_t count, int type, int to);
 void BeginGroup();

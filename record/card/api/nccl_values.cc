@@ -1,5 +1,5 @@
-// What collectives bring: the bytes of other ranks where those are processes of this machine
-// (exchange.h), else as if every rank held what this one holds.
+// What collectives deliver: the bytes of other ranks if those are processes of this machine
+// (exchange.h); otherwise as if every rank held what this one holds.
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
@@ -42,7 +42,7 @@ Exchange::Message read(const void* from, std::size_t size) {
   return message;
 }
 
-// What was heard, or nothing known.
+// Writes what was received, or makes the bytes unknown.
 void put(void* to, const Exchange::Message& heard, std::size_t begin, std::size_t size) {
   if (heard.known && begin + size <= heard.bytes.size()) {
     WriteBytes(number(to), heard.bytes.data() + begin, size);
@@ -77,7 +77,7 @@ void divide(std::string* bytes, int by) {
   }
 }
 
-// False if nobody here knows this type or operation.
+// Returns false if the type or operation is not supported.
 bool combine(std::string* bytes, const char* other, int type, int operation) {
   if (operation < kSum || operation > kAverage) return false;
   switch (type) {
@@ -93,7 +93,7 @@ bool combine(std::string* bytes, const char* other, int type, int operation) {
   }
 }
 
-// `count` elements of each message from `begin` on, made one.
+// Reduces `count` elements of each message, from `begin` on.
 void put_reduced(const Collective& c, const std::vector<Exchange::Message>& heard,
                  std::size_t begin) {
   const std::size_t size = c.count * width(c.type);
@@ -122,7 +122,8 @@ void put_reduced(const Collective& c, const std::vector<Exchange::Message>& hear
 
 void AssumeAlike() { Assume("the other ranks are assumed to send what this one holds"); }
 
-// As if every rank held what this one holds; more than a small copy brings is unknown.
+// Finishes a collective as if every rank held what this one holds; above the size of a small copy
+// the result is unknown.
 void finish_alone(const Collective& c) {
   const std::size_t size = c.count * width(c.type);
   const int ranks = c.communicator->ranks, rank = c.communicator->rank;
@@ -156,10 +157,10 @@ void finish_alone(const Collective& c) {
   }
 }
 
-// A collective of an open group whose result is not there yet, or its own.
+// A collective of an open group, or outside one, whose result is not there yet.
 struct Pending {
   Collective collective;
-  std::uint64_t told;  // number of the message that was told; 0: none
+  std::uint64_t told;  // number of the published message; 0: none
 };
 struct ToItself {
   const Communicator* communicator;
@@ -182,7 +183,7 @@ void receive(const Collective& c) {
     put(c.to, heard, 0, size);
     return;
   }
-  // In an exchange of all with all, every other rank sends what this one sends itself.
+  // When all ranks exchange with all, every other rank sends what this one sends itself.
   for (const ToItself& sent : *to_itself) {
     if (sent.communicator == c.communicator && sent.size == size) {
       if (size <= device().settings.copy_limit) AssumeAlike();
@@ -193,7 +194,7 @@ void receive(const Collective& c) {
   forget(c.to, size);
 }
 
-// Whether this rank gets anything.
+// Returns whether this rank receives anything.
 bool reaches(const Collective& c) {
   return (c.call != Collective::kReduce && c.call != Collective::kGather) ||
          c.peer == c.communicator->rank;

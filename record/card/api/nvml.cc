@@ -10,7 +10,7 @@ namespace {
 
 enum : int { kSuccess = 0, kInvalidArgument = 2, kNotSupported = 3, kNotFound = 6 };
 
-// A handle is the card's number and 1.
+// A handle is the card's number plus 1.
 int card_of(const void* handle) { return static_cast<int>(number(handle)) - 1; }
 int give(int card, void** handle) {
   if (card < 0 || card >= device().count()) return kNotFound;
@@ -84,15 +84,15 @@ ENTRY(int, nvmlSystemGetCudaDriverVersion_v2, int* version) {
   return kSuccess;
 }
 ALSO(nvmlSystemGetCudaDriverVersion, nvmlSystemGetCudaDriverVersion_v2);
-// No links between cards.
+// There are no links between cards.
 ENTRY(int, nvmlDeviceGetNvLinkRemoteDeviceType, void) { return kNotSupported; }
 ENTRY(int, nvmlDeviceGetNvLinkRemotePciInfo_v2, void) { return kNotSupported; }
 ENTRY(int, nvmlDeviceGetNvLinkState, void) { return kNotSupported; }
-// What a driver answers for a card that belongs to no fabric: success, and all of it 0,
-// the state "not supported" among it. PyTorch 2.13 maps no expandable segment without it.
+// Answers as a driver does for a card that belongs to no fabric: success, and everything is 0,
+// including the state "not supported". PyTorch 2.13 maps no expandable segment without it.
 ENTRY(int, nvmlDeviceGetGpuFabricInfoV, void* handle, unsigned* info) {
   if (card_of(handle) < 0 || info == nullptr) return kInvalidArgument;
-  const unsigned size = *info & 0xffffff;  // the version: of the structure, and its size
+  const unsigned size = *info & 0xffffff;  // the version holds the structure's version and size
   if (size < sizeof(unsigned) || size > 256) return kInvalidArgument;
   std::memset(info + 1, 0, size - sizeof(unsigned));
   return kSuccess;

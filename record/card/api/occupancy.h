@@ -1,4 +1,4 @@
-// How many blocks of a kernel a multiprocessor holds at once.
+// Computes how many blocks of a kernel a multiprocessor holds at once.
 #pragma once
 
 #include <cstddef>
@@ -7,10 +7,10 @@
 
 namespace memreplay::card {
 
-// What a kernel's image says is not read; the number is stated in the summary.
+// A kernel's image states its registers but is not read; the summary states this number.
 inline constexpr int kAssumedRegisters = 32;
 
-// At least 1. Notes the assumption about registers.
+// Returns at least 1. Notes the assumption about registers.
 int BlocksPerMultiprocessor(const Card& card, int threads, std::size_t shared);
 
 }  // namespace memreplay::card

@@ -61,7 +61,7 @@ ENTRY(const char*, nvrtcGetErrorString, int error) {
   return error == 0 ? "NVRTC_SUCCESS" : "NVRTC_ERROR_INTERNAL_ERROR";
 }
 
-// A profiler is told that there is nothing to profile, and asks for that in words.
+// A profiler is answered that there is nothing to profile, and requests the text of that error.
 ENTRY(int, cuptiGetResultString, int result, const char** text) {
   *text = result == 0 ? "CUPTI_SUCCESS" : "CUPTI_ERROR_NOT_INITIALIZED";
   return 0;

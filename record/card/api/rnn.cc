@@ -46,7 +46,7 @@ ENTRY(int, cudnnGetTensorNdDescriptor, const Tensor* tensor, int wanted, int* ty
   return 0;
 }
 
-// Filters have their format besides, which changes no size.
+// Filters also have a format, which changes no size.
 ALSO(cudnnCreateFilterDescriptor, cudnnCreateTensorDescriptor);
 ALSO(cudnnDestroyFilterDescriptor, cudnnDestroyTensorDescriptor);
 ENTRY(int, cudnnSetFilterNdDescriptor, Tensor* filter, int type, int, int dimensions,
@@ -66,18 +66,18 @@ struct Network {
   int cell = 0, bias = 0, direction = 0, skips_input = 0, type = 0;
   int input = 0, hidden = 0, projection = 0, layers = 0;
 
-  int gates() const { return cell <= 1 ? 1 : cell == 2 ? 4 : 3; }  // two plain ones, LSTM, GRU
+  int gates() const { return cell <= 1 ? 1 : cell == 2 ? 4 : 3; }  // two plain cells, LSTM, GRU
   int directions() const { return direction == 0 ? 1 : 2; }
   int biases() const { return bias == 0 ? 0 : bias == 3 ? 1 : 2; }
   int output() const { return projection != 0 ? projection : hidden; }
   std::uint64_t bytes() const { return type == 1 ? 8 : type == 2 || type == 9 ? 2 : 4; }
-  // Of one direction of a layer: inputs of its first matrices.
+  // Returns the inputs of the first matrices in one direction of a layer.
   std::uint64_t inputs(int pseudo_layer) const {
     const int layer = pseudo_layer / directions();
     return static_cast<std::uint64_t>(layer == 0 ? input : output() * directions());
   }
   bool projects() const { return projection != 0 && projection != hidden; }
-  // Elements of the matrices of one direction of a layer, and of its biases.
+  // Returns the elements of the matrices in one direction of a layer, without its biases.
   std::uint64_t matrices(int pseudo_layer) const {
     const auto h = static_cast<std::uint64_t>(hidden), o = static_cast<std::uint64_t>(output());
     return static_cast<std::uint64_t>(gates()) * h * (inputs(pseudo_layer) + o) +
@@ -130,8 +130,8 @@ ENTRY(int, cudnnGetRNNWeightSpaceSize, void*, const Network* network, std::size_
   return 0;
 }
 
-// Matrices of all layers, then biases of all layers; of each, the input's gates and then the
-// state's, one behind the other.
+// The matrices of all layers come first, then the biases of all layers; of each, the input's gates
+// and then the state's, one after the other.
 ENTRY(int, cudnnGetRNNWeightParams, void*, const Network* network, int pseudo_layer, std::size_t,
       void* space, int which, Tensor* matrix, void** matrix_at, Tensor* bias, void** bias_at) {
   const int gates = network->gates();
@@ -172,7 +172,7 @@ ENTRY(int, cudnnGetRNNWeightParams, void*, const Network* network, int pseudo_la
   return 0;
 }
 
-// `rows`: of the batches of all steps.
+// `rows` counts those of the batches of all steps.
 std::size_t reserve_space(const Network& network, std::size_t rows) {
   Assume(
       "the cuDNN reserve space of a recurrent network is assumed to hold the gates and the state "
@@ -190,7 +190,8 @@ ENTRY(int, cudnnGetRNNTempSpaceSizes, void*, const Network* network, int trainin
   return 0;
 }
 
-// The same as builds for cuDNN 8 ask it. The size of the input comes with the first step's tensor.
+// Sets up a network as builds for cuDNN 8 do. The size of the input comes with the first step's
+// tensor.
 ENTRY(int, cudnnSetRNNDescriptor_v6, void*, Network* network, int hidden, int layers, void*,
       int input_mode, int direction, int cell, int, int type) {
   constexpr int kTwoBiases = 2;

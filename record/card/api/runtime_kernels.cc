@@ -15,13 +15,14 @@
 namespace memreplay::card {
 namespace {
 
-// What nvcc put into a library, a few kernels each.
+// What nvcc put into a library; each holds a few kernels.
 struct LoadedBinary {
   int architecture;  // of the image that the card would run; 0: it has none
-  std::string note;  // of a library that is not PyTorch's: what the summary says when it launches
+  std::string note;  // for a library that is not PyTorch's: what the summary says when it launches
 };
 
-// Never destroyed: a library may be unloaded while one of its kernels is still known here.
+// The result is never destroyed: a library may be unloaded while one of its kernels is still known
+// here.
 LoadedBinary* read_fat_binary(const void* wrapper) {
   const std::optional<Card>& card = device().settings.card;
   auto* binary =
@@ -35,7 +36,7 @@ LoadedBinary* read_fat_binary(const void* wrapper) {
   return binary;
 }
 
-// By the host's address. Written while libraries are loaded.
+// Kernels by their host address. Written while libraries are loaded.
 struct Kernels {
   std::mutex mutex;
   std::unordered_map<const void*, const LoadedBinary*> binaries;
@@ -45,7 +46,7 @@ Kernels& kernels() {
   return *instance;
 }
 
-// Null: not a kernel that was registered (one of a library that was loaded by the driver's calls).
+// Returns null if the kernel was not registered, as when its library was loaded by driver calls.
 const LoadedBinary* binary_of(const void* function) {
   Kernels& k = kernels();
   const std::lock_guard<std::mutex> lock(k.mutex);
@@ -105,7 +106,7 @@ int launch(const void* function) {
 ENTRY(int, cudaLaunchKernel, const void* function) { return launch(function); }
 ENTRY(int, cudaLaunchCooperativeKernel, const void* function) { return launch(function); }
 ENTRY(int, cudaLaunchKernelExC, const void*, const void* function) { return launch(function); }
-// From 13 on a launch goes by a handle; here it is the host's address.
+// From 13 on a launch takes a handle; here it is the host's address.
 ENTRY(int, __cudaGetKernel, const void** kernel, const void* function) {
   *kernel = function;
   return kSuccess;

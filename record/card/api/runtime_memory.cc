@@ -13,7 +13,7 @@ namespace {
 
 std::size_t whole_pages(std::size_t bytes) { return (bytes + 4095) / 4096 * 4096; }
 
-// `caller`: the code that is to be named if it is not PyTorch's allocator.
+// Allocates memory for `caller`, the code to be named if it is not PyTorch's allocator.
 int allocate(const void* caller, void** out, std::size_t bytes) {
   Device& d = device();
   *out = nullptr;
@@ -46,7 +46,7 @@ ENTRY(int, cudaFree, void* address) {
   const std::lock_guard<std::mutex> lock(d.mutex);
   const std::uint64_t size = d.cards[static_cast<std::size_t>(card)].free(number(address));
   if (size == 0) return Failed(kInvalidValue);
-  // As the driver does before it unmaps.
+  // The driver waits too before it unmaps.
   if (d.streams.completion() != Streams::Completion::kExplicit) {
     d.streams.synchronize_card(card, d.now());
   }
@@ -68,7 +68,7 @@ ENTRY(int, cudaMemGetInfo, std::size_t* free_bytes, std::size_t* total) {
 }
 ALSO(cuMemGetInfo_v2, cudaMemGetInfo);
 
-// Copies. One that the host waits for makes the work before it done.
+// Copies. If the host waits for a copy, the work before it is done.
 void wait_for(const void* stream) {
   Device& d = device();
   const std::lock_guard<std::mutex> lock(d.mutex);
@@ -111,7 +111,7 @@ ENTRY(int, cudaMemsetAsync, void* to, int byte, std::size_t size, void*) {
   return kSuccess;
 }
 
-// Variables of the card: __constant__ and __device__. Nobody reads them here.
+// Variables of the card: __constant__ and __device__. No kernel reads them here.
 ENTRY(int, cudaMemcpyToSymbol, const void*, const void*, std::size_t, std::size_t, int) {
   return kSuccess;
 }
@@ -120,7 +120,7 @@ ENTRY(int, cudaMemcpyToSymbolAsync, const void*, const void*, std::size_t, std::
   return kSuccess;
 }
 
-// Pinned memory. With the lock held.
+// Pinned memory. The lock is held.
 bool is_power_of_two(std::uint64_t bytes) { return (bytes & (bytes - 1)) == 0; }
 
 bool add_host_range(Device* d, std::uint64_t address, const HostRange& range) {
@@ -142,7 +142,7 @@ bool add_host_range(Device* d, std::uint64_t address, const HostRange& range) {
   return true;
 }
 
-// Its size in bytes; 0: there is none.
+// Removes a range and returns its size in bytes, or 0 if there is none.
 std::uint64_t remove_host_range(Device* d, std::uint64_t address) {
   const auto found = d->host.find(address);
   if (found == d->host.end()) return 0;

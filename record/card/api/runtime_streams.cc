@@ -29,7 +29,7 @@ ENTRY(int, cudaStreamGetPriority, void* stream, int* priority) {
   return kSuccess;
 }
 ENTRY(int, cudaStreamGetFlags, void*, unsigned* flags) {
-  *flags = 1;  // does not wait for the default stream, as all of torch's
+  *flags = 1;  // does not wait for the default stream, like all of torch's
   return kSuccess;
 }
 ENTRY(int, cudaStreamGetId, void* stream, unsigned long long* id) {
@@ -98,7 +98,7 @@ ENTRY(int, cudaEventSynchronize, const Event* event) {
   return kSuccess;
 }
 ENTRY(int, cudaEventElapsedTime, float* milliseconds, const Event* start, const Event* end) {
-  // Triton repeats what it measures for 125 ms by this clock.
+  // Triton repeats a measurement for 125 ms by this clock.
   Assume("a launch is assumed to take a millisecond where the script measures GPU time");
   *milliseconds = static_cast<float>(end->time - start->time);
   return kSuccess;
@@ -195,7 +195,7 @@ ENTRY(int, cudaGraphDestroy, void*) { return kSuccess; }
 ENTRY(int, cudaGraphExecDestroy, void*) { return kSuccess; }
 ENTRY(int, cudaGraphDebugDotPrint, void*, const char*, unsigned) { return kSuccess; }
 ENTRY(int, cudaGraphGetNodes, void*, void**, std::size_t* count) {
-  *count = 1;  // torch only asks whether there are any
+  *count = 1;  // torch only checks whether there are any
   return kSuccess;
 }
 ENTRY(int, cudaGraphAddEmptyNode, void** node) {
@@ -213,7 +213,7 @@ ENTRY(int, cudaUserObjectCreate, void** object, void*, void*, unsigned, unsigned
 }
 ENTRY(int, cudaUserObjectRelease, void*, unsigned) { return kSuccess; }
 ENTRY(int, cudaDeviceGetGraphMemAttribute, int, int, std::uint64_t* value) {
-  *value = 0;  // nothing is allocated by a graph's nodes
+  *value = 0;  // a graph's nodes allocate nothing
   return kSuccess;
 }
 ENTRY(int, cudaDeviceSetGraphMemAttribute, int, int, const void*) { return kSuccess; }

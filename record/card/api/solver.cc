@@ -1,5 +1,5 @@
-// cuSOLVER: workspaces are assumed. A size is counted in elements and in an int, or in bytes and
-// for the card and the host, by the function's age.
+// cuSOLVER: workspaces are assumed. Old functions count them in elements, in an int; new ones in
+// bytes, for the card and the host.
 #include <cstddef>
 #include <cstdint>
 

@@ -10,7 +10,7 @@
 namespace memreplay::card {
 namespace {
 
-// The bytes of a file, asked for by offset. Every answer is checked.
+// The bytes of a file, read by offset. Every read is checked.
 class Image {
  public:
   Image(const unsigned char* bytes, std::size_t size) : bytes_(bytes), size_(size) {}
@@ -24,7 +24,7 @@ class Image {
     std::memcpy(out, bytes_ + offset, sizeof(T));
     return true;
   }
-  // A zero-terminated string, or null.
+  // Returns a zero-terminated string, or null.
   const char* text(std::uint64_t offset) const {
     if (offset >= size_) return nullptr;
     const void* end = std::memchr(bytes_ + offset, 0, size_ - offset);
@@ -65,7 +65,7 @@ class Reader {
            header_.e_type == ET_DYN && header_.e_phentsize == sizeof(Elf64_Phdr);
   }
 
-  // The file offset of an address of the loaded object; 0 if no segment holds it.
+  // Returns the file offset of an address of the loaded object; 0 if no segment holds it.
   std::uint64_t offset_of(std::uint64_t address) const {
     for (int i = 0; i < header_.e_phnum; ++i) {
       Elf64_Phdr segment;
@@ -106,7 +106,8 @@ class Reader {
     }
   }
 
-  // An ELF file does not say how many dynamic symbols it has; its hash table does.
+  // Counts the dynamic symbols by the hash table, since no other part of an ELF file has their
+  // number.
   bool count_symbols() {
     if (hash_ != 0) {
       std::uint32_t chains;

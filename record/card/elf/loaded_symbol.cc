@@ -20,8 +20,8 @@ const char* file_name(const char* path) {
   return slash == nullptr ? path : slash + 1;
 }
 
-// How many symbols the table has, by its hash table; the loader keeps pointers in it as they are
-// after loading.
+// Returns how many symbols the table has, by its hash table, in which the loader keeps pointers as
+// they are after loading.
 std::uint32_t symbol_count(const std::uint32_t* hash, const std::uint32_t* gnu) {
   if (hash != nullptr) return hash[1];
   if (gnu == nullptr) return 0;

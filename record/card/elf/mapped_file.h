@@ -1,4 +1,4 @@
-// A file as bytes in memory, read only.
+// Maps a file into memory, read only.
 #pragma once
 
 #include <fcntl.h>
@@ -11,6 +11,7 @@
 
 namespace memreplay::card {
 
+// A file as bytes in memory.
 class MappedFile {
  public:
   explicit MappedFile(const char* path) {

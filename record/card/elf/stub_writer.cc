@@ -12,7 +12,7 @@ constexpr std::uint64_t kPage = 4096;
 
 std::uint64_t round_up(std::uint64_t n, std::uint64_t unit) { return (n + unit - 1) / unit * unit; }
 
-// The hash of DT_HASH and of version names (System V ABI, 5.4).
+// Returns the hash of DT_HASH and of version names (System V ABI, 5.4).
 std::uint32_t elf_hash(const std::string& name) {
   std::uint32_t hash = 0;
   for (const char c : name) {
@@ -24,7 +24,7 @@ std::uint32_t elf_hash(const std::string& name) {
   return hash;
 }
 
-// Bytes that grow; everything is little endian, as this machine is.
+// Bytes that grow. Everything is little endian, as this machine is.
 class Bytes {
  public:
   std::uint64_t size() const { return bytes_.size(); }
@@ -65,7 +65,7 @@ class Writer {
   }
 
  private:
-  // Symbol 0 is empty, 1 the core's function, 2.. the exports.
+  // Symbol 0 is empty, 1 is the core's function, and the exports follow.
   std::uint64_t symbol_count() const { return library_.symbols.size() + 2; }
 
   void name_everything() {
@@ -81,7 +81,7 @@ class Writer {
     }
   }
 
-  // Where everything lies. File offsets and addresses are the same numbers.
+  // Decides where everything lies. File offsets and addresses are the same numbers.
   void lay_out() {
     std::uint64_t at = sizeof(Elf64_Ehdr) + kSegments * sizeof(Elf64_Phdr);
     const auto place = [&at](std::uint64_t* where, std::uint64_t size, std::uint64_t alignment) {
@@ -162,7 +162,7 @@ class Writer {
     return table_at_ + sizeof(StubTable) + symbol * sizeof(StubEntry);
   }
 
-  // Opcodes, then the distance from the instruction's end to `target`.
+  // Writes opcodes, then the distance from the instruction's end to `target`.
   void relative(const std::string& opcode, std::uint64_t target) {
     file_.put(opcode);
     file_.put(static_cast<std::int32_t>(static_cast<std::int64_t>(target) -
@@ -204,7 +204,7 @@ class Writer {
     dynamic(DT_NULL, 0);
     file_.put(std::string(attach_slot_ - file_.size(), '\0'));
     file_.put(std::uint64_t{0});
-    // Names are told as distances from the table, backwards into the strings.
+    // Names are stored as distances from the table, backwards into the strings.
     const auto distance = [this](std::uint32_t string) { return strings_at_ + string - table_at_; };
     file_.put(StubTable{library_.symbols.size(), distance(soname_), thunk(0) - table_at_,
                         library_.versions});

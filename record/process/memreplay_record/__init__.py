@@ -1,9 +1,8 @@
-"""Records the memory of a PyTorch program from inside its processes.
+"""Records the memory of a PyTorch script from inside its processes.
 
-`memreplay record` puts the folder of this package on PYTHONPATH and its wishes, a JSON object, into
-MEMREPLAY_RECORD. sitecustomize then calls start() in the program and in every child of it that runs
-Python: DataLoader workers, torchrun's ranks, compile workers. Nothing happens before `import torch`,
-so that children that never import it cost nothing.
+`memreplay record` puts the folder of this package on PYTHONPATH and its settings, a JSON object, into MEMREPLAY_RECORD.
+sitecustomize then calls start() in the script and in every child of it that runs Python: DataLoader workers, torchrun's
+ranks, compile workers. Nothing happens before `import torch`, so that children that never import it cost nothing.
 """
 import json
 import os
@@ -12,23 +11,23 @@ from memreplay_record import on_import
 
 
 class Settings:
-    """What the command asks for; the fields of MEMREPLAY_RECORD, all optional but the folder."""
+    """The fields of MEMREPLAY_RECORD, all optional except the folder."""
 
     def __init__(self, text):
         asked = json.loads(text)
         self.folder = asked["folder"]  # where each process leaves its snapshot and its summary
-        self.core = asked.get("core", "")  # the card's library; empty: record on the GPU there is
-        self.cache = asked.get("cache", "")  # a folder for what the core writes for one torch
+        self.core = asked.get("core", "")  # the simulated GPU's library; empty: record on the real GPU
+        self.cache = asked.get("cache", "")  # a folder for what the core writes for one build of torch
         self.stacks = asked.get("stacks", "python")
         self.values = asked.get("values", True)
         self.notes = asked.get("notes", True)
         self.dynamic_fraction = asked.get("dynamic_fraction", 1.0)
         self.unknown_limit = asked.get("unknown_limit", 10_000)
-        self.ranks = asked.get("ranks", 0)  # 0: the processes there are
+        self.ranks = asked.get("ranks", 0)  # 0: the processes that there are
         self.rank = asked.get("rank", 0)
         self.fast_init = asked.get("fast_init", False)
         self.remedies = asked.get("remedies", [])  # names of changes (remedies/)
-        self.survey = asked.get("survey", False)  # whether to find out which changes there could be
+        self.survey = asked.get("survey", False)  # whether to find out which changes could help
 
 
 def start():

@@ -1,4 +1,4 @@
-"""The imaginary card: its libraries, loaded in place of NVIDIA's, and what they offer besides."""
+"""The simulated GPU: loads its libraries in place of NVIDIA's and calls its functions."""
 import ctypes
 import hashlib
 import json
@@ -10,14 +10,14 @@ _core = None
 
 
 def give_up(settings, why):
-    """The card cannot be had: the command tells why, and the program ends."""
+    """Ends the process when the simulated GPU cannot be used; the command reports why."""
     with open(os.path.join(settings.folder, "unusable"), "w", encoding="utf-8") as file:
         file.write(why)
     os._exit(2)
 
 
 def _installed():
-    """The folders of sys.path that packages are installed into, and what is in them."""
+    """Yields each folder of sys.path that packages are installed into, and the names in it."""
     for folder in sys.path:
         try:
             names = os.listdir(folder)
@@ -28,7 +28,7 @@ def _installed():
 
 
 def _stub_folder(settings, folders, names):
-    """A folder of the cache for the libraries that torch and the packages beside it want."""
+    """Returns the folder of the cache with the libraries that torch and the other packages need."""
     try:
         built = os.stat(os.path.join(folders[0], "lib", "libtorch_cuda.so"))
     except OSError:
@@ -39,7 +39,7 @@ def _stub_folder(settings, folders, names):
 
 
 def load(settings, torch_folder):
-    """Loads the card before torch looks for NVIDIA's libraries. Children inherit the environment."""
+    """Loads the simulated GPU before torch looks for NVIDIA's libraries. Children inherit the environment."""
     global _core
     core = ctypes.CDLL(settings.core, mode=ctypes.RTLD_GLOBAL)
     for name in ("memreplay_card_error", "memreplay_card_summary"):
@@ -63,35 +63,38 @@ def load(settings, torch_folder):
 
 
 def count_visible(torch):
-    """The simulated GPU reads CUDA_VISIBLE_DEVICES (device.h). PyTorch would compare its numbers with those that NVML has, and a
-    script may name the third GPU of its machine. Like NVML, this does not initialise CUDA, so a script can still fork."""
-    torch.cuda._device_count_nvml = lambda: _core.memreplay_card_count()  # Dynamo hashes it, which ctypes' own do not allow
+    """Makes PyTorch count the GPUs by CUDA_VISIBLE_DEVICES as the simulated GPU reads it (device.h).
+
+    PyTorch would compare its numbers with those that NVML has, and a script may name the third GPU of its machine. Like
+    NVML, this does not initialise CUDA, so a script can still fork."""
+    # Dynamo hashes the function, which ctypes' own do not allow.
+    torch.cuda._device_count_nvml = lambda: _core.memreplay_card_count()
 
 
 def summary():
-    """What the card was asked, as a dict; None where the GPU is a real one."""
+    """Returns the counters and notes of the simulated GPU as a dict; None if the GPU is a real one."""
     return json.loads(_core.memreplay_card_summary()) if _core is not None else None
 
 
 def read(address, host, size):
-    """Copies `size` bytes of the card's memory to the host address; unknown ones are 0."""
+    """Copies `size` bytes of the simulated GPU's memory to the host address; unknown ones are 0."""
     _core.memreplay_card_read(ctypes.c_uint64(address), ctypes.c_void_p(host),
                               ctypes.c_size_t(size))
 
 
 def write(address, host, size):
-    """The other way; the bytes are known from then on."""
+    """Copies `size` bytes from the host address to the simulated GPU's memory, where they are known from then on."""
     _core.memreplay_card_write(ctypes.c_uint64(address), ctypes.c_void_p(host),
                                ctypes.c_size_t(size))
 
 
 def known(address, size):
-    """Whether a known operation wrote each byte since PyTorch handed the block out."""
+    """Returns whether a known operation wrote each byte since PyTorch handed the block out."""
     return _core.memreplay_card_known(ctypes.c_uint64(address), ctypes.c_size_t(size)) != 0
 
 
 def answer(content):
-    """The next copy of so many bytes to the host, from this thread, brings these bytes."""
+    """Provides the bytes for this thread's next copy of this size to the host."""
     _core.memreplay_card_answer(content, ctypes.c_size_t(len(content)))
 
 
@@ -102,19 +105,19 @@ class _Overrides(ctypes.Structure):
 
 
 def hide_mode(mode, methods):
-    """PyTorch's built-in functions `methods` answer as if a mode of torch.overrides were not there; whether they do."""
+    """Makes PyTorch's built-in functions `methods` ignore a mode of torch.overrides; returns whether it could."""
     given = _Overrides(mode=id(mode), yes=id(True), **{
         name: ctypes.cast(getattr(ctypes.pythonapi, function), ctypes.c_void_p).value
         for name, function in (("as_long", "PyLong_AsLong"), ("release", "Py_DecRef"))})
-    for name in given.METHODS:  # of a built-in function its PyMethodDef comes first
+    for name in given.METHODS:  # the PyMethodDef of a built-in function comes first
         definition = ctypes.c_void_p.from_address(id(methods[name]) + object.__basicsize__)
         setattr(given, name, definition.value)
-    hide = ctypes.PyDLL(_core._name).memreplay_card_hide_mode  # with Python's lock
+    hide = ctypes.PyDLL(_core._name).memreplay_card_hide_mode  # keeps Python's lock
     return hide(ctypes.byref(given)) != 0
 
 
 def explain(error):
-    """The text of an error, with the reason where it is that the card lacks something."""
+    """Returns the text of an error, with the reason if the simulated GPU lacks something."""
     if _core is None:
         return error
     unknown = [call["name"] for call in summary().get("unknown", ())]
@@ -128,12 +131,12 @@ def explain(error):
 
 
 def begin_heap_anew():
-    """The program's addresses, from here on, do not hang on environment, arguments and paths."""
+    """Makes host addresses from here on independent of environment, arguments and paths."""
     _core.memreplay_card_begin_heap_anew()
 
 
 def next_communicator(ranks, rank):
-    """How large the next part of an NCCL communicator is that this thread splits off."""
+    """Sets how large the next part of an NCCL communicator is that this thread splits off."""
     _core.memreplay_card_next_communicator(ranks, rank)
 
 

@@ -1,9 +1,8 @@
-"""What ranks tell each other, where NCCL on the card cannot: values of small tensors, and objects.
+"""Exchanges between ranks that the simulated GPU's NCCL does not cover: values of small tensors, and objects.
 
-NCCL on the card knows no other rank; it copies what this one holds. Here are the calls for which
-that is not enough. Objects (all_gather_object() ...) go by the job's store, not by the card: under
-torchrun the ranks see each other's, and a lone rank sees its own. A card would have taken a few KB
-for them, for a moment.
+The simulated GPU's NCCL knows no other rank; it copies what this one holds. This module has the calls for which that is
+not enough. Objects (all_gather_object() ...) go by the job's store, not by the GPU: under torchrun the ranks see each
+other's, and a lone rank sees its own. A real GPU would have taken a few KB for them, for a moment.
 """
 import ctypes
 import pickle
@@ -12,7 +11,7 @@ from memreplay_record import card
 
 
 class Objects:
-    """The object collectives; the same signatures as those of torch.distributed."""
+    """The object collectives, with the signatures of torch.distributed."""
 
     def __init__(self, c10d, is_lone):
         self.c10d, self.is_lone = c10d, is_lone
@@ -25,11 +24,11 @@ class Objects:
                 setattr(c10d, name, getattr(self, name))
 
     def _is_ours(self, group):
-        """Whether the objects would go over the card."""
+        """Returns whether the objects would go over the GPU."""
         return self.is_lone or "nccl" in str(self.c10d.get_backend(group))
 
     def _exchange(self, own, group):
-        """What each rank of the group gives, in the group's order; None if this one is not in it."""
+        """Returns what each rank of the group gives, in the group's order; None if this one is not in it."""
         c10d = self.c10d
         ranks = tuple(c10d.get_process_group_ranks(group or c10d._get_default_group()))
         if c10d.get_rank() not in ranks:
@@ -42,7 +41,7 @@ class Objects:
         return [pickle.loads(store.get(f"{key}/{rank}")) for rank in ranks]
 
     def _position(self, rank, group, group_rank):
-        """Of the rank that a call names, globally or within the group."""
+        """Returns the position in the group of the rank that a call names, globally or within the group."""
         if group_rank is not None:
             return group_rank
         ranks = self.c10d.get_process_group_ranks(group or self.c10d._get_default_group())
@@ -84,7 +83,7 @@ class Objects:
 
 
     def _message(self, sender, receiver):
-        """Where the next message from one rank to another lies in the job's store."""
+        """Returns the key in the job's store of the next message from one rank to another."""
         number = self.calls[sender, receiver] = self.calls.get((sender, receiver), 0) + 1
         return f"memreplay/{sender}/to/{receiver}/{number}"
 
@@ -109,7 +108,8 @@ class Objects:
         if self.is_lone or sender is None:
             raise RuntimeError(
                 f"recv_object_list: rank {own} waits for objects that only {_named(sender)} can create, and on "
-                "simulated GPUs no other process sends any: name the sender, and run all ranks (--cards N -- torchrun ...)")
+                "simulated GPUs no other process sends any: name the sender, and run all ranks "
+                "(--cards N -- torchrun ...)")
         object_list[:] = pickle.loads(self.c10d._get_default_store().get(self._message(sender, own)))
         return sender
 
@@ -123,7 +123,7 @@ def _named(rank):
 
 
 def give_values(c10d):
-    """all_gather() and gather() into lists: every part is what this rank holds."""
+    """Makes all_gather() and gather() into lists return what this rank holds, as every part."""
     def filling(call, parts_of):
         def called(*args, **kwargs):
             work = call(*args, **kwargs)
@@ -155,7 +155,7 @@ def _fill(parts, tensor):
 
 
 def agree_on_parameters(ddp):
-    """DDP asks whether all ranks have the same parameters: it counts them over NCCL."""
+    """Answers DDP's check that all ranks have the same parameters, which counts them over NCCL."""
     verify = getattr(ddp, "_verify_param_shape_across_processes", None)
     if verify is None:
         return

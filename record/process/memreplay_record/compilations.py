@@ -1,7 +1,7 @@
-"""What torch.compile made of the program: graphs, where they break, and functions compiled anew.
+"""Notes what torch.compile does with a script: graphs, graph breaks and recompilations.
 
-Dynamo's own methods are called as they are and report here besides. Nothing of this package is ever
-compiled: Dynamo is told to leave its frames alone.
+Dynamo's own methods run unchanged and also report here. No frame of this package is ever compiled: Dynamo is made to
+skip them.
 """
 import functools
 import os
@@ -10,7 +10,7 @@ import types
 
 from memreplay_record import frames, on_import
 
-_LONGEST = 300  # characters of a reason
+_LONGEST = 300  # maximum characters of a reason
 
 
 class Compilations:
@@ -103,7 +103,7 @@ def _begin(frame):
 
 
 def _innermost(stack):
-    """The innermost line of a stack outside of PyTorch, else its innermost line; "" if it has none."""
+    """Returns the innermost line of a stack outside of PyTorch, else its innermost line; "" if it has none."""
     torch = os.path.dirname(sys.modules["torch"].__file__) + os.sep
     stack = [frame for frame in stack if not frame.filename.startswith(frames.FOLDER)]
     own = [frame for frame in stack if not frame.filename.startswith(torch)]
@@ -120,7 +120,7 @@ def _codes(code):
 
 
 def _leave_alone(eval_frame):
-    """Dynamo compiles no frame of this package, whenever it runs."""
+    """Makes Dynamo skip every frame of this package, whenever it runs."""
     from memreplay_record import collectives, fast_init, ranks  # noqa: F401  so that all are here
     for name, module in list(sys.modules.items()):
         if not name.startswith("memreplay_record"):

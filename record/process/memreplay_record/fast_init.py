@@ -1,6 +1,6 @@
-"""--fast-init: weights on the CPU are not initialised; on the card their values mean nothing."""
+"""--fast-init: skips the initialisation of weights on the CPU, whose values a simulated GPU does not need."""
 
-_LARGE = 64 << 10  # numbers; smaller tensors can steer a program
+_LARGE = 64 << 10  # elements; smaller tensors can steer a script
 _METHODS = ("normal_", "uniform_", "log_normal_", "exponential_", "cauchy_", "trunc_normal_")
 
 

@@ -1,11 +1,11 @@
-"""Takes this package's own frames out of a snapshot's stacks, which are then those of a card."""
+"""Removes this package's own frames from a snapshot's stacks, which are then those of a real GPU."""
 import os
 
 FOLDER = os.path.dirname(os.path.abspath(__file__)) + os.sep
 
 
 def drop_own(snapshot):
-    """Changes the lists of frames in place; one that several events share only once."""
+    """Changes the lists of frames in place; one that several events share is changed once."""
     done = {}
 
     def clean(holder):

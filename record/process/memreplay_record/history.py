@@ -1,4 +1,4 @@
-"""Turns PyTorch's own recording on as soon as the program uses CUDA, and writes it when it ends."""
+"""Turns PyTorch's own recording on as soon as the script uses CUDA, and writes it when the script ends."""
 import atexit
 import ctypes
 import gc
@@ -20,21 +20,22 @@ class History:
         self.torch, self.settings = torch, settings
         self.pid = None  # of the process that records; a fork of it starts anew
         self.began = time.time()
-        self.values = None  # what counts the values that the program asked for
-        self.compilations = None  # what counts graphs, breaks and recompilations
-        self.changes = None  # what counts the remedies that the program met
+        self.values = None  # counts the stand-in values that the script read
+        self.compilations = None  # counts graphs, breaks and recompilations
+        self.changes = None  # counts the remedies that the script met
         self.proposals = []  # remedies that could help it
         self.peaks = peaks.Peaks(torch)
         self.own = own_recording.OwnRecording(torch, self)
         self.notes = _notes_for(torch, settings)
 
     def on_cuda(self):
-        """CUDA has come up in this process, and nothing was allocated yet."""
+        """Begins when CUDA has come up in this process, before anything is allocated."""
         if self.records():
             return
         if self.torch.cuda.get_allocator_backend() != "native":
-            card.give_up(self.settings, "PYTORCH_CUDA_ALLOC_CONF=backend:cudaMallocAsync: PyTorch keeps no record of memory there; "
-                                        "record without it, then ask memreplay replay FILE --conf backend:cudaMallocAsync")
+            card.give_up(self.settings,
+                         "PYTORCH_CUDA_ALLOC_CONF=backend:cudaMallocAsync: PyTorch keeps no record of memory there; "
+                         "record without it, then ask memreplay replay FILE --conf backend:cudaMallocAsync")
         self.pid = os.getpid()
         self._begin()
         if self.notes is not None:
@@ -44,7 +45,7 @@ class History:
         return self.pid == os.getpid()
 
     def record_all_stacks(self):
-        """From here on those of C++ too; what is recorded stays."""
+        """Adds C++ frames to stacks from here on; what is recorded stays."""
         self.settings.stacks = "all"
         if self.records():
             self.own.keep_events(self._begin)
@@ -57,7 +58,9 @@ class History:
                             trace_alloc_record_context=True)
 
     def write(self):
-        """Leaves <folder>/<pid>.pickle and <folder>/<pid>.json; once. What prevents that is in <folder>/<pid>.problem."""
+        """Writes <folder>/<pid>.pickle and <folder>/<pid>.json, once.
+
+        What prevents that is written to <folder>/<pid>.problem."""
         if not self.records():
             return
         self.pid = None
@@ -89,7 +92,7 @@ class History:
         conf = os.environ.get("PYTORCH_CUDA_ALLOC_CONF")
         if conf and "allocator_settings" not in snapshot:  # torch 2.1 leaves them out
             snapshot["allocator_settings"] = {"PYTORCH_CUDA_ALLOC_CONF": conf}
-        snapshot["torch_version"] = str(self.torch.__version__)  # who reads it need not guess
+        snapshot["torch_version"] = str(self.torch.__version__)  # readers need not infer the release
         if not any(snapshot["device_traces"]) and not snapshot["segments"] and not _ended_by():
             return  # a worker of torch.compile, say
         with open(path + ".pickle", "wb") as file:
@@ -131,13 +134,14 @@ class History:
 
 
 def _end_by_interrupt():
-    """Has Python end itself by SIGINT, as after any KeyboardInterrupt; it forgets that when text is compiled and run."""
+    """Makes Python end itself by SIGINT, as after any KeyboardInterrupt, which it forgets when text is compiled and
+    run."""
     sys.excepthook = lambda *error: None  # it was shown already
     ctypes.pythonapi.PyRun_SimpleString(b"raise KeyboardInterrupt")
 
 
 def _leave_problem(path, error):
-    for left in (".pickle", ".json.part"):  # what a full disk could not take makes room for the reason
+    for left in (".pickle", ".json.part"):  # these make room for the reason on a full disk
         try:
             os.unlink(path + left)
         except OSError:
@@ -163,12 +167,12 @@ def _proposals(seen, snapshot):
 
 
 def _ended_by():
-    """The exception that nobody caught, or None."""
+    """Returns the uncaught exception, or None."""
     return getattr(sys, "last_value", None)
 
 
 def _place_of(error):
-    """The innermost line of a traceback outside of PyTorch and this package, as "train.py:33"."""
+    """Returns the innermost line of a traceback outside of PyTorch and this package, as "train.py:33"."""
     place, trace = "", error.__traceback__
     while trace is not None:
         file = trace.tb_frame.f_code.co_filename
@@ -179,7 +183,7 @@ def _place_of(error):
 
 
 def _sources():
-    """The files of the program itself: a run can be answered from an earlier one if none changed."""
+    """Returns the source files of the script: a run can be answered from an earlier one if none changed."""
     installed = (sys.prefix + os.sep, sys.base_prefix + os.sep, frames.FOLDER)
     torch = sys.modules["torch.version"]
     found = {torch.__file__}
@@ -204,7 +208,7 @@ def _sources():
 
 
 def _is_randomized():
-    """Whether the kernel gives this process random addresses."""
+    """Returns whether the kernel gives this process random addresses."""
     try:
         with open("/proc/self/personality", encoding="ascii") as file:
             return not int(file.read(), 16) & 0x0040000  # ADDR_NO_RANDOMIZE
@@ -222,7 +226,7 @@ def begin(torch, settings):
         history.write()
         leave(status)
 
-    os._exit = leave_after_writing  # what multiprocessing's children end with
+    os._exit = leave_after_writing  # multiprocessing's children end with it
     if threading.current_thread() is threading.main_thread() and \
             signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
         signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))

@@ -1,8 +1,8 @@
-"""Programs that record themselves get the files that they would get without us.
+"""Gives scripts that record themselves the snapshots that they would get without memreplay.
 
-PyTorch has one recorder, and it is ours from the first allocation on. When the program turns
-recording on or off, the position in the traces is noted; when it takes a snapshot, it gets what was
-recorded in between, and stacks only of blocks that were made meanwhile.
+PyTorch has one recorder, and memreplay uses it from the first allocation on. When the script turns recording on or off,
+the position in the traces is noted; when it takes a snapshot, it gets what was recorded in between, and only blocks
+that were made meanwhile have stacks.
 """
 import inspect
 import pickle
@@ -16,7 +16,7 @@ class OwnRecording:
         self.torch, self.history = torch, history
         self.record, self.take_now = memory._record_memory_history, memory._snapshot
         self.earlier = []  # events that PyTorch forgot when recording was turned on once more
-        self.spans = []  # [begin, end] positions per device, while it was on; end None: still
+        self.spans = []  # [begin, end] positions per device, while it was on; end None: still on
         self.entries, self.keeps_events = None, True
         memory._record_memory_history = self._record
         memory._snapshot = self._snapshot
@@ -25,7 +25,8 @@ class OwnRecording:
             ours.__func__.__doc__ = function.__doc__
 
     def keep_events(self, begin):
-        """Turns recording on once more; some releases before 2.6, 2.1 for one, then forget what they had."""
+        """Turns recording on once more and keeps the events, which some releases before 2.6, such as 2.1, then
+        forget."""
         had = []
         if [int(part) for part in self.torch.__version__.split(".")[:2]] < [2, 6]:
             had = self.take()["device_traces"]
@@ -40,10 +41,10 @@ class OwnRecording:
         return snapshot
 
     def _positions(self):
-        """The next position in each device's trace."""
+        """Returns the next position in each device's trace."""
         if not self.history.records():
             return []
-        # Taking a snapshot is an event itself, noted after it is taken.
+        # Taking a snapshot is itself an event, noted after it is taken.
         return [len(trace) + 1 if trace else 0 for trace in self.take()["device_traces"]]
 
     def _record(self, enabled="all", *args, **kwargs):
@@ -58,7 +59,7 @@ class OwnRecording:
             self.spans.append([positions, None])
 
     def _understand(self, enabled, args, kwargs):
-        """What the wishes mean for us: how many events, and stacks of C++ as well."""
+        """Reads from the script's arguments how many events to keep, and whether stacks have C++ frames."""
         self.keeps_events = enabled in ("all", True)
         if isinstance(enabled, bool):
             self.entries = args[1] if len(args) > 1 else kwargs.get("trace_alloc_max_entries", 1)
@@ -69,7 +70,7 @@ class OwnRecording:
             self.history.record_all_stacks()
 
     def _on(self, device, position):
-        """Whether the program recorded at a position of a device's trace."""
+        """Returns whether the script recorded at a position of a device's trace."""
         for begin, end in self.spans:
             first = begin[device] if device < len(begin) else 0
             last = None if end is None else end[device] if device < len(end) else 0

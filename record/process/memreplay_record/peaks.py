@@ -1,5 +1,4 @@
-"""The highest figures of PyTorch's counters, also where the program resets them, as training loops do that
-log the peak of each step."""
+"""Keeps the peaks of PyTorch's counters when the script resets them, as training loops do that log each step's peak."""
 
 
 class Peaks:
@@ -8,7 +7,7 @@ class Peaks:
 
     def __init__(self, torch):
         self.torch = torch
-        self.before = {}  # index of a card -> figures that resets took away
+        self.before = {}  # index of a card -> figures before the last reset
         for name, note in (("_cuda_resetPeakMemoryStats", self._note_peaks),
                            ("_accelerator_resetPeakStats", self._note_peaks),
                            ("_cuda_resetAccumulatedMemoryStats", self._note_counts),
@@ -29,7 +28,7 @@ class Peaks:
         self.before.setdefault(index, {}).update({name: now[name] for name in self.COUNTS})
 
     def of(self, index):
-        """What memory_stats() would say of a card, had nothing been reset."""
+        """Returns what memory_stats() would report for a card without any resets."""
         stats, before = self.torch.cuda.memory_stats(index), self.before.get(index, {})
         figures = {name: max(stats.get(key, 0), before.get(name, 0)) for name, key in self.PEAKS.items()}
         for name, key in self.COUNTS.items():

@@ -1,23 +1,22 @@
-"""Jobs of several processes on imagined cards.
+"""Jobs of several processes on simulated GPUs.
 
---ranks N --rank K: one process stands for one rank. It gets the environment that torchrun would give
-it, and a store in which all other ranks have already written what this one waits for. NCCL is
-PyTorch's own process group over the card's library, which needs no peers; gloo, which would look for
-them, is PyTorch's fake process group. Under torchrun, whose processes are real, the store is
-torchrun's and gloo is gloo.
+With --ranks N --rank K, one process stands for one rank. It gets the environment that torchrun would give it, and a
+store in which all other ranks have already written what this one waits for. NCCL is PyTorch's own process group over
+the simulated GPU's library, which needs no peers; gloo, which would look for them, is PyTorch's fake process group.
+Under torchrun, whose processes are real, the store is torchrun's and gloo is gloo.
 """
 import os
 
 from memreplay_record import card, collectives, on_import
 
-_store = None  # C++ keeps only its half of one alive
-_IDENTITY = 128  # bytes of an identity of NCCL's
+_store = None  # the C++ side does not keep it alive
+_IDENTITY = 128  # bytes of an NCCL identity
 
 
 def begin(settings):
     if settings.ranks:
         if "TORCHELASTIC_RUN_ID" in os.environ:
-            card.give_up(settings, "--ranks is for a program of one process; torchrun starts all "
+            card.give_up(settings, "--ranks is for a script of one process; torchrun starts all "
                                    "ranks itself, so leave --ranks out and give --cards")
         cards = int(os.environ.get("MEMREPLAY_CARD_COUNT", "1"))  # of each machine
         os.environ.update({
@@ -73,7 +72,8 @@ def _after_c10d(c10d, settings):
             return isinstance(made, fake or gloo)
 
     class LoneGloo(metaclass=Kind):
-        """What is made for gloo. Calls end at once; what others would send is what this one has."""
+        """A process group in place of gloo's. Calls end at once, and what other ranks would send is what this one
+        has."""
 
         def __new__(cls, store, rank, size, *args, **kwargs):
             if fake is None:  # torch 2.1: gloo itself, of one rank
@@ -89,7 +89,7 @@ def _after_c10d(c10d, settings):
 
 
 def _lone_store(c10d):
-    """A store in which every other rank has done its part."""
+    """Returns a store in which every other rank has done its part."""
     global _store
     if _store is not None:
         return _store
@@ -107,13 +107,13 @@ def _lone_store(c10d):
             return self.values.get(key, bytes(_IDENTITY))
 
         def add(self, key, amount):
-            """Counts of ranks that arrived: all have."""
+            """Counts the ranks that arrived: all have."""
             total = max(int(self.values.get(key, b"0")) + amount, world if amount == 1 else amount)
             self.values[key] = str(total).encode()
             return total
 
         def check(self, keys):
-            """Nobody asks for help: what this rank did not write is not there."""
+            """Returns whether this rank wrote the keys; others, such as a request for help, do not exist."""
             return all(key in self.values for key in keys)
 
         def wait(self, keys, timeout=None):

@@ -3,7 +3,7 @@
 Each file below is one remedy. It has
 
     NAME                     "checkpoint"; a change is called NAME, or NAME:ARGUMENT ("checkpoint:Block")
-    propose(seen)            yields a Proposal for each change that may help a script of which `seen` (survey.py) was noted
+    propose(seen)            yields a Proposal for each change that may help the script in `seen` (survey.py)
     apply(change, argument)  makes the change in this process, right after torch was imported (change.py)
 
 What apply() does must make the same allocations as the lines of the proposal do, written into the script by hand
@@ -13,8 +13,8 @@ import importlib
 
 from memreplay_record.remedies.change import Change
 
-NAMES = ("fused", "foreach", "set_to_none", "no_grad", "empty_cache", "sdpa", "chunked_loss", "checkpoint", "hf_checkpoint",
-         "micro_batches", "step_in_backward", "offload", "autocast", "eight_bit", "sgd", "flops")
+NAMES = ("fused", "foreach", "set_to_none", "no_grad", "empty_cache", "sdpa", "chunked_loss", "checkpoint",
+         "hf_checkpoint", "micro_batches", "step_in_backward", "offload", "autocast", "eight_bit", "sgd", "flops")
 
 
 def module(name):
@@ -22,7 +22,7 @@ def module(name):
 
 
 def apply(torch, names):
-    """Makes the changes `names`; returns what counts which of them the script met. ValueError: there is no such change."""
+    """Makes the changes `names` and returns the Change, which notes those that are met. ValueError: no such change."""
     change = Change(torch)
     for name in names:
         kind, _, argument = name.partition(":")
@@ -34,5 +34,5 @@ def apply(torch, names):
 
 
 def proposals(seen):
-    """Plain data: what could help, in the order of NAMES."""
+    """Returns what could help, as plain data in the order of NAMES."""
     return [proposal.plain() for name in NAMES for proposal in module(name).propose(seen)]

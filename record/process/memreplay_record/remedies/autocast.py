@@ -1,4 +1,4 @@
-"""The forward pass in bfloat16, its weights in float32."""
+"""Runs the forward pass in bfloat16 with weights in float32."""
 from memreplay_record.remedies.change import Proposal
 
 NAME = "autocast"
@@ -11,7 +11,8 @@ def propose(seen):
         text = model.call.text or f"... = {model.variable}(...)"
         yield Proposal(
             f"{NAME}:{model.name}", f"{model.name} under bfloat16 autocast",
-            ['with torch.autocast("cuda", dtype=torch.bfloat16):', f"    {text}"], cost="nothing; it is faster", cost_rank=3,
+            ['with torch.autocast("cuda", dtype=torch.bfloat16):', f"    {text}"],
+            cost="nothing; it is faster", cost_rank=3,
             preserves=False, preserves_text="other results: matrix products and convolutions in bfloat16",
             place=model.call.place)
 

@@ -1,4 +1,4 @@
-"""What a remedy changes things with, and what it proposes."""
+"""The means by which a remedy changes a script, and its proposals."""
 import functools
 
 
@@ -6,8 +6,8 @@ class Proposal:
     """A change that may help, in words and as lines to paste.
 
     `cost_rank` orders proposals: below 1 it costs next to nothing, below 3 time, above that other results. Of several
-    with the same `group` one at a time is made. `recomputes` is a class of modules of whose forward passes a share is made
-    twice.
+    with the same `group`, one at a time is made. `recomputes` is a class of modules; a share of their forward passes is
+    made twice.
     """
 
     def __init__(self, name, change, lines, cost, cost_rank, preserves=True, preserves_text="", place="", group="",
@@ -33,7 +33,7 @@ class Change:
         self._classes = {}  # name of a class of modules -> functions that change the class
 
     def meeting(self):
-        """A function that notes that the remedy applied just now was met."""
+        """Returns a function that notes that the remedy being applied was met."""
         name = self.name
 
         def meet():
@@ -63,7 +63,7 @@ class Change:
         module.__init__ = made
 
     def around_forward(self, name, around):
-        """around(forward, module, args, kwargs) stands for forward() of the class `name` of modules."""
+        """Replaces forward() of the class `name` of modules by around(forward, module, args, kwargs)."""
         def change(cls):
             forward = cls.forward
 

@@ -1,4 +1,4 @@
-"""Cross entropy of logits, some rows at a time, with the gradient in the place of the logits."""
+"""Computes the cross entropy of logits some rows at a time, with the gradient in the place of the logits."""
 import ast
 import functools
 import inspect
@@ -16,12 +16,12 @@ def propose(seen):
         yield Proposal(
             NAME, "cross entropy in chunks of rows", [*_source(), "", used],
             cost="some more kernels", cost_rank=0.4, place=call.place,
-            preserves_text="the same up to rounding; the logits are overwritten with their gradient, so nothing may read "
-                           "them after the loss")
+            preserves_text="the same up to rounding; the logits are overwritten with their gradient, so nothing may "
+                           "read them after the loss")
 
 
 def _applied(call):
-    """The same call of the class below; None where it cannot do what the call says."""
+    """Returns the same call of the class below, or None if it cannot do what the call says."""
     more = {keyword.arg: ast.unparse(keyword.value) for keyword in call.keywords}
     arguments = [ast.unparse(argument) for argument in call.args]
     if len(arguments) != 2 or not set(more) <= {"ignore_index"}:
@@ -30,7 +30,7 @@ def _applied(call):
 
 
 def _source():
-    """The class below, as a script would have it."""
+    """Returns the class below, as a script would have it."""
     lines = inspect.getsource(_make).splitlines()
     first, last = (next(i for i, line in enumerate(lines) if line.startswith(f"    {word} ChunkedCrossEntropy"))
                    for word in ("class", "return"))

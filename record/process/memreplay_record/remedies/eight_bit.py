@@ -18,7 +18,8 @@ def propose(seen):
                 f"{NAME}:{each.name}", f"{_THEIRS[each.name]} of bitsandbytes",
                 ["import bitsandbytes", f"{ours}(...)  # in place of {text or each.name}"],
                 cost="about the same time", cost_rank=4, preserves=False,
-                preserves_text="other results: the moments of large parameters are rounded to 8 bits", place=each.call.place,
+                preserves_text="other results: the moments of large parameters are rounded to 8 bits",
+                place=each.call.place,
                 group="optimizer")
 
 

@@ -1,4 +1,4 @@
-"""What is cached goes back to the driver between training and evaluation, whose tensors have other sizes."""
+"""Releases cached memory to the driver between training and evaluation, whose tensors have other sizes."""
 import functools
 
 from memreplay_record.remedies.change import Proposal

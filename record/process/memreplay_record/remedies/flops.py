@@ -1,6 +1,6 @@
-"""No change of the script: counts the FLOPs of its training passes, from which follows what a second forward pass costs.
+"""Changes nothing but counts the FLOPs of the script's training passes, to compute what a second forward pass costs.
 
-A run of its own, since what watches each op may change how autograd computes a gradient.
+This is a run of its own, since observing each op may change how autograd computes a gradient.
 """
 import threading
 
@@ -12,7 +12,7 @@ def propose(seen):
 
 
 def apply(change, argument):
-    """Sums them up in change.flops: "" has those of all training passes, the name of a class those of its forward passes."""
+    """Sums FLOPs in change.flops: "" for all training passes, the name of a class for its forward passes."""
     torch, meet, counts = change.torch, change.meeting(), change.flops
     from torch.utils import flop_counter
     from torch.utils._python_dispatch import TorchDispatchMode

@@ -1,4 +1,4 @@
-"""The optimizer's step tensor by tensor: its temporaries are those of one tensor."""
+"""Makes the optimizer's step tensor by tensor, so that its temporaries are those of one tensor."""
 from memreplay_record.remedies import optimizer
 
 NAME = "foreach"

@@ -1,4 +1,4 @@
-"""The optimizer's step in one kernel for many tensors, without lists of temporaries."""
+"""Makes the optimizer's step in one kernel for many tensors, without lists of temporaries."""
 from memreplay_record.remedies import optimizer
 
 NAME = "fused"

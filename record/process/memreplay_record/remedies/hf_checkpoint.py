@@ -1,4 +1,4 @@
-"""The checkpointing that a model of Transformers or diffusers brings."""
+"""Turns on the checkpointing that models of Transformers and diffusers have."""
 from memreplay_record.remedies.change import Proposal
 
 NAME = "hf_checkpoint"

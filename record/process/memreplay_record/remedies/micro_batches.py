@@ -1,7 +1,7 @@
-"""A batch in parts: forward and backward of one part after the other, and their gradients are added.
+"""Splits a batch: one part after the other runs forward and backward, and their gradients are added.
 
-Only where the model itself returns its loss. The first part is run where the script calls the model, the others when its
-backward pass is over, with the factor by which that multiplied the loss.
+This requires that the model itself returns its loss. The first part runs where the script calls the model, the others
+when its backward pass is over, with the factor by which that multiplied the loss.
 """
 import ast
 import contextlib
@@ -20,26 +20,30 @@ def propose(seen):
                 f"{NAME}:{model.name}:{parts}", f"the batch in {parts} micro-batches of {model.batch // parts}",
                 _lines(model, parts), cost=f"{parts} smaller passes in place of one", cost_rank=1.5 + parts / 8,
                 preserves=not model.mixes_samples, place=model.call.place,
-                preserves_text="other statistics of batch normalisation, which sees a part of the batch" if model.mixes_samples
+                preserves_text="other statistics of batch normalisation, which sees a part of the batch"
+                if model.mixes_samples
                 else "the same up to rounding, if the loss is a mean over samples of equal weight")
 
 
 def _lines(model, parts):
     call = model.call.statement.value if isinstance(model.call.statement, ast.Assign) else None
-    if isinstance(call, ast.Call) and call.args and not call.keywords and all(isinstance(a, ast.Name) for a in call.args):
+    if isinstance(call, ast.Call) and call.args and not call.keywords and \
+            all(isinstance(a, ast.Name) for a in call.args):
         names = [argument.id for argument in call.args]
         chunks = ", ".join(f"{name}.chunk({parts})" for name in names)
         return [f"for {', '.join(names)} in zip({chunks}):", f"    {model.call.text}",
                 f"    (loss / {parts}).backward()  # with the script's own scaler"]
-    return [f"# {model.call.text or model.variable}: a batch of {model.batch // parts}, and gradients of {parts} batches",
+    return [f"# {model.call.text or model.variable}: a batch of {model.batch // parts}, "
+            f"and gradients of {parts} batches",
             f"# added before each step (gradient_accumulation_steps={parts})"]
 
 
 def find_loss(torch, output):
-    """(where it is, the scalar that a model returns), or None."""
+    """Returns (where it is, the scalar that a model returns), or None."""
     if isinstance(output, torch.Tensor):
         return (None, output) if output.dim() == 0 and output.requires_grad else None
-    items = output.items() if isinstance(output, dict) else enumerate(output) if isinstance(output, (tuple, list)) else ()
+    items = output.items() if isinstance(output, dict) else \
+        enumerate(output) if isinstance(output, (tuple, list)) else ()
     return next(((at, one) for at, one in items
                  if isinstance(one, torch.Tensor) and one.dim() == 0 and one.requires_grad), None)
 
@@ -54,8 +58,9 @@ def _with_loss(output, at, loss):
 
 
 def batch_of(torch, args, kwargs):
-    """The size of the first dimension that all tensors with one have; 0: they differ, or there are none."""
-    sizes = {value.size(0) for value in (*args, *kwargs.values()) if isinstance(value, torch.Tensor) and value.dim() > 0}
+    """Returns the size of the first dimension that all tensors with one share; 0 if they differ or there are none."""
+    sizes = {value.size(0) for value in (*args, *kwargs.values())
+             if isinstance(value, torch.Tensor) and value.dim() > 0}
     return sizes.pop() if len(sizes) == 1 else 0
 
 

@@ -1,4 +1,4 @@
-"""Evaluation and inference without the activations of a backward pass that never comes."""
+"""Evaluates without the activations for a backward pass that never comes."""
 from memreplay_record.remedies.change import Proposal
 
 NAME = "no_grad"
@@ -11,7 +11,8 @@ def propose(seen):
             text = call.text or f"... = {model.variable}(...)"
             yield Proposal(
                 f"{NAME}:{model.name}", f"torch.no_grad() where {model.name} is evaluated",
-                ["with torch.no_grad():", f"    {text}"], cost="nothing; it is faster", cost_rank=0.02, place=call.place,
+                ["with torch.no_grad():", f"    {text}"],
+                cost="nothing; it is faster", cost_rank=0.02, place=call.place,
                 preserves_text="the same outputs")
 
 

@@ -1,4 +1,4 @@
-"""What a forward pass saves for backward is kept in pinned memory of the host meanwhile."""
+"""Keeps what a forward pass saves for backward in pinned memory of the host."""
 from memreplay_record.remedies.change import Proposal
 
 NAME = "offload"

@@ -1,4 +1,4 @@
-"""What remedies of optimizers share."""
+"""What the remedies of optimizers share."""
 import ast
 import functools
 
@@ -6,7 +6,7 @@ from memreplay_record.remedies.change import Proposal
 
 
 def proposals(seen, name, value, **words):
-    """Each optimizer with the argument `name`, which says how the step is made."""
+    """Yields a proposal for each optimizer with the argument `name`, which decides how the step is made."""
     for each in seen.optimizers.values():
         if _is_free_to_choose(each) and name in each.arguments:
             yield Proposal(f"{name}:{each.name}", f"{each.name}({name}={value})", _lines_of(each, **{name: value}),
@@ -14,13 +14,13 @@ def proposals(seen, name, value, **words):
 
 
 def _is_free_to_choose(optimizer):
-    """Whether the script left it to PyTorch how the step is made, which then takes lists of temporaries."""
+    """Returns whether the script lets PyTorch choose how the step is made, which then takes lists of temporaries."""
     return optimizer.is_pytorch and "foreach" in optimizer.arguments and not optimizer.fused and \
         optimizer.foreach is not False
 
 
 def _lines_of(optimizer, **more):
-    """The call that makes the optimizer, with these arguments."""
+    """Returns the call that makes the optimizer, with these arguments."""
     added = [f"{name}={value}" for name, value in more.items()]
 
     def call(node):
@@ -32,11 +32,11 @@ def _lines_of(optimizer, **more):
 
 
 def with_arguments(change, name, **more):
-    """The optimizers `name` of torch.optim are made with these arguments."""
+    """Makes the optimizers `name` of torch.optim with these arguments."""
     cls, meet = getattr(change.torch.optim, name), change.meeting()
     init = cls.__init__
 
-    @functools.wraps(init)  # scripts look at the signature, nanoGPT for "fused"
+    @functools.wraps(init)  # scripts read the signature, nanoGPT for "fused"
     def made(optimizer, *args, **kwargs):
         meet()
         init(optimizer, *args, **{**kwargs, **more})

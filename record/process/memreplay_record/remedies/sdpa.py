@@ -1,4 +1,5 @@
-"""Attention written out (softmax of scores, times values) as PyTorch's scaled_dot_product_attention(), which keeps no scores.
+"""Replaces hand-written attention (softmax of scores, times values) by PyTorch's scaled_dot_product_attention(), which
+keeps no scores.
 
 The function is rewritten: y = dropout(softmax(mask(q @ k.transpose(-2, -1) * scale))) @ v, in one expression or in
 several statements of one block.
@@ -27,7 +28,8 @@ def propose(seen):
                     [f"# in place of what makes the scores and multiplies them by the values, lines {first} to {last}:",
                      found.text],
                     cost="nothing; it is faster", cost_rank=0.2, place=survey.place(found.path, first),
-                    preserves_text="the same up to rounding" + (", as the mask is the causal one" if found.is_causal else ""))
+                    preserves_text="the same up to rounding"
+                    + (", as the mask is the causal one" if found.is_causal else ""))
 
 
 def apply(change, argument):
@@ -43,7 +45,7 @@ def apply(change, argument):
 
 
 class Attention:
-    """Where a function has it, and the function without."""
+    """The attention of a function, and the function without it."""
 
     def __init__(self, path, lines, text, is_causal, function):
         self.path, self.lines = path, lines  # of the statements that it takes
@@ -51,7 +53,7 @@ class Attention:
 
 
 def find(cls):
-    """The Attention of forward(), or None: there is none, or it has something that cannot be expressed."""
+    """Returns the Attention of forward(), or None if it has none or has something that cannot be expressed."""
     forward = inspect.unwrap(cls.forward)
     try:
         lines, first = inspect.getsourcelines(forward)
@@ -64,20 +66,25 @@ def find(cls):
             [node.orelse for node in ast.walk(tree) if getattr(node, "orelse", None)]:
         for end, statement in enumerate(body if isinstance(body, list) else ()):
             match = _Match(body[:end])
-            if isinstance(statement, ast.Assign) and match.values(statement.value) and (is_causal or not match.is_masked):
+            if isinstance(statement, ast.Assign) and match.values(statement.value) and \
+                    (is_causal or not match.is_masked):
                 after = ast.copy_location(ast.Assign(statement.targets, match.call()), statement)
                 body[:end + 1] = [each for each in body[:end] if each not in match.used] + [after]
                 gone = {each.targets[0].id for each in match.used}
-                if any(isinstance(node, ast.Name) and node.id in gone and isinstance(node.ctx, ast.Load) for node in ast.walk(tree)):
+                if any(isinstance(node, ast.Name) and node.id in gone and isinstance(node.ctx, ast.Load)
+                       for node in ast.walk(tree)):
                     return None  # the scores are used elsewhere
-                lines = sorted(line for each in [*match.used, statement] for line in range(each.lineno, each.end_lineno + 1))
+                lines = sorted(line for each in [*match.used, statement]
+                               for line in range(each.lineno, each.end_lineno + 1))
                 return Attention(forward.__code__.co_filename, lines, ast.unparse(after), match.is_masked,
                                  _function(tree, forward))
     return None
 
 
 def _class_around(code):
-    """The source of the class that a function is in. inspect.getsource() has none of the script's own when Python ends."""
+    """Returns the source of the class that a function is in.
+
+    inspect.getsource() has none of the script's own when Python ends."""
     lines = linecache.getlines(code.co_filename)
     around = [node for node in ast.walk(ast.parse("".join(lines)))
               if isinstance(node, ast.ClassDef) and node.lineno <= code.co_firstlineno <= node.end_lineno]
@@ -85,9 +92,9 @@ def _class_around(code):
 
 
 def _function(tree, forward):
-    """The function of a module's only statement, with what `forward` sees; None where that cannot be had."""
-    code = next((each for each in compile(ast.fix_missing_locations(tree), forward.__code__.co_filename, "exec").co_consts
-                 if isinstance(each, types.CodeType)), None)
+    """Returns the function of a module's only statement, with what `forward` sees, or None if that is not possible."""
+    code = next((each for each in compile(ast.fix_missing_locations(tree), forward.__code__.co_filename,
+                                          "exec").co_consts if isinstance(each, types.CodeType)), None)
     if code is None or code.co_freevars != forward.__code__.co_freevars:
         return None
     made = types.FunctionType(code, forward.__globals__, forward.__name__, forward.__defaults__, forward.__closure__)
@@ -104,7 +111,7 @@ class _Match:
         self.is_masked = False
 
     def values(self, node):
-        """Whether it is weights @ values, followed by nothing."""
+        """Returns whether `node` is weights @ values, followed by nothing."""
         product = _product(node)
         if product is None:
             return False
@@ -112,7 +119,7 @@ class _Match:
         return self._weights(self._resolve(product[0]))
 
     def call(self):
-        """The call in its place."""
+        """Returns the call that takes its place."""
         keywords = {"is_causal": "True"} if self.is_masked else {}
         keywords.update({"dropout_p": self._dropout} if self._dropout else {})
         keywords["scale"] = self._scale or "1.0"
@@ -121,7 +128,7 @@ class _Match:
         return ast.parse(f"torch.nn.functional.{_SDPA}({', '.join(words)})", mode="eval").body
 
     def _resolve(self, node):
-        """What a name was given last, if that is an assignment of this block."""
+        """Returns what a name was last assigned in this block, or the name itself."""
         if not isinstance(node, ast.Name):
             return node
         taken = self._before.index(self.used[-1]) if self.used else len(self._before)
@@ -175,12 +182,12 @@ class _Match:
 
 
 def _called(node):
-    """("F.softmax", arguments) of a call; ("", []) of anything else."""
+    """Returns ("F.softmax", arguments) of a call; ("", []) of anything else."""
     return (ast.unparse(node.func), node.args) if isinstance(node, ast.Call) else ("", [])
 
 
 def _product(node):
-    """The two sides of a @ b or torch.matmul(a, b), or None."""
+    """Returns the two sides of a @ b or torch.matmul(a, b), or None."""
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.MatMult):
         return node.left, node.right
     name, arguments = _called(node)

@@ -1,4 +1,4 @@
-"""Gradients freed between steps instead of filled with zeros."""
+"""Frees gradients between steps instead of filling them with zeros."""
 import functools
 
 from memreplay_record.remedies.change import Proposal
@@ -11,7 +11,8 @@ def propose(seen):
     if call is not None:
         text = call.text.replace("set_to_none=False", "set_to_none=True").replace("zero_grad(False)", "zero_grad()")
         yield Proposal(
-            NAME, "zero_grad(set_to_none=True)", [text if text != call.text else "optimizer.zero_grad(set_to_none=True)"],
+            NAME, "zero_grad(set_to_none=True)",
+            [text if text != call.text else "optimizer.zero_grad(set_to_none=True)"],
             cost="nothing", cost_rank=0.05, place=call.place,
             preserves_text="the same, except that parameters without a gradient are skipped by the optimizer")
 

@@ -11,7 +11,8 @@ def propose(seen):
             yield Proposal(
                 f"{NAME}:{each.name}", f"SGD in place of {each.name}", ["torch.optim.SGD(..., lr=...)"],
                 cost="another training: learning rates must be found anew", cost_rank=9, preserves=False,
-                preserves_text="another optimizer; it stands here as the bound of what any can save", place=each.call.place,
+                preserves_text="another optimizer; it stands here as the bound of what any can save",
+                place=each.call.place,
                 group="optimizer")
 
 
@@ -30,6 +31,6 @@ def apply(change, argument):
 
 
 def _signature(cls):
-    """Scripts look at it: nanoGPT for "fused"."""
+    """Returns the constructor's signature, which scripts read: nanoGPT for "fused"."""
     import inspect
     return inspect.signature(cls.__init__)

@@ -1,6 +1,6 @@
-"""What a script is made of, as far as remedies ask: its models, their repeated modules, its optimizers and its loss.
+"""What a script is made of, as far as remedies need it: models, repeated modules, optimizers and loss.
 
-The notes (notes.py) come by all of it anyway, so that a survey changes no event.
+The notes (notes.py) see all of it anyway, so a survey changes no event.
 """
 import ast
 import functools
@@ -15,7 +15,7 @@ _INSTALLED = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}"
 
 
 def is_own(path):
-    """Whether a file is the script's, and neither a package's nor ours."""
+    """Returns whether a file is the script's, and neither a package's nor ours."""
     return not path.startswith((frames.FOLDER, "<")) and not any(part in path for part in _INSTALLED) and \
         f"{os.sep}torch{os.sep}" not in path
 
@@ -52,28 +52,28 @@ class Call:
 
     @property
     def text(self):
-        """The statement in one line; "" where there is none."""
+        """The statement in one line; "" if there is none."""
         return ast.unparse(self.statement) if self.statement is not None else ""
 
     def _call_in(self, name):
-        """The statement's one call of a function `name`, or None."""
+        """Returns the statement's one call of a function `name`, or None."""
         found = [node for node in ast.walk(self.statement) if isinstance(node, ast.Call) and
                  ast.unparse(node.func).rpartition(".")[2] == name] if self.statement is not None else []
         return found[0] if len(found) == 1 else None
 
     def call_of(self, name, change):
-        """The text change(call) of the statement's one call of a function `name`, or ""."""
+        """Returns the text change(call) for the statement's one call of a function `name`, or ""."""
         call = self._call_in(name)
         return change(call) or "" if call is not None else ""
 
     def with_call(self, name, change):
-        """The statement with the text change(call) in place of its one call of a function `name`, or ""."""
+        """Returns the statement with the text change(call) in place of its one call of a function `name`, or ""."""
         after = self.call_of(name, change)
         return self.text.replace(ast.unparse(self._call_in(name)), after) if after else ""
 
 
 def own_frame():
-    """The innermost frame of the script, or None."""
+    """Returns the innermost frame of the script, or None."""
     frame = sys._getframe(1)
     while frame is not None and not is_own(frame.f_code.co_filename):
         frame = frame.f_back
@@ -81,7 +81,7 @@ def own_frame():
 
 
 def _keywords_of(module):
-    """The keyword arguments of the call of a module that runs now, which its global hooks do not get."""
+    """Returns the keyword arguments of the running call of a module, which its global hooks do not get."""
     frame = sys._getframe(1)
     while frame is not None:
         if frame.f_code.co_name == "_call_impl" and frame.f_locals.get("self") is module:
@@ -95,7 +95,7 @@ def call_of(frame):
 
 
 def _name_of(value, frame):
-    """What the script calls `value`."""
+    """Returns the script's name for `value`."""
     while frame is not None and is_own(frame.f_code.co_filename):
         for name, found in [*frame.f_locals.items(), *frame.f_globals.items()]:
             if found is value and name.isidentifier():
@@ -144,7 +144,7 @@ class Model:
         self.batch = 0  # the first dimension of all tensors that it was trained with
         self.returns_loss = False
         self.own_classes = list(dict.fromkeys(type(m) for m in module.modules() if _is_own_class(type(m))))
-        # Whether what becomes of a sample depends on the others.
+        # Whether the result for a sample depends on the others.
         self.mixes_samples = any(isinstance(m, torch.nn.modules.batchnorm._BatchNorm) for m in module.modules())
 
     @property
@@ -153,7 +153,7 @@ class Model:
 
 
 def _repeated(torch, model):
-    """The outermost ones, largest share first."""
+    """Returns the outermost repeated classes, largest share first."""
     lists = (torch.nn.ModuleList, torch.nn.Sequential, torch.nn.ModuleDict)
     places, sizes, inside = {}, {}, set()
     for path, module in model.named_modules():
@@ -206,7 +206,7 @@ class Seen:
         return [model for model in self.models.values() if model.trained and self.backward]
 
     def read(self, snapshot):
-        """What the stacks of a snapshot show."""
+        """Reads the stacks of a snapshot."""
         done = set()
         for trace in snapshot["device_traces"]:
             for event in trace:
@@ -225,7 +225,7 @@ class Seen:
 
 
 class SurveyingNotes(notes.Notes):
-    """Notes that look at the models and the optimizers as they pass."""
+    """Notes that also look at the models and the optimizers."""
 
     def __init__(self, torch, watch):
         self.seen = Seen(torch)

@@ -1,8 +1,8 @@
-"""Twins on the CPU of small tensors on the card, and how true their values are.
+"""CPU copies (twins) of small tensors of the simulated GPU, and how true their values are.
 
-UNKNOWN: no known operation wrote all of it. ASSUMED: it depends on a stand-in. TRUE: the values that
-a card would hold. The card itself forgets what a block held when PyTorch hands it out anew; which
-blocks hold stand-ins is remembered here.
+UNKNOWN: no known operation wrote all of it. ASSUMED: it depends on a stand-in. TRUE: the values that a real GPU would
+hold. The simulated GPU itself forgets what a block held when PyTorch hands it out again; this module remembers which
+blocks hold stand-ins.
 """
 import ctypes
 
@@ -11,15 +11,15 @@ import torch
 from memreplay_record import card
 
 UNKNOWN, ASSUMED, TRUE = 0, 1, 2
-LIMIT = 64 << 10  # bytes of a tensor that has values
-INDEX_LIMIT = 1 << 20  # the same of integers and truth values, which steer programs most
+LIMIT = 64 << 10  # maximum bytes of a tensor that has values
+INDEX_LIMIT = 1 << 20  # the same for integers and truth values, which steer scripts most
 
 _INDEX_TYPES = {torch.bool, torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64}
 _assumed = set()  # addresses of storages
 
 
 class Aside:
-    """A with block in which we compute beside the program: no mode sees it, and tensors have versions."""
+    """A with block for our own computations: no mode sees them, and tensors have versions."""
 
     def __enter__(self):
         self.guards = [torch._C.DisableTorchFunction()]
@@ -35,7 +35,7 @@ class Aside:
 
 
 def extent(tensor):
-    """Bytes from the first element of a tensor to behind its last one, in memory."""
+    """Returns the bytes of memory from the first element of a tensor to the end of its last one."""
     if tensor.is_contiguous():
         return tensor.numel() * tensor.element_size()
     last = 0
@@ -69,7 +69,7 @@ def _like(buffer, tensor):
 
 
 def twin(tensor):
-    """A CPU tensor of the same shape, strides and bytes, with a storage of its own."""
+    """Returns a CPU tensor of the same shape, strides and bytes, with a storage of its own."""
     size = extent(tensor)
     buffer = torch.empty(max(size, 1), dtype=torch.uint8)
     if size:
@@ -81,7 +81,7 @@ def twin(tensor):
 
 
 def write(tensor, values, how_true):
-    """Puts `values`, a CPU tensor of the same shape, into a small tensor of the card."""
+    """Writes `values`, a CPU tensor of the same shape, into a small tensor of the simulated GPU."""
     size = extent(tensor)
     if size == 0:
         return
@@ -102,13 +102,13 @@ def write(tensor, values, how_true):
 
 
 def assume_as_is(tensor):
-    """A kernel changed a small tensor in a way that nobody computed: the bytes become a stand-in."""
+    """Marks a small tensor as a stand-in after a kernel changed it in a way that was not computed."""
     if card.known(tensor.data_ptr(), extent(tensor)):
         _assumed.add(tensor.untyped_storage().data_ptr())
 
 
 def settle(tensor):
-    """A copy from the host filled the tensor: what its block held before is past."""
+    """Forgets what the block held before a copy from the host filled the tensor."""
     if _assumed and tensor.untyped_storage().nbytes() == extent(tensor):
         _assumed.discard(tensor.untyped_storage().data_ptr())
 

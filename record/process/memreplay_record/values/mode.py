@@ -5,7 +5,7 @@ from torch.overrides import TorchFunctionMode
 from memreplay_record import card
 from memreplay_record.values import memory, sizes
 
-# Calls that touch no values: they only run.
+# Calls that touch no values only run.
 _PASSING = set("""
     __get__ __set__ __delete__ __len__ __dir__ __hash__ __torch_dispatch__ __dlpack__ __dlpack_device__
     __reduce_ex__ __deepcopy__ __setstate__ _typed_storage untyped_storage storage storage_type set_
@@ -32,13 +32,13 @@ _READING = set("""
     item tolist __bool__ __int__ __float__ __index__ __complex__ __array__ numpy cpu is_nonzero
     __contains__ __format__ _local_scalar_dense
 """.split())
-# Operators of libraries that exchange values between ranks: the card's NCCL does it, the CPU has none.
+# Operators of libraries that exchange values between ranks: the simulated GPU's NCCL does it, the CPU has none.
 _EXCHANGING = {"c10d", "c10d_functional", "_c10d_functional", "_c10d_functional_autograd", "symm_mem"}
-# Results of checks on tensors whose values nobody knows: nothing is wrong.
+# Checks on tensors with unknown values answer that nothing is wrong.
 _CHECKS = {"all": True, "allclose": True, "_is_all_true": True, "any": False, "_is_any_true": False}
-# Host code goes on by numbers that a kernel counted, in forms that nobody here knows.
+# Host code continues with numbers that a kernel counted, in forms that are not modelled here.
 _COUNTED = {"mode": "along more than 2,048 values", "matrix_exp": "of a batch", "linalg_matrix_exp": "of a batch"}
-# Indices along a dimension of known size: spread evenly, as by a router that is balanced.
+# Indices along a dimension of known size are spread evenly, as by a balanced router.
 _SPREAD = {"topk", "argmax", "argmin"}
 
 _PLAIN = {torch.Tensor, torch.nn.Parameter}
@@ -47,12 +47,12 @@ if hasattr(torch.nn, "Buffer"):
 
 
 def _on_card(value):
-    """Whether it is a tensor of the card that can have values."""
+    """Returns whether `value` is a tensor of the simulated GPU that can have values."""
     return type(value) in _PLAIN and value.is_cuda and value.layout is torch.strided
 
 
 class _Skip(Exception):
-    """The call is none that is computed: another kind of tensor."""
+    """Raised for a call that is not computed, because it has another kind of tensor."""
 
 
 _SCALARS = {int, float, bool, str, type(None), torch.dtype, torch.device}
@@ -75,7 +75,7 @@ def _tensors(values, found):
 
 
 def _on_cpu(value, twins):
-    """The same arguments for the CPU."""
+    """Returns the same arguments for the CPU."""
     if isinstance(value, torch.Tensor):
         return twins.get(id(value), value)
     if isinstance(value, (list, tuple)):
@@ -94,18 +94,19 @@ def _version(tensor):
     return 0 if tensor.is_inference() else tensor._version
 
 
-# Under vmap() and grad() tensors stand for others and have no memory of their own.
+# Under vmap() and grad(), tensors stand for others and have no memory of their own.
 _transforms = getattr(torch._C._functorch, "peek_interpreter_stack", lambda: None)
 _dispatch_modes = getattr(torch._C, "_len_torch_dispatch_stack", lambda: 0)
 
 
 def _undisturbed():
-    """Whether the CPU may compute beside the real call: nobody traces or watches dispatch."""
+    """Returns whether the CPU may compute next to the real call: nothing traces or watches dispatch."""
     return torch._C._get_tracing_state() is None and _dispatch_modes() == 0
 
 
 def _namespace(func):
-    """Of an operator of torch.ops; None of anything else. A packet of overloads raises where it lacks an attribute."""
+    """Returns the namespace of an operator of torch.ops, or None. A packet of overloads raises for missing
+    attributes."""
     if isinstance(func, torch._ops.OpOverloadPacket):
         return func._qualified_op_name.partition("::")[0]
     return func.namespace if isinstance(func, torch._ops.OpOverload) else None
@@ -128,7 +129,7 @@ class _Values(TorchFunctionMode):
                 return func(*args, **kwargs) if kwargs else func(*args)
             return handler(self, func, args, kwargs or {})
         except BaseException:
-            # A traceback keeps frames, and those must not keep tensors.
+            # A traceback keeps frames alive, which must not keep tensors alive.
             del args, kwargs
             raise
 
@@ -153,7 +154,7 @@ class _Values(TorchFunctionMode):
         return handler
 
     def _ready(self, tensor):
-        """Whether the values of a small tensor of the card are true; unknown ones get stand-ins."""
+        """Returns whether the values of a small tensor of the simulated GPU are true; unknown ones get stand-ins."""
         state = memory.state(tensor)
         if state == memory.UNKNOWN:
             self.policy.fill(tensor)
@@ -177,7 +178,7 @@ class _Values(TorchFunctionMode):
         return result
 
     def _read_twin(self, func, args, kwargs, twin, result):
-        """What is read where a kernel runs before the copy to the host: it gathers or compares."""
+        """Returns what is read if a kernel gathers or compares before the copy to the host."""
         with torch._C.DisableTorchFunction(), torch.no_grad():
             if isinstance(result, torch.Tensor):
                 return result.copy_(twin)
@@ -186,7 +187,7 @@ class _Values(TorchFunctionMode):
             return func(twin, *args[1:], **kwargs)
 
     def _move(self, func, args, kwargs):
-        """to() and copy_(): to the host they read, from it the card knows, else they compute."""
+        """Handles to() and copy_(): copies to the host read, those from the host are known, and the others compute."""
         source = args[1] if func.__name__ == "copy_" and len(args) > 1 else args[0]
         if _on_card(source):
             if func.__name__ == "copy_":
@@ -216,7 +217,7 @@ class _Values(TorchFunctionMode):
         return self._compute(func, args, kwargs)
 
     def _sized(self, func, args, kwargs):
-        """A call whose host code reads a size back."""
+        """Runs a call whose host code reads a size back."""
         subject = args[0] if args else kwargs.get("input", kwargs.get("condition"))
         if not _on_card(subject) or not _undisturbed():
             return func(*args, **kwargs)
@@ -235,7 +236,7 @@ class _Values(TorchFunctionMode):
         subject = args[0] if args else kwargs.get("input", kwargs.get("A"))
         why = f"torch.{func.__name__} {_COUNTED[func.__name__]} is not supported on a simulated GPU"
         if "matrix_exp" in func.__name__ and _on_card(subject) and subject.dim() > 2:
-            raise RuntimeError(why)  # some releases go on, with matrices of none
+            raise RuntimeError(why)  # some releases continue, with matrices of zero
         del subject
         try:
             return self._compute(func, args, kwargs)
@@ -305,7 +306,7 @@ class _Values(TorchFunctionMode):
         return result
 
     def _twice(self, func, args, kwargs, twins, how_true, result, blocks):
-        """Computes a call on the CPU and writes what came out, and what it changed."""
+        """Computes a call on the CPU and writes its results and the arguments that it changed."""
         random = func.__name__ in _RANDOM
         if random:
             how_true = memory.ASSUMED
@@ -339,7 +340,7 @@ class _Values(TorchFunctionMode):
                 torch.set_rng_state(before)
 
     def _guess(self, func, found, result):
-        """Small results of large tensors that have a better stand-in than others."""
+        """Writes stand-ins for small results of large tensors that have a better one than others."""
         name = func.__name__ if hasattr(func, "__name__") else ""
         if name in _CHECKS and _on_card(result) and result.dtype == torch.bool and \
                 memory.is_small(result):
@@ -360,14 +361,14 @@ def _run(values, func, args, kwargs):
 
 
 def _converts(source, others):
-    """Whether a copy of it, with these for arguments, is of another dtype."""
+    """Returns whether a copy of `source` with these arguments has another dtype."""
     dtypes = [other if isinstance(other, torch.dtype) else getattr(other, "dtype", source.dtype)
               for other in others]
     return any(dtype != source.dtype for dtype in dtypes)
 
 
 def _makes_on_card(args, kwargs):
-    """Whether a call without tensors is told to make one on the card."""
+    """Returns whether a call without tensors makes one on the simulated GPU."""
     device = kwargs.get("device")
     if device is None:
         return False

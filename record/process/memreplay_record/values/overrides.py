@@ -1,9 +1,9 @@
-"""PyTorch's Python functions run as they do without a mode.
+"""Makes PyTorch's Python functions run as they do without a mode.
 
-Functions such as torch.nn.functional.dropout ask has_torch_function() and, told yes, call
-themselves again through the mode, which keeps their arguments alive for longer; modules such as
-torch.nn.TransformerEncoderLayer take another path altogether. So that question is answered as if
-the values' mode were not there. The built-in operations below still see it.
+Functions such as torch.nn.functional.dropout call has_torch_function() and, if it returns True, call themselves again
+through the mode, which keeps their arguments alive for longer; modules such as torch.nn.TransformerEncoderLayer take
+another path altogether. So that check is answered as if the values' mode were not there. The built-in operations below
+still see it.
 """
 from memreplay_record import card
 
@@ -15,12 +15,12 @@ def see_through(torch, values):
         "several": C._has_torch_function_variadic, "length": C._len_torch_function_stack,
         "pop": C._pop_torch_function_stack, "push": C._push_on_torch_function_stack})
     if not hidden:
-        raise RuntimeError(f"torch {torch.__version__} asks in a way that is not known here whether a call is overridden; "
-                           "--no-values records without values")
+        raise RuntimeError(f"torch {torch.__version__} asks in a way that is not known here whether a call is "
+                           "overridden; --no-values records without values")
 
 
 def show_indices(torch, values):
-    """Before some release after 2.1 a mode is not told of tensor[index], which reads sizes back."""
+    """Shows tensor[index], which reads sizes back, to the mode: before some release after 2.1 it does not see it."""
     C, get = torch._C, torch.Tensor.__getitem__
     seen = []
 

@@ -1,9 +1,8 @@
-"""Calls whose host code reads a value back from the card before it can go on.
+"""Calls whose host code reads a value back from the GPU before it can continue.
 
-The size of nonzero's result, for one, is counted by a kernel and copied to the host. Each function
-here says what the copies shall bring: a list of numbers, in order, which the card hands to the next
-copies of 1, 4 and 8 bytes, and truth values to those of 1 byte alone. So the real call makes the
-allocations that it makes on a card.
+The size of nonzero's result, for example, is counted by a kernel and copied to the host. Each function here returns
+what the copies deliver: a list of numbers, in order, which the simulated GPU provides to the next copies of 1, 4 and 8
+bytes; truth values only to those of 1 byte. So the real call makes the allocations that it makes on a real GPU.
 """
 import ctypes
 
@@ -17,7 +16,7 @@ _REPEATS = 4  # host code may read the same number more than once
 
 
 class _Known:
-    """A tensor's values, if it is small; `true` False where they are stand-ins."""
+    """A tensor's values, if it is small; `true` is False if they are stand-ins."""
 
     def __init__(self, policy, tensor):
         self.tensor, self.values, self.true = tensor, None, False
@@ -31,13 +30,13 @@ class _Known:
             self.values = memory.twin(tensor)
 
     def count(self, policy, what, counted):
-        """`counted` of the values where they are true, else the policy's share of all."""
+        """Returns `counted` of the values if they are true, else the policy's share of all."""
         if self.true:
             return counted(self.values)
         size = policy.size(self.tensor.numel())
         policy.count(what, f"{size:,} of {self.tensor.numel():,} (--dynamic-fraction)")
         if self.values is not None and self.tensor.dtype in (torch.bool, torch.uint8):
-            # The stand-in has as many, spread evenly: what is taken by it has that size, and values.
+            # The stand-in has as many, spread evenly: what is selected by it has that size, and values.
             steps = torch.arange(self.tensor.numel() + 1) * size // max(self.tensor.numel(), 1)
             memory.write(self.tensor, steps.diff().reshape(self.tensor.shape), memory.ASSUMED)
         return size
@@ -71,7 +70,7 @@ def _masked_select(policy, args, kwargs):
 
 
 def has_tensor(index):
-    """Whether an index is more than numbers and slices, which make a view."""
+    """Returns whether an index has more than numbers and slices, which make a view."""
     entries = index if isinstance(index, (tuple, list)) else (index,)
     return any(isinstance(entry, (torch.Tensor, list)) for entry in entries)
 
@@ -90,7 +89,7 @@ def _index(policy, args, kwargs):
 
 
 def _fills(index, value):
-    """Whether values are put where one mask says by masked_fill(), which counts nothing."""
+    """Returns whether values are assigned to one mask by masked_fill(), which counts nothing."""
     entries = index if isinstance(index, (tuple, list)) else (index,)
     at = [entry for entry in entries if isinstance(entry, (torch.Tensor, list))]
     if len(at) != 1 or len(_masks(index)) != 1:
@@ -134,22 +133,22 @@ def _sum_of_repeats(policy, args, kwargs):
 
 
 def _valid(policy, args, kwargs):
-    """They look whether their arguments are what they must be: finite, lengths with the right sum."""
+    """Answers calls that check their arguments: values are finite, lengths have the right sum."""
     return [True]
 
 
 def _decomposed(policy, args, kwargs):
-    """The argument is finite, and cuSOLVER's report is 0."""
+    """Answers that the argument is finite, and that cuSOLVER reports 0."""
     return [True, 0]
 
 
 def _distribution(policy, args, kwargs):
-    """multinomial() too, and before some release after 2.1 whether the sum is zero."""
+    """Answers multinomial()'s checks, which before some release after 2.1 include whether the sum is zero."""
     return [True, False]
 
 
 def _alike(function):
-    """equal() and allclose() of two tensors."""
+    """Makes the answer for equal() and allclose() of two tensors."""
     def answer(policy, args, kwargs):
         known = [_Known(policy, tensor) for tensor in args[:2] if isinstance(tensor, torch.Tensor)]
         if len(known) < 2 or any(k.values is None for k in known):
@@ -175,7 +174,7 @@ ANSWERS = {
 
 
 def call(func, args, kwargs, numbers):
-    """The real call, with `numbers` for what its host code reads back."""
+    """Makes the real call, with `numbers` for what its host code reads back."""
     for number in numbers:
         for kind in _KINDS[:1] if isinstance(number, bool) else _KINDS:
             for _ in range(_REPEATS if len(numbers) == 1 else 1):

@@ -1,12 +1,12 @@
-"""While PyTorch traces or compiles, the values' mode is not there.
+"""Removes the values' mode while PyTorch traces or compiles.
 
-What a compiler sees, guards on, keeps or writes down is then the program as it is without us, and its
-code runs as compiled. Eager pieces between the graphs of one compiled function run without values
-too; what the function returns is unknown, unless a known copy made it. Measuring of kernels has
-values: where torch.set_default_device() is on, its times are a tensor of the card.
+What a compiler sees, guards on, keeps or writes down is then the script as it is without memreplay, and its code runs
+as compiled. Eager pieces between the graphs of one compiled function run without values too; what the function returns
+is unknown, unless a known copy made it. Measurements of kernels have values: if torch.set_default_device() is on, the
+times are a tensor of the GPU.
 
-Under vmap() and its kin the mode stays and passes every call on as it is (mode.py): a compiler knows
-the functions that begin them by identity, so that nothing can be put around these.
+Under vmap() and similar functions the mode stays and passes every call on unchanged (mode.py): a compiler recognizes
+the functions that begin them by identity, so they cannot be wrapped.
 """
 import contextlib
 import functools
@@ -16,13 +16,13 @@ from memreplay_record import on_import
 
 
 class Absence:
-    """Takes the mode from the stack of modes of this thread, wherever it is in it, and puts it back."""
+    """Takes the mode off this thread's stack of modes, wherever it is in it, and puts it back."""
 
     def __init__(self, C, mode):
         self.C, self.mode = C, mode
 
     def begin(self):
-        """How many modes stood above it; None if it was not there, and nothing is done."""
+        """Returns how many modes stood above it; None if it was not there, and then nothing changes."""
         C, taken = self.C, []
         while C._len_torch_function_stack() and (not taken or taken[-1] is not self.mode):
             taken.append(C._pop_torch_function_stack())
@@ -32,7 +32,7 @@ class Absence:
         return len(taken) - 1 if found else None
 
     def end(self, above):
-        """Puts it back below so many modes; `above` is what begin() said."""
+        """Puts it back below `above` modes, which is what begin() returned."""
         if above is None:
             return
         C = self.C
@@ -41,7 +41,7 @@ class Absence:
             C._push_on_torch_function_stack(other)
 
     def during(self, function):
-        """The same function, run without the mode."""
+        """Returns the same function, which runs without the mode."""
         @functools.wraps(function)
         def run(*args, **kwargs):
             above = self.begin()
@@ -52,25 +52,25 @@ class Absence:
         return run
 
     def wrap(self, owner, *names):
-        """Those of the functions that `owner` has."""
+        """Wraps those of the functions that `owner` has."""
         for name in names:
             if hasattr(owner, name):
                 setattr(owner, name, self.during(getattr(owner, name)))
 
 
 def stand_aside(torch, mode):
-    """Arranges it for every function that traces or compiles."""
+    """Arranges this for every function that traces or compiles."""
     absence = Absence(torch._C, mode)
-    # torch.jit.trace() and ONNX's exporter: the graph names the line of each operation.
+    # For torch.jit.trace() and ONNX's exporter, whose graphs name the line of each operation.
     absence.wrap(torch._C, "_create_function_from_trace", "_create_graph_by_tracing")
     absence.wrap(torch._C.ScriptModule, "_create_method_from_trace")
     for module, arrange in (
             ("torch._dynamo.eval_frame", _contexts),
-            # torch.export, and code compiled ahead of time, whose guards are asked at each call
+            # torch.export, and code compiled ahead of time, whose guards are checked at each call
             ("torch._dynamo.convert_frame", lambda made, absence: absence.wrap(made, "fullgraph_capture")),
             ("torch._dynamo.aot_compile", _ahead_of_time),
             ("torch.export._trace", lambda made, absence: absence.wrap(made, "_export", "_export_for_training")),
-            # make_fx(), and whatever else looks at a program through tensors without memory
+            # make_fx(), and everything else that traces a script with tensors without memory
             ("torch._subclasses.fake_tensor", lambda made, absence: _modes(absence, made.FakeTensorMode)),
             ("torch.fx.experimental.proxy_tensor", lambda made, absence: _modes(absence, made.ProxyTorchDispatchMode)),
             ("torch.fx._symbolic_trace", lambda made, absence: absence.wrap(made.Tracer, "trace")),
@@ -84,7 +84,9 @@ def _call(arrange, absence, module):
 
 
 def _contexts(eval_frame, absence):
-    """Whatever torch.compile() makes. What it returns stays as it is: the context that it enters has places for hooks."""
+    """Removes the mode in whatever torch.compile() makes, by the hooks of the context that it enters.
+
+    What torch.compile() returns stays as it is."""
     context = eval_frame._TorchDynamoContext
     init = context.__init__
 
@@ -127,7 +129,7 @@ def _ahead_of_time(aot_compile, absence):
 
 
 def _modes(absence, kind):
-    """A mode of dispatch that is there while something is traced."""
+    """Removes the mode while a dispatch mode is on, which is there while something is traced."""
     enter, leave, local = kind.__enter__, kind.__exit__, threading.local()
 
     @functools.wraps(enter)
@@ -148,7 +150,7 @@ def _modes(absence, kind):
 
 
 def _compiled_backward(function, absence):
-    """The backward of a compiled graph, which is compiled when it is first called."""
+    """Removes the mode in the backward of a compiled graph, which is compiled when it is first called."""
     node = function.BackwardCFunction
     apply = node.apply
     without = absence.during(apply)

@@ -1,8 +1,8 @@
-"""The policy for values that nobody computed: stand-ins, and the lines that asked for them.
+"""The policy for values that were never computed: stand-ins, and the lines that read them.
 
-A floating-point value is positive, finite and below 1, and neighbours differ; an integer is 0, a
-truth value False. all() and allclose() say yes, any() says no: checks find nothing wrong. A size
-that depends on unknown values takes --dynamic-fraction of its upper bound.
+A floating-point value is positive, finite and below 1, and neighbours differ; an integer is 0, a truth value False.
+all() and allclose() are true, any() is false: checks find nothing wrong. A size that depends on unknown values is
+--dynamic-fraction of its upper bound.
 """
 import math
 import os
@@ -19,7 +19,7 @@ _GOLDEN = 0.6180339887498949
 
 
 class EndlessWait(BaseException):
-    """One line asked for unknown values too often: it is taken for a loop that waits for them."""
+    """Raised when one line read unknown values too often: it is taken for a loop that waits for them."""
 
 
 class Policy:
@@ -42,7 +42,7 @@ class Policy:
         return math.ceil(most * self.fraction)
 
     def count(self, what, answer):
-        """The program asks for a value that is a stand-in. Raises EndlessWait beyond the limit."""
+        """Counts a stand-in that the script reads. Raises EndlessWait beyond the limit."""
         place = _place()
         seen = self.asked.setdefault((place, what), [0, answer])
         seen[0] += 1
@@ -59,7 +59,7 @@ class Policy:
 
 
 def _place():
-    """The innermost line outside of PyTorch, Python's library and this package."""
+    """Returns the innermost line outside of PyTorch, Python's library and this package."""
     frame = sys._getframe(1)
     outermost = None
     while frame is not None:
