@@ -44,8 +44,7 @@ class Message:
 
 
 def parse(name, root):
-    """Adds the messages of a .proto file and of its imports to `root`; supports what these files use of the
-    language."""
+    """Adds the messages of a .proto file and of its imports to `root`; supports the syntax that these files use."""
     text = (ROOT / name).read_text(encoding="utf-8")
     for imported in re.findall(r'^import "(proto/.*)";', text, re.MULTILINE):
         parse(imported, root)
@@ -128,7 +127,7 @@ def write(message, indent, lines):
 def main(output):
     root = Message("", None, [])
     parse("proto/report.proto", root)
-    lines = ['"""The answers of the program, field by field: proto/report.proto as Python. Generated."""', "",
+    lines = ['"""The answers of memreplay, field by field: proto/report.proto as Python. Generated."""', "",
              "from __future__ import annotations", "", "from typing import Any, Dict, List, Optional", "",
              "from memreplay import _message", "from memreplay._message import Message", ""]
     for message in root.nested.values():

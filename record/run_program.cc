@@ -111,8 +111,7 @@ RecordProgress ReadProgress(const std::string& folder) {
   return sum;
 }
 
-// Returns "rank3" if this command itself is run for each rank of a job, by torchrun, srun or
-// mpirun.
+// Returns "rank3" if torchrun, srun or mpirun runs this command itself for each rank of a job.
 std::optional<std::string> OwnRank() {
   for (const auto& [rank, ranks] :
        {std::pair("RANK", "WORLD_SIZE"), std::pair("SLURM_PROCID", "SLURM_STEP_NUM_TASKS"),

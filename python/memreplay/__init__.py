@@ -11,15 +11,15 @@ It also records your own script on its GPU:
     with memreplay.recording("snapshot.pickle"):
         train()
 
-finds out, without a GPU, which changes to a script make it fit one:
+It finds out, without a GPU, which changes to a script make it fit one:
 
     memreplay.advise("train.py", card="rtx-4070").advice.rows
 
-prints the diagnosis when memory runs out, with one line added to a script:
+With one line added to a script, it prints the diagnosis when memory runs out:
 
     memreplay.on_oom("oom.pickle")
 
-and explains an error about memory from its text, a log or the exception:
+It explains an error about memory from its text, a log or the exception:
 
     print(memreplay.explain(error))
 """

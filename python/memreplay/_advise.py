@@ -18,7 +18,7 @@ def advise(*words: str, card: str, **flags: Any) -> Answer:
         answer.advice.rows[0].lines   # the best change, to paste
         answer.to_pandas()            # all of them
 
-    `is_good` is whether anything makes it fit. Errors: memreplay.Error with memreplay's message.
+    `is_good` says whether anything makes it fit. Errors: memreplay.Error with memreplay's message.
     """
     done = run(["advise", *_flags(card=card, **flags), "--json", "--", *words])
     return Answer.parse(done.stdout, done.returncode == 0)

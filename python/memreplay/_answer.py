@@ -109,7 +109,8 @@ def _blocks(devices: List[types.DeviceReport]) -> Columns:
 def _stacks(devices: List[types.DeviceReport]) -> Columns:
     """Tabulates by stack what was live at the peak, or when memory ran out.
 
-    Category, phase and module are those of a stack's largest allocation."""
+    Category, phase and module are those of a stack's largest allocation.
+    """
     def rows() -> Iterable[Dict[str, Any]]:
         for device in devices:
             if device.page is not None and device.page.holdings is not None:
@@ -230,7 +231,7 @@ _OF_COMMAND = {"sweep": "sweep", "fit": "fits", "report": "timeline", "replay": 
 class Answer(types.Report):
     """What memreplay reports on a file: all of `Report` in proto/report.proto, as attributes.
 
-    `is_good` is whether it ended with status 0: no difference from the recording, no out of memory where there should
+    `is_good` says whether it ended with status 0: no difference from the recording, no out of memory where there should
     be none, no contradiction in the file. str() is for people: the diagnosis and the main table.
     """
 
@@ -241,8 +242,7 @@ class Answer(types.Report):
 
     @property
     def diagnosis(self) -> str:
-        """What happened, what holds the memory, whether settings help and what to do: a line per device, or per
-        script."""
+        """What happened, what holds the memory, whether settings help and what to do: a line per device or script."""
         return "\n".join(diagnosis for diagnosis, _ in self._matters() if diagnosis)
 
     def _matters(self) -> List[Tuple[str, Columns]]:

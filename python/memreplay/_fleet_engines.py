@@ -40,8 +40,7 @@ def _reach(address: str) -> None:
 
 
 def ray_cluster(tasks: Sequence[Task], address: Optional[str], jobs: Optional[int] = None) -> Iterator[Result]:
-    """Runs one Ray task per file and core. Ray replaces a worker that dies, `retries` times; then the file has an
-    error.
+    """Runs one Ray task per file and core. Ray replaces a dead worker `retries` times; then the file has an error.
 
     A bounded number of tasks is in flight, so that a million files cost the driver no memory.
     """

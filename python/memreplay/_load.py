@@ -146,8 +146,7 @@ class Recording:
         return self._ask("oom", capacity=capacity, **flags)
 
     def advise(self, *, card: Union[int, str, None] = None, torch: Optional[str] = None, **flags: Any) -> Answer:
-        """Finds the changes of the script that would lower the peak or, with `card`, make it fit, by editing the
-        recording.
+        """Finds changes of the script that would lower the peak or, with `card`, make it fit, by editing the recording.
 
         >>> answer = load("tests/data/serving.jsonl").advise(card="3530MiB")
         >>> answer.is_good, answer.advice.rows[0].change
@@ -162,8 +161,7 @@ class Recording:
 
     def report(self, *, conf: Union[Conf, Iterable[Conf], None] = None, capacity: Union[int, str, None] = None,
                torch: Optional[str] = None, **flags: Any) -> Answer:
-        """Returns what the page is made from: timeline, blocks at the peak and at the end, stacks. Notebooks show the
-        page."""
+        """Returns the page's data: timeline, blocks at the peak and at the end, stacks. Notebooks show the page."""
         return self._ask("report", conf=_confs(conf), capacity=capacity, torch=torch, **flags)
 
     def diff(self, other: Union["Recording", Source], *, top: Optional[int] = None) -> Answer:

@@ -65,8 +65,7 @@ def server() -> Any:
         return answer([*_words("inspect", file), *(["--deep"] if deep else [])])
 
     def oom(file: str, capacity: Optional[str] = None, conf: Optional[str] = None) -> str:
-        """Explains why GPU memory ran out in a recording, what pinned the free parts, and which changes would have
-        helped.
+        """Explains why GPU memory ran out in a recording, what pinned its free parts, and what would have helped.
 
         file: path of the snapshot. capacity: ask about a GPU of this memory instead, such as "16GiB" or "rtx-4090".
         conf: PYTORCH_CUDA_ALLOC_CONF to replay under.
@@ -74,8 +73,7 @@ def server() -> Any:
         return answer(_words("oom", file, capacity=capacity, conf=conf))
 
     def explain(log: str) -> str:
-        """Explains an out-of-memory error from its text alone: what ran out, why, and what to do. No recording is
-        needed.
+        """Explains an out-of-memory error from its text: what ran out, why, and what to do. No recording is needed.
 
         log: the error text, with its traceback and log lines if there are any, or the path of a log file.
         """
@@ -94,8 +92,7 @@ def server() -> Any:
     def advise(file: str, card: Optional[str] = None) -> str:
         """Reports which change of the script would make a recording fit a GPU, or lower its peak.
 
-        The changes are checkpointing, offloading, a fused loss, settings and others, each simulated on the recorded
-        requests.
+        Checkpointing, offloading, a fused loss, settings and others are each simulated on the recorded requests.
 
         file: path of the snapshot. card: the GPU that it should fit, such as "rtx-4070".
         """

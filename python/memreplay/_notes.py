@@ -147,7 +147,8 @@ class Notes:
     def _before_compiling(self, eval_frame: Any) -> None:
         """Makes notes of modules end before a compiler traces one, which would trace and guard what takes the notes.
 
-        A compiled function may hold backward and optimizers as well."""
+        A compiled function may hold backward and optimizers as well.
+        """
         context = eval_frame.OptimizeContext
         own = vars(context).get("__call__")  # some releases inherit it
 

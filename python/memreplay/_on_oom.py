@@ -55,7 +55,7 @@ def _observe(device: int, size: int, device_total: int, device_free: int) -> Non
     _failures += 1
     try:
         written = _dump(_path, None)
-    except Exception as error:  # whatever it was, the script goes on to its own error
+    except Exception as error:  # whatever it was, the script continues to its own error
         warnings.warn(f"memreplay.on_oom: {_path} was not written: {error}", stacklevel=2)
         return
     if _failures <= _KNOWN:
@@ -64,15 +64,14 @@ def _observe(device: int, size: int, device_total: int, device_free: int) -> Non
 
 def on_oom(path: Union[str, "os.PathLike[str]", None] = "oom.pickle", *, max_entries: Optional[int] = None,
            stacks: str = "python") -> None:
-    """From now on, where GPU memory runs out: writes the snapshot and, next to it, its page, and prints why it ran out
-    and what would have helped.
+    """Writes a snapshot and its page whenever GPU memory runs out, and prints why and what would have helped.
 
-    It is all that a program needs, before its model is created; nothing is written unless memory runs out. This
-    happens before the error frees anything, so a program that catches the error is served too: each time the files are
-    written again, the first three times with the diagnosis. Of several ranks each writes its own.
+    A script needs only this call, before its model is created; nothing is written unless memory runs out. This happens
+    before the error frees anything, so it also serves a script that catches the error: the files are written again each
+    time, the first three times with the diagnosis. Each of several ranks writes its own.
 
     Args:
-      path: the snapshot; the page has its name with .html. None: recording ends, and nothing is written any more.
+      path: the snapshot; the page has its name with .html. None: recording ends, and nothing more is written.
       max_entries, stacks: as of recording(), which must not be used at the same time.
 
     Errors: RuntimeError on a machine without a GPU.

@@ -26,7 +26,8 @@ class Unanswered(Error):
 def needed(module: str, who: str) -> Any:
     """Imports a package that not every installation has.
 
-    Errors: ImportError that says who requires it, and how to install it."""
+    Errors: ImportError that says who requires it, and how to install it.
+    """
     try:
         return importlib.import_module(module)
     except ImportError as error:

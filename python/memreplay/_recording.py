@@ -133,7 +133,7 @@ def recording(path: Union[str, "os.PathLike[str]"] = "snapshot.pickle", *, on_oo
     def write(to: pathlib.Path) -> None:
         try:
             _dump(to, notes)
-        except Exception as error:  # whatever it was, the recorded script goes on
+        except Exception as error:  # whatever it was, the recorded script continues
             warnings.warn(f"memreplay.recording: {to} was not written: {error}", stacklevel=3)
 
     def observe(device: int, size: int, device_total: int, device_free: int) -> None:
@@ -159,8 +159,7 @@ def recording(path: Union[str, "os.PathLike[str]"] = "snapshot.pickle", *, on_oo
 def step(number: int) -> None:
     """Marks where a step of the loop begins; the one before ends there.
 
-    The mark is a range named "memreplay.step#NUMBER", which snapshots keep from PyTorch 2.6 on and which profilers
-    show.
+    The mark is a range named "memreplay.step#NUMBER". Snapshots keep it from PyTorch 2.6 on, and profilers show it.
     """
     from torch.autograd.profiler import record_function
 

@@ -1,5 +1,4 @@
-// The state of the simulated GPUs of this process, on which all entry points of NVIDIA's libraries
-// act.
+// The state of this process' simulated GPUs, on which all entry points of NVIDIA's libraries act.
 #pragma once
 
 #include <atomic>
@@ -83,8 +82,7 @@ struct Device {
 
   int count() const { return static_cast<int>(cards.size()); }
   // Returns how many cards CUDA_VISIBLE_DEVICES makes visible: as many as it names at the first
-  // call, whatever their numbers, so that a script that names its machine's third GPU runs on the
-  // only one.
+  // call, whatever their numbers, so that a script that names its machine's third GPU can run.
   int visible_count();
   // Returns what visible_count() would return if this were the first call.
   int visible_now() const;

@@ -43,16 +43,14 @@ struct Entry {
 // Returns the modelled entry point of this name for torch's CUDA version, or null.
 void* FindEntry(const char* name);
 
-// Returns the code of a function that a loaded stub library exports, modelled or not; null if none
-// exports it.
+// Returns the code of a function that a loaded stub exports, modelled or not; null if none does.
 void* FindExport(const char* name);
 
 // Calls f(name) for each modelled name.
 template <typename F>
 void ForEachEntry(F f);
 
-// Notes that an unknown figure was assumed. The summary shows `what`, a sentence, with the number
-// of calls.
+// Notes that an unknown figure was assumed. The summary shows the sentence `what` and its calls.
 void Assume(const char* what);
 
 // Notes in the summary that an entry point was answered with an error because its behaviour is

@@ -111,8 +111,7 @@ Exchange::Exchange(const std::string& folder, int ranks, int rank)
   WriteFile(folder_ + "/" + std::to_string(rank_), std::to_string(getpid()));
 }
 
-// Removes nothing: others may still read this rank's messages, and the job's folder is removed as a
-// whole.
+// Removes nothing: others may still read the messages, and the job's folder is removed as a whole.
 Exchange::~Exchange() = default;
 
 std::string Exchange::PathOf(char kind, std::uint64_t number, int from, int to) const {

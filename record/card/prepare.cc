@@ -26,8 +26,7 @@ namespace {
 
 constexpr char kCoreName[] = "libmemreplay_card.so";
 constexpr char kDriver[] = "libcuda.so.1";
-// A compiler that is passed -lcuda, as Triton's is, looks for this file. The driver itself is
-// already loaded.
+// A compiler that is passed -lcuda, like Triton's, looks for this. The driver is already loaded.
 constexpr char kDriverToLink[] = "libcuda.so";
 constexpr char kLinksNothing[] =
     "/* A linker script: missing symbols are found in libcuda.so.1. */\n";
@@ -192,8 +191,7 @@ Version version_after(const std::string& text, const char* mark) {
   return version;
 }
 
-// Reads the version of one of NVIDIA's packages, which is named after its CUDA:
-// nvidia-cudnn-cu12==9.1.0.70.
+// Reads the version of an NVIDIA package named after its CUDA: nvidia-cudnn-cu12==9.1.0.70.
 Version package_version(const std::string& metadata, const std::string& package) {
   for (const char* cuda : {"-cu13", "-cu12", "-cu11"}) {
     const Version version = version_after(metadata, ("Requires-Dist: " + package + cuda).c_str());

@@ -1,5 +1,4 @@
-// Error codes with which the simulated GPU answers; they are the same in the CUDA runtime and
-// driver.
+// Error codes that the simulated GPU returns. The CUDA runtime and driver use the same ones.
 #pragma once
 
 namespace memreplay::card {

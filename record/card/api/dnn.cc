@@ -1,5 +1,4 @@
-// cuDNN: descriptors that keep their attributes, and plans with one engine, whose workspace is a
-// stated figure.
+// cuDNN: descriptors that keep their attributes, and plans with one engine and a stated workspace.
 #include "record/card/api/dnn.h"
 
 #include <algorithm>

@@ -5,8 +5,8 @@
 
 namespace memreplay::card {
 
-// Returns the workspace in bytes, which only cuDNN knows, as the settings state it, and notes the
-// assumption.
+// Returns the workspace in bytes that the settings assume, since only cuDNN knows it, and notes
+// that.
 std::size_t AssumedCudnnWorkspace();
 
 }  // namespace memreplay::card

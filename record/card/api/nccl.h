@@ -39,8 +39,8 @@ struct Collective {
   int peer = 0;       // the root, or the rank that a receiver receives from
 };
 
-// Sends what this rank contributes at once; the result is there when the call returns, or at the
-// end of the group in a group. Small results are exact if the other ranks are processes of this
+// Sends what this rank contributes at once; the result is there when the call returns or, in a
+// group, when the group ends. Small results are exact if the other ranks are processes of this
 // machine; otherwise they are computed as if every rank held what this one holds.
 void Begin(const Collective& collective);
 void Send(Communicator* communicator, const void* from, std::size_t count, int type, int to);

@@ -172,7 +172,7 @@ ENTRY(int, cudnnGetRNNWeightParams, void*, const Network* network, int pseudo_la
   return 0;
 }
 
-// `rows` counts those of the batches of all steps.
+// Returns bytes. `rows` is the sum of the batch sizes of all steps.
 std::size_t reserve_space(const Network& network, std::size_t rows) {
   Assume(
       "the cuDNN reserve space of a recurrent network is assumed to hold the gates and the state "
@@ -190,8 +190,7 @@ ENTRY(int, cudnnGetRNNTempSpaceSizes, void*, const Network* network, int trainin
   return 0;
 }
 
-// Sets up a network as builds for cuDNN 8 do. The size of the input comes with the first step's
-// tensor.
+// Sets up a network for builds with cuDNN 8. The first step's tensor has the size of the input.
 ENTRY(int, cudnnSetRNNDescriptor_v6, void*, Network* network, int hidden, int layers, void*,
       int input_mode, int direction, int cell, int, int type) {
   constexpr int kTwoBiases = 2;

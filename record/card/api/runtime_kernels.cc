@@ -21,8 +21,7 @@ struct LoadedBinary {
   std::string note;  // for a library that is not PyTorch's: what the summary says when it launches
 };
 
-// The result is never destroyed: a library may be unloaded while one of its kernels is still known
-// here.
+// The result is never destroyed: a library may be unloaded while its kernels are still known here.
 LoadedBinary* read_fat_binary(const void* wrapper) {
   const std::optional<Card>& card = device().settings.card;
   auto* binary =

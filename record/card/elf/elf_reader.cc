@@ -106,8 +106,7 @@ class Reader {
     }
   }
 
-  // Counts the dynamic symbols by the hash table, since no other part of an ELF file has their
-  // number.
+  // Counts the dynamic symbols by the hash table, as ELF files do not state their number elsewhere.
   bool count_symbols() {
     if (hash_ != 0) {
       std::uint32_t chains;

@@ -60,7 +60,8 @@ class History:
     def write(self):
         """Writes <folder>/<pid>.pickle and <folder>/<pid>.json, once.
 
-        What prevents that is written to <folder>/<pid>.problem."""
+        What prevents that is written to <folder>/<pid>.problem.
+        """
         if not self.records():
             return
         self.pid = None
@@ -134,8 +135,7 @@ class History:
 
 
 def _end_by_interrupt():
-    """Makes Python end itself by SIGINT, as after any KeyboardInterrupt, which it forgets when text is compiled and
-    run."""
+    """Makes Python end by SIGINT, as after a KeyboardInterrupt, which it forgets once text is compiled and run."""
     sys.excepthook = lambda *error: None  # it was shown already
     ctypes.pythonapi.PyRun_SimpleString(b"raise KeyboardInterrupt")
 

@@ -25,8 +25,7 @@ class OwnRecording:
             ours.__func__.__doc__ = function.__doc__
 
     def keep_events(self, begin):
-        """Turns recording on once more and keeps the events, which some releases before 2.6, such as 2.1, then
-        forget."""
+        """Turns recording on once more, and keeps the events that some releases before 2.6 (2.1) then forget."""
         had = []
         if [int(part) for part in self.torch.__version__.split(".")[:2]] < [2, 6]:
             had = self.take()["device_traces"]

@@ -72,8 +72,7 @@ def _after_c10d(c10d, settings):
             return isinstance(made, fake or gloo)
 
     class LoneGloo(metaclass=Kind):
-        """A process group in place of gloo's. Calls end at once, and what other ranks would send is what this one
-        has."""
+        """A process group in place of gloo's. Calls end at once, and other ranks seem to send what this one has."""
 
         def __new__(cls, store, rank, size, *args, **kwargs):
             if fake is None:  # torch 2.1: gloo itself, of one rank

@@ -84,7 +84,8 @@ def find(cls):
 def _class_around(code):
     """Returns the source of the class that a function is in.
 
-    inspect.getsource() has none of the script's own when Python ends."""
+    inspect.getsource() has none of the script's own when Python ends.
+    """
     lines = linecache.getlines(code.co_filename)
     around = [node for node in ast.walk(ast.parse("".join(lines)))
               if isinstance(node, ast.ClassDef) and node.lineno <= code.co_firstlineno <= node.end_lineno]

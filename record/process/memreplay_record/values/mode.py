@@ -105,8 +105,7 @@ def _undisturbed():
 
 
 def _namespace(func):
-    """Returns the namespace of an operator of torch.ops, or None. A packet of overloads raises for missing
-    attributes."""
+    """Returns the namespace of an operator of torch.ops, or None. Packets of overloads raise for missing attributes."""
     if isinstance(func, torch._ops.OpOverloadPacket):
         return func._qualified_op_name.partition("::")[0]
     return func.namespace if isinstance(func, torch._ops.OpOverload) else None

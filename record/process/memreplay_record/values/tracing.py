@@ -86,7 +86,8 @@ def _call(arrange, absence, module):
 def _contexts(eval_frame, absence):
     """Removes the mode in whatever torch.compile() makes, by the hooks of the context that it enters.
 
-    What torch.compile() returns stays as it is."""
+    What torch.compile() returns stays as it is.
+    """
     context = eval_frame._TorchDynamoContext
     init = context.__init__
 
