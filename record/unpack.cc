@@ -57,7 +57,7 @@ bool Holds(const std::string& path, std::string_view content) {
   return got == 0 && content.empty();
 }
 
-// Checks that the folder is the user's own and that no one else can write to it: the script runs
+// Checks that the folder is the user's own, and takes write permission from others: the script runs
 // what is in it.
 absl::Status CheckOwner(const std::string& folder) {
   struct stat found;

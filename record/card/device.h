@@ -73,8 +73,7 @@ struct Device {
   std::atomic<std::uint64_t> unknown_reads{0};
   std::atomic<std::uint64_t> clock{1};  // launches, copies and records: the time of Streams
 
-  // For observers outside the process: a page of the file MEMREPLAY_CARD_PROGRESS.PID, or of no
-  // file.
+  // Read by other processes: a page of the file MEMREPLAY_CARD_PROGRESS.PID, or of no file.
   struct Progress {
     std::atomic<std::uint64_t> launches, unused[3], peak_used;
   };

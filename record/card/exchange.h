@@ -30,8 +30,7 @@ class Exchange {
     bool known = false;  // false: the sender does not know these bytes
     std::string bytes;
   };
-  // Publishes a message for all ranks and returns its number. It is removed once all must have read
-  // it.
+  // Publishes a message for all ranks until all must have read it, and returns its number.
   std::uint64_t Tell(const Message& message);
   bool Hear(std::uint64_t number, int rank, Message* out);
   // Sends a message to one rank.

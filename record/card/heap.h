@@ -4,9 +4,9 @@
 
 namespace memreplay::card {
 
-// Makes the heap, which grew by what the environment, the arguments, paths and imports needed, go
-// on at an address that does not depend on them. Free chunks below that address are never released
-// (a few MB, untouched). Does nothing if malloc is not glibc's over a heap.
+// Makes the heap, which grew by what the environment, the arguments, paths and imports needed,
+// continue at an address that does not depend on them. Free chunks below that address are never
+// released (a few MB, untouched). Does nothing if malloc is not glibc's over a heap.
 void BeginHeapAnew();
 
 }  // namespace memreplay::card

@@ -1,5 +1,4 @@
-// Counts memory of the GPU that is requested past PyTorch's allocator, by the library that requests
-// it.
+// Counts GPU memory that is requested past PyTorch's allocator, by requesting library.
 #pragma once
 
 #include <cstdint>

@@ -5,7 +5,7 @@ from torch.overrides import TorchFunctionMode
 from memreplay_record import card
 from memreplay_record.values import memory, sizes
 
-# Calls that touch no values only run.
+# Calls that touch no values. They only run.
 _PASSING = set("""
     __get__ __set__ __delete__ __len__ __dir__ __hash__ __torch_dispatch__ __dlpack__ __dlpack_device__
     __reduce_ex__ __deepcopy__ __setstate__ _typed_storage untyped_storage storage storage_type set_
@@ -235,7 +235,7 @@ class _Values(TorchFunctionMode):
         subject = args[0] if args else kwargs.get("input", kwargs.get("A"))
         why = f"torch.{func.__name__} {_COUNTED[func.__name__]} is not supported on a simulated GPU"
         if "matrix_exp" in func.__name__ and _on_card(subject) and subject.dim() > 2:
-            raise RuntimeError(why)  # some releases continue, with matrices of zero
+            raise RuntimeError(why)  # some releases continue with a batch of no matrices
         del subject
         try:
             return self._compute(func, args, kwargs)
