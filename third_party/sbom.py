@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""Prints the bill of materials of a release, SPDX 2.3 as JSON: what is linked into the wheel's binary and into the page,
-in which version of which Debian package, under which licence.
+"""Prints the bill of materials of a release, SPDX 2.3 as JSON: what is linked into the wheel's binary and into the
+page, in which version of which Debian package, under which licence.
 
     third_party/sbom.py VERSION WHEEL PAGE
 
@@ -35,12 +35,13 @@ PAGE_RUNTIME = [("emscripten", "emscripten's runtime, musl, libc++", "MIT AND Ap
 
 def installed(package):
     """The version of a Debian package."""
-    return subprocess.run(["dpkg-query", "-W", "-f=${Version}", package], check=True, capture_output=True, text=True).stdout
+    return subprocess.run(["dpkg-query", "-W", "-f=${Version}", package], check=True, capture_output=True,
+                          text=True).stdout
 
 
 def linked_by_bazel():
-    done = subprocess.run(["bazel", "query", "--ui_event_filters=-info", "--noshow_progress", "--output=package", "deps(//cli:memreplay)"],
-                          cwd=ROOT, check=True, capture_output=True, text=True)
+    done = subprocess.run(["bazel", "query", "--ui_event_filters=-info", "--noshow_progress", "--output=package",
+                           "deps(//cli:memreplay)"], cwd=ROOT, check=True, capture_output=True, text=True)
     return {name for name in done.stdout.split() if name.startswith(("third_party/", "@d3//"))} - OWN
 
 
@@ -54,15 +55,17 @@ def browser_sources():
 
 
 def entry(identifier, name, version, licence, **more):
-    return {"SPDXID": f"SPDXRef-{identifier}", "name": name, "versionInfo": version, "downloadLocation": "NOASSERTION", "filesAnalyzed": False,
-            "licenseConcluded": licence, "licenseDeclared": licence, "copyrightText": "NOASSERTION", **more}
+    return {"SPDXID": f"SPDXRef-{identifier}", "name": name, "versionInfo": version, "downloadLocation": "NOASSERTION",
+            "filesAnalyzed": False, "licenseConcluded": licence, "licenseDeclared": licence,
+            "copyrightText": "NOASSERTION", **more}
 
 
 def debian(package, name, version, licence):
     escaped = version.replace("+", "%2B").replace(":", "%3A")
     identifier = "".join(char if char.isalnum() or char in ".-" else "-" for char in f"{package}-{version}")
     return entry(identifier, name, version, licence, externalRefs=[
-        {"referenceCategory": "PACKAGE-MANAGER", "referenceType": "purl", "referenceLocator": f"pkg:deb/debian/{package}@{escaped}"}])
+        {"referenceCategory": "PACKAGE-MANAGER", "referenceType": "purl",
+         "referenceLocator": f"pkg:deb/debian/{package}@{escaped}"}])
 
 
 def product(identifier, file, version):
@@ -79,7 +82,8 @@ def main(version, wheel, page):
     linked = sorted(LINKED.values())
     in_wheel = [debian(package, name, installed(package), licence) for package, name, licence, _ in linked]
     in_wheel += [debian(package, name, installed(package), licence) for package, name, licence in WHEEL_RUNTIME]
-    in_page = [debian(package, name, sources[source] if source else installed(package), licence) for package, name, licence, source in linked]
+    in_page = [debian(package, name, sources[source] if source else installed(package), licence)
+               for package, name, licence, source in linked]
     in_page += [debian(package, name, installed(package), licence) for package, name, licence in PAGE_RUNTIME]
     products = [(product("wheel", wheel, version), in_wheel), (product("page", page, version), in_page)]
     packages = {part["SPDXID"]: part for whole, parts in products for part in [whole, *parts]}
@@ -89,11 +93,14 @@ def main(version, wheel, page):
         relations += [(whole["SPDXID"], "STATIC_LINK", part["SPDXID"]) for part in parts]
     created = datetime.datetime.fromtimestamp(int(os.environ["SOURCE_DATE_EPOCH"]), datetime.timezone.utc)
     print(json.dumps({
-        "spdxVersion": "SPDX-2.3", "dataLicense": "CC0-1.0", "SPDXID": "SPDXRef-DOCUMENT", "name": f"memreplay-{version}",
-        "documentNamespace": f"https://spdx.org/spdxdocs/memreplay-{version}-{products[0][0]['checksums'][0]['checksumValue'][:16]}",
+        "spdxVersion": "SPDX-2.3", "dataLicense": "CC0-1.0", "SPDXID": "SPDXRef-DOCUMENT",
+        "name": f"memreplay-{version}",
+        "documentNamespace": f"https://spdx.org/spdxdocs/memreplay-{version}-"
+                             f"{products[0][0]['checksums'][0]['checksumValue'][:16]}",
         "creationInfo": {"created": created.strftime("%Y-%m-%dT%H:%M:%SZ"), "creators": ["Tool: third_party/sbom.py"]},
         "packages": list(packages.values()),
-        "relationships": [{"spdxElementId": a, "relationshipType": kind, "relatedSpdxElement": b} for a, kind, b in relations],
+        "relationships": [{"spdxElementId": a, "relationshipType": kind, "relatedSpdxElement": b}
+                          for a, kind, b in relations],
     }, indent=1))
 
 

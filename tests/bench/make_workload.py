@@ -3,8 +3,8 @@
 
   make_workload.py STEPS SNAPSHOT.pickle OP_LOG
 
-About 3,300 events a step. Every event has a stack of 20 frames; sequence lengths, and so sizes, change from step to step.
-Addresses do not follow PyTorch's allocator: for speed, never for fidelity.
+A step has about 3,300 events, each with a stack of 20 frames. Sequence lengths, and so sizes, change from step to step.
+The addresses do not follow PyTorch's allocator, so the files serve to measure speed, never fidelity.
 """
 
 import pickle
@@ -79,9 +79,10 @@ def main():
                for size, addresses in loop.free_at.items() for address in addresses]
     blocks.sort(key=lambda block: block["address"])
     active = sum(block["size"] for block in blocks if block["state"] != "inactive")
-    segment = {"device": 0, "address": 0x7F0000000000, "total_size": loop.top - 0x7F0000000000, "allocated_size": active,
-               "active_size": active, "requested_size": active, "stream": 0, "segment_type": "large",
-               "segment_pool_id": (0, 0), "is_expandable": True, "frames": [], "blocks": blocks}
+    segment = {"device": 0, "address": 0x7F0000000000, "total_size": loop.top - 0x7F0000000000,
+               "allocated_size": active, "active_size": active, "requested_size": active, "stream": 0,
+               "segment_type": "large", "segment_pool_id": (0, 0), "is_expandable": True, "frames": [],
+               "blocks": blocks}
     with open(snapshot, "wb") as out:
         pickle.dump({"segments": [segment], "device_traces": [loop.events]}, out, protocol=4)
     with open(log, "w") as out:

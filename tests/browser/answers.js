@@ -1,5 +1,6 @@
-// node answers.js FOLDER [MIB] < CASES: asks the page's program, in FOLDER as browser/build left it, what each case asks.
-// A case is a line of JSON: {files: [{name, path}], ask: [question...], explain: boolean}, all questions of one session.
+// node answers.js FOLDER [MIB] < CASES: puts the questions of each case to the page's binary, which lies in FOLDER as
+// browser/build left it. A case is a line of JSON, {files: [{name, path}], ask: [question...], explain: boolean}, and
+// its questions share a session.
 // Prints one line for each question: {status, text, errors, page: base64, cpu: seconds}, or {thrown}. MIB: the memory
 // that it may have.
 "use strict";

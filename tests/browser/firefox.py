@@ -58,7 +58,8 @@ class Firefox:
 
     async def choose_files(self, css, paths):
         """Chooses files in an <input type=file>, as its dialog does."""
-        found = await self.call("browsingContext.locateNodes", context=self.context, locator={"type": "css", "value": css})
+        found = await self.call("browsingContext.locateNodes", context=self.context,
+                                locator={"type": "css", "value": css})
         await self.call("input.setFiles", context=self.context, element={"sharedId": found["nodes"][0]["sharedId"]},
                         files=[str(path) for path in paths])
 
@@ -72,18 +73,23 @@ async def firefox():
     """Starts a Firefox with a profile of its own, and ends it."""
     with tempfile.TemporaryDirectory(prefix="firefox") as home:
         with open(pathlib.Path(home, "log"), "w+", encoding="utf-8") as log:
-            process = subprocess.Popen([FIREFOX, "--headless", "--no-remote", "--profile", home, "--remote-debugging-port", "0"],
-                                       stdout=log, stderr=log, env={"HOME": home, "PATH": "/usr/bin:/bin", "MOZ_HEADLESS_WIDTH": "1280",
-                                                                    "MOZ_HEADLESS_HEIGHT": "900"})
+            process = subprocess.Popen([FIREFOX, "--headless", "--no-remote", "--profile", home,
+                                        "--remote-debugging-port", "0"],
+                                       stdout=log, stderr=log,
+                                       env={"HOME": home, "PATH": "/usr/bin:/bin", "MOZ_HEADLESS_WIDTH": "1280",
+                                            "MOZ_HEADLESS_HEIGHT": "900"})
             try:
                 listening = None
                 with trio.move_on_after(START_SECONDS):
                     while not listening:
                         await trio.sleep(0.1)
-                        listening = re.search(r"BiDi listening on (ws://\S+)", pathlib.Path(home, "log").read_text(encoding="utf-8"))
+                        listening = re.search(r"BiDi listening on (ws://\S+)",
+                                              pathlib.Path(home, "log").read_text(encoding="utf-8"))
                 if not listening:
-                    raise TimeoutError(f"Firefox does not listen: {pathlib.Path(home, 'log').read_text(encoding='utf-8')[-500:]}")
-                async with trio_websocket.open_websocket_url(f"{listening[1]}/session", max_message_size=1 << 28) as socket:
+                    raise TimeoutError("Firefox does not listen: "
+                                       f"{pathlib.Path(home, 'log').read_text(encoding='utf-8')[-500:]}")
+                async with trio_websocket.open_websocket_url(f"{listening[1]}/session",
+                                                             max_message_size=1 << 28) as socket:
                     page = Firefox(socket)
                     await page.call("session.new", capabilities={})
                     await page.call("session.subscribe", events=["network.beforeRequestSent", "log.entryAdded"])

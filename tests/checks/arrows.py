@@ -121,7 +121,8 @@ def unused_arrows(rules):
     headers = {rule.get("name"): {path_of(label) for label in labels(rule, "hdrs")}
                for rule in rules if rule.get("class") == "cc_library"}
     for rule in rules:
-        is_shared = any(flag.get("name") == "linkshared" and flag.get("value") == "true" for flag in rule.iter("boolean"))
+        is_shared = any(flag.get("name") == "linkshared" and flag.get("value") == "true"
+                        for flag in rule.iter("boolean"))
         if rule.get("class") not in ("cc_library", "cc_binary") or is_shared:
             continue
         files = [pathlib.Path(path_of(label)) for label in labels(rule, "srcs", "hdrs", "textual_hdrs")]

@@ -1,4 +1,5 @@
-"""Checks, or with `./check --accept docs-fidelity` rewrites, what docs/fidelity.md (a table) and README.md (a sentence) say of how much was compared.
+"""Checks, or with `./check --accept docs-fidelity` rewrites, what docs/fidelity.md (a table) and README.md (a sentence)
+say about how much was compared.
 
 The figures are those that tests/conformance/run --record kept. A release of the model's table without a figure, and a
 figure with a divergence, fail the check.
@@ -22,10 +23,12 @@ def releases():
 
 
 def table(proof):
-    lines = ["| PyTorch | programs | events | divergences | rules of the model that never fired |", "|---|---|---|---|---|"]
+    lines = ["| PyTorch | programs | events | divergences | rules of the model that never fired |",
+             "|---|---|---|---|---|"]
     for version, result in proof.items():
         never = ", ".join(result["rules_never_fired"]) or "none"
-        lines.append(f"| {version} | {result['programs']:,} | {result['events']:,} | {result['divergences']} | {never} |")
+        lines.append(f"| {version} | {result['programs']:,} | {result['events']:,} | {result['divergences']} | "
+                     f"{never} |")
     return "\n".join(lines) + "\n"
 
 
@@ -49,8 +52,10 @@ def main():
     if "MEMREPLAY_ACCEPT" in os.environ:
         return 0
     known = {".".join(version.split(".")[:2]) for version in proof}
-    problems += [f"{PROOF} has no figure for {release}" for release in releases() if release != "2.0" and release not in known]
-    problems += [f"{version}: {result['divergences']} divergences" for version, result in proof.items() if result["divergences"]]
+    problems += [f"{PROOF} has no figure for {release}" for release in releases()
+                 if release != "2.0" and release not in known]
+    problems += [f"{version}: {result['divergences']} divergences" for version, result in proof.items()
+                 if result["divergences"]]
     print("\n".join(problems))
     return 1 if problems else 0
 

@@ -1,12 +1,13 @@
-"""docs/invariants.md lists every check that ends the process, and says why no input reaches it: fails where the list is not complete,
-or names a check that is gone."""
+"""Fails if docs/invariants.md, which lists every check that ends the process and says why no input reaches it, is not
+complete or names a check that is gone."""
 import pathlib
 import re
 import sys
 
 FOLDERS = ("trace", "sim", "report", "cli", "proto")
 PAGE = pathlib.Path("docs/invariants.md")
-ENDS = re.compile(r"\bMEMREPLAY_CHECK\(|\bstd::abort\(|\babort\(\)|\bassert\(|\bstd::terminate\(|\bstd::unreachable\(|__builtin_unreachable\(|"
+ENDS = re.compile(r"\bMEMREPLAY_CHECK\(|\bstd::abort\(|\babort\(\)|\bassert\(|\bstd::terminate\(|"
+                  r"\bstd::unreachable\(|__builtin_unreachable\(|"
                   r"__builtin_trap\(|\bstd::exit\(|\b_exit\(|\bquick_exit\(|\bthrow\b")
 TEXT = re.compile(r'"((?:[^"\\]|\\.)*)"')
 
@@ -30,17 +31,20 @@ def checks(path):
             continue
         inside = call(text, found.end() - 1) if found.group().endswith("(") else ""
         said = TEXT.findall(inside)
-        yield said[-1] if said else " ".join((found.group() + inside).split()) + (")" if found.group().endswith("(") else "")
+        closing = ")" if found.group().endswith("(") else ""
+        yield said[-1] if said else " ".join((found.group() + inside).split()) + closing
 
 
 def main():
-    there = {(str(path), said) for folder in FOLDERS for path in pathlib.Path(folder).rglob("*") if path.suffix in (".cc", ".h")
-             for said in checks(path)}
-    rows = [[cell.strip() for cell in line.strip("|\n").split("|")] for line in PAGE.read_text(encoding="utf-8").splitlines()
+    there = {(str(path), said) for folder in FOLDERS for path in pathlib.Path(folder).rglob("*")
+             if path.suffix in (".cc", ".h") for said in checks(path)}
+    rows = [[cell.strip() for cell in line.strip("|\n").split("|")]
+            for line in PAGE.read_text(encoding="utf-8").splitlines()
             if line.startswith("| `")]
     listed = {(row[0].strip("`"), row[1].strip("`")) for row in rows}
     problems = [f"{PAGE}: a row without a reason: {row[0]}, {row[1]}" for row in rows if len(row) < 3 or not row[2]]
-    problems += [f"{path}: ends the process with \"{said}\", which is not in {PAGE}" for path, said in sorted(there - listed)]
+    problems += [f"{path}: ends the process with \"{said}\", which is not in {PAGE}"
+                 for path, said in sorted(there - listed)]
     problems += [f"{PAGE}: {path} has no check that says \"{said}\"" for path, said in sorted(listed - there)]
     print("\n".join(problems) if problems else f"{len(there)} checks that end the process, each with a reason")
     return 1 if problems else 0

@@ -63,7 +63,8 @@ def tidy(sources):
             unit.write_text("".join(f'#include "{source}"\n' for source in sources), encoding="utf-8")
         try:
             run = subprocess.run(
-                ["clang-tidy-14", "--quiet", "--config-file=.clang-tidy", f"--header-filter={OURS}", str(unit), "--", *FLAGS],
+                ["clang-tidy-14", "--quiet", "--config-file=.clang-tidy", f"--header-filter={OURS}", str(unit), "--",
+                 *FLAGS],
                 stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False,
                 timeout=SECONDS_PER_FILE * len(sources))
         except subprocess.TimeoutExpired:
@@ -101,7 +102,8 @@ def main(names):
     sources = [pathlib.Path(name) for name in names if name.endswith(".cc")]
     if not (CUDA / "cuda.h").exists():  # without a toolkit such sources are not built either
         sources = [source for source in sources if not needs_cuda(source)]
-    wanted = sorted((source for source in sources if not stamp_of(source).exists()), key=lambda source: (unit_of(source), source))
+    wanted = sorted((source for source in sources if not stamp_of(source).exists()),
+                    key=lambda source: (unit_of(source), source))
     units = [list(files) for _, files in itertools.groupby(wanted, key=unit_of)]
     units.sort(key=len, reverse=True)  # the longest first: two run at a time
     with concurrent.futures.ThreadPoolExecutor(max(2, os.cpu_count() or 2)) as pool:

@@ -5,11 +5,13 @@ import subprocess
 import sys
 
 # A path from the top of the tree; NAME stands for anything. Not those of a build, bazel-bin/cli/memreplay.
-PATH = re.compile(r"(?<![\w/.~-])((?:sim|trace|report|cli|cuda|record|tests|proto|python|examples|third_party|docs)/[\w/.-]*\w)")
+PATH = re.compile(r"(?<![\w/.~-])((?:sim|trace|report|cli|cuda|record|tests|proto|python|examples|third_party|docs)"
+                  r"/[\w/.-]*\w)")
 
 
 def main():
-    files = subprocess.run(["git", "ls-files", "-co", "--exclude-standard"], capture_output=True, text=True, check=True).stdout.split()
+    files = subprocess.run(["git", "ls-files", "-co", "--exclude-standard"], capture_output=True, text=True,
+                           check=True).stdout.split()
     known = set(files) | {str(folder) for file in files for folder in pathlib.PurePath(file).parents}
     known |= {str(pathlib.PurePath(file).with_suffix("")) for file in files}  # sim/model/free_set: both of its files
     missing = []

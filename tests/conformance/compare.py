@@ -50,10 +50,10 @@ def json_values(text):
 
 
 class Memreplay:
-    """`memreplay replay A.jsonl B.jsonl ... --torch=V --events-out-dir DIR --json`: one report per line, and the events
-    of A.jsonl in DIR/A.jsonl.events.jsonl, one object per line with the keys of a trace entry (action, addr or device_free, size,
-    stream). The report has devices[0].statistics (PyTorch's flat names), devices[0].segments and, for settings and
-    calls that PyTorch refuses, devices[0].failures: [{"request": N, ...}]."""
+    """Runs `memreplay replay A.jsonl B.jsonl ... --torch=V --events-out-dir DIR --json`, which prints one report per
+    line and writes the events of A.jsonl to DIR/A.jsonl.events.jsonl, one object per line with the keys of a trace
+    entry (action, addr or device_free, size, stream). The report has devices[0].statistics (PyTorch's flat names),
+    devices[0].segments and, for settings and calls that PyTorch rejects, devices[0].failures: [{"request": N, ...}]."""
 
     def __init__(self, path, version, jobs=1):
         self.name = "memreplay"
@@ -89,7 +89,8 @@ class Memreplay:
         events = pathlib.Path(folder) / f"events{number}"
         events.mkdir(exist_ok=True)
         reports = open(pathlib.Path(folder) / f"reports{number}", "w+")
-        command = [self.path, "replay", *map(str, chunk), f"--torch={self.version}", "--addresses=up", f"--events-out-dir={events}", "--json"]
+        command = [self.path, "replay", *map(str, chunk), f"--torch={self.version}", "--addresses=up",
+                   f"--events-out-dir={events}", "--json"]
         return chunk, events, reports, subprocess.Popen(command, stdout=reports, stderr=subprocess.PIPE, text=True)
 
     @staticmethod
@@ -168,7 +169,8 @@ def difference(left, right, same_release=True):
     a, b = left.result.get("segments", []), right.result.get("segments", [])
     for index in range(max(len(a), len(b))):
         if index >= len(a) or index >= len(b):
-            return f"segment {index} is only in one of them: {json.dumps((a + b)[-1] if index < len(a) or index < len(b) else None)}"
+            alone = (a + b)[-1] if index < len(a) or index < len(b) else None
+            return f"segment {index} is only in one of them: {json.dumps(alone)}"
         for key in set(a[index]) | (set(b[index]) if same_release else set()):
             if key in a[index] and a[index][key] != b[index].get(key):
                 if key == "blocks":
@@ -177,7 +179,8 @@ def difference(left, right, same_release=True):
                             return f"segment {index}, block {json.dumps(x)} against {json.dumps(y)}"
                     if len(a[index][key]) == len(b[index].get(key, [])):
                         continue
-                return f"segment {index}, {key}: {json.dumps(a[index][key])[:300]} against {json.dumps(b[index].get(key))[:300]}"
+                return (f"segment {index}, {key}: {json.dumps(a[index][key])[:300]} "
+                        f"against {json.dumps(b[index].get(key))[:300]}")
     if "errors" in left.result and "errors" in right.result:
         a, b = ([error["line"] for error in outcome.result["errors"]] for outcome in (left, right))
         if a != b:
@@ -248,7 +251,8 @@ def shrink(left, right, text, same_release=True, budget=60):
     changed = True
     while changed:
         changed = False
-        candidates = [{k: v for k, v in base.items() if k != key} for key in ("conf", "fraction", "completion", "seed") if key in base]
+        candidates = [{k: v for k, v in base.items() if k != key}
+                      for key in ("conf", "fraction", "completion", "seed") if key in base]
         pairs = base.get("conf", "").split(",")
         if len(pairs) > 1 and "[" not in base["conf"]:
             candidates += [base | {"conf": ",".join(pairs[:i] + pairs[i + 1:])} for i in range(len(pairs))]

@@ -4,29 +4,31 @@
   generate.py --torch 2.15 --start 0 --seeds 100 --out DIR     writes DIR/SEED.jsonl
   generate.py --torch 2.15 --start 7                           prints one program
 
-A program depends on the seed and on the release (its keys, its pool calls, its undefined states), on nothing else.
+A program depends on the seed and on the release (its keys, its pool calls, its undefined states), and on nothing else.
 
-WHAT IS LEFT OUT, AND WHY. These states are undefined in PyTorch itself, so there is no answer to compare with:
+The generator leaves out these states, which are undefined in PyTorch itself, so that no answer could be compared:
 
- 1. A stream recorded while a pool is being filled, on a block that is not freed before the pool is ended: the
-    entry may later apply to another Block that gets the same host address. Such blocks are freed before `ep`.
- 2. From 2.9 on, more than one deferred free per capture: they are kept in a table keyed by host pointers.
- 3. A pool's last `rp` while blocks of an expandable reservation of that pool are live, or pending: the pool's
+ 1. A stream is recorded while a pool is being filled, on a block that is not freed before the pool is ended. The
+    entry may later apply to another Block that gets the same host address, so such blocks are freed before `ep`.
+ 2. From 2.9 on, a capture defers more than one free. They are kept in a table keyed by host pointers.
+ 3. A pool's last `rp` comes while blocks of an expandable reservation of that pool are live or pending. The pool's
     segment count reaches 0 under them.
- 4. max_split_size_mb set or raised in mid-run, or expandable_segments switched on beside it: a split block at or
-    above the limit would be released alone. It may be dropped for good. For the same reason, up to 2.4, no private
-    pools beside both options.
- 5. Up to 2.6, strings that end inside a list; a header whose string is invalid in any release.
- 6. Up to 2.4, release_available can meet an expandable block and throws out of malloc's middle; max_split_size_mb with
-    expandable_segments is left to the releases after that.
- 7. graph_capture_record_stream_reuse beside captures: it asks the driver for the nodes of a real graph.
- 8. use-on-OOM pools beside expandable_segments: exclusion 3 could not be kept (a default block may lie in the pool).
- 9. large_segment_size_mb of an odd number beside expandable_segments: pages that are no multiple of the driver's
-    granularity of 2 MiB, which a real driver refuses to create.
-10. Up to 2.14, a request larger than a whole reservation on a device that has the pages for it (`endless`, which no card
-    is): the library maps them all, has no block to go on with, and dies of a null pointer.
-11. Up to 2.2, the end of a pool that is not being filled: the refused call has already counted the captures underway
-    down, once per stream, and every later call believes in a capture.
+ 4. max_split_size_mb is set or raised in mid-run, or expandable_segments is switched on in addition to it. A split
+    block at or above the limit would be released alone. The option may be dropped for good. For the same reason, up
+    to 2.4, no program has private pools and both options.
+ 5. Up to 2.6, a string ends inside a list; in any release, the header's string is invalid.
+ 6. Up to 2.4, release_available can meet an expandable block and throws out of malloc's middle. Only later releases
+    get max_split_size_mb together with expandable_segments.
+ 7. graph_capture_record_stream_reuse is set and there are captures: it queries the driver for the nodes of a real
+    graph.
+ 8. There are use-on-OOM pools and expandable_segments is set: exclusion 3 could not be kept, because a default block
+    may lie in the pool.
+ 9. large_segment_size_mb is odd and expandable_segments is set: the pages are no multiple of the driver's granularity
+    of 2 MiB, and a real driver refuses to create them.
+10. Up to 2.14, a request is larger than a whole reservation, and the device has the pages for it (`endless`, which no
+    card is). The library maps them all, has no block to go on with, and dies of a null pointer.
+11. Up to 2.2, a pool ends that is not being filled. The refused call has already counted the captures underway down,
+    once per stream, and every later call believes in a capture.
 """
 
 import argparse
@@ -80,13 +82,15 @@ class Generator:
         self.explicit = explicit
         self.pressure = self.chance(0.6)
         if self.pressure:
-            self.total = r.choice([60 * M, 100 * M, 150 * M, 256 * M, 400 * M, G, r.randrange(40 * M, 2 * G), r.randrange(21, 600) * 2 * M])
+            self.total = r.choice([60 * M, 100 * M, 150 * M, 256 * M, 400 * M, G, r.randrange(40 * M, 2 * G),
+                                   r.randrange(21, 600) * 2 * M])
         else:
             self.total = r.choice([8 * G, 24 * G, 80 * G, 12884705280])
         self.header["total"] = self.total
-        keys = ["max_split", "gc", "roundup", "expandable", "lock", "nonsplit", "fraction_key", "large_segment", "throw", "reserve", "host", "reuse"]
-        known = {"expandable": (2, 1), "lock": (2, 2), "nonsplit": (2, 6), "fraction_key": (2, 10), "large_segment": (2, 11), "throw": (2, 12),
-                 "reserve": (2, 15), "host": (2, 6), "reuse": (2, 9)}
+        keys = ["max_split", "gc", "roundup", "expandable", "lock", "nonsplit", "fraction_key", "large_segment",
+                "throw", "reserve", "host", "reuse"]
+        known = {"expandable": (2, 1), "lock": (2, 2), "nonsplit": (2, 6), "fraction_key": (2, 10),
+                 "large_segment": (2, 11), "throw": (2, 12), "reserve": (2, 15), "host": (2, 6), "reuse": (2, 9)}
         keys = [k for k in keys if release.key >= known.get(k, (2, 0))]
         count = r.choice([0, 1, 1, 1, 2, 2, 2, 2, 3, 4])
         self.options = set(r.sample(keys, min(count, len(keys))))
@@ -105,21 +109,23 @@ class Generator:
         self.with_pools = release.since(2, 1) and self.chance(0.35)
         if self.with_pools:
             self.options.discard("reuse")  # exclusion 7
-        self.use_on_oom = self.with_pools and release.since(2, 8) and "expandable" not in self.options and self.chance(0.5)
+        self.use_on_oom = (self.with_pools and release.since(2, 8) and "expandable" not in self.options
+                           and self.chance(0.5))
         self.run_time_settings = self.chance(0.35)
         self.failures = self.chance(0.2)
         self.bad_calls = self.chance(0.05)
         # values that stay for the whole program
         lowest = 20 if release.since(2, 10) else 21
         self.large_segment = r.choice([11, 12, 16, 20, 21, 32, 64, 100]) if "large_segment" in self.options else 20
-        self.max_split = r.choice([lowest, 21, 22, 25, 40, 40, 64, 100, 200, 1000]) if "max_split" in self.options else None
+        self.max_split = (r.choice([lowest, 21, 22, 25, 40, 40, 64, 100, 200, 1000]) if "max_split" in self.options
+                          else None)
         if "expandable" in self.options and self.large_segment % 2:
             self.large_segment += 1  # exclusion 9
         if self.max_split is not None:
             self.max_split = max(self.max_split, self.large_segment)
         self.expandable = "expandable" in self.options and self.chance(0.75)
         self.ever_expandable = self.expandable
-        # Requests beyond a whole reservation, and a device that never runs out (as memreplay's does without a capacity).
+        # Some requests exceed a whole reservation, and some devices never run out (as memreplay's without a capacity).
         self.giant = self.rare.random() < 0.04
         if self.giant and not self.pressure and "fraction_key" not in self.options and self.rare.random() < 0.5:
             if self.release.since(2, 15) and self.expandable:  # exclusion 10; and segments have 1 TB of addresses only
@@ -136,7 +142,8 @@ class Generator:
         if self.chance(0.5):
             return str(r.choice([1, 2, 2, 4, 4, 8, 16, 32, 64, 256]))
         choices = [1, 2, 4, 8, 16, 32] + ([0] if self.release.since(2, 4) else [])
-        items = [f"{b}:{r.choice(choices)}" for b in sorted(r.sample([1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 32768, 65536], r.randrange(1, 6)))]
+        bounds = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 32768, 65536]
+        items = [f"{b}:{r.choice(choices)}" for b in sorted(r.sample(bounds, r.randrange(1, 6)))]
         if self.chance(0.2):
             r.shuffle(items)
         if self.chance(0.5):
@@ -152,7 +159,8 @@ class Generator:
             else:
                 self.max_split_dropped = True
         if "gc" in self.options and self.chance(0.9):
-            parts.append(f"garbage_collection_threshold:{r.choice([0.01, 0.1, 0.3, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.999])}")
+            parts.append("garbage_collection_threshold:"
+                         f"{r.choice([0.01, 0.1, 0.3, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.999])}")
         if "roundup" in self.options and self.chance(0.9):
             parts.append(f"roundup_power2_divisions:{self.divisions()}")
         if "expandable" in self.options:
@@ -180,7 +188,8 @@ class Generator:
         if "throw" in self.options:
             parts.append(f"throw_on_cudamalloc_oom:{self.chance(0.7)}")
         if "reserve" in self.options and (first or self.chance(0.3)):
-            parts.append(f"expandable_segments_reserve:{r.choice(['0.5', '0.25', '1.0', '1.125', '2.0', '0.9', '1G', '40G', '0.05'])}")
+            parts.append("expandable_segments_reserve:"
+                         f"{r.choice(['0.5', '0.25', '1.0', '1.125', '2.0', '0.9', '1G', '40G', '0.05'])}")
         if "host" in self.options:
             parts.append("pinned_use_background_threads:False")
         if "reuse" in self.options:
@@ -189,8 +198,8 @@ class Generator:
         separator = r.choice([",", ",", ",", ", "])
         return separator.join(parts)
 
-    BAD = ["foo:1", "max_split_size_mb:2", "garbage_collection_threshold:1.2", "roundup_power2_divisions:3", "roundup_power2_divisions:[3:4]",
-           "max_split_size_mb:x", "garbage_collection_threshold:x"]
+    BAD = ["foo:1", "max_split_size_mb:2", "garbage_collection_threshold:1.2", "roundup_power2_divisions:3",
+           "roundup_power2_divisions:[3:4]", "max_split_size_mb:x", "garbage_collection_threshold:x"]
 
     def bad_settings(self):
         good = self.settings(False)
@@ -201,7 +210,8 @@ class Generator:
     # --------------------------------------------------------------------------------------------------- sizes
 
     def thresholds(self):
-        out = [512, 1024, 4096, M, M + 512, 2 * M, 4 * M, 10 * M, 12 * M, 20 * M, 22 * M, 19 * M, 18 * M, 21 * M, 40 * M]
+        out = [512, 1024, 4096, M, M + 512, 2 * M, 4 * M, 10 * M, 12 * M, 20 * M, 22 * M, 19 * M, 18 * M, 21 * M,
+               40 * M]
         large = self.large_segment * M
         out += [large, large - M, large + 2 * M]
         if self.max_split is not None:
@@ -214,7 +224,8 @@ class Generator:
     def size(self, style):
         r = self.r
         if self.giant and self.rare.random() < 0.02 and (self.expandable or "total" in self.header):
-            return self.total + self.total // 8 + self.rare.choice([-2 * M, 0, 1, 2 * M, self.total // 8, self.total, 30 * self.total])
+            return self.total + self.total // 8 + self.rare.choice(
+                [-2 * M, 0, 1, 2 * M, self.total // 8, self.total, 30 * self.total])
         if style == "mixed":
             style = r.choice(["threshold", "log", "small", "large"])
         if style == "threshold":
@@ -227,8 +238,10 @@ class Generator:
             n = r.choice([r.randrange(M, 64 * M), r.randrange(1, 64) * M, r.randrange(1, 32) * 2 * M])
         else:  # oversize
             unit = (self.max_split or 40) * M
-            n = r.choice([unit, unit + r.randrange(0, 40) * M, unit + r.randrange(0, 20 * M), unit - r.randrange(0, 2 * M), unit // 2])
-        ceiling = self.total + self.total // 4 if self.chance(0.01) else max(4 * M, self.total // self.r.choice([2, 4, 8, 8, 16]))
+            n = r.choice([unit, unit + r.randrange(0, 40) * M, unit + r.randrange(0, 20 * M),
+                          unit - r.randrange(0, 2 * M), unit // 2])
+        ceiling = (self.total + self.total // 4 if self.chance(0.01)
+                   else max(4 * M, self.total // self.r.choice([2, 4, 8, 8, 16])))
         return max(1, min(n, ceiling))
 
     # ---------------------------------------------------------------------------------------------- operations
@@ -278,7 +291,8 @@ class Generator:
             if block["pool"] is not None and self.ever_expandable:
                 return  # exclusion 3
             if self.deferring():
-                if self.release.since(2, 9) and (self.deferred >= 1 or any(b["captured_use"] for b in self.live.values())):
+                if self.release.since(2, 9) and (self.deferred >= 1
+                                                 or any(b["captured_use"] for b in self.live.values())):
                     return  # exclusion 2
                 block["captured_use"] = True
             block["uses"] = True
@@ -339,7 +353,8 @@ class Generator:
             self.emit("cx", p=list(pool))
         self.emit("rp", p=list(pool))
         self.pools[pool] -= 1
-        if self.release.since(2, 8) and self.pools[pool] == 0 and (not self.contexts or self.release.since(2, 13)) and self.chance(0.5):
+        if (self.release.since(2, 8) and self.pools[pool] == 0
+                and (not self.contexts or self.release.since(2, 13)) and self.chance(0.5)):
             self.emit("c", p=list(pool))
 
     def housekeeping(self):
@@ -397,7 +412,8 @@ class Generator:
         layers = r.randrange(2, 12)
         scale = max(512, int(math.exp(r.uniform(math.log(4 * K), math.log(max(8 * K, self.total // 64))))))
         weights = [max(1, int(scale * r.uniform(0.1, 1))) for _ in range(layers)]
-        shapes = [[max(1, int(scale * r.choice([0.01, 0.5, 1, 1, 3, 4]))) for _ in range(r.randrange(1, 5))] for _ in range(layers)]
+        shapes = [[max(1, int(scale * r.choice([0.01, 0.5, 1, 1, 3, 4]))) for _ in range(r.randrange(1, 5))]
+                  for _ in range(layers)]
         parameters = [self.alloc(w, 0) for w in weights]
         state = []
         end = len(self.records) + steps
@@ -453,7 +469,8 @@ class Generator:
             steps = self.r.randrange(40, 300)
             pattern = self.r.random()
             if pattern < 0.6:
-                self.random_walk(steps, self.r.choice(["threshold", "threshold", "log", "small", "large", "mixed", "oversize"]))
+                self.random_walk(steps, self.r.choice(
+                    ["threshold", "threshold", "log", "small", "large", "mixed", "oversize"]))
             elif pattern < 0.8:
                 self.training(steps)
             else:

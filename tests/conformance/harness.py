@@ -27,7 +27,8 @@ from environment import Unavailable  # noqa: E402
 
 CARD = "libmemreplay_card.so"
 COMPILER = os.environ.get("CXX", "g++")
-KEPT = re.compile(r"torch/(lib/libc10(_cuda)?\.so|lib/libgomp[^/]*|include/c10/.*|include/torch/headeronly/.*|version\.py)$")
+KEPT = re.compile(r"torch/(lib/libc10(_cuda)?\.so|lib/libgomp[^/]*|include/c10/.*|include/torch/headeronly/.*"
+                  r"|version\.py)$")
 
 
 def version_key(version):
@@ -85,7 +86,7 @@ def make(*command):
 
 
 def card():
-    """The imaginary card (record/card): Bazel's where it is up to date, else one compiled here."""
+    """Returns the simulated GPU's library (record/card): Bazel's if it is up to date, else one compiled here."""
     built = ROOT / "bazel-bin/record/card/libmemreplay_card.so"
     if built.exists() and built.stat().st_mtime > max(p.stat().st_mtime for p in card_sources()):
         return built
@@ -96,13 +97,13 @@ def card():
         objects = [folder / f"{n}.o" for n in range(len(sources))]
         with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
             list(pool.map(lambda pair: make(COMPILER, *flags, "-c", pair[0], "-o", pair[1]), zip(sources, objects)))
-        make(COMPILER, "-shared", *objects, f"-Wl,-soname,{CARD}", f"-Wl,--version-script={ROOT}/record/card/exports.map",
-             "-static-libgcc", "-o", folder / CARD)
+        make(COMPILER, "-shared", *objects, f"-Wl,-soname,{CARD}",
+             f"-Wl,--version-script={ROOT}/record/card/exports.map", "-static-libgcc", "-o", folder / CARD)
     return cache.made(f"card-{digest(card_sources())}", compile_all) / CARD
 
 
 def prepare(folders, out):
-    """Puts the card and the libraries that a torch wants into `out`; returns their paths in the order to load."""
+    """Puts the card and the libraries that a torch needs into `out`; returns their paths in the order to load."""
     shutil.copy(card(), out / CARD)
     core = ctypes.CDLL(str(out / CARD))
     core.memreplay_card_error.restype = ctypes.c_char_p
@@ -119,16 +120,17 @@ def build(version):
     lib = torch / "lib"
 
     def compile_runner(folder):
-        for old in cache.home().glob(f"build-{version}-*"):  # of other states of the sources, perhaps another checkout's
+        for old in cache.home().glob(f"build-{version}-*"):  # made from other sources, perhaps another checkout's
             if old != folder and old.stat().st_mtime < time.time() - 86400:
                 cache.remove(old)
         cxx11 = re.search(r"c10::.*__cxx11", _output("nm", "-DC", lib / "libc10.so")) is not None
         release = version_key(version)[0] * 100 + version_key(version)[1]
         libraries = [f"-l:{pathlib.Path(path).name}" for path in prepare(torch, folder)]
-        # DT_RPATH, not DT_RUNPATH: it must also serve what the wheel's libraries ask for.
-        make(COMPILER, "-O1", "-std=c++20", "-w", f"-D_GLIBCXX_USE_CXX11_ABI={int(cxx11)}", f"-DTORCH_RELEASE={release}",
-             "-I", HERE / "runner/include", "-I", torch / "include", "-I", ROOT, *sorted((HERE / "runner").glob("*.cc")),
-             "-o", folder / "runner", f"-Wl,--disable-new-dtags,-rpath,{cache.home() / name}:{lib}",
+        # This sets DT_RPATH, not DT_RUNPATH, because it must also serve what the wheel's libraries need.
+        make(COMPILER, "-O1", "-std=c++20", "-w", f"-D_GLIBCXX_USE_CXX11_ABI={int(cxx11)}",
+             f"-DTORCH_RELEASE={release}", "-I", HERE / "runner/include", "-I", torch / "include", "-I", ROOT,
+             *sorted((HERE / "runner").glob("*.cc")), "-o", folder / "runner",
+             f"-Wl,--disable-new-dtags,-rpath,{cache.home() / name}:{lib}",
              "-Wl,--no-as-needed,--allow-shlib-undefined,--unresolved-symbols=ignore-all", "-L", folder, *libraries,
              lib / "libc10.so", lib / "libc10_cuda.so")
     return cache.made(name, compile_runner) / "runner"

@@ -23,7 +23,7 @@ UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 def size(text):
     total = 0
     for sign, number, unit in re.findall(r"([+-]?)(\d+(?:\.\d+)?)([KMGT]?)", text):
-        total += (-1 if sign == "-" else 1) * int(float(number) * UNITS[unit] if "." in number else int(number) * UNITS[unit])
+        total += (-1 if sign == "-" else 1) * int((float if "." in number else int)(number) * UNITS[unit])
     return total
 
 

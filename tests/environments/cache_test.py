@@ -40,7 +40,8 @@ class CacheTest(unittest.TestCase):
         self.variables = {**os.environ, "MEMREPLAY_CACHE": folder.name}
 
     def start(self, *command):
-        return subprocess.Popen([sys.executable, *command], env=self.variables, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        return subprocess.Popen([sys.executable, *command], env=self.variables, text=True, stdout=subprocess.PIPE,
+                                stderr=subprocess.PIPE)
 
     def maker(self, *words):
         return self.start("-c", MAKER, str(TOOLS), *words)
@@ -93,9 +94,11 @@ class CacheTest(unittest.TestCase):
             self.skipTest(answers[0][0])
         (python, status), = set(answers)
         self.assertEqual(status, 0, python)
-        done = subprocess.run([python.strip(), "-c", "import hatchling; print(hatchling.__file__)"], text=True, capture_output=True, check=True)
+        done = subprocess.run([python.strip(), "-c", "import hatchling; print(hatchling.__file__)"], text=True,
+                              capture_output=True, check=True)
         self.assertIn(str(self.home / "python-package-"), done.stdout)
-        self.assertTrue((pathlib.Path(python.strip()).with_name("auditwheel")).read_text().startswith("#!/bin/sh"))  # wherever it lies
+        # It must work wherever it lies.
+        self.assertTrue((pathlib.Path(python.strip()).with_name("auditwheel")).read_text().startswith("#!/bin/sh"))
 
     def test_releases(self):
         releases = environment.torch_releases()

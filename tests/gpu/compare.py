@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
-"""Records on a GPU what PyTorch's allocator does, replays it on the same GPU, and prints both beside the simulation.
+"""Records on a GPU what PyTorch's allocator does, replays it on the same GPU, and prints both next to the simulation.
 
   compare.py --memreplay MEMREPLAY --out FOLDER [--only NAME...] [--budget SECONDS]
              [--replay-only RECORDINGS | --fake-runtime PYTHON]
 
-Needs the program, PyTorch (in the Python that runs this) and NVIDIA's driver; nothing else. FOLDER gets table.txt,
-results.json and results.tar.gz, which holds every recording, report and cost table. With --replay-only nothing is recorded:
-snapshots, and what lies next to them, are taken from RECORDINGS. With --fake-runtime, PYTHON's PyTorch, a CUDA build, runs on
-the fake CUDA runtime of tests/conformance those workloads that compute nothing. Exit status 1: some replay does not agree.
+It needs the binary, PyTorch (in the Python that runs this) and NVIDIA's driver, and nothing else. FOLDER gets
+table.txt, results.json and results.tar.gz, which holds every recording, report and cost table. With --replay-only it
+records nothing and takes snapshots, and what lies next to them, from RECORDINGS. With --fake-runtime, PYTHON's PyTorch,
+a CUDA build, runs those workloads that compute nothing on the fake CUDA runtime of tests/conformance. The exit status
+is 1 if some replay does not agree.
 """
 
 import argparse
@@ -29,7 +30,8 @@ COLUMNS = ("workload", "torch", "recorded", "predicted", "replayed", "differ by"
 
 def run(command, timeout, **options):
     try:
-        return subprocess.run([str(part) for part in command], text=True, capture_output=True, timeout=timeout, **options)
+        return subprocess.run([str(part) for part in command], text=True, capture_output=True, timeout=timeout,
+                              **options)
     except subprocess.TimeoutExpired:
         return subprocess.CompletedProcess(command, 124, "", f"no answer within {timeout} s")
 
@@ -51,7 +53,7 @@ class Recorder:
     def record(self, name, workload, folder):
         """None if NAME.pickle is there now; else why not."""
         if version(self.release) < version(workload.oldest):
-            return f"wants PyTorch {workload.oldest}"
+            return f"needs PyTorch {workload.oldest}"
         environment = os.environ | self.environment
         for variable in ("PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF"):
             environment.pop(variable, None)
@@ -159,8 +161,8 @@ def cells(row):
         return [row["workload"], *[""] * 9, verdict(row)]
     witness = row["torch"] if row["torch"] is not None else row["recorded"]
     return [row["workload"], size(row["torch"]), size(row["recorded"]), size(row["predicted"]), size(row["replayed"]),
-            f"{row['replayed'] - witness:,} B", f"{row['equal']:,} of {row['compared']:,}", size(row.get("used_recorded")),
-            size(row["used_replayed"]), f"{row['overhead']:,} B", verdict(row)]
+            f"{row['replayed'] - witness:,} B", f"{row['equal']:,} of {row['compared']:,}",
+            size(row.get("used_recorded")), size(row["used_replayed"]), f"{row['overhead']:,} B", verdict(row)]
 
 
 def table(rows):
@@ -169,7 +171,8 @@ def table(rows):
     widths = [max(len(line[i]) for line in lines) for i in range(len(COLUMNS))]
     text = ""
     for line in lines:
-        shown = [line[0].ljust(widths[0]), *(cell.rjust(width) for cell, width in zip(line[1:-1], widths[1:-1])), line[-1]]
+        shown = [line[0].ljust(widths[0]), *(cell.rjust(width) for cell, width in zip(line[1:-1], widths[1:-1])),
+                 line[-1]]
         text += "  ".join(shown).rstrip() + "\n"
     return text
 
@@ -221,8 +224,8 @@ def rows_for(options, name, pickle, info, stats, work):
     if name in ("eager", "training"):
         for backend in ("direct", "async"):
             row = summarize(f"  {name}, {backend}", info, None,
-                            *replay(options.memreplay, pickle, {"torch": info["torch"]} if "torch" in info else {}, work,
-                                    f"{name}.{backend}", ["--backend", backend, "--start", "fresh"]))
+                            *replay(options.memreplay, pickle, {"torch": info["torch"]} if "torch" in info else {},
+                                    work, f"{name}.{backend}", ["--backend", backend, "--start", "fresh"]))
             row["same_settings"] = False
             yield row
 
@@ -250,8 +253,10 @@ def compare(options, work):
     else:
         import workloads
 
-        names = [name for name, workload in workloads.WORKLOADS.items() if not (options.fake_runtime and workload.kernels)]
-        recorder = recorder_on_fake_runtime(options.fake_runtime, work / "runtime") if options.fake_runtime else recorder_on_gpu()
+        names = [name for name, workload in workloads.WORKLOADS.items()
+                 if not (options.fake_runtime and workload.kernels)]
+        recorder = (recorder_on_fake_runtime(options.fake_runtime, work / "runtime") if options.fake_runtime
+                    else recorder_on_gpu())
         if recorder is None:
             print("compare.py: PyTorch finds no GPU here")
             return 2

@@ -45,8 +45,8 @@ class ReplayOnTheFakeDriver(unittest.TestCase):
     def compare(self, *flags, **environment):
         out = self.folder / "out"
         done = subprocess.run(
-            [sys.executable, HERE / "compare.py", "--memreplay", MEMREPLAY, "--out", out, "--replay-only", self.recordings,
-             *flags], text=True, capture_output=True,
+            [sys.executable, HERE / "compare.py", "--memreplay", MEMREPLAY, "--out", out, "--replay-only",
+             self.recordings, *flags], text=True, capture_output=True,
             env=os.environ | {"LD_LIBRARY_PATH": str(self.folder / "driver")} | environment)
         rows = json.loads((out / "results.json").read_text())
         return done, {row["workload"].strip(): row for row in rows}, out
@@ -116,7 +116,8 @@ class Parts(unittest.TestCase):
 
     def test_workloads_are_complete(self):
         confs = " ".join(workload.conf for workload in workloads.WORKLOADS.values())
-        for key in ("expandable_segments", "garbage_collection_threshold", "roundup_power2_divisions", "max_split_size_mb"):
+        for key in ("expandable_segments", "garbage_collection_threshold", "roundup_power2_divisions",
+                    "max_split_size_mb"):
             self.assertIn(key, confs)
         self.assertTrue(all(callable(workload.run) for workload in workloads.WORKLOADS.values()))
 

@@ -10,7 +10,8 @@ import workloads
 
 
 class DriverUse:
-    """The most memory of the card that the driver said was in use, asked every millisecond: what lasts longer is seen."""
+    """Keeps the maximum of the GPU memory that the driver reports as in use, once a millisecond: what lasts longer is
+    seen."""
 
     def __init__(self, torch):
         self._torch = torch

@@ -18,10 +18,11 @@ MARKER = b"-a time-"
 
 
 def step(event, *marker):
-    """All are freed, in reverse, and allocated again."""
+    """Returns the events of a step, in which all blocks are freed, in reverse, and allocated again."""
     pieces = []
     for block in reversed(range(BLOCKS)):
-        pieces += [event("free_requested", block, block + 200, *marker), event("free_completed", block, block + 200, *marker)]
+        pieces += [event("free_requested", block, block + 200, *marker),
+                   event("free_completed", block, block + 200, *marker)]
     return pieces + [event("alloc", block, block, *marker) for block in range(BLOCKS)]
 
 
@@ -114,14 +115,16 @@ def main():
         out.put(b"ee")
         out.put(out.text("segments"))
         out.put(out.value([{
-            "device": 0, "address": addresses[i], "total_size": sizes[i], "allocated_size": sizes[i], "active_size": sizes[i],
-            "requested_size": sizes[i], "stream": 0, "segment_type": "large", "segment_pool_id": (0, 0), "is_expandable": False,
-            "frames": stack(i), "blocks": [{"address": addresses[i], "size": sizes[i], "requested_size": sizes[i],
-                                            "state": "active_allocated", "frames": stack(i)}]} for i in range(BLOCKS)]))
+            "device": 0, "address": addresses[i], "total_size": sizes[i], "allocated_size": sizes[i],
+            "active_size": sizes[i], "requested_size": sizes[i], "stream": 0, "segment_type": "large",
+            "segment_pool_id": (0, 0), "is_expandable": False, "frames": stack(i),
+            "blocks": [{"address": addresses[i], "size": sizes[i], "requested_size": sizes[i],
+                        "state": "active_allocated", "frames": stack(i)}]} for i in range(BLOCKS)]))
         out.put(out.value("allocator_settings"))
         out.put(out.value({"PYTORCH_CUDA_ALLOC_CONF": "", "max_split_size": -1, "garbage_collection_threshold": 0.0,
-                           "expandable_segments": False, "pinned_num_register_threads": 1, "release_lock_on_cudamalloc": False,
-                           "pinned_use_cuda_host_register": False, "roundup_power2_divisions": {"1": 0}}))
+                           "expandable_segments": False, "pinned_num_register_threads": 1,
+                           "release_lock_on_cudamalloc": False, "pinned_use_cuda_host_register": False,
+                           "roundup_power2_divisions": {"1": 0}}))
         out.put(out.value("external_annotations") + b"]u.")
         print(f"{events} events, {out.written} bytes")
 

@@ -199,10 +199,12 @@ class PageTest(unittest.TestCase):
               const path = map.outlinePath.attr("d") || "";
               const rows = [...path.matchAll(/M([\\d.]+),(\\d+)h([\\d.]+)/g)].map((row) => row.slice(1).map(Number));
               if (rows.length === 0) return true;
-              const color = run.freed[block] <= map.state.moment ? themePixel("pending") : chart.coloring.pixelOf(block);
+              const color = run.freed[block] <= map.state.moment ?
+                  themePixel("pending") : chart.coloring.pixelOf(block);
               return rows.some(([x, y, width]) => {
                 if (width < 4) return false;
-                const at = 4 * (Math.floor((y + 5) * map.ratio) * map.canvas.width + Math.floor((x + width / 2) * map.ratio));
+                const at = 4 * (Math.floor((y + 5) * map.ratio) * map.canvas.width +
+                                Math.floor((x + width / 2) * map.ratio));
                 return [0, 1, 2].some((channel) => data[at + channel] !== (color >> 8 * channel & 255));
               });
             });""")

@@ -259,7 +259,8 @@ class DrawingTest(PageTest):
               let bytes = 0, rows = 0;
               for (const block of run.stateAt(picture.moments[column]).blocks)
                 if (group[block] === only) bytes += run.block[block];
-              while (rows < picture.height && (picture.blocks[column * picture.height + rows] & BLOCK_MASK) !== NOTHING) ++rows;
+              while (rows < picture.height &&
+                     (picture.blocks[column * picture.height + rows] & BLOCK_MASK) !== NOTHING) ++rows;
               wrong = Math.max(wrong, Math.abs(rows - bytes / picture.high * picture.height));
             }
             return wrong;""")
@@ -531,7 +532,7 @@ class DrawingTest(PageTest):
         self.driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
 
     def test_running_text_uses_the_width(self):
-        """No paragraph is squeezed into a column: at 420 pixels a full line has ten words, where the text is so long."""
+        """No paragraph is squeezed into a column: at 420 pixels a full line of long text has ten words."""
         for name in ("serving_expandable", "expandable_oom", "no_history", "hostile"):
             for width in (420, 1280):
                 with self.subTest(page=name, width=width):
@@ -553,7 +554,8 @@ class DrawingTest(PageTest):
                         return [...found.values()];
                       };
                       const squeezed = [];
-                      for (const box of document.querySelectorAll("main p, main li, main td, main dd, main figcaption")) {
+                      for (const box of document.querySelectorAll(
+                               "main p, main li, main td, main dd, main figcaption")) {
                         const style = getComputedStyle(box);
                         if (box.offsetParent === null || style.whiteSpace.startsWith("pre")) continue;
                         const texts = [...box.childNodes].filter((node) => node.nodeType === Node.TEXT_NODE);

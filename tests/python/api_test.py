@@ -86,8 +86,8 @@ class Answers(unittest.TestCase):
 
         recording = memreplay.load(TRAINING)
         for answer in (recording.inspect(deep=True), recording.replay(), recording.sweep(), recording.fit(),
-                       recording.oom(), recording.advise(card="1MiB"), recording.report(conf=["expandable_segments:True"]),
-                       recording.diff(SERVING)):
+                       recording.oom(), recording.advise(card="1MiB"),
+                       recording.report(conf=["expandable_segments:True"]), recording.diff(SERVING)):
             self.assertIsInstance(answer, memreplay.Answer)
             walk(answer)
         self.assertGreater(len(seen), 200)
@@ -153,10 +153,11 @@ class Answers(unittest.TestCase):
         printed = json.dumps({"command": "advise", "file": "train.py", "advice": advice}).encode()
         with mock.patch.object(_advise, "run", return_value=subprocess.CompletedProcess([], 0, printed)) as run:
             answer = memreplay.advise("train.py", "--lr=3", card="t4", jobs=1, try_=["chunked_loss"])
-        run.assert_called_once_with(["advise", "--card=t4", "--jobs=1", "--try=chunked_loss", "--json", "--", "train.py",
-                                     "--lr=3"])
+        run.assert_called_once_with(["advise", "--card=t4", "--jobs=1", "--try=chunked_loss", "--json", "--",
+                                     "train.py", "--lr=3"])
         self.assertEqual(answer.diagnosis, "Peak 2.00 GiB.")
-        self.assertRegex(str(answer), r"^advise train.py\nPeak 2.00 GiB.\n +change +needs .*\n +the loss in chunks +1.00 GiB +yes")
+        self.assertRegex(str(answer),
+                         r"^advise train.py\nPeak 2.00 GiB.\n +change +needs .*\n +the loss in chunks +1.00 GiB +yes")
         self.assertNotIn("another", str(answer))
         self.assertIn("<td>some more kernels</td>", answer._repr_html_())
         self.assertEqual(answer.columns()["lines"][0], "a\nb")
@@ -207,7 +208,8 @@ class Answers(unittest.TestCase):
             memreplay.load({"other": 1}).replay()
         with open(SERVING, encoding="utf-8") as text:
             for source in (3, None, text, ["a.pickle"]):
-                with self.assertRaisesRegex(TypeError, "^memreplay.load: expected a path, bytes, a file opened with 'rb'"):
+                with self.assertRaisesRegex(TypeError,
+                                            "^memreplay.load: expected a path, bytes, a file opened with 'rb'"):
                     memreplay.load(source)
 
     def test_tables(self):
@@ -237,7 +239,8 @@ class Answers(unittest.TestCase):
         made = dict(zip(sharded["category"][::-1], sharded["phase"][::-1]))  # in which phase most of each was made
         self.assertEqual((made["activation"], made["parameter"]), ("forward", "load"))
         short = recording.oom(capacity="40MiB").columns("stacks")
-        self.assertLessEqual(set(short["category"]), set(recording.oom(capacity="40MiB").columns("categories")["category"]))
+        self.assertLessEqual(set(short["category"]),
+                             set(recording.oom(capacity="40MiB").columns("categories")["category"]))
         self.assertNotIn("", short["category"])
 
     @unittest.skipUnless(has("pandas") and has("pyarrow"), "pandas and pyarrow are not installed")

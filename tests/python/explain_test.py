@@ -1,4 +1,4 @@
-"""memreplay.explain(): the program's own answer, of a text, of bytes and of an exception."""
+"""memreplay.explain() gives the binary's own answer about a text, bytes or an exception."""
 
 import contextlib
 import doctest
@@ -11,12 +11,12 @@ from unittest import mock
 import memreplay
 from memreplay import _explain
 
-FULL = ("CUDA out of memory. Tried to allocate 150.00 MiB. GPU 3 has a total capacity of 23.64 GiB of which 60.00 MiB is free. Including "
-        "non-PyTorch memory, this process has 23.56 GiB memory in use. Of the allocated memory 22.80 GiB is allocated by PyTorch, and 200.00 "
-        "MiB is reserved by PyTorch but unallocated.")
-PIECES = ("CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of 31.36 GiB of which 30.00 MiB is free. Including "
-          "non-PyTorch memory, this process has 31.32 GiB memory in use. Of the allocated memory 20.00 GiB is allocated by PyTorch, and 10.70 "
-          "GiB is reserved by PyTorch but unallocated.")
+FULL = ("CUDA out of memory. Tried to allocate 150.00 MiB. GPU 3 has a total capacity of 23.64 GiB of which 60.00 MiB "
+        "is free. Including non-PyTorch memory, this process has 23.56 GiB memory in use. Of the allocated memory "
+        "22.80 GiB is allocated by PyTorch, and 200.00 MiB is reserved by PyTorch but unallocated.")
+PIECES = ("CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of 31.36 GiB of which 30.00 MiB "
+          "is free. Including non-PyTorch memory, this process has 31.32 GiB memory in use. Of the allocated memory "
+          "20.00 GiB is allocated by PyTorch, and 10.70 GiB is reserved by PyTorch but unallocated.")
 
 
 def load_tests(loader, tests, pattern):
@@ -31,7 +31,8 @@ class Explain(unittest.TestCase):
         self.assertIn("reduce", [action.kind for action in found.actions])
         self.assertEqual(found.settings_give_bytes, 200 << 20)
         self.assertGreater(found.evidence[0].rounding_bytes, 0)
-        shown = subprocess.run([memreplay.program(), "explain", "-"], input=FULL.encode(), stdout=subprocess.PIPE, check=False).stdout
+        shown = subprocess.run([memreplay.program(), "explain", "-"], input=FULL.encode(), stdout=subprocess.PIPE,
+                               check=False).stdout
         self.assertEqual(str(found), shown.decode().rstrip("\n"))
         self.assertEqual(memreplay.explain(FULL.encode()).verdict, "full")
 
@@ -52,7 +53,8 @@ class Explain(unittest.TestCase):
                 memreplay.explain(other)
 
     def test_tell_prints_only_what_is_about_memory_and_never_fails(self):
-        for error, words in ((RuntimeError(FULL), "FULL: "), (KeyError("lr"), ""), (RuntimeError("memory of old times"), "")):
+        for error, words in ((RuntimeError(FULL), "FULL: "), (KeyError("lr"), ""),
+                             (RuntimeError("memory of old times"), "")):
             with contextlib.redirect_stderr(io.StringIO()) as out:
                 _explain.tell(error)
             self.assertEqual(words, out.getvalue()[len("memreplay: "):][:len(words)])

@@ -65,7 +65,8 @@ class Case(unittest.TestCase):
         return pyarrow.parquet.read_table(self.folder / out / f"{table}.parquet").to_pylist()
 
     def program(self, text):
-        """A program that does `text` (a piece of shell, $FILE is the last word that is a file) before the real one answers."""
+        """Puts in place of the binary one that does `text` (a piece of shell, in which $FILE is the last word that is a
+        file) before the real one answers."""
         path = self.folder / "program"
         path.write_text(f'#!/bin/bash\nFILE=$(printf "%s\\n" "$@" | grep pickle | tail -n 1)\n{text}\n'
                         f'exec "{memreplay.program()}" "$@"\n')
@@ -78,9 +79,11 @@ class Local(Case):
         status, printed = self.fleet()
         self.assertEqual(status, 1)
         self.assertRegex(printed, r"^6 files in 2 jobs, 1 failed; \d+ questions answered")
-        self.assertRegex(printed, r"\n  \S*/runs/b: [\d.]+ MiB on the worst device.*; OUT OF MEMORY \d+ times?, \d+ with the best settings")
+        self.assertRegex(printed, r"\n  \S*/runs/b: [\d.]+ MiB on the worst device.*; OUT OF MEMORY \d+ times?, "
+                                  r"\d+ with the best settings")
         devices = self.rows("devices")
-        self.assertEqual([(row["rank"], row["device"]) for row in devices], [(0, 0), (1, 0), (2, 0), (3, 0), (0, 0), (1, -1)])
+        self.assertEqual([(row["rank"], row["device"]) for row in devices],
+                         [(0, 0), (1, 0), (2, 0), (3, 0), (0, 0), (1, -1)])
         for row in devices[:-1]:
             sweep = memreplay.load(row["file"]).sweep()
             current = sweep.only_device.sweep.current
@@ -105,7 +108,8 @@ class Local(Case):
                 by_conf.setdefault(row["conf"], {})[row["rank"]] = (row["ooms"], row["peak_reserved_bytes"])
         whole = {conf: ranks for conf, ranks in by_conf.items() if len(ranks) == 4}
         self.assertGreater(len(whole), 5)
-        least = min(max(peak for _, peak in ranks.values()) for ranks in whole.values() if not any(o for o, _ in ranks.values()))
+        least = min(max(peak for _, peak in ranks.values()) for ranks in whole.values()
+                    if not any(o for o, _ in ranks.values()))
         self.assertEqual(job["best_peak_reserved_bytes"], least)
         self.assertEqual(max(peak for _, peak in whole[job["best_conf"]].values()), least)
         for rank, (_, peak) in whole[job["best_conf"]].items():
@@ -144,7 +148,8 @@ class Local(Case):
     def test_a_file_that_takes_too_long_is_a_row(self):
         with self.program('[[ $FILE == *rank3* ]] && exec sleep 60'):
             self.fleet("--timeout", "3")
-        self.assertEqual([row["error"] for row in self.rows("devices") if row["rank"] == 3], ["sweep: took longer than 3 s"])
+        self.assertEqual([row["error"] for row in self.rows("devices") if row["rank"] == 3],
+                         ["sweep: took longer than 3 s"])
 
     def test_results_inside_the_source_are_no_recordings(self):
         for _ in range(2):
@@ -153,7 +158,8 @@ class Local(Case):
             self.fleet(source=str(self.runs / "*.parquet"), out="runs")
 
     def start(self, out):
-        driver = subprocess.Popen([sys.executable, "-m", "memreplay", "fleet", str(self.runs), "--out", str(self.folder / out)],
+        driver = subprocess.Popen([sys.executable, "-m", "memreplay", "fleet", str(self.runs), "--out",
+                                   str(self.folder / out)],
                                   stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, start_new_session=True)
         self.addCleanup(driver.stderr.close)
         self.addCleanup(driver.wait)
@@ -193,7 +199,7 @@ class Local(Case):
         self.assertEqual([path.name for path in (self.folder / "out").rglob(".*")], [])
 
     def test_two_thousand_files_in_bounded_memory(self):
-        """What is held grows with the files by less than half of what is said of each; tables are written as they come."""
+        """Memory grows with the files by less than half of what is said about each; tables are written as they come."""
         from memreplay.fleet import main
         source = self.folder / "many"
         answer = memreplay._fleet_task.run_task(memreplay._fleet_task.Task(str(self.runs / "a/out.rank0.pickle"), ""))
@@ -209,7 +215,8 @@ class Local(Case):
                 folder.mkdir(parents=True, exist_ok=True)
                 (folder / f"rank{i % 8}.pickle").touch()
             tracemalloc.start()
-            with mock.patch.object(_fleet_tables, "_ROWS_AT_ONCE", 1000), contextlib.redirect_stdout(io.StringIO()) as printed:
+            with mock.patch.object(_fleet_tables, "_ROWS_AT_ONCE", 1000), \
+                    contextlib.redirect_stdout(io.StringIO()) as printed:
                 self.assertEqual(main([str(source), "--out", str(self.folder / f"out{count}")], engine), 0)
             peaks.append(tracemalloc.get_traced_memory()[1])
             tracemalloc.stop()
@@ -228,7 +235,8 @@ class Local(Case):
     def test_sources(self):
         from memreplay.fleet import sources
         names = [url for url, _ in sources([f"{self.runs}/a/*rank[01]*", str(self.runs / "b/rank0.pickle")])]
-        self.assertEqual([pathlib.Path(name).name for name in names], ["out.rank0.pickle", "out.rank1.pickle", "rank0.pickle"])
+        self.assertEqual([pathlib.Path(name).name for name in names],
+                         ["out.rank0.pickle", "out.rank1.pickle", "rank0.pickle"])
         with self.assertRaisesRegex(memreplay.Error, "nowhere: no such file"):
             sources([str(self.runs / "nowhere")])
 
@@ -282,7 +290,8 @@ class Local(Case):
             shutil.copy(SNAPSHOTS / "torch-2.15/training.pickle", self.runs / f"a/out.rank{rank}.pickle")
         self.fleet(source=str(self.runs / "a"))
         job = self.rows("jobs")[0]
-        together = json.loads(subprocess.run([memreplay.program(), "sweep", "--together", "--json", str(self.runs / "a")],
+        together = json.loads(subprocess.run([memreplay.program(), "sweep", "--together", "--json",
+                                              str(self.runs / "a")],
                                              stdout=subprocess.PIPE, check=True).stdout)["together"]
         odd = [device for device in together["devices"] if device["is_outlier"]]
         self.assertEqual([pathlib.Path(device["file"]).name for device in odd], ["out.rank2.pickle"])
@@ -313,8 +322,8 @@ class Ray(Case):
 
     def start(self, *args):
         ray = pathlib.Path(sys.executable).parent / "ray"
-        done = subprocess.run([str(ray), "start", "--num-cpus=1", "--object-store-memory=100000000", "--disable-usage-stats",
-                               *args], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+        done = subprocess.run([str(ray), "start", "--num-cpus=1", "--object-store-memory=100000000",
+                               "--disable-usage-stats", *args], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                               text=True, check=False, timeout=180)
         self.assertEqual(done.returncode, 0, done.stdout)
 
@@ -324,7 +333,7 @@ class Ray(Case):
         self.kill("")
 
     def kill(self, node):
-        """Ends the processes of a node, or of both: those with our mark in their environment, and what these started."""
+        """Ends the processes of a node, or of both: those with our mark in their environment, and their children."""
         mark = f"MEMREPLAY_TEST_CLUSTER={os.getpid()}-{node}".encode()
         parents, ours = {}, set()
         for entry in pathlib.Path("/proc").iterdir():
@@ -360,8 +369,9 @@ class Ray(Case):
     def start_fleet(self, out, until):
         """The command in a process of its own, and what it has printed so far when `until` answers are there."""
         had = len(self.parts(out))
-        driver = subprocess.Popen([sys.executable, "-m", "memreplay", "fleet", str(self.runs), "--out", str(self.folder / out),
-                                   *self.engine], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        driver = subprocess.Popen([sys.executable, "-m", "memreplay", "fleet", str(self.runs), "--out",
+                                   str(self.folder / out), *self.engine],
+                                  stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         self.addCleanup(driver.stdout.close)
         self.addCleanup(driver.wait)
         self.addCleanup(driver.kill)
@@ -374,7 +384,8 @@ class Ray(Case):
 
     def assert_as_local(self, out):
         for table in [f"{name}.parquet" for name in TABLES] + ["fleet.html"]:
-            self.assertEqual((self.folder / out / table).read_bytes(), (self.folder / "local" / table).read_bytes(), table)
+            self.assertEqual((self.folder / out / table).read_bytes(), (self.folder / "local" / table).read_bytes(),
+                             table)
 
     def errors(self, out):
         return {(pathlib.Path(row["file"]).parent.name, row["rank"]): row["error"] for row in self.rows("devices", out)
@@ -393,9 +404,11 @@ class Ray(Case):
         self.addCleanup(self.stop)
         with self.program(f'[[ $FILE == *rank2* && ! -e {once} ]] && {{ touch {once}; kill -9 $PPID; }}\n'
                           f'[[ $FILE == *rank3* && -e {stuck} ]] && exec sleep 60\n[[ -e {slow} ]] && sleep 0.4'):
-            for node, args in (("head", ["--head", "--include-dashboard=false", f"--port={port}", "--node-ip-address=127.0.0.1"]),
+            for node, args in (("head", ["--head", "--include-dashboard=false", f"--port={port}",
+                                         "--node-ip-address=127.0.0.1"]),
                                ("other", [f"--address=127.0.0.1:{port}"])):
-                with mock.patch.dict(os.environ, {"RAY_TMPDIR": str(self.folder), "MEMREPLAY_TEST_CLUSTER": f"{os.getpid()}-{node}"}):
+                with mock.patch.dict(os.environ, {"RAY_TMPDIR": str(self.folder),
+                                                  "MEMREPLAY_TEST_CLUSTER": f"{os.getpid()}-{node}"}):
                     self.start(*args)
 
             # A worker is killed in the middle, a file takes too long, one is truncated.

@@ -12,8 +12,8 @@ import memreplay
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SERVING = str(ROOT / "tests/data/serving.jsonl")
 OOM = str(ROOT / "tests/data/snapshots/torch-2.15/oom.pickle")
-ERROR = ("torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of 23.64 GiB of which 1.20 GiB is "
-         "free.")
+ERROR = ("torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of "
+         "23.64 GiB of which 1.20 GiB is free.")
 
 try:
     from mcp import ClientSession, StdioServerParameters
@@ -31,7 +31,8 @@ class Mcp(unittest.TestCase):
     def ask(self, *calls):
         """The tools that the server offers, and its answers to calls (tool, arguments)."""
         async def session():
-            server = StdioServerParameters(command=sys.executable, args=["-m", "memreplay", "mcp"], env=dict(os.environ))
+            server = StdioServerParameters(command=sys.executable, args=["-m", "memreplay", "mcp"],
+                                           env=dict(os.environ))
             async with stdio_client(server) as streams, ClientSession(*streams) as client:
                 await client.initialize()
                 tools = (await client.list_tools()).tools
@@ -41,15 +42,17 @@ class Mcp(unittest.TestCase):
     def test_answers_are_the_program_s(self):
         tools, answers = self.ask(
             ("inspect", {"file": OOM}), ("inspect", {"file": OOM, "deep": True}), ("oom", {"file": OOM}),
-            ("oom", {"file": SERVING, "capacity": "3GiB", "conf": "expandable_segments:True"}), ("explain", {"log": ERROR}),
-            ("explain", {"log": str(ROOT / "tests/data/messages/forms.txt")}),
-            ("sweep", {"file": SERVING, "conf": ["expandable_segments:True", "roundup_power2_divisions:4"], "capacity": "8GiB"}),
+            ("oom", {"file": SERVING, "capacity": "3GiB", "conf": "expandable_segments:True"}),
+            ("explain", {"log": ERROR}), ("explain", {"log": str(ROOT / "tests/data/messages/forms.txt")}),
+            ("sweep",
+             {"file": SERVING, "conf": ["expandable_segments:True", "roundup_power2_divisions:4"], "capacity": "8GiB"}),
             ("advise", {"file": OOM, "card": "rtx-4070"}))
         expected = [
             printed("inspect", OOM), printed("inspect", OOM, "--deep"), printed("oom", OOM),
-            printed("oom", SERVING, "--capacity", "3GiB", "--conf", "expandable_segments:True"), printed("explain", "-", input=ERROR),
-            printed("explain", str(ROOT / "tests/data/messages/forms.txt")),
-            printed("sweep", SERVING, "--conf", "expandable_segments:True", "--conf", "roundup_power2_divisions:4", "--capacity", "8GiB"),
+            printed("oom", SERVING, "--capacity", "3GiB", "--conf", "expandable_segments:True"),
+            printed("explain", "-", input=ERROR), printed("explain", str(ROOT / "tests/data/messages/forms.txt")),
+            printed("sweep", SERVING, "--conf", "expandable_segments:True", "--conf", "roundup_power2_divisions:4",
+                    "--capacity", "8GiB"),
             printed("advise", OOM, "--card", "rtx-4070")]
         self.assertEqual([tool.name for tool in tools], ["inspect", "oom", "explain", "sweep", "advise"])
         for tool in tools:
@@ -61,7 +64,8 @@ class Mcp(unittest.TestCase):
             self.assertEqual(answer.content[0].text, text)
 
     def test_errors_are_the_program_s(self):
-        _, answers = self.ask(("inspect", {"file": "/nowhere"}), ("inspect", {"file": "--help"}), ("oom", {"file": SERVING, "capacity": "much"}),
+        _, answers = self.ask(("inspect", {"file": "/nowhere"}), ("inspect", {"file": "--help"}),
+                              ("oom", {"file": SERVING, "capacity": "much"}),
                               ("explain", {"log": "KeyError: 'lr'"}), ("sweep", {}))
         self.assertTrue(all(answer.is_error for answer in answers), answers)
         for answer, words in zip(answers, ("/nowhere", "./--help", "much", "memory", "file")):
@@ -74,7 +78,8 @@ class Command(unittest.TestCase):
         shown = subprocess.run([program, "mcp", "--help"], capture_output=True, text=True, check=True)
         self.assertIn("usage: memreplay mcp", shown.stdout)
         wrong = subprocess.run([program, "mcp", "--port", "1"], capture_output=True, text=True, check=False)
-        self.assertEqual((wrong.returncode, wrong.stderr), (2, "memreplay: mcp: unexpected argument --port; see memreplay mcp --help\n"))
+        self.assertEqual((wrong.returncode, wrong.stderr),
+                         (2, "memreplay: mcp: unexpected argument --port; see memreplay mcp --help\n"))
 
 
 if __name__ == "__main__":

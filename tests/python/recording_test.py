@@ -29,15 +29,15 @@ class Torch:
         self.observers = []
         self.snapshot = {"segments": [], "device_traces": [[]]}
         if generation == "2.0":
-            def record(enabled, record_context=True, trace_alloc_max_entries=1, trace_alloc_record_context=False, device=None,
-                       record_context_cpp=False):
+            def record(enabled, record_context=True, trace_alloc_max_entries=1, trace_alloc_record_context=False,
+                       device=None, record_context_cpp=False):
                 self.calls.append({name: found for name, found in locals().items() if name != "self"})
         elif generation == "2.1":
             def record(enabled="all", *args, **kwargs):
                 self.calls.append({"enabled": enabled, **kwargs})
         else:
-            def record(enabled="all", context="all", stacks="all", max_entries=2**63 - 1, device=None, clear_history=False,
-                       compile_context=False, global_record_annotations=False):
+            def record(enabled="all", context="all", stacks="all", max_entries=2**63 - 1, device=None,
+                       clear_history=False, compile_context=False, global_record_annotations=False):
                 self.calls.append({name: found for name, found in locals().items() if name != "self"})
         memory = types.SimpleNamespace(_record_memory_history=record, _snapshot=lambda: self.snapshot)
         if generation == "2.1":
@@ -46,7 +46,8 @@ class Torch:
             memory._record_memory_history_impl = implementation
         cuda = types.SimpleNamespace(is_available=lambda: has_gpu, init=lambda: None, memory=memory)
         torch_c = types.SimpleNamespace(_cuda_attach_out_of_memory_observer=self.observers.append)
-        self.modules = {"torch": types.SimpleNamespace(cuda=cuda, _C=torch_c, __version__=f"{generation}.0+cu128"), "torch.cuda": cuda}
+        self.modules = {"torch": types.SimpleNamespace(cuda=cuda, _C=torch_c, __version__=f"{generation}.0+cu128"),
+                        "torch.cuda": cuda}
 
 
 class Case(unittest.TestCase):
@@ -96,7 +97,8 @@ class Arguments(Case):
 
 class Files(Case):
     def test_an_error_leaves_the_file_and_goes_on(self):
-        with self.torch(), self.assertRaisesRegex(KeyError, "mine"), memreplay.recording(self.folder / "a" / "out.pickle"):
+        with self.torch(), self.assertRaisesRegex(KeyError, "mine"), \
+                memreplay.recording(self.folder / "a" / "out.pickle"):
             raise KeyError("mine")
         self.assertEqual(sorted(path.name for path in (self.folder / "a").iterdir()), ["out.pickle"])
 
@@ -146,7 +148,8 @@ class Files(Case):
         self.assertEqual(len(torch.calls), 2)  # and recording has ended
 
     def test_no_gpu(self):
-        with self.torch(has_gpu=False), self.assertRaisesRegex(RuntimeError, "memreplay.recording: PyTorch finds no GPU"):
+        with self.torch(has_gpu=False), \
+                self.assertRaisesRegex(RuntimeError, "memreplay.recording: PyTorch finds no GPU"):
             with memreplay.recording(self.folder / "out.pickle"):
                 self.fail("not to be run")
 
@@ -172,9 +175,9 @@ def leaking():
             add("free_requested", temporary, freed)
             add("free_completed", temporary, freed)
         block = {"address": address, "size": kept, "requested_size": kept, "state": "active_allocated", "frames": line}
-        segments.append({"device": 0, "address": address, "total_size": kept, "allocated_size": kept, "active_size": kept,
-                         "requested_size": kept, "stream": 0, "segment_type": "large", "segment_pool_id": (0, 0),
-                         "is_expandable": False, "blocks": [block]})
+        segments.append({"device": 0, "address": address, "total_size": kept, "allocated_size": kept,
+                         "active_size": kept, "requested_size": kept, "stream": 0, "segment_type": "large",
+                         "segment_pool_id": (0, 0), "is_expandable": False, "blocks": [block]})
     for temporary in (first, first + freed):
         add("segment_free", temporary, freed)
     trace.append({"action": "oom", "device_free": 20 << 20, "size": 40 << 20, "stream": 0, "frames": line})

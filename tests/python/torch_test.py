@@ -1,8 +1,8 @@
-"""memreplay.recording() and the two callbacks with PyTorch itself, on an imaginary card; no GPU is needed.
+"""Tests memreplay.recording() and the two callbacks with PyTorch itself, on a simulated GPU.
 
-PyTorch is that of third_party/python, made on first use: about 1 GB is downloaded. MEMREPLAY_TORCH is a command that stands
-before a script instead: MEMREPLAY_TORCH=python3 on a machine with a GPU. With MEMREPLAY_ALL, recording() is tested with
-the oldest and the newest release, too.
+PyTorch is that of third_party/python, made on first use: about 1 GB is downloaded. MEMREPLAY_TORCH is a command that
+stands before a script instead: MEMREPLAY_TORCH=python3 on a machine with a GPU. With MEMREPLAY_ALL, recording() is
+tested with the oldest and the newest release, too.
 """
 
 import functools
@@ -69,7 +69,8 @@ from hf_trainer import MemoryRecording
 from transformers import GPT2Config, GPT2LMHeadModel, Trainer, TrainingArguments
 model = GPT2LMHeadModel(GPT2Config(n_layer=2, n_embd=64, n_head=2, vocab_size=256, n_positions=64))
 data = [{"input_ids": torch.arange(32), "labels": torch.arange(32)} for _ in range(12)]
-options = TrainingArguments(output_dir="hf", max_steps=4, per_device_train_batch_size=2, report_to=[], save_strategy="no")
+options = TrainingArguments(output_dir="hf", max_steps=4, per_device_train_batch_size=2, report_to=[],
+                            save_strategy="no")
 Trainer(model=model, args=options, train_dataset=data, callbacks=[MemoryRecording("out.pickle")]).train()
 """
 LIGHTNING = """
@@ -98,7 +99,8 @@ shell = InteractiveShell.instance()
 shell.run_line_magic("load_ext", "memreplay")
 shell.run_cell("import torch")
 with capture_output() as out:
-    shell.run_cell("%%%%memreplay out.pickle\\nkept = torch.empty(1 << 24, device='cuda')\\ntorch.empty(1 << 42, device='cuda')")
+    shell.run_cell("%%%%memreplay out.pickle\\nkept = torch.empty(1 << 24, device='cuda')\\n"
+                   "torch.empty(1 << 42, device='cuda')")
 shell.run_cell("assert kept.numel() == 1 << 24")
 print(out.stdout)
 page = out.outputs[-1].data["text/html"]
@@ -118,7 +120,8 @@ try:
 except torch.cuda.OutOfMemoryError:
     print("caught")
 """
-OOM_TRAINER = ON_OOM + TRAINER.replace("from hf_trainer import MemoryRecording", "from transformers import TrainerCallback" + RUN_OUT + """
+OOM_TRAINER = ON_OOM + TRAINER.replace("from hf_trainer import MemoryRecording",
+                                       "from transformers import TrainerCallback" + RUN_OUT + """
 class Fails(TrainerCallback):
     def on_step_begin(self, args, state, control, **kwargs):
         if state.global_step == 2:
@@ -148,7 +151,8 @@ class Torch(unittest.TestCase):
 
     def run_script(self, text, module="torch", name=TORCH, status=0):
         self.folder = self.new_folder()
-        (self.folder / "script.py").write_text(f"import importlib.util as u, sys\nu.find_spec({module!r}) or sys.exit(77)\n{text}")
+        (self.folder / "script.py").write_text(
+            f"import importlib.util as u, sys\nu.find_spec({module!r}) or sys.exit(77)\n{text}")
         command, variables = self.environment(name)
         path = ":".join([str(ROOT / "python"), str(ROOT / "examples"),
                          variables.get("PYTHONPATH", os.environ.get("PYTHONPATH", ""))])
@@ -187,7 +191,8 @@ class Torch(unittest.TestCase):
     def test_record_without_a_card_is_the_gpu_of_the_machine(self):
         """memreplay record, and run, its other name; the machine's GPU is one whose driver only counts it."""
         folder = self.new_folder()
-        (folder / "driver.c").write_text("int cuInit(unsigned f) { return 0; } int cuDeviceGetCount(int* n) { *n = 1; return 0; }")
+        (folder / "driver.c").write_text(
+            "int cuInit(unsigned f) { return 0; } int cuDeviceGetCount(int* n) { *n = 1; return 0; }")
         if subprocess.run(["gcc", "-shared", "-o", "libcuda.so.1", "driver.c"], cwd=folder, check=False).returncode:
             self.skipTest("no compiler for the stand-in of a driver")
         (folder / "script.py").write_text(STEPS)

@@ -85,7 +85,7 @@ def main():
         compare(" ".join([program, *arguments]), record(program, arguments),
                 record(program, arguments + change), wanted)
     for network, change, wanted in WRITTEN:
-        # As it is, its evaluation keeps activations that nothing needs; with anything else written into it, it does not.
+        # As it is, its evaluation keeps activations that nothing needs; it does not once anything is written into it.
         before = "" if change.startswith("no_grad") else "nothing_else"
         compare(f"remedies.py {network}", record("remedies.py", ["written", f"{network}/{before}"]),
                 record("remedies.py", ["written", f"{network}/{change}"]), wanted)

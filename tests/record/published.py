@@ -24,14 +24,16 @@ ITERATIONS = 12
 TOKENS = {"train_000001": 20_000_000, "train_000002": 20_000_000, "val_000000": 12_000_000}
 PEAK = r"^peak memory (?:allocated|consumption): (\d+) MiB(?: reserved: (\d+) MiB)?"
 NO_SEARCH = ("import torch._inductor.runtime.triton_heuristics as _heuristics; "
-             "_heuristics.CachingAutotuner.coordinate_descent_tuning = lambda self, launcher, *args, **kwargs: launcher\n")
+             "_heuristics.CachingAutotuner.coordinate_descent_tuning = "
+             "lambda self, launcher, *args, **kwargs: launcher\n")
 
 # What is changed: (name, where, by what). None of them changes a tensor.
 EDITS = [
     ("iterations", r"(num_iterations\s*(?::\s*int\s*)?=\s*)\d+", rf"\g<1>{ITERATIONS}"),
     ("validation", r"(val_tokens\s*(?::\s*int\s*)?=\s*)\d+", r"\g<1>2097152"),
     # Inductor's search for the fastest variant of each kernel compiles for half an hour, also on a real machine.
-    ("search", r"^([ \t]*)(?=[^#\s]*coordinate_descent_tuning\s*=\s*(?:\(\s*)?True)", lambda found: found[1] + NO_SEARCH + found[1]),
+    ("search", r"^([ \t]*)(?=[^#\s]*coordinate_descent_tuning\s*=\s*(?:\(\s*)?True)",
+     lambda found: found[1] + NO_SEARCH + found[1]),
     # The records' own later fix: releases check what the nightly build of January 2025 did not.
     ("strides", r"(x_f8\.to\(torch\.bfloat16\), w_f8)(\.to\(torch\.float32\))", r"\1.T.contiguous().T\2"),
     # Python before 3.12.
@@ -40,7 +42,8 @@ EDITS = [
 
 
 def git(repository, *words):
-    return subprocess.run(["git", "-C", repository, *words], capture_output=True, check=True).stdout.decode(errors="replace")
+    return subprocess.run(["git", "-C", repository, *words], capture_output=True,
+                          check=True).stdout.decode(errors="replace")
 
 
 def log_of(repository, record):
@@ -61,7 +64,8 @@ def changed(source, log):
     # A step takes as long as it did there. The tensors of a collective that nobody waits for by Work.wait() are held
     # until a thread of NCCL's process group looks, which it does every 100 ms of real time.
     pace = float(re.findall(r"step_avg:([\d.]+)ms", log)[-1]) / 1000
-    source, count = re.subn(r"^( +)model\.zero_grad\(set_to_none=True\)$", rf"\g<0>\n\g<1>time.sleep({pace})", source, flags=re.M)
+    source, count = re.subn(r"^( +)model\.zero_grad\(set_to_none=True\)$", rf"\g<0>\n\g<1>time.sleep({pace})", source,
+                            flags=re.M)
     return source, applied + ["pace"] * (count > 0)
 
 
@@ -94,8 +98,8 @@ def run(memreplay, python, repository, cache, record):
     write_tokens(os.path.join(cache, "data", "fineweb10B"))
     if not os.path.lexists(os.path.join(folder, "data")):
         os.symlink(os.path.join(cache, "data"), os.path.join(folder, "data"))
-    release = subprocess.run([python, "-c", "import importlib.metadata as it; print(it.version('torch'))"], capture_output=True, text=True,
-                             check=True).stdout.strip()
+    release = subprocess.run([python, "-c", "import importlib.metadata as it; print(it.version('torch'))"],
+                             capture_output=True, text=True, check=True).stdout.strip()
     compiled = os.path.join(cache, release)
     tools = os.path.join(cache, "bin")  # most records run nvidia-smi, for their log
     os.makedirs(tools, exist_ok=True)
@@ -103,21 +107,24 @@ def run(memreplay, python, repository, cache, record):
         file.write("#!/bin/sh\n")
     os.chmod(os.path.join(tools, "nvidia-smi"), 0o755)
     command = [memreplay, "record", "--card", "h100-sxm", "--ranks", "8", "--fast-init", "--python", python,
-               "--out", os.path.join(folder, "snapshot.pickle"), *shlex.split(os.environ.get("FLAGS", "")), "--", "train_gpt.py"]
+               "--out", os.path.join(folder, "snapshot.pickle"), *shlex.split(os.environ.get("FLAGS", "")), "--",
+               "train_gpt.py"]
     begin = time.monotonic()
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, env={
-        **os.environ, "PATH": f"{tools}:{os.environ['PATH']}", "DATA_PATH": folder, "TORCHINDUCTOR_COMPILE_THREADS": "1",
-        "TORCHINDUCTOR_CACHE_DIR": os.path.join(compiled, "inductor"), "TRITON_CACHE_DIR": os.path.join(compiled, "triton")})
+        **os.environ, "PATH": f"{tools}:{os.environ['PATH']}", "DATA_PATH": folder,
+        "TORCHINDUCTOR_COMPILE_THREADS": "1", "TORCHINDUCTOR_CACHE_DIR": os.path.join(compiled, "inductor"),
+        "TRITON_CACHE_DIR": os.path.join(compiled, "triton")})
     seconds, usage = time.monotonic() - begin, resource.getrusage(resource.RUSAGE_CHILDREN)
     said = done.stdout + done.stderr
     with open(os.path.join(folder, "output"), "w", encoding="utf-8") as file:
         file.write(said)
     published, here = re.findall(PEAK, log, re.M)[-1], re.findall(PEAK, said, re.M)
     nightly = re.findall(r"[Pp]y[Tt]orch (?:version )?(\d[\w.+]*)", log)
-    print(f"| {record} | {nightly[0] if nightly else '?'} | {release} | {published[0]} | {here[-1][0] if here else '-'} | "
-          f"{published[1]} | {here[-1][1] if here else '-'} | {', '.join(applied)} |", flush=True)
-    print(f"{record}: exit status {done.returncode}, {seconds:.0f} s, {usage.ru_utime + usage.ru_stime:.0f} s of CPU so far, "
-          f"largest process so far {usage.ru_maxrss >> 10} MiB, see {folder}/output", file=sys.stderr, flush=True)
+    print(f"| {record} | {nightly[0] if nightly else '?'} | {release} | {published[0]} | "
+          f"{here[-1][0] if here else '-'} | {published[1]} | {here[-1][1] if here else '-'} | {', '.join(applied)} |",
+          flush=True)
+    print(f"{record}: exit status {done.returncode}, {seconds:.0f} s, {usage.ru_utime + usage.ru_stime:.0f} s of CPU so "
+          f"far, largest process so far {usage.ru_maxrss >> 10} MiB, see {folder}/output", file=sys.stderr, flush=True)
 
 
 def main():

@@ -66,11 +66,12 @@ class RecordAbuseTest(Case):
             number = getattr(signal, name).value
             with self.subTest(name):
                 self.lost(f"import os\nos.kill(os.getpid(), {number})", 128 + number,
-                          rf"^the script was ended by signal {number} \(.*\) after \d+ kernels, .* cannot write its recording$")
+                          rf"^the script was ended by signal {number} \(.*\) after \d+ kernels, "
+                          r".* cannot write its recording$")
 
     def test_killed_before_it_used_the_gpu(self):
-        self.lost("import os\nos.kill(os.getpid(), 9)", 137, "^the script exited with status 137 before it allocated GPU memory$",
-                  uses="")
+        self.lost("import os\nos.kill(os.getpid(), 9)", 137,
+                  "^the script exited with status 137 before it allocated GPU memory$", uses="")
 
     def test_forks(self):
         self.recorded("""
@@ -129,7 +130,8 @@ class RecordAbuseTest(Case):
                 if name[0] == "-":
                     path = "./" + name
                 done = subprocess.run(
-                    [Setting.memreplay, "record", "--python", Setting.python, "--card", "rtx-4090", "-o", f"of {name}.pickle", path],
+                    [Setting.memreplay, "record", "--python", Setting.python, "--card", "rtx-4090", "-o",
+                     f"of {name}.pickle", path],
                     cwd=self.folder, capture_output=True, text=True, timeout=300, check=False)
                 self.assertEqual(done.returncode, 0, done.stderr)
                 self.assertNotIn("\x1b", done.stdout)
@@ -204,7 +206,8 @@ class RecordAbuseTest(Case):
         elsewhere = os.path.join(self.folder, "elsewhere")
         os.mkdir(elsewhere)
         os.symlink(elsewhere, os.path.join(self.folder, "link"))
-        self.recorded("", 0, left=["elsewhere", "link"], environment={"XDG_CACHE_HOME": os.path.join(self.folder, "link")})
+        self.recorded("", 0, left=["elsewhere", "link"],
+                      environment={"XDG_CACHE_HOME": os.path.join(self.folder, "link")})
 
     def unusable(self, why, environment):
         run = Recorded(self.folder, [self.write("")], environment=environment)
@@ -237,13 +240,14 @@ class RecordAbuseTest(Case):
         self.assertEqual(done.returncode, 0, done.stderr)
 
     def test_no_torch_and_torch_without_cuda(self):
-        self.lost("import sys\nsys.path[:] = []\nimport torch", 1, "^the script exited with status 1 before it allocated GPU memory$",
-                  uses="")
+        self.lost("import sys\nsys.path[:] = []\nimport torch", 1,
+                  "^the script exited with status 1 before it allocated GPU memory$", uses="")
         package = pathlib.Path(self.folder, "cache", "packages", "torch")
         package.mkdir(parents=True)
         (package / "__init__.py").write_text("from torch.version import __version__\n", encoding="utf-8")
         (package / "version.py").write_text("__version__ = '2.6.0+cpu'\ncuda = None\n", encoding="utf-8")
-        self.unusable("torch is a PyTorch without CUDA; install a CUDA build of torch", {"PYTHONPATH": str(package.parent)})
+        self.unusable("torch is a PyTorch without CUDA; install a CUDA build of torch",
+                      {"PYTHONPATH": str(package.parent)})
 
 
 if __name__ == "__main__":

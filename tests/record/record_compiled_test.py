@@ -1,7 +1,8 @@
-"""Compiled programs (programs/compiled.py): what the compiler sees is the same whether we are there or not.
+"""Checks that the compiler sees the same in compiled scripts (programs/compiled.py) with and without a recording.
 
-Each runs under `memreplay record`, under it with --no-values, and with none of our Python, on a GPU that is the imagined
-card's libraries. The graphs' code, each guard, and the numbers of graphs, breaks and recompilations are the same.
+Each runs under `memreplay record`, under it with --no-values, and with none of our Python, on a GPU that is the
+simulated GPU's libraries. The graphs' code, each guard, and the numbers of graphs, breaks and recompilations are the
+same.
 """
 import json
 import os
@@ -28,8 +29,9 @@ class RecordCompiledTest(Case):
 
     def without_us(self, words, variables):
         gpu = self.gpu()
-        done = subprocess.run([Setting.python, *program(*words)], capture_output=True, text=True, timeout=3000, check=False,
-                              env={**os.environ, **gpu, **variables, "TRITON_LIBCUDA_PATH": gpu["LD_LIBRARY_PATH"]})
+        done = subprocess.run([Setting.python, *program(*words)], capture_output=True, text=True, timeout=3000,
+                              check=False, env={**os.environ, **gpu, **variables,
+                                                "TRITON_LIBCUDA_PATH": gpu["LD_LIBRARY_PATH"]})
         self.assertEqual(done.returncode, 0, done.stderr[-2000:])
 
     def recorded(self, *flags):
@@ -55,19 +57,20 @@ class RecordCompiledTest(Case):
         plain = self.whole([], [("values", []), ("no-values", ["--no-values"])])
         self.assertGreaterEqual(len(plain), 24 if older_than("2.4") else 30, plain.keys())
         for row in plain.values():
-            print(f"{row['name']}: {row['graphs']} graphs, {row['breaks']} breaks, {row['recompilations']} recompilations, "
-                  f"{len(row['guards'])} guards")
+            print(f"{row['name']}: {row['graphs']} graphs, {row['breaks']} breaks, "
+                  f"{row['recompilations']} recompilations, {len(row['guards'])} guards")
         sums = [sum(row[key] for row in plain.values()) for key in ("graphs", "breaks", "recompilations")]
         print(f"| {Setting.torch} | {len(plain)} | {' | '.join(map(str, sums))} | "
               f"{sum(len(row['guards']) for row in plain.values()):,} |")  # a row of docs/record.md
 
     def test_whole_graphs_quickly(self):
         """A few programs, and what the summary says of them."""
-        names = ["module", "loss_of_softcapped_logits", "functions_that_ask_for_overrides", "shapes_that_change", "breaks",
-                 "compiled_within_compiled", "traced_otherwise"]
+        names = ["module", "loss_of_softcapped_logits", "functions_that_ask_for_overrides", "shapes_that_change",
+                 "breaks", "compiled_within_compiled", "traced_otherwise"]
         self.whole(names, [("values", [])])
         said = self.run_now.process["compilations"]
-        place, = {row["place"] for row in said["breaks"] if "print" in row["reason"] and row["place"].endswith(f":{BREAK}")}
+        place, = {row["place"] for row in said["breaks"]
+                  if "print" in row["reason"] and row["place"].endswith(f":{BREAK}")}
         self.assertTrue(place.endswith(f"programs/compiled.py:{BREAK}"), said)
         self.assertEqual(sum(int(row["times"]) for row in said["recompilations"]) > 0, True, said)
         self.assertTrue(any("size mismatch" in row["reason"] for row in said["recompilations"]), said)

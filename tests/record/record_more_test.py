@@ -57,7 +57,8 @@ class RecordMoreTest(Case):
             self.skipTest(f"the environment of torch {Setting.torch} has no torchvision")
         run = self.runs("vision.py", "resnet")
         assumed = [row["what"] for row in run.process["card"]["assumptions"]]
-        self.assertTrue(any(what.startswith("the cuDNN workspace is assumed to be 0 bytes") for what in assumed), assumed)
+        self.assertTrue(any(what.startswith("the cuDNN workspace is assumed to be 0 bytes") for what in assumed),
+                        assumed)
         self.same_left_alone(run, "vision.py", "resnet")
         # To compare plans, PyTorch empties the cache in the middle of an operator.
         self.runs("vision.py", "resnet", flags=["--cudnn-workspace", "256MiB"], figures_of="vision.py with workspaces")

@@ -19,8 +19,8 @@ SILMONT = ("silmont2000/assignment2-systems", "75d09aa")
 def repository(name):
     """The path of a clone. Raises CalledProcessError where it cannot be had."""
     def clone(folder):
-        subprocess.run(["git", "clone", "--quiet", f"https://github.com/{name}", str(folder)], capture_output=True, text=True,
-                       check=True, env={**os.environ, "GIT_TERMINAL_PROMPT": "0"})
+        subprocess.run(["git", "clone", "--quiet", f"https://github.com/{name}", str(folder)], capture_output=True,
+                       text=True, check=True, env={**os.environ, "GIT_TERMINAL_PROMPT": "0"})
     return environment.cache.made("public/" + name.replace("/", "+"), clone)
 
 
@@ -80,8 +80,8 @@ class PublicTest(Case):
                 run = Recorded(self.folder, [
                     script, "--vocab_size", "10000", "--context_length", length, "--d_model", "1024",
                     "--d_ff", "4096", "--num_layers", "24", "--num_heads", "16", "--model_name",
-                    "medium", "--memory-profiler", "pytorch", "--pattern", pattern, "--autocast", str(autocast).lower()],
-                    ["--addresses", "up", "--capacity", "48GiB"],
+                    "medium", "--memory-profiler", "pytorch", "--pattern", pattern, "--autocast",
+                    str(autocast).lower()], ["--addresses", "up", "--capacity", "48GiB"],
                     cwd=os.path.join(self.folder, "made", "scripts"),
                     environment={"PYTHONPATH": os.path.join(self.folder, "cs336-basics")})
                 self.assertEqual(run.status, 0, run.output)

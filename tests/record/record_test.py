@@ -28,8 +28,8 @@ class RecordTest(Case):
             del os.environ["PYTORCH_CUDA_ALLOC_CONF"]
 
     def test_same_program_same_bytes(self):
-        """Two runs alike, though the first unpacks and compiles, and one in another folder, with other words and another
-        environment: autocast's weights go in an order of host addresses, which these do not move."""
+        """Two runs are alike though the first unpacks and compiles, and so is one in another folder, with other words
+        and another environment: autocast's weights go in an order of host addresses, which these do not move."""
         cache = {"XDG_CACHE_HOME": os.path.join(self.folder, "cache")}
         folder = os.path.join(self.folder, "a-folder-of-another-length")
         os.mkdir(folder)
@@ -70,8 +70,8 @@ class RecordTest(Case):
         """It is computed of the stand-ins; docs/record.md has the table."""
         run = self.record("unknown_derived.py")
         self.assertEqual(run.status, 0, run.output)
-        for line in ("a number True", "its double True", "how many are positive 1024", "all below 2 True", "an integer 0",
-                     "its successor 1"):
+        for line in ("a number True", "its double True", "how many are positive 1024", "all below 2 True",
+                     "an integer 0", "its successor 1"):
             self.assertIn(f"{line}\n", run.output)
         self.assertIn("1024", [row["answer"] for row in run.process["values"]["asked"]])
 
@@ -128,8 +128,9 @@ class RecordTest(Case):
         """Kernels that are not PyTorch's: launched as any, and the summary says that nobody computed them."""
         kernels = self.extension("libkernels.so")
         run = self.runs("extension.py", kernels, figures_of="extension.py")
-        self.assertIn({"what": "kernels of libkernels.so compute nothing; tensors that they write keep their old values",
-                       "calls": 2}, run.process["card"]["assumptions"])
+        self.assertIn(
+            {"what": "kernels of libkernels.so compute nothing; tensors that they write keep their old values",
+             "calls": 2}, run.process["card"]["assumptions"])
         self.assertEqual(run.process["cards"][0]["outside"], 100 << 20)
         run = self.record("extension.py", kernels, self.extension("libunknown.so"))
         self.assertEqual(run.status, 1)
@@ -169,10 +170,12 @@ class RecordTest(Case):
             with self.subTest(mode):
                 run = self.record("compiled_training.py", mode)
                 plain = self.record("compiled_training.py", mode, flags=["--no-notes"], name="plain")
-                graphs = [[line for line in each.output.splitlines() if line.startswith("graphs")] for each in (run, plain)]
+                graphs = [[line for line in each.output.splitlines() if line.startswith("graphs")]
+                          for each in (run, plain)]
                 self.assertEqual(len(graphs[0]), 1, run.output)
                 self.assertEqual(graphs[0], graphs[1])
-                self.assertIsNone(events.difference(*(events.events_of(events.load(each.snapshot)) for each in (run, plain))))
+                self.assertIsNone(events.difference(*(events.events_of(events.load(each.snapshot))
+                                                      for each in (run, plain))))
 
     def test_several_cards(self):
         self.runs("several_cards.py", flags=["--cards", "4"])
@@ -185,7 +188,7 @@ class RecordTest(Case):
                 self.assertIn(f"sees {seen} cards {seen > 0}", run.output)
                 reserved = [int(card["peak_reserved"]) for process in run.answer["processes"]
                             for card in process["cards"]]
-                self.assertEqual([used for used in reserved if used], [2 << 20] * (seen + (seen > 0)))  # and of the child
+                self.assertEqual([used for used in reserved if used], [2 << 20] * (seen + (seen > 0)))  # and the child
 
     def test_pools(self):
         if older_than("2.5"):

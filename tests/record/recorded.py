@@ -40,8 +40,8 @@ class Recorded:
     def __init__(self, folder, words, flags=(), card="rtx-4090", name="snapshot", cwd=None,
                  environment=None, timeout=600):
         self.snapshot = os.path.join(folder, f"{name}.pickle")
-        command = [Setting.memreplay, *([] if Setting.keep else ["record", "--json"]), "--python", Setting.python, "--out", self.snapshot,
-                   *(["--card", card] if card else []), *flags, "--", *words]
+        command = [Setting.memreplay, *([] if Setting.keep else ["record", "--json"]), "--python", Setting.python,
+                   "--out", self.snapshot, *(["--card", card] if card else []), *flags, "--", *words]
         done = subprocess.run(command, capture_output=True, text=True, cwd=cwd or folder, timeout=timeout,
                               check=False, env={**os.environ, **(environment or {})})
         self.status, self.output = done.returncode, done.stderr
@@ -134,7 +134,7 @@ def keep(run, figures_of):
 
 
 def needs_libraries(case):
-    """A decorator: the case runs in the environment that has libraries next to torch; skipped where it cannot be had."""
+    """Decorates a case to run in the environment that has libraries next to torch, or to be skipped without it."""
     @functools.wraps(case)
     def with_libraries(self):
         try:

@@ -1,5 +1,5 @@
-"""Changes to a script that `memreplay advise` makes while it runs: each gives the events that it gives when it is written
-into the script by hand; and what the command says of a script."""
+"""Checks that each change that `memreplay advise` makes to a running script gives the events that the same change gives
+when it is written into the script by hand, and checks what the command says about a script."""
 import json
 import os
 import pathlib
@@ -10,11 +10,12 @@ from recorded import HERE, Case, Setting, main, needs_libraries, program
 
 # Of programs/remedies.py.
 CHANGES = {
-    "gpt": ("", "fused:AdamW", "foreach:AdamW", "set_to_none", "no_grad:GPT", "empty_cache", "chunked_loss", "checkpoint:Block",
-            "checkpoint:Block:2", "micro_batches:GPT:2", "step_in_backward:AdamW", "offload:GPT", "autocast:GPT", "sgd:AdamW"),
+    "gpt": ("", "fused:AdamW", "foreach:AdamW", "set_to_none", "no_grad:GPT", "empty_cache", "chunked_loss",
+            "checkpoint:Block", "checkpoint:Block:2", "micro_batches:GPT:2", "step_in_backward:AdamW", "offload:GPT",
+            "autocast:GPT", "sgd:AdamW"),
     "attention": ("", "sdpa:Block"),
-    "network": ("", "foreach:AdamW", "step_in_backward:AdamW", "no_grad:Network", "chunked_loss", "checkpoint:Residual", "checkpoint:Residual:2",
-                "offload:Network", "autocast:Network")}
+    "network": ("", "foreach:AdamW", "step_in_backward:AdamW", "no_grad:Network", "chunked_loss", "checkpoint:Residual",
+                "checkpoint:Residual:2", "offload:Network", "autocast:Network")}
 MIB = 1 << 20
 
 
@@ -30,7 +31,8 @@ class RemediesTest(Case):
         for process in run.answer["processes"]:
             pid = pathlib.Path(process["snapshot"]).stem.rpartition("process")[2]
             self.assertTrue(all(replay["agrees"] for replay in process["replays"]), process["replays"])
-            found[pids[pid]] = (events.events_of(events.load(process["snapshot"])), int(process["cards"][0]["peak_allocated"]))
+            found[pids[pid]] = (events.events_of(events.load(process["snapshot"])),
+                                int(process["cards"][0]["peak_allocated"]))
         return found
 
     def test_injected_as_written(self):
@@ -54,14 +56,15 @@ class RemediesTest(Case):
         self.assertEqual(injected.status, 0, injected.output)
         self.assertEqual(injected.process["met"], [name])
         written = self.record("hugging_face.py", "checkpointed", name="written")
-        self.assertIsNone(events.difference(*(events.events_of(events.load(run.snapshot)) for run in (injected, written))))
+        self.assertIsNone(events.difference(*(events.events_of(events.load(run.snapshot))
+                                              for run in (injected, written))))
         proposals = self.record("hugging_face.py", "gpt2", flags=["--survey"], name="survey").process["proposals"]
         self.assertTrue({name, "checkpoint:GPT2Block", "micro_batches:GPT2LMHeadModel:2", "chunked_loss"} <=
                         {each["name"] for each in proposals}, proposals)
 
     def advise(self, *words, flags=(), status=0):
-        done = subprocess.run([Setting.memreplay, "advise", "--json", "--python", Setting.python, "--card", "rtx-4090", *flags,
-                               "--", *program(*words)],
+        done = subprocess.run([Setting.memreplay, "advise", "--json", "--python", Setting.python, "--card", "rtx-4090",
+                               *flags, "--", *program(*words)],
                               capture_output=True, text=True, check=False, cwd=self.folder,
                               env={**os.environ, "XDG_CACHE_HOME": os.path.join(self.folder, "cache")})
         self.assertEqual(done.returncode, status, done.stderr)
@@ -82,7 +85,8 @@ class RemediesTest(Case):
         self.assertIn("activations", advice["diagnosis"])
 
     def test_nothing_helps(self):
-        advice = self.advise("remedies.py", "train", "gpt", flags=["--try", "set_to_none", "--capacity", "560MiB"], status=1)
+        advice = self.advise("remedies.py", "train", "gpt", flags=["--try", "set_to_none", "--capacity", "560MiB"],
+                             status=1)
         self.assertFalse(any(row["fits"] for row in advice["rows"]))
         self.assertGreater(int(advice["bound_bytes"]), 0)
 
@@ -101,7 +105,7 @@ class RemediesTest(Case):
         self.assertEqual(backward, 3 * (4 * (2 * products + 2.5 * attention) + 2 * head / 4))
 
     def test_what_needs_all_gradients_is_seen(self):
-        """Nothing is updated in backward where gradients are clipped. And the lines for attention that is written out."""
+        """Nothing is updated in backward if gradients are clipped; attention that is written out is found by its lines."""
         run = self.record("gpt.py", "layers=2", "steps=1", "attention=manual", flags=["--survey"], name="survey")
         names = {each["name"]: each for each in run.process["proposals"]}
         self.assertNotIn("step_in_backward:AdamW", names)

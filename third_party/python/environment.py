@@ -29,13 +29,16 @@ class Unavailable(Exception):
 
 def _call(what, *command, **variables):
     """What a command prints. Raises Unavailable with its error, of which `what` was wanted."""
-    environment = {**os.environ, "UV_CACHE_DIR": str(cache.home() / "uv"), "UV_SYSTEM_CERTS": "1", "UV_NO_PROGRESS": "1",
-                   "UV_PYTHON_DOWNLOADS": "never", "PIP_DISABLE_PIP_VERSION_CHECK": "1", **variables}
+    environment = {**os.environ, "UV_CACHE_DIR": str(cache.home() / "uv"), "UV_SYSTEM_CERTS": "1",
+                   "UV_NO_PROGRESS": "1", "UV_PYTHON_DOWNLOADS": "never", "PIP_DISABLE_PIP_VERSION_CHECK": "1",
+                   **variables}
     try:
-        return subprocess.run([str(part) for part in command], capture_output=True, text=True, check=True, env=environment).stdout
+        return subprocess.run([str(part) for part in command], capture_output=True, text=True, check=True,
+                              env=environment).stdout
     except subprocess.CalledProcessError as error:
         lines = [line.strip() for line in (error.stderr or error.stdout).splitlines() if line.strip()]
-        raise Unavailable(f"{what} cannot be had: {' / '.join(lines[-4:])[:600] or f'exit status {error.returncode}'}") from None
+        reason = " / ".join(lines[-4:])[:600] or f"exit status {error.returncode}"
+        raise Unavailable(f"{what} cannot be had: {reason}") from None
 
 
 def _uv():
@@ -69,8 +72,8 @@ def python(name):
         (folder / "requirements.txt").write_text(text, encoding="utf-8")
         _call(name, _uv(), "venv", "--quiet", "--relocatable", "--python", PYTHON, "--allow-existing", folder)
         # Compiled: a process that finds its modules compiled has another heap than one that compiles them.
-        _call(name, _uv(), "pip", "install", "--quiet", "--python", folder / "bin" / "python3", "--no-deps", "--require-hashes",
-              "--no-build", "--compile-bytecode", "--requirement", folder / "requirements.txt")
+        _call(name, _uv(), "pip", "install", "--quiet", "--python", folder / "bin" / "python3", "--no-deps",
+              "--require-hashes", "--no-build", "--compile-bytecode", "--requirement", folder / "requirements.txt")
     return str(cache.made(f"python-{name}-{_digest(text)}", make) / "bin" / "python3")
 
 
@@ -88,12 +91,12 @@ def download(name, package, folder):
     text = _requirement(name, package)
     requirement = pathlib.Path(folder, "requirements.txt")
     requirement.write_text(text + "\n", encoding="utf-8")
-    _call(text.split()[0], PYTHON, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary", ":all:", "--require-hashes",
-          "--dest", folder, "--requirement", requirement)
+    _call(text.split()[0], PYTHON, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary", ":all:",
+          "--require-hashes", "--dest", folder, "--requirement", requirement)
 
 
 def torch_releases():
-    """The releases of PyTorch that have an environment torch-RELEASE, oldest first: the newest of each minor release."""
+    """Returns the releases of PyTorch that have an environment torch-RELEASE, oldest first: one for each minor release."""
     groups = tomllib.loads((HERE / "pyproject.toml").read_text(encoding="utf-8"))["dependency-groups"]
     found = [name.removeprefix("torch-") for name in groups if re.fullmatch(r"torch-[\d.]+", name)]
     return sorted(found, key=lambda version: [int(part) for part in version.split(".")])

@@ -3,9 +3,9 @@
 
   record_fixtures.py --python PYTHON --out tests/data/snapshots [--only NAME...]
 
-PYTHON is what third_party/python/environment.py prints for torch-2.15.0 or another release. torch.empty and del launch no
-kernel, so all that the allocator does is real: the snapshots are written by torch.cuda.memory._snapshot and pickle, or by
-torch's C++ writer. Next to each NAME.pickle lies NAME.stats.json, torch.cuda.memory_stats() taken right after it.
+third_party/python/environment.py prints PYTHON for torch-2.15.0 or another release. torch.empty and del launch no
+kernel, so all that the allocator does is real. torch.cuda.memory._snapshot and pickle write the snapshots, or torch's
+C++ writer does. Next to each NAME.pickle lies NAME.stats.json, torch.cuda.memory_stats() taken right after it.
 
 Frames would name files of the machine they were recorded on. The Python writer's are cut down before pickling
 ("torch/..." and this script's name); the scenario for the C++ writer keeps only Python frames of this script, which is
@@ -228,7 +228,8 @@ SCENARIOS = {
 
 
 # The code's file name is what frames show; Python would make a script's absolute.
-START = """import sys; sys.argv.pop(0); exec(compile(open(sys.argv[0]).read(), sys.argv[0], 'exec'), {'__name__': '__main__', '__file__': sys.argv[0]})"""
+START = ("import sys; sys.argv.pop(0); exec(compile(open(sys.argv[0]).read(), sys.argv[0], 'exec'), "
+         "{'__name__': '__main__', '__file__': sys.argv[0]})")
 
 
 def neutral(filename):
@@ -274,23 +275,25 @@ def child(name, out):
     pathlib.Path(out, name + ".stats.json").write_text(json.dumps(stats, indent=0) + "\n")
     del kept
     sys.stdout.flush()
-    os._exit(0)  # nothing of the imaginary device needs an orderly end
+    os._exit(0)  # nothing of the simulated GPU needs an orderly end
 
 
 # -------------------------------------------------------------------------------------------------------- outside
 
 def build(python, folder):
-    """The card's libraries for this environment's torch; returns (files to preload, the C++ writer's shim, version)."""
-    site = subprocess.run([python, "-c", "import importlib.util as u; print(u.find_spec('torch').submodule_search_locations[0])"],
-                          text=True, capture_output=True, check=True).stdout.strip()
+    """Prepares the card's libraries for this environment's torch; returns (files to preload, the C++ writer's shim,
+    version)."""
+    site = subprocess.run(
+        [python, "-c", "import importlib.util as u; print(u.find_spec('torch').submodule_search_locations[0])"],
+        text=True, capture_output=True, check=True).stdout.strip()
     lib = pathlib.Path(site) / "lib"
     version = subprocess.run([python, "-c", "import importlib.metadata as m; print(m.version('torch'))"], text=True,
                              capture_output=True, check=True).stdout.strip().split("+")[0]
     symbols = subprocess.run(["nm", "-DC", lib / "libc10.so"], text=True, capture_output=True, check=True).stdout
     cxx11 = any("c10::" in line and "__cxx11" in line for line in symbols.splitlines())
     writer = folder / "cpp_writer.so"
-    harness.make("g++", "-O1", "-std=c++20", "-w", "-shared", "-fPIC", f"-D_GLIBCXX_USE_CXX11_ABI={int(cxx11)}", HERE / "cpp_writer.cc",
-                 lib / "libtorch_cuda.so", "-Wl,--allow-shlib-undefined", "-o", writer)
+    harness.make("g++", "-O1", "-std=c++20", "-w", "-shared", "-fPIC", f"-D_GLIBCXX_USE_CXX11_ABI={int(cxx11)}",
+                 HERE / "cpp_writer.cc", lib / "libtorch_cuda.so", "-Wl,--allow-shlib-undefined", "-o", writer)
     return harness.prepare(site, folder), writer, version
 
 
@@ -312,14 +315,16 @@ def main():
                 continue
             if [int(p) for p in version.split(".")[:2]] < [int(p) for p in since.split(".")]:
                 continue
-            environment = os.environ | {"LD_PRELOAD": ":".join(map(str, preload)), "LD_LIBRARY_PATH": folder, "CPP_WRITER": str(writer)}
+            environment = os.environ | {"LD_PRELOAD": ":".join(map(str, preload)), "LD_LIBRARY_PATH": folder,
+                                        "CPP_WRITER": str(writer)}
             environment.pop("PYTORCH_CUDA_ALLOC_CONF", None)
             if conf:
                 environment["PYTORCH_CUDA_ALLOC_CONF"] = conf
-            done = subprocess.run([options.python, "-c", START, "record_fixtures.py", "--child", name, str(out)], cwd=HERE, env=environment, text=True,
-                                  capture_output=True)
+            done = subprocess.run([options.python, "-c", START, "record_fixtures.py", "--child", name, str(out)],
+                                  cwd=HERE, env=environment, text=True, capture_output=True)
             size = (out / (name + ".pickle")).stat().st_size if done.returncode == 0 else 0
-            print(f"{name}: {size} bytes" if size else f"{name}: FAILED {done.returncode}\n{done.stdout[-500:]}{done.stderr[-1500:]}", flush=True)
+            print(f"{name}: {size} bytes" if size
+                  else f"{name}: FAILED {done.returncode}\n{done.stdout[-500:]}{done.stderr[-1500:]}", flush=True)
 
 
 if __name__ == "__main__":

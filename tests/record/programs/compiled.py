@@ -1,9 +1,9 @@
-"""Compiled programs: what Dynamo made of each, a line of JSON for each, whoever watches.
+"""Prints what Dynamo made of each of these compiled programs, as a line of JSON, the same with and without a recording.
 
     compiled.py OUT [NAME...]
 
 A line has the number of graphs, of graph breaks, of frames that were compiled, and of recompilations, each guard, and a
-digest of the graphs' code. What is traced otherwise (FX, export, vmap, TorchScript) has its text in the place of graphs.
+digest of the graphs' code. What is traced otherwise (FX, export, vmap, TorchScript) has its text in place of graphs.
 """
 import collections
 import hashlib
@@ -107,7 +107,8 @@ class Block(nn.Module):
 
 
 def layers(width=32):
-    return nn.Sequential(nn.Linear(width, 64), nn.GELU(), nn.LayerNorm(64), nn.Dropout(0.1), nn.Linear(64, width)).cuda()
+    return nn.Sequential(
+        nn.Linear(width, 64), nn.GELU(), nn.LayerNorm(64), nn.Dropout(0.1), nn.Linear(64, width)).cuda()
 
 
 @program()
@@ -153,7 +154,8 @@ def attention():
 
 @program()
 def convolution():
-    trained(compiled(nn.Sequential(nn.Conv2d(3, 8, 3), nn.BatchNorm2d(8), nn.ReLU(), nn.MaxPool2d(2)).cuda()), numbers(2, 3, 16, 16))
+    trained(compiled(nn.Sequential(nn.Conv2d(3, 8, 3), nn.BatchNorm2d(8), nn.ReLU(), nn.MaxPool2d(2)).cuda()),
+            numbers(2, 3, 16, 16))
 
 
 @program()
@@ -424,7 +426,8 @@ def traced_otherwise():
 def ahead_of_time():
     """Compiled ahead of time, written to a file, read back and called."""
     with torch._dynamo.config.patch(enable_aot_compile=True):
-        run = torch.compile(lambda x: F.layer_norm(x, (4,)) + 1, fullgraph=True, backend="aot_eager" if RELEASE < (2, 9) else "inductor")
+        run = torch.compile(lambda x: F.layer_norm(x, (4,)) + 1, fullgraph=True,
+                            backend="aot_eager" if RELEASE < (2, 9) else "inductor")
         made = run.aot_compile(((numbers(4, 4),), {}))
         made.save_compiled_function(os.path.join(os.environ["TMPDIR"], "compiled.bin"))
         made(numbers(4, 4))

@@ -27,7 +27,7 @@ class Layer(nn.Module):
 
 
 def exchanged_without_exceptions():
-    """Functional collectives leave PyTorch's operators as on a card: an exception keeps frames alive under a debugger."""
+    """Checks that functional collectives leave PyTorch's operators without exceptions: under a debugger those keep frames."""
     from torch.distributed import _functional_collectives as functional
     functional.all_reduce(torch.ones(4, device="cuda"), "sum", dist.group.WORLD)  # imports what it needs
     left = []
@@ -47,7 +47,7 @@ def exchanged_without_exceptions():
 
 
 def calls():
-    """What programs ask of their group beside training."""
+    """Makes the calls to a process group that scripts make in addition to training."""
     exchanged_without_exceptions()
     one = torch.ones(4, device="cuda")
     dist.all_reduce(one)

@@ -12,7 +12,7 @@ from torch.nn import functional as F
 
 
 def attend(q, k, v, kind, dropout=0.0):
-    """scaled_dot_product_attention, or ("flash", "efficient") one of its kernels by name: a walk has no card to choose by."""
+    """Calls scaled_dot_product_attention, or ("flash", "efficient") a kernel by name: a walk has no card to choose by."""
     ops = torch.ops.aten
     if kind == "auto":
         return F.scaled_dot_product_attention(q, k, v, dropout_p=dropout, is_causal=True)

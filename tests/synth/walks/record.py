@@ -3,13 +3,14 @@
 
   record.py --python VENV/bin/python [--python ...] --out tests/data/walks [--only NAME...]
 
-Each run of CASES goes through PyTorch's dispatcher, autocast and autograd engine with CUDA tensors on the fake CUDA runtime
-of tests/conformance. A dispatch mode below autograd replaces each kernel by empty results of the right sizes, which fake
-tensors know, and notes the birth of every storage, and before each op which of them are gone. Not seen: what kernels and cuBLAS take for themselves. Left out:
-one or two numbers (16 bytes or less), some of which live as long as a Python frame happens to, or are made by the fakes alone.
+Each run of CASES goes through PyTorch's dispatcher, autocast and autograd engine with CUDA tensors on the fake CUDA
+runtime of tests/conformance. A dispatch mode below autograd replaces each kernel by empty results of the right sizes,
+which fake tensors know, and notes the birth of every storage, and before each op which of them are gone. It does not
+see what kernels and cuBLAS take for themselves. It leaves out one or two numbers (16 bytes or less), some of which
+live as long as a Python frame happens to, or are made by the fakes alone.
 
-NAME.txt: a comment with the run's settings and release, then lines "P phase", "A bytes", "F n n ..." (the n-th allocation
-of the file; of one moment, sorted).
+NAME.txt has a comment with the run's settings and release, then lines "P phase", "A bytes" and "F n n ..." (the n-th
+allocations of the file; those of one moment are sorted).
 """
 
 import argparse
@@ -88,7 +89,8 @@ def make_log():
         if func.name() == "aten::add.Tensor" and is_engine_sum(args[0]):
             return args[0]
         if func._schema.is_mutable:  # returns what it writes to, if anything
-            written = [a for a, spec in zip(args, func._schema.arguments) if spec.alias_info and spec.alias_info.is_write]
+            written = [a for a, spec in zip(args, func._schema.arguments)
+                       if spec.alias_info and spec.alias_info.is_write]
             return written[0] if len(returns) == 1 else tuple(written) if returns else None
         with FakeTensorMode():
             fake_args, fake_kwargs = tree_map_only(torch.Tensor, like, (args, kwargs))
@@ -225,7 +227,7 @@ def main():
     options = parser.parse_args()
     if options.child:
         print("\n".join(walk(options.child)), flush=True)
-        os._exit(0)  # nothing of the imaginary device needs an orderly end
+        os._exit(0)  # nothing of the simulated GPU needs an orderly end
     import record_fixtures
 
     for python in options.python:
