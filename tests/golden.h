@@ -1,5 +1,5 @@
-// Golden files: the expected text of an output, kept beside the test and
-// reviewed as a diff. To rewrite those of a folder after a wanted change:
+// Golden files: the expected text of an output, kept next to the test and reviewed as a diff. After
+// an intended change, this rewrites those of a folder:
 //   ./check --accept tests/report/text
 #ifndef MEMREPLAY_TESTS_GOLDEN_H_
 #define MEMREPLAY_TESTS_GOLDEN_H_
@@ -13,8 +13,7 @@
 
 namespace memreplay {
 
-// The content of a file named from the workspace root; it must be in the
-// test's `data`.
+// Returns the content of a file named from the workspace root; it must be in the test's `data`.
 inline std::string ReadTestFile(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   EXPECT_TRUE(file.good()) << "cannot read " << path;
@@ -23,8 +22,8 @@ inline std::string ReadTestFile(const std::string& path) {
   return content.str();
 }
 
-// `actual` must equal the golden file `path`, named from the workspace root.
-// With MEMREPLAY_ACCEPT set to the root of the tree, rewrites it.
+// Fails unless `actual` equals the golden file `path`, named from the workspace root. With
+// MEMREPLAY_ACCEPT set to the root of the tree, rewrites the file.
 inline void ExpectGolden(const std::string& path, const std::string& actual) {
   if (const char* root = std::getenv("MEMREPLAY_ACCEPT")) {
     std::ofstream(std::string(root) + "/" + path, std::ios::binary) << actual;

@@ -1,4 +1,4 @@
-// memreplay as a process: a folder of its own, what a shell there makes of it.
+// Runs memreplay as a process in a folder of its own.
 #ifndef MEMREPLAY_TESTS_PROGRAM_H_
 #define MEMREPLAY_TESTS_PROGRAM_H_
 
@@ -26,24 +26,24 @@ class Program : public testing::Test {
   void Write(const std::string& name, const std::string& content);
   std::string Read(const std::string& name);
   std::string Path(const std::string& name) const { return (folder_ / name).string(); }
-  // Names in the folder, sorted, without what Run() leaves.
+  // Returns the names in the folder, sorted, without what Run() leaves.
   std::vector<std::string> Names();
 
-  // A piece of shell, run in the folder.
+  // Runs a piece of shell in the folder.
   Outcome Shell(const std::string& command);
-  // memreplay, instead of the shell, which did `before` first ("ulimit -v 2000000;").
+  // Runs memreplay in place of the shell, which did `before` first ("ulimit -v 2000000;").
   Outcome Run(const std::string& arguments, const std::string& before = "");
-  // Exit 0, 1 or 2; of 2 one line on stderr that begins with "memreplay: ".
+  // Expects exit status 0, 1 or 2; with 2, one line on stderr that begins with "memreplay: ".
   void ExpectDecent(const Outcome& outcome, const std::string& what);
 
   std::string binary_;
   std::filesystem::path folder_;
 };
 
-// A recording from its first allocation on: a small block freed beside one that stays,
-// and a large one.
+// A recording from its first allocation on: a small block is freed next to one that stays, and
+// there is a large one.
 extern const char kSmallRecording[];
-// The largest block is split once the 30 MiB are free: reserved differs from setting to
+// The largest block is split once the 30 MiB are free, so reserved memory differs from setting to
 // setting.
 extern const char kSmallProgram[];
 

@@ -1,5 +1,5 @@
-// How fast a snapshot is read, and what it costs in memory beyond the mapped
-// file. Give it a file:
+// Measures how fast a snapshot is read, and how much memory that takes beyond the mapped file. Its
+// argument is a file:
 //   bazel run -c opt //tests/bench:read_benchmark -- FILE [benchmark flags]
 #include <benchmark/benchmark.h>
 
@@ -12,7 +12,7 @@
 namespace memreplay {
 namespace {
 
-// A line of /proc/self/status, in bytes; 0 where there is none such.
+// Returns a line of /proc/self/status, in bytes, or 0 if there is none such.
 double StatusBytes(const char* key) {
   double kib = 0;
   std::FILE* file = std::fopen("/proc/self/status", "r");

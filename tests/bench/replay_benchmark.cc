@@ -1,5 +1,5 @@
-// How many operations per second the simulator replays, beside a plain best-fit
-// model on the same operations, and the ratio of the two.
+// Measures how many operations per second the simulator replays, how many a plain best-fit model
+// replays on the same operations, and the ratio of the two.
 //
 //   MEMREPLAY_OP_LOG=file   what to replay: any file that OpenTrace() reads and
 //                           that holds only allocations and frees ("id size"
@@ -80,8 +80,8 @@ void BM_ReplayExpandable(benchmark::State& state) {
   Replay(state, config, /*with_usage=*/true);
 }
 
-// The least that still answers with addresses: two std::set ordered by size,
-// doubly linked blocks, split and merge. No statistics, no events, no settings.
+// A minimal allocator that still answers with addresses: two std::set ordered by size, doubly
+// linked blocks, split and merge. It has no statistics, no events, and no settings.
 class PlainBestFit {
  public:
   explicit PlainBestFit(size_t ids) : live_(ids) {}

@@ -1,4 +1,4 @@
-// A long program of allocations and frees, to measure speed with.
+// A long schedule of allocations and frees that serves to measure speed.
 #ifndef MEMREPLAY_TESTS_BENCH_SYNTHETIC_LOG_H_
 #define MEMREPLAY_TESTS_BENCH_SYNTHETIC_LOG_H_
 
@@ -6,9 +6,9 @@
 
 namespace memreplay {
 
-// Training steps of a 32-layer transformer whose sequence length varies from
-// step to step: weights and optimizer state that stay, activations kept from
-// forward to backward, short-lived temporaries. About 2000 operations a step.
+// Training steps of a 32-layer transformer whose sequence length varies from step to step. Weights
+// and optimizer state stay, activations are kept from forward to backward, and there are
+// short-lived temporaries. A step has about 2000 operations.
 Trace SyntheticLog(int steps);
 
 }  // namespace memreplay

@@ -1,5 +1,5 @@
-// What several commands tell of one file is one and the same: they are asked as a user would, and
-// their common figures compared. On the project's recordings, and on public ones where
+// Checks that several commands report the same about one file: it runs them as a user would and
+// compares their common figures, on the project's recordings, and on public ones if
 // MEMREPLAY_SHARED names their folder.
 #include <google/protobuf/util/json_util.h>
 #include <google/protobuf/util/message_differencer.h>
@@ -43,7 +43,7 @@ const proto::DeviceReport& DeviceOf(const proto::Report& report, int device) {
   return nothing;
 }
 
-// What everybody says of a device, whatever the question.
+// What every command reports about a device, whatever the question.
 void ExpectSameFile(const proto::DeviceReport& expected, const proto::DeviceReport& found) {
   EXPECT_TRUE(MessageDifferencer::Equals(expected.torch(), found.torch()))
       << found.torch().DebugString();
@@ -52,7 +52,7 @@ void ExpectSameFile(const proto::DeviceReport& expected, const proto::DeviceRepo
   EXPECT_EQ(expected.recorded().ooms(), found.recorded().ooms());
 }
 
-// What everybody says who replays it as it was recorded.
+// What every command reports that replays the device as it was recorded.
 void ExpectSameReplay(const proto::DeviceReport& expected, const proto::DeviceReport& found) {
   EXPECT_EQ(expected.conf(), found.conf());
   EXPECT_EQ(expected.exact_until_event(), found.exact_until_event());
@@ -64,7 +64,7 @@ void ExpectSameReplay(const proto::DeviceReport& expected, const proto::DeviceRe
   EXPECT_EQ(expected.ooms(), found.ooms());
 }
 
-// What everybody says who changes something.
+// What every command reports that changes something.
 void ExpectSameBasis(const proto::DeviceReport& expected, const proto::DeviceReport& found) {
   EXPECT_TRUE(MessageDifferencer::Equals(expected.control(), found.control()))
       << found.control().DebugString();

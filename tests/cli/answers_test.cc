@@ -1,4 +1,5 @@
-// Answers that were wrong once, each on the smallest file that shows it; what they print is golden.
+// Checks answers that were wrong once, each on the smallest file that shows it. What the commands
+// print is golden.
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -14,7 +15,7 @@ constexpr char kHeader[] =
     R"({"k":"h","format":"memsched-flat","version":1,"unit":"B","streams":1,"devices":1,"recorded":true,"layout":["device_traces","time_us","block_addresses","is_expandable"]}
 )";
 
-// A device of which nothing is known but one segment at the end, and one with nothing at all.
+// A device of which only one segment at the end is known, and one of which nothing is known.
 const std::string kNoEvents = std::string(kHeader) + R"({"k":"dev","final":true}
 {"k":"seg","addr":139637976727552,"b":2097152,"s":0,"p":[0,0]}
 {"k":"blk","addr":139637976727552,"b":1024,"req":1000,"state":"active_allocated"}
@@ -23,8 +24,8 @@ const std::string kNoEvents = std::string(kHeader) + R"({"k":"dev","final":true}
 const std::string kNothing = std::string(kHeader) + R"({"k":"dev","final":true}
 )";
 
-// A program whose memory doubles: 30 MiB cached in two pieces when 40 are asked for, and a small
-// block that is the last to make reserved memory grow.
+// A schedule whose memory doubles: 30 MiB are cached in two pieces when 40 are requested, and a
+// small block is the last to make reserved memory grow.
 constexpr char kDoubling[] =
     R"({"k":"h","format":"memsched-flat","version":1,"unit":"B","streams":1,"devices":1}
 {"k":"a","id":1,"b":157286400}
@@ -94,7 +95,7 @@ class AnswersTest : public SessionTest {
   }
 };
 
-// What would have come after an out of memory is not in the file, nor what came before a
+// The file does not have what would have come after an out of memory, nor what came before a
 // recording that began late.
 TEST_F(AnswersTest, LowerBounds) {
   ExpectSession("lower_bounds",
@@ -115,7 +116,7 @@ TEST_F(AnswersTest, Cards) {
                  "replay program.jsonl --capacity 16", "replay program.jsonl --capacity v100"});
 }
 
-// Nothing is said of what is not there.
+// The answer says nothing about what is not there.
 TEST_F(AnswersTest, NothingInIt) {
   ExpectSession("nothing", {"inspect --deep nothing.jsonl", "replay nothing.jsonl",
                             "fit nothing.jsonl --conf ''", "sweep nothing.jsonl --conf ''",
@@ -124,7 +125,7 @@ TEST_F(AnswersTest, NothingInIt) {
                             "inspect nothing.jsonl no_events.jsonl | head -3"});
 }
 
-// Of the growth that made most of the peak, not of the last small step.
+// The answer is about the growth that made most of the peak, not about the last small step.
 TEST_F(AnswersTest, CauseOfThePeak) {
   ExpectSession("cause", {"sweep doubling.jsonl --conf '' | grep Under"});
 }
@@ -141,8 +142,8 @@ TEST_F(AnswersTest, TheDeviceThatRanOutComesFirst) {
                                 "oom two.jsonl --json | grep -e '\"device\":' -e '\"verdict\":'"});
 }
 
-// Texts that people post: more free than asked for (WSL), more held than the card has (fallback to
-// system memory), PyTorch 1.x, and TEXT as an argument, a file, and standard input.
+// People post such texts: more free than requested (WSL), more held than the card has (fallback to
+// system memory), PyTorch 1.x; and TEXT is an argument, a file, or standard input.
 TEST_F(AnswersTest, MessagesInTheWild) {
   const std::string wsl =
       "CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of 24.00 GiB of "
@@ -161,7 +162,7 @@ TEST_F(AnswersTest, MessagesInTheWild) {
                  "oom --message cached.txt | head -2", "oom --message - < cached.txt | head -2"});
 }
 
-// What is no recording is named, with what to record instead; `-` is standard input.
+// The error names what is no recording and says what to record instead; `-` is standard input.
 TEST_F(AnswersTest, OtherFiles) {
   Write("timeline.json", "[[1, 2], [[0, 0], [1, 1]]]");
   Write("chrome.json",

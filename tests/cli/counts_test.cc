@@ -1,5 +1,5 @@
-// How often a command builds a schedule, runs an allocator and opens its file: what was found out
-// is not found out again. The linker puts the counters in front of the functions (--wrap).
+// Checks how often a command builds a schedule, runs an allocator and opens its file: it finds
+// nothing out twice. The linker puts the counters in front of the functions (--wrap).
 #include <gtest/gtest.h>
 
 #include <memory>
@@ -77,18 +77,19 @@ Counts CountOf(absl::StatusOr<int> (*run)(const CommandLine& line), std::vector<
 
 TEST(Counts, AReplayIsOneRun) { EXPECT_EQ(CountOf(RunReplay, {}).runs, 1); }
 
-// Exact replay, control and what-if, the latter two with addresses in either order.
+// The command runs the exact replay, the control and the what-if, the latter two with addresses in
+// either order.
 TEST(Counts, AReplayUnderOtherSettings) {
   EXPECT_EQ(CountOf(RunReplay, {"--conf=expandable_segments:True"}).runs, 5);
 }
 
-// Exact replay; the settings in force, which are the control, and the other ones, with addresses
-// in either order; why each reserves what it does.
+// The command runs the exact replay, the current settings, which are the control, and the other
+// ones, with addresses in either order; it also finds why each reserves what it does.
 TEST(Counts, ASweepOfOneSetting) {
   EXPECT_EQ(CountOf(RunSweep, {"--conf=expandable_segments:True"}).runs, 7);
 }
 
-// To tell which of the releases that write such files made it.
+// The command finds out which of the releases that write such files made it.
 TEST(Counts, InspectReplaysOnceAtMost) { EXPECT_EQ(CountOf(RunInspect, {}).runs, 1); }
 
 }  // namespace

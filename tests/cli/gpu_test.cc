@@ -1,5 +1,5 @@
-// `memreplay gpu` from the outside, on the fake driver: what it prints, how it
-// exits, and that nothing stays behind on the card.
+// Tests `memreplay gpu` from the outside, on the fake driver: what it prints, how it exits, and
+// that nothing stays behind on the GPU.
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -19,8 +19,8 @@
 namespace memreplay {
 namespace {
 
-// Equal cached blocks in two segments, small ones, and a request too large for what
-// is cached.
+// The schedule has equal cached blocks in two segments, small ones, and a request too large for
+// what is cached.
 constexpr char kProgram[] =
     R"({"k":"h","format":"memsched-flat","version":1,"unit":"B","streams":2,"devices":1}
 {"k":"a","id":1,"b":41943040}
@@ -37,7 +37,7 @@ constexpr char kProgram[] =
 {"k":"f","id":5}
 )";
 
-// `gap_us` between the first two requests.
+// Returns a recording with `gap_us` between the first two requests.
 std::string Recording(int64_t gap_us) {
   const std::string second = std::to_string(1000 + gap_us);
   return R"({"k":"h","format":"memsched-flat","version":1,"unit":"B","streams":1,"devices":1,"recorded":true,"layout":["device_traces","time_us","block_addresses","is_expandable"]}
@@ -80,8 +80,8 @@ class GpuTest : public testing::Test {
     return {std::istreambuf_iterator<char>(file), {}};
   }
 
-  // A piece of shell that runs `arguments` with the fake driver in its reach;
-  // `environment` as for env(1).
+  // Returns a piece of shell that runs `arguments` with the fake driver in its reach; `environment`
+  // is as for env(1).
   std::string Command(const std::string& arguments, const std::string& environment = "") {
     return "cd '" + directory_.string() + "' && rm -f left.tmp && exec env LD_LIBRARY_PATH='" +
            (directory_ / "driver").string() + "' MEMREPLAY_FAKE_GPU_LEFT=left.tmp " + environment +
@@ -108,7 +108,7 @@ class GpuTest : public testing::Test {
     std::string session;
     for (const std::string& arguments : runs) {
       const Outcome outcome = Run(arguments, environment);
-      // A call that is unusable may not even look for a driver.
+      // A call that is unusable must not even look for a driver.
       if (outcome.status != 2 || !outcome.left.empty()) {
         EXPECT_EQ(outcome.left, "end\n") << arguments;
       }
@@ -116,7 +116,7 @@ class GpuTest : public testing::Test {
       if (!outcome.err.empty()) session += "(stderr) " + outcome.err;
       session += "(exit " + std::to_string(outcome.status) + ")\n\n";
     }
-    // Times are never the same, nor is how wide they are.
+    // Times are never the same, nor are their widths.
     session = std::regex_replace(session, std::regex(" +[0-9.]+ (ns|us|ms|s)\\b"), " TIME");
     ExpectGolden("tests/cli/golden/" + name + ".txt", session);
   }
@@ -171,7 +171,7 @@ TEST_F(GpuTest, SaysWhatIsMissing) {
        "gpu program.jsonl --capacity 1TiB", "gpu program.jsonl --device 4"});
 }
 
-// Every kind of call fails once: the call is named, nothing stays behind.
+// Every kind of call fails once: the error names the call, and nothing stays behind.
 TEST_F(GpuTest, FailuresOfTheDriverGiveEverythingBack) {
   for (const std::string call :
        {"cuMemAlloc", "cuMemFree", "cuMemAddressReserve", "cuMemCreate", "cuMemMap",
@@ -199,7 +199,7 @@ TEST_F(GpuTest, VerifyFindsAPageThatIsThereTwice) {
   EXPECT_EQ(Run(arguments).status, 0);
 }
 
-// A refusal that PyTorch overcomes: no event tells, the calls do.
+// PyTorch overcomes this refusal: no event shows it, the calls do.
 TEST_F(GpuTest, ARefusalThatWasNotPredictedIsWrong) {
   constexpr char kOutOfMemory[] = "2";
   const Outcome outcome =
@@ -222,7 +222,7 @@ TEST_F(GpuTest, SignalsGiveEverythingBack) {
       execl("/bin/sh", "sh", "-c", command.c_str(), nullptr);
       _exit(127);
     }
-    // The driver is there, and the second request is ten minutes away.
+    // The driver is loaded, and the second request is ten minutes away.
     for (int i = 0; i < 600 && Read("left.tmp").empty(); ++i) {
       std::this_thread::sleep_for(std::chrono::milliseconds(50));
     }
@@ -269,7 +269,7 @@ TEST_F(GpuTest, MeasuresCostsForSweep) {
     EXPECT_NE(swept.out.find("their time"), std::string::npos) << swept.out;
     EXPECT_NE(swept.out.find("as measured on Imaginary GPU, driver 13.0, 20"), std::string::npos);
   }
-  // A driver that fails is no table, and everything was given back.
+  // A driver that fails gives no table, and everything was released.
   const Outcome broken = Run("gpu --costs-out -", "MEMREPLAY_FAKE_GPU_FAIL=cuMemUnmap:3:999");
   EXPECT_EQ(broken.status, 2);
   EXPECT_NE(broken.err.find("cuMemUnmap"), std::string::npos) << broken.err;

@@ -69,7 +69,7 @@ TEST(BashCompletion, CompletesInBash) {
   EXPECT_EQ(complete("look " + script.substr(0, script.size() - 3)), script + "\n");
 }
 
-// Those that are here read their scripts without complaint.
+// The shells that are installed read their scripts without complaint.
 TEST(Completion, IsOfTheShellsLanguage) {
   const std::string zsh = Written("_memreplay", ZshCompletion(Commands()));
   const std::string fish = Written("memreplay.fish", FishCompletion(Commands()));
@@ -81,7 +81,7 @@ TEST(Completion, IsOfTheShellsLanguage) {
             std::string::npos);
 }
 
-// What is typed, and what stands there after the key Tab.
+// What is typed, and what the line shows after the key Tab.
 TEST(ZshCompletion, CompletesInZsh) {
   if (Shell("command -v zsh").empty()) GTEST_SKIP() << "zsh is not installed";
   Written("_memreplay", ZshCompletion(Commands()));

@@ -1,6 +1,5 @@
-// The program from the outside: what it prints, to which stream, and how it
-// exits, on small files written here. Each case is a golden file; see
-// tests/golden.h for how to update them.
+// Tests the binary from the outside: what it prints, to which stream, and how it exits, on small
+// files written here. Each case is a golden file; tests/golden.h says how to update them.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -23,7 +22,7 @@ constexpr char kProgramWithHeader[] =
 {"k":"conf","v":"no_such_key:1"}
 )";
 
-// 8 MiB free beside a live block, 10 MiB free on the device: no place for 16.
+// 8 MiB are free next to a live block, and 10 MiB are free on the device: there is no place for 16.
 constexpr char kOomRecording[] =
     R"({"k":"h","format":"memsched-flat","version":1,"unit":"B","streams":1,"devices":1,"recorded":true,"layout":["device_traces","time_us","block_addresses","is_expandable"]}
 {"k":"dev","final":true}
@@ -46,7 +45,7 @@ constexpr char kOomMessage[] =
     "PyTorch but unallocated. If reserved but unallocated memory is large try setting "
     "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True to avoid fragmentation.\n";
 
-// Of an imaginary card: round numbers, in nanoseconds.
+// These costs of a made-up card are round numbers, in nanoseconds.
 constexpr char kCosts[] =
     R"({"card": "Imaginary GPU", "driver": "13.0", "date": "2026-11-20", "times": [
 {"call": "cuMemAlloc", "size": "2097152", "count": "9", "median_ns": "100000"},
@@ -250,7 +249,7 @@ TEST_F(MemreplayTest, Diff) {
                  "diff two.json a.json", "diff recording.jsonl oom.jsonl --json"});
 }
 
-// The programs of examples/waste, each with the sentence that explains it.
+// Runs the schedules of examples/waste, each with the sentence that explains it.
 TEST_F(MemreplayTest, Sweep) {
   Write("costs.json", kCosts);
   for (const std::string name : {"growth", "stranding", "stray_stream"}) {
@@ -282,7 +281,7 @@ TEST_F(MemreplayTest, SeveralFiles) {
       Run("replay program.jsonl no_such_file recording.jsonl --json --events-out-dir events");
   EXPECT_EQ(outcome.status, 2);
   EXPECT_EQ(outcome.err, "memreplay: no_such_file: no such file\n");
-  // One line per input, in order.
+  // The output has one line per input, in order.
   std::vector<std::string> lines;
   std::stringstream stream(outcome.out);
   for (std::string line; std::getline(stream, line);) lines.push_back(line);
@@ -379,7 +378,7 @@ TEST_F(MemreplayTest, SynthLlama) {
                                 "synth llama --n_layrs=64", "synth llama --help"});
 }
 
-// A model in the place of a file.
+// The name of a model stands in place of a file.
 TEST_F(MemreplayTest, Models) {
   const std::string tiny =
       " nanogpt train.py --n_layer=1 --n_head=2 --n_embd=64 --block_size=64 "

@@ -1,4 +1,4 @@
-// The program as a user runs it: golden sessions.
+// Golden sessions: runs the binary as a user does.
 #ifndef MEMREPLAY_TESTS_CLI_SESSION_H_
 #define MEMREPLAY_TESTS_CLI_SESSION_H_
 
@@ -18,10 +18,10 @@ class SessionTest : public Program {
     root_ = std::filesystem::current_path();
   }
 
-  // `arguments` may go on with more shell.
+  // `arguments` may continue with more shell.
   Outcome Run(const std::string& arguments) { return Shell("'" + binary_ + "' " + arguments); }
 
-  // Runs each and compares the lot with golden/NAME.txt.
+  // Runs each and compares all output with golden/NAME.txt.
   void ExpectSession(const std::string& name, const std::vector<std::string>& runs) {
     std::string session;
     for (const std::string& arguments : runs) {

@@ -22,8 +22,8 @@ std::unique_ptr<CudaDevice> MakeDevice(CudaContext& context, const CudaDeviceOpt
   return device.ok() ? *std::move(device) : nullptr;
 }
 
-// The contract, on the card as it is and as a smaller one in both ways. The fake
-// outlives the devices that the contract makes and destroys.
+// Runs the contract on the GPU as it is and as a smaller one in both ways. The fake outlives the
+// devices that the contract makes and destroys.
 std::unique_ptr<Device> OnFake(bool whole, CapacityBy by, Bytes memory, bool explicit_completion) {
   static const FakeDriver fake(GiB(1));
   static auto* const contexts = new std::deque<std::unique_ptr<CudaContext>>;
@@ -48,8 +48,8 @@ struct ByLimit {
 INSTANTIATE_TYPED_TEST_SUITE_P(CudaWhole, DeviceContractTest, WholeCard);
 INSTANTIATE_TYPED_TEST_SUITE_P(CudaLimit, DeviceContractTest, ByLimit);
 
-// Two devices at once, as the contract makes them, cannot both leave so much free:
-// the second one's ballast is the first one's loss.
+// Two devices at once, as the contract makes them, cannot both leave so much free: the second one's
+// ballast is the first one's loss.
 struct ByBallast {
   static constexpr bool kExactFreeMemory = true;
   static std::unique_ptr<Device> Make(Bytes memory, bool explicit_completion) {
@@ -113,7 +113,7 @@ TEST_F(CudaDeviceTest, RefusalsAreToldApart) {
   EXPECT_EQ(device_->refusals().last, Refusal::kFailed);
   EXPECT_THAT(std::string(ToStd(device_->status().message())),
               HasSubstr("cuMemAlloc of 2097152 bytes: CUDA_ERROR_UNKNOWN"));
-  // From then on nothing is asked any more.
+  // From then on nothing is queried any more.
   const uint64_t asked = fake_.Calls("cuMemAlloc");
   EXPECT_FALSE(device_->AllocateSegment(MiB(2)).has_value());
   EXPECT_EQ(fake_.Calls("cuMemAlloc"), asked);
@@ -132,8 +132,8 @@ TEST_F(CudaDeviceTest, CapacityMustBeThere) {
 TEST_F(CudaDeviceTest, FailedMappingLeavesEverythingUsable) {
   Open({.capacity = MiB(100), .by = CapacityBy::kBallast});
   const Address range = *device_->ReserveRange(MiB(200));
-  // The driver itself has no memory for the sixth page, or for mapping the second,
-  // or for giving access to the third: all of it is out of memory, and no error.
+  // The driver itself has no memory for the sixth page, or for mapping the second, or for giving
+  // access to the third. All of it is an out of memory, and no error.
   EXPECT_FALSE(device_->MapPages(range, MiB(120), MiB(20)));
   fake_.Fail("cuMemMap", 2, CUDA_ERROR_OUT_OF_MEMORY);
   EXPECT_FALSE(device_->MapPages(range, MiB(80), MiB(20)));

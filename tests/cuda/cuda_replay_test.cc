@@ -1,5 +1,5 @@
-// The same programs through the same allocators, on a simulated device and through
-// a driver: every event, address and statistic must agree.
+// Runs the same schedules through the same allocators, on a simulated device and through a driver:
+// every event, address and statistic must agree.
 #include <dirent.h>
 
 #include <algorithm>
@@ -127,7 +127,7 @@ void Compare(const std::shared_ptr<const Trace>& trace, Kind kind) {
   EXPECT_EQ(fake.Leaks(), "");
 }
 
-// The whole program, whatever the driver does. `status`: the first error.
+// Runs the whole schedule, whatever the driver does, and sets `status` to the first error.
 void RunToTheEnd(const FakeDriver& fake, const Schedule& schedule, absl::Status* status) {
   const auto context = fake.NewContext();
   {
@@ -143,8 +143,8 @@ void RunToTheEnd(const FakeDriver& fake, const Schedule& schedule, absl::Status*
   if (status->ok()) *status = context->status();
 }
 
-// With a driver that fails once, at the first, a middle or the last call of each
-// kind: the allocator goes on as long as it is asked to.
+// The driver fails once, at the first, a middle or the last call of each kind: the allocator
+// continues as long as requests come.
 void FailEachCall(const std::shared_ptr<const Trace>& trace) {
   const Schedule schedule = Schedule::Build(trace, 0);
   const Bytes card = RoundUp(trace->total_memory.value_or(GiB(80)), GiB(1));

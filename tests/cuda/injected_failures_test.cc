@@ -1,5 +1,5 @@
-// One program that uses everything of cuda/, run once for every call of the driver
-// that it makes, with that call failing.
+// Runs one schedule that uses everything of cuda/, once for every driver call that it makes, with
+// that call failing.
 #include <optional>
 #include <string>
 #include <vector>
@@ -51,7 +51,7 @@ void UseDevice(CudaDevice& device, BlockVerifier& verifier) {
   device.ReturnOutside(MiB(4));
   device.FreeMemory();
   if (b.has_value()) device.FreeSegment(*b, MiB(2));
-  // The rest is left to the destructors.
+  // The destructors do the rest.
 }
 
 void UseAllocator(CudaAsyncAllocator& allocator, Observer& observer) {
@@ -63,7 +63,7 @@ void UseAllocator(CudaAsyncAllocator& allocator, Observer& observer) {
   }
 }
 
-// The first error: of making something, or of the driver while it was used.
+// Returns the first error: of making something, or of the driver while it was used.
 absl::Status UseEverything(const CudaDriver& driver) {
   const auto context = CudaContext::Create(driver, 0);
   if (!context.ok()) return context.status();
@@ -90,20 +90,20 @@ std::vector<std::string> EntryPoints() {
   };
 }
 
-// Calls that end something the driver made: what they answer comes too late for
-// anybody to act on, and the fake does not let them fail.
+// These calls end something the driver made: their answer comes too late for anybody to act on, and
+// the fake does not let them fail.
 bool IsEnd(const std::string& name) {
   return name == "cuDevicePrimaryCtxRelease" || name == "cuStreamDestroy" ||
          name == "cuEventDestroy" || name == "cuModuleUnload" || name == "cuMemFreeHost";
 }
 
-// Of the driver's start, or never called by this program.
+// These belong to the driver's start, or this schedule never calls them.
 bool IsElsewhere(const std::string& name) {
   return name == "cuInit" || name == "cuDriverGetVersion" || name == "cuDeviceGetCount" ||
          name == "cuGetErrorName" || name == "cuGetErrorString" || name == "cuMemcpyDtoH";
 }
 
-// Some of these mean "no memory" by such an answer, which is none of an error.
+// Some of these mean "no memory" by such an answer, which is no error.
 bool MayRunOut(const std::string& name) {
   return name == "cuMemAlloc" || name == "cuMemCreate" || name == "cuMemMap" ||
          name == "cuMemSetAccess" || name == "cuMemAllocAsync";
@@ -132,7 +132,8 @@ TEST(InjectedFailuresTest, NothingLeaksAndTheMessageNamesTheCall) {
         if (is_answer) {
           EXPECT_EQ(status, absl::OkStatus());
         } else if (status.ok()) {
-          // Only where nobody is left to be told: the last of the destructors'.
+          // This holds only for the last of the destructors' calls, after which nobody is left to
+          // report to.
           EXPECT_TRUE(name == "cuMemPoolTrimTo" || name == "cuMemPoolSetAttribute" ||
                       name == "cuCtxSynchronize")
               << "no error was reported";

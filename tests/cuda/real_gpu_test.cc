@@ -1,5 +1,5 @@
-// The contract of a Device, on the GPU of this machine. Skipped, with a line, where
-// there is none.
+// Runs the contract of a Device on the GPU of this machine, or is skipped, with a line, if there is
+// none.
 #include <deque>
 #include <memory>
 
@@ -12,7 +12,7 @@
 namespace memreplay {
 namespace {
 
-// Null: no GPU here. Lives until the process ends, after all devices on it.
+// Null if there is no GPU here. It lives until the process ends, after all devices on it.
 CudaContext* RealContext() {
   static CudaContext* const context = []() -> CudaContext* {
     auto driver = CudaDriver::Open();

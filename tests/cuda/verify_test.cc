@@ -19,7 +19,7 @@ namespace {
 using testing::AllOf;
 using testing::HasSubstr;
 
-// What the threads of the kernels do, on the memory of this machine.
+// Does what the threads of the kernels do, on the memory of this machine.
 class SharesTest : public testing::TestWithParam<uint64_t> {
  protected:
   static constexpr uint64_t kThreads = 7;
@@ -168,8 +168,7 @@ TEST_F(VerifyTest, APageThatIsNotThereIsNamed) {
               AllOf(HasSubstr("cuStreamSynchronize filling block 11 of 2097152 bytes at 0x1000003"),
                     HasSubstr("CUDA_ERROR_ILLEGAL_ADDRESS")));
   EXPECT_EQ(verifier_->blocks_filled(), 0u);
-  // From then on the GPU answers nothing, and memory goes back with the context:
-  // see TearDown().
+  // From then on the GPU answers nothing, and the context releases its memory: see TearDown().
   EXPECT_FALSE(device_->AllocateSegment(MiB(2)).has_value());
 }
 

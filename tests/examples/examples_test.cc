@@ -1,5 +1,4 @@
-// The recipes of examples/, each held to the figures that its comment works out by
-// hand.
+// Checks the recipes of examples/, each against the figures that its comment works out by hand.
 #include <google/protobuf/util/json_util.h>
 #include <gtest/gtest.h>
 
@@ -152,7 +151,7 @@ TEST(Examples, Patterns) {
   EXPECT_EQ(expandable.phases.at("ramp").reserved, MiB(40));
 }
 
-// The other spelling says the same.
+// The other spelling means the same.
 TEST(Examples, ReadTheSameFromJson) {
   for (const char* name : {"fsdp", "random_load", "patterns", "mechanisms/pending_free"}) {
     const std::string path = std::string("examples/") + name + ".txtpb";
@@ -172,7 +171,7 @@ TEST(Examples, ReadTheSameFromJson) {
   }
 }
 
-// None is left out above.
+// The cases above leave none out.
 TEST(Examples, AreAllRun) {
   std::set<std::string> names;
   for (const auto& entry : std::filesystem::directory_iterator("examples")) {

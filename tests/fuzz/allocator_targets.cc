@@ -12,7 +12,7 @@
 namespace memreplay::fuzz {
 namespace {
 
-// Bytes as requests: a header of five, then five bytes a step.
+// Reads bytes as requests: a header of five, then five bytes a step.
 memreplay::Program ProgramOf(std::string_view bytes, const TorchProfile& profile) {
   const auto byte = [&](size_t i) { return static_cast<uint8_t>(bytes[i]); };
   constexpr const char* kConfs[] = {"",
@@ -76,7 +76,7 @@ memreplay::Program ProgramOf(std::string_view bytes, const TorchProfile& profile
   return program;
 }
 
-// Under one release, which the first byte chooses, with every check after every step.
+// Runs them under one release, which the first byte chooses, with every check after every step.
 void Requests(std::string_view bytes) {
   if (bytes.size() < 5) return;
   const absl::Span<const TorchProfile> profiles = AllTorchProfiles();

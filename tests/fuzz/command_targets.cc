@@ -18,7 +18,7 @@
 namespace memreplay::fuzz {
 namespace {
 
-// In one piece, and in two: what is found must not hang on where a read ended.
+// Reads the text in one piece and in two: what is found must not depend on where a read ended.
 void Message(std::string_view bytes) {
   const absl::StatusOr<proto::Report> report = ExplainText(bytes);
   LogScan scan;
@@ -52,7 +52,7 @@ class MemoryFile {
   const int file_;
 };
 
-// A command line, in this process; what it prints goes nowhere.
+// Runs a command line in this process and drops what it prints.
 void RunQuietly(const std::vector<std::string>& words) {
   static const int nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
   const int out = dup(STDOUT_FILENO), err = dup(STDERR_FILENO);
@@ -70,7 +70,7 @@ void RunQuietly(const std::vector<std::string>& words) {
   if (status.ok() ? *status < 0 || *status > 2 : status.status().message().empty()) std::abort();
 }
 
-// The first byte chooses the command, the rest is the file.
+// The first byte chooses the command, and the rest is the file.
 void Commands(std::string_view bytes) {
   if (bytes.empty()) return;
   const MemoryFile file(bytes.substr(1));
@@ -95,7 +95,7 @@ void Commands(std::string_view bytes) {
   RunQuietly(lines[static_cast<uint8_t>(bytes[0]) % std::size(lines)]);
 }
 
-// Recordings and programs with some of their numbers changed, through every command in turn.
+// Puts recordings and schedules with some of their numbers changed through every command in turn.
 void Recordings(std::string_view bytes) {
   MutatedRecording made = MutateRecording(bytes);
   if (made.file.empty()) return;

@@ -1,6 +1,6 @@
-// Every file that the fuzzer kept or that once crashed goes through its target, and
-// through the others; and snapshots whose fields were given what no program writes
-// go through every reader and command. A fixed seed: the same inputs on every run.
+// Puts every file that the fuzzer kept or that once crashed through its target, and through the
+// others; and puts snapshots with field values that nothing writes through every reader and
+// command. The seed is fixed, so the inputs are the same on every run.
 #include <gtest/gtest.h>
 
 #include <algorithm>

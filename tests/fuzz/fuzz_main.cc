@@ -1,4 +1,4 @@
-// libFuzzer's way into the targets; MEMREPLAY_FUZZ names the one. FUZZ_TARGETS is the
+// Connects libFuzzer with the targets, one of which MEMREPLAY_FUZZ names. FUZZ_TARGETS is the
 // function that lists them, and the build names it.
 #include <google/protobuf/stubs/logging.h>
 

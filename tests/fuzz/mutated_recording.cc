@@ -16,7 +16,7 @@
 namespace memreplay::fuzz {
 namespace {
 
-// What a byte string decides, from its front; zero once it is used up.
+// Reads choices from the front of a byte string; they are zero once it is used up.
 class Choices {
  public:
   explicit Choices(std::string_view bytes) : bytes_(bytes) {}
@@ -154,7 +154,7 @@ void Change(Quantity& value, const Quantity& other, uint64_t how, uint64_t by) {
   value = Quantity(Changed(value.value(), other.value(), how, by));
 }
 
-// One field of one event, or the place of the event itself.
+// Changes one field of one event, or the place of the event itself.
 void ChangeEvent(Trace& trace, Choices& choices) {
   DeviceTrace& device = trace.devices[choices.Below(4) % trace.devices.size()];
   std::vector<Event>& events = device.events.kept();
@@ -220,7 +220,7 @@ void ChangeSegment(Trace& trace, Choices& choices) {
       [](const SegmentInfo& a, const SegmentInfo& b) { return a.address < b.address; });
 }
 
-// What the whole file says: devices, settings, tables, layout.
+// Changes what the whole file says: devices, settings, tables, layout.
 void ChangeFile(Trace& trace, Choices& choices) {
   constexpr const char* kConfs[] = {"",
                                     "expandable_segments:True",

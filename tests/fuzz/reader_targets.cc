@@ -27,7 +27,7 @@ std::unique_ptr<ByteSource> Source(std::string_view bytes) {
   return source.ok() ? *std::move(source) : nullptr;
 }
 
-// A trace that was read becomes schedules; they check it once more.
+// A trace that was read becomes schedules, which check it once more.
 void Take(absl::StatusOr<Trace> trace) {
   if (!trace.ok()) {
     if (trace.status().message().empty()) std::abort();  // an error that says nothing

@@ -1,10 +1,10 @@
-// Whole commands on recordings whose fields were changed: each ends with 0, 1 or 2, within 2 GB of
-// address space and 10 seconds of the processor. A fixed seed; of a longer run:
+// Runs whole commands on recordings whose fields were changed: each ends with 0, 1 or 2, within 2
+// GB of address space and 10 seconds of the processor. The seed is fixed; a longer run is
 //
 //   MEMREPLAY_ATTACKS=5000 MEMREPLAY_SEED=7 MEMREPLAY_FOUND=FOLDER
 //   bazel-bin/tests/fuzz/recordings_test
 //
-// FOLDER takes the files of what failed, named by what was run.
+// FOLDER gets the files of what failed, named by what was run.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>

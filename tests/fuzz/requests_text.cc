@@ -1,5 +1,5 @@
-// requests_text RELEASE FOLDER FILE...: what the fuzz target "requests" makes of each file,
-// as FOLDER/NAME.jsonl.
+// requests_text RELEASE FOLDER FILE...: writes what the fuzz target "requests" makes of each file
+// to FOLDER/NAME.jsonl.
 #include <cstdio>
 #include <fstream>
 #include <iterator>

@@ -1,5 +1,5 @@
-// What is given random bytes: one function for each way by which outside bytes come in.
-// Shared by the libFuzzer binary and by the test that runs the corpus.
+// The targets that get random bytes: one function for each way by which outside bytes come in. The
+// libFuzzer binary and the test that runs the corpus share them.
 #ifndef MEMREPLAY_TESTS_FUZZ_TARGETS_H_
 #define MEMREPLAY_TESTS_FUZZ_TARGETS_H_
 
@@ -13,19 +13,20 @@ namespace memreplay::fuzz {
 
 struct Target {
   std::string_view name;  // also its folder below corpus/
-  // Whatever the bytes are: returns. A crash, a sanitizer's complaint, a broken
-  // invariant and an endless loop are findings.
+  // Returns, whatever the bytes are. A crash, a sanitizer's complaint, a broken invariant and an
+  // endless loop are findings.
   void (*run)(std::string_view bytes);
 };
-// A library and a fuzzer each, so that a line anywhere leaves the others as they are: the readers,
-// the program language and the settings parser; the allocator; messages and whole commands.
+// Each group is a library and a fuzzer, so that a changed line anywhere leaves the others as they
+// are: the readers, the program language and the settings parser; the allocator; messages and whole
+// commands.
 absl::Span<const Target> ReaderTargets();
 absl::Span<const Target> AllocatorTargets();
 absl::Span<const Target> CommandTargets();
-// What the target "requests" makes of the bytes under a release, as a program in flat
-// JSON lines; empty if nothing.
+// Returns what the target "requests" makes of the bytes under a release, as a schedule in flat JSON
+// lines; empty if nothing.
 std::string RequestsText(std::string_view bytes, const TorchProfile& profile);
-// Null if there is none of that name.
+// Returns null if no target has that name.
 inline const Target* FindTarget(absl::Span<const Target> targets, std::string_view name) {
   for (const Target& target : targets) {
     if (target.name == name) return &target;

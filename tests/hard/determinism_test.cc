@@ -1,4 +1,5 @@
-// Same input, same bytes: whatever the number of threads, however often.
+// Checks that the same input gives the same bytes, whatever the number of threads, and however
+// often.
 #include "tests/program.h"
 
 namespace memreplay {
@@ -25,9 +26,10 @@ TEST_F(DeterminismTest, OneThreadAndSeveralSayTheSame) {
       "report -o - " + files};
   for (const std::string& command : commands) {
     SCOPED_TRACE(command);
-    // The thread sanitizer, under which this test runs too, wants any amount of addresses.
+    // The thread sanitizer, under which this test runs too, needs any amount of addresses.
     const std::string arguments = command + " --memory-limit 0";
-    // --jobs, and the processors that the process may use where a command asks for those.
+    // This sets --jobs, and the processors that the process may use, because some commands count
+    // those.
     const Outcome one = Run(arguments + " --jobs 1", "taskset -p -c 0 $$ >/dev/null;");
     EXPECT_LE(one.status, 1) << one.err;
     EXPECT_FALSE(one.out.empty());

@@ -1,4 +1,5 @@
-// No command takes much more than four times as long for four times as much, on any axis.
+// Checks that no command takes much more than four times as long for four times as much, on any
+// axis.
 #include <algorithm>
 #include <cstdio>
 #include <functional>
@@ -16,7 +17,7 @@ std::string Header(const std::string& more) {
   return "{\"k\":\"h\",\"format\":\"memsched-flat\",\"version\":1,\"unit\":\"B\"," + more + "}\n";
 }
 
-// A program of n allocations, all live at once, on `streams` streams.
+// Returns a schedule of n allocations, all live at once, on `streams` streams.
 std::string Allocations(uint64_t n, uint64_t streams, uint64_t size) {
   std::string text = Header("\"streams\":" + Number(streams));
   for (uint64_t i = 0; i < n; ++i) {
@@ -27,7 +28,7 @@ std::string Allocations(uint64_t n, uint64_t streams, uint64_t size) {
   return text;
 }
 
-// n allocations, each with a stack of its own of `frames` frames.
+// Returns n allocations, each with a stack of its own of `frames` frames.
 std::string Stacks(uint64_t n, uint64_t frames) {
   std::string text = Header("\"streams\":1");
   for (uint64_t i = 1; i <= frames; ++i) {
@@ -45,7 +46,8 @@ std::string Stacks(uint64_t n, uint64_t frames) {
   return text;
 }
 
-// A recording: on each device as many segments of as many blocks, in pools in turn.
+// Returns a recording in which each device has as many segments of as many blocks, in pools in
+// turn.
 std::string Recording(uint64_t devices, uint64_t segments, uint64_t blocks, uint64_t pools) {
   std::string text =
       Header("\"streams\":1,\"recorded\":true,\"devices\":" + Number(devices) +
@@ -78,8 +80,8 @@ std::string Recording(uint64_t devices, uint64_t segments, uint64_t blocks, uint
   return text;
 }
 
-// A program in which n blocks are freed while one of `streams` other streams uses them, and n
-// allocations and frees come before those streams are done, one by one.
+// Returns a schedule in which n blocks are freed while one of `streams` other streams uses them,
+// and n allocations and frees come before those streams are done, one by one.
 std::string PendingFrees(uint64_t n, uint64_t streams) {
   std::string text = Header("\"streams\":" + Number(streams + 1) + ",\"completion\":\"explicit\"");
   for (uint64_t i = 1; i <= n; ++i) {
@@ -97,7 +99,7 @@ std::string PendingFrees(uint64_t n, uint64_t streams) {
   return text;
 }
 
-// A recording of the same: n frees complete late, after n more allocations, or never.
+// Returns a recording of the same: n frees complete late, after n more allocations, or never.
 std::string LateFrees(uint64_t n, bool complete) {
   std::string text =
       Header(R"("streams":1,"recorded":true,"devices":1,"layout":["device_traces","time_us",)"

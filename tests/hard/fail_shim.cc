@@ -1,7 +1,7 @@
-// Preloaded into memreplay: the Nth call that writes, maps or places a file fails,
-// as on a full or a broken disk, or, with FAIL_SIGNAL, is where that signal comes. FAIL_CALL names
-// the call, FAIL_AT is N from 1 on, FAIL_ERRNO the error; FAIL_COUNT is a file that gets a byte a
-// call, to count them. Calls about descriptors 0 to 2 and libraries being loaded are passed over.
+// This library is preloaded into memreplay. The Nth call that writes, maps or places a file fails,
+// as on a full or a broken disk, or, with FAIL_SIGNAL, that signal comes at it. FAIL_CALL names the
+// call, FAIL_AT is N from 1 on, FAIL_ERRNO the error; FAIL_COUNT is a file that gets a byte a call,
+// to count them. Calls on descriptors 0 to 2 and on libraries being loaded are passed over.
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -19,7 +19,7 @@ namespace {
 
 std::atomic<int> calls{0};
 
-// Whether this call of `name` is the one to fail.
+// Returns whether this call of `name` is the one to fail.
 bool Fails(const char* name) {
   const char* const wanted = getenv("FAIL_CALL");
   if (wanted == nullptr || strcmp(wanted, name) != 0) return false;

@@ -1,5 +1,5 @@
-// Inputs that were made to hurt: they end in an answer or in one line, within 2 GB
-// of address space and 10 seconds of the processor.
+// Checks inputs that were made to hurt: they end in an answer or in one line, within 2 GB of
+// address space and 10 seconds of the processor.
 #include <pty.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -21,7 +21,7 @@ constexpr char kLimits[] = "ulimit -v 2000000; ulimit -t 60;";
 
 class HostileTest : public Program {
  protected:
-  // Every command that reads `name`.
+  // Runs every command that reads `name`.
   void ExpectSurvived(const std::string& name, const std::string& flags = "") {
     const std::string commands[] = {"inspect ",
                                     "inspect --deep ",
@@ -39,14 +39,14 @@ class HostileTest : public Program {
       Reads(arguments);
     }
   }
-  // Whether `arguments`, which read a file, do not refuse it.
+  // Returns whether `arguments`, which read a file, do not refuse it.
   bool Reads(const std::string& arguments) {
     const Outcome outcome = Run(arguments, kLimits);
     ExpectDecent(outcome, arguments);
     EXPECT_LT(outcome.seconds, 10) << arguments;
     return outcome.status != 2;
   }
-  // The command lines of the fuzzer, which has more flags.
+  // Runs the command lines of the fuzzer, which have more flags.
   void ExpectAnswers(const std::string& name) {
     for (const std::vector<std::string>& words : fuzz::AttackedCommands()) {
       std::string arguments;
@@ -56,8 +56,8 @@ class HostileTest : public Program {
       Reads(arguments);
     }
   }
-  // What the reader refuses, and takes its time for that: one command that reads it stands for
-  // all, beside the one that reads two files.
+  // Checks what the reader refuses after some time: one command that reads it stands for all, in
+  // addition to the one that reads two files.
   void ExpectRefused(const std::string& name) {
     EXPECT_FALSE(Reads("inspect " + name)) << name;
     EXPECT_FALSE(Reads("diff " + name + " " + name)) << name;
@@ -67,7 +67,7 @@ class HostileTest : public Program {
   }
 };
 
-// The reproducers of the attack that this folder is about, where they are at hand.
+// Runs the reproducers of the attack that this folder is about, if they are at hand.
 TEST_F(HostileTest, Reproducers) {
   const char* const shared = std::getenv("MEMREPLAY_SHARED");
   const std::filesystem::path files =
@@ -94,7 +94,7 @@ TEST_F(HostileTest, Reproducers) {
   }
 }
 
-// Those of the second attack: numbers that a file made up, and inputs that took time or memory
+// Runs those of the second attack: numbers that a file made up, and inputs that took time or memory
 // out of all proportion.
 TEST_F(HostileTest, ReproducersOfMadeUpNumbers) {
   const char* const shared = std::getenv("MEMREPLAY_SHARED");
@@ -119,7 +119,7 @@ std::string Flat(const std::string& header, const std::string& records) {
          "}\n" + records;
 }
 
-// A recording's segments at its end, as "address size" each, with one block.
+// Returns a recording's segments at its end, as "address size" each, with one block.
 std::string WithSegments(const std::vector<std::pair<uint64_t, uint64_t>>& segments) {
   std::string records = R"({"k":"dev","final":true,"d":0})"
                         "\n";
@@ -218,7 +218,7 @@ TEST_F(HostileTest, ARequestBeyondAReservation) {
   ExpectSurvived("2TiB.oplog", "--conf expandable_segments:True --torch 2.3");
 }
 
-// Values of one byte each that take many in memory.
+// These are values of one byte each that take many in memory.
 TEST_F(HostileTest, PicklesThatSwell) {
   using std::string_literals::operator""s;
   for (const std::string& value :
@@ -237,7 +237,7 @@ TEST_F(HostileTest, PicklesThatSwell) {
   ExpectRefused("bomb.pickle.gz");
 }
 
-// A file of n bytes that unpacks to 1000 n.
+// Returns a file of n bytes that unpacks to 1000 n.
 TEST_F(HostileTest, CompressedZeros) {
   Shell("head -c 20000000 /dev/zero | gzip -9 >zeros.gz");
   Shell("{ printf '0 '; head -c 20000000 /dev/zero | tr '\\0' '1'; } | gzip -9 >digits.gz");
@@ -279,7 +279,7 @@ TEST_F(HostileTest, TheMemoryLimitEndsWithOneLine) {
   EXPECT_EQ(Run("inspect events.txtpb --memory-limit much").status, 2);
 }
 
-// More than the 4 million events that are kept, at 40 bytes each.
+// There are more than the 4 million events that are kept, at 40 bytes each.
 TEST_F(HostileTest, ALongProgramKeepsNoEvents) {
   Write("long.txtpb",
         "format: \"memsched\"\nversion: 1\nmax_events: 100000000\nprogram { repeat: \"2200000\" "
@@ -306,7 +306,7 @@ TEST_F(HostileTest, InputsWithoutAnEnd) {
   }
 }
 
-// Somebody dumps again over the file that is being read.
+// Another process dumps again over the file that is being read.
 TEST_F(HostileTest, AFileThatShrinksWhileItIsRead) {
   std::string log;
   for (int i = 0; i < 2'000'000; ++i) log += std::to_string(i) + " 512\n";
@@ -362,7 +362,7 @@ TEST_F(HostileTest, NothingOfAFileNameReachesATerminalRaw) {
   EXPECT_EQ(shown.find("\xe2\x80\xae"), std::string::npos);
 }
 
-// Found by the fuzzer: what Protobuf's parser objects to, it told by itself, in lines of its own.
+// The fuzzer found that Protobuf's parser printed its objections by itself, in lines of its own.
 TEST_F(HostileTest, ATextThatIsNotUtf8) {
   Write("recording.jsonl", kSmallRecording);
   ASSERT_EQ(Run("convert recording.jsonl recording.mrpb").status, 0);

@@ -1,5 +1,5 @@
-// A large snapshot, honest and complete, within a bound on memory: half its size for
-// inspect and replay, its size for report, and 64 MiB. The mapped file does not count.
+// Checks that a large snapshot, honest and complete, stays within a bound on memory: half its size
+// for inspect and replay, its size for report, and 64 MiB. The mapped file does not count.
 #include <cstdio>
 #include <cstdlib>
 
@@ -10,7 +10,7 @@ namespace {
 
 class LargeTest : public Program {};
 
-// MEMREPLAY_LARGE_GB: how large; a tenth of a gigabyte if it is not set.
+// MEMREPLAY_LARGE_GB says how large it is; without it, it has a tenth of a gigabyte.
 TEST_F(LargeTest, WithinHalfOfItsSize) {
   const char* const wanted = std::getenv("MEMREPLAY_LARGE_GB");
   const std::string gigabytes = wanted == nullptr ? "0.1" : wanted;

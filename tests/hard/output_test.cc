@@ -1,4 +1,4 @@
-// Outputs are complete or not there, whatever fails and whoever kills the program.
+// Checks that outputs are complete or not there, whatever fails and whatever kills the binary.
 #include <signal.h>
 
 #include <algorithm>
@@ -12,7 +12,7 @@ struct Writer {
   const char* name;
   const char* arguments;  // writes "out"
 };
-// Every command that writes a file, but for those that need a GPU.
+// Runs every command that writes a file, except those that need a GPU.
 constexpr Writer kWriters[] = {
     {"convert", "convert recording.jsonl out --to torch_snapshot_pickle"},
     {"convert to JSON lines", "convert program.jsonl out --to flat_jsonl"},
@@ -68,8 +68,8 @@ TEST_F(OutputTest, LinksAreFollowed) {
   EXPECT_TRUE(Read("real").starts_with("{\"k\":\"h\""));
 }
 
-// The matrix of faults: each call that writes, maps or places a file fails once,
-// at its first, second ... call, for every command that writes.
+// Runs the matrix of faults: each call that writes, maps or places a file fails once, at its first,
+// second ... call, for every command that writes.
 TEST_F(OutputTest, NoFaultLosesTheOldFile) {
   const std::string shim = std::filesystem::absolute("tests/hard/libfail_shim.so").string();
   int faults = 0;
@@ -77,7 +77,7 @@ TEST_F(OutputTest, NoFaultLosesTheOldFile) {
     for (const char* const call : {"open", "write", "fsync", "close", "rename", "linkat", "fchmod",
                                    "mkostemps", "mmap", "fstat"}) {
       const std::string with = "export LD_PRELOAD='" + shim + "' FAIL_CALL=" + call;
-      // How often it is called.
+      // Counts how often it is called.
       std::filesystem::remove(Path("count"));
       EXPECT_LE(Run(writer.arguments, with + " FAIL_AT=0 FAIL_COUNT=count;").status, 1);
       const size_t calls = Read("count").size();
@@ -123,7 +123,7 @@ TEST_F(OutputTest, AFullDiskAndALimitOfTheFileSize) {
   for (const Writer& writer : kWriters) {
     SCOPED_TRACE(writer.name);
     Write("out", kOld);
-    // SIGXFSZ ignored: the write fails with EFBIG after half a KiB.
+    // SIGXFSZ is ignored: the write fails with EFBIG after half a KiB.
     const Outcome outcome = Run(writer.arguments, "trap '' XFSZ; ulimit -f 0;");
     EXPECT_EQ(Read("out"), kOld);
     EXPECT_EQ(Names(), before_);
@@ -162,8 +162,8 @@ TEST_F(OutputTest, AWriterThatRefusesLeavesTheOldFile) {
   EXPECT_EQ(Names(), before_);
 }
 
-// Killed at any call: the old file or the new one; and of temporary files at most
-// one, after a SIGKILL, that says whose it is.
+// After a kill at any call, the old file or the new one is there; of temporary files, at most one
+// stays, after a SIGKILL, and it says whose it is.
 TEST_F(OutputTest, KilledAtAnyCall) {
   const std::string shim = std::filesystem::absolute("tests/hard/libfail_shim.so").string();
   int killed = 0;

@@ -27,7 +27,7 @@ TEST(WholeDriverUnits, CountsInTwoMebibytes) {
   EXPECT_EQ(WholeDriverUnits(~uint64_t{0}), ~uint64_t{0} / kDriverUnit * kDriverUnit);
 }
 
-// First fit stated again as a scan over a sorted map of what is taken.
+// States first fit again as a scan over a sorted map of what is taken.
 TEST(FreeAddresses, AgreeWithAPlainScan) {
   for (uint32_t seed = 1; seed <= 5; ++seed) {
     std::mt19937 random(seed);
@@ -121,7 +121,7 @@ TEST(DriverAddressesInChunks, OpenFromTheTopDown) {
   DriverAddresses space = OnLinux();
   EXPECT_EQ(space.Take(20 * kMiB), kEnd - 32 * kMiB);
   EXPECT_EQ(space.Take(130 * kMiB), kEnd - (32 + 160) * kMiB);
-  // Into the newest chunk that has room: above the 130, not above the 20.
+  // The driver takes the newest chunk that has room: above the 130, not above the 20.
   EXPECT_EQ(space.Take(2 * kMiB), kEnd - (32 + 30) * kMiB);
   EXPECT_EQ(space.Take(10 * kMiB), kEnd - (32 + 28) * kMiB);
   EXPECT_EQ(space.Take(20 * kMiB), kEnd - (32 + 160 + 32) * kMiB);
@@ -145,7 +145,7 @@ TEST(DriverAddressesInChunks, AnEmptyChunkGoesBackAndAGapAsLargeIsNotEnough) {
   const uint64_t second = *space.Take(64 * kMiB);
   EXPECT_EQ(space.Take(64 * kMiB), kEnd - 192 * kMiB);
   ASSERT_TRUE(space.Give(second, 64 * kMiB));
-  // A gap of 64 MiB is passed over for 64 MiB and taken for less, at its top.
+  // The driver passes over a gap of 64 MiB for 64 MiB and takes it for less, at its top.
   EXPECT_EQ(space.Take(64 * kMiB), kEnd - 256 * kMiB);
   EXPECT_EQ(space.Take(32 * kMiB), second + 32 * kMiB);
   ASSERT_TRUE(space.Give(first, 64 * kMiB));

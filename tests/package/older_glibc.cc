@@ -1,5 +1,5 @@
-// What third_party/glibc supplies, used on the system where this is run: prints "ok", or what is
-// wrong. The test of the package runs it on one whose glibc has none of it.
+// Uses what third_party/glibc supplies on the system where this is run, and prints "ok", or what is
+// wrong. The test of the package runs it on a system whose glibc has none of it.
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -33,7 +33,7 @@ bool Unwinds() {
   return false;
 }
 
-// That a wait until a moment of the steady clock ends when it should, and no sooner.
+// Checks that a wait until a moment of the steady clock ends when it should, and no sooner.
 bool Waits() {
   std::mutex mutex;
   std::condition_variable changed;

@@ -6,7 +6,7 @@
 namespace memreplay::conformance {
 namespace {
 
-// A scanner over one line. Values that the harness does not use are skipped, nested ones included.
+// A scanner over one line. It skips values that the harness does not use, nested ones included.
 class Scanner {
  public:
   Scanner(const char* begin, const char* end, int line) : at_(begin), end_(end), line_(line) {}

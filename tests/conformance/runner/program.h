@@ -38,7 +38,7 @@ struct Program {
 // Throws std::runtime_error with the line's number when the text is no program.
 Program parse_program(const std::string& text);
 
-// `text` between double quotes, with JSON's escapes.
+// Returns `text` between double quotes, with JSON's escapes.
 std::string json_string(const std::string& text);
 
 }  // namespace memreplay::conformance

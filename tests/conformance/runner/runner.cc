@@ -11,8 +11,8 @@
 //
 // Output: one trace entry per line, then one line with the result (see ../README.md).
 //
-// TORCH_RELEASE is major * 100 + minor of the wheel; releases differ in the calls, not in what is
-// asked of them.
+// TORCH_RELEASE is major * 100 + minor of the wheel. Releases differ in the calls, not in the
+// requests made of them.
 #include <c10/core/DeviceType.h>
 #include <c10/cuda/CUDACachingAllocator.h>
 #include <c10/cuda/CUDAStream.h>
@@ -174,8 +174,8 @@ void forget_use_on_oom(A* a, const Record& r) {
   if constexpr (requires { a->setUseOnOOM(0, id, false); }) a->setUseOnOOM(0, id, false);
 }
 
-// Pools with a first number other than 0 belong to CUDA graphs: releases that tell a capture from a
-// mere pool are told.
+// Pools with a first number other than 0 belong to CUDA graphs. Releases that tell a capture from a
+// mere pool are informed.
 template <typename A>
 void begin_pool(A* a, const Record& r, const std::vector<cudaStream_t>& streams) {
   const PoolId id(r.pool.first, r.pool.second);
@@ -377,7 +377,7 @@ class Run {
     finish(out);
   }
 
-  // Seconds of CPU time of the operations alone.
+  // Returns the seconds of CPU time of the operations alone.
   double time(const std::vector<std::pair<std::uint32_t, std::int64_t>>& operations) {
     prepare(/*with_history=*/false);
     std::uint32_t ids = 0;

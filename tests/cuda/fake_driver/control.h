@@ -1,5 +1,5 @@
-// What a test can tell, and ask, the fake driver. Exported by it; plain C, found
-// by name (fake_driver.h does that).
+// What a test can set and query on the fake driver. The driver exports these functions in plain C,
+// and fake_driver.h finds them by name.
 #ifndef MEMREPLAY_TESTS_CUDA_FAKE_DRIVER_CONTROL_H_
 #define MEMREPLAY_TESTS_CUDA_FAKE_DRIVER_CONTROL_H_
 
@@ -7,19 +7,19 @@
 
 extern "C" {
 
-// A fresh GPU of `total` bytes; whatever was made before is forgotten.
+// Makes a fresh GPU of `total` bytes; everything made before is forgotten.
 void fake_driver_reset(std::uint64_t total);
-// How many GPUs there are (1 after a reset; they share one memory).
+// Sets how many GPUs there are (1 after a reset; they share one memory).
 void fake_driver_set_gpus(int count);
-// The `nth` call from now (1: the next) of this entry point ("cuMemMap") answers
-// with `code` and does nothing. Replaces what was said of it before; 0: none.
+// Lets the `nth` call from now (1: the next) of this entry point ("cuMemMap") answer with `code`
+// and do nothing. Replaces an earlier setting for the entry point; 0 means none.
 void fake_driver_fail(const char* entry_point, std::uint64_t nth, int code);
-// Calls of this entry point since the reset.
+// Returns the number of calls of this entry point since the reset.
 std::uint64_t fake_driver_calls(const char* entry_point);
-// Memory taken (or given back, negative) by another process.
+// Takes memory as another process would (releases it if negative).
 void fake_driver_external(std::int64_t delta);
-// The next cuMemMap that finds a page mapped before it maps that one, instead of
-// its own: a broken driver.
+// Makes a broken driver: the next cuMemMap that finds a page mapped before maps that one instead of
+// its own.
 void fake_driver_alias_next_map();
 
 struct FakeDriverHeld {
@@ -36,7 +36,7 @@ struct FakeDriverHeld {
   std::uint64_t contexts;  // retained
   std::uint64_t free_bytes;
 };
-// What has not been given back.
+// Counts what has not been released.
 void fake_driver_held(FakeDriverHeld* held);
 
 }  // extern "C"

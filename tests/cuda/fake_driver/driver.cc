@@ -1,9 +1,8 @@
-// A libcuda.so.1 of our own: the entry points that memreplay uses
-// (cuda/cuda_driver.h), for an imaginary GPU. It refuses what a driver refuses:
-// mapping outside a reservation or over something, freeing what is not there,
-// touching memory that is not mapped. Its two kernels are memreplay's, by name.
-// Compiled against the toolkit's cuda.h, so that the signatures are NVIDIA's.
-// Errors in its use are answers, never an abort. Not thread-safe.
+// A libcuda.so.1 of our own: the entry points that memreplay uses (cuda/cuda_driver.h), for a GPU
+// that does not exist. It refuses what a driver refuses: mapping outside a reservation or over
+// something, freeing what is not there, touching memory that is not mapped. It knows memreplay's
+// two kernels by name. It is compiled against the toolkit's cuda.h, so that the signatures are
+// NVIDIA's. Errors in its use are answers, never an abort. It is not thread-safe.
 #include <cuda.h>
 
 #include <cstdlib>
@@ -73,7 +72,7 @@ std::unique_ptr<Gpu>& Instance() {
 }
 Gpu& gpu() { return *Instance(); }
 
-// Counts a call and says whether it is one that was told to fail.
+// Counts a call and returns whether it is one that was set to fail.
 CUresult Enter(const char* name) {
   ++gpu().calls[name];
   const auto failure = gpu().failures.find(name);
@@ -96,7 +95,7 @@ CUresult DropHandle(std::set<void*>* handles, void* handle) {
   return CUDA_SUCCESS;
 }
 
-// Gives a page's memory back once it has neither handle nor mapping.
+// Releases a page's memory once it has neither handle nor mapping.
 void DropIfUnused(std::uint64_t handle) {
   const auto page = gpu().pages.find(handle);
   if (page->second.has_handle || page->second.mappings != 0) return;
@@ -217,7 +216,7 @@ CUresult cuDevicePrimaryCtxRetain(CUcontext* context, CUdevice) {
 CUresult cuDevicePrimaryCtxRelease(CUdevice) {
   ++gpu().calls["cuDevicePrimaryCtxRelease"];
   if (gpu().contexts == 0) return CUDA_ERROR_INVALID_VALUE;
-  // What a faulted context held goes with it; a sound one's shows as leaked.
+  // What a faulted context held goes with it; what a sound one held shows as leaked.
   if (--gpu().contexts == 0 && gpu().broken != CUDA_SUCCESS) {
     Instance() = std::make_unique<Gpu>(gpu().memory.total());
   }
@@ -329,7 +328,7 @@ CUresult cuMemSetAccess(CUdeviceptr address, size_t size, const CUmemAccessDesc*
   return gpu().space.SetAccessible(address, size) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
-// Work is done when it is asked for, so streams and events have nothing to know.
+// Work is done when it is requested, so streams and events have nothing to know.
 CUresult cuStreamCreate(CUstream* stream, unsigned) {
   ENTER("cuStreamCreate");
   *stream = static_cast<CUstream>(NewHandle(&gpu().streams));
@@ -481,7 +480,7 @@ CUresult cuLaunchKernel(CUfunction function, unsigned, unsigned, unsigned, unsig
   const std::uint64_t address = argument(0);
   const std::uint64_t size = argument(1);
   const std::uint64_t seed = argument(2);
-  // As on a GPU, the launch succeeds and a fault shows when it is waited for.
+  // As on a GPU, the launch succeeds and a fault shows when the launch is waited for.
   if (reinterpret_cast<const char*>(function) == memreplay::kFillKernel) {
     if (!gpu().space.Fill(address, size, seed)) Fault();
   } else {

@@ -1,5 +1,5 @@
-// For programs that are tested from outside, with the fake driver on their library
-// path: the environment says what the GPU is, and is told what was left of it.
+// Serves binaries that are tested from outside, with the fake driver on their library path: the
+// environment says what the GPU is, and a file says what was left on it.
 //   MEMREPLAY_FAKE_GPU_BYTES  how much memory it has
 //   MEMREPLAY_FAKE_GPU_GPUS   how many there are
 //   MEMREPLAY_FAKE_GPU_FAIL   ENTRY_POINT:NTH:CODE, as fake_driver_fail()

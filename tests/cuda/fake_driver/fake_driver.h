@@ -1,4 +1,4 @@
-// The fake driver as a test uses it: opened, fresh, and told what to do.
+// Opens the fake driver for a test, fresh, and controls it.
 #ifndef MEMREPLAY_TESTS_CUDA_FAKE_DRIVER_FAKE_DRIVER_H_
 #define MEMREPLAY_TESTS_CUDA_FAKE_DRIVER_FAKE_DRIVER_H_
 
@@ -15,16 +15,16 @@ namespace memreplay {
 
 class FakeDriver {
  public:
-  // Paths from the workspace, where tests run.
+  // These are paths from the workspace, where tests run.
   static constexpr char kLibrary[] = "tests/cuda/fake_driver/libfake_cuda.so";
   static constexpr char kIncomplete[] = "tests/cuda/fake_driver/libincomplete_cuda.so";
 
-  // Opens it with one GPU of `total` bytes, new. Stops the process if it cannot:
-  // the test is not built right then. One at a time.
+  // Opens it with one GPU of `total` bytes, new. Stops the process if it cannot, because then the
+  // test is not built right. Only one may exist at a time.
   explicit FakeDriver(Bytes total);
 
   const CudaDriver& driver() const { return *driver_; }
-  // A context on GPU 0, to be destroyed before another FakeDriver is made.
+  // Returns a context on GPU 0, which must be destroyed before another FakeDriver is made.
   std::unique_ptr<CudaContext> NewContext() const;
 
   // See control.h.
@@ -34,7 +34,7 @@ class FakeDriver {
   void AliasNextMap() const { alias_next_map_(); }
   void SetGpus(int count) const { set_gpus_(count); }
   FakeDriverHeld Held() const;
-  // What is held, in words; "" when nothing is.
+  // Returns what is held, in words; "" when nothing is.
   std::string Leaks() const;
 
  private:

@@ -1,6 +1,6 @@
-// What lies at the addresses of an imaginary GPU: which pages are mapped where,
-// and what the kernels wrote there. How many bytes there are, and which addresses
-// are handed out, is the business of record/card/memory.h.
+// What lies at the addresses of the fake driver's GPU: which pages are mapped where, and what the
+// kernels wrote there. record/card/memory.h decides how many bytes there are and which addresses
+// are handed out.
 #ifndef MEMREPLAY_TESTS_CUDA_FAKE_DRIVER_VIRTUAL_MEMORY_H_
 #define MEMREPLAY_TESTS_CUDA_FAKE_DRIVER_VIRTUAL_MEMORY_H_
 
@@ -11,14 +11,14 @@
 
 namespace memreplay::fake {
 
-// Contents are kept as stretches filled by one call of the fill kernel (cuda/
-// verify_pattern.h), so that gigabytes cost nothing. Memory is zero before.
+// Contents are kept as stretches filled by one call of the fill kernel (cuda/verify_pattern.h), so
+// that gigabytes cost nothing. Memory is zero before that.
 class Content {
  public:
-  // Bytes [begin, end) now hold the pattern of `seed`, as if byte 0 were at
-  // address `origin`.
+  // Records that bytes [begin, end) now hold the pattern of `seed`, as if byte 0 were at address
+  // `origin`.
   void Fill(std::uint64_t begin, std::uint64_t end, std::uint64_t seed, std::uint64_t origin);
-  // The first of [begin, end) that is not so.
+  // Returns the first of [begin, end) that does not hold it.
   std::optional<std::uint64_t> FirstOther(std::uint64_t begin, std::uint64_t end,
                                           std::uint64_t seed, std::uint64_t origin) const;
   std::uint8_t At(std::uint64_t offset) const;
@@ -39,17 +39,17 @@ struct Mapping {
   bool is_accessible;
 };
 
-// All answers are false, or absent, where a GPU would fault or refuse.
+// All answers are false, or absent, if a GPU would fault or refuse.
 class VirtualMemory {
  public:
   bool Map(std::uint64_t address, const Mapping& mapping);  // false: something is there
   bool SetAccessible(std::uint64_t address, std::uint64_t size);
-  // The mapping that is [address, address + size), taken out.
+  // Takes out the mapping that is [address, address + size), and returns it.
   std::optional<Mapping> Unmap(std::uint64_t address, std::uint64_t size);
   bool HasAny(std::uint64_t address, std::uint64_t size) const;
 
   bool Fill(std::uint64_t address, std::uint64_t size, std::uint64_t seed);
-  // *first_bad: offset of the first byte that is not as filled, else untouched.
+  // Sets *first_bad to the offset of the first byte that is not as filled, or leaves it.
   bool Check(std::uint64_t address, std::uint64_t size, std::uint64_t seed,
              std::uint64_t* first_bad) const;
   bool Read(std::uint64_t address, std::uint64_t size, std::uint8_t* to) const;

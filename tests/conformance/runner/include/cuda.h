@@ -1,5 +1,5 @@
-// The few driver declarations that c10's headers mention. Ours, so that nothing depends on an
-// installed toolkit.
+// The few driver declarations that c10's headers mention, written here so that nothing depends on
+// an installed toolkit.
 #pragma once
 
 #define CUDA_VERSION 12000

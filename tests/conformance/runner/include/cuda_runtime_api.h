@@ -1,5 +1,5 @@
-// The few runtime declarations that c10's headers mention. Ours, so that nothing depends on an
-// installed toolkit.
+// The few runtime declarations that c10's headers mention, written here so that nothing depends on
+// an installed toolkit.
 #pragma once
 
 #include <cuda.h>
