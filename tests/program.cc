@@ -12,7 +12,8 @@
 namespace memreplay {
 
 const char kSmallRecording[] =
-    R"({"k":"h","format":"memsched-flat","version":1,"unit":"B","streams":1,"devices":1,"recorded":true,"layout":["device_traces","time_us","block_addresses","is_expandable"]}
+    R"({"k":"h","format":"memsched-flat","version":1,"unit":"B","streams":1,"devices":1,)"
+    R"("recorded":true,"layout":["device_traces","time_us","block_addresses","is_expandable"]}
 {"k":"dev","final":true}
 {"k":"fx","a":"segment_alloc","addr":139637976727552,"b":2097152,"s":0}
 {"k":"a","addr":139637976727552,"b":1000,"s":0}

@@ -1,4 +1,4 @@
-"""A headless Firefox, asked by WebDriver BiDi: Firefox listens by itself, and Debian has no geckodriver."""
+"""Drives a headless Firefox by WebDriver BiDi: Firefox listens by itself, and Debian has no geckodriver."""
 import base64
 import contextlib
 import itertools
@@ -41,7 +41,7 @@ class Firefox:
         await self.call("browsingContext.navigate", context=self.context, url=url, wait="complete")
 
     async def evaluate(self, expression):
-        """The value of an expression, as JSON has it."""
+        """Returns the value of an expression, as JSON has it."""
         found = await self.call("script.evaluate", target={"context": self.context}, awaitPromise=True,
                                 expression=f"(async () => JSON.stringify(await ({expression})))()")
         if found["type"] == "exception":

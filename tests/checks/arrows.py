@@ -1,12 +1,10 @@
-"""The folders are a staircase: each sees only what stands above it in ORDER.
+"""Checks that the folders are a staircase: each sees only what stands above it in ORDER.
 
-Asks Bazel for every dependency between our folders (visibility should forbid
-the wrong ones; a careless visibility line would not be noticed otherwise) and
-looks at the #include lines for what a folder must not use: sim/ has no files,
-flags, printing or clocks, and nothing includes tests/. A dependency of which no
-header is included is an arrow too many. A type that two headers define is two
-types to a compiler and one to the linker, which keeps either's functions. docs/design.md shows the staircase as
-it is in the BUILD files: `./check --accept docs-arrows` draws it anew.
+It queries Bazel for every dependency between our folders (visibility should forbid the wrong ones; a careless
+visibility line would not be noticed otherwise) and searches the #include lines for what a folder must not use: sim/ has
+no files, flags, printing or clocks, and nothing includes tests/. A dependency of which no header is included is an
+arrow too many. A type that two headers define is two types to a compiler and one to the linker, which keeps either's
+functions. docs/design.md shows the staircase as it is in the BUILD files: `./check --accept docs-arrows` draws it anew.
 """
 
 import os
@@ -88,7 +86,7 @@ BEGIN, END = "<!-- folders: begin -->\n", "<!-- folders: end -->\n"
 
 
 def row_of(package):
-    """The row of ORDER that a package belongs to, None if it is none of ours."""
+    """Returns the row of ORDER that a package belongs to, None if it is none of ours."""
     rows = [row for row in ORDER if package == row or package.startswith(row + "/")]
     return max(rows, key=len) if rows else None
 
@@ -98,7 +96,7 @@ def stage_of(row):
 
 
 def rules():
-    """The rules of our stages, as Bazel's XML has them."""
+    """Returns the rules of our stages, as Bazel's XML has them."""
     stages = " + ".join(f"//{stage}/..." for stage in SEES if pathlib.Path(stage).exists())
     query = subprocess.run(
         ["bazel", "query", "--noshow_progress", "--ui_event_filters=-info", "--output=xml",
@@ -117,7 +115,7 @@ def path_of(label):
 
 
 def unused_arrows(rules):
-    """Dependencies of C++ targets on ours, on Abseil and on Protobuf of which they include no header."""
+    """Returns dependencies of C++ targets on ours, on Abseil and on Protobuf of which they include no header."""
     headers = {rule.get("name"): {path_of(label) for label in labels(rule, "hdrs")}
                for rule in rules if rule.get("class") == "cc_library"}
     for rule in rules:
@@ -142,7 +140,7 @@ def unused_arrows(rules):
 
 
 def dependencies(rules):
-    """{row: the rows that its targets name}, and the packages that have no row."""
+    """Returns {row: the rows that its targets name}, and the packages that have no row."""
     uses, strangers = {row: set() for row in ORDER}, set()
     for rule in rules:
         package = rule.get("name").removeprefix("//").split(":")[0]
@@ -185,7 +183,7 @@ def wrong_includes():
 
 
 def types_defined_twice():
-    """Types of a namespace with definitions in more than one header."""
+    """Returns types of a namespace with definitions in more than one header."""
     found = {}
     for path in sorted(path for stage in SEES for path in pathlib.Path(stage).rglob("*.h")):
         text = path.read_text(encoding="utf-8")
@@ -198,7 +196,7 @@ def types_defined_twice():
 
 
 def drawing(uses):
-    """One line a folder, bottom up: what it is for, and what it uses of its own stage."""
+    """Returns one line a folder, bottom up: what it is for, and what it uses of its own stage."""
     lines = ["```"]
     for row in ORDER:
         build = pathlib.Path(row, "BUILD.bazel").read_text(encoding="utf-8")

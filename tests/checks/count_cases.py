@@ -17,7 +17,7 @@ LOG_LINES = 200  # shown of a failed test
 
 
 def count_xml(path):
-    """(passed, failed, skipped) of one test.xml. Disabled cases count nowhere."""
+    """Returns (passed, failed, skipped) of one test.xml. Disabled cases count nowhere."""
     passed = failed = skipped = 0
     for case in xml.etree.ElementTree.parse(path).iter("testcase"):
         if case.get("status") == "notrun":

@@ -18,7 +18,7 @@ BEGIN, END = "<!-- proof: begin -->\n", "<!-- proof: end -->\n"
 
 
 def releases():
-    """Those that the model has a row for, but 2.0: its pools and traces are driven through another interface."""
+    """Returns those that the model has a row for, except 2.0, whose pools and traces have another interface."""
     return re.findall(r'release\("([\d.]+)"\)', pathlib.Path("sim/settings/torch_profile.cc").read_text())
 
 

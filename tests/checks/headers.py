@@ -1,4 +1,4 @@
-"""Each header compiles alone: headers.py [FILE...]; without FILEs, every header of ours.
+"""Checks that each header compiles alone: headers.py [FILE...]; without FILEs, every header of ours.
 
 A header that passed is not compiled again while it and what it includes of ours are the same: the digests of those
 that passed are kept in ${MEMREPLAY_CACHE:-~/.cache/memreplay}/headers. Headers that Bazel makes must be built.
@@ -19,7 +19,7 @@ INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)"', re.MULTILINE)
 
 
 def digest(path, known):
-    """Of a header and of all that it includes of ours."""
+    """Returns the digest of a header and of all that it includes of ours."""
     if path in known:
         return known[path]
     known[path] = ""  # a circle ends here

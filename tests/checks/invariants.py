@@ -13,7 +13,7 @@ TEXT = re.compile(r'"((?:[^"\\]|\\.)*)"')
 
 
 def call(text, start):
-    """What stands between the parentheses that open at `start`."""
+    """Returns what stands between the parentheses that open at `start`."""
     depth = 0
     for at in range(start, len(text)):
         depth += {"(": 1, ")": -1}.get(text[at], 0)
@@ -23,7 +23,7 @@ def call(text, start):
 
 
 def checks(path):
-    """The file's checks, each by what it says; one that says nothing by its code."""
+    """Yields the file's checks, each by what it says; one that says nothing by its code."""
     text = re.sub(r"//[^\n]*", "", path.read_text(encoding="utf-8"))
     for found in ENDS.finditer(text):
         line = text[text.rfind("\n", 0, found.start()) + 1:found.end()]

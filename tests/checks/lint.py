@@ -2,12 +2,10 @@
 
 Usage: lint.py FILE... (headers are linted through the sources that include them)
 
-A file is looked at again when it, a header of ours that it includes (at any
-depth) or .clang-tidy changed. Most of the time goes into headers, so the files of
-a folder that want a look are one translation unit, but for those that its BUILD file
-has `apart`; where that does not compile (two files use one name for different things),
-its halves are. Wants the generated
-headers (bazel build //...).
+A file is linted again when it, a header of ours that it includes (at any depth) or .clang-tidy changed. Most of the
+time goes into headers, so the files of a folder that are due are one translation unit, except for those that its BUILD
+file has `apart`; where that does not compile (two files use one name for different things), its halves are. The
+generated headers are needed (bazel build //...).
 """
 
 import concurrent.futures
@@ -30,7 +28,7 @@ SECONDS_PER_FILE = 180
 
 
 def closure(path, seen):
-    """The file and every header of ours that it includes."""
+    """Returns the file and every header of ours that it includes."""
     if path in seen:
         return seen
     seen.add(path)
@@ -55,7 +53,7 @@ def needs_cuda(source):
 
 
 def tidy(sources):
-    """What clang-tidy says of the files taken together, "" if they are clean; None if they do not compile so."""
+    """Returns what clang-tidy says about the files together, "" if they are clean; None if they do not compile so."""
     with tempfile.TemporaryDirectory() as folder:
         unit = sources[0]
         if len(sources) > 1:
@@ -78,7 +76,7 @@ def tidy(sources):
 
 
 def lint(sources):
-    """What clang-tidy says of the files, "" if they are clean."""
+    """Returns what clang-tidy says about the files, "" if they are clean."""
     complaint = tidy(sources)
     if complaint is None:
         half = len(sources) // 2
@@ -90,7 +88,7 @@ def lint(sources):
 
 
 def unit_of(source):
-    """The folder, or, of what its BUILD file has apart or excludes, the file itself."""
+    """Returns the folder, or the file itself if the BUILD file has it apart or excludes it."""
     build = source.parent / "BUILD.bazel"
     text = build.read_text(encoding="utf-8") if build.exists() else ""
     lists = re.findall(r"\b(?:apart|exclude) = \[(.*?)\]", text, re.DOTALL)

@@ -1,4 +1,4 @@
-"""The documentation names files of the tree that are there: fails for each path that is not."""
+"""Checks that the documentation names files of the tree that are there: fails for each path that is not."""
 import pathlib
 import re
 import subprocess

@@ -23,7 +23,7 @@ def shell(command):
 
 
 def with_true_output(lines, pool):
-    """The lines of a page as they should be."""
+    """Returns the lines of a page as they should be."""
     parts = []  # lines, or what will be some
     in_console = False
     for line in lines:
@@ -39,7 +39,7 @@ def with_true_output(lines, pool):
 
 
 def check(page, update, pool):
-    """Whether the page shows commands and what they print."""
+    """Returns whether the page shows commands and what they print."""
     shown = page.read_text(encoding="utf-8").splitlines()
     true = with_true_output(shown, pool)
     commands = sum(line.startswith("$ ") for line in shown)

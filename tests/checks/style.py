@@ -32,7 +32,6 @@ SUFFIXES = {".h", ".cc", ".js", ".py", ".md", ".proto", ".txtpb", ".css"}
 # The page that quotes the words, this list of them, and files that other programs wrote.
 EXEMPT = ("docs/style.md", "tests/checks/style.py", "tests/data/", "third_party/d3", "tests/golden")
 PENDING = """
-tests third_party
 """.split()
 
 WORD_RULES = [(re.compile(pattern, re.IGNORECASE if "k(?:" not in pattern else 0), instead) for pattern, instead in WORDS]
@@ -40,7 +39,7 @@ CLASS = re.compile(r"^(?:template <[^;{]*>\n)?(?:class|struct) (?!\w+;)(\w+)[^;\
 
 
 def long_lines(path, lines):
-    """Numbers of the lines that are too long; in Markdown, tables, commands and links may be."""
+    """Yields numbers of the lines that are too long; in Markdown, tables, commands and links may be."""
     in_code = False
     for number, line in enumerate(lines, 1):
         in_code ^= path.suffix == ".md" and line.startswith("```")
@@ -50,7 +49,7 @@ def long_lines(path, lines):
 
 
 def bare_classes(path, text):
-    """Names and line numbers of classes of a public header without a comment in front of them."""
+    """Yields names and line numbers of classes of a public header without a comment in front of them."""
     if path.suffix != ".h" or path.parts[0] == "tests":
         return
     for match in CLASS.finditer(text):
@@ -60,7 +59,7 @@ def bare_classes(path, text):
 
 
 def faults(path):
-    """Lines of text, one for each fault of a file."""
+    """Yields lines of text, one for each fault of a file."""
     text = path.read_text(encoding="utf-8", errors="replace")
     lines = text.splitlines()
     for pattern, instead in WORD_RULES:

@@ -43,7 +43,7 @@ const proto::DeviceReport& DeviceOf(const proto::Report& report, int device) {
   return nothing;
 }
 
-// What every command reports about a device, whatever the question.
+// Compares what every command reports about a device, whatever the question.
 void ExpectSameFile(const proto::DeviceReport& expected, const proto::DeviceReport& found) {
   EXPECT_TRUE(MessageDifferencer::Equals(expected.torch(), found.torch()))
       << found.torch().DebugString();
@@ -52,7 +52,7 @@ void ExpectSameFile(const proto::DeviceReport& expected, const proto::DeviceRepo
   EXPECT_EQ(expected.recorded().ooms(), found.recorded().ooms());
 }
 
-// What every command reports that replays the device as it was recorded.
+// Compares what every command reports that replays the device as it was recorded.
 void ExpectSameReplay(const proto::DeviceReport& expected, const proto::DeviceReport& found) {
   EXPECT_EQ(expected.conf(), found.conf());
   EXPECT_EQ(expected.exact_until_event(), found.exact_until_event());
@@ -64,7 +64,7 @@ void ExpectSameReplay(const proto::DeviceReport& expected, const proto::DeviceRe
   EXPECT_EQ(expected.ooms(), found.ooms());
 }
 
-// What every command reports that changes something.
+// Compares what every command reports that changes something.
 void ExpectSameBasis(const proto::DeviceReport& expected, const proto::DeviceReport& found) {
   EXPECT_TRUE(MessageDifferencer::Equals(expected.control(), found.control()))
       << found.control().DebugString();

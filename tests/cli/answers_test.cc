@@ -12,7 +12,8 @@ namespace memreplay {
 namespace {
 
 constexpr char kHeader[] =
-    R"({"k":"h","format":"memsched-flat","version":1,"unit":"B","streams":1,"devices":1,"recorded":true,"layout":["device_traces","time_us","block_addresses","is_expandable"]}
+    R"({"k":"h","format":"memsched-flat","version":1,"unit":"B","streams":1,"devices":1,)"
+    R"("recorded":true,"layout":["device_traces","time_us","block_addresses","is_expandable"]}
 )";
 
 // A device of which only one segment at the end is known, and one of which nothing is known.

@@ -40,7 +40,8 @@ constexpr char kProgram[] =
 // Returns a recording with `gap_us` between the first two requests.
 std::string Recording(int64_t gap_us) {
   const std::string second = std::to_string(1000 + gap_us);
-  return R"({"k":"h","format":"memsched-flat","version":1,"unit":"B","streams":1,"devices":1,"recorded":true,"layout":["device_traces","time_us","block_addresses","is_expandable"]}
+  return R"({"k":"h","format":"memsched-flat","version":1,"unit":"B","streams":1,"devices":1,)"
+         R"("recorded":true,"layout":["device_traces","time_us","block_addresses","is_expandable"]}
 {"k":"dev","final":true}
 {"k":"fx","a":"segment_alloc","addr":139637976727552,"b":20971520,"s":0,"ts":1000}
 {"k":"a","addr":139637976727552,"b":8388608,"s":0,"ts":1000}
@@ -149,7 +150,7 @@ TEST_F(GpuTest, RefusesWhatDoesNotFit) {
   EXPECT_EQ(outcome.status, 2);
   EXPECT_EQ(outcome.out, "");
   EXPECT_EQ(outcome.err,
-            "memreplay: program.jsonl: too large for GPU 0 (Imaginary GPU): the file needs 162 MiB "
+            "memreplay: program.jsonl: too large for GPU 0 (Fictional GPU): the file needs 162 MiB "
             "(169,869,312 bytes) and the device has 64.0 MiB (67,108,864 bytes) free; memory would "
             "run out at request 1; nothing was allocated\n");
   EXPECT_EQ(outcome.left, "end\n");
@@ -251,7 +252,7 @@ TEST_F(GpuTest, WritesCosts) {
   const Outcome outcome = Run("gpu program.jsonl --costs-out costs.json");
   EXPECT_EQ(outcome.status, 0) << outcome.err;
   const std::string costs = Read("costs.json");
-  EXPECT_NE(costs.find("\"card\": \"Imaginary GPU\""), std::string::npos) << costs;
+  EXPECT_NE(costs.find("\"card\": \"Fictional GPU\""), std::string::npos) << costs;
   EXPECT_NE(costs.find("\"call\": \"cuMemAlloc\""), std::string::npos);
   EXPECT_EQ(Run("gpu program.jsonl --costs-out no_such_directory/x").status, 2);
 }
@@ -267,7 +268,7 @@ TEST_F(GpuTest, MeasuresCostsForSweep) {
     const Outcome swept = Run("sweep program.jsonl --costs costs.json --conf " + conf);
     EXPECT_EQ(swept.status, 0) << swept.err;
     EXPECT_NE(swept.out.find("their time"), std::string::npos) << swept.out;
-    EXPECT_NE(swept.out.find("as measured on Imaginary GPU, driver 13.0, 20"), std::string::npos);
+    EXPECT_NE(swept.out.find("as measured on Fictional GPU, driver 13.0, 20"), std::string::npos);
   }
   // A driver that fails gives no table, and everything was released.
   const Outcome broken = Run("gpu --costs-out -", "MEMREPLAY_FAKE_GPU_FAIL=cuMemUnmap:3:999");

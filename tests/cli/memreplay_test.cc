@@ -16,7 +16,8 @@ namespace {
 using std::string_literals::operator""s;  // NOLINT(misc-unused-using-decls): "..."s below
 
 constexpr char kProgramWithHeader[] =
-    R"({"k":"h","format":"memsched-flat","version":1,"unit":"B","streams":1,"devices":1,"total":104857600,"fraction":0.25,"conf":"max_split_size_mb:40"}
+    R"({"k":"h","format":"memsched-flat","version":1,"unit":"B","streams":1,"devices":1,)"
+    R"("total":104857600,"fraction":0.25,"conf":"max_split_size_mb:40"}
 {"k":"a","id":1,"b":20971520}
 {"k":"a","id":2,"b":20971520}
 {"k":"conf","v":"no_such_key:1"}
@@ -24,7 +25,8 @@ constexpr char kProgramWithHeader[] =
 
 // 8 MiB are free next to a live block, and 10 MiB are free on the device: there is no place for 16.
 constexpr char kOomRecording[] =
-    R"({"k":"h","format":"memsched-flat","version":1,"unit":"B","streams":1,"devices":1,"recorded":true,"layout":["device_traces","time_us","block_addresses","is_expandable"]}
+    R"({"k":"h","format":"memsched-flat","version":1,"unit":"B","streams":1,"devices":1,)"
+    R"("recorded":true,"layout":["device_traces","time_us","block_addresses","is_expandable"]}
 {"k":"dev","final":true}
 {"k":"fx","a":"segment_alloc","addr":139637976727552,"b":20971520,"s":0}
 {"k":"a","addr":139637976727552,"b":8388608,"s":0}
@@ -47,7 +49,7 @@ constexpr char kOomMessage[] =
 
 // These costs of a made-up card are round numbers, in nanoseconds.
 constexpr char kCosts[] =
-    R"({"card": "Imaginary GPU", "driver": "13.0", "date": "2026-11-20", "times": [
+    R"({"card": "Fictional GPU", "driver": "13.0", "date": "2026-11-20", "times": [
 {"call": "cuMemAlloc", "size": "2097152", "count": "9", "median_ns": "100000"},
 {"call": "cuMemAlloc", "size": "20971520", "count": "9", "median_ns": "200000"},
 {"call": "cuMemFree", "size": "2097152", "count": "9", "median_ns": "300000"},

@@ -49,7 +49,7 @@ TEST(ForTerminal, NoLineIsWider) {
 TEST(HelpForTerminal, FillsParagraphsAnew) {
   const std::string text =
       "usage: memreplay look FILE... [flags]\n\n"
-      "Tells what is in a file, without replaying it: devices, streams,\n"
+      "Shows what is in a file, without replaying it: devices, streams,\n"
       "and which PyTorch wrote it.\n\n"
       "flags:\n"
       "  --deep                  look longer, and\n"
@@ -57,7 +57,7 @@ TEST(HelpForTerminal, FillsParagraphsAnew) {
   EXPECT_EQ(HelpForTerminal(text, 0), text);
   EXPECT_EQ(HelpForTerminal(text, 48),
             "usage: memreplay look FILE... [flags]\n\n"
-            "Tells what is in a file, without replaying it:\n"
+            "Shows what is in a file, without replaying it:\n"
             "devices, streams, and which PyTorch wrote it.\n\n"
             "flags:\n"
             "  --deep                  look longer, and tell\n"

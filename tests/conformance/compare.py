@@ -1,4 +1,4 @@
-"""Comparing what two engines did with a program, and finding the shortest program on which they differ.
+"""Compares what two engines did with a program, and finds the shortest program on which they differ.
 
 An engine is PyTorch's library of one release, or memreplay. Both take program files and give Outcome objects.
 """
@@ -29,7 +29,7 @@ class Library:
 
 
 def numbers(value):
-    """Integers that a double cannot hold are strings in the JSON of reports."""
+    """Makes numbers of the strings that integers which a double cannot hold are in the JSON of reports."""
     if isinstance(value, dict):
         return {key: numbers(item) for key, item in value.items()}
     if isinstance(value, list):
@@ -40,7 +40,7 @@ def numbers(value):
 
 
 def json_values(text):
-    """The JSON objects that follow each other in a text; one that stands alone may be spread over lines."""
+    """Yields the JSON objects that follow each other in a text; one that stands alone may be spread over lines."""
     decoder = json.JSONDecoder()
     at = text.find("{")
     while at >= 0:
@@ -107,8 +107,8 @@ class Memreplay:
 
 
 def request_lines(text):
-    """The lines of a program, from 1, that are requests: all but the header, and but the return of bytes that nobody
-    took."""
+    """Returns the lines of a program, from 1, that are requests: all except the header, and the release of bytes that
+    were never taken."""
     found, outside = [], {}
     for number, line in enumerate(text.splitlines(), 1):
         record = json.loads(line)
@@ -148,7 +148,7 @@ def event_key(line):
 
 
 def difference(left, right, same_release=True):
-    """None when both did the same, else what differs first, in words."""
+    """Returns None when both did the same, else what differs first, in words."""
     for outcome in (left, right):
         if "failed" in outcome.result:
             return "an engine failed: " + str(outcome.result["failed"])
@@ -189,8 +189,8 @@ def difference(left, right, same_release=True):
 
 
 def pool_mistakes(records):
-    """How many pool calls are refused because of the calls before them. Shrinking adds none: it would only find the
-    next best difference, which is in how the refusal is handled."""
+    """Returns how many pool calls are refused because of the calls before them. Shrinking adds none: it would only find
+    the next best difference, which is in how the refusal is handled."""
     active, count, mistakes = set(), {}, 0
     for line in records:
         if '"k":"bp"' not in line and '"k":"ep"' not in line and '"k":"rp"' not in line and '"k":"cp"' not in line:
@@ -213,7 +213,7 @@ def pool_mistakes(records):
 
 
 def shrink(left, right, text, same_release=True, budget=60):
-    """The shortest program, in lines, that delta debugging finds, on which both engines still differ."""
+    """Returns the shortest program, in lines, that delta debugging finds, on which both engines still differ."""
 
     def failing(candidates):
         allowed = [i for i, text in enumerate(candidates) if pool_mistakes(text.splitlines()[1:]) <= mistakes]

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Random programs for the conformance harness, one per seed.
+"""Generates random programs for the conformance harness, one per seed.
 
   generate.py --torch 2.15 --start 0 --seeds 100 --out DIR     writes DIR/SEED.jsonl
   generate.py --torch 2.15 --start 7                           prints one program
@@ -252,7 +252,7 @@ class Generator:
         return self.contexts[-1] if self.release.since(2, 10) else self.contexts[0]
 
     def deferring(self):
-        """Whether a free with stream uses would be deferred now."""
+        """Returns whether a free with stream uses would be deferred now."""
         if self.release.since(2, 13):
             return any(pool[0] != 0 for pool in self.contexts)
         return bool(self.contexts)
@@ -358,7 +358,7 @@ class Generator:
             self.emit("c", p=list(pool))
 
     def housekeeping(self):
-        """Everything that is neither an allocation nor a free, each now and then."""
+        """Adds everything that is neither an allocation nor a free, each now and then."""
         r = self.r
         if self.streams > 1 and self.live and self.chance(0.12):
             self.use(r.choice(list(self.live)))
@@ -393,7 +393,7 @@ class Generator:
     # ------------------------------------------------------------------------------------------------ patterns
 
     def random_walk(self, steps, style):
-        """Allocations and frees around a level that moves."""
+        """Adds allocations and frees around a level that moves."""
         level = self.r.choice([3, 8, 20, 60])
         for _ in range(steps):
             if self.chance(0.01):
@@ -407,7 +407,7 @@ class Generator:
             self.housekeeping()
 
     def training(self, steps):
-        """Layers whose activations are freed in reverse, gradients, optimizer state in the first step."""
+        """Adds layers whose activations are freed in reverse, gradients, and optimizer state in the first step."""
         r = self.r
         layers = r.randrange(2, 12)
         scale = max(512, int(math.exp(r.uniform(math.log(4 * K), math.log(max(8 * K, self.total // 64))))))
@@ -441,7 +441,7 @@ class Generator:
         del parameters
 
     def checkerboard(self, steps):
-        """Blocks side by side, every other one freed, then sizes that just fit or just do not."""
+        """Adds blocks side by side, frees every other one, then adds sizes that just fit or just do not."""
         end = len(self.records) + steps
         while len(self.records) < end:
             base = self.size("mixed")

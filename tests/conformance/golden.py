@@ -1,4 +1,4 @@
-"""Golden results: small programs with what PyTorch's libraries did, for unit tests where there is no wheel."""
+"""Makes golden results: small programs with what PyTorch's libraries did, for unit tests where there is no wheel."""
 
 import json
 
@@ -10,7 +10,7 @@ FOLDER = harness.HERE.parent / "data" / "conformance"
 
 
 def cases():
-    """(name, first release, program text) of every block of golden.txt."""
+    """Yields (name, first release, program text) of every block of golden.txt."""
     found = []
     for line in (harness.HERE / "golden.txt").read_text().splitlines():
         if line.startswith("=="):

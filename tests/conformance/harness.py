@@ -1,4 +1,4 @@
-"""What the conformance scripts share: getting a torch wheel, building the runner for it, running programs.
+"""Gets a torch wheel, builds the runner for it, and runs programs, for all conformance scripts.
 
 A wheel is fetched once with pip, and only the allocator's two libraries and the headers are kept of it, in the folder
 torch-VERSION-... of the cache (third_party/python/cache.py). Nothing of it enters the tree.
@@ -40,12 +40,12 @@ def minor(version):
 
 
 def minor_releases(first="2.1"):
-    """The newest patch release of every minor release from `first` on, oldest first."""
+    """Returns the newest patch release of every minor release from `first` on, oldest first."""
     return [version for version in environment.torch_releases() if version_key(version) >= version_key(first)]
 
 
 def resolve(wanted):
-    """A full version for "2.6", "2.6.0" or "newest"."""
+    """Returns a full version for "2.6", "2.6.0" or "newest"."""
     known = environment.torch_releases()
     matching = [v for v in known if wanted == "newest" or v == wanted or v.startswith(wanted + ".")]
     if not matching:
@@ -54,7 +54,7 @@ def resolve(wanted):
 
 
 def fetch(version):
-    """The unpacked torch folder of a release."""
+    """Returns the unpacked torch folder of a release."""
     def unpack(folder):
         with tempfile.TemporaryDirectory(dir=cache.home()) as download:
             environment.download(f"torch-{version}", "torch", download)
@@ -113,7 +113,7 @@ def prepare(folders, out):
 
 
 def build(version):
-    """The path of the runner for this release, built if its sources or the release are new."""
+    """Returns the path of the runner for this release, built if its sources or the release are new."""
     torch = fetch(version)
     sources = card_sources() + sorted(p for p in (HERE / "runner").rglob("*") if p.is_file())
     name = f"build-{version}-{digest(sources)}"

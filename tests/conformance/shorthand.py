@@ -10,7 +10,7 @@ One string of ';'-separated steps. M and K are binary units; ids are names.
   cp p0,1 [oom] [nosplit]   create a pool               cx p0,1        take its use-on-OOM flag back
   bp p0,1 / ep p0,1 / rp p0,1                           begin, end, release
   peak / accumulated                                    reset statistics
-  X 10M             memory taken by others              Xf 10M         given back
+  X 10M             memory taken by others              Xf 10M         memory released by others
   repeat 20 a x% 2M | f y     the steps between bars, 20 times; % is the number of the round, from 0
 """
 

@@ -66,7 +66,7 @@ TEST(CudaContextTest, KnowsItsCard) {
   const FakeDriver fake(GiB(3));
   {
     const auto context = fake.NewContext();
-    EXPECT_EQ(context->card().name, "Imaginary GPU");
+    EXPECT_EQ(context->card().name, "Fictional GPU");
     EXPECT_EQ(context->card().total, GiB(3));
     EXPECT_EQ(context->card().major, 9);
     EXPECT_EQ(context->card().granularity, MiB(2));

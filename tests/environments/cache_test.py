@@ -1,4 +1,4 @@
-"""What several processes make in the cache at once: one makes it, all use it, and it is whole."""
+"""Tests what several processes make in the cache at once: one makes it, all use it, and it is whole."""
 import os
 import pathlib
 import signal
@@ -56,7 +56,7 @@ class CacheTest(unittest.TestCase):
         self.assertEqual(sorted(path.name for path in (self.home / "place").iterdir()), ["thing"])
 
     def test_a_maker_that_is_killed(self):
-        """Another that waits makes all of it; nothing of the first is left."""
+        """Another maker that waits makes all of it; nothing of the first is left."""
         first = self.maker("30")
         while not self.began():
             time.sleep(0.01)
@@ -69,14 +69,14 @@ class CacheTest(unittest.TestCase):
         self.assertEqual(len(self.began()), 2)
 
     def test_a_maker_that_fails(self):
-        """It leaves nothing, and the next begins anew."""
+        """A maker that fails leaves nothing, and the next begins anew."""
         failed = self.maker("0", "fail").communicate()
         self.assertIn("RuntimeError: refused", failed[1])
         self.assertEqual(list((self.home / "place").iterdir()), [])
         self.assertEqual(self.maker("0").communicate(), (WHOLE, ""))
 
     def test_remove(self):
-        """Read-only folders, as Bazel leaves them, and links, which are not followed."""
+        """Read-only folders, as Bazel leaves them, are removed, and so are links, which are not followed."""
         outside, tree = self.home / "outside", self.home / "tree"
         (tree / "below").mkdir(parents=True)
         outside.mkdir()
@@ -87,7 +87,7 @@ class CacheTest(unittest.TestCase):
         self.assertEqual((tree.exists(), outside.exists()), (False, True))
 
     def test_environments_at_once(self):
-        """A real one, from the package index, with nothing made before: not even uv."""
+        """The environment is a real one, from the package index, with nothing made before: not even uv."""
         makers = [self.start(str(TOOLS / "environment.py"), "package") for _ in range(4)]
         answers = [(maker.communicate()[0], maker.returncode) for maker in makers]
         if answers[0][1] == 77:
@@ -106,7 +106,7 @@ class CacheTest(unittest.TestCase):
         self.assertLess(releases.index("2.9.1"), releases.index("2.10.0"))
 
     def test_what_the_index_refuses(self):
-        """The package is named, and that it is skipped."""
+        """The message names the package, and says that the test is skipped."""
         self.variables |= {"PIP_INDEX_URL": "http://127.0.0.1:9/simple", "PIP_RETRIES": "0", "PIP_FIND_LINKS": ""}
         answer, _ = self.start(str(TOOLS / "environment.py"), "package").communicate()
         self.assertRegex(answer, r"^skipped: uv==\S+ cannot be had: .*uv")

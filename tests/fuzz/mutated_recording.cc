@@ -198,7 +198,7 @@ void ChangeSegment(Trace& trace, Choices& choices) {
   const size_t at = choices.Byte();
   BlockInfo none;
   BlockInfo& block = segment.blocks.empty() ? none : segment.blocks[at % segment.blocks.size()];
-  const BlockInfo& beside = other.blocks.empty() ? none : other.blocks[at % other.blocks.size()];
+  const BlockInfo& neighbour = other.blocks.empty() ? none : other.blocks[at % other.blocks.size()];
   switch (what % 14) {
     case 0: Change(segment.address, other.address, how, by); break;
     case 1: Change(segment.total_size, other.total_size, how, by); break;
@@ -207,9 +207,9 @@ void ChangeSegment(Trace& trace, Choices& choices) {
     case 4: segment.pool_id = {by % 3, how % 3}; break;
     case 5: segment.is_large = !segment.is_large; break;
     case 6: segment.is_expandable = !segment.is_expandable; break;
-    case 7: Change(block.address, beside.address, how, by); break;
-    case 8: Change(block.size, beside.size, how, by); break;
-    case 9: Change(block.requested_size, beside.requested_size, how, by); break;
+    case 7: Change(block.address, neighbour.address, how, by); break;
+    case 8: Change(block.size, neighbour.size, how, by); break;
+    case 9: Change(block.requested_size, neighbour.requested_size, how, by); break;
     case 10: block.state = static_cast<BlockState>(by % 3); break;
     case 11: segment.blocks = other.blocks; break;
     case 12: segments.push_back(SegmentInfo(segment)); break;

@@ -51,7 +51,7 @@ class Recorder:
         self.python, self.release, self.environment = python, release, environment or {}
 
     def record(self, name, workload, folder):
-        """None if NAME.pickle is there now; else why not."""
+        """Returns None if NAME.pickle is there now; else why not."""
         if version(self.release) < version(workload.oldest):
             return f"needs PyTorch {workload.oldest}"
         environment = os.environ | self.environment
@@ -85,7 +85,7 @@ def version(text):
 
 
 def flags_for(info):
-    """How the recording's process was set up, as flags; what a snapshot alone does not say."""
+    """Returns how the recording's process was set up, as flags; a snapshot alone does not say that."""
     flags = []
     if "torch" in info:
         flags += ["--torch", ".".join(info["torch"].split(".")[:2])]
@@ -99,7 +99,7 @@ def flags_for(info):
 
 
 def replay(memreplay, pickle, info, folder, name, extra=()):
-    """(exit status, the device's report or None, message)"""
+    """Returns (exit status, the device's report or None, message)."""
     done = run([memreplay, "gpu", pickle, "--json", *flags_for(info), *extra], 300)
     (folder / f"{name}.json").write_text(done.stdout)
     if not done.stdout:
@@ -108,7 +108,7 @@ def replay(memreplay, pickle, info, folder, name, extra=()):
 
 
 def summarize(name, info, stats, status, device, message):
-    """One row of the table, from one replay."""
+    """Returns one row of the table, from one replay."""
     row = {"workload": name, "exit": status, "message": message}
     if device is None:
         return row
@@ -166,7 +166,7 @@ def cells(row):
 
 
 def table(rows):
-    """Text: peak reserved as PyTorch counted, the recording, the simulation and the replay have it."""
+    """Returns a table of peak reserved as PyTorch counted it, and as recording, simulation and replay have it."""
     lines = [list(COLUMNS), *(cells(row) for row in rows)]
     widths = [max(len(line[i]) for line in lines) for i in range(len(COLUMNS))]
     text = ""
@@ -188,7 +188,7 @@ def costs_table(costs):
 
 
 def measure_costs(memreplay, folder):
-    """Text for the end of the table."""
+    """Returns text for the end of the table."""
     path = folder / "costs.json"
     done = run([memreplay, "gpu", "--costs-out", path], 300)
     if done.returncode != 0:
@@ -200,7 +200,7 @@ def measure_costs(memreplay, folder):
 
 
 def pack(folder, archive, limit=LARGEST_ARCHIVE):
-    """results.tar.gz within `limit`; the names of what had to be left out, the largest first."""
+    """Writes results.tar.gz within `limit`; returns the names of what had to be left out, the largest first."""
     files = sorted((path for path in folder.iterdir() if path.is_file()), key=lambda path: path.stat().st_size)
     left_out = []
     while True:
@@ -217,7 +217,7 @@ def load(path):
 
 
 def rows_for(options, name, pickle, info, stats, work):
-    """The rows of one recording: PyTorch's allocator, verified, and for one of them the other backends."""
+    """Yields the rows of one recording: PyTorch's allocator, verified, and for one of them the other backends."""
     yield summarize(name, info, stats, *replay(options.memreplay, pickle, info, work, name, ["--repeat", "3"]))
     yield summarize(f"  {name}, verified", info, stats,
                     *replay(options.memreplay, pickle, info, work, f"{name}.verified", ["--verify"]))

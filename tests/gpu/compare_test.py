@@ -1,4 +1,4 @@
-"""compare.py without a GPU: snapshots that PyTorch wrote on the fake CUDA runtime, replayed on the fake driver.
+"""Tests compare.py without a GPU: snapshots that PyTorch wrote on the fake CUDA runtime, replayed on the fake driver.
 
   compare_test.py MEMREPLAY LIBFAKE_CUDA SNAPSHOTS
 """
@@ -32,7 +32,7 @@ class ReplayOnTheFakeDriver(unittest.TestCase):
         (self.folder / "driver/libcuda.so.1").symlink_to(LIBRARY)
         self.recordings = self.folder / "recordings"
         self.recordings.mkdir()
-        # What record.py would have written beside each: how its process was set up.
+        # This is what record.py would have written next to each: how its process was set up.
         for name, (_, conf, total, _, _) in workloads.shared.SCENARIOS.items():
             if name == NOT_REPLAYABLE or not (SNAPSHOTS / f"{name}.pickle").exists():
                 continue

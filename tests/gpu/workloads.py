@@ -17,7 +17,7 @@ M = 1 << 20
 
 
 def begin(torch, entries=1_000_000):
-    # With stacks: under max_split_size_mb nothing else tells an empty_cache from what a malloc released.
+    # Under max_split_size_mb only stacks distinguish an empty_cache from what a malloc released.
     torch.cuda.memory._record_memory_history(enabled="all", context="all", stacks="python", max_entries=entries)
 
 
@@ -108,7 +108,7 @@ def wrapped_ring(torch):
 
 
 def evaluation_too(torch):
-    """Training with another shape in between, which leaves holes."""
+    """Trains with another shape in between, which leaves holes."""
     begin(torch)
     kept = train_gpt(torch, steps=2)
     model = kept[0]
@@ -123,7 +123,7 @@ def evaluation_too(torch):
 
 
 def two_streams(torch):
-    """Copies to a side stream whose blocks are used, and freed, while it is busy."""
+    """Copies to a side stream blocks that are used, and freed, while it is busy."""
     begin(torch)
     side = torch.cuda.Stream()
     kept = []
@@ -160,7 +160,7 @@ def cuda_graph(torch):
 
 
 def churn(torch):
-    """Sizes that grow and shrink: garbage collection, splitting and rounding all have something to do."""
+    """Uses sizes that grow and shrink: garbage collection, splitting and rounding all have something to do."""
     begin(torch)
     kept = []
     for i in range(120):

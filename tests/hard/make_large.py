@@ -3,8 +3,9 @@
 
   tests/hard/make_large.py GIGABYTES FILE
 
-A training run: each step allocates 200 blocks of sizes of their own and frees them in reverse, 25 frames to a stack and 400
-stacks. Every block fills a segment, so that the replay is exact. About 160 bytes an event, as in real snapshots.
+It shows a training run: each step allocates 200 blocks of sizes of their own and frees them in reverse, with 25 frames
+to a stack and 400 stacks. Every block fills a segment, so that the replay is exact. An event takes about 160 bytes, as
+in real snapshots.
 """
 
 import struct
@@ -27,7 +28,7 @@ def step(event, *marker):
 
 
 class Pickle:
-    """Protocol 4, written as it comes; keys and frames are memoized, as Python does it."""
+    """Writes pickle protocol 4 as it comes; keys and frames are memoized, as Python does it."""
 
     def __init__(self, file):
         self.file, self.memo, self.written = file, {}, 0

@@ -12,7 +12,7 @@ struct Writer {
   const char* name;
   const char* arguments;  // writes "out"
 };
-// Runs every command that writes a file, except those that need a GPU.
+// These are all commands that write a file, except those that need a GPU.
 constexpr Writer kWriters[] = {
     {"convert", "convert recording.jsonl out --to torch_snapshot_pickle"},
     {"convert to JSON lines", "convert program.jsonl out --to flat_jsonl"},

@@ -65,7 +65,7 @@ TEST(FreeAddresses, RefuseWhatCannotBe) {
   EXPECT_EQ(space.TakeLowest(1), std::nullopt);
   ASSERT_TRUE(space.Give(kBase, 8 * kMiB));
   EXPECT_EQ(space.TakeLowest(10 * kMiB), std::nullopt);
-  EXPECT_EQ(space.TakeTop(8 * kMiB), std::nullopt) << "no larger than what is asked for";
+  EXPECT_EQ(space.TakeTop(8 * kMiB), std::nullopt) << "no larger than what is requested";
   EXPECT_FALSE(space.TakeAt(kBase - 2 * kMiB, 2 * kMiB));
   EXPECT_FALSE(space.TakeAt(kBase + 6 * kMiB, 4 * kMiB)) << "the end is not free";
   EXPECT_FALSE(space.TakeAt(kBase + 64 * kMiB, 2 * kMiB));

@@ -1,7 +1,7 @@
-"""Pages of memreplay report in a browser: what the tests of this folder have in common.
+"""Opens pages of memreplay report in a browser, for the tests of this folder.
 
-Pages and what they are made from, as JSON, are made by Bazel and lie beside this file. Console
-errors and anything fetched are failures.
+Bazel makes the pages and what they are made from, as JSON, next to this file. Console errors and anything fetched are
+failures.
 """
 
 import json
@@ -24,7 +24,7 @@ def page(name):
 
 
 def format_size(size):
-    """"6.73 GiB", as the page has it."""
+    """Returns "6.73 GiB", as the page has it."""
     value, units = float(size), ["B", "KiB", "MiB", "GiB"]
     while value >= 1023.5 and len(units) > 1:
         value /= 1024
@@ -43,7 +43,7 @@ def browser():
 
 
 def joined(ranges):
-    """Pairs of address and size, those side by side taken together."""
+    """Returns pairs of address and size, those side by side taken together."""
     result = []
     for address, size in sorted(ranges):
         if result and result[-1][0] + result[-1][1] == address:
@@ -69,7 +69,7 @@ class PageTest(unittest.TestCase):
         return json.loads((HERE / f"{name}.json").read_text(encoding="utf-8"))["devices"][0]
 
     def wait_until_drawn(self):
-        """Until the first device's run is unpacked and its charts stand."""
+        """Waits until the first device's run is unpacked and its charts stand."""
         for _ in range(600):
             if self.driver.execute_script("""
                     const host = document.querySelector("section.device");
@@ -90,14 +90,14 @@ class PageTest(unittest.TestCase):
         self.assertEqual([name for name in fetched if not name.startswith("data:")], [])
 
     def shown(self):
-        """What the readout says: position, and bytes by series."""
+        """Returns what the readout says: position, and bytes by series."""
         position = int(self.find(".readout .where").get_attribute("data-position"))
         series = {item.get_attribute("data-series"): int(item.get_attribute("data-bytes"))
                   for item in self.driver.find_elements(By.CSS_SELECTOR, ".readout [data-bytes]")}
         return position, series
 
     def settle(self):
-        """Waits until what was asked for is drawn."""
+        """Waits until what was requested is drawn."""
         self.driver.execute_async_script("""
             const done = arguments[0];
             const {chart} = document.querySelector("section.device").workbench;
@@ -124,7 +124,7 @@ class PageTest(unittest.TestCase):
         self.settle()
 
     def check_curve(self, device):
-        """All figures at all positions of the report's curve, not just some."""
+        """Checks all figures at all positions of the report's curve, not just some."""
         curve = device["page"]["curve"]
         wanted = [[int(curve["position"][i])] + [int(curve[f + "_bytes"][i]) for f in FIGURES]
                   for i in range(len(curve["position"]))]
@@ -141,7 +141,7 @@ class PageTest(unittest.TestCase):
         self.assertEqual(wrong, [])
 
     def check_maps(self, device):
-        """The report's maps, and the peak where the page opens."""
+        """Checks the report's maps, and the peak where the page opens."""
         for map_ in device["page"]["maps"]:
             if not int(map_.get("left_out_segments", 0)):
                 self.check_map(map_, "run.peak" if map_["moment"] == "peak" else "run.last")
@@ -149,7 +149,7 @@ class PageTest(unittest.TestCase):
         self.check_pixels_of_blocks()
 
     def check_map(self, map_, moment):
-        """Blocks and ranges at a moment are those of the report's map."""
+        """Checks that blocks and ranges at a moment are those of the report's map."""
         blocks, ranges = self.run_script(f"const moment = {moment};" + """
             const state = run.stateAt(moment);
             return [
@@ -174,7 +174,7 @@ class PageTest(unittest.TestCase):
                                 for segment in map_["segments"]))
 
     def check_peak(self, device):
-        """The page opens where the report's figures of the peak are taken."""
+        """Checks that the page opens where the report's figures of the peak are taken."""
         event, reserved, unused, internal = self.run_script("""
             const moment = view.state.moment;
             return [run.positionOf(moment), run.reserved[moment],
@@ -188,7 +188,7 @@ class PageTest(unittest.TestCase):
             self.assertGreaterEqual(event, int(told["at_event"]))
 
     def check_pixels_of_blocks(self):
-        """On the map, the last of a block's bytes have its colour as the first have."""
+        """Checks that on the map, the last of a block's bytes have its colour as the first have."""
         wrong = self.run_script("""
             const {map, chart} = bench;
             const {width, height} = map.canvas;
@@ -211,8 +211,8 @@ class PageTest(unittest.TestCase):
         self.assertEqual(wrong, [])
 
     def slowest_state(self):
-        """Milliseconds to rebuild the state at a moment: the slowest of moments far apart; of
-        three rounds the best."""
+        """Returns the milliseconds to rebuild the state at a moment: the slowest of moments far apart, in the best of
+        three rounds."""
         return self.run_script("""
             const rounds = [0, 0, 0].map(() => {
               let slowest = 0;

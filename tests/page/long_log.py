@@ -4,7 +4,7 @@ import sys
 
 
 def op_log(events):
-    """Sizes of all kinds, up to 1,500 live."""
+    """Returns a log of sizes of all kinds, up to 1,500 live."""
     random = 12345
     live, lines = [], []
     for number in range(events):

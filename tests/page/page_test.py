@@ -1,4 +1,4 @@
-"""What a page draws and says is held against the report's JSON."""
+"""Compares what a page draws and says with the report's JSON."""
 
 import re
 
@@ -13,7 +13,7 @@ PAGES = ["serving", "pending_free", "streams", "expandable_oom", "no_history"]
 
 class DrawingTest(PageTest):
     def check_readout(self, curve):
-        """The readout is one of the curve's points, with all its figures."""
+        """Checks that the readout is one of the curve's points, with all its figures."""
         position, series = self.shown()
         points = [{figure: int(curve[figure + "_bytes"][i]) for figure in FIGURES}
                   for i, text in enumerate(curve["position"]) if int(text) == position]
@@ -21,8 +21,8 @@ class DrawingTest(PageTest):
         return position, series
 
     def test_every_page_is_its_report(self):
-        """Charts where there are events; all figures of the curve; segments and blocks where
-        reserved peaks and at the end, rebuilt in the page."""
+        """There are charts where there are events, all figures of the curve, and segments and blocks where reserved
+        peaks and at the end, rebuilt in the page."""
         for name in PAGES:
             with self.subTest(page=name):
                 device = self.open(name)
@@ -95,7 +95,7 @@ class DrawingTest(PageTest):
         self.check_readout(device["page"]["curve"])
 
     def test_every_pixel_is_a_block_that_is_there(self):
-        """Bands: no pixel shows a block that is not there then; heights add up to active."""
+        """No pixel of the bands shows a block that is not there then; heights add up to active."""
         self.open("serving")
         self.settle()
         wrong, tops = self.run_script("""
@@ -177,7 +177,7 @@ class DrawingTest(PageTest):
             self.key(Keys.ESCAPE)
 
     def test_statistics_of_a_range(self):
-        """Of what is shown, and from the mark to the cursor; counted again from the events."""
+        """Statistics are of what is shown, and from the mark to the cursor; they are counted again from the events."""
         self.open("serving")
         for script, begins in (("", "In the whole run"),
                                ("view.show(run.last * 0.3, run.last * 0.6);", "In this part"),
@@ -323,7 +323,7 @@ class DrawingTest(PageTest):
         self.assertAlmostEqual(peak / 2**30, 6.73, delta=0.01)
 
     def test_first_screen(self):
-        """The file's name, a diagnosis, the chart and who holds it next to it, without scrolling."""
+        """The file's name, a diagnosis, the chart and who holds it next to it are seen without scrolling."""
         device = self.open("streams")
         self.assertEqual(self.find("h1").text, "streams.pickle")
         self.assertEqual(self.driver.title, "streams.pickle - memreplay")
@@ -384,7 +384,7 @@ class DrawingTest(PageTest):
                 self.find("[data-choice=frames]").click()
 
     def test_events_are_found(self):
-        """While typing: a list of hits and their number; Enter goes round."""
+        """While typing, there is a list of hits and their number; Enter goes round."""
         self.open("streams")
         self.key(Keys.HOME, "/")
         search = self.find(".panel.events input")
@@ -462,7 +462,7 @@ class DrawingTest(PageTest):
         self.assertIn(hex(address), self.find(".panel.allocation").text)
 
     def check_picture_of_the_oom(self, oom):
-        """The limit at its height, and on what was reserved what was requested."""
+        """Checks that the limit is at its height, and what was requested is on top of what was reserved."""
         limit = int(oom["use"]["capacity_bytes"]) - int(oom["use"].get("outside_bytes", 0))
         self.assertIn("limit", self.find("text.limit").text)
         self.assertIn("requested by", self.find("text.tried").text)

@@ -1,4 +1,4 @@
-"""Pages of public recordings."""
+"""Tests pages of public recordings."""
 
 import os
 

@@ -1,4 +1,4 @@
-"""What large pages cost the browser."""
+"""Measures what large pages cost the browser."""
 
 import functools
 import os
@@ -9,7 +9,7 @@ from browser import PageTest, page
 
 class SpeedTest(PageTest):
     def spent(self):
-        """Seconds of the processor, not of the clock, that the page's thread has taken."""
+        """Returns the seconds of the processor, not of the clock, that the page's thread has taken."""
         metrics = self.driver.execute_cdp_cmd("Performance.getMetrics", {})["metrics"]
         return {each["name"]: each["value"] for each in metrics}["TaskDuration"]
 
@@ -24,7 +24,7 @@ class SpeedTest(PageTest):
         return self.spent() - before
 
     def check_frames(self):
-        """A frame's work fits into a sixtieth of a second, whatever is moved."""
+        """Checks that a frame's work fits into a sixtieth of a second, whatever is moved."""
         self.driver.set_script_timeout(120)
         for name, action in (("cursor", "view.moveTo(Math.floor(run.last * i / 40))"),
                              ("jumps", "view.moveTo(Math.floor(run.last * (i * 17 % 40) / 40))"),
@@ -36,7 +36,7 @@ class SpeedTest(PageTest):
                 print(f"    {name}: {1000 * each:.1f} ms a frame")
 
     def frame_seconds(self, action):
-        """Of the processor, on average of 40 frames in each of which `action` moves something."""
+        """Returns the processor's seconds, on average of 40 frames in each of which `action` moves something."""
         before = self.spent()
         self.driver.execute_async_script("""
             const done = arguments[0];
@@ -56,7 +56,7 @@ class SpeedTest(PageTest):
         return seconds
 
     def best(self, measure, limit):
-        """The best of three, for others use the machine too; the first that is good enough will do."""
+        """Returns the best of three, because others use the machine too; the first that is good enough will do."""
         least = measure()
         for _ in range(2):
             if least >= limit:
@@ -65,7 +65,7 @@ class SpeedTest(PageTest):
         return least
 
     def check_page(self, file):
-        """A page of a large recording: small, painted, any state rebuilt, smooth."""
+        """Checks that a page of a large recording is small and smooth, is painted, and rebuilds any state."""
         size = file.stat().st_size
         self.assertLess(size, 20e6)
         seconds = self.best(lambda: self.paint(file), 1.5)
@@ -76,17 +76,17 @@ class SpeedTest(PageTest):
         self.check_frames()
 
     def test_a_long_run(self):
-        """400,000 events."""
+        """The run has 400,000 events."""
         file = page("long")
         self.assertLess(file.stat().st_size, 8 << 20)
         self.check_page(file)
 
     def test_a_training_run(self):
-        """200,000 events with their stacks and times, made as tests/bench makes its own."""
+        """The run has 200,000 events with their stacks and times, made as tests/bench makes its own."""
         self.check_page(page("training"))
 
     def test_another(self):
-        """Of a recording that takes minutes to make, say: MEMREPLAY_PAGE names the page."""
+        """MEMREPLAY_PAGE may name a page, for example of a recording that takes minutes to make."""
         file = os.environ.get("MEMREPLAY_PAGE", "")
         if not file:
             self.skipTest("MEMREPLAY_PAGE names no page")

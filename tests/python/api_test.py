@@ -1,4 +1,4 @@
-"""memreplay.load() and what it answers, held against the program's own JSON."""
+"""Compares memreplay.load() and its answers with the binary's own JSON."""
 
 import doctest
 import html
@@ -146,7 +146,7 @@ class Answers(unittest.TestCase):
             memreplay.load(SERVING).advise(card="rtx-4o90")
 
     def test_advice_of_a_script(self):
-        """The words that reach the program, and what its answer, which has no device, looks like."""
+        """Checks the words that reach the binary, and its answer, which has no device."""
         row = {"remedies": ["chunked_loss"], "change": "the loss in chunks", "smallest_bytes": 1 << 30, "fits": True,
                "preserves": True, "cost": "some more kernels", "lines": ["a", "b"]}
         advice = {"diagnosis": "Peak 2.00 GiB.", "rows": [row, {"change": "another", "error": "it failed"}]}

@@ -1,4 +1,4 @@
-"""memreplay fleet: on this machine, on a real Ray cluster of two nodes, and what happens when things go wrong."""
+"""Tests memreplay fleet on this machine, on a real Ray cluster of two nodes, and when things go wrong."""
 
 import contextlib
 import doctest
@@ -126,7 +126,7 @@ class Local(Case):
         shutil.copy(SNAPSHOTS / "torch-2.6/training.pickle", self.runs / "b/rank1.pickle")
         status, printed = self.fleet()
         self.assertEqual(status, 0)
-        # The file that was mended, and what the two files of its job want of each other.
+        # These are about the file that was mended, and what the two files of its job need from each other.
         self.assertRegex(printed, "; [123] questions answered")
 
     def test_a_worker_that_dies_is_tried_again(self):
@@ -301,7 +301,7 @@ class Local(Case):
 
 
 def free_port():
-    """None that the system hands out to others, nor Ray to its workers, while a cluster comes up."""
+    """Returns a port that the system hands out to no others, nor Ray to its workers, while a cluster comes up."""
     for port in random.sample(range(21_000, 30_000), 50):
         with socket.socket() as probe, contextlib.suppress(OSError):
             probe.bind(("127.0.0.1", port))
@@ -311,7 +311,7 @@ def free_port():
 
 @unittest.skipUnless(has("ray", "fsspec", "pyarrow"), "ray is not installed")
 class Ray(Case):
-    """Two nodes, of one core each, on this machine."""
+    """Runs two nodes, of one core each, on this machine."""
 
     @classmethod
     def setUpClass(cls):
@@ -353,7 +353,7 @@ class Ray(Case):
         return ours
 
     def alive(self, wait_for):
-        """How many nodes there are; their head notices a loss by and by."""
+        """Returns how many nodes there are; their head notices a loss by and by."""
         import ray
         for _ in range(120):
             nodes = sum(node["Alive"] for node in ray.nodes())
@@ -367,7 +367,8 @@ class Ray(Case):
         return {path.name for path in folder.glob("[!.]*")} if folder.exists() else set()
 
     def start_fleet(self, out, until):
-        """The command in a process of its own, and what it has printed so far when `until` answers are there."""
+        """Starts the command in a process of its own; returns it and what it has printed when `until` answers are
+        there."""
         had = len(self.parts(out))
         driver = subprocess.Popen([sys.executable, "-m", "memreplay", "fleet", str(self.runs), "--out",
                                    str(self.folder / out), *self.engine],
@@ -424,7 +425,7 @@ class Ray(Case):
             self.assertEqual(errors["a", 3], "sweep: took longer than 10 s")
             self.assertRegex(errors["b", 1], "rank1.pickle: byte")
 
-            # Again: only what took too long, and what the others of its job want of it.
+            # Again, only what took too long is done, and what the others of its job need from it.
             stuck.unlink()
             before = self.parts("ray")
             _, printed = self.fleet(*self.engine, out="ray")

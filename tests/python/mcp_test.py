@@ -1,4 +1,4 @@
-"""memreplay mcp: an assistant's client starts the server, lists its tools and calls each."""
+"""Tests memreplay mcp: an assistant's client starts the server, lists its tools and calls each."""
 
 import asyncio
 import os
@@ -29,7 +29,7 @@ def printed(*words, **more):
 @unittest.skipUnless(ClientSession, "the package mcp is not installed here")
 class Mcp(unittest.TestCase):
     def ask(self, *calls):
-        """The tools that the server offers, and its answers to calls (tool, arguments)."""
+        """Returns the tools that the server offers, and its answers to calls (tool, arguments)."""
         async def session():
             server = StdioServerParameters(command=sys.executable, args=["-m", "memreplay", "mcp"],
                                            env=dict(os.environ))

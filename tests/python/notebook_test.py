@@ -1,4 +1,4 @@
-"""examples/notebook.ipynb, run by a real kernel: its outputs are there, and the last is the page."""
+"""Runs examples/notebook.ipynb in a real kernel: its outputs are there, and the last is the page."""
 
 import importlib.util
 import pathlib

@@ -1,6 +1,6 @@
-"""Runs a script with PyTorch on an imaginary card, which nothing records but the script: on_card.py SCRIPT ARGUMENTS.
+"""Runs a script with PyTorch on a simulated GPU, which nothing records but the script: on_card.py SCRIPT ARGUMENTS.
 
-The card is that of `memreplay record --card`, found by its environment (torch_test.py).
+The GPU is that of `memreplay record --card`, found by its environment (torch_test.py).
 """
 
 import os

@@ -1,4 +1,4 @@
-"""`memreplay convert` to Perfetto, read with Perfetto's own schema (the package perfetto).
+"""Reads what `memreplay convert` writes for Perfetto with Perfetto's own schema (the package perfetto).
 
 What its trace processor would complain of is looked for here: unknown fields, tracks that were
 not described, slices that do not nest, time that goes back. Counters are held against --to csv.
@@ -22,7 +22,7 @@ FIGURES = ("reserved_bytes", "active_bytes", "allocated_bytes", "requested_bytes
 
 
 def inputs():
-    """Files with events: programs, the project's recordings, other people's."""
+    """Returns files with events: schedules, the project's recordings, other people's."""
     own = ["examples/mechanisms/pending_free.txtpb", "tests/data/serving.jsonl"]
     own += [f"tests/data/snapshots/torch-2.15/{name}.pickle"
             for name in ("training", "streams", "expandable_oom", "pools")]
@@ -53,7 +53,8 @@ class Perfetto(unittest.TestCase):
         return schema, trace
 
     def check(self, schema, trace):
-        """What every reader relies on; returns counters by track, the slices of allocations and those of phases."""
+        """Checks what every reader relies on; returns counters by track, the slices of allocations and those of
+        phases."""
         event_type = schema.TrackEvent
         tracks, counters = {}, collections.defaultdict(list)
         open_slices, slices, phases = collections.defaultdict(list), [], []

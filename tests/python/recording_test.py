@@ -1,4 +1,4 @@
-"""memreplay.recording(): how it calls PyTorch, with a stand-in of each generation of its interface.
+"""Tests how memreplay.recording() calls PyTorch, with a stand-in of each generation of its interface.
 
 tests/python/torch_test.py has the same with PyTorch itself.
 """
@@ -155,7 +155,7 @@ class Files(Case):
 
 
 def leaking():
-    """A snapshot of six steps, of which each keeps 12 MiB and frees twice 10, until 40 MiB are refused."""
+    """Returns a snapshot of six steps, of which each keeps 12 MiB and frees twice 10, until 40 MiB are refused."""
     kept, freed, first = 12 << 20, 10 << 20, 0x7F0000000000
     line = [{"filename": "train.py", "line": 12, "name": "step"}]
     trace, segments = [], []
@@ -193,7 +193,7 @@ class OnOom(Case):
             self.addCleanup(patch.stop)
 
     def run_out(self, torch, times=1):
-        """What is printed when memory runs out."""
+        """Returns what is printed when memory runs out."""
         with contextlib.redirect_stderr(io.StringIO()) as said:
             for _ in range(times):
                 torch.observers[0](0, 100, 1000, 10)

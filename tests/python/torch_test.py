@@ -29,7 +29,7 @@ LIBRARIES = "torch-2.6.0-libraries"
 
 @functools.lru_cache(maxsize=None)
 def card():
-    """The environment in which the library of `memreplay record --card` is an imaginary card of this machine."""
+    """Returns the environment in which the library of `memreplay record --card` is a GPU of this machine."""
     with tempfile.TemporaryDirectory() as folder:
         done = subprocess.run([memreplay.program(), "record", "--card", "rtx-4090", "-o", f"{folder}/none.pickle", "--",
                                sys.executable, "-c", "import json, os; print(json.dumps(dict(os.environ)))"],
@@ -139,7 +139,7 @@ class Torch(unittest.TestCase):
         return pathlib.Path(folder.name)
 
     def environment(self, name):
-        """What stands before a script, and the variables that it wants."""
+        """Returns what stands before a script, and the variables that it needs."""
         given = shlex.split(os.environ.get("MEMREPLAY_TORCH", ""))
         if given:
             return given, {}
@@ -189,7 +189,7 @@ class Torch(unittest.TestCase):
         self.assertEqual(memreplay.load(self.folder / "out.oom.pickle").oom().only_device.oom.verdict, "true_shortage")
 
     def test_record_without_a_card_is_the_gpu_of_the_machine(self):
-        """memreplay record, and run, its other name; the machine's GPU is one whose driver only counts it."""
+        """Runs memreplay record, and run, its other name; the machine's GPU is one whose driver only counts it."""
         folder = self.new_folder()
         (folder / "driver.c").write_text(
             "int cuInit(unsigned f) { return 0; } int cuDeviceGetCount(int* n) { *n = 1; return 0; }")
@@ -197,7 +197,7 @@ class Torch(unittest.TestCase):
             self.skipTest("no compiler for the stand-in of a driver")
         (folder / "script.py").write_text(STEPS)
         command, variables = self.environment(TORCH)
-        # As pip leaves it: the program beside an interpreter that PyTorch is installed for.
+        # As pip leaves it, the binary lies next to an interpreter that PyTorch is installed for.
         environment = folder / "venv"
         (environment / "bin").mkdir(parents=True)
         (environment / "lib/python3.11/site-packages/torch").mkdir(parents=True)

@@ -1,5 +1,5 @@
-// The order in which drivers hand addresses out, held against real recordings. See
-// exact_replay_test.cc for where they come from.
+// Checks the order in which drivers hand addresses out against real recordings;
+// exact_replay_test.cc says where they come from.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -32,7 +32,7 @@ struct Score {
 
 using Places = std::map<Address, Address>;  // recorded -> simulated
 
-// A segment of `recorded` that was given `address`.
+// Scores a segment that was recorded at `recorded` and got `address`, and adds it to `place`.
 void AddSegment(Address recorded, Address address, Places* place, Score* score) {
   std::pair<Address, Address> below, above;  // nearest: recorded, simulated
   for (const auto& [other, simulated] : *place) {
@@ -50,7 +50,7 @@ void AddSegment(Address recorded, Address address, Places* place, Score* score) 
   (*place)[recorded] = address;
 }
 
-// The recorded segments alone, on a device that is left to itself.
+// Adds the score of the recorded segments alone, on a device that is left to itself.
 void Add(const Schedule& schedule, const MemoryState& start, AddressOrder order, Score* score) {
   SimulatedDevice device(SimulatedDevice::Options{.capacity = std::nullopt, .order = order});
   Places place;
@@ -105,7 +105,8 @@ TEST(RealAddresses, FollowTheRule) {
   EXPECT_GT(chunks.in_order, upwards.in_order * 2);
 }
 
-// The first kernel is launched before the first segment that lies below the first of all.
+// Returns the score if the first kernel is launched before the first segment that lies below the
+// first of all.
 Score BelowFirstKernel(const Schedule& schedule, Bytes below) {
   DriverAddresses addresses(SimulatedDevice::kSegmentBase.value(),
                             SimulatedDevice::kSegmentEnd.value(), AddressOrder::kUpwards,
@@ -126,7 +127,7 @@ Score BelowFirstKernel(const Schedule& schedule, Bytes below) {
   return score;
 }
 
-// How far below the first segment the lowest one is.
+// Returns how far below the first segment the lowest one is.
 Bytes BelowFirst(const Schedule& schedule) {
   Address first, lowest;
   for (const Event& event : schedule.recorded()) {
@@ -137,8 +138,8 @@ Bytes BelowFirst(const Schedule& schedule) {
   return first - lowest;
 }
 
-// Of all recordings there that were made on Windows or WSL and begin with the first segment. The
-// folder may have others than those that the catalogue names.
+// Checks all recordings there that were made on Windows or WSL and begin with the first segment.
+// The folder may have others than those that the catalogue names.
 TEST(RealAddresses, OnWindowsTheBottomIsTheDriversUntilTheFirstKernel) {
   const char* shared = std::getenv("MEMREPLAY_SHARED");
   if (shared == nullptr) GTEST_SKIP() << "MEMREPLAY_SHARED is not set: no real snapshots here";

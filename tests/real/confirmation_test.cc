@@ -1,6 +1,6 @@
-// Public snapshots of real programs on a device that places memory quite unlike
-// the simulated one: its addresses explain every difference. The snapshots are no
-// part of this project: MEMREPLAY_SHARED names the folder that holds data/snapshots.
+// Runs public snapshots of real scripts on a device that places memory quite unlike the simulated
+// one: its addresses explain every difference. The snapshots are no part of this project:
+// MEMREPLAY_SHARED names the folder that holds data/snapshots.
 //   bazel test //tests/real:real_test --test_env=MEMREPLAY_SHARED=...
 #include "sim/confirm/confirmation.h"
 

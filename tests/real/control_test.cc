@@ -1,5 +1,5 @@
-// The control of what-ifs about real recordings. See exact_replay_test.cc for where they
-// come from.
+// Tests the control of what-ifs about real recordings; exact_replay_test.cc says where they come
+// from.
 #include "sim/study/control.h"
 
 #include <gtest/gtest.h>
@@ -32,8 +32,8 @@ TEST_P(RealControl, GivesTheRecordingsOwnPeak) {
             DescribeContents(*trace, 0).peaks.peak_reserved_bytes());
 }
 
-// Those whose control was up to 37 % off on an unlimited device with addresses upwards, and
-// some others.
+// The control of these was up to 37 % off on an unlimited device with addresses upwards; some
+// others are added.
 INSTANTIATE_TEST_SUITE_P(Files, RealControl,
                          testing::Values("selectn_retries_torch21", "octree_peso_retries",
                                          "mercury_empty_cache_warm", "nesta_oom_cold",

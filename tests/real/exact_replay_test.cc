@@ -1,6 +1,6 @@
-// Public snapshots of real programs, replayed exactly. They are no part of this
-// project: MEMREPLAY_SHARED names the folder that holds data/snapshots, and
-// without it there is nothing to do.
+// Replays public snapshots of real scripts exactly. They are no part of this project:
+// MEMREPLAY_SHARED names the folder that holds data/snapshots, and without it the tests are
+// skipped.
 //   bazel test //tests/real:real_test --test_env=MEMREPLAY_SHARED=...
 #include "sim/recording/exact_replay.h"
 
@@ -22,7 +22,7 @@ struct Expectation {
   bool is_cold;
   uint64_t events;
   uint64_t start_allocations;
-  uint64_t revealed;      // hidden extents that an address tells
+  uint64_t revealed;      // hidden extents that an address shows
   uint64_t undetermined;  // hidden extents with several that agree
   uint64_t blocks;        // of the final state
 };
@@ -52,7 +52,7 @@ double Milliseconds(std::chrono::steady_clock::time_point since) {
       .count();
 }
 
-// Null, with a message, where there are no files.
+// Returns null, with a message, if there are no files.
 std::shared_ptr<const Trace> Open(const std::string& name) {
   const char* shared = std::getenv("MEMREPLAY_SHARED");
   if (shared == nullptr) return nullptr;
@@ -62,7 +62,7 @@ std::shared_ptr<const Trace> Open(const std::string& name) {
   return trace.ok() ? std::make_shared<const Trace>(*std::move(trace)) : nullptr;
 }
 
-// Of the layouts and choices of these files; ResolveSettingsByReplay() finds it too.
+// The release of the layouts and choices of these files; ResolveSettingsByReplay() finds it too.
 const TorchProfile& RecordedBy() { return **FindTorchProfile("2.11"); }
 
 class RealExactReplay : public ::testing::TestWithParam<Expectation> {};

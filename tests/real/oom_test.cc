@@ -1,5 +1,5 @@
-// The out-of-memory event of a real recording. See exact_replay_test.cc for
-// where the file comes from.
+// Tests the out-of-memory event of a real recording; exact_replay_test.cc says where the file comes
+// from.
 #include "report/ask/oom.h"
 
 #include <gtest/gtest.h>
@@ -36,7 +36,7 @@ TEST(RealOom, ATrueShortage) {
   EXPECT_EQ(oom.obtainable_bytes() >> 20, 275);
   EXPECT_TRUE((*analysis)->scene.exact);
   EXPECT_TRUE((*analysis)->reproduced);
-  // The parts are the whole.
+  // The parts add up to the whole.
   const proto::MemoryUse& use = oom.use();
   EXPECT_EQ(use.live_requested_bytes() + use.internal_bytes() + use.pending_bytes() +
                 use.shared_free_bytes() + use.cached_segment_bytes(),

@@ -1,4 +1,4 @@
-// Sweeps of real recordings. See exact_replay_test.cc for where they come from.
+// Tests sweeps of real recordings; exact_replay_test.cc says where they come from.
 #include "sim/whatif/sweep.h"
 
 #include <gtest/gtest.h>
@@ -60,7 +60,7 @@ TEST_P(RealSweep, IsSound) {
     EXPECT_GE(row.peak_reserved, row.peak_allocated);
     EXPECT_GE(row.at_peak.reserved(), row.at_peak.allocated());
     EXPECT_EQ(row.first_oom.has_value(), row.ooms > 0);
-    // A true shortage is one under all settings.
+    // A true shortage is a shortage under all settings.
     if (GetParam().runs_out) {
       EXPECT_GT(row.ooms, 0u);
       EXPECT_LE(row.peak_reserved, *settings.capacity);

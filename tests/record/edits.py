@@ -1,6 +1,6 @@
-"""How good `memreplay advise FILE` is: edits.py MEMREPLAY PYTHON FOLDER
+"""Measures how good `memreplay advise FILE` is: edits.py MEMREPLAY PYTHON FOLDER
 
-Each program runs twice under `memreplay record` on a simulated GPU (PYTHON has torch): as it is, and with one change
+Each script runs twice under `memreplay record` on a simulated GPU (PYTHON has torch): as it is, and with one change
 written into it. The recording of the first is advised on, and the row of that change compared with the peaks of the
 second. It prints a row for each, and the share of rows within 1 % and 5 %. Recordings go to FOLDER; those that are
 there already are not made again.

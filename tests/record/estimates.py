@@ -1,4 +1,4 @@
-"""What others say that a training run needs, beside PyTorch's own code on an imagined card:
+"""Compares what others say that a training run needs with PyTorch's own code on a simulated GPU:
 estimates.py MEMREPLAY PYTHON NANOGPT
 
 NANOGPT is a checkout of github.com/karpathy/nanoGPT, PYTHON an interpreter with torch, accelerate and
@@ -75,7 +75,7 @@ def words(options):
 
 
 def recorded(memreplay, python, nanogpt, options, folder):
-    """Peaks of train.py: allocated and reserved."""
+    """Returns the peaks of train.py: allocated and reserved."""
     checkout = os.path.join(folder, "nanoGPT")
     shutil.copytree(nanogpt, checkout, ignore=shutil.ignore_patterns(".git", "assets"))
     data = pathlib.Path(checkout, "data", "random")

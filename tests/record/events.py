@@ -1,6 +1,6 @@
-"""Two snapshots, event by event: events.py A.pickle B.pickle [DEVICE].
+"""Compares two snapshots, event by event: events.py A.pickle B.pickle [DEVICE].
 
-Compared are action, size and stream (numbered by first use). Consecutive frees count as a set: when
+It compares action, size and stream (numbered by first use). Consecutive frees count as a set: when
 autocast clears its cache of weights, and when Python drops a dict, their order is that of host
 addresses, which differ between runs.
 """
@@ -11,7 +11,7 @@ _FREES = ("free_requested", "free_completed")
 
 
 class _Data(pickle.Unpickler):
-    """Snapshots are plain data: lists, dicts, numbers and texts."""
+    """Reads snapshots as plain data: lists, dicts, numbers and texts."""
 
     def find_class(self, module, name):
         raise pickle.UnpicklingError(f"{module}.{name} is no data")
@@ -23,7 +23,7 @@ def load(path):
 
 
 def events_of(snapshot, device=0):
-    """[(action, size, stream number)] and, of each, its innermost Python frame outside of torch."""
+    """Returns [(action, size, stream number)] and, for each, its innermost Python frame outside of torch."""
     streams, events, places = {}, [], []
     for event in snapshot["device_traces"][device]:
         if event["action"] == "snapshot":
@@ -36,7 +36,7 @@ def events_of(snapshot, device=0):
 
 
 def lives(events):
-    """Of each allocation, in order: its size, and how many there had been when it was freed (None: never).
+    """Returns for each allocation, in order, its size, and how many there had been when it was freed (None: never).
 
     `events` are (name, size) where something is allocated, (name, None) where it is freed.
     """
@@ -52,7 +52,7 @@ def lives(events):
 
 
 def _in_sets(events):
-    """The same with each run of frees sorted; positions stay those of the run."""
+    """Returns the same with each run of frees sorted; positions stay those of the run."""
     out, start = list(events), None
     for i, event in enumerate([*events, ("end", 0, 0)]):
         if event[0] in _FREES:
@@ -64,7 +64,7 @@ def _in_sets(events):
 
 
 def difference(a, b):
-    """The first difference in words, or None; `a` and `b` of events_of()."""
+    """Returns the first difference in words, or None; `a` and `b` are from events_of()."""
     one, other = _in_sets(a[0]), _in_sets(b[0])
     for i, (x, y) in enumerate(zip(one, other)):
         if x != y:

@@ -1,7 +1,7 @@
-"""The programs of these tests on the GPU of this machine and on the imagined card of its kind, event by
+"""Compares the scripts of these tests on the GPU of this machine and on the simulated GPU of its kind, event by
 event: on_card.py MEMREPLAY PYTHON CARD
 
-Prints a row for the table of docs/record.md for each program, and exits 1 if one differs.
+Prints a row for the table of docs/record.md for each script, and exits 1 if one differs.
 """
 import json
 import os
@@ -18,7 +18,7 @@ PROGRAMS = (["mlp.py"], ["gpt.py"], ["gpt.py", "attention=efficient", "dtype=flo
 
 
 def recorded(memreplay, python, flags, words, snapshot):
-    """(events, peak reserved) of one run."""
+    """Returns (events, peak reserved) of one run."""
     done = subprocess.run(
         [memreplay, "record", "--json", "--python", python, *flags, "-o", snapshot, "--",
          os.path.join(HERE, "programs", words[0]), *words[1:]], capture_output=True, text=True, check=False)
@@ -29,14 +29,14 @@ def recorded(memreplay, python, flags, words, snapshot):
 
 def main():
     memreplay, python, card = sys.argv[1:4]
-    print("| program | events | first difference | reserved at most, card and imagined |\n|---|---|---|---|")
+    print("| program | events | first difference | reserved at most, GPU and simulated |\n|---|---|---|---|")
     alike = True
     with tempfile.TemporaryDirectory() as folder:
         for words in PROGRAMS:
             real, there = recorded(memreplay, python, [], words, os.path.join(folder, "real.pickle"))
-            imagined, here = recorded(memreplay, python, ["--card", card], words,
-                                      os.path.join(folder, "imagined.pickle"))
-            found = events.difference(real, imagined)
+            simulated, here = recorded(memreplay, python, ["--card", card], words,
+                                       os.path.join(folder, "simulated.pickle"))
+            found = events.difference(real, simulated)
             alike = alike and found is None
             print(f"| {' '.join(words)} | {len(real[0]):,} | {found or 'none'} | "
                   f"{int(there['peak_reserved']):,}, {int(here['peak_reserved']):,} |", flush=True)

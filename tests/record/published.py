@@ -1,4 +1,4 @@
-"""Peaks that others published of their training runs, next to those of the same source on a simulated GPU:
+"""Compares peaks that others published of their training runs with those of the same source on a simulated GPU:
 published.py MEMREPLAY PYTHON MODDED_NANOGPT CACHE RECORD...
 
 MODDED_NANOGPT is a clone of github.com/KellerJordan/modded-nanogpt, whose logs hold the source, the release of
@@ -47,7 +47,7 @@ def git(repository, *words):
 
 
 def log_of(repository, record):
-    """The first log of the record that has a peak: its text."""
+    """Returns the text of the first log of the record that has a peak."""
     for name in git(repository, "ls-tree", "-r", "--name-only", "HEAD", f"records/{record}/").splitlines():
         if name.endswith((".txt", ".log")):
             text = git(repository, "show", f"HEAD:{name}")
@@ -123,8 +123,9 @@ def run(memreplay, python, repository, cache, record):
     print(f"| {record} | {nightly[0] if nightly else '?'} | {release} | {published[0]} | "
           f"{here[-1][0] if here else '-'} | {published[1]} | {here[-1][1] if here else '-'} | {', '.join(applied)} |",
           flush=True)
-    print(f"{record}: exit status {done.returncode}, {seconds:.0f} s, {usage.ru_utime + usage.ru_stime:.0f} s of CPU so "
-          f"far, largest process so far {usage.ru_maxrss >> 10} MiB, see {folder}/output", file=sys.stderr, flush=True)
+    print(f"{record}: exit status {done.returncode}, {seconds:.0f} s, {usage.ru_utime + usage.ru_stime:.0f} s of CPU "
+          f"so far, largest process so far {usage.ru_maxrss >> 10} MiB, see {folder}/output",
+          file=sys.stderr, flush=True)
 
 
 def main():

@@ -1,7 +1,7 @@
-"""`memreplay record` of scripts that treat their process badly, and in places that nobody made for it.
+"""Tests `memreplay record` of scripts that treat their process badly, and in places that nobody made for it.
 
-Of each: the exit status is the script's own, the recording is there or one line says why it is not, and nothing else is
-left behind. Scripts that fork keep the parent's recording.
+The exit status is the script's own, the recording is there or one line says why it is not, and nothing else is left
+behind. Scripts that fork keep the parent's recording.
 """
 import json
 import os
@@ -31,7 +31,7 @@ class RecordAbuseTest(Case):
         return sorted(set(os.listdir(self.folder)) - {"cache", "script.py"})
 
     def recorded(self, body, status, left=(), **more):
-        """The script ends with this status, and all that it allocated before is recorded."""
+        """Expects that the script ends with this status, and that all that it allocated before is recorded."""
         run = self.run_script(body, **more)
         self.assertEqual(run.status, status, run.output)
         self.assertEqual(len(run.answer["processes"]), 1, run.answer)
@@ -41,7 +41,7 @@ class RecordAbuseTest(Case):
         return run
 
     def lost(self, body, status, why, left=(), **more):
-        """Nothing is recorded, and the one problem that is named says why."""
+        """Expects that nothing is recorded, and that the one problem that is named says why."""
         run = self.run_script(body, **more)
         self.assertEqual(run.status, status, run.output)
         self.assertEqual(run.answer["processes"], [])
@@ -103,7 +103,7 @@ class RecordAbuseTest(Case):
                 os.kill(int(process.parent.name), signal.SIGKILL)
 
     def test_folders_are_gone(self):
-        """Its working directory; then the folder that the recording is kept in until it is whole."""
+        """The working directory is gone; then the folder that the recording is kept in until it is whole is gone."""
         self.recorded("import os\nos.mkdir('gone')\nos.chdir('gone')\nos.rmdir(os.getcwd())", 0)
         os.unlink(os.path.join(self.folder, "snapshot.pickle"))
         self.lost("import pathlib, shutil\n[shutil.rmtree(each) for each in pathlib.Path('.').glob('snapshot.*')]", 1,
@@ -154,7 +154,7 @@ class RecordAbuseTest(Case):
         self.assertEqual(self.left(), ["snapshot.pickle"])
 
     def test_ignores_sigterm(self):
-        """A second one kills it."""
+        """A second SIGTERM kills it."""
         child = self.start("""
             import signal, sys, time
             signal.signal(signal.SIGTERM, signal.SIG_IGN)
@@ -170,7 +170,7 @@ class RecordAbuseTest(Case):
         self.assertEqual(self.left(), [])
 
     def test_libraries_stay_in_the_script(self):
-        """What it starts without Python has none of ours in it."""
+        """What the script starts without Python has none of ours in it."""
         self.recorded("""
             import subprocess
             maps = subprocess.run(["/bin/cat", "/proc/self/maps"], capture_output=True, text=True, check=True).stdout
@@ -187,7 +187,7 @@ class RecordAbuseTest(Case):
             self.assertEqual(child.returncode, 0, output)
 
     def cached(self):
-        """An environment with a warm cache, and the folder of what it holds."""
+        """Returns an environment with a warm cache, and the folder of what it holds."""
         cache = os.path.join(self.folder, "cache")
         self.recorded("", 0, environment={"XDG_CACHE_HOME": cache})
         os.unlink(os.path.join(self.folder, "snapshot.pickle"))

@@ -1,4 +1,4 @@
-"""The whole command `memreplay record`, replay and summary included, and `fit script` and `sweep script`."""
+"""Tests the whole command `memreplay record`, replay and summary included, and `fit script` and `sweep script`."""
 import json
 import os
 import signal
@@ -10,7 +10,7 @@ from recorded import Case, Recorded, Setting, main, older_than, program
 
 class RecordCommandTest(Case):
     def answer(self, flags, *words):
-        """What it prints for people, of a program that ends well."""
+        """Returns what it prints for people about a script that ends well."""
         done = subprocess.run(
             [Setting.memreplay, "record", "--python", Setting.python, "--card", "rtx-4090", *flags, *program(*words)],
             cwd=self.folder, capture_output=True, text=True, timeout=300, check=False)
@@ -18,14 +18,14 @@ class RecordCommandTest(Case):
         return done.stdout
 
     def test_summary(self):
-        """For people, after the program's own output."""
+        """The summary is for people and comes after the script's own output."""
         answer = self.answer(["-o", "out.pickle"], "takes.py", "--pieces=2")
         self.assertIn("the replay agrees with the recording", answer)
         self.assertIn("128 MiB", answer)
         self.assertIn("out.pickle", answer)
 
     def test_several_processes_on_one_card(self):
-        """Each is recorded alone; what they take together is said."""
+        """Each process is recorded alone; the summary says what they take together."""
         answer = self.answer(["--capacity", "600MiB"], "shares.py")
         self.assertIn("device 0 has 2 processes, each recorded as if it were alone", answer)
         self.assertIn("MORE THAN THE GPU HAS", answer)
@@ -69,7 +69,7 @@ class RecordCommandTest(Case):
         self.assertTrue(os.path.exists(snapshot))
 
     def script(self, command, *words):
-        """`fit script` or `sweep script` on a card that has 80 MiB to give."""
+        """Runs `fit script` or `sweep script` on a card that has 80 MiB to give."""
         done = subprocess.run(
             [Setting.memreplay, command, "script", "--json", "--card", "rtx-4090", "--capacity", "104MiB",
              "--reserve", "24MiB", "--python", Setting.python, *words],

@@ -14,14 +14,14 @@ from recorded import Case, Setting, main, older_than, program
 
 class RecordCompiledTest(Case):
     def variables(self, name):
-        """Caches of its own: what Inductor finds compiled it does not compile."""
+        """Returns variables for caches of its own: what Inductor finds compiled it does not compile."""
         folder = os.path.join(self.folder, f"{name}-caches")
         os.mkdir(folder)
         return {"TMPDIR": folder, "TORCHINDUCTOR_CACHE_DIR": os.path.join(folder, "inductor"),
                 "TRITON_CACHE_DIR": os.path.join(folder, "triton"), "TORCHINDUCTOR_COMPILE_THREADS": "1"}
 
     def rows(self, name, run):
-        """Of each program what it wrote down, in a run by `run(words, variables)`."""
+        """Returns what each script wrote down, in a run by `run(words, variables)`."""
         out = os.path.join(self.folder, f"{name}.jsonl")
         run(["compiled.py", out, *self.names], self.variables(name))
         with open(out, encoding="utf-8") as file:
@@ -53,7 +53,7 @@ class RecordCompiledTest(Case):
         return plain
 
     def test_whole_graphs(self):
-        """All programs, and the summary."""
+        """Runs all scripts, and sums up."""
         plain = self.whole([], [("values", []), ("no-values", ["--no-values"])])
         self.assertGreaterEqual(len(plain), 24 if older_than("2.4") else 30, plain.keys())
         for row in plain.values():
@@ -64,7 +64,7 @@ class RecordCompiledTest(Case):
               f"{sum(len(row['guards']) for row in plain.values()):,} |")  # a row of docs/record.md
 
     def test_whole_graphs_quickly(self):
-        """A few programs, and what the summary says of them."""
+        """Runs a few scripts, and checks what the summary says about them."""
         names = ["module", "loss_of_softcapped_logits", "functions_that_ask_for_overrides", "shapes_that_change",
                  "breaks", "compiled_within_compiled", "traced_otherwise"]
         self.whole(names, [("values", [])])

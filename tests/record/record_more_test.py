@@ -1,4 +1,4 @@
-"""Programs under `memreplay record --card` that take long or use libraries next to torch."""
+"""Tests scripts under `memreplay record --card` that take long or use libraries next to torch."""
 import json
 import os
 import resource
@@ -93,7 +93,7 @@ class RecordMoreTest(Case):
                 self.same_left_alone(run, "gpt.py", "steps=2", *words)
 
     def test_synth(self):
-        """What `synth` writes down is what PyTorch asks for: each allocation, its size and when it is freed."""
+        """What `synth` writes down is what PyTorch requests: each allocation, its size and when it is freed."""
         allocations = 0
         for model, *words in SYNTHESISED:
             with self.subTest(f"{model} {' '.join(words)}"):
@@ -118,7 +118,7 @@ class RecordMoreTest(Case):
         self.runs("ranks.py", "fsdp1", flags=["--ranks", "8", "--rank", "3"])
 
     def test_torchrun(self):
-        """Two real processes; each is, event by event, what one process for one rank is."""
+        """There are two real processes; each is, event by event, what one process for one rank is."""
         torchrun = os.path.join(os.path.dirname(Setting.python), "torchrun")
         for mode in ("ddp", "fsdp2"):
             job = Recorded(self.folder, [torchrun, "--standalone", "--nproc_per_node", "2",
@@ -134,7 +134,7 @@ class RecordMoreTest(Case):
                     events.events_of(events.load(alone.snapshot))))
 
     def test_what_ranks_send_each_other(self):
-        """Real processes: small values are those of the other ranks, and a barrier is one."""
+        """The processes are real: small values are those of the other ranks, and a barrier is one."""
         torchrun = os.path.join(os.path.dirname(Setting.python), "torchrun")
         job = Recorded(self.folder, [torchrun, "--standalone", "--nproc_per_node", "3",
                                      *program("exchanges.py"), self.folder], ["--cards", "3"])
@@ -142,7 +142,7 @@ class RecordMoreTest(Case):
         self.assertEqual(job.output.count("of 3: all true"), 3, job.output)
 
     def test_pipeline(self):
-        """Ranks that send each other objects: several processes do, and a lone rank says that it cannot."""
+        """Ranks send each other objects: several processes do, and a lone rank says that it cannot."""
         torchrun = os.path.join(os.path.dirname(Setting.python), "torchrun")
         job = Recorded(self.folder, [torchrun, "--standalone", "--nproc_per_node", "2", *program("pipeline.py")],
                        ["--cards", "2"])
@@ -153,7 +153,7 @@ class RecordMoreTest(Case):
         self.assertIn("rank 1 waits for objects that only rank 0 can make", alone.answer["faults"][0])
 
     def cost(self, *words, flags=()):
-        """A run, and the seconds of CPU that it took with all its processes."""
+        """Returns a run, and the seconds of CPU that it took with all its processes."""
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
         run = self.record(*words, flags=flags)
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -161,11 +161,11 @@ class RecordMoreTest(Case):
         return run, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
     def test_speed(self):
-        """GPT-2's 124 million parameters, ten iterations: beside importing torch twice, 5 microseconds an op."""
+        """For GPT-2's 124 million parameters, ten iterations take 5 microseconds an op plus importing torch twice."""
         words = ["gpt.py", "layers=12", "heads=12", "width=768", "context=1024", "vocabulary=50304", "batch=12",
                  "steps=10", "dropout=0"]
         flags = ["--capacity", "80GiB", "--fast-init"]
-        for _attempt in range(3):  # beside other work
+        for _attempt in range(3):  # there may be other work on the machine
             _, importing = self.cost("takes.py", "--pieces=0")
             run, training = self.cost(*words, flags=flags)
             kernels, calls = run.process["card"]["launches"], run.process["replays"][0]["events"]
@@ -175,7 +175,7 @@ class RecordMoreTest(Case):
         self.fail("too slow three times")
 
     def test_a_large_model(self):
-        """Of 70 billion parameters: a card's memory takes none of the host's."""
+        """The memory of a card with 70 billion parameters takes none of the host's."""
         for built_on in ("meta", "card"):
             run = self.record("large_model.py", built_on, flags=["--card", "h200"], card=None)
             self.assertEqual(run.status, 0, run.output)
@@ -186,7 +186,7 @@ class RecordMoreTest(Case):
         self.assertLess(largest, 4 << 30)
 
     def test_torchrun_on_gpus(self):
-        """One file a rank, whether the command starts torchrun or torchrun the command."""
+        """There is one file a rank, whether the command starts torchrun or torchrun the command."""
         torchrun = os.path.join(os.path.dirname(Setting.python), "torchrun")
         start = [torchrun, "--standalone", "--nproc_per_node", "2"]
         gpus = self.gpu(COUNT=2)

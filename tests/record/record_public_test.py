@@ -1,4 +1,4 @@
-"""Public scripts beside the recordings that their authors made on real GPUs, event by event.
+"""Compares public scripts with the recordings that their authors made on real GPUs, event by event.
 
 The repositories are other people's and are not here: each is cloned into the folder public/OWNER+NAME of the
 cache (third_party/python/cache.py), or the case is skipped. The card, and how the
@@ -17,7 +17,7 @@ SILMONT = ("silmont2000/assignment2-systems", "75d09aa")
 
 
 def repository(name):
-    """The path of a clone. Raises CalledProcessError where it cannot be had."""
+    """Returns the path of a clone. Raises CalledProcessError where it cannot be had."""
     def clone(folder):
         subprocess.run(["git", "clone", "--quiet", f"https://github.com/{name}", str(folder)], capture_output=True,
                        text=True, check=True, env={**os.environ, "GIT_TERMINAL_PROMPT": "0"})
@@ -31,7 +31,7 @@ def for_older_python(source):
 
 class PublicTest(Case):
     def files(self, of, *paths):
-        """Some paths of a commit, in the test's folder."""
+        """Writes some paths of a commit to the test's folder."""
         name, commit = of
         try:
             found = repository(name)
@@ -48,7 +48,7 @@ class PublicTest(Case):
             self.skipTest(f"recorded with torch {release}, this is {Setting.torch}")
 
     def alike(self, made, recorded):
-        """Each event, and the memory reserved at the end."""
+        """Compares each event, and the memory reserved at the end."""
         ours, theirs = (events.load(os.path.join(self.folder, path)) for path in (made, recorded))
         a, b = events.events_of(ours), events.events_of(theirs)
         self.assertIsNone(events.difference(a, b))
@@ -59,7 +59,7 @@ class PublicTest(Case):
 
     @needs_libraries
     def test_wedson(self):
-        """A transformer of 24 layers, forward only and a whole step, at four lengths."""
+        """Runs a transformer of 24 layers, forward only and a whole step, at four lengths."""
         self.of_release("2.11.0")
         recordings = [f"results/medium_{length}_{kind}_memory_snapshot.pickle"
                       for length in (128, 256, 512, 1024) for kind in ("inference", "training")]
@@ -94,7 +94,7 @@ class PublicTest(Case):
 
     @needs_libraries
     def test_silmont(self):
-        """Attention by hand, forward and backward, from the first allocation on."""
+        """Runs attention by hand, forward and backward, from the first allocation on."""
         self.of_release("2.6.0")
         self.files(SILMONT, "mem_snapshot.pickle")
         self.files((SILMONT[0], "507ffd0~1"), "cs336_systems/trace_peak_memory.py")

@@ -1,5 +1,5 @@
-"""Programs under `memreplay record --card`; the slow ones are in record_more_test.py, what is the whole
-command's in record_command_test.py."""
+"""Tests scripts under `memreplay record --card`; the slow ones are in record_more_test.py, and the whole command is
+tested in record_command_test.py."""
 import json
 import os
 import pathlib
@@ -58,7 +58,8 @@ class RecordTest(Case):
         self.assertIn("the cuDNN reserve space", assumed)
 
     def test_mask_of_unknown_values(self):
-        """As many as --dynamic-fraction says, and what is taken by it has values: true elements of what is there."""
+        """A mask takes as many as --dynamic-fraction says, and what it takes has values: true elements of what is
+        there."""
         for fraction, taken in (("1", 4096), ("0.25", 1024)):
             run = self.record("unknown_mask.py", flags=["--dynamic-fraction", fraction])
             self.assertEqual(run.status, 0, run.output)
@@ -67,7 +68,7 @@ class RecordTest(Case):
                           [row["answer"] for row in run.process["values"]["asked"]])
 
     def test_what_follows_from_unknown_values(self):
-        """It is computed of the stand-ins; docs/record.md has the table."""
+        """What follows is computed from the stand-ins; docs/record.md has the table."""
         run = self.record("unknown_derived.py")
         self.assertEqual(run.status, 0, run.output)
         for line in ("a number True", "its double True", "how many are positive 1024", "all below 2 True",
@@ -107,10 +108,10 @@ class RecordTest(Case):
         self.same_left_alone(run, "graphs.py")
 
     def test_on_a_gpu(self):
-        """Without --card: PyTorch's own recording on the GPU there is, with nothing of the card's beside it."""
+        """Without --card, it is PyTorch's own recording on the GPU there is, with nothing of the card's in it."""
         run = self.record("transformer.py", card=None, environment=self.gpu())
         self.assertEqual(run.status, 0, run.output)
-        self.holds(run, "transformer.py")  # the same events as on the imagined card
+        self.holds(run, "transformer.py")  # the same events as on the simulated GPU
         self.assertNotIn("card", run.process)
         self.assertNotIn("values", run.process)
         frames = [frame for event in events.load(run.snapshot)["device_traces"][0] for frame in event["frames"]]
@@ -125,7 +126,7 @@ class RecordTest(Case):
         return str(next(built.glob(f"**/extension/{name}")))
 
     def test_extension(self):
-        """Kernels that are not PyTorch's: launched as any, and the summary says that nobody computed them."""
+        """Kernels that are not PyTorch's are launched as any, and the summary says that nobody computed them."""
         kernels = self.extension("libkernels.so")
         run = self.runs("extension.py", kernels, figures_of="extension.py")
         self.assertIn(

@@ -1,6 +1,6 @@
-"""What the tests of `memreplay record` share: one run of the command, and what must hold of it.
+"""Runs the command for the tests of `memreplay record`, and checks what must hold of each run.
 
-main() is that of a test: TEST MEMREPLAY TORCH_VERSION [NAME...]. Each case holds what the snapshot
+main() is called by a test: TEST MEMREPLAY TORCH_VERSION [NAME...]. Each case checks what the snapshot
 says (events, peaks), that the replay agrees with all of it, and what the command answers.
 `./check --accept` writes the figures into figures.json.
 
@@ -35,7 +35,7 @@ class Setting:
 
 
 class Recorded:
-    """One run of the command: its exit status, its answer and the snapshot's path."""
+    """One run of the command has its exit status, its answer and the snapshot's path."""
 
     def __init__(self, folder, words, flags=(), card="rtx-4090", name="snapshot", cwd=None,
                  environment=None, timeout=600):
@@ -53,7 +53,7 @@ class Recorded:
 
 
 def older_than(release):
-    """Whether the PyTorch of this test has not yet what came with a release."""
+    """Returns whether the PyTorch of this test does not have yet what came with a release."""
     return [int(part) for part in Setting.torch.split(".")] < [int(part) for part in release.split(".")]
 
 
@@ -69,7 +69,7 @@ class Case(unittest.TestCase):
         return Recorded(self.folder, program(*words), flags, **more)
 
     def gpu(self, **settings):
-        """An environment in which the imagined card's libraries are this machine's, so that it has a GPU."""
+        """Returns an environment in which the simulated GPU's libraries are this machine's, so that it has a GPU."""
         cache = {"XDG_CACHE_HOME": os.path.join(self.folder, "cache")}
         made = self.record("takes.py", "--pieces=1", environment=cache, name="takes")
         self.assertEqual(made.status, 0, made.output)
@@ -79,7 +79,7 @@ class Case(unittest.TestCase):
                 **{f"MEMREPLAY_CARD_{name}": str(value) for name, value in settings.items()}}
 
     def holds(self, run, figures_of):
-        """The run was answered, replayed exactly, and has the figures that are written down."""
+        """Checks that the run was answered, replayed exactly, and has the figures that are written down."""
         self.assertIsNotNone(run.answer, run.output)
         if Setting.keep:
             keep(run, figures_of)
@@ -100,14 +100,14 @@ class Case(unittest.TestCase):
         self.assertEqual(figures, known_figures(figures_of, Setting.torch, figures), run.output)
 
     def runs(self, *words, flags=(), figures_of=None):
-        """A program that ends well and has figures."""
+        """Runs a script that ends well and has figures."""
         run = self.record(*words, flags=flags)
         self.assertEqual(run.status, 0, run.output)
         self.holds(run, figures_of or " ".join(words))
         return run
 
     def same_left_alone(self, run, *words, flags=()):
-        """Neither the values' mode nor the notes change an event."""
+        """Checks that neither the values' mode nor the notes change an event."""
         plain = self.record(*words, flags=[*flags, "--no-values", "--no-notes"], name="plain")
         difference = events.difference(events.events_of(events.load(run.snapshot)),
                                        events.events_of(events.load(plain.snapshot)))
@@ -115,7 +115,7 @@ class Case(unittest.TestCase):
 
 
 def known_figures(name, torch, found):
-    """What is written down; with MEMREPLAY_ACCEPT, `found`, which is then written down."""
+    """Returns what is written down; with MEMREPLAY_ACCEPT, `found`, which is then written down."""
     known = json.loads(FIGURES.read_text(encoding="utf-8"))
     if "MEMREPLAY_ACCEPT" in os.environ:
         known.setdefault(name, {})[torch] = found
@@ -124,7 +124,7 @@ def known_figures(name, torch, found):
 
 
 def keep(run, figures_of):
-    """The snapshots of a run, for replayed.py."""
+    """Keeps the snapshots of a run, for replayed.py."""
     tar, runs = Setting.keep
     names = []
     for process in run.answer["processes"]:

@@ -1,5 +1,5 @@
-// `memreplay record --json` without what replays: a line in the allocator's model leaves it, and so
-// the recordings made by it, as they are. Takes the same words after "record".
+// `memreplay record --json` without the replay, so that a changed line in the allocator's model
+// leaves it, and the recordings made by it, as they are. It takes the same words after "record".
 #include <cstdio>
 #include <string>
 #include <vector>

@@ -21,7 +21,7 @@ MIB = 1 << 20
 
 class RemediesTest(Case):
     def run_each(self, how):
-        """(events, peak of allocated bytes) of each change."""
+        """Returns (events, peak of allocated bytes) of each change."""
         words = [f"{model}/{change}" for model, changes in CHANGES.items() for change in changes]
         run = self.record("remedies.py", how, *words, name=how)
         self.assertEqual(run.status, 0, run.output)
@@ -71,7 +71,8 @@ class RemediesTest(Case):
         return json.loads(done.stdout)["advice"]
 
     def test_advice(self):
-        """It needs 160 MiB as it is, and there are less than 150. The loss in chunks costs less than checkpointing."""
+        """The script needs 160 MiB as it is, and there are less than 150. The loss in chunks costs less than
+        checkpointing."""
         tried = ["--try", "checkpoint:Block", "--try", "checkpoint:Nothing", "--try", "chunked_loss"]
         advice = self.advise("remedies.py", "train", "gpt", flags=[*tried, "--capacity", "650MiB"])
         self.assertFalse(advice["as_is"]["fits"])
@@ -91,7 +92,8 @@ class RemediesTest(Case):
         self.assertGreater(int(advice["bound_bytes"]), 0)
 
     def test_flops(self):
-        """Of three training passes and an evaluation with gradients: those of the blocks can be worked out by hand."""
+        """The counts are of three training passes and an evaluation with gradients: those of the blocks can be worked
+        out by hand."""
         run = self.record("remedies.py", "train", "gpt", flags=["--remedy", "flops"])
         self.assertEqual(run.status, 0, run.output)
         flops = run.process["flops"]
@@ -105,7 +107,7 @@ class RemediesTest(Case):
         self.assertEqual(backward, 3 * (4 * (2 * products + 2.5 * attention) + 2 * head / 4))
 
     def test_what_needs_all_gradients_is_seen(self):
-        """Nothing is updated in backward if gradients are clipped; attention that is written out is found by its lines."""
+        """Clipped gradients forbid a step in backward; attention that is written out gets the lines to replace it."""
         run = self.record("gpt.py", "layers=2", "steps=1", "attention=manual", flags=["--survey"], name="survey")
         names = {each["name"]: each for each in run.process["proposals"]}
         self.assertNotIn("step_in_backward:AdamW", names)
@@ -115,7 +117,7 @@ class RemediesTest(Case):
                                "dropout_p=o.dropout if self.training else 0.0, scale=k.size(-1) ** (-0.5))")
 
     def test_a_survey_changes_no_event(self):
-        """What is proposed, with the lines of this script; and the events are those without a survey."""
+        """Proposals have the lines of this script, and the events are those without a survey."""
         found = {}
         for flags in ((), ("--survey",)):
             run = self.record("remedies.py", "train", "gpt", flags=flags, name="survey" if flags else "plain")

@@ -1,4 +1,4 @@
-"""What record_test.py kept, replayed: replayed.py MEMREPLAY TAR...
+"""Replays what record_test.py kept: replayed.py MEMREPLAY TAR...
 
 Each snapshot must be replayed exactly and have the figures that are written down; the cases of the
 recording itself are counted with those.
@@ -21,7 +21,7 @@ class ReplayedTest(unittest.TestCase):
 
 
 def figures(folder, name):
-    """Of each device with events: how many, and its peaks. Fails where the replay is not exact."""
+    """Returns how many events each device with events has, and its peaks. Fails if the replay is not exact."""
     done = subprocess.run([Setting.memreplay, "replay", "--json", os.path.join(folder, name)],
                           capture_output=True, text=True, check=False)
     if not done.stdout:

@@ -39,7 +39,7 @@ class _Result(unittest.TextTestResult):
 
 
 def _of_this_shard(names):
-    """The names without "test_" of the cases that are this shard's, where Bazel runs several at once."""
+    """Returns the names without "test_" of the cases that are this shard's, where Bazel runs several at once."""
     if status := os.environ.get("TEST_SHARD_STATUS_FILE"):
         open(status, "w", encoding="utf-8").close()
     index, shards = (int(os.environ.get(f"TEST_{key}", default))
@@ -65,7 +65,7 @@ def run(case, names, also=()):
 
 
 def skip(reason):
-    """The whole test is skipped, with one line that says why. Returns the exit status."""
+    """Skips the whole test, with one line that says why. Returns the exit status."""
     print(f"skipped: {reason}")
     _write('<testcase name="all"><skipped/></testcase>')
     return 0

@@ -21,7 +21,7 @@ class RunCacheTest : public testing::Test {
     fs::create_directories(folder_);
   }
 
-  // A report of a program of one source file, as it is now.
+  // Returns a report of a script of one source file, as it is now.
   proto::RecordReport ReportOf(const fs::path& source) {
     std::ofstream(source) << "print(1)";
     struct stat found;
@@ -45,7 +45,7 @@ TEST_F(RunCacheTest, FindsWhatWasKept) {
   ASSERT_TRUE(cache.Find("key").has_value());
   EXPECT_EQ(cache.Find("key")->seconds(), 2.5);
   EXPECT_FALSE(cache.Find("another").has_value());
-  // Nothing half written lies about.
+  // Nothing half written is left behind.
   EXPECT_EQ(std::distance(fs::directory_iterator(folder_ / "runs"), fs::directory_iterator()), 1);
 }
 

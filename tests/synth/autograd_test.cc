@@ -1,4 +1,4 @@
-// The rules by which tensors live and die, on graphs small enough to check by hand.
+// Tests the rules by which tensors live and die, on graphs small enough to check by hand.
 #include "synth/autograd.h"
 
 #include <string>
@@ -33,7 +33,8 @@ Tensor Parameter(Session& s, Sizes sizes) {
 
 std::vector<std::string> Lines(Session& s) { return Instants(s.writer().Finish("")); }
 
-// What torch 2.6 asks for when it sums the rows of a tensor of bfloat16 under memreplay record.
+// These are the requests of torch 2.6 when it sums the rows of a tensor of bfloat16 under memreplay
+// record.
 TEST(Session, SumsOfRowsTakeTheScratchThatWasRecorded) {
   const int64_t rtx_4090 = int64_t{128} * 1536, t4 = int64_t{40} * 1024;
   struct Seen {

@@ -1,4 +1,4 @@
-// The Llama-like model's schedule: closed forms of its peak, and its configuration.
+// Tests the Llama-like model's schedule: closed forms of its peak, and its configuration.
 #include "synth/llama.h"
 
 #include <map>

@@ -1,8 +1,8 @@
-// nanoGPT's schedule against walks that were made independently, event by event, but for
-// workspaces and single numbers, of which tests/record has what PyTorch's own code does. The
-// walks are no part of this project: MEMREPLAY_SHARED names the folder that holds data/golden.
-// What they amount to (a digest of every size, order and lifetime, and the peaks) is kept here,
-// so that the proof stands without them.
+// Compares nanoGPT's schedule with walks that were made independently, event by event, except for
+// workspaces and single numbers, of which tests/record has what PyTorch's own code does. The walks
+// are no part of this project: MEMREPLAY_SHARED names the folder that holds data/golden. This file
+// keeps what they amount to (a digest of every size, order and lifetime, and the peaks), so that
+// the proof stands without them.
 #include <cstdlib>
 #include <fstream>
 #include <iostream>

@@ -1,4 +1,4 @@
-// nanoGPT's schedule: closed forms of its peak, and its configuration.
+// Tests nanoGPT's schedule: closed forms of its peak, and its configuration.
 #include "synth/nanogpt.h"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// The generator against PyTorch itself: small runs recorded by walks/record.py, event
-// by event, but for workspaces, which a recording without a GPU cannot show.
+// Compares the generator with PyTorch itself: small runs recorded by walks/record.py, event by
+// event, except for workspaces, which a recording without a GPU cannot show.
 #include <algorithm>
 #include <fstream>
 #include <sstream>

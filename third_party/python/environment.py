@@ -96,7 +96,7 @@ def download(name, package, folder):
 
 
 def torch_releases():
-    """Returns the releases of PyTorch that have an environment torch-RELEASE, oldest first: one for each minor release."""
+    """Returns the PyTorch releases with an environment torch-RELEASE, oldest first: the newest of each minor one."""
     groups = tomllib.loads((HERE / "pyproject.toml").read_text(encoding="utf-8"))["dependency-groups"]
     found = [name.removeprefix("torch-") for name in groups if re.fullmatch(r"torch-[\d.]+", name)]
     return sorted(found, key=lambda version: [int(part) for part in version.split(".")])

@@ -41,7 +41,7 @@ def tensor(torch, size):
 
 
 def train(torch, steps=3, layers=4):
-    """A few steps of something like training; returns what is still alive."""
+    """Runs a few steps of something like training; returns what is still alive."""
     weights = [tensor(torch, 3 * M + 512 * i) for i in range(layers)]
     state = []
     for _ in range(steps):
@@ -164,7 +164,7 @@ def scenario_warm(torch):
 
 
 def scenario_ring(torch):
-    """More events than the ring holds."""
+    """Makes more events than the ring holds."""
     record(torch, max_entries=100)
     return train(torch, steps=6)
 

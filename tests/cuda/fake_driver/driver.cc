@@ -24,7 +24,7 @@ namespace {
 constexpr std::uint64_t kPoolStep = std::uint64_t{32} << 20;
 constexpr std::uint64_t kPoolAlignment = 512;
 constexpr std::uint32_t kFatBinary = 0xba55ed50;  // how an image of nvcc begins
-constexpr char kCardName[] = "Imaginary GPU";
+constexpr char kCardName[] = "Fictional GPU";
 
 struct Page {
   std::uint64_t size = 0;

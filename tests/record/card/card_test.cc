@@ -1,4 +1,4 @@
-// The card as a program sees it: through stub libraries, as torch does.
+// Tests the card as a script sees it: through stub libraries, as torch does.
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 
@@ -79,7 +79,7 @@ class CardTest : public testing::Test {
   static inline void* management_;
 };
 
-// PyTorch 2.13 asks before it maps an expandable segment, and takes no refusal.
+// PyTorch 2.13 queries this before it maps an expandable segment, and takes no refusal.
 TEST_F(CardTest, BelongsToNoFabric) {
   void* card = nullptr;
   ASSERT_EQ(call("nvmlDeviceGetHandleByIndex_v2", 0u, &card), 0);
@@ -122,7 +122,7 @@ TEST_F(CardTest, SmallCopiesAreRealAndNothingElseIsKnown) {
                  sizeof back, 2),
             0);
   EXPECT_EQ(back, 42);
-  // From one place of the card to another; what is not known stays unknown.
+  // This copies from one place of the card to another; what is not known stays unknown.
   void* other = static_cast<char*>(memory) + 4096;
   EXPECT_EQ(call("cudaMemcpy", other, static_cast<const void*>(memory), std::size_t{8}, 3), 0);
   EXPECT_EQ(call("memreplay_card_known", number(other), std::size_t{4}), 1);
@@ -142,7 +142,7 @@ TEST_F(CardTest, ANewBlockIsUnknownWhoeverHadItBefore) {
   ASSERT_EQ(call("cudaMalloc", &memory, std::size_t{2} * kMiB), 0);
   EXPECT_EQ(call("cudaMemset", memory, 1, std::size_t{4096}), 0);
   EXPECT_EQ(call("memreplay_card_known", number(memory), std::size_t{4096}), 1);
-  // As libc10_cuda.so tells: a block of 512 bytes on card 0.
+  // This reports, as libc10_cuda.so does, a block of 512 bytes on card 0.
   call("_ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE", memory, std::int64_t{512},
        std::size_t{512}, std::size_t{512}, std::uint16_t{1});
   EXPECT_EQ(call("memreplay_card_known", number(memory), std::size_t{1}), 0);
@@ -251,7 +251,7 @@ std::string Summary(void* core) {
   return reinterpret_cast<const char* (*)()>(dlsym(core, "memreplay_card_summary"))();
 }
 
-// This test is the program, and its calls do not come from PyTorch's allocator.
+// This test is the script, and its calls do not come from PyTorch's allocator.
 TEST_F(CardTest, NamesWhoAllocatesPastPyTorch) {
   void* runtime = nullptr;
   std::uint64_t driver = 0;
@@ -287,7 +287,7 @@ TEST_F(CardTest, PinsUpToALimit) {
   call("cudaGetLastError");
 }
 
-// How many pages of a range take memory.
+// Returns how many pages of a range take memory.
 std::size_t Resident(void* begin, std::size_t bytes) {
   std::vector<unsigned char> pages(bytes / 4096);
   EXPECT_EQ(mincore(begin, bytes, pages.data()), 0);
@@ -304,7 +304,7 @@ TEST_F(CardTest, LargeCopiesToTheHostTakeNoMemoryOfIt) {
     ASSERT_NE(map, MAP_FAILED);
     auto* bytes = static_cast<char*>(map);
     std::memset(bytes, 1, kSize);
-    // Not from the beginning of a page to the end of one.
+    // The range does not reach from the beginning of a page to the end of one.
     EXPECT_EQ(call("cudaMemcpy", static_cast<void*>(bytes + 100), static_cast<const void*>(memory),
                    kSize - 300, 2),
               0);

@@ -14,7 +14,7 @@ namespace memreplay::card {
 
 inline constexpr char kCore[] = "record/card/libmemreplay_card.so";
 
-// The core of this test's run files.
+// The core among this test's run files.
 inline void* LoadCore() {
   void* core = dlopen(
       (std::string(std::getenv("TEST_SRCDIR")) + "/" + std::getenv("TEST_WORKSPACE") + "/" + kCore)
@@ -24,7 +24,7 @@ inline void* LoadCore() {
   return core;
 }
 
-// Once a file: one that is loaded must not be written again.
+// Writes a file only once: one that is loaded must not be written again.
 inline void* LoadStub(const StubLibrary& library) {
   const std::string path = testing::TempDir() + "/" + library.soname;
   if (void* loaded = dlopen(path.c_str(), RTLD_NOW | RTLD_NOLOAD)) return loaded;

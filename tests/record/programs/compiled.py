@@ -1,4 +1,4 @@
-"""Prints what Dynamo made of each of these compiled programs, as a line of JSON, the same with and without a recording.
+"""Writes what Dynamo made of each compiled function here as a line of JSON, the same with and without a recording.
 
     compiled.py OUT [NAME...]
 
@@ -33,7 +33,7 @@ def program(since=(2, 1)):
 
 
 class Seen:
-    """What is compiled from now on."""
+    """Collects what is compiled from now on."""
 
     def __init__(self):
         self.graphs, self.guards, self.entries, self.texts = [], [], collections.Counter(), []
@@ -343,7 +343,7 @@ def subclass():
 
 @program((2, 4))  # Triton before 3 looks for the driver where ldconfig says
 def inductor():
-    """Kernels of Triton, forward and backward."""
+    """Runs kernels of Triton, forward and backward."""
     trained(compiled(layers(), "inductor"), numbers(8, 32))
 
 
@@ -405,7 +405,7 @@ def ranks_fsdp():
 
 @program()
 def traced_otherwise():
-    """The text of what FX, make_fx, export and TorchScript write down."""
+    """Adds the text of what FX, make_fx, export and TorchScript write down."""
     from torch.fx.experimental.proxy_tensor import make_fx
     model = layers().eval()
     x = numbers(4, 32)
@@ -424,7 +424,7 @@ def traced_otherwise():
 
 @program((2, 9))
 def ahead_of_time():
-    """Compiled ahead of time, written to a file, read back and called."""
+    """Compiles ahead of time, writes to a file, reads it back and calls it."""
     with torch._dynamo.config.patch(enable_aot_compile=True):
         run = torch.compile(lambda x: F.layer_norm(x, (4,)) + 1, fullgraph=True,
                             backend="aot_eager" if RELEASE < (2, 9) else "inductor")
@@ -436,7 +436,7 @@ def ahead_of_time():
 
 
 def begin_ranks():
-    """A job of one rank: under --ranks 1 by what stands for the others, else by NCCL alone."""
+    """Begins a job of one rank: under --ranks 1 by what stands for the others, else by NCCL alone."""
     import torch.distributed as dist
     more = {} if "RANK" in os.environ else {"store": dist.HashStore(), "rank": 0, "world_size": 1}
     dist.init_process_group("nccl", **more)

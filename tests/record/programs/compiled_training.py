@@ -1,4 +1,4 @@
-"""A small network of which something is compiled; prints which graphs Dynamo made."""
+"""Trains a small network of which something is compiled; prints which graphs Dynamo made."""
 import hashlib
 import sys
 

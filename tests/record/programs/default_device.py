@@ -1,4 +1,4 @@
-"""torch.compile where tensors are the card's unless said otherwise: also the times of kernels that are measured."""
+"""Uses torch.compile where tensors are the card's by default, and the times of kernels that are measured."""
 import torch
 
 torch.set_default_device("cuda")

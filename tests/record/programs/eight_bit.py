@@ -1,4 +1,4 @@
-"""bitsandbytes: its library links the CUDA runtime and launches kernels of its own."""
+"""Uses bitsandbytes, whose library links the CUDA runtime and launches kernels of its own."""
 import bitsandbytes
 import torch
 

@@ -1,4 +1,4 @@
-"""What ranks that are processes send each other: each value here is what NCCL brings on cards."""
+"""Sends values between ranks that are processes: each value here is what NCCL brings on cards."""
 import os
 import sys
 import time
@@ -81,7 +81,7 @@ if rank < 2:
     value = make(rank + 1)
     dist.all_reduce(value, group=pair)
     same(value, 3)
-unknown = torch.randn(4096, 4096, device="cuda").sum()  # nobody knows it, here or there
+unknown = torch.randn(4096, 4096, device="cuda").sum()  # it is unknown, here and there
 dist.all_reduce(unknown)
 
 file = os.path.join(sys.argv[1], "written-by-rank-0")

@@ -1,4 +1,4 @@
-"""Kernels that are not PyTorch's: extension.py KERNELS.so [UNKNOWN.so]"""
+"""Runs kernels that are not PyTorch's: extension.py KERNELS.so [UNKNOWN.so]"""
 import ctypes
 import sys
 

@@ -1,4 +1,4 @@
-"""Pools that are gone, with their memory, when the snapshot is taken: of a MemPool, of CUDA graphs."""
+"""Uses pools that are gone, with their memory, when the snapshot is taken: of a MemPool, of CUDA graphs."""
 import torch
 
 

@@ -1,4 +1,4 @@
-"""A transformer trained like nanoGPT: gpt.py [attention=flash|efficient|manual] [dtype=...] ..."""
+"""Trains a transformer like nanoGPT: gpt.py [attention=flash|efficient|manual] [dtype=...] ..."""
 import contextlib
 import sys
 

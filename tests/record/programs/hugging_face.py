@@ -1,4 +1,4 @@
-"""Models of Transformers, from configurations (nothing is downloaded):
+"""Trains models of Transformers, from configurations (nothing is downloaded):
 hugging_face.py gpt2|checkpointed|llama|lora|generate"""
 import os
 import sys

@@ -1,4 +1,4 @@
-"""Large weights on the CPU are left alone, small ones are not."""
+"""Initialises weights on the CPU: large ones are left alone, small ones are not."""
 import torch
 
 large = torch.empty(1024, 1024).fill_(7.0)

@@ -1,4 +1,4 @@
-"""A model of 70 billion parameters in bfloat16: large_model.py meta|card. Inference with a few tokens."""
+"""Runs a model of 70 billion parameters in bfloat16 on a few tokens: large_model.py meta|card"""
 import sys
 
 import torch

@@ -1,4 +1,4 @@
-"""A classifier as tutorials write it: DataLoader workers, pinned memory, autocast in float16 with a
+"""Trains a classifier as tutorials do: DataLoader workers, pinned memory, autocast in float16 with a
 GradScaler, clipping, a scheduler, a checkpoint saved and loaded."""
 import gc
 import os

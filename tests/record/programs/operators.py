@@ -1,4 +1,4 @@
-"""Operators whose host code asks the card, a library or a kernel's result something; none may fail."""
+"""Runs operators whose host code queries the card, a library or a kernel's result; none may fail."""
 import torch
 import torch.nn.functional as F
 from torch import nn

@@ -1,4 +1,4 @@
-"""One stage of a pipeline on each rank, which tell each other first what they send."""
+"""Runs one stage of a pipeline on each rank; the ranks first say to each other what they send."""
 import torch
 import torch.distributed as dist
 from torch.distributed.pipelining import PipelineStage, ScheduleGPipe

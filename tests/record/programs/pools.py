@@ -1,4 +1,4 @@
-"""Allocations in a pool of the program's own, which lives to the end."""
+"""Allocates in a pool of the script's own, which lives to the end."""
 import torch
 
 pool = torch.cuda.MemPool()

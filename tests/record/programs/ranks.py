@@ -1,6 +1,6 @@
-"""One rank of a job: ranks.py ddp|fsdp1|fsdp2|tensor|calls [left]
+"""Runs one rank of a job: ranks.py ddp|fsdp1|fsdp2|tensor|calls [left]
 
-"left" leaves the process group as it is at the end, as many programs do.
+"left" leaves the process group as it is at the end, as many scripts do.
 """
 import os
 import sys
@@ -27,7 +27,7 @@ class Layer(nn.Module):
 
 
 def exchanged_without_exceptions():
-    """Checks that functional collectives leave PyTorch's operators without exceptions: under a debugger those keep frames."""
+    """Checks that functional collectives raise nothing in PyTorch's operators: a debugger would keep its frames."""
     from torch.distributed import _functional_collectives as functional
     functional.all_reduce(torch.ones(4, device="cuda"), "sum", dist.group.WORLD)  # imports what it needs
     left = []

@@ -1,4 +1,4 @@
-"""cuDNN's recurrent networks: their weights in one block, packed sequences, projections, no biases."""
+"""Runs cuDNN's recurrent networks: their weights in one block, packed sequences, projections, no biases."""
 import torch
 from torch import nn
 

@@ -1,4 +1,4 @@
-"""Four cards in one process: DataParallel, and a pipeline by hand."""
+"""Uses four cards in one process: DataParallel, and a pipeline by hand."""
 import torch
 
 assert torch.cuda.device_count() == 4

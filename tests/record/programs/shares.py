@@ -1,4 +1,4 @@
-"""A process that makes batches on the card and one that trains on them, as torch.multiprocessing shares tensors."""
+"""Makes batches on the card in one process and trains on them in another, as torch.multiprocessing shares tensors."""
 import torch
 import torch.multiprocessing as mp
 

@@ -1,4 +1,4 @@
-"""Work on a side stream, while whose memory is given back: when it is done decides what is reserved."""
+"""Works on a side stream while its memory is freed: when the work is done decides what is reserved."""
 import torch
 
 side = torch.cuda.Stream()

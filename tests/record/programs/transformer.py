@@ -1,4 +1,4 @@
-"""torch.nn's own transformer, trained and then in evaluation, where it takes its fast path."""
+"""Trains torch.nn's own transformer and evaluates it, where it takes its fast path."""
 import torch
 
 torch.manual_seed(0)

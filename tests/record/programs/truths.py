@@ -1,4 +1,4 @@
-"""Values that steer a program: each line is what a card makes of it."""
+"""Prints values that steer a script: each line is what a card makes of it."""
 import torch
 
 d = "cuda"

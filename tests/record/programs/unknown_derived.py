@@ -1,7 +1,7 @@
-"""Asks for values that nobody computed, and for what follows from such values."""
+"""Requests values that nobody computed, and what follows from such values."""
 import torch
 
-rows = torch.randn(1024, 1024, device="cuda").sum(1)  # small, of large: nobody knows them
+rows = torch.randn(1024, 1024, device="cuda").sum(1)  # small, of large: they are unknown
 first = rows[0].item()
 print("a number", 0 < first < 1)
 print("its double", (rows[0] * 2).item() == 2 * first > 1)

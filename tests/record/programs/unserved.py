@@ -1,4 +1,4 @@
-"""What an imagined card does not serve, and what is said of it."""
+"""Uses what a simulated GPU does not serve, for what is said about it."""
 import os
 
 os.environ["PYTORCH_CUDA_ALLOC_CONF"] = "expandable_segments:True"  # of whose pieces no other process has the handles

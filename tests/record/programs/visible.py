@@ -1,4 +1,4 @@
-"""Names the cards that it wants, as scripts do that were written for one machine."""
+"""Names the cards that it needs, as scripts do that were written for one machine."""
 import os
 import sys
 

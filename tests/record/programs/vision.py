@@ -1,4 +1,4 @@
-"""Networks of convolutions: vision.py resnet|unet"""
+"""Trains networks of convolutions: vision.py resnet|unet"""
 import sys
 
 import torch

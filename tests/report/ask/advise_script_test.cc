@@ -1,4 +1,4 @@
-// The search for changes that make a script fit, over runs whose sizes are made up.
+// Tests the search for changes that make a script fit, over runs whose sizes are made up.
 #include "report/ask/advise_script.h"
 
 #include <gtest/gtest.h>
@@ -19,7 +19,7 @@ namespace {
 constexpr int64_t kMiB = int64_t{1} << 20;
 constexpr char kExpandable[] = "expandable_segments:True";
 
-// A script that needs 1000 MiB, and remedies of which each saves something.
+// A script needs 1000 MiB, and each remedy saves something.
 class AdviceSearch : public testing::Test {
  protected:
   void Offer(const std::string& name, int64_t saves, double cost, bool preserves = true,
@@ -167,7 +167,7 @@ TEST_F(AdviceSearch, OtherResultsAreTheLastResort) {
   EXPECT_FALSE(changed.rows(0).preserves());
 }
 
-// What a person reads: one that fits, with its lines; one that is not enough; one that failed.
+// Tests what a person reads: one change fits, with its lines; one is not enough; one failed.
 TEST_F(AdviceSearch, Text) {
   failing_ = "fails";
   Offer("fails", 400, 1);

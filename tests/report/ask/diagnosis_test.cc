@@ -80,7 +80,7 @@ TEST(Diagnosis, ARecordingOfAnNpuIsNamedFirst) {
       << DiagnosisOf(device);
 }
 
-// The file itself, read and asked as inspect and replay do.
+// Reads the file itself, as inspect and replay do.
 TEST(Diagnosis, AFileWithFramesOfTorchNpuIsRecognised) {
   const auto trace = std::make_shared<Trace>();
   trace->strings.Intern("/usr/lib/python3/site-packages/torch_npu/npu/memory.py");

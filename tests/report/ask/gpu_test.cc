@@ -1,4 +1,4 @@
-// From runs on devices of several kinds to the text of `memreplay gpu`.
+// Tests the way from runs on devices of several kinds to the text of `memreplay gpu`.
 #include "report/ask/gpu.h"
 
 #include <gtest/gtest.h>
@@ -63,7 +63,7 @@ proto::Report ReportOn(const AwkwardDevice::Ways& ways, RunBackend backend = Run
   const auto predicted = RunSimulated(plan, first.TotalMemory(), first.FreeMemory());
   EXPECT_TRUE(predicted.ok());
   GpuRunContext context;
-  context.card.set_name("Imaginary 8 GiB");
+  context.card.set_name("Fictional 8 GiB");
   context.card.set_driver("1.0");
   context.card.set_total_bytes(first.TotalMemory().signed_value());
   context.card.set_free_bytes(first.FreeMemory().signed_value());

@@ -28,7 +28,7 @@ std::vector<std::string> Pickles(const std::string& folder) {
   return files;
 }
 
-// What the lists of files show to who reads them.
+// What the lists of files show to their readers.
 struct Count {
   int devices = 0;
   int devices_with_equal_labels = 0;
@@ -94,7 +94,7 @@ TEST(Held, TopStacksOfRealSnapshotsCanBeToldApart) {
   EXPECT_EQ(count.devices_with_equal_labels, 0);
 }
 
-// Without events the blocks of the state at the end tell who holds them.
+// Without events the blocks of the state at the end show who holds them.
 TEST(Held, WithoutATraceTheBlocksTell) {
   auto opened = OpenTrace("tests/data/snapshots/torch-2.15/state_only.pickle");
   ASSERT_TRUE(opened.ok()) << opened.status();
@@ -112,7 +112,7 @@ TEST(Held, WithoutATraceTheBlocksTell) {
   int64_t listed = 0;
   for (const proto::HeldBytes& row : held.stacks()) listed += row.bytes();
   EXPECT_LE(listed, bytes);
-  // Only some.
+  // A filter keeps only some.
   const proto::Held none = HeldAtEnd(*opened, 0, names, {.top = 3, .filter = "no such file"});
   EXPECT_EQ(none.bytes(), 0);
   const proto::Held some = HeldAtEnd(*opened, 0, names, {.top = 1, .filter = ".PY"});

@@ -95,7 +95,7 @@ TEST(Job, AFileWithoutAnAnswerIsARowWithItsError) {
   EXPECT_NE(RenderJobText(job).text.find("failed: b: cut off"), std::string::npos);
 }
 
-// One file has one peak, whichever command is asked; where a simulated device runs out of memory
+// One file has one peak, whichever command reports it; where a simulated device runs out of memory
 // there is none.
 TEST(Job, ComparesThePeakOfARecordingThatRanOut) {
   proto::Report report;

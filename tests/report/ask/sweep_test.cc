@@ -1,4 +1,4 @@
-// Rows of a sweep -> Report -> text.
+// Tests the way from rows of a sweep to the report and its text.
 #include "report/ask/sweep.h"
 
 #include <gtest/gtest.h>
@@ -103,8 +103,7 @@ TEST(AddSweep, CountsWhatComesToTheSame) {
       << SweepSentence(alike.sweep(), alike.unseen());
 }
 
-// Of two that come to the same the one with a key less is suggested, and none for
-// one percent.
+// If two settings come to the same, the one with a key less is suggested; none is for one percent.
 TEST(AddSweep, SuggestsTheSimplest) {
   const SweepRow current = Row("", 1000);
   const std::vector<SweepRow> rows = {
@@ -195,7 +194,7 @@ TEST(RenderFits, ShowsTheEdge) {
   EXPECT_NE(text.find("102 MiB  106,954,752         1 time"), std::string::npos) << text;
 }
 
-// Nobody should change settings for 1.5 %, nor for fewer calls of the driver.
+// Nobody should change settings for 1.5 %, nor for fewer driver calls.
 TEST(AddSweep, SuggestsNothingForLess) {
   SweepRow current = Row("", 1000, 100);
   const std::vector<SweepRow> rows = {Row("expandable_segments:True", 985, 2), current};

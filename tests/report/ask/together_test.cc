@@ -10,7 +10,8 @@
 namespace memreplay {
 namespace {
 
-// A sweep of one device; the first of `peaks` is in force. A peak below 0 is refused.
+// Returns a sweep of one device; the first of `peaks` is that of the current settings. A peak below
+// 0 is refused.
 proto::Report SweepOf(const std::string& file,
                       const std::vector<std::pair<std::string, int64_t>>& peaks, int64_t ooms = 0) {
   proto::Report report;
@@ -28,7 +29,7 @@ proto::Report SweepOf(const std::string& file,
 }
 
 TEST(Together, TheLeastOfTheGreatest) {
-  // b is best for the first, c for the second; a is never best and best for both.
+  // Setting b is best for the first and c for the second; a is never best and best for both.
   const std::vector<proto::Report> reports = {
       SweepOf("x", {{"", 100}, {"a", 60}, {"b", 50}, {"c", 90}}),
       SweepOf("y", {{"", 100}, {"a", 60}, {"b", 80}, {"c", 40}})};
@@ -63,7 +64,7 @@ TEST(Together, WhatWasTriedAloneIsNotTriedAgain) {
   EXPECT_EQ(report.devices(0).sweep().rows(0).conf(), "");  // its own best is the first still
 }
 
-// A row that a call brings about is not one of the settings alone.
+// A row that needs a call is not one of the settings alone.
 TEST(Together, RowsThatNeedACallAreNotCompared) {
   proto::Report report = SweepOf("x", {{"", 100}, {"a", 60}, {"a", 20}});
   proto::Sweep& sweep = *report.mutable_devices(0)->mutable_sweep();

@@ -1,4 +1,4 @@
-// Texts with the verdict and the first action that each should get: tests/data/messages.
+// Checks texts for the verdict and the first action that each should get: tests/data/messages.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -93,7 +93,7 @@ TEST(Corpus, EachTextCutOffAnywhereHasAnAnswerOrAnError) {
   }
 }
 
-// What is set already is not advised again, and no setting where none can help.
+// The advice names no setting that is set already, and none where none can help.
 TEST(Corpus, NoAdviceThatTheTextRulesOut) {
   for (const Case& one : AllCases()) {
     const auto report = ExplainText(one.text);

@@ -134,7 +134,7 @@ TEST(ReadNvidiaSmi, NamesAndBytesOfTheCard) {
   EXPECT_EQ(facts.processes[0].name, "/opt/my python");
 }
 
-// What `record --card` is told must be a card that it knows.
+// The name given to `record --card` must be a card that it knows.
 TEST(CardFlags, AreKnown) {
   for (const std::string_view flag : CardFlags()) {
     std::string error;

@@ -31,7 +31,7 @@ int64_t PeakKilobytes() {
   return usage.ru_maxrss;
 }
 
-// Lines as of a training run.
+// Returns lines as a training run prints them.
 std::string LogText(size_t bytes) {
   std::string text;
   std::mt19937 random(7);
@@ -53,7 +53,7 @@ TEST(WordSearch, FindsAllAndOnlyThem) {
   EXPECT_EQ(found, expected);
 }
 
-// The same as looking for each word at each place.
+// Does the same by looking for each word at each place.
 TEST(WordSearch, AgreesWithTheSimpleSearch) {
   const std::vector<std::string_view> words = {"aabab", "babaa", "aaaaaaa", "bbab"};
   const WordSearch search(words);
@@ -94,7 +94,8 @@ TEST(LogScan, PiecesOfAnySizeGiveTheSame) {
 }
 
 TEST(LogScan, AFailureAcrossTwoStepsIsWhole) {
-  // The steps are of 1 MiB beside what is kept; the failure lies on every part of the border.
+  // The steps are of 1 MiB in addition to what is kept; the failure lies on every part of the
+  // border.
   const std::string lines = LogText((1 << 20) + (48 << 10));
   for (size_t shift = 0; shift < 1200; shift += 100) {
     const std::string log = lines.substr(shift) + kFailure + lines + lines;
@@ -133,8 +134,8 @@ TEST(LogScan, WhatComesMuchLaterIs) {
   EXPECT_EQ(report->explanation().verdict(), proto::Explanation::host);
 }
 
-// 500 MB in two seconds of an idle core's time; the bound leaves room for sanitizers and a slow
-// machine, and is far below what one search for each of the words would take.
+// The bound is 500 MB in two seconds of an idle core's time. It leaves room for sanitizers and a
+// slow machine, and is far below what one search for each of the words would take.
 TEST(LogScan, IsFastAndBounded) {
   const std::string text = LogText(8 << 20);
   LogScan scan;

@@ -123,7 +123,7 @@ TEST(RenderHtml, HoldsTheReport) {
     proto::Report read;
     ASSERT_TRUE(
         google::protobuf::util::JsonStringToMessage(JsonOf(RenderHtml(report)), &read).ok());
-    // Less what the run's columns tell.
+    // This leaves out what the run's columns show.
     for (proto::DeviceReport& device : *report.mutable_devices()) {
       device.mutable_page()->clear_curve();
       device.mutable_page()->clear_maps();
@@ -139,7 +139,7 @@ TEST(RenderHtml, IsAFunctionOfTheReport) {
   EXPECT_EQ(RenderHtml(Example(kHostile)), RenderHtml(Example(kHostile)));
 }
 
-// Nothing is fetched: no address outside of the page appears as one.
+// The page fetches nothing: no address outside of it appears as one.
 TEST(RenderHtml, FetchesNothing) {
   const std::string html = RenderHtml(Example("step"));
   EXPECT_NE(html.find("default-src 'none'"), std::string::npos);
@@ -155,8 +155,8 @@ TEST(RenderHtml, ShowsTheLicenceOfTheLibrary) {
   EXPECT_NE(html.find("Redistribution and use in source and binary forms"), std::string::npos);
 }
 
-// What is there without scripts. Hashes and the style change with the files that
-// they are of.
+// This is what is there without scripts. Hashes and the style change with the files that they are
+// of.
 TEST(RenderHtml, Golden) {
   std::string html = RenderHtml(Example("step"));
   html = html.substr(0, html.find("<footer>"));

@@ -18,7 +18,7 @@ std::string Inflate(const std::string& deflated, size_t size) {
   return bytes;
 }
 
-// What columns.js does.
+// Does what columns.js does.
 std::vector<uint64_t> Unpack(const Column& column) {
   const std::string planes =
       Inflate(column.deflated, column.count * static_cast<size_t>(column.width));

@@ -1,5 +1,5 @@
-// What is inferred of each allocation, held against what Python noted: precision and recall by
-// category, in bytes allocated. Of files without notes, the table of what is inferred.
+// Compares what is inferred about each allocation with what Python noted: precision and recall by
+// category, in bytes allocated. For files without notes, prints the table of what is inferred.
 //
 //   bazel run -c opt //tests/sim/category:compare -- FILE...
 #include <array>

@@ -1,5 +1,5 @@
-// Predicted beside measured, on devices that are honest, that place memory
-// elsewhere, and that lie.
+// Compares predicted and measured runs, on devices that are honest, that place memory elsewhere,
+// and that lie.
 #include "sim/confirm/confirmation.h"
 
 #include <gtest/gtest.h>
@@ -71,7 +71,7 @@ Trace Program(std::vector<Event> events) {
   return trace;
 }
 
-// Two equal blocks in two segments are free: which one comes first is the layout's.
+// Two equal blocks in two segments are free: the layout decides which one comes first.
 Trace Tie() {
   return Program({Alloc(1, MiB(40)), Alloc(2, MiB(40)), Free(1), Free(2), Alloc(3, MiB(40)),
                   Alloc(4, MiB(12)), Free(3)});
@@ -111,7 +111,7 @@ INSTANTIATE_TEST_SUITE_P(All, BackendTest,
                          ::testing::Values(RunBackend::kNative, RunBackend::kDirect,
                                            RunBackend::kAsync));
 
-// The addresses of the device are all that it may differ in.
+// The run may differ in nothing but the addresses of the device.
 TEST(Confirmation, AnotherLayoutIsExplainedByItsAddresses) {
   int parted = 0;
   for (int seed = 1; seed <= 60; ++seed) {
@@ -160,7 +160,7 @@ TEST(Confirmation, ARefusalThatWasNotPredictedIsAFault) {
   ways.refuse = 1;
   const MeasuredRun measured = Measure(prepared, ways);
   EXPECT_FALSE(measured.agrees());
-  // Nothing was cached: trying again is all that PyTorch does, and no event tells.
+  // Nothing was cached: trying again is all that PyTorch does, and no event shows it.
   EXPECT_TRUE(measured.with_addresses.all_equal());
   ASSERT_TRUE(measured.calls_part.has_value());
   EXPECT_EQ(measured.calls_part->measured->request, 1u);
@@ -168,7 +168,7 @@ TEST(Confirmation, ARefusalThatWasNotPredictedIsAFault) {
   EXPECT_TRUE(measured.calls_part->predicted->granted);
   EXPECT_EQ(measured.run.used_at_end, 0);
 
-  // Refused for good it is an out of memory, and decisions differ.
+  // If it is refused for good it is an out of memory, and decisions differ.
   ways.refuse.reset();
   ways.refuse_from = 1;
   const MeasuredRun refused = Measure(prepared, ways);
@@ -255,9 +255,9 @@ TEST(FindShortage, NamesWhatIsNeeded) {
   EXPECT_EQ(small->needed, MiB(40 + 40).signed_value());
   EXPECT_FALSE(small->at_least);
   EXPECT_EQ(small->request, 1u);
-  // The program is asked to run out of memory on a small device.
+  // The schedule is meant to run out of memory on a small device.
   EXPECT_FALSE(look(GiB(1), GiB(1), MiB(64)).has_value());
-  // The card cannot stand for a device of that size.
+  // This GPU cannot stand for a device of that size.
   const auto asked = look(GiB(1), MiB(64), GiB(1));
   ASSERT_TRUE(asked.has_value());
   EXPECT_EQ(asked->needed, MiB(40 + 40).signed_value());

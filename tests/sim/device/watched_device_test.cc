@@ -1,4 +1,4 @@
-// Devices that stand before another one: they must do what every device does.
+// Tests devices that stand before another one: they must do what every device does.
 #include "sim/device/watched_device.h"
 
 #include <gtest/gtest.h>

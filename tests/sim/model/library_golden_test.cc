@@ -1,6 +1,6 @@
-// What PyTorch's own compiled libraries did with small programs (tests/data/
-// conformance, written by tests/conformance/run --write-golden), held against
-// the model: every event, statistic, segment, block and refusal, release by release.
+// Compares what PyTorch's own compiled libraries did with small schedules (tests/data/conformance,
+// written by tests/conformance/run --write-golden) with the model: every event, statistic, segment,
+// block and refusal, release by release.
 #include <dirent.h>
 #include <google/protobuf/struct.pb.h>
 #include <google/protobuf/util/json_util.h>
@@ -55,7 +55,7 @@ uint64_t Number(const Value& object, const std::string& key) {
   return static_cast<uint64_t>(Get(object, key).number_value());
 }
 
-// One line per event, in the words of PyTorch's trace.
+// Prints one line per event, in the words of PyTorch's trace.
 std::string EventLine(std::string_view action, uint64_t address, uint64_t size, uint64_t stream) {
   return StrCat(action, " ", address, " ", size, " on ", stream);
 }

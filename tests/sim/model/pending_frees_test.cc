@@ -1,4 +1,5 @@
-// Frees that wait for other streams: only streams that progressed are polled, and nothing shows it.
+// Tests frees that wait for other streams: only streams that progressed are polled, and nothing
+// shows it.
 #include <gtest/gtest.h>
 
 #include <random>

@@ -1,6 +1,6 @@
-// Random programs on the caching allocator, with independent checks after every
-// step. A failure prints the shortest failing program as flat JSON lines; put
-// it in a file and `memreplay replay` runs it.
+// Runs random schedules on the caching allocator, with independent checks after every step. A
+// failure prints the shortest failing schedule as flat JSON lines; put it in a file and `memreplay
+// replay` runs it.
 //
 //   MEMREPLAY_PROGRAM_SEEDS=n   seeds per mix (default 6)
 #include <cstdlib>
@@ -35,7 +35,7 @@ const TorchProfile& ReleaseOf(uint64_t seed) {
   return **FindTorchProfile(kReleases[seed % 3]);
 }
 
-// The outcomes of a mix's programs, by seed from 1. Each runs once per process.
+// Returns the outcomes of a mix's schedules, by seed from 1. Each runs once per process.
 const std::vector<ProgramOutcome>& Outcomes(Mix mix) {
   static auto& outcomes = *new std::map<Mix, std::vector<ProgramOutcome>>();
   std::vector<ProgramOutcome>& of_mix = outcomes[mix];

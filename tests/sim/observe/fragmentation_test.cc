@@ -49,7 +49,7 @@ class FragmentationTest : public testing::Test {
     moments_->OnStart({}, allocator_);
     observer->OnStart({}, allocator_);
   }
-  // Another run.
+  // This is another run.
   void Restart() {
     usage_ = UsageObserver();
     moments_.emplace(usage_);
@@ -96,7 +96,7 @@ TEST_F(FragmentationTest, MeasuresWasteAtTheGivenEvent) {
   EXPECT_EQ(f.free_sets[1].free, MiB(38));
   EXPECT_TRUE(f.free_sets[1].is_large);
   EXPECT_EQ(f.free_sets[2].stream, 1u);
-  // 512 < 1024; 8 MiB < 10 MiB; nothing large was asked for on stream 1.
+  // 512 < 1024; 8 MiB < 10 MiB; nothing large was requested on stream 1.
   EXPECT_EQ(f.unservable, Bytes(512) + MiB(28));
   EXPECT_EQ(f.requests, 3u);
   EXPECT_NEAR(f.unservable_share(), (512 + 28.0 * 1048576) / (4608 + 60.0 * 1048576), 1e-12);

@@ -1,5 +1,5 @@
-// The programs of examples/mechanisms, each with the verdict that its public
-// report deserves, and what the counterfactuals must say of it.
+// Runs the schedules of examples/mechanisms, and checks the verdict that the public report of each
+// deserves and what the counterfactuals must say about it.
 #include "sim/oom/oom_analysis.h"
 
 #include <gtest/gtest.h>
@@ -46,8 +46,8 @@ const Counterfactual* Find(const OomAnalysis& analysis, ChangeKind kind,
   return nullptr;
 }
 
-// Of any analysis: parts of the state add up, the control runs out, and the
-// least more memory is the least.
+// Checks what holds for any analysis: parts of the state add up, the control runs out, and the
+// minimum of additional memory is the minimum.
 void ExpectSound(const Analysed& run) {
   const OomAnalysis& analysis = *run.analysis;
   EXPECT_TRUE(analysis.reproduced);

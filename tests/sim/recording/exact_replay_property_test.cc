@@ -1,6 +1,6 @@
-// What the simulator records, the simulator replays: for random programs under
-// many settings, complete or with the head lost at any event. The recording
-// holds what PyTorch's has; the rest has to be inferred.
+// Checks that the simulator replays what it records, for random schedules under many settings,
+// complete or with the head lost at any event. The recording holds what PyTorch's has; the rest has
+// to be inferred.
 #include <cstdlib>
 #include <memory>
 #include <random>
@@ -56,11 +56,11 @@ struct Case {
   const char* name;
   Made made;
   uint64_t inexact_percent = 0;  // of recordings with their heads lost, at most
-  // Of complete ones, which then have to say why.
+  // The share of complete ones, which then have to say why.
   uint64_t inexact_complete_percent = 0;
 };
 
-// MEMREPLAY_SEEDS asks for more.
+// MEMREPLAY_SEEDS may set a larger number.
 uint64_t Seeds() {
   const char* seeds = std::getenv("MEMREPLAY_SEEDS");
   return seeds != nullptr ? std::strtoull(seeds, nullptr, 10) : 6;
@@ -94,7 +94,7 @@ ExactReplayResult Replay(std::shared_ptr<const Trace> trace, const Made& made,
   return ReplayAsRecorded(schedule, made.config, ProfileOf(made), options);
 }
 
-// What is claimed to be exact, compared once more, by other means.
+// Compares once more, by other means, what is claimed to be exact.
 void ExpectSamePrefix(const EventList& recorded, const std::vector<Event>& simulated,
                       const ExactReplayResult& result) {
   // The rest of a request that was lost is at the very beginning.
@@ -110,7 +110,7 @@ void ExpectSamePrefix(const EventList& recorded, const std::vector<Event>& simul
   }
 }
 
-// What of an allocator's state no file tells before it matters.
+// Returns whether the reason is a state of the allocator that no file shows before it matters.
 bool TellsOfHiddenState(const std::string& reason) {
   for (const char* clause :
        {"does not determine the extents of", "do not record the ages of blocks cached",

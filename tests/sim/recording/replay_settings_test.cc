@@ -149,7 +149,7 @@ TEST(ResolveSettings, RefusesWhatPyTorchRejects) {
   EXPECT_NE(error(Recording(), request).find("expected a number from 0 to 1, found 1.5"),
             std::string::npos);
 
-  // What a program changes on its way and PyTorch rejects is the program's affair.
+  // The schedule itself answers for what it changes on its way and PyTorch rejects.
   Trace program = Program("");
   AddSettingsEvent(program, "no_such_key:1");
   EXPECT_TRUE(ResolveSettings(program, {}).ok());

@@ -16,7 +16,7 @@ AllocatorConfig Config(const char* conf) {
   return config;
 }
 
-// What is found in a recording made under `recorded` where the file lists `listed`.
+// Returns what is found in a recording made under `recorded` if the file lists `listed`.
 std::optional<OtherSettings> Find(const char* recorded, const char* listed) {
   const Made made = {.config = Config(recorded)};
   const Schedule schedule =

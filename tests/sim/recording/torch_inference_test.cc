@@ -10,7 +10,7 @@
 namespace memreplay {
 namespace {
 
-// What a snapshot with blocks and events of a release looks like.
+// Returns what a snapshot with blocks and events of a release looks like.
 Trace WrittenBy(const TorchProfile& profile) {
   Trace trace;
   trace.layout = testing::LayoutOf(profile);
@@ -36,7 +36,7 @@ TEST(InferTorchProfile, NewestOfThoseThatFit) {
   }
 }
 
-// The releases that fit, and the keys that say so.
+// Returns the releases that fit, and the keys that say so.
 std::string Why(const ProfileChoice& inferred) {
   return StrCat(inferred.fitting.front()->release, " to ", inferred.fitting.back()->release, ": ",
                 absl::StrJoin(inferred.evidence, ", "));

@@ -19,7 +19,7 @@ namespace {
 using testing::Training;
 using testing::TwoBlocks;
 
-// What the recording requests with the first remedy of a kind; "" if there is none.
+// Returns what the recording requests with the first remedy of a kind; "" if there is none.
 std::string With(Training training, RemedyKind kind, uint32_t every = 1) {
   const Schedule schedule = training.Build();
   const Meanings meanings = FindMeanings(schedule);

@@ -24,7 +24,7 @@ inline constexpr char kModuleFile[] = "/x/torch/nn/modules/module.py";
 // Allocations have names; sizes are in MiB.
 class Training {
  public:
-  // Frames of a call of a module from `outer`.
+  // Returns frames of a call of a module from `outer`.
   static Frames Called(Frames inner, const Frames& outer) {
     inner.emplace_back(kModuleFile, "_call_impl", 1);
     inner.emplace_back(kModuleFile, "_wrapped_call_impl", 2);
@@ -77,8 +77,8 @@ class Training {
   }
   Schedule Build() { return recording_.NoSegments().Build(); }
 
-  // "+a +b -a": what a schedule made of this one requests; "+8" for what the recording lacks, with
-  // its size, and "-8" for its free.
+  // Returns "+a +b -a" for what a schedule made of this one requests, with "+8" for what the
+  // recording lacks, by its size, and "-8" for its free.
   std::string Words(const Schedule& schedule) const {
     std::string words;
     absl::flat_hash_map<AllocationId, uint64_t> added;

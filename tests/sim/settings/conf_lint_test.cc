@@ -63,7 +63,7 @@ TEST(ConfLint, MisspelledKeys) {
   EXPECT_TRUE(Says(Text(Lint("max_split_size:128")), "did you mean max_split_size_mb?"));
   EXPECT_TRUE(Says(Text(Lint("expandable_segment:True")), "did you mean expandable_segments?"));
   EXPECT_FALSE(Says(Text(Lint("foo:1")), "did you mean"));
-  // Both wrong keys are told, though PyTorch stops at the first.
+  // Both wrong keys are reported, though PyTorch stops at the first.
   const std::string text = Text(Lint("foo:1,bar:2"));
   EXPECT_TRUE(Says(text, "error foo:"));
   EXPECT_TRUE(Says(text, "error bar:"));

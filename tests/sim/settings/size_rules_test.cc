@@ -80,8 +80,8 @@ TEST(SizeRules, DivisionsArePerPowerOfTwo) {
   EXPECT_EQ(RoundupPower2Divisions(GiB(4096), config), 15u);
 }
 
-// The rule in plain words (the next multiple of a part of the power of two below),
-// against the arithmetic used.
+// Compares the rule in plain words (the next multiple of a part of the power of two below) with the
+// arithmetic used.
 TEST(SizeRules, AgreesWithThePlainWording) {
   uint64_t state = 88172645463325252ull;
   for (int i = 0; i < 20000; ++i) {

@@ -1,4 +1,4 @@
-// What every Allocator must do, whatever its policy. To run it on one:
+// The contract of every Allocator, whatever its policy. This runs it on one:
 //
 //   struct MyAllocatorTraits {
 //     static std::unique_ptr<Allocator> Make(Device& device);
@@ -34,7 +34,7 @@ class AllocatorContractTest : public testing::Test, protected Observer {
     events_.push_back(event);
   }
 
-  // Applies a request; the events of it alone are in events_ afterwards.
+  // Applies a request; events_ then has the events of it alone.
   void Do(EventKind kind, AllocationId id = kNoAllocation, uint64_t size = 0) {
     Event request;
     request.kind = kind;

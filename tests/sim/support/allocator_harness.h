@@ -1,5 +1,5 @@
-// Drives a CachingAllocator step by step and keeps what it emitted as short
-// lines ("segment_alloc A+0 2M"), one an event.
+// Drives a CachingAllocator step by step and keeps what it emitted as short lines ("segment_alloc
+// A+0 2M"), one an event.
 #ifndef MEMREPLAY_TESTS_SIM_SUPPORT_ALLOCATOR_HARNESS_H_
 #define MEMREPLAY_TESTS_SIM_SUPPORT_ALLOCATOR_HARNESS_H_
 
@@ -31,20 +31,20 @@ class AllocatorHarness : public Observer {
   // Returns the id. `stream` is an index into options.streams.
   AllocationId Alloc(uint64_t size, uint32_t stream = 0);
   void Free(AllocationId id);
-  // Any other request.
+  // Applies any other request.
   absl::Status Do(EventKind kind, AllocationId id = kNoAllocation, uint32_t stream = 0,
                   uint16_t pool = 0, uint64_t size = 0);
   absl::Status EmptyCache() { return Do(EventKind::kEmptyCache); }
 
-  // What was emitted since the last call, PyTorch's actions only, joined by "; ".
-  // Addresses print as A+n from the first cudaMalloc address, Vi+n from the i-th
-  // reservation; sizes that are whole MiB as "nM".
+  // Returns what was emitted since the last call, PyTorch's actions only, joined by "; ". Addresses
+  // print as A+n from the first cudaMalloc address, Vi+n from the i-th reservation; sizes that are
+  // whole MiB print as "nM".
   std::string Take();
 
   CachingAllocator& allocator() { return *allocator_; }
   const MemoryStats& stats() const { return allocator_->statistics(); }
   SimulatedDevice& device() { return *device_; }
-  // "A+0 3072 inactive 1000; ..." of all blocks, segments divided by " | ".
+  // Returns "A+0 3072 inactive 1000; ..." for all blocks, segments divided by " | ".
   std::string Blocks() const;
   void OnEvent(const Event& event) override;
 

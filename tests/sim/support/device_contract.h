@@ -1,4 +1,4 @@
-// What every Device must do, whatever it is made of. To run it on a device:
+// The contract of every Device, whatever it is made of. This runs it on a device:
 //
 //   struct MyDeviceTraits {
 //     // A device with at least `memory` free; `explicit_completion` as in

@@ -31,15 +31,15 @@ struct Made {
   bool few_sizes = false;      // many blocks of equal sizes
 };
 
-// What a snapshot with blocks and events of a release has and lacks.
+// Returns what a snapshot with blocks and events of a release has and lacks.
 LayoutFacts LayoutOf(const TorchProfile& profile);
 
 const TorchProfile& ProfileOf(const Made& made);
 
-// Runs the program and records it from the first event on.
+// Runs the schedule and records it from the first event on.
 Trace MakeRecording(const Made& made);
 
-// The same without its first `events` events, as after a lost head.
+// Does the same without the first `events` events, as after a lost head.
 std::shared_ptr<const Trace> WithoutHead(const Made& made, size_t events);
 
 }  // namespace memreplay::testing

@@ -175,7 +175,7 @@ void Generator::Free(size_t index) {
   live_.erase(live_.begin() + static_cast<ptrdiff_t>(index));
 }
 
-// Frees one, the oldest, the newest, or every other block.
+// Frees one block, the oldest, the newest, or every other one.
 void Generator::FreeSome() {
   if (live_.empty()) return;
   switch (Below(10)) {
@@ -208,8 +208,8 @@ void Generator::TrainingStep() {
   while (live_.size() > before + Below(3)) Free(live_.size() - 1);
 }
 
-// Every other one of a row of blocks goes back to the driver, then one is asked
-// for that spans several of the holes.
+// Releases every other one of a row of blocks to the driver, then requests one that spans several
+// of the holes.
 void Generator::HolesStep() {
   const uint64_t unit = OneOf<uint64_t>({20, 20, 10, 2}) * kMi;
   const size_t before = live_.size();
@@ -221,8 +221,8 @@ void Generator::HolesStep() {
   Alloc(unit * (Chance(50) ? count : 2 + Below(count - 1)) - Below(2) * 512, 0);
 }
 
-// Cached blocks of several ages, then a request that makes garbage collection
-// choose among them.
+// Caches blocks of several ages, then makes a request that lets garbage collection choose among
+// them.
 void Generator::AgesStep() {
   const size_t before = live_.size();
   const size_t count = 3 + Below(5);
@@ -237,7 +237,7 @@ void Generator::AgesStep() {
   Alloc((20 + Below(30)) * kMi, 0);
 }
 
-// A pool from its beginning to the return of its memory.
+// Runs a pool from its beginning to the release of its memory.
 void Generator::PoolLife() {
   uint16_t pool = 1;
   while (pool < kProgramPools.size() && (pool_holds_[pool] > 0 || released_.count(pool) != 0)) {
@@ -299,9 +299,9 @@ void Generator::PoolStep() {
   } else if (!begun && pool_holds_[pool] > 0) {
     if (--pool_holds_[pool] == 0) {
       released_.insert(pool);
-      // The number of a pool's segments goes wrong when an expandable range is
-      // given back in parts while some of it is live; PyTorch then leaves its
-      // state undefined. So such a pool is emptied before.
+      // The number of a pool's segments goes wrong when an expandable range is released in parts
+      // while some of it is live; PyTorch then leaves its state undefined. So such a pool is
+      // emptied before.
       for (size_t i = live_.size(); expandable_ && i > 0; --i) {
         if (live_[i - 1].pool == pool) Free(i - 1);
       }

@@ -1,5 +1,5 @@
-// Random programs: lists of requests that are meant to bring an allocator into
-// every state, the same list for the same seed.
+// Random schedules: lists of requests that are meant to bring an allocator into every state, the
+// same list for the same seed.
 #ifndef MEMREPLAY_TESTS_SIM_SUPPORT_PROGRAM_GENERATOR_H_
 #define MEMREPLAY_TESTS_SIM_SUPPORT_PROGRAM_GENERATOR_H_
 
@@ -17,7 +17,7 @@
 
 namespace memreplay {
 
-// One record of a program. Fields as in Event; `handle` names an allocation.
+// One record of a schedule. Fields are as in Event; `handle` names an allocation.
 struct Step {
   EventKind kind = EventKind::kAlloc;
   uint64_t handle = 0;
@@ -27,8 +27,8 @@ struct Step {
   std::string text;
 };
 
-// A program as a value that can be cut: any subset of its steps is a program
-// again (frees and uses of handles that are not live are dropped).
+// A schedule as a value that can be cut: any subset of its steps is a schedule again (frees and
+// uses of handles that are not live are dropped).
 struct Program {
   std::string conf;
   Bytes total;
@@ -41,7 +41,7 @@ inline constexpr uint32_t kProgramStreams = 5;  // handles 0 to 4
 inline constexpr std::array<PoolId, 5> kProgramPools = {PoolId{}, PoolId{0, 1}, PoolId{0, 2},
                                                         PoolId{1, 0}, PoolId{2, 0}};
 
-// What a reader of the flat program format makes of it.
+// Returns what a reader of the flat schedule format makes of it.
 Trace ToTrace(const Program& program);
 
 enum class Mix : uint8_t {

@@ -1,5 +1,5 @@
-// Runs a program and checks after every step what must hold whatever the
-// program does; cuts a failing program down.
+// Runs a schedule and checks after every step what must hold whatever the schedule does; cuts a
+// failing schedule down.
 #ifndef MEMREPLAY_TESTS_SIM_SUPPORT_PROGRAM_RUNNER_H_
 #define MEMREPLAY_TESTS_SIM_SUPPORT_PROGRAM_RUNNER_H_
 
@@ -19,24 +19,24 @@ struct ProgramOutcome {
   uint64_t ooms = 0;
 };
 
-// Replays on CachingAllocator and SimulatedDevice. After every request:
-// CheckInvariants(), OverlapChecker, the identities between segments and
-// statistics, usage and free blocks counted from events, the device's free
-// memory. At the end, once everything is freed and flushed: nothing is left.
+// Replays on CachingAllocator and SimulatedDevice. Checks after every request: CheckInvariants(),
+// OverlapChecker, the identities between segments and statistics, usage and free blocks counted
+// from events, and the device's free memory. At the end, once everything is freed and flushed,
+// nothing may be left.
 ProgramOutcome RunProgram(const Program& program, const TorchProfile& profile);
 
-// The same of a program that no caller would write, such as one that gives a pool back twice:
+// Does the same with a schedule that no caller would write, such as one that releases a pool twice:
 // requests may end in an assertion of PyTorch's own, and then something may be left at the end.
 ProgramOutcome RunAnyProgram(const Program& program, const TorchProfile& profile);
 
-// The same in a process of its own, so that a stopped process is a failure too.
+// Does the same in a process of its own, so that a stopped process is a failure too.
 ProgramOutcome RunProgramIsolated(const Program& program, const TorchProfile& profile);
 
-// The shortest program found, by leaving out steps and then making sizes
-// simpler, for which `fails` still holds. `program` must fail.
+// Returns the shortest schedule found, by leaving out steps and then making sizes simpler, for
+// which `fails` still holds. `program` must fail.
 Program ShrinkProgram(Program program, const std::function<bool(const Program&)>& fails);
 
-// The program as flat JSON lines, ready for `memreplay replay`.
+// Returns the schedule as flat JSON lines, ready for `memreplay replay`.
 std::string ProgramText(const Program& program);
 
 }  // namespace memreplay

@@ -1,5 +1,5 @@
-// What PyTorch promises of a snapshot and the statistics taken at the same
-// moment: sums over the listed segments and blocks equal the current values.
+// What PyTorch promises about a snapshot and the statistics taken at the same moment: sums over the
+// listed segments and blocks equal the current values.
 #ifndef MEMREPLAY_TESTS_SIM_SUPPORT_STATISTICS_IDENTITIES_H_
 #define MEMREPLAY_TESTS_SIM_SUPPORT_STATISTICS_IDENTITIES_H_
 
@@ -10,7 +10,7 @@
 
 namespace memreplay {
 
-// "" if all identities hold, else the first that does not, with both values.
+// Returns "" if all identities hold, else the first that does not, with both values.
 std::string BrokenStatisticsIdentity(const MemoryState& segments, const MemoryStats& stats);
 
 }  // namespace memreplay

@@ -58,7 +58,7 @@ TEST(LargestFit, EndsWhereNoAllocatorWouldDo) {
   EXPECT_EQ(highest, 41);
 }
 
-// 8 does not fit, 100 does, as fragmentation has it: far from the edge that bisection finds.
+// Because of fragmentation, 8 does not fit and 100 does: far from the edge that bisection finds.
 TEST(LargestFit, FindsGapsFarFromTheEdge) {
   const LargestFit found = FindLargestFit(
       1000, kPlenty, [](int64_t value) { return TryOutcome(value <= 100 && value != 9); });

@@ -1,4 +1,4 @@
-// Looking back on runs, what streams cost, and what is live at the peak.
+// Tests looking back on runs, what streams cost, and what is live at the peak.
 #include "sim/whatif/look_back.h"
 
 #include <gtest/gtest.h>
@@ -154,7 +154,7 @@ TEST(LookBackOn, ALateRecordingReplaysAsItHappened) {
   ASSERT_TRUE(look_back.ok()) << look_back.status();
   EXPECT_FALSE(look_back->diverged) << look_back->exactness_reason;
   EXPECT_EQ(look_back->exact_until, 3u);
-  EXPECT_EQ(look_back->open_extents, 0u);  // the block behind tells where it ended
+  EXPECT_EQ(look_back->open_extents, 0u);  // the block behind shows where it ended
   EXPECT_EQ(look_back->peak.active(), MiB(12));
   ASSERT_EQ(look_back->holders.size(), 1u);
   EXPECT_EQ(look_back->holders[0].most_cached, MiB(12));  // at the begin

@@ -20,7 +20,7 @@ namespace {
 
 constexpr char kServing[] = "tests/data/serving.jsonl";
 
-// A program, and what a sweep of it needs.
+// A schedule, and what a sweep of it needs.
 struct Subject {
   explicit Subject(const std::string& name, const SettingsRequest& request = {})
       : Subject(std::make_shared<const Trace>(Read(name)), request) {}
@@ -315,8 +315,8 @@ TEST(FindSmallestCapacity, IsWhatTryingEverySizeFinds) {
   }
 }
 
-// A program that survives on a device and not on a larger one, where it caches
-// longer what then does not fit.
+// This schedule survives on a device and not on a larger one, where it caches longer what then does
+// not fit.
 TEST(FindSmallestCapacity, WhereSurvivalIsNotMonotone) {
   int found_some = 0;
   for (uint32_t seed = 0; seed < 60; ++seed) {

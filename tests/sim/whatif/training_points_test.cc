@@ -1,5 +1,5 @@
-// Predictions of whole training runs (synth) against what people measured,
-// and against an independent walk's figures. docs/schedules.md tells the stories.
+// Compares predictions of whole training runs (synth) with what people measured, and with an
+// independent walk's figures. docs/schedules.md has the stories.
 #include <memory>
 #include <optional>
 #include <sstream>
@@ -59,7 +59,7 @@ constexpr char kMedium[] =  // 77M
 // --- measured by people
 
 TEST(PublishedPoints, NanoGptIssue88) {
-  // 124M, batch 32, eager, 15.78 GiB: wants 6.14 GiB with 10.16 GiB allocated.
+  // 124M, batch 32, eager, 15.78 GiB: it requests 6.14 GiB with 10.16 GiB allocated.
   const Outcome run = Predict("batch_size=32 compile=False dtype=float16", MiB(15933));
   ASSERT_TRUE(run.oom.has_value());
   EXPECT_EQ(run.oom->phase, "eval@iter0");
@@ -70,8 +70,8 @@ TEST(PublishedPoints, NanoGptIssue88) {
 }
 
 TEST(PublishedPoints, EvaluationOnATwelveGigabyteCard) {
-  // The same model compiled, batch 64: wants 6.14 GiB with 6.78 GiB allocated and
-  // 7.04 GiB in the process, 224.9 MiB of them not PyTorch's.
+  // The same model compiled, batch 64: it requests 6.14 GiB with 6.78 GiB allocated and 7.04 GiB in
+  // the process, 224.9 MiB of them not PyTorch's.
   const Outcome run = Predict("batch_size=64 compile=True dtype=bfloat16", MiB(9950));
   ASSERT_TRUE(run.oom.has_value());
   EXPECT_EQ(run.oom->phase, "eval@iter0");
@@ -90,8 +90,8 @@ TEST(PublishedPoints, CompiledProcessOnAFortySeventy) {
 }
 
 TEST(PublishedPoints, FineTuningOfTheLargestModel) {
-  // gpt2-xl, batch 1, 24 GB: wants 100 MiB with 21.67 GiB allocated, 21.92 GiB
-  // reserved, so the allocator could get less than 22546 MiB. Soft: that nanoGPT still had a gelu
+  // gpt2-xl, batch 1, 24 GB: it requests 100 MiB with 21.67 GiB allocated, 21.92 GiB reserved, so
+  // the allocator could get less than 22546 MiB. The bound is soft: that nanoGPT still had a gelu
   // of several ops, and with 10 MiB less it is the product before the softmax that fails here.
   const Outcome run = Predict(
       "init_from=gpt2-xl batch_size=1 gradient_accumulation_steps=32 attention=manual "

@@ -14,8 +14,8 @@ Lifetime Life(uint32_t begin, uint32_t end, uint64_t units) {
   return {begin, end, Bytes(units * 512 - 100), Bytes(units * 512)};
 }
 
-// A checker of its own: goes through the moments and keeps what is in use by
-// offset, where neighbours must not reach into one another.
+// Checks independently: goes through the moments and keeps what is in use by offset, where
+// neighbours must not overlap.
 ::testing::AssertionResult IsValid(const std::vector<Lifetime>& lifetimes, const Packing& packing) {
   if (packing.offset.size() != lifetimes.size()) {
     return ::testing::AssertionFailure() << packing.offset.size() << " offsets";
@@ -79,8 +79,8 @@ TEST(BestPacking, ReusesWhatIsOver) {
   EXPECT_EQ(packing.height, Bytes(15 * 512));
 }
 
-// As they come: 1 lies low, 2 above it, and when 1 is gone, 3 does not fit below 2.
-// Who knows that puts the long-lived 2 at the bottom.
+// In the order of arrival, 1 lies low, 2 above it, and when 1 is gone, 3 does not fit below 2. With
+// that known, the long-lived 2 goes to the bottom.
 TEST(BestPacking, ForesightIsBetterThanPlacingAsTheyCome) {
   const std::vector<Lifetime> lifetimes = {Life(0, 2, 10), Life(1, 9, 2), Life(2, 9, 11)};
   const Packing packing = BestPacking(lifetimes);

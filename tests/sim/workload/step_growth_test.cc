@@ -1,4 +1,4 @@
-// Leaks as programs have them, and what looks like one.
+// Tests leaks as scripts have them, and what looks like one.
 #include "sim/workload/step_growth.h"
 
 #include <gtest/gtest.h>
@@ -82,7 +82,7 @@ std::ostream& operator<<(std::ostream& out, const Found& found) {
   for (const SiteGrowth& site : found.growth.sites) {
     out << "stack " << site.stack << " bytes " << site.bytes << " kept " << site.kept << " steps "
         << site.steps << " late " << site.late_steps << " every " << site.every
-        << (site.given_back ? " given back\n" : "\n");
+        << (site.given_back ? " released half\n" : "\n");
   }
   return out;
 }
@@ -168,8 +168,8 @@ TEST(FindLeak, WithoutStacksByTheSize) {
   EXPECT_EQ(found.leak->size, KiB(96));
 }
 
-// loss kept with its graph: the step keeps most of what it takes, as layers do;
-// that there is a backward pass in it tells.
+// The loss is kept with its graph: the step keeps most of what it takes, as layers do; only the
+// backward pass in it shows that it is a step.
 TEST(FindLeak, AStepThatKeepsItsGraph) {
   Habits habits;
   habits.python_forward = true;

@@ -12,7 +12,7 @@ from torch.nn import functional as F
 
 
 def attend(q, k, v, kind, dropout=0.0):
-    """Calls scaled_dot_product_attention, or ("flash", "efficient") a kernel by name: a walk has no card to choose by."""
+    """Calls scaled_dot_product_attention, or its kernel "flash" or "efficient": a walk has no card to choose by."""
     ops = torch.ops.aten
     if kind == "auto":
         return F.scaled_dot_product_attention(q, k, v, dropout_p=dropout, is_causal=True)
@@ -55,7 +55,7 @@ class FusedRmsNorm(nn.Module):
 
 
 def rotate(q, k, angles):
-    """Pairs of neighbouring channels as complex numbers, turned by the angle of their position."""
+    """Turns pairs of neighbouring channels, as complex numbers, by the angle of their position."""
     angles = angles.view(1, angles.size(0), 1, angles.size(1))
     q_ = torch.view_as_complex(q.float().reshape(*q.shape[:-1], -1, 2))
     k_ = torch.view_as_complex(k.float().reshape(*k.shape[:-1], -1, 2))

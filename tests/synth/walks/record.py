@@ -82,7 +82,7 @@ def make_log():
         return in_engine and first._use_count() <= 4 and storage_uses(first) == storage_uses(torch.empty(1))
 
     def without_kernel(func, args, kwargs):
-        """What func returns, as far as sizes, strides, types and aliases go."""
+        """Returns what func returns, as far as sizes, strides, types and aliases go."""
         returns = func._schema.returns
         if func.name() in SHARING or (returns and all(r.alias_info and not r.alias_info.is_write for r in returns)):
             return func(*args, **kwargs)  # a view: no kernel

@@ -1,4 +1,4 @@
-// Every example of docs/formats.md is read, and as what it says it is.
+// Reads every example of docs/formats.md, and as the format that the page says.
 #include <gtest/gtest.h>
 
 #include <fstream>

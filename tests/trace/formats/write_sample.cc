@@ -1,5 +1,5 @@
-// write_sample FORMAT FILE: the sample trace of trace_dump.h, for tests that
-// other programs can read what we write.
+// write_sample FORMAT FILE: writes the sample trace of trace_dump.h, for tests that other software
+// can read what we write.
 #include <fstream>
 #include <iostream>
 

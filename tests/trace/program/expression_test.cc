@@ -80,7 +80,7 @@ TEST(Expression, FoldsConstants) {
   EXPECT_EQ(fold("2*B+-1"), 11);
   EXPECT_EQ(fold("roundup(100*B, 512)"), 1024);
   EXPECT_EQ(fold("x"), std::nullopt);
-  EXPECT_EQ(fold("7/2"), std::nullopt);  // no value: whoever evaluates it is told
+  EXPECT_EQ(fold("7/2"), std::nullopt);  // no value: evaluating it reports that
 }
 
 TEST(Expression, ChecksArithmetic) {

@@ -1,4 +1,5 @@
-// A program whose events are made again for each pass is the one whose events are kept.
+// Checks that a schedule whose events are made again for each pass is the one whose events are
+// kept.
 #include "trace/program/program_events.h"
 
 #include <gtest/gtest.h>
@@ -90,7 +91,7 @@ TEST_F(LongProgram, SeveralThreadsGoThroughItAtOnce) {
   std::vector<std::thread> threads;
   for (size_t thread = 0; thread < 3; ++thread) {
     threads.emplace_back([&, thread] {
-      // Two walks beside each other, as a run and who watches it have them.
+      // There are two walks at a time, as a run and its observer have them.
       const size_t half = EventsOf(kept_).size() / 2;
       for (size_t i = thread; i < half; ++i) {
         differences += EventsOf(kept_)[i] != EventsOf(again_)[i];

@@ -1,5 +1,5 @@
-// Random and damaged programs: whatever they say, expanding ends, with the same
-// events each time or with an error. Everything is seeded, so a failure repeats.
+// Expands random and damaged programs: whatever they say, expanding ends, with the same events each
+// time or with an error. Everything is seeded, so a failure repeats.
 #include <gtest/gtest.h>
 
 #include <random>

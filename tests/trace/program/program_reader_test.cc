@@ -1,4 +1,4 @@
-// Programs and what they expand to, small enough to be checked by hand.
+// Tests programs and what they expand to, small enough to be checked by hand.
 #include "trace/program/program_reader.h"
 
 #include <gtest/gtest.h>
@@ -64,7 +64,10 @@ procs {
   key: "layer"
   value {
     args: ["l", "size"]
-    body { alloc: "act[l]" bytes: "size" tag: "activation" site: "h{l}.out" dtype: "f16" shape: ["B", "size/B"] saved: true }
+    body {
+      alloc: "act[l]" bytes: "size" tag: "activation" site: "h{l}.out"
+      dtype: "f16" shape: ["B", "size/B"] saved: true
+    }
     body { if: "l > 0" then { mark: "layer {l}" } else { mark: "first {{" } }
   }
 }
@@ -108,12 +111,22 @@ program {
   from { dist: "choice" values: "77" }
 }
 program { alloc: "drawn" bytes: "drawn" }
-program { random { ops: "2" size { dist: "uniform" min: "5" max: "5" } lifetime { dist: "uniform" min: "1" max: "1" } tag: "load" } }
+program {
+  random {
+    ops: "2"
+    size { dist: "uniform" min: "5" max: "5" }
+    lifetime { dist: "uniform" min: "1" max: "1" }
+    tag: "load"
+  }
+}
 )program";
 
 // Written by hand, following docs/formats.md.
 constexpr char kEveryStatementFlat[] =
-    R"({"k":"h","format":"memsched-flat","version":1,"unit":"B","streams":2,"devices":1,"conf":"max_split_size_mb:64","total":1073741824,"fraction":0.5,"completion":"explicit","pool_table":[[1,0],[0,1]],"config":{"B":4},"seed":7,"meta":{"cc":"8.9","device":"a card","name":"every statement"}}
+    R"({"k":"h","format":"memsched-flat","version":1,"unit":"B","streams":2,"devices":1,)"
+    R"("conf":"max_split_size_mb:64","total":1073741824,"fraction":0.5,)"
+    R"("completion":"explicit","pool_table":[[1,0],[0,1]],)"
+    R"("config":{"B":4},"seed":7,"meta":{"cc":"8.9","device":"a card","name":"every statement"}}
 {"k":"X","b":1000,"n":"CUDA context"}
 {"k":"X","b":2000,"n":"other processes"}
 {"k":"a","id":1,"b":4,"n":"before"}
@@ -242,7 +255,15 @@ TEST(ProgramReader, SameSeedSameNumbers) {
           repeat: "50"
           body { let: "T" from { dist: "lognormal" mu: 6.2 sigma: 0.5 min: "16" max: "1024" round: "8" } }
           body { temp: "x" bytes: "T" }
-          body { let: "g" from { dist: "mix" weights: [0.7, 0.3] mix { dist: "loguniform" min: "512" max: "1MiB" } mix { dist: "geometric" mean: 9 } } }
+          body {
+            let: "g"
+            from {
+              dist: "mix"
+              weights: [0.7, 0.3]
+              mix { dist: "loguniform" min: "512" max: "1MiB" }
+              mix { dist: "geometric" mean: 9 }
+            }
+          }
           body { temp: "y" bytes: "g" }
         })program"));
   };
@@ -276,7 +297,7 @@ TEST(ProgramReader, CallsMayNest) {
       "other, found another");
 }
 
-// No program goes on for ever, and none fills the memory unasked.
+// No program continues for ever, and none fills the memory.
 TEST(ProgramReader, Ends) {
   const std::string endless = Program(
       "program { repeat: \"1<2\" body { repeat: \"9223372036854775807\" body { repeat: "

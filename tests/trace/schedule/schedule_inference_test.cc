@@ -1,5 +1,5 @@
-// What PyTorch does not record and the builder infers: empty_cache from
-// released segments, record_stream and its end from late completions.
+// Tests what PyTorch does not record and the builder infers: empty_cache from released segments,
+// record_stream and its end from late completions.
 #include <tuple>
 
 #include "gtest/gtest.h"

@@ -1,5 +1,5 @@
-// Identities, start allocations, and every diagnostic of the builder. What is
-// inferred (empty_cache, record_stream) is in schedule_inference_test.cc.
+// Tests identities, start allocations, and every diagnostic of the builder. What is inferred
+// (empty_cache, record_stream) is in schedule_inference_test.cc.
 #include "trace/schedule/schedule.h"
 
 #include "gtest/gtest.h"

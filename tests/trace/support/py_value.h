@@ -1,6 +1,5 @@
-// Small Python-like values and their encodings, to make files for readers: as
-// CPython's pickle module writes them (protocols 2 to 5), as PyTorch's C++
-// writer does, and as json.dump.
+// Small Python-like values and their encodings, which make files for readers as CPython's pickle
+// module writes them (protocols 2 to 5), as PyTorch's C++ writer does, and as json.dump does.
 #ifndef MEMREPLAY_TESTS_TRACE_SUPPORT_PY_VALUE_H_
 #define MEMREPLAY_TESTS_TRACE_SUPPORT_PY_VALUE_H_
 
@@ -20,7 +19,7 @@ struct Py {
   std::vector<Py> items;  // of dicts: key, value, key, value ...
 
   Py() = default;
-  // Implicit, so that {"size", 512} reads as in Python.
+  // This is implicit, so that {"size", 512} reads as in Python.
   // NOLINTBEGIN(google-explicit-constructor)
   Py(bool flag) : kind(kBool), integer(flag) {}
   Py(int value) : kind(kInt), integer(value) {}
@@ -36,7 +35,7 @@ struct Py {
   static Py Tuple(std::vector<Py> items) { return Container(kTuple, std::move(items)); }
   static Py Dict(const std::vector<std::pair<const char*, Py>>& pairs);
 
-  // The value under a key of a dict, to change it; made if there is none.
+  // Returns the value under a key of a dict, to change it; makes it if there is none.
   Py& operator[](const char* key);
 
  private:

@@ -26,7 +26,7 @@ class Recording {
     trace_->streams = {StreamHandle(0), StreamHandle(16), StreamHandle(32)};
   }
 
-  // Events added from here on carry this stack.
+  // Makes events added from here on carry this stack.
   Recording& Stack(uint32_t stack) {
     stack_ = stack;
     return *this;
@@ -56,7 +56,7 @@ class Recording {
   Recording& Oom(uint64_t device_free, uint64_t n) { return Add(EventKind::kOom, device_free, n); }
   Recording& Snapshot(uint64_t active) { return Add(EventKind::kSnapshot, 0, active); }
 
-  // A segment of the final state, in ascending order; blocks are appended to it.
+  // Adds a segment of the final state, in ascending order; blocks are appended to it.
   Recording& Segment(uint64_t address, uint64_t size, bool is_large = true) {
     SegmentInfo segment;
     segment.address = Address(address);
@@ -82,7 +82,7 @@ class Recording {
   Recording& FreeBlock(uint64_t size, uint64_t requested = 0) {
     return Block(size, requested, BlockState::kInactive);
   }
-  // The file lists its segments, and there are none.
+  // Makes the file list its segments, of which there are none.
   Recording& NoSegments() {
     trace_->devices[0].has_final_state = true;
     return *this;
@@ -92,14 +92,14 @@ class Recording {
   Schedule Build() const { return Schedule::Build(trace_, 0); }
 
  private:
-  // Shared, so that a chain of calls can end in a return: a copy is the same recording.
+  // It is shared, so that a chain of calls can end in a return: a copy is the same recording.
   std::shared_ptr<Trace> trace_ = std::make_shared<Trace>();
   uint32_t stack_ = kNoStack;
   uint32_t stream_ = 0;
 };
 
-// "alloc#0 free_requested#0": kinds and ids of a schedule's requests;
-// record_stream and stream_done as "record_stream#0@3" with the stream.
+// Returns "alloc#0 free_requested#0": kinds and ids of a schedule's requests; record_stream and
+// stream_done as "record_stream#0@3" with the stream.
 inline std::string RequestsText(const Schedule& schedule) {
   return absl::StrJoin(schedule.requests(), " ", [](std::string* out, const Event& event) {
     const std::string_view name = EventKindName(event.kind);

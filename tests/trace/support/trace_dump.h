@@ -10,18 +10,18 @@
 
 namespace memreplay::testing {
 
-// All that a Trace says, but for its `format`.
+// Returns all that a Trace says, except its `format`.
 std::string DumpTrace(const Trace& trace);
 
-// A well formed trace that says something in every field, most of it nonsense.
-// The same for the same seed.
+// Returns a well formed trace that says something in every field, most of it nonsense, and the same
+// for the same seed.
 Trace RandomTrace(uint64_t seed);
 
-// A recorded trace as a snapshot of PyTorch 2.11 can hold it: two devices,
-// pools, stacks, an out-of-memory event, annotations, settings.
+// Returns a recorded trace as a snapshot of PyTorch 2.11 can hold it: two devices, pools, stacks,
+// an out-of-memory event, annotations, settings.
 Trace SnapshotTrace();
 
-// The file's bytes under MEMREPLAY_SHARED (or ../shared); empty if it is not there.
+// Returns the file's bytes under MEMREPLAY_SHARED (or ../shared); empty if it is not there.
 std::string ReadShared(const std::string& path);
 
 }  // namespace memreplay::testing

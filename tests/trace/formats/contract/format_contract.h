@@ -1,4 +1,4 @@
-// What holds for every format that memreplay reads and writes. A test of a format says
+// What holds for every format that memreplay reads and writes. A test of a format has these lines:
 //
 //   constexpr TraceFormat kFormat = {ReadFlatJsonl, WriteFlatJsonl, "line "};
 //   INSTANTIATE_TEST_SUITE_P(FlatJsonl, FormatContractTest, ::testing::Values(kFormat));

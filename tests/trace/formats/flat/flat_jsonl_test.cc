@@ -23,8 +23,10 @@ std::string ErrorOf(std::string bytes) { return kFormat.ErrorOf(std::move(bytes)
 constexpr char kHeader[] = "{\"k\":\"h\",\"format\":\"memsched-flat\",\"version\":1}   \n";
 
 TEST(FlatJsonlTest, ReadsEveryRecordOfAProgram) {
-  const auto trace = Read(
-      R"({"k":"h","format":"memsched-flat","version":1,"unit":"B","streams":2,"devices":1,"config":{"B":[1,2]},"seed":7,"torch":"2.4.1","conf":"expandable_segments:True","total":1073741824,"fraction":0.5,"completion":"explicit"}
+  const auto trace =
+      Read(R"({"k":"h","format":"memsched-flat","version":1,"unit":"B","streams":2,"devices":1,)"
+           R"("config":{"B":[1,2]},"seed":7,"torch":"2.4.1","conf":"expandable_segments:True",)"
+           R"("total":1073741824,"fraction":0.5,"completion":"explicit"}
 {"k":"p","n":"it0.fwd1"}
 {"k":"a","id":17,"b":12582912,"s":1,"d":0,"t":"activation","n":"h3.ln_1.out","dt":"f32","sh":[16,512,384]}
 {"k":"u","id":17,"s":0}
@@ -50,7 +52,8 @@ TEST(FlatJsonlTest, ReadsEveryRecordOfAProgram) {
 {"k":"rp","p":[0,1]}
 )");
   ASSERT_TRUE(trace.ok()) << trace.status();
-  EXPECT_EQ(DumpTrace(*trace), R"(is_program 1
+  EXPECT_EQ(DumpTrace(*trace),
+            R"(is_program 1
 streams 0 1
 pools 0,0 0,2 0,1
 layout 0
@@ -62,7 +65,8 @@ explicit 1
 settings <expandable_segments:True>
 device 0 final 0
 mark id=4294967295 address=0 size=0 block=0 stream=0 pool=0 <it0.fwd1>
-alloc id=4294967295 address=17 size=12582912 block=0 stream=1 pool=0 [<activation>:0:<h3.ln_1.out> <memsched:tensor>:0:<"dt":"f32","sh":[16,512,384]> ]
+alloc id=4294967295 address=17 size=12582912 block=0 stream=1 pool=0 )"
+            R"([<activation>:0:<h3.ln_1.out> <memsched:tensor>:0:<"dt":"f32","sh":[16,512,384]> ]
 record_stream id=4294967295 address=17 size=0 block=0 stream=0 pool=0 []
 free_requested id=4294967295 address=17 size=0 block=0 stream=1 pool=0 []
 mark id=4294967295 address=5 size=3 block=0 stream=1 pool=0 <>

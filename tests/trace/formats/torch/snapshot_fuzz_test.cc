@@ -1,5 +1,5 @@
-// Damaged and hostile snapshots: whatever the bytes are, reading ends, soon and
-// with a trace or an error. Mutations are seeded, so a failure repeats.
+// Reads damaged and hostile snapshots: whatever the bytes are, reading ends, soon and with a trace
+// or an error. Mutations are seeded, so a failure repeats.
 #include <gtest/gtest.h>
 #include <malloc.h>
 

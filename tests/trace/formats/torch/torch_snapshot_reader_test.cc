@@ -114,7 +114,7 @@ TEST(TorchSnapshotReader, EveryReleaseReadsTheSameFacts) {
     EXPECT_EQ(trace->strings[inner.filename], "train.py");
     EXPECT_EQ(inner.line, 12u);
     EXPECT_EQ(trace->stacks.size(), 2u);  // the empty one and this one
-    // What tells the releases apart.
+    // These tell the releases apart.
     const LayoutFacts& layout = trace->layout;
     EXPECT_EQ(layout.pickle_protocol, 4);
     EXPECT_TRUE(layout.has_device_traces);
