@@ -19,7 +19,7 @@ namespace {
 using testing::AllOf;
 using testing::HasSubstr;
 
-// Does what the threads of the kernels do, on the memory of this machine.
+// What the threads of the kernels do is done here on the memory of this machine.
 class SharesTest : public testing::TestWithParam<uint64_t> {
  protected:
   static constexpr uint64_t kThreads = 7;
@@ -144,7 +144,7 @@ TEST_F(VerifyTest, ASharedTailIsFound) {
   ASSERT_EQ(verifier_->bad_blocks(), 1u);
   EXPECT_EQ(verifier_->bad()[0].id, 0u);
   EXPECT_EQ(verifier_->bad()[0].offset, Bytes(1000));
-  EXPECT_FALSE(verifier_->bad()[0].written_by.has_value());  // one byte does not tell
+  EXPECT_FALSE(verifier_->bad()[0].written_by.has_value());  // one byte does not show it
 }
 
 TEST_F(VerifyTest, APageThatIsMappedTwiceIsFound) {

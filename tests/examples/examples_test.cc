@@ -171,7 +171,7 @@ TEST(Examples, ReadTheSameFromJson) {
   }
 }
 
-// The cases above leave none out.
+// The tests above run all of them.
 TEST(Examples, AreAllRun) {
   std::set<std::string> names;
   for (const auto& entry : std::filesystem::directory_iterator("examples")) {

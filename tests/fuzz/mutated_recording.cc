@@ -16,7 +16,7 @@
 namespace memreplay::fuzz {
 namespace {
 
-// Reads choices from the front of a byte string; they are zero once it is used up.
+// The choices that a byte string makes, from its front; they are zero once it is used up.
 class Choices {
  public:
   explicit Choices(std::string_view bytes) : bytes_(bytes) {}

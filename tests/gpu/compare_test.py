@@ -19,7 +19,7 @@ import compare  # noqa: E402
 import workloads  # noqa: E402
 
 MEMREPLAY, LIBRARY, SNAPSHOTS = (pathlib.Path(argument).resolve() for argument in sys.argv[1:4])
-# Its settings change while it runs, and snapshots tell those of the end only.
+# Its settings change while it runs, and snapshots show those of the end only.
 NOT_REPLAYABLE = "settings"
 
 

@@ -237,7 +237,7 @@ TEST_F(HostileTest, PicklesThatSwell) {
   ExpectRefused("bomb.pickle.gz");
 }
 
-// Returns a file of n bytes that unpacks to 1000 n.
+// A file of n bytes unpacks to 1000 n.
 TEST_F(HostileTest, CompressedZeros) {
   Shell("head -c 20000000 /dev/zero | gzip -9 >zeros.gz");
   Shell("{ printf '0 '; head -c 20000000 /dev/zero | tr '\\0' '1'; } | gzip -9 >digits.gz");

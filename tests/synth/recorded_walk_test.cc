@@ -54,7 +54,7 @@ Walk ReadWalk(const std::string& name) {
   return walk;
 }
 
-// The walk's trainer: no evaluation before the first iteration, no clipping.
+// The walk's trainer does no evaluation before the first iteration, and no clipping.
 std::vector<std::string> Generate(const Walk& walk) {
   std::vector<Setting> settings = walk.settings;
   for (const auto& [key, value] :

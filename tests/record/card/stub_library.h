@@ -14,7 +14,7 @@ namespace memreplay::card {
 
 inline constexpr char kCore[] = "record/card/libmemreplay_card.so";
 
-// The core among this test's run files.
+// Loads the core, which is among this test's run files.
 inline void* LoadCore() {
   void* core = dlopen(
       (std::string(std::getenv("TEST_SRCDIR")) + "/" + std::getenv("TEST_WORKSPACE") + "/" + kCore)

@@ -55,7 +55,7 @@ value = make(0)
 dist.reduce_scatter_tensor(value, make(*(rank + r for r in ranks)))
 same(value, sum(r + rank for r in ranks))
 
-counts = torch.empty(world, dtype=torch.int64, device="cuda")  # as experts tell how many tokens come
+counts = torch.empty(world, dtype=torch.int64, device="cuda")  # as experts say how many tokens come
 dist.all_to_all_single(counts, make(*(rank + r + 1 for r in ranks), dtype=torch.int64))
 same(counts, *(rank + r + 1 for r in ranks))
 tokens = torch.empty(int(counts.sum()), device="cuda")

@@ -1,4 +1,4 @@
-"""Takes rows by a mask that hangs on values which nobody computed, and goes on by what it took."""
+"""Takes rows by a mask that depends on values which nobody computed, and continues by what it took."""
 import torch
 
 scores = torch.randn(4096, 4096, device="cuda").sum(1)

@@ -31,7 +31,7 @@ Trace MakeTrace(std::initializer_list<Step> steps) {
   return trace;
 }
 
-// One segment of 2 MiB: 512 B allocated (100 asked), the rest free.
+// Adds one segment of 2 MiB: 512 B allocated (100 requested), the rest free.
 void AddFinalState(Trace& trace) {
   DeviceTrace& device = trace.devices[0];
   device.has_final_state = true;

@@ -15,7 +15,7 @@ namespace {
 using ::testing::ElementsAre;
 using testing::Recording;
 
-// Frames as "file:name", innermost first.
+// Returns the stack of frames given by file and name, innermost first.
 uint32_t StackOf(Trace& trace, const std::vector<std::pair<std::string, std::string>>& frames) {
   std::vector<uint32_t> indexes;
   for (const auto& [file, name] : frames) {
@@ -60,7 +60,7 @@ std::vector<std::string> Words(const Meanings& meanings) {
   return words;
 }
 
-// One training step and an evaluation, with the parameter of 4096 bytes at address 1 MiB.
+// Returns one training step and an evaluation, with the parameter of 4096 bytes at address 1 MiB.
 Recording TrainingStep() {
   Recording recording;
   const Stacks stacks(recording.trace());

@@ -1,4 +1,4 @@
-// The contract of allocators, on PyTorch's under its main settings.
+// Runs the contract of allocators on PyTorch's allocator under its main settings.
 #include <memory>
 
 #include "gtest/gtest.h"

@@ -8,7 +8,7 @@
 namespace memreplay {
 namespace {
 
-// An allocator of which only the free blocks matter.
+// An allocator that has free blocks and nothing else that matters.
 class ListedBlocks final : public Allocator {
  public:
   std::vector<FreeBlock> blocks;

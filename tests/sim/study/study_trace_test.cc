@@ -73,7 +73,7 @@ TEST(StudyTrace, WhatNoReleaseReplaysIsTakenAsTheOneThatComesFurthest) {
   const Made made = {.seed = 7, .torch = "2.11", .few_sizes = true};
   Trace trace = testing::MakeRecording(made);
   trace.layout = testing::LayoutOf(testing::ProfileOf(made));
-  // An address that no allocator would choose, late in the recording.
+  // No allocator would choose this address, late in the recording.
   std::vector<Event>& events = trace.devices[0].events.kept();
   Event& event = events[events.size() - 10];
   event.address = event.address + Bytes(512);

@@ -28,7 +28,7 @@ class MadeLoop {
     Add(EventKind::kFreeCompleted, address, size, 0);
   }
   void Free(uint64_t address, uint64_t mib) { Free(address, MiB(mib)); }
-  // A stack of one frame: `file` as in "train.py".
+  // Returns a stack of one frame: `file` as in "train.py".
   uint32_t Stack(const std::string& file, const std::string& name) {
     const uint32_t frame =
         trace_.stacks.InternFrame({trace_.strings.Intern(file), trace_.strings.Intern(name), 1});

@@ -110,7 +110,7 @@ TEST(LookBackOn, TellsWhatAReplayTells) {
   EXPECT_EQ(look_back->holders[0].reserved, replay->peak.reserved());
 }
 
-// A recording that began with 5 MiB live, which stay, and 3 MiB, which go.
+// The recording began with 5 MiB live, which stay, and 3 MiB, which go.
 Trace Late() {
   Trace trace;
   trace.streams = {StreamHandle(0)};

@@ -328,7 +328,7 @@ TEST(FindSmallestCapacity, WhereSurvivalIsNotMonotone) {
       trial.capacity = capacity;
       return ReplayRow(subject.context(), trial).survives();
     };
-    // Every device, one by one.
+    // This tries every device, one by one.
     bool is_monotone = true;
     std::optional<Bytes> smallest, safe;
     for (Bytes capacity = RoundUp(least, MiB(2)); capacity <= unlimited; capacity += MiB(2)) {

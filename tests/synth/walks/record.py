@@ -153,7 +153,7 @@ def walk(name):
     log = make_log()
 
     @contextlib.contextmanager
-    def autocast():  # torch.autocast would ask the GPU what it can do
+    def autocast():  # torch.autocast would query what the GPU can do
         before = torch.is_autocast_enabled("cuda")
         torch.set_autocast_enabled("cuda", c.dtype != "float32")
         torch.set_autocast_dtype("cuda", torch.bfloat16)

@@ -25,7 +25,7 @@ class KeepDicts : public DictReducer {
   }
 };
 
-// A value as Python would print it; containers below `depth` as "...".
+// Returns a value as Python would print it; containers below `depth` as "...".
 std::string Print(ValueHeap& heap, Value value, int depth = 8) {
   const auto list = [&](const char* begin, const char* end) {
     std::string out = begin;
@@ -278,7 +278,7 @@ TEST(PickleReader, SelfReferenceNeitherHangsNorCrashes) {
 }
 
 TEST(PickleReader, DeepNestingIsBounded) {
-  // With marks, to the limit and beyond.
+  // Containers nest with marks, to the limit and beyond.
   EXPECT_TRUE(Contains(Read5(std::string(kMaxPickleMarks + 1, '(')), "nested more than"));
   // Without marks depth costs no stack: 100000 lists within each other.
   const int deep = 100000;

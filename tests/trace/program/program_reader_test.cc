@@ -36,7 +36,7 @@ std::string Flat(const std::string& lines) {
   return memreplay::testing::DumpTrace(*trace);
 }
 
-// The sizes of the allocations, in order.
+// Returns the sizes of the allocations, in order.
 std::string Sizes(const std::string& bytes, const CompileOptions& options = {}) {
   const absl::StatusOr<Trace> trace = Read(bytes, options);
   if (!trace.ok()) return std::string(trace.status().message());

@@ -137,7 +137,7 @@ TEST(InferEmptyCacheTest, StacksDecide) {
         .Alloc(kC, peak)
         .Build();
   };
-  // Another stack than the malloc's: released before it.
+  // The stack is not the malloc's: released before it.
   EXPECT_EQ(RequestsText(recording(5, 5, 6, 50 * kM)),
             absl::StrCat(kTwoCached, " empty_cache alloc#2"));
   // The malloc's own stack: a flush, however much room there was.
@@ -188,7 +188,7 @@ TEST(InferEmptyCacheTest, StacksDecide) {
   EXPECT_EQ(RequestsText(both), absl::StrCat(kTwoCached, " empty_cache alloc#2"));
   EXPECT_EQ(both.recorded_begin()[4], 8u);
   EXPECT_EQ(both.recorded_begin()[5], 9u);
-  // An empty_cache before a malloc that failed.
+  // An empty_cache comes before a malloc that failed.
   EXPECT_EQ(RequestsText(TwoCached()
                              .Stack(5)
                              .SegmentFree(kA, 20 * kM)

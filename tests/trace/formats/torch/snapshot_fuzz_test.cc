@@ -213,7 +213,7 @@ class WithoutRows : public DictReducer {
   DictReducer& records_;
 };
 
-// As ReadSnapshotPickle, with rows or without.
+// Reads as ReadSnapshotPickle does, with rows or without.
 absl::StatusOr<Trace> ReadWith(std::string bytes, bool with_rows) {
   auto source = ByteSource::FromBytes(std::move(bytes));
   if (!source.ok()) return source.status();
@@ -341,7 +341,7 @@ TEST(SnapshotFuzz, CyclesInPlaceOfRecords) {
   }
 }
 
-// A few hundred bytes that would list one million entries a million times.
+// These few hundred bytes would list one million entries a million times.
 TEST(SnapshotFuzz, SharedContainersCannotMultiply) {
   std::string bytes = "\x80\x04}(X\6\0\0\0blocks]\x94("s;
   const std::string block = "}(X\5\0\0\0stateX\10\0\0\0inactiveX\4\0\0\0sizeK\0uq\1"s;  // BINPUT 1
