@@ -1,9 +1,6 @@
 """Checks the rules of docs/style.md that can be counted: words, the length of lines, a sentence in front of each class.
 
-Usage: style.py [FOLDER_OR_FILE]... (those given, also if they are pending)
-
-PENDING names the folders and pages that do not follow the rules yet. A pending entry that follows them fails the check
-too, so that the list can only become shorter.
+Usage: style.py [FOLDER_OR_FILE]...
 """
 
 import pathlib
@@ -31,9 +28,6 @@ LONGEST_LINE = 120
 SUFFIXES = {".h", ".cc", ".js", ".py", ".md", ".proto", ".txtpb", ".css"}
 # The page that quotes the words, this list of them, and files that other programs wrote.
 EXEMPT = ("docs/style.md", "tests/checks/style.py", "tests/data/", "third_party/d3", "tests/golden")
-PENDING = """
-""".split()
-
 WORD_RULES = [(re.compile(pattern, re.IGNORECASE if "k(?:" not in pattern else 0), instead) for pattern, instead in WORDS]
 CLASS = re.compile(r"^(?:template <[^;{]*>\n)?(?:class|struct) (?!\w+;)(\w+)[^;\n]*\{?", re.MULTILINE)
 
@@ -81,11 +75,7 @@ def main(only):
              if pathlib.Path(name).suffix in SUFFIXES and not name.startswith(EXEMPT) and pathlib.Path(name).exists()]
     if only:
         files = [path for path in files if any(is_under(path, entry) for entry in only)]
-    found = {path: list(faults(path)) for path in files}
-    shown = [fault for path in files for fault in found[path] if only or not any(is_under(path, entry) for entry in PENDING)]
-    if not only:
-        shown += [f"{entry}: follows the rules; take it out of PENDING in tests/checks/style.py" for entry in PENDING
-                  if not any(found[path] for path in files if is_under(path, entry))]
+    shown = [fault for path in files for fault in faults(path)]
     print("\n".join(shown), end="\n" if shown else "")
     print(f"{len(files)} files, {len(shown)} faults")
     return 1 if shown else 0
