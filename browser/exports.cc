@@ -30,17 +30,17 @@ class PageProgress final : public ProgressSink {
     activity_ = activity;
     done_ = 0;
     total_ = 0;
-    Tell();
+    Report();
   }
   void SetTotal(size_t total) override { total_ = total; }
   void SetDone(size_t done) override {
     done_ = done;
-    Tell();
+    Report();
   }
   void AddDone() override { SetDone(done_ + 1); }
 
  private:
-  void Tell() const {
+  void Report() const {
     memreplay_progress(activity_.c_str(), static_cast<double>(done_), static_cast<double>(total_));
   }
 

@@ -60,7 +60,7 @@ extern "C" int memreplay_card_not_modelled(const StubEntry* entry) {
     const char* name = name_of(*library.table, entry->name);
     const char* soname = name_of(*library.table, library.table->library);
     if (library.family == nullptr) return Refuse(soname, name, 1);
-    if (TellsSomething(*library.family, name)) {
+    if (IsInformative(*library.family, name)) {
       return Refuse(soname, name, library.family->not_supported);
     }
     Notes& n = notes();
@@ -96,7 +96,7 @@ void* function_for(const LibraryFamily* family, const char* name) {
   if (ends_with(name, "String")) return reinterpret_cast<void*>(&empty_text);
   // Mathematics is counted as launches and does nothing else.
   if (family != nullptr && std::strncmp(family->name, "cublas", 6) == 0 &&
-      !TellsSomething(*family, name)) {
+      !IsInformative(*family, name)) {
     return reinterpret_cast<void*>(&success);
   }
   return reinterpret_cast<void*>(&memreplay_card_not_modelled_entry);

@@ -150,7 +150,7 @@ bool Exchange::Wait(const std::string& path, int rank, Message* out) {
   return true;
 }
 
-std::uint64_t Exchange::Tell(const Message& message) {
+std::uint64_t Exchange::Publish(const Message& message) {
   const std::uint64_t number = ++told_;
   if (number > kKept) unlink(PathOf('c', number - kKept, rank_, rank_).c_str());
   WriteFile(PathOf('c', number, rank_, rank_), (message.known ? '\1' : '\0') + message.bytes);

@@ -31,7 +31,7 @@ class Exchange {
     std::string bytes;
   };
   // Publishes a message for all ranks until all must have read it, and returns its number.
-  std::uint64_t Tell(const Message& message);
+  std::uint64_t Publish(const Message& message);
   bool Hear(std::uint64_t number, int rank, Message* out);
   // Sends a message to one rank.
   void Send(int to, const Message& message);

@@ -6,34 +6,34 @@ namespace memreplay::card {
 namespace {
 
 // A function whose name has one of these parts reports something to its caller.
-constexpr char kTells[] =
+constexpr char kInformative[] =
     "Get Create Init Size Query Version Info String Malloc Alloc Import Export Open Estimate Nnz "
     "Count Search Is Supported createDescr zeroPivot Plan Subscribe Find Estimation Next Ptr "
     "AddNode "
     "Grow Shrink Stats WindowRegister Simulate";
 
 constexpr LibraryFamily kFamilies[] = {
-    {"cudart", "cuda __cuda", 801, kTells},
-    {"cuda", "cu", 801, kTells},
-    {"nvidia-ml", "nvml", 3, kTells},
-    {"cublas", "cublas", 15, kTells},
-    {"cublasLt", "cublasLt", 15, kTells},
-    {"cudnn", "cudnn", 3000, kTells},
-    {"cufft", "cufft", 16, kTells},
-    {"cusparse", "cusparse", 10, kTells},
-    {"cusparseLt", "cusparseLt", 10, kTells},
-    {"cusolver", "cusolver", 9, kTells},
-    {"cusolverMg", "cusolverMg", 9, kTells},
-    {"curand", "curand", 999, kTells},
-    {"cufile", "cuFile", 5001, kTells},
-    {"nccl", "nccl pnccl", 3, kTells},
-    {"nvrtc", "nvrtc", 11, kTells},
-    {"cupti", "cupti", 15, kTells},
+    {"cudart", "cuda __cuda", 801, kInformative},
+    {"cuda", "cu", 801, kInformative},
+    {"nvidia-ml", "nvml", 3, kInformative},
+    {"cublas", "cublas", 15, kInformative},
+    {"cublasLt", "cublasLt", 15, kInformative},
+    {"cudnn", "cudnn", 3000, kInformative},
+    {"cufft", "cufft", 16, kInformative},
+    {"cusparse", "cusparse", 10, kInformative},
+    {"cusparseLt", "cusparseLt", 10, kInformative},
+    {"cusolver", "cusolver", 9, kInformative},
+    {"cusolverMg", "cusolverMg", 9, kInformative},
+    {"curand", "curand", 999, kInformative},
+    {"cufile", "cuFile", 5001, kInformative},
+    {"nccl", "nccl pnccl", 3, kInformative},
+    {"nvrtc", "nvrtc", 11, kInformative},
+    {"cupti", "cupti", 15, kInformative},
     {"nvToolsExt", "nvtx", 0, ""},
-    {"nvJitLink", "nvJitLink __nvJitLink", 6, kTells},
-    {"nvshmem_host", "nvshmem", -1, kTells},
-    {"nvjpeg", "nvjpeg", 9, kTells},
-    {"cudss", "cudss", 5, kTells},
+    {"nvJitLink", "nvJitLink __nvJitLink", 6, kInformative},
+    {"nvshmem_host", "nvshmem", -1, kInformative},
+    {"nvjpeg", "nvjpeg", 9, kInformative},
+    {"cudss", "cudss", 5, kInformative},
 };
 
 bool starts_with(const std::string& text, const std::string& prefix) {
@@ -86,7 +86,7 @@ const LibraryFamily* FamilyOfFunction(const std::string& name) {
   return best;
 }
 
-bool TellsSomething(const LibraryFamily& family, const std::string& name) {
+bool IsInformative(const LibraryFamily& family, const std::string& name) {
   const auto has = [&name](const std::string& part) {
     return name.find(part) != std::string::npos;
   };

@@ -24,6 +24,6 @@ const LibraryFamily* FamilyOfFunction(const std::string& name);
 // Returns whether a function that is not modelled reports something to its caller: a handle, a
 // size, a text. All others compute or change a setting, and a caller cannot see that they did
 // nothing.
-bool TellsSomething(const LibraryFamily& family, const std::string& name);
+bool IsInformative(const LibraryFamily& family, const std::string& name);
 
 }  // namespace memreplay::card

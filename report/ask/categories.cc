@@ -68,7 +68,7 @@ void AddCategories(const Study& study, StackNames& names, proto::DeviceReport* d
   proto::Categories& report = *device->mutable_categories();
   report.set_at_out_of_memory(until.has_value());
   AddBytes(table.peak.bytes, report.mutable_bytes_by_category());
-  report.set_told(meanings.is_told);
+  report.set_told(meanings.is_noted);
   for (const CategoryPeak& peak : table.phases) {
     proto::Categories::Phase& phase = *report.add_phases();
     phase.set_name(std::string(PhaseName(peak.phase)));

@@ -249,7 +249,7 @@ absl::Status AddControl(const Study& study, proto::DeviceReport* report) {
   if (!found.ok()) return found.status();
   if (!found->has_value()) return absl::OkStatus();
   const Control& control = **found;
-  const CardLimits& card = study.card();
+  const GpuLimits& card = study.card();
   proto::Control& to = *report->mutable_control();
   to.set_recorded_peak_reserved_bytes(report->recorded().peak_reserved_bytes());
   to.set_peak_reserved_bytes(control.peak_reserved.signed_value());

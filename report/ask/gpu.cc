@@ -102,9 +102,9 @@ proto::GpuCalls Calls(const RunPlan& plan, const MeasuredRun& from) {
   to.set_compared(static_cast<int64_t>(from.calls_compared));
   to.set_predicted(static_cast<int64_t>(from.calls_predicted));
   to.set_measured(static_cast<int64_t>(from.run.calls.size()));
-  if (from.calls_part.has_value()) {
+  if (from.calls_differ.has_value()) {
     proto::GpuParting& first = *to.mutable_first();
-    const CallParting& part = *from.calls_part;
+    const CallDifference& part = *from.calls_differ;
     const uint32_t request = part.measured ? part.measured->request : part.predicted->request;
     first.set_position(Position(plan, request));
     first.set_request(request);
@@ -255,7 +255,7 @@ void AddFaults(const RunPlan& plan, const std::vector<MeasuredRun>& measured,
   for (size_t i = 0; i < measured.size(); ++i) {
     const MeasuredRun& run = measured[i];
     if (run.with_addresses.first.has_value()) {
-      const Parting& first = *run.with_addresses.first;
+      const DecisionDifference& first = *run.with_addresses.first;
       const int64_t position = Position(plan, first.request);
       add(i, position,
           StrCat("decisions diverge at ", unit, FormatCount(position),
@@ -264,8 +264,8 @@ void AddFaults(const RunPlan& plan, const std::vector<MeasuredRun>& measured,
                  "; measured ",
                  first.measured ? DescribeDecision(*first.measured) : "nothing more"));
     }
-    if (run.calls_part.has_value()) {
-      const CallParting& part = *run.calls_part;
+    if (run.calls_differ.has_value()) {
+      const CallDifference& part = *run.calls_differ;
       const int64_t position =
           Position(plan, part.measured ? part.measured->request : part.predicted->request);
       add(i, position,
@@ -412,7 +412,7 @@ absl::StatusOr<proto::DeviceReport> GpuAsker::Ask(const std::string& file, const
     progress->SetTotal(schedule.requests().size());
     absl::StatusOr<DeviceRun> run = Measure(plan, due, &context, &taken);
     if (!run.ok()) return InFile(file, run.status());
-    absl::StatusOr<MeasuredRun> held = HoldAgainst(plan, *predicted, *std::move(run));
+    absl::StatusOr<MeasuredRun> held = CompareWithPrediction(plan, *predicted, *std::move(run));
     if (!held.ok()) return held.status();
     measured.push_back(*std::move(held));
   }

@@ -46,7 +46,7 @@ void AddHolders(const Schedule& schedule, const LookBack& look_back, proto::Loop
     to.set_stream(static_cast<int64_t>(schedule.stream_handle(holder.stream).value()));
     to.set_reserved_bytes(holder.reserved.signed_value());
     to.set_active_bytes(holder.active.signed_value());
-    to.set_most_cached_bytes(holder.most_cached.signed_value());
+    to.set_most_cached_bytes(holder.max_cached.signed_value());
     to.set_most_cached_event(static_cast<int64_t>(holder.most_cached_event));
   }
 }

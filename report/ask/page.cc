@@ -291,7 +291,7 @@ absl::StatusOr<ReplaySettings> BestOf(const proto::Sweep& sweep, const ReplaySet
 
 }  // namespace
 
-Unsimulated TellUnsimulated(const Schedule& schedule) {
+Unsimulated FindUnsimulated(const Schedule& schedule) {
   return {FindLoop(schedule), HoldingsAtPeak(schedule), BirthEvents(schedule)};
 }
 
@@ -347,7 +347,7 @@ absl::StatusOr<proto::DeviceReport> AskPage(const Study& study, const PageQuesti
   std::shared_future<Unsimulated> unsimulated =
       std::async(question.threads > 1 ? std::launch::async : std::launch::deferred, [&] {
         study.meanings();
-        return TellUnsimulated(schedule);
+        return FindUnsimulated(schedule);
       });
   const DeviceContents contents = DescribeContents(schedule);
   const Shown shown = {study, contents, std::move(unsimulated), question.threads};

@@ -35,7 +35,7 @@ struct Unsimulated {
   std::vector<int64_t> births;  // BirthEvents()
 };
 // O(requests).
-Unsimulated TellUnsimulated(const Schedule& schedule);
+Unsimulated FindUnsimulated(const Schedule& schedule);
 
 // Fills `page` and `loop` of `report`, which describes the same run. `at_peak` null:
 // not known. O(what is drawn).

@@ -33,7 +33,7 @@ inline constexpr size_t kPhases = static_cast<size_t>(Phase::kOther) + 1;
 
 // How a category is known, the strongest evidence first.
 enum class Evidence : uint8_t {
-  kTold,      // Python noted it, or the schedule tags it
+  kNoted,     // Python noted it, or the schedule tags it
   kStack,     // the frames of the request
   kLifetime,  // when it was freed, compared with the phases
   kSize,      // its size equals that of something known

@@ -77,11 +77,11 @@ class Finder {
   // Schedules that were written: what they say of themselves.
 
   void ReadProgram(const RequestView& requests) {
-    found_.is_told = true;
+    found_.is_noted = true;
     found_.phases = {{0, events_, Phase::kOther, 0}};
     const auto take = [&](AllocationId id, std::string_view tag) {
       const std::optional<Category> category = CategoryOfTag(tag);
-      if (category) Say(id, *category, Evidence::kTold);
+      if (category) Say(id, *category, Evidence::kNoted);
     };
     size_t i = 0;
     for (const Event& event : requests) {
@@ -211,7 +211,7 @@ class Finder {
   }
 
   void ReadNotes(const EventView& recorded) {
-    found_.is_told = true;
+    found_.is_noted = true;
     is_in_module_.resize(spans_.size());
     absl::flat_hash_map<uint64_t, AllocationId> live;
     for (const StartAllocation& start : schedule_.start_allocations()) {
@@ -243,7 +243,7 @@ class Finder {
         if (const std::optional<Category> category = CategoryOfNote(said.kind)) {
           const auto found = live.find(said.address.value());
           if (found == live.end()) continue;
-          Say(found->second, *category, Evidence::kTold);
+          Say(found->second, *category, Evidence::kNoted);
           const uint32_t module = Module(ModuleOf(name, said.kind));
           if (module != 0) found_.of[found->second].module = module;
           continue;
@@ -560,7 +560,7 @@ class Finder {
           Say(id, Category::kLogits, Evidence::kStack);
         } else if (role.is_linear && is_half_of_parameter && is_kept) {
           Say(id, Category::kCopy, Evidence::kSize);
-        } else if (is_kept && role.phase == StackPhase::kNone && !found_.is_told) {
+        } else if (is_kept && role.phase == StackPhase::kNone && !found_.is_noted) {
           Say(id, Category::kUnknown, Evidence::kNone);
         } else {
           Say(id, is_kept ? Category::kActivation : Category::kTemporary, Evidence::kLifetime);
@@ -628,7 +628,7 @@ class Finder {
           (size != made && 2 * size != made && size != 2 * made)) {
         continue;
       }
-      if (found_.of[id].evidence != Evidence::kTold) {
+      if (found_.of[id].evidence != Evidence::kNoted) {
         found_.of[id].category = Category::kLogits;
         found_.of[id].evidence = Evidence::kSize;
       }

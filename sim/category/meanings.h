@@ -33,7 +33,7 @@ struct Meanings {
   std::vector<Meaning> of;           // by AllocationId
   std::vector<std::string> modules;  // "transformer.h.3.attn"; the first is ""
   std::vector<PhaseSpan> phases;     // ascending, without gaps
-  bool is_told = false;              // whether Python's notes say it
+  bool is_noted = false;             // whether Python's notes say it
   bool trains = false;               // whether there is a backward pass
 };
 

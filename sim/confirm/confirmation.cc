@@ -32,7 +32,7 @@ void CompareCalls(absl::Span<const MemoryCall> predicted, MeasuredRun* result) {
     if (i == predicted.size() || i == measured.size() || predicted[i].kind != measured[i].kind ||
         predicted[i].size != measured[i].size || predicted[i].granted != measured[i].granted ||
         predicted[i].request != measured[i].request) {
-      CallParting& part = result->calls_part.emplace();
+      CallDifference& part = result->calls_differ.emplace();
       if (i < predicted.size()) part.predicted = predicted[i];
       if (i < measured.size()) part.measured = measured[i];
       return;
@@ -71,8 +71,8 @@ std::optional<Shortage> FindShortage(const RunPlan& plan, const DeviceRun& predi
   return shortage;
 }
 
-absl::StatusOr<MeasuredRun> HoldAgainst(const RunPlan& plan, const DeviceRun& predicted,
-                                        DeviceRun run) {
+absl::StatusOr<MeasuredRun> CompareWithPrediction(const RunPlan& plan, const DeviceRun& predicted,
+                                                  DeviceRun run) {
   MeasuredRun measured;
   measured.run = std::move(run);
   const DecisionScope scope =

@@ -14,7 +14,7 @@
 namespace memreplay {
 
 // The first memory calls in which two runs differ.
-struct CallParting {
+struct CallDifference {
   std::optional<MemoryCall> predicted;  // absent: the other made one more
   std::optional<MemoryCall> measured;
 };
@@ -37,14 +37,14 @@ struct MeasuredRun {
   uint64_t calls_compared = 0;  // from the first on, as far as they are the same
   uint64_t calls_predicted = 0;
   std::vector<int64_t> predicted_used;  // by the latter prediction, after each call compared
-  std::optional<CallParting> calls_part;
+  std::optional<CallDifference> calls_differ;
   // The largest difference in used bytes of the device after those calls: measured - predicted.
   int64_t largest_used_difference = 0;
   uint32_t largest_used_difference_request = kBeforeFirstRequest;
 
   // Returns whether this run did what the simulation does with its addresses.
   bool agrees() const {
-    return with_addresses.all_equal() && !calls_part.has_value() && !run.violation.has_value();
+    return with_addresses.all_equal() && !calls_differ.has_value() && !run.violation.has_value();
   }
 };
 
@@ -68,8 +68,8 @@ std::optional<Shortage> FindShortage(const RunPlan& plan, const DeviceRun& predi
 
 // Compares `run`, on a device of the same memory, with `predicted`, which is a RunSimulated().
 // O(decisions).
-absl::StatusOr<MeasuredRun> HoldAgainst(const RunPlan& plan, const DeviceRun& predicted,
-                                        DeviceRun run);
+absl::StatusOr<MeasuredRun> CompareWithPrediction(const RunPlan& plan, const DeviceRun& predicted,
+                                                  DeviceRun run);
 
 // Returns the position of a request as users know it: the recorded event for a recording, the
 // request itself for a written schedule.

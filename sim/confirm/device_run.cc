@@ -103,7 +103,7 @@ absl::StatusOr<DeviceRun> RunOnDevice(const RunPlan& plan, Device& device, RunWa
 
   result.calls.assign(watched.calls().begin(), watched.calls().end());
   watch.async.reset();
-  watched.GiveBack();
+  watched.ReleaseAll();
   if (!replay.ok()) return replay.status();
   result.run = std::move(replay->run);
   result.statistics = replay->statistics;

@@ -35,7 +35,7 @@ class ForwardingDevice : public Device {
   StreamEvent RecordEvent(uint32_t stream) override { return device_.RecordEvent(stream); }
   bool IsComplete(const StreamEvent& event) override { return device_.IsComplete(event); }
   void Synchronize(const StreamEvent& event) override { device_.Synchronize(event); }
-  bool ProgressIsTold() const override { return device_.ProgressIsTold(); }
+  bool CompletionIsReported() const override { return device_.CompletionIsReported(); }
   void StreamDone(uint32_t stream) override { device_.StreamDone(stream); }
   void FailNext(uint64_t count) override { device_.FailNext(count); }
   void TakeOutside(Bytes size) override { device_.TakeOutside(size); }

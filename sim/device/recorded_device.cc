@@ -7,7 +7,7 @@
 
 namespace memreplay {
 
-std::optional<Bytes> CardLimits::refused() const {
+std::optional<Bytes> GpuLimits::refused() const {
   std::optional<Bytes> least;
   for (const Bytes wanted : refusals) {
     if (wanted > granted && wanted < least.value_or(kUnlimited)) least = wanted;

@@ -16,7 +16,7 @@ namespace memreplay {
 
 // What a recording shows about the memory that PyTorch could get, in bytes of segments and mapped
 // pages, excluding other use of the GPU.
-struct CardLimits {
+struct GpuLimits {
   Bytes granted;  // PyTorch could get this much: the maximum in use at once
   // What would have been in use, for each refusal of the driver.
   std::vector<Bytes> refusals;
@@ -63,14 +63,14 @@ class RecordedDevice final : public Device {
   StreamEvent RecordEvent(uint32_t stream) override;
   bool IsComplete(const StreamEvent& event) override;
   void Synchronize(const StreamEvent& event) override;
-  bool ProgressIsTold() const override { return true; }
+  bool CompletionIsReported() const override { return true; }
   void StreamDone(uint32_t stream) override;
   void FailNext(uint64_t count) override { failures_ = count; }
 
   // Returns the number of responses that are not in the recording.
   uint64_t invented() const { return invented_; }
   // Returns the limits according to the responses so far that come from the recording.
-  const CardLimits& limits() const { return limits_; }
+  const GpuLimits& limits() const { return limits_; }
 
  private:
   struct Reservation {
@@ -113,7 +113,7 @@ class RecordedDevice final : public Device {
   std::vector<Reservation> reservations_;
   std::map<Address, Bytes> held_;  // segments and pages, disjoint
   Bytes held_bytes_;
-  CardLimits limits_;
+  GpuLimits limits_;
   std::vector<Progress> streams_;
 };
 

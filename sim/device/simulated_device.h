@@ -69,7 +69,7 @@ class SimulatedDevice final : public Device {
   StreamEvent RecordEvent(uint32_t stream) override;
   bool IsComplete(const StreamEvent& event) override;
   void Synchronize(const StreamEvent& event) override;
-  bool ProgressIsTold() const override { return true; }
+  bool CompletionIsReported() const override { return true; }
   void StreamDone(uint32_t stream) override;
   void FailNext(uint64_t count) override { failures_ = count; }
   void TakeOutside(Bytes size) override;  // kMaxDeviceMemory in total at most

@@ -126,7 +126,7 @@ void WatchedDevice::NotePoolChange(bool grew, Bytes size) {
   Log(grew ? MemoryCall::Kind::kMap : MemoryCall::Kind::kUnmap, Address(), size, Bytes(), true);
 }
 
-void WatchedDevice::GiveBack() {
+void WatchedDevice::ReleaseAll() {
   for (const auto& [address, page] : pages_) device_.UnmapPages(address, page, page);
   pages_.clear();
   for (Region& region : regions_) {

@@ -80,7 +80,7 @@ class WatchedDevice final : public ForwardingDevice {
   void NotePoolChange(bool grew, Bytes size);
 
   // Frees, unmaps and releases whatever is still held. Does not log this.
-  void GiveBack();
+  void ReleaseAll();
   // Returns what is in use now, as in MemoryCall::used.
   int64_t UsedNow() { return base_ - FreeNow(); }
 

@@ -46,7 +46,7 @@ std::vector<uint32_t> CachingAllocator::PendingStreams() const {
 }
 
 std::vector<uint32_t> CachingAllocator::StreamsToPoll() {
-  if (!device_.ProgressIsTold()) return PendingStreams();
+  if (!device_.CompletionIsReported()) return PendingStreams();
   std::vector<std::pair<size_t, uint32_t>> found;  // in the order of PendingStreams()
   for (const uint32_t stream : std::exchange(progressed_, {})) {
     const size_t slot = pending_.FindSlot(KeyOf(stream));

@@ -73,7 +73,7 @@ class Device {
   virtual void Synchronize(const StreamEvent& event) = 0;
   // Returns whether events that are not complete when recorded complete only through StreamDone()
   // and Synchronize(), so that polling them before is unnecessary.
-  virtual bool ProgressIsTold() const { return false; }
+  virtual bool CompletionIsReported() const { return false; }
   // Informs the device that all work recorded on `stream` so far is complete.
   virtual void StreamDone(uint32_t stream) = 0;
 

@@ -94,24 +94,24 @@ class ObserversTogether final : public Observer {
         parts_);
   }
   void OnStartEvent(const Event& event) override {
-    Tell([&event](auto& part) { part.OnStartEvent(event); });
+    ForEachPart([&event](auto& part) { part.OnStartEvent(event); });
   }
   void OnStart(const MemoryState& state, const Allocator& allocator) override {
-    Tell([&](auto& part) { part.OnStart(state, allocator); });
+    ForEachPart([&](auto& part) { part.OnStart(state, allocator); });
   }
   void OnRequest(size_t request) override {
-    Tell([request](auto& part) { part.OnRequest(request); });
+    ForEachPart([request](auto& part) { part.OnRequest(request); });
   }
   void OnEvent(const Event& event) override {
-    Tell([&event](auto& part) { part.OnEvent(event); });
+    ForEachPart([&event](auto& part) { part.OnEvent(event); });
   }
   void OnEnd() override {
-    Tell([](auto& part) { part.OnEnd(); });
+    ForEachPart([](auto& part) { part.OnEnd(); });
   }
 
  private:
   template <typename What>
-  void Tell(const What& what) {
+  void ForEachPart(const What& what) {
     std::apply([&what](auto&... part) { (what(part), ...); }, parts_);
   }
 

@@ -54,7 +54,7 @@ DecisionComparison CompareDecisions(absl::Span<const Decision> predicted,
     if (a != nullptr && b != nullptr && SameDecision(*a, *b, scope)) {
       ++result.equal;
     } else if (!result.first.has_value()) {
-      Parting& first = result.first.emplace();
+      DecisionDifference& first = result.first.emplace();
       first.request = a != nullptr ? a->request : b->request;
       if (a != nullptr) first.predicted = *a;
       if (b != nullptr) first.measured = *b;

@@ -51,7 +51,7 @@ class DecisionLog final : public Observer {
 };
 
 // Where two runs diverge.
-struct Parting {
+struct DecisionDifference {
   uint32_t request = 0;
   std::optional<Decision> predicted;  // absent: the other has one more
   std::optional<Decision> measured;
@@ -61,7 +61,7 @@ struct Parting {
 struct DecisionComparison {
   uint64_t compared = 0;  // the larger number of the two, added up over requests
   uint64_t equal = 0;
-  std::optional<Parting> first;
+  std::optional<DecisionDifference> first;
   bool all_equal() const { return equal == compared; }
 };
 

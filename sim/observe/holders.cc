@@ -23,7 +23,7 @@ void HoldersObserver::OnStart(const MemoryState& start, const Allocator& /*alloc
   for (auto& [key, held] : held_) {
     held.told.reserved = held.reserved;
     held.told.active = held.active;
-    held.told.most_cached = held.reserved - held.active;
+    held.told.max_cached = held.reserved - held.active;
   }
 }
 
@@ -64,8 +64,8 @@ void HoldersObserver::OnEvent(const Event& event) {
   }
   Held& held = Of(event.pool, event.stream);
   const Bytes cached = held.reserved - held.active;
-  if (cached > held.told.most_cached) {
-    held.told.most_cached = cached;
+  if (cached > held.told.max_cached) {
+    held.told.max_cached = cached;
     held.told.most_cached_event = index;
   }
   if (moments_.moments().at_peak.event != index) return;
@@ -80,7 +80,7 @@ void HoldersObserver::OnEvent(const Event& event) {
 std::vector<Holder> HoldersObserver::Holders() const {
   std::vector<Holder> holders;
   for (const auto& [key, held] : held_) {
-    if (held.told.reserved > Bytes() || held.told.most_cached > Bytes()) {
+    if (held.told.reserved > Bytes() || held.told.max_cached > Bytes()) {
       holders.push_back(held.told);
     }
   }

@@ -22,7 +22,7 @@ struct Holder {
   // Both are at Moments::at_peak of the device.
   Bytes reserved, active;
   // The maximum that was ever cached between two requests, and the event before it.
-  Bytes most_cached;
+  Bytes max_cached;
   uint64_t most_cached_event = 0;
 };
 

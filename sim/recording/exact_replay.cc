@@ -46,7 +46,7 @@ struct Recording {
 
   ReplayResult Replay(const MemoryState& start, const RestoreHints& hints, Observer& observer,
                       const RunOptions& options = {}, TieGuide* guide = nullptr,
-                      CardLimits* card = nullptr) const {
+                      GpuLimits* card = nullptr) const {
     RecordedDevice device(schedule, total_memory);
     device.Hold(start);
     ReplayPlan plan{.schedule = &schedule, .profile = &profile, .config = &config};

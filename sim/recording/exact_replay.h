@@ -46,7 +46,7 @@ struct ExactReplayResult {
   std::string exactness_reason;
   MemoryStats statistics;  // at the end
   MemoryState segments;    // at the end
-  CardLimits card;         // as far as the replay followed the recording
+  GpuLimits card;          // as far as the replay followed the recording
 };
 
 // Rebuilds the start state if the trace is warm, replays on a RecordedDevice and compares. `config`

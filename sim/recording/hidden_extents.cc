@@ -205,7 +205,7 @@ class Follower {
         std::any_of(open.ruled_out.begin(), open.ruled_out.end(), [value](const auto& interval) {
           return interval.first <= value && value <= interval.second;
         });
-    if (slack > open.most_slack || slack.value() % kMinBlockSize.value() != 0) {
+    if (slack > open.max_slack || slack.value() % kMinBlockSize.value() != 0) {
       Contradict(event, "is farther behind a live block than that block can reach");
     } else if (excluded) {
       Contradict(event, "implies an extent under which an earlier block was not the best fit");
@@ -287,7 +287,7 @@ class Follower {
                                     begin.value() + static_cast<uint64_t>(equal) < address.value();
         first = std::max<int64_t>(0, equal_is_lower ? equal : equal + 1);
       }
-      if (first > last || first > open.most_slack.signed_value()) continue;
+      if (first > last || first > open.max_slack.signed_value()) continue;
       open.ruled_out_by = event_;
       if (!open.ruled_out.empty() && open.ruled_out.back().first <= first &&
           open.ruled_out.back().second >= last) {
@@ -327,7 +327,7 @@ std::vector<Bytes> FeasibleSlacks(const OpenExtent& open) {
   MergeIntervals(intervals);
   std::vector<Bytes> slacks;
   auto interval = intervals.begin();
-  for (Bytes slack; slack <= open.most_slack; slack += kMinBlockSize) {
+  for (Bytes slack; slack <= open.max_slack; slack += kMinBlockSize) {
     while (interval != intervals.end() && interval->second < slack.signed_value()) ++interval;
     if (interval != intervals.end() && interval->first <= slack.signed_value()) continue;
     slacks.push_back(slack);

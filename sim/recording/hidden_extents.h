@@ -19,13 +19,13 @@
 namespace memreplay {
 
 // A block of a large pool's cudaMalloc segment with a free block behind it. Its extent is `rounded`
-// plus a slack: a multiple of 512 up to `most_slack`.
+// plus a slack: a multiple of 512 up to `max_slack`.
 struct OpenExtent {
   Address address;
   AllocationId id = kNoAllocation;
   Bytes requested;
   Bytes rounded;
-  Bytes most_slack;
+  Bytes max_slack;
   // The following are found by FollowAddresses().
   std::optional<Bytes> revealed;                       // the slack
   std::optional<Bytes> assumed;                        // one that fits recorded snapshots
@@ -49,7 +49,7 @@ ExtentEvidence FollowAddresses(const Schedule& schedule, const AllocatorConfig& 
                                const TorchProfile& profile, const MemoryState& segments,
                                std::vector<OpenExtent>& open);
 
-// Returns the values in 0, 512 ... most_slack that are not ruled out, ascending.
+// Returns the values in 0, 512 ... max_slack that are not ruled out, ascending.
 std::vector<Bytes> FeasibleSlacks(const OpenExtent& open);
 
 }  // namespace memreplay

@@ -36,9 +36,9 @@ class SegmentHistory {
         default: break;
       }
     }
-    TellKindsByBlocks();
+    InferKindsFromBlocks();
     JoinRanges();
-    TellKindsByNeighbours();
+    InferKindsFromNeighbours();
     AddReservationBases();
     StartSegmentList result;
     std::optional<SegmentInfo> before;  // the last one that has bytes
@@ -144,7 +144,7 @@ class SegmentHistory {
 
   // Infers the kind of whole large pages, which may be of either kind, from the first block seen in
   // them while they exist.
-  void TellKindsByBlocks() {
+  void InferKindsFromBlocks() {
     const bool any = std::any_of(ranges_.begin(), ranges_.end(),
                                  [](const auto& entry) { return entry.second.unmapped_by != 0; });
     if (!any) return;
@@ -165,7 +165,7 @@ class SegmentHistory {
   // Infers the kind of ranges without blocks from the nearest range of that stream and pool, unless
   // that is farther away than any reservation was ever filled. Without such a range the kind is
   // large, because few small pools fill so many pages.
-  void TellKindsByNeighbours() {
+  void InferKindsFromNeighbours() {
     const Bytes reach = PeakReserved();
     struct Nearest {
       Bytes distance;

@@ -98,7 +98,7 @@ class Rebuilder {
     open.id = start.id;
     open.rounded = rounded;
     open.requested = start.requested_size;
-    open.most_slack = std::min(kSmallSize, room - rounded - kSmallSize - kMinBlockSize);
+    open.max_slack = std::min(kSmallSize, room - rounded - kSmallSize - kMinBlockSize);
     open_.push_back(std::move(open));
     return rounded;
   }

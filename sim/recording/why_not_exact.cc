@@ -18,7 +18,7 @@ bool IsRestOfRequest(const Schedule& schedule, uint64_t event) {
 }
 
 // Returns whether there is a pool whose segments the recording may have released without naming it.
-bool HasUntoldPools(const Schedule& schedule) {
+bool HasUnknownPools(const Schedule& schedule) {
   if (schedule.pools().size() < 2 || schedule.trace().layout.has_event_pool_id) return false;
   return std::any_of(schedule.recorded().begin(), schedule.recorded().end(), [](const Event& e) {
     return e.kind == EventKind::kSegmentFree || e.kind == EventKind::kSegmentUnmap;
@@ -81,7 +81,7 @@ std::string WhyNotExact(const ExactReplayResult& result, const Schedule& schedul
                 "the start, and the recorded addresses are contradictory or too many to compare");
     }
   }
-  if (HasUntoldPools(schedule)) {
+  if (HasUnknownPools(schedule)) {
     causes.push_back("the file does not say to which pools the released segments belonged");
   }
   if (causes.empty() && schedule.pools().size() > 1) {

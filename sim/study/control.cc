@@ -2,7 +2,7 @@
 
 namespace memreplay {
 
-ReplaySettings OnRecordedCard(const ReplaySettings& settings, const CardLimits& card) {
+ReplaySettings OnRecordedGpu(const ReplaySettings& settings, const GpuLimits& card) {
   ReplaySettings on_card = settings;
   const std::optional<Bytes> refused = card.refused();
   if (settings.capacity.has_value() || settings.unlimited || !refused.has_value()) return on_card;

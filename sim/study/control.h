@@ -26,7 +26,7 @@ constexpr AddressOrder OtherOrder(AddressOrder order) {
 // Returns `settings` on a device with the memory that PyTorch could get, if a request was refused
 // in the recording and neither a capacity nor an unlimited device is requested. That is what was in
 // use and free when memory ran out, else the maximum known to have been granted.
-ReplaySettings OnRecordedCard(const ReplaySettings& settings, const CardLimits& card);
+ReplaySettings OnRecordedGpu(const ReplaySettings& settings, const GpuLimits& card);
 
 }  // namespace memreplay
 

@@ -67,11 +67,11 @@ class Study {
 
   // Return what the recording shows of its GPU, and the segments that it began with. Empty for a
   // schedule that was written.
-  const CardLimits& card() const { return Exact().card; }
+  const GpuLimits& card() const { return Exact().card; }
   const MemoryState& start() const { return Exact().start.segments; }
-  // Returns `settings` on that GPU; see OnRecordedCard().
+  // Returns `settings` on that GPU; see OnRecordedGpu().
   ReplaySettings OnCard(const ReplaySettings& settings) const {
-    return OnRecordedCard(settings, card());
+    return OnRecordedGpu(settings, card());
   }
 
   // Returns the control of all what-ifs, after two runs; nullopt for a schedule that was written.

@@ -23,7 +23,7 @@ struct Attempt {
   std::vector<std::optional<SampledReplay>> devices = {};  // absent if it has no events
   uint64_t exact_events = 0;                               // of all devices
   bool exact = true;                                       // for all events and final blocks
-  uint64_t parts_at = 0;  // first event that differs, of the first device with one
+  uint64_t differs_at = 0;  // first event that differs, of the first device with one
 };
 
 Attempt Try(const std::vector<std::optional<Schedule>>& schedules, const ReplaySettings& settings) {
@@ -35,7 +35,7 @@ Attempt Try(const std::vector<std::optional<Schedule>>& schedules, const ReplayS
     const RecordingFollowed followed = FollowedBy(device->exact);
     attempt.exact_events += followed.until_event;
     if (!followed.exact) {
-      if (attempt.exact) attempt.parts_at = followed.until_event;
+      if (attempt.exact) attempt.differs_at = followed.until_event;
       attempt.exact = false;
     }
   }
@@ -120,7 +120,7 @@ absl::StatusOr<StudiedTrace> StudyTrace(const std::shared_ptr<const Trace>& trac
           torch.profile = best.profile;
           torch.reason = best.exact ? ProfileReason::kReproduces : ProfileReason::kReproducesMost;
           torch.rejected = attempts.front().profile;
-          torch.rejected_at = attempts.front().parts_at;
+          torch.rejected_at = attempts.front().differs_at;
         }
         settings->torch = std::move(torch);
       }

@@ -2,7 +2,7 @@
 
 namespace memreplay {
 
-LargestFit FindLargestFit(int64_t limit, uint64_t most_tries,
+LargestFit FindLargestFit(int64_t limit, uint64_t max_tries,
                           const std::function<FitOutcome(int64_t value)>& outcome) {
   LargestFit found;
   const auto probe = [&](int64_t value) {
@@ -23,7 +23,7 @@ LargestFit FindLargestFit(int64_t limit, uint64_t most_tries,
     (fits(middle) ? low : high) = middle;
   }
   const auto may_try = [&](int64_t value) {
-    return found.tried.count(value) > 0 || found.tried.size() < most_tries;
+    return found.tried.count(value) > 0 || found.tried.size() < max_tries;
   };
   int64_t above = low + 1;
   while (above <= limit && may_try(above) && probe(above) != FitOutcome::kNever) ++above;

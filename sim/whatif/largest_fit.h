@@ -33,9 +33,9 @@ struct LargestFit {
 
 // Finds the largest values that fit. Doubles from 1 until a value does not fit (or `limit` does)
 // and bisects. Since fitting is not monotone, it then tries all values above the edge up to the
-// first that never fits, and all below, nearest first, as far as `most_tries` allows. Calls
+// first that never fits, and all below, nearest first, as far as `max_tries` allows. Calls
 // `outcome` once per value.
-LargestFit FindLargestFit(int64_t limit, uint64_t most_tries,
+LargestFit FindLargestFit(int64_t limit, uint64_t max_tries,
                           const std::function<FitOutcome(int64_t value)>& outcome);
 
 }  // namespace memreplay

@@ -15,8 +15,8 @@ struct Live {
 };
 
 // Applies requests [0, end) and calls `now` with the sum after each.
-template <typename Tell>
-std::vector<Live> Walk(const Schedule& schedule, size_t end, Tell now) {
+template <typename Visit>
+std::vector<Live> Walk(const Schedule& schedule, size_t end, Visit now) {
   std::vector<Live> allocations(schedule.allocation_count());
   Bytes sum;
   for (const StartAllocation& start : schedule.start_allocations()) {

@@ -69,7 +69,7 @@ class Sites {
         site.shrank = true;
         const int64_t added = site.at_begin - site.since;
         if (site.grown_since >= kMinRegular && (site.now - site.since) * 2 <= added) {
-          site.growth.given_back = true;
+          site.growth.released = true;
         }
         site.since = std::min(site.since, site.now);
         site.grown_since = 0;
@@ -193,7 +193,7 @@ const SiteGrowth* FindLeak(const Steps& steps, const StepGrowth& growth) {
   if (count < kMinSteps || MayBeLayers(steps, growth)) return nullptr;
   for (const SiteGrowth& site : growth.sites) {
     const bool goes_on = site.steps * 4 >= count * 3 && site.late_steps * 4 >= (count + 3) / 4 * 3;
-    if ((goes_on || site.every > 0) && !site.given_back && site.kept * 2 >= site.bytes) {
+    if ((goes_on || site.every > 0) && !site.released && site.kept * 2 >= site.bytes) {
       return &site;
     }
   }

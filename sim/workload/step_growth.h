@@ -18,7 +18,7 @@ struct SiteGrowth {
   uint64_t steps = 0;            // after which it holds more than before
   uint64_t late_steps = 0;       // of those, in the last quarter of all
   uint64_t every = 0;            // it grows every so many steps; 0 if irregular or fewer than 3
-  bool given_back = false;       // once freed half of the growth of three steps or more
+  bool released = false;         // once freed half of the growth of three steps or more
   int64_t bytes = 0;             // growth from before the first step to after the last
   int64_t kept = 0;              // growth from before the first step to `survives_until`
   uint64_t allocations = 0;      // made within the steps (else after them) and still live then

@@ -59,7 +59,7 @@ TEST(RealConfirmation, AddressesExplainEveryDifference) {
         ASSERT_TRUE(predicted.ok()) << predicted.status();
         auto run = RunOnDevice(plan, device);
         ASSERT_TRUE(run.ok()) << run.status();
-        const auto measured = HoldAgainst(plan, *predicted, *std::move(run));
+        const auto measured = CompareWithPrediction(plan, *predicted, *std::move(run));
         ASSERT_TRUE(measured.ok()) << measured.status();
         EXPECT_TRUE(measured->agrees()) << file << ", device " << index << ", '" << conf << "'";
         EXPECT_EQ(measured->placed_peak_reserved, measured->run.peak.reserved());

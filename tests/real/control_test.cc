@@ -47,14 +47,14 @@ TEST(RealCard, IsBoundedByWhatWasGrantedAndRefused) {
   const auto trace = std::make_shared<const Trace>(*std::move(opened));
   const ReplaySettings settings = *ResolveSettings(*trace, {});
   const Study study(Schedule::Build(trace, 0), settings);
-  const CardLimits& card = study.card();
+  const GpuLimits& card = study.card();
   EXPECT_EQ(card.granted, Bytes(23397924864));
   ASSERT_TRUE(card.refused().has_value() && card.at_oom.has_value());
   EXPECT_LT(*card.at_oom, *card.refused());
-  EXPECT_EQ(OnRecordedCard(settings, card).capacity, card.at_oom);
+  EXPECT_EQ(OnRecordedGpu(settings, card).capacity, card.at_oom);
   ReplaySettings unlimited = settings;
   unlimited.unlimited = true;
-  EXPECT_EQ(OnRecordedCard(unlimited, card).capacity, std::nullopt);
+  EXPECT_EQ(OnRecordedGpu(unlimited, card).capacity, std::nullopt);
 }
 
 }  // namespace

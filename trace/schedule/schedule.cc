@@ -109,7 +109,7 @@ Schedule ScheduleBuilder::BuildRecorded() && {
 
 void ScheduleBuilder::FindAllocations() {
   schedule_.ids_.resize(source_.events.size(), kNoAllocation);
-  TellPools();
+  ReportPools();
   Identify();
   ReadFinalState();
   SortStarts();

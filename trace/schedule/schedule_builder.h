@@ -38,7 +38,7 @@ class ScheduleBuilder {
 
   // For recordings, called in this order (schedule_recorded.cc).
   void FindAllocations();  // up to SortStarts()
-  void TellPools();
+  void ReportPools();
   void Identify();  // ids, roles, start allocations that the trace frees
   void IdentifyAlloc(uint32_t i);
   uint32_t IdentifyFree(uint32_t i);  // returns the last event handled

@@ -21,7 +21,7 @@ bool IsSegmentEffect(EventKind kind) {
 
 }  // namespace
 
-void ScheduleBuilder::TellPools() {
+void ScheduleBuilder::ReportPools() {
   const Trace& trace = schedule_.trace();
   pool_released_.assign(schedule_.pools().size(), false);
   if (!schedule_.inferred_.of_event.empty()) return;

@@ -262,7 +262,7 @@ void Begin(const Collective& c) {
         c.count * width(c.type) * (all ? index(c.communicator->ranks) : std::size_t{1});
     if (size <= device().settings.copy_limit) {
       const bool gives = c.call != Collective::kBroadcast || c.peer == c.communicator->rank;
-      told = c.communicator->exchange->Tell(gives ? read(c.from, size) : Exchange::Message());
+      told = c.communicator->exchange->Publish(gives ? read(c.from, size) : Exchange::Message());
     }
   }
   BeginGroup();

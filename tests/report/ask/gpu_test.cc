@@ -72,7 +72,7 @@ proto::Report ReportOn(const AwkwardDevice::Ways& ways, RunBackend backend = Run
     AwkwardDevice device(ways);
     auto run = RunOnDevice(plan, device);
     EXPECT_TRUE(run.ok());
-    auto held = HoldAgainst(plan, *predicted, *std::move(run));
+    auto held = CompareWithPrediction(plan, *predicted, *std::move(run));
     EXPECT_TRUE(held.ok());
     measured.push_back(*std::move(held));
     proto::GpuRepetition& repetition = context.repetitions.emplace_back();
@@ -146,7 +146,7 @@ TEST(GpuReport, ABlockThatDoesNotHoldItsPatternIsWrong) {
   AwkwardDevice device({});
   auto run = RunOnDevice(plan, device);
   ASSERT_TRUE(run.ok());
-  auto measured = HoldAgainst(plan, *predicted, *std::move(run));
+  auto measured = CompareWithPrediction(plan, *predicted, *std::move(run));
   ASSERT_TRUE(measured.ok());
   std::vector<MeasuredRun> runs;
   runs.push_back(*std::move(measured));

@@ -60,7 +60,7 @@ Made Make(const std::shared_ptr<const Trace>& trace, const PageLimits& limits) {
   const auto result = ReplayWhatIf(schedule, *settings, &history, options);
   EXPECT_TRUE(result.ok()) << result.status();
   Made made{ReportWhatIf(schedule, *settings, {}, *result), result->peak};
-  AddPage(schedule, FindMeanings(schedule), TellUnsimulated(schedule), history,
+  AddPage(schedule, FindMeanings(schedule), FindUnsimulated(schedule), history,
           &result->fragmentation->segments, result->segments, limits, &made.report);
   return made;
 }

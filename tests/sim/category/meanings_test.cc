@@ -84,7 +84,7 @@ Recording TrainingStep() {
 
 TEST(Meanings, AreInferredFromStacksLifetimesAndSizes) {
   const Meanings meanings = FindMeanings(TrainingStep().Build());
-  EXPECT_FALSE(meanings.is_told);
+  EXPECT_FALSE(meanings.is_noted);
   EXPECT_TRUE(meanings.trains);
   EXPECT_THAT(
       Words(meanings),
@@ -157,7 +157,7 @@ TEST(Meanings, AreToldByNotes) {
   };
   const Schedule schedule = recording.Build();
   const Meanings meanings = FindMeanings(schedule);
-  EXPECT_TRUE(meanings.is_told);
+  EXPECT_TRUE(meanings.is_noted);
   const std::vector<std::string> words = Words(meanings);
   EXPECT_EQ(words[0], "parameter by told in other 1");
   EXPECT_EQ(words[1], "input by told in other 1");

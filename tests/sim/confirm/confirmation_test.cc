@@ -83,7 +83,7 @@ MeasuredRun Measure(const Prepared& prepared, const AwkwardDevice::Ways& ways) {
   EXPECT_TRUE(predicted.ok()) << predicted.status();
   auto run = RunOnDevice(prepared.plan, device);
   EXPECT_TRUE(run.ok()) << run.status();
-  auto measured = HoldAgainst(prepared.plan, *predicted, *std::move(run));
+  auto measured = CompareWithPrediction(prepared.plan, *predicted, *std::move(run));
   EXPECT_TRUE(measured.ok()) << measured.status();
   return *std::move(measured);
 }
@@ -162,10 +162,10 @@ TEST(Confirmation, ARefusalThatWasNotPredictedIsAFault) {
   EXPECT_FALSE(measured.agrees());
   // Nothing was cached: trying again is all that PyTorch does, and no event shows it.
   EXPECT_TRUE(measured.with_addresses.all_equal());
-  ASSERT_TRUE(measured.calls_part.has_value());
-  EXPECT_EQ(measured.calls_part->measured->request, 1u);
-  EXPECT_FALSE(measured.calls_part->measured->granted);
-  EXPECT_TRUE(measured.calls_part->predicted->granted);
+  ASSERT_TRUE(measured.calls_differ.has_value());
+  EXPECT_EQ(measured.calls_differ->measured->request, 1u);
+  EXPECT_FALSE(measured.calls_differ->measured->granted);
+  EXPECT_TRUE(measured.calls_differ->predicted->granted);
   EXPECT_EQ(measured.run.used_at_end, 0);
 
   // If it is refused for good it is an out of memory, and decisions differ.

@@ -97,7 +97,7 @@ TEST(WatchedDevice, GivesEverythingBack) {
   ASSERT_TRUE(watched.MapPages(range, MiB(60), MiB(20)));
   watched.UnmapPages(range + MiB(20), MiB(20), MiB(20));
   EXPECT_LT(device.FreeMemory(), free);
-  watched.GiveBack();
+  watched.ReleaseAll();
   EXPECT_EQ(device.FreeMemory(), free);
   // The range is free again: the device would stop the process otherwise.
   device.ReleaseRange(*device.ReserveRange(MiB(80)), MiB(80));

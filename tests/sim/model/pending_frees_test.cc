@@ -17,7 +17,7 @@ namespace {
 class UntoldDevice final : public ForwardingDevice {
  public:
   explicit UntoldDevice(Device& device) : ForwardingDevice(device) {}
-  bool ProgressIsTold() const override { return false; }
+  bool CompletionIsReported() const override { return false; }
 };
 
 class Keeper final : public Observer {

@@ -53,11 +53,11 @@ TEST(HoldersObserver, WhoHoldsWhatAtThePeak) {
   EXPECT_EQ(holders[0].stream, 0u);
   EXPECT_EQ(holders[0].reserved, MiB(20));
   EXPECT_EQ(holders[0].active, MiB(12));
-  EXPECT_EQ(holders[0].most_cached, MiB(20));
+  EXPECT_EQ(holders[0].max_cached, MiB(20));
   EXPECT_EQ(holders[0].most_cached_event, 4u);
   EXPECT_EQ(holders[1].reserved, MiB(10));
   EXPECT_EQ(holders[1].active, MiB(10));
-  EXPECT_EQ(holders[1].most_cached, MiB(10));
+  EXPECT_EQ(holders[1].max_cached, MiB(10));
   EXPECT_EQ(holders[1].most_cached_event, 5u);
 }
 
@@ -67,7 +67,7 @@ TEST(HoldersObserver, ANewSegmentIsNotCached) {
   run.Send(EventKind::kSegmentAlloc, 0, 20);
   run.Send(EventKind::kAlloc, 0, 20);
   ASSERT_EQ(run.Holders().size(), 1u);
-  EXPECT_EQ(run.Holders()[0].most_cached, Bytes());
+  EXPECT_EQ(run.Holders()[0].max_cached, Bytes());
 }
 
 TEST(HoldersObserver, BeginsWithTheStart) {
@@ -87,7 +87,7 @@ TEST(HoldersObserver, BeginsWithTheStart) {
   EXPECT_EQ(holders[0].stream, 1u);
   EXPECT_EQ(holders[0].reserved, MiB(30));
   EXPECT_EQ(holders[0].active, MiB(10));
-  EXPECT_EQ(holders[0].most_cached, MiB(20));
+  EXPECT_EQ(holders[0].max_cached, MiB(20));
 }
 
 }  // namespace

@@ -157,7 +157,7 @@ TEST(LookBackOn, ALateRecordingReplaysAsItHappened) {
   EXPECT_EQ(look_back->open_extents, 0u);  // the block behind shows where it ended
   EXPECT_EQ(look_back->peak.active(), MiB(12));
   ASSERT_EQ(look_back->holders.size(), 1u);
-  EXPECT_EQ(look_back->holders[0].most_cached, MiB(12));  // at the begin
+  EXPECT_EQ(look_back->holders[0].max_cached, MiB(12));  // at the begin
 }
 
 TEST(HoldingsAtPeak, ByStack) {

@@ -82,7 +82,7 @@ std::ostream& operator<<(std::ostream& out, const Found& found) {
   for (const SiteGrowth& site : found.growth.sites) {
     out << "stack " << site.stack << " bytes " << site.bytes << " kept " << site.kept << " steps "
         << site.steps << " late " << site.late_steps << " every " << site.every
-        << (site.given_back ? " released half\n" : "\n");
+        << (site.released ? " released half\n" : "\n");
   }
   return out;
 }

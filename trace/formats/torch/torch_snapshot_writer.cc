@@ -70,7 +70,7 @@ class SnapshotWriter {
     }
     pickle_.End();
     pickle_.Stop();
-    if (losses != nullptr) TellLosses(losses);
+    if (losses != nullptr) ReportLosses(losses);
     return output_.Finish();
   }
 
@@ -359,7 +359,7 @@ class SnapshotWriter {
     pickle_.End();
   }
 
-  void TellLosses(std::vector<std::string>* losses) {
+  void ReportLosses(std::vector<std::string>* losses) {
     for (size_t i = 0; i < std::size(lost_events_); ++i) {
       if (lost_events_[i] == 0) continue;
       losses->push_back(StrCat(lost_events_[i], " events \"",
