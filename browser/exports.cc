@@ -1,5 +1,5 @@
-// What the page's worker (worker.js) calls, one session a worker; what is called of it in return is
-// in imports.js.
+// The functions that the page's worker (worker.js) calls, with one session for each worker; the
+// functions that they call in turn are in imports.js.
 #include <google/protobuf/stubs/logging.h>
 #include <google/protobuf/util/json_util.h>
 
@@ -52,7 +52,7 @@ class PageProgress final : public ProgressSink {
 struct Worker {
   Worker() {
     std::set_new_handler(memreplay_out_of_memory);
-    google::protobuf::SetLogHandler(nullptr);  // the readers say what Protobuf's parsers reject
+    google::protobuf::SetLogHandler(nullptr);  // the readers report what Protobuf's parsers reject
     offers = RenderJson(MakeOffers(), JsonLayout::kOneLine);
   }
   std::string words;  // a name or a question
@@ -72,7 +72,7 @@ Worker& TheWorker() {
 
 extern "C" {
 
-// Where `size` bytes of the next call's argument go: its words (0) or a file's content (1).
+// Returns room for `size` bytes of the next call's argument: its words (0) or a file's content (1).
 char* memreplay_room(int which, size_t size) {
   memreplay::Worker& worker = memreplay::TheWorker();
   std::string& room = which == 0 ? worker.words : worker.bytes;
@@ -80,13 +80,13 @@ char* memreplay_room(int which, size_t size) {
   return room.data();
 }
 
-// Session::Add(): the words are the file's name.
+// Calls Session::Add(); the words are the file's name.
 void memreplay_add() {
   memreplay::Worker& worker = memreplay::TheWorker();
   worker.session.Add(std::exchange(worker.words, {}), std::exchange(worker.bytes, {}));
 }
 
-// Session::Ask(): the words are a Question as JSON. Returns the status.
+// Calls Session::Ask(); the words are a Question as JSON. Returns the status.
 int memreplay_ask() {
   memreplay::Worker& worker = memreplay::TheWorker();
   worker.answer = {};
@@ -101,7 +101,7 @@ int memreplay_ask() {
   return worker.answer.status;
 }
 
-// ExplainLog(): the words are its name. Returns the status.
+// Calls ExplainLog(); the words are the log's name. Returns the status.
 int memreplay_explain() {
   memreplay::Worker& worker = memreplay::TheWorker();
   worker.answer = {};
@@ -109,7 +109,8 @@ int memreplay_explain() {
   return worker.answer.status;
 }
 
-// Of the answer the text (0), the errors (1) or the page (2), or what the page can offer (3).
+// Returns a part of the answer: the text (0), the errors (1) or the page (2), or what the page can
+// offer (3).
 const std::string* memreplay_part_string(int part) {
   const memreplay::Worker& worker = memreplay::TheWorker();
   const std::string* const parts[] = {&worker.answer.text, &worker.answer.errors,

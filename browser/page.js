@@ -1,12 +1,12 @@
-// The page: files and questions go to the worker (worker.js), answers are shown as they come.
+// The page: it sends files and questions to the worker (worker.js) and shows answers as they arrive.
 "use strict";
 
 const byId = (id) => document.getElementById(id);
-const MAX_BYTES = 2 ** 31;  // of a file: more is no size of a C++ string in 32 bits
+const MAX_BYTES = 2 ** 31;  // of a file: a C++ string in 32 bits cannot be larger
 
 const state = {
   files: [],  // {name, file}, in order
-  log: null,  // the one to explain instead of asking about files
+  log: null,  // the log to explain instead of asking about files
   worker: null,
   loaded: false,  // whether the worker has the files
   url: null,      // of what can be saved
@@ -23,7 +23,7 @@ function commandNow() { return document.querySelector("[name=command]:checked").
 
 function lines(text) { return text.split("\n").map((line) => line.trim()).filter(Boolean); }
 
-/** What is asked, as proto/question.proto has it: only what the command takes. */
+/** Returns the question as proto/question.proto has it, with only what the command takes. */
 function questionNow() {
   const command = commandNow();
   const takes = (id) => byId(id).closest("[data-of]").dataset.of.split(" ").includes(command);
@@ -42,7 +42,7 @@ function questionNow() {
 
 function quoted(word) { return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`; }
 
-/** The command line that gives the same. */
+/** Returns the command line that gives the same answer. */
 function commandLine(question) {
   const words = ["memreplay", question.command];
   if (question.command === "explain") {
@@ -105,7 +105,7 @@ async function startWorker() {
     if (worker !== state.worker) return;
     if (data.failure !== undefined) return failedInWorker(data.failure, state.question);
     if (data.activity !== undefined) {
-      const counted = data.done > 0 && data.total === 0;  // a search does not know how long it will be
+      const counted = data.done > 0 && data.total === 0;  // the length of a search is not known in advance
       byId("activity").textContent = data.activity + (counted ? `: ${data.done} replays done` : "");
       const bar = byId("progress");
       if (data.total > 0) {
@@ -133,7 +133,7 @@ function offer({version, releases, cards}) {
   byId("cards").append(...cards.map(({name, title}) => new Option(title, name)));
 }
 
-/** Asks what the controls say, of the files or the log. */
+/** Asks what the controls select, about the files or the log. */
 async function ask() {
   clear();
   const question = state.log ? {command: "explain"} : questionNow();
@@ -147,7 +147,7 @@ async function ask() {
         `The program reads it: ${commandLine(question)}`);
     return;
   }
-  if (byId("working").hidden === false) stopWorker();  // what it is busy with is not wanted any more
+  if (byId("working").hidden === false) stopWorker();  // the question that it is busy with is obsolete
   show("working", true);
   if (!state.worker && !await startWorker()) return;
   if (question.command === "explain") {
@@ -161,7 +161,7 @@ async function ask() {
   state.worker.postMessage({call: "ask", question});
 }
 
-/** A line each; those too long for a table wrap. */
+/** Shows each line by itself; those too long for a table wrap. */
 function showText(text) {
   const longest = 100;
   byId("text").replaceChildren(...text.trimEnd().split("\n").map((line) => {
@@ -183,7 +183,7 @@ function showNames() {
 
 function finish(answer) {
   const {question} = state;
-  // A file that is no trace may be a log with an error.
+  // A file that is not a trace may be a log with an error.
   if (question.command === "report" && answer.status === 2 && state.files.length === 1 &&
       /: unknown format:/.test(answer.errors)) {
     state.log = state.files[0];
@@ -232,7 +232,7 @@ function take(list) {
   if (!files.length) return;
   stopWorker();
   const names = files.map(({name}) => name);
-  // Ranks often have one name each in folders of their own.
+  // Ranks often have files of the same name in folders of their own.
   state.files = files.map(
       (file, i) =>
           ({file, name: names.indexOf(file.name) === names.lastIndexOf(file.name) ? file.name : `${i}/${file.name}`}));
@@ -275,7 +275,7 @@ byId("copy").onclick = async () => {
   const text = byId("command").textContent;
   try {
     await navigator.clipboard.writeText(text);
-  } catch (error) {  // where the page may not: select it for the user
+  } catch (error) {  // if the page is not allowed to copy, select it for the user
     getSelection().selectAllChildren(byId("command"));
     return;
   }

@@ -57,7 +57,7 @@ absl::StatusOr<SettingsRequest> RequestOf(const proto::Question& question) {
     if (!set.ok()) return Named(StrCat(command, ": --capacity"), set);
   }
   if (command != "oom" && command != "replay") return request;
-  request.torch_is_as_recorded = command == "oom";  // other releases against the same recording
+  request.torch_is_as_recorded = command == "oom";  // releases are compared with one recording
   if (!question.conf().empty()) request.conf = ConfOf(question.conf(0));
   return request;
 }
@@ -120,7 +120,7 @@ void Session::Add(std::string name, std::string bytes) {
 absl::StatusOr<const OpenedFile*> Session::Open(File& file, const SettingsRequest& request) {
   if (!file.error.ok()) return file.error;
   if (file.opened.has_value() && file.request == request) return &*file.opened;
-  file.opened.reset();  // before the next, which needs the memory
+  file.opened.reset();  // released before the next, which needs the memory
   absl::StatusOr<OpenedFile> opened = StudyFile(file.trace, request);
   if (!opened.ok()) return opened.status();
   file.request = request;

@@ -19,30 +19,30 @@
 
 namespace memreplay {
 
-// What the program would give for the same question.
+// The answer that the binary would give to the same question.
 struct Answer {
   int status = 2;           // its exit status
   std::string text = {};    // its standard output
-  std::string errors = {};  // what it would write on standard error, a line each, without its name
+  std::string errors = {};  // its standard error, one line for each, without its name
   std::string page = {};    // of "report": the HTML file
 };
 
-// The answer to an error text or a log, plain or compressed, as of `explain`.
+// Returns the answer to an error text or a log, plain or compressed, as `explain` gives it.
 Answer ExplainLog(std::string_view name, std::string bytes);
 
-// What a page can offer: the version, the releases and the GPUs that Ask() accepts.
+// Returns what a page can offer: the version, the releases and the GPUs that Ask() accepts.
 proto::Offers MakeOffers();
 
 // Files that were opened once, for any number of questions. A file is read when it is added, and
-// what was found out about it is kept for as long as the questions are under the same settings.
+// what was learned about it is kept as long as the questions have the same settings.
 class Session {
  public:
-  // Adds a file after those that are there. Takes `bytes`, plain or compressed. A file that cannot
-  // be read is kept as its error, which is its part of every answer. O(bytes).
+  // Adds a file after the existing ones. Takes `bytes`, plain or compressed. A file that cannot be
+  // read is kept as its error, which is its part of every answer. O(bytes).
   void Add(std::string name, std::string bytes);
 
-  // Answers a question about all files, or with two of them about their difference. `progress` is
-  // not null. Costs what the command costs, without reading.
+  // Answers a question about all files; for diff, about the difference between two. `progress` is
+  // not null. Costs as much as the command, without reading.
   Answer Ask(const proto::Question& question, ProgressSink* progress);
 
  private:
@@ -55,7 +55,7 @@ class Session {
   };
 
   absl::StatusOr<const OpenedFile*> Open(File& file, const SettingsRequest& request);
-  // The report of one file, with its runs if the question is "report".
+  // Returns the report of one file, with its runs if the question is "report".
   absl::StatusOr<PageInput> AskFile(File& file, const proto::Question& question,
                                     const SettingsRequest& request, ProgressSink* progress);
   Answer AskDiff() const;

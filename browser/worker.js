@@ -1,6 +1,6 @@
-// memreplay in a worker, below emscripten's glue code: files go in, answers come out (exports.cc).
+// Runs memreplay in a worker, below emscripten's glue code: files go in, answers come out (exports.cc).
 
-/** A session of the program. Whatever throws leaves it unusable. */
+/** A session of memreplay. It is unusable after anything throws. */
 class Program {
   /**
    * @param module the compiled program, a WebAssembly.Module
@@ -36,7 +36,7 @@ class Program {
     return this.wasm.HEAPU8.slice(at, at + (this.wasm._memreplay_part_size(which) >>> 0));
   }
 
-  /** The answer to the last question; `page` is empty unless there is one. */
+  /** Returns the answer to the last question; `page` is empty unless there is one. */
   answer(status) {
     const text = (which) => new TextDecoder().decode(this.part(which));
     return {status, text: text(0), errors: text(1), page: this.part(2)};
@@ -75,7 +75,7 @@ if (typeof importScripts === "function") {
     told = performance.now();
     self.postMessage({activity, done, total});
   };
-  // In pieces, so that a large file is in memory once.
+  // The file is copied in pieces, so that a large file is in memory only once.
   const reader = (name, file) => (room) => {
     const files = new FileReaderSync();
     const step = 1 << 24;

@@ -1,4 +1,4 @@
-// Advice, whether from runs of a script or from a recording that was edited.
+// Advice about a script, from runs of the script or from an edited recording.
 #ifndef MEMREPLAY_REPORT_ASK_ADVICE_H_
 #define MEMREPLAY_REPORT_ASK_ADVICE_H_
 
@@ -6,15 +6,15 @@
 
 namespace memreplay {
 
-// Fills what follows from the sizes of a row, the goal and the run without a change: what it saves,
-// whether it fits, what is to spare.
+// Fills in what follows from the sizes of a row, the goal and the run without a change: what the
+// row saves, whether it fits, and what is to spare.
 void CompareRow(const proto::Advice& advice, proto::Advice::Row* row);
 
-// Those that fit come first, the cheapest of them first; then the others by what they save; in the
-// end those that could not be tried.
+// Sorts the rows: those that fit first, cheapest first, then the others by what they save, and at
+// the end those that could not be tried.
 void RankRows(proto::Advice* advice);
 
-// Whether it fits without a change or with one of the rows; true where there is no goal.
+// Returns whether it fits without a change or with one of the rows; true if there is no goal.
 bool AdviceFits(const proto::Advice& advice);
 
 }  // namespace memreplay

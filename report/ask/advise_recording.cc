@@ -20,10 +20,10 @@ namespace memreplay {
 namespace {
 
 constexpr size_t kMaxRows = 12;
-constexpr double kWorthShowing = 0.995;  // of the peak as it is
+constexpr double kWorthShowing = 0.995;  // of the original peak
 constexpr char kEqual[] = "the same is computed";
 
-// How a remedy is written down.
+// The words for a remedy.
 struct Words {
   std::string key;
   std::string change;
@@ -33,13 +33,13 @@ struct Words {
   std::string place = {};
 };
 
-// "model.py:180" of "model.py:180 forward".
+// Returns "model.py:180" for "model.py:180 forward".
 std::string PlaceOf(const Trace& trace, uint32_t frame) {
   const std::string text = CleanText(ShortFrame(trace, trace.stacks.frame(frame)));
   return text.substr(0, text.rfind(' '));
 }
 
-// "transformer.h.*" as a regular expression of Python.
+// Returns "transformer.h.*" as a regular expression of Python.
 std::string RegexOf(const std::string& path) {
   std::string regex;
   for (const char c : path) {
@@ -189,7 +189,8 @@ void FillAdviceRow(const RemedySearch& search, const RemedyRun& run, Wording& wo
   }
 }
 
-// What is live at the peak and is neither an activation nor a temporary; 0 where most is unknown.
+// Returns what is live at the peak and is neither an activation nor a temporary; 0 if most is
+// unknown.
 Bytes BoundOf(const CategoryPeak& peak) {
   const auto of = [&](Category category) { return peak.bytes[static_cast<size_t>(category)]; };
   if (of(Category::kUnknown) * 2 > peak.live) return Bytes();

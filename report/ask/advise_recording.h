@@ -1,4 +1,4 @@
-// Which change of the script would need less memory, by a recording alone.
+// Finds the changes of the script that would need less memory, from a recording alone.
 #ifndef MEMREPLAY_REPORT_ASK_ADVISE_RECORDING_H_
 #define MEMREPLAY_REPORT_ASK_ADVISE_RECORDING_H_
 
@@ -13,13 +13,13 @@
 
 namespace memreplay {
 
-// Edits the recording as each change would have it and replays it: at most kMaxReplays replays.
-// The goal is the capacity of `settings`, else that of the recorded GPU if memory ran out on it;
-// `card` names it in the answer. Error: ReplayWhatIf()'s.
+// Edits the recording as each change would have it and replays it, at most kMaxReplays times. The
+// goal is the capacity of `settings`, or that of the recorded GPU if memory ran out on it; `card`
+// names it in the answer. Error: ReplayWhatIf()'s.
 absl::StatusOr<proto::Advice> AdviceOf(const Study& study, const ReplaySettings& settings,
                                        const std::string& card, ProgressSink* progress = nullptr);
 
-// The report of the command advise of one device.
+// Returns the report of the command advise for one device.
 absl::StatusOr<proto::DeviceReport> AskAdvice(const Study& study, const std::string& card,
                                               ProgressSink* progress = nullptr);
 

@@ -28,9 +28,10 @@ using Names = std::vector<std::string>;
 constexpr char kExpandable[] = "expandable_segments:True";
 constexpr size_t kLargestCombination = 3;         // remedies in one row
 constexpr char kCountsFlops[] = "flops";          // among the remedies, but it changes nothing
-constexpr int64_t kMinPinned = int64_t{1} << 20;  // less is not worth a word
+constexpr int64_t kMinPinned = int64_t{1} << 20;  // less is not worth mentioning
 
-// The smallest device memory from which on the recording survives under `conf`; 0: none is known.
+// Returns the smallest device memory with which, and with all above, the recording survives under
+// `conf`; 0 if none is known.
 proto::AdvisedRun::Fit FitUnder(const Study& study, const std::string& conf, Bytes least) {
   proto::AdvisedRun::Fit fit;
   fit.set_conf(conf);
@@ -58,7 +59,7 @@ std::vector<std::string> ConfsOf(const Study& study) {
   return confs;
 }
 
-// The best settings of a search where they beat all of ConfsOf(); else "".
+// Returns the best settings of a search if they beat all of ConfsOf(), else "".
 std::string BestConf(const Study& study) {
   const SweepContext context = {study, study.settings(), StartPolicy::kFresh};
   const std::vector<SweepRow> rows = SearchConf(context);
@@ -71,7 +72,7 @@ std::string BestConf(const Study& study) {
   return rows[0].conf;
 }
 
-// The most that was live at once of what no change to activations saves.
+// Returns the maximum that was live at once of memory that no change to activations saves.
 int64_t BoundOf(const proto::Categories& categories) {
   int64_t bound = 0;
   for (const proto::Categories::Phase& phase : categories.phases()) {
@@ -85,7 +86,7 @@ int64_t BoundOf(const proto::Categories& categories) {
   return bound;
 }
 
-// The larger of two devices' needs is the run's.
+// Merges the needs of another device into a run; the larger ones count.
 void MergeFit(const proto::AdvisedRun::Fit& fit, proto::AdvisedRun* run) {
   for (proto::AdvisedRun::Fit& known : *run->mutable_fits()) {
     if (known.conf() != fit.conf()) continue;
@@ -122,7 +123,7 @@ struct Tried {
   }
 };
 
-// The least that a run needs under any of its settings.
+// Returns the minimum that a run needs under any of its settings.
 int64_t SmallestOf(const proto::AdvisedRun& run) {
   int64_t smallest = 0;
   for (const proto::AdvisedRun::Fit& fit : run.fits()) {
@@ -149,7 +150,8 @@ class Search {
   absl::Status TryCombinations(size_t size, bool preserving);
   bool FitsWithin(const std::vector<const proto::Proposal*>& parts) const;
   proto::Advice::Row RowOf(const Tried& tried, const proto::AdvisedRun::Fit& fit) const;
-  // "24 % more FLOPs"; "": the change makes nothing twice, or these were not counted.
+  // Returns "24 % more FLOPs", or "" if the change computes nothing twice or FLOPs were not
+  // counted.
   std::string RecomputedWords(const proto::Proposal& part) const;
   void AddRows();
   absl::Status Confirm();
@@ -246,7 +248,7 @@ absl::Status Search::Try(std::vector<std::vector<const proto::Proposal*>> combin
   return absl::OkStatus();
 }
 
-// Whether some of the parts, but not all, fit.
+// Returns whether some of the parts, but not all, fit.
 bool Search::FitsWithin(const std::vector<const proto::Proposal*>& parts) const {
   return std::any_of(tried_.begin(), tried_.end(), [&](const Tried& tried) {
     return tried.parts.size() < parts.size() && Fits(SmallestOf(tried.run)) &&
@@ -262,8 +264,8 @@ bool Search::HasFitting(bool preserving) const {
   });
 }
 
-// Combinations of remedies that saved something alone: those that should fit if savings add up come
-// first, the cheapest of them first, then the others by what they lack.
+// Tries combinations of remedies that saved something alone. Those that should fit if savings add
+// up come first, the cheapest of them first, then the others by what they lack.
 absl::Status Search::TryCombinations(size_t size, bool preserving) {
   const int64_t whole = SmallestOf(as_is_);
   std::map<const proto::Proposal*, int64_t> saved;
@@ -382,7 +384,7 @@ void Search::AddRows() {
   const auto add = [&](const Tried& tried, const proto::AdvisedRun::Fit& fit) {
     *advice_.add_rows() = RowOf(tried, fit);
   };
-  // Settings alone, those that help.
+  // Settings alone are a row if they help.
   std::set<std::string> enough;  // settings that fit without a remedy
   for (int i = 1; i < as_is_.fits_size(); ++i) {
     const proto::AdvisedRun::Fit& fit = as_is_.fits(i);
@@ -403,7 +405,7 @@ void Search::AddRows() {
   RankRows(&advice_);
 }
 
-// The best row is run on a GPU of the given size; one that fails there fits no more.
+// Runs the best row on a GPU of the given size; if it fails there, the row no longer fits.
 absl::Status Search::Confirm() {
   while (advice_.rows_size() > 0 && advice_.rows(0).fits() && !advice_.as_is().fits()) {
     proto::Advice::Row& row = *advice_.mutable_rows(0);

@@ -27,7 +27,7 @@ void AddBytes(const BytesByCategory& bytes, google::protobuf::Map<std::string, i
   }
 }
 
-// Where memory runs out in the run that `report` is of: in the events of the file.
+// Returns where memory runs out in the run that `report` describes, in the events of the file.
 std::optional<uint64_t> OutOfMemoryOf(const Schedule& schedule, const proto::DeviceReport& report) {
   if (report.oom().verdict() != proto::Verdict::none && report.oom().event_index() >= 0) {
     return static_cast<uint64_t>(report.oom().event_index());

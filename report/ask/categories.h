@@ -1,4 +1,4 @@
-// What memory is for.
+// Reports what memory is for.
 #ifndef MEMREPLAY_REPORT_ASK_CATEGORIES_H_
 #define MEMREPLAY_REPORT_ASK_CATEGORIES_H_
 
@@ -13,13 +13,13 @@
 
 namespace memreplay {
 
-// Fills `device->categories`: phases, categories, modules and lines at the peak; where memory runs
-// out in the run that `device` describes, at that moment, which must be in it already. `names` of
+// Fills `device->categories`: phases, categories, modules and lines at the peak, or at the moment
+// when memory runs out if it does so in the run that `device` already describes. `names` belong to
 // the study's trace. O(events).
 void AddCategories(const Study& study, StackNames& names, proto::DeviceReport* device);
 
-// Says of `id` what it is for, when and where it was made; nothing if it is none of the schedule's.
-// `Row`: a message with category, phase and module.
+// Says what `id` is for, and when and where it was made; does nothing if the schedule does not have
+// it. `Row` is a message with category, phase and module.
 template <typename Row>
 void DescribeAllocation(const Meanings& meanings, AllocationId id, Row* row) {
   if (id >= meanings.of.size()) return;

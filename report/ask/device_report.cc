@@ -49,7 +49,7 @@ proto::DeviceReport StartDevice(int device, const ProfileChoice& torch, std::str
   *report.mutable_torch() = DescribeChoice(torch);
   report.set_torch_profile(std::string(torch.profile->release));
   report.set_conf(CleanText(conf));
-  // Present also where nothing was compared: readers need not ask first.
+  // The field is present even if nothing was compared, so that readers need not check.
   report.mutable_fidelity();
   report.mutable_final_blocks();
   return report;
@@ -88,7 +88,7 @@ proto::Event EventOf(const Event& event, const Schedule& schedule) {
   return to;
 }
 
-// `at`: the moment at which it was sampled.
+// `at` is the moment at which it was sampled.
 void AddFragmentation(const Fragmentation& from, const Moment& at, const Schedule& schedule,
                       proto::DeviceReport* report) {
   proto::Fragmentation& to = *report->mutable_fragmentation();
@@ -113,7 +113,7 @@ void AddFragmentation(const Fragmentation& from, const Moment& at, const Schedul
   }
 }
 
-// What is measured of every run.
+// Adds what is measured in every run.
 void AddMeasures(const Usage& peak, const Moments& moments,
                  const std::optional<Fragmentation>& fragmentation, const Schedule& schedule,
                  proto::DeviceReport* report) {
@@ -126,7 +126,7 @@ void AddMeasures(const Usage& peak, const Moments& moments,
   }
 }
 
-// What the run began with, and what there is to compare it with.
+// Adds what the run began with, and what it can be compared with.
 void AddOrigin(const Schedule& schedule, const proto::RecordedPeaks& recorded, StartPolicy start,
                const std::string& start_note, proto::DeviceReport* report) {
   if (schedule.is_program()) {

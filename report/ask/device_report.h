@@ -1,4 +1,4 @@
-// What a run or a file amounts to -> Report.
+// Makes a Report of a run or a file.
 #ifndef MEMREPLAY_REPORT_ASK_DEVICE_REPORT_H_
 #define MEMREPLAY_REPORT_ASK_DEVICE_REPORT_H_
 
@@ -17,32 +17,34 @@
 
 namespace memreplay {
 
-// The context, without devices. `file` as given on the command line.
+// Returns a report with the context but no devices. `file` is as given on the command line.
 proto::Report StartReport(std::string_view command, std::string_view file, const Trace& trace);
-// Of a file that gives no answer.
+// Returns the report of a file that gives no answer.
 proto::Report FailedReport(std::string_view command, std::string_view file, std::string_view error);
 
-// Nothing simulated; peaks are those recorded. `device_index` is a position in trace.devices.
+// Reports a file without simulating anything; peaks are those recorded. `device_index` is a
+// position in trace.devices.
 proto::DeviceReport ReportContents(const Trace& trace, size_t device_index,
                                    const ProfileChoice& torch);
 
-// A recording replayed as it happened. `recorded`: of DescribeContents().
+// Reports a recording that was replayed as it happened. `recorded` is from DescribeContents().
 proto::DeviceReport ReportReplay(const Study& study, const proto::RecordedPeaks& recorded,
                                  const SampledReplay& replay);
 
-// A recording under other settings, or a program.
+// Reports a recording under other settings, or a written schedule.
 proto::DeviceReport ReportWhatIf(const Schedule& schedule, const ReplaySettings& settings,
                                  const proto::RecordedPeaks& recorded, const WhatIfResult& result);
 
-// Nothing, of a program. The report must have what was recorded. Error: ReplayWhatIf()'s.
+// Adds the control of a recording; does nothing for a written schedule. The report must have what
+// was recorded. Error: ReplayWhatIf()'s.
 absl::Status AddControl(const Study& study, proto::DeviceReport* report);
 
-// Reports how a schedule ran on a real device; gpu.h adds the comparison with the prediction.
-// There are no segments in it, because a run releases what it leaves there.
+// Reports how a schedule ran on a real device; gpu.h adds the comparison with the prediction. The
+// report has no segments, because a run releases what it leaves there.
 proto::DeviceReport ReportDeviceRun(const RunPlan& plan, const proto::RecordedPeaks& recorded,
                                     const DeviceRun& run);
 
-// Of the command oom; `oom` as made by OomReport() (report/ask/oom.h).
+// Returns the report of the command oom; `oom` is from OomReport() (report/ask/oom.h).
 proto::DeviceReport ReportOom(const Schedule& schedule, const ReplaySettings& settings,
                               const proto::RecordedPeaks& recorded, proto::OutOfMemory oom);
 

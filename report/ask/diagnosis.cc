@@ -22,9 +22,9 @@ namespace memreplay {
 namespace {
 
 constexpr size_t kMaxShares = 4;
-constexpr int64_t kMinShare = 50;     // one in so many: what is less is "other"
-constexpr int64_t kUnusedShare = 10;  // one in so many of reserved memory: less is no issue
-constexpr int64_t kLittle = int64_t{64} << 20;  // unused memory that nobody would tune for
+constexpr int64_t kMinShare = 50;     // one in so many: smaller shares are "other"
+constexpr int64_t kUnusedShare = 10;  // one in so many of reserved memory: less is not an issue
+constexpr int64_t kLittle = int64_t{64} << 20;  // unused memory that is not worth tuning
 
 std::string Capitalized(std::string text) {
   if (!text.empty()) text[0] = absl::ascii_toupper(static_cast<unsigned char>(text[0]));
@@ -36,7 +36,7 @@ int64_t BytesOf(const proto::Categories& categories, Category category) {
   return found == categories.bytes_by_category().end() ? 0 : found->second;
 }
 
-// Parameters and buffers are one in a sentence.
+// Treats parameters and buffers as one in a sentence.
 Category InSentence(Category category) {
   return category == Category::kBuffer ? Category::kParameter : category;
 }
@@ -55,15 +55,16 @@ std::vector<std::pair<int64_t, Category>> Shares(const proto::Categories& catego
   return shares;
 }
 
-// "2.03 GiB of it "; "" where it is all.
+// Returns "2.03 GiB of it "; "" if it is all.
 std::string PartOf(int64_t bytes, int64_t all) {
   return FormatSize(bytes) == FormatSize(all) ? "" : StrCat(FormatSize(bytes), " of it ");
 }
 
-// " (2.03 GiB of it by model.py:39 forward in 339 allocations)", or what is known of the unknown.
+// Returns " (2.03 GiB of it by model.py:39 forward in 339 allocations)", or what is known about the
+// unknown.
 std::string Detail(const proto::Categories& categories, Category category, int64_t bytes,
                    bool has_events) {
-  if (category == Category::kParameter) return "";  // the line that moves a module says nothing
+  if (category == Category::kParameter) return "";  // the line that moves a module is no help
   const bool is_unknown = category == Category::kUnknown;
   for (const proto::Categories::Line& line : categories.lines()) {
     if (line.category() != CategoryName(category) || !line.has_stack()) continue;
@@ -76,7 +77,7 @@ std::string Detail(const proto::Categories& categories, Category category, int64
                 "allocated before the recording began)");
 }
 
-// "6.56 GiB activations (...), 3.15 GiB optimizer state, 290 MiB other".
+// Returns "6.56 GiB activations (...), 3.15 GiB optimizer state, 290 MiB other".
 std::string Holders(const proto::DeviceReport& device) {
   const proto::Categories& categories = device.categories();
   // A schedule's lines are its tags.
@@ -108,7 +109,7 @@ std::string Holders(const proto::DeviceReport& device) {
   return text;
 }
 
-// " in the forward pass of step 3"; "" where there are no phases.
+// Returns " in the forward pass of step 3"; "" if there are no phases.
 std::string PhaseWords(const proto::Categories& categories) {
   const std::string& phase = categories.peak_phase();
   if (phase == "other" && categories.phases_size() == 1) return "";
@@ -127,7 +128,7 @@ std::string PhaseWords(const proto::Categories& categories) {
   return words;
 }
 
-// What makes the memory at the peak less, by what holds most of it.
+// Returns what reduces the memory at the peak, according to what holds most of it.
 std::string Reduce(const proto::Categories& categories) {
   const auto sum = [&](std::initializer_list<Category> kinds) {
     int64_t bytes = 0;
@@ -154,7 +155,7 @@ std::string Reduce(const proto::Categories& categories) {
              : StrCat("; to need less, ", most->advice);
 }
 
-// Whether settings can help: all that is reserved beyond what is live at once.
+// Returns whether settings can help: how much is reserved in excess of what is live at once.
 std::string Unused(const proto::DeviceReport& device) {
   const int64_t reserved = device.peak_reserved_bytes();
   const int64_t unused = reserved - device.categories().peak_bytes();
@@ -179,7 +180,7 @@ std::string LearnMore(const proto::DeviceReport& device) {
                              "memreplay.recording(), which note what tensors are for.";
 }
 
-// The peak, and what holds it.
+// Returns the peak and what holds it.
 std::string Peak(const proto::DeviceReport& device) {
   const proto::Categories& categories = device.categories();
   if (categories.peak_bytes() == 0) return StrCat(Capitalized(AnswerSentence(device)), ".");
@@ -194,7 +195,7 @@ std::string Peak(const proto::DeviceReport& device) {
                 Holders(device), ".", Unused(device), LearnMore(device));
 }
 
-// A moment at which memory runs out.
+// Names a moment at which memory runs out.
 std::string At(const proto::DeviceReport& device) {
   const proto::Categories& categories = device.categories();
   if (categories.peak_bytes() == 0) return "";
@@ -220,7 +221,7 @@ std::string OutOfMemory(const proto::DeviceReport& device) {
   return at.empty() ? text : text + ".";
 }
 
-// An out of memory that was not looked into: in a replay, or in what a file lists.
+// Describes an out of memory that was not analysed: in a replay, or in what a file lists.
 std::string RecordedShortage(const proto::DeviceReport& device) {
   const proto::Categories& categories = device.categories();
   const std::string at = At(device);
@@ -253,7 +254,7 @@ std::string NoOutOfMemory(const proto::DeviceReport& device) {
                     : "");
 }
 
-// Whether the bytes are those of some device; sums of sizes that a file made up may even have
+// Returns whether a device can have so many bytes; sums of sizes that a file made up may even have
 // wrapped.
 bool IsPlausible(const proto::DeviceReport& device) {
   const auto is = [](int64_t bytes) {

@@ -8,13 +8,13 @@
 
 namespace memreplay {
 
-// One or two sentences, from the figures of this report alone, so that they are of one and the same
-// run. Where a replay does not agree with its recording, that comes first. `device` must have
-// everything else, Categories included; "" of a run on a real GPU.
+// Returns one or two sentences from the figures of this report alone, so that they all describe the
+// same run. If a replay does not agree with its recording, the diagnosis says that first. `device`
+// must have everything else, including Categories; "" for a run on a real GPU.
 std::string DiagnosisOf(const proto::DeviceReport& device);
 
-// Puts the diagnosis of each device into the report, once all else is in it. The text, the page,
-// the JSON and Python show it from there.
+// Puts the diagnosis of each device into the report, after everything else is in it. Text, page,
+// JSON and Python all show it from there.
 void AddDiagnoses(proto::Report* report);
 
 }  // namespace memreplay

@@ -150,7 +150,7 @@ void AddStacks(const TraceSide& a, const TraceSide& b, const HeldOptions& option
   }
 }
 
-// By name; of a report what it says itself.
+// Returns bytes by name; for a report, what it says itself.
 std::map<std::string, int64_t> CategoryBytes(const proto::DeviceReport& report,
                                              const std::optional<TraceSide>& trace) {
   const auto& told = report.categories().bytes_by_category();
@@ -183,8 +183,8 @@ void AddCategoryChanges(const std::map<std::string, int64_t>& a,
   for (auto& change : changes) *diff->add_categories() = std::move(change);
 }
 
-// Requested bytes live where each step begins, against the first one's: what
-// the steps of both add.
+// Compares requested bytes live at the beginning of each step, relative to the first one: what the
+// steps of both add.
 void AlignSteps(const TraceSide& a, const TraceSide& b, proto::DeviceDiff* diff) {
   proto::DeviceDiff::Steps& steps = *diff->mutable_steps();
   steps.set_a(static_cast<int64_t>(a.steps.count()));
@@ -230,7 +230,7 @@ absl::StatusOr<proto::Report> ParseReport(std::string_view json) {
   const auto status = google::protobuf::util::JsonStringToMessage(
       google::protobuf::StringPiece(json.data(), json.size()), &report, options);
   if (!status.ok()) {
-    // Its further lines show the place.
+    // Its other lines show the place.
     std::string message(status.message());
     message.resize(std::min(message.find('\n'), message.size()));
     return absl::InvalidArgumentError(StrCat("expected one report as JSON: ", message));

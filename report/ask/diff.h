@@ -1,4 +1,4 @@
-// Two files, or two reports, compared.
+// Compares two files or two reports.
 #ifndef MEMREPLAY_REPORT_ASK_DIFF_H_
 #define MEMREPLAY_REPORT_ASK_DIFF_H_
 
@@ -13,27 +13,27 @@
 
 namespace memreplay {
 
-// One side: a report, and the trace if it was made from one (else there is
-// nothing to say about stacks and steps).
+// One side: a report, and the trace if it was made from one (otherwise its stacks and steps are
+// unknown).
 struct DiffSide {
   proto::Report report;
   std::shared_ptr<const Trace> trace;
 };
 
-// How many stacks a difference lists.
+// The number of stacks that a difference lists.
 inline constexpr size_t kDiffStacks = 50;
 
-// The side that a trace is; `path` is what the report calls it. Error: ChooseProfile()'s.
+// Returns the side for a trace; `path` is what the report calls it. Error: ChooseProfile()'s.
 absl::StatusOr<DiffSide> SideOf(std::shared_ptr<const Trace> trace, std::string_view path);
 
-// Whether the first bytes are of a report in JSON.
+// Returns whether the first bytes are those of a report in JSON.
 bool LooksLikeReport(std::string_view text);
-// Fields that this version does not know are ignored. Error: InvalidArgument.
+// Parses a report and ignores fields that this version does not know. Error: InvalidArgument.
 absl::StatusOr<proto::Report> ParseReport(std::string_view json);
 
-// Devices are matched by number. Each stack is named by all its frames, so that
-// it is found in both; bytes are those requested and live at the side's peak.
-// Of stacks, those that changed most first.
+// Compares two sides. Devices are matched by number. Each stack is named by all its frames, so that
+// it is found in both; bytes are those requested and live at the side's peak. Stacks that changed
+// most come first.
 proto::Diff DiffReports(const DiffSide& a, const DiffSide& b, const HeldOptions& options);
 
 }  // namespace memreplay

@@ -28,14 +28,14 @@ absl::StatusOr<DriverCosts> ParseDriverCosts(std::string_view json) {
   const auto status = google::protobuf::util::JsonStringToMessage(
       google::protobuf::StringPiece(json.data(), json.size()), &table, options);
   if (!status.ok()) {
-    // Its further lines show the place.
+    // Its other lines show the place.
     std::string message(status.message());
     message.resize(std::min(message.find('\n'), message.size()));
     return absl::InvalidArgumentError(
         StrCat("expected a table of costs as written by memreplay gpu --costs-out: ", message));
   }
-  // Refused calls are in a row with the granted ones; a row of nothing else says
-  // nothing of what a granted one costs.
+  // Refused calls share a row with the granted ones; a row of only refused calls does not show what
+  // a granted one costs.
   std::map<std::string, std::map<int64_t, int64_t>> medians;  // call, size -> nanoseconds
   for (const proto::GpuTime& time : table.times()) {
     if (time.count() > time.refused() && time.size() > 0) {

@@ -1,4 +1,4 @@
-// The table of what driver calls cost, which `memreplay gpu --costs-out` writes.
+// Reads the table of driver call costs that `memreplay gpu --costs-out` writes.
 #ifndef MEMREPLAY_REPORT_ASK_DRIVER_COSTS_H_
 #define MEMREPLAY_REPORT_ASK_DRIVER_COSTS_H_
 
@@ -10,15 +10,14 @@
 
 namespace memreplay {
 
-// What the table says, and where it was measured.
+// The costs in the table, and where they were measured.
 struct DriverCosts {
   CallCosts costs;        // medians
   std::string card_text;  // "NVIDIA H100 PCIe, driver 13.0, 2026-11-20"
 };
 
-// Fields that this version does not know are ignored. Error: InvalidArgument: not
-// such a table, or one without the times of one of the calls (named) that a sweep
-// counts.
+// Parses a table and ignores fields that this version does not know. Error: InvalidArgument if it
+// is not such a table, or lacks the times of a call (named) that a sweep counts.
 absl::StatusOr<DriverCosts> ParseDriverCosts(std::string_view json);
 
 }  // namespace memreplay

@@ -1,4 +1,4 @@
-// The values of the program's enums in the schema.
+// Converts enums of the simulator to those of the schema.
 #ifndef MEMREPLAY_REPORT_ASK_ENUMS_H_
 #define MEMREPLAY_REPORT_ASK_ENUMS_H_
 

@@ -14,26 +14,26 @@
 
 namespace memreplay {
 
-// Where the text goes, in pieces of some 100 KiB. The sink keeps its own first
-// error; the log writes on regardless.
+// Takes the text in pieces of some 100 KiB. The sink keeps its own first error; the log keeps
+// writing regardless.
 using TextSink = std::function<void(std::string_view)>;
 
-// Writes each event of a run as a line of JSON, with PyTorch's names.
+// An observer that writes each event of a run as a line of JSON, with PyTorch's names.
 class EventLog final : public Observer {
  public:
-  // `stream_handles` maps Event::stream to the handle printed; a stream beyond
-  // it prints as its own index. `device` is printed as a key "device" of every
-  // line unless it is negative: for files that hold several.
+  // `stream_handles` maps Event::stream to the printed handle; a stream beyond it prints as its own
+  // index. Every line has the key "device" unless `device` is negative; files that hold several
+  // devices need it.
   EventLog(std::vector<StreamHandle> stream_handles, TextSink sink, int device = -1);
   ~EventLog() override;
   EventLog(const EventLog&) = delete;
   EventLog& operator=(const EventLog&) = delete;
 
-  // Ignores what PyTorch's trace does not have (marks, settings, empty_cache,
-  // record_stream ...). O(1), no allocation once the buffer is there.
+  // Ignores what PyTorch's trace does not have (marks, settings, empty_cache, record_stream ...).
+  // O(1), without allocations once the buffer has grown.
   void OnEvent(const Event& event) override;
 
-  // Hands over what is buffered. Called by the destructor too.
+  // Hands over what is buffered. The destructor calls it too.
   void Flush();
 
  private:

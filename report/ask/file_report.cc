@@ -27,7 +27,7 @@ absl::StatusOr<proto::Report> AskDevices(
   if (device.has_value() && report.devices().empty()) {
     return absl::NotFoundError(StrCat(file, ": has no data for device ", *device));
   }
-  // A file that is examined for running out of memory begins with the devices that do.
+  // If a file is examined for out of memory, the devices that ran out come first.
   std::stable_partition(report.mutable_devices()->begin(), report.mutable_devices()->end(),
                         [](const proto::DeviceReport& answered) {
                           return answered.mode() == proto::Mode::oom && RanOut(answered.oom());
@@ -47,7 +47,7 @@ absl::StatusOr<PageInput> AskFilePage(const std::string& file, const OpenedFile&
   for (const std::string& conf : confs) {
     SettingsRequest other = request;
     other.conf = conf;
-    // The release of the page's own run, however that was found out.
+    // Use the release of the page's own run, however it was determined.
     other.torch = std::string(opened.studied.settings.torch.profile->release);
     absl::StatusOr<ReplaySettings> settings = ResolveSettings(*opened.trace, other);
     if (!settings.ok()) return settings.status();

@@ -1,4 +1,4 @@
-// One question, asked of the devices of one file.
+// Answers one question about the devices of one file.
 #ifndef MEMREPLAY_REPORT_ASK_FILE_REPORT_H_
 #define MEMREPLAY_REPORT_ASK_FILE_REPORT_H_
 
@@ -19,16 +19,17 @@
 
 namespace memreplay {
 
-// Returns the report of one file: what `ask` says of each device in order, or of `device` alone;
-// AskOom()'s reports of devices that ran out of memory come first. The first error of `ask` is the
-// answer. Error: NotFound, nothing of that device in the file.
+// Returns the report of one file: what `ask` says about each device in order, or about `device`
+// alone; AskOom()'s reports of devices that ran out of memory come first. Stops at the first error
+// of `ask` and returns it. Error: NotFound if the file has nothing about that device.
 absl::StatusOr<proto::Report> AskDevices(
     std::string_view command, const std::string& file, const OpenedFile& opened,
     std::optional<int64_t> device,
     absl::FunctionRef<absl::StatusOr<proto::DeviceReport>(const Study& study)> ask);
 
-// What a page shows of one file, which was opened under `request`: AskPage() of each device, with
-// one more run under each of `confs`. Errors: ResolveSettings()'s, AskPage()'s, AskDevices()'s.
+// Returns what a page shows of one file, which was opened under `request`: AskPage() of each
+// device, with one more run under each of `confs`. Errors: ResolveSettings()'s, AskPage()'s,
+// AskDevices()'s.
 absl::StatusOr<PageInput> AskFilePage(const std::string& file, const OpenedFile& opened,
                                       const SettingsRequest& request,
                                       const std::vector<std::string>& confs,

@@ -91,7 +91,7 @@ absl::StatusOr<proto::DeviceReport> AskFit(const Study& study,
                                 threads, nullptr,          progress};
   std::vector<ReplaySettings> meanings;
   std::vector<FitRow> rows = RowsFor(study.settings(), confs, &meanings);
-  // Each twice, with addresses in either order.
+  // Each row is computed twice, with addresses in either order.
   ParallelFor(2 * rows.size(), context.threads, [&](size_t i) {
     FitRow& row = rows[i / 2];
     if (!row.refused.empty()) return;

@@ -1,4 +1,4 @@
-// The smallest device memory on which a file survives.
+// Finds the smallest device memory on which a file survives.
 #ifndef MEMREPLAY_REPORT_ASK_FIT_H_
 #define MEMREPLAY_REPORT_ASK_FIT_H_
 
@@ -32,8 +32,9 @@ struct FitRow {
 void AddFits(const std::vector<FitRow>& rows, const PeakLive& live, const Packing& packing,
              proto::DeviceReport* report);
 
-// For each of `confs`; none: for the file's own settings, the defaults and expandable segments.
-// Error: ReplayWhatIf()'s; settings that the release refuses are a row that says so.
+// Answers for each of `confs`, or if there are none, for the file's own settings, the defaults and
+// expandable segments. Error: ReplayWhatIf()'s; settings that the release rejects are a row that
+// says so.
 absl::StatusOr<proto::DeviceReport> AskFit(const Study& study,
                                            const std::vector<std::string>& confs, size_t threads,
                                            ProgressSink* progress = nullptr);

@@ -120,7 +120,7 @@ bool TakesMemory(MemoryCall::Kind kind) {
   return kind != MemoryCall::Kind::kReserve && kind != MemoryCall::Kind::kRelease;
 }
 
-// What the allocator holds, followed call by call.
+// What the allocator holds, updated call by call.
 class Holdings {
  public:
   void Apply(const MemoryCall& call) {
@@ -185,7 +185,7 @@ proto::GpuLayout Layout(const DeviceRun& run) {
   proto::GpuLayout layout;
   Holdings holdings;
   std::set<Address> seen;
-  uint64_t bits = 0;  // of all addresses together
+  uint64_t bits = 0;  // of all addresses, combined
   Address last;
   Address lowest(~uint64_t{0});
   Address highest;
@@ -231,7 +231,7 @@ void AddUsed(const RunPlan& plan, const MeasuredRun& measured, proto::GpuRun* gp
     sample.set_measured_bytes(call.used);
     sample.set_reserved_bytes(holdings.reserved().signed_value());
   }
-  // The moment of the highest value stands for those that are left out.
+  // The moment of the highest value represents those that are left out.
   const size_t step = std::max<size_t>(1, (samples.size() + kUsedSamples - 1) / kUsedSamples);
   for (size_t i = 0; i < samples.size(); i += step) {
     const auto end =
@@ -242,7 +242,7 @@ void AddUsed(const RunPlan& plan, const MeasuredRun& measured, proto::GpuRun* gp
   }
 }
 
-// Everything for which the answer is bad.
+// Adds everything that makes the answer bad.
 void AddFaults(const RunPlan& plan, const std::vector<MeasuredRun>& measured,
                const GpuRunContext& context, proto::GpuRun* gpu) {
   const auto add = [&](size_t repetition, int64_t position, const std::string& sentence) {
@@ -343,8 +343,8 @@ proto::DeviceReport ReportGpu(const RunPlan& plan, const proto::RecordedPeaks& r
   return report;
 }
 
-// Adds the times of one repetition to those of all. Medians are of the repetition
-// with most calls of that kind.
+// Adds the times of one repetition to those of all. Medians are those of the repetition with most
+// calls of that kind.
 void GpuAsker::Merge(const std::vector<proto::GpuTime>& from, Times* to) {
   for (const proto::GpuTime& time : from) {
     const auto [it, is_new] =
@@ -366,7 +366,8 @@ void GpuAsker::Merge(const std::vector<proto::GpuTime>& from, Times* to) {
 absl::StatusOr<proto::DeviceReport> GpuAsker::Ask(const std::string& file, const Study& study,
                                                   ProgressSink* progress) {
   const Schedule& schedule = study.schedule();
-  // This card's addresses, not those of the recording's: CUDA cards are driven on Linux.
+  // Addresses are chosen as on this machine, not as in the recording: CUDA GPUs are driven on
+  // Linux.
   ReplaySettings settings = study.settings();
   settings.order = AddressOrder::kChunksDownwards;
   const proto::RecordedPeaks recorded = DescribeContents(schedule).peaks;
@@ -435,7 +436,7 @@ proto::GpuCosts GpuAsker::Costs() {
   return costs;
 }
 
-// Releases everything on every way out.
+// Runs the plan on the GPU. Releases everything, whether or not it succeeds.
 absl::StatusOr<DeviceRun> GpuAsker::Measure(const RunPlan& plan, const std::vector<int64_t>& due,
                                             GpuRunContext* context, Times* all_taken) {
   GpuSessionOptions session_options;
@@ -448,7 +449,7 @@ absl::StatusOr<DeviceRun> GpuAsker::Measure(const RunPlan& plan, const std::vect
   if (!session.ok()) return session.status();
   context->card.set_capacity_bytes(plan.settings->capacity.value_or(Bytes()).signed_value());
   context->card.set_ballast_bytes((*session)->ballast().signed_value());
-  card_.TakeTimes();  // those of getting ready
+  card_.TakeTimes();  // discards those of the preparation
 
   const std::unique_ptr<Pacer> pacer = question_.make_pacer(**session, due);
   RunWatch watch = (*session)->Watch();

@@ -1,4 +1,4 @@
-// A file replayed on a real GPU and compared with the simulation: predicted and measured.
+// Replays a file on a real GPU and compares it with the simulation: predicted and measured.
 #ifndef MEMREPLAY_REPORT_ASK_GPU_H_
 #define MEMREPLAY_REPORT_ASK_GPU_H_
 
@@ -27,34 +27,34 @@
 
 namespace memreplay {
 
-// Under which circumstances the run on the GPU was made.
+// The circumstances of a run on the GPU.
 struct GpuRunContext {
   proto::GpuCard card;
   proto::GpuRun::Pace pace = proto::GpuRun::none;
   std::optional<proto::GpuVerification> verification;
   std::vector<std::string> verify_faults;  // sentences
-  // Per repetition, in order, as many as were measured.
-  std::vector<proto::GpuRepetition> repetitions;  // times; the rest is filled in
+  // One for each measured repetition, in order.
+  std::vector<proto::GpuRepetition> repetitions;  // only the times; ReportGpu() fills in the rest
   std::vector<proto::GpuTime> times;              // of all repetitions
 };
 
-// `measured` holds at least one run.
+// Reports predicted and measured runs. `measured` holds at least one run.
 proto::DeviceReport ReportGpu(const RunPlan& plan, const proto::RecordedPeaks& recorded,
                               const DeviceRun& predicted, const std::vector<MeasuredRun>& measured,
                               GpuRunContext context);
 
-// "needs 20.1 GiB at event 12 and the device has 11.9 GiB free".
+// Returns a sentence such as "needs 20.1 GiB at event 12 and the device has 11.9 GiB free".
 std::string ShortageSentence(const RunPlan& plan, const Shortage& shortage);
 
-// Keeps the pace of a run on a card, and may end it.
+// Keeps the pace of a run on a GPU, and may end it.
 class Pacer : public Intervention, public Observer {
  public:
   virtual int64_t taken_ns() const = 0;
-  // What ended the run, such as "SIGINT"; "": nothing did.
+  // Returns what ended the run, such as "SIGINT"; "" if nothing did.
   virtual std::string stopped_by() const = 0;
 };
 
-// How a file is to be replayed on a GPU.
+// How to replay a file on a GPU.
 struct GpuQuestion {
   std::optional<RunBackend> backend;  // absent: as the settings say
   bool by_ballast = false;
@@ -62,34 +62,34 @@ struct GpuQuestion {
   bool verify = false;
   StartPolicy start = StartPolicy::kRecorded;
   int64_t repetitions = 1;
-  // `times`: when each request is due, in microseconds; empty: as fast as it goes.
+  // `times`: when each request is due, in microseconds; empty: as fast as possible.
   std::function<std::unique_ptr<Pacer>(const GpuSession& session,
                                        const std::vector<int64_t>& times)>
       make_pacer;
 };
 
-// Asks the question of one file after another, and keeps what the driver's calls took in all of
-// them.
+// Asks the question about one file after another, and collects the times of the driver's calls in
+// all of them.
 class GpuAsker {
  public:
-  // Both must outlive this.
+  // Both arguments must outlive this.
   GpuAsker(GpuCard& card, const GpuQuestion& question) : card_(card), question_(question) {}
   GpuAsker(const GpuAsker&) = delete;
   GpuAsker& operator=(const GpuAsker&) = delete;
 
-  // Predicts, refuses what the card cannot hold (ResourceExhausted, nothing allocated), runs, and
-  // compares. `file` is named in errors. Other errors: a pace that was not recorded, the
-  // driver's, Cancelled.
+  // Predicts, refuses what the GPU cannot hold (ResourceExhausted, nothing allocated), runs, and
+  // compares. Errors name `file`. Other errors: a pace that was not recorded, the driver's,
+  // Cancelled.
   absl::StatusOr<proto::DeviceReport> Ask(const std::string& file, const Study& study,
                                           ProgressSink* progress);
 
-  // Of calls made for nothing but their times.
+  // Makes calls only to measure their times.
   absl::Status MeasureCosts();
-  // Of everything measured so far; without a date.
+  // Returns the costs of everything measured so far, without a date.
   proto::GpuCosts Costs();
 
  private:
-  // In the order in which kinds of calls were first seen.
+  // The times of calls, in the order in which kinds of calls were first seen.
   struct Times {
     std::vector<proto::GpuTime> rows;
     std::map<std::pair<std::string, int64_t>, size_t> row;  // by call and size

@@ -18,7 +18,7 @@ struct HeldByStack {
   int64_t allocations = 0;
 };
 
-// `all`: most first.
+// Lists holders. `all` has most first.
 proto::Held List(const std::vector<HeldByStack>& all, StackNames& names,
                  const HeldOptions& options) {
   proto::Held held;

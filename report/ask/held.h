@@ -1,4 +1,4 @@
-// What was live at a moment, by the stack that requested it.
+// Reports what was live at a moment, by the stack that requested it.
 #ifndef MEMREPLAY_REPORT_ASK_HELD_H_
 #define MEMREPLAY_REPORT_ASK_HELD_H_
 
@@ -12,17 +12,17 @@
 
 namespace memreplay {
 
-// Which of the stacks to list.
+// Selects the stacks to list.
 struct HeldOptions {
   size_t top = 10;     // stacks listed
   std::string filter;  // only stacks with this text in a frame; "" for all
 };
 
-// By the stacks of the blocks in the file's state at the end. O(blocks).
+// Returns what is in the file's state at the end, by the stacks of its blocks. O(blocks).
 proto::Held HeldAtEnd(const Trace& trace, size_t device_index, StackNames& names,
                       const HeldOptions& options);
 
-// Returns what was live where the most was requested at once. Simulates nothing. O(requests).
+// Returns what was live when the most was requested at once. Simulates nothing. O(requests).
 proto::Held HeldAtPeak(const Schedule& schedule, StackNames& names, const HeldOptions& options);
 
 }  // namespace memreplay

@@ -17,7 +17,8 @@ absl::StatusOr<proto::DeviceReport> AskInspect(const Study& study,
     *report.mutable_held_at_end() = HeldAtEnd(trace, study.device_index(), names, question.held);
   }
   if (IsOfNpu(trace)) report.add_notes(std::string(kNpuNote));
-  if (question.deep) study.schedule();  // or it would be built a second time, for categories alone
+  if (question.deep)
+    study.schedule();  // otherwise it would be built a second time for categories alone
   AddCategories(study, names, &report);
   if (!question.deep) return report;
   if (const absl::Status asked = AskLoop(study, names, &report); !asked.ok()) return asked;

@@ -1,4 +1,4 @@
-// What is in a file, and, if asked, how its memory moved.
+// Reports what is in a file and, if requested, how its memory moved.
 #ifndef MEMREPLAY_REPORT_ASK_INSPECT_H_
 #define MEMREPLAY_REPORT_ASK_INSPECT_H_
 
@@ -9,13 +9,13 @@
 
 namespace memreplay {
 
-// How much `memreplay inspect` says.
+// How much `memreplay inspect` reports.
 struct InspectQuestion {
   bool deep = false;  // also AskLoop(), and what was held at the peak
   HeldOptions held;
 };
 
-// Nothing is simulated unless `deep`. Error: AskLoop()'s.
+// Reports the contents. Simulates nothing unless `deep`. Error: AskLoop()'s.
 absl::StatusOr<proto::DeviceReport> AskInspect(const Study& study, const InspectQuestion& question);
 
 }  // namespace memreplay

@@ -18,7 +18,7 @@ namespace {
 
 constexpr size_t kKinds = static_cast<size_t>(EventKind::kSnapshot) + 1;
 
-// Signed throughout: a file that contradicts itself can be below zero.
+// A figure over time. It is signed, because a file that contradicts itself can go below zero.
 struct Level {
   int64_t now = 0;
   int64_t peak = 0;
@@ -31,7 +31,7 @@ struct Level {
   }
 };
 
-// Running sums from an unknown start, taken as 0.
+// Running sums relative to an unknown start, which is taken as 0.
 struct Walk {
   std::array<int64_t, kKinds> counts = {};
   Level reserved;
@@ -42,8 +42,8 @@ struct Walk {
     int64_t bytes = 0;
   };
   std::vector<StreamUse> streams;  // by Event::stream
-  // Of the moments after an alloc or an oom at which most is reserved, the one at which most
-  // is requested.
+  // Among the moments after an alloc or an oom with the most reserved memory, the one with the most
+  // requested memory.
   struct Moment {
     int64_t event = -1;  // -1: before the first
     int64_t reserved = 0;
@@ -52,11 +52,11 @@ struct Walk {
   Moment at_peak;
 };
 
-// Frees of a program name a handle, not a size.
+// The sizes of allocations in a written schedule, whose frees name a handle and not a size.
 class ProgramSizes {
  public:
   void Alloc(const Event& event) { sizes_[event.address.value()] = event.size.signed_value(); }
-  // -1 if the handle is not live.
+  // Returns -1 if the handle is not live.
   int64_t Free(const Event& event) {
     const auto found = sizes_.find(event.address.value());
     if (found == sizes_.end()) return -1;
@@ -71,7 +71,7 @@ class ProgramSizes {
 
 Walk WalkEvents(const Trace& trace, const DeviceTrace& device) {
   Walk walk;
-  // A recording that lacks one kind of free is followed by the other.
+  // If a recording lacks one kind of free, the other kind is used.
   const bool completes =
       !trace.is_program &&
       std::any_of(device.events.begin(), device.events.end(),
@@ -139,7 +139,7 @@ StateSums SumState(const MemoryState& state) {
   return sums;
 }
 
-// What each level stood at when recording began.
+// The level of each figure when recording began.
 struct Start {
   int64_t reserved = 0;
   int64_t requested = 0;

@@ -1,4 +1,4 @@
-// What a trace holds, without replaying it.
+// Reports what a trace holds, without replaying it.
 #ifndef MEMREPLAY_REPORT_ASK_INVENTORY_H_
 #define MEMREPLAY_REPORT_ASK_INVENTORY_H_
 
@@ -11,28 +11,27 @@
 
 namespace memreplay {
 
-// What a file says of one device before anything is simulated.
+// What a file says about one device before anything is simulated.
 struct DeviceContents {
   proto::Inventory inventory;
-  // Reserved from the segment events, requested (of active blocks, as
+  // Reserved memory is from the segment events, requested memory (of active blocks, as
   // torch.cuda.memory_stats() counts it) from the allocations.
   proto::RecordedPeaks peaks;
 };
 
-// Of one device (a position in trace.devices). What was live when recording
-// began is the state at the end with every event undone; without a state at
-// the end it is the least that the events need. O(events + blocks), no hashing
-// for recorded traces.
+// Describes one device (a position in trace.devices). What was live when recording began is the
+// state at the end with every event undone; without a state at the end it is the minimum that the
+// events need. O(events + blocks), without hashing for recorded traces.
 DeviceContents DescribeContents(const Trace& trace, size_t device_index);
 inline DeviceContents DescribeContents(const Schedule& schedule) {
   return DescribeContents(schedule.trace(), schedule.device_index());
 }
 
-// Fragmentation of a state as listed; at_event and the unservable share, which
-// need requests, stay 0. Definitions: docs/metrics.md. O(blocks).
+// Returns the fragmentation of a listed state; at_event and the unservable share, which need
+// requests, stay 0. Definitions: docs/metrics.md. O(blocks).
 proto::Fragmentation FragmentationOf(const MemoryState& state);
 
-// The segments of a state in the words of torch.cuda.memory_snapshot().
+// Adds the segments of a state in the terms of torch.cuda.memory_snapshot().
 void AddSegments(const MemoryState& state,
                  google::protobuf::RepeatedPtrField<proto::Segment>* segments);
 

@@ -9,7 +9,7 @@
 namespace memreplay {
 namespace {
 
-// Positions of the rows of devices; the others are of files without an answer.
+// Returns the positions of the rows with an answer; the others belong to files without one.
 std::vector<int32_t> Answered(const proto::Job& job) {
   std::vector<int32_t> rows;
   for (int32_t i = 0; i < job.rows_size(); ++i) {

@@ -19,7 +19,7 @@ namespace memreplay {
 namespace {
 
 constexpr int64_t kLimit = 1 << 20;
-// What one setting may take: requests that are replayed, and runs.
+// Limits for one setting: requests that are replayed, and runs.
 constexpr uint64_t kMaxRequests = uint64_t{1} << 24;
 constexpr uint64_t kMinRuns = 12;
 constexpr uint64_t kMaxRuns = 1024;
@@ -41,7 +41,8 @@ absl::StatusOr<FitTrial> Try(synth::TrainingRun run, int64_t value,
   return trial;
 }
 
-// Under one setting, with as many runs as `requests`, those of one, allow.
+// Tries values under one setting, with as many runs as the budget allows for runs of `requests`
+// requests.
 FitTrials TryAll(const LargestFitQuestion& question, const SettingsRequest& request,
                  uint64_t requests) {
   FitTrials tried;

@@ -1,4 +1,4 @@
-// The largest batch (or sequence, or number of layers) that fits a card.
+// Finds the largest batch (or sequence, or number of layers) that fits a GPU.
 #ifndef MEMREPLAY_REPORT_ASK_LARGEST_FIT_H_
 #define MEMREPLAY_REPORT_ASK_LARGEST_FIT_H_
 
@@ -28,15 +28,15 @@ struct FitTrial {
   bool is_hopeless = false;  // more is live at once than the device has
 };
 
-// All that was tried under one setting.
+// Everything that was tried under one setting.
 struct FitTrials {
   std::string conf;
-  std::string refused;  // why the release does not take the settings; else empty
+  std::string refused;  // why the release rejects the settings; else empty
   LargestFit found;
   std::vector<FitTrial> trials;  // ascending
 };
 
-// Under which circumstances values were tried.
+// The circumstances under which values were tried.
 struct LargestFitContext {
   std::string model;
   std::string key;    // "batch_size"
@@ -48,18 +48,18 @@ struct LargestFitContext {
 proto::Report LargestFitReport(const LargestFitContext& context,
                                const std::vector<FitTrials>& settings);
 
-// Which value of a training run to search, and for which device.
+// The value of a training run to search, and the device to search it for.
 struct LargestFitQuestion {
   std::string model;
-  std::string key;  // whose largest value is sought: "batch_size"
-  // The run with that value. Any thread.
+  std::string key;  // whose largest value is searched: "batch_size"
+  // Makes the run with that value. Called from any thread.
   std::function<absl::StatusOr<synth::TrainingRun>(int64_t value)> make_run;
-  std::vector<std::string> confs;  // none: the defaults and expandable segments
-  SettingsRequest settings;        // without capacity: the program's
+  std::vector<std::string> confs;  // if empty: the defaults and expandable segments
+  SettingsRequest settings;        // if it has no capacity: that of the schedule
   Bytes cuda_context;
 };
 
-// Errors: of make_run(1); a release that is not known; no capacity anywhere.
+// Searches the largest value. Errors: those of make_run(1); an unknown release; no capacity.
 absl::StatusOr<proto::Report> AskLargestFit(const LargestFitQuestion& question);
 
 }  // namespace memreplay

@@ -1,4 +1,4 @@
-// Findings about a settings string -> Report.
+// Makes a Report of the findings about a settings string.
 #ifndef MEMREPLAY_REPORT_ASK_LINT_H_
 #define MEMREPLAY_REPORT_ASK_LINT_H_
 
@@ -9,10 +9,10 @@
 
 namespace memreplay {
 
-// `is_given`: the release was requested; else it is the default.
+// Reports findings. `is_given`: the release was requested; else it is the default.
 proto::Report LintReport(std::string_view conf, const TorchProfile& profile, bool is_given);
 
-// This release refuses the string.
+// Returns whether this release rejects the string.
 bool HasErrors(const proto::Lint& lint);
 
 }  // namespace memreplay

@@ -61,7 +61,7 @@ void AddBar(std::string_view figure, int64_t low, int64_t high, bool has_high,
   bar.set_reason(std::string(reason));
 }
 
-// Of a recording that began when memory was in use; of its figures since then.
+// Adds the error bars of a recording that began when memory was in use, for its figures since then.
 void AddErrorBars(const Schedule& schedule, const LookBack& look_back,
                   const proto::RecordedPeaks& recorded, proto::LoopReport* loop) {
   const bool ended = schedule.final_state() != nullptr;
@@ -72,7 +72,7 @@ void AddErrorBars(const Schedule& schedule, const LookBack& look_back,
   const int64_t requested = recorded.peak_requested_bytes();
   AddBar("peak_reserved_bytes", reserved, reserved, ended, sums, loop);
   AddBar("peak_requested_bytes", requested, requested, ended, sums, loop);
-  // In any case between what was requested and what was reserved.
+  // In any case, the figure is between what was requested and what was reserved.
   int64_t less = look_back.less.signed_value();
   int64_t more = look_back.more.signed_value();
   std::string reason = "the recording gives the extent of every block";

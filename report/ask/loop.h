@@ -1,4 +1,4 @@
-// What takes longer than reading a file: steps, holders, streams, what may be missing.
+// Reports what takes longer than reading a file: steps, holders, streams, what may be missing.
 #ifndef MEMREPLAY_REPORT_ASK_LOOP_H_
 #define MEMREPLAY_REPORT_ASK_LOOP_H_
 
@@ -23,7 +23,7 @@ proto::StepSummary StepsReport(StackNames& names, const Steps& steps, const Step
 proto::LeakEvidence LeakReport(StackNames& names, const DeviceTrace& device, const Steps& steps,
                                const SiteGrowth& leak);
 
-// How memory went over a run.
+// Adds how memory changed over a run.
 void AddTimeline(const std::vector<TimelineBucket>& buckets, proto::LoopReport* loop);
 
 // The steps of a whole schedule.
@@ -33,13 +33,14 @@ struct Loop {
 };
 Loop FindLoop(const Schedule& schedule);
 
-// Of "inspect --deep". Null: not simulated. `recorded`: of DescribeContents().
+// Returns the report of "inspect --deep". Null arguments were not simulated. `recorded` is from
+// DescribeContents().
 proto::LoopReport ReportLoop(const Schedule& schedule, const Loop& found, StackNames& names,
                              const StreamCost* cost, const LookBack* look_back,
                              const proto::RecordedPeaks& recorded);
 
-// Adds the loop, and the control of its what-ifs, to what `report` says of the file.
-// Errors: ReplayWhatIf()'s.
+// Adds the loop, and the control of its what-ifs, to what `report` says about the file. Errors:
+// ReplayWhatIf()'s.
 absl::Status AskLoop(const Study& study, StackNames& names, proto::DeviceReport* report);
 
 }  // namespace memreplay

@@ -145,7 +145,7 @@ void AddPinned(StackNames& names, const OomAnalysis& analysis, const std::vector
   }
 }
 
-// `at_least`: before the amount of memory that it would have taken.
+// Words a change. `at_least` goes before the amount of memory that it would have taken.
 std::string ChangeText(const Counterfactual& answer, const proto::Stack& stack,
                        std::string_view at_least) {
   switch (answer.kind) {
@@ -171,7 +171,7 @@ void AddCounterfactuals(StackNames& names, const OomAnalysis& analysis, proto::O
   for (const Counterfactual& answer : analysis.counterfactuals) {
     proto::Counterfactual& to = *oom->add_counterfactuals();
     if (answer.kind == ChangeKind::kFreeStack) *to.mutable_stack() = names.Of(answer.stack);
-    // What would have come after a recorded one is not in the file.
+    // What would have followed a recorded out of memory is not in the file.
     to.set_change(ChangeText(answer, to.stack(), analysis.scene.recorded ? "at least " : ""));
     to.set_kind(KindOf(answer.kind));
     to.set_survives(answer.survives);
@@ -240,7 +240,7 @@ std::string Sentence(const OomAnalysis& analysis, const proto::OutOfMemory& oom)
                     " short");
     case OomVerdict::kFragmentation: break;
   }
-  // Those that hold least are named.
+  // The cures that hold the least are named.
   std::vector<const proto::Counterfactual*> cures;
   for (const proto::Counterfactual& answer : oom.counterfactuals()) {
     const bool is_setting = answer.kind() == proto::Counterfactual::setting ||

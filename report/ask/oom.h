@@ -1,4 +1,4 @@
-// Why memory ran out.
+// Reports why memory ran out.
 #ifndef MEMREPLAY_REPORT_ASK_OOM_H_
 #define MEMREPLAY_REPORT_ASK_OOM_H_
 
@@ -18,37 +18,37 @@
 
 namespace memreplay {
 
-// What is known of the GPU, and how much of the answer to list.
+// What is known about the GPU, and how much of the answer to list.
 struct OomReportOptions {
-  // Memory of the card, where the recording was made; absent: estimated.
+  // Memory of the GPU on which the recording was made; absent: estimated.
   std::optional<Bytes> card;
-  HeldOptions held;                    // its `top` also for segments
+  HeldOptions held;                    // its `top` applies to segments too
   const Meanings* meanings = nullptr;  // of the schedule: categories of what was live
 };
 
-// `analysis` null: memory does not run out.
+// Reports an analysis; if `analysis` is null, memory does not run out.
 proto::OutOfMemory OomReport(const Schedule& schedule, const ReplaySettings& settings,
                              const OomAnalysis* analysis, const OomReportOptions& options);
 
-// The parts of the state that memory use is made of; capacity and what is
-// outside PyTorch stay 0. O(blocks).
+// Returns the parts of the state that memory use consists of; capacity and what is outside PyTorch
+// stay 0. O(blocks).
 proto::MemoryUse MemoryUseOf(const MemoryState& state);
 
 // Returns whether memory ran out, which decides the exit status.
 inline bool RanOut(const proto::OutOfMemory& oom) { return oom.verdict() != proto::Verdict::none; }
 
-// As it was recorded, or on a device as other commands take it, with the control of what is
-// tried. Errors: AnalyseOom()'s, ReplayWhatIf()'s.
+// Reports a recording as it happened, or on a device chosen as in other commands, with the control
+// of what is tried. Errors: AnalyseOom()'s, ReplayWhatIf()'s.
 absl::StatusOr<proto::DeviceReport> AskOom(const Study& study, const OomReportOptions& options,
                                            ProgressSink* progress = nullptr);
 
-// `report->advice` where the recording in `report->oom` ran out: which changes of the script would
-// have served the request, on the device that the recording shows or the study was given. At most
-// kMaxReplays of sim/remedy/search.h. Error: AdviceOf()'s.
+// Fills `report->advice` if the recording in `report->oom` ran out: the changes of the script that
+// would have served the request, on the device that the recording shows or the study was given.
+// Makes at most kMaxReplays replays (sim/remedy/search.h). Error: AdviceOf()'s.
 absl::Status AddServingAdvice(const Study& study, ProgressSink* progress,
                               proto::DeviceReport* report);
 
-// The answer alone; `settings` have the device. Error: AnalyseOom()'s.
+// Returns the answer alone; `settings` have the device. Error: AnalyseOom()'s.
 absl::StatusOr<proto::OutOfMemory> WhyOutOfMemory(const Schedule& schedule,
                                                   const ReplaySettings& settings,
                                                   const OomReportOptions& options,

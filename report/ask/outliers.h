@@ -1,4 +1,4 @@
-// Which of several figures stand out.
+// Finds figures that stand out among several.
 #ifndef MEMREPLAY_REPORT_ASK_OUTLIERS_H_
 #define MEMREPLAY_REPORT_ASK_OUTLIERS_H_
 
@@ -8,15 +8,15 @@
 
 namespace memreplay {
 
-// How far each figure is from the median, in standard deviations that a few outliers do not move:
-// the median distance from the median, times 1.4826, but at least 1 % of the median. O(n).
+// Returns how far each figure is from the median, in standard deviations that a few outliers do not
+// change: the median distance from the median, times 1.4826, but at least 1 % of the median. O(n).
 std::vector<double> RobustScores(const std::vector<int64_t>& figures);
 
-// Scores beyond this, in either direction, are outliers.
+// Scores above this, in either direction, are outliers.
 inline constexpr double kOutlierScore = 3.5;
 
-// Sets `score` and `is_outlier` of each of the messages from their figures, unless there are fewer
-// than three: of two, neither stands out.
+// Sets `score` and `is_outlier` of each message from its figure. Does nothing for fewer than three,
+// because neither of two figures stands out.
 template <typename Message>
 void MarkOutliers(const std::vector<int64_t>& figures, const std::vector<Message*>& messages) {
   if (figures.size() < 3) return;

@@ -35,7 +35,7 @@
 namespace memreplay {
 namespace {
 
-// Each stack and frame of the page once.
+// A writer that stores each stack and frame of the page once.
 class StackWriter {
  public:
   StackWriter(StackNames& names, proto::Page* page) : names_(names), page_(page) {}
@@ -69,7 +69,7 @@ class StackWriter {
   absl::flat_hash_map<std::string, int> frames_;
 };
 
-// Positions of the `count` largest marks, ascending.
+// Returns the positions of the `count` largest marks, ascending.
 std::vector<size_t> Largest(const std::vector<HistoryMark>& marks, size_t count) {
   std::vector<size_t> kept(marks.size());
   for (size_t i = 0; i < kept.size(); ++i) kept[i] = i;
@@ -235,7 +235,7 @@ struct Shown {
   PageLimits limits = {};
 };
 
-// A recording as it happened.
+// Reports a recording as it happened.
 proto::DeviceReport ReportRecordedRun(const Shown& shown, RunData* data) {
   const Schedule& schedule = shown.study.schedule();
   RunLogObserver log(schedule, /*positions_are_events=*/true);

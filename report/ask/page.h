@@ -1,4 +1,4 @@
-// Everything that a page shows of a run.
+// Collects everything that a page shows of a run.
 #ifndef MEMREPLAY_REPORT_ASK_PAGE_H_
 #define MEMREPLAY_REPORT_ASK_PAGE_H_
 
@@ -28,35 +28,35 @@ struct PageLimits {
   size_t stacks = 50;              // of the table of holdings
 };
 
-// What a page says of a schedule without a run.
+// What a page shows of a schedule without a run.
 struct Unsimulated {
   Loop loop;
   PeakHoldings holdings;
   std::vector<int64_t> births;  // BirthEvents()
 };
-// O(requests).
+// Collects what a page shows without a run. O(requests).
 Unsimulated FindUnsimulated(const Schedule& schedule);
 
-// Fills `page` and `loop` of `report`, which describes the same run. `at_peak` null:
-// not known. O(what is drawn).
+// Fills `page` and `loop` of `report`, which describes the same run. `at_peak` is null if unknown.
+// O(what is drawn).
 void AddPage(const Schedule& schedule, const Meanings& meanings, const Unsimulated& known,
              const HistoryObserver& history, const MemoryState* at_peak, const MemoryState& at_end,
              const PageLimits& limits, proto::DeviceReport* report);
 
-// Another run of the schedule; takes from `other` what the page does not show.
+// Adds another run of the schedule, without the parts of `other` that the page does not show.
 void AddOther(const HistoryObserver& history, const PageLimits& limits, proto::DeviceReport other,
               proto::DeviceReport* report);
 
 // Which runs a page shows.
 struct PageQuestion {
   std::vector<ReplaySettings> others;  // one more run each
-  bool search = false;                 // rank settings, and a run under the best if they are better
+  bool search = false;  // rank settings, and add a run under the best if they are better
   size_t threads = 1;
   ProgressSink* progress = nullptr;  // not null
 };
 
-// The replay under the study's settings, why memory ran out where it did, and what else is asked;
-// `data` gets the run itself. Errors: ReplayWhatIf()'s, AnalyseOom()'s.
+// Reports the replay under the study's settings, why memory ran out if it did, and whatever else
+// `question` requests; `data` gets the run itself. Errors: ReplayWhatIf()'s, AnalyseOom()'s.
 absl::StatusOr<proto::DeviceReport> AskPage(const Study& study, const PageQuestion& question,
                                             RunData* data);
 

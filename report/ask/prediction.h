@@ -1,4 +1,4 @@
-// What a training run would need, phase by phase -> Report.
+// Makes a Report of what a training run would need, phase by phase.
 #ifndef MEMREPLAY_REPORT_ASK_PREDICTION_H_
 #define MEMREPLAY_REPORT_ASK_PREDICTION_H_
 
@@ -11,7 +11,7 @@
 
 namespace memreplay {
 
-// What the run was assumed to be like.
+// The assumptions about the run.
 struct PredictionContext {
   std::string model;       // "nanogpt"
   int64_t parameters = 0;  // numbers, not bytes

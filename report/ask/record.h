@@ -1,4 +1,4 @@
-// What the replay says of a snapshot that `memreplay record` made.
+// Reports what the replay shows of a snapshot that `memreplay record` made.
 #ifndef MEMREPLAY_REPORT_ASK_RECORD_H_
 #define MEMREPLAY_REPORT_ASK_RECORD_H_
 
@@ -13,11 +13,12 @@
 
 namespace memreplay {
 
-// One device of a snapshot, whose stacks have `names`; `device` as ReportReplay() made it.
+// Returns the replay of one device of a snapshot, whose stacks have `names`; `device` is from
+// ReportReplay().
 proto::RecordedReplay RecordedReplayOf(const Trace& trace, StackNames& names, size_t device_index,
                                        const proto::DeviceReport& device);
 
-// The replay of each device of a snapshot that `process` wrote. Error: ReplayWhatIf()'s.
+// Adds the replay of each device of a snapshot that `process` wrote. Error: ReplayWhatIf()'s.
 absl::Status AddReplays(const StudiedTrace& snapshot, proto::RecordedProcess* process);
 
 }  // namespace memreplay

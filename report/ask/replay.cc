@@ -81,7 +81,7 @@ absl::StatusOr<proto::DeviceReport> AskCurrent(const Study& study) {
 absl::StatusOr<std::optional<Bytes>> PeakCompletedAtOnce(const Study& study,
                                                          const ReplaySettings& settings) {
   const Schedule& schedule = study.schedule();
-  // Each free that completed late has a stream of its own.
+  // Each free that completed late has a stream of its own, so there was none.
   if (schedule.stream_count() == schedule.trace().streams.size()) return std::nullopt;
   const absl::StatusOr<WhatIfResult> as_it_was = study.Run(settings);
   if (!as_it_was.ok()) return as_it_was.status();

@@ -1,4 +1,4 @@
-// What a file does under some settings.
+// Replays a file under some settings.
 #ifndef MEMREPLAY_REPORT_ASK_REPLAY_H_
 #define MEMREPLAY_REPORT_ASK_REPLAY_H_
 
@@ -21,18 +21,18 @@ struct ReplayAnswer {
   MemoryState segments;  // at the end
 };
 
-// As it happened, or under the study's settings on the recording's card, with the control of
+// Replays as it happened, or under the study's settings on the recording's GPU, with the control of
 // what-ifs and the peak with addresses in the other order. `watchers` may be null; a recording that
 // is replayed as it happened is replayed once more for them. Error: ReplayWhatIf()'s.
 absl::StatusOr<ReplayAnswer> AskReplay(const Study& study, StartPolicy start, Observer* watchers);
 
-// Replays under the current settings, with which sweep and fit compare: a recording as it happened,
-// compared with what it says, with the control of what-ifs; a schedule on its device. The report is
-// without segments, statistics and rules.
+// Replays under the current settings, which sweep and fit compare with: a recording as it happened,
+// compared with what it says, with the control of what-ifs; a written schedule on its device. The
+// report has no segments, statistics or rules.
 absl::StatusOr<proto::DeviceReport> AskCurrent(const Study& study);
 
-// Reserved memory at its peak, had work on other streams been done as soon as the allocator asked.
-// Nullopt: in the recording it was, or nothing differs. Error: ReplayWhatIf()'s.
+// Returns peak reserved memory if work on other streams had been complete as soon as the allocator
+// queried it; nullopt if it was in the recording, or if nothing differs. Error: ReplayWhatIf()'s.
 absl::StatusOr<std::optional<Bytes>> PeakCompletedAtOnce(const Study& study,
                                                          const ReplaySettings& settings);
 

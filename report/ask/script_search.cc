@@ -9,8 +9,8 @@ namespace memreplay {
 namespace {
 
 constexpr int64_t kNoneFails = std::numeric_limits<int64_t>::max();
-constexpr int64_t kSecondValue = 8;     // tried after the first, for a line to guess by
-constexpr int64_t kFarthestGuess = 64;  // times what fits
+constexpr int64_t kSecondValue = 8;     // tried after the first, to have a line to guess by
+constexpr int64_t kFarthestGuess = 64;  // times the largest that fits
 
 }  // namespace
 
@@ -50,7 +50,7 @@ absl::Status ScriptSearch::Try(const std::vector<int64_t>& values) {
 }
 
 absl::StatusOr<int64_t> ScriptSearch::FindLargest(int64_t step, int64_t most) {
-  most /= step;  // from here on in steps
+  most /= step;  // in steps from here on
   std::vector<int64_t> next = {1, std::min(kSecondValue, most)};
   for (bool guess_is_good = true;;) {
     const Edge before = EdgeOf(step);
@@ -59,11 +59,11 @@ absl::StatusOr<int64_t> ScriptSearch::FindLargest(int64_t step, int64_t most) {
     const auto [fits, fails] = EdgeOf(step);
     if (fits == 0 || fails - fits <= 1 || fits >= most) return fits * step;
 
-    // While nothing failed there is no gap to halve.
+    // Before the first failure there is no gap to halve.
     if (before.fits > 0 && before.fails != kNoneFails) {
       guess_is_good = 2 * (fails - fits) <= before.fails - before.fits;
     }
-    const int64_t end = std::min(fails, most + 1);  // not to be tried any more
+    const int64_t end = std::min(fails, most + 1);  // not to be tried again
     next.clear();
     if (guess_is_good) {
       const int64_t guess = std::clamp(Guess(step, fits), fits + 1, end - 1);
@@ -90,7 +90,7 @@ ScriptSearch::Edge ScriptSearch::EdgeOf(int64_t step) const {
   return edge;
 }
 
-// Where a line through the two largest that fit meets the end of the card.
+// Returns where a line through the two largest values that fit reaches the GPU's memory.
 int64_t ScriptSearch::Guess(int64_t step, int64_t fits) const {
   const auto above = tried_.upper_bound(fits * step);
   const proto::ScriptRow& last = std::prev(above)->second;

@@ -1,4 +1,4 @@
-// The largest value of a program's argument with which it fits a card, found by running it.
+// Finds the largest value of a script's argument with which it fits a GPU, by running it.
 #ifndef MEMREPLAY_REPORT_ASK_SCRIPT_SEARCH_H_
 #define MEMREPLAY_REPORT_ASK_SCRIPT_SEARCH_H_
 
@@ -16,8 +16,8 @@
 
 namespace memreplay {
 
-// What a run that was recorded comes to; without its value. It fits if memory did not run out and
-// the program succeeded.
+// Returns the result of a recorded run, without its value. The run fits if memory did not run out
+// and the script succeeded.
 proto::ScriptRow ScriptRowOf(const proto::RecordReport& report);
 
 // Finds the largest value with which a script fits, in as few runs as it can.
@@ -25,26 +25,26 @@ class ScriptSearch {
  public:
   static constexpr int64_t kMaxValue = int64_t{1} << 40;
 
-  // Runs the program once for each value, several at once; one row a value, in their order.
+  // Runs the script once for each value, several at once; returns one row for each value, in order.
   using RunValues = std::function<absl::StatusOr<std::vector<proto::ScriptRow>>(
       absl::Span<const int64_t> values)>;
 
-  // `at_once`: how many values are run in the time of one, at least 1.
+  // `at_once`, at least 1, is how many values can be run in the time of one.
   ScriptSearch(RunValues run, size_t at_once)
       : run_(std::move(run)), at_once_(static_cast<int64_t>(at_once)) {}
 
-  // Runs those of `values` that were not tried. Errors: of the runs.
+  // Runs those of `values` that were not tried. Errors: those of the runs.
   absl::Status Try(const std::vector<int64_t>& values);
 
-  // The largest multiple of `step`, at most `most`, below the smallest multiple that was seen to
-  // fail; 0: `step` itself fails. Guesses by a line through the peaks of what fits, and falls back
-  // to cutting the gap. Errors: of the runs. 1 <= step <= most <= kMaxValue.
+  // Returns the largest multiple of `step`, at most `most`, below the smallest multiple that was
+  // seen to fail; 0 if `step` itself fails. Guesses by a line through the peaks of the runs that
+  // fit, and falls back to bisection. Errors: those of the runs. 1 <= step <= most <= kMaxValue.
   absl::StatusOr<int64_t> FindLargest(int64_t step, int64_t most);
 
   const std::map<int64_t, proto::ScriptRow>& tried() const { return tried_; }  // by value
 
  private:
-  // What is known of multiples of a step.
+  // What is known about multiples of a step.
   struct Edge {
     int64_t fits = 0;  // the largest, below `fails`
     int64_t fails;     // the smallest

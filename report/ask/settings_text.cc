@@ -10,9 +10,10 @@
 namespace memreplay {
 namespace {
 
-constexpr Bytes kMaxGiB(1024);  // a larger number is not one of GiB
+constexpr Bytes kMaxGiB(1024);  // a larger number cannot be in GiB
 
-// A size, or a card of the table: what CUDA's context leaves of it, which `note` then says.
+// Parses a size, or a card of the table, for which it returns what CUDA's context leaves, and says
+// so in `note`.
 absl::StatusOr<Bytes> ParseCapacity(std::string_view text, std::string* note) {
   const absl::StatusOr<Bytes> size = ParseSize(text);
   std::string unknown;

@@ -1,4 +1,4 @@
-// Settings as people write them.
+// Parses settings as users write them.
 #ifndef MEMREPLAY_REPORT_ASK_SETTINGS_TEXT_H_
 #define MEMREPLAY_REPORT_ASK_SETTINGS_TEXT_H_
 
@@ -10,9 +10,9 @@
 
 namespace memreplay {
 
-// Sets the capacity that is requested: "80GiB", "unlimited", or the name of a GPU such as
-// "rtx-4090", which stands for what CUDA's context leaves of its memory. Error: InvalidArgument,
-// none of these, or a number below 1 MiB without a unit.
+// Sets the requested capacity: "80GiB", "unlimited", or the name of a GPU such as "rtx-4090", which
+// stands for what CUDA's context leaves of its memory. Error: InvalidArgument for anything else, or
+// for a number below 1 MiB without a unit.
 absl::Status SetCapacity(std::string_view text, SettingsRequest* request);
 
 // Returns a settings string without the name of its variable:

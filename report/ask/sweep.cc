@@ -117,7 +117,7 @@ std::set<std::string> KeysOf(const std::string& conf, const TorchProfile& profil
   return keys;
 }
 
-// Enough of a change for somebody to change settings.
+// Returns whether a row is better by enough to change settings.
 bool IsBetter(const SweepRow& row, const SweepRow& than) {
   if (row.ooms != than.ooms) return row.ooms < than.ooms;
   const auto reserved = static_cast<double>(row.peak_reserved.value());
@@ -126,15 +126,16 @@ bool IsBetter(const SweepRow& row, const SweepRow& than) {
   return row.alloc_retries < than.alloc_retries;
 }
 
-// Without looking at calls: fewer of them are no reason for another key.
+// Returns whether a row is as good. It ignores calls, because fewer of them do not justify another
+// key.
 bool IsAsGood(const SweepRow& row, const SweepRow& other) {
   return row.ooms <= other.ooms && row.alloc_retries <= other.alloc_retries &&
          static_cast<double>(row.peak_reserved.value()) <=
              (1 + kNegligible) * static_cast<double>(other.peak_reserved.value());
 }
 
-// The rows worth suggesting: better than what is on, each with keys of its own,
-// and none with a key more than a row that is as good.
+// Returns the rows worth suggesting: each is better than the current settings, has a set of keys of
+// its own, and has no more keys than a row that is as good.
 std::vector<const SweepRow*> Choose(const SweepAnswer& answer, const TorchProfile& profile) {
   std::vector<const SweepRow*> chosen;
   std::vector<std::set<std::string>> chosen_keys;
@@ -198,7 +199,7 @@ void Suggest(const SweepRow& row, const SweepRow& current, bool with_time,
   for (std::string& risk : RisksOf(row.config, row.fraction)) to->add_risks(std::move(risk));
 }
 
-// Of the best rows: more are looked at by few.
+// The number of best rows that get error bars; few users look at more.
 constexpr size_t kErrorBars = 3;
 
 }  // namespace
@@ -318,7 +319,7 @@ void AddSweepTo(proto::DeviceReport* report, const Study& study, const SweepQues
         });
     answer.current = *in_force;
   } else {
-    if (question.progress != nullptr) {  // each, the current settings, and error bars
+    if (question.progress != nullptr) {  // for each, the current settings, and error bars
       question.progress->SetTotal(question.confs.size() + 2 +
                                   std::min(kErrorBars, question.confs.size()));
     }

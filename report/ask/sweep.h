@@ -1,4 +1,4 @@
-// Which settings would suit a file best.
+// Finds the settings that would suit a file best.
 #ifndef MEMREPLAY_REPORT_ASK_SWEEP_H_
 #define MEMREPLAY_REPORT_ASK_SWEEP_H_
 
@@ -29,40 +29,40 @@ struct SweepAnswer {
   SweepRow current;            // the current settings, whether or not among the rows
   bool searched = false;
   size_t shown = 10;
-  std::string costs_of;  // what SweepRow::call_nanoseconds was measured on; "": not known
+  std::string costs_of;  // what SweepRow::call_nanoseconds was measured on; "": unknown
   PeakLive live;
   Packing packing;
-  // Why the current settings reserve what they do, and the worst of the rows.
+  // Why the current settings reserve what they do, and why the worst row does.
   std::optional<PeakCause> current_cause;
   std::optional<PeakCause> worst_cause;
 };
 
-// Fills `report`, which describes the replay of the current settings, and makes
-// its mode "sweep".
+// Fills `report`, which describes the replay of the current settings, and sets its mode to "sweep".
 void AddSweep(const SweepAnswer& answer, const Schedule& schedule, const TorchProfile& profile,
               proto::DeviceReport* report);
 
-// The `lower_bounds` of a sweep or a fit.
+// Fills the `lower_bounds` of a sweep or a fit.
 void FillBounds(const PeakLive& live, const Packing& packing, proto::LowerBounds* to);
 
-// What to know before using settings: one sentence each, the worst first.
+// Returns what to know before using settings, one sentence each, the worst first.
 std::vector<std::string> RisksOf(const AllocatorConfig& config, std::optional<double> fraction);
 
 // What a sweep tries, and from which start.
 struct SweepQuestion {
-  std::vector<std::string> confs;  // none: search what the release allows
+  std::vector<std::string> confs;  // if empty: search what the release allows
   StartPolicy start = StartPolicy::kRecorded;
   const DriverCosts* costs = nullptr;  // of calls; may be null
-  std::optional<size_t> shown;         // rows that the text has
+  std::optional<size_t> shown;         // rows that the text shows
   size_t threads = 1;
-  ProgressSink* progress = nullptr;  // told of replays, of `confs` of how many; may be null
+  ProgressSink* progress = nullptr;  // counts replays, for `confs` with a total; may be null
 };
 
-// The rows, the bounds and what else goes with them. No errors: a row says why it was refused.
+// Adds the rows, the bounds and what else belongs to them. No errors: a row says why it was
+// rejected.
 void AddSweepTo(proto::DeviceReport* report, const Study& study, const SweepQuestion& question);
 
-// No rows of a recording without events. Errors: ReplayWhatIf()'s. A replay for each setting, and
-// two for its error bar of the best few.
+// Sweeps a file; a recording without events has no rows. Makes one replay for each setting, and two
+// for the error bar of each of the best few. Errors: ReplayWhatIf()'s.
 absl::StatusOr<proto::DeviceReport> AskSweep(const Study& study, const SweepQuestion& question);
 
 }  // namespace memreplay

@@ -14,7 +14,7 @@ namespace {
 
 constexpr size_t kBestOfEach = 6;
 
-// Calls `visit` with each row of a sweep that settings alone bring about, once for each settings.
+// Calls `visit` with each row of a sweep that needs only settings, once for each settings.
 template <typename Visit>
 void ForEachConf(const proto::Sweep& sweep, Visit visit) {
   std::set<std::string_view> seen;
@@ -111,7 +111,7 @@ proto::Together CompareTogether(absl::Span<const proto::Report> reports) {
   }
   MarkOutliers(peaks, devices);
   for (auto& [conf, row] : rows) {
-    if (row.device_peak_bytes_size() != answer.devices_size()) continue;  // some release refuses it
+    if (row.device_peak_bytes_size() != answer.devices_size()) continue;  // some release rejects it
     row.set_conf(conf);
     *answer.add_rows() = std::move(row);
   }

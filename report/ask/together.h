@@ -1,5 +1,5 @@
-// Which settings suit several recordings at once: the least over settings of the greatest over
-// devices. For a job, which has one PYTORCH_CUDA_ALLOC_CONF for all its ranks.
+// Finds the settings that suit several recordings at once: the minimum over settings of the maximum
+// over devices. A job needs this because all its ranks share one PYTORCH_CUDA_ALLOC_CONF.
 #ifndef MEMREPLAY_REPORT_ASK_TOGETHER_H_
 #define MEMREPLAY_REPORT_ASK_TOGETHER_H_
 
@@ -15,11 +15,11 @@ namespace memreplay {
 // each, the current ones, and the defaults, sorted. Settings that also need a call are left out.
 std::vector<std::string> CommonCandidates(absl::Span<const proto::Report> reports);
 
-// Those of `confs` that some device of `report`, a sweep, was not swept under, in order.
+// Returns those of `confs` that some device of `report`, a sweep, was not swept under, in order.
 std::vector<std::string> Untried(const proto::Report& report, absl::Span<const std::string> confs);
 
 // Appends the rows of `more`, another sweep of the same file, to those of `report`. An error of
-// `more` becomes its own.
+// `more` becomes the error of `report`.
 void AddRows(const proto::Report& more, proto::Report* report);
 
 // Compares settings that all devices were swept under, and marks outliers. Files with an error are

@@ -1,4 +1,4 @@
-// Which PyTorch release was chosen and why -> Report.
+// Makes a Report of which PyTorch release was chosen and why.
 #ifndef MEMREPLAY_REPORT_ASK_TORCH_CHOICE_H_
 #define MEMREPLAY_REPORT_ASK_TORCH_CHOICE_H_
 
@@ -9,7 +9,8 @@ namespace memreplay {
 
 proto::TorchProfileChoice DescribeChoice(const ProfileChoice& choice);
 
-// Of a question without a file: `is_given` says whether the release was requested.
+// Describes the choice for a question without a file: `is_given` says whether the release was
+// requested.
 proto::TorchProfileChoice DescribeChoice(const TorchProfile& profile, bool is_given);
 
 }  // namespace memreplay

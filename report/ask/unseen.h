@@ -1,4 +1,4 @@
-// What a recording does not have of its program's run.
+// Reports what a recording leaves out of its script's run.
 #ifndef MEMREPLAY_REPORT_ASK_UNSEEN_H_
 #define MEMREPLAY_REPORT_ASK_UNSEEN_H_
 
@@ -7,9 +7,9 @@
 
 namespace memreplay {
 
-// Sets unseen where something is: an out of memory after which the program might have gone on, or
-// what came before the recording. `inventory`: of DescribeContents(). Nothing, of a program.
-// O(events).
+// Sets `unseen` if something was left out: what would have followed an out of memory, or what came
+// before the recording. Does nothing for a written schedule. `inventory` is from
+// DescribeContents(). O(events).
 void AddUnseen(const Schedule& schedule, const proto::Inventory& inventory,
                proto::DeviceReport* report);
 

@@ -25,8 +25,7 @@ constexpr char kSnapshot[] =
     "torch.cuda.memory._dump_snapshot(\"snapshot.pickle\") in an except around it, then "
     "memreplay oom snapshot.pickle.";
 
-// Of several GPUs of one size the one that is most often meant; the table of hardware/ has the
-// rest.
+// The most common card among GPUs of one size; the table of hardware/ has the others.
 constexpr std::string_view kUsualCards[] = {
     "b200", "h200", "h100-sxm",      "a100-sxm-80gb", "l40s",     "l4",
     "a10g", "t4",   "v100-sxm-16gb", "rtx-a6000",     "rtx-5090", "rtx-4090",
@@ -34,7 +33,7 @@ constexpr std::string_view kUsualCards[] = {
 
 std::string Shown(std::string_view text) { return CleanText(text, kMaxShown); }
 
-// "train.py:12 (loss = f(x))".
+// Returns "train.py:12 (loss = f(x))".
 std::string Place(const SourceFrame& frame) {
   std::string place = Shown(frame.file);
   if (frame.line > 0) StrAppend(&place, ":", frame.line);
@@ -61,11 +60,11 @@ class Adviser {
   }
   bool IsBatchOne() const { return facts_[Number::kBatch].value_or(2) == 1; }
   bool IsServer() const { return facts_[Circumstance::kVllm] || facts_[Circumstance::kSglang]; }
-  // PyTorch before 2.1 writes "already allocated"; it knows no expandable segments.
+  // PyTorch before 2.1, which does not have expandable segments, writes "already allocated".
   bool IsBeforeExpandable() const {
     return facts_[Quantity::kReserved].has_value() && !facts_.has_summary;
   }
-  // From 2.1 on PyTorch lists the card's processes; it has none to list on Windows and WSL.
+  // PyTorch from 2.1 on lists the GPU's processes, but not on Windows and WSL.
   bool IsMaybeWindows() const {
     return facts_.form->kind == FormKind::kDevice && IsCuda() && !IsBeforeExpandable() &&
            facts_[Quantity::kUnallocated].has_value() && !facts_[Quantity::kLimit].has_value() &&
@@ -670,7 +669,7 @@ std::vector<Advice> Adviser::Advise() {
     case Explanation::no_numbers:
     default: Numbers(); break;
   }
-  // The same twice says nothing.
+  // Advice that is given twice is listed once.
   std::vector<Advice> advice;
   for (Advice& one : advice_) {
     const bool is_new = std::none_of(advice.begin(), advice.end(), [&](const Advice& other) {

@@ -1,4 +1,4 @@
-// What to do next, of a verdict and the text it is about.
+// Advises what to do next, from a verdict and the text it is about.
 #ifndef MEMREPLAY_REPORT_MESSAGE_ADVICE_H_
 #define MEMREPLAY_REPORT_MESSAGE_ADVICE_H_
 
@@ -21,17 +21,17 @@ struct Advice {
 
 inline constexpr size_t kMaxAdvice = 4;
 
-// At most kMaxAdvice, in the order in which to try them; never empty, and nothing that the text
-// rules out.
+// Returns at most kMaxAdvice pieces of advice, in the order in which to try them. Never empty, and
+// never contains what the text rules out.
 std::vector<Advice> Advise(const Facts& facts, const Sums& sums, const Judgement& judgement);
 
-// What the traceback says outright, a sentence each.
+// Returns what the traceback shows directly, one sentence each.
 std::vector<std::string> FrameSentences(const Facts& facts);
 
-// The name for --card of the GPU that the text is about, by its name or its memory; "" if that is
-// unknown.
+// Returns the name for --card of the GPU that the text is about, by its name or its memory; "" if
+// that is unknown.
 std::string CardFlag(const Facts& facts);
-// Those that memory alone can lead to.
+// Returns those names that the memory size alone can lead to.
 absl::Span<const std::string_view> CardFlags();
 
 }  // namespace memreplay

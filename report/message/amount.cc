@@ -19,7 +19,7 @@ constexpr struct {
   std::string_view name;
   int64_t bytes;
 } kUnits[] = {
-    // Longer names first.
+    // Longer names come first.
     {"bytes", 1},
     {"byte", 1},
     {"KiB", int64_t{1} << 10},
@@ -104,7 +104,7 @@ std::optional<Amount> ReadAmount(std::string_view text, int64_t default_unit, si
 
 std::optional<Amount> ReadAmountBackwards(std::string_view text) {
   while (!text.empty() && (text.back() == ' ' || text.back() == '(')) text.remove_suffix(1);
-  // Number and unit are together or one blank apart: the begin is where digits begin.
+  // Number and unit are adjacent or one blank apart, and the amount begins where its digits begin.
   size_t begin = text.size();
   const size_t earliest = text.size() - std::min(text.size(), kMaxAmountLength);
   while (begin > earliest && !IsDigit(text[begin - 1])) --begin;

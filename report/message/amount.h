@@ -1,4 +1,4 @@
-// Sizes as error texts print them: "1.50 GiB", "512 bytes", "31451456kB", "72GB".
+// Parses sizes as error texts print them: "1.50 GiB", "512 bytes", "31451456kB", "72GB".
 #ifndef MEMREPLAY_REPORT_MESSAGE_AMOUNT_H_
 #define MEMREPLAY_REPORT_MESSAGE_AMOUNT_H_
 
@@ -9,8 +9,8 @@
 
 namespace memreplay {
 
-// `bytes` is what was printed, and the true number lies within `rounding` of it: half a unit of
-// the last printed digit.
+// An amount of memory. `bytes` is what was printed, and the true number lies within `rounding` of
+// it: half a unit of the last printed digit.
 struct Amount {
   int64_t bytes = 0;
   int64_t rounding = 0;
@@ -23,15 +23,15 @@ inline Amount operator-(const Amount& a, const Amount& b) {
   return {a.bytes - b.bytes, a.rounding + b.rounding};
 }
 
-// The size that `text` begins with. All programs that are read here divide by 1024, whether they
-// write GB, GiB or G. No size is above 2^60 bytes: no machine has as much, and sums of several
-// still fit. `default_unit`: of a number without one, as "19.77" in "19.77/22.05 GiB"; 0: there
-// must be a unit.
+// Returns the size that `text` begins with. All tools whose output is read here divide by 1024,
+// whether they write GB, GiB or G. Sizes above 2^60 bytes are rejected: no machine has as much, and
+// sums of several still fit. `default_unit` is the unit of a bare number, such as "19.77" in
+// "19.77/22.05 GiB"; 0 means that a unit is required.
 std::optional<Amount> ReadAmount(std::string_view text, int64_t default_unit = 0,
                                  size_t* length = nullptr);
-// The size that `text` ends with, blanks and one '(' apart.
+// Returns the size that `text` ends with, ignoring blanks and one '('.
 std::optional<Amount> ReadAmountBackwards(std::string_view text);
-// The number that `text` begins with, "0.9" or "32768"; not negative, below 10^15.
+// Returns the number that `text` begins with, "0.9" or "32768"; not negative, below 10^15.
 std::optional<double> ReadNumber(std::string_view text, size_t* length = nullptr);
 
 }  // namespace memreplay

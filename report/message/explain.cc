@@ -15,7 +15,7 @@
 namespace memreplay {
 namespace {
 
-constexpr size_t kMaxText = 400;  // of what is quoted
+constexpr size_t kMaxText = 400;  // of a quotation
 
 void Quote(const Facts& facts, const Sums& sums, proto::Explanation* explanation) {
   for (size_t i = 0; i < facts.amounts.size(); ++i) {

@@ -1,4 +1,4 @@
-// An error text or a log, explained.
+// Explains an error text or a log.
 #ifndef MEMREPLAY_REPORT_MESSAGE_EXPLAIN_H_
 #define MEMREPLAY_REPORT_MESSAGE_EXPLAIN_H_
 
@@ -10,10 +10,10 @@
 
 namespace memreplay {
 
-// The last failure of what `scan` was fed. O(1) of the log, which is read already. Error:
+// Explains the last failure in what `scan` was fed. O(1) in the log, which is already read. Error:
 // InvalidArgument if nothing in it is about memory.
 absl::StatusOr<proto::Report> Explain(LogScan* scan);
-// The same of a text in memory.
+// Does the same for a text in memory.
 absl::StatusOr<proto::Report> ExplainText(std::string_view text);
 
 }  // namespace memreplay

@@ -15,10 +15,10 @@ namespace {
 constexpr size_t kMessageLength = 3000;
 constexpr size_t kMaxProcesses = 64;
 constexpr size_t kMaxConf = 300;
-// cudaMallocAsync's limit where none was set: 2^64 bytes and more.
+// cudaMallocAsync's limit if none was set: 2^64 bytes and more.
 constexpr std::string_view kNoLimit = "17179869184";
 
-// One blank between words; control characters are blanks too.
+// Returns text with one blank between words; control characters become blanks too.
 std::string OneLine(std::string_view text) {
   std::string line;
   line.reserve(text.size());
@@ -42,7 +42,7 @@ std::string_view SkipSeparators(std::string_view text) {
   return text.substr(at);
 }
 
-// The form of the message's "Tried to allocate" in `text`, from its begin to the next one.
+// Returns the message of the failure in the window, from its beginning to the next one.
 std::string MessageText(const LogExtract& extract) {
   const std::string_view window = extract.window;
   size_t begin = extract.anchor;
@@ -53,7 +53,7 @@ std::string MessageText(const LogExtract& extract) {
     if (found != std::string_view::npos) begin = start + found;
   }
   size_t length = kMessageLength;
-  // Of two ranks that fail at once each has its own.
+  // If two ranks fail at once, each has its own message.
   const std::string_view anchor = extract.form->anchor;
   const size_t next = window.find(anchor, extract.anchor + anchor.size());
   if (next != std::string_view::npos) length = std::min(length, next - begin);
@@ -67,7 +67,7 @@ std::optional<Amount> FieldAt(std::string_view text, size_t at, const Field& fie
     // NCCL and Triton print plain bytes.
     return ReadAmount(rest, 1);
   }
-  // "(19.77/22.05 GiB)", "59.41GB / 62.58GB", "(0.9, 19.84 GiB)".
+  // Reads "(19.77/22.05 GiB)", "59.41GB / 62.58GB" or "(0.9, 19.84 GiB)".
   const size_t open = rest.find('(');
   if (open != std::string_view::npos && open < 12) rest.remove_prefix(open + 1);
   const size_t parting = rest.substr(0, 40).find_first_of("/,");
@@ -106,7 +106,7 @@ void ReadContextFields(std::string_view text, Facts* facts) {
   }
   for (const NumberField& field : ContextNumbers()) {
     std::optional<double>& number = facts->numbers[static_cast<size_t>(field.number)];
-    // The last one that a number follows.
+    // Use the last occurrence that is followed by a number.
     for (size_t at = text.rfind(field.words); !number.has_value() && at != std::string_view::npos;
          at = at == 0 ? std::string_view::npos : text.rfind(field.words, at - 1)) {
       std::string_view rest = SkipSeparators(text.substr(at + field.words.size()));
@@ -116,7 +116,7 @@ void ReadContextFields(std::string_view text, Facts* facts) {
   }
 }
 
-// "Process 4711 has 14.85 GiB memory in use", "this process has ...".
+// Reads "Process 4711 has 14.85 GiB memory in use" and "this process has ...".
 void ReadProcesses(std::string_view text, Facts* facts) {
   constexpr std::string_view kProcess = "Process ";
   for (size_t at = text.find(kProcess);
@@ -148,7 +148,7 @@ std::optional<int64_t> NumberAfter(std::string_view text, std::string_view words
   return number;
 }
 
-// "GPU 0 has", "(GPU 0;", "NPU 3", "on device 0", "cuda:0".
+// Reads "GPU 0 has", "(GPU 0;", "NPU 3", "on device 0" or "cuda:0".
 void ReadGpu(std::string_view text, Facts* facts) {
   for (const std::string_view words : {"GPU  ", "GPU ", "NPU ", "device cuda:", "on device "}) {
     const size_t at = text.find(words);
@@ -158,7 +158,7 @@ void ReadGpu(std::string_view text, Facts* facts) {
   }
 }
 
-// How logs of several ranks begin their lines.
+// Reads the prefixes of lines in logs of several ranks.
 void ReadRank(const LogExtract& extract, Facts* facts) {
   const std::string_view window = extract.window;
   size_t begin = window.rfind('\n', extract.anchor);
@@ -170,7 +170,7 @@ void ReadRank(const LogExtract& extract, Facts* facts) {
     facts->rank = NumberAfter(line, words);
     if (facts->rank.has_value()) return;
   }
-  // mpirun's "[1,3]<stderr>:".
+  // This is mpirun's "[1,3]<stderr>:".
   const size_t mpi = line.find(">:");
   if (line.starts_with("[1,") && mpi != std::string_view::npos) {
     facts->rank = NumberAfter(line.substr(0, mpi), "[1,");
@@ -249,7 +249,8 @@ constexpr struct {
     {"torch_npu", Circumstance::kNpu},
 };
 
-// PYTORCH_CUDA_ALLOC_CONF=..., os.environ["PYTORCH_..."] = "...", but not "try setting ...".
+// Reads PYTORCH_CUDA_ALLOC_CONF=... and os.environ["PYTORCH_..."] = "...", but not "try setting
+// ...".
 void ReadConf(std::string_view text, Facts* facts) {
   constexpr std::string_view kConf = "_ALLOC_CONF";
   for (size_t at = text.find(kConf); at != std::string_view::npos; at = text.find(kConf, at + 1)) {
@@ -283,7 +284,7 @@ void ReadConf(std::string_view text, Facts* facts) {
   }
 }
 
-// The name of the card where nvidia-smi's table does not have it.
+// Reads the name of the GPU if nvidia-smi's table does not have it.
 void ReadCardName(std::string_view text, Facts* facts) {
   if (!facts->card.empty()) return;
   for (const std::string_view words : {"NVIDIA GeForce ", "NVIDIA RTX ", "NVIDIA A", "NVIDIA H",
@@ -291,7 +292,7 @@ void ReadCardName(std::string_view text, Facts* facts) {
     const size_t at = text.find(words);
     if (at == std::string_view::npos) continue;
     std::string_view name = text.substr(at, 40);
-    // Up to two blanks, or what is no part of a name.
+    // The name ends at two blanks, or at a character that is not part of a name.
     name = name.substr(0, std::min(name.find("  "), name.size()));
     size_t length = 0;
     while (length < name.size() && (absl::ascii_isalnum(static_cast<unsigned char>(name[length])) ||
@@ -318,7 +319,7 @@ Facts ReadFacts(const LogExtract& extract) {
   ReadProcesses(message, &facts);
   ReadGpu(message, &facts);
   ReadRank(extract, &facts);
-  // A server's error quotes the allocator's, before it or in it.
+  // A server's error quotes the allocator's, before or inside it.
   if (extract.form->kind == FormKind::kServing) {
     const size_t quoted = window.rfind("ried to allocate");
     if (quoted != std::string_view::npos) {

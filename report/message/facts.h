@@ -1,4 +1,4 @@
-// What an error text says, before anything is made of it.
+// Reads what an error text says, before any conclusion is drawn from it.
 #ifndef MEMREPLAY_REPORT_MESSAGE_FACTS_H_
 #define MEMREPLAY_REPORT_MESSAGE_FACTS_H_
 
@@ -14,7 +14,7 @@
 
 namespace memreplay {
 
-// A process that has memory of the card.
+// A process that has memory of the GPU.
 struct CardProcess {
   int64_t pid = 0;
   Amount bytes;
@@ -22,7 +22,7 @@ struct CardProcess {
   std::string name;        // per nvidia-smi
 };
 
-// A line of the user's own program, or of a library.
+// A line of the user's own script, or of a library.
 struct SourceFrame {
   std::string file;
   int64_t line = 0;
@@ -30,7 +30,7 @@ struct SourceFrame {
   std::string code;
 };
 
-// What a frame says outright.
+// What a frame shows directly.
 enum class FrameHint : uint8_t {
   kOptimizerTemporaries,
   kOptimizerState,
@@ -65,7 +65,7 @@ enum class Circumstance : uint8_t {
   kSglang,
   kRay,
   kDeepSpeed,
-  kTrainingAndServing,  // one card for a trainer and a server, as in reinforcement learning
+  kTrainingAndServing,  // one GPU for a trainer and a server, as in reinforcement learning
   kLoadingWeights,
   kXpu,
   kHip,
@@ -81,16 +81,15 @@ struct Facts {
   std::optional<int64_t> gpu;
   std::optional<int64_t> rank;
   std::string card;  // its name, per nvidia-smi or the text
-  // Those that the message lists ("Process 4711 has"), or else nvidia-smi.
+  // Those that the message lists ("Process 4711 has"), or otherwise those of nvidia-smi.
   std::vector<CardProcess> processes;
   bool has_summary = false;  // torch.cuda.memory_summary()
   bool has_smi = false;
-  std::optional<SourceFrame> frame;  // the innermost of the user's own
-  std::string script;                // that the traceback begins with
+  std::optional<SourceFrame> frame;  // the innermost frame of the user's own code
+  std::string script;                // the script that the traceback begins with
   std::array<bool, static_cast<size_t>(FrameHint::kCount)> hints{};
   std::array<bool, static_cast<size_t>(Circumstance::kCount)> circumstances{};
-  std::string
-      conf;  // PYTORCH_CUDA_ALLOC_CONF as the text sets it; advice of PyTorch's does not count
+  std::string conf;  // PYTORCH_CUDA_ALLOC_CONF as the text sets it; PyTorch's advice does not count
   int64_t failures = 1;
   int64_t different = 1;
 
@@ -104,15 +103,16 @@ struct Facts {
   bool operator[](Circumstance what) const { return circumstances[static_cast<size_t>(what)]; }
 };
 
-// `extract.form` must not be null. Reads nothing but the text; what it lacks is empty.
+// Reads the facts of a text and nothing else; what it lacks is empty. `extract.form` must not be
+// null.
 Facts ReadFacts(const LogExtract& extract);
 
-// The pieces of it.
-// torch.cuda.memory_summary(): the last one in `text`.
+// Reads torch.cuda.memory_summary(), the last one in `text`. ReadFacts() calls this and the
+// functions below.
 void ReadMemorySummary(std::string_view text, Facts* facts);
-// nvidia-smi's tables: of the GPU that the facts name, else of the only one.
+// Reads nvidia-smi's tables, for the GPU that the facts name, or for the only one.
 void ReadNvidiaSmi(std::string_view text, Facts* facts);
-// Python's tracebacks, IPython's too, before `end`.
+// Reads Python's tracebacks, and IPython's, before `end`.
 void ReadTraceback(std::string_view text, size_t end, Facts* facts);
 
 }  // namespace memreplay

@@ -4,7 +4,7 @@ namespace memreplay {
 namespace {
 
 constexpr Form kForms[] = {
-    // A server's own words come before the figures of the allocator that they quote.
+    // A server's own words come before the allocator's figures that they quote.
     {"warming up sampler", "", FormKind::kServing, 5, "vLLM: warming up the sampler", "vLLM 0.8",
      ""},
     {"Free memory on device", "", FormKind::kServing, 5, "vLLM: free memory at the start",

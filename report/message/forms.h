@@ -1,5 +1,5 @@
-// The forms that errors about memory have, as tables: by which words each is found, and by which
-// its figures.
+// The forms of errors about memory, as tables: the words by which each is found, and those by which
+// its figures are found.
 #ifndef MEMREPLAY_REPORT_MESSAGE_FORMS_H_
 #define MEMREPLAY_REPORT_MESSAGE_FORMS_H_
 
@@ -16,7 +16,7 @@ enum class FormKind : uint8_t {
   kAsync,         // the same under cudaMallocAsync
   kMps,           // Apple's
   kBlockLimit,    // a driver that refuses any block above a size
-  kSilentDevice,  // the device's memory, and no figure
+  kSilentDevice,  // the device's memory, without a figure
   kLibrary,       // cuBLAS, cuDNN, NCCL: not through PyTorch's allocator
   kPinned,        // page-locked memory of the host
   kHost,          // the host's memory
@@ -24,21 +24,21 @@ enum class FormKind : uint8_t {
   kSharedMemory,  // /dev/shm
   kServing,       // an inference server that counts its memory
   kKernel,        // a kernel's resources: bytes of a block of threads
-  kBadSize,       // a size that no program means
+  kBadSize,       // a size that no script can mean
   kOther,         // another framework's
-  kTable,         // a table, no failure
-  kMention,       // words about memory, no failure
+  kTable,         // a table, not a failure
+  kMention,       // words about memory, not a failure
 };
 
-// One form. The first row whose `anchor` and `near` are there is the one.
+// A form. The first row whose `anchor` and `near` are in the text applies.
 struct Form {
   std::string_view anchor;  // at least kShortestAnchor bytes
-  std::string_view near;    // also within kNearBefore and kNearAfter bytes of it; "": nothing else
+  std::string_view near;    // also within kNearBefore and kNearAfter bytes of it; "": not needed
   FormKind kind;
-  // Of several within one failure the highest speaks. 0: no failure.
+  // The strongest of several forms within one failure applies. 0: not a failure.
   int strength;
-  std::string_view name;    // for people
-  std::string_view since;   // the release that brought it; "" if of all
+  std::string_view name;    // for users
+  std::string_view since;   // the release that introduced it; "" if all have it
   std::string_view begins;  // its text begins with the last of these before the anchor
 };
 
@@ -48,8 +48,8 @@ inline constexpr size_t kNearAfter = 400;
 inline constexpr int kMaxStrength = 5;
 
 absl::Span<const Form> Forms();
-// What is worth remembering of a long log though it is no failure: settings, and what a server
-// says of its memory while it starts.
+// Returns words whose lines are kept of a long log although they are not failures: settings, and
+// what a server says about its memory while it starts.
 absl::Span<const std::string_view> ContextAnchors();
 
 // The sizes that texts have.
@@ -63,9 +63,9 @@ enum class Quantity : uint8_t {
   kUnallocated,
   kPrivatePools,
   kLimit,
-  kOwnProcess,        // of the process that failed, with what is not PyTorch's
+  kOwnProcess,        // of the process that failed, including what is not PyTorch's
   kOtherAllocations,  // MPS: in the process, not PyTorch's
-  kDesired,           // what a server is set to take
+  kDesired,           // what a server is configured to take
   kWeights,
   kActivations,
   kNonTorch,
@@ -83,7 +83,7 @@ enum class Quantity : uint8_t {
   kAllowed,   // the same
   kCount,
 };
-// Returns the name in the report, "requested_bytes", and the words for people, "requested".
+// Return the name in the report, "requested_bytes", and the words for users, "requested".
 std::string_view QuantityName(Quantity quantity);
 std::string_view QuantityWords(Quantity quantity);
 
@@ -101,9 +101,9 @@ enum class Number : uint8_t {
 };
 
 enum class Side : uint8_t {
-  kAfter,   // the amount follows the words, perhaps with ':', '=' or blanks between
-  kBefore,  // it stands right before them
-  kFirst,   // "(19.77/22.05 GiB)" follows: the first of the two
+  kAfter,   // the amount follows the words, perhaps after ':', '=' or blanks
+  kBefore,  // the amount is directly before them
+  kFirst,   // "(19.77/22.05 GiB)" follows, and the amount is its first number
   kSecond,
 };
 
@@ -113,16 +113,16 @@ struct Field {
   Side side;
   Quantity quantity;
 };
-// The same of a number that is no amount of memory.
+// The same for a number that is not an amount of memory.
 struct NumberField {
   std::string_view words;
   Number number;
 };
 
-// Looked for in the text of the failure; the first that is there counts.
+// Return what is searched in the text of the failure; the first that is found counts.
 absl::Span<const Field> MessageFields();
 absl::Span<const NumberField> MessageNumbers();
-// Looked for in all that is remembered of the log; the last one counts.
+// Return what is searched in everything kept of the log; the last that is found counts.
 absl::Span<const Field> ContextFields();
 absl::Span<const NumberField> ContextNumbers();
 

@@ -14,19 +14,19 @@ namespace {
 
 using Explanation = proto::Explanation;
 
-// Unallocated memory, as a share of what PyTorch holds. In public threads that bear fragmentation
-// out it was 14 % and more; in seven of eight that do not, at most 5.1 % (docs/oom.md).
+// Unallocated memory, as a share of what PyTorch holds. It was 14 % and more in public threads that
+// confirm fragmentation, and at most 5.1 % in seven of eight that do not (docs/oom.md).
 constexpr double kFragmentedShare = 0.14;
 constexpr double kFullShare = 0.051;
-// In between: where everything obtainable is so many times the request.
+// For shares in between: fragmentation if everything obtainable is this many times the request.
 constexpr int64_t kRoomToSpare = 2;
-// Tensors that hold so much of what PyTorch could have leave nothing to arrange.
+// If tensors hold this much of what PyTorch could have, there is nothing left to arrange.
 constexpr double kFullOfTensors = 0.85;
-// If so much more than the request was free, a refusal has another reason than too little memory.
+// If this much more than the request was free, a refusal has another reason than too little memory.
 // Drivers keep a few MiB, and a segment may be larger than the request.
 constexpr int64_t kDriverSlack = int64_t{256} << 20;
 constexpr double kDriverSlackShare = 0.05;
-// A request of less is the first of many.
+// A request for less is the first of many.
 constexpr double kSmallRequest = 0.05;
 // What a process has in addition to PyTorch's memory: a CUDA context and kernels take 0.3 to 0.6
 // GiB.
@@ -36,7 +36,7 @@ constexpr double kOthersShare = 0.25;
 constexpr double kFewOthersShare = 0.05;
 constexpr double kWorthSaying = 0.01;
 constexpr double kHiddenShare = 0.10;
-// The largest card when this was written: 288 GiB.
+// The largest GPU when this was written: 288 GiB.
 constexpr int64_t kLargestCard = int64_t{288} << 30;
 constexpr int64_t kBlockLimit = int64_t{4} << 30;
 constexpr int64_t kContextTokens = 16;  // vLLM's block
@@ -56,7 +56,7 @@ void AddEvidence(std::string sentence, const Amount& amount, Judgement* judgemen
   evidence.set_rounding_bytes(amount.rounding);
 }
 
-// "GPU 0", "the card".
+// Returns "GPU 0" or "the card".
 std::string CardName(const Facts& facts) {
   const std::string_view what = facts[Circumstance::kNpu] ? "NPU " : "GPU ";
   return facts.gpu.has_value() ? StrCat(what, *facts.gpu) : std::string("the GPU");
@@ -64,8 +64,8 @@ std::string CardName(const Facts& facts) {
 
 Amount Positive(Amount amount) { return {std::max<int64_t>(amount.bytes, 0), amount.rounding}; }
 
-// What no packing and no other process changes: the largest request that could be served if all
-// that is not allocated and not another process's were free.
+// Returns the largest request that could be served if everything that is not allocated and not
+// another process's were free. Neither packing nor another process changes it.
 std::optional<Amount> MostConceivable(const Facts& facts, const Sums& sums) {
   const auto& capacity = facts[Quantity::kCapacity];
   const auto& allocated = facts[Quantity::kAllocated];
@@ -159,7 +159,7 @@ std::string Asked(const Facts& facts) {
   return tried.has_value() ? Size(*tried) : std::string("memory");
 }
 
-// Other processes hold what was missing.
+// Judges whether other processes hold what was missing.
 bool JudgeOthers(const Facts& facts, const Sums& sums, bool is_main, Judgement* judgement) {
   const auto& capacity = facts[Quantity::kCapacity];
   const auto& tried = facts[Quantity::kTried];
@@ -167,7 +167,7 @@ bool JudgeOthers(const Facts& facts, const Sums& sums, bool is_main, Judgement* 
   const int64_t own = sums.own.has_value()        ? sums.own->bytes
                       : sums.reserved.has_value() ? sums.reserved->bytes
                                                   : 0;
-  // What lies elsewhere is other processes' where it is more than a display takes, and, without a
+  // Memory elsewhere belongs to other processes if it is more than a display takes, and, without a
   // line for this process, more than its own context.
   int64_t hidden = sums.elsewhere.has_value() ? sums.elsewhere->bytes : 0;
   const bool knows_own = sums.own.has_value();
@@ -210,7 +210,7 @@ void JudgeTooLarge(const Facts& facts, Judgement* judgement) {
   }
 }
 
-// The driver had more free than was requested.
+// Judges whether the driver had more free memory than was requested.
 bool JudgeRefused(const Facts& facts, const Sums& sums, Judgement* judgement) {
   const auto& tried = facts[Quantity::kTried];
   const auto& capacity = facts[Quantity::kCapacity];
@@ -283,7 +283,7 @@ bool JudgeLimit(const Facts& facts, const Sums& sums, Judgement* judgement) {
   const std::optional<Amount> held =
       sums.reserved.has_value() ? sums.reserved : facts[Quantity::kAllocated];
   const int64_t left = std::max<int64_t>(0, limit->bytes - (held.has_value() ? held->bytes : 0));
-  // The card itself was fuller than the limit.
+  // The GPU itself was fuller than the limit.
   if (free.has_value() && free->bytes <= left) return false;
   if (tried.has_value() && left >= tried->bytes + limit->rounding) return false;
   const auto& capacity = facts[Quantity::kCapacity];
@@ -328,7 +328,7 @@ bool JudgeOutside(const Facts& facts, const Sums& sums, Judgement* judgement) {
       kUsualContext,
       static_cast<int64_t>(kUsualContextShare * static_cast<double>(capacity->bytes)));
   if (sums.outside->bytes < usual) return false;
-  // All of it but a context would have to serve the request.
+  // Everything but a context would have to be enough for the request.
   if (tried.has_value() && sums.obtainable.has_value() &&
       sums.outside->bytes - kUsualContext / 2 + sums.obtainable->bytes < tried->bytes) {
     return false;
@@ -423,7 +423,7 @@ void JudgeFullOrShort(const Facts& facts, const Sums& sums, Judgement* judgement
       judgement);
 }
 
-// Boards on which the GPU shares the host's memory.
+// Judges boards on which the GPU shares the host's memory.
 bool JudgeUnified(const Facts& facts, Judgement* judgement) {
   const bool is_nvidia = facts[Circumstance::kGb10];
   if (!is_nvidia && !facts[Circumstance::kStrixHalo]) return false;
@@ -539,7 +539,7 @@ void JudgeServing(const Facts& facts, const Sums& sums, Judgement* judgement) {
                           " more than there was");
       }
       if (utilization.has_value() && capacity.has_value() && capacity->bytes > 0) {
-        // What was missing, and a hundredth to spare.
+        // This is what was missing, and a hundredth to spare.
         const double lower = *utilization -
                              static_cast<double>(std::max<int64_t>(missing.bytes, 0)) /
                                  static_cast<double>(capacity->bytes) -
@@ -575,11 +575,11 @@ void JudgeDevice(const Facts& facts, const Sums& sums, Judgement* judgement) {
              // PyTorch asks the driver before it gives up, so a lack of free memory was not the
              // reason.
              JudgeRefused(facts, sums, judgement) ||
-             // The card is mostly someone else's, whatever lies in pieces here.
+             // Others hold most of the GPU, regardless of fragmentation here.
              JudgeOthers(facts, sums, true, judgement) ||
              JudgeFragmentation(facts, sums, judgement) ||
              JudgeOthers(facts, sums, false, judgement)) {
-    // Said.
+    // One of these has set the verdict.
   } else if (facts[Circumstance::kVllm] || facts[Circumstance::kSglang]) {
     JudgeServing(facts, sums, judgement);
     return;
@@ -591,7 +591,7 @@ void JudgeDevice(const Facts& facts, const Sums& sums, Judgement* judgement) {
 
 void JudgeTable(const Facts& facts, const Sums& sums, Judgement* judgement) {
   if (facts.has_summary) {
-    // Printed after the exception, the table shows what was left: the peak is what counts.
+    // The table, printed after the exception, shows what was left, but the peak is what counts.
     Sums at_peak = sums;
     if (sums.reserved.has_value() && facts[Quantity::kPeakAllocated].has_value()) {
       at_peak.unallocated = Positive(*sums.reserved - *facts[Quantity::kPeakAllocated]);
@@ -724,7 +724,7 @@ Sums Add(const Facts& facts) {
     if (!sums.grantable.has_value() || left.bytes < sums.grantable->bytes) sums.grantable = left;
   }
   sums.obtainable = OptionalSum(sums.grantable, sums.unallocated);
-  // This process is the line of its own, or the one nearest above what PyTorch holds.
+  // This process is the one with its own line, or the one nearest above what PyTorch holds.
   sums.own = facts[Quantity::kOwnProcess];
   if (!sums.own.has_value() && sums.reserved.has_value()) {
     const CardProcess* nearest = nullptr;

@@ -13,20 +13,20 @@ namespace {
 constexpr size_t kBefore = size_t{48} << 10;
 constexpr size_t kAfter = size_t{48} << 10;
 constexpr size_t kStep = size_t{1} << 20;
-constexpr size_t kLookAhead = 512;  // more than an anchor and what is near it
+constexpr size_t kLookAhead = 512;  // more than an anchor and its surroundings
 constexpr size_t kHead = size_t{16} << 10;
 constexpr size_t kContextBefore = 100;
 constexpr size_t kContextAfter = 300;
-// A process that was killed, or a library that gave up, within so much of a failure with figures
-// is its consequence, or the same said again.
+// If a process is killed or a library gives up this close to a failure with figures, that is its
+// consequence, or the same failure repeated.
 constexpr uint64_t kOneFailure = uint64_t{256} << 10;
-constexpr size_t kPlacesAStep = 8;  // of one word that are looked at
+constexpr size_t kPlacesAStep = 8;  // of one word that are examined
 constexpr size_t kMaxSeen = 4096;
 constexpr int64_t kMaxCompared = 1000000;
 constexpr size_t kComparedText = 96;
 constexpr std::string_view kCounted = "ried to allocate";
 
-// The words to search for: each anchor once, then the context's.
+// Returns the words to search for: each anchor once, then the context's.
 std::vector<std::string_view> Words() {
   std::vector<std::string_view> words;
   for (const Form& form : Forms()) {
@@ -40,7 +40,7 @@ std::vector<std::string_view> Words() {
 
 size_t AnchorCount() { return Words().size() - ContextAnchors().size(); }
 
-// The row for `word` at `at`; null: none.
+// Returns the row for `word` at `at`; null if there is none.
 const Form* FormAt(std::string_view text, size_t at, std::string_view word) {
   const size_t begin = at - std::min(at, kNearBefore);
   const std::string_view near = text.substr(begin, at - begin + word.size() + kNearAfter);
@@ -86,13 +86,13 @@ void LogScan::Count(std::string_view text, size_t at) {
 
 void LogScan::Scan(bool is_last) {
   const std::string_view text = buffer_;
-  // What the window of a place in an earlier step lacks.
+  // Append what the window of a place in an earlier step lacks.
   for (Kept& kept : kept_) {
     const uint64_t end = kept.begin + kept.window.size();
     if (kept.form == nullptr || kept.at + kAfter <= end || end < buffer_begin_) continue;
     kept.window += text.substr(end - buffer_begin_, kept.at + kAfter - end);
   }
-  // What a place at the end means, what comes next may decide.
+  // What follows may decide the meaning of a place at the end.
   const size_t end = is_last ? text.size() : text.size() - std::min(text.size(), kLookAhead);
   const size_t begin = std::min(scanned_, end);
   scanned_ = end;
@@ -130,7 +130,7 @@ void LogScan::Scan(bool is_last) {
 LogExtract LogScan::Finish() {
   Scan(true);
   LogExtract extract;
-  // The last one; of those that are near it the one that says most.
+  // Use the last one, or the one near it that says most.
   const Kept* last = nullptr;
   for (size_t strength = 2; strength < kept_.size(); ++strength) {
     const Kept& kept = kept_[strength];

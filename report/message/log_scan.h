@@ -1,4 +1,4 @@
-// The last failure of a log of any length, found in one pass and in bounded memory.
+// Finds the last failure of a log of any length, in one pass and in bounded memory.
 #ifndef MEMREPLAY_REPORT_MESSAGE_LOG_SCAN_H_
 #define MEMREPLAY_REPORT_MESSAGE_LOG_SCAN_H_
 
@@ -15,19 +15,20 @@
 
 namespace memreplay {
 
-// What is kept of a log: the failure to explain with its surroundings, and what was counted.
+// What is kept of a log: the failure to explain with its surroundings, and the counts.
 struct LogExtract {
   const Form* form = nullptr;  // null: nothing about memory
-  std::string window;          // around it
+  std::string window;          // the text around it
   size_t anchor = 0;           // where in the window
-  std::string context;  // the begin of the log, and lines of settings and of a server's start
-  // How often something was tried to be allocated in vain. A text that is repeated counts once in
-  // `different`, which stops at some thousands.
+  std::string context;  // the beginning of the log, and lines of settings and of a server's start
+  // How often an allocation failed. A repeated text counts once in `different`, which stops at some
+  // thousands.
   int64_t failures = 0;
   int64_t different = 0;
 };
 
-// Feed the log in pieces of any size; then Finish(). O(bytes), about 2 MiB of memory.
+// A scanner that is fed the log in pieces of any size, followed by Finish(). O(bytes), about 2 MiB
+// of memory.
 class LogScan {
  public:
   LogScan();
@@ -35,7 +36,7 @@ class LogScan {
   LogExtract Finish();
 
  private:
-  // The last place of a strength.
+  // The last place with a given strength.
   struct Kept {
     const Form* form = nullptr;
     uint64_t at = 0;
@@ -52,7 +53,7 @@ class LogScan {
   size_t scanned_ = 0;  // of the buffer
   std::array<Kept, kMaxStrength + 1> kept_;
   std::string head_;
-  std::vector<std::string> context_lines_;  // by context word: where it last was
+  std::vector<std::string> context_lines_;  // by context word: the last line that has it
   std::unordered_set<size_t> seen_;
   int64_t failures_ = 0;
 };

@@ -1,4 +1,4 @@
-// Small pieces of text that several files here need.
+// Small text functions that several files here need.
 #ifndef MEMREPLAY_REPORT_MESSAGE_PIECES_H_
 #define MEMREPLAY_REPORT_MESSAGE_PIECES_H_
 

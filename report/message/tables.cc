@@ -1,4 +1,4 @@
-// The tables that people add to an error: torch.cuda.memory_summary() and nvidia-smi.
+// Reads the tables that users add to an error: torch.cuda.memory_summary() and nvidia-smi.
 #include <algorithm>
 #include <optional>
 #include <string>
@@ -20,7 +20,7 @@ constexpr size_t kMaxTableLine = 400;
 constexpr size_t kMaxTableLines = 400;
 constexpr size_t kMaxSmiProcesses = 64;
 
-// Of `text` from `begin` on, at most so many lines; longer ones are cut.
+// Returns at most so many lines of `text` from `begin` on; longer lines are cut.
 std::vector<std::string_view> TableLines(std::string_view text, size_t begin) {
   std::vector<std::string_view> lines;
   while (begin < text.size() && lines.size() < kMaxTableLines) {
@@ -31,7 +31,8 @@ std::vector<std::string_view> TableLines(std::string_view text, size_t begin) {
   return lines;
 }
 
-// The cells between '|', from the first one on: a log may write something before it.
+// Returns the cells between '|', from the first one on, because a log may write something before
+// it.
 std::vector<std::string_view> Cells(std::string_view line) {
   const size_t open = line.find('|');
   if (open == std::string_view::npos) return {};
@@ -53,7 +54,7 @@ std::optional<double> CountAfter(std::string_view line, std::string_view words) 
   return ReadNumber(Trim(line.substr(at + words.size())));
 }
 
-// nvidia-smi's rows of a GPU come in pairs: name, then memory.
+// A GPU of nvidia-smi. Its rows come in pairs: name, then memory.
 struct SmiCard {
   int64_t index = -1;
   std::string name;
@@ -76,19 +77,19 @@ std::optional<SmiCard> ReadSmiName(const std::vector<std::string_view>& cells) {
   return card;
 }
 
-// "  |    0   N/A  N/A      3240      C   python                 3233MiB |"
+// Reads "  |    0   N/A  N/A      3240      C   python                 3233MiB |".
 std::optional<CardProcess> ReadSmiProcess(std::string_view row, int64_t* gpu) {
   std::vector<std::string_view> words;
   for (const absl::string_view word :
        absl::StrSplit(ToAbsl(row), absl::ByAnyChar(" \t"), absl::SkipEmpty())) {
     words.push_back(ToStd(word));
   }
-  // GPU [GI CI] PID TYPE NAME... MEMORY
+  // The columns are GPU [GI CI] PID TYPE NAME... MEMORY.
   size_t at = 1;
   while (at < words.size() && words[at] == "N/A") ++at;
   CardProcess process;
   if (words.size() < at + 3 || !absl::SimpleAtoi(ToAbsl(words[0]), gpu)) return std::nullopt;
-  // With MIG, GI and CI are numbers.
+  // GI and CI are numbers with MIG.
   const auto is_type = [](std::string_view word) {
     return word == "C" || word == "G" || word == "C+G" || word == "M+C";
   };
@@ -177,7 +178,7 @@ void ReadNvidiaSmi(std::string_view text, Facts* facts) {
   }
   const int64_t gpu = facts->gpu.value_or(cards.empty() ? 0 : cards.front().index);
   for (const SmiCard& card : cards) {
-    // The program's number 0 may be another card's number where it sees only some.
+    // The script's number 0 may be a GPU with another number if the script sees only some.
     if (card.index != gpu && cards.size() > 1) continue;
     facts->card = card.name;
     Set(Quantity::kCapacity, card.total, facts);

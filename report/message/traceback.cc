@@ -1,4 +1,4 @@
-// Python's tracebacks as interpreters, IPython and logs print them.
+// Reads Python's tracebacks as interpreters, IPython and logs print them.
 #include <algorithm>
 #include <string>
 #include <string_view>
@@ -19,7 +19,7 @@ constexpr size_t kMaxFrameLine = 1000;
 constexpr size_t kMaxFile = 400;
 constexpr size_t kMaxCode = 160;
 
-// Paths of what is installed, not written by the user.
+// Paths of code that was installed, not written by the user.
 constexpr std::string_view kInstalled[] = {
     "site-packages", "dist-packages", "/lib/python", "\\lib\\", "\\Lib\\",
     "<frozen",       "<string>",      "/torch/",     "/vllm/",  "/sglang/",
@@ -58,7 +58,7 @@ int64_t LineNumber(std::string_view text) {
   return line;
 }
 
-// `File "train.py", line 12, in main`, also behind a log's prefix; what stands before it is
+// Reads `File "train.py", line 12, in main`, also after a log's prefix; what precedes it is
 // `indent`.
 bool ReadPlainFrame(std::string_view line, SourceFrame* frame, size_t* indent) {
   constexpr std::string_view kFile = "File \"";
@@ -78,8 +78,8 @@ bool ReadPlainFrame(std::string_view line, SourceFrame* frame, size_t* indent) {
   return true;
 }
 
-// IPython: "File ~/x.py:94, in f(x)", "Cell In[18], line 9", "~/x.py in f(self)",
-// "<ipython-input-3-ab> in <module>".
+// Reads the frames of IPython: "File ~/x.py:94, in f(x)", "Cell In[18], line 9", "~/x.py in
+// f(self)", "<ipython-input-3-ab> in <module>".
 bool ReadNotebookFrame(std::string_view line, SourceFrame* frame) {
   line = Trim(line);
   if (line.starts_with("Cell In[")) {
@@ -108,7 +108,7 @@ bool ReadNotebookFrame(std::string_view line, SourceFrame* frame) {
   return true;
 }
 
-// "---> 30     y = model(x)": the line that runs.
+// Reads "---> 30     y = model(x)", the line that runs.
 bool ReadNotebookCode(std::string_view line, SourceFrame* frame) {
   line = Trim(line);
   const size_t arrow = std::min(line.find_first_not_of('-'), line.size());
@@ -121,7 +121,7 @@ bool ReadNotebookCode(std::string_view line, SourceFrame* frame) {
   return true;
 }
 
-// What one frame says.
+// What one frame shows.
 constexpr struct {
   FrameHint hint;
   bool (*says)(const SourceFrame& frame);

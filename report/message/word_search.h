@@ -1,4 +1,4 @@
-// Many words at once in a long text.
+// Searches for many words at once in a long text.
 #ifndef MEMREPLAY_REPORT_MESSAGE_WORD_SEARCH_H_
 #define MEMREPLAY_REPORT_MESSAGE_WORD_SEARCH_H_
 
@@ -12,15 +12,15 @@
 
 namespace memreplay {
 
-// Wu and Manber's search (TR-94-17): two bytes at a time, skipping what no word can begin in. A
-// text that has few of the words is read at a gigabyte a second.
+// Wu and Manber's search (TR-94-17): it reads two bytes at a time and skips positions where no word
+// can begin. A text that has few of the words is read at a gigabyte per second.
 class WordSearch {
  public:
-  // Each word has at least two bytes; they must outlive this.
+  // Each word has at least two bytes and must outlive this.
   explicit WordSearch(const std::vector<std::string_view>& words);
 
-  // Calls `found` with the position and the index of each word that occurs, in order of position;
-  // of words that begin at one position all.
+  // Calls `found` with the position and the index of each word that occurs, in order of position,
+  // and with all words that begin at the same position.
   void Find(std::string_view text, absl::FunctionRef<void(size_t at, size_t word)> found) const;
 
  private:
@@ -31,8 +31,8 @@ class WordSearch {
 
   std::vector<std::string_view> words_;
   size_t shortest_ = 2;
-  std::vector<uint8_t> shifts_;  // by key: how far the window may move on
-  std::vector<uint16_t> first_;  // by key: into candidates_; of keys with shift 0
+  std::vector<uint8_t> shifts_;  // by key: how far the window may advance
+  std::vector<uint16_t> first_;  // by key: index in candidates_, for keys with shift 0
   std::vector<std::vector<size_t>> candidates_;
 };
 

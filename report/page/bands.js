@@ -1,15 +1,15 @@
-// The picture of active memory: blocks piled up in the order in which they were
-// allocated, each as high as it is large. A column of pixels shows the moment, of those
-// it stands for, at which most memory was active: one true state, its top exact.
+// Draws active memory: blocks piled up in the order in which they were allocated, each as high as it is large. A column
+// of pixels shows one true state with an exact top: the moment, among those it represents, at which most memory was
+// active.
 
 const NOTHING = 0x1fffffff;
 const SMALLER = 0x1ffffffe;  // all blocks below the least size together
 const BLOCK_MASK = 0x1fffffff;
 const EDGE_BIT = 0x20000000;     // lowest row of a band that has room for a line
-const PENDING_BIT = 0x40000000;  // freed, but not back with the allocator
+const PENDING_BIT = 0x40000000;  // freed, but not yet back with the allocator
 
 /**
- * Which block is where: columns of rows, the lowest row first.
+ * The block at each place: columns of rows, the lowest row first.
  * @typedef {{
  *   from: number, to: number, low: number, high: number, axis: string, least: number,
  *   isSegments: boolean, only: string,
@@ -34,7 +34,7 @@ class Bands {
   }
 
   /**
-   * Whether the finished picture is `wanted`.
+   * Returns whether the finished picture is `wanted`.
    * @param {Omit<Picture, "moments" | "blocks">} wanted
    */
   shows(wanted) {
@@ -43,8 +43,8 @@ class Bands {
   }
 
   /**
-   * Works on the picture for at most `milliseconds`; one that was begun is finished before
-   * the next one, so that something new is seen while the view moves.
+   * Works on the picture for at most `milliseconds`. One that was begun is finished before the next one, so that
+   * something new appears while the view moves.
    * @param {Omit<Picture, "moments" | "blocks">} wanted @param {Coloring} coloring
    * @param {number} milliseconds
    * @returns whether `wanted` is finished
@@ -71,11 +71,11 @@ class Bands {
     return this.shows(wanted);
   }
 
-  /** Forgets what was drawn: of other entries, or of other groups. */
+  /** Discards what was drawn for other entries or other groups. */
   drop() { this.picture = this.begun = null; }
 
   /**
-   * The moment that a column shows.
+   * Returns the moment that a column shows.
    * @param {Picture} picture @param {number} column
    */
   momentOf(picture, column) {
@@ -151,7 +151,7 @@ class Bands {
         if (mark !== before) {
           before = mark;
           const entry = mark & BLOCK_MASK;
-          if (entry === NOTHING) break;  // nothing is above nothing
+          if (entry === NOTHING) break;  // nothing is above the topmost entry
           pixel = entry === SMALLER ? smaller : colors[group[entry]];
           if (mark & PENDING_BIT) pixel = mix(pixel, back, 0.55);
           if (lit >= 0 && (entry === SMALLER || group[entry] !== lit)) pixel = mix(pixel, back, FADED);
@@ -164,7 +164,7 @@ class Bands {
   }
 
   /**
-   * The rows that a block has in a column, none: null. Blocks ascend with the rows.
+   * Returns the rows that a block has in a column; null if none. Blocks ascend with the rows.
    * @param {number} column @param {number} wanted
    */
   rowsOf(column, wanted) {
@@ -189,7 +189,7 @@ class Bands {
   }
 
   /**
-   * The block at a pixel, counted from the lower left; -1: none.
+   * Returns the block at a pixel, counted from the lower left; -1 if none.
    * @param {number} column @param {number} row
    */
   blockAt(column, row) {
@@ -201,7 +201,7 @@ class Bands {
 }
 
 /**
- * `share` of `other`, the rest of `pixel`.
+ * Returns a pixel mixed from `share` of `other` and the rest of `pixel`.
  * @param {number} pixel @param {number} other @param {number} share
  */
 function mix(pixel, other, share) {

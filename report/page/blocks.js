@@ -1,16 +1,15 @@
-// The block map: segments with their blocks at the cursor's moment, all at one scale.
-// Bytes flow from left to right and on to the next row like words; a segment longer than
-// a row goes on in the next.
+// The block map: segments with their blocks at the cursor's moment, all on one scale. Bytes flow from left to right and
+// on to the next row like words; a segment longer than a row continues in the next.
 
 const ROW_HEIGHT = 15;
 const ROW_GAP = 3;
 const HEADING_HEIGHT = 22;
 const SEGMENT_GAP = 3;
-const FADED = 0.8;    // how far what is not in focus goes to the background's colour
-const MAP_ROWS = 20;  // about as many where most is reserved
+const FADED = 0.8;    // how far blocks that are not in focus fade into the background
+const MAP_ROWS = 20;  // approximate number at the peak of reserved memory
 
 /**
- * What is at a place of the map.
+ * The content of a place on the map.
  * @typedef {{range: number, address: number, size: number, block: number}} Place  block -1: free
  */
 
@@ -187,7 +186,7 @@ class BlockMap {
     for (const {from, to} of this.holes) this.fill(pixels, from, to, hole, back);
     state.ranges.forEach(
         (range, i) => this.fill(pixels, this.tape[i], this.tape[i] + run.ranges.size[range], free, free));
-    // A block may go on in the mapped range after its own, which follows on the tape.
+    // A block may continue in the mapped range after its own, which follows on the tape.
     let next = 0;
     const {blocks} = state;
     state.ranges.forEach((range, i) => {
@@ -215,7 +214,7 @@ class BlockMap {
   }
 
   /**
-   * Colours a stretch of the tape, with a line at its end where there is room.
+   * Colours a stretch of the tape, with a line at its end if there is room.
    * @param {Uint32Array} pixels @param {number} from @param {number} to @param {number} pixel @param {number} edge
    */
   fill(pixels, from, to, pixel, edge) {

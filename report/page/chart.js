@@ -1,4 +1,4 @@
-// Memory over the run, with all that a reader does to it: wheel, drag, brush and pointer.
+// Memory over the run, with everything that a user does to it: wheel, drag, brush and pointer.
 
 const OVERVIEW_HEIGHT = 40;
 
@@ -102,7 +102,7 @@ class Chart extends ChartPicture {
       drag = null;
     });
     node.addEventListener("pointerleave", () => this.hover(-1));
-    // The page scrolls, unless Ctrl is held.
+    // The page scrolls unless Ctrl is held.
     this.svg.node().addEventListener("wheel", (/** @type {WheelEvent} */ event) => {
       if (!event.ctrlKey && !event.metaKey) return;
       const at = place(event);
@@ -113,7 +113,7 @@ class Chart extends ChartPicture {
   }
 
   /**
-   * The moment that a column at `x` shows, which is the one that the reader sees.
+   * Returns the moment that a column at `x` shows, which is the one that the user sees.
    * @param {number} x
    */
   momentNear(x) {

@@ -1,7 +1,7 @@
-// How the chart is drawn, again and again: a call stays within one frame.
+// Draws the chart repeatedly; a call stays within one frame.
 
 /**
- * As much of a name as has room: "forward" of "forward, step 3", "attn" of "h.3.attn".
+ * Returns as much of a name as there is room for: "forward" for "forward, step 3", "attn" for "h.3.attn".
  * @param {string} name @param {number} room characters
  */
 function fitName(name, room) {
@@ -12,7 +12,7 @@ function fitName(name, room) {
 }
 
 /**
- * The beginning of a name, with an ellipsis where it is cut.
+ * Returns the beginning of a name, with an ellipsis if it is cut.
  * @param {string} name @param {number} room characters
  */
 function cutName(name, room) { return name.length <= room ? name : room < 4 ? "" : name.slice(0, room - 1) + "\u2026"; }
@@ -32,7 +32,7 @@ class Overlay {
   }
 
   /**
-   * Index of its last point at a moment.
+   * Returns the index of its last point at a moment.
    * @param {number} moment
    */
   at(moment) { return Math.max(0, d3.bisectRight(this.moments, moment) - 1); }
@@ -43,13 +43,14 @@ const MARGIN = {
   bottom: 26
 };
 const RIBBON_HEIGHT = 18;   // of a row of names above the plot
-const STRETCH_PIXELS = 20;  // about as wide as one must be for its row to be drawn
+const STRETCH_PIXELS = 20;  // average width that stretches need for their row to be drawn
 const OOM_WIDTH = 12;
 const FIGURES = /** @type {const} */ (["reserved", "active", "allocated", "requested"]);
-const FRAME_MILLISECONDS = 2;  // for bands; the rest of a frame's 16 is the browser's
+const FRAME_MILLISECONDS = 2;  // for bands; the browser needs the rest of a frame's 16
 
 /**
- * A stretch of moments; rows of them, each as finely and as coarsely as it may be drawn.
+ * A stretch of moments. Ribbons are rows of stretches, each in levels from the finest to the coarsest that may be
+ * drawn.
  * @typedef {{from: number, to: number, name: string}} Stretch
  * @typedef {Stretch[][][]} Ribbons
  */
@@ -70,7 +71,7 @@ class ChartPicture {
     const highest = (/** @type {MaxTree} */ tree) => tree.values[tree.find(0, run.last + 1)];
     this.most =
         Math.max(1, highest(run.reservedTree), highest(run.activeTree), ...overlays.map((overlay) => overlay.most));
-    // What ran out is drawn on top of what was there.
+    // The request that ran out of memory is drawn on top of what was there.
     const tried =
         run.last > 0 ? this.momentsOf([run.oomKind]).map((/** @type {number} */ moment) => this.triedTop(moment)) : [];
     const ceiling = 1.5 * this.most;
@@ -125,7 +126,7 @@ class ChartPicture {
   }
 
   /**
-   * Where the request that ran out of memory would have ended.
+   * Returns where the request that ran out of memory would have ended.
    * @param {number} moment
    */
   triedTop(moment) { return this.run.reserved[moment] + this.run.otherSize[this.run.subject[moment - 1]]; }
@@ -153,7 +154,7 @@ class ChartPicture {
     this.plotHeight = width < 600 ? 240 : width < 1800 ? 340 : 480;
   }
 
-  /** Bytes at the lower and the upper edge. */
+  /** Returns bytes at the lower and the upper edge. */
   heights() {
     const {low, high} = this.view.state;
     return high > low ? {low, high} : {low: 0, high: this.most * 1.06};
@@ -200,7 +201,7 @@ class ChartPicture {
   }
 
   /**
-   * Bands, as far as they are there, and lines.
+   * Draws the finished part of the bands, and the lines.
    * @param {boolean} done
    */
   drawCanvas(done) {
@@ -253,7 +254,7 @@ class ChartPicture {
   }
 
   /**
-   * The highest value that each column of pixels stands for.
+   * Returns the highest value that each column of pixels represents.
    * @param {typeof FIGURES[number]} figure
    */
   columnsOf(figure) {
@@ -280,7 +281,7 @@ class ChartPicture {
   }
 
   /**
-   * The line of a figure, or the area under it.
+   * Draws the line of a figure, or the area under it.
    * @param {CanvasRenderingContext2D} context @param {typeof FIGURES[number]} figure @param {boolean} fill
    */
   drawLine(context, figure, fill) {
@@ -368,7 +369,7 @@ class ChartPicture {
   }
 
   /**
-   * The stretches of a row that are wide enough to be seen, with their edges on the screen.
+   * Returns the stretches of a row that are wide enough to be seen, with their edges on the screen.
    * @param {Stretch[][]} row @returns {{name: string, isOdd: boolean, begin: number, end: number}[]}
    */
   visibleStretches(row) {
@@ -392,7 +393,7 @@ class ChartPicture {
   }
 
   /**
-   * Every other stretch a little darker.
+   * Draws every other stretch a little darker.
    * @param {CanvasRenderingContext2D} context
    */
   drawStretches(context) {
@@ -402,7 +403,10 @@ class ChartPicture {
     }
   }
 
-  /** Names of phases and modules where there is room; out of memory. Few elements: they change in every frame. */
+  /**
+   * Draws the names of phases and modules where there is room, and out of memory. There are few elements, because they
+   * change in every frame.
+   */
   drawMarks() {
     const {view} = this;
     const bottom = this.top + this.plotHeight;
@@ -442,7 +446,7 @@ class ChartPicture {
     this.drawLimit();
   }
 
-  /** The card's limit, and in words what was requested beyond it. */
+  /** Draws the card's limit, and says what was requested beyond it. */
   drawLimit() {
     const {limit, view, run} = this;
     const [left, right] = this.x.range();
@@ -466,7 +470,7 @@ class ChartPicture {
         .text(cutName(text, room));
   }
 
-  /** Around the block under the pointer, else around the selected one. */
+  /** Draws an outline around the block under the pointer, else around the selected one. */
   drawOutline() {
     const {bands, ratio} = this;
     const {picture} = bands;
@@ -528,6 +532,6 @@ class ChartPicture {
         .attr("visibility", mark >= 0 ? "visible" : "hidden");
   }
 
-  /** Another range is shown. */
+  /** Called when another range is shown. */
   onRange() {}
 }

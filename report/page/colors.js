@@ -1,11 +1,11 @@
-// Colours: of the page's theme, and of as many stacks as there are.
+// Colours of the page's theme, and colours for any number of stacks.
 
 /** @type {Map<string, string>} since the theme last changed */
 const themeColors = new Map();
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => themeColors.clear());
 
 /**
- * A colour of page.css.
+ * Returns a colour of page.css.
  * @param {string} name
  */
 function color(name) {
@@ -20,8 +20,7 @@ function color(name) {
 function isDark() { return matchMedia("(prefers-color-scheme: dark)").matches; }
 
 /**
- * A colour by lightness, colourfulness and hue as eyes see them (Oklch), as ImageData
- * holds it: 0xAABBGGRR.
+ * Returns a colour given by perceived lightness, colourfulness and hue (Oklch), in the format of ImageData: 0xAABBGGRR.
  * @param {number} lightness 0 to 1 @param {number} chroma @param {number} hue degrees
  */
 function pixelOf(lightness, chroma, hue) {
@@ -41,13 +40,13 @@ function pixelOf(lightness, chroma, hue) {
 }
 
 /**
- * As CSS writes it.
+ * Returns a pixel's colour in the syntax of CSS.
  * @param {number} pixel
  */
 function cssOf(pixel) { return `rgb(${pixel & 255} ${pixel >> 8 & 255} ${pixel >> 16 & 255})`; }
 
 /**
- * A pixel of one of the theme's colours.
+ * Returns the pixel for one of the theme's colours.
  * @param {string} name
  */
 function themePixel(name) {
@@ -57,8 +56,8 @@ function themePixel(name) {
 }
 
 /**
- * The colour of the group that is `rank`-th in size: neighbours far apart in hue, and
- * three tones, so that some thirty can be told apart.
+ * Returns the colour of the group that is `rank`-th in size. Neighbours are far apart in hue and there are three tones,
+ * so that some thirty groups are distinguishable.
  * @param {number} rank
  */
 function rankPixel(rank) {
@@ -68,14 +67,14 @@ function rankPixel(rank) {
 }
 
 /**
- * From short lives, light, to long ones, deep.
+ * Returns a colour by age, from light for short lives to deep for long ones.
  * @param {number} share 0 to 1
  */
 function agePixel(share) {
   return pixelOf((isDark() ? 0.88 : 0.9) - 0.5 * share, 0.06 + 0.08 * share, 95 + 175 * share);
 }
 
-// Lightness, colourfulness and hue of the categories, the same on every page; of the theme's light side.
+// Lightness, colourfulness and hue of the categories, the same on every page, for the theme's light side.
 const CATEGORY_TONES = /** @type {Record<string, [number, number, number]>} */ ({
   "parameters": [0.62, 0.14, 255],
   "buffers": [0.78, 0.07, 240],
@@ -91,7 +90,7 @@ const CATEGORY_TONES = /** @type {Record<string, [number, number, number]>} */ (
   "communication": [0.58, 0.13, 190],
 });
 
-// What the picture can be coloured by. The last one shows segments instead of blocks.
+// The choices of colouring. The last one shows segments instead of blocks.
 const COLORINGS = /** @type {const} */ ({
   category: "category",
   module: "module",
@@ -110,7 +109,7 @@ class Coloring {
     this.run = run;
     this.by = by;
     this.isSegments = by === "segment";
-    // What is drawn.
+    // The tree of what is drawn.
     this.lives = this.isSegments ? run.ranges.tree : run.lives;
     this.sizes = this.isSegments ? run.ranges.size : run.block;
     /** @type {string[]} */
@@ -151,7 +150,7 @@ class Coloring {
   }
 
   /**
-   * Entries whose numbers have the same name are one group.
+   * Puts entries whose numbers have the same name into one group.
    * @param {Uint32Array} numbers @param {string[]} names
    */
   groupByNumber(numbers, names) {
@@ -164,7 +163,7 @@ class Coloring {
     for (let i = 0; i < this.group.length; ++i) this.group[i] = groupOf[numbers[i]];
   }
 
-  /** Modules as deep as they can be told apart by colour. */
+  /** Groups by modules, as deep as colours are distinguishable. */
   modulePrefixes() {
     const parts = this.run.modules.map((path) => path.split("."));
     let names = this.run.modules.map((path) => path || "no module known");
@@ -190,7 +189,7 @@ class Coloring {
     }
   }
 
-  /** How much of the picture each group takes: bytes times moments. */
+  /** Returns how much of the picture each group takes: bytes times moments. */
   weigh() {
     const {lives, sizes, group} = this;
     const {starts, ends} = lives;
@@ -199,7 +198,7 @@ class Coloring {
     return weight;
   }
 
-  /** Gives colours, the largest group first. Again when the theme has changed. */
+  /** Gives colours, the largest group first; called again when the theme changes. */
   paint() {
     const {names} = this;
     let ranked = 0;
@@ -219,7 +218,7 @@ class Coloring {
   pixelOf(entry) { return this.pixels[this.group[entry]]; }
 
   /**
-   * What is there at a moment.
+   * Returns the entries that exist at a moment.
    * @param {number} moment
    */
   entriesAt(moment) {

@@ -1,4 +1,4 @@
-// Columns of numbers as report/run/columns.h packs them.
+// Reads columns of numbers as report/run/columns.h packs them.
 
 /** @typedef {{name: string, count: number, unit: number, width: number, delta: boolean, bytes: number}} ColumnHead */
 
@@ -19,7 +19,7 @@ async function inflate(bytes) {
 }
 
 /**
- * Puts the planes of a column together into `out`, an array of its length.
+ * Joins the planes of a column into `out`, an array of its length.
  * @template {Float64Array | Uint32Array | Uint8Array} T
  * @param {Uint8Array} planes @param {ColumnHead} head @param {T} out
  */
@@ -49,7 +49,7 @@ function joinPlanes(planes, head, out) {
 
 class Columns {
   /**
-   * Unpacks all columns, each as its place in `heads` says.
+   * Unpacks all columns from the positions that `heads` gives.
    * @param {ColumnHead[]} heads @param {string} base64
    */
   static async read(heads, base64) {

@@ -1,4 +1,4 @@
-// All that is known of one block, and a short form of it next to the pointer.
+// Everything that is known about one block, and a short form of it next to the pointer.
 
 /** @param {Run} run @param {number} stack */
 function frameList(run, stack) {
@@ -6,7 +6,7 @@ function frameList(run, stack) {
   const label = run.labels[stack] || "no stack recorded";
   const list = make("ol", {class: "frames"});
   const items = Array.from(frames, (frame) => make("li", {}, run.frames[frame]));
-  // Frames of the reader's own code are shown, several others in a row fold out.
+  // Frames of the user's own code are shown; several others in a row fold.
   const hasOwn = frames.some((frame) => run.isOwn[frame]);
   for (let i = 0; i < items.length;) {
     let end = i;

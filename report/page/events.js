@@ -1,4 +1,4 @@
-// The events around the cursor, and a search among all of them.
+// The events around the cursor, and a search in all of them.
 
 const EVENTS_SHOWN = 15;
 
@@ -48,7 +48,7 @@ class EventList {
   }
 
   /**
-   * What an event is about.
+   * Returns what an event is about.
    * @param {number} event
    */
   describe(event) {
@@ -97,7 +97,7 @@ class EventList {
     else this.told.textContent = hits[now] === moment ? `${formatCount(now + 1)} of ${found}` : found;
   }
 
-  /** The moments of all events that match the search. */
+  /** Finds the moments of all events that match the search. */
   findAll() {
     const {run} = this;
     const text = this.search.value.trim().toLowerCase();
@@ -123,7 +123,7 @@ class EventList {
   }
 
   /**
-   * Moves to the next match, after the last to the first.
+   * Moves to the next match, and from the last to the first.
    * @param {number} by 1 or -1
    */
   step(by) {

@@ -1,10 +1,10 @@
 "use strict";
-// Numbers as the text reports show them, and elements with text.
+// Formats numbers as the text reports show them, and makes elements with text.
 
 const UNITS = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
 
 /**
- * "6.73 GiB"; three or four digits, as report/words/sizes.h.
+ * Returns "6.73 GiB", with three or four digits as in report/words/sizes.h.
  * @param {number} bytes
  */
 function formatSize(bytes) {
@@ -14,7 +14,7 @@ function formatSize(bytes) {
     value /= 1024;
     ++unit;
   }
-  // What rounds up to 1024 belongs to the next unit.
+  // A value that rounds up to 1024 belongs to the next unit.
   if (unit > 0 && value >= 1023.5 && unit + 1 < UNITS.length) {
     value /= 1024;
     ++unit;
@@ -24,7 +24,7 @@ function formatSize(bytes) {
 }
 
 /**
- * "7,226,785,792"
+ * Returns "7,226,785,792".
  * @param {number} count
  */
 function formatCount(count) { return String(count).replace(/\B(?=(\d{3})+$)/g, ","); }
@@ -33,13 +33,13 @@ function formatCount(count) { return String(count).replace(/\B(?=(\d{3})+$)/g, "
 function formatHex(address) { return "0x" + address.toString(16); }
 
 /**
- * "+1.00 GiB"
+ * Returns "+1.00 GiB".
  * @param {number} bytes
  */
 function formatChange(bytes) { return (bytes > 0 ? "+" : "") + formatSize(bytes); }
 
 /**
- * Microseconds, as exactly as a range of `span` of them needs it; 0: in four digits.
+ * Returns microseconds as exactly as a range of `span` of them requires; 0 means four digits.
  * @param {number} time @param {number} span
  */
 function formatTime(time, span) {
@@ -57,7 +57,7 @@ function formatTime(time, span) {
 }
 
 /**
- * An element with text and children; text never becomes markup.
+ * Returns an element with text and children; text never becomes markup.
  * @param {string} tag @param {Record<string, string | number>} attributes @param {(Node | string)[]} children
  */
 function make(tag, attributes, ...children) {

@@ -1,4 +1,4 @@
-// What the scripts of the page have besides the browser's own.
+// What the scripts of the page use in addition to the browser's own.
 declare const d3: any;
 interface ObjectConstructor {
   hasOwn(object: object, name: string): boolean;

@@ -16,8 +16,8 @@ namespace {
 constexpr int kWidth = 240;
 constexpr int kHeight = 28;
 
-// The steps of a curve as an area, `most` bytes high; its points are at positions of
-// a run of `positions`.
+// Appends the steps of a curve as an area, `most` bytes high; its points are at positions of a run
+// of `positions`.
 void AppendArea(const google::protobuf::RepeatedField<int64_t>& at,
                 const google::protobuf::RepeatedField<int64_t>& bytes, int64_t positions,
                 int64_t most, std::string_view name, std::string* svg) {

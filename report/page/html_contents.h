@@ -1,4 +1,4 @@
-// The beginning of a page of several devices or ranks: a row for each, the worst first.
+// The beginning of a page of several devices or ranks, with a row for each, the worst first.
 #ifndef MEMREPLAY_REPORT_PAGE_HTML_CONTENTS_H_
 #define MEMREPLAY_REPORT_PAGE_HTML_CONTENTS_H_
 
@@ -21,8 +21,8 @@ struct PageDevice {
 // Puts devices that ran out of memory first, then those with the highest peaks. Stable.
 void SortWorstFirst(std::vector<PageDevice>* devices);
 
-// A row for each device: its memory over the run on one scale, peaks, diagnosis, and a link to its
-// part of the page. `job` not null: the same devices as ranks, by index.
+// Returns a row for each device: its memory over the run on one scale, peaks, diagnosis, and a link
+// to its part of the page. If `job` is not null, it has the same devices as ranks, by index.
 std::string Contents(absl::Span<const PageDevice> devices, const proto::Job* job);
 
 }  // namespace memreplay

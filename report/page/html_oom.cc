@@ -47,7 +47,7 @@ std::string HelpTable(const proto::OutOfMemory& oom) {
   return html;
 }
 
-// The change folds out into the lines to write for it.
+// Returns the change, which unfolds to show the lines to write for it.
 Cell ChangeCell(const proto::Advice::Row& row) {
   return {.html = StrCat("<details>", Element("summary", row.change()),
                          Element("pre class=\"paste\"", absl::StrJoin(row.lines(), "\n")),

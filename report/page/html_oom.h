@@ -1,5 +1,5 @@
-// Why memory ran out, on the page: the verdict, where the bytes are, what would have
-// helped, and what pins the free memory, linked into the charts.
+// Shows on the page why memory ran out: the verdict, where the bytes are, what would have helped,
+// and what pins the free memory, linked into the charts.
 #ifndef MEMREPLAY_REPORT_PAGE_HTML_OOM_H_
 #define MEMREPLAY_REPORT_PAGE_HTML_OOM_H_
 
@@ -9,9 +9,10 @@
 
 namespace memreplay {
 
-// "Fragmentation: ..."; "" where memory does not run out.
+// Returns "Fragmentation: ..."; "" if memory does not run out.
 std::string OomHeadline(const proto::OutOfMemory& oom);
-// "" likewise. `advice`: which changes of the script would have served the request.
+// Returns the tables; "" likewise. `advice`: the changes of the script that would have served the
+// request.
 std::string OomTables(const proto::OutOfMemory& oom, const proto::Advice& advice);
 
 }  // namespace memreplay

@@ -42,13 +42,14 @@ std::string Share(int64_t part, int64_t whole) {
   return absl::StrFormat("%.1f %%", 100.0 * static_cast<double>(part) / static_cast<double>(whole));
 }
 
-// "-" where the release does not keep that statistic.
+// Returns "-" if the release does not keep that statistic.
 Cell StatisticCell(const proto::DeviceReport& device, const std::string& name) {
   const auto found = device.statistics().find(name);
   return found == device.statistics().end() ? NumberCell("-") : CountCell(found->second);
 }
 
-// Runs of frames that are not the program's own, among such that are, fold once more.
+// Returns the frames of a stack. Several in a row that are not the user's own code, between frames
+// that are, fold once more.
 std::string FrameItems(const proto::Page& page, const proto::Page::Stack& stack) {
   const auto is_own = [&](int32_t frame) {
     return std::binary_search(page.own_frames().begin(), page.own_frames().end(), frame);
@@ -72,7 +73,7 @@ std::string FrameItems(const proto::Page& page, const proto::Page::Stack& stack)
   return html;
 }
 
-// The summary; frames below it fold out.
+// Returns the summary, from which the frames unfold.
 Cell StackCell(const proto::Page& page, int index) {
   if (index < 0 || index >= page.stacks_size()) return TextCell("");
   const proto::Page::Stack& stack = page.stacks(index);
@@ -103,7 +104,7 @@ std::string Holdings(const proto::DeviceReport& device) {
                     BarCell(row.requested_bytes(), all)});
   }
   StrAppend(&html, Table("By category", {"category", "live", "share", "allocations", ""}, rows));
-  // Where a tag is all there is of a stack, the second table says nothing new.
+  // If stacks consist of nothing but a tag, the second table says nothing new.
   if (holdings.categories_size() >= holdings.stacks_size()) return html;
   rows.clear();
   for (const auto& row : holdings.stacks()) {
@@ -180,7 +181,8 @@ std::string Streams(const proto::DeviceReport& device) {
   return Table("Requests by stream", {"stream", "allocations", "total"}, rows);
 }
 
-// Whether memory that no tensor uses is what matters: memory ran out by it, or a tenth is unused.
+// Returns whether memory that no tensor uses is what matters: memory ran out because of it, or a
+// tenth is unused.
 bool IsFragmented(const proto::DeviceReport& device) {
   if (device.oom().verdict() == proto::Verdict::fragmentation) return true;
   return device.fragmentation().reserved_minus_active_bytes() * 10 >= device.peak_reserved_bytes();
@@ -265,7 +267,7 @@ std::string Loop(const proto::DeviceReport& device) {
   return html;
 }
 
-// Settings, release, notes.
+// Returns settings, release and notes.
 std::string Circumstances(const proto::DeviceReport& device) {
   std::string html = Note(StrCat("Settings: ", SettingsText(device), "; PyTorch ",
                                  device.torch().release(), " (", device.torch().why(), ")."));
@@ -414,7 +416,7 @@ std::string OutOfMemory(const proto::DeviceReport& device) {
 std::string Tables(const proto::DeviceReport& device) {
   const std::string holdings = Section("What held the memory", Holdings(device));
   return StrCat(
-      // The charts show the same at any moment.
+      // The charts show the same for any moment.
       holdings.empty() ? "" : StrCat("<noscript>", holdings, "</noscript>\n"),
       Section("Where each phase peaks", Phases(device)), Section("Modules", Modules(device)),
       IsFragmented(device) ? Section("Fragmentation", FragmentationTables(device)) : "",

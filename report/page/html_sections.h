@@ -1,4 +1,4 @@
-// What a page says of one device without any script: figures and tables.
+// The parts of a page about one device that need no JavaScript: figures and tables.
 #ifndef MEMREPLAY_REPORT_PAGE_HTML_SECTIONS_H_
 #define MEMREPLAY_REPORT_PAGE_HTML_SECTIONS_H_
 
@@ -8,15 +8,15 @@
 
 namespace memreplay {
 
-// What happened and who holds the memory, in a sentence or two.
+// Returns what happened and what holds the memory, in a sentence or two.
 std::string Diagnosis(const proto::DeviceReport& device);
-// The figures of the moment at which reserved memory peaks, and in one line what was replayed.
+// Returns the figures at the peak of reserved memory, and one line about what was replayed.
 std::string KeyFigures(const proto::DeviceReport& device);
-// The run next to those of --conf; "" without any.
+// Returns the run next to those of --conf; "" without any.
 std::string ComparisonTable(const proto::DeviceReport& device);
-// Why memory ran out; "" where it did not.
+// Returns why memory ran out; "" if it did not.
 std::string OutOfMemory(const proto::DeviceReport& device);
-// The rest, each with a heading, those that there is something to say about.
+// Returns the other sections that are not empty, each with a heading.
 std::string Tables(const proto::DeviceReport& device);
 
 }  // namespace memreplay

@@ -1,4 +1,4 @@
-// The settings that were searched, as HTML.
+// Shows the settings that were searched, as HTML.
 #ifndef MEMREPLAY_REPORT_PAGE_HTML_SWEEP_H_
 #define MEMREPLAY_REPORT_PAGE_HTML_SWEEP_H_
 
@@ -8,7 +8,7 @@
 
 namespace memreplay {
 
-// The best, the ranking, and lines to paste. "" where nothing was searched.
+// Returns the best settings, the ranking, and lines to paste; "" if nothing was searched.
 std::string SettingsSearch(const proto::DeviceReport& device);
 
 }  // namespace memreplay

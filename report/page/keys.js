@@ -1,4 +1,4 @@
-// Keys, and what they do: one table for both the handler and the help.
+// Keys and their actions: one table for both the handler and the help.
 
 /** @type {[string, string][]} */
 const KEYS_TOLD = [
@@ -19,7 +19,7 @@ const KEYS_TOLD = [
 ];
 
 /**
- * What the keys of one device do.
+ * Returns the actions of the keys for one device.
  * @param {View} view @param {{search: () => void}} actions
  * @returns {Record<string, (event: KeyboardEvent) => void>}
  */
@@ -87,7 +87,7 @@ function toggleHelp() {
   else dialog.showModal();
 }
 
-/** Keys work anywhere: on the device that has the focus, else on the first that is on the screen. */
+/** Listens to keys anywhere. They apply to the device that has the focus, else to the first that is on the screen. */
 function listenToKeys() {
   const sections = /** @type {any[]} */ ([...document.querySelectorAll("section.device")]);
   document.addEventListener("keydown", (event) => {

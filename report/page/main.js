@@ -31,7 +31,7 @@ function addCopyButton(lines) {
     try {
       await navigator.clipboard.writeText(text);
       button.textContent = "copied";
-    } catch {  // not allowed: select it, so that Ctrl+C does
+    } catch {  // not allowed: select it, so that Ctrl+C copies it
       getSelection()?.selectAllChildren(lines);
       button.textContent = "selected: press Ctrl+C";
     }

@@ -1,10 +1,10 @@
-// Two trees over long columns, sixteen children to a node: where the largest value of a
-// range is, and which intervals hold a moment.
+// Two trees over long columns with sixteen children per node. They find the largest value of a range, and the intervals
+// that hold a moment.
 
 const FANOUT = 16;
 const FANOUT_BITS = 4;
 
-/** Where the largest value of any range is, in O(log values). */
+/** Finds the largest value of any range in O(log values). */
 class MaxTree {
   /** @param {Float64Array} values */
   constructor(values) {
@@ -30,7 +30,7 @@ class MaxTree {
   }
 
   /**
-   * Place of the first of the largest values in [from, to), which is not empty.
+   * Returns the position of the first of the largest values in [from, to), which is not empty.
    * @param {number} from @param {number} to
    */
   find(from, to) {
@@ -38,7 +38,7 @@ class MaxTree {
     let best = from;
     let i = from;
     while (i < to) {
-      // The largest node that begins here and ends in time.
+      // This is the largest node that begins here and ends in time.
       let level = 0;
       let size = 1;
       while (level < levels.length && (i & (size * FANOUT - 1)) === 0 && i + size * FANOUT <= to) {
@@ -53,7 +53,7 @@ class MaxTree {
   }
 }
 
-/** Intervals [start, end) by ascending start: those that hold a moment, without any others. */
+/** Intervals [start, end) by ascending start. It finds those that hold a moment without visiting the others. */
 class IntervalTree {
   /** @param {Uint32Array} starts ascending @param {Uint32Array} ends */
   constructor(starts, ends) {
@@ -73,7 +73,7 @@ class IntervalTree {
   }
 
   /**
-   * How many begin at `moment` or before.
+   * Returns how many begin at `moment` or before.
    * @param {number} moment
    */
   begun(moment) {
@@ -88,8 +88,8 @@ class IntervalTree {
   }
 
   /**
-   * Appends to `list`, which has `count` entries, the intervals from `from` to before `to`
-   * that do not end by `moment`, ascending; returns how many entries it has then.
+   * Appends to `list`, which has `count` entries, the intervals from `from` to before `to` that do not end by `moment`,
+   * ascending. Returns the new number of entries.
    * @param {number} from @param {number} to @param {number} moment
    * @param {Uint32Array} list @param {number} count
    */
@@ -113,7 +113,7 @@ class IntervalTree {
   }
 }
 
-/** The intervals that hold a moment which moves, mostly onwards. */
+/** The intervals that hold a moment that moves, mostly forwards. */
 class LiveList {
   /** @param {IntervalTree} tree */
   constructor(tree) {
@@ -125,7 +125,7 @@ class LiveList {
   }
 
   /**
-   * Ascending, in list[0 .. count).
+   * Fills list[0 .. count), ascending.
    * @param {number} moment
    */
   moveTo(moment) {

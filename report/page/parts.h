@@ -1,4 +1,4 @@
-// The files that a page is put together from, as embed.py makes them constants.
+// The files that a page consists of, as embed.py makes them constants.
 #ifndef MEMREPLAY_REPORT_PAGE_PARTS_H_
 #define MEMREPLAY_REPORT_PAGE_PARTS_H_
 

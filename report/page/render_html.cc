@@ -17,8 +17,8 @@ namespace memreplay {
 namespace {
 
 std::string Head(std::string_view title) {
-  // Nothing but the three parts of this page may run or style: a name that
-  // slipped through the escaping could do nothing, and nothing is fetched.
+  // Only the three parts of this page may run or style: a name that slipped through the escaping
+  // could do nothing, and nothing is fetched.
   return StrCat(
       "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
       "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; img-src data:; "
@@ -38,7 +38,7 @@ std::string BaseName(std::string_view path) {
                                                                     : path.substr(slash + 1));
 }
 
-// What happened, who holds the memory and what is wrong, the most important first.
+// Returns what happened, who holds the memory and what is wrong, the most important first.
 std::string Answers(const proto::DeviceReport& device) {
   std::vector<std::string> faults(device.faults().begin(), device.faults().end());
   const std::string verdict = OomHeadline(device.oom());
@@ -68,7 +68,8 @@ std::string Answers(const proto::DeviceReport& device) {
   return html;
 }
 
-// `index`: of all devices on the page. `name`: "" for the only one.
+// Returns the section of a device. `index` counts all devices on the page. `name` is "" for the
+// only one.
 std::string Device(const proto::DeviceReport& device, size_t index, std::string_view name) {
   return StrCat("<section class=\"device\" data-index=\"", index, "\">\n",
                 name.empty() ? "" : StrCat(Element("h2", name), "\n"), Answers(device),
@@ -77,7 +78,7 @@ std::string Device(const proto::DeviceReport& device, size_t index, std::string_
                 "<div class=\"tables\">", Tables(device), "</div></section>\n");
 }
 
-// What the run's columns tell better.
+// Removes what the run's columns show better.
 proto::Report WithoutDrawn(const proto::Report& report) {
   proto::Report small = report;
   for (proto::DeviceReport& device : *small.mutable_devices()) {

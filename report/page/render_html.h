@@ -1,6 +1,6 @@
-// Report -> one HTML file that needs nothing else and fetches nothing: figures and
-// tables as markup, timelines and block maps drawn by a script from the report's
-// JSON, which the page contains.
+// Renders a Report as one HTML file that needs nothing else and fetches nothing: figures and tables
+// are markup, and a script draws timelines and block maps from the report's JSON, which the page
+// contains.
 #ifndef MEMREPLAY_REPORT_PAGE_RENDER_HTML_H_
 #define MEMREPLAY_REPORT_PAGE_RENDER_HTML_H_
 
@@ -19,21 +19,22 @@ struct RunData {
   std::string columns;  // base64
 };
 
-// Of the command report. Equal reports give equal bytes.
+// The input of the command report. Equal reports give equal bytes.
 struct PageInput {
   proto::Report report;
   std::vector<RunData> runs;  // of each device in order, or empty for a page without charts
 };
 
-// `job` not null: of the inputs, ranks of one job, to be told first.
+// Renders a page. If `job` is not null, the inputs are ranks of one job, and the page begins with
+// it.
 std::string RenderHtml(absl::Span<const PageInput> inputs, const proto::Job* job = nullptr);
 inline std::string RenderHtml(const proto::Report& report, const std::vector<RunData>& runs = {}) {
   const PageInput input{report, runs};
   return RenderHtml(absl::MakeConstSpan(&input, 1));
 }
 
-// The same JSON, fit for a <script> element: no '<', '>', '&' and no line
-// separators that JavaScript minds.
+// Makes JSON fit for a <script> element: without '<', '>', '&' and the line separators that
+// JavaScript does not allow.
 std::string EscapeJsonForScript(std::string_view json);
 
 }  // namespace memreplay

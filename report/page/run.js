@@ -1,8 +1,8 @@
-// A run with all its events. A moment is the number of events that went before: state
-// and figures "at moment m" are those after the first m events.
+// A run with all its events. A moment is the number of preceding events: state and figures "at moment m" are those
+// after the first m events.
 
 /**
- * What is there at one moment, each ascending by address.
+ * What exists at one moment, each ascending by address.
  * @typedef {{moment: number, blocks: Uint32Array, ranges: Uint32Array}} State
  */
 
@@ -18,7 +18,7 @@ class Run {
     this.frames = /** @type {string[]} */ (texts.frames || []);
     this.labels = /** @type {string[]} */ (texts.labels || []);  // of stacks, no two alike
     this.lines = /** @type {string[]} */ (texts.lines || []);    // of stacks: the line of code
-    this.isOwn = new Uint8Array(this.frames.length);             // frames of the program's own code
+    this.isOwn = new Uint8Array(this.frames.length);             // frames of the user's own code
     for (const frame of texts.own || []) this.isOwn[frame] = 1;
     this.tags = /** @type {string[]} */ (texts.tags || []);
     this.texts = /** @type {string[]} */ (texts.texts || []);
@@ -56,10 +56,10 @@ class Run {
     this.stackBegin = Run.sumsOf(columns.words("stack_depth"));
     const count = this.size.length;
     const never = this.last + 1;
-    this.start = new Uint32Array(count);                    // moment from which it is there
-    this.freed = new Uint32Array(count).fill(never);        // from which the program is done with it
-    this.end = new Uint32Array(count).fill(never);          // from which its block is free
-    this.freeStack = new Int32Array(count).fill(NO_STACK);  // who freed it
+    this.start = new Uint32Array(count);                    // moment from which on it exists
+    this.freed = new Uint32Array(count).fill(never);        // moment from which on the script has freed it
+    this.end = new Uint32Array(count).fill(never);          // moment from which on its block is free
+    this.freeStack = new Int32Array(count).fill(NO_STACK);  // the stack that freed it
     this.subject = new Uint32Array(this.events);            // allocation, or row of others
     this.otherEvent = columns.words("other_event");
     this.otherAddress = columns.doubles("other_address");
@@ -74,7 +74,7 @@ class Run {
     this.oomKind = number("oom");
     this.segmentKinds = ["segment_alloc", "segment_free", "segment_map", "segment_unmap"].map(number);
     this.readEvents(columns);
-    // The four figures at every moment.
+    // These are the four figures at every moment.
     this.active = new Float64Array(this.last + 1);
     this.allocated = new Float64Array(this.last + 1);
     this.requested = new Float64Array(this.last + 1);
@@ -90,7 +90,7 @@ class Run {
   }
 
   /**
-   * Where each of some lists begins, one after the other, and where the last ends.
+   * Returns where each of some lists begins, one after the other, and where the last ends.
    * @param {Uint32Array} lengths
    */
   static sumsOf(lengths) {
@@ -100,7 +100,7 @@ class Run {
   }
 
   /**
-   * Innermost first.
+   * Returns the frames of a stack, innermost first.
    * @param {number} stack @returns {string[]}
    */
   framesOf(stack) {
@@ -109,7 +109,7 @@ class Run {
   }
 
   /**
-   * Which stacks have a text in a frame, their label or tag, in whatever case.
+   * Returns which stacks have a text in a frame, their label or their tag, ignoring case.
    * @param {string} text @returns {boolean[]}
    */
   stacksWith(text) {
@@ -123,7 +123,7 @@ class Run {
   }
 
   /**
-   * Which event began and ended what.
+   * Finds which event began and ended each thing.
    * @param {Columns} columns
    */
   readEvents(columns) {
@@ -154,7 +154,7 @@ class Run {
     }
   }
 
-  /** The four figures at every moment. */
+  /** Computes the four figures at every moment. */
   sumUp() {
     const moments = this.last + 1;
     let active = 0;
@@ -195,9 +195,8 @@ class Run {
   }
 
   /**
-   * The moment of the report's figures of the peak: of the start and the moments after an
-   * allocation or an OOM, the one with the most reserved memory; of several the one with the
-   * most active memory, and of those the first.
+   * Finds the moment of the report's figures of the peak: among the start and the moments after an allocation or an
+   * OOM, the first of those with the most active memory among those with the most reserved memory.
    */
   findPeak() {
     let peak = 0;
@@ -210,7 +209,7 @@ class Run {
   }
 
   /**
-   * The blocks in use and the ranges at a moment.
+   * Returns the blocks in use and the ranges at a moment.
    * @param {number} moment @returns {State}
    */
   stateAt(moment) {
@@ -223,13 +222,13 @@ class Run {
   isPending(allocation, moment) { return this.freed[allocation] <= moment && moment < this.end[allocation]; }
 
   /**
-   * Where an event stands in the file; -1: before the first.
+   * Returns the position of an event in the file; -1: before the first.
    * @param {number} moment
    */
   positionOf(moment) { return moment === 0 ? -1 : this.position[moment - 1]; }
 
   /**
-   * The last moment whose event stands at `position` or before.
+   * Returns the last moment whose event is at `position` or before.
    * @param {number} position
    */
   momentAt(position) {
@@ -244,7 +243,7 @@ class Run {
   }
 
   /**
-   * What happens from the moment `from` to `to`, without the events before `from`.
+   * Counts what happens from the moment `from` to `to`, without the events before `from`.
    * @param {number} from @param {number} to
    */
   statisticsOf(from, to) {
@@ -268,7 +267,7 @@ class Run {
   }
 
   /**
-   * The next moment at which an event of one of `kinds` has happened; -1: none.
+   * Returns the next moment at which an event of one of `kinds` has happened; -1: none.
    * @param {number} moment @param {number[]} kinds @param {number} step 1 or -1
    */
   nextOf(moment, kinds, step) {
@@ -308,7 +307,7 @@ class Ranges {
 }
 
 /**
- * `list` ascending by the key of each entry.
+ * Returns `list`, ascending by the key of each entry.
  * @param {Uint32Array} list @param {Float64Array} keys
  */
 function sortBy(list, keys) {

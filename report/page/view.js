@@ -1,5 +1,5 @@
-// What a reader looks at: one state that all parts of a device's page share, kept in the
-// URL's hash so that a view can be sent to somebody.
+// What a user looks at: one state that all parts of a device's page share. It is kept in the URL's hash, so that a view
+// can be sent to somebody.
 
 /**
  * @typedef {object} ViewState
@@ -8,7 +8,7 @@
  * @property {number} from what is shown, in units of the axis
  * @property {number} to
  * @property {number} low likewise, bytes
- * @property {number} high 0: up to the most there is
+ * @property {number} high 0: up to the maximum
  * @property {number} selected allocation; -1: none
  * @property {number} hovered likewise
  * @property {keyof typeof COLORINGS} color
@@ -54,7 +54,7 @@ class View {
   }
 
   /**
-   * Whether the category of a third of what holds memory at the peak is known.
+   * Returns whether the category is known for a third of what holds memory at the peak.
    * @param {Run} run
    */
   static knowsCategories(run) {
@@ -66,20 +66,20 @@ class View {
     return 3 * known >= run.active[run.peak];
   }
 
-  /** The group that stands out; -1: none. */
+  /** Returns the group that is highlighted; -1: none. */
   focus() { return this.state.lit >= 0 ? this.state.lit : this.state.only; }
 
   /** @param {keyof typeof COLORINGS} color */
   setColor(color) { this.set({color, only: -1, lit: -1}); }
 
   /**
-   * Draws only one group, or, if that is so already, all.
+   * Draws only one group, or all if it already does so.
    * @param {number} group
    */
   isolate(group) { this.set({only: group === this.state.only ? -1 : group, lit: -1}); }
 
   /**
-   * Told, at most once a frame, what is new.
+   * Registers a listener that is called, at most once per frame, with what has changed.
    * @param {(state: ViewState, changed: Set<string>) => void} listener
    */
   listen(listener) { this.listeners.add(listener); }
@@ -108,7 +108,8 @@ class View {
   }
 
   /**
-   * Told once nothing listed has changed for a moment: for what takes longer than a frame.
+   * Registers a listener that is called after nothing listed has changed for a moment, for work that takes longer than
+   * a frame.
    * @param {string[]} names @param {() => void} listener
    */
   listenAtRest(names, listener) {
@@ -140,7 +141,7 @@ class View {
   }
 
   /**
-   * "at event 1,234"
+   * Returns "at event 1,234".
    * @param {number} moment
    */
   momentName(moment) {
@@ -150,7 +151,7 @@ class View {
   }
 
   /**
-   * How long a block is there: "12 events, 340 us".
+   * Returns how long a block exists: "12 events, 340 us".
    * @param {number} block
    */
   lifeOf(block) {
@@ -166,9 +167,9 @@ class View {
     return run.end[block] > run.last ? text + ", to the end" : text;
   }
 
-  // The axis: events, or microseconds.
+  // The methods below concern the axis: events, or microseconds.
 
-  /** The end of the axis. */
+  /** Returns the end of the axis. */
   extent() {
     return this.state.axis === "time" && this.run.time ? Math.max(1, this.run.time[this.run.last - 1]) :
                                                          this.run.last + 1;
@@ -181,7 +182,7 @@ class View {
   }
 
   /**
-   * The last moment at or before `x`.
+   * Returns the last moment at or before `x`.
    * @param {number} x
    */
   momentAt(x) {
@@ -198,7 +199,7 @@ class View {
   }
 
   /**
-   * Shows a range of the axis, as far as there is one.
+   * Shows a range of the axis, limited to its extent.
    * @param {number} from @param {number} to
    */
   show(from, to) {
@@ -221,7 +222,7 @@ class View {
     this.show(0, this.extent());
   }
 
-  /** So that the cursor can be seen. */
+  /** Moves the range so that the cursor is visible. */
   follow() {
     const {from, to, moment} = this.state;
     const x = this.xOf(moment);

@@ -1,10 +1,10 @@
-// Who holds the memory at the cursor, or what is more and less there than at the mark.
+// Shows what holds the memory at the cursor, or what was added and removed since the mark.
 
 const ROWS_SHOWN = 200;
 const LINES_SHOWN = 12;  // of a group
 
 /**
- * Bytes and counts by a number of each entry: those at a moment, less those at a mark.
+ * Returns bytes and counts by a number of each entry: those at a moment, minus those at a mark.
  * @param {Coloring} coloring @param {ArrayLike<number>} numbers @param {number} count of numbers
  * @param {View} view @param {(entry: number) => boolean} [isCounted]
  */
@@ -24,7 +24,7 @@ function bytesBy(coloring, numbers, count, view, isCounted) {
 }
 
 /**
- * What is said above the table and the flame graph.
+ * Returns the title of the table and the flame graph.
  * @param {View} view
  */
 function whoseTitle(view) {
@@ -64,7 +64,7 @@ class WhoTable {
     if (view.state.tab === "who") this.draw();
   }
 
-  /** The row of the block under the pointer, and that of the group which is drawn alone. */
+  /** Marks the row of the block under the pointer, and that of the group that is drawn alone. */
   drawNow() {
     const {hovered, only} = this.view.state;
     const coloring = this.coloring();
@@ -125,7 +125,7 @@ class WhoTable {
   }
 
   /**
-   * The stacks of a group, those that hold most first, with their frames.
+   * Returns the stacks of a group with their frames, those that hold most first.
    * @param {number} group
    */
   stacksOf(group) {
@@ -183,7 +183,7 @@ class CallTree {
         if (whole || isOwn) step(run.frames[frames[i]], isOwn);
       }
       if (whole && node > 0) return node;
-      // "train.py:12 step > einops.py:532 rearrange > aten::add, from ...": what follows the own frame.
+      // In "train.py:12 step > einops.py:532 rearrange > aten::add, from ...", this is what follows the own frame.
       const words = (run.tags[stack] || label || "no stack recorded").replace(/, from .*/, "").split(" > ");
       for (const word of node > 0 ? words.slice(1) : words) step(word, false);
       return node;
@@ -220,7 +220,7 @@ class Flame {
     this.draw();
   }
 
-  /** Of each stack: the bytes, and the colour of most of them. */
+  /** Computes for each stack the bytes, and the colour of most of them. */
   weigh() {
     const {run, view} = this;
     const coloring = this.coloring();
@@ -245,7 +245,7 @@ class Flame {
     const {parent, leaf, names, isOwn, children} = this.tree;
     const width = Math.max(240, this.host.clientWidth);
     const {bytes, pixels} = this.weigh();
-    // What is more and what is less must not cancel out in the widths.
+    // Increases and decreases must not cancel out in the widths.
     const net = new Float64Array(parent.length);
     const gross = new Float64Array(parent.length);
     const pixel = new Uint32Array(parent.length);  // of what holds most below
@@ -273,7 +273,7 @@ class Flame {
         (/** @type {number} */ node, /** @type {number} */ x, /** @type {number} */ wide,
          /** @type {number} */ depth) => {
           if (wide < 2) return;
-          // Frames that are all as wide as the one that they call take one row together.
+          // Frames that are all as wide as the one that they call share one row.
           let shown = node;
           let folded = 0;
           for (let next = node; next >= 0;) {
@@ -328,7 +328,7 @@ class Flame {
 }
 
 /**
- * "forward  train.py:12" of a frame with its whole path; other names as they are.
+ * Returns "forward  train.py:12" for a frame with its whole path; other names are unchanged.
  * @param {string} frame
  */
 function shortFrame(frame) {

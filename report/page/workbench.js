@@ -1,4 +1,4 @@
-// The part of a page that shows one device's run: chart, block map, and who, what, when.
+// The part of a page that shows one device's run: chart, block map and tabs.
 
 /** @type {[string, string][]} */
 const TABS = [["who", "Who holds it"], ["allocation", "Block"], ["events", "Events"]];
@@ -69,7 +69,7 @@ class Workbench {
   }
 
   /**
-   * A table's link to a moment, and to a block there.
+   * Follows a table's link to a moment, and to a block there.
    * @param {HTMLElement} target
    */
   onLink(target) {
@@ -88,7 +88,7 @@ class Workbench {
   }
 
   /**
-   * Phases that a program marks, else those that were found, else steps; and modules.
+   * Returns phases that a written schedule marks, else those that were found, else steps; and modules.
    * @returns {Ribbons}
    */
   readRibbons() {
@@ -133,7 +133,7 @@ class Workbench {
     return ribbons;
   }
 
-  /** What the parts of the loop are called; "": nothing repeats. */
+  /** Returns the name for the parts of the loop; "" if nothing repeats. */
   stepWord() {
     const {loop, categories} = this.device;
     if (categories && Number(categories.peak_step) > 0) return "step";
@@ -141,7 +141,7 @@ class Workbench {
     return loop.steps.may_be_layers ? "part" : "step";
   }
 
-  /** The module that runs: that of what is allocated. */
+  /** Returns the module that runs: that of what is allocated. */
   readModules() {
     const {run} = this;
     /** @type {Stretch[]} */
@@ -213,7 +213,7 @@ class Workbench {
   }
 
   /**
-   * What is changed seldom.
+   * Adds the options that are seldom changed.
    * @param {Overlay[]} overlays
    */
   options(overlays) {
@@ -320,7 +320,7 @@ class Workbench {
   }
 
   /**
-   * ", step 3: no memory for 2.00 GiB"
+   * Returns ", step 3: no memory for 2.00 GiB".
    * @param {number} moment
    */
   placeName(moment) {
@@ -338,7 +338,7 @@ class Workbench {
     return name;
   }
 
-  /** What happens between the mark and the cursor, else in what is shown. */
+  /** Shows what happens between the mark and the cursor, else in the visible range. */
   drawStatistics() {
     const {run, view} = this;
     const {moment, mark} = view.state;
@@ -356,7 +356,7 @@ class Workbench {
                sums.obtained)} obtained; at most ${formatSize(sums.active)} active, ${view.momentName(sums.peak)}.`;
   }
 
-  /** The largest groups of the colouring; a click draws one of them alone. */
+  /** Shows the largest groups of the colouring; a click draws one of them alone. */
   drawLegend() {
     /** @type {Coloring} */
     const coloring = this.chart.coloring;
@@ -379,7 +379,7 @@ class Workbench {
     }));
   }
 
-  /** Which group is drawn alone. */
+  /** Marks the group that is drawn alone. */
   pressLegend() {
     for (const item of this.legend.querySelectorAll("button")) {
       item.setAttribute("aria-pressed", String(Number(item.dataset.group) === this.view.state.only));

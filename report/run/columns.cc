@@ -14,8 +14,8 @@
 namespace memreplay {
 namespace {
 
-// Level 6 is a third slower to write and saves a twentieth; for columns of one or two bytes
-// a value level 3 takes half the time of level 4 for as few bytes.
+// Level 6 takes a third longer to write and saves a twentieth. For columns of one or two bytes per
+// value, level 3 takes half the time of level 4 and needs as few bytes.
 constexpr int kLevel = 4;
 constexpr int kLevelOfNarrow = 3;
 
@@ -24,16 +24,16 @@ std::string Deflate(std::string_view bytes, int level) {
   const auto packed = std::unique_ptr<char[]>(new char[length]);
   const int status = compress2(reinterpret_cast<Bytef*>(packed.get()), &length,
                                reinterpret_cast<const Bytef*>(bytes.data()), bytes.size(), level);
-  if (status != Z_OK) std::abort();  // the room is enough for anything
+  if (status != Z_OK) std::abort();  // there is room for any input
   return {packed.get(), length};
 }
 
-// The greatest common divisor of all, 1 if they are 0.
+// Returns the greatest common divisor of all; 1 if they are 0.
 uint64_t UnitOf(const std::vector<uint64_t>& values) {
   uint64_t all = 0;
   for (const uint64_t value : values) all |= value;
   if (all == 0) return 1;
-  // Its power of two is that of all together; the rest is mostly soon 1.
+  // Its power of two is that of all values or-ed together; the rest soon becomes 1 in most cases.
   const int twos = std::countr_zero(all);
   uint64_t rest = 0;
   for (const uint64_t value : values) {

@@ -1,4 +1,4 @@
-// Columns of whole numbers, packed so that a page can carry millions of them.
+// Packs columns of whole numbers, so that a page can carry millions of them.
 #ifndef MEMREPLAY_REPORT_RUN_COLUMNS_H_
 #define MEMREPLAY_REPORT_RUN_COLUMNS_H_
 
@@ -9,10 +9,10 @@
 
 namespace memreplay {
 
-// A column is divided by the greatest common divisor of its values, `unit`; where
-// `is_delta`, each value but the first is then the difference to the one before, zigzag
-// (0, -1, 1, -2 ... are 0, 1, 2, 3 ...). What is left is stored in `width` planes, the
-// lowest bytes of all values first, and deflated (zlib format).
+// A packed column. Its values are divided by their greatest common divisor, `unit`; if `is_delta`,
+// each value but the first is then the difference from the one before, zigzag (0, -1, 1, -2 ... are
+// 0, 1, 2, 3 ...). The result is stored in `width` planes, the lowest bytes of all values first,
+// and deflated (zlib format).
 struct Column {
   std::string name;
   uint64_t count = 0;
@@ -22,12 +22,12 @@ struct Column {
   std::string deflated;
 };
 
-// O(values).
+// Packs values. O(values).
 Column PackColumn(std::string_view name, std::vector<uint64_t> values, bool is_delta);
-// Bytes as they are, say a text in UTF-8.
+// Packs bytes unchanged, for example a text in UTF-8.
 Column PackBytes(std::string_view name, std::string_view bytes);
 
-// The columns' head as JSON, in order; and all of them, one after the other, in base64.
+// Return the columns' head as JSON, in order, and all columns, one after the other, in base64.
 std::string ColumnsJson(const std::vector<Column>& columns);
 std::string ColumnsBase64(const std::vector<Column>& columns);
 

@@ -23,7 +23,7 @@ namespace {
 
 using Values = std::vector<uint64_t>;
 
-// Numbers what occurs of `count` anew, from 0 in order of appearance.
+// New numbers for those of `count` things that occur, from 0 in order of appearance.
 class Numbering {
  public:
   explicit Numbering(size_t count) : numbers_(count, kNone) {}
@@ -33,7 +33,7 @@ class Numbering {
     numbers_[index] = static_cast<uint32_t>(order_.size());
     order_.push_back(index);
   }
-  // Of one that was added.
+  // Returns the number of a thing that was added.
   uint64_t operator[](uint32_t index) const { return numbers_[index]; }
   const std::vector<uint32_t>& order() const { return order_; }
 
@@ -51,7 +51,7 @@ Values Gather(const Rows& rows, const Field& field) {
   return values;
 }
 
-// A block as long as its request rounded up to 512 bytes, as nearly all are, is 0.
+// Returns 0 for a block whose size is the request rounded up to 512 bytes, as in nearly all cases.
 uint64_t BlockOf(const RunLog::Allocation& allocation) {
   const Bytes usual = std::max(RoundUp(allocation.requested_size, kMinBlockSize), kMinBlockSize);
   return allocation.block_size == usual ? 0 : allocation.block_size.value();
@@ -61,8 +61,8 @@ uint64_t FlagsOf(const RunLog::Range& range) {
   return (range.is_large ? 1u : 0u) | (range.is_expandable ? 2u : 0u);
 }
 
-// Of each event; empty where none were recorded. Clocks of several threads step back
-// a little now and then: time stands still meanwhile.
+// Returns the time of each event; empty if none were recorded. Clocks of several threads
+// occasionally step back a little; time stands still meanwhile.
 Values TimesOf(const Schedule& schedule, const RunLog& log) {
   const std::vector<int64_t>& times = schedule.device_trace().time_us;
   Values values;
@@ -76,7 +76,7 @@ Values TimesOf(const Schedule& schedule, const RunLog& log) {
   return values;
 }
 
-// Frames of the stacks in `order`, and how many each has.
+// Adds the frames of the stacks in `order`, and how many each has.
 void AddStacks(const Trace& trace, const std::vector<uint32_t>& order, proto::PageTexts* texts,
                Values* depths, Values* frames) {
   Numbering numbers(trace.stacks.frame_count());
@@ -100,7 +100,7 @@ void AddStacks(const Trace& trace, const std::vector<uint32_t>& order, proto::Pa
   }
 }
 
-// Categories by number, those of a program's own tags after the known ones.
+// Categories by number: the known ones, followed by a written schedule's own tags.
 class CategoryNumbers {
  public:
   CategoryNumbers(const Trace& trace, const Meanings& meanings) : meanings_(meanings) {
@@ -163,7 +163,7 @@ RunData MakeRunData(const Schedule& schedule, const Meanings& meanings, const Ru
 
   const CategoryNumbers categories(trace, meanings);
 
-  // A column is made when it is packed: many are long.
+  // Each column is made when it is packed, because many are long.
   struct Job {
     std::string_view name;
     std::function<Values()> make;

@@ -1,5 +1,5 @@
-// A whole run as the page carries it: every allocation, range and event, in columns,
-// with the stacks and names that they refer to.
+// Packs a whole run as the page carries it: every allocation, range and event, in columns, with the
+// stacks and names that they refer to.
 #ifndef MEMREPLAY_REPORT_RUN_RUN_DATA_H_
 #define MEMREPLAY_REPORT_RUN_RUN_DATA_H_
 

@@ -9,7 +9,7 @@
 namespace memreplay {
 namespace {
 
-// Position of a value in a table of few; 0 where it is not in it.
+// Returns the position of a value in a small table; 0 if the table does not have it.
 template <typename Table, typename Value>
 size_t IndexIn(const Table& table, const Value& value) {
   const auto found = std::find(table.begin(), table.end(), value);
@@ -35,7 +35,7 @@ RunLogObserver::RunLogObserver(const Schedule& schedule, bool positions_are_even
 void RunLogObserver::OnStart(const MemoryState& /*state*/, const Allocator& allocator) {
   const Trace& trace = schedule_.trace();
   for (const SegmentInfo& segment : allocator.Segments()) {
-    if (segment.total_size == Bytes(0)) continue;  // only says where a reservation begins
+    if (segment.total_size == Bytes(0)) continue;  // it only shows where a reservation begins
     RunLog::Range range;
     range.address = segment.address;
     range.size = segment.total_size;
@@ -82,7 +82,7 @@ void RunLogObserver::AddAllocation(const Event& event) {
                               .stack = event.text_or_stack,
                               .stream = event.stream,
                               .pool = event.pool});
-  // The first block in a range decides of which kind the range is.
+  // The kind of the first block in a range decides the kind of the range.
   for (size_t i = first_unused_range_; i < log_.ranges.size(); ++i) {
     RunLog::Range& range = log_.ranges[i];
     if (event.address < range.address || event.address >= range.address + range.size) continue;
@@ -97,7 +97,7 @@ void RunLogObserver::AddFree(const Event& event) {
   const uint32_t allocation =
       event.id < allocation_of_id_.size() ? allocation_of_id_[event.id] : RunLog::kNever;
   if (allocation == RunLog::kNever) {
-    // It is unknown of what, so this is an event like any other.
+    // Its allocation is unknown, so this is an event like any other.
     log_.others.push_back({static_cast<uint32_t>(log_.kinds.size()), event});
     log_.kinds.back() = EventKind::kMark;
     return;
@@ -137,7 +137,7 @@ void RunLogObserver::RemoveRange(Address begin, Bytes size, uint32_t moment) {
       AddRange(range);
     }
     at = live_ranges_.lower_bound(end);
-    // What lies between `begin` and `end` beyond this range.
+    // This is the part between `begin` and `end` beyond this range.
     if (range_end < end) at = live_ranges_.lower_bound(range_end);
   }
 }

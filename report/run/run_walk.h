@@ -1,4 +1,4 @@
-// The four figures of usage.h after each event of a logged run.
+// Computes the four figures of usage.h after each event of a logged run.
 #ifndef MEMREPLAY_REPORT_RUN_RUN_WALK_H_
 #define MEMREPLAY_REPORT_RUN_RUN_WALK_H_
 
@@ -12,25 +12,25 @@
 
 namespace memreplay {
 
-// Goes through a run's events and says what each is about. O(1) per event.
+// A cursor over a run's events that says what each is about. O(1) per event.
 class RunWalk {
  public:
-  // `log` must outlive this. Stands before the first event.
+  // `log` must outlive this. The walk begins before the first event.
   RunWalk(const Schedule& schedule, const RunLog& log);
 
-  // The next event; false at the end.
+  // Moves to the next event; returns false at the end.
   bool Next();
 
   const Usage& usage() const { return usage_; }  // now
   size_t event() const { return moment_ - 1; }   // the last one
   size_t moment() const { return moment_; }
   EventKind kind() const { return log_.kinds[moment_ - 1]; }
-  // Of kAlloc, kFree and kFreeCompleted: the place in log.allocations; else kNever.
+  // Returns the position in log.allocations for kAlloc, kFree and kFreeCompleted; else kNever.
   uint32_t allocation() const { return allocation_; }
-  // Of other events; null for those.
+  // Returns the row of any other event; null for those three.
   const RunLog::Other* other() const { return other_; }
-  // Microseconds since the first event of the file, never descending; of a file
-  // without times, its position.
+  // Returns microseconds since the first event of the file, never descending, or the position if
+  // the file has no times.
   int64_t time_us() const { return time_; }
   bool has_times() const { return has_times_; }
 

@@ -27,7 +27,7 @@ class Writer {
         slices_(slices),
         output_(sink),
         lanes_(log.allocations.size()),
-        // Tracks of several devices in one file must not meet.
+        // Tracks of several devices in one file must not have the same ids.
         process_((static_cast<uint64_t>(schedule.device()) + 1) << 40),
         next_track_(process_ + 1) {}
 
@@ -87,7 +87,7 @@ class Writer {
     packet.mutable_track_event()->set_type(type);
     return packet;
   }
-  // Returns its track.
+  // Adds a track and returns its id.
   uint64_t AddTrack(uint64_t parent, std::string_view name) {
     perfetto::TrackDescriptor track;
     track.set_uuid(next_track_);
@@ -106,9 +106,9 @@ class Writer {
     return next_track_++;
   }
 
-  // Active bytes by category: they add up to active_bytes.
+  // Active bytes by category, which add up to active_bytes.
   struct CategoryCount {
-    uint64_t track = 0;  // 0: nothing is of this category
+    uint64_t track = 0;  // 0: no memory is of this category
     Bytes active;
   };
   Category CategoryOf(uint32_t allocation) const {
@@ -142,7 +142,8 @@ class Writer {
     WriteCategory(time, count);
   }
 
-  // A slice for each phase: the one that `position`, an event of the file, lies in.
+  // Begins the slice of the phase that `position`, an event of the file, lies in, and ends the one
+  // before.
   void EnterPhase(int64_t time, uint64_t position) {
     const size_t before = phase_;
     while (phase_ < meanings_.phases.size() && meanings_.phases[phase_].begin <= position) ++phase_;
@@ -163,7 +164,7 @@ class Writer {
     if (phase_ > 0) Append(At(time, phase_track_, perfetto::TrackEvent::TYPE_SLICE_END));
   }
 
-  // The figures that are not as `before`; null: all.
+  // Writes the figures that differ from `before`; all if it is null.
   void Count(int64_t time, const Usage& usage, const Usage* before) {
     for (size_t i = 0; i < kUsageKinds; ++i) {
       if (before != nullptr && before->bytes[i] == usage.bytes[i]) continue;
@@ -185,8 +186,8 @@ class Writer {
     Append(packet);
   }
 
-  // Slices of one track must nest: a line of code has as many tracks as it has
-  // allocations at once, and takes the first that is free.
+  // Slices of one track must nest, so a line of code has as many tracks as it has allocations at
+  // once, and each takes the first that is free.
   struct Line {
     std::string name;
     uint64_t track = 0;
@@ -244,7 +245,7 @@ class Writer {
   uint64_t next_track_;
   std::array<uint64_t, kUsageKinds> counters_ = {};
   std::array<CategoryCount, kCategories> categories_ = {};
-  size_t phase_ = 0;  // of meanings_.phases, how many have begun
+  size_t phase_ = 0;  // how many of meanings_.phases have begun
   uint64_t phase_track_ = 0;
   absl::flat_hash_map<uint32_t, size_t> line_of_stack_;
   absl::flat_hash_map<std::string, size_t> line_of_name_;

@@ -20,7 +20,8 @@ namespace {
 constexpr int kLeft = 66, kTop = 34, kWidth = 720, kHeight = 300;  // of the plot
 constexpr size_t kShown = 12;                                      // lines of code with a colour
 constexpr size_t kColumns = kWidth;
-// Told apart on paper and by most colour-blind readers; the last is for the rest.
+// Colours that are distinguishable on paper and by most colour-blind readers; the last is for the
+// rest.
 constexpr std::array<std::string_view, kShown + 1> kColors = {
     "#4477aa", "#ee6677", "#228833", "#ccbb44", "#66ccee", "#aa3377", "#dd8844",
     "#117755", "#8888cc", "#bb6688", "#99aa55", "#335577", "#bbbbbb"};
@@ -30,7 +31,7 @@ std::string Escape(std::string_view text) {
                              {{"&", "&amp;"}, {"<", "&lt;"}, {">", "&gt;"}, {"\"", "&quot;"}});
 }
 
-// Which moment each column shows, and how much is reserved in it at most.
+// The moment that each column shows, and the maximum reserved in it.
 struct Columns {
   std::vector<size_t> moments;
   std::vector<int64_t> active, reserved;
@@ -48,7 +49,7 @@ struct Columns {
         highest.bytes[i] = usage.bytes[i];
         if (i == static_cast<size_t>(UsageKind::kActive)) peak = walk.moment();
       }
-      // A short run has several columns for a moment.
+      // In a short run, several columns show one moment.
       const size_t first = walk.moment() * kColumns / all;
       const size_t last = std::max(first, (walk.moment() + 1) * kColumns / all - 1);
       for (size_t column = first; column <= last && column < kColumns; ++column) {
@@ -61,7 +62,7 @@ struct Columns {
   }
 };
 
-// Live bytes by line of code, which goes along with a walk.
+// Live bytes by line of code, updated along a walk.
 class Lines {
  public:
   Lines(const Schedule& schedule, const RunLog& log) : log_(log) {
@@ -99,8 +100,8 @@ class Lines {
   std::vector<uint32_t> line_;
 };
 
-// Tops of the areas: for each column, the running sums of the lines in `order`, those
-// from kShown on as one.
+// Returns the tops of the areas: for each column, the running sums of the lines in `order`, with
+// those from kShown on as one.
 std::vector<std::array<int64_t, kShown + 1>> Tops(const Schedule& schedule, const RunLog& log,
                                                   const Columns& columns,
                                                   const std::vector<size_t>& order) {

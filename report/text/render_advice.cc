@@ -12,7 +12,7 @@ namespace {
 
 using AdviceRow = proto::Advice::Row;
 
-// What the goal is, and how far the script is from it.
+// Returns what the goal is, and how far the script is from it.
 std::string AdviceGoal(const proto::Advice& advice) {
   const AdviceRow& now = advice.as_is();
   std::string text = StrCat("As it is, it needs ", FormatSize(now.smallest_bytes()),

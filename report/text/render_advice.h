@@ -1,4 +1,4 @@
-// What `memreplay advise` found, as text.
+// Renders what `memreplay advise` found as text.
 #ifndef MEMREPLAY_REPORT_TEXT_RENDER_ADVICE_H_
 #define MEMREPLAY_REPORT_TEXT_RENDER_ADVICE_H_
 
@@ -9,7 +9,7 @@
 
 namespace memreplay {
 
-// `what`: the script with its arguments, or the file.
+// Renders advice. `what` is the script with its arguments, or the file.
 std::string RenderAdvice(std::string_view what, const proto::Advice& advice);
 
 }  // namespace memreplay

@@ -1,4 +1,4 @@
-// The table of GPUs (hardware/cards.h).
+// Renders the table of GPUs (hardware/cards.h).
 #ifndef MEMREPLAY_REPORT_TEXT_RENDER_CARDS_H_
 #define MEMREPLAY_REPORT_TEXT_RENDER_CARDS_H_
 
@@ -6,11 +6,11 @@
 
 namespace memreplay {
 
-// One line a GPU, by group: its name, its memory on Linux and on Windows, capability,
-// multiprocessors and where the memory's figures are from.
+// Returns one line for each GPU, by group: its name, its memory on Linux and on Windows,
+// capability, multiprocessors and the source of the memory figures.
 std::string RenderCards();
 
-// A JSON array of all that the table has.
+// Returns a JSON array of everything in the table.
 std::string CardsJson();
 
 }  // namespace memreplay

@@ -83,7 +83,7 @@ void Modules(const proto::Categories& categories, std::string* out) {
   StrAppend(out, "\n  modules at the peak, with those inside; their own peaks\n");
   const size_t all = shown.size();
   if (all > kMaxModules) {
-    // The largest, in the order of the tree.
+    // Show the largest ones, in the order of the tree.
     std::vector<int64_t> sizes;
     for (const auto* module : shown) sizes.push_back(module->live_bytes());
     std::nth_element(sizes.begin(), sizes.begin() + kMaxModules - 1, sizes.end(), std::greater<>());

@@ -1,4 +1,4 @@
-// Categories as text: the table by phase, how they are known, the tree of modules.
+// Renders categories as text: the table by phase, the evidence, the tree of modules.
 #ifndef MEMREPLAY_REPORT_TEXT_RENDER_CATEGORIES_H_
 #define MEMREPLAY_REPORT_TEXT_RENDER_CATEGORIES_H_
 
@@ -8,7 +8,7 @@
 
 namespace memreplay {
 
-// "" where nothing was ever live, or nothing is known of it.
+// Returns "" if nothing was ever live, or if nothing is known about it.
 std::string RenderCategories(const proto::Categories& categories);
 
 }  // namespace memreplay

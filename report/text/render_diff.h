@@ -1,4 +1,4 @@
-// Two files, or two reports, compared.
+// Renders the comparison of two files or two reports.
 #ifndef MEMREPLAY_REPORT_TEXT_RENDER_DIFF_H_
 #define MEMREPLAY_REPORT_TEXT_RENDER_DIFF_H_
 

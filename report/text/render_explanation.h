@@ -1,4 +1,4 @@
-// What an error text says, explained.
+// Renders the explanation of an error text.
 #ifndef MEMREPLAY_REPORT_TEXT_RENDER_EXPLANATION_H_
 #define MEMREPLAY_REPORT_TEXT_RENDER_EXPLANATION_H_
 
@@ -8,8 +8,8 @@
 
 namespace memreplay {
 
-// The first line says what happened and what to do first; then what to do next, why, and what the
-// text has.
+// Returns text whose first line says what happened and what to do first; what to do next, why, and
+// what the error text contains follow.
 std::string RenderExplanationText(const proto::Explanation& explanation);
 
 }  // namespace memreplay

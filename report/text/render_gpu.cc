@@ -248,7 +248,7 @@ void RenderLayout(const proto::GpuRun& gpu, std::string* out) {
   }
 }
 
-// Both timelines, as long as both make the same events.
+// Renders both timelines, if both make the same events.
 void RenderTimeline(const proto::GpuRun& gpu, std::string* out) {
   const auto& predicted = gpu.predicted().timeline();
   const auto& measured = gpu.measured().timeline();

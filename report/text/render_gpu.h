@@ -1,4 +1,4 @@
-// Report of the command gpu -> text for a terminal.
+// Renders the report of the command gpu as text for a terminal.
 #ifndef MEMREPLAY_REPORT_TEXT_RENDER_GPU_H_
 #define MEMREPLAY_REPORT_TEXT_RENDER_GPU_H_
 
@@ -7,7 +7,7 @@
 
 namespace memreplay {
 
-// The answer first: what is confirmed, or where prediction and device part, and the
+// Renders the answer first: what is confirmed, or where prediction and device first differ, and the
 // table of both; then the details. `device` has `gpu`.
 Text RenderGpu(const proto::DeviceReport& device);
 

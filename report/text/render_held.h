@@ -12,7 +12,7 @@ namespace memreplay {
 // Appends "    6.73 GiB  text\n".
 void SizeLine(std::string* out, int64_t bytes, std::string_view text);
 
-// A section of what was live, under `title`; nothing where no stack is known.
+// Appends a section of what was live, under `title`; does nothing if no stack is known.
 void RenderHeld(const proto::Held& held, std::string_view title, std::string* out);
 
 }  // namespace memreplay

@@ -48,7 +48,7 @@ Text RenderJobText(const proto::Job& job) {
                       : StrCat("worst ", Name(job, job.worst_row()), "; "),
                   "spread ", FormatSize(job.spread_bytes()), "; ", OutlierText(job), "."),
            Tone::kAnswer});
-  // Figures of the moment at which memory runs out, wherever each row has a verdict on that.
+  // Show the figures of the moment at which memory runs out if every row has a verdict on that.
   const bool is_oom = std::all_of(
       job.rows().begin(), job.rows().end(),
       [](const proto::Job::Row& row) { return row.has_verdict() || !row.error().empty(); });

@@ -1,4 +1,4 @@
-// The ranks of a job, or several files, side by side.
+// Renders the ranks of a job, or several files, side by side.
 #ifndef MEMREPLAY_REPORT_TEXT_RENDER_JOB_H_
 #define MEMREPLAY_REPORT_TEXT_RENDER_JOB_H_
 
@@ -7,7 +7,7 @@
 
 namespace memreplay {
 
-// The table; "" for fewer than two rows.
+// Returns the table; "" for fewer than two rows.
 Text RenderJobText(const proto::Job& job);
 
 }  // namespace memreplay

@@ -28,7 +28,7 @@ std::string Answer(const proto::LargestFit& fit, const proto::LargestFit::Settin
   return answer;
 }
 
-// Returns whether a value that was tried is worth a line: the doublings, and what is near an edge.
+// Returns whether a value that was tried is worth a line: the doublings, and those near an edge.
 bool IsShown(const proto::LargestFit::Setting& setting, int64_t value) {
   const auto is_near = [value](int64_t edge) { return std::abs(value - edge) <= kShownNear; };
   return (value & (value - 1)) == 0 || is_near(setting.safe()) || is_near(setting.largest());

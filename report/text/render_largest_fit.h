@@ -1,4 +1,4 @@
-// The largest batch (or sequence, or number of layers) that fits, with what was tried.
+// Renders the largest batch (or sequence, or number of layers) that fits, with what was tried.
 #ifndef MEMREPLAY_REPORT_TEXT_RENDER_LARGEST_FIT_H_
 #define MEMREPLAY_REPORT_TEXT_RENDER_LARGEST_FIT_H_
 
@@ -8,7 +8,7 @@
 
 namespace memreplay {
 
-// Of a report of LargestFitReport().
+// Renders a report of LargestFitReport().
 std::string RenderLargestFit(const proto::Report& report);
 
 }  // namespace memreplay

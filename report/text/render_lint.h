@@ -1,4 +1,4 @@
-// What a settings string means and what is wrong with it.
+// Renders what a settings string means and what is wrong with it.
 #ifndef MEMREPLAY_REPORT_TEXT_RENDER_LINT_H_
 #define MEMREPLAY_REPORT_TEXT_RENDER_LINT_H_
 
@@ -8,7 +8,7 @@
 
 namespace memreplay {
 
-// One line a finding, errors first.
+// Returns one line for each finding, errors first.
 std::string RenderLintText(const proto::Lint& lint);
 
 }  // namespace memreplay

@@ -74,7 +74,7 @@ void RenderSteps(const proto::LoopReport& loop, std::string* out) {
 
 void RenderHistory(const proto::LoopReport& loop, std::string* out) {
   if (loop.history_size() < 2) return;
-  // No wider than a terminal of 80 columns.
+  // The width stays below a terminal's 80 columns.
   const int together = (loop.history_size() + kMaxColumns - 1) / kMaxColumns;
   const HistoryPoint& first = loop.history(0);
   StrAppend(out, "\n  over time, ",
@@ -108,7 +108,7 @@ void RenderHistory(const proto::LoopReport& loop, std::string* out) {
   }
 }
 
-// Appended to the history.
+// Appends where the replay diverges to the history.
 void RenderDivergence(const proto::LoopReport& loop, std::string* out) {
   if (!loop.diverged()) return;
   AddRow(
@@ -145,7 +145,7 @@ void RenderHolders(const proto::LoopReport& loop, std::string* out) {
 void RenderHeldAtPeak(const proto::DeviceReport& device, std::string* out) {
   if (!device.has_held_at_peak()) return;
   const int64_t event = device.held_at_peak().at_event();
-  if (event < 0) return;  // nothing is requested: the same as at the end
+  if (event < 0) return;  // nothing is requested: it would equal the end
   RenderHeld(device.held_at_peak(),
              StrCat("live at the peak of requested memory, event ", FormatCount(event)), out);
 }
@@ -188,7 +188,7 @@ void RenderErrorBars(const proto::DeviceReport& device, std::string* out) {
     } else {
       StrAppend(&text, " to ", FormatSize(bar.high_bytes()), ": ", bar.reason());
     }
-    // "peak_reserved_bytes" -> "peak reserved"
+    // "peak_reserved_bytes" becomes "peak reserved".
     std::string label = bar.figure().substr(0, bar.figure().rfind('_'));
     std::replace(label.begin(), label.end(), '_', ' ');
     AddRow(out, label, text);

@@ -1,4 +1,4 @@
-// The text that `memreplay inspect --deep` adds.
+// Renders the text that `memreplay inspect --deep` adds.
 #ifndef MEMREPLAY_REPORT_TEXT_RENDER_LOOP_H_
 #define MEMREPLAY_REPORT_TEXT_RENDER_LOOP_H_
 
@@ -8,8 +8,7 @@
 
 namespace memreplay {
 
-// What "inspect --deep" adds to a device's section; empty without it.
-// Memory over the run in a few lines; "" where it is not in the report.
+// Returns memory over the run in a few lines; "" if the report does not have it.
 std::string RenderTimelineText(const proto::DeviceReport& device);
 
 std::string RenderLoopText(const proto::DeviceReport& device);

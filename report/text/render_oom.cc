@@ -42,7 +42,7 @@ void RenderUse(const proto::OutOfMemory& oom, std::string* out) {
   }
 }
 
-// The cheapest changes of the script that would have served the request, and what to write.
+// Returns the cheapest changes of the script that would have served the request, and what to write.
 std::string ServingAdvice(const proto::Advice& advice) {
   std::string out;
   for (const int32_t index : advice.serving_rows()) {
@@ -59,7 +59,7 @@ std::string Share(const proto::HeldBytes& held) {
   return StrCat(" in ", FormatCount(held.allocations(), "allocation"));
 }
 
-// Of a recording; `bytes` as requested.
+// Appends the categories of a recording; `bytes` are as requested.
 void RenderCategoryBytes(const proto::Categories& categories, std::string* out) {
   std::vector<std::pair<int64_t, std::string>> rows;
   for (const auto& [category, bytes] : categories.bytes_by_category()) {
@@ -130,7 +130,7 @@ void RenderPinned(const proto::OutOfMemory& oom, std::string* out) {
   }
 }
 
-// The error bar: what addresses in the other order change.
+// Returns the error bar: what addresses in the other order change.
 std::string OtherOrder(const proto::Counterfactual& answer) {
   std::vector<std::string> changed;
   const std::string_view other =
@@ -177,7 +177,7 @@ void RenderSteps(const proto::OutOfMemory& oom, std::string* out) {
   }
 }
 
-// The program's own frames, from the one that the summary begins with outwards.
+// Appends the script's own frames, from the one that the summary begins with outwards.
 void RenderCallers(const proto::Stack& stack, std::string* out) {
   for (int i = 0; i < std::min(stack.own_size(), kMaxCallers); ++i) {
     AddRow(out, "", StrCat(i == 0 ? "at " : "called from ", stack.frames(stack.own(i))));

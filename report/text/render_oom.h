@@ -1,4 +1,4 @@
-// The text of `memreplay oom`.
+// Renders the text of `memreplay oom`.
 #ifndef MEMREPLAY_REPORT_TEXT_RENDER_OOM_H_
 #define MEMREPLAY_REPORT_TEXT_RENDER_OOM_H_
 
@@ -7,7 +7,7 @@
 
 namespace memreplay {
 
-// Appends why memory ran out on a device, and what would have helped. `device` has `oom`, of a
+// Appends why memory ran out on a device, and what would have helped. `device` has `oom` with a
 // verdict other than `none`.
 void RenderOom(const proto::DeviceReport& device, Text* answer);
 

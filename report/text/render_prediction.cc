@@ -17,7 +17,7 @@ namespace {
 
 double Mib(int64_t bytes) { return static_cast<double>(bytes) / (1 << 20); }
 
-// "it0.fwd12" and "it0.fwd3" are of one kind.
+// Returns the same kind for "it0.fwd12" and "it0.fwd3".
 std::string KindOf(std::string_view phase) {
   if (phase.find(".fwd") == std::string_view::npos &&
       phase.find(".bwd") == std::string_view::npos) {
@@ -29,8 +29,8 @@ std::string KindOf(std::string_view phase) {
   return std::string(phase);
 }
 
-// The highest phase of each kind, in order of first appearance; those without
-// events of their own are left out.
+// Returns the highest phase of each kind, in order of first appearance, without those that have no
+// events of their own.
 std::vector<const proto::Prediction::Phase*> Rows(const proto::Prediction& prediction) {
   std::vector<const proto::Prediction::Phase*> rows;
   std::map<std::string, size_t> row_of;

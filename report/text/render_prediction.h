@@ -1,4 +1,4 @@
-// What a training run would need: by category at the peak, and by phase.
+// Renders what a training run would need: by category at the peak, and by phase.
 #ifndef MEMREPLAY_REPORT_TEXT_RENDER_PREDICTION_H_
 #define MEMREPLAY_REPORT_TEXT_RENDER_PREDICTION_H_
 
@@ -8,7 +8,7 @@
 
 namespace memreplay {
 
-// Of a report of PredictionReport().
+// Renders a report of PredictionReport().
 std::string RenderPrediction(const proto::Report& report);
 
 }  // namespace memreplay

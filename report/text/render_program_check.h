@@ -1,4 +1,4 @@
-// What a schedule requests as a whole -> text, JSON.
+// Renders what a schedule requests as a whole, as text and as JSON.
 #ifndef MEMREPLAY_REPORT_TEXT_RENDER_PROGRAM_CHECK_H_
 #define MEMREPLAY_REPORT_TEXT_RENDER_PROGRAM_CHECK_H_
 
@@ -9,7 +9,7 @@
 namespace memreplay {
 
 std::string RenderProgramCheck(const proto::ProgramCheck& check);
-// Names of phases may be any bytes; JSON shows them as text.
+// Renders JSON. Names of phases may be any bytes; JSON shows them as text.
 std::string RenderProgramCheckJson(proto::ProgramCheck check);
 
 }  // namespace memreplay

@@ -24,7 +24,7 @@ constexpr int kMaxRows = 10;        // of graph breaks, and of recompilations
 constexpr size_t kMaxReason = 120;  // bytes
 constexpr size_t kMaxProgramLength = 240;
 
-// "NVIDIA GeForce RTX 4090 (simulated)".
+// Returns "NVIDIA GeForce RTX 4090 (simulated)".
 std::string CardText(const proto::RecordedProcess& process) {
   if (process.cards().empty()) return "no GPU";
   return StrCat(CleanText(process.cards(0).name()), process.has_card() ? " (simulated)" : "");
@@ -49,7 +49,7 @@ std::string Verdict(const proto::RecordedProcess& process) {
   return StrCat("it fits, ", FormatSize(spare), " to spare");
 }
 
-// ": at most 300 MiB by libcupy_backends.so in 2 calls, ...".
+// Returns ": at most 300 MiB by libcupy_backends.so in 2 calls, ...".
 std::string OutsideText(const proto::ImaginedCard& card) {
   std::vector<std::string> parts;
   for (const proto::ImaginedCard::Outside& outside : card.outside()) {
@@ -185,7 +185,7 @@ void AppendCompilations(const proto::RecordedProcess& process, std::string* text
   AppendRows(made.recompilations(), "the function that begins here was compiled again", text);
 }
 
-// Where memory ran out.
+// Appends the next step after memory ran out.
 void AppendNextStep(const proto::RecordReport& report, std::string* text) {
   for (const proto::RecordedProcess& process : report.processes()) {
     if (process.ooms() == 0) continue;
@@ -196,7 +196,8 @@ void AppendNextStep(const proto::RecordReport& report, std::string* text) {
   }
 }
 
-// Each process is recorded as if it were alone on its card; here is what several take of one.
+// Appends what several processes take of one GPU, because each is recorded as if it had its GPU to
+// itself.
 void AppendShared(const proto::RecordReport& report, Text* text) {
   struct Shared {
     int64_t processes = 0, taken = 0, capacity = 0;

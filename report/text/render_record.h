@@ -1,4 +1,4 @@
-// What `memreplay record` did, as text.
+// Renders what `memreplay record` did as text.
 #ifndef MEMREPLAY_REPORT_TEXT_RENDER_RECORD_H_
 #define MEMREPLAY_REPORT_TEXT_RENDER_RECORD_H_
 

@@ -1,4 +1,4 @@
-// What `memreplay fit script` and `sweep script` found, as text.
+// Renders what `memreplay fit script` and `sweep script` found as text.
 #ifndef MEMREPLAY_REPORT_TEXT_RENDER_SCRIPT_H_
 #define MEMREPLAY_REPORT_TEXT_RENDER_SCRIPT_H_
 

@@ -19,7 +19,7 @@
 namespace memreplay {
 namespace {
 
-// Unused memory below this share of what is reserved needs no explanation.
+// Unused memory below this share of reserved memory needs no explanation.
 constexpr double kLittle = 0.2;
 // Devices shown below and above the smallest that survives.
 constexpr int kNearEdge = 3;
@@ -32,7 +32,7 @@ std::string Fidelity(const proto::DeviceReport& device) {
   return FidelitySentence(device);
 }
 
-// A table whose columns are as wide as their widest cell; the last is flush left.
+// Returns a table whose columns are as wide as their widest cell; the last is flush left.
 std::string Table(const std::vector<std::vector<std::string>>& rows) {
   std::vector<size_t> widths;
   for (const auto& row : rows) {
@@ -57,7 +57,7 @@ std::string Calls(const proto::SweepRow::DeviceCalls& calls) {
                 FormatCount(calls.synchronize()));
 }
 
-// `with_time`: a column of what the calls would take.
+// Returns the cells of a row. `with_time` adds a column for the time that the calls would take.
 std::vector<std::string> RowCells(const std::string& rank, const proto::SweepRow& row,
                                   bool with_time) {
   if (!row.refused().empty()) {
@@ -99,7 +99,7 @@ std::string SweepTable(const proto::Sweep& sweep) {
   if (with_time) rows[0].insert(rows[0].end() - 1, "their time");
   bool current_shown = false;
   for (int i = 0; i < sweep.rows_size() && rows.size() <= static_cast<size_t>(sweep.shown()); ++i) {
-    // Of settings that come to the same, the simplest stands for all.
+    // Among settings with the same result, the simplest represents all.
     int last = i;
     while (sweep.searched() && !sweep.rows(i).is_current() && last + 1 < sweep.rows_size() &&
            !sweep.rows(last + 1).is_current() && SameOutcome(sweep.rows(i), sweep.rows(last + 1))) {
@@ -186,7 +186,7 @@ std::string Because(const proto::SweepRow& row, const proto::PeakCause::Cached& 
   return "are whole segments that are each too small for the request";
 }
 
-// By which stack, at which event; "" where neither is known.
+// Returns the stack and the event of the request; "" if neither is known.
 std::string Asker(const proto::PeakCause& cause) {
   std::string text;
   if (cause.stack().depth() > 0) StrAppend(&text, " by ", cause.stack().summary());
@@ -207,7 +207,7 @@ std::string CauseSentence(const proto::SweepRow& row) {
   if (!row.has_cause() || row.fragmentation() < kLittle) return "";
   const proto::PeakCause::Cached* cached = FindCached(row.cause(), row.cause().main());
   if (cached == nullptr) return "";
-  // Of that moment, which may be long before the peak.
+  // This figure is of that moment, which may be long before the peak.
   if (static_cast<double>(cached->bytes()) <
       kLittle * static_cast<double>(row.peak_reserved_bytes())) {
     return "";

@@ -1,4 +1,4 @@
-// The answers of sweep and fit -> text. Called by RenderText().
+// Renders the answers of sweep and fit as text. RenderText() calls it.
 #ifndef MEMREPLAY_REPORT_TEXT_RENDER_SWEEP_H_
 #define MEMREPLAY_REPORT_TEXT_RENDER_SWEEP_H_
 
@@ -9,11 +9,11 @@
 
 namespace memreplay {
 
-// All that is to be said of one device.
+// Render everything to be said about one device.
 Text RenderSweep(const proto::DeviceReport& device);
 Text RenderFits(const proto::DeviceReport& device);
 
-// Why settings reserve so much, in a sentence; "" where little is unused.
+// Returns why settings reserve so much, in a sentence; "" if little is unused.
 std::string CauseSentence(const proto::SweepRow& row);
 
 }  // namespace memreplay

@@ -239,8 +239,8 @@ void RenderDevice(const proto::DeviceReport& device, Text* answer) {
   RenderDiagnostics(device, out);
 }
 
-// Whether what is said of a device stands together; else the answers about all devices come first,
-// and the details of each below them.
+// Returns whether everything about a device stays together; otherwise the answers about all devices
+// come first, and the details of each follow.
 bool IsOnePiece(const proto::DeviceReport& device) {
   return (device.has_sweep() && !device.has_page()) || device.has_fits() || device.has_gpu() ||
          AsksAdvice(device);

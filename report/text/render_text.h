@@ -1,4 +1,4 @@
-// Report -> text for a terminal. The first lines are the answer.
+// Renders a Report as text for a terminal. The first lines are the answer.
 #ifndef MEMREPLAY_REPORT_TEXT_RENDER_TEXT_H_
 #define MEMREPLAY_REPORT_TEXT_RENDER_TEXT_H_
 

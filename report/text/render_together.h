@@ -1,4 +1,4 @@
-// Which settings suit all recordings of a job.
+// Renders which settings suit all recordings of a job.
 #ifndef MEMREPLAY_REPORT_TEXT_RENDER_TOGETHER_H_
 #define MEMREPLAY_REPORT_TEXT_RENDER_TOGETHER_H_
 
@@ -9,7 +9,7 @@
 
 namespace memreplay {
 
-// The answer of CompareTogether(); `shown`: how many settings.
+// Renders the answer of CompareTogether() with its first `shown` settings.
 std::string RenderTogether(const proto::Together& together, size_t shown);
 
 }  // namespace memreplay

@@ -1,4 +1,4 @@
-// Times as people read them.
+// Formats times.
 #ifndef MEMREPLAY_REPORT_WORDS_DURATION_H_
 #define MEMREPLAY_REPORT_WORDS_DURATION_H_
 
@@ -7,7 +7,7 @@
 
 namespace memreplay {
 
-// "812 ns", "1.5 us", "12.25 ms", "3.00 s". Not negative.
+// Returns "812 ns", "1.5 us", "12.25 ms" or "3.00 s". `nanoseconds` is not negative.
 std::string FormatDuration(int64_t nanoseconds);
 
 }  // namespace memreplay

@@ -32,7 +32,7 @@ std::vector<std::string_view> PartsOf(std::string_view path) {
   return parts;
 }
 
-// Position of the installed package's name; parts.size() if nothing was installed.
+// Returns the position of the installed package's name; parts.size() if nothing was installed.
 size_t PackageAt(const std::vector<std::string_view>& parts) {
   for (size_t i = parts.size(); i-- > 0;) {
     if (parts[i] == "site-packages" || parts[i] == "dist-packages") {
@@ -47,7 +47,8 @@ bool IsOfPython(std::string_view part) {
          part.find_first_of("0123456789") != part.npos;
 }
 
-// ".../lib/python3.10/copy.py", "...\\Python310\\Lib\\copy.py".
+// Returns whether the path is in Python's own library: ".../lib/python3.10/copy.py",
+// "...\\Python310\\Lib\\copy.py".
 bool IsStandardLibrary(const std::vector<std::string_view>& parts) {
   for (size_t i = 0; i + 1 < parts.size(); ++i) {
     if (!absl::EqualsIgnoreCase(ToAbsl(parts[i]), "lib")) continue;
@@ -76,7 +77,7 @@ std::string ShortPath(std::string_view path) {
   return StrCat(parts[package], "/.../", from(parts.size() - kLibraryDirectories));
 }
 
-// Without arguments, results and those of templates.
+// Returns a function's name without arguments, result and template arguments.
 std::string ShortFunction(std::string_view name) {
   std::string text;
   int depth = 0;
@@ -98,7 +99,7 @@ std::string ShortFunction(std::string_view name) {
   return text;
 }
 
-// What stands between `before` and `after`; "" if they do not.
+// Returns the text between `before` and `after`; "" if it lacks them.
 std::string_view Between(std::string_view text, std::string_view before, std::string_view after) {
   const size_t begin = text.find(before);
   if (begin == text.npos) return "";
@@ -122,9 +123,9 @@ std::string Joined(std::string_view file, uint32_t line, std::string_view name) 
   return CleanText(text);
 }
 
-// What people call some functions: the operator of "at::meta::structured_mm::meta", where
-// structured_addmm is what linear layers end in, and the workspace that comes with a cuBLAS handle.
-// "" of others.
+// Returns the common name of some functions: the operator of "at::meta::structured_mm::meta", where
+// structured_addmm is what linear layers end in, and the workspace that comes with a cuBLAS handle;
+// "" for others.
 std::string KnownName(std::string_view function) {
   if (function.find("getCurrentCUDABlasHandle") != function.npos ||
       function.find("getCUDABlasLtWorkspace") != function.npos) {
@@ -148,7 +149,7 @@ FrameOrigin OriginOf(std::string_view file) {
   if (package < parts.size()) {
     return is_of_torch(parts[package]) ? FrameOrigin::kMachinery : FrameOrigin::kLibrary;
   }
-  // A checkout of PyTorch: no directory of the reader's has this name and these in it.
+  // A checkout of PyTorch counts too: no directory of the user has this name and contains these.
   for (size_t i = 0; i + 1 < parts.size(); ++i) {
     if (parts[i] == "torch" || parts[i].starts_with("torchinductor_")) {
       return FrameOrigin::kMachinery;

@@ -48,7 +48,7 @@ std::string Sparkline(const std::vector<int64_t>& values, int64_t highest) {
   constexpr const char* kHeights[] = {" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
   std::string line;
   for (const int64_t value : values) {
-    // Rounded up, so that what is there is seen.
+    // The share is rounded up, so that everything present is visible.
     const double share =
         highest <= 0 ? 0 : static_cast<double>(value) / static_cast<double>(highest);
     const int height = value <= 0 ? 0 : std::clamp(static_cast<int>(share * 8 + 0.999), 1, 8);

@@ -1,4 +1,4 @@
-// Pieces that the text of several reports is made of.
+// Lines that the text of several reports consists of.
 #ifndef MEMREPLAY_REPORT_WORDS_LINES_H_
 #define MEMREPLAY_REPORT_WORDS_LINES_H_
 
@@ -13,7 +13,7 @@
 
 namespace memreplay {
 
-// How a reader should take a line; a terminal has a colour for each.
+// The tone of a line; a terminal has a colour for each.
 enum class Tone { kPlain, kAnswer, kBadAnswer, kBad, kGood };
 
 // A line of an answer, before it is rendered.
@@ -28,7 +28,8 @@ struct Text {
   Text() = default;
   Text(std::string plain) : text(std::move(plain)) {}  // NOLINT(google-explicit-constructor)
 
-  // Appends "label: text\n". Lines other than answers are indented by two columns.
+  // Appends "label: text
+  // ". Lines other than answers are indented by two columns.
   void Add(const Line& line);
   void AddAll(const std::vector<Line>& lines);
   void Append(const Text& more);
@@ -42,22 +43,23 @@ struct Text {
   std::vector<Toned> toned;  // ascending; other lines are plain
 };
 
-// The reasons why an answer is bad.
+// Returns the reasons why an answer is bad.
 std::vector<Line> ProblemLines(const google::protobuf::RepeatedPtrField<std::string>& faults);
 
-// Appends "  label              text\n", the text in one column.
+// Appends "  label              text
+// ", with the text aligned in a column.
 void AddRow(std::string* out, std::string_view label, std::string_view text);
 
-// "request" for a position in a schedule program, "event" for one in a recording.
+// Returns "request" for a position in a written schedule, "event" for one in a recording.
 inline std::string_view PositionNoun(bool is_program) { return is_program ? "request" : "event"; }
 
-// "default pool", "pool (0,1)".
+// Returns "default pool" or "pool (0,1)".
 std::string PoolName(const google::protobuf::RepeatedField<int64_t>& id);
 
-// "stream 0", "stream 0x5a".
+// Returns "stream 0" or "stream 0x5a".
 std::string StreamName(int64_t stream);
 
-// One character per value, eighths of `highest` high; a value of 0 is a space.
+// Returns one character per value, eighths of `highest` high; a value of 0 is a space.
 std::string Sparkline(const std::vector<int64_t>& values, int64_t highest);
 
 }  // namespace memreplay

@@ -1,5 +1,5 @@
-// Names for where the memory is, for verdicts and for other enum values of a Report, as a
-// person reads them; JSON shows the names of the schema.
+// Names for where the memory is, for verdicts and for other enum values of a Report, as users read
+// them; JSON shows the names of the schema.
 #ifndef MEMREPLAY_REPORT_WORDS_MEMORY_USE_H_
 #define MEMREPLAY_REPORT_WORDS_MEMORY_USE_H_
 
@@ -18,22 +18,22 @@ struct MemoryPart {
   std::string what;
 };
 
-// Returns the parts that are not 0, followed by their total where it is known.
+// Returns the parts that are not 0, followed by their total if it is known.
 std::vector<MemoryPart> PartsOf(const proto::MemoryUse& use);
 
 // Returns "survives", "served here" or "runs out": the outcome of a change.
 std::string_view ResultOf(bool survives, bool served);
 
-// "memory shortage" for true_shortage; for use in a sentence.
+// Returns a phrase for use in a sentence: "memory shortage" for true_shortage.
 std::string_view VerdictPhrase(proto::Verdict verdict);
 
-// "MEMORY SHORTAGE" for true_shortage; for use at the start of an answer.
+// Returns a name for the start of an answer: "MEMORY SHORTAGE" for true_shortage.
 std::string VerdictName(proto::Verdict verdict);
 
-// "repetition" for period: how the steps of a loop were found.
+// Returns how the steps of a loop were found: "repetition" for period.
 std::string_view StepSourceName(proto::StepSummary::Source source);
 
-// "incomplete" for data_loss.
+// Returns the name of a severity: "incomplete" for data_loss.
 std::string_view SeverityName(proto::Diagnostic::Severity severity);
 
 }  // namespace memreplay

@@ -1,4 +1,4 @@
-// The beginning of every report.
+// Starts every report.
 #ifndef MEMREPLAY_REPORT_WORDS_NEW_REPORT_H_
 #define MEMREPLAY_REPORT_WORDS_NEW_REPORT_H_
 
@@ -10,8 +10,8 @@
 
 namespace memreplay {
 
-// Sets the versions of the schema and of this program. `Report` is a proto::Report or one of the
-// messages of proto/record.proto that stand for one.
+// Sets the versions of the schema and of memreplay. `Report` is a proto::Report or one of the
+// messages of proto/record.proto that replace one.
 template <typename Report>
 void SetVersions(Report* report) {
   report->set_schema_version(kReportSchemaVersion);

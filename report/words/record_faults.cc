@@ -12,12 +12,12 @@ namespace {
 
 constexpr size_t kMaxFaultLength = 400;
 
-// The first line of what an exception says.
+// Returns the first line of an exception's message.
 std::string FirstLine(std::string_view text) {
   return CleanText(text.substr(0, text.find('\n')), kMaxFaultLength);
 }
 
-// Of one process that stands for a rank of a job (record/card/api/nccl_values.cc).
+// Returns a hint about one process that runs as a rank of a job (record/card/api/nccl_values.cc).
 std::string HintOfLoneRank(const proto::RecordedProcess& process) {
   for (const auto& assumption : process.card().assumptions()) {
     if (assumption.what() == "the other ranks are assumed to send what this one holds") {

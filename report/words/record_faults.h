@@ -1,4 +1,4 @@
-// What makes the answer of `memreplay record` bad.
+// Finds what makes the answer of `memreplay record` bad.
 #ifndef MEMREPLAY_REPORT_WORDS_RECORD_FAULTS_H_
 #define MEMREPLAY_REPORT_WORDS_RECORD_FAULTS_H_
 
@@ -6,7 +6,7 @@
 
 namespace memreplay {
 
-// Adds to `faults` what the rest of the report says: a script that failed, memory that ran out, a
+// Adds to `faults` what the rest of the report shows: a script that failed, memory that ran out, a
 // replay that differs.
 void FindRecordFaults(proto::RecordReport* report);
 

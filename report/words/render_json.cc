@@ -18,7 +18,7 @@ namespace {
 namespace pb = ::google::protobuf;
 using Field = pb::FieldDescriptor;
 
-// The largest integer up to which a double has all of them.
+// The largest integer up to which a double represents all integers.
 constexpr int64_t kMaxExact = int64_t{1} << 53;
 
 class Printer {
@@ -38,7 +38,7 @@ class Printer {
     is_first_ = true;
   }
 
-  // What follows is an element of the innermost list or object.
+  // Prepares for the next element of the innermost list or object.
   void NextElement() {
     if (!is_first_) out_ += ',';
     is_first_ = false;
@@ -123,7 +123,7 @@ class Printer {
     Close('}');
   }
 
-  // `index`: of the element of a repeated field; -1: the field is not one.
+  // `index` is that of the element of a repeated field; -1 for any other field.
   void PrintValue(const pb::Message& message, const Field& field, int index = -1) {
     using Values = pb::Reflection;
     const Values& values = *message.GetReflection();

@@ -1,4 +1,4 @@
-// Sizes as people read and write them: the one formatter and the one parser.
+// The only formatter and the only parser of sizes.
 #ifndef MEMREPLAY_REPORT_WORDS_SIZES_H_
 #define MEMREPLAY_REPORT_WORDS_SIZES_H_
 
@@ -11,30 +11,29 @@
 
 namespace memreplay {
 
-// Binary units, three or four significant digits, never more precise than the
-// number: "512 B", "1.50 KiB", "20.0 MiB", "79.3 GiB", "1023 KiB". Negative
-// numbers keep their sign.
+// Returns a size in binary units with three or four significant digits, never more precise than the
+// number: "512 B", "1.50 KiB", "20.0 MiB", "79.3 GiB", "1023 KiB". Negative numbers keep their
+// sign.
 std::string FormatSize(int64_t bytes);
 inline std::string FormatSize(Bytes size) { return FormatSize(size.signed_value()); }
 
-// The exact number: "20.0 MiB (20,971,520 bytes)".
+// Returns the size with the exact number: "20.0 MiB (20,971,520 bytes)".
 std::string FormatSizeExactly(int64_t bytes);
 
-// With a sign, for changes: "+1.50 GiB", "-20.0 MiB", "0 B".
+// Returns a change with its sign: "+1.50 GiB", "-20.0 MiB", "0 B".
 std::string FormatSizeChange(int64_t bytes);
 
-// Thousands separated: "1,000,647".
+// Returns a number with thousands separators: "1,000,647".
 std::string FormatCount(int64_t count);
-// "1 event", "12 events": the noun gets an s unless the count is one.
+// Returns "1 event" or "12 events": the noun gets an s unless the count is one.
 std::string FormatCount(int64_t count, std::string_view noun);
 
-// "all 12", "11 of 12".
+// Returns "all 12" or "11 of 12".
 std::string FormatPart(int64_t part, int64_t whole);
 
-// Accepts "80GiB", "80 GiB", "1.5GiB" (binary), "12GB" (decimal), "80G", "80Gi"
-// (binary, as PyTorch reads them) and plain bytes; case does not matter. The
-// result must be a whole number of bytes below 2^63.
-// Error: InvalidArgument naming the text and what is accepted.
+// Parses "80GiB", "80 GiB", "1.5GiB" (binary), "12GB" (decimal), "80G", "80Gi" (binary, as PyTorch
+// reads them) and plain bytes; case does not matter. The result must be a whole number of bytes
+// below 2^63. Error: InvalidArgument naming the text and what is accepted.
 absl::StatusOr<Bytes> ParseSize(std::string_view text);
 
 }  // namespace memreplay

@@ -12,7 +12,7 @@
 namespace memreplay {
 namespace {
 
-// What distinguishes stacks of one line is looked for in this order.
+// What distinguishes stacks of one line is searched in this order.
 constexpr int kCallerRounds = 4;
 constexpr int kInwardRounds = 4;
 constexpr int kFrameRounds = 4;
@@ -82,7 +82,7 @@ std::string StackNames::LineOf(uint32_t stack) {
   return Short(asking == frames.end() ? frames[0] : *asking);
 }
 
-// The operator that the innermost Python called, else that Python's frame.
+// Returns the operator that the innermost Python called, else that Python's frame.
 std::string StackNames::DetailOf(uint32_t stack) {
   std::string operation;
   for (const uint32_t frame : trace_.stacks[stack]) {
@@ -96,8 +96,8 @@ std::string StackNames::DetailOf(uint32_t stack) {
   return operation;
 }
 
-// The frames that a round looks at, in its order: callers outwards from the one that names the
-// line; PyTorch's Python and the operators inwards from there; or all inwards.
+// Returns the frames that a round examines, in its order: callers outwards from the one that names
+// the line; PyTorch's Python and the operators inwards from there; or all inwards.
 std::vector<uint32_t> StackNames::FramesOf(uint32_t stack, int round) const {
   const absl::Span<const uint32_t> frames = trace_.stacks[stack];
   const auto is_code = [&](uint32_t frame) {
@@ -159,7 +159,7 @@ void StackNames::Refine(const Group& group, int round) {
     if (!SplitBy(group, details, 1)) Refine(group, 1);
     return;
   }
-  // The first frame in which not all are the same.
+  // Use the first frame in which not all are the same.
   std::vector<std::vector<uint32_t>> columns;
   size_t longest = 0;
   for (const uint32_t stack : group) {
@@ -180,7 +180,7 @@ void StackNames::Refine(const Group& group, int round) {
     }
     if (SplitBy(group, details, round + 1)) return;
   }
-  // Nothing of this kind.
+  // No frame of this kind distinguishes them.
   Refine(group, round < kFirstInward ? kFirstInward : round < kFirstFrame ? kFirstFrame : kNumber);
 }
 

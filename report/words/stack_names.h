@@ -1,4 +1,4 @@
-// Stacks of a trace as a report shows them.
+// Names the stacks of a trace as a report shows them.
 #ifndef MEMREPLAY_REPORT_WORDS_STACK_NAMES_H_
 #define MEMREPLAY_REPORT_WORDS_STACK_NAMES_H_
 
@@ -14,25 +14,25 @@
 
 namespace memreplay {
 
-// Names the stacks of a trace, no two alike, each always the same.
+// The names of the stacks of a trace. No two are alike, and each is always the same.
 //
-// The line of a stack is its innermost frame of the reader's own code, and the innermost
-// of a library that it calls: "model.py:54 forward > einops/einops.py:532 rearrange". Where
-// there is none of one's own, a library's, else PyTorch's, else the node of the backward
-// pass and the operator: "MulBackward0 > aten::mul_Tensor".
+// The line of a stack is its innermost frame of the user's own code, and the innermost frame of a
+// library that it calls: "model.py:54 forward > einops/einops.py:532 rearrange". A stack without
+// own code has a library's frame instead, else PyTorch's, else the node of the backward pass and
+// the operator: "MulBackward0 > aten::mul_Tensor".
 //
-// The label is the line and, where other stacks have it too, what distinguishes them: the
-// operator ("> aten::mul_Tensor"), callers (", from train.py:33 step"), any other frame
-// ("> torch/optim/adam.py:81 step"), in the end a number ("#2").
+// The label is the line and, if other stacks have it too, what distinguishes them: the operator (">
+// aten::mul_Tensor"), callers (", from train.py:33 step"), any other frame (">
+// torch/optim/adam.py:81 step"), or finally a number ("#2").
 class StackNames {
  public:
   // The trace must outlive this. O(frames of all stacks).
   explicit StackNames(const Trace& trace);
 
   const std::string& Line(uint32_t stack) const { return lines_[line_[stack]]; }
-  // O(frames of the stacks of the same line), once for each line.
+  // Returns the label. O(frames of the stacks of the same line), once for each line.
   const std::string& Label(uint32_t stack);
-  // The label, and all frames.
+  // Returns the label and all frames.
   proto::Stack Of(uint32_t stack);
 
  private:
@@ -44,7 +44,8 @@ class StackNames {
   std::string DetailOf(uint32_t stack);
   std::vector<uint32_t> FramesOf(uint32_t stack, int round) const;
   std::string OperatorOrShort(uint32_t frame);
-  // Returns whether a column distinguishes them; then each part is labelled by itself.
+  // Returns whether a column distinguishes the stacks of the group; if so, labels each part by
+  // itself.
   bool SplitBy(const Group& group, const std::vector<std::string>& details, int round);
   void Refine(const Group& group, int round);
 
@@ -57,10 +58,10 @@ class StackNames {
   std::vector<std::string> labels_;  // of each stack; "" until needed
 };
 
-// Whether the summary or a frame has `text` in it, in whatever case.
+// Returns whether the summary or a frame contains `text`, ignoring case.
 bool StackHas(const proto::Stack& stack, std::string_view text);
 
-// The tag that a program gave to an allocation; "" for stacks of recordings.
+// Returns the tag that a written schedule gave to an allocation; "" for stacks of recordings.
 std::string TagOf(const Trace& trace, uint32_t stack);
 
 }  // namespace memreplay

@@ -62,7 +62,7 @@ std::string BestOf(const proto::Sweep& sweep, const proto::Unseen& unseen) {
   return text;
 }
 
-// "3.55 GiB", which smaller sizes also work, and the error bar.
+// Returns "3.55 GiB", the smaller sizes that also work, and the error bar.
 std::string SafeSize(const proto::Fits::Row& row) {
   std::vector<std::string> limits;
   if (row.safe_bytes() != row.smallest_bytes()) {
@@ -105,7 +105,7 @@ std::string FitSentence(const proto::Fits& fits, const proto::Unseen& unseen) {
     return "nothing is allocated on this device";
   }
   if (best == nullptr) return "no device size is enough under these settings";
-  // What came before the recording, or would have come after it, may have needed more.
+  // What came before the recording, or would have followed it, may have needed more.
   const bool is_all =
       unseen.ooms() == 0 && unseen.start_allocations() == 0 && unseen.start_reserved_bytes() == 0;
   std::string text = StrCat("needs ", is_all ? "" : "at least ", SafeSize(*best), " under ",

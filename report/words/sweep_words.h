@@ -1,4 +1,4 @@
-// Settings and how they rank, in words.
+// Words settings and their ranking.
 #ifndef MEMREPLAY_REPORT_WORDS_SWEEP_WORDS_H_
 #define MEMREPLAY_REPORT_WORDS_SWEEP_WORDS_H_
 
@@ -9,17 +9,18 @@
 
 namespace memreplay {
 
-// A share of reserved memory for which nobody should change settings.
+// A share of reserved memory that is not worth a change of settings.
 inline constexpr double kNegligibleGain = 0.02;
 
-// "expandable_segments:True, fraction 0.8", "default settings".
+// Returns "expandable_segments:True, fraction 0.8" or "default settings".
 std::string ConfName(std::string_view conf, double fraction);
 
-// "best of 66 settings: ..., peak reserved ... instead of ...; 3 more come to the same".
-// `unseen`: of the device.
+// Returns "best of 66 settings: ..., peak reserved ... instead of ...; 3 more come to the same".
+// `unseen` is that of the device.
 std::string SweepSentence(const proto::Sweep& sweep, const proto::Unseen& unseen);
 
-// "needs 3.28 GiB under expandable_segments:True; 3.63 GiB under the current settings (...)".
+// Returns "needs 3.28 GiB under expandable_segments:True; 3.63 GiB under the current settings
+// (...)".
 std::string FitSentence(const proto::Fits& fits, const proto::Unseen& unseen);
 
 }  // namespace memreplay

@@ -7,8 +7,8 @@
 namespace memreplay {
 namespace {
 
-// What a terminal obeys or turns around, beyond ASCII: the C1 controls (U+0080 to
-// U+009F), marks, embeddings, overrides and isolates of direction, line and
+// Returns whether a terminal obeys a character or changes direction for it, beyond ASCII: the C1
+// controls (U+0080 to U+009F), marks, embeddings, overrides and isolates of direction, line and
 // paragraph separators, the invisible operators and tags.
 bool IsControl(std::string_view sequence) {
   if (sequence.size() < 2) {

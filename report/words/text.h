@@ -1,4 +1,4 @@
-// Text from files, made fit for a report.
+// Makes text from files fit for a report.
 #ifndef MEMREPLAY_REPORT_WORDS_TEXT_H_
 #define MEMREPLAY_REPORT_WORDS_TEXT_H_
 
@@ -8,10 +8,10 @@
 
 namespace memreplay {
 
-// Returns valid UTF-8 without control characters, as protobuf's strings and terminals require it:
+// Returns valid UTF-8 without control characters, as protobuf's strings and terminals require it;
 // each other byte becomes '?'.
 std::string CleanText(std::string_view text);
-// Of a longer text the first `most` bytes and " ...".
+// Does the same; a longer text is cut to its first `most` bytes and " ...".
 std::string CleanText(std::string_view text, size_t most);
 
 }  // namespace memreplay

@@ -6,7 +6,7 @@
 namespace memreplay {
 namespace {
 
-// "layout of 2.5 to 2.7 (external_annotations, no compile_context)".
+// Returns "layout of 2.5 to 2.7 (external_annotations, no compile_context)".
 std::string LayoutText(const proto::TorchProfileChoice& torch) {
   if (torch.fitting().empty()) return "the file does not identify its release";
   const std::string& oldest = torch.fitting(0);

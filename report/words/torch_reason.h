@@ -1,4 +1,4 @@
-// Why a PyTorch release was chosen, in words.
+// Words why a PyTorch release was chosen.
 #ifndef MEMREPLAY_REPORT_WORDS_TORCH_REASON_H_
 #define MEMREPLAY_REPORT_WORDS_TORCH_REASON_H_
 
@@ -8,8 +8,8 @@
 
 namespace memreplay {
 
-// "given", "inferred: layout of 2.5 to 2.7 (external_annotations, no compile_context); assumed to
-// be 2.7". `why` itself is not read.
+// Returns "given" or "inferred: layout of 2.5 to 2.7 (external_annotations, no compile_context);
+// assumed to be 2.7". Does not read `why` itself.
 std::string TorchReason(const proto::TorchProfileChoice& torch);
 
 }  // namespace memreplay

@@ -11,7 +11,7 @@
 namespace memreplay {
 namespace {
 
-// ", first at event 581 (kv_cache)", or "" where that is unknown.
+// Returns ", first at event 581 (kv_cache)", or "" if that is unknown.
 std::string FirstOom(const proto::DeviceReport& device) {
   if (!device.has_first_oom()) return "";
   const proto::DeviceReport::FirstOom& first = device.first_oom();

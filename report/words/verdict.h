@@ -1,4 +1,4 @@
-// What makes an answer bad: the reasons behind exit status 1.
+// Finds what makes an answer bad: the reasons behind exit status 1.
 #ifndef MEMREPLAY_REPORT_WORDS_VERDICT_H_
 #define MEMREPLAY_REPORT_WORDS_VERDICT_H_
 
@@ -9,30 +9,29 @@
 
 namespace memreplay {
 
-// How a replay agrees with its recording, in half a sentence.
+// Returns how a replay agrees with its recording, in half a sentence.
 std::string FidelitySentence(const proto::DeviceReport& device);
 
-// True where every event and final block that was compared agrees, and where none was.
+// Returns true if every compared event and final block agrees, or if none was compared.
 bool IsReproduced(const proto::DeviceReport& device);
 
-// Whether advice is what was asked of the device; elsewhere it is a part of the answer about out of
-// memory.
+// Returns whether advice was the question about the device; otherwise advice is a part of the
+// answer about out of memory.
 bool AsksAdvice(const proto::DeviceReport& device);
 
-// One sentence per reason, empty when the answer is good: the replay of a
-// recording differs from it, memory ran out where the recording's did not, a
-// request failed with an exception, a real device did otherwise than predicted, the
-// input contradicts itself.
+// Returns one sentence per reason, none if the answer is good: the replay of a recording differs
+// from it, memory ran out where the recording's did not, a request failed with an exception, a real
+// device behaved differently than predicted, the input contradicts itself.
 std::vector<std::string> FindFaults(const proto::DeviceReport& device);
 
-// The one of them that is the verdict on an out of memory; empty: there is none.
+// Returns the one of them that is the verdict on an out of memory; "" if there is none.
 std::string VerdictFault(const proto::DeviceReport& device);
 
-// Puts the faults of each device into the report, once all else is in it. The text, the page, the
-// JSON and the exit status have them from there.
+// Puts the faults of each device into the report, after everything else is in it. Text, page, JSON
+// and exit status take them from there.
 void AddFaults(proto::Report* report);
 
-// Of any device, as AddFaults() found them.
+// Returns whether any device has faults, as AddFaults() found them.
 bool HasFaults(const proto::Report& report);
 
 }  // namespace memreplay
