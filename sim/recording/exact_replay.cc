@@ -1,6 +1,10 @@
 #include "sim/recording/exact_replay.h"
 
+#include <algorithm>
 #include <cstddef>
+#include <iterator>
+#include <map>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -61,6 +65,40 @@ struct Recording {
   }
 };
 
+// Returns the device's memory, which PyTorch's files do not contain. The size of a reservation
+// depends on it, and thereby whether a free block that can still grow is chosen over a larger one.
+// Reservations do not overlap and drivers place them next to each other, so the smallest distance
+// between two of them is their size.
+Bytes TotalMemory(const Schedule& schedule, const AllocatorConfig& config) {
+  const std::optional<Bytes>& known = schedule.trace().total_memory;
+  if (known.has_value()) return *known;
+  if (!schedule.is_cold() || config.expandable_segments_reserve != ExpandableReserve()) {
+    return SimulatedDevice::kUnlimitedTotal;
+  }
+  std::map<Address, Address> filled;  // where reservations begin, and how far they were ever mapped
+  const EventView recorded = schedule.recorded();
+  for (size_t i = 0; i < recorded.size(); ++i) {
+    if (recorded.kind(i) != EventKind::kSegmentMap) continue;
+    const Event event = recorded[i];
+    const Address end = event.address + event.size;
+    const auto next = filled.upper_bound(event.address);
+    if (next != filled.begin() && event.address <= std::prev(next)->second) {
+      std::prev(next)->second = std::max(std::prev(next)->second, end);
+    } else {
+      filled.emplace(event.address, end);
+    }
+  }
+  Bytes size = kUnlimited;
+  Bytes most_filled;
+  for (auto it = filled.begin(); it != filled.end(); ++it) {
+    most_filled = std::max(most_filled, it->second - it->first);
+    if (std::next(it) != filled.end()) size = std::min(size, std::next(it)->first - it->first);
+  }
+  // Otherwise there is only one, or one took the place of others that were released.
+  return most_filled <= size && size < kUnlimited ? Bytes(size.value() / 9 * 8)
+                                                  : SimulatedDevice::kUnlimitedTotal;
+}
+
 // Finds in which order equal blocks of the start are chosen. Returns false if the recorded choices
 // contradict each other.
 bool FindTies(const Recording& recording, const MemoryState& start, RestoreHints& hints) {
@@ -118,9 +156,7 @@ void FindStaleRequests(const Recording& recording, MemoryState& start, RestoreHi
 ExactReplayResult ReplayAsRecorded(const Schedule& schedule, const AllocatorConfig& config,
                                    const TorchProfile& profile, const ExactReplayOptions& options) {
   ExactReplayResult result;
-  const Recording recording{
-      schedule, config, profile,
-      schedule.trace().total_memory.value_or(SimulatedDevice::kUnlimitedTotal)};
+  const Recording recording{schedule, config, profile, TotalMemory(schedule, config)};
   RestoreHints hints;
   MemoryState& start = result.start.segments;
   if (!schedule.is_cold()) {

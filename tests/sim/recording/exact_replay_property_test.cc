@@ -3,6 +3,7 @@
 // to be inferred.
 #include <cstdlib>
 #include <memory>
+#include <optional>
 #include <random>
 #include <string>
 #include <utility>
@@ -19,6 +20,7 @@ using testing::Made;
 using testing::MakeRecording;
 using ::testing::Message;
 using testing::ProfileOf;
+using testing::RecordingOf;
 using testing::WithoutHead;
 
 AllocatorConfig Expandable() {
@@ -187,6 +189,37 @@ TEST_P(ExactReplayProperty, LostHeadsAreRebuilt) {
   RecordProperty("revealed", std::to_string(revealed));
   RecordProperty("inexact", std::to_string(inexact));
   EXPECT_LE(inexact, replays * GetParam().inexact_percent / 100);
+}
+
+// PyTorch's own files do not contain the memory of the device. The last block of a segment, which
+// can grow, is chosen over one of 600 MiB only if it cannot grow beyond that.
+TEST(ExactReplay, TheSizeOfReservationsFollowsFromTheirDistance) {
+  std::vector<Event> requests;
+  const auto ask = [&requests](EventKind kind, AllocationId id, Bytes size) {
+    Event request;
+    request.kind = kind;
+    request.id = id;
+    request.size = size;
+    requests.push_back(request);
+  };
+  ask(EventKind::kAlloc, 1, KiB(1));
+  ask(EventKind::kAlloc, 2, MiB(600));
+  ask(EventKind::kAlloc, 3, MiB(20));
+  ask(EventKind::kAlloc, 4, MiB(100));
+  ask(EventKind::kFree, 2, Bytes());
+  ask(EventKind::kFree, 4, Bytes());
+  ask(EventKind::kAlloc, 5, MiB(50));
+  const Made made = {.config = Expandable(), .capacity = MiB(1000)};
+  const auto replay_with = [&](std::optional<Bytes> total) {
+    auto trace = std::make_shared<Trace>(RecordingOf(requests, made));
+    trace->total_memory = total;
+    return Replay(std::move(trace), made);
+  };
+  EXPECT_EQ(replay_with(MiB(1000)).exactness_reason, "");
+  EXPECT_NE(replay_with(GiB(1024)).exactness_reason, "");
+  const ExactReplayResult result = replay_with(std::nullopt);
+  EXPECT_EQ(result.exactness_reason, "");
+  EXPECT_EQ(result.matched_events, result.recorded_events);
 }
 
 INSTANTIATE_TEST_SUITE_P(

@@ -45,7 +45,7 @@ class Program {
         trace_(trace),
         recorder_(trace.devices[0].events.kept(), made.event_pools) {}
 
-  void Run() {
+  void RunRandom() {
     for (uint32_t i = 0; i < made_.requests; ++i) {
       ++stack_;
       if (made_.pools > 0 && i % 31 == 0) SwitchPool();
@@ -64,6 +64,16 @@ class Program {
         Snapshot();
       }
     }
+    KeepFinalState();
+  }
+
+  void Run(const std::vector<Event>& requests) {
+    for (const Event& request : requests) (void)allocator_.Apply(request, recorder_);
+    KeepFinalState();
+  }
+
+ private:
+  void KeepFinalState() {
     DeviceTrace& device = trace_.devices[0];
     device.has_final_state = true;
     device.final_state = allocator_.Segments();
@@ -72,7 +82,6 @@ class Program {
     }
   }
 
- private:
   static CachingAllocatorOptions Options(const Trace& trace) {
     CachingAllocatorOptions options;
     options.streams = trace.streams;
@@ -193,7 +202,9 @@ const TorchProfile& ProfileOf(const Made& made) {
   return **FindTorchProfile(made.torch);
 }
 
-Trace MakeRecording(const Made& made) {
+namespace {
+
+Trace EmptyRecording(const Made& made) {
   Trace trace;
   trace.format = "made";
   trace.devices.resize(1);
@@ -206,7 +217,20 @@ Trace MakeRecording(const Made& made) {
   settings.garbage_collection_threshold = made.config.garbage_collection_threshold;
   settings.max_split_size =
       made.config.max_split_size == kUnlimited ? -1 : made.config.max_split_size.signed_value();
-  Program(made, trace).Run();
+  return trace;
+}
+
+}  // namespace
+
+Trace MakeRecording(const Made& made) {
+  Trace trace = EmptyRecording(made);
+  Program(made, trace).RunRandom();
+  return trace;
+}
+
+Trace RecordingOf(const std::vector<Event>& requests, const Made& made) {
+  Trace trace = EmptyRecording(made);
+  Program(made, trace).Run(requests);
   return trace;
 }
 

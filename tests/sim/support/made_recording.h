@@ -6,9 +6,11 @@
 #include <cstdint>
 #include <memory>
 #include <string_view>
+#include <vector>
 
 #include "sim/settings/allocator_config.h"
 #include "sim/settings/torch_profile.h"
+#include "trace/value/event.h"
 #include "trace/value/trace.h"
 #include "trace/value/units.h"
 
@@ -38,6 +40,9 @@ const TorchProfile& ProfileOf(const Made& made);
 
 // Runs the schedule and records it from the first event on.
 Trace MakeRecording(const Made& made);
+
+// Records these requests instead.
+Trace RecordingOf(const std::vector<Event>& requests, const Made& made);
 
 // Does the same without the first `events` events, as after a lost head.
 std::shared_ptr<const Trace> WithoutHead(const Made& made, size_t events);
