@@ -1,14 +1,15 @@
 """Compares peaks that others published of their training runs with those of the same source on a simulated GPU:
 published.py MEMREPLAY PYTHON MODDED_NANOGPT CACHE RECORD...
+published.py MODDED_NANOGPT    only what was published: by how much runs of one source differ among each other
 
 MODDED_NANOGPT is a clone of github.com/KellerJordan/modded-nanogpt, whose logs hold the source, the release of
 PyTorch and the peaks of runs on 8 H100. PYTHON is an interpreter with torch and numpy. A RECORD is a folder below
 records/, such as track_1_short/2025-05-25_EvenFasterReduce. CACHE keeps what Inductor and Triton compiled and the
 token files, which are random here. For each record it prints a row of the table in docs/record.md: what the last line
-of the run reports, published and here, in MiB, and what was changed of the source. FLAGS in the environment are further
-flags of `memreplay record`.
+of the run reports, published and here, in MiB. A record often has the logs of many runs of the same source: the row has
+the range of their figures. FLAGS in the environment are further flags of `memreplay record`.
 
-What is changed of the source is below in EDITS, and each row says which of them applied.
+What is changed of the source is below in EDITS; which of them applied is reported on stderr.
 """
 import array
 import os
@@ -16,6 +17,7 @@ import random
 import re
 import resource
 import shlex
+import statistics
 import subprocess
 import sys
 import time
@@ -41,19 +43,52 @@ EDITS = [
 ]
 
 
-def git(repository, *words):
+def git(repository, *words, check=True):
     return subprocess.run(["git", "-C", repository, *words], capture_output=True,
-                          check=True).stdout.decode(errors="replace")
+                          check=check).stdout.decode(errors="replace")
 
 
-def log_of(repository, record):
-    """Returns the text of the first log of the record that has a peak."""
-    for name in git(repository, "ls-tree", "-r", "--name-only", "HEAD", f"records/{record}/").splitlines():
-        if name.endswith((".txt", ".log")):
-            text = git(repository, "show", f"HEAD:{name}")
-            if re.search(PEAK, text, re.M):
-                return text
-    sys.exit(f"published.py: no log of records/{record} has a line 'peak memory ...'")
+def source_of(log):
+    return max(re.split(r"\n=====+\n?", log)[:2], key=len)
+
+
+def sources_of(repository, record):
+    """Returns the logs of the record that have a peak, grouped by their source: lists of texts, in order of names."""
+    names = git(repository, "ls-tree", "-r", "-z", "--name-only", "HEAD", f"records/{record}/").split("\0")
+    sources = {}
+    for name in names:
+        # Empty for a file that the clone left out (--filter=blob:limit).
+        text = git(repository, "show", f"HEAD:{name}", check=False) if name.endswith((".txt", ".log")) else ""
+        if re.search(PEAK, text, re.M):
+            sources.setdefault(source_of(text), []).append(text)
+    return list(sources.values())
+
+
+def peaks_of(logs):
+    return [re.findall(PEAK, log, re.M)[-1] for log in logs]
+
+
+def only_published(repository):
+    spreads = []
+    for track in ("track_1_short", "track_2_medium"):
+        folders = git(repository, "ls-tree", "-d", "-z", "--name-only", "HEAD", f"records/{track}/").split("\0")[:-1]
+        for record in [folder.removeprefix("records/") for folder in folders]:
+            for logs in sources_of(repository, record):
+                peaks = peaks_of(logs)
+                print(f"| {record} | {len(logs)} | {figures(peaks, 0)} | {figures(peaks, 1)} |")
+                if len(logs) >= 5 and all(peak[1] for peak in peaks):
+                    columns = zip(*([*map(int, peak)] for peak in peaks))
+                    spreads.append([max(column) - min(column) for column in columns])
+    for column, what in enumerate(("allocated", "reserved")):
+        differing = [spread[column] for spread in spreads]
+        print(f"{what}: of {len(spreads)} sources with five runs or more, {sum(map(bool, differing))} differ among "
+              f"their runs; median {statistics.median_low(differing):,} MiB")
+
+
+def figures(peaks, column):
+    """Returns the range of a column of the peaks, as the table has it."""
+    numbers = sorted(int(peak[column]) for peak in peaks if peak[column])
+    return " to ".join(f"{number:,}" for number in sorted({*numbers[:1], *numbers[-1:]})) or "-"
 
 
 def changed(source, log):
@@ -89,10 +124,14 @@ def write_tokens(folder):
 
 
 def run(memreplay, python, repository, cache, record):
-    log = log_of(repository, record)
-    source, applied = changed(max(re.split(r"\n=====+\n?", log)[:2], key=len), log)
+    sources = sources_of(repository, record)
+    if not sources:
+        sys.exit(f"published.py: no log of records/{record} has a line 'peak memory ...'")
+    logs = sources[0]
+    log = logs[0]
+    source, applied = changed(source_of(log), log)
     folder = os.path.join(cache, record)
-    os.makedirs(folder, exist_ok=True)
+    os.makedirs(os.path.join(folder, "logs"), exist_ok=True)
     with open(os.path.join(folder, "train_gpt.py"), "w", encoding="utf-8") as file:
         file.write(source)
     write_tokens(os.path.join(cache, "data", "fineweb10B"))
@@ -118,17 +157,19 @@ def run(memreplay, python, repository, cache, record):
     said = done.stdout + done.stderr
     with open(os.path.join(folder, "output"), "w", encoding="utf-8") as file:
         file.write(said)
-    published, here = re.findall(PEAK, log, re.M)[-1], re.findall(PEAK, said, re.M)
-    nightly = re.findall(r"[Pp]y[Tt]orch (?:version )?(\d[\w.+]*)", log)
-    print(f"| {record} | {nightly[0] if nightly else '?'} | {release} | {published[0]} | "
-          f"{here[-1][0] if here else '-'} | {published[1]} | {here[-1][1] if here else '-'} | {', '.join(applied)} |",
-          flush=True)
-    print(f"{record}: exit status {done.returncode}, {seconds:.0f} s, {usage.ru_utime + usage.ru_stime:.0f} s of CPU "
-          f"so far, largest process so far {usage.ru_maxrss >> 10} MiB, see {folder}/output",
-          file=sys.stderr, flush=True)
+    published, here = peaks_of(logs), re.findall(PEAK, said, re.M)[-1:]
+    nightly = re.findall(r"[Pp]y[Tt]orch (?:version )?(\d[\w.]*)", log)
+    both = [f"{figures(published, column)} and {figures(here, column)}" for column in range(2)]
+    print(f"| {record} | {nightly[0] if nightly else '?'}, {release} | {len(logs)} | {' | '.join(both)} |", flush=True)
+    print(f"{record}: changed {', '.join(applied)}; exit status {done.returncode}, {seconds:.0f} s, "
+          f"{usage.ru_utime + usage.ru_stime:.0f} s of CPU so far, largest process so far {usage.ru_maxrss >> 10} MiB, "
+          f"see {folder}/output", file=sys.stderr, flush=True)
 
 
 def main():
+    if len(sys.argv) == 2:
+        only_published(sys.argv[1])
+        return
     memreplay, python, repository, cache, *records = sys.argv[1:]
     for record in records:
         run(os.path.abspath(memreplay), python, repository, os.path.abspath(cache), record)
