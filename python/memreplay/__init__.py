@@ -30,13 +30,13 @@ from memreplay._advise import advise
 from memreplay._answer import Answer
 from memreplay._explain import Explanation, explain
 from memreplay._load import Recording, load
-from memreplay._on_oom import on_oom
+from memreplay._on_oom import on_oom, report_oom
 from memreplay._program import Error, Unanswered, program, run as _run
 from memreplay._recording import recording, step
 
 __all__ = [
     "Answer", "Error", "Explanation", "Recording", "Unanswered", "advise", "explain", "load", "on_oom", "program",
-    "recording", "step"]
+    "recording", "report_oom", "step"]
 
 
 def load_ipython_extension(shell: Any) -> None:

@@ -36,8 +36,14 @@ def _diagnosis(snapshot: pathlib.Path) -> List[str]:
     return lines
 
 
-def _report(snapshot: pathlib.Path) -> None:
-    """Writes the page next to the snapshot and prints the diagnosis on stderr. Raises nothing."""
+def report_oom(snapshot: Union[str, "os.PathLike[str]"]) -> None:
+    """Explains a snapshot that was written where GPU memory ran out.
+
+    Writes its page next to it, under its name with .html, and prints why memory ran out and what would have helped on
+    stderr. This is for frameworks that write such snapshots by themselves. A file that cannot be explained is reported
+    on stderr and raises nothing, so that the error of the script remains the one that is seen.
+    """
+    snapshot = pathlib.Path(snapshot)
     try:
         lines = _diagnosis(snapshot)
         page = snapshot.with_suffix(".html")
@@ -59,7 +65,7 @@ def _observe(device: int, size: int, device_total: int, device_free: int) -> Non
         warnings.warn(f"memreplay.on_oom: {_path} was not written: {error}", stacklevel=2)
         return
     if _failures <= _KNOWN:
-        _report(written)
+        report_oom(written)
 
 
 def on_oom(path: Union[str, "os.PathLike[str]", None] = "oom.pickle", *, max_entries: Optional[int] = None,

@@ -1,4 +1,4 @@
-"""Tests memreplay.recording() and the two callbacks with PyTorch itself, on a simulated GPU.
+"""Tests memreplay.recording(), on_oom() and the examples for frameworks with PyTorch itself, on a simulated GPU.
 
 PyTorch is that of third_party/python, made on first use: about 1 GB is downloaded. MEMREPLAY_TORCH is a command that
 stands before a script instead: MEMREPLAY_TORCH=python3 on a machine with a GPU. With MEMREPLAY_ALL, recording() is
@@ -130,6 +130,94 @@ class Fails(TrainerCallback):
 OOM_LIGHTNING = ON_OOM + LIGHTNING.replace("from lightning_callback import MemoryRecording", RUN_OUT).replace(
     "return self.layer(batch).sum()", "return run_out() if index == 2 else self.layer(batch).sum()").replace(
     'callbacks=[MemoryRecording("out.pickle")]', "")
+# torchtitan's own command trains a small model on tokens that are all alike; in the third step memory runs out.
+TORCHTITAN = """
+import os, sys
+os.environ.update(RANK="0", LOCAL_RANK="0", WORLD_SIZE="1", MASTER_ADDR="127.0.0.1", MASTER_PORT="0")
+import torch
+from dataclasses import dataclass
+from torchtitan.components.dataloader import BaseDataLoader
+from torchtitan.components.loss import CrossEntropyLoss
+from torchtitan.components.optimizer import default_adamw
+from torchtitan.components.tokenizer import BaseTokenizer
+from torchtitan.config import TrainingConfig
+from torchtitan.models.common import Embedding, Linear
+from torchtitan.protocols.model import BaseModel
+from torchtitan.protocols.model_spec import ModelSpec
+from torchtitan.train import main
+from torchtitan.trainer import Trainer
+class Model(BaseModel):
+    @dataclass(kw_only=True, slots=True)
+    class Config(BaseModel.Config):
+        embedding: Embedding.Config
+        head: Linear.Config
+        def update_from_config(self, *, config, **others):
+            pass
+        def get_nparams_and_flops(self, model, seq_len):
+            return sum(parameter.numel() for parameter in model.parameters()), 1
+    def __init__(self, config):
+        super().__init__()
+        self.embedding, self.head = config.embedding.build(), config.head.build()
+    def forward(self, tokens):
+        return self.head(self.embedding(tokens))
+class Tokens(BaseDataLoader):
+    @dataclass(kw_only=True, slots=True)
+    class Config(BaseDataLoader.Config):
+        pass
+    def __init__(self, config, *, seq_len, local_batch_size, **others):
+        self.shape = (local_batch_size, seq_len)
+    def __iter__(self):
+        for step in range(9):
+            if step == 2:
+                run_out()
+            yield {"input": torch.zeros(self.shape, dtype=torch.int64)}, torch.zeros(self.shape, dtype=torch.int64)
+    def state_dict(self):
+        return {}
+    def load_state_dict(self, state):
+        pass
+class NoTokenizer(BaseTokenizer):
+    @dataclass(kw_only=True, slots=True)
+    class Config(BaseTokenizer.Config):
+        pass
+    def __init__(self, config, **others):
+        super().__init__()
+    encode = decode = get_vocab_size = None
+def small():
+    init = {"weight": torch.nn.init.normal_}
+    return Trainer.Config(
+        model_spec=ModelSpec(
+            name="small", flavor="small", parallelize_fn=lambda model, **others: model, pipelining_fn=None,
+            post_optimizer_build_fn=None, state_dict_adapter=None, model=Model.Config(
+                embedding=Embedding.Config(num_embeddings=2048, embedding_dim=256, param_init=init),
+                head=Linear.Config(in_features=256, out_features=2048, param_init=init))),
+        loss=CrossEntropyLoss.Config(global_vocab_size=2048), optimizer=default_adamw(lr=1e-3),
+        tokenizer=NoTokenizer.Config(), dataloader=Tokens.Config(),
+        training=TrainingConfig(local_batch_size=2, seq_len=256, steps=9, disable_cuda_graphs=True))
+sys.modules["small_config"] = sys.modules["__main__"]
+sys.argv[1:] = ["--module", "small_config", "--config", "small", "--profiler.enable_memory_snapshot",
+                "--override.imports", "torchtitan_oom.explained"]
+main()
+"""
+# What each worker of verl does: the profiler of global_profiler.tool=torch_memory around a step of training.
+VERL = """
+import os
+os.environ["VERL_USE_EXTERNAL_MODULES"] = "verl_oom"
+import torch, verl
+from verl.utils.profiler import DistProfiler, ProfilerConfig
+from verl.utils.profiler.config import TorchMemoryToolConfig
+profiler = DistProfiler(0, ProfilerConfig(tool="torch_memory", enable=True, all_ranks=True, save_path="profile"),
+                        tool_config=TorchMemoryToolConfig())
+model = torch.nn.Linear(1024, 1024).cuda()
+optimizer = torch.optim.AdamW(model.parameters())
+for step in range(9):
+    profiler.start(profile_step=step)
+    model(torch.zeros(64, 1024, device="cuda")).sum().backward()
+    optimizer.step()
+    optimizer.zero_grad()
+    if step == 2:
+        run_out()
+    profiler.stop()
+"""
 
 
 class Torch(unittest.TestCase):
@@ -149,7 +237,7 @@ class Torch(unittest.TestCase):
             self.skipTest(str(why))
         return [python, str(ROOT / "tests/python/on_card.py")], card()
 
-    def run_script(self, text, module="torch", name=TORCH, status=0):
+    def run_script(self, text, module="torch", name=TORCH, status=0, snapshot="out.pickle"):
         self.folder = self.new_folder()
         (self.folder / "script.py").write_text(
             f"import importlib.util as u, sys\nu.find_spec({module!r}) or sys.exit(77)\n{text}")
@@ -163,7 +251,8 @@ class Torch(unittest.TestCase):
             self.skipTest(f"{module} is not installed there")
         self.assertEqual(done.returncode, status, done.stdout)
         self.printed = done.stdout
-        return memreplay.load(self.folder / "out.pickle")
+        [path] = self.folder.glob(snapshot)
+        return memreplay.load(path)
 
     def steps(self, recording):
         return recording.inspect(deep=True).only_device.loop.steps
@@ -236,12 +325,30 @@ class Torch(unittest.TestCase):
                                            ("lightning", OOM_LIGHTNING, LIBRARIES, 1)):
             with self.subTest(name):
                 recording = self.run_script(text, "torch" if name == "plain" else name, module, status)
-                found = recording.oom().devices[0].oom
-                self.assertIn(f"memreplay: {found.sentence}", self.printed)
-                self.assertIn("page out.html", self.printed)
+                self.check_diagnosis(recording, "out.html")
                 self.assertIn("caught" if status == 0 else "OutOfMemoryError", self.printed)
-                self.assertEqual(found.requested_bytes, 4 << 42)
-                self.assertIn("<!doctype html>", (self.folder / "out.html").read_text(encoding="utf-8"))
+
+    def check_diagnosis(self, recording, page):
+        found = recording.oom().devices[0].oom
+        self.assertIn(f"memreplay: {found.sentence}", self.printed)
+        self.assertEqual(found.requested_bytes, 4 << 42)
+        [page] = self.folder.glob(page)
+        self.assertIn(f"page {page.relative_to(self.folder)}", self.printed)
+        self.assertIn("<!doctype html>", page.read_text(encoding="utf-8"))
+
+    def test_torchtitan(self):
+        recording = self.run_script(RUN_OUT + TORCHTITAN, "torchtitan", "torchtitan", 1,
+                                    "outputs/profiling/memory_snapshot/*_exit/*.pickle")
+        self.check_diagnosis(recording, "outputs/profiling/memory_snapshot/step_*_exit/000000_step_*.html")
+        self.assertIn("OutOfMemoryError", self.printed)
+
+    def test_verl(self):
+        recording = self.run_script(RUN_OUT + VERL, "verl", "verl", 1, "profile/oom_*/torch_memory_oom_*.pickle")
+        self.check_diagnosis(recording, "profile/oom_*/*.html")
+        self.assertIn("OutOfMemoryError", self.printed)
+        # Those of the steps that ended are not explained.
+        self.assertEqual(len(list(self.folder.glob("profile/step*/*.pickle"))), 2)
+        self.assertEqual(self.printed.count("memreplay: "), 1)
 
     def test_lightning(self):
         steps = self.steps(self.run_script(LIGHTNING, "lightning", LIBRARIES))
