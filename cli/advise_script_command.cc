@@ -19,6 +19,7 @@
 #include "record/card/options.h"
 #include "report/ask/advice.h"
 #include "report/ask/advise_script.h"
+#include "report/ask/script_search.h"
 #include "report/text/render_advice.h"
 #include "report/words/new_report.h"
 #include "report/words/sizes.h"
@@ -43,11 +44,19 @@ constexpr char kAdviseDescription[] =
     "The script should be short: two iterations are enough. Results are cached, as for fit\n"
     "script.\n"
     "\n"
+    "--batch_size=64, or any other argument of the script with a number, makes all runs with\n"
+    "that value: the answer is what makes it fit with it. --batch_size=? adds a column: the\n"
+    "largest value with which the script fits as it is, and with each change. The script gets\n"
+    "--batch_size=N at the end, or N in place of each ? in ARGUMENTS.\n"
+    "\n"
     "advise FILE --card NAME, without a script, answers for a recording, by editing it.\n"
     "\n"
     "The exit status is 1 if nothing that was tried makes the script fit.";
 
 struct AdviseFlags {
+  ScriptKey key;      // --batch_size
+  int64_t value = 0;  // 64; 0: none is given
+  bool finds_largest = false;
   RecordOptions run;
   std::vector<std::string> only;
   std::optional<int64_t> most;
@@ -56,18 +65,47 @@ struct AdviseFlags {
   bool json = false;
 };
 
-// The runs of the script on a GPU with unlimited memory.
+// A run of the script on a GPU with unlimited memory.
+ScriptRun RunOf(const RecordOptions& base, const std::vector<std::string>& remedies) {
+  ScriptRun run;
+  run.options = base;
+  run.options.card_options[std::string(card::kCapacity.variable)] = StrCat(card::kMaxBytes);
+  run.options.remedies = remedies;
+  run.options.survey = remedies.empty();
+  return run;
+}
+
 std::vector<ScriptRun> RunsOf(const RecordOptions& base,
                               absl::Span<const std::vector<std::string>> remedies) {
   std::vector<ScriptRun> runs;
-  for (const std::vector<std::string>& names : remedies) {
-    ScriptRun& run = runs.emplace_back();
-    run.options = base;
-    run.options.card_options[std::string(card::kCapacity.variable)] = StrCat(card::kMaxBytes);
-    run.options.remedies = names;
-    run.options.survey = names.empty();
-  }
+  for (const std::vector<std::string>& names : remedies) runs.push_back(RunOf(base, names));
   return runs;
+}
+
+// --batch_size=64 and --batch_size=?, which may both be given.
+void AddKey(FlagSet* flags, AdviseFlags* options) {
+  flags->AddOthers(
+      [flags, options](std::string_view name, std::string_view value) -> absl::StatusOr<bool> {
+        const std::optional<int64_t> number = ParseInt64(value);
+        if (value != "?" && (!number.has_value() || flags->Resembles(name))) return false;
+        const std::string key = StrCat("--", name);
+        if (!options->key.name.empty() && options->key.name != key) {
+          return absl::InvalidArgumentError(StrCat("expected one argument of the script, found ",
+                                                   options->key.name, " and ", key));
+        }
+        options->key.name = key;
+        if (value == "?") {
+          options->finds_largest = true;
+          return true;
+        }
+        if (*number < 1 || *number > ScriptSearch::kMaxValue || options->value != 0) {
+          return absl::InvalidArgumentError(
+              StrCat(key, ": expected one value from 1 to 2^40, found ", value,
+                     options->value != 0 ? StrCat(" and ", options->value) : std::string()));
+        }
+        options->value = *number;
+        return true;
+      });
 }
 
 // Returns what the snapshots of a run report.
@@ -89,16 +127,12 @@ absl::StatusOr<proto::Advice> Advise(const AdviseFlags& options, AdviceQuestion 
   Progress progress(StrCat("running ", options.run.program[0]));
   question.at_once = runner.jobs();
   const auto began = std::chrono::steady_clock::now();
-  const auto run_each = [&](absl::Span<const std::vector<std::string>> remedies)
-      -> absl::StatusOr<std::vector<proto::AdvisedRun>> {
-    progress.SetActivity(
-        remedies.size() == 1 && remedies[0].empty()
-            ? StrCat("running ", options.run.program[0])
-            : StrCat("running ", options.run.program[0], " with ",
-                     FormatCount(static_cast<int64_t>(remedies.size()), "change")));
+  RecordOptions base = options.run;
+  if (options.value > 0) base.program = options.key.WordsWith(base.program, options.value);
+  const auto advised =
+      [&](absl::Span<const ScriptRun> made) -> absl::StatusOr<std::vector<proto::AdvisedRun>> {
     std::vector<proto::AdvisedRun> runs;
-    for (absl::StatusOr<ScriptRunner::Answer>& answer :
-         runner.RunEach(RunsOf(options.run, remedies), StudyRun)) {
+    for (absl::StatusOr<ScriptRunner::Answer>& answer : runner.RunEach(made, StudyRun)) {
       if (runner.interrupted()) return absl::CancelledError("interrupted");
       proto::AdvisedRun& run = runs.emplace_back();
       if (answer.ok()) {
@@ -109,17 +143,36 @@ absl::StatusOr<proto::Advice> Advise(const AdviseFlags& options, AdviceQuestion 
     }
     return runs;
   };
+  const auto run_each = [&](absl::Span<const std::vector<std::string>> remedies) {
+    progress.SetActivity(
+        remedies.size() == 1 && remedies[0].empty()
+            ? StrCat("running ", base.program[0])
+            : StrCat("running ", base.program[0], " with ",
+                     FormatCount(static_cast<int64_t>(remedies.size()), "change")));
+    return advised(RunsOf(base, remedies));
+  };
+  const auto run_values = [&](const std::vector<std::string>& remedies,
+                              absl::Span<const int64_t> values) {
+    progress.SetActivity(StrCat("looking for the largest ", options.key.name));
+    std::vector<ScriptRun> runs;
+    for (const int64_t value : values) {
+      runs.push_back(RunOf(base, remedies));
+      runs.back().options.program = options.key.WordsWith(options.run.program, value);
+      runs.back().name = StrCat(value);
+    }
+    return advised(runs);
+  };
   const auto confirm = [&](const std::vector<std::string>& remedies,
                            const std::string& conf) -> absl::StatusOr<bool> {
     ScriptRun run;
-    run.options = options.run;
+    run.options = base;
     run.options.remedies = remedies;
     if (!conf.empty()) run.options.environment["PYTORCH_CUDA_ALLOC_CONF"] = conf;
     const absl::StatusOr<std::vector<proto::ScriptRow>> rows = runner.Run({run});
     if (!rows.ok()) return rows.status();
     return rows->at(0).fits();
   };
-  absl::StatusOr<proto::Advice> advice = AdviseScript(question, run_each, confirm);
+  absl::StatusOr<proto::Advice> advice = AdviseScript(question, run_each, confirm, run_values);
   if (!advice.ok()) return advice;
   advice->set_runs(runner.made());
   advice->set_from_cache(runner.from_cache());
@@ -132,6 +185,9 @@ absl::StatusOr<proto::Advice> Advise(const AdviseFlags& options, AdviceQuestion 
 absl::StatusOr<AdviceQuestion> QuestionOf(const AdviseFlags& options) {
   AdviceQuestion question;
   question.only = options.only;
+  question.key = options.key.name;
+  question.value = options.value;
+  question.finds_largest = options.finds_largest;
   question.card = options.run.card;
   std::string why;
   const std::optional<Card> card = FindCard(options.run.card, &why);
@@ -156,17 +212,20 @@ absl::StatusOr<AdviceQuestion> QuestionOf(const AdviseFlags& options) {
 
 absl::StatusOr<int> RunAdviseScript(const CommandLine& line) {
   AdviseFlags options;
-  FlagSet flags("advise --card NAME [flags] -- PROGRAM [ARGUMENTS]", kAdviseDescription);
+  FlagSet flags("advise --card NAME [--KEY=N] [--KEY=?] [flags] -- PROGRAM [ARGUMENTS]",
+                kAdviseDescription);
   flags.AddText("card", "NAME", &options.run.card,
                 "the GPU that the script should fit; record --card list prints those known");
   flags.AddTexts("try", "REMEDY", &options.only,
                  "try only this change, such as checkpoint:Block; may be given several times");
   flags.AddNumber("max-runs", "N", &options.most,
-                  "how many pairs and triples to run at most (default: 24)");
+                  "how many pairs and triples to run at most, and how many runs to look for\n"
+                  "largest values in (default: 24)");
   AddRecordFlags(&options.run, &flags);
   AddJobs(&flags, &options.jobs);
   flags.AddSwitch("no-cache", &options.no_cache, "run everything again");
   AddJsonFlag(&options.json, &flags);
+  AddKey(&flags, &options);
   absl::StatusOr<std::vector<std::string>> program = flags.ParseLeading(line.args);
   if (!program.ok()) return program.status();
   if (flags.help_requested()) return ShowHelp(line, flags);
@@ -179,6 +238,10 @@ absl::StatusOr<int> RunAdviseScript(const CommandLine& line) {
     return absl::InvalidArgumentError("--no-notes: without them nothing is known of the modules");
   }
   if (const absl::Status call = CheckRecordCall(options.run); !call.ok()) return call;
+  if (options.value == 0 && options.finds_largest && options.key.IsIn(options.run.program)) {
+    return absl::InvalidArgumentError(StrCat(options.key.name, "=?: expected ", options.key.name,
+                                             "=N as well, for the ? in the script's arguments"));
+  }
   const absl::StatusOr<AdviceQuestion> question = QuestionOf(options);
   if (!question.ok()) return question.status();
   absl::StatusOr<proto::Advice> advice = Advise(options, *question);

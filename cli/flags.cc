@@ -137,6 +137,11 @@ void FlagSet::AddChoice(std::string_view name, const std::vector<std::string>& c
   });
 }
 
+void FlagSet::AddOthers(
+    std::function<absl::StatusOr<bool>(std::string_view, std::string_view)> take) {
+  take_other_ = std::move(take);
+}
+
 void FlagSet::AddShort(char letter, std::string_view name) { Find(name)->letter = letter; }
 
 FlagSet::Flag* FlagSet::Find(std::string_view name) {
@@ -146,10 +151,20 @@ FlagSet::Flag* FlagSet::Find(std::string_view name) {
   return nullptr;
 }
 
-absl::Status FlagSet::UnknownFlag(std::string_view name) const {
+std::string_view FlagSet::Nearest(std::string_view name) const {
   std::vector<std::string_view> names = {"help"};
   for (const Flag& flag : flags_) names.push_back(flag.name);
-  const std::string_view nearest = NearestWord(name, names);
+  return NearestWord(name, names);
+}
+
+bool FlagSet::Resembles(std::string_view name) const {
+  constexpr size_t kShort = 3;  // letters, which are close to too much
+  if (name.size() <= kShort || name.find('_') != name.npos) return Nearest(name) == name;
+  return !Nearest(name).empty();
+}
+
+absl::Status FlagSet::UnknownFlag(std::string_view name) const {
+  const std::string_view nearest = Nearest(name);
   return absl::InvalidArgumentError(StrCat("unknown flag --", name,
                                            nearest.empty()
                                                ? std::string("; --help lists the flags")
@@ -203,6 +218,11 @@ absl::StatusOr<std::vector<std::string>> FlagSet::Parse(absl::Span<const std::st
     const std::string_view name = short_form != flags_.end()
                                       ? std::string_view(short_form->name)
                                       : arg.substr(2, equals == arg.npos ? equals : equals - 2);
+    if (take_other_ != nullptr && equals != arg.npos) {
+      const absl::StatusOr<bool> taken = take_other_(name, arg.substr(equals + 1));
+      if (!taken.ok()) return taken.status();
+      if (*taken) continue;
+    }
     Flag* flag = Find(name);
     if (flag == nullptr) return UnknownFlag(name);
     if (flag->given && !flag->repeats) {

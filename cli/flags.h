@@ -43,6 +43,10 @@ class FlagSet {
   // Registers a flag whose value `set` reads. With `repeats` it may be given several times.
   void AddParsed(std::string_view name, std::string_view value, std::string_view help,
                  std::function<absl::Status(std::string_view)> set, bool repeats = false);
+  // Words for another program: `take` is asked about each --NAME=VALUE before it is looked up, and
+  // returns whether it has taken it.
+  void AddOthers(
+      std::function<absl::StatusOr<bool>(std::string_view name, std::string_view value)> take);
   // Adds a short form, such as "-o", to a flag that is registered already.
   void AddShort(char letter, std::string_view name);
   // The value is one of `choices`.
@@ -60,6 +64,9 @@ class FlagSet {
   absl::StatusOr<std::vector<std::string>> ParseLeading(absl::Span<const std::string> args);
 
   bool help_requested() const { return help_requested_; }
+  // Whether --name is one of these flags, or so close to one that it is probably a typing error. A
+  // name with an underscore is none, since flags have dashes.
+  bool Resembles(std::string_view name) const;
   std::string Help() const;
   // Returns the content of Help() as values.
   HelpText Describe() const;
@@ -77,11 +84,13 @@ class FlagSet {
   void Add(std::string_view name, std::string_view value, std::string_view help,
            std::function<absl::Status(std::string_view)> set);
   Flag* Find(std::string_view name);
+  std::string_view Nearest(std::string_view name) const;
   absl::Status UnknownFlag(std::string_view name) const;
 
   std::string usage_;
   std::string description_;
   std::vector<Flag> flags_;
+  std::function<absl::StatusOr<bool>(std::string_view, std::string_view)> take_other_;
   bool help_requested_ = false;
 };
 

@@ -32,15 +32,23 @@ std::string LastLine(const std::string& path) {
   return CleanText(last.substr(0, 300));
 }
 
+// "?" or "--batch_size=?"
+bool IsPlaceOfValue(const std::string& word) {
+  return word == "?" || (word.size() > 2 && word.substr(word.size() - 2) == "=?");
+}
+
 }  // namespace
+
+bool ScriptKey::IsIn(const std::vector<std::string>& program) const {
+  return std::any_of(program.begin(), program.end(), IsPlaceOfValue);
+}
 
 std::vector<std::string> ScriptKey::WordsWith(const std::vector<std::string>& program,
                                               int64_t value) const {
   std::vector<std::string> words = program;
   bool placed = false;
   for (std::string& word : words) {
-    const bool ends = word == "?" || (word.size() > 2 && word.substr(word.size() - 2) == "=?");
-    if (!ends) continue;
+    if (!IsPlaceOfValue(word)) continue;
     word = StrCat(word.substr(0, word.size() - 1), value);
     placed = true;
   }

@@ -66,6 +66,8 @@ class ScriptRunner {
 // The argument whose value varies: "--batch_size", or "?".
 struct ScriptKey {
   std::string name;
+  // Whether a word is "?" or ends in "=?", for the value.
+  bool IsIn(const std::vector<std::string>& program) const;
   // Returns the words with the value in the place of each "?", or as --NAME=VALUE at the end.
   std::vector<std::string> WordsWith(const std::vector<std::string>& program, int64_t value) const;
 };

@@ -12,6 +12,7 @@
 #include "report/ask/advice.h"
 #include "report/ask/diagnosis.h"
 #include "report/ask/replay.h"
+#include "report/ask/script_search.h"
 #include "report/words/sizes.h"
 #include "report/words/text.h"
 #include "sim/whatif/conf_search.h"
@@ -136,8 +137,9 @@ int64_t SmallestOf(const proto::AdvisedRun& run) {
 
 class Search {
  public:
-  Search(const AdviceQuestion& question, const RunRemedies& run, const ConfirmRemedies& confirm)
-      : question_(question), run_(run), confirm_(confirm) {}
+  Search(const AdviceQuestion& question, const RunRemedies& run, const ConfirmRemedies& confirm,
+         const RunValues& run_values)
+      : question_(question), run_(run), confirm_(confirm), run_values_(run_values) {}
 
   absl::StatusOr<proto::Advice> Find();
 
@@ -154,20 +156,32 @@ class Search {
   // counted.
   std::string RecomputedWords(const proto::Proposal& part) const;
   void AddRows();
+  // The remedies of a row, and its settings: "" are the script's own.
+  std::pair<Names, std::string> PartsOf(const proto::Advice::Row& row) const;
   absl::Status Confirm();
+  // Runs those of `values` that have not been run with `remedies`. Errors: interrupted; a run
+  // failed; ResourceExhausted: all runs were made.
+  absl::StatusOr<std::vector<proto::ScriptRow>> RunValuesOf(const Names& remedies,
+                                                            const std::string& conf,
+                                                            absl::Span<const int64_t> values);
+  absl::Status FindLargest();
+  absl::Status FindLargestOf(proto::Advice::Row* row);
   bool Fits(int64_t smallest) const { return smallest > 0 && smallest <= advice_.goal_bytes(); }
   bool HasFitting(bool preserving) const;
 
   const AdviceQuestion& question_;
   const RunRemedies& run_;
   const ConfirmRemedies& confirm_;
+  const RunValues& run_values_;
   proto::Advice advice_;
   proto::AdvisedRun as_is_;
   std::vector<proto::Proposal> proposals_;
   std::vector<Tried> tried_;  // without what failed
   std::set<Names> known_;     // what was run
   size_t combinations_ = 0;
-  std::map<std::string, double> flops_;  // AdvisedRun::flops
+  std::map<std::string, double> flops_;                                // AdvisedRun::flops
+  std::map<std::pair<Names, int64_t>, proto::AdvisedRun> with_value_;  // FindLargest()'s
+  size_t values_run_ = 0;
 };
 
 absl::Status Search::RunAsIs() {
@@ -178,6 +192,8 @@ absl::Status Search::RunAsIs() {
   if (!as_is_.error().empty()) return absl::InvalidArgumentError(as_is_.error());
   advice_.set_source(proto::Advice::run);
   advice_.set_card(question_.card);
+  advice_.set_key(question_.key);
+  advice_.set_value(question_.value);
   advice_.set_diagnosis(as_is_.diagnosis());
   advice_.set_bound_bytes(as_is_.bound());
   advice_.set_goal_bytes(
@@ -405,22 +421,27 @@ void Search::AddRows() {
   RankRows(&advice_);
 }
 
+std::pair<Names, std::string> Search::PartsOf(const proto::Advice::Row& row) const {
+  Names remedies;
+  std::string conf;
+  for (const std::string& name : row.remedies()) {
+    const bool is_remedy =
+        std::any_of(proposals_.begin(), proposals_.end(),
+                    [&](const proto::Proposal& proposal) { return proposal.name() == name; });
+    if (is_remedy) {
+      remedies.push_back(name);
+    } else {
+      conf = name;
+    }
+  }
+  return {remedies, conf};
+}
+
 // Runs the best row on a GPU of the given size; if it fails there, the row no longer fits.
 absl::Status Search::Confirm() {
   while (advice_.rows_size() > 0 && advice_.rows(0).fits() && !advice_.as_is().fits()) {
     proto::Advice::Row& row = *advice_.mutable_rows(0);
-    Names remedies;
-    std::string conf;
-    for (const std::string& name : row.remedies()) {
-      const bool is_remedy =
-          std::any_of(proposals_.begin(), proposals_.end(),
-                      [&](const proto::Proposal& proposal) { return proposal.name() == name; });
-      if (is_remedy) {
-        remedies.push_back(name);
-      } else {
-        conf = name;
-      }
-    }
+    const auto [remedies, conf] = PartsOf(row);
     const absl::StatusOr<bool> fits = confirm_(remedies, conf);
     if (!fits.ok() && absl::IsCancelled(fits.status())) return fits.status();
     if (fits.ok() && *fits) {
@@ -433,6 +454,96 @@ absl::Status Search::Confirm() {
                                        : std::string(fits.status().message()),
                              "."));
     RankRows(&advice_);
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<proto::ScriptRow>> Search::RunValuesOf(
+    const Names& remedies, const std::string& conf, absl::Span<const int64_t> values) {
+  std::vector<int64_t> unknown;
+  for (const int64_t value : values) {
+    if (with_value_.count({remedies, value}) == 0) unknown.push_back(value);
+  }
+  if (values_run_ + unknown.size() > question_.max_runs) {
+    return absl::ResourceExhaustedError("all runs were made");
+  }
+  values_run_ += unknown.size();
+  if (!unknown.empty()) {
+    absl::StatusOr<std::vector<proto::AdvisedRun>> runs = run_values_(remedies, unknown);
+    if (!runs.ok()) return runs.status();
+    for (size_t i = 0; i < unknown.size(); ++i) {
+      with_value_[{remedies, unknown[i]}] = std::move(runs->at(i));
+    }
+  }
+  std::vector<proto::ScriptRow> rows;
+  for (const int64_t value : values) {
+    const proto::AdvisedRun& run = with_value_[{remedies, value}];
+    if (!run.error().empty()) return absl::InvalidArgumentError(StrCat(value, ": ", run.error()));
+    const auto fit = std::find_if(
+        run.fits().begin(), run.fits().end(),
+        [&](const proto::AdvisedRun::Fit& each) { return conf.empty() || each.conf() == conf; });
+    if (fit == run.fits().end()) {
+      return absl::InvalidArgumentError(StrCat(value, ": it was not replayed under ", conf));
+    }
+    const int64_t needs =
+        fit->smallest() > 0 ? fit->smallest() + run.outside() - as_is_.outside() : 0;
+    proto::ScriptRow& row = rows.emplace_back();
+    row.set_value(value);
+    row.set_fits(Fits(needs));
+    row.set_peak_reserved(needs);
+    row.set_spare(advice_.goal_bytes() - needs);
+  }
+  return rows;
+}
+
+absl::Status Search::FindLargestOf(proto::Advice::Row* row) {
+  const auto [remedies, conf] = PartsOf(*row);
+  ScriptSearch search(
+      [&, &names = remedies, &under = conf](absl::Span<const int64_t> values) {
+        return RunValuesOf(names, under, values);
+      },
+      question_.at_once);
+  if (question_.value > 0) {
+    const absl::Status known = search.Try({question_.value});
+    if (!known.ok()) return known;
+  }
+  const absl::StatusOr<int64_t> largest = search.FindLargest(1, ScriptSearch::kMaxValue);
+  if (largest.ok()) {
+    row->set_largest(*largest);
+    row->set_largest_is_proven(true);
+    return absl::OkStatus();
+  }
+  for (const auto& [value, tried] : search.tried()) {
+    if (!tried.fits()) break;
+    row->set_largest(value);
+  }
+  return largest.status();
+}
+
+// What was run already counts as none, so that rows with the same remedies share their runs.
+absl::Status Search::FindLargest() {
+  if (!question_.finds_largest) return absl::OkStatus();
+  if (question_.value > 0) {
+    with_value_[{Names(), question_.value}] = as_is_;
+    for (const Tried& tried : tried_) with_value_[{tried.names(), question_.value}] = tried.run;
+  }
+  std::vector<proto::Advice::Row*> rows = {advice_.mutable_as_is()};
+  for (proto::Advice::Row& row : *advice_.mutable_rows()) {
+    if (row.error().empty()) rows.push_back(&row);
+  }
+  for (proto::Advice::Row* row : rows) {
+    const absl::Status found = FindLargestOf(row);
+    if (found.ok()) continue;
+    if (absl::IsCancelled(found)) return found;
+    if (absl::IsResourceExhausted(found)) {
+      advice_.add_notes(StrCat("Only ", FormatCount(static_cast<int64_t>(values_run_), "run"),
+                               " looked for the largest ", question_.key,
+                               "; --max-runs allows more."));
+      break;
+    }
+    advice_.add_notes(StrCat(row->change().empty() ? "As it is" : row->change(), ": the largest ",
+                             question_.key, " is not known, since a run with ",
+                             std::string(found.message())));
   }
   return absl::OkStatus();
 }
@@ -456,6 +567,7 @@ absl::StatusOr<proto::Advice> Search::Find() {
   }
   AddRows();
   if (const absl::Status confirmed = Confirm(); !confirmed.ok()) return confirmed;
+  if (const absl::Status found = FindLargest(); !found.ok()) return found;
   return std::move(advice_);
 }
 
@@ -498,8 +610,9 @@ absl::Status AddAdvisedProcess(const StudiedTrace& snapshot, const proto::Record
 }
 
 absl::StatusOr<proto::Advice> AdviseScript(const AdviceQuestion& question, const RunRemedies& run,
-                                           const ConfirmRemedies& confirm) {
-  return Search(question, run, confirm).Find();
+                                           const ConfirmRemedies& confirm,
+                                           const RunValues& run_values) {
+  return Search(question, run, confirm, run_values).Find();
 }
 
 }  // namespace memreplay

@@ -29,8 +29,11 @@ struct AdviceQuestion {
   std::string card;
   Bytes memory;                   // of the GPU, as CUDA reports the total
   std::vector<std::string> only;  // remedies to try; empty: those that the script proposes
-  size_t max_runs = 24;           // of pairs and triples
+  size_t max_runs = 24;           // of pairs and triples, and again of values of `key`
   size_t at_once = 1;             // runs that take as long as one
+  std::string key;                // an argument of the script, "--batch_size"
+  int64_t value = 0;              // of `key`, in all runs; 0: what the script has by itself
+  bool finds_largest = false;     // whether to find the largest value of `key` that fits
 };
 
 // Runs the script with each of several lists of remedies, on a GPU without a limit; an empty list
@@ -38,6 +41,9 @@ struct AdviceQuestion {
 // interrupted.
 using RunRemedies = std::function<absl::StatusOr<std::vector<proto::AdvisedRun>>(
     absl::Span<const std::vector<std::string>> remedies)>;
+// Runs the script with these remedies and each of several values of AdviceQuestion::key.
+using RunValues = std::function<absl::StatusOr<std::vector<proto::AdvisedRun>>(
+    const std::vector<std::string>& remedies, absl::Span<const int64_t> values)>;
 // Returns whether the script fits on the GPU itself with these remedies and this
 // PYTORCH_CUDA_ALLOC_CONF ("": that of the environment). Error: the script fails there for another
 // reason.
@@ -46,9 +52,12 @@ using ConfirmRemedies = std::function<absl::StatusOr<bool>(const std::vector<std
 
 // Runs each remedy alone, then pairs and triples of them, cheapest first, until one fits that
 // preserves what is computed. Settings do not cost a run. A combination is a row only if none of
-// its parts fits without the others. Errors: the unchanged script fails; interrupted.
+// its parts fits without the others. For the unchanged script and for the rows, from the first on,
+// it looks for the largest value of the question's key as long as runs are left. Errors: the
+// unchanged script fails; interrupted.
 absl::StatusOr<proto::Advice> AdviseScript(const AdviceQuestion& question, const RunRemedies& run,
-                                           const ConfirmRemedies& confirm);
+                                           const ConfirmRemedies& confirm,
+                                           const RunValues& run_values = nullptr);
 
 }  // namespace memreplay
 

@@ -51,7 +51,8 @@ absl::Status ScriptSearch::Try(const std::vector<int64_t>& values) {
 
 absl::StatusOr<int64_t> ScriptSearch::FindLargest(int64_t step, int64_t most) {
   most /= step;  // in steps from here on
-  std::vector<int64_t> next = {1, std::min(kSecondValue, most)};
+  std::vector<int64_t> next = {1};
+  if (tried_.empty()) next.push_back(std::min(kSecondValue, most));
   for (bool guess_is_good = true;;) {
     const Edge before = EdgeOf(step);
     for (int64_t& value : next) value *= step;

@@ -38,7 +38,8 @@ class ScriptSearch {
 
   // Returns the largest multiple of `step`, at most `most`, below the smallest multiple that was
   // seen to fail; 0 if `step` itself fails. Guesses by a line through the peaks of the runs that
-  // fit, and falls back to bisection. Errors: those of the runs. 1 <= step <= most <= kMaxValue.
+  // fit, and falls back to bisection. What Try() ran counts. Errors: those of the runs.
+  // 1 <= step <= most <= kMaxValue.
   absl::StatusOr<int64_t> FindLargest(int64_t step, int64_t most);
 
   const std::map<int64_t, proto::ScriptRow>& tried() const { return tried_; }  // by value

@@ -15,8 +15,10 @@ using AdviceRow = proto::Advice::Row;
 // Returns what the goal is, and how far the script is from it.
 std::string AdviceGoal(const proto::Advice& advice) {
   const AdviceRow& now = advice.as_is();
-  std::string text = StrCat("As it is, it needs ", FormatSize(now.smallest_bytes()),
-                            " of memory for PyTorch's allocator");
+  std::string text =
+      StrCat(advice.value() > 0 ? StrCat("With ", CleanText(advice.key()), "=", advice.value())
+                                : std::string("As it is"),
+             ", it needs ", FormatSize(now.smallest_bytes()), " of memory for PyTorch's allocator");
   if (advice.goal_bytes() == 0) return StrCat(text, ".\n");
   StrAppend(&text, "; ", advice.card().empty() ? "the GPU" : CleanText(advice.card()), " has ",
             FormatSize(advice.goal_bytes()));
@@ -48,6 +50,19 @@ std::string AdviceVerdict(const proto::Advice& advice) {
   return text + "\n";
 }
 
+// "24"; of which larger values were not run: "24 or more".
+std::string LargestValue(const AdviceRow& row) {
+  if (row.largest() == 0) return row.largest_is_proven() ? "none" : "?";
+  return StrCat(row.largest(), row.largest_is_proven() ? "" : " or more");
+}
+
+bool HasLargest(const proto::Advice& advice) {
+  const auto has = [](const AdviceRow& row) {
+    return row.largest() > 0 || row.largest_is_proven();
+  };
+  return has(advice.as_is()) || std::any_of(advice.rows().begin(), advice.rows().end(), has);
+}
+
 void AppendAdviceRow(const proto::Advice& advice, const AdviceRow& row, std::string* text) {
   StrAppend(text,
             absl::StrFormat("  %10s  %10s  %10s  %10s", FormatSize(row.smallest_bytes()),
@@ -55,6 +70,7 @@ void AppendAdviceRow(const proto::Advice& advice, const AdviceRow& row, std::str
                             FormatSize(row.peak_allocated_bytes()), FormatSize(row.saved_bytes())));
   if (advice.goal_bytes() > 0)
     StrAppend(text, absl::StrFormat("  %10s", FormatSize(row.spare_bytes())));
+  if (HasLargest(advice)) StrAppend(text, absl::StrFormat("  %10s", LargestValue(row)));
   StrAppend(text, "  ", row.preserves() ? "same   " : "CHANGED", "  ", CleanText(row.change()),
             row.cost().empty() ? "" : ": ", CleanText(row.cost()), "\n");
 }
@@ -68,6 +84,7 @@ std::string RenderAdvice(std::string_view what, const proto::Advice& advice) {
   StrAppend(&text,
             absl::StrFormat("  %10s  %10s  %10s  %10s", "needs", "reserved", "allocated", "saved"));
   if (advice.goal_bytes() > 0) StrAppend(&text, absl::StrFormat("  %10s", "to spare"));
+  if (HasLargest(advice)) StrAppend(&text, absl::StrFormat("  %10s", "largest"));
   StrAppend(&text, "  results  change: what it costs\n");
   AdviceRow now = advice.as_is();
   now.set_change("as it is");
@@ -79,6 +96,9 @@ std::string RenderAdvice(std::string_view what, const proto::Advice& advice) {
     if (row.error().empty()) continue;
     StrAppend(&text, "  could not be tried: ", CleanText(row.change()), ": ",
               CleanText(row.error(), 300), "\n");
+  }
+  if (HasLargest(advice)) {
+    StrAppend(&text, "\nlargest: the largest ", CleanText(advice.key()), " with which it fits.\n");
   }
   const bool has_best = advice.rows_size() > 0 && advice.rows(0).error().empty() &&
                         !advice.as_is().fits() &&

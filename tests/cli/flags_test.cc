@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "trace/value/strings.h"
+
 namespace memreplay {
 namespace {
 
@@ -75,6 +77,29 @@ TEST(Flags, ErrorsSayWhatWasMeant) {
   EXPECT_EQ(ErrorOf({"--capacity=much"}),
             "--capacity: expected a size such as 80GiB, 512MiB, 12GB or a number of bytes, found "
             "'much'");
+}
+
+// Of the script: asked about first, so that --json=? is its own as well.
+TEST(Flags, ArgumentsOfAnotherProgram) {
+  bool json = false;
+  std::vector<std::string> taken;
+  FlagSet flags("advise -- PROGRAM", "Advises.");
+  flags.AddSwitch("json", &json, "print JSON");
+  flags.AddOthers([&](std::string_view name, std::string_view value) -> absl::StatusOr<bool> {
+    if (value == "0") return absl::InvalidArgumentError("expected at least 1");
+    if (value != "?" && flags.Resembles(name)) return false;
+    taken.push_back(StrCat(name, " ", value));
+    return true;
+  });
+  const auto rest =
+      flags.ParseLeading({"--batch_size=64", "--json", "--bs=?", "--", "train.py", "--lr=3"});
+  ASSERT_TRUE(rest.ok()) << rest.status();
+  EXPECT_EQ(*rest, (std::vector<std::string>{"train.py", "--lr=3"}));
+  EXPECT_EQ(taken, (std::vector<std::string>{"batch_size 64", "bs ?"}));
+  EXPECT_TRUE(json);
+  EXPECT_FALSE(flags.Parse({"--jsno=1"}).ok());
+  EXPECT_EQ(flags.Parse({"--bs=0"}).status().message(), "expected at least 1");
+  EXPECT_EQ(taken.size(), 2u);
 }
 
 TEST(Flags, HelpListsEachFlag) {

@@ -152,8 +152,10 @@ class Answers(unittest.TestCase):
         advice = {"diagnosis": "Peak 2.00 GiB.", "rows": [row, {"change": "another", "error": "it failed"}]}
         printed = json.dumps({"command": "advise", "file": "train.py", "advice": advice}).encode()
         with mock.patch.object(_advise, "run", return_value=subprocess.CompletedProcess([], 0, printed)) as run:
-            answer = memreplay.advise("train.py", "--lr=3", card="t4", jobs=1, try_=["chunked_loss"])
-        run.assert_called_once_with(["advise", "--card=t4", "--jobs=1", "--try=chunked_loss", "--json", "--",
+            answer = memreplay.advise("train.py", "--lr=3", card="t4", jobs=1, try_=["chunked_loss"],
+                                      argument={"batch_size": "?"})
+        run.assert_called_once_with(["advise", "--card=t4", "--jobs=1", "--try=chunked_loss", "--batch_size=?",
+                                     "--json", "--",
                                      "train.py", "--lr=3"])
         self.assertEqual(answer.diagnosis, "Peak 2.00 GiB.")
         self.assertRegex(str(answer),

@@ -1,6 +1,7 @@
 // Tests the search for changes that make a script fit, over runs whose sizes are made up.
 #include "report/ask/advise_script.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -36,13 +37,15 @@ class AdviceSearch : public testing::Test {
     saves_[name] = saves;
   }
 
-  proto::AdvisedRun RunOf(const std::vector<std::string>& names) {
+  // With `value` of the key, of which each costs 10 MiB more.
+  proto::AdvisedRun RunOf(const std::vector<std::string>& names, int64_t value = 0) {
     proto::AdvisedRun run = as_is_;
-    int64_t needs = 1000;
+    int64_t needs = 1000 + 10 * value;
     for (const std::string& name : names) {
       needs -= saves_[name];
       if (saves_[name] != 0) run.add_met(name);
       if (name == failing_) run.set_error("ValueError: no");
+      if (name == value_failing_ && value > 8) run.set_error("ValueError: no");
       if (name == "pins") run.set_pinned(as_is_.pinned() + 200 * kMiB);
     }
     if (names == std::vector<std::string>{"flops"}) {
@@ -70,13 +73,19 @@ class AdviceSearch : public testing::Test {
         [&](absl::Span<const std::vector<std::string>> remedies) {
           std::vector<proto::AdvisedRun> runs;
           for (const std::vector<std::string>& names : remedies) {
-            runs.push_back(RunOf(names));
+            runs.push_back(RunOf(names, question.value));
             ran_.push_back(names);
           }
           return absl::StatusOr<std::vector<proto::AdvisedRun>>(runs);
         },
         [&](const std::vector<std::string>& remedies, const std::string&) {
           return absl::StatusOr<bool>(remedies.empty() || remedies[0] != refuted_);
+        },
+        [&](const std::vector<std::string>& remedies, absl::Span<const int64_t> values) {
+          std::vector<proto::AdvisedRun> runs;
+          for (const int64_t value : values) runs.push_back(RunOf(remedies, value));
+          values_run_ += values.size();
+          return absl::StatusOr<std::vector<proto::AdvisedRun>>(runs);
         });
     EXPECT_TRUE(advice.ok()) << advice.status();
     return *advice;
@@ -89,7 +98,8 @@ class AdviceSearch : public testing::Test {
   proto::AdvisedRun as_is_;
   std::map<std::string, int64_t> saves_;
   int64_t expandable_saves_ = 20;
-  std::string failing_, refuted_;
+  std::string failing_, refuted_, value_failing_;
+  size_t values_run_ = 0;
   std::vector<std::vector<std::string>> ran_;
 };
 
@@ -221,6 +231,72 @@ TEST_F(AdviceSearch, OnlyThoseThatAreNamed) {
   const proto::Advice advice = Advise(900, question);
   EXPECT_EQ(Remedies(advice.rows(0)), Strings{"b"});
   EXPECT_EQ(ran_.size(), 2u);
+}
+
+// The goal is a value that does not fit as it is.
+TEST_F(AdviceSearch, WithAValueThatTheScriptDoesNotHave) {
+  Offer("cheap", 300, 1);
+  AdviceQuestion question;
+  question.key = "--batch_size";
+  question.value = 30;  // 1300 MiB
+  const proto::Advice advice = Advise(1150, question);
+  EXPECT_EQ(advice.as_is().smallest_bytes(), 1300 * kMiB);
+  EXPECT_EQ(Remedies(advice.rows(0)), Strings{"cheap"});
+  EXPECT_EQ(advice.rows(0).spare_bytes(), 50 * kMiB);
+  EXPECT_EQ(values_run_, 0u);
+  EXPECT_EQ(advice.rows(0).largest(), 0);
+  EXPECT_NE(RenderAdvice("train.py", advice).find("With --batch_size=30, it needs 1.27 GiB"),
+            std::string::npos);
+}
+
+TEST_F(AdviceSearch, TheLargestValueOfEachRow) {
+  Offer("cheap", 300, 1);
+  Offer("fails", 50, 1);
+  value_failing_ = "fails";
+  AdviceQuestion question;
+  question.key = "--batch_size";
+  question.finds_largest = true;
+  for (const int64_t value : {0, 8}) {
+    question.value = value;
+    const proto::Advice advice = Advise(1205, question);  // 1105: 10 as it is, 12 with expandable
+    EXPECT_EQ(advice.as_is().largest(), 10);
+    std::map<std::string, int64_t> largest;
+    for (const proto::Advice::Row& row : advice.rows()) {
+      largest[row.remedies(0)] = row.largest();
+      EXPECT_EQ(row.largest_is_proven(), row.remedies(0) != "fails") << row.remedies(0);
+    }
+    EXPECT_EQ(largest,
+              (std::map<std::string, int64_t>{{"cheap", 40}, {"fails", 8}, {kExpandable, 12}}));
+    EXPECT_THAT(advice.notes(0), testing::StartsWith("fails: the largest --batch_size is not"));
+    const std::string text = RenderAdvice("train.py", advice);
+    EXPECT_NE(text.find("the largest --batch_size with which it fits"), std::string::npos);
+  }
+}
+
+// Not even 1 fits; and the search stops after so many runs, with what it found until then.
+TEST_F(AdviceSearch, TheLargestValueIsNoneOrNotKnown) {
+  expandable_saves_ = 0;
+  Offer("a", 400, 1);
+  Offer("b", 300, 2);
+  AdviceQuestion question;
+  question.key = "--batch_size";
+  question.finds_largest = true;
+  const proto::Advice none = Advise(1100, question);
+  EXPECT_EQ(none.as_is().largest(), 0);
+  EXPECT_TRUE(none.as_is().largest_is_proven());
+  values_run_ = 0;
+  question.max_runs = 5;
+  const proto::Advice stopped = Advise(1100, question);
+  EXPECT_EQ(values_run_, 5u);  // two as it is, three with a: 1, 8 and what the line says
+  std::map<std::string, std::pair<int64_t, bool>> largest;
+  for (const proto::Advice::Row& row : stopped.rows()) {
+    largest[row.remedies(0)] = {row.largest(), row.largest_is_proven()};
+  }
+  EXPECT_EQ(largest, (std::map<std::string, std::pair<int64_t, bool>>{
+                         {kExpandable, {0, true}}, {"a", {40, false}}, {"b", {0, false}}}));
+  EXPECT_EQ(stopped.notes(0),
+            "Only 5 runs looked for the largest --batch_size; --max-runs allows more.");
+  EXPECT_NE(RenderAdvice("train.py", stopped).find("40 or more"), std::string::npos);
 }
 
 TEST_F(AdviceSearch, CombinationsAreLimited) {
