@@ -1,5 +1,6 @@
 """Notes what Python knows of a script's memory while PyTorch records it: which module runs, where backward and the
-optimizer begin and end, and which addresses are parameters, gradients or the optimizer's state.
+optimizer begin and end, which addresses are parameters, gradients or the optimizer's state, and where the script
+changes the allocator's settings.
 
 A note makes no event. Its place is the number of allocations and frees that PyTorch has counted so far
 (torch.cuda.memory_stats(): "allocation.all.allocated" and "freed"), which is a position in the recording. The notes are
@@ -11,7 +12,9 @@ so it imports nothing of either.
 
 from __future__ import annotations
 
+import functools
 import gc
+import os
 import sys
 import threading
 import weakref
@@ -22,8 +25,11 @@ VERSION = 1
 
 # The snapshot has these texts; a reader ignores unknown ones.
 KINDS = ("forward", "evaluation", "module", "backward", "optimizer", "end", "parameter", "buffer", "gradient",
-         "optimizer_state", "input", "output", "loss")
+         "optimizer_state", "input", "output", "loss", "settings")
 _NUMBER = {kind: number for number, kind in enumerate(KINDS)}
+# The functions of torch._C that change the allocator's settings, by release.
+_SETTERS = ("_cuda_cudaCachingAllocator_set_allocator_settings", "_accelerator_setAllocatorSettings")
+_VARIABLES = ("PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_HIP_ALLOC_CONF", "PYTORCH_ALLOC_CONF")  # before 2.10 the first alone
 _MAX_DEPTH = 4  # of containers in what a module takes and returns
 _NO_MEMORY = (RuntimeError, AttributeError, NotImplementedError, TypeError)  # what tensors without memory raise
 
@@ -95,6 +101,8 @@ class Notes:
         self._engine: Optional[_Engine] = None
         self._undo_watching: Optional[Callable[[], Any]] = None
         self._is_compiled: Set[str] = set()  # "module", "function"
+        self._settings: List[str] = []  # the first that held, and those that were set before start()
+        self._setters: List[Tuple[str, Any]] = []
         self._is_on = False
         dynamo = sys.modules.get("torch._dynamo.eval_frame")
         if dynamo is None:
@@ -104,6 +112,7 @@ class Notes:
             if any(callable(backend) for backend in backends):  # None is that of torch._dynamo.disable()
                 self._is_compiled.add("function")  # whatever it was
             self._before_compiling(dynamo)
+        self._watch_settings()
 
     # On and off.
 
@@ -128,6 +137,9 @@ class Notes:
         self._is_on = False
         self._leave_modules()
         self._leave_functions()
+        for name, setter in self._setters:
+            setattr(self.torch._C, name, setter)
+        self._setters = []
         if self._undo_watching is not None:
             self._undo_watching()
 
@@ -164,6 +176,45 @@ class Notes:
         context.__call__ = call
         self._undo_watching = lambda: \
             setattr(context, "__call__", own) if own is not None else delattr(context, "__call__")
+
+    # Settings.
+
+    def _watch_settings(self) -> None:
+        for name in _SETTERS:
+            setter = getattr(self.torch._C, name, None)
+            if setter is not None:
+                self._setters.append((name, setter))
+                setattr(self.torch._C, name, self._noting(setter))
+
+    def _noting(self, setter: Callable[[str], Any]) -> Callable[[str], Any]:
+        @functools.wraps(setter)
+        def noted(settings: str) -> Any:
+            if not self._settings:
+                self._settings.append(self._settings_in_force())
+            try:
+                return setter(settings)  # what it refuses, it may apply in part
+            finally:
+                self._note_settings(settings)
+        return noted
+
+    def _settings_in_force(self) -> str:
+        known = _VARIABLES if hasattr(self.torch._C, "_accelerator_setAllocatorSettings") else _VARIABLES[:1]
+        return next((os.environ[name] for name in known if name in os.environ), "")
+
+    def _note_settings(self, settings: str) -> None:
+        if not self._ready():
+            self._settings.append(settings)
+            return
+        text = self._names.setdefault(settings, len(self._names))
+        for device in range(self.torch.cuda.device_count()):
+            self._places[device] = self._place(device)
+            self._rows.append((device, _NUMBER["settings"], self._places[device], text, 0))
+
+    def _first_settings(self, rows: List[Tuple[int, int, int, int, int]]) -> List[Tuple[int, int, int, int, int]]:
+        """What held at the start, if it did not hold to the end."""
+        changed = {row[0] for row in rows if row[1] == _NUMBER["settings"]}
+        texts = [self._names.setdefault(settings, len(self._names)) for settings in self._settings]
+        return [(device, _NUMBER["settings"], 0, text, 0) for device in changed for text in texts]
 
     # Places and rows.
 
@@ -392,7 +443,7 @@ class Notes:
             known, self._known = self._known, {}
             self._places = dict(end)
             self._see_all()
-            rows = self._rows
+            rows = self._first_settings(self._rows) + self._rows
             self._rows, self._known = before, known
         devices = []
         for device in sorted({row[0] for row in rows}):

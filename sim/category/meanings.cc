@@ -42,7 +42,10 @@ class Finder {
       : schedule_(schedule),
         trace_(schedule.trace()),
         notes_(schedule.device_trace().notes),
-        use_notes_(use_notes && !notes_.empty()) {}
+        use_notes_(use_notes &&
+                   std::any_of(notes_.begin(), notes_.end(), [](const MemoryNote& note) {
+                     return note.kind != NoteKind::kSettings;
+                   })) {}
 
   Meanings Find() {
     found_.modules.emplace_back();
@@ -239,6 +242,7 @@ class Finder {
     for (uint64_t i = 0; i <= events_; ++i) {
       for (; note < notes_.size() && notes_[note].event <= i; ++note) {
         const MemoryNote& said = notes_[note];
+        if (said.kind == NoteKind::kSettings) continue;
         const std::string_view name = trace_.strings[said.name];
         if (const std::optional<Category> category = CategoryOfNote(said.kind)) {
           const auto found = live.find(said.address.value());

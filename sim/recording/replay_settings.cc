@@ -1,18 +1,50 @@
 #include "sim/recording/replay_settings.h"
 
+#include <algorithm>
 #include <bit>
 #include <utility>
 
 #include "sim/settings/conf_lint.h"
+#include "trace/schedule/settings_changes.h"
 #include "trace/value/strings.h"
 
 namespace memreplay {
 namespace {
 
+// Returns a sentence about the changes on the device with most of them; "" if there are none.
+std::string DescribeChanges(const Trace& trace) {
+  std::vector<SettingsChange> changes;
+  for (size_t device = 0; device < trace.devices.size(); ++device) {
+    std::vector<SettingsChange> own = SettingsChanges(trace, device);
+    if (own.size() > changes.size()) changes = std::move(own);
+  }
+  if (changes.empty()) return "";
+  std::string text = StrCat("the script changed the allocator's settings ", changes.size(),
+                            changes.size() == 1 ? " time" : " times");
+  constexpr size_t kShown = 4;
+  for (size_t i = 0; i < std::min(changes.size(), kShown); ++i) {
+    const std::string_view conf = trace.strings[changes[i].text];
+    StrAppend(&text, i == 0 ? ": " : ", ", "at event ", changes[i].event, " to ",
+              conf.empty() ? "the defaults" : conf);
+  }
+  if (changes.size() > kShown) StrAppend(&text, " and so on");
+  return text;
+}
+
 // Returns the config under which the file was recorded, or that a written schedule's header sets.
 absl::StatusOr<AllocatorConfig> RecordedConfig(const Trace& trace, const TorchProfile& profile,
                                                std::vector<std::string>* notes) {
   AllocatorConfig config;
+  if (const std::vector<uint32_t> start = SettingsAtStart(trace); !start.empty()) {
+    for (const uint32_t text : start) {
+      // Of a text that PyTorch rejects it applies the beginning, too.
+      ParseAllocatorConf(trace.strings[text], profile, &config, notes).IgnoreError();
+    }
+    if (std::string changes = DescribeChanges(trace); !changes.empty()) {
+      notes->push_back(std::move(changes));
+    }
+    return config;
+  }
   const std::string conf = trace.settings.has_value() ? trace.settings->conf : "";
   const absl::Status parsed = ParseAllocatorConf(conf, profile, &config, notes);
   if (!parsed.ok()) {

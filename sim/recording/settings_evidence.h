@@ -18,9 +18,10 @@ struct OtherSettings {
   std::string sign;  // "event 3 obtained a segment of ... bytes, where these settings request ..."
 };
 
-// Returns the first new memory (a segment's size, or its being mapped or not) or block that
-// `config` would not have led to; nullopt if there is none. A file lists the settings at its end,
-// and PyTorch does not record changes. O(events).
+// Returns the first new memory (a segment's size, or its being mapped or not) or block to which
+// `config`, with which the recording began, and the changes that Python noted would not have led;
+// nullopt if there is none. A file lists the settings at its end, and PyTorch does not record
+// changes. O(events).
 std::optional<OtherSettings> FindOtherSettings(const Schedule& schedule,
                                                const AllocatorConfig& config,
                                                const TorchProfile& profile);

@@ -133,6 +133,7 @@ absl::StatusOr<ReplayResult> ReplayBy(
 
   RunOptions run_options = options;
   run_options.device = &device;
+  run_options.conf = plan.config->conf;
   ReplayResult result;
   result.run = caching != nullptr ? run(*caching, run_options)
                                   : Run(schedule, allocator, observer, run_options);

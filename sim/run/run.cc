@@ -22,13 +22,14 @@ absl::Status ApplyFraction(std::string_view text, Allocator& allocator) {
 
 namespace run_internal {
 
-absl::Status ApplyOther(const Event& request, const StringTable& strings, Allocator& allocator,
-                        Observer& observer) {
+absl::Status ApplyOther(const Event& request, const StringTable& strings, const RunOptions& options,
+                        Allocator& allocator, Observer& observer) {
   switch (request.kind) {
     case EventKind::kMark: observer.OnEvent(request); return absl::OkStatus();
     case EventKind::kSettings:
       observer.OnEvent(request);
-      return allocator.ApplySettings(strings[request.text_or_stack]);
+      return allocator.ApplySettings(request.restores_settings() ? options.conf
+                                                                 : strings[request.text_or_stack]);
     case EventKind::kFraction:
       observer.OnEvent(request);
       return ApplyFraction(strings[request.text_or_stack], allocator);

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <type_traits>
 #include <vector>
 
@@ -47,6 +48,8 @@ struct RunOptions {
   bool check_invariants = false;         // after every request; slow
   Device* device = nullptr;              // informed which request comes next; not owned
   Intervention* intervention = nullptr;  // not owned
+  // The settings that the run began with: what restores_settings() goes back to.
+  std::string_view conf = {};
 };
 
 // Calls allocator.Apply(request, observer) for each request. Observers see marks and settings too.
@@ -72,8 +75,8 @@ template <typename Known>
 }
 
 // Applies a request that is neither an allocation nor a free.
-absl::Status ApplyOther(const Event& request, const StringTable& strings, Allocator& allocator,
-                        Observer& observer);
+absl::Status ApplyOther(const Event& request, const StringTable& strings, const RunOptions& options,
+                        Allocator& allocator, Observer& observer);
 void Note(size_t request, const absl::Status& status, RunResult& result);
 
 inline constexpr size_t kAhead = 12;  // requests; about as long as memory takes to answer
@@ -102,7 +105,7 @@ RunResult Loop(const Schedule& schedule, AnyAllocator& allocator, AnyObserver& o
     const bool is_usual = request.kind == EventKind::kAlloc || request.kind == EventKind::kFree;
     const absl::Status status =
         is_usual ? ApplyTo(request, allocator, observer)
-                 : ApplyOther(request, schedule.trace().strings, allocator, observer);
+                 : ApplyOther(request, schedule.trace().strings, options, allocator, observer);
     if (!status.ok()) [[unlikely]] {
       Note(i, status, result);
     }

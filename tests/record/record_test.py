@@ -198,6 +198,22 @@ class RecordTest(Case):
         self.same_left_alone(run, "pools.py")
         self.runs("gone_pools.py")
 
+    def test_settings_that_change(self):
+        for conf in ("", "max_split_size_mb:100"):
+            for early in ((), ("early",)):
+                with self.subTest(conf, early=early):
+                    run = self.record("settings.py", *early, environment={"PYTORCH_CUDA_ALLOC_CONF": conf})
+                    self.assertEqual(run.status, 0, run.output)
+                    notes = events.load(run.snapshot)["memreplay"]
+                    (device,) = notes["devices"]
+                    rows = [(place, notes["names"][name]) for kind, place, name in zip(*(device[key] for key in (
+                        "kind", "place", "name"))) if notes["kinds"][kind] == "settings"]
+                    self.assertEqual(rows[0], (0, conf))
+                    self.assertEqual(rows[1][0] == 0, bool(early))
+                    self.assertEqual([text for place, text in rows[1:3]], ["max_split_size_mb:24", ""])
+                    self.holds(run, " ".join(["settings.py", *early, *([conf] if conf else [])]))
+        self.same_left_alone(self.record("settings.py"), "settings.py")
+
     def test_one_rank_of_a_job(self):
         flags = ["--ranks", "8", "--rank", "3", "--nccl", "256MiB"]
         # Earlier releases have no fully_shard() or no device meshes.

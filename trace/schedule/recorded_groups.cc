@@ -23,12 +23,19 @@ bool IsSupply(const Event& event) {
 class Grouper {
  public:
   Grouper(const EventView& events, absl::Span<const EventRole> roles, const GroupingFacts& facts)
-      : events_(events), roles_(roles), facts_(facts), reserved_(facts.reserved_at_start) {}
+      : events_(events),
+        roles_(roles),
+        facts_(facts),
+        settings_(facts.settings),
+        reserved_(facts.reserved_at_start) {}
 
   std::vector<RecordedGroup> Run() {
     groups_.reserve(events_.size() / 2 + 1);
     const auto count = static_cast<uint32_t>(events_.size());
     for (uint32_t i = 0; i < count;) {
+      for (; change_ < facts_.changes.size() && facts_.changes[change_].first <= i; ++change_) {
+        settings_ = facts_.changes[change_].second;
+      }
       switch (roles_[i]) {
         case EventRole::kLateCompletion:
         case EventRole::kSegmentEffect: AddEffect(i++); break;
@@ -127,7 +134,7 @@ class Grouper {
     if (JustFreed(malloc) || WouldHaveServed(request, foreign_end, release_end)) return release_end;
     if (stacks_known) return foreign_end;
     const bool driver_had_room = reserved_before_ + supply <= facts_.peak_reserved;
-    if (!failed && driver_had_room && !supplied_before && !facts_.releases_may_be_partial) {
+    if (!failed && driver_had_room && !supplied_before && !settings_.releases_may_be_partial) {
       return release_end;
     }
     return begin_;
@@ -162,14 +169,15 @@ class Grouper {
   Bytes Rounded(Bytes size) const {
     const uint64_t bytes = std::max<uint64_t>(size.value(), 1);
     const uint64_t step =
-        facts_.roundup_divisions == 0 ? 1 : std::bit_floor(bytes) / facts_.roundup_divisions;
+        settings_.roundup_divisions == 0 ? 1 : std::bit_floor(bytes) / settings_.roundup_divisions;
     return RoundUp(size, Bytes(std::max<uint64_t>(step, 512)));
   }
 
   // Returns whether a cached block of `size` bytes certainly serves a request for `needed`.
   bool Serves(Bytes size, Bytes needed) const {
-    if (!facts_.max_split_size.has_value() || size < *facts_.max_split_size) return size >= needed;
-    return needed >= *facts_.max_split_size && size >= needed && size < needed + kMaxLeftOver;
+    const std::optional<Bytes>& limit = settings_.max_split_size;
+    if (!limit.has_value() || size < *limit) return size >= needed;
+    return needed >= *limit && size >= needed && size < needed + kMaxLeftOver;
   }
 
   // Returns whether `release` belongs to the kind of pool, small or large, that serves `request`.
@@ -192,6 +200,8 @@ class Grouper {
   const EventView events_;
   const absl::Span<const EventRole> roles_;
   const GroupingFacts facts_;
+  SettingsFacts settings_;  // current
+  size_t change_ = 0;       // next of the changes
   std::vector<RecordedGroup> groups_;
   bool pending_ = false;  // there are effects since begin_ that belong to no request yet
   uint32_t begin_ = 0;

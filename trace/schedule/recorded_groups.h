@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "absl/types/span.h"
@@ -32,10 +33,8 @@ struct RecordedGroup {
   uint32_t request = 0;  // index of the request's own event, or kInferredEmptyCache
 };
 
-// Facts about the whole recording that determine the groups.
-struct GroupingFacts {
-  Bytes reserved_at_start;  // bytes of the segments that existed before the first event
-  Bytes peak_reserved;      // maximum over the trace
+// What settings mean for the groups.
+struct SettingsFacts {
   // True if settings allow a malloc to release segments although the driver did not refuse (garbage
   // collection), or only some of them (max_split_size).
   bool releases_may_be_partial = false;
@@ -45,6 +44,15 @@ struct GroupingFacts {
   // The minimum number of steps, over all sizes, into which roundup_power2_divisions divides the
   // range between two powers of two; 0: requests are rounded to 512 bytes.
   uint64_t roundup_divisions = 0;
+};
+
+// Facts about the whole recording that determine the groups.
+struct GroupingFacts {
+  Bytes reserved_at_start;  // bytes of the segments that existed before the first event
+  Bytes peak_reserved;      // maximum over the trace
+  SettingsFacts settings;   // at the start
+  // Other settings, each from an event on; ascending.
+  std::vector<std::pair<uint64_t, SettingsFacts>> changes;
   // The page size of expandable segments in large pools; zero: unknown.
   Bytes large_page = MiB(20);
   // False if the trace records its own empty_cache requests, so that none is inferred.

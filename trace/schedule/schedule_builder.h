@@ -9,6 +9,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "trace/schedule/recorded_groups.h"
 #include "trace/schedule/schedule.h"
+#include "trace/schedule/settings_changes.h"
 
 namespace memreplay {
 
@@ -39,6 +40,7 @@ class ScheduleBuilder {
   // For recordings, called in this order (schedule_recorded.cc).
   void FindAllocations();  // up to SortStarts()
   void ReportPools();
+  void ReadSettings();
   void Identify();  // ids, roles, start allocations that the trace frees
   void IdentifyAlloc(uint32_t i);
   uint32_t IdentifyFree(uint32_t i);  // returns the last event handled
@@ -56,6 +58,8 @@ class ScheduleBuilder {
   void EmitEmptyCache(const RecordedGroup& group);
   void EmitPoolReleases(const RecordedGroup& group);
   void EmitStreamDone(uint32_t rank, uint32_t recorded_begin);
+  // Emits the settings that the script changed up to this event.
+  void EmitSettings(uint32_t recorded_begin);
   // Adds a request; `event` is the one that stands for it, or kNoEvent.
   void Emit(const Event& request, uint32_t event, uint32_t recorded_begin);
   void AddRequest(const Event& request, uint32_t event);
@@ -71,6 +75,8 @@ class ScheduleBuilder {
   bool has_completions_ = false;  // the file records when frees complete
   bool infer_record_stream_ = true;
   GroupingFacts facts_;
+  std::vector<SettingsChange> changes_;
+  size_t next_change_ = 0;
   bool infer_pool_release_ = true;
   std::vector<bool> pool_released_;  // by pool
 

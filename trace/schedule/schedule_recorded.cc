@@ -5,9 +5,13 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/strings/ascii.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "trace/schedule/recorded_pools.h"
 #include "trace/schedule/schedule_builder.h"
+#include "trace/value/strings.h"
 
 namespace memreplay {
 namespace {
@@ -17,6 +21,53 @@ std::string At(Address address) { return absl::StrCat("address 0x", absl::Hex(ad
 bool IsSegmentEffect(EventKind kind) {
   return kind == EventKind::kSegmentAlloc || kind == EventKind::kSegmentFree ||
          kind == EventKind::kSegmentMap || kind == EventKind::kSegmentUnmap;
+}
+
+void AddDivisions(uint64_t divisions, SettingsFacts* facts) {
+  if (divisions == 0) return;
+  const uint64_t least = facts->roundup_divisions;
+  facts->roundup_divisions = least == 0 ? divisions : std::min(least, divisions);
+}
+
+SettingsFacts FactsOf(const RecordedSettings& settings) {
+  SettingsFacts facts;
+  if (const int64_t bytes = settings.max_split_size.value_or(-1); bytes >= 0) {
+    facts.max_split_size = Bytes(static_cast<uint64_t>(bytes));
+  }
+  facts.releases_may_be_partial =
+      facts.max_split_size.has_value() || settings.garbage_collection_threshold.value_or(0) > 0;
+  for (const auto& [megabytes, divisions] : settings.roundup_power2_divisions) {
+    AddDivisions(divisions, &facts);
+  }
+  return facts;
+}
+
+// Returns the facts of a text that a script set, such as
+// "max_split_size_mb:20,roundup_power2_divisions:[256:1,>:4]". Each text resets all of them.
+SettingsFacts FactsOf(std::string_view conf) {
+  SettingsFacts facts;
+  for (const absl::string_view part : absl::StrSplit(ToAbsl(conf), absl::ByAnyChar(",[]"))) {
+    const std::pair<absl::string_view, absl::string_view> words =
+        absl::StrSplit(part, absl::MaxSplits(':', 1));
+    const absl::string_view key = absl::StripAsciiWhitespace(words.first);
+    uint64_t number = 0;
+    double share = 0;
+    if (key == "max_split_size_mb" && absl::SimpleAtoi(words.second, &number)) {
+      facts.max_split_size = MiB(std::min(number, kMaxDeviceMemory / MiB(1)));
+      facts.releases_may_be_partial = true;
+    } else if (key == "garbage_collection_threshold" && absl::SimpleAtod(words.second, &share)) {
+      facts.releases_may_be_partial |= share > 0;
+    } else if ((key == "roundup_power2_divisions" || key == ">" ||
+                absl::SimpleAtoi(key, &number)) &&
+               absl::SimpleAtoi(words.second, &number)) {
+      AddDivisions(number, &facts);
+    }
+  }
+  return facts;
+}
+
+bool SetsLargeSegments(std::string_view conf) {
+  return conf.find("large_segment_size") != std::string_view::npos;
 }
 
 }  // namespace
@@ -33,23 +84,31 @@ void ScheduleBuilder::ReportPools() {
   }
 }
 
+void ScheduleBuilder::ReadSettings() {
+  const Trace& trace = schedule_.trace();
+  if (const auto& settings = trace.settings; settings.has_value()) {
+    facts_.settings = FactsOf(*settings);
+    if (SetsLargeSegments(settings->conf)) facts_.large_page = Bytes();
+  }
+  const std::vector<uint32_t> start = SettingsAtStart(trace);
+  if (start.empty()) return;
+  facts_.settings = FactsOf(trace.strings[start.back()]);
+  for (const uint32_t text : start) {
+    if (SetsLargeSegments(trace.strings[text])) facts_.large_page = Bytes();
+  }
+  changes_ = SettingsChanges(trace, schedule_.device_index());
+  for (const SettingsChange& change : changes_) {
+    const std::string_view text = trace.strings[change.text];
+    facts_.changes.emplace_back(change.event, FactsOf(text));
+    if (SetsLargeSegments(text)) facts_.large_page = Bytes();
+  }
+}
+
 void ScheduleBuilder::Identify() {
   const absl::Span<const Event> events = source_.events.kept();
   const uint32_t count = event_count();
   roles_.assign(count, EventRole::kAside);
-  if (const auto& settings = schedule_.trace().settings; settings.has_value()) {
-    if (const int64_t bytes = settings->max_split_size.value_or(-1); bytes >= 0) {
-      facts_.max_split_size = Bytes(static_cast<uint64_t>(bytes));
-    }
-    facts_.releases_may_be_partial =
-        facts_.max_split_size.has_value() || settings->garbage_collection_threshold.value_or(0) > 0;
-    if (settings->conf.find("large_segment_size") != std::string::npos) facts_.large_page = Bytes();
-    for (const auto& [megabytes, divisions] : settings->roundup_power2_divisions) {
-      if (divisions == 0) continue;
-      const uint64_t least = facts_.roundup_divisions;
-      facts_.roundup_divisions = least == 0 ? divisions : std::min(least, divisions);
-    }
-  }
+  ReadSettings();
   // A block that is pending at the end shows that frees can be late, even if none completes in the
   // trace.
   for (const SegmentInfo& segment : source_.final_state) {
@@ -363,6 +422,7 @@ void ScheduleBuilder::MakeRequests() {
 }
 
 void ScheduleBuilder::EmitGroup(const RecordedGroup& group) {
+  EmitSettings(group.begin);
   if (late_count_ > 0) EmitCompletions(group);
   if (group.request == RecordedGroup::kInferredEmptyCache) return EmitEmptyCache(group);
   EmitPoolReleases(group);
@@ -472,6 +532,18 @@ void ScheduleBuilder::EmitCompletions(const RecordedGroup& group) {
         EmitStreamDone(rank, group.begin);
       }
     }
+  }
+}
+
+void ScheduleBuilder::EmitSettings(uint32_t recorded_begin) {
+  for (; next_change_ < changes_.size() && changes_[next_change_].event <= recorded_begin;
+       ++next_change_) {
+    const SettingsChange& change = changes_[next_change_];
+    Event request;
+    request.kind = EventKind::kSettings;
+    request.set_restores_settings(change.is_restoring);
+    request.text_or_stack = change.text;
+    Emit(request, kNoEvent, recorded_begin);
   }
 }
 

@@ -101,6 +101,8 @@ struct Event {
   }
   uint64_t fail_count() const { return NumberOf(EventKind::kFailNext); }
   uint64_t pool_flags() const { return NumberOf(EventKind::kPoolCreate); }
+  // Whether a kSettings goes back to the settings at the start.
+  bool restores_settings() const { return NumberOf(EventKind::kSettings) != 0; }
   Bytes device_free() const {  // of a kOom: bytes that the driver has free
     Expect(EventKind::kOom);
     return Bytes(address.value());
@@ -113,6 +115,7 @@ struct Event {
   void set_mark(MarkKind mark) { SetNumber(EventKind::kMark, static_cast<uint64_t>(mark)); }
   void set_fail_count(uint64_t count) { SetNumber(EventKind::kFailNext, count); }
   void set_pool_flags(uint64_t flags) { SetNumber(EventKind::kPoolCreate, flags); }
+  void set_restores_settings(bool yes) { SetNumber(EventKind::kSettings, yes ? 1 : 0); }
   void set_oom(Bytes device_free) {
     kind = EventKind::kOom;
     address = Address(device_free.value());

@@ -29,13 +29,16 @@ enum class NoteKind : uint8_t {
   kInput,   // an argument of a model
   kOutput,  // a result of a model
   kLoss,    // a number that a model returned or that backward started from
+  // The script set the allocator's settings; name = the text. The first note of a device has the
+  // text that held before any change.
+  kSettings,
 };
-inline constexpr size_t kNoteKinds = static_cast<size_t>(NoteKind::kLoss) + 1;
+inline constexpr size_t kNoteKinds = static_cast<size_t>(NoteKind::kSettings) + 1;
 
 // The names in files, by kind.
 inline constexpr std::array<std::string_view, kNoteKinds> kNoteNames = {
-    "forward", "evaluation", "module",          "backward", "optimizer", "end", "parameter",
-    "buffer",  "gradient",   "optimizer_state", "input",    "output",    "loss"};
+    "forward", "evaluation", "module",          "backward", "optimizer", "end",  "parameter",
+    "buffer",  "gradient",   "optimizer_state", "input",    "output",    "loss", "settings"};
 
 inline std::optional<NoteKind> NoteKindFromName(std::string_view name) {
   for (size_t i = 0; i < kNoteKinds; ++i) {

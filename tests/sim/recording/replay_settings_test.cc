@@ -3,6 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <vector>
+
+#include "trace/schedule/settings_changes.h"
 
 namespace memreplay {
 namespace {
@@ -40,6 +43,44 @@ void AddSettingsEvent(Trace& trace, const std::string& conf) {
   Event& event = trace.devices[0].events.emplace_back();
   event.kind = EventKind::kSettings;
   event.text_or_stack = trace.strings.Intern(conf);
+}
+
+void AddNote(Trace& trace, uint64_t event, const std::string& conf, size_t device = 0) {
+  MemoryNote note;
+  note.kind = NoteKind::kSettings;
+  note.event = event;
+  note.name = trace.strings.Intern(conf);
+  trace.devices[device].notes.push_back(note);
+}
+
+TEST(ResolveSettings, NotedChangesSayWhatTheRecordingBeganWith) {
+  Trace trace = Recording();
+  trace.devices.emplace_back().device = 1;
+  for (size_t device = 0; device < 2; ++device) {
+    AddNote(trace, 0, "expandable_segments:True,max_split_size_mb:100", device);
+    AddNote(trace, 0, "garbage_collection_threshold:0.5", device);
+    AddNote(trace, 9 * device, "max_split_size_mb:20", device);
+    AddNote(trace, 12, "garbage_collection_threshold:0.5", device);
+  }
+  // The third came after the first event of device 1, so the first two are what both began with.
+  const auto settings = ResolveSettings(trace, {});
+  ASSERT_TRUE(settings.ok()) << settings.status();
+  EXPECT_EQ(settings->config, settings->recorded_config);
+  EXPECT_EQ(settings->config.conf, "garbage_collection_threshold:0.5");
+  EXPECT_TRUE(settings->config.expandable_segments);
+  EXPECT_EQ(settings->config.max_split_size, kUnlimited);  // each text resets it
+  EXPECT_EQ(settings->config.garbage_collection_threshold, 0.5);
+  ASSERT_EQ(settings->notes.size(), 1u);
+  EXPECT_EQ(settings->notes[0],
+            "the script changed the allocator's settings 2 times: at event 0 to "
+            "max_split_size_mb:20, at event 12 to garbage_collection_threshold:0.5");
+
+  const std::vector<SettingsChange> changes = SettingsChanges(trace, 1);
+  ASSERT_EQ(changes.size(), 2u);
+  EXPECT_EQ(changes[0].event, 9u);
+  EXPECT_EQ(trace.strings[changes[0].text], "max_split_size_mb:20");
+  EXPECT_FALSE(changes[0].is_restoring);
+  EXPECT_TRUE(changes[1].is_restoring);
 }
 
 TEST(ResolveSettings, TheReleaseIsTheOneThatTheFileSays) {

@@ -134,6 +134,39 @@ TEST(ReplayWhatIf, SaysWhyTheRecordedStartCannotBe) {
   EXPECT_EQ(result->start_note, "the recording began with expandable segments");
 }
 
+TEST(ReplayWhatIf, ChangesOfSettingsStayAndRestoringOnesGoBackToTheAskedSettings) {
+  auto trace = std::make_shared<Trace>();
+  trace->streams = {StreamHandle(0)};
+  DeviceTrace& device = trace->devices.emplace_back();
+  for (uint64_t i = 0; i < 3; ++i) {
+    const uint64_t address = kBase + i * (20 << 20);
+    device.events.push_back(Make(EventKind::kSegmentAlloc, address, 20 << 20));
+    device.events.push_back(Make(EventKind::kAlloc, address, (5 << 20) + 1));
+  }
+  const auto note = [&](uint64_t event, const char* conf) {
+    MemoryNote& made = device.notes.emplace_back();
+    made.kind = NoteKind::kSettings;
+    made.event = event;
+    made.name = trace->strings.Intern(conf);
+  };
+  note(0, "");
+  note(2, "max_split_size_mb:20");
+  note(4, "");
+  const Schedule schedule = Schedule::Build(trace, 0);
+  SettingsRequest request;
+  request.conf = "roundup_power2_divisions:2";
+  request.torch = "2.15";
+  Recorder recorder;
+  const auto result = ReplayWhatIf(schedule, Settings(*trace, request), &recorder);
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_TRUE(result->run.failures.empty());
+  std::vector<Bytes> blocks;
+  for (const Event& event : recorder.events) {
+    if (event.kind == EventKind::kAlloc) blocks.push_back(event.block_size);
+  }
+  EXPECT_EQ(blocks, (std::vector<Bytes>{MiB(6), MiB(5) + Bytes(512), MiB(6)}));
+}
+
 TEST(ReplayWhatIf, SamplesFragmentationWhereReservedPeaks) {
   const auto trace =
       Program({Make(EventKind::kAlloc, 1, 30 << 20), Make(EventKind::kFree, 1, 0),

@@ -48,6 +48,7 @@ class Program {
   void RunRandom() {
     for (uint32_t i = 0; i < made_.requests; ++i) {
       ++stack_;
+      if (!made_.changes.empty()) ChangeSettings(i);
       if (made_.pools > 0 && i % 31 == 0) SwitchPool();
       const uint64_t dice = Below(100);
       // Phases of growth and of shrinking, so that segments become free.
@@ -126,6 +127,22 @@ class Program {
       }
     }
     Ask(EventKind::kFree, id, Bytes(), 0);
+  }
+
+  void ChangeSettings(uint32_t request) {
+    const auto distance = static_cast<uint32_t>(made_.requests / (made_.changes.size() + 1));
+    if (request % distance != 0 || request / distance > made_.changes.size()) return;
+    MemoryNote note;
+    note.kind = NoteKind::kSettings;
+    note.event = trace_.devices[0].events.size();
+    if (request > 0) {
+      const std::string& text = made_.changes[request / distance - 1];
+      (void)allocator_.ApplySettings(text);
+      note.name = trace_.strings.Intern(text);
+    } else {
+      note.name = trace_.strings.Intern(made_.config.conf);
+    }
+    trace_.devices[0].notes.push_back(note);
   }
 
   // Ends the pool that is being filled, or begins another.
@@ -238,6 +255,8 @@ std::shared_ptr<const Trace> WithoutHead(const Made& made, size_t events) {
   auto trace = std::make_shared<Trace>(MakeRecording(made));
   std::vector<Event>& all = trace->devices[0].events.kept();
   all.erase(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(std::min(events, all.size())));
+  for (MemoryNote& note : trace->devices[0].notes)
+    note.event -= std::min<uint64_t>(note.event, events);
   return trace;
 }
 

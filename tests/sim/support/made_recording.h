@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -31,6 +32,8 @@ struct Made {
   bool event_pools = true;     // events name their pools, as from 2.13 on
   Bytes largest = MiB(64);     // requests are log-uniform up to this
   bool few_sizes = false;      // many blocks of equal sizes
+  // Settings that the script sets on the way, at equal distances, and that Python notes.
+  std::vector<std::string> changes = {};
 };
 
 // Returns what a snapshot with blocks and events of a release has and lacks.

@@ -1,0 +1,43 @@
+#include "trace/schedule/settings_changes.h"
+
+#include <optional>
+#include <utility>
+
+namespace memreplay {
+namespace {
+
+std::vector<MemoryNote> SettingsOf(const DeviceTrace& device) {
+  std::vector<MemoryNote> found;
+  for (const MemoryNote& note : device.notes) {
+    if (note.kind == NoteKind::kSettings) found.push_back(note);
+  }
+  return found;
+}
+
+}  // namespace
+
+std::vector<uint32_t> SettingsAtStart(const Trace& trace) {
+  // Each device has the same texts, but its first event may have come before other changes.
+  std::optional<std::vector<uint32_t>> least;
+  for (const DeviceTrace& device : trace.devices) {
+    const std::vector<MemoryNote> notes = SettingsOf(device);
+    if (notes.empty()) continue;
+    std::vector<uint32_t> texts = {notes[0].name};
+    for (size_t i = 1; i < notes.size() && notes[i].event == 0; ++i) texts.push_back(notes[i].name);
+    if (!least.has_value() || texts.size() < least->size()) least = std::move(texts);
+  }
+  return least.value_or(std::vector<uint32_t>());
+}
+
+std::vector<SettingsChange> SettingsChanges(const Trace& trace, size_t device_index) {
+  std::vector<SettingsChange> changes;
+  const std::vector<MemoryNote> notes = SettingsOf(trace.devices[device_index]);
+  if (notes.empty()) return changes;
+  const std::vector<uint32_t> start = SettingsAtStart(trace);
+  for (size_t i = start.size(); i < notes.size(); ++i) {
+    changes.push_back({notes[i].event, notes[i].name, notes[i].name == start.back()});
+  }
+  return changes;
+}
+
+}  // namespace memreplay

@@ -1,0 +1,32 @@
+// The settings that a script gave the allocator while it was recorded, as Python noted them
+// (NoteKind::kSettings). Without such notes a file does not report changes.
+#ifndef MEMREPLAY_TRACE_SCHEDULE_SETTINGS_CHANGES_H_
+#define MEMREPLAY_TRACE_SCHEDULE_SETTINGS_CHANGES_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "trace/value/trace.h"
+
+namespace memreplay {
+
+// Returns the texts (in StringTable) that were set before the first event of every device, in the
+// order in which they were set; together they are what the allocators began with. Empty if no
+// change was noted. O(notes).
+std::vector<uint32_t> SettingsAtStart(const Trace& trace);
+
+// A text that the script set later.
+struct SettingsChange {
+  uint64_t event = 0;  // the change came before this position in DeviceTrace::events
+  uint32_t text = 0;   // StringTable
+  // True if the text is the last of SettingsAtStart(): the script restores what it found.
+  bool is_restoring = false;
+};
+
+// Returns the later changes on the device at this position in Trace::devices, ascending. O(notes).
+std::vector<SettingsChange> SettingsChanges(const Trace& trace, size_t device_index);
+
+}  // namespace memreplay
+
+#endif  // MEMREPLAY_TRACE_SCHEDULE_SETTINGS_CHANGES_H_
