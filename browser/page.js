@@ -8,8 +8,9 @@ const state = {
   files: [],  // {name, file}, in order
   log: null,  // the log to explain instead of asking about files
   worker: null,
-  loaded: false,  // whether the worker has the files
-  url: null,      // of what can be saved
+  loaded: false,   // whether the worker has the files
+  early: 2 ** 24,  // from this many bytes on, the content of the files is shown before the report
+  urls: [],        // of the report in the frame and of what can be saved
 };
 
 const compiled = (async () => {
@@ -67,6 +68,15 @@ function pageName() {
   return `${name || "page"}.html`;
 }
 
+// Returns the report as a file. One that was made on a web server links to this
+// page; a link to a disk would mean nothing to others.
+function savedPage(page) {
+  if (!/^https?:$/.test(location.protocol)) return page;
+  const link = `<a href="${location.origin + location.pathname}">memreplay</a>`;
+  const note = `<p class="note">Made in a browser, without installing anything, by ${link}.</p>`;
+  return new TextDecoder().decode(page).replace("</footer>", () => `${note}\n</footer>`);
+}
+
 function show(id, visible) { byId(id).hidden = !visible; }
 
 function stopWorker() {
@@ -81,9 +91,9 @@ function fail(message) { byId("failure").textContent = message; }
 function clear() {
   fail("");
   show("answer", false);
+  showText("early", "");
   document.querySelector("iframe")?.remove();
-  if (state.url) URL.revokeObjectURL(state.url);
-  state.url = null;
+  for (const url of state.urls.splice(0)) URL.revokeObjectURL(url);
   window.answered = null;
 }
 
@@ -116,6 +126,7 @@ async function startWorker() {
       }
     }
     if (data.offers) offer(data.offers);
+    if (data.early?.text) showText("early", data.early.text);
     if (data.answer) finish(data.answer);
   };
   worker.onerror = (event) => {
@@ -157,14 +168,19 @@ async function ask() {
   if (!state.loaded) {
     for (const file of files) state.worker.postMessage({call: "add", ...file});
     state.loaded = true;
+    const bytes = files.reduce((sum, {file}) => sum + file.size, 0);
+    if (question.command === "report" && bytes >= state.early) {
+      state.worker.postMessage({call: "ask", question: {...question, command: "inspect"}, early: true});
+    }
   }
   state.worker.postMessage({call: "ask", question});
 }
 
-/** Shows each line by itself; those too long for a table wrap. */
-function showText(text) {
+/** Shows each line by itself in an element, which an empty text hides; lines too long for a table wrap. */
+function showText(id, text) {
   const longest = 100;
-  byId("text").replaceChildren(...text.trimEnd().split("\n").map((line) => {
+  show(id, text.length > 0);
+  byId(id).replaceChildren(...text.trimEnd().split("\n").map((line) => {
     const shown = document.createElement("div");
     shown.textContent = line;
     shown.classList.toggle("prose", line.length > longest);
@@ -196,22 +212,23 @@ function finish(answer) {
   show("working", false);
   if (question.command === "explain" && answer.status === 2 && state.refused) answer = state.refused;
   fail(answer.errors.trim());
-  showText(answer.text);
-  byId("command").textContent = commandLine(question);
   const hasPage = answer.page.length > 0;
-  const content =
-      hasPage ? new Blob([answer.page], {type: "text/html"}) : new Blob([answer.text], {type: "text/plain"});
-  state.url = URL.createObjectURL(content);
+  showText("early", "");
+  showText("text", hasPage ? "" : answer.text);
+  byId("command").textContent = commandLine(question);
+  const offered = (content) => {
+    state.urls.push(URL.createObjectURL(new Blob([content], {type: hasPage ? "text/html" : "text/plain"})));
+    return state.urls.at(-1);
+  };
   const save = byId("save");
-  save.href = state.url;
+  save.href = offered(hasPage ? savedPage(answer.page) : answer.text);
   save.download = hasPage ? pageName() : `${question.command}.txt`;
   save.textContent = hasPage ? "Save the report" : "Save the text";
   save.hidden = !answer.text && !hasPage;
-  show("text", !hasPage && answer.text.length > 0);
   if (hasPage) {
     const frame = document.createElement("iframe");
     frame.title = "report";
-    frame.src = state.url;
+    frame.src = offered(answer.page);
     byId("answer").append(frame);
   }
   show("answer", true);

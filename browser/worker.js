@@ -91,7 +91,7 @@ if (typeof importScripts === "function") {
       return {offers: program.offers()};
     },
     add: ({name, file}) => program.add(name, file.size, reader(name, file)),
-    ask: ({question}) => ({answer: program.ask(question)}),
+    ask: ({question, early}) => ({[early ? "early" : "answer"]: program.ask(question)}),
     explain: ({name, file}) => ({answer: program.explain(name, file.size, reader(name, file))}),
   };
   let queue = Promise.resolve();
