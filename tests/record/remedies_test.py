@@ -62,6 +62,37 @@ class RemediesTest(Case):
         self.assertTrue({name, "checkpoint:GPT2Block", "micro_batches:GPT2LMHeadModel:2", "chunked_loss"} <=
                         {each["name"] for each in proposals}, proposals)
 
+    @needs_libraries
+    def test_of_transformers(self):
+        """Attention and caches, as the arguments of Transformers have them."""
+        for kind, name, written in (("eager", "hf_attention:GPT2LMHeadModel", "gpt2"),
+                                    ("generate", "kv_cache", "offloaded")):
+            with self.subTest(name):
+                survey = self.record("hugging_face.py", kind, flags=["--survey"], name=f"survey-{written}")
+                self.assertIn(name, [each["name"] for each in survey.process["proposals"]])
+                injected = self.record("hugging_face.py", kind, flags=["--remedy", name], name=f"injected-{written}")
+                self.assertEqual(injected.process["met"], [name], injected.output)
+                by_hand = self.record("hugging_face.py", written, name=written)
+                self.assertEqual(by_hand.status, 0, by_hand.output)
+                found = [events.events_of(events.load(run.snapshot)) for run in (survey, injected, by_hand)]
+                self.assertIsNone(events.difference(found[1], found[2]))
+                self.assertIsNotNone(events.difference(found[0], found[2]))
+
+    @needs_libraries
+    def test_eight_bit(self):
+        """The optimizer of bitsandbytes, whose kernels run on a simulated GPU as launches do."""
+        name = "gpt/eight_bit:AdamW"
+        found = {}
+        for how in ("injected", "written"):
+            run = self.record("remedies.py", how, name, name=how)
+            self.assertEqual(run.status, 0, run.output)
+            snapshot = max((each["snapshot"] for each in run.answer["processes"]), key=os.path.getsize)
+            found[how] = events.events_of(events.load(snapshot))
+        self.assertIsNone(events.difference(found["injected"], found["written"]))
+        survey = self.record("remedies.py", "train", "gpt", flags=["--survey"], name="survey")
+        self.assertIn("eight_bit:AdamW", [each["name"] for each in survey.process["proposals"]])
+        self.assertIsNotNone(events.difference(found["written"], events.events_of(events.load(survey.snapshot))))
+
     def advise(self, *words, flags=(), status=0):
         done = subprocess.run([Setting.memreplay, "advise", "--json", "--python", Setting.python, "--card", "rtx-4090",
                                *flags, "--", *program(*words)],
@@ -84,6 +115,23 @@ class RemediesTest(Case):
         self.assertEqual([row["remedies"] for row in failed], [["checkpoint:Nothing"]])
         self.assertIn("never gets to it", failed[0]["error"])
         self.assertIn("activations", advice["diagnosis"])
+
+    def test_the_largest_batch(self):
+        """Found on a GPU without a limit; the runs on one of that size agree: one more does not fit."""
+        answer = self.advise("remedies.py", "train", "gpt", "?",
+                             flags=["--try", "chunked_loss", "--capacity", "650MiB", "--batch=16", "--batch=?"])
+        self.assertEqual((answer["key"], int(answer["value"])), ("--batch", 16))
+        rows = {tuple(row["remedies"]): row for row in (answer["as_is"], *answer["rows"])}
+        found = {names: int(row["largest"]) for names, row in rows.items() if row["largest_is_proven"]}
+        self.assertEqual(set(found), set(rows), answer["notes"])
+        self.assertLess(found[()], found[("chunked_loss",)])
+        for remedy in ("", "chunked_loss"):
+            largest = found[(remedy,) if remedy else ()]
+            for batch in (largest, largest + 1):
+                with self.subTest(f"{remedy} {batch}"):
+                    run = self.record("remedies.py", "train", "gpt", str(batch), name=f"{remedy}{batch}",
+                                      flags=["--capacity", "650MiB", *(["--remedy", remedy] if remedy else [])])
+                    self.assertEqual(run.status == 0, batch == largest, run.output)
 
     def test_nothing_helps(self):
         advice = self.advise("remedies.py", "train", "gpt", flags=["--try", "set_to_none", "--capacity", "560MiB"],

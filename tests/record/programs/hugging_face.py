@@ -1,5 +1,5 @@
 """Trains models of Transformers, from configurations (nothing is downloaded):
-hugging_face.py gpt2|checkpointed|llama|lora|generate"""
+hugging_face.py gpt2|eager|checkpointed|llama|lora|generate|offloaded"""
 import os
 import sys
 import tempfile
@@ -25,8 +25,8 @@ class Tokens(torch.utils.data.Dataset):
         return {"input_ids": tokens, "labels": tokens, "attention_mask": torch.ones_like(tokens)}
 
 
-def gpt2():
-    return GPT2LMHeadModel(GPT2Config(n_layer=4, n_embd=256, n_head=4, vocab_size=8000))
+def gpt2(**more):
+    return GPT2LMHeadModel(GPT2Config(n_layer=4, n_embd=256, n_head=4, vocab_size=8000, **more))
 
 
 def llama():
@@ -45,6 +45,8 @@ def train(model, **more):
 
 if kind == "gpt2":
     train(gpt2(), gradient_accumulation_steps=2)
+elif kind == "eager":
+    train(gpt2(attn_implementation="eager"), gradient_accumulation_steps=2)
 elif kind == "checkpointed":
     train(gpt2(), gradient_accumulation_steps=2, gradient_checkpointing=True)
 elif kind == "llama":
@@ -54,10 +56,11 @@ elif kind == "lora":
     model = get_peft_model(llama(), LoraConfig(r=8, target_modules=["q_proj", "v_proj"]))
     train(model)
 else:
+    more = {"cache_implementation": "offloaded"} if kind == "offloaded" else {}
     model = llama().to("cuda", torch.bfloat16).eval()
     for sampled in (False, True):
         prompt = torch.randint(1, 8000, (4, 64), device="cuda")
         out = model.generate(prompt, attention_mask=torch.ones_like(prompt), max_new_tokens=32,
-                             min_new_tokens=32, do_sample=sampled)
+                             min_new_tokens=32, do_sample=sampled, **more)
         assert out.shape == (4, 96), out.shape
     print("generated")

@@ -1,4 +1,5 @@
-"""Trains networks, each with one change that saves memory: remedies.py injected|written MODEL/CHANGE...
+"""Trains networks, each with one change that saves memory: remedies.py injected|written MODEL/CHANGE...,
+remedies.py train MODEL [BATCH].
 
 `written` makes the change as a script would, `injected` as `memreplay advise` does (memreplay_record/remedies). Each
 runs in a child of this process, which prints "PID MODEL/CHANGE".
@@ -13,6 +14,7 @@ from torch import nn
 from torch.utils.checkpoint import checkpoint
 
 VOCABULARY, WIDTH, CONTEXT = 4000, 64, 128
+batch = 16
 change = ""
 written = ""  # the same, if the code below makes it
 by_hand = False  # whether attention is written out
@@ -121,7 +123,7 @@ class Network(nn.Module):
 
 
 def gpt_batch():
-    return torch.randint(VOCABULARY, (16, CONTEXT + 1), device="cuda")
+    return torch.randint(VOCABULARY, (batch, CONTEXT + 1), device="cuda")
 
 
 def gpt_loss(model):
@@ -159,6 +161,9 @@ def network_loss(model):
 def optimizer_of(model):
     if written == "sgd:AdamW":
         return torch.optim.SGD(model.parameters(), lr=1e-3)
+    if written == "eight_bit:AdamW":
+        import bitsandbytes
+        return bitsandbytes.optim.AdamW8bit(model.parameters(), lr=1e-3, weight_decay=0.1)
     more = {"fused:AdamW": {"fused": True}, "foreach:AdamW": {"foreach": False}}.get(written, {})
     return torch.optim.AdamW(model.parameters(), lr=1e-3, weight_decay=0.1, **more)
 
@@ -233,6 +238,7 @@ def main():
 
 
 if sys.argv[1] == "train":
+    batch = int(sys.argv[3]) if len(sys.argv) > 3 else batch
     train(sys.argv[2])
 else:
     main()

@@ -8,7 +8,7 @@ import linecache
 import os
 import sys
 
-from memreplay_record import frames, notes
+from memreplay_record import frames, notes, on_import
 from memreplay_record.remedies import micro_batches
 
 _INSTALLED = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}")
@@ -141,6 +141,10 @@ class Model:
             getattr(module, "supports_gradient_checkpointing", False)
         self.checkpoints_itself = bool(getattr(module, "is_gradient_checkpointing", False))
         self.repeated = _repeated(torch, module)
+        # The class of a model of Transformers that could use scaled_dot_product_attention() and does not.
+        self.attends_by_hand = next(
+            (type(m).__name__ for m in module.modules() if getattr(type(m), "_supports_sdpa", False) and
+             getattr(getattr(m, "config", None), "_attn_implementation", "") == "eager"), "")
         self.batch = 0  # the first dimension of all tensors that it was trained with
         self.returns_loss = False
         self.own_classes = list(dict.fromkeys(type(m) for m in module.modules() if _is_own_class(type(m))))
@@ -194,6 +198,7 @@ class Seen:
         self.torch = torch
         self.models = {}  # class -> Model
         self.optimizers = {}  # class -> Optimizer
+        self.generation = None  # the Call of generate() of Transformers, without a cache of the script
         self.compiled = False  # torch.compile(): modules were not looked at
         self.backward = False  # there was a backward pass
         self.keeps_gradients = None  # the Call of zero_grad(set_to_none=False)
@@ -232,6 +237,7 @@ class SurveyingNotes(notes.Notes):
         self._made = {}  # id of an optimizer -> the Call that made it
         self._waiting = None  # a Model that ran in evaluation with gradients, while no backward followed
         super().__init__(torch, watch)
+        on_import.after("transformers.generation.utils", self._see_generation)
         optimizer = torch.optim.Optimizer
         optimizer.zero_grad = self._noting_zero_grad(optimizer.zero_grad)
         optimizer.__init__ = self._noting_made(optimizer.__init__)
@@ -240,6 +246,18 @@ class SurveyingNotes(notes.Notes):
         for owner, name in ((torch.nn.utils, "clip_grad_norm_"), (torch.nn.utils, "clip_grad_value_"),
                             (self._scaler, "unscale_"), (self._scaler, "step")):
             setattr(owner, name, self._noting_all_gradients(getattr(owner, name)))
+
+    def _see_generation(self, module):
+        generate = module.GenerationMixin.generate
+
+        @functools.wraps(generate)
+        def noted(model, *args, **kwargs):
+            if self.seen.generation is None and kwargs.get("use_cache", True) and \
+                    not {"past_key_values", "cache_implementation"} & kwargs.keys():
+                self.seen.generation = call_of(own_frame())
+            return generate(model, *args, **kwargs)
+
+        module.GenerationMixin.generate = noted
 
     def _noting_zero_grad(self, zero_grad):
         @functools.wraps(zero_grad)
