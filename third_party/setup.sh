@@ -25,7 +25,7 @@ BROWSER_PACKAGES=(
   patch
 )
 
-# To test and lint it, besides.
+# To test and lint it.
 # shellcheck disable=SC2034
 CHECK_PACKAGES=(
   chromium chromium-driver
