@@ -131,7 +131,7 @@ def run(memreplay, python, repository, cache, record):
     log = logs[0]
     source, applied = changed(source_of(log), log)
     folder = os.path.join(cache, record)
-    os.makedirs(os.path.join(folder, "logs"), exist_ok=True)
+    os.makedirs(os.path.join(folder, "logs", "final"), exist_ok=True)  # some write into the second
     with open(os.path.join(folder, "train_gpt.py"), "w", encoding="utf-8") as file:
         file.write(source)
     write_tokens(os.path.join(cache, "data", "fineweb10B"))
