@@ -86,7 +86,8 @@ Walk WalkEvents(const Trace& trace, const DeviceTrace& device) {
     if (event.kind == EventKind::kAlloc) {
       if (event.stream >= walk.streams.size()) walk.streams.resize(event.stream + 1);
       ++walk.streams[event.stream].allocations;
-      walk.streams[event.stream].bytes += size;
+      int64_t& bytes = walk.streams[event.stream].bytes;
+      bytes = BoundedSum(bytes, size);
       if (trace.is_program) program.Alloc(event);
       walk.requested.Add(size);
       walk.allocations.Add(1);
@@ -259,14 +260,17 @@ proto::Fragmentation FragmentationOf(const MemoryState& state) {
     for (const BlockInfo& block : segment.blocks) {
       const int64_t size = block.size.signed_value();
       if (block.state != BlockState::kInactive) {
-        internal += size - block.requested_size.signed_value();
+        internal =
+            BoundedSum(internal, Bounded(size) - Bounded(block.requested_size.signed_value()));
         continue;
       }
-      cached += size;
-      if (segment.blocks.size() > 1 && !segment.is_expandable) inactive_split += size;
+      cached = BoundedSum(cached, size);
+      if (segment.blocks.size() > 1 && !segment.is_expandable) {
+        inactive_split = BoundedSum(inactive_split, size);
+      }
       auto& list = free[{segment.pool_id, segment.is_large, segment.stream}];
       list.set_bytes(std::max(list.bytes(), size));
-      list.set_free_bytes(list.free_bytes() + size);
+      list.set_free_bytes(BoundedSum(list.free_bytes(), size));
       list.set_free_blocks(list.free_blocks() + 1);
     }
   }
@@ -298,9 +302,11 @@ void AddSegments(const MemoryState& state,
       b.set_requested_size(block.requested_size.signed_value());
       b.set_state(StateOf(block.state));
       if (block.state == BlockState::kInactive) continue;
-      active += block.size.signed_value();
-      requested += block.requested_size.signed_value();
-      if (block.state == BlockState::kAllocated) allocated += block.size.signed_value();
+      active = BoundedSum(active, block.size.signed_value());
+      requested = BoundedSum(requested, block.requested_size.signed_value());
+      if (block.state == BlockState::kAllocated) {
+        allocated = BoundedSum(allocated, block.size.signed_value());
+      }
     }
     to.set_address(static_cast<int64_t>(from.address.value()));
     to.set_total_size(from.total_size.signed_value());
