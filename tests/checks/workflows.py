@@ -3,6 +3,7 @@
 Every action is pinned to a commit, with its version next to it; every command passes shellcheck, names scripts that
 exist and steps that ./check has; every job that another needs exists. Requires PyYAML and shellcheck.
 """
+import functools
 import pathlib
 import re
 import subprocess
@@ -14,6 +15,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 PINNED = re.compile(r"\s*(- )?uses: [\w.-]+/[\w./-]+@[0-9a-f]{40} # v[\d.]+")
 
 
+@functools.cache
 def steps_of_check():
     listed = subprocess.run([ROOT / "check", "--list"], capture_output=True, text=True, check=True).stdout
     return [line.split()[0] for line in listed.splitlines()]
