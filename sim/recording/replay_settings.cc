@@ -4,6 +4,7 @@
 #include <bit>
 #include <utility>
 
+#include "absl/types/span.h"
 #include "sim/settings/conf_lint.h"
 #include "trace/schedule/settings_changes.h"
 #include "trace/value/strings.h"
@@ -12,10 +13,10 @@ namespace memreplay {
 namespace {
 
 // Returns a sentence about the changes on the device with most of them; "" if there are none.
-std::string DescribeChanges(const Trace& trace) {
+std::string DescribeChanges(const Trace& trace, absl::Span<const uint32_t> start) {
   std::vector<SettingsChange> changes;
-  for (size_t device = 0; device < trace.devices.size(); ++device) {
-    std::vector<SettingsChange> own = SettingsChanges(trace, device);
+  for (const DeviceTrace& device : trace.devices) {
+    std::vector<SettingsChange> own = SettingsChanges(device, start);
     if (own.size() > changes.size()) changes = std::move(own);
   }
   if (changes.empty()) return "";
@@ -40,7 +41,7 @@ absl::StatusOr<AllocatorConfig> RecordedConfig(const Trace& trace, const TorchPr
       // Of a text that PyTorch rejects it applies the beginning, too.
       ParseAllocatorConf(trace.strings[text], profile, &config, notes).IgnoreError();
     }
-    if (std::string changes = DescribeChanges(trace); !changes.empty()) {
+    if (std::string changes = DescribeChanges(trace, start); !changes.empty()) {
       notes->push_back(std::move(changes));
     }
     return config;

@@ -35,15 +35,15 @@ std::optional<OtherSettings> FindOtherSettings(const Schedule& schedule,
                                                const AllocatorConfig& config,
                                                const TorchProfile& profile) {
   const EventView events = schedule.recorded();
-  AllocatorConfig in_force = config;
+  AllocatorConfig current = config;
   const std::vector<SettingsChange> changes =
-      SettingsChanges(schedule.trace(), schedule.device_index());
+      SettingsChanges(schedule.device_trace(), SettingsAtStart(schedule.trace()));
   auto change = changes.begin();
   for (size_t i = 0; i + 1 < events.size(); ++i) {
     for (; change != changes.end() && change->event <= i; ++change) {
       // Of a text that PyTorch rejects it applies the beginning, too.
       const std::string_view text = schedule.trace().strings[change->text];
-      ParseAllocatorConf(text, profile, &in_force).IgnoreError();
+      ParseAllocatorConf(text, profile, &current).IgnoreError();
     }
     const bool is_supply =
         events[i].kind == EventKind::kSegmentAlloc || events[i].kind == EventKind::kSegmentMap;
@@ -54,7 +54,7 @@ std::optional<OtherSettings> FindOtherSettings(const Schedule& schedule,
     if (events[i].kind == EventKind::kSegmentAlloc && events[i + 1].kind == EventKind::kOom) {
       continue;
     }
-    const std::string sign = Compare(events[i], events[i + 1], in_force, profile);
+    const std::string sign = Compare(events[i], events[i + 1], current, profile);
     if (!sign.empty()) return OtherSettings{i, absl::StrCat("event ", i, " ", sign)};
   }
   return std::nullopt;

@@ -96,7 +96,7 @@ void ScheduleBuilder::ReadSettings() {
   for (const uint32_t text : start) {
     if (SetsLargeSegments(trace.strings[text])) facts_.large_page = Bytes();
   }
-  changes_ = SettingsChanges(trace, schedule_.device_index());
+  changes_ = SettingsChanges(schedule_.device_trace(), start);
   for (const SettingsChange& change : changes_) {
     const std::string_view text = trace.strings[change.text];
     facts_.changes.emplace_back(change.event, FactsOf(text));

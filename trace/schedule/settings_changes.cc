@@ -29,11 +29,10 @@ std::vector<uint32_t> SettingsAtStart(const Trace& trace) {
   return least.value_or(std::vector<uint32_t>());
 }
 
-std::vector<SettingsChange> SettingsChanges(const Trace& trace, size_t device_index) {
+std::vector<SettingsChange> SettingsChanges(const DeviceTrace& device,
+                                            absl::Span<const uint32_t> start) {
   std::vector<SettingsChange> changes;
-  const std::vector<MemoryNote> notes = SettingsOf(trace.devices[device_index]);
-  if (notes.empty()) return changes;
-  const std::vector<uint32_t> start = SettingsAtStart(trace);
+  const std::vector<MemoryNote> notes = SettingsOf(device);
   for (size_t i = start.size(); i < notes.size(); ++i) {
     changes.push_back({notes[i].event, notes[i].name, notes[i].name == start.back()});
   }

@@ -3,10 +3,10 @@
 #ifndef MEMREPLAY_TRACE_SCHEDULE_SETTINGS_CHANGES_H_
 #define MEMREPLAY_TRACE_SCHEDULE_SETTINGS_CHANGES_H_
 
-#include <cstddef>
 #include <cstdint>
 #include <vector>
 
+#include "absl/types/span.h"
 #include "trace/value/trace.h"
 
 namespace memreplay {
@@ -24,8 +24,10 @@ struct SettingsChange {
   bool is_restoring = false;
 };
 
-// Returns the later changes on the device at this position in Trace::devices, ascending. O(notes).
-std::vector<SettingsChange> SettingsChanges(const Trace& trace, size_t device_index);
+// Returns the changes on a device that follow `start`, which SettingsAtStart() returned for its
+// trace; ascending. O(the device's notes).
+std::vector<SettingsChange> SettingsChanges(const DeviceTrace& device,
+                                            absl::Span<const uint32_t> start);
 
 }  // namespace memreplay
 

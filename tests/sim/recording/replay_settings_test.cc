@@ -75,7 +75,8 @@ TEST(ResolveSettings, NotedChangesSayWhatTheRecordingBeganWith) {
             "the script changed the allocator's settings 2 times: at event 0 to "
             "max_split_size_mb:20, at event 12 to garbage_collection_threshold:0.5");
 
-  const std::vector<SettingsChange> changes = SettingsChanges(trace, 1);
+  const std::vector<SettingsChange> changes =
+      SettingsChanges(trace.devices[1], SettingsAtStart(trace));
   ASSERT_EQ(changes.size(), 2u);
   EXPECT_EQ(changes[0].event, 9u);
   EXPECT_EQ(trace.strings[changes[0].text], "max_split_size_mb:20");
