@@ -216,14 +216,15 @@ class RecordTest(Case):
 
     def test_pinned_memory(self):
         """PyTorch's statistics of pinned memory are those of the model after every step, and so is the card's peak."""
-        for kept_up_to in ((), ("16",)) if not older_than("2.13") else ((),):
-            for seed in "1", "2":
-                with self.subTest(seed, kept_up_to=kept_up_to):
-                    conf = "".join(f"pinned_max_cached_size_mb:{size}" for size in kept_up_to)
-                    run = self.record("pinned.py", seed, *kept_up_to, environment={"PYTORCH_CUDA_ALLOC_CONF": conf})
-                    self.assertEqual(run.status, 0, run.output)
-                    self.assertIn(f"pinned {run.process['card']['pinned']['peak']} ", run.output)
-                    self.assertEqual("compared" in run.output, not older_than("2.7"))
+        confs = ["", "", *([] if older_than("2.13") else [
+            "pinned_max_cached_size_mb:10", "pinned_max_round_threshold_mb:1",
+            "pinned_max_round_threshold_mb:4,pinned_max_cached_size_mb:16"])]
+        for seed, conf in enumerate(confs):
+            with self.subTest(seed, conf=conf):
+                run = self.record("pinned.py", str(seed), conf, environment={"PYTORCH_CUDA_ALLOC_CONF": conf})
+                self.assertEqual(run.status, 0, run.output)
+                self.assertIn(f"pinned {run.process['card']['pinned']['peak']} ", run.output)
+                self.assertEqual("compared" in run.output, not older_than("2.7"))
 
     def test_one_rank_of_a_job(self):
         flags = ["--ranks", "8", "--rank", "3", "--nccl", "256MiB"]
