@@ -14,6 +14,7 @@
 #include "report/words/stack_names.h"
 #include "report/words/text.h"
 #include "sim/category/category_table.h"
+#include "sim/settings/conf_tokens.h"
 #include "trace/value/strings.h"
 
 namespace memreplay {
@@ -62,7 +63,7 @@ class Wording {
   Words Of(const Remedy& remedy) {
     switch (remedy.kind) {
       case RemedyKind::kSettings: {
-        const std::string change = StrCat("PYTORCH_CUDA_ALLOC_CONF=", remedy.conf);
+        const std::string change = StrCat(ConfVariable(trace_.torch_version), "=", remedy.conf);
         return {.key = "settings",
                 .change = change,
                 .cost = "nothing in the script changes",

@@ -177,8 +177,8 @@ std::string Change(std::string_view noun, uint64_t now, uint64_t before) {
 }
 
 void Suggest(const SweepRow& row, const SweepRow& current, bool with_time,
-             const TorchProfile& profile, proto::Sweep::Suggestion* to) {
-  to->add_lines(StrCat("export ", profile.conf_variables[0], "=", ShellQuoted(row.conf)));
+             std::string_view variable, proto::Sweep::Suggestion* to) {
+  to->add_lines(StrCat("export ", variable, "=", ShellQuoted(row.conf)));
   if (row.fraction.has_value() && row.fraction != current.fraction) {
     to->add_lines(StrCat("torch.cuda.set_per_process_memory_fraction(",
                          absl::StrFormat("%g", *row.fraction), ")  # at the start of the script"));
@@ -240,7 +240,7 @@ std::vector<std::string> RisksOf(const AllocatorConfig& config, std::optional<do
   }
   if (config.garbage_collection_threshold > 0) {
     risks.push_back(
-        "cached memory is released during allocations, and each cudaFree waits for the device");
+        "cached memory is released during allocations, and each release waits for the device");
   }
   const double share = std::min(fraction.value_or(1), config.per_process_memory_fraction);
   if (share < 1) {
@@ -254,6 +254,7 @@ void AddSweep(const SweepAnswer& answer, const Schedule& schedule, const TorchPr
   report->set_mode(proto::Mode::sweep);
   proto::Sweep& sweep = *report->mutable_sweep();
   sweep.set_searched(answer.searched);
+  sweep.set_variable(std::string(ConfVariable(schedule.trace().torch_version)));
   sweep.set_shown(static_cast<int32_t>(answer.shown));
   sweep.set_costs_of(CleanText(answer.costs_of));
   StackNames names(schedule.trace());
@@ -282,7 +283,8 @@ void AddSweep(const SweepAnswer& answer, const Schedule& schedule, const TorchPr
   }
   FillBounds(answer.live, answer.packing, sweep.mutable_lower_bounds());
   for (const SweepRow* row : Choose(answer, profile)) {
-    Suggest(*row, answer.current, !answer.costs_of.empty(), profile, sweep.add_suggestions());
+    Suggest(*row, answer.current, !answer.costs_of.empty(), sweep.variable(),
+            sweep.add_suggestions());
   }
 }
 

@@ -78,6 +78,7 @@ proto::Together CompareTogether(absl::Span<const proto::Report> reports) {
     }
     for (const proto::DeviceReport& swept : report.devices()) {
       const proto::Sweep& own = swept.sweep();
+      if (answer.variable().empty()) answer.set_variable(own.variable());
       proto::Together::Device& device = *answer.add_devices();
       device.set_file(report.file());
       device.set_device(swept.device());

@@ -260,7 +260,7 @@ Text RenderFits(const proto::DeviceReport& device) {
   answer.AddAll(AnswerLines(device));
   std::string& out = answer.text;
   StrAppend(&out, "  torch ", device.torch().release(), " (", device.torch().why(),
-            "); this is memory for PyTorch alone: the CUDA context, other libraries and other "
+            "); this is memory for PyTorch alone: the GPU's context, other libraries and other "
             "processes need more\n");
   StrAppend(&out, ControlLines(device));
   for (const std::string& note : device.notes()) StrAppend(&out, "  note: ", note, "\n");

@@ -39,7 +39,7 @@ std::string RenderTogether(const proto::Together& together, size_t shown) {
   }
   StrAppend(&out, ".\n");
   if (!best.conf().empty()) {
-    StrAppend(&out, "    export PYTORCH_CUDA_ALLOC_CONF=", best.conf(), "\n");
+    StrAppend(&out, "    export ", together.variable(), "=", best.conf(), "\n");
   }
   absl::StrAppendFormat(&out, "\n  %10s  %10s  %5s  %s\n", "worst", "sum", "ooms", "settings");
   for (int i = 0; i < together.rows_size() && static_cast<size_t>(i) < shown; ++i) {

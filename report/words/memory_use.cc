@@ -18,7 +18,7 @@ std::vector<MemoryPart> PartsOf(const proto::MemoryUse& use) {
       {use.shared_free_bytes(), "free, in segments that also hold live blocks"},
       {use.cached_segment_bytes(), "free, as whole cached segments"},
       {use.device_free_bytes(), "free on the device, according to the driver"},
-      {use.outside_bytes(), "outside PyTorch: CUDA context, libraries, other processes"},
+      {use.outside_bytes(), "outside PyTorch: the GPU's context, libraries, other processes"},
   };
   std::vector<MemoryPart> parts;
   for (const auto& part : kParts) {

@@ -45,6 +45,11 @@ constexpr KeyRow kKeys[] = {
 
 }  // namespace
 
+std::string_view ConfVariable(std::string_view torch_version) {
+  return torch_version.find("+rocm") == torch_version.npos ? "PYTORCH_CUDA_ALLOC_CONF"
+                                                           : "PYTORCH_HIP_ALLOC_CONF";
+}
+
 std::vector<std::string> ConfTokens(std::string_view conf, const TorchProfile& profile) {
   std::vector<std::string> tokens;
   std::string word;

@@ -13,6 +13,10 @@
 
 namespace memreplay {
 
+// Returns the environment variable to set for a build of PyTorch such as "2.9.0+rocm6.4": HIP's for
+// AMD GPUs, else CUDA's, as for "".
+std::string_view ConfVariable(std::string_view torch_version);
+
 // Cuts `conf` at ',', ':', '[' and ']', each of which is a token itself. Removes spaces everywhere,
 // also inside words.
 std::vector<std::string> ConfTokens(std::string_view conf, const TorchProfile& profile);

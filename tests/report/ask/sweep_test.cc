@@ -30,8 +30,9 @@ SweepRow Row(const std::string& conf, uint64_t reserved_mib, uint64_t calls = 10
 }
 
 // A program of two requests: the second makes reserved memory peak.
-Schedule Program() {
+Schedule Program(const std::string& torch_version) {
   auto trace = std::make_shared<Trace>();
+  trace->torch_version = torch_version;
   trace->is_program = true;
   trace->streams = {StreamHandle(0), StreamHandle(5)};
   const uint32_t frame = trace->stacks.InternFrame(
@@ -49,10 +50,10 @@ Schedule Program() {
   return Schedule::Build(std::move(trace), 0);
 }
 
-proto::DeviceReport Report(const SweepAnswer& answer) {
+proto::DeviceReport Report(const SweepAnswer& answer, const std::string& torch_version = "") {
   proto::DeviceReport report;
   report.mutable_inventory()->set_is_program(true);
-  AddSweep(answer, Program(), Profile(), &report);
+  AddSweep(answer, Program(torch_version), Profile(), &report);
   return report;
 }
 
@@ -115,6 +116,8 @@ TEST(AddSweep, SuggestsTheSimplest) {
   ASSERT_EQ(suggestion.lines_size(), 1);
   EXPECT_EQ(suggestion.lines(0), "export PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True");
   EXPECT_EQ(suggestion.risks_size(), 1);
+  EXPECT_EQ(Report(Searched(rows, current), "2.11.0+rocm7.0").sweep().suggestions(0).lines(0),
+            "export PYTORCH_HIP_ALLOC_CONF=expandable_segments:True");
 }
 
 TEST(AddSweep, NeverSuggestsTheHarmfulPairNorWhatRunsOut) {

@@ -25,6 +25,7 @@ proto::Report SweepOf(const std::string& file,
     row.set_ooms(ooms);
   }
   *sweep.mutable_current() = sweep.rows(0);
+  sweep.set_variable("PYTORCH_HIP_ALLOC_CONF");
   return report;
 }
 
@@ -36,6 +37,8 @@ TEST(Together, TheLeastOfTheGreatest) {
   const proto::Together together = CompareTogether(reports);
   ASSERT_EQ(together.rows_size(), 4);
   EXPECT_EQ(together.rows(0).conf(), "a");
+  EXPECT_NE(RenderTogether(together, 1).find("export PYTORCH_HIP_ALLOC_CONF=a\n"),
+            std::string::npos);
   EXPECT_EQ(together.rows(0).peak_reserved_bytes(), 60);
   EXPECT_EQ(together.rows(0).sum_peak_reserved_bytes(), 120);
   EXPECT_EQ(together.rows(1).conf(), "b");
