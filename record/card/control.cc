@@ -7,6 +7,7 @@
 #include "record/card/entry.h"
 #include "record/card/heap.h"
 #include "record/card/json.h"
+#include "record/card/pinned_hook.h"
 #include "record/card/prepare.h"
 #include "record/card/tensor_objects.h"
 #include "record/card/torch_overrides.h"
@@ -25,6 +26,27 @@ const char* keep(const std::string& text) {
 std::string& prepare_error() {
   static std::string* error = new std::string;
   return *error;
+}
+
+void WritePinned(const Device& d, Json* json) {
+  const Pinned& pinned = d.pinned;
+  json->key("pinned").open('{').key("peak").value(pinned.peak());
+  json->key("blocks").value(pinned.peak_blocks()).key("refused").value(d.refused_pins);
+  if (d.settings.host_memory < kMaxHostBytes) json->key("limit").value(d.settings.host_memory);
+  json->key("lines").open('[');
+  for (std::size_t i = 0; i < pinned.peak_lines().size(); ++i) {
+    const Pinned::Line& line = pinned.peak_lines()[i];
+    if (line.blocks == 0) continue;
+    json->open('{').key("line").value(i).key("requested").value(line.requested);
+    json->key("held").value(line.held).key("blocks").value(line.blocks).close('}');
+  }
+  json->close(']');
+  // The model is worth asking only if it has what PyTorch's allocator had.
+  if (pinned.follows() && pinned.models()[0].peak() == pinned.torch_peak()) {
+    json->key("unrounded_peak")
+        .value(pinned.peak() - pinned.torch_peak() + pinned.models()[1].peak());
+  }
+  json->close('}');
 }
 
 }  // namespace
@@ -77,14 +99,18 @@ const char* memreplay_card_summary() {
       json.key("calls").value(library.calls).close('}');
     }
     json.close(']');
-    json.key("pinned").open('{').key("peak").value(d.pinned.peak);
-    json.key("blocks").value(d.pinned.peak_blocks).key("rounded").value(d.pinned.peak_rounded);
-    json.close('}');
+    WritePinned(d, &json);
   }
   WriteNotes(&json);
   json.close('}');
   return keep(json.text());
 }
+
+int memreplay_card_follow_pinned(int (*line)(), std::uint64_t rounded_up_to,
+                                 std::uint64_t kept_up_to) {
+  return FollowPinned(line, {rounded_up_to, kept_up_to}) ? 1 : 0;
+}
+void memreplay_card_forget_lines() { ForgetLines(); }
 
 int memreplay_card_count() { return device().visible_now(); }
 

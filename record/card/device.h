@@ -14,6 +14,7 @@
 #include "record/card/memory.h"
 #include "record/card/options.h"
 #include "record/card/outside.h"
+#include "record/card/pinned.h"
 #include "record/card/settings.h"
 #include "record/card/streams.h"
 #include "record/card/stub.h"
@@ -24,6 +25,7 @@ namespace memreplay::card {
 struct HostRange {
   std::uint64_t size = 0;  // bytes, as requested of the driver
   bool is_pinned = false;  // else managed
+  bool is_torchs = false;  // pinned by PyTorch's allocator
 };
 
 // Returns the handle of a page of memory. It contains the card, because cuMemRelease is passed
@@ -46,15 +48,8 @@ struct Device {
   std::map<std::uint64_t, HostRange> host;        // what CUDA knows of the host's memory
   std::map<std::uint64_t, std::uint64_t> mapped;  // pages in a reservation: address -> size
 
-  // Pinned memory of the host. PyTorch's host allocator rounds a block up before it requests it
-  // from the driver, and keeps what it has.
-  struct Pinned {
-    std::uint64_t now = 0, peak = 0;  // bytes
-    std::uint64_t blocks = 0;         // now
-    std::uint64_t peak_blocks = 0;    // when `peak` was reached
-    std::uint64_t peak_rounded = 0;   // bytes of the blocks whose size is a power of two
-    std::uint64_t rounded = 0;
-  } pinned;
+  Pinned pinned;
+  std::uint64_t refused_pins = 0;  // requests of pinned memory that exceeded the limit
 
   Outside outside;  // of all cards
 

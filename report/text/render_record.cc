@@ -6,6 +6,7 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <vector>
 
 #include "absl/strings/str_format.h"
@@ -20,7 +21,7 @@ namespace memreplay {
 namespace {
 
 constexpr int kMaxValues = 10;      // that were read although nothing had computed them
-constexpr int kMaxRows = 10;        // of graph breaks, and of recompilations
+constexpr int kMaxRows = 10;        // of graph breaks, recompilations, lines that pin memory
 constexpr size_t kMaxReason = 120;  // bytes
 constexpr size_t kMaxProgramLength = 240;
 
@@ -85,13 +86,41 @@ void AppendCards(const proto::RecordedProcess& process, std::string* text) {
 
 void AppendPinned(const proto::RecordedProcess& process, std::string* text) {
   const auto& pinned = process.card().pinned();
-  if (pinned.peak() == 0) return;
-  AddRow(text, "pinned",
-         StrCat(FormatSizeExactly(pinned.peak()), " of host memory at the peak, in ",
-                FormatCount(pinned.blocks(), "block"),
-                pinned.rounded() * 2 > pinned.peak()
-                    ? "; PyTorch rounds each up to a power of two, so up to half may be rounding"
-                    : ""));
+  if (pinned.peak() == 0 && pinned.refused() == 0) return;
+  std::string row = StrCat(FormatSizeExactly(pinned.peak()), " of host memory at the peak, in ",
+                           FormatCount(pinned.blocks(), "block"));
+  if (pinned.refused() > 0) {
+    StrAppend(&row, "; HOST MEMORY RAN OUT: ", FormatCount(pinned.refused(), "request"),
+              " exceeded the ", FormatSize(pinned.limit()), " of --host-memory");
+  } else if (pinned.limit() > 0) {
+    StrAppend(&row, "; it fits, ", FormatSize(pinned.limit() - pinned.peak()), " of the ",
+              FormatSize(pinned.limit()), " of --host-memory to spare");
+  }
+  std::vector<proto::ImaginedCard::Pinned::Line> lines(pinned.lines().begin(),
+                                                       pinned.lines().end());
+  int64_t requested = 0;
+  for (const auto& line : lines) requested += line.requested();
+  if (!lines.empty()) {
+    StrAppend(&row, "; PyTorch, which rounds requests up and keeps freed blocks, needed it for ",
+              FormatSize(requested));
+  }
+  if (pinned.unrounded_peak() > 0 && pinned.unrounded_peak() < pinned.peak()) {
+    StrAppend(&row, "; with pinned_max_round_threshold_mb:1 (PyTorch 2.13 and newer) ",
+              FormatSize(pinned.unrounded_peak()));
+  }
+  AddRow(text, "pinned", row);
+  std::sort(lines.begin(), lines.end(), [](const auto& a, const auto& b) {
+    return std::make_tuple(-a.held(), a.place()) < std::make_tuple(-b.held(), b.place());
+  });
+  for (size_t i = 0; i < lines.size() && i < size_t{kMaxRows}; ++i) {
+    StrAppend(text, "  - ", CleanText(lines[i].place()), ": ", FormatSize(lines[i].requested()),
+              " requested, ", FormatSize(lines[i].held()), " pinned in ",
+              FormatCount(lines[i].blocks(), "block"), "\n");
+  }
+  if (lines.size() > size_t{kMaxRows}) {
+    StrAppend(text, "  - ", FormatCount(static_cast<int64_t>(lines.size() - kMaxRows), "more line"),
+              ", which --json lists\n");
+  }
 }
 
 void AppendDiagnoses(const proto::RecordedProcess& process, std::string* text) {

@@ -226,6 +226,29 @@ class RecordTest(Case):
                 self.assertIn(f"pinned {run.process['card']['pinned']['peak']} ", run.output)
                 self.assertEqual("compared" in run.output, not older_than("2.7"))
 
+    def test_what_if_of_pinned_memory(self):
+        """The peak without rounding is predicted, also where the GPU still uses blocks that were freed."""
+        for words in ("pinned.py", "5"), ("pinned_copies.py", "1"), ("pinned_copies.py", "2"):
+            with self.subTest(words):
+                pinned = self.record(*words).process["card"]["pinned"]
+                self.assertLess(int(pinned["unrounded_peak"]), int(pinned["peak"]))
+                for line in pinned["lines"]:
+                    self.assertIn(f"programs/{words[0]}:", line["place"])
+                    self.assertLess(int(line["requested"]), int(line["held"]))
+                if not older_than("2.13"):
+                    conf = "pinned_max_round_threshold_mb:1"
+                    tried = self.record(*words, *([conf] if words[0] == "pinned.py" else []),
+                                        environment={"PYTORCH_CUDA_ALLOC_CONF": conf}).process["card"]["pinned"]
+                    self.assertEqual(tried["peak"], pinned["unrounded_peak"])
+                    self.assertEqual(tried["unrounded_peak"], tried["peak"])
+
+    def test_host_memory(self):
+        run = self.record("pinned_copies.py", "1", flags=["--host-memory", "100MiB"])
+        self.assertEqual(run.status, 1, run.output)
+        pinned = run.process["card"]["pinned"]
+        self.assertEqual(int(pinned["limit"]), 100 << 20)
+        self.assertGreater(int(pinned["refused"]), 0)
+
     def test_one_rank_of_a_job(self):
         flags = ["--ranks", "8", "--rank", "3", "--nccl", "256MiB"]
         # Earlier releases have no fully_shard() or no device meshes.

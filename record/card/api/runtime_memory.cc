@@ -7,6 +7,7 @@
 #include "record/card/copies.h"
 #include "record/card/device.h"
 #include "record/card/entry.h"
+#include "record/card/pinned_hook.h"
 
 namespace memreplay::card {
 namespace {
@@ -121,22 +122,14 @@ ENTRY(int, cudaMemcpyToSymbolAsync, const void*, const void*, std::size_t, std::
 }
 
 // Pinned memory. The lock is held.
-bool is_power_of_two(std::uint64_t bytes) { return (bytes & (bytes - 1)) == 0; }
-
 bool add_host_range(Device* d, std::uint64_t address, const HostRange& range) {
-  Device::Pinned& p = d->pinned;
   if (range.is_pinned) {
-    if (range.size > d->settings.host_memory || p.now > d->settings.host_memory - range.size) {
+    const std::uint64_t limit = d->settings.host_memory;
+    if (range.size > limit || d->pinned.now() > limit - range.size) {
+      ++d->refused_pins;
       return false;
     }
-    p.now += range.size;
-    ++p.blocks;
-    if (is_power_of_two(range.size)) p.rounded += range.size;
-    if (p.now > p.peak) {
-      p.peak = p.now;
-      p.peak_blocks = p.blocks;
-      p.peak_rounded = p.rounded;
-    }
+    d->pinned.Add(range.size, range.is_torchs);
   }
   d->host[address] = range;
   return true;
@@ -149,9 +142,8 @@ std::uint64_t remove_host_range(Device* d, std::uint64_t address) {
   const HostRange range = found->second;
   d->host.erase(found);
   if (range.is_pinned) {
-    d->pinned.now -= range.size;
-    --d->pinned.blocks;
-    if (is_power_of_two(range.size)) d->pinned.rounded -= range.size;
+    d->pinned.Remove(range.size, range.is_torchs);
+    if (range.is_torchs && PinnedFree() == 0) d->pinned.Emptied();
   }
   return range.size;
 }
@@ -163,7 +155,7 @@ int allocate_on_host(void** out, std::size_t bytes, bool is_pinned) {
                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (map == MAP_FAILED) return Failed(kMemoryAllocation);
   const std::lock_guard<std::mutex> lock(d.mutex);
-  if (!add_host_range(&d, number(map), {bytes, is_pinned})) {
+  if (!add_host_range(&d, number(map), {bytes, is_pinned, InPinnedAllocator()})) {
     munmap(map, whole_pages(bytes));
     return Failed(kMemoryAllocation);
   }
@@ -194,7 +186,9 @@ ENTRY(int, cudaHostRegister, void* address, std::size_t bytes, unsigned) {
   Device& d = device();
   const std::lock_guard<std::mutex> lock(d.mutex);
   remove_host_range(&d, number(address));
-  return add_host_range(&d, number(address), {bytes, true}) ? kSuccess : Failed(kMemoryAllocation);
+  return add_host_range(&d, number(address), {bytes, true, InPinnedAllocator()})
+             ? kSuccess
+             : Failed(kMemoryAllocation);
 }
 ENTRY(int, cudaHostUnregister, void* address) {
   Device& d = device();

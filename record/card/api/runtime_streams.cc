@@ -2,6 +2,7 @@
 #include "record/card/api/cuda_errors.h"
 #include "record/card/device.h"
 #include "record/card/entry.h"
+#include "record/card/pinned_hook.h"
 
 namespace memreplay::card {
 namespace {
@@ -77,6 +78,7 @@ ENTRY(int, cudaEventRecord, Event* event, void* stream) {
   Device& d = device();
   const std::lock_guard<std::mutex> lock(d.mutex);
   d.streams.record(event, stream_key(stream), d.tick());
+  if (PinnedFree() != 0) d.pinned.Recorded(PinnedFree(), event);
   return kSuccess;
 }
 ENTRY(int, cudaEventRecordWithFlags, Event* event, void* stream, unsigned) {
@@ -89,7 +91,9 @@ ENTRY(int, cudaEventQuery, const Event* event) {
       !d.streams.complete_if_lagging(*event, d.now())) {
     Assume("work was complete when it was queried; with --completion lagging it would still run");
   }
-  return d.streams.poll(*event, d.now()) ? kSuccess : Failed(kNotReady);
+  if (!d.streams.poll(*event, d.now())) return Failed(kNotReady);
+  d.pinned.Done(event);
+  return kSuccess;
 }
 ENTRY(int, cudaEventSynchronize, const Event* event) {
   Device& d = device();

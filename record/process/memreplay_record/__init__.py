@@ -56,6 +56,7 @@ def _after_torch(torch, settings):
     if settings.core:
         from memreplay_record import card
         card.count_visible(torch)
+        card.follow_pinned(os.environ.get("PYTORCH_CUDA_ALLOC_CONF", ""))  # whose first request initialises CUDA
     recording = history.begin(torch, settings)
     recording.changes = changes
     from memreplay_record import compilations

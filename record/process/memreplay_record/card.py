@@ -6,6 +6,8 @@ import os
 import re
 import sys
 
+from memreplay_record import frames
+
 _core = None
 
 
@@ -62,6 +64,39 @@ def load(settings, torch_folder):
     _core = core
 
 
+class _Pinned:
+    """The lines of the script that requested pinned memory."""
+
+    def __init__(self):
+        self.places = {}  # place -> number
+        self.line = ctypes.CFUNCTYPE(ctypes.c_int)(self._line)  # called by threads that may not hold Python's lock
+
+    def _line(self):
+        return self.places.setdefault(frames.place(), len(self.places))
+
+
+_pinned = None
+
+
+def follow_pinned(conf):
+    """Makes the simulated GPU follow PyTorch's allocator of pinned memory, which has the settings `conf`."""
+    global _pinned
+    if _core is None or _pinned is not None:
+        return
+    _pinned = _Pinned()
+    limits = []
+    for key in ("pinned_max_round_threshold_mb", "pinned_max_cached_size_mb"):
+        found = re.search(rf"(?:^|,)\s*{key}\s*:\s*(\d+)", conf)
+        limits.append(ctypes.c_uint64(int(found[1]) << 20 if found else 2**64 - 1))
+    _core.memreplay_card_follow_pinned(_pinned.line, *limits)
+
+
+def forget_lines():
+    """Makes the simulated GPU call no function of Python any more, because Python ends."""
+    if _core is not None:
+        _core.memreplay_card_forget_lines()
+
+
 def count_visible(torch):
     """Makes PyTorch count the GPUs by CUDA_VISIBLE_DEVICES as the simulated GPU reads it (device.h).
 
@@ -74,7 +109,13 @@ def count_visible(torch):
 
 def summary():
     """Returns the counters and notes of the simulated GPU as a dict; None if the GPU is a real one."""
-    return json.loads(_core.memreplay_card_summary()) if _core is not None else None
+    if _core is None:
+        return None
+    counted = json.loads(_core.memreplay_card_summary())
+    places = list(_pinned.places) if _pinned is not None else []
+    for line in counted["pinned"]["lines"]:
+        line["place"] = places[line["line"]]
+    return counted
 
 
 def read(address, host, size):

@@ -1,7 +1,30 @@
-"""Removes this package's own frames from a snapshot's stacks, which are then those of a real GPU."""
+"""Frames of Python: which line of the script runs, and stacks without this package, as on a real GPU."""
 import os
+import sys
 
 FOLDER = os.path.dirname(os.path.abspath(__file__)) + os.sep
+_LIBRARY = os.path.dirname(os.path.abspath(os.__file__)) + os.sep
+
+
+def place():
+    """Returns the innermost line outside of PyTorch, Python's library and this package.
+
+    If there is none, it is the outermost one; in a thread, which begins in Python's library, PyTorch's innermost.
+    """
+    torch = os.path.dirname(os.path.abspath(sys.modules["torch"].__file__)) + os.sep
+    frame = sys._getframe(1)
+    innermost = outermost = None
+    while frame is not None:
+        file = frame.f_code.co_filename
+        if not file.startswith((FOLDER, "<")):
+            innermost, outermost = innermost or frame, frame
+            if not file.startswith(torch) and (
+                    not file.startswith(_LIBRARY) or "site-packages" in file):
+                break
+        frame = frame.f_back
+    if frame is None:
+        frame = innermost if outermost is not None and outermost.f_code.co_name == "_bootstrap" else outermost
+    return f"{frame.f_code.co_filename}:{frame.f_lineno}" if frame is not None else "?"
 
 
 def drop_own(snapshot):

@@ -75,6 +75,7 @@ class History:
 
     def _write(self, path):
         gc.disable()  # nothing is recorded any more, and Python collects once more when it ends
+        card.forget_lines()
         if threading.current_thread() is threading.main_thread():
             for number in (signal.SIGINT, signal.SIGTERM):  # a second one must not cut it short
                 signal.signal(number, signal.SIG_IGN)

@@ -276,7 +276,8 @@ TEST_F(CardTest, PinsUpToALimit) {
   EXPECT_EQ(second, nullptr);
   std::vector<char> own(20 * kMiB);
   EXPECT_EQ(call("cudaHostRegister", static_cast<void*>(own.data()), own.size(), 0u), 0);
-  EXPECT_NE(summary().find(R"("pinned": {"peak": 54525952, "blocks": 2, "rounded": 33554432})"),
+  EXPECT_NE(summary().find(R"("pinned": {"peak": 54525952, "blocks": 2, "refused": 1, )"
+                           R"("limit": 67108864, "lines": []})"),
             std::string::npos)
       << summary();
   EXPECT_EQ(call("cudaFreeHost", first), 0);

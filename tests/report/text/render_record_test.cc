@@ -53,6 +53,32 @@ constexpr char kFits[] =
 
 TEST(RenderRecord, TellsWhetherItFits) { EXPECT_EQ(RenderRecord(SampleRecord()).text, kFits); }
 
+TEST(RenderRecord, ReportsPinnedMemoryByLine) {
+  proto::RecordReport report = SampleRecord();
+  auto& pinned = *report.mutable_processes(0)->mutable_card()->mutable_pinned();
+  pinned.set_peak(64 << 20);
+  pinned.set_blocks(1);
+  pinned.set_limit(int64_t{1} << 30);
+  pinned.set_unrounded_peak(33 << 20);
+  auto& line = *pinned.add_lines();
+  line.set_place("train.py:12");
+  line.set_requested(33 << 20);
+  line.set_held(64 << 20);
+  line.set_blocks(1);
+  EXPECT_TRUE(absl::StrContains(
+      RenderRecord(report).text,
+      "  pinned             64.0 MiB (67,108,864 bytes) of host memory at the peak, in 1 block; it "
+      "fits, 960 MiB of the 1.00 GiB of --host-memory to spare; PyTorch, which rounds requests up "
+      "and keeps freed blocks, needed it for 33.0 MiB; with pinned_max_round_threshold_mb:1 "
+      "(PyTorch 2.13 and newer) 33.0 MiB\n"
+      "  - train.py:12: 33.0 MiB requested, 64.0 MiB pinned in 1 block\n"))
+      << RenderRecord(report).text;
+  pinned.set_refused(2);
+  EXPECT_TRUE(absl::StrContains(RenderRecord(report).text,
+                                "in 1 block; HOST MEMORY RAN OUT: 2 requests exceeded the 1.00 GiB "
+                                "of --host-memory; "));
+}
+
 TEST(RenderRecord, ListsWhereGraphsBreakAndWhatWasCompiledAgain) {
   proto::RecordReport report = SampleRecord();
   proto::Compilations& made = *report.mutable_processes(0)->mutable_compilations();

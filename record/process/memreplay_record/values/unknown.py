@@ -5,16 +5,12 @@ all() and allclose() are true, any() is false: checks find nothing wrong. A size
 --dynamic-fraction of its upper bound.
 """
 import math
-import os
-import sys
 
 import torch
 
+from memreplay_record import frames
 from memreplay_record.values import memory
 
-_OWN = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
-_TORCH = os.path.dirname(os.path.abspath(torch.__file__)) + os.sep
-_LIBRARY = os.path.dirname(os.path.abspath(os.__file__)) + os.sep
 _GOLDEN = 0.6180339887498949
 
 
@@ -43,7 +39,7 @@ class Policy:
 
     def count(self, what, answer):
         """Counts a stand-in that the script reads. Raises EndlessWait beyond the limit."""
-        place = _place()
+        place = frames.place()
         seen = self.asked.setdefault((place, what), [0, answer])
         seen[0] += 1
         if seen[0] > self.limit:
@@ -57,18 +53,3 @@ class Policy:
         return {"asked": [{"place": place, "what": what, "times": times, "answer": str(answer)}
                           for (place, what), (times, answer) in rows]}
 
-
-def _place():
-    """Returns the innermost line outside of PyTorch, Python's library and this package."""
-    frame = sys._getframe(1)
-    outermost = None
-    while frame is not None:
-        file = frame.f_code.co_filename
-        if not file.startswith((_OWN, "<")):
-            outermost = frame
-            if not file.startswith(_TORCH) and (
-                    not file.startswith(_LIBRARY) or "site-packages" in file):
-                break
-        frame = frame.f_back
-    frame = frame or outermost
-    return f"{frame.f_code.co_filename}:{frame.f_lineno}" if frame is not None else "?"
