@@ -1,5 +1,6 @@
 #include "report/ask/device_report.h"
 
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -69,9 +70,21 @@ void AddStatistics(const MemoryStats& statistics, const TorchProfile& profile,
   for (const auto& [name, value] : FlatStatistics(statistics, profile)) flat[name] = value;
 }
 
-void AddFailures(const RunResult& run, proto::DeviceReport* report) {
+// Returns whether a recorded script set settings that its own PyTorch rejected: it got the same
+// exception there.
+bool WasRejected(const Event& request, const Schedule& schedule) {
+  if (request.kind != EventKind::kSettings || schedule.is_program()) return false;
+  const absl::StatusOr<ProfileChoice> torch = ChooseProfile(schedule.trace(), std::nullopt);
+  AllocatorConfig ignored;
+  return torch.ok() && !ParseAllocatorConf(schedule.trace().strings[request.text_or_stack],
+                                           *torch->profile, &ignored)
+                            .ok();
+}
+
+void AddFailures(const RunResult& run, const Schedule& schedule, proto::DeviceReport* report) {
   report->set_ooms(static_cast<int64_t>(run.ooms));
   for (const RequestFailure& failure : run.failures) {
+    if (WasRejected(schedule.requests()[failure.request], schedule)) continue;
     proto::RequestFailure& to = *report->add_failures();
     to.set_request(static_cast<int64_t>(failure.request));
     to.set_message(CleanText(failure.message));
@@ -208,7 +221,7 @@ proto::DeviceReport ReportReplay(const Study& study, const proto::RecordedPeaks&
 
   AddMeasures(replay.peak, replay.moments, replay.fragmentation, schedule, &report);
   *report.mutable_recorded() = recorded;
-  AddFailures(result.run, &report);
+  AddFailures(result.run, schedule, &report);
   AddStatistics(result.statistics, *study.settings().torch.profile, &report);
   AddSegments(result.segments, report.mutable_segments());
   Diagnostics diagnostics = schedule.diagnostics();
@@ -231,7 +244,7 @@ proto::DeviceReport ReportWhatIf(const Schedule& schedule, const ReplaySettings&
     first.set_event_index(static_cast<int64_t>(event));
     *first.mutable_stack() = names.Of(schedule.requests()[*result.first_oom].text_or_stack);
   }
-  AddFailures(result.run, &report);
+  AddFailures(result.run, schedule, &report);
   AddStatistics(result.statistics, *settings.torch.profile, &report);
   for (size_t rule = 0; rule < kRuleCount; ++rule) {
     if (result.rules[rule] > 0) {
@@ -270,7 +283,7 @@ proto::DeviceReport ReportDeviceRun(const RunPlan& plan, const proto::RecordedPe
   report.set_capacity_bytes(run.total.signed_value());
   AddMeasures(run.peak, run.moments, run.fragmentation, schedule, &report);
   AddOrigin(schedule, recorded, plan.start, plan.start_note, &report);
-  AddFailures(run.run, &report);
+  AddFailures(run.run, schedule, &report);
   AddStatistics(run.statistics, *plan.settings->torch.profile, &report);
   AddDiagnostics(schedule.diagnostics(), &report);
   return report;

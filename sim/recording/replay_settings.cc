@@ -13,7 +13,8 @@ namespace memreplay {
 namespace {
 
 // Returns a sentence about the changes on the device with most of them; "" if there are none.
-std::string DescribeChanges(const Trace& trace, absl::Span<const uint32_t> start) {
+std::string DescribeChanges(const Trace& trace, absl::Span<const uint32_t> start,
+                            const TorchProfile& profile) {
   std::vector<SettingsChange> changes;
   for (const DeviceTrace& device : trace.devices) {
     std::vector<SettingsChange> own = SettingsChanges(device, start);
@@ -27,6 +28,10 @@ std::string DescribeChanges(const Trace& trace, absl::Span<const uint32_t> start
     const std::string_view conf = trace.strings[changes[i].text];
     StrAppend(&text, i == 0 ? ": " : ", ", "at event ", changes[i].event, " to ",
               conf.empty() ? "the defaults" : conf);
+    AllocatorConfig ignored;
+    if (!ParseAllocatorConf(conf, profile, &ignored).ok()) {
+      StrAppend(&text, " (which PyTorch ", profile.release, " rejects)");
+    }
   }
   if (changes.size() > kShown) StrAppend(&text, " and so on");
   return text;
@@ -41,7 +46,7 @@ absl::StatusOr<AllocatorConfig> RecordedConfig(const Trace& trace, const TorchPr
       // Of a text that PyTorch rejects it applies the beginning, too.
       ParseAllocatorConf(trace.strings[text], profile, &config, notes).IgnoreError();
     }
-    if (std::string changes = DescribeChanges(trace, start); !changes.empty()) {
+    if (std::string changes = DescribeChanges(trace, start, profile); !changes.empty()) {
       notes->push_back(std::move(changes));
     }
     return config;

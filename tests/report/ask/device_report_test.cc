@@ -55,6 +55,33 @@ TEST(StartReport, KeepsContext) {
   EXPECT_EQ(FailedReport("replay", "f", "f: is empty").error(), "f: is empty");
 }
 
+TEST(ReportReplay, WhatTheRecordedPyTorchRejectedIsNoFault) {
+  const auto trace = Recording();
+  trace->torch_version = "2.6.0+cu124";
+  for (const std::string conf : {"", "max_split_size_mb:20"}) {
+    MemoryNote note;
+    note.kind = NoteKind::kSettings;
+    note.event = conf.empty() ? 0 : 2;
+    note.name = trace->strings.Intern(conf);
+    trace->devices[0].notes.push_back(note);
+  }
+  trace->devices[0].events.push_back(Make(EventKind::kAlloc, 0x7f0000000000 + 1024, 1000));
+  const proto::DeviceReport report = Replay(trace);
+  EXPECT_EQ(report.failures_size(), 0);
+  EXPECT_EQ(report.fidelity().matched_events(), 3);
+  ASSERT_EQ(report.notes_size(), 1);
+  EXPECT_EQ(report.notes(0),
+            "the script changed the allocator's settings 1 time: at event 2 to "
+            "max_split_size_mb:20 (which PyTorch 2.6 rejects)");
+  // Another release accepts them; one that does not would raise an exception that was not recorded.
+  trace->torch_version = "2.15.0+cu130";
+  SettingsRequest older;
+  older.torch = "2.6";
+  const Study study(Schedule::Build(trace, 0), Settings(*trace, older));
+  const proto::DeviceReport what_if = ReportReplay(study, {}, study.AsRecorded());
+  EXPECT_EQ(what_if.failures_size(), 1);
+}
+
 TEST(ReportReplay, HoldsWhatTheIssueAsksFor) {
   const proto::DeviceReport report = Replay(Recording());
   EXPECT_EQ(report.device(), 3);

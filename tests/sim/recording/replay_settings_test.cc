@@ -59,7 +59,7 @@ TEST(ResolveSettings, NotedChangesSayWhatTheRecordingBeganWith) {
   for (size_t device = 0; device < 2; ++device) {
     AddNote(trace, 0, "expandable_segments:True,max_split_size_mb:100", device);
     AddNote(trace, 0, "garbage_collection_threshold:0.5", device);
-    AddNote(trace, 9 * device, "max_split_size_mb:20", device);
+    AddNote(trace, 9 * device, "max_split_size_mb:24", device);
     AddNote(trace, 12, "garbage_collection_threshold:0.5", device);
   }
   // The third came after the first event of device 1, so the first two are what both began with.
@@ -73,13 +73,13 @@ TEST(ResolveSettings, NotedChangesSayWhatTheRecordingBeganWith) {
   ASSERT_EQ(settings->notes.size(), 1u);
   EXPECT_EQ(settings->notes[0],
             "the script changed the allocator's settings 2 times: at event 0 to "
-            "max_split_size_mb:20, at event 12 to garbage_collection_threshold:0.5");
+            "max_split_size_mb:24, at event 12 to garbage_collection_threshold:0.5");
 
   const std::vector<SettingsChange> changes =
       SettingsChanges(trace.devices[1], SettingsAtStart(trace));
   ASSERT_EQ(changes.size(), 2u);
   EXPECT_EQ(changes[0].event, 9u);
-  EXPECT_EQ(trace.strings[changes[0].text], "max_split_size_mb:20");
+  EXPECT_EQ(trace.strings[changes[0].text], "max_split_size_mb:24");
   EXPECT_FALSE(changes[0].is_restoring);
   EXPECT_TRUE(changes[1].is_restoring);
 }
