@@ -20,6 +20,7 @@
 #include "record/card/elf/stub_writer.h"
 #include "record/card/entry.h"
 #include "record/card/library_family.h"
+#include "record/card/public_names.h"
 
 namespace memreplay::card {
 namespace {
@@ -48,13 +49,19 @@ class Installation {
 
   const std::map<std::string, Wanted>& libraries() const { return libraries_; }
 
-  // Adds what no symbol table names: all that is modelled, and the functions of the driver and NVML
-  // that torch looks up by name. Must be called last.
+  // Adds what is known by name alone: all that is modelled, all that NVIDIA's headers declare, what
+  // files use without saying of which library, and the functions of the driver and NVML that torch
+  // looks up. Must be called last.
   void complete() {
     libraries_[kDriver];
     libraries_[kManagement];
-    for (const std::string& name : asked_by_name_) add_by_name(name);
+    for (const std::string& name : by_name_) add_by_name(name);
     ForEachEntry([this](const char* name) { add_by_name(name); });
+    for (std::size_t at = 0; at < kPublicNames.size();) {
+      const std::size_t end = kPublicNames.find('\n', at);
+      add_by_name(std::string(kPublicNames.substr(at, end - at)));
+      at = end + 1;
+    }
   }
 
  private:
@@ -98,6 +105,10 @@ class Installation {
     SharedObject object;
     std::string error;
     if (!ReadSharedObject(path.c_str(), &object, &error)) return;
+    // A file need not name the library of a function: torch's libraries have loaded it before.
+    for (const WantedSymbol& symbol : object.wanted) {
+      if (FamilyOfFunction(symbol.name) != nullptr) by_name_.insert(symbol.name);
+    }
     std::vector<std::string> needed;
     for (const std::string& library : object.needed) {
       if (!collects(library)) continue;
@@ -131,7 +142,7 @@ class Installation {
         const LibraryFamily* family = FamilyOfFunction(word);
         if (family != nullptr &&
             (family == FamilyOfLibrary(kDriver) || family == FamilyOfLibrary(kManagement))) {
-          asked_by_name_.insert(word);
+          by_name_.insert(word);
         }
       }
       i = end + 1;
@@ -159,7 +170,7 @@ class Installation {
   }
 
   std::map<std::string, Wanted> libraries_;
-  std::set<std::string> asked_by_name_;
+  std::set<std::string> by_name_;
   std::set<std::string> seen_;  // folders
   bool first_is_done_ = false;
 };

@@ -132,6 +132,7 @@ class RecordTest(Case):
         self.assertIn(
             {"what": "kernels of libkernels.so compute nothing; tensors that they write keep their old values",
              "calls": 2}, run.process["card"]["assumptions"])
+        self.assertIn("cublasXtGetNumBoards", [call["name"] for call in run.process["card"]["unknown"]])
         self.assertEqual(run.process["cards"][0]["outside"], 100 << 20)
         run = self.record("extension.py", kernels, self.extension("libunknown.so"))
         self.assertEqual(run.status, 1)

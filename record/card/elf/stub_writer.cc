@@ -67,6 +67,7 @@ class Writer {
  private:
   // Symbol 0 is empty, 1 is the core's function, and the exports follow.
   std::uint64_t symbol_count() const { return library_.symbols.size() + 2; }
+  std::uint32_t bucket_count() const { return static_cast<std::uint32_t>(symbol_count()); }
 
   void name_everything() {
     soname_ = strings_.put_string(library_.soname);
@@ -89,7 +90,7 @@ class Writer {
       at += size;
     };
     place(&symbols_at_, symbol_count() * sizeof(Elf64_Sym), 8);
-    place(&hash_at_, (2 + kBuckets + symbol_count()) * 4, 8);
+    place(&hash_at_, (2 + bucket_count() + symbol_count()) * 4, 8);
     place(&versym_at_, symbol_count() * 2, 8);
     place(&verdef_at_, (versions_.size() + 1) * (sizeof(Elf64_Verdef) + sizeof(Elf64_Verdaux)), 8);
     place(&relocation_at_, sizeof(Elf64_Rela), 8);
@@ -135,15 +136,15 @@ class Writer {
   }
 
   void hash_table() {
-    std::vector<std::uint32_t> buckets(kBuckets), chains(symbol_count());
+    std::vector<std::uint32_t> buckets(bucket_count()), chains(symbol_count());
     for (std::size_t i = 0; i < library_.symbols.size(); ++i) {
       const auto index = static_cast<std::uint32_t>(i + 2);
-      std::uint32_t& bucket = buckets[elf_hash(library_.symbols[i].name) % kBuckets];
+      std::uint32_t& bucket = buckets[elf_hash(library_.symbols[i].name) % bucket_count()];
       chains[index] = bucket;
       bucket = index;
     }
     file_.align(8);
-    file_.put(std::uint32_t{kBuckets});
+    file_.put(bucket_count());
     file_.put(static_cast<std::uint32_t>(symbol_count()));
     for (const std::uint32_t bucket : buckets) file_.put(bucket);
     for (const std::uint32_t chain : chains) file_.put(chain);
@@ -239,8 +240,6 @@ class Writer {
   }
 
   static constexpr int kSegments = 4;
-  static constexpr std::uint32_t kBuckets = 127;
-
   struct Version {
     std::uint16_t index;
     std::uint32_t string;

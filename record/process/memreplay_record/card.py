@@ -169,7 +169,7 @@ def explain(error):
     missing = re.search(r"undefined symbol: ((?:__cuda|cu|nccl|nv)\w+)", error)
     if missing is None:
         return error
-    return f"the simulated GPU lacks {missing[1]}, which this library calls although PyTorch does not: {error}"
+    return f"the simulated GPU lacks {missing[1]}, which is not in the public headers of CUDA 13.0: {error}"
 
 
 def begin_heap_anew():

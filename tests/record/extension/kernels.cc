@@ -19,6 +19,10 @@ int cudaLaunchKernel(const void* function, Dim grid, Dim block, void** arguments
                      std::size_t shared, void* stream);
 int cudaGetLastError();
 int cudaMalloc(void** out, std::size_t size);
+// PyTorch's libraries do not use these two, and this one does not say in which library they are.
+int cublasHgemm(void*, int, int, int, int, int, const void*, const void*, int, const void*, int,
+                const void*, void*, int);
+int cublasXtGetNumBoards(int devices, int* ids, int* boards);
 
 }  // extern "C"
 
@@ -75,6 +79,14 @@ extern "C" int launch_of_another_architecture(float* data) {
 extern "C" int take(std::size_t bytes) {
   void* memory = nullptr;
   return cudaMalloc(&memory, bytes);
+}
+
+extern "C" int multiply() {
+  return cublasHgemm(nullptr, 0, 0, 1, 1, 1, nullptr, nullptr, 1, nullptr, 1, nullptr, nullptr, 1);
+}
+extern "C" int count_boards() {
+  int id = 0, boards = 0;
+  return cublasXtGetNumBoards(1, &id, &boards);
 }
 
 extern "C" int launch_by_driver(float* data) {

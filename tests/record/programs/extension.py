@@ -10,6 +10,8 @@ data = ctypes.c_void_p(x.data_ptr())
 assert kernels.launch(data) == 0 and kernels.launch(data) == 0
 assert kernels.launch_of_another_architecture(data) == 209, "no kernel image for the card"
 assert kernels.launch_by_driver(data) == 0
+assert kernels.multiply() == 0
+assert kernels.count_boards() == 15, "not supported"
 assert kernels.take(ctypes.c_size_t(100 << 20)) == 0
 torch.cuda.synchronize()
 if len(sys.argv) > 2:
