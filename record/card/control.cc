@@ -112,8 +112,6 @@ int memreplay_card_follow_pinned(int (*line)(), std::uint64_t rounded_up_to,
 }
 void memreplay_card_forget_lines() { ForgetLines(); }
 
-int memreplay_card_count() { return device().visible_now(); }
-
 void memreplay_card_write(std::uint64_t address, const void* bytes, std::size_t size) {
   WriteBytes(address, bytes, size);
 }

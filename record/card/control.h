@@ -21,9 +21,6 @@ MEMREPLAY_CARD_EXPORT const char* memreplay_card_error();
 // Returns counters, assumptions and unknown calls of this process as JSON.
 MEMREPLAY_CARD_EXPORT const char* memreplay_card_summary();
 
-// Returns how many GPUs the process would see if CUDA were initialised now. Does not initialise it.
-MEMREPLAY_CARD_EXPORT int memreplay_card_count();
-
 // Writes bytes of the card. A byte is known if a small copy, a fill or memreplay_card_write wrote
 // it; a block that PyTorch's allocator hands out is unknown, regardless of its former owner.
 MEMREPLAY_CARD_EXPORT void memreplay_card_write(std::uint64_t address, const void* bytes,

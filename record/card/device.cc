@@ -59,24 +59,24 @@ Device& device() {
   return *made;
 }
 
-int Device::visible_now() const {
-  int found = visible.load();
-  if (found >= 0) return found;
-  const char* named = std::getenv("CUDA_VISIBLE_DEVICES");
-  found = count();
-  if (named != nullptr) {
-    int entries = 0;
-    for (const char* entry = named; *entry != 0 && *entry != '-'; ++entries) {
-      entry += std::strcspn(entry, ",");
-      if (*entry == ',') ++entry;
-    }
-    found = std::min(found, entries);
+std::optional<std::vector<std::string>> VisibleDevices() {
+  const char* entry = std::getenv("CUDA_VISIBLE_DEVICES");
+  if (entry == nullptr) return std::nullopt;
+  std::vector<std::string> names;
+  while (*entry != 0 && *entry != '-') {
+    const std::size_t length = std::strcspn(entry, ",");
+    names.emplace_back(entry, length);
+    entry += length;
+    if (*entry == ',') ++entry;
   }
-  return found;
+  return names;
 }
 
 int Device::visible_count() {
-  const int found = visible_now();
+  int found = visible.load();
+  if (found >= 0) return found;
+  const auto names = VisibleDevices();
+  found = names.has_value() ? std::min(count(), static_cast<int>(names->size())) : count();
   visible.store(found);
   return found;
 }

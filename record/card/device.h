@@ -6,6 +6,7 @@
 #include <deque>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -78,8 +79,6 @@ struct Device {
   // Returns how many cards CUDA_VISIBLE_DEVICES makes visible: as many as it names at the first
   // call, whatever their numbers, so that a script that names its machine's third GPU can run.
   int visible_count();
-  // Returns what visible_count() would return if this were the first call.
-  int visible_now() const;
   void launch() {
     const std::uint64_t before = launches.fetch_add(1, std::memory_order_relaxed);
     if (before == 0) first_kernel();
@@ -91,6 +90,9 @@ struct Device {
   std::uint64_t now() const { return clock.load(std::memory_order_relaxed); }
   std::uint64_t tick() { return clock.fetch_add(1, std::memory_order_relaxed) + 1; }
 };
+
+// Returns the entries of CUDA_VISIBLE_DEVICES up to one that is negative; nullopt if it is not set.
+std::optional<std::vector<std::string>> VisibleDevices();
 
 // Replaces this process' cards; what was allocated before is forgotten, not released.
 void ReplaceDevice(Device* made);

@@ -183,7 +183,7 @@ class RecordTest(Case):
         self.runs("several_cards.py", flags=["--cards", "4"])
 
     def test_visible_devices(self):
-        for named, cards, seen in (("1", 1, 1), ("2,3", 4, 2), ("-1", 1, 0)):
+        for named, cards, seen in (("1", 1, 1), ("2,3", 4, 2), ("-1", 1, 0), ("GPU-8f6d", 1, 1)):
             with self.subTest(named):
                 run = self.record("visible.py", named, flags=["--cards", str(cards)])
                 self.assertEqual(run.status, 0, run.output)

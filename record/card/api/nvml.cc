@@ -1,6 +1,12 @@
 // NVML: how many cards there are and what they are called. No other process uses them.
+//
+// NVML numbers all cards of a machine. A script may name those of the machine that it was written
+// for, so CUDA_VISIBLE_DEVICES decides which numbers the simulated cards have.
+#include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
+#include <string>
 
 #include "record/card/device.h"
 #include "record/card/entry.h"
@@ -10,12 +16,41 @@ namespace {
 
 enum : int { kSuccess = 0, kInvalidArgument = 2, kNotSupported = 3, kNotFound = 6 };
 
-// A handle is the card's number plus 1.
-int card_of(const void* handle) { return static_cast<int>(number(handle)) - 1; }
-int give(int card, void** handle) {
-  if (card < 0 || card >= device().count()) return kNotFound;
-  *handle = pointer(static_cast<std::uint64_t>(card) + 1);
-  return kSuccess;
+// Returns what CUDA_VISIBLE_DEVICES calls a card: "3", "GPU-1234..."; "" if it does not name it.
+std::string name_of(int card) {
+  const auto names = VisibleDevices();
+  const auto at = static_cast<std::size_t>(card);
+  return names.has_value() && at < names->size() ? (*names)[at] : "";
+}
+// Returns NVML's number of a card.
+int index_of(int card) {
+  const std::string name = name_of(card);
+  char* end = nullptr;
+  const long named = std::strtol(name.c_str(), &end, 10);
+  return name.empty() || *end != 0 || named < 0 || named > 0xffff ? card : static_cast<int>(named);
+}
+// Returns one more than the highest number of a card.
+int number_count() {
+  int highest = device().count();
+  for (int card = 0; card < device().count(); ++card) {
+    highest = std::max(highest, index_of(card) + 1);
+  }
+  return highest;
+}
+
+// A handle is NVML's number plus 1.
+int index_of(const void* handle) { return static_cast<int>(number(handle)) - 1; }
+int card_of(const void* handle) {
+  const int index = index_of(handle);
+  for (int card = 0; card < device().count(); ++card) {
+    if (index_of(card) == index) return card;
+  }
+  return index < device().count() ? index : -1;
+}
+int give(int index, void** handle) {
+  if (index < 0 || index >= number_count()) return kNotFound;
+  *handle = pointer(static_cast<std::uint64_t>(index) + 1);
+  return card_of(*handle) < 0 ? kNotFound : kSuccess;
 }
 
 ENTRY(int, nvmlInit_v2, void) { return kSuccess; }
@@ -26,7 +61,7 @@ ENTRY(const char*, nvmlErrorString, int error) {
   return error == kSuccess ? "Success" : "Not Supported";
 }
 ENTRY(int, nvmlDeviceGetCount_v2, unsigned* count) {
-  *count = static_cast<unsigned>(device().count());
+  *count = static_cast<unsigned>(number_count());
   return kSuccess;
 }
 ALSO(nvmlDeviceGetCount, nvmlDeviceGetCount_v2);
@@ -37,7 +72,7 @@ ALSO(nvmlDeviceGetHandleByIndex, nvmlDeviceGetHandleByIndex_v2);
 ENTRY(int, nvmlDeviceGetHandleByPciBusId_v2, const char* bus, void** handle) {
   unsigned value = 0;
   if (std::sscanf(bus, "%*x:%x:", &value) != 1) return kInvalidArgument;
-  return give(static_cast<int>(value) - 1, handle);
+  return give(index_of(static_cast<int>(value) - 1), handle);
 }
 ENTRY(int, nvmlDeviceGetName, void* handle, char* name, unsigned size) {
   if (card_of(handle) < 0) return kInvalidArgument;
@@ -45,11 +80,17 @@ ENTRY(int, nvmlDeviceGetName, void* handle, char* name, unsigned size) {
   return kSuccess;
 }
 ENTRY(int, nvmlDeviceGetUUID, void* handle, char* text, unsigned size) {
-  std::snprintf(text, size, "GPU-00000000-0000-0000-0000-%012d", card_of(handle) + 1);
+  if (card_of(handle) < 0) return kInvalidArgument;
+  const std::string name = name_of(card_of(handle));
+  if (name.compare(0, 4, "GPU-") == 0) {
+    std::snprintf(text, size, "%s", name.c_str());
+  } else {
+    std::snprintf(text, size, "GPU-00000000-0000-0000-0000-%012d", index_of(handle) + 1);
+  }
   return kSuccess;
 }
 ENTRY(int, nvmlDeviceGetIndex, void* handle, unsigned* index) {
-  *index = static_cast<unsigned>(card_of(handle));
+  *index = static_cast<unsigned>(index_of(handle));
   return kSuccess;
 }
 struct MemoryInfo {
@@ -58,7 +99,7 @@ struct MemoryInfo {
 ENTRY(int, nvmlDeviceGetMemoryInfo, void* handle, MemoryInfo* info) {
   Device& d = device();
   const int card = card_of(handle);
-  if (card < 0 || card >= d.count()) return kInvalidArgument;
+  if (card < 0) return kInvalidArgument;
   const std::lock_guard<std::mutex> lock(d.mutex);
   const Memory& memory = d.cards[static_cast<std::size_t>(card)];
   *info = {memory.total(), memory.free_bytes(), memory.total() - memory.free_bytes()};

@@ -55,7 +55,6 @@ def _after_torch(torch, settings):
             card.give_up(settings, str(error))
     if settings.core:
         from memreplay_record import card
-        card.count_visible(torch)
         card.follow_pinned(os.environ.get("PYTORCH_CUDA_ALLOC_CONF", ""))  # whose first request initialises CUDA
     recording = history.begin(torch, settings)
     recording.changes = changes

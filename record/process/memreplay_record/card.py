@@ -97,16 +97,6 @@ def forget_lines():
         _core.memreplay_card_forget_lines()
 
 
-def count_visible(torch):
-    """Makes PyTorch count the GPUs by CUDA_VISIBLE_DEVICES as the simulated GPU reads it (device.h).
-
-    PyTorch would compare its numbers with those that NVML has, and a script may name the third GPU of its machine. Like
-    NVML, this does not initialise CUDA, so a script can still fork.
-    """
-    # Dynamo hashes the function, which ctypes' own do not allow.
-    torch.cuda._device_count_nvml = lambda: _core.memreplay_card_count()
-
-
 def summary():
     """Returns the counters and notes of the simulated GPU as a dict; None if the GPU is a real one."""
     if _core is None:

@@ -7,7 +7,6 @@ os.environ["PYTORCH_NVML_BASED_CUDA_CHECK"] = "1"
 import torch
 
 count = torch.cuda.device_count()
-hash(torch.cuda._device_count_nvml)  # Dynamo has PyTorch's functions as keys, and every optimizer loads it
 if torch.cuda.is_available():  # so called, neither initialises CUDA: a child may use it, as vLLM's workers do
     child = os.fork()
     if child == 0:
