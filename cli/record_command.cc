@@ -78,7 +78,9 @@ absl::StatusOr<proto::RecordReport> RunAndShow(RecordOptions options) {
     }
     return stop.to_pass_on();
   };
-  return RunProgram(options);
+  absl::StatusOr<proto::RecordReport> report = RunProgram(options);
+  if (report.ok()) report->set_stopped_by(std::string(stop.name()));
+  return report;
 }
 
 absl::StatusOr<proto::RecordReport> Record(RecordOptions options) {

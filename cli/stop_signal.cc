@@ -3,18 +3,28 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <cstdint>
+#include <ctime>
+
 namespace memreplay {
 namespace {
 
 // Global, because a signal handler can reach nothing else.
 volatile std::sig_atomic_t received_signal = 0;  // the first
 volatile std::sig_atomic_t is_repeated = 0;
+volatile int64_t received_at = 0;  // milliseconds
 
+// timeout(1) sends its signal twice, to the process and to its group, so a second signal counts
+// only a second later.
 void Note(int signal) {
-  if (received_signal != 0) {
-    is_repeated = 1;
-  } else {
+  timespec time = {};
+  clock_gettime(CLOCK_MONOTONIC, &time);
+  const int64_t now = time.tv_sec * int64_t{1000} + time.tv_nsec / 1'000'000;
+  if (received_signal == 0) {
     received_signal = signal;
+    received_at = now;
+  } else if (now - received_at > 1000) {
+    is_repeated = 1;
   }
 }
 

@@ -80,6 +80,11 @@ absl::Status GatherProcesses(const std::string& folder, const std::string& out,
           StrCat("the recording of process ", entry.path().stem().string(),
                  " could not be written: ", why.ok() && !why->empty() ? *why : "no space is left"));
     }
+    if (kind == ".pickle" && !fs::exists(fs::path(entry.path()).replace_extension(".json")) &&
+        !fs::exists(fs::path(entry.path()).replace_extension(".problem"))) {
+      report->add_faults(StrCat("process ", entry.path().stem().string(),
+                                " was ended while it wrote its recording, which is lost"));
+    }
     if (kind != ".json") continue;
     const absl::StatusOr<std::string> text = ReadSmallFile(entry.path().string());
     if (!text.ok()) return text.status();

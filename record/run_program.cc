@@ -11,6 +11,7 @@
 #include <map>
 #include <optional>
 #include <system_error>
+#include <thread>
 #include <utility>
 
 #include "record/card/options.h"
@@ -135,10 +136,39 @@ int WaitFor(Child* child, const std::string& folder, const RecordOptions& option
   }
 }
 
+// Returns whether a process runs: it exists, and is not just waiting for its parent to notice.
+bool Runs(const std::string& pid) {
+  std::ifstream file(StrCat("/proc/", pid, "/stat"));
+  std::string state;  // "12 (name) S ..."
+  std::getline(file, state, ')');
+  return file.get() == ' ' && file.get() != 'Z';
+}
+
+// Waits for processes that are writing their recordings although the script has ended: a signal to
+// a whole job ends them all at once, and a server's processes have more to write than its main one.
+void WaitForWriters(const std::string& folder) {
+  constexpr int kSteps = 300;  // of 100 ms
+  std::error_code ignored;
+  for (int step = 0; step < kSteps; ++step) {
+    bool writing = false;
+    for (const auto& entry : fs::directory_iterator(folder, ignored)) {
+      const fs::path path = entry.path();
+      if (path.extension() != ".pickle" || !Runs(path.stem().string())) continue;
+      writing = writing || (!fs::exists(fs::path(path).replace_extension(".json")) &&
+                            !fs::exists(fs::path(path).replace_extension(".problem")));
+    }
+    if (!writing) return;
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  }
+}
+
 // Adds a fault if the script was killed: a process writes its recording when it ends by itself.
 void AddKilled(const RecordProgress& progress, proto::RecordReport* report) {
   const int signal = report->exit_status() - 128;
-  if (signal <= 0 || !report->processes().empty() || progress.peak_used == 0) return;
+  if (signal <= 0 || !report->processes().empty() || !report->faults().empty() ||
+      progress.peak_used == 0) {
+    return;
+  }
   report->add_faults(StrCat("the script was ended by signal ", signal, " (", strsignal(signal),
                             ") after ", progress.launches,
                             " kernels, and a process that is killed "
@@ -171,6 +201,7 @@ absl::StatusOr<proto::RecordReport> RunProgram(const RecordOptions& options) {
   if (!child.ok()) return child.status();
   const auto began = std::chrono::steady_clock::now();
   report.set_exit_status(WaitFor(&*child, folder->path(), options));
+  WaitForWriters(folder->path());
   report.set_seconds(
       std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count());
 

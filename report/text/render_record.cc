@@ -31,7 +31,7 @@ std::string CardText(const proto::RecordedProcess& process) {
   return StrCat(CleanText(process.cards(0).name()), process.has_card() ? " (simulated)" : "");
 }
 
-std::string Verdict(const proto::RecordedProcess& process) {
+std::string Verdict(const proto::RecordReport& report, const proto::RecordedProcess& process) {
   if (process.ooms() > 0) {
     return StrCat("OUT OF MEMORY ", FormatCount(process.ooms(), "time"),
                   process.error().empty() ? ", and the script continued" : "");
@@ -47,7 +47,10 @@ std::string Verdict(const proto::RecordedProcess& process) {
   if (process.cards().empty()) return "it ran";
   int64_t spare = INT64_MAX;
   for (const proto::RecordedCard& card : process.cards()) spare = std::min(spare, card.spare());
-  return StrCat("it fits, ", FormatSize(spare), " to spare");
+  const std::string until = report.stopped_by().empty()
+                                ? ""
+                                : StrCat(" up to where ", report.stopped_by(), " stopped it");
+  return StrCat("it fits", until, ", ", FormatSize(spare), " to spare");
 }
 
 // Returns ": at most 300 MiB by libcupy_backends.so in 2 calls, ...".
@@ -271,7 +274,7 @@ Text RenderRecord(const proto::RecordReport& report) {
   }
   for (const proto::RecordedProcess& process : report.processes()) {
     answer.Add({process.name(),
-                StrCat(program, " on ", CardText(process), ": ", Verdict(process), "."),
+                StrCat(program, " on ", CardText(process), ": ", Verdict(report, process), "."),
                 process.ooms() == 0 && process.error().empty() ? Tone::kAnswer : Tone::kBadAnswer});
     AppendDiagnoses(process, &text);
     AppendCards(process, &text);

@@ -48,10 +48,12 @@ void FindRecordFaults(proto::RecordReport* report) {
       }
     }
   }
-  if (report->exit_status() != 0 && report->faults().empty()) {
-    report->add_faults(
-        StrCat("the script exited with status ", report->exit_status(),
-               report->processes().empty() ? " before it allocated GPU memory" : ""));
+  if (report->exit_status() == 0 || !report->faults().empty()) return;
+  const char* when = report->processes().empty() ? " before it allocated GPU memory" : "";
+  if (report->stopped_by().empty()) {
+    report->add_faults(StrCat("the script exited with status ", report->exit_status(), when));
+  } else if (report->processes().empty()) {
+    report->add_faults(StrCat(report->stopped_by(), " stopped the script", when));
   }
 }
 

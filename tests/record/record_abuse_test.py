@@ -150,8 +150,36 @@ class RecordAbuseTest(Case):
         child.send_signal(signal.SIGTERM)
         answer, output = child.communicate(timeout=60)
         self.assertEqual(child.returncode, 143, output)
-        self.assertEqual(len(json.loads(answer)["processes"]), 1)
+        answer = json.loads(answer)
+        self.assertEqual((len(answer["processes"]), answer["stopped_by"]), (1, "SIGTERM"))
+        self.assertEqual(answer["faults"], [])
         self.assertEqual(self.left(), ["snapshot.pickle"])
+
+    def test_sigterm_of_a_whole_job(self):
+        """timeout(1) signals the command twice and each of its processes; one of them needs longer than the others."""
+        worker = self.write("""
+            import pickle, sys, time
+            dump = pickle.dump
+            pickle.dump = lambda *arguments: (time.sleep(3), dump(*arguments))
+            print("ready", file=sys.stderr, flush=True)
+            time.sleep(600)""", "worker.py")
+        child = self.start(f"""
+            import subprocess, sys, time
+            subprocess.Popen([sys.executable, {worker!r}])
+            time.sleep(600)""")
+        os.killpg(child.pid, signal.SIGTERM)
+        time.sleep(0.2)
+        child.send_signal(signal.SIGTERM)
+        answer, output = child.communicate(timeout=60)
+        self.assertEqual(child.returncode, 143, output)
+        answer = json.loads(answer)
+        self.assertEqual((len(answer["processes"]), answer["faults"]), (2, []))
+
+    def test_killed_while_it_writes(self):
+        body = """
+            import os, pickle
+            pickle.dump = lambda *arguments: os.kill(os.getpid(), 9)"""
+        self.lost(body, 137, "^process [0-9]+ was ended while it wrote its recording, which is lost$")
 
     def test_ignores_sigterm(self):
         """A second SIGTERM kills it."""

@@ -79,6 +79,8 @@ class History:
         if threading.current_thread() is threading.main_thread():
             for number in (signal.SIGINT, signal.SIGTERM):  # a second one must not cut it short
                 signal.signal(number, signal.SIG_IGN)
+        with open(path + ".pickle", "wb"):  # the command waits for those that write
+            pass
         snapshot = self.own.take()
         if self.notes is not None:
             snapshot[notes.KEY] = self.notes.taken()
@@ -96,6 +98,7 @@ class History:
             snapshot["allocator_settings"] = {"PYTORCH_CUDA_ALLOC_CONF": conf}
         snapshot["torch_version"] = str(self.torch.__version__)  # readers need not infer the release
         if not any(snapshot["device_traces"]) and not snapshot["segments"] and not _ended_by():
+            os.unlink(path + ".pickle")
             return  # a worker of torch.compile, say
         with open(path + ".pickle", "wb") as file:
             pickle.dump(snapshot, file)

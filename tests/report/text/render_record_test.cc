@@ -79,6 +79,13 @@ TEST(RenderRecord, ReportsPinnedMemoryByLine) {
                                 "of --host-memory; "));
 }
 
+TEST(RenderRecord, SaysThatItWasStopped) {
+  proto::RecordReport report = SampleRecord();
+  report.set_stopped_by("SIGTERM");
+  EXPECT_TRUE(absl::StrContains(RenderRecord(report).text,
+                                ": it fits up to where SIGTERM stopped it, 12.0 GiB to spare.\n"));
+}
+
 TEST(RenderRecord, ListsWhereGraphsBreakAndWhatWasCompiledAgain) {
   proto::RecordReport report = SampleRecord();
   proto::Compilations& made = *report.mutable_processes(0)->mutable_compilations();
