@@ -81,7 +81,8 @@ class Search {
   }
 
   bool IsOver() {
-    if (found_.replays < kMaxReplays) return false;
+    const size_t next = found_.goal.has_value() ? 2 : 1;  // what Try() may take
+    if (found_.replays + next <= kMaxReplays) return false;
     found_.is_complete = false;
     return true;
   }
