@@ -45,6 +45,15 @@ std::string PatternOf(std::string_view path) {
   return pattern;
 }
 
+// Returns whether an allocation of a pass is live when its backward pass begins, or would be.
+bool IsLiveInBackward(const PassFacts& facts, AllocationId id, const Pass& pass) {
+  const AllocationSpan& span = facts.spans[id];
+  if (pass.backward != kNoRequest) return span.freed >= pass.backward;
+  // The recording ends before the backward pass.
+  if (pass.is_over_without_backward) return false;
+  return span.freed == kNoRequest || (facts.refused.has_value() && span.freed > *facts.refused);
+}
+
 // A forward() on a stack.
 struct Level {
   uint64_t key = 0;        // the same for each call from the same line
@@ -354,41 +363,18 @@ class Finder {
     return false;
   }
 
-  // Returns whether an allocation of a pass is live when its backward pass begins, or would be.
-  bool IsLiveInBackward(AllocationId id, const Pass& pass) const {
-    const AllocationSpan& span = facts_.spans[id];
-    if (pass.backward != kNoRequest) return span.freed >= pass.backward;
-    // The recording ends before the backward pass.
-    if (pass.is_over_without_backward) return false;
-    return span.freed == kNoRequest || (facts_.refused.has_value() && span.freed > *facts_.refused);
-  }
-
-  std::vector<AllocationId> SavedIn(uint32_t begin, uint32_t end, const Pass& pass) const {
-    std::vector<AllocationId> saved;
-    for (uint32_t i = begin; i < end; ++i) {
-      const AllocationId id = facts_.made[i];
-      if (id == kNoAllocation || !facts_.spans[id].is_movable || facts_.spans[id].freed < end) {
-        continue;
-      }
-      if (MayBeSaved(facts_.meanings->of[id].category) && IsLiveInBackward(id, pass)) {
-        saved.push_back(id);
-      }
-    }
-    return saved;
-  }
-
   void FindSaved(RepeatedModule& module) const {
     absl::flat_hash_map<uint32_t, uint64_t> of_pass;
     for (size_t i = 0; i < module.calls.size(); ++i) {
       ModuleCall& call = module.calls[i];
       const Pass& pass = facts_.passes[call.pass];
-      const std::vector<AllocationId> live = SavedIn(call.begin, call.end, pass);
+      const std::vector<AllocationId> live = facts_.SavedIn(call.begin, call.end, pass);
       if (live.empty()) continue;
       const bool has_next = i + 1 < module.calls.size() && module.calls[i + 1].pass == call.pass;
       const uint32_t until = has_next ? module.calls[i + 1].end : std::max(pass.end, call.end);
       const absl::flat_hash_set<AllocationId> returned =
           pass.backward == kNoRequest ? LastLarge(live)
-                                      : FreedFirst(live, SavedIn(call.end, until, pass));
+                                      : FreedFirst(live, facts_.SavedIn(call.end, until, pass));
       for (const AllocationId id : live) {
         (returned.contains(id) ? call.returned : call.saved).push_back(id);
         if (!returned.contains(id)) of_pass[call.pass] += facts_.spans[id].size.value();
@@ -441,6 +427,19 @@ class Finder {
 };
 
 }  // namespace
+
+std::vector<AllocationId> PassFacts::SavedIn(uint32_t begin, uint32_t end,
+                                             const Pass& pass) const {
+  std::vector<AllocationId> saved;
+  for (uint32_t i = begin; i < end && i < made.size(); ++i) {
+    const AllocationId id = made[i];
+    if (id == kNoAllocation || !spans[id].is_movable || spans[id].freed < end) continue;
+    if (MayBeSaved(meanings->of[id].category) && IsLiveInBackward(*this, id, pass)) {
+      saved.push_back(id);
+    }
+  }
+  return saved;
+}
 
 uint32_t PassFacts::RequestAt(uint64_t at_event) const {
   return static_cast<uint32_t>(std::lower_bound(event.begin(), event.end(), at_event) -

@@ -63,6 +63,9 @@ struct PassFacts {
   std::optional<uint32_t> refused;
 
   uint32_t RequestAt(uint64_t at_event) const;  // the first at or after it
+  // Returns what is made in [begin, end) of a pass, is live until its backward pass, or would be,
+  // and may be what autograd saves.
+  std::vector<AllocationId> SavedIn(uint32_t begin, uint32_t end, const Pass& pass) const;
 };
 
 // Finds the facts; nullopt for a schedule that is expanded again. `meanings` are those of

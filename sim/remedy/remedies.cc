@@ -22,6 +22,20 @@ AllocationId MadeBy(const PassFacts& facts, uint32_t request) {
   return request < facts.made.size() ? facts.made[request] : kNoAllocation;
 }
 
+// Returns where a script that saves nothing would free an allocation: after the operation that
+// follows the one that made it, before `end`. Operations are told apart by their stacks.
+uint32_t AfterLastUse(const PassFacts& facts, AllocationId id, uint32_t end) {
+  uint32_t stack = facts.spans[id].stack;
+  size_t others = 0;
+  for (uint32_t i = facts.spans[id].made + 1; i < end; ++i) {
+    const AllocationId next = MadeBy(facts, i);
+    if (next == kNoAllocation || facts.spans[next].stack == stack) continue;
+    stack = facts.spans[next].stack;
+    if (++others == 2) return i;
+  }
+  return end;
+}
+
 // Activation checkpointing.
 
 // Returns where autograd reaches a call, given the first free of what the call saved: before the
@@ -120,37 +134,35 @@ void MeasureRecomputation(const PassFacts& facts, Remedy* remedy) {
 
 // Activations on the host.
 
-// Calls `take` with the activations of a pass that are copied, and from where on each is not needed
-// on the GPU: when the call that made it returns; or, for what a call returns or what is made
-// between calls, when the next call returns.
+// Calls `take` with what autograd saves in the forward passes, and where each is not needed on the
+// GPU any more: after its last use; or, for what a repeated module returns, when the next call
+// returns.
 template <typename Take>
 void ForHost(const PassFacts& facts, const RepeatedModule& module, const Take& take) {
+  absl::flat_hash_map<AllocationId, uint32_t> returned;
   for (size_t i = 0; i < module.calls.size(); ++i) {
     const ModuleCall& call = module.calls[i];
     const bool has_next = i + 1 < module.calls.size() && module.calls[i + 1].pass == call.pass;
-    const bool is_first = i == 0 || module.calls[i - 1].pass != call.pass;
-    const Pass& pass = facts.passes[call.pass];
+    const uint32_t end =
+        has_next ? module.calls[i + 1].end : std::max(facts.passes[call.pass].end, call.end);
+    for (const AllocationId id : call.returned) returned[id] = end;
+  }
+  for (const Pass& pass : facts.passes) {
     if (pass.backward == kNoRequest && !facts.refused.has_value()) continue;
-    const uint32_t next = has_next ? module.calls[i + 1].end : std::max(pass.end, call.end);
-    if (is_first) {
-      for (uint32_t k = pass.begin; k < call.begin; ++k) {
-        const AllocationId id = facts.made[k];
-        if (id == kNoAllocation || facts.meanings->of[id].category != Category::kActivation)
-          continue;
-        take(id, call.end, pass);
-      }
+    for (const AllocationId id : facts.SavedIn(pass.begin, pass.end, pass)) {
+      const Category category = facts.meanings->of[id].category;
+      // The loss is used where backward begins, and the script may hold it.
+      if (category == Category::kCopy || category == Category::kLogits) continue;
+      const auto found = returned.find(id);
+      take(id, found != returned.end() ? found->second : AfterLastUse(facts, id, pass.end), pass);
     }
-    for (const AllocationId id : call.saved) {
-      if (facts.meanings->of[id].category != Category::kCopy) take(id, call.end, pass);
-    }
-    for (const AllocationId id : call.returned) take(id, next, pass);
   }
 }
 
 void OnHost(const PassFacts& facts, const Remedy& remedy, ScheduleEdit* edit) {
   const auto take = [&](AllocationId id, uint32_t until, const Pass& pass) {
     const AllocationSpan& span = facts.spans[id];
-    if (span.size < kSmall || span.freed < until || !edit->Claim(id)) return;
+    if (span.freed < until || !edit->Claim(id)) return;
     edit->FreeBefore(id, until);
     if (span.freed == kNoRequest || pass.backward == kNoRequest || span.freed < pass.backward)
       return;
@@ -167,7 +179,7 @@ Bytes HostBytes(const PassFacts& facts, size_t module) {
   absl::flat_hash_map<uint32_t, uint64_t> of_pass;
   ForHost(facts, facts.modules[module], [&](AllocationId id, uint32_t until, const Pass& pass) {
     const AllocationSpan& span = facts.spans[id];
-    if (span.size >= kSmall && span.freed >= until) of_pass[pass.begin] += span.size.value();
+    if (span.freed >= until) of_pass[pass.begin] += span.size.value();
   });
   uint64_t most = 0;
   for (const auto& [pass, bytes] : of_pass) most = std::max(most, bytes);
