@@ -428,8 +428,7 @@ class Finder {
 
 }  // namespace
 
-std::vector<AllocationId> PassFacts::SavedIn(uint32_t begin, uint32_t end,
-                                             const Pass& pass) const {
+std::vector<AllocationId> PassFacts::SavedIn(uint32_t begin, uint32_t end, const Pass& pass) const {
   std::vector<AllocationId> saved;
   for (uint32_t i = begin; i < end && i < made.size(); ++i) {
     const AllocationId id = made[i];
