@@ -104,8 +104,10 @@ absl::Status GatherProcesses(const std::string& folder, const std::string& out,
   for (size_t i = 0; i < all.size(); ++i) {
     Left& left = all[i];
     const int rank = left.process.rank();
-    const bool alone_in_rank = rank >= 0 && (i == 0 || all[i - 1].process.rank() != rank) &&
-                               (i + 1 == all.size() || all[i + 1].process.rank() != rank);
+    // The previous one was moved into the report.
+    const bool is_first = i == 0 || report->processes().rbegin()->rank() != rank;
+    const bool alone_in_rank =
+        rank >= 0 && is_first && (i + 1 == all.size() || all[i + 1].process.rank() != rank);
     const std::string to = all.size() == 1 ? out
                            : alone_in_rank ? WithTag(out, StrCat("rank", rank))
                                            : WithTag(out, StrCat("process", left.pid));
