@@ -41,6 +41,10 @@ constexpr char kAdviseDescription[] =
     "is edited. A change that alters what is computed is marked. The best one is confirmed on\n"
     "a simulated GPU of the given size.\n"
     "\n"
+    "With --ranks N, changes that use N GPUs are tried as well: FSDP2, ZeRO, DDP, each rank with\n"
+    "its part of the batch. Where the script is a job of several ranks, or becomes one, every\n"
+    "rank is run, and the one that needs most counts; --rank K runs this one alone.\n"
+    "\n"
     "The script should be short: two iterations are enough. Results are cached, as for fit\n"
     "script.\n"
     "\n"
@@ -122,6 +126,18 @@ absl::Status StudyRun(proto::RecordReport* report) {
   return absl::OkStatus();
 }
 
+// The same run for each other rank of the job, if `group` ranks are one and no rank was chosen.
+std::vector<ScriptRun> OtherRanks(const ScriptRun& run, int group) {
+  std::vector<ScriptRun> others;
+  if (group < 2 || run.options.rank.has_value()) return others;
+  for (int64_t rank = 1; rank < run.options.ranks.value_or(1); ++rank) {
+    ScriptRun& other = others.emplace_back(run);
+    other.options.rank = rank;
+    other.options.survey = false;
+  }
+  return others;
+}
+
 absl::StatusOr<proto::Advice> Advise(const AdviseFlags& options, AdviceQuestion question) {
   ScriptRunner runner(static_cast<size_t>(options.jobs.value_or(0)), !options.no_cache);
   Progress progress(StrCat("running ", options.run.program[0]));
@@ -129,7 +145,8 @@ absl::StatusOr<proto::Advice> Advise(const AdviseFlags& options, AdviceQuestion 
   const auto began = std::chrono::steady_clock::now();
   RecordOptions base = options.run;
   if (options.value > 0) base.program = options.key.WordsWith(base.program, options.value);
-  const auto advised =
+  bool has_ranks = false;
+  const auto advised_of_rank =
       [&](absl::Span<const ScriptRun> made) -> absl::StatusOr<std::vector<proto::AdvisedRun>> {
     std::vector<proto::AdvisedRun> runs;
     for (absl::StatusOr<ScriptRunner::Answer>& answer : runner.RunEach(made, StudyRun)) {
@@ -141,6 +158,25 @@ absl::StatusOr<proto::Advice> Advise(const AdviseFlags& options, AdviceQuestion 
         run.set_error(std::string(answer.status().message()));
       }
     }
+    return runs;
+  };
+  const auto advised =
+      [&](absl::Span<const ScriptRun> made) -> absl::StatusOr<std::vector<proto::AdvisedRun>> {
+    absl::StatusOr<std::vector<proto::AdvisedRun>> runs = advised_of_rank(made);
+    if (!runs.ok()) return runs;
+    std::vector<ScriptRun> others;
+    std::vector<proto::AdvisedRun*> jobs;  // of each of the others
+    for (size_t i = 0; i < made.size(); ++i) {
+      for (ScriptRun& other : OtherRanks(made[i], runs->at(i).group())) {
+        others.push_back(std::move(other));
+        jobs.push_back(&runs->at(i));
+      }
+    }
+    if (others.empty()) return runs;
+    has_ranks = true;
+    const absl::StatusOr<std::vector<proto::AdvisedRun>> found = advised_of_rank(others);
+    if (!found.ok()) return found;
+    for (size_t i = 0; i < others.size(); ++i) MergeRank(found->at(i), jobs[i]);
     return runs;
   };
   const auto run_each = [&](absl::Span<const std::vector<std::string>> remedies) {
@@ -168,12 +204,27 @@ absl::StatusOr<proto::Advice> Advise(const AdviseFlags& options, AdviceQuestion 
     run.options = base;
     run.options.remedies = remedies;
     if (!conf.empty()) run.options.environment["PYTORCH_CUDA_ALLOC_CONF"] = conf;
-    const absl::StatusOr<std::vector<proto::ScriptRow>> rows = runner.Run({run});
-    if (!rows.ok()) return rows.status();
-    return rows->at(0).fits();
+    int group = 0;
+    const auto fits = [&](const std::vector<ScriptRun>& runs) -> absl::StatusOr<bool> {
+      for (const absl::StatusOr<ScriptRunner::Answer>& answer : runner.RunEach(runs)) {
+        if (!answer.ok()) return answer.status();
+        if (!ScriptRowOf(answer->report).fits()) return false;
+        for (const proto::RecordedProcess& process : answer->report.processes()) {
+          group = std::max(group, process.group());
+        }
+      }
+      return true;
+    };
+    const absl::StatusOr<bool> first = fits({run});
+    if (!first.ok() || !*first) return first;
+    return fits(OtherRanks(run, group));
   };
   absl::StatusOr<proto::Advice> advice = AdviseScript(question, run_each, confirm, run_values);
   if (!advice.ok()) return advice;
+  if (has_ranks) {
+    advice->add_notes(
+        "Every rank of the job was run; of each change, the rank that needs most counts.");
+  }
   advice->set_runs(runner.made());
   advice->set_from_cache(runner.from_cache());
   advice->set_seconds(

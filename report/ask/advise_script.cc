@@ -578,6 +578,7 @@ absl::Status AddAdvisedProcess(const StudiedTrace& snapshot, const proto::Record
   const bool is_as_it_is = process.met().empty();
   int64_t largest = 0;
   run->set_reserve(process.card().reserve());
+  run->set_group(std::max(run->group(), process.group()));
   run->set_launches(run->launches() + process.card().launches());
   run->set_pinned(std::max(run->pinned(), process.card().pinned().peak()));
   for (const auto& [name, flops] : process.flops()) (*run->mutable_flops())[name] += flops;
@@ -607,6 +608,28 @@ absl::Status AddAdvisedProcess(const StudiedTrace& snapshot, const proto::Record
     run->set_bound(BoundOf(answer->report.categories()));
   }
   return absl::OkStatus();
+}
+
+void MergeRank(const proto::AdvisedRun& other, proto::AdvisedRun* run) {
+  if (!run->error().empty()) return;
+  if (!other.error().empty()) {
+    *run = other;
+    return;
+  }
+  run->set_peak_reserved(std::max(run->peak_reserved(), other.peak_reserved()));
+  run->set_peak_allocated(std::max(run->peak_allocated(), other.peak_allocated()));
+  run->set_outside(std::max(run->outside(), other.outside()));
+  run->set_pinned(std::max(run->pinned(), other.pinned()));
+  run->set_bound(std::max(run->bound(), other.bound()));
+  const proto::AdvisedRun own = *run;
+  run->clear_fits();
+  for (const proto::AdvisedRun::Fit& fit : own.fits()) {
+    for (const proto::AdvisedRun::Fit& its : other.fits()) {
+      if (its.conf() != fit.conf()) continue;
+      *run->add_fits() = fit;
+      MergeFit(its, run);
+    }
+  }
 }
 
 absl::StatusOr<proto::Advice> AdviseScript(const AdviceQuestion& question, const RunRemedies& run,

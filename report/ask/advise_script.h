@@ -24,6 +24,10 @@ namespace memreplay {
 absl::Status AddAdvisedProcess(const StudiedTrace& snapshot, const proto::RecordedProcess& process,
                                proto::AdvisedRun* run);
 
+// Merges the run of another rank of the same job into `run`: the rank that needs most counts.
+// Settings that only one of them was replayed under are left out.
+void MergeRank(const proto::AdvisedRun& other, proto::AdvisedRun* run);
+
 // A GPU that a script should fit, and what to try.
 struct AdviceQuestion {
   std::string card;

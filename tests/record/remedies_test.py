@@ -16,14 +16,19 @@ CHANGES = {
     "attention": ("", "sdpa:Block"),
     "network": ("", "foreach:AdamW", "step_in_backward:AdamW", "no_grad:Network", "chunked_loss", "checkpoint:Residual",
                 "checkpoint:Residual:2", "offload:Network", "autocast:Network")}
+# Of the same programs, as one rank of four. "replicated" has DDP of its own.
+JOB_CHANGES = {
+    "gpt": ("", "ddp:GPT", "zero:AdamW:GPT:split", "fsdp:GPT:Block:split"),
+    "replicated": ("", "ddp", "zero:AdamW", "fsdp:GPT:Block"),
+    "network": ("", "zero:AdamW:Network", "fsdp:Network:Residual")}
 MIB = 1 << 20
 
 
 class RemediesTest(Case):
-    def run_each(self, how):
+    def run_each(self, how, changes_of, flags=()):
         """Returns (events, peak of allocated bytes) of each change."""
-        words = [f"{model}/{change}" for model, changes in CHANGES.items() for change in changes]
-        run = self.record("remedies.py", how, *words, name=how)
+        words = [f"{model}/{change}" for model, changes in changes_of.items() for change in changes]
+        run = self.record("remedies.py", how, *words, name=how, flags=flags)
         self.assertEqual(run.status, 0, run.output)
         pids = dict(line.split() for line in run.output.splitlines() if "/" in line and line.split()[0].isdigit())
         self.assertEqual(list(pids.values()), words, run.output)
@@ -36,7 +41,17 @@ class RemediesTest(Case):
         return found
 
     def test_injected_as_written(self):
-        injected, written = self.run_each("injected"), self.run_each("written")
+        self.same_events(CHANGES)
+
+    def test_injected_as_written_in_a_job(self):
+        """The first and the last rank of four; ZeRO gives them different parameters."""
+        peaks = [self.same_events(JOB_CHANGES, flags=("--ranks", "4", "--rank", rank)) for rank in ("0", "3")]
+        different = {name for name in peaks[0] if peaks[0][name] != peaks[1][name]}
+        self.assertEqual(different, {name for name in peaks[0] if "zero" in name})
+
+    def same_events(self, changes_of, flags=()):
+        """Compares the events of each change, and returns the peaks of the written ones."""
+        injected, written = (self.run_each(how, changes_of, flags) for how in ("injected", "written"))
         for name, (its_events, peak) in written.items():
             with self.subTest(name):
                 if "micro_batches" in name:  # the factor of the loss is known only when the first part is over
@@ -44,10 +59,25 @@ class RemediesTest(Case):
                     continue
                 self.assertIsNone(events.difference(injected[name][0], its_events))
                 self.assertEqual(injected[name][1], peak)
-        for model, changes in CHANGES.items():
+        for model, changes in changes_of.items():
             for change in changes[1:]:
                 with self.subTest(f"{model}/{change} changes something"):
                     self.assertIsNotNone(events.difference(written[f"{model}/{change}"][0], written[f"{model}/"][0]))
+        return {name: peak for name, (_, peak) in written.items()}
+
+    def test_a_job(self):
+        """Every rank is run of a script that a change makes a job; the rank that needs most counts."""
+        tried = [word for name in ("zero:AdamW:GPT:split", "chunked_loss") for word in ("--try", name)]
+        advice = self.advise("remedies.py", "train", "gpt", flags=[*tried, "--ranks", "4"])
+        self.assertEqual(int(advice["runs"]), 1 + 4 + 1, advice["notes"])
+        self.assertTrue(any("Every rank" in note for note in advice["notes"]), advice["notes"])
+        rows = {row["remedies"][0]: row for row in advice["rows"]}
+        ranks = [self.record("remedies.py", "train", "gpt", name=f"rank{rank}",
+                             flags=["--remedy", "zero:AdamW:GPT:split", "--ranks", "4", "--rank", str(rank)])
+                 for rank in range(4)]
+        peaks = [int(run.process["cards"][0]["peak_allocated"]) for run in ranks]
+        self.assertGreater(len(set(peaks)), 1)
+        self.assertEqual(int(rows["zero:AdamW:GPT:split"]["peak_allocated_bytes"]), max(peaks))
 
     @needs_libraries
     def test_a_model_that_checkpoints_itself(self):

@@ -10,7 +10,7 @@ import sys
 import threading
 import time
 
-from memreplay_record import card, frames, notes, on_import, own_recording, peaks
+from memreplay_record import card, frames, notes, on_import, own_recording, peaks, ranks
 
 
 class History:
@@ -121,6 +121,7 @@ class History:
             "python": sys.version.split()[0],
             "command": sys.argv,
             "rank": int(os.environ.get("RANK", -1)),
+            "group": ranks.largest_group,
             "seconds": time.time() - self.began,
             "error": type(ended).__name__ if ended is not None else "",
             "error_text": card.explain(str(ended)[:2000]) if ended is not None else "",

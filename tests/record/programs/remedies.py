@@ -126,6 +126,14 @@ def gpt_batch():
     return torch.randint(VOCABULARY, (batch, CONTEXT + 1), device="cuda")
 
 
+def share_of(model, *tensors):
+    """Returns what this rank trains with."""
+    if not model.training or not written.endswith(("split", "ddp:GPT")):
+        return tensors
+    rank, ranks = torch.distributed.get_rank(), torch.distributed.get_world_size()
+    return [tensor.chunk(ranks)[rank] for tensor in tensors]
+
+
 def gpt_loss(model):
     tokens = gpt_batch()
     if written == "offload:GPT" and model.training:
@@ -137,7 +145,7 @@ def gpt_loss(model):
     if written == "no_grad:GPT" and not model.training:
         with torch.no_grad():
             return model(tokens[:, :-1], tokens[:, 1:].contiguous())[1]
-    return model(tokens[:, :-1], tokens[:, 1:].contiguous())[1]
+    return model(*share_of(model, tokens[:, :-1], tokens[:, 1:].contiguous()))[1]
 
 
 def network_loss(model):
@@ -164,6 +172,9 @@ def optimizer_of(model):
     if written == "eight_bit:AdamW":
         import bitsandbytes
         return bitsandbytes.optim.AdamW8bit(model.parameters(), lr=1e-3, weight_decay=0.1)
+    if written.startswith("zero:AdamW"):
+        from torch.distributed.optim import ZeroRedundancyOptimizer
+        return ZeroRedundancyOptimizer(model.parameters(), torch.optim.AdamW, lr=1e-3, weight_decay=0.1)
     more = {"fused:AdamW": {"fused": True}, "foreach:AdamW": {"foreach": False}}.get(written, {})
     return torch.optim.AdamW(model.parameters(), lr=1e-3, weight_decay=0.1, **more)
 
@@ -180,14 +191,31 @@ def step_in_backward(model):
     return optimizers
 
 
+def in_job(model, is_replicated):
+    """Returns the model as one of several ranks trains it."""
+    kind = written.partition(":")[0]
+    if is_replicated or kind in ("ddp", "zero", "fsdp"):
+        torch.distributed.init_process_group("nccl")
+    if kind == "fsdp":
+        from torch.distributed.fsdp import fully_shard
+        blocks = model.blocks if isinstance(model, GPT) else [*model.stage1, *model.stage2]
+        for block in blocks:
+            fully_shard(block)
+        fully_shard(model)
+    elif is_replicated or kind in ("ddp", "zero"):
+        model = nn.parallel.DistributedDataParallel(model, gradient_as_bucket_view=not is_replicated or kind == "ddp")
+    return model
+
+
 def train(name):
     """Two steps, an evaluation and another step. The evaluation keeps activations that nothing needs, unless something
     else is changed."""
     global by_hand
     graded = change == "" or change.startswith("no_grad")
     by_hand = name == "attention"
+    is_replicated = name == "replicated"  # by the script itself
     model, loss_of = (Network(), network_loss) if name == "network" else (GPT(), gpt_loss)
-    model.cuda()
+    model = in_job(model.cuda(), is_replicated)
     optimizer = step_in_backward(model) if written == "step_in_backward:AdamW" else optimizer_of(model)
     kept.append((model, optimizer))
     for step in range(3):

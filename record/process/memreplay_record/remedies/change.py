@@ -1,5 +1,12 @@
 """The means by which a remedy changes a script, and its proposals."""
 import functools
+import weakref
+
+
+def class_of(module):
+    """Returns the class of a module as the script has it: FSDP2 makes a class of its own of it."""
+    bases = type(module).__bases__
+    return bases[1] if bases[0].__name__ == "FSDPModule" and len(bases) > 1 else type(module)
 
 
 class Proposal:
@@ -31,6 +38,7 @@ class Change:
         self.met = []  # names of remedies that the script has run into
         self.flops = {}  # what flops.py counts
         self._classes = {}  # name of a class of modules -> functions that change the class
+        self._instances = {}  # name of a class of modules -> its modules, as weak references
 
     def meeting(self):
         """Returns a function that notes that the remedy being applied was met."""
@@ -43,11 +51,18 @@ class Change:
 
     def module_class(self, name, change):
         """Calls change(cls) for each class `name` of modules, before the first of them is made."""
-        if not self._classes:
-            self._watch_modules()
+        self._watch_modules()
         self._classes.setdefault(name, []).append(change)
 
+    def instances(self, name):
+        """Returns a function that returns the modules of the class `name` that exist when it is called."""
+        self._watch_modules()
+        modules = self._instances.setdefault(name, [])
+        return lambda: [module for module in (reference() for reference in modules) if module is not None]
+
     def _watch_modules(self):
+        if self._classes or self._instances:
+            return
         module, classes, seen = self.torch.nn.Module, self._classes, set()
         init = module.__init__
 
@@ -58,6 +73,8 @@ class Change:
                 seen.add(cls)
                 for change in classes.get(cls.__name__, ()):
                     change(cls)
+            if cls.__name__ in self._instances:
+                self._instances[cls.__name__].append(weakref.ref(this))
             init(this, *args, **kwargs)
 
         module.__init__ = made

@@ -4,6 +4,8 @@ This is a run of its own, since observing each op may change how autograd comput
 """
 import threading
 
+from memreplay_record.remedies.change import class_of
+
 NAME = "flops"
 
 
@@ -31,7 +33,7 @@ def apply(change, argument):
 
     def enter(module, args):
         if threading.get_ident() == main:
-            running.append(type(module).__name__)
+            running.append(class_of(module).__name__)
 
     def leave(module, args, output):
         if threading.get_ident() == main:

@@ -64,6 +64,12 @@ def batch_of(torch, args, kwargs):
     return sizes.pop() if len(sizes) == 1 else 0
 
 
+def part_of(torch, value, parts, number):
+    """Returns one of equal parts of a batch; of anything else all of it."""
+    is_split = isinstance(value, torch.Tensor) and value.dim() > 0
+    return value.chunk(parts)[number] if is_split else value
+
+
 def apply(change, argument):
     torch, meet = change.torch, change.meeting()
     name, _, parts = argument.partition(":")
@@ -71,17 +77,13 @@ def apply(change, argument):
     waiting = []  # (module, parts of a batch, factors of the loss, autocast)
     inside = []
 
-    def part_of(value, number):
-        is_split = isinstance(value, torch.Tensor) and value.dim() > 0
-        return value.chunk(parts)[number] if is_split else value
-
     def around(forward, module, args, kwargs):
         batch = batch_of(torch, args, kwargs)
         if inside or not module.training or not torch.is_grad_enabled() or batch < parts:
             return forward(module, *args, **kwargs)
         meet()
-        pieces = [([part_of(value, i) for value in args], {key: part_of(value, i) for key, value in kwargs.items()})
-                  for i in range(parts)]
+        pieces = [([part_of(torch, value, parts, i) for value in args],
+                   {key: part_of(torch, value, parts, i) for key, value in kwargs.items()}) for i in range(parts)]
         output = forward(module, *pieces[0][0], **pieces[0][1])
         found = find_loss(torch, output)
         if found is None:

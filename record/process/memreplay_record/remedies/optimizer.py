@@ -4,6 +4,8 @@ import functools
 
 from memreplay_record.remedies.change import Proposal
 
+WITH_STATE = ("Adam", "AdamW", "NAdam", "RAdam", "Adamax", "Adagrad", "Adadelta", "RMSprop")
+
 
 def proposals(seen, name, value, **words):
     """Yields a proposal for each optimizer with the argument `name`, which decides how the step is made."""

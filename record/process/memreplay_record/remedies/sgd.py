@@ -1,13 +1,13 @@
 """SGD in place of an optimizer with state: a bound for what optimizers can save."""
+from memreplay_record.remedies import optimizer
 from memreplay_record.remedies.change import Proposal
 
 NAME = "sgd"
-_WITH_STATE = ("Adam", "AdamW", "NAdam", "RAdam", "Adamax", "Adagrad", "Adadelta", "RMSprop")
 
 
 def propose(seen):
     for each in seen.optimizers.values():
-        if each.is_pytorch and each.name in _WITH_STATE:
+        if each.is_pytorch and each.name in optimizer.WITH_STATE:
             yield Proposal(
                 f"{NAME}:{each.name}", f"SGD in place of {each.name}", ["torch.optim.SGD(..., lr=...)"],
                 cost="another training: learning rates must be found anew", cost_rank=9, preserves=False,

@@ -10,6 +10,7 @@ import sys
 
 from memreplay_record import frames, notes, on_import
 from memreplay_record.remedies import micro_batches
+from memreplay_record.remedies.change import class_of
 
 _INSTALLED = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}")
 
@@ -127,15 +128,21 @@ class Repeated:
 
 
 class Model:
-    """A class of modules that the script itself calls."""
+    """A class of modules that the script itself calls, or DDP for it."""
 
-    def __init__(self, torch, module, frame):
-        self.cls, self.call, self.variable = type(module), call_of(frame), _name_of(module, frame)
+    def __init__(self, torch, called, frame):
+        module = _replicated(torch, called)
+        self.cls, self.call, self.variable = class_of(module), call_of(frame), _name_of(called, frame)
+        self.ddp = called if called is not module else None
+        self.is_sharded = class_of(module) is not type(module)
+        self.in_job = torch.distributed.is_available() and torch.distributed.is_initialized()
         self.trained = self.evaluated = False  # called with gradients and without
         self.needless_gradients = None  # the Call of an evaluation that keeps activations for a backward
         self.differentiated_in_evaluation = False
         self.autocast = False
         parameters = {id(p): p for p in module.parameters()}.values()
+        self.parameter_bytes = sum(p.numel() * p.element_size() for p in parameters)
+        self.trained_bytes = sum(p.numel() * p.element_size() for p in parameters if p.requires_grad)
         self.dtypes = {str(p.dtype).removeprefix("torch.") for p in parameters}
         self.can_checkpoint_itself = callable(getattr(module, "gradient_checkpointing_enable", None)) and \
             getattr(module, "supports_gradient_checkpointing", False)
@@ -156,6 +163,11 @@ class Model:
         return self.cls.__name__
 
 
+def _replicated(torch, module):
+    """Returns the model that DDP calls, or the module itself."""
+    return module.module if isinstance(module, torch.nn.parallel.DistributedDataParallel) else module
+
+
 def _repeated(torch, model):
     """Returns the outermost repeated classes, largest share first."""
     lists = (torch.nn.ModuleList, torch.nn.Sequential, torch.nn.ModuleDict)
@@ -169,8 +181,9 @@ def _repeated(torch, model):
             if isinstance(child, lists) or not any(True for _ in child.children()) or \
                     not any(True for _ in child.parameters()):
                 continue
-            places.setdefault(type(child), []).append("" if isinstance(module, torch.nn.ModuleDict) else path)
-            sizes[type(child)] = sizes.get(type(child), 0) + sum(p.numel() for p in child.parameters())
+            cls = class_of(child)
+            places.setdefault(cls, []).append("" if isinstance(module, torch.nn.ModuleDict) else path)
+            sizes[cls] = sizes.get(cls, 0) + sum(p.numel() for p in child.parameters())
             inside.add(f"{path}.{name}." if path else f"{name}.")
     total = max(sum(p.numel() for p in model.parameters()), 1)
     found = [Repeated(cls, len(paths), paths[0] if len(set(paths)) == 1 else "", sizes[cls] / total)
@@ -288,7 +301,7 @@ class SurveyingNotes(notes.Notes):
         super()._before_module(module, args)
 
     def _after_module(self, module, args, output):
-        model = self.seen.models.get(type(module))
+        model = self.seen.models.get(class_of(_replicated(self.torch, module)))
         if model is not None and model.trained and model.batch == 0 and self._open and self._open[0].module is module:
             torch = self.torch
             with torch._C.DisableTorchFunction():
@@ -299,10 +312,10 @@ class SurveyingNotes(notes.Notes):
     def _see_call(self, module):
         torch = self.torch
         with torch._C.DisableTorchFunction():
-            model = self.seen.models.get(type(module))
-            frame = own_frame()
+            cls, frame = class_of(_replicated(torch, module)), own_frame()
+            model = self.seen.models.get(cls)
             if model is None:
-                model = self.seen.models[type(module)] = Model(torch, module, frame)
+                model = self.seen.models[cls] = Model(torch, module, frame)
             graded = torch.is_grad_enabled() and any(p.requires_grad for p in module.parameters())
             model.autocast = model.autocast or torch.is_autocast_enabled()
             if module.training and graded:
