@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import inspect
 import os
 import pathlib
@@ -46,6 +47,18 @@ def _drop_own_frames(snapshot: Dict[str, Any]) -> None:
                     stack[:] = [frame for frame in stack if frame["filename"] != _notes.__file__]
 
 
+@contextlib.contextmanager
+def _without_collection() -> Iterator[None]:
+    """Makes Python collect no garbage meanwhile."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
+
+
 def _dump(path: pathlib.Path, notes: Optional[_notes.Notes]) -> pathlib.Path:
     """Writes the snapshot under a temporary name first, so that an existing file is whole."""
     import torch
@@ -56,11 +69,12 @@ def _dump(path: pathlib.Path, notes: Optional[_notes.Notes]) -> pathlib.Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     unfinished = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        snapshot = torch.cuda.memory._snapshot()
+        with _without_collection():  # what it frees would be counted in the notes and missing in the snapshot
+            snapshot = torch.cuda.memory._snapshot()
+            if notes is not None:
+                snapshot[_notes.KEY] = notes.taken()
+                _drop_own_frames(snapshot)
         snapshot["torch_version"] = str(torch.__version__)  # readers need not infer the release
-        if notes is not None:
-            snapshot[_notes.KEY] = notes.taken()
-            _drop_own_frames(snapshot)
         with open(unfinished, "wb") as file:
             pickle.dump(snapshot, file)
         os.replace(unfinished, path)

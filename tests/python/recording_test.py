@@ -4,6 +4,7 @@ tests/python/torch_test.py has the same with PyTorch itself.
 """
 
 import contextlib
+import gc
 import io
 import os
 import pathlib
@@ -118,6 +119,24 @@ class Files(Case):
             self.assertEqual(self.files(), ["out.pickle"])
             with memreplay.recording(self.folder / "out.pickle", on_oom=False):
                 self.assertEqual(len(torch.observers), 1)
+
+    def test_no_garbage_is_collected_between_snapshot_and_notes(self):
+        """What a collection frees there would be counted in the notes and missing in the snapshot."""
+        collects = []
+
+        def noting(call):
+            def noted(*arguments):
+                collects.append(gc.isenabled())
+                return call(*arguments)
+            return noted
+
+        notes = mock.Mock(taken=noting(dict))
+        with self.torch() as torch:
+            memory = torch.modules["torch.cuda"].memory
+            memory._snapshot = noting(memory._snapshot)
+            _recording._dump(self.folder / "out.pickle", notes)
+        self.assertEqual(collects, [False, False])
+        self.assertTrue(gc.isenabled())
 
     def test_ranks(self):
         with self.torch(), mock.patch.dict(os.environ, {"RANK": "3", "WORLD_SIZE": "8"}):
