@@ -12,6 +12,7 @@
 #include "cli/terminal.h"
 #include "report/words/render_json.h"
 #include "report/words/text.h"
+#include "sim/run/parallel.h"
 #include "trace/value/strings.h"
 
 namespace memreplay {
@@ -53,18 +54,18 @@ std::atomic<bool> progress_shown = false;  // several at once would overwrite ea
 
 Progress::Progress(std::string_view activity) : activity_(CleanText(activity)) {
   if (isatty(STDERR_FILENO) == 1 && !progress_shown.exchange(true)) {
-    thread_ = std::thread([this] { Show(); });
+    shown_ = std::async(LaunchOn(2), [this] { Show(); });
   }
 }
 
 Progress::~Progress() {
-  if (!thread_.joinable()) return;
+  if (!shown_.valid()) return;
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     finished_ = true;
   }
   changed_.notify_one();
-  thread_.join();
+  shown_.wait();
   progress_shown = false;
 }
 

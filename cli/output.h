@@ -4,10 +4,10 @@
 
 #include <atomic>
 #include <condition_variable>
+#include <future>
 #include <mutex>
 #include <string>
 #include <string_view>
-#include <thread>
 #include <vector>
 
 #include "absl/functional/function_ref.h"
@@ -54,7 +54,7 @@ class Progress final : public ProgressSink {
   void SetTotal(size_t total) override { total_.store(total, std::memory_order_relaxed); }
   void SetDone(size_t done) override { done_.store(done, std::memory_order_relaxed); }
   void AddDone() override { done_.fetch_add(1, std::memory_order_relaxed); }
-  bool visible() const { return thread_.joinable(); }
+  bool visible() const { return shown_.valid(); }
 
  private:
   void Show();
@@ -65,7 +65,7 @@ class Progress final : public ProgressSink {
   std::condition_variable changed_;
   bool finished_ = false;
   std::string activity_;
-  std::thread thread_;
+  std::future<void> shown_;
 };
 
 }  // namespace memreplay

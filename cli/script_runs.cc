@@ -102,8 +102,12 @@ absl::StatusOr<ScriptRunner::Answer> ScriptRunner::RunOne(const ScriptRun& run,
 std::vector<absl::StatusOr<ScriptRunner::Answer>> ScriptRunner::RunEach(
     absl::Span<const ScriptRun> runs, const Finish& finish) {
   std::vector<absl::StatusOr<Answer>> answers(runs.size(), absl::CancelledError("interrupted"));
+  std::error_code error;
+  const fs::path temporary = fs::temp_directory_path(error);
   const absl::StatusOr<TemporaryFolder> root =
-      TemporaryFolder::Make((fs::temp_directory_path() / "memreplay").string());
+      error ? absl::InvalidArgumentError(
+                  StrCat("there is no folder for temporary files (TMPDIR): ", error.message()))
+            : TemporaryFolder::Make((temporary / "memreplay").string());
   if (!root.ok()) {
     std::fill(answers.begin(), answers.end(), root.status());
     return answers;

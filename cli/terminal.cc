@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <string>
 
+#include "report/words/text.h"
 #include "trace/value/strings.h"
 
 namespace memreplay {
@@ -122,19 +123,18 @@ TerminalLook LookOfOutput() {
 }
 
 std::string ForTerminal(const Text& answer, const TerminalLook& look) {
-  if (look.width == 0 && !look.colors) return answer.text;
   std::string out;
   auto toned = answer.toned.begin();
   for (std::string_view text = answer.text; !text.empty();) {
     const size_t begin = answer.text.size() - text.size();
     const size_t end = std::min(text.find('\n'), text.size());
-    const std::string_view line = text.substr(0, end);
+    const std::string line = CleanText(text.substr(0, end));
     const bool has_tone = toned != answer.toned.end() && toned->begin == begin;
     const Tone tone = has_tone ? (toned++)->tone : Tone::kPlain;
     const std::string_view color = look.colors ? ColorOf(tone) : "";
     out += color;
-    out += look.width > 0 ? Wrapped(line, static_cast<size_t>(look.width), HangingIndent(line))
-                          : std::string(line);
+    out +=
+        look.width > 0 ? Wrapped(line, static_cast<size_t>(look.width), HangingIndent(line)) : line;
     if (!color.empty()) out += "\x1b[0m";
     if (end < text.size()) out += '\n';
     text.remove_prefix(std::min(end + 1, text.size()));

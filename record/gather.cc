@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "proto/numbers.h"
 #include "trace/value/strings.h"
 
 namespace memreplay {
@@ -22,6 +23,15 @@ namespace fs = std::filesystem;
 constexpr uint64_t kMaxTextBytes = uint64_t{64} << 20;  // bytes
 
 }  // namespace
+
+std::vector<fs::path> PathsIn(const fs::path& folder, std::error_code* error) {
+  std::vector<fs::path> paths;
+  for (fs::directory_iterator it(folder, *error); !*error && it != fs::directory_iterator();
+       it.increment(*error)) {
+    paths.push_back(it->path());
+  }
+  return paths;
+}
 
 absl::StatusOr<std::string> ReadSmallFile(const std::string& path) {
   std::error_code error;
@@ -51,6 +61,10 @@ absl::StatusOr<proto::RecordedProcess> ParseRecordedProcess(std::string_view jso
     return absl::InvalidArgumentError(
         StrCat("expected the summary of a process: ", std::string(status.message())));
   }
+  if (const absl::Status numbers = CheckNumbers(process); !numbers.ok()) {
+    return absl::InvalidArgumentError(
+        StrCat("the summary of a process: ", std::string(numbers.message())));
+  }
   for (int i = 0; i < process.cards_size(); ++i) {
     proto::RecordedCard& card = *process.mutable_cards(i);
     process.set_ooms(process.ooms() + card.ooms());
@@ -72,25 +86,26 @@ absl::Status GatherProcesses(const std::string& folder, const std::string& out,
   };
   std::vector<Left> all;
   std::error_code missing;
-  for (const auto& entry : fs::directory_iterator(folder, missing)) {
-    const std::string kind = entry.path().extension().string();
+  for (const fs::path& path : PathsIn(folder, &missing)) {
+    const std::string kind = path.extension().string();
     if (kind == ".problem") {
-      const absl::StatusOr<std::string> why = ReadSmallFile(entry.path().string());
+      const absl::StatusOr<std::string> why = ReadSmallFile(path.string());
       report->add_faults(
-          StrCat("the recording of process ", entry.path().stem().string(),
+          StrCat("the recording of process ", path.stem().string(),
                  " could not be written: ", why.ok() && !why->empty() ? *why : "no space is left"));
     }
-    if (kind == ".pickle" && !fs::exists(fs::path(entry.path()).replace_extension(".json")) &&
-        !fs::exists(fs::path(entry.path()).replace_extension(".problem"))) {
-      report->add_faults(StrCat("process ", entry.path().stem().string(),
+    std::error_code ignored;
+    if (kind == ".pickle" && !fs::exists(fs::path(path).replace_extension(".json"), ignored) &&
+        !fs::exists(fs::path(path).replace_extension(".problem"), ignored)) {
+      report->add_faults(StrCat("process ", path.stem().string(),
                                 " was ended while it wrote its recording, which is lost"));
     }
     if (kind != ".json") continue;
-    const absl::StatusOr<std::string> text = ReadSmallFile(entry.path().string());
+    const absl::StatusOr<std::string> text = ReadSmallFile(path.string());
     if (!text.ok()) return text.status();
     absl::StatusOr<proto::RecordedProcess> process = ParseRecordedProcess(*text);
     if (!process.ok()) return process.status();
-    all.push_back({entry.path().stem().string(), *std::move(process)});
+    all.push_back({path.stem().string(), *std::move(process)});
   }
   if (missing) {
     report->add_faults(StrCat("the recording is lost: ", folder,

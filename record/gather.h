@@ -2,8 +2,11 @@
 #ifndef MEMREPLAY_RECORD_GATHER_H_
 #define MEMREPLAY_RECORD_GATHER_H_
 
+#include <filesystem>
 #include <string>
 #include <string_view>
+#include <system_error>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -25,8 +28,13 @@ absl::StatusOr<proto::RecordedProcess> ParseRecordedProcess(std::string_view jso
 absl::Status GatherProcesses(const std::string& folder, const std::string& out,
                              proto::RecordReport* report);
 
-// Reads a whole file of at most 64 MiB. Errors as above.
+// Reads a whole file of at most 64 MiB; something else, such as a pipe, cannot be read. Errors as
+// above.
 absl::StatusOr<std::string> ReadSmallFile(const std::string& path);
+
+// Returns what is in a folder; sets `error` if it cannot be listed to its end.
+std::vector<std::filesystem::path> PathsIn(const std::filesystem::path& folder,
+                                           std::error_code* error);
 
 }  // namespace memreplay
 

@@ -3,6 +3,8 @@
 #include <filesystem>
 #include <system_error>
 
+#include "record/gather.h"
+
 namespace memreplay {
 namespace {
 
@@ -17,9 +19,9 @@ bool Exists(const fs::path& path) {
 bool HasPackage(const fs::path& folder, const std::string& package) {
   for (const char* lib : {"lib", "lib64"}) {
     std::error_code ignored;
-    for (const auto& entry : fs::directory_iterator(folder.parent_path() / lib, ignored)) {
-      const bool is_python = entry.path().filename().string().rfind("python3", 0) == 0;
-      if (is_python && Exists(entry.path() / "site-packages" / package)) return true;
+    for (const fs::path& path : PathsIn(folder.parent_path() / lib, &ignored)) {
+      const bool is_python = path.filename().string().rfind("python3", 0) == 0;
+      if (is_python && Exists(path / "site-packages" / package)) return true;
     }
   }
   return false;

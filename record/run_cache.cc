@@ -12,7 +12,9 @@
 #include <vector>
 
 #include "absl/strings/str_format.h"
+#include "proto/numbers.h"
 #include "record/files.h"
+#include "record/gather.h"
 #include "trace/value/strings.h"
 
 extern char** environ;
@@ -25,8 +27,8 @@ namespace fs = std::filesystem;
 bool IsUnchanged(const proto::Source& source) {
   struct stat found;
   if (stat(source.path().c_str(), &found) != 0) return false;
-  return found.st_size == source.size() &&
-         int64_t{found.st_mtim.tv_sec} * 1'000'000'000 + found.st_mtim.tv_nsec == source.modified();
+  const int64_t modified = int64_t{found.st_mtim.tv_sec} * 1'000'000'000 + found.st_mtim.tv_nsec;
+  return found.st_size == source.size() && static_cast<uint64_t>(modified) == source.modified();
 }
 
 }  // namespace
@@ -69,9 +71,10 @@ fs::path RunCache::FileOf(const std::string& key) const {
 }
 
 std::optional<proto::RecordReport> RunCache::Find(const std::string& key) const {
-  std::ifstream file(FileOf(key), std::ios::binary);
+  const absl::StatusOr<std::string> bytes = ReadSmallFile(FileOf(key).string());
   proto::CachedRun run;
-  if (!file || !run.ParseFromIstream(&file) || run.key() != key) return std::nullopt;
+  if (!bytes.ok() || !run.ParseFromString(*bytes) || run.key() != key) return std::nullopt;
+  if (!CheckNumbers(run).ok()) return std::nullopt;
   for (const proto::RecordedProcess& process : run.report().processes()) {
     if (!std::all_of(process.sources().begin(), process.sources().end(), IsUnchanged)) {
       return std::nullopt;

@@ -86,9 +86,10 @@ std::map<std::string, std::string> Environment(const RecordOptions& options,
 // Returns the command line: an interpreter is put in front of a script, but not of a command.
 std::vector<std::string> Words(const RecordOptions& options) {
   const std::string& first = options.program[0];
+  std::error_code ignored;
   const bool is_script = first[0] == '-' ||
                          (first.size() > 3 && first.substr(first.size() - 3) == ".py") ||
-                         (fs::is_regular_file(first) && access(first.c_str(), X_OK) != 0);
+                         (fs::is_regular_file(first, ignored) && access(first.c_str(), X_OK) != 0);
   std::vector<std::string> words;
   if (is_script) {
     words.push_back(options.python.empty() ? PythonWith("torch") : options.python);
@@ -101,9 +102,9 @@ std::vector<std::string> Words(const RecordOptions& options) {
 RecordProgress ReadProgress(const std::string& folder) {
   RecordProgress sum;
   std::error_code ignored;
-  for (const auto& entry : fs::directory_iterator(folder, ignored)) {
-    if (entry.path().filename().string().rfind("progress.", 0) != 0) continue;
-    std::ifstream file(entry.path(), std::ios::binary);
+  for (const fs::path& path : PathsIn(folder, &ignored)) {
+    if (path.filename().string().rfind("progress.", 0) != 0) continue;
+    std::ifstream file(path, std::ios::binary);
     uint64_t values[8] = {};
     if (!file.read(reinterpret_cast<char*>(values), sizeof(values))) continue;
     sum.launches += values[0];
@@ -206,7 +207,8 @@ absl::StatusOr<proto::RecordReport> RunProgram(const RecordOptions& options) {
       std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count());
 
   const std::string unusable = StrCat(folder->path(), "/unusable");
-  if (fs::exists(unusable)) {
+  std::error_code ignored;
+  if (fs::exists(unusable, ignored)) {
     const absl::StatusOr<std::string> why = ReadSmallFile(unusable);
     return absl::InvalidArgumentError(why.ok() ? *why : std::string(why.status().message()));
   }

@@ -15,7 +15,9 @@ absl::StatusOr<TemporaryFolder> TemporaryFolder::Make(const std::string& prefix)
   if (mkdtemp(path.data()) == nullptr) {
     return absl::InvalidArgumentError(StrCat(prefix, ": cannot write: ", std::strerror(errno)));
   }
-  return TemporaryFolder(std::filesystem::absolute(path).string());
+  std::error_code error;
+  const std::filesystem::path absolute = std::filesystem::absolute(path, error);
+  return TemporaryFolder(error ? path : absolute.string());
 }
 
 TemporaryFolder::~TemporaryFolder() {

@@ -110,7 +110,7 @@ absl::StatusOr<RecordFolders> UnpackRecordFiles() {
     // A file takes the place where Python would keep compiled code, because the heaps of a process
     // that compiles and of one that finds it compiled differ.
     const std::string compiled = folder + "/__pycache__";
-    if (is_library || std::filesystem::exists(compiled)) continue;
+    if (is_library || std::filesystem::exists(compiled, error)) continue;
     if (const absl::Status written = WriteFile(compiled, ""); !written.ok()) return written;
   }
   return folders;

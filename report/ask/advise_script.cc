@@ -190,6 +190,7 @@ absl::Status Search::RunAsIs() {
   if (!runs.ok()) return runs.status();
   as_is_ = runs->at(0);
   if (!as_is_.error().empty()) return absl::InvalidArgumentError(as_is_.error());
+  if (as_is_.fits().empty()) return absl::InvalidArgumentError("it allocated no GPU memory");
   advice_.set_source(proto::Advice::run);
   advice_.set_card(question_.card);
   advice_.set_key(question_.key);

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "proto/numbers.h"
 #include "report/ask/device_report.h"
 #include "report/words/stack_names.h"
 #include "report/words/version.h"
@@ -239,6 +240,7 @@ absl::StatusOr<proto::Report> ParseReport(std::string_view json) {
     return absl::InvalidArgumentError(StrCat("a report of schema_version ", report.schema_version(),
                                              "; this memreplay reads ", kReportSchemaVersion));
   }
+  if (const absl::Status numbers = CheckNumbers(report); !numbers.ok()) return numbers;
   return report;
 }
 

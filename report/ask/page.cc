@@ -26,6 +26,7 @@
 #include "sim/oom/oom_analysis.h"
 #include "sim/oom/oom_scene.h"
 #include "sim/recording/sampled_replay.h"
+#include "sim/run/parallel.h"
 #include "sim/study/control.h"
 #include "sim/study/what_if.h"
 #include "sim/whatif/sweep.h"
@@ -344,11 +345,10 @@ absl::StatusOr<proto::DeviceReport> AskPage(const Study& study, const PageQuesti
   const int device = schedule.device();
   ProgressSink* const progress = question.progress;
   progress->SetActivity(StrCat("replaying device ", device));
-  std::shared_future<Unsimulated> unsimulated =
-      std::async(question.threads > 1 ? std::launch::async : std::launch::deferred, [&] {
-        study.meanings();
-        return FindUnsimulated(schedule);
-      });
+  std::shared_future<Unsimulated> unsimulated = std::async(LaunchOn(question.threads), [&] {
+    study.meanings();
+    return FindUnsimulated(schedule);
+  });
   const DeviceContents contents = DescribeContents(schedule);
   const Shown shown = {study, contents, std::move(unsimulated), question.threads};
   std::vector<ReplaySettings> others = question.others;

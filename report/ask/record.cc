@@ -50,7 +50,7 @@ absl::Status AddReplays(const StudiedTrace& snapshot, proto::RecordedProcess* pr
     proto::RecordedReplay& replay = *process->add_replays();
     replay = RecordedReplayOf(study->trace(), names, study->device_index(), answer->report);
     ReplaySettings on_card = study->settings();
-    if (replay.device() < process->cards_size()) {
+    if (replay.device() >= 0 && replay.device() < process->cards_size()) {
       const proto::RecordedCard& card = process->cards(replay.device());
       on_card.capacity = Bytes(static_cast<uint64_t>(card.peak_reserved() + card.spare()));
     }

@@ -15,6 +15,7 @@
 #include "report/words/stack_names.h"
 #include "report/words/sweep_words.h"
 #include "report/words/text.h"
+#include "sim/run/parallel.h"
 #include "sim/settings/conf_tokens.h"
 #include "sim/whatif/conf_search.h"
 #include "sim/whatif/sweep.h"
@@ -299,8 +300,7 @@ void AddSweepTo(proto::DeviceReport* report, const Study& study, const SweepQues
   const Schedule& schedule = study.schedule();
   const ReplaySettings on_card = study.OnCard(study.settings());
   SweepAnswer answer;
-  const auto launch = question.threads > 1 ? std::launch::async : std::launch::deferred;
-  std::future<void> bounds = std::async(launch, [&] {
+  std::future<void> bounds = std::async(LaunchOn(question.threads), [&] {
     const std::vector<Lifetime> lifetimes = LifetimesOf(schedule);
     answer.live = PeakLiveOf(lifetimes);
     answer.packing = BestPacking(lifetimes);
@@ -332,8 +332,7 @@ void AddSweepTo(proto::DeviceReport* report, const Study& study, const SweepQues
     answer.current = ReplayRow(context, on_card);
   }
   std::future<PeakCause> cause =
-      std::async(question.threads > 1 ? std::launch::async : std::launch::deferred,
-                 [&] { return WhyReserved(context, answer.current); });
+      std::async(LaunchOn(question.threads), [&] { return WhyReserved(context, answer.current); });
   std::vector<SweepRow*> barred = {&answer.current};
   for (size_t i = 0; i < std::min(kErrorBars, answer.rows.size()); ++i) {
     barred.push_back(&answer.rows[i]);

@@ -5,10 +5,16 @@
 #include <algorithm>
 #include <atomic>
 #include <cstddef>
-#include <thread>
+#include <future>
 #include <vector>
 
 namespace memreplay {
+
+// Returns how std::async() runs a task: on a thread of its own if there are several, but when its
+// result is waited for if the system starts none (a limit on memory or on threads).
+inline std::launch LaunchOn(size_t threads) {
+  return threads > 1 ? std::launch::async | std::launch::deferred : std::launch::deferred;
+}
 
 // Calls work(i) once for each i below `count`, on at most `threads` threads including the calling
 // one, and returns when all are done. The assignment to threads is undefined, so each call of
@@ -19,10 +25,12 @@ void ParallelFor(size_t count, size_t threads, const Work& work) {
   const auto take = [&] {
     for (size_t i = next.fetch_add(1); i < count; i = next.fetch_add(1)) work(i);
   };
-  std::vector<std::thread> helpers;
-  for (size_t i = 1; i < std::min(threads, count); ++i) helpers.emplace_back(take);
+  std::vector<std::future<void>> helpers;
+  for (size_t i = 1; i < std::min(threads, count); ++i) {
+    helpers.push_back(std::async(LaunchOn(threads), take));
+  }
   take();
-  for (std::thread& helper : helpers) helper.join();
+  for (const std::future<void>& helper : helpers) helper.wait();
 }
 
 }  // namespace memreplay

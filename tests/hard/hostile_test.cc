@@ -49,6 +49,7 @@ class HostileTest : public Program {
   // Runs the command lines of the fuzzer, which have more flags.
   void ExpectAnswers(const std::string& name) {
     for (const std::vector<std::string>& words : fuzz::AttackedCommands()) {
+      if (std::find(words.begin(), words.end(), "OTHER") != words.end()) continue;
       std::string arguments;
       for (const std::string& word : words) {
         arguments += word == "FILE" ? " " + name : " '" + word + "'";
@@ -277,6 +278,47 @@ TEST_F(HostileTest, TheMemoryLimitEndsWithOneLine) {
   EXPECT_EQ(Run("inspect events.txtpb --memory-limit 1").status, 2);
   EXPECT_EQ(Run("inspect events.txtpb --memory-limit").status, 2);
   EXPECT_EQ(Run("inspect events.txtpb --memory-limit much").status, 2);
+}
+
+// What a helping thread would have done, the calling one does.
+TEST_F(HostileTest, ThreadsThatTheMemoryLimitHasNoRoomFor) {
+  Write("program.jsonl", kSmallProgram);
+  for (const std::string arguments :
+       {"sweep program.jsonl", "report program.jsonl -o /dev/null --search", "fit program.jsonl"}) {
+    const Outcome outcome = Run(arguments + " --jobs 40 --memory-limit 64MiB");
+    EXPECT_LE(outcome.status, 1) << arguments << outcome.err;
+    EXPECT_EQ(outcome.err, "");
+  }
+}
+
+TEST_F(HostileTest, NamesAndFoldersThatCannotBe) {
+  const Outcome no_folder =
+      Run("fit script '--batch_size=?' --card rtx-4090 -- train.py", "export TMPDIR=/nonexistent;");
+  EXPECT_EQ(no_folder.status, 2);
+  EXPECT_TRUE(no_folder.err.starts_with(
+      "memreplay: fit script: there is no folder for temporary files (TMPDIR): "))
+      << no_folder.err;
+  const Outcome long_name = Run("record --card rtx-4090 " + std::string(300, 'a'),
+                                "export XDG_CACHE_HOME=\"$PWD/cache\";");
+  EXPECT_EQ(long_name.status, 2);
+  EXPECT_TRUE(long_name.err.ends_with(": File name too long\n")) << long_name.err;
+}
+
+// A report that another program wrote, or nobody.
+TEST_F(HostileTest, ReportsThatAreReadAgain) {
+  const std::string head = R"({"schema_version": 4, "command": "sweep", "devices": [{"ooms": )";
+  Write("sane.json", head + "1}]}\n");
+  Write("far.json", head + "\"-9223372036854775808\"}]}\n");
+  EXPECT_EQ(Run("diff sane.json sane.json").status, 0);
+  const Outcome far = Run("diff sane.json far.json");
+  EXPECT_EQ(far.status, 2);
+  EXPECT_NE(far.err.find("far.json: devices.ooms: expected a number within 2^56, found -9.2"),
+            std::string::npos)
+      << far.err;
+  Write("red.json", head + R"(2, "conf": "\u001b[31m"}]})" + "\n");
+  const Outcome red = Run("diff sane.json red.json");
+  EXPECT_EQ(red.status, 0) << red.err;
+  EXPECT_NE(red.out.find("'?[31m'"), std::string::npos) << red.out;
 }
 
 // There are more than the 4 million events that are kept, at 40 bytes each.

@@ -31,7 +31,8 @@ class RunCacheTest : public testing::Test {
     proto::Source& row = *report.add_processes()->add_sources();
     row.set_path(source.string());
     row.set_size(found.st_size);
-    row.set_modified(int64_t{found.st_mtim.tv_sec} * 1'000'000'000 + found.st_mtim.tv_nsec);
+    row.set_modified(static_cast<uint64_t>(found.st_mtim.tv_sec) * 1'000'000'000 +
+                     static_cast<uint64_t>(found.st_mtim.tv_nsec));
     return report;
   }
 

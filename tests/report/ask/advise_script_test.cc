@@ -309,5 +309,16 @@ TEST_F(AdviceSearch, CombinationsAreLimited) {
   EXPECT_EQ(advice.notes_size(), 1);
 }
 
+// Its process used CUDA, but requested nothing of PyTorch's allocator.
+TEST(AdviseScript, AScriptThatAllocatedNothing) {
+  const absl::StatusOr<proto::Advice> advice = AdviseScript(
+      {},
+      [](absl::Span<const std::vector<std::string>> remedies) {
+        return std::vector<proto::AdvisedRun>(remedies.size());
+      },
+      nullptr);
+  EXPECT_EQ(advice.status().message(), "it allocated no GPU memory");
+}
+
 }  // namespace
 }  // namespace memreplay
