@@ -13,6 +13,7 @@
 #include <random>
 
 #include "tests/fuzz/mutated_recording.h"
+#include "tests/fuzz/mutated_text.h"
 #include "tests/program.h"
 
 namespace memreplay {
@@ -38,21 +39,25 @@ TEST_F(RecordingsTest, WholeCommandsOnChangedFields) {
   std::map<int, uint64_t> statuses;
   double slowest = 0;
   for (uint64_t attack = 0; attack < attacks; ++attack) {
-    fuzz::MutatedRecording made = fuzz::MutateRecording(RandomBytes(random));
+    const std::string bytes = RandomBytes(random);
+    const fuzz::MutatedRecording made =
+        attack % 4 == 3 ? fuzz::MutateText(bytes) : fuzz::MutateRecording(bytes);
     if (made.file.empty()) {
       ++statuses[-1];
       continue;
     }
     std::string arguments;
     for (const std::string& word : made.arguments) {
-      arguments += word == "FILE" ? " FILE" : " '" + word + "'";
+      arguments += word == "FILE" || word == "OTHER" ? " " + word : " '" + word + "'";
     }
     Write("FILE", made.file);
+    Write("OTHER", made.other);
     const Outcome outcome = Run(arguments, "ulimit -v 2000000; ulimit -t 20;");
     EXPECT_LE(outcome.status, 2) << attack << arguments << "\n" << outcome.err;
     if (outcome.status == 2) {  // a line, or one for each of two files
       EXPECT_TRUE(outcome.err.starts_with("memreplay: ")) << outcome.err;
-      EXPECT_LE(std::count(outcome.err.begin(), outcome.err.end(), '\n'), 2) << outcome.err;
+      EXPECT_LE(std::count(outcome.err.begin(), outcome.err.end(), '\n'), 3) << outcome.err;
+      EXPECT_EQ(outcome.err.find("was ended by signal"), std::string::npos) << outcome.err;
     }
     EXPECT_LT(outcome.seconds, 10) << attack << arguments;
     ++statuses[outcome.status];
