@@ -152,11 +152,11 @@ void WaitForWriters(const std::string& folder) {
   std::error_code ignored;
   for (int step = 0; step < kSteps; ++step) {
     bool writing = false;
-    for (const auto& entry : fs::directory_iterator(folder, ignored)) {
-      const fs::path path = entry.path();
+    for (const fs::path& path : PathsIn(folder, &ignored)) {
       if (path.extension() != ".pickle" || !Runs(path.stem().string())) continue;
-      writing = writing || (!fs::exists(fs::path(path).replace_extension(".json")) &&
-                            !fs::exists(fs::path(path).replace_extension(".problem")));
+      writing =
+          writing || (!fs::exists(fs::path(path).replace_extension(".json"), ignored) &&
+                      !fs::exists(fs::path(path).replace_extension(".problem"), ignored));
     }
     if (!writing) return;
     std::this_thread::sleep_for(std::chrono::milliseconds(100));

@@ -4,11 +4,18 @@ import pathlib
 import re
 import sys
 
-FOLDERS = ("trace", "sim", "report", "cli", "proto")
+FOLDERS = ("proto", "hardware", "trace", "synth", "sim", "report", "browser", "cuda", "record", "cli")
 PAGE = pathlib.Path("docs/invariants.md")
 ENDS = re.compile(r"\bMEMREPLAY_CHECK\(|\bstd::abort\(|\babort\(\)|\bassert\(|\bstd::terminate\(|"
                   r"\bstd::unreachable\(|__builtin_unreachable\(|"
-                  r"__builtin_trap\(|\bstd::exit\(|\b_exit\(|\bquick_exit\(|\bthrow\b")
+                  r"__builtin_trap\(|\bstd::exit\(|\b_exit\(|\bquick_exit\(|\bthrow\b|"
+                  r"\bstd::(?:get|any_cast|thread|jthread|sto[a-z]+)\b|(?:\.|->)at\(|"
+                  r"\bfor \([^;)]* : [^;)]*\bdirectory_iterator\(|"
+                  r"\b(?:fs|std::filesystem)::(?:absolute|canonical|copy|copy_file|create_director[a-z]+|current_path|"
+                  r"equivalent|exists|file_size|is_[a-z]+|last_write_time|read_symlink|remove|remove_all|rename|"
+                  r"resize_file|space|status|temp_directory_path)\(")
+# The functions of the file system report an error in their last argument, or throw it.
+REPORTS = re.compile(r"\b\*?(?:error|failed|ignored|missing)$")
 TEXT = re.compile(r'"((?:[^"\\]|\\.)*)"')
 
 
@@ -30,6 +37,9 @@ def checks(path):
         if "#define" in line or line.lstrip().startswith("#"):
             continue
         inside = call(text, found.end() - 1) if found.group().endswith("(") else ""
+        reports = REPORTS.search(inside.strip()) and not found.group().startswith("for")
+        if reports or "hardware_concurrency" in text[found.end():found.end() + 24]:
+            continue
         said = TEXT.findall(inside)
         closing = ")" if found.group().endswith("(") else ""
         yield said[-1] if said else " ".join((found.group() + inside).split()) + closing
