@@ -28,6 +28,7 @@ struct Life {
   Bytes size;
   uint32_t stack = 0;
   bool is_start = false;  // live before the first event
+  bool is_made = false;   // by an event; neither if it was refused
 };
 
 // A phase, or if it is not known yet, the interval between two that are.
@@ -56,9 +57,9 @@ class Finder {
       ReadProgram(requests);
       return std::move(found_);
     }
-    spans_.resize(schedule_.allocation_count());
-    for (size_t i = 0; i < schedule_.start_allocations().size(); ++i) {
-      spans_[schedule_.start_allocations()[i].id].begin = kStart | static_cast<uint32_t>(i);
+    lives_.resize(schedule_.allocation_count());
+    for (const StartAllocation& start : schedule_.start_allocations()) {
+      lives_[start.id] = {0, kNever, start.requested_size, start.stack, true, false};
     }
     const EventView recorded = schedule_.recorded();
     events_ = recorded.size();
@@ -136,34 +137,21 @@ class Finder {
     uint32_t i = 0;
     for (const Event& event : recorded) {
       if (event.kind == EventKind::kOom) cut_ = i;
-      if (event.id < spans_.size()) {
-        Span& span = spans_[event.id];
+      if (event.id < lives_.size()) {
+        Life& life = lives_[event.id];
         if (event.kind == EventKind::kAlloc) {
-          span = {i, kNever};
+          life = {i, kNever, event.size, event.text_or_stack, false, true};
         } else if (event.kind == EventKind::kFree || event.kind == EventKind::kFreeCompleted) {
-          span.end = std::min(span.end, i);
+          life.end = std::min(life.end, i);
         }
       }
       ++i;
     }
   }
 
-  bool IsStart(AllocationId id) const {
-    return (spans_[id].begin & kStart) != 0 && spans_[id].begin != kNever;
-  }
   // Returns whether an event made it. Ids are in the order of allocation.
-  bool IsMade(AllocationId id) const { return (spans_[id].begin & kStart) == 0; }
-
-  Life LifeOf(AllocationId id) const {
-    const Span& span = spans_[id];
-    if (span.begin == kNever) return {};  // it was refused
-    if (IsStart(id)) {
-      const StartAllocation& start = schedule_.start_allocations()[span.begin & ~kStart];
-      return {0, span.end, start.requested_size, start.stack, true};
-    }
-    const Event& event = schedule_.device_trace().events.kept()[span.begin];
-    return {span.begin, span.end, event.size, event.text_or_stack, false};
-  }
+  bool IsMade(AllocationId id) const { return lives_[id].is_made; }
+  const Life& LifeOf(AllocationId id) const { return lives_[id]; }
 
   // Returns whether an allocation stays until the end. One that was freed because memory ran out
   // stays.
@@ -215,7 +203,7 @@ class Finder {
 
   void ReadNotes(const EventView& recorded) {
     found_.is_noted = true;
-    is_in_module_.resize(spans_.size());
+    is_in_module_.resize(lives_.size());
     absl::flat_hash_map<uint64_t, AllocationId> live;
     for (const StartAllocation& start : schedule_.start_allocations()) {
       live[start.address.value()] = start.id;
@@ -263,7 +251,7 @@ class Finder {
       }
       if (i == events_) break;
       const Event event = recorded[i];
-      if (event.id >= spans_.size()) continue;
+      if (event.id >= lives_.size()) continue;
       if (event.kind == EventKind::kAlloc) {
         live[event.address.value()] = event.id;
         if (!open.empty()) found_.of[event.id].module = open.back().module;
@@ -297,7 +285,7 @@ class Finder {
 
   void InferPhases() {
     bool has_frames = false, has_training = false;
-    for (AllocationId id = 0; id < spans_.size(); ++id) {
+    for (AllocationId id = 0; id < lives_.size(); ++id) {
       if (!IsMade(id)) continue;
       const StackPhase phase = roles_[LifeOf(id).stack].phase;
       has_frames = has_frames || phase != StackPhase::kEmpty;
@@ -308,9 +296,9 @@ class Finder {
     if (has_frames) {
       std::vector<Run> runs;
       bool in_run = false;
-      for (AllocationId id = 0; id < spans_.size(); ++id) {
+      for (AllocationId id = 0; id < lives_.size(); ++id) {
         if (!IsMade(id)) continue;
-        const Life life = LifeOf(id);
+        const Life& life = LifeOf(id);
         StackRole role = roles_[life.stack];
         if (role.phase == StackPhase::kEmpty) {
           role.phase = has_training ? StackPhase::kBackward : StackPhase::kNone;
@@ -482,8 +470,8 @@ class Finder {
           return span.phase != Phase::kLoad && span.phase != Phase::kOther;
         });
     const uint64_t loaded = begun == found_.phases.end() ? events_ : begun->begin;
-    for (AllocationId id = 0; id < spans_.size(); ++id) {
-      const Life life = LifeOf(id);
+    for (AllocationId id = 0; id < lives_.size(); ++id) {
+      const Life& life = LifeOf(id);
       if (life.begin <= loaded && life.end >= loaded &&
           roles_[life.stack].phase == StackPhase::kLoad) {
         ++parameter_sizes_[life.size.value()];
@@ -508,9 +496,9 @@ class Finder {
       }
     }
     size_t span = 0;
-    for (AllocationId id = 0; id < spans_.size(); ++id) {
+    for (AllocationId id = 0; id < lives_.size(); ++id) {
       if (!IsMade(id)) continue;
-      const Life life = LifeOf(id);
+      const Life& life = LifeOf(id);
       while (span + 1 < found_.phases.size() && found_.phases[span + 1].begin <= life.begin) ++span;
       found_.of[id].phase = found_.phases[span].phase;
       found_.of[id].step = found_.phases[span].step;
@@ -626,7 +614,7 @@ class Finder {
     for (AllocationId id = loss_id; id-- > 0 && seen < 8;) {
       if (!IsMade(id)) continue;
       ++seen;
-      const Life life = LifeOf(id);
+      const Life& life = LifeOf(id);
       const uint64_t size = life.size.value(), made = loss.size.value();
       if (life.end < loss.begin || !roles_[life.stack].is_linear ||
           (size != made && 2 * size != made && size != 2 * made)) {
@@ -658,7 +646,7 @@ class Finder {
   void PairSizes() {
     absl::flat_hash_map<uint64_t, uint64_t> gradients;  // of one step
     absl::flat_hash_map<uint32_t, absl::flat_hash_map<uint64_t, uint64_t>> by_step;
-    for (AllocationId id = 0; id < spans_.size(); ++id) {
+    for (AllocationId id = 0; id < lives_.size(); ++id) {
       if (!IsMade(id)) continue;
       if (found_.of[id].category == Category::kGradient) {
         ++by_step[found_.of[id].step][LifeOf(id).size.value()];
@@ -669,14 +657,14 @@ class Finder {
     }
     if (gradients.empty()) return;
     absl::flat_hash_map<uint64_t, uint64_t> parameters, states;
-    for (AllocationId id = 0; id < spans_.size(); ++id) {
+    for (AllocationId id = 0; id < lives_.size(); ++id) {
       if (found_.of[id].category == Category::kParameter) ++parameters[LifeOf(id).size.value()];
       if (found_.of[id].category == Category::kOptimizerState) ++states[LifeOf(id).size.value()];
     }
     // The allocations by size of which nothing else is known and that stay. There must be one or
     // two for each parameter, or they are no evidence.
     absl::flat_hash_map<uint64_t, Order> staying;
-    for (AllocationId id = 0; id < spans_.size(); ++id) {
+    for (AllocationId id = 0; id < lives_.size(); ++id) {
       const uint64_t size = LifeOf(id).size.value();
       if (found_.of[id].category == Category::kUnknown && LifeOf(id).end == kNever &&
           gradients.contains(size)) {
@@ -706,7 +694,7 @@ class Finder {
       // An optimizer may make its state anew in each step; what it frees then was the state before.
       if (!are_moments) continue;
       for (const StartAllocation& start : schedule_.start_allocations()) {
-        const Life life = LifeOf(start.id);
+        const Life& life = LifeOf(start.id);
         if (life.size.value() == size && life.end != kNever &&
             PhaseAt(life.end) == Phase::kOptimizer) {
           Say(start.id, Category::kOptimizerState, Evidence::kSize);
@@ -720,13 +708,8 @@ class Finder {
   const std::vector<MemoryNote>& notes_;
   const bool use_notes_;
   uint64_t events_ = 0;
-  uint32_t cut_ = kNever;  // where memory ran out for the last time
-  struct Span {
-    uint32_t begin = kNever;  // an event; with kStart, one of start_allocations()
-    uint32_t end = kNever;
-  };
-  static constexpr uint32_t kStart = uint32_t{1} << 31;
-  std::vector<Span> spans_;  // by id
+  uint32_t cut_ = kNever;    // where memory ran out for the last time
+  std::vector<Life> lives_;  // by id
   std::vector<StackRole> roles_;
   std::vector<Draft> drafts_;
   std::vector<size_t> next_backward_;

@@ -24,8 +24,9 @@ class Loop:
 
     def note(self, action, address, size, frames):
         self.time += 2
+        context = "".join(("N", "/A"))  # a text of its own, as PyTorch makes it for each event
         self.events.append({"action": action, "addr": address, "size": size, "stream": 0, "time_us": self.time,
-                            "compile_context": "N/A", "user_metadata": "", "frames": frames})
+                            "compile_context": context, "user_metadata": "", "frames": frames})
 
     def alloc(self, size, stack):
         rounded = (size + 511) // 512 * 512

@@ -1,5 +1,6 @@
 #include "trace/bytes/pickle_rows.h"
 
+#include <array>
 #include <cstring>
 #include <utility>
 
@@ -33,47 +34,44 @@ uint64_t ReferenceSlot(const char* at) {
   return OpAt(at) == PickleOp::kLongBinGet ? bytes & 0xffffffff : bytes & 0xff;
 }
 
-// Reads an integer of up to 55 bits; returns false if it is something else.
-bool ReadInt(const char** at, Value* value) {
-  const uint64_t bytes = Load(*at + 1);
-  switch (OpAt(*at)) {
-    case PickleOp::kBinInt1:
-      *value = Value::Int(static_cast<int64_t>(bytes & 0xff));
-      *at += 2;
-      return true;
-    case PickleOp::kBinInt2:
-      *value = Value::Int(static_cast<int64_t>(bytes & 0xffff));
-      *at += 3;
-      return true;
-    case PickleOp::kBinInt:
-      *value = Value::Int(static_cast<int32_t>(bytes));
-      *at += 5;
-      return true;
-    case PickleOp::kLong1: {
-      const unsigned length = bytes & 0xff;
-      if (length < 1 || length > 7) return false;
-      const auto top = static_cast<int64_t>(Load(*at + 2) << (64 - 8 * length));
-      const int64_t number = top >> (64 - 8 * length);
-      if (!Value::FitsInline(number)) return false;
-      *value = Value::Int(number);
-      *at += 2 + length;
-      return true;
-    }
-    default: return false;
-  }
+// How an opcode writes an integer.
+struct IntForm {
+  uint8_t before = 0;       // bytes before the number; 0: the opcode writes something else
+  uint8_t width = 0;        // of the number, in bytes
+  uint8_t length_mask = 0;  // 0xff if the byte after the opcode is the width
+  uint64_t kept = 0;        // bits of the number after its sign was extended
+};
+
+constexpr std::array<IntForm, 256> kIntForms = [] {
+  std::array<IntForm, 256> forms;
+  forms[static_cast<uint8_t>(PickleOp::kBinInt1)] = {1, 1, 0, 0xff};
+  forms[static_cast<uint8_t>(PickleOp::kBinInt2)] = {1, 2, 0, 0xffff};
+  forms[static_cast<uint8_t>(PickleOp::kBinInt)] = {1, 4, 0, ~uint64_t{0}};
+  forms[static_cast<uint8_t>(PickleOp::kLong1)] = {2, 0, 0xff, ~uint64_t{0}};
+  return forms;
+}();
+
+const IntForm& IntFormAt(const char* at) { return kIntForms[static_cast<uint8_t>(*at)]; }
+
+// Reads an integer of up to 56 bits and returns its end, or null if it is longer. Has no branch on
+// its form, which cannot be predicted.
+[[gnu::always_inline]] inline const char* ReadInt(const IntForm& form, const char* at,
+                                                  Value* value) {
+  const unsigned width = form.width | (static_cast<uint8_t>(at[1]) & form.length_mask);
+  if (width - 1 >= 7) return nullptr;
+  const unsigned unused = 64 - 8 * width;
+  const auto number = static_cast<int64_t>(Load(at + form.before) << unused) >> unused;
+  *value = Value::Int(static_cast<int64_t>(static_cast<uint64_t>(number) & form.kept));
+  return at + form.before + width;
 }
 
 }  // namespace
 
 size_t PickleRows::Read(const char* begin, const char* end, Value* row) {
-  if (memo_rewritten_ != heap_.memo().rewritten()) {
-    memo_rewritten_ = heap_.memo().rewritten();
-    keys_.clear();
-    lists_.clear();
-    list_bytes_ = 0;
-    new_lists_.clear();
+  if (memo_rewritten_ != heap_.memo().rewritten()) [[unlikely]] {
+    Forget();
   }
-  if (!new_lists_.empty()) LearnLists();
+  if (!new_written_.empty()) LearnWritten();
   if (end - begin < kRoom || static_cast<PickleOp>(begin[1]) != PickleOp::kMemoize ||
       static_cast<PickleOp>(begin[2]) != PickleOp::kMark) {
     return 0;
@@ -82,133 +80,168 @@ size_t PickleRows::Read(const char* begin, const char* end, Value* row) {
   size_t length = ReadRow(begin, end);
   if (length == 0) {
     const bool learned = LearnKeys(begin, end);
-    new_lists_.clear();
+    new_written_.clear();
     if (learned) length = ReadRow(begin, end);
   }
-  if (length == 0 || !new_lists_.empty() || !reducer_.AddRow(values_, row)) return 0;
-  uint64_t slot = heap_.memo().size();
-  heap_.Memoize(slot, *row);
-  for (const Value list : memoized_) heap_.Memoize(++slot, list);
+  if (length == 0 || !new_written_.empty() || !reducer_.AddRow(values_, row)) return 0;
+  heap_.MemoizeNext(*row);
+  for (size_t i = 0; i < memoized_count_; ++i) heap_.MemoizeNext(memoized_[i]);
   return length;
 }
 
-// Fills values_, memoized_ and new_lists_; returns the length of the dict if it is a row.
+void PickleRows::Forget() {
+  memo_rewritten_ = heap_.memo().rewritten();
+  columns_.clear();
+  written_index_.clear();
+  written_.clear();
+  written_bytes_ = 0;
+  new_written_.clear();
+}
+
+// Fills values_, memoized_ and new_written_; returns the length of the dict if it is a row.
 size_t PickleRows::ReadRow(const char* begin, const char* end) {
-  memoized_.clear();
-  new_lists_.clear();
-  if (keys_.empty()) return 0;
+  memoized_count_ = 0;
+  new_written_.clear();
+  if (columns_.empty()) return 0;
   const char* at = begin + 3;
-  bool alike = true;
-  for (size_t i = 0; alike && i < keys_.size(); ++i) {
-    const Key& key = keys_[i];
-    alike = end - at >= kRoom && (Load(at) & key.mask) == key.bits;
-    at += key.length;
-    alike = alike && ReadValue(&at, end, &values_[i]);
+  Value* value = values_.data();
+  for (Column& column : columns_) {
+    if (end - at < kRoom || (Load(at) & column.mask) != column.bits) {
+      at = nullptr;
+      break;
+    }
+    at = ReadValue(column, at + column.length, end, value++);
+    if (at == nullptr) break;
   }
-  if (alike && end > at && OpAt(at) == PickleOp::kSetItems) {
+  if (at != nullptr && end > at && OpAt(at) == PickleOp::kSetItems) {
     return static_cast<size_t>(at + 1 - begin);
   }
-  new_lists_.clear();  // a list may continue where reading stopped
+  new_written_.clear();  // a list may continue where reading stopped
   return 0;
 }
 
 // Makes the keys of the dict at `begin` those of the following rows if the reducer accepts them.
 bool PickleRows::LearnKeys(const char* begin, const char* end) {
-  std::vector<Key> found;
+  std::vector<Column> found;
   std::vector<Value> keys;
   Value ignored;
+  memoized_count_ = 0;
   const char* at = begin + 3;
   while (end - at >= kRoom && IsReference(at) && keys.size() < kMaxKeys) {
     const ptrdiff_t length = ReferenceLength(at);
     const uint64_t mask = ~uint64_t{0} >> (64 - 8 * length);
     found.push_back({Load(at) & mask, mask, length});
     keys.push_back(heap_.memo().Get(ReferenceSlot(at)));
-    at += length;
-    if (!keys.back().is(Kind::kString) || !ReadValue(&at, end, &ignored)) return false;
+    if (!keys.back().is(Kind::kString)) return false;
+    at = ReadValue(found.back(), at + length, end, &ignored);
+    if (at == nullptr) return false;
   }
   if (end <= at || OpAt(at) != PickleOp::kSetItems || !reducer_.BeginRows(keys)) return false;
-  keys_ = std::move(found);
-  values_.resize(keys_.size());
+  columns_ = std::move(found);
+  values_.resize(columns_.size());
   return true;
 }
 
-bool PickleRows::ReadValue(const char** at, const char* end, Value* value) {
-  const char* const begin = *at;
-  if (end - begin < kRoom) return false;
-  switch (OpAt(begin)) {
-    case PickleOp::kBinGet:
-    case PickleOp::kLongBinGet:
-      *value = heap_.memo().Get(ReferenceSlot(begin));
-      *at += ReferenceLength(begin);
-      // The machine handles a container that may still change.
-      return !value->is(Kind::kAbsent) && (!value->is(Kind::kObject) || heap_.is_used(*value));
-    case PickleOp::kNone:
-      *value = Value(Kind::kNone);
-      ++*at;
-      return true;
-    case PickleOp::kNewTrue:
-    case PickleOp::kNewFalse:
-      *value = Value(OpAt(begin) == PickleOp::kNewTrue ? Kind::kTrue : Kind::kFalse);
-      ++*at;
-      return true;
-    case PickleOp::kEmptyList: return ReadList(at, end, value);
+// Reads the value of a key, of which kRoom bytes are there together with the key. Returns its end,
+// or null if the machine must read it.
+[[gnu::always_inline]] inline const char* PickleRows::ReadValue(Column& column, const char* at,
+                                                                const char* end, Value* value) {
+  if (const IntForm& form = IntFormAt(at); form.before != 0) {
+    const char* const last = ReadInt(form, at, value);
+    // A key or the end follows a value; two integers are a pair.
+    if (last != nullptr && (IsReference(last) || OpAt(last) == PickleOp::kSetItems)) return last;
+  } else if (IsReference(at)) {
+    *value = heap_.memo().Get(ReferenceSlot(at));
+    // The machine handles a container that may still change.
+    if (value->is(Kind::kAbsent) || (value->is(Kind::kObject) && !heap_.is_used(*value))) {
+      return nullptr;
+    }
+    return at + ReferenceLength(at);
+  } else if (OpAt(at) == PickleOp::kNone) {
+    *value = Value(Kind::kNone);
+    return at + 1;
+  } else if (OpAt(at) == PickleOp::kNewTrue || OpAt(at) == PickleOp::kNewFalse) {
+    *value = Value(OpAt(at) == PickleOp::kNewTrue ? Kind::kTrue : Kind::kFalse);
+    return at + 1;
+  }
+  if (column.last != nullptr && column.last->next != nullptr) {
+    Written* const expected = column.last->next;
+    const size_t length = expected->bytes.size();
+    if (static_cast<size_t>(end - at) >= length &&
+        std::memcmp(at, expected->bytes.data(), length) == 0) {
+      column.last = expected;
+      *value = memoized_[memoized_count_++] = expected->value;
+      return at + length;
+    }
+  }
+  return ReadWritten(column, at, end, value);
+}
+
+// Reads a value that ends with MEMOIZE or consists of references: EMPTY_LIST MEMOIZE,
+// EMPTY_LIST MEMOIZE MARK reference ... APPENDS, integer integer TUPLE2 MEMOIZE, or
+// SHORT_BINUNICODE MEMOIZE. Returns its end, or null if it is something else.
+const char* PickleRows::ReadWritten(Column& column, const char* at, const char* end, Value* value) {
+  const char* last = at;
+  Value ignored;
+  switch (OpAt(at)) {
+    case PickleOp::kEmptyList:
+      if (static_cast<PickleOp>(at[1]) != PickleOp::kMemoize) return nullptr;
+      last = at + 2;
+      if (OpAt(last) == PickleOp::kMark) {
+        ++last;
+        while (end - last >= kRoom && IsReference(last)) last += ReferenceLength(last);
+        if (end - last < kRoom || OpAt(last) != PickleOp::kAppends) return nullptr;
+        ++last;
+      }
+      break;
+    case PickleOp::kShortBinUnicode:
+      last += 2 + static_cast<uint8_t>(at[1]);
+      if (end - last < kRoom || OpAt(last) != PickleOp::kMemoize) return nullptr;
+      ++last;
+      break;
     default:
-      if (!ReadInt(at, value)) return false;
-      // A key or the end follows a value; two integers are a pair.
-      return IsReference(*at) || OpAt(*at) == PickleOp::kSetItems || ReadPair(begin, at, value);
+      for (int i = 0; i < 2; ++i) {
+        const IntForm& form = IntFormAt(last);
+        last = form.before == 0 ? nullptr : ReadInt(form, last, &ignored);
+        if (last == nullptr) return nullptr;
+      }
+      if (OpAt(last) != PickleOp::kTuple2 || static_cast<PickleOp>(last[1]) != PickleOp::kMemoize) {
+        return nullptr;
+      }
+      last += 2;
   }
+  LookUp(column, std::string_view(at, static_cast<size_t>(last - at)), value);
+  return last;
 }
 
-// Reads EMPTY_LIST MEMOIZE, or EMPTY_LIST MEMOIZE MARK reference ... APPENDS.
-bool PickleRows::ReadList(const char** at, const char* end, Value* value) {
-  const char* const begin = *at;
-  if (static_cast<PickleOp>(begin[1]) != PickleOp::kMemoize) return false;
-  const char* last = begin + 2;
-  if (OpAt(last) == PickleOp::kMark) {
-    ++last;
-    while (end - last >= kRoom && IsReference(last)) last += ReferenceLength(last);
-    if (end - last < kRoom || OpAt(last) != PickleOp::kAppends) return false;
-    ++last;
-  }
-  *at = last;
-  return LookUp(std::string_view(begin, static_cast<size_t>(last - begin)), value);
-}
-
-// Reads a pair from `begin` on, whose first integer is already read: integer integer TUPLE2
-// MEMOIZE.
-bool PickleRows::ReadPair(const char* begin, const char** at, Value* value) {
-  if (!ReadInt(at, value) || OpAt(*at) != PickleOp::kTuple2 ||
-      static_cast<PickleOp>((*at)[1]) != PickleOp::kMemoize) {
-    return false;
-  }
-  *at += 2;
-  return LookUp(std::string_view(begin, static_cast<size_t>(*at - begin)), value);
-}
-
-bool PickleRows::LookUp(std::string_view bytes, Value* value) {
-  const auto known = lists_.find(ToAbsl(bytes));
-  const uint64_t slot = heap_.memo().size() + 1 + memoized_.size();
-  if (known == lists_.end()) {
-    // The machine reads this list; the memo will then have its value.
-    new_lists_.emplace_back(std::string(bytes), slot);
+void PickleRows::LookUp(Column& column, std::string_view bytes, Value* value) {
+  const auto known = written_index_.find(ToAbsl(bytes));
+  if (known == written_index_.end()) {
+    // The machine reads this value; the memo will then have it.
+    new_written_.emplace_back(std::string(bytes), heap_.memo().size() + 1 + memoized_count_);
     *value = Value(Kind::kNone);
   } else {
-    *value = known->second;
+    Written* const written = known->second;
+    if (column.last != nullptr) column.last->next = written;
+    column.last = written;
+    *value = written->value;
   }
-  memoized_.push_back(*value);
-  return true;
+  memoized_[memoized_count_++] = *value;
 }
 
-void PickleRows::LearnLists() {
-  for (auto& [bytes, slot] : new_lists_) {
+void PickleRows::LearnWritten() {
+  for (auto& [bytes, slot] : new_written_) {
     const Value value = heap_.memo().Get(slot);
-    const bool final = value.is(Kind::kRecord) || (value.is(Kind::kObject) && heap_.is_used(value));
-    if (!final || list_bytes_ + bytes.size() > kMaxListBytes) continue;
+    const bool final = value.is(Kind::kRecord) || value.is(Kind::kString) ||
+                       (value.is(Kind::kObject) && heap_.is_used(value));
+    const size_t taken = kWrittenMemory + bytes.size();
+    if (!final || written_bytes_ + taken > kMaxWrittenBytes) continue;
     heap_.MarkShared(value);
-    list_bytes_ += bytes.size();
-    lists_.emplace(std::move(bytes), value);
+    written_bytes_ += taken;
+    Written& written = written_.emplace_back(Written{std::move(bytes), value});
+    written_index_.emplace(written.bytes, &written);
   }
-  new_lists_.clear();
+  new_written_.clear();
 }
 
 }  // namespace memreplay

@@ -5,14 +5,17 @@
 #ifndef MEMREPLAY_TRACE_BYTES_PICKLE_ROWS_H_
 #define MEMREPLAY_TRACE_BYTES_PICKLE_ROWS_H_
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/strings/string_view.h"
 #include "trace/bytes/value.h"
 
 namespace memreplay {
@@ -30,36 +33,47 @@ class PickleRows {
  private:
   // The maximum number of keys in a record.
   static constexpr size_t kMaxKeys = 32;
-  // The maximum size of cached lists, in bytes of the input.
-  static constexpr size_t kMaxListBytes = size_t{16} << 20;
+  // The maximum memory of what is kept of lists and texts, and that of one without its bytes.
+  static constexpr size_t kMaxWrittenBytes = size_t{16} << 20;
+  static constexpr size_t kWrittenMemory = 96;
 
-  // A key as a reference to the memo: the lower bytes of `bits`.
-  struct Key {
+  // A list, a pair or a text as it is written in the file, and what the machine made of it: equal
+  // references to the memo are equal lists, as long as no slot of the memo gets another value.
+  struct Written {
+    std::string bytes;
+    Value value;
+    Written* next = nullptr;  // what followed it last
+  };
+  // A key of the rows, which is a reference to the memo (the lower bytes of `bits`), and the last
+  // list or text among its values. Scripts repeat themselves, so what followed that one before
+  // mostly follows it again; one comparison of bytes then replaces reading the list.
+  struct Column {
     uint64_t bits;
     uint64_t mask;
     ptrdiff_t length;
+    Written* last = nullptr;
   };
 
   size_t ReadRow(const char* begin, const char* end);
   bool LearnKeys(const char* begin, const char* end);
-  bool ReadValue(const char** at, const char* end, Value* value);
-  bool ReadList(const char** at, const char* end, Value* value);
-  bool ReadPair(const char* begin, const char** at, Value* value);
-  bool LookUp(std::string_view bytes, Value* value);
-  void LearnLists();
+  const char* ReadValue(Column& column, const char* at, const char* end, Value* value);
+  const char* ReadWritten(Column& column, const char* at, const char* end, Value* value);
+  void LookUp(Column& column, std::string_view bytes, Value* value);
+  void LearnWritten();
+  void Forget();
 
   ValueHeap& heap_;
   DictReducer& reducer_;
-  std::vector<Key> keys_;  // of the rows that the reducer accepts; empty: unknown
+  std::vector<Column> columns_;  // of the rows that the reducer accepts; empty: unknown
   std::vector<Value> values_;
-  std::vector<Value> memoized_;  // what a row's lists became, in order
+  std::array<Value, kMaxKeys> memoized_;  // what a row's lists and texts became, in order
+  size_t memoized_count_ = 0;
 
-  // The reducer's results for lists, by the bytes of their references: equal references to the memo
-  // are equal lists, as long as no slot of the memo gets another value.
-  absl::flat_hash_map<std::string, Value> lists_;
-  size_t list_bytes_ = 0;
+  std::deque<Written> written_;  // its elements stay where they are
+  absl::flat_hash_map<absl::string_view, Written*> written_index_;
+  size_t written_bytes_ = 0;
   uint64_t memo_rewritten_ = 0;
-  std::vector<std::pair<std::string, uint64_t>> new_lists_;  // bytes and slot of those being read
+  std::vector<std::pair<std::string, uint64_t>> new_written_;  // bytes and slot, to be learned
 };
 
 }  // namespace memreplay

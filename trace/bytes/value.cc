@@ -29,8 +29,7 @@ uint32_t PickleMemo::Pack(Value value) {
 
 void PickleMemo::Set(uint64_t slot, Value value) {
   if (slot == slots_.size()) {  // almost always
-    slots_.push_back(Pack(value));
-    ++filled_;
+    Append(value);
     return;
   }
   if (slot > slots_.size()) slots_.resize(slot + 1);

@@ -92,6 +92,13 @@ class PickleMemo {
     }
   }
   void Set(uint64_t slot, Value value);
+  void Append(Value value) {  // sets slot size()
+    const uint32_t record = kRecords + value.tag();
+    const bool fits = value.is(Value::Kind::kRecord) && record < kTooHigh &&
+                      value.index() <= kIndexMask;  // almost always
+    slots_.push_back(fits ? record << kIndexBits | value.index() : Pack(value));
+    ++filled_;
+  }
   // Replaces a value by another form of the same value, which leaves everything read from it valid.
   void Replace(uint64_t slot, Value with);
 
@@ -124,6 +131,25 @@ class ValueHeap {
   Value NewObject(Type type, uint64_t position);  // requires !is_full()
   Value NewWide(Value::Kind kind, uint64_t bits, bool negative = false);
 
+  // The elements of a container, for reading only. Valid until the heap changes.
+  class View {
+   public:
+    size_t size() const { return range_ > 0 ? range_ : items_.size(); }
+    Value operator[](size_t i) const {
+      if (range_ == 0) return items_[i];
+      return Value::Record(begin_.tag(), begin_.index() + static_cast<uint32_t>(i));
+    }
+    // Returns true if the elements are `first` and the records that follow it; may return false
+    // although they are.
+    bool is_range_from(Value first) const { return range_ > 0 && begin_ == first; }
+
+   private:
+    friend ValueHeap;
+    absl::Span<const Value> items_;
+    uint32_t range_ = 0;
+    Value begin_;
+  };
+
   Type type(Value object) const { return objects_[object.index()].type; }
   // Returns the elements of a list, tuple or set, or key, value, key, value ... of a dict. Later
   // keys override earlier ones.
@@ -131,6 +157,15 @@ class ValueHeap {
     Object& asked = objects_[object.index()];
     if (asked.range > 0) Unfold(asked);
     return absl::MakeSpan(asked.items);
+  }
+  // Returns the same elements, of which it makes none if they are consecutive records.
+  View view(Value object) const {
+    const Object& asked = objects_[object.index()];
+    View view;
+    view.items_ = asked.items;
+    view.range_ = asked.range;
+    view.begin_ = asked.range_begin;
+    return view;
   }
   // Returns the position in the input at which something was last added to the object.
   uint64_t position(Value object) const { return objects_[object.index()].position; }
@@ -166,6 +201,10 @@ class ValueHeap {
     return value;
   }
   void Memoize(uint64_t slot, Value value);
+  void MemoizeNext(Value value) {  // after the highest slot
+    if (value.is(Value::Kind::kObject)) return Memoize(memo_.size(), value);
+    memo_.Append(value);
+  }
   void DropMemo() { memo_ = PickleMemo(); }
 
   // Returns the approximate memory of containers, memo, numbers and texts, in bytes.

@@ -43,16 +43,21 @@ absl::Status SnapshotAssembly::Spend(uint64_t elements) {
   return absl::OkStatus();
 }
 
-absl::Status SnapshotAssembly::TakeList(Value* slot, Value holder, std::string_view what,
-                                        absl::Span<Value>* items) {
+absl::Status SnapshotAssembly::CheckList(Value* slot, Value holder, std::string_view what) {
   *slot = heap_.Resolve(*slot);
   if (!slot->is(Kind::kObject) ||
       (heap_.type(*slot) != Type::kList && heap_.type(*slot) != Type::kTuple)) {
     return absl::InvalidArgumentError(
         StrCat(Place(holder, what), ": expected a list, found ", heap_.Describe(*slot)));
   }
+  return Spend(heap_.view(*slot).size());
+}
+
+absl::Status SnapshotAssembly::TakeList(Value* slot, Value holder, std::string_view what,
+                                        absl::Span<Value>* items) {
+  if (absl::Status status = CheckList(slot, holder, what); !status.ok()) return status;
   *items = heap_.items(*slot);
-  return Spend(items->size());
+  return absl::OkStatus();
 }
 
 absl::Status SnapshotAssembly::Run(Value root) {
@@ -119,12 +124,12 @@ absl::Status SnapshotAssembly::TakeTraces(Value* slot, Value holder) {
   if (absl::Status status = TakeList(slot, holder, "device_traces", &traces); !status.ok()) {
     return status;
   }
-  std::vector<std::pair<int, absl::Span<const Value>>> filled;  // device, entries
+  std::vector<std::pair<int, ValueHeap::View>> filled;  // device, entries
   for (size_t i = 0; i < traces.size(); ++i) {
-    absl::Span<Value> entries;
-    absl::Status status = TakeList(&traces[i], holder, "a trace of device_traces", &entries);
+    const absl::Status status = CheckList(&traces[i], holder, "a trace of device_traces");
     if (!status.ok()) return status;
-    if (entries.empty()) continue;
+    const ValueHeap::View entries = heap_.view(traces[i]);
+    if (entries.size() == 0) continue;
     if (i > kMaxDevice) return absl::InvalidArgumentError("more than 1024 devices");
     filled.emplace_back(static_cast<int>(i), entries);
   }
@@ -165,14 +170,19 @@ absl::Status SnapshotAssembly::CheckEvent(const Event& event, uint32_t record, s
       StrCat(place(), " (", EventKindName(event.kind), ") has no '", missing, "'"));
 }
 
-absl::Status SnapshotAssembly::TakeTrace(absl::Span<const Value> entries, int number,
-                                         bool is_only) {
+absl::Status SnapshotAssembly::TakeTrace(const ValueHeap::View& entries, int number, bool is_only) {
   std::vector<Event>& store = records_.events();
   std::vector<int64_t>& times = records_.times();
   // Usually the file has one trace whose entries are the records in order, and the store itself
   // becomes the trace. Otherwise the entries are copied.
-  bool in_order = is_only && entries.size() == store.size();
+  const bool in_order = is_only && entries.size() == store.size() &&
+                        entries.is_range_from(Value::Record(Records::kEvent, 0));
+  std::vector<Event> copied(in_order ? 0 : entries.size());
+  std::vector<int64_t> copied_times(copied.size());
+  std::vector<Event>& events = in_order ? store : copied;
+  std::vector<int64_t>& event_times = in_order ? times : copied_times;
   bool has_times = false;
+  size_t kept = 0;
   for (size_t i = 0; i < entries.size(); ++i) {
     const Value entry = heap_.Resolve(entries[i]);
     if (!entry.is_record(Records::kEvent)) {
@@ -180,35 +190,27 @@ absl::Status SnapshotAssembly::TakeTrace(absl::Span<const Value> entries, int nu
                                                ": expected a dict with 'action', found ",
                                                heap_.Describe(entry)));
     }
-    in_order = in_order && entry.index() == i;
-    has_times = has_times || (store[entry.index()].scratch & Records::kHasTime) != 0;
-    if (IsComplete(store[entry.index()])) continue;
-    const absl::Status status = CheckEvent(store[entry.index()], entry.index(), i, number);
-    if (!status.ok()) return status;
-  }
-  std::vector<Event> copied;
-  std::vector<int64_t> copied_times;
-  if (!in_order) copied.resize(entries.size());
-  if (!in_order && has_times) copied_times.resize(entries.size());
-  size_t kept = 0;
-  for (size_t i = 0; i < entries.size(); ++i) {
-    const uint32_t index = heap_.Resolve(entries[i]).index();
-    Event event = store[index];
-    if ((event.scratch & Records::kUnknownAction) != 0) {
-      trace_->diagnostics.Add(DiagnosticKind::kUnsupportedAction, kept,
-                              StrCat("action '", trace_->strings[event.id], "'"));
-      continue;
+    Event event = store[entry.index()];
+    has_times = has_times || (event.scratch & Records::kHasTime) != 0;
+    if (!IsComplete(event)) {
+      const absl::Status status = CheckEvent(event, entry.index(), i, number);
+      if (!status.ok()) return status;
+      if ((event.scratch & Records::kUnknownAction) != 0) {
+        trace_->diagnostics.Add(DiagnosticKind::kUnsupportedAction, kept,
+                                StrCat("action '", trace_->strings[event.id], "'"));
+        continue;
+      }
     }
     event.scratch = 0;
-    (in_order ? store : copied)[kept] = event;
-    if (has_times) (in_order ? times : copied_times)[kept] = times[index];
+    events[kept] = event;
+    event_times[kept] = times[entry.index()];
     ++kept;
   }
   DeviceTrace& device = devices_[number];
-  device.events = std::move(in_order ? store : copied);
+  device.events = std::move(events);
   device.events.kept().resize(kept);
   if (has_times) {
-    device.time_us = std::move(in_order ? times : copied_times);
+    device.time_us = std::move(event_times);
     device.time_us.resize(kept);
   }
   return absl::OkStatus();

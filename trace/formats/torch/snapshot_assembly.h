@@ -37,6 +37,8 @@ class SnapshotAssembly {
   // Returns a place for messages: "byte 12: a segment".
   std::string Place(Value holder, std::string_view what) const;
   absl::Status Spend(uint64_t elements);
+  // Checks that *slot is a list or tuple.
+  absl::Status CheckList(Value* slot, Value holder, std::string_view what);
   // Returns the elements of *slot, which must be a list or tuple.
   absl::Status TakeList(Value* slot, Value holder, std::string_view what, absl::Span<Value>* items);
 
@@ -44,7 +46,7 @@ class SnapshotAssembly {
   absl::Status TakeSegment(Value* slot);
   absl::Status TakeBlocks(Value* slot, Value holder, SegmentInfo* segment);
   absl::Status TakeTraces(Value* slot, Value holder);
-  absl::Status TakeTrace(absl::Span<const Value> entries, int device, bool is_only);
+  absl::Status TakeTrace(const ValueHeap::View& entries, int device, bool is_only);
   absl::Status TakeSettings(Value* slot, Value holder);
   absl::Status TakeRoundup(Value dict, RecordedSettings* settings);
   absl::Status TakeAnnotations(Value* slot, Value holder);

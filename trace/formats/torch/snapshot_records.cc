@@ -501,8 +501,7 @@ absl::Status SnapshotRecords::TakeText(Value value, uint32_t* text) {
   return absl::OkStatus();
 }
 
-uint32_t SnapshotRecords::StreamIndex(uint64_t handle) {
-  if (streams_.size() == 1 && streams_[0] == handle) return 0;
+uint32_t SnapshotRecords::AddStream(uint64_t handle) {
   const auto [it, inserted] =
       stream_index_.try_emplace(handle, static_cast<uint32_t>(streams_.size()));
   if (inserted) streams_.push_back(handle);

@@ -118,7 +118,11 @@ class SnapshotRecords : public DictReducer {
   absl::Status SetFields(Value record, absl::Span<Value> pairs, uint64_t position);
   absl::Status TakeFrame(Value* slot, uint32_t* frame);
   absl::Status TakeHistory(Value* slot, uint32_t* stack);
-  uint32_t StreamIndex(uint64_t handle);
+  uint32_t StreamIndex(uint64_t handle) {
+    if (streams_.size() == 1 && streams_[0] == handle) return 0;
+    return AddStream(handle);
+  }
+  uint32_t AddStream(uint64_t handle);  // unless it is known
 
   static constexpr uint64_t kEventBytes = sizeof(Event) + sizeof(int64_t);
   static constexpr uint64_t kStreamBytes = 40;  // including its index

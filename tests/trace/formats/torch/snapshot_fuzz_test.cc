@@ -124,7 +124,7 @@ TEST(SnapshotFuzz, SeededMutations) {
 }
 
 // Many entries of one form, as a long recording has them: texts, and frames, are written
-// once and then come from the memo; each entry has a dict and a list of its own.
+// once and then come from the memo; each entry has a dict, a list and a compile_context of its own.
 class RowWriter {
  public:
   std::string Write(int entries) {
@@ -148,7 +148,9 @@ class RowWriter {
     return !is_new;
   }
   void Text(const std::string& text) {
-    if (Known(text)) return;
+    if (!Known(text)) NewText(text);
+  }
+  void NewText(const std::string& text) {
     Open("\x8c" + std::string(1, static_cast<char>(text.size())) + text, "");
   }
   void Int(uint64_t number) {
@@ -184,6 +186,8 @@ class RowWriter {
     Int(0);
     Int(i % 5 == 0 ? 3 : 0);
     Open("\x86", "");
+    Text("compile_context");
+    NewText(i % 8 == 7 ? "0/" + std::to_string(i) : "N/A");
     Text("frames");
     if (i % 4 == 3) {
       Open("]", "");
@@ -237,6 +241,7 @@ void ExpectSame(const absl::StatusOr<Trace>& a, const absl::StatusOr<Trace>& b) 
   EXPECT_EQ(a->pools, b->pools);
   EXPECT_EQ(a->layout.has_time_us, b->layout.has_time_us);
   EXPECT_EQ(a->layout.has_event_pool_id, b->layout.has_event_pool_id);
+  EXPECT_EQ(a->layout.has_compile_context, b->layout.has_compile_context);
   ASSERT_EQ(a->devices.size(), b->devices.size());
   for (size_t d = 0; d < a->devices.size(); ++d) {
     EXPECT_EQ(a->devices[d].time_us, b->devices[d].time_us);
