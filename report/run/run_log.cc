@@ -4,7 +4,6 @@
 
 #include "sim/model/allocator.h"
 #include "sim/settings/size_rules.h"
-#include "trace/bytes/huge_pages.h"
 
 namespace memreplay {
 namespace {
@@ -28,8 +27,6 @@ RunLogObserver::RunLogObserver(const Schedule& schedule, bool positions_are_even
   log_.allocations.reserve(schedule.allocation_count());
   log_.freed.reserve(2 * size_t{schedule.allocation_count()});
   log_.free_stacks.reserve(schedule.allocation_count());
-  PreferHugePages(log_.positions);
-  PreferHugePages(log_.allocations);
 }
 
 void RunLogObserver::OnStart(const MemoryState& /*state*/, const Allocator& allocator) {

@@ -99,6 +99,7 @@ class PickleMemo {
     slots_.push_back(fits ? record << kIndexBits | value.index() : Pack(value));
     ++filled_;
   }
+  void Reserve(size_t slots) { slots_.reserve(slots); }
   // Replaces a value by another form of the same value, which leaves everything read from it valid.
   void Replace(uint64_t slot, Value with);
 
@@ -205,6 +206,7 @@ class ValueHeap {
     if (value.is(Value::Kind::kObject)) return Memoize(memo_.size(), value);
     memo_.Append(value);
   }
+  void ReserveMemo(size_t slots) { memo_.Reserve(slots); }  // a hint
   void DropMemo() { memo_ = PickleMemo(); }
 
   // Returns the approximate memory of containers, memo, numbers and texts, in bytes.

@@ -14,7 +14,6 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
 #include "absl/types/span.h"
-#include "trace/bytes/huge_pages.h"
 #include "trace/bytes/value.h"
 #include "trace/formats/torch/snapshot_keys.h"
 #include "trace/value/event.h"
@@ -67,8 +66,6 @@ class SnapshotRecords : public DictReducer {
   void Reserve(size_t count) {
     events_.reserve(count);
     times_.reserve(count);
-    PreferHugePages(events_);
-    PreferHugePages(times_);
   }
 
   // Event::scratch holds the fields, Event::stream an index into streams().

@@ -13,9 +13,10 @@
 namespace memreplay {
 namespace {
 
-// An entry with its stack takes 100 to 200 bytes of a file. Reserved memory that is never touched
-// costs nothing, but copying grown vectors does.
+// An entry with its stack takes 100 to 200 bytes of a file, and fills two or three slots of the
+// memo. Reserved memory that is never touched costs nothing, but copying grown vectors does.
 constexpr uint64_t kBytesPerEvent = 96;
+constexpr uint64_t kBytesPerSlot = 64;
 constexpr uint64_t kMaxReserved = 4'000'000;
 
 absl::Status InFile(const std::string& path, const absl::Status& status) {
@@ -53,6 +54,7 @@ absl::StatusOr<Trace> ReadSnapshotPickle(ByteSource& source, const std::string& 
   SnapshotRecords records(heap, &trace);
   if (const auto bytes = source.remaining(); bytes.has_value()) {
     records.Reserve(std::min(*bytes / kBytesPerEvent, kMaxReserved));
+    heap.ReserveMemo(std::min(*bytes / kBytesPerSlot, kMaxReserved));
   }
   const absl::StatusOr<Pickle> pickle = ReadPickle(source, heap, records);
   if (!pickle.ok()) return InFile(path, pickle.status());
