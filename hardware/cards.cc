@@ -1,6 +1,8 @@
 #include "hardware/cards.h"
 
+#include <algorithm>
 #include <cstddef>
+#include <iterator>
 #include <utility>
 
 namespace memreplay {
@@ -8,13 +10,13 @@ namespace {
 
 // One block may use the memory of a multiprocessor less the 1 KiB that the system keeps.
 constexpr Capability kCapabilities[] = {
-    {60, 2048, 32, 65536, 49152},    {61, 2048, 32, 98304, 49152},
-    {70, 2048, 32, 98304, 98304},    {75, 1024, 16, 65536, 65536},
-    {80, 2048, 32, 167936, 166912},  {86, 1536, 16, 102400, 101376},
-    {87, 1536, 16, 167936, 166912},  {89, 1536, 24, 102400, 101376},
-    {90, 2048, 32, 233472, 232448},  {100, 2048, 32, 233472, 232448},
-    {103, 2048, 32, 233472, 232448}, {120, 1536, 32, 102400, 101376},
-    {121, 1536, 32, 102400, 101376},
+    {60, 2048, 32, 65536, 49152, 128, 0, 3},       {61, 2048, 32, 98304, 49152, 256, 0, 3},
+    {70, 2048, 32, 98304, 98304, 128, 1024, 3},    {75, 1024, 16, 65536, 65536, 128, 1024, 3},
+    {80, 2048, 32, 167936, 166912, 128, 2048, 4},  {86, 1536, 16, 102400, 101376, 256, 1024, 4},
+    {87, 1536, 16, 167936, 166912, 256, 2048, 4},  {89, 1536, 24, 102400, 101376, 256, 1024, 4},
+    {90, 2048, 32, 233472, 232448, 256, 4096, 5},  {100, 2048, 32, 233472, 232448, 256, 8192, 5},
+    {103, 2048, 32, 233472, 232448, 256, 8192, 5}, {120, 1536, 32, 102400, 101376, 256, 1024, 5},
+    {121, 1536, 32, 102400, 101376, 256, 1024, 5},
 };
 
 constexpr uint64_t kMiB = uint64_t{1} << 20;
@@ -296,6 +298,23 @@ constexpr Row kRows[] = {
      false, 114, 51200, 1755, 1593, 5120, "Linux: nvidia-smi mig -lgip, to 0.01 GiB (2025)"},
 };
 
+// Where tensor cores compute other than their number, the clock and the capability say: TFLOP/s in
+// float16 of NVIDIA's data sheets, on dense operands.
+struct TensorPeak {
+  const char* name;
+  double tflops;
+};
+constexpr TensorPeak kTensorPeaks[] = {
+    {"a10g", 70},      {"l40", 181},  {"h20", 148},         {"h100-pcie", 756},   {"h100-sxm", 989},
+    {"h100-nvl", 835}, {"h200", 989}, {"gh200-120gb", 989}, {"gh200-480gb", 989}, {"b200", 2250},
+};
+
+// GPUs that have 8 lanes of PCI Express, not 16.
+constexpr const char* kEightLanes[] = {"rtx-4060", "rtx-4060-ti-8gb", "rtx-4060-ti-16gb",
+                                       "rtx-5060", "rtx-5060-ti-8gb", "rtx-5060-ti-16gb"};
+
+constexpr double kNvlinkToHost = 450e9;  // of GH200, in one direction
+
 char Lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
 bool IsWordChar(char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '.'; }
 
@@ -513,6 +532,34 @@ const Capability& CapabilityOf(const Card& card) {
     if (capability.number == card.capability) return capability;
   }
   return kNone;
+}
+
+Rates RatesOf(const Card& card) {
+  Rates rates;
+  const bool is_shared = IsSlice(card) || card.group == "Unified memory and Jetson";
+  if (is_shared || card.clock_khz == 0 || card.memory_clock_khz == 0) return rates;
+  const Capability& capability = CapabilityOf(card);
+  const double clocks = card.multiprocessors * 1e3 * card.clock_khz;
+  rates.float32 = clocks * capability.float32_per_clock;
+  // GeForce GPUs halve it for sums in float32. Those called GTX have no tensor cores.
+  const bool is_geforce = card.group.substr(0, 7) == "GeForce";
+  const bool is_gtx = card.name.substr(0, 3) == "gtx";
+  rates.float16 = is_gtx ? 0 : clocks * capability.float16_per_clock / (is_geforce ? 2 : 1);
+  for (const TensorPeak& peak : kTensorPeaks) {
+    if (card.name == peak.name) rates.float16 = peak.tflops * 1e12;
+  }
+  rates.float16 = std::max(rates.float16, rates.float32);
+  const bool is_ampere = card.capability >= 80;
+  rates.bfloat16 = is_ampere ? rates.float16 : rates.float32;
+  rates.tf32 = is_ampere ? rates.float16 / 2 : rates.float32;
+  rates.memory = 2e3 * card.memory_clock_khz * card.memory_bus_bits / 8;
+  const bool is_narrow = std::any_of(std::begin(kEightLanes), std::end(kEightLanes),
+                                     [&](const char* name) { return card.name == name; });
+  // 8 GT/s in generation 3, of which 128 bits of 130 are data.
+  const double lane = 1e9 * (1 << (capability.pcie_generation - 3)) * 128 / 130;
+  const bool is_grace = card.name.substr(0, 5) == "gh200";
+  rates.host = is_grace ? kNvlinkToHost : lane * (is_narrow ? 8 : 16);
+  return rates;
 }
 
 std::optional<uint64_t> TotalOfCardWith(uint64_t bytes) {

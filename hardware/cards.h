@@ -18,6 +18,12 @@ struct Capability {
   int blocks_per_multiprocessor = 0;
   int shared_per_multiprocessor = 0;  // bytes
   int shared_per_block_optin = 0;     // bytes
+  // What a multiprocessor computes per clock, where a product and its sum count as two operations:
+  // in float32 without tensor cores, and in float16 with tensor cores, on dense operands and with
+  // sums in float32.
+  int float32_per_clock = 0;
+  int float16_per_clock = 0;
+  int pcie_generation = 0;
 };
 
 // A model of GPU, from the table or described on the command line.
@@ -54,6 +60,20 @@ inline constexpr char kCapabilitySource[] =
     "CUDA C++ Programming Guide, Technical Specifications per Compute Capability";
 inline constexpr char kDataSheetSource[] = "NVIDIA's data sheets and architecture white papers";
 
+// The peak rates of a GPU, in operations or bytes per second; 0: unknown. Operations are those of
+// matrix products on dense operands with sums in float32.
+struct Rates {
+  double float32 = 0;
+  double tf32 = 0;
+  double float16 = 0;
+  double bfloat16 = 0;
+  double memory = 0;
+  double host = 0;  // between the GPU and the host's memory, in one direction
+};
+inline constexpr char kRatesSource[] =
+    "NVIDIA's architecture white papers, Pascal (2016) to RTX Blackwell (2025), and data sheets of "
+    "2018 to 2025; PCI Express without its protocol's overhead";
+
 // Finds the GPU that `text` names, which is one of:
 //   * a name or title, or a part that no other GPU shares ("4090"). Case, '-', '_' and ' ' do not
 //     matter. A whole name takes precedence over a part of another.
@@ -69,6 +89,10 @@ const std::vector<Card>& AllCards();
 
 // Returns a zero Capability if the table does not have that of `card`.
 const Capability& CapabilityOf(const Card& card);
+
+// Returns the rates of a GPU. All are 0 if one of its clocks is unknown, and for GPUs whose
+// memory's share of a bandwidth is: slices, and those that share the host's memory.
+Rates RatesOf(const Card& card);
 
 // Returns the total memory of a GPU on which `bytes` were reserved or free: the smallest total of
 // at least `bytes`. Returns nullopt if the totals up to `bytes` + kMaxOutsideBytes are not nearly

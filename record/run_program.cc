@@ -14,6 +14,8 @@
 #include <thread>
 #include <utility>
 
+#include "absl/strings/str_format.h"
+#include "hardware/cards.h"
 #include "record/card/options.h"
 #include "record/child.h"
 #include "record/gather.h"
@@ -31,6 +33,17 @@ namespace fs = std::filesystem;
 
 constexpr int64_t kCopyLimit = 1 << 20;  // bytes; INDEX_LIMIT of memreplay_record/values/memory.py
 
+// Returns the rates of the GPU, as remedies/roofline.py takes them; {} if they are unknown.
+std::string RatesJson(const std::string& card) {
+  std::string ignored;
+  const std::optional<Card> found = FindCard(card, &ignored);
+  const Rates rates = found.has_value() ? RatesOf(*found) : Rates();
+  if (rates.memory == 0) return "{}";
+  return absl::StrFormat(
+      R"({"float32":%g,"tf32":%g,"float16":%g,"bfloat16":%g,"memory":%g,"host":%g})", rates.float32,
+      rates.tf32, rates.float16, rates.bfloat16, rates.memory, rates.host);
+}
+
 // Returns what the processes read: the fields of Settings in record/process/memreplay_record.
 std::string Wishes(const RecordOptions& options, const RecordFolders& folders,
                    const std::string& folder) {
@@ -41,6 +54,7 @@ std::string Wishes(const RecordOptions& options, const RecordFolders& folders,
     AppendJsonString(folders.core, &json);
     StrAppend(&json, ",\"cache\":");
     AppendJsonString(folders.cache, &json);
+    StrAppend(&json, ",\"rates\":", RatesJson(options.card));
   }
   StrAppend(&json, ",\"stacks\":\"", options.stacks, "\"");
   if (options.no_values) StrAppend(&json, ",\"values\":false");

@@ -27,8 +27,11 @@ namespace {
 using Names = std::vector<std::string>;
 
 constexpr char kExpandable[] = "expandable_segments:True";
+constexpr char kNothing[] = "nothing";            // a cost
 constexpr size_t kLargestCombination = 3;         // remedies in one row
-constexpr char kCountsFlops[] = "flops";          // among the remedies, but it changes nothing
+constexpr char kRoofline[] = "roofline";          // among the remedies, but it changes nothing
+constexpr int kMaxTimed = 8;                      // rows
+constexpr double kWorthSaying = 0.02;             // of FLOPs and time
 constexpr int64_t kMinPinned = int64_t{1} << 20;  // less is not worth mentioning
 
 // Returns the smallest device memory with which, and with all above, the recording survives under
@@ -147,18 +150,16 @@ class Search {
   absl::Status RunAsIs();
   void Propose();
   // Runs these combinations. Error: interrupted.
-  absl::Status Try(std::vector<std::vector<const proto::Proposal*>> combinations,
-                   bool counts_flops = false);
+  absl::Status Try(std::vector<std::vector<const proto::Proposal*>> combinations);
   absl::Status TryCombinations(size_t size, bool preserving);
   bool FitsWithin(const std::vector<const proto::Proposal*>& parts) const;
   proto::Advice::Row RowOf(const Tried& tried, const proto::AdvisedRun::Fit& fit) const;
-  // Returns "24 % more FLOPs", or "" if the change computes nothing twice or FLOPs were not
-  // counted.
-  std::string RecomputedWords(const proto::Proposal& part) const;
   void AddRows();
   // The remedies of a row, and its settings: "" are the script's own.
   std::pair<Names, std::string> PartsOf(const proto::Advice::Row& row) const;
   absl::Status Confirm();
+  // Estimates the time of a step of the first rows that fit, by a run for each.
+  absl::Status EstimateTimes();
   // Runs those of `values` that have not been run with `remedies`. Errors: interrupted; a run
   // failed; ResourceExhausted: all runs were made.
   absl::StatusOr<std::vector<proto::ScriptRow>> RunValuesOf(const Names& remedies,
@@ -179,7 +180,6 @@ class Search {
   std::vector<Tried> tried_;  // without what failed
   std::set<Names> known_;     // what was run
   size_t combinations_ = 0;
-  std::map<std::string, double> flops_;                                // AdvisedRun::flops
   std::map<std::pair<Names, int64_t>, proto::AdvisedRun> with_value_;  // FindLargest()'s
   size_t values_run_ = 0;
 };
@@ -231,17 +231,14 @@ void Search::Propose() {
   }
 }
 
-absl::Status Search::Try(std::vector<std::vector<const proto::Proposal*>> combinations,
-                         bool counts_flops) {
+absl::Status Search::Try(std::vector<std::vector<const proto::Proposal*>> combinations) {
   std::vector<Names> names;
   for (const std::vector<const proto::Proposal*>& parts : combinations) {
     names.push_back(Tried{parts, {}}.names());
     known_.insert(names.back());
   }
-  if (counts_flops) names.push_back({kCountsFlops});
   const absl::StatusOr<std::vector<proto::AdvisedRun>> runs = run_(names);
   if (!runs.ok()) return runs.status();
-  if (counts_flops) flops_ = {runs->back().flops().begin(), runs->back().flops().end()};
   for (size_t i = 0; i < combinations.size(); ++i) {
     Tried tried{combinations[i], runs->at(i)};
     for (const std::string& name : names[i]) {
@@ -340,14 +337,6 @@ absl::Status Search::TryCombinations(size_t size, bool preserving) {
   return absl::OkStatus();
 }
 
-std::string Search::RecomputedWords(const proto::Proposal& part) const {
-  const auto all = flops_.find("");
-  const auto recomputed = flops_.find(part.recomputes());
-  if (part.recomputes().empty() || all == flops_.end() || recomputed == flops_.end()) return "";
-  return absl::StrFormat("%.0f %% more FLOPs",
-                         100 * part.recomputed_share() * recomputed->second / all->second);
-}
-
 proto::Advice::Row Search::RowOf(const Tried& tried, const proto::AdvisedRun::Fit& fit) const {
   proto::Advice::Row row;
   std::vector<std::string> changes, costs, places, kept;
@@ -359,7 +348,6 @@ proto::Advice::Row Search::RowOf(const Tried& tried, const proto::AdvisedRun::Fi
     if (std::find(costs.begin(), costs.end(), part->cost()) == costs.end()) {
       costs.push_back(part->cost());
     }
-    if (std::string more = RecomputedWords(*part); !more.empty()) costs.push_back(std::move(more));
     if (!part->place().empty()) places.push_back(part->place());
     if (row.preserves() || !part->preserves()) kept.push_back(part->preserves_text());
     if (!part->place().empty()) row.add_lines(StrCat("# ", part->place()));
@@ -382,7 +370,7 @@ proto::Advice::Row Search::RowOf(const Tried& tried, const proto::AdvisedRun::Fi
   if (const int64_t pinned = tried.run.pinned() - as_is_.pinned(); pinned >= kMinPinned) {
     costs.push_back(StrCat(FormatSize(pinned), " of pinned memory of the host"));
   }
-  if (costs.empty()) costs.push_back("nothing");
+  if (costs.empty()) costs.push_back(kNothing);
   row.set_change(absl::StrJoin(changes, " and "));
   row.set_cost(absl::StrJoin(costs, "; "));
   row.set_cost_rank(cost);
@@ -455,6 +443,48 @@ absl::Status Search::Confirm() {
                                        : std::string(fits.status().message()),
                              "."));
     RankRows(&advice_);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Search::EstimateTimes() {
+  std::vector<proto::Advice::Row*> rows;
+  for (proto::Advice::Row& row : *advice_.mutable_rows()) {
+    if (row.error().empty() && row.fits() && rows.size() < kMaxTimed) rows.push_back(&row);
+  }
+  if (rows.empty() || as_is_.compiles()) return absl::OkStatus();
+  std::vector<Names> names = {{}};
+  for (const proto::Advice::Row* row : rows) {
+    if (Names own = PartsOf(*row).first; std::find(names.begin(), names.end(), own) == names.end())
+      names.push_back(std::move(own));
+  }
+  std::vector<Names> timed = names;
+  for (Names& own : timed) own.push_back(kRoofline);
+  const absl::StatusOr<std::vector<proto::AdvisedRun>> runs = run_(timed);
+  if (!runs.ok()) return runs.status();
+  const proto::Work& now = runs->at(0).work();
+  if (now.steps() == 0 || now.flops() == 0) return absl::OkStatus();
+  const auto of_step = [](const proto::Work& work, double all) {
+    return all / static_cast<double>(work.steps());
+  };
+  advice_.mutable_as_is()->set_step_seconds(of_step(now, now.seconds()));
+  for (proto::Advice::Row* row : rows) {
+    const auto own = std::find(names.begin(), names.end(), PartsOf(*row).first);
+    const proto::Work& work = runs->at(own - names.begin()).work();
+    if (work.steps() == 0 || own == names.begin()) continue;
+    row->set_step_seconds(of_step(work, work.seconds()));
+    std::vector<std::string> costs;
+    if (row->cost() != kNothing) costs.push_back(row->cost());
+    const auto add = [&](double before, double after, const char* more, const char* less) {
+      const double change = before == 0 ? 0 : after / before - 1;
+      if (std::abs(change) < kWorthSaying) return;
+      costs.push_back(
+          absl::StrFormat("%.0f %% %s", 100 * std::abs(change), change > 0 ? more : less));
+    };
+    add(of_step(now, now.flops()), of_step(work, work.flops()), "more FLOPs", "fewer FLOPs");
+    add(advice_.as_is().step_seconds(), row->step_seconds(), "more time (an estimate)",
+        "less time (an estimate)");
+    row->set_cost(costs.empty() ? kNothing : absl::StrJoin(costs, "; "));
   }
   return absl::OkStatus();
 }
@@ -554,10 +584,7 @@ absl::StatusOr<proto::Advice> Search::Find() {
   Propose();
   std::vector<std::vector<const proto::Proposal*>> singles;
   for (const proto::Proposal& proposal : proposals_) singles.push_back({&proposal});
-  const bool recomputes =
-      std::any_of(proposals_.begin(), proposals_.end(),
-                  [](const proto::Proposal& proposal) { return !proposal.recomputes().empty(); });
-  if (const absl::Status tried = Try(std::move(singles), recomputes); !tried.ok()) return tried;
+  if (const absl::Status tried = Try(std::move(singles)); !tried.ok()) return tried;
   if (!advice_.as_is().fits() && !Fits(SmallestOf(as_is_))) {
     for (const bool preserving : {true, false}) {
       for (size_t size = 2; size <= kLargestCombination && !HasFitting(preserving); ++size) {
@@ -568,6 +595,7 @@ absl::StatusOr<proto::Advice> Search::Find() {
   }
   AddRows();
   if (const absl::Status confirmed = Confirm(); !confirmed.ok()) return confirmed;
+  if (const absl::Status estimated = EstimateTimes(); !estimated.ok()) return estimated;
   if (const absl::Status found = FindLargest(); !found.ok()) return found;
   return std::move(advice_);
 }
@@ -576,13 +604,21 @@ absl::StatusOr<proto::Advice> Search::Find() {
 
 absl::Status AddAdvisedProcess(const StudiedTrace& snapshot, const proto::RecordedProcess& process,
                                proto::AdvisedRun* run) {
+  if (process.has_work()) {
+    const proto::Work& known = run->work();
+    if (process.work().seconds() * static_cast<double>(known.steps()) >=
+        known.seconds() * static_cast<double>(process.work().steps())) {
+      *run->mutable_work() = process.work();
+    }
+    return absl::OkStatus();
+  }
+  run->set_compiles(run->compiles() || process.has_compilations());
   const bool is_as_it_is = process.met().empty();
   int64_t largest = 0;
   run->set_reserve(process.card().reserve());
   run->set_group(std::max(run->group(), process.group()));
   run->set_launches(run->launches() + process.card().launches());
   run->set_pinned(std::max(run->pinned(), process.card().pinned().peak()));
-  for (const auto& [name, flops] : process.flops()) (*run->mutable_flops())[name] += flops;
   for (const proto::RecordedCard& card : process.cards()) {
     run->set_peak_reserved(std::max(run->peak_reserved(), card.peak_reserved()));
     run->set_peak_allocated(std::max(run->peak_allocated(), card.peak_allocated()));

@@ -1,8 +1,10 @@
 #include "report/text/render_advice.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "absl/strings/str_format.h"
+#include "report/words/duration.h"
 #include "report/words/sizes.h"
 #include "report/words/text.h"
 #include "trace/value/strings.h"
@@ -96,6 +98,11 @@ std::string RenderAdvice(std::string_view what, const proto::Advice& advice) {
     if (row.error().empty()) continue;
     StrAppend(&text, "  could not be tried: ", CleanText(row.change()), ": ",
               CleanText(row.error(), 300), "\n");
+  }
+  if (const double seconds = advice.as_is().step_seconds(); seconds > 0) {
+    StrAppend(&text, "\nA training step takes ", FormatDuration(std::llround(1e9 * seconds)),
+              " as it is. Times are estimates from the GPU's peak rates; docs/advise.md compares "
+              "such estimates with published times.\n");
   }
   if (HasLargest(advice)) {
     StrAppend(&text, "\nlargest: the largest ", CleanText(advice.key()), " with which it fits.\n");

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <string_view>
+#include <utility>
 
 #include "absl/strings/str_format.h"
 #include "hardware/cards.h"
@@ -85,8 +86,16 @@ std::string CardsJson() {
     object.Add("blocks_per_multiprocessor", capability.blocks_per_multiprocessor);
     object.Add("shared_per_multiprocessor", capability.shared_per_multiprocessor);
     object.Add("shared_per_block_optin", capability.shared_per_block_optin);
+    const Rates rates = RatesOf(card);
+    for (const auto& [name, rate] :
+         {std::pair("float32_rate", rates.float32), std::pair("tf32_rate", rates.tf32),
+          std::pair("float16_rate", rates.float16), std::pair("bfloat16_rate", rates.bfloat16),
+          std::pair("memory_rate", rates.memory), std::pair("host_rate", rates.host)}) {
+      object.Add(name, static_cast<uint64_t>(rate));
+    }
     object.Add("source", card.source).Add("capability_source", kCapabilitySource);
     object.Add("clock_source", kDataSheetSource).Add("context_source", kContextSource);
+    object.Add("rates_source", kRatesSource);
     StrAppend(&json, json.size() == 1 ? "" : ",\n ", object.Done());
   }
   return json + "]\n";

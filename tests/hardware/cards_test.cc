@@ -92,6 +92,76 @@ TEST(Cards, TheTableIsWhole) {
   EXPECT_GE(names.size(), 60u);
 }
 
+// The other column is what NVIDIA's data sheets and white papers say, in TFLOP/s and GB/s.
+TEST(Cards, RatesAreThoseOfTheDataSheets) {
+  struct Published {
+    const char* name;
+    double float32, tf32, float16, memory;
+  };
+  for (const Published& sheet : {
+           Published{"gtx-1080-ti", 11.3, 0, 11.3, 484},
+           {"v100-sxm-16gb", 15.7, 0, 125, 900},
+           {"t4", 8.1, 0, 65, 320},
+           {"rtx-2080-ti", 13.4, 0, 53.8, 616},
+           {"titan-rtx", 16.3, 0, 130.5, 672},
+           {"a100-sxm-40gb", 19.5, 156, 312, 1555},
+           {"a100-sxm-80gb", 19.5, 156, 312, 2039},
+           {"a30", 10.3, 82, 165, 933},
+           {"a10", 31.2, 62.5, 125, 600},
+           {"a40", 37.4, 74.8, 149.7, 696},
+           {"rtx-3070", 20.3, 20.3, 40.6, 448},
+           {"rtx-3080", 29.8, 29.8, 59.5, 760},
+           {"rtx-3090", 35.6, 35.6, 71, 936},
+           {"rtx-a6000", 38.7, 77.4, 154.8, 768},
+           {"rtx-4070", 29.1, 29.1, 58.3, 504},
+           {"rtx-4090", 82.6, 82.6, 165.2, 1008},
+           {"l4", 30.3, 60, 121, 300},
+           {"l40s", 91.6, 183, 362, 864},
+           {"rtx-6000-ada", 91.1, 182, 364, 960},
+           {"h100-sxm", 66.9, 494.7, 989.4, 3350},
+           {"h100-pcie", 51.2, 378, 756, 2039},
+           {"h200", 66.9, 494.7, 989.4, 4800},
+           {"b200", 75, 1125, 2250, 8000},
+           {"rtx-5090", 104.8, 104.8, 209.5, 1792},
+           {"rtx-pro-6000-workstation", 126, 251.9, 503.8, 1792},
+       }) {
+    std::string error;
+    const Rates rates = RatesOf(FindCard(sheet.name, &error).value());
+    EXPECT_NEAR(rates.float32, sheet.float32 * 1e12, 0.04e12 * sheet.float32) << sheet.name;
+    EXPECT_NEAR(rates.float16, sheet.float16 * 1e12, 0.02e12 * sheet.float16) << sheet.name;
+    EXPECT_NEAR(rates.memory, sheet.memory * 1e9, 0.03e9 * sheet.memory) << sheet.name;
+    if (sheet.tf32 == 0) {
+      EXPECT_EQ(rates.tf32, rates.float32) << sheet.name << " has no such type";
+      EXPECT_EQ(rates.bfloat16, rates.float32) << sheet.name << " has no such type";
+    } else {
+      EXPECT_NEAR(rates.tf32, sheet.tf32 * 1e12, 0.02e12 * sheet.tf32) << sheet.name;
+      EXPECT_EQ(rates.bfloat16, rates.float16) << sheet.name;
+    }
+  }
+  const auto host = [](const char* name) {
+    std::string error;
+    return RatesOf(FindCard(name, &error).value()).host / 1e9;
+  };
+  EXPECT_NEAR(host("t4"), 15.8, 0.1);
+  EXPECT_NEAR(host("rtx-4090"), 31.5, 0.1);
+  EXPECT_NEAR(host("rtx-4060"), 15.8, 0.1);
+  EXPECT_NEAR(host("h100-sxm"), 63, 0.1);
+}
+
+TEST(Cards, RatesAreUnknownWithoutClocks) {
+  for (const Card& card : AllCards()) {
+    const Rates rates = RatesOf(card);
+    const bool knows = card.clock_khz > 0 && card.memory_clock_khz > 0 &&
+                       card.group != "MIG slices" && card.group != "Unified memory and Jetson";
+    for (const double rate :
+         {rates.float32, rates.tf32, rates.float16, rates.bfloat16, rates.memory, rates.host}) {
+      EXPECT_EQ(rate > 0, knows) << card.name;
+    }
+  }
+  std::string error;
+  EXPECT_EQ(RatesOf(FindCard("custom:12GiB,cc=8.9,sms=46", &error).value()).float32, 0);
+}
+
 TEST(Cards, TheTotalIsKnownWhereOneSizeFits) {
   EXPECT_EQ(TotalOfCardWith(79 * 1024 * kMebibyte), 81008 * kMebibyte)
       << "A100s and H100s of 80 GB are within 150 MiB";

@@ -169,20 +169,24 @@ class RemediesTest(Case):
         self.assertFalse(any(row["fits"] for row in advice["rows"]))
         self.assertGreater(int(advice["bound_bytes"]), 0)
 
-    def test_flops(self):
-        """The counts are of three training passes and an evaluation with gradients: those of the blocks can be worked
-        out by hand."""
-        run = self.record("remedies.py", "train", "gpt", flags=["--remedy", "flops"])
-        self.assertEqual(run.status, 0, run.output)
-        flops = run.process["flops"]
+    def test_roofline(self):
+        """The FLOPs are those of three training passes and of the forward pass of an evaluation with gradients, worked
+        out by hand; checkpointed blocks compute their forward passes again."""
         batch, context, width = 16, 128, 64  # of programs/remedies.py
         products = 2 * batch * context * (3 + 1 + 4 + 4) * width ** 2
         attention = 4 * batch * context ** 2 * width
-        self.assertEqual(flops["Block"], 4 * 4 * (products + attention))
-        head = 4 * 2 * batch * context * width * 4000
-        self.assertEqual(flops["GPT"], flops["Block"] + head)
-        backward = flops[""] - flops["GPT"]  # of three passes: twice the products, two and a half times the attention
-        self.assertEqual(backward, 3 * (4 * (2 * products + 2.5 * attention) + 2 * head / 4))
+        head = 2 * batch * context * width * 4000
+        forward = 4 * (products + attention) + head
+        backward = 4 * (2 * products + 2.5 * attention) + 2 * head  # 2.5: scores are computed again
+        found = []
+        for more in ((), ("--remedy", "checkpoint:Block")):
+            run = self.record("remedies.py", "train", "gpt", flags=[*more, "--remedy", "roofline"])
+            self.assertEqual(run.status, 0, run.output)
+            found.append(run.process["work"])
+            self.assertEqual(found[-1]["steps"], 3)
+        self.assertEqual(found[0]["flops"], 4 * forward + 3 * backward)
+        self.assertEqual(found[1]["flops"], found[0]["flops"] + 3 * 4 * (products + attention))
+        self.assertGreater(found[1]["seconds"], found[0]["seconds"])
 
     def test_what_needs_all_gradients_is_seen(self):
         """Clipped gradients forbid a step in backward; attention that is written out gets the lines to replace it."""

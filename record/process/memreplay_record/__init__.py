@@ -27,6 +27,7 @@ class Settings:
         self.rank = asked.get("rank", 0)
         self.fast_init = asked.get("fast_init", False)
         self.remedies = asked.get("remedies", [])  # names of changes (remedies/)
+        self.rates = asked.get("rates", {})  # of the simulated GPU: operations and bytes per second
         self.survey = asked.get("survey", False)  # whether to find out which changes could help
 
 
@@ -49,7 +50,7 @@ def _after_torch(torch, settings):
     if settings.remedies:
         from memreplay_record import remedies
         try:
-            changes = remedies.apply(torch, settings.remedies)
+            changes = remedies.apply(torch, settings.remedies, settings.rates)
         except ValueError as error:
             from memreplay_record import card
             card.give_up(settings, str(error))

@@ -135,7 +135,7 @@ class History:
             "compilations": self.compilations.summary(),
             "proposals": self.proposals,
             "met": self.changes.met if self.changes is not None else [],
-            "flops": self.changes.flops if self.changes is not None else {},
+            "work": self.changes.work.summary() if self.changes is not None and self.changes.work is not None else None,
         }
 
 

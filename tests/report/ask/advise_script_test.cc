@@ -48,9 +48,12 @@ class AdviceSearch : public testing::Test {
       if (name == value_failing_ && value > 8) run.set_error("ValueError: no");
       if (name == "pins") run.set_pinned(as_is_.pinned() + 200 * kMiB);
     }
-    if (names == std::vector<std::string>{"flops"}) {
-      (*run.mutable_flops())[""] = 4e9;
-      (*run.mutable_flops())["Block"] = 1e9;
+    if (!names.empty() && names.back() == "roofline") {
+      proto::Work& work = *run.mutable_work();
+      const bool is_twice = names.front() == "checkpoint";
+      work.set_steps(2);
+      work.set_flops(is_twice ? 5e9 : 4e9);
+      work.set_seconds(rates_known_ ? (is_twice ? 0.22 : 0.2) : 0);
     }
     run.set_peak_allocated(needs * kMiB);
     for (const auto& [conf, saves] :
@@ -98,6 +101,7 @@ class AdviceSearch : public testing::Test {
   proto::AdvisedRun as_is_;
   std::map<std::string, int64_t> saves_;
   int64_t expandable_saves_ = 20;
+  bool rates_known_ = true;
   std::string failing_, refuted_, value_failing_;
   size_t values_run_ = 0;
   std::vector<std::vector<std::string>> ran_;
@@ -118,20 +122,37 @@ TEST_F(AdviceSearch, TheCheapestThatFitsComesFirst) {
   EXPECT_EQ(advice.rows(0).saved_bytes(), 300 * kMiB);
   EXPECT_EQ(Remedies(advice.rows(1)), Strings{"dear"});
   EXPECT_TRUE(AdviceFits(advice));
-  EXPECT_EQ(ran_.size(), 4u);  // as it is, and each
+  EXPECT_EQ(ran_.size(), 7u);  // as it is and each; as it is and those that fit, timed
 }
 
 TEST_F(AdviceSearch, WhatIsMadeTwiceAndWhatIsPinned) {
   Offer("checkpoint", 300, 1);
-  as_is_.mutable_proposals(0)->set_recomputes("Block");
-  as_is_.mutable_proposals(0)->set_recomputed_share(0.5);
   Offer("pins", 300, 2);
+  Offer("small", 10, 1);
   as_is_.set_pinned(50 * kMiB);
   const proto::Advice advice = Advise(900);
-  EXPECT_EQ(ran_.size(), 4u);  // as it is, with each, and to count FLOPs
-  EXPECT_EQ(advice.rows(0).cost(), "checkpoint costs; 12 % more FLOPs");
+  EXPECT_EQ(ran_.size(), 7u);  // as it is and with each; as it is and with both that fit, timed
+  EXPECT_EQ(advice.rows(0).cost(),
+            "checkpoint costs; 25 % more FLOPs; 10 % more time (an estimate)");
   EXPECT_EQ(advice.rows(1).cost(), "pins costs; 200 MiB of pinned memory of the host");
-  EXPECT_EQ(advice.rows_size(), 3);  // and expandable segments
+  EXPECT_DOUBLE_EQ(advice.as_is().step_seconds(), 0.1);
+  EXPECT_DOUBLE_EQ(advice.rows(0).step_seconds(), 0.11);
+  EXPECT_THAT(RenderAdvice("train.py", advice),
+              testing::HasSubstr("A training step takes 100.00 ms as it is. Times are estimates"));
+  EXPECT_EQ(advice.rows_size(), 4);  // and expandable segments
+}
+
+TEST_F(AdviceSearch, NoTimeWithoutRatesAndOfCompiledScripts) {
+  Offer("checkpoint", 300, 1);
+  rates_known_ = false;
+  const proto::Advice unknown = Advise(900);
+  EXPECT_EQ(unknown.rows(0).cost(), "checkpoint costs; 25 % more FLOPs");
+  EXPECT_EQ(unknown.rows(0).step_seconds(), 0);
+  EXPECT_EQ(RenderAdvice("train.py", unknown).find("estimate"), std::string::npos);
+  ran_.clear();
+  as_is_.set_compiles(true);
+  EXPECT_EQ(Advise(900).rows(0).cost(), "checkpoint costs");
+  EXPECT_EQ(ran_.size(), 2u);
 }
 
 TEST_F(AdviceSearch, SettingsCostNoRun) {
@@ -230,7 +251,7 @@ TEST_F(AdviceSearch, OnlyThoseThatAreNamed) {
   question.only = {"b"};
   const proto::Advice advice = Advise(900, question);
   EXPECT_EQ(Remedies(advice.rows(0)), Strings{"b"});
-  EXPECT_EQ(ran_.size(), 2u);
+  EXPECT_EQ(ran_.size(), 4u);  // as it is and with b, also timed
 }
 
 // The goal is a value that does not fit as it is.

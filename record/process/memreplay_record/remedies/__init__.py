@@ -15,16 +15,16 @@ from memreplay_record.remedies.change import Change
 
 NAMES = ("fused", "foreach", "set_to_none", "no_grad", "empty_cache", "sdpa", "hf_attention", "kv_cache",
          "chunked_loss", "checkpoint", "hf_checkpoint", "micro_batches", "ddp", "zero", "fsdp", "step_in_backward",
-         "offload", "autocast", "eight_bit", "sgd", "flops")
+         "offload", "autocast", "eight_bit", "sgd", "roofline")
 
 
 def module(name):
     return importlib.import_module(f"memreplay_record.remedies.{name}")
 
 
-def apply(torch, names):
+def apply(torch, names, rates=None):
     """Makes the changes `names` and returns the Change, which notes those that are met. ValueError: no such change."""
-    change = Change(torch)
+    change = Change(torch, rates)
     for name in names:
         kind, _, argument = name.partition(":")
         if kind not in NAMES:

@@ -13,17 +13,14 @@ class Proposal:
     """A change that may help, in words and as lines to paste.
 
     `cost_rank` orders proposals: below 1 it costs next to nothing, below 3 time, above that other results. Of several
-    with the same `group`, one at a time is made. `recomputes` is a class of modules; a share of their forward passes is
-    made twice.
+    with the same `group`, one at a time is made.
     """
 
-    def __init__(self, name, change, lines, cost, cost_rank, preserves=True, preserves_text="", place="", group="",
-                 recomputes="", recomputed_share=0):
+    def __init__(self, name, change, lines, cost, cost_rank, preserves=True, preserves_text="", place="", group=""):
         self.name, self.change, self.lines, self.place = name, change, lines, place
         self.cost, self.cost_rank = cost, cost_rank
         self.preserves, self.preserves_text = preserves, preserves_text
         self.group = group or name.partition(":")[0]
-        self.recomputes, self.recomputed_share = recomputes, recomputed_share
 
     def plain(self):
         return {**vars(self), "lines": list(self.lines)}
@@ -32,11 +29,12 @@ class Proposal:
 class Change:
     """Changes PyTorch's and the script's functions, and notes which remedies were met."""
 
-    def __init__(self, torch):
+    def __init__(self, torch, rates=None):
         self.torch = torch
+        self.rates = rates  # of the simulated GPU, as roofline.py takes them
         self.name = ""  # of the remedy that is being applied
         self.met = []  # names of remedies that the script has run into
-        self.flops = {}  # what flops.py counts
+        self.work = None  # what roofline.py counts
         self._classes = {}  # name of a class of modules -> functions that change the class
         self._instances = {}  # name of a class of modules -> its modules, as weak references
 

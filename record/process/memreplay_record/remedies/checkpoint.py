@@ -22,8 +22,7 @@ def propose(seen):
                      f"for block in {modules}{f'[::{step}]' if step > 1 else ''}:",
                      "    block.forward = partial(checkpoint, block.forward, use_reentrant=False)"],
                     cost=f"a second forward pass of {which} {each.name}, {100 * share:.0f} % of the model's parameters",
-                    cost_rank=1 + share, place=each.place, group="checkpoint", recomputes=each.name,
-                    recomputed_share=1 / step,
+                    cost_rank=1 + share, place=each.place, group="checkpoint",
                     preserves_text="the same; random numbers are drawn again as they were")
 
 

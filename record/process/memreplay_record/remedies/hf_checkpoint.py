@@ -13,8 +13,7 @@ def propose(seen):
                 [f"{model.variable}.gradient_checkpointing_enable()",
                  "# or TrainingArguments(gradient_checkpointing=True)"],
                 cost="a second forward pass of each layer", cost_rank=1 + share, place=model.call.place,
-                group="checkpoint", recomputes=model.repeated[0].name if model.repeated else "", recomputed_share=1,
-                preserves_text="the same; random numbers are drawn again as they were")
+                group="checkpoint", preserves_text="the same; random numbers are drawn again as they were")
 
 
 def apply(change, argument):

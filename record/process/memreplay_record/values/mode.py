@@ -97,11 +97,12 @@ def _version(tensor):
 # Under vmap() and grad(), tensors stand for others and have no memory of their own.
 _transforms = getattr(torch._C._functorch, "peek_interpreter_stack", lambda: None)
 _dispatch_modes = getattr(torch._C, "_len_torch_dispatch_stack", lambda: 0)
+own_dispatch_modes = 0  # those that let the CPU's calls pass
 
 
 def _undisturbed():
     """Returns whether the CPU may compute next to the real call: nothing traces or watches dispatch."""
-    return torch._C._get_tracing_state() is None and _dispatch_modes() == 0
+    return torch._C._get_tracing_state() is None and _dispatch_modes() == own_dispatch_modes
 
 
 def _namespace(func):
