@@ -139,7 +139,9 @@ class RemediesTest(Case):
         self.assertFalse(advice["as_is"]["fits"])
         best = advice["rows"][0]
         self.assertTrue(best["fits"] and best["is_confirmed"], best)
-        self.assertEqual(best["remedies"], ["chunked_loss"])
+        of_the_script = [row["remedies"] for row in advice["rows"] if row["fits"] and
+                         "expandable_segments:True" not in row["remedies"]]  # which is enough alone in 2.15
+        self.assertEqual(of_the_script[0], ["chunked_loss"])
         self.assertLess(int(best["smallest_bytes"]), int(advice["goal_bytes"]))
         failed = [row for row in advice["rows"] if row["error"]]
         self.assertEqual([row["remedies"] for row in failed], [["checkpoint:Nothing"]])
