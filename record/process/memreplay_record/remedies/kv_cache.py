@@ -1,7 +1,7 @@
 """Keys and values of generate() of Transformers on the host, of which a layer at a time is on the GPU.
 
-A static cache is not proposed: Transformers 4.51 reads its length from its values, which a simulated GPU does not
-compute.
+A static cache is not proposed: Transformers 4.51 reads its length from its values, which a simulated GPU keeps only for
+tensors of up to 64 KiB.
 """
 import ast
 import functools
