@@ -168,9 +168,8 @@ void WaitForWriters(const std::string& folder) {
     bool writing = false;
     for (const fs::path& path : PathsIn(folder, &ignored)) {
       if (path.extension() != ".pickle" || !Runs(path.stem().string())) continue;
-      writing =
-          writing || (!fs::exists(fs::path(path).replace_extension(".json"), ignored) &&
-                      !fs::exists(fs::path(path).replace_extension(".problem"), ignored));
+      writing = writing || (!fs::exists(fs::path(path).replace_extension(".json"), ignored) &&
+                            !fs::exists(fs::path(path).replace_extension(".problem"), ignored));
     }
     if (!writing) return;
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
