@@ -94,12 +94,6 @@ absl::Status GatherProcesses(const std::string& folder, const std::string& out,
           StrCat("the recording of process ", path.stem().string(),
                  " could not be written: ", why.ok() && !why->empty() ? *why : "no space is left"));
     }
-    std::error_code ignored;
-    if (kind == ".pickle" && !fs::exists(fs::path(path).replace_extension(".json"), ignored) &&
-        !fs::exists(fs::path(path).replace_extension(".problem"), ignored)) {
-      report->add_faults(StrCat("process ", path.stem().string(),
-                                " was ended while it wrote its recording, which is lost"));
-    }
     if (kind != ".json") continue;
     const absl::StatusOr<std::string> text = ReadSmallFile(path.string());
     if (!text.ok()) return text.status();

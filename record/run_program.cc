@@ -159,28 +159,44 @@ bool Runs(const std::string& pid) {
   return file.get() == ' ' && file.get() != 'Z';
 }
 
+// Returns the processes that left a file of this kind in the folder, but no recording and no reason
+// why it could not be written.
+std::vector<std::string> Unwritten(const std::string& folder, const std::string& kind) {
+  std::vector<std::string> found;
+  std::error_code ignored;
+  for (fs::path path : PathsIn(folder, &ignored)) {
+    if (path.extension() != kind || fs::exists(path.replace_extension(".json"), ignored) ||
+        fs::exists(path.replace_extension(".problem"), ignored)) {
+      continue;
+    }
+    found.push_back(path.stem().string());
+  }
+  return found;
+}
+
 // Waits for processes that are writing their recordings although the script has ended: a signal to
 // a whole job ends them all at once, and a server's processes have more to write than its main one.
 void WaitForWriters(const std::string& folder) {
   constexpr int kSteps = 300;  // of 100 ms
-  std::error_code ignored;
   for (int step = 0; step < kSteps; ++step) {
-    bool writing = false;
-    for (const fs::path& path : PathsIn(folder, &ignored)) {
-      if (path.extension() != ".pickle" || !Runs(path.stem().string())) continue;
-      writing = writing || (!fs::exists(fs::path(path).replace_extension(".json"), ignored) &&
-                            !fs::exists(fs::path(path).replace_extension(".problem"), ignored));
-    }
-    if (!writing) return;
+    const std::vector<std::string> writing = Unwritten(folder, ".pickle");
+    if (std::none_of(writing.begin(), writing.end(), Runs)) return;
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
   }
 }
 
-// Adds a fault if the script was killed: a process writes its recording when it ends by itself.
-void AddKilled(const RecordProgress& progress, proto::RecordReport* report) {
+// Adds a fault if processes were killed: each writes its recording when it ends by itself.
+void AddKilled(const std::string& folder, proto::RecordReport* report) {
+  if (!report->faults().empty()) return;
+  const RecordProgress progress = ReadProgress(folder);
   const int signal = report->exit_status() - 128;
-  if (signal <= 0 || !report->processes().empty() || !report->faults().empty() ||
-      progress.peak_used == 0) {
+  if (signal <= 0 || !report->processes().empty() || progress.peak_used == 0) {
+    for (const std::string& pid : Unwritten(folder, ".recording")) {
+      if (Runs(pid)) continue;
+      report->add_faults(StrCat("process ", pid,
+                                " used the GPU and ended without writing its "
+                                "recording, as a process does that is killed"));
+    }
     return;
   }
   report->add_faults(StrCat("the script was ended by signal ", signal, " (", strsignal(signal),
@@ -227,7 +243,7 @@ absl::StatusOr<proto::RecordReport> RunProgram(const RecordOptions& options) {
   }
   const absl::Status gathered = GatherProcesses(folder->path(), out, &report);
   if (!gathered.ok()) return gathered;
-  AddKilled(ReadProgress(folder->path()), &report);
+  AddKilled(folder->path(), &report);
   return report;
 }
 

@@ -179,7 +179,30 @@ class RecordAbuseTest(Case):
         body = """
             import os, pickle
             pickle.dump = lambda *arguments: os.kill(os.getpid(), 9)"""
-        self.lost(body, 137, "^process [0-9]+ was ended while it wrote its recording, which is lost$")
+        self.lost(body, 137, "cannot write its recording$")
+        self.lost("""
+            import os, subprocess, sys
+            if len(sys.argv) == 1:
+                subprocess.call([sys.executable, __file__, "worker"])
+            else:
+                import torch
+                torch.empty(1, device="cuda")
+                os.kill(os.getpid(), 9)""", 1, "^process [0-9]+ used the GPU and ended without writing", uses="")
+
+    def test_terminated_and_killed_at_once(self):
+        """A process that is asked to end may write its recording before it is killed, as vLLM's server does it."""
+        run = self.run_script("""
+            import subprocess, sys, time
+            if len(sys.argv) > 1:
+                print(flush=True)
+                time.sleep(600)
+            worker = subprocess.Popen([sys.executable, __file__, "worker"], stdout=subprocess.PIPE)
+            worker.stdout.readline()
+            worker.terminate()
+            worker.kill()
+            worker.wait()""")
+        self.assertEqual(run.status, 0, run.output)
+        self.assertEqual((len(run.answer["processes"]), run.answer["faults"]), (2, []))
 
     def test_ignores_sigterm(self):
         """A second SIGTERM kills it."""

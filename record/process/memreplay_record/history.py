@@ -37,6 +37,8 @@ class History:
                          "PYTORCH_CUDA_ALLOC_CONF=backend:cudaMallocAsync: PyTorch keeps no record of memory there; "
                          "record without it, then ask memreplay replay FILE --conf backend:cudaMallocAsync")
         self.pid = os.getpid()
+        with open(_marker(self.settings, self.pid), "wb"):
+            pass
         self._begin()
         if self.notes is not None:
             self.notes.start()
@@ -99,6 +101,7 @@ class History:
         snapshot["torch_version"] = str(self.torch.__version__)  # readers need not infer the release
         if not any(snapshot["device_traces"]) and not snapshot["segments"] and not _ended_by():
             os.unlink(path + ".pickle")
+            os.unlink(path + ".recording")
             return  # a worker of torch.compile, say
         with open(path + ".pickle", "wb") as file:
             pickle.dump(snapshot, file)
@@ -221,6 +224,41 @@ def _is_randomized():
         return True
 
 
+def _marker(settings, pid):
+    """Returns the path of a file that a process has from the moment on when it records."""
+    return os.path.join(settings.folder, f"{pid}.recording")
+
+
+def _runs(pid):
+    try:
+        with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
+            return file.read().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def _let_write(settings, pid):
+    """Waits until a process that was asked to end has written its recording, or has ended: up to ten seconds."""
+    path, until = os.path.join(settings.folder, str(pid)), time.monotonic() + 10
+    while os.path.exists(_marker(settings, pid)) and _runs(pid) and time.monotonic() < until and \
+            not any(os.path.exists(path + kind) for kind in (".json", ".problem")):
+        time.sleep(0.05)
+
+
+def _kill_after_writing(settings):
+    """Makes os.kill() wait before SIGKILL if SIGTERM went before. vLLM's server sends both at once to its engine."""
+    kill, asked = os.kill, set()
+
+    def kill_after_writing(pid, number):
+        if number == signal.SIGTERM:
+            asked.add(pid)
+        elif number == signal.SIGKILL and pid in asked:
+            _let_write(settings, pid)
+        kill(pid, number)
+
+    os.kill = kill_after_writing  # multiprocessing and subprocess call it too
+
+
 def begin(torch, settings):
     history = History(torch, settings)
     torch.cuda._lazy_call(history.on_cuda)
@@ -232,6 +270,7 @@ def begin(torch, settings):
         leave(status)
 
     os._exit = leave_after_writing  # multiprocessing's children end with it
+    _kill_after_writing(settings)
     if threading.current_thread() is threading.main_thread() and \
             signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
         signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
