@@ -43,6 +43,15 @@ class RecordCommandTest(Case):
         told = " ".join(run.process["replays"][0]["notes"])
         self.assertEqual("assumed to belong to private pools" in told, older_than("2.13"), told)
 
+    def test_settings_that_are_rejected(self):
+        """A script that goes on after PyTorch rejected its settings has no fault."""
+        run = self.record("rejected_settings.py")
+        self.assertEqual(run.status, 0, run.output)
+        self.assertEqual(run.answer["faults"], [])
+        replay, = run.process["replays"]
+        self.assertTrue(replay["agrees"], replay["sentence"])
+        self.assertIn("at event 2 to max_split_size_mb:3 (which PyTorch", "".join(replay["notes"]))
+
     def test_side_stream(self):
         lagging = self.runs("side_stream.py")
         at_once = self.runs("side_stream.py", flags=["--completion", "at-once"],

@@ -215,15 +215,6 @@ class RecordTest(Case):
                     self.holds(run, " ".join(["settings.py", *early, *([conf] if conf else [])]))
         self.same_left_alone(self.record("settings.py"), "settings.py")
 
-    def test_settings_that_are_rejected(self):
-        """A script that goes on after PyTorch rejected its settings has no fault."""
-        run = self.record("rejected_settings.py")
-        self.assertEqual(run.status, 0, run.output)
-        self.assertEqual(run.answer["faults"], [])
-        replay, = run.process["replays"]
-        self.assertTrue(replay["agrees"], replay["sentence"])
-        self.assertIn("at event 2 to max_split_size_mb:3 (which PyTorch", "".join(replay["notes"]))
-
     def test_pinned_memory(self):
         """PyTorch's statistics of pinned memory are those of the model after every step, and so is the card's peak."""
         confs = ["", "", *([] if older_than("2.13") else [
