@@ -11,7 +11,8 @@ def place():
 
     If there is none, it is the outermost one; in a thread, which begins in Python's library, PyTorch's innermost.
     """
-    torch = os.path.dirname(os.path.abspath(sys.modules["torch"].__file__)) + os.sep
+    # Within a compiled function, Dynamo would compile functions of Python's library that are called here.
+    torch = sys.modules["torch"].__file__.rpartition(os.sep)[0] + os.sep
     frame = sys._getframe(1)
     innermost = outermost = None
     while frame is not None:
