@@ -135,7 +135,8 @@ void FillMessage(Message* message, int depth) {
     const FieldDescriptor* const field = type.field(i);
     for (int time = 0; time < (field->is_repeated() ? 2 : 1); ++time) {
       if (field->cpp_type() != FieldDescriptor::CPPTYPE_MESSAGE) {
-        SetNumber(field, static_cast<uint64_t>(1000 * i + 7 * time + 1), message);
+        SetNumber(field, 1000 * static_cast<uint64_t>(i) + 7 * static_cast<uint64_t>(time) + 1,
+                  message);
       } else if (depth > 0) {
         FillMessage(field->is_repeated() ? reflection.AddMessage(message, field)
                                          : reflection.MutableMessage(message, field),

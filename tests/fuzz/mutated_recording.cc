@@ -32,8 +32,7 @@ constexpr const char* kConfs[] = {"",
                                   "throw_on_cudamalloc_oom:True",
                                   "pinned_use_cuda_host_register:True",
                                   "expandable_segments:True,garbage_collection_threshold:0.9",
-                                  "max_split_size_mb:64,roundup_power2_divisions:2,"
-                                  "garbage_collection_threshold:0.5",
+                                  "max_split_size_mb:64,garbage_collection_threshold:0.5",
                                   "max_split_size_mb:18446744073709551615",
                                   "nonsense:1"};
 
