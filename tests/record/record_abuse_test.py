@@ -106,8 +106,11 @@ class RecordAbuseTest(Case):
         """The working directory is gone; then the folder that the recording is kept in until it is whole is gone."""
         self.recorded("import os\nos.mkdir('gone')\nos.chdir('gone')\nos.rmdir(os.getcwd())", 0)
         os.unlink(os.path.join(self.folder, "snapshot.pickle"))
-        self.lost("import pathlib, shutil\n[shutil.rmtree(each) for each in pathlib.Path('.').glob('snapshot.*')]", 1,
-                  "^the recording is lost: .*snapshot.pickle.*, where it was kept, is gone: No such file or directory$")
+        remove = "import pathlib, shutil\n[shutil.rmtree(each) for each in pathlib.Path('.').glob('snapshot.*')]"
+        why = "^the recording is lost: .*snapshot.pickle.*, where it was kept, is gone: No such file or directory$"
+        self.lost(remove, 1, why)
+        # It is gone before the GPU is used, of which the script notices nothing.
+        self.lost(f"{remove}\nimport torch\ntorch.empty(1, device='cuda')\nraise SystemExit(7)", 7, why, uses="")
 
     def test_no_space(self):
         self.lost("""

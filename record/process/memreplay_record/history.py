@@ -1,5 +1,6 @@
 """Turns PyTorch's own recording on as soon as the script uses CUDA, and writes it when the script ends."""
 import atexit
+import contextlib
 import ctypes
 import gc
 import json
@@ -37,8 +38,8 @@ class History:
                          "PYTORCH_CUDA_ALLOC_CONF=backend:cudaMallocAsync: PyTorch keeps no record of memory there; "
                          "record without it, then ask memreplay replay FILE --conf backend:cudaMallocAsync")
         self.pid = os.getpid()
-        with open(_marker(self.settings, self.pid), "wb"):
-            pass
+        with contextlib.suppress(OSError), open(_marker(self.settings, self.pid), "wb"):
+            pass  # if it cannot be written, the script goes on
         self._begin()
         if self.notes is not None:
             self.notes.start()
