@@ -454,9 +454,12 @@ absl::Status Search::EstimateTimes() {
   }
   if (rows.empty() || as_is_.compiles()) return absl::OkStatus();
   std::vector<Names> names = {{}};
+  std::vector<size_t> run_of;  // by row
   for (const proto::Advice::Row* row : rows) {
-    if (Names own = PartsOf(*row).first; std::find(names.begin(), names.end(), own) == names.end())
-      names.push_back(std::move(own));
+    Names own = PartsOf(*row).first;
+    const auto known = std::find(names.begin(), names.end(), own);
+    run_of.push_back(static_cast<size_t>(known - names.begin()));
+    if (known == names.end()) names.push_back(std::move(own));
   }
   std::vector<Names> timed = names;
   for (Names& own : timed) own.push_back(kRoofline);
@@ -468,10 +471,10 @@ absl::Status Search::EstimateTimes() {
     return all / static_cast<double>(work.steps());
   };
   advice_.mutable_as_is()->set_step_seconds(of_step(now, now.seconds()));
-  for (proto::Advice::Row* row : rows) {
-    const auto own = std::find(names.begin(), names.end(), PartsOf(*row).first);
-    const proto::Work& work = runs->at(own - names.begin()).work();
-    if (work.steps() == 0 || own == names.begin()) continue;
+  for (size_t i = 0; i < rows.size(); ++i) {
+    proto::Advice::Row* const row = rows[i];
+    const proto::Work& work = runs->at(run_of[i]).work();
+    if (work.steps() == 0 || run_of[i] == 0) continue;
     row->set_step_seconds(of_step(work, work.seconds()));
     std::vector<std::string> costs;
     if (row->cost() != kNothing) costs.push_back(row->cost());
