@@ -4,7 +4,7 @@ import os
 import sys
 from typing import List
 
-from memreplay._program import Error, program
+from memreplay._program import Error, printable, program
 
 
 def main(args: List[str]) -> int:
@@ -20,7 +20,7 @@ def main(args: List[str]) -> int:
         path = program()
         os.execv(path, [path, *args])
     except Error as error:
-        print(f"memreplay: {error}", file=sys.stderr)
+        print(f"memreplay: {printable(str(error))}", file=sys.stderr)
         return 2
 
 

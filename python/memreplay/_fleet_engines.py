@@ -7,7 +7,7 @@ import os
 import socket
 from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tuple
 
-from memreplay._fleet_task import Task, run_task
+from memreplay._fleet_task import Task, name_of, run_task
 from memreplay._program import Error
 
 Result = Tuple[Task, Dict[str, Any]]
@@ -70,4 +70,4 @@ def ray_cluster(tasks: Sequence[Task], address: Optional[str], jobs: Optional[in
                 yield task, ray.get(reference)
             except ray.exceptions.RayError as error:
                 first = str(error).strip().splitlines()[0]
-                yield task, {"is_final": False, "error": f"{task.url}: the worker died: {first}"}
+                yield task, {"is_final": False, "error": f"{name_of(task.url)}: the worker died: {first}"}

@@ -7,7 +7,7 @@ import uuid
 from typing import Any, Dict, Iterable, List, Optional, Tuple
 
 from memreplay import report_types as types
-from memreplay._fleet_task import Row, compare
+from memreplay._fleet_task import STACK, SWEEP, Row, compare, is_like
 
 _HEAD = ["job:string", "rank:int32", "file:string", "device:int32"]
 _COLUMNS: Dict[str, List[str]] = {
@@ -19,13 +19,23 @@ _COLUMNS: Dict[str, List[str]] = {
         "fragmentation:float64", "ooms:int64", "alloc_retries:int64", "verdict:string", "best_conf:string",
         "best_peak_reserved_bytes:int64", "best_ooms:int64", "best_saves_bytes:int64"],
     "settings": _HEAD + ["conf:string", "peak_reserved_bytes:int64", "ooms:int64", "is_current:bool"],
-    "stacks": _HEAD + ["stack:string", "requested_bytes:int64", "allocations:int64", "frames:string"],
+    "stacks": _HEAD[:3] + [f"{name}:{kind}" for name, kind in STACK.items()],
     "jobs": ["job:string", "devices:int64", "failed_files:int64", "ooms:int64", "worst_file:string",
              "peak_reserved_bytes:int64", "best_conf:string", "best_ooms:int64", "best_peak_reserved_bytes:int64",
              "saves_bytes:int64", "saves_on_all_devices_bytes:int64", "outliers:string"]}
 TABLES = tuple(_COLUMNS)
+_DEVICE = dict(column.split(":") for column in _COLUMNS["devices"] if column.split(":")[0] not in (
+    "job", "rank", "file", "error"))  # without what is added to the rows of an answer
+_SHAPES: Dict[str, Any] = {
+    "is_final": "bool", "error": "string", "sweep": SWEEP, "devices": [_DEVICE], "stacks": [STACK]}
 _ROWS_AT_ONCE = 20_000
 _JOBS_TOLD = 20  # on the terminal; the page and the tables have all
+
+
+def is_answer(value: Any) -> bool:
+    """Returns whether a value that was read from a file is what run_task() returns."""
+    return isinstance(value, dict) and "error" in value and bool(value["error"] or "sweep" in value) and all(
+        name in _SHAPES and is_like(value[name], _SHAPES[name]) for name in value)
 
 
 class _Job:
@@ -62,10 +72,16 @@ class _Job:
         told = [f"{_short(device)} ({odd[_key(device)]:+.1f})" for device in self.devices if _key(device) in odd]
         return {
             "job": self.name, "devices": len(self.devices), "failed_files": self.failed,
-            "ooms": sum(device["ooms"] for device in self.devices), "worst_file": worst["file"] if worst else "",
-            "peak_reserved_bytes": peak, "best_conf": best.conf, "best_ooms": best.ooms,
+            "ooms": _int64(sum(device["ooms"] for device in self.devices)),
+            "worst_file": worst["file"] if worst else "", "peak_reserved_bytes": peak, "best_conf": best.conf,
+            "best_ooms": best.ooms,
             "best_peak_reserved_bytes": best.peak_reserved_bytes, "saves_bytes": peak - best.peak_reserved_bytes,
-            "saves_on_all_devices_bytes": sum(peaks) - best.sum_peak_reserved_bytes, "outliers": "; ".join(told)}
+            "saves_on_all_devices_bytes": _int64(sum(peaks) - best.sum_peak_reserved_bytes),
+            "outliers": "; ".join(told)}
+
+
+def _int64(total: int) -> int:
+    return max(-2**63, min(total, 2**63 - 1))
 
 
 def _key(device: Row) -> Tuple[str, int]:

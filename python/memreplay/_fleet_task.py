@@ -42,6 +42,15 @@ def job_and_rank(url: str) -> Tuple[str, int]:
     return job, int(found.group(1) or found.group(2)) if found else -1
 
 
+def name_of(url: str) -> str:
+    """Returns a URL as tables and pages may have it: bytes that are no UTF-8, which names of files may have, are spelt.
+
+    >>> name_of("runs/\\udcff.pickle")
+    'runs/\\\\udcff.pickle'
+    """
+    return url.encode("utf-8", "backslashreplace").decode()
+
+
 def _sweep(report: types.Report) -> Row:
     """Returns what the comparison of a job needs of a sweep, in the form that memreplay reads."""
     def row(found: types.SweepRow) -> Row:
@@ -52,6 +61,34 @@ def _sweep(report: types.Report) -> Row:
             "devices": [{"device": device.device, "sweep": {
                 "searched": device.sweep.searched, "current": row(device.sweep.current or types.SweepRow({})),
                 "rows": [row(found) for found in device.sweep.rows]}} for device in report.devices if device.sweep]}
+
+
+# What an answer consists of, by the types of Arrow; a list has any number of what is in it.
+_SWEPT = {"conf": "string", "peak_reserved_bytes": "int64", "ooms": "int64", "memory_fraction": "float64",
+          "needs_call": "bool", "refused": "string", "is_current": "bool"}
+SWEEP = {"schema_version": "int32", "command": "string", "devices": [
+    {"device": "int32", "sweep": {"searched": "bool", "current": _SWEPT, "rows": [_SWEPT]}}]}
+STACK = {"device": "int32", "stack": "string", "requested_bytes": "int64", "allocations": "int64", "frames": "string"}
+
+
+def is_like(value: Any, shape: Any) -> bool:
+    """Returns whether a value that was read from a file is one of this shape, and may be added to others of it.
+
+    >>> is_like({"a": [1, 2], "b": "more"}, {"a": ["int64"]}), is_like({"a": [2**60]}, {"a": ["int64"]})
+    (True, False)
+    """
+    if isinstance(shape, list):
+        return isinstance(value, list) and all(is_like(each, shape[0]) for each in value)
+    if isinstance(shape, dict):
+        return isinstance(value, dict) and value.keys() == shape.keys() and all(
+            is_like(value[name], of) for name, of in shape.items())
+    if shape == "string":
+        return isinstance(value, str) and name_of(value) == value
+    if shape == "bool":
+        return isinstance(value, bool)
+    if isinstance(value, bool) or not isinstance(value, (int, float) if shape == "float64" else int):
+        return False
+    return bool(abs(value) <= (2**31 - 1 if shape == "int32" else 2**56))  # as the binary accepts them; NaN is not
 
 
 def settings(sweep: Row) -> List[Row]:
@@ -82,7 +119,10 @@ def compare(lines: Iterable[str]) -> types.Together:
         if file.tell() == 0:
             return types.Together({})
         file.flush()
-        answer = Answer.parse(run(["sweep", "--together", "--json", file.name]).stdout)
+        try:
+            answer = Answer.parse(run(["sweep", "--together", "--json", file.name]).stdout)
+        except Error as error:
+            raise Error(f"fleet: the answers in parts cannot be compared; remove them: {error}") from None
     return answer.together or types.Together({})
 
 
@@ -117,7 +157,7 @@ def _answer(task: Task) -> Dict[str, Any]:
     oom = recording.oom(**flags)
     page = recording.report(**flags)
     verdicts = {device.device: device.oom.verdict if device.oom else "" for device in oom.devices}
-    stacks = page.columns("stacks")
+    stacks = {name: column for name, column in page.columns("stacks").items() if name in STACK}
     return {
         "devices": [_device_row(sweep, device, verdicts.get(device.device, "")) for device in sweep.devices],
         "sweep": _sweep(sweep),
@@ -138,5 +178,5 @@ def run_task(task: Task) -> Dict[str, Any]:
         except Error as error:
             return {"is_final": True, "error": str(error)}
         except Exception as error:  # of a file system; the other files have their answers nevertheless
-            return {"is_final": isinstance(error, FileNotFoundError), "error": f"{task.url}: {error}"}
+            return {"is_final": isinstance(error, FileNotFoundError), "error": f"{name_of(task.url)}: {error}"}
     raise AssertionError("not reached")

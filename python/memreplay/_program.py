@@ -23,6 +23,15 @@ class Unanswered(Error):
     __module__ = "memreplay"
 
 
+def printable(text: str) -> str:
+    """Returns a text as a terminal may get it: letters that cannot be printed become "?".
+
+    >>> printable("a\\x1b[31m\\udcff\\n")
+    'a?[31m??'
+    """
+    return "".join(letter if letter.isprintable() else "?" for letter in text)
+
+
 def needed(module: str, who: str) -> Any:
     """Imports a package that not every installation has.
 

@@ -13,11 +13,20 @@ import time
 from typing import Any, Dict, Iterable, Iterator, List, Optional, Sequence, Set, Tuple
 
 from memreplay import _fleet_engines as engines
-from memreplay._fleet_tables import TABLES, Tables, part_of
-from memreplay._fleet_task import Row, Task, compare, job_and_rank, settings, sweep_line
-from memreplay._program import Error, run
+from memreplay._fleet_tables import TABLES, Tables, is_answer, part_of
+from memreplay._fleet_task import (
+    Row,
+    Task,
+    compare,
+    job_and_rank,
+    name_of,
+    settings,
+    sweep_line,
+)
+from memreplay._program import Error, printable, run
 
 _GLOB = set("*?[")
+_MAX_PART = 64 << 20  # bytes; answers have some 100 KB
 
 
 @contextlib.contextmanager
@@ -95,10 +104,15 @@ class Parts:
         self.fs.mv(part, f"{self.folder}/{name}")
         self.there.add(name)
 
-    def get(self, task: Task) -> Dict[str, Any]:
+    def get(self, task: Task) -> Optional[Dict[str, Any]]:
+        """Returns the answer to a task that has one; None if its file is damaged."""
         with self.fs.open(f"{self.folder}/{self.name(task)}") as file:
-            answer: Dict[str, Any] = json.load(file)
-        return answer
+            text = file.read(_MAX_PART + 1)
+        try:
+            answer: Dict[str, Any] = json.loads(text) if len(text) <= _MAX_PART else {}
+        except (ValueError, RecursionError):
+            return None
+        return answer if is_answer(answer) else None
 
 
 class Run:
@@ -111,39 +125,46 @@ class Run:
 
     def ask(self, tasks: Sequence[Task]) -> None:
         """Runs missing tasks. Afterwards every task has an answer()."""
-        missing = [task for task in tasks if not self.parts.has(task)]
-        for task, answer in self.engine(missing):
-            self.done += 1
-            if answer["is_final"]:
-                self.parts.put(task, answer)
-            else:
-                self.passing[task] = answer
-            _progress(self.done, task)
+        for task, answer in self.engine([task for task in tasks if not self.parts.has(task)]):
+            self._keep(task, answer)
+
+    def _keep(self, task: Task, answer: Dict[str, Any]) -> None:
+        self.done += 1
+        if answer["is_final"]:
+            self.parts.put(task, answer)
+        else:
+            self.passing[task] = answer
+        _progress(self.done, task)
 
     def answer(self, task: Task) -> Dict[str, Any]:
-        return self.passing[task] if task in self.passing else self.parts.get(task)
+        answer = self.passing[task] if task in self.passing else self.parts.get(task)
+        if answer is None:  # damaged
+            _, answer = next(iter(self.engine([task])))
+            self._keep(task, answer)
+        return answer
 
     def common_settings(self, tasks: Sequence[Task]) -> Iterator[Task]:
         """Yields, for each file of a job, the settings that may suit all of it and were not tried on this one."""
         for _, job in itertools.groupby(tasks, lambda task: job_and_rank(task.url)[0]):
-            by_url = {task.url: task for task in job}
-            answers = ((url, self.answer(task)) for url, task in by_url.items())  # for many files they are large
-            for untried in compare(sweep_line(url, answer["sweep"]) for url, answer in answers
+            by_name = {name_of(task.url): task for task in job}
+            answers = ((name, self.answer(task)) for name, task in by_name.items())  # for many files they are large
+            for untried in compare(sweep_line(name, answer["sweep"]) for name, answer in answers
                                    if "sweep" in answer).untried:
-                yield by_url[untried.file]._replace(confs=tuple(untried.confs))
+                yield by_name[untried.file]._replace(confs=tuple(untried.confs))
 
 
 def _progress(done: int, task: Task) -> None:
     if sys.stderr.isatty():
-        print(f"\r\033[K{done} files: {task.url}", end="", file=sys.stderr, flush=True)
+        print(f"\r\033[K{done} files: {printable(task.url)}", end="", file=sys.stderr, flush=True)
 
 
 def _rows(run: Run, tasks: Iterable[Task], second: Dict[str, Task]) -> Iterator[Tuple[Dict[str, List[Row]], List[str]]]:
     """Yields the rows of each file, in order, with its name, job and rank in front; and its sweeps, for compare()."""
     for task in tasks:
         answer = run.answer(task)
-        job, rank = job_and_rank(task.url)
-        head = {"job": job, "rank": rank, "file": task.url}
+        name = name_of(task.url)
+        job, rank = job_and_rank(name)
+        head = {"job": job, "rank": rank, "file": name}
         sweeps = [answer["sweep"]] if "sweep" in answer else []
         error = answer["error"]
         if task.url in second:
@@ -154,7 +175,7 @@ def _rows(run: Run, tasks: Iterable[Task], second: Dict[str, Task]) -> Iterator[
                   [{"device": -1, "error": error}],
                   "settings": [row for sweep in sweeps for row in settings(sweep)], "stacks": answer.get("stacks", [])}
         yield ({name: [{**head, **row} for row in rows] for name, rows in tables.items()},
-               [sweep_line(task.url, sweep) for sweep in sweeps])
+               [sweep_line(name, sweep) for sweep in sweeps])
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -205,20 +226,23 @@ def main(args: List[str], engine: Optional[engines.Engine] = None) -> int:
             def engine(todo: Sequence[Task]) -> Iterator[engines.Result]:
                 return engines.local(todo, options.jobs)
     fleet = Run(parts, engine)
-    fleet.ask(tasks)
-    second = {task.url: task for task in fleet.common_settings(tasks)}
-    fleet.ask(list(second.values()))
-    tables = Tables(fleet.parts.fs, fleet.parts.path)
-    for rows, sweeps in _rows(fleet, tasks, second):
-        tables.add(rows, sweeps)
-    tables.finish()
+    try:
+        fleet.ask(tasks)
+        second = {task.url: task for task in fleet.common_settings(tasks)}
+        fleet.ask(list(second.values()))
+        tables = Tables(fleet.parts.fs, fleet.parts.path)
+        for rows, sweeps in _rows(fleet, tasks, second):
+            tables.add(rows, sweeps)
+        tables.finish()
+    except OSError as error:
+        raise Error(f"fleet: {options.out}: {error}") from error
     seconds = time.monotonic() - begin
     if sys.stderr.isatty():
         print("\r\033[K", end="", file=sys.stderr)
     print(f"{len(files)} files in {tables.jobs_seen} jobs, {tables.failed} failed; "
           f"{fleet.done} questions answered in {seconds:.1f} s")
     for line in tables.told + ["..."] * (tables.jobs_seen > len(tables.told)) + tables.headlines():
-        print("  " + line)
+        print("  " + printable(line))
     print(f"  page: {options.out.rstrip('/')}/fleet.html")
     return 1 if tables.failed else 0
 

@@ -1,6 +1,7 @@
 """Tests memreplay fleet on this machine, on a real Ray cluster of two nodes, and when things go wrong."""
 
 import contextlib
+import copy
 import doctest
 import importlib.util
 import io
@@ -23,7 +24,7 @@ import unittest
 from unittest import mock
 
 import memreplay
-from memreplay import _fleet_tables, _fleet_task
+from memreplay import _fleet_tables, _fleet_task, _program, fleet as _fleet
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SNAPSHOTS = ROOT / "tests/data/snapshots"
@@ -34,8 +35,38 @@ def has(*modules):
     return all(importlib.util.find_spec(module) for module in modules)
 
 
+def mutated_json(choices, text):
+    """Returns a JSON text with some of its values as no program writes them, or bytes that are none."""
+    if choices.randrange(4) == 0:
+        at = choices.randrange(len(text))
+        return choices.choice([text[:at], text[:at] + bytes(choices.randrange(256) for _ in range(8)) + text[at:], b"",
+                               b"[" * 100_000, b"9" * 10_000, bytes(1000)])
+    whole = [json.loads(text)]
+    for _ in range(choices.randint(1, 3)):
+        places, waiting = [], [whole]
+        while waiting:
+            inner = waiting.pop()
+            keys = list(inner) if isinstance(inner, dict) else range(len(inner))
+            places += [(inner, key) for key in keys]
+            waiting += [inner[key] for key in keys if isinstance(inner[key], (dict, list))]
+        inner, key = choices.choice(places)
+        other, its = choices.choice(places)
+        what = choices.randrange(8)
+        if what == 0 and len(places) > 1 and inner is not whole:
+            del inner[key]
+        elif what == 1 and isinstance(inner[key], list):
+            inner[key] *= choices.choice([0, 2, 300])
+        elif what == 2:
+            inner[key] = copy.deepcopy(other[its])
+        else:
+            inner[key] = choices.choice([0, -1, 2**31, 2**48, 2**56, 2**63, 2**64, 10**400, 0.5, float("nan"), True,
+                                         None, "", "\x1b[31m\n", "\udcff", "max_split_size_mb:20", [], {}, [[]]])
+    return json.dumps(whole[0]).encode()
+
+
 def load_tests(loader, tests, pattern):
     tests.addTests(doctest.DocTestSuite(_fleet_task))
+    tests.addTests(doctest.DocTestSuite(_program))
     return tests
 
 
@@ -156,6 +187,98 @@ class Local(Case):
             self.assertIn("6 files in 2 jobs", self.fleet(out="runs")[1])
         with self.assertRaisesRegex(memreplay.Error, "it contains only the results"):
             self.fleet(source=str(self.runs / "*.parquet"), out="runs")
+
+    def test_damaged_answers(self):
+        """What another program, a power cut or nobody wrote into OUT/parts is asked again, or is an answer like others.
+
+        MEMREPLAY_ATTACKS=1000 MEMREPLAY_SEED=7 makes more of them.
+        """
+        self.fleet(out="whole")
+        shutil.copytree(self.folder / "whole", self.folder / "out")
+        parts = {path: path.read_bytes() for path in (self.folder / "out/parts").iterdir()}
+        kept = {path.name: json.loads(text) for path, text in parts.items()}
+        named = _fleet.Parts(str(self.folder / "out"), _program.run(["--version"]).stdout.decode().strip())
+
+        def engine(tasks):
+            for task in tasks:
+                yield task, kept.get(named.name(task), {"is_final": False, "error": "settings that are made up"})
+
+        choices = random.Random(int(os.environ.get("MEMREPLAY_SEED", 15)))
+        for attack in range(int(os.environ.get("MEMREPLAY_ATTACKS", 60))):
+            path = choices.choice(sorted(parts))
+            changed = mutated_json(choices, parts[path])
+            with self.subTest(attack=attack, changed=changed[:2000]):
+                path.write_bytes(changed)
+                with contextlib.redirect_stdout(io.StringIO()) as printed:
+                    try:
+                        status = _fleet.main([str(self.runs), "--out", str(self.folder / "out")], engine)
+                    except memreplay.Error as error:
+                        self.assertRegex(str(error), "in parts cannot be compared; remove them: .*schema_version")
+                        continue
+                    finally:
+                        left = path.read_bytes()
+                        path.write_bytes(parts[path])
+                self.assertEqual(status, 1)  # of the file that is cut off
+                self.assertTrue(all(line.isprintable() for line in printed.getvalue().splitlines()), printed)
+                if left == parts[path]:  # it was asked again
+                    self.assert_same("out", "whole")
+                for table in TABLES:
+                    self.rows(table)
+
+    def test_an_answer_that_is_cut_off_is_asked_again(self):
+        self.fleet(out="whole")
+        shutil.copytree(self.folder / "whole", self.folder / "out")
+        for path in (self.folder / "out/parts").iterdir():
+            path.write_bytes(path.read_bytes()[:100])
+            self.assertRegex(self.fleet()[1], "; 1 questions answered")
+            self.assert_same("out", "whole")
+
+    def test_tables_of_another_fleet_are_no_recordings(self):
+        self.fleet(source=str(self.runs / "a"), out="runs/c")
+        for path in list((self.runs / "c").glob("*.parquet")):
+            whole = path.read_bytes()
+            path.with_suffix(".cut").write_bytes(whole[:len(whole) // 2])
+        shutil.rmtree(self.runs / "c/parts")
+        status, _ = self.fleet()
+        self.assertEqual(status, 1)
+        errors = {pathlib.Path(row["file"]).name: row["error"] for row in self.rows("devices")
+                  if "/c/" in row["file"]}
+        self.assertEqual(errors.keys(), {path.name for path in (self.runs / "c").iterdir()})
+        for name, error in errors.items():
+            self.assertRegex(error, f"/{name}: ")
+
+    def test_names_that_are_no_text(self):
+        """They are spelt in the tables, and nothing of them reaches a terminal raw."""
+        folder = os.path.join(os.fsencode(self.runs), b"\xff\x1b[31m\n")
+        os.mkdir(folder)
+        for name in (b"rank0.pickle", b"rank1\xfe.pickle"):
+            shutil.copy(os.fsencode(SNAPSHOTS / "torch-2.6/training.pickle"), os.path.join(folder, name))
+        status, printed = self.fleet()
+        self.assertEqual(status, 1)
+        self.assertIn(r"/runs/\udcff?[31m?: ", printed)
+        self.assertNotIn("\x1b", printed)
+        self.assertEqual([row["file"].rpartition("/")[2] for row in self.rows("devices")
+                          if "udcff" in row["job"] and not row["error"]], ["rank0.pickle", r"rank1\udcfe.pickle"])
+        folder = os.path.join(os.fsencode(self.folder), b"no\xff")
+        done = subprocess.run([sys.executable, "-m", "memreplay", "fleet", folder, "--out", self.folder / "out"],
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
+        self.assertEqual((done.returncode, done.stderr),
+                         (2, f"memreplay: fleet: {self.folder}/no?: no such file, or a directory without "
+                             "files\n".encode()))
+
+    def test_a_full_disk_is_one_line(self):
+        self.fleet(out="whole")
+        for limit in (0, 4):  # KiB: at the first answer, at a table
+            with self.subTest(limit):
+                if limit:
+                    shutil.copytree(self.folder / "whole/parts", self.folder / "out/parts", dirs_exist_ok=True)
+                done = subprocess.run(["bash", "-c", f'ulimit -f {limit}; trap "" XFSZ; exec "$0" "$@"', sys.executable,
+                                       "-m", "memreplay", "fleet", self.runs, "--out", self.folder / "out"],
+                                      stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False, text=True)
+                self.assertEqual(done.returncode, 2, done.stderr)
+                self.assertRegex(done.stderr, r"^memreplay: fleet: \S*/out: \[Errno 27\] File too large[^\n]*\n$")
+        self.fleet()
+        self.assert_same("out", "whole")
 
     def start(self, out):
         driver = subprocess.Popen([sys.executable, "-m", "memreplay", "fleet", str(self.runs), "--out",
