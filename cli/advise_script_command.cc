@@ -144,7 +144,7 @@ absl::StatusOr<proto::Advice> Advise(const AdviseFlags& options, AdviceQuestion 
   question.at_once = runner.jobs();
   const auto began = std::chrono::steady_clock::now();
   RecordOptions base = options.run;
-  if (options.value > 0) base.program = options.key.WordsWith(base.program, options.value);
+  if (options.value > 0) base.program = options.key.WordsWith(base.program, StrCat(options.value));
   bool has_ranks = false;
   const auto advised_of_rank =
       [&](absl::Span<const ScriptRun> made) -> absl::StatusOr<std::vector<proto::AdvisedRun>> {
@@ -193,8 +193,8 @@ absl::StatusOr<proto::Advice> Advise(const AdviseFlags& options, AdviceQuestion 
     std::vector<ScriptRun> runs;
     for (const int64_t value : values) {
       runs.push_back(RunOf(base, remedies));
-      runs.back().options.program = options.key.WordsWith(options.run.program, value);
       runs.back().name = StrCat(value);
+      runs.back().options.program = options.key.WordsWith(options.run.program, runs.back().name);
     }
     return advised(runs);
   };

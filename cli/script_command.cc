@@ -3,6 +3,7 @@
 #include <chrono>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -18,6 +19,7 @@
 #include "report/ask/script_search.h"
 #include "report/text/render_script.h"
 #include "report/words/new_report.h"
+#include "report/words/sizes.h"
 #include "trace/value/strings.h"
 
 namespace memreplay {
@@ -27,7 +29,13 @@ constexpr char kFitScriptDescription[] =
     "Runs a PyTorch script on a simulated GPU, repeatedly, and finds the largest value of one\n"
     "of its arguments for which memory does not run out. --KEY=? names the argument: the\n"
     "script gets --KEY=N at the end, or N in place of each ? in ARGUMENTS. Values between the\n"
-    "largest that fits and the smallest that does not are tried, several at a time.\n"
+    "largest that fits and the smallest that does not are tried, several at a time. They are\n"
+    "integers, or with --step 0.01 such decimal numbers. An argument whose name has\n"
+    "'utilization' or 'fraction' is one between 0 and 1, found to 0.01.\n"
+    "\n"
+    "A value does not fit either if the script itself ends because memory is too little, as\n"
+    "vLLM and SGLang do. Where they say to increase the argument, larger values are tried. A\n"
+    "server that does not end by itself is stopped with --until.\n"
     "\n"
     "Results are cached: the same script, arguments, GPU and PyTorch are not run twice. The\n"
     "cache notices changes to Python files that the script imports, but not changes to its\n"
@@ -46,18 +54,57 @@ constexpr char kSweepScriptDescription[] =
     "The exit status is 1 if memory runs out in every run.";
 
 constexpr int64_t kUsualMax = int64_t{1} << 20;  // value, unless --max says another
+constexpr size_t kMaxDecimals = 4;
+
+// A number with decimals, as an integer.
+struct Decimal {
+  int64_t units = 0;
+  int64_t scale = 1;  // units in 1: a power of ten
+};
+
+// Returns nullopt for other text than digits with at most kMaxDecimals after a point.
+std::optional<Decimal> ParseDecimal(std::string_view text) {
+  Decimal number;
+  const size_t point = std::min(text.find('.'), text.size());
+  std::string digits(text.substr(0, point));
+  if (point < text.size()) {
+    const std::string_view decimals = text.substr(point + 1);
+    if (decimals.empty() || decimals.size() > kMaxDecimals) return std::nullopt;
+    for (size_t i = 0; i < decimals.size(); ++i) number.scale *= 10;
+    digits += decimals;
+  }
+  if (digits.empty() || digits.find_first_not_of("0123456789") != std::string::npos ||
+      !absl::SimpleAtoi(digits, &number.units)) {
+    return std::nullopt;
+  }
+  return number;
+}
+
+// Whether an argument is a share of something, by its name.
+bool IsShare(std::string_view name) {
+  return name.find("utilization") != std::string_view::npos ||
+         name.find("fraction") != std::string_view::npos;
+}
+
+// The values that are tried: multiples of `step` up to `max`, or `listed`, in units of 1 / `scale`.
+struct ScriptValues {
+  int64_t scale = 1;
+  int64_t step = 1;
+  int64_t max = 0;
+  std::vector<int64_t> listed;
+};
 
 struct ScriptFlags {
   RecordOptions run;
   std::vector<std::string> cards;
   std::vector<std::string> confs;
-  std::optional<int64_t> step;
-  std::optional<int64_t> most;
+  std::optional<Decimal> step;
+  std::optional<Decimal> max;
   std::optional<int64_t> jobs;
   bool no_cache = false;
   bool json = false;
   ScriptKey key;
-  std::vector<int64_t> values;  // of sweep
+  std::vector<Decimal> listed;  // of sweep
 };
 
 // Takes --KEY=? or --KEY=A,B,C, which is not a flag of memreplay, out of the words before the
@@ -73,7 +120,7 @@ absl::StatusOr<std::vector<std::string>> TakeKey(absl::Span<const std::string> a
     const bool is_key = !of_program && word.substr(0, 2) == "--" && equals != std::string::npos &&
                         (is_fit ? value == "?"
                                 : !value.empty() && value.find(',') != std::string::npos &&
-                                      value.find_first_not_of("0123456789,") == std::string::npos);
+                                      value.find_first_not_of("0123456789.,") == std::string::npos);
     if (!is_key) {
       rest.push_back(word);
       continue;
@@ -85,11 +132,12 @@ absl::StatusOr<std::vector<std::string>> TakeKey(absl::Span<const std::string> a
     options->key.name = word.substr(0, equals);
     if (is_fit) continue;
     for (const absl::string_view part : absl::StrSplit(value, ',', absl::SkipEmpty())) {
-      int64_t number = 0;
-      if (!absl::SimpleAtoi(part, &number)) {
-        return absl::InvalidArgumentError(StrCat(word, ": expected numbers"));
+      const std::optional<Decimal> number = ParseDecimal(ToStd(part));
+      if (!number.has_value()) {
+        return absl::InvalidArgumentError(
+            StrCat(word, ": expected numbers with at most ", kMaxDecimals, " decimals"));
       }
-      options->values.push_back(number);
+      options->listed.push_back(*number);
     }
   }
   if (options->key.name.empty()) {
@@ -99,7 +147,47 @@ absl::StatusOr<std::vector<std::string>> TakeKey(absl::Span<const std::string> a
   return rest;
 }
 
-absl::Status AnswerCases(bool is_fit, const ScriptFlags& options, proto::ScriptReport* report) {
+void AddDecimalFlag(std::string_view name, std::optional<Decimal>* target, std::string_view help,
+                    FlagSet* flags) {
+  flags->AddParsed(name, "N", help, [target](std::string_view text) {
+    *target = ParseDecimal(text);
+    return target->has_value()
+               ? absl::OkStatus()
+               : absl::InvalidArgumentError(StrCat("expected a number with at most ", kMaxDecimals,
+                                                   " decimals, found '", text, "'"));
+  });
+}
+
+absl::StatusOr<ScriptValues> ValuesOf(const ScriptFlags& options) {
+  const Decimal step =
+      options.step.value_or(IsShare(options.key.name) ? Decimal{1, 100} : Decimal{1, 1});
+  const Decimal max = options.max.value_or(Decimal{step.units < step.scale ? 1 : kUsualMax, 1});
+  ScriptValues values;
+  values.scale = std::max(step.scale, max.scale);
+  for (const Decimal& each : options.listed) values.scale = std::max(values.scale, each.scale);
+  bool in_range = true;
+  const auto units = [&](const Decimal& number) {
+    in_range = in_range && number.units <= ScriptSearch::kMaxValue / values.scale * number.scale;
+    return in_range ? number.units * (values.scale / number.scale) : 0;
+  };
+  values.step = units(step);
+  values.max = units(max);
+  for (const Decimal& each : options.listed) values.listed.push_back(units(each));
+  if (!in_range || values.step < 1 || values.max < values.step) {
+    return absl::InvalidArgumentError(StrCat(
+        "--step, --max: expected 0 < step <= max <= ", ScriptSearch::kMaxValue / values.scale,
+        " (by default, step is ",
+        FormatValue(static_cast<double>(step.units) / static_cast<double>(step.scale)), " and max ",
+        FormatValue(static_cast<double>(max.units) / static_cast<double>(max.scale)), ")"));
+  }
+  return values;
+}
+
+absl::Status AnswerCases(bool is_fit, const ScriptFlags& options, const ScriptValues& tried,
+                         proto::ScriptReport* report) {
+  const auto value_of = [&](int64_t units) {
+    return static_cast<double>(units) / static_cast<double>(tried.scale);
+  };
   ScriptRunner runner(static_cast<size_t>(options.jobs.value_or(0)), !options.no_cache);
   const std::vector<std::string> confs =
       options.confs.empty() ? std::vector<std::string>{""} : options.confs;
@@ -112,23 +200,28 @@ absl::Status AnswerCases(bool is_fit, const ScriptFlags& options, proto::ScriptR
       ScriptSearch search(
           [&](absl::Span<const int64_t> values) {
             std::vector<ScriptRun> runs;
-            for (const int64_t value : values) {
-              runs.push_back({base, value, StrCat(value)});
-              runs.back().options.program = options.key.WordsWith(base.program, value);
+            for (const int64_t units : values) {
+              const double value = value_of(units);
+              runs.push_back({base, value, FormatValue(value)});
+              runs.back().options.program = options.key.WordsWith(base.program, runs.back().name);
             }
-            return runner.Run(runs);
+            absl::StatusOr<std::vector<proto::ScriptRow>> rows = runner.Run(runs);
+            if (!rows.ok()) return rows;
+            for (proto::ScriptRow& row : *rows) {
+              row.set_too_small(SaysToRaise(row.refusal(), options.key.name));
+            }
+            return rows;
           },
           runner.jobs());
       proto::ScriptCase& found = *report->add_cases();
       found.set_card(card);
       found.set_conf(conf);
       if (is_fit) {
-        const absl::StatusOr<int64_t> largest =
-            search.FindLargest(options.step.value_or(1), options.most.value_or(kUsualMax));
+        const absl::StatusOr<int64_t> largest = search.FindLargest(tried.step, tried.max);
         if (!largest.ok()) return largest.status();
-        found.set_largest(*largest);
-      } else if (const absl::Status tried = search.Try(options.values); !tried.ok()) {
-        return tried;
+        found.set_largest(value_of(*largest));
+      } else if (const absl::Status done = search.Try(tried.listed); !done.ok()) {
+        return done;
       }
       for (const auto& [value, row] : search.tried()) *found.add_rows() = row;
     }
@@ -160,9 +253,14 @@ absl::StatusOr<int> RunScript(bool is_fit, const CommandLine& line) {
   AddConfsFlag(&flags, &options.confs,
                "PYTORCH_CUDA_ALLOC_CONF of the script; may be given several times");
   if (is_fit) {
-    flags.AddNumber("step", "N", &options.step, "try only multiples of N");
-    flags.AddNumber("max", "N", &options.most, "the largest value to try (default: 1048576)");
+    AddDecimalFlag("step", &options.step,
+                   "try only multiples of N (default: 1, or 0.01 by the argument's name)", &flags);
+    AddDecimalFlag("max", &options.max,
+                   "the largest value to try (default: 1048576, or 1 for a step below 1)", &flags);
   }
+  flags.AddText("until", "TEXT", &options.run.until,
+                "stop the script once it has printed TEXT, and take it that it fits:\n"
+                "'Application startup complete' of a server");
   AddRecordFlags(&options.run, &flags);
   AddJobs(&flags, &options.jobs);
   flags.AddSwitch("no-cache", &options.no_cache, "run everything again");
@@ -176,10 +274,8 @@ absl::StatusOr<int> RunScript(bool is_fit, const CommandLine& line) {
   if (!program.ok()) return program.status();
   options.run.program = *std::move(program);
   if (options.cards.empty()) return absl::InvalidArgumentError("no --card NAME given");
-  if (options.step.value_or(1) < 1 || options.most.value_or(kUsualMax) < options.step.value_or(1) ||
-      options.most.value_or(kUsualMax) > ScriptSearch::kMaxValue) {
-    return absl::InvalidArgumentError("--step, --max: expected 1 <= step <= max <= 2^40");
-  }
+  const absl::StatusOr<ScriptValues> tried = ValuesOf(options);
+  if (!tried.ok()) return tried.status();
   if (options.jobs.value_or(1) < 1) {
     return absl::InvalidArgumentError(StrCat("--jobs: expected at least 1, found ", *options.jobs));
   }
@@ -194,7 +290,8 @@ absl::StatusOr<int> RunScript(bool is_fit, const CommandLine& line) {
   for (const std::string& word : options.run.program) report.add_program(word);
   report.set_key(options.key.name);
   const auto began = std::chrono::steady_clock::now();
-  if (const absl::Status done = AnswerCases(is_fit, options, &report); !done.ok()) return done;
+  if (const absl::Status done = AnswerCases(is_fit, options, *tried, &report); !done.ok())
+    return done;
   report.set_seconds(
       std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count());
   const absl::Status printed = PrintAnswer(report, options.json, [&] {

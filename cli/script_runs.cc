@@ -11,6 +11,7 @@
 #include "record/temporary_folder.h"
 #include "record/unpack.h"
 #include "report/ask/script_search.h"
+#include "report/message/log_scan.h"
 #include "report/words/text.h"
 #include "sim/run/parallel.h"
 #include "trace/value/strings.h"
@@ -32,6 +33,36 @@ std::string LastLine(const std::string& path) {
   return CleanText(last.substr(0, 300));
 }
 
+bool IsAboutGpuMemory(FormKind kind) {
+  switch (kind) {
+    case FormKind::kDevice:
+    case FormKind::kAsync:
+    case FormKind::kSilentDevice:
+    case FormKind::kPinned:
+    case FormKind::kServing: return true;
+    default: return false;
+  }
+}
+
+// Returns the line of a script's output that says why memory was too little; "" if none does. A
+// server measures memory and ends itself before any request of PyTorch's fails.
+std::string RefusalIn(const std::string& path) {
+  constexpr size_t kPiece = size_t{64} << 10;
+  constexpr size_t kMaxLine = 400;
+  std::ifstream file(path, std::ios::binary);
+  std::string piece(kPiece, '\0');
+  LogScan scan;
+  while (file.read(piece.data(), kPiece) || file.gcount() > 0) {
+    scan.Add(std::string_view(piece).substr(0, static_cast<size_t>(file.gcount())));
+  }
+  const LogExtract extract = scan.Finish();
+  if (extract.form == nullptr || !IsAboutGpuMemory(extract.form->kind)) return "";
+  const std::string_view text = extract.window;
+  const size_t begin = text.rfind('\n', extract.anchor) + 1;  // 0 if there is none
+  const size_t end = std::min(text.find('\n', extract.anchor), text.size());
+  return CleanText(text.substr(begin, end - begin), kMaxLine);
+}
+
 // "?" or "--batch_size=?"
 bool IsPlaceOfValue(const std::string& word) {
   return word == "?" || (word.size() > 2 && word.substr(word.size() - 2) == "=?");
@@ -44,7 +75,7 @@ bool ScriptKey::IsIn(const std::vector<std::string>& program) const {
 }
 
 std::vector<std::string> ScriptKey::WordsWith(const std::vector<std::string>& program,
-                                              int64_t value) const {
+                                              std::string_view value) const {
   std::vector<std::string> words = program;
   bool placed = false;
   for (std::string& word : words) {
@@ -76,7 +107,11 @@ absl::StatusOr<ScriptRunner::Answer> ScriptRunner::RunOne(const ScriptRun& run,
   absl::StatusOr<proto::RecordReport> report = RunProgram(options);
   if (!report.ok()) return report.status();
   if (stop_.received()) return absl::CancelledError("interrupted");
-  const proto::ScriptRow row = ScriptRowOf(*report);
+  proto::ScriptRow row = ScriptRowOf(*report);
+  if (!row.fits() && row.ooms() == 0) {
+    report->set_refusal(RefusalIn(options.output));
+    row = ScriptRowOf(*report);
+  }
   const std::string value = run.name.empty() ? "" : StrCat(" (", run.name, ")");
   if (report->processes().empty() && report->exit_status() == 0) {
     return absl::InvalidArgumentError(StrCat(options.program[0], value, ": ",
@@ -84,7 +119,7 @@ absl::StatusOr<ScriptRunner::Answer> ScriptRunner::RunOne(const ScriptRun& run,
                                                  ? "none of its processes allocated GPU memory"
                                                  : report->faults(0)));
   }
-  if (!row.fits() && row.ooms() == 0) {
+  if (!row.fits() && row.ooms() == 0 && row.refusal().empty()) {
     const std::string last = LastLine(options.output);
     return absl::InvalidArgumentError(StrCat(
         "the script failed for a reason other than memory", value, ": ",
@@ -95,7 +130,7 @@ absl::StatusOr<ScriptRunner::Answer> ScriptRunner::RunOne(const ScriptRun& run,
   if (finish != nullptr) {
     if (const absl::Status finished = finish(&*report); !finished.ok()) return finished;
   }
-  cache_.Keep(key, *report);
+  if (!report->processes().empty()) cache_.Keep(key, *report);  // its source files are known
   return Answer{*std::move(report), false};
 }
 

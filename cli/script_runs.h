@@ -21,7 +21,7 @@ namespace memreplay {
 // One run; options.program already contains the value.
 struct ScriptRun {
   RecordOptions options;
-  int64_t value = 0;
+  double value = 0;
   std::string name;  // for errors: "64", "checkpoint:Block"
 };
 
@@ -40,7 +40,8 @@ class ScriptRunner {
   using Finish = std::function<absl::Status(proto::RecordReport* report)>;
 
   // Returns one answer per run, in order. Errors: a run that cannot be started, that fails for
-  // another reason than memory or that used no GPU, the errors of `finish`, Ctrl-C.
+  // another reason than memory (which its output may give) or that used no GPU, the errors of
+  // `finish`, Ctrl-C.
   std::vector<absl::StatusOr<Answer>> RunEach(absl::Span<const ScriptRun> runs,
                                               const Finish& finish = nullptr);
   // Returns one row per run, in order. Error: the first one of RunEach().
@@ -69,7 +70,8 @@ struct ScriptKey {
   // Whether a word is "?" or ends in "=?", for the value.
   bool IsIn(const std::vector<std::string>& program) const;
   // Returns the words with the value in the place of each "?", or as --NAME=VALUE at the end.
-  std::vector<std::string> WordsWith(const std::vector<std::string>& program, int64_t value) const;
+  std::vector<std::string> WordsWith(const std::vector<std::string>& program,
+                                     std::string_view value) const;
 };
 
 }  // namespace memreplay

@@ -48,6 +48,7 @@ std::string RunCacheKey(const RecordOptions& options) {
   for (const auto& [variable, value] : options.card_options) add(variable, value);
   for (const std::string& remedy : options.remedies) add("remedy", remedy);
   add("survey", options.survey ? "1" : "0");
+  add("until", options.until);
   add("rank", StrCat(count(options.ranks), " ", count(options.rank)));
   add("run", StrCat(options.no_values ? 1 : 0, " ", options.no_notes ? 1 : 0, " ",
                     absl::StrFormat("%g", options.dynamic_fraction.value_or(-1)), " ",

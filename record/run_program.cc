@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <csignal>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -141,10 +142,49 @@ std::optional<std::string> OwnRank() {
   return std::nullopt;
 }
 
-int WaitFor(Child* child, const std::string& folder, const RecordOptions& options) {
+// Reads a growing file, each byte once, until it has a text.
+class TextWatch {
+ public:
+  TextWatch(std::string path, std::string text) : path_(std::move(path)), text_(std::move(text)) {}
+
+  // Returns whether the file has the text now, or had it before.
+  bool IsThere() {
+    if (text_.empty() || is_there_) return is_there_;
+    std::ifstream file(path_, std::ios::binary);
+    file.seekg(read_);
+    std::string piece(size_t{64} << 10, '\0');
+    while (!is_there_ && (file.read(piece.data(), static_cast<std::streamsize>(piece.size())) ||
+                          file.gcount() > 0)) {
+      read_ += file.gcount();
+      last_.append(piece, 0, static_cast<size_t>(file.gcount()));
+      is_there_ = last_.find(text_) != std::string::npos;
+      last_.erase(0, last_.size() - std::min(last_.size(), text_.size() - 1));
+    }
+    return is_there_;
+  }
+
+ private:
+  const std::string path_;
+  const std::string text_;
+  std::streamoff read_ = 0;
+  std::string last_;  // of what was read: the text may begin in it
+  bool is_there_ = false;
+};
+
+// Waits until the script has ended, and adds its exit status and what stopped it.
+void WaitFor(Child* child, const std::string& folder, const RecordOptions& options,
+             proto::RecordReport* report) {
+  TextWatch until(options.output, options.until);
   int sent = 0;
   while (true) {
-    if (const std::optional<int> status = child->Wait(500)) return *status;
+    if (const std::optional<int> status = child->Wait(500)) {
+      report->set_exit_status(*status);
+      return;
+    }
+    if (report->stopped_by().empty() && until.IsThere()) {
+      report->set_stopped_by("--until");
+      child->Signal(SIGTERM);
+    }
     if (options.watch == nullptr) continue;
     const int signal = options.watch(ReadProgress(folder));
     if (signal != 0 && std::exchange(sent, signal) != signal) child->Signal(signal);
@@ -230,7 +270,7 @@ absl::StatusOr<proto::RecordReport> RunProgram(const RecordOptions& options) {
   absl::StatusOr<Child> child = Child::Start(start);
   if (!child.ok()) return child.status();
   const auto began = std::chrono::steady_clock::now();
-  report.set_exit_status(WaitFor(&*child, folder->path(), options));
+  WaitFor(&*child, folder->path(), options, &report);
   WaitForWriters(folder->path());
   report.set_seconds(
       std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count());

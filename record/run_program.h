@@ -47,6 +47,9 @@ struct RecordOptions {
   bool fast_init = false;
   // Where the script's output goes: "" as ours, "-" to stderr, else a file.
   std::string output;
+  // The script is stopped by SIGTERM once it has printed this; "": it ends by itself. Requires a
+  // file as `output`.
+  std::string until;
   std::map<std::string, std::string> environment;  // in addition to ours
   // Called every half second with the progress so far; returns the signal to send to the script, or
   // 0 for none. The same signal is sent once. May be null.

@@ -522,7 +522,6 @@ absl::StatusOr<std::vector<proto::ScriptRow>> Search::RunValuesOf(
     const int64_t needs =
         fit->smallest() > 0 ? fit->smallest() + run.outside() - as_is_.outside() : 0;
     proto::ScriptRow& row = rows.emplace_back();
-    row.set_value(value);
     row.set_fits(Fits(needs));
     row.set_peak_reserved(needs);
     row.set_spare(advice_.goal_bytes() - needs);

@@ -14,6 +14,8 @@
 namespace memreplay {
 namespace {
 
+constexpr size_t kMaxRefusal = 160;  // bytes
+
 std::string ScriptProgram(const proto::ScriptReport& report) {
   return CleanText(absl::StrJoin(report.program(), " "));
 }
@@ -25,6 +27,7 @@ std::string ScriptCaseName(const proto::ScriptCase& found) {
 
 std::string ScriptAnswer(const proto::ScriptRow& row) {
   if (row.fits()) return "fits";
+  if (row.ooms() == 0) return StrCat("NOT ENOUGH: ", CleanText(row.refusal(), kMaxRefusal));
   std::string place = row.error_place();
   place = place.substr(place.rfind('/') == std::string::npos ? 0 : place.rfind('/') + 1);
   return StrCat("OUT OF MEMORY", place.empty() ? "" : StrCat(" at ", CleanText(place)),
@@ -38,7 +41,7 @@ void AppendScriptHead(const std::string& key, std::string* text) {
 
 void AppendScriptRow(const proto::ScriptRow& row, std::string_view where, std::string* text) {
   StrAppend(text,
-            absl::StrFormat("  %14d  %13s  %14s  %10s  %7d  %7s  %s%s\n", row.value(),
+            absl::StrFormat("  %14s  %13s  %14s  %10s  %7d  %7s  %s%s\n", FormatValue(row.value()),
                             FormatSize(row.peak_reserved()), FormatSize(row.peak_allocated()),
                             row.fits() ? FormatSize(row.spare()) : "-", row.retries(),
                             row.cached() ? "cached" : absl::StrFormat("%.1f s", row.seconds()),
@@ -57,9 +60,9 @@ std::string RenderScriptFit(const proto::ScriptReport& report) {
   std::string text = StrCat(ScriptProgram(report), "\n");
   for (const proto::ScriptCase& found : report.cases()) {
     StrAppend(&text, ScriptCaseName(found), ": ",
-              found.largest() == 0
-                  ? StrCat("no value of ", report.key(), " fits")
-                  : StrCat("the largest ", report.key(), " that fits is ", found.largest()),
+              found.largest() == 0 ? StrCat("no value of ", report.key(), " fits")
+                                   : StrCat("the largest ", report.key(), " that fits is ",
+                                            FormatValue(found.largest())),
               ".\n");
     AppendScriptHead(report.key(), &text);
     for (const proto::ScriptRow& row : found.rows()) AppendScriptRow(row, "", &text);

@@ -84,6 +84,8 @@ std::string FormatCount(int64_t count) {
   return digits;
 }
 
+std::string FormatValue(double value) { return absl::StrFormat("%.15g", value); }
+
 std::string FormatCount(int64_t count, std::string_view noun) {
   return StrCat(FormatCount(count), " ", noun, count == 1 ? "" : "s");
 }

@@ -25,6 +25,8 @@ std::string FormatSizeChange(int64_t bytes);
 
 // Returns a number with thousands separators: "1,000,647".
 std::string FormatCount(int64_t count);
+// Returns a value of a script's argument: "8", "1048576", "0.95". At most 15 digits.
+std::string FormatValue(double value);
 // Returns "1 event" or "12 events": the noun gets an s unless the count is one.
 std::string FormatCount(int64_t count, std::string_view noun);
 

@@ -202,7 +202,7 @@ void CachedRuns(Choices& choices) {
           const std::optional<proto::RecordReport> found = next();
           if (found.has_value()) rows.push_back(ScriptRowOf(*found));
           if (!found.has_value()) rows.emplace_back();
-          rows.back().set_value(value);
+          rows.back().set_value(static_cast<double>(value));
         }
         return rows;
       },

@@ -107,6 +107,25 @@ class RecordCommandTest(Case):
         self.assertEqual(status, 2)
         self.assertIn("ValueError: an unlucky number", answer)
 
+    def test_fit_script_with_a_share(self):
+        """24 of 104 MiB are the least that this server starts with, and 80 of 104 the most."""
+        status, answer = self.script("fit", "--memory-fraction=?", "--step", "0.04", "--", *program("share.py"))
+        self.assertEqual(status, 0, answer)
+        self.assertEqual(answer["cases"][0]["largest"], 0.76)
+        rows = {row["value"]: row for row in answer["cases"][0]["rows"]}
+        self.assertTrue(rows[0.04]["too_small"])
+        self.assertIn("No available memory for the cache blocks", rows[0.04]["refusal"])
+        self.assertEqual(rows[0.8]["ooms"], 1)
+        status, answer = self.script("sweep", "--memory-fraction=0.2,0.5", "--", *program("share.py"))
+        self.assertEqual([(row["value"], row["fits"]) for row in answer["cases"][0]["rows"]],
+                         [(0.2, False), (0.5, True)])
+        status, answer = self.script("fit", "--memory-fraction=?", "--step", "0.38", "--max", "0.76", "--until",
+                                     "it serves", "--", *program("share.py", "--serve"))
+        self.assertEqual((status, answer["cases"][0]["largest"]), (0, 0.76), answer)
+        status, answer = self.script("fit", "--memory-fraction=?", "--max", "0.001", "--", "x.py")
+        self.assertEqual(status, 2)
+        self.assertIn("expected 0 < step <= max <= 1099511627 (by default, step is 0.01 and max 0.001)", answer)
+
     def test_unusable(self):
         for words, flags, card, why in (
                 (["train.py"], [], None, "this machine has no GPU"),

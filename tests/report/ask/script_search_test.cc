@@ -16,6 +16,7 @@ struct ScriptStub {
   int64_t base = 0;
   int64_t per_value = 0;
   int64_t grain = 1;
+  int64_t floor = 0;   // smaller values are too small
   int runs = 0;        // values run
   int rounds = 0;      // calls
   int64_t most = 0;    // the largest value run
@@ -25,7 +26,7 @@ struct ScriptStub {
   int64_t Largest(int64_t step, int64_t up_to) const {
     int64_t largest = 0;
     for (int64_t value = step; value <= up_to && Peak(value) <= card; value += step) {
-      largest = value;
+      if (value >= floor) largest = value;
     }
     return largest;
   }
@@ -39,8 +40,8 @@ struct ScriptStub {
       ++runs;
       most = std::max(most, value);
       proto::ScriptRow& row = rows.emplace_back();
-      row.set_value(value);
-      row.set_fits(Peak(value) <= card);
+      row.set_fits(Peak(value) <= card && value >= floor);
+      row.set_too_small(value < floor);
       row.set_peak_reserved(std::min(Peak(value), card));
       row.set_spare(std::max<int64_t>(0, card - Peak(value)));
     }
@@ -61,6 +62,7 @@ TEST(ScriptSearch, FindsTheLargestValueThatFits) {
     program.base = draw(0, 20'000);
     program.per_value = draw(0, 3'000);
     program.grain = draw(1, 3) == 1 ? draw(1, 5'000) : 1;
+    if (draw(1, 3) == 1) program.floor = draw(1, 40);
     const int64_t step = draw(1, 3) == 1 ? draw(1, 16) : 1;
     const int64_t most = draw(step, draw(1, 2) == 1 ? 5'000 : 20);
     ScriptSearch search([&](absl::Span<const int64_t> values) { return program.Run(values); },
@@ -80,6 +82,37 @@ TEST(ScriptSearch, GuessesWhereTheCardEnds) {
   ScriptSearch search([&](absl::Span<const int64_t> values) { return program.Run(values); }, 3);
   EXPECT_EQ(*search.FindLargest(1, int64_t{1} << 20), program.Largest(1, int64_t{1} << 20));
   EXPECT_LE(program.rounds, 3);
+}
+
+// Between values that are too small and one that is too large, none is tried that cannot matter.
+TEST(ScriptSearch, HalvesUpwardsFromValuesThatAreTooSmall) {
+  ScriptStub program{.card = 79'000, .base = 500, .per_value = 800, .floor = 75};
+  ScriptSearch search([&](absl::Span<const int64_t> values) { return program.Run(values); }, 1);
+  EXPECT_EQ(*search.FindLargest(1, 100), 98);
+  EXPECT_LE(program.runs, 10);
+  program = {.card = 79'000, .base = 500, .per_value = 800, .floor = 99};
+  ScriptSearch none([&](absl::Span<const int64_t> values) { return program.Run(values); }, 1);
+  EXPECT_EQ(*none.FindLargest(1, 100), 0);
+}
+
+TEST(SaysToRaise, TheArgumentHoweverItIsWritten) {
+  const std::string text =
+      "No memory for the cache. Try increasing `gpu_memory_utilization`, or ...";
+  EXPECT_TRUE(SaysToRaise(text, "--gpu-memory-utilization"));
+  EXPECT_FALSE(SaysToRaise(text, "--max-model-len"));
+  EXPECT_FALSE(SaysToRaise("increasing memory", ""));
+  EXPECT_FALSE(SaysToRaise("decrease gpu_memory_utilization", "--gpu-memory-utilization"));
+  EXPECT_TRUE(SaysToRaise("Please increase --mem-fraction-static.", "--mem-fraction-static"));
+}
+
+TEST(ScriptRowOf, ARefusalDoesNotFitAndAStoppedServerDoes) {
+  proto::RecordReport report;
+  report.set_exit_status(143);
+  EXPECT_FALSE(ScriptRowOf(report).fits());
+  report.set_stopped_by("--until");
+  EXPECT_TRUE(ScriptRowOf(report).fits());
+  report.set_refusal("no memory");
+  EXPECT_FALSE(ScriptRowOf(report).fits());
 }
 
 TEST(ScriptSearch, EndsAtTheFirstError) {
