@@ -1,5 +1,6 @@
 #include "report/ask/record.h"
 
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <string>
@@ -8,6 +9,7 @@
 #include "report/ask/diagnosis.h"
 #include "report/ask/replay.h"
 #include "report/words/verdict.h"
+#include "sim/category/server_budget.h"
 
 namespace memreplay {
 
@@ -42,6 +44,26 @@ proto::RecordedReplay RecordedReplayOf(const Trace& trace, StackNames& names, si
   return replay;
 }
 
+namespace {
+
+// Adds how a server divides the memory of `card`, if it is one.
+void AddServerBudget(const Study& study, const proto::RecordedCard& card,
+                     proto::RecordedReplay* replay) {
+  const std::optional<ServerBudget> found = FindServerBudget(study.recording());
+  if (!found.has_value()) return;
+  proto::RecordedReplay::ServerBudget& budget = *replay->mutable_server();
+  budget.set_weights(found->weights.signed_value());
+  budget.set_profile(found->profile.signed_value());
+  budget.set_cache(found->cache.signed_value());
+  budget.set_tensors(found->tensors);
+  budget.set_graphs(found->graphs.signed_value());
+  budget.set_other(std::max<int64_t>(
+      card.peak_reserved() - budget.weights() - budget.cache() - budget.graphs(), 0));
+  budget.set_left(card.spare());
+}
+
+}  // namespace
+
 absl::Status AddReplays(const StudiedTrace& snapshot, proto::RecordedProcess* process) {
   for (const std::unique_ptr<const Study>& study : snapshot.devices) {
     StackNames names(study->trace());
@@ -53,6 +75,7 @@ absl::Status AddReplays(const StudiedTrace& snapshot, proto::RecordedProcess* pr
     if (replay.device() >= 0 && replay.device() < process->cards_size()) {
       const proto::RecordedCard& card = process->cards(replay.device());
       on_card.capacity = Bytes(static_cast<uint64_t>(card.peak_reserved() + card.spare()));
+      AddServerBudget(*study, card, &replay);
     }
     const absl::StatusOr<std::optional<Bytes>> at_once = PeakCompletedAtOnce(*study, on_card);
     if (!at_once.ok()) return at_once.status();

@@ -134,6 +134,28 @@ void AppendDiagnoses(const proto::RecordedProcess& process, std::string* text) {
   }
 }
 
+// Appends how a server divides the GPU's memory.
+void AppendServer(const proto::RecordedProcess& process, std::string* text) {
+  for (const proto::RecordedReplay& replay : process.replays()) {
+    if (!replay.has_server()) continue;
+    const proto::RecordedReplay::ServerBudget& server = replay.server();
+    AddRow(text, "weights", FormatSizeExactly(server.weights()));
+    AddRow(text, "profile run", StrCat(FormatSizeExactly(server.profile()), " more at its peak"));
+    std::string cache = StrCat(FormatSizeExactly(server.cache()), " of keys and values in ",
+                               FormatCount(server.tensors(), "tensor"));
+    if (process.has_cache()) {
+      StrAppend(&cache, ": ", FormatCount(process.cache().blocks(), "block"),
+                process.cache().tokens() > 0
+                    ? StrCat(" for ", FormatCount(process.cache().tokens(), "token"))
+                    : std::string());
+    }
+    AddRow(text, "KV cache", cache);
+    AddRow(text, "CUDA graphs", StrCat(FormatSizeExactly(server.graphs()), " in private pools"));
+    AddRow(text, "other", StrCat(FormatSizeExactly(server.other()), " reserved by PyTorch"));
+    AddRow(text, "left", StrCat(FormatSizeExactly(server.left()), " of the GPU"));
+  }
+}
+
 void AppendReplays(const proto::RecordedProcess& process, std::string* text) {
   for (const proto::RecordedReplay& replay : process.replays()) {
     if (replay.events() == 0) continue;
@@ -278,6 +300,7 @@ Text RenderRecord(const proto::RecordReport& report) {
                 process.ooms() == 0 && process.error().empty() ? Tone::kAnswer : Tone::kBadAnswer});
     AppendDiagnoses(process, &text);
     AppendCards(process, &text);
+    AppendServer(process, &text);
     AppendPinned(process, &text);
     AppendReplays(process, &text);
     AddRow(&text, "ran",

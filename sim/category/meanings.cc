@@ -587,12 +587,16 @@ class Finder {
       case Phase::kLoad:
         if (!outlives) {
           Say(id, Category::kTemporary, Evidence::kLifetime);
+        } else if (role.is_cache) {
+          Say(id, Category::kCache, Evidence::kStack);
         } else if (role.phase == StackPhase::kLoad) {
           Say(id, Category::kParameter, Evidence::kStack);
         }
         return;
       case Phase::kOther:
-        if (role.phase == StackPhase::kLoad && outlives) {
+        if (role.is_cache && outlives) {
+          Say(id, Category::kCache, Evidence::kStack);
+        } else if (role.phase == StackPhase::kLoad && outlives) {
           Say(id, Category::kParameter, Evidence::kStack);
         } else if (!outlives) {
           Say(id, Category::kTemporary, Evidence::kLifetime);

@@ -91,7 +91,8 @@ FrameRole RoleOf(std::string file, std::string_view name) {
        (name == "linear" || name == "multi_head_attention_forward"))) {
     role.more.is_linear = true;
   }
-  if (Has(file, "cache_utils.py") || Has(file, "kv_cache") || Has(name, "allocate_kv_cache")) {
+  if (Has(file, "cache_utils.py") || Has(file, "kv_cache") || Has(name, "allocate_kv_cache") ||
+      Has(file, "mem_cache/memory_pool")) {
     role.more.is_cache = true;
   }
   return role;

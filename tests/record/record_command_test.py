@@ -24,6 +24,22 @@ class RecordCommandTest(Case):
         self.assertIn("128 MiB", answer)
         self.assertIn("out.pickle", answer)
 
+    def test_budget_of_a_server(self):
+        run = self.record("budget.py")
+        self.assertEqual(run.status, 0, run.output)
+        budget = {key: int(value) for key, value in run.process["replays"][0]["server"].items()}
+        self.assertEqual({key: budget[key] >> 20 for key in ("weights", "profile", "cache", "graphs")},
+                         {"weights": 96, "profile": 40, "cache": 128, "graphs": 20})
+        card = run.process["cards"][0]
+        self.assertEqual(budget["weights"] + budget["cache"] + budget["graphs"] + budget["other"],
+                         int(card["peak_reserved"]))
+        self.assertEqual(budget["left"], int(card["spare"]))
+        self.assertEqual(run.process["cache"], {"blocks": 128, "tokens": 1024})
+        text = self.answer([], "budget.py")
+        self.assertIn("  KV cache           128 MiB (134,217,728 bytes) of keys and values in 2 tensors: 128 blocks "
+                      "for 1,024 tokens\n", text)
+        self.assertNotIn("server", self.record("takes.py", "--pieces=1").process["replays"][0])
+
     def test_several_processes_on_one_card(self):
         """Each process is recorded alone; the summary says what they take together."""
         answer = self.answer(["--capacity", "600MiB"], "shares.py")

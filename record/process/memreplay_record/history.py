@@ -111,6 +111,7 @@ class History:
         os.rename(path + ".json.part", path + ".json")
 
     def _summary(self):
+        from memreplay_record import servers
         torch = self.torch
         ended = _ended_by()
         cards = []
@@ -135,6 +136,7 @@ class History:
             "cards": cards,
             "randomized": _is_randomized(),
             "card": card.summary(),
+            "cache": servers.cache(),
             "values": self.values.summary() if self.values is not None else None,
             "compilations": self.compilations.summary(),
             "proposals": self.proposals,

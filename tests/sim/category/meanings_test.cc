@@ -125,6 +125,27 @@ TEST(Meanings, OfWhatWasThereBeforeTheRecording) {
                           "unknown by none in load 0"));
 }
 
+// A server whose model is compiled has no phases when it makes its cache.
+TEST(Meanings, ACacheIsOneInEveryPhase) {
+  Recording recording;
+  Trace& trace = recording.trace();
+  const Stacks stacks(trace);
+  const uint32_t cache = StackOf(trace, {{"vllm/worker.py", "_allocate_kv_cache_tensors"}});
+  recording.SegmentAlloc(1 << 20, 20 << 20).Stack(stacks.load).Alloc(1 << 20, 4 << 20);
+  recording.Stack(cache).Alloc(5 << 20, 4 << 20);
+  EXPECT_EQ(Words(FindMeanings(recording.Build()))[1], "cache by stack in other 1");
+
+  Recording before_a_pass;
+  const Stacks other(before_a_pass.trace());
+  before_a_pass.SegmentAlloc(1 << 20, 20 << 20)
+      .Stack(StackOf(before_a_pass.trace(), {{"vllm/worker.py", "_allocate_kv_cache_tensors"}}))
+      .Alloc(1 << 20, 4 << 20)
+      .Stack(other.evaluation)
+      .Alloc(9 << 20, 512)
+      .Free(9 << 20, 512);
+  EXPECT_EQ(Words(FindMeanings(before_a_pass.Build()))[0], "cache by stack in load 1");
+}
+
 TEST(Meanings, ARecordingWithoutPassesHasNoPhaseBeforeThem) {
   Recording recording;
   const Stacks stacks(recording.trace());
