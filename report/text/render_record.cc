@@ -20,9 +20,10 @@
 namespace memreplay {
 namespace {
 
-constexpr int kMaxValues = 10;      // that were read although nothing had computed them
-constexpr int kMaxRows = 10;        // of graph breaks, recompilations, lines that pin memory
-constexpr size_t kMaxReason = 120;  // bytes
+constexpr int kMaxValues = 10;           // that were read although nothing had computed them
+constexpr int kMaxRows = 10;             // of graph breaks, recompilations, lines that pin memory
+constexpr int64_t kWorthARow = 1 << 20;  // bytes of pinned memory, unless --host-memory asks
+constexpr size_t kMaxReason = 120;       // bytes
 constexpr size_t kMaxProgramLength = 240;
 
 // Returns "NVIDIA GeForce RTX 4090 (simulated)".
@@ -89,7 +90,8 @@ void AppendCards(const proto::RecordedProcess& process, std::string* text) {
 
 void AppendPinned(const proto::RecordedProcess& process, std::string* text) {
   const auto& pinned = process.card().pinned();
-  if (pinned.peak() == 0 && pinned.refused() == 0) return;
+  const bool is_asked = pinned.refused() > 0 || pinned.limit() > 0;
+  if (!is_asked && pinned.peak() < kWorthARow) return;
   std::string row = StrCat(FormatSizeExactly(pinned.peak()), " of host memory at the peak, in ",
                            FormatCount(pinned.blocks(), "block"));
   if (pinned.refused() > 0) {

@@ -77,6 +77,12 @@ TEST(RenderRecord, ReportsPinnedMemoryByLine) {
   EXPECT_TRUE(absl::StrContains(RenderRecord(report).text,
                                 "in 1 block; HOST MEMORY RAN OUT: 2 requests exceeded the 1.00 GiB "
                                 "of --host-memory; "));
+  pinned.set_refused(0);
+  pinned.set_limit(0);
+  pinned.set_peak(1 << 20);
+  EXPECT_TRUE(absl::StrContains(RenderRecord(report).text, "  pinned "));
+  pinned.set_peak((1 << 20) - 1);
+  EXPECT_FALSE(absl::StrContains(RenderRecord(report).text, "  pinned "));
 }
 
 TEST(RenderRecord, SaysThatItWasStopped) {
