@@ -26,7 +26,8 @@ proto::RecordedReplay RecordedReplayOf(const Trace& trace, StackNames& names, si
   replay.set_ooms(device.ooms());
   for (const std::string& note : device.notes()) replay.add_notes(note);
   const EventList& events = trace.devices[device_index].events;
-  const int64_t at = device.recorded().peak_reserved_event();
+  if (!device.has_categories()) return replay;
+  const int64_t at = device.categories().peak_event();  // the moment that the diagnosis explains
   if (at < 0 || static_cast<size_t>(at) >= events.size()) return replay;
   const auto has_stack = [&](int64_t i) {
     return !HasText(events[i].kind) && events[i].text_or_stack != kNoStack;

@@ -25,7 +25,7 @@ Trace BackwardTrace() {
 
 proto::RecordedReplay PeakAt(const Trace& trace, int64_t event) {
   proto::DeviceReport device;
-  device.mutable_recorded()->set_peak_reserved_event(event);
+  device.mutable_categories()->set_peak_event(event);
   StackNames names(trace);
   return RecordedReplayOf(trace, names, 0, device);
 }
