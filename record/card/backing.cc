@@ -2,6 +2,9 @@
 
 #include <sys/mman.h>
 
+#include <algorithm>
+#include <cstring>
+
 #ifndef MAP_FIXED_NOREPLACE
 #define MAP_FIXED_NOREPLACE 0x100000
 #endif
@@ -48,9 +51,13 @@ void Backing::close(std::uint64_t address, std::uint64_t size) const {
 }
 
 void Backing::clear(std::uint64_t address, std::uint64_t size) const {
-  const std::uint64_t from = (address + kPage - 1) / kPage * kPage;
-  const std::uint64_t to = (address + size) / kPage * kPage;
-  if (real_ && from < to) madvise(pointer(from), to - from, MADV_DONTNEED);
+  if (!real_) return;
+  const std::uint64_t end = address + size;
+  const std::uint64_t from = std::min((address + kPage - 1) / kPage * kPage, end);
+  const std::uint64_t to = std::max(end / kPage * kPage, from);
+  std::memset(pointer(address), 0, from - address);
+  if (from < to) madvise(pointer(from), to - from, MADV_DONTNEED);
+  std::memset(pointer(to), 0, end - to);
 }
 
 }  // namespace memreplay::card

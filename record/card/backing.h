@@ -36,7 +36,7 @@ class Backing {
   void open(std::uint64_t address, std::uint64_t size) const;
   // Closes a range: its bytes are lost and its pages released.
   void close(std::uint64_t address, std::uint64_t size) const;
-  // Releases the whole pages of an open range, which then read as zero.
+  // Fills an open range with zeros and releases its whole pages.
   void clear(std::uint64_t address, std::uint64_t size) const;
 
  private:

@@ -115,6 +115,14 @@ void memreplay_card_forget_lines() { ForgetLines(); }
 void memreplay_card_write(std::uint64_t address, const void* bytes, std::size_t size) {
   WriteBytes(address, bytes, size);
 }
+void memreplay_card_fill_with_zeros(std::uint64_t address, std::size_t size) {
+  FillWithZeros(address, size);
+}
+void memreplay_card_forget(std::uint64_t address, std::size_t size) {
+  Device& d = device();
+  const std::lock_guard<std::mutex> lock(d.mutex);
+  d.known.forget(address, size);
+}
 int memreplay_card_read(std::uint64_t address, void* bytes, std::size_t size) {
   return ReadBytes(address, bytes, size) ? 1 : 0;
 }

@@ -25,6 +25,10 @@ MEMREPLAY_CARD_EXPORT const char* memreplay_card_summary();
 // it; a block that PyTorch's allocator hands out is unknown, regardless of its former owner.
 MEMREPLAY_CARD_EXPORT void memreplay_card_write(std::uint64_t address, const void* bytes,
                                                 std::size_t size);
+// Fills bytes of the card with zeros, which are known and take no memory of the host.
+MEMREPLAY_CARD_EXPORT void memreplay_card_fill_with_zeros(std::uint64_t address, std::size_t size);
+// Makes bytes unknown.
+MEMREPLAY_CARD_EXPORT void memreplay_card_forget(std::uint64_t address, std::size_t size);
 // Reads bytes and returns 1 if all were known; unknown bytes read as zero.
 MEMREPLAY_CARD_EXPORT int memreplay_card_read(std::uint64_t address, void* bytes, std::size_t size);
 // Returns 1 if all bytes of the range are known.

@@ -132,6 +132,14 @@ void WriteBytes(std::uint64_t address, const void* bytes, std::size_t size) {
   write_known(&d, address, bytes, size);
 }
 
+void FillWithZeros(std::uint64_t address, std::size_t size) {
+  Device& d = device();
+  const std::lock_guard<std::mutex> lock(d.mutex);
+  if (!d.backing.real()) return;
+  d.backing.clear(address, size);
+  d.known.add(address, size);
+}
+
 bool ReadBytes(std::uint64_t address, void* bytes, std::size_t size) {
   Device& d = device();
   const std::lock_guard<std::mutex> lock(d.mutex);

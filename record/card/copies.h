@@ -19,8 +19,9 @@ void AnswerNext(const void* bytes, std::size_t size);
 void ForgetAnswers();
 
 // For values that are computed elsewhere. ReadBytes() returns whether all bytes were known; unknown
-// bytes read as zero.
+// bytes read as zero. Whole pages of zeros take no memory.
 void WriteBytes(std::uint64_t address, const void* bytes, std::size_t size);
+void FillWithZeros(std::uint64_t address, std::size_t size);
 bool ReadBytes(std::uint64_t address, void* bytes, std::size_t size);
 
 }  // namespace memreplay::card

@@ -51,6 +51,11 @@ class RecordTest(Case):
         run = self.runs("truths.py")
         self.assertIn("all true", run.output)
 
+    def test_zeros_of_large_tensors(self):
+        """Zeros are known until something else is written there, and tensors that are made like large ones are."""
+        run = self.record("zeros.py")
+        self.assertEqual(run.status, 0, run.output)
+
     def test_recurrent_networks(self):
         run = self.runs("recurrent.py")
         assumed = " ".join(row["what"] for row in run.process["card"]["assumptions"])

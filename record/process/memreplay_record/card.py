@@ -120,6 +120,16 @@ def write(address, host, size):
                                ctypes.c_size_t(size))
 
 
+def fill_with_zeros(address, size):
+    """Fills the simulated GPU's memory with zeros, which are known from then on and take no memory of the host."""
+    _core.memreplay_card_fill_with_zeros(ctypes.c_uint64(address), ctypes.c_size_t(size))
+
+
+def forget(address, size):
+    """Makes the bytes unknown."""
+    _core.memreplay_card_forget(ctypes.c_uint64(address), ctypes.c_size_t(size))
+
+
 def known(address, size):
     """Returns whether a known operation wrote each byte since PyTorch handed the block out."""
     return _core.memreplay_card_known(ctypes.c_uint64(address), ctypes.c_size_t(size)) != 0

@@ -137,6 +137,24 @@ TEST_F(CardTest, SmallCopiesAreRealAndNothingElseIsKnown) {
   EXPECT_EQ(call("cudaFree", memory), 0);
 }
 
+TEST_F(CardTest, ZerosOfAnySizeAreKnownUntilTheyAreForgotten) {
+  void* memory = nullptr;
+  ASSERT_EQ(call("cudaMalloc", &memory, std::size_t{2} * kMiB), 0);
+  EXPECT_EQ(call("cudaMemset", memory, 1, std::size_t{65536}), 0);
+  // Neither end is that of a page.
+  call("memreplay_card_fill_with_zeros", number(memory) + 100, std::size_t{kMiB});
+  EXPECT_EQ(call("memreplay_card_known", number(memory), std::size_t{kMiB} + 100), 1);
+  std::vector<char> bytes(65536);
+  EXPECT_EQ(
+      call("memreplay_card_read", number(memory), static_cast<void*>(bytes.data()), bytes.size()),
+      1);
+  EXPECT_EQ(std::count(bytes.begin(), bytes.end(), 1), 100);
+  call("memreplay_card_forget", number(memory) + 200, std::size_t{8});
+  EXPECT_EQ(call("memreplay_card_known", number(memory) + 192, std::size_t{8}), 1);
+  EXPECT_EQ(call("memreplay_card_known", number(memory) + 192, std::size_t{9}), 0);
+  EXPECT_EQ(call("cudaFree", memory), 0);
+}
+
 TEST_F(CardTest, ANewBlockIsUnknownWhoeverHadItBefore) {
   void* memory = nullptr;
   ASSERT_EQ(call("cudaMalloc", &memory, std::size_t{2} * kMiB), 0);

@@ -2,7 +2,8 @@
 
 UNKNOWN: no known operation wrote all of it. ASSUMED: it depends on a stand-in. TRUE: the values that a real GPU would
 hold. The simulated GPU itself forgets what a block held when PyTorch hands it out again; this module remembers which
-blocks hold stand-ins.
+blocks hold stand-ins. Larger tensors have no values, but zeros that fill one are known until something else is written
+to it, so that its small parts have them.
 """
 import ctypes
 
@@ -16,6 +17,7 @@ INDEX_LIMIT = 1 << 20  # the same for integers and truth values, which steer scr
 
 _INDEX_TYPES = {torch.bool, torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64}
 _assumed = set()  # addresses of storages
+_made_of_zeros = set()  # addresses of storages of larger tensors that were made by zeros()
 
 
 class Aside:
@@ -111,6 +113,31 @@ def settle(tensor):
     """Forgets what the block held before a copy from the host filled the tensor."""
     if _assumed and tensor.untyped_storage().nbytes() == extent(tensor):
         _assumed.discard(tensor.untyped_storage().data_ptr())
+
+
+def fill_with_zeros(tensor, is_new):
+    """Makes the bytes of a larger tensor known, which takes no memory, if it is or was made by zeros().
+
+    Others may be gradients, to which a backward pass adds what no mode sees.
+    """
+    size = extent(tensor)
+    block = tensor.untyped_storage().data_ptr()
+    if is_new:
+        _made_of_zeros.add(block)
+    if block in _made_of_zeros and size == tensor.numel() * tensor.element_size():
+        card.fill_with_zeros(tensor.data_ptr(), size)
+
+
+def made_of_zeros(tensors):
+    """Returns those of the tensors whose bytes may be known by fill_with_zeros()."""
+    if not _made_of_zeros:
+        return ()
+    return [tensor for tensor in tensors if tensor.untyped_storage().data_ptr() in _made_of_zeros]
+
+
+def forget(tensor):
+    """Makes the bytes of a larger tensor unknown after a kernel changed it in a way that was not computed."""
+    card.forget(tensor.data_ptr(), extent(tensor))
 
 
 def bytes_of(value, ctype):

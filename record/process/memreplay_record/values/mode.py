@@ -22,6 +22,8 @@ _PASSING = set("""
     is_grad_enabled is_autocast_enabled apply_ map_ _make_subclass _make_wrapper_subclass
     _version __torch_function__ is_nested numpy_T dense_dim sparse_dim _nnz _is_view
 """.split())
+_ZEROING = {"zeros", "zeros_like", "new_zeros", "zero_"}
+_MADE_LIKE = {"new_zeros", "new_ones", "new_full", "new_tensor"}  # their values do not depend on the first argument's
 _RANDOM = set("""
     rand randn randint randperm rand_like randn_like randint_like normal normal_ uniform_ bernoulli
     bernoulli_ multinomial exponential_ cauchy_ log_normal_ geometric_ random_ poisson dropout
@@ -255,21 +257,16 @@ class _Values(TorchFunctionMode):
         except _Skip:
             return call(*args, **kwargs)
         small = True
+        like = args[0] if args and getattr(func, "__name__", "") in _MADE_LIKE else None
         for tensor in found:
-            if tensor.is_cuda:
+            if tensor.is_cuda and tensor is not like:
                 if memory.is_small(tensor):
                     on_card.append(tensor)
                 else:
                     small = False
         if not small or not _undisturbed():
-            versions = [_version(tensor) for tensor in on_card]
-            result = call(*args, **kwargs)
-            for tensor, version in zip(on_card, versions):
-                if _version(tensor) != version:
-                    memory.assume_as_is(tensor)
-            self._guess(func, found, result)
-            return result
-        if found and not on_card:
+            return self._uncomputed(call, args, kwargs, func, found, on_card)
+        if found and not on_card and (like is None or not like.is_cuda):
             result = call(*args, **kwargs)
             if not _on_card(result):
                 return result
@@ -286,7 +283,7 @@ class _Values(TorchFunctionMode):
             return call(*args, **kwargs)
         how_true = memory.TRUE
         with memory.Aside():
-            twins = {}
+            twins = {} if like is None else {id(like): torch.empty(0, dtype=like.dtype)}
             try:
                 for tensor in on_card:
                     if tensor.is_conj() or tensor.is_neg():
@@ -298,12 +295,35 @@ class _Values(TorchFunctionMode):
                 twins = None
         blocks = {tensor.untyped_storage().data_ptr() for tensor in on_card}
         result = call(*args, **kwargs)
-        if twins is not None:
+        if _on_card(result) and not memory.is_small(result):
+            self._fill_with_zeros(func, result)
+        elif twins is not None:
             self._twice(func, args, kwargs, twins, how_true, result, blocks)
         else:
             for tensor in on_card:
                 memory.assume_as_is(tensor)
         return result
+
+    def _uncomputed(self, call, args, kwargs, func, found, on_card):
+        """Makes a call that is not computed, and marks what it changed; `on_card` are the small tensors in `found`."""
+        zeros = memory.made_of_zeros(tensor for tensor in found if tensor.is_cuda and not memory.is_small(tensor))
+        versions = [_version(tensor) for tensor in (*on_card, *zeros)]
+        result = call(*args, **kwargs)
+        for tensor, version in zip(on_card, versions):
+            if _version(tensor) != version:
+                memory.assume_as_is(tensor)
+        for tensor, version in zip(zeros, versions[len(on_card):]):
+            if _version(tensor) != version or tensor.is_inference():
+                memory.forget(tensor)
+        self._fill_with_zeros(func, result)
+        self._guess(func, found, result)
+        return result
+
+    def _fill_with_zeros(self, func, result):
+        """Remembers that a call filled a larger tensor with zeros, if it did."""
+        if getattr(func, "__name__", "") in _ZEROING and _on_card(result) and not memory.is_small(result):
+            with torch._C.DisableTorchFunction():
+                memory.fill_with_zeros(result, func.__name__ != "zero_")
 
     def _twice(self, func, args, kwargs, twins, how_true, result, blocks):
         """Computes a call on the CPU and writes its results and the arguments that it changed."""
