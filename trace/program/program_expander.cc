@@ -31,13 +31,11 @@ ProgramExpander::ProgramExpander(const ProgramCode* code, StringTable* strings, 
       stacks_(*stacks),
       new_strings_(strings),
       new_stacks_(stacks),
-      random_(code->seed) {
+      random_(code->seed),
+      steps_ahead_(kStepsPerEvent * std::min(code->max_events, kEventsAhead)) {
   variables_.resize(code_.main_slots);
   text_numbers_.assign(code_.texts.size(), kNone);
   stack_numbers_.assign(code_.labels.size(), kNone);
-  if (__builtin_mul_overflow(code_.max_events, kStepsPerEvent, &max_steps_)) {
-    max_steps_ = std::numeric_limits<uint64_t>::max();
-  }
   for (const auto& [size, name] :
        {std::pair{code_.context, std::string_view("CUDA context")},
         std::pair{code_.other_processes, std::string_view("other processes")}}) {
@@ -90,10 +88,10 @@ bool ProgramExpander::Next(Event* event) {
     if (ended_ || !status_.ok()) return false;
     const Operation& op = code_.operations[at_++];
     place_ = op.place;
-    if (++steps_ > max_steps_) {
-      Fail(StrCat("an end after at most ", code_.max_events, " events (max_events) and ",
-                  kStepsPerEvent, " statements for each"),
-           StrCat(events_, " events and more statements than that"));
+    if (++steps_ > steps_ahead_ + kStepsPerEvent * events_) {
+      Fail(StrCat("at most ", steps_ahead_, " statements and ", kStepsPerEvent,
+                  " more for each event"),
+           StrCat("more, and ", events_, " events"));
       return false;
     }
     // An operation that fails has no events.

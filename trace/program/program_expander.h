@@ -24,9 +24,11 @@ namespace memreplay::program {
 // A run of a compiled program that produces its events one by one.
 class ProgramExpander {
  public:
-  // The maximum depth of calls, and of statements executed per event.
   static constexpr size_t kMaxCallDepth = 200;
+  // Statements that may be executed for each event, and for how many events they may be ahead: a
+  // loop without events ends in a tenth of a second, however many events the schedule may have.
   static constexpr uint64_t kStepsPerEvent = 64;
+  static constexpr uint64_t kEventsAhead = 200'000;
   // The maximum bytes of distinct texts, and of one path of phases.
   static constexpr uint64_t kMaxTexts = uint64_t{256} << 20;
   static constexpr size_t kMaxPhasePath = 4096;
@@ -112,7 +114,7 @@ class ProgramExpander {
   uint32_t place_ = 0;  // place for errors
   bool ended_ = false;
   uint64_t steps_ = 0;
-  uint64_t max_steps_;
+  const uint64_t steps_ahead_;
   uint64_t events_ = 0;
   std::vector<Event> queue_;  // events to return next
   size_t queue_at_ = 0;
