@@ -34,7 +34,7 @@ _MAX_DEPTH = 4  # of containers in what a module takes and returns
 _NO_MEMORY = (RuntimeError, AttributeError, NotImplementedError, TypeError)  # what tensors without memory raise
 
 
-def _tensors(value: Any, tensor: type, depth: int = 0) -> Iterator[Any]:
+def tensors(value: Any, tensor: type, depth: int = 0) -> Iterator[Any]:
     """Yields the tensors in tuples, lists, dicts and dataclasses."""
     if isinstance(value, tensor):
         yield value
@@ -47,7 +47,7 @@ def _tensors(value: Any, tensor: type, depth: int = 0) -> Iterator[Any]:
         elif hasattr(type(value), "__dataclass_fields__"):
             inside = vars(value).values()
         for one in inside:
-            yield from _tensors(one, tensor, depth + 1)
+            yield from tensors(one, tensor, depth + 1)
 
 
 class _Open:
@@ -276,7 +276,7 @@ class Notes:
                 self._note("forward" if self.torch.is_grad_enabled() else "evaluation", type(module).__name__)
                 noted = len(self._rows)
                 self._see_model(module)
-                for tensor in _tensors(args, self.torch.Tensor):
+                for tensor in tensors(args, self.torch.Tensor):
                     self._note_tensor("input", "", tensor)
                 if len(self._rows) > noted:
                     row = -1
@@ -293,7 +293,7 @@ class Notes:
                 with self.torch._C.DisableTorchFunction():
                     self._close(position)
                     if opened.is_model:
-                        for tensor in _tensors(output, self.torch.Tensor):
+                        for tensor in tensors(output, self.torch.Tensor):
                             self._note_tensor("loss" if tensor.dim() == 0 else "output", "", tensor)
                 return
 
@@ -360,7 +360,7 @@ class Notes:
                     self._look_for_devices()
                 self._note("backward")
                 if self._backward == 0:
-                    for tensor in _tensors(args[:1], self.torch.Tensor):
+                    for tensor in tensors(args[:1], self.torch.Tensor):
                         self._note_tensor("loss", "", tensor)
         self._backward += 1
 
@@ -400,7 +400,7 @@ class Notes:
             if isinstance(state, dict):
                 at = self._name_of(parameter)
                 for key, value in state.items():
-                    for tensor in _tensors(value, self.torch.Tensor):
+                    for tensor in tensors(value, self.torch.Tensor):
                         self._note_if_moved("optimizer_state", (id(parameter), str(key)),
                                             f"{at}.{key}" if at else str(key), tensor)
 

@@ -13,10 +13,11 @@ CHANGES = {
     "gpt": ("", "fused:AdamW", "foreach:AdamW", "set_to_none", "no_grad:GPT", "empty_cache", "chunked_loss",
             "checkpoint:Block", "checkpoint:Block:2", "micro_batches:GPT:2", "step_in_backward:AdamW", "offload:GPT",
             "autocast:GPT", "sgd:AdamW"),
+    "named": ("", "unread_output:GPT"),
     "attention": ("", "sdpa:Block"),
     "network": ("", "foreach:AdamW", "step_in_backward:AdamW", "no_grad:Network", "chunked_loss", "checkpoint:Residual",
                 "checkpoint:Residual:2", "offload:Network", "autocast:Network")}
-# Of the same programs, as one rank of four. "replicated" has DDP of its own.
+# Of the same programs, as one rank of four.
 JOB_CHANGES = {
     "gpt": ("", "ddp:GPT", "zero:AdamW:GPT:split", "fsdp:GPT:Block:split"),
     "replicated": ("", "ddp", "zero:AdamW", "fsdp:GPT:Block"),
@@ -94,9 +95,11 @@ class RemediesTest(Case):
 
     @needs_libraries
     def test_of_transformers(self):
-        """Attention and caches, as the arguments of Transformers have them."""
+        """Attention, caches and logits, as the arguments of Transformers have them."""
         for kind, name, written in (("eager", "hf_attention:GPT2LMHeadModel", "gpt2"),
-                                    ("generate", "kv_cache", "offloaded")):
+                                    ("generate", "kv_cache", "offloaded"),
+                                    ("loop", "unread_output:LlamaForCausalLM", "freed"),
+                                    ("decode", "last_logits:LlamaForCausalLM", "last")):
             with self.subTest(name):
                 survey = self.record("hugging_face.py", kind, flags=["--survey"], name=f"survey-{written}")
                 self.assertIn(name, [each["name"] for each in survey.process["proposals"]])
@@ -202,13 +205,21 @@ class RemediesTest(Case):
 
     def test_a_survey_changes_no_event(self):
         """Proposals have the lines of this script, and the events are those without a survey."""
-        found = {}
-        for flags in ((), ("--survey",)):
-            run = self.record("remedies.py", "train", "gpt", flags=flags, name="survey" if flags else "plain")
-            self.assertEqual(run.status, 0, run.output)
-            found[flags] = events.events_of(events.load(run.snapshot))
-        self.assertIsNone(events.difference(*found.values()))
-        proposals = {each["name"]: each for each in run.process["proposals"]}
+        proposals_of = {}
+        for model in ("named", "gpt"):
+            found = {}
+            for flags in ((), ("--survey",)):
+                run = self.record("remedies.py", "train", model, flags=flags, name="survey" if flags else "plain")
+                self.assertEqual(run.status, 0, run.output)
+                found[flags] = events.events_of(events.load(run.snapshot))
+            with self.subTest(model):
+                self.assertIsNone(events.difference(*found.values()))
+            proposals_of[model] = {each["name"]: each for each in run.process["proposals"]}
+        lines = proposals_of["named"]["unread_output:GPT"]["lines"]
+        self.assertEqual(lines, ["logits, loss = model(tokens, targets)", "del logits  # nothing reads it",
+                                 "logits, loss = model(*gpt_pair())", "del logits  # nothing reads it"])
+        proposals = proposals_of["gpt"]
+        self.assertNotIn("unread_output:GPT", proposals)
         for name in CHANGES["gpt"][1:]:
             self.assertIn(name, proposals)
         self.assertNotIn("sdpa:Block", proposals)  # its lines are never run

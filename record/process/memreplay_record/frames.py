@@ -1,9 +1,41 @@
 """Frames of Python: which line of the script runs, and stacks without this package, as on a real GPU."""
+import dis
+import functools
 import os
 import sys
 
 FOLDER = os.path.dirname(os.path.abspath(__file__)) + os.sep
 _LIBRARY = os.path.dirname(os.path.abspath(os.__file__)) + os.sep
+_INSTALLED = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}")
+_OPTIMIZED = 0x01  # co_flags of a function's code
+_READ_LOCALS = {"locals", "vars", "dir", "eval", "exec"}
+
+
+def is_own(path):
+    """Returns whether a file is the script's, and neither a package's nor ours."""
+    return not path.startswith((FOLDER, "<")) and not any(part in path for part in _INSTALLED) and \
+        f"{os.sep}torch{os.sep}" not in path
+
+
+def locals_of(frame):
+    """Returns the local variables of a running frame by name, without making the frame keep their values.
+
+    Before Python 3.13 a function's frame keeps the dict that f_locals returns, and so every tensor in it, until the
+    function ends. The dict is left as it is where the function may have it itself, from locals().
+    """
+    found = frame.f_locals
+    if not frame.f_code.co_flags & _OPTIMIZED or not isinstance(found, dict):
+        return found
+    copy = dict(found)
+    if not _reads_locals(frame.f_code):
+        found.clear()
+    return copy
+
+
+@functools.lru_cache(maxsize=None)
+def _reads_locals(code):
+    return any(each.opname.startswith("LOAD_GLOBAL") and each.argval in _READ_LOCALS
+               for each in dis.get_instructions(code))  # co_names has attributes as well, such as eval
 
 
 def place():

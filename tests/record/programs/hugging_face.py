@@ -1,5 +1,5 @@
 """Trains models of Transformers, from configurations (nothing is downloaded):
-hugging_face.py gpt2|eager|checkpointed|llama|lora|generate|offloaded"""
+hugging_face.py gpt2|eager|checkpointed|llama|lora|generate|offloaded|loop|freed|decode|last"""
 import os
 import sys
 import tempfile
@@ -43,7 +43,38 @@ def train(model, **more):
         Trainer(model=model, args=arguments, train_dataset=Tokens(8000)).train()
 
 
-if kind == "gpt2":
+def train_in_loop():
+    """Nothing reads the logits and the cache that the model returns; they are live to the next step unless freed."""
+    model = llama().cuda()
+    optimizer = torch.optim.AdamW(model.parameters())
+    for _ in range(3):
+        tokens = torch.randint(1, 8000, (8, 256), device="cuda")
+        if kind == "freed":
+            loss = model(input_ids=tokens, labels=tokens).loss
+        else:
+            outputs = model(input_ids=tokens, labels=tokens)
+            loss = outputs.loss
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+
+
+@torch.no_grad()
+def decode():
+    model, tokens = llama().cuda().eval(), torch.randint(1, 8000, (4, 256), device="cuda")
+    for _ in range(8):
+        if kind == "last":
+            scores = model(tokens, logits_to_keep=1).logits[:, -1]
+        else:
+            scores = model(tokens).logits[:, -1]
+        tokens = torch.cat([tokens, scores.argmax(-1, keepdim=True)], 1)
+
+
+if kind in ("loop", "freed"):
+    train_in_loop()
+elif kind in ("decode", "last"):
+    decode()
+elif kind == "gpt2":
     train(gpt2(), gradient_accumulation_steps=2)
 elif kind == "eager":
     train(gpt2(attn_implementation="eager"), gradient_accumulation_steps=2)

@@ -1,5 +1,5 @@
 """Trains networks, each with one change that saves memory: remedies.py injected|written MODEL/CHANGE...,
-remedies.py train MODEL [BATCH].
+remedies.py train MODEL [BATCH]. In "named" the logits of the GPT have a name, in "replicated" it has DDP.
 
 `written` makes the change as a script would, `injected` as `memreplay advise` does (memreplay_record/remedies). Each
 runs in a child of this process, which prints "PID MODEL/CHANGE".
@@ -126,6 +126,11 @@ def gpt_batch():
     return torch.randint(VOCABULARY, (batch, CONTEXT + 1), device="cuda")
 
 
+def gpt_pair():
+    tokens = gpt_batch()
+    return tokens[:, :-1], tokens[:, 1:].contiguous()
+
+
 def share_of(model, *tensors):
     """Returns what this rank trains with."""
     if not model.training or not written.endswith(("split", "ddp:GPT")):
@@ -164,6 +169,18 @@ def network_loss(model):
     if written == "chunked_loss":
         return ChunkedCrossEntropy.apply(scores, labels)
     return F.cross_entropy(scores, labels)
+
+
+def mean_loss(model):
+    """Evaluates as nanoGPT does: the logits of a batch are live while the next ones are made, unless they are freed."""
+    losses = torch.zeros(3)
+    for k in range(3):
+        if written == "unread_output:GPT":
+            loss = model(*gpt_pair())[1]
+        else:
+            logits, loss = model(*gpt_pair())
+        losses[k] = loss.item()
+    return losses.mean()
 
 
 def optimizer_of(model):
@@ -211,9 +228,10 @@ def train(name):
     """Two steps, an evaluation and another step. The evaluation keeps activations that nothing needs, unless something
     else is changed."""
     global by_hand
-    graded = change == "" or change.startswith("no_grad")
+    is_named = name.startswith("named")
+    graded = not is_named and (change == "" or change.startswith("no_grad"))
     by_hand = name == "attention"
-    is_replicated = name == "replicated"  # by the script itself
+    is_replicated = name.endswith("replicated")  # by the script itself
     model, loss_of = (Network(), network_loss) if name == "network" else (GPT(), gpt_loss)
     model = in_job(model.cuda(), is_replicated)
     optimizer = step_in_backward(model) if written == "step_in_backward:AdamW" else optimizer_of(model)
@@ -225,6 +243,9 @@ def train(name):
             model.eval()
             with torch.set_grad_enabled(graded):
                 loss_of(model)
+            if is_named:
+                with torch.no_grad():
+                    mean_loss(model)
             if written == "empty_cache":
                 torch.cuda.empty_cache()
             model.train()
@@ -233,6 +254,13 @@ def train(name):
             tokens = gpt_batch()
             for x, y in zip(tokens[:, :-1].chunk(parts), tokens[:, 1:].contiguous().chunk(parts)):
                 (model(x, y)[1] / parts).backward()
+        elif is_named:
+            tokens, targets = gpt_pair()
+            if written == "unread_output:GPT":
+                loss = model(tokens, targets)[1]
+            else:
+                logits, loss = model(tokens, targets)  # these are live until the next ones are there
+            loss.backward()
         else:
             loss_of(model).backward()
         if written != "step_in_backward:AdamW":

@@ -13,9 +13,9 @@ import importlib
 
 from memreplay_record.remedies.change import Change
 
-NAMES = ("fused", "foreach", "set_to_none", "no_grad", "empty_cache", "sdpa", "hf_attention", "kv_cache",
-         "chunked_loss", "checkpoint", "hf_checkpoint", "micro_batches", "ddp", "zero", "fsdp", "step_in_backward",
-         "offload", "autocast", "eight_bit", "sgd", "roofline")
+NAMES = ("fused", "foreach", "set_to_none", "no_grad", "unread_output", "last_logits", "empty_cache", "sdpa",
+         "hf_attention", "kv_cache", "chunked_loss", "checkpoint", "hf_checkpoint", "micro_batches", "ddp",
+         "zero", "fsdp", "step_in_backward", "offload", "autocast", "eight_bit", "sgd", "roofline")
 
 
 def module(name):

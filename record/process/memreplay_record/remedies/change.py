@@ -1,5 +1,6 @@
 """The means by which a remedy changes a script, and its proposals."""
 import functools
+import sys
 import weakref
 
 
@@ -88,3 +89,22 @@ class Change:
 
             cls.forward = changed
         self.module_class(name, change)
+
+    def around_call(self, name, around):
+        """Replaces each call of a module of the class `name`, or of DDP for one, by around(call, module, args, kwargs,
+        frame); `frame` makes the call. Hooks of the module run within call().
+        """
+        replicated = self.torch.nn.parallel.DistributedDataParallel
+
+        def change(cls):
+            call = cls.__call__
+
+            @functools.wraps(call)
+            def changed(this, *args, **kwargs):
+                if class_of(this.module if cls is replicated else this).__name__ != name:
+                    return call(this, *args, **kwargs)
+                return around(call, this, args, kwargs, sys._getframe(1))
+
+            cls.__call__ = changed
+        self.module_class(name, change)
+        change(replicated)

@@ -3,10 +3,10 @@
 A static cache is not proposed: Transformers 4.51 reads its length from its values, which a simulated GPU keeps only for
 tensors of up to 64 KiB.
 """
-import ast
 import functools
 
 from memreplay_record import on_import
+from memreplay_record.remedies import reads
 from memreplay_record.remedies.change import Proposal
 
 NAME = "kv_cache"
@@ -18,13 +18,9 @@ def propose(seen):
     if call is not None:
         yield Proposal(
             NAME, "keys and values of generate() on the host",
-            [call.call_of("generate", _with_cache) or f"model.generate(..., {_ADDED})"],
+            [call.call_of("generate", lambda node: reads.with_argument(node, _ADDED)) or
+             f"model.generate(..., {_ADDED})"],
             cost="the cache goes over PCIe with each token", cost_rank=2.5, place=call.place, preserves_text="the same")
-
-
-def _with_cache(call):
-    kept = [ast.unparse(argument) for argument in (*call.args, *call.keywords)]
-    return f"{ast.unparse(call.func)}({', '.join([*kept, _ADDED])})"
 
 
 def apply(change, argument):

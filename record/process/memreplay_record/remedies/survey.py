@@ -9,21 +9,13 @@ import os
 import sys
 
 from memreplay_record import frames, notes, on_import
-from memreplay_record.remedies import micro_batches
+from memreplay_record.remedies import last_logits, micro_batches, reads
 from memreplay_record.remedies.change import class_of
-
-_INSTALLED = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}")
-
-
-def is_own(path):
-    """Returns whether a file is the script's, and neither a package's nor ours."""
-    return not path.startswith((frames.FOLDER, "<")) and not any(part in path for part in _INSTALLED) and \
-        f"{os.sep}torch{os.sep}" not in path
 
 
 def _is_own_class(cls):
     code = getattr(cls.forward, "__code__", None)
-    return code is not None and is_own(code.co_filename)
+    return code is not None and frames.is_own(code.co_filename)
 
 
 def place(path, line):
@@ -76,7 +68,7 @@ class Call:
 def own_frame():
     """Returns the innermost frame of the script, or None."""
     frame = sys._getframe(1)
-    while frame is not None and not is_own(frame.f_code.co_filename):
+    while frame is not None and not frames.is_own(frame.f_code.co_filename):
         frame = frame.f_back
     return frame
 
@@ -97,11 +89,12 @@ def call_of(frame):
 
 def _name_of(value, frame):
     """Returns the script's name for `value`."""
-    while frame is not None and is_own(frame.f_code.co_filename):
-        for name, found in [*frame.f_locals.items(), *frame.f_globals.items()]:
+    while frame is not None and frames.is_own(frame.f_code.co_filename):
+        variables = frames.locals_of(frame)
+        for name, found in [*variables.items(), *frame.f_globals.items()]:
             if found is value and name.isidentifier():
                 return name
-        owner = frame.f_locals.get("self")
+        owner = variables.get("self")
         for name, found in [*getattr(owner, "__dict__", {}).items(), *getattr(owner, "_modules", {}).items()]:
             if found is value:
                 return f"self.{name}"
@@ -138,6 +131,8 @@ class Model:
         self.in_job = torch.distributed.is_available() and torch.distributed.is_initialized()
         self.trained = self.evaluated = False  # called with gradients and without
         self.needless_gradients = None  # the Call of an evaluation that keeps activations for a backward
+        self.unread = {}  # (file, line) of a call -> the lines that drop what nothing reads of its output
+        self.last_logits = None  # (the Call, its line with an argument): the model makes no logits that nothing reads
         self.differentiated_in_evaluation = False
         self.autocast = False
         parameters = {id(p): p for p in module.parameters()}.values()
@@ -232,13 +227,14 @@ class Seen:
                 if event["action"] != "alloc" or id(stack) in done:
                     continue
                 done.add(id(stack))
-                self.lines.update((frame["filename"], frame["line"]) for frame in stack if is_own(frame["filename"]))
+                self.lines.update((frame["filename"], frame["line"]) for frame in stack
+                                  if frames.is_own(frame["filename"]))
                 if self.cross_entropy is not None:
                     continue
                 at = next((i for i, frame in enumerate(stack) if frame["name"] == "cross_entropy" and
                            frame["filename"].endswith(os.path.join("nn", "functional.py"))), None)
                 if at is not None:
-                    own = next((frame for frame in stack[at:] if is_own(frame["filename"])), None)
+                    own = next((frame for frame in stack[at:] if frames.is_own(frame["filename"])), None)
                     self.cross_entropy = Call(own["filename"], own["line"]) if own else Call("", 0)
 
 
@@ -302,12 +298,31 @@ class SurveyingNotes(notes.Notes):
 
     def _after_module(self, module, args, output):
         model = self.seen.models.get(class_of(_replicated(self.torch, module)))
-        if model is not None and model.trained and model.batch == 0 and self._open and self._open[0].module is module:
+        if model is not None and self._open and self._open[0].module is module:
             torch = self.torch
-            with torch._C.DisableTorchFunction():
-                model.batch = micro_batches.batch_of(torch, args, _keywords_of(module))
-                model.returns_loss = micro_batches.find_loss(torch, output) is not None
+            if model.trained and model.batch == 0:
+                with torch._C.DisableTorchFunction():
+                    model.batch = micro_batches.batch_of(torch, args, _keywords_of(module))
+                    model.returns_loss = micro_batches.find_loss(torch, output) is not None
+            self._see_output(model, module, args, output)
         super()._after_module(module, args, output)
+
+    def _see_output(self, model, module, args, output):
+        frame = reads.caller(module)
+        call = call_of(frame)
+        if (call.path, call.line) in model.unread:
+            return
+        found = reads.output_of(module, frame) if frame is not None else None
+        if found is None:
+            return
+        with self.torch._C.DisableTorchFunction():
+            parts = found.unread(self.torch, output)
+            if parts:
+                model.unread[call.path, call.line] = found.lines(parts, output)
+            argument = last_logits.argument_of(module, args, _keywords_of(module))
+            if argument and model.last_logits is None and found.reads_last_logits and \
+                    last_logits.makes_others(self.torch, output):
+                model.last_logits = call, found.with_argument(f"{argument}=1")
 
     def _see_call(self, module):
         torch = self.torch
