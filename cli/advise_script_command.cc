@@ -36,6 +36,7 @@ constexpr char kAdviseDescription[] =
     "step, autocast, no_grad in evaluation, outputs that nothing reads and others\n"
     "(docs/advise.md). Where no single change is enough, pairs and triples follow. The answer\n"
     "ranks the changes by what they cost and ends with the lines to write for the best one.\n"
+    "torch.compile takes minutes and is tried only with --try compile:MODEL.\n"
     "\n"
     "Changes are made to PyTorch's and the script's functions while the script runs; no file\n"
     "is edited. A change that alters what is computed is marked. The best one is confirmed on\n"

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <map>
 #include <set>
 #include <string_view>
@@ -158,6 +159,8 @@ class Search {
   // The remedies of a row, and its settings: "" are the script's own.
   std::pair<Names, std::string> PartsOf(const proto::Advice::Row& row) const;
   absl::Status Confirm();
+  // Returns whether the script compiles with these remedies: then its time is not estimated.
+  bool Compiles(const Names& remedies) const;
   // Estimates the time of a step of the first rows that fit, by a run for each.
   absl::Status EstimateTimes();
   // Runs those of `values` that have not been run with `remedies`. Errors: interrupted; a run
@@ -210,7 +213,9 @@ absl::Status Search::RunAsIs() {
 
 void Search::Propose() {
   if (question_.only.empty()) {
-    proposals_.assign(as_is_.proposals().begin(), as_is_.proposals().end());
+    std::copy_if(as_is_.proposals().begin(), as_is_.proposals().end(),
+                 std::back_inserter(proposals_),
+                 [](const proto::Proposal& proposal) { return !proposal.named_only(); });
     return;
   }
   for (const std::string& name : question_.only) {
@@ -284,7 +289,10 @@ absl::Status Search::TryCombinations(size_t size, bool preserving) {
   const int64_t whole = SmallestOf(as_is_);
   std::map<const proto::Proposal*, int64_t> saved;
   for (const Tried& tried : tried_) {
-    if (tried.parts.size() != 1 || (preserving && !tried.preserves())) continue;
+    if (tried.parts.size() != 1 || tried.parts[0]->named_only() ||
+        (preserving && !tried.preserves())) {
+      continue;
+    }
     const int64_t less = std::max(whole - SmallestOf(tried.run),
                                   as_is_.peak_allocated() - tried.run.peak_allocated());
     if (less * 500 > whole) saved[tried.parts[0]] = less;
@@ -447,10 +455,17 @@ absl::Status Search::Confirm() {
   return absl::OkStatus();
 }
 
+bool Search::Compiles(const Names& remedies) const {
+  return std::any_of(tried_.begin(), tried_.end(), [&](const Tried& tried) {
+    return tried.run.compiles() && tried.names() == remedies;
+  });
+}
+
 absl::Status Search::EstimateTimes() {
   std::vector<proto::Advice::Row*> rows;
   for (proto::Advice::Row& row : *advice_.mutable_rows()) {
-    if (row.error().empty() && row.fits() && rows.size() < kMaxTimed) rows.push_back(&row);
+    if (!row.error().empty() || !row.fits() || Compiles(PartsOf(row).first)) continue;
+    if (rows.size() < kMaxTimed) rows.push_back(&row);
   }
   if (rows.empty() || as_is_.compiles()) return absl::OkStatus();
   std::vector<Names> names = {{}};

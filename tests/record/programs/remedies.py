@@ -122,6 +122,15 @@ class Network(nn.Module):
         return self.head(x.mean((2, 3)))
 
 
+class Perceptron(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.up, self.down = nn.Linear(256, 1024), nn.Linear(1024, 256)
+
+    def forward(self, x):
+        return x + self.down(torch.tanh(self.up(x)) * 2)
+
+
 def gpt_batch():
     return torch.randint(VOCABULARY, (batch, CONTEXT + 1), device="cuda")
 
@@ -169,6 +178,10 @@ def network_loss(model):
     if written == "chunked_loss":
         return ChunkedCrossEntropy.apply(scores, labels)
     return F.cross_entropy(scores, labels)
+
+
+def perceptron_loss(model):
+    return model(torch.randn(1024, 256, device="cuda")).square().mean()
 
 
 def mean_loss(model):
@@ -232,8 +245,11 @@ def train(name):
     graded = not is_named and (change == "" or change.startswith("no_grad"))
     by_hand = name == "attention"
     is_replicated = name.endswith("replicated")  # by the script itself
-    model, loss_of = (Network(), network_loss) if name == "network" else (GPT(), gpt_loss)
-    model = in_job(model.cuda(), is_replicated)
+    kinds = {"network": (Network, network_loss), "perceptron": (Perceptron, perceptron_loss)}
+    cls, loss_of = kinds.get(name, (GPT, gpt_loss))
+    model = in_job(cls().cuda(), is_replicated)
+    if written == "compile:Perceptron":
+        model.compile()
     optimizer = step_in_backward(model) if written == "step_in_backward:AdamW" else optimizer_of(model)
     kept.append((model, optimizer))
     for step in range(3):

@@ -40,6 +40,7 @@ class AdviceSearch : public testing::Test {
   // With `value` of the key, of which each costs 10 MiB more.
   proto::AdvisedRun RunOf(const std::vector<std::string>& names, int64_t value = 0) {
     proto::AdvisedRun run = as_is_;
+    if (!names.empty() && names.front() == "compile") run.set_compiles(true);
     int64_t needs = 1000 + 10 * value;
     for (const std::string& name : names) {
       needs -= saves_[name];
@@ -339,6 +340,27 @@ TEST(AdviseScript, AScriptThatAllocatedNothing) {
       },
       nullptr);
   EXPECT_EQ(advice.status().message(), "it allocated no GPU memory");
+}
+
+TEST_F(AdviceSearch, WhatIsTriedOnlyIfNamed) {
+  Offer("compile", 300, 0.1);
+  as_is_.mutable_proposals(0)->set_named_only(true);
+  Offer("cheap", 150, 1);
+  EXPECT_EQ(Advise(900).rows_size(), 2);
+  EXPECT_THAT(ran_, testing::Each(testing::Not(testing::Contains("compile"))));
+
+  ran_.clear();
+  AdviceQuestion question;
+  question.only = {"compile", "cheap"};
+  const proto::Advice advice = Advise(900, question);
+  EXPECT_EQ(Remedies(advice.rows(0)), Strings{"compile"});
+  EXPECT_THAT(advice.rows(0).lines(), testing::ElementsAre("compile()"));
+  EXPECT_EQ(advice.rows(0).step_seconds(), 0);
+  EXPECT_THAT(ran_, testing::Not(testing::Contains(testing::Contains("roofline"))));
+
+  ran_.clear();  // together they would be enough, but it goes with no other
+  EXPECT_FALSE(Advise(700, question).rows(0).fits());
+  EXPECT_THAT(ran_, testing::Not(testing::Contains(testing::SizeIs(2))));
 }
 
 }  // namespace

@@ -14,7 +14,7 @@ import importlib
 from memreplay_record.remedies.change import Change
 
 NAMES = ("fused", "foreach", "set_to_none", "no_grad", "unread_output", "last_logits", "empty_cache", "sdpa",
-         "hf_attention", "kv_cache", "chunked_loss", "checkpoint", "hf_checkpoint", "micro_batches", "ddp",
+         "hf_attention", "kv_cache", "chunked_loss", "compile", "checkpoint", "hf_checkpoint", "micro_batches", "ddp",
          "zero", "fsdp", "step_in_backward", "offload", "autocast", "eight_bit", "sgd", "roofline")
 
 

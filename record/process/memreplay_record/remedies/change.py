@@ -14,14 +14,17 @@ class Proposal:
     """A change that may help, in words and as lines to paste.
 
     `cost_rank` orders proposals: below 1 it costs next to nothing, below 3 time, above that other results. Of several
-    with the same `group`, one at a time is made.
+    with the same `group`, one at a time is made. One that is `named_only` is tried only if it is named, and with no
+    other.
     """
 
-    def __init__(self, name, change, lines, cost, cost_rank, preserves=True, preserves_text="", place="", group=""):
+    def __init__(self, name, change, lines, cost, cost_rank, preserves=True, preserves_text="", place="", group="",
+                 named_only=False):
         self.name, self.change, self.lines, self.place = name, change, lines, place
         self.cost, self.cost_rank = cost, cost_rank
         self.preserves, self.preserves_text = preserves, preserves_text
         self.group = group or name.partition(":")[0]
+        self.named_only = named_only
 
     def plain(self):
         return {**vars(self), "lines": list(self.lines)}

@@ -1,0 +1,26 @@
+"""torch.compile of a model: what lies between the operations that one kernel fuses is never in memory."""
+from memreplay_record.remedies.change import Proposal, class_of
+
+NAME = "compile"  # compile:CLASS
+
+
+def propose(seen):
+    for model in seen.models.values():
+        if not seen.compiled and hasattr(model.cls, "compile"):
+            yield Proposal(
+                f"{NAME}:{model.name}", f"torch.compile of {model.name}",
+                [f"{model.variable}.compile()  # before its first call, and before DDP gets it"],
+                cost="it is compiled when it begins and where shapes change, for minutes; then it is faster",
+                cost_rank=0.3, place=model.call.place, preserves_text="the same up to rounding", named_only=True)
+
+
+def apply(change, argument):
+    meet = change.meeting()
+
+    def around(call, module, args, kwargs, frame):
+        if class_of(module).__name__ == argument and module._compiled_call_impl is None:  # DDP itself is not compiled
+            meet()
+            module.compile()
+        return call(module, *args, **kwargs)
+
+    change.around_call(argument, around)
