@@ -142,6 +142,15 @@ class RecordCommandTest(Case):
         self.assertEqual(status, 2)
         self.assertIn("expected 0 < step <= max <= 1099511627 (by default, step is 0.01 and max 0.001)", answer)
 
+    def test_what_goes_with_the_process_is_no_source(self):
+        """Nothing would be answered from the cache otherwise: torch.distributed writes a module for itself."""
+        run = Recorded(self.folder, ["-c", "import torch.distributed.nn.jit.instantiator, torch\n"
+                                           "torch.zeros(1, device='cuda')"])
+        self.assertEqual(run.status, 0, run.output)
+        sources = [source["path"] for source in run.process["sources"]]
+        self.assertTrue(sources)
+        self.assertEqual([path for path in sources if not os.path.exists(path)], [])
+
     def test_unusable(self):
         for words, flags, card, why in (
                 (["train.py"], [], None, "this machine has no GPU"),

@@ -195,7 +195,11 @@ def _place_of(error):
 
 def _sources():
     """Returns the source files of the script: a run can be answered from an earlier one if none changed."""
-    installed = (sys.prefix + os.sep, sys.base_prefix + os.sep, frames.FOLDER)
+    installed = [sys.prefix + os.sep, sys.base_prefix + os.sep, frames.FOLDER]
+    # torch.distributed writes a module into a temporary folder, which goes with the process.
+    written = getattr(sys.modules.get("torch.distributed.nn.jit.instantiator"), "INSTANTIATED_TEMPLATE_DIR_PATH", None)
+    if written is not None:
+        installed.append(os.path.abspath(written) + os.sep)
     torch = sys.modules["torch.version"]
     found = {torch.__file__}
     for module in list(sys.modules.values()):
@@ -206,7 +210,7 @@ def _sources():
             file = os.path.abspath(file)
         except OSError:  # the script removed its working directory
             continue
-        if not file.startswith(installed):
+        if not file.startswith(tuple(installed)):
             found.add(file)
     rows = []
     for path in sorted(found):
