@@ -353,7 +353,8 @@ proto::Advice::Row Search::RowOf(const Tried& tried, const proto::AdvisedRun::Fi
   for (const proto::Proposal* part : tried.parts) {
     row.add_remedies(part->name());
     changes.push_back(part->change());
-    if (std::find(costs.begin(), costs.end(), part->cost()) == costs.end()) {
+    if (part->cost() != kNothing &&
+        std::find(costs.begin(), costs.end(), part->cost()) == costs.end()) {
       costs.push_back(part->cost());
     }
     if (!part->place().empty()) places.push_back(part->place());

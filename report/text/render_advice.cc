@@ -4,7 +4,6 @@
 #include <cmath>
 
 #include "absl/strings/str_format.h"
-#include "report/words/duration.h"
 #include "report/words/sizes.h"
 #include "report/words/text.h"
 #include "trace/value/strings.h"
@@ -99,8 +98,14 @@ std::string RenderAdvice(std::string_view what, const proto::Advice& advice) {
     StrAppend(&text, "  could not be tried: ", CleanText(row.change()), ": ",
               CleanText(row.error(), 300), "\n");
   }
+  StrAppend(
+      &text,
+      "\nneeds: what is enough for PyTorch's allocator. reserved, allocated: the peaks on a GPU "
+      "without a limit. saved: of reserved memory.\n");
   if (const double seconds = advice.as_is().step_seconds(); seconds > 0) {
-    StrAppend(&text, "\nA training step takes ", FormatDuration(std::llround(1e9 * seconds)),
+    StrAppend(&text, "\nA training step takes ",
+              seconds < 1 ? absl::StrFormat("%.3g ms", 1000 * seconds)
+                          : absl::StrFormat("%.3g s", seconds),
               " as it is. Times are estimates from the GPU's peak rates; docs/advise.md compares "
               "such estimates with published times.\n");
   }
@@ -120,7 +125,9 @@ std::string RenderAdvice(std::string_view what, const proto::Advice& advice) {
   }
   for (const std::string& note : advice.notes()) StrAppend(&text, "\n", CleanText(note), "\n");
   StrAppend(&text, "\nFound by ",
-            advice.source() == proto::Advice::run ? "running the script" : "editing the recording");
+            advice.source() == proto::Advice::run ? "running the script"
+            : advice.key().empty()                ? "editing the recording"
+                                                  : "editing the recordings");
   if (advice.source() == proto::Advice::run) {
     StrAppend(&text, ": ", FormatCount(advice.runs(), "run"), ", ",
               FormatCount(advice.from_cache(), "result"), " from the cache, ",

@@ -235,7 +235,7 @@ class OnOom(Case):
             memreplay.on_oom(self.folder / "out.pickle")
             torch.snapshot = leaking()
             said = self.run_out(torch)
-        change = "what train.py:12 step leaves behind freed at the end of each step"
+        change = "freeing at the end of each step what train.py:12 step leaves behind"
         self.assertIn(f"  would have served it: {change} (cost: nothing); to write:\n    # something keeps", said)
         page = (self.folder / "out.html").read_text(encoding="utf-8")
         self.assertIn("Changes of the script that would have served it", page)
