@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/strings/str_join.h"
+#include "cli/advise_key.h"
 #include "cli/command.h"
 #include "cli/file_command.h"
 #include "cli/flags.h"
@@ -54,14 +55,13 @@ constexpr char kAdviseDescription[] =
     "largest value with which the script fits as it is, and with each change. The script gets\n"
     "--batch_size=N at the end, or N in place of each ? in ARGUMENTS.\n"
     "\n"
-    "advise FILE --card NAME, without a script, answers for a recording, by editing it.\n"
+    "advise FILE --card NAME, without a script, answers for a recording, by editing it; and\n"
+    "advise A=8 B=16 --batch_size=? --card NAME for recordings with two values of an argument.\n"
     "\n"
     "The exit status is 1 if nothing that was tried makes the script fit.";
 
 struct AdviseFlags {
-  ScriptKey key;      // --batch_size
-  int64_t value = 0;  // 64; 0: none is given
-  bool finds_largest = false;
+  AdviseKey key;
   RecordOptions run;
   std::vector<std::string> only;
   std::optional<int64_t> most;
@@ -85,32 +85,6 @@ std::vector<ScriptRun> RunsOf(const RecordOptions& base,
   std::vector<ScriptRun> runs;
   for (const std::vector<std::string>& names : remedies) runs.push_back(RunOf(base, names));
   return runs;
-}
-
-// --batch_size=64 and --batch_size=?, which may both be given.
-void AddKey(FlagSet* flags, AdviseFlags* options) {
-  flags->AddOthers(
-      [flags, options](std::string_view name, std::string_view value) -> absl::StatusOr<bool> {
-        const std::optional<int64_t> number = ParseInt64(value);
-        if (value != "?" && (!number.has_value() || flags->Resembles(name))) return false;
-        const std::string key = StrCat("--", name);
-        if (!options->key.name.empty() && options->key.name != key) {
-          return absl::InvalidArgumentError(StrCat("expected one argument of the script, found ",
-                                                   options->key.name, " and ", key));
-        }
-        options->key.name = key;
-        if (value == "?") {
-          options->finds_largest = true;
-          return true;
-        }
-        if (*number < 1 || *number > ScriptSearch::kMaxValue || options->value != 0) {
-          return absl::InvalidArgumentError(
-              StrCat(key, ": expected one value from 1 to 2^40, found ", value,
-                     options->value != 0 ? StrCat(" and ", options->value) : std::string()));
-        }
-        options->value = *number;
-        return true;
-      });
 }
 
 // Returns what the snapshots of a run report.
@@ -145,7 +119,8 @@ absl::StatusOr<proto::Advice> Advise(const AdviseFlags& options, AdviceQuestion 
   question.at_once = runner.jobs();
   const auto began = std::chrono::steady_clock::now();
   RecordOptions base = options.run;
-  if (options.value > 0) base.program = options.key.WordsWith(base.program, StrCat(options.value));
+  const ScriptKey key = {options.key.name};
+  if (options.key.value > 0) base.program = key.WordsWith(base.program, StrCat(options.key.value));
   bool has_ranks = false;
   const auto advised_of_rank =
       [&](absl::Span<const ScriptRun> made) -> absl::StatusOr<std::vector<proto::AdvisedRun>> {
@@ -190,12 +165,12 @@ absl::StatusOr<proto::Advice> Advise(const AdviseFlags& options, AdviceQuestion 
   };
   const auto run_values = [&](const std::vector<std::string>& remedies,
                               absl::Span<const int64_t> values) {
-    progress.SetActivity(StrCat("looking for the largest ", options.key.name));
+    progress.SetActivity(StrCat("looking for the largest ", key.name));
     std::vector<ScriptRun> runs;
     for (const int64_t value : values) {
       runs.push_back(RunOf(base, remedies));
       runs.back().name = StrCat(value);
-      runs.back().options.program = options.key.WordsWith(options.run.program, runs.back().name);
+      runs.back().options.program = key.WordsWith(options.run.program, runs.back().name);
     }
     return advised(runs);
   };
@@ -238,8 +213,8 @@ absl::StatusOr<AdviceQuestion> QuestionOf(const AdviseFlags& options) {
   AdviceQuestion question;
   question.only = options.only;
   question.key = options.key.name;
-  question.value = options.value;
-  question.finds_largest = options.finds_largest;
+  question.value = options.key.value;
+  question.finds_largest = options.key.finds_largest;
   question.card = options.run.card;
   std::string why;
   const std::optional<Card> card = FindCard(options.run.card, &why);
@@ -277,7 +252,7 @@ absl::StatusOr<int> RunAdviseScript(const CommandLine& line) {
   AddJobs(&flags, &options.jobs);
   flags.AddSwitch("no-cache", &options.no_cache, "run everything again");
   AddJsonFlag(&options.json, &flags);
-  AddKey(&flags, &options);
+  AddAdviseKey(&flags, &options.key);
   absl::StatusOr<std::vector<std::string>> program = flags.ParseLeading(line.args);
   if (!program.ok()) return program.status();
   if (flags.help_requested()) return ShowHelp(line, flags);
@@ -290,7 +265,8 @@ absl::StatusOr<int> RunAdviseScript(const CommandLine& line) {
     return absl::InvalidArgumentError("--no-notes: without them nothing is known of the modules");
   }
   if (const absl::Status call = CheckRecordCall(options.run); !call.ok()) return call;
-  if (options.value == 0 && options.finds_largest && options.key.IsIn(options.run.program)) {
+  if (options.key.value == 0 && options.key.finds_largest &&
+      ScriptKey{options.key.name}.IsIn(options.run.program)) {
     return absl::InvalidArgumentError(StrCat(options.key.name, "=?: expected ", options.key.name,
                                              "=N as well, for the ? in the script's arguments"));
   }

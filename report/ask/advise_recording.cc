@@ -78,7 +78,7 @@ class Wording {
         return {
             .key = "leak",
             .change =
-                StrCat("what ", LeakOf(remedy), " leaves behind freed at the end of each step"),
+                StrCat("freeing at the end of each step what ", LeakOf(remedy), " leaves behind"),
             .lines = {StrCat("# something keeps the tensors of ", LeakOf(remedy)),
                       "loss.item()  # or .detach(): keep a number, not what it was computed from"}};
       case RemedyKind::kNoGrad:
@@ -203,21 +203,75 @@ Bytes BoundOf(const CategoryPeak& peak) {
   return bound;
 }
 
+void FillScaling(const Scaling& scaling, proto::Advice::Scaling* out) {
+  out->set_allocations(static_cast<int64_t>(scaling.allocations()));
+  out->set_growing(static_cast<int64_t>(scaling.growing()));
+  out->set_bent(static_cast<int64_t>(scaling.bent()));
+  out->set_largest_bent_bytes(scaling.largest_bent().signed_value());
+  for (const RecordedValue& recording : scaling.recordings()) {
+    out->add_files(CleanText(recording.name));
+    out->add_values(recording.value);
+  }
+}
+
+// Returns how the sizes are known.
+std::string ScalingNote(const proto::Advice& advice) {
+  const proto::Advice::Scaling& scaling = advice.scaling();
+  std::vector<std::string> names;
+  for (int i = 0; i < scaling.files_size(); ++i) {
+    names.push_back(StrCat(scaling.files(i), " (", scaling.values(i), ")"));
+  }
+  const std::string note = StrCat(
+      "Sizes with other values of ", CleanText(advice.key()), " follow from ",
+      absl::StrJoin(names, ", "), ", whose requests correspond: ", FormatCount(scaling.growing()),
+      " of ", FormatCount(scaling.allocations(), "allocation"), " differ in size");
+  if (scaling.bent() == 0) {
+    return StrCat(note, names.size() > 2
+                            ? ", and all are linear in it."
+                            : ", and are taken as linear in it; a third recording would show "
+                              "whether they are.");
+  }
+  return StrCat(note, ". ", FormatCount(scaling.bent()), " of these are not linear in it (at most ",
+                FormatSize(scaling.largest_bent_bytes()),
+                "), and are estimates between and beyond the recorded values.");
+}
+
+absl::Status FillLargest(const Study& study, const ReplaySettings& settings,
+                         const RemedySearch& search, const RemedyRun& run, const Scaling& scaling,
+                         proto::Advice::Row* row) {
+  const absl::StatusOr<LargestFit> found = FindLargestValue(study, settings, search, run, scaling);
+  if (!found.ok()) return found.status();
+  const int64_t largest = found->safe.value_or(0);
+  row->set_largest(largest);
+  row->set_largest_is_proven(found->tried.contains(largest + 1));
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::StatusOr<proto::Advice> AdviceOf(const Study& study, const ReplaySettings& settings,
-                                       const std::string& card, ProgressSink* progress) {
+                                       const std::string& card, ProgressSink* progress,
+                                       const ScaledQuestion* scaled) {
   proto::Advice advice;
   advice.set_source(proto::Advice::edit);
   advice.set_card(card);
-  absl::StatusOr<std::optional<RemedySearch>> found = SearchRemedies(study, settings, progress);
+  std::optional<Schedule> other;  // with the sizes of another value
+  if (scaled != nullptr) {
+    const int64_t value = scaled->value == 0 ? scaled->scaling.base().value : scaled->value;
+    advice.set_key(scaled->key);
+    advice.set_value(value);
+    FillScaling(scaled->scaling, advice.mutable_scaling());
+    other = scaled->scaling.At(value);
+  }
+  const Schedule& schedule = other.has_value() ? *other : study.schedule();
+  absl::StatusOr<std::optional<RemedySearch>> found =
+      SearchRemedies(study, schedule, settings, progress);
   if (!found.ok()) return found.status();
   if (!found->has_value()) {
     advice.add_notes("A schedule that is expanded while it is replayed cannot be edited.");
     return advice;
   }
   const RemedySearch& search = **found;
-  const Schedule& schedule = study.schedule();
   StackNames names(schedule.trace());
   Wording wording(search, names);
   if (search.goal.has_value()) advice.set_goal_bytes(search.goal->signed_value());
@@ -240,10 +294,20 @@ absl::StatusOr<proto::Advice> AdviceOf(const Study& study, const ReplaySettings&
   });
   if (rows.size() > kMaxRows) rows.resize(kMaxRows);
   for (const RemedyRun* run : rows) FillAdviceRow(search, *run, wording, advice.add_rows());
+  if (scaled != nullptr && scaled->finds_largest) {
+    absl::Status filled =
+        FillLargest(study, settings, search, search.as_is, scaled->scaling, advice.mutable_as_is());
+    for (size_t i = 0; i < rows.size() && filled.ok(); ++i) {
+      filled = FillLargest(study, settings, search, *rows[i], scaled->scaling,
+                           advice.mutable_rows(static_cast<int>(i)));
+    }
+    if (!filled.ok()) return filled;
+  }
 
   advice.add_notes(
       "The replay is exact for the allocator; what the changed script would request is estimated "
       "(docs/advise.md).");
+  if (scaled != nullptr) advice.add_notes(ScalingNote(advice));
   if (search.is_cut) {
     advice.add_notes(
         "The recording ends where memory ran out: what the script would have requested after that "
@@ -276,16 +340,24 @@ absl::StatusOr<proto::Advice> AdviceOf(const Study& study, const ReplaySettings&
 }
 
 absl::StatusOr<proto::DeviceReport> AskAdvice(const Study& study, const std::string& card,
-                                              ProgressSink* progress) {
+                                              ProgressSink* progress,
+                                              const ScaledQuestion* scaled) {
   absl::StatusOr<proto::DeviceReport> report = AskCurrent(study);
   if (!report.ok()) return report;
   const ReplaySettings on_card = study.OnCard(study.settings());
+  if (scaled != nullptr && scaled->finds_largest && !on_card.capacity.has_value()) {
+    return absl::InvalidArgumentError(
+        StrCat(scaled->key, "=?: expected --card as well, the GPU that it should fit"));
+  }
   report->set_capacity_bytes(on_card.capacity.value_or(Bytes()).signed_value());
-  absl::StatusOr<proto::Advice> advice = AdviceOf(study, on_card, card, progress);
+  absl::StatusOr<proto::Advice> advice = AdviceOf(study, on_card, card, progress, scaled);
   if (!advice.ok()) return advice.status();
   StackNames names(study.trace());
   AddCategories(study, names, &*report);
-  advice->set_diagnosis(DiagnosisOf(*report));
+  // The categories are those of the recording.
+  if (scaled == nullptr || advice->value() == scaled->scaling.base().value) {
+    advice->set_diagnosis(DiagnosisOf(*report));
+  }
   *report->mutable_advice() = *std::move(advice);
   return report;
 }

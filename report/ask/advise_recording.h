@@ -2,26 +2,42 @@
 #ifndef MEMREPLAY_REPORT_ASK_ADVISE_RECORDING_H_
 #define MEMREPLAY_REPORT_ASK_ADVISE_RECORDING_H_
 
+#include <cstdint>
 #include <string>
 
 #include "absl/status/statusor.h"
 #include "proto/report.pb.h"
 #include "sim/recording/replay_settings.h"
+#include "sim/remedy/scaling.h"
 #include "sim/remedy/search.h"
 #include "sim/run/progress.h"
 #include "sim/study/study.h"
 
 namespace memreplay {
 
-// Edits the recording as each change would have it and replays it, at most kMaxReplays times. The
-// goal is the capacity of `settings`, or that of the recorded GPU if memory ran out on it; `card`
-// names it in the answer. Error: ReplayWhatIf()'s.
-absl::StatusOr<proto::Advice> AdviceOf(const Study& study, const ReplaySettings& settings,
-                                       const std::string& card, ProgressSink* progress = nullptr);
+// Recordings of one script with different values of an argument, and what is asked about it.
+struct ScaledQuestion {
+  Scaling scaling;
+  std::string key;  // "--batch_size"
+  // The value that the advice is for; 0: that of the scaling's base.
+  int64_t value = 0;
+  bool finds_largest =
+      false;  // which value is the largest that fits, as it is and with each change
+};
 
-// Returns the report of the command advise for one device.
+// Edits the recording as each change would have it and replays it, at most kMaxReplays times, and
+// at most 16 times more for each largest value. The goal is the capacity of `settings`, or that of
+// the recorded GPU if memory ran out on it; `card` names it in the answer. `scaled` may be null;
+// `study` is that of its base. Error: ReplayWhatIf()'s.
+absl::StatusOr<proto::Advice> AdviceOf(const Study& study, const ReplaySettings& settings,
+                                       const std::string& card, ProgressSink* progress = nullptr,
+                                       const ScaledQuestion* scaled = nullptr);
+
+// Returns the report of the command advise for one device. Error: AdviceOf()'s; InvalidArgument if
+// the largest value is to be found and there is no goal.
 absl::StatusOr<proto::DeviceReport> AskAdvice(const Study& study, const std::string& card,
-                                              ProgressSink* progress = nullptr);
+                                              ProgressSink* progress = nullptr,
+                                              const ScaledQuestion* scaled = nullptr);
 
 }  // namespace memreplay
 

@@ -13,6 +13,8 @@ namespace {
 
 constexpr double kNegligible = 0.005;  // of the peak
 constexpr size_t kMaxTogether = 3;
+constexpr int64_t kMaxScaled = int64_t{1} << 20;  // a value that fits any device is not the limit
+constexpr uint64_t kMaxValues = 16;
 
 double CostOf(const Remedy& remedy) {
   switch (remedy.kind) {
@@ -35,6 +37,45 @@ bool Exclude(const Remedy& a, const Remedy& b) {
     return remedy.kind == RemedyKind::kCheckpoint || remedy.kind == RemedyKind::kHost;
   };
   return a.kind == b.kind || (is_of_activations(a) && is_of_activations(b));
+}
+
+// A schedule with some remedies, and the settings to replay it under.
+struct Edited {
+  Schedule schedule;
+  ReplaySettings settings;
+};
+
+absl::StatusOr<Edited> Edit(const PassFacts& facts, absl::Span<const Remedy> all,
+                            absl::Span<const size_t> chosen, ReplaySettings settings) {
+  ScheduleEdit edit(*facts.schedule, facts.spans);
+  if (facts.refused.has_value()) {
+    edit.StopAfter(*facts.refused);
+    for (uint32_t i = 0; i < *facts.refused; ++i) {
+      if (facts.made[i] != kNoAllocation && RanOutWhenRecorded(*facts.schedule, i)) edit.Skip(i);
+    }
+  }
+  for (const size_t i : chosen) {
+    const Remedy& remedy = all[i];
+    if (remedy.kind != RemedyKind::kSettings) {
+      ApplyRemedy(facts, remedy, &edit);
+      continue;
+    }
+    settings.config = AllocatorConfig();
+    const absl::Status parsed =
+        ParseAllocatorConf(remedy.conf, *settings.torch.profile, &settings.config);
+    if (!parsed.ok()) return parsed;
+  }
+  return Edited{edit.Apply(), std::move(settings)};
+}
+
+absl::StatusOr<WhatIfResult> ReplayEdited(const Study& study, const Edited& edited, bool is_fresh) {
+  return ReplayWhatIf(edited.schedule, edited.settings, nullptr,
+                      study.Options(is_fresh ? StartPolicy::kFresh : StartPolicy::kRecorded));
+}
+
+void LimitTo(std::optional<Bytes> capacity, ReplaySettings* settings) {
+  settings->capacity = capacity;
+  settings->unlimited = !capacity.has_value();
 }
 
 class Search {
@@ -99,31 +140,11 @@ class Search {
   absl::StatusOr<RemedyRun> Try(std::vector<size_t> remedies) {
     RemedyRun run;
     run.remedies = std::move(remedies);
-    const PassFacts& facts = found_.facts;
-    ScheduleEdit edit(*facts.schedule, facts.spans);
-    ReplaySettings settings = settings_;
-    settings.capacity.reset();
-    settings.unlimited = true;
-    if (facts.refused.has_value()) {
-      edit.StopAfter(*facts.refused);
-      for (uint32_t i = 0; i < *facts.refused; ++i) {
-        if (facts.made[i] != kNoAllocation && RanOutWhenRecorded(*facts.schedule, i)) edit.Skip(i);
-      }
-    }
-    for (const size_t i : run.remedies) {
-      const Remedy& remedy = found_.remedies[i];
-      run.cost += CostOf(remedy);
-      if (remedy.kind != RemedyKind::kSettings) {
-        ApplyRemedy(facts, remedy, &edit);
-        continue;
-      }
-      settings.config = AllocatorConfig();
-      const absl::Status parsed =
-          ParseAllocatorConf(remedy.conf, *settings.torch.profile, &settings.config);
-      if (!parsed.ok()) return parsed;
-    }
-    const Schedule schedule = edit.Apply();
-    const absl::StatusOr<WhatIfResult> unlimited = Replay(schedule, settings);
+    for (const size_t i : run.remedies) run.cost += CostOf(found_.remedies[i]);
+    absl::StatusOr<Edited> edited = Edit(found_.facts, found_.remedies, run.remedies, settings_);
+    if (!edited.ok()) return edited.status();
+    LimitTo(std::nullopt, &edited->settings);
+    const absl::StatusOr<WhatIfResult> unlimited = Replay(*edited);
     if (!unlimited.ok()) return unlimited.status();
     run.peak_reserved = unlimited->peak.reserved();
     run.peak_allocated = unlimited->peak.allocated();
@@ -132,20 +153,17 @@ class Search {
     run.fits = run.peak_reserved <= *found_.goal;
     if (run.fits || run.peak_allocated > *found_.goal) return run;
     // Cached memory can be released and requested again.
-    settings.capacity = found_.goal;
-    settings.unlimited = false;
-    const absl::StatusOr<WhatIfResult> limited = Replay(schedule, settings);
+    LimitTo(found_.goal, &edited->settings);
+    const absl::StatusOr<WhatIfResult> limited = Replay(*edited);
     if (!limited.ok()) return limited.status();
     run.fits = limited->run.ooms == 0;
     run.enough = run.fits ? *found_.goal : run.peak_reserved;
     return run;
   }
 
-  absl::StatusOr<WhatIfResult> Replay(const Schedule& schedule, const ReplaySettings& settings) {
+  absl::StatusOr<WhatIfResult> Replay(const Edited& edited) {
     ++found_.replays;
-    absl::StatusOr<WhatIfResult> result = ReplayWhatIf(
-        schedule, settings, nullptr,
-        study_.Options(found_.is_fresh ? StartPolicy::kFresh : StartPolicy::kRecorded));
+    absl::StatusOr<WhatIfResult> result = ReplayEdited(study_, edited, found_.is_fresh);
     if (progress_ != nullptr) progress_->AddDone();
     return result;
   }
@@ -269,13 +287,43 @@ class Search {
 }  // namespace
 
 absl::StatusOr<std::optional<RemedySearch>> SearchRemedies(const Study& study,
+                                                           const Schedule& schedule,
                                                            const ReplaySettings& settings,
                                                            ProgressSink* progress) {
-  std::optional<PassFacts> facts = FindPassFacts(study.schedule(), study.meanings());
+  std::optional<PassFacts> facts = FindPassFacts(schedule, study.meanings());
   if (!facts.has_value()) return std::nullopt;
   absl::StatusOr<RemedySearch> found = Search(study, settings, *std::move(facts), progress).Run();
   if (!found.ok()) return found.status();
   return std::optional<RemedySearch>(*std::move(found));
+}
+
+absl::StatusOr<LargestFit> FindLargestValue(const Study& study, const ReplaySettings& settings,
+                                            const RemedySearch& search, const RemedyRun& run,
+                                            const Scaling& scaling) {
+  absl::Status failed;
+  const auto replay = [&](const Schedule& schedule) -> absl::StatusOr<FitOutcome> {
+    PassFacts facts = search.facts;
+    facts.schedule = &schedule;
+    facts.spans = AllocationSpans(schedule);
+    absl::StatusOr<Edited> edited = Edit(facts, search.remedies, run.remedies, settings);
+    if (!edited.ok()) return edited.status();
+    LimitTo(search.goal, &edited->settings);
+    const absl::StatusOr<WhatIfResult> result = ReplayEdited(study, *edited, search.is_fresh);
+    if (!result.ok()) return result.status();
+    if (result->run.ooms == 0) return FitOutcome::kFits;
+    return PeakLiveOf(LifetimesOf(edited->schedule)).requested > *search.goal
+               ? FitOutcome::kNever
+               : FitOutcome::kRunsOut;
+  };
+  const auto outcome = [&](int64_t value) {
+    const absl::StatusOr<FitOutcome> replayed = replay(scaling.At(value));
+    if (replayed.ok()) return *replayed;
+    failed = replayed.status();
+    return FitOutcome::kNever;
+  };
+  LargestFit found = FindLargestFit(kMaxScaled, kMaxValues, outcome);
+  if (!failed.ok()) return failed;
+  return found;
 }
 
 }  // namespace memreplay

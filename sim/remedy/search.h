@@ -12,8 +12,10 @@
 #include "sim/recording/replay_settings.h"
 #include "sim/remedy/passes.h"
 #include "sim/remedy/remedies.h"
+#include "sim/remedy/scaling.h"
 #include "sim/run/progress.h"
 #include "sim/study/study.h"
+#include "sim/whatif/largest_fit.h"
 #include "trace/value/units.h"
 
 namespace memreplay {
@@ -49,11 +51,20 @@ inline constexpr size_t kMaxReplays = 20;
 // Tries each remedy alone; then, until the goal is reached, two and three together, the cheapest
 // first, or without a goal the best of each kind together. A combination that fits has no
 // unnecessary part. The goal is the capacity of `settings`, else that of the recorded GPU if memory
-// ran out on it. Returns nullopt if the schedule is expanded again and cannot be edited. Error:
+// ran out on it. `schedule` is that of the study, or the same with other sizes (Scaling::At()); it
+// must outlive the result. Returns nullopt if it is expanded again and cannot be edited. Error:
 // ReplayWhatIf()'s.
 absl::StatusOr<std::optional<RemedySearch>> SearchRemedies(const Study& study,
+                                                           const Schedule& schedule,
                                                            const ReplaySettings& settings,
                                                            ProgressSink* progress = nullptr);
+
+// Finds the largest value with which the remedies of a run make the script fit the goal of the
+// search, in at most 16 replays. `study` is that of the scaling's base, `settings` those of the
+// search. Error: ReplayWhatIf()'s.
+absl::StatusOr<LargestFit> FindLargestValue(const Study& study, const ReplaySettings& settings,
+                                            const RemedySearch& search, const RemedyRun& run,
+                                            const Scaling& scaling);
 
 }  // namespace memreplay
 

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <string>
+#include <utility>
 
 #include "tests/cli/session.h"
 
@@ -81,6 +82,31 @@ std::string LoopUntilOom() {
   return text;
 }
 
+// 20 MiB that stay, and for each sample 10 that are freed, or `stay`.
+std::string OfBatch(uint64_t batch, bool stay = false) {
+  std::string text = std::string(kHeader) + "{\"k\":\"dev\",\"final\":true}\n";
+  const uint64_t kept = 139637976727552, made = kept + (uint64_t{1} << 40);
+  const std::string size = std::to_string(batch * 10485760);
+  const std::string state = stay ? R"(,"state":"active_allocated"})" : R"(,"state":"inactive"})";
+  const auto line = [&text](const std::string& begin, uint64_t address, const std::string& end) {
+    text += begin + R"("addr":)" + std::to_string(address) + end + "\n";
+  };
+  for (const auto& [address, bytes] :
+       {std::pair(kept, std::string("20971520")), std::pair(made, size)}) {
+    line(R"({"k":"fx","a":"segment_alloc",)", address, R"(,"s":0,"b":)" + bytes + "}");
+    line(R"({"k":"a",)", address, R"(,"s":0,"b":)" + bytes + "}");
+  }
+  if (!stay) {
+    line(R"({"k":"f",)", made, R"(,"s":0,"b":)" + size + "}");
+    line(R"({"k":"fx","a":"free_completed",)", made, R"(,"s":0,"b":)" + size + "}");
+  }
+  line(R"({"k":"seg",)", kept, R"(,"b":20971520,"s":0,"p":[0,0],"large":true})");
+  line(R"({"k":"blk",)", kept, R"(,"b":20971520,"req":20971520,"state":"active_allocated"})");
+  line(R"({"k":"seg",)", made, R"(,"b":)" + size + R"(,"s":0,"p":[0,0],"large":true})");
+  line(R"({"k":"blk",)", made, R"(,"b":)" + size + R"(,"req":)" + size + state);
+  return text;
+}
+
 class AnswersTest : public SessionTest {
  protected:
   void SetUp() override {
@@ -93,6 +119,9 @@ class AnswersTest : public SessionTest {
     Write("two.jsonl", kTwoDevices);
     Write("loop.jsonl", LoopUntilOom());
     Write("program.jsonl", kTwoDevices);
+    Write("2.jsonl", OfBatch(2));
+    Write("4.jsonl", OfBatch(4));
+    Write("stays.jsonl", OfBatch(8, /*stay=*/true));
   }
 };
 
@@ -136,6 +165,21 @@ TEST_F(AnswersTest, Advice) {
                            "advise loop.jsonl --card 16GiB | head -4", "advise warm.pickle",
                            "advise nothing.jsonl", "advise program.jsonl --card t4 | head -3",
                            "advise loop.jsonl --card rtx-4o90"});
+}
+
+// 20 MiB, and 10 for each sample: 13 fit in 150 MiB.
+TEST_F(AnswersTest, AdviceForAValueThatWasNotRecorded) {
+  ExpectSession(
+      "advise_value",
+      {"advise 2.jsonl=2 4.jsonl=4 --batch_size=? --card 150MiB",
+       "advise 2.jsonl=2 4.jsonl=4 --batch_size=7 --card 80MiB | head -3",
+       "advise 2.jsonl=2 4.jsonl=4 --batch_size=4 | head -3",
+       "advise 2.jsonl=2 stays.jsonl=8 --batch_size=? --card 80MiB",
+       "advise 2.jsonl=2 loop.jsonl=8 --batch_size=7", "advise 2.jsonl=2 --batch_size=7",
+       "advise 2.jsonl 4.jsonl --batch_size=7", "advise 2.jsonl=2 4.jsonl=2 --batch_size=7",
+       "advise 2.jsonl=2 4.jsonl=4 --batch_size=?",
+       "advise 2.jsonl=2 4.jsonl=4 --batch_size=7 --width=3",
+       "advise 2.jsonl=2 4.jsonl=4 --batch_size=0"});
 }
 
 TEST_F(AnswersTest, TheDeviceThatRanOutComesFirst) {

@@ -172,6 +172,36 @@ class RemediesTest(Case):
                                       flags=["--capacity", "650MiB", *(["--remedy", remedy] if remedy else [])])
                     self.assertEqual(run.status == 0, batch == largest, run.output)
 
+    def test_a_batch_that_was_not_recorded(self):
+        """Recordings of two batch sizes say what others need; recordings of those agree. The gradient of an embedding
+        is computed otherwise with up to 3,072 tokens."""
+        def recorded(batch, layers=2):
+            run = self.record("gpt.py", f"layers={layers}", "steps=2", f"batch={batch}", name=f"{batch}of{layers}")
+            self.assertEqual(run.status, 0, run.output)
+            return run.snapshot
+
+        def answer(*words, status=0):
+            done = subprocess.run([Setting.memreplay, *words], capture_output=True, text=True, check=False)
+            self.assertEqual(done.returncode, status, done.stderr)
+            return json.loads(done.stdout) if status < 2 else done.stderr
+
+        peaks = ("peak_reserved_bytes", "peak_allocated_bytes")
+        files = {batch: f"{recorded(batch)}={batch}" for batch in (13, 16, 24)}
+        two = answer("advise", "--json", files[13], files[16], "--batch=24")["advice"]
+        self.assertEqual((two["key"], int(two["value"]), two["source"]), ("--batch", 24, "edit"))
+        third, = answer("replay", "--json", files[24].rpartition("=")[0])["devices"]
+        self.assertEqual([two["as_is"][key] for key in peaks], [third[key] for key in peaks])
+        three = answer("advise", "--json", *files.values(), "--batch=16")["advice"]["scaling"]
+        self.assertEqual([int(value) for value in three["values"]], [13, 16, 24])
+        self.assertGreater(int(three["growing"]), 100)
+        self.assertLess(int(three["bent"]), 10)  # scratch memory of kernels, which is rounded
+
+        for other in (f"{recorded(16, layers=3)}=16", f"{recorded(8)}=8"):
+            error = answer("advise", files[13], other, "--batch=?", "--card", "300MiB", status=2)
+            self.assertRegex(error, r"^memreplay: .*do not correspond: event \d+ of .* is .*, event \d+ of .* is ")
+            self.assertEqual(error.count("\n"), 1)
+        self.assertIn("expected each recording with its value", answer("advise", "a.pickle", "--batch=?", status=2))
+
     def test_nothing_helps(self):
         advice = self.advise("remedies.py", "train", "gpt", flags=["--try", "set_to_none", "--capacity", "560MiB"],
                              status=1)

@@ -50,6 +50,28 @@ Schedule Schedule::WithRequests(absl::Span<const uint32_t> from, absl::Span<cons
   return other;
 }
 
+Schedule Schedule::WithSizes(absl::Span<const Bytes> sizes) const {
+  Schedule other = *this;
+  if (device_trace().events.source() != nullptr) return other;  // not supported; see the header
+  const RequestView before = requests();
+  for (size_t i = 0; i < before.size(); ++i) {
+    Event request = before[i];
+    if (request.kind != EventKind::kAlloc || request.id >= sizes.size() ||
+        request.size == sizes[request.id]) {
+      continue;
+    }
+    request.size = sizes[request.id];
+    other.request_from_[i] = RequestView::kOwn | static_cast<uint32_t>(other.own_requests_.size());
+    other.own_requests_.push_back(request);
+  }
+  for (StartAllocation& start : other.start_allocations_) {
+    if (start.id >= sizes.size() || start.requested_size == sizes[start.id]) continue;
+    start.requested_size = sizes[start.id];
+    start.block_size.reset();
+  }
+  return other;
+}
+
 StreamHandle Schedule::stream_handle(uint32_t stream) const {
   const size_t known = trace_->streams.size();
   if (stream < known) return trace_->streams[stream];

@@ -61,6 +61,10 @@ class Schedule {
   Schedule WithRequests(absl::Span<const uint32_t> from, absl::Span<const Event> own,
                         uint32_t allocation_count) const;
 
+  // Returns the same requests and the same start with other sizes, for what-ifs; `sizes` has that
+  // of each allocation, by id. The rest is as of WithRequests(). O(events).
+  Schedule WithSizes(absl::Span<const Bytes> sizes) const;
+
   const Trace& trace() const { return *trace_; }
   const std::shared_ptr<const Trace>& shared_trace() const { return trace_; }
   size_t device_index() const { return device_index_; }  // index into trace().devices

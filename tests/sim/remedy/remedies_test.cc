@@ -143,7 +143,7 @@ absl::StatusOr<std::optional<RemedySearch>> Search(Training training,
   const absl::StatusOr<ReplaySettings> resolved = ResolveSettings(schedule.trace(), request);
   if (!resolved.ok()) return resolved.status();
   const Study study(schedule, *resolved);
-  return SearchRemedies(study, *resolved);
+  return SearchRemedies(study, study.schedule(), *resolved);
 }
 
 TEST(RemedySearchTest, AllocatedPeaksByHand) {
