@@ -117,8 +117,9 @@ void FlagSet::AddFraction(std::string_view name, std::optional<double>* target,
                           std::string_view help) {
   Add(name, "X", help, [target](std::string_view text) {
     double number = 0;
-    if (!absl::SimpleAtod(ToAbsl(text), &number)) {
-      return absl::InvalidArgumentError(StrCat("expected a number, found '", text, "'"));
+    if (!absl::SimpleAtod(ToAbsl(text), &number) || !(number >= 0 && number <= 1)) {
+      return absl::InvalidArgumentError(
+          StrCat("expected a number from 0 to 1, found '", text, "'"));
     }
     *target = number;
     return absl::OkStatus();

@@ -38,7 +38,7 @@ class FlagSet {
   void AddSize(std::string_view name, std::optional<Bytes>* target, std::string_view help);
   void AddNumber(std::string_view name, std::string_view value, std::optional<int64_t>* target,
                  std::string_view help);
-  // Reads a decimal number and does not check its range.
+  // Reads a decimal number from 0 to 1.
   void AddFraction(std::string_view name, std::optional<double>* target, std::string_view help);
   // Registers a flag whose value `set` reads. With `repeats` it may be given several times.
   void AddParsed(std::string_view name, std::string_view value, std::string_view help,

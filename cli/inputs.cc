@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "cli/command.h"
 #include "cli/flags.h"
 #include "cli/read_text.h"
 #include "trace/bytes/json_scanner.h"
@@ -27,11 +28,17 @@ absl::StatusOr<std::shared_ptr<const Trace>> OpenShared(const std::string& file)
   return std::make_shared<const Trace>(*std::move(opened));
 }
 
+absl::StatusOr<OpenedFile> StudyNamed(const std::string& file, std::shared_ptr<const Trace> trace,
+                                      const SettingsRequest& request) {
+  absl::StatusOr<OpenedFile> opened = StudyFile(std::move(trace), request);
+  return opened.ok() ? std::move(opened) : InCommand(file, opened.status());
+}
+
 absl::StatusOr<OpenedFile> OpenWithSettings(const std::string& file,
                                             const SettingsRequest& request) {
   absl::StatusOr<std::shared_ptr<const Trace>> trace = OpenShared(file);
   if (!trace.ok()) return trace.status();
-  return StudyFile(*std::move(trace), request);
+  return StudyNamed(file, *std::move(trace), request);
 }
 
 absl::Status ReadParameter(std::string_view text, std::map<std::string, int64_t>* params,
@@ -165,12 +172,12 @@ absl::StatusOr<OpenedFile> Inputs::Open(const std::string& file, SettingsRequest
     options.params = params_;
     absl::StatusOr<Trace> program = program::OpenProgram(file, options);
     if (!program.ok()) return program.status();
-    return StudyFile(std::make_shared<const Trace>(*std::move(program)), request);
+    return StudyNamed(file, std::make_shared<const Trace>(*std::move(program)), request);
   }
   absl::StatusOr<synth::TrainingRun> run = MakeRun();
   if (!run.ok()) return run.status();
   if (!request.torch.has_value()) request.torch = AllocatorRelease(run->torch_version);
-  return StudyFile(std::make_shared<const Trace>(std::move(run->program)), request);
+  return StudyNamed(file, std::make_shared<const Trace>(std::move(run->program)), request);
 }
 
 }  // namespace memreplay

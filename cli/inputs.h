@@ -24,6 +24,10 @@ namespace memreplay {
 // Returns a trace that the schedules of its devices share. Errors: those of OpenTrace().
 absl::StatusOr<std::shared_ptr<const Trace>> OpenShared(const std::string& file);
 
+// Does what StudyFile() does; errors name the file.
+absl::StatusOr<OpenedFile> StudyNamed(const std::string& file, std::shared_ptr<const Trace> trace,
+                                      const SettingsRequest& request);
+
 // Errors: those of OpenTrace() too.
 absl::StatusOr<OpenedFile> OpenWithSettings(const std::string& file,
                                             const SettingsRequest& request);

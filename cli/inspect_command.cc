@@ -30,12 +30,12 @@ constexpr char kInspectDescription[] =
 absl::StatusOr<OpenedFile> OpenAnyway(const std::string& file, const InspectQuestion& question) {
   const absl::StatusOr<std::shared_ptr<const Trace>> trace = OpenShared(file);
   if (!trace.ok()) return trace.status();
-  absl::StatusOr<OpenedFile> opened = StudyFile(*trace, {});
+  absl::StatusOr<OpenedFile> opened = StudyNamed(file, *trace, {});
   if (opened.ok() || question.deep) return opened;
   SettingsRequest defaults;
   defaults.conf = "";
   defaults.fraction = 1;
-  return StudyFile(*trace, defaults);
+  return StudyNamed(file, *trace, defaults);
 }
 
 }  // namespace

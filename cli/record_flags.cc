@@ -128,11 +128,6 @@ absl::Status CheckRecordCall(const RecordOptions& run) {
     return absl::InvalidArgumentError(
         StrCat("--rank: expected 0 to ", *run.ranks - 1, ", and at least one of --ranks"));
   }
-  if (run.dynamic_fraction.has_value() &&
-      !(*run.dynamic_fraction >= 0 && *run.dynamic_fraction <= 1)) {
-    return absl::InvalidArgumentError(
-        StrCat("--dynamic-fraction: expected 0 to 1, found ", *run.dynamic_fraction));
-  }
   return absl::OkStatus();
 }
 

@@ -4,6 +4,7 @@
 #include "absl/status/statusor.h"
 #include "report/ask/settings_text.h"
 #include "report/words/text.h"
+#include "sim/settings/torch_profile.h"
 #include "trace/bytes/json_scanner.h"
 #include "trace/value/strings.h"
 
@@ -40,8 +41,11 @@ void AddCapacityFlag(FlagSet* flags, SettingsRequest* request, std::string_view 
 }
 
 void AddTorchFlag(std::optional<std::string>* torch, FlagSet* flags) {
-  flags->AddOptionalText("torch", "VERSION", torch,
-                         "PyTorch release whose allocator is modelled, such as 2.6");
+  flags->AddParsed("torch", "VERSION", "PyTorch release whose allocator is modelled, such as 2.6",
+                   [torch](std::string_view text) {
+                     *torch = std::string(text);
+                     return FindTorchProfile(text).status();
+                   });
 }
 
 void AddDeviceFlags(FlagSet* flags, SettingsRequest* request) {
