@@ -3,6 +3,7 @@
 #include <google/protobuf/util/json_util.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -13,6 +14,7 @@
 #include <vector>
 
 #include "proto/numbers.h"
+#include "trace/value/bounded.h"
 #include "trace/value/strings.h"
 
 namespace memreplay {
@@ -45,6 +47,20 @@ absl::StatusOr<std::string> ReadSmallFile(const std::string& path) {
   return std::string(std::istreambuf_iterator<char>(file), {});
 }
 
+RecordProgress ReadProgress(const std::string& folder) {
+  RecordProgress sum;
+  std::error_code ignored;
+  for (const fs::path& path : PathsIn(folder, &ignored)) {
+    if (path.filename().string().rfind("progress.", 0) != 0) continue;
+    std::ifstream file(path, std::ios::binary);
+    uint64_t values[8] = {};
+    if (!file.read(reinterpret_cast<char*>(values), sizeof(values))) continue;
+    sum.launches += values[0];
+    sum.peak_used = std::max(sum.peak_used, values[4]);
+  }
+  return sum;
+}
+
 std::string WithTag(const std::string& out, const std::string& tag) {
   const fs::path path(out);
   return (path.parent_path() / StrCat(path.stem().string(), ".", tag, path.extension().string()))
@@ -67,7 +83,7 @@ absl::StatusOr<proto::RecordedProcess> ParseRecordedProcess(std::string_view jso
   }
   for (int i = 0; i < process.cards_size(); ++i) {
     proto::RecordedCard& card = *process.mutable_cards(i);
-    process.set_ooms(process.ooms() + card.ooms());
+    process.set_ooms(BoundedSum(process.ooms(), card.ooms()));
     const int64_t used =
         i < process.card().cards_size() ? process.card().cards(i).peak_used() : int64_t{0};
     card.set_outside(std::max<int64_t>(used - card.peak_reserved(), 0));

@@ -2,6 +2,7 @@
 #ifndef MEMREPLAY_RECORD_GATHER_H_
 #define MEMREPLAY_RECORD_GATHER_H_
 
+#include <cstdint>
 #include <filesystem>
 #include <string>
 #include <string_view>
@@ -27,6 +28,16 @@ absl::StatusOr<proto::RecordedProcess> ParseRecordedProcess(std::string_view jso
 // read or moved. ResourceExhausted if a summary has more than 64 MiB.
 absl::Status GatherProcesses(const std::string& folder, const std::string& out,
                              proto::RecordReport* report);
+
+// How far all processes together are.
+struct RecordProgress {
+  uint64_t launches = 0;   // of kernels
+  uint64_t peak_used = 0;  // bytes of a card
+};
+
+// Reads the files progress.PID of `folder`, which record/card writes while the script runs. One
+// that is not whole is left out.
+RecordProgress ReadProgress(const std::string& folder);
 
 // Reads a whole file of at most 64 MiB; something else, such as a pipe, cannot be read. Errors as
 // above.

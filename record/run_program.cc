@@ -26,6 +26,7 @@
 #include "record/unpack.h"
 #include "trace/bytes/json_scanner.h"
 #include "trace/value/strings.h"
+#include "trace/value/utf8.h"
 
 namespace memreplay {
 namespace {
@@ -111,21 +112,6 @@ std::vector<std::string> Words(const RecordOptions& options) {
   }
   words.insert(words.end(), options.program.begin(), options.program.end());
   return words;
-}
-
-// Reads the files that record/card writes while it runs.
-RecordProgress ReadProgress(const std::string& folder) {
-  RecordProgress sum;
-  std::error_code ignored;
-  for (const fs::path& path : PathsIn(folder, &ignored)) {
-    if (path.filename().string().rfind("progress.", 0) != 0) continue;
-    std::ifstream file(path, std::ios::binary);
-    uint64_t values[8] = {};
-    if (!file.read(reinterpret_cast<char*>(values), sizeof(values))) continue;
-    sum.launches += values[0];
-    sum.peak_used = std::max(sum.peak_used, values[4]);
-  }
-  return sum;
 }
 
 // Returns "rank3" if torchrun, srun or mpirun runs this command itself for each rank of a job.
@@ -260,7 +246,7 @@ absl::StatusOr<proto::RecordReport> RunProgram(const RecordOptions& options) {
   if (!folder.ok()) return folder.status();
   proto::RecordReport report;
   report.set_command("record");
-  for (const std::string& word : options.program) report.add_program(word);
+  for (const std::string& word : options.program) report.add_program(ReplaceBadUtf8(word, "?"));
 
   ChildOptions start;
   start.words = Words(options);

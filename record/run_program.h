@@ -11,15 +11,10 @@
 
 #include "absl/status/statusor.h"
 #include "proto/record.pb.h"
+#include "record/gather.h"
 #include "trace/value/units.h"
 
 namespace memreplay {
-
-// How far all processes together are.
-struct RecordProgress {
-  uint64_t launches = 0;   // of kernels
-  uint64_t peak_used = 0;  // bytes of a card
-};
 
 // What to run, on which GPU, and what to record.
 struct RecordOptions {

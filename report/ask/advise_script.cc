@@ -20,6 +20,7 @@
 #include "sim/whatif/smallest_capacity.h"
 #include "sim/whatif/sweep.h"
 #include "sim/workload/lifetimes.h"
+#include "trace/value/bounded.h"
 #include "trace/value/strings.h"
 
 namespace memreplay {
@@ -635,7 +636,7 @@ absl::Status AddAdvisedProcess(const StudiedTrace& snapshot, const proto::Record
   int64_t largest = 0;
   run->set_reserve(process.card().reserve());
   run->set_group(std::max(run->group(), process.group()));
-  run->set_launches(run->launches() + process.card().launches());
+  run->set_launches(BoundedSum(run->launches(), process.card().launches()));
   run->set_pinned(std::max(run->pinned(), process.card().pinned().peak()));
   for (const proto::RecordedCard& card : process.cards()) {
     run->set_peak_reserved(std::max(run->peak_reserved(), card.peak_reserved()));

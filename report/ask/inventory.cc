@@ -10,7 +10,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "report/ask/enums.h"
 #include "report/words/text.h"
-#include "sim/workload/live_bytes.h"
+#include "trace/value/bounded.h"
 #include "trace/value/event.h"
 
 namespace memreplay {

@@ -30,7 +30,7 @@
 #include "sim/study/control.h"
 #include "sim/study/what_if.h"
 #include "sim/whatif/sweep.h"
-#include "sim/workload/live_bytes.h"
+#include "trace/value/bounded.h"
 #include "trace/value/strings.h"
 
 namespace memreplay {

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/strings/ascii.h"
+#include "trace/value/bounded.h"
 #include "trace/value/strings.h"
 
 namespace memreplay {
@@ -41,12 +42,12 @@ proto::ScriptRow ScriptRowOf(const proto::RecordReport& report) {
       row.set_error_text(process.error_text());
       row.set_error_place(process.error_place());
     }
-    row.set_ooms(row.ooms() + process.ooms());
+    row.set_ooms(BoundedSum(row.ooms(), process.ooms()));
     for (const proto::RecordedCard& card : process.cards()) {
       row.set_peak_reserved(std::max(row.peak_reserved(), card.peak_reserved()));
       row.set_peak_allocated(std::max(row.peak_allocated(), card.peak_allocated()));
       row.set_spare(std::min(row.spare(), card.spare()));
-      row.set_retries(row.retries() + card.retries());
+      row.set_retries(BoundedSum(row.retries(), card.retries()));
     }
   }
   if (report.processes().empty()) row.set_spare(0);

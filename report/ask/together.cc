@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "report/ask/outliers.h"
+#include "trace/value/bounded.h"
 
 namespace memreplay {
 namespace {
@@ -92,14 +93,14 @@ proto::Together CompareTogether(absl::Span<const proto::Report> reports) {
       ForEachConf(own, [&](const proto::SweepRow& tried) {
         if (!tried.refused().empty()) return;
         proto::Together::Row& row = rows[tried.conf()];
-        row.set_ooms(row.ooms() + tried.ooms());
+        row.set_ooms(BoundedSum(row.ooms(), tried.ooms()));
         if (row.device_peak_bytes().empty() ||
             tried.peak_reserved_bytes() > row.peak_reserved_bytes()) {
           row.set_peak_reserved_bytes(tried.peak_reserved_bytes());
           row.set_worst_device(answer.devices_size() - 1);
         }
-        row.set_sum_peak_reserved_bytes(row.sum_peak_reserved_bytes() +
-                                        tried.peak_reserved_bytes());
+        row.set_sum_peak_reserved_bytes(
+            BoundedSum(row.sum_peak_reserved_bytes(), tried.peak_reserved_bytes()));
         row.add_device_peak_bytes(tried.peak_reserved_bytes());
       });
     }

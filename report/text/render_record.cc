@@ -15,6 +15,7 @@
 #include "report/words/lines.h"
 #include "report/words/sizes.h"
 #include "report/words/text.h"
+#include "trace/value/bounded.h"
 #include "trace/value/strings.h"
 
 namespace memreplay {
@@ -104,7 +105,7 @@ void AppendPinned(const proto::RecordedProcess& process, std::string* text) {
   std::vector<proto::ImaginedCard::Pinned::Line> lines(pinned.lines().begin(),
                                                        pinned.lines().end());
   int64_t requested = 0;
-  for (const auto& line : lines) requested += line.requested();
+  for (const auto& line : lines) requested = BoundedSum(requested, line.requested());
   if (!lines.empty()) {
     StrAppend(&row, "; PyTorch, which rounds requests up and keeps freed blocks, needed it for ",
               FormatSize(requested));
@@ -230,7 +231,7 @@ void AppendCompilations(const proto::RecordedProcess& process, std::string* text
   if (!process.has_compilations()) return;
   const auto sum = [](const auto& rows) {
     int64_t times = 0;
-    for (const auto& row : rows) times += row.times();
+    for (const auto& row : rows) times = BoundedSum(times, row.times());
     return times;
   };
   AddRow(text, "torch.compile",
@@ -268,7 +269,8 @@ void AppendShared(const proto::RecordReport& report, Text* text) {
       const auto index = static_cast<size_t>(i);
       Shared& shared = cards[index < visible.size() ? visible[index] : std::to_string(i)];
       ++shared.processes;
-      shared.taken += card.peak_reserved() + card.outside() + process.card().reserve();
+      shared.taken = BoundedSum(shared.taken,
+                                card.peak_reserved() + card.outside() + process.card().reserve());
       shared.capacity = card.capacity();
     }
   }

@@ -6,6 +6,7 @@
 #include "absl/strings/str_format.h"
 #include "report/words/answer.h"
 #include "report/words/sizes.h"
+#include "trace/value/bounded.h"
 #include "trace/value/strings.h"
 
 namespace memreplay {
@@ -26,8 +27,8 @@ std::string RenderTogether(const proto::Together& together, size_t shown) {
   int64_t now = 0, now_sum = 0, now_ooms = 0;
   for (const proto::Together::Device& device : together.devices()) {
     now = std::max(now, device.peak_reserved_bytes());
-    now_sum += device.peak_reserved_bytes();
-    now_ooms += device.ooms();
+    now_sum = BoundedSum(now_sum, device.peak_reserved_bytes());
+    now_ooms = BoundedSum(now_ooms, device.ooms());
   }
   absl::StrAppendFormat(
       &out, "best for all: %s, with a peak of %s reserved on the worst device instead of %s",

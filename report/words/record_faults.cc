@@ -31,6 +31,8 @@ std::string HintOfLoneRank(const proto::RecordedProcess& process) {
 }  // namespace
 
 void FindRecordFaults(proto::RecordReport* report) {
+  for (std::string& fault : *report->mutable_faults())
+    fault = CleanText(fault);  // a process's words
   for (const proto::RecordedProcess& process : report->processes()) {
     const std::string name = process.name().empty() ? std::string() : StrCat(process.name(), ": ");
     if (process.ooms() > 0) {

@@ -6,17 +6,10 @@
 #include <cstdint>
 
 #include "absl/container/flat_hash_map.h"
+#include "trace/value/bounded.h"
 #include "trace/value/trace.h"
 
 namespace memreplay {
-
-// Limits an amount of bytes, which a bad file may have made up, to 2^61 and -2^61, so that sums and
-// differences of a few of them are defined.
-inline int64_t Bounded(int64_t bytes) {
-  constexpr int64_t kMax = int64_t{1} << 61;
-  return std::clamp(bytes, -kMax, kMax);
-}
-inline int64_t BoundedSum(int64_t a, int64_t b) { return Bounded(Bounded(a) + Bounded(b)); }
 
 // The live bytes, from an unknown start that counts as 0. Frees of a schedule that was written name
 // a handle; those of a recording also have a size. O(1) per event.

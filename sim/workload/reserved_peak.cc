@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "sim/workload/live_bytes.h"
+#include "trace/value/bounded.h"
 
 namespace memreplay {
 

@@ -2,6 +2,8 @@
 #ifndef MEMREPLAY_TESTS_FUZZ_CHOICES_H_
 #define MEMREPLAY_TESTS_FUZZ_CHOICES_H_
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <iterator>
 #include <string_view>
@@ -22,7 +24,13 @@ class Choices {
     return byte;
   }
   uint64_t Word() { return Byte() | Byte() << 8; }
-  uint64_t Below(uint64_t n) { return Byte() % n; }
+  uint64_t Below(uint64_t n) { return (n <= 256 ? Byte() : Word()) % n; }
+  // Returns the choices of the next `n` bytes, which are no longer among these.
+  Choices Take(size_t n) {
+    const Choices taken(bytes_.substr(0, n));
+    bytes_.remove_prefix(std::min(n, bytes_.size()));
+    return taken;
+  }
 
  private:
   std::string_view bytes_;

@@ -7,9 +7,12 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
 #include <iterator>
 #include <optional>
 #include <string>
+#include <system_error>
+#include <utility>
 #include <vector>
 
 #include "cli/command.h"
@@ -30,7 +33,10 @@
 #include "tests/fuzz/mutated_message.h"
 #include "tests/fuzz/mutated_recording.h"
 #include "tests/fuzz/mutated_text.h"
+#include "tests/fuzz/mutated_value.h"
 #include "tests/fuzz/targets.h"
+#include "tests/trace/support/py_value.h"
+#include "trace/value/strings.h"
 
 namespace memreplay::fuzz {
 namespace {
@@ -155,14 +161,20 @@ void Summaries(Choices& choices) {
   (void)ScriptRowOf(report);
 }
 
+// Returns a folder of this process, which is not there.
+std::string FolderOf(const std::string& name) {
+  static const std::string root = [] {
+    std::string path = "/tmp/memreplay_fuzz.XXXXXX";
+    if (mkdtemp(path.data()) == nullptr) std::abort();
+    return path;
+  }();
+  std::filesystem::remove_all(root + "/" + name);
+  return root + "/" + name;
+}
+
 // What is kept of the runs of a script, and the answers that are made of it.
 void CachedRuns(Choices& choices) {
-  static const std::string folder = [] {
-    std::string name = "/tmp/memreplay_fuzz.XXXXXX";
-    if (mkdtemp(name.data()) == nullptr) std::abort();
-    return name;
-  }();
-  const RunCache cache(folder);
+  const RunCache cache(FolderOf("runs"));
   AdviceQuestion question;
   question.memory = GiB(1) * (1 + choices.Below(40));
   question.key = "--batch_size";
@@ -281,9 +293,145 @@ void ReadBack(std::string_view bytes) {
   (void)ParseRecordedProcess(bytes.substr(1));
 }
 
+void WriteFile(const std::string& path, std::string_view content) {
+  std::ofstream(path, std::ios::binary) << content;
+}
+
+// Returns `text` with a few of its bytes changed, or its end missing.
+std::string ChangeBytes(Choices& choices, std::string text) {
+  for (uint64_t changes = choices.Below(5); changes > 0 && !text.empty(); --changes) {
+    const size_t at = choices.Word() % text.size();
+    switch (choices.Below(4)) {
+      case 0: text[at] = static_cast<char>(choices.Byte()); break;
+      case 1: text.erase(at, 1 + choices.Below(8)); break;
+      case 2:
+        text.insert(at, text.substr(choices.Word() % text.size(), 1 + choices.Below(40)));
+        break;
+      default: text.resize(at);
+    }
+  }
+  return text;
+}
+
+// What record finds when its script has ended: a summary, a snapshot, a reason why there is none
+// and the progress of each process, any of which may be missing, cut off or something else.
+void LeftFiles(Choices& choices) {
+  const std::string folder = FolderOf("left"), out = FolderOf("out");
+  std::filesystem::create_directories(folder);
+  std::filesystem::create_directories(out);
+  for (uint64_t process = 1 + choices.Below(4); process > 0; --process) {
+    const std::string path = StrCat(folder, "/", process * (1 + choices.Below(3)));
+    const uint64_t files = choices.Byte();
+    Choices fields = choices.Take(24);
+    if ((files & 1) != 0) {
+      proto::RecordedProcess summary;
+      FillMessage(&summary);
+      MutateMessage(fields, &summary);
+      WriteFile(path + ".json", ChangeBytes(choices, RenderJson(summary, JsonLayout::kOneLine)));
+    }
+    if ((files & 6) != 0) WriteFile(path + ".pickle", "");
+    if ((files & 24) == 24)
+      WriteFile(path + ".problem", ChangeBytes(choices, "OSError: \x1b[31m\n\xff"));
+    std::error_code is_there;
+    if ((files & 96) == 96) std::filesystem::create_directories(path + ".json", is_there);
+    if ((files & 160) == 160) {
+      std::filesystem::create_symlink("/dev/zero", path + ".problem", is_there);
+    }
+    std::string counts(64, '\0');
+    for (size_t i = 0; i < 8; ++i)
+      counts[8 * i + choices.Below(8)] = static_cast<char>(choices.Byte());
+    WriteFile(StrCat(folder, "/progress.", process), counts.substr(choices.Below(8) == 0 ? 9 : 0));
+  }
+  (void)ReadProgress(folder);
+  proto::RecordReport report;
+  const absl::Status gathered = GatherProcesses(folder, out + "/snapshot.pickle", &report);
+  if (!gathered.ok() && gathered.message().empty()) std::abort();
+  FindRecordFaults(&report);
+  for (const char c : RenderRecord(report).text) {
+    if (static_cast<unsigned char>(c) < 0x20 && c != '\n') std::abort();
+  }
+  (void)RenderJson(report, JsonLayout::kIndented);
+}
+
+// A file of the cache of runs that something else has written to.
+void CachedFile(Choices& choices) {
+  const std::string folder = FolderOf("runs");
+  const RunCache cache(folder);
+  proto::RecordReport run;
+  FillMessage(&run);
+  run.mutable_processes()->Clear();
+  Choices fields = choices.Take(32);
+  MutateMessage(fields, &run);
+  cache.Keep("key", run);
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    std::ifstream file(entry.path(), std::ios::binary);
+    const std::string kept(std::istreambuf_iterator<char>(file), {});
+    WriteFile(entry.path().string(), ChangeBytes(choices, kept));
+  }
+  if (const std::optional<proto::RecordReport> found = cache.Find("key")) {
+    (void)ScriptRowOf(*found);
+    (void)RenderJson(*found, JsonLayout::kOneLine);
+  }
+}
+
+// What record finds in folders. The first byte chooses which.
+void RecordFolder(std::string_view bytes) {
+  if (bytes.empty()) return;
+  Choices choices(bytes.substr(1));
+  (bytes[0] % 2 == 0 ? LeftFiles : CachedFile)(choices);
+}
+
+// The answers about the files of a job, a line each, which fleet keeps and reads again.
+void FleetLines(std::string_view bytes) {
+  const auto row = [](const char* conf, int64_t mib, int64_t ooms, bool is_current) {
+    return Py::Dict({{"conf", conf},
+                     {"peak_reserved_bytes", mib << 20},
+                     {"ooms", ooms},
+                     {"memory_fraction", 0.0},
+                     {"needs_call", false},
+                     {"refused", ""},
+                     {"is_current", is_current}});
+  };
+  Choices choices(bytes);
+  std::vector<Py> lines;
+  for (int64_t rank = 0; rank < 5; ++rank) {
+    std::vector<Py> rows = {row("", 900 + rank, 0, true)};
+    rows.push_back(row("expandable_segments:True", 800 - rank, rank % 2, false));
+    rows.push_back(row("max_split_size_mb:20", 850, 0, false));
+    Py sweep = Py::Dict({{"searched", true}, {"current", rows[0]}, {"rows", Py::List(rows)}});
+    Py device = Py::Dict({{"device", 0}, {"sweep", std::move(sweep)}});
+    lines.push_back(Py::Dict({{"schema_version", kReportSchemaVersion},
+                              {"command", "sweep"},
+                              {"devices", Py::List({std::move(device)})},
+                              {"file", StrCat("rank", rank)}}));
+  }
+  const std::vector<std::string> commands[] = {
+      {"sweep", "FILE", "--together", "--json"},
+      {"sweep", "FILE", "--together"},
+      {"sweep", "FILE", "OTHER", "--together", "--top", "1"},
+      {"sweep", "OTHER", "FILE", "--together", "--conf", "", "--conf", "max_split_size_mb:20"},
+      {"diff", "FILE", "OTHER"}};
+  MutatedRecording made;
+  made.arguments = commands[choices.Below(std::size(commands))];
+  const auto text = [](const Py& all) {
+    std::string joined;
+    for (const Py& line : all.items) joined += Json(line) + "\n";
+    return joined;
+  };
+  Py all = Py::List(std::move(lines));
+  made.other = text(all);
+  for (int change = 0; change < 4 && !choices.empty(); ++change) {
+    all = MutateValue(std::move(all), [&](uint64_t n) { return choices.Below(n); });
+  }
+  made.file = text(all);
+  RunMade(made);
+}
+
 constexpr Target kTargets[] = {
-    {"oom_message", Message}, {"commands", Commands},  {"recordings", Recordings},
-    {"texts", Texts},         {"read_back", ReadBack},
+    {"oom_message", Message},    {"commands", Commands},
+    {"recordings", Recordings},  {"texts", Texts},
+    {"read_back", ReadBack},     {"record_folder", RecordFolder},
+    {"fleet_lines", FleetLines},
 };
 
 }  // namespace

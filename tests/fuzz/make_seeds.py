@@ -105,6 +105,9 @@ def main():
     for number in range(40):  # a command each, on one of the recordings, with a few changes
         head = bytes([number, number % 3, number % 10, number, 40 + 5 * number, 0 if number % 2 else 32])
         write("recordings", f"seed{number}", head + bytes(draw.randrange(256) for _ in range(40)))
+    for number in range(24):  # what is chosen first, and choices
+        for target in ("record_folder", "fleet_lines"):
+            write(target, f"seed{number}", bytes([number]) + bytes(draw.randrange(256) for _ in range(150)))
     for number, content in enumerate(readable):
         for command in range(15) if number == 0 else [number, number + 6]:
             write("commands", f"seed{number}-{command}", bytes([command]) + content)

@@ -17,3 +17,11 @@ sanitized_options=(--config=fuzz --repo_env=CC="$clang" --symlink_prefix=/)
 # The thread sanitizer instead of both, beside them in the same folder.
 # shellcheck disable=SC2034
 thread_options=(--config=tsan "${sanitized_options[@]:1}")
+# The fuzzer of a target.
+binary_of() {
+  case $1 in
+    commands | fleet_lines | oom_message | read_back | record_folder | recordings | texts) echo fuzz_command ;;
+    requests) echo fuzz_allocator ;;
+    *) echo fuzz_reader ;;
+  esac
+}

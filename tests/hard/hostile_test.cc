@@ -199,6 +199,13 @@ TEST_F(HostileTest, ADeviceOfMoreMemoryThanThereIs) {
   EXPECT_NE(outcome.err.find("at most 281474976710656 bytes (256 TiB), found 9223372036854775808"),
             std::string::npos)
       << outcome.err;
+  Write("program.jsonl", kSmallProgram);  // of several files, the error names the one
+  for (const std::string command : {"replay", "inspect --deep", "sweep --together", "fit"}) {
+    const Outcome several = Run(command + " program.jsonl file.jsonl", kLimits);
+    EXPECT_EQ(several.status, 2);
+    EXPECT_TRUE(several.err.starts_with("memreplay: file.jsonl: the file's device memory: "))
+        << command << several.err;
+  }
 }
 
 TEST_F(HostileTest, OneTraceListForTwoDevices) {
@@ -263,6 +270,16 @@ TEST_F(HostileTest, ProgramsThatAllowThemselvesTooMuch) {
     EXPECT_EQ(Run("replay " + name, kLimits).status, 2) << name;
   }
   ExpectRefused("marks.txtpb");
+  // Loops without events, in a schedule that may have a thousand million of them.
+  const std::string most = "9223372036854775807";
+  Write("loops.txtpb", head + "max_events: 1000000000\nprogram { repeat: \"" + most +
+                           "\" body { repeat: \"" + most + "\" body { repeat: \"" + most +
+                           "\" } } }\n");
+  ExpectRefused("loops.txtpb");
+  const Outcome together = Run("sweep loops.txtpb loops.txtpb --together --jobs 1", kLimits);
+  EXPECT_EQ(together.status, 2);
+  EXPECT_TRUE(together.err.starts_with("memreplay: loops.txtpb: line 4, ")) << together.err;
+  EXPECT_LT(together.seconds, 2);
 }
 
 TEST_F(HostileTest, TheMemoryLimitEndsWithOneLine) {
@@ -319,6 +336,18 @@ TEST_F(HostileTest, ReportsThatAreReadAgain) {
   const Outcome red = Run("diff sane.json red.json");
   EXPECT_EQ(red.status, 0) << red.err;
   EXPECT_NE(red.out.find("'?[31m'"), std::string::npos) << red.out;
+  // Numbers within 2^56 whose sum needs more than 64 bits.
+  std::string many;
+  const std::string row =
+      R"({"peak_reserved_bytes": "72057594037927936", "ooms": "7205759403792793"})";
+  for (int i = 0; i < 300; ++i) {
+    many += R"({"schema_version": 4, "command": "sweep", "file": "rank)" + std::to_string(i) +
+            R"(", "devices": [{"sweep": {"current": )" + row + R"(, "rows": [)" + row + "]}}]}\n";
+  }
+  Write("many.json", many);
+  const Outcome sum = Run("sweep many.json --together");
+  EXPECT_EQ(sum.status, 1) << sum.err;
+  EXPECT_NE(sum.out.find("; 2.00 EiB instead of 2.00 EiB in total"), std::string::npos) << sum.out;
 }
 
 // There are more than the 4 million events that are kept, at 40 bytes each.

@@ -1,0 +1,19 @@
+// Sums of numbers that a file may have made up.
+#ifndef MEMREPLAY_TRACE_VALUE_BOUNDED_H_
+#define MEMREPLAY_TRACE_VALUE_BOUNDED_H_
+
+#include <algorithm>
+#include <cstdint>
+
+namespace memreplay {
+
+// Limits a number, which a bad file may have made up, to 2^61 and -2^61.
+inline int64_t Bounded(int64_t number) {
+  constexpr int64_t kMax = int64_t{1} << 61;
+  return std::clamp(number, -kMax, kMax);
+}
+inline int64_t BoundedSum(int64_t a, int64_t b) { return Bounded(Bounded(a) + Bounded(b)); }
+
+}  // namespace memreplay
+
+#endif  // MEMREPLAY_TRACE_VALUE_BOUNDED_H_
