@@ -22,6 +22,7 @@ CHANGES = {
 JOB_CHANGES = {
     "gpt": ("", "ddp:GPT", "zero:AdamW:GPT:split", "fsdp:GPT:Block:split"),
     "replicated": ("", "ddp", "zero:AdamW", "fsdp:GPT:Block"),
+    "named_replicated": ("", "unread_output:GPT"),
     "network": ("", "zero:AdamW:Network", "fsdp:Network:Residual")}
 MIB = 1 << 20
 
