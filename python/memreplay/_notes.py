@@ -2,7 +2,7 @@
 optimizer begin and end, which addresses are parameters, gradients or the optimizer's state, and where the script
 changes the allocator's settings.
 
-A note makes no event. Its place is the number of allocations and frees that PyTorch has counted so far
+A note makes no event. Its place is the number of allocations and frees that PyTorch has made so far
 (torch.cuda.memory_stats(): "allocation.all.allocated" and "freed"), which is a position in the recording. The notes are
 written under one key of the snapshot, KEY, which PyTorch's own tools ignore (docs/formats.md).
 
@@ -80,11 +80,14 @@ class Notes:
     """Takes notes from start() to stop(), in this process.
 
     `watch(name, before, after)` calls after(module) when the module `name` has been imported. What is compiled after
-    that is seen.
+    that is seen. `count(device)` returns how many allocations and frees PyTorch has made; without it, PyTorch's
+    statistics are read for each note.
     """
 
-    def __init__(self, torch: Any, watch: Callable[[str, Any, Any], None]) -> None:
+    def __init__(self, torch: Any, watch: Callable[[str, Any, Any], None],
+                 count: Optional[Callable[[int], int]] = None) -> None:
         self.torch = torch
+        self._place = count or self._place_by_statistics
         self._rows: List[Tuple[int, int, int, int, int]] = []  # device, kind, place, name, address
         self._names: Dict[str, int] = {"": 0}
         self._devices: List[int] = [0]  # that have memory
@@ -218,7 +221,7 @@ class Notes:
 
     # Places and rows.
 
-    def _place(self, device: int) -> int:
+    def _place_by_statistics(self, device: int) -> int:
         counted = self.torch._C._cuda_memoryStats(device)["allocation"]["all"]
         return int(counted["allocated"]) + int(counted["freed"])
 

@@ -131,6 +131,13 @@ int memreplay_card_known(std::uint64_t address, std::size_t size) {
   const std::lock_guard<std::mutex> lock(d.mutex);
   return d.known.covers(address, size) ? 1 : 0;
 }
+const std::uint64_t* memreplay_card_allocator_calls(int card) {
+  using Counter = std::atomic<std::uint64_t>;
+  static_assert(Counter::is_always_lock_free && sizeof(Counter) == sizeof(std::uint64_t));
+  Device& d = device();
+  if (card < 0 || card >= d.count()) return nullptr;
+  return reinterpret_cast<const std::uint64_t*>(&d.allocator_calls[static_cast<std::size_t>(card)]);
+}
 void memreplay_card_answer(const void* bytes, std::size_t size) { AnswerNext(bytes, size); }
 void memreplay_card_answer_clear() { ForgetAnswers(); }
 

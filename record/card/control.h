@@ -33,6 +33,9 @@ MEMREPLAY_CARD_EXPORT void memreplay_card_forget(std::uint64_t address, std::siz
 MEMREPLAY_CARD_EXPORT int memreplay_card_read(std::uint64_t address, void* bytes, std::size_t size);
 // Returns 1 if all bytes of the range are known.
 MEMREPLAY_CARD_EXPORT int memreplay_card_known(std::uint64_t address, std::size_t size);
+// Returns where the number of allocations and frees of PyTorch's allocator on a card is counted,
+// for as long as the process runs; nullptr if there is no such card.
+MEMREPLAY_CARD_EXPORT const std::uint64_t* memreplay_card_allocator_calls(int card);
 // Provides the bytes for this thread's next copy of exactly `size` bytes from the card to the host;
 // several answers are used in order.
 MEMREPLAY_CARD_EXPORT void memreplay_card_answer(const void* bytes, std::size_t size);

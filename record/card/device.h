@@ -1,6 +1,7 @@
 // The state of this process' simulated GPUs, on which all entry points of NVIDIA's libraries act.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <deque>
@@ -59,6 +60,8 @@ struct Device {
     std::uint64_t now = 0, peak = 0;
   };
   std::vector<Allocated> allocated;
+  // Allocations and frees of PyTorch's allocator, by card. Python reads them from memory.
+  std::array<std::atomic<std::uint64_t>, kMaxCards> allocator_calls{};
 
   std::atomic<int> visible{-1};  // -1: not requested yet
 

@@ -103,6 +103,10 @@ class RecordTest(Case):
         self.assertEqual(run.status, 1, run.output)  # memory ran out, also if that counter was reset
         card, = run.process["cards"]
         self.assertEqual((int(card["peak_allocated"]), int(card["ooms"])), (1 << 30, 1))
+        snapshot = events.load(run.snapshot)
+        (notes,) = snapshot["memreplay"]["devices"]  # are where they belong though the counters were reset
+        counted = [event for event in snapshot["device_traces"][0] if event["action"] in ("alloc", "free_requested")]
+        self.assertEqual(notes["end"], len(counted))
 
     def test_own_recording(self):
         run = self.runs("own_recording.py", self.folder, figures_of="own_recording.py")

@@ -9,6 +9,7 @@ import sys
 from memreplay_record import frames
 
 _core = None
+_counters = {}  # index of a card -> where its allocator's calls are counted
 
 
 def give_up(settings, why):
@@ -46,6 +47,10 @@ def load(settings, torch_folder):
     core = ctypes.CDLL(settings.core, mode=ctypes.RTLD_GLOBAL)
     for name in ("memreplay_card_error", "memreplay_card_summary"):
         getattr(core, name).restype = ctypes.c_char_p
+    for name in ("memreplay_card_read", "memreplay_card_write"):
+        getattr(core, name).argtypes = [ctypes.c_uint64, ctypes.c_void_p, ctypes.c_size_t]
+    core.memreplay_card_known.argtypes = [ctypes.c_uint64, ctypes.c_size_t]
+    core.memreplay_card_allocator_calls.restype = ctypes.c_void_p
     installed = list(_installed())  # any package may have libraries that link NVIDIA's
     folders = [torch_folder, *(folder for folder, _ in installed)]
     folder = _stub_folder(settings, folders, [names for _, names in installed])
@@ -110,14 +115,12 @@ def summary():
 
 def read(address, host, size):
     """Copies `size` bytes of the simulated GPU's memory to the host address; unknown ones are 0."""
-    _core.memreplay_card_read(ctypes.c_uint64(address), ctypes.c_void_p(host),
-                              ctypes.c_size_t(size))
+    _core.memreplay_card_read(address, host, size)
 
 
 def write(address, host, size):
     """Copies `size` bytes from the host address to the simulated GPU's memory, where they are known from then on."""
-    _core.memreplay_card_write(ctypes.c_uint64(address), ctypes.c_void_p(host),
-                               ctypes.c_size_t(size))
+    _core.memreplay_card_write(address, host, size)
 
 
 def fill_with_zeros(address, size):
@@ -132,7 +135,16 @@ def forget(address, size):
 
 def known(address, size):
     """Returns whether a known operation wrote each byte since PyTorch handed the block out."""
-    return _core.memreplay_card_known(ctypes.c_uint64(address), ctypes.c_size_t(size)) != 0
+    return _core.memreplay_card_known(address, size) != 0
+
+
+def allocator_calls(index):
+    """Returns how many allocations and frees PyTorch's allocator has made on a card."""
+    counter = _counters.get(index)
+    if counter is None:
+        counter = ctypes.c_uint64.from_address(_core.memreplay_card_allocator_calls(index))
+        _counters[index] = counter
+    return counter.value
 
 
 def answer(content):

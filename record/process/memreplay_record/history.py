@@ -165,10 +165,13 @@ def _leave_problem(path, error):
 
 
 def _notes_for(torch, settings):
+    kind = notes.Notes if settings.notes else None
     if settings.survey:
         from memreplay_record.remedies import survey
-        return survey.SurveyingNotes(torch, on_import.watch)
-    return notes.Notes(torch, on_import.watch) if settings.notes else None
+        kind = survey.SurveyingNotes
+    if kind is None:
+        return None
+    return kind(torch, on_import.watch, card.allocator_calls if settings.core else None)
 
 
 def _proposals(seen, snapshot):

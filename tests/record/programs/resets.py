@@ -12,3 +12,4 @@ try:
 except torch.cuda.OutOfMemoryError:
     torch.cuda.reset_accumulated_memory_stats()
 assert torch.cuda.memory_stats()["num_ooms"] == 0
+torch.nn.Linear(8, 8).cuda()(torch.zeros(8, device="cuda"))

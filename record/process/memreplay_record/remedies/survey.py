@@ -241,11 +241,11 @@ class Seen:
 class SurveyingNotes(notes.Notes):
     """Notes that also look at the models and the optimizers."""
 
-    def __init__(self, torch, watch):
+    def __init__(self, torch, watch, count):
         self.seen = Seen(torch)
         self._made = {}  # id of an optimizer -> the Call that made it
         self._waiting = None  # a Model that ran in evaluation with gradients, while no backward followed
-        super().__init__(torch, watch)
+        super().__init__(torch, watch, count)
         on_import.after("transformers.generation.utils", self._see_generation)
         optimizer = torch.optim.Optimizer
         optimizer.zero_grad = self._noting_zero_grad(optimizer.zero_grad)

@@ -62,24 +62,35 @@ def state(tensor):
         return TRUE
     if not card.known(tensor.data_ptr(), size):
         return UNKNOWN
-    return ASSUMED if tensor.untyped_storage().data_ptr() in _assumed else TRUE
+    return ASSUMED if _assumed and tensor.untyped_storage().data_ptr() in _assumed else TRUE
 
 
-def _like(buffer, tensor):
-    return torch.empty(0, dtype=tensor.dtype).set_(
-        buffer.untyped_storage(), 0, tensor.size(), tensor.stride())
+def _like(tensor):
+    """Returns a CPU tensor of the same shape and strides, of any values."""
+    return torch.empty_strided(tensor.size(), tensor.stride(), dtype=tensor.dtype)
+
+
+def _copy(tensor, size):
+    """Returns a CPU tensor with the `size` bytes that a tensor of the simulated GPU extends over."""
+    copy = _like(tensor)
+    if size:
+        card.read(tensor.data_ptr(), copy.data_ptr(), size)
+    return copy
 
 
 def twin(tensor):
     """Returns a CPU tensor of the same shape, strides and bytes, with a storage of its own."""
-    size = extent(tensor)
-    buffer = torch.empty(max(size, 1), dtype=torch.uint8)
-    if size:
-        card.read(tensor.data_ptr(), buffer.data_ptr(), size)
-    result = _like(buffer, tensor)
+    result = _copy(tensor, extent(tensor))
     if tensor.is_conj():
         result = result.conj()
     return result.neg() if tensor.is_neg() else result
+
+
+def _lies_like(values, tensor):
+    """Returns whether the bytes of `values` are those that the tensor will have."""
+    return values.dtype is tensor.dtype and values.is_cpu and values.layout is torch.strided and \
+        values.size() == tensor.size() and values.stride() == tensor.stride() and \
+        not values.is_conj() and not values.is_neg()
 
 
 def write(tensor, values, how_true):
@@ -87,20 +98,16 @@ def write(tensor, values, how_true):
     size = extent(tensor)
     if size == 0:
         return
-    block = tensor.untyped_storage().data_ptr()
-    if size == tensor.numel() * tensor.element_size():
-        buffer = torch.empty(size, dtype=torch.uint8)
-    else:  # there are gaps, which stay what they are
+    if size != tensor.numel() * tensor.element_size():  # there are gaps, which stay what they are
         how_true = min(how_true, state(tensor))
-        buffer = twin(tensor).untyped_storage()
-        buffer = torch.empty(0, dtype=torch.uint8).set_(buffer)
-    _like(buffer, tensor).copy_(values)
-    card.write(tensor.data_ptr(), buffer.data_ptr(), size)
-    if how_true == TRUE:
-        if _assumed and size >= tensor.untyped_storage().nbytes():
-            _assumed.discard(block)
-    else:
-        _assumed.add(block)
+        values = _copy(tensor, size).copy_(values)
+    elif not _lies_like(values, tensor):
+        values = _like(tensor).copy_(values)
+    card.write(tensor.data_ptr(), values.data_ptr(), size)
+    if how_true != TRUE:
+        _assumed.add(tensor.untyped_storage().data_ptr())
+    elif _assumed and size >= tensor.untyped_storage().nbytes():
+        _assumed.discard(tensor.untyped_storage().data_ptr())
 
 
 def assume_as_is(tensor):

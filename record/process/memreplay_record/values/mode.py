@@ -64,12 +64,14 @@ def _tensors(values, found):
     """Appends the tensors among arguments: themselves, and in lists, tuples and dicts."""
     for value in values:
         kind = type(value)
-        if kind in _SCALARS:
-            continue
-        if isinstance(value, torch.Tensor):
-            if kind not in _PLAIN or value.layout is not torch.strided:
+        if kind in _PLAIN:
+            if value.layout is not torch.strided:
                 raise _Skip
             found.append(value)
+        elif kind in _SCALARS:
+            continue
+        elif isinstance(value, torch.Tensor):
+            raise _Skip
         elif isinstance(value, (list, tuple)):
             _tensors(value, found)
         elif isinstance(value, dict):
@@ -293,11 +295,11 @@ class _Values(TorchFunctionMode):
                     twins[id(tensor)] = memory.twin(tensor)
             except (_Skip, RuntimeError):
                 twins = None
-        blocks = {tensor.untyped_storage().data_ptr() for tensor in on_card}
         result = call(*args, **kwargs)
         if _on_card(result) and not memory.is_small(result):
             self._fill_with_zeros(func, result)
         elif twins is not None:
+            blocks = set() if result is None else {tensor.untyped_storage().data_ptr() for tensor in on_card}
             self._twice(func, args, kwargs, twins, how_true, result, blocks)
         else:
             for tensor in on_card:

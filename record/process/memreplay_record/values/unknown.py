@@ -23,16 +23,23 @@ class Policy:
         self.fraction = settings.dynamic_fraction
         self.limit = settings.unknown_limit
         self.asked = {}  # (place, what) -> [times, answer]
+        self.numbers = {}  # dtype -> the stand-in of a tensor of one element
 
     def fill(self, tensor):
         """Gives a small unknown tensor a stand-in."""
         count = tensor.numel()
+        if count == 1 and tensor.dtype in self.numbers:
+            memory.write(tensor, self.numbers[tensor.dtype].reshape(tensor.size()), memory.ASSUMED)
+            return
         if tensor.dtype.is_floating_point or tensor.dtype.is_complex:
             steps = torch.arange(1, count + 1, dtype=torch.float64)
             values = (steps * _GOLDEN) % 1.0
         else:
             values = torch.zeros(count)
-        memory.write(tensor, values.reshape(tensor.size()).to(tensor.dtype), memory.ASSUMED)
+        values = values.reshape(tensor.size()).to(tensor.dtype)
+        if count == 1:
+            self.numbers[tensor.dtype] = values
+        memory.write(tensor, values, memory.ASSUMED)
 
     def size(self, most):
         return math.ceil(most * self.fraction)
