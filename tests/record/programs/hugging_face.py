@@ -1,5 +1,5 @@
 """Trains models of Transformers, from configurations (nothing is downloaded):
-hugging_face.py gpt2|eager|checkpointed|llama|lora|generate|offloaded|loop|freed|decode|last"""
+hugging_face.py gpt2|eager|checkpointed|llama|lora|generate|offloaded|static|loop|freed|decode|last"""
 import os
 import sys
 import tempfile
@@ -87,7 +87,7 @@ elif kind == "lora":
     model = get_peft_model(llama(), LoraConfig(r=8, target_modules=["q_proj", "v_proj"]))
     train(model)
 else:
-    more = {"cache_implementation": "offloaded"} if kind == "offloaded" else {}
+    more = {"cache_implementation": kind} if kind in ("offloaded", "static") else {}
     model = llama().to("cuda", torch.bfloat16).eval()
     for sampled in (False, True):
         prompt = torch.randint(1, 8000, (4, 64), device="cuda")

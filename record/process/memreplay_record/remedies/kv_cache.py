@@ -1,26 +1,30 @@
-"""Keys and values of generate() of Transformers on the host, of which a layer at a time is on the GPU.
-
-A static cache is not proposed: Transformers 4.51 reads its length from its values, which a simulated GPU keeps only for
-tensors of up to 64 KiB.
-"""
+"""The cache of keys and values of generate() of Transformers: on the host, or of its full size from the start."""
 import functools
 
 from memreplay_record import on_import
 from memreplay_record.remedies import reads
 from memreplay_record.remedies.change import Proposal
 
-NAME = "kv_cache"
-_ADDED = "cache_implementation='offloaded'"
+NAME = "kv_cache"  # kv_cache:static; without an argument the one on the host, of which a layer at a time is on the GPU
+_ON_HOST, _STATIC = "offloaded", "static"
 
 
 def propose(seen):
     call = seen.generation
-    if call is not None:
-        yield Proposal(
-            NAME, "keys and values of generate() on the host",
-            [call.call_of("generate", lambda node: reads.with_argument(node, _ADDED)) or
-             f"model.generate(..., {_ADDED})"],
-            cost="the cache goes over PCIe with each token", cost_rank=2.5, place=call.place, preserves_text="the same")
+    if call is None:
+        return
+    yield Proposal(
+        NAME, "keys and values of generate() on the host", _lines(call, _ON_HOST),
+        cost="the cache goes over PCIe with each token", cost_rank=2.5, place=call.place, preserves_text="the same")
+    yield Proposal(
+        f"{NAME}:{_STATIC}", "keys and values of generate() in one place from the start", _lines(call, _STATIC),
+        cost="Transformers then compiles the model, for minutes, and generates faster", cost_rank=2, place=call.place,
+        preserves_text="the same up to rounding", named_only=True)
+
+
+def _lines(call, implementation):
+    added = f"cache_implementation='{implementation}'"
+    return [call.call_of("generate", lambda node: reads.with_argument(node, added)) or f"model.generate(..., {added})"]
 
 
 def apply(change, argument):
@@ -32,7 +36,7 @@ def apply(change, argument):
         @functools.wraps(generate)
         def generating(model, *args, **kwargs):
             meet()
-            return generate(model, *args, **{**kwargs, "cache_implementation": "offloaded"})
+            return generate(model, *args, **{**kwargs, "cache_implementation": argument or _ON_HOST})
 
         module.GenerationMixin.generate = generating
 
