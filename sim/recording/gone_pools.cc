@@ -17,6 +17,9 @@ namespace {
 // Limits of the search for one device's pools.
 constexpr size_t kMaxReplays = 400;
 constexpr size_t kMaxEvents = 20'000'000;
+// A guess is replayed up to where it diverges. To prepare all events for that costs as much as to
+// replay one in so many.
+constexpr size_t kPreparedPerReplayed = 8;
 constexpr uint16_t kMaxPools = 8;  // of the former ones at a time
 
 bool IsRelease(EventKind kind) {
@@ -85,8 +88,10 @@ class Search {
   Tried Try(Guess guess) {
     const Schedule schedule = Schedule::Build(trace_, device_, PoolsOf(guess));
     ++replays_;
-    replayed_events_ += events().size();
-    return {std::move(guess), FollowRecording(schedule, config_, profile_)};
+    RecordingFollowed followed = FollowRecording(schedule, config_, profile_);
+    const size_t all = events().size();
+    replayed_events_ += std::min<size_t>(followed.until_event + all / kPreparedPerReplayed, all);
+    return {std::move(guess), std::move(followed)};
   }
 
   static bool IsFurther(const Tried& a, const Tried& b) {

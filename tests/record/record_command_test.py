@@ -59,6 +59,14 @@ class RecordCommandTest(Case):
         told = " ".join(run.process["replays"][0]["notes"])
         self.assertEqual("assumed to belong to private pools" in told, older_than("2.13"), told)
 
+    def test_many_pools_that_are_gone(self):
+        """Each released segment is a guess, and there are many events after those that decide it."""
+        run = self.record("tried_pools.py", flags=["--no-values"])
+        self.assertEqual(run.status, 0, run.output)
+        (replay,) = run.process["replays"]
+        self.assertTrue(replay["agrees"], replay["sentence"])
+        self.assertEqual("assumed to belong to private pools" in " ".join(replay["notes"]), older_than("2.13"))
+
     def test_settings_that_are_rejected(self):
         """A script that goes on after PyTorch rejected its settings has no fault."""
         run = self.record("rejected_settings.py")
