@@ -130,21 +130,6 @@ class RecordTest(Case):
         self.assertEqual((run.status, run.process["error"]), (1, "OutOfMemoryError"), run.output)
         self.holds(run, "oom.py forward")
 
-    def test_compiler_that_nothing_needs(self):
-        """PyTorch's compiler is imported only where something is compiled. The stacks do not show that."""
-        traces, always = [], not Setting.torch.startswith("2.6.")
-        for when, imported in (("never", always), ("first", True), ("last", always)):
-            run = self.record("late_compiler.py", when, name=when)
-            self.assertEqual(run.status, 0, run.output)
-            self.assertIn(f"the compiler was imported: {imported}\n", run.output)
-            traces.append([(event["action"], event["addr"], event["size"],
-                            [(frame["filename"], frame["name"], frame["line"]) for frame in event["frames"]])
-                           for event in events.load(run.snapshot)["device_traces"][0]])
-        never, first, last = traces
-        self.assertTrue(any(name == "_fn" for _, _, _, stack in never for _, name, _ in stack))
-        self.assertEqual(never, first)
-        self.assertEqual(never, last[:len(never)])
-
     def extension(self, name):
         built = pathlib.Path(Setting.memreplay).parent.parent  # bin/cli, or bin/tests/record
         return str(next(built.glob(f"**/extension/{name}")))

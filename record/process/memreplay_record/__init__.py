@@ -61,9 +61,6 @@ def _after_torch(torch, settings):
     recording.changes = changes
     from memreplay_record import compilations
     recording.compilations = compilations.begin()
-    if settings.core:
-        from memreplay_record import compiler
-        compiler.begin(torch)
     if settings.core and settings.fast_init:
         from memreplay_record import fast_init
         fast_init.begin(torch)
