@@ -12,6 +12,7 @@ import subprocess
 import sys
 import textwrap
 import time
+import unittest.mock
 
 from recorded import Case, Recorded, Setting, main
 
@@ -118,6 +119,14 @@ class RecordAbuseTest(Case):
             kept = [torch.empty(1, device="cuda") for _ in range(1000)]
             resource.setrlimit(resource.RLIMIT_FSIZE, (16384, 16384))""", 1,
                   "^the recording of process [0-9]+ could not be written: OSError: .*File too large$")
+
+    def test_reasons_are_one_line(self):
+        self.lost("""
+            import pickle
+            def fail(*arguments):
+                raise ValueError("\\x1b[31mred\\nmore")
+            pickle.dump = fail""", 1,
+                  r"^the recording of process [0-9]+ could not be written: ValueError: \?\[31mred\?more$")
 
     def test_empty_environment(self):
         self.recorded("""
@@ -302,6 +311,51 @@ class RecordAbuseTest(Case):
         (package / "version.py").write_text("__version__ = '2.6.0+cpu'\ncuda = None\n", encoding="utf-8")
         self.unusable("torch is a PyTorch without CUDA; install a CUDA build of torch",
                       {"PYTHONPATH": str(package.parent)})
+
+    def fake_torch(self, version):
+        """Returns the folder of a package that says it is this release of PyTorch, with CUDA."""
+        package = pathlib.Path(self.folder, "cache", "packages", "torch")
+        (package / "lib").mkdir(parents=True)
+        (package / "lib/libtorch_cuda.so").write_bytes(b"")
+        (package / "__init__.py").write_text(f"__version__ = {version!r}\n", encoding="utf-8")
+        return str(package.parent)
+
+    def test_torch_that_is_too_old(self):
+        self.unusable("PyTorch 1.13.1\\+cu117 is too old; record needs 2.1 or later",
+                      {"PYTHONPATH": self.fake_torch("1.13.1+cu117")})
+
+    def test_torch_that_is_newer_than_all_that_are_known(self):
+        self.recorded("torch.__version__ = '2.99.0'", 0)
+
+    def test_python_that_is_too_old(self):
+        """One that a script starts is left alone; if the script itself runs on it, one line says so."""
+        home = pathlib.Path(self.folder, "cache", "old")
+        subprocess.run([Setting.python, "-m", "venv", "--without-pip", str(home)], check=True)
+        packages, = home.glob("lib/python*/site-packages")
+        (packages / "pretends.pth").write_text("import sys; sys.version_info = (3, 7, 16, 'final', 0)\n",
+                                               encoding="utf-8")
+        old = str(home / "bin/python")
+        self.recorded(f"""
+            import subprocess
+            done = subprocess.run([{old!r}, "-c", "import sys; sys.exit(sys.version_info[1])"], capture_output=True)
+            raise SystemExit(done.returncode if done.stderr == b"" else 1)""", 7)
+        os.unlink(os.path.join(self.folder, "snapshot.pickle"))
+        with unittest.mock.patch.object(Setting, "python", old):
+            self.lost("raise SystemExit(5)", 5,
+                      "^the recording of process [0-9]+ could not be written: Python 3.7 is too old; "
+                      "record needs 3.8 or later$", uses="import torch\n",
+                      environment={"PYTHONPATH": self.fake_torch("1.13.1")})
+
+    def test_words_that_are_no_text(self):
+        """What a script is called with, or says when it fails, need not be UTF-8."""
+        script = self.write("import sys\nraise ValueError(sys.argv[1])")
+        done = subprocess.run(
+            [Setting.memreplay, "record", "--json", "--python", Setting.python, "--card", "rtx-4090", "-o",
+             os.path.join(self.folder, "snapshot.pickle"), script, b"\xff\x1b[31m"],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=300, check=False)
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertEqual(self.left(), ["snapshot.pickle"], done.stderr)
+        self.assertIn("ValueError", json.loads(done.stdout)["processes"][0]["error"])
 
 
 if __name__ == "__main__":

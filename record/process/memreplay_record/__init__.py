@@ -45,6 +45,9 @@ def _before_torch(spec, settings):
 
 
 def _after_torch(torch, settings):
+    if torch.__version__.startswith(("0.", "1.")):
+        from memreplay_record import card
+        card.give_up(settings, f"PyTorch {torch.__version__} is too old; record needs 2.1 or later")
     from memreplay_record import history
     changes = None
     if settings.remedies:

@@ -106,8 +106,8 @@ class History:
             return  # a worker of torch.compile, say
         with open(path + ".pickle", "wb") as file:
             pickle.dump(snapshot, file)
-        with open(path + ".json.part", "w", encoding="utf-8") as file:
-            json.dump(self._summary(), file)
+        with open(path + ".json.part", "w", encoding="utf-8", errors="replace") as file:  # words may be no text
+            json.dump(self._summary(), file, ensure_ascii=False)
         os.rename(path + ".json.part", path + ".json")
 
     def _summary(self):
