@@ -109,21 +109,12 @@ class Installation {
     for (const WantedSymbol& symbol : object.wanted) {
       if (FamilyOfFunction(symbol.name) != nullptr) by_name_.insert(symbol.name);
     }
-    std::vector<std::string> needed;
     for (const std::string& library : object.needed) {
-      if (!collects(library)) continue;
-      needed.push_back(library);
-      libraries_[library];
+      if (collects(library)) libraries_[library];
     }
     for (const WantedSymbol& symbol : object.wanted) {
-      if (!symbol.library.empty()) {
-        if (collects(symbol.library)) libraries_[symbol.library][symbol.name] = symbol.version;
-        continue;
-      }
-      const LibraryFamily* family = FamilyOfFunction(symbol.name);
-      if (family == nullptr) continue;
-      for (const std::string& library : needed) {
-        if (FamilyOfLibrary(library) == family) libraries_[library].emplace(symbol.name, "");
+      if (!symbol.library.empty() && collects(symbol.library)) {
+        libraries_[symbol.library][symbol.name] = symbol.version;
       }
     }
     if (name == "libc10_cuda.so") take_names(path);
