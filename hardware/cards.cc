@@ -526,6 +526,10 @@ std::optional<Card> FindCard(std::string_view text, std::string* error) {
   return card;
 }
 
+bool SharesHostMemory(const Card& card) {
+  return card.capability == 87 || card.capability == 110 || card.capability == 121;
+}
+
 const Capability& CapabilityOf(const Card& card) {
   static constexpr Capability kNone;
   for (const Capability& capability : kCapabilities) {
@@ -536,7 +540,7 @@ const Capability& CapabilityOf(const Card& card) {
 
 Rates RatesOf(const Card& card) {
   Rates rates;
-  const bool is_shared = IsSlice(card) || card.group == "Unified memory and Jetson";
+  const bool is_shared = IsSlice(card) || SharesHostMemory(card);
   if (is_shared || card.clock_khz == 0 || card.memory_clock_khz == 0) return rates;
   const Capability& capability = CapabilityOf(card);
   const double clocks = card.multiprocessors * 1e3 * card.clock_khz;

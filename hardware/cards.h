@@ -87,6 +87,10 @@ std::optional<Card> FindCard(std::string_view text, std::string* error);
 // Returns all GPUs by group, and within a group by age and size.
 const std::vector<Card>& AllCards();
 
+// Returns whether the GPU's memory is the host's: one pool serves both. That is so of Orin (8.7),
+// Thor (11.0) and GB10 (12.1): github.com/sgl-project/sglang/pull/10075 (2025).
+bool SharesHostMemory(const Card& card);
+
 // Returns a zero Capability if the table does not have that of `card`.
 const Capability& CapabilityOf(const Card& card);
 

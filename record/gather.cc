@@ -87,8 +87,9 @@ absl::StatusOr<proto::RecordedProcess> ParseRecordedProcess(std::string_view jso
     const int64_t used =
         i < process.card().cards_size() ? process.card().cards(i).peak_used() : int64_t{0};
     card.set_outside(std::max<int64_t>(used - card.peak_reserved(), 0));
+    const auto& pinned = process.card().pinned();
     card.set_spare(card.capacity() - process.card().reserve() - card.peak_reserved() -
-                   card.outside());
+                   card.outside() - (i == 0 && pinned.from_gpu() != 0 ? pinned.peak() : 0));
   }
   if (process.rank() >= 0) process.set_name(StrCat("rank ", process.rank()));
   return process;

@@ -50,6 +50,12 @@ def tensors(value: Any, tensor: type, depth: int = 0) -> Iterator[Any]:
             yield from tensors(one, tensor, depth + 1)
 
 
+def settings_at_start(torch: Any) -> str:
+    """Returns the allocator's settings as the environment has them, by the variables that this release reads."""
+    known = _VARIABLES if hasattr(torch._C, "_accelerator_setAllocatorSettings") else _VARIABLES[:1]
+    return next((os.environ[name] for name in known if name in os.environ), "")
+
+
 class _Open:
     """A module whose forward() runs."""
 
@@ -193,16 +199,12 @@ class Notes:
         @functools.wraps(setter)
         def noted(settings: str) -> Any:
             if not self._settings:
-                self._settings.append(self._settings_in_force())
+                self._settings.append(settings_at_start(self.torch))
             try:
                 return setter(settings)  # what it refuses, it may apply in part
             finally:
                 self._note_settings(settings)
         return noted
-
-    def _settings_in_force(self) -> str:
-        known = _VARIABLES if hasattr(self.torch._C, "_accelerator_setAllocatorSettings") else _VARIABLES[:1]
-        return next((os.environ[name] for name in known if name in os.environ), "")
 
     def _note_settings(self, settings: str) -> None:
         if not self._ready():

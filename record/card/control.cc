@@ -33,6 +33,7 @@ void WritePinned(const Device& d, Json* json) {
   json->key("pinned").open('{').key("peak").value(pinned.peak());
   json->key("blocks").value(pinned.peak_blocks()).key("refused").value(d.refused_pins);
   if (d.settings.host_memory < kMaxHostBytes) json->key("limit").value(d.settings.host_memory);
+  json->key("from_gpu").value(std::uint64_t{d.shares_host_memory() ? 1U : 0U});
   json->key("lines").open('[');
   for (std::size_t i = 0; i < pinned.peak_lines().size(); ++i) {
     const Pinned::Line& line = pinned.peak_lines()[i];

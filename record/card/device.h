@@ -79,6 +79,10 @@ struct Device {
   Progress* const progress;
 
   int count() const { return static_cast<int>(cards.size()); }
+  // Returns whether pinned memory of the host comes out of the memory of the first card.
+  bool shares_host_memory() const {
+    return settings.card.has_value() && SharesHostMemory(*settings.card);
+  }
   // Returns how many cards CUDA_VISIBLE_DEVICES makes visible: as many as it names at the first
   // call, whatever their numbers, so that a script that names its machine's third GPU can run.
   int visible_count();

@@ -96,8 +96,10 @@ void AppendPinned(const proto::RecordedProcess& process, std::string* text) {
   std::string row = StrCat(FormatSizeExactly(pinned.peak()), " of host memory at the peak, in ",
                            FormatCount(pinned.blocks(), "block"));
   if (pinned.refused() > 0) {
-    StrAppend(&row, "; HOST MEMORY RAN OUT: ", FormatCount(pinned.refused(), "request"),
-              " exceeded the ", FormatSize(pinned.limit()), " of --host-memory");
+    StrAppend(
+        &row, "; HOST MEMORY RAN OUT: ", FormatCount(pinned.refused(), "request"), " exceeded ",
+        pinned.limit() > 0 ? StrCat("the ", FormatSize(pinned.limit()), " of --host-memory")
+                           : std::string("what the GPU, whose memory is the host's, had left"));
   } else if (pinned.limit() > 0) {
     StrAppend(&row, "; it fits, ", FormatSize(pinned.limit() - pinned.peak()), " of the ",
               FormatSize(pinned.limit()), " of --host-memory to spare");
@@ -113,7 +115,13 @@ void AppendPinned(const proto::RecordedProcess& process, std::string* text) {
   if (pinned.unrounded_peak() > 0 && pinned.unrounded_peak() < pinned.peak()) {
     StrAppend(&row, "; with pinned_max_round_threshold_mb:1 (PyTorch 2.13 and newer) ",
               FormatSize(pinned.unrounded_peak()));
+  } else if (!pinned.unmodelled().empty()) {
+    StrAppend(&row, "; what pinned_max_round_threshold_mb:1 would change is unknown, because ",
+              CleanText(pinned.unmodelled()), " is not modelled");
   }
+  StrAppend(&row,
+            pinned.from_gpu() != 0 ? "; it comes out of the GPU's memory, which is the host's" : "",
+            "; unpinned memory and other processes are not counted");
   AddRow(text, "pinned", row);
   std::sort(lines.begin(), lines.end(), [](const auto& a, const auto& b) {
     return std::make_tuple(-a.held(), a.place()) < std::make_tuple(-b.held(), b.place());

@@ -251,6 +251,16 @@ class RecordTest(Case):
                                         environment={"PYTORCH_CUDA_ALLOC_CONF": conf}).process["card"]["pinned"]
                     self.assertEqual(tried["peak"], pinned["unrounded_peak"])
                     self.assertEqual(tried["unrounded_peak"], tried["peak"])
+        if not older_than("2.13"):
+            # Two other ways to write it, and a setting that is not modelled.
+            own = "pinned_max_round_threshold_mb:8 , pinned_max_round_threshold_mb : 1"
+            tried = self.record("pinned_copies.py", "1", environment={"PYTORCH_ALLOC_CONF": own}).process
+            self.assertEqual(tried["card"]["pinned"]["unrounded_peak"], tried["card"]["pinned"]["peak"])
+            run = self.record("pinned_copies.py", "1", environment={
+                "PYTORCH_CUDA_ALLOC_CONF": "pinned_reserve_segment_size_mb:64"})
+            pinned = run.process["card"]["pinned"]
+            self.assertEqual(pinned["unmodelled"], "pinned_reserve_segment_size_mb")
+            self.assertEqual(int(pinned["unrounded_peak"]), 0)
 
     def test_host_memory(self):
         run = self.record("pinned_copies.py", "1", flags=["--host-memory", "100MiB"])
@@ -258,6 +268,19 @@ class RecordTest(Case):
         pinned = run.process["card"]["pinned"]
         self.assertEqual(int(pinned["limit"]), 100 << 20)
         self.assertGreater(int(pinned["refused"]), 0)
+
+    def test_memory_that_the_gpu_shares_with_the_host(self):
+        """What is pinned is missing on the GPU."""
+        for card, shares in (("orin-nano-8gb", True), ("rtx-4060", False)):
+            with self.subTest(card):
+                run = self.record("pinned_and_taken.py", card=card)
+                self.assertEqual(run.status, 0, run.output)
+                self.assertIn(f"integrated {int(shares)} missing {int(shares) << 30}", run.output)
+                figures, pinned = run.process["cards"][0], run.process["card"]["pinned"]
+                self.assertEqual(int(pinned["from_gpu"]), int(shares))
+                self.assertEqual(int(figures["capacity"]) - int(figures["spare"]) - int(run.process["card"]["reserve"]),
+                                 int(figures["peak_reserved"]) + int(figures["outside"]) + (int(shares) << 30))
+                self.assertEqual("out of memory" in run.output, shares)
 
     def test_one_rank_of_a_job(self):
         flags = ["--ranks", "8", "--rank", "3", "--nccl", "256MiB"]

@@ -41,8 +41,9 @@ bool AttributeOf(const Settings& settings, int attribute, int* value) {
       case 14: return 512;  // texture alignment
       case 15: return 1;    // copies overlap
       case 16: return card.multiprocessors;
-      case 19: return 1;  // maps host memory
-      case 31: return 1;  // concurrent kernels
+      case 18: return SharesHostMemory(card) ? 1 : 0;  // integrated
+      case 19: return 1;                               // maps host memory
+      case 31: return 1;                               // concurrent kernels
       case 36: return card.memory_clock_khz;
       case 37: return card.memory_bus_bits;
       case 38: return card.l2_bytes;
@@ -107,7 +108,8 @@ void FillProperties(const Settings& settings, int cuda, int index, void* propert
   put(360, card.capability / 10), put(364, card.capability % 10);
   put_size(368, 512), put_size(376, 32);
   put(at_13 ? 384 : 388, card.multiprocessors);
-  put(at_13 ? 392 : 400, 1);  // canMapHostMemory
+  put(at_13 ? 388 : 396, SharesHostMemory(card) ? 1 : 0);  // integrated
+  put(at_13 ? 392 : 400, 1);                               // canMapHostMemory
   if (!at_13) put(348, card.clock_khz), put(384, 1), put(608, card.memory_clock_khz);
   const std::size_t shift = at_13 ? 16 : 0;
   put(576 - shift, 1);          // concurrentKernels

@@ -1,6 +1,7 @@
 // The CUDA runtime: memory of the card and of the host, and copies.
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include "record/card/api/cuda_errors.h"
@@ -125,11 +126,14 @@ ENTRY(int, cudaMemcpyToSymbolAsync, const void*, const void*, std::size_t, std::
 bool add_host_range(Device* d, std::uint64_t address, const HostRange& range) {
   if (range.is_pinned) {
     const std::uint64_t limit = d->settings.host_memory;
-    if (range.size > limit || d->pinned.now() > limit - range.size) {
+    std::uint64_t left = limit - std::min(limit, d->pinned.now());
+    if (d->shares_host_memory()) left = std::min(left, d->cards[0].free_bytes());
+    if (range.size > left) {
       ++d->refused_pins;
       return false;
     }
     d->pinned.Add(range.size, range.is_torchs);
+    if (d->shares_host_memory()) d->cards[0].external(static_cast<std::int64_t>(range.size));
   }
   d->host[address] = range;
   return true;
@@ -143,6 +147,7 @@ std::uint64_t remove_host_range(Device* d, std::uint64_t address) {
   d->host.erase(found);
   if (range.is_pinned) {
     d->pinned.Remove(range.size, range.is_torchs);
+    if (d->shares_host_memory()) d->cards[0].external(-static_cast<std::int64_t>(range.size));
     if (range.is_torchs && PinnedFree() == 0) d->pinned.Emptied();
   }
   return range.size;

@@ -58,8 +58,8 @@ def _after_torch(torch, settings):
             from memreplay_record import card
             card.give_up(settings, str(error))
     if settings.core:
-        from memreplay_record import card
-        card.follow_pinned(os.environ.get("PYTORCH_CUDA_ALLOC_CONF", ""))  # whose first request initialises CUDA
+        from memreplay_record import card, notes
+        card.follow_pinned(notes.settings_at_start(torch))  # whose first request initialises CUDA
     recording = history.begin(torch, settings)
     recording.changes = changes
     from memreplay_record import compilations

@@ -70,13 +70,27 @@ TEST(RenderRecord, ReportsPinnedMemoryByLine) {
       "  pinned             64.0 MiB (67,108,864 bytes) of host memory at the peak, in 1 block; it "
       "fits, 960 MiB of the 1.00 GiB of --host-memory to spare; PyTorch, which rounds requests up "
       "and keeps freed blocks, needed it for 33.0 MiB; with pinned_max_round_threshold_mb:1 "
-      "(PyTorch 2.13 and newer) 33.0 MiB\n"
+      "(PyTorch 2.13 and newer) 33.0 MiB; unpinned memory and other processes are not counted\n"
       "  - train.py:12: 33.0 MiB requested, 64.0 MiB pinned in 1 block\n"))
       << RenderRecord(report).text;
   pinned.set_refused(2);
   EXPECT_TRUE(absl::StrContains(RenderRecord(report).text,
                                 "in 1 block; HOST MEMORY RAN OUT: 2 requests exceeded the 1.00 GiB "
                                 "of --host-memory; "));
+  pinned.set_limit(0);
+  pinned.set_from_gpu(1);
+  pinned.set_unrounded_peak(0);
+  pinned.set_unmodelled("pinned_reserve_segment_size_mb");
+  const std::string shared = RenderRecord(report).text;
+  EXPECT_TRUE(absl::StrContains(
+      shared, "2 requests exceeded what the GPU, whose memory is the host's, had left; "))
+      << shared;
+  EXPECT_TRUE(absl::StrContains(
+      shared,
+      "; what pinned_max_round_threshold_mb:1 would change is unknown, because "
+      "pinned_reserve_segment_size_mb is not modelled; it comes out of the GPU's memory, which is "
+      "the host's; unpinned memory and other processes are not counted\n"))
+      << shared;
   pinned.set_refused(0);
   pinned.set_limit(0);
   pinned.set_peak(1 << 20);
