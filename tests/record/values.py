@@ -66,7 +66,8 @@ def main():
         key = f"--batch={values[2]}"
         answers = [run(memreplay, "advise", "--json", key, *some) for some in (files[:2], files)]
         if any(not answer.stdout for answer in answers):
-            print(f"| {name} | {', '.join(map(str, values))} | {answers[0].stderr.strip()} |", flush=True)
+            said = "".join(answer.stderr for answer in answers).strip()
+            print(f"| {name} | {', '.join(map(str, values))} | {said} |", flush=True)
             for each in errors.values():
                 each.append(1)
             return
