@@ -295,7 +295,7 @@ TEST_F(CardTest, PinsUpToALimit) {
   std::vector<char> own(20 * kMiB);
   EXPECT_EQ(call("cudaHostRegister", static_cast<void*>(own.data()), own.size(), 0u), 0);
   EXPECT_NE(summary().find(R"("pinned": {"peak": 54525952, "blocks": 2, "refused": 1, )"
-                           R"("limit": 67108864, "lines": []})"),
+                           R"("limit": 67108864, "from_gpu": 0, "lines": []})"),
             std::string::npos)
       << summary();
   EXPECT_EQ(call("cudaFreeHost", first), 0);
