@@ -17,6 +17,15 @@ std::string FirstLine(std::string_view text) {
   return CleanText(text.substr(0, text.find('\n')), kMaxFaultLength);
 }
 
+// Returns "ValueError: too large (train.py:33)"; an exception need not have a message.
+std::string ErrorOf(const proto::RecordedProcess& process) {
+  const std::string message = FirstLine(process.error_text());
+  const std::string& place = process.error_place();
+  const std::string line = CleanText(place.substr(place.rfind('/') + 1));
+  return StrCat(CleanText(process.error()), message.empty() ? "" : StrCat(": ", message),
+                line.empty() ? "" : StrCat(" (", line, ")"));
+}
+
 // Returns a hint about one process that runs as a rank of a job (record/card/api/nccl_values.cc).
 std::string HintOfLoneRank(const proto::RecordedProcess& process) {
   for (const auto& assumption : process.card().assumptions()) {
@@ -39,8 +48,7 @@ void FindRecordFaults(proto::RecordReport* report) {
       report->add_faults(StrCat(name, "out of memory ", FormatCount(process.ooms(), "time")));
     }
     if (!process.error().empty()) {
-      report->add_faults(StrCat(name, CleanText(process.error()), ": ",
-                                FirstLine(process.error_text()),
+      report->add_faults(StrCat(name, ErrorOf(process),
                                 process.ooms() > 0 ? std::string() : HintOfLoneRank(process)));
     }
     for (const proto::RecordedReplay& replay : process.replays()) {

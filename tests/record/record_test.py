@@ -333,7 +333,7 @@ class RecordTest(Case):
         run = self.record("fails.py")
         self.assertEqual((run.status, run.answer["exit_status"]), (1, 1))
         self.assertEqual(run.process["error"], "ValueError")
-        self.assertIn("this program fails", run.answer["faults"][0])
+        self.assertRegex(run.answer["faults"][0], r"^ValueError: this program fails \(fails\.py:\d+\)$")
         self.holds(run, "fails.py")
 
     def test_module(self):
