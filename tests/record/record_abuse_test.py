@@ -318,6 +318,7 @@ class RecordAbuseTest(Case):
         (package / "lib").mkdir(parents=True)
         (package / "lib/libtorch_cuda.so").write_bytes(b"")
         (package / "__init__.py").write_text(f"__version__ = {version!r}\n", encoding="utf-8")
+        (package / "version.py").write_text("cuda = '11.7'\n", encoding="utf-8")
         return str(package.parent)
 
     def test_torch_that_is_too_old(self):
