@@ -183,7 +183,7 @@ class Answers(unittest.TestCase):
                 sweep.save(f"{folder}/a.txt")
 
     def test_errors_are_the_programs_one_line(self):
-        with self.assertRaisesRegex(memreplay.Error, r"^--conf: .*max_split_size_mb"):
+        with self.assertRaisesRegex(memreplay.Error, r"^[^:]*serving\.jsonl: --conf: .*max_split_size_mb"):
             memreplay.load(SERVING).replay(conf="max_split_size_mb:1")
         with self.assertRaisesRegex(memreplay.Error, "unknown format"):
             memreplay.load(b"not a recording").replay()
