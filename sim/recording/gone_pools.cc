@@ -88,10 +88,10 @@ class Search {
   Tried Try(Guess guess) {
     const Schedule schedule = Schedule::Build(trace_, device_, PoolsOf(guess));
     ++replays_;
-    RecordingFollowed followed = FollowRecording(schedule, config_, profile_);
+    const RecordingFollowed followed = FollowRecording(schedule, config_, profile_);
     const size_t all = events().size();
     replayed_events_ += std::min<size_t>(followed.until_event + all / kPreparedPerReplayed, all);
-    return {std::move(guess), std::move(followed)};
+    return {std::move(guess), followed};
   }
 
   static bool IsFurther(const Tried& a, const Tried& b) {
