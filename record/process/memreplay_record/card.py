@@ -49,7 +49,8 @@ def load(settings, torch_folder):
         getattr(core, name).restype = ctypes.c_char_p
     for name in ("memreplay_card_read", "memreplay_card_write"):
         getattr(core, name).argtypes = [ctypes.c_uint64, ctypes.c_void_p, ctypes.c_size_t]
-    core.memreplay_card_known.argtypes = [ctypes.c_uint64, ctypes.c_size_t]
+    for name in ("memreplay_card_known", "memreplay_card_fill_with_zeros", "memreplay_card_forget"):
+        getattr(core, name).argtypes = [ctypes.c_uint64, ctypes.c_size_t]
     core.memreplay_card_allocator_calls.restype = ctypes.c_void_p
     installed = list(_installed())  # any package may have libraries that link NVIDIA's
     folders = [torch_folder, *(folder for folder, _ in installed)]
@@ -145,12 +146,12 @@ def write(address, host, size):
 
 def fill_with_zeros(address, size):
     """Fills the simulated GPU's memory with zeros, which are known from then on and take no memory of the host."""
-    _core.memreplay_card_fill_with_zeros(ctypes.c_uint64(address), ctypes.c_size_t(size))
+    _core.memreplay_card_fill_with_zeros(address, size)
 
 
 def forget(address, size):
     """Makes the bytes unknown."""
-    _core.memreplay_card_forget(ctypes.c_uint64(address), ctypes.c_size_t(size))
+    _core.memreplay_card_forget(address, size)
 
 
 def known(address, size):

@@ -7,7 +7,6 @@ from memreplay_record.remedies.change import Proposal
 
 NAME = "last_logits"  # last_logits:CLASS
 _NAMES = ("logits_to_keep", "num_logits_to_keep")  # the latter up to Transformers 4.48
-_SMALLEST = 1 << 20  # bytes that are worth a change
 
 
 def argument_of(module, args, kwargs):
@@ -26,7 +25,7 @@ def makes_others(torch, output):
     logits = output.get("logits") if isinstance(output, dict) else None
     if not isinstance(logits, torch.Tensor) or not logits.is_cuda or logits.dim() != 3:
         return False
-    return (logits.numel() - logits.size(0) * logits.size(2)) * logits.element_size() >= _SMALLEST
+    return (logits.numel() - logits.size(0) * logits.size(2)) * logits.element_size() >= reads.SMALLEST
 
 
 def propose(seen):

@@ -11,7 +11,7 @@ import sys
 
 from memreplay_record import frames, notes
 
-_SMALLEST = 1 << 20  # bytes that are worth a change
+SMALLEST = 1 << 20  # bytes that are worth a change
 _BODIES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _REPEATING = (ast.For, ast.AsyncFor, ast.While, ast.Try, getattr(ast, "TryStar", ast.Try))
@@ -57,7 +57,7 @@ class Output:
         parts = self._parts_of(output)
         tensors = {id(tensor): tensor for part in parts for tensor in notes.tensors(output[part], torch.Tensor)}
         size = sum(t.numel() * t.element_size() for t in tensors.values() if t.is_cuda)
-        return parts if size >= _SMALLEST else []
+        return parts if size >= SMALLEST else []
 
     def _parts_of(self, output):
         if isinstance(output, dict):

@@ -251,23 +251,19 @@ class _Values(TorchFunctionMode):
 
     def _compute(self, call, args, kwargs, func=None):
         func = func or call
-        found, on_card = [], []
+        found, on_card, large = [], [], []
         try:
             _tensors(args, found)
             if kwargs:
                 _tensors(kwargs.values(), found)
         except _Skip:
             return call(*args, **kwargs)
-        small = True
         like = args[0] if args and getattr(func, "__name__", "") in _MADE_LIKE else None
         for tensor in found:
             if tensor.is_cuda and tensor is not like:
-                if memory.is_small(tensor):
-                    on_card.append(tensor)
-                else:
-                    small = False
-        if not small or not _undisturbed():
-            return self._uncomputed(call, args, kwargs, func, found, on_card)
+                (on_card if memory.is_small(tensor) else large).append(tensor)
+        if large or not _undisturbed():
+            return self._uncomputed(call, args, kwargs, func, found, on_card, large)
         if found and not on_card and (like is None or not like.is_cuda):
             result = call(*args, **kwargs)
             if not _on_card(result):
@@ -306,9 +302,9 @@ class _Values(TorchFunctionMode):
                 memory.assume_as_is(tensor)
         return result
 
-    def _uncomputed(self, call, args, kwargs, func, found, on_card):
-        """Makes a call that is not computed, and marks what it changed; `on_card` are the small tensors in `found`."""
-        zeros = memory.made_of_zeros(tensor for tensor in found if tensor.is_cuda and not memory.is_small(tensor))
+    def _uncomputed(self, call, args, kwargs, func, found, on_card, large):
+        """Makes a call that is not computed, and marks what it changed: the small `on_card` and the `large` ones."""
+        zeros = memory.made_of_zeros(large)
         versions = [_version(tensor) for tensor in (*on_card, *zeros)]
         result = call(*args, **kwargs)
         for tensor, version in zip(on_card, versions):
