@@ -51,7 +51,11 @@ absl::StatusOr<SettingsRequest> RequestOf(const proto::Question& question) {
   const std::string& command = question.command();
   SettingsRequest request;
   if (command == "inspect" || command == "diff") return request;
-  if (!question.torch().empty()) request.torch = question.torch();
+  if (!question.torch().empty()) {
+    const absl::Status known = FindTorchProfile(question.torch()).status();
+    if (!known.ok()) return Named(StrCat(command, ": --torch"), known);
+    request.torch = question.torch();
+  }
   if (!question.capacity().empty() && command != "fit") {
     const absl::Status set = SetCapacity(question.capacity(), &request);
     if (!set.ok()) return Named(StrCat(command, ": --capacity"), set);
@@ -122,7 +126,7 @@ absl::StatusOr<const OpenedFile*> Session::Open(File& file, const SettingsReques
   if (file.opened.has_value() && file.request == request) return &*file.opened;
   file.opened.reset();  // released before the next, which needs the memory
   absl::StatusOr<OpenedFile> opened = StudyFile(file.trace, request);
-  if (!opened.ok()) return opened.status();
+  if (!opened.ok()) return Named(file.name, opened.status());
   file.request = request;
   return &file.opened.emplace(*std::move(opened));
 }
