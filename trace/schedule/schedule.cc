@@ -135,6 +135,7 @@ void ScheduleBuilder::FindAllocations() {
   Identify();
   ReadFinalState();
   SortStarts();
+  BoundStarts();
   schedule_.allocation_count_ = next_id_;
 }
 

@@ -38,7 +38,7 @@ class ScheduleBuilder {
   void TakeExpanded(const EventSource& source);
 
   // For recordings, called in this order (schedule_recorded.cc).
-  void FindAllocations();  // up to SortStarts()
+  void FindAllocations();  // up to BoundStarts()
   void ReportPools();
   void ReadSettings();
   void Identify();  // ids, roles, start allocations that the trace frees
@@ -48,6 +48,7 @@ class ScheduleBuilder {
   AllocationId AddStart(uint32_t i, BlockState state);
   void ReadFinalState();  // ids of its blocks, start allocations never freed
   void SortStarts();
+  void BoundStarts();
   void NumberLateStreams();
   void MeasureReserved();  // at the start, and the maximum
   void CheckAllocsAreInSegments();

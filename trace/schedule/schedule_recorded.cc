@@ -318,6 +318,15 @@ void ScheduleBuilder::SortStarts() {
             });
 }
 
+// Cuts sizes that no GPU has, so that everybody can add them.
+void ScheduleBuilder::BoundStarts() {
+  Bytes left = kAddressesEnd - Address();
+  for (StartAllocation& start : schedule_.start_allocations_) {
+    start.requested_size = std::min({start.requested_size, kMaxDeviceMemory, left});
+    left -= start.requested_size;
+  }
+}
+
 void ScheduleBuilder::NumberLateStreams() {
   std::vector<uint32_t> never_done;  // free requests
   for (const auto& [address, live] : live_) {

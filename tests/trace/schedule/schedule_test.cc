@@ -76,6 +76,19 @@ TEST(ScheduleRecordedTest, BlocksFreedOfUnknownAddressWereLiveAtTheStart) {
   EXPECT_FALSE(schedule.diagnostics().has_errors());
 }
 
+TEST(ScheduleRecordedTest, SizesOfTheStartHaveASum) {
+  Recording recording;
+  for (uint64_t i = 0; i < 600; ++i) recording.Free(kA + i * 512, (uint64_t{1} << 63) - 512);
+  const Schedule schedule = recording.Free(kA + 600 * 512, 100).Build();
+  int64_t sum = 0;
+  ASSERT_EQ(schedule.start_allocations().size(), 601u);
+  for (const StartAllocation& start : schedule.start_allocations()) {
+    ASSERT_FALSE(__builtin_add_overflow(sum, start.requested_size.signed_value(), &sum));
+  }
+  EXPECT_EQ(schedule.start_allocations()[0].requested_size, kMaxDeviceMemory);
+  EXPECT_EQ(sum, (kAddressesEnd - Address()).signed_value());
+}
+
 TEST(ScheduleRecordedTest, SegmentsWithoutLiveBlocksAtTheStartAreWarmToo) {
   const Schedule schedule = Recording()
                                 .Alloc(kA, 100)
