@@ -75,6 +75,9 @@ class MemoryFile {
   const int file_;
 };
 
+// stderr as the process began: libFuzzer, asked to keep its own reports apart, closes it later.
+const int kFirstErrors = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 0);
+
 // Runs a command line in this process and drops what it prints, after a look at the errors: a child
 // process that crashed is one of them.
 void RunQuietly(const std::vector<std::string>& words) {
@@ -99,7 +102,7 @@ void RunQuietly(const std::vector<std::string>& words) {
   if (pread(errors, text, sizeof(text) - 1, 0) < 0) std::abort();
   if (std::strstr(text, "was ended by signal") != nullptr ||
       std::strstr(text, "gave no answer") != nullptr) {
-    std::fprintf(stderr, "%s", text);
+    dprintf(kFirstErrors, "%s", text);
     std::abort();
   }
 }
