@@ -1,5 +1,6 @@
 """Trains networks, each with one change that saves memory: remedies.py injected|written MODEL/CHANGE...,
-remedies.py train MODEL [BATCH]. In "named" the logits of the GPT have a name, in "replicated" it has DDP.
+remedies.py train MODEL [BATCH]. In "named" the logits of the GPT have a name, in "replicated" it has DDP, and in
+"math" no kernels of attention but those that keep the scores.
 
 `written` makes the change as a script would, `injected` as `memreplay advise` does (memreplay_record/remedies). Each
 runs in a child of this process, which prints "PID MODEL/CHANGE".
@@ -122,6 +123,27 @@ class Network(nn.Module):
         return self.head(x.mean((2, 3)))
 
 
+class Tower(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.wide, self.deep = nn.Conv2d(3, 64, 3, padding=1), nn.Conv2d(64, 32, 3, padding=1)
+
+    def forward(self, images):
+        return F.relu(self.deep(F.relu(self.wide(images))))
+
+
+class Towered(nn.Module):
+    """Has one large module, and no two of a class."""
+
+    def __init__(self):
+        super().__init__()
+        self.tower, self.head = Tower(), nn.Linear(32, 1000)
+
+    def forward(self, images):
+        x = checkpoint(self.tower, images, use_reentrant=False) if written == "checkpoint:Tower" else self.tower(images)
+        return self.head(x.mean((2, 3)))
+
+
 class Perceptron(nn.Module):
     def __init__(self):
         super().__init__()
@@ -174,7 +196,7 @@ def network_loss(model):
         with torch.no_grad():
             scores = model(images)
     else:
-        scores = model(images)
+        scores = model(images.bfloat16() if written == "bf16:Network:inputs" else images)
     if written == "chunked_loss":
         return ChunkedCrossEntropy.apply(scores, labels)
     return F.cross_entropy(scores, labels)
@@ -199,6 +221,8 @@ def mean_loss(model):
 def optimizer_of(model):
     if written == "sgd:AdamW":
         return torch.optim.SGD(model.parameters(), lr=1e-3)
+    if written == "adafactor:AdamW":
+        return torch.optim.Adafactor(model.parameters(), lr=1e-3, weight_decay=0.1)
     if written == "eight_bit:AdamW":
         import bitsandbytes
         return bitsandbytes.optim.AdamW8bit(model.parameters(), lr=1e-3, weight_decay=0.1)
@@ -206,7 +230,26 @@ def optimizer_of(model):
         from torch.distributed.optim import ZeroRedundancyOptimizer
         return ZeroRedundancyOptimizer(model.parameters(), torch.optim.AdamW, lr=1e-3, weight_decay=0.1)
     more = {"fused:AdamW": {"fused": True}, "foreach:AdamW": {"foreach": False}}.get(written, {})
-    return torch.optim.AdamW(model.parameters(), lr=1e-3, weight_decay=0.1, **more)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3, weight_decay=0.1, **more)
+    if written.endswith("_state:AdamW"):
+        keep_state(optimizer, on_host=written.startswith("host"))
+    return optimizer
+
+
+def keep_state(optimizer, on_host):
+    """Keeps the state on the host, or in bfloat16, between steps."""
+    def change_each(change):
+        for state in optimizer.state.values():
+            for name, value in state.items():
+                if value.dim() > 0 or value.is_cuda:
+                    state[name] = change(value)
+
+    def on_pinned_memory(value):
+        return torch.empty(value.shape, dtype=value.dtype, pin_memory=True).copy_(value, non_blocking=True)
+
+    optimizer.register_step_pre_hook(
+        lambda *_: change_each(lambda value: value.to("cuda", non_blocking=True) if on_host else value.float()))
+    optimizer.register_step_post_hook(lambda *_: change_each(on_pinned_memory if on_host else torch.Tensor.bfloat16))
 
 
 def step_in_backward(model):
@@ -244,12 +287,18 @@ def train(name):
     is_named = name.startswith("named")
     graded = not is_named and (change == "" or change.startswith("no_grad"))
     by_hand = name == "attention"
+    if name == "math" and written != "sdp_kernel":
+        torch.backends.cuda.enable_flash_sdp(False)
+        torch.backends.cuda.enable_mem_efficient_sdp(False)
     is_replicated = name.endswith("replicated")  # by the script itself
-    kinds = {"network": (Network, network_loss), "perceptron": (Perceptron, perceptron_loss)}
+    kinds = {"network": (Network, network_loss), "perceptron": (Perceptron, perceptron_loss),
+             "tower": (Towered, network_loss)}
     cls, loss_of = kinds.get(name, (GPT, gpt_loss))
     model = in_job(cls().cuda(), is_replicated)
     if written == "compile:Perceptron":
         model.compile()
+    if written.startswith("bf16:"):
+        model.to(torch.bfloat16)
     optimizer = step_in_backward(model) if written == "step_in_backward:AdamW" else optimizer_of(model)
     kept.append((model, optimizer))
     for step in range(3):

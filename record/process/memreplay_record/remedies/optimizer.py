@@ -1,6 +1,7 @@
 """What the remedies of optimizers share."""
 import ast
 import functools
+import inspect
 
 from memreplay_record.remedies.change import Proposal
 
@@ -31,6 +32,55 @@ def _lines_of(optimizer, **more):
         return f"{ast.unparse(node.func)}({', '.join(kept + added)})"
 
     return [optimizer.call.with_call(optimizer.name, call) or f"torch.optim.{optimizer.name}(..., {', '.join(added)})"]
+
+
+def lines_in_place(optimizer, name, kept):
+    """Returns the call that makes the optimizer `name` in its place, with the arguments `kept` of the script."""
+    def call(node):
+        given = [ast.unparse(each) for each in node.keywords if each.arg in kept]
+        parameters = [ast.unparse(each) for each in node.args[:1]] or ["..."]
+        return f"{name}({', '.join(parameters + given)})"
+
+    return [optimizer.call.with_call(optimizer.name, call) or f"{name}(..., lr=...)"]
+
+
+def put_in_place(change, name, ours, kept):
+    """Makes `ours`, with the arguments `kept`, where the script makes the optimizer `name` of torch.optim."""
+    theirs, meet = getattr(change.torch.optim, name), change.meeting()
+    signature = inspect.signature(theirs.__init__)
+
+    class InPlace(ours):
+        def __init__(self, *args, **kwargs):
+            meet()
+            given = signature.bind(self, *args, **kwargs).arguments
+            super().__init__(given["params"], **{each: given[each] for each in kept if each in given})
+
+    InPlace.__name__ = InPlace.__qualname__ = name
+    InPlace.__init__.__signature__ = signature  # scripts read it: nanoGPT for "fused"
+    setattr(change.torch.optim, name, InPlace)
+
+
+def state_proposals(seen, name, where, lines, **words):
+    """Yields a proposal for each optimizer with state, which hooks of its step, the `lines`, keep elsewhere."""
+    for each in seen.optimizers.values():
+        if each.is_pytorch and each.name in WITH_STATE:
+            yield Proposal(f"{name}:{each.name}", f"the state of {each.name} {where}", lines.splitlines(),
+                           place=each.call.place, **words)
+
+
+def run_for(change, name, lines):
+    """Runs the `lines` of a proposal once for each optimizer `name` of torch.optim, when it has been made."""
+    torch, meet = change.torch, change.meeting()
+    cls = getattr(torch.optim, name)
+    init, code = cls.__init__, compile(lines, "<remedy>", "exec")
+
+    @functools.wraps(init)
+    def made(optimizer, *args, **kwargs):
+        init(optimizer, *args, **kwargs)
+        meet()
+        exec(code, {"torch": torch, "optimizer": optimizer})
+
+    cls.__init__ = made
 
 
 def with_arguments(change, name, **more):

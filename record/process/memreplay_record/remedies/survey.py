@@ -9,7 +9,7 @@ import os
 import sys
 
 from memreplay_record import frames, notes, on_import
-from memreplay_record.remedies import last_logits, micro_batches, reads
+from memreplay_record.remedies import last_logits, micro_batches, reads, sdp_kernel
 from memreplay_record.remedies.change import class_of
 
 
@@ -20,6 +20,12 @@ def _is_own_class(cls):
 
 def place(path, line):
     return f"{os.path.basename(path)}:{line}"
+
+
+def place_of(cls):
+    """Returns the place of forward() of a class of modules."""
+    code = getattr(cls.forward, "__code__", None)
+    return place(code.co_filename, code.co_firstlineno) if code is not None else ""
 
 
 class Call:
@@ -116,8 +122,7 @@ class Repeated:
 
     @property
     def place(self):
-        code = getattr(self.cls.forward, "__code__", None)
-        return place(code.co_filename, code.co_firstlineno) if code is not None else ""
+        return place_of(self.cls)
 
 
 class Model:
@@ -143,12 +148,14 @@ class Model:
             getattr(module, "supports_gradient_checkpointing", False)
         self.checkpoints_itself = bool(getattr(module, "is_gradient_checkpointing", False))
         self.repeated = _repeated(torch, module)
+        self.large = _large(torch, module, {each.cls for each in self.repeated})
         # The class of a model of Transformers that could use scaled_dot_product_attention() and does not.
         self.attends_by_hand = next(
             (type(m).__name__ for m in module.modules() if getattr(type(m), "_supports_sdpa", False) and
              getattr(getattr(m, "config", None), "_attn_implementation", "") == "eager"), "")
         self.batch = 0  # the first dimension of all tensors that it was trained with
         self.returns_loss = False
+        self.takes_floats = False
         self.own_classes = list(dict.fromkeys(type(m) for m in module.modules() if _is_own_class(type(m))))
         # Whether the result for a sample depends on the others.
         self.mixes_samples = any(isinstance(m, torch.nn.modules.batchnorm._BatchNorm) for m in module.modules())
@@ -186,6 +193,23 @@ def _repeated(torch, model):
     return sorted(found, key=lambda each: -each.share)
 
 
+def _large(torch, model, repeated):
+    """Returns classes of which the model has one module, with several layers and outside the repeated ones, and their
+    shares of its parameters, largest first."""
+    total = max(sum(p.numel() for p in model.parameters()), 1)
+    of_class = {}
+    for module in model.modules():
+        of_class.setdefault(class_of(module), []).append(module)
+    found = {}
+    for cls, modules in of_class.items():
+        inside = list(modules[0].modules())
+        layers = sum(any(True for _ in each.parameters(recurse=False)) for each in inside)
+        if len(modules) == 1 and modules[0] is not model and layers > 1 and not cls.__module__.startswith("torch.nn.") \
+                and not repeated & {class_of(each) for each in inside}:
+            found[cls] = sum(p.numel() for p in modules[0].parameters()) / total
+    return sorted(found.items(), key=lambda each: -each[1])
+
+
 class Optimizer:
     def __init__(self, optimizer, call):
         self.cls, self.call = type(optimizer), call
@@ -209,6 +233,7 @@ class Seen:
         self.generation = None  # the Call of generate() of Transformers, without a cache of the script
         self.compiled = False  # torch.compile(): modules were not looked at
         self.backward = False  # there was a backward pass
+        self.forbids_kernels = None  # the Call that keeps scaled_dot_product_attention() from kernels without scores
         self.keeps_gradients = None  # the Call of zero_grad(set_to_none=False)
         self.cross_entropy = None  # the Call that computes a loss of logits on the GPU
         self.lines = set()  # (file, line) of the script that allocated, itself or what it called
@@ -251,6 +276,7 @@ class SurveyingNotes(notes.Notes):
         optimizer.zero_grad = self._noting_zero_grad(optimizer.zero_grad)
         optimizer.__init__ = self._noting_made(optimizer.__init__)
         self._backwards = 0  # since the last step
+        sdp_kernel.around(torch, self._noting_forbidden)
         self._scaler = getattr(torch.amp, "GradScaler", torch.cuda.amp.GradScaler)
         for owner, name in ((torch.nn.utils, "clip_grad_norm_"), (torch.nn.utils, "clip_grad_value_"),
                             (self._scaler, "unscale_"), (self._scaler, "step")):
@@ -276,6 +302,16 @@ class SurveyingNotes(notes.Notes):
             return zero_grad(optimizer, set_to_none)
         return noted
 
+    def _noting_forbidden(self, function, forbids):
+        @functools.wraps(function)
+        def noted(*args, **kwargs):
+            result = function(*args, **kwargs)
+            if forbids(*args, **kwargs) and self.seen.forbids_kernels is None and \
+                    sdp_kernel.all_are_off(self.torch, function):
+                self.seen.forbids_kernels = call_of(own_frame())
+            return result
+        return noted
+
     def _noting_all_gradients(self, function):
         @functools.wraps(function)
         def noted(*args, **kwargs):
@@ -293,7 +329,7 @@ class SurveyingNotes(notes.Notes):
 
     def _before_module(self, module, args):
         if not self._open and self._backward == 0 and self._ready():
-            self._see_call(module)
+            self._see_call(module, args)
         super()._before_module(module, args)
 
     def _after_module(self, module, args, output):
@@ -324,7 +360,7 @@ class SurveyingNotes(notes.Notes):
                     last_logits.makes_others(self.torch, output):
                 model.last_logits = call, found.with_argument(f"{argument}=1")
 
-    def _see_call(self, module):
+    def _see_call(self, module, args):
         torch = self.torch
         with torch._C.DisableTorchFunction():
             cls, frame = class_of(_replicated(torch, module)), own_frame()
@@ -337,6 +373,8 @@ class SurveyingNotes(notes.Notes):
                 if not model.trained:  # the line to change is that of the training
                     model.call, model.variable = call_of(frame), _name_of(module, frame)
                 model.trained = True
+                model.takes_floats = model.takes_floats or any(
+                    torch.is_tensor(value) and value.is_floating_point() for value in args)
             else:
                 model.evaluated = True
             self._waiting = None

@@ -1,0 +1,43 @@
+"""Keeps the weights of a model in bfloat16, and with them gradients, activations and the optimizer's state."""
+from memreplay_record.remedies.change import Proposal
+
+NAME = "bf16"  # bf16:MODEL
+_LINES = '''\
+{model}.to(torch.bfloat16)  # before the optimizer is made
+'''
+_INPUTS = '''\
+{model}.register_forward_pre_hook(
+    lambda _, args: tuple(x.bfloat16() if torch.is_tensor(x) and x.is_floating_point() else x for x in args))
+'''
+
+
+def propose(seen):
+    for model in seen.trained():
+        if model.autocast or model.dtypes != {"float32"} or model.is_sharded or model.ddp is not None:
+            continue
+        lines = _LINES + (_INPUTS if model.takes_floats else "")
+        yield Proposal(
+            f"{NAME}:{model.name}" + (":inputs" if model.takes_floats else ""),
+            f"the weights of {model.name} in bfloat16",
+            lines.format(model=model.variable).splitlines(),
+            cost="nothing; it is faster", cost_rank=3.5, preserves=False,
+            preserves_text="other results: weights, gradients and the optimizer's state in bfloat16, in which small "
+                           "updates are lost",
+            place=model.call.place)
+
+
+def apply(change, argument):
+    torch, meet = change.torch, change.meeting()
+    name, _, inputs = argument.partition(":")
+    models = change.instances(name)
+    init = torch.optim.Optimizer.__init__
+
+    def made(optimizer, *args, **kwargs):
+        for model in models():
+            if any(p.dtype == torch.float32 for p in model.parameters()):
+                meet()
+                exec((_LINES + (_INPUTS if inputs else "")).format(model="model"),
+                     {"torch": torch, "model": model})
+        init(optimizer, *args, **kwargs)
+
+    torch.optim.Optimizer.__init__ = made
