@@ -11,7 +11,9 @@
 #include "record/temporary_folder.h"
 #include "record/unpack.h"
 #include "report/ask/script_search.h"
+#include "report/message/facts.h"
 #include "report/message/log_scan.h"
+#include "report/words/record_faults.h"
 #include "report/words/text.h"
 #include "sim/run/parallel.h"
 #include "trace/value/strings.h"
@@ -21,16 +23,31 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr size_t kMaxLine = 400;
+constexpr size_t kMaxTraceback = 64 << 10;
 constexpr size_t kMaxJobs = 4;  // each is a process with PyTorch in it
 
-// Returns the last lines that a script printed.
+// Returns the last line that a script printed; with the line of the script if it ends a traceback.
 std::string LastLine(const std::string& path) {
   std::ifstream file(path);
-  std::string line, last;
+  std::string text, line, last;  // `text` is what precedes `last`, from the last traceback on
   while (std::getline(file, line)) {
-    if (!line.empty()) last = line;
+    if (line.empty()) continue;
+    if (text.size() > kMaxTraceback || line.starts_with("Traceback (")) text.clear();
+    StrAppend(&text, last, "\n");
+    last = line;
   }
-  return CleanText(last.substr(0, 300));
+  Facts facts;
+  ReadTraceback(text, text.size(), &facts);
+  const size_t word = last.find_first_of(": ");
+  if (!facts.frame.has_value() || (word < last.size() && last[word] != ':')) {
+    return CleanText(last, kMaxLine);
+  }
+  const std::string_view message =
+      std::string_view(last).substr(std::min(last.find(": "), last.size()));
+  return ErrorOf(std::string_view(last).substr(0, word),
+                 message.empty() ? facts.frame->code : message.substr(2),
+                 StrCat(facts.frame->file, ":", facts.frame->line));
 }
 
 bool IsAboutGpuMemory(FormKind kind) {
@@ -48,7 +65,6 @@ bool IsAboutGpuMemory(FormKind kind) {
 // server measures memory and ends itself before any request of PyTorch's fails.
 std::string RefusalIn(const std::string& path) {
   constexpr size_t kPiece = size_t{64} << 10;
-  constexpr size_t kMaxLine = 400;
   std::ifstream file(path, std::ios::binary);
   std::string piece(kPiece, '\0');
   LogScan scan;
@@ -125,7 +141,7 @@ absl::StatusOr<ScriptRunner::Answer> ScriptRunner::RunOne(const ScriptRun& run,
         "the script failed for a reason other than memory", value, ": ",
         row.error().empty()
             ? StrCat("status ", report->exit_status(), last.empty() ? "" : StrCat(": ", last))
-            : CleanText(StrCat(row.error(), ": ", row.error_text()))));
+            : ErrorOf(row.error(), row.error_text(), row.error_place())));
   }
   if (finish != nullptr) {
     if (const absl::Status finished = finish(&*report); !finished.ok()) return finished;

@@ -17,15 +17,6 @@ std::string FirstLine(std::string_view text) {
   return CleanText(text.substr(0, text.find('\n')), kMaxFaultLength);
 }
 
-// Returns "ValueError: too large (train.py:33)"; an exception need not have a message.
-std::string ErrorOf(const proto::RecordedProcess& process) {
-  const std::string message = FirstLine(process.error_text());
-  const std::string& place = process.error_place();
-  const std::string line = CleanText(place.substr(place.rfind('/') + 1));
-  return StrCat(CleanText(process.error()), message.empty() ? "" : StrCat(": ", message),
-                line.empty() ? "" : StrCat(" (", line, ")"));
-}
-
 // Returns a hint about one process that runs as a rank of a job (record/card/api/nccl_values.cc).
 std::string HintOfLoneRank(const proto::RecordedProcess& process) {
   for (const auto& assumption : process.card().assumptions()) {
@@ -39,6 +30,13 @@ std::string HintOfLoneRank(const proto::RecordedProcess& process) {
 
 }  // namespace
 
+std::string ErrorOf(std::string_view error, std::string_view text, std::string_view place) {
+  const std::string message = FirstLine(text);
+  const std::string line = CleanText(place.substr(place.rfind('/') + 1));
+  return StrCat(CleanText(error), message.empty() ? "" : StrCat(": ", message),
+                line.empty() ? "" : StrCat(" (", line, ")"));
+}
+
 void FindRecordFaults(proto::RecordReport* report) {
   for (std::string& fault : *report->mutable_faults())
     fault = CleanText(fault);  // a process's words
@@ -48,8 +46,9 @@ void FindRecordFaults(proto::RecordReport* report) {
       report->add_faults(StrCat(name, "out of memory ", FormatCount(process.ooms(), "time")));
     }
     if (!process.error().empty()) {
-      report->add_faults(StrCat(name, ErrorOf(process),
-                                process.ooms() > 0 ? std::string() : HintOfLoneRank(process)));
+      report->add_faults(StrCat(
+          name, ErrorOf(process.error(), process.error_text(), process.error_place()),
+          process.ooms() > 0 ? std::string() : HintOfLoneRank(process)));
     }
     for (const proto::RecordedReplay& replay : process.replays()) {
       if (!replay.agrees()) {

@@ -120,16 +120,18 @@ class RecordCommandTest(Case):
         self.assertEqual(rows[1]["peak_reserved"], 64 << 20)
         self.assertEqual(rows[1]["spare"], 16 << 20)
         self.assertFalse(rows[2]["fits"])
-        self.assertIn("takes.py:9", rows[2]["error_place"])
+        self.assertIn("takes.py:10", rows[2]["error_place"])
         self.assertEqual((answer["runs"], answer["from_cache"]), (len(rows), 0))
         # Again, and the values that are known already in the place of a "?": nothing is run.
         status, again = self.script("fit", "--pieces=?", "--", *program("takes.py", "--pieces=?"))
         self.assertEqual((again["runs"], again["cases"][0]["largest"]), (0, 1))
         status, answer = self.script("sweep", "--pieces=2,1", "--", *program("takes.py"))
         self.assertEqual((status, answer["runs"]), (0, 0))
-        status, answer = self.script("fit", "--pieces=?", "--step", "13", "--", *program("takes.py"))
-        self.assertEqual(status, 2)
-        self.assertIn("ValueError: an unlucky number", answer)
+        for step, why in (("13", "ValueError: an unlucky number (takes.py:8)"),
+                          ("14", "AssertionError: assert pieces != 14 (takes.py:9)")):
+            status, answer = self.script("fit", "--pieces=?", "--step", step, "--", *program("takes.py"))
+            self.assertEqual(status, 2)
+            self.assertIn(why, answer)
 
     def test_fit_script_with_a_share(self):
         """24 of 104 MiB are the least that this server starts with, and 80 of 104 the most."""

@@ -4,6 +4,7 @@ import contextlib
 import ctypes
 import gc
 import json
+import linecache
 import os
 import pickle
 import signal
@@ -114,6 +115,7 @@ class History:
         from memreplay_record import servers
         torch = self.torch
         ended = _ended_by()
+        own = _line_of(ended) if ended is not None else None
         cards = []
         for index in range(torch.cuda.device_count()):
             cards.append({
@@ -129,8 +131,8 @@ class History:
             "group": ranks.largest_group,
             "seconds": time.time() - self.began,
             "error": type(ended).__name__ if ended is not None else "",
-            "error_text": card.explain(str(ended)[:2000]) if ended is not None else "",
-            "error_place": _place_of(ended) if ended is not None else "",
+            "error_text": card.explain(_text_of(ended, own)[:2000]) if ended is not None else "",
+            "error_place": f"{own[0]}:{own[1]}" if own is not None else "",
             "sources": _sources(),
             "visible": os.environ.get("CUDA_VISIBLE_DEVICES", ""),
             "cards": cards,
@@ -185,15 +187,20 @@ def _ended_by():
     return getattr(sys, "last_value", None)
 
 
-def _place_of(error):
-    """Returns the innermost line of a traceback outside of PyTorch and this package, as "train.py:33"."""
-    place, trace = "", error.__traceback__
+def _line_of(error):
+    """Returns (file, line) of the innermost line of a traceback outside of PyTorch and this package, or None."""
+    found, trace = None, error.__traceback__
     while trace is not None:
         file = trace.tb_frame.f_code.co_filename
         if f"{os.sep}torch{os.sep}" not in file and not file.startswith((frames.FOLDER, "<")):
-            place = f"{file}:{trace.tb_lineno}"
+            found = file, trace.tb_lineno
         trace = trace.tb_next
-    return place
+    return found
+
+
+def _text_of(error, own):
+    """Returns the message of an exception, or the script's line that raised it: an assertion rarely has a message."""
+    return str(error) or (linecache.getline(*own).strip() if own is not None else "")
 
 
 def _sources():
