@@ -267,7 +267,8 @@ class RemediesTest(Case):
         self.assertNotIn("unread_output:GPT", proposals)
         for name in (*changes_of("gpt")[1:], "compile:GPT"):
             self.assertIn(name, proposals)
-        self.assertEqual([name for name, each in proposals.items() if each["named_only"]], ["compile:GPT"])
+        self.assertEqual([name for name, each in proposals.items() if each["named_only"]],
+                         ["compile:GPT", "bf16:GPT", "bf16_state:AdamW", "adafactor:AdamW"])
         self.assertNotIn("sdpa:Block", proposals)  # its lines are never run
         source = (HERE / "programs" / "remedies.py").read_text(encoding="utf-8")
         lines = proposals["chunked_loss"]["lines"]

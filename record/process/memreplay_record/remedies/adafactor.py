@@ -16,7 +16,7 @@ def propose(seen):
                 optimizer.lines_in_place(each, "torch.optim.Adafactor", _KEPT),
                 cost="another training: learning rates must be found anew", cost_rank=5, preserves=False,
                 preserves_text="another optimizer, without a first moment",
-                place=each.call.place, group="optimizer")
+                place=each.call.place, group="optimizer", named_only=True)
 
 
 def apply(change, argument):

@@ -23,7 +23,7 @@ def propose(seen):
             cost="nothing; it is faster", cost_rank=3.5, preserves=False,
             preserves_text="other results: weights, gradients and the optimizer's state in bfloat16, in which small "
                            "updates are lost",
-            place=model.call.place)
+            place=model.call.place, named_only=True)
 
 
 def apply(change, argument):

@@ -24,7 +24,7 @@ def propose(seen):
     if any("float32" in model.dtypes for model in seen.trained()):
         yield from optimizer.state_proposals(
             seen, NAME, "in bfloat16 between steps", LINES, cost="two conversions of the state in each step",
-            cost_rank=3.8, preserves=False,
+            cost_rank=3.8, preserves=False, named_only=True,
             preserves_text="other results: the moments are rounded to 8 bits of precision after each step")
 
 
