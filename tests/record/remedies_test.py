@@ -11,6 +11,7 @@ from recorded import HERE, Case, Setting, main, needs_libraries, older_than, pro
 # Of programs/remedies.py.
 CHANGES = {
     "gpt": ("", "fused:AdamW", "foreach:AdamW", "set_to_none", "no_grad:GPT", "empty_cache", "chunked_loss",
+            "fused_head:GPT:head",
             "checkpoint:Block", "checkpoint:Block:2", "micro_batches:GPT:2", "step_in_backward:AdamW", "offload:GPT",
             "host_state:AdamW", "autocast:GPT", "bf16:GPT", "bf16_state:AdamW", "adafactor:AdamW", "sgd:AdamW"),
     "named": ("", "unread_output:GPT"),
@@ -221,7 +222,8 @@ class RemediesTest(Case):
 
     def test_roofline(self):
         """The FLOPs are those of three training passes and of the forward pass of an evaluation with gradients, worked
-        out by hand; checkpointed blocks compute their forward passes again."""
+        out by hand; checkpointed blocks compute their forward passes again, and a fused head computes its gradients in
+        each forward pass, also in that of an evaluation with gradients."""
         batch, context, width = 16, 128, 64  # of programs/remedies.py
         products = 2 * batch * context * (3 + 1 + 4 + 4) * width ** 2
         attention = 4 * batch * context ** 2 * width
@@ -229,13 +231,14 @@ class RemediesTest(Case):
         forward = 4 * (products + attention) + head
         backward = 4 * (2 * products + 2.5 * attention) + 2 * head  # 2.5: scores are computed again
         found = []
-        for more in ((), ("--remedy", "checkpoint:Block")):
+        for more in ((), ("--remedy", "checkpoint:Block"), ("--remedy", "fused_head:GPT:head")):
             run = self.record("remedies.py", "train", "gpt", flags=[*more, "--remedy", "roofline"])
             self.assertEqual(run.status, 0, run.output)
             found.append(run.process["work"])
             self.assertEqual(found[-1]["steps"], 3)
         self.assertEqual(found[0]["flops"], 4 * forward + 3 * backward)
         self.assertEqual(found[1]["flops"], found[0]["flops"] + 3 * 4 * (products + attention))
+        self.assertEqual(found[2]["flops"], found[0]["flops"] + 2 * head)
         self.assertGreater(found[1]["seconds"], found[0]["seconds"])
 
     def test_what_needs_all_gradients_is_seen(self):
@@ -274,6 +277,9 @@ class RemediesTest(Case):
         lines = proposals["chunked_loss"]["lines"]
         written = "\n".join(lines[lines.index("class ChunkedCrossEntropy(torch.autograd.Function):"):-1]).rstrip()
         self.assertIn(written, source)  # which is tried above
+        lines = proposals["fused_head:GPT:head"]["lines"]
+        written = "\n".join(lines[lines.index("class FusedCrossEntropy(torch.autograd.Function):"):-3]).rstrip()
+        self.assertIn(written, source)
         self.assertIn("for block in model.blocks:", proposals["checkpoint:Block"]["lines"])
         self.assertRegex(proposals["offload:GPT"]["place"], r"^remedies\.py:\d+$")
 

@@ -68,6 +68,44 @@ class ChunkedCrossEntropy(torch.autograd.Function):
         return gradient.mul_(scale / count), None, None, None
 
 
+class FusedCrossEntropy(torch.autograd.Function):
+    """The mean cross entropy of F.linear(x, weight, bias), whose gradients are computed with it."""
+
+    @staticmethod
+    def forward(ctx, x, targets, weight, bias=None, ignore_index=-100, rows=1024):
+        ctx.dtypes = [each.dtype if each is not None else None for each in (x, weight, bias)]
+        if torch.is_autocast_enabled():
+            dtype = torch.get_autocast_gpu_dtype()
+            x, weight, bias = (each.to(dtype) if each is not None else None for each in (x, weight, bias))
+        needs = [ctx.needs_input_grad[at] and each is not None for at, each in ((0, x), (2, weight), (3, bias))]
+        dx = torch.empty_like(x) if needs[0] else None
+        dw, db = (torch.zeros_like(each, dtype=dtype) if need else None
+                  for need, each, dtype in zip(needs[1:], (weight, bias), ctx.dtypes[1:]))
+        count = (targets != ignore_index).sum()
+        loss = torch.zeros((), device=x.device)
+        for i, (part, wanted) in enumerate(zip(x.split(rows), targets.split(rows))):
+            kept = (wanted != ignore_index)[:, None]
+            log_p = F.log_softmax(F.linear(part, weight, bias), dim=-1, dtype=torch.float32)
+            loss += F.nll_loss(log_p, wanted, ignore_index=ignore_index, reduction="sum")
+            if any(needs):
+                gradient = log_p.exp_().scatter_add_(1, wanted[:, None].where(kept, 0), -kept.float())
+                gradient = gradient.mul_(kept / count).to(x.dtype)
+                if dx is not None:
+                    dx[i * rows:(i + 1) * rows] = gradient @ weight
+                if dw is not None:
+                    dw += gradient.T @ part
+                if db is not None:
+                    db += gradient.sum(0)
+        ctx.save_for_backward(dx, dw, db)
+        return loss / count
+
+    @staticmethod
+    def backward(ctx, scale):
+        dx, dw, db = (each.mul_(scale).to(dtype) if each is not None else None
+                      for each, dtype in zip(ctx.saved_tensors, ctx.dtypes))
+        return dx, None, dw, db, None, None
+
+
 class GPT(nn.Module):
     """As nanoGPT: it returns logits and loss."""
 
@@ -84,6 +122,9 @@ class GPT(nn.Module):
                 x = checkpoint(block, x, use_reentrant=False)
             else:
                 x = block(x)
+        if written == "fused_head:GPT:head":
+            return None, FusedCrossEntropy.apply(
+                self.norm(x).flatten(0, -2), targets.flatten(), self.head.weight, self.head.bias, -1)
         logits = self.head(self.norm(x))
         if written == "chunked_loss":
             return logits, ChunkedCrossEntropy.apply(logits.view(-1, VOCABULARY), targets.view(-1), -1)

@@ -64,6 +64,13 @@ def _make(torch, F):
     return ChunkedCrossEntropy
 
 
+def is_plain(input, target, weight=None, size_average=None, ignore_index=-100, reduce=None, reduction="mean",
+             label_smoothing=0.0):
+    """Returns whether the mean of class indices is computed, which is what these arguments of cross_entropy() say."""
+    return weight is None and size_average is None and reduce is None and reduction == "mean" and \
+        label_smoothing == 0 and input.dim() == 2 and target.dim() == 1 and input.is_cuda
+
+
 def apply(change, argument):
     torch, meet = change.torch, change.meeting()
     functional = torch.nn.functional
@@ -71,15 +78,12 @@ def apply(change, argument):
     cross_entropy = functional.cross_entropy
 
     @functools.wraps(cross_entropy)
-    def chunked(input, target, weight=None, size_average=None, ignore_index=-100, reduce=None, reduction="mean",
-                label_smoothing=0.0):
-        is_plain = weight is None and size_average is None and reduce is None and reduction == "mean" and \
-            label_smoothing == 0 and input.dim() == 2 and target.dim() == 1 and input.is_cuda
-        if not is_plain:
-            return cross_entropy(input, target, weight, size_average, ignore_index, reduce, reduction, label_smoothing)
+    def chunked(input, target, *args, **kwargs):
+        if args or not is_plain(input, target, **kwargs):
+            return cross_entropy(input, target, *args, **kwargs)
         meet()
         if not made:
             made.append(_make(torch, functional))
-        return made[0].apply(input, target, ignore_index)
+        return made[0].apply(input, target, kwargs.get("ignore_index", -100))
 
     functional.cross_entropy = chunked

@@ -5,6 +5,7 @@ bandwidth of memory, or of PCI Express, and LAUNCH. This is a run of its own, si
 how autograd computes a gradient.
 """
 import functools
+import inspect
 import threading
 
 NAME = "roofline"
@@ -32,7 +33,7 @@ class Work:
         self._leaves, self._formulas = _pytree.tree_flatten, flop_counter.flop_registry
         self._written = {}  # operation -> the places and names of the arguments that it changes
         self._steps = {}  # id of an optimizer -> its steps
-        self._inside = 0  # how many steps of optimizers and checkpointed functions are running
+        self._inside = 0  # how many steps of optimizers and of autograd's functions are running
         self._main = threading.get_ident()  # the engine has threads of its own for GPUs
 
     def summary(self):
@@ -47,14 +48,15 @@ class Work:
         self._inside -= 1
 
     def around(self, function):
-        """Returns `function` as a part of training, although it runs without gradients."""
+        """Returns `function` as a part of training where it is called in one, although it runs without gradients."""
         @functools.wraps(function)
         def counted(*args, **kwargs):
-            self._inside += 1
+            within = self.torch.is_grad_enabled()
+            self._inside += within
             try:
                 return function(*args, **kwargs)
             finally:
-                self._inside -= 1
+                self._inside -= within
         return counted
 
     def is_training(self):
@@ -150,9 +152,9 @@ def apply(change, argument):
             return output
 
     from torch.optim import optimizer as hooks
-    from torch.utils import checkpoint
-    reentrant = checkpoint.CheckpointFunction
-    reentrant.forward = staticmethod(work.around(reentrant.forward))
+    function = change.torch.autograd.Function
+    theirs = inspect.getattr_static(function, "apply")
+    function.apply = classmethod(work.around(lambda cls, *args, **kwargs: theirs.__get__(None, cls)(*args, **kwargs)))
     hooks.register_optimizer_step_pre_hook(work.before_step)
     hooks.register_optimizer_step_post_hook(work.after_step)
     Watching().__enter__()  # to the end of the process

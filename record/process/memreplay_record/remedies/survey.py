@@ -7,9 +7,16 @@ import functools
 import linecache
 import os
 import sys
+import weakref
 
 from memreplay_record import frames, notes, on_import
-from memreplay_record.remedies import last_logits, micro_batches, reads, sdp_kernel
+from memreplay_record.remedies import (
+    fused_head,
+    last_logits,
+    micro_batches,
+    reads,
+    sdp_kernel,
+)
 from memreplay_record.remedies.change import class_of
 
 
@@ -156,6 +163,8 @@ class Model:
         self.batch = 0  # the first dimension of all tensors that it was trained with
         self.returns_loss = False
         self.takes_floats = False
+        self.head = None  # (path, the Call of cross_entropy(), whether it has a bias) of what makes its logits
+        self.module = weakref.ref(module)
         self.own_classes = list(dict.fromkeys(type(m) for m in module.modules() if _is_own_class(type(m))))
         # Whether the result for a sample depends on the others.
         self.mixes_samples = any(isinstance(m, torch.nn.modules.batchnorm._BatchNorm) for m in module.modules())
@@ -277,6 +286,7 @@ class SurveyingNotes(notes.Notes):
         optimizer.__init__ = self._noting_made(optimizer.__init__)
         self._backwards = 0  # since the last step
         sdp_kernel.around(torch, self._noting_forbidden)
+        torch.nn.functional.cross_entropy = self._noting_head(torch.nn.functional.cross_entropy)
         self._scaler = getattr(torch.amp, "GradScaler", torch.cuda.amp.GradScaler)
         for owner, name in ((torch.nn.utils, "clip_grad_norm_"), (torch.nn.utils, "clip_grad_value_"),
                             (self._scaler, "unscale_"), (self._scaler, "step")):
@@ -301,6 +311,25 @@ class SurveyingNotes(notes.Notes):
                 self.seen.keeps_gradients = call_of(own_frame())
             return zero_grad(optimizer, set_to_none)
         return noted
+
+    def _noting_head(self, cross_entropy):
+        @functools.wraps(cross_entropy)
+        def noted(input, target, *args, **kwargs):
+            with self.torch._C.DisableTorchFunction():
+                if not args and self.torch.is_tensor(input) and fused_head.is_plain(input, target, **kwargs):
+                    self._see_head(input)
+            return cross_entropy(input, target, *args, **kwargs)
+        return noted
+
+    def _see_head(self, logits):
+        weight = fused_head.weight_of(logits)
+        for model in self.seen.models.values():
+            module = model.module()
+            if weight is None or module is None or model.head is not None:
+                continue
+            for path, each in module.named_modules():
+                if type(each) is self.torch.nn.Linear and each.weight is weight:
+                    model.head = path, call_of(own_frame()), each.bias is not None
 
     def _noting_forbidden(self, function, forbids):
         @functools.wraps(function)
