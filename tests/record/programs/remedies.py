@@ -1,6 +1,6 @@
 """Trains networks, each with one change that saves memory: remedies.py injected|written MODEL/CHANGE...,
 remedies.py train MODEL [BATCH]. In "named" the logits of the GPT have a name, in "replicated" it has DDP, and in
-"math" no kernels of attention but those that keep the scores.
+"math" no kernels of attention but those that keep the scores. In "few_rows" the weights outweigh the activations.
 
 `written` makes the change as a script would, `injected` as `memreplay advise` does (memreplay_record/remedies). Each
 runs in a child of this process, which prints "PID MODEL/CHANGE".
@@ -18,6 +18,7 @@ VOCABULARY, WIDTH, CONTEXT = 4000, 64, 128
 batch = 16
 change = ""
 written = ""  # the same, if the code below makes it
+rows = 1024  # of a batch of the perceptron
 by_hand = False  # whether attention is written out
 kept = []  # to the end: when Python frees the knots that checkpoint() ties is another question
 
@@ -244,7 +245,7 @@ def network_loss(model):
 
 
 def perceptron_loss(model):
-    return model(torch.randn(1024, 256, device="cuda")).square().mean()
+    return model(torch.randn(rows, 256, device="cuda")).square().mean()
 
 
 def mean_loss(model):
@@ -271,26 +272,32 @@ def optimizer_of(model):
         from torch.distributed.optim import ZeroRedundancyOptimizer
         return ZeroRedundancyOptimizer(model.parameters(), torch.optim.AdamW, lr=1e-3, weight_decay=0.1)
     more = {"fused:AdamW": {"fused": True}, "foreach:AdamW": {"foreach": False}}.get(written, {})
-    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3, weight_decay=0.1, **more)
     if written.endswith("_state:AdamW"):
-        keep_state(optimizer, on_host=written.startswith("host"))
-    return optimizer
+        return OneByOne(model.parameters())
+    return torch.optim.AdamW(model.parameters(), lr=1e-3, weight_decay=0.1, **more)
 
 
-def keep_state(optimizer, on_host):
-    """Keeps the state on the host, or in bfloat16, between steps."""
-    def change_each(change):
-        for state in optimizer.state.values():
-            for name, value in state.items():
-                if value.dim() > 0 or value.is_cuda:
-                    state[name] = change(value)
+class OneByOne:
+    """An optimizer for each parameter, whose state is on the host or in bfloat16 between steps."""
 
-    def on_pinned_memory(value):
-        return torch.empty(value.shape, dtype=value.dtype, pin_memory=True).copy_(value, non_blocking=True)
+    def __init__(self, parameters):
+        self.optimizers = [torch.optim.AdamW([p], lr=1e-3, weight_decay=0.1) for p in parameters]
 
-    optimizer.register_step_pre_hook(
-        lambda *_: change_each(lambda value: value.to("cuda", non_blocking=True) if on_host else value.float()))
-    optimizer.register_step_post_hook(lambda *_: change_each(on_pinned_memory if on_host else torch.Tensor.bfloat16))
+    def step(self):
+        for optimizer in self.optimizers:
+            moments, = optimizer.state.values() or [{}]
+            for name in ("exp_avg", "exp_avg_sq"):
+                if name in moments:
+                    moments[name] = moments[name].cuda() if written.startswith("host") else moments[name].float()
+            optimizer.step()
+            moments, = optimizer.state.values()
+            for name in ("exp_avg", "exp_avg_sq"):
+                moments[name] = moments[name].cpu().pin_memory() if written.startswith("host") else \
+                    moments[name].bfloat16()
+
+    def zero_grad(self, set_to_none):
+        for optimizer in self.optimizers:
+            optimizer.zero_grad(set_to_none)
 
 
 def step_in_backward(model):
@@ -324,7 +331,8 @@ def in_job(model, is_replicated):
 def train(name):
     """Two steps, an evaluation and another step. The evaluation keeps activations that nothing needs, unless something
     else is changed."""
-    global by_hand
+    global by_hand, rows
+    rows = 16 if name == "few_rows" else 1024
     is_named = name.startswith("named")
     graded = not is_named and (change == "" or change.startswith("no_grad"))
     by_hand = name == "attention"
@@ -333,7 +341,7 @@ def train(name):
         torch.backends.cuda.enable_mem_efficient_sdp(False)
     is_replicated = name.endswith("replicated")  # by the script itself
     kinds = {"network": (Network, network_loss), "perceptron": (Perceptron, perceptron_loss),
-             "tower": (Towered, network_loss)}
+             "few_rows": (Perceptron, perceptron_loss), "tower": (Towered, network_loss)}
     cls, loss_of = kinds.get(name, (GPT, gpt_loss))
     model = in_job(cls().cuda(), is_replicated)
     if written == "compile:Perceptron":

@@ -1,32 +1,20 @@
-"""Keeps the optimizer's state in pinned memory of the host between its steps."""
+"""Keeps the optimizer's state in pinned memory of the host, and copies that of one parameter at a time to the GPU."""
 from memreplay_record.remedies import optimizer
 
 NAME = "host_state"
-LINES = '''\
-def to_gpu(optimizer, *_):
-    for state in optimizer.state.values():
-        for name, value in state.items():
-            if torch.is_tensor(value) and value.is_pinned():
-                state[name] = value.to("cuda", non_blocking=True)
-
-def to_host(optimizer, *_):
-    for state in optimizer.state.values():
-        for name, value in state.items():
-            if torch.is_tensor(value) and value.is_cuda:
-                host = torch.empty(value.shape, dtype=value.dtype, pin_memory=True)
-                state[name] = host.copy_(value, non_blocking=True)
-
-optimizer.register_step_pre_hook(to_gpu)
-optimizer.register_step_post_hook(to_host)
-'''
+_WORDS = {"name": "HostState", "where": "in pinned memory of the host", "used": "value.to(p.device, non_blocking=True)",
+          "kept": 'torch.empty_like(value, device="cpu", pin_memory=True).copy_(value)'}
 
 
 def propose(seen):
-    return optimizer.state_proposals(
-        seen, NAME, "on the host between steps", LINES,
-        cost="the state goes over PCIe twice in each step and takes as much pinned memory of the host", cost_rank=2.6,
-        preserves_text="the same; a checkpoint that is loaded brings the state back to the GPU until the next step")
+    if not any(model.is_sharded for model in seen.models.values()):
+        yield from optimizer.state_proposals(
+            seen, NAME, "on the host", _WORDS,
+            cost="the state goes over PCIe twice in each step and takes as much pinned memory of the host; parameters "
+                 "are updated one by one", cost_rank=2.6,
+            preserves_text="the same update, parameter by parameter; a checkpoint that is loaded brings the state to "
+                           "the GPU until the next step")
 
 
 def apply(change, argument):
-    optimizer.run_for(change, argument, LINES)
+    optimizer.keep_state(change, argument, _WORDS)

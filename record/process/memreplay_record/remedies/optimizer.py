@@ -6,6 +6,26 @@ import inspect
 from memreplay_record.remedies.change import Proposal
 
 WITH_STATE = ("Adam", "AdamW", "NAdam", "RAdam", "Adamax", "Adagrad", "Adadelta", "RMSprop")
+_STATE = '''\
+class {name}(torch.optim.{base}):
+    """Keeps its state {where}, except that of the parameter that it updates."""
+
+    def step(self, closure=None):
+        loss, groups = closure() if closure else None, self.param_groups
+        for group in groups:
+            for p in group["params"]:
+                self.param_groups = [{{**group, "params": [p]}}]
+                self.put(p, lambda value: {used})
+                super().step()
+                self.put(p, lambda value: {kept})
+        self.param_groups = groups
+        return loss
+
+    def put(self, p, made):
+        for name, value in self.state[p].items():
+            if torch.is_tensor(value) and value.numel() > 1:
+                self.state[p][name] = made(value)
+'''
 
 
 def proposals(seen, name, value, **words):
@@ -60,27 +80,24 @@ def put_in_place(change, name, ours, kept):
     setattr(change.torch.optim, name, InPlace)
 
 
-def state_proposals(seen, name, where, lines, **words):
-    """Yields a proposal for each optimizer with state, which hooks of its step, the `lines`, keep elsewhere."""
+def state_proposals(seen, name, where, words, **more):
+    """Yields a proposal for each optimizer with state, which a class of it, made of `words`, keeps elsewhere."""
     for each in seen.optimizers.values():
         if each.is_pytorch and each.name in WITH_STATE:
-            yield Proposal(f"{name}:{each.name}", f"the state of {each.name} {where}", lines.splitlines(),
-                           place=each.call.place, **words)
+            used = each.call.with_call(each.name, lambda call: ast.unparse(
+                ast.Call(ast.Name(words["name"]), call.args, call.keywords)))
+            yield Proposal(f"{name}:{each.name}", f"the state of {each.name} {where}",
+                           [*_STATE.format(base=each.name, **words).splitlines(), "",
+                            used or f"{words['name']}(...)  # in place of {each.name}"],
+                           place=each.call.place, **more)
 
 
-def run_for(change, name, lines):
-    """Runs the `lines` of a proposal once for each optimizer `name` of torch.optim, when it has been made."""
-    torch, meet = change.torch, change.meeting()
-    cls = getattr(torch.optim, name)
-    init, code = cls.__init__, compile(lines, "<remedy>", "exec")
-
-    @functools.wraps(init)
-    def made(optimizer, *args, **kwargs):
-        init(optimizer, *args, **kwargs)
-        meet()
-        exec(code, {"torch": torch, "optimizer": optimizer})
-
-    cls.__init__ = made
+def keep_state(change, base, words):
+    """Puts the class of state_proposals() in the place of the optimizer `base` of torch.optim."""
+    made = {"torch": change.torch}
+    exec(_STATE.format(base=base, **words), made)
+    setattr(change.torch.optim, base, made[words["name"]])
+    with_arguments(change, base)
 
 
 def with_arguments(change, name, **more):
