@@ -43,22 +43,18 @@ Answer Failed(const absl::Status& status) {
   return {.status = kUnusable, .errors = StrCat(CleanText(ToStd(status.message())), "\n")};
 }
 
-absl::Status Named(std::string_view name, const absl::Status& status) {
-  return absl::Status(status.code(), StrCat(name, ": ", ToStd(status.message())));
-}
-
 absl::StatusOr<SettingsRequest> RequestOf(const proto::Question& question) {
   const std::string& command = question.command();
   SettingsRequest request;
   if (command == "inspect" || command == "diff") return request;
   if (!question.torch().empty()) {
     const absl::Status known = FindTorchProfile(question.torch()).status();
-    if (!known.ok()) return Named(StrCat(command, ": --torch"), known);
+    if (!known.ok()) return Within(StrCat(command, ": --torch"), known);
     request.torch = question.torch();
   }
   if (!question.capacity().empty() && command != "fit") {
     const absl::Status set = SetCapacity(question.capacity(), &request);
-    if (!set.ok()) return Named(StrCat(command, ": --capacity"), set);
+    if (!set.ok()) return Within(StrCat(command, ": --capacity"), set);
   }
   if (command != "oom" && command != "replay") return request;
   request.torch_is_as_recorded = command == "oom";  // releases are compared with one recording
@@ -79,17 +75,17 @@ size_t Threads() { return std::max<size_t>(1, std::thread::hardware_concurrency(
 Answer ExplainLog(std::string_view name, std::string bytes) {
   const absl::StatusOr<std::unique_ptr<ByteSource>> source =
       ByteSource::FromBytes(std::move(bytes));
-  if (!source.ok()) return Failed(Named(name, source.status()));
+  if (!source.ok()) return Failed(Within(name, source.status()));
   LogScan scan;
   for (std::string_view piece = (*source)->Peek(1); !piece.empty(); piece = (*source)->Peek(1)) {
     scan.Add(piece);
     (*source)->Skip(piece.size());
   }
   if (const absl::Status& read = (*source)->status(); !read.ok()) {
-    return Failed(Named(name, read));
+    return Failed(Within(name, read));
   }
   const absl::StatusOr<proto::Report> report = Explain(&scan);
-  if (!report.ok()) return Failed(Named(name, report.status()));
+  if (!report.ok()) return Failed(Within(name, report.status()));
   return {.status = kBad, .text = RenderExplanationText(report->explanation())};
 }
 
@@ -116,7 +112,7 @@ void Session::Add(std::string name, std::string bytes) {
     file.error = trace.status();
     if (trace.ok()) file.trace = std::make_shared<const Trace>(*std::move(trace));
   } else {
-    file.error = Named(file.name, source.status());
+    file.error = Within(file.name, source.status());
   }
   files_.push_back(std::move(file));
 }
@@ -126,7 +122,7 @@ absl::StatusOr<const OpenedFile*> Session::Open(File& file, const SettingsReques
   if (file.opened.has_value() && file.request == request) return &*file.opened;
   file.opened.reset();  // released before the next, which needs the memory
   absl::StatusOr<OpenedFile> opened = StudyFile(file.trace, request);
-  if (!opened.ok()) return Named(file.name, opened.status());
+  if (!opened.ok()) return Within(file.name, opened.status());
   file.request = request;
   return &file.opened.emplace(*std::move(opened));
 }

@@ -53,7 +53,7 @@ absl::StatusOr<int> RunAdvise(const CommandLine& line) {
         "FILE of a recording");
   }
   const absl::StatusOr<int> status = RunAdviseScript(line);
-  return status.ok() ? status : InCommand("advise", status.status());
+  return status.ok() ? status : Within("advise", status.status());
 }
 
 }  // namespace memreplay

@@ -127,7 +127,7 @@ absl::StatusOr<int> RunAdviseRecording(const CommandLine& line) {
   if (!options.key.name.empty()) {
     const absl::StatusOr<std::vector<ValuedFile>> files =
         ValuedFiles((*inputs)->files(), options.key);
-    if (!files.ok()) return InCommand("advise", files.status());
+    if (!files.ok()) return Within("advise", files.status());
     return ReportEach("advise", {absl::StrJoin((*inputs)->files(), " ")}, options.file.form(),
                       options.file.jobs, [&](const std::string& names, size_t) {
                         return AdviseValues(*files, options, card, names);

@@ -78,9 +78,6 @@ std::string ProgramHelp();
 absl::StatusOr<int> ShowHelp(const CommandLine& line, const FlagSet& flags,
                              std::string_view more = "");
 
-// Returns `status` with the command's name in front: "replay: unknown flag ...".
-absl::Status InCommand(std::string_view command, const absl::Status& status);
-
 }  // namespace memreplay
 
 #endif  // MEMREPLAY_CLI_COMMAND_H_

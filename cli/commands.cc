@@ -74,10 +74,6 @@ std::string ProgramHelp() {
   return text;
 }
 
-absl::Status InCommand(std::string_view command, const absl::Status& status) {
-  return absl::Status(status.code(), StrCat(command, ": ", ToStd(status.message())));
-}
-
 absl::StatusOr<int> ShowHelp(const CommandLine& line, const FlagSet& flags, std::string_view more) {
   if (line.help != nullptr) {
     *line.help = flags.Describe();

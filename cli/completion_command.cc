@@ -42,7 +42,7 @@ absl::StatusOr<std::vector<CommandHelp>> AllHelp() {
 absl::StatusOr<int> RunCompletion(const CommandLine& line) {
   FlagSet flags("completion bash|zsh|fish|man", kCompletionDescription);
   const absl::StatusOr<std::vector<std::string>> words = flags.Parse(line.args);
-  if (!words.ok()) return InCommand("completion", words.status());
+  if (!words.ok()) return Within("completion", words.status());
   if (flags.help_requested()) return ShowHelp(line, flags);
   const std::string kind = words->size() == 1 ? words->front() : "";
   if (kind != "bash" && kind != "zsh" && kind != "fish" && kind != "man") {

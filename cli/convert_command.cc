@@ -154,9 +154,7 @@ absl::Status WriteRuns(const std::string& in, const std::string& out, const RunF
     progress.SetActivity(StrCat("writing ", out));
     const absl::Status written =
         format.write(study, log.log(), options, index == chosen.front(), sink);
-    if (!written.ok()) {
-      return absl::Status(written.code(), StrCat(out, ": ", ToStd(written.message())));
-    }
+    if (!written.ok()) return Within(out, written);
   }
   return file->Close();
 }
@@ -176,7 +174,7 @@ absl::StatusOr<int> RunConvert(const CommandLine& line) {
                   "for a run: memory of the device, or the name of a GPU, such as rtx-4090");
   flags.AddNumber("device", "N", &options.device, "for a run: only this device of the file");
   const absl::StatusOr<std::vector<std::string>> paths = flags.Parse(line.args);
-  if (!paths.ok()) return InCommand("convert", paths.status());
+  if (!paths.ok()) return Within("convert", paths.status());
   if (flags.help_requested()) return ShowHelp(line, flags);
   if (paths->size() != 2) {
     return absl::InvalidArgumentError(StrCat("convert: expected IN and OUT, found ", paths->size(),
@@ -202,9 +200,7 @@ absl::StatusOr<int> RunConvert(const CommandLine& line) {
   FileSink sink(&*file);
   std::vector<std::string> losses;
   const absl::Status written = (*format)->write(*trace, sink, &losses);
-  if (!written.ok() && file->status().ok()) {
-    return absl::Status(written.code(), StrCat(out, ": ", ToStd(written.message())));
-  }
+  if (!written.ok() && file->status().ok()) return Within(out, written);
   if (const absl::Status closed = file->Close(); !closed.ok()) return closed;
   for (const std::string& loss : losses) PrintError(StrCat("left out of ", out, ": ", loss));
   return kExitAnswered;

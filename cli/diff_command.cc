@@ -36,10 +36,7 @@ absl::StatusOr<DiffSide> OpenSide(const std::string& path) {
     const absl::StatusOr<std::string> text = ReadText(path, kMaxReportBytes);
     if (!text.ok()) return text.status();
     absl::StatusOr<proto::Report> report = ParseReport(*text);
-    if (!report.ok()) {
-      return absl::Status(report.status().code(),
-                          StrCat(path, ": ", ToStd(report.status().message())));
-    }
+    if (!report.ok()) return Within(path, report.status());
     if (!report->error().empty()) {
       return absl::InvalidArgumentError(
           StrCat(path, ": the report holds an error instead of a result: ", report->error()));
@@ -61,7 +58,7 @@ absl::StatusOr<int> RunDiff(const CommandLine& line) {
   AddHeldFlags(&held, &flags);
   flags.AddSwitch("json", &json, "print the report as JSON");
   const absl::StatusOr<std::vector<std::string>> files = flags.Parse(line.args);
-  if (!files.ok()) return InCommand("diff", files.status());
+  if (!files.ok()) return Within("diff", files.status());
   if (flags.help_requested()) return ShowHelp(line, flags);
   if (files->size() != 2) {
     return absl::InvalidArgumentError(StrCat("diff: expected A and B, found ", files->size(),

@@ -71,8 +71,7 @@ absl::Status ReadInto(const std::string& path, LogScan* scan) {
     (*source)->Skip(piece.size());
   }
   if ((*source)->status().ok()) return absl::OkStatus();
-  return absl::Status((*source)->status().code(),
-                      StrCat(path, ": ", ToStd((*source)->status().message())));
+  return Within(path, (*source)->status());
 }
 
 }  // namespace
@@ -103,7 +102,7 @@ absl::StatusOr<int> RunExplain(const CommandLine& line) {
   FlagSet flags("explain LOG [flags]", kExplainDescription);
   flags.AddSwitch("json", &json, "print the answer as JSON: explanation of proto/report.proto");
   const absl::StatusOr<std::vector<std::string>> logs = flags.Parse(line.args);
-  if (!logs.ok()) return InCommand("explain", logs.status());
+  if (!logs.ok()) return Within("explain", logs.status());
   if (flags.help_requested()) return ShowHelp(line, flags);
   if (logs->size() != 1) {
     return absl::InvalidArgumentError(

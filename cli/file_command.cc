@@ -58,16 +58,16 @@ absl::StatusOr<std::vector<std::string>> ExpandDirectories(const std::vector<std
 absl::StatusOr<std::optional<Inputs>> ParseInputs(const CommandLine& line, std::string_view command,
                                                   FlagSet* flags, bool may_be_none) {
   absl::StatusOr<Inputs> inputs = Inputs::Split(line.args);
-  if (!inputs.ok()) return InCommand(command, inputs.status());
+  if (!inputs.ok()) return Within(command, inputs.status());
   absl::StatusOr<std::vector<std::string>> names = flags->Parse(inputs->args());
-  if (!names.ok()) return InCommand(command, names.status());
+  if (!names.ok()) return Within(command, names.status());
   if (flags->help_requested()) {
     const absl::StatusOr<int> shown = ShowHelp(line, *flags);
     if (!shown.ok()) return shown.status();
     return std::nullopt;
   }
   if (const absl::Status set = inputs->SetNames(*std::move(names)); !set.ok()) {
-    return InCommand(command, set);
+    return Within(command, set);
   }
   if (inputs->files().empty() && !may_be_none) {
     return absl::InvalidArgumentError(

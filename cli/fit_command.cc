@@ -95,7 +95,7 @@ absl::StatusOr<int> RunFit(const CommandLine& line) {
   const Inputs& inputs = **parsed;
   if (!inputs.unknown_key().empty()) {
     const absl::StatusOr<int> status = FindValue(inputs, options);
-    return status.ok() ? status : InCommand("fit", status.status());
+    return status.ok() ? status : Within("fit", status.status());
   }
   if (options.file.settings.capacity.has_value() || options.file.settings.unlimited) {
     return absl::InvalidArgumentError(

@@ -160,7 +160,7 @@ absl::StatusOr<int> RunGpu(const CommandLine& line) {
 
   const StopSignal stop;
   auto card = OpenGpuCard(static_cast<int>(options.card.value_or(0)));
-  if (!card.ok()) return InCommand("gpu", card.status());
+  if (!card.ok()) return Within("gpu", card.status());
   Progress* progress = nullptr;  // of the file that is replayed
   GpuQuestion question;
   if (options.backend == "direct") question.backend = RunBackend::kDirect;
@@ -177,7 +177,7 @@ absl::StatusOr<int> RunGpu(const CommandLine& line) {
   GpuAsker asker(**card, question);
   if (inputs.files().empty()) {
     if (const absl::Status measured = asker.MeasureCosts(); !measured.ok()) {
-      return InCommand("gpu", measured);
+      return Within("gpu", measured);
     }
     if (const absl::Status written = WriteCosts(*options.costs_out, inputs, asker.Costs());
         !written.ok()) {

@@ -31,7 +31,7 @@ absl::StatusOr<std::shared_ptr<const Trace>> OpenShared(const std::string& file)
 absl::StatusOr<OpenedFile> StudyNamed(const std::string& file, std::shared_ptr<const Trace> trace,
                                       const SettingsRequest& request) {
   absl::StatusOr<OpenedFile> opened = StudyFile(std::move(trace), request);
-  return opened.ok() ? std::move(opened) : InCommand(file, opened.status());
+  return opened.ok() ? std::move(opened) : Within(file, opened.status());
 }
 
 absl::StatusOr<OpenedFile> OpenWithSettings(const std::string& file,

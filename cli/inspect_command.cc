@@ -53,7 +53,7 @@ absl::StatusOr<int> RunInspect(const CommandLine& line) {
   AddHeldFlags(&question.held, &flags);
   AddFileFlags(&options, &flags);
   const absl::StatusOr<std::vector<std::string>> files = flags.Parse(line.args);
-  if (!files.ok()) return InCommand("inspect", files.status());
+  if (!files.ok()) return Within("inspect", files.status());
   if (flags.help_requested()) return ShowHelp(line, flags);
   if (files->empty()) {
     return absl::InvalidArgumentError("inspect: no FILE given; see memreplay inspect --help");

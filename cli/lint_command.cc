@@ -11,6 +11,7 @@
 #include "report/ask/lint.h"
 #include "report/text/render_lint.h"
 #include "sim/settings/torch_profile.h"
+#include "trace/value/strings.h"
 
 namespace memreplay {
 namespace {
@@ -32,7 +33,7 @@ absl::StatusOr<int> RunLint(const CommandLine& line) {
   AddTorchFlag(&version, &flags);
   flags.AddSwitch("json", &json, "print the report as JSON");
   const absl::StatusOr<std::vector<std::string>> confs = flags.Parse(line.args);
-  if (!confs.ok()) return InCommand("lint", confs.status());
+  if (!confs.ok()) return Within("lint", confs.status());
   if (flags.help_requested()) return ShowHelp(line, flags);
   if (confs->size() != 1) {
     return absl::InvalidArgumentError(
@@ -41,7 +42,7 @@ absl::StatusOr<int> RunLint(const CommandLine& line) {
   const TorchProfile* profile = &DefaultTorchProfile();
   if (version.has_value()) {
     const absl::StatusOr<const TorchProfile*> found = FindTorchProfile(*version);
-    if (!found.ok()) return InCommand("lint", found.status());
+    if (!found.ok()) return Within("lint", found.status());
     profile = *found;
   }
   const proto::Report report = LintReport(confs->front(), *profile, version.has_value());

@@ -32,10 +32,7 @@ absl::StatusOr<std::string> ReadText(const std::string& path, uint64_t most) {
     text.append(piece);
     (*source)->Skip(piece.size());
   }
-  if (!(*source)->status().ok()) {
-    return absl::Status((*source)->status().code(),
-                        StrCat(path, ": ", ToStd((*source)->status().message())));
-  }
+  if (!(*source)->status().ok()) return Within(path, (*source)->status());
   return text;
 }
 

@@ -145,7 +145,7 @@ absl::StatusOr<int> RecordProgram(const CommandLine& line) {
 
 absl::StatusOr<int> RunRecord(const CommandLine& line) {
   const absl::StatusOr<int> status = RecordProgram(line);
-  return status.ok() ? status : InCommand("record", status.status());
+  return status.ok() ? status : Within("record", status.status());
 }
 
 }  // namespace memreplay

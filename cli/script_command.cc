@@ -305,12 +305,12 @@ absl::StatusOr<int> RunScript(bool is_fit, const CommandLine& line) {
 
 absl::StatusOr<int> RunFitScript(const CommandLine& line) {
   const absl::StatusOr<int> status = RunScript(true, line);
-  return status.ok() ? status : InCommand("fit script", status.status());
+  return status.ok() ? status : Within("fit script", status.status());
 }
 
 absl::StatusOr<int> RunSweepScript(const CommandLine& line) {
   const absl::StatusOr<int> status = RunScript(false, line);
-  return status.ok() ? status : InCommand("sweep script", status.status());
+  return status.ok() ? status : Within("sweep script", status.status());
 }
 
 }  // namespace memreplay

@@ -56,7 +56,7 @@ absl::StatusOr<DriverCosts> ReadCosts(const std::string& file) {
   const absl::StatusOr<std::string> text = ReadText(file, kMaxCostsBytes);
   if (!text.ok()) return text.status();
   absl::StatusOr<DriverCosts> costs = ParseDriverCosts(*text);
-  return costs.ok() ? std::move(costs) : InCommand(file, costs.status());
+  return costs.ok() ? std::move(costs) : Within(file, costs.status());
 }
 
 absl::StatusOr<proto::DeviceReport> SweepDevice(const Study& study, const FileRun& run,
@@ -85,7 +85,7 @@ absl::Status ReadSweeps(const std::string& path, std::vector<proto::Report>* rep
   if (text->substr(0, 2) != "{\n") answers = absl::StrSplit(*text, '\n', absl::SkipWhitespace());
   for (const absl::string_view json : answers) {
     absl::StatusOr<proto::Report> report = ParseReport(ToStd(json));
-    if (!report.ok()) return InCommand(path, report.status());
+    if (!report.ok()) return Within(path, report.status());
     if (report->command() != "sweep") {
       return absl::InvalidArgumentError(
           StrCat(path, ": expected answers of sweep, found one of ", report->command()));
@@ -170,7 +170,7 @@ absl::StatusOr<int> AnswerTogether(const Inputs& inputs, const SweepFlags& optio
   if (!files.ok()) return files.status();
   std::set<std::string> errors;  // a file that is named twice is reported once
   absl::StatusOr<proto::Together> together = SweepTogether(*files, inputs, options, &errors);
-  if (!together.ok()) return InCommand("sweep", together.status());
+  if (!together.ok()) return Within("sweep", together.status());
   proto::Report report = NewReport("sweep");
   *report.mutable_together() = *std::move(together);
   const proto::Together& answer = report.together();
@@ -213,7 +213,7 @@ absl::StatusOr<int> RunSweep(const CommandLine& line) {
   }
   if (options.costs_file.has_value()) {
     absl::StatusOr<DriverCosts> costs = ReadCosts(*options.costs_file);
-    if (!costs.ok()) return InCommand("sweep: --costs", costs.status());
+    if (!costs.ok()) return Within("sweep: --costs", costs.status());
     options.costs = *std::move(costs);
   }
   if (options.together) return AnswerTogether(**inputs, options);

@@ -160,7 +160,7 @@ absl::StatusOr<int> Synth(const CommandLine& line) {
 absl::StatusOr<int> RunSynth(const CommandLine& line) {
   if (NamesProgramFile(line.args)) return RunSynthProgram(line);
   const absl::StatusOr<int> status = Synth(line);
-  return status.ok() ? status : InCommand("synth", status.status());
+  return status.ok() ? status : Within("synth", status.status());
 }
 
 }  // namespace memreplay

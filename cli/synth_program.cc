@@ -66,7 +66,7 @@ absl::StatusOr<int> RunSynthProgram(const CommandLine& line) {
   flags.AddNumber("max_events", "N", &max_events,
                   "the largest number of events (default: max_events of the schedule)");
   const absl::StatusOr<std::vector<std::string>> paths = flags.Parse(line.args);
-  if (!paths.ok()) return InCommand("synth", paths.status());
+  if (!paths.ok()) return Within("synth", paths.status());
   if (flags.help_requested()) return ShowHelp(line, flags);
   if (paths->size() != 1) {
     return absl::InvalidArgumentError(
@@ -76,7 +76,7 @@ absl::StatusOr<int> RunSynthProgram(const CommandLine& line) {
   program::CompileOptions options;
   for (const std::string& text : settings) {
     const absl::Status read = ReadParameter(text, &options.params, nullptr);
-    if (!read.ok()) return InCommand("synth", read);
+    if (!read.ok()) return Within("synth", read);
   }
   if (max_events.has_value()) {
     if (*max_events <= 0) {
@@ -90,12 +90,9 @@ absl::StatusOr<int> RunSynthProgram(const CommandLine& line) {
   Progress progress(StrCat("expanding ", path));
   const absl::StatusOr<program::ProgramCode> code = program::OpenProgramCode(path, options);
   if (!code.ok()) return code.status();
-  const auto named = [&](const absl::Status& status) {
-    return absl::Status(status.code(), StrCat(path, ": ", ToStd(status.message())));
-  };
   if (check || json) {
     absl::StatusOr<proto::ProgramCheck> result = program::CheckProgram(*code);
-    if (!result.ok()) return named(result.status());
+    if (!result.ok()) return Within(path, result.status());
     result->set_file(path);
     const absl::Status printed =
         json ? Print(RenderProgramCheckJson(*result)) : PrintText(RenderProgramCheck(*result));
@@ -103,9 +100,9 @@ absl::StatusOr<int> RunSynthProgram(const CommandLine& line) {
     if (out.empty()) return kExitAnswered;
   }
   const absl::StatusOr<Trace> trace = program::ExpandProgram(*code);
-  if (!trace.ok()) return named(trace.status());
+  if (!trace.ok()) return Within(path, trace.status());
   const absl::Status written = WriteProgram(*trace, out, to, *paths);
-  if (!written.ok()) return InCommand("synth", written);
+  if (!written.ok()) return Within("synth", written);
   return kExitAnswered;
 }
 

@@ -50,7 +50,7 @@ absl::StatusOr<PageInput> AskFilePage(const std::string& file, const OpenedFile&
     // Use the release of the page's own run, however it was determined.
     other.torch = std::string(opened.studied.settings.torch.profile->release);
     absl::StatusOr<ReplaySettings> settings = ResolveSettings(*opened.trace, other);
-    if (!settings.ok()) return settings.status();
+    if (!settings.ok()) return Within(file, settings.status());
     settings->torch = opened.studied.settings.torch;
     question.others.push_back(*std::move(settings));
   }

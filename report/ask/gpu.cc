@@ -285,10 +285,6 @@ RunBackend BackendOf(const ReplaySettings& settings) {
   return settings.config.backend == Backend::kNative ? RunBackend::kNative : RunBackend::kAsync;
 }
 
-absl::Status InFile(const std::string& file, const absl::Status& status) {
-  return absl::Status(status.code(), StrCat(file, ": ", ToStd(status.message())));
-}
-
 }  // namespace
 
 std::string ShortageSentence(const RunPlan& plan, const Shortage& shortage) {
@@ -412,7 +408,7 @@ absl::StatusOr<proto::DeviceReport> GpuAsker::Ask(const std::string& file, const
                repetitions > 1 ? StrCat(", ", i + 1, " of ", repetitions) : std::string()));
     progress->SetTotal(schedule.requests().size());
     absl::StatusOr<DeviceRun> run = Measure(plan, due, &context, &taken);
-    if (!run.ok()) return InFile(file, run.status());
+    if (!run.ok()) return Within(file, run.status());
     absl::StatusOr<MeasuredRun> held = CompareWithPrediction(plan, *predicted, *std::move(run));
     if (!held.ok()) return held.status();
     measured.push_back(*std::move(held));

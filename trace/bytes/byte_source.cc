@@ -27,7 +27,7 @@ absl::StatusOr<std::unique_ptr<ByteSource>> ByteSource::Open(const std::string& 
   if (!raw.ok()) return raw.status();
   absl::StatusOr<std::unique_ptr<ByteSource>> source = Start(*std::move(raw), limits);
   if (source.ok()) return source;
-  return absl::Status(source.status().code(), StrCat(path, ": ", source.status().message()));
+  return Within(path, source.status());
 }
 
 absl::StatusOr<std::unique_ptr<ByteSource>> ByteSource::FromBytes(std::string bytes,

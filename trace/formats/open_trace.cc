@@ -30,7 +30,7 @@ template <absl::StatusOr<Trace> (*read)(ByteSource& source)>
 absl::StatusOr<Trace> Named(ByteSource& source, const std::string& path) {
   absl::StatusOr<Trace> trace = read(source);
   if (trace.ok()) return trace;
-  return absl::Status(trace.status().code(), StrCat(path, ": ", ToStd(trace.status().message())));
+  return Within(path, trace.status());
 }
 
 // The first format that recognises the head reads the file.

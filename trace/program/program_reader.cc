@@ -32,10 +32,6 @@ absl::StatusOr<Trace> Read(ByteSource& source) {
   return program::ExpandProgram(*std::move(code));
 }
 
-absl::Status Named(const std::string& path, const absl::Status& status) {
-  return absl::Status(status.code(), StrCat(path, ": ", ToStd(status.message())));
-}
-
 }  // namespace
 
 bool LooksLikeProgramText(std::string_view head) {
@@ -117,14 +113,14 @@ absl::StatusOr<ProgramCode> OpenProgramCode(const std::string& path,
   const absl::StatusOr<std::unique_ptr<ByteSource>> source = ByteSource::Open(path);
   if (!source.ok()) return source.status();
   absl::StatusOr<ProgramCode> code = ReadProgramCode(**source, options);
-  return code.ok() ? std::move(code) : Named(path, code.status());
+  return code.ok() ? std::move(code) : Within(path, code.status());
 }
 
 absl::StatusOr<Trace> OpenProgram(const std::string& path, const CompileOptions& options) {
   absl::StatusOr<ProgramCode> code = OpenProgramCode(path, options);
   if (!code.ok()) return code.status();
   absl::StatusOr<Trace> trace = ExpandProgram(*std::move(code));
-  return trace.ok() ? std::move(trace) : Named(path, trace.status());
+  return trace.ok() ? std::move(trace) : Within(path, trace.status());
 }
 
 }  // namespace program

@@ -1,5 +1,6 @@
 // Abseil's string functions for std::string_view: Debian builds Abseil with an
-// absl::string_view of its own, which does not convert from the standard one.
+// absl::string_view of its own, which does not convert from the standard one; and errors that name
+// their place.
 #ifndef MEMREPLAY_TRACE_VALUE_STRINGS_H_
 #define MEMREPLAY_TRACE_VALUE_STRINGS_H_
 
@@ -7,6 +8,7 @@
 #include <string_view>
 #include <type_traits>
 
+#include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 
@@ -34,6 +36,12 @@ std::string StrCat(const Pieces&... pieces) {
 template <typename... Pieces>
 void StrAppend(std::string* text, const Pieces&... pieces) {
   absl::StrAppend(text, strings_internal::Piece(pieces)...);
+}
+
+// Returns an error with the place that it is about in front, a file, flag or command:
+// "a.pickle: expected ...".
+inline absl::Status Within(std::string_view place, const absl::Status& status) {
+  return absl::Status(status.code(), StrCat(place, ": ", ToStd(status.message())));
 }
 
 }  // namespace memreplay

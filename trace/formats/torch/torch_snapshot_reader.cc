@@ -19,10 +19,6 @@ constexpr uint64_t kBytesPerEvent = 96;
 constexpr uint64_t kBytesPerSlot = 64;
 constexpr uint64_t kMaxReserved = 4'000'000;
 
-absl::Status InFile(const std::string& path, const absl::Status& status) {
-  return absl::Status(status.code(), StrCat(path, ": ", status.message()));
-}
-
 }  // namespace
 
 absl::StatusOr<Trace> ReadSnapshotJson(ByteSource& source, const std::string& path) {
@@ -31,9 +27,9 @@ absl::StatusOr<Trace> ReadSnapshotJson(ByteSource& source, const std::string& pa
   ValueHeap heap;
   SnapshotRecords records(heap, &trace);
   const absl::StatusOr<Value> root = ReadJson(source, heap, records);
-  if (!root.ok()) return InFile(path, root.status());
+  if (!root.ok()) return Within(path, root.status());
   const absl::Status status = SnapshotAssembly(heap, records, &trace, source.position()).Run(*root);
-  if (!status.ok()) return InFile(path, status);
+  if (!status.ok()) return Within(path, status);
   return trace;
 }
 
@@ -57,11 +53,11 @@ absl::StatusOr<Trace> ReadSnapshotPickle(ByteSource& source, const std::string& 
     heap.ReserveMemo(std::min(*bytes / kBytesPerSlot, kMaxReserved));
   }
   const absl::StatusOr<Pickle> pickle = ReadPickle(source, heap, records);
-  if (!pickle.ok()) return InFile(path, pickle.status());
+  if (!pickle.ok()) return Within(path, pickle.status());
   trace.layout.pickle_protocol = pickle->protocol;
   const absl::Status status =
       SnapshotAssembly(heap, records, &trace, source.position()).Run(pickle->root);
-  if (!status.ok()) return InFile(path, status);
+  if (!status.ok()) return Within(path, status);
   return trace;
 }
 
