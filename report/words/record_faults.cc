@@ -46,9 +46,9 @@ void FindRecordFaults(proto::RecordReport* report) {
       report->add_faults(StrCat(name, "out of memory ", FormatCount(process.ooms(), "time")));
     }
     if (!process.error().empty()) {
-      report->add_faults(StrCat(
-          name, ErrorOf(process.error(), process.error_text(), process.error_place()),
-          process.ooms() > 0 ? std::string() : HintOfLoneRank(process)));
+      report->add_faults(
+          StrCat(name, ErrorOf(process.error(), process.error_text(), process.error_place()),
+                 process.ooms() > 0 ? std::string() : HintOfLoneRank(process)));
     }
     for (const proto::RecordedReplay& replay : process.replays()) {
       if (!replay.agrees()) {
