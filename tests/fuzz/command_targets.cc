@@ -132,8 +132,21 @@ void Commands(std::string_view bytes) {
   RunQuietly(lines[static_cast<uint8_t>(bytes[0]) % std::size(lines)]);
 }
 
+// Writes a finding where a person can run it: MEMREPLAY_FUZZ_SHOW is a folder, and the command line
+// goes to stderr.
+void Show(const MutatedRecording& made) {
+  const char* const folder = std::getenv("MEMREPLAY_FUZZ_SHOW");
+  if (folder == nullptr) return;
+  std::ofstream(std::string(folder) + "/FILE") << made.file;
+  std::ofstream(std::string(folder) + "/OTHER") << made.other;
+  std::string line;
+  for (const std::string& word : made.arguments) line += " '" + word + "'";
+  dprintf(kFirstErrors, "(cd %s && memreplay%s)\n", folder, line.c_str());
+}
+
 void RunMade(const MutatedRecording& made) {
   if (made.file.empty()) return;
+  Show(made);
   const MemoryFile file(made.file), other(made.other);
   std::vector<std::string> words = made.arguments;
   std::replace(words.begin(), words.end(), std::string("FILE"), file.path());

@@ -343,9 +343,10 @@ def train(name):
     kinds = {"network": (Network, network_loss), "perceptron": (Perceptron, perceptron_loss),
              "few_rows": (Perceptron, perceptron_loss), "tower": (Towered, network_loss)}
     cls, loss_of = kinds.get(name, (GPT, gpt_loss))
-    model = in_job(cls().cuda(), is_replicated)
-    if written == "compile:Perceptron":
+    model = cls().cuda()
+    if written.startswith("compile:"):
         model.compile()
+    model = in_job(model, is_replicated)
     if written.startswith("bf16:"):
         model.to(torch.bfloat16)
     optimizer = step_in_backward(model) if written == "step_in_backward:AdamW" else optimizer_of(model)
