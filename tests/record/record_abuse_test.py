@@ -6,6 +6,7 @@ behind. Scripts that fork keep the parent's recording.
 import json
 import os
 import pathlib
+import shlex
 import signal
 import stat
 import subprocess
@@ -283,6 +284,44 @@ class RecordAbuseTest(Case):
         pathlib.Path(self.folder, "cache").write_text("a file", encoding="utf-8")
         self.unusable("cannot write: Not a directory; XDG_CACHE_HOME names another folder",
                       {"XDG_CACHE_HOME": os.path.join(self.folder, "cache")})
+
+    def read_only(self, cache):
+        """Returns a program that runs the command where nobody can write below this folder, root neither."""
+        if os.geteuid() != 0:
+            for folder, _, _ in os.walk(cache):
+                os.chmod(folder, 0o555)
+            return Setting.memreplay
+        if subprocess.run(["unshare", "-m", "true"], capture_output=True, check=False).returncode != 0:
+            self.skipTest("root may not mount here")
+        wrapper = pathlib.Path(self.folder, "cache", "wrapper")
+        wrapper.write_text(textwrap.dedent(f"""\
+            #!/bin/sh
+            exec unshare -m sh -c 'mount --bind "$0" "$0" && mount -o remount,ro,bind "$0" && exec "$@"' \
+              {shlex.quote(cache)} {shlex.quote(os.path.abspath(Setting.memreplay))} "$@"
+            """), encoding="utf-8")
+        wrapper.chmod(0o755)
+        return str(wrapper)
+
+    def test_read_only_cache_next_to_a_folder_named_torch(self):
+        """A folder without __init__.py is a package for Python only if nothing of this name is installed."""
+        empty = os.path.join(self.folder, "cache", "empty")
+        os.makedirs(empty)
+        os.mkdir(os.path.join(self.folder, "torch"))
+        with unittest.mock.patch.object(Setting, "memreplay", self.read_only(empty)):
+            run = Recorded(self.folder, [self.write("")], environment={"XDG_CACHE_HOME": empty})
+        self.assertEqual(run.status, 2, run.output)
+        self.assertRegex(run.output, "^[^\n]*: cannot write: [^\n]*; XDG_CACHE_HOME names another folder[^\n]*\n$")
+        self.assertEqual(self.left(), ["torch"])
+        warm = os.path.join(self.folder, "cache", "warm")
+        self.recorded("", 0, left=["torch"], environment={"XDG_CACHE_HOME": warm})
+        os.unlink(os.path.join(self.folder, "snapshot.pickle"))
+        with unittest.mock.patch.object(Setting, "memreplay", self.read_only(warm)):
+            self.recorded("", 0, left=["torch"], environment={"XDG_CACHE_HOME": warm})
+
+    def test_nothing_but_a_folder_named_torch(self):
+        os.mkdir(os.path.join(self.folder, "torch"))
+        self.lost("import sys\nsys.path[1:] = []\nimport torch\nraise SystemExit(6 if list(torch.__path__) else 7)", 6,
+                  "^the script exited with status 6 before it allocated GPU memory$", left=["torch"], uses="")
 
     def test_cache_of_another_user(self):
         if os.geteuid() != 0:
