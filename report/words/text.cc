@@ -1,5 +1,6 @@
 #include "report/words/text.h"
 
+#include <algorithm>
 #include <cstdint>
 
 #include "trace/value/utf8.h"
@@ -32,6 +33,11 @@ std::string CleanText(std::string_view text) {
   std::string clean;
   clean.reserve(text.size());
   while (!text.empty()) {
+    const auto rest = std::find_if(text.begin(), text.end(),
+                                   [](char each) { return each < 0x20 || each > 0x7e; });
+    clean.append(text.begin(), rest);
+    text.remove_prefix(static_cast<size_t>(rest - text.begin()));
+    if (text.empty()) break;
     const size_t length = Utf8Length(text);
     if (length == 0 || IsControl(text.substr(0, length))) {
       clean += '?';
