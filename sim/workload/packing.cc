@@ -139,14 +139,12 @@ class PlacedItems {
       for (const uint32_t placed : covering_[node]) visit(placed);
     }
     const uint32_t end = begun_[lifetimes_[items_[number]].end];
-    for (uint32_t at = number + 1; at < end;) {
-      const uint64_t word = placed_[at / 64] >> (at % 64);
-      if (word == 0) {
-        at = (at / 64 + 1) * 64;
-        continue;
+    for (uint32_t at = number + 1; at < end; at = (at / 64 + 1) * 64) {
+      uint64_t word = placed_[at / 64] >> (at % 64);
+      if (end - at < 64) word &= (uint64_t{1} << (end - at)) - 1;
+      for (; word != 0; word &= word - 1) {
+        visit(at + static_cast<uint32_t>(std::countr_zero(word)));
       }
-      at += static_cast<uint32_t>(std::countr_zero(word));
-      if (at < end) visit(at++);
     }
   }
 
@@ -172,16 +170,13 @@ uint64_t PlaceInOrder(absl::Span<const Lifetime> lifetimes, const Indexes& items
   PlacedItems placed(lifetimes, items);
   // Intervals [from, to) in units of 512 bytes, each bound in half of a word: such words are sorted
   // much faster than pairs.
+  std::vector<uint64_t> intervals(items.size());  // of placed items, by number
   std::vector<uint64_t> taken;
   uint64_t height = 0;
   for (const uint32_t number : order) {
     const uint64_t size = lifetimes[items[number]].rounded.value();
     taken.clear();
-    placed.VisitTogetherWith(number, [&](uint32_t other) {
-      const uint64_t from = offset[items[other]];
-      const uint64_t to = from + lifetimes[items[other]].rounded.value();
-      taken.push_back(from / kMinBlockSize.value() << 32 | to / kMinBlockSize.value());
-    });
+    placed.VisitTogetherWith(number, [&](uint32_t other) { taken.push_back(intervals[other]); });
     std::sort(taken.begin(), taken.end());
     uint64_t lowest = 0;
     for (const uint64_t both : taken) {
@@ -190,6 +185,8 @@ uint64_t PlaceInOrder(absl::Span<const Lifetime> lifetimes, const Indexes& items
     }
     if (lowest + size >= limit) return limit;
     offset[items[number]] = lowest;
+    intervals[number] =
+        lowest / kMinBlockSize.value() << 32 | (lowest + size) / kMinBlockSize.value();
     height = std::max(height, lowest + size);
     placed.Add(number);
   }
