@@ -21,8 +21,8 @@ namespace {
 constexpr char kInspectDescription[] =
     "Reports what is in a file: devices, streams, pools, events, recorded peaks, the final\n"
     "state and its fragmentation, how complete the history is, the settings, and which\n"
-    "PyTorch release wrote it. A recording that several releases may have written is\n"
-    "replayed once to find out which of them did.\n"
+    "PyTorch release wrote it. A recording that several releases may have written, or whose\n"
+    "settings may have changed without a note, is replayed to find out.\n"
     "\n"
     "The exit status is 1 if the file contradicts itself.";
 

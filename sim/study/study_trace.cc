@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "sim/recording/changed_settings.h"
 #include "sim/recording/exact_replay.h"
 #include "sim/recording/gone_pools.h"
 #include "sim/recording/torch_inference.h"
@@ -86,7 +87,11 @@ absl::StatusOr<StudiedTrace> StudyTrace(const std::shared_ptr<const Trace>& trac
   const std::vector<const TorchProfile*> fitting = settings->torch.fitting;
   const bool told = fitting.size() < 2;
   std::vector<Study::Known> known(trace->devices.size());
-  if (!told || MayHaveGonePools(*trace)) {
+  std::shared_ptr<const Trace> explained = trace;
+  // What another release would have done differently is not the settings' fault.
+  const bool may_change = (!request.torch.has_value() || request.torch_is_as_recorded) &&
+                          MayHaveChangedSettings(*trace);
+  if (!told || MayHaveGonePools(*trace) || may_change) {
     // The newest profile is first.
     std::vector<const TorchProfile*> profiles(fitting.rbegin(), fitting.rend());
     if (told) profiles = {settings->torch.profile};
@@ -136,6 +141,16 @@ absl::StatusOr<StudiedTrace> StudyTrace(const std::shared_ptr<const Trace>& trac
             continue;
           }
         }
+        if (!followed.exact && may_change) {
+          if (std::optional<ChangedSettings> changed = FindChangedSettings(
+                  *trace, device, settings->recorded_config, *best.profile, followed)) {
+            explained = std::move(changed->trace);
+            if (!request.conf.has_value()) settings->config = changed->config;
+            settings->recorded_config = std::move(changed->config);
+            settings->notes.push_back(std::move(changed->note));
+            continue;
+          }
+        }
         known[device].schedule = std::move(schedules[device]);
         // A replay that diverged was stopped before its end.
         if (!followed.divergence.has_value()) known[device].exact = std::move(replay);
@@ -145,17 +160,19 @@ absl::StatusOr<StudiedTrace> StudyTrace(const std::shared_ptr<const Trace>& trac
   StudiedTrace studied;
   for (size_t device = 0; device < trace->devices.size(); ++device) {
     studied.devices.push_back(
-        std::make_unique<const Study>(trace, device, *settings, std::move(known[device])));
+        std::make_unique<const Study>(explained, device, *settings, std::move(known[device])));
   }
   studied.settings = *std::move(settings);
+  studied.trace = std::move(explained);
   return studied;
 }
 
-absl::StatusOr<OpenedFile> StudyFile(std::shared_ptr<const Trace> trace,
+absl::StatusOr<OpenedFile> StudyFile(const std::shared_ptr<const Trace>& trace,
                                      const SettingsRequest& request) {
   absl::StatusOr<StudiedTrace> studied = StudyTrace(trace, request);
   if (!studied.ok()) return studied.status();
-  return OpenedFile{std::move(trace), *std::move(studied)};
+  std::shared_ptr<const Trace> explained = studied->trace;
+  return OpenedFile{std::move(explained), *std::move(studied)};
 }
 
 }  // namespace memreplay

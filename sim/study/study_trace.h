@@ -15,6 +15,7 @@ namespace memreplay {
 
 // The devices of an opened file, with the settings of all of them.
 struct StudiedTrace {
+  std::shared_ptr<const Trace> trace;                 // as read, or ChangedSettings::trace
   ReplaySettings settings;                            // for every device
   std::vector<std::unique_ptr<const Study>> devices;  // in the order of trace->devices
 };
@@ -24,7 +25,8 @@ struct StudiedTrace {
 // which every event and final block is as recorded is chosen, else the one that gets furthest. This
 // takes one replay if the newest is right, and at most one for each that fits; the study keeps the
 // right one. If none of them is right, the other releases are tried. If none is right, former
-// private pools may be the reason: FindGonePools().
+// private pools may be the reason: FindGonePools(), or changes of the settings:
+// FindChangedSettings().
 absl::StatusOr<StudiedTrace> StudyTrace(const std::shared_ptr<const Trace>& trace,
                                         const SettingsRequest& request);
 
@@ -34,7 +36,7 @@ struct OpenedFile {
   StudiedTrace studied;
 };
 // Opens a file for study. Errors: StudyTrace()'s.
-absl::StatusOr<OpenedFile> StudyFile(std::shared_ptr<const Trace> trace,
+absl::StatusOr<OpenedFile> StudyFile(const std::shared_ptr<const Trace>& trace,
                                      const SettingsRequest& request);
 
 }  // namespace memreplay

@@ -1,0 +1,296 @@
+#include "sim/recording/changed_settings.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/types/span.h"
+#include "trace/schedule/schedule.h"
+#include "trace/value/strings.h"
+
+namespace memreplay {
+namespace {
+
+// Limits of the search.
+constexpr size_t kMaxSettingsReplays = 300;
+constexpr size_t kMaxSettingsEvents = 20'000'000;
+constexpr size_t kMaxChanges = 6;
+
+// A text that is assumed to have been set before a position in the events.
+struct GuessedChange {
+  uint64_t event = 0;
+  std::string text;
+};
+
+struct SettingsGuess {
+  std::vector<GuessedChange> changes;  // ascending
+  RecordingFollowed followed;
+};
+
+// The tables are not copied by accident; here they are.
+Trace CopyOf(const Trace& trace) {
+  // Fails to compile if a member is added.
+  const auto& [format, is_program, devices, streams, pools, strings, stacks, settings,
+               torch_version, addresses_ascend, layout, annotations, diagnostics, total_memory,
+               memory_fraction, completion, program_header] = trace;
+  Trace copy{.format = format,
+             .is_program = is_program,
+             .devices = devices,
+             .streams = streams,
+             .pools = pools,
+             .strings = {},
+             .stacks = {},
+             .settings = settings,
+             .torch_version = torch_version,
+             .addresses_ascend = addresses_ascend,
+             .layout = layout,
+             .annotations = annotations,
+             .diagnostics = diagnostics,
+             .total_memory = total_memory,
+             .memory_fraction = memory_fraction,
+             .completion = completion,
+             .program_header = program_header};
+  // Interned in the same order, each has the same index.
+  for (uint32_t i = 0; i < strings.size(); ++i) copy.strings.Intern(strings[i]);
+  for (uint32_t i = 0; i < stacks.frame_count(); ++i) copy.stacks.InternFrame(stacks.frame(i));
+  for (uint32_t i = 0; i < stacks.size(); ++i) copy.stacks.InternStack(stacks[i]);
+  return copy;
+}
+
+bool SameValues(AllocatorConfig a, const AllocatorConfig& b) {
+  a.conf = b.conf;
+  a.backend_loaded = b.backend_loaded;
+  return a == b;
+}
+
+std::string With(std::string_view conf, std::string_view setting) {
+  return StrCat(conf, conf.empty() ? "" : ",", setting);
+}
+
+class SettingsSearch {
+ public:
+  SettingsSearch(const Trace& trace, size_t device, const AllocatorConfig& config,
+                 const TorchProfile& profile)
+      : trace_(std::make_shared<Trace>(CopyOf(trace))),
+        device_(device),
+        listed_(config),
+        profile_(profile),
+        own_notes_(trace.devices[device].notes) {}
+
+  // Extends the guess that follows the recording furthest. Returns the changes, or nullopt.
+  std::optional<std::vector<GuessedChange>> Run(const RecordingFollowed& without) {
+    const std::optional<AllocatorConfig> parsed = After({}, /*at_start=*/false);
+    if (!parsed.has_value() || !SameValues(*parsed, listed_)) return std::nullopt;
+    const Schedule plain = Schedule::Build(trace_, device_);
+    places_.assign(plain.recorded_begin().begin(), plain.recorded_begin().end());
+    places_.erase(std::unique(places_.begin(), places_.end()), places_.end());
+    if (places_.empty()) return std::nullopt;
+    std::vector<SettingsGuess> open = {{{}, without}};
+    while (!open.empty() && !is_spent()) {
+      const auto best =
+          std::max_element(open.begin(), open.end(), [](const auto& a, const auto& b) {
+            return a.followed.until_event < b.followed.until_event;
+          });
+      const SettingsGuess base = std::move(*best);
+      open.erase(best);
+      if (base.changes.size() == kMaxChanges) continue;
+      for (SettingsGuess& next : Further(base)) {
+        if (next.followed.exact) return std::move(next.changes);
+        open.push_back(std::move(next));
+      }
+    }
+    return std::nullopt;
+  }
+
+  // Notes these changes. Returns the trace, which the search must not use again.
+  std::shared_ptr<const Trace> Noted(const std::vector<GuessedChange>& changes) {
+    Note(changes);
+    return trace_;
+  }
+
+  // Returns the settings after all changes, or after those before the first event; nullopt if
+  // PyTorch rejects one.
+  std::optional<AllocatorConfig> After(const std::vector<GuessedChange>& changes,
+                                       bool at_start) const {
+    AllocatorConfig config;
+    if (!ParseAllocatorConf(listed_.conf, profile_, &config).ok()) return std::nullopt;
+    for (const GuessedChange& change : changes) {
+      if (at_start && change.event > 0) break;
+      if (!ParseAllocatorConf(change.text, profile_, &config).ok()) return std::nullopt;
+    }
+    return config;
+  }
+
+ private:
+  size_t event_count() const { return trace_->devices[device_].events.size(); }
+  bool is_spent() const {
+    return replays_ >= kMaxSettingsReplays || replayed_events_ >= kMaxSettingsEvents;
+  }
+
+  void Note(const std::vector<GuessedChange>& changes) {
+    std::vector<MemoryNote> notes;
+    const auto add = [&](uint64_t event, std::string_view text) {
+      notes.push_back({NoteKind::kSettings, trace_->strings.Intern(text), event, Address()});
+    };
+    add(0, listed_.conf);
+    for (const GuessedChange& change : changes) add(change.event, change.text);
+    notes.insert(notes.end(), own_notes_.begin(), own_notes_.end());
+    std::stable_sort(notes.begin(), notes.end(),
+                     [](const MemoryNote& a, const MemoryNote& b) { return a.event < b.event; });
+    trace_->devices[device_].notes = std::move(notes);
+  }
+
+  // Returns nullopt if PyTorch rejects a text.
+  std::optional<SettingsGuess> Try(std::vector<GuessedChange> changes) {
+    const std::optional<AllocatorConfig> start = After(changes, /*at_start=*/true);
+    std::optional<AllocatorConfig> end = After(changes, /*at_start=*/false);
+    if (!start.has_value() || !end.has_value()) return std::nullopt;
+    Note(changes);
+    const Schedule schedule = Schedule::Build(trace_, device_);
+    SettingsGuess guess{std::move(changes), FollowRecording(schedule, *start, profile_)};
+    ++replays_;
+    replayed_events_ += event_count() / 8 + guess.followed.until_event;
+    if (guess.followed.exact && !SameValues(*end, listed_)) {
+      guess.changes.push_back({event_count(), Restoring(*end)});
+      end = After(guess.changes, /*at_start=*/false);
+      guess.followed.exact = end.has_value() && SameValues(*end, listed_);
+    }
+    return guess;
+  }
+
+  // Returns the text that sets what the file lists; those from before stay on if not named.
+  std::string Restoring(const AllocatorConfig& before) const {
+    if (before.expandable_segments == listed_.expandable_segments) return listed_.conf;
+    return With(listed_.conf,
+                StrCat("expandable_segments:", listed_.expandable_segments ? "True" : "False"));
+  }
+
+  // Returns what may have been set where a guess leaves the recording, the likeliest first.
+  std::vector<std::string> Texts(const SettingsGuess& base) const {
+    std::vector<std::string> texts;
+    const AllocatorConfig now = After(base.changes, /*at_start=*/false).value_or(listed_);
+    const bool is_listed = SameValues(now, listed_);
+    if (!is_listed) texts.push_back(Restoring(now));
+    std::vector<uint64_t> splits = {20};
+    const auto& divergence = base.followed.divergence;
+    if (divergence.has_value()) {
+      for (const std::optional<Event>* event : {&divergence->recorded, &divergence->simulated}) {
+        if (event->has_value()) splits.push_back((*event)->size / MiB(1) + 1);
+      }
+    }
+    splits.insert(splits.end(), {32, 64, 128, 256, 512, 1024});
+    for (const bool expandable : {true, false}) {
+      if (expandable == now.expandable_segments) continue;
+      texts.push_back(
+          With(listed_.conf, StrCat("expandable_segments:", expandable ? "True" : "False")));
+    }
+    for (const uint64_t split : splits) {
+      if (split >= 20) texts.push_back(With(listed_.conf, StrCat("max_split_size_mb:", split)));
+    }
+    for (const int divisions : {2, 4, 8, 16}) {
+      texts.push_back(With(listed_.conf, StrCat("roundup_power2_divisions:", divisions)));
+    }
+    if (!listed_.conf.empty()) texts.emplace_back();
+    return texts;
+  }
+
+  // Returns the guesses with another change that get further than `base`; an exact one is the last.
+  std::vector<SettingsGuess> Further(const SettingsGuess& base) {
+    std::vector<SettingsGuess> found;
+    const uint64_t until = base.followed.until_event;
+    const uint64_t since = base.changes.empty() ? 0 : base.changes.back().event;
+    const auto first = std::lower_bound(places_.begin(), places_.end(), since);
+    auto last = std::upper_bound(places_.begin(), places_.end(), until);
+    if (first == places_.end() || last <= first) return found;
+    --last;
+    for (const std::string& text : Texts(base)) {
+      std::optional<SettingsGuess> best;
+      // Returns whether the settings do not explain what follows this place.
+      const auto is_early = [&](uint64_t place) {
+        std::vector<GuessedChange> changes = base.changes;
+        changes.push_back({place, text});
+        std::optional<SettingsGuess> tried = Try(std::move(changes));
+        if (!tried.has_value()) return true;
+        const bool early = tried->followed.until_event < until && !tried->followed.exact;
+        const bool better =
+            tried->followed.exact ||
+            (tried->followed.until_event > until &&
+             (!best.has_value() || tried->followed.until_event > best->followed.until_event));
+        if (better) best = std::move(tried);
+        return early;
+      };
+      const auto is_done = [&] { return is_spent() || (best.has_value() && best->followed.exact); };
+      if (!is_early(*last) && !is_done()) {
+        // The earliest place that is not too early. Between it and the last one is the right one.
+        auto low = first;
+        auto high = last;
+        while (low < high && !is_done()) {
+          const auto middle = low + (high - low) / 2;
+          if (is_early(*middle)) {
+            low = middle + 1;
+          } else {
+            high = middle;
+          }
+        }
+      }
+      const bool exact = best.has_value() && best->followed.exact;
+      if (best.has_value()) found.push_back(*std::move(best));
+      if (exact || is_spent()) break;
+    }
+    return found;
+  }
+
+  const std::shared_ptr<Trace> trace_;
+  const size_t device_;
+  const AllocatorConfig& listed_;  // in the file
+  const TorchProfile& profile_;
+  const std::vector<MemoryNote> own_notes_;
+  std::vector<uint64_t> places_;  // where requests begin
+  size_t replays_ = 0;
+  size_t replayed_events_ = 0;
+};
+
+std::string NoteOn(const std::vector<GuessedChange>& changes) {
+  std::string text = "it is assumed that the script changed the allocator's settings";
+  for (size_t i = 0; i < changes.size(); ++i) {
+    absl::StrAppend(&text, i == 0 ? " at event " : ", at event ", changes[i].event, " to ",
+                    changes[i].text.empty() ? "the defaults" : changes[i].text);
+  }
+  absl::StrAppend(&text,
+                  ": the file does not say so, but with these changes the replay follows "
+                  "every event (other texts and places may do so, too)");
+  return text;
+}
+
+}  // namespace
+
+bool MayHaveChangedSettings(const Trace& trace) {
+  if (trace.is_program) return false;
+  size_t with_events = 0;
+  for (const DeviceTrace& device : trace.devices) {
+    with_events += device.events.empty() ? 0 : 1;
+    if (std::any_of(device.notes.begin(), device.notes.end(),
+                    [](const MemoryNote& note) { return note.kind == NoteKind::kSettings; })) {
+      return false;
+    }
+  }
+  return with_events == 1;
+}
+
+std::optional<ChangedSettings> FindChangedSettings(const Trace& trace, size_t device,
+                                                   const AllocatorConfig& config,
+                                                   const TorchProfile& profile,
+                                                   const RecordingFollowed& without) {
+  if (without.exact || trace.devices[device].events.size() > kMaxSettingsEvents) {
+    return std::nullopt;
+  }
+  SettingsSearch search(trace, device, config, profile);
+  const std::optional<std::vector<GuessedChange>> changes = search.Run(without);
+  if (!changes.has_value()) return std::nullopt;
+  return ChangedSettings{search.Noted(*changes), *search.After(*changes, /*at_start=*/true),
+                         NoteOn(*changes)};
+}
+
+}  // namespace memreplay

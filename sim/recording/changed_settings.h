@@ -1,0 +1,41 @@
+// Settings that a script changed while it was recorded, in files without notes of it
+// (NoteKind::kSettings). A file lists the settings at its end only. Changes show in what the
+// allocator did: other settings explain it.
+#ifndef MEMREPLAY_SIM_RECORDING_CHANGED_SETTINGS_H_
+#define MEMREPLAY_SIM_RECORDING_CHANGED_SETTINGS_H_
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "sim/recording/exact_replay.h"
+#include "sim/settings/allocator_config.h"
+#include "sim/settings/torch_profile.h"
+#include "trace/value/trace.h"
+
+namespace memreplay {
+
+// Returns whether the settings may have changed without a note: in a recording with events of one
+// device only, since its settings are those of the process.
+bool MayHaveChangedSettings(const Trace& trace);
+
+// Changes that a file does not contain.
+struct ChangedSettings {
+  std::shared_ptr<const Trace> trace;  // a copy of the file's, with notes of the changes
+  AllocatorConfig config;              // at the first event
+  std::string note;                    // a sentence for the report
+};
+
+// Finds the changes in a recording that does not replay exactly: looks for stretches of the events
+// of `device` which other settings explain in full, so that with them every event and every final
+// block is as recorded, and the settings at the end are those that the file lists. Returns nullopt
+// if there are none. `config` has the settings that the file lists; `without` is the result under
+// them. Replays once for each guess, up to hundreds of times and tens of millions of events.
+std::optional<ChangedSettings> FindChangedSettings(const Trace& trace, size_t device,
+                                                   const AllocatorConfig& config,
+                                                   const TorchProfile& profile,
+                                                   const RecordingFollowed& without);
+
+}  // namespace memreplay
+
+#endif  // MEMREPLAY_SIM_RECORDING_CHANGED_SETTINGS_H_
