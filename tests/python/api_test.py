@@ -164,6 +164,16 @@ class Answers(unittest.TestCase):
         self.assertIn("<td>some more kernels</td>", answer._repr_html_())
         self.assertEqual(answer.columns()["lines"][0], "a\nb")
 
+    def test_advice_of_recordings_with_values(self):
+        with mock.patch.object(_advise, "run", return_value=subprocess.CompletedProcess([], 1, b"{}")) as run:
+            memreplay.advise({TRAINING: 16, SERVING: 24}, argument={"batch_size": 64}, card="t4")
+        run.assert_called_once_with(["advise", "--card=t4", "--batch_size=64", "--json", f"{TRAINING}=16", f"{SERVING}=24"])
+        with self.assertRaisesRegex(memreplay.Error, "do not correspond"):
+            memreplay.advise({TRAINING: 16, SERVING: 24}, argument={"batch_size": 64}, card="t4")
+        for words in ((), ("train.py", {TRAINING: 16})):
+            with self.assertRaisesRegex(TypeError, "expected a script with its arguments or recordings"):
+                memreplay.advise(*words, card="t4")
+
     def test_what_memory_is_for_is_a_table(self):
         report = memreplay.load(TRAINING).replay()
         table = report.columns("categories")
