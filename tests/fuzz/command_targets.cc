@@ -148,10 +148,7 @@ void RunMade(const MutatedRecording& made) {
   if (made.file.empty()) return;
   Show(made);
   const MemoryFile file(made.file), other(made.other);
-  std::vector<std::string> words = made.arguments;
-  std::replace(words.begin(), words.end(), std::string("FILE"), file.path());
-  std::replace(words.begin(), words.end(), std::string("OTHER"), other.path());
-  RunQuietly(words);
+  RunQuietly(WithFiles(made.arguments, file.path(), other.path()));
 }
 
 // Puts recordings and schedules with some of their numbers changed through every command in turn.

@@ -494,6 +494,8 @@ const std::vector<std::vector<std::string>>& AttackedCommands() {
              "fit FILE --set x=? --jobs 1",
              "oom FILE --torch 2.3 --jobs 1",
              "explain FILE",
+             "advise FILE=3 OTHER=4 --batch=? --card 300MiB",
+             "advise OTHER=3 FILE=4 --batch=1000000 --json",
          }) {
       std::vector<std::string>& words = lines->emplace_back();
       for (const absl::string_view word : absl::StrSplit(line, ' ')) words.emplace_back(word);
@@ -501,6 +503,17 @@ const std::vector<std::vector<std::string>>& AttackedCommands() {
     return lines;
   }();
   return *commands;
+}
+
+std::vector<std::string> WithFiles(std::vector<std::string> words, std::string_view file,
+                                   std::string_view other) {
+  for (std::string& word : words) {
+    const size_t end = std::min(word.find('='), word.size());
+    const std::string_view name = std::string_view(word).substr(0, end);
+    if (name != "FILE" && name != "OTHER") continue;
+    word = StrCat(name == "FILE" ? file : other, std::string_view(word).substr(end));
+  }
+  return words;
 }
 
 namespace {

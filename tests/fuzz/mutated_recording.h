@@ -14,7 +14,8 @@ namespace memreplay::fuzz {
 struct MutatedRecording {
   std::string file;                    // in one of the formats that traces are written in
   std::string other;                   // the same before the changes
-  std::vector<std::string> arguments;  // a command line; "FILE" and "OTHER" stand for the files
+  // A command line; "FILE" and "OTHER", alone or before a value ("FILE=3"), stand for the files.
+  std::vector<std::string> arguments;
 };
 
 // Reads the bytes as choices: a recording that the model makes (a release, settings, pools, late
@@ -26,6 +27,10 @@ MutatedRecording MutateRecording(std::string_view bytes);
 
 // The command lines to choose from, each with one "FILE" or several, and perhaps an "OTHER".
 const std::vector<std::vector<std::string>>& AttackedCommands();
+
+// Returns a command line with the paths of the files.
+std::vector<std::string> WithFiles(std::vector<std::string> words, std::string_view file,
+                                   std::string_view other);
 
 // Appends up to three flags that the command `words` has, with values of every form, as the bytes
 // choose. What a command rejects is among them.

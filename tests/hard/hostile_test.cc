@@ -49,10 +49,9 @@ class HostileTest : public Program {
   // Runs the command lines of the fuzzer, which have more flags.
   void ExpectAnswers(const std::string& name) {
     for (const std::vector<std::string>& words : fuzz::AttackedCommands()) {
-      if (std::find(words.begin(), words.end(), "OTHER") != words.end()) continue;
       std::string arguments;
-      for (const std::string& word : words) {
-        arguments += word == "FILE" ? " " + name : " '" + word + "'";
+      for (const std::string& word : fuzz::WithFiles(words, "$FILE", "$FILE")) {
+        arguments += word.starts_with("$FILE") ? " " + name + word.substr(5) : " '" + word + "'";
       }
       Reads(arguments);
     }
