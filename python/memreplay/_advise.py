@@ -30,7 +30,8 @@ def advise(*words: Union[str, Mapping[Union[Recording, Source], Union[int, str]]
     """
     values = [f"--{name}={value}" for name, value in (argument or {}).items()]
     flags_of_all = ["advise", *_flags(card=card, **flags), *values, "--json"]
-    recordings = [(load(source), value) for each in words if not isinstance(each, str) for source, value in each.items()]
+    recordings = [(load(source), value) for each in words if not isinstance(each, str)
+                  for source, value in each.items()]
     script = [each for each in words if isinstance(each, str)]
     if bool(recordings) == bool(script):
         raise TypeError("advise(): expected a script with its arguments or recordings with their values")

@@ -12,8 +12,8 @@
 namespace memreplay::fuzz {
 
 struct MutatedRecording {
-  std::string file;                    // in one of the formats that traces are written in
-  std::string other;                   // the same before the changes
+  std::string file;   // in one of the formats that traces are written in
+  std::string other;  // the same before the changes
   // A command line; "FILE" and "OTHER", alone or before a value ("FILE=3"), stand for the files.
   std::vector<std::string> arguments;
 };

@@ -167,7 +167,8 @@ class Answers(unittest.TestCase):
     def test_advice_of_recordings_with_values(self):
         with mock.patch.object(_advise, "run", return_value=subprocess.CompletedProcess([], 1, b"{}")) as run:
             memreplay.advise({TRAINING: 16, SERVING: 24}, argument={"batch_size": 64}, card="t4")
-        run.assert_called_once_with(["advise", "--card=t4", "--batch_size=64", "--json", f"{TRAINING}=16", f"{SERVING}=24"])
+        run.assert_called_once_with(["advise", "--card=t4", "--batch_size=64", "--json",
+                                     f"{TRAINING}=16", f"{SERVING}=24"])
         with self.assertRaisesRegex(memreplay.Error, "do not correspond"):
             memreplay.advise({TRAINING: 16, SERVING: 24}, argument={"batch_size": 64}, card="t4")
         for words in ((), ("train.py", {TRAINING: 16})):
