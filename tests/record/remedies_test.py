@@ -26,6 +26,7 @@ CHANGES = {
 # Of the same programs, as one rank of four.
 JOB_CHANGES = {
     "gpt": ("", "ddp:GPT", "zero:AdamW:GPT:split", "fsdp:GPT:Block:split"),
+    "scaled": ("", "fsdp:GPT:Block:split"),
     "replicated": ("", "ddp", "zero:AdamW", "fsdp:GPT:Block"),
     "named_replicated": ("", "unread_output:GPT"),
     "network": ("", "zero:AdamW:Network", "fsdp:Network:Residual")}

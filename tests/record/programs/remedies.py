@@ -1,10 +1,12 @@
 """Trains networks, each with one change that saves memory: remedies.py injected|written MODEL/CHANGE...,
 remedies.py train MODEL [BATCH]. In "named" the logits of the GPT have a name, in "replicated" it has DDP, and in
-"math" no kernels of attention but those that keep the scores. In "few_rows" the weights outweigh the activations.
+"math" no kernels of attention but those that keep the scores. In "few_rows" the weights outweigh the activations;
+"scaled" is in float16, its gradients scaled and clipped.
 
 `written` makes the change as a script would, `injected` as `memreplay advise` does (memreplay_record/remedies). Each
 runs in a child of this process, which prints "PID MODEL/CHANGE".
 """
+import contextlib
 import os
 import sys
 import traceback
@@ -340,6 +342,8 @@ def train(name):
         torch.backends.cuda.enable_flash_sdp(False)
         torch.backends.cuda.enable_mem_efficient_sdp(False)
     is_replicated = name.endswith("replicated")  # by the script itself
+    is_scaled = name == "scaled"
+    scaler = torch.amp.GradScaler("cuda", enabled=is_scaled)
     kinds = {"network": (Network, network_loss), "perceptron": (Perceptron, perceptron_loss),
              "few_rows": (Perceptron, perceptron_loss), "tower": (Towered, network_loss)}
     cls, loss_of = kinds.get(name, (GPT, gpt_loss))
@@ -377,8 +381,17 @@ def train(name):
                 logits, loss = model(tokens, targets)  # these are live until the next ones are there
             loss.backward()
         else:
-            loss_of(model).backward()
-        if written != "step_in_backward:AdamW":
+            with torch.autocast("cuda", dtype=torch.float16) if is_scaled else contextlib.nullcontext():
+                loss = loss_of(model)
+            scaler.scale(loss).backward()
+            del loss
+        if is_scaled:
+            scaler.unscale_(optimizer)
+            nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+            scaler.step(optimizer)
+            scaler.update()
+            optimizer.zero_grad()
+        elif written != "step_in_backward:AdamW":
             optimizer.step()
             optimizer.zero_grad(set_to_none=written == "set_to_none")
 
