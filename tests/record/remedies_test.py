@@ -287,6 +287,8 @@ class RemediesTest(Case):
         lines = proposals["fused_head:GPT:head"]["lines"]
         written = "\n".join(lines[lines.index("class FusedCrossEntropy(torch.autograd.Function):"):-3]).rstrip()
         self.assertIn(written, source)
+        self.assertEqual(lines[-1], "loss = FusedCrossEntropy.apply(x.flatten(0, -2), targets.flatten(), "
+                                    "self.head.weight, None, -1)")
         self.assertIn("for block in model.blocks:", proposals["checkpoint:Block"]["lines"])
         self.assertRegex(proposals["offload:GPT"]["place"], r"^remedies\.py:\d+$")
 

@@ -1,6 +1,5 @@
 """Adafactor in place of Adam: of each matrix it keeps the sums of squares by row and by column, and no first moment."""
 from memreplay_record.remedies import optimizer
-from memreplay_record.remedies.change import Proposal
 
 NAME = "adafactor"
 _KEPT = ("lr", "weight_decay")
@@ -8,15 +7,9 @@ _KEPT = ("lr", "weight_decay")
 
 def propose(seen):
     if not hasattr(seen.torch.optim, "Adafactor"):  # 2.5
-        return
-    for each in seen.optimizers.values():
-        if each.is_pytorch and each.name in optimizer.WITH_STATE:
-            yield Proposal(
-                f"{NAME}:{each.name}", f"Adafactor in place of {each.name}",
-                optimizer.lines_in_place(each, "torch.optim.Adafactor", _KEPT),
-                cost="another training: learning rates must be found anew", cost_rank=5, preserves=False,
-                preserves_text="another optimizer, without a first moment",
-                place=each.call.place, group="optimizer", named_only=True)
+        return ()
+    return optimizer.in_place_proposals(seen, NAME, "Adafactor", _KEPT, cost_rank=5, named_only=True,
+                                        preserves_text="another optimizer, without a first moment")
 
 
 def apply(change, argument):

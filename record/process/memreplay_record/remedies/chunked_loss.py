@@ -14,7 +14,7 @@ def propose(seen):
         used = call.with_call("cross_entropy", _applied) or \
             "loss = ChunkedCrossEntropy.apply(logits.view(-1, logits.size(-1)), targets.view(-1))"
         yield Proposal(
-            NAME, "cross entropy in chunks of rows", [*_source(), "", used],
+            NAME, "cross entropy in chunks of rows", [*source_of(_make, "ChunkedCrossEntropy"), "", used],
             cost="nothing", cost_rank=0.4, place=call.place,
             preserves_text="the same up to rounding; the logits are overwritten with their gradient, so nothing may "
                            "read them after the loss")
@@ -29,10 +29,10 @@ def _applied(call):
     return f"ChunkedCrossEntropy.apply({', '.join([*arguments, *more.values()])})"
 
 
-def _source():
-    """Returns the class below, as a script would have it."""
-    lines = inspect.getsource(_make).splitlines()
-    first, last = (next(i for i, line in enumerate(lines) if line.startswith(f"    {word} ChunkedCrossEntropy"))
+def source_of(make, name):
+    """Returns the class `name` that make() makes, as a script would have it."""
+    lines = inspect.getsource(make).splitlines()
+    first, last = (next(i for i, line in enumerate(lines) if line.startswith(f"    {word} {name}"))
                    for word in ("class", "return"))
     return ["import torch", "import torch.nn.functional as F", "",
             *"\n".join(line[4:] for line in lines[first:last]).rstrip().splitlines()]

@@ -4,11 +4,10 @@ The layer returns a stand-in for its logits, which knows x. Views of it are stan
 computed from x, and whatever else a script does with one makes the logits.
 """
 import functools
-import inspect
 import weakref
 
 from memreplay_record.remedies.change import Proposal
-from memreplay_record.remedies.chunked_loss import is_plain
+from memreplay_record.remedies.chunked_loss import is_plain, source_of
 
 NAME = "fused_head"  # fused_head:MODEL:lm_head
 
@@ -17,24 +16,16 @@ def propose(seen):
     for model in seen.trained():
         if model.head is None or not seen.backward or model.is_sharded:
             continue
-        path, call, has_bias = model.head
-        weights = f"self.{path}.weight" + (f", self.{path}.bias" if has_bias else "")
+        path, call, has_bias, ignore_index = model.head
+        arguments = ["x.flatten(0, -2)", "targets.flatten()", f"self.{path}.weight",
+                     f"self.{path}.bias" if has_bias else "None", str(ignore_index)]
         yield Proposal(
             f"{NAME}:{model.name}:{path}", f"{path} and cross entropy in chunks of rows",
-            [*_source(), "", f"# in place of {path}(x) and cross_entropy(); logits that something else reads are not "
-             "there any more",
-             f"loss = FusedCrossEntropy.apply(x.flatten(0, -2), targets.flatten(), {weights})"],
+            [*source_of(_make, "FusedCrossEntropy"), "",
+             f"# in place of {path}(x) and cross_entropy(); logits that something else reads are not there any more",
+             f"loss = FusedCrossEntropy.apply({', '.join(arguments)})"],
             cost="nothing", cost_rank=0.45, place=call.place, group="chunked_loss",
             preserves_text="the same up to rounding")
-
-
-def _source():
-    """Returns the class below, as a script would have it."""
-    lines = inspect.getsource(_make).splitlines()
-    first, last = (next(i for i, line in enumerate(lines) if line.startswith(f"    {word} FusedCrossEntropy"))
-                   for word in ("class", "return"))
-    return ["import torch", "import torch.nn.functional as F", "",
-            *"\n".join(line[4:] for line in lines[first:last]).rstrip().splitlines()]
 
 
 def _make(torch, F):

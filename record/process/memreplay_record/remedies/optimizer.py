@@ -54,14 +54,21 @@ def _lines_of(optimizer, **more):
     return [optimizer.call.with_call(optimizer.name, call) or f"torch.optim.{optimizer.name}(..., {', '.join(added)})"]
 
 
-def lines_in_place(optimizer, name, kept):
-    """Returns the call that makes the optimizer `name` in its place, with the arguments `kept` of the script."""
+def in_place_proposals(seen, name, ours, kept, **more):
+    """Yields a proposal of the optimizer `ours` of torch.optim, with the arguments `kept` of the script, for each with
+    state."""
     def call(node):
         given = [ast.unparse(each) for each in node.keywords if each.arg in kept]
         parameters = [ast.unparse(each) for each in node.args[:1]] or ["..."]
-        return f"{name}({', '.join(parameters + given)})"
+        return f"torch.optim.{ours}({', '.join(parameters + given)})"
 
-    return [optimizer.call.with_call(optimizer.name, call) or f"{name}(..., lr=...)"]
+    for each in seen.optimizers.values():
+        if each.is_pytorch and each.name in WITH_STATE:
+            yield Proposal(
+                f"{name}:{each.name}", f"{ours} in place of {each.name}",
+                [each.call.with_call(each.name, call) or f"torch.optim.{ours}(..., lr=...)"],
+                cost="another training: learning rates must be found anew", preserves=False, place=each.call.place,
+                group="optimizer", **more)
 
 
 def put_in_place(change, name, ours, kept):

@@ -163,7 +163,7 @@ class Model:
         self.batch = 0  # the first dimension of all tensors that it was trained with
         self.returns_loss = False
         self.takes_floats = False
-        self.head = None  # (path, the Call of cross_entropy(), whether it has a bias) of what makes its logits
+        self.head = None  # (path, the Call of cross_entropy(), whether it has a bias, ignore_index) of its last layer
         self.module = weakref.ref(module)
         self.own_classes = list(dict.fromkeys(type(m) for m in module.modules() if _is_own_class(type(m))))
         # Whether the result for a sample depends on the others.
@@ -317,11 +317,11 @@ class SurveyingNotes(notes.Notes):
         def noted(input, target, *args, **kwargs):
             with self.torch._C.DisableTorchFunction():
                 if not args and self.torch.is_tensor(input) and fused_head.is_plain(input, target, **kwargs):
-                    self._see_head(input)
+                    self._see_head(input, kwargs.get("ignore_index", -100))
             return cross_entropy(input, target, *args, **kwargs)
         return noted
 
-    def _see_head(self, logits):
+    def _see_head(self, logits, ignore_index):
         weight = fused_head.weight_of(logits)
         for model in self.seen.models.values():
             module = model.module()
@@ -329,7 +329,7 @@ class SurveyingNotes(notes.Notes):
                 continue
             for path, each in module.named_modules():
                 if type(each) is self.torch.nn.Linear and each.weight is weight:
-                    model.head = path, call_of(own_frame()), each.bias is not None
+                    model.head = path, call_of(own_frame()), each.bias is not None, ignore_index
 
     def _noting_forbidden(self, function, forbids):
         @functools.wraps(function)
