@@ -17,6 +17,8 @@ namespace {
 constexpr size_t kMaxSettingsReplays = 300;
 constexpr size_t kMaxSettingsEvents = 20'000'000;
 constexpr size_t kMaxChanges = 6;
+// Events that a change must explain. Where addresses are made up, any change explains a few.
+constexpr uint64_t kMinStretch = 32;
 
 // A text that is assumed to have been set before a position in the events.
 struct GuessedChange {
@@ -71,21 +73,18 @@ std::string With(std::string_view conf, std::string_view setting) {
 
 class SettingsSearch {
  public:
-  SettingsSearch(const Trace& trace, size_t device, const AllocatorConfig& config,
-                 const TorchProfile& profile)
-      : trace_(std::make_shared<Trace>(CopyOf(trace))),
-        device_(device),
+  SettingsSearch(const Schedule& plain, const AllocatorConfig& config, const TorchProfile& profile)
+      : plain_(plain),
         listed_(config),
         profile_(profile),
-        own_notes_(trace.devices[device].notes) {}
+        places_(plain.recorded_begin().begin(), plain.recorded_begin().end()) {
+    places_.erase(std::unique(places_.begin(), places_.end()), places_.end());
+  }
 
   // Extends the guess that follows the recording furthest. Returns the changes, or nullopt.
   std::optional<std::vector<GuessedChange>> Run(const RecordingFollowed& without) {
     const std::optional<AllocatorConfig> parsed = After({}, /*at_start=*/false);
     if (!parsed.has_value() || !SameValues(*parsed, listed_)) return std::nullopt;
-    const Schedule plain = Schedule::Build(trace_, device_);
-    places_.assign(plain.recorded_begin().begin(), plain.recorded_begin().end());
-    places_.erase(std::unique(places_.begin(), places_.end()), places_.end());
     if (places_.empty()) return std::nullopt;
     std::vector<SettingsGuess> open = {{{}, without}};
     while (!open.empty() && !is_spent()) {
@@ -104,10 +103,21 @@ class SettingsSearch {
     return std::nullopt;
   }
 
-  // Notes these changes. Returns the trace, which the search must not use again.
+  // Returns a copy of the trace with notes of these changes, which the search must not use again.
   std::shared_ptr<const Trace> Noted(const std::vector<GuessedChange>& changes) {
-    Note(changes);
-    return trace_;
+    if (noted_ == nullptr) noted_ = std::make_shared<Trace>(CopyOf(plain_.trace()));
+    std::vector<MemoryNote> notes;
+    const auto add = [&](uint64_t event, std::string_view text) {
+      notes.push_back({NoteKind::kSettings, noted_->strings.Intern(text), event, Address()});
+    };
+    add(0, listed_.conf);
+    for (const GuessedChange& change : changes) add(change.event, change.text);
+    const std::vector<MemoryNote>& own = plain_.device_trace().notes;
+    notes.insert(notes.end(), own.begin(), own.end());
+    std::stable_sort(notes.begin(), notes.end(),
+                     [](const MemoryNote& a, const MemoryNote& b) { return a.event < b.event; });
+    noted_->devices[plain_.device_index()].notes = std::move(notes);
+    return noted_;
   }
 
   // Returns the settings after all changes, or after those before the first event; nullopt if
@@ -124,22 +134,9 @@ class SettingsSearch {
   }
 
  private:
-  size_t event_count() const { return trace_->devices[device_].events.size(); }
+  size_t event_count() const { return plain_.device_trace().events.size(); }
   bool is_spent() const {
     return replays_ >= kMaxSettingsReplays || replayed_events_ >= kMaxSettingsEvents;
-  }
-
-  void Note(const std::vector<GuessedChange>& changes) {
-    std::vector<MemoryNote> notes;
-    const auto add = [&](uint64_t event, std::string_view text) {
-      notes.push_back({NoteKind::kSettings, trace_->strings.Intern(text), event, Address()});
-    };
-    add(0, listed_.conf);
-    for (const GuessedChange& change : changes) add(change.event, change.text);
-    notes.insert(notes.end(), own_notes_.begin(), own_notes_.end());
-    std::stable_sort(notes.begin(), notes.end(),
-                     [](const MemoryNote& a, const MemoryNote& b) { return a.event < b.event; });
-    trace_->devices[device_].notes = std::move(notes);
   }
 
   // Returns nullopt if PyTorch rejects a text.
@@ -147,11 +144,18 @@ class SettingsSearch {
     const std::optional<AllocatorConfig> start = After(changes, /*at_start=*/true);
     std::optional<AllocatorConfig> end = After(changes, /*at_start=*/false);
     if (!start.has_value() || !end.has_value()) return std::nullopt;
-    Note(changes);
-    const Schedule schedule = Schedule::Build(trace_, device_);
-    SettingsGuess guess{std::move(changes), FollowRecording(schedule, *start, profile_)};
+    SettingsGuess guess;
+    if (std::all_of(changes.begin(), changes.end(),
+                    [](const GuessedChange& change) { return change.event == 0; })) {
+      guess.followed = FollowRecording(plain_, *start, profile_);
+    } else {
+      const Schedule schedule = Schedule::Build(Noted(changes), plain_.device_index());
+      guess.followed = FollowRecording(schedule, *start, profile_);
+      replayed_events_ += event_count() / 8;
+    }
+    guess.changes = std::move(changes);
     ++replays_;
-    replayed_events_ += event_count() / 8 + guess.followed.until_event;
+    replayed_events_ += guess.followed.until_event;
     if (guess.followed.exact && !SameValues(*end, listed_)) {
       guess.changes.push_back({event_count(), Restoring(*end)});
       end = After(guess.changes, /*at_start=*/false);
@@ -216,7 +220,7 @@ class SettingsSearch {
         const bool early = tried->followed.until_event < until && !tried->followed.exact;
         const bool better =
             tried->followed.exact ||
-            (tried->followed.until_event > until &&
+            (tried->followed.until_event >= until + kMinStretch &&
              (!best.has_value() || tried->followed.until_event > best->followed.until_event));
         if (better) best = std::move(tried);
         return early;
@@ -242,12 +246,11 @@ class SettingsSearch {
     return found;
   }
 
-  const std::shared_ptr<Trace> trace_;
-  const size_t device_;
+  const Schedule& plain_;          // without changes
   const AllocatorConfig& listed_;  // in the file
   const TorchProfile& profile_;
-  const std::vector<MemoryNote> own_notes_;
   std::vector<uint64_t> places_;  // where requests begin
+  std::shared_ptr<Trace> noted_;  // null until a change after the first event is tried
   size_t replays_ = 0;
   size_t replayed_events_ = 0;
 };
@@ -279,14 +282,16 @@ bool MayHaveChangedSettings(const Trace& trace) {
   return with_events == 1;
 }
 
-std::optional<ChangedSettings> FindChangedSettings(const Trace& trace, size_t device,
+std::optional<ChangedSettings> FindChangedSettings(const Schedule& plain,
                                                    const AllocatorConfig& config,
                                                    const TorchProfile& profile,
                                                    const RecordingFollowed& without) {
-  if (without.exact || trace.devices[device].events.size() > kMaxSettingsEvents) {
+  if (without.exact || plain.device_trace().events.size() > kMaxSettingsEvents) {
     return std::nullopt;
   }
-  SettingsSearch search(trace, device, config, profile);
+  // Where not even the first event fits the state before it, addresses are not the allocator's.
+  if (without.until_event == 0 && !plain.is_cold()) return std::nullopt;
+  SettingsSearch search(plain, config, profile);
   const std::optional<std::vector<GuessedChange>> changes = search.Run(without);
   if (!changes.has_value()) return std::nullopt;
   return ChangedSettings{search.Noted(*changes), *search.After(*changes, /*at_start=*/true),

@@ -11,6 +11,7 @@
 #include "sim/recording/exact_replay.h"
 #include "sim/settings/allocator_config.h"
 #include "sim/settings/torch_profile.h"
+#include "trace/schedule/schedule.h"
 #include "trace/value/trace.h"
 
 namespace memreplay {
@@ -26,12 +27,13 @@ struct ChangedSettings {
   std::string note;                    // a sentence for the report
 };
 
-// Finds the changes in a recording that does not replay exactly: looks for stretches of the events
-// of `device` which other settings explain in full, so that with them every event and every final
-// block is as recorded, and the settings at the end are those that the file lists. Returns nullopt
-// if there are none. `config` has the settings that the file lists; `without` is the result under
-// them. Replays once for each guess, up to hundreds of times and tens of millions of events.
-std::optional<ChangedSettings> FindChangedSettings(const Trace& trace, size_t device,
+// Finds the changes in a recording that does not replay exactly: looks for stretches of its events
+// which other settings explain in full, so that with them every event and every final block is as
+// recorded, and the settings at the end are those that the file lists. Returns nullopt if there are
+// none, and does not look if a warm recording differs from its first event on. `config` has the
+// settings that the file lists; `without` is the result of `plain` under them. Replays once for
+// each guess, up to hundreds of times and tens of millions of events.
+std::optional<ChangedSettings> FindChangedSettings(const Schedule& plain,
                                                    const AllocatorConfig& config,
                                                    const TorchProfile& profile,
                                                    const RecordingFollowed& without);

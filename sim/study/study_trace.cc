@@ -143,7 +143,7 @@ absl::StatusOr<StudiedTrace> StudyTrace(const std::shared_ptr<const Trace>& trac
         }
         if (!followed.exact && may_change) {
           if (std::optional<ChangedSettings> changed = FindChangedSettings(
-                  *trace, device, settings->recorded_config, *best.profile, followed)) {
+                  *schedules[device], settings->recorded_config, *best.profile, followed)) {
             explained = std::move(changed->trace);
             if (!request.conf.has_value()) settings->config = changed->config;
             settings->recorded_config = std::move(changed->config);

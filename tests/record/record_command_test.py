@@ -59,6 +59,15 @@ class RecordCommandTest(Case):
         told = " ".join(run.process["replays"][0]["notes"])
         self.assertEqual("assumed to belong to private pools" in told, older_than("2.13"), told)
 
+    def test_settings_that_changed_without_notes(self):
+        """The replay follows all the same, and the answer says what it assumes; private pools are tried first."""
+        run = self.record("settings.py", "once", flags=["--no-notes"])
+        replay, = run.process["replays"]
+        self.assertTrue(replay["agrees"], replay["sentence"])
+        self.assertEqual(replay["peak_reserved"], run.process["cards"][0]["peak_reserved"])
+        if not older_than("2.13"):  # events name their pools
+            self.assertIn("assumed that the script changed the allocator's settings", "".join(replay["notes"]))
+
     def test_many_pools_that_are_gone(self):
         """Each released segment is a guess, and there are many events after those that decide it."""
         run = self.record("tried_pools.py", flags=["--no-values"])

@@ -224,15 +224,6 @@ class RecordTest(Case):
                     self.holds(run, " ".join(["settings.py", *early, *([conf] if conf else [])]))
         self.same_left_alone(self.record("settings.py"), "settings.py")
 
-    def test_settings_that_changed_without_notes(self):
-        """The replay follows all the same, and the answer says what it assumes; private pools are tried first."""
-        run = self.record("settings.py", "once", flags=["--no-notes"])
-        replay, = run.process["replays"]
-        self.assertTrue(replay["agrees"], replay["sentence"])
-        self.assertEqual(replay["peak_reserved"], run.process["cards"][0]["peak_reserved"])
-        if not older_than("2.13"):  # events name their pools
-            self.assertIn("assumed that the script changed the allocator's settings", "".join(replay["notes"]))
-
     def test_pinned_memory(self):
         """PyTorch's statistics of pinned memory are those of the model after every step, and so is the card's peak."""
         confs = ["", "", *([] if older_than("2.13") else [

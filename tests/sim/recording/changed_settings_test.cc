@@ -44,8 +44,8 @@ TEST(FindChangedSettings, MostStretchesOfOtherSettingsAreFound) {
       if (without.exact) continue;
       ++puzzles;
       ASSERT_TRUE(MayHaveChangedSettings(*trace));
-      const std::optional<ChangedSettings> found =
-          FindChangedSettings(*trace, 0, made.config, testing::ProfileOf(made), without);
+      const std::optional<ChangedSettings> found = FindChangedSettings(
+          Schedule::Build(trace, 0), made.config, testing::ProfileOf(made), without);
       if (!found.has_value()) continue;
       ++solved;
       EXPECT_TRUE(FollowUnder(found->trace, found->config, made).exact) << other << seed;
@@ -68,7 +68,8 @@ TEST(FindChangedSettings, NothingIsToldOfAChoiceThatNoSettingsExplain) {
   const RecordingFollowed without = FollowUnder(trace, made.config, made);
   ASSERT_FALSE(without.exact);
   EXPECT_FALSE(
-      FindChangedSettings(*trace, 0, made.config, testing::ProfileOf(made), without).has_value());
+      FindChangedSettings(Schedule::Build(trace, 0), made.config, testing::ProfileOf(made), without)
+          .has_value());
 }
 
 TEST(MayHaveChangedSettings, NotWhereTheyAreNotedOrTheDevicesAreTwo) {
