@@ -12,6 +12,7 @@
 #include "sim/category/category_table.h"
 #include "sim/category/meanings.h"
 #include "trace/schedule/schedule.h"
+#include "trace/value/bounded.h"
 
 namespace memreplay {
 namespace {
@@ -101,10 +102,10 @@ void AddCategories(const Study& study, StackNames& names, proto::DeviceReport* d
     const auto& [id, size] = table.live[i];
     auto& [bytes, count] =
         lines[{meanings.of[id].category, table.stacks[i] != kNoStack, names.Line(table.stacks[i])}];
-    bytes += size.signed_value();
+    bytes = BoundedSum(bytes, size.signed_value());
     ++count;
     if (meanings.of[id].category == Category::kUnknown && is_of_start[id]) {
-      report.set_start_unknown_bytes(report.start_unknown_bytes() + size.signed_value());
+      report.set_start_unknown_bytes(BoundedSum(report.start_unknown_bytes(), size.signed_value()));
     }
   }
   std::vector<proto::Categories::Line> rows;

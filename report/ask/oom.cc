@@ -19,6 +19,7 @@
 #include "sim/oom/oom_analysis.h"
 #include "sim/settings/size_rules.h"
 #include "sim/study/control.h"
+#include "trace/value/bounded.h"
 #include "trace/value/strings.h"
 
 namespace memreplay {
@@ -77,8 +78,9 @@ void AddLive(const Trace& trace, StackNames& names, const OomAnalysis& analysis,
     if (tag.empty()) continue;
     proto::HeldBytes& category = categories[tag];
     category.set_category(tag);
-    category.set_bytes(category.bytes() + holding.bytes.signed_value());
-    category.set_requested_bytes(category.requested_bytes() + holding.requested.signed_value());
+    category.set_bytes(BoundedSum(category.bytes(), holding.bytes.signed_value()));
+    category.set_requested_bytes(
+        BoundedSum(category.requested_bytes(), holding.requested.signed_value()));
     category.set_allocations(category.allocations() + static_cast<int64_t>(holding.blocks));
   }
   oom->set_live_stacks(stacks);

@@ -205,12 +205,12 @@ void FillHoldings(const Schedule& schedule, const Meanings& meanings, const Peak
     if (const std::string tag = TagOf(schedule.trace(), holding.stack); !tag.empty()) {
       proto::Page::Holdings::Row& row = categories[tag];
       row.set_category(tag);
-      row.set_requested_bytes(row.requested_bytes() + holding.requested.signed_value());
+      row.set_requested_bytes(BoundedSum(row.requested_bytes(), holding.requested.signed_value()));
       row.set_allocations(row.allocations() + static_cast<int64_t>(holding.allocations));
     }
     if (i >= most) {
       to->set_left_out_stacks(to->left_out_stacks() + 1);
-      to->set_left_out_bytes(to->left_out_bytes() + holding.requested.signed_value());
+      to->set_left_out_bytes(BoundedSum(to->left_out_bytes(), holding.requested.signed_value()));
       continue;
     }
     proto::Page::Holdings::Row& row = *to->add_stacks();
