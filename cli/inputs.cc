@@ -28,9 +28,10 @@ absl::StatusOr<std::shared_ptr<const Trace>> OpenShared(const std::string& file)
   return std::make_shared<const Trace>(*std::move(opened));
 }
 
-absl::StatusOr<OpenedFile> StudyNamed(const std::string& file, std::shared_ptr<const Trace> trace,
+absl::StatusOr<OpenedFile> StudyNamed(const std::string& file,
+                                      const std::shared_ptr<const Trace>& trace,
                                       const SettingsRequest& request) {
-  absl::StatusOr<OpenedFile> opened = StudyFile(std::move(trace), request);
+  absl::StatusOr<OpenedFile> opened = StudyFile(trace, request);
   return opened.ok() ? std::move(opened) : Within(file, opened.status());
 }
 
@@ -38,7 +39,7 @@ absl::StatusOr<OpenedFile> OpenWithSettings(const std::string& file,
                                             const SettingsRequest& request) {
   absl::StatusOr<std::shared_ptr<const Trace>> trace = OpenShared(file);
   if (!trace.ok()) return trace.status();
-  return StudyNamed(file, *std::move(trace), request);
+  return StudyNamed(file, *trace, request);
 }
 
 absl::Status ReadParameter(std::string_view text, std::map<std::string, int64_t>* params,

@@ -25,7 +25,8 @@ namespace memreplay {
 absl::StatusOr<std::shared_ptr<const Trace>> OpenShared(const std::string& file);
 
 // Does what StudyFile() does; errors name the file.
-absl::StatusOr<OpenedFile> StudyNamed(const std::string& file, std::shared_ptr<const Trace> trace,
+absl::StatusOr<OpenedFile> StudyNamed(const std::string& file,
+                                      const std::shared_ptr<const Trace>& trace,
                                       const SettingsRequest& request);
 
 // Errors: those of OpenTrace() too.
