@@ -100,6 +100,8 @@ void AddRecordFlags(RecordOptions* run, FlagSet* flags) {
                    "parameters, gradients or the optimizer's");
   flags->AddSwitch("fast-init", &run->fast_init,
                    "skip the initialisation of large weights on the CPU");
+  flags->AddNumber("steps", "N", &run->steps,
+                   "end the script after N steps of an optimizer, where it begins the next");
   flags->AddText("python", "PATH", &run->python,
                  "the Python interpreter for scripts; the default is the one next to\n"
                  "memreplay if it has PyTorch, else python3");
@@ -127,6 +129,9 @@ absl::Status CheckRecordCall(const RecordOptions& run) {
       (*run.ranks < 1 || run.rank.value_or(0) < 0 || run.rank.value_or(0) >= *run.ranks)) {
     return absl::InvalidArgumentError(
         StrCat("--rank: expected 0 to ", *run.ranks - 1, ", and at least one of --ranks"));
+  }
+  if (run.steps.value_or(1) < 1) {
+    return absl::InvalidArgumentError(StrCat("--steps: expected at least 1, found ", *run.steps));
   }
   return absl::OkStatus();
 }

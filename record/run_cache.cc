@@ -52,7 +52,8 @@ std::string RunCacheKey(const RecordOptions& options) {
   add("rank", StrCat(count(options.ranks), " ", count(options.rank)));
   add("run", StrCat(options.no_values ? 1 : 0, " ", options.no_notes ? 1 : 0, " ",
                     absl::StrFormat("%g", options.dynamic_fraction.value_or(-1)), " ",
-                    count(options.unknown_limit), " ", options.fast_init ? 1 : 0));
+                    count(options.unknown_limit), " ", options.fast_init ? 1 : 0, " ",
+                    count(options.steps)));
   // These variables decide what PyTorch and Python do, and where commands are looked up.
   std::vector<std::string> inherited;
   for (char** entry = environ; *entry != nullptr; ++entry) {

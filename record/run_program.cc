@@ -62,6 +62,7 @@ std::string Wishes(const RecordOptions& options, const RecordFolders& folders,
   if (options.no_values) StrAppend(&json, ",\"values\":false");
   if (options.no_notes) StrAppend(&json, ",\"notes\":false");
   if (options.fast_init) StrAppend(&json, ",\"fast_init\":true");
+  if (options.steps.has_value()) StrAppend(&json, ",\"steps\":", *options.steps);
   if (options.survey) StrAppend(&json, ",\"survey\":true");
   for (size_t i = 0; i < options.remedies.size(); ++i) {
     StrAppend(&json, i == 0 ? ",\"remedies\":[" : ",");

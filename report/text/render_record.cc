@@ -49,9 +49,10 @@ std::string Verdict(const proto::RecordReport& report, const proto::RecordedProc
   if (process.cards().empty()) return "it ran";
   int64_t spare = INT64_MAX;
   for (const proto::RecordedCard& card : process.cards()) spare = std::min(spare, card.spare());
-  const std::string until = report.stopped_by().empty()
-                                ? ""
-                                : StrCat(" up to where ", report.stopped_by(), " stopped it");
+  const std::string_view by = process.stopped_after_steps() > 0
+                                  ? std::string_view("--steps")
+                                  : std::string_view(report.stopped_by());
+  const std::string until = by.empty() ? "" : StrCat(" up to where ", by, " stopped it");
   return StrCat("it fits", until, ", ", FormatSize(spare), " to spare");
 }
 

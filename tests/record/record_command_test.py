@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 
+import events
 from recorded import Case, Recorded, Setting, main, older_than, program
 
 
@@ -51,6 +52,22 @@ class RecordCommandTest(Case):
         self.assertEqual((run.status, run.process["error"]), (1, "OutOfMemoryError"), run.output)
         self.assertTrue(run.process["replays"][0]["agrees"])
         self.assertEqual(int(run.process["replays"][0]["ooms"]), 1)
+
+    def test_steps(self):
+        """A script without an end is ended where an optimizer begins one step more; inner steps are not counted."""
+        run = self.record("endless.py", flags=["--steps", "3"])
+        self.assertEqual((run.status, run.process["stopped_after_steps"]), (0, 3), run.output)
+        self.assertIn("round 2 is done", run.output)
+        self.assertNotIn("round 3 is done", run.output)
+        all_steps = self.record("endless.py", "3", name="all")
+        self.assertEqual((all_steps.status, all_steps.process["stopped_after_steps"]), (0, 0), all_steps.output)
+        begun = self.record("endless.py", "4", name="begun")
+        three, four, ended = (events.events_of(events.load(each.snapshot))[0] for each in (all_steps, begun, run))
+        self.assertLess(len(three), len(ended))
+        self.assertLess(len(ended), len(four))
+        self.assertEqual(four[:len(ended)], ended)
+        self.assertEqual(self.record("endless.py", "3", flags=["--steps", "3"]).process["stopped_after_steps"], 0)
+        self.assertIn(" it fits up to where --steps stopped it, ", self.answer(["--steps", "1"], "endless.py"))
 
     def test_pools_that_are_gone(self):
         if older_than("2.5"):

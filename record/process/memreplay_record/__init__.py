@@ -26,6 +26,7 @@ class Settings:
         self.ranks = asked.get("ranks", 0)  # 0: the processes that there are
         self.rank = asked.get("rank", 0)
         self.fast_init = asked.get("fast_init", False)
+        self.steps = asked.get("steps", 0)  # after which the script ends; 0: by itself
         self.remedies = asked.get("remedies", [])  # names of changes (remedies/)
         self.rates = asked.get("rates", {})  # of the simulated GPU: operations and bytes per second
         self.survey = asked.get("survey", False)  # whether to find out which changes could help
@@ -49,6 +50,10 @@ def _after_torch(torch, settings):
         from memreplay_record import card
         card.give_up(settings, f"PyTorch {torch.__version__} is too old; record needs 2.1 or later")
     from memreplay_record import history
+    limited = None
+    if settings.steps:
+        from memreplay_record import steps
+        limited = steps.Steps(settings.steps)
     changes = None
     if settings.remedies:
         from memreplay_record import remedies
@@ -61,7 +66,7 @@ def _after_torch(torch, settings):
         from memreplay_record import card, notes
         card.follow_pinned(notes.settings_at_start(torch))  # whose first request initialises CUDA
     recording = history.begin(torch, settings)
-    recording.changes = changes
+    recording.changes, recording.steps = changes, limited
     from memreplay_record import compilations
     recording.compilations = compilations.begin()
     if settings.core and settings.fast_init:

@@ -24,6 +24,7 @@ class History:
         self.began = time.time()
         self.values = None  # counts the stand-in values that the script read
         self.compilations = None  # counts graphs, breaks and recompilations
+        self.steps = None  # ends the script after as many as were asked for
         self.changes = None  # counts the remedies that the script met
         self.proposals = []  # remedies that could help it
         self.peaks = peaks.Peaks(torch)
@@ -139,6 +140,7 @@ class History:
             "randomized": _is_randomized(),
             "card": card.summary(),
             "cache": servers.cache(),
+            "stopped_after_steps": self.steps.limit if self.steps is not None and self.steps.stopped else 0,
             "values": self.values.summary() if self.values is not None else None,
             "compilations": self.compilations.summary(),
             "proposals": self.proposals,

@@ -8,6 +8,8 @@ import functools
 import inspect
 import threading
 
+from memreplay_record import steps
+
 NAME = "roofline"
 LAUNCH = 5e-6  # seconds until PyTorch has launched an operation
 _EMPTY = ("empty", "new_empty")  # these allocate and compute nothing
@@ -23,6 +25,8 @@ def propose(seen):
 class Work:
     """What the training steps of a script take: those operations that autograd sees, its own, and those of optimizers.
 
+    What comes after the last step is not counted.
+
     Without `rates` (operations and bytes per second, by name), no time is estimated.
     """
 
@@ -32,20 +36,23 @@ class Work:
         self.flops, self.seconds, self.operations = 0, 0.0, 0
         self._leaves, self._formulas = _pytree.tree_flatten, flop_counter.flop_registry
         self._written = {}  # operation -> the places and names of the arguments that it changes
-        self._steps = {}  # id of an optimizer -> its steps
+        self._steps = steps.Steps()
+        self._until_step = {}  # what was counted up to the end of the last step
         self._inside = 0  # how many steps of optimizers and of autograd's functions are running
         self._main = threading.get_ident()  # the engine has threads of its own for GPUs
 
     def summary(self):
-        return {"flops": self.flops, "seconds": self.seconds, "operations": self.operations,
-                "steps": max(self._steps.values(), default=0)}
+        return {**(self._until_step or self._counted()), "steps": self._steps.most}
+
+    def _counted(self):
+        return {"flops": self.flops, "seconds": self.seconds, "operations": self.operations}
 
     def before_step(self, optimizer, args, kwargs):
         self._inside += 1
-        self._steps[id(optimizer)] = self._steps.get(id(optimizer), 0) + 1
 
     def after_step(self, optimizer, args, kwargs):
         self._inside -= 1
+        self._until_step = self._counted()
 
     def around(self, function):
         """Returns `function` as a part of training where it is called in one, although it runs without gradients."""
