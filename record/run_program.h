@@ -40,7 +40,7 @@ struct RecordOptions {
   bool survey = false;  // find out which remedies could help
   bool aslr = false;
   bool fast_init = false;
-  // The script is ended where an optimizer begins one more step than this; unset: it ends by itself.
+  // The script ends where an optimizer begins one more step than this; unset: it ends by itself.
   std::optional<int64_t> steps;
   // Where the script's output goes: "" as ours, "-" to stderr, else a file.
   std::string output;

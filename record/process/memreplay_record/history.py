@@ -24,7 +24,7 @@ class History:
         self.began = time.time()
         self.values = None  # counts the stand-in values that the script read
         self.compilations = None  # counts graphs, breaks and recompilations
-        self.steps = None  # ends the script after as many as were asked for
+        self.steps = None  # ends the script after as many as were requested
         self.changes = None  # counts the remedies that the script met
         self.proposals = []  # remedies that could help it
         self.peaks = peaks.Peaks(torch)

@@ -14,7 +14,7 @@ class Steps:
         self.limit, self.stopped = limit, False
         self.most = 0  # of one optimizer
         self._made = weakref.WeakKeyDictionary()
-        self._open = weakref.WeakKeyDictionary()  # how many steps of an optimizer run: a subclass may call super().step()
+        self._open = weakref.WeakKeyDictionary()  # how many of its steps run: a subclass may call super().step()
         hooks = sys.modules["torch.optim.optimizer"]  # torch.optim has no such attribute
         hooks.register_optimizer_step_pre_hook(self._before)
         hooks.register_optimizer_step_post_hook(self._after)

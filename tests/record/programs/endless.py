@@ -20,12 +20,12 @@ class Halves(torch.optim.AdamW):
 
 rounds = range(int(sys.argv[1])) if len(sys.argv) > 1 else itertools.count()
 generator, discriminator = nn.Linear(64, 512).cuda(), nn.Linear(512, 1).cuda()
-learns, tells = Halves(generator.parameters()), torch.optim.AdamW(discriminator.parameters())
+generator_optimizer, critic_optimizer = Halves(generator.parameters()), torch.optim.AdamW(discriminator.parameters())
 for number in rounds:
-    tells.zero_grad()
+    critic_optimizer.zero_grad()
     discriminator(generator(torch.randn(256, 64, device="cuda")).detach()).mean().backward()
-    tells.step()
-    learns.zero_grad()
+    critic_optimizer.step()
+    generator_optimizer.zero_grad()
     discriminator(generator(torch.randn(256, 64, device="cuda"))).mean().neg().backward()
-    learns.step()
+    generator_optimizer.step()
     print(f"round {number} is done", flush=True)
