@@ -1,5 +1,6 @@
-// Checks that no command takes much more than four times as long for four times as much, on any
-// axis.
+// Checks that no command takes more than eight times as long for four times as much, on any axis:
+// four times is linear and 16 times quadratic. A cache that four times as much no longer fits into,
+// with other tests on the same machine, makes up to six of the four.
 #include <algorithm>
 #include <cstdio>
 #include <functional>
@@ -157,7 +158,7 @@ class DoublingTest : public Program {
   void ExpectLinear(const std::string& axis, const std::string& command,
                     const std::function<Outcome(uint64_t)>& run, uint64_t n) {
     constexpr double kMinSeconds = 0.01;  // starting takes time too
-    constexpr double kMaxRatio = 5.5;
+    constexpr double kMaxRatio = 8;
     double small = kMinSeconds, large = 1e9;
     const auto measure = [&](uint64_t asked) {
       const Outcome outcome = run(asked);
