@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_join.h"
+#include "absl/types/span.h"
 #include "report/ask/categories.h"
 #include "report/ask/diagnosis.h"
 #include "report/ask/replay.h"
@@ -21,6 +23,7 @@ namespace memreplay {
 namespace {
 
 constexpr size_t kMaxRows = 12;
+constexpr int kMaxServing = 3;
 constexpr double kWorthShowing = 0.995;  // of the original peak
 constexpr char kEqual[] = "the same is computed";
 
@@ -247,11 +250,36 @@ absl::Status FillLargest(const Study& study, const ReplaySettings& settings,
   return absl::OkStatus();
 }
 
+// Lists the cheapest rows that change the script and fit, and shows their runs. `runs` are those of
+// the rows.
+absl::Status FillServing(const Study& study, const ReplaySettings& settings,
+                         const RemedySearch& search, absl::Span<const RemedyRun* const> runs,
+                         const ServingQuestion& question, proto::Advice* advice) {
+  for (int i = 0; i < advice->rows_size() && !search.as_is.fits; ++i) {
+    const proto::Advice::Row& row = advice->rows(i);
+    if (!row.fits() || advice->serving_rows_size() == kMaxServing) break;
+    // Settings alone are among the counterfactuals.
+    if (row.remedies_size() == 1 && row.remedies(0) == "settings") continue;
+    advice->add_serving_rows(i);
+    if (!question.show) continue;
+    std::optional<HistoryObserver> history;
+    const absl::Status watched = WatchRun(
+        study, settings, search, *runs[static_cast<size_t>(i)], [&](const Schedule& edited) {
+          return &history.emplace(edited, HistoryObserver::Clock::kRequests,
+                                  question.timeline_buckets);
+        });
+    if (!watched.ok()) return watched;
+    question.show(*history);
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::StatusOr<proto::Advice> AdviceOf(const Study& study, const ReplaySettings& settings,
                                        const std::string& card, ProgressSink* progress,
-                                       const ScaledQuestion* scaled) {
+                                       const ScaledQuestion* scaled,
+                                       const ServingQuestion* serving) {
   proto::Advice advice;
   advice.set_source(proto::Advice::edit);
   advice.set_card(card);
@@ -294,6 +322,10 @@ absl::StatusOr<proto::Advice> AdviceOf(const Study& study, const ReplaySettings&
   });
   if (rows.size() > kMaxRows) rows.resize(kMaxRows);
   for (const RemedyRun* run : rows) FillAdviceRow(search, *run, wording, advice.add_rows());
+  if (serving != nullptr) {
+    const absl::Status filled = FillServing(study, settings, search, rows, *serving, &advice);
+    if (!filled.ok()) return filled;
+  }
   if (scaled != nullptr && scaled->finds_largest) {
     absl::Status filled =
         FillLargest(study, settings, search, search.as_is, scaled->scaling, advice.mutable_as_is());

@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "hardware/cards.h"
-#include "report/ask/advise_recording.h"
 #include "report/ask/categories.h"
 #include "report/ask/device_report.h"
 #include "report/ask/enums.h"
@@ -40,7 +39,6 @@ proto::Counterfactual::Kind KindOf(ChangeKind kind) {
 
 constexpr size_t kMaxPins = 3;
 constexpr size_t kMaxCures = 2;
-constexpr int kMaxServing = 3;
 
 int64_t BirthOf(const std::vector<int64_t>& births, AllocationId id) {
   return id < births.size() ? births[id] : -1;
@@ -388,18 +386,12 @@ absl::StatusOr<proto::OutOfMemory> WhyOutOfMemory(const Schedule& schedule,
   return OomReport(schedule, settings, analysis->has_value() ? &**analysis : nullptr, options);
 }
 
-absl::Status AddServingAdvice(const Study& study, ProgressSink* progress,
-                              proto::DeviceReport* report) {
+absl::Status AddServingAdvice(const Study& study, const ServingQuestion& question,
+                              ProgressSink* progress, proto::DeviceReport* report) {
   if (!RanOut(report->oom()) || study.schedule().is_program()) return absl::OkStatus();
   absl::StatusOr<proto::Advice> advice =
-      AdviceOf(study, study.OnCard(study.settings()), "", progress);
+      AdviceOf(study, study.OnCard(study.settings()), "", progress, nullptr, &question);
   if (!advice.ok()) return advice.status();
-  for (int i = 0; i < advice->rows_size() && !advice->as_is().fits(); ++i) {
-    const proto::Advice::Row& row = advice->rows(i);
-    if (!row.fits() || advice->serving_rows_size() == kMaxServing) break;
-    // Settings alone are among the counterfactuals.
-    if (row.remedies_size() != 1 || row.remedies(0) != "settings") advice->add_serving_rows(i);
-  }
   *report->mutable_advice() = *std::move(advice);
   return absl::OkStatus();
 }
@@ -416,7 +408,7 @@ absl::StatusOr<proto::DeviceReport> AskOom(const Study& study, const OomReportOp
   absl::StatusOr<proto::OutOfMemory> oom = WhyOutOfMemory(schedule, on_card, described, progress);
   if (!oom.ok()) return oom.status();
   proto::DeviceReport report = ReportOom(schedule, on_card, contents.peaks, *std::move(oom));
-  if (const absl::Status added = AddServingAdvice(study, progress, &report); !added.ok()) {
+  if (const absl::Status added = AddServingAdvice(study, {}, progress, &report); !added.ok()) {
     return added;
   }
   if (is_what_if) {

@@ -7,6 +7,7 @@
 
 #include "absl/status/statusor.h"
 #include "proto/report.pb.h"
+#include "report/ask/advise_recording.h"
 #include "report/ask/held.h"
 #include "sim/category/meanings.h"
 #include "sim/oom/oom_analysis.h"
@@ -44,9 +45,10 @@ absl::StatusOr<proto::DeviceReport> AskOom(const Study& study, const OomReportOp
 
 // Fills `report->advice` if the recording in `report->oom` ran out: the changes of the script that
 // would have served the request, on the device that the recording shows or the study was given.
-// Makes at most kMaxReplays replays (sim/remedy/search.h). Error: AdviceOf()'s.
-absl::Status AddServingAdvice(const Study& study, ProgressSink* progress,
-                              proto::DeviceReport* report);
+// Makes at most kMaxReplays replays (sim/remedy/search.h), and those that `question` is shown.
+// Error: AdviceOf()'s.
+absl::Status AddServingAdvice(const Study& study, const ServingQuestion& question,
+                              ProgressSink* progress, proto::DeviceReport* report);
 
 // Returns the answer alone; `settings` have the device. Error: AnalyseOom()'s.
 absl::StatusOr<proto::OutOfMemory> WhyOutOfMemory(const Schedule& schedule,

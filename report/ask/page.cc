@@ -227,6 +227,17 @@ void FillHoldings(const Schedule& schedule, const Meanings& meanings, const Peak
   for (auto& row : sorted) *to->add_categories() = std::move(row);
 }
 
+// Adds reserved memory with a change of the script.
+void AddServing(const HistoryObserver& history, proto::DeviceReport* report) {
+  proto::Page::Curve& curve = *report->mutable_page()->add_serving();
+  curve.set_events(static_cast<int64_t>(history.events()));
+  curve.set_complete(history.complete());
+  for (const TimelinePoint& point : history.points()) {
+    curve.add_position(static_cast<int64_t>(point.position));
+    curve.add_reserved_bytes(point.usage.reserved().signed_value());
+  }
+}
+
 // What a page shows of one device.
 struct Shown {
   const Study& study;
@@ -368,9 +379,11 @@ absl::StatusOr<proto::DeviceReport> AskPage(const Study& study, const PageQuesti
         WhyOutOfMemory(schedule, settings.as_recorded ? settings : study.OnCard(settings), options);
     if (!oom.ok()) return oom.status();
     *report->mutable_oom() = *std::move(oom);
-    if (const absl::Status added = AddServingAdvice(study, progress, &*report); !added.ok()) {
-      return added;
-    }
+    const ServingQuestion serving = {
+        .show = [&](const HistoryObserver& history) { AddServing(history, &*report); },
+        .timeline_buckets = shown.limits.timeline_buckets};
+    const absl::Status added = AddServingAdvice(study, serving, progress, &*report);
+    if (!added.ok()) return added;
   }
   StackNames names(schedule.trace());
   AddCategories(study, names, &*report);

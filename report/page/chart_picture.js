@@ -17,17 +17,17 @@ function fitName(name, room) {
  */
 function cutName(name, room) { return name.length <= room ? name : room < 4 ? "" : name.slice(0, room - 1) + "\u2026"; }
 
-/** A run under other settings, drawn over this one. */
+/** Reserved memory of another run, drawn over this one. */
 class Overlay {
-  /** @param {any} other of the report @param {Run} run @param {string} color */
-  constructor(other, run, color) {
-    this.name = other.report.conf || "default settings";
+  /** @param {string} name @param {any} curve of the report @param {Run} run @param {string} color */
+  constructor(name, curve, run, color) {
+    this.name = name;
     this.color = color;
-    const column = (/** @type {string} */ name) => (other.curve[name] || []).map(Number);
+    const column = (/** @type {string} */ name) => (curve[name] || []).map(Number);
     this.reserved = column("reserved_bytes");
     /** @type {number[]} */
     this.moments = column("position").map((/** @type {number} */ position) => run.momentAt(position));
-    this.complete = other.curve.complete;
+    this.complete = curve.complete;
     this.most = Math.max(0, ...this.reserved);
   }
 

@@ -5,6 +5,11 @@
 #include "trace/value/strings.h"
 
 namespace memreplay {
+namespace {
+
+constexpr int kColors = 5;  // of other-0 and so on in page.css
+
+}  // namespace
 
 std::string EscapeHtml(std::string_view text) {
   std::string html;
@@ -59,6 +64,10 @@ Cell BarCell(int64_t part, int64_t whole) {
 Cell PlaceCell(std::string_view text, int64_t position, int64_t address) {
   return {.html = StrCat("<button type=\"button\" class=\"link\" data-position=\"", position,
                          "\" data-address=\"", address, "\">", EscapeHtml(text), "</button>")};
+}
+
+std::string Swatch(int curve) {
+  return StrCat("<span class=\"swatch other-", curve % kColors, "\"></span>");
 }
 
 std::string Table(std::string_view caption, const std::vector<std::string_view>& columns,

@@ -38,6 +38,10 @@ Cell BarCell(int64_t part, int64_t whole);
 // Returns a link into the charts, to a position and to the block at `address` there (0: none).
 Cell PlaceCell(std::string_view text, int64_t position, int64_t address);
 
+// Returns the colour of the n-th curve that is drawn over the run's own: those of other settings,
+// then those with changes of the script.
+std::string Swatch(int curve);
+
 // Returns a table that scrolls by itself if it is wider than the screen. The first row decides
 // which columns are numeric. "" without rows.
 std::string Table(std::string_view caption, const std::vector<std::string_view>& columns,

@@ -47,19 +47,20 @@ std::string HelpTable(const proto::OutOfMemory& oom) {
   return html;
 }
 
-// Returns the change, which unfolds to show the lines to write for it.
-Cell ChangeCell(const proto::Advice::Row& row) {
-  return {.html = StrCat("<details>", Element("summary", row.change()),
-                         Element("pre class=\"paste\"", absl::StrJoin(row.lines(), "\n")),
-                         "</details>"),
+// Returns the change with its colour in the chart, which unfolds to show the lines to write for it.
+Cell ChangeCell(const proto::Advice::Row& row, int curve) {
+  return {.html = StrCat(
+              "<details><summary>", Swatch(curve), EscapeHtml(row.change()), "</summary>",
+              Element("pre class=\"paste\"", absl::StrJoin(row.lines(), "\n")), "</details>"),
           .is_long = true};
 }
 
-std::string AdviceTable(const proto::Advice& advice) {
+std::string AdviceTable(const proto::DeviceReport& device) {
   Rows rows;
-  for (const int32_t index : advice.serving_rows()) {
-    const proto::Advice::Row& row = advice.rows(index);
-    rows.push_back({ChangeCell(row), SizeCell(row.peak_reserved_bytes()),
+  int curve = device.page().others_size();
+  for (const int32_t index : device.advice().serving_rows()) {
+    const proto::Advice::Row& row = device.advice().rows(index);
+    rows.push_back({ChangeCell(row, curve++), SizeCell(row.peak_reserved_bytes()),
                     SizeCell(row.peak_allocated_bytes()), SizeCell(row.spare_bytes()),
                     TextCell(row.cost()), TextCell(row.preserves_text())});
   }
@@ -90,10 +91,11 @@ std::string OomHeadline(const proto::OutOfMemory& oom) {
   return StrCat(VerdictName(oom.verdict()), ": ", oom.sentence());
 }
 
-std::string OomTables(const proto::OutOfMemory& oom, const proto::Advice& advice) {
+std::string OomTables(const proto::DeviceReport& device) {
+  const proto::OutOfMemory& oom = device.oom();
   if (!RunsOut(oom)) return "";
   std::string html = StrCat("<div class=\"columns\"><div>", HelpTable(oom), "</div><div>",
-                            UseTable(oom.use()), "</div></div>\n", AdviceTable(advice));
+                            UseTable(oom.use()), "</div></div>\n", AdviceTable(device));
   if (oom.verdict() == proto::Verdict::fragmentation) StrAppend(&html, PinnedTable(oom));
   for (const std::string& note : oom.notes()) StrAppend(&html, Element("p class=\"note\"", note));
   return html;

@@ -11,9 +11,9 @@ namespace memreplay {
 
 // Returns "Fragmentation: ..."; "" if memory does not run out.
 std::string OomHeadline(const proto::OutOfMemory& oom);
-// Returns the tables; "" likewise. `advice`: the changes of the script that would have served the
-// request.
-std::string OomTables(const proto::OutOfMemory& oom, const proto::Advice& advice);
+// Returns the tables, with the changes of the script that would have served the request; ""
+// likewise.
+std::string OomTables(const proto::DeviceReport& device);
 
 }  // namespace memreplay
 

@@ -27,7 +27,6 @@ constexpr int kMaxOoms = 20;
 constexpr int kMaxModules = 40;
 constexpr int kMaxModuleDepth = 4;
 constexpr int64_t kMinModuleShare = 50;  // of the peak, one in so many: smaller ones are left out
-constexpr int kColors = 5;               // of other runs; page.css
 
 std::string Figure(std::string_view label, std::string_view value, std::string_view more,
                    bool bad = false) {
@@ -307,7 +306,7 @@ std::string Ooms(const proto::DeviceReport& device) {
                               position, 0),
                     SizeCell(curve.oom_bytes(i))});
   }
-  std::string html = OomTables(device.oom(), device.advice());
+  std::string html = OomTables(device);
   if (rows.empty()) return html;
   StrAppend(&html, Table("Requests that ran out of memory", {"", "size"}, rows));
   const int64_t more = curve.oom_position_size() - std::ssize(rows) + curve.left_out_ooms();
@@ -386,8 +385,8 @@ std::string ComparisonTable(const proto::DeviceReport& device) {
     const int64_t change = run.peak_reserved_bytes() - device.peak_reserved_bytes();
     const bool sampled = run.has_fragmentation();
     rows.push_back(
-        {{.html = StrCat("<span class=\"nowrap\"><span class=\"swatch ",
-                         is_base ? "reserved" : StrCat("other-", others++ % kColors), "\"></span>",
+        {{.html = StrCat("<span class=\"nowrap\">",
+                         is_base ? "<span class=\"swatch reserved\"></span>" : Swatch(others++),
                          Element("code", SettingsName(run.conf())), "</span>")},
          SizeCell(run.peak_reserved_bytes()),
          NumberCell(is_base ? ""

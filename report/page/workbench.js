@@ -4,6 +4,7 @@
 const TABS = [["who", "Who holds it"], ["allocation", "Block"], ["events", "Events"]];
 
 const LEGEND_LETTERS = 48;
+const READOUT_LETTERS = 60;  // of the name of a run
 
 class Workbench {
   /**
@@ -16,9 +17,7 @@ class Workbench {
     this.run = run;
     this.device = device;
     this.noun = device.inventory && device.inventory.is_program ? "request" : "event";
-    const overlays =
-        (device.page.others ||
-         []).map((/** @type {any} */ other, /** @type {number} */ i) => new Overlay(other, run, `other-${i % 5}`));
+    const overlays = this.namedCurves().map(([name, curve], i) => new Overlay(name, curve, run, `other-${i % 5}`));
     const view = this.view = new View(run, index, this.noun);
     this.ribbons = this.readRibbons();
     this.readout = make("div", {class: "readout", "aria-live": "polite"});
@@ -241,7 +240,7 @@ class Workbench {
     };
     for (const figure of FIGURES)
       if (figure !== "active") add(figure, figure, figure);
-    overlays.forEach((overlay, i) => add("other" + i, "reserved under " + overlay.name, overlay.color));
+    overlays.forEach((overlay, i) => add("other" + i, overlay.name, overlay.color));
     add("marks", "phases, modules, segments", "");
     const slider = /** @type {HTMLInputElement} */ (
         make("input", {type: "range", min: 0, max: 32, step: 1, "aria-label": "smallest block drawn separately"}));
@@ -289,6 +288,25 @@ class Workbench {
     return panels;
   }
 
+  /**
+   * Returns the runs that are drawn over this one, as the tables list them: under other settings, then with changes of
+   * the script.
+   * @returns {[string, any][]}
+   */
+  namedCurves() {
+    const {page, advice} = this.device;
+    const others = (page.others || [])
+                       .map(
+                           (/** @type {any} */ other) =>
+                               ["reserved under " + (other.report.conf || "default settings"), other.curve]);
+    const serving =
+        (page.serving || [])
+            .map(
+                (/** @type {any} */ curve,
+                 /** @type {number} */ i) => ["reserved with " + advice.rows[advice.serving_rows[i]].change, curve]);
+    return [...others, ...serving];
+  }
+
   drawReadout() {
     const {view, run} = this;
     const {moment, mark} = view.state;
@@ -296,7 +314,8 @@ class Workbench {
         (/** @type {string} */ name, /** @type {string} */ swatch, /** @type {number} */ bytes,
          /** @type {boolean} */ exact) =>
             make(
-                "span", {class: "item"}, make("span", {class: "swatch " + swatch}), name + " ",
+                "span", {class: "item"}, make("span", {class: "swatch " + swatch}),
+                cutName(name, READOUT_LETTERS) + " ",
                 make("b", {"data-series": name, "data-bytes": bytes}, (exact ? "" : "about ") + formatSize(bytes)),
                 make("small", {}, exact ? ` ${formatCount(bytes)}` : ""),
                 mark >= 0 && exact ?
@@ -306,9 +325,8 @@ class Workbench {
     for (const overlay of this.chart.overlays) {
       if (overlay.moments.length === 0) continue;
       const at = overlay.at(moment);
-      items.push(item(
-          "reserved under " + overlay.name, overlay.color, overlay.reserved[at],
-          overlay.complete || overlay.moments[at] === moment));
+      items.push(
+          item(overlay.name, overlay.color, overlay.reserved[at], overlay.complete || overlay.moments[at] === moment));
     }
     const position = run.positionOf(moment);
     this.readout.replaceChildren(

@@ -5,7 +5,6 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "sim/settings/allocator_config.h"
-#include "sim/study/what_if.h"
 #include "sim/workload/lifetimes.h"
 
 namespace memreplay {
@@ -68,8 +67,9 @@ absl::StatusOr<Edited> Edit(const PassFacts& facts, absl::Span<const Remedy> all
   return Edited{edit.Apply(), std::move(settings)};
 }
 
-absl::StatusOr<WhatIfResult> ReplayEdited(const Study& study, const Edited& edited, bool is_fresh) {
-  return ReplayWhatIf(edited.schedule, edited.settings, nullptr,
+absl::StatusOr<WhatIfResult> ReplayEdited(const Study& study, const Edited& edited, bool is_fresh,
+                                          Observer* observer = nullptr) {
+  return ReplayWhatIf(edited.schedule, edited.settings, observer,
                       study.Options(is_fresh ? StartPolicy::kFresh : StartPolicy::kRecorded));
 }
 
@@ -295,6 +295,15 @@ absl::StatusOr<std::optional<RemedySearch>> SearchRemedies(const Study& study,
   absl::StatusOr<RemedySearch> found = Search(study, settings, *std::move(facts), progress).Run();
   if (!found.ok()) return found.status();
   return std::optional<RemedySearch>(*std::move(found));
+}
+
+absl::Status WatchRun(const Study& study, const ReplaySettings& settings,
+                      const RemedySearch& search, const RemedyRun& run,
+                      absl::FunctionRef<Observer*(const Schedule& edited)> watch) {
+  absl::StatusOr<Edited> edited = Edit(search.facts, search.remedies, run.remedies, settings);
+  if (!edited.ok()) return edited.status();
+  LimitTo(search.goal, &edited->settings);
+  return ReplayEdited(study, *edited, search.is_fresh, watch(edited->schedule)).status();
 }
 
 absl::StatusOr<LargestFit> FindLargestValue(const Study& study, const ReplaySettings& settings,

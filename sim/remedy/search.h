@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 #include "sim/recording/replay_settings.h"
 #include "sim/remedy/passes.h"
@@ -15,6 +16,7 @@
 #include "sim/remedy/scaling.h"
 #include "sim/run/progress.h"
 #include "sim/study/study.h"
+#include "sim/study/what_if.h"
 #include "sim/whatif/largest_fit.h"
 #include "trace/value/units.h"
 
@@ -58,6 +60,12 @@ absl::StatusOr<std::optional<RemedySearch>> SearchRemedies(const Study& study,
                                                            const Schedule& schedule,
                                                            const ReplaySettings& settings,
                                                            ProgressSink* progress = nullptr);
+
+// Replays a run of the search once more, on a device of the goal's size, for the observer that
+// `watch` makes for the edited schedule; the schedule is gone afterwards. Error: ReplayWhatIf()'s.
+absl::Status WatchRun(const Study& study, const ReplaySettings& settings,
+                      const RemedySearch& search, const RemedyRun& run,
+                      absl::FunctionRef<Observer*(const Schedule& edited)> watch);
 
 // Finds the largest value with which the remedies of a run make the script fit the goal of the
 // search, in at most 16 replays. `study` is that of the scaling's base, `settings` those of the

@@ -461,6 +461,25 @@ class DrawingTest(PageTest):
         self.assertEqual(position, int(oom["event_index"]))
         self.assertIn(hex(address), self.find(".panel.allocation").text)
 
+    def test_changes_of_the_script_have_curves(self):
+        """Each row of the table has the colour of its curve, which reaches the peak of the row."""
+        device = self.open("leaking")
+        page, advice = device["page"], device["advice"]
+        rows = [advice["rows"][index] for index in advice["serving_rows"]]
+        self.assertGreater(len(rows), 0)
+        self.assertEqual(len(page["serving"]), len(rows))
+        details = [each for each in self.driver.find_elements(By.CSS_SELECTOR, "summary") if each.text]
+        self.run_script("view.moveTo(run.last);")
+        self.settle()
+        _, series = self.shown()
+        for i, (row, curve) in enumerate(zip(rows, page["serving"])):
+            reserved = [int(value) for value in curve["reserved_bytes"]]
+            self.assertEqual(max(reserved), int(row["peak_reserved_bytes"]))
+            self.assertEqual(series["reserved with " + row["change"]], reserved[-1])
+            self.assertLessEqual(max(map(int, curve["position"])), int(device["oom"]["event_index"]))
+            summary, = (each for each in details if each.text == row["change"])
+            self.assertIn(f"other-{i}", summary.find_element(By.CSS_SELECTOR, ".swatch").get_attribute("class"))
+
     def check_picture_of_the_oom(self, oom):
         """Checks that the limit is at its height, and what was requested is on top of what was reserved."""
         limit = int(oom["use"]["capacity_bytes"]) - int(oom["use"].get("outside_bytes", 0))
