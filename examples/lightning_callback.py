@@ -20,4 +20,4 @@ class MemoryRecording(Callback):
         self.stack.close()
 
     def on_exception(self, trainer, pl_module, exception):
-        self.stack.close()
+        self.stack.__exit__(type(exception), exception, exception.__traceback__)

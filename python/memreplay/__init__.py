@@ -30,9 +30,10 @@ from memreplay._advise import advise
 from memreplay._answer import Answer
 from memreplay._explain import Explanation, explain
 from memreplay._load import Recording, load
-from memreplay._on_oom import on_oom, report_oom
+from memreplay._on_oom import on_oom
 from memreplay._program import Error, Unanswered, program, run as _run
 from memreplay._recording import recording, step
+from memreplay._report_oom import report_oom
 
 __all__ = [
     "Answer", "Error", "Explanation", "Recording", "Unanswered", "advise", "explain", "load", "on_oom", "program",

@@ -14,6 +14,7 @@ from typing import Any, Dict, Iterator, Optional, Union
 
 from memreplay import _notes, _on_import
 from memreplay._explain import tell
+from memreplay._report_oom import report_oom
 
 _step: Optional[Any] = None  # the range of the step that runs
 
@@ -124,7 +125,8 @@ def recording(path: Union[str, "os.PathLike[str]"] = "snapshot.pickle", *, on_oo
         recording without its beginning still shows much, but less exactly.
       stacks: "python" frames, or "all" for C++ frames too.
 
-    If the block ends by an error about memory, it is explained on stderr.
+    If the block ends by an error about memory, it is explained on stderr. Where memory of the GPU ran out, that is why,
+    what would have helped, and the page of out.oom.pickle (report_oom()).
 
     Errors: RuntimeError on a machine without a GPU. A snapshot that cannot be written is a warning, so that a run is
     not lost for its recording.
@@ -143,23 +145,29 @@ def recording(path: Union[str, "os.PathLike[str]"] = "snapshot.pickle", *, on_oo
         started.start()
         notes = started
     is_on = True
+    ran_out: Optional[pathlib.Path] = None  # what was written where memory ran out
 
-    def write(to: pathlib.Path) -> None:
+    def write(to: pathlib.Path) -> Optional[pathlib.Path]:
         try:
-            _dump(to, notes)
+            return _dump(to, notes)
         except Exception as error:  # whatever it was, the recorded script continues
             warnings.warn(f"memreplay.recording: {to} was not written: {error}", stacklevel=3)
+            return None
 
     def observe(device: int, size: int, device_total: int, device_free: int) -> None:
+        nonlocal ran_out
         if is_on:
-            write(_named(path, "oom"))
+            ran_out = write(_named(path, "oom"))
 
     if on_oom:
         torch._C._cuda_attach_out_of_memory_observer(observe)  # PyTorch has no way to detach it
     try:
         yield
     except BaseException as error:
-        tell(error)
+        if ran_out is not None and type(error).__name__ == "OutOfMemoryError":
+            report_oom(ran_out)
+        else:
+            tell(error)
         raise
     finally:
         is_on = False

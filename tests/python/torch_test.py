@@ -120,16 +120,23 @@ try:
 except torch.cuda.OutOfMemoryError:
     print("caught")
 """
-OOM_TRAINER = ON_OOM + TRAINER.replace("from hf_trainer import MemoryRecording",
-                                       "from transformers import TrainerCallback" + RUN_OUT + """
+RECORDED_PLAIN = """
+import memreplay, torch
+""" + RUN_OUT + """
+with memreplay.recording("out.pickle"):
+    run_out()
+"""
+RECORDED_TRAINER = TRAINER.replace("import torch", "import torch" + RUN_OUT + """
+from transformers import TrainerCallback
 class Fails(TrainerCallback):
     def on_step_begin(self, args, state, control, **kwargs):
         if state.global_step == 2:
             run_out()
-""").replace('MemoryRecording("out.pickle")', "Fails()")
-OOM_LIGHTNING = ON_OOM + LIGHTNING.replace("from lightning_callback import MemoryRecording", RUN_OUT).replace(
-    "return self.layer(batch).sum()", "return run_out() if index == 2 else self.layer(batch).sum()").replace(
-    'callbacks=[MemoryRecording("out.pickle")]', "")
+""", 1).replace('MemoryRecording("out.pickle")', 'MemoryRecording("out.pickle"), Fails()')
+OOM_TRAINER = ON_OOM + RECORDED_TRAINER.replace('MemoryRecording("out.pickle"), ', "")
+RECORDED_LIGHTNING = RUN_OUT + LIGHTNING.replace(
+    "return self.layer(batch).sum()", "return run_out() if index == 2 else self.layer(batch).sum()")
+OOM_LIGHTNING = ON_OOM + RECORDED_LIGHTNING.replace('callbacks=[MemoryRecording("out.pickle")]', "")
 # torchtitan's own command trains a small model on tokens that are all alike; in the third step memory runs out.
 TORCHTITAN = """
 import os, sys
@@ -321,12 +328,19 @@ class Torch(unittest.TestCase):
         self.assertEqual((steps.name, steps.steps), ("memreplay.step#", 4))
 
     def test_diagnosis_where_memory_runs_out(self):
-        for name, text, module, status in (("plain", OOM_PLAIN, TORCH, 0), ("transformers", OOM_TRAINER, LIBRARIES, 1),
-                                           ("lightning", OOM_LIGHTNING, LIBRARIES, 1)):
-            with self.subTest(name):
-                recording = self.run_script(text, "torch" if name == "plain" else name, module, status)
-                self.check_diagnosis(recording, "out.html")
+        for name, text, module, status, stem in (("plain", OOM_PLAIN, TORCH, 0, "out"),
+                                                 ("transformers", OOM_TRAINER, LIBRARIES, 1, "out"),
+                                                 ("lightning", OOM_LIGHTNING, LIBRARIES, 1, "out"),
+                                                 ("plain", RECORDED_PLAIN, TORCH, 1, "out.oom"),
+                                                 ("transformers", RECORDED_TRAINER, LIBRARIES, 1, "out.oom"),
+                                                 ("lightning", RECORDED_LIGHTNING, LIBRARIES, 1, "out.oom")):
+            with self.subTest(name, stem=stem):
+                recording = self.run_script(text, "torch" if name == "plain" else name, module, status,
+                                            f"{stem}.pickle")
+                self.check_diagnosis(recording, f"{stem}.html")
                 self.assertIn("caught" if status == 0 else "OutOfMemoryError", self.printed)
+                self.assertEqual(self.printed.count("memreplay: "), 1)
+                self.assertEqual(len(list(self.folder.glob("out.pickle"))), 1)
 
     def check_diagnosis(self, recording, page):
         found = recording.oom().devices[0].oom
