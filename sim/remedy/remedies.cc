@@ -55,7 +55,8 @@ void CheckpointCall(const PassFacts& facts, const ModuleCall& call, ScheduleEdit
     saved.insert(id);
     // Autocast keeps its copies of weights until it ends.
     const bool is_copy = facts.meanings->of[id].category == Category::kCopy;
-    edit->FreeBefore(id, is_copy ? std::max(pass.end, call.end) : call.end);
+    edit->FreeBefore(id,
+                     is_copy ? std::max(pass.end, call.end) : AfterLastUse(facts, id, call.end));
     first_use = std::min(first_use, facts.spans[id].freed);
     last_made = std::max(last_made, facts.spans[id].made);
   }

@@ -20,7 +20,7 @@ enum class RemedyKind : uint8_t {
   kEmptyCache,  // empty_cache() between training and evaluation
   kForeach,     // the optimizer updates one parameter after the other
   kFusedLoss,   // the loss makes nothing as large as the logits, and its gradient replaces them
-  kCheckpoint,  // what a module saves is freed when it returns and recomputed in backward
+  kCheckpoint,  // what a module saves is freed after its last use and recomputed in backward
   kHost,        // activations are copied to the host, and back in backward
 };
 

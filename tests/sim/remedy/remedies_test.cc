@@ -54,11 +54,32 @@ TEST(RemediesTest, ABlockThatIsCalledTwiceIsFound) {
 // As it is: +t1 +s1 -t1 +r1 +t2 +s2 -t2 +r2 +loss +d2 -r2 +e2 -s2 +d1 -d2 -e2 -r1 +e1 -s1 -d1 -e1
 // -loss
 
-TEST(RemediesTest, CheckpointFreesAtTheEndOfTheCallAndMakesAgainBeforeUse) {
+TEST(RemediesTest, CheckpointFreesAndMakesAgainBeforeUse) {
   EXPECT_EQ(With(TwoBlocks(), RemedyKind::kCheckpoint),
             "+t1 +s1 -t1 +r1 -s1 +t2 +s2 -t2 +r2 -s2 +loss +d2 -r2 "
             "+3 +40 -3 +e2 -40 +d1 -d2 -e2 -r1 "
             "+3 +40 -3 +e1 -40 -d1 -e1 -loss");
+}
+
+// Nothing but the next operation needs what is not saved.
+TEST(RemediesTest, CheckpointFreesAfterTheOperationThatFollows) {
+  Training training;
+  for (const std::string n : {"1", "2"}) {
+    training.In(Training::Block(1)).Make("s" + n, 40);
+    training.In(Training::Block(2)).Make("u" + n, 8);
+    training.In(Training::Block(3)).Make("v" + n, 9);
+    training.In(Training::Block(4)).Make("r" + n, 4);
+  }
+  training.In(Training::Loss()).Make("loss", 1);
+  training.In({}).Make("d2", 4).Free("r2");
+  training.Make("e2", 9).Free("v2").Free("u2").Free("s2").Make("d1", 4);
+  training.Free("d2").Free("e2").Free("r1");
+  training.Make("e1", 9).Free("v1").Free("u1").Free("s1").Free("d1").Free("e1");
+  training.In(Training::Train()).Free("loss");
+  EXPECT_EQ(With(training, RemedyKind::kCheckpoint),
+            "+s1 +u1 -s1 +v1 -u1 +r1 -v1 +s2 +u2 -s2 +v2 -u2 +r2 -v2 +loss +d2 -r2 "
+            "+40 +8 +9 +e2 -9 -8 -40 +d1 -d2 -e2 -r1 "
+            "+40 +8 +9 +e1 -9 -8 -40 -d1 -e1 -loss");
 }
 
 TEST(RemediesTest, EverySecondCall) {
