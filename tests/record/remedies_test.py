@@ -135,19 +135,14 @@ class RemediesTest(Case):
                 self.assertIsNotNone(events.difference(found[0], found[2]))
 
     @needs_libraries
-    def test_eight_bit(self):
-        """The optimizer of bitsandbytes, whose kernels run on a simulated GPU as launches do."""
-        name = "gpt/eight_bit:AdamW"
-        found = {}
-        for how in ("injected", "written"):
-            run = self.record("remedies.py", how, name, name=how)
-            self.assertEqual(run.status, 0, run.output)
-            snapshot = max((each["snapshot"] for each in run.answer["processes"]), key=os.path.getsize)
-            found[how] = events.events_of(events.load(snapshot))
-        self.assertIsNone(events.difference(found["injected"], found["written"]))
+    def test_kernels_of_libraries(self):
+        """The optimizer of bitsandbytes and the losses of Liger; a simulated GPU launches their kernels."""
+        names = {"gpt": ("", "eight_bit:AdamW", "liger", "liger:GPT:head")}
+        peaks = self.same_events(names)
         survey = self.record("remedies.py", "train", "gpt", flags=["--survey"], name="survey")
-        self.assertIn("eight_bit:AdamW", [each["name"] for each in survey.process["proposals"]])
-        self.assertIsNotNone(events.difference(found["written"], events.events_of(events.load(survey.snapshot))))
+        self.assertLessEqual(set(names["gpt"][1:]), {each["name"] for each in survey.process["proposals"]})
+        self.assertLess(peaks["gpt/liger:GPT:head"], peaks["gpt/liger"])
+        self.assertLess(peaks["gpt/liger"], peaks["gpt/"])
 
     def advise(self, *words, flags=(), status=0):
         done = subprocess.run([Setting.memreplay, "advise", "--json", "--python", Setting.python, "--card", "rtx-4090",

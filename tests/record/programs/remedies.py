@@ -128,7 +128,14 @@ class GPT(nn.Module):
         if written == "fused_head:GPT:head":
             return None, FusedCrossEntropy.apply(
                 self.norm(x).flatten(0, -2), targets.flatten(), self.head.weight, self.head.bias, -1)
+        if written == "liger:GPT:head":
+            from liger_kernel.transformers.functional import liger_fused_linear_cross_entropy
+            return None, liger_fused_linear_cross_entropy(
+                self.norm(x).flatten(0, -2), self.head.weight, targets.flatten(), ignore_index=-1)
         logits = self.head(self.norm(x))
+        if written == "liger":
+            from liger_kernel.transformers.functional import liger_cross_entropy
+            return logits, liger_cross_entropy(logits.view(-1, VOCABULARY), targets.view(-1), ignore_index=-1)
         if written == "chunked_loss":
             return logits, ChunkedCrossEntropy.apply(logits.view(-1, VOCABULARY), targets.view(-1), -1)
         return logits, F.cross_entropy(logits.view(-1, VOCABULARY), targets.view(-1), ignore_index=-1)

@@ -10,6 +10,11 @@ def class_of(module):
     return bases[1] if bases[0].__name__ == "FSDPModule" and len(bases) > 1 else type(module)
 
 
+def module_text(owner, path):
+    """Returns what a script writes for a module: "model.stages[2].mlp"."""
+    return owner + "".join(f"[{name}]" if name.isdigit() else f".{name}" for name in path.split(".") if name)
+
+
 class Proposal:
     """A change that may help, in words and as lines to paste.
 

@@ -2,7 +2,7 @@
 backward."""
 import weakref
 
-from memreplay_record.remedies.change import Proposal
+from memreplay_record.remedies.change import Proposal, module_text
 
 NAME = "checkpoint"  # checkpoint:CLASS, or checkpoint:CLASS:2 for every second one
 _PRESERVES = "the same; random numbers are drawn again as they were"
@@ -15,7 +15,7 @@ def propose(seen):
             for step, which in ((1, "each"), (2, "every second")):
                 if each.number < 2 * step:
                     continue
-                modules = f"{model.variable}.{each.path}" if each.path else \
+                modules = module_text(model.variable, each.path) if each.path else \
                     f"[m for m in {model.variable}.modules() if isinstance(m, {each.name})]"
                 share = each.share / step
                 yield Proposal(

@@ -6,23 +6,29 @@ computed from x, and whatever else a script does with one makes the logits.
 import functools
 import weakref
 
-from memreplay_record.remedies.change import Proposal
+from memreplay_record.remedies.change import Proposal, module_text
 from memreplay_record.remedies.chunked_loss import is_plain, source_of
 
 NAME = "fused_head"  # fused_head:MODEL:lm_head
 
 
-def propose(seen):
+def found(seen):
+    """Yields (Model, path of its last layer, the layer as the script writes it, Call of the loss, whether the layer has
+    a bias, ignore_index)."""
     for model in seen.trained():
-        if model.head is None or not seen.backward or model.is_sharded:
-            continue
-        path, call, has_bias, ignore_index = model.head
-        arguments = ["x.flatten(0, -2)", "targets.flatten()", f"self.{path}.weight",
-                     f"self.{path}.bias" if has_bias else "None", str(ignore_index)]
+        if model.head is not None and not model.is_sharded:
+            path, *others = model.head
+            yield model, path, module_text("self" if model.is_own else model.variable, path), *others
+
+
+def propose(seen):
+    for model, path, layer, call, has_bias, ignore_index in found(seen):
+        arguments = ["x.flatten(0, -2)", "targets.flatten()", f"{layer}.weight",
+                     f"{layer}.bias" if has_bias else "None", str(ignore_index)]
         yield Proposal(
-            f"{NAME}:{model.name}:{path}", f"{path} and cross entropy in chunks of rows",
+            f"{NAME}:{model.name}:{path}", f"the last layer ({layer}) and cross entropy in chunks of rows",
             [*source_of(_make, "FusedCrossEntropy"), "",
-             f"# in place of {path}(x) and cross_entropy(); logits that something else reads are not there any more",
+             f"# in place of {layer}(x) and cross_entropy(); logits that something else reads are not there any more",
              f"loss = FusedCrossEntropy.apply({', '.join(arguments)})"],
             cost="nothing", cost_rank=0.45, place=call.place, group="chunked_loss",
             preserves_text="the same up to rounding")
@@ -154,7 +160,7 @@ class _Logits:
     def loss(self, targets, ignore_index):
         enabled, dtype = self._autocast
         with self._torch.autocast("cuda", dtype=dtype, enabled=enabled):
-            result = self._fused.apply(self._x, targets, self._head.weight, self._head.bias, ignore_index)
+            result = self._fused(self._x, targets, self._head.weight, self._head.bias, ignore_index)
         for reference in self._family:
             stand_in = reference()
             if stand_in is not None:
@@ -189,10 +195,15 @@ _Logits.__hash__ = object.__hash__
 
 
 def apply(change, argument):
+    put_in_place(change, argument, _make(change.torch, change.torch.nn.functional).apply)
+
+
+def put_in_place(change, argument, fused):
+    """Computes fused(x, targets, weight, bias, ignore_index) in place of a model's last layer and its loss."""
     torch, meet = change.torch, change.meeting()
     functional = torch.nn.functional
     name, _, path = argument.partition(":")
-    fused, heads = _make(torch, functional), weakref.WeakSet()
+    heads = weakref.WeakSet()
 
     def around(forward, module, args, kwargs):
         head = module.get_submodule(path)

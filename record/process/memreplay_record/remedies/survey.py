@@ -165,6 +165,7 @@ class Model:
         self.takes_floats = False
         self.head = None  # (path, the Call of cross_entropy(), whether it has a bias, ignore_index) of its last layer
         self.module = weakref.ref(module)
+        self.is_own = _is_own_class(self.cls)
         self.own_classes = list(dict.fromkeys(type(m) for m in module.modules() if _is_own_class(type(m))))
         # Whether the result for a sample depends on the others.
         self.mixes_samples = any(isinstance(m, torch.nn.modules.batchnorm._BatchNorm) for m in module.modules())

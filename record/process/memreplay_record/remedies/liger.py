@@ -1,0 +1,64 @@
+"""Liger's cross entropy, or its last layer with cross entropy: kernels that leave the gradient in place of the logits.
+
+A simulated GPU launches these kernels of Triton but does not compute them.
+"""
+import ast
+import functools
+import importlib.util
+
+from memreplay_record.remedies import fused_head
+from memreplay_record.remedies.change import Proposal
+from memreplay_record.remedies.chunked_loss import is_plain
+
+NAME = "liger"  # liger, or liger:MODEL:lm_head with the last layer
+_PRESERVES = "the same up to rounding; nothing may read the logits after the loss"
+
+
+def propose(seen):
+    if importlib.util.find_spec("liger_kernel") is None:
+        return
+    if seen.cross_entropy is not None and seen.backward:
+        yield Proposal(
+            NAME, "cross entropy of Liger",
+            ["from liger_kernel.transformers.functional import liger_cross_entropy",
+             seen.cross_entropy.with_call("cross_entropy", _applied) or
+             "loss = liger_cross_entropy(logits.view(-1, logits.size(-1)), targets.view(-1))"],
+            cost="nothing", cost_rank=0.42, place=seen.cross_entropy.place, group="chunked_loss",
+            preserves_text=_PRESERVES)
+    for model, path, layer, call, has_bias, ignore_index in fused_head.found(seen):
+        arguments = ["x.flatten(0, -2)", f"{layer}.weight", "targets.flatten()",
+                     *([f"{layer}.bias"] if has_bias else []), f"ignore_index={ignore_index}"]
+        yield Proposal(
+            f"{NAME}:{model.name}:{path}", f"the last layer ({layer}) and cross entropy of Liger",
+            ["from liger_kernel.transformers.functional import liger_fused_linear_cross_entropy",
+             f"# in place of {layer}(x) and cross_entropy():",
+             f"loss = liger_fused_linear_cross_entropy({', '.join(arguments)})"],
+            cost="nothing", cost_rank=0.47, place=call.place, group="chunked_loss", preserves_text=_PRESERVES)
+
+
+def _applied(call):
+    return ast.unparse(ast.Call(ast.Name("liger_cross_entropy"), call.args, call.keywords))
+
+
+def apply(change, argument):
+    if argument:
+        def fused(x, targets, weight, bias, ignore_index):
+            from liger_kernel.transformers.functional import (
+                liger_fused_linear_cross_entropy,
+            )
+            return liger_fused_linear_cross_entropy(x, weight, targets, bias, ignore_index=ignore_index)
+
+        fused_head.put_in_place(change, argument, fused)
+        return
+    functional, meet = change.torch.nn.functional, change.meeting()
+    cross_entropy = functional.cross_entropy
+
+    @functools.wraps(cross_entropy)
+    def ligers(input, target, *args, **kwargs):
+        if args or not is_plain(input, target, **kwargs):
+            return cross_entropy(input, target, *args, **kwargs)
+        from liger_kernel.transformers.functional import liger_cross_entropy
+        meet()
+        return liger_cross_entropy(input, target, ignore_index=kwargs.get("ignore_index", -100))
+
+    functional.cross_entropy = ligers
