@@ -169,6 +169,42 @@ class RemediesTest(Case):
         self.assertIn("never gets to it", failed[0]["error"])
         self.assertIn("activations", advice["diagnosis"])
 
+    def test_each_part_is_needed(self):
+        """With less memory than any change alone needs, each part of the winning combination is missed."""
+        names = ("chunked_loss", "checkpoint:Block", "host_state:AdamW", "step_in_backward:AdamW")
+        flags = [f"--try={name}" for name in names]
+
+        def advise(capacity, **more):
+            return self.advise("remedies.py", "train", "gpt", flags=[*flags, "--capacity", str(capacity)], **more)
+
+        alone = advise(1 << 30)
+        self.assertEqual([row["error"] for row in alone["rows"]], [""] * len(alone["rows"]))
+        goal = min(int(row["smallest_bytes"]) for row in alone["rows"]) - MIB
+        capacity = (1 << 30) - int(alone["goal_bytes"]) + goal
+        best = advise(capacity)["rows"][0]
+        self.assertTrue(best["fits"] and best["is_confirmed"], best)
+        self.assertGreater(len(best["remedies"]), 1)
+        for missing in (None, *best["remedies"]):
+            kept = [name for name in best["remedies"] if name != missing]
+            conf = [name for name in kept if name not in names]
+            run = self.record("remedies.py", "train", "gpt", name=f"without_{missing}".replace(":", "_"),
+                              flags=["--capacity", str(capacity),
+                                     *(f"--remedy={name}" for name in kept if name in names)],
+                              environment={"PYTORCH_CUDA_ALLOC_CONF": ",".join(conf)} if conf else {})
+            with self.subTest(missing=missing):
+                self.assertEqual(run.status == 0, missing is None, run.output)
+
+    def test_what_fails_in_the_script(self):
+        """Is one line, and the others go on."""
+        names = ("fused_head:GPT:head", "checkpoint:Nothing", "checkpoint:Block")
+        advice = self.advise("remedies.py", "train", "reading", flags=[f"--try={name}" for name in names])
+        errors = {row["remedies"][0]: row["error"] for row in advice["rows"] if row["error"]}
+        self.assertEqual(set(errors), set(names[:2]), errors)
+        self.assertIn("the script reads logits after their loss", errors[names[0]])
+        self.assertEqual(errors[names[1]], "the script never gets to it")
+        self.assertNotIn("\n", "".join(errors.values()))
+        self.assertIn([names[2]], [row["remedies"] for row in advice["rows"]])
+
     def test_the_largest_batch(self):
         """Found on a GPU without a limit; the runs on one of that size agree: one more does not fit."""
         answer = self.advise("remedies.py", "train", "gpt", "?",

@@ -1,7 +1,7 @@
 """Trains networks, each with one change that saves memory: remedies.py injected|written MODEL/CHANGE...,
-remedies.py train MODEL [BATCH]. In "named" the logits of the GPT have a name, in "replicated" it has DDP, and in
-"math" no kernels of attention but those that keep the scores. In "few_rows" the weights outweigh the activations;
-"scaled" is in float16, its gradients scaled and clipped.
+remedies.py train MODEL [BATCH]. In "named" the logits of the GPT have a name, in "reading" they are read after their
+loss, in "replicated" it has DDP, and in "math" no kernels of attention but those that keep the scores. In "few_rows"
+the weights outweigh the activations; "scaled" is in float16, its gradients scaled and clipped.
 
 `written` makes the change as a script would, `injected` as `memreplay advise` does (memreplay_record/remedies). Each
 runs in a child of this process, which prints "PID MODEL/CHANGE".
@@ -386,6 +386,11 @@ def train(name):
                 loss = model(tokens, targets)[1]
             else:
                 logits, loss = model(tokens, targets)  # these are live until the next ones are there
+            loss.backward()
+        elif name == "reading":
+            tokens, targets = gpt_pair()
+            logits, loss = model(tokens, targets)
+            print((logits.argmax(-1) == targets).float().mean())
             loss.backward()
         else:
             with torch.autocast("cuda", dtype=torch.float16) if is_scaled else contextlib.nullcontext():

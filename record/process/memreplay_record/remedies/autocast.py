@@ -1,4 +1,5 @@
 """Runs the forward pass in bfloat16 with weights in float32."""
+from memreplay_record.remedies import bf16
 from memreplay_record.remedies.change import Proposal
 
 NAME = "autocast"
@@ -12,7 +13,7 @@ def propose(seen):
         yield Proposal(
             f"{NAME}:{model.name}", f"{model.name} under bfloat16 autocast",
             ['with torch.autocast("cuda", dtype=torch.bfloat16):', f"    {text}"],
-            cost="nothing; it is faster", cost_rank=3,
+            cost=bf16.COST if bf16.is_fast(seen.torch) else bf16.SLOW, cost_rank=3,
             preserves=False, preserves_text="other results: matrix products and convolutions in bfloat16",
             place=model.call.place)
 

@@ -2,6 +2,8 @@
 from memreplay_record.remedies.change import Proposal
 
 NAME = "bf16"  # bf16:MODEL
+COST = "nothing; it is faster"
+SLOW = "time: this GPU computes bfloat16 slowly"
 _LINES = '''\
 {model}.to(torch.bfloat16)  # before the optimizer is made
 '''
@@ -9,6 +11,11 @@ _INPUTS = '''\
 {model}.register_forward_pre_hook(
     lambda _, args: tuple(x.bfloat16() if torch.is_tensor(x) and x.is_floating_point() else x for x in args))
 '''
+
+
+def is_fast(torch):
+    """Returns whether the GPU has units for bfloat16, as all since Ampere."""
+    return torch.cuda.get_device_capability()[0] >= 8
 
 
 def propose(seen):
@@ -20,7 +27,7 @@ def propose(seen):
             f"{NAME}:{model.name}" + (":inputs" if model.takes_floats else ""),
             f"the weights of {model.name} in bfloat16",
             lines.format(model=model.variable).splitlines(),
-            cost="nothing; it is faster", cost_rank=3.5, preserves=False,
+            cost=COST if is_fast(seen.torch) else SLOW, cost_rank=3.5, preserves=False,
             preserves_text="other results: weights, gradients and the optimizer's state in bfloat16, in which small "
                            "updates are lost",
             place=model.call.place, named_only=True)

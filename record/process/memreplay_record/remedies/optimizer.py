@@ -96,7 +96,7 @@ def state_proposals(seen, name, where, words, **more):
             yield Proposal(f"{name}:{each.name}", f"the state of {each.name} {where}",
                            [*_STATE.format(base=each.name, **words).splitlines(), "",
                             used or f"{words['name']}(...)  # in place of {each.name}"],
-                           place=each.call.place, **more)
+                           place=each.call.place, group="optimizer", **more)
 
 
 def keep_state(change, base, words):
