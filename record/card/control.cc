@@ -95,9 +95,11 @@ const char* memreplay_card_summary() {
     }
     json.close(']');
     json.key("outside").open('[');
-    for (const Outside::Library& library : d.outside.libraries()) {
-      json.open('{').key("library").value(library.name).key("peak").value(library.peak);
-      json.key("calls").value(library.calls).close('}');
+    for (const Outside::Row& row : d.outside.rows()) {
+      json.open('{').key("library").value(row.library).key(row.is_object ? "object" : "function");
+      json.value(row.what).key("device").value(static_cast<std::uint64_t>(row.card));
+      json.key("calls").value(row.made).key("most").value(row.most);
+      json.key("peak").value(row.peak).close('}');
     }
     json.close(']');
     WritePinned(d, &json);

@@ -48,6 +48,10 @@ Device::Device(const Settings& from_environment)
     cards.back().external(static_cast<std::int64_t>(settings.reserve));
   }
   allocated.resize(cards.size());
+  for (int i = 0; i < count; ++i) {
+    current_pools.push_back(pools.size());
+    pools.push_back({i, std::make_unique<MemoryPool>(&cards[static_cast<std::size_t>(i)])});
+  }
 }
 
 Device& device() {
@@ -79,6 +83,28 @@ int Device::visible_count() {
   found = names.has_value() ? std::min(count(), static_cast<int>(names->size())) : count();
   visible.store(found);
   return found;
+}
+
+std::uint64_t Device::free_pooled(std::uint64_t address) {
+  for (Pool& pool : pools) {
+    const std::uint64_t size = pool.pool == nullptr ? 0 : pool.pool->free(address);
+    if (size == 0) continue;
+    known.forget(address, size);
+    backing.close(address, size);
+    outside.Freed(address);
+    return size;
+  }
+  return 0;
+}
+
+void Device::made(const char* what, const void* caller, const void* object) {
+  const std::lock_guard<std::mutex> lock(mutex);
+  outside.Made(what, caller, current_card(), number(object));
+}
+
+void Device::destroyed(const char* what, const void* object) {
+  const std::lock_guard<std::mutex> lock(mutex);
+  outside.Destroyed(what, number(object));
 }
 
 void Device::first_kernel() {

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <deque>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -14,6 +15,7 @@
 #include "record/card/backing.h"
 #include "record/card/known_bytes.h"
 #include "record/card/memory.h"
+#include "record/card/memory_pool.h"
 #include "record/card/options.h"
 #include "record/card/outside.h"
 #include "record/card/pinned.h"
@@ -54,6 +56,16 @@ struct Device {
   std::uint64_t refused_pins = 0;  // requests of pinned memory that exceeded the limit
 
   Outside outside;  // of all cards
+  // Stream-ordered pools: first the default pool of each card, then those that were created; null
+  // once destroyed.
+  struct Pool {
+    int card;
+    std::unique_ptr<MemoryPool> pool;
+  };
+  std::vector<Pool> pools;
+  std::vector<std::size_t> current_pools;  // by card
+  // Frees what a pool handed out and returns its bytes; 0 if none did. The lock is held.
+  std::uint64_t free_pooled(std::uint64_t address);
 
   // What PyTorch's allocator has handed out, by card.
   struct Allocated {
@@ -68,6 +80,9 @@ struct Device {
   std::atomic<bool> any_capture{false};
   bool all_captured = false;  // every stream reports that it is captured (memreplay_card_capture)
   std::atomic<std::uint64_t> launches{0};
+  std::atomic<std::uint64_t> captured_launches{0};        // since a capture ended
+  std::map<std::uint64_t, std::uint64_t> graph_launches;  // by graph
+  std::uint64_t executable_graphs = 0;
   std::atomic<std::uint64_t> copies{0};
   std::atomic<std::uint64_t> unknown_reads{0};
   std::atomic<std::uint64_t> clock{1};  // launches, copies and records: the time of Streams
@@ -90,8 +105,14 @@ struct Device {
     const std::uint64_t before = launches.fetch_add(1, std::memory_order_relaxed);
     if (before == 0) first_kernel();
     progress->launches.store(before + 1, std::memory_order_relaxed);
+    if (any_capture.load(std::memory_order_relaxed)) {
+      captured_launches.fetch_add(1, std::memory_order_relaxed);
+    }
     clock.fetch_add(1, std::memory_order_relaxed);
   }
+  // Counts an object whose memory only NVIDIA's libraries know, on the current card.
+  void made(const char* what, const void* caller, const void* object);
+  void destroyed(const char* what, const void* object);
   // Called once, without the mutex.
   void first_kernel();
   std::uint64_t now() const { return clock.load(std::memory_order_relaxed); }

@@ -56,16 +56,41 @@ std::string Verdict(const proto::RecordReport& report, const proto::RecordedProc
   return StrCat("it fits", until, ", ", FormatSize(spare), " to spare");
 }
 
-// Returns ": at most 300 MiB by libcupy_backends.so in 2 calls, ...".
-std::string OutsideText(const proto::ImaginedCard& card) {
+std::string LibraryText(const proto::ImaginedCard::Outside& outside) {
+  return StrCat(outside.library().empty() ? "the program" : CleanText(outside.library()),
+                absl::StartsWith(outside.library(), "libffi.") ? " (ctypes)" : "");
+}
+
+// Returns "at most 300 MiB by libcupy_backends.so in 2 calls of cudaMalloc, ...".
+std::string OutsideText(const proto::ImaginedCard& card, int device) {
   std::vector<std::string> parts;
   for (const proto::ImaginedCard::Outside& outside : card.outside()) {
-    parts.push_back(StrCat("at most ", FormatSize(outside.peak()), " by ",
-                           outside.library().empty() ? "the program" : CleanText(outside.library()),
-                           absl::StartsWith(outside.library(), "libffi.") ? " (ctypes)" : "",
-                           " in ", FormatCount(outside.calls(), "call")));
+    if (outside.device() != device || outside.function().empty()) continue;
+    parts.push_back(
+        StrCat("at most ", FormatSize(outside.peak()),
+               outside.function() == "cuMemAddressReserve" ? " of addresses, not memory," : "",
+               " by ", LibraryText(outside), " in ", FormatCount(outside.calls(), "call"), " of ",
+               CleanText(outside.function())));
   }
-  return parts.empty() ? "" : StrCat(": ", absl::StrJoin(parts, ", "));
+  return absl::StrJoin(parts, ", ");
+}
+
+// Returns "libtorch_cuda.so 9 modules, 37 kernels, 1 cuBLAS handle; ...".
+std::string ObjectsText(const proto::ImaginedCard& card, int device) {
+  std::vector<std::pair<std::string, std::string>> libraries;  // in order of the first object
+  for (const proto::ImaginedCard::Outside& outside : card.outside()) {
+    if (outside.device() != device || outside.object().empty() || outside.most() == 0) continue;
+    const std::string name = LibraryText(outside);
+    const std::string objects = FormatCount(outside.most(), CleanText(outside.object()));
+    const auto found = std::find_if(libraries.begin(), libraries.end(),
+                                    [&](const auto& library) { return library.first == name; });
+    if (found == libraries.end()) {
+      libraries.emplace_back(name, objects);
+    } else {
+      StrAppend(&found->second, ", ", objects);
+    }
+  }
+  return absl::StrJoin(libraries, "; ", absl::PairFormatter(" "));
 }
 
 void AppendCards(const proto::RecordedProcess& process, std::string* text) {
@@ -81,11 +106,14 @@ void AppendCards(const proto::RecordedProcess& process, std::string* text) {
                       ? std::string()
                       : StrCat(", of which ", FormatSize(process.card().reserve()),
                                " is assumed to be taken by the CUDA context and others")));
-    if (card.outside() > 0) {
+    const std::string outside = OutsideText(process.card(), i);
+    if (card.outside() > 0 || !outside.empty()) {
       AddRow(text, "outside",
              StrCat(FormatSize(card.outside()), " allocated outside PyTorch's allocator",
-                    OutsideText(process.card())));
+                    outside.empty() ? "" : ": ", outside));
     }
+    const std::string objects = ObjectsText(process.card(), i);
+    if (!objects.empty()) AddRow(text, "objects", objects);
     if (card.retries() > 0) AddRow(text, "retries", FormatCount(card.retries()));
   }
 }

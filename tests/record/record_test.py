@@ -142,7 +142,19 @@ class RecordTest(Case):
             {"what": "kernels of libkernels.so compute nothing; tensors that they write keep their old values",
              "calls": 2}, run.process["card"]["assumptions"])
         self.assertIn("cublasXtGetNumBoards", [call["name"] for call in run.process["card"]["unknown"]])
-        self.assertEqual(run.process["cards"][0]["outside"], 100 << 20)
+        self.assertEqual(int(run.process["cards"][0]["outside"]), 160 << 20)
+        outside = {}
+        for row in run.process["card"]["outside"]:
+            outside.setdefault(row["library"], {})[row["function"] or row["object"]] = row
+        own = outside.pop("libkernels.so")
+        self.assertEqual({name: (int(row["calls"]), int(row["peak"]) >> 20) for name, row in own.items()
+                          if row["function"]},
+                         {"cudaMalloc": (1, 100), "cudaMallocAsync": (2, 30), "cuMemAllocFromPoolAsync": (1, 20),
+                          "cuMemCreate": (1, 10), "cuMemAddressReserve": (1, 20)})
+        self.assertEqual({name: int(row["most"]) for name, row in own.items() if row["object"]},
+                         {"kernel": 2, "module": 2, "cuBLAS handle": 2, "cuDNN handle": 1})
+        self.assertEqual(int(outside["libc10_cuda.so"]["CUDA context"]["most"]), 1)
+        self.assertEqual([name for rows in outside.values() for name, row in rows.items() if row["function"]], [])
         run = self.record("extension.py", kernels, self.extension("libunknown.so"))
         self.assertEqual(run.status, 1)
         self.assertIn("the simulated GPU lacks cudaSomethingThatNobodyKnows", run.answer["faults"][0])

@@ -18,9 +18,11 @@ struct Handle {
 
 ENTRY(int, cublasCreate_v2, Handle** out) {
   *out = new Handle;
+  device().made(kBlasObject, __builtin_return_address(0), *out);
   return 0;
 }
 ENTRY(int, cublasDestroy_v2, Handle* handle) {
+  device().destroyed(kBlasObject, handle);
   delete handle;
   return 0;
 }
@@ -74,7 +76,7 @@ int least_squares_batch(Handle*, int, int, int, int, void*, int, void*, int, int
 }
 ALSO_OF_FOUR_TYPES(cublas, gelsBatched, least_squares_batch);
 
-OBJECT(cublasLtCreate, cublasLtDestroy)
+COUNTED_OBJECT(kBlasLtObject, cublasLtCreate, cublasLtDestroy)
 OBJECT(cublasLtMatmulDescCreate, cublasLtMatmulDescDestroy)
 OBJECT(cublasLtMatrixLayoutCreate, cublasLtMatrixLayoutDestroy)
 OBJECT(cublasLtMatmulPreferenceCreate, cublasLtMatmulPreferenceDestroy)

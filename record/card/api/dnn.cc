@@ -28,9 +28,11 @@ struct Handle {
 };
 ENTRY(int, cudnnCreate, Handle** out) {
   *out = new Handle;
+  device().made(kDnnObject, __builtin_return_address(0), *out);
   return 0;
 }
 ENTRY(int, cudnnDestroy, Handle* handle) {
+  device().destroyed(kDnnObject, handle);
   delete handle;
   return 0;
 }

@@ -125,6 +125,7 @@ std::uint64_t new_handle() { return next_handle.fetch_add(16, std::memory_order_
 
 ENTRY(int, cuModuleLoadData, std::uint64_t* module, const void*) {
   *module = new_handle();
+  device().made(kModuleObject, __builtin_return_address(0), pointer(*module));
   return kSuccess;
 }
 ALSO(cuModuleLoadDataEx, cuModuleLoadData);
@@ -134,16 +135,23 @@ ALSO(cuLibraryLoadData, cuModuleLoadData);
 ALSO(cuLibraryLoadFromFile, cuModuleLoadData);
 ALSO(cudaLibraryLoadData, cuModuleLoadData);
 ALSO(cudaLibraryLoadFromFile, cuModuleLoadData);
-ENTRY(int, cuModuleUnload, std::uint64_t) { return kSuccess; }
+ENTRY(int, cuModuleUnload, std::uint64_t module) {
+  device().destroyed(kModuleObject, pointer(module));
+  return kSuccess;
+}
 ALSO(cuLibraryUnload, cuModuleUnload);
 ALSO(cudaLibraryUnload, cuModuleUnload);
 ENTRY(int, cuModuleGetFunction, std::uint64_t* function, std::uint64_t, const char*) {
   *function = new_handle();
+  device().made(kKernelObject, __builtin_return_address(0), pointer(*function));
   return kSuccess;
 }
 ALSO(cuLibraryGetKernel, cuModuleGetFunction);
-ALSO(cuKernelGetFunction, cuModuleGetFunction);
 ALSO(cudaLibraryGetKernel, cuModuleGetFunction);
+ENTRY(int, cuKernelGetFunction, std::uint64_t* function, std::uint64_t kernel) {
+  *function = kernel;
+  return kSuccess;
+}
 ENTRY(int, cuModuleGetGlobal_v2, std::uint64_t*, std::size_t*, std::uint64_t, const char*) {
   return kSymbolNotFound;
 }

@@ -1,4 +1,4 @@
-// The CUDA driver: pages and reservations of address space (expandable segments).
+// The CUDA driver: pages and reservations of address space (expandable segments, sleep modes).
 #include <cstdint>
 
 #include "record/card/api/cuda_errors.h"
@@ -27,7 +27,10 @@ ENTRY(int, cuMemAddressReserve, std::uint64_t* address, std::size_t size, std::s
   Device& d = device();
   const std::lock_guard<std::mutex> lock(d.mutex);
   *address = d.cards[static_cast<std::size_t>(current_card())].reserve(size);
-  return *address == 0 ? kMemoryAllocation : kSuccess;
+  if (*address == 0) return kMemoryAllocation;
+  d.outside.Allocated(kReservedAddresses, __builtin_return_address(0), current_card(), *address,
+                      size);
+  return kSuccess;
 }
 
 ENTRY(int, cuMemAddressFree, std::uint64_t address, std::size_t) {
@@ -35,6 +38,7 @@ ENTRY(int, cuMemAddressFree, std::uint64_t address, std::size_t) {
   const std::lock_guard<std::mutex> lock(d.mutex);
   const int card = d.backing.card_of(address);
   if (card < 0) return kInvalidValue;
+  d.outside.Freed(address);
   return d.cards[static_cast<std::size_t>(card)].unreserve(address) != 0 ? kSuccess : kInvalidValue;
 }
 
@@ -48,7 +52,7 @@ ENTRY(int, cuMemCreate, std::uint64_t* handle, std::size_t size,
   const std::uint64_t page = d.cards[static_cast<std::size_t>(card)].create_page(size);
   if (page == 0) return kMemoryAllocation;
   *handle = HandleOf(page, card);
-  d.outside.Allocated(__builtin_return_address(0), *handle, size);
+  d.outside.Allocated("cuMemCreate", __builtin_return_address(0), card, *handle, size);
   return kSuccess;
 }
 

@@ -19,4 +19,17 @@ inline int NewObject(void** out) {
     return 0;                                               \
   }
 
+// Likewise, of an object that takes memory of the card. The file includes device.h.
+#define COUNTED_OBJECT(what, create, destroy)               \
+  ENTRY(int, create, void** out) {                          \
+    const int status = NewObject(out);                      \
+    device().made(what, __builtin_return_address(0), *out); \
+    return status;                                          \
+  }                                                         \
+  ENTRY(int, destroy, void* object) {                       \
+    device().destroyed(what, object);                       \
+    std::free(object);                                      \
+    return 0;                                               \
+  }
+
 }  // namespace memreplay::card

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string>
 
+#include "record/card/api/allocate.h"
 #include "record/card/control.h"
 #include "record/card/device.h"
 #include "record/card/entry.h"
@@ -21,8 +22,12 @@ constexpr int kUnhandledCudaError = 1;
 thread_local int next_ranks = 0;
 thread_local int next_rank = 0;
 
-// Makes a communicator. The ranks meet in `folder`, which is "" if the others do not run.
-int make_on(int card, Communicator** out, int ranks, int rank, const std::string& folder) {
+const char* ObjectOf(int ranks) { return ranks > 1 ? kNcclObject : kSingleNcclObject; }
+
+// Makes a communicator for `caller`. The ranks meet in `folder`, which is "" if the others do not
+// run.
+int make_on(const void* caller, int card, Communicator** out, int ranks, int rank,
+            const std::string& folder) {
   Device& d = device();
   std::uint64_t buffers = 0;
   const std::uint64_t bytes = ranks > 1 ? d.settings.nccl : 0;
@@ -30,24 +35,29 @@ int make_on(int card, Communicator** out, int ranks, int rank, const std::string
     const std::lock_guard<std::mutex> lock(d.mutex);
     buffers = d.cards[static_cast<std::size_t>(card)].create_page(bytes);
     if (buffers == 0) return kUnhandledCudaError;
-    d.outside.Allocated("NCCL", HandleOf(buffers, card), bytes);
+    d.outside.AllocatedBy("NCCL", "ncclCommInitRank", card, HandleOf(buffers, card), bytes);
   }
   Assume(("an NCCL communicator of several ranks is assumed to take " +
           std::to_string(bytes >> 20) + " MiB of the GPU (--nccl changes this)")
              .c_str());
   *out = new Communicator{ranks, rank, card, buffers};
+  {
+    const std::lock_guard<std::mutex> lock(d.mutex);
+    d.outside.Made(ObjectOf(ranks), caller, card, number(*out));
+  }
   if (!folder.empty() && ranks > 1) {
     (*out)->exchange = std::make_unique<Exchange>(folder, ranks, rank);
   }
   return 0;
 }
 
-int make(Communicator** out, int ranks, int rank, const UniqueId& id) {
-  return make_on(current_card(), out, ranks, rank, Exchange::FolderOf(id.bytes));
+int make(const void* caller, Communicator** out, int ranks, int rank, const UniqueId& id) {
+  return make_on(caller, current_card(), out, ranks, rank, Exchange::FolderOf(id.bytes));
 }
 
 int destroy(const Communicator* communicator) {
   if (communicator == nullptr) return 0;
+  device().destroyed(ObjectOf(communicator->ranks), communicator);
   if (communicator->buffers != 0) {
     Device& d = device();
     const std::lock_guard<std::mutex> lock(d.mutex);
@@ -68,18 +78,19 @@ ENTRY(int, ncclGetUniqueId, UniqueId* id) {
 }
 ALSO(ncclCommGetUniqueId, ncclGetUniqueId);
 ENTRY(int, ncclCommInitRank, Communicator** out, int ranks, UniqueId id, int rank) {
-  return make(out, ranks, rank, id);
+  return make(__builtin_return_address(0), out, ranks, rank, id);
 }
 ENTRY(int, ncclCommInitRankConfig, Communicator** out, int ranks, UniqueId id, int rank, void*) {
-  return make(out, ranks, rank, id);
+  return make(__builtin_return_address(0), out, ranks, rank, id);
 }
 ENTRY(int, ncclCommInitRankScalable, Communicator** out, int ranks, int rank, int,
       const UniqueId* ids, void*) {
-  return make(out, ranks, rank, ids[0]);
+  return make(__builtin_return_address(0), out, ranks, rank, ids[0]);
 }
 ENTRY(int, ncclCommInitAll, Communicator** out, int ranks, const int* cards) {
   for (int i = 0; i < ranks; ++i) {
-    const int error = make_on(cards == nullptr ? i : cards[i], &out[i], ranks, i, "");
+    const int error = make_on(__builtin_return_address(0), cards == nullptr ? i : cards[i], &out[i],
+                              ranks, i, "");
     if (error != 0) return error;
   }
   return 0;
@@ -98,10 +109,10 @@ ENTRY(int, ncclCommSplit, Communicator* from, int color, int, Communicator** out
         from->exchange == nullptr
             ? ""
             : from->exchange->folder() + "-" + std::to_string(split) + "." + std::to_string(color);
-    return make_on(current_card(), out, ranks, rank, folder);
+    return make_on(__builtin_return_address(0), current_card(), out, ranks, rank, folder);
   }
   Assume("part of a split NCCL communicator is assumed to have all ranks of the original");
-  return make_on(current_card(), out, from->ranks, from->rank, "");
+  return make_on(__builtin_return_address(0), current_card(), out, from->ranks, from->rank, "");
 }
 ENTRY(int, ncclCommDestroy, const Communicator* communicator) { return destroy(communicator); }
 ALSO(ncclCommAbort, ncclCommDestroy);
@@ -141,8 +152,7 @@ ENTRY(int, ncclRedOpCreatePreMulSum, int* operation) {
 }
 ENTRY(int, ncclRedOpDestroy, int, Communicator*) { return 0; }
 ENTRY(int, ncclMemAlloc, void** out, std::size_t bytes) {
-  auto* allocate = reinterpret_cast<int (*)(void**, std::size_t)>(FindEntry("cudaMalloc"));
-  return allocate(out, bytes) == 0 ? 0 : 1;
+  return Allocate("ncclMemAlloc", __builtin_return_address(0), out, bytes) == 0 ? 0 : 1;
 }
 ENTRY(int, ncclMemFree, void* address) {
   return reinterpret_cast<int (*)(void*)>(FindEntry("cudaFree"))(address) == 0 ? 0 : 1;

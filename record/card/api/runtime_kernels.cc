@@ -17,15 +17,17 @@ namespace {
 
 // What nvcc put into a library; each holds a few kernels.
 struct LoadedBinary {
-  int architecture;  // of the image that the card would run; 0: it has none
+  const void* wrapper;  // in the library
+  int architecture;     // of the image that the card would run; 0: it has none
   std::string note;  // for a library that is not PyTorch's: what the summary says when it launches
+  bool on_card = false;  // the driver loads it when its first kernel is launched
 };
 
 // The result is never destroyed: a library may be unloaded while its kernels are still known here.
 LoadedBinary* read_fat_binary(const void* wrapper) {
   const std::optional<Card>& card = device().settings.card;
-  auto* binary =
-      new LoadedBinary{ArchitectureFor(wrapper, card.has_value() ? card->capability : 0), ""};
+  auto* binary = new LoadedBinary{
+      wrapper, ArchitectureFor(wrapper, card.has_value() ? card->capability : 0), ""};
   const std::string library = LoadedPath(wrapper);
   for (const char* known : {"/torch/lib/", "/torchvision", "/torchaudio/"}) {
     if (library.find(known) != std::string::npos) return binary;
@@ -35,10 +37,16 @@ LoadedBinary* read_fat_binary(const void* wrapper) {
   return binary;
 }
 
-// Kernels by their host address. Written while libraries are loaded.
+struct Kernel {
+  LoadedBinary* binary;
+  bool on_card = false;
+};
+
+// Kernels by their host address. Written while libraries are loaded and at the first launch of
+// each.
 struct Kernels {
   std::mutex mutex;
-  std::unordered_map<const void*, const LoadedBinary*> binaries;
+  std::unordered_map<const void*, Kernel> by_address;
 };
 Kernels& kernels() {
   static Kernels* instance = new Kernels;
@@ -49,8 +57,28 @@ Kernels& kernels() {
 const LoadedBinary* binary_of(const void* function) {
   Kernels& k = kernels();
   const std::lock_guard<std::mutex> lock(k.mutex);
-  const auto found = k.binaries.find(function);
-  return found == k.binaries.end() ? nullptr : found->second;
+  const auto found = k.by_address.find(function);
+  return found == k.by_address.end() ? nullptr : found->second.binary;
+}
+
+// Counts a kernel and its module when the kernel is launched for the first time, which is when the
+// driver loads them (CUDA_MODULE_LOADING=LAZY, the default since CUDA 12.2 and PyTorch's own).
+void load_on_card(const void* function) {
+  bool loads_module = false;
+  const void* wrapper = nullptr;
+  {
+    Kernels& k = kernels();
+    const std::lock_guard<std::mutex> lock(k.mutex);
+    const auto found = k.by_address.find(function);
+    if (found == k.by_address.end() || found->second.on_card) return;
+    found->second.on_card = true;
+    LoadedBinary& binary = *found->second.binary;
+    wrapper = binary.wrapper;
+    loads_module = !binary.on_card;
+    binary.on_card = true;
+  }
+  if (loads_module) device().made(kModuleObject, wrapper, wrapper);
+  device().made(kKernelObject, wrapper, function);
 }
 
 ENTRY(void**, __cudaRegisterFatBinary, const void* wrapper) {
@@ -61,7 +89,7 @@ ENTRY(void, __cudaUnregisterFatBinary, void**) {}
 ENTRY(void, __cudaRegisterFunction, void** handle, const void* host) {
   Kernels& k = kernels();
   const std::lock_guard<std::mutex> lock(k.mutex);
-  k.binaries[host] = reinterpret_cast<const LoadedBinary*>(handle);
+  k.by_address[host] = {reinterpret_cast<LoadedBinary*>(handle)};
 }
 ENTRY(void, __cudaRegisterVar, void) {}
 ENTRY(void, __cudaRegisterManagedVar, void) {}
@@ -98,6 +126,7 @@ int launch(const void* function) {
   if (const LoadedBinary* binary = binary_of(function); binary != nullptr) {
     if (binary->architecture == 0) return Failed(kNoKernelImage);
     if (!binary->note.empty()) Assume(binary->note.c_str());
+    load_on_card(function);
   }
   device().launch();
   return kSuccess;

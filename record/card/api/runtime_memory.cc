@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "record/card/api/allocate.h"
 #include "record/card/api/cuda_errors.h"
 #include "record/card/copies.h"
 #include "record/card/device.h"
@@ -11,12 +12,8 @@
 #include "record/card/pinned_hook.h"
 
 namespace memreplay::card {
-namespace {
 
-std::size_t whole_pages(std::size_t bytes) { return (bytes + 4095) / 4096 * 4096; }
-
-// Allocates memory for `caller`, the code to be named if it is not PyTorch's allocator.
-int allocate(const void* caller, void** out, std::size_t bytes) {
+int Allocate(const char* what, const void* caller, void** out, std::size_t bytes) {
   Device& d = device();
   *out = nullptr;
   if (d.count() == 0) return Failed(kNoDevice);
@@ -25,17 +22,21 @@ int allocate(const void* caller, void** out, std::size_t bytes) {
   const std::uint64_t address = memory.allocate(bytes);
   if (address == 0) return Failed(kMemoryAllocation);
   d.backing.open(address, memory.size_of(address));
-  d.outside.Allocated(caller, address, bytes);
+  d.outside.Allocated(what, caller, current_card(), address, bytes);
   *out = pointer(address);
   return kSuccess;
 }
 
+namespace {
+
+std::size_t whole_pages(std::size_t bytes) { return (bytes + 4095) / 4096 * 4096; }
+
 ENTRY(int, cudaMalloc, void** out, std::size_t bytes) {
-  return allocate(__builtin_return_address(0), out, bytes);
+  return Allocate("cudaMalloc", __builtin_return_address(0), out, bytes);
 }
 ENTRY(int, cuMemAlloc_v2, std::uint64_t* out, std::size_t bytes) {
   void* address = nullptr;
-  const int status = allocate(__builtin_return_address(0), &address, bytes);
+  const int status = Allocate("cuMemAlloc", __builtin_return_address(0), &address, bytes);
   *out = number(address);
   return status;
 }
@@ -47,7 +48,7 @@ ENTRY(int, cudaFree, void* address) {
   if (card < 0) return Failed(kInvalidValue);
   const std::lock_guard<std::mutex> lock(d.mutex);
   const std::uint64_t size = d.cards[static_cast<std::size_t>(card)].free(number(address));
-  if (size == 0) return Failed(kInvalidValue);
+  if (size == 0) return d.free_pooled(number(address)) != 0 ? kSuccess : Failed(kInvalidValue);
   // The driver waits too before it unmaps.
   if (d.streams.completion() != Streams::Completion::kExplicit) {
     d.streams.synchronize_card(card, d.now());

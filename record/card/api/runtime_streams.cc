@@ -127,6 +127,7 @@ ENTRY(int, cudaStreamEndCapture, void* stream, void** graph) {
   const std::uint64_t capture = d.streams.end_capture(stream_key(stream));
   d.any_capture.store(d.streams.capturing() || d.all_captured, std::memory_order_relaxed);
   if (graph != nullptr) *graph = pointer(capture * 16);
+  d.graph_launches[capture * 16] = d.captured_launches.exchange(0, std::memory_order_relaxed);
   return capture != 0 ? kSuccess : Failed(kInvalidValue);
 }
 ENTRY(int, cudaStreamIsCapturing, void* stream, int* status) {
@@ -186,7 +187,15 @@ ENTRY(int, cudaGraphCreate, void** graph, unsigned) {
   return kSuccess;
 }
 ENTRY(int, cudaGraphInstantiate, void** executable, void* graph) {
-  *executable = graph;
+  const void* caller = __builtin_return_address(0);
+  Device& d = device();
+  const std::lock_guard<std::mutex> lock(d.mutex);
+  const std::uint64_t handle = 16 * ++d.executable_graphs;
+  const auto launches = d.graph_launches.find(number(graph));
+  d.outside.Made(kGraphObject, caller, current_card(), handle);
+  d.outside.Made(kGraphLaunchObject, caller, current_card(), handle,
+                 launches == d.graph_launches.end() ? 0 : launches->second);
+  *executable = pointer(handle);
   return kSuccess;
 }
 ALSO(cudaGraphInstantiateWithFlags, cudaGraphInstantiate);
@@ -196,7 +205,11 @@ ENTRY(int, cudaGraphLaunch, void*, void*) {
 }
 ENTRY(int, cudaGraphUpload, void*, void*) { return kSuccess; }
 ENTRY(int, cudaGraphDestroy, void*) { return kSuccess; }
-ENTRY(int, cudaGraphExecDestroy, void*) { return kSuccess; }
+ENTRY(int, cudaGraphExecDestroy, void* executable) {
+  device().destroyed(kGraphObject, executable);
+  device().destroyed(kGraphLaunchObject, executable);
+  return kSuccess;
+}
 ENTRY(int, cudaGraphDebugDotPrint, void*, const char*, unsigned) { return kSuccess; }
 ENTRY(int, cudaGraphGetNodes, void*, void**, std::size_t* count) {
   *count = 1;  // torch only checks whether there are any

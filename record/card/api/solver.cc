@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "record/card/api/handles.h"
+#include "record/card/device.h"
 #include "record/card/entry.h"
 
 namespace memreplay::card {
@@ -21,7 +22,7 @@ int no_bytes(std::size_t* on_card, std::size_t* on_host) {
   return 0;
 }
 
-OBJECT(cusolverDnCreate, cusolverDnDestroy)
+COUNTED_OBJECT(kSolverObject, cusolverDnCreate, cusolverDnDestroy)
 OBJECT(cusolverDnCreateParams, cusolverDnDestroyParams)
 OBJECT(cusolverDnCreateGesvdjInfo, cusolverDnDestroyGesvdjInfo)
 OBJECT(cusolverDnCreateSyevjInfo, cusolverDnDestroySyevjInfo)

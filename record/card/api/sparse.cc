@@ -15,7 +15,7 @@ int no_workspace(std::size_t* size) {
   return 0;
 }
 
-OBJECT(cusparseCreate, cusparseDestroy)
+COUNTED_OBJECT(kSparseObject, cusparseCreate, cusparseDestroy)
 OBJECT(cusparseCreateMatDescr, cusparseDestroyMatDescr)
 OBJECT(cusparseCreateDnMat, cusparseDestroyDnMat)
 OBJECT(cusparseCreateDnVec, cusparseDestroyDnVec)

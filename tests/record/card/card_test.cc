@@ -51,7 +51,11 @@ class CardTest : public testing::Test {
     for (const char* name : kNames) library.symbols.push_back({name, "libcudart.so.13"});
     runtime_ = LoadStub(library);
     library = {"libcuda.so.1", "libmemreplay_card.so", {13000, 0, 0, 0}, {}};
-    for (const char* name : {"cuMemCreate", "cuMemRelease", "cuMemAddressReserve", "cuMemMap"}) {
+    for (const char* name :
+         {"cuMemCreate", "cuMemRelease", "cuMemAddressReserve", "cuMemMap", "cuMemAllocAsync",
+          "cuMemFreeAsync", "cuMemPoolCreate", "cuMemPoolDestroy", "cuMemPoolSetAttribute",
+          "cuMemPoolGetAttribute", "cuMemAllocFromPoolAsync", "cuDeviceGetMemPool",
+          "cuDeviceSetMemPool", "cuDeviceGetDefaultMemPool"}) {
       library.symbols.push_back({name, ""});
     }
     driver_ = LoadStub(library);
@@ -72,6 +76,8 @@ class CardTest : public testing::Test {
     return reinterpret_cast<int (*)(Arguments...)>(function)(arguments...);
   }
   static std::uint64_t number(void* address) { return reinterpret_cast<std::uint64_t>(address); }
+
+  static bool HasRow(const std::string& rest);
 
   static inline void* core_;
   static inline void* runtime_;
@@ -270,6 +276,10 @@ std::string Summary(void* core) {
 }
 
 // This test is the script, and its calls do not come from PyTorch's allocator.
+bool CardTest::HasRow(const std::string& rest) {
+  return Summary(core_).find(R"({"library": "", )" + rest) != std::string::npos;
+}
+
 TEST_F(CardTest, NamesWhoAllocatesPastPyTorch) {
   void* runtime = nullptr;
   std::uint64_t driver = 0;
@@ -278,9 +288,53 @@ TEST_F(CardTest, NamesWhoAllocatesPastPyTorch) {
   EXPECT_EQ(call("cudaFree", runtime), 0);
   EXPECT_EQ(call("cuMemFree_v2", reinterpret_cast<void*>(driver)), 0);
   EXPECT_EQ(call("cuMemFree_v2", reinterpret_cast<void*>(driver)), 1) << "freed twice";
-  const std::string summary = Summary(core_);
-  const size_t outside = summary.find(R"("outside": [{"library": "", "peak": )");
-  ASSERT_NE(outside, std::string::npos) << summary;
+  EXPECT_TRUE(HasRow(R"("function": "cudaMalloc", "device": 0, )"));
+  EXPECT_TRUE(HasRow(R"("function": "cuMemAlloc", "device": 0, "calls": 1, "most": 1, "peak": )" +
+                     std::to_string(2 * kMiB)));
+  EXPECT_TRUE(HasRow(R"("object": "CUDA context", "device": 0, "calls": 1, )"));
+  call("cudaGetLastError");
+}
+
+TEST_F(CardTest, PoolsKeepUpToTheirThreshold) {
+  struct {
+    int type = 1, handle_types = 0, location_type = 1, location_id = 1;
+    std::uint64_t rest[8] = {};
+  } properties;
+  void *pool = nullptr, *by_default = nullptr, *current = nullptr;
+  void* const stream = nullptr;
+  std::uint64_t memory = 0, more = 0, held = 0;
+  const std::uint64_t threshold = 64 * kMiB;
+  const auto holds = [&](void* of) {
+    EXPECT_EQ(call("cuMemPoolGetAttribute", of, 5, static_cast<void*>(&held)), 0);
+    return held;
+  };
+  ASSERT_EQ(call("cuMemPoolCreate", &pool, static_cast<const void*>(&properties)), 0);
+  EXPECT_EQ(call("cuMemPoolSetAttribute", pool, 4, static_cast<const void*>(&threshold)), 0);
+  ASSERT_EQ(call("cuMemAllocFromPoolAsync", &memory, std::size_t{48} * kMiB, pool, stream), 0);
+  EXPECT_EQ(holds(pool), 48 * kMiB);
+  const int value = 3;
+  call("memreplay_card_write", memory, static_cast<const void*>(&value), sizeof value);
+  EXPECT_EQ(call("memreplay_card_known", memory, sizeof value), 1);
+  EXPECT_EQ(call("cuMemFreeAsync", memory, stream), 0);
+  EXPECT_EQ(call("cuMemFreeAsync", memory, stream), 1) << "freed twice";
+  EXPECT_EQ(holds(pool), 48 * kMiB) << "less than the threshold";
+  EXPECT_TRUE(
+      HasRow(R"("function": "cuMemAllocFromPoolAsync", "device": 1, "calls": 1, "most": 1, )"
+             R"("peak": )" +
+             std::to_string(48 * kMiB)));
+  EXPECT_EQ(call("cuDeviceSetMemPool", 0, pool), 1) << "a pool of the other card";
+  ASSERT_EQ(call("cuDeviceSetMemPool", 1, pool), 0);
+  ASSERT_EQ(call("cudaSetDevice", 1), 0);
+  ASSERT_EQ(call("cuMemAllocAsync", &more, std::size_t{70} * kMiB, stream), 0);
+  EXPECT_EQ(holds(pool), 70 * kMiB) << "the current pool of that card";
+  EXPECT_EQ(call("cudaFree", reinterpret_cast<void*>(more)), 0);
+  EXPECT_EQ(holds(pool), threshold);
+  EXPECT_EQ(call("cuMemPoolDestroy", pool), 0);
+  ASSERT_EQ(call("cuDeviceGetMemPool", &current, 1), 0);
+  ASSERT_EQ(call("cuDeviceGetDefaultMemPool", &by_default, 1), 0);
+  EXPECT_EQ(current, by_default);
+  EXPECT_EQ(call("cuMemPoolDestroy", by_default), 1);
+  EXPECT_EQ(call("cudaSetDevice", 0), 0);
   call("cudaGetLastError");
 }
 

@@ -19,6 +19,10 @@ int cudaLaunchKernel(const void* function, Dim grid, Dim block, void** arguments
                      std::size_t shared, void* stream);
 int cudaGetLastError();
 int cudaMalloc(void** out, std::size_t size);
+int cudaMallocAsync(void** out, std::size_t size, void* stream);
+int cudaFreeAsync(void* memory, void* stream);
+int cublasCreate_v2(void** handle);
+int cudnnCreate(void** handle);
 // PyTorch's libraries do not use these two, and this one does not say in which library they are.
 int cublasHgemm(void*, int, int, int, int, int, const void*, const void*, int, const void*, int,
                 const void*, void*, int);
@@ -79,6 +83,62 @@ extern "C" int launch_of_another_architecture(float* data) {
 extern "C" int take(std::size_t bytes) {
   void* memory = nullptr;
   return cudaMalloc(&memory, bytes);
+}
+
+namespace {
+
+// Calls a function of the driver, which other allocators look up at run time.
+template <typename... Arguments>
+int Driver(const char* name, Arguments... arguments) {
+  void* driver = dlopen("libcuda.so.1", RTLD_NOW);
+  void* function = driver == nullptr ? nullptr : dlsym(driver, name);
+  return function == nullptr ? -1 : reinterpret_cast<int (*)(Arguments...)>(function)(arguments...);
+}
+
+struct Properties {  // CUmemAllocationProp, and the head of CUmemPoolProps
+  int type = 1, handle_types = 0, location_type = 1, location_id = 0;
+  std::uint64_t rest[12] = {};
+};
+
+}  // namespace
+
+// Takes memory as CuPy and RMM do: twice from the default pool, once after it was freed.
+extern "C" int take_in_order(std::size_t bytes) {
+  for (int i = 0; i < 2; ++i) {
+    void* memory = nullptr;
+    if (int error = cudaMallocAsync(&memory, bytes, nullptr); error != 0) return error;
+    if (int error = i == 0 ? cudaFreeAsync(memory, nullptr) : 0; error != 0) return error;
+  }
+  return 0;
+}
+// Takes memory from a pool of its own, as RMM's cuda_async_memory_resource does.
+extern "C" int take_from_pool(std::size_t bytes) {
+  const Properties properties;
+  void* pool = nullptr;
+  std::uint64_t memory = 0;
+  if (int error = Driver("cuMemPoolCreate", &pool, &properties); error != 0) return error;
+  return Driver("cuMemAllocFromPoolAsync", &memory, bytes, pool, static_cast<void*>(nullptr));
+}
+// Takes pages in a range of addresses, as the sleep mode of vLLM does; the range is twice as large.
+extern "C" int take_pages(std::size_t bytes) {
+  const Properties properties;
+  std::uint64_t address = 0, page = 0;
+  if (int error = Driver("cuMemAddressReserve", &address, 2 * bytes, std::size_t{0},
+                         std::uint64_t{0}, std::uint64_t{0});
+      error != 0) {
+    return error;
+  }
+  if (int error = Driver("cuMemCreate", &page, bytes, &properties, std::uint64_t{0}); error != 0) {
+    return error;
+  }
+  return Driver("cuMemMap", address, bytes, std::size_t{0}, page, std::uint64_t{0});
+}
+extern "C" int make_handles() {
+  void* handle = nullptr;
+  for (int i = 0; i < 2; ++i) {
+    if (int error = cublasCreate_v2(&handle); error != 0) return error;
+  }
+  return cudnnCreate(&handle);
 }
 
 extern "C" int multiply() {

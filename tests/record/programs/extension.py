@@ -13,6 +13,10 @@ assert kernels.launch_by_driver(data) == 0
 assert kernels.multiply() == 0
 assert kernels.count_boards() == 15, "not supported"
 assert kernels.take(ctypes.c_size_t(100 << 20)) == 0
+assert kernels.take_in_order(ctypes.c_size_t(30 << 20)) == 0
+assert kernels.take_from_pool(ctypes.c_size_t(20 << 20)) == 0
+assert kernels.take_pages(ctypes.c_size_t(10 << 20)) == 0
+assert kernels.make_handles() == 0
 torch.cuda.synchronize()
 if len(sys.argv) > 2:
     ctypes.CDLL(sys.argv[2])

@@ -25,12 +25,22 @@ proto::RecordReport SampleRecord() {
   card.set_outside(64 << 20);
   card.set_spare(int64_t{12} << 30);
   process.mutable_card()->set_reserve(512 << 20);
-  for (const char* library : {"libffi.so.8", "NCCL"}) {
+  const auto add = [&process](const char* library, int64_t calls) {
     proto::ImaginedCard::Outside& outside = *process.mutable_card()->add_outside();
     outside.set_library(library);
-    outside.set_peak(48 << 20);
-    outside.set_calls(2);
+    outside.set_calls(calls);
+    outside.set_most(calls);
+    return &outside;
+  };
+  for (const char* function : {"cudaMalloc", "cuMemAddressReserve"}) {
+    proto::ImaginedCard::Outside* outside = add("libffi.so.8", 2);
+    outside->set_function(function);
+    outside->set_peak(48 << 20);
   }
+  add("libffi.so.8", 3)->set_device(1);
+  add("libtorch_cuda.so", 1)->set_object("CUDA context");
+  add("", 2)->set_object("cuDNN handle");
+  add("libtorch_cuda.so", 37)->set_object("kernel");
   proto::RecordedReplay& replay = *process.add_replays();
   replay.set_events(1);
   replay.set_peak_stack("train.py:7 step");
@@ -45,7 +55,10 @@ constexpr char kFits[] =
     "  card               16.0 GiB (17,179,869,184 bytes), of which 512 MiB is assumed to be taken "
     "by the CUDA context and others\n"
     "  outside            64.0 MiB allocated outside PyTorch's allocator: at most 48.0 MiB by "
-    "libffi.so.8 (ctypes) in 2 calls, at most 48.0 MiB by NCCL in 2 calls\n"
+    "libffi.so.8 (ctypes) in 2 calls of cudaMalloc, at most 48.0 MiB of addresses, not memory, by "
+    "libffi.so.8 (ctypes) in 2 calls of cuMemAddressReserve\n"
+    "  objects            libtorch_cuda.so 1 CUDA context, 37 kernels; the program 2 cuDNN "
+    "handles\n"
     "  peak at            train.py:7 step\n"
     "  replay             all 1 events match\n"
     "  ran                2.5 s, torch 2.6.0, Python 3.11\n"

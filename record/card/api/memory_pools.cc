@@ -1,0 +1,199 @@
+// Stream-ordered memory: cudaMallocAsync and pools, of the CUDA runtime and of the driver. Both
+// have the same handles, attributes and properties.
+#include <cstdint>
+
+#include "record/card/api/cuda_errors.h"
+#include "record/card/device.h"
+#include "record/card/entry.h"
+
+namespace memreplay::card {
+namespace {
+
+struct PoolProperties {  // the head of cudaMemPoolProps
+  int type;
+  int handle_types;
+  int location_type;
+  int location_id;
+};
+constexpr int kOnCard = 1;  // cudaMemLocationTypeDevice
+
+void* handle_of(std::size_t index) { return pointer((index + 1) * 16); }
+
+// Returns null for a handle that is no live pool. The lock is held.
+Device::Pool* pool_of(Device* d, const void* handle) {
+  const std::uint64_t index = number(handle) / 16 - 1;
+  if (index >= d->pools.size() || d->pools[index].pool == nullptr) return nullptr;
+  return &d->pools[index];
+}
+
+// Allocates from a pool; `handle` null: the current pool of the current card.
+int allocate_from(const void* handle, const char* what, const void* caller, std::uint64_t* out,
+                  std::size_t bytes) {
+  Device& d = device();
+  *out = 0;
+  if (d.count() == 0) return Failed(kNoDevice);
+  const std::lock_guard<std::mutex> lock(d.mutex);
+  if (handle == nullptr) {
+    handle = handle_of(d.current_pools[static_cast<std::size_t>(current_card())]);
+  }
+  Device::Pool* from = pool_of(&d, handle);
+  if (from == nullptr) return Failed(kInvalidValue);
+  if (bytes == 0) return kSuccess;
+  const std::uint64_t address = from->pool->allocate(bytes);
+  if (address == 0) return Failed(kMemoryAllocation);
+  Assume("memory of cudaMallocAsync is assumed to lie in its pool without holes");
+  d.backing.open(address, WholeDriverUnits(bytes));
+  d.outside.Allocated(what, caller, from->card, address, bytes);
+  *out = address;
+  return kSuccess;
+}
+
+ENTRY(int, cudaMallocAsync, std::uint64_t* out, std::size_t bytes, void*) {
+  return allocate_from(nullptr, "cudaMallocAsync", __builtin_return_address(0), out, bytes);
+}
+ALSO(cudaMallocAsync_ptsz, cudaMallocAsync);
+ENTRY(int, cuMemAllocAsync, std::uint64_t* out, std::size_t bytes, void*) {
+  return allocate_from(nullptr, "cuMemAllocAsync", __builtin_return_address(0), out, bytes);
+}
+ALSO(cuMemAllocAsync_ptsz, cuMemAllocAsync);
+ENTRY(int, cudaMallocFromPoolAsync, std::uint64_t* out, std::size_t bytes, void* pool, void*) {
+  return pool == nullptr ? Failed(kInvalidValue)
+                         : allocate_from(pool, "cudaMallocFromPoolAsync",
+                                         __builtin_return_address(0), out, bytes);
+}
+ALSO(cudaMallocFromPoolAsync_ptsz, cudaMallocFromPoolAsync);
+ENTRY(int, cuMemAllocFromPoolAsync, std::uint64_t* out, std::size_t bytes, void* pool, void*) {
+  return pool == nullptr ? Failed(kInvalidValue)
+                         : allocate_from(pool, "cuMemAllocFromPoolAsync",
+                                         __builtin_return_address(0), out, bytes);
+}
+ALSO(cuMemAllocFromPoolAsync_ptsz, cuMemAllocFromPoolAsync);
+
+ENTRY(int, cudaFreeAsync, void* address, void*) {
+  if (address == nullptr) return kSuccess;
+  {
+    Device& d = device();
+    const std::lock_guard<std::mutex> lock(d.mutex);
+    if (d.free_pooled(number(address)) != 0) return kSuccess;
+  }
+  return reinterpret_cast<int (*)(void*)>(FindEntry("cudaFree"))(address);
+}
+ALSO(cudaFreeAsync_ptsz, cudaFreeAsync);
+ALSO(cuMemFreeAsync, cudaFreeAsync);
+ALSO(cuMemFreeAsync_ptsz, cudaFreeAsync);
+
+ENTRY(int, cudaMemPoolCreate, void** out, const PoolProperties* properties) {
+  if (properties == nullptr) return Failed(kInvalidValue);
+  Device& d = device();
+  if (properties->location_type != kOnCard) return Failed(kNotSupported);
+  const int card = properties->location_id;
+  if (card < 0 || card >= d.count()) return Failed(kInvalidDevice);
+  const std::lock_guard<std::mutex> lock(d.mutex);
+  *out = handle_of(d.pools.size());
+  Memory* memory = &d.cards[static_cast<std::size_t>(card)];
+  d.pools.push_back({card, std::make_unique<MemoryPool>(memory)});
+  return kSuccess;
+}
+ALSO(cuMemPoolCreate, cudaMemPoolCreate);
+
+ENTRY(int, cudaMemPoolDestroy, void* handle) {
+  Device& d = device();
+  const std::lock_guard<std::mutex> lock(d.mutex);
+  Device::Pool* found = pool_of(&d, handle);
+  const auto index = static_cast<std::size_t>(found - d.pools.data());
+  if (found == nullptr || index < d.cards.size()) return Failed(kInvalidValue);  // or a default one
+  std::size_t& current = d.current_pools[static_cast<std::size_t>(found->card)];
+  if (current == index) current = static_cast<std::size_t>(found->card);
+  // What was allocated from it stays valid until it is freed.
+  found->pool->keep = 0;
+  found->pool->trim(0);
+  if (found->pool->used() == 0) found->pool.reset();
+  return kSuccess;
+}
+ALSO(cuMemPoolDestroy, cudaMemPoolDestroy);
+
+int get_pool(std::size_t index, int card, void** out) {
+  if (card < 0 || card >= device().count()) return Failed(kInvalidDevice);
+  *out = handle_of(index);
+  return kSuccess;
+}
+ENTRY(int, cudaDeviceGetDefaultMemPool, void** out, int card) {
+  return get_pool(static_cast<std::size_t>(card), card, out);
+}
+ALSO(cuDeviceGetDefaultMemPool, cudaDeviceGetDefaultMemPool);
+ENTRY(int, cudaDeviceGetMemPool, void** out, int card) {
+  Device& d = device();
+  const std::lock_guard<std::mutex> lock(d.mutex);
+  const bool is_card = card >= 0 && card < d.count();
+  return get_pool(is_card ? d.current_pools[static_cast<std::size_t>(card)] : 0, card, out);
+}
+ALSO(cuDeviceGetMemPool, cudaDeviceGetMemPool);
+ENTRY(int, cudaDeviceSetMemPool, int card, void* handle) {
+  Device& d = device();
+  const std::lock_guard<std::mutex> lock(d.mutex);
+  const Device::Pool* found = pool_of(&d, handle);
+  if (found == nullptr || found->card != card) return Failed(kInvalidValue);
+  d.current_pools[static_cast<std::size_t>(card)] =
+      static_cast<std::size_t>(found - d.pools.data());
+  return kSuccess;
+}
+ALSO(cuDeviceSetMemPool, cudaDeviceSetMemPool);
+
+// Attributes: those before the threshold say what may be reused and change nothing here.
+enum PoolAttribute : int {
+  kReuseByEvents = 1,
+  kReuseByDependencies = 3,
+  kThreshold = 4,
+  kHeld = 5,
+  kMaxHeld = 6,
+  kUsed = 7,
+  kMaxUsed = 8,
+};
+ENTRY(int, cudaMemPoolSetAttribute, void* handle, int attribute, const void* value) {
+  Device& d = device();
+  const std::lock_guard<std::mutex> lock(d.mutex);
+  const Device::Pool* found = pool_of(&d, handle);
+  if (found == nullptr) return Failed(kInvalidValue);
+  if (attribute == kThreshold) found->pool->keep = *static_cast<const std::uint64_t*>(value);
+  return kSuccess;
+}
+ALSO(cuMemPoolSetAttribute, cudaMemPoolSetAttribute);
+ENTRY(int, cudaMemPoolGetAttribute, void* handle, int attribute, void* value) {
+  Device& d = device();
+  const std::lock_guard<std::mutex> lock(d.mutex);
+  const Device::Pool* found = pool_of(&d, handle);
+  if (found == nullptr || attribute < kReuseByEvents) return Failed(kInvalidValue);
+  if (attribute <= kReuseByDependencies) {
+    *static_cast<int*>(value) = 1;
+    return kSuccess;
+  }
+  auto& number = *static_cast<std::uint64_t*>(value);
+  switch (attribute) {
+    case kThreshold: number = found->pool->keep; return kSuccess;
+    case kHeld: number = found->pool->held(); return kSuccess;
+    case kMaxHeld: number = found->pool->most_held(); return kSuccess;
+    case kUsed: number = found->pool->used(); return kSuccess;
+    case kMaxUsed: number = found->pool->most_used(); return kSuccess;
+    default: return Refuse("libcudart.so", "cudaMemPoolGetAttribute", kInvalidValue);
+  }
+}
+ALSO(cuMemPoolGetAttribute, cudaMemPoolGetAttribute);
+ENTRY(int, cudaMemPoolTrimTo, void* handle, std::size_t keep) {
+  Device& d = device();
+  const std::lock_guard<std::mutex> lock(d.mutex);
+  const Device::Pool* found = pool_of(&d, handle);
+  if (found == nullptr) return Failed(kInvalidValue);
+  found->pool->trim(keep);
+  return kSuccess;
+}
+ALSO(cuMemPoolTrimTo, cudaMemPoolTrimTo);
+ENTRY(int, cudaMemPoolSetAccess, void*, const void*, std::size_t) { return kSuccess; }
+ALSO(cuMemPoolSetAccess, cudaMemPoolSetAccess);
+ENTRY(int, cudaMemPoolGetAccess, int* flags, void*, const void*) {
+  *flags = 3;  // may be read and written
+  return kSuccess;
+}
+ALSO(cuMemPoolGetAccess, cudaMemPoolGetAccess);
+
+}  // namespace
+}  // namespace memreplay::card
