@@ -10,6 +10,7 @@
 #include "cli/record_flags.h"
 #include "cli/stop_signal.h"
 #include "hardware/cards.h"
+#include "report/ask/process_memory.h"
 #include "report/ask/record.h"
 #include "report/message/explain.h"
 #include "report/text/render_cards.h"
@@ -93,6 +94,7 @@ absl::StatusOr<proto::RecordReport> Record(RecordOptions options) {
     if (!opened.ok()) return opened.status();
     const absl::Status replayed = AddReplays(opened->studied, &process);
     if (!replayed.ok()) return replayed;
+    AddProcessMemory(&process);
   }
   FindRecordFaults(&*report);
   return report;

@@ -1,12 +1,19 @@
-"""Prints the table of docs/record.md: memory of a process outside PyTorch's allocator, from outside_reports.tsv.
+"""Prints the tables of docs/record.md on the memory of a process outside PyTorch's allocator, from public reports.
 
-What lies outside is what the process has in use, less what PyTorch allocated and what it holds unallocated. Each figure
-is printed with two decimals, so it is known to within 15 MiB.
+    outside_reports.py          the tables
+    outside_reports.py OUT.cc   the figures that `record` adds up, for outside_figures.h
+
+outside_reports.tsv has what whole processes had: what is in use less what PyTorch allocated and what it holds
+unallocated. Each figure is printed with two decimals, so it is known to within 15 MiB. outside_parts.tsv has single
+parts. The context grows with the GPU's multiprocessors, whose number is in cards.cc.
 """
 import csv
 import pathlib
+import re
 import statistics
+import sys
 
+HERE = pathlib.Path(__file__).parent
 UNITS = {"KiB": 1 / 1024, "MiB": 1, "GiB": 1024}
 GROUPS = [("7.5", "T4, RTX 2080 Ti"), ("8.0", "A100"), ("8.6", "RTX 3080, 3090, A4000"),
           ("8.9", "RTX 4090, 6000 Ada, L40, L40S"), ("12.0", "RTX 5090")]
@@ -17,36 +24,108 @@ def mebibytes(text):
     return float(number) * UNITS[unit]
 
 
+def rows(name):
+    lines = (HERE / name).read_text(encoding="utf-8").splitlines()
+    return list(csv.DictReader([line for line in lines if not line.startswith("#")], delimiter="\t"))
+
+
+def multiprocessors():
+    """Returns the number of each card of cards.cc by the words of its name."""
+    found = re.findall(r'\{"([\w-]+)",\s*"[^"]*",\s*"[^"]*",\s*\d+,[^,"]+,[^,"]+,\s*(?:true|false),\s*(\d+),',
+                       (HERE / "cards.cc").read_text(encoding="utf-8"))
+    return sorted(((name.split("-"), int(number)) for name, number in found), key=lambda card: len(card[0]))
+
+
 def reports():
-    """Returns the rows with "outside" in MiB."""
-    path = pathlib.Path(__file__).with_name("outside_reports.tsv")
-    lines = [line for line in path.read_text(encoding="utf-8").splitlines() if not line.startswith("#")]
-    rows = list(csv.DictReader(lines, delimiter="\t"))
-    for row in rows:
+    """Returns the rows of whole processes with "outside" in MiB."""
+    all_rows = rows("outside_reports.tsv")
+    for row in all_rows:
         row["outside"] = mebibytes(row["process"]) - mebibytes(row["allocated"]) - mebibytes(row["unallocated"])
-    return rows
+    return all_rows
 
 
-def line(name, rows):
-    found = sorted(row["outside"] for row in rows)
+def by_multiprocessor(all_rows, key):
+    """Returns MiB per multiprocessor of those rows whose card is known."""
+    cards = multiprocessors()
+    found = []
+    for row in all_rows:
+        words = set(row["card"].lower().split())
+        number = next((number for name, number in cards if words <= set(name)), None)
+        if number is not None:
+            found.append(key(row) / number)
+    return found
+
+
+def quantiles(found):
+    """Returns what 10 % do not exceed, the median, and what 90 % do not exceed."""
     tenths = statistics.quantiles(found, n=10, method="inclusive") if len(found) > 1 else found * 9
-    return f"| {name} | {len(found)} | {statistics.median(found):,.0f} | {tenths[0]:,.0f} to {tenths[-1]:,.0f} |"
+    return tenths[0], statistics.median(found), tenths[-1]
 
 
-def main():
-    rows = reports()
-    plain = [row for row in rows if row["runs"] == "-"]
+def line(name, found, digits=0):
+    low, median, high = quantiles(found)
+    return f"| {name} | {len(found)} | {median:,.{digits}f} | {low:,.{digits}f} to {high:,.{digits}f} |"
+
+
+def outside(found):
+    return [row["outside"] for row in found]
+
+
+def value(row):
+    return mebibytes(row["value"])
+
+
+def figures():
+    """Returns what `record` adds up: name of the constant -> MiB in each report."""
+    plain = [row for row in reports() if row["runs"] == "-"]
+    parts = rows("outside_parts.tsv")
+    communicators = [row for row in parts if row["part"] == "nccl"]
+    return {
+        "OutsidePerMultiprocessor": by_multiprocessor(plain, lambda row: row["outside"]),
+        "ContextPerMultiprocessor": by_multiprocessor([row for row in parts if row["part"] == "context"], value),
+        "NcclCommunicator": [value(row) for row in communicators if row["of"] != "1"],
+        "NcclOfOneRank": [value(row) for row in communicators if row["of"] == "1"],
+        "GraphLaunch": [value(row) / int(row["of"]) for row in parts if row["part"] == "graph"],
+    }
+
+
+def write(path):
+    lines = []
+    for name, found in figures().items():
+        low, median, high = (round(mib * 2**20) for mib in quantiles(found))
+        lines.append(f"const OutsideFigure k{name} = {{{len(found)}, {low}, {median}, {high}}};")
+    text = ['#include "hardware/outside_figures.h"', "", "namespace memreplay {", "", *lines, "",
+            "}  // namespace memreplay", ""]
+    pathlib.Path(path).write_text("\n".join(text), encoding="ascii")
+
+
+def tables():
+    all_rows = reports()
+    plain = [row for row in all_rows if row["runs"] == "-"]
     print("| reports | number | median, MiB | 10 to 90 %, MiB |\n|---|---|---|---|")
-    print(line("all", rows))
+    print(line("all", outside(all_rows)))
     for runs, name in (("nccl", "several GPUs, with NCCL"), ("graphs", "servers and CUDA graphs"),
                        ("library", "extensions with memory of their own")):
-        print(line(name, [row for row in rows if row["runs"] == runs]))
-    print(line("none of these is known", plain))
+        print(line(name, outside(row for row in all_rows if row["runs"] == runs)))
+    print(line("none of these is known", outside(plain)))
     for capability, name in GROUPS:
-        print(line(f"of these, {capability} ({name})", [row for row in plain if row["capability"] == capability]))
-    print(line("of these, PyTorch 2.1", [row for row in plain if row["release"] == "2.1"]))
-    print(line("of these, later releases or unknown", [row for row in plain if row["release"] != "2.1"]))
+        group = [row for row in plain if row["capability"] == capability]
+        print(line(f"of these, {capability} ({name})", outside(group)))
+    print(line("of these, PyTorch 2.1", outside(row for row in plain if row["release"] == "2.1")))
+    print(line("of these, later releases or unknown", outside(row for row in plain if row["release"] != "2.1")))
+
+    used = figures()
+    print("\n| part | reports | median, MiB | 10 to 90 %, MiB |\n|---|---|---|---|")
+    print(line("of each multiprocessor: context, kernels and handles", used["OutsidePerMultiprocessor"], 2))
+    print(line("of each multiprocessor: context alone", used["ContextPerMultiprocessor"], 2))
+    for cuda in ("12.8", "13.0", "-"):
+        found = [row for row in rows("outside_parts.tsv") if row["part"] == "context" and row["cuda"] == cuda]
+        name = "unknown" if cuda == "-" else cuda
+        print(line(f"of these, CUDA {name}", by_multiprocessor(found, value), 2))
+    print(line("communicator of NCCL, several ranks", used["NcclCommunicator"]))
+    print(line("communicator of NCCL, one rank", used["NcclOfOneRank"]))
+    print(line("launch in a CUDA graph", used["GraphLaunch"], 3))
 
 
 if __name__ == "__main__":
-    main()
+    write(sys.argv[1]) if len(sys.argv) > 1 else tables()

@@ -73,6 +73,9 @@ const char* memreplay_card_summary() {
   json.open('{');
   json.key("card").value(settings.card.has_value() ? settings.card->name : "");
   json.key("title").value(settings.card.has_value() ? settings.card->title : "");
+  json.key("multiprocessors")
+      .value(static_cast<std::uint64_t>(settings.card.has_value() ? settings.card->multiprocessors
+                                                                  : 0));
   json.key("error").value(settings.error);
   json.key("capacity").value(settings.capacity).key("reserve").value(settings.reserve);
   json.key("completion")

@@ -93,6 +93,23 @@ std::string ObjectsText(const proto::ImaginedCard& card, int device) {
   return absl::StrJoin(libraries, "; ", absl::PairFormatter(" "));
 }
 
+// Returns "about 4.31 GiB for the process at its peak, from 4.28 to 4.36 GiB: ...".
+std::string ProcessMemoryText(const proto::RecordedCard::ProcessMemory& memory) {
+  const auto range = [](int64_t low, int64_t high) {
+    return StrCat(FormatSize(low), " to ", FormatSize(high));
+  };
+  std::vector<std::string> parts;
+  for (const auto& part : memory.parts()) {
+    parts.push_back(StrCat(FormatSize(part.bytes()), " ", CleanText(part.what()),
+                           part.reports() == 0
+                               ? std::string()
+                               : StrCat(" (", range(part.low(), part.high()), " by ",
+                                        FormatCount(part.reports(), "public report"), ")")));
+  }
+  return StrCat("about ", FormatSize(memory.bytes()), " for the process at its peak, ",
+                range(memory.low(), memory.high()), ": ", absl::StrJoin(parts, ", "));
+}
+
 void AppendCards(const proto::RecordedProcess& process, std::string* text) {
   for (int i = 0; i < process.cards_size(); ++i) {
     const proto::RecordedCard& card = process.cards(i);
@@ -114,6 +131,7 @@ void AppendCards(const proto::RecordedProcess& process, std::string* text) {
     }
     const std::string objects = ObjectsText(process.card(), i);
     if (!objects.empty()) AddRow(text, "objects", objects);
+    if (card.has_nvidia_smi()) AddRow(text, "nvidia-smi", ProcessMemoryText(card.nvidia_smi()));
     if (card.retries() > 0) AddRow(text, "retries", FormatCount(card.retries()));
   }
 }

@@ -66,6 +66,30 @@ constexpr char kFits[] =
 
 TEST(RenderRecord, TellsWhetherItFits) { EXPECT_EQ(RenderRecord(SampleRecord()).text, kFits); }
 
+TEST(RenderRecord, AddsUpWhatNvidiaSmiShows) {
+  proto::RecordReport report = SampleRecord();
+  auto& memory = *report.mutable_processes(0)->mutable_cards(0)->mutable_nvidia_smi();
+  memory.set_bytes(int64_t{3400} << 20);
+  memory.set_low(int64_t{3300} << 20);
+  memory.set_high(int64_t{3500} << 20);
+  const auto add = [&memory](const char* what, int64_t mib, int64_t low, int64_t high,
+                             int reports) {
+    auto& part = *memory.add_parts();
+    part.set_what(what);
+    part.set_bytes(mib << 20);
+    part.set_low(low << 20);
+    part.set_high(high << 20);
+    part.set_reports(reports);
+  };
+  add("reserved by PyTorch", 3072, 3072, 3072, 0);
+  add("context", 328, 228, 428, 24);
+  EXPECT_TRUE(absl::StrContains(
+      RenderRecord(report).text,
+      "  nvidia-smi         about 3.32 GiB for the process at its peak, 3.22 GiB to 3.42 GiB: "
+      "3.00 GiB reserved by PyTorch, 328 MiB context (228 MiB to 428 MiB by 24 public reports)\n"))
+      << RenderRecord(report).text;
+}
+
 TEST(RenderRecord, ReportsPinnedMemoryByLine) {
   proto::RecordReport report = SampleRecord();
   auto& pinned = *report.mutable_processes(0)->mutable_card()->mutable_pinned();
