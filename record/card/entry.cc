@@ -3,8 +3,10 @@
 #include <cstring>
 #include <map>
 #include <mutex>
+#include <set>
 
 #include "record/card/device.h"
+#include "record/card/elf/loaded_symbol.h"
 #include "record/card/json.h"
 #include "record/card/library_family.h"
 #include "record/card/stub.h"
@@ -16,6 +18,8 @@ struct Unknown {
   const char* library;
   std::uint64_t calls;
   std::string answer;
+  bool is_looked_up;         // rather than called
+  std::string looked_up_by;  // a library; "" for the executable itself
 };
 
 struct Notes {
@@ -23,6 +27,7 @@ struct Notes {
   std::map<std::string, std::uint64_t> assumptions;
   std::map<std::string, Unknown> unknown;
   std::map<std::string, std::uint64_t> passed;  // entry points that compute or set something
+  std::set<std::string> runtimes;               // libraries that have a copy of CUDA's runtime
 };
 
 Notes& notes() {
@@ -145,13 +150,26 @@ void Assume(const char* what) {
   ++n.assumptions[what];
 }
 
-int Refuse(const char* library, const char* name, int error) {
+int Refuse(const char* library, const char* name, int error, const void* looked_up_by) {
   Notes& n = notes();
   const std::lock_guard<std::mutex> lock(n.mutex);
   Unknown& unknown = n.unknown[name];
   unknown.library = library;
+  if (looked_up_by != nullptr && unknown.calls == 0) {
+    unknown.is_looked_up = true;
+    unknown.looked_up_by = LoadedName(looked_up_by);
+  }
   ++unknown.calls;
   if (unknown.answer.empty()) unknown.answer = "failed with error " + std::to_string(error);
+  return error;
+}
+
+int RefuseRuntimeOf(const void* code, int error) {
+  const char* library = LoadedName(code);
+  Refuse(library, "CUDA's runtime", error);
+  Notes& n = notes();
+  const std::lock_guard<std::mutex> lock(n.mutex);
+  n.runtimes.insert(library);
   return error;
 }
 
@@ -164,6 +182,7 @@ void WriteNotes(Json* json) {
   }
   json->close(']').key("unknown").open('[');
   for (const auto& [name, unknown] : n.unknown) {
+    if (unknown.is_looked_up && n.runtimes.count(unknown.looked_up_by) != 0) continue;
     json->open('{').key("library").value(unknown.library).key("name").value(name);
     json->key("calls").value(unknown.calls).key("answer").value(unknown.answer).close('}');
   }

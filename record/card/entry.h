@@ -54,8 +54,12 @@ void ForEachEntry(F f);
 void Assume(const char* what);
 
 // Notes in the summary that an entry point was answered with an error because its behaviour is
-// unknown. Returns `error`.
-int Refuse(const char* library, const char* name, int error);
+// unknown. Returns `error`. `looked_up_by` is an address in the code that only looked it up, if it
+// did.
+int Refuse(const char* library, const char* name, int error, const void* looked_up_by = nullptr);
+// Notes that the library with this code has a copy of CUDA's runtime, which cannot run here, and
+// drops the notes on what it looked up, because that is a hundred functions. Returns `error`.
+int RefuseRuntimeOf(const void* code, int error);
 
 // Writes the notes above as JSON members of the summary.
 class Json;

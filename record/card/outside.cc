@@ -10,12 +10,6 @@ namespace {
 
 static_assert(kMaxCards <= 64);  // Outside::contexts_
 
-const char* NameOf(const void* caller) {
-  const char* path = LoadedPath(caller);
-  const char* slash = std::strrchr(path, '/');
-  return slash == nullptr ? path : slash + 1;
-}
-
 // Returns whether this is the library that has PyTorch's allocator.
 bool IsAllocators(const char* library) {
   constexpr char kName[] = "libc10_cuda.";
@@ -56,7 +50,7 @@ void Outside::UseCard(const char* library, int card) {
 
 void Outside::Allocated(const char* what, const void* caller, int card, std::uint64_t key,
                         std::uint64_t bytes) {
-  const char* library = NameOf(caller);
+  const char* library = LoadedName(caller);
   UseCard(library, card);
   if (!IsAllocators(library)) AllocatedBy(library, what, card, key, bytes);
 }
@@ -76,7 +70,7 @@ void Outside::Freed(std::uint64_t key) {
 
 void Outside::Made(const char* what, const void* caller, int card, std::uint64_t key,
                    std::uint64_t count) {
-  const char* library = NameOf(caller);
+  const char* library = LoadedName(caller);
   UseCard(library, card);
   objects_[{what, key}] = Add(library, what, card, true, 0, count);
 }

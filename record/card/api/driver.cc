@@ -222,36 +222,45 @@ ALSO(cuStreamWriteValue32_v2, cuStreamWriteValue32);
 ENTRY(int, cuStreamWaitValue32, void*, std::uint64_t, unsigned, unsigned) { return kSuccess; }
 ALSO(cuStreamWaitValue32_v2, cuStreamWaitValue32);
 
+// Refuses NVIDIA's private interface to the driver, which is not published. CUDA's runtime needs it
+// where it is part of another library (CuPy, RMM).
+ENTRY(int, cuGetExportTable, const void** table, const void*) {
+  *table = nullptr;
+  return RefuseRuntimeOf(__builtin_return_address(0), kNotSupported);
+}
+
 // Looks up a requested entry point in the table; "_v2" and so on are what a header's macros would
 // have chosen. A missing one is noted and answered as an old driver would.
-void* entry_point(const char* name) {
+void* entry_point(const char* name, const void* caller) {
   for (const char* suffix : {"_v3", "_v2", ""}) {
     if (void* function = FindEntry((std::string(name) + suffix).c_str())) return function;
   }
   // At its start, torch looks up functions that it may never call.
   if (void* function = FindExport(name)) return function;
-  Refuse("libcuda.so.1", name, kSymbolNotFound);
+  Refuse("libcuda.so.1", name, kSymbolNotFound, caller);
   return nullptr;
 }
 enum { kFound = 0, kNotFound = 1 };
-ENTRY(int, cudaGetDriverEntryPoint, const char* name, void** function, std::uint64_t, int* status) {
-  *function = entry_point(name);
+int find_entry(const char* name, void** function, int* status, const void* caller) {
+  *function = entry_point(name, caller);
   if (status != nullptr) *status = *function != nullptr ? kFound : kNotFound;
-  return *function != nullptr ? kSuccess : Failed(kSymbolNotFound);
-}
-ENTRY(int, cudaGetDriverEntryPointByVersion, const char* name, void** function, unsigned,
-      std::uint64_t flags, int* status) {
-  return cudaGetDriverEntryPoint(name, function, flags, status);
-}
-ENTRY(int, cuGetProcAddress, const char* name, void** function, int, std::uint64_t) {
-  *function = entry_point(name);
   return *function != nullptr ? kSuccess : kSymbolNotFound;
 }
-ENTRY(int, cuGetProcAddress_v2, const char* name, void** function, int version, std::uint64_t flags,
+ENTRY(int, cudaGetDriverEntryPoint, const char* name, void** function, std::uint64_t, int* status) {
+  const int error = find_entry(name, function, status, __builtin_return_address(0));
+  return error == kSuccess ? kSuccess : Failed(error);
+}
+ENTRY(int, cudaGetDriverEntryPointByVersion, const char* name, void** function, unsigned,
+      std::uint64_t, int* status) {
+  const int error = find_entry(name, function, status, __builtin_return_address(0));
+  return error == kSuccess ? kSuccess : Failed(error);
+}
+ENTRY(int, cuGetProcAddress, const char* name, void** function, int, std::uint64_t) {
+  return find_entry(name, function, nullptr, __builtin_return_address(0));
+}
+ENTRY(int, cuGetProcAddress_v2, const char* name, void** function, int, std::uint64_t,
       int* status) {
-  const int error = cuGetProcAddress(name, function, version, flags);
-  if (status != nullptr) *status = error == kSuccess ? kFound : kNotFound;
-  return error;
+  return find_entry(name, function, status, __builtin_return_address(0));
 }
 
 }  // namespace

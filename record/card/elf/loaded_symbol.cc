@@ -103,4 +103,6 @@ const char* LoadedPath(const void* address) {
   return where.path;
 }
 
+const char* LoadedName(const void* address) { return file_name(LoadedPath(address)); }
+
 }  // namespace memreplay::card

@@ -11,5 +11,7 @@ void* LoadedSymbol(const char* library, const char* name);
 // executable itself. The text is the loader's own, valid while the object is loaded. Does not
 // allocate.
 const char* LoadedPath(const void* address);
+// Returns its file name likewise.
+const char* LoadedName(const void* address);
 
 }  // namespace memreplay::card

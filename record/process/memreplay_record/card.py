@@ -195,7 +195,8 @@ def explain(error):
     """Returns the text of an error, with the reason if the simulated GPU lacks something."""
     if _core is None:
         return error
-    unknown = [call["name"] for call in summary().get("unknown", ())]
+    unknown = [f"{call['name']} in {call['library']}" if call["name"] == "CUDA's runtime" else call["name"]
+               for call in summary().get("unknown", ())]
     if "operation not supported" in error and unknown:
         first, *rest = error.split("\n")
         return "\n".join([f"{first} (on the simulated GPU, which does not support {', '.join(unknown)})", *rest])

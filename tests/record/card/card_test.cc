@@ -55,7 +55,8 @@ class CardTest : public testing::Test {
          {"cuMemCreate", "cuMemRelease", "cuMemAddressReserve", "cuMemMap", "cuMemAllocAsync",
           "cuMemFreeAsync", "cuMemPoolCreate", "cuMemPoolDestroy", "cuMemPoolSetAttribute",
           "cuMemPoolGetAttribute", "cuMemAllocFromPoolAsync", "cuDeviceGetMemPool",
-          "cuDeviceSetMemPool", "cuDeviceGetDefaultMemPool"}) {
+          "cuDeviceSetMemPool", "cuDeviceGetDefaultMemPool", "cuGetProcAddress_v2",
+          "cuGetExportTable"}) {
       library.symbols.push_back({name, ""});
     }
     driver_ = LoadStub(library);
@@ -293,6 +294,21 @@ TEST_F(CardTest, NamesWhoAllocatesPastPyTorch) {
                      std::to_string(2 * kMiB)));
   EXPECT_TRUE(HasRow(R"("object": "CUDA context", "device": 0, "calls": 1, )"));
   call("cudaGetLastError");
+}
+
+// A library with a copy of CUDA's runtime looks up all functions and cannot run.
+TEST_F(CardTest, NotesARuntimeInAnotherLibraryInPlaceOfWhatItLooksUp) {
+  void* found = this;
+  int status = 0;
+  const char* const name = "cuSomethingNew";
+  EXPECT_EQ(call("cuGetProcAddress_v2", name, &found, 13000, std::uint64_t{0}, &status), 500);
+  EXPECT_EQ(found, nullptr);
+  EXPECT_EQ(status, 1);
+  EXPECT_NE(Summary(core_).find(R"("name": "cuSomethingNew")"), std::string::npos);
+  EXPECT_EQ(call("cuGetExportTable", &found, static_cast<const void*>(name)), 801);
+  const std::string summary = Summary(core_);
+  EXPECT_EQ(summary.find(R"("name": "cuSomethingNew")"), std::string::npos);
+  EXPECT_NE(summary.find(R"("name": "CUDA's runtime")"), std::string::npos) << summary;
 }
 
 TEST_F(CardTest, PoolsKeepUpToTheirThreshold) {
