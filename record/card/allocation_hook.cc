@@ -27,7 +27,10 @@ void changed(std::uint64_t address, std::int64_t size, std::size_t card) {
   if (card >= d.allocated.size()) return;
   d.allocator_calls[card].fetch_add(1, std::memory_order_relaxed);
   Device::Allocated& allocated = d.allocated[card];
-  if (size > 0) d.known.forget(address, static_cast<std::uint64_t>(size));
+  if (size > 0) {
+    d.known.forget(address, static_cast<std::uint64_t>(size));
+    d.outside.HandedOut(address);
+  }
   allocated.now += static_cast<std::uint64_t>(size);
   if (allocated.now > allocated.peak) allocated.peak = allocated.now;
   const std::uint64_t used = d.cards[card].peak_used();

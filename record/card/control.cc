@@ -102,7 +102,7 @@ const char* memreplay_card_summary() {
       json.open('{').key("library").value(row.library).key(row.is_object ? "object" : "function");
       json.value(row.what).key("device").value(static_cast<std::uint64_t>(row.card));
       json.key("calls").value(row.made).key("most").value(row.most);
-      json.key("peak").value(row.peak).close('}');
+      json.key("peak").value(row.peak).key("torchs_peak").value(row.torchs_peak).close('}');
     }
     json.close(']');
     WritePinned(d, &json);

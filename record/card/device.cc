@@ -91,6 +91,7 @@ std::uint64_t Device::free_pooled(std::uint64_t address) {
     if (size == 0) continue;
     known.forget(address, size);
     backing.close(address, size);
+    outside.Unmapped(address);
     outside.Freed(address);
     return size;
   }

@@ -32,13 +32,42 @@ Outside::Piece Outside::Add(const char* library, const char* what, int card, boo
   row.now += bytes;
   if (row.live > row.most) row.most = row.live;
   if (row.now > row.peak) row.peak = row.now;
-  return {i, bytes, count};
+  return {i, bytes, count, false};
 }
 
 void Outside::Remove(const Piece& piece) {
   Row& row = rows_[piece.row];
   row.live -= piece.count;
   row.now -= piece.bytes;
+  if (piece.is_torchs) row.torchs_now -= piece.bytes;
+}
+
+void Outside::GiveToTorch(Piece* piece) {
+  if (piece->is_torchs) return;
+  piece->is_torchs = true;
+  Row& row = rows_[piece->row];
+  row.torchs_now += piece->bytes;
+  if (row.torchs_now > row.torchs_peak) row.torchs_peak = row.torchs_now;
+}
+
+void Outside::Mapped(std::uint64_t key, std::uint64_t address, std::uint64_t bytes) {
+  const auto found = memory_.find(key);
+  if (found == memory_.end()) return;
+  ranges_[address] = {bytes, key};
+  if (torchs_addresses_.count(address) != 0) GiveToTorch(&found->second);
+}
+
+void Outside::Unmapped(std::uint64_t address) { ranges_.erase(address); }
+
+void Outside::FindOwner(std::uint64_t address) {
+  auto range = ranges_.upper_bound(address);
+  if (range == ranges_.begin()) return;
+  --range;
+  if (address - range->first >= range->second.bytes) return;
+  const auto piece = memory_.find(range->second.key);
+  if (piece == memory_.end()) return;
+  if (range->second.key != range->first) torchs_addresses_.insert(range->first);
+  GiveToTorch(&piece->second);
 }
 
 void Outside::UseCard(const char* library, int card) {

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -41,6 +42,9 @@ class Outside {
     std::uint64_t made = 0;            // so far
     std::uint64_t live = 0, most = 0;  // at once
     std::uint64_t now = 0, peak = 0;   // bytes, as requested
+    // Those of them out of which PyTorch's allocator hands out blocks, because it got them from
+    // this library (torch.cuda.MemPool with an allocator, as sleep modes have).
+    std::uint64_t torchs_now = 0, torchs_peak = 0;
   };
 
   // Counts memory that the function `what` allocated on a card. `caller` is an address in the code
@@ -52,6 +56,13 @@ class Outside {
   void AllocatedBy(const char* library, const char* what, int card, std::uint64_t key,
                    std::uint64_t bytes);
   void Freed(std::uint64_t key);
+  // Notes where memory is, if `key` is counted, and that it is no longer there.
+  void Mapped(std::uint64_t key, std::uint64_t address, std::uint64_t bytes);
+  void Unmapped(std::uint64_t address);
+  // Notes that PyTorch's allocator handed out a block at `address`.
+  void HandedOut(std::uint64_t address) {
+    if (!ranges_.empty()) FindOwner(address);
+  }
 
   // Counts `count` objects, which `key` names until they are destroyed.
   void Made(const char* what, const void* caller, int card, std::uint64_t key,
@@ -64,15 +75,24 @@ class Outside {
   struct Piece {
     std::size_t row;
     std::uint64_t bytes, count;
+    bool is_torchs = false;
+  };
+  struct Range {
+    std::uint64_t bytes, key;
   };
   Piece Add(const char* library, const char* what, int card, bool is_object, std::uint64_t bytes,
             std::uint64_t count);
   void Remove(const Piece& piece);
   void UseCard(const char* library, int card);
+  void FindOwner(std::uint64_t address);
+  void GiveToTorch(Piece* piece);
 
   std::vector<Row> rows_;
   std::uint64_t contexts_ = 0;  // a bit for each card that has one
   std::unordered_map<std::uint64_t, Piece> memory_;
+  std::map<std::uint64_t, Range> ranges_;  // by address
+  // Where pages were mapped out of which PyTorch handed out blocks: others may take their place.
+  std::set<std::uint64_t> torchs_addresses_;
   std::map<std::pair<const char*, std::uint64_t>, Piece> objects_;
 };
 

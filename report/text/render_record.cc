@@ -70,7 +70,10 @@ std::string OutsideText(const proto::ImaginedCard& card, int device) {
         StrCat("at most ", FormatSize(outside.peak()),
                outside.function() == "cuMemAddressReserve" ? " of addresses, not memory," : "",
                " by ", LibraryText(outside), " in ", FormatCount(outside.calls(), "call"), " of ",
-               CleanText(outside.function())));
+               CleanText(outside.function()),
+               outside.torchs_peak() > 0 ? StrCat(" (PyTorch's allocator manages at most ",
+                                                  FormatSize(outside.torchs_peak()), " of it)")
+                                         : std::string()));
   }
   return absl::StrJoin(parts, ", ");
 }

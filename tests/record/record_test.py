@@ -159,6 +159,16 @@ class RecordTest(Case):
         self.assertEqual(run.status, 1)
         self.assertIn("the simulated GPU lacks cudaSomethingThatNobodyKnows", run.answer["faults"][0])
 
+    def test_sleep_mode(self):
+        """Memory that PyTorch's allocator has from another library is counted once."""
+        if older_than("2.6"):
+            self.skipTest("a pool has no allocator of its own")
+        run = self.runs("sleep_mode.py", self.extension("libkernels.so"), figures_of="sleep_mode.py")
+        self.assertEqual(int(run.process["cards"][0]["outside"]), 10 << 20)
+        pages = [row for row in run.process["card"]["outside"] if row["function"] == "cuMemCreate"]
+        self.assertEqual([(row["library"], int(row["calls"]), int(row["peak"]) >> 20, int(row["torchs_peak"]) >> 20)
+                          for row in pages], [("libkernels.so", 3, 110, 100)])
+
     def test_notes(self):
         """Each address is that of a live allocation, and a training step is noted whole."""
         run = self.record("gpt.py", "steps=2")

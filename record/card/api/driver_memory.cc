@@ -65,9 +65,12 @@ ENTRY(int, cuMemRelease, std::uint64_t handle) {
   return d.cards[card].release_page(handle / kMaxCards) ? kSuccess : kInvalidValue;
 }
 
-ENTRY(int, cuMemMap, std::uint64_t address, std::size_t size, std::size_t, std::uint64_t,
+ENTRY(int, cuMemMap, std::uint64_t address, std::size_t size, std::size_t, std::uint64_t handle,
       std::uint64_t) {
-  device().backing.open(address, size);
+  Device& d = device();
+  d.backing.open(address, size);
+  const std::lock_guard<std::mutex> lock(d.mutex);
+  d.outside.Mapped(handle, address, size);
   return kSuccess;
 }
 
@@ -76,6 +79,7 @@ ENTRY(int, cuMemUnmap, std::uint64_t address, std::size_t size) {
   const std::lock_guard<std::mutex> lock(d.mutex);
   d.known.forget(address, size);
   d.backing.close(address, size);
+  d.outside.Unmapped(address);
   return kSuccess;
 }
 

@@ -44,6 +44,7 @@ int allocate_from(const void* handle, const char* what, const void* caller, std:
   Assume("memory of cudaMallocAsync is assumed to lie in its pool without holes");
   d.backing.open(address, WholeDriverUnits(bytes));
   d.outside.Allocated(what, caller, from->card, address, bytes);
+  d.outside.Mapped(address, address, bytes);
   *out = address;
   return kSuccess;
 }

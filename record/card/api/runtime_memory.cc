@@ -23,6 +23,7 @@ int Allocate(const char* what, const void* caller, void** out, std::size_t bytes
   if (address == 0) return Failed(kMemoryAllocation);
   d.backing.open(address, memory.size_of(address));
   d.outside.Allocated(what, caller, current_card(), address, bytes);
+  d.outside.Mapped(address, address, bytes);
   *out = pointer(address);
   return kSuccess;
 }
@@ -55,6 +56,7 @@ ENTRY(int, cudaFree, void* address) {
   }
   d.known.forget(number(address), size);
   d.backing.close(number(address), size);
+  d.outside.Unmapped(number(address));
   d.outside.Freed(number(address));
   return kSuccess;
 }

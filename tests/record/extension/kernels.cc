@@ -133,6 +133,40 @@ extern "C" int take_pages(std::size_t bytes) {
   }
   return Driver("cuMemMap", address, bytes, std::size_t{0}, page, std::uint64_t{0});
 }
+
+// An allocator for torch.cuda.MemPool that can sleep: its pages are released and made anew under
+// the same address.
+namespace {
+
+std::uint64_t slept_address = 0, slept_page = 0;
+std::size_t slept_bytes = 0;
+
+}  // namespace
+
+extern "C" int wake_up() {
+  const Properties properties;
+  if (int error = Driver("cuMemCreate", &slept_page, slept_bytes, &properties, std::uint64_t{0});
+      error != 0) {
+    return error;
+  }
+  return Driver("cuMemMap", slept_address, slept_bytes, std::size_t{0}, slept_page,
+                std::uint64_t{0});
+}
+extern "C" int sleep_now() {
+  if (int error = Driver("cuMemUnmap", slept_address, slept_bytes); error != 0) return error;
+  return Driver("cuMemRelease", slept_page);
+}
+extern "C" void* pool_malloc(std::size_t bytes, int, void*) {
+  slept_bytes = bytes;
+  if (Driver("cuMemAddressReserve", &slept_address, bytes, std::size_t{0}, std::uint64_t{0},
+             std::uint64_t{0}) != 0 ||
+      wake_up() != 0) {
+    return nullptr;
+  }
+  return reinterpret_cast<void*>(slept_address);
+}
+extern "C" void pool_free(void*, std::size_t, int, void*) { sleep_now(); }
+
 extern "C" int make_handles() {
   void* handle = nullptr;
   for (int i = 0; i < 2; ++i) {
