@@ -1,6 +1,6 @@
 """Notes what Python knows of a script's memory while PyTorch records it: which module runs, where backward and the
 optimizer begin and end, which addresses are parameters, gradients or the optimizer's state, and where the script
-changes the allocator's settings.
+changes the allocator's settings or limits PyTorch to a share of the GPU.
 
 A note makes no event. Its place is the number of allocations and frees that PyTorch has made so far
 (torch.cuda.memory_stats(): "allocation.all.allocated" and "freed"), which is a position in the recording. The notes are
@@ -25,10 +25,11 @@ VERSION = 1
 
 # The snapshot has these texts; a reader ignores unknown ones.
 KINDS = ("forward", "evaluation", "module", "backward", "optimizer", "end", "parameter", "buffer", "gradient",
-         "optimizer_state", "input", "output", "loss", "settings")
+         "optimizer_state", "input", "output", "loss", "settings", "memory_fraction")
 _NUMBER = {kind: number for number, kind in enumerate(KINDS)}
 # The functions of torch._C that change the allocator's settings, by release.
 _SETTERS = ("_cuda_cudaCachingAllocator_set_allocator_settings", "_accelerator_setAllocatorSettings")
+_LIMITER = "_cuda_setMemoryFraction"  # what torch.cuda.set_per_process_memory_fraction() calls
 _VARIABLES = ("PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_HIP_ALLOC_CONF", "PYTORCH_ALLOC_CONF")  # before 2.10 the first alone
 _MAX_DEPTH = 4  # of containers in what a module takes and returns
 _NO_MEMORY = (RuntimeError, AttributeError, NotImplementedError, TypeError)  # what tensors without memory raise
@@ -113,6 +114,7 @@ class Notes:
         self._settings: List[str] = []  # the first that held, and those that were set before start()
         self._setters: List[Tuple[str, Any]] = []
         self._is_on = False
+        self._is_late = bool(torch.cuda.is_initialized())  # the script may have limited itself before
         dynamo = sys.modules.get("torch._dynamo.eval_frame")
         if dynamo is None:
             watch("torch._dynamo.eval_frame", lambda spec: None, self._before_compiling)
@@ -129,6 +131,7 @@ class Notes:
         """Starts, and sets nothing that torch.compile would see: where something was compiled, less is noted."""
         torch = self.torch
         self._is_on = True
+        self._note_fractions_at_start()
         if not self._is_compiled:
             hooks = torch.nn.modules.module
             self._module_hooks = [hooks.register_module_forward_pre_hook(self._before_module),
@@ -194,6 +197,10 @@ class Notes:
             if setter is not None:
                 self._setters.append((name, setter))
                 setattr(self.torch._C, name, self._noting(setter))
+        limiter = getattr(self.torch._C, _LIMITER, None)
+        if limiter is not None:
+            self._setters.append((_LIMITER, limiter))
+            setattr(self.torch._C, _LIMITER, self._noting_fraction(limiter))
 
     def _noting(self, setter: Callable[[str], Any]) -> Callable[[str], Any]:
         @functools.wraps(setter)
@@ -205,6 +212,30 @@ class Notes:
             finally:
                 self._note_settings(settings)
         return noted
+
+    def _noting_fraction(self, limiter: Callable[[float, int], Any]) -> Callable[[float, int], Any]:
+        @functools.wraps(limiter)
+        def noted(fraction: float, device: int) -> Any:
+            done = limiter(fraction, device)
+            if self._ready():
+                self._note_fraction(device, fraction)
+            return done
+        return noted
+
+    def _note_fraction(self, device: int, fraction: float) -> None:
+        self._places[device] = self._place(device)
+        text = self._names.setdefault(repr(fraction), len(self._names))
+        total = self.torch.cuda.get_device_properties(device).total_memory
+        self._rows.append((device, _NUMBER["memory_fraction"], self._places[device], text, total))
+
+    def _note_fractions_at_start(self) -> None:
+        """Notes what the script set before the notes began; what the environment sets is in the settings."""
+        fraction_of = getattr(self.torch._C, "_cuda_getMemoryFraction", None)
+        if fraction_of is None or not self._is_late or "memory_fraction" in settings_at_start(self.torch):
+            return
+        for device in range(self.torch.cuda.device_count()):
+            if fraction_of(device) < 1:
+                self._note_fraction(device, fraction_of(device))
 
     def _note_settings(self, settings: str) -> None:
         if not self._ready():

@@ -76,6 +76,7 @@ absl::Status AddReplays(const StudiedTrace& snapshot, proto::RecordedProcess* pr
     if (replay.device() >= 0 && replay.device() < process->cards_size()) {
       const proto::RecordedCard& card = process->cards(replay.device());
       on_card.capacity = Bytes(static_cast<uint64_t>(card.peak_reserved() + card.spare()));
+      on_card.total = study->card().total;
       AddServerBudget(*study, card, &replay);
     }
     const absl::StatusOr<std::optional<Bytes>> at_once = PeakCompletedAtOnce(*study, on_card);

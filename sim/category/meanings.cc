@@ -44,9 +44,8 @@ class Finder {
         trace_(schedule.trace()),
         notes_(schedule.device_trace().notes),
         use_notes_(use_notes &&
-                   std::any_of(notes_.begin(), notes_.end(), [](const MemoryNote& note) {
-                     return note.kind != NoteKind::kSettings;
-                   })) {}
+                   std::any_of(notes_.begin(), notes_.end(),
+                               [](const MemoryNote& note) { return !IsOfAllocator(note.kind); })) {}
 
   Meanings Find() {
     found_.modules.emplace_back();
@@ -230,7 +229,7 @@ class Finder {
     for (uint64_t i = 0; i <= events_; ++i) {
       for (; note < notes_.size() && notes_[note].event <= i; ++note) {
         const MemoryNote& said = notes_[note];
-        if (said.kind == NoteKind::kSettings) continue;
+        if (IsOfAllocator(said.kind)) continue;
         const std::string_view name = trace_.strings[said.name];
         if (const std::optional<Category> category = CategoryOfNote(said.kind)) {
           const auto found = live.find(said.address.value());

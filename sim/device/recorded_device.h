@@ -22,6 +22,8 @@ struct GpuLimits {
   std::vector<Bytes> refusals;
   // Memory in use and free when it ran out of memory, the last time.
   std::optional<Bytes> at_oom;
+  // The GPU's memory, if a script that limited PyTorch to a share of it said so.
+  std::optional<Bytes> total;
   // Returns the size that PyTorch could not get: the smallest refusal above `granted`. Smaller ones
   // are not refusals: empty_cache() just before new memory looks the same in a recording.
   std::optional<Bytes> refused() const;

@@ -18,7 +18,9 @@ Bytes WholeUnits(Bytes size) { return Bytes(WholeDriverUnits(size.value())); }
 }  // namespace
 
 SimulatedDevice::SimulatedDevice(const Options& options)
-    : total_(std::min(options.capacity.value_or(options.unlimited_total), kMaxDeviceMemory)),
+    : capacity_(std::min(options.capacity.value_or(kMaxDeviceMemory), kMaxDeviceMemory)),
+      total_(std::min(options.total.value_or(options.capacity.value_or(kUnlimitedTotal)),
+                      kMaxDeviceMemory)),
       unlimited_(!options.capacity.has_value()),
       explicit_completion_(options.explicit_completion),
       costs_(options.costs),
@@ -31,13 +33,13 @@ SimulatedDevice::SimulatedDevice(const Options& options)
 
 Bytes SimulatedDevice::FreeMemory() {
   const Bytes taken = used_ + outside_;
-  return taken >= total_ ? Bytes(0) : total_ - taken;
+  const Bytes most = unlimited_ ? total_ : capacity_;
+  return taken >= most ? Bytes(0) : most - taken;
 }
 
 Bytes SimulatedDevice::Grantable() const {
   const Bytes taken = unlimited_ ? used_ : used_ + outside_;
-  const Bytes most = unlimited_ ? kMaxDeviceMemory : total_;
-  return taken >= most ? Bytes(0) : most - taken;
+  return taken >= capacity_ ? Bytes(0) : capacity_ - taken;
 }
 
 bool SimulatedDevice::Charge(Bytes size) {

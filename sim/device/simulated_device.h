@@ -39,10 +39,11 @@ class SimulatedDevice final : public Device {
   static constexpr Bytes kUnlimitedTotal = GiB(1024);
 
   struct Options {
-    // Device memory; kMaxDeviceMemory stands for more. If absent, kMaxDeviceMemory is granted;
-    // TotalMemory() is then `unlimited_total`, and FreeMemory() what is left of that, at least 0.
+    // Device memory; kMaxDeviceMemory stands for more. If absent, kMaxDeviceMemory is granted, and
+    // FreeMemory() is what is left of TotalMemory(), at least 0.
     std::optional<Bytes> capacity;
-    Bytes unlimited_total = kUnlimitedTotal;
+    // TotalMemory(). If absent, it is the capacity or else kUnlimitedTotal.
+    std::optional<Bytes> total = std::nullopt;
     AddressOrder order = AddressOrder::kUpwards;
     // Whether recorded stream work is pending until StreamDone() or Synchronize(), instead of
     // complete at once.
@@ -100,6 +101,7 @@ class SimulatedDevice final : public Device {
   bool PlaceUpwards(absl::Span<const Piece> segments, std::vector<Address>* addresses);
   bool PlaceInChunks(absl::Span<const Piece> segments, std::vector<Address>* addresses);
 
+  const Bytes capacity_;
   const Bytes total_;
   const bool unlimited_;
   const bool explicit_completion_;

@@ -111,7 +111,10 @@ class ChangedRun final : public Intervention {
 ReplaySettings OnSimulatedDevice(const ReplaySettings& settings, const OomScene& scene) {
   ReplaySettings simulated = settings;
   simulated.as_recorded = false;
-  if (scene.recorded) simulated.capacity = scene.reserved + scene.device_free;
+  if (scene.recorded) {
+    simulated.capacity = scene.reserved + scene.device_free;
+    simulated.total = scene.total;
+  }
   return simulated;
 }
 
@@ -143,6 +146,7 @@ absl::StatusOr<Counterfactual> LeastMoreMemory(const Schedule& schedule,
     change.amount = more;
     ReplaySettings larger = settings;
     larger.capacity = *settings.capacity + more;
+    if (larger.total.has_value()) *larger.total += more;
     CapacityOutcome outcome;
     failed.Update(Answer(schedule, larger, scene, &change, &outcome.same_until));
     if (progress != nullptr) progress->AddDone();

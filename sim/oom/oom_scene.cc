@@ -67,6 +67,17 @@ double FractionAt(const Schedule& schedule, const ReplaySettings& settings, size
   return fraction;
 }
 
+// Subtracts what the share of the GPU that PyTorch may use leaves no room for.
+void LimitGrantable(const Schedule& schedule, const ReplaySettings& settings,
+                    std::optional<Bytes> total, OomScene* scene) {
+  scene->total = total;
+  const double fraction = FractionAt(schedule, settings, scene->request);
+  if (!total.has_value() || fraction >= 1) return;
+  const Bytes limit(static_cast<uint64_t>(fraction * static_cast<double>(total->value())));
+  const Bytes left = limit > scene->reserved ? limit - scene->reserved : Bytes();
+  scene->grantable = std::min(scene->grantable, left);
+}
+
 OomScene SceneOf(const Schedule& schedule, Witness& witness) {
   OomScene scene;
   scene.request = witness.request_;
@@ -121,6 +132,7 @@ std::optional<OomScene> FindRecorded(const Schedule& schedule, const ReplaySetti
   scene.ooms = static_cast<uint64_t>(
       std::count_if(schedule.recorded().begin(), schedule.recorded().end(),
                     [](const Event& event) { return event.kind == EventKind::kOom; }));
+  LimitGrantable(schedule, settings, replay.card.total, &scene);
   scene.exact = replay.exact_until_event > scene.event;
   if (!scene.exact) scene.inexact_reason = replay.exactness_reason;
   return scene;
@@ -144,13 +156,8 @@ absl::StatusOr<std::optional<OomScene>> FindOom(const Schedule& schedule,
 
   OomScene scene = SceneOf(schedule, second);
   scene.ooms = first.ooms_;
-  const double fraction = FractionAt(schedule, settings, scene.request);
-  if (settings.capacity.has_value() && fraction < 1) {
-    const Bytes limit(
-        static_cast<uint64_t>(fraction * static_cast<double>(settings.capacity->value())));
-    const Bytes left = limit > scene.reserved ? limit - scene.reserved : Bytes();
-    scene.grantable = std::min(scene.grantable, left);
-  }
+  LimitGrantable(schedule, settings,
+                 settings.total.has_value() ? settings.total : settings.capacity, &scene);
   return scene;
 }
 

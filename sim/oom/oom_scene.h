@@ -29,6 +29,8 @@ struct OomScene {
   MemoryState at;         // when it is refused and what could be released has been
   Bytes reserved;         // sum of `at`
   Bytes device_free;
+  // The GPU's memory, if it is known: what a memory fraction is of.
+  std::optional<Bytes> total;
   // What the device could still grant: device_free, or less under a memory limit.
   Bytes grantable;
   uint64_t ooms = 0;  // in the whole run; the scene is the first, or the last recorded one

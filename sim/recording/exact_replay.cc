@@ -65,6 +65,17 @@ struct Recording {
   }
 };
 
+// Returns the GPU's memory, if the script limited PyTorch to a share of it and Python noted that.
+std::optional<Bytes> NotedMemory(const Schedule& schedule) {
+  for (const MemoryNote& note : schedule.device_trace().notes) {
+    const Bytes total(note.address.value());
+    if (note.kind == NoteKind::kFraction && total > Bytes() && total <= kMaxDeviceMemory) {
+      return total;
+    }
+  }
+  return std::nullopt;
+}
+
 // Returns the device's memory, which PyTorch's files do not contain. The size of a reservation
 // depends on it, and thereby whether a free block that can still grow is chosen over a larger one.
 // Reservations do not overlap and drivers place them next to each other, so the smallest distance
@@ -72,6 +83,7 @@ struct Recording {
 Bytes TotalMemory(const Schedule& schedule, const AllocatorConfig& config) {
   const std::optional<Bytes>& known = schedule.trace().total_memory;
   if (known.has_value()) return *known;
+  if (const std::optional<Bytes> noted = NotedMemory(schedule)) return *noted;
   if (!schedule.is_cold() || config.expandable_segments_reserve != ExpandableReserve()) {
     return SimulatedDevice::kUnlimitedTotal;
   }
@@ -175,6 +187,7 @@ ExactReplayResult ReplayAsRecorded(const Schedule& schedule, const AllocatorConf
                        {.check_invariants = options.check_invariants,
                         .intervention = options.stop_at_divergence ? &stop : options.intervention},
                        nullptr, &result.card);
+  result.card.total = NotedMemory(schedule);
   result.run = std::move(replay.run);
   result.statistics = replay.statistics;
   result.segments = std::move(replay.segments);

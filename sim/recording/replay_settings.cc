@@ -13,8 +13,8 @@ namespace memreplay {
 namespace {
 
 // Returns a sentence about the changes on the device with most of them; "" if there are none.
-std::string DescribeChanges(const Trace& trace, absl::Span<const uint32_t> start,
-                            const TorchProfile& profile) {
+std::string DescribeChanges(const Trace& trace, const TorchProfile& profile) {
+  const std::vector<uint32_t> start = SettingsAtStart(trace);
   std::vector<SettingsChange> changes;
   for (const DeviceTrace& device : trace.devices) {
     std::vector<SettingsChange> own = SettingsChanges(device, start);
@@ -26,8 +26,12 @@ std::string DescribeChanges(const Trace& trace, absl::Span<const uint32_t> start
   constexpr size_t kShown = 4;
   for (size_t i = 0; i < std::min(changes.size(), kShown); ++i) {
     const std::string_view conf = trace.strings[changes[i].text];
-    StrAppend(&text, i == 0 ? ": " : ", ", "at event ", changes[i].event, " to ",
-              conf.empty() ? "the defaults" : conf);
+    StrAppend(&text, i == 0 ? ": " : ", ", "at event ", changes[i].event, " to ");
+    if (changes[i].kind == EventKind::kFraction) {
+      StrAppend(&text, "a memory fraction of ", conf);
+      continue;
+    }
+    StrAppend(&text, conf.empty() ? "the defaults" : conf);
     AllocatorConfig ignored;
     if (!ParseAllocatorConf(conf, profile, &ignored).ok()) {
       StrAppend(&text, " (which PyTorch ", profile.release, " rejects)");
@@ -45,9 +49,6 @@ absl::StatusOr<AllocatorConfig> RecordedConfig(const Trace& trace, const TorchPr
     for (const uint32_t text : start) {
       // Of a text that PyTorch rejects it applies the beginning, too.
       ParseAllocatorConf(trace.strings[text], profile, &config, notes).IgnoreError();
-    }
-    if (std::string changes = DescribeChanges(trace, start, profile); !changes.empty()) {
-      notes->push_back(std::move(changes));
     }
     return config;
   }
@@ -132,6 +133,8 @@ absl::StatusOr<ReplaySettings> ResolveSettings(const Trace& trace, const Setting
     if (!recorded.ok()) recorded = AllocatorConfig();
   } else {
     settings.notes = std::move(recorded_notes);
+    std::string changes = DescribeChanges(trace, profile);
+    if (!changes.empty()) settings.notes.push_back(std::move(changes));
   }
   if (!config.ok()) return config.status();
   settings.config = *std::move(config);

@@ -42,6 +42,7 @@ struct ReplaySettings {
   AllocatorConfig config;
   AllocatorConfig recorded_config;  // when the file was recorded, as far as the file says
   std::optional<Bytes> capacity;    // absent: unlimited, or as recorded
+  std::optional<Bytes> total;       // what `fraction` is of; absent: the capacity
   bool unlimited = false;           // requested: the recorded GPU's limit is ignored
   AddressOrder order = AddressOrder::kChunksDownwards;  // of simulated devices
   std::optional<double> fraction;

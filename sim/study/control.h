@@ -25,7 +25,8 @@ constexpr AddressOrder OtherOrder(AddressOrder order) {
 
 // Returns `settings` on a device with the memory that PyTorch could get, if a request was refused
 // in the recording and neither a capacity nor an unlimited device is requested. That is what was in
-// use and free when memory ran out, else the maximum known to have been granted.
+// use and free when memory ran out, else the maximum known to have been granted. Unless one of
+// these is requested, memory fractions are of the recorded GPU's memory, if that is known.
 ReplaySettings OnRecordedGpu(const ReplaySettings& settings, const GpuLimits& card);
 
 }  // namespace memreplay

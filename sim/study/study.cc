@@ -114,6 +114,7 @@ absl::StatusOr<WhatIfResult> Study::Run(const ReplaySettings& settings, StartPol
   RunKey key = {settings.config,
                 settings.torch.profile,
                 settings.capacity,
+                settings.total,
                 settings.fraction,
                 settings.order,
                 policy,

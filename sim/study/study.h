@@ -96,6 +96,7 @@ class Study {
     AllocatorConfig config;
     const TorchProfile* profile;
     std::optional<Bytes> capacity;
+    std::optional<Bytes> total;
     std::optional<double> fraction;
     AddressOrder order;
     StartPolicy policy;

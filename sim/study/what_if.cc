@@ -16,6 +16,7 @@ SimulatedDevice::Options DeviceOptions(const Schedule& schedule, const ReplaySet
                                        const WhatIfOptions& what_if) {
   SimulatedDevice::Options options;
   options.capacity = settings.capacity;
+  options.total = settings.total;
   options.order = settings.order;
   options.explicit_completion = CompletesExplicitly(schedule) && !what_if.complete_at_once;
   return options;

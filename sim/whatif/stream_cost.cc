@@ -36,6 +36,7 @@ absl::StatusOr<StreamCost> CostOfStreams(const Schedule& schedule, const ReplayS
   ReplaySettings unlimited = settings;
   unlimited.as_recorded = false;
   unlimited.capacity.reset();
+  unlimited.total.reset();
   const auto peak = [&](Intervention* intervention) -> absl::StatusOr<Bytes> {
     WhatIfOptions options;
     options.run.intervention = intervention;

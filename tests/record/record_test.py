@@ -246,6 +246,21 @@ class RecordTest(Case):
                     self.holds(run, " ".join(["settings.py", *early, *([conf] if conf else [])]))
         self.same_left_alone(self.record("settings.py"), "settings.py")
 
+    def test_share_of_the_gpu_that_changes(self):
+        run = self.record("memory_share.py")
+        self.assertIn("set below what is reserved releases 0\nserved from the cache True\nreserved MiB then 48\n"
+                      "refused 3 and then\n", run.output)
+        notes = events.load(run.snapshot)["memreplay"]
+        (device,) = notes["devices"]
+        shares = [(notes["names"][name], address) for kind, name, address in zip(*(device[key] for key in (
+            "kind", "name", "address"))) if notes["kinds"][kind] == "memory_fraction"]
+        total = int(run.process["cards"][0]["capacity"])
+        self.assertEqual([(round(float(share) * total / (1 << 20)), of) for share, of in shares],
+                         [(total >> 20, total), (300, total), (600, total), (150, total), (total >> 20, total),
+                          (64, total)])
+        self.holds(run, "memory_share.py")
+        self.same_left_alone(run, "memory_share.py")
+
     def test_pinned_memory(self):
         """PyTorch's statistics of pinned memory are those of the model after every step, and so is the card's peak."""
         confs = ["", "", *([] if older_than("2.13") else [

@@ -133,7 +133,8 @@ class Grouper {
     }
     if (JustFreed(malloc) || WouldHaveServed(request, foreign_end, release_end)) return release_end;
     if (stacks_known) return foreign_end;
-    const bool driver_had_room = reserved_before_ + supply <= facts_.peak_reserved;
+    const bool driver_had_room =
+        !settings_.is_limited && reserved_before_ + supply <= facts_.peak_reserved;
     if (!failed && driver_had_room && !supplied_before && !settings_.releases_may_be_partial) {
       return release_end;
     }

@@ -38,6 +38,9 @@ struct SettingsFacts {
   // True if settings allow a malloc to release segments although the driver did not refuse (garbage
   // collection), or only some of them (max_split_size).
   bool releases_may_be_partial = false;
+  // True if the script limited PyTorch to a share of the GPU, so that mallocs may be refused at any
+  // size.
+  bool is_limited = false;
   // Blocks of this size or more do not serve smaller requests, nor requests that are much smaller
   // than the block.
   std::optional<Bytes> max_split_size;

@@ -91,16 +91,21 @@ void ScheduleBuilder::ReadSettings() {
     if (SetsLargeSegments(settings->conf)) facts_.large_page = Bytes();
   }
   const std::vector<uint32_t> start = SettingsAtStart(trace);
-  if (start.empty()) return;
-  facts_.settings = FactsOf(trace.strings[start.back()]);
+  if (!start.empty()) facts_.settings = FactsOf(trace.strings[start.back()]);
   for (const uint32_t text : start) {
     if (SetsLargeSegments(trace.strings[text])) facts_.large_page = Bytes();
   }
   changes_ = SettingsChanges(schedule_.device_trace(), start);
+  SettingsFacts current = facts_.settings;
   for (const SettingsChange& change : changes_) {
     const std::string_view text = trace.strings[change.text];
-    facts_.changes.emplace_back(change.event, FactsOf(text));
-    if (SetsLargeSegments(text)) facts_.large_page = Bytes();
+    const bool is_limited = change.kind == EventKind::kFraction || current.is_limited;
+    if (change.kind == EventKind::kSettings) {
+      current = FactsOf(text);
+      if (SetsLargeSegments(text)) facts_.large_page = Bytes();
+    }
+    current.is_limited = is_limited;
+    facts_.changes.emplace_back(change.event, current);
   }
 }
 
@@ -549,8 +554,11 @@ void ScheduleBuilder::EmitSettings(uint32_t recorded_begin) {
        ++next_change_) {
     const SettingsChange& change = changes_[next_change_];
     Event request;
-    request.kind = EventKind::kSettings;
-    request.set_restores_settings(change.is_restoring);
+    if (change.kind == EventKind::kFraction) {
+      request.set_fraction_of(change.fraction_of);
+    } else {
+      request.set_restores_settings(change.is_restoring);
+    }
     request.text_or_stack = change.text;
     Emit(request, kNoEvent, recorded_begin);
   }

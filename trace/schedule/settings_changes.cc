@@ -32,9 +32,18 @@ std::vector<uint32_t> SettingsAtStart(const Trace& trace) {
 std::vector<SettingsChange> SettingsChanges(const DeviceTrace& device,
                                             absl::Span<const uint32_t> start) {
   std::vector<SettingsChange> changes;
-  const std::vector<MemoryNote> notes = SettingsOf(device);
-  for (size_t i = start.size(); i < notes.size(); ++i) {
-    changes.push_back({notes[i].event, notes[i].name, notes[i].name == start.back()});
+  size_t texts = 0;
+  for (const MemoryNote& note : device.notes) {
+    if (note.kind == NoteKind::kFraction) {
+      changes.push_back({.kind = EventKind::kFraction,
+                         .event = note.event,
+                         .text = note.name,
+                         .fraction_of = Bytes(note.address.value())});
+    } else if (note.kind == NoteKind::kSettings && texts++ >= start.size()) {
+      changes.push_back({.event = note.event,
+                         .text = note.name,
+                         .is_restoring = !start.empty() && note.name == start.back()});
+    }
   }
   return changes;
 }

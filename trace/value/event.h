@@ -24,7 +24,7 @@ enum class EventKind : uint8_t {
   kEmptyCache,        // torch.cuda.empty_cache(); pool = that pool only, 0 = all
   kMark,              // text = label; mark(); does not concern memory
   kSettings,          // text = PYTORCH_CUDA_ALLOC_CONF string set at run time
-  kFraction,          // text = per-process memory fraction, as decimal text
+  kFraction,          // text = per-process memory fraction, as decimal text; fraction_of()
   kFailNext,          // fail_count() = number of next driver allocations that fail
   kPoolCreate,        // pool; MemPool(); pool_flags()
   kPoolForget,        // pool; no longer serves other pools' requests on out of memory
@@ -107,6 +107,10 @@ struct Event {
     Expect(EventKind::kOom);
     return Bytes(address.value());
   }
+  Bytes fraction_of() const {  // of a kFraction: the GPU's memory, as recorded; 0: unknown
+    Expect(EventKind::kFraction);
+    return Bytes(address.value());
+  }
   bool is_mark(MarkKind wanted) const {
     return kind == EventKind::kMark && size.value() == static_cast<uint64_t>(wanted);
   }
@@ -116,6 +120,10 @@ struct Event {
   void set_fail_count(uint64_t count) { SetNumber(EventKind::kFailNext, count); }
   void set_pool_flags(uint64_t flags) { SetNumber(EventKind::kPoolCreate, flags); }
   void set_restores_settings(bool yes) { SetNumber(EventKind::kSettings, yes ? 1 : 0); }
+  void set_fraction_of(Bytes total) {
+    kind = EventKind::kFraction;
+    address = Address(total.value());
+  }
   void set_oom(Bytes device_free) {
     kind = EventKind::kOom;
     address = Address(device_free.value());

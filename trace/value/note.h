@@ -32,13 +32,22 @@ enum class NoteKind : uint8_t {
   // The script set the allocator's settings; name = the text. The first note of a device has the
   // text that held before any change.
   kSettings,
+  // The script limited PyTorch to a share of the GPU; name = the share, address.value() = the GPU's
+  // memory in bytes.
+  kFraction,
 };
-inline constexpr size_t kNoteKinds = static_cast<size_t>(NoteKind::kSettings) + 1;
+inline constexpr size_t kNoteKinds = static_cast<size_t>(NoteKind::kFraction) + 1;
 
 // The names in files, by kind.
 inline constexpr std::array<std::string_view, kNoteKinds> kNoteNames = {
-    "forward", "evaluation", "module",          "backward", "optimizer", "end",  "parameter",
-    "buffer",  "gradient",   "optimizer_state", "input",    "output",    "loss", "settings"};
+    "forward", "evaluation", "module", "backward", "optimizer",
+    "end",     "parameter",  "buffer", "gradient", "optimizer_state",
+    "input",   "output",     "loss",   "settings", "memory_fraction"};
+
+// Returns whether the note is about the allocator, not about what the script does.
+constexpr bool IsOfAllocator(NoteKind kind) {
+  return kind == NoteKind::kSettings || kind == NoteKind::kFraction;
+}
 
 inline std::optional<NoteKind> NoteKindFromName(std::string_view name) {
   for (size_t i = 0; i < kNoteKinds; ++i) {
@@ -52,7 +61,7 @@ struct MemoryNote {
   NoteKind kind = NoteKind::kEnd;
   uint32_t name = 0;   // StringTable
   uint64_t event = 0;  // the note precedes this position in DeviceTrace::events
-  Address address;     // of a storage; null for spans
+  Address address;     // of a storage; null for spans and settings
   friend bool operator==(const MemoryNote&, const MemoryNote&) = default;
 };
 

@@ -49,6 +49,13 @@ AllocatorConfig Collecting() {
   return config;
 }
 
+AllocatorConfig CollectingLater() {
+  AllocatorConfig config;
+  config.garbage_collection_threshold = 0.5;
+  config.conf = "garbage_collection_threshold:0.5";
+  return config;
+}
+
 AllocatorConfig Divisions() {
   AllocatorConfig config;
   config.roundup_power2_divisions.fill(4);
@@ -347,6 +354,20 @@ INSTANTIATE_TEST_SUITE_P(
               .empty_caches = true,
               .stacks = false,
               .changes = {"max_split_size_mb:20", "roundup_power2_divisions:4", ""}},
+             10},
+        Case{"memory_fraction_changes",
+             {.requests = 1500,
+              .config = CollectingLater(),
+              .capacity = GiB(2),
+              .streams = 2,
+              .changes = {"0.4", "0.1", "0.6", "0.2", "1"}},
+             10},
+        Case{"memory_fraction_changes_without_stacks",
+             {.requests = 1500,
+              .capacity = GiB(2),
+              .empty_caches = true,
+              .stacks = false,
+              .changes = {"0.4", "0.1", "0.6", "0.2", "1"}},
              10},
         Case{"oldest", {.torch = "2.0", .streams = 2, .late_frees = true, .empty_caches = true}},
         Case{"expandable_without_stacks",

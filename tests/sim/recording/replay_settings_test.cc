@@ -84,6 +84,28 @@ TEST(ResolveSettings, NotedChangesSayWhatTheRecordingBeganWith) {
   EXPECT_TRUE(changes[1].is_restoring);
 }
 
+TEST(ResolveSettings, ANotedMemoryFractionIsAChangeAmongTheTexts) {
+  Trace trace = Recording();
+  AddNote(trace, 0, "");
+  AddNote(trace, 4, "0.5");
+  trace.devices[0].notes.back().kind = NoteKind::kFraction;
+  trace.devices[0].notes.back().address = Address(GiB(8).value());
+  AddNote(trace, 7, "");
+  const auto settings = ResolveSettings(trace, {});
+  ASSERT_TRUE(settings.ok()) << settings.status();
+  ASSERT_EQ(settings->notes.size(), 1u);
+  EXPECT_EQ(settings->notes[0],
+            "the script changed the allocator's settings 2 times: at event 4 to a memory fraction "
+            "of 0.5, at event 7 to the defaults");
+  const std::vector<SettingsChange> changes =
+      SettingsChanges(trace.devices[0], SettingsAtStart(trace));
+  ASSERT_EQ(changes.size(), 2u);
+  EXPECT_EQ(changes[0].kind, EventKind::kFraction);
+  EXPECT_EQ(changes[0].fraction_of, GiB(8));
+  EXPECT_EQ(changes[1].kind, EventKind::kSettings);
+  EXPECT_TRUE(changes[1].is_restoring);
+}
+
 TEST(ResolveSettings, TheReleaseIsTheOneThatTheFileSays) {
   for (const bool is_program : {false, true}) {
     Trace trace = is_program ? Program("") : Recording();

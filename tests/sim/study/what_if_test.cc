@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "sim/recording/sampled_replay.h"
+#include "sim/study/control.h"
 
 namespace memreplay {
 namespace {
@@ -165,6 +166,36 @@ TEST(ReplayWhatIf, ChangesOfSettingsStayAndRestoringOnesGoBackToTheAskedSettings
     if (event.kind == EventKind::kAlloc) blocks.push_back(event.block_size);
   }
   EXPECT_EQ(blocks, (std::vector<Bytes>{MiB(6), MiB(5) + Bytes(512), MiB(6)}));
+}
+
+TEST(ReplayWhatIf, AMemoryFractionIsOfTheRecordedGpuUnlessAnotherIsAskedFor) {
+  auto trace = std::make_shared<Trace>();
+  trace->streams = {StreamHandle(0)};
+  DeviceTrace& device = trace->devices.emplace_back();
+  for (uint64_t i = 0; i < 3; ++i) {
+    const uint64_t address = kBase + i * (20 << 20);
+    device.events.push_back(Make(EventKind::kSegmentAlloc, address, 20 << 20));
+    device.events.push_back(Make(EventKind::kAlloc, address, 20 << 20));
+  }
+  device.notes.push_back({NoteKind::kFraction, 0, 4, Address(MiB(100).value())});
+  GpuLimits card;
+  card.total = MiB(100);
+  const auto ooms = [&](std::string_view fraction, const SettingsRequest& request) {
+    device.notes.back().name = trace->strings.Intern(fraction);
+    const ReplaySettings settings = OnRecordedGpu(Settings(*trace, request), card);
+    const auto result = ReplayWhatIf(Schedule::Build(trace, 0), settings);
+    EXPECT_TRUE(result.ok()) << result.status();
+    return result->run.ooms;
+  };
+  EXPECT_EQ(ooms("0.6", {}), 0u);
+  EXPECT_EQ(ooms("0.5", {}), 1u);
+  EXPECT_EQ(ooms("0.3", {}), 1u);  // below what is in use
+  SettingsRequest larger;
+  larger.capacity = MiB(120);
+  EXPECT_EQ(ooms("0.5", larger), 0u);
+  SettingsRequest unlimited;
+  unlimited.unlimited = true;
+  EXPECT_EQ(ooms("0.5", unlimited), 0u);
 }
 
 TEST(ReplayWhatIf, SamplesFragmentationWhereReservedPeaks) {

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/numbers.h"
 #include "sim/device/simulated_device.h"
 #include "sim/model/caching_allocator.h"
 #include "sim/model/observer.h"
@@ -38,9 +39,7 @@ class Program {
   Program(const Made& made, Trace& trace)
       : made_(made),
         random_(made.seed),
-        device_({.capacity = made.capacity,
-                 .unlimited_total = SimulatedDevice::kUnlimitedTotal,
-                 .explicit_completion = true}),
+        device_({.capacity = made.capacity, .explicit_completion = true}),
         allocator_(ProfileOf(made), made.config, device_, Options(trace)),
         trace_(trace),
         recorder_(trace.devices[0].events.kept(), made.event_pools) {}
@@ -137,7 +136,14 @@ class Program {
     note.event = trace_.devices[0].events.size();
     if (request > 0) {
       const std::string& text = made_.changes[request / distance - 1];
-      (void)allocator_.ApplySettings(text);
+      if (double share = 0; absl::SimpleAtod(text, &share)) {
+        (void)allocator_.SetMemoryFraction(share);
+        note.kind = NoteKind::kFraction;
+        note.address = Address(made_.capacity.value());
+        trace_.total_memory.reset();
+      } else {
+        (void)allocator_.ApplySettings(text);
+      }
       note.name = trace_.strings.Intern(text);
     } else {
       note.name = trace_.strings.Intern(made_.config.conf);

@@ -32,7 +32,8 @@ struct Made {
   bool event_pools = true;     // events name their pools, as from 2.13 on
   Bytes largest = MiB(64);     // requests are log-uniform up to this
   bool few_sizes = false;      // many blocks of equal sizes
-  // Settings that the script sets on the way, at equal distances, and that Python notes.
+  // Settings, or as numbers shares of the GPU, that the script sets on the way, at equal distances,
+  // and that Python notes. A trace with shares does not say the GPU's memory elsewhere.
   std::vector<std::string> changes = {};
 };
 

@@ -601,7 +601,8 @@ absl::Status SnapshotAssembly::TakeNotesOfDevice(Value* slot, Value holder,
                              numbers[kNames])));
     }
     // An address may have another meaning in the trace than before it.
-    if (numbers[kAddresses] != 0 && last < begin) continue;
+    if (numbers[kAddresses] != 0 && last < begin && !IsOfAllocator(*kinds[numbers[kKinds]]))
+      continue;
     notes.push_back(
         {*kinds[numbers[kKinds]], names[numbers[kNames]], event, Address(numbers[kAddresses])});
   }

@@ -286,6 +286,25 @@ TEST(TorchSnapshotReader, NotesBeforeALostHeadKeepPhasesAndForgetAddresses) {
                                {NoteKind::kEnd, kNoText, 4, Address()}}));
 }
 
+TEST(TorchSnapshotReader, AMemoryFractionOfBeforeALostHeadIsKept) {
+  Py sample = SampleSnapshot(Release::k210);
+  Py limit = Py::Dict({{"device", 0},
+                       {"end", 103},
+                       {"kind", Py::List({0})},
+                       {"place", Py::List({7})},
+                       {"name", Py::List({0})},
+                       {"address", Py::List({int64_t{1} << 34})}});
+  sample["memreplay"] = Py::Dict({{"version", 1},
+                                  {"kinds", Py::List({"memory_fraction"})},
+                                  {"names", Py::List({"0.25"})},
+                                  {"devices", Py::List({std::move(limit)})}});
+  const absl::StatusOr<Trace> trace = Read(PythonPickle(sample));
+  ASSERT_TRUE(trace.ok()) << trace.status();
+  EXPECT_EQ(trace->devices[0].notes,
+            (std::vector<MemoryNote>{{NoteKind::kFraction, *trace->strings.Find("0.25"), 0,
+                                      Address(uint64_t{1} << 34)}}));
+}
+
 TEST(TorchSnapshotReader, NotesThatDoNotFitAreLeftOut) {
   for (const Py& notes :
        {SampleNotes(Py::List({1, 0, 2, 3}), 3), SampleNotes(Py::List({0, 1, 2, 4}), 3),
