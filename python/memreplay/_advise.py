@@ -35,6 +35,6 @@ def advise(*words: Union[str, Mapping[Union[Recording, Source], Union[int, str]]
     script = [each for each in words if isinstance(each, str)]
     if bool(recordings) == bool(script):
         raise TypeError("advise(): expected a script with its arguments or recordings with their values")
-    named = [f"{recording.path}={value}" for recording, value in recordings]
+    named = [f"{recording._word}={value}" for recording, value in recordings]
     done = run([*flags_of_all, *named] if named else [*flags_of_all, "--", *script])
     return Answer.parse(done.stdout, done.returncode == 0)

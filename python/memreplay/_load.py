@@ -25,7 +25,7 @@ from typing import (
 )
 
 from memreplay._answer import Answer, frame
-from memreplay._program import Error, needed, run
+from memreplay._program import Error, as_file, as_recording, needed, run
 
 
 class Readable(Protocol):
@@ -80,6 +80,7 @@ class Recording:
     def __init__(self, path: Union[str, "os.PathLike[str]"], name: Optional[str] = None) -> None:
         self.path = pathlib.Path(path)
         self.name = name or str(path)
+        self._word = as_file(str(self.path))
         self.timeout: Optional[float] = None  # seconds that each question may take
 
     def __repr__(self) -> str:
@@ -89,11 +90,11 @@ class Recording:
         try:
             return run(words, self.timeout)
         except Error as error:  # the name of a temporary file means nothing to its user
-            raise type(error)(str(error).replace(str(self.path), self.name)) from None
+            raise type(error)(str(error).replace(self._word, self.name)) from None
 
     def _ask(self, command: str, others: Sequence[str] = (), **flags: Any) -> Answer:
         try:
-            done = self._run([command, str(self.path), *others, "--json", *_flags(**flags)])
+            done = self._run([command, self._word, *others, "--json", *_flags(**flags)])
         except Error as error:
             unknown = re.search(r"unknown flag --([\w-]+)", str(error))
             if unknown is None:
@@ -105,7 +106,7 @@ class Recording:
             kept["conf"] = flags.get("conf")
         answer_page = None if command == "diff" else lambda: self._page(kept)
         answer = Answer.parse(done.stdout, done.returncode == 0, answer_page)
-        if self.name != str(self.path):
+        if self.name != self._word:
             answer._data["file"] = self.name
         return answer
 
@@ -152,6 +153,7 @@ class Recording:
         >>> answer.is_good, answer.advice.rows[0].change
         (True, 'PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True')
         """
+        as_recording(str(self.path))
         return self._ask("advise", card=card, torch=torch, **flags)
 
     def fit(self, *, conf: Union[Conf, Iterable[Conf], None] = None, torch: Optional[str] = None,
@@ -169,7 +171,7 @@ class Recording:
         loaded = load(other)
         if isinstance(loaded, list):
             raise TypeError(f"diff(): expected one recording, found a directory of {len(loaded)}")
-        return self._ask("diff", [str(loaded.path)], top=top)
+        return self._ask("diff", [loaded._word], top=top)
 
     def page(self, **flags: Any) -> str:
         """Returns the interactive page as HTML; flags as for report()."""
@@ -178,7 +180,7 @@ class Recording:
         return self._page(flags)
 
     def _page(self, flags: Dict[str, Any]) -> str:
-        return self._run(["report", str(self.path), "-o", "-", *_flags(**flags)]).stdout.decode("utf-8")
+        return self._run(["report", self._word, "-o", "-", *_flags(**flags)]).stdout.decode("utf-8")
 
     def _repr_html_(self) -> str:
         return frame(self.page())

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 from typing import Any, List, Optional, Sequence
 
-from memreplay._program import Error, run
+from memreplay._load import _flags
+from memreplay._program import Error, as_file, as_recording, printable, run
 
 _HELP = """usage: memreplay mcp
 
@@ -27,15 +28,11 @@ inspect for what the file contains. Sizes are text such as "16GiB", GPUs are nam
 an answer was measured or simulated."""
 
 
-def _path(file: str) -> str:
-    """Returns a file's name so that the binary takes it for one, even if it begins like a flag."""
-    return f"./{file}" if file.startswith("-") else file
-
-
-def _words(command: str, file: str, **flags: Any) -> List[str]:
-    given = [f"--{name}={one}" for name, found in flags.items()
-             for one in (found if isinstance(found, list) else [found]) if one is not None]
-    return [command, _path(file), *given]
+def _name(command: str, file: str) -> str:
+    """Returns the word by which a command reads a file. Errors: Error for a pipe or a device, which may never end."""
+    if os.path.exists(file) and not (os.path.isfile(file) or os.path.isdir(file)):
+        raise Error(f"{command}: {printable(file)}: expected a file, found a pipe or a device")
+    return as_recording(file) if command == "advise" else as_file(file)
 
 
 def server() -> Any:
@@ -49,10 +46,11 @@ def server() -> Any:
     served = MCPServer("memreplay", instructions=_INSTRUCTIONS,
                        version=run(["--version"]).stdout.decode().split()[-1], log_level="ERROR")
 
-    def answer(words: Sequence[str], text: Optional[str] = None) -> str:
+    def answer(command: str, file: Optional[str], text: str = "", **flags: Any) -> str:
+        """Asks about a file or, without one, about a text."""
         try:
-            return run(words, input=None if text is None else text.encode("utf-8", "replace")) \
-                .stdout.decode("utf-8", "replace")
+            words = [command, "-" if file is None else _name(command, file), *_flags(**flags)]
+            return run(words, input=text.encode("utf-8", "replace")).stdout.decode("utf-8", "replace")
         except Error as error:
             raise ToolError(str(error)) from None
 
@@ -62,7 +60,7 @@ def server() -> Any:
         file: path of a PyTorch memory snapshot, an allocation log or a schedule. deep: also how memory changed over
         time, what held it (parameters, gradients, optimizer state, activations) and whether a step leaks.
         """
-        return answer([*_words("inspect", file), *(["--deep"] if deep else [])])
+        return answer("inspect", file, deep=deep)
 
     def oom(file: str, capacity: Optional[str] = None, conf: Optional[str] = None) -> str:
         """Explains why GPU memory ran out in a recording, what pinned its free parts, and what would have helped.
@@ -70,16 +68,15 @@ def server() -> Any:
         file: path of the snapshot. capacity: ask about a GPU of this memory instead, such as "16GiB" or "rtx-4090".
         conf: PYTORCH_CUDA_ALLOC_CONF to replay under.
         """
-        return answer(_words("oom", file, capacity=capacity, conf=conf))
+        return answer("oom", file, capacity=capacity, conf=conf)
 
     def explain(log: str) -> str:
         """Explains an out-of-memory error from its text: what ran out, why, and what to do. No recording is needed.
 
         log: the error text, with its traceback and log lines if there are any, or the path of a log file.
         """
-        if len(log) < 4096 and "\n" not in log and os.path.isfile(log):
-            return answer(["explain", _path(log)])
-        return answer(["explain", "-"], log)
+        is_name = os.path.exists(log) and not os.path.isdir(log)
+        return answer("explain", log) if is_name else answer("explain", None, log)
 
     def sweep(file: str, conf: Optional[List[str]] = None, capacity: Optional[str] = None) -> str:
         """Ranks PYTORCH_CUDA_ALLOC_CONF settings for a recording by replaying it under each, and prints lines to paste.
@@ -87,7 +84,7 @@ def server() -> Any:
         file: path of the snapshot. conf: only these settings, such as ["expandable_segments:True"]; without it the
         settings are searched. capacity: memory of the GPU, such as "16GiB" or "rtx-4090".
         """
-        return answer(_words("sweep", file, conf=conf, capacity=capacity))
+        return answer("sweep", file, conf=conf, capacity=capacity)
 
     def advise(file: str, card: Optional[str] = None) -> str:
         """Reports which change of the script would make a recording fit a GPU, or lower its peak.
@@ -96,7 +93,7 @@ def server() -> Any:
 
         file: path of the snapshot. card: the GPU that it should fit, such as "rtx-4070".
         """
-        return answer(_words("advise", file, card=card))
+        return answer("advise", file, card=card)
 
     for tool in (inspect, oom, explain, sweep, advise):
         served.add_tool(tool)

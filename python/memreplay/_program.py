@@ -68,12 +68,28 @@ def program() -> str:
     raise Error("the binary memreplay is not installed next to this package; pip install --force-reinstall memreplay")
 
 
+def as_file(name: str) -> str:
+    """Returns a file's name so that the binary takes it for one: not for a flag, standard input, a model or `script`.
+
+    >>> as_file("--help"), as_file("script"), as_file("rank0.pickle")
+    ('./--help', './script', 'rank0.pickle')
+    """
+    return f"./{name}" if name.startswith("-") or not {".", "/"} & set(name) else name
+
+
+def as_recording(name: str) -> str:
+    """Returns as_file() of what `advise` shall read. Errors: Error for a script, which it would run."""
+    if name.endswith(".py"):
+        raise Error(f"advise: expected a recording, found a script: {name}")
+    return as_file(name)
+
+
 def run(args: Sequence[str], timeout: Optional[float] = None,
         input: Optional[bytes] = None) -> "subprocess.CompletedProcess[bytes]":
     """Runs the binary for at most `timeout` seconds, with `input` as its standard input.
 
-    Errors: Error, with the binary's message, unless it answered (status 0, or 1: a bad answer); Unanswered if it was
-    killed or took longer.
+    Errors: Error, with the binary's message, unless it answered (status 0, or 1: a bad answer), or because it cannot be
+    started with these words; Unanswered if it was killed or took longer.
     """
     try:
         # Without input, the standard input is closed, not the caller's.
@@ -81,6 +97,8 @@ def run(args: Sequence[str], timeout: Optional[float] = None,
                               timeout=timeout, input=input or b"")
     except subprocess.TimeoutExpired:
         raise Unanswered(f"{args[0]}: took longer than {timeout:g} s") from None
+    except (OSError, ValueError) as error:  # too many words, or one with a null byte
+        raise Error(f"{args[0]}: memreplay cannot be started: {error}") from None
     if done.returncode in (0, 1):
         return done
     if done.returncode < 0:

@@ -8,7 +8,7 @@ import sys
 from typing import List, Union
 
 from memreplay._load import Recording
-from memreplay._program import Error, run
+from memreplay._program import Error, as_file, run
 
 _REMEDIES = 3
 
@@ -40,7 +40,7 @@ def report_oom(snapshot: Union[str, "os.PathLike[str]"]) -> None:
     try:
         lines = _diagnosis(snapshot)
         page = snapshot.with_suffix(".html")
-        run(["report", str(snapshot), "-o", str(page)])
+        run(["report", as_file(str(snapshot)), "-o", str(page)])
         lines.append(f"  snapshot {snapshot}, page {page}")
     except (Error, OSError) as error:
         lines = [f"{snapshot} was written, but could not be explained: {error}"]

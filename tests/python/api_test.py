@@ -5,6 +5,7 @@ import html
 import importlib.util
 import io
 import json
+import os
 import pathlib
 import pickle
 import subprocess
@@ -51,6 +52,29 @@ class Sources(unittest.TestCase):
         self.assertEqual(recording.name, TRAINING)
         self.assertEqual(recording.replay().file, TRAINING)
         self.assertIs(memreplay.load(recording), recording)
+
+    def test_a_name_is_a_file_whatever_it_looks_like(self):
+        before = os.getcwd()
+        with tempfile.TemporaryDirectory() as folder:
+            try:
+                os.chdir(folder)
+                for name in ("--help", "-", "script", "nanogpt", "two\nlines"):
+                    pathlib.Path(name).write_bytes(self.data)
+                    answer = memreplay.load(name).replay()
+                    self.assertEqual((answer.file, answer.only_device.peak_reserved_bytes), (name, self.peak))
+                    self.assertEqual(memreplay.load(TRAINING).diff(name).command, "diff")
+                    self.assertEqual(memreplay.load(name).sweep(conf="").command, "sweep")
+                    self.assertIn("<html", memreplay.load(name).page()[:200])
+                    with self.assertRaisesRegex(memreplay.Error, f"{name[:3]}.*: has no data for device 7"):
+                        memreplay.load(name).replay(device=7)
+                pathlib.Path("run.py").write_text("open('proof', 'w')", encoding="utf-8")
+                with self.assertRaisesRegex(memreplay.Error, "expected a recording, found a script: run.py"):
+                    memreplay.load("run.py").advise(card="rtx-4090")
+                self.assertFalse(os.path.exists("proof"))
+                with self.assertRaisesRegex(memreplay.Error, "replay: memreplay cannot be started: "):
+                    memreplay.load("script").replay(conf="a\0b")
+            finally:
+                os.chdir(before)
 
     def test_a_temporary_file_goes_away_with_its_recording(self):
         recording = memreplay.load(self.data)

@@ -3,8 +3,10 @@
 import asyncio
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
+import tempfile
 import unittest
 
 import memreplay
@@ -28,11 +30,11 @@ def printed(*words, **more):
 
 @unittest.skipUnless(ClientSession, "the package mcp is not installed here")
 class Mcp(unittest.TestCase):
-    def ask(self, *calls):
+    def ask(self, *calls, folder=None):
         """Returns the tools that the server offers, and its answers to calls (tool, arguments)."""
         async def session():
             server = StdioServerParameters(command=sys.executable, args=["-m", "memreplay", "mcp"],
-                                           env=dict(os.environ))
+                                           env=dict(os.environ), cwd=folder)
             async with stdio_client(server) as streams, ClientSession(*streams) as client:
                 await client.initialize()
                 tools = (await client.list_tools()).tools
@@ -70,6 +72,31 @@ class Mcp(unittest.TestCase):
         self.assertTrue(all(answer.is_error for answer in answers), answers)
         for answer, words in zip(answers, ("/nowhere", "./--help", "much", "memory", "file")):
             self.assertIn(words, answer.content[0].text)
+
+    def test_a_name_is_a_file_whatever_it_looks_like(self):
+        """Checks names that are flags, models, subcommands, standard input or a script, or that break a line."""
+        names = ("--help", "-", "script", "nanogpt", "two\nlines", "a b=?", "umlaut\u00e4")
+        with tempfile.TemporaryDirectory() as folder:
+            for name in (*names, "train.py"):
+                shutil.copy(SERVING, os.path.join(folder, name))
+            ran = os.path.join(folder, "ran.py")
+            pathlib.Path(ran).write_text(f"open({ran + '.proof'!r}, 'w')\n", encoding="utf-8")
+            shutil.copy(ROOT / "tests/data/messages/forms.txt", os.path.join(folder, "a log\nof two lines"))
+            os.mkfifo(os.path.join(folder, "pipe"))
+            calls = [(tool, {"file": name}) for name in names for tool in ("inspect", "oom", "sweep", "advise")]
+            wrong = [("advise", {"file": "train.py"}), ("advise", {"file": ran}),
+                     ("advise", {"file": ran, "card": "rtx-4090"}), ("inspect", {"file": "pipe"}),
+                     ("explain", {"log": "pipe"}), ("inspect", {"file": "a\0b"}), ("sweep", {"file": "/dev/zero"}),
+                     ("oom", {"file": "script", "conf": "a\0b"})]
+            _, answers = self.ask(*calls, ("explain", {"log": "a log\nof two lines"}), *wrong, folder=folder)
+            self.assertFalse(os.path.exists(ran + ".proof"))
+        for call, answer in zip(calls, answers):
+            self.assertFalse(answer.is_error, (call, answer))
+            self.assertIn("device 0", answer.content[0].text, call)
+        self.assertEqual(answers[len(calls)].content[0].text.splitlines()[1:],
+                         printed("explain", str(ROOT / "tests/data/messages/forms.txt")).splitlines()[1:])
+        for call, answer in zip(wrong, answers[len(calls) + 1:]):
+            self.assertTrue(answer.is_error, call)
 
 
 class Command(unittest.TestCase):
