@@ -1,10 +1,12 @@
 """Fails if docs/invariants.md, which lists every check that ends the process and says why no input reaches it, is not
-complete or names a check that is gone."""
+complete or names a check that is gone. So are the places where Python ends a process: its own, the user's, another."""
+import ast
 import pathlib
 import re
 import sys
 
 FOLDERS = ("proto", "hardware", "trace", "synth", "sim", "report", "browser", "cuda", "record", "cli")
+PYTHON = ("python/memreplay", "record/process")
 PAGE = pathlib.Path("docs/invariants.md")
 ENDS = re.compile(r"\bMEMREPLAY_CHECK\(|\bstd::abort\(|\babort\(\)|\bassert\(|\bstd::terminate\(|"
                   r"\bstd::unreachable\(|__builtin_unreachable\(|"
@@ -16,6 +18,9 @@ ENDS = re.compile(r"\bMEMREPLAY_CHECK\(|\bstd::abort\(|\babort\(\)|\bassert\(|\b
                   r"resize_file|space|status|temp_directory_path)\(")
 # The functions of the file system report an error in their last argument, or throw it.
 REPORTS = re.compile(r"\b\*?(?:error|failed|ignored|missing)$")
+# Of Python: functions of os, sys and signal, and what is raised or called without one of them.
+ENDING = re.compile(r"(?:(?:os|sys|signal)\.)?(?:_exit|abort|exec[lv]p?e?|exit|kill|killpg|pthread_kill|raise_signal)|"
+                    r"quit|(?:builtins\.)?(?:SystemExit|KeyboardInterrupt)")
 TEXT = re.compile(r'"((?:[^"\\]|\\.)*)"')
 
 
@@ -45,9 +50,26 @@ def checks(path):
         yield said[-1] if said else " ".join((found.group() + inside).split()) + closing
 
 
+def endings(path):
+    """Yields the places of a Python file that end a process, or hold a function that does, each by its code."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    called = {id(node.func): node for node in ast.walk(tree) if isinstance(node, ast.Call)}
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.Name, ast.Attribute)) and ENDING.fullmatch(ast.unparse(node)):
+            if isinstance(node, ast.Name) and id(node) not in called:
+                continue  # a variable of that name, or a kind of exception that is looked at
+            yield ast.unparse(called.get(id(node), node))
+        elif isinstance(node, ast.Raise) and node.exc and ENDING.fullmatch(ast.unparse(node.exc)):
+            yield ast.unparse(node)
+        elif isinstance(node, ast.ImportFrom) and any(ENDING.fullmatch(f"os.{name.name}") for name in node.names):
+            yield ast.unparse(node)
+
+
 def main():
     there = {(str(path), said) for folder in FOLDERS for path in pathlib.Path(folder).rglob("*")
              if path.suffix in (".cc", ".h") for said in checks(path)}
+    there |= {(str(path), said) for folder in PYTHON for path in pathlib.Path(folder).rglob("*.py")
+              if not path.is_symlink() for said in endings(path)}
     rows = [[cell.strip() for cell in line.strip("|\n").split("|")]
             for line in PAGE.read_text(encoding="utf-8").splitlines()
             if line.startswith("| `")]
