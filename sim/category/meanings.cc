@@ -518,6 +518,18 @@ class Finder {
     return next_backward_[span];
   }
 
+  // Returns whether what is made after an allocation has another stack or is in another module, as
+  // after a product's result; workspaces, which stay or are freed at once, do not count. A copy of
+  // its weight is made before the result.
+  bool IsLastOfItsCall(AllocationId id) const {
+    for (AllocationId next = id + 1; next < lives_.size(); ++next) {
+      const Life& life = LifeOf(next);
+      if (!IsMade(next) || IsBlasWorkspace(life.size) || life.end <= life.begin + 2) continue;
+      return life.stack != LifeOf(id).stack || found_.of[next].module != found_.of[id].module;
+    }
+    return true;
+  }
+
   void SettleOne(AllocationId id, const Life& life, size_t span) {
     const StackRole& role = roles_[life.stack];
     const PhaseSpan& phase = found_.phases[span];
@@ -537,7 +549,8 @@ class Finder {
       Say(id, Category::kOptimizerState, Evidence::kStack);
       return;
     }
-    const bool is_half_of_parameter = parameter_sizes_.contains(2 * life.size.value());
+    const bool is_copy =
+        role.is_linear && parameter_sizes_.contains(2 * life.size.value()) && !IsLastOfItsCall(id);
     switch (phase.phase) {
       case Phase::kForward: {
         const size_t backward = NextBackward(span);
@@ -549,7 +562,7 @@ class Finder {
           Say(id, Category::kCache, Evidence::kStack);
         } else if (role.is_loss && is_kept) {
           Say(id, Category::kLogits, Evidence::kStack);
-        } else if (role.is_linear && is_half_of_parameter && is_kept) {
+        } else if (is_copy && is_kept) {
           Say(id, Category::kCopy, Evidence::kSize);
         } else if (is_kept && role.phase == StackPhase::kNone && !found_.is_noted) {
           Say(id, Category::kUnknown, Evidence::kNone);
@@ -577,7 +590,7 @@ class Finder {
       case Phase::kEvaluation:
         if (role.is_cache) {
           Say(id, Category::kCache, Evidence::kStack);
-        } else if (role.is_linear && is_half_of_parameter && outlives) {
+        } else if (is_copy && outlives) {
           Say(id, Category::kCopy, Evidence::kSize);
         } else if (!outlives) {
           Say(id, Category::kTemporary, Evidence::kLifetime);

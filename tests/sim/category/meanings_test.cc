@@ -70,15 +70,17 @@ Recording TrainingStep() {
   recording.Stack(stacks.forward).Alloc(3 * kAt, 10'000);  // 2: saved
   recording.Alloc(4 * kAt, 700).Free(4 * kAt, 700);        // 3: temporary
   recording.Stack(stacks.linear).Alloc(5 * kAt, 2048);     // 4: a copy in 16 bits
-  recording.Stack(kNoStack).Alloc(6 * kAt, 9000);          // 5: gradient of an activation
-  recording.Free(3 * kAt, 10'000).Alloc(7 * kAt, 4096);    // 6: gradient
-  recording.Free(6 * kAt, 9000).Free(5 * kAt, 2048);
-  recording.Stack(stacks.state).Alloc(8 * kAt, 4096);                       // 7: state
-  recording.Alloc(9 * kAt, 4096);                                           // 8: state
-  recording.Stack(stacks.step).Alloc(10 * kAt, 4096).Free(10 * kAt, 4096);  // 9: temporary
+  recording.Alloc(15 * kAt, 2048);                         // 5: the product, of the same size
+  recording.Alloc(16 * kAt, 64).Free(16 * kAt, 64);        // 6: its workspace
+  recording.Stack(kNoStack).Alloc(6 * kAt, 9000);          // 7: gradient of an activation
+  recording.Free(3 * kAt, 10'000).Alloc(7 * kAt, 4096);    // 8: gradient
+  recording.Free(6 * kAt, 9000).Free(5 * kAt, 2048).Free(15 * kAt, 2048);
+  recording.Stack(stacks.state).Alloc(8 * kAt, 4096);                       // 9: state
+  recording.Alloc(9 * kAt, 4096);                                           // 10: state
+  recording.Stack(stacks.step).Alloc(10 * kAt, 4096).Free(10 * kAt, 4096);  // 11: temporary
   recording.Free(7 * kAt, 4096).Free(2 * kAt, 600);
-  recording.Stack(stacks.evaluation).Alloc(11 * kAt, 5000);  // 10: temporary of an evaluation
-  recording.Alloc(12 * kAt, 5000).Free(11 * kAt, 5000).Free(12 * kAt, 5000);  // 11
+  recording.Stack(stacks.evaluation).Alloc(11 * kAt, 5000);  // 12: temporary of an evaluation
+  recording.Alloc(12 * kAt, 5000).Free(11 * kAt, 5000).Free(12 * kAt, 5000);  // 13
   return recording;
 }
 
@@ -90,7 +92,8 @@ TEST(Meanings, AreInferredFromStacksLifetimesAndSizes) {
       Words(meanings),
       ElementsAre("parameter by stack in load 1", "input by lifetime in other 1",
                   "activation by lifetime in forward 1", "temporary by lifetime in forward 1",
-                  "copy by size in forward 1", "temporary by lifetime in backward 1",
+                  "copy by size in forward 1", "activation by lifetime in forward 1",
+                  "temporary by lifetime in forward 1", "temporary by lifetime in backward 1",
                   "gradient by size in backward 1", "optimizer_state by stack in optimizer 1",
                   "optimizer_state by stack in optimizer 1", "temporary by lifetime in optimizer 1",
                   "temporary by lifetime in evaluation 2",
@@ -160,21 +163,22 @@ TEST(Meanings, AreToldByNotes) {
   Trace& trace = recording.trace();
   const auto text = [&](std::string_view name) { return trace.strings.Intern(name); };
   constexpr uint64_t kAt = 1 << 20;
-  // Events: 0 alloc 0, 1 alloc 1, 2 alloc 2, 3-5 temporary, 6 copy, 7 alloc 5 ...
+  // Events: 0 alloc 0, 1 alloc 1, 2 alloc 2, 3-5 temporary, 6 copy, 7 product, 8-10 workspace, 11
+  // alloc 7 ...
   trace.devices[0].notes = {
       {NoteKind::kForward, text("Net"), 2, Address()},
       {NoteKind::kParameter, text("h.0.weight"), 2, Address(kAt)},
       {NoteKind::kInput, 0, 2, Address(2 * kAt)},
       {NoteKind::kModule, text("h.0"), 3, Address()},
       {NoteKind::kEnd, 0, 6, Address()},
-      {NoteKind::kEnd, 0, 7, Address()},
-      {NoteKind::kBackward, 0, 7, Address()},
-      {NoteKind::kEnd, 0, 15, Address()},
-      {NoteKind::kGradient, text("h.0.weight"), 15, Address(7 * kAt)},
-      {NoteKind::kOptimizer, text("AdamW"), 15, Address()},
-      {NoteKind::kEnd, 0, 20, Address()},
-      {NoteKind::kOptimizerState, text("h.0.weight.exp_avg"), 20, Address(8 * kAt)},
-      {NoteKind::kEvaluation, text("Net"), 24, Address()},
+      {NoteKind::kEnd, 0, 11, Address()},
+      {NoteKind::kBackward, 0, 11, Address()},
+      {NoteKind::kEnd, 0, 21, Address()},
+      {NoteKind::kGradient, text("h.0.weight"), 21, Address(7 * kAt)},
+      {NoteKind::kOptimizer, text("AdamW"), 21, Address()},
+      {NoteKind::kEnd, 0, 26, Address()},
+      {NoteKind::kOptimizerState, text("h.0.weight.exp_avg"), 26, Address(8 * kAt)},
+      {NoteKind::kEvaluation, text("Net"), 30, Address()},
   };
   const Schedule schedule = recording.Build();
   const Meanings meanings = FindMeanings(schedule);
@@ -184,17 +188,17 @@ TEST(Meanings, AreToldByNotes) {
   EXPECT_EQ(words[1], "input by told in other 1");
   EXPECT_EQ(words[2], "activation by lifetime in forward 1");
   EXPECT_EQ(words[3], "temporary by lifetime in forward 1");
-  EXPECT_EQ(words[6], "gradient by told in backward 1");
-  EXPECT_EQ(words[7], "optimizer_state by told in optimizer 1");
-  EXPECT_EQ(words[10], "temporary by lifetime in evaluation 2");
+  EXPECT_EQ(words[8], "gradient by told in backward 1");
+  EXPECT_EQ(words[9], "optimizer_state by told in optimizer 1");
+  EXPECT_EQ(words[12], "temporary by lifetime in evaluation 2");
   const auto module = [&](size_t id) { return meanings.modules[meanings.of[id].module]; };
   EXPECT_EQ(module(0), "h.0");
   EXPECT_EQ(module(2), "Net");
   EXPECT_EQ(module(3), "h.0");
-  EXPECT_EQ(module(6), "h.0");
-  EXPECT_EQ(module(7), "h.0");
+  EXPECT_EQ(module(8), "h.0");
+  EXPECT_EQ(module(8), "h.0");
   // Without the notes the stacks say the same of what they know.
-  EXPECT_EQ(FindMeanings(schedule, false).of[6].category, Category::kGradient);
+  EXPECT_EQ(FindMeanings(schedule, false).of[8].category, Category::kGradient);
 }
 
 TEST(Meanings, SavedActivationsOfAPassThatRanOutOfMemory) {
@@ -257,8 +261,8 @@ TEST(CategoryTable, AddsUpAndNamesEachPhaseOnce) {
   }
   EXPECT_THAT(phases,
               ElementsAre("load", "forward", "backward", "optimizer", "evaluation", "other"));
-  // Parameter, input, copy, the activation and the gradient of it.
-  EXPECT_EQ(table.peak.live, Bytes(4096 + 600 + 2048 + 10'000 + 9000));
+  // Parameter, input, copy, its product, the activation and the gradient of it.
+  EXPECT_EQ(table.peak.live, Bytes(4096 + 600 + 2048 + 2048 + 10'000 + 9000));
   EXPECT_EQ(table.peak.phase, Phase::kBackward);
   Bytes known;
   for (const Bytes bytes : table.evidence) known += bytes;
