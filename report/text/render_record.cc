@@ -304,9 +304,11 @@ void AppendCompilations(const proto::RecordedProcess& process, std::string* text
 void AppendNextStep(const proto::RecordReport& report, std::string* text) {
   for (const proto::RecordedProcess& process : report.processes()) {
     if (process.ooms() == 0) continue;
-    StrAppend(text, "\n  memreplay oom ", CleanText(process.snapshot()),
-              "   reports what held the memory and what would help;\n"
-              "  memreplay fit script   finds the largest batch with which the script fits.\n");
+    StrAppend(
+        text, "\n  memreplay oom ", CleanText(process.snapshot()),
+        "   reports what held the memory and what would help;\n"
+        "  memreplay advise, with the same flags and script, finds changes with which it fits;\n"
+        "  memreplay fit script   finds the largest batch with which the script fits.\n");
     return;
   }
 }
