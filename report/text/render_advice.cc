@@ -27,16 +27,37 @@ std::string AdviceGoal(const proto::Advice& advice) {
                 FormatSize(std::abs(now.spare_bytes())), now.fits() ? " to spare.\n" : " short.\n");
 }
 
+// Returns the best row; nullptr if there is none that saves anything.
+const AdviceRow* BestOf(const proto::Advice& advice) {
+  if (advice.rows().empty()) return nullptr;
+  const AdviceRow& best = advice.rows(0);
+  const bool saves =
+      best.smallest_bytes() > 0 && best.smallest_bytes() < advice.as_is().smallest_bytes();
+  return best.error().empty() && (best.fits() || saves) ? &best : nullptr;
+}
+
 std::string AdviceVerdict(const proto::Advice& advice) {
-  if (advice.goal_bytes() == 0 || advice.as_is().fits()) return "";
-  if (advice.rows_size() > 0 && advice.rows(0).fits()) {
-    const AdviceRow& best = advice.rows(0);
+  if (advice.as_is().fits()) return "";
+  const AdviceRow* const found = BestOf(advice);
+  if (advice.goal_bytes() == 0) {
+    if (found == nullptr) return "";
+    return StrCat("It needs least with ", CleanText(found->change()), ": ",
+                  FormatSize(found->smallest_bytes()), " instead of ",
+                  FormatSize(advice.as_is().smallest_bytes()), ".\n");
+  }
+  if (found != nullptr && found->fits()) {
+    const AdviceRow& best = *found;
     return StrCat("It fits with ", CleanText(best.change()), ", ", FormatSize(best.spare_bytes()),
                   " to spare",
                   best.is_confirmed() ? ", and has run on a simulated GPU of that size" : "",
                   best.preserves() ? ".\n" : "; but this changes what is computed.\n");
   }
   std::string text = "Nothing that was tried makes it fit.";
+  if (found != nullptr) {
+    StrAppend(&text, " It needs least with ", CleanText(found->change()),
+              found->preserves() ? ", " : " (another result), ", FormatSize(-found->spare_bytes()),
+              " short.");
+  }
   if (advice.bound_bytes() > 0) {
     StrAppend(&text,
               advice.source() == proto::Advice::run
@@ -47,6 +68,12 @@ std::string AdviceVerdict(const proto::Advice& advice) {
                   ? ", which is more than there is: no change to activations can be enough"
                   : "",
               ".");
+  }
+  if (advice.source() == proto::Advice::run) {
+    StrAppend(&text,
+              " What is left is a smaller batch (--batch_size=? finds the largest), several GPUs "
+              "(--ranks N), another one (--card), or to train fewer parameters (LoRA), which is "
+              "another training.");
   }
   return text + "\n";
 }
@@ -79,9 +106,9 @@ void AppendAdviceRow(const proto::Advice& advice, const AdviceRow& row, std::str
 }  // namespace
 
 std::string RenderAdvice(std::string_view what, const proto::Advice& advice) {
-  std::string text = StrCat(CleanText(what), "\n", CleanText(advice.diagnosis()),
-                            advice.diagnosis().empty() ? "" : "\n", AdviceGoal(advice),
-                            AdviceVerdict(advice), "\n");
+  std::string text =
+      StrCat(CleanText(what), "\n", AdviceVerdict(advice), AdviceGoal(advice),
+             CleanText(advice.diagnosis()), advice.diagnosis().empty() ? "" : "\n", "\n");
   StrAppend(&text,
             absl::StrFormat("  %10s  %10s  %10s  %10s", "needs", "reserved", "allocated", "saved"));
   if (advice.goal_bytes() > 0) StrAppend(&text, absl::StrFormat("  %10s", "to spare"));
@@ -112,11 +139,11 @@ std::string RenderAdvice(std::string_view what, const proto::Advice& advice) {
   if (HasLargest(advice)) {
     StrAppend(&text, "\nlargest: the largest ", CleanText(advice.key()), " with which it fits.\n");
   }
-  const bool has_best = advice.rows_size() > 0 && advice.rows(0).error().empty() &&
-                        !advice.as_is().fits() &&
-                        (advice.rows(0).fits() || advice.goal_bytes() == 0);
-  if (has_best && !advice.rows(0).lines().empty()) {
-    const AdviceRow& best = advice.rows(0);
+  const AdviceRow* const found = BestOf(advice);
+  const bool has_best =
+      found != nullptr && !advice.as_is().fits() && (found->fits() || advice.goal_bytes() == 0);
+  if (has_best && !found->lines().empty()) {
+    const AdviceRow& best = *found;
     StrAppend(&text, "\nTo write for ", CleanText(best.change()), ":\n\n");
     for (const std::string& line : best.lines()) {
       StrAppend(&text, line.empty() ? "" : "    ", CleanText(line), "\n");
