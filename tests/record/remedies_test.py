@@ -102,17 +102,25 @@ class RemediesTest(Case):
         self.assertEqual(int(rows["zero:AdamW:GPT:split"]["peak_allocated_bytes"]), max(peaks))
 
     @needs_libraries
-    def test_a_model_that_checkpoints_itself(self):
-        name = "hf_checkpoint:GPT2LMHeadModel"
-        injected = self.record("hugging_face.py", "gpt2", flags=["--remedy", name])
-        self.assertEqual(injected.status, 0, injected.output)
-        self.assertEqual(injected.process["met"], [name])
-        written = self.record("hugging_face.py", "checkpointed", name="written")
-        self.assertIsNone(events.difference(*(events.events_of(events.load(run.snapshot))
-                                              for run in (injected, written))))
-        proposals = self.record("hugging_face.py", "gpt2", flags=["--survey"], name="survey").process["proposals"]
-        self.assertTrue({name, "checkpoint:GPT2Block", "micro_batches:GPT2LMHeadModel:2", "chunked_loss"} <=
-                        {each["name"] for each in proposals}, proposals)
+    def test_a_model_of_trainer(self):
+        for name, kind in (("hf_checkpoint:GPT2LMHeadModel", "checkpointed"),
+                           ("chunked_loss", "chunked")):  # Trainer's loss is a sum
+            injected = self.record("hugging_face.py", "gpt2", flags=["--remedy", name])
+            self.assertEqual(injected.status, 0, injected.output)
+            self.assertEqual(injected.process["met"], [name])
+            written = self.record("hugging_face.py", kind, name="written")
+            self.assertIsNone(events.difference(*(events.events_of(events.load(run.snapshot))
+                                                  for run in (injected, written))))
+        proposals = {each["name"]: each for each in self.record(
+            "hugging_face.py", "gpt2", flags=["--survey"], name="survey").process["proposals"]}
+        self.assertLessEqual({"hf_checkpoint:GPT2LMHeadModel", "checkpoint:GPT2Block",
+                              "micro_batches:GPT2LMHeadModel:2", "chunked_loss", "liger"}, set(proposals))
+        self.assertNotIn("autocast:GPT2LMHeadModel", proposals)  # which Trainer has on, in the model's forward()
+        source = (HERE / "programs" / "hugging_face.py").read_text(encoding="utf-8")
+        *written, last = proposals["chunked_loss"]["lines"][-5:]
+        self.assertIn("\n".join(written).rstrip(), source)
+        self.assertTrue(last.startswith("F.cross_entropy = chunked_cross_entropy"), last)
+        self.assertTrue(proposals["liger"]["lines"][-1].startswith("torch.nn.functional.cross_entropy = "))
 
     @needs_libraries
     def test_of_transformers(self):

@@ -1,11 +1,12 @@
 """Trains models of Transformers, from configurations (nothing is downloaded):
-hugging_face.py gpt2|eager|checkpointed|llama|lora|generate|offloaded|static|loop|freed|decode|last"""
+hugging_face.py gpt2|eager|checkpointed|chunked|llama|lora|generate|offloaded|static|loop|freed|decode|last"""
 import os
 import sys
 import tempfile
 
 os.environ["HF_HUB_OFFLINE"] = "1"
 import torch
+import torch.nn.functional as F
 from transformers import (GPT2Config, GPT2LMHeadModel, LlamaConfig, LlamaForCausalLM, Trainer,
                           TrainingArguments)
 
@@ -27,6 +28,34 @@ class Tokens(torch.utils.data.Dataset):
 
 def gpt2(**more):
     return GPT2LMHeadModel(GPT2Config(n_layer=4, n_embd=256, n_head=4, vocab_size=8000, **more))
+
+
+class ChunkedCrossEntropy(torch.autograd.Function):
+    """As in remedies.py."""
+
+    @staticmethod
+    def forward(ctx, logits, targets, ignore_index=-100, rows=1024):
+        count = (targets != ignore_index).sum()
+        loss = torch.zeros((), device=logits.device)
+        for part, wanted in zip(logits.detach().split(rows), targets.split(rows)):
+            kept = (wanted != ignore_index)[:, None]
+            log_p = F.log_softmax(part, dim=-1, dtype=torch.float32)
+            loss += F.nll_loss(log_p, wanted, ignore_index=ignore_index, reduction="sum")
+            if ctx.needs_input_grad[0]:
+                gradient = log_p.exp_().scatter_add_(1, wanted[:, None].where(kept, 0), -kept.float())
+                part.copy_(gradient.mul_(kept))
+        ctx.save_for_backward(logits, count)
+        return loss / count
+
+    @staticmethod
+    def backward(ctx, scale):
+        gradient, count = ctx.saved_tensors
+        return gradient.mul_(scale / count), None, None, None
+
+
+def chunked_cross_entropy(input, target, ignore_index=-100, reduction="mean"):
+    loss = ChunkedCrossEntropy.apply(input, target, ignore_index)
+    return loss * (target != ignore_index).sum() if reduction == "sum" else loss
 
 
 def llama():
@@ -78,6 +107,9 @@ elif kind == "gpt2":
     train(gpt2(), gradient_accumulation_steps=2)
 elif kind == "eager":
     train(gpt2(attn_implementation="eager"), gradient_accumulation_steps=2)
+elif kind == "chunked":
+    F.cross_entropy = chunked_cross_entropy
+    train(gpt2(), gradient_accumulation_steps=2)
 elif kind == "checkpointed":
     train(gpt2(), gradient_accumulation_steps=2, gradient_checkpointing=True)
 elif kind == "llama":

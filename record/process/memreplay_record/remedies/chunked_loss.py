@@ -6,15 +6,23 @@ import inspect
 from memreplay_record.remedies.change import Proposal
 
 NAME = "chunked_loss"
+_IN_LIBRARY = '''\
+def chunked_cross_entropy(input, target, ignore_index=-100, reduction="mean"):
+    loss = ChunkedCrossEntropy.apply(input, target, ignore_index)
+    return loss * (target != ignore_index).sum() if reduction == "sum" else loss
+
+F.cross_entropy = chunked_cross_entropy  # before training, for a library's loss
+'''
 
 
 def propose(seen):
     call = seen.cross_entropy
     if call is not None and seen.backward:
-        used = call.with_call("cross_entropy", _applied) or \
+        used = _IN_LIBRARY if seen.loss_is_in_library else call.with_call("cross_entropy", _applied) or \
             "loss = ChunkedCrossEntropy.apply(logits.view(-1, logits.size(-1)), targets.view(-1))"
         yield Proposal(
-            NAME, "cross entropy in chunks of rows", [*source_of(_make, "ChunkedCrossEntropy"), "", used],
+            NAME, "cross entropy in chunks of rows",
+            [*source_of(_make, "ChunkedCrossEntropy"), "", *used.splitlines()],
             cost="nothing", cost_rank=0.4, place=call.place,
             preserves_text="the same up to rounding; the logits are overwritten with their gradient, so nothing may "
                            "read them after the loss")
@@ -71,6 +79,11 @@ def is_plain(input, target, weight=None, size_average=None, ignore_index=-100, r
         label_smoothing == 0 and input.dim() == 2 and target.dim() == 1 and input.is_cuda
 
 
+def is_plain_or_sum(input, target, reduction="mean", **others):
+    """The same, but the loss may also be the sum."""
+    return reduction in ("mean", "sum") and is_plain(input, target, **others)
+
+
 def apply(change, argument):
     torch, meet = change.torch, change.meeting()
     functional = torch.nn.functional
@@ -79,11 +92,13 @@ def apply(change, argument):
 
     @functools.wraps(cross_entropy)
     def chunked(input, target, *args, **kwargs):
-        if args or not is_plain(input, target, **kwargs):
+        if args or not is_plain_or_sum(input, target, **kwargs):
             return cross_entropy(input, target, *args, **kwargs)
         meet()
         if not made:
             made.append(_make(torch, functional))
-        return made[0].apply(input, target, kwargs.get("ignore_index", -100))
+        ignore_index = kwargs.get("ignore_index", -100)
+        loss = made[0].apply(input, target, ignore_index)
+        return loss * (target != ignore_index).sum() if kwargs.get("reduction") == "sum" else loss
 
     functional.cross_entropy = chunked

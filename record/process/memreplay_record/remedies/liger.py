@@ -8,7 +8,7 @@ import importlib.util
 
 from memreplay_record.remedies import fused_head
 from memreplay_record.remedies.change import Proposal
-from memreplay_record.remedies.chunked_loss import is_plain
+from memreplay_record.remedies.chunked_loss import is_plain_or_sum
 
 NAME = "liger"  # liger, or liger:MODEL:lm_head with the last layer
 _PRESERVES = "the same up to rounding; nothing may read the logits after the loss"
@@ -18,11 +18,13 @@ def propose(seen):
     if importlib.util.find_spec("liger_kernel") is None:
         return
     if seen.cross_entropy is not None and seen.backward:
+        used = "torch.nn.functional.cross_entropy = liger_cross_entropy  # before training, for a library's loss"
+        if not seen.loss_is_in_library:
+            used = seen.cross_entropy.with_call("cross_entropy", _applied) or \
+                "loss = liger_cross_entropy(logits.view(-1, logits.size(-1)), targets.view(-1))"
         yield Proposal(
             NAME, "cross entropy of Liger",
-            ["from liger_kernel.transformers.functional import liger_cross_entropy",
-             seen.cross_entropy.with_call("cross_entropy", _applied) or
-             "loss = liger_cross_entropy(logits.view(-1, logits.size(-1)), targets.view(-1))"],
+            ["from liger_kernel.transformers.functional import liger_cross_entropy", used],
             cost="nothing", cost_rank=0.42, place=seen.cross_entropy.place, group="chunked_loss",
             preserves_text=_PRESERVES)
     for model, path, layer, call, has_bias, ignore_index in fused_head.found(seen):
@@ -55,10 +57,10 @@ def apply(change, argument):
 
     @functools.wraps(cross_entropy)
     def ligers(input, target, *args, **kwargs):
-        if args or not is_plain(input, target, **kwargs):
+        if args or not is_plain_or_sum(input, target, **kwargs):
             return cross_entropy(input, target, *args, **kwargs)
         from liger_kernel.transformers.functional import liger_cross_entropy
         meet()
-        return liger_cross_entropy(input, target, ignore_index=kwargs.get("ignore_index", -100))
+        return liger_cross_entropy(input, target, **kwargs)
 
     functional.cross_entropy = ligers

@@ -246,6 +246,7 @@ class Seen:
         self.forbids_kernels = None  # the Call that keeps scaled_dot_product_attention() from kernels without scores
         self.keeps_gradients = None  # the Call of zero_grad(set_to_none=False)
         self.cross_entropy = None  # the Call that computes a loss of logits on the GPU
+        self.loss_is_in_library = False  # which the Call calls, and which calls cross_entropy()
         self.lines = set()  # (file, line) of the script that allocated, itself or what it called
         # Gradients are clipped, scaled, or added over several backward passes before a step.
         self.needs_all_gradients = False
@@ -271,6 +272,9 @@ class Seen:
                 if at is not None:
                     own = next((frame for frame in stack[at:] if frames.is_own(frame["filename"])), None)
                     self.cross_entropy = Call(own["filename"], own["line"]) if own else Call("", 0)
+                    caller = next((frame for frame in stack[at:] if f"{os.sep}torch{os.sep}" not in frame["filename"]),
+                                  None)
+                    self.loss_is_in_library = caller is not None and not frames.is_own(caller["filename"])
 
 
 class SurveyingNotes(notes.Notes):
@@ -317,6 +321,10 @@ class SurveyingNotes(notes.Notes):
         @functools.wraps(cross_entropy)
         def noted(input, target, *args, **kwargs):
             with self.torch._C.DisableTorchFunction():
+                model = self.seen.models.get(class_of(_replicated(self.torch, self._open[0].module))) \
+                    if self._open else None
+                if model is not None and self.torch.is_autocast_enabled():
+                    model.autocast = True  # inside its forward()
                 if not args and self.torch.is_tensor(input) and fused_head.is_plain(input, target, **kwargs):
                     self._see_head(input, kwargs.get("ignore_index", -100))
             return cross_entropy(input, target, *args, **kwargs)
