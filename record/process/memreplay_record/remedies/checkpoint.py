@@ -20,7 +20,7 @@ def propose(seen):
                 share = each.share / step
                 yield Proposal(
                     f"{NAME}:{each.name}" + (f":{step}" if step > 1 else ""),
-                    f"checkpoint {which} {each.name} ({(each.number + step - 1) // step} of {each.number})",
+                    f"{which} {each.name} checkpointed ({(each.number + step - 1) // step} of {each.number})",
                     ["from functools import partial", "from torch.utils.checkpoint import checkpoint",
                      f"for block in {modules}{f'[::{step}]' if step > 1 else ''}:",
                      "    block.forward = partial(checkpoint, block.forward, use_reentrant=False)"],
@@ -29,7 +29,7 @@ def propose(seen):
         for cls, share in model.large[:1 if model.repeated else 2]:
             name = cls.__name__
             yield Proposal(
-                f"{NAME}:{name}", f"checkpoint the {name}",
+                f"{NAME}:{name}", f"the {name} checkpointed",
                 ["from functools import partial", "from torch.utils.checkpoint import checkpoint",
                  f"module = next(m for m in {model.variable}.modules() if isinstance(m, {name}))",
                  "module.forward = partial(checkpoint, module.forward, use_reentrant=False)"],
