@@ -116,6 +116,9 @@ absl::StatusOr<int> RecordProgram(const CommandLine& line) {
   flags.AddTexts("remedy", "NAME", &run.remedies,
                  "make this change to the script while it runs, such as checkpoint:Block; may be\n"
                  "given several times (docs/advise.md)");
+  flags.AddSwitch("outside", &run.outside,
+                  "on a real GPU, count what libraries allocate past PyTorch's allocator; their\n"
+                  "calls are passed on. It was tried on a simulated GPU only");
   flags.AddSwitch("survey", &run.survey, "list in --json the changes that advise would try");
   flags.AddText("out", "FILE", &run.out, "the snapshot to write (default: snapshot.pickle)");
   flags.AddShort('o', "out");

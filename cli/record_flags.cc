@@ -122,6 +122,10 @@ absl::Status CheckRecordCall(const RecordOptions& run) {
     return absl::InvalidArgumentError(
         StrCat(flags, "--ranks require --card; they cannot change a real GPU"));
   }
+  if (run.outside && !run.card.empty()) {
+    return absl::InvalidArgumentError(
+        "--outside is for a real GPU; with --card, the same is always counted");
+  }
   if (run.rank.has_value() && !run.ranks.has_value()) {
     return absl::InvalidArgumentError("--rank requires --ranks");
   }

@@ -1,5 +1,5 @@
 // The files that `memreplay record` puts into the user's processes, as constants in the binary:
-// record/process and the library of the simulated GPU.
+// record/process and the libraries of record/card.
 #ifndef MEMREPLAY_RECORD_FILES_H_
 #define MEMREPLAY_RECORD_FILES_H_
 

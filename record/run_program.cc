@@ -90,6 +90,12 @@ std::map<std::string, std::string> Environment(const RecordOptions& options,
   environment["PYTHONPATH"] =
       path == nullptr || path[0] == '\0' ? folders.python : StrCat(folders.python, ":", path);
   if (std::getenv("PYTHONHASHSEED") == nullptr) environment["PYTHONHASHSEED"] = "0";
+  if (options.outside) {
+    const char* preloaded = std::getenv("LD_PRELOAD");
+    environment["LD_PRELOAD"] = preloaded == nullptr || preloaded[0] == '\0'
+                                    ? folders.pass
+                                    : StrCat(folders.pass, ":", preloaded);
+  }
   if (options.card.empty()) return environment;
   // Small values are computed by several threads, which would spin while they wait for each other.
   if (std::getenv("OMP_WAIT_POLICY") == nullptr) environment["OMP_WAIT_POLICY"] = "PASSIVE";

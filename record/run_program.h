@@ -42,6 +42,7 @@ struct RecordOptions {
   bool fast_init = false;
   // The script ends where an optimizer begins one more step than this; unset: it ends by itself.
   std::optional<int64_t> steps;
+  bool outside = false;  // on a real GPU, counts memory that is requested past PyTorch's allocator
   // Where the script's output goes: "" as ours, "-" to stderr, else a file.
   std::string output;
   // The script is stopped by SIGTERM once it has printed this; "": it ends by itself. Requires a

@@ -101,7 +101,7 @@ absl::StatusOr<RecordFolders> UnpackRecordFiles() {
     const RecordFile& file = kRecordFiles[i];
     const bool is_library = file.name.find(".so") != std::string_view::npos;
     const std::string path = StrCat(is_library ? root : folders.python, "/", file.name);
-    if (is_library) folders.core = path;
+    if (is_library) (file.name == "libmemreplay_pass.so" ? folders.pass : folders.core) = path;
     if (Holds(path, file.content)) continue;
     const std::string folder = path.substr(0, path.rfind('/'));
     std::filesystem::create_directories(folder, error);

@@ -12,6 +12,7 @@ namespace memreplay {
 struct RecordFolders {
   std::string python;  // for PYTHONPATH
   std::string core;    // the library of the simulated GPU
+  std::string pass;    // the library that is preloaded on a real GPU
   std::string cache;   // for the libraries made from it, one folder per build of PyTorch
 };
 

@@ -26,6 +26,7 @@ void changed(std::uint64_t address, std::int64_t size, std::size_t card) {
   const std::lock_guard<std::mutex> lock(d.mutex);
   if (card >= d.allocated.size()) return;
   d.allocator_calls[card].fetch_add(1, std::memory_order_relaxed);
+  ++d.outside.moment;
   Device::Allocated& allocated = d.allocated[card];
   if (size > 0) {
     d.known.forget(address, static_cast<std::uint64_t>(size));

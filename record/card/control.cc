@@ -97,14 +97,8 @@ const char* memreplay_card_summary() {
       json.key("peak_allocated").value(d.allocated[i].peak).close('}');
     }
     json.close(']');
-    json.key("outside").open('[');
-    for (const Outside::Row& row : d.outside.rows()) {
-      json.open('{').key("library").value(row.library).key(row.is_object ? "object" : "function");
-      json.value(row.what).key("device").value(static_cast<std::uint64_t>(row.card));
-      json.key("calls").value(row.made).key("most").value(row.most);
-      json.key("peak").value(row.peak).key("torchs_peak").value(row.torchs_peak).close('}');
-    }
-    json.close(']');
+    json.key("outside");
+    d.outside.Write(&json);
     WritePinned(d, &json);
   }
   WriteNotes(&json);

@@ -25,13 +25,19 @@ Outside::Piece Outside::Add(const char* library, const char* what, int card, boo
                               rows_[i].library != library)) {
     ++i;
   }
-  if (i == rows_.size()) rows_.push_back({library, what, card, is_object});
+  if (i == rows_.size()) {
+    rows_.push_back({library, what, card, is_object});
+    rows_.back().first_at = moment;
+  }
   Row& row = rows_[i];
   row.made += count;
   row.live += count;
   row.now += bytes;
   if (row.live > row.most) row.most = row.live;
-  if (row.now > row.peak) row.peak = row.now;
+  if (row.now > row.peak) {
+    row.peak = row.now;
+    row.peak_at = moment;
+  }
   return {i, bytes, count, false};
 }
 
@@ -109,6 +115,18 @@ void Outside::Destroyed(const char* what, std::uint64_t key) {
   if (found == objects_.end()) return;
   Remove(found->second);
   objects_.erase(found);
+}
+
+void Outside::Write(Json* json) const {
+  json->open('[');
+  for (const Row& row : rows_) {
+    json->open('{').key("library").value(row.library).key(row.is_object ? "object" : "function");
+    json->value(row.what).key("device").value(static_cast<std::uint64_t>(row.card));
+    json->key("calls").value(row.made).key("most").value(row.most).key("peak").value(row.peak);
+    json->key("torchs_peak").value(row.torchs_peak).key("first_at").value(row.first_at);
+    json->key("peak_at").value(row.peak_at).close('}');
+  }
+  json->close(']');
 }
 
 }  // namespace memreplay::card

@@ -10,6 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include "record/card/json.h"
+
 namespace memreplay::card {
 
 // Objects whose memory only NVIDIA's libraries know.
@@ -45,7 +47,11 @@ class Outside {
     // Those of them out of which PyTorch's allocator hands out blocks, because it got them from
     // this library (torch.cuda.MemPool with an allocator, as sleep modes have).
     std::uint64_t torchs_now = 0, torchs_peak = 0;
+    std::uint64_t first_at = 0, peak_at = 0;  // `moment` of the first and of the peak
   };
+
+  // How many allocations and frees PyTorch's allocator has made so far, on all cards.
+  std::uint64_t moment = 0;
 
   // Counts memory that the function `what` allocated on a card. `caller` is an address in the code
   // that called; nothing but the card's context is counted if that is PyTorch's allocator. `key`
@@ -69,7 +75,7 @@ class Outside {
             std::uint64_t count = 1);
   void Destroyed(const char* what, std::uint64_t key);
 
-  const std::vector<Row>& rows() const { return rows_; }  // in order of first call
+  void Write(Json* json) const;  // the rows in order of first call
 
  private:
   struct Piece {

@@ -56,32 +56,34 @@ std::string Verdict(const proto::RecordReport& report, const proto::RecordedProc
   return StrCat("it fits", until, ", ", FormatSize(spare), " to spare");
 }
 
+using OutsideRows = google::protobuf::RepeatedPtrField<proto::ImaginedCard::Outside>;
+
 std::string LibraryText(const proto::ImaginedCard::Outside& outside) {
   return StrCat(outside.library().empty() ? "the program" : CleanText(outside.library()),
                 absl::StartsWith(outside.library(), "libffi.") ? " (ctypes)" : "");
 }
 
 // Returns "at most 300 MiB by libcupy_backends.so in 2 calls of cudaMalloc, ...".
-std::string OutsideText(const proto::ImaginedCard& card, int device) {
+std::string OutsideText(const OutsideRows& rows, int device) {
   std::vector<std::string> parts;
-  for (const proto::ImaginedCard::Outside& outside : card.outside()) {
+  for (const proto::ImaginedCard::Outside& outside : rows) {
     if (outside.device() != device || outside.function().empty()) continue;
-    parts.push_back(
-        StrCat("at most ", FormatSize(outside.peak()),
-               outside.function() == "cuMemAddressReserve" ? " of addresses, not memory," : "",
-               " by ", LibraryText(outside), " in ", FormatCount(outside.calls(), "call"), " of ",
-               CleanText(outside.function()),
-               outside.torchs_peak() > 0 ? StrCat(" (PyTorch's allocator manages at most ",
-                                                  FormatSize(outside.torchs_peak()), " of it)")
-                                         : std::string()));
+    parts.push_back(StrCat(
+        "at most ", FormatSize(outside.peak()),
+        outside.function() == "cuMemAddressReserve" ? " of addresses, not memory," : "", " by ",
+        LibraryText(outside), " in ", FormatCount(outside.calls(), "call"), " of ",
+        CleanText(outside.function()), ", the peak after ", FormatCount(outside.peak_at(), "event"),
+        outside.torchs_peak() > 0 ? StrCat(" (PyTorch's allocator manages at most ",
+                                           FormatSize(outside.torchs_peak()), " of it)")
+                                  : std::string()));
   }
   return absl::StrJoin(parts, ", ");
 }
 
 // Returns "libtorch_cuda.so 9 modules, 37 kernels, 1 cuBLAS handle; ...".
-std::string ObjectsText(const proto::ImaginedCard& card, int device) {
+std::string ObjectsText(const OutsideRows& rows, int device) {
   std::vector<std::pair<std::string, std::string>> libraries;  // in order of the first object
-  for (const proto::ImaginedCard::Outside& outside : card.outside()) {
+  for (const proto::ImaginedCard::Outside& outside : rows) {
     if (outside.device() != device || outside.object().empty() || outside.most() == 0) continue;
     const std::string name = LibraryText(outside);
     const std::string objects = FormatCount(outside.most(), CleanText(outside.object()));
@@ -126,13 +128,14 @@ void AppendCards(const proto::RecordedProcess& process, std::string* text) {
                       ? std::string()
                       : StrCat(", of which ", FormatSize(process.card().reserve()),
                                " is assumed to be taken by the CUDA context and others")));
-    const std::string outside = OutsideText(process.card(), i);
+    const OutsideRows& rows = process.has_card() ? process.card().outside() : process.outside();
+    const std::string outside = OutsideText(rows, i);
     if (card.outside() > 0 || !outside.empty()) {
       AddRow(text, "outside",
-             StrCat(FormatSize(card.outside()), " allocated outside PyTorch's allocator",
-                    outside.empty() ? "" : ": ", outside));
+             StrCat(process.has_card() ? StrCat(FormatSize(card.outside()), " ") : std::string(),
+                    "allocated outside PyTorch's allocator", outside.empty() ? "" : ": ", outside));
     }
-    const std::string objects = ObjectsText(process.card(), i);
+    const std::string objects = ObjectsText(rows, i);
     if (!objects.empty()) AddRow(text, "objects", objects);
     if (card.has_nvidia_smi()) AddRow(text, "nvidia-smi", ProcessMemoryText(card.nvidia_smi()));
     if (card.retries() > 0) AddRow(text, "retries", FormatCount(card.retries()));

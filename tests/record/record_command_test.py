@@ -47,6 +47,23 @@ class RecordCommandTest(Case):
         self.assertIn("device 0 has 2 processes, each recorded as if it were alone", answer)
         self.assertIn("MORE THAN THE GPU HAS", answer)
 
+    def test_outside_on_a_gpu(self):
+        """What libraries allocate past PyTorch is counted on a GPU, and their calls reach the driver."""
+        run = self.record("outside.py", self.extension("libkernels.so"), card=None, flags=["--outside"],
+                          environment=self.gpu(RESERVE=400 << 20))
+        self.assertEqual(run.status, 0, run.output)
+        self.assertEqual(int(run.output.split()[0]) >> 20, 400 + 20 + 200)  # they did allocate
+        self.assertNotIn("card", run.process)
+        functions = [row for row in run.process["outside"] if row["function"]]
+        self.assertEqual([(row["library"], row["function"], int(row["calls"]), int(row["peak"]) >> 20,
+                           int(row["first_at"])) for row in functions],
+                         [("libkernels.so", "cudaMalloc", 1, 100, 1), ("libkernels.so", "cudaMallocAsync", 2, 30, 1),
+                          ("libkernels.so", "cuMemAllocFromPoolAsync", 1, 20, 2),  # looked up, as is the next
+                          ("libkernels.so", "cuMemCreate", 1, 10, 2), ("libkernels.so", "cuMemAlloc", 1, 40, 2)])
+        both = self.record("extension.py", flags=["--outside"])
+        self.assertEqual((both.status, both.answer), (2, None))
+        self.assertIn("--outside is for a real GPU", both.output)
+
     def test_out_of_memory(self):
         run = self.record("takes.py", "--pieces=2", flags=["--capacity", "104MiB", "--reserve", "24MiB"])
         self.assertEqual((run.status, run.process["error"]), (1, "OutOfMemoryError"), run.output)

@@ -6,7 +6,7 @@ import pathlib
 import sys
 
 import events
-from recorded import Case, Recorded, Setting, main, older_than
+from recorded import Case, Recorded, main, older_than
 
 
 class RecordTest(Case):
@@ -129,10 +129,6 @@ class RecordTest(Case):
             CAPACITY=6 << 30, RESERVE=400 << 20))
         self.assertEqual((run.status, run.process["error"]), (1, "OutOfMemoryError"), run.output)
         self.holds(run, "oom.py forward")
-
-    def extension(self, name):
-        built = pathlib.Path(Setting.memreplay).parent.parent  # bin/cli, or bin/tests/record
-        return str(next(built.glob(f"**/extension/{name}")))
 
     def test_extension(self):
         """Kernels that are not PyTorch's are launched as any, and the summary says that nobody computed them."""

@@ -68,6 +68,10 @@ class Case(unittest.TestCase):
     def record(self, *words, flags=(), **more):
         return Recorded(self.folder, program(*words), flags, **more)
 
+    def extension(self, name):
+        built = pathlib.Path(Setting.memreplay).parent.parent  # bin/cli, or bin/tests/record
+        return str(next(built.glob(f"**/extension/{name}")))
+
     def gpu(self, **settings):
         """Returns an environment in which the simulated GPU's libraries are this machine's, so that it has a GPU."""
         cache = {"XDG_CACHE_HOME": os.path.join(self.folder, "cache")}

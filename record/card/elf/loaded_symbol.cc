@@ -11,6 +11,7 @@ namespace {
 
 struct Search {
   const char* library;
+  std::size_t length;  // of its name that must be equal
   const char* name;
   void* found;
 };
@@ -39,7 +40,7 @@ std::uint32_t symbol_count(const std::uint32_t* hash, const std::uint32_t* gnu) 
 
 int search_object(dl_phdr_info* info, std::size_t, void* data) {
   auto* search = static_cast<Search*>(data);
-  if (std::strcmp(file_name(info->dlpi_name), search->library) != 0) return 0;
+  if (std::strncmp(file_name(info->dlpi_name), search->library, search->length) != 0) return 0;
   const ElfW(Dyn)* dynamic = nullptr;
   for (int i = 0; i < info->dlpi_phnum; ++i) {
     if (info->dlpi_phdr[i].p_type == PT_DYNAMIC) {
@@ -92,7 +93,13 @@ int holds_address(dl_phdr_info* info, std::size_t, void* data) {
 }  // namespace
 
 void* LoadedSymbol(const char* library, const char* name) {
-  Search search{library, name, nullptr};
+  Search search{library, std::strlen(library) + 1, name, nullptr};
+  dl_iterate_phdr(search_object, &search);
+  return search.found;
+}
+
+void* LoadedSymbolOf(const char* beginning, const char* name) {
+  Search search{beginning, std::strlen(beginning), name, nullptr};
   dl_iterate_phdr(search_object, &search);
   return search.found;
 }

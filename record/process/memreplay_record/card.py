@@ -134,6 +134,15 @@ def summary():
     return counted
 
 
+def passed():
+    """Returns what `record --outside` counted on a real GPU, as rows; [] without it."""
+    count = getattr(ctypes.CDLL(None), "memreplay_pass_summary", None)
+    if count is None:
+        return []
+    count.restype = ctypes.c_char_p
+    return json.loads(count())
+
+
 def read(address, host, size):
     """Copies `size` bytes of the simulated GPU's memory to the host address; unknown ones are 0."""
     _core.memreplay_card_read(address, host, size)

@@ -139,6 +139,7 @@ class History:
             "cards": cards,
             "randomized": _is_randomized(),
             "card": card.summary(),
+            "outside": card.passed(),
             "cache": servers.cache(),
             "stopped_after_steps": self.steps.limit if self.steps is not None and self.steps.stopped else 0,
             "values": self.values.summary() if self.values is not None else None,

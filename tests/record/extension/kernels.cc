@@ -111,6 +111,18 @@ extern "C" int take_in_order(std::size_t bytes) {
   }
   return 0;
 }
+// Takes memory as a copy of CUDA's runtime does, by a function that the driver itself finds.
+extern "C" int take_by_lookup(std::size_t bytes) {
+  void* function = nullptr;
+  int status = 0;
+  if (int error =
+          Driver("cuGetProcAddress_v2", "cuMemAlloc", &function, 12000, std::uint64_t{0}, &status);
+      error != 0) {
+    return error;
+  }
+  std::uint64_t memory = 0;
+  return reinterpret_cast<int (*)(std::uint64_t*, std::size_t)>(function)(&memory, bytes);
+}
 // Takes memory from a pool of its own, as RMM's cuda_async_memory_resource does.
 extern "C" int take_from_pool(std::size_t bytes) {
   const Properties properties;

@@ -36,6 +36,7 @@ proto::RecordReport SampleRecord() {
     proto::ImaginedCard::Outside* outside = add("libffi.so.8", 2);
     outside->set_function(function);
     outside->set_peak(48 << 20);
+    outside->set_peak_at(7);
   }
   add("libffi.so.8", 3)->set_device(1);
   add("libtorch_cuda.so", 1)->set_object("CUDA context");
@@ -55,8 +56,9 @@ constexpr char kFits[] =
     "  card               16.0 GiB (17,179,869,184 bytes), of which 512 MiB is assumed to be taken "
     "by the CUDA context and others\n"
     "  outside            64.0 MiB allocated outside PyTorch's allocator: at most 48.0 MiB by "
-    "libffi.so.8 (ctypes) in 2 calls of cudaMalloc, at most 48.0 MiB of addresses, not memory, by "
-    "libffi.so.8 (ctypes) in 2 calls of cuMemAddressReserve\n"
+    "libffi.so.8 (ctypes) in 2 calls of cudaMalloc, the peak after 7 events, at most 48.0 MiB of "
+    "addresses, not memory, by "
+    "libffi.so.8 (ctypes) in 2 calls of cuMemAddressReserve, the peak after 7 events\n"
     "  objects            libtorch_cuda.so 1 CUDA context, 37 kernels; the program 2 cuDNN "
     "handles\n"
     "  peak at            train.py:7 step\n"
