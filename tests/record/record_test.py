@@ -226,6 +226,10 @@ class RecordTest(Case):
         self.same_left_alone(run, "pools.py")
         self.runs("gone_pools.py")
 
+    def test_captures_with_frees_into_pools_that_go(self):
+        for seed in ("1", "2"):
+            self.runs("captures.py", seed, flags=["--no-notes"])
+
     def test_settings_that_change(self):
         for conf in ("", "max_split_size_mb:100"):
             for early in ((), ("early",)):

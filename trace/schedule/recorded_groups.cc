@@ -111,7 +111,20 @@ class Grouper {
     for (uint32_t i = begin_; i < request; ++i) {
       if (IsRelease(events_[i])) release_end = i + 1;
     }
-    if (release_end == begin_) return begin_;
+    bool stacks_known = false;  // of releases
+    uint32_t foreign_end = begin_;
+    for (uint32_t i = begin_; i < request; ++i) {
+      const bool is_release = IsRelease(events_[i]);
+      const bool is_found =
+          facts_.completions_have_stacks && roles_[i] == EventRole::kLateCompletion;
+      if ((!is_release && !is_found) || events_[i].text_or_stack == kNoStack ||
+          malloc.text_or_stack == kNoStack) {
+        continue;
+      }
+      stacks_known |= is_release;
+      if (events_[i].text_or_stack != malloc.text_or_stack) foreign_end = i + 1;
+    }
+    if (release_end == begin_) return foreign_end;
     Bytes supply;
     for (uint32_t i = release_end; i < request; ++i) {
       if (IsSupply(events_[i])) supply += events_[i].size;
@@ -119,18 +132,8 @@ class Grouper {
     const bool failed = malloc.kind == EventKind::kOom;
     if (!failed && supply == Bytes()) return release_end;
 
-    bool stacks_known = false;
     bool supplied_before = false;
-    uint32_t foreign_end = begin_;
-    for (uint32_t i = begin_; i < release_end; ++i) {
-      supplied_before |= IsSupply(events_[i]);
-      if (!IsRelease(events_[i]) || events_[i].text_or_stack == kNoStack ||
-          malloc.text_or_stack == kNoStack) {
-        continue;
-      }
-      stacks_known = true;
-      if (events_[i].text_or_stack != malloc.text_or_stack) foreign_end = i + 1;
-    }
+    for (uint32_t i = begin_; i < release_end; ++i) supplied_before |= IsSupply(events_[i]);
     if (JustFreed(malloc) || WouldHaveServed(request, foreign_end, release_end)) return release_end;
     if (stacks_known) return foreign_end;
     const bool driver_had_room =

@@ -60,6 +60,8 @@ struct GroupingFacts {
   Bytes large_page = MiB(20);
   // False if the trace records its own empty_cache requests, so that none is inferred.
   bool infer_empty_cache = true;
+  // True if a late completion has the stack of the malloc or empty_cache that found it.
+  bool completions_have_stacks = false;
 };
 
 // Groups events in recorded order. Releases (segment_free, segment_unmap) belong to the malloc that
@@ -71,8 +73,8 @@ struct GroupingFacts {
 //     operator);
 //   * there are no stacks, and the device held as much as the malloc required at another time, so
 //     that the driver had no reason to refuse.
-// Releases that do not belong to a malloc, and late completions without a later malloc, are an
-// empty_cache. `roles` has one entry per event. O(events).
+// Releases that do not belong to a malloc, and late completions of another stack or without a later
+// malloc, are an empty_cache. `roles` has one entry per event. O(events).
 std::vector<RecordedGroup> GroupRecorded(const EventView& events, absl::Span<const EventRole> roles,
                                          const GroupingFacts& facts);
 

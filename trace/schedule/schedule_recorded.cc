@@ -113,6 +113,8 @@ void ScheduleBuilder::Identify() {
   const absl::Span<const Event> events = source_.events.kept();
   const uint32_t count = event_count();
   roles_.assign(count, EventRole::kAside);
+  // Those of 2.1 and 2.2 have others, and those of 2.5 on have these.
+  facts_.completions_have_stacks = schedule_.trace().layout.has_external_annotations;
   ReadSettings();
   // A block that is pending at the end shows that frees can be late, even if none completes in the
   // trace.
@@ -483,6 +485,8 @@ void ScheduleBuilder::EmitEmptyCache(const RecordedGroup& group) {
   // the other covers all of these, except for pools that a call for all pools releases anyway.
   Event request;
   request.kind = EventKind::kEmptyCache;
+  // A call for one pool would have released something.
+  if (released == Bytes()) return Emit(request, kNoEvent, group.begin);
   uint32_t begin = group.begin;
   if (!only_private) {
     for (uint32_t i = group.begin; i < group.end; ++i) {

@@ -1,5 +1,6 @@
 // Tests what PyTorch does not record and the builder infers: empty_cache from released segments,
 // record_stream and its end from late completions.
+#include <string>
 #include <tuple>
 
 #include "gtest/gtest.h"
@@ -283,6 +284,36 @@ TEST(InferRecordStreamTest, EmptyCacheWaitsForAll) {
             "alloc#0 alloc#1 alloc#2 record_stream#0@3 free_requested#0 record_stream#1@4 "
             "free_requested#1 record_stream#2@5 free_requested#2 stream_done@3 stream_done@4 "
             "stream_done@5 empty_cache");
+}
+
+// torch.cuda.graph() empties the cache, and the malloc after it, in the capture, polls nothing.
+TEST(InferRecordStreamTest, WhatCompletesWithAnotherStackIsAnEmptyCache) {
+  const auto requests = [](uint32_t found_by, bool has_stacks, uint16_t pool) {
+    Recording recording = ThreePending();
+    recording.Stack(found_by)
+        .FreeCompleted(kA, 512)
+        .FreeCompleted(kA + 512, 512)
+        .FreeCompleted(kA + 1024, 512)
+        .Stack(6)
+        .SegmentAlloc(kB, 20 * kM)
+        .Alloc(kB, 20 * kM);
+    recording.trace().pools.push_back({0, 1});
+    recording.trace().layout.has_external_annotations = has_stacks;  // 2.5 on
+    for (Event& event : recording.trace().devices[0].events) {
+      if (event.address < Address(kB)) event.pool = pool;
+    }
+    const Schedule schedule = recording.Build();
+    return RequestsText(schedule);
+  };
+  const std::string head =
+      "alloc#0 alloc#1 alloc#2 record_stream#0@3 free_requested#0 record_stream#1@4 "
+      "free_requested#1 record_stream#2@5 free_requested#2 stream_done@3 stream_done@4 "
+      "stream_done@5";
+  for (const uint16_t pool : {0, 1}) {  // not the pool's alone
+    EXPECT_EQ(requests(5, true, pool), head + " empty_cache alloc#3");
+    EXPECT_EQ(requests(6, true, pool), head + " alloc#3");
+    EXPECT_EQ(requests(5, false, pool), head + " alloc#3");
+  }
 }
 
 TEST(InferRecordStreamTest, WhatAFlushWaitsForIsDoneOnlyAfterTheMalloc) {
