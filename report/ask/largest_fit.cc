@@ -19,9 +19,9 @@ namespace memreplay {
 namespace {
 
 constexpr int64_t kLimit = 1 << 20;
-// Limits for one setting: requests that are replayed, and runs.
-constexpr uint64_t kMaxRequests = uint64_t{1} << 24;
-constexpr uint64_t kMinRuns = 12;
+// Limits for one setting: events that are replayed before the last run, and runs.
+constexpr uint64_t kMaxEvents = 12'000'000;
+constexpr uint64_t kFailedEvents = 500'000;  // what a schedule may have had before it failed
 constexpr uint64_t kMaxRuns = 1024;
 
 absl::StatusOr<FitTrial> Try(synth::TrainingRun run, int64_t value,
@@ -41,18 +41,20 @@ absl::StatusOr<FitTrial> Try(synth::TrainingRun run, int64_t value,
   return trial;
 }
 
-// Tries values under one setting, with as many runs as the budget allows for runs of `requests`
-// requests.
-FitTrials TryAll(const LargestFitQuestion& question, const SettingsRequest& request,
-                 uint64_t requests) {
+// Tries values under one setting, as long as the limits allow.
+FitTrials TryAll(const LargestFitQuestion& question, const SettingsRequest& request) {
   FitTrials tried;
   tried.conf = request.conf.value_or("");
-  const uint64_t runs =
-      std::clamp(kMaxRequests / std::max<uint64_t>(requests, 1), kMinRuns, kMaxRuns);
-  tried.found = FindLargestFit(kLimit, runs, [&](int64_t value) {
+  uint64_t events = 0;
+  tried.found = FindLargestFit(kLimit, kMaxRuns, [&](int64_t value) {
     if (!tried.refused.empty()) return FitOutcome::kNever;
+    if (events > kMaxEvents) return FitOutcome::kUntried;
     absl::StatusOr<synth::TrainingRun> run = question.make_run(value);
-    if (!run.ok()) return FitOutcome::kNoValue;
+    if (!run.ok()) {
+      events += kFailedEvents;
+      return FitOutcome::kNoValue;
+    }
+    for (const DeviceTrace& device : run->program.devices) events += device.events.size();
     absl::StatusOr<FitTrial> trial = Try(*std::move(run), value, request);
     if (!trial.ok()) {
       tried.refused = std::string(trial.status().message());
@@ -118,14 +120,12 @@ absl::StatusOr<proto::Report> AskLargestFit(const LargestFitQuestion& question) 
   if (!profile.ok()) return profile.status();
   std::vector<std::string> confs = question.confs;
   if (confs.empty()) confs = UsualConfs(*profile->profile);
-  const uint64_t requests =
-      smallest->program.devices.empty() ? 0 : smallest->program.devices[0].events.size();
   std::vector<FitTrials> tried(confs.size());
   const size_t threads = std::max<size_t>(1, std::thread::hardware_concurrency());
   ParallelFor(confs.size(), threads, [&](size_t i) {
     SettingsRequest one = request;
     one.conf = confs[i];
-    tried[i] = TryAll(question, one, requests);
+    tried[i] = TryAll(question, one);
   });
   LargestFitContext context;
   context.model = question.model;

@@ -345,6 +345,13 @@ void AddSweepTo(proto::DeviceReport* report, const Study& study, const SweepQues
     answer.worst_cause = WhyReserved(context, *worst);
   if (question.shown.has_value()) answer.shown = *question.shown;
   bounds.get();
+  if (answer.searched && MaxSearch(schedule) < kMaxSearch) {
+    report->add_notes(
+        StrCat("the search tried at most ", MaxSearch(schedule), " settings instead of ",
+               kMaxSearch, ", because each replays ",
+               FormatCount(static_cast<int64_t>(schedule.requests().size()), "request"),
+               "; --conf tries others"));
+  }
   if (!schedule.is_cold() && question.start == StartPolicy::kFresh) {
     report->add_notes(
         "every replay starts with only what was live when the recording began, allocated again, as "

@@ -14,6 +14,12 @@ namespace {
 // The memory fraction for garbage collection, which leaves the rest free.
 constexpr double kFraction = 0.95;
 
+// Limits of the search: the requests that all its replays have together, unless there are few
+// settings, and those of one family if not all of its settings are tried.
+constexpr uint64_t kMaxSearchRequests = uint64_t{1} << 27;
+constexpr size_t kMinSearch = 16;
+constexpr size_t kFamilies = 4;  // that have several settings
+
 enum class Family : uint8_t { kExpandable, kMaxSplit, kRoundup, kLargeSegment, kGarbage };
 
 struct Single {
@@ -39,7 +45,8 @@ class Search {
   explicit Search(const SweepContext& context)
       : context_(context),
         profile_(*context.settings.torch.profile),
-        sizes_(SizesInMib(context.study.schedule())) {}
+        sizes_(SizesInMib(context.study.schedule())),
+        most_(MaxSearch(context.study.schedule())) {}
 
   std::vector<SweepRow> Find() {
     rows_.push_back(ReplayRow(context_, context_.settings));
@@ -195,7 +202,8 @@ class Search {
   }
   // Adds a candidate unless the release rejects it or its meaning was already tried.
   void Add(Family family, Candidate candidate) {
-    if (tried_.size() >= kMaxSearch) return;
+    const bool is_cut = most_ < kMaxSearch && added_[family] >= most_ / kFamilies;
+    if (tried_.size() >= most_ || is_cut) return;
     const absl::StatusOr<ReplaySettings> settings = SettingsFor(context_.settings, candidate);
     if (!settings.ok()) return;
     Tried meaning{settings->config, settings->fraction};
@@ -207,6 +215,7 @@ class Search {
       if (config == meaning.config && tried.fraction == meaning.fraction) return;
     }
     tried_.push_back(std::move(meaning));
+    ++added_[family];
     waiting_.push_back({family, std::move(candidate)});
   }
 
@@ -244,6 +253,8 @@ class Search {
   const SweepContext& context_;
   const TorchProfile& profile_;
   const std::map<uint64_t, uint64_t> sizes_;
+  const size_t most_;
+  std::map<Family, size_t> added_;
   std::set<uint64_t> split_tried_;
   std::vector<Tried> tried_;
   std::vector<Single> waiting_;
@@ -252,6 +263,11 @@ class Search {
 };
 
 }  // namespace
+
+size_t MaxSearch(const Schedule& schedule) {
+  const uint64_t requests = std::max<uint64_t>(schedule.requests().size(), 1);
+  return std::clamp(static_cast<size_t>(kMaxSearchRequests / requests), kMinSearch, kMaxSearch);
+}
 
 std::vector<SweepRow> SearchConf(const SweepContext& context) { return Search(context).Find(); }
 

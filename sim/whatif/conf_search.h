@@ -9,8 +9,12 @@
 
 namespace memreplay {
 
-// Maximum number of settings that a search replays.
+// Maximum number of settings that a search replays on any schedule.
 inline constexpr size_t kMaxSearch = 120;
+
+// Returns how many settings a search replays at most: fewer on a schedule of more than a million
+// requests.
+size_t MaxSearch(const Schedule& schedule);
 
 // Returns the rows of every setting tried, best first (RanksBefore()). The current settings
 // (context.settings) are one of them, and no other means the same. Tries single keys first:

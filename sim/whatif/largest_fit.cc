@@ -6,9 +6,11 @@ LargestFit FindLargestFit(int64_t limit, uint64_t max_tries,
                           const std::function<FitOutcome(int64_t value)>& outcome) {
   LargestFit found;
   const auto probe = [&](int64_t value) {
-    const auto [at, is_new] = found.tried.emplace(value, FitOutcome::kNoValue);
-    if (is_new) at->second = outcome(value);
-    return at->second;
+    const auto known = found.tried.find(value);
+    if (known != found.tried.end()) return known->second;
+    const FitOutcome is = outcome(value);
+    if (is != FitOutcome::kUntried) found.tried.emplace(value, is);
+    return is;
   };
   const auto fits = [&](int64_t value) { return probe(value) == FitOutcome::kFits; };
 
@@ -25,15 +27,15 @@ LargestFit FindLargestFit(int64_t limit, uint64_t max_tries,
   const auto may_try = [&](int64_t value) {
     return found.tried.count(value) > 0 || found.tried.size() < max_tries;
   };
+  const auto is_end = [](FitOutcome is) {
+    return is == FitOutcome::kNever || is == FitOutcome::kUntried;
+  };
   int64_t above = low + 1;
-  while (above <= limit && may_try(above) && probe(above) != FitOutcome::kNever) ++above;
+  while (above <= limit && may_try(above) && !is_end(probe(above))) ++above;
   found.largest_is_proven = above > limit || found.tried.count(above) > 0;
   int64_t below = low;
-  while (below >= 1 && may_try(below)) {
-    probe(below);
-    --below;
-  }
-  found.safe_is_proven = below < 1;
+  while (below >= 1 && may_try(below) && probe(below) != FitOutcome::kUntried) --below;
+  found.safe_is_proven = below < 1 && (low == limit || found.tried.count(low + 1) > 0);
 
   bool all_fit = true;
   for (const auto& [value, is] : found.tried) {

@@ -14,6 +14,7 @@ enum class FitOutcome : uint8_t {
   kRunsOut,  // a larger value may fit although this one does not
   kNever,    // no allocator suffices, and a larger value needs no less
   kNoValue,  // there is no run with this value
+  kUntried,  // there were enough runs; so it is for every value from now on
 };
 
 // The largest values that fit.
@@ -34,7 +35,7 @@ struct LargestFit {
 // Finds the largest values that fit. Doubles from 1 until a value does not fit (or `limit` does)
 // and bisects. Since fitting is not monotone, it then tries all values above the edge up to the
 // first that never fits, and all below, nearest first, as far as `max_tries` allows. Calls
-// `outcome` once per value.
+// `outcome` once per value, and may stop short of the edge if that returns kUntried.
 LargestFit FindLargestFit(int64_t limit, uint64_t max_tries,
                           const std::function<FitOutcome(int64_t value)>& outcome);
 

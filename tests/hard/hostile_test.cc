@@ -284,6 +284,40 @@ TEST_F(HostileTest, ProgramsThatAllowThemselvesTooMuch) {
   EXPECT_LT(together.seconds, 2);
 }
 
+// A schedule that says how many events it has is refused before it has them.
+TEST_F(HostileTest, ProgramsThatSayThatTheyAreTooLong) {
+  const std::string head =
+      "format: \"memsched\"\nversion: 1\nparams { key: \"n\" value: 5000001 }\n";
+  Write("loop.txtpb", head +
+                          "program { repeat: \"n\" body { alloc: \"a\" bytes: \"1\" } body { free: "
+                          "\"a\" } }\n");
+  Write("random.txtpb",
+        head +
+            "program { random { ops: \"2*n\" size { dist: \"uniform\" min: \"1\" max: "
+            "\"9\" } lifetime { dist: \"uniform\" min: \"1\" max: \"9\" } } }\n");
+  for (const std::string name : {"loop.txtpb", "random.txtpb"}) {
+    const Outcome outcome = Run("sweep " + name + " " + name + " --together --jobs 1", kLimits);
+    EXPECT_EQ(outcome.status, 2);
+    EXPECT_EQ(outcome.err, "memreplay: " + name +
+                               ": line 4, column 11: program[0]: expected at most 10000000 events "
+                               "(max_events), found more\n");
+    EXPECT_LT(outcome.seconds, 0.5);
+  }
+}
+
+// Each value has more events than the one before, and all of them fit.
+TEST_F(HostileTest, ASearchForAValueThatFitsHasAnEnd) {
+  Write("program.txtpb",
+        "format: \"memsched\"\nversion: 1\ndevice { total: 1073741824 }\nparams { key: \"n\" "
+        "value: 1 }\n"
+        "program { repeat: \"n\" body { alloc: \"a\" bytes: \"1MiB\" } body { free: \"a\" } }\n");
+  const Outcome outcome = Run("fit program.txtpb --set n=?", kLimits);
+  EXPECT_EQ(outcome.status, 0) << outcome.err;
+  EXPECT_NE(outcome.out.find("tried; trying all would take too many runs"), std::string::npos)
+      << outcome.out;
+  EXPECT_LT(outcome.seconds, 20);
+}
+
 TEST_F(HostileTest, TheMemoryLimitEndsWithOneLine) {
   Write("events.txtpb",
         "format: \"memsched\"\nversion: 1\nmax_events: 100000000\nprogram { repeat: \"50000000\" "

@@ -270,8 +270,25 @@ bool Compiler::Loop(const Where& where, const S& s, int verb) {
   next.slot = counter;
   next.target = body;
   code_.operations[begin].target = here();
+  code_.operations[begin].label = EventsAtLeast(body);
   variables_.erase(variables_.begin() + static_cast<std::ptrdiff_t>(visible), variables_.end());
   return true;
+}
+
+// Returns how many events the operations from `from` on have at least, without those of loops, of
+// random loads, of procedures and of what has a condition.
+uint32_t Compiler::EventsAtLeast(uint32_t from) const {
+  uint32_t events = 0;
+  for (uint32_t at = from; at < here();) {
+    const Operation& op = code_.operations[at++];
+    if (op.kind == Kind::kLoopBegin) at = op.target;
+    if (op.kind == Kind::kBranch) {
+      at = op.target;
+      if (code_.operations[at - 1].kind == Kind::kJump) at = code_.operations[at - 1].target;
+    }
+    events += op.kind == Kind::kAlloc || op.kind == Kind::kFree || op.kind == Kind::kMark ? 1 : 0;
+  }
+  return events;
 }
 
 bool Compiler::Call(const Where& where, const S& s) {

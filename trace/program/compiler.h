@@ -126,6 +126,7 @@ class Compiler {
   bool Statement(const Where& where, const proto::Statement& s);
   bool Memory(const Where& where, const proto::Statement& s, int verb);
   bool Loop(const Where& where, const proto::Statement& s, int verb);
+  uint32_t EventsAtLeast(uint32_t from) const;
   bool Call(const Where& where, const proto::Statement& s);
   bool Let(const Where& where, const proto::Statement& s);
   bool Other(const Where& where, const proto::Statement& s, int verb);

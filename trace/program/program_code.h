@@ -79,7 +79,8 @@ struct Operation {
     kDraw,        // slot = a draw from distribution `other`
     kPhaseBegin,  // other = text
     kPhaseEnd,    //
-    kLoopBegin,   // slot = start (value), stop (value + 1), step (value + 2); to target if none
+    kLoopBegin,   // slot = start (value), stop (value + 1), step (value + 2); to target if none;
+                  // label = how many events a turn has at least
     kLoopNext,    // slot; to target unless that was the last
     kPick,        // slot = expression number value + variable other
     kBranch,      // to target if value is zero

@@ -99,12 +99,17 @@ bool ProgramExpander::Next(Event* event) {
   }
 }
 
+// Returns whether so many more events are allowed. What is known to have more fails before its
+// first.
+bool ProgramExpander::HasRoomFor(uint64_t events) {
+  return events <= code_.max_events - events_ ||
+         Fail(StrCat("at most ", code_.max_events, " events (max_events)"), "more");
+}
+
 // Emits an event, preceded by the mark of a new phase if the event is its first.
 bool ProgramExpander::Emit(const Event& event) {
   const uint64_t count = phase_changed_ ? 2 : 1;
-  if (events_ + count > code_.max_events) {
-    return Fail(StrCat("at most ", code_.max_events, " events (max_events)"), "more");
-  }
+  if (!HasRoomFor(count)) return false;
   events_ += count;
   if (std::exchange(phase_changed_, false)) {
     const uint32_t path = phases_.back();
@@ -488,6 +493,11 @@ bool ProgramExpander::LoopBegin(const Operation& op) {
   if (count > static_cast<uint64_t>(std::numeric_limits<int64_t>::max())) {
     return Fail("at most 2^63 - 1 turns", "more");
   }
+  uint64_t events = 0;  // at least
+  if (__builtin_mul_overflow(count, uint64_t{op.label}, &events)) {
+    events = std::numeric_limits<uint64_t>::max();
+  }
+  if (!HasRoomFor(events)) return false;
   int64_t* loop = &variables_[base_ + op.slot];
   loop[0] = start;
   loop[1] = static_cast<int64_t>(count);
@@ -544,6 +554,7 @@ bool ProgramExpander::Random(const Operation& op) {
     if (streams > code_.streams) {
       return Fail(StrCat("at most ", code_.streams, " streams"), StrCat(streams));
     }
+    if (!HasRoomFor(static_cast<uint64_t>(ops))) return false;
     load_.emplace(ops, target, streams);
   }
   const auto free = [&] {

@@ -94,6 +94,7 @@ class ProgramExpander {
   bool Memory(const Operation& op);
   bool Synchronise(const Operation& op);
   bool LoopBegin(const Operation& op);
+  bool HasRoomFor(uint64_t events);
   bool Call(const Operation& op);
   bool Phase(const Operation& op);
   bool Random(const Operation& op);

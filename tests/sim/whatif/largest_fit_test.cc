@@ -74,6 +74,22 @@ TEST(LargestFit, AValueWithoutARunIsNoGap) {
   EXPECT_EQ(found.safe, 20);
 }
 
+// The search ends wherever its caller has had enough, and claims no more than was tried.
+TEST(LargestFit, ClaimsNothingAboutWhatWasNotTried) {
+  for (size_t enough = 0; enough < 40; ++enough) {
+    size_t asked = 0;
+    const LargestFit found = FindLargestFit(1 << 20, kPlenty, [&](int64_t value) {
+      return ++asked > enough ? FitOutcome::kUntried : TryOutcome(value <= 777);
+    });
+    EXPECT_EQ(found.tried.size(), enough);
+    EXPECT_LE(asked, enough + 13);  // doubling, what is left of the bisection, above, below
+    EXPECT_EQ(found.largest.has_value(), enough > 0);
+    EXPECT_LE(found.largest.value_or(0), 777);
+    EXPECT_FALSE(found.safe_is_proven) << enough;
+    EXPECT_FALSE(found.largest_is_proven) << enough;
+  }
+}
+
 TEST(LargestFit, IsExactWhereItSaysSo) {
   std::mt19937 random(1);
   for (int i = 0; i < 300; ++i) {

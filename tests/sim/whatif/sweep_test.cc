@@ -262,6 +262,23 @@ TEST(SearchConf, IsBoundedSortedAndWithoutHarm) {
   }
 }
 
+TEST(SearchConf, TriesFewerSettingsOnALongSchedule) {
+  Trace trace;
+  trace.is_program = true;
+  trace.streams = {StreamHandle(0)};
+  EventList& events = trace.devices.emplace_back().events;
+  for (uint64_t i = 0; i < 2'000'000; ++i) {
+    Event event;
+    event.kind = i % 2 == 0 ? EventKind::kAlloc : EventKind::kFree;
+    event.address = Address(1 + i / 2);
+    event.size = MiB(1);
+    events.push_back(event);
+  }
+  const Subject subject(std::make_shared<const Trace>(std::move(trace)));
+  EXPECT_EQ(MaxSearch(subject.schedule), (1u << 27) / 2'000'000);
+  EXPECT_EQ(MaxSearch(Subject(kServing).schedule), kMaxSearch);
+}
+
 TEST(SearchConf, FindsWhatTheMechanismNeeds) {
   const Subject stranding("examples/waste/stranding.txtpb");
   const std::vector<SweepRow> rows = SearchConf(stranding.context(2));

@@ -316,8 +316,7 @@ TEST(ProgramReader, Ends) {
       "more for each event, found more, and 0 events");
   const std::string many = Program("program { repeat: \"600\" body { temp: \"x\" bytes: \"1\" } }");
   EXPECT_EQ(Error(many, options),
-            "line 3, column 32: program[0].body[0]: expected at most 1000 events (max_events), "
-            "found more");
+            "line 3, column 11: program[0]: expected at most 1000 events (max_events), found more");
   EXPECT_EQ(Error(many), "none");
   EXPECT_EQ(Error("max_events: 10 " + many).find("expected a schedule that begins"), 0u);
   EXPECT_NE(Error(many + " max_events: 10").find("at most 10 events"), std::string::npos);
