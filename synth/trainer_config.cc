@@ -9,6 +9,24 @@
 #include "trace/value/strings.h"
 
 namespace memreplay::synth {
+namespace {
+
+// The estimate of the events that are written: about 2 GB of them, and some seconds.
+constexpr double kMaxEvents = 2e7;
+constexpr double kUsualCapability = 8.9;
+
+// Returns the compute capability, "8.9" or "12.0"; nullopt if it is none.
+std::optional<double> CapabilityOf(const TrainerConfig& config) {
+  const std::string& text = config.compute_capability;
+  const bool is_plain = text.size() > 2 && text[text.size() - 2] == '.' &&
+                        text.find_first_not_of("0123456789.") == std::string::npos;
+  double capability = 0;
+  if (!is_plain || !absl::SimpleAtod(text, &capability)) return std::nullopt;
+  if (capability < 5 || capability >= 20) return std::nullopt;
+  return capability;
+}
+
+}  // namespace
 
 bool TrainerConfig::TorchAtLeast(int major, int minor) const {
   const std::vector<std::string> parts = absl::StrSplit(torch_version, '.');
@@ -22,9 +40,8 @@ bool TrainerConfig::TorchAtLeast(int major, int minor) const {
 std::string TrainerConfig::AttentionFor(int64_t channels_per_head) const {
   if (attention != "auto") return attention;
   if (!TorchAtLeast(2, 0)) return "manual";
-  double capability = 0;
-  if (!absl::SimpleAtod(compute_capability, &capability)) capability = 8.9;
-  const bool flash = dtype != "float32" && capability >= 8 && channels_per_head <= 256;
+  const bool flash = dtype != "float32" && CapabilityOf(*this).value_or(kUsualCapability) >= 8 &&
+                     channels_per_head <= 256;
   return flash ? "flash" : "efficient";
 }
 
@@ -61,8 +78,7 @@ Multiprocessors MultiprocessorsOf(const TrainerConfig& config) {
 DeviceAlgorithms AlgorithmsOf(const TrainerConfig& config) {
   DeviceAlgorithms algorithms;
   algorithms.multiprocessors = MultiprocessorsOf(config).count;
-  double capability = 0;
-  if (!absl::SimpleAtod(config.compute_capability, &capability)) capability = 8.9;
+  const double capability = CapabilityOf(config).value_or(kUsualCapability);
   const bool newest = config.TorchAtLeast(2, 15);
   if (capability >= 9) {
     algorithms.sort_tile = 4608;
@@ -126,10 +142,16 @@ absl::Status ValidateTrainer(const TrainerConfig& c, const ModelSizes& sizes) {
       {"iterations", c.iterations, 0, 1 << 20},
       {"eval_passes", c.eval_passes, 0, 1 << 20},
       {"cublas_workspace", c.cublas_workspace, 0, int64_t{1} << 40},
+      {"multiprocessors", c.multiprocessors, 0, 1024},  // as of --card custom:
   });
   if (!ranges.ok()) return ranges;
   if (!c.TorchAtLeast(1, 0)) {
     return fail("torch_version: expected a release such as 2.6, found '", c.torch_version, "'");
+  }
+  const std::optional<double> capability = CapabilityOf(c);
+  if (!capability.has_value()) {
+    return fail("compute_capability: expected one from 5.0 to 19.9, such as 8.9, found '",
+                c.compute_capability, "'");
   }
   const int64_t head = sizes.channels / sizes.heads;
   if (c.attention == "flash" && (c.dtype == "float32" || head > 256)) {
@@ -167,7 +189,7 @@ absl::Status ValidateTrainer(const TrainerConfig& c, const ModelSizes& sizes) {
       250.0 * static_cast<double>(sizes.layers) *
       (evaluations * passes +
        static_cast<double>(c.iterations) * static_cast<double>(c.gradient_accumulation_steps));
-  if (events > 2e8) {
+  if (events > kMaxEvents) {
     return fail("some ", std::llround(events),
                 " events would have to be written; fewer iterations or eval_passes show the same "
                 "memory use");

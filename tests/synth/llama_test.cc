@@ -146,6 +146,20 @@ TEST(LlamaConfig, RefusesWhatCannotBe) {
   EXPECT_EQ(Refusal({{"hidden_size", "64"}}), "llama has no key hidden_size: called dim here");
   EXPECT_EQ(Refusal({{"experts", "8"}}),
             "llama has no key experts; memreplay synth llama --help lists them");
+  for (const char* found : {"-1", "1025", "2147483648", "9223372036854775807"}) {
+    EXPECT_EQ(Refusal({{"multiprocessors", found}}),
+              std::string("multiprocessors: expected 0 to 1024, found ") + found);
+  }
+  for (const char* found :
+       {"", "nan", "8", "8.", ".9", "-8.9", "4.9", "20.0", "8.90", "0x8.9", "9"}) {
+    EXPECT_EQ(
+        Refusal({{"compute_capability", found}}),
+        std::string("compute_capability: expected one from 5.0 to 19.9, such as 8.9, found '") +
+            found + "'");
+  }
+  EXPECT_EQ(Refusal({{"compute_capability", "'10.3'"}, {"multiprocessors", "1024"}}), "");
+  EXPECT_NE(Refusal({{"n_layers", "4096"}}).find("events would have to be written"),
+            std::string::npos);
   EXPECT_EQ(Refusal({{"seq_len", "0"}}), "seq_len: expected 1 to 16777216, found 0");
   EXPECT_NE(Refusal({{"vocab_size", "16777216"}, {"batch_size", "1048576"}}), "");
 }
