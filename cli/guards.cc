@@ -1,6 +1,7 @@
 #include "cli/guards.h"
 
 #include <fcntl.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -122,6 +123,15 @@ void ReportShrunkFiles() {
   action.sa_flags = SA_SIGINFO;
   sigemptyset(&action.sa_mask);
   sigaction(SIGBUS, &action, nullptr);
+}
+
+void EndWithParent() {
+  const char* const named = std::getenv("MEMREPLAY_PARENT");
+  if (named == nullptr) return;
+  const auto parent = static_cast<pid_t>(std::strtol(named, nullptr, 10));
+  unsetenv("MEMREPLAY_PARENT");  // what is started from here has another parent
+  prctl(PR_SET_PDEATHSIG, SIGTERM);
+  if (parent > 0 && kill(parent, 0) != 0) raise(SIGTERM);  // it is gone already
 }
 
 uint64_t DefaultMemoryLimit() {

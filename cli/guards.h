@@ -17,6 +17,11 @@ void HoldStandardDescriptors();
 // names the file and exit status 2 instead of SIGBUS. Costs nothing otherwise.
 void ReportShrunkFiles();
 
+// Makes this process end by SIGTERM when the process ends that MEMREPLAY_PARENT names by its
+// number, if that started this one (python/memreplay), and takes the variable out of the
+// environment.
+void EndWithParent();
+
 // Returns three quarters of the memory of the machine, or of the control group if that has less; 0
 // if neither is known.
 uint64_t DefaultMemoryLimit();

@@ -89,6 +89,7 @@ int Main(int argc, char** argv) {
 int main(int argc, char** argv) {
   memreplay::HoldStandardDescriptors();
   memreplay::ReportShrunkFiles();
+  memreplay::EndWithParent();
   // The readers report in one line what Protobuf's parsers reject.
   google::protobuf::SetLogHandler(nullptr);
   return memreplay::Main(argc, argv);

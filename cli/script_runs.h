@@ -61,7 +61,7 @@ class ScriptRunner {
   RunCache cache_;
   int made_ = 0;
   int from_cache_ = 0;
-  StopSignal stop_;
+  StopSignal stop_{StopSignal::kNoteAll};  // a second one kills the scripts that ignore the first
 };
 
 // The argument whose value varies: "--batch_size", or "?".

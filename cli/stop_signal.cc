@@ -48,18 +48,25 @@ StopSignal::StopSignal(Later later) {
   sigemptyset(&action.sa_mask);
   sigaction(SIGINT, &action, &interrupt_);
   sigaction(SIGTERM, &action, &terminate_);
+  sigaction(SIGHUP, nullptr, &hang_up_);
+  if (hang_up_.sa_handler != SIG_IGN) sigaction(SIGHUP, &action, nullptr);
 }
 
 StopSignal::~StopSignal() {
   sigaction(SIGINT, &interrupt_, nullptr);
   sigaction(SIGTERM, &terminate_, nullptr);
+  sigaction(SIGHUP, &hang_up_, nullptr);
 }
 
 bool StopSignal::received() const { return received_signal != 0; }
 
 std::string_view StopSignal::name() const {
-  if (received_signal == 0) return "";
-  return received_signal == SIGINT ? "SIGINT" : "SIGTERM";
+  switch (received_signal) {
+    case SIGINT: return "SIGINT";
+    case SIGTERM: return "SIGTERM";
+    case SIGHUP: return "SIGHUP";
+    default: return "";
+  }
 }
 
 int StopSignal::to_pass_on() const {

@@ -7,7 +7,8 @@
 
 namespace memreplay {
 
-// Notes the first SIGINT or SIGTERM instead of ending the process. A second one acts as if there
+// Notes the first SIGINT, SIGTERM or, unless it was ignored (nohup), SIGHUP instead of ending the
+// process. A second one acts as if there
 // were no handler or, with kNoteAll and a second later, is noted too. The destructor restores the
 // previous handlers. There may be one object at a time.
 class StopSignal {
@@ -27,6 +28,7 @@ class StopSignal {
  private:
   struct sigaction interrupt_;
   struct sigaction terminate_;
+  struct sigaction hang_up_;
 };
 
 }  // namespace memreplay

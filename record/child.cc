@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/personality.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -52,6 +53,7 @@ absl::StatusOr<Child> Child::Start(const ChildOptions& options) {
   if (pipe2(problem, O_CLOEXEC) != 0) {
     return absl::InternalError(StrCat("cannot make a pipe: ", std::strerror(errno)));
   }
+  const pid_t parent = getpid();
   const pid_t pid = fork();
   if (pid < 0) {
     const int error = errno;
@@ -66,6 +68,9 @@ absl::StatusOr<Child> Child::Start(const ChildOptions& options) {
     }
     signal(SIGINT, SIG_DFL);
     signal(SIGTERM, SIG_DFL);
+    // If this process is killed, so that it can pass nothing on, the script is asked to end.
+    prctl(PR_SET_PDEATHSIG, SIGTERM);
+    if (getppid() != parent) _exit(127);
     if (Redirect(options.output)) execvpe(words[0], words.data(), variables.data());
     const int error = errno;
     [[maybe_unused]] const ssize_t told = write(problem[1], &error, sizeof(error));

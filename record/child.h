@@ -21,7 +21,8 @@ struct ChildOptions {
   std::string output;  // where its output goes: "" as ours, "-" to stderr, else a file
 };
 
-// A process that was started. It is killed on destruction unless it was waited for.
+// A process that was started. It is killed on destruction unless it was waited for, and gets
+// SIGTERM if the thread that started it ends before.
 class Child {
  public:
   // Error: InvalidArgument if the command is not found or cannot be started.

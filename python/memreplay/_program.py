@@ -89,12 +89,13 @@ def run(args: Sequence[str], timeout: Optional[float] = None,
     """Runs the binary for at most `timeout` seconds, with `input` as its standard input.
 
     Errors: Error, with the binary's message, unless it answered (status 0, or 1: a bad answer), or because it cannot be
-    started with these words; Unanswered if it was killed or took longer.
+    started with these words; Unanswered if it was killed or took longer. The binary ends if this process is killed.
     """
     try:
         # Without input, the standard input is closed, not the caller's.
         done = subprocess.run([program(), *args], stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False,
-                              timeout=timeout, input=input or b"")
+                              timeout=timeout, input=input or b"",
+                              env={**os.environ, "MEMREPLAY_PARENT": str(os.getpid())})
     except subprocess.TimeoutExpired:
         raise Unanswered(f"{args[0]}: took longer than {timeout:g} s") from None
     except (OSError, ValueError) as error:  # too many words, or one with a null byte

@@ -11,6 +11,7 @@ import pickle
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 from unittest import mock
 
@@ -75,6 +76,34 @@ class Sources(unittest.TestCase):
                     memreplay.load("script").replay(conf="a\0b")
             finally:
                 os.chdir(before)
+
+    @unittest.skipUnless(sys.platform == "linux", "other systems do not say that a parent has ended")
+    def test_the_binary_ends_with_its_caller(self):
+        with tempfile.TemporaryDirectory() as folder:
+            pipe = os.path.join(folder, "pipe")  # which the binary waits for
+            os.mkfifo(pipe)
+
+            def names_it(process):
+                try:
+                    return pipe.encode() in process.read_bytes()
+                except OSError:
+                    return False  # it has ended
+
+            def running():
+                return [path for path in pathlib.Path("/proc").glob("[0-9]*/cmdline") if names_it(path)]
+
+            def until(holds):
+                end = time.monotonic() + 30
+                while not holds() and time.monotonic() < end:
+                    time.sleep(0.05)
+                self.assertTrue(holds())
+
+            caller = subprocess.Popen(
+                [sys.executable, "-c", "import memreplay, sys; memreplay.load(sys.argv[1]).inspect()", pipe])
+            until(lambda: len(running()) == 2)
+            caller.kill()
+            caller.wait()
+            until(lambda: not running())
 
     def test_a_temporary_file_goes_away_with_its_recording(self):
         recording = memreplay.load(self.data)

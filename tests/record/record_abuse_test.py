@@ -188,6 +188,98 @@ class RecordAbuseTest(Case):
         answer = json.loads(answer)
         self.assertEqual((len(answer["processes"]), answer["faults"]), (2, []))
 
+    def test_sighup(self):
+        """The terminal is gone: the recording is written, unless nobody cares (nohup)."""
+        body = "import sys, time\nprint('ready', file=sys.stderr, flush=True)\ntime.sleep(600)"
+        child = self.start(body)
+        child.send_signal(signal.SIGHUP)
+        answer, output = child.communicate(timeout=60)
+        self.assertEqual(child.returncode, 129, output)
+        answer = json.loads(answer)
+        self.assertEqual((len(answer["processes"]), answer["stopped_by"], answer["faults"]), (1, "SIGHUP", []))
+        os.unlink(os.path.join(self.folder, "snapshot.pickle"))
+        child = self.start(body, preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN))
+        os.killpg(child.pid, signal.SIGHUP)
+        time.sleep(1)
+        self.assertIsNone(child.poll())
+        child.send_signal(signal.SIGTERM)
+        answer, output = child.communicate(timeout=60)
+        self.assertEqual((child.returncode, json.loads(answer)["stopped_by"]), (143, "SIGTERM"), output)
+        self.assertEqual(self.left(), ["snapshot.pickle"])
+
+    def running(self):
+        """Returns the processes whose command line names this test's folder."""
+        found = []
+        for process in pathlib.Path("/proc").glob("[0-9]*/cmdline"):
+            try:
+                if self.folder.encode() in process.read_bytes():
+                    found.append(int(process.parent.name))
+            except OSError:
+                continue  # it has ended
+        return found
+
+    def ends(self):
+        """Expects that nothing runs any more, after a moment."""
+        until = time.monotonic() + 20
+        while self.running() and time.monotonic() < until:
+            time.sleep(0.1)
+        self.assertEqual(self.running(), [])
+
+    def test_command_is_killed(self):
+        child = self.start("import sys, time\nprint('ready', file=sys.stderr, flush=True)\ntime.sleep(600)")
+        self.assertEqual(len(self.running()), 2)
+        child.kill()
+        child.communicate(timeout=60)
+        self.ends()
+
+    def test_searches_are_stopped(self):
+        """None of the scripts that a search runs at once outlives it, and it leaves no folder unless it is killed."""
+        script = self.write("""
+            import sys, time
+            print("ready", flush=True)
+            open(f"{sys.argv[-1].strip('-')}.started", "w").close()
+            time.sleep(600)""")
+        ignores = self.write("""
+            import signal, sys, time
+            signal.signal(signal.SIGTERM, signal.SIG_IGN)
+            open(f"{sys.argv[-1].strip('-')}.started", "w").close()
+            time.sleep(600)""", "ignores.py")
+        temporary = os.path.join(self.folder, "cache", "temporary")
+        os.makedirs(temporary)
+        flags = ["--card", "rtx-4090", "--python", Setting.python]
+        environment = {**os.environ, "TMPDIR": temporary, "XDG_CACHE_HOME": os.path.join(self.folder, "cache")}
+        fit = ["fit", "script", "--n=?", *flags, "--jobs", "2", "--"]
+        for words, number, again in (
+                ([*fit, script], signal.SIGINT, None), ([*fit, script], signal.SIGHUP, None),
+                ([*fit, script], signal.SIGKILL, None),
+                ([*fit, ignores], signal.SIGTERM, signal.SIGTERM),
+                (["sweep", "script", "--n=1,2", *flags, "--jobs", "2", "--", script], signal.SIGTERM, None),
+                (["advise", *flags, "--", script], signal.SIGTERM, None),
+                (["advise", *flags, "--", script], signal.SIGKILL, None)):
+            with self.subTest(words=words[:2], number=number):
+                before = os.listdir(temporary)
+                child = subprocess.Popen([Setting.memreplay, *words], cwd=self.folder, env=environment,
+                                         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                                         start_new_session=True)
+                until = time.monotonic() + 120
+                while not list(pathlib.Path(self.folder).glob("*.started")) and time.monotonic() < until:
+                    time.sleep(0.1)
+                child.send_signal(number)
+                if again:
+                    time.sleep(2)
+                    self.assertIsNone(child.poll())
+                    child.send_signal(again)
+                _, output = child.communicate(timeout=60)
+                if number == signal.SIGKILL:
+                    self.assertEqual(child.returncode, -number)
+                else:
+                    self.assertEqual(child.returncode, 2, output)
+                    self.assertTrue(output.endswith("interrupted\n"), output)
+                    self.assertEqual(os.listdir(temporary), before)
+                self.ends()
+                for path in pathlib.Path(self.folder).glob("*.started"):
+                    path.unlink()
+
     def test_killed_while_it_writes(self):
         body = """
             import os, pickle

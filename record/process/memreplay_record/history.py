@@ -82,7 +82,7 @@ class History:
         gc.disable()  # nothing is recorded any more, and Python collects once more when it ends
         card.forget_lines()
         if threading.current_thread() is threading.main_thread():
-            for number in (signal.SIGINT, signal.SIGTERM):  # a second one must not cut it short
+            for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):  # a second one must not cut it short
                 signal.signal(number, signal.SIG_IGN)
         with open(path + ".pickle", "wb"):  # the command waits for those that write
             pass
@@ -291,7 +291,8 @@ def begin(torch, settings):
 
     os._exit = leave_after_writing  # multiprocessing's children end with it
     _kill_after_writing(settings)
-    if threading.current_thread() is threading.main_thread() and \
-            signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
-        signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
+    if threading.current_thread() is threading.main_thread():
+        for asked in (signal.SIGTERM, signal.SIGHUP):
+            if signal.getsignal(asked) is signal.SIG_DFL:
+                signal.signal(asked, lambda number, frame: sys.exit(128 + number))
     return history
