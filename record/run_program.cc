@@ -228,7 +228,8 @@ void AddKilled(const std::string& folder, proto::RecordReport* report) {
       if (Runs(pid)) continue;
       report->add_faults(StrCat("process ", pid,
                                 " used the GPU and ended without writing its "
-                                "recording, as a process does that is killed"));
+                                "recording, as a process does that is killed or becomes "
+                                "another program (exec)"));
     }
     return;
   }

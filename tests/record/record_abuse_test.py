@@ -121,6 +121,33 @@ class RecordAbuseTest(Case):
             resource.setrlimit(resource.RLIMIT_FSIZE, (16384, 16384))""", 1,
                   "^the recording of process [0-9]+ could not be written: OSError: .*File too large$")
 
+    def test_becomes_another_program(self):
+        self.lost("import os\nos.execv('/bin/false', ['false'])", 1,
+                  r"^process [0-9]+ used the GPU and ended .* is killed or becomes another program \(exec\)$")
+        again = ("import os, sys\nif len(sys.argv) == 1:\n"
+                 "    os.execv(sys.executable, [sys.executable, __file__, 'again'])\n")
+        run = self.run_script("raise SystemExit(0)", uses=USES + again)
+        self.assertEqual((run.status, len(run.answer["processes"])), (1, 1), run.output)
+        self.assertRegex(run.answer["faults"][0], r"^the recording of process [0-9]+ could not be written: it became "
+                                                  r"another program \(exec\), which is recorded$")
+        os.unlink(os.path.join(self.folder, "snapshot.pickle"))
+        self.recorded("", 0, uses=again + USES)  # nothing is lost before the GPU is used
+
+    def test_no_descriptors_are_left(self):
+        self.recorded("""
+            import os, resource, subprocess, sys
+            resource.setrlimit(resource.RLIMIT_NOFILE, (64, 1024))
+            kept_open = []
+            try:
+                while True:
+                    kept_open.append(os.open("/dev/null", os.O_RDONLY))
+            except OSError:
+                pass
+            try:
+                subprocess.run([sys.executable, "-c", ""])
+            except OSError:
+                raise SystemExit(3)""", 3)
+
     def test_reasons_are_one_line(self):
         self.lost("""
             import pickle

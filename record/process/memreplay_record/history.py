@@ -7,6 +7,7 @@ import json
 import linecache
 import os
 import pickle
+import resource
 import signal
 import sys
 import threading
@@ -40,7 +41,10 @@ class History:
                          "PYTORCH_CUDA_ALLOC_CONF=backend:cudaMallocAsync: PyTorch keeps no record of memory there; "
                          "record without it, then ask memreplay replay FILE --conf backend:cudaMallocAsync")
         self.pid = os.getpid()
-        with contextlib.suppress(OSError), open(_marker(self.settings, self.pid), "wb"):
+        marker = _marker(self.settings, self.pid)
+        if os.path.exists(marker):
+            _leave_problem(_path_of(self.settings, self.pid), "it became another program (exec), which is recorded")
+        with contextlib.suppress(OSError), open(marker, "wb"):
             pass  # if it cannot be written, the script goes on
         self._begin()
         if self.notes is not None:
@@ -70,11 +74,11 @@ class History:
         if not self.records():
             return
         self.pid = None
-        path = os.path.join(self.settings.folder, str(os.getpid()))
+        path = _path_of(self.settings, os.getpid())
         try:
             self._write(path)
         except BaseException as error:  # the script's exit status is its own
-            _leave_problem(path, error)
+            _leave_problem(path, f"{type(error).__name__}: {error}")
         if isinstance(_ended_by(), KeyboardInterrupt):
             _end_by_interrupt()
 
@@ -84,6 +88,9 @@ class History:
         if threading.current_thread() is threading.main_thread():
             for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):  # a second one must not cut it short
                 signal.signal(number, signal.SIG_IGN)
+        with contextlib.suppress(OSError, ValueError):  # a script may have used up its descriptors
+            hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+            resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
         with open(path + ".pickle", "wb"):  # the command waits for those that write
             pass
         snapshot = self.own.take()
@@ -156,7 +163,7 @@ def _end_by_interrupt():
     ctypes.pythonapi.PyRun_SimpleString(b"raise KeyboardInterrupt")
 
 
-def _leave_problem(path, error):
+def _leave_problem(path, why):
     for left in (".pickle", ".json.part"):  # these make room for the reason on a full disk
         try:
             os.unlink(path + left)
@@ -164,7 +171,7 @@ def _leave_problem(path, error):
             pass
     try:
         with open(path + ".problem", "w", encoding="utf-8", errors="replace") as file:
-            file.write(f"{type(error).__name__}: {error}"[:2000])
+            file.write(why[:2000])
     except OSError:  # no folder, no room: the reason is missing, the file may be there
         pass
 
@@ -244,9 +251,14 @@ def _is_randomized():
         return True
 
 
+def _path_of(settings, pid):
+    """Returns the path of a process's files, without what they end in."""
+    return os.path.join(settings.folder, str(pid))
+
+
 def _marker(settings, pid):
     """Returns the path of a file that a process has from the moment on when it records."""
-    return os.path.join(settings.folder, f"{pid}.recording")
+    return _path_of(settings, pid) + ".recording"
 
 
 def _runs(pid):
@@ -259,7 +271,7 @@ def _runs(pid):
 
 def _let_write(settings, pid):
     """Waits until a process that was asked to end has written its recording, or has ended: up to ten seconds."""
-    path, until = os.path.join(settings.folder, str(pid)), time.monotonic() + 10
+    path, until = _path_of(settings, pid), time.monotonic() + 10
     while os.path.exists(_marker(settings, pid)) and _runs(pid) and time.monotonic() < until and \
             not any(os.path.exists(path + kind) for kind in (".json", ".problem")):
         time.sleep(0.05)
