@@ -15,7 +15,7 @@ namespace memreplay {
 
 bool IsAboutScript(absl::Span<const std::string> args) {
   return std::any_of(args.begin(), args.end(), [](const std::string& word) {
-    return word == "--" || (word.size() > 3 && word.substr(word.size() - 3) == ".py");
+    return word == "--" || (word[0] != '-' && word.size() > 3 && word.ends_with(".py"));
   });
 }
 
