@@ -93,7 +93,12 @@ def card():
 
     def compile_all(folder):
         flags = ["-O1", "-std=c++20", "-w", "-fPIC", "-fvisibility=hidden", "-fno-exceptions", "-fno-rtti", "-I", ROOT]
-        sources = [p for p in card_sources() if p.suffix == ".cc" and p.name != "freestanding.cc"]
+        others = ("freestanding.cc", "ends_of_errors.cc", "pass_memory.cc", "pass_through.cc")  # of Bazel's libraries
+        sources = [p for p in card_sources() if p.suffix == ".cc" and p.name not in others]
+        names = folder / "public_names.cc"  # as the rule public_names of record/card/BUILD.bazel makes it
+        make(sys.executable, ROOT / "embed.py", "record/card/public_names.h", names,
+             f"PublicNames={ROOT}/record/card/public_names.txt")
+        sources.append(names)
         objects = [folder / f"{n}.o" for n in range(len(sources))]
         with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
             list(pool.map(lambda pair: make(COMPILER, *flags, "-c", pair[0], "-o", pair[1]), zip(sources, objects)))
