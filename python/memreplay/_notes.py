@@ -1,6 +1,6 @@
 """Notes what Python knows of a script's memory while PyTorch records it: which module runs, where backward and the
 optimizer begin and end, which addresses are parameters, gradients or the optimizer's state, and where the script
-changes the allocator's settings or limits PyTorch to a share of the GPU.
+changes the allocator's settings, limits PyTorch to a share of the GPU or makes a MemPool with options.
 
 A note makes no event. Its place is the number of allocations and frees that PyTorch has made so far
 (torch.cuda.memory_stats(): "allocation.all.allocated" and "freed"), which is a position in the recording. The notes are
@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import functools
 import gc
+import inspect
 import os
 import sys
 import threading
@@ -25,11 +26,12 @@ VERSION = 1
 
 # The snapshot has these texts; a reader ignores unknown ones.
 KINDS = ("forward", "evaluation", "module", "backward", "optimizer", "end", "parameter", "buffer", "gradient",
-         "optimizer_state", "input", "output", "loss", "settings", "memory_fraction")
+         "optimizer_state", "input", "output", "loss", "settings", "memory_fraction", "mem_pool")
 _NUMBER = {kind: number for number, kind in enumerate(KINDS)}
 # The functions of torch._C that change the allocator's settings, by release.
 _SETTERS = ("_cuda_cudaCachingAllocator_set_allocator_settings", "_accelerator_setAllocatorSettings")
 _LIMITER = "_cuda_setMemoryFraction"  # what torch.cuda.set_per_process_memory_fraction() calls
+_POOL_OPTIONS = ("no_split", "use_on_oom")  # of torch.cuda.MemPool
 _VARIABLES = ("PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_HIP_ALLOC_CONF", "PYTORCH_ALLOC_CONF")  # before 2.10 the first alone
 _MAX_DEPTH = 4  # of containers in what a module takes and returns
 _NO_MEMORY = (RuntimeError, AttributeError, NotImplementedError, TypeError)  # what tensors without memory raise
@@ -113,6 +115,8 @@ class Notes:
         self._is_compiled: Set[str] = set()  # "module", "function"
         self._settings: List[str] = []  # the first that held, and those that were set before start()
         self._setters: List[Tuple[str, Any]] = []
+        self._make_pool: Optional[Callable[..., None]] = None  # MemPool.__init__
+        self._pools: List[Tuple[str, int]] = []  # not noted yet: options and number
         self._is_on = False
         self._is_late = bool(torch.cuda.is_initialized())  # the script may have limited itself before
         dynamo = sys.modules.get("torch._dynamo.eval_frame")
@@ -132,6 +136,7 @@ class Notes:
         torch = self.torch
         self._is_on = True
         self._note_fractions_at_start()
+        self._note_pools()
         if not self._is_compiled:
             hooks = torch.nn.modules.module
             self._module_hooks = [hooks.register_module_forward_pre_hook(self._before_module),
@@ -152,6 +157,8 @@ class Notes:
         for name, setter in self._setters:
             setattr(self.torch._C, name, setter)
         self._setters = []
+        if self._make_pool is not None:
+            self.torch.cuda.MemPool.__init__ = self._make_pool
         if self._undo_watching is not None:
             self._undo_watching()
 
@@ -201,6 +208,33 @@ class Notes:
         if limiter is not None:
             self._setters.append((_LIMITER, limiter))
             setattr(self.torch._C, _LIMITER, self._noting_fraction(limiter))
+
+        pool = getattr(self.torch.cuda, "MemPool", None)
+        if pool is not None:  # came with 2.5
+            self._make_pool = pool.__init__
+            pool.__init__ = self._noting_pool(pool.__init__)
+
+    def _noting_pool(self, make: Callable[..., None]) -> Callable[..., None]:
+        known = inspect.signature(make)
+
+        @functools.wraps(make)
+        def noted(*args: Any, **kwargs: Any) -> None:
+            make(*args, **kwargs)
+            given = known.bind(*args, **kwargs).arguments
+            options = ",".join(name for name in _POOL_OPTIONS if given.get(name))
+            if options:
+                self._pools.append((options, args[0].id[1]))
+                self._note_pools()
+        return noted
+
+    def _note_pools(self) -> None:
+        if self._pools and self._ready():  # the script may make one before it uses CUDA
+            device = self.torch.cuda.current_device()
+            place = self._places[device] = self._place(device)
+            for options, number in self._pools:
+                text = self._names.setdefault(options, len(self._names))
+                self._rows.append((device, _NUMBER["mem_pool"], place, text, number))
+            self._pools = []
 
     def _noting(self, setter: Callable[[str], Any]) -> Callable[[str], Any]:
         @functools.wraps(setter)

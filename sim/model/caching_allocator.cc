@@ -20,6 +20,9 @@ CachingAllocator::CachingAllocator(const TorchProfile& profile, const AllocatorC
       pool_by_index_(pool_ids_.size(), nullptr),
       no_split_(pool_ids_.size(), false),
       tie_guide_(options.tie_guide) {
+  for (size_t pool = 1; pool < std::min(options.pool_flags.size(), pool_ids_.size()); ++pool) {
+    SetFlags(static_cast<uint16_t>(pool), options.pool_flags[pool]);
+  }
   NoteSettings();
   stats_.max_split_size = config_.max_split_size.signed_value();
   if (config_.per_process_memory_fraction < 1) {

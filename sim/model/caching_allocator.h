@@ -48,8 +48,9 @@ struct CachingAllocatorOptions {
   // table (inferred ones) never own blocks.
   std::vector<StreamHandle> streams = {StreamHandle(0)};
   std::vector<PoolId> pools = {PoolId{}};
-  uint32_t allocation_count = 0;  // ids are below this; grows on demand
-  TieGuide* tie_guide = nullptr;  // null: PyTorch's order
+  std::vector<uint64_t> pool_flags = {};  // of the first of these, if not set by kPoolCreate
+  uint32_t allocation_count = 0;          // ids are below this; grows on demand
+  TieGuide* tie_guide = nullptr;          // null: PyTorch's order
 };
 
 // What a MemoryState does not say about memory that existed before, by address.
@@ -174,6 +175,7 @@ class CachingAllocator final : public Allocator {
   absl::Status PoolEnd(uint16_t pool);
   absl::Status PoolRelease(uint16_t pool);
   PrivatePool* FindPool(uint16_t pool) const;
+  void SetFlags(uint16_t pool, uint64_t flags);
   bool IsNoSplit(const BlockPool& pool) const;
   PrivatePool& CreatePool(uint16_t pool);
   // Returns whether the recording shows that a pool was being filled. It does not say so, but an

@@ -179,9 +179,13 @@ absl::Status CachingAllocator::PoolCreate(uint16_t pool, uint64_t flags) {
   } else {
     ++found->use_count;
   }
+  SetFlags(pool, flags);
+  return absl::OkStatus();
+}
+
+void CachingAllocator::SetFlags(uint16_t pool, uint64_t flags) {
   if ((flags & kPoolUseOnOom) != 0) use_on_oom_.TryEmplace(PoolKey(pool_ids_[pool]), pool);
   if ((flags & kPoolNoSplit) != 0) no_split_[pool] = true;
-  return absl::OkStatus();
 }
 
 bool CachingAllocator::IsNoSplit(const BlockPool& pool) const {

@@ -65,7 +65,7 @@ class Search {
 
   // Returns the pools of all events that follow from a guess.
   InferredPools PoolsOf(const Guess& guess) const {
-    InferredPools inferred = {trace_->pools, std::vector<uint16_t>(events().size())};
+    InferredPools inferred = {trace_->pools, std::vector<uint16_t>(events().size()), {}};
     for (const auto& [event, pool] : guess) {
       while (inferred.pools.size() <= pool) {
         const uint64_t number = inferred.pools.size() - first_pool_ + 1;

@@ -41,6 +41,16 @@ std::string DescribeChanges(const Trace& trace, const TorchProfile& profile) {
   return text;
 }
 
+// Returns whether the script made a MemPool that serves other requests when memory runs out.
+bool HasPoolForOom(const Trace& trace) {
+  return std::any_of(trace.devices.begin(), trace.devices.end(), [&](const DeviceTrace& device) {
+    return std::any_of(device.notes.begin(), device.notes.end(), [&](const MemoryNote& note) {
+      return note.kind == NoteKind::kPool &&
+             trace.strings[note.name].find(kUseOnOomOption) != std::string_view::npos;
+    });
+  });
+}
+
 // Returns the config under which the file was recorded, or that a written schedule's header sets.
 absl::StatusOr<AllocatorConfig> RecordedConfig(const Trace& trace, const TorchProfile& profile,
                                                std::vector<std::string>* notes) {
@@ -140,6 +150,11 @@ absl::StatusOr<ReplaySettings> ResolveSettings(const Trace& trace, const Setting
   settings.config = *std::move(config);
   settings.recorded_config = *std::move(recorded);
 
+  if (HasPoolForOom(trace)) {
+    settings.notes.push_back(
+        "the script made a MemPool with use_on_oom=True, which is not modelled in what-ifs: what "
+        "that pool served when memory ran out stays in it");
+  }
   if (IsOfNpu(trace)) settings.notes.emplace_back(kNpuNote);
   if (!request.capacity_note.empty()) settings.notes.push_back(request.capacity_note);
   settings.order = request.order.value_or(OrderOf(trace));

@@ -88,6 +88,11 @@ std::string WhyNotExact(const ExactReplayResult& result, const Schedule& schedul
     causes.push_back(
         "PyTorch records neither when private pools were filled nor when they were released");
   }
+  if (schedule.pools().size() > 1 && schedule.pool_flags().empty() && profile.no_split_pools) {
+    causes.push_back(
+        "files do not contain the options of MemPools (no_split, use_on_oom), unless memreplay "
+        "recorded them");
+  }
   if (causes.empty()) {
     causes.push_back(
         "nothing in the file explains it: other settings may have applied, or the file was "

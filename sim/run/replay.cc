@@ -20,6 +20,7 @@ CachingAllocatorOptions OptionsFor(const ReplayPlan& plan) {
   if (!schedule.is_program()) options.stream_order = StreamOrder::kAscending;
   options.streams = schedule.trace().streams;
   options.pools = schedule.pools();
+  options.pool_flags = schedule.pool_flags();
   options.allocation_count = schedule.allocation_count();
   options.tie_guide = plan.tie_guide;
   return options;

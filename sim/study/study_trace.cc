@@ -11,6 +11,7 @@
 #include "sim/recording/changed_settings.h"
 #include "sim/recording/exact_replay.h"
 #include "sim/recording/gone_pools.h"
+#include "sim/recording/pool_options.h"
 #include "sim/recording/torch_inference.h"
 #include "trace/schedule/schedule.h"
 #include "trace/value/strings.h"
@@ -91,7 +92,7 @@ absl::StatusOr<StudiedTrace> StudyTrace(const std::shared_ptr<const Trace>& trac
   // What another release would have done differently is not the settings' fault.
   const bool may_change = (!request.torch.has_value() || request.torch_is_as_recorded) &&
                           MayHaveChangedSettings(*trace);
-  if (!told || MayHaveGonePools(*trace) || may_change) {
+  if (!told || MayHaveGonePools(*trace) || MayHavePoolOptions(*trace) || may_change) {
     // The newest profile is first.
     std::vector<const TorchProfile*> profiles(fitting.rbegin(), fitting.rend());
     if (told) profiles = {settings->torch.profile};
@@ -133,6 +134,14 @@ absl::StatusOr<StudiedTrace> StudyTrace(const std::shared_ptr<const Trace>& trac
         if (!schedules[device].has_value()) continue;
         SampledReplay& replay = *best.devices[device];
         const RecordingFollowed followed = FollowedBy(replay.exact);
+        if (!followed.exact && MayHavePoolOptions(*trace)) {
+          if (std::optional<PoolOptions> options = FindPoolOptions(
+                  *schedules[device], settings->recorded_config, *best.profile, followed)) {
+            known[device].pools = std::move(options->pools);
+            settings->notes.push_back(std::move(options->note));
+            continue;
+          }
+        }
         if (!followed.exact && MayHaveGonePools(*trace)) {
           if (std::optional<GonePools> gone = FindGonePools(
                   trace, device, settings->recorded_config, *best.profile, followed)) {

@@ -226,6 +226,23 @@ class RecordTest(Case):
         self.same_left_alone(run, "pools.py")
         self.runs("gone_pools.py")
 
+    def test_options_of_pools(self):
+        if older_than("2.10"):
+            self.skipTest("MemPool's no_split came with 2.10")
+        # Before 2.13, a file does not say which requests that ran out of memory were a pool's.
+        flags = [] if older_than("2.13") else ["--capacity", "600MiB", "--reserve", "100MiB"]
+        gone = [] if older_than("2.13") else ["gone"]
+        for options in ("no_split", "use_on_oom", "both"):
+            for notes in ([], ["--no-notes"]):
+                with self.subTest(options, notes=notes):
+                    run = self.record("pool_options.py", options, "1", *gone, flags=[*flags, *notes])
+                    self.assertIn("reserved ", run.output)
+                    self.holds(run, f"pool_options.py {options}")
+                    if not notes:
+                        noted = events.load(run.snapshot)["memreplay"]
+                        self.assertEqual([noted["names"][name] for name in noted["devices"][0]["name"]],
+                                         ["no_split,use_on_oom" if options == "both" else options] * (1 + len(gone)))
+
     def test_captures_with_frees_into_pools_that_go(self):
         for seed in ("1", "2"):
             self.runs("captures.py", seed, flags=["--no-notes"])

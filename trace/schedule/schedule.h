@@ -36,6 +36,7 @@ struct StartAllocation {
 struct InferredPools {
   std::vector<PoolId> pools;       // the trace's pools, followed by those that no file names
   std::vector<uint16_t> of_event;  // of each event of the device, in `pools`; empty: none inferred
+  std::vector<uint64_t> flags;     // PoolFlags of the first pools; the others have none
 };
 
 // The requests and recorded events of one device. Immutable after Build(). Thread-safe to read.
@@ -109,6 +110,10 @@ class Schedule {
   const std::vector<PoolId>& pools() const {
     return inferred_.of_event.empty() ? trace_->pools : inferred_.pools;
   }
+
+  // Returns kPoolNoSplit for the recording's pools of which Python noted it or it is inferred, by
+  // pool; those that are not listed have no flags. A program has a request for each pool instead.
+  const std::vector<uint64_t>& pool_flags() const { return inferred_.flags; }
 
   // Returns the diagnostics of the reader and the builder.
   const Diagnostics& diagnostics() const { return diagnostics_; }

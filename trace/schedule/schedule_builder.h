@@ -41,7 +41,8 @@ class ScheduleBuilder {
   void FindAllocations();  // up to BoundStarts()
   void ReportPools();
   void ReadSettings();
-  void Identify();  // ids, roles, start allocations that the trace frees
+  void ReadPoolFlags();  // as Python noted them
+  void Identify();       // ids, roles, start allocations that the trace frees
   void IdentifyAlloc(uint32_t i);
   uint32_t IdentifyFree(uint32_t i);  // returns the last event handled
   void IdentifyCompletion(uint32_t i);

@@ -109,6 +109,21 @@ void ScheduleBuilder::ReadSettings() {
   }
 }
 
+void ScheduleBuilder::ReadPoolFlags() {
+  const std::vector<PoolId>& pools = schedule_.pools();
+  std::vector<uint64_t>& flags = schedule_.inferred_.flags;
+  for (const MemoryNote& note : schedule_.device_trace().notes) {
+    // What a pool served when memory ran out has that pool's segments already.
+    const std::string_view options = schedule_.trace().strings[note.name];
+    if (note.kind != NoteKind::kPool || options.find(kNoSplitOption) == options.npos) continue;
+    const auto found = std::find(pools.begin() + 1, pools.end(), PoolId{0, note.address.value()});
+    if (found == pools.end()) continue;
+    const auto pool = static_cast<size_t>(found - pools.begin());
+    flags.resize(std::max(flags.size(), pool + 1));
+    flags[pool] = kPoolNoSplit;
+  }
+}
+
 void ScheduleBuilder::Identify() {
   const absl::Span<const Event> events = source_.events.kept();
   const uint32_t count = event_count();
@@ -116,6 +131,7 @@ void ScheduleBuilder::Identify() {
   // Those of 2.1 and 2.2 have others, and those of 2.5 on have these.
   facts_.completions_have_stacks = schedule_.trace().layout.has_external_annotations;
   ReadSettings();
+  ReadPoolFlags();
   // A block that is pending at the end shows that frees can be late, even if none completes in the
   // trace.
   for (const SegmentInfo& segment : source_.final_state) {

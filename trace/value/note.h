@@ -35,18 +35,24 @@ enum class NoteKind : uint8_t {
   // The script limited PyTorch to a share of the GPU; name = the share, address.value() = the GPU's
   // memory in bytes.
   kFraction,
+  // The script made a MemPool with options; name = "no_split", "use_on_oom" or both with a comma,
+  // address.value() = the second number of its id, whose first is 0.
+  kPool,
 };
-inline constexpr size_t kNoteKinds = static_cast<size_t>(NoteKind::kFraction) + 1;
+// The options in the name of a kPool.
+inline constexpr std::string_view kNoSplitOption = "no_split";
+inline constexpr std::string_view kUseOnOomOption = "use_on_oom";
+inline constexpr size_t kNoteKinds = static_cast<size_t>(NoteKind::kPool) + 1;
 
 // The names in files, by kind.
 inline constexpr std::array<std::string_view, kNoteKinds> kNoteNames = {
-    "forward", "evaluation", "module", "backward", "optimizer",
-    "end",     "parameter",  "buffer", "gradient", "optimizer_state",
-    "input",   "output",     "loss",   "settings", "memory_fraction"};
+    "forward",   "evaluation", "module",          "backward",        "optimizer", "end",
+    "parameter", "buffer",     "gradient",        "optimizer_state", "input",     "output",
+    "loss",      "settings",   "memory_fraction", "mem_pool"};
 
 // Returns whether the note is about the allocator, not about what the script does.
 constexpr bool IsOfAllocator(NoteKind kind) {
-  return kind == NoteKind::kSettings || kind == NoteKind::kFraction;
+  return kind == NoteKind::kSettings || kind == NoteKind::kFraction || kind == NoteKind::kPool;
 }
 
 inline std::optional<NoteKind> NoteKindFromName(std::string_view name) {

@@ -106,6 +106,18 @@ TEST(ResolveSettings, ANotedMemoryFractionIsAChangeAmongTheTexts) {
   EXPECT_TRUE(changes[1].is_restoring);
 }
 
+TEST(ResolveSettings, APoolForOutOfMemoryIsNamedAsNotModelled) {
+  Trace trace = Recording();
+  AddNote(trace, 4, "no_split");
+  trace.devices[0].notes.back().kind = NoteKind::kPool;
+  EXPECT_TRUE(ResolveSettings(trace, {})->notes.empty());
+  AddNote(trace, 5, "no_split,use_on_oom");
+  trace.devices[0].notes.back().kind = NoteKind::kPool;
+  const auto settings = ResolveSettings(trace, {});
+  ASSERT_EQ(settings->notes.size(), 1u);
+  EXPECT_NE(settings->notes[0].find("use_on_oom=True, which is not modelled"), std::string::npos);
+}
+
 TEST(ResolveSettings, TheReleaseIsTheOneThatTheFileSays) {
   for (const bool is_program : {false, true}) {
     Trace trace = is_program ? Program("") : Recording();
