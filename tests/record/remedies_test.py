@@ -13,6 +13,7 @@ CHANGES = {
     "gpt": ("", "fused:AdamW", "foreach:AdamW", "set_to_none", "no_grad:GPT", "empty_cache", "chunked_loss",
             "fused_head:GPT:head",
             "checkpoint:Block", "checkpoint:Block:2", "micro_batches:GPT:2", "step_in_backward:AdamW", "offload:GPT",
+            "offload:GPT:large",
             "host_state:AdamW", "autocast:GPT", "bf16:GPT", "bf16_state:AdamW", "adafactor:AdamW", "sgd:AdamW"),
     "named": ("", "unread_output:GPT"),
     "attention": ("", "sdpa:Block"),

@@ -221,10 +221,24 @@ def share_of(model, *tensors):
     return [tensor.chunk(ranks)[rank] for tensor in tensors]
 
 
+def large_to_host(tensor):
+    if tensor.is_cuda and tensor.nbytes >= 1 << 20:
+        return True, torch.empty(tensor.shape, dtype=tensor.dtype, pin_memory=True).copy_(tensor)
+    return False, tensor.detach()
+
+
+def from_host(packed):
+    was_large, tensor = packed
+    return tensor.to("cuda", non_blocking=True) if was_large else tensor
+
+
 def gpt_loss(model):
     tokens = gpt_batch()
     if written == "offload:GPT" and model.training:
         with torch.autograd.graph.save_on_cpu(pin_memory=True):
+            return model(tokens[:, :-1], tokens[:, 1:].contiguous())[1]
+    if written == "offload:GPT:large" and model.training:
+        with torch.autograd.graph.saved_tensors_hooks(large_to_host, from_host):
             return model(tokens[:, :-1], tokens[:, 1:].contiguous())[1]
     if written == "autocast:GPT":
         with torch.autocast("cuda", dtype=torch.bfloat16):
