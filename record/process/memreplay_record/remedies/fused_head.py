@@ -195,7 +195,8 @@ _Logits.__hash__ = object.__hash__
 
 
 def apply(change, argument):
-    put_in_place(change, argument, _make(change.torch, change.torch.nn.functional).apply)
+    function = _make(change.torch, change.torch.nn.functional)
+    put_in_place(change, argument, lambda *args: function.apply(*args))  # as roofline.py has replaced it by then
 
 
 def put_in_place(change, argument, fused):
