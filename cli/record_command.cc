@@ -57,11 +57,19 @@ std::string ExplanationOf(const proto::RecordReport& report) {
     if (process.ooms() == 0 || process.error_text().empty()) continue;
     const std::string& place = process.error_place();
     const size_t colon = std::min(place.rfind(':'), place.size());
-    const absl::StatusOr<proto::Report> explained =
+    absl::StatusOr<proto::Report> explained =
         ExplainText(StrCat("  File \"", place.substr(0, colon), "\", line ",
                            colon < place.size() ? place.substr(colon + 1) : "0", ", in <module>\n",
                            process.error_text()));
-    if (explained.ok()) return StrCat("\n", RenderExplanationText(explained->explanation()));
+    if (!explained.ok()) continue;
+    // It is recorded already.
+    auto* actions = explained->mutable_explanation()->mutable_actions();
+    actions->erase(std::remove_if(actions->begin(), actions->end(),
+                                  [](const proto::Explanation::Action& action) {
+                                    return action.kind() == "record" || action.kind() == "snapshot";
+                                  }),
+                   actions->end());
+    return StrCat("\n", RenderExplanationText(explained->explanation()));
   }
   return "";
 }

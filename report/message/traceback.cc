@@ -220,7 +220,12 @@ void ReadTraceback(std::string_view text, size_t end, Facts* facts) {
       frames.push_back(std::move(frame));
       wants_code = false;
     } else if (!frames.empty() && wants_code) {
-      frames.back().code = Trim(line.substr(std::min(indent, line.size()))).substr(0, kMaxCode);
+      // Python leaves the line out where it has no source, and the error follows.
+      const bool is_code = indent == 0
+                               ? !text.empty()
+                               : indent < line.size() &&
+                                     absl::ascii_isspace(static_cast<unsigned char>(line[indent]));
+      if (is_code) frames.back().code = Trim(line.substr(indent)).substr(0, kMaxCode);
       wants_code = false;
     } else if (!frames.empty()) {
       ReadNotebookCode(line, &frames.back());

@@ -10,12 +10,12 @@ from recorded import Case, Recorded, Setting, main, older_than, program
 
 
 class RecordCommandTest(Case):
-    def answer(self, flags, *words):
-        """Returns what it prints for people about a script that ends well."""
+    def answer(self, flags, *words, status=0):
+        """Returns what it prints for people about a script that ends with `status`."""
         done = subprocess.run(
             [Setting.memreplay, "record", "--python", Setting.python, "--card", "rtx-4090", *flags, *program(*words)],
             cwd=self.folder, capture_output=True, text=True, timeout=300, check=False)
-        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(done.returncode, status, done.stderr)
         return done.stdout
 
     def test_summary(self):
@@ -69,6 +69,10 @@ class RecordCommandTest(Case):
         self.assertEqual((run.status, run.process["error"]), (1, "OutOfMemoryError"), run.output)
         self.assertTrue(run.process["replays"][0]["agrees"])
         self.assertEqual(int(run.process["replays"][0]["ooms"]), 1)
+        answer = self.answer(["--capacity", "104MiB", "--reserve", "24MiB"], "takes.py", "--pieces=2", status=1)
+        self.assertRegex(answer, r"\n  in your code +\S*takes\.py:\d+ in <module>\n")
+        self.assertIn("\n  1. Use less memory", answer)
+        self.assertNotIn("_record_memory_history", answer)  # it is recorded already
 
     def test_steps(self):
         """A script without an end is ended where an optimizer begins one step more; inner steps are not counted."""

@@ -11,6 +11,7 @@
 #include "report/message/amount.h"
 #include "report/message/explain.h"
 #include "report/message/judge.h"
+#include "trace/value/strings.h"
 
 namespace memreplay {
 namespace {
@@ -114,6 +115,17 @@ TEST(ReadTraceback, TheInnermostFrameOfTheUser) {
   EXPECT_EQ(facts.script, "/w/train.py");
   EXPECT_TRUE(facts[FrameHint::kLoss]);
   EXPECT_FALSE(facts[FrameHint::kBackward]);
+}
+
+TEST(ReadTraceback, AnErrorAfterAFrameWithoutSourceIsNoCode) {
+  for (const std::string_view frame : {"  File \"/w/train.py\", line 7, in <module>\n",
+                                       "File \"/w/train.py\", line 7, in <module>\n"}) {
+    const Facts facts =
+        FactsOf(StrCat(frame, "OutOfMemoryError: CUDA out of memory. Tried to allocate 1.00 GiB"));
+    ASSERT_TRUE(facts.frame.has_value());
+    EXPECT_EQ(facts.frame->line, 7);
+    EXPECT_EQ(facts.frame->code, "");
+  }
 }
 
 TEST(ReadNvidiaSmi, NamesAndBytesOfTheCard) {
