@@ -8,6 +8,7 @@ import json
 import os
 import pathlib
 import pickle
+import select
 import subprocess
 import sys
 import tempfile
@@ -80,30 +81,25 @@ class Sources(unittest.TestCase):
     @unittest.skipUnless(sys.platform == "linux", "other systems do not say that a parent has ended")
     def test_the_binary_ends_with_its_caller(self):
         with tempfile.TemporaryDirectory() as folder:
-            pipe = os.path.join(folder, "pipe")  # which the binary waits for
+            pipe = os.path.join(folder, "pipe")
             os.mkfifo(pipe)
-
-            def names_it(process):
-                try:
-                    return pipe.encode() in process.read_bytes()
-                except OSError:
-                    return False  # it has ended
-
-            def running():
-                return [path for path in pathlib.Path("/proc").glob("[0-9]*/cmdline") if names_it(path)]
-
-            def until(holds):
-                end = time.monotonic() + 30
-                while not holds() and time.monotonic() < end:
-                    time.sleep(0.05)
-                self.assertTrue(holds())
-
             caller = subprocess.Popen(
                 [sys.executable, "-c", "import memreplay, sys; memreplay.load(sys.argv[1]).inspect()", pipe])
-            until(lambda: len(running()) == 2)
+            self.addCleanup(caller.wait)
+            self.addCleanup(caller.kill)
+            writer, end = None, time.monotonic() + 60
+            while writer is None and time.monotonic() < end:
+                try:
+                    writer = os.open(pipe, os.O_WRONLY | os.O_NONBLOCK)
+                except OSError:  # the binary does not read yet
+                    time.sleep(0.05)
+            self.assertIsNotNone(writer)
+            self.addCleanup(os.close, writer)  # the binary waits for what is written
             caller.kill()
             caller.wait()
-            until(lambda: not running())
+            broken = select.poll()
+            broken.register(writer, 0)
+            self.assertTrue(broken.poll(30_000))  # nobody reads any more
 
     def test_a_temporary_file_goes_away_with_its_recording(self):
         recording = memreplay.load(self.data)
