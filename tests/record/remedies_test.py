@@ -318,7 +318,7 @@ class RemediesTest(Case):
         for name in (*changes_of("gpt")[1:], "compile:GPT"):
             self.assertIn(name, proposals)
         self.assertEqual([name for name, each in proposals.items() if each["named_only"]],
-                         ["compile:GPT", "bf16:GPT", "bf16_state:AdamW", "adafactor:AdamW"])
+                         ["compile:GPT", "offload:GPT:large", "bf16:GPT", "bf16_state:AdamW", "adafactor:AdamW"])
         self.assertNotIn("sdpa:Block", proposals)  # its lines are never run
         source = (HERE / "programs" / "remedies.py").read_text(encoding="utf-8")
         lines = proposals["chunked_loss"]["lines"]
