@@ -518,16 +518,21 @@ class Finder {
     return next_backward_[span];
   }
 
-  // Returns whether what is made after an allocation has another stack or is in another module, as
-  // after a product's result; workspaces, which stay or are freed at once, do not count. A copy of
-  // its weight is made before the result.
-  bool IsLastOfItsCall(AllocationId id) const {
-    for (AllocationId next = id + 1; next < lives_.size(); ++next) {
-      const Life& life = LifeOf(next);
-      if (!IsMade(next) || IsBlasWorkspace(life.size) || life.end <= life.begin + 2) continue;
-      return life.stack != LifeOf(id).stack || found_.of[next].module != found_.of[id].module;
+  // Returns whether autocast may have made an allocation as a copy of a weight in 16 bits: the call
+  // of a product makes its result after it, of the same stack and in the same module. Workspaces,
+  // which stay or are freed at once, are no results.
+  bool MayBeCopy(AllocationId id, const Life& life) const {
+    constexpr size_t kMaxOfCall = 16;
+    if (!roles_[life.stack].is_linear || !parameter_sizes_.contains(2 * life.size.value())) {
+      return false;
     }
-    return true;
+    const size_t end = std::min(lives_.size(), id + 1 + kMaxOfCall);
+    for (size_t next = id + 1; next < end; ++next) {
+      const Life& after = lives_[next];
+      if (!after.is_made || IsBlasWorkspace(after.size) || after.end <= after.begin + 2) continue;
+      return after.stack == life.stack && found_.of[next].module == found_.of[id].module;
+    }
+    return false;
   }
 
   void SettleOne(AllocationId id, const Life& life, size_t span) {
@@ -549,8 +554,6 @@ class Finder {
       Say(id, Category::kOptimizerState, Evidence::kStack);
       return;
     }
-    const bool is_copy =
-        role.is_linear && parameter_sizes_.contains(2 * life.size.value()) && !IsLastOfItsCall(id);
     switch (phase.phase) {
       case Phase::kForward: {
         const size_t backward = NextBackward(span);
@@ -562,7 +565,7 @@ class Finder {
           Say(id, Category::kCache, Evidence::kStack);
         } else if (role.is_loss && is_kept) {
           Say(id, Category::kLogits, Evidence::kStack);
-        } else if (is_copy && is_kept) {
+        } else if (is_kept && MayBeCopy(id, life)) {
           Say(id, Category::kCopy, Evidence::kSize);
         } else if (is_kept && role.phase == StackPhase::kNone && !found_.is_noted) {
           Say(id, Category::kUnknown, Evidence::kNone);
@@ -590,7 +593,7 @@ class Finder {
       case Phase::kEvaluation:
         if (role.is_cache) {
           Say(id, Category::kCache, Evidence::kStack);
-        } else if (is_copy && outlives) {
+        } else if (outlives && MayBeCopy(id, life)) {
           Say(id, Category::kCopy, Evidence::kSize);
         } else if (!outlives) {
           Say(id, Category::kTemporary, Evidence::kLifetime);

@@ -152,6 +152,42 @@ std::string LateFrees(uint64_t n, bool complete) {
   return text + segment(other, 20 << 20) + in_state(other, 20 << 20, "inactive");
 }
 
+// Returns a recording of n results of nn.Linear, each half as large as its weight and freed at
+// once.
+std::string Products(uint64_t n) {
+  std::string text =
+      Header(R"("streams":1,"recorded":true,"devices":1,"layout":["device_traces","time_us",)"
+             R"("block_addresses","is_expandable"])");
+  const char* const frames[][2] = {{"/torch/nn/modules/module.py", "convert"},
+                                   {"train.py", "<module>"},
+                                   {"/torch/nn/modules/linear.py", "forward"},
+                                   {"/torch/nn/modules/module.py", "_call_impl"}};
+  uint64_t frame = 0;
+  for (const auto& [file, name] : frames) {
+    text += "{\"k\":\"fr\",\"i\":" + Number(++frame) + ",\"file\":\"" + file +
+            "\",\"line\":7,\"name\":\"" + name + "\"}\n";
+  }
+  text +=
+      "{\"k\":\"st\",\"i\":1,\"f\":[1,2]}\n{\"k\":\"st\",\"i\":2,\"f\":[3,4,2]}\n"
+      "{\"k\":\"dev\",\"final\":true,\"d\":0}\n";
+  constexpr uint64_t kSegment = 2 << 20, kWeight = 4096, kResult = kWeight / 2;
+  const auto at = [](uint64_t address, uint64_t bytes) {
+    return "\"addr\":" + Number(address) + ",\"b\":" + Number(bytes);
+  };
+  const std::string result = at(kBase + kWeight, kResult) + ",\"d\":0";
+  text += "{\"k\":\"fx\",\"a\":\"segment_alloc\"," + at(kBase, kSegment) + ",\"d\":0}\n" +
+          "{\"k\":\"a\"," + at(kBase, kWeight) + ",\"d\":0,\"st\":1}\n";
+  for (uint64_t i = 0; i < n; ++i) {
+    text += "{\"k\":\"a\"," + result + ",\"st\":2}\n{\"k\":\"f\"," + result +
+            "}\n{\"k\":\"fx\",\"a\":\"free_completed\"," + result + "}\n";
+  }
+  return text + "{\"k\":\"seg\"," + at(kBase, kSegment) +
+         ",\"s\":0,\"p\":[0,0],\"d\":0}\n{\"k\":\"blk\"," + at(kBase, kWeight) +
+         ",\"req\":" + Number(kWeight) + ",\"state\":\"active_allocated\"}\n{\"k\":\"blk\"," +
+         at(kBase + kWeight, kSegment - kWeight) + ",\"req\":" + Number(kResult) +
+         ",\"state\":\"inactive\"}\n";
+}
+
 class DoublingTest : public Program {
  protected:
   // Four times as much takes four times as long, or 16 times if something is quadratic.
@@ -232,6 +268,9 @@ TEST_F(DoublingTest, LateFrees) {
 }
 TEST_F(DoublingTest, FreesThatNeverComplete) {
   ExpectLinear("frees never complete", 8192, [](uint64_t n) { return LateFrees(n, false); });
+}
+TEST_F(DoublingTest, ProductsThatAreFreedAtOnce) {
+  ExpectLinear("products freed at once", 20000, Products);
 }
 TEST_F(DoublingTest, RequestsThatAreRefused) {
   Write("small", Allocations(6000, 1, 65536));
