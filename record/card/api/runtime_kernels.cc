@@ -1,4 +1,5 @@
 // The CUDA runtime: kernels. They are registered by name and image, launched and never run.
+#include <atomic>
 #include <cstring>
 #include <mutex>
 #include <string>
@@ -20,7 +21,7 @@ struct LoadedBinary {
   const void* wrapper;  // in the library
   int architecture;     // of the image that the card would run; 0: it has none
   std::string note;  // for a library that is not PyTorch's: what the summary says when it launches
-  bool on_card = false;  // the driver loads it when its first kernel is launched
+  std::atomic<bool> on_card{false};  // the driver loads it when its first kernel is launched
 };
 
 // The result is never destroyed: a library may be unloaded while its kernels are still known here.
@@ -38,12 +39,11 @@ LoadedBinary* read_fat_binary(const void* wrapper) {
 }
 
 struct Kernel {
-  LoadedBinary* binary;
-  bool on_card = false;
+  LoadedBinary* binary = nullptr;
+  std::atomic<bool> on_card{false};
 };
 
-// Kernels by their host address. Written while libraries are loaded and at the first launch of
-// each.
+// Kernels by their host address. Written while libraries are loaded.
 struct Kernels {
   std::mutex mutex;
   std::unordered_map<const void*, Kernel> by_address;
@@ -54,30 +54,19 @@ Kernels& kernels() {
 }
 
 // Returns null if the kernel was not registered, as when its library was loaded by driver calls.
-const LoadedBinary* binary_of(const void* function) {
+Kernel* kernel_of(const void* function) {
   Kernels& k = kernels();
   const std::lock_guard<std::mutex> lock(k.mutex);
   const auto found = k.by_address.find(function);
-  return found == k.by_address.end() ? nullptr : found->second.binary;
+  return found == k.by_address.end() ? nullptr : &found->second;
 }
 
 // Counts a kernel and its module when the kernel is launched for the first time, which is when the
 // driver loads them (CUDA_MODULE_LOADING=LAZY, the default since CUDA 12.2 and PyTorch's own).
-void load_on_card(const void* function) {
-  bool loads_module = false;
-  const void* wrapper = nullptr;
-  {
-    Kernels& k = kernels();
-    const std::lock_guard<std::mutex> lock(k.mutex);
-    const auto found = k.by_address.find(function);
-    if (found == k.by_address.end() || found->second.on_card) return;
-    found->second.on_card = true;
-    LoadedBinary& binary = *found->second.binary;
-    wrapper = binary.wrapper;
-    loads_module = !binary.on_card;
-    binary.on_card = true;
-  }
-  if (loads_module) device().made(kModuleObject, wrapper, wrapper);
+void load_on_card(Kernel* kernel, const void* function) {
+  if (kernel->on_card.exchange(true)) return;
+  const void* wrapper = kernel->binary->wrapper;
+  if (!kernel->binary->on_card.exchange(true)) device().made(kModuleObject, wrapper, wrapper);
   device().made(kKernelObject, wrapper, function);
 }
 
@@ -89,7 +78,9 @@ ENTRY(void, __cudaUnregisterFatBinary, void**) {}
 ENTRY(void, __cudaRegisterFunction, void** handle, const void* host) {
   Kernels& k = kernels();
   const std::lock_guard<std::mutex> lock(k.mutex);
-  k.by_address[host] = {reinterpret_cast<LoadedBinary*>(handle)};
+  Kernel& kernel = k.by_address[host];
+  kernel.binary = reinterpret_cast<LoadedBinary*>(handle);
+  kernel.on_card = false;
 }
 ENTRY(void, __cudaRegisterVar, void) {}
 ENTRY(void, __cudaRegisterManagedVar, void) {}
@@ -123,10 +114,10 @@ ENTRY(int, __cudaPopCallConfiguration, Dim* grid, Dim* block, std::size_t* share
 }
 
 int launch(const void* function) {
-  if (const LoadedBinary* binary = binary_of(function); binary != nullptr) {
-    if (binary->architecture == 0) return Failed(kNoKernelImage);
-    if (!binary->note.empty()) Assume(binary->note.c_str());
-    load_on_card(function);
+  if (Kernel* kernel = kernel_of(function); kernel != nullptr) {
+    if (kernel->binary->architecture == 0) return Failed(kNoKernelImage);
+    if (!kernel->binary->note.empty()) Assume(kernel->binary->note.c_str());
+    if (!kernel->on_card.load(std::memory_order_relaxed)) load_on_card(kernel, function);
   }
   device().launch();
   return kSuccess;
@@ -151,7 +142,8 @@ struct FunctionAttributes {
       carveout, padding;
 };
 ENTRY(int, cudaFuncGetAttributes, FunctionAttributes* attributes, const void* function) {
-  const LoadedBinary* binary = binary_of(function);
+  const Kernel* kernel = kernel_of(function);
+  const LoadedBinary* binary = kernel == nullptr ? nullptr : kernel->binary;
   if (binary != nullptr && binary->architecture == 0) return Failed(kNoKernelImage);
   std::memset(attributes, 0, cuda_from(12000) ? 144 : 56);
   attributes->threads_per_block = 1024;
