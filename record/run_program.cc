@@ -81,21 +81,20 @@ std::string Wishes(const RecordOptions& options, const RecordFolders& folders,
   return json + "}";
 }
 
+// Returns a variable that lists paths, with one more in front.
+std::string InFrontOf(const char* variable, const std::string& path) {
+  const char* others = std::getenv(variable);
+  return others == nullptr || others[0] == '\0' ? path : StrCat(path, ":", others);
+}
+
 std::map<std::string, std::string> Environment(const RecordOptions& options,
                                                const RecordFolders& folders,
                                                const std::string& folder) {
   std::map<std::string, std::string> environment = options.environment;
   environment["MEMREPLAY_RECORD"] = Wishes(options, folders, folder);
-  const char* path = std::getenv("PYTHONPATH");
-  environment["PYTHONPATH"] =
-      path == nullptr || path[0] == '\0' ? folders.python : StrCat(folders.python, ":", path);
+  environment["PYTHONPATH"] = InFrontOf("PYTHONPATH", folders.python);
   if (std::getenv("PYTHONHASHSEED") == nullptr) environment["PYTHONHASHSEED"] = "0";
-  if (options.outside) {
-    const char* preloaded = std::getenv("LD_PRELOAD");
-    environment["LD_PRELOAD"] = preloaded == nullptr || preloaded[0] == '\0'
-                                    ? folders.pass
-                                    : StrCat(folders.pass, ":", preloaded);
-  }
+  if (options.outside) environment["LD_PRELOAD"] = InFrontOf("LD_PRELOAD", folders.pass);
   if (options.card.empty()) return environment;
   // Small values are computed by several threads, which would spin while they wait for each other.
   if (std::getenv("OMP_WAIT_POLICY") == nullptr) environment["OMP_WAIT_POLICY"] = "PASSIVE";
