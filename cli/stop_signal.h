@@ -8,9 +8,8 @@
 namespace memreplay {
 
 // Notes the first SIGINT, SIGTERM or, unless it was ignored (nohup), SIGHUP instead of ending the
-// process. A second one acts as if there
-// were no handler or, with kNoteAll and a second later, is noted too. The destructor restores the
-// previous handlers. There may be one object at a time.
+// process. A second one acts as if there were no handler or, with kNoteAll and a second later, is
+// noted too. The destructor restores the previous handlers. There may be one object at a time.
 class StopSignal {
  public:
   enum Later { kAct, kNoteAll };

@@ -50,6 +50,12 @@ struct ReplaySettings {
   // the recording.
   bool as_recorded = false;
   std::vector<std::string> notes;  // sentences for the report
+
+  // Takes another device, without a limit if `of` is absent; `fraction` is then of that.
+  void TakeDevice(std::optional<Bytes> of) {
+    capacity = of;
+    total.reset();
+  }
 };
 
 // Returns the settings of a replay. Errors: InvalidArgument or NotFound for an unknown release,

@@ -74,9 +74,8 @@ absl::StatusOr<WhatIfResult> ReplayEdited(const Study& study, const Edited& edit
 }
 
 void LimitTo(std::optional<Bytes> capacity, ReplaySettings* settings) {
-  settings->capacity = capacity;
+  settings->TakeDevice(capacity);
   settings->unlimited = !capacity.has_value();
-  settings->total.reset();
 }
 
 class Search {

@@ -84,7 +84,7 @@ absl::StatusOr<std::optional<Control>> Study::FindControl() const {
   const std::lock_guard lock(mutex_);
   if (control_.has_value()) return *control_;
   ReplaySettings own = AsRecordedSettings();
-  own.capacity.reset();
+  own.TakeDevice(std::nullopt);
   own.fraction.reset();
   own.unlimited = false;
   own = OnCard(own);

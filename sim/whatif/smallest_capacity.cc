@@ -28,8 +28,7 @@ class Edge {
 
   SmallestCapacity Find(Bytes least) {
     SmallestCapacity result;
-    settings_.capacity.reset();
-    settings_.total.reset();
+    settings_.TakeDevice(std::nullopt);
     const SweepRow unlimited = ReplayRow(context_, settings_, /*keep=*/false);
     result.unlimited_peak_reserved = unlimited.peak_reserved;
     const uint64_t low = RoundUp(least, kUnit) / kUnit;

@@ -35,8 +35,7 @@ class MergeStream final : public Intervention {
 absl::StatusOr<StreamCost> CostOfStreams(const Schedule& schedule, const ReplaySettings& settings) {
   ReplaySettings unlimited = settings;
   unlimited.as_recorded = false;
-  unlimited.capacity.reset();
-  unlimited.total.reset();
+  unlimited.TakeDevice(std::nullopt);
   const auto peak = [&](Intervention* intervention) -> absl::StatusOr<Bytes> {
     WhatIfOptions options;
     options.run.intervention = intervention;
