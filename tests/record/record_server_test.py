@@ -1,7 +1,4 @@
-"""Tests `memreplay record` of vLLM, which must be installed: $MEMREPLAY_VLLM_PYTHON is an interpreter that has it.
-
-An environment of vLLM takes 5 GB, so third_party/python has none, and the test is skipped without that variable.
-"""
+"""Tests `memreplay record` of vLLM."""
 import json
 import os
 import pathlib
@@ -9,7 +6,7 @@ import re
 import sys
 
 import report_xml
-from recorded import Case, Recorded, Setting, program
+from recorded import Case, Recorded, Setting, environment, program
 
 CONFIG = {
     "architectures": ["LlamaForCausalLM"], "model_type": "llama", "torch_dtype": "bfloat16", "hidden_act": "silu",
@@ -19,34 +16,51 @@ CONFIG = {
 PARAMETERS = 2 * 32000 * 512 + 2 * ((2 * 8 + 2 * 4) * 64 * 512 + 3 * 512 * 1024 + 2 * 512) + 512
 
 
+KEYS_AND_VALUES = 2 * 2 * 4 * 64 * 2  # bytes of a token: layers, of either kind, heads, of numbers, of bfloat16
+
+
+def said(pattern, run):
+    """Returns the figure in a line of the server's log."""
+    return float(re.search(pattern, run.output)[1].replace(",", ""))
+
+
 class RecordServerTest(Case):
     def start(self, *flags):
-        """Records the start of a server with 2 layers, which allocates nothing before its weights."""
+        """Records the start of a server with 2 layers, and holds its budget against its log."""
         pathlib.Path(self.folder, "config.json").write_text(json.dumps(CONFIG), encoding="utf-8")
         run = Recorded(self.folder, program("server.py", self.folder, "--max-model-len=1024", *flags), card="h100-sxm",
-                       timeout=1800, environment={"HF_HUB_OFFLINE": "1", "VLLM_NO_USAGE_STATS": "1"})
+                       timeout=1800, environment={"HF_HUB_OFFLINE": "1", "VLLM_NO_USAGE_STATS": "1",
+                                                  "VLLM_USE_FLASHINFER_SAMPLER": "0"})
         self.assertEqual(run.status, 0, run.output)
         self.assertEqual(len(run.answer["processes"]), 1)
         (replay,) = run.process["replays"]
         self.assertTrue(replay["agrees"], replay["sentence"])
-        said = re.search(r"Model loading took ([\d.]+) GiB", run.output)
-        self.assertAlmostEqual(float(said[1]), 2 * PARAMETERS / 2**30, delta=0.01)
-        self.assertGreater(int(replay["peak_reserved"]), 0.9 * 0.95 * 79 * 2**30)  # its cache of keys and values
-        return run
+        self.assertAlmostEqual(said(r"Model loading took ([\d.]+) GiB", run), 2 * PARAMETERS / 2**30, delta=0.01)
+        budget, cache = replay["server"], run.process["cache"]
+        self.assertGreater(int(budget["weights"]), 2 * PARAMETERS)  # and the server's buffers
+        self.assertEqual(int(cache["tokens"]), said(r"KV cache size: ([\d,]+) tokens", run))
+        self.assertEqual(int(budget["cache"]), int(cache["tokens"]) * KEYS_AND_VALUES)
+        self.assertAlmostEqual(int(budget["cache"]) / 2**30, said(r"Available KV cache memory: ([\d.]+) GiB", run),
+                               delta=0.01)
+        return run, budget
 
     def test_eager(self):
-        self.start("--enforce-eager")
+        _, budget = self.start("--enforce-eager")
+        self.assertEqual(int(budget["graphs"]), 0)
 
     def test_graphs(self):
-        self.assertIn("Graph capturing finished", self.start().output)
+        run, budget = self.start()
+        self.assertIn("Graph capturing finished", run.output)
+        self.assertGreater(int(budget["graphs"]), 0)
 
 
 def main():
     Setting.memreplay = os.path.abspath(sys.argv[1])
-    Setting.python = os.environ.get("MEMREPLAY_VLLM_PYTHON")
-    if Setting.python is None:
-        return report_xml.skip("MEMREPLAY_VLLM_PYTHON does not name an interpreter that has vLLM")
-    return report_xml.run(RecordServerTest, sys.argv[2:])
+    try:
+        Setting.python = environment.python("vllm")
+    except environment.Unavailable as reason:
+        return report_xml.skip(reason)
+    return report_xml.run(RecordServerTest, sys.argv[3:])
 
 
 if __name__ == "__main__":
