@@ -10,10 +10,10 @@
 #include "cli/inputs.h"
 #include "cli/output.h"
 #include "cli/replay_flags.h"
-#include "hardware/cards.h"
 #include "report/ask/fit.h"
 #include "report/ask/largest_fit.h"
 #include "report/ask/prediction.h"
+#include "report/ask/settings_text.h"
 #include "report/text/render_largest_fit.h"
 #include "trace/value/strings.h"
 
@@ -45,6 +45,7 @@ struct FitFlags {
   FileFlags file;
   std::vector<std::string> confs;
   std::optional<Bytes> context;
+  std::string capacity;  // as given
 };
 
 absl::StatusOr<int> FindValue(const Inputs& inputs, const FitFlags& options) {
@@ -59,11 +60,12 @@ absl::StatusOr<int> FindValue(const Inputs& inputs, const FitFlags& options) {
   question.make_run = [&](int64_t value) { return inputs.MakeRun(value); };
   question.confs = options.confs;
   question.settings = options.file.settings;
-  question.cuda_context = options.context.value_or(Bytes(kContextBytes));
+  question.cuda_context =
+      SetContext(options.context, options.capacity, inputs.multiprocessors(), &question.settings);
   const absl::StatusOr<proto::Report> report = AskLargestFit(question);
   if (!report.ok()) return report.status();
   const absl::Status printed = PrintAnswer(*report, options.file.json, [&] {
-    return StrCat(RenderLargestFit(*report), NoteLines({options.file.settings.capacity_note}));
+    return StrCat(RenderLargestFit(*report), NoteLines({question.settings.capacity_note}));
   });
   if (!printed.ok()) return printed;
   for (const auto& setting : report->largest_fit().settings()) {
@@ -85,9 +87,12 @@ absl::StatusOr<int> RunFit(const CommandLine& line) {
   AddFileFlags(&options.file, &flags);
   AddCapacityFlag(&flags, &options.file.settings,
                   "for MODEL --KEY=?: the memory available to the allocator, or the name of a\n"
-                  "GPU, such as rtx-4090");
-  flags.AddSize("context", &options.context,
-                "memory of the CUDA context, which nvidia-smi shows as well (default: 500 MiB)");
+                  "GPU, such as rtx-4090",
+                  "capacity", &options.capacity);
+  flags.AddSize(
+      "context", &options.context,
+      "memory of the CUDA context, which nvidia-smi shows as well (default: by the GPU's\n"
+      "multiprocessors; 500 MiB if no GPU is named)");
   const absl::StatusOr<std::optional<Inputs>> parsed =
       ParseInputs(line, "fit", &flags, /*may_be_none=*/true);
   if (!parsed.ok()) return parsed.status();

@@ -148,6 +148,14 @@ std::string Inputs::name() const {
   return files_.empty() ? "" : files_[0];
 }
 
+int64_t Inputs::multiprocessors() const {
+  int64_t number = 0;
+  for (const synth::Setting& setting : settings_) {
+    if (setting.key == "multiprocessors") number = ParseInt64(setting.value).value_or(0);
+  }
+  return number;
+}
+
 absl::StatusOr<synth::TrainingRun> Inputs::MakeRun(std::optional<int64_t> value) const {
   if (model_ == nullptr) {
     program::CompileOptions options;

@@ -54,6 +54,8 @@ class Inputs {
   std::string name() const;
   // Returns the key or parameter given as "?", whose value is searched for; empty if there is none.
   const std::string& unknown_key() const { return unknown_key_; }
+  // Returns the model's key of that name; 0 if it is not set.
+  int64_t multiprocessors() const;
   // Returns the run with `value` for the unknown key. The first file must be a schedule if there is
   // no model.
   absl::StatusOr<synth::TrainingRun> MakeRun(std::optional<int64_t> value = std::nullopt) const;

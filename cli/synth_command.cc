@@ -15,8 +15,8 @@
 #include "cli/output.h"
 #include "cli/replay_flags.h"
 #include "cli/synth_program.h"
-#include "hardware/cards.h"
 #include "report/ask/prediction.h"
+#include "report/ask/settings_text.h"
 #include "report/text/render_prediction.h"
 #include "sim/observe/phase_usage.h"
 #include "sim/recording/replay_settings.h"
@@ -50,20 +50,22 @@ constexpr char kSynthDescription[] =
 struct SynthFlags {
   SettingsRequest settings;
   std::optional<Bytes> context;
+  std::string capacity;  // as given
   std::string out;
   std::string to;
   bool summary = false;
   bool json = false;
 };
 
-absl::StatusOr<int> Predict(synth::TrainingRun run, std::string_view model,
+absl::StatusOr<int> Predict(synth::TrainingRun run, const Inputs& inputs,
                             const SynthFlags& options) {
   SettingsRequest request = options.settings;
   request.torch = AllocatorRelease(run.torch_version);
   PredictionContext context;
-  context.model = std::string(model);
+  context.model = std::string(inputs.model()->name);
   context.parameters = run.parameters;
-  context.cuda_context = options.context.value_or(Bytes(kContextBytes));
+  context.cuda_context =
+      SetContext(options.context, options.capacity, inputs.multiprocessors(), &request);
   const auto trace = std::make_shared<const Trace>(std::move(run.program));
   const absl::StatusOr<ReplaySettings> settings = ResolveSettings(*trace, request);
   if (!settings.ok()) return settings.status();
@@ -124,8 +126,11 @@ absl::StatusOr<int> Synth(const CommandLine& line) {
   flags.AddSwitch("json", &options.json, "report it as JSON");
   AddConfFlag(&flags, &options.settings.conf, "PYTORCH_CUDA_ALLOC_CONF");
   AddCapacityFlag(&flags, &options.settings,
-                  "memory available to the allocator, or the name of a GPU, such as rtx-4090");
-  flags.AddSize("context", &options.context, "memory of the CUDA context (default: 500 MiB)");
+                  "memory available to the allocator, or the name of a GPU, such as rtx-4090",
+                  "capacity", &options.capacity);
+  flags.AddSize("context", &options.context,
+                "memory of the CUDA context (default: by the GPU's multiprocessors; 500 MiB if\n"
+                "no GPU is named)");
   absl::StatusOr<Inputs> inputs = Inputs::Split(line.args);
   if (!inputs.ok()) return inputs.status();
   absl::StatusOr<std::vector<std::string>> names = flags.Parse(inputs->args());
@@ -152,7 +157,7 @@ absl::StatusOr<int> Synth(const CommandLine& line) {
     if (!written.ok()) return written;
   }
   if (!predicts) return kExitAnswered;
-  return Predict(*std::move(run), inputs->model()->name, options);
+  return Predict(*std::move(run), *inputs, options);
 }
 
 }  // namespace

@@ -49,13 +49,6 @@ struct Card {
   std::string source;  // source and date of the memory figures
 };
 
-// The GPU memory that a process with PyTorch uses in addition to its allocator, for CUDA's context,
-// kernels, cuBLAS and others. One figure stands for all GPUs; it is a stated assumption, which
-// 20 of the 33 reports of outside_reports.tsv without NCCL, servers or extensions do not exceed.
-inline constexpr uint64_t kContextBytes = uint64_t{500} << 20;
-inline constexpr char kContextSource[] =
-    "public error texts of PyTorch, process less reserved: median 409 MiB of 33, 499 MiB of 6 with "
-    "capability 8.9, 137 MiB of 9 with 7.5 (docs/record.md, Outside PyTorch)";
 inline constexpr char kCapabilitySource[] =
     "CUDA C++ Programming Guide, Technical Specifications per Compute Capability";
 inline constexpr char kDataSheetSource[] = "NVIDIA's data sheets and architecture white papers";

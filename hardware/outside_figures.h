@@ -4,6 +4,7 @@
 #define MEMREPLAY_HARDWARE_OUTSIDE_FIGURES_H_
 
 #include <cstdint>
+#include <string>
 
 namespace memreplay {
 
@@ -17,12 +18,29 @@ struct OutsideFigure {
 
 // Context, kernels and handles of a process, for each multiprocessor of the GPU.
 extern const OutsideFigure kOutsidePerMultiprocessor;
+// The fewest multiprocessors of a GPU in those reports.
+extern const int kFewestMultiprocessors;
 // The context before the first kernel, likewise.
 extern const OutsideFigure kContextPerMultiprocessor;
 // A communicator of NCCL with several ranks, and with one.
 extern const OutsideFigure kNcclCommunicator, kNcclOfOneRank;
 // A launch that was captured in a CUDA graph.
 extern const OutsideFigure kGraphLaunch;
+
+// A figure for a GPU whose multiprocessors are unknown, and how many of all reports of a process
+// without NCCL, servers or extensions have no more.
+extern const int64_t kOutsideOfUnknownGpu;
+extern const int kReports, kReportsWithinUnknown;
+
+// What a process takes of the GPU outside PyTorch's allocator before anything is known of it: an
+// assumption, on which depends whether a script fits. Therefore it is the high figure of the
+// reports times the GPU's multiprocessors; below the fewest of any report nothing is known, so it
+// is not smaller there. `multiprocessors` is 0 if they are unknown.
+struct AssumedOutside {
+  int64_t bytes;
+  std::string reason;  // "4.77 MiB for each of 46 multiprocessors: ..."
+};
+AssumedOutside AssumeOutside(int multiprocessors);
 
 }  // namespace memreplay
 

@@ -78,6 +78,7 @@ const char* memreplay_card_summary() {
                                                                   : 0));
   json.key("error").value(settings.error);
   json.key("capacity").value(settings.capacity).key("reserve").value(settings.reserve);
+  json.key("reserve_reason").value(settings.reserve_reason);
   json.key("completion")
       .value(settings.completion == Streams::Completion::kLagging ? "lagging" : "at-once");
   json.key("addresses")

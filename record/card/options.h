@@ -44,7 +44,7 @@ inline constexpr CardOption kReserve = {
     .kind = CardOption::kBytes,
     .max = kMaxBytes,
     .values = "SIZE",
-    .by_default = "500MiB",
+    .by_default = "by its multiprocessors",
     .help = "what the CUDA context and other processes take of it",
 };
 // No release documents NCCL's figure; it is what 4 A100 with NVLink took for more than two ranks

@@ -3,6 +3,8 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "hardware/outside_figures.h"
+
 namespace memreplay::card {
 namespace {
 
@@ -64,7 +66,9 @@ Settings SettingsFromEnvironment() {
     return settings;
   }
   settings.capacity = card->memory;
-  settings.reserve = kContextBytes;
+  const AssumedOutside outside = AssumeOutside(card->multiprocessors);
+  settings.reserve = static_cast<std::uint64_t>(outside.bytes);
+  settings.reserve_reason = Reader::text_of(kReserve) == nullptr ? outside.reason : "--reserve";
   std::uint64_t cards = 1;
   read.number(kCapacity, &settings.capacity);
   read.number(kReserve, &settings.reserve);

@@ -17,6 +17,7 @@ struct Settings {
   std::optional<Card> card;  // nullopt: the settings are wrong
   std::uint64_t capacity = 0;
   std::uint64_t reserve = 0;
+  std::string reserve_reason;  // why it is that much
   int cards = 1;
   Streams::Completion completion = Streams::Completion::kLagging;
   AddressOrder addresses = AddressOrder::kChunksDownwards;

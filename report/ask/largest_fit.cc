@@ -79,7 +79,8 @@ proto::Report LargestFitReport(const LargestFitContext& context,
   out.set_key(context.key);
   out.set_torch_release(context.torch);
   out.set_capacity_bytes(context.capacity.signed_value());
-  out.set_context_bytes(context.cuda_context.signed_value());
+  out.set_context_bytes(context.cuda_context.bytes);
+  out.set_context_reason(context.cuda_context.reason);
   for (const FitTrials& tried : settings) {
     proto::LargestFit::Setting& setting = *out.add_settings();
     setting.set_conf(CleanText(tried.conf));

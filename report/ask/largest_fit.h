@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "hardware/outside_figures.h"
 #include "proto/report.pb.h"
 #include "sim/observe/phase_usage.h"
 #include "sim/recording/replay_settings.h"
@@ -42,7 +43,7 @@ struct LargestFitContext {
   std::string key;    // "batch_size"
   std::string torch;  // release
   Bytes capacity;     // what the allocator can get
-  Bytes cuda_context;
+  AssumedOutside cuda_context;
 };
 
 proto::Report LargestFitReport(const LargestFitContext& context,
@@ -56,7 +57,7 @@ struct LargestFitQuestion {
   std::function<absl::StatusOr<synth::TrainingRun>(int64_t value)> make_run;
   std::vector<std::string> confs;  // if empty: the defaults and expandable segments
   SettingsRequest settings;        // if it has no capacity: that of the schedule
-  Bytes cuda_context;
+  AssumedOutside cuda_context;
 };
 
 // Searches the largest value. Errors: those of make_run(1); an unknown release; no capacity.

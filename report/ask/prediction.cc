@@ -17,7 +17,8 @@ proto::Report PredictionReport(const PredictionContext& context, const ReplaySet
   if (settings.capacity.has_value()) out.set_capacity_bytes(settings.capacity->signed_value());
   out.set_peak_allocated_bytes(usage.highest().allocated.signed_value());
   out.set_peak_reserved_bytes(usage.peak_reserved().signed_value());
-  out.set_context_bytes(context.cuda_context.signed_value());
+  out.set_context_bytes(context.cuda_context.bytes);
+  out.set_context_reason(context.cuda_context.reason);
   out.set_peak_phase(CleanText(usage.highest().phase));
   for (const PhasePeak& phase : usage.phases()) {
     proto::Prediction::Phase& p = *out.add_phases();

@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "hardware/outside_figures.h"
 #include "proto/report.pb.h"
 #include "sim/observe/phase_usage.h"
 #include "sim/recording/replay_settings.h"
@@ -15,7 +16,7 @@ namespace memreplay {
 struct PredictionContext {
   std::string model;       // "nanogpt"
   int64_t parameters = 0;  // numbers, not bytes
-  Bytes cuda_context;      // outside the allocator; an assumption
+  AssumedOutside cuda_context;
 };
 
 proto::Report PredictionReport(const PredictionContext& context, const ReplaySettings& settings,

@@ -12,9 +12,11 @@ namespace {
 
 constexpr Bytes kMaxGiB(1024);  // a larger number cannot be in GiB
 
-// Parses a size, or a card of the table, for which it returns what CUDA's context leaves, and says
-// so in `note`.
-absl::StatusOr<Bytes> ParseCapacity(std::string_view text, std::string* note) {
+// Parses a size, or a card of the table, for which it returns what lies outside PyTorch leaves, and
+// says so in `note`. `context` is what lies outside; if absent, it is assumed.
+absl::StatusOr<Bytes> ParseCapacity(std::string_view text,
+                                    const std::optional<AssumedOutside>& context,
+                                    std::string* note) {
   const absl::StatusOr<Bytes> size = ParseSize(text);
   std::string unknown;
   const std::optional<Card> card = FindCard(text, &unknown);
@@ -24,11 +26,13 @@ absl::StatusOr<Bytes> ParseCapacity(std::string_view text, std::string* note) {
   }
   if (!size.ok()) {
     const Bytes total(card->memory);
-    const Bytes context(kContextBytes);
+    const AssumedOutside outside = context.value_or(AssumeOutside(card->multiprocessors));
+    const Bytes taken(static_cast<uint64_t>(outside.bytes));
     *note = StrCat("--capacity ", card->name, ": ", card->title, " has ",
                    FormatSizeExactly(total.signed_value()), " (", card->source, "), of which ",
-                   FormatSize(context), " is assumed to be taken by CUDA's context and kernels");
-    return total < context ? Bytes() : total - context;
+                   FormatSize(taken), " is assumed to be taken by CUDA's context and kernels (",
+                   outside.reason, ")");
+    return total < taken ? Bytes() : total - taken;
   }
   const bool has_unit = text.find_first_not_of("0123456789. ") != std::string_view::npos;
   if (*size < MiB(1) && !has_unit) {
@@ -47,9 +51,23 @@ absl::Status SetCapacity(std::string_view text, SettingsRequest* request) {
     request->unlimited = true;
     return absl::OkStatus();
   }
-  const absl::StatusOr<Bytes> size = ParseCapacity(text, &request->capacity_note);
+  const absl::StatusOr<Bytes> size = ParseCapacity(text, std::nullopt, &request->capacity_note);
   if (size.ok()) request->capacity = *size;
   return size.status();
+}
+
+AssumedOutside SetContext(std::optional<Bytes> context, std::string_view capacity,
+                          int64_t multiprocessors, SettingsRequest* request) {
+  std::optional<AssumedOutside> given;
+  if (context.has_value()) given = {context->signed_value(), "--context"};
+  if (request->capacity_note.empty()) {
+    return given.value_or(AssumeOutside(static_cast<int>(multiprocessors)));
+  }
+  std::string unknown;
+  const std::optional<Card> card = FindCard(capacity, &unknown);
+  const AssumedOutside outside = given.value_or(AssumeOutside(card->multiprocessors));
+  request->capacity = ParseCapacity(capacity, outside, &request->capacity_note).value();
+  return outside;
 }
 
 std::string ConfOf(std::string_view text) {

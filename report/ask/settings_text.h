@@ -2,10 +2,13 @@
 #ifndef MEMREPLAY_REPORT_ASK_SETTINGS_TEXT_H_
 #define MEMREPLAY_REPORT_ASK_SETTINGS_TEXT_H_
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
 #include "absl/status/status.h"
+#include "hardware/outside_figures.h"
 #include "sim/recording/replay_settings.h"
 
 namespace memreplay {
@@ -14,6 +17,12 @@ namespace memreplay {
 // stands for what CUDA's context leaves of its memory. Error: InvalidArgument for anything else, or
 // for a number below 1 MiB without a unit.
 absl::Status SetCapacity(std::string_view text, SettingsRequest* request);
+
+// Returns what lies outside PyTorch: `context` if given, else what is assumed for the GPU that
+// `capacity` names, else for one of that many multiprocessors (0: unknown). `capacity` is the text
+// that SetCapacity() had; of a GPU that it names, `request` then has what a given context leaves.
+AssumedOutside SetContext(std::optional<Bytes> context, std::string_view capacity,
+                          int64_t multiprocessors, SettingsRequest* request);
 
 // Returns a settings string without the name of its variable:
 // "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True" gives "expandable_segments:True".

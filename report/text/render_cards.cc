@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_format.h"
 #include "hardware/cards.h"
+#include "hardware/outside_figures.h"
 #include "report/words/sizes.h"
 #include "trace/bytes/json_scanner.h"
 #include "trace/value/strings.h"
@@ -64,9 +65,10 @@ std::string RenderCards() {
   StrAppend(&text,
             "\nMemory is the total that CUDA reports; Windows is the WDDM driver's, WSL included. "
             "--card NAME takes Linux's\nfigure where there is one, --card NAME:windows the other, "
-            "--card custom:12GiB,cc=8.9,sms=46 neither. ",
-            FormatSize(static_cast<int64_t>(kContextBytes)),
-            " of it\nare taken to be CUDA's context and kernels.\n");
+            "--card custom:12GiB,cc=8.9,sms=46 neither. Of\nit, ",
+            FormatSize(kOutsidePerMultiprocessor.high),
+            " for each multiprocessor (SM) are assumed to lie outside PyTorch, but at least ",
+            FormatSize(AssumeOutside(kFewestMultiprocessors).bytes), ".\n");
   return text;
 }
 
@@ -78,7 +80,9 @@ std::string CardsJson() {
     object.Add("name", card.name).Add("title", card.title).Add("group", card.group);
     object.Add("capability", CapabilityText(card)).Add("memory", card.memory);
     object.Add("linux_memory", card.linux_memory).Add("windows_memory", card.windows_memory);
-    object.Add("nominal", card.is_nominal ? 1 : 0).Add("context", kContextBytes);
+    const AssumedOutside outside = AssumeOutside(card.multiprocessors);
+    object.Add("nominal", card.is_nominal ? 1 : 0);
+    object.Add("context", static_cast<uint64_t>(outside.bytes));
     object.Add("multiprocessors", card.multiprocessors).Add("l2_bytes", card.l2_bytes);
     object.Add("clock_khz", card.clock_khz).Add("memory_clock_khz", card.memory_clock_khz);
     object.Add("memory_bus_bits", card.memory_bus_bits);
@@ -94,7 +98,7 @@ std::string CardsJson() {
       object.Add(name, static_cast<uint64_t>(rate));
     }
     object.Add("source", card.source).Add("capability_source", kCapabilitySource);
-    object.Add("clock_source", kDataSheetSource).Add("context_source", kContextSource);
+    object.Add("clock_source", kDataSheetSource).Add("context_source", outside.reason);
     object.Add("rates_source", kRatesSource);
     StrAppend(&json, json.size() == 1 ? "" : ",\n ", object.Done());
   }

@@ -50,6 +50,8 @@ std::string RenderLargestFit(const proto::Report& report) {
     StrAppend(&text, "  ", name, std::string(width + 2 - name.size(), ' '), Answer(fit, setting),
               "\n");
   }
+  StrAppend(&text, "  CUDA context: ", FormatSize(fit.context_bytes()), " (", fit.context_reason(),
+            ")\n");
   for (const auto& setting : fit.settings()) {
     if (setting.trials().empty()) continue;
     StrAppend(&text, "\n", SettingsName(setting.conf()), "\n",

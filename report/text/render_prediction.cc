@@ -65,7 +65,7 @@ std::string RenderPrediction(const proto::Report& report) {
             "\n  peak reserved     ", FormatSizeExactly(p.peak_reserved_bytes()),
             "\n  process           ", FormatSize(p.peak_reserved_bytes() + p.context_bytes()),
             " in nvidia-smi: reserved plus ", FormatSize(p.context_bytes()),
-            " assumed for the CUDA context\n  device            ",
+            " assumed for the CUDA context (", p.context_reason(), ")\n  device            ",
             p.capacity_bytes() == 0 ? std::string("unlimited")
                                     : StrCat(FormatSize(p.capacity_bytes()), " for the allocator"),
             ", ", SettingsName(p.conf()), ", torch ", p.torch().release(), " (", p.torch().why(),

@@ -122,12 +122,16 @@ void AppendCards(const proto::RecordedProcess& process, std::string* text) {
     if (process.cards_size() > 1) StrAppend(text, "  device ", i, "\n");
     AddRow(text, "peak reserved", FormatSizeExactly(card.peak_reserved()));
     AddRow(text, "peak allocated", FormatSizeExactly(card.peak_allocated()));
-    AddRow(text, "card",
-           StrCat(FormatSizeExactly(card.capacity()),
-                  process.card().reserve() == 0
-                      ? std::string()
-                      : StrCat(", of which ", FormatSize(process.card().reserve()),
-                               " is assumed to be taken by the CUDA context and others")));
+    AddRow(
+        text, "card",
+        StrCat(FormatSizeExactly(card.capacity()),
+               process.card().reserve() == 0
+                   ? std::string()
+                   : StrCat(", of which ", FormatSize(process.card().reserve()),
+                            " is assumed to be taken by the CUDA context and others",
+                            process.card().reserve_reason().empty()
+                                ? ""
+                                : StrCat(" (", CleanText(process.card().reserve_reason()), ")"))));
     const OutsideRows& rows = process.has_card() ? process.card().outside() : process.outside();
     const std::string outside = OutsideText(rows, i);
     if (card.outside() > 0 || !outside.empty()) {

@@ -142,6 +142,9 @@ TEST_F(AnswersTest, Cards) {
                  "fit nanogpt --n_layer=2 --batch_size=? --capacity t4 | head -3",
                  "fit nanogpt --n_layer=2 --batch_size=? --capacity t4 | tail -1",
                  "synth nanogpt --n_layer=2 --summary --capacity t4 | tail -1",
+                 "fit nanogpt --n_layer=2 --batch_size=? --capacity t4 --context 1GiB | head -4",
+                 "synth nanogpt --n_layer=2 --summary --capacity t4 --context 1GiB | tail -1",
+                 "synth nanogpt --n_layer=2 --summary --multiprocessors=46 | head -5 | tail -1",
                  "replay program.jsonl --capacity rtx-4o90", "replay program.jsonl --capacity 4090",
                  "replay program.jsonl --capacity 16", "replay program.jsonl --capacity v100"});
 }

@@ -5,6 +5,8 @@
 #include <cstdlib>
 #include <string>
 
+#include "hardware/outside_figures.h"
+
 namespace memreplay::card {
 namespace {
 
@@ -21,7 +23,9 @@ TEST_F(SettingsTest, DefaultsAreTheTables) {
   const Settings settings = SettingsFromEnvironment();
   ASSERT_TRUE(settings.card.has_value()) << settings.error;
   EXPECT_EQ(settings.capacity, settings.card->memory);
-  EXPECT_EQ(settings.reserve, kContextBytes);
+  const AssumedOutside outside = AssumeOutside(128);  // of an RTX 4090
+  EXPECT_EQ(settings.reserve, static_cast<std::uint64_t>(outside.bytes));
+  EXPECT_EQ(settings.reserve_reason, outside.reason);
   EXPECT_EQ(settings.completion, Streams::Completion::kLagging);
   EXPECT_EQ(settings.cards, 1);
 }
@@ -38,6 +42,7 @@ TEST_F(SettingsTest, TheEnvironmentDecides) {
   EXPECT_EQ(settings.card->capability, 90);
   EXPECT_EQ(settings.capacity, 12345678U);
   EXPECT_EQ(settings.reserve, 0U);
+  EXPECT_EQ(settings.reserve_reason, "--reserve");
   EXPECT_EQ(settings.cards, 4);
   EXPECT_EQ(settings.completion, Streams::Completion::kAtOnce);
   EXPECT_EQ(settings.addresses, AddressOrder::kUpwards);

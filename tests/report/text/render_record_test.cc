@@ -25,6 +25,7 @@ proto::RecordReport SampleRecord() {
   card.set_outside(64 << 20);
   card.set_spare(int64_t{12} << 30);
   process.mutable_card()->set_reserve(512 << 20);
+  process.mutable_card()->set_reserve_reason("--reserve");
   const auto add = [&process](const char* library, int64_t calls) {
     proto::ImaginedCard::Outside& outside = *process.mutable_card()->add_outside();
     outside.set_library(library);
@@ -54,7 +55,7 @@ constexpr char kFits[] =
     "  peak reserved      3.00 GiB (3,221,225,472 bytes)\n"
     "  peak allocated     2.00 GiB (2,147,483,648 bytes)\n"
     "  card               16.0 GiB (17,179,869,184 bytes), of which 512 MiB is assumed to be taken "
-    "by the CUDA context and others\n"
+    "by the CUDA context and others (--reserve)\n"
     "  outside            64.0 MiB allocated outside PyTorch's allocator: at most 48.0 MiB by "
     "libffi.so.8 (ctypes) in 2 calls of cudaMalloc, the peak after 7 events, at most 48.0 MiB of "
     "addresses, not memory, by "
