@@ -5,9 +5,11 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <tuple>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "sim/settings/size_rules.h"
 #include "trace/schedule/recorded_pools.h"
 #include "trace/schedule/schedule.h"
 
@@ -24,6 +26,15 @@ constexpr uint16_t kMaxPools = 8;  // of the former ones at a time
 
 bool IsRelease(EventKind kind) {
   return kind == EventKind::kSegmentFree || kind == EventKind::kSegmentUnmap;
+}
+
+// Returns whether a pool whose cache is emptied may release the segment of `b` right after that of
+// `a`: the small ones first, and each kind by stream, size and address.
+bool MayFollow(const Event& a, const Event& b) {
+  const auto key = [](const Event& e) {
+    return std::tuple(e.size > kSmallBuffer, e.stream, e.size, e.address);
+  };
+  return a.kind == EventKind::kSegmentFree && b.kind == a.kind && key(a) < key(b);
 }
 
 // The pools of the released segments, by the event that released each. Segments of the default pool
@@ -138,10 +149,20 @@ class Search {
     const std::optional<uint32_t> release =
         ReleaseOf(event->address, base.followed.divergence->index);
     if (!release.has_value()) return std::nullopt;
-    Guess guess = base.guess;
-    if (const auto it = guess.find(*release); it != guess.end() && it->second == pool) {
+    if (const auto it = base.guess.find(*release); it != base.guess.end() && it->second == pool) {
       return std::nullopt;
     }
+    // What is released one after the other is likely of one pool.
+    uint32_t first = *release, last = *release;
+    while (first > 0 && MayFollow(events()[first - 1], events()[first])) --first;
+    while (last + 1 < events().size() && MayFollow(events()[last], events()[last + 1])) ++last;
+    Guess together = base.guess;
+    for (uint32_t i = first; i <= last; ++i) together[i] = pool;
+    if (first < last) {
+      Tried tried = Try(std::move(together));
+      if (tried.followed.exact || IsFurther(tried, base)) return tried;
+    }
+    Guess guess = base.guess;
     guess[*release] = pool;
     return Try(std::move(guess));
   }

@@ -48,7 +48,7 @@ class Program {
     for (uint32_t i = 0; i < made_.requests; ++i) {
       ++stack_;
       if (!made_.changes.empty()) ChangeSettings(i);
-      if (made_.pools > 0 && i % 31 == 0) SwitchPool();
+      if (made_.pools > 0 && i >= made_.pools_from && i % 31 == 0) SwitchPool();
       const uint64_t dice = Below(100);
       // Phases of growth and of shrinking, so that segments become free.
       const uint64_t alloc_share = (i / 97) % 3 == 2 ? 25 : 55;
@@ -254,6 +254,17 @@ Trace MakeRecording(const Made& made) {
 Trace RecordingOf(const std::vector<Event>& requests, const Made& made) {
   Trace trace = EmptyRecording(made);
   Program(made, trace).Run(requests);
+  return trace;
+}
+
+std::shared_ptr<Trace> WithoutGonePools(const Made& made) {
+  auto trace = std::make_shared<Trace>(MakeRecording(made));
+  const MemoryState& end = trace->devices[0].final_state;
+  std::erase_if(trace->pools, [&end](PoolId pool) {
+    return pool != PoolId{} && std::none_of(end.begin(), end.end(), [pool](const SegmentInfo& s) {
+             return s.pool_id == pool;
+           });
+  });
   return trace;
 }
 

@@ -28,6 +28,7 @@ struct Made {
   bool empty_caches = false;   // now and then
   bool stacks = true;          // every request its own, as with the level "all"
   uint32_t pools = 0;          // private pools, filled now and then
+  uint32_t pools_from = 0;     // the first request before which one may be filled
   bool release_pools = false;  // and given up again
   bool event_pools = true;     // events name their pools, as from 2.13 on
   Bytes largest = MiB(64);     // requests are log-uniform up to this
@@ -44,6 +45,9 @@ const TorchProfile& ProfileOf(const Made& made);
 
 // Runs the schedule and records it from the first event on.
 Trace MakeRecording(const Made& made);
+
+// Returns the recording with the pools of the final segments only, as files before 2.13 name them.
+std::shared_ptr<Trace> WithoutGonePools(const Made& made);
 
 // Records these requests instead.
 Trace RecordingOf(const std::vector<Event>& requests, const Made& made);
