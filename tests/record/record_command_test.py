@@ -43,7 +43,7 @@ class RecordCommandTest(Case):
 
     def test_several_processes_on_one_card(self):
         """Each process is recorded alone; the summary says what they take together."""
-        answer = self.answer(["--capacity", "600MiB"], "shares.py")
+        answer = self.answer(["--capacity", "600MiB", "--reserve", "500MiB"], "shares.py")
         self.assertIn("device 0 has 2 processes, each recorded as if it were alone", answer)
         self.assertIn("MORE THAN THE GPU HAS", answer)
 
