@@ -81,12 +81,14 @@ class SettingsSearch {
     places_.erase(std::unique(places_.begin(), places_.end()), places_.end());
   }
 
-  // Extends the guess that follows the recording furthest. Returns the changes, or nullopt.
-  std::optional<std::vector<GuessedChange>> Run(const RecordingFollowed& without) {
+  // Extends the guess that follows the recording furthest. Returns the exact one or, if none is,
+  // the furthest; nullopt if no change gets further.
+  std::optional<SettingsGuess> Run(const RecordingFollowed& without) {
     const std::optional<AllocatorConfig> parsed = After({}, /*at_start=*/false);
     if (!parsed.has_value() || !SameValues(*parsed, listed_)) return std::nullopt;
     if (places_.empty()) return std::nullopt;
     std::vector<SettingsGuess> open = {{{}, without}};
+    std::optional<SettingsGuess> furthest;
     while (!open.empty() && !is_spent()) {
       const auto best =
           std::max_element(open.begin(), open.end(), [](const auto& a, const auto& b) {
@@ -96,11 +98,16 @@ class SettingsSearch {
       open.erase(best);
       if (base.changes.size() == kMaxChanges) continue;
       for (SettingsGuess& next : Further(base)) {
-        if (next.followed.exact) return std::move(next.changes);
+        if (next.followed.exact) return std::move(next);
+        if (!furthest.has_value() || next.followed.until_event > furthest->followed.until_event) {
+          furthest = next;
+        }
         open.push_back(std::move(next));
       }
     }
-    return std::nullopt;
+    if (furthest.has_value()) furthest = RestoredEarly(*furthest);
+    if (furthest.has_value() && !Restore(&*furthest)) return std::nullopt;
+    return furthest;
   }
 
   // Returns a copy of the trace with notes of these changes, which the search must not use again.
@@ -142,8 +149,7 @@ class SettingsSearch {
   // Returns nullopt if PyTorch rejects a text.
   std::optional<SettingsGuess> Try(std::vector<GuessedChange> changes) {
     const std::optional<AllocatorConfig> start = After(changes, /*at_start=*/true);
-    std::optional<AllocatorConfig> end = After(changes, /*at_start=*/false);
-    if (!start.has_value() || !end.has_value()) return std::nullopt;
+    if (!start.has_value() || !After(changes, /*at_start=*/false).has_value()) return std::nullopt;
     SettingsGuess guess;
     if (std::all_of(changes.begin(), changes.end(),
                     [](const GuessedChange& change) { return change.event == 0; })) {
@@ -156,12 +162,41 @@ class SettingsSearch {
     guess.changes = std::move(changes);
     ++replays_;
     replayed_events_ += guess.followed.until_event;
-    if (guess.followed.exact && !SameValues(*end, listed_)) {
-      guess.changes.push_back({event_count(), Restoring(*end)});
-      end = After(guess.changes, /*at_start=*/false);
-      guess.followed.exact = end.has_value() && SameValues(*end, listed_);
-    }
+    if (guess.followed.exact) guess.followed.exact = Restore(&guess);
     return guess;
+  }
+
+  // Returns the guess with a change to what the file lists at the earliest place after which it
+  // follows the recording as far as `base`.
+  SettingsGuess RestoredEarly(const SettingsGuess& base) {
+    const std::optional<AllocatorConfig> now = After(base.changes, /*at_start=*/false);
+    if (!now.has_value() || SameValues(*now, listed_)) return base;
+    SettingsGuess best = base;
+    auto low = std::lower_bound(places_.begin(), places_.end(), base.changes.back().event);
+    auto high = std::upper_bound(low, places_.end(), base.followed.until_event);
+    while (low < high) {
+      const auto middle = low + (high - low) / 2;
+      std::vector<GuessedChange> changes = base.changes;
+      changes.push_back({*middle, Restoring(*now)});
+      std::optional<SettingsGuess> tried = Try(std::move(changes));
+      if (tried.has_value() && tried->followed.until_event >= base.followed.until_event) {
+        best = *std::move(tried);
+        high = middle;
+      } else {
+        low = middle + 1;
+      }
+    }
+    return best;
+  }
+
+  // Lets the last settings be those that the file lists. Returns whether they can be.
+  bool Restore(SettingsGuess* guess) const {
+    std::optional<AllocatorConfig> end = After(guess->changes, /*at_start=*/false);
+    if (end.has_value() && !SameValues(*end, listed_)) {
+      guess->changes.push_back({event_count(), Restoring(*end)});
+      end = After(guess->changes, /*at_start=*/false);
+    }
+    return end.has_value() && SameValues(*end, listed_);
   }
 
   // Returns the text that sets what the file lists; those from before stay on if not named.
@@ -292,10 +327,11 @@ std::optional<ChangedSettings> FindChangedSettings(const Schedule& plain,
   // Where not even the first event fits the state before it, addresses are not the allocator's.
   if (without.until_event == 0 && !plain.is_cold()) return std::nullopt;
   SettingsSearch search(plain, config, profile);
-  const std::optional<std::vector<GuessedChange>> changes = search.Run(without);
-  if (!changes.has_value()) return std::nullopt;
-  return ChangedSettings{search.Noted(*changes), *search.After(*changes, /*at_start=*/true),
-                         NoteOn(*changes)};
+  std::optional<SettingsGuess> guess = search.Run(without);
+  if (!guess.has_value()) return std::nullopt;
+  return ChangedSettings{search.Noted(guess->changes),
+                         *search.After(guess->changes, /*at_start=*/true), NoteOn(guess->changes),
+                         guess->followed};
 }
 
 }  // namespace memreplay

@@ -151,8 +151,18 @@ absl::StatusOr<StudiedTrace> StudyTrace(const std::shared_ptr<const Trace>& trac
           }
         }
         if (!followed.exact && may_change) {
-          if (std::optional<ChangedSettings> changed = FindChangedSettings(
-                  *schedules[device], settings->recorded_config, *best.profile, followed)) {
+          std::optional<ChangedSettings> changed = FindChangedSettings(
+              *schedules[device], settings->recorded_config, *best.profile, followed);
+          if (changed.has_value() && !changed->followed.exact && MayHaveGonePools(*trace)) {
+            // Both: pools that are gone explain what the changes leave open.
+            if (std::optional<GonePools> gone = FindGonePools(
+                    changed->trace, device, changed->config, *best.profile, changed->followed)) {
+              known[device].pools = std::move(gone->pools);
+              settings->notes.push_back(std::move(gone->note));
+              changed->followed.exact = true;
+            }
+          }
+          if (changed.has_value() && changed->followed.exact) {
             explained = std::move(changed->trace);
             if (!request.conf.has_value()) settings->config = changed->config;
             settings->recorded_config = std::move(changed->config);

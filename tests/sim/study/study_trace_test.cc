@@ -1,6 +1,7 @@
 #include "sim/study/study_trace.h"
 
 #include <memory>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -95,6 +96,46 @@ TEST(StudyTrace, WhatIsAskedForIsTaken) {
   settings = SettingsOf(Recording("2.11"), request);
   ASSERT_TRUE(settings.ok()) << settings.status();
   EXPECT_EQ(settings->torch.profile->release, "2.14");
+}
+
+// As of a server that loads weights under other settings and then captures CUDA graphs.
+TEST(StudyTrace, ChangedSettingsAndGonePoolsExplainARecordingTogether) {
+  size_t puzzles = 0, solved = 0, together = 0;
+  for (uint64_t seed = 1; seed <= 20; ++seed) {
+    const Made made = {.seed = seed,
+                       .requests = 900,
+                       .torch = "2.7",
+                       .empty_caches = true,
+                       .pools = 2,
+                       .pools_from = 450,
+                       .release_pools = true,
+                       .event_pools = false,
+                       .changes = {"roundup_power2_divisions:4", "", "", "", ""}};
+    const std::shared_ptr<Trace> trace = testing::WithoutGonePools(made);
+    trace->devices[0].notes.clear();
+    trace->layout = testing::LayoutOf(testing::ProfileOf(made));
+    if (FollowRecording(Schedule::Build(trace, 0), made.config, testing::ProfileOf(made)).exact) {
+      continue;
+    }
+    ++puzzles;
+    SettingsRequest release;
+    release.torch = "2.7";
+    release.torch_is_as_recorded = true;
+    const absl::StatusOr<StudiedTrace> studied = StudyTrace(trace, release);
+    ASSERT_TRUE(studied.ok()) << studied.status();
+    const RecordingFollowed followed =
+        FollowRecording(studied->devices[0]->schedule(), studied->settings.recorded_config,
+                        testing::ProfileOf(made));
+    if (!followed.exact) continue;
+    ++solved;
+    std::string notes;
+    for (const std::string& note : studied->settings.notes) notes += note;
+    together += notes.find("it is assumed that the script changed") != std::string::npos &&
+                notes.find("are assumed to belong to private pools") != std::string::npos;
+  }
+  EXPECT_GT(puzzles, 10u);
+  EXPECT_GT(solved * 5, puzzles * 4);
+  EXPECT_GT(together * 2, puzzles);
 }
 
 }  // namespace
