@@ -190,7 +190,8 @@ void RenderDiagnostics(const proto::DeviceReport& device, std::string* out) {
 
 void RenderDevice(const proto::DeviceReport& device, Text* answer) {
   const bool is_oom = device.mode() == proto::Mode::oom;
-  if (is_oom && device.oom().verdict() == proto::Verdict::none) return;
+  const bool fits = is_oom && device.oom().verdict() == proto::Verdict::none;
+  if (fits && device.notes().empty()) return;
   std::string* out = &answer->text;
   StrAppend(out, "\ndevice ", device.device(), "\n");
   const bool inspect = device.mode() == proto::Mode::inspect;
@@ -206,6 +207,7 @@ void RenderDevice(const proto::DeviceReport& device, Text* answer) {
     AddRow(out, "check", ControlSentence(device.control()));
   }
   for (const std::string& note : device.notes()) AddRow(out, "note", note);
+  if (fits) return;
   if (is_oom) return RenderOom(device, answer);
   if (inspect) {
     RenderInventory(device, out);
@@ -251,6 +253,7 @@ Text OnePiece(const proto::Report& report, const proto::DeviceReport& device) {
   if (device.has_gpu()) return RenderGpu(device);
   if (!AsksAdvice(device)) return RenderSweep(device);
   Text text(RenderAdvice(StrCat(report.file(), ", device ", device.device()), device.advice()));
+  for (const std::string& note : device.notes()) StrAppend(&text.text, "\n", note, "\n");
   text.AddAll(CaveatLines(device));
   return text;
 }

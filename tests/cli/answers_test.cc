@@ -167,6 +167,7 @@ TEST_F(AnswersTest, Advice) {
   ExpectSession("advise", {"advise loop.jsonl", "advise loop.jsonl --card 20MiB | head -4",
                            "advise loop.jsonl --card 16GiB | head -4", "advise warm.pickle",
                            "advise nothing.jsonl", "advise program.jsonl --card t4 | head -3",
+                           "advise program.jsonl --card t4 | tail -1",
                            "advise loop.jsonl --card rtx-4o90", "advise loop.jsonl --card=my.py"});
 }
 
