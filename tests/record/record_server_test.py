@@ -25,33 +25,48 @@ def said(pattern, run):
 
 
 class RecordServerTest(Case):
-    def start(self, *flags):
-        """Records the start of a server with 2 layers, and holds its budget against its log."""
+    def start(self, *flags, ranks=1):
+        """Records the start of a server with 2 layers, and holds the budget of each rank against its log."""
         pathlib.Path(self.folder, "config.json").write_text(json.dumps(CONFIG), encoding="utf-8")
-        run = Recorded(self.folder, program("server.py", self.folder, "--max-model-len=1024", *flags), card="h100-sxm",
-                       timeout=1800, environment={"HF_HUB_OFFLINE": "1", "VLLM_NO_USAGE_STATS": "1",
-                                                  "VLLM_USE_FLASHINFER_SAMPLER": "0"})
+        run = Recorded(self.folder, program("server.py", self.folder, "--max-model-len=1024",
+                                            f"--tensor-parallel-size={ranks}", *flags),
+                       [f"--cards={ranks}"], card="h100-sxm", timeout=1800,
+                       environment={"HF_HUB_OFFLINE": "1", "VLLM_NO_USAGE_STATS": "1",
+                                    "VLLM_USE_FLASHINFER_SAMPLER": "0"})
         self.assertEqual(run.status, 0, run.output)
-        self.assertEqual(len(run.answer["processes"]), 1)
-        (replay,) = run.process["replays"]
-        self.assertTrue(replay["agrees"], replay["sentence"])
-        self.assertAlmostEqual(said(r"Model loading took ([\d.]+) GiB", run), 2 * PARAMETERS / 2**30, delta=0.01)
-        budget, cache = replay["server"], run.process["cache"]
-        self.assertGreater(int(budget["weights"]), 2 * PARAMETERS)  # and the server's buffers
-        self.assertEqual(int(cache["tokens"]), said(r"KV cache size: ([\d,]+) tokens", run))
-        self.assertEqual(int(budget["cache"]), int(cache["tokens"]) * KEYS_AND_VALUES)
-        self.assertAlmostEqual(int(budget["cache"]) / 2**30, said(r"Available KV cache memory: ([\d.]+) GiB", run),
-                               delta=0.01)
-        return run, budget
+        self.assertEqual([process["name"] for process in run.answer["processes"]],
+                         [""] if ranks == 1 else [f"rank {rank}" for rank in range(ranks)])
+        budgets = []
+        for rank, process in enumerate(run.answer["processes"]):
+            (replay,) = process["replays"]
+            self.assertEqual(replay["device"], rank)
+            self.assertTrue(replay["agrees"], replay["sentence"])
+            budget, cache = replay["server"], process["cache"]
+            self.assertGreater(int(budget["weights"]), 2 * PARAMETERS / ranks)  # and the server's buffers
+            self.assertEqual(int(cache["tokens"]), said(r"KV cache size: ([\d,]+) tokens", run))
+            self.assertEqual(int(budget["cache"]), int(cache["tokens"]) * KEYS_AND_VALUES // ranks)
+            self.assertAlmostEqual(int(budget["cache"]) / 2**30,
+                                   said(r"Available KV cache memory: ([\d.]+) GiB", run), delta=0.01)
+            worker = "" if ranks == 1 else rf"Worker_TP{rank} .*"
+            self.assertAlmostEqual(said(worker + r"Model loading took ([\d.]+) GiB", run),
+                                   2 * PARAMETERS / ranks / 2**30, delta=0.01)
+            budgets.append(budget)
+        return run, budgets
 
     def test_eager(self):
-        _, budget = self.start("--enforce-eager")
+        _, (budget,) = self.start("--enforce-eager")
         self.assertEqual(int(budget["graphs"]), 0)
 
     def test_graphs(self):
-        run, budget = self.start()
+        run, (budget,) = self.start()
         self.assertIn("Graph capturing finished", run.output)
         self.assertGreater(int(budget["graphs"]), 0)
+
+    def test_ranks(self):
+        run, (first, second) = self.start("--enforce-eager", ranks=2)
+        self.assertEqual(first, second)
+        for process in run.answer["processes"]:
+            self.assertEqual(process["group"], 2)
 
 
 def main():

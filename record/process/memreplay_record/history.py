@@ -135,7 +135,7 @@ class History:
             "torch": torch.__version__,
             "python": sys.version.split()[0],
             "command": sys.argv,
-            "rank": int(os.environ.get("RANK", -1)),
+            "rank": int(os.environ.get("RANK", ranks.rank if ranks.largest_group > 1 else -1)),
             "group": ranks.largest_group,
             "seconds": time.time() - self.began,
             "error": type(ended).__name__ if ended is not None else "",

@@ -9,7 +9,7 @@ import os
 
 from memreplay_record import card, collectives, on_import
 
-largest_group = 0  # ranks of the largest process group that was made
+largest_group, rank = 0, -1  # ranks of the largest process group that was made, and this process' number in it
 _store = None  # the C++ side does not keep it alive
 _IDENTITY = 128  # bytes of an NCCL identity
 
@@ -37,8 +37,9 @@ def _after_c10d(c10d, settings):
     make = c10d._new_process_group_helper
 
     def new_process_group(group_size, group_rank, *args, **kwargs):
-        global largest_group
-        largest_group = max(largest_group, group_size)
+        global largest_group, rank
+        if group_rank is not None and group_size > largest_group:
+            largest_group, rank = group_size, group_rank
         # NCCL would ask the other ranks how many of them a part of a communicator has.
         if group_size > 0 and group_rank is not None and group_rank >= 0:
             card.next_communicator(group_size, group_rank)

@@ -2,6 +2,25 @@
 import gc
 import sys
 
+from memreplay_record import on_import
+
+_configs = []  # vLLM's, which its workers drop before their process ends
+
+
+def begin():
+    on_import.after("vllm.v1.kv_cache_interface", lambda interface: _keep_instances(interface.KVCacheConfig))
+
+
+def _keep_instances(kind):
+    """Keeps all instances of a class of plain data, those that are unpickled too."""
+    def new(cls, *args, **kwargs):
+        made = object.__new__(cls)
+        _configs.append(made)
+        return made
+
+    if kind.__new__ is object.__new__:
+        kind.__new__ = new
+
 
 def cache():
     """Returns the blocks of the largest cache in this process and the tokens that they hold; None without a server."""
