@@ -28,10 +28,9 @@ absl::StatusOr<Bytes> ParseCapacity(std::string_view text,
     const Bytes total(card->memory);
     const AssumedOutside outside = context.value_or(AssumeOutside(card->multiprocessors));
     const Bytes taken(static_cast<uint64_t>(outside.bytes));
-    *note = StrCat("--capacity ", card->name, ": ", card->title, " has ",
-                   FormatSizeExactly(total.signed_value()), " (", card->source, "), of which ",
-                   FormatSize(taken), " is assumed to be taken by CUDA's context and kernels (",
-                   outside.reason, ")");
+    *note = StrCat(card->name, ": ", card->title, " has ", FormatSizeExactly(total.signed_value()),
+                   " (", card->source, "), of which ", FormatSize(taken),
+                   " is assumed to be taken by CUDA's context and kernels (", outside.reason, ")");
     return total < taken ? Bytes() : total - taken;
   }
   const bool has_unit = text.find_first_not_of("0123456789. ") != std::string_view::npos;
