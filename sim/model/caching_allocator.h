@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <deque>
+#include <list>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -285,8 +286,8 @@ class CachingAllocator final : public Allocator {
   std::vector<uint16_t> captures_;      // pools being filled, oldest first; a flush may erase one
   bool graph_capture_ = false;          // a graph is captured; the first end of one resets it
   std::vector<Block*> deferred_;        // frees deferred while a pool is being filled
-  FlatHashOrder<std::deque<PendingFree>> pending_;  // by stream
-  std::vector<uint32_t> progressed_;                // streams; of StreamsToPoll()
+  FlatHashOrder<std::list<PendingFree>> pending_;  // by stream
+  std::vector<uint32_t> progressed_;               // streams; of StreamsToPoll()
 
   TieGuide* tie_guide_ = nullptr;
   uint64_t next_order_ = 1;  // of the next segment or block, if that orders equal blocks

@@ -77,7 +77,7 @@ void CachingAllocator::ProcessEvents(uint32_t stack, Observer& out) {
   rules_[static_cast<size_t>(Rule::kEventPending)] += pending_.size() - streams.size();
   // Each stream has its own head-of-line blocking.
   for (uint32_t stream : streams) {
-    std::deque<PendingFree>& queue = *pending_.Find(KeyOf(stream));
+    std::list<PendingFree>& queue = *pending_.Find(KeyOf(stream));
     while (!queue.empty()) {
       const auto [event, block] = queue.front();
       if (!device_.IsComplete(event)) {
@@ -97,8 +97,8 @@ void CachingAllocator::SynchronizeAndFreeEvents(const PrivatePool* only, uint32_
   ++stats_.num_sync_all_streams;
   HandleDeferred(stack, out);
   for (uint32_t stream : PendingStreams()) {
-    std::deque<PendingFree>& queue = *pending_.Find(KeyOf(stream));
-    std::deque<PendingFree> kept;
+    std::list<PendingFree>& queue = *pending_.Find(KeyOf(stream));
+    std::list<PendingFree> kept;
     for (const auto& [event, block] : queue) {
       if (only != nullptr && HomeOf(*block).pool->owner() != only) {
         kept.emplace_back(event, block);

@@ -246,6 +246,7 @@ class SettingsSearch {
     --last;
     for (const std::string& text : Texts(base)) {
       std::optional<SettingsGuess> best;
+      bool matters = false;  // whether a place made a difference to how far the replay follows
       // Returns whether the settings do not explain what follows this place.
       const auto is_early = [&](uint64_t place) {
         std::vector<GuessedChange> changes = base.changes;
@@ -257,11 +258,19 @@ class SettingsSearch {
             tried->followed.exact ||
             (tried->followed.until_event >= until + kMinStretch &&
              (!best.has_value() || tried->followed.until_event > best->followed.until_event));
+        matters |= tried->followed.exact || tried->followed.until_event != until;
         if (better) best = std::move(tried);
         return early;
       };
       const auto is_done = [&] { return is_spent() || (best.has_value() && best->followed.exact); };
-      if (!is_early(*last) && !is_done()) {
+      bool may_be_right = !is_early(*last) && !is_done();
+      if (may_be_right && !matters) {
+        // Settings that make no difference, whether set last or first, are taken to make none in
+        // between.
+        is_early(*first);
+        may_be_right = matters && !is_done();
+      }
+      if (may_be_right) {
         // The earliest place that is not too early. Between it and the last one is the right one.
         auto low = first;
         auto high = last;
