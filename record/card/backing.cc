@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "record/card/page.h"
+
 #ifndef MAP_FIXED_NOREPLACE
 #define MAP_FIXED_NOREPLACE 0x100000
 #endif
@@ -12,7 +14,6 @@
 namespace memreplay::card {
 namespace {
 
-constexpr std::uint64_t kPage = 4096;
 constexpr std::uint64_t kChunk = std::uint64_t{32} << 20;
 
 void* pointer(std::uint64_t address) { return reinterpret_cast<void*>(address); }

@@ -8,10 +8,10 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "record/card/page.h"
+
 namespace memreplay::card {
 namespace {
-
-constexpr std::size_t kPage = 4096;
 
 // Returns the page that shows how far the script is; without a file, it is memory of our own.
 Device::Progress* MakeProgress() {

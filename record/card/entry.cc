@@ -76,8 +76,8 @@ extern "C" int memreplay_card_not_modelled(const StubEntry* entry) {
   return 1;
 }
 
-#if defined(__x86_64__)
 extern "C" void memreplay_card_not_modelled_entry();
+#if defined(__x86_64__)
 asm(R"(
 .text
 .globl memreplay_card_not_modelled_entry
@@ -87,8 +87,16 @@ memreplay_card_not_modelled_entry:
   mov %r11, %rdi
   jmp memreplay_card_not_modelled
 )");
-#else
-#error "Stub libraries are x86-64 code (elf/stub_writer.cc)."
+#elif defined(__aarch64__)
+asm(R"(
+.text
+.globl memreplay_card_not_modelled_entry
+.hidden memreplay_card_not_modelled_entry
+.type memreplay_card_not_modelled_entry, %function
+memreplay_card_not_modelled_entry:
+  mov x0, x16
+  b memreplay_card_not_modelled
+)");
 #endif
 
 bool ends_with(const std::string& text, const char* end) {

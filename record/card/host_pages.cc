@@ -9,11 +9,12 @@
 #include <cstring>
 #include <string>
 
+#include "record/card/page.h"
+
 namespace memreplay::card {
 namespace {
 
 constexpr std::size_t kLarge = std::size_t{4} << 20;  // below it, reading the table takes longer
-constexpr std::uint64_t kPage = 4096;
 
 // Reads /proc/self/maps; empty if it cannot be read.
 std::string ReadMaps() {

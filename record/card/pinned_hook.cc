@@ -10,14 +10,15 @@
 namespace memreplay::card {
 namespace {
 
-// The start of c10::DataPtr, as the C++ library lays it out: an address, and a unique_ptr whose
-// deleter is a function.
+// c10::DataPtr, as the C++ library lays it out: an address, a unique_ptr whose deleter is a
+// function, and a device. It is so large that functions return it in the caller's memory.
 struct DataPtr {
   void* data;
   void (*deleter)(void*);
   void* context;
+  std::uint64_t device;
 };
-using Allocate = DataPtr*(DataPtr* result, void* allocator, std::size_t bytes);
+using Allocate = DataPtr(void* allocator, std::size_t bytes);
 constexpr std::size_t kHeader = 2;      // words before the first function of a class's table
 constexpr std::size_t kAllocate = 2;    // c10::Allocator's functions: two destructors, allocate
 constexpr std::size_t kFunctions = 32;  // more than any release's allocator has
@@ -42,20 +43,20 @@ void Delete(void* context) {
   current_free = 0;
 }
 
-DataPtr* AllocateAndNote(DataPtr* result, void* allocator, std::size_t bytes) {
+DataPtr AllocateAndNote(void* allocator, std::size_t bytes) {
   ++depth;
-  allocate(result, allocator, bytes);
+  DataPtr result = allocate(allocator, bytes);
   --depth;
-  if (result->context == nullptr || bytes == 0) return result;
+  if (result.context == nullptr || bytes == 0) return result;
   int (*const line)() = line_of.load(std::memory_order_relaxed);
   const int number_of_line = line == nullptr ? 0 : line();
   Device& d = device();
   const std::lock_guard<std::mutex> lock(d.mutex);
-  if (deleter == nullptr) deleter = result->deleter;
-  if (deleter != result->deleter) return result;
-  result->deleter = &Delete;
-  const auto range = d.host.find(number(result->data));
-  d.pinned.Requested(number(result->context), bytes,
+  if (deleter == nullptr) deleter = result.deleter;
+  if (deleter != result.deleter) return result;
+  result.deleter = &Delete;
+  const auto range = d.host.find(number(result.data));
+  d.pinned.Requested(number(result.context), bytes,
                      range == d.host.end() ? bytes : range->second.size,
                      static_cast<std::size_t>(number_of_line < 0 ? 0 : number_of_line));
   return result;

@@ -7,8 +7,9 @@
 
 namespace memreplay::card {
 
-// An entry in the stub's writable pages. The code of an export is `lea r11, [entry]; jmp [r11]`, so
-// that one function of the core can stand for many names: r11 says which.
+// An entry in the stub's writable pages. The code of an export puts its address into r11 (x16 on
+// aarch64) and jumps to its function, so that one function of the core can stand for many names:
+// the register says which.
 struct StubEntry {
   void* function;      // 0 in the file
   std::uint64_t name;  // offset of the name from the table's start

@@ -17,60 +17,73 @@
 #include <sys/stat.h>
 #include <time.h>
 
+// Each architecture has the version that all symbols of its first glibc carry, the number by which
+// that glibc knows the kernel's structure stat, and a jump to another symbol.
+#if defined(__x86_64__)
+#define FIRST "GLIBC_2.2.5"
+enum { kStatVersion = 1 };
+#define JUMP_TO(name) "jmp *" name "@GOTPCREL(%rip)\n"
+#elif defined(__aarch64__)
+#define FIRST "GLIBC_2.17"
+enum { kStatVersion = 0 };
+#define JUMP_TO(name) \
+  "adrp x16, :got:" name "\n" "ldr x16, [x16, :got_lo12:" name "]\n" "br x16\n"
+#else
+#error "Neither x86-64 nor aarch64."
+#endif
+
 // Of the running glibc.
 typedef int Main(int, char**, char**);
 extern int older_start(Main*, int, char**, int (*init)(int, char**, char**), void (*fini)(void),
                        void (*rtld_fini)(void), void*);
-__asm__(".symver older_start, __libc_start_main@GLIBC_2.2.5");
+__asm__(".symver older_start, __libc_start_main@" FIRST);
 extern int older_xstat(int version, const char* path, struct stat* to);
 extern int older_lxstat(int version, const char* path, struct stat* to);
 extern int older_fxstat(int version, int file, struct stat* to);
-__asm__(".symver older_xstat, __xstat@GLIBC_2.2.5");
-__asm__(".symver older_lxstat, __lxstat@GLIBC_2.2.5");
-__asm__(".symver older_fxstat, __fxstat@GLIBC_2.2.5");
+__asm__(".symver older_xstat, __xstat@" FIRST);
+__asm__(".symver older_lxstat, __lxstat@" FIRST);
+__asm__(".symver older_fxstat, __fxstat@" FIRST);
 
 #pragma GCC visibility push(hidden)
 
 // The calls that glibc 2.29 (libm), 2.32 and 2.34 (libpthread and libdl became part of libc)
 // gave a new version without a new meaning: a jump to the version of before.
-#define SAME_AS(name, version)                                     \
-  __asm__(".pushsection .text." #name                              \
-          ",\"ax\"\n"                                              \
-          ".globl " #name                                          \
-          "\n"                                                     \
-          ".hidden " #name                                         \
-          "\n"                                                     \
-          ".type " #name                                           \
-          ", @function\n"                                          \
-          ".symver older_" #name ", " #name "@" version "\n" #name \
-          ":\n"                                                    \
-          "jmp *older_" #name                                      \
-          "@GOTPCREL(%rip)\n"                                      \
-          ".size " #name ", .-" #name                              \
-          "\n"                                                     \
+#define SAME_AS(name)                                             \
+  __asm__(".pushsection .text." #name                             \
+          ",\"ax\"\n"                                             \
+          ".globl " #name                                         \
+          "\n"                                                    \
+          ".hidden " #name                                        \
+          "\n"                                                    \
+          ".type " #name                                          \
+          ", %function\n"                                         \
+          ".symver older_" #name ", " #name "@" FIRST "\n" #name  \
+          ":\n" JUMP_TO("older_" #name)                           \
+          ".size " #name ", .-" #name                             \
+          "\n"                                                    \
           ".popsection\n");
 
-SAME_AS(dlclose, "GLIBC_2.2.5")
-SAME_AS(dlerror, "GLIBC_2.2.5")
-SAME_AS(dlopen, "GLIBC_2.2.5")
-SAME_AS(dlsym, "GLIBC_2.2.5")
-SAME_AS(exp, "GLIBC_2.2.5")
-SAME_AS(log, "GLIBC_2.2.5")
-SAME_AS(log2, "GLIBC_2.2.5")
-SAME_AS(pow, "GLIBC_2.2.5")
-SAME_AS(pthread_create, "GLIBC_2.2.5")
-SAME_AS(pthread_detach, "GLIBC_2.2.5")
-SAME_AS(pthread_getspecific, "GLIBC_2.2.5")
-SAME_AS(pthread_join, "GLIBC_2.2.5")
-SAME_AS(pthread_key_create, "GLIBC_2.2.5")
-SAME_AS(__pthread_key_create, "GLIBC_2.2.5")
-SAME_AS(pthread_key_delete, "GLIBC_2.2.5")
-SAME_AS(pthread_once, "GLIBC_2.2.5")
-SAME_AS(pthread_rwlock_rdlock, "GLIBC_2.2.5")
-SAME_AS(pthread_rwlock_unlock, "GLIBC_2.2.5")
-SAME_AS(pthread_rwlock_wrlock, "GLIBC_2.2.5")
-SAME_AS(pthread_setspecific, "GLIBC_2.2.5")
-SAME_AS(pthread_sigmask, "GLIBC_2.2.5")
+SAME_AS(dlclose)
+SAME_AS(dlerror)
+SAME_AS(dlopen)
+SAME_AS(dlsym)
+SAME_AS(exp)
+SAME_AS(log)
+SAME_AS(log2)
+SAME_AS(pow)
+SAME_AS(pthread_create)
+SAME_AS(pthread_detach)
+SAME_AS(pthread_getspecific)
+SAME_AS(pthread_join)
+SAME_AS(pthread_key_create)
+SAME_AS(__pthread_key_create)
+SAME_AS(pthread_key_delete)
+SAME_AS(pthread_once)
+SAME_AS(pthread_rwlock_rdlock)
+SAME_AS(pthread_rwlock_unlock)
+SAME_AS(pthread_rwlock_wrlock)
+SAME_AS(pthread_setspecific)
+SAME_AS(pthread_sigmask)
 
 // Before 2.34 a program brought the code that runs its constructors with it.
 extern void (*__init_array_start[])(int, char**, char**);
@@ -91,8 +104,6 @@ int __libc_start_main(Main* main, int argc, char** argv, int (*init)(int, char**
 }
 
 // 2.33: before, stat() was a macro over these.
-enum { kStatVersion = 1 };  // of the kernel's structure on x86-64
-
 int stat(const char* path, struct stat* to) { return older_xstat(kStatVersion, path, to); }
 int lstat(const char* path, struct stat* to) { return older_lxstat(kStatVersion, path, to); }
 int fstat(int file, struct stat* to) { return older_fxstat(kStatVersion, file, to); }

@@ -9,6 +9,7 @@
 #include "record/card/copies.h"
 #include "record/card/device.h"
 #include "record/card/entry.h"
+#include "record/card/page.h"
 #include "record/card/pinned_hook.h"
 
 namespace memreplay::card {
@@ -30,7 +31,7 @@ int Allocate(const char* what, const void* caller, void** out, std::size_t bytes
 
 namespace {
 
-std::size_t whole_pages(std::size_t bytes) { return (bytes + 4095) / 4096 * 4096; }
+std::size_t whole_pages(std::size_t bytes) { return (bytes + kPage - 1) / kPage * kPage; }
 
 ENTRY(int, cudaMalloc, void** out, std::size_t bytes) {
   return Allocate("cudaMalloc", __builtin_return_address(0), out, bytes);

@@ -5,10 +5,20 @@
 #include <cstring>
 #include <map>
 
+#include "record/card/page.h"
+
 namespace memreplay::card {
 namespace {
 
-constexpr std::uint64_t kPage = 4096;
+#if defined(__x86_64__)
+constexpr std::uint16_t kMachine = EM_X86_64;
+constexpr std::uint32_t kAbsoluteAddress = R_X86_64_64;
+#elif defined(__aarch64__)
+constexpr std::uint16_t kMachine = EM_AARCH64;
+constexpr std::uint32_t kAbsoluteAddress = R_AARCH64_ABS64;
+#else
+#error "Stub libraries are code for x86-64 or aarch64."
+#endif
 
 std::uint64_t round_up(std::uint64_t n, std::uint64_t unit) { return (n + unit - 1) / unit * unit; }
 
@@ -131,7 +141,7 @@ class Writer {
       }
     }
     file_.align(8);
-    file_.put(Elf64_Rela{attach_slot_, ELF64_R_INFO(1, R_X86_64_64), 0});
+    file_.put(Elf64_Rela{attach_slot_, ELF64_R_INFO(1, kAbsoluteAddress), 0});
     file_.put(strings_.text());
   }
 
@@ -163,21 +173,51 @@ class Writer {
     return table_at_ + sizeof(StubTable) + symbol * sizeof(StubEntry);
   }
 
+#if defined(__x86_64__)
+  void attach_code() {
+    relative("\x48\x8d\x3d", table_at_);  // lea rdi, [table]
+    relative("\xff\x25", attach_slot_);   // jmp [attach]
+  }
+  void thunk_code(std::uint64_t entry) {
+    relative("\x4c\x8d\x1d", entry);         // lea r11, [entry]
+    file_.put(std::string("\x41\xff\x23"));  // jmp [r11]
+  }
+
   // Writes opcodes, then the distance from the instruction's end to `target`.
   void relative(const std::string& opcode, std::uint64_t target) {
     file_.put(opcode);
     file_.put(static_cast<std::int32_t>(static_cast<std::int64_t>(target) -
                                         static_cast<std::int64_t>(file_.size() + 4)));
   }
+#else
+  void attach_code() {
+    put_address(0, attach_slot_);          // x0 = attach
+    file_.put(std::uint32_t{0xf8408411});  // ldr x17, [x0], 8: the table follows
+    file_.put(kBranchToX17);
+  }
+  void thunk_code(std::uint64_t entry) {
+    put_address(16, entry);                // x16 = entry
+    file_.put(std::uint32_t{0xf9400211});  // ldr x17, [x16]
+    file_.put(kBranchToX17);
+  }
+
+  static constexpr std::uint32_t kBranchToX17 = 0xd61f0220;
+
+  // Writes instructions that put the address of `target` into a register: adrp, add.
+  void put_address(std::uint32_t to, std::uint64_t target) {
+    constexpr std::uint64_t kUnit = 4096;  // of adrp, whatever the system's pages are
+    const auto pages = static_cast<std::uint32_t>(target / kUnit - file_.size() / kUnit);
+    file_.put(0x90000000 | (pages & 3) << 29 | (pages >> 2 & 0x7ffff) << 5 | to);
+    file_.put(0x91000000 | static_cast<std::uint32_t>(target % kUnit) << 10 | to << 5 | to);
+  }
+#endif
 
   void code() {
     file_.align(kThunkSize);
-    relative("\x48\x8d\x3d", table_at_);  // lea rdi, [table]
-    relative("\xff\x25", attach_slot_);   // jmp [attach]
+    attach_code();
     for (std::size_t i = 0; i < library_.symbols.size(); ++i) {
       file_.align(kThunkSize);
-      relative("\x4c\x8d\x1d", entry(i));      // lea r11, [entry]
-      file_.put(std::string("\x41\xff\x23"));  // jmp [r11]
+      thunk_code(entry(i));
     }
     file_.align(kThunkSize);
   }
@@ -219,7 +259,7 @@ class Writer {
     header.e_ident[EI_DATA] = ELFDATA2LSB;
     header.e_ident[EI_VERSION] = EV_CURRENT;
     header.e_type = ET_DYN;
-    header.e_machine = EM_X86_64;
+    header.e_machine = kMachine;
     header.e_version = EV_CURRENT;
     header.e_phoff = sizeof header;
     header.e_ehsize = sizeof header;
