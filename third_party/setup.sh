@@ -25,9 +25,16 @@ BROWSER_PACKAGES=(
   patch
 )
 
+# To build the program for aarch64 (third_party/aarch64.py).
+# shellcheck disable=SC2034
+AARCH64_PACKAGES=(
+  g++-aarch64-linux-gnu
+)
+
 # To test and lint it.
 # shellcheck disable=SC2034
 CHECK_PACKAGES=(
+  "${AARCH64_PACKAGES[@]}"
   chromium chromium-driver
   clang-16 libclang-rt-16-dev
   clang-format-14
@@ -43,6 +50,7 @@ CHECK_PACKAGES=(
   python3-pip
   python3-selenium
   python3-venv
+  qemu-user-static
   shellcheck
   zsh
 )
