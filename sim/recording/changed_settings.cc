@@ -246,7 +246,9 @@ class SettingsSearch {
     --last;
     for (const std::string& text : Texts(base)) {
       std::optional<SettingsGuess> best;
-      bool matters = false;  // whether a place made a difference to how far the replay follows
+      // Whether a place made a difference to how far the replay follows. Where it follows every
+      // event and only final blocks differ, that cannot be told.
+      bool matters = until == event_count();
       // Returns whether the settings do not explain what follows this place.
       const auto is_early = [&](uint64_t place) {
         std::vector<GuessedChange> changes = base.changes;
