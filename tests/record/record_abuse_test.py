@@ -67,9 +67,13 @@ class RecordAbuseTest(Case):
         for name in ("SIGKILL", "SIGSEGV", "SIGABRT"):
             number = getattr(signal, name).value
             with self.subTest(name):
-                self.lost(f"import os\nos.kill(os.getpid(), {number})", 128 + number,
+                self.lost(f"import signal\nsignal.raise_signal({number})", 128 + number,
                           rf"^the script was ended by signal {number} \(.*\) after \d+ kernels, "
                           r".* cannot write its recording$")
+
+    def test_kills_itself_by_python(self):
+        run = self.recorded("import os\nos.kill(os.getpid(), 9)", 137)
+        self.assertEqual(run.answer["faults"], ["the script exited with status 137"])
 
     def test_killed_before_it_used_the_gpu(self):
         self.lost("import os\nos.kill(os.getpid(), 9)", 137,
@@ -313,28 +317,32 @@ class RecordAbuseTest(Case):
             pickle.dump = lambda *arguments: os.kill(os.getpid(), 9)"""
         self.lost(body, 137, "cannot write its recording$")
         self.lost("""
-            import os, subprocess, sys
+            import signal, subprocess, sys
             if len(sys.argv) == 1:
                 subprocess.call([sys.executable, __file__, "worker"])
             else:
                 import torch
                 torch.empty(1, device="cuda")
-                os.kill(os.getpid(), 9)""", 1, "^process [0-9]+ used the GPU and ended without writing", uses="")
+                signal.raise_signal(9)""", 1, "^process [0-9]+ used the GPU and ended without writing", uses="")
 
-    def test_terminated_and_killed_at_once(self):
-        """A process that is asked to end may write its recording before it is killed, as vLLM's server does it."""
-        run = self.run_script("""
-            import subprocess, sys, time
-            if len(sys.argv) > 1:
-                print(flush=True)
-                time.sleep(600)
-            worker = subprocess.Popen([sys.executable, __file__, "worker"], stdout=subprocess.PIPE)
-            worker.stdout.readline()
-            worker.terminate()
-            worker.kill()
-            worker.wait()""")
-        self.assertEqual(run.status, 0, run.output)
-        self.assertEqual((len(run.answer["processes"]), run.answer["faults"]), (2, []))
+    def test_killed_by_another_process(self):
+        """It writes its recording first, with SIGTERM before, as from vLLM's server, or without, as from SGLang's."""
+        for before in ("worker.terminate()", "pass"):
+            with self.subTest(before):
+                run = self.run_script(f"""
+                    import subprocess, sys, time
+                    if len(sys.argv) > 1:
+                        print(flush=True)
+                        time.sleep(600)
+                    worker = subprocess.Popen([sys.executable, __file__, "worker"], stdout=subprocess.PIPE)
+                    worker.stdout.readline()
+                    {before}
+                    worker.kill()
+                    worker.wait()""")
+                self.assertEqual(run.status, 0, run.output)
+                self.assertEqual((len(run.answer["processes"]), run.answer["faults"]), (2, []))
+                for process in run.answer["processes"]:
+                    self.assertTrue(process["replays"][0]["agrees"])
 
     def test_ignores_sigterm(self):
         """A second SIGTERM kills it."""

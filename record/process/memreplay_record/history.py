@@ -15,6 +15,8 @@ import time
 
 from memreplay_record import card, frames, notes, on_import, own_recording, peaks, ranks
 
+_WRITE = signal.SIGRTMAX  # asks a process for its recording, before it is killed
+
 
 class History:
     """The recording of one process."""
@@ -270,25 +272,37 @@ def _runs(pid):
 
 
 def _let_write(settings, pid):
-    """Waits until a process that was asked to end has written its recording, or has ended: up to ten seconds."""
-    path, until = _path_of(settings, pid), time.monotonic() + 10
-    while os.path.exists(_marker(settings, pid)) and _runs(pid) and time.monotonic() < until and \
+    """Waits until a process that was asked to has written its recording, or has ended.
+
+    It waits for ten seconds, or for a minute if the process has begun to write by then.
+    """
+    path, begin = _path_of(settings, pid), time.monotonic()
+    while os.path.exists(_marker(settings, pid)) and _runs(pid) and \
+            time.monotonic() - begin < (60 if os.path.exists(path + ".pickle") else 10) and \
             not any(os.path.exists(path + kind) for kind in (".json", ".problem")):
         time.sleep(0.05)
 
 
-def _kill_after_writing(settings):
-    """Makes os.kill() wait before SIGKILL if SIGTERM went before. vLLM's server sends both at once to its engine."""
+def _kill_after_writing(history):
+    """Makes os.kill() let a process that records write its recording before SIGKILL.
+
+    vLLM's server sends its engine SIGTERM and SIGKILL at once. SGLang's sends SIGKILL alone, to its processes and to
+    itself; they are asked by a signal that nobody else uses.
+    """
     kill, asked = os.kill, set()
 
     def kill_after_writing(pid, number):
         if number == signal.SIGTERM:
             asked.add(pid)
-        elif number == signal.SIGKILL and pid in asked:
-            _let_write(settings, pid)
+        elif number == signal.SIGKILL and pid == os.getpid():
+            history.write()
+        elif number == signal.SIGKILL and os.path.exists(_marker(history.settings, pid)):
+            if pid not in asked:
+                kill(pid, _WRITE)
+            _let_write(history.settings, pid)
         kill(pid, number)
 
-    os.kill = kill_after_writing  # multiprocessing and subprocess call it too
+    os.kill = kill_after_writing  # multiprocessing, subprocess and psutil call it too
 
 
 def begin(torch, settings):
@@ -302,9 +316,10 @@ def begin(torch, settings):
         leave(status)
 
     os._exit = leave_after_writing  # multiprocessing's children end with it
-    _kill_after_writing(settings)
+    _kill_after_writing(history)
     if threading.current_thread() is threading.main_thread():
         for asked in (signal.SIGTERM, signal.SIGHUP):
             if signal.getsignal(asked) is signal.SIG_DFL:
                 signal.signal(asked, lambda number, frame: sys.exit(128 + number))
+        signal.signal(_WRITE, lambda number, frame: history.write())
     return history
