@@ -32,6 +32,7 @@ JOB_CHANGES = {
     "named_replicated": ("", "unread_output:GPT"),
     "network": ("", "zero:AdamW:Network", "fsdp:Network:Residual")}
 MIB = 1 << 20
+RESERVE = ["--reserve", "500MiB"]  # the capacities below are this and what the script has
 
 
 def changes_of(model):
@@ -155,7 +156,7 @@ class RemediesTest(Case):
 
     def advise(self, *words, flags=(), status=0):
         done = subprocess.run([Setting.memreplay, "advise", "--json", "--python", Setting.python, "--card", "rtx-4090",
-                               *flags, "--", *program(*words)],
+                               *RESERVE, *flags, "--", *program(*words)],
                               capture_output=True, text=True, check=False, cwd=self.folder,
                               env={**os.environ, "XDG_CACHE_HOME": os.path.join(self.folder, "cache")})
         self.assertEqual(done.returncode, status, done.stderr)
@@ -197,7 +198,7 @@ class RemediesTest(Case):
             kept = [name for name in best["remedies"] if name != missing]
             conf = [name for name in kept if name not in names]
             run = self.record("remedies.py", "train", "gpt", name=f"without_{missing}".replace(":", "_"),
-                              flags=["--capacity", str(capacity),
+                              flags=[*RESERVE, "--capacity", str(capacity),
                                      *(f"--remedy={name}" for name in kept if name in names)],
                               environment={"PYTORCH_CUDA_ALLOC_CONF": ",".join(conf)} if conf else {})
             with self.subTest(missing=missing):
@@ -227,8 +228,8 @@ class RemediesTest(Case):
             largest = found[(remedy,) if remedy else ()]
             for batch in (largest, largest + 1):
                 with self.subTest(f"{remedy} {batch}"):
-                    run = self.record("remedies.py", "train", "gpt", str(batch), name=f"{remedy}{batch}",
-                                      flags=["--capacity", "650MiB", *(["--remedy", remedy] if remedy else [])])
+                    flags = [*RESERVE, "--capacity", "650MiB", *(["--remedy", remedy] if remedy else [])]
+                    run = self.record("remedies.py", "train", "gpt", str(batch), name=f"{remedy}{batch}", flags=flags)
                     self.assertEqual(run.status == 0, batch == largest, run.output)
 
     def test_a_batch_that_was_not_recorded(self):
