@@ -1,5 +1,7 @@
 #include "record/card/memory.h"
 
+#include <iterator>
+
 namespace memreplay::card {
 
 Memory::Memory(std::uint64_t total, const Regions& regions, AddressOrder order,
@@ -51,6 +53,13 @@ std::uint64_t Memory::free(std::uint64_t address) {
 std::uint64_t Memory::size_of(std::uint64_t address) const {
   const auto allocation = allocations_.find(address);
   return allocation == allocations_.end() ? 0 : allocation->second;
+}
+
+Memory::Allocation Memory::allocation_of(std::uint64_t address) const {
+  const auto next = allocations_.upper_bound(address);
+  if (next == allocations_.begin()) return {};
+  const auto& [begin, size] = *std::prev(next);
+  return address - begin < size ? Allocation{begin, size} : Allocation{};
 }
 
 std::uint64_t Memory::reserve(std::uint64_t bytes) {

@@ -20,6 +20,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <unordered_map>
 
 #include "hardware/driver_addresses.h"
@@ -52,6 +53,11 @@ class Memory {
   std::uint64_t free_bytes() const;
   // Returns the size of the allocation at `address` in whole units; 0 if there is none.
   std::uint64_t size_of(std::uint64_t address) const;
+  // Returns the allocation that contains `address`; both are 0 if there is none.
+  struct Allocation {
+    std::uint64_t address, size;
+  };
+  Allocation allocation_of(std::uint64_t address) const;
   std::uint64_t segments() const { return segments_; }
 
  private:
@@ -67,7 +73,7 @@ class Memory {
   std::uint64_t next_page_ = 1;
   DriverAddresses addresses_;
   FreeAddresses free_reservations_;
-  std::unordered_map<std::uint64_t, std::uint64_t> allocations_;   // address -> size
+  std::map<std::uint64_t, std::uint64_t> allocations_;             // address -> size
   std::unordered_map<std::uint64_t, std::uint64_t> reservations_;  // likewise
   std::unordered_map<std::uint64_t, std::uint64_t> pages_;
 };

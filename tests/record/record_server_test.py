@@ -62,6 +62,11 @@ class RecordServerTest(Case):
         self.assertIn("Graph capturing finished", run.output)
         self.assertGreater(int(budget["graphs"]), 0)
 
+    def test_graphs_of_ranks(self):
+        _, (first, second) = self.start(ranks=2)
+        self.assertEqual(first, second)
+        self.assertGreater(int(first["graphs"]), 0)
+
     def test_ranks(self):
         run, (first, second) = self.start("--enforce-eager", ranks=2)
         self.assertEqual(first, second)

@@ -92,8 +92,9 @@ ENTRY(int, cuMemGetAddressRange_v2, std::uint64_t* base, std::size_t* size, std:
   const int card = d.backing.card_of(address);
   if (card < 0) return kInvalidValue;
   const std::lock_guard<std::mutex> lock(d.mutex);
-  *base = address;
-  *size = d.cards[static_cast<std::size_t>(card)].size_of(address);
+  const Memory::Allocation found = d.cards[static_cast<std::size_t>(card)].allocation_of(address);
+  *base = found.size != 0 ? found.address : address;
+  *size = found.size;
   return kSuccess;
 }
 ALSO(cuMemGetAddressRange, cuMemGetAddressRange_v2);

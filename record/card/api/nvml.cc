@@ -125,7 +125,14 @@ ENTRY(int, nvmlSystemGetCudaDriverVersion_v2, int* version) {
   return kSuccess;
 }
 ALSO(nvmlSystemGetCudaDriverVersion, nvmlSystemGetCudaDriverVersion_v2);
-// There are no links between cards.
+// Cards reach each other's memory over PCI Express. There are no links between them.
+ENTRY(int, nvmlDeviceGetP2PStatus, void* handle, void* peer, int kind, int* status) {
+  enum { kRead = 0, kWrite = 1, kPci = 4, kStatusOk = 0, kStatusNotSupported = 5 };
+  if (card_of(handle) < 0 || card_of(peer) < 0) return kInvalidArgument;
+  const bool reaches = kind == kRead || kind == kWrite || kind == kPci;
+  *status = reaches ? kStatusOk : kStatusNotSupported;
+  return kSuccess;
+}
 ENTRY(int, nvmlDeviceGetNvLinkRemoteDeviceType, void) { return kNotSupported; }
 ENTRY(int, nvmlDeviceGetNvLinkRemotePciInfo_v2, void) { return kNotSupported; }
 ENTRY(int, nvmlDeviceGetNvLinkState, void) { return kNotSupported; }

@@ -245,7 +245,15 @@ ENTRY(int, cudaPointerGetAttributes, PointerAttributes* attributes, const void* 
 }
 
 ENTRY(int, cuPointerGetAttribute, void* out, int attribute, std::uint64_t address) {
-  enum { kContext = 1, kMemoryType = 2, kDevicePointer = 3, kHostPointer = 4, kOrdinal = 9 };
+  enum {
+    kContext = 1,
+    kMemoryType = 2,
+    kDevicePointer = 3,
+    kHostPointer = 4,
+    kOrdinal = 9,
+    kRangeStart = 11,
+    kRangeSize = 12
+  };
   Device& d = device();
   int card = d.backing.card_of(address);
   const bool on_card = card >= 0;
@@ -253,6 +261,14 @@ ENTRY(int, cuPointerGetAttribute, void* out, int attribute, std::uint64_t addres
     const std::lock_guard<std::mutex> lock(d.mutex);
     if (!pinned(d, address)) return kInvalidValue;
     card = current_card();
+  }
+  if (on_card && (attribute == kRangeStart || attribute == kRangeSize)) {
+    const std::lock_guard<std::mutex> lock(d.mutex);
+    const Memory::Allocation found = d.cards[static_cast<std::size_t>(card)].allocation_of(address);
+    if (found.size != 0) {
+      *static_cast<std::uint64_t*>(out) = attribute == kRangeStart ? found.address : found.size;
+      return kSuccess;
+    }
   }
   switch (attribute) {
     case kContext: *static_cast<std::uint64_t*>(out) = ContextOf(card); return kSuccess;

@@ -56,12 +56,13 @@ class CardTest : public testing::Test {
           "cuMemFreeAsync", "cuMemPoolCreate", "cuMemPoolDestroy", "cuMemPoolSetAttribute",
           "cuMemPoolGetAttribute", "cuMemAllocFromPoolAsync", "cuDeviceGetMemPool",
           "cuDeviceSetMemPool", "cuDeviceGetDefaultMemPool", "cuGetProcAddress_v2",
-          "cuGetExportTable"}) {
+          "cuGetExportTable", "cuPointerGetAttribute", "cuMemGetAddressRange_v2"}) {
       library.symbols.push_back({name, ""});
     }
     driver_ = LoadStub(library);
     library = {"libnvidia-ml.so.1", "libmemreplay_card.so", {13000, 0, 0, 0}, {}};
-    for (const char* name : {"nvmlDeviceGetHandleByIndex_v2", "nvmlDeviceGetGpuFabricInfoV"}) {
+    for (const char* name : {"nvmlDeviceGetHandleByIndex_v2", "nvmlDeviceGetGpuFabricInfoV",
+                             "nvmlDeviceGetP2PStatus"}) {
       library.symbols.push_back({name, ""});
     }
     management_ = LoadStub(library);
@@ -96,6 +97,39 @@ TEST_F(CardTest, BelongsToNoFabric) {
   EXPECT_EQ(call("nvmlDeviceGetGpuFabricInfoV", card, &info[0]), 0);
   for (int word = 1; word < 9; ++word) EXPECT_EQ(info[word], 0u) << word;
   EXPECT_EQ(info[9], ~0u) << "past the structure";
+}
+
+// vLLM decides by this whether more than two ranks share buffers.
+TEST_F(CardTest, ReachesOthersWithoutLinks) {
+  void* card = nullptr;
+  void* peer = nullptr;
+  ASSERT_EQ(call("nvmlDeviceGetHandleByIndex_v2", 0u, &card), 0);
+  ASSERT_EQ(call("nvmlDeviceGetHandleByIndex_v2", 1u, &peer), 0);
+  int status = 7;
+  EXPECT_EQ(call("nvmlDeviceGetP2PStatus", card, peer, 0, &status), 0);
+  EXPECT_EQ(status, 0) << "reads";
+  EXPECT_EQ(call("nvmlDeviceGetP2PStatus", card, peer, 2, &status), 0);
+  EXPECT_EQ(status, 5) << "NVLink: not supported";
+  EXPECT_NE(call("nvmlDeviceGetP2PStatus", card, static_cast<void*>(nullptr), 0, &status), 0);
+}
+
+// vLLM shares the allocation that has a tensor of a captured graph, which begins anywhere in it.
+TEST_F(CardTest, KnowsTheAllocationOfAnAddress) {
+  void* memory = nullptr;
+  ASSERT_EQ(call("cudaMalloc", &memory, std::size_t{6} * kMiB), 0);
+  std::uint64_t start = 0, length = 0;
+  std::size_t size = 0;
+  const std::uint64_t inside = number(memory) + 5 * kMiB + 512;
+  EXPECT_EQ(call("cuPointerGetAttribute", &start, 11, inside), 0);
+  EXPECT_EQ(start, number(memory));
+  EXPECT_EQ(call("cuPointerGetAttribute", &length, 12, inside), 0);
+  EXPECT_EQ(length, 6 * kMiB);
+  start = 0;
+  EXPECT_EQ(call("cuMemGetAddressRange_v2", &start, &size, inside), 0);
+  EXPECT_EQ(start, number(memory));
+  EXPECT_EQ(size, 6 * kMiB);
+  EXPECT_EQ(call("cudaFree", memory), 0);
+  EXPECT_NE(call("cuPointerGetAttribute", &start, 11, inside), 0) << "freed";
 }
 
 TEST_F(CardTest, HasItsMemoryAndNoMore) {
