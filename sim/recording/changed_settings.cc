@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
+#include "sim/recording/gone_pools.h"
 #include "trace/schedule/schedule.h"
 #include "trace/value/strings.h"
 
@@ -81,8 +82,8 @@ class SettingsSearch {
     places_.erase(std::unique(places_.begin(), places_.end()), places_.end());
   }
 
-  // Extends the guess that follows the recording furthest. Returns the exact one or, if none is,
-  // the furthest; nullopt if no change gets further.
+  // Extends the guess that follows the recording furthest. Returns the exact one or, if none is and
+  // pools that are gone may explain the rest, the furthest; nullopt if no change gets further.
   std::optional<SettingsGuess> Run(const RecordingFollowed& without) {
     const std::optional<AllocatorConfig> parsed = After({}, /*at_start=*/false);
     if (!parsed.has_value() || !SameValues(*parsed, listed_)) return std::nullopt;
@@ -105,8 +106,9 @@ class SettingsSearch {
         open.push_back(std::move(next));
       }
     }
-    if (furthest.has_value()) furthest = RestoredEarly(*furthest);
-    if (furthest.has_value() && !Restore(&*furthest)) return std::nullopt;
+    if (!furthest.has_value() || !MayHaveGonePools(plain_.trace())) return std::nullopt;
+    furthest = RestoredEarly(*furthest);
+    if (!Restore(&*furthest)) return std::nullopt;
     return furthest;
   }
 

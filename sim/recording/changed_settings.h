@@ -30,11 +30,12 @@ struct ChangedSettings {
 
 // Finds the changes in a recording that does not replay exactly: looks for stretches of its events
 // which other settings explain in full, so that with them every event and every final block is as
-// recorded, and the settings at the end are those that the file lists. If there are none, returns
-// the changes with which the replay follows the recording furthest, or nullopt if none gets it
-// further. Does not look if a warm recording differs from its first event on. `config`
-// has the settings that the file lists; `without` is the result of `plain` under them. Replays once
-// for each guess, up to hundreds of times and tens of millions of events.
+// recorded, and the settings at the end are those that the file lists. If there are none, and pools
+// that are gone may explain the rest (MayHaveGonePools()), returns the changes with which the
+// replay follows the recording furthest, or nullopt if none gets it further. Does not look if a
+// warm recording differs from its first event on. `config` has the settings that the file lists;
+// `without` is the result of `plain` under them. Replays once for each guess, up to hundreds of
+// times and tens of millions of events.
 std::optional<ChangedSettings> FindChangedSettings(const Schedule& plain,
                                                    const AllocatorConfig& config,
                                                    const TorchProfile& profile,

@@ -153,7 +153,7 @@ absl::StatusOr<StudiedTrace> StudyTrace(const std::shared_ptr<const Trace>& trac
         if (!followed.exact && may_change) {
           std::optional<ChangedSettings> changed = FindChangedSettings(
               *schedules[device], settings->recorded_config, *best.profile, followed);
-          if (changed.has_value() && !changed->followed.exact && MayHaveGonePools(*trace)) {
+          if (changed.has_value() && !changed->followed.exact) {
             // Both: pools that are gone explain what the changes leave open.
             if (std::optional<GonePools> gone = FindGonePools(
                     changed->trace, device, changed->config, *best.profile, changed->followed)) {
