@@ -14,8 +14,6 @@ CONFIG = {
     "num_key_value_heads": 4, "vocab_size": 32000, "max_position_embeddings": 2048, "rms_norm_eps": 1e-5,
     "rope_theta": 10000.0, "tie_word_embeddings": False, "bos_token_id": 1, "eos_token_id": 2}
 PARAMETERS = 2 * 32000 * 512 + 2 * ((2 * 8 + 2 * 4) * 64 * 512 + 3 * 512 * 1024 + 2 * 512) + 512
-
-
 KEYS_AND_VALUES = 2 * 2 * 4 * 64 * 2  # bytes of a token: layers, of either kind, heads, of numbers, of bfloat16
 
 
