@@ -60,8 +60,9 @@ std::string DescribeDivergence(const Divergence& divergence, const Schedule& sch
                                        : "nothing more");
 }
 
-Fidelity::Fidelity(const Schedule& schedule)
+Fidelity::Fidelity(const Schedule& schedule, bool may_stop)
     : schedule_(schedule),
+      may_stop_(may_stop),
       head_end_(schedule.recorded_begin().empty() ? schedule.recorded().size()
                                                   : schedule.recorded_begin().front()) {}
 
@@ -82,9 +83,11 @@ void Fidelity::Diverge(uint64_t index, const Event* recorded, const Event* simul
 }
 
 void Fidelity::SkipAsides(uint64_t end) {
+  const EventView events = schedule_.recorded();
   for (; next_ < end; ++next_) {
-    const Event recorded = schedule_.recorded()[next_];
-    if (recorded.kind == EventKind::kSnapshot) {
+    const EventKind kind = events.kind(next_);
+    if (kind == EventKind::kSnapshot) {
+      const Event recorded = events[next_];
       ++compared_;
       if (recorded.size == active_) {
         ++matched_;
@@ -93,7 +96,7 @@ void Fidelity::SkipAsides(uint64_t end) {
         simulated.size = active_;
         Diverge(next_, &recorded, &simulated);
       }
-    } else if (IsTraced(recorded.kind)) {
+    } else if (IsTraced(kind)) {
       return;
     }
   }

@@ -29,13 +29,16 @@ std::string DescribeDivergence(const Divergence& divergence, const Schedule& sch
 // event.
 class Fidelity final : public Observer {
  public:
-  // `schedule` must outlive the observer and must be a recording's.
-  explicit Fidelity(const Schedule& schedule);
+  // `schedule` must outlive the observer and must be a recording's. If the run may end after a
+  // divergence, the recorded events that follow one are not counted.
+  explicit Fidelity(const Schedule& schedule, bool may_stop = false);
 
   void OnStart(const MemoryState& state, const Allocator& allocator) override;
   void OnRequest(size_t request) override;
   void OnEvent(const Event& event) override;
-  void OnEnd() override { Advance(schedule_.recorded().size()); }
+  void OnEnd() override {
+    if (!may_stop_ || !first_divergence_.has_value()) Advance(schedule_.recorded().size());
+  }
 
   // Returns the number of recorded events passed so far; after OnEnd(), all that PyTorch records.
   uint64_t compared() const { return compared_; }
@@ -55,6 +58,7 @@ class Fidelity final : public Observer {
   void Diverge(uint64_t index, const Event* recorded, const Event* simulated);
 
   const Schedule& schedule_;
+  const bool may_stop_;
   uint64_t next_ = 0;  // earlier recorded events were compared
   uint64_t head_end_;  // earlier events belong to a lost request
   uint64_t end_ = 0;   // end of the current request's recorded events

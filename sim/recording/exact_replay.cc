@@ -120,48 +120,73 @@ bool FindTies(const Recording& recording, const MemoryState& start, RestoreHints
   return !evidence.contradictory();
 }
 
-// Replays once to find the last requested sizes of cached blocks of the start, and of ranges
-// without pages. No file contains them, except for such blocks that are cached at the end.
-void FindStaleRequests(const Recording& recording, MemoryState& start, RestoreHints& hints) {
-  std::vector<Bytes*> stale;
-  const auto tag = [&stale](Bytes* requested) {
-    *requested = Bytes(kTag + stale.size());
-    stale.push_back(requested);
-  };
-  for (const SegmentInfo& segment : start) {
-    if (segment.is_expandable) {
-      hints.unmapped_requests[(segment.address + segment.total_size).value()] = Bytes();
-    }
-  }
-  for (auto& [end, requested] : hints.unmapped_requests) tag(&requested);
-  for (SegmentInfo& segment : start) {
-    for (BlockInfo& block : segment.blocks) {
-      if (block.state == BlockState::kInactive) tag(&block.requested_size);
-    }
-  }
-  NoObserver nobody;
-  const MemoryState simulated = recording.Replay(start, hints, nobody).segments;
-  for (Bytes* requested : stale) *requested = Bytes();
-
-  const MemoryState& recorded = *recording.schedule.final_state();
-  size_t s = 0;
-  for (const SegmentInfo& segment : recorded) {
-    while (s < simulated.size() && simulated[s].address < segment.address) ++s;
-    if (s == simulated.size()) break;
-    if (simulated[s].address != segment.address) continue;
-    auto block = simulated[s].blocks.begin();
-    for (const BlockInfo& info : segment.blocks) {
-      while (block != simulated[s].blocks.end() && block->address < info.address) ++block;
-      if (block == simulated[s].blocks.end()) break;
-      if (block->address != info.address || info.state != BlockState::kInactive ||
-          block->state != BlockState::kInactive || block->requested_size < Bytes(kTag)) {
-        continue;
+// The last requested sizes of cached blocks of the start, and of ranges without pages. No file
+// contains them, except for such blocks that are cached at the end. They change nothing that a
+// replay does. Until they are found, each is marked with a number.
+class StaleRequests {
+ public:
+  StaleRequests(MemoryState& start, RestoreHints& hints) {
+    const auto mark = [this](Bytes* requested) {
+      *requested = Bytes(kTag + stale_.size());
+      stale_.push_back(requested);
+    };
+    for (const SegmentInfo& segment : start) {
+      if (segment.is_expandable) {
+        hints.unmapped_requests[(segment.address + segment.total_size).value()] = Bytes();
       }
-      const uint64_t number = block->requested_size.value() - kTag;
-      if (number < stale.size()) *stale[number] = info.requested_size;  // else the file made it up
+    }
+    for (auto& [end, requested] : hints.unmapped_requests) mark(&requested);
+    for (SegmentInfo& segment : start) {
+      for (BlockInfo& block : segment.blocks) {
+        if (block.state == BlockState::kInactive) mark(&block.requested_size);
+      }
     }
   }
-}
+
+  // Finds them after a replay with the marks; `simulated` are its segments at the end.
+  void Find(const MemoryState& simulated, const MemoryState& recorded) {
+    Forget();
+    size_t s = 0;
+    for (const SegmentInfo& segment : recorded) {
+      while (s < simulated.size() && simulated[s].address < segment.address) ++s;
+      if (s == simulated.size()) break;
+      if (simulated[s].address != segment.address) continue;
+      auto block = simulated[s].blocks.begin();
+      for (const BlockInfo& info : segment.blocks) {
+        while (block != simulated[s].blocks.end() && block->address < info.address) ++block;
+        if (block == simulated[s].blocks.end()) break;
+        if (block->address != info.address || info.state != BlockState::kInactive) continue;
+        if (Bytes* const stale = Marked(*block); stale != nullptr) *stale = info.requested_size;
+      }
+    }
+  }
+
+  // Says that none was found.
+  void Forget() {
+    for (Bytes* requested : stale_) *requested = Bytes();
+  }
+
+  // Replaces the marks in the segments at the end of a replay by what was found.
+  void Unmark(MemoryState& simulated) const {
+    for (SegmentInfo& segment : simulated) {
+      for (BlockInfo& block : segment.blocks) {
+        if (const Bytes* const stale = Marked(block); stale != nullptr) {
+          block.requested_size = *stale;
+        }
+      }
+    }
+  }
+
+ private:
+  // Returns null if the block has no mark, also if the file made one up.
+  Bytes* Marked(const BlockInfo& block) const {
+    if (block.state != BlockState::kInactive || block.requested_size < Bytes(kTag)) return nullptr;
+    const uint64_t number = block.requested_size.value() - kTag;
+    return number < stale_.size() ? stale_[number] : nullptr;
+  }
+
+  std::vector<Bytes*> stale_;
+};
 
 }  // namespace
 
@@ -171,15 +196,22 @@ ExactReplayResult ReplayAsRecorded(const Schedule& schedule, const AllocatorConf
   const Recording recording{schedule, config, profile, TotalMemory(schedule, config)};
   RestoreHints hints;
   MemoryState& start = result.start.segments;
+  std::optional<StaleRequests> stale;
   if (!schedule.is_cold()) {
     result.start = RebuildStartState(schedule, config, profile);
     if (profile.free_tie != FreeTie::kAddress) {
       result.ties_known = FindTies(recording, start, hints);
     }
-    if (schedule.final_state() != nullptr) FindStaleRequests(recording, start, hints);
+    if (schedule.final_state() != nullptr) stale.emplace(start, hints);
+  }
+  if (stale.has_value() && !options.stop_at_divergence) {
+    // The observer is not to see the marks.
+    NoObserver nobody;
+    stale->Find(recording.Replay(start, hints, nobody).segments, *schedule.final_state());
+    stale.reset();
   }
 
-  Fidelity fidelity(schedule);
+  Fidelity fidelity(schedule, options.stop_at_divergence);
   ObserverList observers = {&fidelity, options.observer};
   StopAtDivergence stop(fidelity);
   ReplayResult replay =
@@ -187,6 +219,10 @@ ExactReplayResult ReplayAsRecorded(const Schedule& schedule, const AllocatorConf
                        {.check_invariants = options.check_invariants,
                         .intervention = options.stop_at_divergence ? &stop : options.intervention},
                        nullptr, &result.card);
+  if (stale.has_value()) {
+    stale->Find(replay.segments, *schedule.final_state());
+    stale->Unmark(replay.segments);
+  }
   result.card.total = NotedMemory(schedule);
   result.run = std::move(replay.run);
   result.statistics = replay.statistics;
@@ -196,6 +232,7 @@ ExactReplayResult ReplayAsRecorded(const Schedule& schedule, const AllocatorConf
   result.matched_events = fidelity.matched();
   result.first_divergence = fidelity.first_divergence();
   result.exact_until_event = fidelity.exact_until_event();
+  if (options.stop_at_divergence && result.first_divergence.has_value()) return result;
   result.exactness_reason = WhyNotExact(result, schedule, config, profile);
   if (schedule.final_state() != nullptr) {
     result.final_blocks = CompareFinalState(*schedule.final_state(), result.segments);

@@ -24,7 +24,8 @@ namespace memreplay {
 struct ExactReplayOptions {
   bool check_invariants = false;
   // Whether to stop at the request at which the replay diverges from the recording. What the result
-  // says about the end is then void.
+  // says about the end, and why it diverged, is then void. The observer must not look at the
+  // requested sizes of cached blocks, which are found during the replay.
   bool stop_at_divergence = false;
   Intervention* intervention = nullptr;  // may watch and stop; changes void the comparison
   Observer* observer = nullptr;          // sees the replay; not owned
@@ -52,8 +53,8 @@ struct ExactReplayResult {
 // Rebuilds the start state if the trace is warm, replays on a RecordedDevice and compares. `config`
 // has the settings during the recording. The schedule must be a recording's. A warm trace is run up
 // to three times: to find which of equal blocks were older (from 2.12 on), to find which cached
-// block of the start each final one stems from (for their stale requested sizes), and for the
-// result and the observer.
+// block of the start each final one stems from (for their stale requested sizes; this is found with
+// the result if the replay may stop at a divergence), and for the result and the observer.
 ExactReplayResult ReplayAsRecorded(const Schedule& schedule, const AllocatorConfig& config,
                                    const TorchProfile& profile,
                                    const ExactReplayOptions& options = {});
