@@ -13,6 +13,11 @@
 namespace memreplay {
 namespace {
 
+bool IsOfSegment(EventKind kind) {
+  return kind == EventKind::kSegmentAlloc || kind == EventKind::kSegmentFree ||
+         kind == EventKind::kSegmentMap || kind == EventKind::kSegmentUnmap;
+}
+
 class SegmentHistory {
  public:
   SegmentHistory(const Schedule& schedule, Bytes large_page)
@@ -27,7 +32,8 @@ class SegmentHistory {
       }
     }
     for (size_t i = events_.size(); i-- > 0;) {
-      const Event& event = events_[i];
+      if (!IsOfSegment(events_.kind(i))) continue;
+      const Event event = events_[i];
       switch (event.kind) {
         case EventKind::kSegmentAlloc: ranges_.erase(event.address); break;
         case EventKind::kSegmentMap: Unmap(event.address, event.address + event.size); break;
@@ -142,12 +148,15 @@ class SegmentHistory {
     }
   }
 
+  bool AllKindsAreKnown() const {
+    return std::all_of(ranges_.begin(), ranges_.end(),
+                       [](const auto& entry) { return entry.second.unmapped_by == 0; });
+  }
+
   // Infers the kind of whole large pages, which may be of either kind, from the first block seen in
   // them while they exist.
   void InferKindsFromBlocks() {
-    const bool any = std::any_of(ranges_.begin(), ranges_.end(),
-                                 [](const auto& entry) { return entry.second.unmapped_by != 0; });
-    if (!any) return;
+    if (AllKindsAreKnown()) return;
     for (size_t i = 0; i < events_.size(); ++i) {
       const Event& event = events_[i];
       if (event.kind != EventKind::kAlloc && event.kind != EventKind::kFree) continue;
@@ -166,6 +175,7 @@ class SegmentHistory {
   // that is farther away than any reservation was ever filled. Without such a range the kind is
   // large, because few small pools fill so many pages.
   void InferKindsFromNeighbours() {
+    if (AllKindsAreKnown()) return;
     const Bytes reach = PeakReserved();
     struct Nearest {
       Bytes distance;
@@ -199,11 +209,13 @@ class SegmentHistory {
     Bytes now;
     for (const auto& [address, range] : ranges_) now += range.segment.total_size;
     Bytes peak = now;
-    for (const Event& event : events_) {
+    for (size_t i = 0; i < events_.size(); ++i) {
+      if (!IsOfSegment(events_.kind(i))) continue;
+      const Event event = events_[i];
       if (event.kind == EventKind::kSegmentAlloc || event.kind == EventKind::kSegmentMap) {
         now += event.size;
         peak = std::max(peak, now);
-      } else if (event.kind == EventKind::kSegmentFree || event.kind == EventKind::kSegmentUnmap) {
+      } else {
         now -= std::min(now, event.size);
       }
     }

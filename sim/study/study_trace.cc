@@ -45,13 +45,14 @@ Attempt Try(const std::vector<std::optional<Schedule>>& schedules, const ReplayS
 }
 
 // Tries profiles in the given order, up to the first that is exact.
-std::vector<Attempt> TryEach(const Trace& trace,
+std::vector<Attempt> TryEach(const Trace& trace, AddressOrder order,
                              const std::vector<std::optional<Schedule>>& schedules,
                              const std::vector<const TorchProfile*>& profiles) {
   std::vector<Attempt> attempts;
   for (const TorchProfile* profile : profiles) {
     SettingsRequest release;
     release.torch = std::string(profile->release);
+    release.order = order;  // which is found by reading the events
     absl::StatusOr<ReplaySettings> settings = ResolveSettings(trace, release);
     if (!settings.ok()) continue;
     settings->config = settings->recorded_config;
@@ -92,7 +93,7 @@ absl::StatusOr<StudiedTrace> StudyTrace(const std::shared_ptr<const Trace>& trac
   // What another release would have done differently is not the settings' fault.
   const bool may_change = (!request.torch.has_value() || request.torch_is_as_recorded) &&
                           MayHaveChangedSettings(*trace);
-  if (!told || MayHaveGonePools(*trace) || MayHavePoolOptions(*trace) || may_change) {
+  if (!told || may_change || MayHavePoolOptions(*trace) || MayHaveGonePools(*trace)) {
     // The newest profile is first.
     std::vector<const TorchProfile*> profiles(fitting.rbegin(), fitting.rend());
     if (told) profiles = {settings->torch.profile};
@@ -104,11 +105,11 @@ absl::StatusOr<StudiedTrace> StudyTrace(const std::shared_ptr<const Trace>& trac
     std::vector<Attempt> attempts;
     if (std::any_of(schedules.begin(), schedules.end(),
                     [](const auto& schedule) { return schedule.has_value(); })) {
-      attempts = TryEach(*trace, schedules, profiles);
+      attempts = TryEach(*trace, settings->order, schedules, profiles);
       if (!told && !attempts.empty() && !attempts.back().exact) {
         // The file was written in the layout of another release, as tools do, so the rules may be
         // any release's.
-        std::vector<Attempt> others = TryEach(*trace, schedules, AllBut(profiles));
+        std::vector<Attempt> others = TryEach(*trace, settings->order, schedules, AllBut(profiles));
         if (!others.empty() && others.back().exact) attempts.push_back(std::move(others.back()));
       }
     }

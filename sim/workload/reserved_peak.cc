@@ -35,7 +35,7 @@ uint64_t AllocationsBeforePeak(const Schedule& schedule) {
     }
     ++allocations;
   };
-  const auto pass = [&](const Event& event) {
+  const auto pass = [&](const Event& event) __attribute__((always_inline)) {
     switch (event.kind) {
       case EventKind::kSegmentAlloc:
       case EventKind::kSegmentMap:

@@ -66,7 +66,7 @@ class Grouper {
 
   // Returns the index of the first event after the request's group.
   uint32_t AddRequest(uint32_t i) {
-    const EventKind kind = events_[i].kind;
+    const EventKind kind = events_.kind(i);
     if (kind == EventKind::kAlloc || kind == EventKind::kOom) {
       const uint32_t begin = pending_ ? begin_ : i;
       const uint32_t own = pending_ ? EndOfEmptyCache(i) : i;

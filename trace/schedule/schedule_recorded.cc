@@ -162,6 +162,7 @@ void ScheduleBuilder::Identify() {
       roles_[i] = EventRole::kRequest;
     } else if (IsSegmentEffect(kind)) {
       roles_[i] = EventRole::kSegmentEffect;
+      segment_events_.push_back(i);
     } else if (IsRequest(kind)) {
       roles_[i] = EventRole::kRequest;
     }
@@ -367,8 +368,8 @@ void ScheduleBuilder::MeasureReserved() {
   int64_t change = 0;  // since the start
   int64_t lowest = 0;
   int64_t highest = 0;
-  for (const Event& e : source_.events.kept()) {
-    if (!IsSegmentEffect(e.kind)) continue;
+  for (const uint32_t i : segment_events_) {
+    const Event& e = source_.events[i];
     const bool supply = e.kind == EventKind::kSegmentAlloc || e.kind == EventKind::kSegmentMap;
     const int64_t size = std::min(e.size, kMaxDeviceMemory).signed_value();
     change += supply ? size : -size;
@@ -393,8 +394,8 @@ void ScheduleBuilder::CheckAllocsAreInSegments() {
     ranges.emplace_back(segment.address.value(), (segment.address + segment.total_size).value());
   }
   const absl::Span<const Event> events = source_.events.kept();
-  for (const Event& e : events) {
-    if (!IsSegmentEffect(e.kind)) continue;
+  for (const uint32_t i : segment_events_) {
+    const Event& e = events[i];
     ranges.emplace_back(e.address.value(), (e.address + e.size).value());
   }
   std::sort(ranges.begin(), ranges.end());
@@ -458,10 +459,11 @@ void ScheduleBuilder::EmitGroup(const RecordedGroup& group) {
   if (late_count_ > 0) EmitCompletions(group);
   if (group.request == RecordedGroup::kInferredEmptyCache) return EmitEmptyCache(group);
   EmitPoolReleases(group);
-  const Event told = event(group.request);
-  if (told.kind == EventKind::kFree && infer_record_stream_) {
+  if (!late_rank_.empty() && infer_record_stream_ &&
+      schedule_.events().kind(group.request) == EventKind::kFree) {
     const auto late = late_rank_.find(group.request);
     if (late != late_rank_.end()) {
+      const Event told = event(group.request);
       Event use;
       use.kind = EventKind::kRecordStream;
       use.id = told.id;
@@ -472,7 +474,12 @@ void ScheduleBuilder::EmitGroup(const RecordedGroup& group) {
       ++outstanding_;
     }
   }
-  Emit(RequestView::AsRequest(told), group.request, group.begin);
+  if (group.request < RequestView::kOwn) {
+    schedule_.request_from_.push_back(group.request);
+    schedule_.recorded_begin_.push_back(group.begin);
+  } else {
+    Emit(RequestView::AsRequest(event(group.request)), group.request, group.begin);
+  }
 }
 
 void ScheduleBuilder::EmitEmptyCache(const RecordedGroup& group) {
