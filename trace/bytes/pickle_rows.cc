@@ -1,5 +1,6 @@
 #include "trace/bytes/pickle_rows.h"
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <utility>
@@ -77,6 +78,17 @@ size_t PickleRows::Read(const char* begin, const char* end, Value* row) {
     return 0;
   }
   if (heap_.memo().filled() != heap_.memo().size()) return 0;  // MEMOIZE would fill a hole
+  Shape* const shape =
+      end - begin >= static_cast<ptrdiff_t>(kShapeBytes) ? FindShape(begin) : nullptr;
+  if (shape != nullptr) {
+    if (const size_t length = ReadShape(*shape, begin, end); length > 0) {
+      if (!reducer_.AddRow(shape->values, row)) return 0;
+      heap_.MemoizeNext(*row);
+      for (const Value value : shape->memoized) heap_.MemoizeNext(value);
+      if (memoized_count_ > 0) heap_.MemoizeNext(memoized_[0]);
+      return length;
+    }
+  }
   size_t length = ReadRow(begin, end);
   if (length == 0) {
     const bool learned = LearnKeys(begin, end);
@@ -86,11 +98,105 @@ size_t PickleRows::Read(const char* begin, const char* end, Value* row) {
   if (length == 0 || !new_written_.empty() || !reducer_.AddRow(values_, row)) return 0;
   heap_.MemoizeNext(*row);
   for (size_t i = 0; i < memoized_count_; ++i) heap_.MemoizeNext(memoized_[i]);
+  if (shape == nullptr) LearnShape(begin, end);
   return length;
+}
+
+// Returns the shape of the row at `begin`, of which kShapeBytes are there; null if it is unknown.
+PickleRows::Shape* PickleRows::FindShape(const char* begin) {
+  const auto fits = [begin](const Shape& shape) {
+    uint64_t difference = 0;
+    for (size_t i = 0; i < kShapeWords; ++i) {
+      difference |= (Load(begin + 8 * i) ^ shape.bits[i]) & shape.mask[i];
+    }
+    return difference == 0;
+  };
+  Shape* const expected = shape_ != nullptr ? shape_->next : nullptr;
+  if (expected != nullptr && fits(*expected)) return expected;
+  if (shape_credit_ < kShapePrice) return nullptr;
+  for (Shape& shape : shapes_) {
+    if (&shape != expected && fits(shape)) return &shape;
+  }
+  return nullptr;
+}
+
+// Reads a row of this shape into its values, and the list of the last column, if any, into
+// memoized_[0]. Returns its length, or 0 if the last value is not known.
+size_t PickleRows::ReadShape(Shape& shape, const char* begin, const char* end) {
+  memoized_count_ = 0;
+  const char* at = begin + shape.length;
+  if (end - at < kRoom) return 0;
+  at = ReadValue(columns_.back(), at, end, &shape.values.back());
+  if (at == nullptr || end <= at || OpAt(at) != PickleOp::kSetItems || !new_written_.empty()) {
+    new_written_.clear();
+    return 0;
+  }
+  for (size_t i = 0; i < shape.integer_count; ++i) {
+    const Shape::Integer& integer = shape.integers[i];
+    const auto number =
+        static_cast<int64_t>(Load(begin + integer.at) << integer.unused) >> integer.unused;
+    shape.values[integer.column] =
+        Value::Int(static_cast<int64_t>(static_cast<uint64_t>(number) & integer.kept));
+  }
+  if (shape_ != nullptr) shape_->next = &shape;
+  shape_ = &shape;
+  shape_credit_ = std::min(shape_credit_ + 1, kMaxShapeCredit);
+  return static_cast<size_t>(at + 1 - begin);
+}
+
+// Keeps the shape of the row at `begin`, which ReadRow() has just read.
+void PickleRows::LearnShape(const char* begin, const char* end) {
+  const size_t last = columns_.size() - 1;
+  const ptrdiff_t length =
+      (last == 0 ? begin + 3 : ends_[last - 1]) + columns_.back().length - begin;
+  if (shape_credit_ < kShapePrice || length > static_cast<ptrdiff_t>(kShapeBytes) ||
+      end - begin < static_cast<ptrdiff_t>(kShapeBytes)) {
+    return;
+  }
+  shape_credit_ -= kShapePrice;
+  Shape* shape = nullptr;
+  if (shapes_.size() < kMaxShapes) {
+    shape = &shapes_.emplace_back();
+  } else {
+    shape = &shapes_[oldest_shape_++ % kMaxShapes];
+  }
+  std::array<char, kShapeBytes> fixed = {};  // 0xff: compared
+  std::memset(fixed.data(), 0xff, static_cast<size_t>(length));
+  shape->integer_count = 0;
+  const char* at = begin + 3;
+  for (size_t i = 0; i < last; ++i) {
+    at += columns_[i].length;
+    // A pair begins with an integer, too.
+    const IntForm& form = IntFormAt(at);
+    const ptrdiff_t digits = ends_[i] - at - form.before;
+    if (form.before != 0 && values_[i].is(Kind::kInt)) {
+      std::memset(&fixed[static_cast<size_t>(at + form.before - begin)], 0,
+                  static_cast<size_t>(digits));
+      shape->integers[shape->integer_count++] = {static_cast<uint8_t>(i),
+                                                 static_cast<uint8_t>(at + form.before - begin),
+                                                 static_cast<uint8_t>(64 - 8 * digits), form.kept};
+    }
+    at = ends_[i];
+  }
+  std::memcpy(shape->mask.data(), fixed.data(), kShapeBytes);
+  std::memcpy(shape->bits.data(), begin, kShapeBytes);
+  shape->length = length;
+  shape->values = values_;
+  // The list of the last column, which it may have, is read with each row.
+  shape->memoized.assign(memoized_.begin(), memoized_.begin() + memoized_before_last_);
+  if (shape_ != nullptr) shape_->next = shape;
+  shape_ = shape;
+}
+
+void PickleRows::ForgetShapes() {
+  shapes_.clear();
+  shape_ = nullptr;
+  oldest_shape_ = 0;
 }
 
 void PickleRows::Forget() {
   memo_rewritten_ = heap_.memo().rewritten();
+  ForgetShapes();
   columns_.clear();
   written_index_.clear();
   written_.clear();
@@ -104,13 +210,14 @@ size_t PickleRows::ReadRow(const char* begin, const char* end) {
   new_written_.clear();
   if (columns_.empty()) return 0;
   const char* at = begin + 3;
-  Value* value = values_.data();
-  for (Column& column : columns_) {
+  for (size_t i = 0; i < columns_.size(); ++i) {
+    Column& column = columns_[i];
     if (end - at < kRoom || (Load(at) & column.mask) != column.bits) {
       at = nullptr;
       break;
     }
-    at = ReadValue(column, at + column.length, end, value++);
+    memoized_before_last_ = memoized_count_;
+    at = ends_[i] = ReadValue(column, at + column.length, end, &values_[i]);
     if (at == nullptr) break;
   }
   if (at != nullptr && end > at && OpAt(at) == PickleOp::kSetItems) {
@@ -137,8 +244,10 @@ bool PickleRows::LearnKeys(const char* begin, const char* end) {
     if (at == nullptr) return false;
   }
   if (end <= at || OpAt(at) != PickleOp::kSetItems || !reducer_.BeginRows(keys)) return false;
+  ForgetShapes();
   columns_ = std::move(found);
   values_.resize(columns_.size());
+  ends_.resize(columns_.size());
   return true;
 }
 

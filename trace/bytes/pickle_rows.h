@@ -37,6 +37,14 @@ class PickleRows {
   static constexpr size_t kMaxWrittenBytes = size_t{16} << 20;
   static constexpr size_t kWrittenMemory = 96;
 
+  // The size of what is compared of a row, and the maximum number of shapes. A file whose rows do
+  // not repeat their shapes is not to pay for learning them, so that it needs credit.
+  static constexpr size_t kShapeWords = 16;
+  static constexpr size_t kShapeBytes = 8 * kShapeWords;
+  static constexpr size_t kMaxShapes = 32;
+  static constexpr int kShapePrice = 4;  // rows read by shape
+  static constexpr int kMaxShapeCredit = 64 * kShapePrice;
+
   // A list, a pair or a text as it is written in the file, and what the machine made of it: equal
   // references to the memo are equal lists, as long as no slot of the memo gets another value.
   struct Written {
@@ -54,12 +62,37 @@ class PickleRows {
     Written* last = nullptr;
   };
 
+  // How the values before the last one are written in a row: everything but the digits of its
+  // integers. A row of a known shape is recognised by comparing words, and its integers are loaded
+  // from where they are; only the last value, which is mostly a list, is read by itself.
+  struct Shape {
+    // The place of an integer among the bytes of a row.
+    struct Integer {
+      uint8_t column;
+      uint8_t at;
+      uint8_t unused;  // bits of the word at `at`
+      uint64_t kept;   // bits of the number after its sign was extended
+    };
+    std::array<uint64_t, kShapeWords> bits;
+    std::array<uint64_t, kShapeWords> mask;
+    ptrdiff_t length = 0;  // with the last key, without its value
+    std::array<Integer, kMaxKeys> integers;
+    size_t integer_count = 0;
+    std::vector<Value> values;    // of all columns; those that are not integers stay
+    std::vector<Value> memoized;  // what its texts and pairs are
+    Shape* next = nullptr;        // what followed it last
+  };
+
   size_t ReadRow(const char* begin, const char* end);
+  Shape* FindShape(const char* begin);
+  size_t ReadShape(Shape& shape, const char* begin, const char* end);
+  void LearnShape(const char* begin, const char* end);
   bool LearnKeys(const char* begin, const char* end);
   const char* ReadValue(Column& column, const char* at, const char* end, Value* value);
   const char* ReadWritten(Column& column, const char* at, const char* end, Value* value);
   void LookUp(Column& column, std::string_view bytes, Value* value);
   void LearnWritten();
+  void ForgetShapes();
   void Forget();
 
   ValueHeap& heap_;
@@ -68,6 +101,13 @@ class PickleRows {
   std::vector<Value> values_;
   std::array<Value, kMaxKeys> memoized_;  // what a row's lists and texts became, in order
   size_t memoized_count_ = 0;
+  size_t memoized_before_last_ = 0;  // those that are not of the last column
+  std::vector<const char*> ends_;    // of the values of the last row read
+
+  std::deque<Shape> shapes_;  // its elements stay where they are
+  Shape* shape_ = nullptr;    // of the last row, if it had one
+  size_t oldest_shape_ = 0;   // the next to be replaced if there are too many
+  int shape_credit_ = kMaxShapeCredit;
 
   std::deque<Written> written_;  // its elements stay where they are
   absl::flat_hash_map<absl::string_view, Written*> written_index_;

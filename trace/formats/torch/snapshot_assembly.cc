@@ -183,7 +183,13 @@ absl::Status SnapshotAssembly::TakeTrace(const ValueHeap::View& entries, int num
   std::vector<int64_t>& event_times = in_order ? times : copied_times;
   bool has_times = false;
   size_t kept = 0;
-  for (size_t i = 0; i < entries.size(); ++i) {
+  if (in_order) {  // as far as every entry is a complete record, each is in its place
+    for (; kept < events.size() && IsComplete(events[kept]); ++kept) {
+      has_times = has_times || (events[kept].scratch & Records::kHasTime) != 0;
+      events[kept].scratch = 0;
+    }
+  }
+  for (size_t i = kept; i < entries.size(); ++i) {
     const Value entry = heap_.Resolve(entries[i]);
     if (!entry.is_record(Records::kEvent)) {
       return absl::InvalidArgumentError(StrCat("trace entry ", i, " of device ", number,

@@ -91,9 +91,9 @@ absl::Status SnapshotRecords::AddItems(ValueHeap& heap, Value* target, absl::Spa
 
 bool SnapshotRecords::BeginRows(absl::Span<const Value> keys) {
   RowFields fields;
-  int ignored = -1, context = -1, metadata = -1, category = -1;
+  ptrdiff_t ignored = -1, context = -1, metadata = -1, category = -1;
   for (size_t i = 0; i < keys.size(); ++i) {
-    int* field = &ignored;
+    ptrdiff_t* field = &ignored;
     switch (KeyOf(keys[i])) {
       case SnapshotKey::kAction: field = &fields.action; break;
       case SnapshotKey::kAddr: field = &fields.address; break;
@@ -109,7 +109,7 @@ bool SnapshotRecords::BeginRows(absl::Span<const Value> keys) {
       default: return false;
     }
     if (*field >= 0) return false;
-    *field = static_cast<int>(i);
+    *field = static_cast<ptrdiff_t>(i);
   }
   if (fields.action < 0 || fields.address < 0 || fields.size < 0 || fields.stream < 0) return false;
   row_ = fields;
@@ -121,46 +121,49 @@ bool SnapshotRecords::BeginRows(absl::Span<const Value> keys) {
 }
 
 // Does the same as SetEventField(), for values of the usual types.
-bool SnapshotRecords::AddRow(absl::Span<const Value> values, Value* record) {
-  const auto value = [&](int field) { return values[static_cast<size_t>(field)]; };
+bool SnapshotRecords::AddRow(absl::Span<const Value> row, Value* record) {
+  const Value* const values = row.data();
   const auto is_natural = [](Value v) { return v.is(Kind::kInt) && v.inline_int() >= 0; };
-  const Value action = value(row_.action);
-  const Value address = value(row_.address);
-  const Value size = value(row_.size);
-  const Value stream = value(row_.stream);
+  const Value action = values[row_.action];
+  const Value address = values[row_.address];
+  const Value size = values[row_.size];
+  const Value stream = values[row_.stream];
   // An index below that of the first action wraps around and is too large.
   const uint32_t kind = action.index() - static_cast<uint32_t>(SnapshotKey::kAlloc);
   if (!action.is(Kind::kString) || kind >= std::size(kActionKinds) || !is_natural(address) ||
       !is_natural(size) || !is_natural(stream)) {
     return false;
   }
-  Event event;
-  event.kind = kActionKinds[kind];
-  event.scratch = kHasKind | kHasAddress | kHasSize | kHasStream;
-  event.address = Address(static_cast<uint64_t>(address.inline_int()));
-  event.size = Bytes(static_cast<uint64_t>(size.inline_int()));
+  uint8_t fields = kHasKind | kHasAddress | kHasSize | kHasStream;
   int64_t time = 0;
   if (row_.time >= 0) {
-    if (!value(row_.time).is(Kind::kInt)) return false;
-    time = value(row_.time).inline_int();
-    event.scratch |= kHasTime;
+    if (!values[row_.time].is(Kind::kInt)) return false;
+    time = values[row_.time].inline_int();
+    fields |= kHasTime;
   }
+  uint32_t stack = kNoStack;
   if (row_.stack >= 0) {
-    const Value stack = value(row_.stack);
-    if (stack.is_record(kStack)) {
-      event.text_or_stack = stack.index();
-    } else if (!stack.is(Kind::kNone) && !stack.is(Kind::kObject)) {  // a used list is empty
+    const Value frames = values[row_.stack];
+    if (frames.is_record(kStack)) {
+      stack = frames.index();
+    } else if (!frames.is(Kind::kNone) && !frames.is(Kind::kObject)) {  // a used list is empty
       return false;
     }
   }
+  uint16_t pool = 0;
   if (row_.pool >= 0) {
-    const Value pool = value(row_.pool);
-    if (!pool.is_record(kPool)) return false;
-    event.pool = static_cast<uint16_t>(pool.index());
+    if (!values[row_.pool].is_record(kPool)) return false;
+    pool = static_cast<uint16_t>(values[row_.pool].index());
   }
-  event.stream = StreamIndex(static_cast<uint64_t>(stream.inline_int()));
   *record = Value::Record(kEvent, static_cast<uint32_t>(events_.size()));
-  events_.push_back(event);
+  Event& event = events_.emplace_back();
+  event.kind = kActionKinds[kind];
+  event.scratch = fields;
+  event.pool = pool;
+  event.address = Address(static_cast<uint64_t>(address.inline_int()));
+  event.size = Bytes(static_cast<uint64_t>(size.inline_int()));
+  event.stream = StreamIndex(static_cast<uint64_t>(stream.inline_int()));
+  event.text_or_stack = stack;
   times_.push_back(time);
   return true;
 }

@@ -54,7 +54,7 @@ class SnapshotRecords : public DictReducer {
                         uint64_t position) override;
   // Rows are trace entries of one PyTorch release, written by Python's pickler.
   bool BeginRows(absl::Span<const Value> keys) override;
-  bool AddRow(absl::Span<const Value> values, Value* record) override;
+  bool AddRow(absl::Span<const Value> row, Value* record) override;
 
   uint64_t MemoryUse() const override {
     return events_.size() * kEventBytes + blocks_.capacity() * sizeof(Block) +
@@ -109,7 +109,7 @@ class SnapshotRecords : public DictReducer {
   void SetAnnotationField(Annotation& annotation, uint8_t& fields, SnapshotKey key, Value* value);
   // The position in a row of each field's value; -1: absent.
   struct RowFields {
-    int action = -1, address = -1, size = -1, stream = -1, time = -1, stack = -1, pool = -1;
+    ptrdiff_t action = -1, address = -1, size = -1, stream = -1, time = -1, stack = -1, pool = -1;
   };
 
   absl::Status SetFields(Value record, absl::Span<Value> pairs, uint64_t position);
