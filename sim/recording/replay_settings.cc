@@ -157,7 +157,7 @@ absl::StatusOr<ReplaySettings> ResolveSettings(const Trace& trace, const Setting
   }
   if (IsOfNpu(trace)) settings.notes.emplace_back(kNpuNote);
   if (!request.capacity_note.empty()) settings.notes.push_back(request.capacity_note);
-  settings.order = request.order.value_or(OrderOf(trace));
+  settings.order = request.order.has_value() ? *request.order : OrderOf(trace);
   settings.unlimited = request.unlimited;
   if (!request.unlimited) {
     settings.capacity = request.capacity.has_value() ? request.capacity : trace.total_memory;

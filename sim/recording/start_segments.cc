@@ -34,6 +34,7 @@ class SegmentHistory {
     for (size_t i = events_.size(); i-- > 0;) {
       if (!IsOfSegment(events_.kind(i))) continue;
       const Event event = events_[i];
+      maps_pages_ |= event.kind == EventKind::kSegmentMap;
       switch (event.kind) {
         case EventKind::kSegmentAlloc: ranges_.erase(event.address); break;
         case EventKind::kSegmentMap: Unmap(event.address, event.address + event.size); break;
@@ -225,6 +226,7 @@ class SegmentHistory {
   // Adds an empty range where a reservation begins: where pages are mapped later below every range
   // of their kind, as long as the reservation exists.
   void AddReservationBases() {
+    if (!maps_pages_) return;
     // A kind's reservation: from the lowest to the highest page seen, and how much of it is mapped.
     // It ends with its last page; pages mapped later belong to another one.
     struct Reservation {
@@ -270,11 +272,14 @@ class SegmentHistory {
     };
     // The request's own entry, which follows, shows what kind of pages were mapped.
     std::vector<Event> pending;
-    for (const Event& event : events_) {
-      if (event.kind == EventKind::kSegmentMap || event.kind == EventKind::kSegmentUnmap) {
-        pending.push_back(event);
-      } else if (event.kind == EventKind::kAlloc || event.kind == EventKind::kOom ||
-                 event.kind == EventKind::kFree) {
+    for (size_t i = 0; i < events_.size(); ++i) {
+      const EventKind event_kind = events_.kind(i);
+      if (event_kind == EventKind::kSegmentMap || event_kind == EventKind::kSegmentUnmap) {
+        pending.push_back(events_[i]);
+      } else if (!pending.empty() &&
+                 (event_kind == EventKind::kAlloc || event_kind == EventKind::kOom ||
+                  event_kind == EventKind::kFree)) {
+        const Event event = events_[i];
         for (const Event& effect : std::exchange(pending, {})) {
           if (effect.kind == EventKind::kSegmentUnmap) {
             unmap_pages(effect);
@@ -297,6 +302,7 @@ class SegmentHistory {
   const EventView events_;
   const Bytes large_page_;
   std::map<Address, Range> ranges_;
+  bool maps_pages_ = false;  // an event does
 };
 
 }  // namespace

@@ -105,17 +105,22 @@ size_t PickleRows::Read(const char* begin, const char* end, Value* row) {
 // Returns the shape of the row at `begin`, of which kShapeBytes are there; null if it is unknown.
 PickleRows::Shape* PickleRows::FindShape(const char* begin) {
   const auto fits = [begin](const Shape& shape) {
-    uint64_t difference = 0;
-    for (size_t i = 0; i < kShapeWords; ++i) {
-      difference |= (Load(begin + 8 * i) ^ shape.bits[i]) & shape.mask[i];
+    Words difference = {};
+    for (size_t i = 0; i < shape.blocks; ++i) {
+      Words words;
+      std::memcpy(&words, begin + i * sizeof words, sizeof words);
+      difference |= (words ^ shape.bits[i]) & shape.mask[i];
     }
-    return difference == 0;
+    return (difference[0] | difference[1]) == 0;
   };
-  Shape* const expected = shape_ != nullptr ? shape_->next : nullptr;
-  if (expected != nullptr && fits(*expected)) return expected;
+  if (shape_count_ == 0) return nullptr;
+  const Column& column = columns_.back();
+  Shape* const expected =
+      column.last != nullptr ? column.last->next[column.context].shape : nullptr;
+  if (expected != nullptr && expected->keys == keys_learned_ && fits(*expected)) return expected;
   if (shape_credit_ < kShapePrice) return nullptr;
-  for (Shape& shape : shapes_) {
-    if (&shape != expected && fits(shape)) return &shape;
+  for (size_t i = 0; i < shape_count_; ++i) {
+    if (&shapes_[i] != expected && fits(shapes_[i])) return &shapes_[i];
   }
   return nullptr;
 }
@@ -126,7 +131,15 @@ size_t PickleRows::ReadShape(Shape& shape, const char* begin, const char* end) {
   memoized_count_ = 0;
   const char* at = begin + shape.length;
   if (end - at < kRoom) return 0;
-  at = ReadValue(columns_.back(), at, end, &shape.values.back());
+  Column& column = columns_.back();
+  Written* const before = column.last;
+  if (IsExpected(column, at, end)) {
+    column.last = column.last->next[column.context].written;
+    shape.values.back() = memoized_[memoized_count_++] = column.last->value;
+    at += column.last->bytes.size();
+  } else {
+    at = ReadValue(column, at, end, &shape.values.back());
+  }
   if (at == nullptr || end <= at || OpAt(at) != PickleOp::kSetItems || !new_written_.empty()) {
     new_written_.clear();
     return 0;
@@ -138,8 +151,8 @@ size_t PickleRows::ReadShape(Shape& shape, const char* begin, const char* end) {
     shape.values[integer.column] =
         Value::Int(static_cast<int64_t>(static_cast<uint64_t>(number) & integer.kept));
   }
-  if (shape_ != nullptr) shape_->next = &shape;
-  shape_ = &shape;
+  if (before != nullptr) before->next[column.context].shape = &shape;
+  column.context = static_cast<size_t>(&shape - shapes_.data()) % kContexts;
   shape_credit_ = std::min(shape_credit_ + 1, kMaxShapeCredit);
   return static_cast<size_t>(at + 1 - begin);
 }
@@ -154,12 +167,11 @@ void PickleRows::LearnShape(const char* begin, const char* end) {
     return;
   }
   shape_credit_ -= kShapePrice;
-  Shape* shape = nullptr;
-  if (shapes_.size() < kMaxShapes) {
-    shape = &shapes_.emplace_back();
-  } else {
-    shape = &shapes_[oldest_shape_++ % kMaxShapes];
-  }
+  if (shapes_.empty()) shapes_.resize(kMaxShapes);
+  Shape* const shape = &shapes_[next_shape_];
+  next_shape_ = (next_shape_ + 1) % kMaxShapes;
+  shape_count_ = std::min(shape_count_ + 1, kMaxShapes);
+  shape->keys = keys_learned_;
   std::array<char, kShapeBytes> fixed = {};  // 0xff: compared
   std::memset(fixed.data(), 0xff, static_cast<size_t>(length));
   shape->integer_count = 0;
@@ -181,17 +193,17 @@ void PickleRows::LearnShape(const char* begin, const char* end) {
   std::memcpy(shape->mask.data(), fixed.data(), kShapeBytes);
   std::memcpy(shape->bits.data(), begin, kShapeBytes);
   shape->length = length;
+  shape->blocks = (static_cast<size_t>(length) + sizeof(Words) - 1) / sizeof(Words);
   shape->values = values_;
   // The list of the last column, which it may have, is read with each row.
   shape->memoized.assign(memoized_.begin(), memoized_.begin() + memoized_before_last_);
-  if (shape_ != nullptr) shape_->next = shape;
-  shape_ = shape;
+  columns_.back().context = static_cast<size_t>(shape - shapes_.data()) % kContexts;
 }
 
 void PickleRows::ForgetShapes() {
-  shapes_.clear();
-  shape_ = nullptr;
-  oldest_shape_ = 0;
+  ++keys_learned_;
+  shape_count_ = 0;
+  next_shape_ = 0;
 }
 
 void PickleRows::Forget() {
@@ -251,6 +263,17 @@ bool PickleRows::LearnKeys(const char* begin, const char* end) {
   return true;
 }
 
+// Returns whether the list or text that followed the column's last one the last time is at `at`.
+[[gnu::always_inline]] inline bool PickleRows::IsExpected(const Column& column, const char* at,
+                                                          const char* end) {
+  if (column.last == nullptr) return false;
+  const Written* const next = column.last->next[column.context].written;
+  if (next == nullptr) return false;
+  const std::string& bytes = next->bytes;
+  return static_cast<size_t>(end - at) >= bytes.size() &&
+         std::memcmp(at, bytes.data(), bytes.size()) == 0;
+}
+
 // Reads the value of a key, of which kRoom bytes are there together with the key. Returns its end,
 // or null if the machine must read it.
 [[gnu::always_inline]] inline const char* PickleRows::ReadValue(Column& column, const char* at,
@@ -273,15 +296,10 @@ bool PickleRows::LearnKeys(const char* begin, const char* end) {
     *value = Value(OpAt(at) == PickleOp::kNewTrue ? Kind::kTrue : Kind::kFalse);
     return at + 1;
   }
-  if (column.last != nullptr && column.last->next != nullptr) {
-    Written* const expected = column.last->next;
-    const size_t length = expected->bytes.size();
-    if (static_cast<size_t>(end - at) >= length &&
-        std::memcmp(at, expected->bytes.data(), length) == 0) {
-      column.last = expected;
-      *value = memoized_[memoized_count_++] = expected->value;
-      return at + length;
-    }
+  if (IsExpected(column, at, end)) {
+    column.last = column.last->next[column.context].written;
+    *value = memoized_[memoized_count_++] = column.last->value;
+    return at + column.last->bytes.size();
   }
   return ReadWritten(column, at, end, value);
 }
@@ -331,7 +349,7 @@ void PickleRows::LookUp(Column& column, std::string_view bytes, Value* value) {
     *value = Value(Kind::kNone);
   } else {
     Written* const written = known->second;
-    if (column.last != nullptr) column.last->next = written;
+    if (column.last != nullptr) column.last->next[column.context].written = written;
     column.last = written;
     *value = written->value;
   }
@@ -347,7 +365,7 @@ void PickleRows::LearnWritten() {
     if (!final || written_bytes_ + taken > kMaxWrittenBytes) continue;
     heap_.MarkShared(value);
     written_bytes_ += taken;
-    Written& written = written_.emplace_back(Written{std::move(bytes), value});
+    Written& written = written_.emplace_back(Written{std::move(bytes), value, {}});
     written_index_.emplace(written.bytes, &written);
   }
   new_written_.clear();

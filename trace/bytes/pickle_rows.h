@@ -35,22 +35,30 @@ class PickleRows {
   static constexpr size_t kMaxKeys = 32;
   // The maximum memory of what is kept of lists and texts, and that of one without its bytes.
   static constexpr size_t kMaxWrittenBytes = size_t{16} << 20;
-  static constexpr size_t kWrittenMemory = 96;
+  static constexpr size_t kWrittenMemory = 160;
 
   // The size of what is compared of a row, and the maximum number of shapes. A file whose rows do
   // not repeat their shapes is not to pay for learning them, so that it needs credit.
-  static constexpr size_t kShapeWords = 16;
-  static constexpr size_t kShapeBytes = 8 * kShapeWords;
+  using Words [[gnu::vector_size(16)]] = uint64_t;
+  static constexpr size_t kShapeBytes = 128;
   static constexpr size_t kMaxShapes = 32;
+  // What follows a list depends on the row that had it: an allocation and its free have the same.
+  static constexpr size_t kContexts = 4;
   static constexpr int kShapePrice = 4;  // rows read by shape
   static constexpr int kMaxShapeCredit = 64 * kShapePrice;
 
+  struct Shape;
   // A list, a pair or a text as it is written in the file, and what the machine made of it: equal
   // references to the memo are equal lists, as long as no slot of the memo gets another value.
   struct Written {
     std::string bytes;
     Value value;
-    Written* next = nullptr;  // what followed it last
+    // What followed it the last time, and the shape of that row, by Column::context.
+    struct Next {
+      Written* written = nullptr;
+      Shape* shape = nullptr;
+    };
+    std::array<Next, kContexts> next;
   };
   // A key of the rows, which is a reference to the memo (the lower bytes of `bits`), and the last
   // list or text among its values. Scripts repeat themselves, so what followed that one before
@@ -60,6 +68,7 @@ class PickleRows {
     uint64_t mask;
     ptrdiff_t length;
     Written* last = nullptr;
+    size_t context = 0;  // says what kind of row that was
   };
 
   // How the values before the last one are written in a row: everything but the digits of its
@@ -73,14 +82,15 @@ class PickleRows {
       uint8_t unused;  // bits of the word at `at`
       uint64_t kept;   // bits of the number after its sign was extended
     };
-    std::array<uint64_t, kShapeWords> bits;
-    std::array<uint64_t, kShapeWords> mask;
+    std::array<Words, kShapeBytes / sizeof(Words)> bits;
+    std::array<Words, kShapeBytes / sizeof(Words)> mask;
+    uint64_t keys = 0;     // keys_learned_ when it was set
+    size_t blocks = 0;     // of those above that are compared
     ptrdiff_t length = 0;  // with the last key, without its value
     std::array<Integer, kMaxKeys> integers;
     size_t integer_count = 0;
     std::vector<Value> values;    // of all columns; those that are not integers stay
     std::vector<Value> memoized;  // what its texts and pairs are
-    Shape* next = nullptr;        // what followed it last
   };
 
   size_t ReadRow(const char* begin, const char* end);
@@ -88,6 +98,7 @@ class PickleRows {
   size_t ReadShape(Shape& shape, const char* begin, const char* end);
   void LearnShape(const char* begin, const char* end);
   bool LearnKeys(const char* begin, const char* end);
+  static bool IsExpected(const Column& column, const char* at, const char* end);
   const char* ReadValue(Column& column, const char* at, const char* end, Value* value);
   const char* ReadWritten(Column& column, const char* at, const char* end, Value* value);
   void LookUp(Column& column, std::string_view bytes, Value* value);
@@ -104,9 +115,10 @@ class PickleRows {
   size_t memoized_before_last_ = 0;  // those that are not of the last column
   std::vector<const char*> ends_;    // of the values of the last row read
 
-  std::deque<Shape> shapes_;  // its elements stay where they are
-  Shape* shape_ = nullptr;    // of the last row, if it had one
-  size_t oldest_shape_ = 0;   // the next to be replaced if there are too many
+  std::vector<Shape> shapes_;  // empty or kMaxShapes; its elements stay where they are
+  size_t shape_count_ = 0;     // the first ones have the current keys
+  size_t next_shape_ = 0;      // the next to be set
+  uint64_t keys_learned_ = 0;  // how often the keys changed
   int shape_credit_ = kMaxShapeCredit;
 
   std::deque<Written> written_;  // its elements stay where they are

@@ -22,15 +22,16 @@ bool IsSupply(const Event& event) {
 
 class Grouper {
  public:
-  Grouper(const EventView& events, absl::Span<const EventRole> roles, const GroupingFacts& facts)
+  Grouper(const EventView& events, absl::Span<const EventRole> roles, const GroupingFacts& facts,
+          absl::FunctionRef<void(const RecordedGroup&)> take)
       : events_(events),
         roles_(roles),
         facts_(facts),
+        take_(take),
         settings_(facts.settings),
         reserved_(facts.reserved_at_start) {}
 
-  std::vector<RecordedGroup> Run() {
-    groups_.reserve(events_.size() / 2 + 1);
+  void Run() {
     const auto count = static_cast<uint32_t>(events_.size());
     for (uint32_t i = 0; i < count;) {
       for (; change_ < facts_.changes.size() && facts_.changes[change_].first <= i; ++change_) {
@@ -46,7 +47,6 @@ class Grouper {
       }
     }
     CloseEmptyCache(count);
-    return std::move(groups_);
   }
 
  private:
@@ -70,8 +70,8 @@ class Grouper {
     if (kind == EventKind::kAlloc || kind == EventKind::kOom) {
       const uint32_t begin = pending_ ? begin_ : i;
       const uint32_t own = pending_ ? EndOfEmptyCache(i) : i;
-      if (own > begin) groups_.push_back({begin, own, RecordedGroup::kInferredEmptyCache});
-      groups_.push_back({own, i + 1, i});
+      if (own > begin) take_({begin, own, RecordedGroup::kInferredEmptyCache});
+      take_({own, i + 1, i});
       pending_ = false;
       return i + 1;
     }
@@ -85,7 +85,7 @@ class Grouper {
         Reserve(events_[end++]);
       }
     }
-    groups_.push_back({i, end, i});
+    take_({i, end, i});
     return end;
   }
 
@@ -96,7 +96,7 @@ class Grouper {
     if (!facts_.infer_empty_cache) return;
     for (uint32_t i = begin_; i < end; ++i) {
       if (!IsSupply(events_[i])) {
-        groups_.push_back({begin_, end, RecordedGroup::kInferredEmptyCache});
+        take_({begin_, end, RecordedGroup::kInferredEmptyCache});
         return;
       }
     }
@@ -204,10 +204,10 @@ class Grouper {
   const EventView events_;
   const absl::Span<const EventRole> roles_;
   const GroupingFacts facts_;
+  const absl::FunctionRef<void(const RecordedGroup&)> take_;
   SettingsFacts settings_;  // current
   size_t change_ = 0;       // next of the changes
-  std::vector<RecordedGroup> groups_;
-  bool pending_ = false;  // there are effects since begin_ that belong to no request yet
+  bool pending_ = false;    // there are effects since begin_ that belong to no request yet
   uint32_t begin_ = 0;
   Bytes reserved_;
   Bytes reserved_before_;  // at begin_
@@ -215,9 +215,9 @@ class Grouper {
 
 }  // namespace
 
-std::vector<RecordedGroup> GroupRecorded(const EventView& events, absl::Span<const EventRole> roles,
-                                         const GroupingFacts& facts) {
-  return Grouper(events, roles, facts).Run();
+void GroupRecorded(const EventView& events, absl::Span<const EventRole> roles,
+                   const GroupingFacts& facts, absl::FunctionRef<void(const RecordedGroup&)> take) {
+  Grouper(events, roles, facts, take).Run();
 }
 
 }  // namespace memreplay

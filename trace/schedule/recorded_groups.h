@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/types/span.h"
 #include "trace/schedule/event_view.h"
 #include "trace/value/event.h"
@@ -74,9 +75,10 @@ struct GroupingFacts {
 //   * there are no stacks, and the device held as much as the malloc required at another time, so
 //     that the driver had no reason to refuse.
 // Releases that do not belong to a malloc, and late completions of another stack or without a later
-// malloc, are an empty_cache. `roles` has one entry per event. O(events).
-std::vector<RecordedGroup> GroupRecorded(const EventView& events, absl::Span<const EventRole> roles,
-                                         const GroupingFacts& facts);
+// malloc, are an empty_cache. `roles` has one entry per event. Passes each group to `take`.
+// O(events).
+void GroupRecorded(const EventView& events, absl::Span<const EventRole> roles,
+                   const GroupingFacts& facts, absl::FunctionRef<void(const RecordedGroup&)> take);
 
 }  // namespace memreplay
 

@@ -445,17 +445,20 @@ void ScheduleBuilder::DescribeHead() {
 // --- Requests ---
 
 void ScheduleBuilder::MakeRequests() {
-  const std::vector<RecordedGroup> groups = GroupRecorded(schedule_.events(), roles_, facts_);
-  schedule_.request_from_.reserve(groups.size() + 2 * late_count_);
-  schedule_.recorded_begin_.reserve(groups.size() + 2 * late_count_);
-  for (const RecordedGroup& group : groups) EmitGroup(group);
+  // Few requests are not an event of the file.
+  const auto told =
+      static_cast<size_t>(std::count(roles_.begin(), roles_.end(), EventRole::kRequest));
+  schedule_.request_from_.reserve(told + 2 * late_count_);
+  schedule_.recorded_begin_.reserve(told + 2 * late_count_);
+  GroupRecorded(schedule_.events(), roles_, facts_,
+                [this](const RecordedGroup& group) { EmitGroup(group); });
   for (uint32_t rank : std::exchange(done_after_, {})) {
     EmitStreamDone(rank, event_count());
   }
 }
 
 void ScheduleBuilder::EmitGroup(const RecordedGroup& group) {
-  EmitSettings(group.begin);
+  if (next_change_ < changes_.size()) EmitSettings(group.begin);
   if (late_count_ > 0) EmitCompletions(group);
   if (group.request == RecordedGroup::kInferredEmptyCache) return EmitEmptyCache(group);
   EmitPoolReleases(group);

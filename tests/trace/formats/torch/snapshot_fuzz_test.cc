@@ -260,13 +260,13 @@ void ExpectSame(const absl::StatusOr<Trace>& a, const absl::StatusOr<Trace>& b) 
 }
 
 TEST(SnapshotFuzz, EntriesInRowsSayTheSame) {
-  const absl::StatusOr<Trace> rows = ReadWith(RowWriter().Write(60), true);
-  ExpectSame(rows, ReadWith(RowWriter().Write(60), false));
+  const absl::StatusOr<Trace> rows = ReadWith(RowWriter().Write(240), true);
+  ExpectSame(rows, ReadWith(RowWriter().Write(240), false));
   ASSERT_TRUE(rows.ok()) << rows.status();
   ASSERT_EQ(rows->devices.size(), 1u);
   const DeviceTrace& device = rows->devices[0];
-  ASSERT_EQ(device.events.size(), 60u);
-  for (size_t i = 0; i < 60; ++i) {
+  ASSERT_EQ(device.events.size(), 240u);
+  for (size_t i = 0; i < 240; ++i) {
     EXPECT_EQ(device.events[i].size, Bytes(i * 100));
     EXPECT_EQ(device.events[i].address, Address(0x7f0000000000 + i * 512));
     EXPECT_EQ(device.time_us[i], static_cast<int64_t>(i * 1000));
@@ -279,7 +279,7 @@ TEST(SnapshotFuzz, MutationsOfRowsSayTheSame) {
   std::mt19937_64 random(19700101);
   const auto pick = [&](size_t n) { return static_cast<size_t>(random() % n); };
   constexpr char kOpcodes[] = "}](.aeu02NKMJq\x86\x8a\x94";
-  const std::string sample = RowWriter().Write(12);
+  const std::string sample = RowWriter().Write(48);  // most of them of a shape seen before
   size_t accepted = 0;
   for (int round = 0; round < kRounds; ++round) {
     std::string bytes = sample;
