@@ -39,7 +39,7 @@ std::optional<uint64_t> OutOfMemoryOf(const Schedule& schedule, const proto::Dev
   }
   const EventView recorded = schedule.recorded();
   for (size_t i = recorded.size(); i > 0; --i) {
-    if (recorded[i - 1].kind == EventKind::kOom) return i - 1;
+    if (recorded.kind(i - 1) == EventKind::kOom) return i - 1;
   }
   return std::nullopt;
 }

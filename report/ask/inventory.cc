@@ -25,7 +25,7 @@ struct Level {
   int64_t least = 0;
 
   void Add(int64_t change) {
-    now = BoundedSum(now, change);
+    now = Bounded(now + Bounded(change));
     peak = std::max(peak, now);
     least = std::min(least, now);
   }
@@ -69,17 +69,19 @@ class ProgramSizes {
   absl::flat_hash_map<uint64_t, int64_t> sizes_;
 };
 
-Walk WalkEvents(const Trace& trace, const DeviceTrace& device) {
+// `events` are those of the device.
+template <typename Events>
+Walk WalkEvents(const Trace& trace, const Events& events) {
   Walk walk;
   // If a recording lacks one kind of free, the other kind is used.
   const bool completes =
-      !trace.is_program &&
-      std::any_of(device.events.begin(), device.events.end(),
-                  [](const Event& e) { return e.kind == EventKind::kFreeCompleted; });
+      !trace.is_program && std::any_of(events.begin(), events.end(), [](const Event& e) {
+        return e.kind == EventKind::kFreeCompleted;
+      });
   const EventKind end_of_life = completes ? EventKind::kFreeCompleted : EventKind::kFree;
   ProgramSizes program;
   int64_t at = -1;
-  for (const Event& event : device.events) {
+  for (const Event& event : events) {
     ++at;
     ++walk.counts[static_cast<size_t>(event.kind)];
     const int64_t size = event.size.signed_value();
@@ -204,7 +206,8 @@ void AddPools(const DeviceTrace& device, proto::Inventory* inventory) {
 
 DeviceContents DescribeContents(const Trace& trace, size_t device_index) {
   const DeviceTrace& device = trace.devices[device_index];
-  const Walk walk = WalkEvents(trace, device);
+  const Walk walk = device.events.source() == nullptr ? WalkEvents(trace, device.events.kept())
+                                                      : WalkEvents(trace, device.events);
   const Start start = FindStart(trace, device, walk);
 
   DeviceContents contents;

@@ -123,7 +123,7 @@ std::string GroupTable(const proto::Page::BlockMap& map) {
   Rows rows;
   for (const proto::Page::Group& group : map.groups()) {
     rows.push_back({TextCell(PoolName(group.segment_pool_id())),
-                    TextCell(proto::SegmentType_Name(group.segment_type())),
+                    TextCell(SegmentTypeName(group.segment_type())),
                     TextCell(StreamName(group.stream())), CountCell(group.segments()),
                     SizeCell(group.reserved_bytes()), SizeCell(group.active_bytes()),
                     SizeCell(group.reserved_bytes() - group.active_bytes()),
@@ -159,7 +159,7 @@ std::string FragmentationTables(const proto::DeviceReport& device) {
   Rows rows;
   for (const auto& free : f.largest_free()) {
     rows.push_back({TextCell(PoolName(free.segment_pool_id())),
-                    TextCell(proto::SegmentType_Name(free.segment_type())),
+                    TextCell(SegmentTypeName(free.segment_type())),
                     TextCell(StreamName(free.stream())), SizeCell(free.free_bytes()),
                     CountCell(free.free_blocks()), SizeCell(free.bytes())});
   }

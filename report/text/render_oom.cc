@@ -96,11 +96,10 @@ void RenderFree(const proto::OutOfMemory& oom, std::string* out) {
       StrAppend(out, "              and ", oom.largest_free_size() - kMaxFreeLists, " more\n");
       break;
     }
-    SizeLine(
-        out, free.bytes(),
-        StrCat(Where(free.segment_pool_id(), free.stream()), ", ",
-               proto::SegmentType_Name(free.segment_type()), "; ", FormatSize(free.free_bytes()),
-               " free in ", FormatCount(free.free_blocks(), "block")));
+    SizeLine(out, free.bytes(),
+             StrCat(Where(free.segment_pool_id(), free.stream()), ", ",
+                    SegmentTypeName(free.segment_type()), "; ", FormatSize(free.free_bytes()),
+                    " free in ", FormatCount(free.free_blocks(), "block")));
   }
 }
 
@@ -202,7 +201,7 @@ void RenderOom(const proto::DeviceReport& device, Text* answer) {
     AddRow(out, "when",
            StrCat("event ", FormatCount(oom.event_index()), oom.recorded() ? ", as recorded" : "",
                   "; ", Where(oom.segment_pool_id(), oom.stream()), ", ",
-                  proto::SegmentType_Name(oom.segment_type())));
+                  SegmentTypeName(oom.segment_type())));
     AddRow(out, "by", oom.stack().summary());
     RenderCallers(oom.stack(), out);
   }

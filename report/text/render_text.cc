@@ -104,8 +104,8 @@ void RenderFragmentation(const proto::DeviceReport& device, std::string* out) {
     }
     AddRow(
         out, shown == 1 ? "free blocks" : "",
-        StrCat(PoolName(free.segment_pool_id()), ", ", proto::SegmentType_Name(free.segment_type()),
-               ", ", StreamName(free.stream()), ": ", FormatSize(free.free_bytes()), " in ",
+        StrCat(PoolName(free.segment_pool_id()), ", ", SegmentTypeName(free.segment_type()), ", ",
+               StreamName(free.stream()), ": ", FormatSize(free.free_bytes()), " in ",
                FormatCount(free.free_blocks(), "block"), ", largest ", FormatSize(free.bytes())));
   }
 }

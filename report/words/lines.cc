@@ -35,6 +35,14 @@ void AddRow(std::string* out, std::string_view label, std::string_view text) {
   absl::StrAppendFormat(out, "  %-18s %s\n", ToAbsl(label), ToAbsl(text));
 }
 
+std::string_view SegmentTypeName(proto::SegmentType type) {
+  switch (type) {
+    case proto::SegmentType::small: return "small";
+    case proto::SegmentType::large: return "large";
+    default: return "";  // of a later schema
+  }
+}
+
 std::string PoolName(const google::protobuf::RepeatedField<int64_t>& id) {
   if (id.size() < 2 || (id.Get(0) == 0 && id.Get(1) == 0)) return "default pool";
   return StrCat("pool (", id.Get(0), ",", id.Get(1), ")");

@@ -11,6 +11,8 @@
 #include <utility>
 #include <vector>
 
+#include "proto/report.pb.h"
+
 namespace memreplay {
 
 // The tone of a line; a terminal has a colour for each.
@@ -52,6 +54,10 @@ void AddRow(std::string* out, std::string_view label, std::string_view text);
 
 // Returns "request" for a position in a written schedule, "event" for one in a recording.
 inline std::string_view PositionNoun(bool is_program) { return is_program ? "request" : "event"; }
+
+// Returns "small" or "large". Protobuf's own function builds the descriptors of all messages first,
+// which takes longer than the rest of a short answer's text.
+std::string_view SegmentTypeName(proto::SegmentType type);
 
 // Returns "default pool" or "pool (0,1)".
 std::string PoolName(const google::protobuf::RepeatedField<int64_t>& id);
