@@ -105,12 +105,16 @@ size_t PickleRows::Read(const char* begin, const char* end, Value* row) {
 // Returns the shape of the row at `begin`, of which kShapeBytes are there; null if it is unknown.
 PickleRows::Shape* PickleRows::FindShape(const char* begin) {
   const auto fits = [begin](const Shape& shape) {
-    Words difference = {};
-    for (size_t i = 0; i < shape.blocks; ++i) {
+    const auto differs = [&](size_t i) {
       Words words;
       std::memcpy(&words, begin + i * sizeof words, sizeof words);
-      difference |= (words ^ shape.bits[i]) & shape.mask[i];
-    }
+      return (words ^ shape.bits[i]) & shape.mask[i];
+    };
+    // The action and the width of the size, in which shapes mostly differ, are in front.
+    const Words front = differs(0) | differs(1);
+    if ((front[0] | front[1]) != 0) return false;
+    Words difference = {};
+    for (size_t i = 2; i < shape.blocks; ++i) difference |= differs(i);
     return (difference[0] | difference[1]) == 0;
   };
   if (shape_count_ == 0) return nullptr;
