@@ -194,21 +194,24 @@ ExactReplayResult ReplayAsRecorded(const Schedule& schedule, const AllocatorConf
                                    const TorchProfile& profile, const ExactReplayOptions& options) {
   ExactReplayResult result;
   const Recording recording{schedule, config, profile, TotalMemory(schedule, config)};
-  RestoreHints hints;
+  RestoreHints& hints = result.hints;
   MemoryState& start = result.start.segments;
-  std::optional<StaleRequests> stale;
-  if (!schedule.is_cold()) {
+  if (options.start != nullptr) {
+    static_cast<ExactStart&>(result) = *options.start;
+  } else if (!schedule.is_cold()) {
     result.start = RebuildStartState(schedule, config, profile);
     if (profile.free_tie != FreeTie::kAddress) {
       result.ties_known = FindTies(recording, start, hints);
     }
-    if (schedule.final_state() != nullptr) stale.emplace(start, hints);
+    result.has_free_requests = schedule.final_state() == nullptr;
   }
-  if (stale.has_value() && !options.stop_at_divergence) {
-    // The observer is not to see the marks.
+  std::optional<StaleRequests> stale;
+  if (!result.has_free_requests) stale.emplace(start, hints);
+  if (stale.has_value() && !options.stop_at_divergence && !options.ignores_free_requests) {
     NoObserver nobody;
     stale->Find(recording.Replay(start, hints, nobody).segments, *schedule.final_state());
     stale.reset();
+    result.has_free_requests = true;
   }
 
   Fidelity fidelity(schedule, options.stop_at_divergence);
@@ -220,7 +223,13 @@ ExactReplayResult ReplayAsRecorded(const Schedule& schedule, const AllocatorConf
                         .intervention = options.stop_at_divergence ? &stop : options.intervention},
                        nullptr, &result.card);
   if (stale.has_value()) {
-    stale->Find(replay.segments, *schedule.final_state());
+    result.has_free_requests =
+        !options.stop_at_divergence || !fidelity.first_divergence().has_value();
+    if (result.has_free_requests) {
+      stale->Find(replay.segments, *schedule.final_state());
+    } else {
+      stale->Forget();
+    }
     stale->Unmark(replay.segments);
   }
   result.card.total = NotedMemory(schedule);
@@ -238,6 +247,13 @@ ExactReplayResult ReplayAsRecorded(const Schedule& schedule, const AllocatorConf
     result.final_blocks = CompareFinalState(*schedule.final_state(), result.segments);
   }
   return result;
+}
+
+void RepeatReplay(const Schedule& schedule, const AllocatorConfig& config,
+                  const TorchProfile& profile, const ExactStart& start, Observer& observer,
+                  Intervention& intervention) {
+  const Recording recording{schedule, config, profile, TotalMemory(schedule, config)};
+  recording.Replay(start.start.segments, start.hints, observer, {.intervention = &intervention});
 }
 
 RecordingFollowed FollowedBy(const ExactReplayResult& replay) {

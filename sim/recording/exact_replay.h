@@ -8,6 +8,7 @@
 #include <string>
 
 #include "sim/device/recorded_device.h"
+#include "sim/model/caching_allocator.h"
 #include "sim/model/memory_stats.h"
 #include "sim/model/observer.h"
 #include "sim/observe/fidelity.h"
@@ -20,6 +21,16 @@
 
 namespace memreplay {
 
+// What replays of a recording begin with. It depends only on their settings.
+struct ExactStart {
+  StartState start;        // empty for cold traces; its diagnostics are for the report
+  RestoreHints hints;      // on that start
+  bool ties_known = true;  // false if choices between equal blocks contradict each other
+  // Whether the start has the requested sizes of free blocks, as far as they can be found.
+  bool has_free_requests = true;
+  std::optional<uint64_t> allocations_before_peak;  // AllocationsBeforePeak(), if it was needed
+};
+
 // How a recording is replayed.
 struct ExactReplayOptions {
   bool check_invariants = false;
@@ -29,13 +40,15 @@ struct ExactReplayOptions {
   bool stop_at_divergence = false;
   Intervention* intervention = nullptr;  // may watch and stop; changes void the comparison
   Observer* observer = nullptr;          // sees the replay; not owned
+  // Whether the observer may see wrong requested sizes of free blocks of the start. They change
+  // nothing that a replay does.
+  bool ignores_free_requests = false;
+  const ExactStart* start = nullptr;  // known from a replay under the same settings
 };
 
 // How a replay compares with its recording.
-struct ExactReplayResult {
+struct ExactReplayResult : ExactStart {
   RunResult run;
-  StartState start;        // empty for cold traces; its diagnostics are for the report
-  bool ties_known = true;  // false if choices between equal blocks contradict each other
   uint64_t recorded_events = 0;
   uint64_t compared_events = 0;  // those that PyTorch records
   uint64_t matched_events = 0;
@@ -54,10 +67,17 @@ struct ExactReplayResult {
 // has the settings during the recording. The schedule must be a recording's. A warm trace is run up
 // to three times: to find which of equal blocks were older (from 2.12 on), to find which cached
 // block of the start each final one stems from (for their stale requested sizes; this is found with
-// the result if the replay may stop at a divergence), and for the result and the observer.
+// the result if nothing may see that they are unknown), and for the result and the observer. Only
+// the last of these is made if the start is known.
 ExactReplayResult ReplayAsRecorded(const Schedule& schedule, const AllocatorConfig& config,
                                    const TorchProfile& profile,
                                    const ExactReplayOptions& options = {});
+
+// Repeats a replay under the same settings for an observer, until `intervention` stops it. Nothing
+// is compared.
+void RepeatReplay(const Schedule& schedule, const AllocatorConfig& config,
+                  const TorchProfile& profile, const ExactStart& start, Observer& observer,
+                  Intervention& intervention);
 
 // How far a replay follows its recording, at most to where it diverges.
 struct RecordingFollowed {

@@ -5,6 +5,22 @@
 #include "trace/value/memory_state.h"
 
 namespace memreplay {
+namespace {
+
+// An intervention that ends a run after the requested sample.
+class StopWhenSampled final : public Intervention {
+ public:
+  explicit StopWhenSampled(const FragmentationObserver& sampler) : sampler_(sampler) {}
+  Next BeforeRequest(size_t /*request*/, Allocator& /*allocator*/,
+                     Observer& /*observer*/) override {
+    return sampler_.sample().has_value() ? Next::kStop : Next::kApply;
+  }
+
+ private:
+  const FragmentationObserver& sampler_;
+};
+
+}  // namespace
 
 void SnapshotEcho::EchoSnapshots() {
   const EventView recorded = schedule_.recorded();
@@ -35,24 +51,27 @@ void SnapshotEcho::OnEnd() {
 }
 
 SampledReplay ReplaySampled(const Schedule& schedule, const ReplaySettings& settings,
-                            Observer* extra, bool keep_segments, bool stop_at_divergence) {
+                            Observer* extra, bool keep_segments, bool stop_at_divergence,
+                            const ExactStart* start) {
   SampledReplay result;
   FragmentationOptions look;
   look.keep_segments = keep_segments;
-  look.skipped_allocations = AllocationsBeforePeak(schedule);
+  look.skipped_allocations = start != nullptr && start->allocations_before_peak.has_value()
+                                 ? *start->allocations_before_peak
+                                 : AllocationsBeforePeak(schedule);
   UsageObserver usage;
   MomentsObserver moments(usage);
   FragmentationObserver fragmentation(usage, moments, look);
   SnapshotEcho echo(schedule, usage, extra);
   ObserversTogether alone(usage, moments, fragmentation);
   ObserversTogether watched(usage, moments, fragmentation, echo);
-  const auto replay = [&](Observer* observer) {
-    ExactReplayOptions options;
-    options.observer = observer;
-    options.stop_at_divergence = stop_at_divergence;
-    return ReplayAsRecorded(schedule, settings.config, *settings.torch.profile, options);
-  };
-  result.exact = replay(extra == nullptr ? static_cast<Observer*>(&alone) : &watched);
+  ExactReplayOptions options;
+  options.observer = extra == nullptr ? static_cast<Observer*>(&alone) : &watched;
+  options.stop_at_divergence = stop_at_divergence;
+  options.ignores_free_requests = extra == nullptr || keep_segments;
+  options.start = start;
+  result.exact = ReplayAsRecorded(schedule, settings.config, *settings.torch.profile, options);
+  result.exact.allocations_before_peak = look.skipped_allocations;
   result.peak = usage.peak();
   result.moments = moments.moments();
   result.fragmentation = fragmentation.sample();
@@ -62,8 +81,16 @@ SampledReplay ReplaySampled(const Schedule& schedule, const ReplaySettings& sett
     UsageObserver usage_again;
     FragmentationObserver again(usage_again, moments, look);
     ObserverList both = {&usage_again, &again};
-    replay(&both);
+    StopWhenSampled stop(again);
+    RepeatReplay(schedule, settings.config, *settings.torch.profile, result.exact, both, stop);
     result.fragmentation = again.sample();
+  }
+  if (keep_segments && result.fragmentation.has_value()) {
+    for (SegmentInfo& segment : result.fragmentation->segments) {
+      for (BlockInfo& block : segment.blocks) {
+        if (block.state == BlockState::kInactive) block.requested_size = Bytes();
+      }
+    }
   }
   return result;
 }

@@ -51,11 +51,13 @@ struct SampledReplay {
 };
 
 // Runs ReplayAsRecorded() under `settings` and samples fragmentation at Moments::at_peak. `extra`
-// (may be null) sees the replay and the snapshots of the recording. `stop_at_divergence` is that of
-// ExactReplayOptions; only the result of a replay that does not diverge is then meaningful.
+// (may be null) sees the replay and the snapshots of the recording. With `keep_segments` the sample
+// has the segments, without the requested sizes of free blocks, which `extra` does not read either.
+// `stop_at_divergence` and `start` are those of ExactReplayOptions; only the result of a replay
+// that does not diverge is meaningful with the former.
 SampledReplay ReplaySampled(const Schedule& schedule, const ReplaySettings& settings,
                             Observer* extra, bool keep_segments = false,
-                            bool stop_at_divergence = false);
+                            bool stop_at_divergence = false, const ExactStart* start = nullptr);
 
 }  // namespace memreplay
 

@@ -11,6 +11,7 @@ Study::Study(std::shared_ptr<const Trace> trace, size_t device_index, ReplaySett
       settings_(std::move(settings)),
       pools_(std::move(known.pools)),
       schedule_(std::move(known.schedule)),
+      start_(std::move(known.start)),
       sampled_(std::move(known.exact)) {}
 
 Study::Study(Schedule schedule, ReplaySettings settings)
@@ -49,14 +50,25 @@ ReplaySettings Study::AsRecordedSettings() const {
   return settings;
 }
 
+const ExactStart* Study::KnownStart() const {
+  const std::lock_guard lock(mutex_);
+  if (sampled_.has_value()) return &sampled_->exact;
+  if (exact_.has_value()) return &*exact_;
+  return start_.has_value() ? &*start_ : nullptr;
+}
+
 const SampledReplay& Study::AsRecorded() const {
   const std::lock_guard lock(mutex_);
-  if (!sampled_.has_value()) sampled_ = ReplaySampled(schedule(), AsRecordedSettings(), nullptr);
+  if (!sampled_.has_value()) {
+    sampled_ = ReplaySampled(schedule(), AsRecordedSettings(), nullptr, /*keep_segments=*/false,
+                             /*stop_at_divergence=*/false, KnownStart());
+  }
   return *sampled_;
 }
 
 SampledReplay Study::WatchAsRecorded(Observer* observer, bool keep_segments) const {
-  SampledReplay replay = ReplaySampled(schedule(), AsRecordedSettings(), observer, keep_segments);
+  SampledReplay replay = ReplaySampled(schedule(), AsRecordedSettings(), observer, keep_segments,
+                                       /*stop_at_divergence=*/false, KnownStart());
   const std::lock_guard lock(mutex_);
   if (!sampled_.has_value()) sampled_ = replay;
   return replay;
@@ -65,6 +77,7 @@ SampledReplay Study::WatchAsRecorded(Observer* observer, bool keep_segments) con
 ExactReplayResult Study::WatchExactly(Observer* observer) const {
   ExactReplayOptions options;
   options.observer = observer;
+  options.start = KnownStart();
   ExactReplayResult replay =
       ReplayAsRecorded(schedule(), settings_.recorded_config, *settings_.torch.profile, options);
   const std::lock_guard lock(mutex_);

@@ -34,6 +34,7 @@ class Study {
     InferredPools pools;
     std::optional<Schedule> schedule;    // with those pools
     std::optional<SampledReplay> exact;  // under the recorded settings
+    std::optional<ExactStart> start;     // likewise, of a replay that was stopped
   };
 
   // `device_index` is a position in trace->devices.
@@ -109,6 +110,8 @@ class Study {
   };
 
   const ExactReplayResult& Exact() const;
+  // Returns what is known of the start of a replay as recorded; null if nothing is.
+  const ExactStart* KnownStart() const;
   ReplaySettings AsRecordedSettings() const;
 
   const std::shared_ptr<const Trace> trace_;
@@ -118,6 +121,7 @@ class Study {
   mutable InferredPools pools_;         // until they are in the schedule
   mutable std::optional<Schedule> schedule_;
   mutable std::optional<Schedule> recording_;  // without requests
+  const std::optional<ExactStart> start_;      // if known without a whole replay
   mutable std::optional<SampledReplay> sampled_;
   mutable std::optional<ExactReplayResult> exact_;  // if no sampled replay was requested
   mutable std::optional<absl::StatusOr<std::optional<Control>>> control_;

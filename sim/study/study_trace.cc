@@ -173,11 +173,19 @@ absl::StatusOr<StudiedTrace> StudyTrace(const std::shared_ptr<const Trace>& trac
         }
         known[device].schedule = std::move(schedules[device]);
         // A replay that diverged was stopped before its end.
-        if (!followed.divergence.has_value()) known[device].exact = std::move(replay);
+        if (!followed.divergence.has_value()) {
+          known[device].exact = std::move(replay);
+        } else {
+          known[device].start = std::move(replay.exact);
+        }
       }
     }
   }
   StudiedTrace studied;
+  if (explained != trace) {
+    // The settings are others than those of the attempts.
+    for (Study::Known& device : known) device.start.reset();
+  }
   for (size_t device = 0; device < trace->devices.size(); ++device) {
     studied.devices.push_back(
         std::make_unique<const Study>(explained, device, *settings, std::move(known[device])));
