@@ -15,6 +15,7 @@ namespace {
 // another run.
 constexpr uint64_t kFreeWork = 100'000;
 constexpr uint64_t kWorkPerEvent = 4;
+constexpr uint64_t kWorkToKeep = 4;  // for each block of the segments
 
 }  // namespace
 
@@ -67,7 +68,7 @@ void FragmentationObserver::Sample(uint64_t event) {
   sample.requests = recent_.size();
   if (options_.keep_segments) {
     sample.segments = allocator_->Segments();
-    for (const SegmentInfo& segment : sample.segments) work_ += segment.blocks.size();
+    for (const SegmentInfo& segment : sample.segments) work_ += kWorkToKeep * segment.blocks.size();
   }
   work_ += recent_.size() / 8;
 
