@@ -117,8 +117,9 @@ std::vector<int64_t> BirthEvents(const Schedule& schedule) {
   std::vector<int64_t> births(schedule.allocation_count(), -1);
   const RequestView requests = schedule.requests();
   for (size_t i = 0; i < requests.size(); ++i) {
-    if (requests[i].kind != EventKind::kAlloc || requests[i].id >= births.size()) continue;
-    births[requests[i].id] = static_cast<int64_t>(EventOfRequest(schedule, i));
+    const Event request = requests[i];
+    if (request.kind != EventKind::kAlloc || request.id >= births.size()) continue;
+    births[request.id] = static_cast<int64_t>(EventOfRequest(schedule, i));
   }
   return births;
 }

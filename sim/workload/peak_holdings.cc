@@ -24,8 +24,9 @@ std::vector<Live> Walk(const Schedule& schedule, size_t end, Visit now) {
     allocations[start.id] = {start.requested_size, start.stack, true};
     sum += start.requested_size;
   }
+  const RequestView requests = schedule.requests();
   for (size_t i = 0; i < end; ++i) {
-    const Event& request = schedule.requests()[i];
+    const Event request = requests[i];
     if (request.id >= allocations.size()) continue;
     Live& allocation = allocations[request.id];
     if (request.kind == EventKind::kAlloc && !allocation.live) {

@@ -6,6 +6,8 @@
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
+#include "absl/hash/hash.h"
 
 namespace memreplay {
 namespace {
@@ -14,8 +16,11 @@ using Tokens = std::vector<uint32_t>;
 
 constexpr size_t kBlock = 64;  // tokens that are compared at once
 constexpr size_t kMaxCandidates = 48;
-constexpr size_t kMaxAnchors = 4;          // per width
-constexpr size_t kMoreWidths[] = {4, 16};  // of runs, in addition to 1
+constexpr size_t kMaxAnchors = 4;  // per width
+constexpr size_t kWidths = 3;      // of runs: 1, 4 and 16
+constexpr size_t kJoined = 4;      // runs make one of the next width
+constexpr size_t kPadding = 12;    // as far as the last of them may be beyond the end
+constexpr uint32_t kNoPosition = ~uint32_t{0};
 // A mismatch outweighs this many matches, so stretches agree to at least 7/8.
 constexpr size_t kMismatchCost = 7;
 constexpr double kGoodEnough = 0.9;        // of the longest stretch
@@ -77,50 +82,60 @@ Stretch LongestRepeat(const Tokens& tokens, size_t period, size_t wanted) {
   return best;
 }
 
-// Runs of `width` tokens, numbered: entry i is the run that begins at i. Those cut off by the end
-// share one number.
+// Runs of `width` tokens, numbered: entry i is the run that begins at i. No other is equal to one
+// that the end cuts off. Behind the last, kPadding entries have a number that no run has.
 struct Runs {
   size_t width = 1;
   Tokens runs;
   size_t distinct = 0;
 };
 
-// Joins runs: two that follow each other make one of twice the width.
-Runs TwiceAsWide(const Runs& half) {
+// Joins runs: four that follow each other make one of four times the width.
+Runs FourTimesAsWide(const Runs& quarter) {
+  const size_t width = quarter.width;
+  const size_t count = quarter.runs.size() - kPadding;
+  const uint32_t* const runs = quarter.runs.data();
+  const auto half = [&](size_t i) { return uint64_t{runs[i]} << 32 | runs[i + width]; };
   Runs result;
-  result.width = 2 * half.width;
-  result.runs.resize(half.runs.size());
-  absl::flat_hash_map<uint64_t, uint32_t> known;
-  // The last run with a given first half, because it usually recurs.
-  struct Last {
-    uint64_t second = ~uint64_t{0};
-    uint32_t run = 0;
+  result.width = kJoined * width;
+  result.runs.resize(count + kPadding);
+  // The first position of each run, and the numbers of the runs that occur, which stand for it.
+  std::vector<uint32_t> first;
+  const auto hash = [&](uint32_t run) {
+    return absl::HashOf(half(first[run]), half(first[run] + 2 * width));
   };
-  std::vector<Last> last(half.distinct);
-  for (size_t i = 0; i < half.runs.size(); ++i) {
-    const size_t next = i + half.width;
-    const uint64_t second = next < half.runs.size() ? half.runs[next] + uint64_t{1} : 0;
-    Last& before = last[half.runs[i]];
-    if (before.second != second) {
-      const uint64_t both = second << 32 | half.runs[i];
-      const auto number = static_cast<uint32_t>(known.size());
-      before = {second, known.emplace(both, number).first->second};
+  const auto equal = [&](uint32_t a, uint32_t b) {
+    return half(first[a]) == half(first[b]) &&
+           half(first[a] + 2 * width) == half(first[b] + 2 * width);
+  };
+  absl::flat_hash_set<uint32_t, decltype(hash), decltype(equal)> known(0, hash, equal);
+  known.reserve(count);
+  // The last position of a given first quarter, because what follows it usually recurs.
+  std::vector<uint32_t> last(quarter.distinct, kNoPosition);
+  for (uint32_t i = 0; i < count; ++i) {
+    const uint32_t before = std::exchange(last[runs[i]], i);
+    if (before != kNoPosition && half(before) == half(i) &&
+        half(before + 2 * width) == half(i + 2 * width)) {
+      result.runs[i] = result.runs[before];
+      continue;
     }
-    result.runs[i] = before.run;
+    first.push_back(i);
+    const auto [run, is_new] = known.insert(static_cast<uint32_t>(known.size()));
+    if (!is_new) first.pop_back();
+    result.runs[i] = *run;
   }
   result.distinct = known.size();
+  std::fill_n(result.runs.begin() + static_cast<ptrdiff_t>(count), kPadding,
+              static_cast<uint32_t>(result.distinct));
   return result;
 }
 
-// Returns the runs of width 1 and of each of kMoreWidths.
+// Returns the runs of each width.
 std::vector<Runs> RunsOf(const Tokens& tokens, size_t distinct) {
   std::vector<Runs> all;
   all.push_back({1, tokens, distinct});
-  for (const size_t width : kMoreWidths) {
-    Runs runs = TwiceAsWide(all.back());
-    while (runs.width < width) runs = TwiceAsWide(runs);
-    all.push_back(std::move(runs));
-  }
+  all[0].runs.resize(tokens.size() + kPadding, static_cast<uint32_t>(distinct));
+  while (all.size() < kWidths) all.push_back(FourTimesAsWide(all.back()));
   return all;
 }
 
