@@ -28,19 +28,44 @@ std::string Deflate(std::string_view bytes, int level) {
   return {packed.get(), length};
 }
 
+// Passes the values from `begin` on to `take`, in blocks whose constant length lets the compiler
+// use vector instructions; the last values come one by one.
+template <typename Take>
+void ForBlocks(size_t begin, size_t end, Take take) {
+  constexpr size_t kBlock = 64;
+  for (; end - begin >= kBlock; begin += kBlock) {
+    for (size_t i = begin; i < begin + kBlock; ++i) take(i);
+  }
+  for (; begin < end; ++begin) take(begin);
+}
+
 // Returns the greatest common divisor of all; 1 if they are 0.
-uint64_t UnitOf(const std::vector<uint64_t>& values) {
-  uint64_t all = 0;
-  for (const uint64_t value : values) all |= value;
+template <typename Value>
+uint64_t UnitOf(const std::vector<Value>& values) {
+  const Value* const from = values.data();
+  Value all = 0;
+  ForBlocks(0, values.size(), [&](size_t i) { all |= from[i]; });
   if (all == 0) return 1;
   // Its power of two is that of all values or-ed together; the rest soon becomes 1 in most cases.
   const int twos = std::countr_zero(all);
   uint64_t rest = 0;
-  for (const uint64_t value : values) {
+  for (const Value value : values) {
     if (rest == 1) break;
-    rest = std::gcd(rest, value >> twos);
+    rest = std::gcd(rest, uint64_t{value} >> twos);
   }
   return rest << twos;
+}
+
+template <typename Value>
+void Divide(uint64_t unit, std::vector<Value>* values) {
+  if (unit == 1) return;
+  Value* const to = values->data();
+  if (std::has_single_bit(unit)) {
+    const int twos = std::countr_zero(unit);
+    ForBlocks(0, values->size(), [&](size_t i) { to[i] = static_cast<Value>(to[i] >> twos); });
+  } else {
+    for (Value& value : *values) value = static_cast<Value>(value / unit);
+  }
 }
 
 uint64_t Zigzag(uint64_t now, uint64_t before) {
@@ -48,37 +73,49 @@ uint64_t Zigzag(uint64_t now, uint64_t before) {
   return (static_cast<uint64_t>(difference) << 1) ^ static_cast<uint64_t>(difference >> 63);
 }
 
+// Stores the `count` values of `read` in planes. The first, which is not the difference from
+// another, is `first`.
+template <typename Read>
+void PackPlanes(size_t count, uint64_t first, Read read, Column* column) {
+  uint64_t all = first;
+  ForBlocks(1, std::max<size_t>(count, 1), [&](size_t i) { all |= read(i); });
+  column->width = std::max(1, (static_cast<int>(std::bit_width(all)) + 7) / 8);
+  const size_t size = count * static_cast<size_t>(column->width);
+  const auto planes = std::unique_ptr<char[]>(new char[size]);
+  for (int byte = 0; byte < column->width && count > 0; ++byte) {
+    char* const plane = planes.get() + count * static_cast<size_t>(byte);
+    plane[0] = static_cast<char>(first >> (8 * byte) & 0xff);
+    ForBlocks(1, count,
+              [&](size_t i) { plane[i] = static_cast<char>(read(i) >> (8 * byte) & 0xff); });
+  }
+  column->deflated = Deflate({planes.get(), size}, column->width <= 2 ? kLevelOfNarrow : kLevel);
+}
+
 }  // namespace
 
-Column PackColumn(std::string_view name, std::vector<uint64_t> values, bool is_delta) {
+template <typename Value>
+Column PackColumn(std::string_view name, std::vector<Value> values, bool is_delta) {
   Column column;
   column.name = name;
   column.count = values.size();
   column.is_delta = is_delta;
   column.unit = UnitOf(values);
-  if (std::has_single_bit(column.unit)) {
-    const int twos = std::countr_zero(column.unit);
-    for (uint64_t& value : values) value >>= twos;
-  } else {
-    for (uint64_t& value : values) value /= column.unit;
-  }
+  Divide(column.unit, &values);
+  const Value* const from = values.data();
+  const uint64_t first = values.empty() ? 0 : values.front();
   if (is_delta) {
-    for (size_t i = values.size(); i-- > 1;) values[i] = Zigzag(values[i], values[i - 1]);
+    PackPlanes(
+        values.size(), first, [from](size_t i) { return Zigzag(from[i], from[i - 1]); }, &column);
+  } else {
+    PackPlanes(
+        values.size(), first, [from](size_t i) { return uint64_t{from[i]}; }, &column);
   }
-  uint64_t all = 0;
-  for (const uint64_t value : values) all |= value;
-  column.width = std::max(1, (static_cast<int>(std::bit_width(all)) + 7) / 8);
-  const size_t size = values.size() * static_cast<size_t>(column.width);
-  const auto planes = std::unique_ptr<char[]>(new char[size]);
-  for (int byte = 0; byte < column.width; ++byte) {
-    char* const plane = planes.get() + values.size() * static_cast<size_t>(byte);
-    for (size_t i = 0; i < values.size(); ++i) {
-      plane[i] = static_cast<char>(values[i] >> (8 * byte) & 0xff);
-    }
-  }
-  column.deflated = Deflate({planes.get(), size}, column.width <= 2 ? kLevelOfNarrow : kLevel);
   return column;
 }
+template Column PackColumn(std::string_view, std::vector<uint8_t>, bool);
+template Column PackColumn(std::string_view, std::vector<uint16_t>, bool);
+template Column PackColumn(std::string_view, std::vector<uint32_t>, bool);
+template Column PackColumn(std::string_view, std::vector<uint64_t>, bool);
 
 Column PackBytes(std::string_view name, std::string_view bytes) {
   Column column;

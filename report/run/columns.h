@@ -22,8 +22,9 @@ struct Column {
   std::string deflated;
 };
 
-// Packs values. O(values).
-Column PackColumn(std::string_view name, std::vector<uint64_t> values, bool is_delta);
+// Packs values, which have 1, 2, 4 or 8 bytes. O(values).
+template <typename Value = uint64_t>
+Column PackColumn(std::string_view name, std::vector<Value> values, bool is_delta);
 // Packs bytes unchanged, for example a text in UTF-8.
 Column PackBytes(std::string_view name, std::string_view bytes);
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <functional>
+#include <iterator>
 #include <map>
 #include <string>
 #include <utility>
@@ -34,7 +35,7 @@ class Numbering {
     order_.push_back(index);
   }
   // Returns the number of a thing that was added.
-  uint64_t operator[](uint32_t index) const { return numbers_[index]; }
+  uint32_t operator[](uint32_t index) const { return numbers_[index]; }
   const std::vector<uint32_t>& order() const { return order_; }
 
  private:
@@ -43,12 +44,12 @@ class Numbering {
   std::vector<uint32_t> order_;
 };
 
+// Packs a field of all rows, with as many bytes as the field has.
 template <typename Rows, typename Field>
-Values Gather(const Rows& rows, const Field& field) {
-  Values values;
-  values.reserve(rows.size());
-  for (const auto& row : rows) values.push_back(field(row));
-  return values;
+Column PackField(std::string_view name, const Rows& rows, const Field& field, bool is_delta) {
+  std::vector<decltype(field(rows[0]))> values(rows.size());
+  for (size_t i = 0; i < values.size(); ++i) values[i] = field(rows[i]);
+  return PackColumn(name, std::move(values), is_delta);
 }
 
 // Returns 0 for a block whose size is the request rounded up to 512 bytes, as in nearly all cases.
@@ -57,8 +58,8 @@ uint64_t BlockOf(const RunLog::Allocation& allocation) {
   return allocation.block_size == usual ? 0 : allocation.block_size.value();
 }
 
-uint64_t FlagsOf(const RunLog::Range& range) {
-  return (range.is_large ? 1u : 0u) | (range.is_expandable ? 2u : 0u);
+uint8_t FlagsOf(const RunLog::Range& range) {
+  return static_cast<uint8_t>((range.is_large ? 1 : 0) | (range.is_expandable ? 2 : 0));
 }
 
 // Returns the time of each event; empty if none were recorded. Clocks of several threads
@@ -112,7 +113,7 @@ class CategoryNumbers {
       const std::string tag = TagOf(trace, stack);
       of_stack_.push_back(kUnknown);
       if (tag.empty() || CategoryOfTag(tag)) continue;
-      const auto [entry, is_new] = of_tag_.try_emplace(tag, names_.size());
+      const auto [entry, is_new] = of_tag_.try_emplace(tag, static_cast<uint32_t>(names_.size()));
       if (is_new) names_.push_back(tag);
       of_stack_.back() = entry->second;
     }
@@ -122,19 +123,19 @@ class CategoryNumbers {
     static constexpr Meaning kNothing = {};
     return allocation.id < meanings_.of.size() ? meanings_.of[allocation.id] : kNothing;
   }
-  uint64_t Of(const RunLog::Allocation& allocation) const {
-    const auto category = static_cast<uint64_t>(MeaningOf(allocation).category);
+  uint32_t Of(const RunLog::Allocation& allocation) const {
+    const auto category = static_cast<uint32_t>(MeaningOf(allocation).category);
     return category == kUnknown && allocation.stack < of_stack_.size() ? of_stack_[allocation.stack]
                                                                        : category;
   }
   const std::vector<std::string>& names() const { return names_; }
 
  private:
-  static constexpr auto kUnknown = static_cast<uint64_t>(Category::kUnknown);
+  static constexpr auto kUnknown = static_cast<uint32_t>(Category::kUnknown);
   const Meanings& meanings_;
   std::vector<std::string> names_;
-  std::vector<uint64_t> of_stack_;
-  std::map<std::string, uint64_t> of_tag_;
+  std::vector<uint32_t> of_stack_;
+  std::map<std::string, uint32_t> of_tag_;
 };
 
 }  // namespace
@@ -164,51 +165,47 @@ RunData MakeRunData(const Schedule& schedule, const Meanings& meanings, const Ru
   const CategoryNumbers categories(trace, meanings);
 
   // Each column is made when it is packed, because many are long.
-  struct Job {
-    std::string_view name;
-    std::function<Values()> make;
-    bool is_delta;
-  };
-  std::vector<Job> jobs;
+  std::vector<std::function<Column()>> jobs;
   const auto add = [&](std::string_view name, const auto& rows, auto field, bool is_delta = false) {
-    jobs.push_back({name, [&rows, field] { return Gather(rows, field); }, is_delta});
+    jobs.emplace_back(
+        [name, &rows, field, is_delta] { return PackField(name, rows, field, is_delta); });
   };
-  add("kind", log.kinds, [](EventKind kind) { return static_cast<uint64_t>(kind); });
+  add("kind", log.kinds, [](EventKind kind) { return static_cast<uint8_t>(kind); });
   add(
-      "position", log.positions, [](uint32_t at) { return uint64_t{at}; }, true);
-  jobs.push_back({"time", [&] { return TimesOf(schedule, log); }, true});
+      "position", log.positions, [](uint32_t at) { return at; }, true);
+  jobs.emplace_back([&] { return PackColumn("time", TimesOf(schedule, log), true); });
   add("address", allocations, [](const Allocation& a) { return a.address.value(); });
   add("size", allocations, [](const Allocation& a) { return a.requested_size.value(); });
   add("block", allocations, BlockOf);
   add("stack", allocations, [&](const Allocation& a) { return stacks[a.stack]; });
-  add("stream", allocations, [](const Allocation& a) { return uint64_t{a.stream}; });
-  add("pool", allocations, [](const Allocation& a) { return uint64_t{a.pool}; });
+  add("stream", allocations, [](const Allocation& a) { return a.stream; });
+  add("pool", allocations, [](const Allocation& a) { return a.pool; });
   add("category", allocations, [&](const Allocation& a) { return categories.Of(a); });
   add("module", allocations, [&](const Allocation& a) { return categories.MeaningOf(a).module; });
   add(
       "phase_begin", meanings.phases, [](const PhaseSpan& span) { return span.begin; }, true);
   add("phase", meanings.phases,
-      [](const PhaseSpan& span) { return static_cast<uint64_t>(span.phase); });
-  add("step", meanings.phases, [](const PhaseSpan& span) { return uint64_t{span.step}; });
+      [](const PhaseSpan& span) { return static_cast<uint8_t>(span.phase); });
+  add("step", meanings.phases, [](const PhaseSpan& span) { return span.step; });
   add(
-      "freed", log.freed, [](uint32_t id) { return uint64_t{id}; }, true);
+      "freed", log.freed, [](uint32_t id) { return id; }, true);
   add("free_stack", log.free_stacks, [&](uint32_t stack) { return stacks[stack]; });
 
   const auto moments = static_cast<uint32_t>(log.kinds.size() + 1);
   add("range_address", log.ranges, [](const Range& r) { return r.address.value(); });
   add("range_size", log.ranges, [](const Range& r) { return r.size.value(); });
   add(
-      "range_begin", log.ranges, [](const Range& r) { return uint64_t{r.begin}; }, true);
-  add("range_end", log.ranges, [&](const Range& r) { return uint64_t{std::min(r.end, moments)}; });
-  add("range_stream", log.ranges, [](const Range& r) { return uint64_t{r.stream}; });
-  add("range_pool", log.ranges, [](const Range& r) { return uint64_t{r.pool}; });
+      "range_begin", log.ranges, [](const Range& r) { return r.begin; }, true);
+  add("range_end", log.ranges, [&](const Range& r) { return std::min(r.end, moments); });
+  add("range_stream", log.ranges, [](const Range& r) { return r.stream; });
+  add("range_pool", log.ranges, [](const Range& r) { return r.pool; });
   add("range_flags", log.ranges, FlagsOf);
 
   add(
-      "other_event", log.others, [](const Other& o) { return uint64_t{o.event}; }, true);
+      "other_event", log.others, [](const Other& o) { return o.event; }, true);
   add("other_address", log.others, [](const Other& o) { return o.what.address.value(); });
   add("other_size", log.others, [](const Other& o) { return o.what.size.value(); });
-  add("other_stream", log.others, [](const Other& o) { return uint64_t{o.what.stream}; });
+  add("other_stream", log.others, [](const Other& o) { return o.what.stream; });
   add("other_text", log.others, [&](const Other& o) { return strings[text_of(o)]; });
   add("other_stack", log.others, [&](const Other& o) { return stacks[stack_of(o)]; });
 
@@ -218,33 +215,42 @@ RunData MakeRunData(const Schedule& schedule, const Meanings& meanings, const Ru
   }
   const auto as_it_is = [](uint64_t value) { return value; };
   add("start_pending", pending, as_it_is, true);
-  proto::PageTexts texts;
-  Values depths, frames;
-  AddStacks(trace, stacks.order(), &texts, &depths, &frames);
-  add("stack_depth", depths, as_it_is);
-  add("stack_frames", frames, as_it_is);
-  for (const uint32_t text : strings.order()) texts.add_texts(CleanText(trace.strings[text]));
-  for (uint32_t i = 0; i < schedule.stream_count(); ++i) {
-    texts.add_streams(absl::StrFormat("%#x", schedule.stream_handle(i).value()));
-  }
-  for (const PoolId& pool : schedule.pools()) {
-    texts.add_pools(pool.is_default() ? "" : StrCat("(", pool.first, ",", pool.second, ")"));
-  }
-  for (int kind = 0; kind <= static_cast<int>(EventKind::kSnapshot); ++kind) {
-    texts.add_kinds(std::string(EventKindName(static_cast<EventKind>(kind))));
-  }
 
-  for (const std::string& name : categories.names()) texts.add_categories(name);
-  for (const std::string& path : meanings.modules) texts.add_modules(CleanText(path));
-  for (size_t phase = 0; phase < kPhases; ++phase) {
-    texts.add_phases(std::string(PhaseName(static_cast<Phase>(phase))));
-  }
+  // The stacks and the texts are made together.
+  std::vector<Column> of_texts(3);
+  const auto make_texts = [&] {
+    proto::PageTexts texts;
+    Values depths, frames;
+    AddStacks(trace, stacks.order(), &texts, &depths, &frames);
+    of_texts[0] = PackColumn("stack_depth", std::move(depths), false);
+    of_texts[1] = PackColumn("stack_frames", std::move(frames), false);
+    for (const uint32_t text : strings.order()) texts.add_texts(CleanText(trace.strings[text]));
+    for (uint32_t i = 0; i < schedule.stream_count(); ++i) {
+      texts.add_streams(absl::StrFormat("%#x", schedule.stream_handle(i).value()));
+    }
+    for (const PoolId& pool : schedule.pools()) {
+      texts.add_pools(pool.is_default() ? "" : StrCat("(", pool.first, ",", pool.second, ")"));
+    }
+    for (int kind = 0; kind <= static_cast<int>(EventKind::kSnapshot); ++kind) {
+      texts.add_kinds(std::string(EventKindName(static_cast<EventKind>(kind))));
+    }
+    for (const std::string& name : categories.names()) texts.add_categories(name);
+    for (const std::string& path : meanings.modules) texts.add_modules(CleanText(path));
+    for (size_t phase = 0; phase < kPhases; ++phase) {
+      texts.add_phases(std::string(PhaseName(static_cast<Phase>(phase))));
+    }
+    of_texts[2] = PackBytes("texts", RenderJson(texts, JsonLayout::kOneLine));
+  };
 
-  std::vector<Column> columns(jobs.size() + 1);
-  ParallelFor(columns.size(), threads, [&](size_t i) {
-    columns[i] = i < jobs.size() ? PackColumn(jobs[i].name, jobs[i].make(), jobs[i].is_delta)
-                                 : PackBytes("texts", RenderJson(texts, JsonLayout::kOneLine));
+  std::vector<Column> columns(jobs.size());
+  ParallelFor(jobs.size() + 1, threads, [&](size_t i) {
+    if (i == 0) {
+      make_texts();
+    } else {
+      columns[i - 1] = jobs[i - 1]();
+    }
   });
+  std::move(of_texts.begin(), of_texts.end(), std::back_inserter(columns));
   return {StrCat("{\"start_allocations\":", log.start_allocations, ",\"start_ranges\":",
                  log.start_ranges, ",\"columns\":", ColumnsJson(columns), "}"),
           ColumnsBase64(columns)};
