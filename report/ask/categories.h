@@ -7,6 +7,7 @@
 #include "proto/report.pb.h"
 #include "report/words/stack_names.h"
 #include "report/words/text.h"
+#include "sim/category/category_table.h"
 #include "sim/category/meanings.h"
 #include "sim/study/study.h"
 #include "trace/value/memory_state.h"
@@ -15,8 +16,10 @@ namespace memreplay {
 
 // Fills `device->categories`: phases, categories, modules and lines at the peak, or at the moment
 // when memory runs out if it does so in the run that `device` already describes. `names` belong to
-// the study's trace. O(events).
-void AddCategories(const Study& study, StackNames& names, proto::DeviceReport* device);
+// the study's trace. `whole`, if not null, is CategoriesOverTime() of the whole recording.
+// O(events).
+void AddCategories(const Study& study, StackNames& names, proto::DeviceReport* device,
+                   const CategoryTable* whole = nullptr);
 
 // Says what `id` is for, and when and where it was made; does nothing if the schedule does not have
 // it. `Row` is a message with category, phase and module.

@@ -22,6 +22,7 @@
 #include "report/run/run_log.h"
 #include "report/words/stack_names.h"
 #include "report/words/text.h"
+#include "sim/category/category_table.h"
 #include "sim/observe/history.h"
 #include "sim/oom/oom_analysis.h"
 #include "sim/oom/oom_scene.h"
@@ -241,7 +242,6 @@ void AddServing(const HistoryObserver& history, proto::DeviceReport* report) {
 // What a page shows of one device.
 struct Shown {
   const Study& study;
-  const DeviceContents& contents;
   std::shared_future<Unsimulated> unsimulated;
   size_t threads;
   PageLimits limits = {};
@@ -254,9 +254,10 @@ proto::DeviceReport ReportRecordedRun(const Shown& shown, RunData* data) {
   HistoryObserver history(schedule, HistoryObserver::Clock::kEvents, shown.limits.timeline_buckets);
   ObserversTogether watchers(history, log);
   const SampledReplay replay = shown.study.WatchAsRecorded(&watchers, /*keep_segments=*/true);
-  proto::DeviceReport report = ReportReplay(shown.study, shown.contents.peaks, replay);
-  *report.mutable_inventory() = shown.contents.inventory;
-  AddPage(schedule, shown.study.meanings(), shown.unsimulated.get(), history,
+  const Unsimulated& known = shown.unsimulated.get();
+  proto::DeviceReport report = ReportReplay(shown.study, known.contents.peaks, replay);
+  *report.mutable_inventory() = known.contents.inventory;
+  AddPage(schedule, shown.study.meanings(), known, history,
           replay.fragmentation.has_value() ? &replay.fragmentation->segments : nullptr,
           replay.exact.segments, shown.limits, &report);
   *data = MakeRunData(schedule, shown.study.meanings(), log.log(), shown.threads);
@@ -275,9 +276,10 @@ absl::StatusOr<proto::DeviceReport> ReportWhatIfRun(const Shown& shown,
   ObserversTogether watchers(history, log);
   const absl::StatusOr<WhatIfResult> run = ReplayWhatIf(schedule, on_card, &watchers, options);
   if (!run.ok()) return run.status();
-  proto::DeviceReport report = ReportWhatIf(schedule, on_card, shown.contents.peaks, *run);
-  *report.mutable_inventory() = shown.contents.inventory;
-  AddPage(schedule, shown.study.meanings(), shown.unsimulated.get(), history,
+  const Unsimulated& known = shown.unsimulated.get();
+  proto::DeviceReport report = ReportWhatIf(schedule, on_card, known.contents.peaks, *run);
+  *report.mutable_inventory() = known.contents.inventory;
+  AddPage(schedule, shown.study.meanings(), known, history,
           run->fragmentation.has_value() ? &run->fragmentation->segments : nullptr, run->segments,
           shown.limits, &report);
   *data = MakeRunData(schedule, shown.study.meanings(), log.log(), shown.threads);
@@ -304,7 +306,8 @@ absl::StatusOr<ReplaySettings> BestOf(const proto::Sweep& sweep, const ReplaySet
 }  // namespace
 
 Unsimulated FindUnsimulated(const Schedule& schedule) {
-  return {FindLoop(schedule), HoldingsAtPeak(schedule), BirthEvents(schedule)};
+  return {FindLoop(schedule), HoldingsAtPeak(schedule), BirthEvents(schedule),
+          DescribeContents(schedule)};
 }
 
 void AddPage(const Schedule& schedule, const Meanings& meanings, const Unsimulated& known,
@@ -356,17 +359,19 @@ absl::StatusOr<proto::DeviceReport> AskPage(const Study& study, const PageQuesti
   const int device = schedule.device();
   ProgressSink* const progress = question.progress;
   progress->SetActivity(StrCat("replaying device ", device));
+  CategoryTable categories;
   std::shared_future<Unsimulated> unsimulated = std::async(LaunchOn(question.threads), [&] {
-    study.meanings();
+    categories = CategoriesOverTime(schedule, study.meanings());
+    proto::Report::descriptor();  // protobuf makes it when it is first needed, for the page's JSON
     return FindUnsimulated(schedule);
   });
-  const DeviceContents contents = DescribeContents(schedule);
-  const Shown shown = {study, contents, std::move(unsimulated), question.threads};
+  const Shown shown = {study, std::move(unsimulated), question.threads};
   std::vector<ReplaySettings> others = question.others;
   absl::StatusOr<proto::DeviceReport> report =
       settings.as_recorded ? ReportRecordedRun(shown, data)
                            : ReportWhatIfRun(shown, study.OnCard(settings), data);
   if (!report.ok()) return report;
+  const DeviceContents& contents = shown.unsimulated.get().contents;
   if (!settings.as_recorded || !others.empty() || question.search) {
     if (const absl::Status added = AddControl(study, &*report); !added.ok()) return added;
     AddUnseen(schedule, contents.inventory, &*report);
@@ -386,7 +391,7 @@ absl::StatusOr<proto::DeviceReport> AskPage(const Study& study, const PageQuesti
     if (!added.ok()) return added;
   }
   StackNames names(schedule.trace());
-  AddCategories(study, names, &*report);
+  AddCategories(study, names, &*report, &categories);
   if (question.search) {
     progress->SetActivity(StrCat("searching settings for device ", device));
     SweepQuestion sweep_question;

@@ -8,6 +8,7 @@
 
 #include "absl/status/statusor.h"
 #include "proto/report.pb.h"
+#include "report/ask/inventory.h"
 #include "report/ask/loop.h"
 #include "report/page/render_html.h"
 #include "sim/observe/history.h"
@@ -33,6 +34,7 @@ struct Unsimulated {
   Loop loop;
   PeakHoldings holdings;
   std::vector<int64_t> births;  // BirthEvents()
+  DeviceContents contents;
 };
 // Collects what a page shows without a run. O(requests).
 Unsimulated FindUnsimulated(const Schedule& schedule);
