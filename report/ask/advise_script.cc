@@ -16,6 +16,7 @@
 #include "report/ask/script_search.h"
 #include "report/words/sizes.h"
 #include "report/words/text.h"
+#include "sim/whatif/capacity_walk.h"
 #include "sim/whatif/conf_search.h"
 #include "sim/whatif/smallest_capacity.h"
 #include "sim/whatif/sweep.h"
@@ -45,7 +46,8 @@ proto::AdvisedRun::Fit FitUnder(const Study& study, const std::string& conf, Byt
       SettingsFor(study.settings(), {conf, study.settings().fraction});
   if (!settings.ok()) return fit;
   const SweepContext context = {study, *settings, StartPolicy::kFresh};
-  const SmallestCapacity found = FindSmallestCapacity(context, *settings, least);
+  const SmallestCapacity found =
+      FindSmallestCapacity(context, *settings, least, MaxSizes(study.schedule().requests().size()));
   fit.set_smallest(found.safe_capacity.value_or(Bytes()).signed_value());
   fit.set_peak_reserved(found.unlimited_peak_reserved.signed_value());
   return fit;

@@ -8,6 +8,8 @@
 #include "report/words/text.h"
 #include "sim/run/parallel.h"
 #include "sim/study/control.h"
+#include "sim/whatif/capacity_walk.h"
+#include "trace/value/strings.h"
 
 namespace memreplay {
 namespace {
@@ -64,7 +66,7 @@ void AddFits(const std::vector<FitRow>& rows, const PeakLive& live, const Packin
     to.set_safe_bytes(bytes(row.found.safe_capacity));
     to.set_proven_until_bytes(bytes(row.found.proven_until));
     to.set_smallest_is_proven(row.found.is_smallest);
-    to.set_other_order_safe_bytes(bytes(row.other_order_safe));
+    to.set_other_order_safe_bytes(bytes(row.other_order.safe_capacity));
     to.set_without_retries_bytes(bytes(row.found.without_retries));
     to.set_unlimited_peak_reserved_bytes(row.found.unlimited_peak_reserved.signed_value());
     for (const CapacityProbe& probe : row.found.probes) {
@@ -89,6 +91,8 @@ absl::StatusOr<proto::DeviceReport> AskFit(const Study& study,
   const PeakLive live = PeakLiveOf(lifetimes);
   const SweepContext context = {study,   study.settings(), StartPolicy::kFresh,
                                 threads, nullptr,          progress};
+  const uint64_t requests = study.schedule().requests().size();
+  const uint64_t max_sizes = MaxSizes(requests);
   std::vector<ReplaySettings> meanings;
   std::vector<FitRow> rows = RowsFor(study.settings(), confs, &meanings);
   // Each row is computed twice, with addresses in either order.
@@ -97,12 +101,21 @@ absl::StatusOr<proto::DeviceReport> AskFit(const Study& study,
     if (!row.refused.empty()) return;
     ReplaySettings meaning = meanings[i / 2];
     if (i % 2 == 0) {
-      row.found = FindSmallestCapacity(context, meaning, live.requested);
+      row.found = FindSmallestCapacity(context, meaning, live.requested, max_sizes);
     } else {
       meaning.order = OtherOrder(meaning.order);
-      row.other_order_safe = FindSmallestCapacity(context, meaning, live.requested).safe_capacity;
+      row.other_order = FindSmallestCapacity(context, meaning, live.requested, max_sizes);
     }
   });
+  if (std::any_of(rows.begin(), rows.end(),
+                  [](const FitRow& row) { return row.found.is_cut || row.other_order.is_cut; })) {
+    report->add_notes(StrCat("for each of the settings and each order of addresses, at most ",
+                             FormatCount(static_cast<int64_t>(max_sizes), "size"),
+                             " were tried, because each replays ",
+                             FormatCount(static_cast<int64_t>(requests), "request"),
+                             ": smaller sizes than those below may work too, and not all sizes "
+                             "above them are proven to work"));
+  }
   AddFits(rows, live, BestPacking(lifetimes), &*report);
   return report;
 }

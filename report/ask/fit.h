@@ -3,7 +3,6 @@
 #define MEMREPLAY_REPORT_ASK_FIT_H_
 
 #include <cstddef>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -26,7 +25,7 @@ struct FitRow {
   bool is_current = false;
   std::string refused;
   SmallestCapacity found;
-  std::optional<Bytes> other_order_safe;  // with addresses in the other order
+  SmallestCapacity other_order;  // with addresses in the other order
 };
 
 void AddFits(const std::vector<FitRow>& rows, const PeakLive& live, const Packing& packing,

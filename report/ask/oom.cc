@@ -18,6 +18,7 @@
 #include "sim/oom/oom_analysis.h"
 #include "sim/settings/size_rules.h"
 #include "sim/study/control.h"
+#include "sim/whatif/capacity_walk.h"
 #include "trace/value/bounded.h"
 #include "trace/value/strings.h"
 
@@ -367,6 +368,16 @@ proto::OutOfMemory OomReport(const Schedule& schedule, const ReplaySettings& set
     oom.add_notes(
         "on the simulated device the request succeeds although nothing was changed, so the changes "
         "below prove nothing");
+  }
+  if (std::any_of(analysis->counterfactuals.begin(), analysis->counterfactuals.end(),
+                  [](const Counterfactual& answer) { return answer.is_cut; })) {
+    const auto requests = schedule.requests().size();
+    oom.add_notes(StrCat(
+        "less additional memory than shown may suffice, and not all larger amounts are proven to: "
+        "at most ",
+        FormatCount(static_cast<int64_t>(MaxSizes(requests)), "size"),
+        " of the device were tried for each order of addresses, because each replays ",
+        FormatCount(static_cast<int64_t>(requests), "request")));
   }
   if (!schedule.is_cold() && !schedule.is_program()) {
     oom.add_notes(

@@ -398,6 +398,9 @@ absl::StatusOr<proto::DeviceReport> AskPage(const Study& study, const PageQuesti
     sweep_question.threads = question.threads;
     proto::DeviceReport sweep;
     AddSweepTo(&sweep, study, sweep_question);
+    if (std::string note = SearchLimitNote(schedule); !note.empty()) {
+      report->add_notes(std::move(note));
+    }
     const absl::StatusOr<ReplaySettings> best = BestOf(sweep.sweep(), study.OnCard(settings));
     *report->mutable_sweep() = std::move(*sweep.mutable_sweep());
     if (best.ok()) others.push_back(*best);

@@ -296,6 +296,14 @@ void FillBounds(const PeakLive& live, const Packing& packing, proto::LowerBounds
   to->set_packing(std::string(packing.heuristic));
 }
 
+std::string SearchLimitNote(const Schedule& schedule) {
+  if (MaxSearch(schedule) >= kMaxSearch) return "";
+  return StrCat("the search tried at most ", MaxSearch(schedule), " settings instead of ",
+                kMaxSearch, ", because each replays ",
+                FormatCount(static_cast<int64_t>(schedule.requests().size()), "request"),
+                "; --conf tries others");
+}
+
 void AddSweepTo(proto::DeviceReport* report, const Study& study, const SweepQuestion& question) {
   const Schedule& schedule = study.schedule();
   const ReplaySettings on_card = study.OnCard(study.settings());
@@ -345,12 +353,8 @@ void AddSweepTo(proto::DeviceReport* report, const Study& study, const SweepQues
     answer.worst_cause = WhyReserved(context, *worst);
   if (question.shown.has_value()) answer.shown = *question.shown;
   bounds.get();
-  if (answer.searched && MaxSearch(schedule) < kMaxSearch) {
-    report->add_notes(
-        StrCat("the search tried at most ", MaxSearch(schedule), " settings instead of ",
-               kMaxSearch, ", because each replays ",
-               FormatCount(static_cast<int64_t>(schedule.requests().size()), "request"),
-               "; --conf tries others"));
+  if (std::string note = SearchLimitNote(schedule); answer.searched && !note.empty()) {
+    report->add_notes(std::move(note));
   }
   if (!schedule.is_cold() && question.start == StartPolicy::kFresh) {
     report->add_notes(

@@ -57,6 +57,10 @@ struct SweepQuestion {
   ProgressSink* progress = nullptr;  // counts replays, for `confs` with a total; may be null
 };
 
+// Returns a sentence about how many settings a search tries, or "" if a long schedule does not
+// limit it.
+std::string SearchLimitNote(const Schedule& schedule);
+
 // Adds the rows, the bounds and what else belongs to them. No errors: a row says why it was
 // rejected.
 void AddSweepTo(proto::DeviceReport* report, const Study& study, const SweepQuestion& question);

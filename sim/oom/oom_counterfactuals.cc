@@ -155,6 +155,9 @@ absl::StatusOr<Counterfactual> LeastMoreMemory(const Schedule& schedule,
     tried[more] = change;
     return outcome;
   };
+  const uint64_t requests = schedule.requests().size();
+  const uint64_t max_sizes = MaxSizes(requests);
+  const auto sizes_left = [&] { return max_sizes - std::min(max_sizes, tried.size()); };
   Bytes low;  // does not suffice
   const Bytes asked = std::min(scene.oom.size, kMaxDeviceMemory);
   Bytes high = RoundUp(AllocationSize(asked, settings.config), kGrain);
@@ -163,19 +166,22 @@ absl::StatusOr<Counterfactual> LeastMoreMemory(const Schedule& schedule,
     low = high;
     high = high * 2;
   }
-  while (failed.ok() && tried[high].survives && high > low + kGrain) {
+  while (failed.ok() && tried[high].survives && high > low + kGrain && sizes_left() > 0) {
     const Bytes middle = RoundDown(low + Bytes((high - low).value() / 2), kGrain);
     (with(middle).survives ? high : low) = middle;
   }
   if (!failed.ok()) return failed;
   if (!tried[high].survives) return tried.rbegin()->second;
-  const CapacityWalk walk =
-      WalkCapacities(high, std::nullopt, RunsFor(schedule.requests().size()) / kShare, with);
+  const bool is_bisected = high <= low + kGrain;
+  // Its first size was tried.
+  const uint64_t runs = std::min(RunsFor(requests) / kShare, sizes_left() + 1);
+  const CapacityWalk walk = WalkCapacities(high, std::nullopt, runs, with);
   if (!failed.ok()) return failed;
   Counterfactual best = tried[walk.safe.value_or(high)];
   for (auto it = tried.rbegin(); it != tried.rend(); ++it) {
     if (it->second.survives) best.by_luck = it->first;
   }
+  best.is_cut = !is_bisected || (walk.stopped_at.has_value() && runs < RunsFor(requests) / kShare);
   best.is_safe = walk.safe.has_value() && !walk.stopped_at.has_value();
   return best;
 }
@@ -303,6 +309,7 @@ absl::StatusOr<std::vector<Counterfactual>> TryCounterfactuals(
         LeastMoreMemory(schedule, in_other_order(simulated), scene, options.progress);
     if (!other.ok()) return other.status();
     note_other(*other, &*memory);
+    memory->is_cut = memory->is_cut || other->is_cut;
     answers.push_back(*std::move(memory));
   }
   return answers;

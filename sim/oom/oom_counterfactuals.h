@@ -42,6 +42,7 @@ struct Counterfactual {
   // The smallest addition of kMemory found that survives; a larger device need not.
   Bytes by_luck;
   bool is_safe = false;  // every device larger than by `amount` survives too (kMemory)
+  bool is_cut = false;   // more sizes than MaxSizes() would have had to be tried (kMemory)
   // The result with addresses in OtherOrder().
   struct OtherOrderAnswer {
     Bytes amount;

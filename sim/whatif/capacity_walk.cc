@@ -11,6 +11,10 @@ constexpr uint64_t kMaxRequests = uint64_t{1} << 20;  // replayed for one answer
 constexpr uint64_t kMinRuns = 24;
 constexpr uint64_t kMaxRuns = 256;
 
+// A search on any schedule of up to 0.6 million requests is not limited by these.
+constexpr uint64_t kMaxSizeRequests = 40'000'000;
+constexpr uint64_t kMinSizes = 8;
+
 }  // namespace
 
 CapacityWalk WalkCapacities(Bytes from, std::optional<Bytes> below, uint64_t max_runs,
@@ -37,6 +41,10 @@ CapacityWalk WalkCapacities(Bytes from, std::optional<Bytes> below, uint64_t max
 
 uint64_t RunsFor(uint64_t requests) {
   return std::clamp(kMaxRequests / std::max<uint64_t>(requests, 1), kMinRuns, kMaxRuns);
+}
+
+uint64_t MaxSizes(uint64_t requests) {
+  return std::max(kMaxSizeRequests / std::max<uint64_t>(requests, 1), kMinSizes);
 }
 
 }  // namespace memreplay

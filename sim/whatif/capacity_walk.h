@@ -39,6 +39,10 @@ CapacityWalk WalkCapacities(Bytes from, std::optional<Bytes> below, uint64_t max
 // work, not time, so that the same file has the same answer.
 uint64_t RunsFor(uint64_t requests);
 
+// Returns how many devices a search for a size may try on a schedule of that many requests. It
+// limits searches only from 0.6 million requests on.
+uint64_t MaxSizes(uint64_t requests);
+
 }  // namespace memreplay
 
 #endif  // MEMREPLAY_SIM_WHATIF_CAPACITY_WALK_H_

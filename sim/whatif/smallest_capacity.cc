@@ -18,9 +18,10 @@ bool SetsFraction(const Schedule& schedule) {
 
 class Edge {
  public:
-  Edge(const SweepContext& context, const ReplaySettings& settings)
+  Edge(const SweepContext& context, const ReplaySettings& settings, uint64_t max_sizes)
       : context_(context),
         settings_(settings),
+        max_sizes_(max_sizes),
         depends_on_size_(SetsFraction(context.study.schedule()) ||
                          settings.fraction.value_or(1) < 1 ||
                          settings.config.per_process_memory_fraction < 1 ||
@@ -39,6 +40,7 @@ class Edge {
       const Bytes edge = kUnit * Bisect(low, high);
       Prove(kUnit * low, edge, kUnit * high, &result);
     }
+    result.is_cut = is_cut_;
     for (const auto& [capacity, probe] : probes_) {
       result.probes.push_back(probe);
       if (probe.survives && probe.alloc_retries == 0 && !result.without_retries.has_value()) {
@@ -49,6 +51,8 @@ class Edge {
   }
 
  private:
+  uint64_t sizes_left() const { return max_sizes_ - std::min(max_sizes_, probes_.size()); }
+
   bool Survives(Bytes capacity) { return Probe(capacity).survives; }
 
   const CapacityProbe& Probe(Bytes capacity) {
@@ -68,9 +72,13 @@ class Edge {
   }
 
   // Returns, in units, a value that survives while the one below does not, or `low`. `high` must
-  // survive.
+  // survive. Without enough sizes left, the value is larger.
   uint64_t Bisect(uint64_t low, uint64_t high) {
     while (low < high) {
+      if (sizes_left() == 0) {
+        is_cut_ = true;
+        break;
+      }
       const uint64_t middle = low + (high - low) / 2;
       if (Survives(kUnit * middle)) {
         high = middle;
@@ -88,19 +96,30 @@ class Edge {
       runs -= runs > 0 ? 1 : 0;
       return CapacityOutcome{probe.survives, probe.same_until};
     };
+    const auto walk = [&](Bytes from, std::optional<Bytes> to) {
+      const uint64_t allowed = std::min(runs, sizes_left());
+      const bool is_limited = allowed < runs;
+      const CapacityWalk walked = WalkCapacities(from, to, allowed, run);
+      is_cut_ = is_cut_ || (is_limited && walked.stopped_at.has_value());
+      return walked;
+    };
     // Nothing is refused on a device as large as an unlimited one's reserved memory.
     const std::optional<Bytes> end = depends_on_size_ ? std::optional(high + kUnit) : std::nullopt;
-    const CapacityWalk above = WalkCapacities(edge, end, runs, run);
+    const CapacityWalk above = walk(edge, end);
     result->safe_capacity = above.safe;
     if (depends_on_size_) result->proven_until = high;
     if (above.stopped_at.has_value()) {
       result->proven_until = *above.stopped_at;
-      // The rest is sampled. The last failure is below the safe ones.
-      for (uint64_t i = 0; i <= kGrid; ++i) {
+      // The rest is sampled, up to `high`, which was tried. The last failure is below the safe
+      // ones.
+      const uint64_t parts = std::min(kGrid, std::max<uint64_t>(sizes_left(), 1));
+      is_cut_ = is_cut_ || parts < kGrid;
+      for (uint64_t i = 0; i <= parts; ++i) {
         const Bytes capacity =
             RoundUp(*above.stopped_at +
-                        Bytes((high - std::min(high, *above.stopped_at)).value() / kGrid * i),
+                        Bytes((high - std::min(high, *above.stopped_at)).value() / parts * i),
                     kUnit);
+        if (sizes_left() == 0 && probes_.count(capacity) == 0) continue;
         if (!Survives(capacity)) {
           result->safe_capacity.reset();
         } else if (!result->safe_capacity.has_value()) {
@@ -109,13 +128,15 @@ class Edge {
         }
       }
     }
-    const CapacityWalk below = WalkCapacities(low, edge, runs, run);
+    const CapacityWalk below = walk(low, edge);
     result->capacity = below.smallest.value_or(edge);
     result->is_smallest = below.smallest.has_value() || !below.stopped_at.has_value();
   }
 
   const SweepContext& context_;
   ReplaySettings settings_;
+  const uint64_t max_sizes_;
+  bool is_cut_ = false;
   const bool depends_on_size_;
   std::map<Bytes, CapacityProbe> probes_;
 };
@@ -123,8 +144,8 @@ class Edge {
 }  // namespace
 
 SmallestCapacity FindSmallestCapacity(const SweepContext& context, const ReplaySettings& settings,
-                                      Bytes least) {
-  return Edge(context, settings).Find(least);
+                                      Bytes least, uint64_t max_sizes) {
+  return Edge(context, settings, max_sizes).Find(least);
 }
 
 }  // namespace memreplay

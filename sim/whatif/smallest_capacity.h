@@ -34,6 +34,7 @@ struct SmallestCapacity {
   std::optional<Bytes> proven_until;
   // The smallest that survives without a single retry, as an unlimited device does.
   std::optional<Bytes> without_retries;
+  bool is_cut = false;  // more runs than allowed would have been needed
   Bytes unlimited_peak_reserved;
   std::vector<CapacityProbe> probes;  // ascending
 };
@@ -42,10 +43,11 @@ struct SmallestCapacity {
 // memory) and what an unlimited device reserves, then walks up from there from break to break
 // (WalkCapacities()), which covers every device, and after that from `least` to there. What exceeds
 // RunsFor() is sampled and reported as such. Under a memory fraction, where a run depends on the
-// device's size itself, each multiple of 2 MiB is a break. `settings` contain the configuration;
-// their capacity is ignored.
+// device's size itself, each multiple of 2 MiB is a break. Tries at most `max_sizes` devices; the
+// bisection then ends early, at a device that survives. `settings` contain the configuration; their
+// capacity is ignored.
 SmallestCapacity FindSmallestCapacity(const SweepContext& context, const ReplaySettings& settings,
-                                      Bytes least);
+                                      Bytes least, uint64_t max_sizes);
 
 }  // namespace memreplay
 

@@ -172,12 +172,47 @@ TEST(RisksOf, DefaultsHaveNone) {
   EXPECT_EQ(RisksOf(AllocatorConfig(), 0.95).size(), 1u);
 }
 
+TEST(AskFit, SaysThatNotAllSizesWereTried) {
+  auto trace = std::make_shared<Trace>();
+  trace->is_program = true;
+  trace->streams = {StreamHandle(0)};
+  EventList& events = trace->devices.emplace_back().events;
+  // Each size is larger than all that is cached.
+  uint64_t handle = 0;
+  const auto allocate_and_free = [&](Bytes size) {
+    ++handle;
+    for (const EventKind kind : {EventKind::kAlloc, EventKind::kFree}) {
+      Event event;
+      event.kind = kind;
+      event.address = Address(handle);
+      event.size = size;
+      events.push_back(event);
+    }
+  };
+  for (uint64_t i = 1; i <= 80; ++i) allocate_and_free(MiB(100) * i);
+  while (events.size() < 2'000'000) allocate_and_free(MiB(1));
+  SettingsRequest request;
+  const absl::StatusOr<ReplaySettings> settings = ResolveSettings(*trace, request);
+  ASSERT_TRUE(settings.ok());
+  const Study study(Schedule::Build(trace, 0), *settings);
+  const absl::StatusOr<proto::DeviceReport> report = AskFit(study, {""}, 1);
+  ASSERT_TRUE(report.ok());
+  ASSERT_EQ(report->fits().rows_size(), 1);
+  const proto::Fits::Row& row = report->fits().rows(0);
+  EXPECT_LE(row.probes_size(), 20);
+  EXPECT_GE(row.smallest_bytes(), int64_t{8000} << 20);
+  ASSERT_EQ(report->notes_size(), 1);
+  EXPECT_EQ(report->notes(0).substr(0, 94),
+            "for each of the settings and each order of addresses, at most 20 sizes were tried, "
+            "because eac");
+}
+
 TEST(RenderFits, ShowsTheEdge) {
   FitRow row;
   row.is_current = true;
   row.found.capacity = MiB(100);
   row.found.safe_capacity = MiB(104);
-  row.other_order_safe = MiB(106);
+  row.other_order.safe_capacity = MiB(106);
   row.found.unlimited_peak_reserved = MiB(120);
   for (const uint64_t mib : {96, 98, 100, 102, 104}) {
     CapacityProbe probe;

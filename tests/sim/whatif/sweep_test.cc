@@ -10,6 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
+#include "sim/whatif/capacity_walk.h"
 #include "sim/whatif/conf_search.h"
 #include "sim/whatif/smallest_capacity.h"
 #include "sim/workload/lifetimes.h"
@@ -307,13 +309,49 @@ TEST(SearchConf, CollectsGarbageOnlyUnderALimit) {
   EXPECT_FALSE(collects(SearchConf(growth.context())));
 }
 
+constexpr uint64_t kManySizes = 1'000'000;
+
+TEST(FindSmallestCapacity, TriesNoMoreSizesThanAllowed) {
+  EXPECT_EQ(MaxSizes(0), 40'000'000u);
+  EXPECT_EQ(MaxSizes(3'000'000), 13u);
+  EXPECT_EQ(MaxSizes(uint64_t{1} << 40), 8u);
+  const Subject stranding("examples/waste/stranding.txtpb");
+  for (const char* conf : {"", "expandable_segments:True", "max_split_size_mb:20"}) {
+    const auto settings = SettingsFor(stranding.settings, {conf, std::nullopt});
+    ASSERT_TRUE(settings.ok());
+    const auto find = [&](uint64_t max_sizes) {
+      return FindSmallestCapacity(stranding.context(), *settings, MiB(5400), max_sizes);
+    };
+    const SmallestCapacity all = find(kManySizes);
+    EXPECT_FALSE(all.is_cut);
+    for (uint64_t most = 8; most < all.probes.size(); ++most) {
+      SCOPED_TRACE(absl::StrCat(conf, ", ", most));
+      const SmallestCapacity found = find(most);
+      EXPECT_LE(found.probes.size(), most);
+      EXPECT_TRUE(found.is_cut);
+      // What it names was tried and survives, and no claim contradicts the search of all sizes.
+      const auto survives = [&](std::optional<Bytes> capacity) {
+        return std::any_of(found.probes.begin(), found.probes.end(), [&](const auto& probe) {
+          return probe.capacity == capacity && probe.survives;
+        });
+      };
+      EXPECT_TRUE(survives(found.capacity));
+      EXPECT_TRUE(survives(found.safe_capacity));
+      EXPECT_GE(found.capacity, all.capacity);
+      EXPECT_TRUE(!found.is_smallest || found.capacity == all.capacity);
+      EXPECT_TRUE(found.proven_until.has_value() || found.safe_capacity >= all.safe_capacity);
+    }
+  }
+}
+
 TEST(FindSmallestCapacity, IsWhatTryingEverySizeFinds) {
   const Subject stranding("examples/waste/stranding.txtpb");
   for (const char* conf : {"", "expandable_segments:True", "max_split_size_mb:20"}) {
     SCOPED_TRACE(conf);
     const auto settings = SettingsFor(stranding.settings, {conf, std::nullopt});
     ASSERT_TRUE(settings.ok());
-    const SmallestCapacity found = FindSmallestCapacity(stranding.context(), *settings, MiB(5400));
+    const SmallestCapacity found =
+        FindSmallestCapacity(stranding.context(), *settings, MiB(5400), kManySizes);
     std::optional<Bytes> smallest;
     for (Bytes capacity = MiB(5400); !smallest.has_value() && capacity < MiB(12000);
          capacity += MiB(2)) {
@@ -360,7 +398,8 @@ TEST(FindSmallestCapacity, WhereSurvivalIsNotMonotone) {
     if (is_monotone) continue;
     ++found_some;
     SCOPED_TRACE(seed);
-    const SmallestCapacity found = FindSmallestCapacity(subject.context(), subject.settings, least);
+    const SmallestCapacity found =
+        FindSmallestCapacity(subject.context(), subject.settings, least, kManySizes);
     EXPECT_EQ(found.capacity, smallest);
     EXPECT_TRUE(found.is_smallest);
     EXPECT_EQ(found.safe_capacity, safe);
