@@ -56,6 +56,7 @@ class SimulatedDevice final : public Device {
   // Creates a device of `capacity` bytes whose streams complete at once.
   explicit SimulatedDevice(Bytes capacity) : SimulatedDevice(Options{.capacity = capacity}) {}
 
+  bool needs_requests() const override { return false; }
   Bytes TotalMemory() const override { return total_; }
   Bytes FreeMemory() override;
   std::optional<Address> AllocateSegment(Bytes size) override;

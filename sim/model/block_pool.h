@@ -58,7 +58,7 @@ class BlockPool {
   PrivatePool* owner() const { return owner_; }   // null: default pool
   uint16_t index() const { return index_; }       // index of its id in the trace; 0 is the default
 
-  StreamPool& of(uint32_t stream) {
+  [[gnu::always_inline]] StreamPool& of(uint32_t stream) {
     if (stream >= streams_.size() || streams_[stream] == nullptr) [[unlikely]] {
       Add(stream);
     }

@@ -498,8 +498,9 @@ void CachingAllocator::TakeSegmentFrom(const Block& block, Block* first) {
   first->Rest().segment_stack = block.rest.segment_stack;
 }
 
-inline Block* CachingAllocator::NewBlock(Address address, Bytes size, uint64_t order,
-                                         const StreamPool& home) {
+[[gnu::always_inline]] inline Block* CachingAllocator::NewBlock(Address address, Bytes size,
+                                                                uint64_t order,
+                                                                const StreamPool& home) {
   Block* block = unused_;
   if (block != nullptr) [[likely]] {
     unused_ = block->next;

@@ -44,6 +44,8 @@ class Device {
   // Called before the request with this index in Schedule::requests(), for devices that repeat what
   // happened then or log it.
   virtual void OnRequest(size_t /*request*/) {}
+  // Returns whether that must be called. A run reads this once, before it starts.
+  virtual bool needs_requests() const { return true; }
 
   // Returns cudaDeviceProp::totalGlobalMem, a constant.
   virtual Bytes TotalMemory() const = 0;

@@ -4,7 +4,6 @@
 
 #include <cstddef>
 #include <initializer_list>
-#include <tuple>
 #include <vector>
 
 #include "trace/value/event.h"
@@ -83,40 +82,49 @@ class ObserverList final : public Observer {
 // Several observers of final classes, called in the given order without virtual calls. It does not
 // own them.
 template <typename... Parts>
-class ObserversTogether final : public Observer {
+class ObserversTogether final : public Observer {  // of none
  public:
-  explicit ObserversTogether(Parts&... parts) : parts_(parts...) {}
+  Needs needs() const override { return {.requests = false, .events = false}; }
+  void OnEvent(const Event& /*event*/) override {}
+};
+
+// The same with at least one observer.
+template <typename First, typename... Others>
+class ObserversTogether<First, Others...> final : public Observer {
+ public:
+  explicit ObserversTogether(First& first, Others&... others) : first_(first), others_(others...) {}
   Needs needs() const override {
-    return std::apply(
-        [](const auto&... part) -> Needs {
-          return {(part.needs().requests || ...), (part.needs().events || ...)};
-        },
-        parts_);
+    const Needs first = first_.needs(), others = others_.needs();
+    return {first.requests || others.requests, first.events || others.events};
   }
   void OnStartEvent(const Event& event) override {
-    ForEachPart([&event](auto& part) { part.OnStartEvent(event); });
+    first_.OnStartEvent(event);
+    others_.OnStartEvent(event);
   }
   void OnStart(const MemoryState& state, const Allocator& allocator) override {
-    ForEachPart([&](auto& part) { part.OnStart(state, allocator); });
+    first_.OnStart(state, allocator);
+    others_.OnStart(state, allocator);
   }
-  void OnRequest(size_t request) override {
-    ForEachPart([request](auto& part) { part.OnRequest(request); });
+  [[gnu::always_inline]] void OnRequest(size_t request) override {
+    first_.OnRequest(request);
+    others_.OnRequest(request);
   }
-  void OnEvent(const Event& event) override {
-    ForEachPart([&event](auto& part) { part.OnEvent(event); });
+  [[gnu::always_inline]] void OnEvent(const Event& event) override {
+    first_.OnEvent(event);
+    others_.OnEvent(event);
   }
   void OnEnd() override {
-    ForEachPart([](auto& part) { part.OnEnd(); });
+    first_.OnEnd();
+    others_.OnEnd();
   }
 
  private:
-  template <typename What>
-  void ForEachPart(const What& what) {
-    std::apply([&what](auto&... part) { (what(part), ...); }, parts_);
-  }
-
-  std::tuple<Parts&...> parts_;
+  First& first_;
+  ObserversTogether<Others...> others_;
 };
+
+template <typename... Parts>
+ObserversTogether(Parts&...) -> ObserversTogether<Parts...>;
 
 }  // namespace memreplay
 

@@ -6,22 +6,19 @@ namespace memreplay {
 
 void MomentsObserver::OnStart(const MemoryState& /*state*/, const Allocator& /*allocator*/) {
   peak_ = usage_.peak();
+  rises_ = usage_.rises();
   moments_.at_peak = {.usage = usage_.current()};
   moments_.peak_request.fill(kBeforeFirstRequest);
 }
 
-void MomentsObserver::Look(const Event& event) {
-  if (event.kind == EventKind::kOom) {
-    ooms_.push_back({request_, event.size, event.device_free()});
-  }
+void MomentsObserver::Look(bool is_fullest) {
   const Usage& now = usage_.current();
-  const Usage& most = moments_.at_peak.usage;
-  if (now.reserved() > most.reserved() ||
-      (now.reserved() == most.reserved() && now.active() > most.active())) {
+  if (is_fullest) {
     moments_.at_peak = {.request = request_, .event = usage_.events() - 1, .usage = now};
   }
   const Usage& peak = usage_.peak();
-  if (peak == peak_) return;
+  if (usage_.rises() == rises_) return;
+  rises_ = usage_.rises();
   if (peak.reserved() > peak_.reserved()) {
     const Bytes avoidable = std::min(peak.reserved() - peak_.reserved(), unused_before_);
     if (avoidable >= most_avoidable_) {

@@ -48,25 +48,38 @@ class MomentsObserver final : public Observer {
   // `usage` must see everything before this does, and must outlive it.
   explicit MomentsObserver(const UsageObserver& usage) : usage_(usage) {}
   void OnStart(const MemoryState& state, const Allocator& allocator) override;
-  void OnRequest(size_t request) override {
+  [[gnu::always_inline]] void OnRequest(size_t request) override {
     request_ = static_cast<uint32_t>(request);
     unused_before_ = usage_.current().reserved() - usage_.current().allocated();
     ++moments_.requests;
   }
-  void OnEvent(const Event& event) override {
-    if (event.kind == EventKind::kAlloc || event.kind == EventKind::kOom) Look(event);
+  [[gnu::always_inline]] void OnEvent(const Event& event) override {
+    if (event.kind == EventKind::kOom) [[unlikely]] {
+      ooms_.push_back({request_, event.size, event.device_free()});
+    } else if (event.kind != EventKind::kAlloc) {
+      return;
+    }
+    const Usage& now = usage_.current();
+    const Usage& most = moments_.at_peak.usage;
+    const bool is_fullest = now.reserved() > most.reserved() ||
+                            (now.reserved() == most.reserved() && now.active() > most.active());
+    if (is_fullest || usage_.rises() != rises_) [[unlikely]] {
+      Look(is_fullest);
+    }
   }
 
   const Moments& moments() const { return moments_; }
   const std::vector<OomMoment>& ooms() const { return ooms_; }
 
  private:
-  // Called after an allocation, granted or refused: usage grows within a request for memory, whose
-  // last event is one of the two.
-  void Look(const Event& event);
+  // Called after an allocation, granted or refused, that made the moment the fullest or with which
+  // a peak rose: usage grows within a request for memory, whose last event is one of the two. It
+  // does not read the event, which the compiler then need not write to memory.
+  [[gnu::noinline]] void Look(bool is_fullest);
 
   const UsageObserver& usage_;
   Usage peak_;
+  uint64_t rises_ = 0;   // UsageObserver::rises() when peak_ was read
   Bytes unused_before_;  // when the request arrived
   Bytes most_avoidable_;
   uint32_t request_ = kBeforeFirstRequest;

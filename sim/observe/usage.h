@@ -52,7 +52,7 @@ class UsageObserver final : public Observer {
   void OnStartEvent(const Event& event) override { OnEvent(event); }
   // Counts what is live then as present before the first event.
   void OnStart(const MemoryState& state, const Allocator& allocator) override;
-  void OnEvent(const Event& event) override {
+  [[gnu::always_inline]] void OnEvent(const Event& event) override {
     const Bytes block = event.block_size == Bytes(0) ? event.size : event.block_size;
     switch (event.kind) {
       case EventKind::kAlloc:
@@ -81,15 +81,18 @@ class UsageObserver final : public Observer {
   // state.
   uint64_t peak_event(UsageKind kind) const { return peak_event_[static_cast<size_t>(kind)]; }
   uint64_t events() const { return events_; }  // number of events so far
+  // Returns how often a peak rose, so that an observer can see that none did.
+  uint64_t rises() const { return rises_; }
   uint64_t blocks_estimated() const { return blocks_estimated_; }
 
  private:
-  void Increase(UsageKind kind, Bytes amount) {
+  [[gnu::always_inline]] void Increase(UsageKind kind, Bytes amount) {
     Bytes& now = current_[kind];
     now += amount;
-    if (now > peak_[kind]) {
+    if (now > peak_[kind]) [[unlikely]] {
       peak_[kind] = now;
       peak_event_[static_cast<size_t>(kind)] = events_;
+      ++rises_;
     }
   }
 
@@ -98,6 +101,7 @@ class UsageObserver final : public Observer {
   std::array<uint64_t, kUsageKinds> peak_event_;
   uint64_t events_ = 0;
   uint64_t blocks_estimated_ = 0;
+  uint64_t rises_ = 0;
 };
 
 }  // namespace memreplay

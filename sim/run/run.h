@@ -88,13 +88,17 @@ RunResult Loop(const Schedule& schedule, AnyAllocator& allocator, AnyObserver& o
   const int64_t ooms_before = allocator.ooms();
   const RequestView requests = schedule.requests();
   const bool needs_requests = observer.needs().requests;
+  Device* const device =
+      options.device != nullptr && options.device->needs_requests() ? options.device : nullptr;
   for (size_t i = 0; i < requests.size(); ++i) {
     if (options.intervention != nullptr) [[unlikely]] {
       const Intervention::Next next = options.intervention->BeforeRequest(i, allocator, observer);
       if (next == Intervention::Next::kStop) break;
       if (next == Intervention::Next::kSkip) continue;
     }
-    if (options.device != nullptr) options.device->OnRequest(i);
+    if (device != nullptr) [[unlikely]] {
+      device->OnRequest(i);
+    }
     if (needs_requests) observer.OnRequest(i);
     if constexpr (std::is_same_v<AnyAllocator, CachingAllocator>) {
       if (i + kAhead < requests.size()) {

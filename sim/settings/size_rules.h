@@ -31,7 +31,8 @@ inline uint64_t RoundupPower2Divisions(Bytes size, const AllocatorConfig& config
 // Returns `size` rounded up to the next of `divisions` equal steps between its power of two and the
 // following one. `divisions` is a power of two, at least 2.
 inline Bytes RoundupPower2NextDivision(Bytes size, uint64_t divisions) {
-  if (std::has_single_bit(size.value())) return size;
+  // std::has_single_bit() counts all bits.
+  if ((size.value() & (size.value() - 1)) == 0) return size;
   const uint64_t floor = std::bit_floor(size.value());
   const uint64_t step = floor >> (std::bit_width(divisions) - 1);
   if (step == 0) return Bytes(floor << 1);
