@@ -32,21 +32,31 @@ DeviceCalls Difference(const DeviceCalls& now, const DeviceCalls& before) {
   return calls;
 }
 
-// An observer that counts driver calls from the first request on.
+// An observer that counts driver calls from the first request on, and notes whether a segment has
+// the size that is configured for requests below kMinLargeAlloc.
 class CallCount final : public Observer {
  public:
-  explicit CallCount(const SimulatedDevice& device) : device_(device) {}
-  Needs needs() const override { return {.requests = false, .events = false}; }
+  CallCount(const SimulatedDevice& device, Bytes large_segment_size)
+      : device_(device), large_segment_size_(large_segment_size) {}
+  Needs needs() const override { return {.requests = false}; }
+  void OnStartEvent(const Event& event) override { OnEvent(event); }
   void OnStart(const MemoryState& /*state*/, const Allocator& /*allocator*/) override {
     calls_ = device_.calls();
     nanoseconds_ = device_.call_nanoseconds();
   }
-  void OnEvent(const Event& /*event*/) override {}
+  [[gnu::always_inline]] void OnEvent(const Event& event) override {
+    if (event.kind == EventKind::kSegmentAlloc && event.size == large_segment_size_) {
+      has_large_segment_ = true;
+    }
+  }
+  bool has_large_segment() const { return has_large_segment_; }
   DeviceCalls calls() const { return Difference(device_.calls(), calls_); }
   double nanoseconds() const { return device_.call_nanoseconds() - nanoseconds_; }
 
  private:
   const SimulatedDevice& device_;
+  const Bytes large_segment_size_;
+  bool has_large_segment_ = false;
   DeviceCalls calls_;
   double nanoseconds_ = 0;
 };
@@ -87,7 +97,7 @@ absl::StatusOr<WhatIfResult> ReplayWhatIf(const Schedule& schedule, const Replay
   SimulatedDevice device(device_options);
   UsageObserver usage;
   MomentsObserver moments(usage);
-  CallCount calls(device);
+  CallCount calls(device, settings.config.large_segment_size);
   FragmentationOptions look;
   look.keep_segments = options.keep_segments;
   if (options.fragmentation) look.skipped_allocations = AllocationsBeforePeak(schedule);
@@ -113,6 +123,11 @@ absl::StatusOr<WhatIfResult> ReplayWhatIf(const Schedule& schedule, const Replay
   }
   result.moments = moments.moments();
   if (!moments.ooms().empty()) result.first_oom = moments.ooms().front().request;
+  const auto fired = [&result](Rule rule) { return result.rules[static_cast<size_t>(rule)] > 0; };
+  result.needs_large_segment_size = plan.backend != RunBackend::kNative ||
+                                    settings.config.expandable_segments ||
+                                    calls.has_large_segment() || fired(Rule::kSegmentAllocFailed) ||
+                                    fired(Rule::kLimitRefused) || fired(Rule::kRejectedEarly);
   result.calls = calls.calls();
   result.call_nanoseconds = calls.nanoseconds();
   result.fragmentation = fragmentation.sample();

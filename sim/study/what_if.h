@@ -40,6 +40,10 @@ struct WhatIfResult {
   MemoryState segments;                        // at the end
   RuleCounts rules = {};                       // how often each rule of the caching allocator fired
   std::optional<Fragmentation> fragmentation;  // at the peak of reserved memory, if requested
+  // Whether large_segment_size may have affected the run: there is a segment of that size, or one
+  // was refused, or segments are expandable. Otherwise no request that it concerns reached the
+  // device, and the run is the same under every other.
+  bool needs_large_segment_size = true;
   StartPolicy start = StartPolicy::kRecorded;  // the policy that was used
   std::string start_note;                      // why it is not the requested one
 };

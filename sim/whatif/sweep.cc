@@ -43,8 +43,9 @@ absl::flat_hash_set<uint64_t> DistinctSizes(const Schedule& schedule) {
 
 // Returns whether two settings give the same replay. Roundings and the size of large segments
 // affect a replay only through the sizes of blocks and of what is requested from the device, and
-// for expandable segments also through the size of their pages.
-bool AreAlike(const ReplaySettings& a, const ReplaySettings& b,
+// for expandable segments also through the size of their pages. `needs_large_segment_size` is that
+// of the run under `a`.
+bool AreAlike(const ReplaySettings& a, const ReplaySettings& b, bool needs_large_segment_size,
               const absl::flat_hash_set<uint64_t>& sizes) {
   AllocatorConfig rest = a.config;
   rest.conf = b.config.conf;
@@ -58,7 +59,8 @@ bool AreAlike(const ReplaySettings& a, const ReplaySettings& b,
   return std::all_of(sizes.begin(), sizes.end(), [&](uint64_t size) {
     const Bytes rounded = RoundSize(Bytes(size), a.config, *a.torch.profile);
     return rounded == RoundSize(Bytes(size), b.config, *b.torch.profile) &&
-           AllocationSize(rounded, a.config) == AllocationSize(rounded, b.config);
+           (!needs_large_segment_size ||
+            AllocationSize(rounded, a.config) == AllocationSize(rounded, b.config));
   });
 }
 
@@ -104,13 +106,14 @@ SweepRow ReplayRow(const SweepContext& context, const ReplaySettings& settings, 
   row.failures = result->run.failures.size();
   row.calls = result->calls;
   row.call_nanoseconds = result->call_nanoseconds;
+  row.needs_large_segment_size = result->needs_large_segment_size;
   row.start = result->start;
   row.start_note = result->start_note;
   return row;
 }
 
-std::vector<size_t> FirstAlike(const Schedule& schedule,
-                               absl::Span<const ReplaySettings> settings) {
+std::vector<size_t> FirstAlike(const Schedule& schedule, absl::Span<const ReplaySettings> settings,
+                               absl::Span<const SweepRow> known) {
   std::vector<size_t> first(settings.size());
   std::iota(first.begin(), first.end(), size_t{0});
   // Settings that change during the run are parsed over those before.
@@ -122,7 +125,8 @@ std::vector<size_t> FirstAlike(const Schedule& schedule,
   const absl::flat_hash_set<uint64_t> sizes = DistinctSizes(schedule);
   for (size_t i = 1; i < settings.size(); ++i) {
     for (size_t k = 0; k < i && first[i] == i; ++k) {
-      if (first[k] == k && AreAlike(settings[k], settings[i], sizes)) first[i] = k;
+      const bool needs_size = k >= known.size() || known[k].needs_large_segment_size;
+      if (first[k] == k && AreAlike(settings[k], settings[i], needs_size, sizes)) first[i] = k;
     }
   }
   return first;
@@ -146,7 +150,7 @@ std::vector<SweepRow> Sweep(const SweepContext& context, absl::Span<const Candid
       rows[i].fraction = candidates[i].fraction;
     }
   }
-  const std::vector<size_t> first = FirstAlike(context.study.schedule(), settings);
+  const std::vector<size_t> first = FirstAlike(context.study.schedule(), settings, known);
   std::vector<size_t> replayed;
   for (size_t i = known.size(); i < first.size(); ++i) {
     if (first[i] == i) replayed.push_back(i);

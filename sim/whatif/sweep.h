@@ -58,7 +58,8 @@ struct SweepRow {
   std::optional<Bytes> same_until;  // WhatIfResult::same_until
   uint64_t failures = 0;            // requests that end in an exception
   DeviceCalls calls;
-  double call_nanoseconds = 0;  // time of these calls; 0 without costs
+  double call_nanoseconds = 0;           // time of these calls; 0 without costs
+  bool needs_large_segment_size = true;  // WhatIfResult::needs_large_segment_size
   StartPolicy start = StartPolicy::kRecorded;
   std::string start_note;
   bool survives() const { return refused.empty() && ooms == 0; }
@@ -66,9 +67,11 @@ struct SweepRow {
 
 // Returns for each of `settings` the first of them, often itself, under which every replay of the
 // schedule is the same: they differ at most in roundings, or in the size of large segments, that do
-// not affect any requested size. O(settings^2) comparisons of settings, and of sizes if their
+// not affect any requested size, or in a size of large segments that the run did not need. `known`
+// are the rows of the first settings. O(settings^2) comparisons of settings, and of sizes if their
 // divisions differ.
-std::vector<size_t> FirstAlike(const Schedule& schedule, absl::Span<const ReplaySettings> settings);
+std::vector<size_t> FirstAlike(const Schedule& schedule, absl::Span<const ReplaySettings> settings,
+                               absl::Span<const SweepRow> known = {});
 
 // Returns a row per candidate, in their order. The same input gives the same rows, however many
 // threads there are. Of candidates that are alike (FirstAlike) one is replayed, or none if `known`,

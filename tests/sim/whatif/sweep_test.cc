@@ -196,6 +196,44 @@ TEST(Sweep, TheSizeOfLargeSegmentsMattersWhereSeveralBlocksShareOne) {
   }
 }
 
+// Returns the same requests after one of 400 MiB, which is freed and serves many of them.
+Trace AfterALargeOne(Trace trace) {
+  std::vector<Event> events;
+  for (const EventKind kind : {EventKind::kAlloc, EventKind::kFree}) {
+    Event event;
+    event.kind = kind;
+    event.address = Address(1'000'000);
+    event.size = MiB(400);
+    events.push_back(event);
+  }
+  for (const Event& event : trace.devices[0].events) events.push_back(event);
+  EventList all;
+  for (const Event& event : events) all.push_back(event);
+  trace.devices[0].events = std::move(all);
+  return trace;
+}
+
+TEST(SearchConf, SharesOnlyRunsThatAreTheSame) {
+  int shared = 0;
+  for (uint32_t seed = 0; seed < 20; ++seed) {
+    SCOPED_TRACE(seed);
+    const Subject subject(std::make_shared<const Trace>(AfterALargeOne(RandomProgram(seed))));
+    const ReplaySettings larger =
+        *SettingsFor(subject.settings, {"large_segment_size_mb:64", std::nullopt});
+    const std::vector<SweepRow> known = {subject.Row("")};
+    const std::vector<ReplaySettings> both = {subject.settings, larger};
+    EXPECT_EQ(FirstAlike(subject.schedule, both), (std::vector<size_t>{0, 1}));
+    const bool is_shared = FirstAlike(subject.schedule, both, known)[1] == 0;
+    EXPECT_EQ(is_shared, !known[0].needs_large_segment_size);
+    shared += is_shared ? 1 : 0;
+    for (const SweepRow& row : SearchConf(subject.context())) {
+      EXPECT_EQ(Describe({row}), Describe({subject.Row(row.conf)}));
+    }
+  }
+  EXPECT_GT(shared, 0);
+  EXPECT_LT(shared, 20);
+}
+
 TEST(Sweep, WhatIsKnownIsNotReplayed) {
   const Subject subject("examples/waste/stranding.txtpb");
   std::vector<SweepRow> known = {subject.Row("")};
