@@ -1,9 +1,11 @@
 #include "record/card/entry.h"
 
+#include <algorithm>
 #include <cstring>
 #include <map>
 #include <mutex>
 #include <set>
+#include <vector>
 
 #include "record/card/device.h"
 #include "record/card/elf/loaded_symbol.h"
@@ -48,6 +50,22 @@ std::atomic<int> loaded_count{0};
 
 const char* name_of(const StubTable& table, std::uint64_t offset) {
   return reinterpret_cast<const char*>(&table) + offset;
+}
+
+// Returns all entry points, sorted by name and, of one name, by the version that they are from.
+const std::vector<const Entry*>& sorted_entries() {
+  static const auto* sorted = [] {
+    auto* all = new std::vector<const Entry*>;
+    for (const Entry* const* entry = __start_card_entries; entry != __stop_card_entries; ++entry) {
+      all->push_back(*entry);
+    }
+    std::sort(all->begin(), all->end(), [](const Entry* a, const Entry* b) {
+      const int order = std::strcmp(a->name, b->name);
+      return order != 0 ? order < 0 : a->cuda_from < b->cuda_from;
+    });
+    return all;
+  }();
+  return *sorted;
 }
 
 const char* empty_text() { return ""; }
@@ -132,12 +150,14 @@ extern "C" __attribute__((visibility("default"))) void memreplay_card_attach(Stu
 }
 
 void* FindEntry(const char* name) {
-  const Entry* best = nullptr;
-  for (const Entry* const* entry = __start_card_entries; entry != __stop_card_entries; ++entry) {
-    if (std::strcmp((*entry)->name, name) != 0 || !cuda_from((*entry)->cuda_from)) continue;
-    if (best == nullptr || best->cuda_from < (*entry)->cuda_from) best = *entry;
+  const std::vector<const Entry*>& entries = sorted_entries();
+  auto entry = std::upper_bound(
+      entries.begin(), entries.end(), name,
+      [](const char* text, const Entry* other) { return std::strcmp(text, other->name) < 0; });
+  while (entry != entries.begin() && std::strcmp((*--entry)->name, name) == 0) {
+    if (cuda_from((*entry)->cuda_from)) return (*entry)->function;
   }
-  return best == nullptr ? nullptr : best->function;
+  return nullptr;
 }
 
 void* FindExport(const char* name) {
