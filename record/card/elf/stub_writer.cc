@@ -2,6 +2,7 @@
 
 #include <elf.h>
 
+#include <algorithm>
 #include <cstring>
 #include <map>
 
@@ -22,7 +23,7 @@ constexpr std::uint32_t kAbsoluteAddress = R_AARCH64_ABS64;
 
 std::uint64_t round_up(std::uint64_t n, std::uint64_t unit) { return (n + unit - 1) / unit * unit; }
 
-// Returns the hash of DT_HASH and of version names (System V ABI, 5.4).
+// Returns the hash of version names (System V ABI, 5.4).
 std::uint32_t elf_hash(const std::string& name) {
   std::uint32_t hash = 0;
   for (const char c : name) {
@@ -31,6 +32,13 @@ std::uint32_t elf_hash(const std::string& name) {
     hash ^= high >> 24;
     hash &= ~high;
   }
+  return hash;
+}
+
+// Returns the hash of DT_GNU_HASH.
+std::uint32_t gnu_hash(const std::string& name) {
+  std::uint32_t hash = 5381;
+  for (const char c : name) hash = hash * 33 + static_cast<unsigned char>(c);
   return hash;
 }
 
@@ -61,7 +69,11 @@ class Bytes {
 
 class Writer {
  public:
-  explicit Writer(const StubLibrary& library) : library_(library) {}
+  explicit Writer(const StubLibrary& library) : library_(library), exports_(library.symbols) {
+    std::sort(exports_.begin(), exports_.end(), [this](const StubSymbol& a, const StubSymbol& b) {
+      return bucket_of(gnu_hash(a.name)) < bucket_of(gnu_hash(b.name));
+    });
+  }
 
   std::string write() {
     strings_.put_string("");
@@ -75,16 +87,24 @@ class Writer {
   }
 
  private:
-  // Symbol 0 is empty, 1 is the core's function, and the exports follow.
-  std::uint64_t symbol_count() const { return library_.symbols.size() + 2; }
-  std::uint32_t bucket_count() const { return static_cast<std::uint32_t>(symbol_count()); }
+  // Symbol 0 is empty, 1 is the core's function, and the exports follow, by bucket.
+  static constexpr std::uint32_t kFirstExport = 2;
+  std::uint64_t symbol_count() const { return exports_.size() + kFirstExport; }
+  std::uint32_t bucket_count() const { return static_cast<std::uint32_t>(exports_.size() / 4 + 1); }
+  std::uint32_t bucket_of(std::uint32_t hash) const { return hash % bucket_count(); }
+  // Words of the filter by which most lookups of other libraries' names end: a power of two.
+  std::uint32_t filter_count() const {
+    std::uint32_t count = 1;
+    while (count * std::uint64_t{64} < exports_.size() * kFilterBits) count *= 2;
+    return count;
+  }
 
   void name_everything() {
     soname_ = strings_.put_string(library_.soname);
     core_ = strings_.put_string(library_.core);
     origin_ = strings_.put_string("$ORIGIN");
     attach_ = strings_.put_string(kAttachSymbol);
-    for (const StubSymbol& symbol : library_.symbols) {
+    for (const StubSymbol& symbol : exports_) {
       names_.push_back(strings_.put_string(symbol.name));
       if (symbol.version.empty() || versions_.count(symbol.version) != 0) continue;
       const auto index = static_cast<std::uint16_t>(versions_.size() + 2);  // 1: the library itself
@@ -100,17 +120,17 @@ class Writer {
       at += size;
     };
     place(&symbols_at_, symbol_count() * sizeof(Elf64_Sym), 8);
-    place(&hash_at_, (2 + bucket_count() + symbol_count()) * 4, 8);
+    place(&hash_at_, (4 + filter_count() * 2 + bucket_count() + exports_.size()) * 4, 8);
     place(&versym_at_, symbol_count() * 2, 8);
     place(&verdef_at_, (versions_.size() + 1) * (sizeof(Elf64_Verdef) + sizeof(Elf64_Verdaux)), 8);
     place(&relocation_at_, sizeof(Elf64_Rela), 8);
     place(&strings_at_, strings_.size(), 1);
-    place(&code_at_, (library_.symbols.size() + 1) * kThunkSize, kThunkSize);
+    place(&code_at_, (exports_.size() + 1) * kThunkSize, kThunkSize);
     read_only_end_ = at;
     place(&data_at_, 0, kPage);
     place(&dynamic_at_, 24 * sizeof(Elf64_Dyn), 16);
     place(&attach_slot_, 8, 8);
-    place(&table_at_, sizeof(StubTable) + library_.symbols.size() * sizeof(StubEntry), 8);
+    place(&table_at_, sizeof(StubTable) + exports_.size() * sizeof(StubEntry), 8);
     end_ = at;
   }
 
@@ -119,7 +139,7 @@ class Writer {
     file_.put(Elf64_Sym{});
     file_.put(
         Elf64_Sym{attach_, ELF64_ST_INFO(STB_GLOBAL, STT_FUNC), STV_DEFAULT, SHN_UNDEF, 0, 0});
-    for (std::size_t i = 0; i < library_.symbols.size(); ++i) {
+    for (std::size_t i = 0; i < exports_.size(); ++i) {
       // The section index only has to differ from "undefined": the file has no sections.
       file_.put(Elf64_Sym{names_[i], ELF64_ST_INFO(STB_GLOBAL, STT_FUNC), STV_DEFAULT, 1, thunk(i),
                           kThunkSize});
@@ -128,7 +148,7 @@ class Writer {
     file_.align(8);
     file_.put(std::uint16_t{0});
     file_.put(std::uint16_t{1});
-    for (const StubSymbol& symbol : library_.symbols) {
+    for (const StubSymbol& symbol : exports_) {
       file_.put(symbol.version.empty() ? std::uint16_t{1} : versions_[symbol.version].index);
     }
     file_.align(8);
@@ -146,18 +166,28 @@ class Writer {
   }
 
   void hash_table() {
-    std::vector<std::uint32_t> buckets(bucket_count()), chains(symbol_count());
-    for (std::size_t i = 0; i < library_.symbols.size(); ++i) {
-      const auto index = static_cast<std::uint32_t>(i + 2);
-      std::uint32_t& bucket = buckets[elf_hash(library_.symbols[i].name) % bucket_count()];
-      chains[index] = bucket;
-      bucket = index;
+    std::vector<std::uint64_t> filter(filter_count());
+    std::vector<std::uint32_t> buckets(bucket_count()), hashes;
+    for (const StubSymbol& symbol : exports_) {
+      const std::uint32_t hash = gnu_hash(symbol.name);
+      std::uint64_t& word = filter[hash / 64 % filter.size()];
+      word |= std::uint64_t{1} << hash % 64 | std::uint64_t{1} << (hash >> kFilterShift) % 64;
+      std::uint32_t& bucket = buckets[bucket_of(hash)];
+      if (bucket == 0) bucket = static_cast<std::uint32_t>(hashes.size()) + kFirstExport;
+      hashes.push_back(hash);
     }
     file_.align(8);
     file_.put(bucket_count());
-    file_.put(static_cast<std::uint32_t>(symbol_count()));
+    file_.put(kFirstExport);
+    file_.put(filter_count());
+    file_.put(kFilterShift);
+    for (const std::uint64_t word : filter) file_.put(word);
     for (const std::uint32_t bucket : buckets) file_.put(bucket);
-    for (const std::uint32_t chain : chains) file_.put(chain);
+    for (std::size_t i = 0; i < hashes.size(); ++i) {
+      const bool is_last =
+          i + 1 == hashes.size() || bucket_of(hashes[i]) != bucket_of(hashes[i + 1]);
+      file_.put((hashes[i] & ~std::uint32_t{1}) | std::uint32_t{is_last});
+    }
   }
 
   void version_definition(std::uint16_t index, const std::string& name, std::uint32_t string,
@@ -215,7 +245,7 @@ class Writer {
   void code() {
     file_.align(kThunkSize);
     attach_code();
-    for (std::size_t i = 0; i < library_.symbols.size(); ++i) {
+    for (std::size_t i = 0; i < exports_.size(); ++i) {
       file_.align(kThunkSize);
       thunk_code(entry(i));
     }
@@ -230,7 +260,7 @@ class Writer {
     dynamic(DT_NEEDED, core_);
     dynamic(DT_SONAME, soname_);
     dynamic(DT_RUNPATH, origin_);
-    dynamic(DT_HASH, hash_at_);
+    dynamic(DT_GNU_HASH, hash_at_);
     dynamic(DT_STRTAB, strings_at_);
     dynamic(DT_STRSZ, strings_.size());
     dynamic(DT_SYMTAB, symbols_at_);
@@ -247,8 +277,8 @@ class Writer {
     file_.put(std::uint64_t{0});
     // Names are stored as distances from the table, backwards into the strings.
     const auto distance = [this](std::uint32_t string) { return strings_at_ + string - table_at_; };
-    file_.put(StubTable{library_.symbols.size(), distance(soname_), thunk(0) - table_at_,
-                        library_.versions});
+    file_.put(
+        StubTable{exports_.size(), distance(soname_), thunk(0) - table_at_, library_.versions});
     for (const std::uint32_t name : names_) file_.put(StubEntry{nullptr, distance(name)});
   }
 
@@ -280,12 +310,15 @@ class Writer {
   }
 
   static constexpr int kSegments = 4;
+  static constexpr std::uint32_t kFilterBits = 12;   // for each export
+  static constexpr std::uint32_t kFilterShift = 26;  // of the hash, for its second bit
   struct Version {
     std::uint16_t index;
     std::uint32_t string;
   };
 
   const StubLibrary& library_;
+  std::vector<StubSymbol> exports_;
   Bytes file_, strings_;
   std::vector<std::uint32_t> names_;
   std::map<std::string, Version> versions_;
