@@ -16,26 +16,40 @@
 namespace memreplay::card {
 namespace {
 
-// What nvcc put into a library; each holds a few kernels.
+// What is read of a fat binary when a kernel of it is first needed: a library has hundreds, and
+// each is on pages of the file that nothing else reads.
+struct Images {
+  int architecture;  // of the image that the card would run; 0: it has none
+  std::string note;  // for a library that is not PyTorch's: what the summary says when it launches
+};
+
+// What nvcc put into a library; each holds a few kernels. It is never destroyed: a library may be
+// unloaded while its kernels are still known here.
 struct LoadedBinary {
   const void* wrapper;  // in the library
-  int architecture;     // of the image that the card would run; 0: it has none
-  std::string note;  // for a library that is not PyTorch's: what the summary says when it launches
+  std::atomic<const Images*> images{nullptr};
   std::atomic<bool> on_card{false};  // the driver loads it when its first kernel is launched
 };
 
-// The result is never destroyed: a library may be unloaded while its kernels are still known here.
-LoadedBinary* read_fat_binary(const void* wrapper) {
+const Images* read_images(const void* wrapper) {
   const std::optional<Card>& card = device().settings.card;
-  auto* binary = new LoadedBinary{
-      wrapper, ArchitectureFor(wrapper, card.has_value() ? card->capability : 0), ""};
+  auto* images = new Images{ArchitectureFor(wrapper, card.has_value() ? card->capability : 0), ""};
   const std::string library = LoadedPath(wrapper);
   for (const char* known : {"/torch/lib/", "/torchvision", "/torchaudio/"}) {
-    if (library.find(known) != std::string::npos) return binary;
+    if (library.find(known) != std::string::npos) return images;
   }
-  binary->note = "kernels of " + library.substr(library.rfind('/') + 1) +
+  images->note = "kernels of " + library.substr(library.rfind('/') + 1) +
                  " compute nothing; tensors that they write keep their old values";
-  return binary;
+  return images;
+}
+
+const Images& images_of(LoadedBinary* binary) {
+  const Images* known = binary->images.load(std::memory_order_acquire);
+  if (known != nullptr) return *known;
+  const Images* read = read_images(binary->wrapper);
+  if (binary->images.compare_exchange_strong(known, read)) return *read;
+  delete read;  // another thread was faster
+  return *known;
 }
 
 struct Kernel {
@@ -71,10 +85,14 @@ void load_on_card(Kernel* kernel, const void* function) {
 }
 
 ENTRY(void**, __cudaRegisterFatBinary, const void* wrapper) {
-  return reinterpret_cast<void**>(read_fat_binary(wrapper));
+  return reinterpret_cast<void**>(new LoadedBinary{wrapper});
 }
 ENTRY(void, __cudaRegisterFatBinaryEnd, void**) {}
-ENTRY(void, __cudaUnregisterFatBinary, void**) {}
+ENTRY(void, __cudaUnregisterFatBinary, void** handle) {
+  static const Images* const none = new Images{0, ""};  // it can be read no more
+  const Images* unread = nullptr;
+  reinterpret_cast<LoadedBinary*>(handle)->images.compare_exchange_strong(unread, none);
+}
 ENTRY(void, __cudaRegisterFunction, void** handle, const void* host) {
   Kernels& k = kernels();
   const std::lock_guard<std::mutex> lock(k.mutex);
@@ -115,8 +133,9 @@ ENTRY(int, __cudaPopCallConfiguration, Dim* grid, Dim* block, std::size_t* share
 
 int launch(const void* function) {
   if (Kernel* kernel = kernel_of(function); kernel != nullptr) {
-    if (kernel->binary->architecture == 0) return Failed(kNoKernelImage);
-    if (!kernel->binary->note.empty()) Assume(kernel->binary->note.c_str());
+    const Images& images = images_of(kernel->binary);
+    if (images.architecture == 0) return Failed(kNoKernelImage);
+    if (!images.note.empty()) Assume(images.note.c_str());
     if (!kernel->on_card.load(std::memory_order_relaxed)) load_on_card(kernel, function);
   }
   device().launch();
@@ -143,13 +162,13 @@ struct FunctionAttributes {
 };
 ENTRY(int, cudaFuncGetAttributes, FunctionAttributes* attributes, const void* function) {
   const Kernel* kernel = kernel_of(function);
-  const LoadedBinary* binary = kernel == nullptr ? nullptr : kernel->binary;
-  if (binary != nullptr && binary->architecture == 0) return Failed(kNoKernelImage);
+  const Images* images = kernel == nullptr ? nullptr : &images_of(kernel->binary);
+  if (images != nullptr && images->architecture == 0) return Failed(kNoKernelImage);
   std::memset(attributes, 0, cuda_from(12000) ? 144 : 56);
   attributes->threads_per_block = 1024;
   attributes->registers = kAssumedRegisters;
   attributes->ptx_version = attributes->binary_version =
-      binary != nullptr ? binary->architecture : device().settings.card->capability;
+      images != nullptr ? images->architecture : device().settings.card->capability;
   attributes->dynamic_shared = 49152;
   return kSuccess;
 }
