@@ -336,23 +336,21 @@ class Notes:
     def _before_module(self, module: Any, args: Any) -> None:
         if not self._ready() or (self._backward == 0 and threading.get_ident() != self._thread):
             return
+        self._close_left(module)
+        row = len(self._rows)
+        if self._open or self._backward > 0:
+            self._note("module", self._paths.get(id(module)) or type(module).__name__)
+            self._open.append(_Open(module, False, row))
+            return
         with self.torch._C.DisableTorchFunction():
-            self._close_left(module)
-            row = len(self._rows)
-            is_model = not self._open and self._backward == 0
-            if is_model:
-                self._look_for_devices()
-                self._places.clear()
-                self._note("forward" if self.torch.is_grad_enabled() else "evaluation", type(module).__name__)
-                noted = len(self._rows)
-                self._see_model(module)
-                for tensor in tensors(args, self.torch.Tensor):
-                    self._note_tensor("input", "", tensor)
-                if len(self._rows) > noted:
-                    row = -1
-            else:
-                self._note("module", self._paths.get(id(module)) or type(module).__name__)
-            self._open.append(_Open(module, is_model, row))
+            self._look_for_devices()
+            self._places.clear()
+            self._note("forward" if self.torch.is_grad_enabled() else "evaluation", type(module).__name__)
+            noted = len(self._rows)
+            self._see_model(module)
+            for tensor in tensors(args, self.torch.Tensor):
+                self._note_tensor("input", "", tensor)
+            self._open.append(_Open(module, True, row if len(self._rows) == noted else -1))
 
     def _after_module(self, module: Any, args: Any, output: Any) -> None:
         if not self._open or (self._backward == 0 and threading.get_ident() != self._thread):
@@ -360,9 +358,9 @@ class Notes:
         for position in range(len(self._open) - 1, -1, -1):
             opened = self._open[position]
             if opened.module is module:
-                with self.torch._C.DisableTorchFunction():
-                    self._close(position)
-                    if opened.is_model:
+                self._close(position)
+                if opened.is_model:
+                    with self.torch._C.DisableTorchFunction():
                         for tensor in tensors(output, self.torch.Tensor):
                             self._note_tensor("loss" if tensor.dim() == 0 else "output", "", tensor)
                 return
@@ -389,7 +387,8 @@ class Notes:
         while len(self._open) > position:
             row = self._open.pop().row
             places = [(device, self._place(device)) for device in self._devices]
-            if row >= 0 and [(kept[0], kept[2]) for kept in self._rows[row:]] == places:
+            if row >= 0 and len(self._rows) - row == len(places) and \
+                    [(kept[0], kept[2]) for kept in self._rows[row:]] == places:
                 del self._rows[row:]  # nothing was allocated or freed meanwhile
                 continue
             for device, place in places:
@@ -484,15 +483,11 @@ class Notes:
     def _see_all(self) -> None:
         """Notes everything that exists now, whether it was ever called or not."""
         module, optimizer = self.torch.nn.Module, self.torch.optim.Optimizer
-        is_asked: Dict[type, bool] = {}
-        for found in gc.get_objects():
-            kind = type(found)
-            if kind not in is_asked:
-                is_asked[kind] = issubclass(kind, (module, optimizer))
-            if not is_asked[kind]:
-                continue
+        objects = gc.get_objects()
+        kinds = {kind for kind in set(map(type, objects)) if issubclass(kind, (module, optimizer))}
+        for found in [each for each in objects if type(each) in kinds]:
             try:
-                if issubclass(kind, optimizer):
+                if issubclass(type(found), optimizer):
                     self._see_optimizer(found)
                     continue
                 for what, tensors in (("parameter", found._parameters), ("buffer", found._buffers)):

@@ -144,8 +144,11 @@ def passed():
 
 
 def read(address, host, size):
-    """Copies `size` bytes of the simulated GPU's memory to the host address; unknown ones are 0."""
-    _core.memreplay_card_read(address, host, size)
+    """Copies `size` bytes of the simulated GPU's memory to the host address; returns whether all are known.
+
+    Unknown ones are 0.
+    """
+    return _core.memreplay_card_read(address, host, size) != 0
 
 
 def write(address, host, size):

@@ -27,11 +27,13 @@ class Aside:
         self.guards = [torch._C.DisableTorchFunction()]
         if torch.is_inference_mode_enabled():
             self.guards.append(torch._C._InferenceMode(False))  # begins here
-        self.guards.append(torch.no_grad())
         for guard in self.guards:
             guard.__enter__()
+        self.had_grad = torch.is_grad_enabled()
+        torch._C._set_grad_enabled(False)
 
     def __exit__(self, *error):
+        torch._C._set_grad_enabled(self.had_grad)
         for guard in reversed(self.guards):
             guard.__exit__(*error)
 
@@ -50,7 +52,7 @@ def extent(tensor):
 
 def is_small(tensor):
     size = tensor.numel() * tensor.element_size()
-    if size > LIMIT and (size > INDEX_LIMIT or tensor.dtype not in _INDEX_TYPES):
+    if size > INDEX_LIMIT or size > LIMIT and tensor.dtype not in _INDEX_TYPES:
         return False
     return tensor.is_contiguous() or \
         extent(tensor) <= (INDEX_LIMIT if tensor.dtype in _INDEX_TYPES else LIMIT)
@@ -60,8 +62,10 @@ def state(tensor):
     size = extent(tensor)
     if size == 0:
         return TRUE
-    if not card.known(tensor.data_ptr(), size):
-        return UNKNOWN
+    return _state_of_known(tensor) if card.known(tensor.data_ptr(), size) else UNKNOWN
+
+
+def _state_of_known(tensor):
     return ASSUMED if _assumed and tensor.untyped_storage().data_ptr() in _assumed else TRUE
 
 
@@ -84,6 +88,19 @@ def twin(tensor):
     if tensor.is_conj():
         result = result.conj()
     return result.neg() if tensor.is_neg() else result
+
+
+def true_twin(tensor, fill):
+    """Returns a twin of a small tensor and how true it is, after fill(tensor) if its values are unknown."""
+    size = extent(tensor)
+    copy = _like(tensor)
+    if size == 0:
+        return copy, TRUE
+    if card.read(tensor.data_ptr(), copy.data_ptr(), size):
+        return copy, _state_of_known(tensor)
+    del copy  # so that fill() finds the host's memory as it was
+    fill(tensor)
+    return _copy(tensor, size), ASSUMED
 
 
 def _lies_like(values, tensor):

@@ -19,7 +19,7 @@ _PASSING = set("""
     as_strided broadcast_to broadcast_tensors real imag view_as_real view_as_complex
     empty empty_like empty_strided new_empty new_empty_strided resize_ resize_as_
     result_type can_cast promote_types get_default_dtype set_default_dtype manual_seed seed
-    is_grad_enabled is_autocast_enabled apply_ map_ _make_subclass _make_wrapper_subclass
+    is_grad_enabled _set_grad_enabled is_autocast_enabled apply_ map_ _make_subclass _make_wrapper_subclass
     _version __torch_function__ is_nested numpy_T dense_dim sparse_dim _nnz _is_view
 """.split())
 _ZEROING = {"zeros", "zeros_like", "new_zeros", "zero_"}
@@ -42,15 +42,17 @@ _CHECKS = {"all": True, "allclose": True, "_is_all_true": True, "any": False, "_
 _COUNTED = {"mode": "along more than 2,048 values", "matrix_exp": "of a batch", "linalg_matrix_exp": "of a batch"}
 # Indices along a dimension of known size are spread evenly, as by a balanced router.
 _SPREAD = {"topk", "argmax", "argmin"}
+_MARKED = {*_ZEROING, *_CHECKS, *_SPREAD}  # calls that are not computed, but whose result is known or better guessed
 
 _PLAIN = {torch.Tensor, torch.nn.Parameter}
 if hasattr(torch.nn, "Buffer"):
     _PLAIN.add(torch.nn.Buffer)
+_STRIDED = torch.strided
 
 
 def _on_card(value):
     """Returns whether `value` is a tensor of the simulated GPU that can have values."""
-    return type(value) in _PLAIN and value.is_cuda and value.layout is torch.strided
+    return type(value) in _PLAIN and value.is_cuda and value.layout is _STRIDED
 
 
 class _Skip(Exception):
@@ -65,11 +67,13 @@ def _tensors(values, found):
     for value in values:
         kind = type(value)
         if kind in _PLAIN:
-            if value.layout is not torch.strided:
+            if value.layout is not _STRIDED:
                 raise _Skip
             found.append(value)
         elif kind in _SCALARS:
             continue
+        elif kind is list or kind is tuple:
+            _tensors(value, found)
         elif isinstance(value, torch.Tensor):
             raise _Skip
         elif isinstance(value, (list, tuple)):
@@ -80,7 +84,7 @@ def _tensors(values, found):
 
 def _on_cpu(value, twins):
     """Returns the same arguments for the CPU."""
-    if isinstance(value, torch.Tensor):
+    if type(value) in _PLAIN:  # that _tensors() found
         return twins.get(id(value), value)
     if isinstance(value, (list, tuple)):
         changed = [_on_cpu(entry, twins) for entry in value]
@@ -101,12 +105,13 @@ def _version(tensor):
 # Under vmap() and grad(), tensors stand for others and have no memory of their own.
 _transforms = getattr(torch._C._functorch, "peek_interpreter_stack", lambda: None)
 _dispatch_modes = getattr(torch._C, "_len_torch_dispatch_stack", lambda: 0)
+_tracing_state = torch._C._get_tracing_state
 own_dispatch_modes = 0  # those that let the CPU's calls pass
 
 
 def _undisturbed():
     """Returns whether the CPU may compute next to the real call: nothing traces or watches dispatch."""
-    return torch._C._get_tracing_state() is None and _dispatch_modes() == own_dispatch_modes
+    return _tracing_state() is None and _dispatch_modes() == own_dispatch_modes
 
 
 def _namespace(func):
@@ -251,6 +256,7 @@ class _Values(TorchFunctionMode):
 
     def _compute(self, call, args, kwargs, func=None):
         func = func or call
+        name = getattr(func, "__name__", "")
         found, on_card, large = [], [], []
         try:
             _tensors(args, found)
@@ -258,12 +264,16 @@ class _Values(TorchFunctionMode):
                 _tensors(kwargs.values(), found)
         except _Skip:
             return call(*args, **kwargs)
-        like = args[0] if args and getattr(func, "__name__", "") in _MADE_LIKE else None
+        like = args[0] if name in _MADE_LIKE and args else None
         for tensor in found:
             if tensor.is_cuda and tensor is not like:
                 (on_card if memory.is_small(tensor) else large).append(tensor)
         if large or not _undisturbed():
-            return self._uncomputed(call, args, kwargs, func, found, on_card, large)
+            result = self._uncomputed(call, args, kwargs, on_card, large)
+            if name in _MARKED:
+                self._fill_with_zeros(func, result)
+                self._guess(func, found, result)
+            return result
         if found and not on_card and (like is None or not like.is_cuda):
             result = call(*args, **kwargs)
             if not _on_card(result):
@@ -275,7 +285,7 @@ class _Values(TorchFunctionMode):
                 if card.known(result.data_ptr(), memory.extent(result)):
                     memory.settle(result)
                 else:
-                    self._twice(func, args, kwargs, {}, memory.TRUE, result, ())
+                    self._twice(func, args, kwargs, (), {}, memory.TRUE, result, ())
             return result
         if not found and not _makes_on_card(args, kwargs):
             return call(*args, **kwargs)
@@ -286,9 +296,8 @@ class _Values(TorchFunctionMode):
                 for tensor in on_card:
                     if tensor.is_conj() or tensor.is_neg():
                         raise _Skip
-                    if not self._ready(tensor):
-                        how_true = memory.ASSUMED
-                    twins[id(tensor)] = memory.twin(tensor)
+                    twins[id(tensor)], state = memory.true_twin(tensor, self.policy.fill)
+                    how_true = min(how_true, state)
             except (_Skip, RuntimeError):
                 twins = None
         result = call(*args, **kwargs)
@@ -296,15 +305,17 @@ class _Values(TorchFunctionMode):
             self._fill_with_zeros(func, result)
         elif twins is not None:
             blocks = set() if result is None else {tensor.untyped_storage().data_ptr() for tensor in on_card}
-            self._twice(func, args, kwargs, twins, how_true, result, blocks)
+            self._twice(func, args, kwargs, on_card, twins, how_true, result, blocks)
         else:
             for tensor in on_card:
                 memory.assume_as_is(tensor)
         return result
 
-    def _uncomputed(self, call, args, kwargs, func, found, on_card, large):
+    def _uncomputed(self, call, args, kwargs, on_card, large):
         """Makes a call that is not computed, and marks what it changed: the small `on_card` and the `large` ones."""
         zeros = memory.made_of_zeros(large)
+        if not on_card and not zeros:
+            return call(*args, **kwargs)
         versions = [_version(tensor) for tensor in (*on_card, *zeros)]
         result = call(*args, **kwargs)
         for tensor, version in zip(on_card, versions):
@@ -313,8 +324,6 @@ class _Values(TorchFunctionMode):
         for tensor, version in zip(zeros, versions[len(on_card):]):
             if _version(tensor) != version or tensor.is_inference():
                 memory.forget(tensor)
-        self._fill_with_zeros(func, result)
-        self._guess(func, found, result)
         return result
 
     def _fill_with_zeros(self, func, result):
@@ -323,8 +332,8 @@ class _Values(TorchFunctionMode):
             with torch._C.DisableTorchFunction():
                 memory.fill_with_zeros(result, func.__name__ != "zero_")
 
-    def _twice(self, func, args, kwargs, twins, how_true, result, blocks):
-        """Computes a call on the CPU and writes its results and the arguments that it changed."""
+    def _twice(self, func, args, kwargs, on_card, twins, how_true, result, blocks):
+        """Computes a call on the CPU and writes its results and the arguments of `on_card` that it changed."""
         random = func.__name__ in _RANDOM
         if random:
             how_true = memory.ASSUMED
@@ -332,14 +341,11 @@ class _Values(TorchFunctionMode):
             torch.set_rng_state(self.random_state)
         try:
             with memory.Aside():
-                begun = {key: twin._version for key, twin in twins.items()}
                 computed = func(*_on_cpu(args, twins),
                                 **{key: _on_cpu(value, twins) for key, value in kwargs.items()})
-                found = []
-                _tensors((args, kwargs), found)
-                for tensor in found:
-                    twin = twins.get(id(tensor))
-                    if twin is not None and twin._version != begun[id(tensor)]:
+                for tensor in on_card:
+                    twin = twins[id(tensor)]
+                    if twin._version != 0:  # which is that of a new one
                         memory.write(tensor, twin, how_true)
                 _write_all(result, computed, how_true, blocks)
         except Exception:  # the CPU has no such operation, or not for these types
