@@ -157,6 +157,33 @@ class PlacedItems {
   std::vector<Indexes> covering_;  // segment tree over numbers
 };
 
+// Sorts words by their upper halves, a byte of them at a time, from the lowest on; bytes in which
+// all are equal cost nothing, and blocks mostly begin at multiples of a large size. Returns where
+// the sorted words are, in one of two arrays with room for them.
+const uint64_t* SortByUpperHalf(uint64_t* words, size_t size, uint64_t* spare) {
+  if (size < 64) {
+    std::sort(words, words + size);
+    return words;
+  }
+  uint32_t counts[4][256] = {};
+  for (size_t i = 0; i < size; ++i) {
+    ++counts[0][words[i] >> 32 & 0xff];
+    ++counts[1][words[i] >> 40 & 0xff];
+    ++counts[2][words[i] >> 48 & 0xff];
+    ++counts[3][words[i] >> 56];
+  }
+  for (unsigned byte = 0; byte < 4; ++byte) {
+    const unsigned shift = 32 + 8 * byte;
+    uint32_t* const places = counts[byte];
+    if (places[words[0] >> shift & 0xff] == size) continue;
+    uint32_t place = 0;
+    for (unsigned i = 0; i < 256; ++i) place += std::exchange(places[i], place);
+    for (size_t i = 0; i < size; ++i) spare[places[words[i] >> shift & 0xff]++] = words[i];
+    std::swap(words, spare);
+  }
+  return words;
+}
+
 // Places `items` (ascending by begin) in the order `before`, each at the lowest offset that is free
 // for all of its life. Returns the height reached, or `limit` (below 2 TiB) as soon as an item
 // would end there or higher, because another packing is then as good.
@@ -169,17 +196,19 @@ uint64_t PlaceInOrder(absl::Span<const Lifetime> lifetimes, const Indexes& items
                    [&](uint32_t a, uint32_t b) { return before(items[a], items[b]); });
   PlacedItems placed(lifetimes, items);
   // Intervals [from, to) in units of 512 bytes, each bound in half of a word: such words are sorted
-  // much faster than pairs.
+  // much faster than pairs. Those that begin at the same place may come in any order.
   std::vector<uint64_t> intervals(items.size());  // of placed items, by number
-  std::vector<uint64_t> taken;
+  std::vector<uint64_t> taken(items.size()), spare(items.size());
   uint64_t height = 0;
   for (const uint32_t number : order) {
     const uint64_t size = lifetimes[items[number]].rounded.value();
-    taken.clear();
-    placed.VisitTogetherWith(number, [&](uint32_t other) { taken.push_back(intervals[other]); });
-    std::sort(taken.begin(), taken.end());
+    uint64_t* end = taken.data();
+    placed.VisitTogetherWith(number, [&](uint32_t other) { *end++ = intervals[other]; });
+    const auto count = static_cast<size_t>(end - taken.data());
+    const uint64_t* const sorted = SortByUpperHalf(taken.data(), count, spare.data());
     uint64_t lowest = 0;
-    for (const uint64_t both : taken) {
+    for (size_t i = 0; i < count; ++i) {
+      const uint64_t both = sorted[i];
       if ((both >> 32) * kMinBlockSize.value() >= lowest + size) break;
       lowest = std::max(lowest, (both & 0xffffffff) * kMinBlockSize.value());
     }
