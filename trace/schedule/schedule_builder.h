@@ -75,7 +75,7 @@ class ScheduleBuilder {
   AllocationId next_id_ = 0;
   std::vector<EventRole> roles_;
   std::vector<uint32_t> segment_events_;  // those with the role kSegmentEffect
-  bool has_completions_ = false;  // the file records when frees complete
+  bool has_completions_ = false;          // the file records when frees complete
   bool infer_record_stream_ = true;
   GroupingFacts facts_;
   std::vector<SettingsChange> changes_;
