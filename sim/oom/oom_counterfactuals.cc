@@ -157,7 +157,7 @@ absl::StatusOr<Counterfactual> LeastMoreMemory(const Schedule& schedule,
   };
   const uint64_t requests = schedule.requests().size();
   const uint64_t max_sizes = MaxSizes(requests);
-  const auto sizes_left = [&] { return max_sizes - std::min(max_sizes, tried.size()); };
+  const auto sizes_left = [&] { return max_sizes - std::min<uint64_t>(max_sizes, tried.size()); };
   Bytes low;  // does not suffice
   const Bytes asked = std::min(scene.oom.size, kMaxDeviceMemory);
   Bytes high = RoundUp(AllocationSize(asked, settings.config), kGrain);

@@ -51,7 +51,9 @@ class Edge {
   }
 
  private:
-  uint64_t sizes_left() const { return max_sizes_ - std::min(max_sizes_, probes_.size()); }
+  uint64_t sizes_left() const {
+    return max_sizes_ - std::min<uint64_t>(max_sizes_, probes_.size());
+  }
 
   bool Survives(Bytes capacity) { return Probe(capacity).survives; }
 
