@@ -137,13 +137,9 @@ size_t PickleRows::ReadShape(Shape& shape, const char* begin, const char* end) {
   if (end - at < kRoom) return 0;
   Column& column = columns_.back();
   Written* const before = column.last;
-  if (IsExpected(column, at, end)) {
-    column.last = column.last->next[column.context].written;
-    shape.values.back() = memoized_[memoized_count_++] = column.last->value;
-    at += column.last->bytes.size();
-  } else {
-    at = ReadValue(column, at, end, &shape.values.back());
-  }
+  Value* const value = &shape.values.back();
+  const char* const expected = ReadExpected(column, at, end, value);
+  at = expected != nullptr ? expected : ReadValue(column, at, end, value);
   if (at == nullptr || end <= at || OpAt(at) != PickleOp::kSetItems || !new_written_.empty()) {
     new_written_.clear();
     return 0;
@@ -267,15 +263,21 @@ bool PickleRows::LearnKeys(const char* begin, const char* end) {
   return true;
 }
 
-// Returns whether the list or text that followed the column's last one the last time is at `at`.
-[[gnu::always_inline]] inline bool PickleRows::IsExpected(const Column& column, const char* at,
-                                                          const char* end) {
-  if (column.last == nullptr) return false;
-  const Written* const next = column.last->next[column.context].written;
-  if (next == nullptr) return false;
+// Reads the list or text that followed the column's last one the last time. Returns its end, or
+// null if another is at `at`.
+[[gnu::always_inline]] inline const char* PickleRows::ReadExpected(Column& column, const char* at,
+                                                                   const char* end, Value* value) {
+  if (column.last == nullptr) return nullptr;
+  Written* const next = column.last->next[column.context].written;
+  if (next == nullptr) return nullptr;
   const std::string& bytes = next->bytes;
-  return static_cast<size_t>(end - at) >= bytes.size() &&
-         std::memcmp(at, bytes.data(), bytes.size()) == 0;
+  if (static_cast<size_t>(end - at) < bytes.size() ||
+      std::memcmp(at, bytes.data(), bytes.size()) != 0) {
+    return nullptr;
+  }
+  column.last = next;
+  *value = memoized_[memoized_count_++] = next->value;
+  return at + bytes.size();
 }
 
 // Reads the value of a key, of which kRoom bytes are there together with the key. Returns its end,
@@ -300,12 +302,8 @@ bool PickleRows::LearnKeys(const char* begin, const char* end) {
     *value = Value(OpAt(at) == PickleOp::kNewTrue ? Kind::kTrue : Kind::kFalse);
     return at + 1;
   }
-  if (IsExpected(column, at, end)) {
-    column.last = column.last->next[column.context].written;
-    *value = memoized_[memoized_count_++] = column.last->value;
-    return at + column.last->bytes.size();
-  }
-  return ReadWritten(column, at, end, value);
+  const char* const expected = ReadExpected(column, at, end, value);
+  return expected != nullptr ? expected : ReadWritten(column, at, end, value);
 }
 
 // Reads a value that ends with MEMOIZE or consists of references: EMPTY_LIST MEMOIZE,

@@ -98,7 +98,7 @@ class PickleRows {
   size_t ReadShape(Shape& shape, const char* begin, const char* end);
   void LearnShape(const char* begin, const char* end);
   bool LearnKeys(const char* begin, const char* end);
-  static bool IsExpected(const Column& column, const char* at, const char* end);
+  const char* ReadExpected(Column& column, const char* at, const char* end, Value* value);
   const char* ReadValue(Column& column, const char* at, const char* end, Value* value);
   const char* ReadWritten(Column& column, const char* at, const char* end, Value* value);
   void LookUp(Column& column, std::string_view bytes, Value* value);
