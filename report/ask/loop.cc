@@ -190,7 +190,7 @@ proto::LoopReport ReportLoop(const Schedule& schedule, const Loop& found, StackN
   if (const SiteGrowth* leak = FindLeak(steps, growth)) {
     *loop.mutable_leak() = LeakReport(names, schedule.device_trace(), steps, *leak);
   }
-  loop.set_several_streams(schedule.stream_count() > 1 && AllocatesOnSeveralStreams(schedule));
+  loop.set_several_streams(AllocatesOnSeveralStreams(schedule));
   if (cost != nullptr) {
     loop.set_peak_reserved_bytes(cost->peak_reserved.signed_value());
     loop.set_peak_reserved_one_stream_bytes(cost->peak_reserved_one_stream.signed_value());

@@ -19,6 +19,7 @@ Intervention::Next OneStream::BeforeRequest(size_t request, Allocator& allocator
 }
 
 bool AllocatesOnSeveralStreams(const Schedule& schedule) {
+  if (schedule.stream_count() < 2) return false;
   std::optional<uint32_t> first;
   for (const Event& request : schedule.requests()) {
     if (request.kind != EventKind::kAlloc) continue;
