@@ -7,11 +7,6 @@
 namespace memreplay {
 namespace {
 
-bool IsSegmentEvent(EventKind kind) {
-  return kind == EventKind::kSegmentAlloc || kind == EventKind::kSegmentFree ||
-         kind == EventKind::kSegmentMap || kind == EventKind::kSegmentUnmap;
-}
-
 bool IsDecision(EventKind kind) { return IsTraced(kind) && kind != EventKind::kSnapshot; }
 
 // Returns the position of the next decision from `at` on that is in the scope.

@@ -13,11 +13,6 @@
 namespace memreplay {
 namespace {
 
-bool IsOfSegment(EventKind kind) {
-  return kind == EventKind::kSegmentAlloc || kind == EventKind::kSegmentFree ||
-         kind == EventKind::kSegmentMap || kind == EventKind::kSegmentUnmap;
-}
-
 class SegmentHistory {
  public:
   SegmentHistory(const Schedule& schedule, Bytes large_page)
@@ -32,7 +27,7 @@ class SegmentHistory {
       }
     }
     for (size_t i = events_.size(); i-- > 0;) {
-      if (!IsOfSegment(events_.kind(i))) continue;
+      if (!IsSegmentEvent(events_.kind(i))) continue;
       const Event event = events_[i];
       maps_pages_ |= event.kind == EventKind::kSegmentMap;
       switch (event.kind) {
@@ -211,7 +206,7 @@ class SegmentHistory {
     for (const auto& [address, range] : ranges_) now += range.segment.total_size;
     Bytes peak = now;
     for (size_t i = 0; i < events_.size(); ++i) {
-      if (!IsOfSegment(events_.kind(i))) continue;
+      if (!IsSegmentEvent(events_.kind(i))) continue;
       const Event event = events_[i];
       if (event.kind == EventKind::kSegmentAlloc || event.kind == EventKind::kSegmentMap) {
         now += event.size;

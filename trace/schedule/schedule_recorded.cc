@@ -18,11 +18,6 @@ namespace {
 
 std::string At(Address address) { return absl::StrCat("address 0x", absl::Hex(address.value())); }
 
-bool IsSegmentEffect(EventKind kind) {
-  return kind == EventKind::kSegmentAlloc || kind == EventKind::kSegmentFree ||
-         kind == EventKind::kSegmentMap || kind == EventKind::kSegmentUnmap;
-}
-
 void AddDivisions(uint64_t divisions, SettingsFacts* facts) {
   if (divisions == 0) return;
   const uint64_t least = facts->roundup_divisions;
@@ -160,7 +155,7 @@ void ScheduleBuilder::Identify() {
       const auto it = live_.find(events[i].address.value());
       schedule_.ids_[i] = it != live_.end() ? it->second.id : AddStart(i, BlockState::kAllocated);
       roles_[i] = EventRole::kRequest;
-    } else if (IsSegmentEffect(kind)) {
+    } else if (IsSegmentEvent(kind)) {
       roles_[i] = EventRole::kSegmentEffect;
       segment_events_.push_back(i);
     } else if (IsRequest(kind)) {
@@ -427,7 +422,7 @@ void ScheduleBuilder::DescribeHead() {
   if (cold && !schedule_.has_final_state_) {
     // The first allocation of a device requires a segment.
     for (const Event& e : source_.events.kept()) {
-      if (IsSegmentEffect(e.kind)) break;
+      if (IsSegmentEvent(e.kind)) break;
       if (e.kind == EventKind::kAlloc) {
         cold = false;
         break;

@@ -62,6 +62,12 @@ enum PoolFlags : uint64_t {
 
 constexpr bool IsRequest(EventKind kind) { return kind < EventKind::kFreeCompleted; }
 
+// Returns whether an event is the device's: a segment, or pages of one, that come or go.
+constexpr bool IsSegmentEvent(EventKind kind) {
+  return kind == EventKind::kSegmentAlloc || kind == EventKind::kSegmentFree ||
+         kind == EventKind::kSegmentMap || kind == EventKind::kSegmentUnmap;
+}
+
 // Returns whether PyTorch's own trace has events of this kind.
 constexpr bool IsTraced(EventKind kind) {
   return !IsRequest(kind) || kind == EventKind::kAlloc || kind == EventKind::kFree;
