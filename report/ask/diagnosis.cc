@@ -15,6 +15,7 @@
 #include "report/words/verdict.h"
 #include "sim/category/category.h"
 #include "sim/recording/replay_settings.h"
+#include "trace/value/bounded.h"
 #include "trace/value/strings.h"
 #include "trace/value/units.h"
 
@@ -68,7 +69,7 @@ std::string Detail(const proto::Categories& categories, Category category, int64
   const bool is_unknown = category == Category::kUnknown;
   for (const proto::Categories::Line& line : categories.lines()) {
     if (line.category() != CategoryName(category) || !line.has_stack()) continue;
-    if ((is_unknown ? 3 : 10) * line.live_bytes() < bytes) break;
+    if (IsLessThanOneIn(is_unknown ? 3 : 10, line.live_bytes(), bytes)) break;
     return StrCat(" (", PartOf(line.live_bytes(), bytes), "by ", line.line(), " in ",
                   FormatCount(line.allocations(), "allocation"), ")");
   }
@@ -90,7 +91,7 @@ std::string Holders(const proto::DeviceReport& device) {
   const int64_t all = categories.peak_bytes();
   if (shares.empty() || all == 0) return "";
   const auto& [most, category] = shares[0];
-  if (kMinShare * (all - most) < all) {
+  if (IsLessThanOneIn(kMinShare, all - most, all)) {
     const std::string_view how_much = most == all ? "all" : "nearly all";
     return category == Category::kUnknown
                ? StrCat("what it is for is unknown", detail(category, most))
@@ -100,12 +101,14 @@ std::string Holders(const proto::DeviceReport& device) {
   int64_t said = 0;
   for (size_t i = 0; i < shares.size(); ++i) {
     const auto& [bytes, kind] = shares[i];
-    if (i > 0 && (i == kMaxShares || kMinShare * bytes < all)) break;
+    if (i > 0 && (i == kMaxShares || IsLessThanOneIn(kMinShare, bytes, all))) break;
     StrAppend(&text, i == 0 ? "" : ", ", FormatSize(bytes), " ", CategoryNoun(kind),
               i == 0 || kind == Category::kUnknown ? detail(kind, bytes) : "");
     said += bytes;
   }
-  if (kMinShare * (all - said) >= all) StrAppend(&text, ", ", FormatSize(all - said), " other");
+  if (!IsLessThanOneIn(kMinShare, all - said, all)) {
+    StrAppend(&text, ", ", FormatSize(all - said), " other");
+  }
   return text;
 }
 

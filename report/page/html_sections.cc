@@ -15,6 +15,7 @@
 #include "report/words/memory_use.h"
 #include "report/words/sizes.h"
 #include "report/words/verdict.h"
+#include "trace/value/bounded.h"
 #include "trace/value/strings.h"
 
 namespace memreplay {
@@ -235,7 +236,8 @@ std::string Modules(const proto::DeviceReport& device) {
   Rows rows;
   for (const auto& module : categories.modules()) {
     const auto depth = std::count(module.path().begin(), module.path().end(), '.');
-    const bool is_small = kMinModuleShare * module.live_bytes() < categories.peak_bytes();
+    const bool is_small =
+        IsLessThanOneIn(kMinModuleShare, module.live_bytes(), categories.peak_bytes());
     if (is_small || depth >= kMaxModuleDepth || std::ssize(rows) >= kMaxModules) continue;
     rows.push_back({TextCell(module.path()), SizeCell(module.live_bytes()),
                     BarCell(module.live_bytes(), categories.peak_bytes()),

@@ -8,6 +8,7 @@
 #include "report/words/category_columns.h"
 #include "report/words/lines.h"
 #include "report/words/sizes.h"
+#include "trace/value/bounded.h"
 #include "trace/value/strings.h"
 
 namespace memreplay {
@@ -75,7 +76,8 @@ void Modules(const proto::Categories& categories, std::string* out) {
   std::vector<const proto::Categories::Module*> shown;
   for (const proto::Categories::Module& module : categories.modules()) {
     const auto depth = std::count(module.path().begin(), module.path().end(), '.');
-    if (depth < kMaxModuleDepth && kMinShare * module.live_bytes() >= categories.peak_bytes()) {
+    if (depth < kMaxModuleDepth &&
+        !IsLessThanOneIn(kMinShare, module.live_bytes(), categories.peak_bytes())) {
       shown.push_back(&module);
     }
   }

@@ -14,6 +14,11 @@ inline int64_t Bounded(int64_t number) {
 }
 inline int64_t BoundedSum(int64_t a, int64_t b) { return Bounded(Bounded(a) + Bounded(b)); }
 
+// Returns whether `part` is less than one in `parts` of `all`, neither of which is negative.
+inline bool IsLessThanOneIn(int64_t parts, int64_t part, int64_t all) {
+  return part < all / parts + (all % parts != 0 ? 1 : 0);  // a product could overflow
+}
+
 }  // namespace memreplay
 
 #endif  // MEMREPLAY_TRACE_VALUE_BOUNDED_H_
