@@ -3,12 +3,16 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "report/ask/diagnosis.h"
 #include "report/ask/fit.h"
+#include "report/ask/oom.h"
 #include "report/text/render_sweep.h"
 #include "report/words/sweep_words.h"
 
@@ -205,6 +209,38 @@ TEST(AskFit, SaysThatNotAllSizesWereTried) {
   EXPECT_EQ(report->notes(0).substr(0, 94),
             "for each of the settings and each order of addresses, at most 20 sizes were tried, "
             "because eac");
+}
+
+TEST(OomReport, SaysThatNotAllSizesWereTried) {
+  auto trace = std::make_shared<Trace>();
+  trace->is_program = true;
+  trace->streams = {StreamHandle(0)};
+  Event& alloc = trace->devices.emplace_back().events.emplace_back();
+  alloc.kind = EventKind::kAlloc;
+  alloc.address = Address(1);
+  alloc.size = MiB(100);
+  const Schedule schedule = Schedule::Build(trace, 0);
+  SettingsRequest request;
+  request.capacity = MiB(50);
+  const absl::StatusOr<ReplaySettings> settings = ResolveSettings(*trace, request);
+  ASSERT_TRUE(settings.ok());
+  absl::StatusOr<std::optional<OomAnalysis>> analysis = AnalyseOom(schedule, *settings);
+  ASSERT_TRUE(analysis.ok() && analysis->has_value());
+  const auto notes = [&] {
+    const proto::OutOfMemory oom = OomReport(schedule, *settings, &**analysis, OomReportOptions());
+    std::string all;
+    for (const std::string& note : oom.notes()) all += note + "\n";
+    return all;
+  };
+  const std::string said = "at most 40,000,000 sizes of the device were tried";
+  EXPECT_EQ(notes().find(said), std::string::npos) << notes();
+  std::vector<Counterfactual>& tried = (*analysis)->counterfactuals;
+  const auto memory = std::find_if(tried.begin(), tried.end(), [](const Counterfactual& change) {
+    return change.kind == ChangeKind::kMemory;
+  });
+  ASSERT_NE(memory, tried.end());
+  memory->is_cut = true;
+  EXPECT_NE(notes().find(said), std::string::npos) << notes();
 }
 
 TEST(RenderFits, ShowsTheEdge) {
