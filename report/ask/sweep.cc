@@ -337,7 +337,11 @@ void AddSweepTo(proto::DeviceReport* report, const Study& study, const SweepQues
     for (const std::string& conf : question.confs) candidates.push_back({conf, on_card.fraction});
     answer.rows = Sweep(context, candidates);
     std::sort(answer.rows.begin(), answer.rows.end(), RanksBefore);
-    answer.current = ReplayRow(context, on_card);
+    const auto same = std::find_if(answer.rows.begin(), answer.rows.end(), [&](const auto& row) {
+      return row.refused.empty() && row.config == on_card.config &&
+             row.fraction == on_card.fraction;
+    });
+    answer.current = same != answer.rows.end() ? *same : ReplayRow(context, on_card);
   }
   std::future<PeakCause> cause =
       std::async(LaunchOn(question.threads), [&] { return WhyReserved(context, answer.current); });

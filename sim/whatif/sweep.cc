@@ -27,6 +27,19 @@ ReplaySettings SettingsOf(const ReplaySettings& base, const SweepRow& row) {
   return settings;
 }
 
+// An intervention that ends a run when the cause of its peak is known.
+class StopAtCause final : public Intervention {
+ public:
+  explicit StopAtCause(const PeakCauseObserver& cause) : cause_(cause) {}
+  Next BeforeRequest(size_t /*request*/, Allocator& /*allocator*/,
+                     Observer& /*observer*/) override {
+    return cause_.cause().known ? Next::kStop : Next::kApply;
+  }
+
+ private:
+  const PeakCauseObserver& cause_;
+};
+
 // Returns the sizes that a schedule requests, each once.
 absl::flat_hash_set<uint64_t> DistinctSizes(const Schedule& schedule) {
   absl::flat_hash_set<uint64_t> sizes;
@@ -188,8 +201,12 @@ void FindOtherOrder(const SweepContext& context, absl::Span<SweepRow* const> row
   ParallelFor(rows.size(), context.threads, [&](size_t i) {
     SweepRow& row = *rows[i];
     if (!row.refused.empty()) return;
+    // The order concerns segments alone, not reserved ranges.
+    const bool is_same = row.config.expandable_segments && row.calls.segment_allocs == 0 &&
+                         context.study.schedule().is_cold();
     const absl::StatusOr<Bytes> other =
-        context.study.PeakInOtherOrder(SettingsOf(context.settings, row), context.start);
+        is_same ? row.peak_reserved
+                : context.study.PeakInOtherOrder(SettingsOf(context.settings, row), context.start);
     if (context.progress != nullptr) context.progress->AddDone();
     if (other.ok()) row.other_order_peak_reserved = *other;
   });
@@ -199,7 +216,10 @@ PeakCause WhyReserved(const SweepContext& context, const SweepRow& row) {
   if (row.cause_event == UsageObserver::kAtStart) return PeakCause();
   PeakCauseObserver cause(row.config, row.cause_event);
   const ReplaySettings settings = SettingsOf(context.settings, row);
-  const auto result = ReplayWhatIf(context.study.schedule(), settings, &cause, OptionsOf(context));
+  StopAtCause stop(cause);
+  WhatIfOptions options = OptionsOf(context);
+  options.run.intervention = &stop;
+  const auto result = ReplayWhatIf(context.study.schedule(), settings, &cause, options);
   return result.ok() ? cause.cause() : PeakCause();
 }
 

@@ -86,7 +86,7 @@ TEST(Counts, AReplayUnderOtherSettings) {
 // The command runs the exact replay, the current settings, which are the control, and the other
 // ones, with addresses in either order; it also finds why each reserves what it does.
 TEST(Counts, ASweepOfOneSetting) {
-  EXPECT_EQ(CountOf(RunSweep, {"--conf=expandable_segments:True"}).runs, 7);
+  EXPECT_EQ(CountOf(RunSweep, {"--conf=expandable_segments:True"}).runs, 6);
 }
 
 // The command finds out which of the releases that write such files made it.
