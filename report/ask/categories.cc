@@ -37,6 +37,7 @@ std::optional<uint64_t> OutOfMemoryOf(const Schedule& schedule, const proto::Dev
   if (report.mode() != proto::Mode::as_recorded && report.mode() != proto::Mode::inspect) {
     return std::nullopt;
   }
+  if (report.recorded().ooms() == 0) return std::nullopt;
   const EventView recorded = schedule.recorded();
   for (size_t i = recorded.size(); i > 0; --i) {
     if (recorded.kind(i - 1) == EventKind::kOom) return i - 1;

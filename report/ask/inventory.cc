@@ -24,7 +24,7 @@ struct Level {
   int64_t peak = 0;
   int64_t least = 0;
 
-  void Add(int64_t change) {
+  [[gnu::always_inline]] void Add(int64_t change) {
     now = Bounded(now + Bounded(change));
     peak = std::max(peak, now);
     least = std::min(least, now);

@@ -135,26 +135,27 @@ class Walker {
   }
 
   void Finish() {
-    // The second pass, up to the peak, adds up what each module holds then.
+    // The second pass, up to the peak, finds what is live then.
     sizes_.assign(sizes_.size(), kFreed);
-    now_ = {};
-    std::vector<Bytes> most;
-    for (Node& node : nodes_) {
-      most.push_back(node.most);
-      node.live = node.most = Bytes();
-    }
+    Bytes live;
+    const auto take = [&](AllocationId id, Bytes size) {
+      if (id >= sizes_.size() || sizes_[id] != kFreed) return;
+      sizes_[id] = size;
+      live += size;
+    };
     for (const StartAllocation& start : schedule_.start_allocations()) {
-      if (start.state == BlockState::kAllocated) Take(start.id, start.requested_size);
+      if (start.state == BlockState::kAllocated) take(start.id, start.requested_size);
     }
     const auto walk = [&](const auto& events) {
       uint64_t i = 0;
       for (const Event& event : events) {
-        if (until_ ? i == until_ : now_.live == table_.peak.live || i > table_.peak.event) break;
+        if (until_ ? i == until_ : live == table_.peak.live || i > table_.peak.event) break;
         if (event.kind == EventKind::kAlloc) {
-          Take(event.id, event.size);
+          take(event.id, event.size);
           if (event.id < stacks_.size()) stacks_[event.id] = event.text_or_stack;
-        } else if (event.kind == EventKind::kFree || event.kind == EventKind::kFreeCompleted) {
-          Free(event.id);
+        } else if ((event.kind == EventKind::kFree || event.kind == EventKind::kFreeCompleted) &&
+                   event.id < sizes_.size() && sizes_[event.id] != kFreed) {
+          live -= std::exchange(sizes_[event.id], kFreed);
         }
         ++i;
       }
@@ -170,11 +171,13 @@ class Walker {
       table_.stacks.push_back(stacks_[id]);
       const Meaning& meaning = meanings_.of[id];
       table_.evidence[static_cast<size_t>(meaning.evidence)] += sizes_[id];
-      ForEachNode(
-          id, [&](Node& node) { node.bytes[static_cast<size_t>(meaning.category)] += sizes_[id]; });
+      ForEachNode(id, [&](Node& node) {
+        node.at_peak += sizes_[id];
+        node.bytes[static_cast<size_t>(meaning.category)] += sizes_[id];
+      });
     }
-    for (size_t i = 0; i < nodes_.size(); ++i) {
-      table_.modules.push_back({nodes_[i].path, nodes_[i].live, most[i], nodes_[i].bytes});
+    for (const Node& node : nodes_) {
+      table_.modules.push_back({node.path, node.at_peak, node.most, node.bytes});
     }
     std::sort(table_.modules.begin(), table_.modules.end(),
               [](const ModuleUse& a, const ModuleUse& b) { return a.path < b.path; });

@@ -133,18 +133,19 @@ class Finder {
   // Recordings.
 
   void ReadLives(const EventView& recorded) {
-    uint32_t i = 0;
-    for (const Event& event : recorded) {
-      if (event.kind == EventKind::kOom) cut_ = i;
-      if (event.id < lives_.size()) {
-        Life& life = lives_[event.id];
-        if (event.kind == EventKind::kAlloc) {
-          life = {i, kNever, event.size, event.text_or_stack, false, true};
-        } else if (event.kind == EventKind::kFree || event.kind == EventKind::kFreeCompleted) {
-          life.end = std::min(life.end, i);
-        }
+    AllocationId freed = kNoAllocation;  // by the last free, which its completion often follows
+    for (uint32_t i = 0; i < recorded.size(); ++i) {
+      const EventKind kind = recorded.kind(i);
+      const AllocationId id = recorded.id(i);
+      if (kind == EventKind::kOom) cut_ = i;
+      if (id >= lives_.size() || id == freed) continue;
+      if (kind == EventKind::kAlloc) {
+        const Event event = recorded[i];
+        lives_[id] = {i, kNever, event.size, event.text_or_stack, false, true};
+      } else if (kind == EventKind::kFree || kind == EventKind::kFreeCompleted) {
+        lives_[id].end = std::min(lives_[id].end, i);
+        freed = id;
       }
-      ++i;
     }
   }
 
@@ -284,7 +285,7 @@ class Finder {
 
   void InferPhases() {
     bool has_frames = false, has_training = false;
-    for (AllocationId id = 0; id < lives_.size(); ++id) {
+    for (AllocationId id = 0; id < lives_.size() && !(has_frames && has_training); ++id) {
       if (!IsMade(id)) continue;
       const StackPhase phase = roles_[LifeOf(id).stack].phase;
       has_frames = has_frames || phase != StackPhase::kEmpty;

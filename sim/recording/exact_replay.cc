@@ -89,7 +89,7 @@ Bytes TotalMemory(const Schedule& schedule, const AllocatorConfig& config) {
   }
   std::map<Address, Address> filled;  // where reservations begin, and how far they were ever mapped
   const EventView recorded = schedule.recorded();
-  for (size_t i = 0; i < recorded.size(); ++i) {
+  for (const uint32_t i : schedule.segment_events()) {
     if (recorded.kind(i) != EventKind::kSegmentMap) continue;
     const Event event = recorded[i];
     const Address end = event.address + event.size;

@@ -215,6 +215,14 @@ bool MayHaveGonePools(const Trace& trace) {
          std::any_of(trace.devices.begin(), trace.devices.end(), DeviceMayHaveGonePools);
 }
 
+bool MayHaveGonePools(const Schedule& schedule) {
+  const EventView recorded = schedule.recorded();
+  const absl::Span<const uint32_t> effects = schedule.segment_events();
+  return std::any_of(effects.begin(), effects.end(),
+                     [&](uint32_t i) { return IsRelease(recorded.kind(i)); }) &&
+         MayHaveGonePools(schedule.trace());
+}
+
 std::optional<GonePools> FindGonePools(const std::shared_ptr<const Trace>& trace, size_t device,
                                        const AllocatorConfig& config, const TorchProfile& profile,
                                        const RecordingFollowed& without) {

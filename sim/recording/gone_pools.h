@@ -19,6 +19,8 @@ namespace memreplay {
 
 // Returns whether a segment was released that may have belonged to such a pool.
 bool MayHaveGonePools(const Trace& trace);
+// Returns whether the schedule's device releases one and MayHaveGonePools() of its trace.
+bool MayHaveGonePools(const Schedule& schedule);
 
 // Pools that existed during a recording and are not in its final state.
 struct GonePools {

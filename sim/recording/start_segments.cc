@@ -26,8 +26,9 @@ class SegmentHistory {
         ranges_.emplace(segment.address, std::move(range));
       }
     }
-    for (size_t i = events_.size(); i-- > 0;) {
-      if (!IsSegmentEvent(events_.kind(i))) continue;
+    const absl::Span<const uint32_t> effects = schedule_.segment_events();
+    for (auto it = effects.rbegin(); it != effects.rend(); ++it) {
+      const size_t i = *it;
       const Event event = events_[i];
       maps_pages_ |= event.kind == EventKind::kSegmentMap;
       switch (event.kind) {
@@ -205,8 +206,7 @@ class SegmentHistory {
     Bytes now;
     for (const auto& [address, range] : ranges_) now += range.segment.total_size;
     Bytes peak = now;
-    for (size_t i = 0; i < events_.size(); ++i) {
-      if (!IsSegmentEvent(events_.kind(i))) continue;
+    for (const uint32_t i : schedule_.segment_events()) {
       const Event event = events_[i];
       if (event.kind == EventKind::kSegmentAlloc || event.kind == EventKind::kSegmentMap) {
         now += event.size;

@@ -143,7 +143,7 @@ absl::StatusOr<StudiedTrace> StudyTrace(const std::shared_ptr<const Trace>& trac
             continue;
           }
         }
-        if (!followed.exact && MayHaveGonePools(*trace)) {
+        if (!followed.exact && MayHaveGonePools(*schedules[device])) {
           if (std::optional<GonePools> gone = FindGonePools(
                   trace, device, settings->recorded_config, *best.profile, followed)) {
             known[device].pools = std::move(gone->pools);

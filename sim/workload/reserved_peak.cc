@@ -25,7 +25,7 @@ uint64_t AllocationsBeforePeak(const Schedule& schedule) {
   };
   int64_t peak = 0;  // of reserved
   std::vector<Record> records;
-  const auto look = [&] {
+  const auto look = [&]() __attribute__((always_inline)) {
     if (records.empty() || reserved > peak) {
       records.clear();
       peak = reserved;

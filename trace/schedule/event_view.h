@@ -29,10 +29,14 @@ class EventView {
   size_t size() const { return size_; }
   bool empty() const { return size_ == 0; }
   [[gnu::always_inline]] Event operator[](size_t i) const {
+    Event event;
     if (events_ == nullptr) [[unlikely]] {
-      return list_->MadeAgain(i);
+      // A copy, so that what is read from memory need not be written there.
+      const Event made = list_->MadeAgain(i);
+      event = made;
+      return event;
     }
-    Event event = events_[i];
+    event = events_[i];
     if (ids_ != nullptr) event.id = ids_[i];
     if (pools_ != nullptr) event.pool = pools_[i];
     return event;

@@ -66,20 +66,22 @@ class Grouper {
 
   // Returns the index of the first event after the request's group.
   uint32_t AddRequest(uint32_t i) {
-    const EventKind kind = events_.kind(i);
-    if (kind == EventKind::kAlloc || kind == EventKind::kOom) {
-      const uint32_t begin = pending_ ? begin_ : i;
-      const uint32_t own = pending_ ? EndOfEmptyCache(i) : i;
-      if (own > begin) take_({begin, own, RecordedGroup::kInferredEmptyCache});
-      take_({own, i + 1, i});
-      pending_ = false;
-      return i + 1;
+    if (pending_) [[unlikely]] {
+      const EventKind kind = events_.kind(i);
+      if (kind == EventKind::kAlloc || kind == EventKind::kOom) {
+        const uint32_t own = EndOfEmptyCache(i);
+        if (own > begin_) take_({begin_, own, RecordedGroup::kInferredEmptyCache});
+        take_({own, i + 1, i});
+        pending_ = false;
+        return i + 1;
+      }
+      CloseEmptyCache(i);
     }
-    CloseEmptyCache(i);
+    // Most requests are told by the roles alone, without their events.
     uint32_t end = i + 1;
-    if (kind == EventKind::kFree) {
-      if (end < events_.size() && roles_[end] == EventRole::kOwnCompletion) ++end;
-    } else if (kind == EventKind::kEmptyCache) {
+    if (end < roles_.size() && roles_[end] == EventRole::kOwnCompletion) {
+      ++end;  // of a free
+    } else if (!facts_.infer_empty_cache && events_.kind(i) == EventKind::kEmptyCache) {
       while (end < events_.size() &&
              (roles_[end] == EventRole::kLateCompletion || IsRelease(events_[end]))) {
         Reserve(events_[end++]);

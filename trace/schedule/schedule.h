@@ -90,6 +90,9 @@ class Schedule {
   // Returns all recorded events with dense ids. Empty for programs.
   EventView recorded() const { return is_program() ? EventView() : events(); }
 
+  // Returns the indices in recorded() of the events of segments. Ascending. Empty for programs.
+  absl::Span<const uint32_t> segment_events() const { return segment_events_; }
+
   // Returns the allocations that were live before the first event, ascending by address.
   absl::Span<const StartAllocation> start_allocations() const { return start_allocations_; }
 
@@ -129,9 +132,10 @@ class Schedule {
 
   std::shared_ptr<const Trace> trace_;
   size_t device_index_ = 0;
-  std::vector<AllocationId> ids_;       // of each event of the device
-  std::vector<uint16_t> pools_;         // likewise; empty: the events' own
-  InferredPools inferred_;              // overrides `pools_`
+  std::vector<AllocationId> ids_;  // of each event of the device
+  std::vector<uint16_t> pools_;    // likewise; empty: the events' own
+  InferredPools inferred_;         // overrides `pools_`
+  std::vector<uint32_t> segment_events_;
   std::vector<uint32_t> request_from_;  // see RequestView
   std::vector<Event> own_requests_;
   std::vector<uint32_t> recorded_begin_;

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
@@ -29,6 +30,7 @@ class ScheduleBuilder {
     uint32_t since = 0;                     // index of the alloc event
     uint32_t free_request = kNotRequested;  // index of a free that is not complete yet
   };
+  using Range = std::pair<uint64_t, uint64_t>;
   using LiveMap = absl::flat_hash_map<uint64_t, Live>;
 
   // For programs, whose addresses are handles (schedule_program.cc).
@@ -46,6 +48,15 @@ class ScheduleBuilder {
   void IdentifyAlloc(uint32_t i);
   uint32_t IdentifyFree(uint32_t i);  // returns the last event handled
   void IdentifyCompletion(uint32_t i);
+  bool IsInFinalSegment(const Event& alloc) {
+    const uint64_t begin = alloc.address.value();
+    const uint64_t end = begin + alloc.size.value();
+    if (begin >= near_.first && end <= near_.second) [[likely]] {
+      return true;
+    }
+    near_ = RangeWith(final_ranges_, begin);
+    return begin >= near_.first && end <= near_.second;
+  }
   AllocationId AddStart(uint32_t i, BlockState state);
   void ReadFinalState();  // ids of its blocks, start allocations never freed
   void SortStarts();
@@ -53,9 +64,18 @@ class ScheduleBuilder {
   void NumberLateStreams();
   void MeasureReserved();  // at the start, and the maximum
   void CheckAllocsAreInSegments();
+  // Joins ranges that overlap or touch. Ascending.
+  static std::vector<Range> Joined(std::vector<Range> ranges);
+  // Returns the last range that begins at or below `address`, or an empty one.
+  static Range RangeWith(const std::vector<Range>& ranges, uint64_t address);
   void DescribeHead();
   void MakeRequests();
   void EmitGroup(const RecordedGroup& group);
+  // Adds a request that is an event of the file, whose index is below RequestView::kOwn.
+  void EmitOwn(const RecordedGroup& group) {
+    schedule_.request_from_.push_back(group.request);
+    schedule_.recorded_begin_.push_back(group.begin);
+  }
   void EmitCompletions(const RecordedGroup& group);
   void EmitEmptyCache(const RecordedGroup& group);
   void EmitPoolReleases(const RecordedGroup& group);
@@ -74,8 +94,10 @@ class ScheduleBuilder {
   LiveMap live_;
   AllocationId next_id_ = 0;
   std::vector<EventRole> roles_;
-  std::vector<uint32_t> segment_events_;  // those with the role kSegmentEffect
-  bool has_completions_ = false;          // the file records when frees complete
+  std::vector<Range> final_ranges_;  // of addresses, in which segments lie at the end
+  Range near_ = {0, 0};              // the one in which the last allocation was
+  std::vector<uint32_t> elsewhere_;  // allocs in none of them
+  bool has_completions_ = false;     // the file records when frees complete
   bool infer_record_stream_ = true;
   GroupingFacts facts_;
   std::vector<SettingsChange> changes_;

@@ -127,6 +127,11 @@ void ScheduleBuilder::Identify() {
   facts_.completions_have_stacks = schedule_.trace().layout.has_external_annotations;
   ReadSettings();
   ReadPoolFlags();
+  for (const SegmentInfo& segment : source_.final_state) {
+    final_ranges_.emplace_back(segment.address.value(),
+                               (segment.address + segment.total_size).value());
+  }
+  final_ranges_ = Joined(std::move(final_ranges_));
   // A block that is pending at the end shows that frees can be late, even if none completes in the
   // trace.
   for (const SegmentInfo& segment : source_.final_state) {
@@ -134,12 +139,10 @@ void ScheduleBuilder::Identify() {
       has_completions_ |= block.state == BlockState::kPendingFree;
     }
   }
-  for (const Event& e : events) {
-    has_completions_ |= e.kind == EventKind::kFreeCompleted;
-    if (e.kind == EventKind::kEmptyCache) facts_.infer_empty_cache = false;
-    if (e.kind == EventKind::kRecordStream) infer_record_stream_ = false;
-    if (e.kind == EventKind::kPoolRelease) infer_pool_release_ = false;
-  }
+  has_completions_ =
+      has_completions_ || std::any_of(events.begin(), events.end(), [](const Event& e) {
+        return e.kind == EventKind::kFreeCompleted;
+      });
   for (uint32_t i = 0; i < count; ++i) {
     const EventKind kind = events[i].kind;
     if (kind == EventKind::kAlloc) {
@@ -148,6 +151,9 @@ void ScheduleBuilder::Identify() {
       i = IdentifyFree(i);
     } else if (kind == EventKind::kFreeCompleted) {
       IdentifyCompletion(i);
+    } else if (IsSegmentEvent(kind)) {
+      roles_[i] = EventRole::kSegmentEffect;
+      schedule_.segment_events_.push_back(i);
     } else if (kind == EventKind::kOom) {
       schedule_.ids_[i] = next_id_++;
       roles_[i] = EventRole::kRequest;
@@ -155,11 +161,11 @@ void ScheduleBuilder::Identify() {
       const auto it = live_.find(events[i].address.value());
       schedule_.ids_[i] = it != live_.end() ? it->second.id : AddStart(i, BlockState::kAllocated);
       roles_[i] = EventRole::kRequest;
-    } else if (IsSegmentEvent(kind)) {
-      roles_[i] = EventRole::kSegmentEffect;
-      segment_events_.push_back(i);
+      infer_record_stream_ = false;
     } else if (IsRequest(kind)) {
       roles_[i] = EventRole::kRequest;
+      if (kind == EventKind::kEmptyCache) facts_.infer_empty_cache = false;
+      if (kind == EventKind::kPoolRelease) infer_pool_release_ = false;
     }
   }
 }
@@ -169,6 +175,7 @@ void ScheduleBuilder::IdentifyAlloc(uint32_t i) {
   const AllocationId id = next_id_++;
   roles_[i] = EventRole::kRequest;
   schedule_.ids_[i] = id;
+  if (source_.has_final_state && !IsInFinalSegment(alloc)) elsewhere_.push_back(i);
   const auto [it, is_new] = live_.try_emplace(alloc.address.value());
   if (!is_new) {
     schedule_.diagnostics_.Add(
@@ -363,7 +370,7 @@ void ScheduleBuilder::MeasureReserved() {
   int64_t change = 0;  // since the start
   int64_t lowest = 0;
   int64_t highest = 0;
-  for (const uint32_t i : segment_events_) {
+  for (const uint32_t i : schedule_.segment_events_) {
     const Event& e = source_.events[i];
     const bool supply = e.kind == EventKind::kSegmentAlloc || e.kind == EventKind::kSegmentMap;
     const int64_t size = std::min(e.size, kMaxDeviceMemory).signed_value();
@@ -382,36 +389,41 @@ void ScheduleBuilder::MeasureReserved() {
   facts_.peak_reserved = Bytes(static_cast<uint64_t>(at_start + highest));
 }
 
-void ScheduleBuilder::CheckAllocsAreInSegments() {
-  if (!schedule_.has_final_state_) return;  // segments without events are unknown
-  std::vector<std::pair<uint64_t, uint64_t>> ranges;
-  for (const SegmentInfo& segment : schedule_.final_state_) {
-    ranges.emplace_back(segment.address.value(), (segment.address + segment.total_size).value());
+std::vector<ScheduleBuilder::Range> ScheduleBuilder::Joined(std::vector<Range> ranges) {
+  std::sort(ranges.begin(), ranges.end());
+  std::vector<Range> joined;
+  for (const Range& range : ranges) {
+    if (!joined.empty() && range.first <= joined.back().second) {
+      joined.back().second = std::max(joined.back().second, range.second);
+    } else {
+      joined.push_back(range);
+    }
   }
+  return joined;
+}
+
+ScheduleBuilder::Range ScheduleBuilder::RangeWith(const std::vector<Range>& ranges,
+                                                  uint64_t address) {
+  const auto it = std::upper_bound(ranges.begin(), ranges.end(), Range(address, ~uint64_t{0}));
+  return it == ranges.begin() ? Range(0, 0) : *std::prev(it);
+}
+
+void ScheduleBuilder::CheckAllocsAreInSegments() {
+  if (!schedule_.has_final_state_ || elsewhere_.empty()) return;  // others are unknown
   const absl::Span<const Event> events = source_.events.kept();
-  for (const uint32_t i : segment_events_) {
+  std::vector<Range> ranges = std::move(final_ranges_);
+  for (const uint32_t i : schedule_.segment_events_) {
     const Event& e = events[i];
     ranges.emplace_back(e.address.value(), (e.address + e.size).value());
   }
-  std::sort(ranges.begin(), ranges.end());
-  std::vector<std::pair<uint64_t, uint64_t>> merged;
-  for (const auto& range : ranges) {
-    if (!merged.empty() && range.first <= merged.back().second) {
-      merged.back().second = std::max(merged.back().second, range.second);
-    } else {
-      merged.push_back(range);
-    }
-  }
-  std::pair<uint64_t, uint64_t> last = {0, 0};
-  for (uint32_t i = 0; i < events.size(); ++i) {
-    if (events[i].kind != EventKind::kAlloc) continue;
+  ranges = Joined(std::move(ranges));
+  Range last = {0, 0};
+  for (const uint32_t i : elsewhere_) {
     const uint64_t begin = events[i].address.value();
     const uint64_t end = begin + events[i].size.value();
     if (begin >= last.first && end <= last.second) continue;
-    const auto it = std::upper_bound(merged.begin(), merged.end(), std::pair(begin, ~uint64_t{0}));
-    if (it != merged.begin() && end <= std::prev(it)->second) {
-      last = *std::prev(it);
-    } else {
+    last = RangeWith(ranges, begin);
+    if (begin < last.first || end > last.second) {
       schedule_.diagnostics_.Add(DiagnosticKind::kAllocOutsideSegments, i, At(events[i].address));
     }
   }
@@ -445,8 +457,14 @@ void ScheduleBuilder::MakeRequests() {
       static_cast<size_t>(std::count(roles_.begin(), roles_.end(), EventRole::kRequest));
   schedule_.request_from_.reserve(told + 2 * late_count_);
   schedule_.recorded_begin_.reserve(told + 2 * late_count_);
-  GroupRecorded(schedule_.events(), roles_, facts_,
-                [this](const RecordedGroup& group) { EmitGroup(group); });
+  const bool adds_none = changes_.empty() && late_count_ == 0 && pool_released_.size() < 2;
+  GroupRecorded(schedule_.events(), roles_, facts_, [this, adds_none](const RecordedGroup& group) {
+    if (adds_none && group.request < RequestView::kOwn) {
+      EmitOwn(group);
+    } else {
+      EmitGroup(group);
+    }
+  });
   for (uint32_t rank : std::exchange(done_after_, {})) {
     EmitStreamDone(rank, event_count());
   }
@@ -473,8 +491,7 @@ void ScheduleBuilder::EmitGroup(const RecordedGroup& group) {
     }
   }
   if (group.request < RequestView::kOwn) {
-    schedule_.request_from_.push_back(group.request);
-    schedule_.recorded_begin_.push_back(group.begin);
+    EmitOwn(group);
   } else {
     Emit(RequestView::AsRequest(event(group.request)), group.request, group.begin);
   }

@@ -8,11 +8,13 @@
 namespace memreplay {
 
 // Limits a number, which a bad file may have made up, to 2^61 and -2^61.
-inline int64_t Bounded(int64_t number) {
+[[gnu::always_inline]] inline int64_t Bounded(int64_t number) {
   constexpr int64_t kMax = int64_t{1} << 61;
   return std::clamp(number, -kMax, kMax);
 }
-inline int64_t BoundedSum(int64_t a, int64_t b) { return Bounded(Bounded(a) + Bounded(b)); }
+[[gnu::always_inline]] inline int64_t BoundedSum(int64_t a, int64_t b) {
+  return Bounded(Bounded(a) + Bounded(b));
+}
 
 // Returns whether `part` is less than one in `parts` of `all`, neither of which is negative.
 inline bool IsLessThanOneIn(int64_t parts, int64_t part, int64_t all) {
