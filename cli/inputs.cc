@@ -30,16 +30,16 @@ absl::StatusOr<std::shared_ptr<const Trace>> OpenShared(const std::string& file)
 
 absl::StatusOr<OpenedFile> StudyNamed(const std::string& file,
                                       const std::shared_ptr<const Trace>& trace,
-                                      const SettingsRequest& request) {
-  absl::StatusOr<OpenedFile> opened = StudyFile(trace, request);
+                                      const SettingsRequest& request, size_t threads) {
+  absl::StatusOr<OpenedFile> opened = StudyFile(trace, request, threads);
   return opened.ok() ? std::move(opened) : Within(file, opened.status());
 }
 
-absl::StatusOr<OpenedFile> OpenWithSettings(const std::string& file,
-                                            const SettingsRequest& request) {
+absl::StatusOr<OpenedFile> OpenWithSettings(const std::string& file, const SettingsRequest& request,
+                                            size_t threads) {
   absl::StatusOr<std::shared_ptr<const Trace>> trace = OpenShared(file);
   if (!trace.ok()) return trace.status();
-  return StudyNamed(file, *trace, request);
+  return StudyNamed(file, *trace, request, threads);
 }
 
 absl::Status ReadParameter(std::string_view text, std::map<std::string, int64_t>* params,
@@ -170,13 +170,14 @@ absl::StatusOr<synth::TrainingRun> Inputs::MakeRun(std::optional<int64_t> value)
   return model_->make(settings);
 }
 
-absl::StatusOr<OpenedFile> Inputs::Open(const std::string& file, SettingsRequest request) const {
+absl::StatusOr<OpenedFile> Inputs::Open(const std::string& file, SettingsRequest request,
+                                        size_t threads) const {
   if (!unknown_key_.empty()) {
     return absl::InvalidArgumentError(StrCat(model_ == nullptr ? "--set " : "--", unknown_key_,
                                              "=?: only memreplay fit searches for values"));
   }
   if (model_ == nullptr) {
-    if (params_.empty()) return OpenWithSettings(file, request);
+    if (params_.empty()) return OpenWithSettings(file, request, threads);
     program::CompileOptions options;
     options.params = params_;
     absl::StatusOr<Trace> program = program::OpenProgram(file, options);

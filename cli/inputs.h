@@ -3,6 +3,7 @@
 #ifndef MEMREPLAY_CLI_INPUTS_H_
 #define MEMREPLAY_CLI_INPUTS_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -27,11 +28,11 @@ absl::StatusOr<std::shared_ptr<const Trace>> OpenShared(const std::string& file)
 // Does what StudyFile() does; errors name the file.
 absl::StatusOr<OpenedFile> StudyNamed(const std::string& file,
                                       const std::shared_ptr<const Trace>& trace,
-                                      const SettingsRequest& request);
+                                      const SettingsRequest& request, size_t threads = 1);
 
 // Errors: those of OpenTrace() too.
-absl::StatusOr<OpenedFile> OpenWithSettings(const std::string& file,
-                                            const SettingsRequest& request);
+absl::StatusOr<OpenedFile> OpenWithSettings(const std::string& file, const SettingsRequest& request,
+                                            size_t threads = 1);
 
 // The files or the model that a command is about, and the parameters set for them.
 class Inputs {
@@ -67,7 +68,8 @@ class Inputs {
   const std::vector<std::string>& paths() const { return paths_; }
   // Does what OpenWithSettings() does; for a model, the release is that of the run if none is
   // given. A file whose parameters are set must be a schedule.
-  absl::StatusOr<OpenedFile> Open(const std::string& file, SettingsRequest request) const;
+  absl::StatusOr<OpenedFile> Open(const std::string& file, SettingsRequest request,
+                                  size_t threads = 1) const;
 
  private:
   const synth::ModelKind* model_ = nullptr;

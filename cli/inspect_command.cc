@@ -27,15 +27,16 @@ constexpr char kInspectDescription[] =
     "The exit status is 1 if the file contradicts itself.";
 
 // The content of a file can be reported even if its settings are valid in no release.
-absl::StatusOr<OpenedFile> OpenAnyway(const std::string& file, const InspectQuestion& question) {
+absl::StatusOr<OpenedFile> OpenAnyway(const std::string& file, const InspectQuestion& question,
+                                      size_t threads) {
   const absl::StatusOr<std::shared_ptr<const Trace>> trace = OpenShared(file);
   if (!trace.ok()) return trace.status();
-  absl::StatusOr<OpenedFile> opened = StudyNamed(file, *trace, {});
+  absl::StatusOr<OpenedFile> opened = StudyNamed(file, *trace, {}, threads);
   if (opened.ok() || question.deep) return opened;
   SettingsRequest defaults;
   defaults.conf = "";
   defaults.fraction = 1;
-  return StudyNamed(file, *trace, defaults);
+  return StudyNamed(file, *trace, defaults, threads);
 }
 
 }  // namespace
@@ -61,7 +62,7 @@ absl::StatusOr<int> RunInspect(const CommandLine& line) {
   return ReportEach("inspect", *files, options.form(), options.jobs,
                     [&](const std::string& file, size_t threads) -> absl::StatusOr<proto::Report> {
                       Progress progress(StrCat("reading ", file));
-                      const absl::StatusOr<OpenedFile> opened = OpenAnyway(file, question);
+                      const absl::StatusOr<OpenedFile> opened = OpenAnyway(file, question, threads);
                       if (!opened.ok()) return opened.status();
                       return AnswerFile("inspect", *opened, options, {file, threads, progress},
                                         [&](const Study& study, const FileRun&) {

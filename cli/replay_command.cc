@@ -125,9 +125,9 @@ absl::Status WriteSnapshot(const std::string& path, const Inputs& inputs, const 
 }
 
 absl::StatusOr<proto::Report> ReplayFile(const std::string& file, const Inputs& inputs,
-                                         const ReplayFlags& options) {
+                                         const ReplayFlags& options, size_t threads) {
   Progress progress(StrCat("reading ", file));
-  const absl::StatusOr<OpenedFile> opened = inputs.Open(file, options.file.settings);
+  const absl::StatusOr<OpenedFile> opened = inputs.Open(file, options.file.settings, threads);
   if (!opened.ok()) return opened.status();
 
   std::optional<OutputFile> events;
@@ -200,9 +200,10 @@ absl::StatusOr<int> RunReplay(const CommandLine& line) {
 
   // The text of the report is not printed where events go to standard output.
   const ReportForm form = options.events_out == "-" ? ReportForm::kNone : options.file.form();
-  return ReportEach("replay", files, form, options.file.jobs, [&](const std::string& file, size_t) {
-    return ReplayFile(file, **inputs, options);
-  });
+  return ReportEach("replay", files, form, options.file.jobs,
+                    [&](const std::string& file, size_t threads) {
+                      return ReplayFile(file, **inputs, options, threads);
+                    });
 }
 
 }  // namespace memreplay

@@ -62,14 +62,13 @@ void DescribeBlocks(const Study& study, const MemoryState& state, StackNames& na
   }
 }
 
-void AddCategories(const Study& study, StackNames& names, proto::DeviceReport* device,
-                   const CategoryTable* whole) {
+void AddCategories(const Study& study, StackNames& names, proto::DeviceReport* device) {
   const Schedule& schedule = study.recording();
   const Meanings& meanings = study.meanings();
   const std::optional<uint64_t> until = OutOfMemoryOf(schedule, *device);
-  const CategoryTable table = whole != nullptr && !until.has_value()
-                                  ? *whole
-                                  : CategoriesOverTime(schedule, meanings, until);
+  std::optional<CategoryTable> at_end;
+  if (until.has_value()) at_end = CategoriesOverTime(schedule, meanings, until);
+  const CategoryTable& table = until.has_value() ? *at_end : study.categories();
   proto::Categories& report = *device->mutable_categories();
   report.set_at_out_of_memory(until.has_value());
   AddBytes(table.peak.bytes, report.mutable_bytes_by_category());

@@ -16,10 +16,8 @@ namespace memreplay {
 
 // Fills `device->categories`: phases, categories, modules and lines at the peak, or at the moment
 // when memory runs out if it does so in the run that `device` already describes. `names` belong to
-// the study's trace. `whole`, if not null, is CategoriesOverTime() of the whole recording.
-// O(events).
-void AddCategories(const Study& study, StackNames& names, proto::DeviceReport* device,
-                   const CategoryTable* whole = nullptr);
+// the study's trace. O(events).
+void AddCategories(const Study& study, StackNames& names, proto::DeviceReport* device);
 
 // Says what `id` is for, and when and where it was made; does nothing if the schedule does not have
 // it. `Row` is a message with category, phase and module.

@@ -359,9 +359,8 @@ absl::StatusOr<proto::DeviceReport> AskPage(const Study& study, const PageQuesti
   const int device = schedule.device();
   ProgressSink* const progress = question.progress;
   progress->SetActivity(StrCat("replaying device ", device));
-  CategoryTable categories;
   std::shared_future<Unsimulated> unsimulated = std::async(LaunchOn(question.threads), [&] {
-    categories = CategoriesOverTime(schedule, study.meanings());
+    study.categories();
     proto::Report::descriptor();  // protobuf makes it when it is first needed, for the page's JSON
     return FindUnsimulated(schedule);
   });
@@ -391,7 +390,7 @@ absl::StatusOr<proto::DeviceReport> AskPage(const Study& study, const PageQuesti
     if (!added.ok()) return added;
   }
   StackNames names(schedule.trace());
-  AddCategories(study, names, &*report, &categories);
+  AddCategories(study, names, &*report);
   if (question.search) {
     progress->SetActivity(StrCat("searching settings for device ", device));
     SweepQuestion sweep_question;

@@ -2,7 +2,19 @@
 
 #include <utility>
 
+#include "sim/run/parallel.h"
+
 namespace memreplay {
+
+CategoriesSought SeekCategories(std::shared_ptr<const Schedule> recording, size_t threads) {
+  CategoriesSought sought;
+  sought.meanings =
+      std::async(LaunchOn(threads), [recording] { return FindMeanings(*recording); }).share();
+  sought.table = std::async(LaunchOn(threads), [recording, meanings = sought.meanings] {
+                   return CategoriesOverTime(*recording, meanings.get());
+                 }).share();
+  return sought;
+}
 
 Study::Study(std::shared_ptr<const Trace> trace, size_t device_index, ReplaySettings settings,
              Known known)
@@ -12,7 +24,8 @@ Study::Study(std::shared_ptr<const Trace> trace, size_t device_index, ReplaySett
       pools_(std::move(known.pools)),
       schedule_(std::move(known.schedule)),
       start_(std::move(known.start)),
-      sampled_(std::move(known.exact)) {}
+      sampled_(std::move(known.exact)),
+      sought_(std::move(known.categories)) {}
 
 Study::Study(Schedule schedule, ReplaySettings settings)
     : trace_(schedule.shared_trace()),
@@ -37,12 +50,18 @@ const Schedule& Study::recording() const {
   return *recording_;
 }
 
-const Meanings& Study::meanings() const {
+const CategoriesSought& Study::Sought() const {
   const Schedule& recording = this->recording();
-  const std::lock_guard lock(meanings_mutex_);
-  if (!meanings_.has_value()) meanings_ = FindMeanings(recording);
-  return *meanings_;
+  const std::lock_guard lock(sought_mutex_);
+  if (!sought_.meanings.valid()) {
+    sought_ = SeekCategories({std::shared_ptr<void>(), &recording}, /*threads=*/1);
+  }
+  return sought_;
 }
+
+const Meanings& Study::meanings() const { return Sought().meanings.get(); }
+
+const CategoryTable& Study::categories() const { return Sought().table.get(); }
 
 ReplaySettings Study::AsRecordedSettings() const {
   ReplaySettings settings = settings_;

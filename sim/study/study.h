@@ -3,12 +3,14 @@
 #define MEMREPLAY_SIM_STUDY_STUDY_H_
 
 #include <cstddef>
+#include <future>
 #include <list>
 #include <memory>
 #include <mutex>
 #include <optional>
 
 #include "absl/status/statusor.h"
+#include "sim/category/category_table.h"
 #include "sim/category/meanings.h"
 #include "sim/device/call_costs.h"
 #include "sim/device/recorded_device.h"
@@ -24,6 +26,13 @@
 
 namespace memreplay {
 
+// What the allocations of a recording are for, found when it is first needed or on other threads.
+struct CategoriesSought {
+  std::shared_future<Meanings> meanings;
+  std::shared_future<CategoryTable> table;  // CategoriesOverTime() of the whole recording
+};
+CategoriesSought SeekCategories(std::shared_ptr<const Schedule> recording, size_t threads);
+
 // One device of an opened file. Everything is found when it is first needed, and then kept. A run
 // is a pure function of the schedule and its settings, so no question repeats a run of another.
 // Thread-safe.
@@ -35,6 +44,7 @@ class Study {
     std::optional<Schedule> schedule;    // with those pools
     std::optional<SampledReplay> exact;  // under the recorded settings
     std::optional<ExactStart> start;     // likewise, of a replay that was stopped
+    CategoriesSought categories;         // if they are sought already
   };
 
   // `device_index` is a position in trace->devices.
@@ -55,8 +65,9 @@ class Study {
   // Returns the same, perhaps without requests(), for what needs no run.
   const Schedule& recording() const;
 
-  // Returns what each allocation is for.
+  // Return what each allocation is for, and how much each category holds in the whole recording.
   const Meanings& meanings() const;
+  const CategoryTable& categories() const;
 
   // Returns the replay of the recording as it happened, under its own settings and with its
   // recorded driver responses. Must not be called for a schedule that was written, nor must the
@@ -109,6 +120,7 @@ class Study {
     absl::StatusOr<WhatIfResult> result;
   };
 
+  const CategoriesSought& Sought() const;
   const ExactReplayResult& Exact() const;
   // Returns what is known of the start of a replay as recorded; null if nothing is.
   const ExactStart* KnownStart() const;
@@ -125,8 +137,8 @@ class Study {
   mutable std::optional<SampledReplay> sampled_;
   mutable std::optional<ExactReplayResult> exact_;  // if no sampled replay was requested
   mutable std::optional<absl::StatusOr<std::optional<Control>>> control_;
-  mutable std::mutex meanings_mutex_;
-  mutable std::optional<Meanings> meanings_;
+  mutable std::mutex sought_mutex_;
+  mutable CategoriesSought sought_;
   mutable std::mutex runs_mutex_;
   mutable std::list<MadeRun> runs_;
 };

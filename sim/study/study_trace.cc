@@ -83,7 +83,7 @@ Attempt& BestOf(std::vector<Attempt>& attempts) {
 }  // namespace
 
 absl::StatusOr<StudiedTrace> StudyTrace(const std::shared_ptr<const Trace>& trace,
-                                        const SettingsRequest& request) {
+                                        const SettingsRequest& request, size_t threads) {
   absl::StatusOr<ReplaySettings> settings = ResolveSettings(*trace, request);
   if (!settings.ok()) return settings.status();
   const std::vector<const TorchProfile*> fitting = settings->torch.fitting;
@@ -98,9 +98,17 @@ absl::StatusOr<StudiedTrace> StudyTrace(const std::shared_ptr<const Trace>& trac
     std::vector<const TorchProfile*> profiles(fitting.rbegin(), fitting.rend());
     if (told) profiles = {settings->torch.profile};
     std::vector<std::optional<Schedule>> schedules(trace->devices.size());
+    std::vector<CategoriesSought> sought(trace->devices.size());
+    bool is_sought = false;
     for (size_t device = 0; device < trace->devices.size(); ++device) {
       if (trace->devices[device].events.empty()) continue;
-      schedules[device].emplace(Schedule::Build(trace, device));
+      const bool seeks = threads > 1 && !is_sought;
+      is_sought = true;
+      schedules[device].emplace(Schedule::Build(trace, device, {}, [&](Schedule recorded) {
+        if (!seeks) return;
+        sought[device] =
+            SeekCategories(std::make_shared<const Schedule>(std::move(recorded)), threads);
+      }));
     }
     std::vector<Attempt> attempts;
     if (std::any_of(schedules.begin(), schedules.end(),
@@ -172,6 +180,7 @@ absl::StatusOr<StudiedTrace> StudyTrace(const std::shared_ptr<const Trace>& trac
           }
         }
         known[device].schedule = std::move(schedules[device]);
+        known[device].categories = std::move(sought[device]);
         // A replay that diverged was stopped before its end.
         if (!followed.divergence.has_value()) {
           known[device].exact = std::move(replay);
@@ -196,8 +205,8 @@ absl::StatusOr<StudiedTrace> StudyTrace(const std::shared_ptr<const Trace>& trac
 }
 
 absl::StatusOr<OpenedFile> StudyFile(const std::shared_ptr<const Trace>& trace,
-                                     const SettingsRequest& request) {
-  absl::StatusOr<StudiedTrace> studied = StudyTrace(trace, request);
+                                     const SettingsRequest& request, size_t threads) {
+  absl::StatusOr<StudiedTrace> studied = StudyTrace(trace, request, threads);
   if (!studied.ok()) return studied.status();
   std::shared_ptr<const Trace> explained = studied->trace;
   return OpenedFile{std::move(explained), *std::move(studied)};

@@ -3,6 +3,7 @@
 #ifndef MEMREPLAY_SIM_STUDY_STUDY_TRACE_H_
 #define MEMREPLAY_SIM_STUDY_STUDY_TRACE_H_
 
+#include <cstddef>
 #include <memory>
 #include <vector>
 
@@ -27,8 +28,10 @@ struct StudiedTrace {
 // right one. If none of them is right, the other releases are tried. If none is right, former
 // private pools may be the reason: FindGonePools(), or changes of the settings:
 // FindChangedSettings().
+// With more than one of `threads`, what the allocations of the first device with events are for is
+// sought at the same time.
 absl::StatusOr<StudiedTrace> StudyTrace(const std::shared_ptr<const Trace>& trace,
-                                        const SettingsRequest& request);
+                                        const SettingsRequest& request, size_t threads = 1);
 
 // An open file: its content, and its devices under some settings.
 struct OpenedFile {
@@ -37,7 +40,7 @@ struct OpenedFile {
 };
 // Opens a file for study. Errors: StudyTrace()'s.
 absl::StatusOr<OpenedFile> StudyFile(const std::shared_ptr<const Trace>& trace,
-                                     const SettingsRequest& request);
+                                     const SettingsRequest& request, size_t threads = 1);
 
 }  // namespace memreplay
 

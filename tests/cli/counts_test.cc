@@ -2,6 +2,7 @@
 // nothing out twice. The linker puts the counters in front of the functions (--wrap).
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -12,8 +13,9 @@
 #include "trace/formats/open_trace.h"
 #include "trace/schedule/schedule.h"
 
-#define SCHEDULE_BUILD \
-  "_ZN9memreplay8Schedule5BuildESt10shared_ptrIKNS_5TraceEEmNS_13InferredPoolsE"
+#define SCHEDULE_BUILD                                                           \
+  "_ZN9memreplay8Schedule5BuildESt10shared_ptrIKNS_5TraceEEmNS_13InferredPoolsE" \
+  "RKSt8functionIFvS0_EE"
 #define REPLAY                                                                                \
   "_ZN9memreplay8ReplayByEN4absl7debian311FunctionRefIFNS_9RunResultERNS_16CachingAllocatorE" \
   "RKNS_10RunOptionsEEEERKNS_10ReplayPlanERNS_6DeviceERNS_8ObserverES8_"
@@ -28,13 +30,15 @@ struct Counts {
 };
 Counts counts;
 
-Schedule RealBuild(std::shared_ptr<const Trace> trace, size_t device,
-                   InferredPools inferred) asm("__real_" SCHEDULE_BUILD);
-Schedule WrapBuild(std::shared_ptr<const Trace> trace, size_t device,
-                   InferredPools inferred) asm("__wrap_" SCHEDULE_BUILD);
-Schedule WrapBuild(std::shared_ptr<const Trace> trace, size_t device, InferredPools inferred) {
+using TakeRecorded = std::function<void(Schedule)>;
+Schedule RealBuild(std::shared_ptr<const Trace> trace, size_t device, InferredPools inferred,
+                   const TakeRecorded& take) asm("__real_" SCHEDULE_BUILD);
+Schedule WrapBuild(std::shared_ptr<const Trace> trace, size_t device, InferredPools inferred,
+                   const TakeRecorded& take) asm("__wrap_" SCHEDULE_BUILD);
+Schedule WrapBuild(std::shared_ptr<const Trace> trace, size_t device, InferredPools inferred,
+                   const TakeRecorded& take) {
   ++counts.schedules;
-  return RealBuild(std::move(trace), device, std::move(inferred));
+  return RealBuild(std::move(trace), device, std::move(inferred), take);
 }
 
 using RunFunction = absl::FunctionRef<RunResult(CachingAllocator& allocator, const RunOptions&)>;

@@ -23,7 +23,7 @@ TEST_F(DeterminismTest, OneThreadAndSeveralSayTheSame) {
   const std::vector<std::string> commands = {
       "replay " + files + " --json", "inspect --deep " + files, "oom " + files,
       "sweep file0.jsonl --json",    "fit file1.jsonl",         "report -o - file2.jsonl",
-      "report -o - " + files};
+      "report -o - " + files,        "inspect recording.jsonl", "replay recording.jsonl --json"};
   for (const std::string& command : commands) {
     SCOPED_TRACE(command);
     // The thread sanitizer, under which this test runs too, needs any amount of addresses.

@@ -14,8 +14,9 @@ constexpr uint64_t kInferredStreamHandles = uint64_t{1} << 63;
 }  // namespace
 
 Schedule Schedule::Build(std::shared_ptr<const Trace> trace, size_t device_index,
-                         InferredPools inferred) {
-  return ScheduleBuilder(std::move(trace), device_index, std::move(inferred)).Build();
+                         InferredPools inferred,
+                         const std::function<void(Schedule)>& take_recorded) {
+  return ScheduleBuilder(std::move(trace), device_index, std::move(inferred)).Build(take_recorded);
 }
 
 Schedule Schedule::BuildRecorded(std::shared_ptr<const Trace> trace, size_t device_index,
@@ -100,13 +101,13 @@ ScheduleBuilder::ScheduleBuilder(std::shared_ptr<const Trace> trace, size_t devi
   live_.reserve(4096);
 }
 
-Schedule ScheduleBuilder::Build() && {
+Schedule ScheduleBuilder::Build(const std::function<void(Schedule)>& take_recorded) && {
   if (const EventSource* source = source_.events.source()) {
     TakeExpanded(*source);
     return std::move(schedule_);
   }
   if (schedule_.is_program()) {
-    schedule_.ids_.resize(source_.events.size(), kNoAllocation);
+    MakeIds();
     BuildProgram();
     schedule_.allocation_count_ = next_id_;
   } else {
@@ -115,6 +116,7 @@ Schedule ScheduleBuilder::Build() && {
     MeasureReserved();
     CheckAllocsAreInSegments();
     DescribeHead();
+    if (take_recorded) take_recorded(schedule_);
     MakeRequests();
   }
   schedule_.request_from_.shrink_to_fit();
@@ -122,15 +124,21 @@ Schedule ScheduleBuilder::Build() && {
 }
 
 Schedule ScheduleBuilder::BuildRecorded() && {
-  if (schedule_.is_program()) return std::move(*this).Build();
+  if (schedule_.is_program()) return std::move(*this).Build(nullptr);
   FindAllocations();
   MeasureReserved();
   DescribeHead();
   return std::move(schedule_);
 }
 
+void ScheduleBuilder::MakeIds() {
+  schedule_.ids_ =
+      std::make_shared<std::vector<AllocationId>>(source_.events.size(), kNoAllocation);
+  ids_ = schedule_.ids_->data();
+}
+
 void ScheduleBuilder::FindAllocations() {
-  schedule_.ids_.resize(source_.events.size(), kNoAllocation);
+  MakeIds();
   ReportPools();
   Identify();
   ReadFinalState();

@@ -4,6 +4,7 @@
 #define MEMREPLAY_TRACE_SCHEDULE_SCHEDULE_H_
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -45,9 +46,11 @@ class Schedule {
   // Builds the schedule of the device at `device_index` in trace->devices and shares ownership of
   // the tables. Never fails on defects of the trace, which become diagnostics. O(events) time;
   // about 12 bytes of memory per event in addition to the trace, and none for a program that is
-  // expanded again.
+  // expanded again. `take_recorded`, if any, is called for a recording as soon as BuildRecorded()'s
+  // schedule is known, which another thread may use while the requests are made.
   static Schedule Build(std::shared_ptr<const Trace> trace, size_t device_index,
-                        InferredPools inferred = {});
+                        InferredPools inferred = {},
+                        const std::function<void(Schedule)>& take_recorded = nullptr);
 
   // Builds a schedule without requests(), in half the time, for questions about a recording alone
   // that replay nothing. Its diagnostics are those of the reader and of pairing frees with
@@ -127,14 +130,15 @@ class Schedule {
 
   EventView events() const {
     const std::vector<uint16_t>& pools = inferred_.of_event.empty() ? pools_ : inferred_.of_event;
-    return EventView(device_trace().events, ids_.data(), pools.empty() ? nullptr : pools.data());
+    return EventView(device_trace().events, ids_ == nullptr ? nullptr : ids_->data(),
+                     pools.empty() ? nullptr : pools.data());
   }
 
   std::shared_ptr<const Trace> trace_;
   size_t device_index_ = 0;
-  std::vector<AllocationId> ids_;  // of each event of the device
-  std::vector<uint16_t> pools_;    // likewise; empty: the events' own
-  InferredPools inferred_;         // overrides `pools_`
+  std::shared_ptr<std::vector<AllocationId>> ids_;  // of each event of the device; not null if kept
+  std::vector<uint16_t> pools_;                     // likewise; empty: the events' own
+  InferredPools inferred_;                          // overrides `pools_`
   std::vector<uint32_t> segment_events_;
   std::vector<uint32_t> request_from_;  // see RequestView
   std::vector<Event> own_requests_;

@@ -3,6 +3,7 @@
 #define MEMREPLAY_TRACE_SCHEDULE_SCHEDULE_BUILDER_H_
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -18,7 +19,7 @@ namespace memreplay {
 class ScheduleBuilder {
  public:
   ScheduleBuilder(std::shared_ptr<const Trace> trace, size_t device_index, InferredPools inferred);
-  Schedule Build() &&;
+  Schedule Build(const std::function<void(Schedule)>& take_recorded) &&;
   Schedule BuildRecorded() &&;
 
  private:
@@ -32,6 +33,8 @@ class ScheduleBuilder {
   };
   using Range = std::pair<uint64_t, uint64_t>;
   using LiveMap = absl::flat_hash_map<uint64_t, Live>;
+
+  void MakeIds();
 
   // For programs, whose addresses are handles (schedule_program.cc).
   void BuildProgram();
@@ -91,6 +94,7 @@ class ScheduleBuilder {
 
   Schedule schedule_;
   const DeviceTrace& source_;
+  AllocationId* ids_ = nullptr;  // the schedule's
   LiveMap live_;
   AllocationId next_id_ = 0;
   std::vector<EventRole> roles_;

@@ -107,7 +107,7 @@ void ScheduleBuilder::BuildProgram() {
       }
       request.address = Address();
     }
-    schedule_.ids_[i] = request.id;
+    ids_[i] = request.id;
     AddRequest(request, i);
   }
 

@@ -155,11 +155,11 @@ void ScheduleBuilder::Identify() {
       roles_[i] = EventRole::kSegmentEffect;
       schedule_.segment_events_.push_back(i);
     } else if (kind == EventKind::kOom) {
-      schedule_.ids_[i] = next_id_++;
+      ids_[i] = next_id_++;
       roles_[i] = EventRole::kRequest;
     } else if (kind == EventKind::kRecordStream) {
       const auto it = live_.find(events[i].address.value());
-      schedule_.ids_[i] = it != live_.end() ? it->second.id : AddStart(i, BlockState::kAllocated);
+      ids_[i] = it != live_.end() ? it->second.id : AddStart(i, BlockState::kAllocated);
       roles_[i] = EventRole::kRequest;
       infer_record_stream_ = false;
     } else if (IsRequest(kind)) {
@@ -174,7 +174,7 @@ void ScheduleBuilder::IdentifyAlloc(uint32_t i) {
   const Event& alloc = source_.events[i];
   const AllocationId id = next_id_++;
   roles_[i] = EventRole::kRequest;
-  schedule_.ids_[i] = id;
+  ids_[i] = id;
   if (source_.has_final_state && !IsInFinalSegment(alloc)) elsewhere_.push_back(i);
   const auto [it, is_new] = live_.try_emplace(alloc.address.value());
   if (!is_new) {
@@ -191,7 +191,7 @@ uint32_t ScheduleBuilder::IdentifyFree(uint32_t i) {
   auto it = live_.find(address.value());
   if (it == live_.end()) {
     schedule_.diagnostics_.Add(DiagnosticKind::kFreeOfUnknownAddress, i, At(address));
-    schedule_.ids_[i] = AddStart(i, BlockState::kAllocated);
+    ids_[i] = AddStart(i, BlockState::kAllocated);
     it = live_.find(address.value());
   } else if (it->second.free_request != kNotRequested) {
     schedule_.diagnostics_.Add(
@@ -199,12 +199,12 @@ uint32_t ScheduleBuilder::IdentifyFree(uint32_t i) {
         absl::StrCat(At(address), " was freed before, by event ", it->second.free_request));
     return i;  // remains kAside
   }
-  schedule_.ids_[i] = it->second.id;
+  ids_[i] = it->second.id;
   roles_[i] = EventRole::kRequest;
   const uint32_t next = i + 1;
   if (next < events.size() && events[next].kind == EventKind::kFreeCompleted &&
       events[next].address == address) {
-    schedule_.ids_[next] = it->second.id;
+    ids_[next] = it->second.id;
     roles_[next] = EventRole::kOwnCompletion;
     live_.erase(it);
     return next;
@@ -224,7 +224,7 @@ void ScheduleBuilder::IdentifyCompletion(uint32_t i) {
     // The block was allocated in the trace and never freed, so the request is missing.
     schedule_.diagnostics_.Add(DiagnosticKind::kFreeCompletedWithoutRequest, i,
                                At(completion.address));
-    schedule_.ids_[i] = it->second.id;
+    ids_[i] = it->second.id;
     roles_[i] = EventRole::kImpliedFree;
     live_.erase(it);
     return;
@@ -240,10 +240,10 @@ void ScheduleBuilder::IdentifyCompletion(uint32_t i) {
     // The block was freed before the recording began.
     schedule_.diagnostics_.Add(DiagnosticKind::kFreeCompletedWithoutRequest, i,
                                At(completion.address));
-    schedule_.ids_[i] = AddStart(i, BlockState::kPendingFree);
+    ids_[i] = AddStart(i, BlockState::kPendingFree);
     it = live_.find(completion.address.value());
   } else {
-    schedule_.ids_[i] = it->second.id;
+    ids_[i] = it->second.id;
     late_rank_.emplace(it->second.free_request, late_count_);
   }
   late_rank_.emplace(i, late_count_++);
