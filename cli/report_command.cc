@@ -60,11 +60,12 @@ absl::StatusOr<proto::Report> ReportFile(const std::string& file, const Inputs& 
                                          const std::string& page, const ReportFlags& options,
                                          PageInput* part) {
   Progress progress(StrCat("reading ", file));
-  const absl::StatusOr<OpenedFile> opened = inputs.Open(file, options.file.settings);
-  if (!opened.ok()) return opened.status();
   PageQuestion question;
   question.search = options.search;
   question.threads = std::max<size_t>(1, std::thread::hardware_concurrency());
+  const absl::StatusOr<OpenedFile> opened =
+      inputs.Open(file, options.file.settings, question.threads);
+  if (!opened.ok()) return opened.status();
   question.progress = &progress;
   absl::StatusOr<PageInput> input = AskFilePage(file, *opened, options.file.settings, options.confs,
                                                 options.file.device, std::move(question));
