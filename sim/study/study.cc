@@ -6,7 +6,7 @@
 
 namespace memreplay {
 
-CategoriesSought SeekCategories(std::shared_ptr<const Schedule> recording, size_t threads) {
+CategoriesSought SeekCategories(const std::shared_ptr<const Schedule>& recording, size_t threads) {
   CategoriesSought sought;
   sought.meanings =
       std::async(LaunchOn(threads), [recording] { return FindMeanings(*recording); }).share();

@@ -31,7 +31,7 @@ struct CategoriesSought {
   std::shared_future<Meanings> meanings;
   std::shared_future<CategoryTable> table;  // CategoriesOverTime() of the whole recording
 };
-CategoriesSought SeekCategories(std::shared_ptr<const Schedule> recording, size_t threads);
+CategoriesSought SeekCategories(const std::shared_ptr<const Schedule>& recording, size_t threads);
 
 // One device of an opened file. Everything is found when it is first needed, and then kept. A run
 // is a pure function of the schedule and its settings, so no question repeats a run of another.

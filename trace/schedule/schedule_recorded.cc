@@ -409,7 +409,8 @@ ScheduleBuilder::Range ScheduleBuilder::RangeWith(const std::vector<Range>& rang
 }
 
 void ScheduleBuilder::CheckAllocsAreInSegments() {
-  if (!schedule_.has_final_state_ || elsewhere_.empty()) return;  // others are unknown
+  if (!schedule_.has_final_state_ || elsewhere_.empty()) return;
+  // Without a final state, segments without events would be unknown.
   const absl::Span<const Event> events = source_.events.kept();
   std::vector<Range> ranges = std::move(final_ranges_);
   for (const uint32_t i : schedule_.segment_events_) {
