@@ -28,19 +28,6 @@ class NoObserver final : public Observer {
   void OnEvent(const Event& /*event*/) override {}
 };
 
-// An intervention that ends a run that has diverged from its recording.
-class StopAtDivergence final : public Intervention {
- public:
-  explicit StopAtDivergence(const Fidelity& fidelity) : fidelity_(fidelity) {}
-  Next BeforeRequest(size_t /*request*/, Allocator& /*allocator*/,
-                     Observer& /*observer*/) override {
-    return fidelity_.first_divergence().has_value() ? Next::kStop : Next::kApply;
-  }
-
- private:
-  const Fidelity& fidelity_;
-};
-
 // What the replays of one recording have in common.
 struct Recording {
   const Schedule& schedule;
@@ -216,7 +203,7 @@ ExactReplayResult ReplayAsRecorded(const Schedule& schedule, const AllocatorConf
 
   Fidelity fidelity(schedule, options.stop_at_divergence);
   ObserverList observers = {&fidelity, options.observer};
-  StopAtDivergence stop(fidelity);
+  StopWhen stop([&] { return fidelity.first_divergence().has_value(); });
   ReplayResult replay =
       recording.Replay(start, hints, observers,
                        {.check_invariants = options.check_invariants,

@@ -5,22 +5,6 @@
 #include "trace/value/memory_state.h"
 
 namespace memreplay {
-namespace {
-
-// An intervention that ends a run after the requested sample.
-class StopWhenSampled final : public Intervention {
- public:
-  explicit StopWhenSampled(const FragmentationObserver& sampler) : sampler_(sampler) {}
-  Next BeforeRequest(size_t /*request*/, Allocator& /*allocator*/,
-                     Observer& /*observer*/) override {
-    return sampler_.sample().has_value() ? Next::kStop : Next::kApply;
-  }
-
- private:
-  const FragmentationObserver& sampler_;
-};
-
-}  // namespace
 
 void SnapshotEcho::EchoSnapshots() {
   const EventView recorded = schedule_.recorded();
@@ -81,7 +65,7 @@ SampledReplay ReplaySampled(const Schedule& schedule, const ReplaySettings& sett
     UsageObserver usage_again;
     FragmentationObserver again(usage_again, moments, look);
     ObserverList both = {&usage_again, &again};
-    StopWhenSampled stop(again);
+    StopWhen stop([&] { return again.sample().has_value(); });
     RepeatReplay(schedule, settings.config, *settings.torch.profile, result.exact, both, stop);
     result.fragmentation = again.sample();
   }

@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "sim/model/allocator.h"
@@ -41,6 +42,20 @@ class Intervention {
   // Called before the request with this index in Schedule::requests() is applied (or skipped, or
   // the run ends). May apply requests of its own to `allocator` with `observer`.
   virtual Next BeforeRequest(size_t request, Allocator& allocator, Observer& observer) = 0;
+};
+
+// An intervention that ends a run before the first request for which the condition holds.
+template <typename Condition>
+class StopWhen final : public Intervention {
+ public:
+  explicit StopWhen(Condition condition) : condition_(std::move(condition)) {}
+  Next BeforeRequest(size_t /*request*/, Allocator& /*allocator*/,
+                     Observer& /*observer*/) override {
+    return condition_() ? Next::kStop : Next::kApply;
+  }
+
+ private:
+  Condition condition_;
 };
 
 // What takes part in a run in addition to allocator and observers.

@@ -27,19 +27,6 @@ ReplaySettings SettingsOf(const ReplaySettings& base, const SweepRow& row) {
   return settings;
 }
 
-// An intervention that ends a run when the cause of its peak is known.
-class StopAtCause final : public Intervention {
- public:
-  explicit StopAtCause(const PeakCauseObserver& cause) : cause_(cause) {}
-  Next BeforeRequest(size_t /*request*/, Allocator& /*allocator*/,
-                     Observer& /*observer*/) override {
-    return cause_.cause().known ? Next::kStop : Next::kApply;
-  }
-
- private:
-  const PeakCauseObserver& cause_;
-};
-
 // Returns the sizes that a schedule requests, each once.
 absl::flat_hash_set<uint64_t> DistinctSizes(const Schedule& schedule) {
   absl::flat_hash_set<uint64_t> sizes;
@@ -216,7 +203,7 @@ PeakCause WhyReserved(const SweepContext& context, const SweepRow& row) {
   if (row.cause_event == UsageObserver::kAtStart) return PeakCause();
   PeakCauseObserver cause(row.config, row.cause_event);
   const ReplaySettings settings = SettingsOf(context.settings, row);
-  StopAtCause stop(cause);
+  StopWhen stop([&] { return cause.cause().known; });
   WhatIfOptions options = OptionsOf(context);
   options.run.intervention = &stop;
   const auto result = ReplayWhatIf(context.study.schedule(), settings, &cause, options);
