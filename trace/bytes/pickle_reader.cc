@@ -31,7 +31,7 @@ class Machine {
   Machine(ByteSource& source, ValueHeap& heap, DictReducer& reducer)
       : source_(source), heap_(heap), reducer_(reducer), rows_(heap, reducer) {}
 
-  absl::StatusOr<Pickle> Run();
+  absl::StatusOr<Pickle> Run(size_t share);
 
  private:
   // Moves the window of unread bytes. `at_` is the first unread byte, whose offset is `base_` +
@@ -264,7 +264,7 @@ absl::Status Machine::GetRun() {
                       ", which was never filled"));
 }
 
-absl::StatusOr<Pickle> Machine::Run() {
+absl::StatusOr<Pickle> Machine::Run(size_t share) {
   Pickle result;
   Refill(kMaxFixedLength);
   if (!Have(2)) return Truncated();
@@ -273,6 +273,7 @@ absl::StatusOr<Pickle> Machine::Run() {
                                  static_cast<uint8_t>(*at_)));
   }
   result.protocol = static_cast<uint8_t>(at_[1]);
+  if (share > 0 && source_.remaining().has_value()) rows_.ShareWork(at_, end_, share);
   absl::Status status;  // OK at the start of every iteration
   for (;;) {
     if (static_cast<size_t>(end_ - at_) < kMaxFixedLength) Refill(kMaxFixedLength);
@@ -387,13 +388,15 @@ absl::StatusOr<Pickle> Machine::Run() {
       case PickleOp::kEmptyList: status = PushContainer(ValueHeap::Type::kList); break;
       case PickleOp::kEmptyTuple: status = PushContainer(ValueHeap::Type::kTuple); break;
       case PickleOp::kEmptyDict: {
-        Value row;
-        if (const size_t whole = rows_.Read(at_, end_, &row); whole > 0) {
-          Push(row);
-          length = whole;
-        } else {
+        const PickleRows::Rows rows = rows_.Read(at_, end_);
+        if (rows.count == 0) {
           status = PushContainer(ValueHeap::Type::kDict);
+          break;
         }
+        for (uint32_t i = 0; i < rows.count; ++i) {
+          Push(Value::Record(rows.first.tag(), rows.first.index() + i));
+        }
+        length = rows.length;
         break;
       }
       case PickleOp::kEmptySet: status = PushContainer(ValueHeap::Type::kSet); break;
@@ -475,8 +478,9 @@ absl::StatusOr<Pickle> Machine::Run() {
 
 }  // namespace
 
-absl::StatusOr<Pickle> ReadPickle(ByteSource& source, ValueHeap& heap, DictReducer& reducer) {
-  return Machine(source, heap, reducer).Run();
+absl::StatusOr<Pickle> ReadPickle(ByteSource& source, ValueHeap& heap, DictReducer& reducer,
+                                  size_t share) {
+  return Machine(source, heap, reducer).Run(share);
 }
 
 }  // namespace memreplay

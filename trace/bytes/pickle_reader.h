@@ -21,10 +21,16 @@ struct Pickle {
   int protocol = 0;
 };
 
+// The bytes that two threads best share at a time: fewer begin too often, more take memory.
+inline constexpr size_t kPickleShare = size_t{8} << 20;
+
 // Reads up to the STOP opcode and leaves what follows unread. Passes every dict to `reducer`. Time
 // and memory are O(bytes of input), whatever lengths and memo slots the input claims. Errors
-// (InvalidArgument) name the byte offset, what was expected and what was found.
-absl::StatusOr<Pickle> ReadPickle(ByteSource& source, ValueHeap& heap, DictReducer& reducer);
+// (InvalidArgument) name the byte offset, what was expected and what was found. If `share` is not 0
+// and the whole input is in memory, a second thread reads rows of similar dicts, for which it takes
+// O(share) of memory; the result is the same.
+absl::StatusOr<Pickle> ReadPickle(ByteSource& source, ValueHeap& heap, DictReducer& reducer,
+                                  size_t share = 0);
 
 }  // namespace memreplay
 

@@ -23,6 +23,11 @@ constexpr size_t kPrefetchDistance = 512;
 constexpr size_t kPrefetchedBytes = 192;
 constexpr size_t kCacheLine = 64;
 
+// Of as many parts of the bytes that two threads share, the machine's thread reads the first ones,
+// fewer than a half because it also takes what the other one read.
+constexpr ptrdiff_t kShareParts = 16;
+constexpr ptrdiff_t kOwnParts = 7;
+
 constexpr PickleOp OpAt(const char* at) { return static_cast<PickleOp>(*at); }
 
 // Returns the eight bytes at `at`, little-endian.
@@ -72,47 +77,71 @@ const IntForm& IntFormAt(const char* at) { return kIntForms[static_cast<uint8_t>
   return at + form.before + width;
 }
 
-}  // namespace
+// Returns the end of a value that ends with MEMOIZE or consists of references: EMPTY_LIST MEMOIZE,
+// EMPTY_LIST MEMOIZE MARK reference ... APPENDS, integer integer TUPLE2 MEMOIZE, or
+// SHORT_BINUNICODE MEMOIZE. Returns null if it is something else. kRoom bytes are there.
+const char* EndOfWritten(const char* at, const char* end) {
+  const char* last = at;
+  Value ignored;
+  switch (OpAt(at)) {
+    case PickleOp::kEmptyList:
+      if (static_cast<PickleOp>(at[1]) != PickleOp::kMemoize) return nullptr;
+      last = at + 2;
+      if (OpAt(last) == PickleOp::kMark) {
+        ++last;
+        while (end - last >= kRoom && IsReference(last)) last += ReferenceLength(last);
+        if (end - last < kRoom || OpAt(last) != PickleOp::kAppends) return nullptr;
+        ++last;
+      }
+      return last;
+    case PickleOp::kShortBinUnicode:
+      last += 2 + static_cast<uint8_t>(at[1]);
+      if (end - last < kRoom || OpAt(last) != PickleOp::kMemoize) return nullptr;
+      return last + 1;
+    default:
+      for (int i = 0; i < 2; ++i) {
+        const IntForm& form = IntFormAt(last);
+        last = form.before == 0 ? nullptr : ReadInt(form, last, &ignored);
+        if (last == nullptr) return nullptr;
+      }
+      if (OpAt(last) != PickleOp::kTuple2 || static_cast<PickleOp>(last[1]) != PickleOp::kMemoize) {
+        return nullptr;
+      }
+      return last + 2;
+  }
+}
 
-size_t PickleRows::Read(const char* begin, const char* end, Value* row) {
-  if (memo_rewritten_ != heap_.memo().rewritten()) [[unlikely]] {
-    Forget();
-  }
-  if (!new_written_.empty()) LearnWritten();
-  if (end - begin < kRoom || static_cast<PickleOp>(begin[1]) != PickleOp::kMemoize ||
-      static_cast<PickleOp>(begin[2]) != PickleOp::kMark) {
-    return 0;
-  }
-  if (heap_.memo().filled() != heap_.memo().size()) return 0;  // MEMOIZE would fill a hole
+// Returns whether what follows an EMPTY_DICT at `begin` is that of a row.
+bool MayBegin(const char* begin) {
+  return static_cast<PickleOp>(begin[1]) == PickleOp::kMemoize &&
+         static_cast<PickleOp>(begin[2]) == PickleOp::kMark;
+}
+
+// Requests the bytes of the next rows from memory.
+void RequestBytesAfter(const char* begin) {
   for (size_t i = 0; i < kPrefetchedBytes; i += kCacheLine) {
     __builtin_prefetch(begin + kPrefetchDistance + i);
   }
-  Shape* const shape =
-      end - begin >= static_cast<ptrdiff_t>(kShapeBytes) ? FindShape(begin) : nullptr;
-  if (shape != nullptr) {
-    if (const size_t length = ReadShape(*shape, begin, end); length > 0) {
-      if (!reducer_.AddRow(shape->values, row)) return 0;
-      heap_.MemoizeNext(*row);
-      for (const Value value : shape->memoized) heap_.MemoizeNext(value);
-      if (memoized_count_ > 0) heap_.MemoizeNext(memoized_[0]);
-      return length;
-    }
+}
+
+}  // namespace
+
+void KnownRows::LearnFrom(const KnownRows& other) {
+  if (keys_learned_ != other.keys_learned_) {
+    Forget();
+    keys_learned_ = other.keys_learned_;
+    columns_ = other.columns_;
+    for (Column& column : columns_) column.last = nullptr;
   }
-  size_t length = ReadRow(begin, end);
-  if (length == 0) {
-    const bool learned = LearnKeys(begin, end);
-    new_written_.clear();
-    if (learned) length = ReadRow(begin, end);
+  for (size_t i = written_.size(); i < other.written_.size(); ++i) {
+    AddWritten(other.written_[i].bytes, other.written_[i].value);
   }
-  if (length == 0 || !new_written_.empty() || !reducer_.AddRow(values_, row)) return 0;
-  heap_.MemoizeNext(*row);
-  for (size_t i = 0; i < memoized_count_; ++i) heap_.MemoizeNext(memoized_[i]);
-  if (shape == nullptr) LearnShape(begin, end);
-  return length;
+  shapes_ = other.shapes_;
+  shape_count_ = other.shape_count_;
 }
 
 // Returns the shape of the row at `begin`, of which kShapeBytes are there; null if it is unknown.
-PickleRows::Shape* PickleRows::FindShape(const char* begin) {
+KnownRows::Shape* KnownRows::FindShape(const char* begin) {
   const auto fits = [begin](const Shape& shape) {
     const auto differs = [&](size_t i) {
       Words words;
@@ -138,9 +167,32 @@ PickleRows::Shape* PickleRows::FindShape(const char* begin) {
   return nullptr;
 }
 
+// Reads the list or text that followed the column's last one the last time. Returns its end, or
+// null if another is at `at`.
+[[gnu::always_inline]] inline const char* KnownRows::ReadExpected(Column& column, const char* at,
+                                                                  const char* end, Value* value) {
+  if (column.last == nullptr) return nullptr;
+  Written* const next = column.last->next[column.context].written;
+  if (next == nullptr) return nullptr;
+  const std::string& bytes = next->bytes;
+  if (static_cast<size_t>(end - at) <= bytes.size() ||
+      std::memcmp(at, bytes.data(), bytes.size()) != 0) {
+    return nullptr;
+  }
+  if (OpAt(at + bytes.size()) == PickleOp::kMark) return nullptr;  // it began as an empty list does
+  column.last = next;
+  *value = memoized_[memoized_count_++] = next->value;
+  return at + bytes.size();
+}
+
 // Reads a row of this shape into its values, and the list of the last column, if any, into
-// memoized_[0]. Returns its length, or 0 if the last value is not known.
-size_t PickleRows::ReadShape(Shape& shape, const char* begin, const char* end) {
+// memoized_[0]. Calls read_last(column, at, value) for a last value that is not the expected one;
+// it returns the value's end, of which kRoom bytes are there, or null if it does not know it.
+// Returns the row's length, or 0.
+template <typename ReadLast>
+[[gnu::always_inline]] inline size_t KnownRows::ReadShape(Shape& shape, const char* begin,
+                                                          const char* end,
+                                                          const ReadLast& read_last) {
   memoized_count_ = 0;
   const char* at = begin + shape.length;
   if (end - at < kRoom) return 0;
@@ -148,11 +200,8 @@ size_t PickleRows::ReadShape(Shape& shape, const char* begin, const char* end) {
   Written* const before = column.last;
   Value* const value = &shape.values.back();
   const char* const expected = ReadExpected(column, at, end, value);
-  at = expected != nullptr ? expected : ReadValue(column, at, end, value);
-  if (at == nullptr || end <= at || OpAt(at) != PickleOp::kSetItems || !new_written_.empty()) {
-    new_written_.clear();
-    return 0;
-  }
+  at = expected != nullptr ? expected : read_last(column, at, value);
+  if (at == nullptr || end <= at || OpAt(at) != PickleOp::kSetItems) return 0;
   for (size_t i = 0; i < shape.integer_count; ++i) {
     const Shape::Integer& integer = shape.integers[i];
     const auto number =
@@ -164,6 +213,200 @@ size_t PickleRows::ReadShape(Shape& shape, const char* begin, const char* end) {
   column.context = static_cast<size_t>(&shape - shapes_.data()) % kContexts;
   shape_credit_ = std::min(shape_credit_ + 1, kMaxShapeCredit);
   return static_cast<size_t>(at + 1 - begin);
+}
+
+// Reads the list or text that is written in [at, last). Returns false if it is not known.
+bool KnownRows::ReadWritten(Column& column, const char* at, const char* last, Value* value) {
+  const auto known = written_index_.find(absl::string_view(at, static_cast<size_t>(last - at)));
+  if (known == written_index_.end()) return false;
+  Written* const written = known->second;
+  if (column.last != nullptr) column.last->next[column.context].written = written;
+  column.last = written;
+  *value = memoized_[memoized_count_++] = written->value;
+  return true;
+}
+
+void KnownRows::AddWritten(std::string bytes, Value value) {
+  Written& written = written_.emplace_back(Written{std::move(bytes), value, {}});
+  written_index_.emplace(written.bytes, &written);
+}
+
+void KnownRows::ForgetShapes() {
+  ++keys_learned_;
+  shape_count_ = 0;
+  next_shape_ = 0;
+}
+
+void KnownRows::Forget() {
+  ForgetShapes();
+  columns_.clear();
+  written_index_.clear();
+  written_.clear();
+}
+
+void RowsAhead::Start(const KnownRows& known, const char* begin, const char* end) {
+  LearnFrom(known);
+  taker_->Restart();
+  runs_.clear();
+  memo_.clear();
+  reading_ = std::async(std::launch::async | std::launch::deferred,
+                        [this, begin, end] { Read(begin, end); });
+}
+
+const std::vector<RowsAhead::Run>& RowsAhead::Runs() {
+  if (reading_.valid()) reading_.get();
+  return runs_;
+}
+
+void RowsAhead::Read(const char* begin, const char* end) {
+  const std::string_view bytes(begin, static_cast<size_t>(end - begin));
+  std::string start = {static_cast<char>(PickleOp::kEmptyDict),
+                       static_cast<char>(PickleOp::kMemoize), static_cast<char>(PickleOp::kMark)};
+  start.append(reinterpret_cast<const char*>(&columns_[0].bits),
+               static_cast<size_t>(columns_[0].length));
+  size_t rows = 0;
+  size_t at = 0;
+  while ((at = bytes.find(start, at)) != bytes.npos) {
+    Run run = {begin + at, nullptr, rows, 0, memo_.size(), 0, kAnySize};
+    last_list_ = kNoList;
+    while (const size_t length = ReadRow(run, begin + at, end)) {
+      at += length;
+      ++run.row_count;
+    }
+    if (run.row_count == 0) {
+      ++at;
+      continue;
+    }
+    rows += run.row_count;
+    run.end = begin + at;
+    run.memo_end = memo_.size();
+    runs_.push_back(run);
+  }
+}
+
+// Reads a row of a known shape with a known list. Returns its length, or 0 if it is something else.
+size_t RowsAhead::ReadRow(Run& run, const char* begin, const char* end) {
+  if (end - begin < static_cast<ptrdiff_t>(kShapeBytes) || !MayBegin(begin)) return 0;
+  RequestBytesAfter(begin);
+  Shape* const shape = FindShape(begin);
+  if (shape == nullptr) return 0;
+  const size_t length =
+      ReadShape(*shape, begin, end, [&](Column& column, const char* at, Value* value) {
+        if (IsReference(at)) return ReadReference(run, at, value);
+        const char* const last = EndOfWritten(at, end);
+        return last != nullptr && ReadWritten(column, at, last, value) ? last : nullptr;
+      });
+  if (length == 0 || !taker_->AddRow(shape->values)) return 0;
+  memo_.emplace_back();
+  memo_.insert(memo_.end(), shape->memoized.begin(), shape->memoized.end());
+  if (memoized_count_ > 0) {
+    last_list_ = memo_.size();
+    memo_.push_back(memoized_[0]);
+  }
+  return length;
+}
+
+// Reads a reference to a list of this run; two events that one call caused have the same list.
+// Where the run's slots are is not known, so the first reference is taken to be to the last list.
+const char* RowsAhead::ReadReference(Run& run, const char* at, Value* value) {
+  if (last_list_ == kNoList) return nullptr;
+  const uint64_t slot = ReferenceSlot(at);
+  if (run.memo_size == kAnySize) {
+    if (slot < last_list_ - run.memo_begin) return nullptr;
+    run.memo_size = slot - (last_list_ - run.memo_begin);
+  }
+  const uint64_t place = slot - run.memo_size;
+  if (place >= memo_.size() - run.memo_begin) return nullptr;
+  *value = memo_[run.memo_begin + place];
+  return value->is(Kind::kAbsent) ? nullptr : at + ReferenceLength(at);
+}
+
+PickleRows::Rows PickleRows::Read(const char* begin, const char* end) {
+  if (memo_rewritten_ != heap_.memo().rewritten()) [[unlikely]] {
+    memo_rewritten_ = heap_.memo().rewritten();
+    Forget();
+    written_bytes_ = 0;
+    new_written_.clear();
+  }
+  if (!new_written_.empty()) LearnWritten();
+  if (end - begin < kRoom || !MayBegin(begin)) return {};
+  if (heap_.memo().filled() != heap_.memo().size()) return {};  // MEMOIZE would fill a hole
+  if (next_run_at_ != nullptr && begin >= next_run_at_) [[unlikely]] {
+    const Rows taken = TakeRun(begin);
+    if (taken.count > 0) return taken;
+  }
+  RequestBytesAfter(begin);
+  Rows rows = {0, 1, Value()};
+  Shape* const shape =
+      end - begin >= static_cast<ptrdiff_t>(kShapeBytes) ? FindShape(begin) : nullptr;
+  if (shape != nullptr) {
+    rows.length = ReadShape(*shape, begin, end, [&](Column& column, const char* at, Value* value) {
+      const char* const last = ReadValue(column, at, end, value);
+      if (new_written_.empty()) return last;
+      new_written_.clear();
+      return static_cast<const char*>(nullptr);
+    });
+    if (rows.length > 0) {
+      if (!reducer_.AddRow(shape->values, &rows.first)) return {};
+      heap_.MemoizeNext(rows.first);
+      for (const Value memoized : shape->memoized) heap_.MemoizeNext(memoized);
+      if (memoized_count_ > 0) heap_.MemoizeNext(memoized_[0]);
+      return rows;
+    }
+  }
+  rows.length = ReadRow(begin, end);
+  if (rows.length == 0) {
+    const bool learned = LearnKeys(begin, end);
+    new_written_.clear();
+    if (learned) rows.length = ReadRow(begin, end);
+  }
+  if (rows.length == 0 || !new_written_.empty() || !reducer_.AddRow(values_, &rows.first)) {
+    return {};
+  }
+  heap_.MemoizeNext(rows.first);
+  for (size_t i = 0; i < memoized_count_; ++i) heap_.MemoizeNext(memoized_[i]);
+  if (shape == nullptr) LearnShape(begin, end);
+  return rows;
+}
+
+// Takes the rows that were read ahead and begin at `begin`, if any. When all are taken, reading
+// ahead begins anew.
+PickleRows::Rows PickleRows::TakeRun(const char* begin) {
+  if (ahead_ != nullptr) {
+    const std::vector<RowsAhead::Run>& runs = ahead_->Runs();
+    while (next_run_ < runs.size() && runs[next_run_].begin < begin) ++next_run_;
+    if (next_run_ < runs.size()) {
+      const RowsAhead::Run& run = runs[next_run_];
+      next_run_at_ = run.begin;
+      if (run.begin != begin) return {};
+      ++next_run_;
+      if (ahead_->keys_learned() != keys_learned_ ||
+          (run.memo_size != RowsAhead::kAnySize && run.memo_size != heap_.memo().size())) {
+        return {};
+      }
+      Rows rows = {static_cast<size_t>(run.end - begin), run.row_count,
+                   ahead_->taker().Pass(run.first_row, run.row_count)};
+      uint32_t record = rows.first.index();
+      for (const Value value :
+           ahead_->memo().subspan(run.memo_begin, run.memo_end - run.memo_begin)) {
+        heap_.MemoizeNext(value.is(Kind::kAbsent) ? Value::Record(rows.first.tag(), record++)
+                                                  : value);
+      }
+      return rows;
+    }
+  }
+  next_run_at_ = nullptr;
+  if (shared_end_ - begin < share_) return {};
+  next_run_at_ = begin + share_ / kShareParts * kOwnParts;
+  if (shape_count_ == 0) return {};
+  if (ahead_ == nullptr) {
+    std::unique_ptr<RowTaker> taker = reducer_.NewRowTaker();
+    if (taker == nullptr) return {};
+    ahead_ = std::make_unique<RowsAhead>(std::move(taker));
+  }
+  next_run_ = 0;
+  ahead_->Start(*this, next_run_at_, begin + share_);
+  return {};
 }
 
 // Keeps the shape of the row at `begin`, which ReadRow() has just read.
@@ -207,22 +450,6 @@ void PickleRows::LearnShape(const char* begin, const char* end) {
   // The list of the last column, which it may have, is read with each row.
   shape->memoized.assign(memoized_.begin(), memoized_.begin() + memoized_before_last_);
   columns_.back().context = static_cast<size_t>(shape - shapes_.data()) % kContexts;
-}
-
-void PickleRows::ForgetShapes() {
-  ++keys_learned_;
-  shape_count_ = 0;
-  next_shape_ = 0;
-}
-
-void PickleRows::Forget() {
-  memo_rewritten_ = heap_.memo().rewritten();
-  ForgetShapes();
-  columns_.clear();
-  written_index_.clear();
-  written_.clear();
-  written_bytes_ = 0;
-  new_written_.clear();
 }
 
 // Fills values_, memoized_ and new_written_; returns the length of the dict if it is a row.
@@ -272,23 +499,6 @@ bool PickleRows::LearnKeys(const char* begin, const char* end) {
   return true;
 }
 
-// Reads the list or text that followed the column's last one the last time. Returns its end, or
-// null if another is at `at`.
-[[gnu::always_inline]] inline const char* PickleRows::ReadExpected(Column& column, const char* at,
-                                                                   const char* end, Value* value) {
-  if (column.last == nullptr) return nullptr;
-  Written* const next = column.last->next[column.context].written;
-  if (next == nullptr) return nullptr;
-  const std::string& bytes = next->bytes;
-  if (static_cast<size_t>(end - at) < bytes.size() ||
-      std::memcmp(at, bytes.data(), bytes.size()) != 0) {
-    return nullptr;
-  }
-  column.last = next;
-  *value = memoized_[memoized_count_++] = next->value;
-  return at + bytes.size();
-}
-
 // Reads the value of a key, of which kRoom bytes are there together with the key. Returns its end,
 // or null if the machine must read it.
 [[gnu::always_inline]] inline const char* PickleRows::ReadValue(Column& column, const char* at,
@@ -312,59 +522,17 @@ bool PickleRows::LearnKeys(const char* begin, const char* end) {
     return at + 1;
   }
   const char* const expected = ReadExpected(column, at, end, value);
-  return expected != nullptr ? expected : ReadWritten(column, at, end, value);
+  return expected != nullptr ? expected : LookUp(column, at, EndOfWritten(at, end), value);
 }
 
-// Reads a value that ends with MEMOIZE or consists of references: EMPTY_LIST MEMOIZE,
-// EMPTY_LIST MEMOIZE MARK reference ... APPENDS, integer integer TUPLE2 MEMOIZE, or
-// SHORT_BINUNICODE MEMOIZE. Returns its end, or null if it is something else.
-const char* PickleRows::ReadWritten(Column& column, const char* at, const char* end, Value* value) {
-  const char* last = at;
-  Value ignored;
-  switch (OpAt(at)) {
-    case PickleOp::kEmptyList:
-      if (static_cast<PickleOp>(at[1]) != PickleOp::kMemoize) return nullptr;
-      last = at + 2;
-      if (OpAt(last) == PickleOp::kMark) {
-        ++last;
-        while (end - last >= kRoom && IsReference(last)) last += ReferenceLength(last);
-        if (end - last < kRoom || OpAt(last) != PickleOp::kAppends) return nullptr;
-        ++last;
-      }
-      break;
-    case PickleOp::kShortBinUnicode:
-      last += 2 + static_cast<uint8_t>(at[1]);
-      if (end - last < kRoom || OpAt(last) != PickleOp::kMemoize) return nullptr;
-      ++last;
-      break;
-    default:
-      for (int i = 0; i < 2; ++i) {
-        const IntForm& form = IntFormAt(last);
-        last = form.before == 0 ? nullptr : ReadInt(form, last, &ignored);
-        if (last == nullptr) return nullptr;
-      }
-      if (OpAt(last) != PickleOp::kTuple2 || static_cast<PickleOp>(last[1]) != PickleOp::kMemoize) {
-        return nullptr;
-      }
-      last += 2;
-  }
-  LookUp(column, std::string_view(at, static_cast<size_t>(last - at)), value);
+// Reads what is written in [at, last), or leaves it to be learned from the machine. Returns `last`,
+// which may be null: then nothing was done.
+const char* PickleRows::LookUp(Column& column, const char* at, const char* last, Value* value) {
+  if (last == nullptr || ReadWritten(column, at, last, value)) return last;
+  // The memo will have it when the machine has read it.
+  new_written_.emplace_back(std::string(at, last), heap_.memo().size() + 1 + memoized_count_);
+  *value = memoized_[memoized_count_++] = Value(Kind::kNone);
   return last;
-}
-
-void PickleRows::LookUp(Column& column, std::string_view bytes, Value* value) {
-  const auto known = written_index_.find(ToAbsl(bytes));
-  if (known == written_index_.end()) {
-    // The machine reads this value; the memo will then have it.
-    new_written_.emplace_back(std::string(bytes), heap_.memo().size() + 1 + memoized_count_);
-    *value = Value(Kind::kNone);
-  } else {
-    Written* const written = known->second;
-    if (column.last != nullptr) column.last->next[column.context].written = written;
-    column.last = written;
-    *value = written->value;
-  }
-  memoized_[memoized_count_++] = *value;
 }
 
 void PickleRows::LearnWritten() {
@@ -376,8 +544,7 @@ void PickleRows::LearnWritten() {
     if (!final || written_bytes_ + taken > kMaxWrittenBytes) continue;
     heap_.MarkShared(value);
     written_bytes_ += taken;
-    Written& written = written_.emplace_back(Written{std::move(bytes), value, {}});
-    written_index_.emplace(written.bytes, &written);
+    AddWritten(std::move(bytes), value);
   }
   new_written_.clear();
 }

@@ -1,7 +1,8 @@
 // A fast path for the thousands of dicts in a pickle that have the same keys: each is read at once,
 // as a row of values, for which the machine of pickle_reader would execute some fifty opcodes.
 // Whatever is written differently is left to the machine, which implements every rule; nothing here
-// is ever an error.
+// is ever an error. Where there are two processors, a second thread reads rows that the machine has
+// not reached; they count when it gets there.
 #ifndef MEMREPLAY_TRACE_BYTES_PICKLE_ROWS_H_
 #define MEMREPLAY_TRACE_BYTES_PICKLE_ROWS_H_
 
@@ -9,6 +10,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <future>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -20,22 +23,12 @@
 
 namespace memreplay {
 
-// Reads the dicts of a list that have the same keys, without the general machine.
-class PickleRows {
- public:
-  PickleRows(ValueHeap& heap, DictReducer& reducer) : heap_(heap), reducer_(reducer) {}
-
-  // Reads the dict whose EMPTY_DICT is at `begin`, if it ends before `end` and is a row of the
-  // reducer's (DictReducer::AddRow). Sets *row to what the reducer made of it, fills the memo and
-  // returns the dict's length in bytes. Returns 0 if nothing was done. O(bytes of the dict).
-  size_t Read(const char* begin, const char* end, Value* row);
-
- private:
+// What is known of the rows of a file: their keys, the shapes in which they are written, and the
+// lists and texts that they had. Rows of a known shape are read without the memo.
+class KnownRows {
+ protected:
   // The maximum number of keys in a record.
   static constexpr size_t kMaxKeys = 32;
-  // The maximum memory of what is kept of lists and texts, and that of one without its bytes.
-  static constexpr size_t kMaxWrittenBytes = size_t{16} << 20;
-  static constexpr size_t kWrittenMemory = 160;
 
   // The size of what is compared of a row, and the maximum number of shapes. A file whose rows do
   // not repeat their shapes is not to pay for learning them, so that it needs credit.
@@ -93,27 +86,25 @@ class PickleRows {
     std::vector<Value> memoized;  // what its texts and pairs are
   };
 
-  size_t ReadRow(const char* begin, const char* end);
+  KnownRows() = default;
+  KnownRows(const KnownRows&) = delete;
+  KnownRows& operator=(const KnownRows&) = delete;
+
+  // Learns everything that `other` knows. O(its shapes and what it has learned since the last
+  // call).
+  void LearnFrom(const KnownRows& other);
   Shape* FindShape(const char* begin);
-  size_t ReadShape(Shape& shape, const char* begin, const char* end);
-  void LearnShape(const char* begin, const char* end);
-  bool LearnKeys(const char* begin, const char* end);
+  template <typename ReadLast>
+  size_t ReadShape(Shape& shape, const char* begin, const char* end, const ReadLast& read_last);
   const char* ReadExpected(Column& column, const char* at, const char* end, Value* value);
-  const char* ReadValue(Column& column, const char* at, const char* end, Value* value);
-  const char* ReadWritten(Column& column, const char* at, const char* end, Value* value);
-  void LookUp(Column& column, std::string_view bytes, Value* value);
-  void LearnWritten();
+  bool ReadWritten(Column& column, const char* at, const char* last, Value* value);
+  void AddWritten(std::string bytes, Value value);
   void ForgetShapes();
   void Forget();
 
-  ValueHeap& heap_;
-  DictReducer& reducer_;
-  std::vector<Column> columns_;  // of the rows that the reducer accepts; empty: unknown
-  std::vector<Value> values_;
+  std::vector<Column> columns_;           // of the rows that the reducer accepts; empty: unknown
   std::array<Value, kMaxKeys> memoized_;  // what a row's lists and texts became, in order
   size_t memoized_count_ = 0;
-  size_t memoized_before_last_ = 0;  // those that are not of the last column
-  std::vector<const char*> ends_;    // of the values of the last row read
 
   std::vector<Shape> shapes_;  // empty or kMaxShapes; its elements stay where they are
   size_t shape_count_ = 0;     // the first ones have the current keys
@@ -123,9 +114,104 @@ class PickleRows {
 
   std::deque<Written> written_;  // its elements stay where they are
   absl::flat_hash_map<absl::string_view, Written*> written_index_;
+};
+
+// Reads rows on another thread, from a place that the machine has not reached.
+class RowsAhead : private KnownRows {
+ public:
+  // Consecutive rows, [begin, end) in the file.
+  struct Run {
+    const char* begin;
+    const char* end;
+    size_t first_row;  // of the taker's
+    size_t row_count;
+    size_t memo_begin;  // in memo()
+    size_t memo_end;
+    uint64_t memo_size;  // what the size of the memo must be at `begin`; kAnySize: whatever it is
+  };
+  static constexpr uint64_t kAnySize = ~uint64_t{0};
+
+  explicit RowsAhead(std::unique_ptr<RowTaker> taker) : taker_(std::move(taker)) {}
+
+  // Begins to read the rows of [begin, end) by what `known` knows now; forgets those of the last
+  // call. The bytes stay where they are until Runs() returns. Memory: O(end - begin).
+  void Start(const KnownRows& known, const char* begin, const char* end);
+  // Waits for the reading to end. Returns the runs in order. Bytes between them are unread, and the
+  // first of a run may be something else than the row that it seems to be.
+  const std::vector<Run>& Runs();
+
+  // Returns what the rows put into the memo; kAbsent stands for the next row.
+  absl::Span<const Value> memo() const { return memo_; }
+  // Returns the number of changes of the keys that `known` had seen.
+  uint64_t keys_learned() const { return KnownRows::keys_learned_; }
+  RowTaker& taker() { return *taker_; }
+
+ private:
+  void Read(const char* begin, const char* end);
+  size_t ReadRow(Run& run, const char* begin, const char* end);
+  const char* ReadReference(Run& run, const char* at, Value* value);
+
+  std::unique_ptr<RowTaker> taker_;
+  std::vector<Run> runs_;
+  std::vector<Value> memo_;
+  static constexpr size_t kNoList = ~size_t{0};
+  size_t last_list_ = kNoList;  // of the run, in memo_
+  std::future<void> reading_;   // waits for it when destroyed, so it is the last member
+};
+
+// Reads the dicts of a list that have the same keys, without the general machine.
+class PickleRows : private KnownRows {
+ public:
+  PickleRows(ValueHeap& heap, DictReducer& reducer) : heap_(heap), reducer_(reducer) {}
+
+  // Lets another thread read a part of the bytes [begin, end), which stay where they are as long as
+  // this exists. The two share `share` bytes at a time.
+  void ShareWork(const char* begin, const char* end, size_t share) {
+    next_run_at_ = begin;
+    shared_end_ = end;
+    share_ = static_cast<ptrdiff_t>(share);
+  }
+
+  // Rows that follow one another in the file. What the reducer made of them is `first` and the
+  // records after it.
+  struct Rows {
+    size_t length = 0;  // in bytes
+    size_t count = 0;
+    Value first;
+  };
+  // Reads the dict whose EMPTY_DICT is at `begin`, if it ends before `end` and is a row of the
+  // reducer's (DictReducer::AddRow), and perhaps rows after it; fills the memo. Returns none if
+  // nothing was done. O(bytes of the rows).
+  Rows Read(const char* begin, const char* end);
+
+ private:
+  // The maximum memory of what is kept of lists and texts, and that of one without its bytes.
+  static constexpr size_t kMaxWrittenBytes = size_t{16} << 20;
+  static constexpr size_t kWrittenMemory = 160;
+
+  size_t ReadRow(const char* begin, const char* end);
+  Rows TakeRun(const char* begin);
+  void LearnShape(const char* begin, const char* end);
+  bool LearnKeys(const char* begin, const char* end);
+  const char* ReadValue(Column& column, const char* at, const char* end, Value* value);
+  const char* LookUp(Column& column, const char* at, const char* last, Value* value);
+  void LearnWritten();
+
+  ValueHeap& heap_;
+  DictReducer& reducer_;
+  std::vector<Value> values_;
+  size_t memoized_before_last_ = 0;  // those that are not of the last column
+  std::vector<const char*> ends_;    // of the values of the last row read
+
   size_t written_bytes_ = 0;
   uint64_t memo_rewritten_ = 0;
   std::vector<std::pair<std::string, uint64_t>> new_written_;  // bytes and slot, to be learned
+
+  const char* next_run_at_ = nullptr;  // where reading ahead or its next run begins; null: nowhere
+  const char* shared_end_ = nullptr;   // of ShareWork()
+  ptrdiff_t share_ = 0;
+  size_t next_run_ = 0;
+  std::unique_ptr<RowsAhead> ahead_;
 };
 
 }  // namespace memreplay

@@ -5,6 +5,7 @@
 #define MEMREPLAY_TRACE_BYTES_VALUE_H_
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -267,6 +268,20 @@ class ValueHeap {
   StringTable strings_;
 };
 
+// Takes rows for a DictReducer on another thread, before it is known whether they count.
+class RowTaker {
+ public:
+  virtual ~RowTaker() = default;
+  // Forgets all rows; the next ones have the keys of the reducer's last BeginRows().
+  virtual void Restart() = 0;
+  // Keeps a row. Returns false, and keeps none, unless DictReducer::AddRow() would take it and it
+  // needs nothing that the reducer did not know at the time of Restart().
+  virtual bool AddRow(absl::Span<const Value> values) = 0;
+  // Passes rows [first, first + count) to the reducer, as AddRow() would one by one. Returns what
+  // it made of the first one; the others are the records that follow it.
+  virtual Value Pass(size_t first, size_t count) = 0;
+};
+
 // Receives every dict while it is filled.
 class DictReducer {
  public:
@@ -285,6 +300,8 @@ class DictReducer {
   // could still change. Returns true if *record is what AddItems() would have made of it. After
   // false nothing has changed, and the dict comes again through AddItems().
   virtual bool AddRow(absl::Span<const Value> /*values*/, Value* /*record*/) { return false; }
+  // Returns a taker of rows for another thread; null if only AddRow() takes rows.
+  virtual std::unique_ptr<RowTaker> NewRowTaker() { return nullptr; }
   // Returns the approximate memory of the records, in bytes.
   virtual uint64_t MemoryUse() const { return 0; }
 };

@@ -120,53 +120,117 @@ bool SnapshotRecords::BeginRows(absl::Span<const Value> keys) {
   return true;
 }
 
-// Does the same as SetEventField(), for values of the usual types.
-bool SnapshotRecords::AddRow(absl::Span<const Value> row, Value* record) {
+// Does the same as SetEventField(), for values of the usual types, but for the stream's index.
+[[gnu::always_inline]] inline bool SnapshotRecords::MakeEvent(const RowFields& fields,
+                                                              absl::Span<const Value> row,
+                                                              Event* event, int64_t* time,
+                                                              uint64_t* stream) {
   const Value* const values = row.data();
   const auto is_natural = [](Value v) { return v.is(Kind::kInt) && v.inline_int() >= 0; };
-  const Value action = values[row_.action];
-  const Value address = values[row_.address];
-  const Value size = values[row_.size];
-  const Value stream = values[row_.stream];
+  const Value action = values[fields.action];
+  const Value address = values[fields.address];
+  const Value size = values[fields.size];
+  const Value handle = values[fields.stream];
   // An index below that of the first action wraps around and is too large.
   const uint32_t kind = action.index() - static_cast<uint32_t>(SnapshotKey::kAlloc);
   if (!action.is(Kind::kString) || kind >= std::size(kActionKinds) || !is_natural(address) ||
-      !is_natural(size) || !is_natural(stream)) {
+      !is_natural(size) || !is_natural(handle)) {
     return false;
   }
-  uint8_t fields = kHasKind | kHasAddress | kHasSize | kHasStream;
-  int64_t time = 0;
-  if (row_.time >= 0) {
-    if (!values[row_.time].is(Kind::kInt)) return false;
-    time = values[row_.time].inline_int();
-    fields |= kHasTime;
+  uint8_t found = kHasKind | kHasAddress | kHasSize | kHasStream;
+  *time = 0;
+  if (fields.time >= 0) {
+    if (!values[fields.time].is(Kind::kInt)) return false;
+    *time = values[fields.time].inline_int();
+    found |= kHasTime;
   }
-  uint32_t stack = kNoStack;
-  if (row_.stack >= 0) {
-    const Value frames = values[row_.stack];
+  if (fields.stack >= 0) {
+    const Value frames = values[fields.stack];
     if (frames.is_record(kStack)) {
-      stack = frames.index();
+      event->text_or_stack = frames.index();
     } else if (!frames.is(Kind::kNone) && !frames.is(Kind::kObject)) {  // a used list is empty
       return false;
     }
   }
-  uint16_t pool = 0;
-  if (row_.pool >= 0) {
-    if (!values[row_.pool].is_record(kPool)) return false;
-    pool = static_cast<uint16_t>(values[row_.pool].index());
+  if (fields.pool >= 0) {
+    if (!values[fields.pool].is_record(kPool)) return false;
+    event->pool = static_cast<uint16_t>(values[fields.pool].index());
   }
+  event->kind = kActionKinds[kind];
+  event->scratch = found;
+  event->address = Address(static_cast<uint64_t>(address.inline_int()));
+  event->size = Bytes(static_cast<uint64_t>(size.inline_int()));
+  *stream = static_cast<uint64_t>(handle.inline_int());
+  return true;
+}
+
+bool SnapshotRecords::AddRow(absl::Span<const Value> row, Value* record) {
+  Event event;
+  int64_t time;
+  uint64_t stream;
+  if (!MakeEvent(row_, row, &event, &time, &stream)) return false;
+  event.stream = StreamIndex(stream);
   *record = Value::Record(kEvent, static_cast<uint32_t>(events_.size()));
-  Event& event = events_.emplace_back();
-  event.kind = kActionKinds[kind];
-  event.scratch = fields;
-  event.pool = pool;
-  event.address = Address(static_cast<uint64_t>(address.inline_int()));
-  event.size = Bytes(static_cast<uint64_t>(size.inline_int()));
-  event.stream = StreamIndex(static_cast<uint64_t>(stream.inline_int()));
-  event.text_or_stack = stack;
+  events_.push_back(event);
   times_.push_back(time);
   return true;
 }
+
+// Keeps events on streams that were known.
+class SnapshotRecords::Taker : public RowTaker {
+ public:
+  explicit Taker(SnapshotRecords& records) : records_(records) {}
+
+  void Restart() override {
+    events_.clear();
+    times_.clear();
+    fields_ = records_.row_;
+    streams_.clear();
+    if (records_.streams_.size() <= kMaxStreams) streams_ = records_.stream_index_;
+    last_stream_ = 0;
+    last_index_ = kUnknown;
+  }
+
+  bool AddRow(absl::Span<const Value> row) override {
+    Event event;
+    int64_t time;
+    uint64_t stream;
+    if (!MakeEvent(fields_, row, &event, &time, &stream)) return false;
+    if (stream != last_stream_ || last_index_ == kUnknown) {
+      const auto known = streams_.find(stream);
+      if (known == streams_.end()) return false;
+      last_stream_ = stream;
+      last_index_ = known->second;
+    }
+    event.stream = last_index_;
+    events_.push_back(event);
+    times_.push_back(time);
+    return true;
+  }
+
+  Value Pass(size_t first, size_t count) override {
+    const auto record = Value::Record(kEvent, static_cast<uint32_t>(records_.events_.size()));
+    const auto begin = static_cast<ptrdiff_t>(first);
+    const auto end = static_cast<ptrdiff_t>(first + count);
+    records_.events_.insert(records_.events_.end(), events_.begin() + begin, events_.begin() + end);
+    records_.times_.insert(records_.times_.end(), times_.begin() + begin, times_.begin() + end);
+    return record;
+  }
+
+ private:
+  static constexpr uint32_t kUnknown = 0xffffffff;
+  static constexpr size_t kMaxStreams = 1024;  // as many are copied
+
+  SnapshotRecords& records_;
+  RowFields fields_;
+  absl::flat_hash_map<uint64_t, uint32_t> streams_;
+  uint64_t last_stream_ = 0;
+  uint32_t last_index_ = kUnknown;
+  std::vector<Event> events_;
+  std::vector<int64_t> times_;
+};
+
+std::unique_ptr<RowTaker> SnapshotRecords::NewRowTaker() { return std::make_unique<Taker>(*this); }
 
 absl::Status SnapshotRecords::SetFields(Value record, absl::Span<Value> pairs, uint64_t position) {
   const uint32_t index = record.index();

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -55,6 +56,7 @@ class SnapshotRecords : public DictReducer {
   // Rows are trace entries of one PyTorch release, written by Python's pickler.
   bool BeginRows(absl::Span<const Value> keys) override;
   bool AddRow(absl::Span<const Value> row, Value* record) override;
+  std::unique_ptr<RowTaker> NewRowTaker() override;
 
   uint64_t MemoryUse() const override {
     return events_.size() * kEventBytes + blocks_.capacity() * sizeof(Block) +
@@ -111,6 +113,10 @@ class SnapshotRecords : public DictReducer {
   struct RowFields {
     ptrdiff_t action = -1, address = -1, size = -1, stream = -1, time = -1, stack = -1, pool = -1;
   };
+  class Taker;
+
+  static bool MakeEvent(const RowFields& fields, absl::Span<const Value> row, Event* event,
+                        int64_t* time, uint64_t* stream);
 
   absl::Status SetFields(Value record, absl::Span<Value> pairs, uint64_t position);
   absl::Status TakeFrame(Value* slot, uint32_t* frame);

@@ -1,6 +1,7 @@
 #include "trace/formats/torch/torch_snapshot_reader.h"
 
 #include <algorithm>
+#include <thread>
 #include <utility>
 
 #include "trace/bytes/json_reader.h"
@@ -52,7 +53,8 @@ absl::StatusOr<Trace> ReadSnapshotPickle(ByteSource& source, const std::string& 
     records.Reserve(std::min(*bytes / kBytesPerEvent, kMaxReserved));
     heap.ReserveMemo(std::min(*bytes / kBytesPerSlot, kMaxReserved));
   }
-  const absl::StatusOr<Pickle> pickle = ReadPickle(source, heap, records);
+  const size_t share = std::thread::hardware_concurrency() > 1 ? kPickleShare : 0;
+  const absl::StatusOr<Pickle> pickle = ReadPickle(source, heap, records, share);
   if (!pickle.ok()) return Within(path, pickle.status());
   trace.layout.pickle_protocol = pickle->protocol;
   const absl::Status status =

@@ -4,8 +4,10 @@
 #include <malloc.h>
 
 #include <map>
+#include <memory>
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tests/trace/support/py_value.h"
@@ -123,8 +125,9 @@ TEST(SnapshotFuzz, SeededMutations) {
   }
 }
 
-// Many entries of one form, as a long recording has them: texts, and frames, are written
-// once and then come from the memo; each entry has a dict, a list and a compile_context of its own.
+// Many entries of one form, as a long recording has them: texts, and frames, are written once and
+// then come from the memo; each entry has a dict and a compile_context of its own, and a list of
+// frames unless it is a free_completed, which has that of the entry before it.
 class RowWriter {
  public:
   std::string Write(int entries) {
@@ -189,7 +192,10 @@ class RowWriter {
     Text("compile_context");
     NewText(i % 8 == 7 ? "0/" + std::to_string(i) : "N/A");
     Text("frames");
-    if (i % 4 == 3) {
+    if (i % 3 == 2) {
+      bytes_ += "j";
+      bytes_.append(reinterpret_cast<const char*>(&last_list_), sizeof last_list_);
+    } else if (last_list_ = next_slot_; i % 4 == 3) {
       Open("]", "");
     } else {
       Open("]", "(");
@@ -201,32 +207,67 @@ class RowWriter {
 
   std::string bytes_ = "\x80\x04";
   int next_slot_ = 0;
+  int last_list_ = 0;
   std::map<std::string, int> slots_;  // below 256 for all that is used twice
 };
 
-// Takes no rows: every entry goes opcode by opcode.
-class WithoutRows : public DictReducer {
+// How many rows a reader took itself, and how many from another thread.
+struct RowCount {
+  size_t own = 0;
+  size_t taken = 0;
+};
+
+// Takes rows if it is told how to count them; otherwise every entry goes opcode by opcode.
+class Counted : public DictReducer {
  public:
-  explicit WithoutRows(DictReducer& records) : records_(records) {}
+  Counted(DictReducer& records, RowCount* count) : records_(records), count_(count) {}
   absl::Status AddItems(ValueHeap& heap, Value* target, absl::Span<Value> pairs,
                         uint64_t position) override {
     return records_.AddItems(heap, target, pairs, position);
   }
+  bool BeginRows(absl::Span<const Value> keys) override {
+    return count_ != nullptr && records_.BeginRows(keys);
+  }
+  bool AddRow(absl::Span<const Value> values, Value* record) override {
+    const bool taken = records_.AddRow(values, record);
+    count_->own += taken ? 1 : 0;
+    return taken;
+  }
+  std::unique_ptr<RowTaker> NewRowTaker() override {
+    return std::make_unique<CountedTaker>(records_.NewRowTaker(), count_);
+  }
 
  private:
+  class CountedTaker : public RowTaker {
+   public:
+    CountedTaker(std::unique_ptr<RowTaker> taker, RowCount* count)
+        : taker_(std::move(taker)), count_(count) {}
+    void Restart() override { taker_->Restart(); }
+    bool AddRow(absl::Span<const Value> values) override { return taker_->AddRow(values); }
+    Value Pass(size_t first, size_t count) override {
+      count_->taken += count;
+      return taker_->Pass(first, count);
+    }
+
+   private:
+    std::unique_ptr<RowTaker> taker_;
+    RowCount* count_;
+  };
+
   DictReducer& records_;
+  RowCount* count_;
 };
 
-// Reads as ReadSnapshotPickle does, with rows or without.
-absl::StatusOr<Trace> ReadWith(std::string bytes, bool with_rows) {
+// Reads as ReadSnapshotPickle does, but two threads share so many bytes at a time; 0: one thread
+// reads all. Without a count nothing is read in rows.
+absl::StatusOr<Trace> ReadWith(std::string bytes, RowCount* count, size_t share = 0) {
   auto source = ByteSource::FromBytes(std::move(bytes));
   if (!source.ok()) return source.status();
   Trace trace;
   ValueHeap heap;
   SnapshotRecords records(heap, &trace);
-  WithoutRows without(records);
-  DictReducer& reducer = with_rows ? static_cast<DictReducer&>(records) : without;
-  const absl::StatusOr<Pickle> pickle = ReadPickle(**source, heap, reducer);
+  Counted reducer(records, count);
+  const absl::StatusOr<Pickle> pickle = ReadPickle(**source, heap, reducer, share);
   if (!pickle.ok()) return pickle.status();
   const absl::Status status =
       SnapshotAssembly(heap, records, &trace, (*source)->position()).Run(pickle->root);
@@ -260,8 +301,11 @@ void ExpectSame(const absl::StatusOr<Trace>& a, const absl::StatusOr<Trace>& b) 
 }
 
 TEST(SnapshotFuzz, EntriesInRowsSayTheSame) {
-  const absl::StatusOr<Trace> rows = ReadWith(RowWriter().Write(240), true);
-  ExpectSame(rows, ReadWith(RowWriter().Write(240), false));
+  RowCount count;
+  const absl::StatusOr<Trace> rows = ReadWith(RowWriter().Write(240), &count);
+  EXPECT_GT(count.own, 180u);
+  EXPECT_EQ(count.taken, 0u);
+  ExpectSame(rows, ReadWith(RowWriter().Write(240), nullptr));
   ASSERT_TRUE(rows.ok()) << rows.status();
   ASSERT_EQ(rows->devices.size(), 1u);
   const DeviceTrace& device = rows->devices[0];
@@ -271,16 +315,48 @@ TEST(SnapshotFuzz, EntriesInRowsSayTheSame) {
     EXPECT_EQ(device.events[i].address, Address(0x7f0000000000 + i * 512));
     EXPECT_EQ(device.time_us[i], static_cast<int64_t>(i * 1000));
     EXPECT_EQ(rows->pools[device.events[i].pool].second, i % 5 == 0 ? 3u : 0u);
-    EXPECT_EQ(rows->stacks[device.events[i].text_or_stack].size(), i % 4 == 3 ? 0 : 2 + i % 3);
+    const size_t from = i % 3 == 2 ? i - 1 : i;
+    EXPECT_EQ(rows->stacks[device.events[i].text_or_stack].size(),
+              from % 4 == 3 ? 0 : 2 + from % 3);
   }
+}
+
+TEST(SnapshotFuzz, RowsThatAnotherThreadReadSayTheSame) {
+  const std::string sample = RowWriter().Write(2000);
+  const absl::StatusOr<Trace> alone = ReadWith(sample, nullptr);
+  for (const size_t share : {1, 200, 1000, 5000, 50000}) {
+    SCOPED_TRACE(share);
+    RowCount count;
+    ExpectSame(alone, ReadWith(sample, &count, share));
+    EXPECT_EQ(count.taken > 300, share >= 1000) << count.taken;
+  }
+}
+
+// Between two entries that a second thread may read together, the memo gets another value.
+TEST(SnapshotFuzz, RowsOfAnotherThreadEndWhereTheMemoChanges) {
+  const std::string sample = RowWriter().Write(400);
+  size_t taken = 0, places = 0;
+  for (size_t at = sample.find("u}\x94("); at != sample.npos; at = sample.find("u}\x94(", at + 1)) {
+    std::string bytes = sample;
+    bytes.insert(at + 1,
+                 "Nq\x05"
+                 "0");  // None, for the key of slot 5, and off the stack again
+    RowCount count;
+    ExpectSame(ReadWith(bytes, nullptr), ReadWith(bytes, &count, 4000));
+    if (HasFailure()) FAIL() << "at " << at;
+    taken += count.taken;
+    ++places;
+  }
+  EXPECT_GT(places, 300u);
+  EXPECT_GT(taken, places * 10);
 }
 
 TEST(SnapshotFuzz, MutationsOfRowsSayTheSame) {
   std::mt19937_64 random(19700101);
   const auto pick = [&](size_t n) { return static_cast<size_t>(random() % n); };
   constexpr char kOpcodes[] = "}](.aeu02NKMJq\x86\x8a\x94";
-  const std::string sample = RowWriter().Write(48);  // most of them of a shape seen before
-  size_t accepted = 0;
+  const std::string sample = RowWriter().Write(96);  // most of them of a shape seen before
+  size_t accepted = 0, taken = 0;
   for (int round = 0; round < kRounds; ++round) {
     std::string bytes = sample;
     const size_t at = pick(bytes.size()), from = pick(bytes.size());
@@ -293,12 +369,17 @@ TEST(SnapshotFuzz, MutationsOfRowsSayTheSame) {
       case 4: bytes.insert(at, "q" + std::string(1, static_cast<char>(pick(80)))); break;
       default: bytes.insert(at, "h" + std::string(1, static_cast<char>(pick(80)))); break;
     }
-    const absl::StatusOr<Trace> rows = ReadWith(bytes, true);
-    ExpectSame(rows, ReadWith(bytes, false));
+    RowCount count;
+    const absl::StatusOr<Trace> rows = ReadWith(bytes, &count);
+    const absl::StatusOr<Trace> alone = ReadWith(bytes, nullptr);
+    ExpectSame(rows, alone);
+    ExpectSame(ReadWith(bytes, &count, 1000), alone);
     if (HasFailure()) FAIL() << "round " << round;
     accepted += rows.ok() ? 1 : 0;
+    taken += count.taken;
   }
   EXPECT_GT(accepted, 100u);
+  EXPECT_GT(taken, 1000u);
 }
 
 TEST(SnapshotFuzz, SeededMutationsOfJson) {
